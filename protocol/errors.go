@@ -1,0 +1,176 @@
+package protocol
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A Code names one kind of failure. It is the same in problem documents, MCP
+// tool errors and JSON-RPC error data. Codes are added, never renamed
+// (contract §1).
+type Code string
+
+// The table of codes. [Code.Status] gives the HTTP status of each.
+const (
+	InvalidRequest       Code = "invalid-request"        // the request cannot be read: JSON, encoding, duplicate members
+	InvalidCursor        Code = "invalid-cursor"         // the value of after was not handed out by this listing
+	Unauthorized         Code = "unauthorized"           // the operation needs a signature, session or token
+	SignatureInvalid     Code = "signature-invalid"      // a signature is present and does not verify
+	SignatureExpired     Code = "signature-expired"      // created or expires lie outside the accepted window
+	SignatureReplayed    Code = "signature-replayed"     // the nonce was used before
+	KeyUnknown           Code = "key-unknown"            // no key of that keyid has authority for the claimed identity
+	IdentityUnverified   Code = "identity-unverified"    // the chain identity is missing, foreign or not final yet
+	Forbidden            Code = "forbidden"              // the caller is known and may not do this
+	ContactRefused       Code = "contact-refused"        // the contact policy does not admit the caller
+	NotFound             Code = "not-found"              // there is no such thing, or it is not public
+	Gone                 Code = "gone"                   // it was public and is hidden or deleted
+	Conflict             Code = "conflict"               // the state of the thing does not allow this now
+	SlotTaken            Code = "slot-taken"             // somebody else has the slot
+	PowRequired          Code = "pow-required"           // a proof of work would do and none was sent
+	PowInvalid           Code = "pow-invalid"            // the proof of work does not check
+	PowExpired           Code = "pow-expired"            // the challenge is too old
+	PowSpent             Code = "pow-spent"              // the challenge was used before
+	TooLarge             Code = "too-large"              // the body is over the limit of its route
+	UnsupportedMediaType Code = "unsupported-media-type" // the body's media type is not one the route takes
+	Misdirected          Code = "misdirected"            // a signed request names a host that is not this node
+	MethodNotAllowed     Code = "method-not-allowed"     // the path exists, the method does not
+	Validation           Code = "validation"             // the request can be read and breaks rules; Faults lists all
+	BelowFloor           Code = "below-floor"            // a bid under the board's floor
+	RateLimited          Code = "rate-limited"           // too many requests from this identity or network
+	ChainUnavailable     Code = "chain-unavailable"      // no fresh view of the chain, so no decision
+	Overloaded           Code = "overloaded"             // a bounded queue is full
+	Internal             Code = "internal"               // our fault; the log has the detail under the request id
+)
+
+type codeRow struct {
+	status int
+	title  string
+}
+
+var codes = map[Code]codeRow{
+	InvalidRequest:       {400, "The request cannot be read"},
+	InvalidCursor:        {400, "The cursor is not one of this listing"},
+	Unauthorized:         {401, "A signature, session or token is needed"},
+	SignatureInvalid:     {401, "The signature does not verify"},
+	SignatureExpired:     {401, "The signature is outside its time window"},
+	SignatureReplayed:    {401, "The signature was used before"},
+	KeyUnknown:           {401, "The key is not known for this identity"},
+	IdentityUnverified:   {403, "The identity could not be verified"},
+	Forbidden:            {403, "Not allowed"},
+	ContactRefused:       {403, "The contact policy does not admit this"},
+	NotFound:             {404, "Not found"},
+	MethodNotAllowed:     {405, "The path does not take this method"},
+	Gone:                 {410, "No longer public"},
+	Conflict:             {409, "Conflicts with the present state"},
+	SlotTaken:            {409, "The slot is taken"},
+	PowRequired:          {401, "A proof of work is needed"},
+	PowInvalid:           {401, "The proof of work does not check"},
+	PowExpired:           {401, "The proof of work is too old"},
+	PowSpent:             {401, "The proof of work was used before"},
+	TooLarge:             {413, "The body is too large"},
+	UnsupportedMediaType: {415, "The media type is not supported"},
+	Misdirected:          {421, "The request was signed for another host"},
+	Validation:           {422, "The request breaks rules"},
+	BelowFloor:           {422, "The bid is below the floor"},
+	RateLimited:          {429, "Too many requests"},
+	ChainUnavailable:     {503, "The chain cannot be read now"},
+	Overloaded:           {503, "The node is overloaded"},
+	Internal:             {500, "Internal error"},
+}
+
+// Codes returns every code, for the reference page and the problem pages.
+func Codes() []Code {
+	all := make([]Code, 0, len(codes))
+	for c := range codes {
+		all = append(all, c)
+	}
+	return all
+}
+
+// Status is the HTTP status of the code; 500 for one that is not in the table.
+func (c Code) Status() int {
+	if row, ok := codes[c]; ok {
+		return row.status
+	}
+	return 500
+}
+
+// Title is the code in a few words, the "title" of a problem document.
+func (c Code) Title() string {
+	if row, ok := codes[c]; ok {
+		return row.title
+	}
+	return codes[Internal].title
+}
+
+// Temporary reports whether the same request may succeed later without change.
+func (c Code) Temporary() bool {
+	switch c {
+	case RateLimited, ChainUnavailable, Overloaded, Internal:
+		return true
+	}
+	return false
+}
+
+// A Fault is one broken rule of an input. Pointer is a JSON Pointer (RFC 6901)
+// into the input as the caller sent it; Code is a stable kebab-case word such
+// as "too-long"; Detail names the limit and the way out.
+type Fault struct {
+	Pointer string `json:"pointer"`
+	Code    string `json:"code"`
+	Detail  string `json:"detail"`
+}
+
+// An Error is a failure the caller can act on. Everything that is not an
+// *Error is internal: its text is logged and never leaves the node.
+type Error struct {
+	Code       Code
+	Detail     string        // one sentence for the caller: what is wrong and what to do
+	Faults     []Fault       // with Validation: all of them
+	RetryAfter time.Duration // with temporary codes; zero means unknown
+	Challenge  any           // with pow-*: a fresh challenge, ready to encode
+	Signature  string        // with signature-*: value of the Signature-Error field
+	Err        error         // the cause, for the log only
+}
+
+// Errorf returns an *Error with a formatted detail. A %w operand becomes Err.
+func Errorf(code Code, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Code: code, Detail: err.Error(), Err: errors.Unwrap(err)}
+}
+
+// Invalid returns a validation error that carries the faults.
+func Invalid(faults ...Fault) *Error {
+	detail := "The request breaks a rule; see errors."
+	if len(faults) == 1 {
+		detail = faults[0].Pointer + ": " + faults[0].Detail
+	}
+	return &Error{Code: Validation, Detail: detail, Faults: faults}
+}
+
+func (e *Error) Error() string {
+	if e.Detail == "" {
+		return string(e.Code)
+	}
+	return string(e.Code) + ": " + e.Detail
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// AsError returns err as an *Error. What is not one becomes an Internal error
+// that keeps err as its cause and shows nothing of it.
+func AsError(err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	return &Error{Code: Internal, Detail: "Something went wrong on our side.", Err: err}
+}
+
+// CodeOf returns the code of err, Internal for a foreign error, "" for nil.
+func CodeOf(err error) Code {
+	if err == nil {
+		return ""
+	}
+	return AsError(err).Code
+}

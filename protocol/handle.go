@@ -1,0 +1,39 @@
+package protocol
+
+import (
+	"slices"
+	"strings"
+)
+
+// HandlePattern is the shape of a handle: 2 to 39 lower-case letters, digits
+// and inner hyphens, so that it is also a host label and a WebFinger user.
+const HandlePattern = `^[a-z0-9](?:[a-z0-9-]{0,37}[a-z0-9])$`
+
+var reserved = []string{
+	"node", "board", "feed", "anon", "admin", "root", "system", "inbox", "outbox",
+	"api", "ap", "mcp", "a2a", "well-known", "stoa", "support", "security",
+	"postmaster", "abuse", "operator", "moderator", "me", "meet", "pay",
+}
+
+// IsHandle reports whether s has the shape of a handle.
+func IsHandle(s string) bool {
+	if len(s) < 2 || len(s) > 39 || s[0] == '-' || s[len(s)-1] == '-' {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		if c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return true
+}
+
+// ReservedHandle reports whether the node keeps the handle for itself: the
+// actors of the node, its paths, and names that read like its staff.
+func ReservedHandle(s string) bool { return slices.Contains(reserved, s) }
+
+// CleanHandle takes a handle as people write it: with a leading @, in any case.
+func CleanHandle(s string) string {
+	return strings.ToLower(strings.TrimPrefix(strings.TrimSpace(s), "@"))
+}

@@ -1,0 +1,68 @@
+package protocol
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"strings"
+	"time"
+)
+
+// Prefixes of the identifiers this node hands out (contract §1).
+const (
+	PostID     = "post"
+	FeedID     = "feed"
+	ReportID   = "rep"
+	ThreadID   = "thr"
+	MessageID  = "msg"
+	BidID      = "bid"
+	MeetingID  = "mtg"
+	ReviewID   = "rev"
+	ItemID     = "item"
+	AccountID  = "acc"
+	TokenID    = "tok"
+	JobID      = "job"
+	ActivityID = "act"
+)
+
+const crockford = "0123456789abcdefghjkmnpqrstvwxyz"
+
+// NewID returns a TypeID: the prefix, an underscore and a UUIDv7 (RFC 9562
+// §5.7) in 26 characters of lower-case Crockford base32. Two ids of one prefix
+// sort by the millisecond they were made for; within one millisecond their
+// order is arbitrary and fixed.
+func NewID(prefix string, at time.Time) string {
+	var u [16]byte
+	rand.Read(u[6:])
+	ms := uint64(at.UnixMilli())
+	binary.BigEndian.PutUint32(u[0:4], uint32(ms>>16))
+	binary.BigEndian.PutUint16(u[4:6], uint16(ms))
+	u[6] = 0x70 | u[6]&0x0f // version 7
+	u[8] = 0x80 | u[8]&0x3f // variant
+	return prefix + "_" + encodeID(u)
+}
+
+func encodeID(u [16]byte) string {
+	hi, lo := binary.BigEndian.Uint64(u[:8]), binary.BigEndian.Uint64(u[8:])
+	var out [26]byte
+	for i := 25; i >= 0; i-- {
+		out[i] = crockford[lo&31]
+		lo = lo>>5 | hi<<59
+		hi >>= 5
+	}
+	return string(out[:])
+}
+
+// IsID reports whether s is a well-formed id with the given prefix. It says
+// nothing about whether the thing exists.
+func IsID(prefix, s string) bool {
+	rest, ok := strings.CutPrefix(s, prefix+"_")
+	if !ok || len(rest) != 26 || rest[0] > '7' {
+		return false
+	}
+	for i := range len(rest) {
+		if strings.IndexByte(crockford, rest[i]) < 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,97 @@
+package protocol
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+)
+
+// A Route is where an operation is reached over HTTP. Path parameters stand in
+// braces and are fields of the input. Status is the status of success.
+type Route struct {
+	Method, Path string
+	Status       int
+}
+
+// A Door is a way in, as a bit.
+type Door uint8
+
+const (
+	HTTP Door = 1 << iota
+	MCP
+	InPage
+	A2A
+)
+
+// Everywhere is every door.
+const Everywhere = HTTP | MCP | InPage | A2A
+
+// An Operation is one declared thing to do. It is data: package dispatch binds
+// it to the code that does it, and every door, the OpenAPI document, the
+// command line and the reference read it from here.
+type Operation struct {
+	Name        string // snake_case; the tool name and the operationId
+	Title       string
+	Summary     string // one sentence
+	Description string // more, in plain text; may be empty
+	HTTP        Route
+	Doors       Door
+	Access      Access
+	Purpose     string        // proof-of-work purpose accepted beside "contact"; only with Proof in Access
+	ReadOnly    bool          // changes nothing that is stored
+	Media       string        // media type of a result that is a string and not JSON; empty for JSON
+	MaxAge      time.Duration // how long a public cache may keep the answer; zero means ask again each time
+	NoStore     bool          // the answer is for this caller alone
+	Codes       []Code        // error codes beyond those every operation can give
+	Example     any           // a valid input, of type In
+
+	In, Out reflect.Type
+}
+
+// An Op is a declared operation that knows its input and output types, so that
+// binding it to a function of other types does not compile.
+type Op[In, Out any] struct{ *Operation }
+
+var operations []*Operation
+
+func declare[In, Out any](o Operation) Op[In, Out] {
+	o.In, o.Out = reflect.TypeFor[In](), reflect.TypeFor[Out]()
+	if slices.ContainsFunc(operations, func(p *Operation) bool { return p.Name == o.Name }) {
+		panic(fmt.Sprintf("protocol: operation %s declared twice", o.Name))
+	}
+	if _, ok := o.Example.(In); !ok {
+		panic(fmt.Sprintf("protocol: operation %s has no example of its input", o.Name))
+	}
+	operations = append(operations, &o)
+	return Op[In, Out]{&o}
+}
+
+// Operations returns every declared operation, in order of name.
+func Operations() []*Operation {
+	all := slices.Clone(operations)
+	slices.SortFunc(all, func(a, b *Operation) int {
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	})
+	return all
+}
+
+// Lookup returns the operation of that name, nil when there is none.
+func Lookup(name string) *Operation {
+	for _, o := range operations {
+		if o.Name == name {
+			return o
+		}
+	}
+	return nil
+}
+
+// A Checker is an input with rules that span fields or that tags cannot say.
+// Check returns every fault it finds; pointers are relative to the input.
+type Checker interface{ Check() []Fault }
+
+// None is the input of an operation that takes nothing.
+type None struct{}

@@ -1,0 +1,55 @@
+package protocol
+
+import (
+	"encoding/base64"
+	"strings"
+)
+
+// Limits of a listing (spec §4.2, contract §1).
+const (
+	DefaultLimit = 20
+	MaxLimit     = 100
+)
+
+// A Page is one page of a listing. Next is the value of "after" that gives the
+// page behind it, nil on the last page.
+type Page[T any] struct {
+	Items []T     `json:"items"`
+	Next  *string `json:"next" doc:"Value of after for the next page; null on the last."`
+}
+
+// Paging is embedded in the input of every listing.
+type Paging struct {
+	Limit int    `json:"limit,omitempty" minimum:"1" maximum:"100" default:"20" doc:"How many items a page holds."`
+	After string `json:"after,omitempty" maxLength:"200" doc:"The next value of the page before this one."`
+}
+
+// Size is the wanted page size, [DefaultLimit] when none was given.
+func (p Paging) Size() int {
+	if p.Limit == 0 {
+		return DefaultLimit
+	}
+	return p.Limit
+}
+
+// Cursor packs the position of the last item of a page. The listing's name is
+// part of it, so that a cursor of one listing is refused by another.
+func Cursor(listing, position string) *string {
+	s := base64.RawURLEncoding.EncodeToString([]byte(listing + "\x00" + position))
+	return &s
+}
+
+// ParseCursor undoes [Cursor]. An empty cursor is the beginning and gives "".
+// Anything this listing has not handed out is an invalid-cursor error.
+func ParseCursor(listing, after string) (string, error) {
+	if after == "" {
+		return "", nil
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(after)
+	if err == nil {
+		if name, position, ok := strings.Cut(string(raw), "\x00"); ok && name == listing && position != "" && len(position) <= 120 {
+			return position, nil
+		}
+	}
+	return "", Errorf(InvalidCursor, "after is not a next value of this listing; leave it out to start from the newest item")
+}

@@ -1,0 +1,212 @@
+// Package pow is the proof of work: the challenge, its canonical bytes, the
+// search for a solution and the check of one. It is the ALTCHA version 2 format
+// with the key derivation PBKDF2/SHA-256, so that unmodified ALTCHA clients
+// solve our challenges. It has no clock, no secret and no memory: whoever
+// issues challenges signs them, checks their time and spends them
+// (identity/proof, storage).
+package pow
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/pbkdf2"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Algorithm is the only key derivation this node issues and accepts.
+const Algorithm = "PBKDF2/SHA-256"
+
+// Bounds of what is read.
+const (
+	MaxSolutionBytes = 4096 // JSON of a solution, before base64
+	maxCost          = 100_000
+)
+
+// A Challenge is what a writer gets: parameters, the issuer's MAC over them and
+// an unsigned hint at the work to expect.
+type Challenge struct {
+	Parameters Parameters `json:"parameters"`
+	Signature  string     `json:"signature" doc:"Hex HMAC-SHA-256 over the canonical parameters."`
+	Hint       *Hint      `json:"hint,omitempty"`
+}
+
+// Parameters of a challenge, members in alphabetical order so that encoding
+// the struct gives the canonical bytes.
+type Parameters struct {
+	Algorithm string `json:"algorithm" example:"PBKDF2/SHA-256"`
+	Cost      int    `json:"cost" doc:"PBKDF2 iterations a try."`
+	Data      Data   `json:"data"`
+	ExpiresAt int64  `json:"expiresAt" doc:"Unix seconds."`
+	KeyLength int    `json:"keyLength" doc:"Bytes to derive."`
+	KeyPrefix string `json:"keyPrefix" doc:"Lower-case hex the derived key must start with."`
+	Nonce     string `json:"nonce" doc:"16 bytes, hex."`
+	Salt      string `json:"salt" doc:"16 bytes, hex."`
+}
+
+// Data is what the issuer binds a challenge to.
+type Data struct {
+	Audience string `json:"aud" doc:"Host of the issuing node."`
+	KeyID    string `json:"kid" doc:"Day of the signing secret."`
+	Purpose  string `json:"purpose" enum:"contact,board,bid,meeting,report"`
+}
+
+// A Hint says how much work to expect. It is not signed.
+type Hint struct {
+	Level     int `json:"level" minimum:"0" maximum:"7"`
+	MeanTries int `json:"meanTries"`
+}
+
+// A Solution is what a writer sends back.
+type Solution struct {
+	Challenge Challenge `json:"challenge"`
+	Solution  Answer    `json:"solution"`
+}
+
+// An Answer is the counter that was found and the key it derives.
+type Answer struct {
+	Counter    uint32  `json:"counter"`
+	DerivedKey string  `json:"derivedKey"`
+	Time       float64 `json:"time,omitempty" doc:"Milliseconds it took; not looked at."`
+}
+
+// ErrShape is returned for a solution that cannot be read.
+var ErrShape = errors.New("not a proof of work")
+
+// Canonical returns the bytes the issuer signs: members sorted at every level,
+// no spaces, no HTML escaping.
+func (p Parameters) Canonical() []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(p); err != nil {
+		panic(err) // strings and integers always encode
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// MAC is the hex HMAC-SHA-256 of the canonical parameters under secret.
+func (p Parameters) MAC(secret []byte) string {
+	h := hmac.New(sha256.New, secret)
+	h.Write(p.Canonical())
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Authentic reports, in constant time, whether the challenge carries the MAC
+// that secret makes.
+func (c Challenge) Authentic(secret []byte) bool {
+	return subtle.ConstantTimeCompare([]byte(c.Parameters.MAC(secret)), []byte(c.Signature)) == 1
+}
+
+// Parse reads a solution: JSON, or the base64 of that JSON (standard or URL
+// alphabet). Unknown members are refused, so that nothing unsigned rides along.
+func Parse(raw []byte) (Solution, error) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || len(raw) > MaxSolutionBytes*4/3+4 {
+		return Solution{}, fmt.Errorf("%w: %d bytes", ErrShape, len(raw))
+	}
+	if raw[0] != '{' {
+		text := strings.Trim(string(raw), `"`)
+		text = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(text, "="))
+		decoded, err := base64.RawStdEncoding.DecodeString(text)
+		if err != nil {
+			return Solution{}, fmt.Errorf("%w: neither JSON nor base64", ErrShape)
+		}
+		raw = decoded
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	var s wireSolution
+	if err := dec.Decode(&s); err != nil {
+		return Solution{}, fmt.Errorf("%w: %v", ErrShape, err)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return Solution{}, fmt.Errorf("%w: text behind the object", ErrShape)
+	}
+	p := s.Challenge.Parameters
+	if p.Algorithm != Algorithm || p.Cost < 1 || p.Cost > maxCost || p.KeyLength < 16 || p.KeyLength > 64 || len(p.KeyPrefix) > 16 {
+		return Solution{}, fmt.Errorf("%w: parameters this node does not issue", ErrShape)
+	}
+	return Solution(s), nil
+}
+
+// wireSolution is Solution as sent; clients may or may not echo the hint.
+type wireSolution Solution
+
+// Check derives the key of the counter and compares. It costs one key
+// derivation of the challenge's cost, unless the claimed key cannot be right.
+func (s Solution) Check() bool {
+	p := s.Challenge.Parameters
+	if !strings.HasPrefix(s.Solution.DerivedKey, p.KeyPrefix) || len(s.Solution.DerivedKey) != 2*p.KeyLength {
+		return false
+	}
+	key, err := p.derive(s.Solution.Counter)
+	return err == nil && subtle.ConstantTimeCompare([]byte(hex.EncodeToString(key)), []byte(s.Solution.DerivedKey)) == 1
+}
+
+func (p Parameters) derive(n uint32) ([]byte, error) {
+	nonce, err := hex.DecodeString(p.Nonce)
+	if err != nil {
+		return nil, err
+	}
+	salt, err := hex.DecodeString(p.Salt)
+	if err != nil {
+		return nil, err
+	}
+	return pbkdf2.Key(sha256.New, string(binary.BigEndian.AppendUint32(nonce, n)), salt, p.Cost, p.KeyLength)
+}
+
+// Solve tries counters from 0 until one fits or ctx ends.
+func Solve(ctx context.Context, c Challenge) (Solution, error) {
+	for n := uint32(0); ; n++ {
+		if err := ctx.Err(); err != nil {
+			return Solution{}, err
+		}
+		key, err := c.Parameters.derive(n)
+		if err != nil {
+			return Solution{}, err
+		}
+		if found := hex.EncodeToString(key); strings.HasPrefix(found, c.Parameters.KeyPrefix) {
+			return Solution{Challenge: Challenge{Parameters: c.Parameters, Signature: c.Signature}, Solution: Answer{Counter: n, DerivedKey: found}}, nil
+		}
+		if n == 1<<32-1 {
+			return Solution{}, errors.New("no counter solves this challenge")
+		}
+	}
+}
+
+// Encode is the base64 form of a solution, for the Proof-Of-Work header and the
+// form field altcha.
+func (s Solution) Encode() string {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // strings and numbers always encode
+	}
+	return base64.StdEncoding.EncodeToString(raw)
+}
+
+// A Level is one step of the difficulty ladder.
+type Level struct {
+	Cost   int
+	Prefix string
+}
+
+// Ladder is the difficulty by level. The mean number of tries is 16 to the
+// length of the prefix; a try costs Cost iterations. One thread of a 2.5 GHz
+// core needs 45 ms at level 0, 160 ms at level 2 (the usual one), 5 s at 7.
+var Ladder = [8]Level{
+	{250, "00"}, {500, "00"}, {1000, "00"}, {2000, "00"},
+	{250, "000"}, {500, "000"}, {1000, "000"}, {2000, "000"},
+}
+
+// MeanTries is the expected number of tries of a level.
+func (l Level) MeanTries() int { return 1 << (4 * len(l.Prefix)) }

@@ -1,0 +1,123 @@
+package pow
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// worked is the worked example that the Go, Python and altcha-lib 2.8.0
+// implementations agree on.
+func worked() Challenge {
+	return Challenge{
+		Parameters: Parameters{
+			Algorithm: Algorithm, Cost: 1000,
+			Data:      Data{Audience: "stoa.example", KeyID: "2026-11-20", Purpose: "contact"},
+			ExpiresAt: 1795300000, KeyLength: 32, KeyPrefix: "00",
+			Nonce: "000102030405060708090a0b0c0d0e0f", Salt: "101112131415161718191a1b1c1d1e1f",
+		},
+		Signature: "b9946c59e581b84e1264b260236144b1fe5f67863f42f80aa242997552379910",
+	}
+}
+
+func TestWorkedExample(t *testing.T) {
+	t.Parallel()
+	c := worked()
+	require.Equal(t, c.Signature, c.Parameters.MAC([]byte("docs-only-hmac-secret")))
+	require.True(t, c.Authentic([]byte("docs-only-hmac-secret")))
+	require.False(t, c.Authentic([]byte("another secret")))
+
+	s, err := Solve(context.Background(), c)
+	require.NoError(t, err)
+	require.Equal(t, uint32(247), s.Solution.Counter)
+	require.Equal(t, "00f200ab2d9ac7f93f1bcc073f5df4f7ee471668ad21853d8ff8185299da4489", s.Solution.DerivedKey)
+	require.True(t, s.Check())
+}
+
+func TestParse_AcceptsBothForms(t *testing.T) {
+	t.Parallel()
+	s, err := Solve(context.Background(), worked())
+	require.NoError(t, err)
+	asJSON, err := json.Marshal(s)
+	require.NoError(t, err)
+	for name, raw := range map[string]string{
+		"json":          string(asJSON),
+		"base64":        s.Encode(),
+		"url base64":    base64.RawURLEncoding.EncodeToString(asJSON),
+		"quoted base64": `"` + s.Encode() + `"`,
+	} {
+		got, err := Parse([]byte(raw))
+		require.NoError(t, err, name)
+		require.Equal(t, s, got, name)
+	}
+}
+
+func TestParse_Refuses(t *testing.T) {
+	t.Parallel()
+	s, err := Solve(context.Background(), worked())
+	require.NoError(t, err)
+	raw, _ := json.Marshal(s)
+	good := string(raw)
+	for name, bad := range map[string]string{
+		"empty":          "",
+		"not base64":     "%%%",
+		"unknown member": strings.Replace(good, `"cost"`, `"extra":1,"cost"`, 1),
+		"text behind":    good + "{}",
+		"algorithm":      strings.Replace(good, "PBKDF2/SHA-256", "SHA-256", 1),
+		"huge cost":      strings.Replace(good, `"cost":1000`, `"cost":100000000`, 1),
+		"huge key":       strings.Replace(good, `"keyLength":32`, `"keyLength":100000`, 1),
+		"counter":        strings.Replace(good, `"counter":247`, `"counter":-1`, 1),
+		"too long":       strings.Repeat("A", 10_000),
+	} {
+		_, err := Parse([]byte(bad))
+		require.ErrorIs(t, err, ErrShape, name)
+	}
+}
+
+func TestCheck_RefusesWrongWork(t *testing.T) {
+	t.Parallel()
+	good, err := Solve(context.Background(), worked())
+	require.NoError(t, err)
+	for name, change := range map[string]func(*Solution){
+		"other counter":  func(s *Solution) { s.Solution.Counter++ },
+		"other key":      func(s *Solution) { s.Solution.DerivedKey = "00" + strings.Repeat("1", 62) },
+		"key w/o prefix": func(s *Solution) { s.Solution.DerivedKey = strings.Repeat("1", 64) },
+		"upper case":     func(s *Solution) { s.Solution.DerivedKey = strings.ToUpper(s.Solution.DerivedKey) },
+		"bad nonce":      func(s *Solution) { s.Challenge.Parameters.Nonce = "zz" },
+	} {
+		s := good
+		change(&s)
+		require.False(t, s.Check(), name)
+	}
+}
+
+func TestSolve_EndsWithContext(t *testing.T) {
+	t.Parallel()
+	c := worked()
+	c.Parameters.KeyPrefix = "0000000000"
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := Solve(ctx, c)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func FuzzParse(f *testing.F) {
+	s, _ := Solve(context.Background(), worked())
+	raw, _ := json.Marshal(s)
+	f.Add(raw)
+	f.Add([]byte(s.Encode()))
+	f.Add([]byte(`{"challenge":{}}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		s, err := Parse(raw)
+		if err != nil {
+			return
+		}
+		again, err := Parse([]byte(s.Encode()))
+		require.NoError(t, err)
+		require.Equal(t, s, again)
+	})
+}
