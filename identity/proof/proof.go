@@ -1,0 +1,210 @@
+// Package proof issues and checks proof-of-work challenges (protocol/pow). A
+// challenge is stateless: it carries the issuer's MAC, made with a secret that
+// all processes of a deployment share, so it survives a restart and is good at
+// every process. What may be used once is spent by storage, in the transaction
+// of the write that it pays for.
+package proof
+
+import (
+	"context"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"stoa/protocol"
+	"stoa/protocol/pow"
+)
+
+const (
+	// Lifetime of a challenge (contract §3); slow phones need minutes.
+	Lifetime = 10 * time.Minute
+
+	keyBytes  = 32
+	queueWait = 2 * time.Second // longest wait for a free core to derive a key
+	maxBurnt  = 100_000
+)
+
+// Purposes a challenge can have. Contact is good for every anonymous write.
+var Purposes = []string{"contact", "board", "bid", "meeting", "report"}
+
+// baseLevel is the difficulty a purpose starts from, see pow.Ladder.
+var baseLevel = map[string]int{"report": 1, "contact": 2, "board": 2, "meeting": 2, "bid": 3}
+
+// A Config says how to issue. Master is the secret of the deployment, at least
+// 16 bytes. Audience is the node's host; a challenge of another node is refused.
+type Config struct {
+	Master   []byte
+	Audience string
+	Now      func() time.Time
+	// Flat, when not nil, is the level of every challenge, without the ramp.
+	Flat *int
+	// Target is the number of anonymous writes a minute that the node is happy
+	// with; each doubling beyond it raises the level by one. Default 60.
+	Target int
+}
+
+// An Issuer issues and checks challenges. It is safe for concurrent use.
+type Issuer struct {
+	c     Config
+	slots chan struct{} // limits key derivations to half of the cores
+	load  *load
+
+	mu      sync.Mutex
+	secrets map[string][]byte    // by day; guarded by mu
+	burnt   map[string]time.Time // MACs that failed once, until they expire; guarded by mu
+}
+
+// New returns an Issuer.
+func New(c Config) *Issuer {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Target == 0 {
+		c.Target = 60
+	}
+	return &Issuer{
+		c: c, load: newLoad(c.Target),
+		slots:   make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+		secrets: map[string][]byte{}, burnt: map[string]time.Time{},
+	}
+}
+
+// Issue returns a fresh challenge. Its difficulty follows the node's load and
+// what this client network has paid lately. The purpose must be one of
+// Purposes; the caller has checked that.
+func (i *Issuer) Issue(purpose, network string) pow.Challenge {
+	now := i.c.Now()
+	level := i.level(purpose, network, now)
+	var random [32]byte
+	rand.Read(random[:])
+	step := pow.Ladder[level]
+	p := pow.Parameters{
+		Algorithm: pow.Algorithm, Cost: step.Cost,
+		Data:      pow.Data{Audience: i.c.Audience, KeyID: day(now), Purpose: purpose},
+		ExpiresAt: now.Add(Lifetime).Unix(), KeyLength: keyBytes, KeyPrefix: step.Prefix,
+		Nonce: hex.EncodeToString(random[:16]), Salt: hex.EncodeToString(random[16:]),
+	}
+	return pow.Challenge{Parameters: p, Signature: p.MAC(i.secret(p.Data.KeyID)), Hint: &pow.Hint{Level: level, MeanTries: step.MeanTries()}}
+}
+
+// Paid notes that a client network's proof was accepted; it raises the price
+// of its next challenges and, over all networks, of everybody's.
+func (i *Issuer) Paid(network string) { i.load.add(network, i.c.Now()) }
+
+// Check verifies a solution for a purpose and returns what must be spent. The
+// order is cheap first: shape, expiry, day, MAC, audience and purpose, claimed
+// prefix, and only then the key derivation, which waits for a core at most
+// two seconds. Errors are *protocol.Error with a pow-* code or overloaded.
+func (i *Issuer) Check(ctx context.Context, raw []byte, purpose string) (protocol.Spend, error) {
+	s, err := pow.Parse(raw)
+	if err != nil {
+		return protocol.Spend{}, protocol.Errorf(protocol.PowInvalid, "the proof of work cannot be read: %w", err)
+	}
+	p, now := s.Challenge.Parameters, i.c.Now()
+	expires := time.Unix(p.ExpiresAt, 0)
+	if now.After(expires) {
+		return protocol.Spend{}, protocol.Errorf(protocol.PowExpired, "the challenge ran out at %s; solve the fresh one", expires.UTC().Format(time.RFC3339))
+	}
+	if p.Data.KeyID != day(now) && p.Data.KeyID != day(now.Add(-Lifetime)) {
+		return protocol.Spend{}, protocol.Errorf(protocol.PowInvalid, "the challenge is not one of this node")
+	}
+	if !s.Challenge.Authentic(i.secret(p.Data.KeyID)) {
+		return protocol.Spend{}, protocol.Errorf(protocol.PowInvalid, "the challenge is not one of this node, or was changed")
+	}
+	if p.Data.Audience != i.c.Audience {
+		return protocol.Spend{}, protocol.Errorf(protocol.PowInvalid, "the challenge was issued for %s", p.Data.Audience)
+	}
+	if p.Data.Purpose != "contact" && p.Data.Purpose != purpose {
+		return protocol.Spend{}, protocol.Errorf(protocol.PowInvalid, "the challenge has the purpose %s; this needs %s or contact", p.Data.Purpose, purpose)
+	}
+	if i.isBurnt(s.Challenge.Signature) {
+		return protocol.Spend{}, protocol.Errorf(protocol.PowInvalid, "this challenge was answered wrongly before; solve the fresh one")
+	}
+	if err := i.derive(ctx, s); err != nil {
+		return protocol.Spend{}, err
+	}
+	return protocol.Spend{Key: spendKey(s.Challenge.Signature), Until: expires.Add(time.Minute), Code: protocol.PowSpent}, nil
+}
+
+func (i *Issuer) derive(ctx context.Context, s pow.Solution) error {
+	wait := time.NewTimer(queueWait)
+	defer wait.Stop()
+	select {
+	case i.slots <- struct{}{}:
+		defer func() { <-i.slots }()
+	case <-wait.C:
+		return &protocol.Error{Code: protocol.Overloaded, Detail: "Too many proofs are waiting to be checked; send yours again.", RetryAfter: 2 * time.Second}
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if s.Check() {
+		return nil
+	}
+	// A wrong answer under a good MAC burns the challenge, so that nobody can
+	// make the node derive keys for free.
+	i.burn(s.Challenge.Signature, time.Unix(s.Challenge.Parameters.ExpiresAt, 0))
+	return protocol.Errorf(protocol.PowInvalid, "the solution does not fit the challenge; solve the fresh one")
+}
+
+// spendKey is the MAC's own bytes: unique per challenge and unguessable.
+func spendKey(mac string) (key [16]byte) {
+	raw, err := hex.DecodeString(mac)
+	if err != nil || len(raw) < len(key) {
+		sum := sha256.Sum256([]byte(mac))
+		raw = sum[:]
+	}
+	copy(key[:], raw)
+	return key
+}
+
+func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
+func (i *Issuer) secret(kid string) []byte {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if s, ok := i.secrets[kid]; ok {
+		return s
+	}
+	s, err := hkdf.Key(sha256.New, i.c.Master, nil, "stoa proof of work "+kid, 32)
+	if err != nil {
+		panic(fmt.Sprintf("proof: derive secret: %v", err)) // lengths are constant
+	}
+	if len(i.secrets) > 4 {
+		clear(i.secrets)
+	}
+	i.secrets[kid] = s
+	return s
+}
+
+func (i *Issuer) isBurnt(mac string) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	_, burnt := i.burnt[mac]
+	return burnt
+}
+
+func (i *Issuer) burn(mac string, until time.Time) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if len(i.burnt) >= maxBurnt {
+		now := i.c.Now()
+		for m, t := range i.burnt {
+			if t.Before(now) {
+				delete(i.burnt, m)
+			}
+		}
+		if len(i.burnt) >= maxBurnt {
+			return
+		}
+	}
+	i.burnt[mac] = until
+}
+
+// ValidPurpose reports whether a challenge may be asked for the purpose.
+func ValidPurpose(p string) bool { return slices.Contains(Purposes, p) }
