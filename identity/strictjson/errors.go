@@ -1,0 +1,107 @@
+package strictjson
+
+import (
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// at is where the decoder stands. A pointer is as long as the writer of the
+// document likes, so it is cut.
+func at(dec *jsontext.Decoder) string { return cut(string(dec.StackPointer())) }
+
+func cut(pointer string) string {
+	const most = 200
+	if len(pointer) > most {
+		return strings.ToValidUTF8(pointer[:most], "") + "…"
+	}
+	return pointer
+}
+
+// plain turns an error of the JSON library into a *SyntaxError in plain words.
+func plain(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return &SyntaxError{Detail: "the document ends too early"}
+	}
+	if syn, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		return &SyntaxError{cut(string(syn.JSONPointer)), syntax(syn.Err)}
+	}
+	if sem, ok := errors.AsType[*json.SemanticError](err); ok {
+		return &SyntaxError{cut(string(sem.JSONPointer)), meaning(sem)}
+	}
+	return &SyntaxError{Detail: err.Error()}
+}
+
+func syntax(err error) string {
+	switch {
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return "this member stands twice"
+	case errors.Is(err, jsontext.ErrNonStringName):
+		return "a member's name must be a string"
+	case err == nil:
+		return "not JSON"
+	}
+	text := strings.TrimPrefix(err.Error(), "jsontext: ")
+	if strings.Contains(text, "UTF-8") || strings.Contains(text, "surrogate") {
+		return "text is not valid UTF-8"
+	}
+	return "not JSON: " + text
+}
+
+func meaning(e *json.SemanticError) string {
+	if errors.Is(e.Err, json.ErrUnknownName) {
+		return "unknown member; check its spelling"
+	}
+	var got string
+	switch e.JSONKind {
+	case 'n':
+		got = "null"
+	case 't', 'f':
+		got = "a boolean"
+	case '"':
+		got = "a string"
+	case '0':
+		got = "a number"
+	case '{':
+		got = "an object"
+	case '[':
+		got = "an array"
+	default:
+		got = "this value"
+	}
+	if e.Err != nil {
+		if syn, ok := errors.AsType[*SyntaxError](e.Err); ok {
+			return syn.Detail
+		}
+	}
+	if want := wanted(e); want != "" && want != got {
+		return got + " where " + want + " belongs"
+	}
+	return got + " does not fit here"
+}
+
+func wanted(e *json.SemanticError) string {
+	if e.GoType == nil {
+		return ""
+	}
+	switch kind := e.GoType.Kind().String(); {
+	case e.GoType.String() == "time.Time":
+		return "a time such as 2026-11-20T10:00:00Z"
+	case kind == "string":
+		return "a string"
+	case kind == "bool":
+		return "a boolean"
+	case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "uint"):
+		return "a whole number"
+	case strings.HasPrefix(kind, "float"):
+		return "a number"
+	case kind == "slice", kind == "array":
+		return "an array"
+	case kind == "struct", kind == "map":
+		return "an object"
+	}
+	return ""
+}

@@ -1,0 +1,143 @@
+// Package strictjson reads JSON that strangers wrote. It accepts I-JSON (RFC
+// 7493) and no more: valid UTF-8, no member twice, one value and nothing behind
+// it, within limits of size, depth and number of tokens that are checked before
+// anything else is done. Names of members are compared as they are, so "Title"
+// is not "title".
+//
+// Two readers of one document then see one document: what a signature was
+// checked over is what the program acts on.
+package strictjson
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Limits bound a document. A zero field stands for that of Default.
+type Limits struct {
+	MaxBytes  int
+	MaxDepth  int // nested objects and arrays; the top-level object is depth 1
+	MaxTokens int // brackets, names and values
+}
+
+// Default is the limit of everything that Decode, DecodeLoose and Canonical
+// read. Canonicalising without a limit of depth is what attackers look for.
+var Default = Limits{MaxBytes: 1 << 20, MaxDepth: 32, MaxTokens: 20_000}
+
+// A SyntaxError says where a document breaks which rule, for the one who wrote
+// it. Pointer is a JSON Pointer (RFC 6901), "" for the document as a whole.
+type SyntaxError struct{ Pointer, Detail string }
+
+func (e *SyntaxError) Error() string {
+	if e.Pointer == "" {
+		return "json: " + e.Detail
+	}
+	return "json: at " + e.Pointer + ": " + e.Detail
+}
+
+// Check reads the document once and reports the first rule it breaks, as a
+// *SyntaxError. It keeps nothing and decodes nothing.
+func Check(raw []byte, lim Limits) error {
+	lim = lim.orDefault()
+	if len(raw) > lim.MaxBytes {
+		return &SyntaxError{Detail: fmt.Sprintf("%d bytes, at most %d", len(raw), lim.MaxBytes)}
+	}
+	nul := bytes.Contains(raw, []byte(`\u0000`)) // the only way to write it; may still be "\\u0000"
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
+	for tokens := 1; ; tokens++ {
+		tok, err := dec.ReadToken()
+		if err != nil {
+			return plain(err)
+		}
+		if tokens > lim.MaxTokens {
+			return &SyntaxError{at(dec), fmt.Sprintf("more than %d tokens", lim.MaxTokens)}
+		}
+		switch tok.Kind() {
+		case '{', '[':
+			if dec.StackDepth() > lim.MaxDepth {
+				return &SyntaxError{at(dec), fmt.Sprintf("nested deeper than %d", lim.MaxDepth)}
+			}
+		case '"':
+			if nul && strings.ContainsRune(tok.String(), 0) {
+				return &SyntaxError{at(dec), "U+0000 is not allowed in text"}
+			}
+		}
+		if dec.StackDepth() == 0 {
+			break
+		}
+	}
+	if _, err := dec.ReadToken(); err != io.EOF {
+		return &SyntaxError{Detail: "something stands behind the JSON value"}
+	}
+	return nil
+}
+
+// Decode checks raw against Default and decodes it into v. Members that v does
+// not know are refused: who misspells a name should hear of it. Every error is
+// a *SyntaxError.
+func Decode(raw []byte, v any) error {
+	return decode(raw, v, json.RejectUnknownMembers(true))
+}
+
+// DecodeLoose is Decode for documents whose writers may add members of their
+// own (activities, actors, registration documents).
+func DecodeLoose(raw []byte, v any) error {
+	return decode(raw, v)
+}
+
+func decode(raw []byte, v any, opts ...json.Options) error {
+	if err := Check(raw, Default); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, v, opts...); err != nil {
+		return plain(err)
+	}
+	return nil
+}
+
+// Canonical returns raw in the form of RFC 8785 (JCS), in new memory. It checks
+// raw against Default first, and refuses numbers that no double can hold.
+func Canonical(raw []byte) ([]byte, error) {
+	if err := Check(raw, Default); err != nil {
+		return nil, err
+	}
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
+	for {
+		tok, err := dec.ReadToken()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, plain(err)
+		}
+		if tok.Kind() == '0' {
+			if _, err := strconv.ParseFloat(tok.String(), 64); err != nil {
+				return nil, &SyntaxError{at(dec), "number out of range"}
+			}
+		}
+	}
+	out := jsontext.Value(bytes.Clone(raw))
+	if err := out.Canonicalize(); err != nil {
+		return nil, plain(err)
+	}
+	return out, nil
+}
+
+func (l Limits) orDefault() Limits {
+	if l.MaxBytes == 0 {
+		l.MaxBytes = Default.MaxBytes
+	}
+	if l.MaxDepth == 0 {
+		l.MaxDepth = Default.MaxDepth
+	}
+	if l.MaxTokens == 0 {
+		l.MaxTokens = Default.MaxTokens
+	}
+	return l
+}
