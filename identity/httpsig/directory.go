@@ -1,0 +1,69 @@
+package httpsig
+
+import (
+	"context"
+	"time"
+)
+
+// Proof says whether a key of a directory signed the directory.
+type Proof struct {
+	Thumbprint string
+	// Err is nil when the key proved itself, CodeSignatureMissing when it made no
+	// acceptable signature (older clients cover no digest: proof absent, not
+	// wrong), and anything else when a signature in its name is wrong: refuse the
+	// key.
+	Err error
+}
+
+// VerifyDirectory checks the signatures of a key directory by its own keys
+// (draft-meunier-webbotauth-httpsig-protocol-02). m is the response with Related
+// set to the request that fetched it, or would have: its Target is what is
+// proven. The result has one entry for each key, in order. Proof is required for
+// key material relayed by someone else, optional for a directory fetched over TLS.
+func VerifyDirectory(m *Message, body []byte, keys []Key, now time.Time, allowTestKeys bool) []Proof {
+	proofs := make([]Proof, len(keys))
+	for i, k := range keys {
+		proofs[i] = Proof{Thumbprint: k.Thumbprint(), Err: proveKey(m, body, k, now, allowTestKeys)}
+	}
+	return proofs
+}
+
+// oneKey resolves one thumbprint.
+type oneKey struct{ key Key }
+
+func (o oneKey) Resolve(_ context.Context, q KeyRequest) (Resolved, error) {
+	if q.Params.KeyID != o.key.Thumbprint() {
+		return Resolved{}, CodeKeyUnknown
+	}
+	return Resolved{Key: o.key}, nil
+}
+
+func proveKey(m *Message, body []byte, k Key, now time.Time, allowTestKeys bool) error {
+	v := Verifier{Keys: oneKey{k}, AllowTestKeys: allowTestKeys}
+	q := DirectoryPolicy()
+	p := pool.Get().(*parse)
+	defer p.release()
+	p.limits = v.Limits.orDefault()
+	input, signature := m.Header["Signature-Input"], m.Header["Signature"]
+	if len(input) == 0 || len(signature) == 0 {
+		return fail(CodeSignatureMissing, "")
+	}
+	if e := p.read(input, signature); e != nil {
+		return e
+	}
+	err := fail(CodeSignatureMissing, "")
+	for i := range p.members { // at most Limits.Labels, one verification for each key
+		sig := &p.members[i]
+		if !q.ours(sig.params) || sig.params.KeyID != k.Thumbprint() {
+			continue
+		}
+		_, e := v.judge(context.Background(), p, m, body, q, sig, now)
+		if e == nil {
+			return nil
+		}
+		if e.Code != CodeCoverageInsufficient && e.Code != CodeDigestMissing {
+			return e
+		}
+	}
+	return err
+}

@@ -1,0 +1,222 @@
+package httpsig
+
+import (
+	"slices"
+	"time"
+)
+
+// Require is a set of conditions on what a signature covers. Only exact
+// identifiers count: "content-digest" and "content-digest";sf bind the body,
+// "content-digest";bs and ;req do not.
+type Require uint16
+
+const (
+	RequireMethod           Require = 1 << iota // @method
+	RequireAuthority                            // @authority or @target-uri
+	RequireTarget                               // @target-uri, or @authority, @path and, when there is a query, @query
+	RequireBody                                 // content-digest when there is a body
+	RequireContentType                          // content-type when there is a body; content-encoding when present
+	RequireAgent                                // signature-agent when present
+	RequireIdentity                             // agent-identity when present
+	RequireDigest                               // content-digest, body or not
+	RequireRelatedAuthority                     // "@authority";req in a response
+	RequireExpires                              // parameter expires
+	RequireNonce                                // parameter nonce of 16 to 256 bytes
+)
+
+// TagWebBotAuth, TagStoa and TagDirectory are the values of the tag parameter
+// that this node reads and writes.
+const (
+	TagWebBotAuth = "web-bot-auth"
+	TagStoa       = "stoa"
+	TagDirectory  = "http-message-signatures-directory"
+)
+
+// MaxNonce and MinNonce bound a nonce in bytes; MaxKeyID a keyid.
+const (
+	MinNonce = 16
+	MaxNonce = 256
+	MaxKeyID = 512
+)
+
+// Policy is what a route demands of a signature. created and keyid are always
+// required. A Policy is read-only once in use; change a copy.
+type Policy struct {
+	Tags      []string      // accepted tags; others are not for us. nil: any tag or none
+	Require   Require       //
+	MaxWindow time.Duration // longest expires-created; 0: no bound
+	MaxAge    time.Duration // longest now-created; 0: no bound but expires
+	Skew      time.Duration // how far clocks may differ, both ways
+
+	// Algorithms accepted; nil: all that NewKey makes.
+	Algorithms []Algorithm
+
+	// NamedQuery lets @query-param components stand for @query. The handler then
+	// may read only parameters that Result.Covered.QueryParam confirms.
+	NamedQuery bool
+
+	// At fixes the clock, for evidence that is checked later. Zero: Verifier.Now.
+	At time.Time
+}
+
+// WritePolicy is for requests that change something: full coverage, at most five
+// minutes, a nonce to spend.
+func WritePolicy() *Policy {
+	return &Policy{
+		Tags: []string{TagWebBotAuth, TagStoa},
+		Require: RequireMethod | RequireTarget | RequireBody | RequireContentType | RequireAgent | RequireIdentity |
+			RequireExpires | RequireNonce,
+		MaxWindow: 300 * time.Second,
+		Skew:      30 * time.Second,
+	}
+}
+
+// ReadPolicy is the bare minimum of Web Bot Auth. What it accepts may be replayed
+// for a day against any path: it names a caller for rate limits and nothing else.
+func ReadPolicy() *Policy {
+	return &Policy{
+		Tags:      []string{TagWebBotAuth, TagStoa},
+		Require:   RequireAuthority | RequireAgent | RequireIdentity | RequireExpires,
+		MaxWindow: 24 * time.Hour,
+		Skew:      30 * time.Second,
+	}
+}
+
+// FederationPolicy is for inboxes and signed fetches: what Mastodon, Fedify and
+// others send. There is no nonce; the inbox is idempotent by activity id.
+func FederationPolicy() *Policy {
+	return &Policy{
+		Require: RequireMethod | RequireTarget | RequireBody,
+		MaxAge:  65 * time.Minute,
+		Skew:    60 * time.Minute,
+	}
+}
+
+// DirectoryPolicy is for key directories that were signed by their own keys
+// (draft-meunier-webbotauth-httpsig-protocol-02, "signed by the key itself").
+func DirectoryPolicy() *Policy {
+	return &Policy{
+		Tags:    []string{TagDirectory},
+		Require: RequireRelatedAuthority | RequireDigest | RequireExpires,
+		Skew:    30 * time.Second,
+	}
+}
+
+func (q *Policy) wants(r Require) bool { return q.Require&r != 0 }
+
+func (q *Policy) ours(p Params) bool {
+	return q.Tags == nil || p.HasTag && slices.Contains(q.Tags, p.Tag)
+}
+
+func (q *Policy) accepts(a Algorithm) bool {
+	return q.Algorithms == nil || slices.Contains(q.Algorithms, a)
+}
+
+// checkParams judges types, presence, order and time, before anything that costs.
+func (q *Policy) checkParams(sig *member, now time.Time) *Error {
+	if sig.wrongType != "" {
+		return malformed(CodeParameterInvalid, sig.wrongType+": type")
+	}
+	p := &sig.params
+	for _, want := range [...]struct {
+		name    string
+		missing bool
+	}{
+		{"created", !p.HasCreated},
+		{"expires", !p.HasExpires && q.wants(RequireExpires)},
+		{"keyid", !p.HasKeyID},
+		{"nonce", !p.HasNonce && q.wants(RequireNonce)},
+	} {
+		if want.missing {
+			return fail(CodeParameterMissing, want.name)
+		}
+	}
+	if len(p.KeyID) > MaxKeyID || p.KeyID == "" {
+		return fail(CodeParameterInvalid, "keyid: 1 to 512 bytes")
+	}
+	if len(p.Nonce) > MaxNonce || q.wants(RequireNonce) && len(p.Nonce) < MinNonce {
+		return fail(CodeParameterInvalid, "nonce: 16 to 256 bytes")
+	}
+	if p.HasAlg && !Algorithm(p.Alg).known() {
+		return fail(CodeAlgorithmUnsupported, "alg")
+	}
+	return q.checkTimes(p, now.Unix())
+}
+
+func (q *Policy) checkTimes(p *Params, now int64) *Error {
+	skew := int64(q.Skew / time.Second)
+	if p.HasExpires && p.Expires <= p.Created {
+		return fail(CodeParameterInvalid, "expires: must be after created")
+	}
+	if q.MaxWindow > 0 && p.HasExpires && p.Expires-p.Created > int64(q.MaxWindow/time.Second) {
+		return fail(CodeValidityTooLong, "expires: at most "+q.MaxWindow.String()+" after created")
+	}
+	if p.Created-skew > now {
+		return fail(CodeNotYetValid, "created")
+	}
+	if p.HasExpires && now > p.Expires+skew {
+		return fail(CodeExpired, "expires")
+	}
+	if q.MaxAge > 0 && now > p.Created+int64(q.MaxAge/time.Second) {
+		return fail(CodeExpired, "created: at most "+q.MaxAge.String()+" ago")
+	}
+	return nil
+}
+
+// until is the last moment at which the same signature could be accepted.
+func (q *Policy) until(p *Params) time.Time {
+	end := int64(1<<62 - 1)
+	if p.HasExpires {
+		end = p.Expires + int64(q.Skew/time.Second)
+	}
+	if q.MaxAge > 0 {
+		end = min(end, p.Created+int64(q.MaxAge/time.Second))
+	}
+	return time.Unix(end, 0)
+}
+
+// checkCoverage judges what the signature covers, once its base could be built.
+func (q *Policy) checkCoverage(m *Message, body []byte, cov coverage) *Error {
+	missing := func(name string) *Error { return fail(CodeCoverageInsufficient, name) }
+	has := func(name string) bool { _, ok := m.Header[canonicalName(name)]; return ok }
+	if q.wants(RequireMethod) && cov&coverMethod == 0 {
+		return missing("@method")
+	}
+	if q.wants(RequireAuthority) && cov&(coverAuthority|coverTargetURI) == 0 {
+		return missing("@authority")
+	}
+	if q.wants(RequireRelatedAuthority) && cov&coverRelatedAuthority == 0 {
+		return missing("@authority;req")
+	}
+	if q.wants(RequireTarget) && cov&coverTargetURI == 0 {
+		if cov&(coverAuthority|coverPath) != coverAuthority|coverPath {
+			return missing("@authority and @path, or @target-uri")
+		}
+		if m.HasQuery && cov&coverQuery == 0 && !(q.NamedQuery && cov&coverQueryParam != 0) {
+			return missing("@query")
+		}
+	}
+	if cov&coverDigest == 0 && (q.wants(RequireDigest) || q.wants(RequireBody) && len(body) > 0) {
+		if !has("content-digest") {
+			return fail(CodeDigestMissing, "content-digest")
+		}
+		return missing("content-digest")
+	}
+	if q.wants(RequireContentType) {
+		if len(body) > 0 && cov&coverContentType == 0 {
+			return missing("content-type")
+		}
+		// The digest is over the encoded bytes: an encoding added on the way would
+		// change what they say.
+		if cov&coverContentEncoding == 0 && has("content-encoding") {
+			return missing("content-encoding")
+		}
+	}
+	if q.wants(RequireAgent) && cov&coverAgent == 0 && has("signature-agent") {
+		return fail(CodeAgentNotCovered, "signature-agent")
+	}
+	if q.wants(RequireIdentity) && cov&coverIdentity == 0 && has("agent-identity") {
+		return missing("agent-identity")
+	}
+	return nil
+}

@@ -1,0 +1,233 @@
+package httpsig
+
+import (
+	"context"
+	"crypto/sha256"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// KeyRequest is what is known about a signature before its key is known. All of
+// it is the sender's claim; Agent and Identity are covered by the signature that
+// is about to be checked.
+type KeyRequest struct {
+	Params   Params
+	Agent    AgentRef
+	Identity string // Agent-Identity field value, "" when not covered
+	Now      time.Time
+}
+
+// Resolved is a key and who owns it.
+type Resolved struct {
+	Key       Key
+	Principal any // opaque; handed to Result
+}
+
+// KeyResolver finds the key of a signature. Look it up by the pair of agent URL
+// and keyid, or by the identity: a lookup by keyid alone lets one directory speak
+// for another. Resolve returns a Code or an *Error (key-unknown, agent-missing,
+// key-expired, directory-…); any other error becomes CodeKeyUnavailable. It is
+// called at most Limits.Candidates times a message, by many goroutines at once.
+type KeyResolver interface {
+	Resolve(ctx context.Context, q KeyRequest) (Resolved, error)
+}
+
+// Verifier checks messages. It holds no state, may be shared, and must not be
+// changed once in use.
+type Verifier struct {
+	Keys   KeyResolver
+	Now    func() time.Time // nil: time.Now
+	Limits Limits
+
+	AllowTestKeys bool // accept keys whose private half stands in an RFC: tests only
+	AllowLoopback bool // accept http and IP literals in Signature-Agent URLs of this machine: development only
+}
+
+// Result says what a verified signature proves. It exists only after the
+// signature, the key, the times, the coverage and the body have been checked;
+// only spending the nonce is left to the caller. Its strings share memory with
+// the header.
+type Result struct {
+	Label      string // chosen by the sender or an intermediary: no meaning in it
+	Params     Params
+	Covered    Covered
+	Agent      AgentRef
+	Principal  any
+	Algorithm  Algorithm
+	Thumbprint string // of the key
+	BodyBound  bool   // content-digest is covered and matches the body
+
+	// NonceKey identifies the signature among all that can still be accepted:
+	// SHA-256(keyid ‖ 0 ‖ nonce), 16 bytes. The caller inserts it in its own
+	// transaction, keeps it until NonceUntil, and answers CodeReplayed when it is
+	// there already. It is zero when the signature has no nonce.
+	NonceKey   [16]byte
+	NonceUntil time.Time
+}
+
+var pool = sync.Pool{New: func() any { return new(parse) }}
+
+// release gives the work space back. What one huge header made grow is dropped.
+func (p *parse) release() {
+	p.s = ""
+	clear(p.members)
+	if cap(p.base) <= 64<<10 && cap(p.value) <= 64<<10 {
+		pool.Put(p)
+	}
+}
+
+// Verify checks a message against a policy. body is the content as transferred,
+// already read under the route's own limit; nil and empty are the same.
+//
+// The error is always an *Error. With several signatures for us the first that
+// verifies wins, in wire order; otherwise the first failure is returned. A failed
+// signature is never tried as another profile.
+func (v *Verifier) Verify(ctx context.Context, m *Message, body []byte, q *Policy) (*Result, error) {
+	p := pool.Get().(*parse)
+	defer p.release()
+	r, e := v.verify(ctx, p, m, body, q)
+	if e != nil {
+		e.Label = strings.Clone(e.Label)
+		return nil, e
+	}
+	return r, nil
+}
+
+func (v *Verifier) verify(ctx context.Context, p *parse, m *Message, body []byte, q *Policy) (*Result, *Error) {
+	input, signature := m.Header["Signature-Input"], m.Header["Signature"]
+	if len(input) == 0 || len(signature) == 0 {
+		return nil, fail(CodeSignatureMissing, "")
+	}
+	p.limits = v.Limits.orDefault()
+	if e := p.read(input, signature); e != nil {
+		return nil, e
+	}
+	now := q.At
+	if now.IsZero() {
+		now = time.Now()
+		if v.Now != nil {
+			now = v.Now()
+		}
+	}
+	ours := 0
+	for i := range p.members {
+		if q.ours(p.members[i].params) {
+			ours++
+		}
+	}
+	if ours == 0 {
+		return nil, fail(CodeNoAcceptableSignature, "tag")
+	}
+	if ours > p.limits.Candidates {
+		return nil, fail(CodeTooManySignatures, "candidates")
+	}
+	var first *Error
+	for i := range p.members {
+		sig := &p.members[i]
+		if !q.ours(sig.params) {
+			continue // another application's (RFC 9421 §2.3, tag)
+		}
+		r, e := v.judge(ctx, p, m, body, q, sig, now)
+		if e == nil {
+			return r, nil
+		}
+		if e.Label = sig.label; first == nil {
+			first = e
+		}
+	}
+	return nil, first
+}
+
+// judge takes one signature through every step, cheap ones first.
+func (v *Verifier) judge(ctx context.Context, p *parse, m *Message, body []byte, q *Policy, sig *member, now time.Time) (*Result, *Error) {
+	if e := q.checkParams(sig, now); e != nil {
+		return nil, e
+	}
+	if e := p.buildBase(m, sig); e != nil {
+		return nil, e
+	}
+	comps := p.comps[sig.compFrom:sig.compTo]
+	cov := coverageOf(comps)
+	if e := q.checkCoverage(m, body, cov); e != nil {
+		return nil, e
+	}
+	agent, e := agentOf(m, sig.label, comps, v.AllowLoopback)
+	if e != nil {
+		return nil, e
+	}
+	ask := KeyRequest{Params: sig.params, Agent: agent, Now: now}
+	if cov&coverIdentity != 0 {
+		ask.Identity = identityOf(m)
+	}
+	found, err := v.Keys.Resolve(ctx, ask)
+	if err != nil {
+		return nil, asError(err, CodeKeyUnavailable)
+	}
+	if found.Key == nil {
+		return nil, fail(CodeKeyUnknown, "")
+	}
+	thumb := found.Key.Thumbprint()
+	if !v.AllowTestKeys && testKey(thumb) {
+		return nil, fail(CodeTestKeyRefused, "")
+	}
+	alg := found.Key.Algorithm()
+	if !q.accepts(alg) {
+		return nil, fail(CodeAlgorithmUnsupported, string(alg))
+	}
+	if sig.params.HasAlg && Algorithm(sig.params.Alg) != alg { // RFC 9421 §3.2: the key decides
+		return nil, fail(CodeAlgorithmMismatch, "alg")
+	}
+	if err := found.Key.Verify(p.base, p.sigs[sig.sigFrom:sig.sigTo]); err != nil {
+		if err == CodeSignatureMalformed {
+			return nil, fail(CodeSignatureMalformed, "length")
+		}
+		return nil, fail(CodeSignatureInvalid, "")
+	}
+	if cov&coverDigest != 0 {
+		if e := verifyDigest(m.Header["Content-Digest"], body); e != nil {
+			return nil, e
+		}
+	}
+	r := &Result{
+		Label: sig.label, Params: sig.params, Covered: Covered{list: string(p.listOf(sig))}, Agent: agent,
+		Principal: found.Principal, Algorithm: alg, Thumbprint: thumb, BodyBound: cov&coverDigest != 0,
+	}
+	if sig.params.HasNonce {
+		r.NonceKey, r.NonceUntil = p.nonceKey(&sig.params), q.until(&sig.params)
+	}
+	return r, nil
+}
+
+// listOf is the inner list without the signature's parameters.
+func (p *parse) listOf(sig *member) []byte {
+	end := sig.canonFrom + 1
+	if sig.compTo > sig.compFrom {
+		end = p.comps[sig.compTo-1].idTo
+	}
+	return p.canon[sig.canonFrom : end+1]
+}
+
+func (p *parse) nonceKey(q *Params) (k [16]byte) {
+	b := append(p.value[:0], q.KeyID...)
+	b = append(append(b, 0), q.Nonce...)
+	sum := sha256.Sum256(b)
+	p.value = b
+	copy(k[:], sum[:])
+	return k
+}
+
+func identityOf(m *Message) string {
+	lines := m.Header["Agent-Identity"]
+	if len(lines) == 1 {
+		return strings.Trim(lines[0], " \t")
+	}
+	return string(appendLines(nil, lines))
+}
+
+// Signed reports whether a header carries both signature fields, so that a
+// missing signature can be told from a broken one. It looks at no value.
+func Signed(h http.Header) bool {
+	return len(h["Signature-Input"]) > 0 && len(h["Signature"]) > 0
+}

@@ -1,0 +1,131 @@
+package key
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rsa"
+	"encoding/json"
+	"fmt"
+
+	"github.com/lestrrat-go/jwx/v2/jwk"
+)
+
+// MarshalSet writes a JWK Set for publication: kid is the thumbprint, use is
+// "sig", nbf and exp are written when set. Alg is written when set. The output is
+// the same for the same keys, so it can be signed and cached.
+func MarshalSet(keys []Public) ([]byte, error) {
+	set := jwk.NewSet()
+	for _, p := range keys {
+		k, err := publicJWK(p)
+		if err != nil {
+			return nil, err
+		}
+		if err := set.AddKey(k); err != nil {
+			return nil, fmt.Errorf("add key %s: %w", p.Thumbprint, err)
+		}
+	}
+	b, err := json.Marshal(set)
+	if err != nil {
+		return nil, fmt.Errorf("write JWK Set: %w", err)
+	}
+	return b, nil
+}
+
+// Published returns the pair's public key as an entry for MarshalSet, without
+// time bounds.
+func (p Pair) Published() Public {
+	return Public{Key: p.Public(), Thumbprint: p.thumbprint, ID: p.thumbprint, Use: "sig"}
+}
+
+func publicJWK(p Public) (jwk.Key, error) {
+	if err := Check(p.Key); err != nil { // also keeps private keys out of published sets
+		return nil, err
+	}
+	k, err := jwk.FromRaw(p.Key)
+	if err != nil {
+		return nil, fmt.Errorf("write JWK: %w", err)
+	}
+	members := map[string]any{jwk.KeyIDKey: Thumbprint(p.Key), jwk.KeyUsageKey: jwk.ForSignature}
+	if p.Alg != "" {
+		members[jwk.AlgorithmKey] = p.Alg
+	}
+	if !p.NotBefore.IsZero() {
+		members["nbf"] = p.NotBefore.Unix()
+	}
+	if !p.Expires.IsZero() {
+		members["exp"] = p.Expires.Unix()
+	}
+	for name, v := range members {
+		if err := k.Set(name, v); err != nil {
+			return nil, fmt.Errorf("set JWK member %q: %w", name, err)
+		}
+	}
+	return k, nil
+}
+
+// MarshalPrivate writes the pair as a private JWK with kid, indented, with a
+// final line end: the form of a key file. Keep it from logs and from other users.
+func (p Pair) MarshalPrivate() ([]byte, error) {
+	if p.signer == nil {
+		return nil, fmt.Errorf("%w: no key", ErrMalformed)
+	}
+	k, err := jwk.FromRaw(p.signer)
+	if err != nil {
+		return nil, fmt.Errorf("write private JWK: %w", err)
+	}
+	if err := k.Set(jwk.KeyIDKey, p.thumbprint); err != nil {
+		return nil, fmt.Errorf("write private JWK: %w", err)
+	}
+	b, err := json.MarshalIndent(k, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("write private JWK: %w", err)
+	}
+	return append(b, '\n'), nil
+}
+
+// ParsePair reads a private JWK. The public members must belong to the private
+// one, and kid, when it looks like a thumbprint, is not trusted but recomputed.
+// The error wraps ErrMalformed, ErrWeak or ErrUnsupported and never shows key
+// material.
+func ParsePair(b []byte) (Pair, error) {
+	if _, err := object(b); err != nil { // size and repeated members
+		return Pair{}, err
+	}
+	k, err := jwk.ParseKey(b)
+	if err != nil {
+		return Pair{}, fmt.Errorf("%w: private JWK", ErrMalformed)
+	}
+	var raw any
+	if err := k.Raw(&raw); err != nil {
+		return Pair{}, fmt.Errorf("%w: private JWK", ErrMalformed)
+	}
+	switch priv := raw.(type) {
+	case ed25519.PrivateKey:
+		// jwx joins d and x without comparing them. A wrong x makes crypto/ed25519
+		// sign under another key, and two such signatures give the seed away.
+		if !bytes.Equal(ed25519.NewKeyFromSeed(priv.Seed()), priv) {
+			return Pair{}, fmt.Errorf("%w: x does not belong to d", ErrMalformed)
+		}
+		return NewPair(priv)
+	case *rsa.PrivateKey:
+		if err := priv.Validate(); err != nil {
+			return Pair{}, fmt.Errorf("%w: inconsistent RSA key", ErrMalformed)
+		}
+		return NewPair(priv)
+	case *ecdsa.PrivateKey:
+		d, err := priv.Bytes()
+		if err != nil {
+			return Pair{}, fmt.Errorf("%w: EC key", ErrMalformed)
+		}
+		own, err := ecdsa.ParseRawPrivateKey(priv.Curve, d)
+		if err != nil || !own.PublicKey.Equal(&priv.PublicKey) {
+			return Pair{}, fmt.Errorf("%w: x and y do not belong to d", ErrMalformed)
+		}
+		return NewPair(priv)
+	case crypto.PublicKey:
+		return Pair{}, fmt.Errorf("%w: no private key", ErrMalformed)
+	}
+	return Pair{}, ErrUnsupported
+}
