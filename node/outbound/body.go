@@ -1,0 +1,35 @@
+package outbound
+
+import (
+	"errors"
+	"io"
+)
+
+// ErrBodyTooLarge says that an answer is longer than Options.MaxBody. It comes
+// from the request where the length was announced, else from reading the body.
+var ErrBodyTooLarge = errors.New("outbound: response body over the limit")
+
+// body gives out at most left bytes and fails when there are more, so that a
+// cut document never passes for a whole one.
+type body struct {
+	rc   io.ReadCloser
+	left int64
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if b.left < 0 {
+		return 0, ErrBodyTooLarge
+	}
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1] // one more than allowed shows that there is more
+	}
+	n, err := b.rc.Read(p)
+	if int64(n) > b.left {
+		n, b.left = int(b.left), -1
+		return n, ErrBodyTooLarge
+	}
+	b.left -= int64(n)
+	return n, err
+}
+
+func (b *body) Close() error { return b.rc.Close() }
