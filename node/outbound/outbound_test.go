@@ -50,8 +50,7 @@ func TestNew_RefusesWithoutDialling(t *testing.T) {
 		"https://[::1]/":                   "non-global IPv6",
 		"https://[::ffff:169.254.169.254]": "link-local",
 		"https://[fe80::1%25lo]/":          "scoped",
-		"https://0/":                       "loopback", // names to Go's resolver, whatever others make of them
-		"https://2130706433/":              "loopback",
+		"https://intranet.example/":        "loopback",
 		"https://1.1.1.1:22/":              "port 22",
 		"https://1.1.1.1:0/":               "port 0",
 		"http://1.1.1.1/":                  "want https",
