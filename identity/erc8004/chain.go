@@ -1,0 +1,211 @@
+package erc8004
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/rpc"
+)
+
+// A chain is what the Reader knows about one chain.
+type chain struct {
+	Chain
+	final     finality
+	endpoints []*endpoint
+	budget    *bucket
+	now       func() time.Time
+	log       *slog.Logger
+	drop      func(key string) // removes a cached agent
+
+	lastUse  atomic.Int64 // Unix nanoseconds of the last lookup
+	logRange atomic.Uint64
+
+	mu       sync.Mutex // guards all below
+	view     view       // head that the events below reach; zero before the first look
+	since    uint64     // events are complete from the block after since
+	covered  bool       // view, since and events hold without a gap
+	lookedAt time.Time  // end of the last good look
+	epoch    uint64     // raised when everything cached is void
+	events   map[string]*change
+}
+
+// A view is a head with the finality that was seen beside it.
+type view struct {
+	head  header
+	final uint64
+}
+
+// A change is what the events of one agent say.
+type change struct {
+	seen        uint64 // block of the last event of any kind: an older snapshot is stale
+	first, last uint64 // blocks of the first and last change of authority, 0 for none
+	at          time.Time
+}
+
+func (ch *change) add(block uint64, authority bool) {
+	ch.seen = max(ch.seen, block)
+	if !authority {
+		return
+	}
+	if ch.first == 0 || block < ch.first {
+		ch.first = block
+	}
+	ch.last = max(ch.last, block)
+}
+
+func newChain(c Chain, final finality, cfg *Config, log *slog.Logger) (*chain, error) {
+	ch := &chain{Chain: c, final: final, now: time.Now, log: log, events: map[string]*change{},
+		budget: newBucket(cfg.ReadsPerSec, cfg.ReadBurst)}
+	ch.logRange.Store(c.LogRange)
+	hc := httpClient(cfg.HTTPClient)
+	for _, u := range c.RPC {
+		client, err := rpc.DialOptions(context.Background(), u, rpc.WithHTTPClient(hc)) // dials nothing yet
+		if err != nil {
+			return nil, fmt.Errorf("chain %d: %w", c.ID, err)
+		}
+		ch.endpoints = append(ch.endpoints, &endpoint{name: hostOf(u), client: client})
+	}
+	return ch, nil
+}
+
+// allowed reports whether the operator listed the registry.
+func (c *chain) allowed(registry common.Address) bool {
+	for _, r := range c.Registries {
+		if r.Identity == registry {
+			return true
+		}
+	}
+	return false
+}
+
+// try runs f on one endpoint after another until it succeeds. Endpoints whose
+// breaker is open come last: with every one of them failing, the next request
+// finds out when it is over.
+func (c *chain) try(ctx context.Context, f func(context.Context, *endpoint) error) error {
+	var errs []error
+	for _, wantOpen := range []bool{true, false} {
+		for _, e := range c.endpoints {
+			if now := c.now(); e.open(now) != wantOpen || !wantOpen && len(errs) > 0 {
+				continue
+			}
+			attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
+			err := f(attempt, e)
+			cancel()
+			if err == nil {
+				e.report(c.now(), nil)
+				return nil
+			}
+			if ctx.Err() != nil {
+				return fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
+			}
+			e.report(c.now(), err)
+			level := slog.LevelWarn
+			if errors.Is(err, errWrongChain) {
+				level = slog.LevelError
+			}
+			c.log.Log(ctx, level, "chain endpoint failed", "chain", c.ID, "host", e.name, "err", err)
+			errs = append(errs, fmt.Errorf("%s: %w", e.name, err))
+		}
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, errors.Join(errs...))
+}
+
+// look reads head and finality of one endpoint. With prev it also returns the
+// header that now stands at prev's height.
+func (c *chain) look(ctx context.Context, e *endpoint, prev *header) (v view, there *header, err error) {
+	var head, final *header
+	elems := []rpc.BatchElem{headerElem("latest", &head)}
+	if c.final.tag != "" {
+		elems = append(elems, headerElem(c.final.tag, &final))
+	}
+	if prev != nil {
+		elems = append(elems, headerElem(prev.Number.String(), &there))
+	}
+	if err := e.batch(ctx, c.ID, elems); err != nil {
+		return v, nil, err
+	}
+	for _, el := range elems {
+		if el.Error != nil {
+			return v, nil, fmt.Errorf("eth_getBlockByNumber %v: %w", el.Args[0], el.Error)
+		}
+	}
+	if head == nil || c.final.tag != "" && final == nil {
+		return v, nil, fmt.Errorf("no %s block (set finality to depth:<n> for chains without the tag)", c.final.tag)
+	}
+	if age := head.age(c.now()); age > c.MaxHeadAge {
+		return v, nil, fmt.Errorf("%w: %s", errStuck, age.Round(time.Second))
+	}
+	v.head = *head
+	switch n := uint64(head.Number); {
+	case final != nil:
+		v.final = min(uint64(final.Number), n)
+	case n > c.final.depth:
+		v.final = n - c.final.depth
+	}
+	return v, there, nil
+}
+
+// healthy reports whether the poller keeps the view fresh. Holds c.mu.
+func (c *chain) healthy(now time.Time) bool {
+	return c.covered && now.Sub(c.lookedAt) <= 3*c.Poll && c.view.head.age(now) <= c.MaxHeadAge
+}
+
+// current is the poller's view, if it can be relied on.
+func (c *chain) current() (v view, epoch uint64, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.view, c.epoch, c.healthy(c.now())
+}
+
+// advance takes over a look of the poller and the events up to its head. reset
+// voids what was known before.
+func (c *chain) advance(v view, logs []logEntry, reset bool) {
+	now := c.now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if reset {
+		c.epoch++
+		c.since, c.events = v.final, map[string]*change{}
+	} else {
+		v.final = max(v.final, c.view.final) // endpoints differ; what was final stays final
+	}
+	for _, l := range logs {
+		if l.Topics[0] == topicUpgraded {
+			c.log.Error("identity registry was upgraded", "chain", c.ID, "registry", l.Address, "block", uint64(l.Block))
+			c.epoch++
+			continue
+		}
+		key := ID{c.ID, l.Address, l.agent()}.String()
+		ch := c.events[key]
+		if ch == nil {
+			ch = &change{}
+			c.events[key] = ch
+		}
+		ch.add(uint64(l.Block), l.authority())
+		ch.at = now
+	}
+	c.view, c.covered, c.lookedAt = v, true, now
+	for key, ch := range c.events {
+		// Reads that began before the event are over by then.
+		if max(ch.seen, ch.last) <= v.final && now.Sub(ch.at) > 2*readTimeout {
+			delete(c.events, key)
+			c.drop(key)
+		}
+	}
+}
+
+// forget voids everything that came from the poller.
+func (c *chain) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.covered {
+		c.covered, c.events = false, map[string]*change{}
+		c.epoch++
+	}
+}

@@ -1,0 +1,146 @@
+package erc8004
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// Config says which chains and registries a [Reader] believes. Everything not
+// listed is refused: an address that begins with 0x8004 proves nothing.
+type Config struct {
+	Chains []Chain
+	// HTTPClient makes the calls. Redirects are refused and bodies cut in any
+	// case. Nil uses a client of its own that ignores proxy variables.
+	HTTPClient *http.Client
+	Memory     Memory  // nil forgets at restart
+	Records    Records // nil means on-chain records only
+	Log        *slog.Logger
+	// AllowPending grants a change of authority before it is final and says so
+	// in Grant.Pending. For development only: such a grant can be undone.
+	AllowPending bool
+	CacheEntries int     // default 50,000 agents
+	ReadsPerSec  float64 // chain reads a second and chain, default 20; a read is at most four requests
+	ReadBurst    int     // default 40
+}
+
+// A Chain is one EVM chain.
+type Chain struct {
+	ID         uint64
+	RPC        []string // http or https endpoints, preferred first; best from several operators
+	Registries []Registry
+	Finality   string        // finalized (default), safe, or depth:<n> for chains without these tags
+	Poll       time.Duration // pause between looks at the head, default 12 s
+	MaxHeadAge time.Duration // an endpoint with an older head is stuck; default 2 min
+	LogRange   uint64        // blocks of one eth_getLogs, default 500; halved when the provider refuses
+}
+
+// A Registry is one deployment of ERC-8004. Reputation may be zero; it is only
+// checked for pointing back at Identity.
+type Registry struct {
+	Identity   common.Address
+	Reputation common.Address
+}
+
+// Registries at the same address on every chain of a class (the addresses that
+// the standard's authors publish, August 2026).
+var (
+	MainnetRegistry = Registry{
+		Identity:   common.HexToAddress("0x8004A169FB4a3325136EB29fA0ceB6D2e539a432"),
+		Reputation: common.HexToAddress("0x8004BAa17C55a88189AE136b182e5fdA19dE9b63"),
+	}
+	TestnetRegistry = Registry{
+		Identity:   common.HexToAddress("0x8004A818BFB912233c491871b3d84c89A494BD9e"),
+		Reputation: common.HexToAddress("0x8004B663056A597Dffe9eCcC1965A193B7388713"),
+	}
+)
+
+// finality is a parsed Chain.Finality: a block tag, or a depth when tag is "".
+type finality struct {
+	tag   string
+	depth uint64
+}
+
+func parseFinality(s string) (finality, error) {
+	switch s {
+	case "", "finalized":
+		return finality{tag: "finalized"}, nil
+	case "safe":
+		return finality{tag: "safe"}, nil
+	}
+	n, ok := strings.CutPrefix(s, "depth:")
+	depth, err := strconv.ParseUint(n, 10, 32)
+	if !ok || err != nil {
+		return finality{}, fmt.Errorf("finality %q: want finalized, safe or depth:<blocks>", s)
+	}
+	return finality{depth: depth}, nil
+}
+
+func (c *Chain) normalise() (finality, error) {
+	if c.ID == 0 || len(c.RPC) == 0 || len(c.Registries) == 0 {
+		return finality{}, fmt.Errorf("chain %d: id, rpc and registries are needed", c.ID)
+	}
+	for _, s := range c.RPC {
+		// Package rpc would also take ws, ipc paths and a child process on stdio.
+		if u, err := url.Parse(s); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return finality{}, fmt.Errorf("chain %d: rpc: want http or https addresses", c.ID)
+		}
+	}
+	for _, r := range c.Registries {
+		if r.Identity == (common.Address{}) {
+			return finality{}, fmt.Errorf("chain %d: registry without identity address", c.ID)
+		}
+	}
+	setDefault(&c.Poll, 12*time.Second)
+	setDefault(&c.MaxHeadAge, 2*time.Minute)
+	setDefault(&c.LogRange, 500)
+	f, err := parseFinality(c.Finality)
+	if err != nil {
+		return f, fmt.Errorf("chain %d: %w", c.ID, err)
+	}
+	return f, nil
+}
+
+func setDefault[T int | uint64 | float64 | time.Duration](v *T, def T) {
+	if *v <= 0 {
+		*v = def
+	}
+}
+
+// maxBody bounds an answer: package rpc reads what it is sent.
+const maxBody = 4 << 20
+
+var errRedirect = errors.New("endpoint redirects")
+
+// httpClient wraps the caller's client in the limits that hold for every call.
+func httpClient(c *http.Client) *http.Client {
+	if c == nil {
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		t.Proxy = nil
+		c = &http.Client{Transport: t}
+	}
+	own := *c
+	if own.Transport == nil {
+		own.Transport = http.DefaultTransport
+	}
+	own.Transport = capped{own.Transport}
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return errRedirect }
+	return &own
+}
+
+type capped struct{ next http.RoundTripper }
+
+func (c capped) RoundTrip(q *http.Request) (*http.Response, error) {
+	res, err := c.next.RoundTrip(q)
+	if err == nil {
+		res.Body = http.MaxBytesReader(nil, res.Body, maxBody)
+	}
+	return res, err
+}

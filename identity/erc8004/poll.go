@@ -1,0 +1,215 @@
+package erc8004
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/rpc"
+)
+
+// Run watches the chains until ctx ends: it keeps heads and finality fresh,
+// drops cached agents at their events and repeats [Reader.Check] every hour. A
+// chain that nobody asked about for 15 minutes is not polled. Without Run the
+// Reader still answers; it then reads more and keeps what it read for a minute
+// only.
+func (r *Reader) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	for _, c := range r.chains {
+		wg.Go(func() { c.run(ctx) })
+	}
+	wg.Go(func() {
+		every(ctx, time.Hour, func() {
+			if err := r.Check(ctx); err != nil && ctx.Err() == nil {
+				r.log.Error("registry check", "err", err)
+			}
+		})
+	})
+	wg.Wait()
+	return ctx.Err()
+}
+
+// every calls f at once and then with the given pause until ctx ends.
+func every(ctx context.Context, pause time.Duration, f func()) {
+	t := time.NewTicker(pause)
+	defer t.Stop()
+	for ctx.Err() == nil {
+		f()
+		select {
+		case <-ctx.Done():
+		case <-t.C:
+		}
+	}
+}
+
+const pollIdle = 15 * time.Minute
+
+func (c *chain) run(ctx context.Context) {
+	defer c.forget()
+	c.lastUse.Store(c.now().UnixNano())
+	failed := 0
+	every(ctx, c.Poll, func() {
+		if c.now().Sub(time.Unix(0, c.lastUse.Load())) > pollIdle {
+			c.forget()
+			return
+		}
+		if err := c.poll(ctx); err == nil {
+			failed = 0
+		} else if failed++; failed == 3 {
+			// Begin anew: the chain may have become shorter.
+			c.forget()
+		}
+	})
+}
+
+// maxWindow bounds, in slices, how many blocks of events one look may catch up.
+const maxWindow = 100
+
+// poll takes one look at the head and reads the events since the last one.
+func (c *chain) poll(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	c.mu.Lock()
+	last, covered := c.view.head, c.covered
+	c.mu.Unlock()
+	return c.try(ctx, func(ctx context.Context, e *endpoint) error {
+		var prev *header
+		if covered {
+			prev = &last
+		}
+		v, there, err := c.look(ctx, e, prev)
+		if err != nil {
+			return err
+		}
+		from, reset := v.final+1, true
+		if covered {
+			switch {
+			case there == nil || v.head.Number < last.Number:
+				return errBehind
+			case there.Hash == last.Hash:
+				from, reset = uint64(last.Number)+1, false
+			default:
+				c.log.Warn("chain reorganised", "chain", c.ID, "block", uint64(last.Number))
+			}
+		}
+		logs, err := c.logs(ctx, e, from, uint64(v.head.Number), c.allLogs())
+		if err != nil {
+			return err
+		}
+		c.advance(v, logs, reset)
+		return nil
+	})
+}
+
+// A logEntry is one event. It always has a first topic and an agent, or is Upgraded.
+type logEntry struct {
+	Address common.Address `json:"address"`
+	Topics  []common.Hash  `json:"topics"`
+	Block   hexutil.Uint64 `json:"blockNumber"`
+}
+
+func (l logEntry) agent() *big.Int {
+	if l.Topics[0] == topicTransfer {
+		return l.Topics[3].Big()
+	}
+	return l.Topics[1].Big()
+}
+
+// authority reports whether the event changes who may speak for the agent.
+func (l logEntry) authority() bool {
+	if l.Topics[0] == topicMetadataSet {
+		for _, k := range authorityKeys {
+			if l.Topics[2] == k {
+				return true
+			}
+		}
+		return false
+	}
+	return l.Topics[0] == topicTransfer
+}
+
+func (l logEntry) wellFormed(c *chain) bool {
+	if len(l.Topics) == 0 || !c.allowed(l.Address) {
+		return false
+	}
+	switch l.Topics[0] {
+	case topicTransfer:
+		return len(l.Topics) == 4
+	case topicMetadataSet:
+		return len(l.Topics) == 3
+	case topicRegistered, topicURIUpdated:
+		return len(l.Topics) >= 2
+	}
+	return l.Topics[0] == topicUpgraded
+}
+
+// A logFilter is the address and topics of eth_getLogs.
+type logFilter map[string]any
+
+func (c *chain) allLogs() []logFilter {
+	var at []common.Address
+	for _, r := range c.Registries {
+		at = append(at, r.Identity)
+	}
+	return []logFilter{{"address": at, "topics": []any{[]common.Hash{
+		topicTransfer, topicMetadataSet, topicURIUpdated, topicRegistered, topicUpgraded}}}}
+}
+
+// agentLogs finds the changes of authority of one agent.
+func agentLogs(id ID) []logFilter {
+	agent := common.BigToHash(id.AgentID)
+	return []logFilter{
+		{"address": id.Registry, "topics": []any{topicTransfer, nil, nil, agent}},
+		{"address": id.Registry, "topics": []any{topicMetadataSet, agent, authorityKeys}},
+	}
+}
+
+// logs reads the events of the blocks from..to, in slices. Providers allow 500
+// to 10,000 blocks and say so in many ways, so any error that speaks of a range
+// or a limit halves the slice for good.
+func (c *chain) logs(ctx context.Context, e *endpoint, from, to uint64, filters []logFilter) ([]logEntry, error) {
+	var all []logEntry
+	if to >= from && to-from >= maxWindow*c.LogRange {
+		return nil, fmt.Errorf("%d blocks of events to catch up", to-from+1)
+	}
+	for from <= to {
+		step := c.logRange.Load()
+		end := min(to, from+step-1)
+		outs := make([][]logEntry, len(filters))
+		elems := make([]rpc.BatchElem, len(filters))
+		for i, f := range filters {
+			q := logFilter{"fromBlock": hexutil.Uint64(from), "toBlock": hexutil.Uint64(end)}
+			for k, v := range f {
+				q[k] = v
+			}
+			elems[i] = rpc.BatchElem{Method: "eth_getLogs", Args: []any{q}, Result: &outs[i]}
+		}
+		err := e.batch(ctx, c.ID, elems)
+		for _, el := range elems {
+			err = errors.Join(err, el.Error)
+		}
+		if err != nil {
+			if s := strings.ToLower(err.Error()); step > 50 && (strings.Contains(s, "range") || strings.Contains(s, "limit")) {
+				c.logRange.Store(max(50, step/2))
+				continue
+			}
+			return nil, fmt.Errorf("eth_getLogs: %w", err)
+		}
+		for _, out := range outs {
+			for _, l := range out {
+				if !l.wellFormed(c) {
+					return nil, fmt.Errorf("eth_getLogs: unexpected event")
+				}
+				all = append(all, l)
+			}
+		}
+		from = end + 1
+	}
+	return all, nil
+}
