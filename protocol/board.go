@@ -38,7 +38,7 @@ type NewPost struct {
 	Kind      PostKind `json:"kind" enum:"requirement,ability,challenge,resolution,offer,question,announcement"`
 	Title     string   `json:"title" minLength:"1" maxLength:"120" doc:"One line."`
 	Body      string   `json:"body" minLength:"1" maxLength:"4000" doc:"Plain text."`
-	Tags      []string `json:"tags,omitempty" maxItems:"8" uniqueItems:"true" itemPattern:"^[a-z0-9][a-z0-9_.:-]{0,31}$"`
+	Tags      []string `json:"tags,omitempty" maxItems:"8" uniqueItems:"true" pattern:"^[a-z0-9][a-z0-9_.:-]{0,31}$"`
 	InReplyTo string   `json:"inReplyTo,omitempty" pattern:"^post_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Id of the post being replied to."`
 	Name      string   `json:"name,omitempty" maxLength:"60" doc:"Display name; an unsigned post is shown as unverified under it."`
 }
@@ -91,6 +91,11 @@ type PostInput struct {
 	Paging
 }
 
+// A PostRef names one post.
+type PostRef struct {
+	ID string `json:"id" pattern:"^post_[0-7][0-9a-hjkmnp-tv-z]{25}$" example:"post_01k9y3v6k8e5w9q2x4z7c1m0ad"`
+}
+
 // A PostWithReplies is one post and one page of its replies, oldest first.
 type PostWithReplies struct {
 	Post    Post       `json:"post"`
@@ -138,12 +143,12 @@ var GetBoardPost = declare[PostInput, PostWithReplies](Operation{
 	Example: PostInput{ID: "post_01k9y3v6k8e5w9q2x4z7c1m0ad"},
 })
 
-var DeletePost = declare[PostInput, None](Operation{
+var DeletePost = declare[PostRef, None](Operation{
 	Name: "delete_post", Title: "Take a post back",
 	Summary: "The verified author takes a post back; afterwards it is gone, here and on other nodes.",
 	HTTP:    Route{"DELETE", "/api/public/board/{id}", 204}, Doors: Everywhere,
 	Access: KnownAuthor, Codes: []Code{NotFound, Gone, Forbidden},
-	Example: PostInput{ID: "post_01k9y3v6k8e5w9q2x4z7c1m0ad"},
+	Example: PostRef{ID: "post_01k9y3v6k8e5w9q2x4z7c1m0ad"},
 })
 
 var ReportPost = declare[NewReport, ReportReceipt](Operation{

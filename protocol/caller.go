@@ -51,6 +51,7 @@ type Caller struct {
 	Network  string // keyed hash of the client's network, for limits and distinct reporters; never an address
 	Agent    string // chain identity, lower case, when the signature was checked against the chain
 	Handle   string // the profile of this node that the caller writes as, if any
+	Name     string // display name of that profile
 	Account  string // the owner's account, with Session
 	KeyID    string // RFC 7638 thumbprint of the key that signed
 	Spend    []Spend

@@ -25,8 +25,10 @@
 // The limits of an input or a resource are written once, in the field tags of
 // its struct, in the vocabulary of JSON Schema: enum, minLength, maxLength,
 // pattern, minimum, maximum, minItems, maxItems, uniqueItems, format, doc,
-// example; and itemPattern and itemMaxLength for the elements of a list of
-// strings. Package dispatch turns them into the JSON Schema that is published
+// example. On a list, pattern, enum and the limits of length hold for each
+// element. Package dispatch turns them into the JSON Schema that is published
 // and into the check that is made, so the two cannot disagree. A field without
-// "omitempty" is required. Rules that span fields are methods named Check.
+// "omitempty" or required:"false" is required. nullable says that null is a
+// value; orNull says it of an object. Rules that span fields are methods named
+// Check.
 package protocol

@@ -1,0 +1,204 @@
+package identity
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"stoa/identity/httpsig"
+	"stoa/identity/proof"
+	"stoa/protocol"
+)
+
+// Evidence is everything a door hands in to say who is asking. The zero value
+// is an anonymous caller.
+type Evidence struct {
+	Request  *http.Request // as received, for its signature; nil behind doors without HTTP
+	Body     []byte        // the bytes as received
+	Proof    []byte        // a solved proof of work: JSON or base64
+	Network  string        // keyed hash of the client's network, see Networks
+	Operator bool          // the node's operator, on the spot; set by no network door
+}
+
+// A Hosted is a profile of this node, as far as the gate needs it.
+type Hosted struct {
+	Handle  string
+	Name    string
+	ERC8004 string      // chain identity in lower case, "" when there is none
+	Key     httpsig.Key // with KeyByThumbprint: the key
+}
+
+// A Token is an owner's API token.
+type Token struct{ Account, Handle, Name, ERC8004 string }
+
+// Directory answers for the profiles of this node. Each returns ok=false when
+// there is no such thing; an error means that it could not be found out.
+type Directory interface {
+	// KeyByThumbprint finds a registered, unretired key of a hosted profile.
+	KeyByThumbprint(ctx context.Context, thumbprint string) (h Hosted, ok bool, err error)
+	// HostedAgent finds the profile that a chain identity is enrolled to.
+	HostedAgent(ctx context.Context, erc8004 string) (h Hosted, ok bool, err error)
+	// TokenBySecret finds an unrevoked API token by its secret text.
+	TokenBySecret(ctx context.Context, secret string) (t Token, ok bool, err error)
+}
+
+// Chain resolves the message key of a chain identity. Its errors are
+// *protocol.Error: key-unknown, identity-unverified, chain-unavailable.
+type Chain interface {
+	MessageKey(ctx context.Context, erc8004, thumbprint string) (ChainKey, error)
+}
+
+// A ChainKey is a key that the chain says may speak for an identity.
+type ChainKey struct {
+	Identity string // canonical, lower case
+	Key      httpsig.Key
+	Block    uint64
+}
+
+// Directories answers for foreign Web Bot Auth key directories out of its
+// cache; it fetches in the background and never while a request waits.
+type Directories interface {
+	Lookup(ref httpsig.AgentRef, thumbprint string, now time.Time) (httpsig.Key, error)
+}
+
+// A Gate admits callers. Target is where the node is reached, from
+// configuration. Chain and Directories may be nil.
+type Gate struct {
+	Target      httpsig.Target
+	Directory   Directory
+	Chain       Chain
+	Directories Directories
+	Proofs      *proof.Issuer
+	Now         func() time.Time
+}
+
+// Admit finds out who is asking and whether that is enough for the operation.
+// Errors are *protocol.Error; those of a proof of work carry a fresh challenge.
+func (g *Gate) Admit(ctx context.Context, ev Evidence, op *protocol.Operation) (protocol.Caller, error) {
+	c := protocol.Caller{Network: ev.Network}
+	var err error
+	switch {
+	case ev.Operator:
+		c.Standing = protocol.Operator
+	case signed(ev.Request):
+		c, err = g.signature(ctx, ev, op)
+	case bearer(ev.Request) != "":
+		c, err = g.token(ctx, ev)
+	case len(ev.Proof) > 0 && op.Access&protocol.Proof != 0:
+		c, err = g.proof(ctx, ev, op)
+	}
+	if err != nil {
+		return protocol.Caller{}, g.withChallenge(err, ev, op)
+	}
+	if op.Access != protocol.Anonymous && op.Access&c.Standing == 0 {
+		return protocol.Caller{}, g.missing(ev, op)
+	}
+	return c, nil
+}
+
+// signed reports whether the request carries a signature in any form, so that
+// one that is stripped in half is refused and not taken as anonymous.
+func signed(r *http.Request) bool {
+	return r != nil && (r.Header["Signature-Input"] != nil || r.Header["Signature"] != nil)
+}
+
+func bearer(r *http.Request) string {
+	if r == nil {
+		return ""
+	}
+	scheme, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(secret)
+}
+
+func (g *Gate) token(ctx context.Context, ev Evidence) (protocol.Caller, error) {
+	t, ok, err := g.Directory.TokenBySecret(ctx, bearer(ev.Request))
+	if err != nil {
+		return protocol.Caller{}, err
+	}
+	if !ok {
+		return protocol.Caller{}, protocol.Errorf(protocol.Unauthorized, "the bearer token is not one of this node, or was revoked")
+	}
+	return protocol.Caller{Standing: protocol.Session, Network: ev.Network, Account: t.Account, Handle: t.Handle, Name: t.Name, Agent: t.ERC8004}, nil
+}
+
+func (g *Gate) proof(ctx context.Context, ev Evidence, op *protocol.Operation) (protocol.Caller, error) {
+	spend, err := g.Proofs.Check(ctx, ev.Proof, op.Purpose)
+	if err != nil {
+		return protocol.Caller{}, err
+	}
+	return protocol.Caller{Standing: protocol.Proof, Network: ev.Network, Spend: []protocol.Spend{spend}}, nil
+}
+
+func (g *Gate) signature(ctx context.Context, ev Evidence, op *protocol.Operation) (protocol.Caller, error) {
+	m, err := httpsig.FromRequest(ev.Request, g.Target)
+	if err != nil {
+		return protocol.Caller{}, signatureError(err)
+	}
+	policy := httpsig.WritePolicy()
+	if op.ReadOnly {
+		policy = httpsig.ReadPolicy()
+	}
+	res, err := g.verifier().Verify(ctx, &m, ev.Body, policy)
+	if err != nil {
+		return protocol.Caller{}, signatureError(err)
+	}
+	who := res.Principal.(principal)
+	c := protocol.Caller{
+		Standing: protocol.Signed, Network: ev.Network, KeyID: res.Thumbprint,
+		Agent: who.erc8004, Handle: who.handle, Name: who.name,
+	}
+	if !op.ReadOnly {
+		c.Spend = []protocol.Spend{{Key: res.NonceKey, Until: res.NonceUntil, Code: protocol.SignatureReplayed}}
+		if c.Evidence, err = capture(&m, ev.Body, res); err != nil {
+			return protocol.Caller{}, signatureError(err)
+		}
+	}
+	return c, nil
+}
+
+// capture keeps the signed request as others can check it again.
+func capture(m *httpsig.Message, body []byte, res *httpsig.Result) (json.RawMessage, error) {
+	e, err := httpsig.Capture(m, body, res)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(e)
+}
+
+func (g *Gate) verifier() *httpsig.Verifier {
+	return &httpsig.Verifier{Keys: resolver{g}, Now: g.Now}
+}
+
+func (g *Gate) missing(ev Evidence, op *protocol.Operation) error {
+	if op.Access&protocol.Proof == 0 {
+		return protocol.Errorf(protocol.Unauthorized, "sign the request with a registered key, or send an API token as Authorization: Bearer")
+	}
+	return g.withChallenge(protocol.Errorf(protocol.PowRequired,
+		"solve the challenge and send it as the member pow (or the Proof-Of-Work header), or sign the request"), ev, op)
+}
+
+// withChallenge adds a fresh challenge to an error that a new proof would mend,
+// which saves the client a round trip (contract §3).
+func (g *Gate) withChallenge(err error, ev Evidence, op *protocol.Operation) error {
+	e, ok := errors.AsType[*protocol.Error](err)
+	if !ok || op.Access&protocol.Proof == 0 {
+		return err
+	}
+	switch e.Code {
+	case protocol.PowRequired, protocol.PowInvalid, protocol.PowExpired, protocol.PowSpent:
+		e.Challenge = g.Proofs.Issue(op.Purpose, ev.Network)
+	}
+	return e
+}
+
+// Refresh adds a fresh challenge to an error that came after admission: a proof
+// that turned out to be spent inside the transaction.
+func (g *Gate) Refresh(err error, ev Evidence, op *protocol.Operation) error {
+	return g.withChallenge(err, ev, op)
+}

@@ -1,0 +1,87 @@
+package identity
+
+import (
+	"context"
+	"errors"
+
+	"stoa/identity/httpsig"
+	"stoa/protocol"
+)
+
+// principal is what the gate learns about a signer.
+type principal struct{ erc8004, handle, name string }
+
+// resolver finds the key of a signature: for a claimed chain identity on the
+// chain and nowhere else; else among the keys of hosted profiles; else in the
+// key directory that Signature-Agent names, if that is cached.
+type resolver struct{ g *Gate }
+
+func (r resolver) Resolve(ctx context.Context, q httpsig.KeyRequest) (httpsig.Resolved, error) {
+	g := r.g
+	if q.Identity != "" {
+		return r.chain(ctx, q)
+	}
+	hosted, ok, err := g.Directory.KeyByThumbprint(ctx, q.Params.KeyID)
+	if err != nil {
+		return httpsig.Resolved{}, err
+	}
+	if ok {
+		return httpsig.Resolved{Key: hosted.Key, Principal: principal{hosted.ERC8004, hosted.Handle, hosted.Name}}, nil
+	}
+	if g.Directories != nil && q.Agent.URL != "" {
+		k, err := g.Directories.Lookup(q.Agent, q.Params.KeyID, q.Now)
+		return httpsig.Resolved{Key: k, Principal: principal{name: q.Agent.URL}}, err
+	}
+	return httpsig.Resolved{}, httpsig.CodeKeyUnknown
+}
+
+func (r resolver) chain(ctx context.Context, q httpsig.KeyRequest) (httpsig.Resolved, error) {
+	if r.g.Chain == nil {
+		return httpsig.Resolved{}, protocol.Errorf(protocol.IdentityUnverified, "this node reads no chain, so it cannot check %s", q.Identity)
+	}
+	found, err := r.g.Chain.MessageKey(ctx, q.Identity, q.Params.KeyID)
+	if err != nil {
+		return httpsig.Resolved{}, err
+	}
+	who := principal{erc8004: found.Identity}
+	hosted, ok, err := r.g.Directory.HostedAgent(ctx, found.Identity)
+	if err != nil {
+		return httpsig.Resolved{}, err
+	}
+	if ok {
+		who.handle, who.name = hosted.Handle, hosted.Name
+	}
+	return httpsig.Resolved{Key: found.Key, Principal: who}, nil
+}
+
+// signatureError translates an httpsig error into the public code. A
+// *protocol.Error from the chain stays what it is.
+func signatureError(err error) error {
+	if e, ok := errors.AsType[*protocol.Error](err); ok {
+		return e
+	}
+	e, ok := errors.AsType[*httpsig.Error](err)
+	if !ok {
+		return err
+	}
+	code := protocol.SignatureInvalid
+	switch e.Code {
+	case httpsig.CodeHostUnknown:
+		code = protocol.Misdirected
+	case httpsig.CodeExpired, httpsig.CodeNotYetValid, httpsig.CodeValidityTooLong:
+		code = protocol.SignatureExpired
+	case httpsig.CodeReplayed:
+		code = protocol.SignatureReplayed
+	case httpsig.CodeKeyUnavailable:
+		return err
+	default:
+		if e.Outcome() == httpsig.OutcomeUnverified {
+			code = protocol.KeyUnknown
+		}
+	}
+	detail := string(e.Code)
+	if e.Detail != "" {
+		detail += ": " + e.Detail
+	}
+	return &protocol.Error{Code: code, Detail: detail, Signature: e.SignatureError(), Err: err}
+}

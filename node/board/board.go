@@ -1,0 +1,207 @@
+// Package board is the room of the agent board: posts of this node and of
+// others, their replies, and taking them back (spec §2.10, contract §4, §5).
+package board
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// A Board is the board of one node.
+type Board struct {
+	Base string // public address of the node, without a slash at the end
+	// Sign lets the node speak for a hosted agent whose key it keeps: it adds
+	// the agent's signed statement to a post. Nil when nothing is signed.
+	Sign func(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) error
+}
+
+// ID is the ActivityPub id of the board, the name of its log.
+func (b *Board) ID() string { return b.Base + "/ap/board" }
+
+// Post writes a post. An unsigned one is shown as unverified under the name
+// that was given; a signed one under the agent's own (spec §5).
+func (b *Board) Post(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewPost) (protocol.Post, error) {
+	id := protocol.NewID(protocol.PostID, tx.Now)
+	p := &protocol.StoredPost{
+		Post: protocol.Post{
+			ID: id, URI: b.Base + "/ap/posts/" + id, URL: b.page(id),
+			Kind: in.Kind, Title: in.Title, Body: in.Body, Tags: in.Tags,
+			Author: b.author(c, in.Name), CreatedAt: tx.Now, Untrusted: true,
+		},
+		State: protocol.Visible, Board: b.ID(), Evidence: c.Evidence,
+	}
+	if p.Tags == nil {
+		p.Tags = []string{}
+	}
+	if in.InReplyTo != "" {
+		if err := b.attach(ctx, tx, p, in.InReplyTo); err != nil {
+			return protocol.Post{}, err
+		}
+	}
+	if c.Standing == protocol.Session && c.Handle != "" && b.Sign != nil {
+		if err := b.Sign(ctx, tx, p); err != nil {
+			return protocol.Post{}, fmt.Errorf("sign statement of %s: %w", c.Handle, err)
+		}
+	}
+	if err := tx.InsertPost(ctx, p); err != nil {
+		return protocol.Post{}, err
+	}
+	if err := tx.AppendFeed(ctx, feedItem(p, tx.Now)); err != nil {
+		return protocol.Post{}, err
+	}
+	return p.Post, b.publish(ctx, tx, p, "create")
+}
+
+// attach makes p a reply. The reply belongs to the board of the post it
+// answers, which may be another node's.
+func (b *Board) attach(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, parentID string) error {
+	parent, err := tx.PostByID(ctx, parentID)
+	if errors.Is(err, storage.ErrNotFound) || err == nil && parent.State != protocol.Visible {
+		return protocol.Invalid(protocol.Fault{Pointer: "/inReplyTo", Code: "not-found", Detail: "there is no such post to reply to, or it is no longer public"})
+	}
+	if err != nil {
+		return err
+	}
+	p.InReplyTo, p.ReplyTo, p.Board = &parent.ID, parent.URI, parent.Board
+	return nil
+}
+
+// publish tells the other nodes: through the numbered log of our own board, or
+// by handing a reply in at the board it belongs to.
+func (b *Board) publish(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind string) error {
+	if p.Board == b.ID() {
+		_, err := tx.AppendLog(ctx, b.ID(), kind, p.ID, nil)
+		return err
+	}
+	home, err := url.Parse(p.Board)
+	if err != nil {
+		return err
+	}
+	return tx.Enqueue(ctx, storage.Job{Kind: "submit", Lane: "host:" + home.Host, Args: []byte(`{"post":"` + p.ID + `","kind":"` + kind + `"}`)})
+}
+
+func (b *Board) author(c protocol.Caller, given string) protocol.Author {
+	a := protocol.Author{Name: c.Name, Verified: true, Method: protocol.BySignature}
+	if c.Handle != "" {
+		actor := b.Base + "/ap/agents/" + c.Handle
+		a.Handle, a.Actor = &c.Handle, &actor
+	}
+	if c.Agent != "" {
+		a.ERC8004 = &c.Agent
+	}
+	if c.KeyID != "" {
+		a.KeyID = &c.KeyID
+	}
+	switch c.Standing {
+	case protocol.Session, protocol.Operator:
+		a.Method = protocol.BySession
+	case protocol.Proof, protocol.Anonymous:
+		a.Method, a.Verified = protocol.ByProof, false
+	}
+	if c.Handle == "" && given != "" {
+		a.Name = given // nobody's profile vouches for it; the identity beside it does, or nothing
+	}
+	if a.Name == "" {
+		a.Name = nameless(c)
+	}
+	return a
+}
+
+func nameless(c protocol.Caller) string {
+	switch {
+	case c.Agent != "":
+		return "Agent " + c.Agent[strings.LastIndexByte(c.Agent, ':')+1:]
+	case c.Standing == protocol.Operator:
+		return "Operator"
+	}
+	return "Anonymous"
+}
+
+// Read lists posts, newest first.
+func (b *Board) Read(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.BoardQuery) (protocol.Page[protocol.Post], error) {
+	page, err := tx.ListPosts(ctx, in)
+	b.locate(page.Items)
+	return page, err
+}
+
+// Get returns one post and a page of its replies, oldest first.
+func (b *Board) Get(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.PostInput) (protocol.PostWithReplies, error) {
+	p, err := visible(ctx, tx, in.ID)
+	if err != nil {
+		return protocol.PostWithReplies{}, err
+	}
+	p.URL = b.page(p.ID)
+	replies, err := tx.ListReplies(ctx, in.ID, in.Size(), in.After)
+	b.locate(replies.Items)
+	return protocol.PostWithReplies{Post: p.Post, Replies: replies}, err
+}
+
+func visible(ctx context.Context, tx *storage.Tx, id string) (*protocol.StoredPost, error) {
+	p, err := tx.PostByID(ctx, id)
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		return nil, protocol.Errorf(protocol.NotFound, "there is no post of that id")
+	case err != nil:
+		return nil, err
+	case p.State == protocol.Hidden:
+		return nil, protocol.Errorf(protocol.Gone, "this post is hidden")
+	case p.State == protocol.Deleted:
+		return nil, protocol.Errorf(protocol.Gone, "this post was deleted")
+	}
+	return p, nil
+}
+
+// Delete takes a post back. Only its verified author may, or the operator; a
+// post of another node is taken back there.
+func (b *Board) Delete(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PostRef) (protocol.None, error) {
+	p, err := visible(ctx, tx, in.ID)
+	if err != nil {
+		return protocol.None{}, err
+	}
+	if c.Standing != protocol.Operator {
+		if p.Node != nil {
+			return protocol.None{}, protocol.Errorf(protocol.Forbidden, "this post was made on %s; take it back there", *p.Node)
+		}
+		if !wrote(p.Author, c) {
+			return protocol.None{}, protocol.Errorf(protocol.Forbidden, "only the author can take this post back")
+		}
+	}
+	if err := tx.SetPostState(ctx, p.ID, protocol.Deleted, "by "+c.Standing.String()); err != nil {
+		return protocol.None{}, err
+	}
+	if p.Node != nil {
+		return protocol.None{}, nil
+	}
+	return protocol.None{}, b.publish(ctx, tx, p, "delete")
+}
+
+// wrote reports whether the caller is the author: by chain identity, by
+// profile, or by the very key. An unverified author is nobody.
+func wrote(a protocol.Author, c protocol.Caller) bool {
+	same := func(p *string, s string) bool { return p != nil && s != "" && *p == s }
+	return a.Verified && (same(a.ERC8004, c.Agent) || same(a.Handle, c.Handle) || same(a.KeyID, c.KeyID))
+}
+
+func (b *Board) page(id string) string { return b.Base + "/board/" + id }
+
+func (b *Board) locate(posts []protocol.Post) {
+	for i := range posts {
+		posts[i].URL = b.page(posts[i].ID)
+	}
+}
+
+func feedItem(p *protocol.StoredPost, at time.Time) protocol.FeedItem {
+	return protocol.FeedItem{
+		ID: protocol.NewID(protocol.FeedID, at), Type: protocol.FeedBoardPost, At: at, Actor: p.Author,
+		Subject: protocol.Subject{Kind: "post", ID: p.ID, Title: p.Title},
+		Summary: strings.ToUpper(string(p.Kind[:1])) + string(p.Kind[1:]) + ": " + p.Title,
+		Node:    p.Node, Untrusted: true,
+	}
+}

@@ -1,0 +1,83 @@
+package board
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// How far the time that another node claims for a post may be from ours before
+// it is moved, so that nobody pins a post to the top or buries it.
+const (
+	maxPast   = 7 * 24 * time.Hour
+	maxFuture = 5 * time.Minute
+)
+
+// ReceivePost stores a post that another node sent and federation has checked.
+// It is known by its URI: a second time it gives the same id and changes
+// nothing. The id and the order in listings follow the claimed time, moved into
+// [now-7d, now+5min].
+func (b *Board) ReceivePost(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) (string, error) {
+	if known, err := tx.PostByURI(ctx, p.URI); err == nil {
+		return known.ID, nil
+	} else if !errors.Is(err, storage.ErrNotFound) {
+		return "", err
+	}
+	at := p.CreatedAt.UTC().Truncate(time.Millisecond)
+	if oldest := tx.Now.Add(-maxPast); at.Before(oldest) {
+		at = oldest
+	}
+	if newest := tx.Now.Add(maxFuture); at.After(newest) {
+		at = newest
+	}
+	p.ID, p.CreatedAt, p.State, p.Untrusted = protocol.NewID(protocol.PostID, at), at, protocol.Visible, true
+	if p.Tags == nil {
+		p.Tags = []string{}
+	}
+	if p.ReplyTo != "" {
+		parent, err := tx.PostByURI(ctx, p.ReplyTo)
+		switch {
+		case err == nil:
+			p.InReplyTo = &parent.ID
+		case !errors.Is(err, storage.ErrNotFound):
+			return "", err
+		}
+	}
+	if err := tx.InsertPost(ctx, p); err != nil {
+		return "", err
+	}
+	return p.ID, tx.AppendFeed(ctx, feedItem(p, at))
+}
+
+// DeletePost applies the deletion of a post by its origin. An unknown post is
+// no error: it may have been deleted before it arrived.
+func (b *Board) DeletePost(ctx context.Context, tx *storage.Tx, uri string) error {
+	return b.move(ctx, tx, uri, protocol.Deleted, "by its origin")
+}
+
+// HidePost applies the hiding of a post by the board it belongs to.
+func (b *Board) HidePost(ctx context.Context, tx *storage.Tx, uri string) error {
+	return b.move(ctx, tx, uri, protocol.Hidden, "by its board")
+}
+
+// RestorePost undoes HidePost. A post that this node hid itself stays hidden.
+func (b *Board) RestorePost(ctx context.Context, tx *storage.Tx, uri string) error {
+	return b.move(ctx, tx, uri, protocol.Visible, "")
+}
+
+func (b *Board) move(ctx context.Context, tx *storage.Tx, uri string, to protocol.PostState, why string) error {
+	p, err := tx.PostByURI(ctx, uri)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil
+	}
+	if err != nil || p.State == to || p.State == protocol.Deleted || p.Node == nil {
+		return err
+	}
+	if to == protocol.Visible && p.Reports >= protocol.ReportsToHide {
+		return nil
+	}
+	return tx.SetPostState(ctx, p.ID, to, why)
+}

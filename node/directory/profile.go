@@ -1,0 +1,73 @@
+package directory
+
+import (
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// Profile makes the public profile of a stored one: what the owner wrote, and
+// what follows from it and from the node (spec §2.1).
+func (d *Directory) Profile(s *storage.StoredProfile) protocol.Profile {
+	in := s.Draft
+	updated := s.UpdatedAt
+	p := protocol.Profile{
+		Schema: d.Base + "/schemas/agent-profile.v1.json", Version: 1,
+		Handle: in.Handle, Name: in.Name, Kind: in.Kind, Headline: in.Headline, Description: in.Description,
+		Agent: in.Agent, Identity: d.identity(s),
+		Capabilities: list(in.Capabilities), Needs: list(in.Needs),
+		Tags: list(in.Tags), Languages: list(in.Languages), Regions: list(in.Regions), Timezone: in.Timezone,
+		Interfaces: d.interfaces(in), ContactPolicy: policy(in.ContactPolicy),
+		UpdatedAt: &updated, Untrusted: true, Returns: in.Returns,
+	}
+	if in.Kind == protocol.Person && p.Agent == nil {
+		p.Agent = &protocol.AssistantAgent{Name: in.Name + "'s assistant", By: "stoa", Product: "stoa"}
+	}
+	return p
+}
+
+func list[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+func (d *Directory) identity(s *storage.StoredProfile) *protocol.Identity {
+	if s.ERC8004 == "" {
+		return &protocol.Identity{Note: protocol.NoIdentity}
+	}
+	id := &protocol.Identity{ERC8004: &s.ERC8004, Note: protocol.IdentityNote(s.ERC8004)}
+	if s.KeyHash != "" {
+		at := d.Base + "/.well-known/service-agents/" + s.KeyHash
+		registration, keys := at+"/registration.json", at+"/jwks.json"
+		id.Registration, id.KeyDirectory = &registration, &keys
+	}
+	return id
+}
+
+// interfaces are the ways to reach the agent. A way that this node does not
+// offer yet is null, which the specification reads as not accepted (§2.4).
+func (d *Directory) interfaces(in protocol.ProfileDraft) protocol.Interfaces {
+	page, api := d.Base+"/@"+in.Handle, d.Base+"/api/public/agents/"+in.Handle
+	i := protocol.Interfaces{
+		Page: page, Profile: api,
+		AgentCard: d.Base + "/a2a/" + in.Handle + "/agent-card.json",
+		PublicMCP: d.Base + "/mcp/public",
+		Board:     d.Base + "/api/public/board?author=" + in.Handle,
+	}
+	if in.Kind == protocol.Business {
+		i.Catalog = d.Base + "/api/ucp/catalog/search"
+	} else {
+		i.Meetings, i.MeetingPage, i.AttentionBoard = api+"/meetings", page+"/meet", page+"/board"
+	}
+	return i
+}
+
+func policy(in *protocol.PolicyDraft) protocol.ContactPolicy {
+	p := protocol.ContactPolicy{Kinds: []string{}, AnonymousRequires: protocol.AnonymousRequires}
+	if in != nil {
+		p.OutsideAgentsWithIdentity, p.Anonymous, p.ResponseTime = in.OutsideAgentsWithIdentity, in.Anonymous, in.ResponseTime
+		p.Kinds = list(in.Kinds)
+	}
+	return p
+}

@@ -1,0 +1,321 @@
+// Package dispatch is the hall: every door comes here with a [Request], and
+// here it is admitted, limited, checked, run in one transaction and observed,
+// in that order and for every operation alike. A room is bound to its declared
+// operation with [Bind]; what the declaration promises and what the function
+// takes and gives must be the same types, or it does not compile.
+package dispatch
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"stoa/identity"
+	"stoa/identity/strictjson"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// ReceiptLifetime is how long an idempotency key is remembered (contract §1).
+const ReceiptLifetime = 24 * time.Hour
+
+// A Request is what a door makes of a message: the operation, its arguments as
+// one JSON object, and the evidence of who asks.
+type Request struct {
+	Op             string
+	Args           []byte // a JSON object; the member pow is lifted out; nil is {}
+	Evidence       identity.Evidence
+	IdempotencyKey string // 1 to 64 visible ASCII characters, "" for none
+	Door           string // for the log: http, mcp, …
+}
+
+// A Result is the answer of an operation. JSON is its encoding; for an
+// operation with a Media type of its own, it is the text itself.
+type Result struct {
+	Op       *protocol.Operation
+	Caller   protocol.Caller
+	Value    any
+	JSON     []byte
+	Replayed bool // the kept answer to an idempotency key
+}
+
+// A Table holds the bound operations. Bind all, Complete, then Invoke from as
+// many goroutines as you like.
+type Table struct {
+	DB      *storage.DB
+	Gate    *identity.Gate
+	Limits  *Limits
+	Observe func(Observation) // called once an Invoke; may be nil
+	Schemas *Schemas
+
+	entries map[string]*entry
+}
+
+type entry struct {
+	op    *protocol.Operation
+	in    *huma.Schema
+	plain bool
+	// run decodes checked arguments and calls the room. tx is nil when plain.
+	run func(ctx context.Context, tx *storage.Tx, c protocol.Caller, args []byte) (any, error)
+	// check decodes and applies the rules that span fields.
+	check func(args []byte) []protocol.Fault
+}
+
+// New returns an empty table.
+func New(db *storage.DB, gate *identity.Gate, limits *Limits) *Table {
+	return &Table{DB: db, Gate: gate, Limits: limits, Schemas: NewSchemas(), entries: map[string]*entry{}}
+}
+
+// Bind binds an operation to the room that does it. The room runs inside one
+// transaction, a reading one when the operation is ReadOnly. It may run twice
+// and must touch nothing but the transaction.
+func Bind[In, Out any](t *Table, op protocol.Op[In, Out], run func(ctx context.Context, tx *storage.Tx, c protocol.Caller, in In) (Out, error)) {
+	t.add(op.Operation, false, func(ctx context.Context, tx *storage.Tx, c protocol.Caller, args []byte) (any, error) {
+		var in In
+		if err := json.Unmarshal(args, &in); err != nil {
+			return nil, err
+		}
+		return run(ctx, tx, c, in)
+	}, checkOf[In])
+}
+
+// BindPlain binds an operation that reads nothing stored.
+func BindPlain[In, Out any](t *Table, op protocol.Op[In, Out], run func(ctx context.Context, c protocol.Caller, in In) (Out, error)) {
+	t.add(op.Operation, true, func(ctx context.Context, _ *storage.Tx, c protocol.Caller, args []byte) (any, error) {
+		var in In
+		if err := json.Unmarshal(args, &in); err != nil {
+			return nil, err
+		}
+		return run(ctx, c, in)
+	}, checkOf[In])
+}
+
+func checkOf[In any](args []byte) []protocol.Fault {
+	var in In
+	checker, ok := any(&in).(protocol.Checker)
+	if !ok {
+		return nil
+	}
+	if err := json.Unmarshal(args, &in); err != nil {
+		return []protocol.Fault{{Code: "wrong-type", Detail: "does not fit the schema of this operation"}}
+	}
+	return checker.Check()
+}
+
+func (t *Table) add(op *protocol.Operation, plain bool, run func(context.Context, *storage.Tx, protocol.Caller, []byte) (any, error), check func([]byte) []protocol.Fault) {
+	if t.entries[op.Name] != nil {
+		panic("dispatch: " + op.Name + " bound twice")
+	}
+	in := t.Schemas.Of(op.In)
+	if op.Media == "" {
+		t.Schemas.Of(op.Out)
+	}
+	t.entries[op.Name] = &entry{op: op, in: in, plain: plain, run: run, check: check}
+}
+
+// Complete reports the declared operations that no room does.
+func (t *Table) Complete() error {
+	for _, op := range protocol.Operations() {
+		if t.entries[op.Name] == nil && op.Doors != protocol.InPage {
+			return fmt.Errorf("operation %s is declared and not bound", op.Name)
+		}
+	}
+	return nil
+}
+
+// Invoke does one operation for one caller. Errors are *protocol.Error or, when
+// the fault is ours, anything else; AsError gives what the caller may see.
+func (t *Table) Invoke(ctx context.Context, req Request) (Result, error) {
+	start := time.Now()
+	res, err := t.invoke(ctx, req)
+	if t.Observe != nil {
+		t.Observe(Observation{Op: req.Op, Door: req.Door, Caller: res.Caller, Err: err, Duration: time.Since(start), Replayed: res.Replayed})
+	}
+	return res, err
+}
+
+func (t *Table) invoke(ctx context.Context, req Request) (Result, error) {
+	e := t.entries[req.Op]
+	if e == nil {
+		return Result{}, protocol.Errorf(protocol.NotFound, "there is no operation of that name")
+	}
+	res := Result{Op: e.op}
+	// Coarse limit, before anything that costs a hash or a fetch.
+	if !req.Evidence.Operator {
+		if err := t.Limits.Network(req.Evidence.Network, e.op); err != nil {
+			return res, err
+		}
+	}
+	args, value, err := open(req.Args, &req.Evidence)
+	if err != nil {
+		return res, err
+	}
+	if res.Caller, err = t.Gate.Admit(ctx, req.Evidence, e.op); err != nil {
+		return res, err
+	}
+	if err := t.Limits.Caller(res.Caller, e.op); err != nil {
+		return res, err
+	}
+	if err := t.check(e, args, value, req.IdempotencyKey); err != nil {
+		return res, err
+	}
+	if err := t.run(ctx, e, req, args, &res); err != nil {
+		return res, t.Gate.Refresh(err, req.Evidence, e.op)
+	}
+	if res.Caller.Standing == protocol.Proof && !res.Replayed {
+		t.Gate.Proofs.Paid(res.Caller.Network)
+	}
+	return res, nil
+}
+
+// limits of a JSON body (contract §1).
+var bodyLimits = strictjson.Limits{MaxBytes: 64 << 10, MaxDepth: 16, MaxTokens: 8192}
+
+// open reads the arguments strictly and lifts the proof of work out of them.
+func open(raw []byte, ev *identity.Evidence) ([]byte, map[string]any, error) {
+	if len(raw) == 0 {
+		return []byte("{}"), map[string]any{}, nil
+	}
+	if err := strictjson.Check(raw, bodyLimits); err != nil {
+		return nil, nil, protocol.Errorf(protocol.InvalidRequest, "the body is not acceptable JSON: %w", err)
+	}
+	var value map[string]any
+	if err := json.Unmarshal(raw, &value); err != nil || value == nil {
+		return nil, nil, protocol.Errorf(protocol.InvalidRequest, "the body must be a JSON object")
+	}
+	if _, sent := value["pow"]; sent {
+		var lifted struct {
+			Pow json.RawMessage `json:"pow"`
+		}
+		if err := json.Unmarshal(raw, &lifted); err != nil {
+			return nil, nil, protocol.Errorf(protocol.InvalidRequest, "the member pow cannot be read")
+		}
+		if len(ev.Proof) == 0 && !bytes.Equal(lifted.Pow, []byte("null")) {
+			ev.Proof = lifted.Pow
+		}
+		delete(value, "pow")
+	}
+	return raw, value, nil
+}
+
+func (t *Table) check(e *entry, args []byte, value map[string]any, idemKey string) error {
+	faults := t.Schemas.Check(e.in, value)
+	if len(faults) == 0 {
+		faults = e.check(args)
+	}
+	if !goodKey(idemKey) {
+		faults = append(faults, protocol.Fault{Pointer: "", Code: "idempotency-key", Detail: "the Idempotency-Key header holds 1 to 64 visible ASCII characters"})
+	}
+	if len(faults) > 0 {
+		return protocol.Invalid(faults...)
+	}
+	return nil
+}
+
+func goodKey(key string) bool {
+	return len(key) <= 64 && !slices.ContainsFunc([]byte(key), func(c byte) bool { return c < 0x21 || c > 0x7e })
+}
+
+func (t *Table) run(ctx context.Context, e *entry, req Request, args []byte, res *Result) error {
+	var err error
+	switch {
+	case e.plain:
+		res.Value, err = e.run(ctx, nil, res.Caller, args)
+	case e.op.ReadOnly:
+		err = t.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			res.Value, err = e.run(ctx, tx, res.Caller, args)
+			return err
+		})
+	default:
+		return t.write(ctx, e, req, args, res)
+	}
+	if err != nil {
+		return err
+	}
+	res.JSON, err = encode(e.op, res.Value)
+	return err
+}
+
+// write runs the operation in one transaction with everything that must not
+// come apart from it: the look at the receipt, the spending of proof or nonce,
+// the change with its consequences, and the new receipt.
+func (t *Table) write(ctx context.Context, e *entry, req Request, args []byte, res *Result) error {
+	var digest [32]byte
+	if req.IdempotencyKey != "" {
+		digest = digestOf(e.op.Name, args)
+	}
+	return t.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		res.Value, res.JSON, res.Replayed = nil, nil, false
+		if req.IdempotencyKey != "" {
+			kept, err := tx.Receipt(ctx, res.Caller.ID(), req.IdempotencyKey)
+			if err != nil {
+				return err
+			}
+			if kept != nil {
+				if kept.Digest != digest || kept.Operation != e.op.Name {
+					return protocol.Errorf(protocol.Conflict, "this Idempotency-Key was used for another request in the last 24 hours")
+				}
+				res.JSON, res.Replayed = kept.Answer, true
+				return nil
+			}
+		}
+		for _, s := range res.Caller.Spend {
+			if err := tx.Spend(ctx, s); err != nil {
+				return err
+			}
+		}
+		value, err := e.run(ctx, tx, res.Caller, args)
+		if err != nil {
+			return err
+		}
+		answer, err := encode(e.op, value)
+		if err != nil {
+			return err
+		}
+		res.Value, res.JSON = value, answer
+		if req.IdempotencyKey == "" {
+			return nil
+		}
+		return tx.KeepReceipt(ctx, storage.Receipt{
+			Caller: res.Caller.ID(), Key: req.IdempotencyKey, Operation: e.op.Name,
+			Digest: digest, Answer: answer, Expires: tx.Now.Add(ReceiptLifetime),
+		})
+	})
+}
+
+// digestOf is what makes two requests the same for an idempotency key: the
+// operation and the arguments, without the proof that paid for them.
+func digestOf(op string, args []byte) [32]byte {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(args, &members) == nil {
+		delete(members, "pow")
+		if plain, err := json.Marshal(members); err == nil {
+			if canonical, err := strictjson.Canonical(plain); err == nil {
+				args = canonical
+			}
+		}
+	}
+	return sha256.Sum256(append([]byte(op+"\x00"), args...))
+}
+
+func encode(op *protocol.Operation, value any) ([]byte, error) {
+	if op.Media != "" {
+		if s, ok := value.(string); ok {
+			return []byte(s), nil
+		}
+		return nil, fmt.Errorf("operation %s has media type %s and gave %T", op.Name, op.Media, value)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}

@@ -1,0 +1,16 @@
+package dispatch
+
+import (
+	"time"
+
+	"stoa/protocol"
+)
+
+// An Observation is one finished Invoke, for the log and the metrics.
+type Observation struct {
+	Op, Door string
+	Caller   protocol.Caller
+	Err      error
+	Duration time.Duration
+	Replayed bool
+}

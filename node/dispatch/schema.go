@@ -1,0 +1,167 @@
+package dispatch
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"stoa/protocol"
+)
+
+// RefPrefix is where the schemas stand in the OpenAPI document.
+const RefPrefix = "#/components/schemas/"
+
+// Schemas is the registry of all JSON Schemas, made from the struct tags of
+// package protocol; what is published and what is checked are the same objects.
+type Schemas struct{ huma.Registry }
+
+// NewSchemas returns an empty registry in the dialect of OpenAPI 3.1 (JSON
+// Schema 2020-12): members are matched exactly, lists are never null.
+func NewSchemas() *Schemas {
+	strict()
+	return &Schemas{huma.NewMapRegistry(RefPrefix, huma.DefaultSchemaNamer)}
+}
+
+// strict sets the library's package variables, once, to what the contract
+// wants: exact case (contract §1) and lists that are lists.
+var strict = sync.OnceFunc(func() {
+	huma.DefaultArrayNullable = false
+	huma.ValidateStrictCasing = true
+})
+
+// Of returns the schema of a type, with a $ref for a struct.
+func (s *Schemas) Of(t reflect.Type) *huma.Schema {
+	schema := s.Schema(t, true, t.Name())
+	s.finish()
+	return schema
+}
+
+// finish applies the tags that the library does not know: orNull on an object.
+func (s *Schemas) finish() {
+	for name, schema := range s.Map() {
+		t := s.TypeFromRef(RefPrefix + name)
+		if t == nil || t.Kind() != reflect.Struct {
+			continue
+		}
+		for _, f := range reflect.VisibleFields(t) {
+			if f.Tag.Get("orNull") == "" {
+				continue
+			}
+			member, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if p := schema.Properties[member]; p != nil && p.Ref != "" {
+				schema.Properties[member] = &huma.Schema{Description: f.Tag.Get("doc"), AnyOf: []*huma.Schema{{Ref: p.Ref}, {Type: "null"}}}
+			}
+		}
+	}
+}
+
+// Resolve follows a reference.
+func (s *Schemas) Resolve(schema *huma.Schema) *huma.Schema {
+	for schema.Ref != "" {
+		schema = s.SchemaFromRef(schema.Ref)
+	}
+	return schema
+}
+
+// Check validates a decoded JSON value and returns every fault.
+func (s *Schemas) Check(schema *huma.Schema, value any) (faults []protocol.Fault) {
+	// The library compares list elements with == to see whether they are
+	// unique, which panics for objects and lists; such an element is of the
+	// wrong type for every list we declare.
+	defer func() {
+		if recover() != nil {
+			faults = append(faults, protocol.Fault{Code: "wrong-type", Detail: "a list here holds objects or lists where it takes strings"})
+		}
+	}()
+	var res huma.ValidateResult
+	path := huma.NewPathBuffer(make([]byte, 0, 128), 0)
+	huma.Validate(s.Registry, schema, path, huma.ModeWriteToServer, value, &res)
+	for _, err := range res.Errors {
+		faults = append(faults, faultOf(err))
+	}
+	return faults
+}
+
+// faultOf turns the library's error into ours. It never repeats the value: for
+// an unknown member that would be the whole object.
+func faultOf(err error) protocol.Fault {
+	detail, ok := err.(*huma.ErrorDetail)
+	if !ok {
+		return protocol.Fault{Code: "invalid", Detail: "is not valid"}
+	}
+	at := pointer(detail.Location)
+	var n int
+	var word string
+	switch msg := detail.Message; {
+	case msg == "unexpected property":
+		return protocol.Fault{Pointer: at, Code: "unknown-member", Detail: "there is no such member; check the spelling"}
+	case scan(msg, "expected required property %s to be present", &word):
+		return protocol.Fault{Pointer: at + "/" + escape(word), Code: "required", Detail: "is required"}
+	case scan(msg, "expected length <= %d", &n):
+		return protocol.Fault{Pointer: at, Code: "too-long", Detail: fmt.Sprintf("at most %d characters", n)}
+	case scan(msg, "expected length >= %d", &n):
+		return protocol.Fault{Pointer: at, Code: "too-short", Detail: fmt.Sprintf("at least %d characters", n)}
+	case scan(msg, "expected array length <= %d", &n):
+		return protocol.Fault{Pointer: at, Code: "too-many", Detail: fmt.Sprintf("at most %d items", n)}
+	case scan(msg, "expected array length >= %d", &n):
+		return protocol.Fault{Pointer: at, Code: "too-few", Detail: fmt.Sprintf("at least %d items", n)}
+	case strings.HasPrefix(msg, "expected number <="), strings.HasPrefix(msg, "expected number >="):
+		return protocol.Fault{Pointer: at, Code: "out-of-range", Detail: strings.Replace(msg, "expected number", "must be", 1)}
+	case strings.HasPrefix(msg, "expected value to be one of"):
+		return protocol.Fault{Pointer: at, Code: "not-allowed", Detail: strings.Replace(msg, "expected value to be", "must be", 1)}
+	case strings.HasPrefix(msg, "expected string to match pattern"):
+		return protocol.Fault{Pointer: at, Code: "wrong-shape", Detail: "must match " + strings.TrimPrefix(msg, "expected string to match pattern ")}
+	case msg == "expected array items to be unique":
+		return protocol.Fault{Pointer: at, Code: "repeated", Detail: "items must differ"}
+	case strings.HasPrefix(msg, "expected string to be RFC"):
+		return protocol.Fault{Pointer: at, Code: "wrong-shape", Detail: "is not a valid " + formatName(msg)}
+	case strings.HasPrefix(msg, "expected "):
+		return protocol.Fault{Pointer: at, Code: "wrong-type", Detail: "must be of type " + strings.TrimPrefix(msg, "expected ")}
+	default:
+		return protocol.Fault{Pointer: at, Code: "invalid", Detail: msg}
+	}
+}
+
+func scan(msg, format string, into any) bool {
+	n, err := fmt.Sscanf(msg, format, into)
+	return n == 1 && err == nil
+}
+
+func formatName(msg string) string {
+	word := strings.TrimPrefix(msg, "expected string to be ")
+	word, _, _ = strings.Cut(word, ":")
+	return word
+}
+
+// pointer turns the library's path ("tags[2].name") into a JSON Pointer.
+func pointer(location string) string {
+	if location == "" {
+		return ""
+	}
+	var b strings.Builder
+	for part := range strings.SplitSeq(location, ".") {
+		name, index, indexed := strings.Cut(part, "[")
+		if name != "" {
+			b.WriteString("/" + escape(name))
+		}
+		for indexed {
+			var i string
+			i, index, indexed = strings.Cut(index, "[")
+			if n, err := strconv.Atoi(strings.TrimSuffix(i, "]")); err == nil {
+				b.WriteString("/" + strconv.Itoa(n))
+			}
+		}
+	}
+	return b.String()
+}
+
+func escape(s string) string {
+	if len(s) > 64 {
+		s = s[:64]
+	}
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(s)
+}

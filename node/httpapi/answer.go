@@ -1,0 +1,77 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"stoa/protocol"
+)
+
+// An answer is a rendered success: bytes, media type, strong validator.
+type answer struct {
+	status       int
+	media        string
+	cacheControl string
+	etag         string // "" when the answer is not to be validated
+	body         []byte
+}
+
+func answerOf(op *protocol.Operation, body []byte) *answer {
+	a := &answer{status: op.HTTP.Status, media: op.Media, body: body}
+	if a.media == "" {
+		a.media = "application/json"
+	}
+	switch {
+	case op.NoStore || !op.ReadOnly:
+		a.cacheControl = "no-store"
+	case op.MaxAge > 0:
+		a.cacheControl = "public, max-age=" + strconv.Itoa(int(op.MaxAge/time.Second))
+	default:
+		a.cacheControl = "public, no-cache"
+	}
+	if op.ReadOnly && !op.NoStore {
+		sum := sha256.Sum256(body)
+		a.etag = `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
+	}
+	return a
+}
+
+func (a *answer) write(w http.ResponseWriter, r *http.Request) {
+	head := w.Header()
+	head["Cache-Control"] = []string{a.cacheControl}
+	if a.etag != "" {
+		head["Etag"] = []string{a.etag}
+		if Matches(r.Header.Get("If-None-Match"), a.etag) {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
+	if a.status == http.StatusNoContent {
+		w.WriteHeader(a.status)
+		return
+	}
+	head["Content-Type"] = []string{a.media}
+	head["Content-Length"] = []string{strconv.Itoa(len(a.body))}
+	w.WriteHeader(a.status)
+	w.Write(a.body)
+}
+
+// Matches reports whether an If-None-Match field names the entity tag. The
+// suffix that the compressing layer adds to a tag is passed over.
+func Matches(field, etag string) bool {
+	if field == "" {
+		return false
+	}
+	for tag := range strings.SplitSeq(field, ",") {
+		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
+		tag = strings.Replace(strings.Replace(tag, `-gzip"`, `"`, 1), `-zstd"`, `"`, 1)
+		if tag == etag || tag == "*" {
+			return true
+		}
+	}
+	return false
+}

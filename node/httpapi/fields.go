@@ -1,0 +1,147 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"stoa/node/dispatch"
+	"stoa/protocol"
+)
+
+// fields knows which members of an operation's input stand in the path and
+// what type the others have, so that strings of a query become JSON values.
+type fields struct {
+	op    *protocol.Operation
+	path  []string
+	types map[string]string // member → JSON Schema type
+	body  bool              // the rest travels in the body, else in the query
+}
+
+func newFields(s *dispatch.Schemas, op *protocol.Operation) *fields {
+	f := &fields{op: op, path: PathParams(op.HTTP.Path), types: map[string]string{}}
+	for name, p := range s.Resolve(s.Of(op.In)).Properties {
+		f.types[name] = s.Resolve(p).Type
+	}
+	f.body = op.HTTP.Method == http.MethodPost || op.HTTP.Method == http.MethodPut || op.HTTP.Method == http.MethodPatch
+	return f
+}
+
+// PathParams lists the names in braces of a route's path.
+func PathParams(path string) []string {
+	var names []string
+	for segment := range strings.SplitSeq(path, "/") {
+		if strings.HasPrefix(segment, "{") && strings.HasSuffix(segment, "}") {
+			names = append(names, segment[1:len(segment)-1])
+		}
+	}
+	return names
+}
+
+// gather folds path, query and body into one JSON object.
+func (f *fields) gather(r *http.Request, body []byte) ([]byte, error) {
+	query, err := f.query(r)
+	if err != nil {
+		return nil, err
+	}
+	if len(f.path) == 0 && len(query) == 0 {
+		return body, nil
+	}
+	args := map[string]any{}
+	for name, v := range query {
+		args[name] = v
+	}
+	for _, name := range f.path {
+		args[name] = r.PathValue(name)
+	}
+	if len(body) == 0 {
+		return json.Marshal(args)
+	}
+	return splice(args, body)
+}
+
+// splice puts the members of args into the body's object. The hall finds a
+// member that stands in both, since the result then has it twice.
+func splice(args map[string]any, body []byte) ([]byte, error) {
+	front, err := json.Marshal(args)
+	if err != nil {
+		return nil, err
+	}
+	rest := strings.TrimLeft(string(body), " \t\r\n")
+	if !strings.HasPrefix(rest, "{") {
+		return nil, protocol.Errorf(protocol.InvalidRequest, "the body must be a JSON object")
+	}
+	if inner := strings.TrimLeft(rest[1:], " \t\r\n"); strings.HasPrefix(inner, "}") {
+		return append(front[:len(front)-1:len(front)-1], inner...), nil
+	}
+	front[len(front)-1] = ','
+	return append(front, rest[1:]...), nil
+}
+
+// query reads the query string. Unknown names are faults, because agents
+// misspell; utm_* is what mailers add and is passed over (contract §1).
+func (f *fields) query(r *http.Request) (map[string]any, error) {
+	if r.URL.RawQuery == "" {
+		return nil, nil
+	}
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, protocol.Errorf(protocol.InvalidRequest, "the query string cannot be read: check the percent-encoding")
+	}
+	out := map[string]any{}
+	var faults []protocol.Fault
+	for name, vs := range values {
+		kind, known := f.types[name]
+		switch {
+		case strings.HasPrefix(name, "utm_"):
+		case !known || f.body || f.inPath(name):
+			faults = append(faults, protocol.Fault{Pointer: "/" + cut(name), Code: "unknown-member", Detail: "there is no such query parameter; check the spelling"})
+		case len(vs) > 1 && kind != "array":
+			faults = append(faults, protocol.Fault{Pointer: "/" + cut(name), Code: "repeated", Detail: "give this parameter once"})
+		case kind == "array":
+			out[name] = strings.Split(strings.Join(vs, ","), ",")
+		default:
+			out[name] = coerce(kind, vs[0])
+		}
+	}
+	if len(faults) > 0 {
+		return nil, protocol.Invalid(faults...)
+	}
+	return out, nil
+}
+
+func (f *fields) inPath(name string) bool {
+	for _, p := range f.path {
+		if p == name {
+			return true
+		}
+	}
+	return false
+}
+
+// coerce makes a JSON value of a string by the member's type. What does not
+// fit stays a string, so that the schema check names the fault.
+func coerce(kind, s string) any {
+	switch kind {
+	case "integer":
+		if n, err := strconv.ParseInt(s, 10, 53); err == nil {
+			return n
+		}
+	case "number":
+		if n, err := strconv.ParseFloat(s, 64); err == nil {
+			return n
+		}
+	case "boolean":
+		switch s {
+		case "true", "1":
+			return true
+		case "false", "0":
+			return false
+		}
+	}
+	return s
+}
+
+func cut(s string) string { return s[:min(len(s), 64)] }

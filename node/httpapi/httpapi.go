@@ -1,0 +1,157 @@
+// Package httpapi is the HTTP door: it folds path, query and body of a request
+// into one JSON object, hands it to the hall, and renders the answer or the
+// problem document (RFC 9457). It knows no operation by name: routes, fields
+// and codes come from the declarations.
+package httpapi
+
+import (
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"stoa/identity"
+	"stoa/node/dispatch"
+	"stoa/protocol"
+)
+
+// MaxBody is the longest body of an operation, in bytes (contract §1).
+const MaxBody = 64 << 10
+
+// An API renders operations over HTTP.
+type API struct {
+	Table *dispatch.Table
+	Base  string // public address of the node, without a slash at the end
+	// Network is the keyed hash of the client's network.
+	Network func(r *http.Request) string
+
+	cache *cache
+}
+
+// New returns the door. version grows whenever something stored may have
+// changed; answers to open reads are kept until then.
+func New(t *dispatch.Table, base string, network func(*http.Request) string, version func() uint64) *API {
+	return &API{Table: t, Base: base, Network: network, cache: newCache(version)}
+}
+
+// Handler serves one operation. Path parameters come from r.PathValue.
+func (a *API) Handler(op *protocol.Operation) http.Handler {
+	fields := newFields(a.Table.Schemas, op)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		head := w.Header()
+		head.Set("Access-Control-Allow-Origin", "*")
+		head.Set("X-Content-Type-Options", "nosniff")
+		network := a.Network(r)
+		open := op.ReadOnly && op.Access == protocol.Anonymous && !op.NoStore && plain(r)
+		if open {
+			if kept := a.cache.get(r); kept != nil {
+				if err := a.Table.Limits.Network(network, op); err != nil {
+					a.problem(w, r, op, network, err)
+					return
+				}
+				kept.write(w, r)
+				return
+			}
+		}
+		version := a.cache.version()
+		res, err := a.invoke(w, r, op, fields, network)
+		if err != nil {
+			a.problem(w, r, op, network, err)
+			return
+		}
+		ans := answerOf(op, res.JSON)
+		if open {
+			a.cache.put(r, version, ans)
+		}
+		a.quota(head, network, op)
+		if res.Replayed {
+			head.Set("Idempotency-Replayed", "true")
+		}
+		ans.write(w, r)
+	})
+}
+
+// plain reports a request whose answer depends on nobody: no credential and no
+// signature that would have to be checked.
+func plain(r *http.Request) bool {
+	return r.Header["Authorization"] == nil && r.Header["Signature-Input"] == nil && r.Header["Signature"] == nil
+}
+
+func (a *API) invoke(w http.ResponseWriter, r *http.Request, op *protocol.Operation, f *fields, network string) (dispatch.Result, error) {
+	body, err := readBody(w, r)
+	if err != nil {
+		return dispatch.Result{}, err
+	}
+	args, err := f.gather(r, body)
+	if err != nil {
+		return dispatch.Result{}, err
+	}
+	ev := identity.Evidence{Request: r, Body: body, Network: network}
+	if p := r.Header.Get("Proof-Of-Work"); p != "" {
+		ev.Proof = []byte(p)
+	}
+	return a.Table.Invoke(r.Context(), dispatch.Request{
+		Op: op.Name, Args: args, Evidence: ev,
+		IdempotencyKey: r.Header.Get("Idempotency-Key"), Door: "http",
+	})
+}
+
+// readBody reads a JSON body within the limit. A request without a body gives nil.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
+		return nil, nil
+	}
+	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
+		return nil, protocol.Errorf(protocol.UnsupportedMediaType, "send the body without Content-Encoding")
+	}
+	if r.ContentLength > MaxBody {
+		return nil, tooLarge()
+	}
+	size := 512
+	if r.ContentLength > 0 {
+		size = int(r.ContentLength) + 1
+	}
+	raw := make([]byte, 0, size)
+	limited := http.MaxBytesReader(w, r.Body, MaxBody)
+	for {
+		n, err := limited.Read(raw[len(raw):cap(raw)])
+		raw = raw[:len(raw)+n]
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			if _, over := err.(*http.MaxBytesError); over {
+				return nil, tooLarge()
+			}
+			return nil, protocol.Errorf(protocol.InvalidRequest, "the body ended early")
+		}
+		if len(raw) == cap(raw) {
+			raw = append(raw, 0)[:len(raw)]
+		}
+	}
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
+		return nil, protocol.Errorf(protocol.UnsupportedMediaType, "send the body as Content-Type: application/json")
+	}
+	return raw, nil
+}
+
+func tooLarge() error {
+	return protocol.Errorf(protocol.TooLarge, "the body may have at most %d bytes", MaxBody)
+}
+
+// quota writes the RateLimit fields (draft-ietf-httpapi-ratelimit-headers).
+func (a *API) quota(head http.Header, network string, op *protocol.Operation) {
+	limit, left, reset := a.Table.Limits.Quota(network, op.ReadOnly)
+	head.Set("RateLimit-Policy", `"network";q=`+strconv.Itoa(limit))
+	head.Set("RateLimit", `"network";r=`+strconv.Itoa(max(left, 0))+`;t=`+seconds(reset))
+}
+
+func seconds(d time.Duration) string {
+	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
+}

@@ -1,0 +1,86 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"stoa/identity/httpsig"
+	"stoa/protocol"
+)
+
+// A Problem is an RFC 9457 problem document (contract §1).
+type Problem struct {
+	Type      string           `json:"type" format:"uri" doc:"Page that explains the code."`
+	Title     string           `json:"title"`
+	Status    int              `json:"status"`
+	Detail    string           `json:"detail"`
+	Code      protocol.Code    `json:"code" doc:"Stable kebab-case code."`
+	Instance  string           `json:"instance" doc:"Request id, for the operator."`
+	Errors    []protocol.Fault `json:"errors,omitempty" doc:"With validation: every fault."`
+	Challenge any              `json:"challenge,omitempty" doc:"With pow-*: a fresh challenge."`
+}
+
+// RequestIDHeader carries the id of a request; the router sets it.
+const RequestIDHeader = "Request-Id"
+
+// WriteProblem renders an error. What is not a *protocol.Error is internal and
+// shows nothing but the request id.
+func WriteProblem(w http.ResponseWriter, base string, err error) {
+	e := protocol.AsError(err)
+	head := w.Header()
+	p := Problem{
+		Type: base + "/problems/" + string(e.Code), Title: e.Code.Title(), Status: e.Code.Status(),
+		Detail: e.Detail, Code: e.Code, Instance: head.Get(RequestIDHeader), Errors: e.Faults, Challenge: e.Challenge,
+	}
+	if e.Signature != "" {
+		head.Set("Signature-Error", e.Signature)
+	}
+	if s := p.Status; s == http.StatusTooManyRequests || s == http.StatusServiceUnavailable {
+		head.Set("Retry-After", strconv.Itoa(max(1, int(e.RetryAfter.Seconds()+0.999))))
+	}
+	body, err := json.Marshal(p)
+	if err != nil {
+		body = []byte(`{"code":"internal","status":500}`)
+	}
+	head.Set("Content-Type", "application/problem+json")
+	head.Set("Cache-Control", "no-store")
+	head.Del("Etag")
+	head.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(p.Status)
+	w.Write(body)
+}
+
+// problem renders an error of an operation and says what would help.
+func (a *API) problem(w http.ResponseWriter, r *http.Request, op *protocol.Operation, network string, err error) {
+	head := w.Header()
+	if protocol.AsError(err).Code.Status() == http.StatusUnauthorized {
+		if op.Access&protocol.Proof != 0 {
+			head.Add("WWW-Authenticate", `ProofOfWork purpose="`+op.Purpose+`"`)
+		}
+		if op.Access&protocol.Session != 0 {
+			head.Add("WWW-Authenticate", `Bearer realm="stoa"`)
+		}
+		if op.Access&protocol.Signed != 0 {
+			head.Set("Accept-Signature", acceptSignature(r))
+		}
+	}
+	a.quota(head, network, op)
+	WriteProblem(w, a.Base, err)
+}
+
+// acceptSignature asks for a signature that would be good for the same request
+// (RFC 9421 §5.1).
+func acceptSignature(r *http.Request) string {
+	components := []string{"@method", "@authority", "@path"}
+	if r.URL.RawQuery != "" || r.URL.ForceQuery {
+		components = append(components, "@query")
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodDelete {
+		components = append(components, "content-type", "content-digest")
+	}
+	if r.Header.Get("Agent-Identity") != "" {
+		components = append(components, "agent-identity")
+	}
+	return httpsig.AcceptSignature(httpsig.Wanted{Label: "sig1", Components: components, Tag: "web-bot-auth"})
+}

@@ -1,0 +1,158 @@
+// Package worker does the durable jobs: it claims what is due, runs the handler
+// of its kind, and either marks the job done together with what follows from
+// it, or tries again later. A job whose worker dies comes back when its lease
+// ends, so a handler may run more than once and must not mind.
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// A Handler does one job: outside calls first, then what it returns runs in the
+// transaction that marks the job done. A *protocol.Error that is not temporary
+// ends the job for good; any other error is tried again.
+type Handler func(ctx context.Context, j storage.Job) (after func(ctx context.Context, tx *storage.Tx) error, err error)
+
+const (
+	lease       = 2 * time.Minute
+	timeout     = 90 * time.Second // for one run of a handler; below the lease
+	poll        = time.Second      // how long a job of another process may go unseen
+	maxAttempts = 8
+)
+
+// A Worker runs jobs until its context ends.
+type Worker struct {
+	DB       *storage.DB
+	Log      *slog.Logger
+	Owner    string // names this process in leases
+	Parallel int    // jobs at once; default 8
+	Observe  func(kind string, d time.Duration, err error)
+
+	handlers map[string]Handler
+}
+
+// Handle registers the handler of a kind. Call it before Run.
+func (w *Worker) Handle(kind string, h Handler) {
+	if w.handlers == nil {
+		w.handlers = map[string]Handler{}
+	}
+	w.handlers[kind] = h
+}
+
+// Run claims and runs jobs until ctx ends, then waits for those under way and
+// gives back the leases of those not begun.
+func (w *Worker) Run(ctx context.Context) error {
+	parallel := w.Parallel
+	if parallel == 0 {
+		parallel = 8
+	}
+	free := make(chan struct{}, parallel)
+	var running sync.WaitGroup
+	defer func() {
+		running.Wait()
+		giveBack, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		if err := w.DB.ReleaseJobs(giveBack, w.Owner); err != nil {
+			w.Log.Warn("release jobs", "err", err)
+		}
+	}()
+	wake := w.DB.Wake("jobs")
+	for ctx.Err() == nil {
+		jobs, err := w.DB.ClaimJobs(ctx, w.Owner, parallel-len(free), lease)
+		if err != nil && ctx.Err() == nil {
+			w.Log.Error("claim jobs", "err", err)
+		}
+		for _, j := range jobs {
+			free <- struct{}{}
+			running.Add(1)
+			go func() {
+				defer running.Done()
+				defer func() { <-free }()
+				w.do(context.WithoutCancel(ctx), j)
+			}()
+		}
+		if len(jobs) > 0 && len(free) < parallel {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-wake:
+		case <-time.After(poll):
+		}
+	}
+	return nil
+}
+
+func (w *Worker) do(ctx context.Context, j storage.Job) {
+	start := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err := w.run(ctx, j)
+	if w.Observe != nil {
+		w.Observe(j.Kind, time.Since(start), err)
+	}
+	if err == nil {
+		return
+	}
+	if final(err) || j.Attempt >= maxAttempts {
+		w.Log.Warn("job is dead", "job", j.ID, "kind", j.Kind, "attempt", j.Attempt, "err", err)
+		err = w.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.BuryJob(ctx, j.ID, err.Error()) })
+	} else {
+		at := time.Now().Add(Backoff(j.Attempt, err))
+		w.Log.Debug("job is tried again", "job", j.ID, "kind", j.Kind, "attempt", j.Attempt, "at", at, "err", err)
+		err = w.DB.RetryJob(ctx, j.ID, at, err.Error())
+	}
+	if err != nil {
+		w.Log.Error("settle job", "job", j.ID, "kind", j.Kind, "err", err)
+	}
+}
+
+func (w *Worker) run(ctx context.Context, j storage.Job) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	h := w.handlers[j.Kind]
+	if h == nil {
+		return fmt.Errorf("no handler for jobs of kind %s", j.Kind)
+	}
+	after, err := h(ctx, j)
+	if err != nil {
+		return err
+	}
+	return w.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		if after != nil {
+			if err := after(ctx, tx); err != nil {
+				return err
+			}
+		}
+		return tx.FinishJob(ctx, j.ID)
+	})
+}
+
+// final reports an error that no second try would mend.
+func final(err error) bool {
+	e, ok := errors.AsType[*protocol.Error](err)
+	return ok && !e.Code.Temporary()
+}
+
+// Backoff is how long to wait after the n-th attempt: what the error asks for,
+// else 5 s doubling to 6 h, with jitter of half to one and a half.
+func Backoff(attempt int, err error) time.Duration {
+	if e, ok := errors.AsType[*protocol.Error](err); ok && e.RetryAfter > 0 {
+		return min(e.RetryAfter, 24*time.Hour)
+	}
+	wait := 5 * time.Second << min(max(attempt-1, 0), 20)
+	wait = min(wait, 6*time.Hour)
+	return time.Duration(float64(wait) * (0.5 + rand.Float64()))
+}
