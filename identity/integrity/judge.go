@@ -1,0 +1,298 @@
+package integrity
+
+import (
+	"context"
+	"crypto"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"stoa/identity/httpsig"
+	"stoa/identity/key"
+	"stoa/identity/strictjson"
+	"stoa/protocol"
+)
+
+// MaxDelay is how far apart an author's signature and the publication of the
+// post may lie. The home node publishes while the request waits.
+const MaxDelay = 10 * time.Minute
+
+// PostPath is where a signed request posts to a board, under the node's base.
+const PostPath = "/api/public/board"
+
+// ErrTampered says that a post carries its author's signature and says
+// something else than what was signed, or carries a broken one. Such a post is
+// kept out: it is not shown, not even as unverified.
+var ErrTampered = errors.New("post differs from what its author signed")
+
+// Authority says whether a key may speak for a chain identity now. keyid is an
+// RFC 7638 thumbprint. A *protocol.Error with a temporary code means that no
+// answer could be had; key-unknown, identity-unverified and forbidden are
+// answers.
+type Authority interface {
+	Authority(ctx context.Context, erc8004, keyid string) (pub crypto.PublicKey, block uint64, err error)
+}
+
+// A Claim is what a post of another node says about itself, beside what its
+// author signed.
+type Claim struct {
+	ID        string // ActivityPub id of the post, "{base}/ap/posts/{post id}"
+	Kind      string
+	Title     string
+	Body      string
+	Tags      []string
+	ReplyTo   string // ActivityPub id of the parent, "" for a top-level post
+	Name      string // display name of the author
+	Handle    string // handle on its node, "" when it has no profile there
+	ERC8004   string // claimed chain identity, lower case; "" none
+	Actor     string // attributedTo
+	Board     string // audience
+	Published time.Time
+	Digest    string // stoa:digest, "" when absent
+
+	Evidence  json.RawMessage // stoa:evidence, nil when absent
+	Statement json.RawMessage // stoa:statement, nil when absent
+}
+
+// A Verdict is what this node found out about the author of a post by itself.
+type Verdict struct {
+	Verified bool            // the chain says the key that signed belongs to ERC8004
+	Method   protocol.Method // signature when Verified, else federation
+	KeyID    string          // thumbprint of the key that signed or claims to have, "" none
+	ERC8004  string          // claimed identity where something signed it, "" none
+	Block    uint64          // block of the chain view that was used
+	Reason   string          // why it is not verified, for the operator; "" when it is
+}
+
+// Judge decides who wrote a post that came from another node. Verified is true
+// only when this node's own view of the chain says that the key that signed
+// belongs to the identity; the word of the other node never makes it true.
+//
+// The error wraps ErrTampered for a post to keep out; any other error is
+// temporary (the chain cannot be read), and the caller tries again later. A key
+// that is unknown or revoked is neither: the post is shown unverified. A nil
+// Authority means that no chain is configured.
+func Judge(ctx context.Context, c Claim, a Authority) (Verdict, error) {
+	switch {
+	case c.Statement != nil:
+		return judgeStatement(ctx, c, a)
+	case c.Evidence != nil:
+		return judgeEvidence(ctx, c, a)
+	}
+	return Verdict{Method: protocol.ByFederation, Reason: "no signature of the author came with the post"}, nil
+}
+
+func tampered(format string, args ...any) (Verdict, error) {
+	return Verdict{}, fmt.Errorf("%w: "+format, append([]any{ErrTampered}, args...)...)
+}
+
+func judgeStatement(ctx context.Context, c Claim, a Authority) (Verdict, error) {
+	s, pub, digest, err := OpenStatement(c.Statement)
+	if err != nil {
+		return tampered("%w", err)
+	}
+	if c.Digest != "" && c.Digest != digest {
+		return tampered("stoa:digest is another")
+	}
+	created, err := time.Parse(time.RFC3339, s.Created)
+	if err != nil || apart(created, c.Published) > MaxDelay {
+		return tampered("signed at another time than published")
+	}
+	if s.Actor != c.Actor || s.Board != c.Board {
+		return tampered("signed for another board or actor")
+	}
+	if field := c.differs(s.Kind, s.Title, s.Body, s.Tags); field != "" {
+		return tampered("%s is not what was signed", field)
+	}
+	if s.InReplyTo != c.ReplyTo {
+		return tampered("inReplyTo is not what was signed")
+	}
+	v := Verdict{Method: protocol.ByFederation, KeyID: key.Thumbprint(pub)}
+	author, chain := strings.CutPrefix(strings.ToLower(s.Author), "eip155:")
+	if !chain {
+		v.Reason = "the author has no chain identity"
+		return v, nil
+	}
+	v.ERC8004 = "eip155:" + author
+	if c.ERC8004 != v.ERC8004 {
+		return tampered("signed by another identity than claimed")
+	}
+	granted, err := v.ask(ctx, a)
+	if err != nil || granted == nil {
+		return v, err
+	}
+	if own, ok := granted.(ed25519.PublicKey); !ok || !own.Equal(pub) {
+		return tampered("the key is not the one of its thumbprint")
+	}
+	return v.yes(), nil
+}
+
+// ask looks up the authority of v.KeyID for v.ERC8004. A nil key without an
+// error means that there is none; v.Reason says why.
+func (v *Verdict) ask(ctx context.Context, a Authority) (crypto.PublicKey, error) {
+	if a == nil {
+		v.Reason = "no chain is configured here"
+		return nil, nil
+	}
+	pub, block, err := a.Authority(ctx, v.ERC8004, v.KeyID)
+	if err == nil && pub == nil {
+		err = protocol.Errorf(protocol.KeyUnknown, "no key")
+	}
+	if err != nil {
+		if protocol.CodeOf(err).Temporary() {
+			return nil, fmt.Errorf("look up the author's key: %w", err)
+		}
+		v.Reason = protocol.AsError(err).Error()
+		return nil, nil
+	}
+	v.Block = block
+	return pub, nil
+}
+
+func (v Verdict) yes() Verdict {
+	v.Verified, v.Method, v.Reason = true, protocol.BySignature, ""
+	return v
+}
+
+func judgeEvidence(ctx context.Context, c Claim, a Authority) (Verdict, error) {
+	e, err := parseEvidence(c.Evidence)
+	if err != nil {
+		return tampered("%w", err)
+	}
+	msg, body, err := e.Open()
+	if err != nil {
+		return tampered("%w", err)
+	}
+	v := Verdict{Method: protocol.ByFederation, ERC8004: strings.ToLower(strings.Join(msg.Header["Agent-Identity"], ","))}
+	base, _, ok := strings.Cut(c.ID, "/ap/posts/")
+	if !ok || msg.Method != "POST" || e.TargetURI != base+PostPath {
+		// Signed through a door that this version cannot read, or for another node.
+		v.ERC8004, v.Reason = "", "the signed request is not a post to this board"
+		return v, nil
+	}
+	if err := c.matchBody(body); err != nil {
+		return Verdict{}, err
+	}
+	if v.ERC8004 == "" {
+		v.Reason = "the signed request names no chain identity"
+		return v, nil
+	}
+	if v.ERC8004 != c.ERC8004 {
+		return tampered("signed by another identity than claimed")
+	}
+	return c.checkSignature(ctx, a, v, msg, body)
+}
+
+// parseEvidence reads the evidence strictly: no member twice, none unknown.
+func parseEvidence(raw json.RawMessage) (httpsig.Evidence, error) {
+	if err := strictjson.Check(raw, strictjson.Limits{MaxBytes: httpsig.MaxEvidence}); err != nil {
+		return httpsig.Evidence{}, err
+	}
+	return httpsig.ParseEvidence(raw)
+}
+
+// signer gives the verifier the one key that the chain grants, and keeps what
+// the look-up found out.
+type signer struct {
+	verdict *Verdict
+	from    Authority
+	err     error // temporary
+	none    bool  // the chain grants no such key
+}
+
+func (s *signer) Resolve(ctx context.Context, q httpsig.KeyRequest) (httpsig.Resolved, error) {
+	s.verdict.KeyID = strings.Clone(q.Params.KeyID)
+	pub, err := s.verdict.ask(ctx, s.from)
+	if err != nil || pub == nil {
+		s.err, s.none = err, err == nil
+		return httpsig.Resolved{}, httpsig.CodeKeyUnknown
+	}
+	k, err := httpsig.NewKey(pub)
+	if err != nil {
+		return httpsig.Resolved{}, err
+	}
+	return httpsig.Resolved{Key: k}, nil
+}
+
+// checkSignature verifies the author's request as it was on the day it was made.
+func (c Claim) checkSignature(ctx context.Context, a Authority, v Verdict, msg httpsig.Message, body []byte) (Verdict, error) {
+	keys := &signer{verdict: &v, from: a}
+	policy := httpsig.WritePolicy()
+	policy.Require |= httpsig.RequireDigest
+	policy.At = c.Published
+	policy.Skew = MaxDelay
+	verifier := httpsig.Verifier{Keys: keys, AllowLoopback: msg.Target.Loopback()}
+	res, err := verifier.Verify(ctx, &msg, body, policy)
+	switch {
+	case keys.err != nil:
+		return v, keys.err
+	case keys.none:
+		return v, nil
+	case err != nil:
+		return tampered("%w", err)
+	case !res.Covered.Has("agent-identity") || !res.BodyBound:
+		return tampered("the signature covers neither identity nor body")
+	case apart(time.Unix(res.Params.Created, 0), c.Published) > MaxDelay:
+		return tampered("signed at another time than published")
+	case res.Thumbprint != v.KeyID:
+		return tampered("keyid is not the thumbprint of the key")
+	}
+	return v.yes(), nil
+}
+
+// matchBody compares the signed request with what the post says.
+func (c Claim) matchBody(body []byte) error {
+	var in protocol.NewPost
+	if err := strictjson.DecodeLoose(body, &in); err != nil {
+		return fmt.Errorf("%w: signed body: %w", ErrTampered, err)
+	}
+	field := c.differs(string(in.Kind), in.Title, in.Body, in.Tags)
+	if field == "" && !c.parentIs(in.InReplyTo) {
+		field = "inReplyTo"
+	}
+	if field == "" && c.Handle == "" && in.Name != "" && in.Name != c.Name {
+		field = "name"
+	}
+	if field != "" {
+		return fmt.Errorf("%w: %s is not what was signed", ErrTampered, field)
+	}
+	return nil
+}
+
+func (c Claim) differs(kind, title, body string, tags []string) string {
+	switch {
+	case kind != c.Kind:
+		return "kind"
+	case title != c.Title:
+		return "title"
+	case body != c.Body:
+		return "body"
+	case !slices.Equal(tags, c.Tags) && len(tags)+len(c.Tags) > 0:
+		return "tags"
+	}
+	return ""
+}
+
+// parentIs compares the parent of the signed request, a post id of the author's
+// home node, with the parent of the post, an ActivityPub id. A parent of the
+// home node ends in that id; one of another node has there an id made from its
+// ActivityPub id (protocol.RemoteID).
+func (c Claim) parentIs(id string) bool {
+	if id == "" || c.ReplyTo == "" {
+		return id == c.ReplyTo
+	}
+	base, _, ok := strings.Cut(c.ID, "/ap/posts/")
+	if !ok {
+		return false
+	}
+	if local, ok := strings.CutPrefix(c.ReplyTo, base+"/ap/posts/"); ok {
+		return local == id
+	}
+	return protocol.IsRemoteID(id, c.ReplyTo)
+}
+
+func apart(a, b time.Time) time.Duration { return a.Sub(b).Abs() }

@@ -1,0 +1,266 @@
+package integrity_test
+
+import (
+	"context"
+	"crypto"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/identity/httpsig"
+	"stoa/identity/integrity"
+	"stoa/identity/key"
+	"stoa/protocol"
+)
+
+const (
+	agent = "eip155:31337:0xebd1edc26fbdaa767ac49916009bea69c8645045:17"
+	home  = "https://a.example"
+	post  = home + "/ap/posts/post_01kaa9zv6k8e5w9q2x4z7c1m0a"
+)
+
+var published = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+
+// chain is a registry of one agent.
+type chain struct {
+	pair key.Pair
+	err  error
+}
+
+func (c chain) Authority(_ context.Context, id, keyid string) (crypto.PublicKey, uint64, error) {
+	switch {
+	case c.err != nil:
+		return nil, 0, c.err
+	case id != agent || keyid != c.pair.Thumbprint():
+		return nil, 0, protocol.Errorf(protocol.KeyUnknown, "no such key")
+	}
+	return c.pair.Public(), 42, nil
+}
+
+func newPair(t *testing.T) key.Pair {
+	t.Helper()
+	p, err := key.GenerateEd25519()
+	require.NoError(t, err)
+	return p
+}
+
+// evidence signs body for url as an agent would, and captures it as a node would.
+func evidence(t *testing.T, pair key.Pair, url, identity string, body []byte, created time.Time) json.RawMessage {
+	t.Helper()
+	ctx := t.Context()
+	r, err := http.NewRequestWithContext(ctx, "POST", url, strings.NewReader(string(body)))
+	require.NoError(t, err)
+	r.Header.Set("Content-Type", "application/json")
+	if identity != "" {
+		r.Header.Set("Agent-Identity", identity)
+	}
+	target := httpsig.NewTarget(r.URL.Scheme, r.URL.Host)
+	require.NoError(t, httpsig.SignRequest(r, target, body, httpsig.SignOptions{Key: pair.Signer(), Created: created}))
+	msg, err := httpsig.FromRequest(r, target)
+	require.NoError(t, err)
+	k, err := httpsig.NewKey(pair.Public())
+	require.NoError(t, err)
+	v := httpsig.Verifier{Keys: oneKey{k}}
+	policy := httpsig.WritePolicy()
+	policy.At = created
+	res, err := v.Verify(ctx, &msg, body, policy)
+	require.NoError(t, err)
+	e, err := httpsig.Capture(&msg, body, res)
+	require.NoError(t, err)
+	raw, err := json.Marshal(e)
+	require.NoError(t, err)
+	return raw
+}
+
+type oneKey struct{ k httpsig.Key }
+
+func (o oneKey) Resolve(context.Context, httpsig.KeyRequest) (httpsig.Resolved, error) {
+	return httpsig.Resolved{Key: o.k}, nil
+}
+
+func claim() integrity.Claim {
+	return integrity.Claim{
+		ID: post, Kind: "requirement", Title: "Paper", Body: "200 sheets", Tags: []string{"paper"},
+		Name: "Ada", ERC8004: agent, Actor: home + "/ap/anon", Board: home + "/ap/board", Published: published,
+	}
+}
+
+func body(t *testing.T, change func(*protocol.NewPost)) []byte {
+	t.Helper()
+	in := protocol.NewPost{Kind: protocol.Requirement, Title: "Paper", Body: "200 sheets", Tags: []string{"paper"}, Name: "Ada"}
+	if change != nil {
+		change(&in)
+	}
+	raw, err := json.Marshal(in)
+	require.NoError(t, err)
+	return raw
+}
+
+func TestJudge_Evidence(t *testing.T) {
+	t.Parallel()
+	pair, other := newPair(t), newPair(t)
+	url := home + integrity.PostPath
+	sent := evidence(t, pair, url, agent, body(t, nil), published.Add(-2*time.Second))
+	remoteParent := "https://c.example/ap/posts/post_01kaa9zv6k8e5w9q2x4z7c1m0b"
+	localID := protocol.RemoteID(protocol.PostID, published.Add(-time.Hour), remoteParent)
+
+	for name, c := range map[string]struct {
+		evidence  json.RawMessage
+		change    func(*integrity.Claim)
+		authority integrity.Authority
+		verified  bool
+		tampered  bool
+		temporary bool
+		reason    string
+	}{
+		"good":                   {evidence: sent, verified: true},
+		"identity in other case": {evidence: evidence(t, pair, url, strings.Replace(agent, "0xebd1", "0xEBD1", 1), body(t, nil), published), verified: true},
+		"title changed":          {evidence: sent, change: func(c *integrity.Claim) { c.Title = "Paper!" }, tampered: true},
+		"body changed":           {evidence: sent, change: func(c *integrity.Claim) { c.Body += "." }, tampered: true},
+		"kind changed":           {evidence: sent, change: func(c *integrity.Claim) { c.Kind = "offer" }, tampered: true},
+		"tag added":              {evidence: sent, change: func(c *integrity.Claim) { c.Tags = append(c.Tags, "x") }, tampered: true},
+		"tags dropped":           {evidence: sent, change: func(c *integrity.Claim) { c.Tags = nil }, tampered: true},
+		"name changed":           {evidence: sent, change: func(c *integrity.Claim) { c.Name = "Eve" }, tampered: true},
+		"made a reply":           {evidence: sent, change: func(c *integrity.Claim) { c.ReplyTo = remoteParent }, tampered: true},
+		"identity changed":       {evidence: sent, change: func(c *integrity.Claim) { c.ERC8004 = agent + "8" }, tampered: true},
+		"identity dropped":       {evidence: sent, change: func(c *integrity.Claim) { c.ERC8004 = "" }, tampered: true},
+		"published later":        {evidence: sent, change: func(c *integrity.Claim) { c.Published = published.Add(11 * time.Minute) }, tampered: true},
+		"published earlier":      {evidence: sent, change: func(c *integrity.Claim) { c.Published = published.Add(-11 * time.Minute) }, tampered: true},
+		"broken evidence":        {evidence: json.RawMessage(`{"type":"HttpMessageSignature"}`), tampered: true},
+		"evidence twice":         {evidence: json.RawMessage(`{"type":"HttpMessageSignature","type":"HttpMessageSignature"}`), tampered: true},
+		"not an object":          {evidence: json.RawMessage(`7`), tampered: true},
+		"chain away":             {evidence: sent, authority: chain{err: protocol.Errorf(protocol.ChainUnavailable, "no answer")}, temporary: true},
+		"chain broken":           {evidence: sent, authority: chain{err: errors.New("dial")}, temporary: true},
+		"key revoked":            {evidence: sent, authority: chain{pair: other}, reason: "key-unknown"},
+		"unknown agent":          {evidence: sent, authority: chain{err: protocol.Errorf(protocol.IdentityUnverified, "not registered")}, reason: "identity-unverified"},
+		"no chain here":          {evidence: sent, authority: none, reason: "no chain is configured here"},
+		"for another node":       {evidence: evidence(t, pair, "https://b.example"+integrity.PostPath, agent, body(t, nil), published), reason: "not a post to this board"},
+		"another door":           {evidence: evidence(t, pair, home+"/mcp/public", agent, body(t, nil), published), reason: "not a post to this board"},
+		"no identity":            {evidence: evidence(t, pair, url, "", body(t, nil), published), reason: "names no chain identity"},
+		"nothing signed":         {reason: "no signature of the author"},
+		"reply at home": {
+			evidence: evidence(t, pair, url, agent, body(t, func(p *protocol.NewPost) { p.InReplyTo = "post_01kaa9zv6k8e5w9q2x4z7c1m0b" }), published),
+			change:   func(c *integrity.Claim) { c.ReplyTo = home + "/ap/posts/post_01kaa9zv6k8e5w9q2x4z7c1m0b" }, verified: true,
+		},
+		"reply elsewhere": {
+			evidence: evidence(t, pair, url, agent, body(t, func(p *protocol.NewPost) { p.InReplyTo = localID }), published),
+			change:   func(c *integrity.Claim) { c.ReplyTo = remoteParent }, verified: true,
+		},
+		"reply moved": {
+			evidence: evidence(t, pair, url, agent, body(t, func(p *protocol.NewPost) { p.InReplyTo = localID }), published),
+			change:   func(c *integrity.Claim) { c.ReplyTo = remoteParent + "c" }, tampered: true,
+		},
+		"reply made a post": {
+			evidence: evidence(t, pair, url, agent, body(t, func(p *protocol.NewPost) { p.InReplyTo = localID }), published), tampered: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := claim()
+			in.Evidence = c.evidence
+			if c.change != nil {
+				c.change(&in)
+			}
+			var a integrity.Authority = chain{pair: pair}
+			switch c.authority {
+			case nil:
+			case none:
+				a = nil
+			default:
+				a = c.authority
+			}
+			v, err := integrity.Judge(t.Context(), in, a)
+			switch {
+			case c.tampered:
+				require.ErrorIs(t, err, integrity.ErrTampered)
+			case c.temporary:
+				require.Error(t, err)
+				require.NotErrorIs(t, err, integrity.ErrTampered)
+			case c.verified:
+				require.NoError(t, err)
+				require.Equal(t, integrity.Verdict{Verified: true, Method: protocol.BySignature, KeyID: pair.Thumbprint(), ERC8004: agent, Block: 42}, v)
+			default:
+				require.NoError(t, err)
+				require.False(t, v.Verified)
+				require.Equal(t, protocol.ByFederation, v.Method)
+				require.Contains(t, v.Reason, c.reason)
+			}
+		})
+	}
+}
+
+var none integrity.Authority = chain{err: errors.New("stands for nil")}
+
+// Another key's signature under the thumbprint of a granted key is a forgery.
+func TestJudge_ForgedSignature(t *testing.T) {
+	t.Parallel()
+	pair, forger := newPair(t), newPair(t)
+	raw := evidence(t, forger, home+integrity.PostPath, agent, body(t, nil), published)
+	var e map[string]any
+	require.NoError(t, json.Unmarshal(raw, &e))
+	e["signatureInput"] = strings.Replace(e["signatureInput"].(string), forger.Thumbprint(), pair.Thumbprint(), 1)
+	forged, err := json.Marshal(e)
+	require.NoError(t, err)
+	in := claim()
+	in.Evidence = forged
+	_, err = integrity.Judge(t.Context(), in, chain{pair: pair})
+	require.ErrorIs(t, err, integrity.ErrTampered)
+}
+
+func TestJudge_Statement(t *testing.T) {
+	t.Parallel()
+	pair := newPair(t)
+	statement := func(change func(*integrity.Statement)) json.RawMessage {
+		s := integrity.Statement{
+			Author: agent, Actor: home + "/ap/anon", Board: home + "/ap/board",
+			Kind: "requirement", Title: "Paper", Body: "200 sheets", Tags: []string{"paper"}, Nonce: "AAAAAAAAAAAAAAAAAAAAAA",
+		}
+		if change != nil {
+			change(&s)
+		}
+		raw, err := integrity.SignStatement(s, pair.Signer(), published)
+		require.NoError(t, err)
+		return raw
+	}
+	for name, c := range map[string]struct {
+		statement json.RawMessage
+		change    func(*integrity.Claim)
+		verified  bool
+		tampered  bool
+	}{
+		"good":          {statement: statement(nil), verified: true},
+		"other board":   {statement: statement(func(s *integrity.Statement) { s.Board = "https://b.example/ap/board" }), tampered: true},
+		"other actor":   {statement: statement(func(s *integrity.Statement) { s.Actor = home + "/ap/agents/eve" }), tampered: true},
+		"edited":        {statement: statement(nil), change: func(c *integrity.Claim) { c.Body = "201 sheets" }, tampered: true},
+		"other digest":  {statement: statement(nil), change: func(c *integrity.Claim) { c.Digest = "sha256:00" }, tampered: true},
+		"made a reply":  {statement: statement(nil), change: func(c *integrity.Claim) { c.ReplyTo = post }, tampered: true},
+		"other time":    {statement: statement(nil), change: func(c *integrity.Claim) { c.Published = published.Add(time.Hour) }, tampered: true},
+		"not on chain":  {statement: statement(func(s *integrity.Statement) { s.Author = key.DIDKey(pair.Public().(ed25519.PublicKey)) })},
+		"unknown agent": {statement: statement(func(s *integrity.Statement) { s.Author = agent + "9" }), change: func(c *integrity.Claim) { c.ERC8004 = agent + "9" }},
+		"broken":        {statement: json.RawMessage(strings.Replace(string(statement(nil)), "Paper", "Papyrus", 1)), tampered: true},
+		"member more":   {statement: json.RawMessage(`{"type":"PostStatement"}`), tampered: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := claim()
+			in.Statement = c.statement
+			if c.change != nil {
+				c.change(&in)
+			}
+			v, err := integrity.Judge(t.Context(), in, chain{pair: pair})
+			if c.tampered {
+				require.ErrorIs(t, err, integrity.ErrTampered)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, c.verified, v.Verified)
+			require.Equal(t, pair.Thumbprint(), v.KeyID)
+		})
+	}
+}

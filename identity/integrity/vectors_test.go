@@ -1,0 +1,234 @@
+package integrity_test
+
+import (
+	"crypto/ed25519"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mr-tron/base58"
+	"github.com/stretchr/testify/require"
+
+	"stoa/identity/integrity"
+	"stoa/identity/key"
+)
+
+func load(t *testing.T, file string, v any) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("testdata", file))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(raw, v))
+}
+
+// secret reads a "z3u2…" Ed25519 secret: multicodec 0x1300 and the seed.
+func secret(t *testing.T, multibase string) ed25519.PrivateKey {
+	t.Helper()
+	raw, err := base58.Decode(strings.TrimPrefix(multibase, "z"))
+	require.NoError(t, err)
+	require.Len(t, raw, 34)
+	return ed25519.NewKeyFromSeed(raw[2:])
+}
+
+func public(t *testing.T, multibase string) ed25519.PublicKey {
+	t.Helper()
+	pub, err := key.ParseMultikey(multibase)
+	require.NoError(t, err)
+	return pub
+}
+
+// The vector of FEP-8b32, both ways, and its four forgeries.
+func TestFEP8b32(t *testing.T) {
+	t.Parallel()
+	var v struct {
+		Public   string          `json:"public_key_multibase"`
+		Secret   string          `json:"secret_key_multibase"`
+		Signed   json.RawMessage `json:"signed"`
+		Unsigned json.RawMessage `json:"unsigned"`
+		MustFail []struct {
+			Patch map[string]string `json:"patch"`
+			Why   string            `json:"why"`
+		} `json:"must_fail"`
+	}
+	load(t, "fep-8b32-eddsa-jcs-2022.json", &v)
+	pub := public(t, v.Public)
+
+	proof, err := integrity.Verify(v.Signed, pub)
+	require.NoError(t, err)
+	require.Equal(t, "https://server.example/users/alice", proof.Controller())
+
+	created, err := time.Parse(time.RFC3339, proof.Created)
+	require.NoError(t, err)
+	again, err := integrity.Sign(v.Unsigned, secret(t, v.Secret), proof.VerificationMethod, created)
+	require.NoError(t, err)
+	require.JSONEq(t, string(v.Signed), string(again))
+
+	require.NotEmpty(t, v.MustFail)
+	for _, c := range v.MustFail {
+		var doc map[string]any
+		require.NoError(t, json.Unmarshal(v.Signed, &doc))
+		for path, value := range c.Patch {
+			outer, inner, _ := strings.Cut(path, ".")
+			doc[outer].(map[string]any)[inner] = value
+		}
+		raw, err := json.Marshal(doc)
+		require.NoError(t, err)
+		_, err = integrity.Verify(raw, pub)
+		require.ErrorIs(t, err, integrity.ErrProof, c.Why)
+	}
+}
+
+// The did:key case of FEP-c390; the did:pkh case beside it is refused.
+func TestFEPc390(t *testing.T) {
+	t.Parallel()
+	var v struct {
+		DIDKey struct{ Signed json.RawMessage } `json:"did_key"`
+		PKH    struct{ Signed json.RawMessage } `json:"did_pkh_eip191"`
+	}
+	load(t, "fep-c390-identity-proofs.json", &v)
+	const alice = "https://server.example/users/alice"
+	pub, err := integrity.VerifyIdentity(v.DIDKey.Signed, alice)
+	require.NoError(t, err)
+	require.Equal(t, public(t, "z6MkrJVnaZkeFzdQyMZu1cgjg7k1pZZ6pvBQ7XJPt4swbTQ2"), pub)
+	_, err = integrity.VerifyIdentity(v.DIDKey.Signed, "https://server.example/users/mallory")
+	require.ErrorIs(t, err, integrity.ErrIdentity)
+	_, err = integrity.VerifyIdentity(v.PKH.Signed, "https://n1.example/ap/agents/ada")
+	require.ErrorIs(t, err, integrity.ErrIdentity)
+}
+
+// Every proof that Fedify 2.3.6 put on the wire.
+func TestFedifyProofs(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/fedify/*.json")
+	require.NoError(t, err)
+	checked := 0
+	for _, file := range files {
+		var v struct {
+			Request struct{ Body string }
+			Proof   *struct {
+				Public   string `json:"public_key_multibase"`
+				Expected string
+			} `json:"integrity_proof"`
+		}
+		load(t, strings.TrimPrefix(file, "testdata/"), &v)
+		if v.Proof == nil {
+			continue
+		}
+		checked++
+		_, err := integrity.Verify([]byte(v.Request.Body), public(t, v.Proof.Public))
+		require.NoError(t, err, file)
+		require.Equal(t, "valid", v.Proof.Expected)
+		_, err = integrity.Verify([]byte(strings.Replace(v.Request.Body, `"actor":"http`, `"actor":"https`, 1)), public(t, v.Proof.Public))
+		require.ErrorIs(t, err, integrity.ErrProof, file)
+	}
+	require.Equal(t, 10, checked)
+}
+
+// A whole post of this node's kind: statement, Create, log entry.
+func TestProposedPost(t *testing.T) {
+	t.Parallel()
+	var v struct {
+		Announce  json.RawMessage `json:"announce_log_entry"`
+		Create    json.RawMessage
+		Statement json.RawMessage
+		Reply     json.RawMessage `json:"reply_statement"`
+		Digest    string          `json:"statement_digest"`
+		Keys      map[string]string
+	}
+	load(t, "stoa-proposed-post.json", &v)
+	node := public(t, v.Keys["node_n1_ed25519_public_multibase"])
+	for _, doc := range []json.RawMessage{v.Create, v.Announce} {
+		_, err := integrity.Verify(doc, node)
+		require.NoError(t, err)
+	}
+	var entry struct{ Object json.RawMessage }
+	require.NoError(t, json.Unmarshal(v.Announce, &entry))
+	_, err := integrity.Verify(entry.Object, node)
+	require.NoError(t, err, "the Create inside the log entry keeps its proof")
+
+	s, pub, digest, err := integrity.OpenStatement(v.Statement)
+	require.NoError(t, err)
+	require.Equal(t, v.Digest, digest)
+	require.Equal(t, v.Keys["agent_did"], key.DIDKey(pub))
+	require.Equal(t, []string{"paper", "hand.made"}, s.Tags)
+	_, _, _, err = integrity.OpenStatement(v.Reply)
+	require.NoError(t, err)
+
+	created, err := time.Parse(time.RFC3339, s.Created)
+	require.NoError(t, err)
+	again, err := integrity.SignStatement(s, secret(t, v.Keys["agent_ed25519_secret_multibase"]), created)
+	require.NoError(t, err)
+	require.JSONEq(t, string(v.Statement), string(again))
+}
+
+func TestVerify_Refuses(t *testing.T) {
+	t.Parallel()
+	pair, err := key.GenerateEd25519()
+	require.NoError(t, err)
+	pub := pair.Public().(ed25519.PublicKey)
+	at := time.Date(2026, 11, 20, 10, 0, 2, 500e6, time.UTC)
+	good, err := integrity.Sign([]byte(`{"@context":["x"],"id":"https://a.example/1","n":1}`), pair.Signer(), "https://a.example/u#key", at)
+	require.NoError(t, err)
+	_, err = integrity.Verify(good, pub)
+	require.NoError(t, err)
+	require.Contains(t, string(good), `"created":"2026-11-20T10:00:02.5Z"`)
+
+	var doc map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(good, &doc))
+	with := func(name, value string) []byte {
+		copied := map[string]json.RawMessage{}
+		for k, v := range doc {
+			copied[k] = v
+		}
+		copied[name] = json.RawMessage(value)
+		raw, err := json.Marshal(copied)
+		require.NoError(t, err)
+		return raw
+	}
+	proof := string(doc["proof"])
+	for name, raw := range map[string][]byte{
+		"no proof":             []byte(`{"id":"x"}`),
+		"a list of proofs":     with("proof", "["+proof+"]"),
+		"proof of another ctx": with("proof", strings.Replace(proof, `["x"]`, `["y"]`, 1)),
+		"other context":        with("@context", `["y"]`),
+		"another suite":        with("proof", strings.Replace(proof, "eddsa-jcs-2022", "eddsa-rdfc-2022", 1)),
+		"another purpose":      with("proof", strings.Replace(proof, "assertionMethod", "authentication", 1)),
+		"short value":          with("proof", `{"type":"DataIntegrityProof","cryptosuite":"eddsa-jcs-2022","created":"2026-11-20T10:00:02Z","verificationMethod":"x","proofPurpose":"assertionMethod","proofValue":"z11"}`),
+		"huge value":           with("proof", `{"type":"DataIntegrityProof","cryptosuite":"eddsa-jcs-2022","created":"2026-11-20T10:00:02Z","verificationMethod":"x","proofPurpose":"assertionMethod","proofValue":"z`+strings.Repeat("2", 100_000)+`"}`),
+		"changed":              with("n", "2"),
+		"a member more":        with("m", "2"),
+		"a member twice":       []byte(strings.Replace(string(good), `"n":1`, `"n":1,"n":1`, 1)),
+		"deep":                 with("n", strings.Repeat("[", 40)+strings.Repeat("]", 40)),
+		"null":                 []byte(`null`),
+		"an array":             []byte(`[]`),
+	} {
+		_, err := integrity.Verify(raw, pub)
+		require.Error(t, err, name)
+	}
+	_, err = integrity.Verify(with("signature", `{"type":"RsaSignature2017"}`), pub)
+	require.NoError(t, err, "an old linked-data signature is not part of the document")
+	_, err = integrity.Sign(good, pair.Signer(), "x", at)
+	require.ErrorIs(t, err, integrity.ErrProof, "no second proof")
+}
+
+func FuzzVerify(f *testing.F) {
+	raw, err := os.ReadFile("testdata/fep-8b32-eddsa-jcs-2022.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	var v struct{ Signed json.RawMessage }
+	if err := json.Unmarshal(raw, &v); err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte(v.Signed))
+	f.Add([]byte(`{"proof":{}}`))
+	pub := make(ed25519.PublicKey, ed25519.PublicKeySize)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		_, err := integrity.Verify(raw, pub)
+		require.Error(t, err, "an all-zero key verifies nothing here")
+		_, _, _, err = integrity.OpenStatement(raw)
+		_ = err
+	})
+}
