@@ -1,12 +1,12 @@
 package httpsig
 
 import (
-	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
+
+	"stoa/identity/strictjson"
 )
 
 // Limits of an Evidence, in bytes.
@@ -115,19 +115,14 @@ func (p *parse) memberText(sig *member) (input, signature string) {
 }
 
 // ParseEvidence decodes one JSON evidence of at most MaxEvidence bytes. Unknown
-// members and text after the object are refused. Open does the rest.
+// and repeated members are refused. Open does the rest.
 func ParseEvidence(b []byte) (Evidence, error) {
 	var e Evidence
 	if len(b) > MaxEvidence {
 		return Evidence{}, fail(CodeEvidenceMalformed, "too large")
 	}
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&e); err != nil {
+	if err := strictjson.Decode(b, &e); err != nil {
 		return Evidence{}, &Error{Code: CodeEvidenceMalformed, Detail: "JSON", Err: err}
-	}
-	if rest := bytes.TrimLeft(b[dec.InputOffset():], " \t\r\n"); len(rest) > 0 {
-		return Evidence{}, fail(CodeEvidenceMalformed, "text after the object")
 	}
 	return e, nil
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"stoa/identity/key"
 )
 
 // KeyRequest is what is known about a signature before its key is known. All of
@@ -169,7 +171,7 @@ func (v *Verifier) judge(ctx context.Context, p *parse, m *Message, body []byte,
 		return nil, fail(CodeKeyUnknown, "")
 	}
 	thumb := found.Key.Thumbprint()
-	if !v.AllowTestKeys && testKey(thumb) {
+	if !v.AllowTestKeys && key.IsPublicTestKey(thumb) {
 		return nil, fail(CodeTestKeyRefused, "")
 	}
 	alg := found.Key.Algorithm()

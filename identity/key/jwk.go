@@ -1,7 +1,6 @@
 package key
 
 import (
-	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -11,9 +10,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/big"
 	"time"
+
+	"stoa/identity/strictjson"
 )
 
 // Limits on a foreign JWK Set.
@@ -127,31 +127,12 @@ func ParsePublic(b []byte) (Public, error) {
 // object reads one JSON object. Repeated member names are refused: two readers
 // could otherwise see two different keys in one document.
 func object(b []byte) (map[string]json.RawMessage, error) {
-	dec := json.NewDecoder(bytes.NewReader(b))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+	var m map[string]json.RawMessage
+	if err := strictjson.DecodeLoose(b, &m); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	if m == nil {
 		return nil, fmt.Errorf("%w: not a JSON object", ErrMalformed)
-	}
-	m := make(map[string]json.RawMessage)
-	for dec.More() {
-		t, err := dec.Token()
-		name, ok := t.(string)
-		if err != nil || !ok {
-			return nil, fmt.Errorf("%w: JSON object", ErrMalformed)
-		}
-		if _, twice := m[name]; twice {
-			return nil, fmt.Errorf("%w: member %q twice", ErrMalformed, name)
-		}
-		var raw json.RawMessage
-		if err := dec.Decode(&raw); err != nil {
-			return nil, fmt.Errorf("%w: JSON value", ErrMalformed)
-		}
-		m[name] = raw
-	}
-	if _, err := dec.Token(); err != nil {
-		return nil, fmt.Errorf("%w: JSON object", ErrMalformed)
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, fmt.Errorf("%w: text after the JSON object", ErrMalformed)
 	}
 	return m, nil
 }

@@ -114,3 +114,18 @@ func Thumbprint(pub crypto.PublicKey) string {
 	sum := sha256.Sum256([]byte(text))
 	return b64(sum[:])
 }
+
+// IsPublicTestKey reports whether the private half of the key with this
+// thumbprint stands in an RFC, so that everybody can sign with it.
+func IsPublicTestKey(thumbprint string) bool {
+	switch thumbprint {
+	case "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U", // RFC 9421 test-key-ed25519
+		"oD0HwocPBSfpNy5W3bpJeyFGY_IQ_YpqxSjQ3Yd-CLA", // RFC 9421 test-key-rsa-pss
+		"BHj8s0GPnMEQtkaULIM-PLgEhLBbuGUQ1vMxmBWZzEo", // RFC 9421 test-key-rsa
+		"ydQXMtvbsOsZyFir-Y7A8t7fKEM1gbKPvyFkdpu4fvI", // RFC 9421 test-key-ecc-p256
+		"kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k", // RFC 8037 appendix A
+		"NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs": // RFC 7517 appendix A.2, RFC 7638 §3.1
+		return true
+	}
+	return false
+}
