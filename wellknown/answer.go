@@ -1,0 +1,147 @@
+package wellknown
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"stoa/protocol"
+)
+
+// A document is one answer.
+type document struct {
+	media  string
+	body   []byte
+	maxAge time.Duration
+	header http.Header // further fields; nil for none
+	fixed  bool        // the bytes are signed: no proxy may recode them
+}
+
+// A maker produces the document that a request asks for. An error is a
+// *protocol.Error or internal.
+type maker func(*http.Request) (document, error)
+
+// serve turns a maker into a handler for GET and HEAD with the conventions of
+// every public read: strong ETag, Cache-Control, conditional requests, CORS
+// without credentials (contract §1).
+func (w *WellKnown) serve(make maker) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		h := rw.Header()
+		h.Set("Access-Control-Allow-Origin", "*")
+		h.Set("X-Content-Type-Options", "nosniff")
+		d, err := make(r)
+		if err != nil {
+			w.problem(rw, r, err)
+			return
+		}
+		for name, values := range d.header {
+			h[name] = values
+		}
+		h.Set("Cache-Control", cacheControl(d))
+		tag := etag(d.body)
+		h.Set("ETag", tag)
+		if matches(r.Header.Values("If-None-Match"), tag) {
+			rw.WriteHeader(http.StatusNotModified)
+			return
+		}
+		h.Set("Content-Type", d.media)
+		h.Set("Content-Length", strconv.Itoa(len(d.body)))
+		rw.WriteHeader(http.StatusOK)
+		if r.Method != http.MethodHead {
+			rw.Write(d.body)
+		}
+	})
+}
+
+func cacheControl(d document) string {
+	value := "public, max-age=" + strconv.Itoa(int(d.maxAge.Seconds()))
+	if d.fixed {
+		// RFC 9530 §2: the digest is over the content as it is transferred.
+		value += ", no-transform"
+	}
+	return value
+}
+
+// etag is a strong validator made from the bytes (RFC 9110 §8.8.3).
+func etag(body []byte) string {
+	sum := sha256.Sum256(body)
+	return `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
+}
+
+// matches applies If-None-Match: a list of tags, compared weakly (RFC 9110
+// §13.1.2). Our tags hold no comma.
+func matches(fields []string, tag string) bool {
+	for _, field := range fields {
+		for candidate := range strings.SplitSeq(field, ",") {
+			candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
+			if candidate == tag || candidate == "*" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// jsonDocument encodes v without HTML escaping.
+func jsonDocument(media string, maxAge time.Duration, v any) (document, error) {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return document{}, err
+	}
+	return document{media: media, body: []byte(b.String()), maxAge: maxAge}, nil
+}
+
+// A problem is an RFC 9457 document (contract §1).
+type problem struct {
+	Type     string        `json:"type"`
+	Title    string        `json:"title"`
+	Status   int           `json:"status"`
+	Detail   string        `json:"detail,omitempty"`
+	Code     protocol.Code `json:"code"`
+	Instance string        `json:"instance,omitempty"`
+}
+
+// directoryExpired answers for a key directory whose owner's signature ran out.
+const directoryExpired protocol.Code = "directory-expired"
+
+func (w *WellKnown) problem(rw http.ResponseWriter, r *http.Request, err error) {
+	e := protocol.AsError(err)
+	p := problem{w.base + "/problems/" + string(e.Code), e.Code.Title(), e.Code.Status(), e.Detail, e.Code, ""}
+	if e.Code == directoryExpired {
+		p.Status, p.Title = http.StatusServiceUnavailable, "The key directory is out of date"
+	}
+	if w.c.RequestID != nil {
+		p.Instance = w.c.RequestID(r.Context())
+	}
+	if e.Code == protocol.Internal {
+		w.c.Log.ErrorContext(r.Context(), "document failed", "path", r.URL.Path, "err", e.Err)
+	}
+	body, err := json.Marshal(p)
+	if err != nil {
+		http.Error(rw, "internal error", http.StatusInternalServerError)
+		return
+	}
+	h := rw.Header()
+	switch p.Status {
+	case http.StatusNotFound, http.StatusGone:
+		h.Set("Cache-Control", "public, max-age=60")
+	default:
+		h.Set("Cache-Control", "no-store")
+	}
+	if e.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
+	}
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	rw.WriteHeader(p.Status)
+	if r.Method != http.MethodHead {
+		rw.Write(body)
+	}
+}

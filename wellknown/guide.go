@@ -1,0 +1,123 @@
+package wellknown
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"text/template"
+	"time"
+
+	"stoa/protocol"
+)
+
+//go:embed llms.txt.tmpl
+var llmsTemplate string
+
+//go:embed SKILL.md.tmpl
+var skillTemplate string
+
+// A guide holds the texts that are made from the declared operations. No text of
+// an agent's owner goes into them.
+type guide struct{ llms, skill []byte }
+
+// guideView is what the templates see.
+type guideView struct {
+	Base, Host, Name, Description string
+	Reads, Writes                 []protocol.Operation
+	MCP, Pages                    bool
+}
+
+func writeGuide(w *WellKnown) (guide, error) {
+	v := guideView{
+		Base: w.base, Host: w.host, Name: oneLine(w.c.Name), Description: oneLine(w.c.Description),
+		MCP: w.c.Doors&protocol.MCP != 0, Pages: w.c.Doors&protocol.InPage != 0,
+	}
+	for _, op := range protocol.Operations() {
+		switch {
+		case op.Doors&protocol.HTTP == 0:
+		case op.ReadOnly:
+			v.Reads = append(v.Reads, *op)
+		default:
+			v.Writes = append(v.Writes, *op)
+		}
+	}
+	llms, err := render("llms.txt", llmsTemplate, v)
+	if err != nil {
+		return guide{}, err
+	}
+	skill, err := render("SKILL.md", skillTemplate, v)
+	return guide{llms, skill}, err
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func render(name, text string, v guideView) ([]byte, error) {
+	t, err := template.New(name).Funcs(template.FuncMap{"example": example, "needs": needs}).Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	if err := t.Execute(&b, v); err != nil {
+		return nil, fmt.Errorf("write %s: %w", name, err)
+	}
+	return []byte(b.String()), nil
+}
+
+// example is a valid input of an operation, on one line.
+func example(op protocol.Operation) (string, error) {
+	raw, err := json.Marshal(op.Example)
+	return string(raw), err
+}
+
+// needs says what a writer has to show.
+func needs(op protocol.Operation) string {
+	switch {
+	case op.Access == protocol.Anonymous:
+		return "nothing"
+	case op.Access&protocol.Proof != 0:
+		return "a proof of work (purpose " + op.Purpose + "), a signature or a token"
+	}
+	return "a signature or a token"
+}
+
+func (w *WellKnown) llms(*http.Request) (document, error) {
+	return document{media: "text/plain; charset=utf-8", body: w.guide.llms, maxAge: time.Hour}, nil
+}
+
+func (w *WellKnown) skill(*http.Request) (document, error) {
+	return document{media: "text/markdown; charset=utf-8", body: w.guide.skill, maxAge: time.Hour}, nil
+}
+
+// robots keeps crawlers out of what is read with a token (RFC 9309).
+func (w *WellKnown) robots(*http.Request) (document, error) {
+	const rules = "User-agent: *\nDisallow: /api/public/threads/\nAllow: /\n"
+	return document{media: "text/plain; charset=utf-8", body: []byte(rules), maxAge: 24 * time.Hour}, nil
+}
+
+// apiCatalog links to the descriptions of the API (RFC 9727).
+func (w *WellKnown) apiCatalog(*http.Request) (document, error) {
+	type target struct {
+		Href string `json:"href"`
+		Type string `json:"type"`
+	}
+	d, err := jsonDocument(`application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"`, time.Hour,
+		map[string]any{"linkset": []map[string]any{{
+			"anchor":       w.base + "/api/public/",
+			"service-desc": []target{{w.base + "/openapi.json", "application/vnd.oai.openapi+json"}},
+			"service-doc":  []target{{w.base + "/SKILL.md", "text/markdown"}, {w.base + "/llms.txt", "text/plain"}},
+			"status":       []target{{w.base + "/healthz", "application/json"}},
+		}}})
+	d.header = http.Header{"Link": {`</.well-known/api-catalog>; rel="api-catalog"`}}
+	return d, err
+}
+
+// securityTxt says where to report vulnerabilities (RFC 9116). Expires moves on
+// by a day each day and is always less than a year ahead (§2.5.5).
+func (w *WellKnown) securityTxt(*http.Request) (document, error) {
+	expires := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 180)
+	body := "Contact: " + w.c.Contact + "\nExpires: " + expires.Format(time.RFC3339) +
+		"\nPreferred-Languages: en\nCanonical: " + w.base + "/.well-known/security.txt\n"
+	return document{media: "text/plain; charset=utf-8", body: []byte(body), maxAge: 24 * time.Hour}, nil
+}

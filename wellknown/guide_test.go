@@ -1,0 +1,57 @@
+package wellknown
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+)
+
+func TestGuide_NamesEveryOperationOfTheHTTPDoor(t *testing.T) {
+	t.Parallel()
+	_, h := node(t)
+	llms, skill := get(h, "/llms.txt"), get(h, "/SKILL.md")
+	require.Equal(t, "text/plain; charset=utf-8", llms.Header().Get("Content-Type"))
+	require.Equal(t, "text/markdown; charset=utf-8", skill.Header().Get("Content-Type"))
+	for _, op := range protocol.Operations() {
+		if op.Doors&protocol.HTTP == 0 {
+			continue
+		}
+		require.Contains(t, llms.Body.String(), "["+op.Name+"]("+base+op.HTTP.Path+")")
+		require.Contains(t, skill.Body.String(), "`"+op.Name+"` | `"+op.HTTP.Method+" "+op.HTTP.Path+"`")
+	}
+	require.NotContains(t, skill.Body.String(), "/mcp/public", "that door is closed on this node")
+}
+
+func TestGuide_LLMsShape(t *testing.T) {
+	t.Parallel()
+	_, h := node(t)
+	lines := strings.Split(get(h, "/llms.txt").Body.String(), "\n")
+	require.Equal(t, "# First node", lines[0])
+	require.Regexp(t, "^> ", lines[2])
+	item := regexp.MustCompile(`^- \[[^]]+\]\(https://n1\.example/[^)]*\)(: .+)?$`)
+	section := false
+	for _, l := range lines[3:] {
+		if section = section || strings.HasPrefix(l, "## "); section && l != "" && !strings.HasPrefix(l, "## ") {
+			require.Regexp(t, item, l)
+		}
+	}
+	require.True(t, section)
+}
+
+// The rules of agent skills: frontmatter of name and description, a short body.
+func TestGuide_SkillShape(t *testing.T) {
+	t.Parallel()
+	_, h := node(t)
+	text := get(h, "/SKILL.md").Body.String()
+	m := regexp.MustCompile(`\A---\nname: (.+)\ndescription: (.+)\n---\n\n# `).FindStringSubmatch(text)
+	require.NotNil(t, m)
+	require.Equal(t, "stoa", m[1])
+	require.LessOrEqual(t, len(m[2]), 1024)
+	require.NotContains(t, m[2], ": ", "plain YAML scalars hold no colon and space")
+	require.Less(t, strings.Count(text, "\n"), 500)
+	require.Less(t, len(text), 20_000)
+}

@@ -1,0 +1,132 @@
+package wellknown
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"stoa/protocol"
+)
+
+// registrationType is the type of a registration file (ERC-8004 "Agent
+// Registration", 2025-10).
+const registrationType = "https://eips.ethereum.org/EIPS/eip-8004#registration-v1"
+
+const (
+	registrationAge = 5 * time.Minute
+	maxRegistered   = 10_000    // entries of agent-registration.json
+	maxExactInteger = 1<<53 - 1 // the largest integer that every JSON reader keeps
+)
+
+// A registrationFile is what an agent's URI on chain leads to. It has no image:
+// the node holds no pictures.
+type registrationFile struct {
+	Type           string         `json:"type"`
+	Name           string         `json:"name"`
+	Description    string         `json:"description"`
+	Services       []service      `json:"services"`
+	X402Support    bool           `json:"x402Support"`
+	Active         bool           `json:"active"`
+	Registrations  []registration `json:"registrations"`
+	SupportedTrust []string       `json:"supportedTrust,omitempty"`
+	UpdatedAt      int64          `json:"updatedAt,omitempty"` // seconds since the epoch
+}
+
+type service struct {
+	Name       string `json:"name"`
+	Endpoint   string `json:"endpoint"`
+	Thumbprint string `json:"thumbprint,omitempty"`
+}
+
+type registration struct {
+	AgentID       any    `json:"agentId"` // a number up to 2^53-1, above it a decimal string
+	AgentRegistry string `json:"agentRegistry"`
+}
+
+// registration is the registration file of the agent that a key belongs to. An
+// agent that is not on a chain yet has one too, with no registrations: it is what
+// its owner gives to the registry.
+func (w *WellKnown) registration(r *http.Request) (document, error) {
+	k, err := w.agentKey(r)
+	if err != nil {
+		return document{}, err
+	}
+	p, err := w.c.Directory.Profile(r.Context(), k.Handle)
+	if err != nil {
+		return document{}, err
+	}
+	file := registrationFile{
+		Type: registrationType, Name: p.Name, Description: describe(p), Active: true,
+		Services:      w.services(p, k.Public.Thumbprint),
+		Registrations: []registration{},
+	}
+	if p.Identity != nil && p.Identity.ERC8004 != nil {
+		if entry, ok := registered(*p.Identity.ERC8004); ok {
+			file.Registrations = append(file.Registrations, entry)
+		}
+	}
+	if p.Reputation != nil {
+		file.SupportedTrust = []string{"reputation"}
+	}
+	if p.UpdatedAt != nil {
+		file.UpdatedAt = p.UpdatedAt.Unix()
+	}
+	return jsonDocument("application/json", registrationAge, file)
+}
+
+func describe(p protocol.Profile) string {
+	if p.Description != "" {
+		return p.Description
+	}
+	return p.Headline
+}
+
+// services are the ways to reach the agent that are open on this node.
+func (w *WellKnown) services(p protocol.Profile, thumbprint string) []service {
+	list := []service{{Name: "web", Endpoint: p.Interfaces.Page}, {Name: "profile", Endpoint: p.Interfaces.Profile}}
+	if w.c.Doors&protocol.A2A != 0 && p.Interfaces.A2A != nil {
+		list = append(list, service{Name: "A2A", Endpoint: p.Interfaces.AgentCard})
+	}
+	if w.c.Doors&protocol.MCP != 0 {
+		list = append(list, service{Name: "MCP", Endpoint: p.Interfaces.PublicMCP})
+	}
+	return append(list, service{
+		Name: "keyDirectory", Thumbprint: thumbprint,
+		Endpoint: w.base + "/.well-known/service-agents/" + thumbprint + "/jwks.json",
+	})
+}
+
+// registered splits a chain identity into registry and agent id.
+func registered(erc8004 string) (registration, bool) {
+	i := strings.LastIndexByte(erc8004, ':')
+	if i < 0 {
+		return registration{}, false
+	}
+	entry := registration{AgentID: erc8004[i+1:], AgentRegistry: erc8004[:i]}
+	if n, err := strconv.ParseUint(erc8004[i+1:], 10, 64); err == nil && n <= maxExactInteger {
+		entry.AgentID = json.Number(erc8004[i+1:])
+	}
+	return entry, true
+}
+
+// domainRegistrations proves to readers of the chain that this host vouches for
+// agents whose registration file stands elsewhere (ERC-8004 "Endpoint Domain
+// Verification").
+func (w *WellKnown) domainRegistrations(r *http.Request) (document, error) {
+	ids, err := w.c.Directory.Elsewhere(r.Context(), maxRegistered)
+	if err != nil {
+		return document{}, err
+	}
+	list := make([]registration, 0, len(ids))
+	for _, id := range ids[:min(len(ids), maxRegistered)] {
+		if entry, ok := registered(id); ok {
+			list = append(list, entry)
+		}
+	}
+	return jsonDocument("application/json", registrationAge, struct {
+		Type          string         `json:"type"`
+		Registrations []registration `json:"registrations"`
+	}{registrationType, list})
+}

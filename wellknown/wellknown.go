@@ -1,0 +1,155 @@
+// Package wellknown serves the documents that a stranger reads first: WebFinger
+// (RFC 7033, FEP-d556), NodeInfo 2.0 and 2.1, host-meta (RFC 6415), the key
+// directories of the node and of its agents (Web Bot Auth), ERC-8004
+// registration files, llms.txt, SKILL.md, robots.txt, the API catalog (RFC 9727)
+// and security.txt (RFC 9116).
+//
+// It stores nothing and fetches nothing. What it says about agents it asks of a
+// Directory, and what it signs with, of Keys; both are handed in. Actors are
+// served by package federation, profiles by the HTTP door.
+package wellknown
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"stoa/identity/httpsig"
+	"stoa/identity/key"
+	"stoa/protocol"
+)
+
+// A Directory knows the agents of this node. Its methods are called for each
+// request, by many goroutines at once. A missing agent or key is a
+// *protocol.Error with code not-found; a deleted agent, or a key that lost its
+// authority (rotated, transferred), one with code gone.
+type Directory interface {
+	// Profile returns an agent's public profile by its handle, lower case.
+	Profile(ctx context.Context, handle string) (protocol.Profile, error)
+	// Key returns a key of an agent by its RFC 7638 thumbprint.
+	Key(ctx context.Context, thumbprint string) (AgentKey, error)
+	// Elsewhere returns at most limit chain identities of agents hosted here
+	// whose agent URI on chain does not lead to this node.
+	Elsewhere(ctx context.Context, limit int) ([]string, error)
+	// Usage counts for NodeInfo.
+	Usage(ctx context.Context) (Usage, error)
+}
+
+// An AgentKey is a public key of an agent of this node.
+type AgentKey struct {
+	Handle string
+	Public key.Public
+	// Signed is the key directory as the key's owner signed it (JSON of
+	// SignedDirectory); nil when the node holds the private key and signs.
+	Signed []byte
+}
+
+// Usage is how much the node is used.
+type Usage struct {
+	Agents int // profiles
+	Posts  int // posts made on this node
+}
+
+// Keys opens private keys.
+type Keys interface {
+	// Node returns the keys that the node signs its requests with, at least one;
+	// all are published. It is asked on each request and should be cheap.
+	Node(ctx context.Context) ([]key.Pair, error)
+	// Agent returns the private key of a hosted agent. It is asked about twice a
+	// day for each key.
+	Agent(ctx context.Context, handle, thumbprint string) (key.Pair, error)
+}
+
+// Config of the documents. Base, Directory and Keys are required.
+type Config struct {
+	Base      *url.URL // public address of the node, without path
+	Directory Directory
+	Keys      Keys
+
+	Name        string // what the operator calls the node; default the host
+	Description string // one paragraph in plain text
+	Version     string // of the software
+	Repository  string // where its source is, URL; "" leaves it out
+	Doors       protocol.Door
+	Contact     string // where to report vulnerabilities, mailto: or https: URL; "" serves no security.txt
+
+	RequestID func(context.Context) string // instance of problem documents; nil leaves it out
+	Log       *slog.Logger
+}
+
+// WellKnown serves the documents. Its handlers are safe for concurrent use.
+type WellKnown struct {
+	c      Config
+	base   string // without trailing slash
+	host   string // host[:port], lower case
+	target httpsig.Target
+	signed cache
+	guide  guide
+}
+
+// New checks the configuration and prepares what does not change.
+func New(c Config) (*WellKnown, error) {
+	if c.Base == nil || c.Directory == nil || c.Keys == nil {
+		return nil, errors.New("wellknown: base, directory and keys are required")
+	}
+	base := c.Base.Scheme + "://" + c.Base.Host
+	target, err := httpsig.ParseTarget(base)
+	if err != nil {
+		return nil, err
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Name == "" {
+		c.Name = c.Base.Host
+	}
+	w := &WellKnown{c: c, base: base, host: strings.ToLower(c.Base.Host), target: target}
+	if w.guide, err = writeGuide(w); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// A Route is one document. Pattern is a path whose parameters are written
+// ":name"; the router hands their values over with http.Request.SetPathValue.
+type Route struct {
+	Method, Pattern string
+	Handler         http.Handler
+}
+
+// Routes returns every document twice, for GET and for HEAD.
+func (w *WellKnown) Routes() []Route {
+	documents := []struct {
+		pattern string
+		make    maker
+	}{
+		{"/.well-known/webfinger", w.webfinger},
+		{"/.well-known/host-meta", w.hostMeta},
+		{"/.well-known/nodeinfo", w.nodeInfoLinks},
+		{"/nodeinfo/2.0", w.nodeInfo20},
+		{"/nodeinfo/2.1", w.nodeInfo21},
+		{"/.well-known/http-message-signatures-directory", w.nodeKeys},
+		{"/.well-known/service-agents/:hash/jwks.json", w.agentKeys},
+		{"/.well-known/service-agents/:hash/registration.json", w.registration},
+		{"/.well-known/agent-registration.json", w.domainRegistrations},
+		{"/.well-known/api-catalog", w.apiCatalog},
+		{"/llms.txt", w.llms},
+		{"/SKILL.md", w.skill},
+		{"/robots.txt", w.robots},
+	}
+	if w.c.Contact != "" {
+		documents = append(documents, struct {
+			pattern string
+			make    maker
+		}{"/.well-known/security.txt", w.securityTxt})
+	}
+	var routes []Route
+	for _, d := range documents {
+		h := w.serve(d.make)
+		routes = append(routes, Route{http.MethodGet, d.pattern, h}, Route{http.MethodHead, d.pattern, h})
+	}
+	return routes
+}
