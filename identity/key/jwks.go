@@ -110,6 +110,7 @@ func ParsePair(b []byte) (Pair, error) {
 		}
 		return NewPair(priv)
 	case *rsa.PrivateKey:
+		priv.Precompute() // jwx leaves it out, and every signature would pay for it
 		if err := priv.Validate(); err != nil {
 			return Pair{}, fmt.Errorf("%w: inconsistent RSA key", ErrMalformed)
 		}
