@@ -43,8 +43,9 @@ type keySet struct {
 	contract bool // not an ordinary signature: the signer must be asked each time (ERC-1271)
 	digest   common.Hash
 
-	mu     sync.Mutex // guards noCode
-	noCode bool       // asked once, and there is no contract
+	mu         sync.Mutex // guards all below
+	noCode     bool       // asked once, and there is no contract
+	remembered bool       // issuedAt is in Memory
 }
 
 // fileCache keeps the last off-chain record of an entry, so that it is verified once.
@@ -103,7 +104,7 @@ func (r *Reader) grants(ctx context.Context, id ID, keyid string) ([]Grant, erro
 			continue
 		}
 		out = append(out, Grant{
-			Identity: e.key, Display: id.Display(), Level: set.level, KeyID: k.Thumbprint, PublicKey: k.Public,
+			Identity: e.key, Display: e.display, Level: set.level, KeyID: k.Thumbprint, PublicKey: k.Public,
 			Owner: e.snap.Owner, Wallet: e.snap.Wallet, Block: e.snap.Block, BlockHash: e.snap.BlockHash, Pending: !final,
 		})
 	}
@@ -121,15 +122,19 @@ func (r *Reader) keysNow(ctx context.Context, e *entry) (*keySet, error) {
 	if len(e.snap.Binding) > 0 {
 		return nil, ErrIdentityBound // ERC-8217
 	}
-	if ok, err := r.holds(ctx, e, e.keys); ok || err != nil {
-		return e.keys, err // also with no keys at all: that revokes, and nothing else is asked
+	if ok, err := r.holds(ctx, e, e.keys); err != nil {
+		return nil, err
+	} else if ok {
+		return e.keys, nil // also with no keys at all: that revokes, and nothing else is asked
 	}
 	set, err := r.fileKeys(ctx, e)
 	if err != nil {
 		return nil, err
 	}
-	if ok, err := r.holds(ctx, e, set); !ok || err != nil {
-		return nil, errors.Join(err, ErrKeyUnknown)
+	if ok, err := r.holds(ctx, e, set); err != nil {
+		return nil, err
+	} else if !ok {
+		return nil, ErrKeyUnknown
 	}
 	return set, nil
 }
@@ -163,11 +168,11 @@ func (r *Reader) judge(ctx context.Context, s *Snapshot, raw []byte, maxAge time
 		return nil, nil
 	}
 	rec, err := ParseRecord(raw)
-	if err == nil {
-		err = r.timely(ctx, s, rec, maxAge)
-	}
 	if err == nil && (rec.Signer == common.Address{} || rec.Signer != s.Owner && rec.Signer != s.Wallet) {
 		err = fmt.Errorf("%w: signer is neither owner nor wallet", ErrInvalidRecord)
+	}
+	if err == nil {
+		err = r.timely(ctx, s, rec, maxAge)
 	}
 	if errors.Is(err, ErrUnavailable) {
 		return nil, err
@@ -209,14 +214,17 @@ func (r *Reader) timely(ctx context.Context, s *Snapshot, rec Record, maxAge tim
 func signerKey(a common.Address) string { return strings.ToLower(a.Hex()) }
 
 // remember keeps the issuedAt of a record that is final and proven. One that
-// only a contract vouches for is remembered by holds.
-func (r *Reader) remember(ctx context.Context, set *keySet, id string) error {
-	if set == nil || set.contract {
+// was not final may be undone and must not shut out the record before it.
+func (r *Reader) remember(ctx context.Context, e *entry, set *keySet) error {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	if e.pending > 0 || set.remembered {
 		return nil
 	}
-	if err := r.memory.Raise(ctx, id, signerKey(set.rec.Signer), set.rec.IssuedAt); err != nil {
+	if err := r.memory.Raise(ctx, e.key, signerKey(set.rec.Signer), set.rec.IssuedAt); err != nil {
 		return fmt.Errorf("%w: memory of records: %w", ErrUnavailable, err)
 	}
+	set.remembered = true
 	return nil
 }
 
@@ -227,7 +235,7 @@ func (r *Reader) holds(ctx context.Context, e *entry, set *keySet) (bool, error)
 		return false, nil
 	}
 	if !set.contract {
-		return true, nil
+		return true, r.remember(ctx, e, set)
 	}
 	set.mu.Lock()
 	known := set.noCode
@@ -241,13 +249,7 @@ func (r *Reader) holds(ctx context.Context, e *entry, set *keySet) (bool, error)
 	}
 	switch v {
 	case accepted:
-		if e.pending == 0 {
-			err = r.memory.Raise(ctx, e.key, signerKey(set.rec.Signer), set.rec.IssuedAt)
-		}
-		if err != nil {
-			return false, fmt.Errorf("%w: memory of records: %w", ErrUnavailable, err)
-		}
-		return true, nil
+		return true, r.remember(ctx, e, set)
 	case noCode:
 		set.mu.Lock()
 		set.noCode = true
@@ -302,9 +304,6 @@ func (r *Reader) fileKeys(ctx context.Context, e *entry) (*keySet, error) {
 			return nil, err
 		}
 		e.file.raw = bytes.Clone(raw)
-		if e.file.set != nil && e.pending == 0 {
-			return e.file.set, r.remember(ctx, e.file.set, e.key)
-		}
 	}
 	return e.file.set, nil
 }

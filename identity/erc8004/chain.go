@@ -45,13 +45,18 @@ type view struct {
 type change struct {
 	seen        uint64 // block of the last event of any kind: an older snapshot is stale
 	first, last uint64 // blocks of the first and last change of authority, 0 for none
+	settled     uint64 // block of the last change that was final before first
 	at          time.Time
 }
 
-func (ch *change) add(block uint64, authority bool) {
+// add notes an event, given the finality at that time.
+func (ch *change) add(block uint64, authority bool, final uint64) {
 	ch.seen = max(ch.seen, block)
 	if !authority {
 		return
+	}
+	if ch.last > 0 && ch.last <= final && block > final {
+		ch.settled, ch.first = ch.last, 0
 	}
 	if ch.first == 0 || block < ch.first {
 		ch.first = block
@@ -187,7 +192,7 @@ func (c *chain) advance(v view, logs []logEntry, reset bool) {
 			ch = &change{}
 			c.events[key] = ch
 		}
-		ch.add(uint64(l.Block), l.authority())
+		ch.add(uint64(l.Block), l.authority(), v.final)
 		ch.at = now
 	}
 	c.view, c.covered, c.lookedAt = v, true, now

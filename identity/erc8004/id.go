@@ -1,6 +1,7 @@
 package erc8004
 
 import (
+	"encoding/hex"
 	"fmt"
 	"math/big"
 	"regexp"
@@ -44,7 +45,7 @@ func ParseID(s string) (ID, error) {
 }
 
 // String is the canonical spelling, all lower case: the one to store and compare.
-func (id ID) String() string { return id.text(strings.ToLower(id.Registry.Hex())) }
+func (id ID) String() string { return id.text("0x" + hex.EncodeToString(id.Registry[:])) }
 
 // Display is the spelling to show, with the EIP-55 checksum.
 func (id ID) Display() string { return id.text(id.Registry.Hex()) }

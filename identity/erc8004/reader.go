@@ -108,13 +108,13 @@ func (r *Reader) chainOf(id ID) (*chain, error) {
 
 // An entry is one cached agent.
 type entry struct {
-	key   string
-	snap  *Snapshot // nil when there is no such agent
-	keys  *keySet   // of the on-chain record; nil when it has none that counts
-	block uint64
-	final uint64 // finality at the read
-	epoch uint64
-	at    time.Time
+	key, display string    // the agent's id, in both spellings
+	snap         *Snapshot // nil when there is no such agent
+	keys         *keySet   // of the on-chain record; nil when it has none that counts
+	block        uint64
+	final        uint64 // finality at the read
+	epoch        uint64
+	at           time.Time
 
 	// A change of authority at block pending was not final at the read. kept is
 	// the entry that still describes the final state, if that is known.
@@ -232,7 +232,7 @@ func (r *Reader) read(ctx context.Context, c *chain, id ID, key string) (*entry,
 		if err != nil && !missing {
 			return err
 		}
-		e = &entry{key: key, snap: snap, block: uint64(v.head.Number), final: v.final, epoch: epoch, at: c.now()}
+		e = &entry{key: key, display: id.Display(), snap: snap, block: uint64(v.head.Number), final: v.final, epoch: epoch, at: c.now()}
 		if missing {
 			return nil
 		}
@@ -245,7 +245,7 @@ func (r *Reader) read(ctx context.Context, c *chain, id ID, key string) (*entry,
 			e.pending = ch.last
 			// The old entry speaks for the final state if nothing changed
 			// between the finality it was read under and the present one.
-			if old != nil && old.snap != nil && since <= old.final && ch.first > e.final {
+			if old != nil && old.snap != nil && max(since, ch.settled) <= old.final && ch.first > e.final {
 				e.kept = old
 			}
 		}
@@ -255,12 +255,7 @@ func (r *Reader) read(ctx context.Context, c *chain, id ID, key string) (*entry,
 		return nil, err
 	}
 	if e.snap != nil {
-		if e.keys, err = r.judge(ctx, e.snap, e.snap.Keys, 0); err != nil {
-			return nil, err
-		}
-		if e.pending == 0 {
-			err = r.remember(ctx, e.keys, e.key)
-		}
+		e.keys, err = r.judge(ctx, e.snap, e.snap.Keys, 0)
 	}
 	return e, err
 }

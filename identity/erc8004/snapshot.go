@@ -94,7 +94,7 @@ func (c *chain) changes(ctx context.Context, e *endpoint, id ID, from, to uint64
 	logs, err := c.logs(ctx, e, from, to, agentLogs(id))
 	for _, l := range logs {
 		if l.Address == id.Registry && l.agent().Cmp(id.AgentID) == 0 && l.authority() {
-			ch.add(uint64(l.Block), true)
+			ch.add(uint64(l.Block), true, 0)
 		}
 	}
 	return ch, err

@@ -1,0 +1,274 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/eth/ethconfig"
+	"github.com/ethereum/go-ethereum/ethclient/simulated"
+	"github.com/ethereum/go-ethereum/node"
+	"github.com/ethereum/go-ethereum/params"
+	"github.com/ethereum/go-ethereum/rpc"
+)
+
+const (
+	chainID = 1337
+	// epoch is the backend's rule for finality: the last multiple of 32.
+	epoch     = 32
+	pollEvery = 25 * time.Millisecond
+	// beatEvery keeps the head younger than any reader's max_head_age.
+	beatEvery = 5 * time.Second
+	// baseFee stays where it is: an eighth of 7 wei rounds to nothing. So a
+	// transaction that was paid enough once is paid enough on replay.
+	baseFee = 7
+)
+
+// A Chain is a running chain with the two registries on it.
+//
+// It mines when a transaction waits, and then goes on with empty blocks up to
+// the next multiple of 32, so that whatever was sent is final a moment after it
+// was included. Without transactions it adds a block every five seconds. Each
+// block is at least one second after the one before, so busy chains run ahead of
+// the clock; only deadlines in contracts notice.
+type Chain struct {
+	Ready   Ready
+	backend *simulated.Backend
+	rpc     *rpc.Client
+	log     *slog.Logger
+	journal *journal
+
+	mu sync.Mutex // held over every block and its journal entry
+}
+
+// Start makes the chain, serves it and deploys the registries.
+func Start(listen string, log *slog.Logger) (*Chain, error) {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen %q: %w", listen, err)
+	}
+	c := &Chain{log: log, journal: &journal{Version: 1}}
+	for range 5 { // a free port may be taken before the backend has it
+		if c.backend, err = startBackend(host, port, &c.Ready.RPC); err == nil || port != "0" {
+			break
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c.rpc, err = rpc.Dial(c.Ready.RPC); err == nil {
+		err = c.deploy()
+	}
+	if err != nil {
+		c.backend.Close()
+		return nil, err
+	}
+	c.Ready.ChainID, c.Ready.Accounts = chainID, accounts()
+	return c, nil
+}
+
+// startBackend turns the backend's panics into errors: a taken port is one.
+func startBackend(host, port string, url *string) (b *simulated.Backend, err error) {
+	if port == "0" {
+		l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+		if err != nil {
+			return nil, err
+		}
+		_, port, _ = net.SplitHostPort(l.Addr().String())
+		l.Close()
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return nil, fmt.Errorf("listen: port %q", port)
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("start chain: %v", p)
+		}
+	}()
+	*url = "http://" + net.JoinHostPort(host, port)
+	return simulated.NewBackend(funds(), func(nc *node.Config, ec *ethconfig.Config) {
+		nc.HTTPHost, nc.HTTPPort, nc.HTTPModules = host, int(n), []string{"eth", "net", "web3", "txpool"}
+		rules := *params.AllDevChainProtocolChanges
+		rules.BogotaTime = nil // storage at present prices
+		ec.Genesis.Config = &rules
+		ec.Genesis.BaseFee = big.NewInt(baseFee)
+	}), nil
+}
+
+// Close ends the chain; everything not in a journal is lost.
+func (c *Chain) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.backend == nil {
+		return nil
+	}
+	c.rpc.Close()
+	err := c.backend.Close()
+	c.backend = nil
+	return err
+}
+
+func (c *Chain) deploy() error {
+	identity, err := loadArtifact("IdentityRegistry")
+	if err != nil {
+		return err
+	}
+	reputation, err := loadArtifact("ReputationRegistry")
+	if err != nil {
+		return err
+	}
+	key := deployerKey()
+	from := crypto.PubkeyToAddress(key.PublicKey)
+	c.Ready.IdentityRegistry = crypto.CreateAddress(from, 0)
+	c.Ready.ReputationRegistry = crypto.CreateAddress(from, 1)
+	for nonce, code := range [][]byte{identity.code(), reputation.code(c.Ready.IdentityRegistry)} {
+		tx, err := types.SignNewTx(key, types.LatestSignerForChainID(big.NewInt(chainID)), &types.DynamicFeeTx{
+			Nonce: uint64(nonce), GasTipCap: big.NewInt(params.GWei), GasFeeCap: big.NewInt(2 * params.GWei), Gas: 5_000_000, Data: code})
+		if err != nil {
+			return err
+		}
+		if err := c.include(context.Background(), tx); err != nil {
+			return fmt.Errorf("deploy: %w", err)
+		}
+	}
+	return nil
+}
+
+// include sends one transaction and mines it.
+func (c *Chain) include(ctx context.Context, tx *types.Transaction) error {
+	if err := c.backend.Client().SendTransaction(ctx, tx); err != nil {
+		return err
+	}
+	c.backend.Commit()
+	r, err := c.backend.Client().TransactionReceipt(ctx, tx.Hash())
+	if err != nil {
+		return err
+	}
+	if r.Status != types.ReceiptStatusSuccessful {
+		return errors.New("transaction failed")
+	}
+	return nil
+}
+
+// Replay includes the journal's transactions, makes them final, and keeps
+// everything that follows in the same journal. Call it before Mine.
+func (c *Chain) Replay(ctx context.Context, j *journal) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.journal = j
+	for i, raw := range j.Transactions {
+		var tx types.Transaction
+		if err := tx.UnmarshalBinary(raw); err != nil {
+			return fmt.Errorf("state file: transaction %d: %w", i, err)
+		}
+		if err := c.include(ctx, &tx); err != nil {
+			c.log.Warn("transaction did not replay", "index", i, "tx", tx.Hash(), "err", err)
+		}
+	}
+	_, err := c.finish(ctx)
+	return err
+}
+
+// Mine adds blocks until ctx ends.
+func (c *Chain) Mine(ctx context.Context) error {
+	t := time.NewTicker(pollEvery)
+	defer t.Stop()
+	beat := time.Now().Add(beatEvery)
+	var retry time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case now := <-t.C:
+			waiting, err := c.waiting(ctx)
+			if err != nil {
+				return err
+			}
+			if waiting && now.After(retry) {
+				n, err := c.settle(ctx)
+				if err != nil {
+					return err
+				}
+				if n == 0 { // a transaction that cannot be included, e.g. paid too little
+					retry = now.Add(time.Second)
+				}
+			} else if now.After(beat) {
+				if _, err := c.block(ctx); err != nil {
+					return err
+				}
+			} else {
+				continue
+			}
+			beat = time.Now().Add(beatEvery)
+		}
+	}
+}
+
+func (c *Chain) waiting(ctx context.Context) (bool, error) {
+	var status struct{ Pending hexutil.Uint64 }
+	if err := c.rpc.CallContext(ctx, &status, "txpool_status"); err != nil {
+		return false, fmt.Errorf("txpool_status: %w", err)
+	}
+	return status.Pending > 0, nil
+}
+
+func (c *Chain) settle(ctx context.Context) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.finish(ctx)
+}
+
+func (c *Chain) block(ctx context.Context) (common.Hash, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h, _, _, err := c.commit(ctx)
+	return h, err
+}
+
+// finish mines up to the next multiple of 32 and counts the transactions that
+// found their way into these blocks. Holds c.mu.
+func (c *Chain) finish(ctx context.Context) (int, error) {
+	total := 0
+	for {
+		_, number, n, err := c.commit(ctx)
+		total += n
+		if err != nil || number%epoch == 0 {
+			return total, err
+		}
+	}
+}
+
+// commit mines one block and keeps its transactions. Holds c.mu.
+func (c *Chain) commit(ctx context.Context) (common.Hash, uint64, int, error) {
+	if c.backend == nil {
+		return common.Hash{}, 0, 0, errors.New("chain is closed")
+	}
+	hash := c.backend.Commit()
+	b, err := c.backend.Client().BlockByHash(ctx, hash)
+	if err != nil {
+		return hash, 0, 0, fmt.Errorf("read own block: %w", err)
+	}
+	var raw [][]byte
+	for _, tx := range b.Transactions() {
+		bin, err := tx.MarshalBinary()
+		if err != nil {
+			return hash, 0, 0, err
+		}
+		raw = append(raw, bin)
+	}
+	if err := c.journal.add(raw...); err != nil {
+		return hash, 0, 0, fmt.Errorf("state file: %w", err)
+	}
+	return hash, b.NumberU64(), len(raw), nil
+}

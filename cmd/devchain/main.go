@@ -1,0 +1,85 @@
+// Stoa-devchain is a throw-away Ethereum chain with the ERC-8004 registries,
+// for `stoa dev` and for tests. It runs go-ethereum's simulated backend in
+// memory behind real JSON-RPC over HTTP, chain id 1337.
+//
+// It is a binary and a module of its own because the simulated backend is five
+// times as heavy as the node itself. Never use its keys on another chain: they
+// are printed at every start.
+//
+// When the chain is ready it prints one line of JSON on stdout ([Ready]); logs
+// go to stderr. It ends on SIGTERM, on SIGINT and, with -exit-with-stdin, when
+// its standard input is closed.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// Ready is the line on stdout.
+type Ready struct {
+	ChainID            uint64         `json:"chainId"`
+	RPC                string         `json:"rpc"`
+	IdentityRegistry   common.Address `json:"identityRegistry"`
+	ReputationRegistry common.Address `json:"reputationRegistry"`
+	Accounts           []Account      `json:"accounts"`
+}
+
+func main() {
+	listen := flag.String("listen", "127.0.0.1:0", "`address` of the JSON-RPC server; port 0 takes a free one")
+	state := flag.String("state", "", "`file` that keeps the transactions, to rebuild the same agents at the next start")
+	withStdin := flag.Bool("exit-with-stdin", false, "end when standard input is closed")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if *withStdin {
+		go func() {
+			io.Copy(io.Discard, os.Stdin)
+			stop()
+		}()
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	if err := run(ctx, *listen, *state, log, os.Stdout); err != nil {
+		log.Error("devchain", "err", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, listen, state string, log *slog.Logger, out io.Writer) error {
+	c, err := Start(listen, log)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	j, err := openJournal(state)
+	if err != nil {
+		return err
+	}
+	if err := c.Replay(ctx, j); err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- c.Mine(ctx) }()
+	line, err := json.Marshal(c.Ready)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(out, "%s\n", line); err != nil {
+		return err
+	}
+	log.Info("chain ready", "rpc", c.Ready.RPC, "identity", c.Ready.IdentityRegistry, "reputation", c.Ready.ReputationRegistry)
+	if err := <-done; ctx.Err() == nil {
+		return err
+	}
+	return nil
+}

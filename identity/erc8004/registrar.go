@@ -1,0 +1,295 @@
+package erc8004
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/big"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/accounts/abi"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/rpc"
+)
+
+// A Registrar writes to one identity registry with one account. It is meant for
+// development chains and for an administrator's own agents; it has no failover.
+// It may be used at once from many goroutines, one transaction after the other.
+type Registrar struct {
+	cfg  RegistrarConfig
+	rpc  *rpc.Client
+	from common.Address
+
+	mu sync.Mutex // held from nonce to sending
+}
+
+// RegistrarConfig says where and as whom to write.
+type RegistrarConfig struct {
+	RPC        string // http or https
+	HTTPClient *http.Client
+	ChainID    uint64 // the endpoint has to serve this chain
+	Registry   common.Address
+	Key        *ecdsa.PrivateKey // secp256k1; pays, and owns what it registers
+	Timeout    time.Duration     // of one call until the receipt, default 60 s
+}
+
+// Metadata is one entry of an agent's on-chain metadata. The key agentWallet
+// is reserved by the registry.
+type Metadata struct {
+	Key   string
+	Value []byte
+}
+
+// A Receipt says where a transaction was included.
+type Receipt struct {
+	TxHash   common.Hash     `json:"transactionHash"`
+	Block    hexutil.Uint64  `json:"blockNumber"`
+	GasUsed  hexutil.Uint64  `json:"gasUsed"`
+	Contract *common.Address `json:"contractAddress"` // of a deployment
+	Status   hexutil.Uint64  `json:"status"`
+	Logs     []logEntry      `json:"logs"`
+}
+
+// A RevertError is the contract's refusal, with its reason as text or its error
+// data in hex.
+type RevertError struct{ Reason string }
+
+func (e *RevertError) Error() string { return "contract refuses: " + e.Reason }
+
+// NewRegistrar dials nothing yet.
+func NewRegistrar(cfg RegistrarConfig) (*Registrar, error) {
+	if cfg.Key == nil || cfg.ChainID == 0 {
+		return nil, errors.New("registrar: key and chain id are needed")
+	}
+	setDefault(&cfg.Timeout, time.Minute)
+	c, err := rpc.DialOptions(context.Background(), cfg.RPC, rpc.WithHTTPClient(httpClient(cfg.HTTPClient)))
+	if err != nil {
+		return nil, fmt.Errorf("registrar: %w", err)
+	}
+	return &Registrar{cfg: cfg, rpc: c, from: crypto.PubkeyToAddress(cfg.Key.PublicKey)}, nil
+}
+
+// Address is the account that pays and owns.
+func (g *Registrar) Address() common.Address { return g.from }
+
+// ID is the identity of an agent in this registry.
+func (g *Registrar) ID(agent *big.Int) ID { return ID{g.cfg.ChainID, g.cfg.Registry, agent} }
+
+// Register mints an agent with its URI and metadata. The agentWallet becomes
+// the registrar's account.
+func (g *Registrar) Register(ctx context.Context, agentURI string, metadata ...Metadata) (ID, Receipt, error) {
+	type entry struct {
+		MetadataKey   string
+		MetadataValue []byte
+	}
+	entries := []entry{}
+	for _, m := range metadata {
+		entries = append(entries, entry{m.Key, m.Value})
+	}
+	rec, err := g.Send(ctx, &g.cfg.Registry, mustPack("register", agentURI, entries))
+	if err != nil {
+		return ID{}, rec, fmt.Errorf("register: %w", err)
+	}
+	for _, l := range rec.Logs {
+		if l.Address == g.cfg.Registry && len(l.Topics) > 1 && l.Topics[0] == topicRegistered {
+			return g.ID(l.agent()), rec, nil
+		}
+	}
+	return ID{}, rec, errors.New("register: no Registered event")
+}
+
+// SetKeys publishes a signed key record for an agent of this account.
+func (g *Registrar) SetKeys(ctx context.Context, agent *big.Int, r Record) (Receipt, error) {
+	return g.SetMetadata(ctx, agent, MetadataKeys, r.Encode())
+}
+
+// SetMetadata writes one metadata entry; an empty value clears it.
+func (g *Registrar) SetMetadata(ctx context.Context, agent *big.Int, key string, value []byte) (Receipt, error) {
+	return g.do(ctx, "setMetadata", agent, key, value)
+}
+
+// SetAgentURI changes the address of the registration document.
+func (g *Registrar) SetAgentURI(ctx context.Context, agent *big.Int, uri string) (Receipt, error) {
+	return g.do(ctx, "setAgentURI", agent, uri)
+}
+
+// Transfer gives the agent to another owner. It clears agentWallet; metadata
+// and URI stay.
+func (g *Registrar) Transfer(ctx context.Context, agent *big.Int, to common.Address) (Receipt, error) {
+	return g.do(ctx, "transferFrom", g.from, to, agent)
+}
+
+// Approve lets another account do everything the owner can with one agent,
+// until it is transferred.
+func (g *Registrar) Approve(ctx context.Context, agent *big.Int, operator common.Address) (Receipt, error) {
+	return g.do(ctx, "approve", operator, agent)
+}
+
+// UnsetAgentWallet clears agentWallet.
+func (g *Registrar) UnsetAgentWallet(ctx context.Context, agent *big.Int) (Receipt, error) {
+	return g.do(ctx, "unsetAgentWallet", agent)
+}
+
+// SetAgentWallet makes wallet the agentWallet. signer has to be wallet's own
+// key, or one that the contract at wallet accepts (ERC-1271).
+func (g *Registrar) SetAgentWallet(ctx context.Context, agent *big.Int, wallet common.Address, signer *ecdsa.PrivateKey) (Receipt, error) {
+	head, err := g.head(ctx)
+	if err != nil {
+		return Receipt{}, fmt.Errorf("setAgentWallet: %w", err)
+	}
+	var out hexutil.Bytes
+	args := map[string]any{"to": g.cfg.Registry, "data": hexutil.Bytes(mustPack("ownerOf", agent))}
+	if err := g.rpc.CallContext(ctx, &out, "eth_call", args, "latest"); err != nil {
+		return Receipt{}, fmt.Errorf("setAgentWallet: %w", refusal(err))
+	}
+	owner, err := unpackOne[common.Address]("ownerOf", out)
+	if err != nil {
+		return Receipt{}, fmt.Errorf("setAgentWallet: %w", err)
+	}
+	// The registry takes at most five minutes, by the clock of its chain.
+	deadline := new(big.Int).SetUint64(uint64(head.Time) + 240)
+	sig, err := signDigest(WalletDigest(g.ID(agent), wallet, owner, deadline), signer)
+	if err != nil {
+		return Receipt{}, err
+	}
+	return g.do(ctx, "setAgentWallet", agent, wallet, deadline, sig)
+}
+
+var walletSetType = crypto.Keccak256([]byte("AgentWalletSet(uint256 agentId,address newWallet,address owner,uint256 deadline)"))
+
+// WalletDigest is what a new agentWallet signs to be accepted by the registry
+// (EIP-712, domain "ERC8004IdentityRegistry" version "1"). The deadline is in
+// Unix seconds of the chain.
+func WalletDigest(id ID, wallet, owner common.Address, deadline *big.Int) common.Hash {
+	return typedDigest(id, "ERC8004IdentityRegistry", walletSetType,
+		wordBig(id.AgentID), wordAddress(wallet), wordAddress(owner), wordBig(deadline))
+}
+
+func (g *Registrar) do(ctx context.Context, method string, args ...any) (Receipt, error) {
+	data, err := registryABI.Pack(method, args...)
+	if err != nil {
+		return Receipt{}, fmt.Errorf("%s: %w", method, err)
+	}
+	rec, err := g.Send(ctx, &g.cfg.Registry, data)
+	if err != nil {
+		return rec, fmt.Errorf("%s: %w", method, err)
+	}
+	return rec, nil
+}
+
+type head struct {
+	header
+	BaseFee *hexutil.Big `json:"baseFeePerGas"`
+}
+
+func (g *Registrar) head(ctx context.Context) (*head, error) {
+	var h *head
+	if err := g.rpc.CallContext(ctx, &h, "eth_getBlockByNumber", "latest", false); err != nil {
+		return nil, err
+	}
+	if h == nil || h.BaseFee == nil {
+		return nil, errors.New("chain without base fee (EIP-1559)")
+	}
+	return h, nil
+}
+
+// Send signs and sends a call of any contract, or deploys one when to is nil,
+// and waits for the receipt. A refusal is a [*RevertError]; it is found before
+// anything is sent where the node can estimate it. When the time is over the
+// transaction may still be included later.
+func (g *Registrar) Send(ctx context.Context, to *common.Address, data []byte) (Receipt, error) {
+	ctx, cancel := context.WithTimeout(ctx, g.cfg.Timeout)
+	defer cancel()
+	hash, err := g.submit(ctx, to, data)
+	if err != nil {
+		return Receipt{}, err
+	}
+	t := time.NewTicker(50 * time.Millisecond)
+	defer t.Stop()
+	for {
+		var rec *Receipt
+		if err := g.rpc.CallContext(ctx, &rec, "eth_getTransactionReceipt", hash); err == nil && rec != nil {
+			if rec.Status != 1 {
+				return *rec, &RevertError{"transaction " + hash.Hex() + " failed"}
+			}
+			return *rec, nil
+		}
+		select {
+		case <-ctx.Done():
+			return Receipt{TxHash: hash}, fmt.Errorf("wait for transaction %s: %w", hash, ctx.Err())
+		case <-t.C:
+		}
+	}
+}
+
+func (g *Registrar) submit(ctx context.Context, to *common.Address, data []byte) (common.Hash, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var chain, nonce, gas hexutil.Uint64
+	var tip hexutil.Big
+	args := map[string]any{"from": g.from, "data": hexutil.Bytes(data)}
+	if to != nil {
+		args["to"] = *to
+	}
+	for _, q := range []rpc.BatchElem{
+		{Method: "eth_chainId", Result: &chain},
+		{Method: "eth_getTransactionCount", Args: []any{g.from, "pending"}, Result: &nonce},
+		{Method: "eth_maxPriorityFeePerGas", Result: &tip},
+		{Method: "eth_estimateGas", Args: []any{args}, Result: &gas},
+	} {
+		if err := g.rpc.CallContext(ctx, q.Result, q.Method, q.Args...); err != nil {
+			return common.Hash{}, fmt.Errorf("%s: %w", q.Method, refusal(err))
+		}
+		if uint64(chain) != g.cfg.ChainID {
+			return common.Hash{}, fmt.Errorf("%w: %d", errWrongChain, chain)
+		}
+	}
+	h, err := g.head(ctx)
+	if err != nil {
+		return common.Hash{}, err
+	}
+	fee := new(big.Int).Lsh(h.BaseFee.ToInt(), 1) // room for six full blocks
+	t := tx{chainID: new(big.Int).SetUint64(g.cfg.ChainID), nonce: uint64(nonce), tip: tip.ToInt(),
+		feeCap: fee.Add(fee, tip.ToInt()), gas: withReserve(uint64(gas)), data: data}
+	if to != nil {
+		t.to = to[:]
+	}
+	raw, err := t.sign(g.cfg.Key)
+	if err != nil {
+		return common.Hash{}, err
+	}
+	var hash common.Hash
+	if err := g.rpc.CallContext(ctx, &hash, "eth_sendRawTransaction", hexutil.Bytes(raw)); err != nil {
+		return hash, fmt.Errorf("eth_sendRawTransaction: %w", err)
+	}
+	return hash, nil
+}
+
+// maxTxGas is what one transaction may use (EIP-7825).
+const maxTxGas = 1 << 24
+
+// withReserve adds a quarter to an estimate, for state that changes meanwhile.
+func withReserve(gas uint64) uint64 {
+	return max(gas, min(gas+gas/4, maxTxGas))
+}
+
+// refusal turns the data of a revert into a RevertError.
+func refusal(err error) error {
+	data := revertData(err)
+	if data == nil {
+		return err
+	}
+	if reason, uerr := abi.UnpackRevert(data); uerr == nil {
+		return &RevertError{reason}
+	}
+	if len(data) >= 4 && string(data[:4]) == nonexistentToken {
+		return &RevertError{"no such agent"}
+	}
+	return &RevertError{"0x" + hex.EncodeToString(data)}
+}

@@ -1,0 +1,37 @@
+package erc8004
+
+import (
+	"crypto/ecdsa"
+	"fmt"
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/rlp"
+)
+
+// A tx is an EIP-1559 transaction without access list or value. Package
+// core/types of go-ethereum would bring the whole of KZG along for these lines.
+type tx struct {
+	chainID *big.Int
+	nonce   uint64
+	tip     *big.Int // wei for each gas
+	feeCap  *big.Int
+	gas     uint64
+	to      []byte // empty deploys a contract
+	data    []byte
+}
+
+// sign gives the raw transaction: 02 | rlp(fields, yParity, r, s) (EIP-1559).
+func (t tx) sign(key *ecdsa.PrivateKey) ([]byte, error) {
+	fields := []any{t.chainID, t.nonce, t.tip, t.feeCap, t.gas, t.to, new(big.Int), t.data, []any{}}
+	body, err := rlp.EncodeToBytes(fields)
+	if err != nil {
+		return nil, fmt.Errorf("encode transaction: %w", err)
+	}
+	sig, err := crypto.Sign(crypto.Keccak256([]byte{2}, body), key)
+	if err != nil {
+		return nil, fmt.Errorf("sign transaction: %w", err)
+	}
+	raw, err := rlp.EncodeToBytes(append(fields, sig[64], new(big.Int).SetBytes(sig[:32]), new(big.Int).SetBytes(sig[32:64])))
+	return append([]byte{2}, raw...), err
+}
