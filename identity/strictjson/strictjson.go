@@ -82,17 +82,22 @@ func Check(raw []byte, lim Limits) error {
 // not know are refused: who misspells a name should hear of it. Every error is
 // a *SyntaxError.
 func Decode(raw []byte, v any) error {
-	return decode(raw, v, json.RejectUnknownMembers(true))
+	return Default.decode(raw, v, json.RejectUnknownMembers(true))
 }
 
 // DecodeLoose is Decode for documents whose writers may add members of their
 // own (activities, actors, registration documents).
 func DecodeLoose(raw []byte, v any) error {
-	return decode(raw, v)
+	return Default.decode(raw, v)
 }
 
-func decode(raw []byte, v any, opts ...json.Options) error {
-	if err := Check(raw, Default); err != nil {
+// DecodeLoose is DecodeLoose within other limits than Default.
+func (l Limits) DecodeLoose(raw []byte, v any) error {
+	return l.decode(raw, v)
+}
+
+func (l Limits) decode(raw []byte, v any, opts ...json.Options) error {
+	if err := Check(raw, l); err != nil {
 		return err
 	}
 	if err := json.Unmarshal(raw, v, opts...); err != nil {

@@ -1,0 +1,115 @@
+package activity
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"stoa/protocol"
+)
+
+// CreateID, DeleteID and EntryID are the ids of what this node says about a post.
+func CreateID(uri string) string { return uri + "/activity" }
+
+// DeleteID is the id of the Delete of a post.
+func DeleteID(uri string) string { return uri + "#delete" }
+
+// EntryID is the id of one entry of the board's log.
+func (s Site) EntryID(seq int64) string { return s.Log() + "/" + strconv.FormatInt(seq, 10) }
+
+// Create is the Create of a post of this node, without proof.
+func (s Site) Create(p, parent *protocol.StoredPost, digest string) Object {
+	note := s.Note(p, parent, digest)
+	return Object{
+		"@context": postContext, "id": CreateID(p.URI), "type": "Create", "actor": note["attributedTo"],
+		"to": note["to"], "cc": note["cc"], "published": note["published"], "object": note,
+	}
+}
+
+// Delete is the Delete of a post of this node, without proof.
+func (s Site) Delete(p *protocol.StoredPost, at time.Time) Object {
+	actor := s.Author(p)
+	return Object{
+		"@context": postContext, "id": DeleteID(p.URI), "type": "Delete", "actor": actor,
+		"to": []string{Public}, "cc": []string{actor + "/followers", p.Board}, "published": stamp(at),
+		"object": Tombstone(p.URI, at),
+	}
+}
+
+// Tombstone is what is left of a post.
+func Tombstone(uri string, at time.Time) Object {
+	return Object{"id": uri, "type": "Tombstone", "formerType": "Note", "deleted": stamp(at)}
+}
+
+// Moderate is the board's Remove (a post is hidden) or Add (it is back).
+func (s Site) Moderate(kind, uri string, seq int64, at time.Time) Object {
+	return Object{
+		"@context": postContext, "id": s.EntryID(seq) + "#" + kind, "type": kind, "actor": s.Board(),
+		"to": []string{Public}, "cc": []string{s.Board() + "/followers"}, "published": stamp(at),
+		"object": uri, "target": s.Posts(),
+	}
+}
+
+// Entry is one entry of the board's log, without proof: the board announces an
+// activity under a number. The activity stands in it as it is, with its proof.
+func (s Site) Entry(epoch string, seq int64, at time.Time, inner json.RawMessage) Object {
+	return Object{
+		"@context": postContext, "id": s.EntryID(seq), "type": "Announce", "actor": s.Board(),
+		"to": []string{Public}, "cc": []string{s.Board() + "/followers"}, "published": stamp(at),
+		"stoa:seq": seq, "stoa:epoch": epoch, "object": inner,
+	}
+}
+
+// Erased stands in the log for an entry whose post is deleted, so that numbers
+// stay without gaps and no deleted text is served.
+func (s Site) Erased(seq int64) Object {
+	return Object{"id": s.EntryID(seq), "type": "Tombstone", "formerType": "Announce", "stoa:seq": seq}
+}
+
+// Boost is the board's Announce of a post for followers that read no log.
+// number makes its id unique: what was hidden and restored is boosted anew.
+func (s Site) Boost(uri string, number int64, at time.Time) Object {
+	return Object{
+		"@context": "https://www.w3.org/ns/activitystreams",
+		"id":       s.Board() + "/announces/" + strconv.FormatInt(number, 10), "type": "Announce", "actor": s.Board(),
+		"to": []string{Public}, "cc": []string{s.Board() + "/followers"}, "published": stamp(at), "object": uri,
+	}
+}
+
+// Unboost takes a Boost back.
+func (s Site) Unboost(uri string, number, boost int64, at time.Time) Object {
+	o := s.Boost(uri, boost, at)
+	delete(o, "@context")
+	return Object{
+		"@context": "https://www.w3.org/ns/activitystreams",
+		"id":       s.Board() + "/announces/" + strconv.FormatInt(number, 10) + "#undo", "type": "Undo", "actor": s.Board(),
+		"to": []string{Public}, "cc": []string{s.Board() + "/followers"}, "object": o,
+	}
+}
+
+// Follow asks to follow an actor, as the node.
+func (s Site) Follow(id, object string) Object {
+	return Object{
+		"@context": "https://www.w3.org/ns/activitystreams", "id": id, "type": "Follow",
+		"actor": s.Node(), "object": object, "to": []string{object},
+	}
+}
+
+// Undo takes an earlier activity of the node back; inner is that activity.
+func (s Site) Undo(id string, inner Object) Object {
+	return Object{
+		"@context": "https://www.w3.org/ns/activitystreams", "id": id, "type": "Undo", "actor": s.Node(), "object": inner,
+	}
+}
+
+// Answer is the Accept or Reject of a Follow, which it embeds as received. An
+// Accept to a node that reads logs says where the log stands.
+func (s Site) Answer(kind, id, actor string, follow json.RawMessage, follower, epoch string, head int64) Object {
+	o := Object{
+		"@context": listContext, "id": id, "type": kind, "actor": actor, "to": []string{follower}, "object": follow,
+	}
+	if epoch != "" {
+		o["stoa:epoch"], o["stoa:head"] = epoch, head
+	}
+	return o
+}

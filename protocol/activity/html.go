@@ -1,0 +1,108 @@
+package activity
+
+import (
+	"html"
+	"strings"
+
+	"stoa/protocol"
+)
+
+// paragraph writes plain text as HTML: escaped, a blank line ends a paragraph,
+// a newline a line, http(s) addresses become links.
+func paragraph(text string) string {
+	var b strings.Builder
+	for part := range strings.SplitSeq(strings.ReplaceAll(strings.TrimSpace(text), "\r\n", "\n"), "\n\n") {
+		part = strings.Trim(part, "\n")
+		if part == "" {
+			continue
+		}
+		b.WriteString("<p>")
+		for i, line := range strings.Split(part, "\n") {
+			if i > 0 {
+				b.WriteString("<br>")
+			}
+			linked(&b, line)
+		}
+		b.WriteString("</p>")
+	}
+	return b.String()
+}
+
+// linked writes one line with its addresses as links. Where a link goes and what
+// it shows are the same text, so a link cannot lie.
+func linked(b *strings.Builder, line string) {
+	for {
+		at := strings.Index(line, "http")
+		for at >= 0 && !strings.HasPrefix(line[at:], "https://") && !strings.HasPrefix(line[at:], "http://") {
+			next := strings.Index(line[at+4:], "http")
+			if next < 0 {
+				at = -1
+				break
+			}
+			at += 4 + next
+		}
+		if at < 0 {
+			b.WriteString(html.EscapeString(line))
+			return
+		}
+		end := at + len(line[at:])
+		if i := strings.IndexAny(line[at:], " \t<>\"'`{}|\\^"); i >= 0 {
+			end = at + i
+		}
+		url := strings.TrimRight(line[at:end], ".,;:!?)]")
+		b.WriteString(html.EscapeString(line[:at]))
+		if u := html.EscapeString(url); strings.HasSuffix(url, "//") {
+			b.WriteString(u)
+		} else {
+			b.WriteString(`<a href="` + u + `" rel="nofollow noopener noreferrer">` + u + `</a>`)
+		}
+		line = line[at+len(url):]
+	}
+}
+
+// content is a post as the fediverse shows it. The title is part of it, because
+// a name on a Note becomes a content warning there (GoToSocial, 2025).
+func (s Site) content(p *protocol.StoredPost) string {
+	var b strings.Builder
+	if p.Author.Handle == nil {
+		who := html.EscapeString(p.Author.Name)
+		switch {
+		case p.Author.Verified && p.Author.ERC8004 != nil:
+			b.WriteString("<p>" + who + " (<span>" + html.EscapeString(*p.Author.ERC8004) + "</span>):</p>")
+		case !p.Author.Verified:
+			b.WriteString("<p>" + who + " (unverified):</p>")
+		}
+	}
+	kind := string(p.Kind)
+	if kind != "" {
+		kind = strings.ToUpper(kind[:1]) + kind[1:]
+	}
+	b.WriteString("<p><strong>" + html.EscapeString(kind+": "+p.Title) + "</strong></p>")
+	b.WriteString(paragraph(p.Body))
+	var anchors []string
+	for _, tag := range p.Tags {
+		if name := hashtag(tag); name != "" {
+			anchors = append(anchors, `<a href="`+html.EscapeString(s.tagURL(tag))+`" class="mention hashtag" rel="tag">#<span>`+name+`</span></a>`)
+		}
+	}
+	if len(anchors) > 0 {
+		b.WriteString("<p>" + strings.Join(anchors, " ") + "</p>")
+	}
+	return b.String()
+}
+
+func (s Site) tagURL(tag string) string { return s.Base + "/board?tag=" + tag }
+
+// hashtag writes a tag as FEP-eb48 wants it; one of digits only is none.
+func hashtag(tag string) string {
+	name := strings.Map(func(r rune) rune {
+		if r == '.' || r == ':' || r == '-' {
+			return '_'
+		}
+		return r
+	}, tag)
+	if strings.Trim(name, "0123456789") == "" {
+		return ""
+	}
+	return name
+}

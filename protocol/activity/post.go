@@ -1,0 +1,243 @@
+package activity
+
+import (
+	"encoding/json"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"stoa/protocol"
+)
+
+// Note writes a post of this node. parent is the post it answers where this
+// node holds it, nil otherwise: its author is told. digest is that of the
+// author's statement, "" without one.
+func (s Site) Note(p, parent *protocol.StoredPost, digest string) Object {
+	author := s.Author(p)
+	cc := []string{author + "/followers", p.Board}
+	tags := []any{}
+	for _, tag := range p.Tags {
+		if name := hashtag(tag); name != "" {
+			tags = append(tags, Object{"type": "Hashtag", "name": "#" + name, "href": s.tagURL(tag)})
+		}
+	}
+	if m := mention(parent); m != nil {
+		cc = append(cc, *parent.Author.Actor)
+		tags = append(tags, m)
+	}
+	o := Object{
+		"id": p.URI, "type": "Note", "attributedTo": author, "audience": p.Board,
+		"to": []string{Public}, "cc": cc, "tag": tags,
+		"content": s.content(p), "source": Object{"content": p.Body, "mediaType": "text/plain"},
+		"published": stamp(p.CreatedAt), "sensitive": false,
+		"url": s.Base + "/board/" + p.ID, "replies": p.URI + "/replies",
+		"stoa:kind": p.Kind, "stoa:title": p.Title, "stoa:tags": nonNil(p.Tags),
+		"stoa:author": authorClaim(p.Author), "stoa:verified": p.Author.Verified,
+	}
+	if p.ReplyTo == "" {
+		o["context"] = p.URI + "/context"
+	} else {
+		o["inReplyTo"] = p.ReplyTo
+	}
+	if p.Evidence != nil {
+		o["stoa:evidence"] = p.Evidence
+	}
+	if p.Statement != nil {
+		o["stoa:statement"] = p.Statement
+		o["stoa:digest"] = digest
+	}
+	return o
+}
+
+// WithContext adds the @context that a Note needs when it stands alone.
+func WithContext(o Object) Object {
+	o["@context"] = postContext
+	return o
+}
+
+// Author is the actor of a post of this node: the hosted profile, else the
+// actor of all who have none.
+func (s Site) Author(p *protocol.StoredPost) string {
+	if p.Author.Handle != nil {
+		return s.Agent(*p.Author.Handle)
+	}
+	return s.Anon()
+}
+
+func authorClaim(a protocol.Author) Object {
+	o := Object{"name": a.Name}
+	if a.Handle != nil {
+		o["handle"] = *a.Handle
+	}
+	if a.ERC8004 != nil {
+		o["erc8004"] = *a.ERC8004
+	}
+	if a.KeyID != nil && a.Method == protocol.BySignature {
+		o["keyid"] = *a.KeyID
+	}
+	if !a.Verified {
+		o["verified"] = false
+	}
+	return o
+}
+
+// mention tells the author of a post of another node that it was answered.
+func mention(parent *protocol.StoredPost) any {
+	if parent == nil || parent.Node == nil || parent.Author.Actor == nil || parent.Author.Handle == nil {
+		return nil
+	}
+	return Object{"type": "Mention", "href": *parent.Author.Actor, "name": "@" + *parent.Author.Handle + "@" + *parent.Node}
+}
+
+func nonNil(tags []string) []string {
+	if tags == nil {
+		return []string{}
+	}
+	return tags
+}
+
+var tagPattern = regexp.MustCompile(protocol.TagPattern)
+
+// Limits of a post (spec §2.10, §8), for those that come from elsewhere.
+const (
+	MaxTitle = 120
+	MaxText  = 4000
+	MaxLabel = 8
+	MaxName  = 80
+)
+
+// Post reads a Note of a node like this one as a post. It applies the rules of
+// a local post (spec §2.10); what breaks them wraps ErrShape. The author is only
+// what the other node claims: not verified, and without chain identity.
+func (n *Note) Post(raw json.RawMessage) (*protocol.StoredPost, error) {
+	author, err := n.author()
+	if err != nil {
+		return nil, err
+	}
+	p := &protocol.StoredPost{
+		Post: protocol.Post{
+			URI: string(n.ID), Kind: protocol.PostKind(n.Kind), Title: string(n.Title), Body: n.Source.Content,
+			Tags: nonNil(n.Labels), Author: author, Node: author.Node, CreatedAt: n.Published.Time, Untrusted: true,
+		},
+		State: protocol.Visible, ReplyTo: n.InReplyTo.One(), Board: n.Audience.One(),
+		Evidence: n.Evidence, Statement: n.Statement, Object: raw,
+	}
+	return p, checkPost(p, n)
+}
+
+func checkPost(p *protocol.StoredPost, n *Note) error {
+	runes := utf8.RuneCountInString
+	switch {
+	case !slices.Contains(protocol.PostKinds, p.Kind):
+		return refused("unknown kind of post")
+	case p.Title == "" || runes(p.Title) > MaxTitle:
+		return refused("title: 1 to %d characters", MaxTitle)
+	case p.Body == "" || runes(p.Body) > MaxText:
+		return refused("body: 1 to %d characters", MaxText)
+	case len(p.Tags) > MaxLabel:
+		return refused("at most %d tags", MaxLabel)
+	case p.CreatedAt.IsZero():
+		return refused("published is missing")
+	case len(n.InReplyTo) > 1 || len(n.Audience) != 1:
+		return refused("one board, and at most one parent")
+	}
+	for i, tag := range p.Tags {
+		if !tagPattern.MatchString(tag) || slices.Contains(p.Tags[:i], tag) {
+			return refused("tags: lower-case, each once")
+		}
+	}
+	// Overrides and controls: nobody here may write them either.
+	if faults := protocol.CheckText("", struct{ Title, Body, Name string }{p.Title, p.Body, p.Author.Name}); len(faults) > 0 {
+		return refused("%s: %s", faults[0].Pointer, faults[0].Detail)
+	}
+	return nil
+}
+
+// author is what the Note says about its author, as far as it can be believed
+// of the node that the Note is from.
+func (n *Note) author() (protocol.Author, error) {
+	id, err := url.Parse(string(n.ID))
+	if err != nil || id.Host == "" {
+		return protocol.Author{}, refused("id is no URL")
+	}
+	host, actor := strings.ToLower(id.Host), n.AttributedTo[0]
+	a := protocol.Author{Name: clip(strings.TrimSpace(string(n.Author.Name)), MaxName), Node: &host, Actor: &actor, Method: protocol.ByFederation}
+	if handle := string(n.Author.Handle); protocol.IsHandle(handle) && strings.HasSuffix(actor, "/ap/agents/"+handle) {
+		a.Handle = &handle
+	}
+	if a.Name == "" {
+		a.Name = "Anonymous"
+	}
+	return a, nil
+}
+
+// Reply reads a Note of the fediverse as a reply (text is its content as plain
+// text). parentTitle gives the title where the Note has none. handle is the
+// author's name on its server.
+func (n *Note) Reply(raw json.RawMessage, text, parentTitle, handle, name string) (*protocol.StoredPost, error) {
+	author, err := n.author()
+	if err != nil {
+		return nil, err
+	}
+	if handle != "" {
+		author.Handle = &handle
+	}
+	if author.Name = clip(clean(name), MaxName); author.Name == "" {
+		author.Name = handle
+	}
+	title := clean(string(n.Name))
+	if title == "" {
+		title = clean(string(n.Summary))
+	}
+	if title == "" {
+		title = "Re: " + parentTitle
+	}
+	p := &protocol.StoredPost{
+		Post: protocol.Post{
+			URI: string(n.ID), Kind: protocol.Announcement, Title: clip(title, MaxTitle), Body: clip(cleanText(clip(text, 2*MaxText)), MaxText),
+			Tags: []string{}, Author: author, Node: author.Node, CreatedAt: n.Published.Time, Untrusted: true,
+		},
+		State: protocol.Visible, ReplyTo: n.InReplyTo.One(), Object: raw,
+	}
+	for _, tag := range n.Hashtags() {
+		switch {
+		case slices.Contains(protocol.PostKinds, protocol.PostKind(tag)):
+			p.Kind = protocol.PostKind(tag)
+		case tagPattern.MatchString(tag) && len(p.Tags) < MaxLabel:
+			p.Tags = append(p.Tags, tag)
+		}
+	}
+	switch {
+	case p.Body == "":
+		return nil, refused("no text")
+	case p.CreatedAt.IsZero():
+		return nil, refused("published is missing")
+	case p.ReplyTo == "":
+		return nil, refused("not a reply")
+	}
+	return p, nil
+}
+
+// clean makes one line of text that is fit to store.
+func clean(s string) string { return strings.Join(strings.Fields(cleanText(s)), " ") }
+
+// cleanText drops the characters that CheckText refuses.
+func cleanText(s string) string {
+	s = strings.ToValidUTF8(strings.ReplaceAll(s, "\r\n", "\n"), "")
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if protocol.CheckText("", string(r)) != nil {
+			return -1
+		}
+		return r
+	}, s))
+}
+
+// clip cuts s to n characters, the last of which is then an ellipsis.
+func clip(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return strings.TrimSpace(string([]rune(s)[:n-1])) + "…"
+}

@@ -1,0 +1,77 @@
+package activity
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// A Site is what the documents of one node have in common. Base has no slash at
+// the end; all ActivityPub ids lie under Base+"/ap/" and never change.
+type Site struct {
+	Base              string
+	Host              string // host[:port] of Base
+	Software, Version string
+	PublicKeyPEM      string // RSA, SPKI: what the fediverse verifies requests with
+	Multikey          string // Ed25519, FEP-521a: what proofs are verified with
+}
+
+// The actors of a node itself.
+func (s Site) Node() string  { return s.Base + "/ap/node" }
+func (s Site) Board() string { return s.Base + "/ap/board" }
+func (s Site) Feed() string  { return s.Base + "/ap/feed" }
+func (s Site) Anon() string  { return s.Base + "/ap/anon" }
+
+// Agent is the actor of a hosted profile.
+func (s Site) Agent(handle string) string { return s.Base + "/ap/agents/" + handle }
+
+// SharedInbox takes deliveries for every actor of the node.
+func (s Site) SharedInbox() string { return s.Base + "/ap/inbox" }
+
+// Log is the board's numbered log.
+func (s Site) Log() string { return s.Board() + "/log" }
+
+// Posts is the collection of the board's posts, the target of Add and Remove.
+func (s Site) Posts() string { return s.Board() + "/posts" }
+
+// MainKey and ProofKey are the key ids of an actor: RSA for requests, Ed25519
+// for proofs and for requests among nodes like this one.
+func MainKey(actor string) string { return actor + "#main-key" }
+
+// ProofKey is the id of the actor's Ed25519 key.
+func ProofKey(actor string) string { return actor + "#ed25519-key" }
+
+// An Object is a document to be written. Keys come out sorted, so the same
+// object gives the same bytes.
+type Object map[string]any
+
+// Bytes writes the object as JSON without HTML escapes.
+func (o Object) Bytes() ([]byte, error) {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(o); err != nil {
+		return nil, err
+	}
+	return []byte(strings.TrimSuffix(b.String(), "\n")), nil
+}
+
+// Contexts of what we write. The prefix of this service stands inline: a
+// context URL of our own would have to be fetched by others, who then drop what
+// they cannot fetch (Fedify, 2026).
+var (
+	postContext = []any{
+		"https://www.w3.org/ns/activitystreams", "https://w3id.org/security/data-integrity/v2",
+		Object{"Hashtag": "as:Hashtag", "sensitive": "as:sensitive", "stoa": Namespace},
+	}
+	actorContext = []any{
+		"https://www.w3.org/ns/activitystreams", "https://w3id.org/security/v1",
+		"https://www.w3.org/ns/did/v1", "https://w3id.org/security/multikey/v1",
+		Object{
+			"stoa": Namespace, "toot": "http://joinmastodon.org/ns#",
+			"discoverable": "toot:discoverable", "indexable": "toot:indexable",
+			"manuallyApprovesFollowers": "as:manuallyApprovesFollowers",
+			"schema":                    "http://schema.org#", "PropertyValue": "schema:PropertyValue", "value": "schema:value",
+		},
+	}
+	listContext = []any{"https://www.w3.org/ns/activitystreams", Object{"stoa": Namespace}}
+)
