@@ -1,0 +1,129 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"stoa/protocol"
+	"stoa/protocol/pow"
+)
+
+// A plan is an operation with its input laid out for HTTP: some members in the
+// path, the rest in the query or in the body.
+type plan struct {
+	op     *protocol.Operation
+	target string         // path and query
+	rest   map[string]any // members of the body; nil for methods without one
+	proof  *pow.Solution  // set when one has been paid
+}
+
+func newPlan(op *protocol.Operation, args map[string]any) (*plan, error) {
+	rest := maps.Clone(args)
+	if rest == nil {
+		rest = map[string]any{}
+	}
+	segments := strings.Split(op.HTTP.Path, "/")
+	for i, s := range segments {
+		name, ok := strings.CutPrefix(s, "{")
+		if !ok {
+			continue
+		}
+		name = strings.TrimSuffix(name, "}")
+		text, err := text(rest[name])
+		if err != nil || text == "" || text == "." || text == ".." {
+			return nil, fmt.Errorf("%s needs %s", op.Name, name)
+		}
+		segments[i] = url.PathEscape(text)
+		delete(rest, name)
+	}
+	p := &plan{op: op, target: strings.Join(segments, "/")}
+	switch op.HTTP.Method {
+	case http.MethodPost, http.MethodPut, http.MethodPatch:
+		p.rest = rest
+		return p, nil
+	}
+	query, err := queryOf(rest)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", op.Name, err)
+	}
+	if query != "" {
+		p.target += "?" + query
+	}
+	return p, nil
+}
+
+// queryOf writes members as a query, in order of name; null members are left out.
+func queryOf(members map[string]any) (string, error) {
+	q := url.Values{}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if members[name] == nil {
+			continue
+		}
+		s, err := text(members[name])
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", name, err)
+		}
+		q.Set(name, s)
+	}
+	return q.Encode(), nil
+}
+
+// text writes a value as it stands in a path or query: lists with commas.
+func text(v any) (string, error) {
+	switch v := v.(type) {
+	case nil:
+		return "", nil
+	case string:
+		return v, nil
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return "", err
+	}
+	switch raw[0] {
+	case '{':
+		return "", fmt.Errorf("an object cannot stand in a path or query")
+	case '"':
+		var s string
+		err := json.Unmarshal(raw, &s)
+		return s, err
+	case '[':
+		var list []json.RawMessage
+		if err := json.Unmarshal(raw, &list); err != nil {
+			return "", err
+		}
+		parts := make([]string, len(list))
+		for i, e := range list {
+			if e[0] == '{' || e[0] == '[' {
+				return "", fmt.Errorf("a nested list or object cannot stand in a path or query")
+			}
+			if err := json.Unmarshal(e, &parts[i]); err != nil {
+				parts[i] = string(e)
+			}
+		}
+		return strings.Join(parts, ","), nil
+	}
+	return string(raw), nil
+}
+
+// body is the JSON body, with the proof of work among its members (contract §3);
+// nil when the method has none.
+func (p *plan) body() ([]byte, error) {
+	if p.rest == nil {
+		return nil, nil
+	}
+	members := maps.Clone(p.rest)
+	if p.proof != nil {
+		members["pow"] = p.proof
+	}
+	raw, err := json.Marshal(members)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.op.Name, err)
+	}
+	return raw, nil
+}
