@@ -87,7 +87,8 @@ func shaped(d, s *httpsfv.Dictionary) bool {
 	return true
 }
 
-// FuzzVerify looks for panics, and for anything accepted that the key did not sign.
+// FuzzVerify looks for panics, errors without a code, and results that cannot be
+// carried as evidence.
 func FuzzVerify(f *testing.F) {
 	_, _, k, _ := vectorRequest(f)
 	seeds(f, func(input, signature string, m *Message, body []byte) {

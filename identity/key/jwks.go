@@ -33,6 +33,20 @@ func MarshalSet(keys []Public) ([]byte, error) {
 	return b, nil
 }
 
+// MarshalPublic writes one public JWK in the form that MarshalSet gives its
+// entries.
+func MarshalPublic(p Public) ([]byte, error) {
+	k, err := publicJWK(p)
+	if err != nil {
+		return nil, err
+	}
+	b, err := json.Marshal(k)
+	if err != nil {
+		return nil, fmt.Errorf("write JWK: %w", err)
+	}
+	return b, nil
+}
+
 // Published returns the pair's public key as an entry for MarshalSet, without
 // time bounds.
 func (p Pair) Published() Public {
