@@ -1,0 +1,42 @@
+# Everything a contributor types. What takes more than a line is in .ci/.
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+GOBUILD  = CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+PKG     ?= ./...
+
+.PHONY: build dev test race postgres lint fuzz bench generate fmt help
+
+build: ## build ./stoa and ./stoa-devchain (the default)
+	$(GOBUILD) -o stoa ./cmd/stoa
+	cd cmd/devchain && $(GOBUILD) -o ../../stoa-devchain .
+
+dev: build ## nodes on loopback with a chain and sample data
+	./stoa dev
+
+test: build ## every check: vet, tests on SQLite and PostgreSQL, staticcheck, OpenAPI
+	.ci/test $(PKG)
+
+race: ## the tests with the race detector
+	.ci/race $(PKG)
+
+postgres: ## storage and room tests on SQLite and PostgreSQL
+	.ci/with-postgres go test -shuffle=on ./storage/... ./node/...
+
+lint: ## staticcheck and the OpenAPI description
+	.ci/staticcheck $(PKG)
+	.ci/openapi
+
+fuzz: ## every fuzz target for FUZZTIME (1m)
+	.ci/fuzz $(PKG)
+
+bench: ## benchmarks, output for benchstat
+	go test -run '^$$' -bench . -benchmem $(PKG)
+
+generate: ## schemas, OpenAPI description and reference from the code
+	go run ./cmd/stoa generate
+
+fmt: ## gofmt -s; lists what changed
+	gofmt -s -l -w $$(git ls-files '*.go')
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 12
