@@ -76,8 +76,7 @@ type Config struct {
 	Doors       protocol.Door
 	Contact     string // where to report vulnerabilities, mailto: or https: URL; "" serves no security.txt
 
-	RequestID func(context.Context) string // instance of problem documents; nil leaves it out
-	Log       *slog.Logger
+	Log *slog.Logger
 }
 
 // WellKnown serves the documents. Its handlers are safe for concurrent use.

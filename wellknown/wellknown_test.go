@@ -106,8 +106,7 @@ func node(t testing.TB) (*agents, http.Handler) {
 	u, err := url.Parse(base)
 	require.NoError(t, err)
 	w, err := New(Config{Base: u, Directory: a, Keys: a, Name: "First node", Description: "For tests.", Version: "1.2.3",
-		Repository: "https://code.example/stoa", Contact: "mailto:security@n1.example",
-		RequestID: func(context.Context) string { return "rid1" }})
+		Repository: "https://code.example/stoa", Contact: "mailto:security@n1.example"})
 	require.NoError(t, err)
 	mux := http.NewServeMux()
 	for _, r := range w.Routes() {
@@ -128,6 +127,7 @@ func ask(h http.Handler, method, target string, fields ...string) *httptest.Resp
 		r.Header.Add(fields[i], fields[i+1])
 	}
 	rec := httptest.NewRecorder()
+	rec.Header().Set(requestID, "rid1") // as the router does
 	h.ServeHTTP(rec, r)
 	return rec
 }
