@@ -60,8 +60,13 @@ func (w *WellKnown) agentKeys(r *http.Request) (document, error) {
 	thumbprint := k.Public.Thumbprint
 	d.body, d.header, err = w.signed.get(k.Handle+"/"+thumbprint, func() ([]byte, http.Header, error) {
 		pair, err := w.c.Keys.Agent(r.Context(), k.Handle, thumbprint)
-		if err != nil {
+		switch {
+		case err != nil && protocol.CodeOf(err) == protocol.NotFound:
+			return nil, nil, unsigned()
+		case err != nil:
 			return nil, nil, fmt.Errorf("key %s of %s: %w", thumbprint, k.Handle, err)
+		case pair.Thumbprint() != thumbprint:
+			return nil, nil, fmt.Errorf("key %s of %s: opened %s", thumbprint, k.Handle, pair)
 		}
 		return w.sign([]key.Pair{pair})
 	})
@@ -177,14 +182,19 @@ func (w *WellKnown) presigned(k AgentKey, d document) (document, error) {
 	}
 	err := s.Check(w.target, k.Public.Thumbprint, time.Now())
 	if protocol.CodeOf(err) == protocol.SignatureExpired {
-		return document{}, &protocol.Error{Code: directoryExpired, RetryAfter: time.Hour,
-			Detail: "The agent holds its own key and has not signed its key directory for a week."}
+		return document{}, unsigned()
 	}
 	if err != nil { // it was checked when it came in, unless the node's address has changed since
 		return document{}, fmt.Errorf("signed directory of %s: %v", k.Handle, err)
 	}
 	d.body, d.header = []byte(s.Body), s.header()
 	return d, nil
+}
+
+// unsigned is temporary: the owner may sign at any time.
+func unsigned() *protocol.Error {
+	return &protocol.Error{Code: directoryExpired, RetryAfter: time.Hour,
+		Detail: "The agent holds its own key, and no signature of it on the key directory is valid now."}
 }
 
 // cache keeps signed directories until they are to be signed again.

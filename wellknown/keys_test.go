@@ -130,8 +130,13 @@ func TestAgentKeys_HeldByTheOwner(t *testing.T) {
 		require.Contains(t, rec.Body.String(), `"code":"directory-expired"`)
 		require.Equal(t, http.StatusOK, get(h, registrationPath(ravi.Thumbprint())).Code, "the registration file needs no signature")
 
+		a.keys[ravi.Thumbprint()] = AgentKey{Handle: "ravi", Public: ravi.Published()}
+		require.Equal(t, http.StatusServiceUnavailable, get(h, jwks(ravi.Thumbprint())).Code, "nothing signed yet")
 		a.keys[ravi.Thumbprint()] = AgentKey{Handle: "ravi", Public: ravi.Published(), Signed: []byte("{}")}
 		require.Equal(t, http.StatusInternalServerError, get(h, jwks(ravi.Thumbprint())).Code)
+		a.keys[ravi.Thumbprint()] = AgentKey{Handle: "ravi", Public: ravi.Published()}
+		a.hosted[ravi.Thumbprint()] = pair(t, "asha")
+		require.Equal(t, http.StatusInternalServerError, get(h, jwks(ravi.Thumbprint())).Code, "another key is never served under this hash")
 	})
 }
 

@@ -43,7 +43,8 @@ type AgentKey struct {
 	Handle string
 	Public key.Public
 	// Signed is the key directory as the key's owner signed it (JSON of
-	// SignedDirectory); nil when the node holds the private key and signs.
+	// SignedDirectory); nil when the node holds the private key and signs, or
+	// when the owner has signed nothing yet.
 	Signed []byte
 }
 
@@ -58,8 +59,9 @@ type Keys interface {
 	// Node returns the keys that the node signs its requests with, at least one;
 	// all are published. It is asked on each request and should be cheap.
 	Node(ctx context.Context) ([]key.Pair, error)
-	// Agent returns the private key of a hosted agent. It is asked about twice a
-	// day for each key.
+	// Agent returns the private key of a hosted agent; a *protocol.Error with code
+	// not-found when only its owner holds it. It is asked about twice a day for
+	// each key.
 	Agent(ctx context.Context, handle, thumbprint string) (key.Pair, error)
 }
 

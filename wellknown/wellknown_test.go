@@ -74,7 +74,11 @@ func (a *agents) Node(context.Context) ([]key.Pair, error)         { return a.no
 
 func (a *agents) Agent(_ context.Context, _, thumbprint string) (key.Pair, error) {
 	a.opened++
-	return a.hosted[thumbprint], nil
+	p, ok := a.hosted[thumbprint]
+	if !ok {
+		return p, protocol.Errorf(protocol.NotFound, "its owner holds it")
+	}
+	return p, nil
 }
 
 // node is a directory with a hosted agent on a chain, one that holds its own key
