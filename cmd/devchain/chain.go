@@ -7,11 +7,11 @@ import (
 	"log/slog"
 	"math/big"
 	"net"
+	"os"
 	"strconv"
 	"sync"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
@@ -47,6 +47,8 @@ type Chain struct {
 	rpc     *rpc.Client
 	log     *slog.Logger
 	journal *journal
+	// keystore is an empty folder that the backend insists on.
+	keystore string
 
 	mu sync.Mutex // held over every block and its journal entry
 }
@@ -58,27 +60,29 @@ func Start(listen string, log *slog.Logger) (*Chain, error) {
 		return nil, fmt.Errorf("listen %q: %w", listen, err)
 	}
 	c := &Chain{log: log, journal: &journal{Version: 1}}
+	if c.keystore, err = os.MkdirTemp("", "stoa-devchain-"); err != nil {
+		return nil, err
+	}
 	for range 5 { // a free port may be taken before the backend has it
-		if c.backend, err = startBackend(host, port, &c.Ready.RPC); err == nil || port != "0" {
+		if c.backend, err = c.startBackend(host, port); err == nil || port != "0" {
 			break
 		}
 	}
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, os.RemoveAll(c.keystore))
 	}
 	if c.rpc, err = rpc.Dial(c.Ready.RPC); err == nil {
 		err = c.deploy()
 	}
 	if err != nil {
-		c.backend.Close()
-		return nil, err
+		return nil, errors.Join(err, c.Close())
 	}
 	c.Ready.ChainID, c.Ready.Accounts = chainID, accounts()
 	return c, nil
 }
 
 // startBackend turns the backend's panics into errors: a taken port is one.
-func startBackend(host, port string, url *string) (b *simulated.Backend, err error) {
+func (c *Chain) startBackend(host, port string) (b *simulated.Backend, err error) {
 	if port == "0" {
 		l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 		if err != nil {
@@ -96,9 +100,9 @@ func startBackend(host, port string, url *string) (b *simulated.Backend, err err
 			err = fmt.Errorf("start chain: %v", p)
 		}
 	}()
-	*url = "http://" + net.JoinHostPort(host, port)
+	c.Ready.RPC = "http://" + net.JoinHostPort(host, port)
 	return simulated.NewBackend(funds(), func(nc *node.Config, ec *ethconfig.Config) {
-		nc.HTTPHost, nc.HTTPPort, nc.HTTPModules = host, int(n), []string{"eth", "net", "web3", "txpool"}
+		nc.KeyStoreDir, nc.HTTPHost, nc.HTTPPort, nc.HTTPModules = c.keystore, host, int(n), []string{"eth", "net", "web3", "txpool"}
 		rules := *params.AllDevChainProtocolChanges
 		rules.BogotaTime = nil // storage at present prices
 		ec.Genesis.Config = &rules
@@ -106,17 +110,27 @@ func startBackend(host, port string, url *string) (b *simulated.Backend, err err
 	}), nil
 }
 
-// Close ends the chain; everything not in a journal is lost.
+// Close ends the chain; everything not in a journal is lost. The server would
+// wait five seconds for connections that a client opened and never used, so
+// Close leaves it to that after a quarter of one.
 func (c *Chain) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.backend == nil {
 		return nil
 	}
-	c.rpc.Close()
-	err := c.backend.Close()
+	if c.rpc != nil {
+		c.rpc.Close()
+	}
+	backend, done := c.backend, make(chan error, 1)
 	c.backend = nil
-	return err
+	go func() { done <- backend.Close() }()
+	var err error
+	select {
+	case err = <-done:
+	case <-time.After(250 * time.Millisecond):
+	}
+	return errors.Join(err, os.RemoveAll(c.keystore))
 }
 
 func (c *Chain) deploy() error {
@@ -204,7 +218,7 @@ func (c *Chain) Mine(ctx context.Context) error {
 					retry = now.Add(time.Second)
 				}
 			} else if now.After(beat) {
-				if _, err := c.block(ctx); err != nil {
+				if err := c.block(ctx); err != nil {
 					return err
 				}
 			} else {
@@ -229,11 +243,11 @@ func (c *Chain) settle(ctx context.Context) (int, error) {
 	return c.finish(ctx)
 }
 
-func (c *Chain) block(ctx context.Context) (common.Hash, error) {
+func (c *Chain) block(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	h, _, _, err := c.commit(ctx)
-	return h, err
+	_, _, err := c.commit(ctx)
+	return err
 }
 
 // finish mines up to the next multiple of 32 and counts the transactions that
@@ -241,7 +255,7 @@ func (c *Chain) block(ctx context.Context) (common.Hash, error) {
 func (c *Chain) finish(ctx context.Context) (int, error) {
 	total := 0
 	for {
-		_, number, n, err := c.commit(ctx)
+		number, n, err := c.commit(ctx)
 		total += n
 		if err != nil || number%epoch == 0 {
 			return total, err
@@ -249,26 +263,26 @@ func (c *Chain) finish(ctx context.Context) (int, error) {
 	}
 }
 
-// commit mines one block and keeps its transactions. Holds c.mu.
-func (c *Chain) commit(ctx context.Context) (common.Hash, uint64, int, error) {
+// commit mines one block, keeps its transactions and counts them. Holds c.mu.
+func (c *Chain) commit(ctx context.Context) (number uint64, included int, err error) {
 	if c.backend == nil {
-		return common.Hash{}, 0, 0, errors.New("chain is closed")
+		return 0, 0, errors.New("chain is closed")
 	}
 	hash := c.backend.Commit()
 	b, err := c.backend.Client().BlockByHash(ctx, hash)
 	if err != nil {
-		return hash, 0, 0, fmt.Errorf("read own block: %w", err)
+		return 0, 0, fmt.Errorf("read own block: %w", err)
 	}
 	var raw [][]byte
 	for _, tx := range b.Transactions() {
 		bin, err := tx.MarshalBinary()
 		if err != nil {
-			return hash, 0, 0, err
+			return 0, 0, err
 		}
 		raw = append(raw, bin)
 	}
 	if err := c.journal.add(raw...); err != nil {
-		return hash, 0, 0, fmt.Errorf("state file: %w", err)
+		return 0, 0, fmt.Errorf("state file: %w", err)
 	}
-	return hash, b.NumberU64(), len(raw), nil
+	return b.NumberU64(), len(raw), nil
 }

@@ -1,0 +1,27 @@
+package erc8004
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestParseChain(t *testing.T) {
+	t.Parallel()
+	const registry = "0x8004A169FB4a3325136EB29fA0ceB6D2e539a432"
+	c, err := ParseChain("8453=https://rpc.example/base," + registry)
+	require.NoError(t, err)
+	require.Equal(t, uint64(8453), c.ID)
+	require.Equal(t, []string{"https://rpc.example/base"}, c.RPC)
+	require.Equal(t, registry, c.Registries[0].Identity.Hex())
+
+	for _, bad := range []string{
+		"", "8453", "x=https://rpc.example," + registry, "0=https://rpc.example," + registry,
+		"1=ftp://rpc.example," + registry, "1=https://rpc.example", "1=https://rpc.example,0x12",
+		"1=https://rpc.example,0x8004a169FB4a3325136EB29fA0ceB6D2e539a432",
+		"1=https://rpc.example," + registry + "," + registry + "," + registry,
+	} {
+		_, err := ParseChain(bad)
+		require.Error(t, err, bad)
+	}
+}

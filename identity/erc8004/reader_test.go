@@ -1,0 +1,490 @@
+package erc8004
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/stretchr/testify/require"
+)
+
+func ask(t testing.TB, r *testReader) error {
+	t.Helper()
+	_, err := r.Authority(t.Context(), mustID(t, vectorID), vectorThumb)
+	return err
+}
+
+func TestAuthority_Cached(t *testing.T) {
+	t.Parallel()
+	s := newStub(t)
+	s.setAgent(t)
+	r := newTestReader(t, nil, s)
+	g, err := r.Authority(t.Context(), mustID(t, vectorID), vectorThumb)
+	require.NoError(t, err)
+	require.Equal(t, uint64(100), g.Block)
+	require.Equal(t, s.hash(100), g.BlockHash)
+	n := s.count("eth_call")
+	require.Equal(t, 5, n, "one batch")
+	require.NoError(t, ask(t, r))
+	require.Equal(t, n, s.count("eth_call"))
+	r.pass(61 * time.Second)
+	require.NoError(t, ask(t, r))
+	require.Equal(t, 2*n, s.count("eth_call"), "a minute without a poller")
+}
+
+func TestAuthority_EndpointFaults(t *testing.T) {
+	t.Parallel()
+	fail := func(f func(w http.ResponseWriter, body []byte)) func(*stub) {
+		return func(s *stub) {
+			s.answer = func(w http.ResponseWriter, body []byte) bool { f(w, body); return true }
+		}
+	}
+	broken := func(code int, text string) func(*stub) {
+		return func(s *stub) {
+			s.methods["eth_call"] = func([]json.RawMessage) (any, *stubError) { return nil, &stubError{Code: code, Message: text} }
+		}
+	}
+	for name, fault := range map[string]func(*stub){
+		"429":      fail(func(w http.ResponseWriter, _ []byte) { w.WriteHeader(429) }),
+		"not JSON": fail(func(w http.ResponseWriter, _ []byte) { fmt.Fprint(w, "<html>") }),
+		"one error for the batch": fail(func(w http.ResponseWriter, _ []byte) {
+			fmt.Fprint(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batch too large"}}`)
+		}),
+		"redirect": fail(func(w http.ResponseWriter, _ []byte) {
+			w.Header().Set("Location", "http://127.0.0.1:1/")
+			w.WriteHeader(302)
+		}),
+		"body of 5 MiB": fail(func(w http.ResponseWriter, _ []byte) { w.Write(bytes.Repeat([]byte{' '}, 5<<20)); fmt.Fprint(w, "[]") }),
+		"empty batch":   fail(func(w http.ResponseWriter, _ []byte) { fmt.Fprint(w, "[]") }),
+		"stuck head":    func(s *stub) { s.headTime = time.Now().Add(-2 * time.Hour) },
+		"other chain":   func(s *stub) { s.chain = 1 },
+		"no contract":   func(s *stub) { s.methods["eth_call"] = func([]json.RawMessage) (any, *stubError) { return "0x", nil } },
+		"short output": func(s *stub) {
+			s.methods["eth_call"] = func([]json.RawMessage) (any, *stubError) { return "0x01", nil }
+		},
+		"pruned state":        broken(-32000, "missing trie node"),
+		"revert without data": broken(-32000, "execution reverted"),
+		"block never known":   broken(-32001, "Resource not found"),
+		"refuses every block": broken(-32602, "invalid argument 1"),
+		"foreign revert of ownerOf": func(s *stub) {
+			s.methods["eth_call"] = func([]json.RawMessage) (any, *stubError) {
+				return nil, &stubError{3, "execution reverted", "0x08c379a0"}
+			}
+		},
+		"no finality": func(s *stub) {
+			s.methods["eth_getBlockByNumber"] = func(p []json.RawMessage) (any, *stubError) {
+				if strings.Contains(string(p[0]), "finalized") {
+					return nil, nil
+				}
+				return s.block(p)
+			}
+		},
+		"event of a stranger": func(s *stub) {
+			s.methods["eth_getLogs"] = func([]json.RawMessage) (any, *stubError) {
+				return []any{map[string]any{"address": common.Address{1}, "topics": []common.Hash{topicTransfer}, "blockNumber": "0x1"}}, nil
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bad, good := newStub(t), newStub(t)
+			bad.setAgent(t)
+			good.setAgent(t)
+			bad.do(func() { fault(bad) })
+			require.ErrorIs(t, ask(t, newTestReader(t, nil, bad)), ErrUnavailable)
+			require.NoError(t, ask(t, newTestReader(t, nil, bad, good)), "the second endpoint answers")
+		})
+	}
+}
+
+func TestAuthority_MissingElement(t *testing.T) {
+	t.Parallel()
+	s := newStub(t)
+	s.setAgent(t)
+	r := newTestReader(t, nil, s)
+	s.do(func() {
+		s.answer = func(w http.ResponseWriter, body []byte) bool {
+			if !bytes.Contains(body, []byte("eth_call")) {
+				return false
+			}
+			var reqs []struct{ ID json.RawMessage }
+			json.Unmarshal(body, &reqs)
+			fmt.Fprintf(w, `[{"jsonrpc":"2.0","id":%s,"result":"0x7a69"}]`, reqs[0].ID)
+			return true
+		}
+	})
+	require.ErrorIs(t, ask(t, r), ErrUnavailable)
+}
+
+func TestAuthority_NotRegistered(t *testing.T) {
+	t.Parallel()
+	s := newStub(t)
+	r := newTestReader(t, nil, s)
+	require.ErrorIs(t, ask(t, r), ErrNotRegistered)
+	s.do(func() { s.setAgent(t) })
+	require.ErrorIs(t, ask(t, r), ErrNotRegistered)
+	r.pass(31 * time.Second)
+	require.NoError(t, ask(t, r), "negative answers last 30 seconds")
+}
+
+func TestAuthority_Lists(t *testing.T) {
+	t.Parallel()
+	r := newTestReader(t, nil, newStub(t))
+	_, err := r.Authority(t.Context(), mustID(t, "eip155:1:0x5fbdb2315678afecb367f032d93f642f64180aa3:1"), vectorThumb)
+	require.ErrorIs(t, err, ErrChainNotSupported)
+	_, err = r.Authority(t.Context(), mustID(t, "eip155:31337:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:1"), vectorThumb)
+	require.ErrorIs(t, err, ErrRegistryNotAllowed)
+}
+
+func TestAuthority_BlockByNumber(t *testing.T) {
+	t.Parallel()
+	s := newStub(t)
+	s.setAgent(t)
+	s.methods["eth_call"] = func(p []json.RawMessage) (any, *stubError) {
+		if p[1][0] == '{' {
+			return nil, &stubError{Code: -32602, Message: "invalid block parameter"}
+		}
+		return s.call(p)
+	}
+	require.NoError(t, ask(t, newTestReader(t, nil, s)))
+}
+
+func TestAuthority_OrphanedHash(t *testing.T) {
+	t.Parallel()
+	s := newStub(t)
+	s.setAgent(t)
+	r := newTestReader(t, nil, s)
+	r.poll(t)
+	s.do(func() { s.branch, s.fork, s.head = 1, 98, 101 })
+	g, err := r.Authority(t.Context(), mustID(t, vectorID), vectorThumb)
+	require.NoError(t, err)
+	require.Equal(t, uint64(101), g.Block, "read again at the new head")
+}
+
+func TestAuthority_TransferWithoutEvent(t *testing.T) {
+	t.Parallel()
+	s := newStub(t)
+	a := s.setAgent(t)
+	r := newTestReader(t, nil, s)
+	require.NoError(t, ask(t, r))
+	s.do(func() { a.owner = common.Address{9} })
+	require.NoError(t, ask(t, r), "from the cache, for a minute at most")
+	r.pass(61 * time.Second)
+	require.ErrorIs(t, ask(t, r), ErrKeyUnknown)
+}
+
+func TestPoll_EventDropsAgent(t *testing.T) {
+	t.Parallel()
+	s := newStub(t)
+	a := s.setAgent(t)
+	r := newTestReader(t, nil, s)
+	r.poll(t)
+	require.NoError(t, ask(t, r))
+	s.do(func() {
+		a.owner = common.Address{9}
+		s.emit(topicTransfer, common.Hash{}, common.Hash{}, agentTopic(1))
+	})
+	r.poll(t)
+	require.ErrorIs(t, ask(t, r), ErrKeyUnknown)
+	n := s.count("eth_call")
+	s.do(func() { s.emit(topicMetadataSet, agentTopic(2), authorityKeys[0]) })
+	r.poll(t)
+	require.ErrorIs(t, ask(t, r), ErrKeyUnknown)
+	require.Equal(t, n, s.count("eth_call"), "another agent's event")
+}
+
+func TestPoll_GrantWaitsForFinality(t *testing.T) {
+	t.Parallel()
+	for _, polled := range []bool{true, false} {
+		s := newStub(t)
+		s.setAgent(t)
+		s.do(func() { s.emit(topicMetadataSet, agentTopic(1), authorityKeys[0]) }) // block 101
+		r := newTestReader(t, nil, s)
+		look := func() {
+			r.pass(5 * time.Second)
+			if polled {
+				r.poll(t)
+			}
+		}
+		look()
+		require.ErrorIs(t, ask(t, r), ErrPendingFinality)
+		s.do(func() { s.head, s.final = 140, 100 })
+		look()
+		require.ErrorIs(t, ask(t, r), ErrPendingFinality)
+		s.do(func() { s.final = 101 })
+		look()
+		require.NoError(t, ask(t, r))
+		// Other metadata does not change authority.
+		s.do(func() { s.emit(topicMetadataSet, agentTopic(1), topic("other")) })
+		r.pass(61 * time.Second)
+		look()
+		require.NoError(t, ask(t, r))
+	}
+}
+
+func TestPoll_RotationKeepsOldKey(t *testing.T) {
+	t.Parallel()
+	for _, polled := range []bool{true, false} {
+		s := newStub(t)
+		a := s.setAgent(t)
+		r := newTestReader(t, nil, s)
+		look := func() {
+			r.pass(61 * time.Second)
+			if polled {
+				r.poll(t)
+			}
+		}
+		look()
+		require.NoError(t, ask(t, r))
+		next := seedKey(t, "next")
+		rec, err := SignRecord(mustID(t, vectorID), []Key{next, vectorKey(t)}, time.Unix(1763640100, 0), walletKey())
+		require.NoError(t, err)
+		s.do(func() {
+			s.head, s.final = 200, 190
+			a.meta[MetadataKeys] = rec.Encode()
+			s.emit(topicMetadataSet, agentTopic(1), authorityKeys[0])
+		})
+		look()
+		require.NoError(t, ask(t, r), "in the final state and in the new one")
+		_, err = r.Authority(t.Context(), mustID(t, vectorID), next.Thumbprint)
+		require.ErrorIs(t, err, ErrPendingFinality)
+		s.do(func() { s.head, s.final = 240, 230 })
+		look()
+		_, err = r.Authority(t.Context(), mustID(t, vectorID), next.Thumbprint)
+		require.NoError(t, err)
+		// From now on the older record is refused, though it is the signer's own.
+		s.do(func() { a.meta[MetadataKeys] = unhex(t, vectorRecord) })
+		r.pass(6 * time.Minute)
+		look()
+		require.ErrorIs(t, ask(t, r), ErrKeyUnknown)
+	}
+}
+
+// The kept final state must not survive a revocation that nobody asked about.
+func TestPoll_RevokedAndGrantedAgain(t *testing.T) {
+	t.Parallel()
+	for _, polled := range []bool{true, false} {
+		s := newStub(t)
+		s.setAgent(t)
+		r := newTestReader(t, nil, s)
+		look := func() {
+			r.pass(61 * time.Second)
+			if polled {
+				r.poll(t)
+			}
+		}
+		look()
+		require.NoError(t, ask(t, r))                                              // final state at 96
+		s.do(func() { s.emit(topicMetadataSet, agentTopic(1), authorityKeys[0]) }) // 101: revoked, becomes final
+		look()
+		s.do(func() { s.head, s.final = 140, 130 })
+		look()
+		s.do(func() { s.emit(topicMetadataSet, agentTopic(1), authorityKeys[0]) }) // 141: granted again
+		look()
+		require.ErrorIs(t, ask(t, r), ErrPendingFinality)
+	}
+}
+
+func TestPoll_ReorgAndUpgradeVoidTheCache(t *testing.T) {
+	t.Parallel()
+	s := newStub(t)
+	a := s.setAgent(t)
+	r := newTestReader(t, nil, s)
+	r.poll(t)
+	require.NoError(t, ask(t, r))
+	s.do(func() { s.branch, s.fork, s.head = 1, 98, 101; a.owner = common.Address{9} })
+	r.poll(t)
+	require.ErrorIs(t, ask(t, r), ErrKeyUnknown)
+	s.do(func() { s.setAgent(t); s.emit(topicUpgraded, common.Hash{}) })
+	r.poll(t)
+	require.NoError(t, ask(t, r))
+}
+
+func TestPoll_SlicesShrink(t *testing.T) {
+	t.Parallel()
+	s := newStub(t)
+	s.head, s.final = 5000, 100
+	s.methods["eth_getLogs"] = func(p []json.RawMessage) (any, *stubError) {
+		var q struct{ FromBlock, ToBlock hexutil.Uint64 }
+		json.Unmarshal(p[0], &q)
+		if q.FromBlock > q.ToBlock {
+			return nil, &stubError{Code: -32602, Message: "invalid block range params"}
+		}
+		if q.ToBlock-q.FromBlock >= 200 {
+			return nil, &stubError{Code: -32005, Message: "query exceeds max block range 200"}
+		}
+		return s.getLogs(p)
+	}
+	r := newTestReader(t, nil, s)
+	r.poll(t)
+	r.poll(t) // no new block: no request for events
+	require.Equal(t, uint64(125), r.chains[stubChain].logRange.Load())
+}
+
+func TestPoll_StopsBeingTrusted(t *testing.T) {
+	t.Parallel()
+	s := newStub(t)
+	s.setAgent(t)
+	r := newTestReader(t, nil, s)
+	r.poll(t)
+	require.NoError(t, ask(t, r))
+	s.do(func() { s.answer = func(w http.ResponseWriter, _ []byte) bool { w.WriteHeader(500); return true } })
+	r.pass(30 * time.Second)
+	require.NoError(t, ask(t, r))
+	r.pass(31 * time.Second)
+	require.ErrorIs(t, ask(t, r), ErrUnavailable, "never as before")
+}
+
+func TestBreaker(t *testing.T) {
+	t.Parallel()
+	bad, good := newStub(t), newStub(t)
+	good.setAgent(t)
+	bad.answer = func(w http.ResponseWriter, _ []byte) bool { w.WriteHeader(500); return true }
+	r := newTestReader(t, nil, bad, good)
+	for range 10 {
+		require.NoError(t, ask(t, r))
+		r.pass(2 * time.Second)
+		r.cache.InvalidateAll()
+	}
+	bad.mu.Lock()
+	defer bad.mu.Unlock()
+	require.Equal(t, breakAfter, bad.requests)
+}
+
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	s := newStub(t)
+	r := newTestReader(t, func(c *Config) { c.ReadsPerSec, c.ReadBurst = 0.001, 10 }, s)
+	for n := range int64(1000) {
+		id := mustID(t, vectorID)
+		id.AgentID = big.NewInt(n + 5)
+		_, err := r.Snapshot(t.Context(), id)
+		if n < 10 {
+			require.ErrorIs(t, err, ErrNotRegistered)
+		} else {
+			require.ErrorIs(t, err, ErrUnavailable)
+		}
+	}
+	require.Equal(t, 50, s.count("eth_call"))
+}
+
+func TestSingleRead_ForManyCallers(t *testing.T) {
+	t.Parallel()
+	s := newStub(t)
+	s.setAgent(t)
+	r := newTestReader(t, nil, s)
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			if err := ask(t, r); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	require.Equal(t, 5, s.count("eth_call"))
+}
+
+func TestCallerGivesUp(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	defer slow.Close()
+	defer close(release)
+	r := newTestReader(t, func(c *Config) { c.Chains[0].RPC = []string{slow.URL} })
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err := r.Authority(ctx, mustID(t, vectorID), vectorThumb)
+	require.ErrorIs(t, err, ErrUnavailable)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+func TestAuthority_HugeValues(t *testing.T) {
+	t.Parallel()
+	s := newStub(t)
+	a := s.setAgent(t)
+	a.meta[MetadataKeys] = bytes.Repeat([]byte{1}, 20_000)
+	require.ErrorIs(t, ask(t, newTestReader(t, nil, s)), ErrKeyUnknown)
+
+	// Over the gas limit: the agent's doing, which must not close the endpoint.
+	for i, want := range map[string]error{"cb4799f2": ErrIdentityBound, "c87b56dd": nil} {
+		s := newStub(t)
+		s.setAgent(t)
+		s.methods["eth_call"] = func(p []json.RawMessage) (any, *stubError) {
+			if bytes.Contains(p[0], []byte(i)) {
+				return nil, &stubError{Code: -32000, Message: "out of gas"}
+			}
+			return s.call(p)
+		}
+		require.ErrorIs(t, ask(t, newTestReader(t, nil, s)), want)
+	}
+}
+
+func TestAuthority_RecordFromTheFuture(t *testing.T) {
+	t.Parallel()
+	s := newStub(t)
+	a := s.setAgent(t)
+	rec, err := SignRecord(mustID(t, vectorID), []Key{vectorKey(t)}, time.Now().Add(6*time.Minute), walletKey())
+	require.NoError(t, err)
+	a.meta[MetadataKeys] = rec.Encode()
+	require.ErrorIs(t, ask(t, newTestReader(t, nil, s)), ErrKeyUnknown)
+}
+
+func TestAuthority_BadSignatureAsksOnce(t *testing.T) {
+	t.Parallel()
+	s := newStub(t)
+	a := s.setAgent(t)
+	a.meta[MetadataKeys] = append(unhex(t, vectorRecord)[:64], make([]byte, 65)...)
+	r := newTestReader(t, nil, s)
+	for range 5 {
+		require.ErrorIs(t, ask(t, r), ErrKeyUnknown)
+	}
+	require.Equal(t, 6, s.count("eth_call"), "an ordinary account is asked as a contract only once")
+}
+
+func TestNewReader_Config(t *testing.T) {
+	t.Parallel()
+	good := Chain{ID: 1, RPC: []string{"https://rpc.example/"}, Registries: []Registry{MainnetRegistry}}
+	for name, edit := range map[string]func(*Chain){
+		"no id":     func(c *Chain) { c.ID = 0 },
+		"no rpc":    func(c *Chain) { c.RPC = nil },
+		"websocket": func(c *Chain) { c.RPC = []string{"wss://rpc.example/"} },
+		"ipc":       func(c *Chain) { c.RPC = []string{"/var/run/geth.ipc"} },
+		"stdio":     func(c *Chain) { c.RPC = []string{"stdio"} },
+		"registry":  func(c *Chain) { c.Registries = nil },
+		"zero":      func(c *Chain) { c.Registries = []Registry{{}} },
+		"finality":  func(c *Chain) { c.Finality = "soon" },
+		"depth":     func(c *Chain) { c.Finality = "depth:-1" },
+	} {
+		c := good
+		edit(&c)
+		_, err := NewReader(Config{Chains: []Chain{c}})
+		require.Error(t, err, name)
+	}
+	_, err := NewReader(Config{Chains: []Chain{good, good}})
+	require.Error(t, err)
+	_, err = NewReader(Config{Chains: []Chain{good}})
+	require.NoError(t, err)
+}
+
+func BenchmarkAuthority_Cached(b *testing.B) {
+	s := newStub(b)
+	s.setAgent(b)
+	r := newTestReader(b, nil, s)
+	id := mustID(b, vectorID)
+	for b.Loop() {
+		if _, err := r.Authority(b.Context(), id, vectorThumb); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
