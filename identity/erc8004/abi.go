@@ -26,8 +26,7 @@ const registryJSON = `[
 {"type":"function","name":"setAgentWallet","inputs":[{"type":"uint256"},{"type":"address"},{"type":"uint256"},{"type":"bytes"}]},
 {"type":"function","name":"unsetAgentWallet","inputs":[{"type":"uint256"}]},
 {"type":"function","name":"approve","inputs":[{"type":"address"},{"type":"uint256"}]},
-{"type":"function","name":"transferFrom","inputs":[{"type":"address"},{"type":"address"},{"type":"uint256"}]},
-{"type":"function","name":"giveFeedback","inputs":[{"type":"uint256"},{"type":"int128"},{"type":"uint8"},{"type":"string"},{"type":"string"},{"type":"string"},{"type":"string"},{"type":"bytes32"}]}
+{"type":"function","name":"transferFrom","inputs":[{"type":"address"},{"type":"address"},{"type":"uint256"}]}
 ]`
 
 var registryABI = mustABI(registryJSON)

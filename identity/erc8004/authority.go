@@ -1,14 +1,9 @@
 package erc8004
 
 import (
-	"bytes"
 	"context"
 	"crypto"
 	"errors"
-	"fmt"
-	"strings"
-	"sync"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 )
@@ -33,26 +28,6 @@ type Grant struct {
 	Block     uint64
 	BlockHash common.Hash
 	Pending   bool // not final; only with Config.AllowPending
-}
-
-// A keySet is a record that counts: its signer is owner or wallet in the
-// snapshot, and it is neither from the future nor older than one seen before.
-type keySet struct {
-	level    string
-	rec      Record
-	contract bool // not an ordinary signature: the signer must be asked each time (ERC-1271)
-	digest   common.Hash
-
-	mu         sync.Mutex // guards all below
-	noCode     bool       // asked once, and there is no contract
-	remembered bool       // issuedAt is in Memory
-}
-
-// fileCache keeps the last off-chain record of an entry, so that it is verified once.
-type fileCache struct {
-	mu  sync.Mutex // guards all below
-	raw []byte
-	set *keySet
 }
 
 // Authority returns the grant of the key with that thumbprint for the agent.
@@ -158,152 +133,4 @@ func (r *Reader) hadKey(ctx context.Context, e *entry, keyid string) (bool, erro
 		}
 	}
 	return false, nil
-}
-
-// judge checks the bytes of a record against a snapshot. What does not count is
-// the same as absent, nil: it is logged and not an error, since anybody with
-// rights on the token can write it. maxAge 0 means any age.
-func (r *Reader) judge(ctx context.Context, s *Snapshot, raw []byte, maxAge time.Duration) (*keySet, error) {
-	if len(raw) == 0 {
-		return nil, nil
-	}
-	rec, err := ParseRecord(raw)
-	if err == nil && (rec.Signer == common.Address{} || rec.Signer != s.Owner && rec.Signer != s.Wallet) {
-		err = fmt.Errorf("%w: signer is neither owner nor wallet", ErrInvalidRecord)
-	}
-	if err == nil {
-		err = r.timely(ctx, s, rec, maxAge)
-	}
-	if errors.Is(err, ErrUnavailable) {
-		return nil, err
-	}
-	if err != nil {
-		r.log.Info("key record does not count", "agent", s.ID.String(), "block", s.Block, "err", err)
-		return nil, nil
-	}
-	set := &keySet{level: LevelChainKey, rec: rec}
-	if maxAge > 0 {
-		set.level = LevelSignedFile
-	}
-	if !rec.SignedBySigner(s.ID) {
-		set.contract, set.digest = true, rec.Digest(s.ID)
-	}
-	return set, nil
-}
-
-// timely refuses records from the future, too old ones, and those older than
-// another that the same signer made for this agent.
-func (r *Reader) timely(ctx context.Context, s *Snapshot, rec Record, maxAge time.Duration) error {
-	now := uint64(r.now().Unix())
-	if rec.IssuedAt > now+uint64(recordSkew/time.Second) {
-		return fmt.Errorf("%w: issued in the future", ErrInvalidRecord)
-	}
-	if maxAge > 0 && rec.IssuedAt+uint64(maxAge/time.Second) < now {
-		return fmt.Errorf("%w: older than %s", ErrInvalidRecord, maxAge)
-	}
-	newest, err := r.memory.Newest(ctx, s.ID.String(), signerKey(rec.Signer))
-	if err != nil {
-		return fmt.Errorf("%w: memory of records: %w", ErrUnavailable, err)
-	}
-	if rec.IssuedAt < newest {
-		return fmt.Errorf("%w: an older one than was seen before", ErrInvalidRecord)
-	}
-	return nil
-}
-
-func signerKey(a common.Address) string { return strings.ToLower(a.Hex()) }
-
-// remember keeps the issuedAt of a record that is final and proven. One that
-// was not final may be undone and must not shut out the record before it.
-func (r *Reader) remember(ctx context.Context, e *entry, set *keySet) error {
-	set.mu.Lock()
-	defer set.mu.Unlock()
-	if e.pending > 0 || set.remembered {
-		return nil
-	}
-	if err := r.memory.Raise(ctx, e.key, signerKey(set.rec.Signer), set.rec.IssuedAt); err != nil {
-		return fmt.Errorf("%w: memory of records: %w", ErrUnavailable, err)
-	}
-	set.remembered = true
-	return nil
-}
-
-// holds reports whether the set's signature stands now. Contract signers are
-// asked at the present head: a wallet that replaced its key emits no event here.
-func (r *Reader) holds(ctx context.Context, e *entry, set *keySet) (bool, error) {
-	if set == nil {
-		return false, nil
-	}
-	if !set.contract {
-		return true, r.remember(ctx, e, set)
-	}
-	set.mu.Lock()
-	known := set.noCode
-	set.mu.Unlock()
-	if known {
-		return false, nil
-	}
-	v, err := r.ask(ctx, e.snap.ID, set)
-	if err != nil {
-		return false, err
-	}
-	switch v {
-	case accepted:
-		return true, r.remember(ctx, e, set)
-	case noCode:
-		set.mu.Lock()
-		set.noCode = true
-		set.mu.Unlock()
-	case unsure:
-		return false, fmt.Errorf("%w: contract signer gave no answer", ErrUnavailable)
-	}
-	r.log.Info("key record does not count", "agent", e.key, "err", "bad signature")
-	return false, nil
-}
-
-func (r *Reader) ask(ctx context.Context, id ID, set *keySet) (v verdict, err error) {
-	c := r.chains[id.ChainID]
-	if !c.budget.take(c.now()) {
-		return refused, fmt.Errorf("%w: budget of chain reads is spent", ErrUnavailable)
-	}
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	err = c.try(ctx, func(ctx context.Context, ep *endpoint) error {
-		at, _, fresh := c.current()
-		for {
-			var err error
-			if !fresh {
-				if at, _, err = c.look(ctx, ep, nil); err != nil {
-					return err
-				}
-			}
-			v, err = ep.ask(ctx, id.ChainID, at.head, set.rec.Signer, set.digest, set.rec.Signature)
-			if fresh && errors.Is(err, errUnknownBlock) {
-				fresh = false
-				continue
-			}
-			return err
-		}
-	})
-	return v, err
-}
-
-// fileKeys judges the off-chain record of the entry's agent, if there is one.
-func (r *Reader) fileKeys(ctx context.Context, e *entry) (*keySet, error) {
-	if r.records == nil {
-		return nil, nil
-	}
-	raw, err := r.records.Record(ctx, e.key)
-	if err != nil {
-		return nil, fmt.Errorf("%w: off-chain record: %w", ErrUnavailable, err)
-	}
-	e.file.mu.Lock()
-	defer e.file.mu.Unlock()
-	if e.file.set == nil || !bytes.Equal(raw, e.file.raw) {
-		if e.file.set, err = r.judge(ctx, e.snap, raw, fileRecordAge); err != nil {
-			return nil, err
-		}
-		e.file.raw = bytes.Clone(raw)
-	}
-	return e.file.set, nil
 }

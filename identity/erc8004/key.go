@@ -84,7 +84,13 @@ func parseEntry(b []byte) (Key, []byte, error) {
 		if x == nil {
 			return Key{}, nil, fmt.Errorf("p256 key is not a point on the curve")
 		}
-		k, err := NewKey(&ecdsa.PublicKey{Curve: elliptic.P256(), X: x, Y: y})
+		point := append(make([]byte, 1, 65), x.FillBytes(make([]byte, 32))...)
+		point[0] = 4
+		pub, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), append(point, y.FillBytes(make([]byte, 32))...))
+		if err != nil {
+			return Key{}, nil, err
+		}
+		k, err := NewKey(pub)
 		return k, rest[33:], err
 	case codec == codecEd25519 || codec == codecP256:
 		return Key{}, nil, fmt.Errorf("short entry")

@@ -124,7 +124,7 @@ func TestCalldata_Vectors(t *testing.T) {
 		"6167656e744b6579730000000000000000000000000000000000000000000000", hex.EncodeToString(mustPack("getMetadata", common.Big1, MetadataKeys)))
 	for method, selector := range map[string]string{"register": "8ea42286", "setMetadata": "466648da", "setAgentURI": "0af28bd3",
 		"setAgentWallet": "2d1ef5ae", "unsetAgentWallet": "3fddcf19", "transferFrom": "23b872dd", "approve": "095ea7b3",
-		"giveFeedback": "3c036a7e", "tokenURI": "c87b56dd", "getAgentWallet": "00339509", "isValidSignature": "1626ba7e"} {
+		"tokenURI": "c87b56dd", "getAgentWallet": "00339509", "isValidSignature": "1626ba7e"} {
 		require.Equal(t, selector, hex.EncodeToString(registryABI.Methods[method].ID), method)
 	}
 	for topic, want := range map[common.Hash]string{

@@ -1,0 +1,119 @@
+package erc8004
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// load reads the agent, once for all who ask for it at the same time.
+func (r *Reader) load(ctx context.Context, c *chain, id ID, key string) (*entry, error) {
+	done := r.flight.DoChan(key, func() (any, error) {
+		// The read is shared, so it must outlive the request that began it.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+		defer cancel()
+		for range maxAttempts {
+			e, err := r.read(ctx, c, id, key)
+			if err != nil {
+				return nil, err
+			}
+			if _, overtaken := c.usable(e); !overtaken {
+				r.cache.Set(key, e)
+				return e, nil
+			}
+		}
+		return nil, fmt.Errorf("%w: agent changes faster than it can be read", ErrUnavailable)
+	})
+	select {
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
+	case res := <-done:
+		if res.Err != nil {
+			return nil, res.Err
+		}
+		return res.Val.(*entry), nil
+	}
+}
+
+// read takes one snapshot at the poller's head, or else at the endpoint's own,
+// and finds out whether its authority is final.
+func (r *Reader) read(ctx context.Context, c *chain, id ID, key string) (*entry, error) {
+	if !c.budget.take(c.now()) {
+		return nil, fmt.Errorf("%w: budget of chain reads is spent", ErrUnavailable)
+	}
+	old, _ := r.cache.GetIfPresent(key)
+	if old != nil && old.pending > 0 {
+		old = old.kept
+	}
+	var e *entry
+	err := c.try(ctx, func(ctx context.Context, ep *endpoint) error {
+		v, epoch, covered := c.current()
+		var err error
+		if !covered {
+			if v, _, err = c.look(ctx, ep, nil); err != nil {
+				return err
+			}
+		}
+		snap, err := ep.snapshot(ctx, id, v.head)
+		if errors.Is(err, errUnknownBlock) {
+			// Orphaned meanwhile, or this endpoint has not seen it yet.
+			covered = false
+			if v, _, err = c.look(ctx, ep, nil); err != nil {
+				return err
+			}
+			snap, err = ep.snapshot(ctx, id, v.head)
+		}
+		missing := errors.Is(err, ErrNotRegistered)
+		if err != nil && !missing {
+			return err
+		}
+		e = &entry{key: key, display: id.Display(), snap: snap, block: uint64(v.head.Number), final: v.final, epoch: epoch, at: c.now()}
+		if missing {
+			return nil
+		}
+		snap.ReadAt = e.at
+		ch, since, err := c.changesOf(ctx, ep, id, e, old, covered)
+		if err != nil {
+			return err
+		}
+		if ch.last > e.final {
+			e.pending = ch.last
+			// The old entry speaks for the final state if nothing changed
+			// between the finality it was read under and the present one.
+			if old != nil && old.snap != nil && max(since, ch.settled) <= old.final && ch.first > e.final {
+				e.kept = old
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if e.snap != nil {
+		e.keys, err = r.judge(ctx, e.snap, e.snap.Keys, 0)
+	}
+	return e, err
+}
+
+// changesOf returns the agent's changes of authority in the blocks after since:
+// from the poller where its events reach far enough, else from the endpoint.
+func (c *chain) changesOf(ctx context.Context, ep *endpoint, id ID, e, old *entry, covered bool) (change, uint64, error) {
+	if covered {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		since := c.since
+		if old != nil && old.epoch != c.epoch {
+			since = e.final
+		}
+		if ch := c.events[e.key]; ch != nil {
+			return *ch, since, nil
+		}
+		return change{}, since, nil
+	}
+	since := e.final
+	if old != nil && old.final < since && e.block-old.final <= 4*c.LogRange {
+		since = old.final
+	}
+	ch, err := c.changes(ctx, ep, id, since+1, e.block)
+	return ch, since, err
+}
