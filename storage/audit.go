@@ -1,0 +1,40 @@
+package storage
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"stoa/protocol"
+)
+
+// An AuditEntry says what somebody with power did.
+type AuditEntry struct {
+	ID                             int64
+	Actor, Action, Subject, Detail string
+	At                             time.Time
+}
+
+// Audit notes an action, in the transaction that does it.
+func (tx *Tx) Audit(ctx context.Context, actor, action, subject, detail string) error {
+	_, err := tx.write(ctx, `INSERT INTO audit (at, actor, action, subject, detail) VALUES (?, ?, ?, ?, ?)`, millis(tx.Now), actor, action, subject, detail)
+	return err
+}
+
+// ListAudit returns what was noted, newest first.
+func (tx *Tx) ListAudit(ctx context.Context, limit int, after string) (protocol.Page[AuditEntry], error) {
+	limit = bounded(limit)
+	const listing = "audit"
+	before, err := position(listing, after, math.MaxInt64)
+	if err != nil {
+		return protocol.Page[AuditEntry]{}, err
+	}
+	rows, err := tx.query(ctx, `SELECT id, at, actor, action, subject, detail FROM audit WHERE id < ? ORDER BY id DESC LIMIT ?`, before, limit+1)
+	entries, err := collect(rows, err, func(s scanner) (e AuditEntry, err error) {
+		var at int64
+		err = s.Scan(&e.ID, &at, &e.Actor, &e.Action, &e.Subject, &e.Detail)
+		e.At = moment(at)
+		return e, err
+	})
+	return page(entries, limit, listing, func(e AuditEntry) string { return number(e.ID) }), err
+}

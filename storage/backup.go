@@ -1,0 +1,89 @@
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Backup writes a copy of a SQLite database, as of one moment, to a new file,
+// while the node runs. On PostgreSQL it is an error: pg_dump does this.
+func (db *DB) Backup(ctx context.Context, path string) error {
+	if db.engine != engineSQLite {
+		return errors.New("storage: back up a PostgreSQL database with pg_dump")
+	}
+	// VACUUM INTO follows the umask; the copy holds secrets too.
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	source, err := filepath.Abs(db.config.Path)
+	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	own, err := sql.Open("sqlite", sqliteDSN(source, ""))
+	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	defer own.Close()
+	if _, err := own.ExecContext(ctx, `VACUUM INTO ?`, path); err != nil {
+		return fmt.Errorf("backup: %w", errors.Join(err, os.Remove(path)))
+	}
+	return nil
+}
+
+// An invariant is a query that finds nothing in a sound database, or the first
+// thing that is wrong.
+type invariant struct{ name, query string }
+
+var invariants = []invariant{
+	{"a visible post without exactly one visible feed item", `SELECT p.id FROM post p WHERE p.state = 'visible'
+		AND (SELECT count(*) FROM feed f WHERE f.subject_id = p.id AND f.visible) <> 1 LIMIT 1`},
+	{"a visible feed item whose post is not visible", `SELECT f.id FROM feed f LEFT JOIN post p ON p.id = f.subject_id
+		WHERE f.visible AND f.type = 'board_post' AND (p.id IS NULL OR p.state <> 'visible') LIMIT 1`},
+	{"a live log entry whose post is missing or deleted", `SELECT l.object_id FROM log l LEFT JOIN post p ON p.id = l.object_id
+		WHERE NOT l.redacted AND l.kind <> 'delete' AND l.object_id LIKE 'post~_%' ESCAPE '~' AND (p.id IS NULL OR p.state = 'deleted') LIMIT 1`},
+	{"a log with a gap", `SELECT s.board FROM stream s WHERE s.head <> (SELECT count(*) FROM log l WHERE l.stream = s.id)
+		OR s.head <> (SELECT COALESCE(max(l.seq), 0) FROM log l WHERE l.stream = s.id) LIMIT 1`},
+	{"a reply count that is wrong", `SELECT p.id FROM post p WHERE p.reply_count <>
+		(SELECT count(*) FROM post r WHERE r.in_reply_to = p.id AND r.state = 'visible') LIMIT 1`},
+}
+
+// Check looks whether the database is sound: the file itself on SQLite, and what
+// must be true of its rows. It reads everything; the error names what is wrong.
+func (db *DB) Check(ctx context.Context) error {
+	return db.Read(ctx, func(ctx context.Context, tx *Tx) error {
+		var wrong []error
+		if db.engine == engineSQLite {
+			rows, err := tx.query(ctx, `PRAGMA integrity_check(20)`)
+			found, err := collect(rows, err, func(s scanner) (line string, err error) {
+				err = s.Scan(&line)
+				return line, err
+			})
+			if err != nil {
+				return fmt.Errorf("check: %w", err)
+			}
+			if text := strings.Join(found, "; "); text != "ok" {
+				wrong = append(wrong, errors.New(text))
+			}
+		}
+		for _, i := range invariants {
+			var what string
+			switch err := tx.row(ctx, i.query).Scan(&what); err {
+			case ErrNotFound:
+			case nil:
+				wrong = append(wrong, fmt.Errorf("%s: %s", i.name, what))
+			default:
+				return fmt.Errorf("check: %s: %w", i.name, err)
+			}
+		}
+		return errors.Join(wrong...)
+	})
+}

@@ -1,0 +1,289 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime/debug"
+
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// errApart says that a batch could not be kept apart in the fast way and must
+// run again with a savepoint around every op.
+var errApart = errors.New("storage: run the batch again with savepoints")
+
+// A batch is one transaction of several ops.
+//
+// The ops of the hot path only spend and append, and what they append is held
+// back and written for the whole batch with one statement a table. They need no
+// savepoint: undoing them is dropping what is held back and un-spending. Any
+// other write opens a savepoint for its op first (dirty), and any read of a
+// table with held-back rows writes them first (settle).
+//
+// Held-back rows that the database then refuses (a doubled id) cannot be blamed
+// on one op any more. Then everything is rolled back and the ops run again
+// carefully: a savepoint around each, nothing held back beyond its end.
+type batch struct {
+	db      *DB
+	conn    *conn
+	tx      *Tx
+	careful bool
+	single  bool // one op: rolling back the transaction is rolling back the op
+	results []error
+	wrote   bool
+	topics  map[string]bool
+
+	posts, tags, words, feed, log *rows
+	heads                         map[string]*stream // boards whose counter this transaction holds
+	split                         bool               // something happened that only a careful run can sort out
+
+	// Of the running op:
+	savepoint bool
+	touched   bool
+	spent     [][16]byte
+	opTopics  map[string]bool
+	opHeads   map[string]int64 // counters as the op found them; -1: not held before
+}
+
+func (w *writer) attempt(ops []*op, careful bool) (_ *batch, err error) {
+	ctx := context.Background()
+	b := &batch{
+		db: w.db, conn: w.conn, careful: careful, single: len(ops) == 1,
+		results: make([]error, len(ops)), topics: map[string]bool{}, opTopics: map[string]bool{},
+		posts: newRows(postInsert), tags: newRows(tagInsert), words: newRows(postWords.insert(w.db.engine)),
+		feed: newRows(feedInsert), log: newRows(logInsert),
+		heads: map[string]*stream{}, opHeads: map[string]int64{},
+	}
+	b.tx = &Tx{Now: w.db.clock(), db: w.db, conn: w.conn, batch: b}
+	if _, err := w.conn.exec(ctx, w.db.engine.begin()); err != nil {
+		w.conn.broken = w.db.engine == enginePostgres
+		return nil, fmt.Errorf("begin: %w", err)
+	}
+	defer b.forgetSpends()
+	defer func() {
+		if err != nil {
+			if _, e := w.conn.exec(ctx, "ROLLBACK"); e != nil {
+				w.conn.broken = true
+			}
+		}
+	}()
+	for i, o := range ops {
+		if b.results[i], err = b.run(o); err != nil {
+			return nil, err
+		}
+	}
+	if b.single && b.results[0] != nil {
+		_, err := w.conn.exec(ctx, "ROLLBACK")
+		b.wrote, b.topics = false, nil
+		return b, err
+	}
+	if err := b.flush(ctx); err != nil {
+		return nil, b.apart(err)
+	}
+	if _, err := w.conn.exec(ctx, "COMMIT"); err != nil {
+		return nil, fmt.Errorf("commit: %w", err)
+	}
+	return b, nil
+}
+
+// apart turns an error that no single op can be blamed for into a careful run.
+func (b *batch) apart(err error) error {
+	if b.careful || passing(err) {
+		return err
+	}
+	b.split = true
+	return errors.Join(errApart, err)
+}
+
+// run does one op. The first error is the op's; the second is the batch's end.
+func (b *batch) run(o *op) (result, fatal error) {
+	ctx := context.Background()
+	b.savepoint, b.touched = false, false
+	b.spent = b.spent[:0]
+	clear(b.opTopics)
+	clear(b.opHeads)
+	for _, r := range b.buffers() {
+		r.mark = r.n
+	}
+	if b.careful {
+		if err := b.openSavepoint(ctx); err != nil {
+			return nil, err
+		}
+	}
+	result = b.call(o)
+	if b.split {
+		return nil, errors.Join(errApart, result)
+	}
+	if result == nil && b.careful {
+		result = b.flush(ctx)
+	}
+	if b.aborted() {
+		if !b.savepoint && !b.single {
+			return nil, b.apart(errors.New("a statement outside a savepoint failed"))
+		}
+		if result == nil {
+			result = errors.New("storage: a failed statement was passed over")
+		}
+	}
+	if result != nil && b.db.engine == enginePostgres && passing(result) {
+		return nil, result
+	}
+	if result == nil {
+		if b.savepoint {
+			if _, err := b.conn.exec(ctx, "RELEASE op"); err != nil {
+				return nil, fmt.Errorf("release savepoint: %w", err)
+			}
+		}
+		b.wrote = b.wrote || b.touched
+		maps.Copy(b.topics, b.opTopics)
+		return nil, nil
+	}
+	if b.single {
+		return result, nil // the transaction is rolled back whole
+	}
+	if err := b.undo(ctx); err != nil {
+		return nil, b.apart(fmt.Errorf("undo: %w", err))
+	}
+	return result, nil
+}
+
+// call runs the op's function and turns a panic into an error.
+func (b *batch) call(o *op) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			b.db.log.ErrorContext(o.ctx, "write panicked", "panic", v, "stack", string(debug.Stack()))
+			err = fmt.Errorf("storage: write panicked: %v", v)
+		}
+	}()
+	return o.fn(context.WithoutCancel(o.ctx), b.tx)
+}
+
+// undo takes back what the running op did.
+func (b *batch) undo(ctx context.Context) error {
+	for _, r := range b.buffers() {
+		r.cut()
+	}
+	for board, head := range b.opHeads {
+		// A counter that the op was the first to read is read again: its row
+		// lock, and on a new board its row, go with the savepoint.
+		if head < 0 {
+			delete(b.heads, board)
+		} else {
+			b.heads[board].head = head
+		}
+	}
+	for _, s := range b.heads {
+		s.stored = -1 // what was stored behind the savepoint is not
+	}
+	if b.savepoint {
+		if _, err := b.conn.exec(ctx, "ROLLBACK TO op"); err != nil {
+			return err
+		}
+		if _, err := b.conn.exec(ctx, "RELEASE op"); err != nil {
+			return err
+		}
+	}
+	for _, key := range b.spent {
+		if _, err := b.conn.exec(ctx, `DELETE FROM spent WHERE key = ?`, key[:]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *batch) buffers() [5]*rows { return [5]*rows{b.posts, b.tags, b.feed, b.log, b.words} }
+
+// openSavepoint sets the point to which the running op can be undone. What
+// earlier ops hold back is written first, so that it lies before the point.
+// Words wait: a savepoint makes FTS5 write out what it has gathered.
+func (b *batch) openSavepoint(ctx context.Context) error {
+	if b.savepoint {
+		return nil
+	}
+	for _, r := range b.buffers() {
+		if r == b.words {
+			continue
+		}
+		if err := r.flush(ctx, b.conn, r.mark); err != nil {
+			return err
+		}
+	}
+	if _, err := b.conn.exec(ctx, "SAVEPOINT op"); err != nil {
+		return fmt.Errorf("savepoint: %w", err)
+	}
+	b.savepoint = true
+	return nil
+}
+
+// flush writes everything that is held back, and the counters.
+func (b *batch) flush(ctx context.Context) error {
+	for _, r := range b.buffers() {
+		if err := r.flush(ctx, b.conn, r.n); err != nil {
+			return err
+		}
+	}
+	for _, s := range b.heads {
+		if s.head == s.stored {
+			continue
+		}
+		if _, err := b.conn.exec(ctx, `UPDATE stream SET head = ? WHERE id = ?`, s.head, s.id); err != nil {
+			return fmt.Errorf("raise the log's counter: %w", err)
+		}
+		s.stored = s.head
+	}
+	return nil
+}
+
+// aborted reports whether PostgreSQL refuses all further statements until the
+// transaction or a savepoint is rolled back.
+func (b *batch) aborted() bool {
+	if b.db.engine != enginePostgres {
+		return false
+	}
+	status := byte('E')
+	err := b.conn.bun.Conn.Raw(func(c any) error {
+		status = c.(*stdlib.Conn).Conn().PgConn().TxStatus()
+		return nil
+	})
+	return err != nil || status == 'E'
+}
+
+// dirty is called before each write that is not held back.
+func (tx *Tx) dirty() error {
+	b := tx.batch
+	if b == nil {
+		return ErrReadOnly
+	}
+	b.touched = true
+	if b.single || b.savepoint {
+		return nil
+	}
+	return b.openSavepoint(context.Background())
+}
+
+// settle is called before each statement that looks at a table whose rows may
+// be held back. Rows of the running op are written behind a savepoint only.
+func (tx *Tx) settle() error {
+	b := tx.batch
+	if b == nil {
+		return nil
+	}
+	held, own := false, false
+	for _, r := range b.buffers() {
+		held, own = held || r.n > 0, own || r.n > r.mark
+	}
+	if !held {
+		return nil
+	}
+	if own && !b.single {
+		if err := b.openSavepoint(context.Background()); err != nil {
+			return err
+		}
+	}
+	if err := b.flush(context.Background()); err != nil {
+		return b.apart(err)
+	}
+	return nil
+}

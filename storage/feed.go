@@ -1,0 +1,135 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"stoa/protocol"
+)
+
+var feedInsert = insert{`INSERT INTO feed (seq, id, type, subject_id, visible, doc) VALUES `, `(?, ?, ?, ?, ?, ?)`}
+
+// AppendFeed adds an item to the feed. Its id is a TypeID of the time it
+// happened. ErrExists when the id is taken.
+func (tx *Tx) AppendFeed(ctx context.Context, item protocol.FeedItem) error {
+	b := tx.batch
+	if b == nil {
+		return ErrReadOnly
+	}
+	seq, err := seqOf(item.ID)
+	if err != nil {
+		return err
+	}
+	item.Untrusted = true
+	doc, err := json.Marshal(item)
+	if err != nil {
+		return fmt.Errorf("encode feed item: %w", err)
+	}
+	b.touched = true
+	b.opTopics[TopicFeed] = true
+	values := []any{seq, item.ID, string(item.Type), item.Subject.ID, true, string(doc)}
+	if b.careful {
+		return tx.placeFeed(ctx, values, seq, item.ID)
+	}
+	for at := 0; at < len(b.feed.args); at += b.feed.wide {
+		if b.feed.args[at] == any(seq) {
+			return b.apart(ErrExists)
+		}
+	}
+	b.feed.add(values...)
+	return nil
+}
+
+func (tx *Tx) placeFeed(ctx context.Context, values []any, seq int64, id string) error {
+	if err := tx.settle(); err != nil {
+		return err
+	}
+	for at := seq; at < seq+nearby; at++ {
+		values[0] = at
+		n, err := tx.write(ctx, feedInsert.into+feedInsert.row+` ON CONFLICT DO NOTHING`, values...)
+		if err != nil {
+			return fmt.Errorf("append to the feed: %w", err)
+		}
+		if n == 1 {
+			return nil
+		}
+		var held string
+		if err := tx.row(ctx, `SELECT id FROM feed WHERE seq = ?`, at).Scan(&held); err != nil {
+			return err
+		}
+		if held == id {
+			return ErrExists
+		}
+	}
+	return fmt.Errorf("storage: no room for feed item %s near its time", id)
+}
+
+// ListFeed returns visible items of the types, newest first by id; no types
+// means all.
+func (tx *Tx) ListFeed(ctx context.Context, types []protocol.FeedType, limit int, after string) (protocol.Page[protocol.FeedItem], error) {
+	limit = bounded(limit)
+	before, err := position(listFeed, after, math.MaxInt64)
+	if err != nil {
+		return protocol.Page[protocol.FeedItem]{}, err
+	}
+	if err := tx.settle(); err != nil {
+		return protocol.Page[protocol.FeedItem]{}, err
+	}
+	text, args := feedQuery(types, before, limit+1)
+	type entry struct {
+		protocol.FeedItem
+		seq int64
+	}
+	rows, err := tx.query(ctx, text, args...)
+	items, err := collect(rows, err, func(s scanner) (e entry, err error) {
+		var doc []byte
+		if err := s.Scan(&e.seq, &doc); err != nil {
+			return e, err
+		}
+		return e, json.Unmarshal(doc, &e.FeedItem)
+	})
+	if err != nil {
+		return protocol.Page[protocol.FeedItem]{}, err
+	}
+	p := page(items, limit, listFeed, func(e entry) string { return number(e.seq) })
+	out := protocol.Page[protocol.FeedItem]{Items: make([]protocol.FeedItem, len(p.Items)), Next: p.Next}
+	for i := range p.Items {
+		out.Items[i] = p.Items[i].FeedItem
+	}
+	return out, nil
+}
+
+// feedQuery merges one index range a type.
+func feedQuery(types []protocol.FeedType, before int64, limit int) (string, []any) {
+	wanted := map[protocol.FeedType]bool{}
+	for _, t := range types {
+		wanted[t] = true
+	}
+	var parts []string
+	var args []any
+	for _, t := range protocol.FeedTypes {
+		if len(types) == 0 || wanted[t] {
+			parts = append(parts, `SELECT seq, doc FROM (SELECT seq, doc FROM feed WHERE visible AND type = ? AND seq < ? ORDER BY seq DESC LIMIT ?) r`)
+			args = append(args, string(t), before, limit)
+		}
+	}
+	if len(parts) == 0 { // types that do not exist
+		return `SELECT seq, doc FROM feed WHERE seq < 0`, nil
+	}
+	return `SELECT seq, doc FROM (` + strings.Join(parts, ` UNION ALL `) + `) m ORDER BY seq DESC LIMIT ?`, append(args, limit)
+}
+
+// SetFeedVisible shows or hides every item about a subject.
+func (tx *Tx) SetFeedVisible(ctx context.Context, subjectID string, visible bool) error {
+	if err := tx.dirty(); err != nil {
+		return err
+	}
+	if err := tx.settle(); err != nil {
+		return err
+	}
+	_, err := tx.write(ctx, `UPDATE feed SET visible = ? WHERE subject_id = ?`, visible, subjectID)
+	return err
+}

@@ -1,0 +1,29 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"math"
+)
+
+// HighestIssued is the largest issue time of a signed key record seen for a
+// chain identity and signer, 0 when none: an older record is a replay.
+func (tx *Tx) HighestIssued(ctx context.Context, identity, signer string) (uint64, error) {
+	var at int64
+	err := tx.row(ctx, `SELECT issued_at FROM issued WHERE identity = ? AND signer = ?`, identity, signer).Scan(&at)
+	if err == ErrNotFound {
+		err = nil
+	}
+	return uint64(at), err
+}
+
+// RaiseIssued remembers an issue time if it is larger than what is known.
+func (tx *Tx) RaiseIssued(ctx context.Context, identity, signer string, issuedAt uint64) error {
+	if issuedAt > math.MaxInt64 {
+		return fmt.Errorf("storage: issue time %d is out of range", issuedAt)
+	}
+	_, err := tx.write(ctx, `INSERT INTO issued (identity, signer, issued_at) VALUES (?, ?, ?)
+		ON CONFLICT (identity, signer) DO UPDATE SET issued_at = EXCLUDED.issued_at WHERE issued.issued_at < EXCLUDED.issued_at`,
+		identity, signer, int64(issuedAt))
+	return err
+}

@@ -1,0 +1,185 @@
+package storage
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"stoa/protocol"
+)
+
+// A Job is something to be done after a commit, at least once.
+type Job struct {
+	ID        int64
+	Kind      string
+	Lane      string // at most one job of a lane runs at a time, oldest first; "" runs beside everything
+	Args      []byte
+	RunAt     time.Time // not before; zero means now. While the job is leased, the end of the lease
+	Attempt   int       // 1 on the first run
+	LastError string
+	Dedupe    string // unique among waiting jobs; "" none
+	State     JobState
+	DoneAt    *time.Time // when it was done or buried
+}
+
+// A JobState says what is left to do.
+type JobState string
+
+const (
+	JobWaiting JobState = "waiting" // to be run, or running under a lease
+	JobDone    JobState = "done"
+	JobDead    JobState = "dead" // given up; LastError says why
+)
+
+// A JobStat counts the jobs of one kind and state.
+type JobStat struct {
+	Kind   string
+	State  JobState
+	Count  int
+	Oldest time.Time // smallest RunAt
+}
+
+const jobColumns = `id, kind, COALESCE(lane, ''), args, run_at, attempt, last_error, COALESCE(dedupe, ''), state, done_at`
+
+func scanJob(s scanner) (j Job, err error) {
+	var runAt int64
+	var doneAt *int64
+	err = s.Scan(&j.ID, &j.Kind, &j.Lane, &j.Args, &runAt, &j.Attempt, &j.LastError, &j.Dedupe, &j.State, &doneAt)
+	j.RunAt, j.DoneAt = moment(runAt), momentPtr(doneAt)
+	return j, err
+}
+
+// Enqueue adds a job: it will be run if this transaction commits, and not
+// otherwise. Only Kind, Lane, Args, RunAt and Dedupe are looked at. A waiting
+// job with the same Dedupe makes it a no-op.
+func (tx *Tx) Enqueue(ctx context.Context, j Job) error {
+	if j.RunAt.IsZero() {
+		j.RunAt = tx.Now
+	}
+	if j.Args == nil {
+		j.Args = []byte{}
+	}
+	n, err := tx.write(ctx, `INSERT INTO job (kind, lane, args, state, run_at, dedupe) VALUES (?, NULLIF(?, ''), ?, 'waiting', ?, NULLIF(?, '')) ON CONFLICT DO NOTHING`,
+		j.Kind, j.Lane, j.Args, millis(j.RunAt), j.Dedupe)
+	if n > 0 {
+		tx.batch.opTopics[TopicJobs] = true
+	}
+	return err
+}
+
+// claimJobs picks jobs that are due and whose lane is free: no older job of the
+// lane is due, running or waiting for another try, and none is running under a
+// lease. A job whose lease has run out is due again.
+const claimJobs = `SELECT j.id FROM job j WHERE j.state = 'waiting' AND j.run_at <= ?
+	AND NOT EXISTS (SELECT 1 FROM job k WHERE k.lane = j.lane AND k.state = 'waiting' AND k.lane IS NOT NULL
+		AND k.id < j.id AND (k.run_at <= ? OR k.attempt > 0))
+	AND NOT EXISTS (SELECT 1 FROM job k WHERE k.lane = j.lane AND k.owner IS NOT NULL AND k.lane IS NOT NULL
+		AND k.run_at > ? AND k.id <> j.id)
+	ORDER BY j.run_at, j.id LIMIT ?`
+
+// ClaimJobs leases up to n jobs that are due to the owner, at most one a lane,
+// and counts the attempt. Whoever does not finish, retry or bury a job before
+// its lease ends must expect somebody else to run it too.
+func (db *DB) ClaimJobs(ctx context.Context, owner string, n int, lease time.Duration) (jobs []Job, err error) {
+	err = db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+		now := millis(tx.Now)
+		// Nothing due is the usual answer of a poll, and no reason to write.
+		rows, err := tx.query(ctx, claimJobs+tx.db.engine.skipLocked("j"), now, now, now, n)
+		ids, err := collect(rows, err, scanInt)
+		if err != nil {
+			return err
+		}
+		jobs = make([]Job, 0, len(ids))
+		for _, id := range ids {
+			if _, err := tx.write(ctx, `UPDATE job SET owner = ?, run_at = ?, attempt = attempt + 1 WHERE id = ?`, owner, now+lease.Milliseconds(), id); err != nil {
+				return err
+			}
+			rows, err := tx.query(ctx, `SELECT `+jobColumns+` FROM job WHERE id = ?`, id)
+			claimed, err := collect(rows, err, scanJob)
+			if err != nil {
+				return err
+			}
+			jobs = append(jobs, claimed...)
+		}
+		return nil
+	})
+	return jobs, err
+}
+
+// FinishJob marks a job done; one that is not waiting stays as it is.
+func (tx *Tx) FinishJob(ctx context.Context, id int64) error {
+	_, err := tx.write(ctx, `UPDATE job SET state = 'done', owner = NULL, done_at = ? WHERE id = ? AND state = 'waiting'`, millis(tx.Now), id)
+	return err
+}
+
+// RetryJob gives a job back, to be run again at the given time, with what went
+// wrong.
+func (db *DB) RetryJob(ctx context.Context, id int64, at time.Time, errText string) error {
+	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+		_, err := tx.write(ctx, `UPDATE job SET owner = NULL, run_at = ?, last_error = ? WHERE id = ? AND state = 'waiting'`, millis(at), errText, id)
+		return err
+	})
+}
+
+// BuryJob gives a job up. It stays in sight, with the reason, until pruned.
+func (tx *Tx) BuryJob(ctx context.Context, id int64, errText string) error {
+	_, err := tx.write(ctx, `UPDATE job SET state = 'dead', owner = NULL, done_at = ?, last_error = ? WHERE id = ? AND state = 'waiting'`, millis(tx.Now), errText, id)
+	return err
+}
+
+// ReleaseJobs ends every lease of the owner: its jobs are due at once, and the
+// attempt does not count. For a process that stops.
+func (db *DB) ReleaseJobs(ctx context.Context, owner string) error {
+	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+		_, err := tx.write(ctx, `UPDATE job SET owner = NULL, run_at = ?, attempt = attempt - 1 WHERE owner = ?`, millis(tx.Now), owner)
+		return err
+	})
+}
+
+// ListJobs returns the jobs of a state, newest first.
+func (tx *Tx) ListJobs(ctx context.Context, state JobState, limit int, after string) (protocol.Page[Job], error) {
+	limit = bounded(limit)
+	listing := "jobs-" + string(state)
+	before, err := position(listing, after, math.MaxInt64)
+	if err != nil {
+		return protocol.Page[Job]{}, err
+	}
+	rows, err := tx.query(ctx, `SELECT `+jobColumns+` FROM job WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?`, string(state), before, limit+1)
+	jobs, err := collect(rows, err, scanJob)
+	return page(jobs, limit, listing, func(j Job) string { return number(j.ID) }), err
+}
+
+// RequeueJob makes a dead job wait again, from its first attempt; ErrNotFound
+// when it is not dead, ErrExists when a job with its Dedupe waits already.
+func (tx *Tx) RequeueJob(ctx context.Context, id int64) error {
+	var twins int
+	if err := tx.row(ctx, `SELECT count(*) FROM job d JOIN job w ON w.dedupe = d.dedupe AND w.state = 'waiting' WHERE d.id = ?`, id).Scan(&twins); err != nil {
+		return err
+	}
+	if twins > 0 {
+		return ErrExists
+	}
+	n, err := tx.write(ctx, `UPDATE job SET state = 'waiting', attempt = 0, run_at = ?, done_at = NULL WHERE id = ? AND state = 'dead'`, millis(tx.Now), id)
+	if n > 0 {
+		tx.batch.opTopics[TopicJobs] = true
+	}
+	return one(n, err)
+}
+
+// PruneJobs forgets jobs that were done or buried before a time, a thousand a
+// call at most, and returns how many.
+func (tx *Tx) PruneJobs(ctx context.Context, before time.Time) (int, error) {
+	n, err := tx.write(ctx, `DELETE FROM job WHERE id IN (SELECT id FROM job WHERE state <> 'waiting' AND done_at < ? ORDER BY done_at LIMIT 1000)`, millis(before))
+	return int(n), err
+}
+
+// JobStats counts jobs by kind and state.
+func (tx *Tx) JobStats(ctx context.Context) ([]JobStat, error) {
+	rows, err := tx.query(ctx, `SELECT kind, state, count(*), min(run_at) FROM job GROUP BY kind, state ORDER BY kind, state`)
+	return collect(rows, err, func(s scanner) (st JobStat, err error) {
+		var oldest int64
+		err = s.Scan(&st.Kind, &st.State, &st.Count, &oldest)
+		st.Oldest = moment(oldest)
+		return st, err
+	})
+}

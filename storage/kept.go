@@ -1,0 +1,65 @@
+package storage
+
+import (
+	"context"
+	"time"
+)
+
+// A Kept is an activity as it was received, before anything was done about it.
+type Kept struct {
+	Key                 [32]byte // what makes it the same activity
+	Host, Actor, Signer string
+	Body                []byte
+	Proven              bool      // its signature verified
+	At                  time.Time // when it was kept
+}
+
+// KeepActivity keeps an activity; it is not fresh when one with its key is there.
+func (tx *Tx) KeepActivity(ctx context.Context, k Kept) (fresh bool, err error) {
+	n, err := tx.write(ctx, `INSERT INTO kept (key, host, actor, signer, proven, at, body) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		k.Key[:], k.Host, k.Actor, k.Signer, k.Proven, millis(tx.Now), append([]byte{}, k.Body...))
+	return n == 1, err
+}
+
+// KeptByKey returns a kept activity; ErrNotFound when there is none.
+func (tx *Tx) KeptByKey(ctx context.Context, key [32]byte) (*Kept, error) {
+	k := Kept{Key: key}
+	var at int64
+	err := tx.row(ctx, `SELECT host, actor, signer, proven, at, body FROM kept WHERE key = ?`, key[:]).Scan(&k.Host, &k.Actor, &k.Signer, &k.Proven, &at, &k.Body)
+	if err != nil {
+		return nil, err
+	}
+	k.At = moment(at)
+	return &k, nil
+}
+
+// DropKept forgets activities kept before a time, a thousand a call at most, and
+// returns how many.
+func (tx *Tx) DropKept(ctx context.Context, before time.Time) (int, error) {
+	n, err := tx.write(ctx, `DELETE FROM kept WHERE key IN (SELECT key FROM kept WHERE at < ? LIMIT 1000)`, millis(before))
+	return int(n), err
+}
+
+// PutTombstone remembers until a time that the thing with that ActivityPub id
+// was deleted, so that a late Create does not bring it back.
+func (tx *Tx) PutTombstone(ctx context.Context, uri string, until time.Time) error {
+	_, err := tx.write(ctx, `INSERT INTO tombstone (uri, until) VALUES (?, ?)
+		ON CONFLICT (uri) DO UPDATE SET until = EXCLUDED.until WHERE tombstone.until < EXCLUDED.until`, uri, millis(until))
+	return err
+}
+
+// Tombstoned reports whether a tombstone stands for the uri.
+func (tx *Tx) Tombstoned(ctx context.Context, uri string) (bool, error) {
+	var until int64
+	err := tx.row(ctx, `SELECT until FROM tombstone WHERE uri = ?`, uri).Scan(&until)
+	if err == ErrNotFound {
+		return false, nil
+	}
+	return err == nil && until > millis(tx.Now), err
+}
+
+// PruneTombstones forgets those that have run out and returns how many.
+func (tx *Tx) PruneTombstones(ctx context.Context) (int, error) {
+	n, err := tx.write(ctx, `DELETE FROM tombstone WHERE until <= ?`, millis(tx.Now))
+	return int(n), err
+}

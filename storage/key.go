@@ -1,0 +1,84 @@
+package storage
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// An AgentKey is a signing key of a profile of this node.
+type AgentKey struct {
+	Handle, Thumbprint string // RFC 7638
+	PublicJWK          []byte
+	Sealed             []byte // the private key, sealed; nil when the owner holds it
+	Directory          []byte // the signed directory headers as the owner sent them, JSON; nil when the node signs
+	CreatedAt          time.Time
+	RetiredAt          *time.Time // no signature made after this counts; nil while in use
+}
+
+type agentKeyRow struct {
+	bun.BaseModel `bun:"table:agent_key"`
+	Thumbprint    string `bun:",pk"`
+	Handle        string
+	PublicJWK     []byte `bun:"public_jwk,notnull"`
+	Sealed        []byte
+	Directory     []byte
+	CreatedAt     int64
+	RetiredAt     *int64
+}
+
+func (r agentKeyRow) key() AgentKey {
+	return AgentKey{Handle: r.Handle, Thumbprint: r.Thumbprint, PublicJWK: r.PublicJWK, Sealed: r.Sealed, Directory: r.Directory,
+		CreatedAt: moment(r.CreatedAt), RetiredAt: momentPtr(r.RetiredAt)}
+}
+
+// PutAgentKey stores a key, or what is new about one that is known: its sealed
+// form, directory and retirement. A zero CreatedAt is now. ErrExists when the
+// key belongs to another handle.
+func (tx *Tx) PutAgentKey(ctx context.Context, k AgentKey) error {
+	if k.CreatedAt.IsZero() {
+		k.CreatedAt = tx.Now
+	}
+	old, err := tx.AgentKeyByThumbprint(ctx, k.Thumbprint)
+	if err != nil && err != ErrNotFound {
+		return err
+	}
+	if err == nil && old.Handle != k.Handle {
+		return ErrExists
+	}
+	return tx.put(ctx, &agentKeyRow{Thumbprint: k.Thumbprint, Handle: k.Handle, PublicJWK: k.PublicJWK, Sealed: k.Sealed, Directory: k.Directory,
+		CreatedAt: millis(k.CreatedAt), RetiredAt: millisPtr(k.RetiredAt)}, "thumbprint", "sealed", "directory", "retired_at")
+}
+
+// AgentKeyByThumbprint returns a key, retired or not; ErrNotFound when unknown.
+func (tx *Tx) AgentKeyByThumbprint(ctx context.Context, thumbprint string) (*AgentKey, error) {
+	var r agentKeyRow
+	if err := tx.selectFrom(&r).Where("thumbprint = ?", thumbprint).Scan(tx.in(ctx)); err != nil {
+		return nil, found(err)
+	}
+	k := r.key()
+	return &k, nil
+}
+
+// AgentKeys returns the keys of a profile, retired ones too, newest first.
+func (tx *Tx) AgentKeys(ctx context.Context, handle string) ([]AgentKey, error) {
+	var rows []agentKeyRow
+	err := tx.selectFrom(&rows).Where("handle = ?", handle).Order("created_at DESC", "thumbprint").Limit(1000).Scan(tx.in(ctx))
+	return convert(rows, agentKeyRow.key), err
+}
+
+// RetireAgentKey ends the use of a key now; one that is retired stays as it is.
+// ErrNotFound when unknown.
+func (tx *Tx) RetireAgentKey(ctx context.Context, thumbprint string) error {
+	return one(tx.write(ctx, `UPDATE agent_key SET retired_at = COALESCE(retired_at, ?) WHERE thumbprint = ?`, millis(tx.Now), thumbprint))
+}
+
+// convert turns rows into what they stand for.
+func convert[R, T any](rows []R, to func(R) T) []T {
+	out := make([]T, len(rows))
+	for i, r := range rows {
+		out[i] = to(r)
+	}
+	return out
+}

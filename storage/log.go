@@ -1,0 +1,162 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"stoa/protocol"
+)
+
+// A LogEntry is one event of a board, for the nodes that follow it.
+type LogEntry struct {
+	Board    string
+	Seq      int64  // 1, 2, 3, … without gaps, in the order of commits
+	Kind     string // create, update, delete, hide, restore
+	ObjectID string // post id
+	Activity []byte // as received, for relayed foreign activities; nil for local ones, which are built from the row
+	At       time.Time
+	Redacted bool // its object was deleted; Activity is nil
+}
+
+var logInsert = insert{`INSERT INTO log (stream, seq, kind, object_id, at, redacted, activity) VALUES `, `(?, ?, ?, ?, ?, ?, ?)`}
+
+// A stream is a board's counter, held by the running transaction.
+type stream struct {
+	id     int64
+	head   int64 // with the entries that are held back
+	stored int64 // in the row
+}
+
+// AppendLog gives the event the next number of the board's log. The board comes
+// to be with its first entry. The number is final once the transaction is.
+func (tx *Tx) AppendLog(ctx context.Context, board, kind, objectID string, activity []byte) (seq int64, err error) {
+	b := tx.batch
+	if b == nil {
+		return 0, ErrReadOnly
+	}
+	s, err := tx.stream(ctx, board)
+	if err != nil {
+		return 0, err
+	}
+	b.touched = true
+	b.opTopics[TopicLog] = true
+	s.head++
+	b.log.add(s.id, s.head, kind, objectID, millis(tx.Now), false, blob(activity))
+	return s.head, nil
+}
+
+// stream takes the board's counter for this transaction: whoever else wants to
+// append waits until it ends, which is what keeps numbers and commits in order.
+func (tx *Tx) stream(ctx context.Context, board string) (*stream, error) {
+	b := tx.batch
+	if s, ok := b.heads[board]; ok {
+		if _, seen := b.opHeads[board]; !seen {
+			b.opHeads[board] = s.head
+		}
+		return s, nil
+	}
+	s, err := tx.lockStream(ctx, board)
+	if err == ErrNotFound {
+		if _, err := tx.write(ctx, `INSERT INTO stream (board, epoch, head) VALUES (?, ?, 0) ON CONFLICT DO NOTHING`, board, newEpoch(tx.Now)); err != nil {
+			return nil, err
+		}
+		s, err = tx.lockStream(ctx, board)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("log of %s: %w", board, err)
+	}
+	b.heads[board], b.opHeads[board] = s, -1
+	return s, nil
+}
+
+func (tx *Tx) lockStream(ctx context.Context, board string) (*stream, error) {
+	var s stream
+	err := tx.row(ctx, `SELECT id, head FROM stream WHERE board = ?`+tx.db.engine.forUpdate(), board).Scan(&s.id, &s.head)
+	s.stored = s.head
+	return &s, err
+}
+
+// newEpoch names the life of a log between two restores from a backup.
+func newEpoch(now time.Time) string {
+	_, id, _ := strings.Cut(protocol.NewID("epoch", now), "_")
+	return id
+}
+
+// LogHead is the epoch of a board's log and its last number. A board without
+// entries gets its log here when the transaction may write; in a read it gives
+// ErrNotFound.
+func (tx *Tx) LogHead(ctx context.Context, board string) (epoch string, head int64, err error) {
+	if err := tx.settle(); err != nil {
+		return "", 0, err
+	}
+	const text = `SELECT epoch, head FROM stream WHERE board = ?`
+	err = tx.row(ctx, text, board).Scan(&epoch, &head)
+	if err != ErrNotFound || tx.batch == nil {
+		return epoch, head, err
+	}
+	if _, err := tx.stream(ctx, board); err != nil {
+		return "", 0, err
+	}
+	err = tx.row(ctx, text, board).Scan(&epoch, &head)
+	return epoch, head, err
+}
+
+// maxLogPage bounds a page of the log.
+const maxLogPage = 1000
+
+// LogAfter returns up to limit entries behind a number, in order, at most 1000.
+func (tx *Tx) LogAfter(ctx context.Context, board string, after int64, limit int) ([]LogEntry, error) {
+	if err := tx.settle(); err != nil {
+		return nil, err
+	}
+	rows, err := tx.query(ctx, `SELECT seq, kind, object_id, at, redacted, activity FROM log
+		WHERE stream = (SELECT id FROM stream WHERE board = ?) AND seq > ? ORDER BY seq LIMIT ?`, board, after, min(max(limit, 0), maxLogPage))
+	return collect(rows, err, func(s scanner) (LogEntry, error) {
+		e := LogEntry{Board: board}
+		var at int64
+		err := s.Scan(&e.Seq, &e.Kind, &e.ObjectID, &at, &e.Redacted, &e.Activity)
+		e.At = moment(at)
+		return e, err
+	})
+}
+
+// RedactLog takes the activities of a deleted object out of a board's log.
+// The entries stay as tombstones, so that the numbers have no gap. Entries that
+// say delete are not touched.
+func (tx *Tx) RedactLog(ctx context.Context, board, objectID string) error {
+	if err := tx.dirty(); err != nil {
+		return err
+	}
+	if err := tx.settle(); err != nil {
+		return err
+	}
+	_, err := tx.write(ctx, `UPDATE log SET redacted = TRUE, activity = NULL
+		WHERE object_id = ? AND kind <> 'delete' AND stream = (SELECT id FROM stream WHERE board = ?)`, objectID, board)
+	return err
+}
+
+// NewEpoch tells the followers of a board that its log may have lost entries,
+// after a restore from a backup: they walk it again.
+func (tx *Tx) NewEpoch(ctx context.Context, board string) (epoch string, err error) {
+	if err := tx.dirty(); err != nil {
+		return "", err
+	}
+	s, err := tx.stream(ctx, board)
+	if err != nil {
+		return "", err
+	}
+	epoch = newEpoch(tx.Now)
+	_, err = tx.write(ctx, `UPDATE stream SET epoch = ? WHERE id = ?`, epoch, s.id)
+	return epoch, err
+}
+
+// Boards returns every board that has a log here.
+func (tx *Tx) Boards(ctx context.Context) ([]string, error) {
+	rows, err := tx.query(ctx, `SELECT board FROM stream ORDER BY id`)
+	return collect(rows, err, func(s scanner) (board string, err error) {
+		err = s.Scan(&board)
+		return board, err
+	})
+}

@@ -1,0 +1,68 @@
+package storage
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+// Migrations are numbered SQL, one file an engine, forward only.
+//
+//go:embed migrations
+var migrations embed.FS
+
+// starters is how often a process tries again when another one brings the same
+// SQLite file up to date at the same moment.
+const starters = 20
+
+func (db *DB) migrate(ctx context.Context) error {
+	dialect, opts := goose.DialectSQLite3, []goose.ProviderOption{goose.WithDisableGlobalRegistry(true)}
+	if db.engine == enginePostgres {
+		locker, err := lock.NewPostgresSessionLocker()
+		if err != nil {
+			return fmt.Errorf("migrate: %w", err)
+		}
+		dialect, opts = goose.DialectPostgres, append(opts, goose.WithSessionLocker(locker))
+	}
+	dir, err := fs.Sub(migrations, "migrations/"+string(db.engine))
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	provider, err := goose.NewProvider(dialect, db.main.DB, dir, opts...)
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	for try := 1; ; try++ {
+		_, err = provider.Up(ctx)
+		if err == nil || db.engine == enginePostgres || try == starters {
+			break
+		}
+		// SQLite has no lock between the look at the version and the change.
+		// Each migration is one transaction, so whoever comes second fails
+		// whole and finds nothing left to do when it looks again.
+		if e := pause(ctx, 50*time.Millisecond); e != nil {
+			return errors.Join(e, err)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,96 @@
+package storage
+
+import (
+	"context"
+	"strings"
+)
+
+// A Policy says how to treat a host and the hosts below it.
+type Policy string
+
+const (
+	PolicyReject  Policy = "reject"  // nothing in, nothing fetched
+	PolicySilence Policy = "silence" // stored, and kept off the lists
+	PolicyTrusted Policy = "trusted" // its reports count
+)
+
+// A HostPolicy is the operator's word on a host.
+type HostPolicy struct {
+	Host   string // lower case
+	Policy Policy // "" none
+	Note   string
+}
+
+// SetHostPolicy sets the policy of a host; an empty policy removes it.
+func (tx *Tx) SetHostPolicy(ctx context.Context, p HostPolicy) error {
+	if p.Policy == "" {
+		_, err := tx.write(ctx, `DELETE FROM host_policy WHERE host = ?`, p.Host)
+		return err
+	}
+	_, err := tx.write(ctx, `INSERT INTO host_policy (host, policy, note) VALUES (?, ?, ?)
+		ON CONFLICT (host) DO UPDATE SET policy = EXCLUDED.policy, note = EXCLUDED.note`, p.Host, string(p.Policy), p.Note)
+	return err
+}
+
+// HostPolicyFor returns the policy that holds for a host, with or without a
+// port: the one of its longest domain suffix. Without any, Policy is empty.
+func (tx *Tx) HostPolicyFor(ctx context.Context, host string) (HostPolicy, error) {
+	for _, suffix := range suffixes(host) {
+		var p HostPolicy
+		err := tx.row(ctx, `SELECT host, policy, note FROM host_policy WHERE host = ?`, suffix).Scan(&p.Host, &p.Policy, &p.Note)
+		if err != ErrNotFound {
+			return p, err
+		}
+	}
+	return HostPolicy{Host: host}, nil
+}
+
+// maxLabels bounds how many labels of a host are looked at (RFC 1035 §2.3.4
+// allows 127).
+const maxLabels = 127
+
+// suffixes are the host as given, without its port, and each domain above it.
+func suffixes(host string) []string {
+	host = strings.ToLower(host)
+	all := []string{host}
+	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
+		host = host[:i]
+		all = append(all, host)
+	}
+	if strings.HasPrefix(host, "[") {
+		return all
+	}
+	for range maxLabels {
+		_, rest, ok := strings.Cut(host, ".")
+		if !ok {
+			break
+		}
+		all, host = append(all, rest), rest
+	}
+	return all
+}
+
+// ListHostPolicies returns every policy, by host.
+func (tx *Tx) ListHostPolicies(ctx context.Context) ([]HostPolicy, error) {
+	rows, err := tx.query(ctx, `SELECT host, policy, note FROM host_policy ORDER BY host`)
+	return collect(rows, err, func(s scanner) (p HostPolicy, err error) {
+		err = s.Scan(&p.Host, &p.Policy, &p.Note)
+		return p, err
+	})
+}
+
+// SetHostScheme remembers which signature scheme a host understands.
+func (tx *Tx) SetHostScheme(ctx context.Context, host, scheme string) error {
+	_, err := tx.write(ctx, `INSERT INTO host_scheme (host, scheme, at) VALUES (?, ?, ?)
+		ON CONFLICT (host) DO UPDATE SET scheme = EXCLUDED.scheme, at = EXCLUDED.at`, host, scheme, millis(tx.Now))
+	return err
+}
+
+// HostScheme returns what SetHostScheme remembered, "" when nothing.
+func (tx *Tx) HostScheme(ctx context.Context, host string) (scheme string, err error) {
+	err = tx.row(ctx, `SELECT scheme FROM host_scheme WHERE host = ?`, host).Scan(&scheme)
+	if err == ErrNotFound {
+		err = nil
+	}
+	return scheme, err
+}

@@ -1,0 +1,282 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"stoa/protocol"
+)
+
+// postColumns are the columns of a protocol.Post, in the order of scanPost.
+const postColumns = `seq, id, uri, url, kind, title, body, tags, in_reply_to, node, reply_count, created_at,
+	author_name, author_handle, author_node, author_actor, author_erc8004, author_method, author_keyid, verified`
+
+// storedColumns are those of a protocol.StoredPost.
+const storedColumns = postColumns + `, state, reports, reply_to, board, evidence, statement, object`
+
+var postInsert = insert{
+	into: `INSERT INTO post (seq, id, uri, foreign_uri, url, kind, state, title, tags, in_reply_to, reply_to, board,
+	author_name, author_handle, author_node, author_local, author_actor, author_erc8004, author_method, author_keyid,
+	verified, node, created_at, stored_at, body, evidence, statement, object) VALUES `,
+	row: `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+}
+
+var tagInsert = insert{`INSERT INTO post_tag (tag, kind, verified, seq) VALUES `, `(?, ?, ?, ?)`}
+
+// InsertPost stores a new post; an empty state means visible. ErrExists when
+// its id or uri is held already, also by a deleted post: what was taken back
+// does not return. A visible reply raises the count of its parent, where that
+// is held; a parent known only by ReplyTo is looked up, and replies that came
+// before their parent are joined to it.
+func (tx *Tx) InsertPost(ctx context.Context, p *protocol.StoredPost) error {
+	if tx.batch == nil {
+		return ErrReadOnly
+	}
+	if p.State == "" {
+		p.State = protocol.Visible
+	}
+	seq, err := seqOf(p.ID)
+	if err != nil {
+		return err
+	}
+	plain := p.State == protocol.Visible && p.Node == nil && p.InReplyTo == nil && p.ReplyTo == "" && !foreignURI(p)
+	if plain && !tx.batch.careful {
+		return tx.holdPost(p, seq)
+	}
+	return tx.insertPostNow(ctx, p, seq)
+}
+
+func foreignURI(p *protocol.StoredPost) bool { return !strings.HasSuffix(p.URI, "/"+p.ID) }
+
+// holdPost leaves the post to the end of the batch.
+func (tx *Tx) holdPost(p *protocol.StoredPost, seq int64) error {
+	b := tx.batch
+	for at := 0; at < len(b.posts.args); at += b.posts.wide {
+		if b.posts.args[at] == any(seq) {
+			return b.apart(ErrExists) // two ids of one number, or one id twice: the careful run tells
+		}
+	}
+	b.touched = true
+	b.posts.add(postValues(tx, p, seq)...)
+	for _, tag := range p.Tags {
+		b.tags.add(tag, string(p.Kind), p.Author.Verified, seq)
+	}
+	b.words.add(seq, postText(p))
+	return nil
+}
+
+func postValues(tx *Tx, p *protocol.StoredPost, seq int64) []any {
+	a := &p.Author
+	return []any{seq, p.ID, p.URI, foreignURI(p), p.URL, string(p.Kind), string(p.State), p.Title, encodeTags(p.Tags),
+		orNull(p.InReplyTo), p.ReplyTo, p.Board,
+		a.Name, orNull(a.Handle), orNull(a.Node), a.Node == nil, orNull(a.Actor), orNull(a.ERC8004), string(a.Method), orNull(a.KeyID),
+		a.Verified, orNull(p.Node), p.CreatedAt.UnixMilli(), tx.Now.UnixMilli(), p.Body,
+		blob(p.Evidence), blob(p.Statement), blob(p.Object)}
+}
+
+func orNull(s *string) any {
+	if s == nil {
+		return nil
+	}
+	return *s
+}
+
+func blob(b []byte) any {
+	if b == nil {
+		return nil
+	}
+	return b
+}
+
+func encodeTags(tags []string) string {
+	if len(tags) == 0 {
+		return "[]"
+	}
+	raw, _ := json.Marshal(tags) // strings always encode
+	return string(raw)
+}
+
+// postText is what full text knows of a post: its words, and a facet for each
+// filter of the board.
+func postText(p *protocol.StoredPost) string {
+	b := make([]byte, 0, len(p.Title)+len(p.Body)+128)
+	b = fold(b, p.Title)
+	b = fold(b, p.Body)
+	b = addFacet(b, facetKind, string(p.Kind))
+	if p.Author.Verified {
+		b = addFacet(b, facetVerified, "")
+	}
+	if h := p.Author.Handle; h != nil {
+		b = addFacet(b, facetAnyAuthor, *h)
+		if p.Author.Node == nil {
+			b = addFacet(b, facetAuthor, *h)
+		}
+	}
+	for _, tag := range p.Tags {
+		b = addFacet(b, facetTag, tag)
+	}
+	return string(b)
+}
+
+// insertPostNow stores a post at once and finds every conflict.
+func (tx *Tx) insertPostNow(ctx context.Context, p *protocol.StoredPost, seq int64) error {
+	if err := tx.settle(); err != nil {
+		return err
+	}
+	if _, _, err := tx.postByURI(ctx, p.URI); err != ErrNotFound {
+		return orExists(err)
+	}
+	if p.InReplyTo == nil && p.ReplyTo != "" {
+		parent, _, err := tx.postByURI(ctx, p.ReplyTo)
+		switch {
+		case err == nil:
+			p.InReplyTo = &parent.ID
+		case err != ErrNotFound:
+			return err
+		}
+	}
+	seq, err := tx.placePost(ctx, p, seq)
+	if err != nil {
+		return err
+	}
+	if err := tx.adoptReplies(ctx, p); err != nil {
+		return err
+	}
+	if p.State != protocol.Visible {
+		return nil
+	}
+	return tx.showPost(ctx, p, seq)
+}
+
+// placePost inserts the row under the first free number at or behind seq.
+func (tx *Tx) placePost(ctx context.Context, p *protocol.StoredPost, seq int64) (int64, error) {
+	if _, _, err := tx.postByID(ctx, p.ID); err != ErrNotFound {
+		return 0, orExists(err)
+	}
+	for at := seq; at < seq+nearby; at++ {
+		n, err := tx.write(ctx, postInsert.into+postInsert.row+` ON CONFLICT DO NOTHING`, postValues(tx, p, at)...)
+		if err != nil {
+			return 0, fmt.Errorf("insert post: %w", err)
+		}
+		if n == 1 {
+			return at, nil
+		}
+		// Taken since, or by another id: only on PostgreSQL by the same one.
+		if _, _, err := tx.postByID(ctx, p.ID); err != ErrNotFound {
+			return 0, orExists(err)
+		}
+		if _, _, err := tx.postByURI(ctx, p.URI); err != ErrNotFound {
+			return 0, orExists(err)
+		}
+	}
+	return 0, fmt.Errorf("storage: no room for post %s near its time", p.ID)
+}
+
+func orExists(err error) error {
+	if err == nil {
+		return ErrExists
+	}
+	return err
+}
+
+// adoptReplies joins replies that came before p to it.
+func (tx *Tx) adoptReplies(ctx context.Context, p *protocol.StoredPost) error {
+	n, err := tx.write(ctx, `UPDATE post SET in_reply_to = ? WHERE reply_to = ? AND reply_to <> '' AND in_reply_to IS NULL`, p.ID, p.URI)
+	if err != nil || n == 0 {
+		return err
+	}
+	_, err = tx.write(ctx, `UPDATE post SET reply_count = (SELECT count(*) FROM post r WHERE r.in_reply_to = ? AND r.state = 'visible')
+		WHERE `+byID, append([]any{p.ID}, idRange(p.ID)...)...)
+	return err
+}
+
+// byID finds a post by its id, with the arguments of idRange.
+const byID = `seq BETWEEN ? AND ? AND id = ?`
+
+func idRange(id string) []any {
+	seq, err := seqOf(id)
+	if err != nil {
+		return []any{int64(1), int64(0), id} // an empty range: no such post
+	}
+	return []any{seq, seq + nearby, id}
+}
+
+// PostByID returns a post in any state; ErrNotFound when there is none.
+func (tx *Tx) PostByID(ctx context.Context, id string) (*protocol.StoredPost, error) {
+	p, _, err := tx.postByID(ctx, id)
+	return p, err
+}
+
+func (tx *Tx) postByID(ctx context.Context, id string) (*protocol.StoredPost, int64, error) {
+	if err := tx.settle(); err != nil {
+		return nil, 0, err
+	}
+	var p protocol.StoredPost
+	seq, err := scanStored(tx.row(ctx, `SELECT `+storedColumns+` FROM post WHERE `+byID, idRange(id)...), &p)
+	if err != nil {
+		return nil, 0, err
+	}
+	return &p, seq, nil
+}
+
+// PostByURI returns the post with that ActivityPub id, of this node or another,
+// in any state; ErrNotFound when there is none.
+func (tx *Tx) PostByURI(ctx context.Context, uri string) (*protocol.StoredPost, error) {
+	p, _, err := tx.postByURI(ctx, uri)
+	return p, err
+}
+
+func (tx *Tx) postByURI(ctx context.Context, uri string) (*protocol.StoredPost, int64, error) {
+	if id := uri[strings.LastIndexByte(uri, '/')+1:]; protocol.IsID(protocol.PostID, id) {
+		p, seq, err := tx.postByID(ctx, id)
+		if err == nil && p.URI == uri || err != nil && err != ErrNotFound {
+			return p, seq, err
+		}
+	}
+	if err := tx.settle(); err != nil {
+		return nil, 0, err
+	}
+	var p protocol.StoredPost
+	seq, err := scanStored(tx.row(ctx, `SELECT `+storedColumns+` FROM post WHERE uri = ? AND foreign_uri`, uri), &p)
+	if err != nil {
+		return nil, 0, err
+	}
+	return &p, seq, nil
+}
+
+func scanPost(s scanner, p *protocol.Post, more ...any) (seq int64, err error) {
+	var tags string
+	var created int64
+	a := &p.Author
+	dest := append([]any{&seq, &p.ID, &p.URI, &p.URL, &p.Kind, &p.Title, &p.Body, &tags, &p.InReplyTo, &p.Node, &p.ReplyCount, &created,
+		&a.Name, &a.Handle, &a.Node, &a.Actor, &a.ERC8004, &a.Method, &a.KeyID, &a.Verified}, more...)
+	if err := s.Scan(dest...); err != nil {
+		return 0, err
+	}
+	p.CreatedAt, p.Untrusted, p.Tags = moment(created), true, []string{}
+	if tags != "[]" {
+		if err := json.Unmarshal([]byte(tags), &p.Tags); err != nil {
+			return 0, fmt.Errorf("tags of post %s: %w", p.ID, err)
+		}
+	}
+	return seq, nil
+}
+
+func scanStored(s scanner, p *protocol.StoredPost) (int64, error) {
+	var evidence, statement, object []byte
+	seq, err := scanPost(s, &p.Post, &p.State, &p.Reports, &p.ReplyTo, &p.Board, &evidence, &statement, &object)
+	p.Evidence, p.Statement, p.Object = evidence, statement, object
+	return seq, err
+}
+
+// CountPosts is how many posts of this node are visible.
+func (tx *Tx) CountPosts(ctx context.Context) (n int, err error) {
+	if err := tx.settle(); err != nil {
+		return 0, err
+	}
+	err = tx.row(ctx, `SELECT (SELECT count(*) FROM post WHERE state = 'visible')
+		- (SELECT count(*) FROM post WHERE state = 'visible' AND node IS NOT NULL)`).Scan(&n)
+	return n, err
+}

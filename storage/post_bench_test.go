@@ -1,0 +1,107 @@
+package storage_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"stoa/protocol"
+	"stoa/storage"
+	"stoa/storage/storagetest"
+
+	"github.com/stretchr/testify/require"
+)
+
+const writers = 64
+
+// BenchmarkWritePost is a verified write as the node does it: a nonce is spent,
+// the post is stored with its tags and words, the feed and the log grow.
+func BenchmarkWritePost(b *testing.B) {
+	db := storagetest.Open(b)
+	run(b, func(ctx context.Context, n int64) error {
+		p := samplePost(time.Now(), n)
+		return db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return publish(ctx, tx, p) })
+	})
+}
+
+// BenchmarkBareGroupedInsert is its limit: one narrow row in the same group
+// commit.
+func BenchmarkBareGroupedInsert(b *testing.B) {
+	db := storagetest.Open(b)
+	run(b, func(ctx context.Context, n int64) error {
+		return db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Spend(ctx, spend()) })
+	})
+}
+
+// run does b.N operations from 64 goroutines and reports throughput and the CPU
+// time of the whole process for each.
+func run(b *testing.B, do func(ctx context.Context, n int64) error) {
+	b.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var n atomic.Int64
+	b.SetParallelism(writers / max(1, cpus()))
+	b.ReportAllocs()
+	b.ResetTimer()
+	before := cpuTime()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if err := do(ctx, n.Add(1)); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
+	b.ReportMetric(float64((cpuTime()-before).Microseconds())/float64(b.N), "cpu-µs/op")
+}
+
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func spend() protocol.Spend {
+	s := protocol.Spend{Until: time.Now().Add(time.Hour), Code: protocol.SignatureReplayed}
+	rand.Read(s.Key[:])
+	return s
+}
+
+// publish does what a room does for a post.
+func publish(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) error {
+	if err := tx.Spend(ctx, spend()); err != nil {
+		return err
+	}
+	if err := tx.InsertPost(ctx, p); err != nil {
+		return err
+	}
+	if err := tx.AppendFeed(ctx, feedItem(p)); err != nil {
+		return err
+	}
+	_, err := tx.AppendLog(ctx, boardID, "create", p.ID, nil)
+	return err
+}
+
+// BenchmarkFeedPage reads the first page of the feed of small and large nodes.
+func BenchmarkFeedPage(b *testing.B) {
+	for _, n := range []int{10_000, 1_000_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			db := storagetest.Open(b)
+			require.NoError(b, storagetest.Fill(db, n, 0))
+			b.ResetTimer()
+			for b.Loop() {
+				require.NoError(b, db.Read(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
+					_, err := tx.ListFeed(ctx, nil, 20, "")
+					return err
+				}))
+			}
+		})
+	}
+}

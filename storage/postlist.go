@@ -1,0 +1,200 @@
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"math"
+	"slices"
+	"strings"
+
+	"stoa/protocol"
+)
+
+// Names of listings, as they stand in cursors.
+const (
+	listBoard    = "board"
+	listReplies  = "replies"
+	listHidden   = "hidden"
+	listByAgent  = "posts-by-agent"
+	listFeed     = "feed"
+	listProfiles = "agents"
+)
+
+// ListPosts returns visible posts, newest first by id. All filters combine. A
+// handle means the author of this node where it has a profile of that name,
+// else authors of that name on any node. Words are found in title and body, and
+// all must occur; a q without any word finds nothing.
+func (tx *Tx) ListPosts(ctx context.Context, q protocol.BoardQuery) (protocol.Page[protocol.Post], error) {
+	limit := bounded(q.Limit)
+	before, err := position(listBoard, q.After, math.MaxInt64)
+	if err != nil {
+		return protocol.Page[protocol.Post]{}, err
+	}
+	if err := tx.settle(); err != nil {
+		return protocol.Page[protocol.Post]{}, err
+	}
+	anywhere := false
+	if q.Author != "" {
+		_, err := tx.ProfileByHandle(ctx, q.Author)
+		if anywhere = err == ErrNotFound; err != nil && !anywhere {
+			return protocol.Page[protocol.Post]{}, err
+		}
+	}
+	var seqs []int64
+	if q.Q == "" {
+		text, args := boardQuery(q, anywhere, before, limit+1)
+		rows, err := tx.query(ctx, text, args...)
+		if seqs, err = collect(rows, err, scanInt); err != nil {
+			return protocol.Page[protocol.Post]{}, err
+		}
+	} else if words := queryWords(q.Q); len(words) > 0 {
+		if seqs, err = postWords.find(ctx, tx, append(words, boardFacets(q, anywhere)...), before, limit+1); err != nil {
+			return protocol.Page[protocol.Post]{}, err
+		}
+	}
+	return tx.postPage(ctx, listBoard, seqs, limit)
+}
+
+func boardFacets(q protocol.BoardQuery, anywhere bool) []string {
+	var facets []string
+	if q.Kind != "" {
+		facets = append(facets, facet(facetKind, string(q.Kind)))
+	}
+	if q.VerifiedOnly {
+		facets = append(facets, facet(facetVerified, ""))
+	}
+	if q.Author != "" {
+		name := facetAuthor
+		if anywhere {
+			name = facetAnyAuthor
+		}
+		facets = append(facets, facet(name, q.Author))
+	}
+	if q.Tag != "" {
+		facets = append(facets, facet(facetTag, q.Tag))
+	}
+	return facets
+}
+
+// boardQuery selects the numbers of a page. Kind and verified lead every index
+// of the board, so each filter is a handful of index ranges that are merged, and
+// no filter ever walks over posts that it does not show: no kind means each of
+// the seven, not verified means both.
+func boardQuery(q protocol.BoardQuery, anywhere bool, before int64, limit int) (string, []any) {
+	kinds := protocol.PostKinds
+	if q.Kind != "" {
+		kinds = []protocol.PostKind{q.Kind}
+	}
+	verdicts := []bool{true, false}
+	if q.VerifiedOnly {
+		verdicts = []bool{true}
+	}
+	from, where, lead := `post`, `state = 'visible'`, [][]any{nil}
+	switch {
+	case q.Author != "":
+		where += ` AND author_handle IS NOT NULL AND author_handle = ? AND author_local = ?`
+		lead = [][]any{{q.Author, true}}
+		if anywhere {
+			lead = append(lead, []any{q.Author, false})
+		}
+	case q.Tag != "":
+		from, where, lead = `post_tag`, `tag = ?`, [][]any{{q.Tag}}
+	}
+	where += ` AND kind = ? AND verified = ? AND seq < ?`
+	more := []any(nil)
+	if q.Author != "" && q.Tag != "" {
+		where += ` AND EXISTS (SELECT 1 FROM post_tag t WHERE t.tag = ? AND t.kind = post.kind AND t.verified = post.verified AND t.seq = post.seq)`
+		more = []any{q.Tag}
+	}
+	one := `SELECT seq FROM (SELECT seq FROM ` + from + ` WHERE ` + where + ` ORDER BY seq DESC LIMIT ?) r`
+	var args []any
+	n := 0
+	for _, l := range lead {
+		for _, kind := range kinds {
+			for _, verified := range verdicts {
+				args = append(append(args, l...), string(kind), verified, before)
+				args = append(append(args, more...), limit)
+				n++
+			}
+		}
+	}
+	text := strings.Repeat(one+` UNION ALL `, n-1) + one
+	return `SELECT seq FROM (` + text + `) m ORDER BY seq DESC LIMIT ?`, append(args, limit)
+}
+
+// postPage reads the posts of a page that was selected one beyond its limit.
+func (tx *Tx) postPage(ctx context.Context, listing string, seqs []int64, limit int) (protocol.Page[protocol.Post], error) {
+	p := page(seqs, limit, listing, number)
+	out := protocol.Page[protocol.Post]{Items: []protocol.Post{}, Next: p.Next}
+	if len(p.Items) == 0 {
+		return out, nil
+	}
+	in, args := inSeqs(p.Items)
+	rows, err := tx.query(ctx, `SELECT `+postColumns+` FROM post WHERE `+in+` ORDER BY seq DESC`, args...)
+	out.Items, err = collect(rows, err, func(s scanner) (p protocol.Post, err error) {
+		_, err = scanPost(s, &p)
+		return p, err
+	})
+	return out, err
+}
+
+// ListReplies returns the visible replies to a post, oldest first by id.
+func (tx *Tx) ListReplies(ctx context.Context, postID string, limit int, after string) (protocol.Page[protocol.Post], error) {
+	limit = bounded(limit)
+	from, err := position(listReplies, after, 0)
+	if err != nil {
+		return protocol.Page[protocol.Post]{}, err
+	}
+	if err := tx.settle(); err != nil {
+		return protocol.Page[protocol.Post]{}, err
+	}
+	rows, err := tx.query(ctx, `SELECT seq FROM post WHERE in_reply_to = ? AND state = 'visible' AND seq > ? ORDER BY seq LIMIT ?`, postID, from, limit+1)
+	seqs, err := collect(rows, err, scanInt)
+	if err != nil {
+		return protocol.Page[protocol.Post]{}, err
+	}
+	p, err := tx.postPage(ctx, listReplies, seqs, limit)
+	slices.Reverse(p.Items)
+	return p, err
+}
+
+// ListHidden returns hidden posts, newest first, for the operator.
+func (tx *Tx) ListHidden(ctx context.Context, limit int, after string) (protocol.Page[protocol.StoredPost], error) {
+	return tx.listStored(ctx, listHidden, `state = 'hidden'`, nil, limit, after)
+}
+
+// PostsByAgent returns posts that claim the chain identity, newest first, hidden
+// ones too, so that they can be checked again.
+func (tx *Tx) PostsByAgent(ctx context.Context, erc8004 string, limit int, after string) (protocol.Page[protocol.StoredPost], error) {
+	return tx.listStored(ctx, listByAgent, `author_erc8004 = ? AND state <> 'deleted'`, []any{erc8004}, limit, after)
+}
+
+func (tx *Tx) listStored(ctx context.Context, listing, where string, args []any, limit int, after string) (protocol.Page[protocol.StoredPost], error) {
+	limit = bounded(limit)
+	before, err := position(listing, after, math.MaxInt64)
+	if err != nil {
+		return protocol.Page[protocol.StoredPost]{}, err
+	}
+	if err := tx.settle(); err != nil {
+		return protocol.Page[protocol.StoredPost]{}, err
+	}
+	type item struct {
+		protocol.StoredPost
+		seq int64
+	}
+	var rows *sql.Rows
+	rows, err = tx.query(ctx, `SELECT `+storedColumns+` FROM post WHERE `+where+` AND seq < ? ORDER BY seq DESC LIMIT ?`, append(args, before, limit+1)...)
+	items, err := collect(rows, err, func(s scanner) (i item, err error) {
+		i.seq, err = scanStored(s, &i.StoredPost)
+		return i, err
+	})
+	if err != nil {
+		return protocol.Page[protocol.StoredPost]{}, err
+	}
+	p := page(items, limit, listing, func(i item) string { return number(i.seq) })
+	out := protocol.Page[protocol.StoredPost]{Items: make([]protocol.StoredPost, len(p.Items)), Next: p.Next}
+	for i := range p.Items {
+		out.Items[i] = p.Items[i].StoredPost
+	}
+	return out, nil
+}

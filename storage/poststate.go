@@ -1,0 +1,142 @@
+package storage
+
+import (
+	"context"
+
+	"stoa/protocol"
+)
+
+// SetPostState moves a post between its states (contract §5) and says why; the
+// same state again changes the reason only. Hidden and deleted posts leave
+// lists, search, feed and their parent's count; visible brings a hidden one back
+// and lets the reports so far not count again. Deleting wipes title, body,
+// tags, names, evidence, statement and object, and is final: any later move is
+// a gone error. The entries of the board's log are RedactLog's.
+func (tx *Tx) SetPostState(ctx context.Context, id string, state protocol.PostState, reason string) error {
+	if err := tx.dirty(); err != nil {
+		return err
+	}
+	p, seq, err := tx.postByID(ctx, id)
+	if err != nil {
+		return err
+	}
+	if p.State == protocol.Deleted && state != protocol.Deleted {
+		return protocol.Errorf(protocol.Gone, "the post was deleted")
+	}
+	if _, err := tx.write(ctx, `UPDATE post SET state = ?, reason = ? WHERE seq = ?`, string(state), reason, seq); err != nil {
+		return err
+	}
+	switch {
+	case p.State == state:
+		return nil
+	case p.State == protocol.Visible:
+		err = tx.unshowPost(ctx, p, seq)
+	case state == protocol.Visible:
+		if _, err = tx.write(ctx, `UPDATE report SET spent = TRUE WHERE post_id = ?`, id); err == nil {
+			err = tx.showPost(ctx, p, seq)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if state == protocol.Deleted {
+		return tx.wipePost(ctx, id, seq)
+	}
+	return tx.SetFeedVisible(ctx, id, state == protocol.Visible)
+}
+
+// showPost enters a post in the lists that hold visible posts only.
+func (tx *Tx) showPost(ctx context.Context, p *protocol.StoredPost, seq int64) error {
+	for _, tag := range p.Tags {
+		if _, err := tx.write(ctx, tagInsert.into+tagInsert.row, tag, string(p.Kind), p.Author.Verified, seq); err != nil {
+			return err
+		}
+	}
+	if err := postWords.add(ctx, tx, seq, postText(p)); err != nil {
+		return err
+	}
+	return tx.countReply(ctx, p, 1)
+}
+
+// unshowPost undoes showPost.
+func (tx *Tx) unshowPost(ctx context.Context, p *protocol.StoredPost, seq int64) error {
+	if err := tx.unindexPost(ctx, p, seq); err != nil {
+		return err
+	}
+	return tx.countReply(ctx, p, -1)
+}
+
+func (tx *Tx) unindexPost(ctx context.Context, p *protocol.StoredPost, seq int64) error {
+	for _, tag := range p.Tags {
+		if _, err := tx.write(ctx, `DELETE FROM post_tag WHERE tag = ? AND kind = ? AND verified = ? AND seq = ?`,
+			tag, string(p.Kind), p.Author.Verified, seq); err != nil {
+			return err
+		}
+	}
+	return postWords.drop(ctx, tx, seq, postText(p))
+}
+
+func (tx *Tx) countReply(ctx context.Context, p *protocol.StoredPost, by int) error {
+	if p.InReplyTo == nil {
+		return nil
+	}
+	_, err := tx.write(ctx, `UPDATE post SET reply_count = reply_count + ? WHERE `+byID, append([]any{by}, idRange(*p.InReplyTo)...)...)
+	return err
+}
+
+// wipePost leaves a tombstone: what the post was, when, and in answer to what.
+func (tx *Tx) wipePost(ctx context.Context, id string, seq int64) error {
+	if _, err := tx.write(ctx, `UPDATE post SET title = '', body = '', tags = '[]', author_name = '',
+		evidence = NULL, statement = NULL, object = NULL WHERE seq = ?`, seq); err != nil {
+		return err
+	}
+	if _, err := tx.write(ctx, `DELETE FROM feed WHERE subject_id = ?`, id); err != nil {
+		return err
+	}
+	_, err := tx.write(ctx, `UPDATE report SET reason = '' WHERE post_id = ?`, id)
+	return err
+}
+
+// SetPostVerdict says whether this node could check the author's own key, by
+// which key, and what there is to say about it.
+func (tx *Tx) SetPostVerdict(ctx context.Context, id string, verified bool, keyid, note string) error {
+	if err := tx.dirty(); err != nil {
+		return err
+	}
+	p, seq, err := tx.postByID(ctx, id)
+	if err != nil {
+		return err
+	}
+	if p.State == protocol.Visible && p.Author.Verified != verified {
+		if err := tx.unindexPost(ctx, p, seq); err != nil {
+			return err
+		}
+	}
+	var key any
+	if keyid != "" {
+		key = keyid
+	}
+	if _, err := tx.write(ctx, `UPDATE post SET verified = ?, author_keyid = ?, verdict_note = ? WHERE seq = ?`, verified, key, note, seq); err != nil {
+		return err
+	}
+	if p.State != protocol.Visible || p.Author.Verified == verified {
+		return nil
+	}
+	p.Author.Verified = verified
+	for _, tag := range p.Tags {
+		if _, err := tx.write(ctx, tagInsert.into+tagInsert.row, tag, string(p.Kind), verified, seq); err != nil {
+			return err
+		}
+	}
+	return postWords.add(ctx, tx, seq, postText(p))
+}
+
+// PostStanding is what the operator and the author see beside a post: why it is
+// in its state, and what the last check of its author had to say.
+func (tx *Tx) PostStanding(ctx context.Context, id string) (reason, verdict string, err error) {
+	if err := tx.settle(); err != nil {
+		return "", "", err
+	}
+	err = tx.row(ctx, `SELECT reason, verdict_note FROM post WHERE `+byID, idRange(id)...).Scan(&reason, &verdict)
+	return reason, verdict, err
+}

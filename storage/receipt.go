@@ -1,0 +1,54 @@
+package storage
+
+import (
+	"context"
+	"time"
+)
+
+// A Receipt is the answer to a write that carried an Idempotency-Key, kept so
+// that the same request gets it again (contract §1).
+type Receipt struct {
+	Caller, Key, Operation string
+	Digest                 [32]byte // of the request, to tell another one under the same key
+	Answer                 []byte
+	Expires                time.Time
+}
+
+// Receipt returns what is kept for the caller's key, nil when nothing is or it
+// has run out.
+func (tx *Tx) Receipt(ctx context.Context, caller, key string) (*Receipt, error) {
+	r := Receipt{Caller: caller, Key: key}
+	var digest []byte
+	var expires int64
+	err := tx.row(ctx, `SELECT operation, digest, answer, expires FROM receipt WHERE caller = ? AND key = ?`, caller, key).
+		Scan(&r.Operation, &digest, &r.Answer, &expires)
+	if err == ErrNotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	copy(r.Digest[:], digest)
+	if r.Expires = moment(expires); !r.Expires.After(tx.Now) {
+		return nil, nil
+	}
+	return &r, nil
+}
+
+// KeepReceipt keeps an answer. One that is kept already and has not run out
+// stays: ErrExists.
+func (tx *Tx) KeepReceipt(ctx context.Context, r Receipt) error {
+	n, err := tx.write(ctx, `INSERT INTO receipt (caller, key, operation, digest, answer, expires) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (caller, key) DO UPDATE SET operation = EXCLUDED.operation, digest = EXCLUDED.digest, answer = EXCLUDED.answer, expires = EXCLUDED.expires
+		WHERE receipt.expires <= ?`, r.Caller, r.Key, r.Operation, r.Digest[:], r.Answer, millis(r.Expires), millis(tx.Now))
+	if err == nil && n == 0 {
+		return ErrExists
+	}
+	return err
+}
+
+// PruneReceipts forgets receipts that have run out and returns how many.
+func (tx *Tx) PruneReceipts(ctx context.Context) (int, error) {
+	n, err := tx.write(ctx, `DELETE FROM receipt WHERE expires <= ?`, millis(tx.Now))
+	return int(n), err
+}

@@ -1,0 +1,89 @@
+package storage
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// A RemoteActor is what was fetched of an actor of another server.
+type RemoteActor struct {
+	ID, Host, Type, Handle, Name, Inbox, SharedInbox string
+	Doc                                              []byte // as fetched
+	FetchedAt                                        time.Time
+}
+
+// A RemoteKey is a key of an actor of another server, or the memory that there
+// was none.
+type RemoteKey struct {
+	KeyID, Owner, Algorithm string
+	Key                     []byte // SPKI or raw; empty when none was found
+	FetchedAt               time.Time
+	NegativeUntil           time.Time // no key, and not asked for again before this; zero for a key
+}
+
+type remoteActorRow struct {
+	bun.BaseModel `bun:"table:remote_actor"`
+	ID            string `bun:",pk"`
+	Host          string
+	Type          string
+	Handle        string
+	Name          string
+	Inbox         string
+	SharedInbox   string
+	Doc           []byte `bun:",notnull"`
+	FetchedAt     int64
+}
+
+// PutRemoteActor stores what was fetched, in place of what was there.
+func (tx *Tx) PutRemoteActor(ctx context.Context, a RemoteActor) error {
+	return tx.put(ctx, &remoteActorRow{ID: a.ID, Host: a.Host, Type: a.Type, Handle: a.Handle, Name: a.Name, Inbox: a.Inbox, SharedInbox: a.SharedInbox,
+		Doc: append([]byte{}, a.Doc...), FetchedAt: millis(a.FetchedAt)}, "id", "host", "type", "handle", "name", "inbox", "shared_inbox", "doc", "fetched_at")
+}
+
+// RemoteActorByID returns an actor; ErrNotFound when it was never fetched.
+func (tx *Tx) RemoteActorByID(ctx context.Context, id string) (*RemoteActor, error) {
+	var r remoteActorRow
+	if err := tx.selectFrom(&r).Where("id = ?", id).Scan(tx.in(ctx)); err != nil {
+		return nil, found(err)
+	}
+	return &RemoteActor{ID: r.ID, Host: r.Host, Type: r.Type, Handle: r.Handle, Name: r.Name, Inbox: r.Inbox, SharedInbox: r.SharedInbox,
+		Doc: r.Doc, FetchedAt: moment(r.FetchedAt)}, nil
+}
+
+type remoteKeyRow struct {
+	bun.BaseModel `bun:"table:remote_key"`
+	KeyID         string `bun:",pk"`
+	Owner         string
+	Algorithm     string
+	Key           []byte `bun:",notnull"`
+	FetchedAt     int64
+	NegativeUntil int64
+}
+
+// PutRemoteKey stores what was fetched, in place of what was there.
+func (tx *Tx) PutRemoteKey(ctx context.Context, k RemoteKey) error {
+	return tx.put(ctx, &remoteKeyRow{KeyID: k.KeyID, Owner: k.Owner, Algorithm: k.Algorithm, Key: append([]byte{}, k.Key...),
+		FetchedAt: millis(k.FetchedAt), NegativeUntil: millis(k.NegativeUntil)}, "key_id", "owner", "algorithm", "key", "fetched_at", "negative_until")
+}
+
+// RemoteKeyByID returns a key; ErrNotFound when it was never asked for.
+func (tx *Tx) RemoteKeyByID(ctx context.Context, keyID string) (*RemoteKey, error) {
+	var r remoteKeyRow
+	if err := tx.selectFrom(&r).Where("key_id = ?", keyID).Scan(tx.in(ctx)); err != nil {
+		return nil, found(err)
+	}
+	return &RemoteKey{KeyID: r.KeyID, Owner: r.Owner, Algorithm: r.Algorithm, Key: r.Key, FetchedAt: moment(r.FetchedAt), NegativeUntil: moment(r.NegativeUntil)}, nil
+}
+
+// DropRemote forgets actors and keys fetched before a time, a thousand of each a
+// call at most, and returns how many. Followers keep their own inboxes.
+func (tx *Tx) DropRemote(ctx context.Context, before time.Time) (int, error) {
+	actors, err := tx.write(ctx, `DELETE FROM remote_actor WHERE id IN (SELECT id FROM remote_actor WHERE fetched_at < ? LIMIT 1000)`, millis(before))
+	if err != nil {
+		return 0, err
+	}
+	keys, err := tx.write(ctx, `DELETE FROM remote_key WHERE key_id IN (SELECT key_id FROM remote_key WHERE fetched_at < ? LIMIT 1000)`, millis(before))
+	return int(actors + keys), err
+}

@@ -1,0 +1,63 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// An insert is the text of an INSERT that takes any number of rows.
+type insert struct {
+	into string // INSERT INTO t (…) VALUES
+	row  string // (?, ?, …)
+}
+
+func (i insert) width() int { return strings.Count(i.row, "?") }
+
+// sizes are how many rows one statement takes, so that few texts are prepared.
+var sizes = [...]int{32, 8, 1}
+
+// rows are rows of one table that a batch holds back.
+type rows struct {
+	insert
+	wide int
+	args []any // wide values a row
+	n    int
+	mark int // rows of the ops before the running one
+}
+
+func newRows(i insert) *rows { return &rows{insert: i, wide: i.width()} }
+
+func (r *rows) add(args ...any) {
+	r.args = append(r.args, args...)
+	r.n++
+}
+
+// cut drops the rows of the running op.
+func (r *rows) cut() {
+	if r.n > r.mark {
+		clear(r.args[r.mark*r.wide:])
+		r.args, r.n = r.args[:r.mark*r.wide], r.mark
+	}
+}
+
+// flush writes the first n rows and keeps the rest.
+func (r *rows) flush(ctx context.Context, c *conn, n int) error {
+	if n == 0 {
+		return nil
+	}
+	at := 0
+	for _, size := range sizes {
+		for n-at >= size {
+			text := r.into + r.row + strings.Repeat(", "+r.row, size-1)
+			if _, err := c.exec(ctx, text, r.args[at*r.wide:(at+size)*r.wide]...); err != nil {
+				return fmt.Errorf("%s: %w", r.into, err)
+			}
+			at += size
+		}
+	}
+	left := copy(r.args, r.args[at*r.wide:])
+	clear(r.args[left:])
+	r.args, r.n, r.mark = r.args[:left], r.n-n, max(0, r.mark-n)
+	return nil
+}

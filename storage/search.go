@@ -1,0 +1,105 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// A wordIndex is a full-text index: FTS5 on SQLite, a tsvector with GIN on
+// PostgreSQL. Rows are numbered as those of the table they belong to.
+type wordIndex struct{ table, of string }
+
+var (
+	postWords    = wordIndex{table: "post_word", of: "post"}
+	profileWords = wordIndex{table: "profile_word", of: "profile"}
+)
+
+func (w wordIndex) insert(e engine) insert {
+	if e == engineSQLite {
+		return insert{"INSERT INTO " + w.table + " (rowid, words) VALUES ", "(?, ?)"}
+	}
+	return insert{"INSERT INTO " + w.table + " (seq, words) VALUES ", "(?, array_to_tsvector(string_to_array(trim(?), ' ')))"}
+}
+
+func (w wordIndex) add(ctx context.Context, tx *Tx, seq int64, words string) error {
+	i := w.insert(tx.db.engine)
+	_, err := tx.write(ctx, i.into+i.row, seq, words)
+	return err
+}
+
+// drop takes a row out. The words must be those it was added with.
+func (w wordIndex) drop(ctx context.Context, tx *Tx, seq int64, words string) error {
+	if tx.db.engine == engineSQLite {
+		_, err := tx.write(ctx, "INSERT INTO "+w.table+" ("+w.table+", rowid, words) VALUES ('delete', ?, ?)", seq, words)
+		return err
+	}
+	_, err := tx.write(ctx, "DELETE FROM "+w.table+" WHERE seq = ?", seq)
+	return err
+}
+
+// find returns the newest limit rows before the given one that hold every
+// word, newest first. At least one word is needed.
+func (w wordIndex) find(ctx context.Context, tx *Tx, words []string, before int64, limit int) ([]int64, error) {
+	if tx.db.engine == engineSQLite {
+		rows, err := tx.query(ctx, "SELECT rowid FROM "+w.table+" WHERE "+w.table+" MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?",
+			matchAll(words, `"`, " AND "), before, limit)
+		return collect(rows, err, scanInt)
+	}
+	return w.findPostgres(ctx, tx, matchAll(words, "'", " & "), before, limit)
+}
+
+// windows are how many rows back a search on PostgreSQL looks before it looks
+// at everything. Left alone with ORDER BY and LIMIT, the planner walks the whole
+// table backwards for a rare word; with the index alone, it gathers every
+// match of a common one.
+var windows = [...]int{10_000, 200_000}
+
+func (w wordIndex) findPostgres(ctx context.Context, tx *Tx, query string, before int64, limit int) ([]int64, error) {
+	for _, size := range windows {
+		floor := int64(math.MinInt64)
+		err := tx.row(ctx, "SELECT seq FROM "+w.of+" WHERE seq < ? ORDER BY seq DESC OFFSET ? LIMIT 1", before, size).Scan(&floor)
+		if err != nil && err != ErrNotFound {
+			return nil, err
+		}
+		rows, err := tx.query(ctx, "SELECT seq FROM "+w.table+" WHERE words @@ ?::tsquery AND seq < ? AND seq > ? ORDER BY seq DESC LIMIT ?",
+			query, before, floor, limit)
+		found, err := collect(rows, err, scanInt)
+		if err != nil || len(found) == limit || floor == math.MinInt64 {
+			return found, err
+		}
+	}
+	rows, err := tx.query(ctx, "WITH m AS MATERIALIZED (SELECT seq FROM "+w.table+" WHERE words @@ ?::tsquery AND seq < ?) SELECT seq FROM m ORDER BY seq DESC LIMIT ?",
+		query, before, limit)
+	return collect(rows, err, scanInt)
+}
+
+// matchAll writes a query that asks for every word. Words hold letters, marks,
+// digits and private-use characters only (word.go), so quoting is enough.
+func matchAll(words []string, quote, and string) string {
+	var b strings.Builder
+	for i, w := range words {
+		if i > 0 {
+			b.WriteString(and)
+		}
+		b.WriteString(quote)
+		b.WriteString(w)
+		b.WriteString(quote)
+	}
+	return b.String()
+}
+
+func scanInt(s scanner) (n int64, err error) {
+	err = s.Scan(&n)
+	return n, err
+}
+
+// inSeqs is "seq IN (…)" with its arguments.
+func inSeqs(seqs []int64) (string, []any) {
+	args := make([]any, len(seqs))
+	for i, n := range seqs {
+		args[i] = n
+	}
+	return fmt.Sprintf("seq IN (?%s)", strings.Repeat(", ?", len(seqs)-1)), args
+}

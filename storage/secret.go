@@ -1,0 +1,23 @@
+package storage
+
+import "context"
+
+// Secret returns the secret of that name, making it when there is none yet. All
+// processes on the database get the same one. In a read it is ErrNotFound until
+// somebody has made it.
+func (tx *Tx) Secret(ctx context.Context, name string, make func() ([]byte, error)) ([]byte, error) {
+	const text = `SELECT value FROM secret WHERE name = ?`
+	var value []byte
+	if err := tx.row(ctx, text, name).Scan(&value); err != ErrNotFound || tx.batch == nil {
+		return value, err
+	}
+	fresh, err := make()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := tx.write(ctx, `INSERT INTO secret (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING`, name, fresh); err != nil {
+		return nil, err
+	}
+	err = tx.row(ctx, text, name).Scan(&value)
+	return value, err
+}

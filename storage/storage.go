@@ -1,0 +1,203 @@
+// Package storage remembers. It is one concrete store over two databases,
+// SQLite (a file) and PostgreSQL, and the only place with SQL in it.
+//
+// Everything happens in a transaction: [DB.Read] gives a snapshot, [DB.Write]
+// hands a function to the group-commit writer, which runs many functions in
+// one transaction with one flush to disk and keeps them apart, so that one that
+// fails harms none of the others (writer.go, batch.go). Methods of [Tx] are verb
+// and noun, one file a subject; they take and return the types of package
+// protocol.
+//
+// Times are integer milliseconds UTC, listings page by key and never by offset,
+// and what readers page over is numbered in the order of commits. The package
+// starts no goroutine but its writers and knows nothing of who is asking.
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// Errors a caller tests for with errors.Is.
+var (
+	ErrNotFound = errors.New("storage: not found")      // there is no such row
+	ErrExists   = errors.New("storage: exists already") // a unique rule refuses the row
+	ErrReadOnly = errors.New("storage: write in a read transaction")
+	ErrClosed   = errors.New("storage: closed")
+)
+
+// A Config says where to remember. Exactly one of Path and URL is set.
+type Config struct {
+	Path  string           // SQLite file; its directory is made, mode 0700, where missing
+	URL   string           // postgres://…
+	Log   *slog.Logger     // nil means slog.Default
+	Now   func() time.Time // the clock of Tx.Now; nil means time.Now
+	Queue int              // writes that may wait before new ones are refused; 0 means 1024
+}
+
+// A DB is an open database. Its methods may be called at once by anybody.
+type DB struct {
+	engine  engine
+	log     *slog.Logger
+	now     func() time.Time
+	config  Config
+	main    *bun.DB // writers; on PostgreSQL readers too
+	readers *pool
+
+	queue   chan *op
+	writers sync.WaitGroup
+	version atomic.Uint64
+	lastNow atomic.Int64
+	wake    map[string]chan struct{} // fixed at Open
+	spends  sync.Map                 // [16]byte → *batch: being spent by a running batch; PostgreSQL only
+
+	gate   sync.RWMutex // guards closed against sends on queue
+	closed bool
+}
+
+// Open opens the database, brings its tables up to date and starts the
+// writers. Several processes may open the same database at once.
+func Open(ctx context.Context, c Config) (*DB, error) {
+	if (c.Path == "") == (c.URL == "") {
+		return nil, errors.New("storage: set either a path (SQLite) or a URL (PostgreSQL)")
+	}
+	db := &DB{config: c, log: c.Log, now: c.Now, wake: map[string]chan struct{}{}}
+	if db.log == nil {
+		db.log = slog.Default()
+	}
+	if db.now == nil {
+		db.now = time.Now
+	}
+	for _, topic := range []string{TopicJobs, TopicLog, TopicFeed} {
+		db.wake[topic] = make(chan struct{}, 1)
+	}
+	if c.Queue <= 0 {
+		c.Queue = 1024
+	}
+	db.queue = make(chan *op, c.Queue)
+
+	var err error
+	if c.Path != "" {
+		err = db.openSQLite(ctx)
+	} else {
+		err = db.openPostgres(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := db.migrate(ctx); err != nil {
+		return nil, errors.Join(err, db.closePools())
+	}
+	if err := db.startWriters(ctx); err != nil {
+		return nil, errors.Join(err, db.closePools())
+	}
+	return db, nil
+}
+
+// Close lets waiting writes finish, stops the writers and closes the database.
+// Reads must have ended. A second Close does nothing.
+func (db *DB) Close() error {
+	db.gate.Lock()
+	if db.closed {
+		db.gate.Unlock()
+		return nil
+	}
+	db.closed = true
+	close(db.queue)
+	db.gate.Unlock()
+	db.writers.Wait()
+	return db.closePools()
+}
+
+func (db *DB) closePools() error {
+	var err error
+	if db.readers != nil {
+		err = db.readers.close()
+	}
+	return errors.Join(err, db.main.Close())
+}
+
+// Engine is "sqlite" or "postgres".
+func (db *DB) Engine() string { return string(db.engine) }
+
+// Version grows with each commit of this process. What was computed from reads
+// is still true of this process's writes while Version stands still.
+func (db *DB) Version() uint64 { return db.version.Load() }
+
+// Topics of [DB.Wake].
+const (
+	TopicJobs = "jobs" // a job was enqueued
+	TopicLog  = "log"  // a board's log grew
+	TopicFeed = "feed" // the feed grew
+)
+
+// Wake returns the topic's channel, which receives a hint after a commit of
+// this process that touched the topic. There is one channel a topic, with room
+// for one hint, for one receiver; hints coalesce and other processes send none,
+// so receivers also poll. An unknown topic gives nil, which never receives.
+func (db *DB) Wake(topic string) <-chan struct{} { return db.wake[topic] }
+
+// Ping reports whether the database answers.
+func (db *DB) Ping(ctx context.Context) error {
+	return db.Read(ctx, func(ctx context.Context, tx *Tx) error {
+		var one int
+		return tx.row(ctx, `SELECT 1`).Scan(&one)
+	})
+}
+
+// QueueLen is how many writes wait.
+func (db *DB) QueueLen() int { return len(db.queue) }
+
+// A Tx is a running transaction. It is valid until the function it was given to
+// returns, and serves one goroutine.
+type Tx struct {
+	// Now is when the transaction began, UTC, in whole milliseconds: the only
+	// clock for what is stored.
+	Now time.Time
+
+	db    *DB
+	conn  *conn
+	batch *batch // nil in a read
+}
+
+// Read runs fn on a snapshot: all it reads is of one moment. A write inside it
+// is ErrReadOnly or refused by the database. The error of fn comes back as it is.
+func (db *DB) Read(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) (err error) {
+	c, err := db.readers.get(ctx)
+	if err != nil {
+		return fmt.Errorf("begin a read: %w", err)
+	}
+	defer func() { db.readers.put(c) }()
+	if _, err := c.exec(ctx, db.engine.beginRead()); err != nil {
+		c.broken = true
+		return fmt.Errorf("begin a read: %w", err)
+	}
+	defer func() {
+		// Also on a panic, and when the caller's context has ended.
+		if _, e := c.exec(context.Background(), "ROLLBACK"); e != nil {
+			c.broken = true
+		}
+	}()
+	return fn(ctx, &Tx{Now: db.clock(), db: db, conn: c})
+}
+
+// clock is the time in whole milliseconds; it never runs backwards.
+func (db *DB) clock() time.Time {
+	ms := db.now().UnixMilli()
+	for {
+		last := db.lastNow.Load()
+		if ms <= last {
+			return time.UnixMilli(last).UTC()
+		}
+		if db.lastNow.CompareAndSwap(last, ms) {
+			return time.UnixMilli(ms).UTC()
+		}
+	}
+}

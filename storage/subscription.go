@@ -1,0 +1,111 @@
+package storage
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// A Subscription is a board of another node that this one follows, and how far
+// its log has been applied here.
+type Subscription struct {
+	Board, Host, NodeActor, LogURL, Epoch string
+	LastSeq                               int64 // of the log under Epoch; 0 is before the first
+	State                                 SubscriptionState
+	FollowID                              string
+	CheckedAt, NextAt                     time.Time
+	Failures                              int
+	LastError                             string
+}
+
+// A SubscriptionState says what became of our Follow.
+type SubscriptionState string
+
+const (
+	SubscriptionPending  SubscriptionState = "pending"
+	SubscriptionAccepted SubscriptionState = "accepted"
+	SubscriptionRejected SubscriptionState = "rejected"
+)
+
+type subscriptionRow struct {
+	bun.BaseModel `bun:"table:subscription"`
+	Board         string `bun:",pk"`
+	Host          string
+	NodeActor     string
+	LogURL        string `bun:"log_url"`
+	Epoch         string
+	LastSeq       int64
+	State         string
+	FollowID      string
+	CheckedAt     int64
+	NextAt        int64
+	Failures      int
+	LastError     string
+}
+
+func (r subscriptionRow) subscription() Subscription {
+	return Subscription{Board: r.Board, Host: r.Host, NodeActor: r.NodeActor, LogURL: r.LogURL, Epoch: r.Epoch, LastSeq: r.LastSeq,
+		State: SubscriptionState(r.State), FollowID: r.FollowID, CheckedAt: moment(r.CheckedAt), NextAt: moment(r.NextAt),
+		Failures: r.Failures, LastError: r.LastError}
+}
+
+// PutSubscription stores a subscription as it is given. For one that is there,
+// epoch and number stay: they are AdvanceSubscription's and ResetSubscription's.
+func (tx *Tx) PutSubscription(ctx context.Context, s Subscription) error {
+	if s.State == "" {
+		s.State = SubscriptionPending
+	}
+	return tx.put(ctx, &subscriptionRow{Board: s.Board, Host: s.Host, NodeActor: s.NodeActor, LogURL: s.LogURL, Epoch: s.Epoch, LastSeq: s.LastSeq,
+		State: string(s.State), FollowID: s.FollowID, CheckedAt: millis(s.CheckedAt), NextAt: millis(s.NextAt), Failures: s.Failures, LastError: s.LastError},
+		"board", "host", "node_actor", "log_url", "state", "follow_id", "checked_at", "next_at", "failures", "last_error")
+}
+
+// SubscriptionByBoard returns a subscription; ErrNotFound when there is none.
+func (tx *Tx) SubscriptionByBoard(ctx context.Context, board string) (*Subscription, error) {
+	var r subscriptionRow
+	if err := tx.selectFrom(&r).Where("board = ?", board).Scan(tx.in(ctx)); err != nil {
+		return nil, found(err)
+	}
+	s := r.subscription()
+	return &s, nil
+}
+
+// maxSubscriptions bounds what a listing of them returns.
+const maxSubscriptions = 10_000
+
+// ListSubscriptions returns every subscription, by board.
+func (tx *Tx) ListSubscriptions(ctx context.Context) ([]Subscription, error) {
+	var rows []subscriptionRow
+	err := tx.selectFrom(&rows).Order("board").Limit(maxSubscriptions).Scan(tx.in(ctx))
+	return convert(rows, subscriptionRow.subscription), err
+}
+
+// DueSubscriptions returns those to be looked at by now, the longest due first.
+func (tx *Tx) DueSubscriptions(ctx context.Context, now time.Time) ([]Subscription, error) {
+	var rows []subscriptionRow
+	err := tx.selectFrom(&rows).Where("next_at <= ?", now.UnixMilli()).Order("next_at").Limit(maxSubscriptions).Scan(tx.in(ctx))
+	return convert(rows, subscriptionRow.subscription), err
+}
+
+// AdvanceSubscription moves from one number to the next under an epoch, in the
+// transaction that applies what lies between. It is false, and nothing happens,
+// when the subscription does not stand there (any more): then somebody else has
+// applied it, and the caller undoes its work by returning an error.
+func (tx *Tx) AdvanceSubscription(ctx context.Context, board, epoch string, fromSeq, toSeq int64) (ok bool, err error) {
+	n, err := tx.write(ctx, `UPDATE subscription SET last_seq = ? WHERE board = ? AND epoch = ? AND last_seq = ?`, toSeq, board, epoch, fromSeq)
+	return n == 1, err
+}
+
+// ResetSubscription begins at the start of the log under another epoch. It is
+// false when the subscription is not under the epoch it is said to leave.
+func (tx *Tx) ResetSubscription(ctx context.Context, board, from, to string) (ok bool, err error) {
+	n, err := tx.write(ctx, `UPDATE subscription SET epoch = ?, last_seq = 0 WHERE board = ? AND epoch = ?`, to, board, from)
+	return n == 1, err
+}
+
+// DeleteSubscription ends a subscription; none to end is no error.
+func (tx *Tx) DeleteSubscription(ctx context.Context, board string) error {
+	_, err := tx.write(ctx, `DELETE FROM subscription WHERE board = ?`, board)
+	return err
+}

@@ -1,0 +1,91 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// A Token lets an owner's program write. Only the hash of its secret is kept.
+type Token struct {
+	ID                               string
+	Hash                             [32]byte
+	Account, Handle, Name            string
+	Scopes                           []string
+	CreatedAt                        time.Time
+	ExpiresAt, RevokedAt, LastUsedAt *time.Time // nil: never
+}
+
+type tokenRow struct {
+	bun.BaseModel `bun:"table:api_token"`
+	ID            string `bun:",pk"`
+	Hash          []byte
+	Account       string
+	Handle        string
+	Name          string
+	Scopes        string
+	CreatedAt     int64
+	ExpiresAt     *int64
+	RevokedAt     *int64
+	LastUsedAt    *int64
+}
+
+func (r tokenRow) token() Token {
+	t := Token{ID: r.ID, Account: r.Account, Handle: r.Handle, Name: r.Name, CreatedAt: moment(r.CreatedAt),
+		ExpiresAt: momentPtr(r.ExpiresAt), RevokedAt: momentPtr(r.RevokedAt), LastUsedAt: momentPtr(r.LastUsedAt)}
+	copy(t.Hash[:], r.Hash)
+	if json.Unmarshal([]byte(r.Scopes), &t.Scopes) != nil {
+		t.Scopes = nil // no scope rather than a wrong one
+	}
+	return t
+}
+
+// InsertToken stores a token. A zero CreatedAt is now. ErrExists when its id or
+// hash is taken.
+func (tx *Tx) InsertToken(ctx context.Context, t Token) error {
+	if t.CreatedAt.IsZero() {
+		t.CreatedAt = tx.Now
+	}
+	scopes, err := json.Marshal(append([]string{}, t.Scopes...))
+	if err != nil {
+		return fmt.Errorf("encode scopes: %w", err)
+	}
+	n, err := tx.write(ctx, `INSERT INTO api_token (id, hash, account, handle, name, scopes, created_at, expires_at, revoked_at, last_used_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`, t.ID, t.Hash[:], t.Account, t.Handle, t.Name, string(scopes),
+		millis(t.CreatedAt), millisPtr(t.ExpiresAt), millisPtr(t.RevokedAt), millisPtr(t.LastUsedAt))
+	if err == nil && n == 0 {
+		return ErrExists
+	}
+	return err
+}
+
+// TokenByHash returns a token, also one that has run out or was revoked: that is
+// the caller's to look at. ErrNotFound when unknown.
+func (tx *Tx) TokenByHash(ctx context.Context, hash [32]byte) (*Token, error) {
+	var r tokenRow
+	if err := tx.selectFrom(&r).Where("hash = ?", hash[:]).Scan(tx.in(ctx)); err != nil {
+		return nil, found(err)
+	}
+	t := r.token()
+	return &t, nil
+}
+
+// ListTokens returns the tokens of a profile, newest first.
+func (tx *Tx) ListTokens(ctx context.Context, handle string) ([]Token, error) {
+	var rows []tokenRow
+	err := tx.selectFrom(&rows).Where("handle = ?", handle).Order("id DESC").Limit(1000).Scan(tx.in(ctx))
+	return convert(rows, tokenRow.token), err
+}
+
+// RevokeToken ends a token now; ErrNotFound when unknown.
+func (tx *Tx) RevokeToken(ctx context.Context, id string) error {
+	return one(tx.write(ctx, `UPDATE api_token SET revoked_at = COALESCE(revoked_at, ?) WHERE id = ?`, millis(tx.Now), id))
+}
+
+// TouchToken notes that a token was used now; ErrNotFound when unknown.
+func (tx *Tx) TouchToken(ctx context.Context, id string) error {
+	return one(tx.write(ctx, `UPDATE api_token SET last_used_at = ? WHERE id = ?`, millis(tx.Now), id))
+}

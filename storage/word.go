@@ -1,0 +1,133 @@
+package storage
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Full text is folded here and not in the database, so that both engines find
+// the same and what a visitor types never reaches a query language. A word is a
+// run of letters, marks and digits. Words are compared in lower case, without
+// the accents of Latin, Greek and Cyrillic, in compatibility form, and without
+// the joiners that only change how a word is drawn; vowel signs of Indic
+// scripts are part of the word. Han and kana characters are words by
+// themselves, since nothing divides theirs.
+//
+// The index must be built again when this file changes what a text folds to:
+// a text is taken out of the index by folding it once more.
+
+// maxWord is the longest word in bytes; the rest of a longer one is ignored.
+const maxWord = 64
+
+// fold appends the words of text to b, each followed by a space.
+func fold(b []byte, text string) []byte {
+	if !ascii(text) {
+		text = foldUnicode(text)
+	}
+	start := len(b)
+	for _, r := range text {
+		switch {
+		case r < utf8.RuneSelf:
+			switch {
+			case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
+			case r >= 'A' && r <= 'Z':
+				r += 'a' - 'A'
+			default:
+				b, start = endWord(b, start)
+				continue
+			}
+			if len(b)-start < maxWord {
+				b = append(b, byte(r))
+			}
+		case single(r):
+			b, _ = endWord(b, start)
+			b = append(utf8.AppendRune(b, r), ' ')
+			start = len(b)
+		case unicode.In(r, unicode.L, unicode.M, unicode.N):
+			if len(b)-start <= maxWord-utf8.UTFMax {
+				b = utf8.AppendRune(b, r)
+			}
+		default:
+			b, start = endWord(b, start)
+		}
+	}
+	b, _ = endWord(b, start)
+	return b
+}
+
+func endWord(b []byte, start int) ([]byte, int) {
+	if len(b) > start {
+		b = append(b, ' ')
+	}
+	return b, len(b)
+}
+
+func ascii(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+func single(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) }
+
+func foldUnicode(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r >= 0x0300 && r <= 0x036f || r == 0x200c || r == 0x200d {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, norm.NFKD.String(text))
+	return norm.NFKC.String(text)
+}
+
+// maxWords is how many words of a query are looked at.
+const maxWords = 32
+
+// queryWords are the words of what a visitor typed.
+func queryWords(q string) []string {
+	words := strings.Fields(string(fold(nil, q)))
+	return words[:min(len(words), maxWords)]
+}
+
+// Facets stand in the index beside the words, so that a search with filters
+// reads no row it does not show. They begin with a private-use character, which
+// is never part of a word.
+const (
+	facetKind       = "\ue000k"
+	facetVerified   = "\ue000v"
+	facetAuthor     = "\ue000a" // handle of an author of this node
+	facetAnyAuthor  = "\ue000b" // handle of an author of any node
+	facetTag        = "\ue000t"
+	facetCapability = "\ue000c" // id or tag of a capability
+	facetRegion     = "\ue000r" // a region, and the country it lies in
+	facetIdentity   = "\ue000i"
+	facetNobody     = "\ue000n" // without identity
+)
+
+// facet is one word for a filter's value. What is neither letter nor digit is
+// moved to private use, so that the index does not divide there.
+func facet(name, value string) string {
+	var b strings.Builder
+	b.WriteString(name)
+	for _, c := range []byte(value) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+			b.WriteByte(c)
+		case c >= 'A' && c <= 'Z':
+			b.WriteByte(c + 'a' - 'A')
+		default:
+			b.WriteRune(0xe100 + rune(c))
+		}
+	}
+	return b.String()
+}
+
+func addFacet(b []byte, name, value string) []byte {
+	return append(append(b, facet(name, value)...), ' ')
+}

@@ -1,0 +1,210 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"stoa/protocol"
+)
+
+const (
+	maxBatch        = 128 // operations in one transaction
+	postgresWriters = 2   // while one commits, the other fills
+	maxTries        = 4   // of a batch whose transaction the database gave up
+)
+
+// States of an op: the caller may take it back until a writer has begun it.
+const (
+	opWaiting int32 = iota
+	opTaken
+	opWithdrawn
+)
+
+// An op is one call of Write on its way through a writer.
+type op struct {
+	ctx   context.Context // the caller's: looked at before the op begins, never after
+	fn    func(ctx context.Context, tx *Tx) error
+	state atomic.Int32
+	done  chan error // capacity 1
+}
+
+// Write runs fn in a transaction that it may share with other writes, and
+// returns when the transaction is on disk. An error of fn comes back as it is
+// and undoes what fn wrote, and nothing else.
+//
+// fn may run twice: when the database gives up a transaction, and when a
+// neighbour breaks it. So it touches nothing but tx, does no I/O, and never
+// calls Read or Write. Its context carries the values of ctx and does not end
+// when ctx does: once begun, a write is finished. A write whose ctx ends while
+// it waits is given up with the context's error. A full queue is an
+// *protocol.Error with code overloaded.
+func (db *DB) Write(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
+	o := &op{ctx: ctx, fn: fn, done: make(chan error, 1)}
+	if err := db.submit(o); err != nil {
+		return err
+	}
+	select {
+	case err := <-o.done:
+		return err
+	case <-ctx.Done():
+		if o.state.CompareAndSwap(opWaiting, opWithdrawn) {
+			return ctx.Err()
+		}
+		return <-o.done
+	}
+}
+
+func (db *DB) submit(o *op) error {
+	db.gate.RLock()
+	defer db.gate.RUnlock()
+	if db.closed {
+		return ErrClosed
+	}
+	select {
+	case db.queue <- o:
+		return nil
+	default:
+		return overloaded("too many writes are waiting; try again in a moment", nil)
+	}
+}
+
+func overloaded(detail string, cause error) error {
+	return &protocol.Error{Code: protocol.Overloaded, Detail: detail, RetryAfter: time.Second, Err: cause}
+}
+
+// A writer owns one connection and turns waiting ops into transactions.
+type writer struct {
+	db   *DB
+	conn *conn
+}
+
+func (db *DB) startWriters(ctx context.Context) error {
+	n := 1
+	if db.engine == enginePostgres {
+		n = postgresWriters
+	}
+	writers := make([]*writer, n)
+	for i := range writers {
+		c, err := openConn(ctx, db.main, db.engine)
+		if err != nil {
+			return fmt.Errorf("open the writing connection: %w", err)
+		}
+		writers[i] = &writer{db: db, conn: c}
+	}
+	for _, w := range writers {
+		db.writers.Go(w.loop)
+	}
+	return nil
+}
+
+// loop takes what waits, without waiting for more: batches form by themselves
+// while the one before is on its way to the disk.
+func (w *writer) loop() {
+	defer func() { w.conn.close() }()
+	ops := make([]*op, 0, maxBatch)
+	for first := range w.db.queue {
+		ops = append(ops[:0], first)
+	fill:
+		for len(ops) < maxBatch {
+			select {
+			case o, ok := <-w.db.queue:
+				if !ok {
+					break fill
+				}
+				ops = append(ops, o)
+			default:
+				break fill
+			}
+		}
+		w.commit(ops)
+	}
+}
+
+// commit brings the ops to disk and answers each.
+func (w *writer) commit(ops []*op) {
+	ops = take(ops)
+	if len(ops) == 0 {
+		return
+	}
+	var b *batch
+	var err error
+	careful := false
+	for try := 1; ; try++ {
+		b, err = w.attempt(ops, careful)
+		if err == nil {
+			break
+		}
+		if errors.Is(err, errApart) {
+			careful, try = true, 0
+			continue
+		}
+		if !passing(err) && !w.conn.broken {
+			break
+		}
+		if e := w.reopen(); e != nil {
+			err = errors.Join(err, e)
+		}
+		if try >= maxTries {
+			err = overloaded("the database is busy; try again in a moment", err)
+			break
+		}
+		time.Sleep(time.Duration(try) * time.Duration(1+rand.IntN(20)) * time.Millisecond)
+	}
+	if err != nil {
+		for _, o := range ops {
+			o.done <- err
+		}
+		return
+	}
+	w.db.announce(b)
+	for i, o := range ops {
+		o.done <- b.results[i]
+	}
+}
+
+// take marks the ops as begun and drops those that were withdrawn or whose
+// caller has gone.
+func take(ops []*op) []*op {
+	kept := ops[:0]
+	for _, o := range ops {
+		if !o.state.CompareAndSwap(opWaiting, opTaken) {
+			continue
+		}
+		if err := o.ctx.Err(); err != nil {
+			o.done <- err
+			continue
+		}
+		kept = append(kept, o)
+	}
+	return kept
+}
+
+// reopen replaces a connection that the network has lost.
+func (w *writer) reopen() error {
+	if !w.conn.broken {
+		return nil
+	}
+	w.conn.close()
+	c, err := openConn(context.Background(), w.db.main, w.db.engine)
+	if err != nil {
+		return fmt.Errorf("open the writing connection again: %w", err)
+	}
+	w.conn = c
+	return nil
+}
+
+func (db *DB) announce(b *batch) {
+	if b.wrote {
+		db.version.Add(1)
+	}
+	for topic := range b.topics {
+		select {
+		case db.wake[topic] <- struct{}{}:
+		default:
+		}
+	}
+}
