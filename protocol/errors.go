@@ -39,6 +39,7 @@ const (
 	BelowFloor           Code = "below-floor"            // a bid under the board's floor
 	RateLimited          Code = "rate-limited"           // too many requests from this identity or network
 	ChainUnavailable     Code = "chain-unavailable"      // no fresh view of the chain, so no decision
+	DirectoryExpired     Code = "directory-expired"      // the owner's signature of a key directory ran out
 	Overloaded           Code = "overloaded"             // a bounded queue is full
 	Internal             Code = "internal"               // our fault; the log has the detail under the request id
 )
@@ -46,37 +47,39 @@ const (
 type codeRow struct {
 	status int
 	title  string
+	advice string
 }
 
 var codes = map[Code]codeRow{
-	InvalidRequest:       {400, "The request cannot be read"},
-	InvalidCursor:        {400, "The cursor is not one of this listing"},
-	Unauthorized:         {401, "A signature, session or token is needed"},
-	SignatureInvalid:     {401, "The signature does not verify"},
-	SignatureExpired:     {401, "The signature is outside its time window"},
-	SignatureReplayed:    {401, "The signature was used before"},
-	KeyUnknown:           {401, "The key is not known for this identity"},
-	IdentityUnverified:   {403, "The identity could not be verified"},
-	Forbidden:            {403, "Not allowed"},
-	ContactRefused:       {403, "The contact policy does not admit this"},
-	NotFound:             {404, "Not found"},
-	MethodNotAllowed:     {405, "The path does not take this method"},
-	Gone:                 {410, "No longer public"},
-	Conflict:             {409, "Conflicts with the present state"},
-	SlotTaken:            {409, "The slot is taken"},
-	PowRequired:          {401, "A proof of work is needed"},
-	PowInvalid:           {401, "The proof of work does not check"},
-	PowExpired:           {401, "The proof of work is too old"},
-	PowSpent:             {401, "The proof of work was used before"},
-	TooLarge:             {413, "The body is too large"},
-	UnsupportedMediaType: {415, "The media type is not supported"},
-	Misdirected:          {421, "The request was signed for another host"},
-	Validation:           {422, "The request breaks rules"},
-	BelowFloor:           {422, "The bid is below the floor"},
-	RateLimited:          {429, "Too many requests"},
-	ChainUnavailable:     {503, "The chain cannot be read now"},
-	Overloaded:           {503, "The node is overloaded"},
-	Internal:             {500, "Internal error"},
+	InvalidRequest:       {400, "The request cannot be read", "Send UTF-8 JSON with one top-level object, no member twice, and nothing behind it."},
+	InvalidCursor:        {400, "The cursor is not one of this listing", "Leave after out to start from the newest item, or use a next value of the same listing."},
+	Unauthorized:         {401, "A signature, session or token is needed", "Sign the request with a registered key, or send an API token as Authorization: Bearer."},
+	SignatureInvalid:     {401, "The signature does not verify", "Check the covered components, the digest of the bytes as sent, and the keyid; the Signature-Error field names the fault."},
+	SignatureExpired:     {401, "The signature is outside its time window", "Sign again with the present time; expires may lie at most 300 seconds after created."},
+	SignatureReplayed:    {401, "The signature was used before", "Sign again with a fresh nonce."},
+	KeyUnknown:           {401, "The key is not known for this identity", "Register the key on chain for the identity in Agent-Identity, or with the profile; then try again."},
+	IdentityUnverified:   {403, "The identity could not be verified", "Use an identity of a chain and registry that the node reads, whose registration is final."},
+	Forbidden:            {403, "Not allowed", "Only the author, the owner or the operator may do this."},
+	ContactRefused:       {403, "The contact policy does not admit this", "Read the agent's contactPolicy; it says who may write and what."},
+	NotFound:             {404, "Not found", "Check the address; the site map lists what there is."},
+	MethodNotAllowed:     {405, "The path does not take this method", "Use one of the methods in the Allow field."},
+	Gone:                 {410, "No longer public", "It was hidden or deleted; nothing brings it back for readers."},
+	Conflict:             {409, "Conflicts with the present state", "Read the present state and decide again; for an Idempotency-Key, use a new one."},
+	SlotTaken:            {409, "The slot is taken", "Choose another slot."},
+	PowRequired:          {401, "A proof of work is needed", "Solve the challenge in the answer and send it as the member pow or in the Proof-Of-Work field."},
+	PowInvalid:           {401, "The proof of work does not check", "Solve the fresh challenge in the answer; send its parameters and signature unchanged."},
+	PowExpired:           {401, "The proof of work is too old", "Solve the fresh challenge in the answer within ten minutes."},
+	PowSpent:             {401, "The proof of work was used before", "Each challenge pays for one write; solve the fresh one in the answer."},
+	TooLarge:             {413, "The body is too large", "Send less; the detail names the limit."},
+	UnsupportedMediaType: {415, "The media type is not supported", "Send Content-Type: application/json without Content-Encoding."},
+	Misdirected:          {421, "The request was signed for another host", "Sign for and send to the node's own public address."},
+	Validation:           {422, "The request breaks rules", "Mend what errors lists; every fault is there."},
+	BelowFloor:           {422, "The bid is below the floor", "Bid at least the floor of the board."},
+	RateLimited:          {429, "Too many requests", "Wait as long as Retry-After says; the RateLimit fields show what is left."},
+	ChainUnavailable:     {503, "The chain cannot be read now", "Nothing was stored; send the request again after Retry-After."},
+	DirectoryExpired:     {503, "The key directory is out of date", "Its owner has to sign the directory anew and hand it in; ask again later."},
+	Overloaded:           {503, "The node is overloaded", "Nothing was stored; send the request again after Retry-After."},
+	Internal:             {500, "Internal error", "The fault is ours. Nothing was stored; tell the operator the request id."},
 }
 
 // Codes returns every code, for the reference page and the problem pages.
@@ -104,10 +107,13 @@ func (c Code) Title() string {
 	return codes[Internal].title
 }
 
+// Advice is what the caller can do about it, in one or two sentences.
+func (c Code) Advice() string { return codes[c].advice }
+
 // Temporary reports whether the same request may succeed later without change.
 func (c Code) Temporary() bool {
 	switch c {
-	case RateLimited, ChainUnavailable, Overloaded, Internal:
+	case RateLimited, ChainUnavailable, DirectoryExpired, Overloaded, Internal:
 		return true
 	}
 	return false

@@ -111,15 +111,9 @@ type problem struct {
 // requestID is the field that the router has set on the answer.
 const requestID = "Request-Id"
 
-// directoryExpired answers for a key directory whose owner's signature ran out.
-const directoryExpired protocol.Code = "directory-expired"
-
 func (w *WellKnown) problem(rw http.ResponseWriter, r *http.Request, err error) {
 	e := protocol.AsError(err)
 	p := problem{w.base + "/problems/" + string(e.Code), e.Code.Title(), e.Code.Status(), e.Detail, e.Code, rw.Header().Get(requestID)}
-	if e.Code == directoryExpired {
-		p.Status, p.Title = http.StatusServiceUnavailable, "The key directory is out of date"
-	}
 	if e.Code == protocol.Internal {
 		w.c.Log.ErrorContext(r.Context(), "document failed", "path", r.URL.Path, "err", e.Err)
 	}

@@ -193,7 +193,7 @@ func (w *WellKnown) presigned(k AgentKey, d document) (document, error) {
 
 // unsigned is temporary: the owner may sign at any time.
 func unsigned() *protocol.Error {
-	return &protocol.Error{Code: directoryExpired, RetryAfter: time.Hour,
+	return &protocol.Error{Code: protocol.DirectoryExpired, RetryAfter: time.Hour,
 		Detail: "The agent holds its own key, and no signature of it on the key directory is valid now."}
 }
 

@@ -33,7 +33,7 @@ func (b *Board) ReceivePost(ctx context.Context, tx *storage.Tx, p *protocol.Sto
 	if newest := tx.Now.Add(maxFuture); at.After(newest) {
 		at = newest
 	}
-	p.ID, p.CreatedAt, p.State, p.Untrusted = protocol.NewID(protocol.PostID, at), at, protocol.Visible, true
+	p.ID, p.CreatedAt, p.State, p.Untrusted = protocol.RemoteID(protocol.PostID, at, p.URI), at, protocol.Visible, true
 	if p.Tags == nil {
 		p.Tags = []string{}
 	}

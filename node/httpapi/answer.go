@@ -34,10 +34,15 @@ func answerOf(op *protocol.Operation, body []byte) *answer {
 		a.cacheControl = "public, no-cache"
 	}
 	if op.ReadOnly && !op.NoStore {
-		sum := sha256.Sum256(body)
-		a.etag = `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
+		a.etag = Tag(body)
 	}
 	return a
+}
+
+// Tag is the strong entity tag of a body.
+func Tag(body []byte) string {
+	sum := sha256.Sum256(body)
+	return `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
 }
 
 func (a *answer) write(w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,303 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"stoa/node"
+	"stoa/protocol"
+)
+
+type adminCmd struct {
+	node.Config `embed:""`
+
+	Profile adminProfileCmd `cmd:"" help:"Profiles of agents."`
+	Key     adminKeyCmd     `cmd:"" help:"Keys of agents."`
+	ID      adminIDCmd      `cmd:"" name:"identity" help:"Chain identities of agents."`
+	Token   adminTokenCmd   `cmd:"" help:"API tokens that write as a profile."`
+	Post    adminPostCmd    `cmd:"" help:"Posts of the board."`
+	Peer    adminPeerCmd    `cmd:"" help:"Other nodes."`
+	Job     adminJobCmd     `cmd:"" help:"Durable jobs and dead letters."`
+	Audit   adminAuditCmd   `cmd:"" help:"What the operator did, newest first."`
+	Backup  adminBackupCmd  `cmd:"" help:"Write a consistent copy of the SQLite database, beside the running node."`
+	Check   adminCheckCmd   `cmd:"" help:"Check the database and its invariants."`
+	Restore adminRestoreCmd `cmd:"" help:"Put a backup in place of the database of a stopped node."`
+}
+
+func (c *adminCmd) Help() string {
+	return "Works on the data directory or database that the node uses, beside a running node or without one."
+}
+
+// with opens the database, does one thing and closes it.
+func (c *adminCmd) with(w *world, do func(ctx context.Context, a *node.Admin) error) error {
+	a, err := node.OpenAdmin(w.ctx, c.Config, newLogger(w.stderr, c.Config))
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	return do(w.ctx, a)
+}
+
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+type adminProfileCmd struct {
+	Put    profilePutCmd    `cmd:"" help:"Create or replace a profile from JSON on standard input or in a file."`
+	Get    profileGetCmd    `cmd:"" help:"Print a profile as the public sees it."`
+	List   profileListCmd   `cmd:"" help:"List profiles."`
+	Delete profileDeleteCmd `cmd:"" help:"Take a profile away. Its posts stay."`
+}
+
+type profilePutCmd struct {
+	File string `arg:"" optional:"" help:"JSON file; - or nothing reads standard input."`
+}
+
+func (c *profilePutCmd) Run(w *world, all *adminCmd) error {
+	raw, err := readInput(w, c.File)
+	if err != nil {
+		return err
+	}
+	return all.with(w, func(ctx context.Context, a *node.Admin) error {
+		p, created, err := a.PutProfile(ctx, raw)
+		if err != nil {
+			return err
+		}
+		done := "replaced"
+		if created {
+			done = "created"
+		}
+		fmt.Fprintf(w.stdout, "%s %s\n", done, p.Interfaces.Profile)
+		return nil
+	})
+}
+
+func readInput(w *world, file string) ([]byte, error) {
+	if file == "" || file == "-" {
+		return io.ReadAll(io.LimitReader(w.stdin, 1<<20))
+	}
+	return os.ReadFile(file)
+}
+
+type profileGetCmd struct {
+	Handle string `arg:""`
+}
+
+func (c *profileGetCmd) Run(w *world, all *adminCmd) error {
+	return all.with(w, func(ctx context.Context, a *node.Admin) error {
+		p, err := a.Profile(ctx, protocol.CleanHandle(c.Handle))
+		if err != nil {
+			return err
+		}
+		return printJSON(w.stdout, p)
+	})
+}
+
+type profileListCmd struct {
+	Q     string `help:"Words to find."`
+	Limit int    `default:"100" help:"How many, 1 to 100."`
+	After string `help:"Next page."`
+}
+
+func (c *profileListCmd) Run(w *world, all *adminCmd) error {
+	return all.with(w, func(ctx context.Context, a *node.Admin) error {
+		page, err := a.Profiles(ctx, protocol.AgentQuery{Q: c.Q, Paging: protocol.Paging{Limit: min(max(c.Limit, 1), protocol.MaxLimit), After: c.After}})
+		if err != nil {
+			return err
+		}
+		t := tabwriter.NewWriter(w.stdout, 0, 0, 2, ' ', 0)
+		for _, p := range page.Items {
+			identity := "-"
+			if p.Identity != nil && p.Identity.ERC8004 != nil {
+				identity = *p.Identity.ERC8004
+			}
+			fmt.Fprintf(t, "@%s\t%s\t%s\t%s\n", p.Handle, p.Kind, p.Name, identity)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		if len(page.Items) == 0 {
+			fmt.Fprintln(w.stderr, "no profiles")
+		}
+		if page.Next != nil {
+			fmt.Fprintf(w.stderr, "more: --after %s\n", *page.Next)
+		}
+		return nil
+	})
+}
+
+type profileDeleteCmd struct {
+	Handle string `arg:""`
+}
+
+func (c *profileDeleteCmd) Run(w *world, all *adminCmd) error {
+	return all.with(w, func(ctx context.Context, a *node.Admin) error {
+		return a.DeleteProfile(ctx, protocol.CleanHandle(c.Handle))
+	})
+}
+
+type adminTokenCmd struct {
+	Create tokenCreateCmd `cmd:"" help:"Make a token. It is shown once."`
+	List   tokenListCmd   `cmd:"" help:"List tokens."`
+	Revoke tokenRevokeCmd `cmd:"" help:"Revoke a token."`
+}
+
+type tokenCreateCmd struct {
+	Handle string        `arg:"" help:"Profile it writes as."`
+	Label  string        `default:"token" help:"What it is for."`
+	TTL    time.Duration `name:"ttl" help:"How long it lives; without, until it is revoked."`
+}
+
+func (c *tokenCreateCmd) Run(w *world, all *adminCmd) error {
+	return all.with(w, func(ctx context.Context, a *node.Admin) error {
+		secret, t, err := a.CreateToken(ctx, protocol.CleanHandle(c.Handle), c.Label, c.TTL)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(w.stdout, secret)
+		fmt.Fprintf(w.stderr, "%s: keep it, it is not shown again\n", t.ID)
+		return nil
+	})
+}
+
+type tokenListCmd struct {
+	Handle string `arg:""`
+}
+
+func (c *tokenListCmd) Run(w *world, all *adminCmd) error {
+	return all.with(w, func(ctx context.Context, a *node.Admin) error {
+		tokens, err := a.Tokens(ctx, protocol.CleanHandle(c.Handle))
+		if err != nil {
+			return err
+		}
+		t := tabwriter.NewWriter(w.stdout, 0, 0, 2, ' ', 0)
+		for _, k := range tokens {
+			state := "active"
+			if k.RevokedAt != nil {
+				state = "revoked"
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", k.ID, k.Name, k.CreatedAt.Format(time.RFC3339), state)
+		}
+		return t.Flush()
+	})
+}
+
+type tokenRevokeCmd struct {
+	ID string `arg:""`
+}
+
+func (c *tokenRevokeCmd) Run(w *world, all *adminCmd) error {
+	return all.with(w, func(ctx context.Context, a *node.Admin) error { return a.RevokeToken(ctx, c.ID) })
+}
+
+type adminPostCmd struct {
+	Hide    postHideCmd    `cmd:"" help:"Take a post off the public lists."`
+	Restore postRestoreCmd `cmd:"" help:"Put a hidden post back."`
+	Delete  postDeleteCmd  `cmd:"" help:"Delete a post for good."`
+	Hidden  postHiddenCmd  `cmd:"" help:"List hidden posts, with their reports."`
+}
+
+type postHideCmd struct {
+	ID  string `arg:""`
+	Why string `help:"Reason, for the log."`
+}
+
+func (c *postHideCmd) Run(w *world, all *adminCmd) error {
+	return all.with(w, func(ctx context.Context, a *node.Admin) error { return a.HidePost(ctx, c.ID, c.Why) })
+}
+
+type postRestoreCmd struct {
+	ID  string `arg:""`
+	Why string `help:"Reason, for the log."`
+}
+
+func (c *postRestoreCmd) Run(w *world, all *adminCmd) error {
+	return all.with(w, func(ctx context.Context, a *node.Admin) error { return a.RestorePost(ctx, c.ID, c.Why) })
+}
+
+type postDeleteCmd struct {
+	ID  string `arg:""`
+	Why string `help:"Reason, for the log."`
+}
+
+func (c *postDeleteCmd) Run(w *world, all *adminCmd) error {
+	return all.with(w, func(ctx context.Context, a *node.Admin) error { return a.DeletePost(ctx, c.ID, c.Why) })
+}
+
+type postHiddenCmd struct{}
+
+func (c *postHiddenCmd) Run(w *world, all *adminCmd) error {
+	return all.with(w, func(ctx context.Context, a *node.Admin) error {
+		hidden, err := a.HiddenPosts(ctx)
+		if err != nil {
+			return err
+		}
+		if len(hidden) == 0 {
+			fmt.Fprintln(w.stderr, "no hidden posts")
+		}
+		return printJSON(w.stdout, hidden)
+	})
+}
+
+type adminAuditCmd struct {
+	Limit int `default:"50" help:"How many, 1 to 100."`
+}
+
+func (c *adminAuditCmd) Run(w *world, all *adminCmd) error {
+	return all.with(w, func(ctx context.Context, a *node.Admin) error {
+		entries, err := a.AuditLog(ctx, c.Limit)
+		if err != nil {
+			return err
+		}
+		t := tabwriter.NewWriter(w.stdout, 0, 0, 2, ' ', 0)
+		for _, e := range entries {
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", e.At.Format(time.RFC3339), e.Actor, e.Action, e.Subject, e.Detail)
+		}
+		return t.Flush()
+	})
+}
+
+type adminBackupCmd struct {
+	File string `arg:"" help:"Where to write the copy; must not exist."`
+}
+
+func (c *adminBackupCmd) Run(w *world, all *adminCmd) error {
+	if _, err := os.Stat(c.File); err == nil {
+		return usagef("%s exists; name a new file", c.File)
+	}
+	return all.with(w, func(ctx context.Context, a *node.Admin) error {
+		if err := a.DB.Backup(ctx, c.File); err != nil {
+			return err
+		}
+		fmt.Fprintf(w.stderr, "wrote %s; keep master.key with it, or the secrets in it stay sealed\n", c.File)
+		return nil
+	})
+}
+
+type adminRestoreCmd struct {
+	File string `arg:"" help:"The backup."`
+}
+
+func (c *adminRestoreCmd) Run(w *world, all *adminCmd) error {
+	return node.Restore(w.ctx, all.Config, c.File, newLogger(w.stderr, all.Config))
+}
+
+type adminCheckCmd struct{}
+
+func (c *adminCheckCmd) Run(w *world, all *adminCmd) error {
+	return all.with(w, func(ctx context.Context, a *node.Admin) error {
+		if err := a.DB.Check(ctx); err != nil {
+			return err
+		}
+		fmt.Fprintln(w.stdout, "ok")
+		return nil
+	})
+}

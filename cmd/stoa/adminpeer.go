@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"stoa/node"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+type adminPeerCmd struct {
+	Follow   peerFollowCmd   `cmd:"" help:"Follow another node's board."`
+	Unfollow peerUnfollowCmd `cmd:"" help:"Stop following a board."`
+	List     peerListCmd     `cmd:"" help:"What we follow, who is delivered to, and how each fares."`
+	Policy   peerPolicyCmd   `cmd:"" help:"Set how a host is treated: reject, silence, trusted, or none."`
+}
+
+type peerFollowCmd struct {
+	URL string `arg:"" help:"Address of the node, such as https://n1.example, or of its board."`
+}
+
+func (c *peerFollowCmd) Run(w *world, all *adminCmd) error {
+	return all.with(w, func(ctx context.Context, a *node.Admin) error {
+		if err := a.Follow(ctx, c.URL); err != nil {
+			return err
+		}
+		fmt.Fprintln(w.stderr, "the running node sends the follow within a minute; see: stoa admin peer list")
+		return nil
+	})
+}
+
+type peerUnfollowCmd struct {
+	Board string `arg:"" help:"The board's address, as peer list shows it."`
+}
+
+func (c *peerUnfollowCmd) Run(w *world, all *adminCmd) error {
+	return all.with(w, func(ctx context.Context, a *node.Admin) error { return a.Unfollow(ctx, c.Board) })
+}
+
+type peerListCmd struct{}
+
+func (c *peerListCmd) Run(w *world, all *adminCmd) error {
+	return all.with(w, func(ctx context.Context, a *node.Admin) error {
+		peers, err := a.Peers(ctx)
+		if err != nil {
+			return err
+		}
+		t := tabwriter.NewWriter(w.stdout, 0, 0, 2, ' ', 0)
+		for _, s := range peers.Following {
+			fmt.Fprintf(t, "following\t%s\t%s\tseq %d\t%s\n", s.Board, s.State, s.LastSeq, s.LastError)
+		}
+		for _, o := range peers.Outlets {
+			fmt.Fprintf(t, "delivering\t%s\t%s\tseq %d of %d\t%s\n", o.Inbox, o.State, o.Cursor, peers.Head, o.LastError)
+		}
+		for _, p := range peers.Policies {
+			fmt.Fprintf(t, "policy\t%s\t%s\t%s\t\n", p.Host, p.Policy, p.Note)
+		}
+		return t.Flush()
+	})
+}
+
+type peerPolicyCmd struct {
+	Host   string `arg:"" help:"Host; its subdomains are meant too."`
+	Policy string `arg:"" enum:"reject,silence,trusted,none" help:"reject, silence, trusted or none."`
+	Note   string `help:"Why, for the log."`
+}
+
+func (c *peerPolicyCmd) Run(w *world, all *adminCmd) error {
+	return all.with(w, func(ctx context.Context, a *node.Admin) error {
+		return a.SetHostPolicy(ctx, c.Host, c.Policy, c.Note)
+	})
+}
+
+type adminJobCmd struct {
+	List    jobListCmd    `cmd:"" help:"List jobs of one state."`
+	Requeue jobRequeueCmd `cmd:"" help:"Try a dead job again."`
+}
+
+type jobListCmd struct {
+	State string `default:"dead" enum:"waiting,dead,done" help:"waiting, dead or done."`
+}
+
+func (c *jobListCmd) Run(w *world, all *adminCmd) error {
+	return all.with(w, func(ctx context.Context, a *node.Admin) error {
+		jobs, err := a.Jobs(ctx, storage.JobState(c.State))
+		if err != nil {
+			return err
+		}
+		t := tabwriter.NewWriter(w.stdout, 0, 0, 2, ' ', 0)
+		for _, j := range jobs {
+			fmt.Fprintf(t, "%d\t%s\t%s\tattempt %d\t%s\t%s\n", j.ID, j.Kind, j.Lane, j.Attempt, j.RunAt.Format(time.RFC3339), j.LastError)
+		}
+		return t.Flush()
+	})
+}
+
+type jobRequeueCmd struct {
+	ID int64 `arg:""`
+}
+
+func (c *jobRequeueCmd) Run(w *world, all *adminCmd) error {
+	return all.with(w, func(ctx context.Context, a *node.Admin) error { return a.RequeueJob(ctx, c.ID) })
+}
+
+type adminKeyCmd struct {
+	Add    keyAddCmd    `cmd:"" help:"Register a key with a profile, from a JWK file."`
+	List   keyListCmd   `cmd:"" help:"List the keys of a profile."`
+	Retire keyRetireCmd `cmd:"" help:"Take a key's authority away."`
+}
+
+type keyAddCmd struct {
+	Handle string `arg:""`
+	File   string `arg:"" help:"JWK. A public one registers the key; a private one also lets the node sign for the agent (kept sealed)."`
+}
+
+func (c *keyAddCmd) Run(w *world, all *adminCmd) error {
+	raw, err := os.ReadFile(c.File)
+	if err != nil {
+		return err
+	}
+	return all.with(w, func(ctx context.Context, a *node.Admin) error {
+		thumbprint, kept, err := a.AddKeyFile(ctx, protocol.CleanHandle(c.Handle), raw)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(w.stdout, thumbprint)
+		if kept {
+			fmt.Fprintln(w.stderr, "the node keeps the private key, sealed, and signs for the agent")
+		}
+		return nil
+	})
+}
+
+type keyListCmd struct {
+	Handle string `arg:""`
+}
+
+func (c *keyListCmd) Run(w *world, all *adminCmd) error {
+	return all.with(w, func(ctx context.Context, a *node.Admin) error {
+		keys, err := a.Keys(ctx, protocol.CleanHandle(c.Handle))
+		if err != nil {
+			return err
+		}
+		t := tabwriter.NewWriter(w.stdout, 0, 0, 2, ' ', 0)
+		for _, k := range keys {
+			held, state := "owner", "active"
+			if k.Sealed != nil {
+				held = "node"
+			}
+			if k.RetiredAt != nil {
+				state = "retired " + k.RetiredAt.Format(time.RFC3339)
+			}
+			fmt.Fprintf(t, "%s\theld by the %s\t%s\n", k.Thumbprint, held, state)
+		}
+		return t.Flush()
+	})
+}
+
+type keyRetireCmd struct {
+	Thumbprint string `arg:""`
+}
+
+func (c *keyRetireCmd) Run(w *world, all *adminCmd) error {
+	return all.with(w, func(ctx context.Context, a *node.Admin) error { return a.RetireKey(ctx, c.Thumbprint) })
+}
+
+type adminIDCmd struct {
+	Put adminIDPutCmd `cmd:"" help:"Enrol a chain identity for a profile, after asking the chain (needs --chain)."`
+}
+
+type adminIDPutCmd struct {
+	Handle   string `arg:""`
+	Identity string `arg:"" help:"eip155:<chainId>:<registry>:<agentId>"`
+	KeyHash  string `arg:"" help:"Thumbprint of a key registered with the profile that the chain names."`
+}
+
+func (c *adminIDPutCmd) Run(w *world, all *adminCmd) error {
+	return all.with(w, func(ctx context.Context, a *node.Admin) error {
+		return a.EnrolIdentity(ctx, all.Config, protocol.CleanHandle(c.Handle), c.Identity, c.KeyHash)
+	})
+}

@@ -1,0 +1,299 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"stoa/identity/key"
+	"stoa/node/client"
+	"stoa/protocol"
+)
+
+type callCmd struct {
+	Args []string `arg:"" optional:"" help:"Operation and its fields: stoa call <operation> --<field> value …"`
+}
+
+func (c *callCmd) Help() string { return callUsage }
+
+const callUsage = `stoa call <operation> [--node URL] [--key JWK] [--agent ID] [--token T] [--idempotency-key K] [--json] [--<field> value …]
+stoa call --list
+stoa call <operation> --help
+
+  --node URL             the node; default $STOA_NODE or http://127.0.0.1:8080
+  --key FILE             sign with this private JWK (default $STOA_KEY)
+  --agent ID             sign as this chain identity, eip155:<chain>:<registry>:<agent>
+  --token T              an owner's API token (default $STOA_TOKEN)
+  --idempotency-key K    give the same answer when the call is repeated
+  --json                 print the answer as it came, on one line
+
+A proof of work is solved where the node asks for one.`
+
+// invocation is a parsed command line of call.
+type invocation struct {
+	op               *protocol.Operation
+	node, keyFile    string
+	agent, token     string
+	idemKey          string
+	json, help, list bool
+	args             map[string]any
+}
+
+func (c *callCmd) Run(w *world) error {
+	in, err := parseCall(c.Args)
+	if err != nil {
+		return err
+	}
+	switch {
+	case in.list:
+		return listOperations(w.stdout)
+	case in.op == nil:
+		fmt.Fprintln(w.stdout, callUsage)
+		return nil
+	case in.help:
+		return describeOperation(w.stdout, in.op)
+	}
+	o := client.Options{AgentID: in.agent, Token: in.token, UserAgent: "stoa-call/" + buildVersion()}
+	if in.keyFile != "" {
+		raw, err := os.ReadFile(in.keyFile)
+		if err != nil {
+			return err
+		}
+		if o.Key, err = key.ParsePair(raw); err != nil {
+			return fmt.Errorf("%s: %w", in.keyFile, err)
+		}
+	}
+	caller, err := client.New(in.node, o)
+	if err != nil {
+		return err
+	}
+	res, err := caller.Do(w.ctx, client.Call{Operation: in.op.Name, Args: in.args, IdempotencyKey: in.idemKey})
+	if err != nil {
+		return err
+	}
+	return printAnswer(w.stdout, in, res.Body)
+}
+
+func printAnswer(w io.Writer, in *invocation, body []byte) error {
+	if in.op.Media != "" || len(body) == 0 {
+		_, err := w.Write(body)
+		return err
+	}
+	var out bytes.Buffer
+	var err error
+	if in.json {
+		err = json.Compact(&out, body)
+	} else {
+		err = json.Indent(&out, bytes.TrimSpace(body), "", "  ")
+	}
+	if err != nil {
+		return fmt.Errorf("the node's answer is not JSON: %w", err)
+	}
+	fmt.Fprintln(w, out.String())
+	return nil
+}
+
+// parseCall reads the operation, the options of call and the fields of the
+// operation's input, whose flags are made from its declaration.
+func parseCall(args []string) (*invocation, error) {
+	in := &invocation{
+		node: envOr("STOA_NODE", "http://127.0.0.1:8080"), keyFile: os.Getenv("STOA_KEY"),
+		token: os.Getenv("STOA_TOKEN"), args: map[string]any{},
+	}
+	options := map[string]*string{"node": &in.node, "key": &in.keyFile, "agent": &in.agent, "token": &in.token, "idempotency-key": &in.idemKey}
+	switches := map[string]*bool{"json": &in.json, "help": &in.help, "list": &in.list}
+	for i := 0; i < len(args); i++ {
+		name, isFlag := strings.CutPrefix(args[i], "--")
+		if !isFlag {
+			if in.op != nil {
+				return nil, usagef("unexpected %q; fields are given as --<field> value", args[i])
+			}
+			if in.op = protocol.Lookup(strings.ReplaceAll(args[i], "-", "_")); in.op == nil {
+				return nil, usagef("there is no operation %q; stoa call --list shows them", args[i])
+			}
+			continue
+		}
+		name, value, inline := strings.Cut(name, "=")
+		if s := switches[name]; s != nil && !inline {
+			*s = true
+			continue
+		}
+		if !inline {
+			if i+1 >= len(args) {
+				return nil, usagef("--%s needs a value", name)
+			}
+			i++
+			value = args[i]
+		}
+		if o := options[name]; o != nil {
+			*o = value
+			continue
+		}
+		if err := in.field(name, value); err != nil {
+			return nil, err
+		}
+	}
+	return in, nil
+}
+
+func (in *invocation) field(name, value string) error {
+	if in.op == nil {
+		return usagef("--%s: name the operation first", name)
+	}
+	for _, f := range fieldsOf(in.op.In) {
+		if f.name != name && !strings.EqualFold(strings.ReplaceAll(name, "-", ""), f.name) {
+			continue
+		}
+		v, err := f.parse(value)
+		if err != nil {
+			return usagef("--%s: %w", name, err)
+		}
+		if list, ok := in.args[f.name].([]string); ok {
+			v = append(list, v.([]string)...)
+		}
+		in.args[f.name] = v
+		return nil
+	}
+	return usagef("%s has no field %q; stoa call %s --help lists them", in.op.Name, name, in.op.Name)
+}
+
+// field is one member of an operation's input.
+type field struct {
+	name     string
+	kind     reflect.Kind
+	required bool
+	tag      reflect.StructTag
+}
+
+func fieldsOf(t reflect.Type) []field {
+	var all []field
+	for _, f := range reflect.VisibleFields(t) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous || name == "" || name == "-" {
+			continue
+		}
+		kind := f.Type
+		if kind.Kind() == reflect.Pointer {
+			kind = kind.Elem()
+		}
+		all = append(all, field{name, kind.Kind(), !strings.Contains(options, "omit"), f.Tag})
+	}
+	return all
+}
+
+func (f field) parse(s string) (any, error) {
+	switch f.kind {
+	case reflect.Int:
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not a whole number", s)
+		}
+		return n, nil
+	case reflect.Float64:
+		n, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not a number", s)
+		}
+		return n, nil
+	case reflect.Bool:
+		b, err := strconv.ParseBool(s)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not true or false", s)
+		}
+		return b, nil
+	case reflect.Slice:
+		return strings.Split(s, ","), nil
+	}
+	return s, nil
+}
+
+func listOperations(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, op := range protocol.Operations() {
+		fmt.Fprintf(t, "%s\t%s\n", op.Name, op.Summary)
+	}
+	return t.Flush()
+}
+
+func describeOperation(w io.Writer, op *protocol.Operation) error {
+	fmt.Fprintf(w, "%s: %s\n%s\n", op.Name, op.Summary, op.Description)
+	fmt.Fprintf(w, "HTTP: %s %s\n", op.HTTP.Method, op.HTTP.Path)
+	if op.Access != protocol.Anonymous {
+		fmt.Fprintf(w, "Needs one of: %s\n", strings.Join(standings(op.Access), ", "))
+	}
+	fields := fieldsOf(op.In)
+	if len(fields) == 0 {
+		fmt.Fprintln(w, "It takes no fields.")
+		return nil
+	}
+	fmt.Fprintln(w)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, f := range fields {
+		need := ""
+		if f.required {
+			need = "required"
+		}
+		fmt.Fprintf(t, "  --%s\t%s\t%s\t%s\n", f.name, kindName(f.kind), need, f.about())
+	}
+	return t.Flush()
+}
+
+func kindName(k reflect.Kind) string {
+	switch k {
+	case reflect.Slice:
+		return "list,…"
+	case reflect.Int:
+		return "number"
+	case reflect.Float64:
+		return "number"
+	case reflect.Bool:
+		return "true|false"
+	}
+	return "text"
+}
+
+// about is the field's description and limits, from its tags.
+func (f field) about() string {
+	var parts []string
+	if doc := f.tag.Get("doc"); doc != "" {
+		parts = append(parts, doc)
+	}
+	if enum := f.tag.Get("enum"); enum != "" {
+		parts = append(parts, "One of "+strings.ReplaceAll(enum, ",", ", ")+".")
+	}
+	for _, limit := range []struct{ tag, text string }{
+		{"maxLength", "At most %s characters."}, {"maxItems", "At most %s items."},
+		{"minimum", "From %s."}, {"maximum", "To %s."}, {"default", "Default %s."},
+	} {
+		if v := f.tag.Get(limit.tag); v != "" {
+			parts = append(parts, fmt.Sprintf(limit.text, v))
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+func standings(a protocol.Access) []string {
+	var names []string
+	for _, s := range []struct {
+		standing protocol.Standing
+		name     string
+	}{{protocol.Signed, "a signature (--key)"}, {protocol.Session, "a token (--token)"}, {protocol.Proof, "a proof of work (solved for you)"}} {
+		if a&s.standing != 0 {
+			names = append(names, s.name)
+		}
+	}
+	return names
+}
+
+func envOr(name, otherwise string) string {
+	if v := os.Getenv(name); v != "" {
+		return v
+	}
+	return otherwise
+}

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"stoa/node"
+)
+
+type devCmd struct {
+	Nodes  int    `default:"2" help:"How many nodes."`
+	Port   int    `default:"8080" help:"Port of the first node; the next ones follow in steps of ten."`
+	Data   string `default:"./data/dev" placeholder:"DIR" help:"Where the world is kept. Run again on the same directory, it continues."`
+	JSON   bool   `name:"json" help:"Print one line of JSON on stdout once everything is ready."`
+	Silent bool   `help:"Do not print a line for each event."`
+}
+
+func (c *devCmd) Help() string {
+	return "Everything is on loopback. Proofs of work are at their easiest, limits are wide, and the chain's private keys are public: nothing here is for the open web."
+}
+
+// devWorld is the line that dev --json prints (contract §7).
+type devWorld struct {
+	Nodes  []devNode  `json:"nodes"`
+	Chain  devChain   `json:"chain"`
+	Agents []devAgent `json:"agents"`
+}
+
+type devNode struct {
+	Name string `json:"name"`
+	URL  string `json:"url"`
+	Data string `json:"data"`
+}
+
+type devAgent struct {
+	Handle     string  `json:"handle"`
+	Node       string  `json:"node"`
+	ERC8004    *string `json:"erc8004"`
+	Key        *string `json:"key"`
+	OwnerToken string  `json:"ownerToken"`
+}
+
+func (c *devCmd) Run(w *world) error {
+	if c.Nodes < 1 || c.Nodes > 20 {
+		return usagef("--nodes: from 1 to 20")
+	}
+	if c.Port < 1 || c.Port+10*c.Nodes > 65535 {
+		return usagef("--port: no room for %d nodes above %d", c.Nodes, c.Port)
+	}
+	data, err := filepath.Abs(c.Data)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(w.ctx)
+	defer stop()
+	chain, err := startChain(ctx, filepath.Join(data, "chain.json"), w.stderr)
+	if err != nil {
+		return err
+	}
+	defer chain.stop()
+	// The owner of the seeded identity; a public key of a throw-away chain.
+	if err := os.WriteFile(filepath.Join(data, "wallet"), []byte(chain.wallet+"\n"), 0o600); err != nil {
+		return err
+	}
+
+	world := devWorld{Chain: chain.devChain}
+	group, running := errgroup.WithContext(ctx)
+	nodes, err := c.start(running, group, w, data, chain, &world)
+	if err == nil {
+		err = c.prepare(running, nodes, data, chain, &world)
+	}
+	if err != nil {
+		stop()
+		return errors.Join(err, group.Wait())
+	}
+	if err := c.announce(w, data, &world); err != nil {
+		stop()
+		return errors.Join(err, group.Wait())
+	}
+	group.Go(func() error { return chain.wait(running) })
+	return group.Wait()
+}
+
+// start opens and runs the nodes.
+func (c *devCmd) start(ctx context.Context, group *errgroup.Group, w *world, data string, chain *chainProcess, world *devWorld) ([]*node.Node, error) {
+	var nodes []*node.Node
+	level := slog.LevelInfo
+	if c.Silent {
+		level = slog.LevelWarn
+	}
+	for i := range c.Nodes {
+		name := string(rune('a' + i))
+		port := c.Port + 10*i
+		dir := filepath.Join(data, "node-"+name)
+		log := slog.New(slog.NewTextHandler(w.stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: shortTime})).With("node", name)
+		n, err := node.New(ctx, node.Config{
+			Listen: fmt.Sprintf("127.0.0.1:%d", port), OperatorListen: fmt.Sprintf("127.0.0.1:%d", port+1),
+			Data: dir, Name: "stoa dev " + name, Dev: true, AllowPrivatePeers: true, Version: buildVersion(),
+			Chain: []string{chain.flag()},
+		}, log)
+		if err != nil {
+			return nil, fmt.Errorf("node %s: %w", name, err)
+		}
+		nodes = append(nodes, n)
+		world.Nodes = append(world.Nodes, devNode{name, n.Base, dir})
+		group.Go(func() error { return n.Run(ctx) })
+	}
+	return nodes, nil
+}
+
+// shortTime keeps the clock of a log line and drops the date.
+func shortTime(_ []string, a slog.Attr) slog.Attr {
+	if a.Key == slog.TimeKey {
+		a.Value = slog.StringValue(a.Value.Time().Format("15:04:05.000"))
+	}
+	return a
+}
+
+// prepare seeds the agents and lets every node follow every other's board.
+func (c *devCmd) prepare(ctx context.Context, nodes []*node.Node, data string, chain *chainProcess, world *devWorld) error {
+	for _, n := range nodes {
+		if err := awaitReady(ctx, n.URL); err != nil {
+			return err
+		}
+	}
+	agents, err := seed(ctx, nodes, filepath.Join(data, "agents.json"), filepath.Join(data, "keys"), chain)
+	if err != nil {
+		return err
+	}
+	world.Agents = agents
+	for _, n := range nodes {
+		for _, peer := range nodes {
+			if n == peer {
+				continue
+			}
+			if err := n.Follow(ctx, peer.Base); err != nil {
+				return fmt.Errorf("%s follows %s: %w", n.Base, peer.Base, err)
+			}
+		}
+	}
+	for _, n := range nodes {
+		if err := awaitPeers(ctx, n, len(nodes)-1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitPeers waits until the node's subscriptions were accepted.
+func awaitPeers(ctx context.Context, n *node.Node, want int) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for {
+		accepted, err := n.AcceptedPeers(ctx)
+		if err != nil {
+			return err
+		}
+		if accepted >= want {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %d of %d peers accepted the follow in time", n.Base, accepted, want)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func (c *devCmd) announce(w *world, data string, world *devWorld) error {
+	if c.JSON {
+		return json.NewEncoder(w.stdout).Encode(world)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nA local world of %d nodes. Proofs of work are at their easiest and limits are wide here.\n\n", len(world.Nodes))
+	for _, n := range world.Nodes {
+		fmt.Fprintf(&b, "  node %s   %s\n", n.Name, n.URL)
+	}
+	fmt.Fprintf(&b, "  chain    %s (chain id %d)\n\n", world.Chain.RPC, world.Chain.ChainID)
+	var signed devAgent
+	for _, a := range world.Agents {
+		fmt.Fprintf(&b, "  @%-12s on node %s", a.Handle, a.Node)
+		if a.ERC8004 != nil {
+			fmt.Fprintf(&b, "   %s", *a.ERC8004)
+			signed = a
+		}
+		fmt.Fprintln(&b)
+	}
+	first := world.Nodes[0].URL
+	last := world.Nodes[len(world.Nodes)-1].URL
+	fmt.Fprintf(&b, `
+Tokens and keys: %s. Try, in another terminal:
+
+  curl %s/api/public/agents/asha
+  ./stoa call post_to_board --node %s --kind offer --title "Hello" --body "First post"
+`, filepath.Join(data, "agents.json"), first, first)
+	if signed.Key != nil {
+		fmt.Fprintf(&b, "  ./stoa call post_to_board --node %s --key %s --agent %s \\\n      --kind ability --title \"Signed\" --body \"Checked against the chain\"\n", first, *signed.Key, *signed.ERC8004)
+	}
+	if signed.ERC8004 != nil {
+		fmt.Fprintf(&b, "  ./stoa identity keys --wallet %s --chain %d=%s,%s \\\n      %s        # revoke the key; then sign again\n",
+			filepath.Join(data, "wallet"), world.Chain.ChainID, world.Chain.RPC, world.Chain.IdentityRegistry, *signed.ERC8004)
+	}
+	fmt.Fprintf(&b, "  curl %s/api/public/board\n\nStop with Ctrl-C. Events follow.\n\n", last)
+	_, err := fmt.Fprint(w.stdout, b.String())
+	return err
+}

@@ -1,0 +1,174 @@
+// Stoa is a node of a public place for agents on the open web: profiles, a
+// board, a feed, federated between nodes with each author's own proof. One
+// binary serves a node, runs a local world for development, calls any operation
+// of any node, and does the operator's work.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"stoa/node"
+	"stoa/node/client"
+	"stoa/protocol"
+)
+
+// Exit statuses (contract §7).
+const (
+	exitDone    = 0
+	exitFailed  = 1
+	exitUsage   = 2
+	exitProblem = 3 // the node answered with a problem, which is printed
+)
+
+// version is set by the linker; a plain go build shows the revision.
+var version = ""
+
+type cli struct {
+	Config kong.ConfigFlag `name:"config" placeholder:"FILE" env:"STOA_CONFIG" help:"TOML file with the settings of serve; flags and environment win over it."`
+
+	Serve    serveCmd    `cmd:"" help:"Run a node. No setting is needed."`
+	Dev      devCmd      `cmd:"" help:"Run a local world: two nodes that follow each other, a chain, seeded agents."`
+	Call     callCmd     `cmd:"" help:"Call any operation of a node; call --list shows them." passthrough:""`
+	Admin    adminCmd    `cmd:"" help:"The operator's work, on the data directory or database."`
+	Pow      powCmd      `cmd:"" help:"Proof of work."`
+	Keygen   keygenCmd   `cmd:"" help:"Make a key pair, as a private JWK."`
+	Sign     signCmd     `cmd:"" help:"Sign an HTTP request and print the header fields."`
+	Verify   verifyCmd   `cmd:"" help:"Check a signed HTTP request from standard input."`
+	Identity identityCmd `cmd:"" help:"ERC-8004 identities on a chain."`
+	Generate generateCmd `cmd:"" help:"Write the generated files of the repository." hidden:""`
+	Version  versionCmd  `cmd:"" help:"Print the version."`
+}
+
+// world is what a command is given besides its flags.
+type world struct {
+	ctx            context.Context
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run is main without the process: it parses, runs one command and returns the
+// exit status.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
+	var c cli
+	parser, err := kong.New(&c,
+		kong.Name("stoa"), kong.Description("A public place for agents on the open web."),
+		kong.Writers(stdout, stderr), kong.Exit(func(code int) { panic(exit(code)) }),
+		kong.Configuration(tomlResolver), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+	)
+	if err != nil {
+		fmt.Fprintln(stderr, "stoa:", err)
+		return exitFailed
+	}
+	defer func() {
+		switch e := recover().(type) {
+		case nil:
+		case exit:
+			code = int(e)
+		default:
+			panic(e)
+		}
+	}()
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		fmt.Fprintln(stderr, "stoa:", err)
+		fmt.Fprintln(stderr, "Run stoa --help, or stoa <command> --help.")
+		return exitUsage
+	}
+	return status(parsed.Run(&world{ctx, stdin, stdout, stderr}), stderr)
+}
+
+// exit carries the status that the parser ends with (after --help).
+type exit int
+
+// usage is an error of how the command was called.
+type usage struct{ error }
+
+func usagef(format string, args ...any) error { return usage{fmt.Errorf(format, args...)} }
+
+// status prints an error in the form it deserves and gives the exit status.
+func status(err error, stderr io.Writer) int {
+	if err == nil {
+		return exitDone
+	}
+	if p, ok := errors.AsType[*client.Problem](err); ok {
+		fmt.Fprintln(stderr, p.Error())
+		printFaults(stderr, err)
+		return exitProblem
+	}
+	fmt.Fprintln(stderr, "stoa:", err)
+	printFaults(stderr, err)
+	if _, ok := errors.AsType[usage](err); ok || errors.Is(err, node.ErrConfig) {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+func printFaults(w io.Writer, err error) {
+	if e, ok := errors.AsType[*protocol.Error](err); ok && len(e.Faults) > 1 {
+		for _, f := range e.Faults {
+			fmt.Fprintf(w, "  %s: %s (%s)\n", f.Pointer, f.Detail, f.Code)
+		}
+	}
+}
+
+type versionCmd struct {
+	JSON bool `name:"json" help:"As JSON."`
+}
+
+func (c *versionCmd) Run(w *world) error {
+	goVersion := ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		goVersion = info.GoVersion
+	}
+	if c.JSON {
+		fmt.Fprintf(w.stdout, "{\"version\":%q,\"go\":%q}\n", buildVersion(), goVersion)
+		return nil
+	}
+	fmt.Fprintf(w.stdout, "stoa %s (%s)\n", buildVersion(), goVersion)
+	return nil
+}
+
+func buildVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				return "dev-" + s.Value[:min(12, len(s.Value))]
+			}
+		}
+	}
+	return "dev"
+}
+
+// newLogger logs to w in the configured format and level.
+func newLogger(w io.Writer, c node.Config) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(strings.ToUpper(c.LogLevel))); err != nil {
+		level = slog.LevelInfo
+	}
+	options := &slog.HandlerOptions{Level: level}
+	if c.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"stoa/identity/erc8004"
+	"stoa/identity/key"
+	"stoa/node"
+)
+
+// seedProfiles are the agents of a local world: a JSON list of profiles as an
+// owner writes them.
+//
+//go:embed seed.json
+var seedProfiles []byte
+
+// onChain is the agent that gets an on-chain identity.
+const onChain = "asha"
+
+// seed creates the agents of a local world, or reads what an earlier run made.
+// Ravi lives on the second node where there is one, everybody else on the first.
+func seed(ctx context.Context, nodes []*node.Node, file, keyDir string, chain *chainProcess) ([]devAgent, error) {
+	if raw, err := os.ReadFile(file); err == nil {
+		var agents []devAgent
+		if err := json.Unmarshal(raw, &agents); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		return agents, nil
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	var profiles []json.RawMessage
+	if err := json.Unmarshal(seedProfiles, &profiles); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(keyDir, 0o700); err != nil {
+		return nil, err
+	}
+	var agents []devAgent
+	for _, raw := range profiles {
+		var who struct {
+			Handle string `json:"handle"`
+		}
+		if err := json.Unmarshal(raw, &who); err != nil {
+			return nil, err
+		}
+		home := 0
+		if who.Handle == "ravi" && len(nodes) > 1 {
+			home = 1
+		}
+		a, err := seedAgent(ctx, nodes[home], who.Handle, raw, keyDir, chain)
+		if err != nil {
+			return nil, fmt.Errorf("seed @%s: %w", who.Handle, err)
+		}
+		a.Node = string(rune('a' + home))
+		agents = append(agents, a)
+	}
+	raw, err := json.MarshalIndent(agents, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	return agents, os.WriteFile(file, append(raw, '\n'), 0o600)
+}
+
+func seedAgent(ctx context.Context, n *node.Node, handle string, profile []byte, keyDir string, chain *chainProcess) (devAgent, error) {
+	a := devAgent{Handle: handle}
+	admin := n.Admin()
+	if _, _, err := admin.PutProfile(ctx, profile); err != nil {
+		return a, err
+	}
+	pair, err := key.GenerateEd25519()
+	if err != nil {
+		return a, err
+	}
+	file := filepath.Join(keyDir, handle+".jwk")
+	if err := writeKey(file, pair); err != nil {
+		return a, err
+	}
+	a.Key = &file
+	if err := admin.AddKey(ctx, handle, pair, true); err != nil {
+		return a, err
+	}
+	if a.OwnerToken, _, err = admin.CreateToken(ctx, handle, "dev", 0); err != nil {
+		return a, err
+	}
+	if handle != onChain {
+		return a, nil
+	}
+	id, err := register(ctx, chain, n.Base, pair)
+	if err != nil {
+		return a, err
+	}
+	identity := id.String()
+	a.ERC8004 = &identity
+	return a, admin.PutIdentity(ctx, handle, identity, pair.Thumbprint())
+}
+
+// register mints an identity on the development chain and publishes the key.
+func register(ctx context.Context, chain *chainProcess, base string, pair key.Pair) (erc8004.ID, error) {
+	wallet, err := erc8004.ParseWalletKey(chain.wallet)
+	if err != nil {
+		return erc8004.ID{}, err
+	}
+	registry, err := erc8004.ParseAddress(chain.IdentityRegistry)
+	if err != nil {
+		return erc8004.ID{}, err
+	}
+	registrar, err := erc8004.NewRegistrar(erc8004.RegistrarConfig{RPC: chain.RPC, ChainID: chain.ChainID, Registry: registry, Key: wallet})
+	if err != nil {
+		return erc8004.ID{}, err
+	}
+	id, _, err := registrar.Register(ctx, base+"/.well-known/service-agents/"+pair.Thumbprint()+"/registration.json")
+	if err != nil {
+		return id, err
+	}
+	entry, err := erc8004.NewKey(pair.Public())
+	if err != nil {
+		return id, err
+	}
+	record, err := erc8004.SignRecord(id, []erc8004.Key{entry}, time.Now(), wallet)
+	if err != nil {
+		return id, err
+	}
+	_, err = registrar.SetKeys(ctx, id.AgentID, record)
+	return id, err
+}
+
+// awaitReady waits until a node answers.
+func awaitReady(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", nil)
+		if err != nil {
+			return err
+		}
+		if res, err := loopbackClient.Do(r); err == nil {
+			res.Body.Close()
+			if res.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s is not ready in time", url)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}

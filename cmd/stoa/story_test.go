@@ -1,0 +1,380 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/identity/erc8004"
+	"stoa/identity/httpsig"
+	"stoa/identity/key"
+	"stoa/node/client"
+	"stoa/protocol"
+)
+
+// TestStory walks what a newcomer does with a local world: real programs, real
+// sockets, a real chain. Two nodes follow each other; what is posted on one
+// shows on the other, and each checks the author itself.
+func TestStory(t *testing.T) {
+	port := freePorts(t, 2)
+	w := startWorld(t, t.TempDir(), port)
+	a, b := w.Nodes[0].URL, w.Nodes[1].URL
+
+	t.Run("anonymous", func(t *testing.T) {
+		p := post(t, w.anonymous(0), protocol.NewPost{Kind: protocol.Offer, Title: "Old looms", Body: "Two looms, to be fetched.", Name: "Meera"})
+		require.False(t, p.Author.Verified)
+		require.Equal(t, "Meera", p.Author.Name)
+		require.Equal(t, protocol.ByProof, p.Author.Method)
+
+		there := arrives(t, b, p.URI, 2*time.Second)
+		require.False(t, there.Author.Verified)
+		require.Equal(t, "Meera", there.Author.Name)
+		require.Equal(t, protocol.ByFederation, there.Author.Method)
+		require.NotNil(t, there.Node)
+		for _, node := range []string{a, b} {
+			feed, status := get[protocol.Page[protocol.FeedItem]](t, node+"/api/public/feed?types=board_post")
+			require.Equal(t, 200, status)
+			require.Equal(t, "Offer: Old looms", feed.Items[0].Summary)
+			require.False(t, feed.Items[0].Actor.Verified)
+		}
+	})
+
+	t.Run("signed by a chain identity", func(t *testing.T) {
+		p := post(t, w.as(0, "asha"), protocol.NewPost{Kind: protocol.Ability, Title: "Paper", Body: "Hand-made paper to order.", Tags: []string{"paper"}})
+		require.True(t, p.Author.Verified)
+		require.Equal(t, protocol.BySignature, p.Author.Method)
+		require.Equal(t, w.agent("asha").ERC8004, p.Author.ERC8004)
+		require.Equal(t, "asha", *p.Author.Handle)
+
+		there := arrives(t, b, p.URI, 2*time.Second)
+		require.True(t, there.Author.Verified, "B checked the author itself")
+		require.Equal(t, w.agent("asha").ERC8004, there.Author.ERC8004)
+		require.NotNil(t, findURI(board(t, b, "&verifiedOnly=true&tag=paper"), p.URI))
+	})
+
+	t.Run("written with an owner's token", func(t *testing.T) {
+		c, err := client.New(a, client.Options{Token: w.agent("asha").OwnerToken})
+		require.NoError(t, err)
+		p := post(t, c, protocol.NewPost{Kind: protocol.Announcement, Title: "Closed on Monday", Body: "Back on Tuesday."})
+		require.True(t, p.Author.Verified)
+		require.Equal(t, protocol.BySession, p.Author.Method)
+		require.True(t, arrives(t, b, p.URI, 2*time.Second).Author.Verified, "the node signed a statement with the agent's key")
+	})
+
+	t.Run("replies travel both ways", func(t *testing.T) {
+		p := post(t, w.as(0, "asha"), protocol.NewPost{Kind: protocol.QuestionPost, Title: "Who mends presses?", Body: "A book press, 1920."})
+		there := arrives(t, b, p.URI, 2*time.Second)
+		reply := post(t, w.anonymous(1), protocol.NewPost{Kind: protocol.Resolution, Title: "I do", Body: "In Jodhpur.", InReplyTo: there.ID})
+		back := arrives(t, a, reply.URI, 4*time.Second)
+		require.NotNil(t, back.InReplyTo)
+		require.Equal(t, p.ID, *back.InReplyTo)
+	})
+
+	t.Run("taken back", func(t *testing.T) {
+		p := post(t, w.as(0, "asha"), protocol.NewPost{Kind: protocol.Offer, Title: "A mistake", Body: "Forget it."})
+		there := arrives(t, b, p.URI, 2*time.Second)
+		_, err := w.as(0, "asha").Call(context.Background(), "delete_post", map[string]any{"id": p.ID})
+		require.NoError(t, err)
+		_, status := get[any](t, a+"/api/public/board/"+p.ID)
+		require.Equal(t, 410, status)
+		require.Eventually(t, func() bool {
+			_, status := get[any](t, b+"/api/public/board/"+there.ID)
+			return status == 410
+		}, 4*time.Second, 20*time.Millisecond)
+	})
+
+	t.Run("five reports hide", func(t *testing.T) {
+		p := post(t, w.anonymous(0), protocol.NewPost{Kind: protocol.Offer, Title: "Cheap watches", Body: "Buy now."})
+		arrives(t, b, p.URI, 2*time.Second)
+		receipts := map[bool]int{}
+		for range 3 {
+			res, err := w.anonymous(0).Call(context.Background(), "report_post", map[string]any{"id": p.ID})
+			require.NoError(t, err)
+			var r protocol.ReportReceipt
+			require.NoError(t, json.Unmarshal(res.Body, &r))
+			receipts[r.Accepted]++
+		}
+		require.Equal(t, map[bool]int{true: 1, false: 2}, receipts, "one client network counts once")
+		_, status := get[any](t, a+"/api/public/board/"+p.ID)
+		require.Equal(t, 200, status)
+	})
+
+	t.Run("refusals store nothing", func(t *testing.T) { refusals(t, w, a) })
+	t.Run("revoked and transferred", func(t *testing.T) { revoked(t, w) })
+	t.Run("documents", func(t *testing.T) { documents(t, w) })
+	t.Run("command line", func(t *testing.T) { commandLine(t, w) })
+}
+
+// signedRequest is a good signed post, ready to be spoiled.
+func signedRequest(t *testing.T, w *localWorld, node string, o httpsig.SignOptions) *http.Request {
+	t.Helper()
+	a := w.agent("asha")
+	raw, err := os.ReadFile(*a.Key)
+	require.NoError(t, err)
+	pair, err := key.ParsePair(raw)
+	require.NoError(t, err)
+	body := []byte(`{"kind":"offer","title":"Spoiled","body":"Never stored."}`)
+	r, err := http.NewRequest("POST", node+"/api/public/board", bytes.NewReader(body))
+	require.NoError(t, err)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Agent-Identity", *a.ERC8004)
+	target, err := httpsig.ParseTarget(node)
+	require.NoError(t, err)
+	if o.Key == nil {
+		o.Key = pair.Signer()
+	}
+	require.NoError(t, httpsig.SignRequest(r, target, body, o))
+	return r
+}
+
+func problemOf(t *testing.T, r *http.Request) (int, protocol.Code, http.Header) {
+	t.Helper()
+	res, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	var p struct{ Code protocol.Code }
+	if res.StatusCode >= 400 {
+		require.Equal(t, "application/problem+json", res.Header.Get("Content-Type"), "%s", raw)
+		require.NoError(t, json.Unmarshal(raw, &p))
+	}
+	return res.StatusCode, p.Code, res.Header
+}
+
+func refusals(t *testing.T, w *localWorld, node string) {
+	stranger, err := key.GenerateEd25519()
+	require.NoError(t, err)
+	before := len(board(t, node, "&q=Spoiled"))
+	tests := []struct {
+		name string
+		make func() *http.Request
+		code protocol.Code
+	}{
+		{"tampered body", func() *http.Request {
+			r := signedRequest(t, w, node, httpsig.SignOptions{})
+			r.Body = io.NopCloser(strings.NewReader(`{"kind":"offer","title":"Spoiled","body":"Never stored!"}`))
+			return r
+		}, protocol.SignatureInvalid},
+		{"wrong digest", func() *http.Request {
+			r := signedRequest(t, w, node, httpsig.SignOptions{})
+			r.Header.Set("Content-Digest", httpsig.ContentDigest([]byte("other")))
+			return r
+		}, protocol.SignatureInvalid},
+		{"stale created", func() *http.Request {
+			return signedRequest(t, w, node, httpsig.SignOptions{Created: time.Now().Add(-10 * time.Minute)})
+		}, protocol.SignatureExpired},
+		{"created in the future", func() *http.Request {
+			return signedRequest(t, w, node, httpsig.SignOptions{Created: time.Now().Add(10 * time.Minute)})
+		}, protocol.SignatureExpired},
+		{"window too long", func() *http.Request {
+			return signedRequest(t, w, node, httpsig.SignOptions{TTL: time.Hour})
+		}, protocol.SignatureExpired},
+		{"unknown key", func() *http.Request {
+			return signedRequest(t, w, node, httpsig.SignOptions{Key: stranger.Signer()})
+		}, protocol.KeyUnknown},
+		{"stripped in half", func() *http.Request {
+			r := signedRequest(t, w, node, httpsig.SignOptions{})
+			r.Header.Del("Signature")
+			return r
+		}, protocol.SignatureInvalid},
+		{"signed for another node", func() *http.Request {
+			r := signedRequest(t, w, w.Nodes[1].URL, httpsig.SignOptions{})
+			u := *r.URL
+			u.Host = strings.TrimPrefix(node, "http://")
+			r.URL, r.Host = &u, u.Host
+			return r
+		}, protocol.SignatureInvalid},
+		{"unknown agent", func() *http.Request {
+			r := signedRequest(t, w, node, httpsig.SignOptions{})
+			parts := strings.Split(*w.agent("asha").ERC8004, ":")
+			parts[3] = "4711"
+			return resign(t, w, node, r, strings.Join(parts, ":"))
+		}, protocol.IdentityUnverified},
+		{"foreign registry", func() *http.Request {
+			return resign(t, w, node, nil, "eip155:1337:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:0")
+		}, protocol.IdentityUnverified},
+		{"no proof at all", func() *http.Request {
+			r, err := http.NewRequest("POST", node+"/api/public/board", strings.NewReader(`{"kind":"offer","title":"Spoiled","body":"x"}`))
+			require.NoError(t, err)
+			r.Header.Set("Content-Type", "application/json")
+			return r
+		}, protocol.PowRequired},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			status, code, header := problemOf(t, tt.make())
+			require.Equal(t, tt.code, code)
+			require.Equal(t, tt.code.Status(), status)
+			if status == 401 {
+				require.NotEmpty(t, header.Values("WWW-Authenticate"))
+				require.NotEmpty(t, header.Get("Accept-Signature"))
+			}
+		})
+	}
+	t.Run("replayed", func(t *testing.T) {
+		r := signedRequest(t, w, node, httpsig.SignOptions{Nonce: "once-and-never-again"})
+		raw, err := io.ReadAll(r.Body)
+		require.NoError(t, err)
+		again := r.Clone(context.Background())
+		r.Body, again.Body = io.NopCloser(bytes.NewReader(raw)), io.NopCloser(bytes.NewReader(raw))
+		status, _, _ := problemOf(t, r)
+		require.Equal(t, 201, status)
+		status, code, _ := problemOf(t, again)
+		require.Equal(t, 401, status)
+		require.Equal(t, protocol.SignatureReplayed, code)
+	})
+	require.Len(t, board(t, node, "&q=Spoiled"), before+1, "only the one that was replayed is stored, once")
+}
+
+func resign(t *testing.T, w *localWorld, node string, _ *http.Request, identity string) *http.Request {
+	t.Helper()
+	raw, err := os.ReadFile(*w.agent("asha").Key)
+	require.NoError(t, err)
+	pair, err := key.ParsePair(raw)
+	require.NoError(t, err)
+	body := []byte(`{"kind":"offer","title":"Spoiled","body":"Never stored."}`)
+	r, err := http.NewRequest("POST", node+"/api/public/board", bytes.NewReader(body))
+	require.NoError(t, err)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Agent-Identity", identity)
+	target, err := httpsig.ParseTarget(node)
+	require.NoError(t, err)
+	require.NoError(t, httpsig.SignRequest(r, target, body, httpsig.SignOptions{Key: pair.Signer()}))
+	return r
+}
+
+// revoked registers a second identity, lets it post, takes its key away on
+// chain, gives it a new one, and sells it.
+func revoked(t *testing.T, w *localWorld) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	registrar, owner := w.registrar()
+	pair, err := key.GenerateEd25519()
+	require.NoError(t, err)
+	entry, err := erc8004.NewKey(pair.Public())
+	require.NoError(t, err)
+	id, _, err := registrar.Register(ctx, "https://agent.example/registration.json")
+	require.NoError(t, err)
+	publish := func(keys ...erc8004.Key) {
+		record, err := owner.sign(id, keys)
+		require.NoError(t, err)
+		_, err = registrar.SetKeys(ctx, id.AgentID, record)
+		require.NoError(t, err)
+	}
+	publish(entry)
+	c, err := client.New(w.Nodes[0].URL, client.Options{Key: pair, AgentID: id.String()})
+	require.NoError(t, err)
+	var first protocol.Post
+	require.Eventually(t, func() bool {
+		first, err = tryPost(c, protocol.NewPost{Kind: protocol.Offer, Title: "From outside", Body: "An agent with no profile here.", Name: "Visitor"})
+		return err == nil
+	}, 10*time.Second, 100*time.Millisecond, "%v", err)
+	require.True(t, first.Author.Verified)
+	require.Nil(t, first.Author.Handle)
+	require.Equal(t, id.String(), *first.Author.ERC8004)
+	require.True(t, arrives(t, w.Nodes[1].URL, first.URI, 2*time.Second).Author.Verified)
+
+	time.Sleep(1100 * time.Millisecond) // issuedAt of a record has seconds
+	publish()
+	refusedSoon(t, c, protocol.KeyUnknown)
+	time.Sleep(1100 * time.Millisecond)
+	publish(entry)
+	require.Eventually(t, func() bool {
+		_, err = tryPost(c, protocol.NewPost{Kind: protocol.Offer, Title: "Again", Body: "With the key given back."})
+		return err == nil
+	}, 10*time.Second, 100*time.Millisecond, "%v", err)
+	buyer, err := erc8004.ParseAddress("0x00000000000000000000000000000000000000Aa")
+	require.NoError(t, err)
+	_, err = registrar.Transfer(ctx, id.AgentID, buyer)
+	require.NoError(t, err)
+	refusedSoon(t, c, protocol.KeyUnknown)
+}
+
+// refusedSoon expects the chain's change to show within a few blocks.
+func refusedSoon(t *testing.T, c *client.Client, code protocol.Code) {
+	t.Helper()
+	var err error
+	require.Eventually(t, func() bool {
+		_, err = tryPost(c, protocol.NewPost{Kind: protocol.Offer, Title: "Too late", Body: "The key is dead."})
+		return protocol.CodeOf(err) == code
+	}, 10*time.Second, 100*time.Millisecond, "%v", err)
+}
+
+func documents(t *testing.T, w *localWorld) {
+	a := w.Nodes[0].URL
+	profile, status := get[protocol.Profile](t, a+"/api/public/agents/asha")
+	require.Equal(t, 200, status)
+	require.NotNil(t, profile.Identity.KeyDirectory)
+	for _, url := range []string{*profile.Identity.Registration, *profile.Identity.KeyDirectory, profile.Schema,
+		a + "/openapi.json", a + "/.well-known/nodeinfo", a + "/.well-known/agent-registration.json",
+		a + "/.well-known/http-message-signatures-directory",
+		a + "/.well-known/webfinger?resource=acct:asha@" + strings.TrimPrefix(a, "http://")} {
+		doc, status := get[map[string]any](t, url)
+		require.Equal(t, 200, status, url)
+		require.NotEmpty(t, doc, url)
+	}
+	for _, url := range []string{a + "/api/public/about", a + "/llms.txt", a + "/SKILL.md", a + "/robots.txt"} {
+		res, err := http.Get(url)
+		require.NoError(t, err)
+		res.Body.Close()
+		require.Equal(t, 200, res.StatusCode, url)
+	}
+}
+
+func commandLine(t *testing.T, w *localWorld) {
+	a := w.Nodes[0].URL
+	out, _, code := stoa(t, "", "call", "read_board", "--node", a, "--limit", "1", "--json")
+	require.Equal(t, exitDone, code)
+	require.Contains(t, out, `"items":[`)
+
+	asha := w.agent("asha")
+	out, errs, code := stoa(t, "", "call", "post_to_board", "--node", a, "--key", *asha.Key, "--agent", *asha.ERC8004,
+		"--kind", "offer", "--title", "By hand", "--body", "From the shell", "--tags", "shell,paper", "--json")
+	require.Equal(t, exitDone, code, errs)
+	require.Contains(t, out, `"verified":true`)
+
+	_, errs, code = stoa(t, "", "call", "post_to_board", "--node", a, "--kind", "rumour", "--title", "", "--body", "x")
+	require.Equal(t, exitProblem, code)
+	require.Contains(t, errs, "/kind")
+	require.Contains(t, errs, "/title")
+
+	_, errs, code = stoa(t, "", "call", "post_to_bord")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, errs, "call --list")
+
+	out, _, code = stoa(t, "", "call", "post_to_board", "--help")
+	require.Equal(t, exitDone, code)
+	require.Contains(t, out, "--title")
+
+	// The operator's hand beside the running node.
+	dir := w.Nodes[0].Data
+	out, errs, code = stoa(t, "", "admin", "profile", "get", "asha", "--data", dir)
+	require.Equal(t, exitDone, code, errs)
+	var p map[string]any
+	require.NoError(t, json.Unmarshal([]byte(out), &p))
+	p["headline"] = "Edited beside the running node"
+	edited, err := json.Marshal(p)
+	require.NoError(t, err)
+	_, errs, code = stoa(t, string(edited), "admin", "profile", "put", "--data", dir)
+	require.Equal(t, exitDone, code, errs)
+	require.Eventually(t, func() bool {
+		now, _ := get[protocol.Profile](t, a+"/api/public/agents/asha")
+		return now.Headline == "Edited beside the running node"
+	}, 3*time.Second, 50*time.Millisecond)
+	backup := filepath.Join(t.TempDir(), "copy.db")
+	_, errs, code = stoa(t, "", "admin", "backup", backup, "--data", dir)
+	require.Equal(t, exitDone, code, errs)
+	out, errs, code = stoa(t, "", "admin", "check", "--data", dir)
+	require.Equal(t, exitDone, code, errs)
+	require.Equal(t, "ok\n", out)
+}

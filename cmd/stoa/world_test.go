@@ -1,0 +1,261 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/identity/erc8004"
+	"stoa/identity/key"
+	"stoa/node/client"
+	"stoa/protocol"
+)
+
+// binaries builds both programs once: the tests below run the real ones.
+var binaries = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "stoa-test-")
+	if err != nil {
+		return "", err
+	}
+	for _, build := range []struct{ dir, out, pkg string }{
+		{".", "stoa", "."}, {"../devchain", "stoa-devchain", "."},
+	} {
+		command := exec.Command("go", "build", "-o", filepath.Join(dir, build.out), build.pkg)
+		command.Dir = build.dir
+		if out, err := command.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("build %s: %w\n%s", build.out, err, out)
+		}
+	}
+	return dir, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if dir, err := binaries(); err == nil {
+		os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+func bin(t testing.TB) string {
+	t.Helper()
+	dir, err := binaries()
+	require.NoError(t, err)
+	return dir
+}
+
+// freePorts finds a base port with room for n nodes of the dev command.
+func freePorts(t testing.TB, n int) int {
+	t.Helper()
+	for range 100 {
+		base := 20000 + rand.IntN(3000)*10
+		free := true
+		for i := range n {
+			for _, p := range []int{base + 10*i, base + 10*i + 1} {
+				l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", p))
+				if err != nil {
+					free = false
+					continue
+				}
+				l.Close()
+			}
+		}
+		if free {
+			return base
+		}
+	}
+	t.Fatal("no free ports")
+	return 0
+}
+
+// localWorld is a running `stoa dev --json`.
+type localWorld struct {
+	devWorld
+	t       testing.TB
+	command *exec.Cmd
+	log     tail
+}
+
+func startWorld(t testing.TB, data string, port int) *localWorld {
+	t.Helper()
+	w := &localWorld{t: t}
+	w.command = exec.Command(filepath.Join(bin(t), "stoa"), "dev", "--json", "--data", data, "--port", fmt.Sprint(port))
+	stdout, err := w.command.StdoutPipe()
+	require.NoError(t, err)
+	w.command.Stderr = &w.log
+	require.NoError(t, w.command.Start())
+	t.Cleanup(w.stop)
+	line := make(chan string, 1)
+	go func() {
+		s, _ := bufio.NewReader(stdout).ReadString('\n')
+		line <- s
+	}()
+	select {
+	case s := <-line:
+		require.NoError(t, json.Unmarshal([]byte(s), &w.devWorld), "%s", &w.log)
+	case <-time.After(40 * time.Second):
+		t.Fatalf("the world did not start:\n%s", &w.log)
+	}
+	return w
+}
+
+func (w *localWorld) stop() {
+	if w.command.ProcessState != nil {
+		return
+	}
+	w.command.Process.Signal(syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() { w.command.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(12 * time.Second):
+		w.command.Process.Kill()
+		<-done
+		w.t.Errorf("the world did not end within 12 s of SIGTERM:\n%s", &w.log)
+	}
+}
+
+func (w *localWorld) agent(handle string) devAgent {
+	w.t.Helper()
+	for _, a := range w.Agents {
+		if a.Handle == handle {
+			return a
+		}
+	}
+	w.t.Fatalf("no agent %s", handle)
+	return devAgent{}
+}
+
+// as is a client of node i that signs as an agent.
+func (w *localWorld) as(i int, handle string) *client.Client {
+	w.t.Helper()
+	a := w.agent(handle)
+	raw, err := os.ReadFile(*a.Key)
+	require.NoError(w.t, err)
+	pair, err := key.ParsePair(raw)
+	require.NoError(w.t, err)
+	o := client.Options{Key: pair}
+	if a.ERC8004 != nil {
+		o.AgentID = *a.ERC8004
+	}
+	c, err := client.New(w.Nodes[i].URL, o)
+	require.NoError(w.t, err)
+	return c
+}
+
+func (w *localWorld) anonymous(i int) *client.Client {
+	w.t.Helper()
+	c, err := client.New(w.Nodes[i].URL, client.Options{})
+	require.NoError(w.t, err)
+	return c
+}
+
+// registrar writes to the chain as the owner of the seeded identity.
+func (w *localWorld) registrar() (*erc8004.Registrar, *owner) {
+	w.t.Helper()
+	file := filepath.Join(filepath.Dir(w.Nodes[0].Data), "wallet")
+	f := onChainFlags{Chain: fmt.Sprintf("%d=%s,%s", w.Chain.ChainID, w.Chain.RPC, w.Chain.IdentityRegistry), Wallet: file}
+	registrar, owner, err := f.open()
+	require.NoError(w.t, err)
+	return registrar, owner
+}
+
+func post(t testing.TB, c *client.Client, in protocol.NewPost) protocol.Post {
+	t.Helper()
+	p, err := tryPost(c, in)
+	require.NoError(t, err)
+	return p
+}
+
+func tryPost(c *client.Client, in protocol.NewPost) (protocol.Post, error) {
+	args := map[string]any{"kind": string(in.Kind), "title": in.Title, "body": in.Body}
+	if in.Name != "" {
+		args["name"] = in.Name
+	}
+	if in.InReplyTo != "" {
+		args["inReplyTo"] = in.InReplyTo
+	}
+	if in.Tags != nil {
+		args["tags"] = in.Tags
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	res, err := c.Call(ctx, "post_to_board", args)
+	if err != nil {
+		return protocol.Post{}, err
+	}
+	var p protocol.Post
+	return p, json.Unmarshal(res.Body, &p)
+}
+
+// get fetches a URL and decodes it into a T; it gives the status too.
+func get[T any](t testing.TB, url string) (T, int) {
+	t.Helper()
+	res, err := http.Get(url)
+	require.NoError(t, err)
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	var v T
+	if res.StatusCode == http.StatusOK {
+		require.NoError(t, json.Unmarshal(raw, &v), "%s", raw)
+	}
+	return v, res.StatusCode
+}
+
+func board(t testing.TB, node, query string) []protocol.Post {
+	t.Helper()
+	page, status := get[protocol.Page[protocol.Post]](t, node+"/api/public/board?limit=100"+query)
+	require.Equal(t, 200, status)
+	return page.Items
+}
+
+func findURI(posts []protocol.Post, uri string) *protocol.Post {
+	for i := range posts {
+		if posts[i].URI == uri {
+			return &posts[i]
+		}
+	}
+	return nil
+}
+
+// arrives waits until a post stands on a node's board.
+func arrives(t testing.TB, node, uri string, within time.Duration) protocol.Post {
+	t.Helper()
+	var found *protocol.Post
+	require.Eventually(t, func() bool {
+		found = findURI(board(t, node, ""), uri)
+		return found != nil
+	}, within, 20*time.Millisecond, "%s never came to %s", uri, node)
+	return *found
+}
+
+// stoa runs the real program and returns its output and exit status.
+func stoa(t testing.TB, stdin string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	command := exec.Command(filepath.Join(bin(t), "stoa"), args...)
+	command.Stdin = strings.NewReader(stdin)
+	var out, errs bytes.Buffer
+	command.Stdout, command.Stderr = &out, &errs
+	err := command.Run()
+	if _, exited := err.(*exec.ExitError); err != nil && !exited {
+		t.Fatal(err)
+	}
+	return out.String(), errs.String(), command.ProcessState.ExitCode()
+}

@@ -1,0 +1,230 @@
+package node
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"stoa/identity"
+	"stoa/identity/httpsig"
+	"stoa/identity/key"
+	"stoa/node/directory"
+	"stoa/protocol"
+	"stoa/storage"
+	"stoa/wellknown"
+)
+
+// agents answers for the profiles of this node: to the gate (who may sign as
+// whom) and to the well-known documents.
+type agents struct {
+	db        *storage.DB
+	directory *directory.Directory
+	base      string
+	chain     *chain // nil when no chain is configured
+
+	keys   memo[identity.Hosted] // by thumbprint
+	chains memo[identity.Hosted] // by chain identity
+	tokens memo[identity.Token]  // by hash of the secret
+}
+
+func newAgents(db *storage.DB, d *directory.Directory) *agents {
+	return &agents{db: db, directory: d, base: d.Base}
+}
+
+// KeyByThumbprint implements identity.Directory.
+func (a *agents) KeyByThumbprint(ctx context.Context, thumbprint string) (identity.Hosted, bool, error) {
+	return a.keys.get(thumbprint, func() (identity.Hosted, bool, error) {
+		var h identity.Hosted
+		ok, err := a.read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			stored, err := tx.AgentKeyByThumbprint(ctx, thumbprint)
+			if err != nil {
+				return err
+			}
+			if stored.RetiredAt != nil {
+				return storage.ErrNotFound
+			}
+			public, err := key.ParsePublic(stored.PublicJWK)
+			if err != nil {
+				return err
+			}
+			p, err := tx.ProfileByHandle(ctx, stored.Handle)
+			if err != nil {
+				return err
+			}
+			if p.ERC8004 != "" && p.KeyHash == thumbprint {
+				// The key of a chain identity has its authority from the chain: the
+				// request must name the identity, so that the chain is asked.
+				return storage.ErrNotFound
+			}
+			h = identity.Hosted{Handle: stored.Handle, Name: p.Draft.Name}
+			h.Key, err = httpsig.NewKey(public.Key)
+			return err
+		})
+		return h, ok, err
+	})
+}
+
+// HostedAgent implements identity.Directory.
+func (a *agents) HostedAgent(ctx context.Context, erc8004 string) (identity.Hosted, bool, error) {
+	return a.chains.get(erc8004, func() (identity.Hosted, bool, error) {
+		var h identity.Hosted
+		ok, err := a.read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			p, err := tx.ProfileByAgent(ctx, erc8004)
+			if err == nil {
+				h = identity.Hosted{Handle: p.Draft.Handle, Name: p.Draft.Name, ERC8004: p.ERC8004}
+			}
+			return err
+		})
+		return h, ok, err
+	})
+}
+
+// TokenPrefix begins every API token, so that a leaked one is recognised.
+const TokenPrefix = "stoa_"
+
+// TokenBySecret implements identity.Directory.
+func (a *agents) TokenBySecret(ctx context.Context, secret string) (identity.Token, bool, error) {
+	if !strings.HasPrefix(secret, TokenPrefix) || len(secret) > 100 {
+		return identity.Token{}, false, nil
+	}
+	hash := sha256.Sum256([]byte(secret))
+	return a.tokens.get(string(hash[:]), func() (identity.Token, bool, error) {
+		var t identity.Token
+		ok, err := a.read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			stored, err := tx.TokenByHash(ctx, hash)
+			if err != nil {
+				return err
+			}
+			if stored.RevokedAt != nil || stored.ExpiresAt != nil && stored.ExpiresAt.Before(tx.Now) {
+				return storage.ErrNotFound
+			}
+			p, err := tx.ProfileByHandle(ctx, stored.Handle)
+			if err != nil {
+				return err
+			}
+			t = identity.Token{Account: stored.Account, Handle: stored.Handle, Name: p.Draft.Name, ERC8004: p.ERC8004}
+			return nil
+		})
+		return t, ok, err
+	})
+}
+
+// read reports ok=false for what is not there.
+func (a *agents) read(ctx context.Context, fn func(context.Context, *storage.Tx) error) (bool, error) {
+	err := a.db.Read(ctx, fn)
+	if errors.Is(err, storage.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Profile implements wellknown.Directory.
+func (a *agents) Profile(ctx context.Context, handle string) (p protocol.Profile, err error) {
+	err = a.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		p, err = a.directory.Get(ctx, tx, protocol.Caller{}, protocol.HandleInput{Handle: handle})
+		return err
+	})
+	return p, err
+}
+
+// Key implements wellknown.Directory.
+func (a *agents) Key(ctx context.Context, thumbprint string) (wellknown.AgentKey, error) {
+	var stored *storage.AgentKey
+	ok, err := a.read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		stored, err = tx.AgentKeyByThumbprint(ctx, thumbprint)
+		return err
+	})
+	switch {
+	case err != nil:
+		return wellknown.AgentKey{}, err
+	case !ok:
+		return wellknown.AgentKey{}, protocol.Errorf(protocol.NotFound, "no agent of this node has that key")
+	case stored.RetiredAt != nil:
+		return wellknown.AgentKey{}, protocol.Errorf(protocol.Gone, "this key has no authority any more")
+	}
+	public, err := key.ParsePublic(stored.PublicJWK)
+	return wellknown.AgentKey{Handle: stored.Handle, Public: public, Signed: stored.Directory}, err
+}
+
+// Usage implements wellknown.Directory.
+func (a *agents) Usage(ctx context.Context) (u wellknown.Usage, err error) {
+	err = a.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		if u.Agents, err = tx.CountProfiles(ctx); err != nil {
+			return err
+		}
+		u.Posts, err = tx.CountPosts(ctx)
+		return err
+	})
+	return u, err
+}
+
+const (
+	memoTTL = 2 * time.Second // how long a retired key or revoked token may go on
+	memoMax = 10_000
+)
+
+// memo keeps found answers for a moment, so that a burst of requests of one
+// agent asks the database once. What was not found is asked for each time.
+type memo[T any] struct {
+	mu      sync.Mutex // guards entries
+	entries map[string]memoized[T]
+}
+
+type memoized[T any] struct {
+	value T
+	until time.Time
+}
+
+func (m *memo[T]) get(name string, find func() (T, bool, error)) (T, bool, error) {
+	now := time.Now()
+	m.mu.Lock()
+	e, ok := m.entries[name]
+	m.mu.Unlock()
+	if ok && now.Before(e.until) {
+		return e.value, true, nil
+	}
+	v, ok, err := find()
+	if err != nil || !ok {
+		return v, false, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.entries == nil || len(m.entries) >= memoMax {
+		m.entries = map[string]memoized[T]{}
+	}
+	m.entries[name] = memoized[T]{v, now.Add(memoTTL)}
+	return v, true, nil
+}
+
+// Elsewhere implements wellknown.Directory: hosted identities whose agent URI
+// on chain does not lead to this node. What the chain cannot say now is left out.
+func (a *agents) Elsewhere(ctx context.Context, limit int) ([]string, error) {
+	if a.chain == nil {
+		return nil, nil
+	}
+	var found []string
+	query := protocol.AgentQuery{HasIdentity: new(true), Paging: protocol.Paging{Limit: protocol.MaxLimit}}
+	for len(found) < limit {
+		var page protocol.Page[storage.StoredProfile]
+		err := a.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+			page, err = tx.ListProfiles(ctx, query)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range page.Items {
+			if uri, err := a.chain.agentURI(ctx, p.ERC8004); err == nil && !strings.HasPrefix(uri, a.base+"/") && len(found) < limit {
+				found = append(found, p.ERC8004)
+			}
+		}
+		if page.Next == nil {
+			break
+		}
+		query.After = *page.Next
+	}
+	return found, nil
+}

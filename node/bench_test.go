@@ -1,0 +1,191 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/identity/httpsig"
+	"stoa/identity/key"
+	"stoa/protocol"
+)
+
+// startNode runs a real node on loopback, with limits that a load does not meet.
+func startNode(t testing.TB) *Node {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	n, err := New(ctx, Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test"}, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() { done <- n.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-done)
+	})
+	return n
+}
+
+const connections = 64
+
+func loadClient() *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		MaxIdleConns: connections, MaxIdleConnsPerHost: connections, MaxConnsPerHost: connections, DisableCompression: true,
+	}}
+}
+
+// hostedAgent puts a profile with a registered key on the node.
+func hostedAgent(t testing.TB, n *Node, handle string) key.Pair {
+	t.Helper()
+	ctx := context.Background()
+	_, _, err := n.Admin().PutProfile(ctx, fmt.Appendf(nil, `{"handle":%q,"name":"Load","kind":"person"}`, handle))
+	require.NoError(t, err)
+	pair, err := key.GenerateEd25519()
+	require.NoError(t, err)
+	require.NoError(t, n.Admin().AddKey(ctx, handle, pair, false))
+	return pair
+}
+
+// BenchmarkSignedWrite measures verified, durable writes over HTTP: Ed25519
+// signed board posts on 64 connections, SQLite with synchronous=FULL. Client
+// and server share the machine. Beside it stand its limits: bare Ed25519
+// verifications, and bare grouped inserts in package storage.
+func BenchmarkSignedWrite(b *testing.B) {
+	n := startNode(b)
+	pair := hostedAgent(b, n, "load")
+	target, err := httpsig.ParseTarget(n.Base)
+	require.NoError(b, err)
+	client := loadClient()
+	var next, failed atomic.Int64
+	b.ResetTimer()
+	start := time.Now()
+	var group sync.WaitGroup
+	for range connections {
+		group.Go(func() {
+			for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
+				body := fmt.Appendf(nil, `{"kind":"offer","title":"Post %d","body":"Two hundred sheets of hand-made paper from Jaipur, number %d, samples first, within the week."}`, i, i)
+				r, _ := http.NewRequest("POST", n.URL+"/api/public/board", bytes.NewReader(body))
+				r.Header.Set("Content-Type", "application/json")
+				if err := httpsig.SignRequest(r, target, body, httpsig.SignOptions{Key: pair.Signer()}); err != nil {
+					failed.Add(1)
+					return
+				}
+				res, err := client.Do(r)
+				if err != nil || res.StatusCode != 201 {
+					failed.Add(1)
+				}
+				if err == nil {
+					io.Copy(io.Discard, res.Body)
+					res.Body.Close()
+				}
+			}
+		})
+	}
+	group.Wait()
+	b.ReportMetric(float64(b.N)/time.Since(start).Seconds(), "writes/s")
+	require.Zero(b, failed.Load())
+}
+
+// BenchmarkEd25519Verify is the first limit of BenchmarkSignedWrite, on as many
+// goroutines as there are cores.
+func BenchmarkEd25519Verify(b *testing.B) {
+	pub, priv, err := ed25519.GenerateKey(nil)
+	require.NoError(b, err)
+	message := bytes.Repeat([]byte("x"), 450)
+	sig := ed25519.Sign(priv, message)
+	b.RunParallel(func(p *testing.PB) {
+		for p.Next() {
+			if !ed25519.Verify(pub, message, sig) {
+				b.Fail()
+			}
+		}
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "verifications/s")
+}
+
+// BenchmarkRead compares warm reads with a bare net/http handler that writes
+// the same bytes, over HTTP on 64 connections in the same run.
+func BenchmarkRead(b *testing.B) {
+	n := startNode(b)
+	hostedAgent(b, n, "load")
+	for i := range 30 {
+		seedPost(b, n, i)
+	}
+	for _, path := range []string{"/api/public/agents/load", "/api/public/feed"} {
+		b.Run("node"+path, func(b *testing.B) { hammer(b, n.URL+path) })
+		res, err := http.Get(n.URL + path)
+		require.NoError(b, err)
+		body, err := io.ReadAll(res.Body)
+		require.NoError(b, err)
+		res.Body.Close()
+		bare := bareServer(b, body)
+		b.Run("bare"+path, func(b *testing.B) { hammer(b, bare+path) })
+	}
+}
+
+func seedPost(b testing.TB, n *Node, i int) {
+	b.Helper()
+	raw, _ := json.Marshal(protocol.NewPost{Kind: protocol.Offer, Title: fmt.Sprint("Seed ", i), Body: "Two hundred sheets of hand-made paper from Jaipur."})
+	require.NoError(b, n.Operate(context.Background(), "post_to_board", raw))
+}
+
+func bareServer(b testing.TB, body []byte) string {
+	b.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(b, err)
+	s := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		w.Write(body)
+	}))
+	go s.Serve(l)
+	b.Cleanup(func() { s.Close() })
+	return "http://" + l.Addr().String()
+}
+
+// hammer reads a URL over raw keep-alive connections: the client costs little,
+// so that the servers differ and not the client.
+func hammer(b *testing.B, address string) {
+	u, err := url.Parse(address)
+	require.NoError(b, err)
+	request := []byte("GET " + u.Path + " HTTP/1.1\r\nHost: " + u.Host + "\r\n\r\n")
+	var next atomic.Int64
+	var group sync.WaitGroup
+	b.ResetTimer()
+	for range connections {
+		group.Go(func() {
+			conn, err := net.Dial("tcp", u.Host)
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			defer conn.Close()
+			reader := newAnswerReader(conn)
+			for next.Add(1) <= int64(b.N) {
+				if _, err := conn.Write(request); err != nil {
+					b.Error(err)
+					return
+				}
+				if err := reader.next(); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "reads/s")
+}

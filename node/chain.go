@@ -1,0 +1,130 @@
+package node
+
+import (
+	"context"
+	"crypto"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"stoa/identity"
+	"stoa/identity/erc8004"
+	"stoa/identity/httpsig"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// chain answers who may speak for a chain identity, out of the reader's cache
+// or the chain itself. Nil when no chain is configured.
+type chain struct {
+	reader *erc8004.Reader
+	keys   memo[httpsig.Key] // by thumbprint, which names the key for good
+}
+
+func newChain(c Config, db *storage.DB, log *slog.Logger) (*chain, error) {
+	if len(c.Chain) == 0 {
+		return nil, nil
+	}
+	var chains []erc8004.Chain
+	for _, s := range c.Chain {
+		parsed, err := erc8004.ParseChain(s)
+		if err != nil {
+			return nil, fmt.Errorf("chain: %w", err)
+		}
+		if c.Dev {
+			parsed.Poll = 250 * time.Millisecond
+		}
+		chains = append(chains, parsed)
+	}
+	reader, err := erc8004.NewReader(erc8004.Config{
+		Chains: chains, Memory: issued{db}, Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &chain{reader: reader}, nil
+}
+
+// Authority implements integrity.Authority: the key of that thumbprint, when
+// the chain says it may speak for the identity now.
+func (c *chain) Authority(ctx context.Context, identity, keyid string) (crypto.PublicKey, uint64, error) {
+	grant, err := c.grant(ctx, identity, keyid)
+	return grant.PublicKey, grant.Block, err
+}
+
+// MessageKey implements identity.Chain.
+func (c *chain) MessageKey(ctx context.Context, claimed, keyid string) (identity.ChainKey, error) {
+	grant, err := c.grant(ctx, claimed, keyid)
+	if err != nil {
+		return identity.ChainKey{}, err
+	}
+	k, _, err := c.keys.get(grant.KeyID, func() (httpsig.Key, bool, error) {
+		k, err := httpsig.NewKey(grant.PublicKey)
+		return k, err == nil, err
+	})
+	return identity.ChainKey{Identity: grant.Identity, Key: k, Block: grant.Block}, err
+}
+
+func (c *chain) grant(ctx context.Context, claimed, keyid string) (erc8004.Grant, error) {
+	id, err := erc8004.ParseID(claimed)
+	if err != nil {
+		return erc8004.Grant{}, protocol.Errorf(protocol.IdentityUnverified, "Agent-Identity must be eip155:<chainId>:<registry>:<agentId>: %w", err)
+	}
+	grant, err := c.reader.Authority(ctx, id, keyid)
+	if err != nil {
+		return erc8004.Grant{}, chainError(err)
+	}
+	return grant, nil
+}
+
+// chainError gives a reader's answer its public code.
+func chainError(err error) error {
+	for _, row := range []struct {
+		is     error
+		code   protocol.Code
+		detail string
+		wait   time.Duration
+	}{
+		{erc8004.ErrKeyUnknown, protocol.KeyUnknown, "the chain gives this key no authority for the identity", 0},
+		{erc8004.ErrNotRegistered, protocol.IdentityUnverified, "the registry has no such agent", 0},
+		{erc8004.ErrChainNotSupported, protocol.IdentityUnverified, "this node does not read that chain", 0},
+		{erc8004.ErrRegistryNotAllowed, protocol.IdentityUnverified, "this node does not accept that registry", 0},
+		{erc8004.ErrIdentityBound, protocol.IdentityUnverified, "identities bound to another token are not supported", 0},
+		{erc8004.ErrPendingFinality, protocol.IdentityUnverified, "the key's registration is not final yet; try again in some minutes", time.Minute},
+		{erc8004.ErrInvalidID, protocol.IdentityUnverified, "that is not a chain identity", 0},
+		{erc8004.ErrUnavailable, protocol.ChainUnavailable, "the chain cannot be read now; send the request again", 5 * time.Second},
+	} {
+		if errors.Is(err, row.is) {
+			return &protocol.Error{Code: row.code, Detail: row.detail, RetryAfter: row.wait, Err: err}
+		}
+	}
+	return err
+}
+
+// issued is the reader's lasting memory (erc8004.Memory).
+type issued struct{ db *storage.DB }
+
+func (m issued) Newest(ctx context.Context, id, signer string) (newest uint64, err error) {
+	err = m.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		newest, err = tx.HighestIssued(ctx, id, signer)
+		return err
+	})
+	return newest, err
+}
+
+func (m issued) Raise(ctx context.Context, id, signer string, issuedAt uint64) error {
+	return m.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		return tx.RaiseIssued(ctx, id, signer, issuedAt)
+	})
+}
+
+// agentURI is the registration address that the chain keeps for an identity.
+func (c *chain) agentURI(ctx context.Context, identity string) (string, error) {
+	id, err := erc8004.ParseID(identity)
+	if err != nil {
+		return "", err
+	}
+	s, err := c.reader.Snapshot(ctx, id)
+	return s.URI, err
+}

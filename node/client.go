@@ -1,0 +1,41 @@
+package node
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// clientAddr is the address a request came from. X-Forwarded-For is read from
+// the right, and only as far as each hop is a trusted proxy: what a stranger
+// wrote in front of that is never believed.
+func clientAddr(r *http.Request, trusted []netip.Prefix) netip.Addr {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	addr, err := netip.ParseAddr(host)
+	if err != nil || len(trusted) == 0 {
+		return addr
+	}
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0 && within(addr, trusted); i-- {
+		next, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+		if err != nil {
+			break
+		}
+		addr = next
+	}
+	return addr
+}
+
+func within(addr netip.Addr, nets []netip.Prefix) bool {
+	addr = addr.Unmap()
+	for _, n := range nets {
+		if n.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}

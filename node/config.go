@@ -1,0 +1,120 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"stoa/identity/erc8004"
+)
+
+// A Config says how to run one node. Each field is a flag, an environment
+// variable and a key of the configuration file; its tags are the reference.
+// The zero value of every field is safe, and no setting is needed to start.
+type Config struct {
+	Listen            string   `default:"127.0.0.1:8080" env:"STOA_LISTEN" placeholder:"ADDR" help:"Address to serve on."`
+	BaseURL           string   `name:"base-url" env:"STOA_BASE_URL" placeholder:"URL" help:"Public address of the node, such as https://stoa.example. Default: http:// and the listening address."`
+	Data              string   `default:"./data" env:"STOA_DATA" placeholder:"DIR" help:"Data directory: the SQLite database and the master key."`
+	Database          string   `env:"STOA_DATABASE" placeholder:"URL" help:"postgres:// URL. Default: SQLite in the data directory."`
+	MasterKey         string   `env:"STOA_MASTER_KEY" placeholder:"FILE" help:"File of the key that seals all secrets in the database; several processes on one database share it. Default: master.key in the data directory."`
+	OperatorListen    string   `default:"127.0.0.1:8081" env:"STOA_OPERATOR_LISTEN" placeholder:"ADDR" help:"Address for the operator alone: metrics and profiles. Empty: not served."`
+	Chain             []string `env:"STOA_CHAIN" sep:"none" placeholder:"ID=RPC,REGISTRY" help:"A chain to check identities on: chainId=rpcURL,identityRegistry[,reputationRegistry]. Repeatable."`
+	TrustedProxies    []string `env:"STOA_TRUSTED_PROXIES" placeholder:"CIDR" help:"Networks of reverse proxies whose X-Forwarded-For is believed."`
+	AllowPrivatePeers bool     `env:"STOA_ALLOW_PRIVATE_PEERS" help:"Talk to peers on loopback and private addresses, over plain http. For development."`
+	Name              string   `env:"STOA_NAME" placeholder:"TEXT" help:"What you call the node. Default: its host."`
+	Contact           string   `env:"STOA_CONTACT" placeholder:"URL" help:"Where to report vulnerabilities, mailto: or https:. Served as security.txt."`
+	LogFormat         string   `default:"text" enum:"text,json" env:"STOA_LOG_FORMAT" help:"text or json."`
+	LogLevel          string   `default:"info" enum:"debug,info,warn,error" env:"STOA_LOG_LEVEL" help:"debug, info, warn or error."`
+
+	// Dev makes proofs of work cheap and limits wide, and refuses any base URL
+	// that is not on loopback. Set by the dev command only.
+	Dev bool `kong:"-"`
+	// Version of the software, for NodeInfo and the User-Agent.
+	Version string `kong:"-"`
+}
+
+// ErrConfig is wrapped by every error of Validate.
+var ErrConfig = errors.New("configuration")
+
+// Validate reports every fault of the configuration at once.
+func (c Config) Validate() error {
+	var faults []error
+	bad := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		bad("listen: %q is not host:port", c.Listen)
+	}
+	if c.OperatorListen != "" {
+		if _, _, err := net.SplitHostPort(c.OperatorListen); err != nil {
+			bad("operator-listen: %q is not host:port", c.OperatorListen)
+		}
+	}
+	if c.BaseURL != "" {
+		u, err := url.Parse(c.BaseURL)
+		switch {
+		case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil:
+			bad("base-url: %q is not an absolute http or https URL", c.BaseURL)
+		case strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
+			bad("base-url: %q must have no path, query or fragment", c.BaseURL)
+		case c.Dev && !loopback(u.Hostname()):
+			bad("base-url: a development node serves on loopback only, not on %s", u.Hostname())
+		}
+	}
+	if c.Database != "" && !strings.HasPrefix(c.Database, "postgres://") && !strings.HasPrefix(c.Database, "postgresql://") {
+		bad("database: must be a postgres:// URL or empty")
+	}
+	if c.Database == "" && c.Data == "" {
+		bad("data: must name a directory")
+	}
+	for _, s := range c.Chain {
+		if _, err := erc8004.ParseChain(s); err != nil {
+			bad("chain: %w", err)
+		}
+	}
+	for _, s := range c.TrustedProxies {
+		if _, err := netip.ParsePrefix(s); err != nil {
+			bad("trusted-proxies: %q is not a network such as 10.0.0.0/8", s)
+		}
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrConfig, errors.Join(faults...))
+}
+
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// base is the public address of the node, without a slash at the end, given
+// the address it listens on.
+func (c Config) base(listening string) string {
+	if c.BaseURL != "" {
+		u, err := url.Parse(c.BaseURL)
+		if err == nil {
+			return strings.ToLower(u.Scheme) + "://" + strings.ToLower(u.Host)
+		}
+	}
+	return "http://" + listening
+}
+
+func (c Config) masterKey() string {
+	if c.MasterKey != "" {
+		return c.MasterKey
+	}
+	return filepath.Join(c.Data, "master.key")
+}
+
+func (c Config) sqlite() string {
+	if c.Database != "" {
+		return ""
+	}
+	return filepath.Join(c.Data, "stoa.db")
+}

@@ -1,0 +1,21 @@
+package node
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestGenerated fails when a generated file in the repository is stale.
+func TestGenerated(t *testing.T) {
+	t.Parallel()
+	files, err := Generate()
+	require.NoError(t, err)
+	for _, f := range files {
+		committed, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(f.Path)))
+		require.NoError(t, err)
+		require.Equal(t, string(f.Body), string(committed), "%s is stale: run make generate", f.Path)
+	}
+}

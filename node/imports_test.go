@@ -1,0 +1,120 @@
+package node
+
+import (
+	"encoding/json"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// mayImport says which rooms of ours a room may import: itself, what lies under
+// it, and nothing beside or above. Prefixes are folders.
+var mayImport = map[string][]string{
+	"stoa/schemas":         {},
+	"stoa/protocol":        {"stoa/protocol"},
+	"stoa/storage":         {"stoa/protocol", "stoa/storage"},
+	"stoa/identity":        {"stoa/protocol", "stoa/identity"},
+	"stoa/wellknown":       {"stoa/protocol", "stoa/identity", "stoa/schemas"},
+	"stoa/federation":      {"stoa/protocol", "stoa/identity", "stoa/storage"},
+	"stoa/node/board":      {"stoa/protocol", "stoa/storage"},
+	"stoa/node/directory":  {"stoa/protocol", "stoa/storage"},
+	"stoa/node/feed":       {"stoa/protocol", "stoa/storage"},
+	"stoa/node/moderation": {"stoa/protocol", "stoa/storage"},
+	"stoa/node/site":       {"stoa/protocol", "stoa/storage"},
+	"stoa/node/worker":     {"stoa/protocol", "stoa/storage"},
+	"stoa/node/outbound":   {},
+	"stoa/node/dispatch":   {"stoa/protocol", "stoa/storage", "stoa/identity"},
+	"stoa/node/httpapi":    {"stoa/protocol", "stoa/identity", "stoa/node/dispatch"},
+	"stoa/node/client":     {"stoa/protocol", "stoa/identity", "stoa/node/outbound"},
+	"stoa/node":            {"stoa/"},
+	"stoa/cmd/stoa":        {"stoa/node", "stoa/protocol", "stoa/identity", "stoa/storage"},
+}
+
+// onlyIn says where a module from outside may be imported, with the reason for
+// the fence: each is replaceable, and its faults have one address.
+var onlyIn = map[string][]string{
+	"github.com/uptrace/bun":                {"stoa/storage"},
+	"github.com/jackc/pgx":                  {"stoa/storage"},
+	"modernc.org/sqlite":                    {"stoa/storage"},
+	"github.com/pressly/goose":              {"stoa/storage"},
+	"github.com/uptrace/bunrouter":          {"stoa/node"},
+	"github.com/ethereum/go-ethereum":       {"stoa/identity/erc8004"},
+	"github.com/lestrrat-go/jwx":            {"stoa/identity/key"},
+	"github.com/go-fed/httpsig":             {"stoa/identity/httpsig/cavage"},
+	"github.com/go-json-experiment":         {"stoa/identity/strictjson"},
+	"github.com/danielgtaylor/huma":         {"stoa/node/dispatch", "stoa/node/httpapi"},
+	"github.com/prometheus":                 {"stoa/node"},
+	"github.com/alecthomas/kong":            {"stoa/cmd/stoa"},
+	"github.com/pelletier/go-toml":          {"stoa/cmd/stoa"},
+	"github.com/microcosm-cc/bluemonday":    {"stoa/federation"},
+	"github.com/klauspost/compress/gzhttp":  {"stoa/node"},
+	"github.com/stretchr/testify":           {"stoa/storage/storagetest"},
+	"testing":                               {"stoa/storage/storagetest"},
+	"github.com/ethereum/go-ethereum/node":  {},
+	"github.com/ethereum/go-ethereum/ethdb": {},
+}
+
+type goPackage struct {
+	ImportPath string
+	Imports    []string
+	Standard   bool
+}
+
+func TestImports(t *testing.T) {
+	t.Parallel()
+	command := exec.Command("go", "list", "-json=ImportPath,Imports", "stoa/...")
+	command.Dir = ".."
+	out, err := command.Output()
+	require.NoError(t, err)
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	seen := 0
+	for dec.More() {
+		var p goPackage
+		require.NoError(t, dec.Decode(&p))
+		seen++
+		allowed, known := rule(p.ImportPath)
+		require.True(t, known, "%s has no row in mayImport", p.ImportPath)
+		for _, i := range p.Imports {
+			if strings.HasPrefix(i, "stoa/") && !under(i, allowed) {
+				t.Errorf("%s imports %s: it may import only %v", p.ImportPath, i, allowed)
+			}
+			if fence, rooms := fenceOf(i); fence != "" && !under(p.ImportPath, rooms) {
+				t.Errorf("%s imports %s: only %v may", p.ImportPath, i, rooms)
+			}
+			if strings.HasPrefix(p.ImportPath, "stoa/protocol") && !strings.HasPrefix(i, "stoa/protocol") && strings.Contains(i, ".") {
+				t.Errorf("%s imports %s: the ground stands on the standard library alone", p.ImportPath, i)
+			}
+		}
+	}
+	require.Greater(t, seen, 20)
+}
+
+// rule finds the longest row that the package stands under.
+func rule(path string) ([]string, bool) {
+	best := ""
+	for row := range mayImport {
+		if (path == row || strings.HasPrefix(path, row+"/")) && len(row) > len(best) {
+			best = row
+		}
+	}
+	return mayImport[best], best != ""
+}
+
+func fenceOf(imported string) (string, []string) {
+	best := ""
+	for module := range onlyIn {
+		if (imported == module || strings.HasPrefix(imported, module+"/")) && len(module) > len(best) {
+			best = module
+		}
+	}
+	return best, onlyIn[best]
+}
+
+func under(path string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool {
+		return path == p || strings.HasPrefix(path, strings.TrimSuffix(p, "/")+"/")
+	})
+}

@@ -1,0 +1,116 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"stoa/identity/key"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// Names of the secrets of a deployment. All lie sealed in the database.
+const (
+	secretEd25519  = "node-ed25519" // signs requests, activities and the node's key directory
+	secretRSA      = "node-rsa"     // signs for the older fediverse
+	secretPow      = "pow"          // master of the proof-of-work secrets
+	secretNetworks = "networks"     // keys the hashes of client networks
+)
+
+const rsaBits = 2048
+
+// keyring opens the node's own secrets and the hosted agents' keys. Secrets are
+// sealed with the master key; the purpose is part of the seal, so that one
+// cannot stand in for another.
+type keyring struct {
+	db      *storage.DB
+	sealer  *key.Sealer
+	ed, rsa key.Pair
+}
+
+// openKeyring reads the node's keys, making them at the first start.
+func openKeyring(ctx context.Context, db *storage.DB, sealer *key.Sealer) (*keyring, error) {
+	k := &keyring{db: db, sealer: sealer}
+	var err error
+	if k.ed, err = k.pair(ctx, secretEd25519, key.GenerateEd25519); err != nil {
+		return nil, err
+	}
+	k.rsa, err = k.pair(ctx, secretRSA, func() (key.Pair, error) { return key.GenerateRSA(rsaBits) })
+	return k, err
+}
+
+func (k *keyring) pair(ctx context.Context, name string, generate func() (key.Pair, error)) (key.Pair, error) {
+	raw, err := k.secret(ctx, name, func() ([]byte, error) {
+		p, err := generate()
+		if err != nil {
+			return nil, err
+		}
+		return p.MarshalPrivate()
+	})
+	if err != nil {
+		return key.Pair{}, err
+	}
+	return key.ParsePair(raw)
+}
+
+// secret reads a secret, making it once over all processes.
+func (k *keyring) secret(ctx context.Context, name string, generate func() ([]byte, error)) ([]byte, error) {
+	var sealed []byte
+	err := k.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		var err error
+		sealed, err = tx.Secret(ctx, name, func() ([]byte, error) {
+			plain, err := generate()
+			if err != nil {
+				return nil, err
+			}
+			return k.sealer.Seal("secret "+name, plain), nil
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	plain, err := k.sealer.Open("secret "+name, sealed)
+	if err != nil {
+		return nil, fmt.Errorf("open secret %s (is this the master key that sealed the database?): %w", name, err)
+	}
+	return plain, nil
+}
+
+// sealAgent seals a hosted agent's private key.
+func (k *keyring) sealAgent(handle string, p key.Pair) ([]byte, error) {
+	raw, err := p.MarshalPrivate()
+	if err != nil {
+		return nil, err
+	}
+	return k.sealer.Seal("agent "+handle+" "+p.Thumbprint(), raw), nil
+}
+
+func (k *keyring) openAgent(stored *storage.AgentKey) (key.Pair, error) {
+	raw, err := k.sealer.Open("agent "+stored.Handle+" "+stored.Thumbprint, stored.Sealed)
+	if err != nil {
+		return key.Pair{}, fmt.Errorf("open key of @%s: %w", stored.Handle, err)
+	}
+	return key.ParsePair(raw)
+}
+
+// Node implements wellknown.Keys.
+func (k *keyring) Node(context.Context) ([]key.Pair, error) { return []key.Pair{k.ed}, nil }
+
+// Agent implements wellknown.Keys.
+func (k *keyring) Agent(ctx context.Context, handle, thumbprint string) (key.Pair, error) {
+	var stored *storage.AgentKey
+	err := k.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		var err error
+		stored, err = tx.AgentKeyByThumbprint(ctx, thumbprint)
+		return err
+	})
+	if errors.Is(err, storage.ErrNotFound) || err == nil && (stored.Handle != handle || stored.Sealed == nil) {
+		return key.Pair{}, protocol.Errorf(protocol.NotFound, "this node does not hold that key")
+	}
+	if err != nil {
+		return key.Pair{}, err
+	}
+	return k.openAgent(stored)
+}

@@ -1,0 +1,85 @@
+package node
+
+import (
+	"net/http"
+	"net/http/pprof"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"stoa/node/dispatch"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// metrics are the collectors of one node, filled by the observers of dispatch,
+// worker and federation. Labels come from small fixed sets only.
+type metrics struct {
+	registry   *prometheus.Registry
+	operations *prometheus.HistogramVec
+	jobs       *prometheus.HistogramVec
+	federation *prometheus.CounterVec
+}
+
+func newMetrics(db *storage.DB, version string) *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		operations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "stoa_operation_duration_seconds", Help: "Time an operation took, by operation, door and error code.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5},
+		}, []string{"operation", "door", "code"}),
+		jobs: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "stoa_job_duration_seconds", Help: "Time a job took, by kind and outcome.",
+			Buckets: []float64{.001, .01, .1, 1, 10, 60},
+		}, []string{"kind", "failed"}),
+		federation: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "stoa_federation_events_total", Help: "Federation events, by event and outcome.",
+		}, []string{"event", "failed"}),
+	}
+	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "stoa_storage_waiting_writes", Help: "Writes waiting for the group commit.",
+	}, func() float64 { return float64(db.QueueLen()) })
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "stoa_build_info", Help: "Always 1; the label says which version runs.", ConstLabels: prometheus.Labels{"version": version, "engine": db.Engine()},
+	})
+	build.Set(1)
+	m.registry.MustRegister(m.operations, m.jobs, m.federation, waiting, build,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+func (m *metrics) operation(o dispatch.Observation) {
+	code := string(protocol.CodeOf(o.Err))
+	if code == "" {
+		code = "ok"
+	}
+	name := o.Op
+	if protocol.Lookup(name) == nil {
+		name = "unknown"
+	}
+	m.operations.WithLabelValues(name, o.Door, code).Observe(o.Duration.Seconds())
+}
+
+func (m *metrics) job(kind string, d time.Duration, err error) {
+	m.jobs.WithLabelValues(kind, strconv.FormatBool(err != nil)).Observe(d.Seconds())
+}
+
+func (m *metrics) federated(event, _ string, err error) {
+	m.federation.WithLabelValues(event, strconv.FormatBool(err != nil)).Inc()
+}
+
+// operatorHandler serves the operator's address: metrics and profiles.
+func (m *metrics) operatorHandler(health, ready http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /healthz", health)
+	mux.Handle("GET /readyz", ready)
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	return mux
+}

@@ -1,0 +1,384 @@
+// Package node is the house: it builds every part of a node from one Config,
+// binds the rooms to the declared operations, and runs servers and background
+// work until its context ends. Nothing below it reads a global or starts a
+// goroutine that it does not own.
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"stoa/federation"
+	"stoa/identity"
+	"stoa/identity/httpsig"
+	"stoa/identity/key"
+	"stoa/identity/proof"
+	"stoa/node/board"
+	"stoa/node/directory"
+	"stoa/node/dispatch"
+	"stoa/node/feed"
+	"stoa/node/httpapi"
+	"stoa/node/moderation"
+	"stoa/node/outbound"
+	"stoa/node/site"
+	"stoa/node/worker"
+	"stoa/protocol"
+	"stoa/protocol/pow"
+	"stoa/storage"
+	"stoa/wellknown"
+)
+
+// drain is how long running requests may take after the end was asked for
+// (contract §7: SIGTERM drains within 10 s).
+const drain = 8 * time.Second
+
+// A Node is one running node. Make it with New, run it with Run, once.
+type Node struct {
+	Base string // public address, without a slash at the end
+	URL  string // where it listens, http://host:port
+
+	config     Config
+	log        *slog.Logger
+	db         *storage.DB
+	keys       *keyring
+	agents     *agents
+	chain      *chain
+	table      *dispatch.Table
+	worker     *worker.Worker
+	federation *federation.Federation
+	metrics    *metrics
+	board      *board.Board
+	directory  *directory.Directory
+	moderation *moderation.Moderation
+
+	listener, operatorListener net.Listener
+	handler                    http.Handler
+	draining                   atomic.Bool
+}
+
+// New builds a node: it opens the database (making and migrating it as needed),
+// the keys and the listening sockets. The node serves nothing before Run. The
+// caller closes the node when New succeeded and Run is not called.
+func New(ctx context.Context, c Config, log *slog.Logger) (*Node, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	n := &Node{config: c, log: log}
+	if err := n.open(ctx); err != nil {
+		n.Close()
+		return nil, err
+	}
+	return n, nil
+}
+
+func (n *Node) open(ctx context.Context) error {
+	c := n.config
+	var err error
+	if n.db, n.keys, err = openStore(ctx, c, n.log); err != nil {
+		return err
+	}
+	if n.listener, err = net.Listen("tcp", c.Listen); err != nil {
+		return fmt.Errorf("%w: listen: %w", ErrConfig, err)
+	}
+	if c.OperatorListen != "" {
+		if n.operatorListener, err = net.Listen("tcp", c.OperatorListen); err != nil {
+			return fmt.Errorf("%w: operator-listen: %w", ErrConfig, err)
+		}
+	}
+	n.URL = "http://" + n.listener.Addr().String()
+	n.Base = c.base(n.listener.Addr().String())
+	if err := claimBase(ctx, n.db, n.Base); err != nil {
+		return err
+	}
+	n.metrics = newMetrics(n.db, c.Version)
+	n.rooms()
+	return n.wire(ctx)
+}
+
+// openStore opens the database and what is sealed in it.
+func openStore(ctx context.Context, c Config, log *slog.Logger) (*storage.DB, *keyring, error) {
+	if err := os.MkdirAll(c.Data, 0o700); err != nil {
+		return nil, nil, fmt.Errorf("%w: data: %w", ErrConfig, err)
+	}
+	sealer, err := key.LoadOrCreateMaster(c.masterKey())
+	if err != nil {
+		return nil, nil, fmt.Errorf("master key: %w", err)
+	}
+	db, err := storage.Open(ctx, storage.Config{Path: c.sqlite(), URL: c.Database, Log: log})
+	if err != nil {
+		return nil, nil, fmt.Errorf("open database: %w", err)
+	}
+	keys, err := openKeyring(ctx, db, sealer)
+	if err != nil {
+		return nil, nil, errors.Join(err, db.Close())
+	}
+	return db, keys, nil
+}
+
+func (n *Node) rooms() {
+	n.board = &board.Board{Base: n.Base}
+	n.directory = &directory.Directory{Base: n.Base}
+	n.moderation = &moderation.Moderation{BoardID: n.board.ID()}
+	n.agents = newAgents(n.db, n.directory)
+	n.board.Sign = (&signer{keys: n.keys, base: n.Base}).sign
+}
+
+// wire puts the parts together: gate, hall, doors, worker, federation.
+func (n *Node) wire(ctx context.Context) error {
+	c := n.config
+	base, err := url.Parse(n.Base)
+	if err != nil {
+		return err
+	}
+	client := outbound.New(outbound.Options{AllowPrivate: c.AllowPrivatePeers || c.Dev, UserAgent: "stoa/" + c.Version + " (+" + n.Base + ")"})
+	if n.chain, err = newChain(c, n.db, n.log); err != nil {
+		return err
+	}
+	n.agents.chain = n.chain
+	gate, proofs, networks, err := n.gate(ctx, base)
+	if err != nil {
+		return err
+	}
+	rates := dispatch.DefaultRates()
+	if c.Dev {
+		rates = dispatch.WideRates()
+	}
+	n.table = dispatch.New(n.db, gate, dispatch.NewLimits(rates))
+	n.table.Observe = n.observe
+	n.bind(proofs)
+	if err := n.table.Complete(); err != nil {
+		return err
+	}
+	n.worker = &worker.Worker{DB: n.db, Log: n.log, Owner: owner(), Observe: n.metrics.job}
+	if n.federation, err = n.federate(base, client); err != nil {
+		return err
+	}
+	for kind, handle := range n.federation.Jobs() {
+		n.worker.Handle(kind, worker.Handler(handle))
+	}
+	n.worker.Handle(pruneKind, n.prune)
+	n.worker.Handle(followKind, n.followJob)
+	if err := n.db.Write(ctx, enqueuePrune); err != nil {
+		return err
+	}
+	documents, err := wellknown.New(wellknown.Config{
+		Base: base, Directory: n.agents, Keys: n.keys, Name: c.Name, Version: c.Version,
+		Doors: protocol.HTTP, Contact: c.Contact, Log: n.log,
+	})
+	if err != nil {
+		return err
+	}
+	return n.route(documents, networks)
+}
+
+func (n *Node) gate(ctx context.Context, base *url.URL) (*identity.Gate, *proof.Issuer, identity.Networks, error) {
+	target, err := httpsig.ParseTarget(n.Base)
+	if err != nil {
+		return nil, nil, identity.Networks{}, err
+	}
+	master, err := n.keys.secret(ctx, secretPow, randomSecret)
+	if err != nil {
+		return nil, nil, identity.Networks{}, err
+	}
+	networkKey, err := n.keys.secret(ctx, secretNetworks, randomSecret)
+	if err != nil {
+		return nil, nil, identity.Networks{}, err
+	}
+	config := proof.Config{Master: master, Audience: base.Host}
+	if n.config.Dev {
+		config.Flat = new(0)
+	}
+	proofs := proof.New(config)
+	gate := &identity.Gate{Target: target, Directory: n.agents, Proofs: proofs}
+	if n.chain != nil {
+		gate.Chain = n.chain
+	}
+	return gate, proofs, identity.Networks{Key: networkKey}, nil
+}
+
+// bind ties every declared operation to the room that does it.
+func (n *Node) bind(proofs *proof.Issuer) {
+	t := n.table
+	about := &site.Site{Base: n.Base, Files: siteFiles()}
+	news := &feed.Feed{Base: n.Base}
+	dispatch.Bind(t, protocol.PostToBoard, n.board.Post)
+	dispatch.Bind(t, protocol.ReadBoard, n.board.Read)
+	dispatch.Bind(t, protocol.GetBoardPost, n.board.Get)
+	dispatch.Bind(t, protocol.DeletePost, n.board.Delete)
+	dispatch.Bind(t, protocol.ReportPost, n.moderation.Report)
+	dispatch.Bind(t, protocol.ReadFeed, news.Read)
+	dispatch.Bind(t, protocol.GetAgentProfile, n.directory.Get)
+	dispatch.Bind(t, protocol.SearchAgents, n.directory.Search)
+	dispatch.BindPlain(t, protocol.AboutService, about.About)
+	dispatch.BindPlain(t, protocol.GetSiteMap, about.Map)
+	dispatch.BindPlain(t, protocol.GetChallenge, func(_ context.Context, c protocol.Caller, in protocol.PowInput) (pow.Challenge, error) {
+		return proofs.Issue(in.Purpose, c.Network), nil
+	})
+}
+
+func (n *Node) federate(base *url.URL, client *http.Client) (*federation.Federation, error) {
+	c := federation.Config{
+		Base: base, DB: n.db, Client: client,
+		Keys:     federation.Keys{RSA: n.keys.rsa, Ed25519: n.keys.ed},
+		Receiver: n.board, Software: "stoa", Version: n.config.Version,
+		AllowPrivate: n.config.AllowPrivatePeers || n.config.Dev, Log: n.log, Observe: n.metrics.federated,
+	}
+	if n.chain != nil {
+		c.Authority = n.chain
+	}
+	return federation.New(c)
+}
+
+// observe writes the one line of a request and its sample.
+func (n *Node) observe(o dispatch.Observation) {
+	n.metrics.operation(o)
+	level, code := slog.LevelDebug, protocol.CodeOf(o.Err)
+	switch {
+	case code == protocol.Internal:
+		level = slog.LevelError
+	case o.Err == nil && protocol.Lookup(o.Op) != nil && !protocol.Lookup(o.Op).ReadOnly:
+		level = slog.LevelInfo
+	}
+	if !n.log.Enabled(context.Background(), level) {
+		return
+	}
+	attrs := []any{"op", o.Op, "door", o.Door, "caller", o.Caller.Standing.String(), "dur", o.Duration}
+	if o.Caller.Handle != "" {
+		attrs = append(attrs, "handle", o.Caller.Handle)
+	}
+	if o.Err != nil {
+		attrs = append(attrs, "code", code, "err", cause(o.Err))
+	}
+	n.log.Log(context.Background(), level, "operation", attrs...)
+}
+
+func cause(err error) error {
+	if e := protocol.AsError(err); e.Code == protocol.Internal && e.Err != nil {
+		return e.Err
+	}
+	return err
+}
+
+// Handler is the public handler of the node, for tests that need no socket.
+func (n *Node) Handler() http.Handler { return n.handler }
+
+// Operate does one operation as the operator, in this process.
+func (n *Node) Operate(ctx context.Context, op string, args []byte) error {
+	_, err := n.table.Invoke(ctx, dispatch.Request{Op: op, Args: args, Door: "operator", Evidence: identity.Evidence{Operator: true}})
+	return err
+}
+
+// Run serves and works until ctx ends, then refuses new requests, lets running
+// ones finish, gives back leases and closes the database. It returns nil after
+// an orderly end.
+func (n *Node) Run(ctx context.Context) error {
+	defer n.Close()
+	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWork()
+	group, failed := errgroup.WithContext(work)
+	server := newServer(n.handler)
+	group.Go(func() error { return serve(server, n.listener) })
+	var operator *http.Server
+	if n.operatorListener != nil {
+		operator = newServer(n.metrics.operatorHandler(http.HandlerFunc(n.health), http.HandlerFunc(n.ready)))
+		operator.WriteTimeout = 2 * time.Minute // a profile takes its time
+		group.Go(func() error { return serve(operator, n.operatorListener) })
+	}
+	group.Go(func() error { return n.worker.Run(failed) })
+	group.Go(func() error { return n.federation.Run(failed) })
+	if n.chain != nil {
+		group.Go(func() error { return n.chain.reader.Run(failed) })
+	}
+	group.Go(func() error {
+		select {
+		case <-ctx.Done():
+		case <-failed.Done():
+		}
+		n.draining.Store(true)
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+		defer cancel()
+		err := server.Shutdown(end)
+		if operator != nil {
+			operator.Close()
+		}
+		stopWork()
+		if errors.Is(err, context.DeadlineExceeded) {
+			n.log.Warn("some requests did not finish in time")
+			return server.Close()
+		}
+		return err
+	})
+	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// Close releases what New opened. It may be called twice.
+func (n *Node) Close() error {
+	var errs []error
+	for _, l := range []net.Listener{n.listener, n.operatorListener} {
+		if l != nil {
+			if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	if n.db != nil {
+		errs = append(errs, n.db.Close())
+		n.db = nil
+	}
+	return errors.Join(errs...)
+}
+
+func newServer(h http.Handler) *http.Server {
+	var p http.Protocols
+	p.SetHTTP1(true)
+	p.SetHTTP2(true)
+	p.SetUnencryptedHTTP2(true)
+	return &http.Server{
+		Handler: h, Protocols: &p, MaxHeaderBytes: 32 << 10,
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second,
+		WriteTimeout: 30 * time.Second, IdleTimeout: 120 * time.Second,
+	}
+}
+
+func serve(s *http.Server, l net.Listener) error {
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+func owner() string {
+	host, _ := os.Hostname()
+	return fmt.Sprintf("%s:%d:%s", host, os.Getpid(), strings.ToLower(requestID()))
+}
+
+func trusted(c Config) []netip.Prefix {
+	var nets []netip.Prefix
+	for _, s := range c.TrustedProxies {
+		if p, err := netip.ParsePrefix(s); err == nil {
+			nets = append(nets, p)
+		}
+	}
+	return nets
+}
+
+// api makes the HTTP door.
+func (n *Node) api(networks identity.Networks) *httpapi.API {
+	proxies := trusted(n.config)
+	return httpapi.New(n.table, n.Base, func(r *http.Request) string { return networks.Of(clientAddr(r, proxies)) }, n.db.Version)
+}

@@ -1,0 +1,282 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"strings"
+
+	"stoa/identity/key"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// Tokens lists the API tokens of a profile, without their secrets.
+func (a *Admin) Tokens(ctx context.Context, handle string) (tokens []storage.Token, err error) {
+	err = a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		tokens, err = tx.ListTokens(ctx, handle)
+		return err
+	})
+	return tokens, err
+}
+
+// RevokeToken ends an API token; a running node notices within two seconds.
+func (a *Admin) RevokeToken(ctx context.Context, id string) error {
+	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		if err := tx.RevokeToken(ctx, id); err != nil {
+			return notFound(err, "there is no token %s", id)
+		}
+		return tx.Audit(ctx, "operator", "token revoke", id, "")
+	})
+}
+
+// AddKeyFile registers the key of a JWK. Of a private one the node keeps the
+// private half, sealed, and reports kept.
+func (a *Admin) AddKeyFile(ctx context.Context, handle string, jwk []byte) (thumbprint string, kept bool, err error) {
+	if pair, err := key.ParsePair(jwk); err == nil {
+		return pair.Thumbprint(), true, a.AddKey(ctx, handle, pair, true)
+	}
+	thumbprint, err = a.AddPublicKey(ctx, handle, jwk)
+	return thumbprint, false, err
+}
+
+// Keys lists the keys of a profile, retired ones included.
+func (a *Admin) Keys(ctx context.Context, handle string) (keys []storage.AgentKey, err error) {
+	err = a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		keys, err = tx.AgentKeys(ctx, handle)
+		return err
+	})
+	return keys, err
+}
+
+// RetireKey takes a key's authority on this node away. A key that the chain
+// names is revoked on the chain.
+func (a *Admin) RetireKey(ctx context.Context, thumbprint string) error {
+	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		if err := tx.RetireAgentKey(ctx, thumbprint); err != nil {
+			return notFound(err, "there is no key %s", thumbprint)
+		}
+		return tx.Audit(ctx, "operator", "key retire", thumbprint, "")
+	})
+}
+
+// EnrolIdentity asks the chain whether the key speaks for the identity and, if
+// so, enrols it for the profile. The key must be registered with the profile.
+func (a *Admin) EnrolIdentity(ctx context.Context, c Config, handle, identity, keyHash string) error {
+	keys, err := a.Keys(ctx, handle)
+	if err != nil {
+		return err
+	}
+	known := false
+	for _, k := range keys {
+		known = known || k.Thumbprint == keyHash && k.RetiredAt == nil
+	}
+	if !known {
+		return protocol.Errorf(protocol.NotFound, "@%s has no key %s; register it first: stoa admin key add", handle, keyHash)
+	}
+	reader, err := newChain(c, a.DB, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	if reader == nil {
+		return fmt.Errorf("%w: name the chain with --chain", ErrConfig)
+	}
+	grant, err := reader.grant(ctx, identity, keyHash)
+	if err != nil {
+		return err
+	}
+	return a.PutIdentity(ctx, handle, grant.Identity, keyHash)
+}
+
+// HiddenPosts lists hidden posts, newest first, with their reports.
+func (a *Admin) HiddenPosts(ctx context.Context) (hidden []HiddenPost, err error) {
+	err = a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		page, err := tx.ListHidden(ctx, protocol.MaxLimit, "")
+		if err != nil {
+			return err
+		}
+		hidden = make([]HiddenPost, 0, len(page.Items))
+		for _, p := range page.Items {
+			reports, err := tx.ListReports(ctx, p.ID)
+			if err != nil {
+				return err
+			}
+			hidden = append(hidden, HiddenPost{Post: p.Post, Reports: reports})
+		}
+		return nil
+	})
+	return hidden, err
+}
+
+// A HiddenPost is a hidden post as the operator sees it.
+type HiddenPost struct {
+	protocol.Post
+	Reports []storage.Report `json:"reports"`
+}
+
+// AuditLog lists what the operator did, newest first.
+func (a *Admin) AuditLog(ctx context.Context, limit int) (entries []storage.AuditEntry, err error) {
+	err = a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		page, err := tx.ListAudit(ctx, min(max(limit, 1), protocol.MaxLimit), "")
+		entries = page.Items
+		return err
+	})
+	return entries, err
+}
+
+// Jobs lists the first hundred jobs of a state.
+func (a *Admin) Jobs(ctx context.Context, state storage.JobState) (jobs []storage.Job, err error) {
+	err = a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		page, err := tx.ListJobs(ctx, state, protocol.MaxLimit, "")
+		jobs = page.Items
+		return err
+	})
+	return jobs, err
+}
+
+// RequeueJob gives a dead job a new life.
+func (a *Admin) RequeueJob(ctx context.Context, id int64) error {
+	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		return notFound(tx.RequeueJob(ctx, id), "there is no dead job %d", id)
+	})
+}
+
+// followKind is the job that follows another node's board.
+const followKind = "follow"
+
+// Follow asks the running node to follow a board.
+func (a *Admin) Follow(ctx context.Context, address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return protocol.Errorf(protocol.InvalidRequest, "%q is not an address such as https://n1.example", address)
+	}
+	args, err := json.Marshal(map[string]string{"url": address})
+	if err != nil {
+		return err
+	}
+	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		if err := tx.Enqueue(ctx, storage.Job{Kind: followKind, Lane: "host:" + u.Host, Args: args, Dedupe: followKind + " " + address}); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, "operator", "peer follow", address, "")
+	})
+}
+
+// Unfollow stops following a board. What it has sent stays.
+func (a *Admin) Unfollow(ctx context.Context, board string) error {
+	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		if err := tx.DeleteSubscription(ctx, board); err != nil {
+			return notFound(err, "this node does not follow %s", board)
+		}
+		return tx.Audit(ctx, "operator", "peer unfollow", board, "")
+	})
+}
+
+// Peers is how this node and the others are connected.
+type Peers struct {
+	Head      int64 // of our own board's log
+	Following []storage.Subscription
+	Outlets   []storage.Outlet
+	Policies  []storage.HostPolicy
+}
+
+// Peers lists what is followed, delivered to, and treated in a special way.
+func (a *Admin) Peers(ctx context.Context) (p Peers, err error) {
+	err = a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		if _, p.Head, err = tx.LogHead(ctx, a.board.ID()); err != nil {
+			return err
+		}
+		if p.Following, err = tx.ListSubscriptions(ctx); err != nil {
+			return err
+		}
+		outlets, err := tx.ListOutlets(ctx, protocol.MaxLimit, "")
+		if err != nil {
+			return err
+		}
+		p.Outlets = outlets.Items
+		p.Policies, err = tx.ListHostPolicies(ctx)
+		return err
+	})
+	return p, err
+}
+
+// SetHostPolicy sets how a host and its subdomains are treated; "none" takes
+// the policy away.
+func (a *Admin) SetHostPolicy(ctx context.Context, host, policy, note string) error {
+	if policy == "none" {
+		policy = ""
+	}
+	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		if err := tx.SetHostPolicy(ctx, storage.HostPolicy{Host: strings.ToLower(host), Policy: storage.Policy(policy), Note: note}); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, "operator", "peer policy", host, policy+" "+note)
+	})
+}
+
+// Follow lets a running node follow another at once.
+func (n *Node) Follow(ctx context.Context, address string) error {
+	_, err := n.federation.Follow(ctx, address)
+	return err
+}
+
+// AcceptedPeers counts the boards that accepted our follow.
+func (n *Node) AcceptedPeers(ctx context.Context) (accepted int, err error) {
+	err = n.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		all, err := tx.ListSubscriptions(ctx)
+		for _, s := range all {
+			if s.State == storage.SubscriptionAccepted {
+				accepted++
+			}
+		}
+		return err
+	})
+	return accepted, err
+}
+
+// followJob is the handler of followKind.
+func (n *Node) followJob(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
+	var args struct{ URL string }
+	if err := json.Unmarshal(j.Args, &args); err != nil {
+		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
+	}
+	return nil, n.Follow(ctx, args.URL)
+}
+
+// Restore puts a backup in place of a stopped node's database and begins a new
+// epoch of the board's log, so that peers walk it again. What stood there is
+// kept beside it.
+func Restore(ctx context.Context, c Config, file string, log *slog.Logger) error {
+	if c.Database != "" {
+		return fmt.Errorf("%w: restore works on SQLite; restore PostgreSQL with pg_restore and run: stoa admin check", ErrConfig)
+	}
+	if _, err := os.Stat(file); err != nil {
+		return err
+	}
+	target := c.sqlite()
+	if err := storage.Replace(ctx, target, file); err != nil {
+		return err
+	}
+	a, err := OpenAdmin(ctx, c, log)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		if _, err := tx.NewEpoch(ctx, a.board.ID()); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, "operator", "restore", file, "")
+	})
+}
+
+func notFound(err error, format string, args ...any) error {
+	if errors.Is(err, storage.ErrNotFound) {
+		return protocol.Errorf(protocol.NotFound, format, args...)
+	}
+	return err
+}

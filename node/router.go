@@ -1,0 +1,137 @@
+package node
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/gzhttp"
+	"github.com/uptrace/bunrouter"
+
+	"stoa/node/httpapi"
+	"stoa/protocol"
+)
+
+// mux is the URL plan over bunrouter. It answers HEAD wherever GET is answered,
+// names the methods of a path in a 405, turns panics and unknown paths into
+// problem documents, and hands path parameters over as r.PathValue.
+type mux struct {
+	router  *bunrouter.Router
+	base    string
+	methods map[string][]string // route pattern → methods, for Allow
+}
+
+func newMux(base string) *mux {
+	m := &mux{base: base, methods: map[string][]string{}}
+	m.router = bunrouter.New(
+		bunrouter.WithNotFoundHandler(func(w http.ResponseWriter, _ bunrouter.Request) error {
+			httpapi.WriteProblem(w, base, protocol.Errorf(protocol.NotFound, "there is nothing at this path; see %s/api/public/site-map", base))
+			return nil
+		}),
+		bunrouter.WithMethodNotAllowedHandler(func(w http.ResponseWriter, r bunrouter.Request) error {
+			allow := m.methods[r.Route()]
+			w.Header().Set("Allow", strings.Join(allow, ", "))
+			httpapi.WriteProblem(w, base, protocol.Errorf(protocol.MethodNotAllowed, "this path takes %s", strings.Join(allow, ", ")))
+			return nil
+		}),
+	)
+	return m
+}
+
+// handle adds a route. Pattern is written ":name" for a parameter.
+func (m *mux) handle(method, pattern string, h http.Handler) {
+	if slices.Contains(m.methods[pattern], method) {
+		return
+	}
+	adapted := func(w http.ResponseWriter, r bunrouter.Request) error {
+		for name, value := range r.Params().Map() {
+			r.SetPathValue(name, value)
+		}
+		h.ServeHTTP(w, r.Request)
+		return nil
+	}
+	m.router.Handle(method, pattern, adapted)
+	m.methods[pattern] = append(m.methods[pattern], method)
+	if method == http.MethodGet {
+		m.handle(http.MethodHead, pattern, h)
+	}
+}
+
+// pattern turns "/a/{handle}" into "/a/:handle".
+func pattern(path string) string {
+	parts := strings.Split(path, "/")
+	for i, p := range parts {
+		if strings.HasPrefix(p, "{") && strings.HasSuffix(p, "}") {
+			parts[i] = ":" + p[1:len(p)-1]
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// handler wraps the router in what every request goes through, outermost first:
+// request id, panic guard, path guard, CORS preflight, compression.
+func (m *mux) handler(log *slog.Logger) (http.Handler, error) {
+	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(1024), gzhttp.SuffixETag("-gzip"),
+		gzhttp.ContentTypeFilter(func(ct string) bool {
+			return strings.HasPrefix(ct, "text/") && !strings.HasPrefix(ct, "text/event-stream") || strings.Contains(ct, "json")
+		}))
+	if err != nil {
+		return nil, err
+	}
+	inner := compress(m.router)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()[httpapi.RequestIDHeader] = []string{requestID()}
+		defer m.recover(w, r, log)
+		if raw := strings.ToLower(r.URL.RawPath); strings.Contains(raw, "%2f") || strings.Contains(raw, "%5c") || strings.Contains(raw, "%00") {
+			httpapi.WriteProblem(w, m.base, protocol.Errorf(protocol.InvalidRequest, "the path holds an encoded slash, backslash or NUL"))
+			return
+		}
+		if r.Method == http.MethodOptions {
+			preflight(w, r)
+			return
+		}
+		if r.URL.RawPath != "" {
+			// bunrouter leaves parameters encoded when RawPath is set.
+			u := *r.URL
+			u.RawPath = ""
+			r2 := *r
+			r2.URL = &u
+			r = &r2
+		}
+		inner.ServeHTTP(w, r)
+	}), nil
+}
+
+func (m *mux) recover(w http.ResponseWriter, r *http.Request, log *slog.Logger) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if v == http.ErrAbortHandler {
+		panic(v)
+	}
+	log.Error("panic while serving", "rid", w.Header().Get(httpapi.RequestIDHeader), "method", r.Method, "path", r.URL.Path, "err", v)
+	httpapi.WriteProblem(w, m.base, &protocol.Error{Code: protocol.Internal, Detail: "Something went wrong on our side."})
+}
+
+// preflight answers CORS: public reads and writes take any origin, without
+// credentials; everything else takes none (contract §1).
+func preflight(w http.ResponseWriter, r *http.Request) {
+	head := w.Header()
+	if !strings.HasPrefix(r.URL.Path, "/api/owner/") && !strings.HasPrefix(r.URL.Path, "/api/operator/") {
+		head.Set("Access-Control-Allow-Origin", "*")
+		head.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, DELETE")
+		head.Set("Access-Control-Allow-Headers", "Content-Type, Content-Digest, Idempotency-Key, Proof-Of-Work, Signature, Signature-Input, Signature-Agent, Agent-Identity, Authorization, If-None-Match")
+		head.Set("Access-Control-Max-Age", "86400")
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func requestID() string {
+	var raw [9]byte
+	rand.Read(raw[:])
+	return base64.RawURLEncoding.EncodeToString(raw[:])
+}

@@ -1,0 +1,177 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bunrouter"
+
+	"stoa/identity"
+	"stoa/node/httpapi"
+	"stoa/protocol"
+	"stoa/schemas"
+	"stoa/wellknown"
+)
+
+// route lays out the URL plan.
+func (n *Node) route(documents *wellknown.WellKnown, networks identity.Networks) error {
+	m := newMux(n.Base)
+	api := n.api(networks)
+	for _, op := range protocol.Operations() {
+		if op.Doors&protocol.HTTP != 0 {
+			m.handle(op.HTTP.Method, pattern(op.HTTP.Path), api.Handler(op))
+		}
+	}
+	for _, d := range documents.Routes() {
+		m.handle(d.Method, d.Pattern, d.Handler)
+	}
+	m.federation("/ap/*path", n.federation.Handler())
+	m.handle("GET", "/openapi.json", document("application/json", bytes.Replace(schemas.OpenAPI, []byte(`"url": "/"`), []byte(`"url": "`+n.Base+`"`), 1)))
+	m.handle("GET", "/schemas/agent-profile.v1.json", document("application/schema+json", bytes.Replace(schemas.AgentProfile, []byte(`"$id": "`), []byte(`"$id": "`+n.Base), 1)))
+	m.handle("GET", "/problems/:code", http.HandlerFunc(n.problemPage))
+	m.handle("GET", "/", http.HandlerFunc(n.front))
+	m.handle("GET", "/:at", http.HandlerFunc(n.handlePage))
+	m.handle("GET", "/board/:id", http.HandlerFunc(n.postPage))
+	m.handle("GET", "/healthz", http.HandlerFunc(n.health))
+	m.handle("GET", "/readyz", http.HandlerFunc(n.ready))
+	var err error
+	n.handler, err = m.handler(n.log)
+	return err
+}
+
+// federation mounts the ActivityPub handler, which routes by itself.
+func (m *mux) federation(pattern string, h http.Handler) {
+	adapted := bunrouter.HTTPHandler(h)
+	for _, method := range []string{"GET", "HEAD", "POST"} {
+		m.router.Handle(method, pattern, adapted)
+	}
+	m.methods[pattern] = []string{"GET", "HEAD", "POST"}
+}
+
+// document serves fixed bytes.
+func document(media string, body []byte) http.Handler {
+	tag := httpapi.Tag(body)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		head := w.Header()
+		head.Set("Access-Control-Allow-Origin", "*")
+		head.Set("Cache-Control", "public, max-age=300")
+		head.Set("ETag", tag)
+		if httpapi.Matches(r.Header.Get("If-None-Match"), tag) {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		head.Set("Content-Type", media)
+		w.Write(body)
+	})
+}
+
+// problemPage explains an error code (contract §1).
+func (n *Node) problemPage(w http.ResponseWriter, r *http.Request) {
+	code := protocol.Code(r.PathValue("code"))
+	for _, known := range protocol.Codes() {
+		if known == code {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			fmt.Fprintf(w, "%s (HTTP %d)\n\n%s.\n\n%s\n", code, code.Status(), code.Title(), code.Advice())
+			return
+		}
+	}
+	httpapi.WriteProblem(w, n.Base, protocol.Errorf(protocol.NotFound, "there is no error code of that name"))
+}
+
+// front is the node in plain text; pages come over the same reads.
+func (n *Node) front(w http.ResponseWriter, r *http.Request) {
+	http.Redirect(w, r, n.Base+protocol.AboutService.HTTP.Path, http.StatusSeeOther)
+}
+
+// handlePage stands at /@handle: an ActivityPub reader is sent to the actor,
+// everybody else to the profile.
+func (n *Node) handlePage(w http.ResponseWriter, r *http.Request) {
+	handle, ok := strings.CutPrefix(r.PathValue("at"), "@")
+	if !ok || !protocol.IsHandle(handle) {
+		httpapi.WriteProblem(w, n.Base, protocol.Errorf(protocol.NotFound, "there is nothing at this path; see %s/api/public/site-map", n.Base))
+		return
+	}
+	n.seeOther(w, r, "/ap/agents/"+handle, "/api/public/agents/"+handle)
+}
+
+// postPage stands at /board/{id}.
+func (n *Node) postPage(w http.ResponseWriter, r *http.Request) {
+	id := r.PathValue("id")
+	if !protocol.IsID(protocol.PostID, id) {
+		httpapi.WriteProblem(w, n.Base, protocol.Errorf(protocol.NotFound, "there is no post of that id"))
+		return
+	}
+	n.seeOther(w, r, "/ap/posts/"+id, "/api/public/board/"+id)
+}
+
+func (n *Node) seeOther(w http.ResponseWriter, r *http.Request, activity, plain string) {
+	w.Header().Set("Vary", "Accept")
+	accept := r.Header.Get("Accept")
+	if strings.Contains(accept, "application/activity+json") || strings.Contains(accept, "application/ld+json") {
+		plain = activity
+	}
+	http.Redirect(w, r, n.Base+plain, http.StatusSeeOther)
+}
+
+func (n *Node) health(w http.ResponseWriter, _ *http.Request) { status(w, http.StatusOK, "alive") }
+
+// ready is 200 while the node takes requests and reaches its database.
+func (n *Node) ready(w http.ResponseWriter, r *http.Request) {
+	if n.draining.Load() {
+		status(w, http.StatusServiceUnavailable, "stopping")
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+	defer cancel()
+	if err := n.db.Ping(ctx); err != nil {
+		n.log.Error("not ready", "err", err)
+		status(w, http.StatusServiceUnavailable, "database unreachable")
+		return
+	}
+	status(w, http.StatusOK, "ready")
+}
+
+func status(w http.ResponseWriter, code int, word string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(code)
+	json.NewEncoder(w).Encode(map[string]string{"status": word})
+}
+
+func siteFiles() []protocol.SiteEntry {
+	files := []protocol.SiteEntry{
+		{Path: "/openapi.json", Purpose: "Machine-readable description of every HTTP operation (OpenAPI 3.1)."},
+		{Path: "/schemas/agent-profile.v1.json", Purpose: "JSON Schema of an agent profile."},
+		{Path: "/SKILL.md", Purpose: "Skill description for agents."},
+		{Path: "/llms.txt", Purpose: "Plain-text description for language models."},
+		{Path: "/robots.txt", Purpose: "What crawlers may read."},
+		{Path: "/.well-known/http-message-signatures-directory", Purpose: "The node's own signing keys (Web Bot Auth)."},
+		{Path: "/.well-known/service-agents/{key_hash}/registration.json", Purpose: "ERC-8004 registration document of an agent."},
+		{Path: "/.well-known/service-agents/{key_hash}/jwks.json", Purpose: "Key directory of an agent, signed by the key itself."},
+		{Path: "/.well-known/agent-registration.json", Purpose: "Chain identities of agents hosted here (ERC-8004)."},
+		{Path: "/.well-known/webfinger", Purpose: "WebFinger (RFC 7033)."},
+		{Path: "/.well-known/nodeinfo", Purpose: "NodeInfo."},
+		{Path: "/.well-known/api-catalog", Purpose: "API catalog (RFC 9727)."},
+	}
+	for i := range files {
+		files[i].Kind, files[i].Method = "file", "GET"
+	}
+	return append(files,
+		protocol.SiteEntry{Path: "/@{handle}", Kind: "page", Method: "GET", Purpose: "An agent: its profile, or its ActivityPub actor."},
+		protocol.SiteEntry{Path: "/board/{id}", Kind: "page", Method: "GET", Purpose: "A post: its data, or its ActivityPub object."},
+		protocol.SiteEntry{Path: "/problems/{code}", Kind: "page", Method: "GET", Purpose: "What an error code means and what to do."},
+		protocol.SiteEntry{Path: "/ap/board", Kind: "endpoint", Method: "GET", Purpose: "The board as an ActivityPub group; follow it from another node."},
+	)
+}
+
+func randomSecret() ([]byte, error) {
+	raw := make([]byte, 32)
+	_, err := rand.Read(raw)
+	return raw, err
+}

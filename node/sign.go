@@ -1,0 +1,71 @@
+package node
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/base64"
+
+	"stoa/identity/integrity"
+	"stoa/identity/key"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// signer speaks for hosted agents whose key the node keeps: it signs a
+// statement of each of their posts, which other nodes check against the chain
+// (or, without a chain identity, against the did:key it names).
+type signer struct {
+	keys *keyring
+	base string
+}
+
+func (s *signer) sign(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) error {
+	pair, err := s.hosted(ctx, tx, *p.Author.Handle)
+	if err != nil || pair.IsZero() {
+		return err
+	}
+	var nonce [16]byte
+	rand.Read(nonce[:])
+	st := integrity.Statement{
+		Type: "PostStatement", Version: 1, Actor: *p.Author.Actor, Board: p.Board,
+		Kind: string(p.Kind), Title: p.Title, Body: p.Body, Tags: p.Tags, InReplyTo: p.ReplyTo,
+		Created: p.CreatedAt.Format("2006-01-02T15:04:05Z"),
+		Nonce:   base64.RawURLEncoding.EncodeToString(nonce[:]),
+	}
+	if p.Author.ERC8004 != nil {
+		st.Author = *p.Author.ERC8004
+	} else {
+		public, ok := pair.Public().(ed25519.PublicKey)
+		if !ok {
+			return nil // a statement names an Ed25519 key
+		}
+		st.Author = key.DIDKey(public)
+	}
+	if p.Statement, err = integrity.SignStatement(st, pair.Signer(), p.CreatedAt); err != nil {
+		return err
+	}
+	thumbprint := pair.Thumbprint()
+	p.Author.KeyID = &thumbprint
+	return nil
+}
+
+// hosted is the newest unretired key of an agent that the node holds; the zero
+// Pair when the owner keeps it.
+func (s *signer) hosted(ctx context.Context, tx *storage.Tx, handle string) (key.Pair, error) {
+	stored, err := tx.AgentKeys(ctx, handle)
+	if err != nil {
+		return key.Pair{}, err
+	}
+	var newest *storage.AgentKey
+	for i := range stored {
+		k := &stored[i]
+		if k.RetiredAt == nil && k.Sealed != nil && (newest == nil || k.CreatedAt.After(newest.CreatedAt)) {
+			newest = k
+		}
+	}
+	if newest == nil {
+		return key.Pair{}, nil
+	}
+	return s.keys.openAgent(newest)
+}

@@ -1,0 +1,51 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// Replace puts a backup in place of the SQLite database of a stopped node. The
+// backup is copied beside it, checked, and only then moved in; what stood there
+// is kept under a name with the time.
+func Replace(ctx context.Context, target, backup string) error {
+	fresh := target + ".restoring"
+	if err := copyFile(fresh, backup); err != nil {
+		return err
+	}
+	defer os.Remove(fresh)
+	db, err := Open(ctx, Config{Path: fresh})
+	if err != nil {
+		return fmt.Errorf("%s is not a backup of a node: %w", backup, err)
+	}
+	if err := errors.Join(db.Check(ctx), db.Close()); err != nil {
+		return fmt.Errorf("%s: %w", backup, err)
+	}
+	suffix := "." + time.Now().UTC().Format("20060102T150405Z") + ".old"
+	for _, part := range []string{"", "-wal", "-shm"} {
+		if err := os.Rename(target+part, target+part+suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return os.Rename(fresh, target)
+}
+
+func copyFile(to, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		return errors.Join(err, out.Close())
+	}
+	return errors.Join(out.Sync(), out.Close())
+}
