@@ -1,0 +1,264 @@
+package federation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"stoa/identity/integrity"
+	"stoa/protocol/activity"
+	"stoa/storage"
+)
+
+// maxAhead is how far ahead of our cursor a pushed number may be. Farther ones
+// are a mistake or a forgery; the heartbeat finds the truth.
+const maxAhead = 100_000
+
+// patience is how many failed walks an entry of a third node may cost before it
+// is passed over, so that one dead node cannot hold up a board for ever.
+const patience = 5
+
+// errMoved says that another worker has advanced the cursor.
+var errMoved = errors.New("the cursor has moved")
+
+// announced takes a pushed entry of the log of a board that this node follows.
+// The next one is applied at once; a gap, another epoch, or anything that
+// cannot be decided now makes the log be walked instead. Other announcements
+// are not for us.
+func (f *Federation) announced(ctx context.Context, in *incoming) (after, error) {
+	if in.act.Seq == nil || !activity.HasStoa(in.act.Context) {
+		return nil, nil
+	}
+	s, err := f.subscribed(ctx, in.actor)
+	if err != nil || s == nil {
+		return nil, err
+	}
+	seq := *in.act.Seq
+	if string(in.act.Epoch) == s.Epoch && seq <= s.LastSeq {
+		return nil, nil // a repeat
+	}
+	walk := func(ctx context.Context, tx *storage.Tx) error { return f.enqueuePull(ctx, tx, s.Board) }
+	if string(in.act.Epoch) != s.Epoch || seq > s.LastSeq+1 {
+		if seq-s.LastSeq <= maxAhead {
+			f.want(s.Board, seq)
+		}
+		return walk, nil
+	}
+	apply, err := f.readEntry(ctx, s, in.raw, true)
+	if err != nil {
+		f.observe("push", in.host, err)
+		return walk, nil // the walk decides whether to wait or to pass over
+	}
+	return func(ctx context.Context, tx *storage.Tx) error {
+		moved, err := tx.AdvanceSubscription(ctx, s.Board, s.Epoch, seq-1, seq)
+		if err != nil {
+			return err
+		}
+		if !moved {
+			return walk(ctx, tx)
+		}
+		return apply(ctx, tx)
+	}, nil
+}
+
+// want notes the highest number heard of, so that a walk under way goes that far.
+func (f *Federation) want(board string, seq int64) {
+	for {
+		old, loaded := f.wanted.LoadOrStore(board, seq)
+		if !loaded || old.(int64) >= seq || f.wanted.CompareAndSwap(board, old, seq) {
+			return
+		}
+	}
+}
+
+// nothing is the effect of an entry that is passed over.
+func nothing(context.Context, *storage.Tx) error { return nil }
+
+// readEntry reads one entry of a followed board's log, does every look-up that
+// it needs, and returns its effect. proven says that the bytes are known to be
+// the board's; else the entry must carry its proof. Bad content has no effect
+// and the log goes on; an error is something to be tried again.
+func (f *Federation) readEntry(ctx context.Context, s *storage.Subscription, raw json.RawMessage, proven bool) (after, error) {
+	var e activity.Activity
+	if err := fetchLimits.DecodeLoose(raw, &e); err != nil {
+		return f.passOver(s, err)
+	}
+	if e.Type.Is("Tombstone") {
+		return nothing, nil
+	}
+	if e.Actor.One() != s.Board || !e.Type.Is("Announce") || !e.Embedded() {
+		return f.passOver(s, fmt.Errorf("%w: not an entry of this board", activity.ErrShape))
+	}
+	if !proven {
+		if err := f.verifyProof(ctx, raw, s.Board); err != nil {
+			return nil, fmt.Errorf("proof of the board: %w", err) // somebody between us changed it
+		}
+	}
+	var inner activity.Activity
+	if err := fetchLimits.DecodeLoose(e.Object, &inner); err != nil {
+		return f.passOver(s, err)
+	}
+	var effect after
+	var err error
+	switch actor := inner.Actor.One(); {
+	case inner.Type.Is("Create"):
+		effect, err = f.readCreate(ctx, s, &inner, e.Object)
+	case inner.Type.Is("Delete"):
+		effect, err = f.readDelete(ctx, s, &inner, e.Object)
+	case inner.Type.Is("Remove", "Add") && actor == s.Board:
+		effect, err = f.readModeration(ctx, s, &inner)
+	default:
+		return nothing, nil
+	}
+	switch {
+	case err == nil:
+		return effect, nil
+	case isRefused(err), errors.Is(err, errGone), errors.Is(err, errNotFound):
+		return f.passOver(s, err)
+	}
+	return nil, err
+}
+
+// passOver records why an entry has no effect.
+func (f *Federation) passOver(s *storage.Subscription, err error) (after, error) {
+	f.observe("kept-out", s.Host, err)
+	f.log.Warn("log entry kept out", "host", s.Host, "board", s.Board, "err", err)
+	reason := err.Error()
+	return func(ctx context.Context, tx *storage.Tx) error {
+		return tx.Audit(ctx, s.Board, "kept-out", s.Host, reason)
+	}, nil
+}
+
+// readCreate reads a post of the board: of the board's own node, whose word the
+// log is, or a reply of a third node, which needs that node's proof or is
+// fetched there.
+func (f *Federation) readCreate(ctx context.Context, s *storage.Subscription, act *activity.Activity, raw json.RawMessage) (after, error) {
+	actor := act.Actor.One()
+	if f.ours(actor) {
+		return nothing, nil // our own reply has arrived in their log
+	}
+	var n activity.Note
+	if err := fetchLimits.DecodeLoose(act.Object, &n); err != nil {
+		return nil, fmt.Errorf("%w: %w", activity.ErrShape, err)
+	}
+	note, object := &n, act.Object
+	if n.AttributedTo.One() != actor || !f.sameOrigin(string(n.ID), actor) || !act.Embedded() {
+		return nil, fmt.Errorf("%w: the post is not its actor's own", errIdentity)
+	}
+	if err := f.admits(ctx, hostOf(actor)); err != nil { // CVE-2026-23961: the inner author counts
+		return nil, err
+	}
+	if !sameNode(actor, s.Board) {
+		fetched, raw, err := f.vouch(ctx, s, act, raw)
+		if err != nil {
+			return nil, err
+		}
+		if fetched != nil {
+			note, object = fetched, raw
+		}
+	}
+	if !note.IsStoa(act.Context) {
+		parent, err := f.heldPost(ctx, note.InReplyTo.One())
+		if err != nil || parent == nil || parent.Board != s.Board {
+			return nothing, err
+		}
+		p, err := f.readReply(ctx, note, object, parent)
+		if err != nil {
+			return nil, err
+		}
+		p.Board = s.Board
+		return func(ctx context.Context, tx *storage.Tx) error { _, err := f.receive(ctx, tx, p); return err }, nil
+	}
+	p, err := f.examine(ctx, note, object)
+	if err != nil {
+		return nil, err
+	}
+	if p.Board != s.Board {
+		return nil, fmt.Errorf("%w: a post of another board", errIdentity)
+	}
+	return func(ctx context.Context, tx *storage.Tx) error { _, err := f.receive(ctx, tx, p); return err }, nil
+}
+
+// vouch makes sure that a third node said what a board announces of it: by its
+// proof on the activity, else by fetching the post from it.
+func (f *Federation) vouch(ctx context.Context, s *storage.Subscription, act *activity.Activity, raw json.RawMessage) (*activity.Note, json.RawMessage, error) {
+	err := f.verifyProof(ctx, raw, act.Actor.One())
+	if err == nil {
+		return nil, nil, nil
+	}
+	if !errors.Is(err, integrity.ErrNoProof) && !errors.Is(err, integrity.ErrProof) {
+		return nil, nil, f.outOfPatience(s, err)
+	}
+	n, fetched, ferr := f.fetchNote(ctx, act.ObjectID())
+	if ferr != nil {
+		return nil, nil, f.outOfPatience(s, ferr)
+	}
+	if n.AttributedTo.One() != act.Actor.One() {
+		return nil, nil, fmt.Errorf("%w: its origin names another author", errIdentity)
+	}
+	return n, fetched, nil
+}
+
+// outOfPatience makes an error final once the board's log has waited for it
+// often enough.
+func (f *Federation) outOfPatience(s *storage.Subscription, err error) error {
+	if s.Failures >= patience && !isRefused(err) {
+		return fmt.Errorf("%w: %w", errIdentity, err)
+	}
+	return err
+}
+
+// readDelete reads the deletion of a post by its author. That the board's node
+// announces it proves it for its own posts; a third node's needs its proof.
+func (f *Federation) readDelete(ctx context.Context, s *storage.Subscription, act *activity.Activity, raw json.RawMessage) (after, error) {
+	actor, uri := act.Actor.One(), act.ObjectID()
+	if f.ours(actor) || uri == "" || !f.sameOrigin(uri, actor) {
+		return nothing, nil
+	}
+	if !sameNode(actor, s.Board) {
+		if err := f.verifyProof(ctx, raw, actor); err != nil {
+			// Without its proof the origin itself says whether the post is gone.
+			if _, _, ferr := f.fetchNote(ctx, uri); ferr == nil {
+				return nil, fmt.Errorf("%w: its origin still has the post", errIdentity)
+			} else if !errors.Is(ferr, errGone) && !errors.Is(ferr, errNotFound) {
+				return nil, f.outOfPatience(s, ferr)
+			}
+		}
+	}
+	return func(ctx context.Context, tx *storage.Tx) error {
+		_, err := f.erase(ctx, tx, uri, actor)
+		return err
+	}, nil
+}
+
+// readModeration reads that the board hid a post, or put it back. One that was
+// hidden when this node walked past it is fetched now.
+func (f *Federation) readModeration(ctx context.Context, s *storage.Subscription, act *activity.Activity) (after, error) {
+	uri := act.ObjectID()
+	held, err := f.heldPost(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	if held != nil && (held.Board != s.Board || held.Node == nil) {
+		return nothing, nil
+	}
+	if act.Type.Is("Remove") {
+		return func(ctx context.Context, tx *storage.Tx) error { return f.c.Receiver.HidePost(ctx, tx, uri) }, nil
+	}
+	if held != nil {
+		return func(ctx context.Context, tx *storage.Tx) error { return f.c.Receiver.RestorePost(ctx, tx, uri) }, nil
+	}
+	n, raw, err := f.fetchNote(ctx, uri)
+	if err != nil {
+		return nil, f.outOfPatience(s, err)
+	}
+	if !n.IsStoa(nil) || n.Audience.One() != s.Board {
+		return nothing, nil
+	}
+	p, err := f.examine(ctx, n, raw)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, tx *storage.Tx) error { _, err := f.receive(ctx, tx, p); return err }, nil
+}

@@ -1,0 +1,184 @@
+package federation
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"stoa/protocol"
+	"stoa/protocol/activity"
+	"stoa/storage"
+)
+
+// maxRetryAfter bounds what a peer may ask us to wait.
+const maxRetryAfter = 24 * time.Hour
+
+// An outcome is what became of one delivery.
+type outcome struct {
+	status     int           // 0: no answer
+	retryAfter time.Duration // asked for by the peer, 0 none
+	err        error         // nil: delivered
+}
+
+// done reports that the peer has it.
+func (o outcome) done() bool { return o.err == nil }
+
+// hopeless reports that the peer will never take this activity; others it may.
+func (o outcome) hopeless() bool {
+	switch o.status {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable,
+		http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
+		return true
+	}
+	return false
+}
+
+// gone reports that the inbox is no more.
+func (o outcome) gone() bool { return o.status == http.StatusGone }
+
+// send signs and posts one activity once, and once more with the other kind of
+// signature when the first is answered with 401.
+func (f *Federation) send(ctx context.Context, actor, inbox string, body []byte) outcome {
+	u, err := f.parseID(inbox)
+	if err != nil {
+		return outcome{status: http.StatusBadRequest, err: fmt.Errorf("inbox %s: %w", inbox, err)}
+	}
+	if f.ours(inbox) {
+		return outcome{status: http.StatusBadRequest, err: errors.New("inbox on this node")}
+	}
+	if err := f.admits(ctx, u.Host); err != nil {
+		return outcome{status: http.StatusForbidden, err: err}
+	}
+	release, err := f.hosts.take(ctx, u.Host)
+	if err != nil {
+		return outcome{err: err}
+	}
+	defer release()
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	scheme := f.schemeOf(ctx, u.Host)
+	o := f.post(ctx, actor, inbox, body, scheme)
+	if o.status == http.StatusUnauthorized {
+		scheme = otherScheme(scheme)
+		if o = f.post(ctx, actor, inbox, body, scheme); o.done() {
+			f.rememberScheme(context.WithoutCancel(ctx), u.Host, scheme)
+		}
+	}
+	f.observe("delivery", u.Host, o.err)
+	return o
+}
+
+func (f *Federation) post(ctx context.Context, actor, inbox string, body []byte, scheme string) outcome {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, inbox, bytes.NewReader(body))
+	if err != nil {
+		return outcome{err: err}
+	}
+	r.Header.Set("Content-Type", activity.MediaType)
+	r.Header.Set("Accept", activity.MediaType)
+	r.Header.Set("User-Agent", f.userAgent())
+	if err := f.sign(r, body, actor, scheme); err != nil {
+		return outcome{err: err}
+	}
+	res, err := f.client.Do(r)
+	if err != nil {
+		return outcome{err: err}
+	}
+	defer closeBody(res)
+	o := outcome{status: res.StatusCode}
+	if res.StatusCode < 200 || res.StatusCode > 299 {
+		o.err = fmt.Errorf("%s answered %d", r.URL.Host, res.StatusCode)
+		o.retryAfter = retryAfter(res.Header.Get("Retry-After"), f.now())
+	}
+	return o
+}
+
+func retryAfter(value string, now time.Time) time.Duration {
+	var d time.Duration
+	if n, err := strconv.Atoi(value); err == nil {
+		d = time.Duration(min(max(n, 0), int(maxRetryAfter/time.Second))) * time.Second
+	} else if at, err := http.ParseTime(value); err == nil {
+		d = at.Sub(now)
+	}
+	return min(max(d, 0), maxRetryAfter)
+}
+
+// A parcel is the argument of a deliver job: one activity for one inbox.
+type parcel struct {
+	Actor string          `json:"actor"`
+	Inbox string          `json:"inbox"`
+	Body  json.RawMessage `json:"body"`
+}
+
+// enqueueDelivery queues one activity that is not in the log: the answer to a
+// Follow, a Follow of ours.
+func (f *Federation) enqueueDelivery(ctx context.Context, tx *storage.Tx, actor, inbox string, o activity.Object) error {
+	body, err := o.Bytes()
+	if err != nil {
+		return err
+	}
+	args, err := json.Marshal(parcel{actor, inbox, body})
+	if err != nil {
+		return err
+	}
+	return tx.Enqueue(ctx, storage.Job{Kind: "deliver", Lane: "to:" + hostOf(inbox), Args: args})
+}
+
+func (f *Federation) deliverJob(ctx context.Context, j storage.Job) (after, error) {
+	var p parcel
+	if err := json.Unmarshal(j.Args, &p); err != nil {
+		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
+	}
+	return nil, f.settle(f.send(ctx, p.Actor, p.Inbox, p.Body))
+}
+
+// settle turns the outcome of a job's delivery into the job's: final where
+// another try would not help.
+func (f *Federation) settle(o outcome) error {
+	switch {
+	case o.done():
+		return nil
+	case o.hopeless(), o.gone(), errors.Is(o.err, errBlocked):
+		return protocol.Errorf(protocol.Forbidden, "%w", o.err)
+	case o.retryAfter > 0:
+		return &protocol.Error{Code: protocol.Overloaded, Detail: o.err.Error(), RetryAfter: o.retryAfter, Err: o.err}
+	}
+	return o.err
+}
+
+// submit hands a local reply in at the board of another node, or takes it back
+// there. The post is read when sending: what was deleted meanwhile is not sent.
+func (f *Federation) submit(ctx context.Context, j storage.Job) (after, error) {
+	var args struct{ Post, Kind string }
+	if err := json.Unmarshal(j.Args, &args); err != nil {
+		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
+	}
+	var board, author string
+	var body []byte
+	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		p, err := tx.PostByID(ctx, args.Post)
+		if err != nil || p == nil || p.Node != nil {
+			return absent(err)
+		}
+		board, author = p.Board, f.site.Author(p)
+		switch {
+		case args.Kind == "delete":
+			body, err = f.prove(f.site.Delete(p, tx.Now), author, tx.Now)
+		case args.Kind == "create" && p.State == protocol.Visible:
+			body, err = f.createOf(ctx, tx, p)
+		}
+		return err
+	})
+	if err != nil || body == nil {
+		return nil, err
+	}
+	a, err := f.actorOf(ctx, board, actorAge)
+	if err != nil {
+		return nil, err
+	}
+	return nil, f.settle(f.send(ctx, author, a.Inbox.One(), body))
+}

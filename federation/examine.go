@@ -1,0 +1,121 @@
+package federation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"stoa/identity/integrity"
+	"stoa/protocol"
+	"stoa/protocol/activity"
+	"stoa/storage"
+)
+
+// isRefused reports whether an error is a final decision about content: it was
+// tampered with, breaks the rules of a post, or its host is blocked.
+func isRefused(err error) bool {
+	return errors.Is(err, integrity.ErrTampered) || errors.Is(err, activity.ErrShape) ||
+		errors.Is(err, integrity.ErrProof) || errors.Is(err, errBlocked) || errors.Is(err, errIdentity)
+}
+
+// examine reads a Note of a node like this one and finds out by itself who
+// wrote it. The caller has made sure that the node said it.
+func (f *Federation) examine(ctx context.Context, n *activity.Note, raw json.RawMessage) (*protocol.StoredPost, error) {
+	if err := n.Check(); err != nil {
+		return nil, err
+	}
+	p, err := n.Post(raw)
+	if err != nil {
+		return nil, err
+	}
+	if len(n.AttributedTo) != 1 || !f.sameOrigin(p.URI, n.AttributedTo[0]) {
+		return nil, fmt.Errorf("%w: post of another origin than its author", errIdentity)
+	}
+	if !n.IsPublic() {
+		return nil, fmt.Errorf("%w: the post is not public", errIdentity)
+	}
+	if err := f.admits(ctx, *p.Node); err != nil {
+		return nil, err
+	}
+	claim := integrity.Claim{
+		ID: p.URI, Kind: string(p.Kind), Title: p.Title, Body: p.Body, Tags: p.Tags, ReplyTo: p.ReplyTo,
+		Name: string(n.Author.Name), ERC8004: strings.ToLower(string(n.Author.ERC8004)), Actor: n.AttributedTo[0], Board: p.Board,
+		Published: p.CreatedAt, Digest: string(n.Digest), Evidence: present(n.Evidence), Statement: present(n.Statement),
+	}
+	if p.Author.Handle != nil {
+		claim.Handle = *p.Author.Handle
+	}
+	v, err := integrity.Judge(ctx, claim, f.c.Authority)
+	if err != nil {
+		return nil, fmt.Errorf("author of %s: %w", p.URI, err)
+	}
+	p.Author.Verified, p.Author.Method = v.Verified, v.Method
+	if v.ERC8004 != "" {
+		p.Author.ERC8004 = &v.ERC8004
+	}
+	if v.KeyID != "" {
+		p.Author.KeyID = &v.KeyID
+	}
+	if v.Reason != "" {
+		f.log.Debug("author not verified", "uri", p.URI, "reason", v.Reason)
+	}
+	return p, nil
+}
+
+// present turns null into nothing.
+func present(raw json.RawMessage) json.RawMessage {
+	if string(raw) == "null" {
+		return nil
+	}
+	return raw
+}
+
+// readReply reads a Note of the fediverse as a reply to a post held here.
+func (f *Federation) readReply(ctx context.Context, n *activity.Note, raw json.RawMessage, parent *protocol.StoredPost) (*protocol.StoredPost, error) {
+	if err := n.Check(); err != nil {
+		return nil, err
+	}
+	if len(n.AttributedTo) != 1 || !f.sameOrigin(string(n.ID), n.AttributedTo[0]) {
+		return nil, fmt.Errorf("%w: post of another origin than its author", errIdentity)
+	}
+	a, err := f.actorOf(ctx, n.AttributedTo[0], actorAge)
+	if err != nil {
+		return nil, err
+	}
+	text := plainText(n.Text())
+	return n.Reply(raw, text, parent.Title, string(a.Username), string(a.Name))
+}
+
+// fetchNote gets a post from its own origin, where its bytes need no proof.
+func (f *Federation) fetchNote(ctx context.Context, uri string) (*activity.Note, json.RawMessage, error) {
+	raw, err := f.fetch(ctx, uri, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	var n activity.Note
+	if err := fetchLimits.DecodeLoose(raw, &n); err != nil {
+		return nil, nil, err
+	}
+	if string(n.ID) != uri || !n.Type.Is(activity.NoteTypes...) {
+		return nil, nil, fmt.Errorf("%w: %s is another document", errIdentity, uri)
+	}
+	return &n, raw, nil
+}
+
+// sameNode reports whether two hosts of ids are one.
+func sameNode(a, b string) bool { return hostOf(a) != "" && hostOf(a) == hostOf(b) }
+
+// subscribed returns the subscription to a board, nil when it is not followed.
+func (f *Federation) subscribed(ctx context.Context, board string) (*storage.Subscription, error) {
+	var s *storage.Subscription
+	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		s, err = tx.SubscriptionByBoard(ctx, board)
+		return absent(err)
+	})
+	if err != nil || s == nil || s.State != storage.SubscriptionAccepted {
+		return nil, err
+	}
+	return s, nil
+}

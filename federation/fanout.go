@@ -1,0 +1,338 @@
+package federation
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"stoa/protocol"
+	"stoa/protocol/activity"
+	"stoa/storage"
+)
+
+// How the log reaches others.
+const (
+	outletLease = 2 * time.Minute
+	claimAtOnce = 128
+	poll        = time.Second // how long an entry written by another process may go unseen
+	perClaim    = 20          // entries for one fediverse inbox before others have their turn
+	deadAfter   = 20          // failures in a row: about a week
+)
+
+// Run delivers the log to followers and keeps the followed boards fresh until
+// ctx ends. It begins by asking every followed board what was missed.
+func (f *Federation) Run(ctx context.Context) error {
+	owner := "federation/" + protocol.NewID("run", f.now())
+	if err := f.pullAll(ctx); err != nil && ctx.Err() == nil {
+		f.log.Error("start pulls", "err", err)
+	}
+	var running sync.WaitGroup
+	running.Go(func() { f.keepFresh(ctx) })
+	f.fanOut(ctx, owner, &running)
+	running.Wait()
+	giveBack, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	if err := f.c.DB.ReleaseOutlets(giveBack, owner); err != nil {
+		f.log.Warn("release outlets", "err", err)
+	}
+	return nil
+}
+
+// pullAll queues a walk of every board that accepted us.
+func (f *Federation) pullAll(ctx context.Context) error {
+	return f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		all, err := tx.ListSubscriptions(ctx)
+		if err != nil {
+			return err
+		}
+		for _, s := range all {
+			if s.State != storage.SubscriptionAccepted {
+				continue
+			}
+			if err := f.enqueuePull(ctx, tx, s.Board); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// keepFresh queues the walks that are due: the heartbeat, and the next try
+// after one that failed.
+func (f *Federation) keepFresh(ctx context.Context) {
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := f.pullDue(ctx); err != nil && ctx.Err() == nil {
+			f.log.Error("due pulls", "err", err)
+		}
+	}
+}
+
+func (f *Federation) pullDue(ctx context.Context) error {
+	var due []storage.Subscription
+	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		due, err = tx.DueSubscriptions(ctx, f.now())
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	due = accepted(due)
+	if len(due) == 0 {
+		return nil
+	}
+	return f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		for _, s := range due {
+			if err := f.enqueuePull(ctx, tx, s.Board); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func accepted(all []storage.Subscription) []storage.Subscription {
+	var list []storage.Subscription
+	for _, s := range all {
+		if s.State == storage.SubscriptionAccepted {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// fanOut claims the outlets that are behind and delivers to each by itself, as
+// soon as something is written to a log.
+func (f *Federation) fanOut(ctx context.Context, owner string, running *sync.WaitGroup) {
+	free := make(chan struct{}, claimAtOnce)
+	wake := f.c.DB.Wake(storage.TopicLog)
+	for ctx.Err() == nil {
+		claimed, err := f.c.DB.ClaimOutlets(ctx, owner, claimAtOnce-len(free), outletLease)
+		if err != nil && ctx.Err() == nil {
+			f.log.Error("claim outlets", "err", err)
+		}
+		for _, o := range claimed {
+			free <- struct{}{}
+			running.Go(func() {
+				defer func() { <-free }()
+				f.serveOutlet(context.WithoutCancel(ctx), o)
+			})
+		}
+		if len(claimed) > 0 && len(free) < claimAtOnce {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-wake:
+		case <-time.After(poll):
+		}
+	}
+}
+
+// serveOutlet delivers to one outlet what it lacks and moves its cursor. The
+// cursor moves after the delivery: a crash in between delivers again, and the
+// receiver knows what it has.
+func (f *Federation) serveOutlet(ctx context.Context, o storage.Outlet) {
+	ctx, cancel := context.WithTimeout(ctx, outletLease-10*time.Second)
+	defer cancel()
+	var err error
+	if o.Stoa {
+		err = f.pushEntry(ctx, o)
+	} else {
+		err = f.deliverEntries(ctx, o)
+	}
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		f.log.Error("serve outlet", "host", o.Host, "err", err)
+	}
+}
+
+// pushEntry sends one entry to a stoa peer: the next one when the peer lacks
+// only that, else the newest, whose number makes the peer read the rest from
+// the log. So a burst costs one request a peer.
+func (f *Federation) pushEntry(ctx context.Context, o storage.Outlet) error {
+	var body []byte
+	var head int64
+	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		epoch, at, err := tx.LogHead(ctx, o.Board)
+		if err != nil {
+			return absent(err)
+		}
+		head = at
+		entries, err := tx.LogAfter(ctx, o.Board, head-1, 1)
+		if err != nil || len(entries) == 0 || head <= o.Cursor {
+			return err
+		}
+		raw, public, err := f.entry(ctx, tx, epoch, entries[0])
+		if public {
+			body = raw
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if body == nil { // deleted or hidden meanwhile: its own entry follows
+		return f.advance(ctx, o, head)
+	}
+	res := f.send(ctx, f.site.Board(), o.Inbox, body)
+	if res.done() || res.hopeless() { // a peer that refuses this one still reads the log
+		return f.advance(ctx, o, head)
+	}
+	return f.failed(ctx, o, res)
+}
+
+func (f *Federation) advance(ctx context.Context, o storage.Outlet, cursor int64) error {
+	return f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		return tx.AdvanceOutlet(ctx, o.Board, o.Inbox, cursor)
+	})
+}
+
+// failed puts the next try off, and ends what will never work again.
+func (f *Federation) failed(ctx context.Context, o storage.Outlet, res outcome) error {
+	if res.gone() {
+		return f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return f.forget(ctx, tx, o) })
+	}
+	pause := jitter(pauseAfter(o))
+	if res.retryAfter > pause {
+		pause = res.retryAfter
+	}
+	state := storage.OutletSlow
+	if o.Failures+1 >= deadAfter {
+		state = storage.OutletDead
+	}
+	return f.c.DB.FailOutlet(ctx, o.Board, o.Inbox, f.now().Add(pause), clipError(res.err), state)
+}
+
+// forget removes an inbox that is gone, and the followers behind it.
+func (f *Federation) forget(ctx context.Context, tx *storage.Tx, o storage.Outlet) error {
+	var actors []string
+	err := eachFollower(ctx, tx, o.Board, func(w storage.Follower) {
+		if w.SharedInbox == o.Inbox || w.SharedInbox == "" && w.Inbox == o.Inbox {
+			actors = append(actors, w.Actor)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, actor := range actors {
+		if err := tx.DeleteFollower(ctx, o.Board, actor); err != nil {
+			return err
+		}
+	}
+	return tx.DeleteOutlet(ctx, o.Board, o.Inbox)
+}
+
+// fediversePauses is the timetable of an inbox that fails (quick
+// at first, then twice a day). A stoa peer is probed more often, since a
+// probe is one small request and it reads the rest by itself.
+var fediversePauses = []time.Duration{
+	time.Minute, 5 * time.Minute, 20 * time.Minute, time.Hour, 3 * time.Hour, 8 * time.Hour, 12 * time.Hour,
+}
+
+func pauseAfter(o storage.Outlet) time.Duration {
+	if o.Stoa {
+		return min(time.Second<<min(o.Failures, 20), 10*time.Minute)
+	}
+	return fediversePauses[min(o.Failures, len(fediversePauses)-1)]
+}
+
+// deliverEntries sends a fediverse inbox what it lacks, one entry after the
+// other: a Delete must not overtake its post.
+func (f *Federation) deliverEntries(ctx context.Context, o storage.Outlet) error {
+	var entries []storage.LogEntry
+	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		entries, err = tx.LogAfter(ctx, o.Board, o.Cursor, perClaim)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	cursor := o.Cursor
+	for _, e := range entries {
+		actor, body, err := f.forFediverse(ctx, e)
+		if err != nil {
+			return err
+		}
+		if body != nil {
+			res := f.send(ctx, actor, o.Inbox, body)
+			if !res.done() && !res.hopeless() {
+				if cursor > o.Cursor {
+					if err := f.advance(ctx, o, cursor); err != nil {
+						return err
+					}
+					o.Failures = 0
+				}
+				return f.failed(ctx, o, res)
+			}
+		}
+		cursor = e.Seq
+	}
+	return f.advance(ctx, o, cursor)
+}
+
+// forFediverse is what an entry of the log means to followers that read no log:
+// a post is boosted by the board, a deletion comes from its author, hiding takes
+// the boost back. Posts without a known author are not sent.
+func (f *Federation) forFediverse(ctx context.Context, e storage.LogEntry) (actor string, body []byte, err error) {
+	err = f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		p, err := tx.PostByID(ctx, e.ObjectID)
+		if err != nil {
+			return absent(err)
+		}
+		if p.Author.Method == protocol.ByProof {
+			return nil
+		}
+		actor = f.site.Board()
+		var o activity.Object
+		switch {
+		case (e.Kind == "create" || e.Kind == "restore") && p.State == protocol.Visible:
+			o = f.site.Boost(p.URI, e.Seq, e.At)
+		case e.Kind == "delete" && p.Node == nil:
+			actor = f.site.Author(p)
+			body, err = f.prove(f.site.Delete(p, e.At), actor, e.At)
+			return err
+		case e.Kind == "delete" || e.Kind == "hide":
+			boost, err := f.boostBefore(ctx, tx, e)
+			if err != nil || boost == 0 {
+				return err
+			}
+			o = f.site.Unboost(p.URI, e.Seq, boost, e.At)
+		default:
+			return nil
+		}
+		body, err = o.Bytes()
+		return err
+	})
+	return actor, body, err
+}
+
+// boostBefore is the number of the entry whose boost shows the post now. Hiding
+// is rare, so the log is simply read.
+func (f *Federation) boostBefore(ctx context.Context, tx *storage.Tx, e storage.LogEntry) (int64, error) {
+	var found int64
+	for after := int64(0); ; {
+		entries, err := tx.LogAfter(ctx, e.Board, after, maxLogPage)
+		if err != nil {
+			return 0, err
+		}
+		for _, one := range entries {
+			if one.Seq >= e.Seq {
+				return found, nil
+			}
+			if one.ObjectID == e.ObjectID && (one.Kind == "create" || one.Kind == "restore") {
+				found = one.Seq
+			}
+			after = one.Seq
+		}
+		if len(entries) == 0 {
+			return found, nil
+		}
+	}
+}

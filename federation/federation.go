@@ -1,0 +1,188 @@
+// Package federation speaks with other nodes over ActivityPub: it serves the
+// actors and objects of this node, takes what others deliver, and hands on what
+// is posted here.
+//
+// A board has a numbered log, and the log is the truth (log.go). A stoa peer
+// follows it by cursor: it is pushed each new entry and pulls what it missed
+// (fanout.go, pull.go), so that every entry is applied once and in order,
+// whatever is lost, repeated or reordered on the way. An inbox of the fediverse
+// is a cursor over the same log. What arrives is kept on disk before it is
+// answered with 202 (inbox.go) and processed afterwards (process.go).
+//
+// Nothing is dialled while a transaction is open.
+package federation
+
+import (
+	"context"
+	"crypto/rsa"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"stoa/identity/httpsig"
+	"stoa/identity/integrity"
+	"stoa/identity/key"
+	"stoa/protocol"
+	"stoa/protocol/activity"
+	"stoa/storage"
+)
+
+// Keys are the node's own. All its actors publish both: RSA for the fediverse,
+// Ed25519 for proofs and among nodes like this one.
+type Keys struct {
+	RSA     key.Pair // 2048 bits
+	Ed25519 key.Pair
+}
+
+// A Receiver takes what federation has accepted. Its methods run inside the
+// transaction that records the acceptance, dial nobody, and may see the same
+// thing twice. An unknown URI is no error.
+type Receiver interface {
+	ReceivePost(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) (id string, err error)
+	DeletePost(ctx context.Context, tx *storage.Tx, uri string) error
+	HidePost(ctx context.Context, tx *storage.Tx, uri string) error
+	RestorePost(ctx context.Context, tx *storage.Tx, uri string) error
+}
+
+// A Reporter takes reports by trusted nodes. A Receiver may be one; otherwise
+// reports only reach the audit trail.
+type Reporter interface {
+	ReportFrom(ctx context.Context, tx *storage.Tx, postID, reporter, reason string) error
+}
+
+// Authority is integrity.Authority: which key may speak for a chain identity.
+type Authority = integrity.Authority
+
+// A Config says whom the node speaks as and with what. Base, DB, Client, Keys
+// and Receiver are required.
+type Config struct {
+	Base      *url.URL // public address, without path
+	DB        *storage.DB
+	Client    *http.Client // guarded against private addresses
+	Keys      Keys
+	Receiver  Receiver
+	Authority Authority // nil: no chain is configured, no foreign author is verified
+
+	Software, Version string
+	AllowPrivate      bool // talk plain http, for development
+	Log               *slog.Logger
+	Now               func() time.Time                           // for signatures and caches; nil: time.Now
+	Observe           func(event string, host string, err error) // nil: nobody counts
+}
+
+// A Federation is the ActivityPub side of one node. Its handlers and jobs may
+// be used at once by anybody; Run is called at most once.
+type Federation struct {
+	c      Config
+	site   activity.Site
+	target httpsig.Target
+	log    *slog.Logger
+	now    func() time.Time
+	client *http.Client // follows redirects within one origin only
+
+	fetching singleflight.Group
+	misses   *memory // URLs that could not be fetched, for a while
+	limits   *buckets
+	hosts    *slots // fetches and deliveries under way, by host
+	entries  *memory
+	wanted   sync.Map // board → int64: highest sequence number heard of
+}
+
+// New checks the configuration and builds a Federation. It starts nothing.
+func New(c Config) (*Federation, error) {
+	if c.Base == nil || c.DB == nil || c.Client == nil || c.Receiver == nil {
+		return nil, errors.New("federation: base, database, client and receiver are required")
+	}
+	pub, ok := c.Keys.RSA.Public().(*rsa.PublicKey)
+	if !ok {
+		return nil, errors.New("federation: an RSA key is required")
+	}
+	pem, err := key.PublicPEM(pub)
+	if err != nil {
+		return nil, fmt.Errorf("federation: %w", err)
+	}
+	multikey, err := multikeyOf(c.Keys.Ed25519)
+	if err != nil {
+		return nil, err
+	}
+	base := strings.ToLower(c.Base.Scheme) + "://" + strings.ToLower(c.Base.Host)
+	target, err := httpsig.ParseTarget(base)
+	if err != nil {
+		return nil, fmt.Errorf("federation: base: %w", err)
+	}
+	f := &Federation{
+		c: c, target: target, log: c.Log, now: c.Now,
+		site: activity.Site{
+			Base: base, Host: strings.ToLower(c.Base.Host), Software: c.Software, Version: c.Version,
+			PublicKeyPEM: pem, Multikey: multikey,
+		},
+		misses: newMemory(4096), limits: newBuckets(), hosts: newSlots(), entries: newMemory(4096),
+	}
+	if f.log == nil {
+		f.log = slog.Default()
+	}
+	if f.now == nil {
+		f.now = time.Now
+	}
+	client := *c.Client
+	client.CheckRedirect = sameOriginRedirect
+	f.client = &client
+	return f, nil
+}
+
+func multikeyOf(pair key.Pair) (string, error) {
+	pub, err := ed25519Of(pair)
+	if err != nil {
+		return "", err
+	}
+	return key.Multikey(pub), nil
+}
+
+// BoardID is the ActivityPub id of the board of the node at base, and the name
+// of its log.
+func BoardID(base string) string { return strings.TrimSuffix(base, "/") + "/ap/board" }
+
+// A JobHandler does one durable job; see package worker.
+type JobHandler = func(ctx context.Context, j storage.Job) (after func(ctx context.Context, tx *storage.Tx) error, err error)
+
+// Jobs are the kinds of durable jobs that federation does:
+// process (one kept activity), deliver (one activity to one inbox), submit (a
+// local reply to the board of another node), pull (walk a board's log).
+func (f *Federation) Jobs() map[string]JobHandler {
+	return map[string]JobHandler{"process": f.process, "deliver": f.deliverJob, "submit": f.submit, "pull": f.pull}
+}
+
+// Handler serves everything under /ap/.
+func (f *Federation) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /ap/{actor}", f.serveActor)
+	mux.HandleFunc("GET /ap/{actor}/{part}", f.serveActorPart)
+	mux.HandleFunc("GET /ap/agents/{handle}", f.serveAgent)
+	mux.HandleFunc("GET /ap/agents/{handle}/{part}", f.serveAgentPart)
+	mux.HandleFunc("GET /ap/board/log", f.serveLog)
+	mux.HandleFunc("GET /ap/board/log/{seq}", f.serveEntry)
+	mux.HandleFunc("GET /ap/board/announces/{seq}", f.serveBoost)
+	mux.HandleFunc("GET /ap/posts/{id}", f.servePost)
+	mux.HandleFunc("GET /ap/posts/{id}/{part}", f.servePostPart)
+	mux.HandleFunc("POST /ap/inbox", f.inbox)
+	mux.HandleFunc("POST /ap/{actor}/inbox", f.actorInbox)
+	mux.HandleFunc("POST /ap/agents/{handle}/inbox", f.inbox)
+	return mux
+}
+
+// observe tells the node's metrics and log about something at a host.
+func (f *Federation) observe(event, host string, err error) {
+	if f.c.Observe != nil {
+		f.c.Observe(event, host, err)
+	}
+	if err != nil {
+		f.log.Debug("federation "+event, "host", host, "err", err)
+	}
+}

@@ -1,0 +1,126 @@
+package federation
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"stoa/identity/strictjson"
+	"stoa/protocol"
+	"stoa/protocol/activity"
+	"stoa/storage"
+)
+
+// Follow asks to follow the board of another node, named by its base address or
+// by the board's own id. The answer comes later: until then the subscription is
+// pending. Asking again sends the request again, but for an accepted one.
+func (f *Federation) Follow(ctx context.Context, address string) (storage.Subscription, error) {
+	board, node, err := f.discover(ctx, address)
+	if err != nil {
+		return storage.Subscription{}, protocol.Errorf(protocol.InvalidRequest, "%s has no board to follow: %w", address, err)
+	}
+	id := string(board.ID)
+	s := storage.Subscription{
+		Board: id, Host: hostOf(id), NodeActor: node, LogURL: board.Log.One(), State: storage.SubscriptionPending,
+	}
+	err = f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		known, err := tx.SubscriptionByBoard(ctx, id)
+		if absent(err) != nil {
+			return err
+		}
+		if err == nil && known.State == storage.SubscriptionAccepted {
+			s = *known
+			return f.enqueuePull(ctx, tx, id)
+		}
+		s.FollowID = f.site.Base + "/ap/follows/" + protocol.NewID(protocol.ActivityID, tx.Now)
+		s.NextAt = tx.Now.Add(heartbeat)
+		if err := tx.PutSubscription(ctx, s); err != nil {
+			return err
+		}
+		return f.enqueueDelivery(ctx, tx, f.site.Node(), board.Inbox.One(), f.site.Follow(s.FollowID, id))
+	})
+	return s, err
+}
+
+// Unfollow ends a subscription and says so to the board. What came from it stays.
+func (f *Federation) Unfollow(ctx context.Context, board string) error {
+	inbox := board + "/inbox"
+	if a, err := f.actorOf(ctx, board, actorAge); err == nil {
+		inbox = a.Inbox.One()
+	}
+	return f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		s, err := tx.SubscriptionByBoard(ctx, board)
+		if err != nil {
+			return err
+		}
+		if err := tx.DeleteSubscription(ctx, board); err != nil {
+			return err
+		}
+		inner := f.site.Follow(s.FollowID, board)
+		delete(inner, "@context")
+		return f.enqueueDelivery(ctx, tx, f.site.Node(), inbox, f.site.Undo(s.FollowID+"#undo", inner))
+	})
+}
+
+// discover finds a board: the address is its id, or that of its node, whose
+// actor WebFinger names (FEP-d556).
+func (f *Federation) discover(ctx context.Context, address string) (board *activity.Actor, node string, err error) {
+	u, err := f.parseID(strings.TrimSuffix(address, "/"))
+	if err != nil {
+		return nil, "", err
+	}
+	id := u.String()
+	if u.Path == "" {
+		if id, node, err = f.boardOf(ctx, u); err != nil {
+			return nil, "", err
+		}
+	}
+	board, err = f.fetchActor(ctx, id)
+	if err != nil {
+		return nil, "", err
+	}
+	if !board.Type.Is("Group") || !f.sameOrigin(id, board.Log.One()) || !board.Implements(activity.LogFeature) {
+		return nil, "", fmt.Errorf("%s is not a board with a log", id)
+	}
+	return board, node, nil
+}
+
+func (f *Federation) boardOf(ctx context.Context, base *url.URL) (board, node string, err error) {
+	node = origin(base) + "/ap/node"
+	if found, err := f.webfinger(ctx, base); err == nil && f.sameOrigin(found, node) {
+		node = found
+	}
+	a, err := f.fetchActor(ctx, node)
+	if err != nil {
+		return "", "", err
+	}
+	if !f.sameOrigin(node, a.Board.One()) {
+		return "", "", fmt.Errorf("%s names no board", node)
+	}
+	return a.Board.One(), node, nil
+}
+
+// webfinger asks a host for its node actor.
+func (f *Federation) webfinger(ctx context.Context, base *url.URL) (string, error) {
+	q := url.Values{"resource": {origin(base) + "/"}}
+	raw, err := f.fetchAs(ctx, origin(base)+"/.well-known/webfinger?"+q.Encode(), "", jrd)
+	if err != nil {
+		return "", err
+	}
+	var doc struct {
+		Links []struct {
+			Rel  string `json:"rel"`
+			Href string `json:"href"`
+		} `json:"links"`
+	}
+	if err := strictjson.DecodeLoose(raw, &doc); err != nil {
+		return "", err
+	}
+	for _, l := range doc.Links {
+		if strings.HasPrefix(l.Rel, "https://www.w3.org/ns/activitystreams#") {
+			return l.Href, nil
+		}
+	}
+	return "", errNotFound
+}

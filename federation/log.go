@@ -1,0 +1,219 @@
+package federation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"stoa/identity/integrity"
+	"stoa/protocol"
+	"stoa/protocol/activity"
+	"stoa/storage"
+)
+
+// Limits of one page of the log.
+const (
+	maxLogPage  = 200
+	maxLogBytes = 900 << 10 // of entries; a reader takes 1 MiB
+)
+
+// createOf is the Create of a post of this node, with the node's proof in the
+// name of its author. It depends on the row alone, so its bytes stay the same.
+func (f *Federation) createOf(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) ([]byte, error) {
+	parent, err := f.parentOf(ctx, tx, p)
+	if err != nil {
+		return nil, err
+	}
+	digest, err := digestOf(p)
+	if err != nil {
+		return nil, err
+	}
+	return f.prove(f.site.Create(p, parent, digest), f.site.Author(p), p.CreatedAt)
+}
+
+func digestOf(p *protocol.StoredPost) (string, error) {
+	if p.Statement == nil {
+		return "", nil
+	}
+	return integrity.Digest(p.Statement)
+}
+
+// innerOf is the activity that an entry of the log announces. A nil body
+// without error stands for an entry whose post is no longer public.
+func (f *Federation) innerOf(ctx context.Context, tx *storage.Tx, e storage.LogEntry) ([]byte, error) {
+	p, err := tx.PostByID(ctx, e.ObjectID)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch e.Kind {
+	case "create", "update":
+		switch {
+		case e.Redacted || p.State != protocol.Visible:
+			return nil, nil
+		case e.Activity != nil:
+			return e.Activity, nil // as received: its proof holds
+		}
+		return f.createOf(ctx, tx, p)
+	case "delete":
+		if e.Activity != nil {
+			return e.Activity, nil
+		}
+		author := f.site.Author(p)
+		return f.prove(f.site.Delete(p, e.At), author, e.At)
+	case "hide":
+		return f.prove(f.site.Moderate("Remove", p.URI, e.Seq, e.At), f.site.Board(), e.At)
+	case "restore":
+		return f.prove(f.site.Moderate("Add", p.URI, e.Seq, e.At), f.site.Board(), e.At)
+	}
+	return nil, fmt.Errorf("log entry %d: unknown kind %q", e.Seq, e.Kind)
+}
+
+// entry is one entry of our log as other nodes read it: numbered, proven by the
+// board, the announced activity inside. public is false for one that only
+// keeps its number.
+func (f *Federation) entry(ctx context.Context, tx *storage.Tx, epoch string, e storage.LogEntry) (raw []byte, public bool, err error) {
+	inner, err := f.innerOf(ctx, tx, e)
+	if err != nil {
+		return nil, false, err
+	}
+	if inner == nil {
+		raw, err := f.site.Erased(e.Seq).Bytes()
+		return raw, false, err
+	}
+	name := epoch + "/" + strconv.FormatInt(e.Seq, 10)
+	if known, ok := f.entries.get(name, f.now()); ok {
+		return known.([]byte), true, nil
+	}
+	raw, err = f.prove(f.site.Entry(epoch, e.Seq, e.At, inner), f.site.Board(), e.At)
+	if err == nil {
+		now := f.now()
+		f.entries.put(name, raw, now.Add(time.Hour), now)
+	}
+	return raw, true, err
+}
+
+// serveLog serves a page of the board's log, ascending (GET …?after=N&limit=M).
+// The ETag is epoch and head, so that asking again costs nothing; If-Match with
+// another epoch gives 412. A signed reader is evidently up, and what waits for
+// it is tried now.
+func (f *Federation) serveLog(w http.ResponseWriter, r *http.Request) {
+	after, limit, err := logQuery(r)
+	if err != nil {
+		f.problem(w, refuse(http.StatusBadRequest, err.Error(), err))
+		return
+	}
+	f.reader(r)
+	var page []byte
+	var status int
+	read := func(ctx context.Context, tx *storage.Tx) error {
+		epoch, head, err := tx.LogHead(ctx, f.site.Board())
+		if err != nil {
+			return err
+		}
+		etag := logTag(epoch, head)
+		w.Header().Set("ETag", etag)
+		if status = precondition(r, etag, epoch); status != 0 {
+			return nil
+		}
+		page, err = f.logPage(ctx, tx, epoch, head, after, limit)
+		return err
+	}
+	err = f.c.DB.Read(r.Context(), read)
+	if errors.Is(err, storage.ErrNotFound) { // the first look at the log of a new board makes it
+		err = f.c.DB.Write(r.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			_, _, err := tx.LogHead(ctx, f.site.Board())
+			return err
+		})
+		if err == nil {
+			err = f.c.DB.Read(r.Context(), read)
+		}
+	}
+	if err != nil {
+		f.problem(w, err)
+		return
+	}
+	head := w.Header()
+	head.Set("Cache-Control", "public, no-cache")
+	head.Set("Access-Control-Allow-Origin", "*")
+	if status != 0 {
+		w.WriteHeader(status)
+		return
+	}
+	head.Set("Content-Type", activity.MediaType)
+	_, _ = w.Write(page)
+}
+
+func logQuery(r *http.Request) (after int64, limit int, err error) {
+	limit = maxLogPage
+	q := r.URL.Query()
+	if s := q.Get("after"); s != "" {
+		if after, err = strconv.ParseInt(s, 10, 64); err != nil || after < 0 {
+			return 0, 0, errors.New("after must be a sequence number, 0 or more")
+		}
+	}
+	if s := q.Get("limit"); s != "" {
+		if limit, err = strconv.Atoi(s); err != nil || limit < 1 {
+			return 0, 0, errors.New("limit must be 1 to 200")
+		}
+		limit = min(limit, maxLogPage)
+	}
+	return after, limit, nil
+}
+
+func logTag(epoch string, head int64) string {
+	return `"` + epoch + "-" + strconv.FormatInt(head, 10) + `"`
+}
+
+// precondition answers If-Match and If-None-Match; 0 means go on.
+func precondition(r *http.Request, etag, epoch string) int {
+	if want := r.Header.Get("If-Match"); want != "" && want != "*" && !strings.HasPrefix(want, `"`+epoch+"-") {
+		return http.StatusPreconditionFailed
+	}
+	for tag := range strings.SplitSeq(r.Header.Get("If-None-Match"), ",") {
+		// Compression on the way out marks tags with -gzip.
+		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
+		if tag = strings.TrimSuffix(strings.Trim(tag, `"`), "-gzip"); tag != "" && tag == strings.Trim(etag, `"`) {
+			return http.StatusNotModified
+		}
+	}
+	return 0
+}
+
+func (f *Federation) logPage(ctx context.Context, tx *storage.Tx, epoch string, head, after int64, limit int) ([]byte, error) {
+	entries, err := tx.LogAfter(ctx, f.site.Board(), after, limit)
+	if err != nil {
+		return nil, err
+	}
+	items, size, last := []any{}, 0, after
+	for _, e := range entries {
+		raw, _, err := f.entry(ctx, tx, epoch, e)
+		if err != nil {
+			return nil, err
+		}
+		if size += len(raw); size > maxLogBytes && len(items) > 0 {
+			break
+		}
+		items, last = append(items, json.RawMessage(raw)), e.Seq
+	}
+	return f.site.LogPage(after, limit, epoch, head, last, items).Bytes()
+}
+
+// reader notes that a node whose key we know reads the log. It fetches nothing.
+func (f *Federation) reader(r *http.Request) {
+	host, ok := f.knownSigner(r)
+	if !ok {
+		return
+	}
+	err := f.c.DB.Write(r.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.WakeHost(ctx, host) })
+	if err != nil {
+		f.observe("wake", host, err)
+	}
+}

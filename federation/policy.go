@@ -1,0 +1,111 @@
+package federation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"stoa/protocol/activity"
+	"stoa/storage"
+)
+
+var (
+	errBlocked  = errors.New("the host is blocked here")
+	errIdentity = errors.New("the id is not one that this node takes")
+)
+
+// parseID reads an id or address of another node in its one accepted spelling:
+// https (http only where private peers are allowed), lower-case host without
+// final dot, default port or user, no dot segments. Other spellings of the same
+// host would be a second identity (CVE-2023-42451).
+func (f *Federation) parseID(id string) (*url.URL, error) {
+	bad := func(why string) (*url.URL, error) { return nil, fmt.Errorf("%w: %s", errIdentity, why) }
+	if id == "" || len(id) > activity.MaxID {
+		return bad("its length")
+	}
+	for i := range len(id) {
+		if id[i] <= 0x20 || id[i] >= 0x7f || id[i] == '\\' {
+			return bad("its characters")
+		}
+	}
+	u, err := url.Parse(id)
+	if err != nil || u.Host == "" || u.User != nil || u.Opaque != "" {
+		return bad("not an absolute URL")
+	}
+	if u.Scheme != "https" && !(u.Scheme == "http" && f.c.AllowPrivate) || !strings.HasPrefix(id, u.Scheme+"://"+u.Host) {
+		return bad("its scheme")
+	}
+	name, port := u.Hostname(), u.Port()
+	switch {
+	case u.Host != strings.ToLower(u.Host), strings.HasSuffix(name, "."), strings.ContainsAny(name, "%_~!$&'()*+,;="):
+		return bad("the spelling of its host")
+	case strings.HasSuffix(u.Host, ":"), u.Scheme == "https" && port == "443", u.Scheme == "http" && port == "80":
+		return bad("its port")
+	}
+	return u, nil
+}
+
+// origin is scheme and host of an id that parseID took (FEP-fe34).
+func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
+
+// sameOrigin reports whether two ids are of one origin; ids that this node does
+// not take are of none.
+func (f *Federation) sameOrigin(a, b string) bool {
+	u, err := f.parseID(a)
+	v, err2 := f.parseID(b)
+	return err == nil && err2 == nil && origin(u) == origin(v)
+}
+
+// ours reports whether an id lies on this node.
+func (f *Federation) ours(id string) bool {
+	return id == f.site.Base || strings.HasPrefix(id, f.site.Base+"/")
+}
+
+func withoutFragment(id string) string {
+	id, _, _ = strings.Cut(id, "#")
+	return id
+}
+
+// policy is what the operator decided about a host; the longest matching
+// domain suffix wins.
+func (f *Federation) policy(ctx context.Context, host string) (storage.Policy, error) {
+	var p storage.Policy
+	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		found, err := policyOf(ctx, tx, host)
+		p = found
+		return err
+	})
+	return p, err
+}
+
+func policyOf(ctx context.Context, tx *storage.Tx, host string) (storage.Policy, error) {
+	p, err := tx.HostPolicyFor(ctx, host)
+	if errors.Is(err, storage.ErrNotFound) {
+		return "", nil
+	}
+	return p.Policy, err
+}
+
+// admits refuses a blocked host with errBlocked.
+func (f *Federation) admits(ctx context.Context, host string) error {
+	p, err := f.policy(ctx, host)
+	if err == nil && p == storage.PolicyReject {
+		return errBlocked
+	}
+	return err
+}
+
+// sameOriginRedirect lets a fetch be redirected at most three times and never
+// to another origin: what is fetched there could not speak for the id.
+func sameOriginRedirect(r *http.Request, via []*http.Request) error {
+	if len(via) > 3 {
+		return errors.New("more than 3 redirects")
+	}
+	if first := via[0].URL; r.URL.Scheme != first.Scheme || r.URL.Host != first.Host {
+		return errors.New("redirect to another origin")
+	}
+	return nil
+}

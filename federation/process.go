@@ -1,0 +1,411 @@
+package federation
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"stoa/protocol"
+	"stoa/protocol/activity"
+	"stoa/storage"
+)
+
+// tombstoneAge is how long a deletion of something unknown is remembered, for
+// the Create that comes after its Delete.
+const tombstoneAge = 30 * 24 * time.Hour
+
+// An incoming is one kept activity being processed.
+type incoming struct {
+	raw    []byte
+	act    activity.Activity
+	actor  string
+	host   string
+	proven bool
+}
+
+// after is what a job leaves to do in the transaction that marks it done.
+type after = func(ctx context.Context, tx *storage.Tx) error
+
+// process decides about one kept activity. What it does not understand it
+// ignores; a *protocol.Error that is not temporary ends it for good.
+func (f *Federation) process(ctx context.Context, j storage.Job) (after, error) {
+	in, err := f.incoming(ctx, j)
+	if err != nil || in == nil {
+		return nil, err
+	}
+	if err := f.admits(ctx, in.host); err != nil {
+		if errors.Is(err, errBlocked) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	switch {
+	case in.act.Type.Is("Follow"):
+		return f.followed(ctx, in)
+	case in.act.Type.Is("Undo"):
+		return f.undone(in), nil
+	case in.act.Type.Is("Accept", "Reject"):
+		return f.answered(in), nil
+	case in.act.Type.Is("Create"):
+		return f.created(ctx, in)
+	case in.act.Type.Is("Delete"):
+		return f.deleted(in), nil
+	case in.act.Type.Is("Announce"):
+		return f.announced(ctx, in)
+	case in.act.Type.Is("Flag"):
+		return f.flagged(in), nil
+	}
+	return nil, nil
+}
+
+// incoming reads the kept activity of a job; nil when it is no longer kept.
+func (f *Federation) incoming(ctx context.Context, j storage.Job) (*incoming, error) {
+	var text string
+	var key [32]byte
+	if err := json.Unmarshal(j.Args, &text); err != nil {
+		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
+	}
+	if n, err := hex.Decode(key[:], []byte(text)); err != nil || n != len(key) {
+		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job")
+	}
+	var kept *storage.Kept
+	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		kept, err = tx.KeptByKey(ctx, key)
+		return absent(err)
+	})
+	if err != nil || kept == nil {
+		return nil, err
+	}
+	in := &incoming{raw: kept.Body, actor: kept.Actor, host: kept.Host, proven: kept.Proven}
+	if err := inboxLimits.DecodeLoose(kept.Body, &in.act); err != nil {
+		return nil, protocol.Errorf(protocol.InvalidRequest, "kept activity: %w", err)
+	}
+	return in, nil
+}
+
+// followed answers a Follow. Only the board has a log to follow; other actors
+// of the node reject.
+func (f *Federation) followed(ctx context.Context, in *incoming) (after, error) {
+	a, err := f.actorOf(ctx, in.actor, actorAge)
+	if err != nil {
+		if errors.Is(err, errGone) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	object, stoa := in.act.ObjectID(), a.Implements(activity.LogFeature) && a.Type.Is("Application", "Group")
+	inbox := inboxOf(a)
+	return func(ctx context.Context, tx *storage.Tx) error {
+		if object != f.site.Board() {
+			from := f.site.Node()
+			if f.ours(object) {
+				from = object
+			}
+			return f.answer(ctx, tx, "Reject", from, in, a.Inbox.One(), "", 0)
+		}
+		err := tx.PutFollower(ctx, storage.Follower{
+			LocalActor: object, Actor: in.actor, Inbox: a.Inbox.One(), SharedInbox: string(a.Endpoints.SharedInbox),
+			Host: in.host, FollowID: string(in.act.ID), Stoa: stoa, CreatedAt: tx.Now,
+		})
+		if err != nil {
+			return err
+		}
+		epoch, head, err := tx.LogHead(ctx, object)
+		if err != nil {
+			return err
+		}
+		if err := f.openOutlet(ctx, tx, inbox, in.host, stoa, head); err != nil {
+			return err
+		}
+		if !stoa {
+			epoch, head = "", 0
+		}
+		return f.answer(ctx, tx, "Accept", object, in, a.Inbox.One(), epoch, head)
+	}, nil
+}
+
+// openOutlet begins the cursor of an inbox at the head of the log: what is
+// older a stoa peer pulls, and the fediverse does not ask for.
+func (f *Federation) openOutlet(ctx context.Context, tx *storage.Tx, inbox, host string, stoa bool, head int64) error {
+	known, err := tx.OutletByInbox(ctx, f.site.Board(), inbox)
+	if absent(err) != nil {
+		return err
+	}
+	if err == nil && known != nil {
+		return tx.WakeHost(ctx, host)
+	}
+	return tx.PutOutlet(ctx, storage.Outlet{
+		Board: f.site.Board(), Inbox: inbox, Host: host, Stoa: stoa, Cursor: head, State: storage.OutletActive,
+	})
+}
+
+func (f *Federation) answer(ctx context.Context, tx *storage.Tx, kind, actor string, in *incoming, inbox, epoch string, head int64) error {
+	id := f.site.Base + "/ap/answers/" + protocol.NewID(protocol.ActivityID, tx.Now)
+	o := f.site.Answer(kind, id, actor, in.raw, in.actor, epoch, head)
+	return f.enqueueDelivery(ctx, tx, actor, inbox, o)
+}
+
+// undone takes back a Follow by its own follower.
+func (f *Federation) undone(in *incoming) after {
+	var inner activity.Activity
+	if !in.act.Embedded() || inboxLimits.DecodeLoose(in.act.Object, &inner) != nil {
+		return nil
+	}
+	if !inner.Type.Is("Follow") || inner.Actor.One() != in.actor {
+		return nil
+	}
+	return func(ctx context.Context, tx *storage.Tx) error {
+		return f.unfollow(ctx, tx, inner.ObjectID(), in.actor)
+	}
+}
+
+// unfollow removes a follower, and the outlet that nobody else stands behind.
+func (f *Federation) unfollow(ctx context.Context, tx *storage.Tx, local, actor string) error {
+	var inbox string
+	behind := map[string]int{}
+	err := eachFollower(ctx, tx, local, func(w storage.Follower) {
+		to := w.SharedInbox
+		if to == "" {
+			to = w.Inbox
+		}
+		if w.Actor == actor {
+			inbox = to
+		} else {
+			behind[to]++
+		}
+	})
+	if err != nil || inbox == "" {
+		return err
+	}
+	if err := tx.DeleteFollower(ctx, local, actor); err != nil {
+		return err
+	}
+	if behind[inbox] > 0 {
+		return nil
+	}
+	return tx.DeleteOutlet(ctx, local, inbox)
+}
+
+func eachFollower(ctx context.Context, tx *storage.Tx, local string, do func(storage.Follower)) error {
+	for at := ""; ; {
+		page, err := tx.Followers(ctx, local, protocol.MaxLimit, at)
+		if err != nil {
+			return err
+		}
+		for _, w := range page.Items {
+			do(w)
+		}
+		if page.Next == nil {
+			return nil
+		}
+		at = *page.Next
+	}
+}
+
+// answered takes the answer to a Follow of ours, from the followed board only.
+func (f *Federation) answered(in *incoming) after {
+	follow := in.act.ObjectID()
+	return func(ctx context.Context, tx *storage.Tx) error {
+		s, err := tx.SubscriptionByBoard(ctx, in.actor)
+		if err != nil || s == nil || s.FollowID != follow {
+			return absent(err)
+		}
+		if in.act.Type.Is("Reject") {
+			s.State = storage.SubscriptionRejected
+			return tx.PutSubscription(ctx, *s)
+		}
+		s.State, s.NextAt, s.Failures, s.LastError = storage.SubscriptionAccepted, tx.Now, 0, ""
+		if err := tx.PutSubscription(ctx, *s); err != nil {
+			return err
+		}
+		return f.enqueuePull(ctx, tx, s.Board)
+	}
+}
+
+// created takes a reply to a post of our board: by a node like this one, or by
+// anybody in the fediverse. Everything else that is created somewhere is not
+// for us.
+func (f *Federation) created(ctx context.Context, in *incoming) (after, error) {
+	var n activity.Note
+	if !in.act.Embedded() || inboxLimits.DecodeLoose(in.act.Object, &n) != nil || !n.Type.Is(activity.NoteTypes...) || !n.IsPublic() {
+		return nil, nil
+	}
+	parent, err := f.heldPost(ctx, n.InReplyTo.One())
+	if err != nil || parent == nil || parent.Board != f.site.Board() || parent.State != protocol.Visible {
+		return nil, err
+	}
+	var p *protocol.StoredPost
+	if n.IsStoa(in.act.Context) {
+		p, err = f.examine(ctx, &n, in.act.Object)
+		if err == nil && p.Board != f.site.Board() {
+			return nil, nil
+		}
+	} else {
+		p, err = f.readReply(ctx, &n, in.act.Object, parent)
+	}
+	if err != nil {
+		return nil, f.keptOut(in.host, err)
+	}
+	p.Board = f.site.Board()
+	return func(ctx context.Context, tx *storage.Tx) error {
+		fresh, err := f.receive(ctx, tx, p)
+		if err != nil || !fresh {
+			return err
+		}
+		_, err = tx.AppendLog(ctx, f.site.Board(), "create", p.ID, in.raw)
+		return err
+	}, nil
+}
+
+func (f *Federation) heldPost(ctx context.Context, uri string) (*protocol.StoredPost, error) {
+	if uri == "" {
+		return nil, nil
+	}
+	var p *protocol.StoredPost
+	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		p, err = tx.PostByURI(ctx, uri)
+		return absent(err)
+	})
+	return p, err
+}
+
+// keptOut turns a refusal of content into "nothing more to do", so that one bad
+// post does not come back; other errors are tried again.
+func (f *Federation) keptOut(host string, err error) error {
+	if isRefused(err) {
+		f.observe("kept-out", host, err)
+		f.log.Warn("post kept out", "host", host, "err", err)
+		return nil
+	}
+	return err
+}
+
+// receive hands a checked post to the board unless it is known or was deleted
+// before it came. It reports whether the post is new, and sets its id.
+func (f *Federation) receive(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) (fresh bool, err error) {
+	gone, err := tx.Tombstoned(ctx, p.URI)
+	if err != nil || gone {
+		return false, err
+	}
+	if known, err := tx.PostByURI(ctx, p.URI); err == nil && known != nil {
+		return false, nil
+	} else if absent(err) != nil {
+		return false, err
+	}
+	copied := *p // a transaction may run twice
+	copied.ID = protocol.RemoteID(protocol.PostID, clamp(p.CreatedAt, tx.Now), p.URI)
+	id, err := f.c.Receiver.ReceivePost(ctx, tx, &copied)
+	if err != nil {
+		return false, fmt.Errorf("receive %s: %w", p.URI, err)
+	}
+	p.ID = id
+	policy, err := policyOf(ctx, tx, *p.Node)
+	if err != nil || policy != storage.PolicySilence {
+		return true, err
+	}
+	return true, f.c.Receiver.HidePost(ctx, tx, p.URI) // stored, on no list, for the operator to show
+}
+
+// clamp keeps a claimed time where a listing can bear it.
+func clamp(claimed, now time.Time) time.Time {
+	if newest := now.Add(5 * time.Minute); claimed.After(newest) {
+		return newest
+	}
+	if oldest := now.Add(-7 * 24 * time.Hour); claimed.Before(oldest) {
+		return oldest
+	}
+	return claimed
+}
+
+// deleted applies the deletion of a post by its own author. Of our board it is
+// an entry of the log in turn, and the text leaves the log.
+func (f *Federation) deleted(in *incoming) after {
+	uri := in.act.ObjectID()
+	if uri == "" || uri == in.actor || !f.sameOrigin(uri, in.actor) {
+		return nil
+	}
+	return func(ctx context.Context, tx *storage.Tx) error {
+		p, err := f.erase(ctx, tx, uri, in.actor)
+		if err != nil || p == nil || p.Board != f.site.Board() {
+			return err
+		}
+		if err := tx.RedactLog(ctx, p.Board, p.ID); err != nil {
+			return err
+		}
+		_, err = tx.AppendLog(ctx, p.Board, "delete", p.ID, in.raw)
+		return err
+	}
+}
+
+// erase deletes a post of another node for its author, and remembers the
+// deletion of one that is not here yet. It returns the post where there was one
+// to delete.
+func (f *Federation) erase(ctx context.Context, tx *storage.Tx, uri, actor string) (*protocol.StoredPost, error) {
+	p, err := tx.PostByURI(ctx, uri)
+	if absent(err) != nil {
+		return nil, err
+	}
+	if err == nil && p != nil {
+		if p.Node == nil || p.Author.Actor == nil || *p.Author.Actor != actor || p.State == protocol.Deleted {
+			return nil, nil // not theirs
+		}
+		if err := f.c.Receiver.DeletePost(ctx, tx, uri); err != nil {
+			return nil, err
+		}
+	} else {
+		p = nil
+	}
+	return p, tx.PutTombstone(ctx, uri, tx.Now.Add(tombstoneAge))
+}
+
+// flagged takes a report by another server: for the operator to see, and from
+// a trusted node as one report. Throw-away hosts must not hide anything.
+func (f *Federation) flagged(in *incoming) after {
+	reason := string(in.act.Content)
+	if reason == "" {
+		reason = string(in.act.Summary)
+	}
+	if len(reason) > 500 {
+		reason = strings.ToValidUTF8(reason[:500], "")
+	}
+	return func(ctx context.Context, tx *storage.Tx) error {
+		policy, err := policyOf(ctx, tx, in.host)
+		if err != nil {
+			return err
+		}
+		for i, uri := range in.act.ObjectRefs() {
+			if i >= 20 {
+				break
+			}
+			p, err := tx.PostByURI(ctx, uri)
+			if absent(err) != nil {
+				return err
+			}
+			if err != nil || p == nil {
+				continue
+			}
+			if err := tx.Audit(ctx, in.actor, "flag", p.ID, reason); err != nil {
+				return err
+			}
+			if r, ok := f.c.Receiver.(Reporter); ok && policy == storage.PolicyTrusted {
+				if err := r.ReportFrom(ctx, tx, p.ID, "node:"+in.host, reason); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+}
+
+func hostOf(id string) string {
+	u, err := url.Parse(id)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Host)
+}

@@ -1,0 +1,238 @@
+package federation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"stoa/protocol"
+	"stoa/protocol/activity"
+	"stoa/storage"
+)
+
+// When a board is looked at although nothing was pushed, and limits of a walk.
+const (
+	heartbeat      = 15 * time.Minute
+	heartbeatDrift = 5 * time.Minute
+	maxPullPause   = 15 * time.Minute
+	pullBudget     = 60 * time.Second // of one job; a longer walk goes on in the next
+	applyTogether  = 50               // entries in one transaction
+	epochPause     = time.Hour        // between two epochs that are believed
+)
+
+// A logPage is one page of another board's log.
+type logPage struct {
+	Type         activity.Types    `json:"type"`
+	PartOf       activity.Refs     `json:"partOf"`
+	Epoch        activity.Text     `json:"stoa:epoch"`
+	Head         *int64            `json:"stoa:head"`
+	OrderedItems []json.RawMessage `json:"orderedItems"`
+}
+
+// enqueuePull queues a walk of a board's log; one that waits is enough.
+func (f *Federation) enqueuePull(ctx context.Context, tx *storage.Tx, board string) error {
+	args, err := json.Marshal(board)
+	if err != nil {
+		return err
+	}
+	return tx.Enqueue(ctx, storage.Job{Kind: "pull", Lane: "pull:" + board, Dedupe: "pull:" + board, Args: args})
+}
+
+// pull walks the log of a followed board from our cursor to its head. It keeps
+// its own timetable with the subscription, so it never fails as a job.
+func (f *Federation) pull(ctx context.Context, j storage.Job) (after, error) {
+	var board string
+	if err := json.Unmarshal(j.Args, &board); err != nil {
+		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
+	}
+	until := f.now().Add(pullBudget)
+	var more bool
+	for {
+		s, err := f.subscribed(ctx, board)
+		if err != nil || s == nil {
+			return nil, err
+		}
+		done, err := f.pullPage(ctx, s)
+		if err != nil {
+			f.observe("pull", s.Host, err)
+			return f.pullFailed(board, err), nil
+		}
+		if done {
+			break
+		}
+		if more = f.now().After(until); more {
+			break
+		}
+	}
+	f.observe("pull", hostOf(board), nil)
+	return func(ctx context.Context, tx *storage.Tx) error {
+		s, err := tx.SubscriptionByBoard(ctx, board)
+		if err != nil {
+			return absent(err)
+		}
+		next := heartbeat + rand.N(2*heartbeatDrift) - heartbeatDrift
+		if v, ok := f.wanted.Load(board); ok && v.(int64) > s.LastSeq || more {
+			f.wanted.Delete(board) // once: a number that does not exist must not keep us busy
+			next = 0
+		}
+		s.CheckedAt, s.NextAt, s.Failures, s.LastError = tx.Now, tx.Now.Add(next), 0, ""
+		return tx.PutSubscription(ctx, *s)
+	}, nil
+}
+
+func (f *Federation) pullFailed(board string, cause error) after {
+	return func(ctx context.Context, tx *storage.Tx) error {
+		s, err := tx.SubscriptionByBoard(ctx, board)
+		if err != nil {
+			return absent(err)
+		}
+		pause := min(time.Second<<min(s.Failures, 20), maxPullPause)
+		s.Failures++
+		s.CheckedAt, s.NextAt, s.LastError = tx.Now, tx.Now.Add(jitter(pause)), clipError(cause)
+		return tx.PutSubscription(ctx, *s)
+	}
+}
+
+func jitter(d time.Duration) time.Duration { return d*3/4 + rand.N(d/2+1) }
+
+func clipError(err error) string {
+	s := err.Error()
+	if len(s) > 500 {
+		s = s[:500]
+	}
+	return s
+}
+
+// pullPage reads and applies one page. done says that the head is reached.
+func (f *Federation) pullPage(ctx context.Context, s *storage.Subscription) (done bool, err error) {
+	address := s.LogURL + "?after=" + strconv.FormatInt(s.LastSeq, 10) + "&limit=" + strconv.Itoa(maxLogPage)
+	etag := ""
+	if s.Epoch != "" {
+		etag = logTag(s.Epoch, s.LastSeq)
+	}
+	raw, err := f.fetch(ctx, address, etag)
+	if err != nil || raw == nil {
+		return err == nil, err
+	}
+	var page logPage
+	if err := fetchLimits.DecodeLoose(raw, &page); err != nil {
+		return false, fmt.Errorf("page of %s: %w", s.LogURL, err)
+	}
+	if page.PartOf.One() != s.LogURL || page.Head == nil || page.Epoch == "" || len(page.OrderedItems) > maxLogPage {
+		return false, fmt.Errorf("page of %s: not a page of this log", s.LogURL)
+	}
+	if string(page.Epoch) != s.Epoch {
+		return false, f.changeEpoch(ctx, s, string(page.Epoch))
+	}
+	if *page.Head < s.LastSeq {
+		return false, fmt.Errorf("log of %s goes back from %d to %d within one epoch", s.Host, s.LastSeq, *page.Head)
+	}
+	for at := 0; at < len(page.OrderedItems); at += applyTogether {
+		chunk := page.OrderedItems[at:min(at+applyTogether, len(page.OrderedItems))]
+		if err := f.applyChunk(ctx, s, chunk); err != nil {
+			if errors.Is(err, errMoved) {
+				return false, nil // look again from where the other worker stands
+			}
+			return false, err
+		}
+		s.LastSeq += int64(len(chunk))
+	}
+	return len(page.OrderedItems) == 0 || s.LastSeq >= *page.Head, nil
+}
+
+// changeEpoch begins a log again from its start: its board was restored from a
+// backup. What is known stays; the walk adds what is missing.
+func (f *Federation) changeEpoch(ctx context.Context, s *storage.Subscription, epoch string) error {
+	now := f.now()
+	if s.Epoch != "" {
+		if _, lately := f.misses.get("epoch "+s.Board, now); lately {
+			return fmt.Errorf("log of %s changes its epoch too often", s.Host)
+		}
+		f.misses.put("epoch "+s.Board, true, now.Add(epochPause), now)
+		f.log.Warn("board begins its log again", "host", s.Host, "board", s.Board)
+	}
+	return f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		_, err := tx.ResetSubscription(ctx, s.Board, s.Epoch, epoch)
+		return err
+	})
+}
+
+// applyChunk reads entries with all their look-ups, then applies them in one
+// transaction that also moves the cursor: all of it happens, or nothing. What
+// can be read before the first that fails is applied.
+func (f *Federation) applyChunk(ctx context.Context, s *storage.Subscription, items []json.RawMessage) error {
+	effects := make([]after, 0, len(items))
+	var failed error
+	for i, raw := range items {
+		var e activity.Activity
+		err := fetchLimits.DecodeLoose(raw, &e)
+		if err == nil && (e.Seq == nil || *e.Seq != s.LastSeq+int64(i)+1) {
+			err = fmt.Errorf("log of %s: entry %d is not where it belongs", s.Host, s.LastSeq+int64(i)+1)
+		}
+		// Some entries are read with what the database holds: what they follow is
+		// applied first.
+		if err == nil && i > 0 && e.Embedded() && !readsAlone(e.Object) {
+			if err := f.commit(ctx, s, effects); err != nil {
+				return err
+			}
+			return f.rest(ctx, s, items, i)
+		}
+		var effect after
+		if err == nil {
+			effect, err = f.readEntry(ctx, s, raw, false)
+		}
+		if err != nil {
+			failed = err
+			break
+		}
+		effects = append(effects, effect)
+	}
+	if err := f.commit(ctx, s, effects); err != nil {
+		return err
+	}
+	return failed
+}
+
+// rest applies what follows position i of a chunk whose beginning is applied.
+func (f *Federation) rest(ctx context.Context, s *storage.Subscription, items []json.RawMessage, i int) error {
+	next := *s
+	next.LastSeq += int64(i)
+	return f.applyChunk(ctx, &next, items[i:])
+}
+
+// readsAlone reports whether an announced activity can be read without the
+// database: a Delete, and a Create by a node like this one. A reply of the
+// fediverse needs its parent, a Remove or Add its post.
+func readsAlone(raw json.RawMessage) bool {
+	var inner activity.Activity
+	if fetchLimits.DecodeLoose(raw, &inner) != nil || inner.Type.Is("Delete") {
+		return true
+	}
+	var n activity.Note
+	return inner.Type.Is("Create") && fetchLimits.DecodeLoose(inner.Object, &n) == nil && n.IsStoa(inner.Context)
+}
+
+func (f *Federation) commit(ctx context.Context, s *storage.Subscription, effects []after) error {
+	if len(effects) == 0 {
+		return nil
+	}
+	return f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		moved, err := tx.AdvanceSubscription(ctx, s.Board, s.Epoch, s.LastSeq, s.LastSeq+int64(len(effects)))
+		if err != nil {
+			return err
+		}
+		if !moved {
+			return errMoved
+		}
+		for _, effect := range effects {
+			if err := effect(ctx, tx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

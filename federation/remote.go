@@ -1,0 +1,280 @@
+package federation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"stoa/identity/strictjson"
+	"stoa/protocol/activity"
+	"stoa/storage"
+)
+
+// Limits of fetching.
+const (
+	fetchTimeout = 10 * time.Second
+	maxFetch     = 1 << 20
+	actorAge     = 24 * time.Hour  // then an actor is fetched again
+	awayAge      = 5 * time.Second // how long a host that did not answer is left alone
+	missAge      = 5 * time.Minute // how long a document that was refused is not fetched again
+	goneAge      = 10 * time.Hour  // the same, after 410
+	keyRetryAge  = 5 * time.Minute // a key that fails is fetched again when older
+	jrd          = "application/jrd+json"
+)
+
+// fetchLimits bound a fetched document; a page of a log is the largest.
+var fetchLimits = strictjson.Limits{MaxBytes: maxFetch, MaxDepth: 32, MaxTokens: 200_000}
+
+var (
+	errGone     = errors.New("the document is gone")
+	errNotFound = errors.New("there is no such document")
+	errAway     = errors.New("the host does not answer")
+)
+
+// fetch gets one ActivityPub document, signed as the node: some servers answer
+// nobody else. It refuses our own host, blocked hosts, redirects to another
+// origin, other media types (an upload could be served as an actor,
+// CVE-2024-25623) and what is too large or malformed. etag is sent as
+// If-None-Match; a 304 gives nil without error.
+func (f *Federation) fetch(ctx context.Context, address, etag string) ([]byte, error) {
+	return f.fetchAs(ctx, address, etag, activity.MediaType+", "+activity.Profile)
+}
+
+func (f *Federation) fetchAs(ctx context.Context, address, etag, accept string) ([]byte, error) {
+	u, err := f.parseID(withoutFragment(address))
+	if err != nil {
+		return nil, err
+	}
+	if f.ours(u.String()) {
+		return nil, fmt.Errorf("fetch %s: it is on this node", address)
+	}
+	if err := f.admits(ctx, u.Host); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	release, err := f.hosts.take(ctx, u.Host)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	scheme := f.schemeOf(ctx, u.Host)
+	res, err := f.get(ctx, u.String(), etag, accept, scheme)
+	if err == nil && res.StatusCode == http.StatusUnauthorized {
+		closeBody(res)
+		scheme = otherScheme(scheme)
+		if res, err = f.get(ctx, u.String(), etag, accept, scheme); err == nil && res.StatusCode == http.StatusOK {
+			defer f.rememberScheme(context.WithoutCancel(ctx), u.Host, scheme)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fetch %s: %w: %w", address, errAway, err)
+	}
+	defer closeBody(res)
+	raw, err := readDocument(res, accept)
+	if err != nil {
+		return nil, fmt.Errorf("fetch %s: %w", address, err)
+	}
+	return raw, nil
+}
+
+func (f *Federation) get(ctx context.Context, address, etag, accept, scheme string) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Accept", accept)
+	r.Header.Set("User-Agent", f.userAgent())
+	if etag != "" {
+		r.Header.Set("If-None-Match", etag)
+	}
+	if err := f.sign(r, nil, f.site.Node(), scheme); err != nil {
+		return nil, err
+	}
+	return f.client.Do(r)
+}
+
+func (f *Federation) userAgent() string {
+	return f.c.Software + "/" + f.c.Version + " (+" + f.site.Base + ")"
+}
+
+func closeBody(res *http.Response) {
+	_, _ = io.CopyN(io.Discard, res.Body, 4<<10) // so that the connection can be used again
+	_ = res.Body.Close()
+}
+
+func readDocument(res *http.Response, accept string) ([]byte, error) {
+	switch res.StatusCode {
+	case http.StatusOK:
+	case http.StatusNotModified:
+		return nil, nil
+	case http.StatusGone:
+		return nil, errGone
+	case http.StatusNotFound:
+		return nil, errNotFound
+	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return nil, fmt.Errorf("%w: status %d", errAway, res.StatusCode)
+	default:
+		return nil, fmt.Errorf("status %d", res.StatusCode)
+	}
+	if kind := res.Header.Get("Content-Type"); !isActivity(kind) && !(accept == jrd && mediaType(kind) == jrd) {
+		return nil, fmt.Errorf("media type %.80q is not %s", kind, activity.MediaType)
+	}
+	raw, err := io.ReadAll(io.LimitReader(res.Body, maxFetch+1))
+	if err != nil {
+		return nil, err
+	}
+	return raw, strictjson.Check(raw, fetchLimits)
+}
+
+// isActivity reports whether a media type is one that ActivityPub documents
+// have: activity+json, or ld+json with the profile.
+func isActivity(contentType string) bool {
+	kind, params, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return false
+	}
+	switch kind {
+	case activity.MediaType:
+		return true
+	case "application/ld+json":
+		for profile := range strings.FieldsSeq(params["profile"]) {
+			if profile == "https://www.w3.org/ns/activitystreams" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func mediaType(contentType string) string {
+	kind, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return ""
+	}
+	return kind
+}
+
+// actorOf returns an actor document: from the database while it is younger than
+// age, else fetched. Its id is the one asked for.
+func (f *Federation) actorOf(ctx context.Context, id string, age time.Duration) (*activity.Actor, error) {
+	var known *storage.RemoteActor
+	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		known, err = tx.RemoteActorByID(ctx, id)
+		return absent(err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if known != nil && f.now().Sub(known.FetchedAt) < age {
+		var a activity.Actor
+		if err := strictjson.DecodeLoose(known.Doc, &a); err == nil {
+			return &a, nil
+		}
+	}
+	return f.fetchActor(ctx, id)
+}
+
+// absent turns ErrNotFound into nil: the row may be missing.
+func absent(err error) error {
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// fetchActor fetches and keeps an actor. Many at once share one fetch, and a
+// failure is remembered, so that a flood of signatures cannot make us flood the
+// host they name.
+func (f *Federation) fetchActor(ctx context.Context, id string) (*activity.Actor, error) {
+	v, err, _ := f.fetching.Do("actor "+id, func() (any, error) {
+		if err := f.missed(id); err != nil {
+			return nil, err
+		}
+		raw, err := f.fetch(context.WithoutCancel(ctx), id, "")
+		if err != nil {
+			return nil, f.miss(id, err)
+		}
+		a, err := f.readActor(id, raw)
+		if err != nil {
+			return nil, f.miss(id, err)
+		}
+		return a, f.keepActor(ctx, a, raw)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return v.(*activity.Actor), nil
+}
+
+func (f *Federation) missed(id string) error {
+	if v, ok := f.misses.get(id, f.now()); ok {
+		return v.(error)
+	}
+	return nil
+}
+
+func (f *Federation) miss(id string, err error) error {
+	age := missAge
+	switch {
+	case errors.Is(err, errGone):
+		age = goneAge
+	case errors.Is(err, errAway), errors.Is(err, context.DeadlineExceeded):
+		age = awayAge
+	}
+	now := f.now()
+	f.misses.put(id, err, now.Add(age), now)
+	return err
+}
+
+func (f *Federation) readActor(id string, raw []byte) (*activity.Actor, error) {
+	var a activity.Actor
+	if err := strictjson.DecodeLoose(raw, &a); err != nil {
+		return nil, err
+	}
+	switch {
+	case string(a.ID) != id:
+		return nil, fmt.Errorf("actor %s: the document has another id", id)
+	case !a.Type.Is(activity.ActorTypes...):
+		return nil, fmt.Errorf("actor %s: it is no actor", id)
+	case !f.sameOrigin(id, a.Inbox.One()):
+		return nil, fmt.Errorf("actor %s: its inbox is elsewhere", id)
+	}
+	if shared := string(a.Endpoints.SharedInbox); shared != "" && !f.sameOrigin(id, shared) {
+		a.Endpoints.SharedInbox = ""
+	}
+	return &a, nil
+}
+
+func (f *Federation) keepActor(ctx context.Context, a *activity.Actor, raw []byte) error {
+	id := string(a.ID)
+	u, err := f.parseID(id)
+	if err != nil {
+		return err
+	}
+	return f.c.DB.Write(context.WithoutCancel(ctx), func(ctx context.Context, tx *storage.Tx) error {
+		if a.Implements(activity.LogFeature) {
+			if err := tx.SetHostScheme(ctx, u.Host, schemeEd25519); err != nil {
+				return err
+			}
+		}
+		return tx.PutRemoteActor(ctx, storage.RemoteActor{
+			ID: id, Host: u.Host, Type: a.Type.String(), Handle: string(a.Username), Name: string(a.Name),
+			Inbox: a.Inbox.One(), SharedInbox: string(a.Endpoints.SharedInbox), Doc: raw, FetchedAt: tx.Now,
+		})
+	})
+}
+
+// inboxOf is where deliveries to an actor go: the shared inbox of its server
+// where there is one.
+func inboxOf(a *activity.Actor) string {
+	if a.Endpoints.SharedInbox != "" {
+		return string(a.Endpoints.SharedInbox)
+	}
+	return a.Inbox.One()
+}

@@ -1,0 +1,103 @@
+package federation
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rsa"
+	"errors"
+	"net/http"
+	"time"
+
+	"stoa/identity/httpsig"
+	"stoa/identity/httpsig/cavage"
+	"stoa/identity/integrity"
+	"stoa/identity/key"
+	"stoa/protocol/activity"
+	"stoa/storage"
+)
+
+// How a host wants requests signed. Unknown hosts get the first: it is what
+// most of the fediverse took in 2026; a 401 makes us try the next once.
+const (
+	schemeCavage  = "cavage"
+	schemeRSA     = "rfc9421-rsa"
+	schemeEd25519 = "rfc9421-ed25519"
+)
+
+// requestTTL is how long a signature of ours may be used.
+const requestTTL = 5 * time.Minute
+
+func ed25519Of(pair key.Pair) (ed25519.PublicKey, error) {
+	pub, ok := pair.Public().(ed25519.PublicKey)
+	if !ok {
+		return nil, errors.New("federation: an Ed25519 key is required")
+	}
+	return pub, nil
+}
+
+// sign signs a request as one of the node's actors. It is done when sending:
+// a signature made when queueing would be too old after an outage.
+func (f *Federation) sign(r *http.Request, body []byte, actor, scheme string) error {
+	now := f.now()
+	if scheme == schemeCavage {
+		priv, ok := f.c.Keys.RSA.Signer().(*rsa.PrivateKey)
+		if !ok {
+			return errors.New("federation: an RSA key is required")
+		}
+		r.Header.Set("Date", now.UTC().Format(http.TimeFormat))
+		return cavage.Sign(r, body, activity.MainKey(actor), priv)
+	}
+	o := httpsig.SignOptions{
+		Key: f.c.Keys.Ed25519.Signer(), KeyID: activity.ProofKey(actor), Tag: "-", Nonce: "-", Created: now, TTL: requestTTL,
+		Components: []string{"@method", "@target-uri"},
+	}
+	if scheme == schemeRSA {
+		o.Key, o.KeyID, o.SendAlg = f.c.Keys.RSA.Signer(), activity.MainKey(actor), true
+	}
+	if len(body) > 0 {
+		o.Components = append(o.Components, "content-digest")
+	}
+	return httpsig.SignRequest(r, httpsig.NewTarget(r.URL.Scheme, r.URL.Host), body, o)
+}
+
+// otherScheme is what to try once after a 401.
+func otherScheme(scheme string) string {
+	if scheme == schemeCavage {
+		return schemeRSA
+	}
+	return schemeCavage
+}
+
+func (f *Federation) schemeOf(ctx context.Context, host string) string {
+	scheme := schemeCavage
+	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		known, err := tx.HostScheme(ctx, host)
+		if err == nil && known != "" {
+			scheme = known
+		}
+		return nil
+	})
+	if err != nil {
+		f.observe("scheme", host, err)
+	}
+	return scheme
+}
+
+func (f *Federation) rememberScheme(ctx context.Context, host, scheme string) {
+	err := f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		return tx.SetHostScheme(ctx, host, scheme)
+	})
+	if err != nil {
+		f.observe("scheme", host, err)
+	}
+}
+
+// prove signs a document with the node's Ed25519 key under an actor's name. The
+// same document and time give the same bytes.
+func (f *Federation) prove(o activity.Object, actor string, at time.Time) ([]byte, error) {
+	raw, err := o.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	return integrity.Sign(raw, f.c.Keys.Ed25519.Signer(), activity.ProofKey(actor), at.Truncate(time.Millisecond))
+}
