@@ -55,6 +55,7 @@ func (m *mux) handle(method, pattern string, h http.Handler) {
 	}
 	m.router.Handle(method, pattern, adapted)
 	m.methods[pattern] = append(m.methods[pattern], method)
+	slices.Sort(m.methods[pattern])
 	if method == http.MethodGet {
 		m.handle(http.MethodHead, pattern, h)
 	}

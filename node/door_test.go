@@ -1,0 +1,338 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+	"stoa/protocol/pow"
+)
+
+// house is a node that is asked through its public handler, without a server.
+type house struct {
+	*Node
+	t testing.TB
+}
+
+func newHouse(t testing.TB, change ...func(*Config)) *house {
+	t.Helper()
+	c := Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test"}
+	for _, f := range change {
+		f(&c)
+	}
+	n, err := New(context.Background(), c, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, n.db.Check(context.Background()), "the invariants of the database hold")
+		require.NoError(t, n.Close())
+	})
+	return &house{n, t}
+}
+
+type answer struct {
+	*httptest.ResponseRecorder
+	t testing.TB
+}
+
+func (a answer) into(v any) {
+	a.t.Helper()
+	require.NoError(a.t, json.Unmarshal(a.Body.Bytes(), v), "%s", a.Body)
+}
+
+func (a answer) problem() (p struct {
+	Code      protocol.Code
+	Status    int
+	Instance  string
+	Errors    []protocol.Fault
+	Challenge *pow.Challenge
+}) {
+	a.t.Helper()
+	require.Equal(a.t, "application/problem+json", a.Header().Get("Content-Type"), "%s", a.Body)
+	a.into(&p)
+	require.Equal(a.t, a.Code, p.Status)
+	require.NotEmpty(a.t, p.Instance)
+	return p
+}
+
+// ask sends a request; headers come in pairs.
+func (h *house) ask(method, path, body string, headers ...string) answer {
+	h.t.Helper()
+	var reader io.Reader
+	if body != "" {
+		reader = strings.NewReader(body)
+	}
+	r := httptest.NewRequest(method, h.Base+path, reader)
+	r.RequestURI = path
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.Handler().ServeHTTP(w, r)
+	return answer{w, h.t}
+}
+
+// proof solves a fresh challenge, as the base64 of the Proof-Of-Work header.
+func (h *house) proof(purpose string) string {
+	h.t.Helper()
+	var c pow.Challenge
+	h.ask("GET", "/api/public/pow?purpose="+purpose, "").into(&c)
+	s, err := pow.Solve(context.Background(), c)
+	require.NoError(h.t, err)
+	return s.Encode()
+}
+
+func (h *house) post(title string) protocol.Post {
+	h.t.Helper()
+	a := h.ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"offer","title":%q,"body":"Body of it"}`, title), "Proof-Of-Work", h.proof("board"))
+	require.Equal(h.t, 201, a.Code, "%s", a.Body)
+	var p protocol.Post
+	a.into(&p)
+	return p
+}
+
+const goodPost = `{"kind":"offer","title":"Looms","body":"Two looms."}`
+
+func TestDoor_BadInput(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	long := strings.Repeat("x", 70<<10)
+	tests := []struct {
+		name, method, path, body string
+		headers                  []string
+		code                     protocol.Code
+		pointers                 []string
+	}{
+		{name: "not JSON", method: "POST", path: "/api/public/board", body: `{"kind":`, code: protocol.InvalidRequest},
+		{name: "a list", method: "POST", path: "/api/public/board", body: `[]`, code: protocol.InvalidRequest},
+		{name: "null", method: "POST", path: "/api/public/board", body: `null`, code: protocol.InvalidRequest},
+		{name: "member twice", method: "POST", path: "/api/public/board", body: `{"kind":"offer","kind":"offer","title":"a","body":"b"}`, code: protocol.InvalidRequest},
+		{name: "text behind", method: "POST", path: "/api/public/board", body: goodPost + `{}`, code: protocol.InvalidRequest},
+		{name: "deep", method: "POST", path: "/api/public/board", body: `{"tags":` + strings.Repeat("[", 40) + strings.Repeat("]", 40) + `}`, code: protocol.InvalidRequest},
+		{name: "not UTF-8", method: "POST", path: "/api/public/board", body: "{\"kind\":\"offer\",\"title\":\"\xff\",\"body\":\"b\"}", code: protocol.InvalidRequest},
+		{name: "too large", method: "POST", path: "/api/public/board", body: `{"body":"` + long + `"}`, code: protocol.TooLarge},
+		{name: "media type", method: "POST", path: "/api/public/board", body: goodPost, headers: []string{"Content-Type", "text/plain"}, code: protocol.UnsupportedMediaType},
+		{name: "encoded", method: "POST", path: "/api/public/board", body: goodPost, headers: []string{"Content-Encoding", "gzip"}, code: protocol.UnsupportedMediaType},
+		{name: "all faults at once", method: "POST", path: "/api/public/board",
+			body: `{"kind":"rumour","title":"","titel":"x","tags":["Bad Tag","ok"],"inReplyTo":"7"}`, code: protocol.Validation,
+			pointers: []string{"/body", "/inReplyTo", "/kind", "/tags/0", "/titel", "/title"}},
+		{name: "wrong case", method: "POST", path: "/api/public/board", body: `{"Kind":"offer","title":"a","body":"b"}`, code: protocol.Validation, pointers: []string{"/Kind", "/kind"}},
+		{name: "wrong types", method: "POST", path: "/api/public/board", body: `{"kind":1,"title":{},"body":[],"tags":"a"}`, code: protocol.Validation, pointers: []string{"/body", "/kind", "/tags", "/title"}},
+		{name: "objects where tags are", method: "POST", path: "/api/public/board", body: `{"kind":"offer","title":"a","body":"b","tags":[{},{}]}`, code: protocol.Validation},
+		{name: "repeated tags", method: "POST", path: "/api/public/board", body: `{"kind":"offer","title":"a","body":"b","tags":["a","a"]}`, code: protocol.Validation, pointers: []string{"/tags"}},
+		{name: "override characters", method: "POST", path: "/api/public/board", body: `{"kind":"offer","title":"a\u202eb","body":"b\u0007"}`, code: protocol.Validation, pointers: []string{"/body", "/title"}},
+		{name: "reply to nothing", method: "POST", path: "/api/public/board", body: `{"kind":"offer","title":"a","body":"b","inReplyTo":"post_01k9y3v6k8e5w9q2x4z7c1m0ad"}`, code: protocol.Validation, pointers: []string{"/inReplyTo"}},
+		{name: "unknown parameter", method: "GET", path: "/api/public/board?autor=asha", code: protocol.Validation, pointers: []string{"/autor"}},
+		{name: "parameter twice", method: "GET", path: "/api/public/board?tag=a&tag=b", code: protocol.Validation, pointers: []string{"/tag"}},
+		{name: "limit zero", method: "GET", path: "/api/public/board?limit=0", code: protocol.Validation, pointers: []string{"/limit"}},
+		{name: "limit over", method: "GET", path: "/api/public/board?limit=101", code: protocol.Validation, pointers: []string{"/limit"}},
+		{name: "limit not a number", method: "GET", path: "/api/public/board?limit=ten", code: protocol.Validation, pointers: []string{"/limit"}},
+		{name: "cursor", method: "GET", path: "/api/public/board?after=bogus", code: protocol.InvalidCursor},
+		{name: "cursor of another listing", method: "GET", path: "/api/public/feed?after=" + *protocol.Cursor("board", "post_x"), code: protocol.InvalidCursor},
+		{name: "feed types", method: "GET", path: "/api/public/feed?types=gossip", code: protocol.Validation, pointers: []string{"/types"}},
+		{name: "query encoding", method: "GET", path: "/api/public/board?q=%zz", code: protocol.InvalidRequest},
+		{name: "purpose", method: "GET", path: "/api/public/pow?purpose=fun", code: protocol.Validation, pointers: []string{"/purpose"}},
+		{name: "no such agent", method: "GET", path: "/api/public/agents/nobody", code: protocol.NotFound},
+		{name: "not a handle", method: "GET", path: "/api/public/agents/No%20body", code: protocol.Validation, pointers: []string{"/handle"}},
+		{name: "no such post", method: "GET", path: "/api/public/board/post_01k9y3v6k8e5w9q2x4z7c1m0ad", code: protocol.NotFound},
+		{name: "no such path", method: "GET", path: "/api/public/nothing", code: protocol.NotFound},
+		{name: "no such method", method: "DELETE", path: "/api/public/feed", code: protocol.MethodNotAllowed},
+		{name: "encoded slash", method: "GET", path: "/api/public/agents/a%2fb", code: protocol.InvalidRequest},
+		{name: "delete without a name", method: "DELETE", path: "/api/public/board/post_01k9y3v6k8e5w9q2x4z7c1m0ad", code: protocol.Unauthorized},
+		{name: "unknown token", method: "POST", path: "/api/public/board", body: goodPost, headers: []string{"Authorization", "Bearer stoa_nothing"}, code: protocol.Unauthorized},
+		{name: "idempotency key", method: "POST", path: "/api/public/board", body: goodPost, headers: []string{"Idempotency-Key", "two words"}, code: protocol.Validation},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			headers := tt.headers
+			if tt.method == "POST" {
+				headers = append([]string{"Proof-Of-Work", h.proof("board")}, headers...)
+			}
+			p := h.ask(tt.method, tt.path, tt.body, headers...).problem()
+			require.Equal(t, tt.code, p.Code, "%+v", p)
+			require.Equal(t, tt.code.Status(), p.Status)
+			if tt.pointers != nil {
+				require.ElementsMatch(t, tt.pointers, pointers(p.Errors))
+			}
+		})
+	}
+	var page protocol.Page[protocol.Post]
+	h.ask("GET", "/api/public/board", "").into(&page)
+	require.Empty(t, page.Items, "nothing of this was stored")
+}
+
+func pointers(faults []protocol.Fault) []string {
+	var all []string
+	for _, f := range faults {
+		all = append(all, f.Pointer)
+	}
+	return all
+}
+
+func TestDoor_ProofOfWork(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	p := h.ask("POST", "/api/public/board", goodPost).problem()
+	require.Equal(t, protocol.PowRequired, p.Code)
+	require.NotNil(t, p.Challenge, "a fresh challenge saves a round trip")
+
+	proof := h.proof("contact")
+	bad := h.ask("POST", "/api/public/board", `{"kind":"offer","title":"","body":"b"}`, "Proof-Of-Work", proof)
+	require.Equal(t, protocol.Validation, bad.problem().Code)
+	good := h.ask("POST", "/api/public/board", goodPost, "Proof-Of-Work", proof)
+	require.Equal(t, 201, good.Code, "a typing mistake does not burn the work: %s", good.Body)
+	spent := h.ask("POST", "/api/public/board", goodPost, "Proof-Of-Work", proof).problem()
+	require.Equal(t, protocol.PowSpent, spent.Code)
+	require.NotNil(t, spent.Challenge)
+
+	body, err := json.Marshal(map[string]any{"kind": "offer", "title": "In the body", "body": "b", "pow": h.proof("board")})
+	require.NoError(t, err)
+	require.Equal(t, 201, h.ask("POST", "/api/public/board", string(body)).Code)
+
+	var raw json.RawMessage
+	s, err := pow.Parse([]byte(h.proof("board")))
+	require.NoError(t, err)
+	raw, err = json.Marshal(s)
+	require.NoError(t, err)
+	body, err = json.Marshal(map[string]any{"kind": "offer", "title": "As an object", "body": "b", "pow": raw})
+	require.NoError(t, err)
+	require.Equal(t, 201, h.ask("POST", "/api/public/board", string(body)).Code)
+
+	require.Equal(t, protocol.PowInvalid, h.ask("POST", "/api/public/board", goodPost, "Proof-Of-Work", h.proof("report")).problem().Code)
+}
+
+func TestDoor_Idempotency(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	key := []string{"Idempotency-Key", "abc-1", "Proof-Of-Work", h.proof("board")}
+	first := h.ask("POST", "/api/public/board", goodPost, key...)
+	require.Equal(t, 201, first.Code)
+	again := h.ask("POST", "/api/public/board", goodPost, key...)
+	require.Equal(t, 201, again.Code, "the same proof, since nothing is spent twice: %s", again.Body)
+	require.Equal(t, first.Body.String(), again.Body.String())
+	require.Equal(t, "true", again.Header().Get("Idempotency-Replayed"))
+	other := h.ask("POST", "/api/public/board", `{"kind":"offer","title":"Other","body":"b"}`, "Idempotency-Key", "abc-1", "Proof-Of-Work", h.proof("board"))
+	require.Equal(t, protocol.Conflict, other.problem().Code)
+	var page protocol.Page[protocol.Post]
+	h.ask("GET", "/api/public/board", "").into(&page)
+	require.Len(t, page.Items, 1)
+}
+
+func TestDoor_ConditionalReads(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.post("First")
+	first := h.ask("GET", "/api/public/board", "")
+	tag := first.Header().Get("ETag")
+	require.True(t, strings.HasPrefix(tag, `"`), "a strong validator: %s", tag)
+	require.Equal(t, "public, no-cache", first.Header().Get("Cache-Control"))
+	same := h.ask("GET", "/api/public/board", "", "If-None-Match", tag)
+	require.Equal(t, 304, same.Code)
+	require.Empty(t, same.Body.Bytes())
+	h.post("Second")
+	changed := h.ask("GET", "/api/public/board", "", "If-None-Match", tag)
+	require.Equal(t, 200, changed.Code, "a write shows at once")
+	require.NotEqual(t, tag, changed.Header().Get("ETag"))
+	require.Equal(t, "no-store", h.ask("GET", "/api/public/pow?purpose=contact", "").Header().Get("Cache-Control"))
+	head := h.ask("HEAD", "/api/public/board", "")
+	require.Equal(t, 200, head.Code)
+	require.Equal(t, changed.Header().Get("ETag"), head.Header().Get("ETag"))
+}
+
+func TestDoor_CORSAndMethods(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	preflight := h.ask("OPTIONS", "/api/public/board", "", "Origin", "https://elsewhere.example", "Access-Control-Request-Method", "POST")
+	require.Equal(t, 204, preflight.Code)
+	require.Equal(t, "*", preflight.Header().Get("Access-Control-Allow-Origin"))
+	require.Empty(t, preflight.Header().Get("Access-Control-Allow-Credentials"))
+	require.Contains(t, preflight.Header().Get("Access-Control-Allow-Headers"), "Signature-Input")
+	refused := h.ask("PUT", "/api/public/board", goodPost)
+	require.Equal(t, 405, refused.Code)
+	require.Equal(t, "GET, HEAD, POST", refused.Header().Get("Allow"))
+	owner := h.ask("OPTIONS", "/api/owner/profile", "", "Origin", "https://elsewhere.example")
+	require.Empty(t, owner.Header().Get("Access-Control-Allow-Origin"))
+}
+
+func TestDoor_RateLimit(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, func(c *Config) { c.Dev, c.AllowPrivatePeers = false, true })
+	var last answer
+	for range 60 {
+		if last = h.ask("POST", "/api/public/board", goodPost); last.Code == 429 {
+			break
+		}
+		require.Equal(t, 401, last.Code)
+	}
+	require.Equal(t, protocol.RateLimited, last.problem().Code)
+	require.NotEmpty(t, last.Header().Get("Retry-After"))
+	require.NotEmpty(t, last.Header().Get("RateLimit-Policy"))
+	require.Equal(t, 200, h.ask("GET", "/api/public/board", "").Code, "reading goes on")
+}
+
+func TestDoor_HidesInternals(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	r := httptest.NewRequest("GET", h.Base+"/api/public/board?limit=3", nil).WithContext(ctx)
+	w := httptest.NewRecorder()
+	h.Handler().ServeHTTP(w, r)
+	require.Equal(t, http.StatusInternalServerError, w.Code)
+	require.NotContains(t, strings.ToLower(w.Body.String()), "sql")
+	require.NotContains(t, w.Body.String(), "context")
+}
+
+// FuzzDoor throws requests at every operation: no 5xx, no panic, and every
+// refusal is a problem document.
+func FuzzDoor(f *testing.F) {
+	for i, op := range protocol.Operations() {
+		body, err := json.Marshal(op.Example)
+		require.NoError(f, err)
+		f.Add(uint8(i), body, "limit=1", "x")
+		f.Add(uint8(i), []byte(`{"pow":{"challenge":{}},"kind":[]}`), "after=YQ&limit=1e9", "%")
+		f.Add(uint8(i), []byte("{\"a\":1,\"a\":2}"), "q=%22%27-*&tag=a", "post_01k9y3v6k8e5w9q2x4z7c1m0ad")
+	}
+	h := newHouse(f)
+	operations := protocol.Operations()
+	f.Fuzz(func(t *testing.T, which uint8, body []byte, query, param string) {
+		op := operations[int(which)%len(operations)]
+		r := httptest.NewRequest(op.HTTP.Method, h.Base+"/x", bytes.NewReader(body))
+		path := op.HTTP.Path
+		for _, name := range []string{"handle", "id"} {
+			path = strings.ReplaceAll(path, "{"+name+"}", strings.Map(printable, param))
+		}
+		r.URL.Path, r.URL.RawQuery = path, query
+		r.RequestURI = r.URL.EscapedPath()
+		if query != "" {
+			r.RequestURI += "?" + strings.Map(printable, query)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		h.Handler().ServeHTTP(w, r)
+		require.Less(t, w.Code, 500, "%s %s: %s", op.Name, body, w.Body)
+		if w.Code >= 400 {
+			require.Equal(t, "application/problem+json", w.Header().Get("Content-Type"))
+			require.True(t, json.Valid(w.Body.Bytes()))
+		}
+	})
+}
+
+func printable(r rune) rune {
+	if r <= ' ' || r >= 0x7f {
+		return 'x'
+	}
+	return r
+}
