@@ -10,7 +10,7 @@ import (
 	"stoa/protocol"
 )
 
-var feedInsert = insert{`INSERT INTO feed (seq, id, type, subject_id, visible, doc) VALUES `, `(?, ?, ?, ?, ?, ?)`}
+var feedInsert = insert{into: `INSERT INTO feed (seq, id, type, subject_id, visible, doc) VALUES `, row: `(?, ?, ?, ?, ?, ?)`, bySeq: true}
 
 // AppendFeed adds an item to the feed. Its id is a TypeID of the time it
 // happened. ErrExists when the id is taken.

@@ -20,7 +20,7 @@ type LogEntry struct {
 	Redacted bool // its object was deleted; Activity is nil
 }
 
-var logInsert = insert{`INSERT INTO log (stream, seq, kind, object_id, at, redacted, activity) VALUES `, `(?, ?, ?, ?, ?, ?, ?)`}
+var logInsert = insert{into: `INSERT INTO log (stream, seq, kind, object_id, at, redacted, activity) VALUES `, row: `(?, ?, ?, ?, ?, ?, ?)`}
 
 // A stream is a board's counter, held by the running transaction.
 type stream struct {

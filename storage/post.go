@@ -20,10 +20,11 @@ var postInsert = insert{
 	into: `INSERT INTO post (seq, id, uri, foreign_uri, url, kind, state, title, tags, in_reply_to, reply_to, board,
 	author_name, author_handle, author_node, author_local, author_actor, author_erc8004, author_method, author_keyid,
 	verified, node, created_at, stored_at, body, evidence, statement, object) VALUES `,
-	row: `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	row:   `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	bySeq: true,
 }
 
-var tagInsert = insert{`INSERT INTO post_tag (tag, kind, verified, seq) VALUES `, `(?, ?, ?, ?)`}
+var tagInsert = insert{into: `INSERT INTO post_tag (tag, kind, verified, seq) VALUES `, row: `(?, ?, ?, ?)`}
 
 // InsertPost stores a new post; an empty state means visible. ErrExists when
 // its id or uri is held already, also by a deleted post: what was taken back

@@ -1,15 +1,18 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // An insert is the text of an INSERT that takes any number of rows.
 type insert struct {
-	into string // INSERT INTO t (…) VALUES
-	row  string // (?, ?, …)
+	into  string // INSERT INTO t (…) VALUES
+	row   string // (?, ?, …)
+	bySeq bool   // the first value is a number that held-back rows are written in order of
 }
 
 func (i insert) width() int { return strings.Count(i.row, "?") }
@@ -46,6 +49,9 @@ func (r *rows) flush(ctx context.Context, c *conn, n int) error {
 	if n == 0 {
 		return nil
 	}
+	if r.bySeq {
+		r.sort(n)
+	}
 	at := 0
 	for _, size := range sizes {
 		for n-at >= size {
@@ -60,4 +66,20 @@ func (r *rows) flush(ctx context.Context, c *conn, n int) error {
 	clear(r.args[left:])
 	r.args, r.n, r.mark = r.args[:left], r.n-n, max(0, r.mark-n)
 	return nil
+}
+
+// sort orders the first n rows by number: rows go in where the last one went,
+// and FTS5 gathers words only as long as numbers rise.
+func (r *rows) sort(n int) {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	seq := func(i int) int64 { return r.args[i*r.wide].(int64) }
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(seq(i), seq(j)) })
+	sorted := make([]any, 0, len(r.args))
+	for _, i := range order {
+		sorted = append(sorted, r.args[i*r.wide:(i+1)*r.wide]...)
+	}
+	r.args = append(sorted, r.args[n*r.wide:]...)
 }

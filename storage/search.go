@@ -18,9 +18,9 @@ var (
 
 func (w wordIndex) insert(e engine) insert {
 	if e == engineSQLite {
-		return insert{"INSERT INTO " + w.table + " (rowid, words) VALUES ", "(?, ?)"}
+		return insert{into: "INSERT INTO " + w.table + " (rowid, words) VALUES ", row: "(?, ?)", bySeq: true}
 	}
-	return insert{"INSERT INTO " + w.table + " (seq, words) VALUES ", "(?, array_to_tsvector(string_to_array(trim(?), ' ')))"}
+	return insert{into: "INSERT INTO " + w.table + " (seq, words) VALUES ", row: "(?, array_to_tsvector(string_to_array(trim(?), ' ')))", bySeq: true}
 }
 
 func (w wordIndex) add(ctx context.Context, tx *Tx, seq int64, words string) error {

@@ -1,0 +1,100 @@
+package storage_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"stoa/protocol"
+	"stoa/storage"
+	"stoa/storage/storagetest"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestLog(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			_, _, err := tx.LogHead(ctx, boardID)
+			require.ErrorIs(t, err, storage.ErrNotFound)
+			entries, err := tx.LogAfter(ctx, boardID, 0, 10)
+			require.Empty(t, entries)
+			return err
+		})
+		const other = "https://n1.example/ap/feed"
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			for want := int64(1); want <= 3; want++ {
+				seq, err := tx.AppendLog(ctx, boardID, "create", "x", []byte(`{"id":1}`))
+				require.NoError(t, err)
+				require.Equal(t, want, seq)
+				_, head, err := tx.LogHead(ctx, boardID)
+				require.NoError(t, err)
+				require.Equal(t, want, head, "its own write is seen")
+			}
+			seq, err := tx.AppendLog(ctx, other, "delete", "x", nil)
+			require.EqualValues(t, 1, seq)
+			return err
+		})
+		var epoch string
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			entries, err := tx.LogAfter(ctx, boardID, 1, 1)
+			require.NoError(t, err)
+			require.Equal(t, []storage.LogEntry{{Board: boardID, Seq: 2, Kind: "create", ObjectID: "x", Activity: []byte(`{"id":1}`), At: entries[0].At}}, entries)
+			boards, err := tx.Boards(ctx)
+			require.NoError(t, err)
+			require.Equal(t, []string{boardID, other}, boards)
+			epoch, _, err = tx.LogHead(ctx, boardID)
+			return err
+		})
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.RedactLog(ctx, boardID, "x") })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			entries, err := tx.LogAfter(ctx, boardID, 0, 10)
+			require.NoError(t, err)
+			for _, e := range entries {
+				require.True(t, e.Redacted)
+				require.Nil(t, e.Activity)
+			}
+			now, err := tx.NewEpoch(ctx, boardID)
+			require.NotEqual(t, epoch, now)
+			require.Less(t, epoch, now, "epochs sort by time")
+			return err
+		})
+		err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.AppendLog(ctx, boardID, "no-such-kind", "x", nil)
+			return err
+		})
+		require.Error(t, err)
+		require.NoError(t, db.Check(t.Context()))
+	})
+}
+
+func TestFeed(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		var items []protocol.FeedItem
+		for n := range 20 {
+			at := start.Add(time.Duration(n) * time.Second)
+			items = append(items, protocol.FeedItem{ID: protocol.NewID(protocol.FeedID, at), Type: protocol.FeedTypes[1+n%4], At: at,
+				Actor: protocol.Author{Name: "Asha", Method: protocol.BySession}, Subject: protocol.Subject{Kind: "item", ID: string(rune('a' + n))}, Untrusted: true})
+		}
+		for _, i := range items {
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.AppendFeed(ctx, i) })
+		}
+		require.Equal(t, []string{"t", "s", "r"}, feedSubjects(t, db)[:3])
+		require.Equal(t, []string{"r", "n", "j", "f", "b"}, feedSubjects(t, db, protocol.FeedListing))
+		require.Len(t, feedSubjects(t, db, protocol.FeedListing, protocol.FeedReview, protocol.FeedReview), 10)
+		require.Empty(t, feedSubjects(t, db, "nonsense"))
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			p, err := tx.ListFeed(ctx, nil, 1, "")
+			require.Equal(t, items[19], p.Items[0])
+			return err
+		})
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.SetFeedVisible(ctx, "t", false) })
+		require.Equal(t, "s", feedSubjects(t, db)[0])
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.SetFeedVisible(ctx, "t", true) })
+		require.Equal(t, "t", feedSubjects(t, db)[0])
+		err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.AppendFeed(ctx, items[0]) })
+		require.ErrorIs(t, err, storage.ErrExists)
+	})
+}

@@ -1,0 +1,447 @@
+package storage_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"stoa/protocol"
+	"stoa/storage"
+	"stoa/storage/storagetest"
+
+	"github.com/stretchr/testify/require"
+)
+
+var start = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+
+func write(t testing.TB, db *storage.DB, fn func(ctx context.Context, tx *storage.Tx) error) {
+	t.Helper()
+	require.NoError(t, db.Write(t.Context(), fn))
+}
+
+func read(t testing.TB, db *storage.DB, fn func(ctx context.Context, tx *storage.Tx) error) {
+	t.Helper()
+	require.NoError(t, db.Read(t.Context(), fn))
+}
+
+// store writes posts as a room does, and returns them.
+func store(t testing.TB, db *storage.DB, posts ...*protocol.StoredPost) {
+	t.Helper()
+	for _, p := range posts {
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return publish(ctx, tx, p) })
+	}
+}
+
+// remotePost is a post of another node.
+func remotePost(at time.Time, name string) *protocol.StoredPost {
+	p := samplePost(at, 1)
+	p.URI, p.Node = "https://far.example/notes/"+name, ptr("far.example")
+	p.Author.Node, p.Author.Handle, p.Author.Verified, p.Author.Method = ptr("far.example"), ptr("asha"), false, protocol.ByFederation
+	p.Object = []byte(`{"type":"Note"}`)
+	return p
+}
+
+func TestPost_RoundTrip(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		local, remote := samplePost(start, 1), remotePost(start.Add(time.Second), "1")
+		remote.Statement, remote.Tags = []byte(`{"a":1}`), []string{}
+		store(t, db, local, remote)
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			for _, want := range []*protocol.StoredPost{local, remote} {
+				got, err := tx.PostByID(ctx, want.ID)
+				require.NoError(t, err)
+				require.Equal(t, want, got)
+				got, err = tx.PostByURI(ctx, want.URI)
+				require.NoError(t, err)
+				require.Equal(t, want, got)
+			}
+			for _, absent := range []string{"", "post_x", protocol.NewID(protocol.PostID, start), "post_" + strings.Repeat("0", 26), "post_" + strings.Repeat("!", 26)} {
+				_, err := tx.PostByID(ctx, absent)
+				require.ErrorIs(t, err, storage.ErrNotFound, absent)
+				_, err = tx.PostByURI(ctx, base+"/ap/posts/"+absent)
+				require.ErrorIs(t, err, storage.ErrNotFound)
+			}
+			n, err := tx.CountPosts(ctx)
+			require.Equal(t, 1, n)
+			return err
+		})
+		require.NoError(t, db.Check(t.Context()))
+	})
+}
+
+func TestInsertPost_Conflicts(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		local, remote := samplePost(start, 1), remotePost(start, "1")
+		store(t, db, local, remote)
+		again := func(p *protocol.StoredPost) error {
+			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.InsertPost(ctx, p) })
+		}
+		require.ErrorIs(t, again(local), storage.ErrExists, "same id, another transaction")
+		copied := *remote
+		copied.ID = protocol.NewID(protocol.PostID, start)
+		require.ErrorIs(t, again(&copied), storage.ErrExists, "same uri, another id")
+
+		fresh := samplePost(start, 2)
+		err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			require.NoError(t, tx.InsertPost(ctx, fresh))
+			return tx.InsertPost(ctx, fresh)
+		})
+		require.ErrorIs(t, err, storage.ErrExists, "same id, same transaction")
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.SetPostState(ctx, remote.ID, protocol.Deleted, "origin") })
+		require.ErrorIs(t, again(&copied), storage.ErrExists, "a deleted post does not return")
+		bad := samplePost(start, 3)
+		bad.ID = "nonsense"
+		require.Error(t, again(bad))
+	})
+}
+
+// Two ids that share their first 63 bits live beside each other.
+func TestInsertPost_NeighbouringIDs(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		first := protocol.NewID(protocol.PostID, start)
+		var posts []*protocol.StoredPost
+		for _, end := range "0123456789" {
+			p := samplePost(start, 1)
+			p.ID = first[:len(first)-1] + string(end)
+			p.URI = base + "/ap/posts/" + p.ID
+			posts = append(posts, p)
+		}
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			for _, p := range posts[:5] {
+				if err := tx.InsertPost(ctx, p); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		for _, p := range posts[5:] {
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.InsertPost(ctx, p) })
+		}
+		require.Len(t, walkBoard(t, db, protocol.BoardQuery{Paging: protocol.Paging{Limit: 3}}), 10)
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			for _, p := range posts {
+				got, err := tx.PostByURI(ctx, p.URI)
+				require.NoError(t, err)
+				require.Equal(t, p.ID, got.ID)
+			}
+			return nil
+		})
+	})
+}
+
+// walkBoard follows a listing to its end and returns the ids.
+func walkBoard(t testing.TB, db *storage.DB, q protocol.BoardQuery) (ids []string) {
+	t.Helper()
+	for {
+		var p protocol.Page[protocol.Post]
+		read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
+			p, err = tx.ListPosts(ctx, q)
+			return err
+		})
+		for _, post := range p.Items {
+			ids = append(ids, post.ID)
+		}
+		if p.Next == nil {
+			return ids
+		}
+		q.After = *p.Next
+	}
+}
+
+func TestListPosts_FiltersCombine(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}})
+			return err
+		})
+		var all []*protocol.StoredPost
+		for n := range 120 {
+			p := samplePost(start.Add(time.Duration(n)*time.Second), int64(n))
+			if n%3 == 0 {
+				p = remotePost(start.Add(time.Duration(n)*time.Second), fmt.Sprint(n))
+				p.Kind = protocol.PostKinds[n%7]
+			}
+			p.Author.Verified = n%2 == 0
+			p.Tags = []string{"paper"}
+			if n%5 == 0 {
+				p.Tags = []string{"ink.blue_2"}
+			}
+			p.Body = []string{"indigo vat", "madder root and indigo", "lac"}[n%4%3]
+			if n%4 == 1 {
+				p.Author.Handle = ptr("ben")
+			}
+			all = append(all, p)
+		}
+		store(t, db, all...)
+		match := func(p *protocol.StoredPost, q protocol.BoardQuery) bool {
+			byAuthor := q.Author == "" || *p.Author.Handle == q.Author && (q.Author != "asha" || p.Author.Node == nil)
+			return (q.Kind == "" || p.Kind == q.Kind) && (q.Tag == "" || p.Tags[0] == q.Tag) && byAuthor &&
+				(!q.VerifiedOnly || p.Author.Verified) && (q.Q == "" || strings.Contains(p.Body, q.Q))
+		}
+		for _, kind := range []protocol.PostKind{"", protocol.Offer} {
+			for _, tag := range []string{"", "ink.blue_2", "none"} {
+				for _, q := range []string{"", "indigo"} {
+					for _, author := range []string{"", "asha", "ben", "nobody"} {
+						for _, verified := range []bool{false, true} {
+							query := protocol.BoardQuery{Kind: kind, Tag: tag, Q: q, Author: author, VerifiedOnly: verified, Paging: protocol.Paging{Limit: 7}}
+							var want []string
+							for i := len(all) - 1; i >= 0; i-- {
+								if match(all[i], query) {
+									want = append(want, all[i].ID)
+								}
+							}
+							require.Equal(t, want, walkBoard(t, db, query), "%+v", query)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestListings_RefuseForeignCursors(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		for _, after := range []string{"x", "????", *protocol.Cursor("feed", "12"), *protocol.Cursor("board", "post_1"), *protocol.Cursor("board", "-4")} {
+			err := db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+				_, err := tx.ListPosts(ctx, protocol.BoardQuery{Paging: protocol.Paging{After: after}})
+				return err
+			})
+			require.Equal(t, protocol.InvalidCursor, protocol.CodeOf(err), after)
+		}
+	})
+}
+
+func TestReplies(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		root := samplePost(start, 1)
+		store(t, db, root)
+		var replies []*protocol.StoredPost
+		for n := range 5 {
+			r := samplePost(start.Add(time.Duration(n+1)*time.Second), int64(n))
+			r.InReplyTo, r.ReplyTo = ptr(root.ID), root.URI
+			replies = append(replies, r)
+		}
+		store(t, db, replies...)
+		early := remotePost(start.Add(time.Minute), "child")
+		early.ReplyTo = "https://far.example/notes/parent"
+		store(t, db, early)
+		parent := remotePost(start.Add(2*time.Minute), "parent")
+		store(t, db, parent)
+		late := remotePost(start.Add(3*time.Minute), "late")
+		late.ReplyTo = parent.URI
+		store(t, db, late)
+		require.Equal(t, ptr(parent.ID), late.InReplyTo)
+
+		list := func(id string, limit int) (ids []string) {
+			after := ""
+			for {
+				var p protocol.Page[protocol.Post]
+				read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
+					p, err = tx.ListReplies(ctx, id, limit, after)
+					return err
+				})
+				for _, r := range p.Items {
+					ids = append(ids, r.ID)
+				}
+				if p.Next == nil {
+					return ids
+				}
+				after = *p.Next
+			}
+		}
+		count := func(id string) (n int) {
+			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				p, err := tx.PostByID(ctx, id)
+				n = p.ReplyCount
+				return err
+			})
+			return n
+		}
+		require.Equal(t, []string{replies[0].ID, replies[1].ID, replies[2].ID, replies[3].ID, replies[4].ID}, list(root.ID, 2))
+		require.Equal(t, 5, count(root.ID))
+		require.Equal(t, []string{early.ID, late.ID}, list(parent.ID, 20), "a reply that came before its parent joins it")
+		require.Equal(t, 2, count(parent.ID))
+
+		setState(t, db, replies[1].ID, protocol.Hidden)
+		setState(t, db, replies[2].ID, protocol.Deleted)
+		require.Equal(t, 3, count(root.ID))
+		require.Equal(t, []string{replies[0].ID, replies[3].ID, replies[4].ID}, list(root.ID, 20))
+		setState(t, db, replies[1].ID, protocol.Visible)
+		require.Equal(t, 4, count(root.ID))
+		require.NoError(t, db.Check(t.Context()))
+	})
+}
+
+func setState(t testing.TB, db *storage.DB, id string, s protocol.PostState) {
+	t.Helper()
+	write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+		if err := tx.SetPostState(ctx, id, s, "because"); err != nil || s != protocol.Deleted {
+			return err
+		}
+		return tx.RedactLog(ctx, boardID, id)
+	})
+}
+
+func feedSubjects(t testing.TB, db *storage.DB, types ...protocol.FeedType) (ids []string) {
+	t.Helper()
+	after := ""
+	for {
+		var p protocol.Page[protocol.FeedItem]
+		read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
+			p, err = tx.ListFeed(ctx, types, 3, after)
+			return err
+		})
+		for _, i := range p.Items {
+			ids = append(ids, i.Subject.ID)
+		}
+		if p.Next == nil {
+			return ids
+		}
+		after = *p.Next
+	}
+}
+
+func TestSetPostState_HideAndRestore(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		p, other := samplePost(start, 1), samplePost(start.Add(time.Second), 2)
+		store(t, db, p, other)
+		everywhere := func() [][]string {
+			var lists [][]string
+			for _, q := range []protocol.BoardQuery{{}, {Kind: p.Kind}, {Tag: "jaipur"}, {Author: "asha"}, {VerifiedOnly: true}, {Q: "rag"}, {Q: "rag", Tag: "paper"}} {
+				lists = append(lists, walkBoard(t, db, q))
+			}
+			return append(lists, feedSubjects(t, db))
+		}
+		before := everywhere()
+		require.Contains(t, before[0], p.ID)
+		setState(t, db, p.ID, protocol.Hidden)
+		for _, list := range everywhere() {
+			require.NotContains(t, list, p.ID)
+		}
+		require.NoError(t, db.Check(t.Context()))
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			hidden, err := tx.ListHidden(ctx, 10, "")
+			require.Len(t, hidden.Items, 1)
+			require.Equal(t, p.Body, hidden.Items[0].Body)
+			reason, _, e := tx.PostStanding(ctx, p.ID)
+			require.NoError(t, e)
+			require.Equal(t, "because", reason)
+			return err
+		})
+		setState(t, db, p.ID, protocol.Hidden) // twice is once
+		setState(t, db, p.ID, protocol.Visible)
+		require.Equal(t, before, everywhere())
+		require.NoError(t, db.Check(t.Context()))
+	})
+}
+
+func TestSetPostState_Delete(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		p := samplePost(start, 1)
+		p.Statement = []byte(`{}`)
+		store(t, db, p)
+		setState(t, db, p.ID, protocol.Deleted)
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			got, err := tx.PostByID(ctx, p.ID)
+			require.NoError(t, err)
+			require.Equal(t, protocol.Deleted, got.State)
+			require.Equal(t, []string{"", "", ""}, []string{got.Title, got.Body, got.Author.Name})
+			require.Empty(t, got.Tags)
+			require.Nil(t, got.Evidence)
+			require.Nil(t, got.Statement)
+			require.Nil(t, got.Object)
+			entries, err := tx.LogAfter(ctx, boardID, 0, 10)
+			require.True(t, entries[0].Redacted)
+			return err
+		})
+		require.Empty(t, walkBoard(t, db, protocol.BoardQuery{Q: "rag"}))
+		require.Empty(t, feedSubjects(t, db))
+		err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			return tx.SetPostState(ctx, p.ID, protocol.Visible, "")
+		})
+		require.Equal(t, protocol.Gone, protocol.CodeOf(err))
+		require.NoError(t, db.Check(t.Context()))
+		err = db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			return tx.SetPostState(ctx, protocol.NewID(protocol.PostID, start), protocol.Hidden, "")
+		})
+		require.ErrorIs(t, err, storage.ErrNotFound)
+	})
+}
+
+func TestSetPostVerdict(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		p := samplePost(start, 1)
+		store(t, db, p)
+		verdict := func(ok bool) {
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.SetPostVerdict(ctx, p.ID, ok, "thumb", "why") })
+		}
+		for _, ok := range []bool{false, false, true} {
+			verdict(ok)
+			for _, q := range []protocol.BoardQuery{{VerifiedOnly: true}, {VerifiedOnly: true, Q: "rag"}, {VerifiedOnly: true, Tag: "paper"}} {
+				require.Equal(t, ok, len(walkBoard(t, db, q)) == 1, "%v %+v", ok, q)
+			}
+			require.Len(t, walkBoard(t, db, protocol.BoardQuery{Q: "rag", Tag: "paper"}), 1)
+		}
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			page, err := tx.PostsByAgent(ctx, *p.Author.ERC8004, 10, "")
+			require.Len(t, page.Items, 1)
+			require.Equal(t, "thumb", *page.Items[0].Author.KeyID)
+			_, note, e := tx.PostStanding(ctx, p.ID)
+			require.NoError(t, e)
+			require.Equal(t, "why", note)
+			return err
+		})
+	})
+}
+
+// spec §3: five distinct reports; contract §4: a restored post is not hidden
+// again by the same reporters.
+func TestReports(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		p := samplePost(start, 1)
+		store(t, db, p)
+		report := func(who string) (fresh bool, distinct int) {
+			write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
+				fresh, distinct, err = tx.InsertReport(ctx, p.ID, who, "spam")
+				return err
+			})
+			return fresh, distinct
+		}
+		for n := range 5 {
+			fresh, distinct := report(fmt.Sprint("net:", n))
+			require.True(t, fresh)
+			require.Equal(t, n+1, distinct)
+			fresh, distinct = report(fmt.Sprint("net:", n))
+			require.False(t, fresh)
+			require.Equal(t, n+1, distinct)
+		}
+		setState(t, db, p.ID, protocol.Hidden)
+		setState(t, db, p.ID, protocol.Visible)
+		fresh, distinct := report("net:0")
+		require.False(t, fresh)
+		require.Zero(t, distinct)
+		fresh, distinct = report("net:new")
+		require.True(t, fresh)
+		require.Equal(t, 1, distinct)
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			reports, err := tx.ListReports(ctx, p.ID)
+			require.Len(t, reports, 6)
+			got, e := tx.PostByID(ctx, p.ID)
+			require.NoError(t, e)
+			require.Equal(t, 6, got.Reports)
+			return err
+		})
+	})
+}

@@ -1,0 +1,158 @@
+package storage_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"stoa/protocol"
+	"stoa/storage"
+	"stoa/storage/storagetest"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestListPosts_FullText(t *testing.T) {
+	t.Parallel()
+	texts := []string{
+		"Hand-made PAPER from Jaipur",
+		"Crème brûlée für Zoë in ＦＵＬＬ width",
+		"जयपुर में हाथ से बना काग़ज़ चाहिए, दो सौ शीट",
+		"हिन्दी की किताबें",
+		"日本語の紙を探しています",
+		"Привет, бумага ручной работы",
+		"100 sheets OR NOT \"quoted\" paper* NEAR(x) col:on",
+		"தமிழ் நூல்",
+	}
+	cases := []struct {
+		q    string
+		want []int
+	}{
+		{"paper", []int{6, 0}}, {"PAPER jaipur", []int{0}}, {"made hand", []int{0}}, {"pap", nil},
+		{"creme brulee", []int{1}}, {"Crème", []int{1}}, {"zoe", []int{1}}, {"full", []int{1}},
+		{"जयपुर", []int{2}}, {"हाथ से", []int{2}}, {"कागज", nil}, {"काग़ज़", []int{2}}, {"किताबें", []int{3}}, {"किताब", nil}, {"हिन्दी", []int{3}}, {"हिन\u200dदी", nil}, {"हिन्\u200dदी", []int{3}}, {"ह", nil},
+		{"日本", []int{4}}, {"紙", []int{4}}, {"бумага", []int{5}}, {"ПРИВЕТ", []int{5}}, {"தமிழ்", []int{7}},
+		{"not or", []int{6}}, {`"quoted"`, []int{6}}, {"paper*", []int{6, 0}}, {"near x", []int{6}}, {"col:on", []int{6}}, {"-paper", []int{6, 0}},
+		{"paper AND nothing", nil}, {"' OR 1=1 --", nil}, {"\ue000koffer", nil},
+		{"!!!", nil}, {"\"", nil}, {"  ", nil}, {"***", nil}, {"()", nil}, {"😀", nil},
+	}
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		ids := map[string]int{}
+		for n, text := range texts {
+			p := samplePost(start.Add(time.Duration(n)*time.Second), int64(n))
+			p.Title, p.Body = text[:0]+"x"+string(rune('a'+n))+"y", text
+			store(t, db, p)
+			ids[p.ID] = n
+		}
+		for _, c := range cases {
+			var got []int
+			for _, id := range walkBoard(t, db, protocol.BoardQuery{Q: c.q}) {
+				got = append(got, ids[id])
+			}
+			require.Equal(t, c.want, got, "%q", c.q)
+		}
+		require.Len(t, walkBoard(t, db, protocol.BoardQuery{Q: "xcy"}), 1, "the title is searched")
+	})
+}
+
+// Whatever a visitor types, a search answers, on both engines with the same.
+func FuzzListPosts_Q(f *testing.F) {
+	for _, q := range []string{"paper", `"`, "'", `a" OR "b`, "-", "NEAR(", "हिन्दी", "\x00", "a\xffb", "\ue000v", "😀 x", "\\", "a & b | !c :*", "日本語"} {
+		f.Add(q)
+	}
+	db := storagetest.Open(f)
+	p := samplePost(start, 1)
+	write(f, db, func(ctx context.Context, tx *storage.Tx) error { return tx.InsertPost(ctx, p) })
+	f.Fuzz(func(t *testing.T, q string) {
+		require.NoError(t, db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.ListPosts(ctx, protocol.BoardQuery{Q: q, Kind: p.Kind})
+			if err != nil {
+				return err
+			}
+			_, err = tx.ListProfiles(ctx, protocol.AgentQuery{Q: q, Tag: q, Capability: q})
+			return err
+		}))
+	})
+}
+
+func TestListProfiles(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		put := func(p *storage.StoredProfile) (created bool) {
+			write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
+				created, err = tx.PutProfile(ctx, p)
+				return err
+			})
+			return created
+		}
+		asha := &storage.StoredProfile{ERC8004: "eip155:1:0xabc:7", KeyHash: "kh", IdentityNote: "note", Draft: protocol.ProfileDraft{
+			Handle: "asha", Name: "Asha", Kind: protocol.Person, Headline: "Dyes cloth", Regions: []string{"IN-RJ"}, Tags: []string{"dye"},
+			Capabilities: []protocol.Capability{{ID: "dye-cloth", Name: "Dyeing", Description: "Indigo vats", Tags: []string{"indigo"}}},
+			Needs:        []protocol.Need{{ID: "n1", Description: "wants alum"}}}}
+		shop := &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "paper-shop", Name: "काग़ज़ घर", Kind: protocol.Business, Regions: []string{"IN", "US-CA"}}}
+		require.True(t, put(asha))
+		require.True(t, put(shop))
+		find := func(q protocol.AgentQuery) (handles []string) {
+			q.Limit = 1
+			for {
+				var p protocol.Page[storage.StoredProfile]
+				read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
+					p, err = tx.ListProfiles(ctx, q)
+					return err
+				})
+				for _, i := range p.Items {
+					handles = append(handles, i.Draft.Handle)
+				}
+				if p.Next == nil {
+					return handles
+				}
+				q.After = *p.Next
+			}
+		}
+		both := []string{"paper-shop", "asha"}
+		for _, c := range []struct {
+			q    protocol.AgentQuery
+			want []string
+		}{
+			{protocol.AgentQuery{}, both}, {protocol.AgentQuery{Kind: protocol.Person}, both[1:]}, {protocol.AgentQuery{Region: "IN"}, both},
+			{protocol.AgentQuery{Region: "IN-RJ"}, both[1:]}, {protocol.AgentQuery{Region: "US"}, both[:1]}, {protocol.AgentQuery{Region: "US-CA"}, both[:1]},
+			{protocol.AgentQuery{Tag: "dye"}, both[1:]}, {protocol.AgentQuery{Tag: "indigo"}, nil},
+			{protocol.AgentQuery{Capability: "dye-cloth"}, both[1:]}, {protocol.AgentQuery{Capability: "indigo"}, both[1:]}, {protocol.AgentQuery{Capability: "dye"}, nil},
+			{protocol.AgentQuery{HasIdentity: ptr(true)}, both[1:]}, {protocol.AgentQuery{HasIdentity: ptr(false)}, both[:1]},
+			{protocol.AgentQuery{Q: "alum"}, both[1:]}, {protocol.AgentQuery{Q: "काग़ज़"}, both[:1]}, {protocol.AgentQuery{Q: "cloth", Kind: protocol.Business}, nil},
+			{protocol.AgentQuery{Q: "cloth", Kind: protocol.Person, Region: "IN", Tag: "dye", Capability: "indigo", HasIdentity: ptr(true)}, both[1:]},
+			{protocol.AgentQuery{Q: "?!"}, nil},
+		} {
+			require.Equal(t, c.want, find(c.q), "%+v", c.q)
+		}
+
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			got, err := tx.ProfileByHandle(ctx, "asha")
+			require.NoError(t, err)
+			require.Equal(t, asha, got)
+			got, err = tx.ProfileByAgent(ctx, "eip155:1:0xabc:7")
+			require.NoError(t, err)
+			require.Equal(t, "asha", got.Draft.Handle)
+			_, err = tx.ProfileByHandle(ctx, "nobody")
+			require.ErrorIs(t, err, storage.ErrNotFound)
+			n, err := tx.CountProfiles(ctx)
+			require.Equal(t, 2, n)
+			return err
+		})
+		asha.Draft.Headline, asha.Draft.Tags = "Weaves", nil
+		require.False(t, put(asha))
+		require.Empty(t, find(protocol.AgentQuery{Q: "dyes"}))
+		require.Empty(t, find(protocol.AgentQuery{Tag: "dye"}))
+		require.Equal(t, both[1:], find(protocol.AgentQuery{Q: "weaves"}))
+
+		shop.ERC8004 = "eip155:1:0xabc:7"
+		err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.PutProfile(ctx, shop)
+			return err
+		})
+		require.ErrorIs(t, err, storage.ErrExists)
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.DeleteProfile(ctx, "asha") })
+		require.Empty(t, find(protocol.AgentQuery{Q: "weaves"}))
+		require.Equal(t, both[:1], find(protocol.AgentQuery{}))
+	})
+}

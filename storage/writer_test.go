@@ -1,0 +1,390 @@
+package storage_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"stoa/protocol"
+	"stoa/storage"
+	"stoa/storage/storagetest"
+
+	"github.com/stretchr/testify/require"
+)
+
+var errRoom = errors.New("the room says no")
+
+// together runs n functions at once and waits.
+func together(n int, fn func(i int)) {
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { fn(i) })
+	}
+	wg.Wait()
+}
+
+func TestSpend_ExactlyOneWins(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		for range 10 {
+			s := spend()
+			var won atomic.Int64
+			together(64, func(i int) {
+				err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Spend(ctx, s) })
+				if err == nil {
+					won.Add(1)
+				} else if protocol.CodeOf(err) != protocol.SignatureReplayed {
+					t.Error(err)
+				}
+			})
+			require.EqualValues(t, 1, won.Load())
+			err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Spend(ctx, s) })
+			require.Equal(t, protocol.SignatureReplayed, protocol.CodeOf(err))
+		}
+	})
+}
+
+// A failed write gives back what it spent.
+func TestSpend_UndoneWithItsWrite(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		s := spend()
+		for range 3 {
+			together(8, func(i int) {
+				err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+					if i > 0 { // neighbours in the same batch
+						return tx.Spend(ctx, spend())
+					}
+					if err := tx.Spend(ctx, s); err != nil {
+						return err
+					}
+					return errRoom
+				})
+				if i == 0 && !errors.Is(err, errRoom) || i > 0 && err != nil {
+					t.Error(i, err)
+				}
+			})
+		}
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Spend(ctx, s) })
+	})
+}
+
+func TestPruneSpent(t *testing.T) {
+	t.Parallel()
+	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+		now := start
+		c.Now = func() time.Time { return now }
+		db, err := storage.Open(t.Context(), c)
+		require.NoError(t, err)
+		defer db.Close()
+		old, young := spend(), spend()
+		old.Until, young.Until = start.Add(time.Minute), start.Add(time.Hour)
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return errors.Join(tx.Spend(ctx, old), tx.Spend(ctx, young)) })
+		now = start.Add(2 * time.Minute)
+		total := 0
+		for first := range 256 {
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				n, err := tx.PruneSpent(ctx, byte(first))
+				total += n
+				return err
+			})
+		}
+		require.Equal(t, 1, total)
+		err = db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Spend(ctx, young) })
+		require.Equal(t, protocol.SignatureReplayed, protocol.CodeOf(err))
+	})
+}
+
+// Writers of every sort at once: those that append only, those that write
+// otherwise, those that fail before or after writing, those that panic, those
+// that double an id, and those whose caller goes away. Each that reported
+// success is there whole, nothing of the others is, and the log has no gap.
+func TestWrite_NeighboursAreKeptApart(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		taken := samplePost(start, 0)
+		store(t, db, taken)
+		var mu sync.Mutex
+		succeeded := map[string]bool{taken.ID: true}
+		together(64, func(i int) {
+			for n := range 12 {
+				p := samplePost(time.Now(), int64(n))
+				ctx, cancel := context.WithCancel(t.Context())
+				sort := (i + n) % 8
+				if sort == 6 {
+					cancel()
+				}
+				err := db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+					switch sort {
+					case 1: // a write that is not held back, before
+						if err := tx.Audit(ctx, "a", "b", p.ID, ""); err != nil {
+							return err
+						}
+					case 2:
+						if err := tx.Spend(ctx, spend()); err != nil {
+							return err
+						}
+						return errRoom
+					case 7:
+						if err := tx.InsertPost(ctx, taken); err != nil {
+							return err
+						}
+					}
+					if err := publish(ctx, tx, p); err != nil {
+						return err
+					}
+					switch sort {
+					case 3:
+						return errRoom
+					case 4: // reads its own write, then fails
+						if _, err := tx.PostByID(ctx, p.ID); err != nil {
+							return err
+						}
+						if err := tx.Audit(ctx, "a", "b", p.ID, ""); err != nil {
+							return err
+						}
+						return errRoom
+					case 5:
+						panic("a room that panics")
+					}
+					return nil
+				})
+				cancel()
+				if err == nil {
+					mu.Lock()
+					succeeded[p.ID] = true
+					mu.Unlock()
+				}
+				switch sort {
+				case 0, 1:
+					if err != nil {
+						t.Error(err)
+					}
+				case 2, 3, 4:
+					if !errors.Is(err, errRoom) {
+						t.Error(err)
+					}
+				case 5:
+					if err == nil {
+						t.Error("a panic was a success")
+					}
+				case 6:
+					if !errors.Is(err, context.Canceled) {
+						t.Error(err)
+					}
+				case 7:
+					if !errors.Is(err, storage.ErrExists) {
+						t.Error(err)
+					}
+				}
+			}
+		})
+		listed := walkBoard(t, db, protocol.BoardQuery{Paging: protocol.Paging{Limit: 100}})
+		require.Len(t, listed, len(succeeded))
+		for _, id := range listed {
+			require.True(t, succeeded[id])
+		}
+		require.Len(t, walkBoard(t, db, protocol.BoardQuery{Q: "rag", Paging: protocol.Paging{Limit: 100}}), len(succeeded))
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			entries, err := tx.LogAfter(ctx, boardID, 0, 1000)
+			require.Len(t, entries, len(succeeded))
+			for i, e := range entries {
+				require.EqualValues(t, i+1, e.Seq)
+				require.True(t, succeeded[e.ObjectID])
+			}
+			audit, e := tx.ListAudit(ctx, 100, "")
+			require.NoError(t, e)
+			for _, a := range audit.Items {
+				require.True(t, succeeded[a.Subject])
+			}
+			_, head, e := tx.LogHead(ctx, boardID)
+			require.EqualValues(t, len(succeeded), head)
+			return errors.Join(err, e)
+		})
+		require.NoError(t, db.Check(t.Context()))
+	})
+}
+
+// A walk that began sees everything that was there then, once, whatever is
+// written meanwhile (contract §1).
+func TestListPosts_WalkWhileWriting(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		before := map[string]int{}
+		for n := range 60 {
+			p := samplePost(start.Add(time.Duration(n)*time.Millisecond), int64(n))
+			store(t, db, p)
+			before[p.ID] = 0
+		}
+		stop := make(chan struct{})
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for n := int64(0); ; n++ {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					p := samplePost(time.Now(), n)
+					if err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return publish(ctx, tx, p) }); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		seen := map[string]bool{}
+		for _, id := range walkBoard(t, db, protocol.BoardQuery{Paging: protocol.Paging{Limit: 4}}) {
+			require.False(t, seen[id], "shown twice")
+			seen[id] = true
+			delete(before, id)
+		}
+		close(stop)
+		wg.Wait()
+		require.Empty(t, before, "skipped")
+	})
+}
+
+func TestWrite_Refusals(t *testing.T) {
+	t.Parallel()
+	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+		c.Queue = 1
+		db, err := storage.Open(t.Context(), c)
+		require.NoError(t, err)
+		defer db.Close()
+		hold, running := make(chan struct{}), make(chan struct{}, 8)
+		var wg sync.WaitGroup
+		for range 2 { // as many as there are writers
+			wg.Go(func() {
+				_ = db.Write(context.Background(), func(context.Context, *storage.Tx) error { running <- struct{}{}; <-hold; return nil })
+			})
+			if db.Engine() == "sqlite" {
+				break
+			}
+			<-running
+		}
+		if db.Engine() == "sqlite" {
+			<-running
+		}
+		nothing := func(context.Context, *storage.Tx) error { return nil }
+		ctx, cancel := context.WithCancel(context.Background())
+		gone := make(chan error, 1)
+		go func() { gone <- db.Write(ctx, nothing) }()
+		require.Eventually(t, func() bool { return db.QueueLen() == 1 }, 5*time.Second, time.Millisecond)
+		err = db.Write(context.Background(), nothing)
+		e, ok := errors.AsType[*protocol.Error](err)
+		require.True(t, ok)
+		require.Equal(t, protocol.Overloaded, e.Code)
+		require.Positive(t, e.RetryAfter)
+		cancel()
+		require.ErrorIs(t, <-gone, context.Canceled, "a waiting write is given up at once")
+		close(hold)
+		wg.Wait()
+
+		err = db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) error { return tx.Audit(ctx, "a", "b", "c", "d") })
+		require.ErrorIs(t, err, storage.ErrReadOnly)
+		require.NoError(t, db.Close())
+		require.NoError(t, db.Close())
+		require.ErrorIs(t, db.Write(context.Background(), nothing), storage.ErrClosed)
+	})
+}
+
+func TestWrite_WakesAndCounts(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		require.Nil(t, db.Wake("nothing"))
+		v := db.Version()
+		store(t, db, samplePost(start, 1))
+		require.Greater(t, db.Version(), v)
+		<-db.Wake(storage.TopicFeed)
+		<-db.Wake(storage.TopicLog)
+		v = db.Version()
+		require.ErrorIs(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			if err := tx.Enqueue(ctx, storage.Job{Kind: "k"}); err != nil {
+				return err
+			}
+			return errRoom
+		}), errRoom)
+		require.Equal(t, v, db.Version())
+		select {
+		case <-db.Wake(storage.TopicJobs):
+			t.Fatal("woken by a write that failed")
+		default:
+		}
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Enqueue(ctx, storage.Job{Kind: "k"}) })
+		<-db.Wake(storage.TopicJobs)
+		require.NoError(t, db.Ping(t.Context()))
+	})
+}
+
+// Several processes on one database: the second handle stands for one.
+func TestOpen_ManyAtOnce(t *testing.T) {
+	t.Parallel()
+	run := func(t *testing.T, c storage.Config) {
+		var failed atomic.Int64
+		together(6, func(i int) {
+			db, err := storage.Open(context.Background(), c)
+			if err != nil {
+				t.Error(err)
+				failed.Add(1)
+				return
+			}
+			defer db.Close()
+			for n := range 20 {
+				p := samplePost(time.Now(), int64(n))
+				if err := db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error { return publish(ctx, tx, p) }); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		db, err := storage.Open(t.Context(), c)
+		require.NoError(t, err)
+		defer db.Close()
+		require.Len(t, walkBoard(t, db, protocol.BoardQuery{Paging: protocol.Paging{Limit: 100}}), 120)
+		require.NoError(t, db.Check(t.Context()))
+	}
+	t.Run("sqlite", func(t *testing.T) { t.Parallel(); run(t, storage.Config{Path: t.TempDir() + "/new/stoa.db"}) })
+	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+		if c.URL != "" {
+			run(t, c)
+		}
+	})
+}
+
+func TestRead_IsOneMoment(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		store(t, db, samplePost(start, 1))
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			first, err := tx.CountPosts(ctx)
+			require.NoError(t, err)
+			store(t, db, samplePost(start, 2))
+			second, err := tx.CountPosts(ctx)
+			require.Equal(t, first, second)
+			return err
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		err := db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			cancel()
+			_, err := tx.CountPosts(ctx)
+			return err
+		})
+		require.ErrorIs(t, err, context.Canceled)
+		for range 40 { // every reader still works
+			read(t, db, func(ctx context.Context, tx *storage.Tx) error { _, err := tx.CountPosts(ctx); return err })
+		}
+	})
+}
+
+func TestOpen_Config(t *testing.T) {
+	t.Parallel()
+	for _, c := range []storage.Config{{}, {Path: "a", URL: "postgres://b"}, {URL: "postgres://127.0.0.1:1/none?connect_timeout=1"}} {
+		_, err := storage.Open(t.Context(), c)
+		require.Error(t, err, fmt.Sprintf("%+v", c))
+	}
+}
