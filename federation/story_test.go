@@ -1,0 +1,528 @@
+package federation
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/identity/httpsig"
+	"stoa/identity/integrity"
+	"stoa/identity/key"
+	"stoa/protocol"
+	"stoa/protocol/activity"
+	"stoa/storage"
+)
+
+const agentID = "eip155:31337:0xebd1edc26fbdaa767ac49916009bea69c8645045:17"
+
+func two(t *testing.T, authority Authority) (a, b *node) {
+	t.Helper()
+	net, tick := newNetwork(), newClock()
+	a, b = newNode(t, net, tick, 0, authority), newNode(t, net, tick, 1, authority)
+	return a, b
+}
+
+func TestPostReachesTheFollower(t *testing.T) {
+	t.Parallel()
+	a, b := two(t, nil)
+	before := a.post(nil)
+	b.follow(a)
+	require.Equal(t, protocol.Visible, b.state(before.URI), "what was there before is walked")
+
+	pulls := b.net.count("GET a.example/ap/board/log")
+	p := a.post(nil)
+	settle(t, a, b)
+	got := b.held(p.URI)
+	require.NotNil(t, got)
+	require.Equal(t, []any{p.Title, p.Body, p.Tags, p.Kind, BoardID(a.base)}, []any{got.Title, got.Body, got.Tags, got.Kind, got.Board})
+	require.Equal(t, "a.example", *got.Node)
+	require.False(t, got.Author.Verified)
+	require.True(t, protocol.IsRemoteID(got.ID, p.URI))
+	require.Equal(t, pulls, b.net.count("GET a.example/ap/board/log"), "one behind: pushed, not pulled")
+	require.Equal(t, int64(2), b.subscription(BoardID(a.base)).LastSeq)
+
+	var head int64
+	b.read(func(ctx context.Context, tx *storage.Tx) error {
+		_, h, err := tx.LogHead(ctx, BoardID(b.base))
+		head = h
+		return absent(err)
+	})
+	require.Zero(t, head, "what is hosted elsewhere is not in our log")
+}
+
+func TestBurstIsOnePushAndPages(t *testing.T) {
+	t.Parallel()
+	a, b := two(t, nil)
+	b.follow(a)
+	pushes := a.net.count("POST b.example")
+	var posts []*protocol.StoredPost
+	for range 230 {
+		posts = append(posts, a.post(nil))
+	}
+	settle(t, a, b)
+	for _, p := range posts {
+		require.Equal(t, protocol.Visible, b.state(p.URI))
+	}
+	require.Equal(t, pushes+1, a.net.count("POST b.example"))
+	require.Len(t, b.room.got, 230)
+}
+
+func TestPeerAwayCatchesUp(t *testing.T) {
+	t.Parallel()
+	a, b := two(t, nil)
+	b.follow(a)
+	a.net.set("b.example", true)
+	var posts []*protocol.StoredPost
+	for range 9 {
+		posts = append(posts, a.post(nil))
+		settle(t, a)
+		a.tick.pass(8 * time.Hour)
+	}
+	gone := posts[3]
+	a.change(gone, protocol.Deleted, "delete")
+	settle(t, a)
+
+	a.net.set("b.example", false)
+	b.f = b.start(nodeKeys(1), nil) // a fresh process asks first of all
+	require.NoError(t, b.f.pullAll(t.Context()))
+	settle(t, b)
+	for _, p := range posts {
+		if p != gone {
+			require.Equal(t, protocol.Visible, b.state(p.URI))
+		}
+	}
+	require.Equal(t, protocol.PostState(""), b.state(gone.URI), "deleted meanwhile: its text was never sent")
+
+	p := a.post(nil) // its signed read made b known to be up again
+	settle(t, a, b)
+	require.Equal(t, protocol.Visible, b.state(p.URI))
+}
+
+func TestDeleteHideRestore(t *testing.T) {
+	t.Parallel()
+	a, b := two(t, nil)
+	b.follow(a)
+	p, q := a.post(nil), a.post(nil)
+	settle(t, a, b)
+	a.change(p, protocol.Deleted, "delete")
+	a.change(q, protocol.Hidden, "hide")
+	settle(t, a, b)
+	require.Equal(t, protocol.Deleted, b.state(p.URI))
+	require.Equal(t, protocol.Hidden, b.state(q.URI))
+
+	net := a.net
+	c := newNode(t, net, a.tick, 2, nil)
+	c.follow(a) // walks past the hidden post
+	require.Nil(t, c.held(q.URI))
+	a.change(q, protocol.Visible, "restore")
+	settle(t, a, b, c)
+	require.Equal(t, protocol.Visible, b.state(q.URI))
+	require.Equal(t, protocol.Visible, c.state(q.URI), "fetched when it is back")
+}
+
+// A reply on B to a post of A goes to A's board, and from there to everybody.
+func TestReplyAcrossNodes(t *testing.T) {
+	t.Parallel()
+	a, b := two(t, nil)
+	c := newNode(t, a.net, a.tick, 2, nil)
+	b.follow(a)
+	c.follow(a)
+	p := a.post(nil)
+	settle(t, a, b, c)
+	r := b.post(func(r *protocol.StoredPost) { r.ReplyTo, r.Title = p.URI, "I make it" })
+	settle(t, a, b, c)
+	for _, n := range []*node{a, c} {
+		got := n.held(r.URI)
+		require.NotNil(t, got, n.name)
+		require.Equal(t, p.URI, got.ReplyTo)
+		require.Equal(t, "b.example", *got.Node)
+	}
+	require.Len(t, b.room.got, 1, "its own reply does not come back to b")
+
+	b.change(r, protocol.Deleted, "delete")
+	settle(t, a, b, c)
+	require.Equal(t, protocol.Deleted, a.state(r.URI))
+	require.Equal(t, protocol.Deleted, c.state(r.URI))
+	page := a.log(t, 0)
+	require.NotContains(t, page, "I make it", "no deleted text stays in the log")
+}
+
+// log is a page of the node's log, as text.
+func (n *node) log(t *testing.T, after int) string {
+	t.Helper()
+	res, err := (&http.Client{Transport: n.net}).Get(fmt.Sprintf("%s/ap/board/log?after=%d", n.base, after))
+	require.NoError(t, err)
+	defer res.Body.Close()
+	var b bytes.Buffer
+	_, err = b.ReadFrom(res.Body)
+	require.NoError(t, err)
+	require.Equal(t, 200, res.StatusCode)
+	return b.String()
+}
+
+// signed makes the evidence of an agent's request to a node's board.
+func signed(t *testing.T, n *node, pair key.Pair, in protocol.NewPost) json.RawMessage {
+	t.Helper()
+	body := asJSON(t, in)
+	r, err := http.NewRequestWithContext(t.Context(), "POST", n.base+integrity.PostPath, bytes.NewReader(body))
+	require.NoError(t, err)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Agent-Identity", agentID)
+	target := httpsig.NewTarget("https", n.name)
+	require.NoError(t, httpsig.SignRequest(r, target, body, httpsig.SignOptions{Key: pair.Signer(), Created: n.tick.now()}))
+	msg, err := httpsig.FromRequest(r, target)
+	require.NoError(t, err)
+	k, err := httpsig.NewKey(pair.Public())
+	require.NoError(t, err)
+	policy := httpsig.WritePolicy()
+	policy.At = n.tick.now()
+	v := httpsig.Verifier{Keys: fixedKey{k}}
+	res, err := v.Verify(t.Context(), &msg, body, policy)
+	require.NoError(t, err)
+	e, err := httpsig.Capture(&msg, body, res)
+	require.NoError(t, err)
+	return asJSON(t, e)
+}
+
+type fixedKey struct{ k httpsig.Key }
+
+func (f fixedKey) Resolve(context.Context, httpsig.KeyRequest) (httpsig.Resolved, error) {
+	return httpsig.Resolved{Key: f.k}, nil
+}
+
+func agentPost(t *testing.T, n *node, pair key.Pair, text string) func(*protocol.StoredPost) {
+	t.Helper()
+	return func(p *protocol.StoredPost) {
+		p.Body = text
+		in := protocol.NewPost{Kind: p.Kind, Title: p.Title, Body: text, Tags: p.Tags}
+		id, thumb := agentID, pair.Thumbprint()
+		p.Author = protocol.Author{Name: "Agent 17", ERC8004: &id, KeyID: &thumb, Verified: true, Method: protocol.BySignature}
+		if p.ReplyTo != "" {
+			parent := n.held(p.ReplyTo)
+			require.NotNil(t, parent)
+			in.InReplyTo = parent.ID
+		}
+		p.Evidence = signed(t, n, pair, in)
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	t.Parallel()
+	pair, err := key.GenerateEd25519()
+	require.NoError(t, err)
+	chain := &registry{id: agentID, keys: map[string]crypto.PublicKey{pair.Thumbprint(): pair.Public()}}
+	a, b := two(t, chain)
+	b.follow(a)
+
+	good := a.post(agentPost(t, a, pair, "As signed."))
+	bad := a.post(func(p *protocol.StoredPost) {
+		agentPost(t, a, pair, "As signed.")(p)
+		p.Body = "Not as signed." // the node lies about its agent
+	})
+	after := a.post(nil)
+	settle(t, a, b)
+
+	got := b.held(good.URI)
+	require.NotNil(t, got)
+	require.Equal(t, []any{true, protocol.BySignature, agentID, pair.Thumbprint()},
+		[]any{got.Author.Verified, got.Author.Method, *got.Author.ERC8004, *got.Author.KeyID})
+	require.Nil(t, b.held(bad.URI), "tampered: kept out")
+	require.Equal(t, protocol.Visible, b.state(after.URI), "and the log goes on")
+
+	reply := b.post(func(p *protocol.StoredPost) {
+		p.ReplyTo = good.URI
+		agentPost(t, b, pair, "A signed reply on another node.")(p)
+	})
+	settle(t, a, b)
+	require.True(t, a.held(reply.URI).Author.Verified, "the parent is named by the id that the author saw")
+
+	chain.mu.Lock()
+	chain.keys = nil
+	chain.mu.Unlock()
+	revoked := a.post(agentPost(t, a, pair, "With a revoked key."))
+	settle(t, a, b)
+	got = b.held(revoked.URI)
+	require.NotNil(t, got)
+	require.Equal(t, []any{false, protocol.ByFederation, "a.example"}, []any{got.Author.Verified, got.Author.Method, *got.Author.Node})
+}
+
+// A chain that cannot be read decides nothing: the post waits.
+func TestChainAway(t *testing.T) {
+	t.Parallel()
+	pair, err := key.GenerateEd25519()
+	require.NoError(t, err)
+	chain := &registry{id: agentID, keys: map[string]crypto.PublicKey{pair.Thumbprint(): pair.Public()}}
+	a, b := two(t, chain)
+	b.follow(a)
+	chain.err = protocol.Errorf(protocol.ChainUnavailable, "no answer")
+	p := a.post(agentPost(t, a, pair, "Wait for it."))
+	settle(t, a, b)
+	require.Nil(t, b.held(p.URI))
+	require.Contains(t, b.subscription(BoardID(a.base)).LastError, "chain-unavailable")
+	chain.err = nil
+	a.tick.pass(time.Minute)
+	settle(t, a, b)
+	require.True(t, b.held(p.URI).Author.Verified)
+}
+
+// Whoever stands between two nodes can change nothing: neither what is pushed
+// nor what is pulled.
+func TestTamperedOnTheWay(t *testing.T) {
+	t.Parallel()
+	a, b := two(t, nil)
+	b.follow(a)
+	bend := func(r *http.Request, body []byte) []byte {
+		return bytes.ReplaceAll(body, []byte("200 sheets"), []byte("900 sheets"))
+	}
+	a.net.bend, a.net.reply = bend, bend
+	p := a.post(nil)
+	settle(t, a, b)
+	require.Nil(t, b.held(p.URI), "pushed: the digest tells")
+	a.tick.pass(time.Hour)
+	settle(t, a, b)
+	require.Nil(t, b.held(p.URI), "pulled: the board's proof tells")
+	require.Contains(t, b.subscription(BoardID(a.base)).LastError, "does not verify")
+	a.net.bend, a.net.reply = nil, nil
+	a.tick.pass(time.Hour)
+	settle(t, a, b)
+	require.Equal(t, "200 sheets.", b.held(p.URI).Body)
+}
+
+// Pushes that come twice, late or out of order change nothing.
+func TestRepeatsAndReordering(t *testing.T) {
+	t.Parallel()
+	a, b := two(t, nil)
+	b.follow(a)
+	p, q := a.post(nil), a.post(nil)
+	a.change(p, protocol.Deleted, "delete")
+	entries := a.entries()
+	for _, i := range []int{2, 1, 2, 0, 1, 0, 2} {
+		a.push(b, entries[i])
+		for b.work() {
+			continue
+		}
+	}
+	settle(t, a, b)
+	require.Equal(t, protocol.Visible, b.state(q.URI))
+	require.NotEqual(t, protocol.Visible, b.state(p.URI))
+	require.Equal(t, int64(3), b.subscription(BoardID(a.base)).LastSeq)
+	require.Len(t, b.room.got, 1)
+}
+
+// entries are the node's log entries as bytes.
+func (n *node) entries() [][]byte {
+	var all [][]byte
+	n.read(func(ctx context.Context, tx *storage.Tx) error {
+		epoch, _, err := tx.LogHead(ctx, BoardID(n.base))
+		if err != nil {
+			return err
+		}
+		list, err := tx.LogAfter(ctx, BoardID(n.base), 0, 100)
+		for _, e := range list {
+			raw, _, err := n.f.entry(ctx, tx, epoch, e)
+			if err != nil {
+				return err
+			}
+			all = append(all, raw)
+		}
+		return err
+	})
+	return all
+}
+
+func (n *node) push(to *node, body []byte) outcome {
+	return n.f.send(n.t.Context(), n.f.site.Board(), to.base+"/ap/inbox", body)
+}
+
+func TestDeleteBeforeCreate(t *testing.T) {
+	t.Parallel()
+	a, b := two(t, nil)
+	b.follow(a)
+	p := a.post(nil)
+	settle(t, a, b)
+	r := b.post(func(r *protocol.StoredPost) { r.ReplyTo = p.URI })
+	var create []byte
+	b.read(func(ctx context.Context, tx *storage.Tx) (err error) {
+		create, err = b.f.createOf(ctx, tx, r)
+		return err
+	})
+	del, err := b.f.prove(b.f.site.Delete(r, b.tick.now()), b.f.site.Anon(), b.tick.now())
+	require.NoError(t, err)
+	for _, body := range [][]byte{del, create} {
+		res := b.f.send(t.Context(), b.f.site.Anon(), a.base+"/ap/board/inbox", body)
+		require.NoError(t, res.err)
+		for a.work() {
+			continue
+		}
+	}
+	require.Nil(t, a.held(r.URI))
+}
+
+func TestEpochChange(t *testing.T) {
+	t.Parallel()
+	a, b := two(t, nil)
+	b.follow(a)
+	p := a.post(nil)
+	settle(t, a, b)
+	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
+		_, err := tx.NewEpoch(ctx, BoardID(a.base))
+		return err
+	}))
+	a.f = a.start(nodeKeys(0), nil)
+	q := a.post(nil)
+	settle(t, a, b)
+	require.Equal(t, protocol.Visible, b.state(p.URI))
+	require.Equal(t, protocol.Visible, b.state(q.URI))
+	require.Len(t, b.room.got, 2, "what is known is not received again")
+	require.Equal(t, int64(2), b.subscription(BoardID(a.base)).LastSeq)
+}
+
+// Whenever the power goes out on the receiver, nothing is lost and nothing is
+// there twice: an effect and the cursor are one transaction.
+func TestCrashOfTheReceiver(t *testing.T) {
+	t.Parallel()
+	for at := 1; at <= 7; at++ {
+		t.Run(fmt.Sprint("step ", at), func(t *testing.T) {
+			t.Parallel()
+			a, b := two(t, nil)
+			b.follow(a)
+			b.room.calls, b.room.failAt = 0, at
+			p, q := a.post(nil), a.post(nil)
+			settle(t, a, b)
+			a.change(p, protocol.Deleted, "delete")
+			r := a.post(nil)
+			for range 5 {
+				settle(t, a, b)
+				b.f = b.start(nodeKeys(1), nil)
+				a.tick.pass(20 * time.Minute)
+			}
+			settle(t, a, b)
+			require.NotEqual(t, protocol.Visible, b.state(p.URI))
+			require.Equal(t, protocol.Visible, b.state(q.URI))
+			require.Equal(t, protocol.Visible, b.state(r.URI))
+			require.Equal(t, int64(4), b.subscription(BoardID(a.base)).LastSeq)
+		})
+	}
+}
+
+// A kill between commit and delivery, and one between delivery and the move of
+// the cursor: it goes out at restart, and counts once.
+func TestCrashOfTheSender(t *testing.T) {
+	t.Parallel()
+	a, b := two(t, nil)
+	b.follow(a)
+	p := a.post(nil)
+	claimed, err := a.db.ClaimOutlets(t.Context(), "killed", 10, time.Minute)
+	require.NoError(t, err)
+	require.Len(t, claimed, 1)
+	a.push(b, a.entries()[0]) // delivered, and then the process is gone
+	a.f = a.start(nodeKeys(0), nil)
+	a.tick.pass(2 * time.Minute) // the lease ends
+	settle(t, a, b)
+	require.Equal(t, protocol.Visible, b.state(p.URI))
+	require.Len(t, b.room.got, 1)
+}
+
+// A job that is killed after its look-ups and before its transaction runs again.
+func TestCrashOfAJob(t *testing.T) {
+	t.Parallel()
+	a, b := two(t, nil)
+	b.follow(a)
+	p := a.post(nil)
+	a.push(b, a.entries()[0])
+	jobs, err := b.db.ClaimJobs(t.Context(), "killed", 10, time.Minute)
+	require.NoError(t, err)
+	require.Len(t, jobs, 1)
+	_, err = b.f.process(t.Context(), jobs[0])
+	require.NoError(t, err)
+	require.Nil(t, b.held(p.URI))
+	a.tick.pass(2 * time.Minute)
+	settle(t, a, b)
+	require.Equal(t, protocol.Visible, b.state(p.URI))
+	require.Len(t, b.room.got, 1)
+}
+
+func TestUnfollowAndReject(t *testing.T) {
+	t.Parallel()
+	a, b := two(t, nil)
+	b.follow(a)
+	require.NoError(t, b.f.Unfollow(t.Context(), BoardID(a.base)))
+	settle(t, a, b)
+	a.read(func(ctx context.Context, tx *storage.Tx) error {
+		n, err := tx.CountFollowers(ctx, BoardID(a.base))
+		require.Zero(t, n)
+		_, oerr := tx.OutletByInbox(ctx, BoardID(a.base), b.base+"/ap/inbox")
+		require.ErrorIs(t, oerr, storage.ErrNotFound)
+		return err
+	})
+	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
+		return tx.SetHostPolicy(ctx, storage.HostPolicy{Host: "b.example", Policy: storage.PolicyReject})
+	}))
+	_, err := b.f.Follow(t.Context(), a.base)
+	require.NoError(t, err, "asking is free")
+	settle(t, a, b)
+	require.Equal(t, storage.SubscriptionPending, b.subscription(BoardID(a.base)).State)
+}
+
+func TestFollow_RefusesWhatIsNoBoard(t *testing.T) {
+	t.Parallel()
+	a, b := two(t, nil)
+	for _, address := range []string{a.base + "/ap/feed", "https://nobody.example", "not a url", b.base, a.base + "/ap/posts/x", "http://a.example"} {
+		_, err := b.f.Follow(t.Context(), address)
+		require.Equal(t, protocol.InvalidRequest, protocol.CodeOf(err), address)
+	}
+}
+
+// The same entry has the same bytes on every day and in every process.
+func TestEntriesAreStable(t *testing.T) {
+	t.Parallel()
+	a, _ := two(t, nil)
+	p := a.post(nil)
+	a.change(p, protocol.Hidden, "hide")
+	a.change(p, protocol.Visible, "restore")
+	one := a.entries()
+	a.tick.pass(time.Hour)
+	a.f = a.start(nodeKeys(0), nil)
+	require.Equal(t, one, a.entries())
+	var e activity.Activity
+	require.NoError(t, fetchLimits.DecodeLoose(one[0], &e))
+	require.Equal(t, int64(1), *e.Seq)
+}
+
+func TestLog_Preconditions(t *testing.T) {
+	t.Parallel()
+	a, _ := two(t, nil)
+	client := &http.Client{Transport: a.net}
+	get := func(query, header, value string) *http.Response {
+		r, err := http.NewRequestWithContext(t.Context(), "GET", a.base+"/ap/board/log"+query, nil)
+		require.NoError(t, err)
+		if header != "" {
+			r.Header.Set(header, value)
+		}
+		res, err := client.Do(r)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = res.Body.Close() })
+		return res
+	}
+	require.Equal(t, 200, get("", "", "").StatusCode, "an empty log is a log")
+	a.post(nil)
+	res := get("?after=0&limit=1", "", "")
+	etag := res.Header.Get("ETag")
+	require.True(t, strings.HasSuffix(etag, `-1"`), etag)
+	require.Equal(t, 304, get("", "If-None-Match", etag).StatusCode)
+	require.Equal(t, 304, get("", "If-None-Match", `"x", W/`+strings.Replace(etag, `-1"`, `-1-gzip"`, 1)).StatusCode)
+	require.Equal(t, 200, get("", "If-Match", etag).StatusCode)
+	require.Equal(t, 412, get("", "If-Match", `"another-epoch"`).StatusCode)
+	for _, q := range []string{"?after=x", "?after=-1", "?limit=0", "?limit=x"} {
+		require.Equal(t, 400, get(q, "", "").StatusCode, q)
+	}
+	require.Equal(t, 200, get("?after=99", "", "").StatusCode)
+}
