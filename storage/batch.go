@@ -62,8 +62,9 @@ func (w *writer) attempt(ops []*op, careful bool) (_ *batch, err error) {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
 	defer b.forgetSpends()
+	ended := false
 	defer func() {
-		if err != nil {
+		if !ended { // with an error, or because fn has ended its goroutine
 			if _, e := w.conn.exec(ctx, "ROLLBACK"); e != nil {
 				w.conn.broken = true
 			}
@@ -75,9 +76,8 @@ func (w *writer) attempt(ops []*op, careful bool) (_ *batch, err error) {
 		}
 	}
 	if b.single && b.results[0] != nil {
-		_, err := w.conn.exec(ctx, "ROLLBACK")
 		b.wrote, b.topics = false, nil
-		return b, err
+		return b, nil
 	}
 	if err := b.flush(ctx); err != nil {
 		return nil, b.apart(err)
@@ -85,6 +85,7 @@ func (w *writer) attempt(ops []*op, careful bool) (_ *batch, err error) {
 	if _, err := w.conn.exec(ctx, "COMMIT"); err != nil {
 		return nil, fmt.Errorf("commit: %w", err)
 	}
+	ended = true
 	return b, nil
 }
 

@@ -153,7 +153,7 @@ func (tx *Tx) ListJobs(ctx context.Context, state JobState, limit int, after str
 // when it is not dead, ErrExists when a job with its Dedupe waits already.
 func (tx *Tx) RequeueJob(ctx context.Context, id int64) error {
 	var twins int
-	if err := tx.row(ctx, `SELECT count(*) FROM job d JOIN job w ON w.dedupe = d.dedupe AND w.state = 'waiting' WHERE d.id = ?`, id).Scan(&twins); err != nil {
+	if err := tx.row(ctx, `SELECT count(*) FROM job d JOIN job w ON w.dedupe = d.dedupe AND w.state = 'waiting' WHERE d.id = ? AND d.state = 'dead'`, id).Scan(&twins); err != nil {
 		return err
 	}
 	if twins > 0 {

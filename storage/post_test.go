@@ -91,7 +91,9 @@ func TestInsertPost_Conflicts(t *testing.T) {
 			return tx.InsertPost(ctx, fresh)
 		})
 		require.ErrorIs(t, err, storage.ErrExists, "same id, same transaction")
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.SetPostState(ctx, remote.ID, protocol.Deleted, "origin") })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			return tx.SetPostState(ctx, remote.ID, protocol.Deleted, "origin")
+		})
 		require.ErrorIs(t, again(&copied), storage.ErrExists, "a deleted post does not return")
 		bad := samplePost(start, 3)
 		bad.ID = "nonsense"
@@ -384,7 +386,9 @@ func TestSetPostVerdict(t *testing.T) {
 		p := samplePost(start, 1)
 		store(t, db, p)
 		verdict := func(ok bool) {
-			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.SetPostVerdict(ctx, p.ID, ok, "thumb", "why") })
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				return tx.SetPostVerdict(ctx, p.ID, ok, "thumb", "why")
+			})
 		}
 		for _, ok := range []bool{false, false, true} {
 			verdict(ok)

@@ -2,6 +2,9 @@ package storage
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 
 	"stoa/protocol"
 )
@@ -98,7 +101,8 @@ func (tx *Tx) wipePost(ctx context.Context, id string, seq int64) error {
 }
 
 // SetPostVerdict says whether this node could check the author's own key, by
-// which key, and what there is to say about it.
+// which key, and what there is to say about it. The feed item follows. A post of
+// another node counts as signed when it is verified, else as that node's word.
 func (tx *Tx) SetPostVerdict(ctx context.Context, id string, verified bool, keyid, note string) error {
 	if err := tx.dirty(); err != nil {
 		return err
@@ -116,7 +120,18 @@ func (tx *Tx) SetPostVerdict(ctx context.Context, id string, verified bool, keyi
 	if keyid != "" {
 		key = keyid
 	}
-	if _, err := tx.write(ctx, `UPDATE post SET verified = ?, author_keyid = ?, verdict_note = ? WHERE seq = ?`, verified, key, note, seq); err != nil {
+	method := p.Author.Method
+	if p.Node != nil {
+		method = protocol.ByFederation
+		if verified {
+			method = protocol.BySignature
+		}
+	}
+	if _, err := tx.write(ctx, `UPDATE post SET verified = ?, author_method = ?, author_keyid = ?, verdict_note = ? WHERE seq = ?`,
+		verified, string(method), key, note, seq); err != nil {
+		return err
+	}
+	if err := tx.setFeedVerdict(ctx, p.ID, verified, method, keyid); err != nil {
 		return err
 	}
 	if p.State != protocol.Visible || p.Author.Verified == verified {
@@ -129,6 +144,33 @@ func (tx *Tx) SetPostVerdict(ctx context.Context, id string, verified bool, keyi
 		}
 	}
 	return postWords.add(ctx, tx, seq, postText(p))
+}
+
+// setFeedVerdict brings the feed item of a post in line with its author.
+func (tx *Tx) setFeedVerdict(ctx context.Context, postID string, verified bool, method protocol.Method, keyid string) error {
+	var seq int64
+	var doc string
+	err := tx.row(ctx, `SELECT seq, doc FROM feed WHERE subject_id = ?`, postID).Scan(&seq, &doc)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var item protocol.FeedItem
+	if err := json.Unmarshal([]byte(doc), &item); err != nil {
+		return fmt.Errorf("decode feed item: %w", err)
+	}
+	item.Actor.Verified, item.Actor.Method, item.Actor.KeyID = verified, method, nil
+	if keyid != "" {
+		item.Actor.KeyID = &keyid
+	}
+	raw, err := json.Marshal(item)
+	if err != nil {
+		return fmt.Errorf("encode feed item: %w", err)
+	}
+	_, err = tx.write(ctx, `UPDATE feed SET doc = ? WHERE seq = ?`, string(raw), seq)
+	return err
 }
 
 // PostStanding is what the operator and the author see beside a post: why it is

@@ -104,8 +104,23 @@ func (db *DB) startWriters(ctx context.Context) error {
 // loop takes what waits, without waiting for more: batches form by themselves
 // while the one before is on its way to the disk.
 func (w *writer) loop() {
-	defer func() { w.conn.close() }()
 	ops := make([]*op, 0, maxBatch)
+	ended := false
+	defer func() {
+		if ended {
+			w.conn.close()
+			return
+		}
+		// A function has called runtime.Goexit, as a failing test does. Its batch
+		// is rolled back; another goroutine goes on.
+		for _, o := range ops {
+			select {
+			case o.done <- errors.New("storage: a write has ended its goroutine"):
+			default: // answered already
+			}
+		}
+		w.db.writers.Go(w.loop)
+	}()
 	for first := range w.db.queue {
 		ops = append(ops[:0], first)
 	fill:
@@ -122,6 +137,7 @@ func (w *writer) loop() {
 		}
 		w.commit(ops)
 	}
+	ended = true
 }
 
 // commit brings the ops to disk and answers each.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -83,7 +85,9 @@ func TestPruneSpent(t *testing.T) {
 		defer db.Close()
 		old, young := spend(), spend()
 		old.Until, young.Until = start.Add(time.Minute), start.Add(time.Hour)
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return errors.Join(tx.Spend(ctx, old), tx.Spend(ctx, young)) })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			return errors.Join(tx.Spend(ctx, old), tx.Spend(ctx, young))
+		})
 		now = start.Add(2 * time.Minute)
 		total := 0
 		for first := range 256 {
@@ -105,7 +109,11 @@ func TestPruneSpent(t *testing.T) {
 // success is there whole, nothing of the others is, and the log has no gap.
 func TestWrite_NeighboursAreKeptApart(t *testing.T) {
 	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+		c.Log = slog.New(slog.DiscardHandler) // the panics are meant
+		db, err := storage.Open(t.Context(), c)
+		require.NoError(t, err)
+		defer db.Close()
 		taken := samplePost(start, 0)
 		store(t, db, taken)
 		var mu sync.Mutex
@@ -291,6 +299,30 @@ func TestWrite_Refusals(t *testing.T) {
 		require.NoError(t, db.Close())
 		require.NoError(t, db.Close())
 		require.ErrorIs(t, db.Write(context.Background(), nothing), storage.ErrClosed)
+	})
+}
+
+// A failing test ends the goroutine it runs on, which is a writer's here.
+func TestWrite_SurvivesGoexit(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		p := samplePost(start, 1)
+		for range 3 {
+			err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+				if err := tx.Audit(ctx, "a", "b", "c", "d"); err != nil {
+					return err
+				}
+				runtime.Goexit()
+				return nil
+			})
+			require.ErrorContains(t, err, "goroutine")
+		}
+		store(t, db, p)
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			audit, err := tx.ListAudit(ctx, 10, "")
+			require.Empty(t, audit.Items)
+			return err
+		})
 	})
 }
 

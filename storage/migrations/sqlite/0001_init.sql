@@ -171,7 +171,7 @@ CREATE TABLE job (
 	dedupe     TEXT,
 	done_at    INTEGER
 ) STRICT;
-CREATE INDEX job_due ON job (run_at, id) WHERE state = 'waiting';
+CREATE INDEX job_due ON job (state, run_at, id) WHERE state = 'waiting';
 CREATE INDEX job_lane ON job (lane, id) WHERE state = 'waiting' AND lane IS NOT NULL;
 CREATE INDEX job_owner ON job (owner) WHERE owner IS NOT NULL;
 CREATE INDEX job_leased ON job (lane) WHERE owner IS NOT NULL AND lane IS NOT NULL;

@@ -1,0 +1,195 @@
+package storage_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"stoa/storage"
+	"stoa/storage/storagetest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// clocked opens a database whose clock the test moves.
+func clocked(t *testing.T, fn func(t *testing.T, db *storage.DB, advance func(time.Duration))) {
+	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+		now := make(chan time.Time, 1)
+		now <- start
+		c.Now = func() time.Time { at := <-now; now <- at; return at }
+		db, err := storage.Open(t.Context(), c)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, db.Close()) })
+		fn(t, db, func(d time.Duration) { at := <-now; now <- at.Add(d) })
+	})
+}
+
+func enqueue(t *testing.T, db *storage.DB, jobs ...storage.Job) {
+	t.Helper()
+	write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+		for _, j := range jobs {
+			if err := tx.Enqueue(ctx, j); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func claim(t *testing.T, db *storage.DB, owner string, n int) (jobs []storage.Job, kinds []string) {
+	t.Helper()
+	jobs, err := db.ClaimJobs(t.Context(), owner, n, time.Minute)
+	require.NoError(t, err)
+	for _, j := range jobs {
+		kinds = append(kinds, j.Kind)
+	}
+	return jobs, kinds
+}
+
+func TestJobs_LanesRunOneAtATimeInOrder(t *testing.T) {
+	t.Parallel()
+	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
+		enqueue(t, db, storage.Job{Kind: "a1", Lane: "a"}, storage.Job{Kind: "a2", Lane: "a"}, storage.Job{Kind: "b1", Lane: "b"},
+			storage.Job{Kind: "free1"}, storage.Job{Kind: "free2"}, storage.Job{Kind: "later", RunAt: start.Add(time.Hour)})
+		jobs, kinds := claim(t, db, "one", 10)
+		require.Equal(t, []string{"a1", "b1", "free1", "free2"}, kinds)
+		require.Equal(t, 1, jobs[0].Attempt)
+		_, kinds = claim(t, db, "two", 10)
+		require.Empty(t, kinds, "the lane is busy")
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.FinishJob(ctx, jobs[0].ID) })
+		next, kinds := claim(t, db, "two", 10)
+		require.Equal(t, []string{"a2"}, kinds)
+
+		// A try that waits holds its lane: Delete never overtakes Create.
+		require.NoError(t, db.RetryJob(t.Context(), next[0].ID, start.Add(10*time.Minute), "boom"))
+		enqueue(t, db, storage.Job{Kind: "a3", Lane: "a"})
+		_, kinds = claim(t, db, "two", 10)
+		require.Empty(t, kinds)
+		advance(11 * time.Minute)
+		next, kinds = claim(t, db, "two", 10)
+		require.Equal(t, []string{"b1", "free1", "free2", "a2"}, kinds, "leases that ran out, and the retry")
+		require.Equal(t, 2, next[3].Attempt)
+		require.Equal(t, "boom", next[3].LastError)
+
+		// A dead job frees its lane and stays in sight.
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.BuryJob(ctx, next[3].ID, "for good") })
+		_, kinds = claim(t, db, "two", 10)
+		require.Equal(t, []string{"a3"}, kinds)
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			dead, err := tx.ListJobs(ctx, storage.JobDead, 10, "")
+			require.Len(t, dead.Items, 1)
+			require.Equal(t, "for good", dead.Items[0].LastError)
+			require.NotNil(t, dead.Items[0].DoneAt)
+			stats, e := tx.JobStats(ctx)
+			require.NoError(t, e)
+			require.Len(t, stats, 7)
+			return err
+		})
+	})
+}
+
+// A scheduled job does not hold up its lane before its time, and does not join
+// one that is running when its time has come.
+func TestJobs_ScheduledInALane(t *testing.T) {
+	t.Parallel()
+	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
+		enqueue(t, db, storage.Job{Kind: "scheduled", Lane: "a", RunAt: start.Add(30 * time.Second)}, storage.Job{Kind: "now", Lane: "a"})
+		jobs, kinds := claim(t, db, "one", 10)
+		require.Equal(t, []string{"now"}, kinds)
+		advance(40 * time.Second)
+		_, kinds = claim(t, db, "one", 10)
+		require.Empty(t, kinds)
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.FinishJob(ctx, jobs[0].ID) })
+		_, kinds = claim(t, db, "one", 10)
+		require.Equal(t, []string{"scheduled"}, kinds)
+	})
+}
+
+func TestJobs_DedupeReleaseRequeuePrune(t *testing.T) {
+	t.Parallel()
+	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
+		job := storage.Job{Kind: "mail", Dedupe: "mail:1", Args: []byte(`{"to":1}`)}
+		enqueue(t, db, job, job)
+		enqueue(t, db, job)
+		jobs, kinds := claim(t, db, "one", 10)
+		require.Equal(t, []string{"mail"}, kinds)
+		require.Equal(t, job.Args, jobs[0].Args)
+		require.Equal(t, "mail:1", jobs[0].Dedupe)
+
+		require.NoError(t, db.ReleaseJobs(t.Context(), "other"))
+		_, kinds = claim(t, db, "two", 10)
+		require.Empty(t, kinds)
+		require.NoError(t, db.ReleaseJobs(t.Context(), "one"))
+		jobs, _ = claim(t, db, "two", 10)
+		require.Len(t, jobs, 1)
+		require.Equal(t, 1, jobs[0].Attempt, "a lease given back is no attempt")
+
+		id := jobs[0].ID
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.BuryJob(ctx, id, "no") })
+		enqueue(t, db, job) // the dead one is no obstacle
+		requeue := func() error {
+			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.RequeueJob(ctx, id) })
+		}
+		require.ErrorIs(t, requeue(), storage.ErrExists)
+		jobs, _ = claim(t, db, "two", 10)
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.FinishJob(ctx, jobs[0].ID) })
+		require.NoError(t, requeue())
+		require.ErrorIs(t, requeue(), storage.ErrNotFound)
+		jobs, _ = claim(t, db, "two", 10)
+		require.Equal(t, id, jobs[0].ID)
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.FinishJob(ctx, id) })
+
+		advance(time.Hour)
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			n, err := tx.PruneJobs(ctx, start)
+			require.Zero(t, n)
+			require.NoError(t, err)
+			n, err = tx.PruneJobs(ctx, tx.Now)
+			require.Equal(t, 2, n)
+			return err
+		})
+	})
+}
+
+func TestJobs_ManyOwnersShareThem(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		const total = 200
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			for n := range total {
+				if err := tx.Enqueue(ctx, storage.Job{Kind: "k", Lane: string(rune('a' + n%20))}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		done := make(chan int64, 2*total)
+		together(4, func(i int) {
+			for len(done) < total {
+				jobs, err := db.ClaimJobs(t.Context(), string(rune('A'+i)), 7, time.Hour)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				lanes := map[string]bool{}
+				for _, j := range jobs {
+					if lanes[j.Lane] {
+						t.Error("two of a lane")
+					}
+					lanes[j.Lane] = true
+					if err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.FinishJob(ctx, j.ID) }); err != nil {
+						t.Error(err)
+					}
+					done <- j.ID
+				}
+			}
+		})
+		require.Len(t, done, total)
+		close(done)
+		seen := map[int64]bool{}
+		for id := range done {
+			require.False(t, seen[id])
+			seen[id] = true
+		}
+	})
+}

@@ -1,0 +1,296 @@
+package storage_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"stoa/protocol"
+	"stoa/storage"
+	"stoa/storage/storagetest"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestOutlets(t *testing.T) {
+	t.Parallel()
+	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
+		append3 := func() {
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				for range 3 {
+					if _, err := tx.AppendLog(ctx, boardID, "create", "x", nil); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		due := func(owner string) (inboxes []string) {
+			outlets, err := db.ClaimOutlets(t.Context(), owner, 10, time.Minute)
+			require.NoError(t, err)
+			for _, o := range outlets {
+				inboxes = append(inboxes, o.Inbox)
+			}
+			return inboxes
+		}
+		do := func(fn func(ctx context.Context, tx *storage.Tx) error) { t.Helper(); write(t, db, fn) }
+		put := storage.Outlet{Board: boardID, Inbox: "https://a/inbox", Host: "a", Stoa: true}
+		do(func(ctx context.Context, tx *storage.Tx) error {
+			b := storage.Outlet{Board: boardID, Inbox: "https://b/inbox", Host: "b", Cursor: 3}
+			if err := tx.PutOutlet(ctx, put); err != nil {
+				return err
+			}
+			return tx.PutOutlet(ctx, b)
+		})
+		require.Empty(t, due("one"), "no log yet")
+		append3()
+		require.Equal(t, []string{"https://a/inbox"}, due("one"), "b has everything")
+		require.Empty(t, due("two"), "leased")
+		do(func(ctx context.Context, tx *storage.Tx) error { return tx.AdvanceOutlet(ctx, boardID, put.Inbox, 2) })
+		require.Equal(t, []string{"https://a/inbox"}, due("two"))
+		do(func(ctx context.Context, tx *storage.Tx) error { return tx.AdvanceOutlet(ctx, boardID, put.Inbox, 1) })
+		get := func() storage.Outlet {
+			var o *storage.Outlet
+			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
+				o, err = tx.OutletByInbox(ctx, boardID, put.Inbox)
+				return err
+			})
+			return *o
+		}
+		require.EqualValues(t, 2, get().Cursor, "forward only")
+		do(func(ctx context.Context, tx *storage.Tx) error { return tx.PutOutlet(ctx, put) })
+		require.EqualValues(t, 2, get().Cursor, "known already")
+
+		require.NoError(t, db.FailOutlet(t.Context(), boardID, put.Inbox, start.Add(time.Hour), "503", storage.OutletSlow))
+		require.Equal(t, storage.Outlet{Board: boardID, Inbox: put.Inbox, Host: "a", Stoa: true, Cursor: 2, Failures: 1, NextAt: start.Add(time.Hour),
+			State: storage.OutletSlow, LastError: "503", LastOK: start}, get())
+		require.Empty(t, due("one"))
+		do(func(ctx context.Context, tx *storage.Tx) error { return tx.WakeHost(ctx, "a") })
+		require.Len(t, due("one"), 1)
+		require.NoError(t, db.ReleaseOutlets(t.Context(), "one"))
+		require.Len(t, due("two"), 1)
+		advance(2 * time.Minute)
+		require.Len(t, due("three"), 1, "the lease ran out")
+		do(func(ctx context.Context, tx *storage.Tx) error { return tx.AdvanceOutlet(ctx, boardID, put.Inbox, 3) })
+		require.Equal(t, storage.OutletActive, get().State)
+		require.Zero(t, get().Failures)
+		do(func(ctx context.Context, tx *storage.Tx) error { return tx.MoveOutlet(ctx, boardID, put.Inbox, 0) })
+		require.Len(t, due("one"), 1)
+		require.ErrorIs(t, db.FailOutlet(t.Context(), boardID, "nobody", start, "", storage.OutletSlow), storage.ErrNotFound)
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			first, err := tx.ListOutlets(ctx, 1, "")
+			require.NoError(t, err)
+			second, err := tx.ListOutlets(ctx, 1, *first.Next)
+			require.Equal(t, "https://b/inbox", second.Items[0].Inbox)
+			require.Nil(t, second.Next)
+			return err
+		})
+		do(func(ctx context.Context, tx *storage.Tx) error { return tx.DeleteOutlet(ctx, boardID, put.Inbox) })
+	})
+}
+
+func TestSubscriptions(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		const board = "https://far.example/ap/board"
+		sub := storage.Subscription{Board: board, Host: "far.example", NodeActor: "n", LogURL: "l", Epoch: "e1", State: storage.SubscriptionAccepted,
+			FollowID: "f", NextAt: start, CheckedAt: start}
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.PutSubscription(ctx, sub) })
+		advance := func(epoch string, from, to int64) (ok bool) {
+			write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
+				ok, err = tx.AdvanceSubscription(ctx, board, epoch, from, to)
+				return err
+			})
+			return ok
+		}
+		require.True(t, advance("e1", 0, 3))
+		require.False(t, advance("e1", 0, 1), "applied already")
+		require.False(t, advance("e0", 3, 4), "another epoch")
+		require.True(t, advance("e1", 3, 4))
+		sub.State, sub.LastSeq = storage.SubscriptionRejected, 0
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.PutSubscription(ctx, sub) })
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			got, err := tx.SubscriptionByBoard(ctx, board)
+			require.NoError(t, err)
+			want := sub
+			want.LastSeq = 4
+			require.Equal(t, &want, got)
+			due, err := tx.DueSubscriptions(ctx, start)
+			require.Len(t, due, 1)
+			require.NoError(t, err)
+			due, err = tx.DueSubscriptions(ctx, start.Add(-time.Second))
+			require.Empty(t, due)
+			return err
+		})
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			ok, err := tx.ResetSubscription(ctx, board, "e1", "e2")
+			require.True(t, ok)
+			return err
+		})
+		require.True(t, advance("e2", 0, 1))
+
+		winners := make(chan bool, 64)
+		together(64, func(int) {
+			var ok bool
+			err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
+				ok, err = tx.AdvanceSubscription(ctx, board, "e2", 1, 2)
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			} else if ok {
+				winners <- true
+			}
+		})
+		require.Len(t, winners, 1)
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.DeleteSubscription(ctx, board) })
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.SubscriptionByBoard(ctx, board)
+			require.ErrorIs(t, err, storage.ErrNotFound)
+			all, err := tx.ListSubscriptions(ctx)
+			require.Empty(t, all)
+			return err
+		})
+	})
+}
+
+func TestFollowers(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		for n := range 5 {
+			f := storage.Follower{LocalActor: boardID, Actor: fmt.Sprintf("https://%d.example/%s", n, string(make([]byte, 0, 200))), Inbox: "i", SharedInbox: "s", Host: "h", FollowID: "f"}
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.PutFollower(ctx, f) })
+			f.Stoa = true
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.PutFollower(ctx, f) })
+		}
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			return tx.DeleteFollower(ctx, boardID, "https://2.example/")
+		})
+		var actors []string
+		after := ""
+		for {
+			var p protocol.Page[storage.Follower]
+			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
+				p, err = tx.Followers(ctx, boardID, 3, after)
+				return err
+			})
+			for _, f := range p.Items {
+				require.True(t, f.Stoa)
+				actors = append(actors, f.Actor)
+			}
+			if p.Next == nil {
+				break
+			}
+			after = *p.Next
+		}
+		require.Equal(t, []string{"https://0.example/", "https://1.example/", "https://3.example/", "https://4.example/"}, actors)
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			n, err := tx.CountFollowers(ctx, boardID)
+			require.Equal(t, 4, n)
+			return err
+		})
+	})
+}
+
+func TestRemoteMemory(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		actor := storage.RemoteActor{ID: "https://far.example/u", Host: "far.example", Type: "Person", Handle: "u", Name: "U'\"?", Inbox: "i", SharedInbox: "s",
+			Doc: []byte(`{"a":"?"}`), FetchedAt: start}
+		key := storage.RemoteKey{KeyID: "k", Owner: "o", Algorithm: "ed25519", Key: []byte{0, 1, 255}, FetchedAt: start}
+		kept := storage.Kept{Key: [32]byte{1}, Host: "h", Actor: "a", Signer: "s", Body: []byte("{}"), Proven: true}
+		for range 2 {
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				require.NoError(t, tx.PutRemoteActor(ctx, actor))
+				return tx.PutRemoteKey(ctx, key)
+			})
+		}
+		for _, fresh := range []bool{true, false} {
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				got, err := tx.KeepActivity(ctx, kept)
+				require.Equal(t, fresh, got)
+				return err
+			})
+		}
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			require.NoError(t, tx.PutTombstone(ctx, "gone", tx.Now.Add(time.Hour)))
+			require.NoError(t, tx.PutTombstone(ctx, "gone", tx.Now)) // never shortened
+			require.NoError(t, tx.PutTombstone(ctx, "past", tx.Now.Add(-time.Hour)))
+			n, err := tx.PruneTombstones(ctx)
+			require.Equal(t, 1, n)
+			return err
+		})
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			a, err := tx.RemoteActorByID(ctx, actor.ID)
+			require.NoError(t, err)
+			require.Equal(t, &actor, a)
+			k, err := tx.RemoteKeyByID(ctx, "k")
+			require.NoError(t, err)
+			require.Equal(t, &key, k)
+			got, err := tx.KeptByKey(ctx, kept.Key)
+			require.NoError(t, err)
+			want := kept
+			want.At = got.At
+			require.Equal(t, &want, got)
+			gone, err := tx.Tombstoned(ctx, "gone")
+			require.True(t, gone)
+			require.NoError(t, err)
+			gone, err = tx.Tombstoned(ctx, "past")
+			require.False(t, gone)
+			return err
+		})
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			n, err := tx.DropRemote(ctx, start.Add(time.Second))
+			require.Equal(t, 2, n)
+			require.NoError(t, err)
+			n, err = tx.DropKept(ctx, tx.Now.Add(time.Hour))
+			require.Equal(t, 1, n)
+			return err
+		})
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.RemoteActorByID(ctx, actor.ID)
+			require.ErrorIs(t, err, storage.ErrNotFound)
+			_, err = tx.RemoteKeyByID(ctx, "k")
+			require.ErrorIs(t, err, storage.ErrNotFound)
+			_, err = tx.KeptByKey(ctx, kept.Key)
+			require.ErrorIs(t, err, storage.ErrNotFound)
+			return nil
+		})
+	})
+}
+
+func TestHostPolicies(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			for host, p := range map[string]storage.Policy{"example": storage.PolicyReject, "good.example": storage.PolicyTrusted, "127.0.0.1:8080": storage.PolicySilence} {
+				require.NoError(t, tx.SetHostPolicy(ctx, storage.HostPolicy{Host: host, Policy: p, Note: "n"}))
+			}
+			require.NoError(t, tx.SetHostScheme(ctx, "h", "cavage"))
+			return tx.SetHostScheme(ctx, "h", "rfc9421")
+		})
+		for host, want := range map[string]storage.Policy{"example": "reject", "a.b.example": "reject", "x.Good.example": "trusted", "good.example:443": "trusted",
+			"notgood.example": "reject", "127.0.0.1:8080": "silence", "127.0.0.1:8081": "", "[::1]:80": "", "other": "", "": ""} {
+			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				p, err := tx.HostPolicyFor(ctx, host)
+				require.Equal(t, want, p.Policy, host)
+				return err
+			})
+		}
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			return tx.SetHostPolicy(ctx, storage.HostPolicy{Host: "example"})
+		})
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			all, err := tx.ListHostPolicies(ctx)
+			require.Len(t, all, 2)
+			require.NoError(t, err)
+			s, err := tx.HostScheme(ctx, "h")
+			require.Equal(t, "rfc9421", s)
+			require.NoError(t, err)
+			s, err = tx.HostScheme(ctx, "other")
+			require.Empty(t, s)
+			return err
+		})
+	})
+}

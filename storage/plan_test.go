@@ -1,0 +1,114 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"stoa/protocol"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Every listing is served from an index, whatever its filters: none scans a
+// table, and none sorts more than the pages it merges.
+func TestPlans(t *testing.T) {
+	t.Parallel()
+	db, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "stoa.db")})
+	require.NoError(t, err)
+	defer db.Close()
+	type query struct {
+		text string
+		args []any
+	}
+	queries := map[string]query{}
+	for _, kind := range []protocol.PostKind{"", protocol.Offer} {
+		for _, verified := range []bool{false, true} {
+			for _, author := range []string{"", "asha"} {
+				for _, tag := range []string{"", "paper"} {
+					text, args := boardQuery(protocol.BoardQuery{Kind: kind, VerifiedOnly: verified, Author: author, Tag: tag}, true, 1, 21)
+					queries[fmt.Sprintf("board %s %v %s %s", kind, verified, author, tag)] = query{text, args}
+				}
+			}
+		}
+	}
+	add := func(name, text string, args ...any) { queries[name] = query{text, args} }
+	text, args := feedQuery(nil, 1, 21)
+	add("feed", text, args...)
+	text, args = feedQuery([]protocol.FeedType{protocol.FeedReview}, 1, 21)
+	add("feed of a type", text, args...)
+	add("post by id", `SELECT id FROM post WHERE `+byID, 1, 2, "x")
+	add("post by uri", `SELECT id FROM post WHERE uri = ? AND foreign_uri`, "x")
+	add("replies", `SELECT seq FROM post WHERE in_reply_to = ? AND state = 'visible' AND seq > ? ORDER BY seq LIMIT ?`, "x", 1, 2)
+	add("hidden", `SELECT seq FROM post WHERE state = 'hidden' AND seq < ? ORDER BY seq DESC LIMIT ?`, 1, 2)
+	add("by agent", `SELECT seq FROM post WHERE author_erc8004 = ? AND state <> 'deleted' AND seq < ? ORDER BY seq DESC LIMIT ?`, "x", 1, 2)
+	add("orphans", `SELECT seq FROM post WHERE reply_to = ? AND reply_to <> '' AND in_reply_to IS NULL`, "x")
+	add("words", `SELECT rowid FROM post_word WHERE post_word MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?`, `"a"`, 1, 2)
+	add("profiles", `SELECT seq FROM profile WHERE seq < ? ORDER BY seq DESC LIMIT ?`, 1, 2)
+	add("profile", `SELECT seq FROM profile WHERE handle = ?`, "x")
+	add("log", `SELECT seq FROM log WHERE stream = (SELECT id FROM stream WHERE board = ?) AND seq > ? ORDER BY seq LIMIT ?`, "x", 1, 2)
+	add("redact", `SELECT seq FROM log WHERE object_id = ?`, "x")
+	add("claim jobs", claimJobs, 1, 1, 1, 1)
+	add("jobs of a state", `SELECT id FROM job WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?`, "dead", 1, 2)
+	add("prune jobs", `SELECT id FROM job WHERE state <> 'waiting' AND done_at < ? ORDER BY done_at LIMIT 1000`, 1)
+	add("prune spent", `SELECT key FROM spent WHERE key >= ? AND key <= ? AND until < ?`, []byte{1}, []byte{2}, 1)
+	add("outlets of a host", `SELECT inbox FROM outlet WHERE host = ? AND next_at > ?`, "x", 1)
+	require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *Tx) error {
+		for name, q := range queries {
+			for _, step := range explain(t, ctx, tx, q.text, q.args) {
+				// Scans of the merged pages (r, m) are what is meant to happen.
+				scan := strings.HasPrefix(step, "SCAN") && !strings.Contains(step, "VIRTUAL TABLE INDEX") &&
+					step != "SCAN r" && step != "SCAN m"
+				require.False(t, scan, "%s: %s", name, step)
+				if !strings.Contains(q.text, " m ORDER BY") {
+					require.NotContains(t, step, "TEMP B-TREE", name)
+				}
+			}
+		}
+		return nil
+	}))
+}
+
+func explain(t *testing.T, ctx context.Context, tx *Tx, text string, args []any) []string {
+	t.Helper()
+	rows, err := tx.query(ctx, "EXPLAIN QUERY PLAN "+text, args...)
+	steps, err := collect(rows, err, func(s scanner) (step string, err error) {
+		var id, parent, unused int
+		err = s.Scan(&id, &parent, &unused, &step)
+		return step, err
+	})
+	require.NoError(t, err)
+	require.NotEmpty(t, steps)
+	return steps
+}
+
+func TestSeqOf(t *testing.T) {
+	t.Parallel()
+	id := "post_01k9y3v6k8e5w9q2x4z7c1m0ad"
+	seq, err := seqOf(id)
+	require.NoError(t, err)
+	next, err := seqOf("post_01k9y3v6k9e5w9q2x4z7c1m0ad")
+	require.NoError(t, err)
+	require.Greater(t, next, seq)
+	for _, bad := range []string{"", "post_", "post-01k9y3v6k8e5w9q2x4z7c1m0ad", "post_01k9y3v6k8e5w9q2x4z7c1m0aU", "post_00000000000000000000000000", "post_7zzzzzzzzzzzzzzzzzzzzzzzzz"} {
+		_, err := seqOf(bad)
+		require.Error(t, err, bad)
+	}
+}
+
+func FuzzFold(f *testing.F) {
+	for _, s := range []string{"Hand-made", "काग़ज़ हिन्दी", "ÅÄ İ ß", "日本語", "\xff\x00\ue000", strings.Repeat("x", 100)} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		once := string(fold(nil, s))
+		for word := range strings.SplitSeq(strings.TrimSuffix(once, " "), " ") {
+			require.LessOrEqual(t, len(word), maxWord)
+			require.False(t, once != "" && word == "", "an empty word in %q", once)
+			require.NotContains(t, word, "\ue000")
+		}
+		require.Equal(t, queryWords(s), queryWords(strings.ToValidUTF8(s, " ")))
+	})
+}

@@ -1,0 +1,213 @@
+package storage_test
+
+import (
+	"context"
+	"math"
+	"os"
+	"testing"
+	"time"
+
+	"stoa/protocol"
+	"stoa/storage"
+	"stoa/storage/storagetest"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestReceipts(t *testing.T) {
+	t.Parallel()
+	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
+		r := storage.Receipt{Caller: "c", Key: "k", Operation: "post_to_board", Digest: [32]byte{9}, Answer: []byte(`{"id":1}`), Expires: start.Add(time.Hour)}
+		keep := func() error {
+			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.KeepReceipt(ctx, r) })
+		}
+		get := func() (got *storage.Receipt) {
+			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
+				got, err = tx.Receipt(ctx, "c", "k")
+				return err
+			})
+			return got
+		}
+		require.Nil(t, get())
+		require.NoError(t, keep())
+		require.Equal(t, &r, get())
+		require.ErrorIs(t, keep(), storage.ErrExists)
+		advance(time.Hour)
+		require.Nil(t, get(), "ran out")
+		r.Expires = start.Add(2 * time.Hour)
+		require.NoError(t, keep())
+		require.Equal(t, &r, get())
+		advance(2 * time.Hour)
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			n, err := tx.PruneReceipts(ctx)
+			require.Equal(t, 1, n)
+			return err
+		})
+	})
+}
+
+func TestSecret_OneForAll(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		values := make(chan string, 16)
+		together(16, func(i int) {
+			err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+				v, err := tx.Secret(ctx, "pow", func() ([]byte, error) { return []byte{byte(i)}, nil })
+				values <- string(v)
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		first := <-values
+		for range len(values) {
+			require.Equal(t, first, <-values)
+		}
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.Secret(ctx, "other", nil)
+			require.ErrorIs(t, err, storage.ErrNotFound)
+			v, err := tx.Secret(ctx, "pow", nil)
+			require.Equal(t, first, string(v))
+			return err
+		})
+	})
+}
+
+func TestKeysAndTokens(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		key := storage.AgentKey{Handle: "asha", Thumbprint: "t1", PublicJWK: []byte("{}"), Sealed: []byte{1}, CreatedAt: start}
+		put := func(k storage.AgentKey) error {
+			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.PutAgentKey(ctx, k) })
+		}
+		require.NoError(t, put(key))
+		key.Directory = []byte(`{"a":1}`)
+		require.NoError(t, put(key))
+		stolen := key
+		stolen.Handle = "mallory"
+		require.ErrorIs(t, put(stolen), storage.ErrExists)
+		newer := storage.AgentKey{Handle: "asha", Thumbprint: "t2", PublicJWK: []byte("{}")}
+		require.NoError(t, put(newer))
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			require.ErrorIs(t, tx.RetireAgentKey(ctx, "t9"), storage.ErrNotFound)
+			return tx.RetireAgentKey(ctx, "t2")
+		})
+		exp := start.Add(time.Hour)
+		token := storage.Token{ID: protocol.NewID(protocol.TokenID, start), Hash: [32]byte{7}, Account: "acc", Handle: "asha", Name: "laptop",
+			Scopes: []string{"board", "profile"}, CreatedAt: start, ExpiresAt: &exp}
+		insert := func() error {
+			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.InsertToken(ctx, token) })
+		}
+		require.NoError(t, insert())
+		require.ErrorIs(t, insert(), storage.ErrExists)
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			got, err := tx.AgentKeyByThumbprint(ctx, "t1")
+			require.NoError(t, err)
+			require.Equal(t, &key, got)
+			keys, err := tx.AgentKeys(ctx, "asha")
+			require.NoError(t, err)
+			require.Len(t, keys, 2)
+			require.NotNil(t, keys[0].RetiredAt)
+			tok, err := tx.TokenByHash(ctx, token.Hash)
+			require.NoError(t, err)
+			require.Equal(t, &token, tok)
+			_, err = tx.TokenByHash(ctx, [32]byte{})
+			require.ErrorIs(t, err, storage.ErrNotFound)
+			return nil
+		})
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			require.NoError(t, tx.TouchToken(ctx, token.ID))
+			require.ErrorIs(t, tx.RevokeToken(ctx, "tok_none"), storage.ErrNotFound)
+			return tx.RevokeToken(ctx, token.ID)
+		})
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			list, err := tx.ListTokens(ctx, "asha")
+			require.Len(t, list, 1)
+			require.NotNil(t, list[0].RevokedAt)
+			require.NotNil(t, list[0].LastUsedAt)
+			return err
+		})
+	})
+}
+
+func TestIssuedAndAudit(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		for _, at := range []uint64{5, 9, 7} {
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.RaiseIssued(ctx, "id", "signer", at) })
+		}
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			require.Error(t, tx.RaiseIssued(ctx, "id", "signer", math.MaxUint64))
+			require.NoError(t, tx.Audit(ctx, "operator", "hide", "post_1", "spam"))
+			return tx.Audit(ctx, "operator", "restore", "post_1", "")
+		})
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			at, err := tx.HighestIssued(ctx, "id", "signer")
+			require.EqualValues(t, 9, at)
+			require.NoError(t, err)
+			at, err = tx.HighestIssued(ctx, "id", "other")
+			require.Zero(t, at)
+			require.NoError(t, err)
+			page, err := tx.ListAudit(ctx, 1, "")
+			require.Equal(t, "restore", page.Items[0].Action)
+			require.NotNil(t, page.Next)
+			return err
+		})
+	})
+}
+
+func TestMigrate_Twice(t *testing.T) {
+	t.Parallel()
+	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+		p := samplePost(start, 1)
+		for n := range 3 {
+			db, err := storage.Open(t.Context(), c)
+			require.NoError(t, err)
+			if n == 0 {
+				store(t, db, p)
+			}
+			require.Equal(t, []string{p.ID}, walkBoard(t, db, protocol.BoardQuery{}))
+			require.NoError(t, db.Close())
+		}
+	})
+}
+
+func TestBackup(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		p := samplePost(start, 1)
+		store(t, db, p)
+		path := t.TempDir() + "/copy ?#%.db"
+		err := db.Backup(t.Context(), path)
+		if db.Engine() == "postgres" {
+			require.ErrorContains(t, err, "pg_dump")
+			return
+		}
+		require.NoError(t, err)
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+		require.Error(t, db.Backup(t.Context(), path), "never over a file that is there")
+		copied := storagetest.OpenConfig(t, storage.Config{Path: path})
+		require.Equal(t, []string{p.ID}, walkBoard(t, copied, protocol.BoardQuery{Q: "rag"}))
+		require.NoError(t, copied.Check(t.Context()))
+	})
+}
+
+func TestCheck_FindsWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		p := samplePost(start, 1)
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			if err := tx.InsertPost(ctx, p); err != nil {
+				return err
+			}
+			_, err := tx.AppendLog(ctx, boardID, "create", protocol.NewID(protocol.PostID, start), nil)
+			return err
+		})
+		err := db.Check(t.Context())
+		require.ErrorContains(t, err, p.ID)
+		require.ErrorContains(t, err, "log entry")
+	})
+}
