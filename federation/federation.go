@@ -156,7 +156,7 @@ type JobHandler = func(ctx context.Context, j storage.Job) (after func(ctx conte
 // process (one kept activity), deliver (one activity to one inbox), submit (a
 // local reply to the board of another node), pull (walk a board's log).
 func (f *Federation) Jobs() map[string]JobHandler {
-	return map[string]JobHandler{"process": f.process, "deliver": f.deliverJob, "submit": f.submit, "pull": f.pull}
+	return map[string]JobHandler{"process": f.process, "deliver": f.deliverJob, "submit": f.submit, "pull": f.pull, "recheck": f.recheck}
 }
 
 // Handler serves everything under /ap/.

@@ -304,6 +304,11 @@ func (f *Federation) receive(ctx context.Context, tx *storage.Tx, p *protocol.St
 		return false, fmt.Errorf("receive %s: %w", p.URI, err)
 	}
 	p.ID = id
+	if hopeful(p) {
+		if err := f.enqueueRecheck(ctx, tx, id, 0); err != nil {
+			return false, err
+		}
+	}
 	policy, err := policyOf(ctx, tx, *p.Node)
 	if err != nil || policy != storage.PolicySilence {
 		return true, err

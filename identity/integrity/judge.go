@@ -168,14 +168,20 @@ func judgeEvidence(ctx context.Context, c Claim, a Authority) (Verdict, error) {
 		return tampered("%w", err)
 	}
 	v := Verdict{Method: protocol.ByFederation, ERC8004: strings.ToLower(strings.Join(msg.Header["Agent-Identity"], ","))}
-	base, _, ok := strings.Cut(c.ID, "/ap/posts/")
-	if !ok || msg.Method != "POST" || e.TargetURI != base+PostPath {
+	if msg.Method != "POST" || e.TargetURI != c.base()+PostPath {
 		// Signed through a door that this version cannot read, or for another node.
 		v.ERC8004, v.Reason = "", "the signed request is not a post to this board"
 		return v, nil
 	}
-	if err := c.matchBody(body); err != nil {
+	parent, err := c.matchBody(body)
+	if err != nil {
 		return Verdict{}, err
+	}
+	if !c.parentIs(parent) {
+		// The author saw another node's post under an id of its own node: only one
+		// that was made from the post's ActivityPub id can be told to be it.
+		v.Reason = "which post of another node is answered cannot be told from the signed request"
+		return v, nil
 	}
 	if v.ERC8004 == "" {
 		v.Reason = "the signed request names no chain identity"
@@ -244,23 +250,25 @@ func (c Claim) checkSignature(ctx context.Context, a Authority, v Verdict, msg h
 	return v.yes(), nil
 }
 
-// matchBody compares the signed request with what the post says.
-func (c Claim) matchBody(body []byte) error {
+// matchBody compares the signed request with what the post says, and returns
+// the parent that it names.
+func (c Claim) matchBody(body []byte) (parent string, err error) {
 	var in protocol.NewPost
 	if err := strictjson.DecodeLoose(body, &in); err != nil {
-		return fmt.Errorf("%w: signed body: %w", ErrTampered, err)
+		return "", fmt.Errorf("%w: signed body: %w", ErrTampered, err)
 	}
 	field := c.differs(string(in.Kind), in.Title, in.Body, in.Tags)
-	if field == "" && !c.parentIs(in.InReplyTo) {
+	local := in.InReplyTo == "" || c.ReplyTo == "" || strings.HasPrefix(c.ReplyTo, c.base()+"/")
+	if field == "" && local && !c.parentIs(in.InReplyTo) {
 		field = "inReplyTo"
 	}
 	if field == "" && c.Handle == "" && in.Name != "" && in.Name != c.Name {
 		field = "name"
 	}
 	if field != "" {
-		return fmt.Errorf("%w: %s is not what was signed", ErrTampered, field)
+		return "", fmt.Errorf("%w: %s is not what was signed", ErrTampered, field)
 	}
-	return nil
+	return in.InReplyTo, nil
 }
 
 func (c Claim) differs(kind, title, body string, tags []string) string {
@@ -285,14 +293,16 @@ func (c Claim) parentIs(id string) bool {
 	if id == "" || c.ReplyTo == "" {
 		return id == c.ReplyTo
 	}
-	base, _, ok := strings.Cut(c.ID, "/ap/posts/")
-	if !ok {
-		return false
-	}
-	if local, ok := strings.CutPrefix(c.ReplyTo, base+"/ap/posts/"); ok {
+	if local, ok := strings.CutPrefix(c.ReplyTo, c.base()+"/ap/posts/"); ok {
 		return local == id
 	}
 	return protocol.IsRemoteID(id, c.ReplyTo)
+}
+
+// base is the home node of the post.
+func (c Claim) base() string {
+	base, _, _ := strings.Cut(c.ID, "/ap/posts/")
+	return base
 }
 
 func apart(a, b time.Time) time.Duration { return a.Sub(b).Abs() }

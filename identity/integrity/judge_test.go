@@ -154,7 +154,11 @@ func TestJudge_Evidence(t *testing.T) {
 		},
 		"reply moved": {
 			evidence: evidence(t, pair, url, agent, body(t, func(p *protocol.NewPost) { p.InReplyTo = localID }), published),
-			change:   func(c *integrity.Claim) { c.ReplyTo = remoteParent + "c" }, tampered: true,
+			change:   func(c *integrity.Claim) { c.ReplyTo = remoteParent + "c" }, reason: "cannot be told",
+		},
+		"reply moved at home": {
+			evidence: evidence(t, pair, url, agent, body(t, func(p *protocol.NewPost) { p.InReplyTo = localID }), published),
+			change:   func(c *integrity.Claim) { c.ReplyTo = home + "/ap/posts/post_01kaa9zv6k8e5w9q2x4z7c1m0b" }, tampered: true,
 		},
 		"reply made a post": {
 			evidence: evidence(t, pair, url, agent, body(t, func(p *protocol.NewPost) { p.InReplyTo = localID }), published), tampered: true,

@@ -212,6 +212,8 @@ func (a *Activity) Check() error {
 	switch {
 	case a.Graph != nil || a.Reverse != nil || a.Included != nil || a.AtType != nil || a.AtID != nil:
 		return refused("JSON-LD keywords other than @context are not read")
+	case remaps(a.Context):
+		return refused("@context gives another meaning to a member that decides who speaks")
 	case len(a.Type) == 0:
 		return refused("no type")
 	case a.ID == "" || len(a.ID) > MaxID:
@@ -270,6 +272,30 @@ func HasStoa(context json.RawMessage) bool {
 			}
 		}
 		return found
+	}
+	return false
+}
+
+// remaps reports whether an inline @context gives actor, object or another
+// member that decides who speaks a meaning of its own. A reader with JSON-LD
+// would then see another document than this one (CVE-2022-24307).
+func remaps(context json.RawMessage) bool {
+	items, err := list(context, 200)
+	if err != nil {
+		return true
+	}
+	for _, item := range items {
+		var m map[string]json.RawMessage
+		if first(item) != '{' || json.Unmarshal(item, &m) != nil {
+			continue
+		}
+		for _, name := range []string{"id", "type", "actor", "object", "attributedTo", "to", "cc", "proof"} {
+			switch string(m[name]) {
+			case "", `"@` + name + `"`, `"as:` + name + `"`:
+			default:
+				return true
+			}
+		}
 	}
 	return false
 }

@@ -153,16 +153,18 @@ func TestHasStoa(t *testing.T) {
 func TestActivityCheck(t *testing.T) {
 	t.Parallel()
 	for in, ok := range map[string]bool{
-		`{"id":"https://a/1","type":"Create","actor":"https://a/u"}`:                            true,
-		`{"id":"https://a/1","type":"Create","actor":["https://a/u"]}`:                          true,
-		`{"id":"https://a/1","type":"Create","actor":["https://a/u","https://a/v"]}`:            false,
-		`{"id":"https://a/1","type":"Create"}`:                                                  false,
-		`{"type":"Create","actor":"https://a/u"}`:                                               false,
-		`{"id":"https://a/1","actor":"https://a/u"}`:                                            false,
-		`{"id":"https://a/1","type":"Create","actor":"https://a/u","@graph":[]}`:                false,
-		`{"id":"https://a/1","type":"Create","actor":"https://a/u","@reverse":{"actor":"x"}}`:   false,
-		`{"id":"https://a/1","type":"Create","actor":"https://a/u","@included":[{"id":"x"}]}`:   false,
-		`{"id":"https://a/1","type":"Create","actor":"https://a/u","@type":"https://x/Delete"}`: false,
+		`{"id":"https://a/1","type":"Create","actor":"https://a/u"}`:                                            true,
+		`{"id":"https://a/1","type":"Create","actor":["https://a/u"]}`:                                          true,
+		`{"id":"https://a/1","type":"Create","actor":["https://a/u","https://a/v"]}`:                            false,
+		`{"id":"https://a/1","type":"Create"}`:                                                                  false,
+		`{"type":"Create","actor":"https://a/u"}`:                                                               false,
+		`{"id":"https://a/1","actor":"https://a/u"}`:                                                            false,
+		`{"id":"https://a/1","type":"Create","actor":"https://a/u","@graph":[]}`:                                false,
+		`{"@context":["x",{"actor":"https://e/x"}],"id":"https://a/1","type":"Create","actor":"https://a/u"}`:   false,
+		`{"@context":{"type":"@type","x":"as:actor"},"id":"https://a/1","type":"Create","actor":"https://a/u"}`: true,
+		`{"id":"https://a/1","type":"Create","actor":"https://a/u","@reverse":{"actor":"x"}}`:                   false,
+		`{"id":"https://a/1","type":"Create","actor":"https://a/u","@included":[{"id":"x"}]}`:                   false,
+		`{"id":"https://a/1","type":"Create","actor":"https://a/u","@type":"https://x/Delete"}`:                 false,
 	} {
 		var a activity.Activity
 		require.NoError(t, strictjson.DecodeLoose([]byte(in), &a))

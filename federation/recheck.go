@@ -1,0 +1,85 @@
+package federation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"stoa/protocol"
+	"stoa/protocol/activity"
+	"stoa/storage"
+)
+
+// recheckAfter is when the author of a post is looked up again that carries a
+// signature which the chain, as this node sees it, does not vouch for. Mostly
+// our view is a few blocks behind that of the node where the post was made.
+var recheckAfter = []time.Duration{3 * time.Second, 30 * time.Second, 5 * time.Minute, time.Hour, 12 * time.Hour}
+
+// recheckArgs are the arguments of a recheck job.
+type recheckArgs struct {
+	Post string `json:"post"`
+	Try  int    `json:"try"` // index into recheckAfter
+}
+
+// hopeful reports whether a later look at the chain may verify the author.
+func hopeful(p *protocol.StoredPost) bool {
+	return !p.Author.Verified && p.Author.ERC8004 != nil && (p.Evidence != nil || p.Statement != nil)
+}
+
+// enqueueRecheck asks for the try-th look at a post's author.
+func (f *Federation) enqueueRecheck(ctx context.Context, tx *storage.Tx, post string, try int) error {
+	if try >= len(recheckAfter) || f.c.Authority == nil {
+		return nil
+	}
+	args, err := json.Marshal(recheckArgs{post, try})
+	if err != nil {
+		return err
+	}
+	return tx.Enqueue(ctx, storage.Job{Kind: "recheck", Lane: "recheck:" + post, Args: args, RunAt: tx.Now.Add(recheckAfter[try])})
+}
+
+// recheck looks at the author of a post of another node again, by the evidence
+// that is stored with it.
+func (f *Federation) recheck(ctx context.Context, j storage.Job) (after, error) {
+	var args recheckArgs
+	if err := json.Unmarshal(j.Args, &args); err != nil {
+		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
+	}
+	var held *protocol.StoredPost
+	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		held, err = tx.PostByID(ctx, args.Post)
+		return absent(err)
+	})
+	if err != nil || held == nil || held.State == protocol.Deleted || held.Author.Verified || held.Object == nil {
+		return nil, err
+	}
+	var n activity.Note
+	if err := fetchLimits.DecodeLoose(held.Object, &n); err != nil {
+		return nil, protocol.Errorf(protocol.InvalidRequest, "stored object of %s: %w", held.URI, err)
+	}
+	seen, err := f.examine(ctx, &n, held.Object)
+	if err != nil {
+		if isRefused(err) {
+			return nil, nil // it was let in before; what it says cannot have become worse
+		}
+		return nil, fmt.Errorf("recheck %s: %w", held.URI, err)
+	}
+	if !seen.Author.Verified {
+		return func(ctx context.Context, tx *storage.Tx) error {
+			return f.enqueueRecheck(ctx, tx, args.Post, args.Try+1)
+		}, nil
+	}
+	keyid := ""
+	if seen.Author.KeyID != nil {
+		keyid = *seen.Author.KeyID
+	}
+	return func(ctx context.Context, tx *storage.Tx) error {
+		err := tx.SetPostVerdict(ctx, args.Post, true, keyid, "")
+		if errors.Is(err, storage.ErrNotFound) {
+			return nil
+		}
+		return err
+	}, nil
+}
