@@ -100,7 +100,12 @@ func startWorld(t testing.TB, data string, port int) *localWorld {
 	require.NoError(t, err)
 	w.command.Stderr = &w.log
 	require.NoError(t, w.command.Start())
-	t.Cleanup(w.stop)
+	t.Cleanup(func() {
+		w.stop()
+		if t.Failed() {
+			t.Logf("the world's log ends with:\n%s", &w.log)
+		}
+	})
 	line := make(chan string, 1)
 	go func() {
 		s, _ := bufio.NewReader(stdout).ReadString('\n')

@@ -38,9 +38,16 @@ type Grant struct {
 // only keys that the last final state had too are granted. Beside the errors of
 // [Reader.Snapshot] it returns ErrKeyUnknown, ErrPendingFinality and
 // ErrIdentityBound. A cached answer costs no call, except for contract owners,
-// who are asked each time at the head.
+// who are asked each time at the head. A refusal by a view older than a second
+// is looked up again first.
 func (r *Reader) Authority(ctx context.Context, id ID, keyid string) (Grant, error) {
 	grants, err := r.grants(ctx, id, keyid)
+	if errors.Is(err, ErrNotRegistered) || errors.Is(err, ErrKeyUnknown) || errors.Is(err, ErrPendingFinality) {
+		// The view may be as old as a poll: look again before refusing.
+		if c := r.chains[id.ChainID]; c != nil && c.freshen(ctx) {
+			grants, err = r.grants(ctx, id, keyid)
+		}
+	}
 	if err != nil {
 		return Grant{}, err
 	}

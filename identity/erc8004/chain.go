@@ -11,6 +11,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/rpc"
+	"golang.org/x/sync/singleflight"
 )
 
 // A chain is what the Reader knows about one chain.
@@ -22,6 +23,9 @@ type chain struct {
 	now       func() time.Time
 	log       *slog.Logger
 	drop      func(key string) // removes a cached agent
+
+	polling sync.Mutex         // held during one poll
+	fresh   singleflight.Group // looks that somebody waits for
 
 	lastUse  atomic.Int64 // Unix nanoseconds of the last lookup
 	logRange atomic.Uint64

@@ -71,8 +71,11 @@ func (c *chain) run(ctx context.Context) {
 // maxWindow bounds, in slices, how many blocks of events one look may catch up.
 const maxWindow = 100
 
-// poll takes one look at the head and reads the events since the last one.
+// poll takes one look at the head and reads the events since the last one. Only
+// one runs at a time, so that the view never goes back.
 func (c *chain) poll(ctx context.Context) error {
+	c.polling.Lock()
+	defer c.polling.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	c.mu.Lock()
@@ -105,6 +108,33 @@ func (c *chain) poll(ctx context.Context) error {
 		c.advance(v, logs, reset)
 		return nil
 	})
+}
+
+// staleAfter is how old a view must be for a refusal by it to be doubted.
+const staleAfter = time.Second
+
+// freshen polls at once when the view is not of the last second, and reports
+// whether the view is newer now. A key that was registered a moment ago is then
+// found without waiting for the next poll, at the cost of at most one look a
+// second however many strangers are refused.
+func (c *chain) freshen(ctx context.Context) bool {
+	stale := func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.covered && c.now().Sub(c.lookedAt) >= min(staleAfter, c.Poll)
+	}
+	if !stale() || !c.budget.take(c.now()) {
+		return false
+	}
+	done := c.fresh.DoChan("", func() (any, error) {
+		return nil, c.poll(context.WithoutCancel(ctx))
+	})
+	select {
+	case <-ctx.Done():
+		return false
+	case res := <-done:
+		return res.Err == nil
+	}
 }
 
 // A logEntry is one event. It always has a first topic and an agent, or is Upgraded.

@@ -77,6 +77,11 @@ func (b *Board) attach(ctx context.Context, tx *storage.Tx, p *protocol.StoredPo
 // by handing a reply in at the board it belongs to.
 func (b *Board) publish(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind string) error {
 	if p.Board == b.ID() {
+		if kind == "delete" { // the earlier entries must not hand the text out any more
+			if err := tx.RedactLog(ctx, b.ID(), p.ID); err != nil {
+				return err
+			}
+		}
 		_, err := tx.AppendLog(ctx, b.ID(), kind, p.ID, nil)
 		return err
 	}
