@@ -15,6 +15,7 @@ func plainText(content string) string {
 	for {
 		switch t.tokens.Next() {
 		case html.ErrorToken:
+			t.closeLink()
 			return strings.TrimSpace(t.out.String())
 		case html.TextToken:
 			t.text(string(t.tokens.Text()))
