@@ -1,0 +1,146 @@
+package directory
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"stoa/identity/httpsig"
+	"stoa/identity/key"
+	"stoa/identity/strictjson"
+)
+
+// keysOf reads a JWK Set that stood in doc, which src answered with. One bad key
+// does not spoil the set. A set without a usable key is a good answer too: its
+// owner has taken all keys back.
+func keysOf(doc *document, set []byte, src source, now time.Time) (*found, *Failure) {
+	parsed, err := key.ParseSet(set) // at most MaxBody bytes and MaxKeys keys; no private members
+	if err != nil {
+		return nil, &Failure{Code: httpsig.CodeDirectoryMalformed, Detail: src.url + " sent no JWK Set", Err: err}
+	}
+	f := &found{keys: map[string]listed{}, at: now, lifetime: lifetime(doc.header)}
+	var good []key.Public
+	for _, p := range parsed.Keys {
+		k, failure := listKey(p, src.wellKnown())
+		if failure == nil {
+			failure = prove(doc, src, k.key, now)
+		}
+		if failure != nil {
+			k = listed{refused: failure}
+		}
+		if _, twice := f.keys[p.Thumbprint]; twice {
+			continue // the first counts
+		}
+		if f.keys[p.Thumbprint] = k; failure == nil {
+			if p.Alg != "RS256" { // the only name that says more than the kind of key
+				p.Alg = ""
+			}
+			good = append(good, p)
+		}
+	}
+	if f.set, err = key.MarshalSet(good); err != nil {
+		return nil, &Failure{Code: httpsig.CodeDirectoryMalformed, Detail: src.url + " sent keys that cannot be kept", Err: err}
+	}
+	return f, nil
+}
+
+// listKey judges one key by what its JWK says about it.
+func listKey(p key.Public, wellKnown bool) (listed, *Failure) {
+	if p.Use != "" && p.Use != "sig" {
+		return listed{}, &Failure{Code: httpsig.CodeKeyMalformed, Detail: "the key directory says that the key is not for signatures (use)"}
+	}
+	if wellKnown && p.ID != "" && p.ID != p.Thumbprint {
+		return listed{}, &Failure{Code: httpsig.CodeKeyMalformed, Detail: "kid is not the thumbprint of the key, as it must be at the well-known path"}
+	}
+	alg, ok := algorithms[p.Alg]
+	if !ok {
+		return listed{}, &Failure{Code: httpsig.CodeAlgorithmUnsupported, Detail: "the key directory names an algorithm (alg) that HTTP signatures do not have"}
+	}
+	k, err := httpsig.NewKeyFor(p.Key, alg)
+	if err != nil {
+		code := httpsig.CodeKeyMalformed
+		if e, ok := errors.AsType[*httpsig.Error](err); ok {
+			code = e.Code
+		}
+		return listed{}, &Failure{Code: code, Detail: "the key cannot be used", Err: err}
+	}
+	return listed{key: k, from: p.NotBefore, until: p.Expires}, nil
+}
+
+// algorithms translates the JOSE names (RFC 7518, RFC 8037, RFC 9864) to those
+// of RFC 9421. Without one, the kind of key decides.
+var algorithms = map[string]httpsig.Algorithm{
+	"": "", "EdDSA": httpsig.Ed25519, "Ed25519": httpsig.Ed25519,
+	"ES256": httpsig.ECDSAP256SHA256, "ES384": httpsig.ECDSAP384SHA384,
+	"PS512": httpsig.RSAPSSSHA512, "RS256": httpsig.RSAv15SHA256,
+}
+
+// prove checks the signature that a key may have put to its directory. Fetched
+// over TLS from its own place, a directory needs none; a wrong one says that
+// somebody publishes a key that is not theirs.
+func prove(doc *document, src source, k httpsig.Key, now time.Time) *Failure {
+	target, err := httpsig.ParseTarget(src.url)
+	if err != nil {
+		return &Failure{Code: httpsig.CodeAgentMalformed, Detail: "URL of the key directory", Err: err}
+	}
+	_, rest, _ := strings.Cut(src.url, "://")
+	path := "/"
+	if i := strings.IndexAny(rest, "/?"); i >= 0 {
+		path = rest[i:]
+	}
+	asked := httpsig.Message{Method: http.MethodGet, Target: target, Header: http.Header{}}
+	asked.RawPath, asked.RawQuery, asked.HasQuery = strings.Cut(path, "?")
+	answer := httpsig.Message{Status: http.StatusOK, Header: doc.header, Related: &asked}
+	for _, proof := range httpsig.VerifyDirectory(&answer, doc.body, []httpsig.Key{k}, now, false) {
+		if proof.Err == nil || errors.Is(proof.Err, httpsig.CodeSignatureMissing) {
+			continue
+		}
+		code := httpsig.CodeSignatureInvalid
+		if e, ok := errors.AsType[*httpsig.Error](proof.Err); ok {
+			code = e.Code
+		}
+		return &Failure{Code: code, Detail: "the signature of the key directory by this key does not verify", Err: proof.Err}
+	}
+	return nil
+}
+
+// card is what counts of a Signature Agent Card, an OAuth client metadata
+// document: where its keys are. Without either it has none.
+type card struct {
+	uri string
+	set []byte
+}
+
+var cardLimits = strictjson.Limits{MaxBytes: MaxBody, MaxDepth: 16, MaxTokens: 4096}
+
+// parseCard reads a card that was fetched from url
+// (draft-meunier-webbotauth-registry-04).
+func parseCard(body []byte, url string) (card, *Failure) {
+	fail := func(why string, err error) (card, *Failure) {
+		return card{}, &Failure{Code: httpsig.CodeDirectoryMalformed, Detail: "card " + url + ": " + why, Err: err}
+	}
+	var doc struct {
+		ClientID *string         `json:"client_id"`
+		URI      *string         `json:"jwks_uri"`
+		Set      json.RawMessage `json:"jwks"`
+	}
+	if err := cardLimits.DecodeLoose(body, &doc); err != nil {
+		return fail("not a client metadata document", err)
+	}
+	inline := len(doc.Set) > 0 && string(doc.Set) != "null"
+	switch {
+	case doc.ClientID == nil || *doc.ClientID != url: // simple string comparison (RFC 3986 §6.2.1)
+		return fail("client_id must be the URL of the card", nil)
+	case doc.URI != nil && inline:
+		return fail("jwks and jwks_uri exclude each other", nil)
+	case doc.URI != nil && *doc.URI == "":
+		return fail("jwks_uri is empty", nil)
+	case doc.URI != nil:
+		return card{uri: *doc.URI}, nil
+	case inline:
+		return card{set: doc.Set}, nil
+	}
+	return card{set: []byte(`{"keys":[]}`)}, nil
+}
