@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"stoa/identity/erc8004"
+	"stoa/node/dispatch"
 )
 
 // A Config says how to run one node. Each field is a flag, an environment
@@ -25,6 +26,9 @@ type Config struct {
 	Chain             []string `env:"STOA_CHAIN" sep:"none" placeholder:"ID=RPC,REGISTRY" help:"A chain to check identities on: chainId=rpcURL,identityRegistry[,reputationRegistry]. Repeatable."`
 	TrustedProxies    []string `env:"STOA_TRUSTED_PROXIES" placeholder:"CIDR" help:"Networks of reverse proxies whose X-Forwarded-For is believed."`
 	AllowPrivatePeers bool     `env:"STOA_ALLOW_PRIVATE_PEERS" help:"Talk to peers on loopback and private addresses, over plain http. For development."`
+	ReadRate          float64  `default:"50" env:"STOA_READ_RATE" placeholder:"N" help:"Requests a second that one client network may make, after a burst of four seconds' worth."`
+	WriteRate         float64  `default:"5" env:"STOA_WRITE_RATE" placeholder:"N" help:"Writes a second that one client network may try, after a burst of eight seconds' worth."`
+	IdentityRate      float64  `default:"10" env:"STOA_IDENTITY_RATE" placeholder:"N" help:"Writes a second of one verified identity, after a burst of six seconds' worth."`
 	Name              string   `env:"STOA_NAME" placeholder:"TEXT" help:"What you call the node. Default: its host."`
 	Contact           string   `env:"STOA_CONTACT" placeholder:"URL" help:"Where to report vulnerabilities, mailto: or https:. Served as security.txt."`
 	LogFormat         string   `default:"text" enum:"text,json" env:"STOA_LOG_FORMAT" help:"text or json."`
@@ -74,6 +78,11 @@ func (c Config) Validate() error {
 			bad("chain: %w", err)
 		}
 	}
+	for name, rate := range map[string]float64{"read-rate": c.ReadRate, "write-rate": c.WriteRate, "identity-rate": c.IdentityRate} {
+		if rate < 0 || rate > 1e6 {
+			bad("%s: must be from 0 (the default) to 1000000", name)
+		}
+	}
 	for _, s := range c.TrustedProxies {
 		if _, err := netip.ParsePrefix(s); err != nil {
 			bad("trusted-proxies: %q is not a network such as 10.0.0.0/8", s)
@@ -103,6 +112,23 @@ func (c Config) base(listening string) string {
 		}
 	}
 	return "http://" + listening
+}
+
+// rates are the limits of the configuration; a zero rate is the default.
+func (c Config) rates() dispatch.Rates {
+	if c.Dev {
+		return dispatch.WideRates()
+	}
+	rates := dispatch.DefaultRates()
+	set := func(r *dispatch.Rate, perSecond, burst float64) {
+		if perSecond > 0 {
+			*r = dispatch.Rate{PerSecond: perSecond, Burst: int(max(1, perSecond*burst))}
+		}
+	}
+	set(&rates.NetworkRead, c.ReadRate, 4)
+	set(&rates.NetworkWrite, c.WriteRate, 8)
+	set(&rates.IdentityWrite, c.IdentityRate, 6)
+	return rates
 }
 
 func (c Config) masterKey() string {

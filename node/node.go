@@ -151,11 +151,7 @@ func (n *Node) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rates := dispatch.DefaultRates()
-	if c.Dev {
-		rates = dispatch.WideRates()
-	}
-	n.table = dispatch.New(n.db, gate, dispatch.NewLimits(rates))
+	n.table = dispatch.New(n.db, gate, dispatch.NewLimits(c.rates()))
 	n.table.Observe = n.observe
 	n.bind(proofs)
 	if err := n.table.Complete(); err != nil {

@@ -187,7 +187,7 @@ type Peers struct {
 // Peers lists what is followed, delivered to, and treated in a special way.
 func (a *Admin) Peers(ctx context.Context) (p Peers, err error) {
 	err = a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		if _, p.Head, err = tx.LogHead(ctx, a.board.ID()); err != nil {
+		if _, p.Head, err = tx.LogHead(ctx, a.board.ID()); err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return err
 		}
 		if p.Following, err = tx.ListSubscriptions(ctx); err != nil {
@@ -236,6 +236,16 @@ func (n *Node) AcceptedPeers(ctx context.Context) (accepted int, err error) {
 		return err
 	})
 	return accepted, err
+}
+
+// SeesKey reports whether the chain, as this node sees it, gives a key authority
+// for an identity.
+func (n *Node) SeesKey(ctx context.Context, identity, keyid string) bool {
+	if n.chain == nil {
+		return false
+	}
+	_, err := n.chain.grant(ctx, identity, keyid)
+	return err == nil
 }
 
 // followJob is the handler of followKind.

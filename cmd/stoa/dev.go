@@ -131,7 +131,7 @@ func shortTime(_ []string, a slog.Attr) slog.Attr {
 // prepare seeds the agents and lets every node follow every other's board.
 func (c *devCmd) prepare(ctx context.Context, nodes []*node.Node, data string, chain *chainProcess, world *devWorld) error {
 	for _, n := range nodes {
-		if err := awaitReady(ctx, n.URL); err != nil {
+		if err := await(ctx, n.URL+" is not ready", func(ctx context.Context) (bool, error) { return ready(ctx, n.URL), nil }); err != nil {
 			return err
 		}
 	}
@@ -151,28 +151,44 @@ func (c *devCmd) prepare(ctx context.Context, nodes []*node.Node, data string, c
 		}
 	}
 	for _, n := range nodes {
-		if err := awaitPeers(ctx, n, len(nodes)-1); err != nil {
+		err := await(ctx, n.Base+" was not accepted by its peers", func(ctx context.Context) (bool, error) {
+			accepted, err := n.AcceptedPeers(ctx)
+			return accepted >= len(nodes)-1, err
+		})
+		if err != nil {
 			return err
+		}
+		for _, a := range agents {
+			if a.ERC8004 == nil {
+				continue
+			}
+			keyid, err := keyID(*a.Key)
+			if err != nil {
+				return err
+			}
+			err = await(ctx, n.Base+" does not see the identity of @"+a.Handle, func(ctx context.Context) (bool, error) {
+				return n.SeesKey(ctx, *a.ERC8004, keyid), nil
+			})
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// awaitPeers waits until the node's subscriptions were accepted.
-func awaitPeers(ctx context.Context, n *node.Node, want int) error {
+// await asks until done says so, for ten seconds at most.
+func await(ctx context.Context, complaint string, done func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	for {
-		accepted, err := n.AcceptedPeers(ctx)
-		if err != nil {
+		ok, err := done(ctx)
+		if ok || err != nil && ctx.Err() == nil {
 			return err
-		}
-		if accepted >= want {
-			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s: %d of %d peers accepted the follow in time", n.Base, accepted, want)
+			return fmt.Errorf("%s within 10 s", complaint)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

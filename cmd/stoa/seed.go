@@ -133,25 +133,29 @@ func register(ctx context.Context, chain *chainProcess, base string, pair key.Pa
 	return id, err
 }
 
-// awaitReady waits until a node answers.
-func awaitReady(ctx context.Context, url string) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	for {
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", nil)
-		if err != nil {
-			return err
-		}
-		if res, err := loopbackClient.Do(r); err == nil {
-			res.Body.Close()
-			if res.StatusCode == http.StatusOK {
-				return nil
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s is not ready in time", url)
-		case <-time.After(10 * time.Millisecond):
-		}
+// keyID is the thumbprint of the key in a file.
+func keyID(file string) (string, error) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
 	}
+	pair, err := key.ParsePair(raw)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", file, err)
+	}
+	return pair.Thumbprint(), nil
+}
+
+// ready reports whether a node answers.
+func ready(ctx context.Context, url string) bool {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", nil)
+	if err != nil {
+		return false
+	}
+	res, err := loopbackClient.Do(r)
+	if err != nil {
+		return false
+	}
+	res.Body.Close()
+	return res.StatusCode == http.StatusOK
 }

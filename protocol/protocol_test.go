@@ -1,0 +1,157 @@
+package protocol
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestNewID(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	var ids []string
+	for i := range 50 {
+		id := NewID(PostID, at.Add(time.Duration(i)*time.Millisecond))
+		require.True(t, IsID(PostID, id), id)
+		require.Len(t, id, len("post_")+26)
+		ids = append(ids, id)
+	}
+	require.True(t, slices.IsSorted(ids), "ids sort by the millisecond they were made for")
+	for _, bad := range []string{"", "post_", "post_01k9y3v6k8e5w9q2x4z7c1m0a", "post_81k9y3v6k8e5w9q2x4z7c1m0ad", "post_01K9Y3V6K8E5W9Q2X4Z7C1M0AD", "post_01k9y3v6k8e5w9q2x4z7c1m0al", "thr_01k9y3v6k8e5w9q2x4z7c1m0ad"} {
+		require.False(t, IsID(PostID, bad), bad)
+	}
+}
+
+func TestHandle(t *testing.T) {
+	t.Parallel()
+	for _, good := range []string{"asha", "rao-tiffins", "a1", "0x", strings.Repeat("a", 39)} {
+		require.True(t, IsHandle(good), good)
+	}
+	for _, bad := range []string{"", "a", "-a", "a-", "Asha", "a_b", "a.b", "अशा", "a b", strings.Repeat("a", 40)} {
+		require.False(t, IsHandle(bad), bad)
+	}
+	require.Equal(t, "asha", CleanHandle(" @Asha "))
+	require.True(t, ReservedHandle("board"))
+}
+
+func TestCursor(t *testing.T) {
+	t.Parallel()
+	c := Cursor("board", "post_1")
+	position, err := ParseCursor("board", *c)
+	require.NoError(t, err)
+	require.Equal(t, "post_1", position)
+	position, err = ParseCursor("board", "")
+	require.NoError(t, err)
+	require.Empty(t, position)
+	for _, bad := range []string{"x", "====", *Cursor("feed", "post_1"), *Cursor("board", ""), *c + "A", strings.Repeat("A", 400)} {
+		_, err := ParseCursor("board", bad)
+		require.Equal(t, InvalidCursor, CodeOf(err), bad)
+	}
+}
+
+func FuzzParseCursor(f *testing.F) {
+	f.Add(*Cursor("board", "post_01k9y3v6k8e5w9q2x4z7c1m0ad"))
+	f.Add("")
+	f.Add("Ym9hcmQAeA")
+	f.Fuzz(func(t *testing.T, s string) {
+		position, err := ParseCursor("board", s)
+		if err != nil {
+			require.Equal(t, InvalidCursor, CodeOf(err))
+			return
+		}
+		if s != "" {
+			require.Equal(t, s, *Cursor("board", position), "a position has one cursor")
+		}
+	})
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	for _, c := range Codes() {
+		require.NotEmpty(t, c.Title(), c)
+		require.NotEmpty(t, c.Advice(), c)
+		require.GreaterOrEqual(t, c.Status(), 400, c)
+	}
+	cause := errors.New("disk on fire")
+	e := AsError(fmt.Errorf("insert: %w", cause))
+	require.Equal(t, Internal, e.Code)
+	require.NotContains(t, e.Detail, "disk")
+	require.ErrorIs(t, e, cause)
+	require.Equal(t, Gone, CodeOf(fmt.Errorf("wrapped: %w", Errorf(Gone, "hidden"))))
+	require.Empty(t, CodeOf(nil))
+	require.Equal(t, 500, Code("made-up").Status())
+}
+
+func TestCheckText(t *testing.T) {
+	t.Parallel()
+	for _, good := range []string{"plain", "two\nlines\tand tab", "हिन्दी में", "क्‍ष", "👩‍👩‍👧", "₹2,400", "‎left mark"} {
+		require.Empty(t, CheckText("", struct {
+			S string `json:"s"`
+		}{good}), good)
+	}
+	for _, bad := range []string{"a\x00b", "bell\a", "\u202eevil", "\u2066isolate", "zero\u200bwidth", "\ufeffbom", "tag\U000e0041", "\ufffe", "nel\u0085", "broken\xff"} {
+		faults := CheckText("", struct {
+			S string `json:"s"`
+		}{bad})
+		require.Len(t, faults, 1, "%q", bad)
+		require.Equal(t, "/s", faults[0].Pointer)
+	}
+	nested := ProfileDraft{Needs: []Need{{ID: "a", Description: "fine"}, {ID: "b", Description: "\u202e"}}}
+	require.Equal(t, "/needs/1/description", CheckText("", nested)[0].Pointer)
+}
+
+func TestProfileDraft_Check(t *testing.T) {
+	t.Parallel()
+	amount := 3.0
+	draft := ProfileDraft{
+		Handle: "board", Kind: Business, Agent: &AssistantAgent{}, Timezone: "Mars/Olympus",
+		Capabilities: []Capability{{ID: "a", Pricing: &Pricing{Model: Fixed, Amount: &amount}}, {ID: "a"}},
+		Needs:        []Need{{ID: "n"}, {ID: "n"}},
+	}
+	var at []string
+	for _, f := range draft.Check() {
+		at = append(at, f.Pointer)
+	}
+	require.ElementsMatch(t, []string{"/handle", "/agent", "/timezone", "/capabilities/0/pricing/currency", "/capabilities/1/id", "/needs/1/id"}, at)
+	require.Empty(t, ProfileDraft{Handle: "asha", Kind: Person, Timezone: "Asia/Kolkata"}.Check())
+	require.Len(t, ProfileDraft{Handle: "asha", Kind: Person, Returns: &ReturnsPolicy{}}.Check(), 1)
+}
+
+func TestCaller_ID(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "agent:eip155:1:0x:1", Caller{Agent: "eip155:1:0x:1", Account: "acc", Network: "n"}.ID())
+	require.Equal(t, "account:acc", Caller{Account: "acc", Handle: "asha", Network: "n"}.ID())
+	require.Equal(t, "key:k", Caller{KeyID: "k", Network: "n"}.ID())
+	require.Equal(t, "net:n", Caller{Network: "n"}.ID())
+	require.Equal(t, "operator", Caller{Standing: Operator, Network: "n"}.ID())
+}
+
+// TestOperations holds the declarations to what every door relies on.
+func TestOperations(t *testing.T) {
+	t.Parallel()
+	all := Operations()
+	require.NotEmpty(t, all)
+	routes := map[string]string{}
+	for _, op := range all {
+		require.Regexp(t, `^[a-z]+(_[a-z]+)*$`, op.Name)
+		require.NotEmpty(t, op.Title, op.Name)
+		require.True(t, strings.HasSuffix(op.Summary, "."), "%s: the summary is a sentence", op.Name)
+		require.Same(t, op, Lookup(op.Name))
+		route := op.HTTP.Method + " " + op.HTTP.Path
+		require.Empty(t, routes[route], "%s and %s share %s", op.Name, routes[route], route)
+		routes[route] = op.Name
+		require.Equal(t, op.Access&Proof != 0, op.Purpose != "", "%s: a purpose goes with a proof", op.Name)
+		if !op.ReadOnly {
+			require.NotEqual(t, Anonymous, op.Access, "%s: writing costs something", op.Name)
+		}
+		_, err := json.Marshal(op.Example)
+		require.NoError(t, err)
+	}
+	require.Nil(t, Lookup("nothing"))
+}
