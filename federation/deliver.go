@@ -112,6 +112,7 @@ type parcel struct {
 	Actor string          `json:"actor"`
 	Inbox string          `json:"inbox"`
 	Body  json.RawMessage `json:"body"`
+	trial
 }
 
 // enqueueDelivery queues one activity that is not in the log: the answer to a
@@ -121,7 +122,7 @@ func (f *Federation) enqueueDelivery(ctx context.Context, tx *storage.Tx, actor,
 	if err != nil {
 		return err
 	}
-	args, err := json.Marshal(parcel{actor, inbox, body})
+	args, err := json.Marshal(parcel{Actor: actor, Inbox: inbox, Body: body})
 	if err != nil {
 		return err
 	}
@@ -133,7 +134,10 @@ func (f *Federation) deliverJob(ctx context.Context, j storage.Job) (after, erro
 	if err := json.Unmarshal(j.Args, &p); err != nil {
 		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
 	}
-	return nil, f.settle(f.send(ctx, p.Actor, p.Inbox, p.Body))
+	if err := f.settle(f.send(ctx, p.Actor, p.Inbox, p.Body)); err != nil {
+		return f.again(j, &p.trial, &p, err)
+	}
+	return nil, nil
 }
 
 // settle turns the outcome of a job's delivery into the job's: final where
@@ -153,7 +157,11 @@ func (f *Federation) settle(o outcome) error {
 // submit hands a local reply in at the board of another node, or takes it back
 // there. The post is read when sending: what was deleted meanwhile is not sent.
 func (f *Federation) submit(ctx context.Context, j storage.Job) (after, error) {
-	var args struct{ Post, Kind string }
+	var args struct {
+		Post string `json:"post"`
+		Kind string `json:"kind"`
+		trial
+	}
 	if err := json.Unmarshal(j.Args, &args); err != nil {
 		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
 	}
@@ -177,8 +185,11 @@ func (f *Federation) submit(ctx context.Context, j storage.Job) (after, error) {
 		return nil, err
 	}
 	a, err := f.actorOf(ctx, board, actorAge)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = f.settle(f.send(ctx, author, a.Inbox.One(), body))
 	}
-	return nil, f.settle(f.send(ctx, author, a.Inbox.One(), body))
+	if err != nil {
+		return f.again(j, &args.trial, &args, err)
+	}
+	return nil, nil
 }

@@ -227,7 +227,7 @@ func TestPlainText(t *testing.T) {
 		`<a href="https://evil.example"><span class="invisible">https://</span>bank.example</a>`: "https://bank.example (https://evil.example)",
 		`<a href="javascript:1">x</a>`: "x",
 		`<p><span class="h-card"><a href="https://u.example/@ada" class="u-url mention">@<span>ada</span></a></span> hello <a class="mention hashtag" href="https://m/t">#<span>x</span></a></p>`: "hello #x",
-		`<img src=x onerror=alert(1)><svg><script>1</script></svg><a href="javascript:1">x</a><noscript><p title="</noscript><img src=x onerror=1>">`:                                             "x",
+		`<img src=x onerror=alert(1)><svg><script>1</script></svg><a href="javascript:1">x</a><noscript><p title="</noscript><img src=x onerror=1>">`:                                             "x\">",
 		`<p>unclosed <a href="https://x.example/">link`: "unclosed link (https://x.example/)",
 		``: "",
 	} {

@@ -372,7 +372,7 @@ func (f *Federation) keep(ctx context.Context, d *delivery) error {
 		if err := f.heard(ctx, tx, d); err != nil {
 			return err
 		}
-		args, err := json.Marshal(hex.EncodeToString(d.key[:]))
+		args, err := json.Marshal(processArgs{Key: hex.EncodeToString(d.key[:])})
 		if err != nil {
 			return err
 		}

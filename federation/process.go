@@ -31,13 +31,31 @@ type incoming struct {
 // after is what a job leaves to do in the transaction that marks it done.
 type after = func(ctx context.Context, tx *storage.Tx) error
 
+// processArgs are the arguments of a process job.
+type processArgs struct {
+	Key string `json:"key"` // of the kept activity, hex
+	trial
+}
+
 // process decides about one kept activity. What it does not understand it
-// ignores; a *protocol.Error that is not temporary ends it for good.
+// ignores; what cannot be decided now is tried again.
 func (f *Federation) process(ctx context.Context, j storage.Job) (after, error) {
-	in, err := f.incoming(ctx, j)
+	var args processArgs
+	if err := json.Unmarshal(j.Args, &args); err != nil {
+		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
+	}
+	in, err := f.incoming(ctx, args.Key)
 	if err != nil || in == nil {
 		return nil, err
 	}
+	effect, err := f.decide(ctx, in)
+	if err != nil {
+		return f.again(j, &args.trial, &args, err)
+	}
+	return effect, nil
+}
+
+func (f *Federation) decide(ctx context.Context, in *incoming) (after, error) {
 	if err := f.admits(ctx, in.host); err != nil {
 		if errors.Is(err, errBlocked) {
 			return nil, nil
@@ -63,13 +81,9 @@ func (f *Federation) process(ctx context.Context, j storage.Job) (after, error) 
 	return nil, nil
 }
 
-// incoming reads the kept activity of a job; nil when it is no longer kept.
-func (f *Federation) incoming(ctx context.Context, j storage.Job) (*incoming, error) {
-	var text string
+// incoming reads a kept activity by its key; nil when it is no longer kept.
+func (f *Federation) incoming(ctx context.Context, text string) (*incoming, error) {
 	var key [32]byte
-	if err := json.Unmarshal(j.Args, &text); err != nil {
-		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
-	}
 	if n, err := hex.Decode(key[:], []byte(text)); err != nil || n != len(key) {
 		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job")
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -525,4 +526,63 @@ func TestLog_Preconditions(t *testing.T) {
 		require.Equal(t, 400, get(q, "", "").StatusCode, q)
 	}
 	require.Equal(t, 200, get("?after=99", "", "").StatusCode)
+}
+
+// A reply to a board that is away for two days is handed in when it is back,
+// and meanwhile holds up nothing else that concerns that node.
+func TestReplyToABoardThatIsAway(t *testing.T) {
+	t.Parallel()
+	a, b := two(t, nil)
+	b.follow(a)
+	p := a.post(nil)
+	settle(t, a, b)
+	a.net.set("a.example", true)
+	r := b.post(func(r *protocol.StoredPost) { r.ReplyTo = p.URI })
+	for range 48 {
+		settle(t, b)
+		b.tick.pass(time.Hour)
+	}
+	a.net.set("a.example", false)
+	b.tick.pass(16 * time.Hour)
+	settle(t, a, b)
+	require.Equal(t, protocol.Visible, a.state(r.URI))
+	require.Len(t, a.room.got, 1)
+}
+
+// In real time, with the loops that a node runs: a post is on the other node
+// long before two seconds are over.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	a, b := two(t, nil)
+	b.follow(a)
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	for _, n := range []*node{a, b} {
+		running.Go(func() { require.NoError(t, n.f.Run(ctx)) })
+		running.Go(func() {
+			for ctx.Err() == nil {
+				jobs, err := n.db.ClaimJobs(ctx, "worker", 8, time.Minute)
+				if err == nil && len(jobs) > 0 {
+					for _, j := range jobs {
+						n.do(j)
+					}
+					continue
+				}
+				select {
+				case <-ctx.Done():
+				case <-n.db.Wake(storage.TopicJobs):
+				}
+			}
+		})
+	}
+	var slowest time.Duration
+	for range 20 {
+		start := time.Now()
+		p := a.post(nil)
+		require.Eventually(t, func() bool { return b.state(p.URI) == protocol.Visible }, 2*time.Second, time.Millisecond)
+		slowest = max(slowest, time.Since(start))
+	}
+	t.Log("slowest of 20:", slowest)
+	stop()
+	running.Wait()
 }
