@@ -14,6 +14,9 @@ import (
 // run again with a savepoint around every op.
 var errApart = errors.New("storage: run the batch again with savepoints")
 
+// errBegin says that a transaction did not begin, so that nothing was done.
+var errBegin = errors.New("storage: begin a write")
+
 // A batch is one transaction of several ops.
 //
 // The ops of the hot path only spend and append, and what they append is held
@@ -59,7 +62,7 @@ func (w *writer) attempt(ops []*op, careful bool) (_ *batch, err error) {
 	b.tx = &Tx{Now: w.db.clock(), db: w.db, conn: w.conn, batch: b}
 	if _, err := w.conn.exec(ctx, w.db.engine.begin()); err != nil {
 		w.conn.broken = w.db.engine == enginePostgres
-		return nil, fmt.Errorf("begin: %w", err)
+		return nil, errors.Join(errBegin, err)
 	}
 	defer b.forgetSpends()
 	ended := false

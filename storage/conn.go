@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 
 	"github.com/uptrace/bun"
@@ -35,6 +36,11 @@ func openConn(ctx context.Context, db *bun.DB, e engine) (*conn, error) {
 
 func (c *conn) close() error {
 	var err error
+	if c.broken {
+		// So that the driver's pool does not lend it out again.
+		_ = c.bun.Conn.Raw(func(any) error { return driver.ErrBadConn })
+		return nil
+	}
 	for _, s := range c.stmts {
 		err = errors.Join(err, s.Close())
 	}

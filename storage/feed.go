@@ -34,10 +34,8 @@ func (tx *Tx) AppendFeed(ctx context.Context, item protocol.FeedItem) error {
 	if b.careful {
 		return tx.placeFeed(ctx, values, seq, item.ID)
 	}
-	for at := 0; at < len(b.feed.args); at += b.feed.wide {
-		if b.feed.args[at] == any(seq) {
-			return b.apart(ErrExists)
-		}
+	if !b.feed.first(seq) {
+		return b.apart(ErrExists)
 	}
 	b.feed.add(values...)
 	return nil

@@ -54,10 +54,8 @@ func foreignURI(p *protocol.StoredPost) bool { return !strings.HasSuffix(p.URI, 
 // holdPost leaves the post to the end of the batch.
 func (tx *Tx) holdPost(p *protocol.StoredPost, seq int64) error {
 	b := tx.batch
-	for at := 0; at < len(b.posts.args); at += b.posts.wide {
-		if b.posts.args[at] == any(seq) {
-			return b.apart(ErrExists) // two ids of one number, or one id twice: the careful run tells
-		}
+	if !b.posts.first(seq) {
+		return b.apart(ErrExists) // two ids of one number, or one id twice: the careful run tells
 	}
 	b.touched = true
 	b.posts.add(postValues(tx, p, seq)...)
@@ -108,6 +106,7 @@ func postText(p *protocol.StoredPost) string {
 	b = addFacet(b, facetKind, string(p.Kind))
 	if p.Author.Verified {
 		b = addFacet(b, facetVerified, "")
+		b = addFacet(b, facetKindVerified, string(p.Kind))
 	}
 	if h := p.Author.Handle; h != nil {
 		b = addFacet(b, facetAnyAuthor, *h)
@@ -117,6 +116,9 @@ func postText(p *protocol.StoredPost) string {
 	}
 	for _, tag := range p.Tags {
 		b = addFacet(b, facetTag, tag)
+		if p.Author.Verified {
+			b = addFacet(b, facetTagVerified, tag)
+		}
 	}
 	return string(b)
 }

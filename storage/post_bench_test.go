@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"os"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -21,19 +22,34 @@ const writers = 64
 // BenchmarkWritePost is a verified write as the node does it: a nonce is spent,
 // the post is stored with its tags and words, the feed and the log grow.
 func BenchmarkWritePost(b *testing.B) {
-	db := storagetest.Open(b)
-	run(b, func(ctx context.Context, n int64) error {
-		p := samplePost(time.Now(), n)
-		return db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return publish(ctx, tx, p) })
+	onEach(b, func(b *testing.B, db *storage.DB) {
+		run(b, func(ctx context.Context, n int64) error {
+			p := samplePost(time.Now(), n)
+			return db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return publish(ctx, tx, p) })
+		})
 	})
 }
 
 // BenchmarkBareGroupedInsert is its limit: one narrow row in the same group
 // commit.
 func BenchmarkBareGroupedInsert(b *testing.B) {
-	db := storagetest.Open(b)
-	run(b, func(ctx context.Context, n int64) error {
-		return db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Spend(ctx, spend()) })
+	onEach(b, func(b *testing.B, db *storage.DB) {
+		run(b, func(ctx context.Context, n int64) error {
+			return db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Spend(ctx, spend()) })
+		})
+	})
+}
+
+func onEach(b *testing.B, fn func(b *testing.B, db *storage.DB)) {
+	b.Run("sqlite", func(b *testing.B) { fn(b, storagetest.Open(b)) })
+	if os.Getenv(storagetest.PostgresEnv) == "" {
+		return
+	}
+	b.Run("postgres", func(b *testing.B) {
+		db, err := storage.Open(b.Context(), storage.Config{URL: storagetest.PostgresURL(b)})
+		require.NoError(b, err)
+		defer db.Close()
+		fn(b, db)
 	})
 }
 

@@ -57,11 +57,15 @@ func (tx *Tx) ListPosts(ctx context.Context, q protocol.BoardQuery) (protocol.Pa
 
 func boardFacets(q protocol.BoardQuery, anywhere bool) []string {
 	var facets []string
-	if q.Kind != "" {
-		facets = append(facets, facet(facetKind, string(q.Kind)))
-	}
+	kind, tag := facetKind, facetTag
 	if q.VerifiedOnly {
-		facets = append(facets, facet(facetVerified, ""))
+		kind, tag = facetKindVerified, facetTagVerified
+		if q.Kind == "" && q.Tag == "" {
+			facets = append(facets, facet(facetVerified, ""))
+		}
+	}
+	if q.Kind != "" {
+		facets = append(facets, facet(kind, string(q.Kind)))
 	}
 	if q.Author != "" {
 		name := facetAuthor
@@ -71,7 +75,7 @@ func boardFacets(q protocol.BoardQuery, anywhere bool) []string {
 		facets = append(facets, facet(name, q.Author))
 	}
 	if q.Tag != "" {
-		facets = append(facets, facet(facetTag, q.Tag))
+		facets = append(facets, facet(tag, q.Tag))
 	}
 	return facets
 }

@@ -13,6 +13,7 @@ type insert struct {
 	into  string // INSERT INTO t (…) VALUES
 	row   string // (?, ?, …)
 	bySeq bool   // the first value is a number that held-back rows are written in order of
+	alone bool   // a statement takes one row only
 }
 
 func (i insert) width() int { return strings.Count(i.row, "?") }
@@ -26,7 +27,8 @@ type rows struct {
 	wide int
 	args []any // wide values a row
 	n    int
-	mark int // rows of the ops before the running one
+	mark int            // rows of the ops before the running one
+	seen map[int64]bool // numbers of this transaction, also of rows that were dropped
 }
 
 func newRows(i insert) *rows { return &rows{insert: i, wide: i.width()} }
@@ -34,6 +36,18 @@ func newRows(i insert) *rows { return &rows{insert: i, wide: i.width()} }
 func (r *rows) add(args ...any) {
 	r.args = append(r.args, args...)
 	r.n++
+}
+
+// first reports whether the transaction has not seen this number before.
+func (r *rows) first(seq int64) bool {
+	if r.seen[seq] {
+		return false
+	}
+	if r.seen == nil {
+		r.seen = map[int64]bool{}
+	}
+	r.seen[seq] = true
+	return true
 }
 
 // cut drops the rows of the running op.
@@ -54,7 +68,7 @@ func (r *rows) flush(ctx context.Context, c *conn, n int) error {
 	}
 	at := 0
 	for _, size := range sizes {
-		for n-at >= size {
+		for n-at >= size && (size == 1 || !r.alone) {
 			text := r.into + r.row + strings.Repeat(", "+r.row, size-1)
 			if _, err := c.exec(ctx, text, r.args[at*r.wide:(at+size)*r.wide]...); err != nil {
 				return fmt.Errorf("%s: %w", r.into, err)

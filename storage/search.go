@@ -18,7 +18,9 @@ var (
 
 func (w wordIndex) insert(e engine) insert {
 	if e == engineSQLite {
-		return insert{into: "INSERT INTO " + w.table + " (rowid, words) VALUES ", row: "(?, ?)", bySeq: true}
+		// A statement of several rows has a savepoint of its own, at which FTS5
+		// writes out what it has gathered; one that takes one row has none.
+		return insert{into: "INSERT INTO " + w.table + " (rowid, words) VALUES ", row: "(?, ?)", bySeq: true, alone: true}
 	}
 	return insert{into: "INSERT INTO " + w.table + " (seq, words) VALUES ", row: "(?, array_to_tsvector(string_to_array(trim(?), ' ')))", bySeq: true}
 }

@@ -99,8 +99,13 @@ func queryWords(q string) []string {
 // reads no row it does not show. They begin with a private-use character, which
 // is never part of a word.
 const (
-	facetKind       = "\ue000k"
-	facetVerified   = "\ue000v"
+	facetKind     = "\ue000k"
+	facetVerified = "\ue000v"
+
+	// Filters that together find little, though each finds much, are one facet.
+	facetKindVerified = "\ue000x"
+	facetTagVerified  = "\ue000y"
+
 	facetAuthor     = "\ue000a" // handle of an author of this node
 	facetAnyAuthor  = "\ue000b" // handle of an author of any node
 	facetTag        = "\ue000t"

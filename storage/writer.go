@@ -158,11 +158,13 @@ func (w *writer) commit(ops []*op) {
 			careful, try = true, 0
 			continue
 		}
-		if !passing(err) && !w.conn.broken {
-			break
-		}
 		if e := w.reopen(); e != nil {
 			err = errors.Join(err, e)
+		}
+		// Any other failure may have come after the database took the commit,
+		// so running again could do things twice.
+		if !passing(err) && !errors.Is(err, errBegin) {
+			break
 		}
 		if try >= maxTries {
 			err = overloaded("the database is busy; try again in a moment", err)

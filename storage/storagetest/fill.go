@@ -14,7 +14,7 @@ import (
 // has the tag "rare", and kinds and authors take turns.
 func Fill(db *storage.DB, posts, profiles int) error {
 	ctx := context.Background()
-	const chunk = 500
+	const chunk = 5000
 	now := time.Now()
 	for from := 0; from < posts; from += chunk {
 		err := db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
