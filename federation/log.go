@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"stoa/identity/httpsig"
 	"stoa/identity/integrity"
 	"stoa/protocol"
 	"stoa/protocol/activity"
@@ -216,4 +217,41 @@ func (f *Federation) reader(r *http.Request) {
 	if err != nil {
 		f.observe("wake", host, err)
 	}
+}
+
+// knownSigner returns the host of the actor that signed a read, when its key is
+// known here and verifies.
+func (f *Federation) knownSigner(r *http.Request) (string, bool) {
+	if !httpsig.Signed(r.Header) {
+		return "", false
+	}
+	msg, err := httpsig.FromRequest(r, f.target)
+	if err != nil {
+		return "", false
+	}
+	keys := &storedKeys{f: f}
+	v := httpsig.Verifier{Keys: keys, Now: f.now, AllowLoopback: f.c.AllowPrivate}
+	if _, err := v.Verify(r.Context(), &msg, nil, httpsig.FederationPolicy()); err != nil {
+		return "", false
+	}
+	return hostOf(keys.owner), keys.owner != ""
+}
+
+// storedKeys finds keys that are in the database and fetches none.
+type storedKeys struct {
+	f     *Federation
+	owner string
+}
+
+func (k *storedKeys) Resolve(ctx context.Context, q httpsig.KeyRequest) (httpsig.Resolved, error) {
+	found, err := k.f.knownKey(ctx, strings.Clone(q.Params.KeyID))
+	if err != nil || found == nil {
+		return httpsig.Resolved{}, httpsig.CodeKeyUnknown
+	}
+	pub, err := httpKey(found)
+	if err != nil {
+		return httpsig.Resolved{}, err
+	}
+	k.owner = found.Owner
+	return httpsig.Resolved{Key: pub}, nil
 }

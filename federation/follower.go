@@ -1,0 +1,149 @@
+package federation
+
+import (
+	"context"
+	"errors"
+
+	"stoa/protocol"
+	"stoa/protocol/activity"
+	"stoa/storage"
+)
+
+// followed answers a Follow. Only the board has a log to follow; other actors
+// of the node reject.
+func (f *Federation) followed(ctx context.Context, in *incoming) (after, error) {
+	a, err := f.actorOf(ctx, in.actor, actorAge)
+	if err != nil {
+		if errors.Is(err, errGone) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	object, stoa := in.act.ObjectID(), a.Implements(activity.LogFeature) && a.Type.Is("Application", "Group")
+	inbox := inboxOf(a)
+	return func(ctx context.Context, tx *storage.Tx) error {
+		if object != f.site.Board() {
+			from := f.site.Node()
+			if f.ours(object) {
+				from = object
+			}
+			return f.answer(ctx, tx, "Reject", from, in, a.Inbox.One(), "", 0)
+		}
+		err := tx.PutFollower(ctx, storage.Follower{
+			LocalActor: object, Actor: in.actor, Inbox: a.Inbox.One(), SharedInbox: string(a.Endpoints.SharedInbox),
+			Host: in.host, FollowID: string(in.act.ID), Stoa: stoa, CreatedAt: tx.Now,
+		})
+		if err != nil {
+			return err
+		}
+		epoch, head, err := tx.LogHead(ctx, object)
+		if err != nil {
+			return err
+		}
+		if err := f.openOutlet(ctx, tx, inbox, in.host, stoa, head); err != nil {
+			return err
+		}
+		if !stoa {
+			epoch, head = "", 0
+		}
+		return f.answer(ctx, tx, "Accept", object, in, a.Inbox.One(), epoch, head)
+	}, nil
+}
+
+// openOutlet begins the cursor of an inbox at the head of the log: what is
+// older a stoa peer pulls, and the fediverse does not ask for.
+func (f *Federation) openOutlet(ctx context.Context, tx *storage.Tx, inbox, host string, stoa bool, head int64) error {
+	known, err := tx.OutletByInbox(ctx, f.site.Board(), inbox)
+	if absent(err) != nil {
+		return err
+	}
+	if err == nil && known != nil {
+		return tx.WakeHost(ctx, host)
+	}
+	return tx.PutOutlet(ctx, storage.Outlet{
+		Board: f.site.Board(), Inbox: inbox, Host: host, Stoa: stoa, Cursor: head, State: storage.OutletActive,
+	})
+}
+
+func (f *Federation) answer(ctx context.Context, tx *storage.Tx, kind, actor string, in *incoming, inbox, epoch string, head int64) error {
+	id := f.site.Base + "/ap/answers/" + protocol.NewID(protocol.ActivityID, tx.Now)
+	o := f.site.Answer(kind, id, actor, in.raw, in.actor, epoch, head)
+	return f.enqueueDelivery(ctx, tx, actor, inbox, o)
+}
+
+// undone takes back a Follow by its own follower.
+func (f *Federation) undone(in *incoming) after {
+	var inner activity.Activity
+	if !in.act.Embedded() || inboxLimits.DecodeLoose(in.act.Object, &inner) != nil {
+		return nil
+	}
+	if !inner.Type.Is("Follow") || inner.Actor.One() != in.actor {
+		return nil
+	}
+	return func(ctx context.Context, tx *storage.Tx) error {
+		return f.unfollow(ctx, tx, inner.ObjectID(), in.actor)
+	}
+}
+
+// unfollow removes a follower, and the outlet that nobody else stands behind.
+func (f *Federation) unfollow(ctx context.Context, tx *storage.Tx, local, actor string) error {
+	var inbox string
+	behind := map[string]int{}
+	err := eachFollower(ctx, tx, local, func(w storage.Follower) {
+		to := w.SharedInbox
+		if to == "" {
+			to = w.Inbox
+		}
+		if w.Actor == actor {
+			inbox = to
+		} else {
+			behind[to]++
+		}
+	})
+	if err != nil || inbox == "" {
+		return err
+	}
+	if err := tx.DeleteFollower(ctx, local, actor); err != nil {
+		return err
+	}
+	if behind[inbox] > 0 {
+		return nil
+	}
+	return tx.DeleteOutlet(ctx, local, inbox)
+}
+
+func eachFollower(ctx context.Context, tx *storage.Tx, local string, do func(storage.Follower)) error {
+	for at := ""; ; {
+		page, err := tx.Followers(ctx, local, protocol.MaxLimit, at)
+		if err != nil {
+			return err
+		}
+		for _, w := range page.Items {
+			do(w)
+		}
+		if page.Next == nil {
+			return nil
+		}
+		at = *page.Next
+	}
+}
+
+// answered takes the answer to a Follow of ours, from the followed board only.
+func (f *Federation) answered(in *incoming) after {
+	follow := in.act.ObjectID()
+	return func(ctx context.Context, tx *storage.Tx) error {
+		s, err := tx.SubscriptionByBoard(ctx, in.actor)
+		if err != nil || s == nil || s.FollowID != follow {
+			return absent(err)
+		}
+		if in.act.Type.Is("Reject") {
+			s.State = storage.SubscriptionRejected
+			return tx.PutSubscription(ctx, *s)
+		}
+		s.State, s.NextAt, s.Failures, s.LastError = storage.SubscriptionAccepted, tx.Now, 0, ""
+		if err := tx.PutSubscription(ctx, *s); err != nil {
+			return err
+		}
+		return f.enqueuePull(ctx, tx, s.Board)
+	}
+}

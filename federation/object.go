@@ -1,0 +1,174 @@
+package federation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"stoa/protocol"
+	"stoa/protocol/activity"
+	"stoa/storage"
+)
+
+// servePost serves a local post as its Note: 410 with a Tombstone when it is
+// deleted, 200 with one while it is hidden (FEP-4f05).
+func (f *Federation) servePost(w http.ResponseWriter, r *http.Request) {
+	f.serve(w, r, func(ctx context.Context, tx *storage.Tx) (activity.Object, error) {
+		p, err := f.localPost(ctx, tx, r.PathValue("id"))
+		if err != nil {
+			return nil, err
+		}
+		if p.State != protocol.Visible {
+			return f.tombstone(p), nil
+		}
+		digest, err := digestOf(p)
+		if err != nil {
+			return nil, err
+		}
+		parent, err := f.parentOf(ctx, tx, p)
+		if err != nil {
+			return nil, err
+		}
+		return activity.WithContext(f.site.Note(p, parent, digest)), nil
+	})
+}
+
+func (f *Federation) tombstone(p *protocol.StoredPost) activity.Object {
+	o := activity.WithContext(activity.Tombstone(p.URI, p.CreatedAt))
+	delete(o, "deleted")
+	o[statusMember] = http.StatusOK
+	if p.State == protocol.Deleted {
+		o[statusMember] = http.StatusGone
+	}
+	return o
+}
+
+func (f *Federation) localPost(ctx context.Context, tx *storage.Tx, id string) (*protocol.StoredPost, error) {
+	if !protocol.IsID(protocol.PostID, id) {
+		return nil, storage.ErrNotFound
+	}
+	p, err := tx.PostByID(ctx, id)
+	if err == nil && p.Node != nil {
+		return nil, storage.ErrNotFound
+	}
+	return p, err
+}
+
+func (f *Federation) parentOf(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) (*protocol.StoredPost, error) {
+	if p.ReplyTo == "" {
+		return nil, nil
+	}
+	parent, err := tx.PostByURI(ctx, p.ReplyTo)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, nil
+	}
+	return parent, err
+}
+
+// servePostPart serves a post's Create with its proof, its replies and its
+// thread, oldest first.
+func (f *Federation) servePostPart(w http.ResponseWriter, r *http.Request) {
+	f.serve(w, r, func(ctx context.Context, tx *storage.Tx) (activity.Object, error) {
+		p, err := f.localPost(ctx, tx, r.PathValue("id"))
+		if err != nil {
+			return nil, err
+		}
+		if p.State != protocol.Visible {
+			return f.tombstone(p), nil
+		}
+		switch part := r.PathValue("part"); part {
+		case "activity":
+			raw, err := f.createOf(ctx, tx, p)
+			if err != nil {
+				return nil, err
+			}
+			return unpack(raw)
+		case "replies", "context":
+			return f.thread(ctx, tx, p, part, r.URL.Query().Get("after"))
+		}
+		return nil, nil
+	})
+}
+
+// unpack reads a document back member by member; its values stay as they are.
+func unpack(raw []byte) (activity.Object, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return nil, err
+	}
+	o := activity.Object{}
+	for name, value := range members {
+		o[name] = value
+	}
+	return o, nil
+}
+
+func (f *Federation) thread(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, part, after string) (activity.Object, error) {
+	id := p.URI + "/" + part
+	if after == "" {
+		return activity.Collection(id, p.ReplyCount, id+"?after=first"), nil
+	}
+	from, items := after, []any{}
+	if after == "first" {
+		from = ""
+		if part == "context" {
+			items = append(items, p.URI)
+		}
+	}
+	page, err := tx.ListReplies(ctx, p.ID, collectionPage, from)
+	if err != nil {
+		return nil, err
+	}
+	for _, reply := range page.Items {
+		items = append(items, reply.URI)
+	}
+	next := ""
+	if page.Next != nil {
+		next = id + "?after=" + *page.Next
+	}
+	return activity.CollectionPage(id+"?after="+after, id, next, items), nil
+}
+
+// serveBoost serves a boost of the board by its number.
+func (f *Federation) serveBoost(w http.ResponseWriter, r *http.Request) {
+	f.serve(w, r, func(ctx context.Context, tx *storage.Tx) (activity.Object, error) {
+		seq, err := strconv.ParseInt(r.PathValue("seq"), 10, 64)
+		if err != nil || seq < 1 {
+			return nil, storage.ErrNotFound
+		}
+		entries, err := tx.LogAfter(ctx, f.site.Board(), seq-1, 1)
+		if err != nil || len(entries) == 0 || entries[0].Kind != "create" && entries[0].Kind != "restore" {
+			return nil, err
+		}
+		p, err := tx.PostByID(ctx, entries[0].ObjectID)
+		if err != nil || p.State != protocol.Visible {
+			return nil, absent(err)
+		}
+		return f.site.Boost(p.URI, seq, entries[0].At), nil
+	})
+}
+
+// serveEntry serves one entry of the log by its id.
+func (f *Federation) serveEntry(w http.ResponseWriter, r *http.Request) {
+	f.serve(w, r, func(ctx context.Context, tx *storage.Tx) (activity.Object, error) {
+		seq, err := strconv.ParseInt(r.PathValue("seq"), 10, 64)
+		if err != nil || seq < 1 {
+			return nil, storage.ErrNotFound
+		}
+		epoch, _, err := tx.LogHead(ctx, f.site.Board())
+		if err != nil {
+			return nil, err
+		}
+		entries, err := tx.LogAfter(ctx, f.site.Board(), seq-1, 1)
+		if err != nil || len(entries) == 0 {
+			return nil, err
+		}
+		raw, _, err := f.entry(ctx, tx, epoch, entries[0])
+		if err != nil {
+			return nil, err
+		}
+		return unpack(raw)
+	})
+}

@@ -1,0 +1,148 @@
+package federation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"stoa/identity/httpsig"
+	"stoa/identity/httpsig/cavage"
+	"stoa/identity/integrity"
+)
+
+// verify checks the request's signature, and the document's own proof where
+// another actor delivers it.
+func (f *Federation) verify(r *http.Request, d *delivery) error {
+	if lines := r.Header["Content-Digest"]; len(lines) > 0 { // before a key is fetched
+		if err := httpsig.VerifyContentDigest(lines, d.body); err != nil {
+			return refuse(http.StatusUnauthorized, "the digest is not that of the body", err)
+		}
+	}
+	msg, err := httpsig.FromRequest(r, f.target)
+	if err != nil {
+		return refuse(http.StatusUnauthorized, "the request is for another host", err)
+	}
+	owner, err := f.verifySignature(r.Context(), &msg, d)
+	if err != nil {
+		return err
+	}
+	d.signer = owner
+	if d.act.Proof != nil {
+		err := f.verifyProof(r.Context(), d.body, d.actor)
+		d.proven = err == nil
+		if err != nil && !errors.Is(err, integrity.ErrProof) && owner != d.actor {
+			return refuse(http.StatusUnauthorized, "the key of the integrity proof cannot be had", err)
+		}
+		if errors.Is(err, integrity.ErrProof) && d.act.Type.Is("Create", "Announce") && strings.Contains(string(d.act.Proof), integrity.Cryptosuite) {
+			return refuse(http.StatusUnauthorized, "the integrity proof does not verify", err)
+		}
+	}
+	if owner != d.actor && !d.proven { // CVE-2025-54888
+		return refuse(http.StatusForbidden, "signed by another than the actor, and without its proof", nil)
+	}
+	return nil
+}
+
+// verifySignature returns the owner of the key that signed the request. A known
+// key that fails is fetched once more: it may have been replaced.
+func (f *Federation) verifySignature(ctx context.Context, msg *httpsig.Message, d *delivery) (string, error) {
+	d.rfc = httpsig.Signed(msg.Header)
+	var first error
+	for _, fresh := range []bool{false, true} {
+		owner, err := f.verifyOnce(ctx, msg, d, fresh)
+		if err == nil {
+			return owner, nil
+		}
+		if r, ok := errors.AsType[*refusal](err); ok {
+			return "", r
+		}
+		if !errors.Is(err, httpsig.CodeSignatureInvalid) {
+			return "", refuse(http.StatusUnauthorized, "the signature does not verify: "+string(codeOf(err)), err)
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return "", refuse(http.StatusUnauthorized, "the signature does not verify: "+string(codeOf(first)), first)
+}
+
+func (f *Federation) verifyOnce(ctx context.Context, msg *httpsig.Message, d *delivery, fresh bool) (string, error) {
+	keys := &resolver{f: f, fresh: fresh}
+	var err error
+	if d.rfc { // RFC 9421 when Signature-Input is there, and then nothing else
+		v := httpsig.Verifier{Keys: keys, Now: f.now, AllowLoopback: f.c.AllowPrivate}
+		policy := httpsig.FederationPolicy()
+		policy.Require |= httpsig.RequireDigest
+		_, err = v.Verify(ctx, msg, d.body, policy)
+	} else {
+		v := cavage.Verifier{Keys: cavageKeys{keys}, Now: f.now}
+		_, err = v.Verify(ctx, msg, d.body)
+	}
+	if keys.refused != nil {
+		return "", keys.refused
+	}
+	return keys.owner, err
+}
+
+// A resolver finds keys for one request and remembers whose it was.
+type resolver struct {
+	f       *Federation
+	fresh   bool
+	owner   string
+	refused *refusal
+}
+
+func (k *resolver) find(ctx context.Context, keyID string) (*remoteKey, error) {
+	u, err := k.f.parseID(withoutFragment(keyID))
+	if err != nil {
+		k.refused = refuse(http.StatusUnauthorized, "keyid: "+err.Error(), err)
+		return nil, httpsig.CodeKeyUnknown
+	}
+	if err := k.f.admits(ctx, u.Host); err != nil {
+		if errors.Is(err, errBlocked) {
+			k.refused = refuse(http.StatusForbidden, "", err)
+		}
+		return nil, httpsig.CodeKeyUnknown
+	}
+	if !k.fresh && !k.f.limits.take(u.Host, k.f.now()) {
+		k.refused = refuse(http.StatusTooManyRequests, "too much from this domain", nil)
+		return nil, httpsig.CodeKeyUnknown
+	}
+	found, err := k.f.keyOf(ctx, keyID, k.fresh)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", httpsig.CodeKeyUnknown, err)
+	}
+	k.owner = found.Owner
+	return found, nil
+}
+
+func (k *resolver) Resolve(ctx context.Context, q httpsig.KeyRequest) (httpsig.Resolved, error) {
+	found, err := k.find(ctx, strings.Clone(q.Params.KeyID))
+	if err != nil {
+		return httpsig.Resolved{}, &httpsig.Error{Code: httpsig.CodeKeyUnknown, Err: err}
+	}
+	pub, err := httpKey(found)
+	if err != nil {
+		return httpsig.Resolved{}, err
+	}
+	return httpsig.Resolved{Key: pub, Principal: found.Owner}, nil
+}
+
+type cavageKeys struct{ *resolver }
+
+func (k cavageKeys) Resolve(ctx context.Context, keyID string) (cavage.Resolved, error) {
+	found, err := k.find(ctx, keyID)
+	if err != nil {
+		return cavage.Resolved{}, &httpsig.Error{Code: httpsig.CodeKeyUnknown, Err: err}
+	}
+	return cavage.Resolved{Key: found.Public, Principal: found.Owner}, nil
+}
+
+func codeOf(err error) httpsig.Code {
+	if e, ok := errors.AsType[*httpsig.Error](err); ok {
+		return e.Code
+	}
+	return httpsig.CodeSignatureInvalid
+}
