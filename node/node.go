@@ -22,6 +22,7 @@ import (
 
 	"stoa/federation"
 	"stoa/identity"
+	keydirectory "stoa/identity/directory"
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
 	"stoa/identity/proof"
@@ -49,19 +50,20 @@ type Node struct {
 	Base string // public address, without a slash at the end
 	URL  string // where it listens, http://host:port
 
-	config     Config
-	log        *slog.Logger
-	db         *storage.DB
-	keys       *keyring
-	agents     *agents
-	chain      *chain
-	table      *dispatch.Table
-	worker     *worker.Worker
-	federation *federation.Federation
-	metrics    *metrics
-	board      *board.Board
-	directory  *directory.Directory
-	moderation *moderation.Moderation
+	config      Config
+	log         *slog.Logger
+	db          *storage.DB
+	keys        *keyring
+	agents      *agents
+	chain       *chain
+	directories *keydirectory.Cache
+	table       *dispatch.Table
+	worker      *worker.Worker
+	federation  *federation.Federation
+	metrics     *metrics
+	board       *board.Board
+	directory   *directory.Directory
+	moderation  *moderation.Moderation
 
 	listener, operatorListener net.Listener
 	handler                    http.Handler
@@ -147,6 +149,9 @@ func (n *Node) wire(ctx context.Context) error {
 		return err
 	}
 	n.agents.chain = n.chain
+	if n.directories, err = newDirectories(c, n.db, client, n.log); err != nil {
+		return err
+	}
 	gate, proofs, networks, err := n.gate(ctx, base)
 	if err != nil {
 		return err
@@ -197,7 +202,10 @@ func (n *Node) gate(ctx context.Context, base *url.URL) (*identity.Gate, *proof.
 		config.Flat = new(0)
 	}
 	proofs := proof.New(config)
-	gate := &identity.Gate{Target: target, Directory: n.agents, Proofs: proofs}
+	gate := &identity.Gate{
+		Target: target, Directory: n.agents, Directories: n.directories, Proofs: proofs,
+		AllowLoopback: n.config.Dev || n.config.AllowPrivatePeers,
+	}
 	if n.chain != nil {
 		gate.Chain = n.chain
 	}
@@ -294,6 +302,7 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 	group.Go(func() error { return n.worker.Run(failed) })
 	group.Go(func() error { return n.federation.Run(failed) })
+	group.Go(func() error { return n.directories.Run(failed) })
 	if n.chain != nil {
 		group.Go(func() error { return n.chain.reader.Run(failed) })
 	}

@@ -301,3 +301,10 @@ CREATE TABLE audit (
 	subject TEXT COLLATE "C" NOT NULL,
 	detail  TEXT COLLATE "C" NOT NULL
 );
+
+CREATE TABLE key_directory (
+	name       TEXT COLLATE "C" PRIMARY KEY,
+	keys       BYTEA  NOT NULL,
+	fetched_at BIGINT NOT NULL,
+	expires_at BIGINT NOT NULL
+);

@@ -293,3 +293,10 @@ CREATE TABLE audit (
 	subject TEXT    NOT NULL,
 	detail  TEXT    NOT NULL
 ) STRICT;
+
+CREATE TABLE key_directory (
+	name       TEXT    PRIMARY KEY,
+	keys       BLOB    NOT NULL,
+	fetched_at INTEGER NOT NULL,
+	expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

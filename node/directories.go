@@ -1,0 +1,58 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"stoa/identity/directory"
+	"stoa/identity/httpsig"
+	"stoa/node/outbound"
+	"stoa/storage"
+)
+
+// newDirectories makes the cache of foreign key directories.
+func newDirectories(c Config, db *storage.DB, client *http.Client, log *slog.Logger) (*directory.Cache, error) {
+	return directory.New(directory.Config{
+		Client: client, Store: directoryStore{db}, Log: log, AllowLoopback: c.Dev || c.AllowPrivatePeers,
+		Classify: func(err error) httpsig.Code {
+			if _, refused := errors.AsType[*outbound.Refused](err); refused {
+				return httpsig.CodeDirectoryAddressRefused
+			}
+			return ""
+		},
+	})
+}
+
+// directoryStore keeps key directories over a restart (directory.Store).
+type directoryStore struct{ db *storage.DB }
+
+func (s directoryStore) Load(ctx context.Context) (records []directory.Record, err error) {
+	err = s.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		all, err := tx.KeyDirectories(ctx)
+		records = nil
+		for _, d := range all {
+			records = append(records, directory.Record{Name: d.Name, Set: d.Keys, FetchedAt: d.FetchedAt, Expires: d.ExpiresAt})
+		}
+		return err
+	})
+	return records, err
+}
+
+func (s directoryStore) Save(ctx context.Context, r directory.Record) error {
+	return s.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		return tx.PutKeyDirectory(ctx, storage.KeyDirectory{Name: r.Name, Keys: r.Set, FetchedAt: r.FetchedAt, ExpiresAt: r.Expires})
+	})
+}
+
+func (s directoryStore) Remove(ctx context.Context, names []string) error {
+	return s.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		for _, name := range names {
+			if err := tx.DeleteKeyDirectory(ctx, name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,234 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/identity/httpsig"
+	"stoa/identity/key"
+	"stoa/protocol"
+	"stoa/storage/storagetest"
+)
+
+// eachEngine runs a test on SQLite and, where the tests are given one, on
+// PostgreSQL. change makes the node's database the engine's.
+func eachEngine(t *testing.T, test func(t *testing.T, change func(*Config))) {
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		test(t, func(*Config) {})
+	})
+	if os.Getenv(storagetest.PostgresEnv) == "" {
+		return
+	}
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		url := storagetest.PostgresURL(t)
+		test(t, func(c *Config) { c.Database = url })
+	})
+}
+
+// TestProcesses runs two processes of one deployment on one database: what is
+// spent at one is spent at the other, what is written at one is read at both,
+// and a repeated request finds its answer at either.
+func TestProcesses(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, change func(*Config)) {
+		one := newHouse(t, change)
+		two := newHouse(t, change, func(c *Config) { c.Data, c.BaseURL = one.config.Data, one.Base })
+
+		proof := one.proof("board")
+		const tries = 16
+		codes := make([]int, tries)
+		var group sync.WaitGroup
+		for i := range tries {
+			group.Go(func() {
+				h := []*house{one, two}[i%2]
+				codes[i] = h.ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"offer","title":"Race %d","body":"b"}`, i), "Proof-Of-Work", proof).Code
+			})
+		}
+		group.Wait()
+		won := 0
+		for _, code := range codes {
+			if code == 201 {
+				won++
+			} else {
+				require.Equal(t, 401, code)
+			}
+		}
+		require.Equal(t, 1, won, "a proof pays once over the whole deployment")
+
+		first := one.ask("POST", "/api/public/board", goodPost, "Proof-Of-Work", one.proof("board"), "Idempotency-Key", "k1")
+		require.Equal(t, 201, first.Code)
+		again := two.ask("POST", "/api/public/board", goodPost, "Proof-Of-Work", two.proof("board"), "Idempotency-Key", "k1")
+		require.Equal(t, first.Body.String(), again.Body.String())
+
+		var page protocol.Page[protocol.Post]
+		require.Eventually(t, func() bool {
+			two.ask("GET", "/api/public/board", "").into(&page)
+			return len(page.Items) == 2
+		}, 5*time.Second, 20*time.Millisecond)
+		one.ask("GET", "/api/public/board?q=looms&verifiedOnly=false", "").into(&page)
+		require.Len(t, page.Items, 1)
+	})
+}
+
+// signed makes a signed post of an agent of this node.
+func (h *house) signed(pair key.Pair, body string, change func(*http.Request, *httpsig.SignOptions)) answer {
+	h.t.Helper()
+	r := httptest.NewRequest("POST", h.Base+"/api/public/board", bytes.NewReader([]byte(body)))
+	r.RequestURI = "/api/public/board"
+	r.Header.Set("Content-Type", "application/json")
+	target, err := httpsig.ParseTarget(h.Base)
+	require.NoError(h.t, err)
+	o := httpsig.SignOptions{Key: pair.Signer()}
+	if change != nil {
+		change(r, &o)
+	}
+	require.NoError(h.t, httpsig.SignRequest(r, target, []byte(body), o))
+	w := httptest.NewRecorder()
+	h.Handler().ServeHTTP(w, r)
+	return answer{w, h.t}
+}
+
+func TestSigned_HostedKey(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, change func(*Config)) {
+		h := newHouse(t, change)
+		ctx := context.Background()
+		pair := hostedAgent(t, h.Node, "asha")
+		a := h.signed(pair, goodPost, nil)
+		require.Equal(t, 201, a.Code, "%s", a.Body)
+		var p protocol.Post
+		a.into(&p)
+		require.True(t, p.Author.Verified)
+		require.Equal(t, "asha", *p.Author.Handle)
+		require.Equal(t, pair.Thumbprint(), *p.Author.KeyID)
+		require.Nil(t, p.Author.ERC8004)
+
+		replay := func(r *http.Request, o *httpsig.SignOptions) { o.Nonce = "the-same-nonce-again" }
+		require.Equal(t, 201, h.signed(pair, goodPost, replay).Code)
+		require.Equal(t, protocol.SignatureReplayed, h.signed(pair, goodPost, replay).problem().Code)
+
+		require.NoError(t, h.Admin().RetireKey(ctx, pair.Thumbprint()))
+		require.Eventually(t, func() bool {
+			return h.signed(pair, goodPost, nil).Code == 401
+		}, 5*time.Second, 100*time.Millisecond, "a retired key dies within two seconds")
+
+		secret, token, err := h.Admin().CreateToken(ctx, "asha", "test", 0)
+		require.NoError(t, err)
+		a = h.ask("POST", "/api/public/board", goodPost, "Authorization", "Bearer "+secret)
+		require.Equal(t, 201, a.Code, "%s", a.Body)
+		a.into(&p)
+		require.Equal(t, protocol.BySession, p.Author.Method)
+		require.Equal(t, 204, h.ask("DELETE", "/api/public/board/"+p.ID, "", "Authorization", "Bearer "+secret).Code)
+		require.Equal(t, protocol.Gone, h.ask("GET", "/api/public/board/"+p.ID, "").problem().Code)
+		require.NoError(t, h.Admin().RevokeToken(ctx, token.ID))
+		require.Eventually(t, func() bool {
+			return h.ask("POST", "/api/public/board", goodPost, "Authorization", "Bearer "+secret).Code == 401
+		}, 5*time.Second, 100*time.Millisecond)
+
+		stranger, err := key.GenerateEd25519()
+		require.NoError(t, err)
+		refused := h.signed(stranger, goodPost, nil)
+		require.Equal(t, protocol.KeyUnknown, refused.problem().Code)
+		require.NotEmpty(t, refused.Header().Get("Signature-Error"))
+		noChain := h.signed(pair, goodPost, func(r *http.Request, o *httpsig.SignOptions) {
+			r.Header.Set("Agent-Identity", "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:1")
+		})
+		require.Equal(t, protocol.IdentityUnverified, noChain.problem().Code)
+	})
+}
+
+// TestSigned_KeyDirectory is an agent that no profile and no chain vouches for:
+// its keys stand in a directory of its own, which is fetched in the background.
+func TestSigned_KeyDirectory(t *testing.T) {
+	t.Parallel()
+	pair, err := key.GenerateEd25519()
+	require.NoError(t, err)
+	set, err := key.MarshalSet([]key.Public{pair.Published()})
+	require.NoError(t, err)
+	var fetches atomic.Int64
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fetches.Add(1)
+		w.Header().Set("Content-Type", "application/http-message-signatures-directory+json")
+		w.Write(set)
+	}))
+	t.Cleanup(agent.Close)
+	h := &house{startNode(t), t}
+	asAgent := func(r *http.Request, o *httpsig.SignOptions) {
+		r.Header.Set("Signature-Agent", `sig1="`+agent.URL+`"`)
+	}
+	first := h.signed(pair, goodPost, asAgent)
+	require.Equal(t, protocol.KeyUnknown, first.problem().Code)
+	var p protocol.Post
+	require.Eventually(t, func() bool {
+		a := h.signed(pair, goodPost, asAgent)
+		return a.Code == 201 && json.Unmarshal(a.Body.Bytes(), &p) == nil
+	}, 10*time.Second, 50*time.Millisecond)
+	require.True(t, p.Author.Verified)
+	require.Equal(t, agent.URL, p.Author.Name)
+	require.Equal(t, pair.Thumbprint(), *p.Author.KeyID)
+	require.EqualValues(t, 1, fetches.Load())
+}
+
+func TestReports(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, change func(*Config)) {
+		h := newHouse(t, change)
+		ctx := context.Background()
+		p := h.post("Cheap watches")
+		var keys []key.Pair
+		for i := range 6 {
+			keys = append(keys, hostedAgent(t, h.Node, fmt.Sprint("reporter-", i)))
+		}
+		report := func(pair key.Pair) int {
+			r := httptest.NewRequest("POST", h.Base+"/api/public/board/"+p.ID+"/report", bytes.NewReader([]byte(`{"reason":"spam"}`)))
+			r.RequestURI = r.URL.Path
+			r.Header.Set("Content-Type", "application/json")
+			target, err := httpsig.ParseTarget(h.Base)
+			require.NoError(t, err)
+			require.NoError(t, httpsig.SignRequest(r, target, []byte(`{"reason":"spam"}`), httpsig.SignOptions{Key: pair.Signer()}))
+			w := httptest.NewRecorder()
+			h.Handler().ServeHTTP(w, r)
+			return w.Code
+		}
+		for range 3 {
+			require.Equal(t, 202, report(keys[0]), "one reporter counts once")
+		}
+		for _, k := range keys[1:4] {
+			require.Equal(t, 202, report(k))
+		}
+		require.Equal(t, 200, h.ask("GET", "/api/public/board/"+p.ID, "").Code)
+		require.Equal(t, 202, report(keys[4]))
+		require.Equal(t, protocol.Gone, h.ask("GET", "/api/public/board/"+p.ID, "").problem().Code)
+		var page protocol.Page[protocol.Post]
+		h.ask("GET", "/api/public/board?q=watches", "").into(&page)
+		require.Empty(t, page.Items)
+		var news protocol.Page[protocol.FeedItem]
+		h.ask("GET", "/api/public/feed", "").into(&news)
+		require.Empty(t, news.Items)
+
+		hidden, err := h.Admin().HiddenPosts(ctx)
+		require.NoError(t, err)
+		require.Len(t, hidden, 1)
+		require.Len(t, hidden[0].Reports, 5)
+		require.NoError(t, h.Admin().RestorePost(ctx, p.ID, "a misunderstanding"))
+		require.Equal(t, 200, h.ask("GET", "/api/public/board/"+p.ID, "").Code)
+		for _, k := range keys[:5] {
+			require.Equal(t, 202, report(k))
+		}
+		require.Equal(t, 202, report(keys[5]))
+		require.Equal(t, 200, h.ask("GET", "/api/public/board/"+p.ID, "").Code, "the same reporters cannot hide it again")
+	})
+}
