@@ -20,6 +20,9 @@ func newDirectories(c Config, db *storage.DB, client *http.Client, log *slog.Log
 			if _, refused := errors.AsType[*outbound.Refused](err); refused {
 				return httpsig.CodeDirectoryAddressRefused
 			}
+			if errors.Is(err, outbound.ErrBodyTooLarge) {
+				return httpsig.CodeDirectoryTooLarge
+			}
 			return ""
 		},
 	})

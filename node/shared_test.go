@@ -171,6 +171,7 @@ func TestSigned_KeyDirectory(t *testing.T) {
 	}
 	first := h.signed(pair, goodPost, asAgent)
 	require.Equal(t, protocol.KeyUnknown, first.problem().Code)
+	require.NotEmpty(t, first.Header().Get("Retry-After"))
 	var p protocol.Post
 	require.Eventually(t, func() bool {
 		a := h.signed(pair, goodPost, asAgent)

@@ -88,6 +88,19 @@ func TestCrash(t *testing.T) {
 		return strings.Contains(out, "accepted")
 	}, 20*time.Second, 100*time.Millisecond, "%s", &b.log)
 
+	t.Run("killed between commit and delivery", func(t *testing.T) {
+		b.kill()
+		c, err := client.New(a.url, client.Options{Key: readPair(t, file)})
+		require.NoError(t, err)
+		p := post(t, c, protocol.NewPost{Kind: protocol.Offer, Title: "Just before the cut", Body: "Acknowledged, not delivered."})
+		a.kill()
+		b.start()
+		require.Nil(t, findURI(board(t, b.url, ""), p.URI))
+		a.start()
+		arrives(t, b.url, p.URI, 20*time.Second)
+		require.Len(t, board(t, b.url, "&q=cut"), 1, "once")
+	})
+
 	const writers, each, rounds = 6, 60, 6
 	titles := make(chan string, writers*each)
 	var group sync.WaitGroup
@@ -131,19 +144,21 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// writeAll posts n signed posts, each until it is acknowledged.
-func writeAll(t testing.TB, node, file, name string, n int, done chan<- string) {
+func readPair(t testing.TB, file string) key.Pair {
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Error(err)
-		return
 	}
 	pair, err := key.ParsePair(raw)
 	if err != nil {
 		t.Error(err)
-		return
 	}
-	c, err := client.New(node, client.Options{Key: pair})
+	return pair
+}
+
+// writeAll posts n signed posts, each until it is acknowledged.
+func writeAll(t testing.TB, node, file, name string, n int, done chan<- string) {
+	c, err := client.New(node, client.Options{Key: readPair(t, file)})
 	if err != nil {
 		t.Error(err)
 		return

@@ -27,12 +27,16 @@ import (
 	"stoa/protocol"
 )
 
+// builds is where the programs of a test run stand, "" while none is built.
+var builds string
+
 // binaries builds both programs once: the tests below run the real ones.
 var binaries = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "stoa-test-")
 	if err != nil {
 		return "", err
 	}
+	builds = dir
 	for _, build := range []struct{ dir, out, pkg string }{
 		{".", "stoa", "."}, {"../devchain", "stoa-devchain", "."},
 	} {
@@ -47,8 +51,8 @@ var binaries = sync.OnceValues(func() (string, error) {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if dir, err := binaries(); err == nil {
-		os.RemoveAll(dir)
+	if builds != "" {
+		os.RemoveAll(builds)
 	}
 	os.Exit(code)
 }

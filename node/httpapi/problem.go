@@ -36,7 +36,7 @@ func WriteProblem(w http.ResponseWriter, base string, err error) {
 	if e.Signature != "" {
 		head.Set("Signature-Error", e.Signature)
 	}
-	if s := p.Status; s == http.StatusTooManyRequests || s == http.StatusServiceUnavailable {
+	if s := p.Status; e.RetryAfter > 0 || s == http.StatusTooManyRequests || s == http.StatusServiceUnavailable {
 		head.Set("Retry-After", strconv.Itoa(max(1, int(e.RetryAfter.Seconds()+0.999))))
 	}
 	body, err := json.Marshal(p)

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"github.com/stretchr/testify/require"
+)
+
+// parseServe reads the settings of serve as the program does.
+func parseServe(t testing.TB, args ...string) (serveCmd, error) {
+	t.Helper()
+	var c cli
+	p, err := kong.New(&c, kong.Configuration(tomlResolver), kong.Exit(func(int) { t.Fatal("exited") }))
+	require.NoError(t, err)
+	_, err = p.Parse(append([]string{"serve"}, args...))
+	return c.Serve, err
+}
+
+func TestConfig_Order(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "stoa.toml")
+	require.NoError(t, os.WriteFile(file, []byte("listen = \"127.0.0.1:1\"\nname = \"from the file\"\ntrusted-proxies = [\"10.0.0.0/8\", \"192.168.0.0/16\"]\nwrite-rate = 7.5\nallow-private-peers = true\n"), 0o600))
+
+	c, err := parseServe(t)
+	require.NoError(t, err)
+	require.Equal(t, "127.0.0.1:8080", c.Listen, "no setting is needed")
+	require.NoError(t, c.Config.Validate())
+
+	c, err = parseServe(t, "--config", file)
+	require.NoError(t, err)
+	require.Equal(t, "127.0.0.1:1", c.Listen)
+	require.Equal(t, []string{"10.0.0.0/8", "192.168.0.0/16"}, c.TrustedProxies)
+	require.InDelta(t, 7.5, c.WriteRate, 0)
+	require.True(t, c.AllowPrivatePeers)
+
+	t.Setenv("STOA_LISTEN", "127.0.0.1:2")
+	c, err = parseServe(t, "--config", file)
+	require.NoError(t, err)
+	require.Equal(t, "127.0.0.1:2", c.Listen, "the environment wins over the file")
+	require.Equal(t, "from the file", c.Name)
+
+	c, err = parseServe(t, "--config", file, "--listen", "127.0.0.1:3")
+	require.NoError(t, err)
+	require.Equal(t, "127.0.0.1:3", c.Listen, "a flag wins over both")
+}
+
+func TestConfig_Faults(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "stoa.toml")
+	require.NoError(t, os.WriteFile(file, []byte("lisen = \"x\"\n"), 0o600))
+	_, err := parseServe(t, "--config", file)
+	require.ErrorContains(t, err, `no setting "lisen"`)
+
+	var out, errs bytes.Buffer
+	code := run(context.Background(), []string{"serve", "--listen", "nonsense", "--base-url", "ftp://x", "--chain", "1=x", "--trusted-proxies", "all", "--data", t.TempDir()}, strings.NewReader(""), &out, &errs)
+	require.Equal(t, exitUsage, code)
+	for _, part := range []string{"listen:", "base-url:", "chain:", "trusted-proxies:"} {
+		require.Contains(t, errs.String(), part, "all faults at once")
+	}
+	require.Equal(t, exitUsage, run(context.Background(), []string{"sing"}, strings.NewReader(""), &out, &errs))
+	require.Equal(t, exitDone, run(context.Background(), []string{"--help"}, strings.NewReader(""), &out, &errs))
+	require.Equal(t, exitDone, run(context.Background(), []string{"version", "--json"}, strings.NewReader(""), &out, &errs))
+}
+
+func FuzzConfig(f *testing.F) {
+	f.Add("listen = \"127.0.0.1:1\"")
+	f.Add("chain = [\"1=https://a.example,0x8004A169FB4a3325136EB29fA0ceB6D2e539a432\"]")
+	f.Add("[serve]\nlisten = 1")
+	f.Add("write-rate = nan\nname = 1979-05-27")
+	f.Fuzz(func(t *testing.T, text string) {
+		file := filepath.Join(t.TempDir(), "stoa.toml")
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		if c, err := parseServe(t, "--config", file); err == nil {
+			_ = c.Config.Validate() // says what is wrong, or nothing; it never panics
+		}
+	})
+}
+
+func TestPowSolve(t *testing.T) {
+	t.Parallel()
+	var out, errs bytes.Buffer
+	challenge := `{"parameters":{"algorithm":"PBKDF2/SHA-256","cost":10,"data":{"aud":"a","kid":"k","purpose":"contact"},"expiresAt":1,"keyLength":32,"keyPrefix":"0","nonce":"00","salt":"00"},"signature":"00"}`
+	require.Equal(t, exitDone, run(context.Background(), []string{"pow", "solve"}, strings.NewReader(challenge), &out, &errs), "%s", &errs)
+	require.Contains(t, out.String(), `"counter":`)
+	require.Equal(t, exitUsage, run(context.Background(), []string{"pow", "solve"}, strings.NewReader("{}"), &out, &errs))
+}
+
+func TestSignAndVerify(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "me.jwk")
+	var out, errs bytes.Buffer
+	require.Equal(t, exitDone, run(context.Background(), []string{"keygen", file}, strings.NewReader(""), &out, &errs), "%s", &errs)
+	require.Equal(t, exitFailed, run(context.Background(), []string{"keygen", file}, strings.NewReader(""), &out, &errs), "a key is never overwritten")
+	out.Reset()
+	body := `{"kind":"offer"}`
+	require.Equal(t, exitDone, run(context.Background(), []string{"sign", "--key", file, "--body", "-", "https://n.example/api/public/board"}, strings.NewReader(body), &out, &errs), "%s", &errs)
+	request := "POST /api/public/board HTTP/1.1\r\nHost: n.example\r\nContent-Length: 16\r\n" + strings.ReplaceAll(out.String(), "\n", "\r\n") + "\r\n" + body
+	out.Reset()
+	require.Equal(t, exitDone, run(context.Background(), []string{"verify", "--key", file, "--base", "https://n.example"}, strings.NewReader(request), &out, &errs), "%s", &errs)
+	require.Contains(t, out.String(), "verified: keyid ")
+	spoiled := strings.Replace(request, body, `{"kind":"OFFER"}`, 1)
+	require.Equal(t, exitFailed, run(context.Background(), []string{"verify", "--key", file, "--base", "https://n.example"}, strings.NewReader(spoiled), &out, &errs))
+	require.Contains(t, errs.String(), "digest-mismatch")
+}
