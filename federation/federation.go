@@ -90,8 +90,9 @@ type Federation struct {
 	fetching singleflight.Group
 	misses   *memory // URLs that could not be fetched, for a while
 	limits   *buckets
-	hosts    *slots // fetches and deliveries under way, by host
-	entries  *memory
+	hosts    *slots   // fetches and deliveries under way, by host
+	entries  *memory  // entries of our log as bytes
+	pages    *memory  // pages of our log as bytes
 	wanted   sync.Map // board → int64: highest sequence number heard of
 }
 
@@ -123,7 +124,7 @@ func New(c Config) (*Federation, error) {
 			Base: base, Host: strings.ToLower(c.Base.Host), Software: c.Software, Version: c.Version,
 			PublicKeyPEM: pem, Multikey: multikey,
 		},
-		misses: newMemory(4096), limits: newBuckets(), hosts: newSlots(), entries: newMemory(4096),
+		misses: newMemory(4096), limits: newBuckets(perSecond, burst), hosts: newSlots(), entries: newMemory(4096), pages: newMemory(64),
 	}
 	if f.log == nil {
 		f.log = slog.Default()

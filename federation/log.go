@@ -114,6 +114,7 @@ func (f *Federation) serveLog(w http.ResponseWriter, r *http.Request) {
 	f.reader(r)
 	var page []byte
 	var status int
+	version := f.c.DB.Version() // before the snapshot: a page must not count as newer than it is
 	read := func(ctx context.Context, tx *storage.Tx) error {
 		epoch, head, err := tx.LogHead(ctx, f.site.Board())
 		if err != nil {
@@ -124,7 +125,7 @@ func (f *Federation) serveLog(w http.ResponseWriter, r *http.Request) {
 		if status = precondition(r, etag, epoch); status != 0 {
 			return nil
 		}
-		page, err = f.logPage(ctx, tx, epoch, head, after, limit)
+		page, err = f.logPage(ctx, tx, version, epoch, head, after, limit)
 		return err
 	}
 	err = f.c.DB.Read(r.Context(), read)
@@ -188,7 +189,26 @@ func precondition(r *http.Request, etag, epoch string) int {
 	return 0
 }
 
-func (f *Federation) logPage(ctx context.Context, tx *storage.Tx, epoch string, head, after int64, limit int) ([]byte, error) {
+// pageAge is how long a page is kept while this process writes nothing; another
+// process on the same database may.
+const pageAge = 5 * time.Second
+
+// logPage makes a page, or takes it from memory: many peers that catch up read
+// the same bytes.
+func (f *Federation) logPage(ctx context.Context, tx *storage.Tx, version uint64, epoch string, head, after int64, limit int) ([]byte, error) {
+	name := fmt.Sprintf("%s %d %d %d %d", epoch, head, after, limit, version)
+	if known, ok := f.pages.get(name, f.now()); ok {
+		return known.([]byte), nil
+	}
+	page, err := f.makePage(ctx, tx, epoch, head, after, limit)
+	if err == nil {
+		now := f.now()
+		f.pages.put(name, page, now.Add(pageAge), now)
+	}
+	return page, err
+}
+
+func (f *Federation) makePage(ctx context.Context, tx *storage.Tx, epoch string, head, after int64, limit int) ([]byte, error) {
 	entries, err := tx.LogAfter(ctx, f.site.Board(), after, limit)
 	if err != nil {
 		return nil, err

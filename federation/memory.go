@@ -64,8 +64,9 @@ const (
 // buckets are token buckets by registrable domain, so that ten thousand
 // sub-domains are one sender (CVE-2026-69132).
 type buckets struct {
-	mu   sync.Mutex // guards rows
-	rows map[string]*bucket
+	rate, burst float64    // tokens a second, tokens at most
+	mu          sync.Mutex // guards rows
+	rows        map[string]*bucket
 }
 
 type bucket struct {
@@ -73,7 +74,9 @@ type bucket struct {
 	at     time.Time
 }
 
-func newBuckets() *buckets { return &buckets{rows: map[string]*bucket{}} }
+func newBuckets(rate, burst float64) *buckets {
+	return &buckets{rate: rate, burst: burst, rows: map[string]*bucket{}}
+}
 
 // take takes one token of the host's domain and reports whether there was one.
 func (b *buckets) take(host string, now time.Time) bool {
@@ -84,7 +87,7 @@ func (b *buckets) take(host string, now time.Time) bool {
 	if !ok {
 		if len(b.rows) >= domains {
 			for k, r := range b.rows { // a bucket that is full again says nothing
-				if now.Sub(r.at) > burst/perSecond*time.Second {
+				if now.Sub(r.at).Seconds() > b.burst/b.rate {
 					delete(b.rows, k)
 				}
 			}
@@ -92,10 +95,10 @@ func (b *buckets) take(host string, now time.Time) bool {
 				return false
 			}
 		}
-		row = &bucket{tokens: burst, at: now}
+		row = &bucket{tokens: b.burst, at: now}
 		b.rows[domain] = row
 	}
-	row.tokens = min(burst, row.tokens+now.Sub(row.at).Seconds()*perSecond)
+	row.tokens = min(b.burst, row.tokens+now.Sub(row.at).Seconds()*b.rate)
 	row.at = now
 	if row.tokens < 1 {
 		return false

@@ -133,13 +133,13 @@ func (f *Federation) pullPage(ctx context.Context, s *storage.Subscription) (don
 	}
 	for at := 0; at < len(page.OrderedItems); at += applyTogether {
 		chunk := page.OrderedItems[at:min(at+applyTogether, len(page.OrderedItems))]
-		if err := f.applyChunk(ctx, s, chunk); err != nil {
-			if errors.Is(err, errMoved) {
-				return false, nil // look again from where the other worker stands
-			}
+		n, err := f.applyChunk(ctx, s, chunk)
+		if errors.Is(err, errMoved) {
+			return false, nil // look again from where the other worker stands
+		}
+		if err != nil || n < len(chunk) {
 			return false, err
 		}
-		s.LastSeq += int64(len(chunk))
 	}
 	return len(page.OrderedItems) == 0 || s.LastSeq >= *page.Head, nil
 }
@@ -163,45 +163,50 @@ func (f *Federation) changeEpoch(ctx context.Context, s *storage.Subscription, e
 
 // applyChunk reads entries with all their look-ups, then applies them in one
 // transaction that also moves the cursor: all of it happens, or nothing. What
-// can be read before the first that fails is applied.
-func (f *Federation) applyChunk(ctx context.Context, s *storage.Subscription, items []json.RawMessage) error {
-	effects := make([]after, 0, len(items))
-	var failed error
-	for i, raw := range items {
+// can be read before the first that fails is applied. It returns how many were,
+// and moves s along; fewer than all without an error means that time is short.
+func (f *Federation) applyChunk(ctx context.Context, s *storage.Subscription, items []json.RawMessage) (applied int, err error) {
+	var effects []after
+	flush := func() error {
+		err := f.commit(ctx, s, effects)
+		if err == nil {
+			applied, s.LastSeq, effects = applied+len(effects), s.LastSeq+int64(len(effects)), nil
+		}
+		return err
+	}
+	for _, raw := range items {
+		seq := s.LastSeq + int64(len(effects)) + 1
 		var e activity.Activity
-		err := fetchLimits.DecodeLoose(raw, &e)
-		if err == nil && (e.Seq == nil || *e.Seq != s.LastSeq+int64(i)+1) {
-			err = fmt.Errorf("log of %s: entry %d is not where it belongs", s.Host, s.LastSeq+int64(i)+1)
+		if err := fetchLimits.DecodeLoose(raw, &e); err != nil {
+			return 0, errors.Join(fmt.Errorf("log of %s: entry %d: %w", s.Host, seq, err), flush())
+		}
+		if e.Seq == nil || *e.Seq != seq {
+			return 0, errors.Join(fmt.Errorf("log of %s: entry %d is not where it belongs", s.Host, seq), flush())
 		}
 		// Some entries are read with what the database holds: what they follow is
 		// applied first.
-		if err == nil && i > 0 && e.Embedded() && !readsAlone(e.Object) {
-			if err := f.commit(ctx, s, effects); err != nil {
-				return err
+		if e.Embedded() && !readsAlone(e.Object) {
+			if err := flush(); err != nil {
+				return 0, err
 			}
-			return f.rest(ctx, s, items, i)
 		}
-		var effect after
-		if err == nil {
-			effect, err = f.readEntry(ctx, s, raw, false)
-		}
+		effect, err := f.readEntry(ctx, s, raw, false)
 		if err != nil {
-			failed = err
+			return 0, errors.Join(err, flush())
+		}
+		if effects = append(effects, effect); timeIsShort(ctx) {
 			break
 		}
-		effects = append(effects, effect)
 	}
-	if err := f.commit(ctx, s, effects); err != nil {
-		return err
-	}
-	return failed
+	err = flush()
+	return applied, err
 }
 
-// rest applies what follows position i of a chunk whose beginning is applied.
-func (f *Federation) rest(ctx context.Context, s *storage.Subscription, items []json.RawMessage, i int) error {
-	next := *s
-	next.LastSeq += int64(i)
-	return f.applyChunk(ctx, &next, items[i:])
+// timeIsShort reports whether the job must come to its end, so that what it has
+// read is applied before it is stopped.
+func timeIsShort(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && time.Until(deadline) < fetchTimeout+5*time.Second
 }
 
 // readsAlone reports whether an announced activity can be read without the

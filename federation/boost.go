@@ -1,0 +1,103 @@
+package federation
+
+import (
+	"context"
+
+	"stoa/protocol"
+	"stoa/protocol/activity"
+	"stoa/storage"
+)
+
+// deliverEntries sends a fediverse inbox what it lacks, one entry after the
+// other: a Delete must not overtake its post.
+func (f *Federation) deliverEntries(ctx context.Context, o storage.Outlet) error {
+	var entries []storage.LogEntry
+	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		entries, err = tx.LogAfter(ctx, o.Board, o.Cursor, perClaim)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	cursor := o.Cursor
+	for _, e := range entries {
+		actor, body, err := f.forFediverse(ctx, e)
+		if err != nil {
+			return err
+		}
+		if body != nil {
+			res := f.send(ctx, actor, o.Inbox, body)
+			if !res.done() && !res.hopeless() {
+				if cursor > o.Cursor {
+					if err := f.advance(ctx, o, cursor); err != nil {
+						return err
+					}
+					o.Failures = 0
+				}
+				return f.failed(ctx, o, res)
+			}
+		}
+		cursor = e.Seq
+	}
+	return f.advance(ctx, o, cursor)
+}
+
+// forFediverse is what an entry of the log means to followers that read no log:
+// a post is boosted by the board, a deletion comes from its author, hiding takes
+// the boost back. Posts without a known author are not sent.
+func (f *Federation) forFediverse(ctx context.Context, e storage.LogEntry) (actor string, body []byte, err error) {
+	err = f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		p, err := tx.PostByID(ctx, e.ObjectID)
+		if err != nil {
+			return absent(err)
+		}
+		if p.Author.Method == protocol.ByProof {
+			return nil
+		}
+		actor = f.site.Board()
+		var o activity.Object
+		switch {
+		case (e.Kind == "create" || e.Kind == "restore") && p.State == protocol.Visible:
+			o = f.site.Boost(p.URI, e.Seq, e.At)
+		case e.Kind == "delete" && p.Node == nil:
+			actor = f.site.Author(p)
+			body, err = f.prove(f.site.Delete(p, e.At), actor, e.At)
+			return err
+		case e.Kind == "delete" || e.Kind == "hide":
+			boost, err := f.boostBefore(ctx, tx, e)
+			if err != nil || boost == 0 {
+				return err
+			}
+			o = f.site.Unboost(p.URI, e.Seq, boost, e.At)
+		default:
+			return nil
+		}
+		body, err = o.Bytes()
+		return err
+	})
+	return actor, body, err
+}
+
+// boostBefore is the number of the entry whose boost shows the post now. Hiding
+// is rare, so the log is simply read.
+func (f *Federation) boostBefore(ctx context.Context, tx *storage.Tx, e storage.LogEntry) (int64, error) {
+	var found int64
+	for after := int64(0); ; {
+		entries, err := tx.LogAfter(ctx, e.Board, after, maxLogPage)
+		if err != nil {
+			return 0, err
+		}
+		for _, one := range entries {
+			if one.Seq >= e.Seq {
+				return found, nil
+			}
+			if one.ObjectID == e.ObjectID && (one.Kind == "create" || one.Kind == "restore") {
+				found = one.Seq
+			}
+			after = one.Seq
+		}
+		if len(entries) == 0 {
+			return found, nil
+		}
+	}
+}
