@@ -3,18 +3,12 @@ package node
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"reflect"
 	"strings"
-	"time"
 
-	"stoa/identity/key"
 	"stoa/identity/strictjson"
 	"stoa/node/board"
 	"stoa/node/directory"
@@ -150,26 +144,6 @@ func (a *Admin) PutProfile(ctx context.Context, raw []byte) (protocol.Profile, b
 	return a.directory.Profile(stored), created, nil
 }
 
-// PutIdentity enrols a chain identity for a profile. keyHash is the thumbprint
-// of the registered key that speaks for it. The caller has checked with the
-// chain that it does.
-func (a *Admin) PutIdentity(ctx context.Context, handle, erc8004, keyHash string) error {
-	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		p, err := tx.ProfileByHandle(ctx, handle)
-		if errors.Is(err, storage.ErrNotFound) {
-			return protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", handle)
-		}
-		if err != nil {
-			return err
-		}
-		p.ERC8004, p.KeyHash = erc8004, keyHash
-		if _, err := a.directory.Put(ctx, tx, p); err != nil {
-			return err
-		}
-		return tx.Audit(ctx, "operator", "identity put", handle, erc8004)
-	})
-}
-
 // Profile reads one profile as the public sees it.
 func (a *Admin) Profile(ctx context.Context, handle string) (p protocol.Profile, err error) {
 	err = a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
@@ -198,78 +172,6 @@ func (a *Admin) DeleteProfile(ctx context.Context, handle string) error {
 	})
 }
 
-// AddKey registers a key with a profile. With keep, the node seals and keeps
-// the private half and signs for the agent; else only the public half is stored.
-func (a *Admin) AddKey(ctx context.Context, handle string, pair key.Pair, keep bool) error {
-	public, err := key.MarshalPublic(pair.Published())
-	if err != nil {
-		return err
-	}
-	stored := storage.AgentKey{Handle: handle, Thumbprint: pair.Thumbprint(), PublicJWK: public}
-	if keep {
-		if stored.Sealed, err = a.keys.sealAgent(handle, pair); err != nil {
-			return err
-		}
-	}
-	return a.putKey(ctx, stored)
-}
-
-// AddPublicKey registers a key whose private half the owner keeps.
-func (a *Admin) AddPublicKey(ctx context.Context, handle string, jwk []byte) (string, error) {
-	public, err := key.ParsePublic(jwk)
-	if err != nil {
-		return "", protocol.Errorf(protocol.InvalidRequest, "not a public JWK of a kind this node takes: %w", err)
-	}
-	raw, err := key.MarshalPublic(public)
-	if err != nil {
-		return "", err
-	}
-	return public.Thumbprint, a.putKey(ctx, storage.AgentKey{Handle: handle, Thumbprint: public.Thumbprint, PublicJWK: raw})
-}
-
-func (a *Admin) putKey(ctx context.Context, k storage.AgentKey) error {
-	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		if _, err := tx.ProfileByHandle(ctx, k.Handle); errors.Is(err, storage.ErrNotFound) {
-			return protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", k.Handle)
-		} else if err != nil {
-			return err
-		}
-		k.CreatedAt = tx.Now
-		if err := tx.PutAgentKey(ctx, k); err != nil {
-			return err
-		}
-		return tx.Audit(ctx, "operator", "key add", k.Handle, k.Thumbprint)
-	})
-}
-
-// CreateToken makes an API token that writes as a profile. The secret is
-// returned once and stored as a hash.
-func (a *Admin) CreateToken(ctx context.Context, handle, name string, ttl time.Duration) (secret string, t storage.Token, err error) {
-	var raw [24]byte
-	rand.Read(raw[:])
-	secret = TokenPrefix + base64.RawURLEncoding.EncodeToString(raw[:])
-	err = a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		if _, err := tx.ProfileByHandle(ctx, handle); errors.Is(err, storage.ErrNotFound) {
-			return protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", handle)
-		} else if err != nil {
-			return err
-		}
-		t = storage.Token{
-			ID: protocol.NewID(protocol.TokenID, tx.Now), Hash: sha256.Sum256([]byte(secret)),
-			Account: protocol.NewID(protocol.AccountID, tx.Now), Handle: handle, Name: name, CreatedAt: tx.Now,
-		}
-		if ttl > 0 {
-			expires := tx.Now.Add(ttl)
-			t.ExpiresAt = &expires
-		}
-		if err := tx.InsertToken(ctx, t); err != nil {
-			return err
-		}
-		return tx.Audit(ctx, "operator", "token create", handle, t.ID)
-	})
-	return secret, t, err
-}
-
 // HidePost and RestorePost move a post off the public lists and back.
 func (a *Admin) HidePost(ctx context.Context, id, why string) error {
 	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error { return a.moderation.Hide(ctx, tx, id, why) })
@@ -287,35 +189,6 @@ func (a *Admin) DeletePost(ctx context.Context, id, why string) error {
 		}
 		return tx.Audit(ctx, "operator", "post delete", id, why)
 	})
-}
-
-// claimBase ties a database to the node's public address: ids that were given
-// to the world begin with it, so a node that has spoken cannot move.
-func claimBase(ctx context.Context, db *storage.DB, base string) error {
-	return db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		stored, err := tx.Setting(ctx, "base")
-		if err != nil || stored == base {
-			return err
-		}
-		if stored != "" {
-			posts, err := tx.CountPosts(ctx)
-			if err != nil {
-				return err
-			}
-			if posts > 0 {
-				return fmt.Errorf("%w: this database belongs to the node %s, and posts under that address have gone out; start it with --base-url %s, or use another data directory", ErrConfig, stored, stored)
-			}
-		}
-		return tx.PutSetting(ctx, "base", base)
-	})
-}
-
-func storedBase(ctx context.Context, db *storage.DB) (base string, err error) {
-	err = db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		base, err = tx.Setting(ctx, "base")
-		return err
-	})
-	return base, err
 }
 
 // takeIdentity lifts the chain identity out of a profile; its other members

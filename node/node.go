@@ -14,11 +14,8 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"strings"
 	"sync/atomic"
-	"time"
 
-	"golang.org/x/sync/errgroup"
 
 	"stoa/federation"
 	"stoa/identity"
@@ -40,10 +37,6 @@ import (
 	"stoa/storage"
 	"stoa/wellknown"
 )
-
-// drain is how long running requests may take after the end was asked for
-// (contract §7: SIGTERM drains within 10 s).
-const drain = 8 * time.Second
 
 // A Node is one running node. Make it with New, run it with Run, once.
 type Node struct {
@@ -282,94 +275,6 @@ func (n *Node) Handler() http.Handler { return n.handler }
 func (n *Node) Operate(ctx context.Context, op string, args []byte) error {
 	_, err := n.table.Invoke(ctx, dispatch.Request{Op: op, Args: args, Door: "operator", Evidence: identity.Evidence{Operator: true}})
 	return err
-}
-
-// Run serves and works until ctx ends, then refuses new requests, lets running
-// ones finish, gives back leases and closes the database. It returns nil after
-// an orderly end.
-func (n *Node) Run(ctx context.Context) error {
-	defer n.Close()
-	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopWork()
-	group, failed := errgroup.WithContext(work)
-	server := newServer(n.handler)
-	group.Go(func() error { return serve(server, n.listener) })
-	var operator *http.Server
-	if n.operatorListener != nil {
-		operator = newServer(n.metrics.operatorHandler(http.HandlerFunc(n.health), http.HandlerFunc(n.ready)))
-		operator.WriteTimeout = 2 * time.Minute // a profile takes its time
-		group.Go(func() error { return serve(operator, n.operatorListener) })
-	}
-	group.Go(func() error { return n.worker.Run(failed) })
-	group.Go(func() error { return n.federation.Run(failed) })
-	group.Go(func() error { return n.directories.Run(failed) })
-	if n.chain != nil {
-		group.Go(func() error { return n.chain.reader.Run(failed) })
-	}
-	group.Go(func() error {
-		select {
-		case <-ctx.Done():
-		case <-failed.Done():
-		}
-		n.draining.Store(true)
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
-		defer cancel()
-		err := server.Shutdown(end)
-		if operator != nil {
-			operator.Close()
-		}
-		stopWork()
-		if errors.Is(err, context.DeadlineExceeded) {
-			n.log.Warn("some requests did not finish in time")
-			return server.Close()
-		}
-		return err
-	})
-	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return nil
-}
-
-// Close releases what New opened. It may be called twice.
-func (n *Node) Close() error {
-	var errs []error
-	for _, l := range []net.Listener{n.listener, n.operatorListener} {
-		if l != nil {
-			if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-				errs = append(errs, err)
-			}
-		}
-	}
-	if n.db != nil {
-		errs = append(errs, n.db.Close())
-		n.db = nil
-	}
-	return errors.Join(errs...)
-}
-
-func newServer(h http.Handler) *http.Server {
-	var p http.Protocols
-	p.SetHTTP1(true)
-	p.SetHTTP2(true)
-	p.SetUnencryptedHTTP2(true)
-	return &http.Server{
-		Handler: h, Protocols: &p, MaxHeaderBytes: 32 << 10,
-		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second,
-		WriteTimeout: 30 * time.Second, IdleTimeout: 120 * time.Second,
-	}
-}
-
-func serve(s *http.Server, l net.Listener) error {
-	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
-}
-
-func owner() string {
-	host, _ := os.Hostname()
-	return fmt.Sprintf("%s:%d:%s", host, os.Getpid(), strings.ToLower(requestID()))
 }
 
 func trusted(c Config) []netip.Prefix {

@@ -1,0 +1,37 @@
+package node
+
+import (
+	"context"
+	"fmt"
+
+	"stoa/storage"
+)
+
+// claimBase ties a database to the node's public address: ids that were given
+// to the world begin with it, so a node that has spoken cannot move.
+func claimBase(ctx context.Context, db *storage.DB, base string) error {
+	return db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		stored, err := tx.Setting(ctx, "base")
+		if err != nil || stored == base {
+			return err
+		}
+		if stored != "" {
+			posts, err := tx.CountPosts(ctx)
+			if err != nil {
+				return err
+			}
+			if posts > 0 {
+				return fmt.Errorf("%w: this database belongs to the node %s, and posts under that address have gone out; start it with --base-url %s, or use another data directory", ErrConfig, stored, stored)
+			}
+		}
+		return tx.PutSetting(ctx, "base", base)
+	})
+}
+
+func storedBase(ctx context.Context, db *storage.DB) (base string, err error) {
+	err = db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		base, err = tx.Setting(ctx, "base")
+		return err
+	})
+	return base, err
+}
