@@ -9,11 +9,22 @@ import (
 
 // A wordIndex is a full-text index: FTS5 on SQLite, a tsvector with GIN on
 // PostgreSQL. Rows are numbered as those of the table they belong to.
-type wordIndex struct{ table, of string }
+type wordIndex struct {
+	table, of string
+	steps     steps
+}
+
+// Steps are the sizes of a search on PostgreSQL: see findPostgres.
+type steps struct {
+	near int // rows back that are looked through first
+	few  int // so many matches are gathered and sorted without a second thought
+	far  int // rows back that are looked through next, for a common word not used of late
+}
 
 var (
-	postWords    = wordIndex{table: "post_word", of: "post"}
-	profileWords = wordIndex{table: "profile_word", of: "profile"}
+	usualSteps   = steps{near: 10_000, few: 5000, far: 200_000}
+	postWords    = wordIndex{table: "post_word", of: "post", steps: usualSteps}
+	profileWords = wordIndex{table: "profile_word", of: "profile", steps: usualSteps}
 )
 
 func (w wordIndex) insert(e engine) insert {
@@ -52,29 +63,44 @@ func (w wordIndex) find(ctx context.Context, tx *Tx, words []string, before int6
 	return w.findPostgres(ctx, tx, matchAll(words, "'", " & "), before, limit)
 }
 
-// windows are how many rows back a search on PostgreSQL looks before it looks
-// at everything. Left alone with ORDER BY and LIMIT, the planner walks the whole
-// table backwards for a rare word; with the index alone, it gathers every
-// match of a common one.
-var windows = [...]int{10_000, 200_000}
-
+// findPostgres asks in steps. Left alone with ORDER BY and LIMIT, the planner
+// walks the whole table backwards for a rare word; with the index alone, it
+// gathers every match of a common one. So: the newest rows; all matches, if they
+// are few; more of the newest rows; everything.
 func (w wordIndex) findPostgres(ctx context.Context, tx *Tx, query string, before int64, limit int) ([]int64, error) {
-	for _, size := range windows {
-		floor := int64(math.MinInt64)
-		err := tx.row(ctx, "SELECT seq FROM "+w.of+" WHERE seq < ? ORDER BY seq DESC OFFSET ? LIMIT 1", before, size).Scan(&floor)
-		if err != nil && err != ErrNotFound {
-			return nil, err
-		}
-		rows, err := tx.query(ctx, "SELECT seq FROM "+w.table+" WHERE words @@ ?::tsquery AND seq < ? AND seq > ? ORDER BY seq DESC LIMIT ?",
-			query, before, floor, limit)
-		found, err := collect(rows, err, scanInt)
-		if err != nil || len(found) == limit || floor == math.MinInt64 {
-			return found, err
-		}
+	found, whole, err := w.findWithin(ctx, tx, query, before, limit, w.steps.near)
+	if err != nil || whole {
+		return found, err
 	}
-	rows, err := tx.query(ctx, "WITH m AS MATERIALIZED (SELECT seq FROM "+w.table+" WHERE words @@ ?::tsquery AND seq < ?) SELECT seq FROM m ORDER BY seq DESC LIMIT ?",
+	// The row that is not positive is the number of matches.
+	rows, err := tx.query(ctx, "WITH m AS MATERIALIZED (SELECT seq FROM "+w.table+" WHERE words @@ ?::tsquery LIMIT ?) "+
+		"SELECT -count(*) FROM m UNION ALL (SELECT seq FROM m WHERE seq < ? ORDER BY seq DESC LIMIT ?) ORDER BY 1 DESC",
+		query, w.steps.few+1, before, limit)
+	found, err = collect(rows, err, scanInt)
+	if err != nil || int(-found[len(found)-1]) <= w.steps.few {
+		return found[:max(0, len(found)-1)], err
+	}
+	found, whole, err = w.findWithin(ctx, tx, query, before, limit, w.steps.far)
+	if err != nil || whole {
+		return found, err
+	}
+	rows, err = tx.query(ctx, "WITH m AS MATERIALIZED (SELECT seq FROM "+w.table+" WHERE words @@ ?::tsquery AND seq < ?) SELECT seq FROM m ORDER BY seq DESC LIMIT ?",
 		query, before, limit)
 	return collect(rows, err, scanInt)
+}
+
+// findWithin looks through size rows before the given one. It is whole when the
+// page is full or there are no more rows.
+func (w wordIndex) findWithin(ctx context.Context, tx *Tx, query string, before int64, limit, size int) (found []int64, whole bool, err error) {
+	floor := int64(math.MinInt64)
+	err = tx.row(ctx, "SELECT seq FROM "+w.of+" WHERE seq < ? ORDER BY seq DESC OFFSET ? LIMIT 1", before, size).Scan(&floor)
+	if err != nil && err != ErrNotFound {
+		return nil, false, err
+	}
+	rows, err := tx.query(ctx, "SELECT seq FROM "+w.table+" WHERE words @@ ?::tsquery AND seq < ? AND seq > ? ORDER BY seq DESC LIMIT ?",
+		query, before, floor, limit)
+	found, err = collect(rows, err, scanInt)
+	return found, len(found) == limit || floor == math.MinInt64, err
 }
 
 // matchAll writes a query that asks for every word. Words hold letters, marks,

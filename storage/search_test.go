@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"context"
+	"math"
 	"testing"
 	"time"
 
@@ -52,6 +53,45 @@ func TestListPosts_FullText(t *testing.T) {
 			require.Equal(t, c.want, got, "%q", c.q)
 		}
 		require.Len(t, walkBoard(t, db, protocol.BoardQuery{Q: "xcy"}), 1, "the title is searched")
+	})
+}
+
+// However a search is cut into steps, it finds the same.
+func TestFind_Steps(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			for n := range 40 {
+				p := samplePost(start.Add(time.Duration(n)*time.Second), int64(n))
+				p.Body = "common"
+				if n%4 == 0 && n < 20 {
+					p.Body = "common seldom"
+				}
+				if err := tx.InsertPost(ctx, p); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			for _, word := range []string{"common", "seldom", "absent"} {
+				for _, limit := range []int{1, 3, 10, 50} {
+					want, err := storage.FindPosts(ctx, tx, []string{word}, math.MaxInt64, limit, 1000, 1000, 1000)
+					require.NoError(t, err)
+					for _, s := range [][3]int{{5, 100, 10}, {5, 2, 10}, {5, 2, 1000}, {1, 0, 2}, {30, 5, 35}} {
+						got, err := storage.FindPosts(ctx, tx, []string{word}, math.MaxInt64, limit, s[0], s[1], s[2])
+						require.NoError(t, err)
+						require.Equal(t, want, got, "%s %d %v", word, limit, s)
+						if len(want) > 1 { // from the middle
+							got, err = storage.FindPosts(ctx, tx, []string{word}, want[0], limit-1, s[0], s[1], s[2])
+							require.NoError(t, err)
+							require.Equal(t, want[1:], got[:len(want)-1], "%s %d %v", word, limit, s)
+						}
+					}
+				}
+			}
+			return nil
+		})
 	})
 }
 

@@ -11,7 +11,8 @@ import (
 
 // Fill loads posts with their feed items and log entries, spread over the last
 // year, and profiles. Of the posts, one in two is verified, one in ten thousand
-// has the tag "rare", and kinds and authors take turns.
+// has the tag "rare"; kinds take turns, authors write a hundred in a row, and
+// tags change every ten.
 func Fill(db *storage.DB, posts, profiles int) error {
 	ctx := context.Background()
 	const chunk = 5000
@@ -50,8 +51,8 @@ const fillBase = "https://fill.example"
 
 func fillPost(ctx context.Context, tx *storage.Tx, n int, at time.Time) error {
 	id := protocol.NewID(protocol.PostID, at)
-	handle := fmt.Sprintf("agent-%d", n%1000)
-	tags := []string{fmt.Sprintf("tag-%d", n%100)}
+	handle := fmt.Sprintf("agent-%d", n/100%1000)
+	tags := []string{fmt.Sprintf("tag-%d", n/10%100)}
 	if n%10_000 == 0 {
 		tags = append(tags, "rare")
 	}
