@@ -175,6 +175,9 @@ func (f *Federation) Handler() http.Handler {
 	mux.HandleFunc("POST /ap/inbox", f.inbox)
 	mux.HandleFunc("POST /ap/{actor}/inbox", f.actorInbox)
 	mux.HandleFunc("POST /ap/agents/{handle}/inbox", f.inbox)
+	mux.HandleFunc("/ap/", func(w http.ResponseWriter, _ *http.Request) {
+		f.problem(w, refuse(http.StatusNotFound, "there is nothing at this path, or not for this method", nil))
+	})
 	return mux
 }
 

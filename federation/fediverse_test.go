@@ -215,6 +215,38 @@ func TestFediverseReply(t *testing.T) {
 	require.Less(t, id, protocol.NewID(protocol.PostID, w.tick.now().Add(10*time.Minute)), "a claimed time does not pin a post to the top")
 }
 
+// A reply of the fediverse, logged by our board, reaches a stoa node that has
+// never heard of its author: the note is fetched from its own server, because
+// the board's word is not enough; and so is its deletion.
+func TestFediverseReplyTravelsOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	gone := false
+	w.served[w.reply] = func(rw http.ResponseWriter, r *http.Request) {
+		if gone {
+			rw.WriteHeader(http.StatusGone)
+			return
+		}
+		rw.Header().Set("Content-Type", activity.MediaType)
+		_, _ = rw.Write(w.fill(fmt.Sprintf(`{"id":%q,"type":"Note","attributedTo":%q,"content":"<p>as its server has it</p>","published":"2026-11-20T10:00:00Z","to":"as:Public","inReplyTo":"POST"}`, w.reply, alice)))
+	}
+	a := newNode(t, w.net, w.tick, 0, nil)
+	a.follow(w.node)
+	require.Equal(t, "as its server has it", a.held(w.reply).Body)
+	require.Equal(t, w.post.URI, a.held(w.reply).ReplyTo)
+
+	del := []byte(fmt.Sprintf(`{"id":"%s#delete","type":"Delete","actor":%q,"to":"as:Public","object":%q}`, w.reply, alice, w.reply))
+	require.Equal(t, 202, w.deliver(alice, del))
+	settle(t, w.node, a)
+	require.Equal(t, protocol.Deleted, w.state(w.reply))
+	require.Equal(t, protocol.Visible, a.state(w.reply), "its server still has it")
+	gone = true
+	w.served["https://victim.example/n/70"] = w.served[w.reply]
+	require.Equal(t, 202, w.deliver(alice, w.note(70, "")))
+	settle(t, w.node, a)
+	require.Nil(t, a.held("https://victim.example/n/70"), "gone before it could be fetched")
+}
+
 func TestPlainText(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

@@ -156,8 +156,20 @@ func (f *Federation) changeEpoch(ctx context.Context, s *storage.Subscription, e
 		f.log.Warn("board begins its log again", "host", s.Host, "board", s.Board)
 	}
 	return f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.ResetSubscription(ctx, s.Board, s.Epoch, epoch)
-		return err
+		moved, err := tx.ResetSubscription(ctx, s.Board, s.Epoch, epoch)
+		if err != nil || !moved || s.Epoch == "" {
+			return err
+		}
+		// The backup may be older than our Follow: ask again, under a new id.
+		now, err := tx.SubscriptionByBoard(ctx, s.Board)
+		if err != nil {
+			return err
+		}
+		now.FollowID = f.site.Base + "/ap/follows/" + protocol.NewID(protocol.ActivityID, tx.Now)
+		if err := tx.PutSubscription(ctx, *now); err != nil {
+			return err
+		}
+		return f.enqueueDelivery(ctx, tx, f.site.Node(), s.Board+"/inbox", f.site.Follow(now.FollowID, s.Board))
 	})
 }
 

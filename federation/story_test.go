@@ -377,13 +377,23 @@ func TestEpochChange(t *testing.T) {
 		_, err := tx.NewEpoch(ctx, BoardID(a.base))
 		return err
 	}))
+	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error { // the backup is older than the Follow
+		if err := tx.DeleteFollower(ctx, BoardID(a.base), b.f.site.Node()); err != nil {
+			return err
+		}
+		return tx.DeleteOutlet(ctx, BoardID(a.base), b.f.site.SharedInbox())
+	}))
 	a.f = a.start(nodeKeys(0), nil)
 	q := a.post(nil)
+	a.tick.pass(21 * time.Minute)
 	settle(t, a, b)
 	require.Equal(t, protocol.Visible, b.state(p.URI))
 	require.Equal(t, protocol.Visible, b.state(q.URI))
 	require.Len(t, b.room.got, 2, "what is known is not received again")
 	require.Equal(t, int64(2), b.subscription(BoardID(a.base)).LastSeq)
+	r := a.post(nil)
+	settle(t, a, b)
+	require.Equal(t, protocol.Visible, b.state(r.URI), "and it follows again")
 }
 
 // Whenever the power goes out on the receiver, nothing is lost and nothing is
