@@ -172,8 +172,17 @@ func (f *Federation) receive(ctx context.Context, tx *storage.Tx, p *protocol.St
 	} else if absent(err) != nil {
 		return false, err
 	}
+	if spend, signed := signedOnce(p); signed {
+		if err := tx.Spend(ctx, spend); protocol.CodeOf(err) == protocol.SignatureReplayed {
+			f.log.Warn("post kept out", "uri", p.URI, "err", "its author's signature stands on another post already")
+			return false, nil
+		} else if err != nil {
+			return false, err
+		}
+	}
 	copied := *p // a transaction may run twice
-	copied.ID = protocol.RemoteID(protocol.PostID, clamp(p.CreatedAt, tx.Now), p.URI)
+	copied.CreatedAt = protocol.ShownAt(p.CreatedAt, tx.Now)
+	copied.ID = protocol.RemoteID(protocol.PostID, copied.CreatedAt, p.URI)
 	id, err := f.c.Receiver.ReceivePost(ctx, tx, &copied)
 	if err != nil {
 		return false, fmt.Errorf("receive %s: %w", p.URI, err)
@@ -189,17 +198,6 @@ func (f *Federation) receive(ctx context.Context, tx *storage.Tx, p *protocol.St
 		return true, err
 	}
 	return true, f.c.Receiver.HidePost(ctx, tx, p.URI) // stored, on no list, for the operator to show
-}
-
-// clamp keeps a claimed time where a listing can bear it.
-func clamp(claimed, now time.Time) time.Time {
-	if newest := now.Add(5 * time.Minute); claimed.After(newest) {
-		return newest
-	}
-	if oldest := now.Add(-7 * 24 * time.Hour); claimed.Before(oldest) {
-		return oldest
-	}
-	return claimed
 }
 
 // deleted applies the deletion of a post by its own author. Of our board it is

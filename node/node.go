@@ -16,7 +16,6 @@ import (
 	"os"
 	"sync/atomic"
 
-
 	"stoa/federation"
 	"stoa/identity"
 	keydirectory "stoa/identity/directory"
@@ -225,11 +224,18 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	})
 }
 
+// receiver takes what federation accepts: posts by the board, reports by
+// moderation.
+type receiver struct {
+	*board.Board
+	*moderation.Moderation
+}
+
 func (n *Node) federate(base *url.URL, client *http.Client) (*federation.Federation, error) {
 	c := federation.Config{
 		Base: base, DB: n.db, Client: client,
 		Keys:     federation.Keys{RSA: n.keys.rsa, Ed25519: n.keys.ed},
-		Receiver: n.board, Software: "stoa", Version: n.config.Version,
+		Receiver: receiver{n.board, n.moderation}, Software: "stoa", Version: n.config.Version,
 		AllowPrivate: n.config.AllowPrivatePeers || n.config.Dev, Log: n.log, Observe: n.metrics.federated,
 	}
 	if n.chain != nil {

@@ -14,6 +14,7 @@ const pruneKind = "prune"
 const (
 	pruneEvery   = time.Hour
 	keepJobs     = 14 * 24 * time.Hour // finished and dead jobs, for the operator's questions
+	keepRemote   = 60 * 24 * time.Hour // fetched actors and keys nobody asked about
 	keepActivity = 7 * 24 * time.Hour  // processed activities, so that a repeat is known
 )
 
@@ -21,22 +22,47 @@ func enqueuePrune(ctx context.Context, tx *storage.Tx) error {
 	return tx.Enqueue(ctx, storage.Job{Kind: pruneKind, Lane: pruneKind, Dedupe: pruneKind, RunAt: tx.Now.Add(pruneEvery)})
 }
 
-func (n *Node) prune(context.Context, storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	return func(ctx context.Context, tx *storage.Tx) error {
-		for slice := range 256 {
-			if _, err := tx.PruneSpent(ctx, byte(slice)); err != nil {
-				return err
-			}
+// prune takes away bit by bit, each in a transaction of its own, so that no
+// write waits for it.
+func (n *Node) prune(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
+	for slice := range 256 {
+		if err := n.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.PruneSpent(ctx, byte(slice))
+			return err
+		}); err != nil {
+			return nil, err
 		}
-		if _, err := tx.PruneReceipts(ctx); err != nil {
+	}
+	for _, some := range []func(context.Context, *storage.Tx) (int, error){
+		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneReceipts(ctx) },
+		func(ctx context.Context, tx *storage.Tx) (int, error) {
+			return tx.PruneJobs(ctx, tx.Now.Add(-keepJobs))
+		},
+		func(ctx context.Context, tx *storage.Tx) (int, error) {
+			return tx.DropKept(ctx, tx.Now.Add(-keepActivity))
+		},
+		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneTombstones(ctx) },
+		func(ctx context.Context, tx *storage.Tx) (int, error) {
+			return tx.DropRemote(ctx, tx.Now.Add(-keepRemote))
+		},
+	} {
+		if err := n.pruneAll(ctx, some); err != nil {
+			return nil, err
+		}
+	}
+	return enqueuePrune, nil
+}
+
+// pruneAll repeats a bounded step until it finds nothing more.
+func (n *Node) pruneAll(ctx context.Context, some func(context.Context, *storage.Tx) (int, error)) error {
+	for {
+		var gone int
+		err := n.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+			gone, err = some(ctx, tx)
+			return err
+		})
+		if err != nil || gone == 0 {
 			return err
 		}
-		if _, err := tx.PruneJobs(ctx, tx.Now.Add(-keepJobs)); err != nil {
-			return err
-		}
-		if _, err := tx.DropKept(ctx, tx.Now.Add(-keepActivity)); err != nil {
-			return err
-		}
-		return enqueuePrune(ctx, tx)
-	}, nil
+	}
 }

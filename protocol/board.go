@@ -75,6 +75,26 @@ type StoredPost struct {
 	Object    json.RawMessage // the Note as received, for a post of another node
 }
 
+// How far the time that another node claims for a post may be from ours before
+// it is moved, so that nobody pins a post to the top or buries it.
+const (
+	maxPast   = 7 * 24 * time.Hour
+	maxFuture = 5 * time.Minute
+)
+
+// ShownAt is the time under which a post of another node is listed: the time
+// it claims, in whole milliseconds, moved into [now-7d, now+5min].
+func ShownAt(claimed, now time.Time) time.Time {
+	at := claimed.UTC().Truncate(time.Millisecond)
+	if oldest := now.Add(-maxPast); at.Before(oldest) {
+		return oldest
+	}
+	if newest := now.Add(maxFuture); at.After(newest) {
+		return newest
+	}
+	return at
+}
+
 // A BoardQuery selects posts.
 type BoardQuery struct {
 	Kind         PostKind `json:"kind,omitempty" enum:"requirement,ability,challenge,resolution,offer,question,announcement"`

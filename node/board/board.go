@@ -89,7 +89,7 @@ func (b *Board) publish(ctx context.Context, tx *storage.Tx, p *protocol.StoredP
 	if err != nil {
 		return err
 	}
-	return tx.Enqueue(ctx, storage.Job{Kind: "submit", Lane: "host:" + home.Host, Args: []byte(`{"post":"` + p.ID + `","kind":"` + kind + `"}`)})
+	return tx.Enqueue(ctx, storage.Job{Kind: "submit", Lane: "to:" + home.Host, Args: []byte(`{"post":"` + p.ID + `","kind":"` + kind + `"}`)})
 }
 
 func (b *Board) author(c protocol.Caller, given string) protocol.Author {

@@ -3,37 +3,21 @@ package board
 import (
 	"context"
 	"errors"
-	"time"
 
 	"stoa/protocol"
 	"stoa/storage"
 )
 
-// How far the time that another node claims for a post may be from ours before
-// it is moved, so that nobody pins a post to the top or buries it.
-const (
-	maxPast   = 7 * 24 * time.Hour
-	maxFuture = 5 * time.Minute
-)
-
 // ReceivePost stores a post that another node sent and federation has checked.
 // It is known by its URI: a second time it gives the same id and changes
-// nothing. The id and the order in listings follow the claimed time, moved into
-// [now-7d, now+5min].
+// nothing. Its id and time are those it is listed by (protocol.ShownAt).
 func (b *Board) ReceivePost(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) (string, error) {
 	if known, err := tx.PostByURI(ctx, p.URI); err == nil {
 		return known.ID, nil
 	} else if !errors.Is(err, storage.ErrNotFound) {
 		return "", err
 	}
-	at := p.CreatedAt.UTC().Truncate(time.Millisecond)
-	if oldest := tx.Now.Add(-maxPast); at.Before(oldest) {
-		at = oldest
-	}
-	if newest := tx.Now.Add(maxFuture); at.After(newest) {
-		at = newest
-	}
-	p.ID, p.CreatedAt, p.State, p.Untrusted = protocol.RemoteID(protocol.PostID, at, p.URI), at, protocol.Visible, true
+	p.State, p.Untrusted = protocol.Visible, true
 	if p.Tags == nil {
 		p.Tags = []string{}
 	}
@@ -49,7 +33,7 @@ func (b *Board) ReceivePost(ctx context.Context, tx *storage.Tx, p *protocol.Sto
 	if err := tx.InsertPost(ctx, p); err != nil {
 		return "", err
 	}
-	return p.ID, tx.AppendFeed(ctx, feedItem(p, at))
+	return p.ID, tx.AppendFeed(ctx, feedItem(p, p.CreatedAt))
 }
 
 // DeletePost applies the deletion of a post by its origin. An unknown post is

@@ -42,6 +42,16 @@ func (m *Moderation) Report(ctx context.Context, tx *storage.Tx, c protocol.Call
 	return protocol.ReportReceipt{ID: in.ID, Accepted: fresh}, nil
 }
 
+// ReportFrom notes a report that a trusted node hands on. A node counts as one
+// reporter, however many of its readers reported.
+func (m *Moderation) ReportFrom(ctx context.Context, tx *storage.Tx, postID, node, reason string) error {
+	_, err := m.Report(ctx, tx, protocol.Caller{Standing: protocol.Federated, KeyID: "node " + node}, protocol.NewReport{ID: postID, Reason: reason})
+	if code := protocol.CodeOf(err); code == protocol.NotFound || code == protocol.Gone {
+		return nil
+	}
+	return err
+}
+
 // reporter is who reports, hashed together with the post.
 func reporter(postID string, c protocol.Caller) string {
 	sum := sha256.Sum256([]byte("report\x00" + postID + "\x00" + c.ID()))

@@ -131,12 +131,11 @@ func (w *Worker) run(ctx context.Context, j storage.Job) (err error) {
 		return err
 	}
 	return w.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		if after != nil {
-			if err := after(ctx, tx); err != nil {
-				return err
-			}
+		// Done first, so that what follows may enqueue the job anew under its name.
+		if err := tx.FinishJob(ctx, j.ID); err != nil || after == nil {
+			return err
 		}
-		return tx.FinishJob(ctx, j.ID)
+		return after(ctx, tx)
 	})
 }
 

@@ -1,0 +1,107 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+	"stoa/storage"
+	"stoa/storage/storagetest"
+)
+
+func newWorker(t *testing.T, db *storage.DB) *Worker {
+	return &Worker{DB: db, Log: slog.New(slog.DiscardHandler), Owner: "test"}
+}
+
+func run(t *testing.T, w *Worker) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-done)
+	})
+}
+
+func enqueue(t *testing.T, db *storage.DB, j storage.Job) {
+	t.Helper()
+	require.NoError(t, db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error { return tx.Enqueue(ctx, j) }))
+}
+
+func jobs(t *testing.T, db *storage.DB, state storage.JobState) (found []storage.Job) {
+	t.Helper()
+	require.NoError(t, db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
+		page, err := tx.ListJobs(ctx, state, 100, "")
+		found = page.Items
+		return err
+	}))
+	return found
+}
+
+func TestWorker(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		w := newWorker(t, db)
+		var ran atomic.Int64
+		w.Handle("good", func(context.Context, storage.Job) (func(context.Context, *storage.Tx) error, error) {
+			return func(ctx context.Context, tx *storage.Tx) error {
+				ran.Add(1)
+				return tx.PutSetting(ctx, "good", "done")
+			}, nil
+		})
+		w.Handle("final", func(context.Context, storage.Job) (func(context.Context, *storage.Tx) error, error) {
+			return nil, protocol.Errorf(protocol.Gone, "the receiver is gone")
+		})
+		w.Handle("later", func(context.Context, storage.Job) (func(context.Context, *storage.Tx) error, error) {
+			return nil, errors.New("not now")
+		})
+		w.Handle("panics", func(context.Context, storage.Job) (func(context.Context, *storage.Tx) error, error) {
+			panic("boom")
+		})
+		w.Handle("again", func(context.Context, storage.Job) (func(context.Context, *storage.Tx) error, error) {
+			return func(ctx context.Context, tx *storage.Tx) error {
+				return tx.Enqueue(ctx, storage.Job{Kind: "again", Dedupe: "again", RunAt: tx.Now.Add(time.Hour)})
+			}, nil
+		})
+		for _, kind := range []string{"good", "final", "later", "panics", "unknown"} {
+			enqueue(t, db, storage.Job{Kind: kind})
+		}
+		enqueue(t, db, storage.Job{Kind: "again", Dedupe: "again"})
+		run(t, w)
+		require.Eventually(t, func() bool { return len(jobs(t, db, "done")) == 2 && len(jobs(t, db, "dead")) == 1 }, 5*time.Second, 10*time.Millisecond)
+		require.EqualValues(t, 1, ran.Load())
+		require.Equal(t, "gone: the receiver is gone", jobs(t, db, "dead")[0].LastError)
+		var waiting = map[string]storage.Job{}
+		require.Eventually(t, func() bool {
+			clear(waiting)
+			for _, j := range jobs(t, db, "waiting") {
+				waiting[j.Kind] = j
+			}
+			return len(waiting) == 4 && waiting["later"].LastError != "" && waiting["panics"].LastError != "" && waiting["unknown"].LastError != ""
+		}, 5*time.Second, 10*time.Millisecond)
+		require.Equal(t, "not now", waiting["later"].LastError)
+		require.Equal(t, "panic: boom", waiting["panics"].LastError)
+		require.True(t, waiting["later"].RunAt.After(time.Now()))
+		require.True(t, waiting["again"].RunAt.After(time.Now().Add(30*time.Minute)), "a job may follow itself under its own name")
+	})
+}
+
+func TestBackoff(t *testing.T) {
+	t.Parallel()
+	for attempt, around := range map[int]time.Duration{1: 5 * time.Second, 2: 10 * time.Second, 5: 80 * time.Second, 60: 6 * time.Hour} {
+		for range 50 {
+			wait := Backoff(attempt, errors.New("x"))
+			require.GreaterOrEqual(t, wait, around/2)
+			require.LessOrEqual(t, wait, around*3/2)
+		}
+	}
+	asked := Backoff(1, &protocol.Error{Code: protocol.Overloaded, RetryAfter: time.Minute})
+	require.Equal(t, time.Minute, asked)
+}
