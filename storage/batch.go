@@ -82,8 +82,12 @@ func (w *writer) attempt(ops []*op, careful bool) (_ *batch, err error) {
 		b.wrote, b.topics = false, nil
 		return b, nil
 	}
-	if err := b.flush(ctx); err != nil {
+	if err := b.finish(ctx); err != nil {
 		return nil, b.apart(err)
+	}
+	if b.aborted() {
+		// PostgreSQL answers COMMIT with a rollback then, and calls it no error.
+		return nil, b.apart(errors.New("storage: the transaction was given up"))
 	}
 	if _, err := w.conn.exec(ctx, "COMMIT"); err != nil {
 		return nil, fmt.Errorf("commit: %w", err)
@@ -121,7 +125,7 @@ func (b *batch) run(o *op) (result, fatal error) {
 		return nil, errors.Join(errApart, result)
 	}
 	if result == nil && b.careful {
-		result = b.flush(ctx)
+		result = b.finish(ctx)
 	}
 	if b.aborted() {
 		if !b.savepoint && !b.single {
@@ -197,19 +201,19 @@ func (b *batch) undo(ctx context.Context) error {
 	return nil
 }
 
-func (b *batch) buffers() [5]*rows { return [5]*rows{b.posts, b.tags, b.feed, b.log, b.words} }
+func (b *batch) buffers() [5]*rows { return [5]*rows{b.words, b.posts, b.tags, b.feed, b.log} }
+
+// tables are the buffers without the words, which wait for the end of the batch
+// wherever they can: each savepoint makes FTS5 write out what it has gathered.
+func (b *batch) tables() [4]*rows { return [4]*rows{b.posts, b.tags, b.feed, b.log} }
 
 // openSavepoint sets the point to which the running op can be undone. What
 // earlier ops hold back is written first, so that it lies before the point.
-// Words wait: a savepoint makes FTS5 write out what it has gathered.
 func (b *batch) openSavepoint(ctx context.Context) error {
 	if b.savepoint {
 		return nil
 	}
-	for _, r := range b.buffers() {
-		if r == b.words {
-			continue
-		}
+	for _, r := range b.tables() {
 		if err := r.flush(ctx, b.conn, r.mark); err != nil {
 			return err
 		}
@@ -221,9 +225,17 @@ func (b *batch) openSavepoint(ctx context.Context) error {
 	return nil
 }
 
-// flush writes everything that is held back, and the counters.
+// finish writes everything that is held back.
+func (b *batch) finish(ctx context.Context) error {
+	if err := b.words.flush(ctx, b.conn, b.words.n); err != nil {
+		return err
+	}
+	return b.flush(ctx)
+}
+
+// flush writes everything that is held back but the words, and the counters.
 func (b *batch) flush(ctx context.Context) error {
-	for _, r := range b.buffers() {
+	for _, r := range b.tables() {
 		if err := r.flush(ctx, b.conn, r.n); err != nil {
 			return err
 		}
@@ -275,7 +287,7 @@ func (tx *Tx) settle() error {
 		return nil
 	}
 	held, own := false, false
-	for _, r := range b.buffers() {
+	for _, r := range b.tables() {
 		held, own = held || r.n > 0, own || r.n > r.mark
 	}
 	if !held {
@@ -287,6 +299,34 @@ func (tx *Tx) settle() error {
 		}
 	}
 	if err := b.flush(context.Background()); err != nil {
+		return b.apart(err)
+	}
+	return nil
+}
+
+// settleWords is called before what looks at the full-text index of posts or
+// takes something out of it. It is best called before dirty: words of earlier
+// ops must not be written behind the savepoint of this one.
+func (tx *Tx) settleWords() error {
+	b := tx.batch
+	if b == nil || b.words.n == 0 {
+		return nil
+	}
+	ctx := context.Background()
+	if b.words.mark > 0 {
+		if b.savepoint {
+			return b.apart(errors.New("storage: words of earlier writes are held back"))
+		}
+		if err := b.words.flush(ctx, b.conn, b.words.mark); err != nil {
+			return b.apart(err)
+		}
+	}
+	if b.words.n > 0 && !b.single {
+		if err := b.openSavepoint(ctx); err != nil {
+			return b.apart(err)
+		}
+	}
+	if err := b.words.flush(ctx, b.conn, b.words.n); err != nil {
 		return b.apart(err)
 	}
 	return nil

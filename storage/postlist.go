@@ -48,6 +48,9 @@ func (tx *Tx) ListPosts(ctx context.Context, q protocol.BoardQuery) (protocol.Pa
 			return protocol.Page[protocol.Post]{}, err
 		}
 	} else if words := queryWords(q.Q); len(words) > 0 {
+		if err := tx.settleWords(); err != nil {
+			return protocol.Page[protocol.Post]{}, err
+		}
 		if seqs, err = postWords.find(ctx, tx, append(words, boardFacets(q, anywhere)...), before, limit+1); err != nil {
 			return protocol.Page[protocol.Post]{}, err
 		}

@@ -16,6 +16,9 @@ import (
 // tags, names, evidence, statement and object, and is final: any later move is
 // a gone error. The entries of the board's log are RedactLog's.
 func (tx *Tx) SetPostState(ctx context.Context, id string, state protocol.PostState, reason string) error {
+	if err := tx.settleWords(); err != nil {
+		return err
+	}
 	if err := tx.dirty(); err != nil {
 		return err
 	}
@@ -55,9 +58,7 @@ func (tx *Tx) showPost(ctx context.Context, p *protocol.StoredPost, seq int64) e
 			return err
 		}
 	}
-	if err := postWords.add(ctx, tx, seq, postText(p)); err != nil {
-		return err
-	}
+	tx.batch.words.add(seq, postText(p))
 	return tx.countReply(ctx, p, 1)
 }
 
@@ -75,6 +76,9 @@ func (tx *Tx) unindexPost(ctx context.Context, p *protocol.StoredPost, seq int64
 			tag, string(p.Kind), p.Author.Verified, seq); err != nil {
 			return err
 		}
+	}
+	if err := tx.settleWords(); err != nil {
+		return err
 	}
 	return postWords.drop(ctx, tx, seq, postText(p))
 }
@@ -104,6 +108,9 @@ func (tx *Tx) wipePost(ctx context.Context, id string, seq int64) error {
 // which key, and what there is to say about it. The feed item follows. A post of
 // another node counts as signed when it is verified, else as that node's word.
 func (tx *Tx) SetPostVerdict(ctx context.Context, id string, verified bool, keyid, note string) error {
+	if err := tx.settleWords(); err != nil {
+		return err
+	}
 	if err := tx.dirty(); err != nil {
 		return err
 	}
@@ -143,7 +150,8 @@ func (tx *Tx) SetPostVerdict(ctx context.Context, id string, verified bool, keyi
 			return err
 		}
 	}
-	return postWords.add(ctx, tx, seq, postText(p))
+	tx.batch.words.add(seq, postText(p))
+	return nil
 }
 
 // setFeedVerdict brings the feed item of a post in line with its author.

@@ -217,6 +217,53 @@ func TestWrite_NeighboursAreKeptApart(t *testing.T) {
 	})
 }
 
+// What is held back is seen by whoever looks in the same batch, and an op that
+// looks and then fails takes nothing of its neighbours with it.
+func TestWrite_SeesWhatIsHeldBack(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		var kept atomic.Int64
+		for range 5 {
+			together(32, func(i int) {
+				p := samplePost(time.Now(), int64(i))
+				err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+					if err := publish(ctx, tx, p); err != nil || i%4 == 0 {
+						return err
+					}
+					found, err := tx.ListPosts(ctx, protocol.BoardQuery{Q: "rag courier", Paging: protocol.Paging{Limit: 1}})
+					if err != nil {
+						return err
+					}
+					if len(found.Items) == 0 {
+						return errors.New("a search does not see its own write")
+					}
+					if i%4 == 1 {
+						return nil
+					}
+					if err := tx.SetPostState(ctx, p.ID, protocol.Hidden, ""); err != nil {
+						return err
+					}
+					if i%4 == 2 {
+						return errRoom
+					}
+					return tx.SetPostState(ctx, p.ID, protocol.Visible, "")
+				})
+				if err == nil {
+					kept.Add(1)
+				} else if !errors.Is(err, errRoom) {
+					t.Error(err)
+				}
+			})
+		}
+		require.EqualValues(t, 120, kept.Load())
+		for _, q := range []protocol.BoardQuery{{}, {Q: "rag"}, {Tag: "paper"}} {
+			q.Limit = 50
+			require.Len(t, walkBoard(t, db, q), 120)
+		}
+		require.NoError(t, db.Check(t.Context()))
+	})
+}
+
 // A walk that began sees everything that was there then, once, whatever is
 // written meanwhile (contract §1).
 func TestListPosts_WalkWhileWriting(t *testing.T) {
