@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"stoa/identity"
@@ -28,7 +29,17 @@ type agents struct {
 	keys   memo[identity.Hosted] // by thumbprint
 	chains memo[identity.Hosted] // by chain identity
 	tokens memo[identity.Token]  // by hash of the secret
+
+	usage atomic.Pointer[counted]
 }
+
+// counted is a count of everything, which is too slow to make for each reader.
+type counted struct {
+	wellknown.Usage
+	at time.Time
+}
+
+const usageTTL = 5 * time.Minute
 
 func newAgents(db *storage.DB, d *directory.Directory) *agents {
 	return &agents{db: db, directory: d, base: d.Base}
@@ -149,8 +160,16 @@ func (a *agents) Key(ctx context.Context, thumbprint string) (wellknown.AgentKey
 	return wellknown.AgentKey{Handle: stored.Handle, Public: public, Signed: stored.Directory}, err
 }
 
-// Usage implements wellknown.Directory.
+// Usage implements wellknown.Directory. It may be some minutes old.
 func (a *agents) Usage(ctx context.Context) (u wellknown.Usage, err error) {
+	if kept := a.usage.Load(); kept != nil && time.Since(kept.at) < usageTTL {
+		return kept.Usage, nil
+	}
+	defer func() {
+		if err == nil {
+			a.usage.Store(&counted{u, time.Now()})
+		}
+	}()
 	err = a.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		if u.Agents, err = tx.CountProfiles(ctx); err != nil {
 			return err

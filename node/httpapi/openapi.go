@@ -67,7 +67,44 @@ func OpenAPI(server, version string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if raw, err = dropUnused(raw); err != nil {
+		return nil, err
+	}
 	return indent(raw)
+}
+
+// dropUnused takes away the component schemas that nothing refers to: inputs
+// whose members became parameters.
+func dropUnused(raw []byte) ([]byte, error) {
+	var doc map[string]any
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return nil, err
+	}
+	components, _ := doc["components"].(map[string]any)
+	schemas, _ := components["schemas"].(map[string]any)
+	used := map[string]bool{}
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, e := range v {
+				walk(e)
+			}
+		case map[string]any:
+			if ref, ok := v["$ref"].(string); ok {
+				if name := strings.TrimPrefix(ref, dispatch.RefPrefix); !used[name] {
+					used[name] = true
+					walk(schemas[name])
+				}
+			}
+			for _, e := range v {
+				walk(e)
+			}
+		}
+	}
+	walk(doc["paths"])
+	maps.DeleteFunc(schemas, func(name string, _ any) bool { return !used[name] })
+	return json.Marshal(doc)
 }
 
 func indent(raw []byte) ([]byte, error) {
