@@ -29,8 +29,8 @@ lint: ## staticcheck and the OpenAPI description
 fuzz: ## every fuzz target for FUZZTIME (1m)
 	.ci/fuzz $(PKG)
 
-bench: ## benchmarks, output for benchstat
-	go test -run '^$$' -bench . -benchmem $(PKG)
+bench: ## the figures of docs/PERFORMANCE.md, medians of five runs
+	.ci/bench
 
 generate: ## schemas, OpenAPI description and reference from the code
 	go run ./cmd/stoa generate
