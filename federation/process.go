@@ -188,6 +188,7 @@ func (f *Federation) receive(ctx context.Context, tx *storage.Tx, p *protocol.St
 		return false, fmt.Errorf("receive %s: %w", p.URI, err)
 	}
 	p.ID = id
+	f.log.Info("post received", "from", *p.Node, "kind", p.Kind, "verified", p.Author.Verified, "id", id)
 	if hopeful(p) {
 		if err := f.enqueueRecheck(ctx, tx, id, 0); err != nil {
 			return false, err

@@ -199,8 +199,12 @@ func (g *Gate) withChallenge(err error, ev Evidence, op *protocol.Operation) err
 	return e
 }
 
-// Refresh adds a fresh challenge to an error that came after admission: a proof
-// that turned out to be spent inside the transaction.
+// Refresh completes an error that came after admission, when a proof or a nonce
+// turned out to be spent inside the transaction: a fresh challenge, or the
+// Signature-Error of a replay.
 func (g *Gate) Refresh(err error, ev Evidence, op *protocol.Operation) error {
+	if e, ok := errors.AsType[*protocol.Error](err); ok && e.Code == protocol.SignatureReplayed && e.Signature == "" {
+		e.Signature = (&httpsig.Error{Code: httpsig.CodeReplayed}).SignatureError()
+	}
 	return g.withChallenge(err, ev, op)
 }

@@ -118,7 +118,9 @@ func TestSigned_HostedKey(t *testing.T) {
 
 		replay := func(r *http.Request, o *httpsig.SignOptions) { o.Nonce = "the-same-nonce-again" }
 		require.Equal(t, 201, h.signed(pair, goodPost, replay).Code)
-		require.Equal(t, protocol.SignatureReplayed, h.signed(pair, goodPost, replay).problem().Code)
+		again := h.signed(pair, goodPost, replay)
+		require.Equal(t, protocol.SignatureReplayed, again.problem().Code)
+		require.NotEmpty(t, again.Header().Get("Signature-Error"))
 
 		require.NoError(t, h.Admin().RetireKey(ctx, pair.Thumbprint()))
 		require.Eventually(t, func() bool {
