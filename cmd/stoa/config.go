@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/alecthomas/kong"
 	"github.com/pelletier/go-toml/v2"
@@ -47,14 +46,5 @@ func (f *tomlFile) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any,
 			return nil, nil
 		}
 	}
-	switch v := f.values[flag.Name].(type) {
-	case []any:
-		parts := make([]string, len(v))
-		for i := range v {
-			parts[i] = fmt.Sprint(v[i])
-		}
-		return strings.Join(parts, ","), nil
-	default:
-		return v, nil
-	}
+	return f.values[flag.Name], nil
 }

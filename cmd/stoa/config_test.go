@@ -24,7 +24,7 @@ func parseServe(t testing.TB, args ...string) (serveCmd, error) {
 
 func TestConfig_Order(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "stoa.toml")
-	require.NoError(t, os.WriteFile(file, []byte("listen = \"127.0.0.1:1\"\nname = \"from the file\"\ntrusted-proxies = [\"10.0.0.0/8\", \"192.168.0.0/16\"]\nwrite-rate = 7.5\nallow-private-peers = true\n"), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte("listen = \"127.0.0.1:1\"\nname = \"from the file\"\ntrusted-proxies = [\"10.0.0.0/8\", \"192.168.0.0/16\"]\nwrite-rate = 7.5\nchain = [\"1=https://a.example,0x8004A169FB4a3325136EB29fA0ceB6D2e539a432\", \"8453=https://b.example,0x8004A169FB4a3325136EB29fA0ceB6D2e539a432\"]\nallow-private-peers = true\n"), 0o600))
 
 	c, err := parseServe(t)
 	require.NoError(t, err)
@@ -35,6 +35,8 @@ func TestConfig_Order(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.1:1", c.Listen)
 	require.Equal(t, []string{"10.0.0.0/8", "192.168.0.0/16"}, c.TrustedProxies)
+	require.Len(t, c.Chain, 2)
+	require.NoError(t, c.Config.Validate())
 	require.InDelta(t, 7.5, c.WriteRate, 0)
 	require.True(t, c.AllowPrivatePeers)
 
