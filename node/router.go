@@ -75,10 +75,8 @@ func pattern(path string) string {
 // handler wraps the router in what every request goes through, outermost first:
 // request id, panic guard, path guard, CORS preflight, compression.
 func (m *mux) handler(log *slog.Logger) (http.Handler, error) {
-	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(1024), gzhttp.SuffixETag("-gzip"),
-		gzhttp.ContentTypeFilter(func(ct string) bool {
-			return strings.HasPrefix(ct, "text/") && !strings.HasPrefix(ct, "text/event-stream") || strings.Contains(ct, "json")
-		}))
+	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(1024), gzhttp.SuffixETag(compressedTag),
+		gzhttp.ContentTypeFilter(compressible))
 	if err != nil {
 		return nil, err
 	}
@@ -102,8 +100,28 @@ func (m *mux) handler(log *slog.Logger) (http.Handler, error) {
 			r2.URL = &u
 			r = &r2
 		}
+		if tags := r.Header["If-None-Match"]; len(tags) > 0 {
+			// The tag of a compressed answer is the plain one with a suffix.
+			for i := range tags {
+				tags[i] = strings.ReplaceAll(tags[i], compressedTag+`"`, `"`)
+			}
+		}
 		inner.ServeHTTP(w, r)
 	}), nil
+}
+
+// compressedTag is what compression adds to an entity tag, since a strong tag
+// stands for bytes.
+const compressedTag = "-gzip"
+
+// compressible reports whether answers of a media type are compressed. A signed
+// key directory is not: its digest covers the bytes on the wire.
+func compressible(media string) bool {
+	switch {
+	case strings.HasPrefix(media, "text/event-stream"), strings.HasPrefix(media, "application/http-message-signatures-directory"):
+		return false
+	}
+	return strings.HasPrefix(media, "text/") || strings.Contains(media, "json")
 }
 
 func (m *mux) recover(w http.ResponseWriter, r *http.Request, log *slog.Logger) {

@@ -65,15 +65,14 @@ func (a *answer) write(w http.ResponseWriter, r *http.Request) {
 	w.Write(a.body)
 }
 
-// Matches reports whether an If-None-Match field names the entity tag. The
-// suffix that the compressing layer adds to a tag is passed over.
+// Matches reports whether an If-None-Match field names the entity tag (RFC 9110
+// §13.1.2).
 func Matches(field, etag string) bool {
 	if field == "" {
 		return false
 	}
 	for tag := range strings.SplitSeq(field, ",") {
 		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
-		tag = strings.Replace(strings.Replace(tag, `-gzip"`, `"`, 1), `-zstd"`, `"`, 1)
 		if tag == etag || tag == "*" {
 			return true
 		}
