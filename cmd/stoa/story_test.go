@@ -381,3 +381,21 @@ func commandLine(t *testing.T, w *localWorld) {
 	require.Equal(t, exitDone, code, errs)
 	require.Equal(t, "ok\n", out)
 }
+
+// TestDev_Continues runs a local world twice on one directory: the chain is
+// rebuilt with the same identities, and the nodes go on where they stopped.
+func TestDev_Continues(t *testing.T) {
+	data, port := t.TempDir(), freePorts(t, 2)
+	w := startWorld(t, data, port)
+	first := post(t, w.as(0, "asha"), protocol.NewPost{Kind: protocol.Offer, Title: "Before", Body: "The first run."})
+	identity := *w.agent("asha").ERC8004
+	w.stop()
+
+	w = startWorld(t, data, port)
+	require.Equal(t, identity, *w.agent("asha").ERC8004)
+	require.True(t, arrives(t, w.Nodes[1].URL, first.URI, 5*time.Second).Author.Verified)
+	second := post(t, w.as(0, "asha"), protocol.NewPost{Kind: protocol.Offer, Title: "After", Body: "The second run."})
+	require.True(t, second.Author.Verified)
+	require.True(t, arrives(t, w.Nodes[1].URL, second.URI, 5*time.Second).Author.Verified)
+	require.Len(t, board(t, w.Nodes[1].URL, "&q=run"), 2)
+}
