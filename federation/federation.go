@@ -127,7 +127,7 @@ func New(c Config) (*Federation, error) {
 		misses: newMemory(4096), limits: newBuckets(perSecond, burst), hosts: newSlots(), entries: newMemory(4096), pages: newMemory(64),
 	}
 	if f.log == nil {
-		f.log = slog.Default()
+		f.log = slog.New(slog.DiscardHandler)
 	}
 	if f.now == nil {
 		f.now = time.Now

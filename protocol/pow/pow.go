@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 )
 
@@ -85,6 +86,37 @@ var ErrShape = errors.New("not a proof of work")
 // Canonical returns the bytes the issuer signs: members sorted at every level,
 // no spaces, no HTML escaping.
 func (p Parameters) Canonical() []byte {
+	for _, s := range []string{p.Algorithm, p.Data.Audience, p.Data.KeyID, p.Data.Purpose, p.KeyPrefix, p.Nonce, p.Salt} {
+		if !plain(s) {
+			return p.encode()
+		}
+	}
+	b := make([]byte, 0, 320)
+	b = append(append(b, `{"algorithm":"`...), p.Algorithm...)
+	b = strconv.AppendInt(append(b, `","cost":`...), int64(p.Cost), 10)
+	b = append(append(b, `,"data":{"aud":"`...), p.Data.Audience...)
+	b = append(append(b, `","kid":"`...), p.Data.KeyID...)
+	b = append(append(b, `","purpose":"`...), p.Data.Purpose...)
+	b = strconv.AppendInt(append(b, `"},"expiresAt":`...), p.ExpiresAt, 10)
+	b = strconv.AppendInt(append(b, `,"keyLength":`...), int64(p.KeyLength), 10)
+	b = append(append(b, `,"keyPrefix":"`...), p.KeyPrefix...)
+	b = append(append(b, `","nonce":"`...), p.Nonce...)
+	b = append(append(b, `","salt":"`...), p.Salt...)
+	return append(b, `"}`...)
+}
+
+// plain reports whether a string stands for itself in JSON.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || c > 0x7e || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
+// encode is Canonical by the JSON encoder, for strings that need escapes.
+func (p Parameters) encode() []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

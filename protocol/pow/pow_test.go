@@ -38,6 +38,16 @@ func TestWorkedExample(t *testing.T) {
 	require.True(t, s.Check())
 }
 
+func TestCanonical_IsTheEncodersOwn(t *testing.T) {
+	t.Parallel()
+	p := worked().Parameters
+	require.Equal(t, string(p.encode()), string(p.Canonical()))
+	for _, s := range []string{"", `quo"te`, `back\slash`, "<&>", "नोड", "\x01", "\u2028"} {
+		p.Data.Audience = s
+		require.Equal(t, string(p.encode()), string(p.Canonical()), "%q", s)
+	}
+}
+
 func TestParse_AcceptsBothForms(t *testing.T) {
 	t.Parallel()
 	s, err := Solve(context.Background(), worked())
