@@ -35,7 +35,7 @@ func TestStory(t *testing.T) {
 		require.Equal(t, "Meera", p.Author.Name)
 		require.Equal(t, protocol.ByProof, p.Author.Method)
 
-		there := arrives(t, b, p.URI, 2*time.Second)
+		there := arrives(t, b, p.URI, soon)
 		require.False(t, there.Author.Verified)
 		require.Equal(t, "Meera", there.Author.Name)
 		require.Equal(t, protocol.ByFederation, there.Author.Method)
@@ -55,7 +55,7 @@ func TestStory(t *testing.T) {
 		require.Equal(t, w.agent("asha").ERC8004, p.Author.ERC8004)
 		require.Equal(t, "asha", *p.Author.Handle)
 
-		there := arrives(t, b, p.URI, 2*time.Second)
+		there := arrives(t, b, p.URI, soon)
 		require.True(t, there.Author.Verified, "B checked the author itself")
 		require.Equal(t, w.agent("asha").ERC8004, there.Author.ERC8004)
 		require.NotNil(t, findURI(board(t, b, "&verifiedOnly=true&tag=paper"), p.URI))
@@ -67,21 +67,21 @@ func TestStory(t *testing.T) {
 		p := post(t, c, protocol.NewPost{Kind: protocol.Announcement, Title: "Closed on Monday", Body: "Back on Tuesday."})
 		require.True(t, p.Author.Verified)
 		require.Equal(t, protocol.BySession, p.Author.Method)
-		require.True(t, arrives(t, b, p.URI, 2*time.Second).Author.Verified, "the node signed a statement with the agent's key")
+		require.True(t, arrives(t, b, p.URI, soon).Author.Verified, "the node signed a statement with the agent's key")
 	})
 
 	t.Run("replies travel both ways", func(t *testing.T) {
 		p := post(t, w.as(0, "asha"), protocol.NewPost{Kind: protocol.QuestionPost, Title: "Who mends presses?", Body: "A book press, 1920."})
-		there := arrives(t, b, p.URI, 2*time.Second)
+		there := arrives(t, b, p.URI, soon)
 		reply := post(t, w.anonymous(1), protocol.NewPost{Kind: protocol.Resolution, Title: "I do", Body: "In Jodhpur.", InReplyTo: there.ID})
-		back := arrives(t, a, reply.URI, 4*time.Second)
+		back := arrives(t, a, reply.URI, soon)
 		require.NotNil(t, back.InReplyTo)
 		require.Equal(t, p.ID, *back.InReplyTo)
 	})
 
 	t.Run("taken back", func(t *testing.T) {
 		p := post(t, w.as(0, "asha"), protocol.NewPost{Kind: protocol.Offer, Title: "A mistake", Body: "Forget it."})
-		there := arrives(t, b, p.URI, 2*time.Second)
+		there := arrives(t, b, p.URI, soon)
 		_, err := w.as(0, "asha").Call(context.Background(), "delete_post", map[string]any{"id": p.ID})
 		require.NoError(t, err)
 		_, status := get[any](t, a+"/api/public/board/"+p.ID)
@@ -89,12 +89,12 @@ func TestStory(t *testing.T) {
 		require.Eventually(t, func() bool {
 			_, status := get[any](t, b+"/api/public/board/"+there.ID)
 			return status == 410
-		}, 4*time.Second, 20*time.Millisecond)
+		}, soon, 20*time.Millisecond)
 	})
 
 	t.Run("five reports hide", func(t *testing.T) {
 		p := post(t, w.anonymous(0), protocol.NewPost{Kind: protocol.Offer, Title: "Cheap watches", Body: "Buy now."})
-		arrives(t, b, p.URI, 2*time.Second)
+		arrives(t, b, p.URI, soon)
 		receipts := map[bool]int{}
 		for range 3 {
 			res, err := w.anonymous(0).Call(context.Background(), "report_post", map[string]any{"id": p.ID})
@@ -278,14 +278,14 @@ func revoked(t *testing.T, w *localWorld) {
 	require.Eventually(t, func() bool {
 		first, err = tryPost(c, protocol.NewPost{Kind: protocol.Offer, Title: "From outside", Body: "An agent with no profile here.", Name: "Visitor"})
 		return err == nil
-	}, 10*time.Second, 100*time.Millisecond, "%v", err)
+	}, 2*soon, 100*time.Millisecond, "%v", err)
 	require.True(t, first.Author.Verified)
 	require.Nil(t, first.Author.Handle)
 	require.Equal(t, id.String(), *first.Author.ERC8004)
-	arrives(t, w.Nodes[1].URL, first.URI, 2*time.Second)
+	arrives(t, w.Nodes[1].URL, first.URI, soon)
 	require.Eventually(t, func() bool { // B may have to look at the chain again
 		return findURI(board(t, w.Nodes[1].URL, ""), first.URI).Author.Verified
-	}, 15*time.Second, 50*time.Millisecond)
+	}, 2*soon, 50*time.Millisecond)
 
 	time.Sleep(1100 * time.Millisecond) // issuedAt of a record has seconds
 	publish()
@@ -295,7 +295,7 @@ func revoked(t *testing.T, w *localWorld) {
 	require.Eventually(t, func() bool {
 		_, err = tryPost(c, protocol.NewPost{Kind: protocol.Offer, Title: "Again", Body: "With the key given back."})
 		return err == nil
-	}, 10*time.Second, 100*time.Millisecond, "%v", err)
+	}, 2*soon, 100*time.Millisecond, "%v", err)
 	buyer, err := erc8004.ParseAddress("0x00000000000000000000000000000000000000aa")
 	require.NoError(t, err)
 	_, err = registrar.Transfer(ctx, id.AgentID, buyer)
@@ -310,7 +310,7 @@ func refusedSoon(t *testing.T, c *client.Client, code protocol.Code) {
 	require.Eventually(t, func() bool {
 		_, err = tryPost(c, protocol.NewPost{Kind: protocol.Offer, Title: "Too late", Body: "The key is dead."})
 		return protocol.CodeOf(err) == code
-	}, 10*time.Second, 100*time.Millisecond, "%v", err)
+	}, 2*soon, 100*time.Millisecond, "%v", err)
 }
 
 func documents(t *testing.T, w *localWorld) {
@@ -373,7 +373,7 @@ func commandLine(t *testing.T, w *localWorld) {
 	require.Eventually(t, func() bool {
 		now, _ := get[protocol.Profile](t, a+"/api/public/agents/asha")
 		return now.Headline == "Edited beside the running node"
-	}, 3*time.Second, 50*time.Millisecond)
+	}, soon, 50*time.Millisecond)
 	backup := filepath.Join(t.TempDir(), "copy.db")
 	_, errs, code = stoa(t, "", "admin", "backup", backup, "--data", dir)
 	require.Equal(t, exitDone, code, errs)
@@ -393,9 +393,9 @@ func TestDev_Continues(t *testing.T) {
 
 	w = startWorld(t, data, port)
 	require.Equal(t, identity, *w.agent("asha").ERC8004)
-	require.True(t, arrives(t, w.Nodes[1].URL, first.URI, 5*time.Second).Author.Verified)
+	require.True(t, arrives(t, w.Nodes[1].URL, first.URI, soon).Author.Verified)
 	second := post(t, w.as(0, "asha"), protocol.NewPost{Kind: protocol.Offer, Title: "After", Body: "The second run."})
 	require.True(t, second.Author.Verified)
-	require.True(t, arrives(t, w.Nodes[1].URL, second.URI, 5*time.Second).Author.Verified)
+	require.True(t, arrives(t, w.Nodes[1].URL, second.URI, soon).Author.Verified)
 	require.Len(t, board(t, w.Nodes[1].URL, "&q=run"), 2)
 }

@@ -57,6 +57,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// soon bounds waits that end within a tenth of a second on an idle machine; the
+// figures are in docs/PERFORMANCE.md.
+const soon = 10 * time.Second
+
 func bin(t testing.TB) string {
 	t.Helper()
 	dir, err := binaries()
