@@ -102,17 +102,17 @@ func faultOf(err error) protocol.Fault {
 	case scan(msg, "expected required property %s to be present", &word):
 		return protocol.Fault{Pointer: at + "/" + escape(word), Code: "required", Detail: "is required"}
 	case scan(msg, "expected length <= %d", &n):
-		return protocol.Fault{Pointer: at, Code: "too-long", Detail: fmt.Sprintf("at most %d characters", n)}
+		return protocol.Fault{Pointer: at, Code: "too-long", Detail: "at most " + count(n, "character")}
 	case scan(msg, "expected length >= %d", &n):
-		return protocol.Fault{Pointer: at, Code: "too-short", Detail: fmt.Sprintf("at least %d characters", n)}
+		return protocol.Fault{Pointer: at, Code: "too-short", Detail: "at least " + count(n, "character")}
 	case scan(msg, "expected array length <= %d", &n):
-		return protocol.Fault{Pointer: at, Code: "too-many", Detail: fmt.Sprintf("at most %d items", n)}
+		return protocol.Fault{Pointer: at, Code: "too-many", Detail: "at most " + count(n, "item")}
 	case scan(msg, "expected array length >= %d", &n):
-		return protocol.Fault{Pointer: at, Code: "too-few", Detail: fmt.Sprintf("at least %d items", n)}
+		return protocol.Fault{Pointer: at, Code: "too-few", Detail: "at least " + count(n, "item")}
 	case strings.HasPrefix(msg, "expected number <="), strings.HasPrefix(msg, "expected number >="):
 		return protocol.Fault{Pointer: at, Code: "out-of-range", Detail: strings.Replace(msg, "expected number", "must be", 1)}
 	case strings.HasPrefix(msg, "expected value to be one of"):
-		return protocol.Fault{Pointer: at, Code: "not-allowed", Detail: strings.Replace(msg, "expected value to be", "must be", 1)}
+		return protocol.Fault{Pointer: at, Code: "not-allowed", Detail: strings.ReplaceAll(strings.Replace(msg, "expected value to be", "must be", 1), `"`, "")}
 	case strings.HasPrefix(msg, "expected string to match pattern"):
 		return protocol.Fault{Pointer: at, Code: "wrong-shape", Detail: "must match " + strings.TrimPrefix(msg, "expected string to match pattern ")}
 	case msg == "expected array items to be unique":
@@ -124,6 +124,13 @@ func faultOf(err error) protocol.Fault {
 	default:
 		return protocol.Fault{Pointer: at, Code: "invalid", Detail: msg}
 	}
+}
+
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return strconv.Itoa(n) + " " + what
 }
 
 func scan(msg, format string, into any) bool {
