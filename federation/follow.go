@@ -2,6 +2,7 @@ package federation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -17,6 +18,9 @@ import (
 // pending. Asking again sends the request again, but for an accepted one.
 func (f *Federation) Follow(ctx context.Context, address string) (storage.Subscription, error) {
 	board, node, err := f.discover(ctx, address)
+	if errors.Is(err, errAway) {
+		return storage.Subscription{}, fmt.Errorf("look for a board at %s: %w", address, err)
+	}
 	if err != nil {
 		return storage.Subscription{}, protocol.Errorf(protocol.InvalidRequest, "%s has no board to follow: %w", address, err)
 	}

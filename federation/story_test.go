@@ -486,10 +486,12 @@ func TestUnfollowAndReject(t *testing.T) {
 func TestFollow_RefusesWhatIsNoBoard(t *testing.T) {
 	t.Parallel()
 	a, b := two(t, nil)
-	for _, address := range []string{a.base + "/ap/feed", "https://nobody.example", "not a url", b.base, a.base + "/ap/posts/x", "http://a.example"} {
+	for _, address := range []string{a.base + "/ap/feed", "not a url", b.base, a.base + "/ap/posts/x", "http://a.example"} {
 		_, err := b.f.Follow(t.Context(), address)
 		require.Equal(t, protocol.InvalidRequest, protocol.CodeOf(err), address)
 	}
+	_, err := b.f.Follow(t.Context(), "https://nobody.example")
+	require.Equal(t, protocol.Internal, protocol.CodeOf(err), "who does not answer may answer later")
 }
 
 // The same entry has the same bytes on every day and in every process.

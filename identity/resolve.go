@@ -80,7 +80,10 @@ func signatureError(err error) error {
 		}
 	}
 	detail := string(e.Code)
-	if e.Detail != "" {
+	switch {
+	case e.Code == httpsig.CodeKeyUnknown:
+		detail += ": no registered key has this keyid; a key that stands on a chain signs with Agent-Identity, covered"
+	case e.Detail != "":
 		detail += ": " + e.Detail
 	}
 	return &protocol.Error{Code: code, Detail: detail, Signature: e.SignatureError(), Err: err}

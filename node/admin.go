@@ -130,7 +130,7 @@ func (a *Admin) PutProfile(ctx context.Context, raw []byte) (protocol.Profile, b
 		}
 		if erc8004 != "" && erc8004 != stored.ERC8004 {
 			return protocol.Invalid(protocol.Fault{Pointer: "/identity/erc8004", Code: "not-enrolled",
-				Detail: "an identity is set with its proof: stoa admin identity put <handle> <identity> --key-hash <thumbprint>"})
+				Detail: "an identity is set with its proof: stoa admin identity put <handle> <identity> <thumbprint>"})
 		}
 		created, err = a.directory.Put(ctx, tx, stored)
 		if err == nil {

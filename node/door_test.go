@@ -133,6 +133,7 @@ func TestDoor_BadInput(t *testing.T) {
 		{name: "objects where tags are", method: "POST", path: "/api/public/board", body: `{"kind":"offer","title":"a","body":"b","tags":[{},{}]}`, code: protocol.Validation},
 		{name: "repeated tags", method: "POST", path: "/api/public/board", body: `{"kind":"offer","title":"a","body":"b","tags":["a","a"]}`, code: protocol.Validation, pointers: []string{"/tags"}},
 		{name: "override characters", method: "POST", path: "/api/public/board", body: `{"kind":"offer","title":"a\u202eb","body":"b\u0007"}`, code: protocol.Validation, pointers: []string{"/body", "/title"}},
+		{name: "two lines", method: "POST", path: "/api/public/board", body: `{"kind":"offer","title":"a\nb","body":"two\nlines"}`, code: protocol.Validation, pointers: []string{"/title"}},
 		{name: "reply to nothing", method: "POST", path: "/api/public/board", body: `{"kind":"offer","title":"a","body":"b","inReplyTo":"post_01k9y3v6k8e5w9q2x4z7c1m0ad"}`, code: protocol.Validation, pointers: []string{"/inReplyTo"}},
 		{name: "unknown parameter", method: "GET", path: "/api/public/board?autor=asha", code: protocol.Validation, pointers: []string{"/autor"}},
 		{name: "parameter twice", method: "GET", path: "/api/public/board?tag=a&tag=b", code: protocol.Validation, pointers: []string{"/tag"}},

@@ -14,6 +14,7 @@ import (
 // it, and nothing beside or above. Prefixes are folders.
 var mayImport = map[string][]string{
 	"stoa/schemas":         {},
+	"stoa/docs":            {},
 	"stoa/protocol":        {"stoa/protocol"},
 	"stoa/storage":         {"stoa/protocol", "stoa/storage"},
 	"stoa/identity":        {"stoa/protocol", "stoa/identity"},

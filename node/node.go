@@ -163,6 +163,7 @@ func (n *Node) wire(ctx context.Context) error {
 	}
 	n.worker.Handle(pruneKind, n.prune)
 	n.worker.Handle(followKind, n.followJob)
+	n.worker.Handle(unfollowKind, n.unfollowJob)
 	if err := n.db.Write(ctx, enqueuePrune); err != nil {
 		return err
 	}
@@ -257,7 +258,7 @@ func (n *Node) observe(o dispatch.Observation) {
 	if !n.log.Enabled(context.Background(), level) {
 		return
 	}
-	attrs := []any{"op", o.Op, "door", o.Door, "caller", o.Caller.Standing.String(), "dur", o.Duration}
+	attrs := []any{"rid", o.ID, "op", o.Op, "door", o.Door, "caller", o.Caller.Standing.String(), "dur", o.Duration}
 	if o.Caller.Handle != "" {
 		attrs = append(attrs, "handle", o.Caller.Handle)
 	}

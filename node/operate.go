@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"stoa/identity/key"
 	"stoa/protocol"
@@ -105,7 +106,11 @@ func (a *Admin) HiddenPosts(ctx context.Context) (hidden []HiddenPost, err error
 			if err != nil {
 				return err
 			}
-			hidden = append(hidden, HiddenPost{Post: p.Post, Reports: reports})
+			h := HiddenPost{Post: p.Post, Reports: []Report{}}
+			for _, r := range reports {
+				h.Reports = append(h.Reports, Report{Reporter: r.Reporter, Reason: r.Reason, At: r.At, Spent: r.Spent})
+			}
+			hidden = append(hidden, h)
 		}
 		return nil
 	})
@@ -115,7 +120,16 @@ func (a *Admin) HiddenPosts(ctx context.Context) (hidden []HiddenPost, err error
 // A HiddenPost is a hidden post as the operator sees it.
 type HiddenPost struct {
 	protocol.Post
-	Reports []storage.Report `json:"reports"`
+	Reports []Report `json:"reports"`
+}
+
+// A Report is one report of a post. Reporter tells reporters apart and nothing
+// about who they are.
+type Report struct {
+	Reporter string    `json:"reporter"`
+	Reason   string    `json:"reason"`
+	At       time.Time `json:"at"`
+	Spent    bool      `json:"spent"` // from before the post was restored
 }
 
 // AuditLog lists what the operator did, newest first.
@@ -166,11 +180,23 @@ func (a *Admin) Follow(ctx context.Context, address string) error {
 	})
 }
 
-// Unfollow stops following a board. What it has sent stays.
+// unfollowKind is the job that stops following a board.
+const unfollowKind = "unfollow"
+
+// Unfollow asks the running node to stop following a board, and to tell it so.
+// What it has sent stays.
 func (a *Admin) Unfollow(ctx context.Context, board string) error {
+	args, err := json.Marshal(map[string]string{"url": board})
+	if err != nil {
+		return err
+	}
 	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		if err := tx.DeleteSubscription(ctx, board); err != nil {
+		s, err := tx.SubscriptionByBoard(ctx, board)
+		if err != nil {
 			return notFound(err, "this node does not follow %s", board)
+		}
+		if err := tx.Enqueue(ctx, storage.Job{Kind: unfollowKind, Lane: "host:" + s.Host, Args: args, Dedupe: unfollowKind + " " + board}); err != nil {
+			return err
 		}
 		return tx.Audit(ctx, "operator", "peer unfollow", board, "")
 	})
@@ -257,6 +283,29 @@ func (n *Node) followJob(ctx context.Context, j storage.Job) (func(context.Conte
 	return nil, n.Follow(ctx, args.URL)
 }
 
+// unfollowJob is the handler of unfollowKind.
+func (n *Node) unfollowJob(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
+	var args struct{ URL string }
+	if err := json.Unmarshal(j.Args, &args); err != nil {
+		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
+	}
+	if err := n.federation.Unfollow(ctx, args.URL); !errors.Is(err, storage.ErrNotFound) {
+		return nil, err
+	}
+	return nil, nil
+}
+
+// NewEpoch tells the followers of the board to walk its log again. It is for a
+// database that was restored from a backup by other means than Restore.
+func (a *Admin) NewEpoch(ctx context.Context) error {
+	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		if _, err := tx.NewEpoch(ctx, a.board.ID()); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, "operator", "new epoch", a.board.ID(), "")
+	})
+}
+
 // Restore puts a backup in place of a stopped node's database and begins a new
 // epoch of the board's log, so that peers walk it again. What stood there is
 // kept beside it.
@@ -276,12 +325,7 @@ func Restore(ctx context.Context, c Config, file string, log *slog.Logger) error
 		return err
 	}
 	defer a.Close()
-	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		if _, err := tx.NewEpoch(ctx, a.board.ID()); err != nil {
-			return err
-		}
-		return tx.Audit(ctx, "operator", "restore", file, "")
-	})
+	return a.NewEpoch(ctx)
 }
 
 func notFound(err error, format string, args ...any) error {

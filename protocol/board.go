@@ -43,8 +43,11 @@ type NewPost struct {
 	Name      string   `json:"name,omitempty" maxLength:"60" doc:"Display name; an unsigned post is shown as unverified under it."`
 }
 
-// Check finds characters that must not be stored.
-func (p NewPost) Check() []Fault { return CheckText("", p) }
+// Check finds characters that must not be stored, and more than one line where
+// one is shown.
+func (p NewPost) Check() []Fault {
+	return append(oneLine(map[string]string{"/title": p.Title, "/name": p.Name}), CheckText("", p)...)
+}
 
 // A Post is one post of the board, of this node or of another.
 type Post struct {

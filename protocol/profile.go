@@ -227,6 +227,7 @@ func (d ProfileDraft) Check() []Fault {
 		}
 		seen[n.ID] = true
 	}
+	faults = append(faults, oneLine(map[string]string{"/name": d.Name, "/headline": d.Headline})...)
 	return append(faults, CheckText("", d)...)
 }
 

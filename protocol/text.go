@@ -20,6 +20,18 @@ func CheckText(at string, v any) []Fault {
 	return faults
 }
 
+// oneLine returns a fault for each text, by its pointer, that holds a line break
+// or a tab.
+func oneLine(texts map[string]string) []Fault {
+	var faults []Fault
+	for at, s := range texts {
+		if strings.ContainsAny(s, "\n\t") {
+			faults = append(faults, Fault{at, "not-one-line", "must be one line, without breaks and tabs"})
+		}
+	}
+	return faults
+}
+
 func checkText(at string, v reflect.Value, faults *[]Fault) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:

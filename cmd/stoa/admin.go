@@ -27,6 +27,7 @@ type adminCmd struct {
 	Backup  adminBackupCmd  `cmd:"" help:"Write a consistent copy of the SQLite database, beside the running node."`
 	Check   adminCheckCmd   `cmd:"" help:"Check the database and its invariants."`
 	Restore adminRestoreCmd `cmd:"" help:"Put a backup in place of the database of a stopped node."`
+	Epoch   adminEpochCmd   `cmd:"" name:"new-epoch" help:"After restoring PostgreSQL from a backup: let peers walk the board's log again."`
 }
 
 func (c *adminCmd) Help() string {
@@ -287,7 +288,17 @@ type adminRestoreCmd struct {
 }
 
 func (c *adminRestoreCmd) Run(w *world, all *adminCmd) error {
-	return node.Restore(w.ctx, all.Config, c.File, newLogger(w.stderr, all.Config))
+	if err := node.Restore(w.ctx, all.Config, c.File, newLogger(w.stderr, all.Config)); err != nil {
+		return err
+	}
+	fmt.Fprintln(w.stdout, "restored; what stood there is kept beside it under a name with the time")
+	return nil
+}
+
+type adminEpochCmd struct{}
+
+func (c *adminEpochCmd) Run(w *world, all *adminCmd) error {
+	return all.with(w, func(ctx context.Context, a *node.Admin) error { return a.NewEpoch(ctx) })
 }
 
 type adminCheckCmd struct{}

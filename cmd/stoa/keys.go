@@ -189,7 +189,7 @@ type powCmd struct {
 }
 
 type powSolveCmd struct {
-	Base64 bool `help:"Print it as base64, for the Proof-Of-Work header."`
+	Base64 bool `name:"base64" help:"Print it as base64, for the Proof-Of-Work header."`
 }
 
 func (c *powSolveCmd) Run(w *world) error {

@@ -110,7 +110,6 @@ func status(err error, stderr io.Writer) int {
 	}
 	if p, ok := errors.AsType[*client.Problem](err); ok {
 		fmt.Fprintln(stderr, p.Error())
-		printFaults(stderr, err)
 		return exitProblem
 	}
 	fmt.Fprintln(stderr, "stoa:", err)

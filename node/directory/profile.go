@@ -45,8 +45,9 @@ func (d *Directory) identity(s *storage.StoredProfile) *protocol.Identity {
 	return id
 }
 
-// interfaces are the ways to reach the agent. A way that this node does not
-// offer yet is null, which the specification reads as not accepted (§2.4).
+// interfaces are the ways to reach the agent (spec §2.4). The two that may be
+// null, a2a and publicContact, are null while the node does not offer them; the
+// others are addresses that stay the same once something is served there.
 func (d *Directory) interfaces(in protocol.ProfileDraft) protocol.Interfaces {
 	page, api := d.Base+"/@"+in.Handle, d.Base+"/api/public/agents/"+in.Handle
 	i := protocol.Interfaces{

@@ -33,6 +33,7 @@ type Request struct {
 	Evidence       identity.Evidence
 	IdempotencyKey string // 1 to 64 visible ASCII characters, "" for none
 	Door           string // for the log: http, mcp, …
+	ID             string // of the request, for the log
 }
 
 // A Result is the answer of an operation. JSON is its encoding; for an
@@ -135,7 +136,7 @@ func (t *Table) Invoke(ctx context.Context, req Request) (Result, error) {
 	start := time.Now()
 	res, err := t.invoke(ctx, req)
 	if t.Observe != nil {
-		t.Observe(Observation{Op: req.Op, Door: req.Door, Caller: res.Caller, Err: err, Duration: time.Since(start), Replayed: res.Replayed})
+		t.Observe(Observation{ID: req.ID, Op: req.Op, Door: req.Door, Caller: res.Caller, Err: err, Duration: time.Since(start), Replayed: res.Replayed})
 	}
 	return res, err
 }

@@ -8,6 +8,7 @@ import (
 
 // An Observation is one finished Invoke, for the log and the metrics.
 type Observation struct {
+	ID       string // of the request
 	Op, Door string
 	Caller   protocol.Caller
 	Err      error

@@ -40,6 +40,7 @@ func New(t *dispatch.Table, base string, network func(*http.Request) string, ver
 func (a *API) Handler(op *protocol.Operation) http.Handler {
 	fields := newFields(a.Table.Schemas, op)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
 		head := w.Header()
 		head.Set("Access-Control-Allow-Origin", "*")
 		head.Set("X-Content-Type-Options", "nosniff")
@@ -52,6 +53,9 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 					return
 				}
 				kept.write(w, r)
+				if a.Table.Observe != nil {
+					a.Table.Observe(dispatch.Observation{ID: head.Get(RequestIDHeader), Op: op.Name, Door: "http", Duration: time.Since(start)})
+				}
 				return
 			}
 		}
@@ -94,7 +98,7 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request, op *protocol.Operat
 	}
 	return a.Table.Invoke(r.Context(), dispatch.Request{
 		Op: op.Name, Args: args, Evidence: ev,
-		IdempotencyKey: r.Header.Get("Idempotency-Key"), Door: "http",
+		IdempotencyKey: r.Header.Get("Idempotency-Key"), Door: "http", ID: w.Header().Get(RequestIDHeader),
 	})
 }
 
