@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,9 @@ import (
 // backup is copied beside it, checked, and only then moved in; what stood there
 // is kept under a name with the time.
 func Replace(ctx context.Context, target, backup string) error {
+	if err := unused(ctx, target); err != nil {
+		return err
+	}
 	fresh := target + ".restoring"
 	if err := copyFile(fresh, backup); err != nil {
 		return err
@@ -32,6 +36,25 @@ func Replace(ctx context.Context, target, backup string) error {
 		}
 	}
 	return os.Rename(fresh, target)
+}
+
+// unused makes sure that no process has the database open: a connection that
+// wants the file for itself alone gets it from nobody.
+func unused(ctx context.Context, path string) error {
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(500)&_pragma=locking_mode(exclusive)")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	if _, err := db.ExecContext(ctx, `BEGIN EXCLUSIVE`); err != nil {
+		return fmt.Errorf("%s is in use: stop the node first (%w)", path, err)
+	}
+	_, err = db.ExecContext(ctx, `ROLLBACK`)
+	return err
 }
 
 func copyFile(to, from string) error {

@@ -1,0 +1,45 @@
+package storage_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/storage"
+	"stoa/storage/storagetest"
+)
+
+func TestReplace(t *testing.T) {
+	t.Parallel()
+	ctx, dir := context.Background(), t.TempDir()
+	target, backup := filepath.Join(dir, "stoa.db"), filepath.Join(dir, "copy.db")
+	set := func(db *storage.DB, value string) {
+		require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.PutSetting(ctx, "x", value) }))
+	}
+	db, err := storage.Open(ctx, storage.Config{Path: target})
+	require.NoError(t, err)
+	set(db, "before")
+	require.NoError(t, db.Backup(ctx, backup))
+	set(db, "after")
+
+	require.ErrorContains(t, storage.Replace(ctx, target, backup), "stop the node first", "an open database is not replaced")
+	require.NoError(t, db.Close())
+	require.Error(t, storage.Replace(ctx, target, filepath.Join(dir, "nothing.db")))
+	nonsense := filepath.Join(dir, "nonsense.db")
+	require.NoError(t, os.WriteFile(nonsense, []byte("not a database, but long enough to look at"), 0o600))
+	require.Error(t, storage.Replace(ctx, target, nonsense))
+
+	require.NoError(t, storage.Replace(ctx, target, backup))
+	db = storagetest.OpenConfig(t, storage.Config{Path: target})
+	require.NoError(t, db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		value, err := tx.Setting(ctx, "x")
+		require.Equal(t, "before", value)
+		return err
+	}))
+	kept, err := filepath.Glob(target + ".*.old")
+	require.NoError(t, err)
+	require.NotEmpty(t, kept, "what stood there is kept")
+}
