@@ -23,7 +23,7 @@ type Config struct {
 	Database          string   `env:"STOA_DATABASE" placeholder:"URL" help:"postgres:// URL. Default: SQLite in the data directory."`
 	MasterKey         string   `env:"STOA_MASTER_KEY" placeholder:"FILE" help:"File of the key that seals all secrets in the database; several processes on one database share it. Default: master.key in the data directory."`
 	OperatorListen    string   `default:"127.0.0.1:8081" env:"STOA_OPERATOR_LISTEN" placeholder:"ADDR" help:"Address for the operator alone: metrics and profiles. Empty: not served."`
-	Chain             []string `env:"STOA_CHAIN" sep:";" placeholder:"ID=RPC,REGISTRY" help:"A chain to check identities on: chainId=rpcURL,identityRegistry[,reputationRegistry]. Repeatable; separated by ; in the environment."`
+	Chain             []string `env:"STOA_CHAIN" sep:";" placeholder:"ID=RPC,REGISTRY" help:"A chain to check identities on: chainId=rpcURL[|rpcURL],identityRegistry[,reputationRegistry][,finality], finality being finalized, safe or depth:<blocks>. Repeatable; separated by ; in the environment."`
 	TrustedProxies    []string `env:"STOA_TRUSTED_PROXIES" placeholder:"CIDR" help:"Networks of reverse proxies whose X-Forwarded-For is believed."`
 	AllowPrivatePeers bool     `env:"STOA_ALLOW_PRIVATE_PEERS" help:"Talk to peers on loopback and private addresses, over plain http. For development."`
 	ReadRate          float64  `default:"50" env:"STOA_READ_RATE" placeholder:"N" help:"Requests a second that one client network may make, after a burst of four seconds' worth."`

@@ -42,6 +42,7 @@ func newMetrics(db *storage.DB, version string) *metrics {
 	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "stoa_storage_waiting_writes", Help: "Writes waiting for the group commit.",
 	}, func() float64 { return float64(db.QueueLen()) })
+	m.registry.MustRegister(&backlog{db: db})
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "stoa_build_info", Help: "Always 1; the label says which version runs.", ConstLabels: prometheus.Labels{"version": version, "engine": db.Engine()},
 	})

@@ -235,3 +235,46 @@ func TestReports(t *testing.T) {
 		require.Equal(t, 200, h.ask("GET", "/api/public/board/"+p.ID, "").Code, "the same reporters cannot hide it again")
 	})
 }
+
+// TestPresignedDirectory is a key that only its owner holds: the node serves the
+// key directory that the owner signed, and nothing before that.
+func TestPresignedDirectory(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	ctx := context.Background()
+	pair := hostedAgent(t, h.Node, "asha")
+	at := "/.well-known/service-agents/" + pair.Thumbprint() + "/jwks.json"
+	require.Equal(t, protocol.DirectoryExpired, h.ask("GET", at, "").problem().Code)
+
+	signed, err := SignDirectory(h.Base, pair)
+	require.NoError(t, err)
+	elsewhere, err := SignDirectory("https://other.example", pair)
+	require.NoError(t, err)
+	require.Error(t, h.Admin().PutDirectory(ctx, pair.Thumbprint(), elsewhere), "signed for another node")
+	require.Error(t, h.Admin().PutDirectory(ctx, pair.Thumbprint(), []byte("{}")))
+	require.NoError(t, h.Admin().PutDirectory(ctx, pair.Thumbprint(), signed))
+	a := h.ask("GET", at, "")
+	require.Equal(t, 200, a.Code, "%s", a.Body)
+	require.NotEmpty(t, a.Header().Get("Signature"))
+	require.Contains(t, a.Body.String(), pair.Thumbprint())
+}
+
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.post("Counted")
+	h.ask("GET", "/api/public/board", "")
+	h.ask("GET", "/api/public/board", "")
+	w := httptest.NewRecorder()
+	h.metrics.operatorHandler(http.HandlerFunc(h.health), http.HandlerFunc(h.ready)).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	require.Equal(t, 200, w.Code)
+	for _, line := range []string{
+		`stoa_operation_duration_seconds_count{code="ok",door="http",operation="post_to_board"} 1`,
+		`stoa_operation_duration_seconds_count{code="ok",door="http",operation="read_board"} 2`,
+		`stoa_jobs{kind="prune",state="waiting"} 1`,
+		`stoa_outlet_lag_entries 0`,
+		`stoa_build_info{engine="sqlite",version="test"} 1`,
+	} {
+		require.Contains(t, w.Body.String(), line)
+	}
+}

@@ -89,6 +89,11 @@ func (w *WellKnown) agentKey(r *http.Request) (AgentKey, error) {
 // binding0, binding1, …. The signature depends on the authority and the bytes
 // only, so one answer serves every request.
 func (w *WellKnown) sign(pairs []key.Pair) ([]byte, http.Header, error) {
+	return signSet(w.target, pairs)
+}
+
+// signSet is a key set of all pairs, signed by each.
+func signSet(target httpsig.Target, pairs []key.Pair) ([]byte, http.Header, error) {
 	if len(pairs) == 0 {
 		return nil, nil, errors.New("no key to publish")
 	}
@@ -102,7 +107,7 @@ func (w *WellKnown) sign(pairs []key.Pair) ([]byte, http.Header, error) {
 	}
 	h := http.Header{}
 	for i, p := range pairs {
-		err := httpsig.SignResponse(h, http.StatusOK, asked(w.target), body, httpsig.SignOptions{
+		err := httpsig.SignResponse(h, http.StatusOK, asked(target), body, httpsig.SignOptions{
 			Key: p.Signer(), Label: "binding" + strconv.Itoa(i), TTL: signFor,
 			Algorithm: directoryAlgorithm(p),
 		})
@@ -136,6 +141,19 @@ type SignedDirectory struct {
 	ContentDigest  string `json:"contentDigest"`
 	SignatureInput string `json:"signatureInput"`
 	Signature      string `json:"signature"`
+}
+
+// SignDirectory makes the directory of one key for the node at target, good for
+// seven days: what the owner of a key hands in.
+func SignDirectory(target httpsig.Target, pair key.Pair) (SignedDirectory, error) {
+	body, h, err := signSet(target, []key.Pair{pair})
+	if err != nil {
+		return SignedDirectory{}, err
+	}
+	return SignedDirectory{
+		Body: string(body), ContentDigest: h.Get("Content-Digest"),
+		SignatureInput: h.Get("Signature-Input"), Signature: h.Get("Signature"),
+	}, nil
 }
 
 func (d SignedDirectory) header() http.Header {

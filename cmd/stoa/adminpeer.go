@@ -110,6 +110,21 @@ type adminKeyCmd struct {
 	Add    keyAddCmd    `cmd:"" help:"Register a key with a profile, from a JWK file."`
 	List   keyListCmd   `cmd:"" help:"List the keys of a profile."`
 	Retire keyRetireCmd `cmd:"" help:"Take a key's authority away."`
+
+	Directory keyDirectoryCmd `cmd:"" help:"Hand in a key directory that the owner of a key signed (stoa directory)."`
+}
+
+type keyDirectoryCmd struct {
+	Thumbprint string `arg:""`
+	File       string `arg:"" help:"What stoa directory printed."`
+}
+
+func (c *keyDirectoryCmd) Run(w *world, all *adminCmd) error {
+	raw, err := os.ReadFile(c.File)
+	if err != nil {
+		return err
+	}
+	return all.with(w, func(ctx context.Context, a *node.Admin) error { return a.PutDirectory(ctx, c.Thumbprint, raw) })
 }
 
 type keyAddCmd struct {

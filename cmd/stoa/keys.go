@@ -13,6 +13,7 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/node"
 	"stoa/protocol/pow"
 )
 
@@ -108,6 +109,32 @@ func (c *signCmd) Run(w *world) error {
 			fmt.Fprintf(w.stdout, "%s: %s\n", name, v)
 		}
 	}
+	return nil
+}
+
+type directoryCmd struct {
+	Key  string `required:"" placeholder:"FILE" help:"Private JWK."`
+	Node string `arg:"" help:"Address of the node that will serve the directory."`
+}
+
+func (c *directoryCmd) Help() string {
+	return "The signature is good for seven days. The operator hands it in with: stoa admin key directory."
+}
+
+func (c *directoryCmd) Run(w *world) error {
+	raw, err := os.ReadFile(c.Key)
+	if err != nil {
+		return err
+	}
+	pair, err := key.ParsePair(raw)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.Key, err)
+	}
+	signed, err := node.SignDirectory(c.Node, pair)
+	if err != nil {
+		return usage{err}
+	}
+	fmt.Fprintf(w.stdout, "%s\n", signed)
 	return nil
 }
 

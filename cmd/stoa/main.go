@@ -37,17 +37,18 @@ var version = ""
 type cli struct {
 	Config kong.ConfigFlag `name:"config" placeholder:"FILE" env:"STOA_CONFIG" help:"TOML file with the settings of serve; flags and environment win over it."`
 
-	Serve    serveCmd    `cmd:"" help:"Run a node. No setting is needed."`
-	Dev      devCmd      `cmd:"" help:"Run a local world: two nodes that follow each other, a chain, seeded agents."`
-	Call     callCmd     `cmd:"" help:"Call any operation of a node; call --list shows them." passthrough:""`
-	Admin    adminCmd    `cmd:"" help:"The operator's work, on the data directory or database."`
-	Pow      powCmd      `cmd:"" help:"Proof of work."`
-	Keygen   keygenCmd   `cmd:"" help:"Make a key pair, as a private JWK."`
-	Sign     signCmd     `cmd:"" help:"Sign an HTTP request and print the header fields."`
-	Verify   verifyCmd   `cmd:"" help:"Check a signed HTTP request from standard input."`
-	Identity identityCmd `cmd:"" help:"ERC-8004 identities on a chain."`
-	Generate generateCmd `cmd:"" help:"Write the generated files of the repository." hidden:""`
-	Version  versionCmd  `cmd:"" help:"Print the version."`
+	Serve     serveCmd     `cmd:"" help:"Run a node. No setting is needed."`
+	Dev       devCmd       `cmd:"" help:"Run a local world: two nodes that follow each other, a chain, seeded agents."`
+	Call      callCmd      `cmd:"" help:"Call any operation of a node; call --list shows them." passthrough:""`
+	Admin     adminCmd     `cmd:"" help:"The operator's work, on the data directory or database."`
+	Pow       powCmd       `cmd:"" help:"Proof of work."`
+	Keygen    keygenCmd    `cmd:"" help:"Make a key pair, as a private JWK."`
+	Sign      signCmd      `cmd:"" help:"Sign an HTTP request and print the header fields."`
+	Directory directoryCmd `cmd:"" help:"Sign the key directory of a key that a node does not hold."`
+	Verify    verifyCmd    `cmd:"" help:"Check a signed HTTP request from standard input."`
+	Identity  identityCmd  `cmd:"" help:"ERC-8004 identities on a chain."`
+	Generate  generateCmd  `cmd:"" help:"Write the generated files of the repository." hidden:""`
+	Version   versionCmd   `cmd:"" help:"Print the version."`
 }
 
 // world is what a command is given besides its flags.

@@ -12,19 +12,32 @@ import (
 )
 
 // ParseChain reads a chain as an operator writes it:
-// chainId=rpcURL,identityRegistry[,reputationRegistry].
+// chainId=rpcURL[|rpcURL…],identityRegistry[,reputationRegistry][,finality],
+// where finality is finalized (the default), safe or depth:<blocks>. Of several
+// endpoints the first that answers is taken.
 func ParseChain(s string) (Chain, error) {
 	number, rest, ok := strings.Cut(s, "=")
 	id, err := strconv.ParseUint(number, 10, 64)
 	if !ok || err != nil || id == 0 {
 		return Chain{}, fmt.Errorf("%q does not begin with a chain id and =", s)
 	}
+	c := Chain{ID: id}
 	parts := strings.Split(rest, ",")
-	if len(parts) < 2 || len(parts) > 3 {
-		return Chain{}, fmt.Errorf("%q is not chainId=rpcURL,identityRegistry[,reputationRegistry]", s)
+	if last := parts[len(parts)-1]; len(parts) > 2 && !strings.HasPrefix(last, "0x") {
+		if _, err := parseFinality(last); err != nil {
+			return Chain{}, err
+		}
+		c.Finality, parts = last, parts[:len(parts)-1]
 	}
-	if u, err := url.Parse(parts[0]); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return Chain{}, fmt.Errorf("%q is not an http or https URL", parts[0])
+	if len(parts) < 2 || len(parts) > 3 {
+		return Chain{}, fmt.Errorf("chain %d is not chainId=rpcURL,identityRegistry[,reputationRegistry][,finality]", id)
+	}
+	for i, endpoint := range strings.Split(parts[0], "|") {
+		// An endpoint's address often holds a secret: it is not repeated.
+		if u, err := url.Parse(endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return Chain{}, fmt.Errorf("endpoint %d of chain %d is not an http or https URL", i+1, id)
+		}
+		c.RPC = append(c.RPC, endpoint)
 	}
 	var r Registry
 	if r.Identity, err = ParseAddress(parts[1]); err != nil {
@@ -35,7 +48,8 @@ func ParseChain(s string) (Chain, error) {
 			return Chain{}, err
 		}
 	}
-	return Chain{ID: id, RPC: parts[:1], Registries: []Registry{r}}, nil
+	c.Registries = []Registry{r}
+	return c, nil
 }
 
 // ParseAddress reads a 20-byte address, with its EIP-55 checksum when its

@@ -15,11 +15,18 @@ func TestParseChain(t *testing.T) {
 	require.Equal(t, []string{"https://rpc.example/base"}, c.RPC)
 	require.Equal(t, registry, c.Registries[0].Identity.Hex())
 
+	c, err = ParseChain("10=https://a.example|https://b.example," + registry + "," + registry + ",depth:12")
+	require.NoError(t, err)
+	require.Equal(t, []string{"https://a.example", "https://b.example"}, c.RPC)
+	require.Equal(t, "depth:12", c.Finality)
+	require.Equal(t, registry, c.Registries[0].Reputation.Hex())
+
 	for _, bad := range []string{
 		"", "8453", "x=https://rpc.example," + registry, "0=https://rpc.example," + registry,
 		"1=ftp://rpc.example," + registry, "1=https://rpc.example", "1=https://rpc.example,0x12",
 		"1=https://rpc.example,0x8004a169FB4a3325136EB29fA0ceB6D2e539a432",
 		"1=https://rpc.example," + registry + "," + registry + "," + registry,
+		"1=https://rpc.example|," + registry, "1=https://rpc.example," + registry + ",soon",
 	} {
 		_, err := ParseChain(bad)
 		require.Error(t, err, bad)
