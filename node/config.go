@@ -48,8 +48,10 @@ var ErrConfig = errors.New("configuration")
 func (c Config) Validate() error {
 	var faults []error
 	bad := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+	if host, _, err := net.SplitHostPort(c.Listen); err != nil {
 		bad("listen: %q is not host:port", c.Listen)
+	} else if c.BaseURL == "" && !loopback(host) {
+		bad("base-url: name the public address; only a node on loopback can do without")
 	}
 	if c.OperatorListen != "" {
 		if _, _, err := net.SplitHostPort(c.OperatorListen); err != nil {
@@ -63,6 +65,8 @@ func (c Config) Validate() error {
 			bad("base-url: %q is not an absolute http or https URL", c.BaseURL)
 		case strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
 			bad("base-url: %q must have no path, query or fragment", c.BaseURL)
+		case u.Scheme == "http" && !loopback(u.Hostname()) && !c.AllowPrivatePeers:
+			bad("base-url: must be https; what is signed on plain http proves nothing to anybody else on the way")
 		case c.Dev && !loopback(u.Hostname()):
 			bad("base-url: a development node serves on loopback only, not on %s", u.Hostname())
 		}

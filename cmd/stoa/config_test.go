@@ -64,6 +64,12 @@ func TestConfig_Faults(t *testing.T) {
 	for _, part := range []string{"listen:", "base-url:", "chain:", "trusted-proxies:"} {
 		require.Contains(t, errs.String(), part, "all faults at once")
 	}
+	errs.Reset()
+	require.Equal(t, exitUsage, run(context.Background(), []string{"serve", "--listen", "0.0.0.0:8080", "--data", t.TempDir()}, strings.NewReader(""), &out, &errs))
+	require.Contains(t, errs.String(), "name the public address")
+	errs.Reset()
+	require.Equal(t, exitUsage, run(context.Background(), []string{"serve", "--base-url", "http://stoa.example", "--data", t.TempDir()}, strings.NewReader(""), &out, &errs))
+	require.Contains(t, errs.String(), "must be https")
 	require.Equal(t, exitUsage, run(context.Background(), []string{"sing"}, strings.NewReader(""), &out, &errs))
 	require.Equal(t, exitDone, run(context.Background(), []string{"--help"}, strings.NewReader(""), &out, &errs))
 	require.Equal(t, exitDone, run(context.Background(), []string{"version", "--json"}, strings.NewReader(""), &out, &errs))
