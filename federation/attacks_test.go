@@ -200,7 +200,7 @@ func (w *world) unharmed(posts int) {
 	require.Len(w.t, w.room.got, posts)
 	require.Equal(w.t, storage.SubscriptionPending, w.subscription("https://victim.example/ap/board").State)
 	w.read(func(ctx context.Context, tx *storage.Tx) error {
-		n, err := tx.CountFollowers(ctx, BoardID(w.base))
+		n, err := tx.CountFollowers(ctx, protocol.BoardID(w.base))
 		require.Equal(w.t, 1, n)
 		return err
 	})
@@ -454,18 +454,18 @@ func TestAttack_Blocked(t *testing.T) {
 	w.node.follow(a)
 	raw, err := integrity.Sign(asJSON(t, map[string]any{
 		"@context": []any{map[string]any{"stoa": activity.Namespace}}, "id": mallory + "/a/1", "type": "Create", "actor": mallory,
-		"object": map[string]any{"id": "https://evil.example/n/1", "type": "Note", "attributedTo": mallory, "to": activity.Public, "audience": BoardID(a.base),
+		"object": map[string]any{"id": "https://evil.example/n/1", "type": "Note", "attributedTo": mallory, "to": activity.Public, "audience": protocol.BoardID(a.base),
 			"stoa:kind": "offer", "stoa:title": "x", "source": map[string]any{"content": "x"}, "published": "2026-11-20T10:00:00Z"},
 	}), w.actors[mallory].keys.Ed25519.Signer(), mallory+"#ed25519-key", w.tick.now())
 	require.NoError(t, err)
 	p := a.post(nil)
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.AppendLog(ctx, BoardID(a.base), "create", p.ID, raw)
+		_, err := tx.AppendLog(ctx, protocol.BoardID(a.base), "create", p.ID, raw)
 		return err
 	}))
 	settle(t, w.node, a)
 	require.Nil(t, w.held("https://evil.example/n/1"))
-	require.Equal(t, int64(2), w.subscription(BoardID(a.base)).LastSeq, "dropped, and the log goes on")
+	require.Equal(t, int64(2), w.subscription(protocol.BoardID(a.base)).LastSeq, "dropped, and the log goes on")
 }
 
 func TestAttack_Fetch(t *testing.T) {
@@ -569,10 +569,10 @@ func TestAttack_Log(t *testing.T) {
 	settle(t, w.node, a)
 	var epoch string
 	a.read(func(ctx context.Context, tx *storage.Tx) (err error) {
-		epoch, _, err = tx.LogHead(ctx, BoardID(a.base))
+		epoch, _, err = tx.LogHead(ctx, protocol.BoardID(a.base))
 		return err
 	})
-	inner := asJSON(t, map[string]any{"id": a.base + "/x", "type": "Remove", "actor": BoardID(a.base), "object": p.URI, "target": BoardID(a.base) + "/posts"})
+	inner := asJSON(t, map[string]any{"id": a.base + "/x", "type": "Remove", "actor": protocol.BoardID(a.base), "object": p.URI, "target": protocol.BoardID(a.base) + "/posts"})
 	forge := func(f *Federation, seq int64, epoch string) []byte {
 		raw, err := f.prove(f.site.Entry(epoch, seq, w.tick.now(), inner), f.site.Board(), w.tick.now())
 		require.NoError(t, err)
@@ -590,7 +590,7 @@ func TestAttack_Log(t *testing.T) {
 		require.True(t, a.push(w.node, body).done(), name)
 		settle(t, w.node, a)
 		require.Equal(t, protocol.Visible, w.state(p.URI), name)
-		require.Equal(t, int64(1), w.subscription(BoardID(a.base)).LastSeq, name)
+		require.Equal(t, int64(1), w.subscription(protocol.BoardID(a.base)).LastSeq, name)
 	}
 	q := a.post(nil)
 	settle(t, w.node, a)

@@ -71,7 +71,7 @@ func benchPost(base string, i int) *protocol.StoredPost {
 	return &protocol.StoredPost{
 		Post: protocol.Post{ID: id, URI: base + "/ap/posts/" + id, Kind: protocol.Offer, Title: fmt.Sprint("Post ", i), Body: "Some words.", Tags: []string{"paper"},
 			Author: protocol.Author{Name: "Ada", Method: protocol.ByProof}, CreatedAt: at},
-		State: protocol.Visible, Board: BoardID(base),
+		State: protocol.Visible, Board: protocol.BoardID(base),
 	}
 }
 
@@ -125,7 +125,7 @@ func BenchmarkPull(b *testing.B) {
 		b.StopTimer()
 		f, err := New(Config{Base: u, DB: storagetest.Open(b), Client: &http.Client{Transport: net}, Keys: nodeKeys(1), Receiver: &room{}, Software: "stoa", Version: "0"})
 		require.NoError(b, err)
-		board := BoardID("https://a.example")
+		board := protocol.BoardID("https://a.example")
 		require.NoError(b, f.c.DB.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			return tx.PutSubscription(ctx, storage.Subscription{Board: board, Host: "a.example", LogURL: board + "/log", State: storage.SubscriptionAccepted})
 		}))

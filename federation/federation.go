@@ -146,10 +146,6 @@ func multikeyOf(pair key.Pair) (string, error) {
 	return key.Multikey(pub), nil
 }
 
-// BoardID is the ActivityPub id of the board of the node at base, and the name
-// of its log.
-func BoardID(base string) string { return strings.TrimSuffix(base, "/") + "/ap/board" }
-
 // A JobHandler does one durable job; see package worker.
 type JobHandler = func(ctx context.Context, j storage.Job) (after func(ctx context.Context, tx *storage.Tx) error, err error)
 

@@ -80,7 +80,7 @@ func TestFediverseFollower(t *testing.T) {
 	settle(t, w.node)
 	require.Equal(t, "Announce Announce", f.types(), "posts of nobody stay among stoa nodes")
 	require.Equal(t, p.URI, f.got[0].ObjectID())
-	require.Equal(t, BoardID(w.base), f.got[0].Actor.One())
+	require.Equal(t, protocol.BoardID(w.base), f.got[0].Actor.One())
 	require.Contains(t, f.headers.Get("Signature"), `keyId="https://u.example/ap/board#main-key"`)
 
 	w.change(p, protocol.Hidden, "hide")
@@ -120,7 +120,7 @@ func TestFediverseAnswers(t *testing.T) {
 	t.Parallel()
 	outlet := func(w *world) (o *storage.Outlet) {
 		w.read(func(ctx context.Context, tx *storage.Tx) (err error) {
-			o, err = tx.OutletByInbox(ctx, BoardID(w.base), alice+"/inbox")
+			o, err = tx.OutletByInbox(ctx, protocol.BoardID(w.base), alice+"/inbox")
 			return absent(err)
 		})
 		return o
@@ -142,7 +142,7 @@ func TestFediverseAnswers(t *testing.T) {
 		settle(t, f.w.node)
 		require.Nil(t, outlet(f.w))
 		f.w.read(func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.CountFollowers(ctx, BoardID(f.w.base))
+			n, err := tx.CountFollowers(ctx, protocol.BoardID(f.w.base))
 			require.Zero(t, n)
 			return err
 		})

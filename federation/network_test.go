@@ -314,7 +314,7 @@ func (n *node) post(change func(*protocol.StoredPost)) *protocol.StoredPost {
 			ID: id, URI: n.base + "/ap/posts/" + id, Kind: protocol.Requirement, Title: "Paper", Body: "200 sheets.",
 			Tags: []string{"paper"}, Author: protocol.Author{Name: "Ada", Method: protocol.ByProof}, CreatedAt: now, Untrusted: true,
 		},
-		State: protocol.Visible, Board: BoardID(n.base),
+		State: protocol.Visible, Board: protocol.BoardID(n.base),
 	}
 	if change != nil {
 		change(p)
@@ -330,7 +330,7 @@ func (n *node) post(change func(*protocol.StoredPost)) *protocol.StoredPost {
 		if err := tx.InsertPost(ctx, p); err != nil {
 			return err
 		}
-		if p.Board == BoardID(n.base) {
+		if p.Board == protocol.BoardID(n.base) {
 			_, err := tx.AppendLog(ctx, p.Board, "create", p.ID, nil)
 			return err
 		}
@@ -345,7 +345,7 @@ func (n *node) change(p *protocol.StoredPost, to protocol.PostState, kind string
 		if err := tx.SetPostState(ctx, p.ID, to, "test"); err != nil {
 			return err
 		}
-		if p.Board != BoardID(n.base) {
+		if p.Board != protocol.BoardID(n.base) {
 			return tx.Enqueue(ctx, storage.Job{Kind: "submit", Lane: "to:" + hostOf(p.Board), Args: []byte(`{"post":"` + p.ID + `","kind":"` + kind + `"}`)})
 		}
 		_, err := tx.AppendLog(ctx, p.Board, kind, p.ID, nil)
@@ -389,7 +389,7 @@ func (n *node) follow(other *node) {
 	_, err := n.f.Follow(n.t.Context(), other.base)
 	require.NoError(n.t, err)
 	settle(n.t, n, other)
-	require.Equal(n.t, storage.SubscriptionAccepted, n.subscription(BoardID(other.base)).State)
+	require.Equal(n.t, storage.SubscriptionAccepted, n.subscription(protocol.BoardID(other.base)).State)
 }
 
 // registry is a chain of one agent.

@@ -43,16 +43,16 @@ func TestPostReachesTheFollower(t *testing.T) {
 	settle(t, a, b)
 	got := b.held(p.URI)
 	require.NotNil(t, got)
-	require.Equal(t, []any{p.Title, p.Body, p.Tags, p.Kind, BoardID(a.base)}, []any{got.Title, got.Body, got.Tags, got.Kind, got.Board})
+	require.Equal(t, []any{p.Title, p.Body, p.Tags, p.Kind, protocol.BoardID(a.base)}, []any{got.Title, got.Body, got.Tags, got.Kind, got.Board})
 	require.Equal(t, "a.example", *got.Node)
 	require.False(t, got.Author.Verified)
 	require.True(t, protocol.IsRemoteID(got.ID, p.URI))
 	require.Equal(t, pulls, b.net.count("GET a.example/ap/board/log"), "one behind: pushed, not pulled")
-	require.Equal(t, int64(2), b.subscription(BoardID(a.base)).LastSeq)
+	require.Equal(t, int64(2), b.subscription(protocol.BoardID(a.base)).LastSeq)
 
 	var head int64
 	b.read(func(ctx context.Context, tx *storage.Tx) error {
-		_, h, err := tx.LogHead(ctx, BoardID(b.base))
+		_, h, err := tx.LogHead(ctx, protocol.BoardID(b.base))
 		head = h
 		return absent(err)
 	})
@@ -267,7 +267,7 @@ func TestChainAway(t *testing.T) {
 	p := a.post(agentPost(t, a, pair, "Wait for it."))
 	settle(t, a, b)
 	require.Nil(t, b.held(p.URI))
-	require.Contains(t, b.subscription(BoardID(a.base)).LastError, "chain-unavailable")
+	require.Contains(t, b.subscription(protocol.BoardID(a.base)).LastError, "chain-unavailable")
 	chain.err = nil
 	a.tick.pass(time.Minute)
 	settle(t, a, b)
@@ -290,7 +290,7 @@ func TestTamperedOnTheWay(t *testing.T) {
 	a.tick.pass(time.Hour)
 	settle(t, a, b)
 	require.Nil(t, b.held(p.URI), "pulled: the board's proof tells")
-	require.Contains(t, b.subscription(BoardID(a.base)).LastError, "does not verify")
+	require.Contains(t, b.subscription(protocol.BoardID(a.base)).LastError, "does not verify")
 	a.net.bend, a.net.reply = nil, nil
 	a.tick.pass(time.Hour)
 	settle(t, a, b)
@@ -314,7 +314,7 @@ func TestRepeatsAndReordering(t *testing.T) {
 	settle(t, a, b)
 	require.Equal(t, protocol.Visible, b.state(q.URI))
 	require.NotEqual(t, protocol.Visible, b.state(p.URI))
-	require.Equal(t, int64(3), b.subscription(BoardID(a.base)).LastSeq)
+	require.Equal(t, int64(3), b.subscription(protocol.BoardID(a.base)).LastSeq)
 	require.Len(t, b.room.got, 1)
 }
 
@@ -322,11 +322,11 @@ func TestRepeatsAndReordering(t *testing.T) {
 func (n *node) entries() [][]byte {
 	var all [][]byte
 	n.read(func(ctx context.Context, tx *storage.Tx) error {
-		epoch, _, err := tx.LogHead(ctx, BoardID(n.base))
+		epoch, _, err := tx.LogHead(ctx, protocol.BoardID(n.base))
 		if err != nil {
 			return err
 		}
-		list, err := tx.LogAfter(ctx, BoardID(n.base), 0, 100)
+		list, err := tx.LogAfter(ctx, protocol.BoardID(n.base), 0, 100)
 		for _, e := range list {
 			raw, _, err := n.f.entry(ctx, tx, epoch, e)
 			if err != nil {
@@ -374,14 +374,14 @@ func TestEpochChange(t *testing.T) {
 	p := a.post(nil)
 	settle(t, a, b)
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.NewEpoch(ctx, BoardID(a.base))
+		_, err := tx.NewEpoch(ctx, protocol.BoardID(a.base))
 		return err
 	}))
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error { // the backup is older than the Follow
-		if err := tx.DeleteFollower(ctx, BoardID(a.base), b.f.site.Node()); err != nil {
+		if err := tx.DeleteFollower(ctx, protocol.BoardID(a.base), b.f.site.Node()); err != nil {
 			return err
 		}
-		return tx.DeleteOutlet(ctx, BoardID(a.base), b.f.site.SharedInbox())
+		return tx.DeleteOutlet(ctx, protocol.BoardID(a.base), b.f.site.SharedInbox())
 	}))
 	a.f = a.start(nodeKeys(0), nil)
 	q := a.post(nil)
@@ -390,7 +390,7 @@ func TestEpochChange(t *testing.T) {
 	require.Equal(t, protocol.Visible, b.state(p.URI))
 	require.Equal(t, protocol.Visible, b.state(q.URI))
 	require.Len(t, b.room.got, 2, "what is known is not received again")
-	require.Equal(t, int64(2), b.subscription(BoardID(a.base)).LastSeq)
+	require.Equal(t, int64(2), b.subscription(protocol.BoardID(a.base)).LastSeq)
 	r := a.post(nil)
 	settle(t, a, b)
 	require.Equal(t, protocol.Visible, b.state(r.URI), "and it follows again")
@@ -419,7 +419,7 @@ func TestCrashOfTheReceiver(t *testing.T) {
 			require.NotEqual(t, protocol.Visible, b.state(p.URI))
 			require.Equal(t, protocol.Visible, b.state(q.URI))
 			require.Equal(t, protocol.Visible, b.state(r.URI))
-			require.Equal(t, int64(4), b.subscription(BoardID(a.base)).LastSeq)
+			require.Equal(t, int64(4), b.subscription(protocol.BoardID(a.base)).LastSeq)
 		})
 	}
 }
@@ -465,12 +465,12 @@ func TestUnfollowAndReject(t *testing.T) {
 	t.Parallel()
 	a, b := two(t, nil)
 	b.follow(a)
-	require.NoError(t, b.f.Unfollow(t.Context(), BoardID(a.base)))
+	require.NoError(t, b.f.Unfollow(t.Context(), protocol.BoardID(a.base)))
 	settle(t, a, b)
 	a.read(func(ctx context.Context, tx *storage.Tx) error {
-		n, err := tx.CountFollowers(ctx, BoardID(a.base))
+		n, err := tx.CountFollowers(ctx, protocol.BoardID(a.base))
 		require.Zero(t, n)
-		_, oerr := tx.OutletByInbox(ctx, BoardID(a.base), b.base+"/ap/inbox")
+		_, oerr := tx.OutletByInbox(ctx, protocol.BoardID(a.base), b.base+"/ap/inbox")
 		require.ErrorIs(t, oerr, storage.ErrNotFound)
 		return err
 	})
@@ -480,7 +480,7 @@ func TestUnfollowAndReject(t *testing.T) {
 	_, err := b.f.Follow(t.Context(), a.base)
 	require.NoError(t, err, "asking is free")
 	settle(t, a, b)
-	require.Equal(t, storage.SubscriptionPending, b.subscription(BoardID(a.base)).State)
+	require.Equal(t, storage.SubscriptionPending, b.subscription(protocol.BoardID(a.base)).State)
 }
 
 func TestFollow_RefusesWhatIsNoBoard(t *testing.T) {

@@ -13,7 +13,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 
@@ -29,9 +28,6 @@ const (
 	queueWait = 2 * time.Second // longest wait for a free core to derive a key
 	maxBurnt  = 100_000
 )
-
-// Purposes a challenge can have. Contact is good for every anonymous write.
-var Purposes = []string{"contact", "board", "bid", "meeting", "report"}
 
 // baseLevel is the difficulty a purpose starts from, see pow.Ladder.
 var baseLevel = map[string]int{"report": 1, "contact": 2, "board": 2, "meeting": 2, "bid": 3}
@@ -76,8 +72,8 @@ func New(c Config) *Issuer {
 }
 
 // Issue returns a fresh challenge. Its difficulty follows the node's load and
-// what this client network has paid lately. The purpose must be one of
-// Purposes; the caller has checked that.
+// what this client network has paid lately. The purpose has been checked
+// against the declared ones (protocol.PowInput).
 func (i *Issuer) Issue(purpose, network string) pow.Challenge {
 	now := i.c.Now()
 	level := i.level(purpose, network, now)
@@ -205,6 +201,3 @@ func (i *Issuer) burn(mac string, until time.Time) {
 	}
 	i.burnt[mac] = until
 }
-
-// ValidPurpose reports whether a challenge may be asked for the purpose.
-func ValidPurpose(p string) bool { return slices.Contains(Purposes, p) }

@@ -23,7 +23,7 @@ type Board struct {
 }
 
 // ID is the ActivityPub id of the board, the name of its log.
-func (b *Board) ID() string { return b.Base + "/ap/board" }
+func (b *Board) ID() string { return protocol.BoardID(b.Base) }
 
 // Post writes a post. An unsigned one is shown as unverified under the name
 // that was given; a signed one under the agent's own (spec §5).
@@ -31,7 +31,7 @@ func (b *Board) Post(ctx context.Context, tx *storage.Tx, c protocol.Caller, in 
 	id := protocol.NewID(protocol.PostID, tx.Now)
 	p := &protocol.StoredPost{
 		Post: protocol.Post{
-			ID: id, URI: b.Base + "/ap/posts/" + id, URL: b.page(id),
+			ID: id, URI: protocol.PostURI(b.Base, id), URL: b.page(id),
 			Kind: in.Kind, Title: in.Title, Body: in.Body, Tags: in.Tags,
 			Author: b.author(c, in.Name), CreatedAt: tx.Now, Untrusted: true,
 		},
@@ -95,7 +95,7 @@ func (b *Board) publish(ctx context.Context, tx *storage.Tx, p *protocol.StoredP
 func (b *Board) author(c protocol.Caller, given string) protocol.Author {
 	a := protocol.Author{Name: c.Name, Verified: true, Method: protocol.BySignature}
 	if c.Handle != "" {
-		actor := b.Base + "/ap/agents/" + c.Handle
+		actor := protocol.ActorID(b.Base, c.Handle)
 		a.Handle, a.Actor = &c.Handle, &actor
 	}
 	if c.Agent != "" {

@@ -54,7 +54,7 @@ func (d *Directory) Put(ctx context.Context, tx *storage.Tx, p *storage.StoredPr
 }
 
 func (d *Directory) author(p *storage.StoredProfile) protocol.Author {
-	actor := d.Base + "/ap/agents/" + p.Draft.Handle
+	actor := protocol.ActorID(d.Base, p.Draft.Handle)
 	a := protocol.Author{Name: p.Draft.Name, Handle: &p.Draft.Handle, Actor: &actor, Verified: true, Method: protocol.BySession}
 	if p.ERC8004 != "" {
 		a.ERC8004 = &p.ERC8004

@@ -3,6 +3,8 @@ package activity
 import (
 	"encoding/json"
 	"strings"
+
+	"stoa/protocol"
 )
 
 // A Site is what the documents of one node have in common. Base has no slash at
@@ -17,12 +19,12 @@ type Site struct {
 
 // The actors of a node itself.
 func (s Site) Node() string  { return s.Base + "/ap/node" }
-func (s Site) Board() string { return s.Base + "/ap/board" }
+func (s Site) Board() string { return protocol.BoardID(s.Base) }
 func (s Site) Feed() string  { return s.Base + "/ap/feed" }
 func (s Site) Anon() string  { return s.Base + "/ap/anon" }
 
 // Agent is the actor of a hosted profile.
-func (s Site) Agent(handle string) string { return s.Base + "/ap/agents/" + handle }
+func (s Site) Agent(handle string) string { return protocol.ActorID(s.Base, handle) }
 
 // SharedInbox takes deliveries for every actor of the node.
 func (s Site) SharedInbox() string { return s.Base + "/ap/inbox" }
