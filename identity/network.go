@@ -5,24 +5,52 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"net/netip"
+	"sync"
 )
 
 // Networks turns client addresses into keyed hashes, so that limits and
-// distinct reporters can be told apart and no address is kept. Key is a secret
-// of the deployment, at least 16 bytes.
-type Networks struct{ Key []byte }
+// distinct reporters can be told apart and no address is stored. The zero value
+// is of no use; make one with NewNetworks. It is safe for concurrent use.
+type Networks struct {
+	key []byte
+
+	mu    sync.RWMutex // guards known
+	known map[netip.Addr]string
+}
+
+// maxKnown bounds how many hashes are remembered, in memory only.
+const maxKnown = 10_000
+
+// NewNetworks returns Networks under a secret of the deployment, at least 16
+// bytes.
+func NewNetworks(key []byte) *Networks {
+	return &Networks{key: key, known: map[netip.Addr]string{}}
+}
 
 // Of is the keyed hash of the network of an address: the address itself for
 // IPv4, the /56 for IPv6, which is what one subscriber usually gets (contract §1).
-func (n Networks) Of(addr netip.Addr) string {
+func (n *Networks) Of(addr netip.Addr) string {
 	addr = addr.Unmap().WithZone("")
 	if addr.Is6() {
 		if p, err := addr.Prefix(56); err == nil {
 			addr = p.Addr()
 		}
 	}
+	n.mu.RLock()
+	hash, ok := n.known[addr]
+	n.mu.RUnlock()
+	if ok {
+		return hash
+	}
 	raw := addr.As16()
-	h := hmac.New(sha256.New, n.Key)
+	h := hmac.New(sha256.New, n.key)
 	h.Write(raw[:])
-	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
+	hash = base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.known) >= maxKnown {
+		clear(n.known)
+	}
+	n.known[addr] = hash
+	return hash
 }

@@ -177,18 +177,18 @@ func (n *Node) wire(ctx context.Context) error {
 	return n.route(documents, networks)
 }
 
-func (n *Node) gate(ctx context.Context, base *url.URL) (*identity.Gate, *proof.Issuer, identity.Networks, error) {
+func (n *Node) gate(ctx context.Context, base *url.URL) (*identity.Gate, *proof.Issuer, *identity.Networks, error) {
 	target, err := httpsig.ParseTarget(n.Base)
 	if err != nil {
-		return nil, nil, identity.Networks{}, err
+		return nil, nil, nil, err
 	}
 	master, err := n.keys.secret(ctx, secretPow, randomSecret)
 	if err != nil {
-		return nil, nil, identity.Networks{}, err
+		return nil, nil, nil, err
 	}
 	networkKey, err := n.keys.secret(ctx, secretNetworks, randomSecret)
 	if err != nil {
-		return nil, nil, identity.Networks{}, err
+		return nil, nil, nil, err
 	}
 	config := proof.Config{Master: master, Audience: base.Host}
 	if n.config.Dev {
@@ -202,7 +202,7 @@ func (n *Node) gate(ctx context.Context, base *url.URL) (*identity.Gate, *proof.
 	if n.chain != nil {
 		gate.Chain = n.chain
 	}
-	return gate, proofs, identity.Networks{Key: networkKey}, nil
+	return gate, proofs, identity.NewNetworks(networkKey), nil
 }
 
 // bind ties every declared operation to the room that does it.
@@ -295,7 +295,7 @@ func trusted(c Config) []netip.Prefix {
 }
 
 // api makes the HTTP door.
-func (n *Node) api(networks identity.Networks) *httpapi.API {
+func (n *Node) api(networks *identity.Networks) *httpapi.API {
 	proxies := trusted(n.config)
 	return httpapi.New(n.table, n.Base, func(r *http.Request) string { return networks.Of(clientAddr(r, proxies)) }, n.db.Version)
 }

@@ -6,7 +6,9 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/gzhttp"
 	"github.com/uptrace/bunrouter"
@@ -80,9 +82,9 @@ func (m *mux) handler(log *slog.Logger) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	inner := compress(m.router)
+	inner, ids := compress(m.router), newRequestIDs()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header()[httpapi.RequestIDHeader] = []string{requestID()}
+		w.Header()[httpapi.RequestIDHeader] = []string{ids.next()}
 		defer m.recover(w, r, log)
 		if raw := strings.ToLower(r.URL.RawPath); strings.Contains(raw, "%2f") || strings.Contains(raw, "%5c") || strings.Contains(raw, "%00") {
 			httpapi.WriteProblem(w, m.base, protocol.Errorf(protocol.InvalidRequest, "the path holds an encoded slash, backslash or NUL"))
@@ -149,8 +151,20 @@ func preflight(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-func requestID() string {
-	var raw [9]byte
+// requestIDs numbers the requests of one process under a prefix of its own, so
+// that an id is unique over all processes and says nothing about the caller.
+type requestIDs struct {
+	prefix string
+	n      atomic.Uint64
+}
+
+func newRequestIDs() *requestIDs { return &requestIDs{prefix: randomName()} }
+
+func (r *requestIDs) next() string { return r.prefix + strconv.FormatUint(r.n.Add(1), 36) }
+
+// randomName is eight characters that nobody else has.
+func randomName() string {
+	var raw [6]byte
 	rand.Read(raw[:])
 	return base64.RawURLEncoding.EncodeToString(raw[:])
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // route lays out the URL plan.
-func (n *Node) route(documents *wellknown.WellKnown, networks identity.Networks) error {
+func (n *Node) route(documents *wellknown.WellKnown, networks *identity.Networks) error {
 	m := newMux(n.Base)
 	api := n.api(networks)
 	for _, op := range protocol.Operations() {

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -102,5 +101,5 @@ func serve(s *http.Server, l net.Listener) error {
 
 func owner() string {
 	host, _ := os.Hostname()
-	return fmt.Sprintf("%s:%d:%s", host, os.Getpid(), strings.ToLower(requestID()))
+	return fmt.Sprintf("%s:%d:%s", host, os.Getpid(), randomName())
 }
