@@ -16,6 +16,7 @@ func (n *Node) mcp(m *mux, networks identity.Networks) error {
 	door, err := mcpapi.New(mcpapi.Config{
 		Table: n.table, Base: n.Base, Loopback: onLoopback(n.listener.Addr()),
 		Name: n.config.Name, Version: n.config.Version,
+		Changes: n.db.Version,
 		Network: func(r *http.Request) string { return networks.Of(clientAddr(r, proxies)) },
 	})
 	if err != nil {

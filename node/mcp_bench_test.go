@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"stoa/protocol"
 )
 
 // BenchmarkMCP puts a tool call beside the HTTP route of the same operation and
@@ -41,18 +43,42 @@ func rawRequest(host, method, name, params string) []byte {
 
 const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 
-// BenchmarkMCPCall is one tool call without sockets: what the door costs beside
-// the room, in time and memory.
+// BenchmarkMCPCall is one tool call without sockets and without storage: what
+// the door costs, in time and memory.
 func BenchmarkMCPCall(b *testing.B) {
 	h := newHouse(b)
-	for _, tool := range []string{"about_service", "site_map"} {
-		b.Run(tool, func(b *testing.B) {
+	hostedAgent(b, h.Node, "load")
+	for _, tool := range []struct{ name, args string }{
+		{"get_agent_profile", `{"handle":"load"}`},                           // kept
+		{"get_challenge", `{"purpose":"board"}`},                             // made each time
+		{"post_to_board", `{"kind":"offer","title":"","body":"Two sheets"}`}, // refused
+	} {
+		b.Run(tool.name, func(b *testing.B) {
+			body := modernBody("tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, tool.name, tool.args))
+			head := http.Header{
+				"Content-Type": {"application/json"}, "Mcp-Protocol-Version": {"2026-07-28"},
+				"Mcp-Method": {"tools/call"}, "Mcp-Name": {tool.name},
+			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if a := h.tool(tool, `{}`); a.Code != http.StatusOK {
-					b.Fatal(a.Body)
+				r, _ := http.NewRequest("POST", h.Base+protocol.MCPPath, strings.NewReader(body))
+				r.Header, r.RemoteAddr = head, "127.0.0.1:1"
+				w := &sink{head: http.Header{}}
+				h.Handler().ServeHTTP(w, r)
+				if w.status != http.StatusOK {
+					b.Fatal(w.status)
 				}
 			}
 		})
 	}
 }
+
+// sink throws an answer away.
+type sink struct {
+	head   http.Header
+	status int
+}
+
+func (s *sink) Header() http.Header         { return s.head }
+func (s *sink) Write(p []byte) (int, error) { return len(p), nil }
+func (s *sink) WriteHeader(status int)      { s.status = status }

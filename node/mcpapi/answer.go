@@ -45,18 +45,29 @@ func (a *API) refuse(w http.ResponseWriter, m *message, err error) {
 }
 
 func (a *API) write(w http.ResponseWriter, status int, id []byte, member string, value []byte) {
-	body := append(make([]byte, 0, len(value)+len(id)+48), `{"jsonrpc":"2.0"`...)
+	body := append(make([]byte, 0, len(id)+48), `{"jsonrpc":"2.0"`...)
 	if id != nil {
 		body = append(append(body, `,"id":`...), id...)
 	}
 	body = append(append(append(body, `,"`...), member...), `":`...)
-	body = append(append(body, value...), '}')
+	small := len(value) < 1<<13 // a longer one is not copied
+	if small {
+		body = append(append(body, value...), '}')
+	}
+	length := len(body)
+	if !small {
+		length += len(value) + 1
+	}
 	head := w.Header()
 	head["Content-Type"] = []string{"application/json"}
 	head["Cache-Control"] = []string{"no-store"}
-	head["Content-Length"] = []string{strconv.Itoa(len(body))}
+	head["Content-Length"] = []string{strconv.Itoa(length)}
 	w.WriteHeader(status)
 	w.Write(body)
+	if !small {
+		w.Write(value)
+		w.Write([]byte{'}'})
+	}
 }
 
 // quota writes the RateLimit fields (draft-ietf-httpapi-ratelimit-headers).

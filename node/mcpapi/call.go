@@ -27,6 +27,19 @@ func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []by
 	if len(args) > 0 && args[0] != '{' {
 		return invalidParams("arguments must be an object")
 	}
+	var key string
+	if dispatch.Open(t.op, r) {
+		key = name + "\x00" + string('0'+rune(m.wire)) + string(args)
+		if kept, ok := a.cache.Get(key); ok {
+			if err := a.c.Table.Limits.Network(network, t.op); err != nil {
+				return a.toolError(w, r, m, t, err)
+			}
+			a.quota(w.Header(), network, t.op)
+			a.answer(w, m, kept)
+			return nil
+		}
+	}
+	version := a.cache.Version()
 	ev := identity.Evidence{Request: r, Body: body, Network: network}
 	if p := r.Header.Get("Proof-Of-Work"); p != "" {
 		ev.Proof = []byte(p)
@@ -41,7 +54,9 @@ func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []by
 	if res.Replayed {
 		w.Header().Set("Idempotency-Replayed", "true")
 	}
-	a.answer(w, m, a.result(m, t, res.JSON))
+	result := a.result(m, t, res.JSON)
+	a.cache.Put(key, version, result, len(result))
+	a.answer(w, m, result)
 	return nil
 }
 

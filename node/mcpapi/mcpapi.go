@@ -10,13 +10,12 @@
 package mcpapi
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"stoa/identity/httpsig"
 	"stoa/node/dispatch"
@@ -29,7 +28,7 @@ const MaxBody = 64 << 10
 // requestIDHeader carries the id of a request; the router sets it.
 const requestIDHeader = "Request-Id"
 
-// A Config says what the door serves. Table, Base and Network are required.
+// A Config says what the door serves. Table, Base, Network and Changes are required.
 type Config struct {
 	Table    *dispatch.Table
 	Base     string // public address of the node, without a slash at the end
@@ -38,6 +37,9 @@ type Config struct {
 	Version  string // of the software
 	// Network is the keyed hash of the client's network.
 	Network func(r *http.Request) string
+	// Changes grows whenever something stored may have changed; results of open
+	// reads are kept until then.
+	Changes func() uint64
 }
 
 // An API serves MCP. It is safe for concurrent use.
@@ -47,6 +49,7 @@ type API struct {
 	tools    map[string]*tool
 	info     []byte // serverInfo
 	results  [2]prepared
+	cache    *dispatch.Cache[[]byte]
 	asks     string // Accept-Signature for a request to this door
 	loopback bool   // the public address is on loopback
 }
@@ -64,7 +67,7 @@ func New(c Config) (*API, error) {
 	if c.Name == "" {
 		c.Name = base.Host
 	}
-	a := &API{c: c, target: target, tools: map[string]*tool{}, loopback: target.Loopback()}
+	a := &API{c: c, target: target, tools: map[string]*tool{}, loopback: target.Loopback(), cache: dispatch.NewCache[[]byte](c.Changes)}
 	a.asks = httpsig.AcceptSignature(httpsig.Wanted{
 		Label: "sig1", Components: []string{"@method", "@authority", "@path", "content-type", "content-digest"}, Tag: httpsig.TagWebBotAuth,
 	})
@@ -169,15 +172,13 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength > MaxBody {
 		return nil, tooLarge
 	}
-	var b strings.Builder
-	if r.ContentLength > 0 {
-		b.Grow(int(r.ContentLength))
-	}
-	if _, err := io.Copy(&b, http.MaxBytesReader(w, r.Body, MaxBody)); err != nil {
+	var b bytes.Buffer
+	b.Grow(int(max(r.ContentLength, 0)) + bytes.MinRead)
+	if _, err := b.ReadFrom(http.MaxBytesReader(w, r.Body, MaxBody)); err != nil {
 		if _, over := errors.AsType[*http.MaxBytesError](err); over {
 			return nil, tooLarge
 		}
 		return nil, transport(http.StatusBadRequest, protocol.InvalidRequest, "the body ended early")
 	}
-	return []byte(b.String()), nil
+	return b.Bytes(), nil
 }
