@@ -161,13 +161,17 @@ func bareServer(b testing.TB, body []byte) string {
 func hammer(b *testing.B, address string) {
 	u, err := url.Parse(address)
 	require.NoError(b, err)
-	request := []byte("GET " + u.Path + " HTTP/1.1\r\nHost: " + u.Host + "\r\n\r\n")
+	pound(b, u.Host, []byte("GET "+u.Path+" HTTP/1.1\r\nHost: "+u.Host+"\r\n\r\n"))
+}
+
+// pound sends one request over and over.
+func pound(b *testing.B, host string, request []byte) {
 	var next atomic.Int64
 	var group sync.WaitGroup
 	b.ResetTimer()
 	for range connections {
 		group.Go(func() {
-			conn, err := net.Dial("tcp", u.Host)
+			conn, err := net.Dial("tcp", host)
 			if err != nil {
 				b.Error(err)
 				return

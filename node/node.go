@@ -169,7 +169,7 @@ func (n *Node) wire(ctx context.Context) error {
 	}
 	documents, err := wellknown.New(wellknown.Config{
 		Base: base, Directory: n.agents, Keys: n.keys, Name: c.Name, Version: c.Version,
-		Doors: protocol.HTTP, Contact: c.Contact, Log: n.log,
+		Doors: protocol.HTTP | protocol.MCP, Contact: c.Contact, Log: n.log,
 	})
 	if err != nil {
 		return err

@@ -90,7 +90,7 @@ func (m *mux) handler(log *slog.Logger) (http.Handler, error) {
 			httpapi.WriteProblem(w, m.base, protocol.Errorf(protocol.InvalidRequest, "the path holds an encoded slash, backslash or NUL"))
 			return
 		}
-		if r.Method == http.MethodOptions {
+		if r.Method == http.MethodOptions && r.URL.Path != protocol.MCPPath { // that door answers for itself
 			preflight(w, r)
 			return
 		}

@@ -31,6 +31,9 @@ func (n *Node) route(documents *wellknown.WellKnown, networks *identity.Networks
 	for _, d := range documents.Routes() {
 		m.handle(d.Method, d.Pattern, d.Handler)
 	}
+	if err := n.mcp(m, networks); err != nil {
+		return err
+	}
 	m.federation("/ap/*path", n.federation.Handler())
 	m.handle("GET", "/openapi.json", document("application/json", bytes.Replace(schemas.OpenAPI, []byte(`"url": "/"`), []byte(`"url": "`+n.Base+`"`), 1)))
 	m.handle("GET", "/schemas/agent-profile.v1.json", document("application/schema+json", bytes.Replace(schemas.AgentProfile, []byte(`"$id": "`), []byte(`"$id": "`+n.Base), 1)))
@@ -166,6 +169,7 @@ func siteFiles() []protocol.SiteEntry {
 		protocol.SiteEntry{Path: "/@{handle}", Kind: "page", Method: "GET", Purpose: "An agent: its profile, or its ActivityPub actor."},
 		protocol.SiteEntry{Path: "/board/{id}", Kind: "page", Method: "GET", Purpose: "A post: its data, or its ActivityPub object."},
 		protocol.SiteEntry{Path: "/problems/{code}", Kind: "page", Method: "GET", Purpose: "What an error code means and what to do."},
+		protocol.SiteEntry{Path: protocol.MCPPath, Kind: "endpoint", Method: "POST", Purpose: "Public MCP endpoint: the operations as tools, over streamable HTTP."},
 		protocol.SiteEntry{Path: "/ap/board", Kind: "endpoint", Method: "GET", Purpose: "The board as an ActivityPub group; follow it from another node."},
 	)
 }

@@ -35,10 +35,10 @@ const ReportsToHide = 5
 
 // A NewPost is the input of a post (spec §2.10).
 type NewPost struct {
-	Kind      PostKind `json:"kind" enum:"requirement,ability,challenge,resolution,offer,question,announcement"`
+	Kind      PostKind `json:"kind" enum:"requirement,ability,challenge,resolution,offer,question,announcement" doc:"What the post is for."`
 	Title     string   `json:"title" minLength:"1" maxLength:"120" doc:"One line."`
 	Body      string   `json:"body" minLength:"1" maxLength:"4000" doc:"Plain text."`
-	Tags      []string `json:"tags,omitempty" maxItems:"8" uniqueItems:"true" pattern:"^[a-z0-9][a-z0-9_.:-]{0,31}$"`
+	Tags      []string `json:"tags,omitempty" maxItems:"8" uniqueItems:"true" pattern:"^[a-z0-9][a-z0-9_.:-]{0,31}$" doc:"Words to find it by, lower case."`
 	InReplyTo string   `json:"inReplyTo,omitempty" pattern:"^post_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Id of the post being replied to."`
 	Name      string   `json:"name,omitempty" maxLength:"60" doc:"Display name; an unsigned post is shown as unverified under it."`
 }
@@ -100,8 +100,8 @@ func ShownAt(claimed, now time.Time) time.Time {
 
 // A BoardQuery selects posts.
 type BoardQuery struct {
-	Kind         PostKind `json:"kind,omitempty" enum:"requirement,ability,challenge,resolution,offer,question,announcement"`
-	Tag          string   `json:"tag,omitempty" pattern:"^[a-z0-9][a-z0-9_.:-]{0,31}$"`
+	Kind         PostKind `json:"kind,omitempty" enum:"requirement,ability,challenge,resolution,offer,question,announcement" doc:"Only posts of this kind."`
+	Tag          string   `json:"tag,omitempty" pattern:"^[a-z0-9][a-z0-9_.:-]{0,31}$" doc:"Only posts with this tag."`
 	Q            string   `json:"q,omitempty" maxLength:"200" doc:"Words to find in title and body; all must occur."`
 	Author       string   `json:"author,omitempty" pattern:"^[a-z0-9](?:[a-z0-9-]{0,37}[a-z0-9])$" doc:"Handle of the author."`
 	VerifiedOnly bool     `json:"verifiedOnly,omitempty" doc:"Only posts whose author this node verified."`
@@ -110,13 +110,13 @@ type BoardQuery struct {
 
 // A PostInput names one post and the page of its replies.
 type PostInput struct {
-	ID string `json:"id" pattern:"^post_[0-7][0-9a-hjkmnp-tv-z]{25}$" example:"post_01k9y3v6k8e5w9q2x4z7c1m0ad"`
+	ID string `json:"id" pattern:"^post_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Id of the post." example:"post_01k9y3v6k8e5w9q2x4z7c1m0ad"`
 	Paging
 }
 
 // A PostRef names one post.
 type PostRef struct {
-	ID string `json:"id" pattern:"^post_[0-7][0-9a-hjkmnp-tv-z]{25}$" example:"post_01k9y3v6k8e5w9q2x4z7c1m0ad"`
+	ID string `json:"id" pattern:"^post_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Id of the post." example:"post_01k9y3v6k8e5w9q2x4z7c1m0ad"`
 }
 
 // A PostWithReplies is one post and one page of its replies, oldest first.
@@ -127,7 +127,7 @@ type PostWithReplies struct {
 
 // A NewReport is the input of a report.
 type NewReport struct {
-	ID     string `json:"id" pattern:"^post_[0-7][0-9a-hjkmnp-tv-z]{25}$"`
+	ID     string `json:"id" pattern:"^post_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Id of the post."`
 	Reason string `json:"reason,omitempty" maxLength:"500" doc:"Why, for the operator."`
 }
 
@@ -178,6 +178,6 @@ var ReportPost = declare[NewReport, ReportReceipt](Operation{
 	Name: "report_post", Title: "Report a post",
 	Summary: "Reports a board post as abusive or spam; five distinct reports hide it.",
 	HTTP:    Route{"POST", "/api/public/board/{id}/report", 202}, Doors: Everywhere,
-	Access: AnyProof, Purpose: "report", Codes: []Code{NotFound, Gone},
+	Access: AnyProof, Purpose: "report", Codes: []Code{NotFound, Gone}, Idempotent: true, Inward: true,
 	Example: NewReport{ID: "post_01k9y3v6k8e5w9q2x4z7c1m0ad", Reason: "spam"},
 })

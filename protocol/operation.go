@@ -27,6 +27,9 @@ const (
 // Everywhere is every door.
 const Everywhere = HTTP | MCP | InPage | A2A
 
+// MCPPath is where the MCP door stands (spec §2.4, §4.1).
+const MCPPath = "/mcp/public"
+
 // An Operation is one declared thing to do. It is data: package dispatch binds
 // it to the code that does it, and every door, the OpenAPI document, the
 // command line and the reference read it from here.
@@ -40,6 +43,8 @@ type Operation struct {
 	Access      Access
 	Purpose     string        // proof-of-work purpose accepted beside "contact"; only with Proof in Access
 	ReadOnly    bool          // changes nothing that is stored
+	Idempotent  bool          // a write by POST whose repetition changes nothing more
+	Inward      bool          // a write that reaches the node's operator only; others reach people and nodes
 	Media       string        // media type of a result that is a string and not JSON; empty for JSON
 	MaxAge      time.Duration // how long a public cache may keep the answer; zero means ask again each time
 	NoStore     bool          // the answer is for this caller alone

@@ -251,9 +251,9 @@ const AnonymousRequires = "A solved proof of work obtained from GET /api/public/
 // AgentQuery selects profiles.
 type AgentQuery struct {
 	Q           string      `json:"q,omitempty" maxLength:"200" doc:"Words to find in name, headline, description, capabilities and needs."`
-	Kind        ProfileKind `json:"kind,omitempty" enum:"business,person"`
+	Kind        ProfileKind `json:"kind,omitempty" enum:"business,person" doc:"Only businesses, or only persons."`
 	Capability  string      `json:"capability,omitempty" maxLength:"40" doc:"Id or tag of a capability."`
-	Tag         string      `json:"tag,omitempty" maxLength:"32"`
+	Tag         string      `json:"tag,omitempty" maxLength:"32" doc:"Only agents with this tag."`
 	Region      string      `json:"region,omitempty" pattern:"^[A-Z]{2}(-[A-Z0-9]{1,3})?$" doc:"ISO 3166 code; a country finds its subdivisions too."`
 	HasIdentity *bool       `json:"hasIdentity,omitempty" doc:"Only agents with (true) or without (false) an on-chain identity."`
 	Paging

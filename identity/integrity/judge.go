@@ -168,12 +168,13 @@ func judgeEvidence(ctx context.Context, c Claim, a Authority) (Verdict, error) {
 		return tampered("%w", err)
 	}
 	v := Verdict{Method: protocol.ByFederation, ERC8004: strings.ToLower(strings.Join(msg.Header["Agent-Identity"], ","))}
-	if msg.Method != "POST" || e.TargetURI != c.base()+PostPath {
+	input, ours := c.posted(&msg, e.TargetURI, body)
+	if !ours {
 		// Signed through a door that this version cannot read, or for another node.
 		v.ERC8004, v.Reason = "", "the signed request is not a post to this board"
 		return v, nil
 	}
-	parent, err := c.matchBody(body)
+	parent, err := c.matchBody(input)
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -252,9 +253,9 @@ func (c Claim) checkSignature(ctx context.Context, a Authority, v Verdict, msg h
 
 // matchBody compares the signed request with what the post says, and returns
 // the parent that it names.
-func (c Claim) matchBody(body []byte) (parent string, err error) {
+func (c Claim) matchBody(input []byte) (parent string, err error) {
 	var in protocol.NewPost
-	if err := strictjson.DecodeLoose(body, &in); err != nil {
+	if err := strictjson.DecodeLoose(input, &in); err != nil {
 		return "", fmt.Errorf("%w: signed body: %w", ErrTampered, err)
 	}
 	field := c.differs(string(in.Kind), in.Title, in.Body, in.Tags)

@@ -6,6 +6,7 @@ import (
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -102,6 +103,11 @@ func body(t *testing.T, change func(*protocol.NewPost)) []byte {
 	return raw
 }
 
+// toolCall is the body of a call at the MCP door.
+func toolCall(name string, args []byte) []byte {
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"1","method":"tools/call","params":{"name":%q,"arguments":%s,"_meta":{}}}`, name, args)
+}
+
 func TestJudge_Evidence(t *testing.T) {
 	t.Parallel()
 	pair, other := newPair(t), newPair(t)
@@ -141,7 +147,13 @@ func TestJudge_Evidence(t *testing.T) {
 		"unknown agent":          {evidence: sent, authority: chain{err: protocol.Errorf(protocol.IdentityUnverified, "not registered")}, reason: "identity-unverified"},
 		"no chain here":          {evidence: sent, authority: none, reason: "no chain is configured here"},
 		"for another node":       {evidence: evidence(t, pair, "https://b.example"+integrity.PostPath, agent, body(t, nil), published), reason: "not a post to this board"},
-		"another door":           {evidence: evidence(t, pair, home+"/mcp/public", agent, body(t, nil), published), reason: "not a post to this board"},
+		"as a tool call":         {evidence: evidence(t, pair, home+protocol.MCPPath, agent, toolCall("post_to_board", body(t, nil)), published), verified: true},
+		"tool call, changed":     {evidence: evidence(t, pair, home+protocol.MCPPath, agent, toolCall("post_to_board", body(t, nil)), published), change: func(c *integrity.Claim) { c.Title = "Paper!" }, tampered: true},
+		"call without arguments": {evidence: evidence(t, pair, home+protocol.MCPPath, agent, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"post_to_board"}}`), published), tampered: true},
+		"another tool":           {evidence: evidence(t, pair, home+protocol.MCPPath, agent, toolCall("report_post", body(t, nil)), published), reason: "not a post to this board"},
+		"another node's tool":    {evidence: evidence(t, pair, "https://b.example"+protocol.MCPPath, agent, toolCall("post_to_board", body(t, nil)), published), reason: "not a post to this board"},
+		"no tool call":           {evidence: evidence(t, pair, home+protocol.MCPPath, agent, body(t, nil), published), reason: "not a post to this board"},
+		"another door":           {evidence: evidence(t, pair, home+"/a2a/asha", agent, body(t, nil), published), reason: "not a post to this board"},
 		"no identity":            {evidence: evidence(t, pair, url, "", body(t, nil), published), reason: "names no chain identity"},
 		"nothing signed":         {reason: "no signature of the author"},
 		"reply at home": {

@@ -184,7 +184,8 @@ func TestCall_LaysOutPathAndQuery(t *testing.T) {
 	}
 	for _, bad := range []map[string]any{nil, {"handle": ""}, {"handle": ".."}, {"handle": map[string]any{}}} {
 		_, err := c.Call(t.Context(), "get_agent_profile", bad)
-		require.ErrorContains(t, err, "needs handle")
+		require.Equal(t, protocol.Validation, protocol.CodeOf(err), "refused as the node would")
+		require.Equal(t, "/handle", protocol.AsError(err).Faults[0].Pointer)
 	}
 	_, err := c.Call(t.Context(), "no_such_thing", nil)
 	require.ErrorContains(t, err, "no operation")

@@ -35,8 +35,11 @@ func newPlan(op *protocol.Operation, args map[string]any) (*plan, error) {
 		}
 		name = strings.TrimSuffix(name, "}")
 		text, err := text(rest[name])
-		if err != nil || text == "" || text == "." || text == ".." {
-			return nil, fmt.Errorf("%s needs %s", op.Name, name)
+		switch { // what no path can say is refused here as the node would
+		case rest[name] == nil:
+			return nil, protocol.Invalid(protocol.Fault{Pointer: "/" + name, Code: "required", Detail: "is required"})
+		case err != nil || text == "" || text == "." || text == "..":
+			return nil, protocol.Invalid(protocol.Fault{Pointer: "/" + name, Code: "wrong-shape", Detail: "cannot stand in a path"})
 		}
 		segments[i] = url.PathEscape(text)
 		delete(rest, name)
@@ -49,7 +52,7 @@ func newPlan(op *protocol.Operation, args map[string]any) (*plan, error) {
 	}
 	query, err := queryOf(rest)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", op.Name, err)
+		return nil, err
 	}
 	if query != "" {
 		p.target += "?" + query
@@ -66,7 +69,7 @@ func queryOf(members map[string]any) (string, error) {
 		}
 		s, err := text(members[name])
 		if err != nil {
-			return "", fmt.Errorf("%s: %w", name, err)
+			return "", protocol.Invalid(protocol.Fault{Pointer: "/" + name, Code: "wrong-type", Detail: err.Error()})
 		}
 		q.Set(name, s)
 	}

@@ -53,7 +53,7 @@ func (d *Directory) interfaces(in protocol.ProfileDraft) protocol.Interfaces {
 	i := protocol.Interfaces{
 		Page: page, Profile: api,
 		AgentCard: d.Base + "/a2a/" + in.Handle + "/agent-card.json",
-		PublicMCP: d.Base + "/mcp/public",
+		PublicMCP: d.Base + protocol.MCPPath,
 		Board:     d.Base + "/api/public/board?author=" + in.Handle,
 	}
 	if in.Kind == protocol.Business {

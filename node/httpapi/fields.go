@@ -96,6 +96,8 @@ func (f *fields) query(r *http.Request) (map[string]any, error) {
 		kind, known := f.types[name]
 		switch {
 		case strings.HasPrefix(name, "utm_"):
+		case !known && !f.body && name != "pow": // the hall names it beside the other faults
+			out[name] = vs[0]
 		case !known || f.body || f.inPath(name):
 			faults = append(faults, protocol.Fault{Pointer: "/" + cut(name), Code: "unknown-member", Detail: "there is no such query parameter; check the spelling"})
 		case len(vs) > 1 && kind != "array":

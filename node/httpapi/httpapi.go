@@ -27,13 +27,13 @@ type API struct {
 	// Network is the keyed hash of the client's network.
 	Network func(r *http.Request) string
 
-	cache *cache
+	cache *dispatch.Cache[*answer]
 }
 
 // New returns the door. version grows whenever something stored may have
 // changed; answers to open reads are kept until then.
 func New(t *dispatch.Table, base string, network func(*http.Request) string, version func() uint64) *API {
-	return &API{Table: t, Base: base, Network: network, cache: newCache(version)}
+	return &API{Table: t, Base: base, Network: network, cache: dispatch.NewCache[*answer](version)}
 }
 
 // Handler serves one operation. Path parameters come from r.PathValue.
@@ -45,9 +45,9 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 		head.Set("Access-Control-Allow-Origin", "*")
 		head.Set("X-Content-Type-Options", "nosniff")
 		network := a.Network(r)
-		open := op.ReadOnly && op.Access == protocol.Anonymous && !op.NoStore && plain(r)
+		open := dispatch.Open(op, r)
 		if open {
-			if kept := a.cache.get(r); kept != nil {
+			if kept, ok := a.cache.Get(r.RequestURI); ok {
 				if err := a.Table.Limits.Network(network, op); err != nil {
 					a.problem(w, r, op, network, err)
 					return
@@ -59,7 +59,7 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 				return
 			}
 		}
-		version := a.cache.version()
+		version := a.cache.Version()
 		res, err := a.invoke(w, r, op, fields, network)
 		if err != nil {
 			a.problem(w, r, op, network, err)
@@ -67,7 +67,7 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 		}
 		ans := answerOf(op, res.JSON)
 		if open {
-			a.cache.put(r, version, ans)
+			a.cache.Put(r.RequestURI, version, ans, len(ans.body))
 		}
 		a.quota(head, network, op)
 		if res.Replayed {
@@ -75,12 +75,6 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 		}
 		ans.write(w, r)
 	})
-}
-
-// plain reports a request whose answer depends on nobody: no credential and no
-// signature that would have to be checked.
-func plain(r *http.Request) bool {
-	return r.Header["Authorization"] == nil && r.Header["Signature-Input"] == nil && r.Header["Signature"] == nil
 }
 
 func (a *API) invoke(w http.ResponseWriter, r *http.Request, op *protocol.Operation, f *fields, network string) (dispatch.Result, error) {

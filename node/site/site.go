@@ -42,6 +42,7 @@ Operations over HTTP (machine-readable: %s/openapi.json):
 			fmt.Fprintf(&b, "  %-6s %-44s %s\n", op.HTTP.Method, op.HTTP.Path, op.Summary)
 		}
 	}
+	fmt.Fprintf(&b, "\nThe same operations are tools over MCP (streamable HTTP): %s%s\n", s.Base, protocol.MCPPath)
 	return b.String(), nil
 }
 

@@ -1,0 +1,132 @@
+package dispatch
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"stoa/protocol"
+	"stoa/protocol/pow"
+)
+
+// ToolInput returns the JSON Schema of an operation's input in the form that
+// agents' tools take: one closed object with every reference resolved, no list
+// of types, and the member pow where a proof of work is accepted. Model
+// providers refuse whole tool lists over less.
+func (s *Schemas) ToolInput(op *protocol.Operation) (json.RawMessage, error) {
+	in, err := s.inline(op.In, true)
+	if err != nil {
+		return nil, fmt.Errorf("input of %s: %w", op.Name, err)
+	}
+	if op.Access&protocol.Proof != 0 {
+		proof, err := s.inline(reflect.TypeFor[pow.Solution](), true)
+		if err != nil {
+			return nil, fmt.Errorf("proof of %s: %w", op.Name, err)
+		}
+		challenge := proof.Properties["challenge"]
+		proof.Properties["challenge"] = &huma.Schema{Type: huma.TypeObject, Description: "The challenge as it came.", Required: challenge.Required}
+		proof.Description = "A solved challenge of " + protocol.GetChallenge.Name + "; not needed when the HTTP request is signed or carries a token."
+		in.Properties["pow"] = proof
+	}
+	return encodeTool(in)
+}
+
+// ToolOutput returns the JSON Schema of an operation's result in the same form,
+// but open, since members may be added later (contract §1). It is nil for an
+// operation whose result is text.
+func (s *Schemas) ToolOutput(op *protocol.Operation) (json.RawMessage, error) {
+	if op.Media != "" {
+		return nil, nil
+	}
+	out, err := s.inline(op.Out, false)
+	if err != nil {
+		return nil, fmt.Errorf("output of %s: %w", op.Name, err)
+	}
+	return encodeTool(out)
+}
+
+// encodeTool writes the schema; an object without members says so, because
+// strict clients miss "properties" otherwise.
+func encodeTool(schema *huma.Schema) (json.RawMessage, error) {
+	raw, err := json.Marshal(schema)
+	if err != nil || len(schema.Properties) > 0 {
+		return raw, err
+	}
+	var members map[string]any
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return nil, err
+	}
+	members["properties"] = map[string]any{}
+	return json.Marshal(members)
+}
+
+func (s *Schemas) inline(t reflect.Type, closed bool) (*huma.Schema, error) {
+	schema := s.Of(t)
+	w := inliner{s, closed, nil}
+	out, err := w.copy(schema)
+	if err == nil && out.Type != huma.TypeObject {
+		err = fmt.Errorf("%s is no object", t)
+	}
+	return out, err
+}
+
+// inliner copies a schema and resolves its references on the way.
+type inliner struct {
+	s      *Schemas
+	closed bool     // keep additionalProperties: false
+	within []string // references being resolved
+}
+
+func (w inliner) copy(from *huma.Schema) (*huma.Schema, error) {
+	if from.Ref != "" {
+		if slices.Contains(w.within, from.Ref) {
+			return nil, fmt.Errorf("%s holds itself", from.Ref)
+		}
+		w.within = append(slices.Clip(w.within), from.Ref)
+		to, err := w.copy(w.s.SchemaFromRef(from.Ref))
+		if err == nil && from.Description != "" {
+			to.Description = from.Description
+		}
+		return to, err
+	}
+	to := *from
+	switch to.Format {
+	case "int32", "int64", "float", "double": // formats of OpenAPI, not of JSON Schema
+		to.Format = ""
+	}
+	var err error
+	if extra, ok := from.AdditionalProperties.(*huma.Schema); ok {
+		if to.AdditionalProperties, err = w.copy(extra); err != nil {
+			return nil, err
+		}
+	} else if !w.closed {
+		to.AdditionalProperties = nil
+	}
+	if from.Items != nil {
+		if to.Items, err = w.copy(from.Items); err != nil {
+			return nil, err
+		}
+	}
+	to.Properties = make(map[string]*huma.Schema, len(from.Properties))
+	for _, name := range slices.Sorted(maps.Keys(from.Properties)) {
+		if to.Properties[name], err = w.copy(from.Properties[name]); err != nil {
+			return nil, err
+		}
+	}
+	to.AnyOf = make([]*huma.Schema, len(from.AnyOf))
+	for i, option := range from.AnyOf {
+		if to.AnyOf[i], err = w.copy(option); err != nil {
+			return nil, err
+		}
+	}
+	if to.Nullable { // not as "type": [..., "null"], which some clients refuse
+		about := to.Description
+		to.Nullable, to.Description = false, ""
+		return &huma.Schema{Description: about, AnyOf: []*huma.Schema{&to, {Type: "null"}}}, nil
+	}
+	return &to, nil
+}

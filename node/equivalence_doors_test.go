@@ -1,0 +1,173 @@
+package node
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/node/client"
+	"stoa/node/httpapi"
+	"stoa/protocol"
+	"stoa/protocol/pow"
+)
+
+// outcome is what a caller learns from one call, whatever the door: a result,
+// or a code with the pointers of its faults.
+type outcome struct {
+	Code   protocol.Code
+	Faults []string // pointers, sorted
+	JSON   string   // of a result
+}
+
+// doors are the ways to call one node in the equivalence test.
+type doors struct {
+	t     *testing.T
+	n     *Node
+	house *house
+	token string
+	mine  *client.Client // with the token
+	paid  *client.Client // with a proof of work
+}
+
+func newDoors(t *testing.T) *doors {
+	d := &doors{t: t, n: startNode(t)}
+	d.house = &house{d.n, t}
+	hostedAgent(t, d.n, "asha")
+	var err error
+	d.token, _, err = d.n.Admin().CreateToken(t.Context(), "asha", "equivalence", 0)
+	require.NoError(t, err)
+	d.mine, err = client.New(d.n.URL, client.Options{Token: d.token})
+	require.NoError(t, err)
+	d.paid, err = client.New(d.n.URL, client.Options{Workers: 1})
+	require.NoError(t, err)
+	return d
+}
+
+// A call is one operation with its arguments and who makes it.
+type call struct {
+	op    *protocol.Operation
+	args  map[string]any
+	token bool // as an owner; else with a proof of work where one is taken
+}
+
+// overHTTP sends a call to its route. ok is false for what no request to that
+// route can say: a path without one of its parameters.
+func (d *doors) overHTTP(c call) (o outcome, ok bool) {
+	d.t.Helper()
+	rest := maps.Clone(c.args)
+	path := c.op.HTTP.Path
+	for _, name := range httpapi.PathParams(path) {
+		s, isText := rest[name].(string)
+		if !isText || s == "" || s == "." || s == ".." {
+			return o, false
+		}
+		path = strings.Replace(path, "{"+name+"}", url.PathEscape(s), 1)
+		delete(rest, name)
+	}
+	var body io.Reader
+	if c.op.HTTP.Method == "POST" || c.op.HTTP.Method == "PUT" {
+		raw, err := json.Marshal(rest)
+		require.NoError(d.t, err)
+		body = bytes.NewReader(raw)
+	} else {
+		query := url.Values{}
+		for name, v := range rest {
+			if list, isList := v.([]any); isList {
+				var parts []string
+				for _, e := range list {
+					parts = append(parts, fmt.Sprint(e))
+				}
+				v = strings.Join(parts, ",")
+			}
+			query.Set(name, fmt.Sprint(v))
+		}
+		path += "?" + query.Encode()
+	}
+	r, err := http.NewRequestWithContext(d.t.Context(), c.op.HTTP.Method, d.n.URL+path, body)
+	require.NoError(d.t, err)
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	d.identify(r.Header, c)
+	res, err := http.DefaultClient.Do(r)
+	require.NoError(d.t, err)
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	require.NoError(d.t, err)
+	if res.StatusCode < 300 {
+		require.Equal(d.t, c.op.HTTP.Status, res.StatusCode)
+		return outcome{JSON: string(raw)}, true
+	}
+	var p httpapi.Problem
+	require.NoError(d.t, json.Unmarshal(raw, &p), "%s %s: %s", c.op.HTTP.Method, path, raw)
+	return refusal(p.Code, p.Errors), true
+}
+
+func (d *doors) identify(head http.Header, c call) {
+	if c.token {
+		head.Set("Authorization", "Bearer "+d.token)
+	} else if c.op.Access&protocol.Proof != 0 {
+		head.Set("Proof-Of-Work", d.house.proof(c.op.Purpose))
+	}
+}
+
+// overMCP makes the same call as a tool call, with the proof among its arguments.
+func (d *doors) overMCP(c call) outcome {
+	d.t.Helper()
+	args := maps.Clone(c.args)
+	var headers []string
+	if c.token {
+		headers = []string{"Authorization", "Bearer " + d.token}
+	} else if c.op.Access&protocol.Proof != 0 {
+		s, err := pow.Parse([]byte(d.house.proof(c.op.Purpose)))
+		require.NoError(d.t, err)
+		args["pow"] = s
+	}
+	raw, err := json.Marshal(args)
+	require.NoError(d.t, err)
+	a := d.house.tool(c.op.Name, string(raw), headers...)
+	switch {
+	case a.IsError:
+		return refusal(a.Refused.Code, a.Refused.Errors)
+	case c.op.Media != "":
+		require.Empty(d.t, a.Structured)
+		return outcome{JSON: a.Content[0].Text}
+	}
+	require.JSONEq(d.t, a.Content[0].Text, string(a.Structured))
+	return outcome{JSON: string(a.Structured)}
+}
+
+// overCall makes the same call as stoa call does.
+func (d *doors) overCall(c call) outcome {
+	d.t.Helper()
+	caller := d.paid
+	if c.token {
+		caller = d.mine
+	}
+	res, err := caller.Call(d.t.Context(), c.op.Name, c.args)
+	if err == nil {
+		return outcome{JSON: string(res.Body)}
+	}
+	e, ok := errors.AsType[*protocol.Error](err)
+	require.True(d.t, ok, "%v", err)
+	return refusal(e.Code, e.Faults)
+}
+
+func refusal(code protocol.Code, faults []protocol.Fault) outcome {
+	o := outcome{Code: code}
+	for _, f := range faults {
+		o.Faults = append(o.Faults, f.Pointer)
+	}
+	slices.Sort(o.Faults)
+	return o
+}

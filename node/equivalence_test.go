@@ -1,0 +1,172 @@
+package node
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+)
+
+// TestEquivalence calls every declared operation over HTTP, MCP and the client
+// behind stoa call with the same input: its example, the example with names of
+// things that are there, and inputs that each break one or two rules of its
+// schema. The result, or the code and the set of faults, must be the same.
+func TestEquivalence(t *testing.T) {
+	t.Parallel()
+	d := newDoors(t)
+	schemas := mcpSchemas(t, d.house)
+	for _, op := range protocol.Operations() {
+		if op.Doors&protocol.HTTP == 0 || op.Doors&protocol.MCP == 0 {
+			continue
+		}
+		t.Run(op.Name, func(t *testing.T) {
+			d := *d
+			d.t, d.house = t, &house{d.n, t}
+			example := members(t, op.Example)
+			for _, token := range []bool{false, true} {
+				if token && op.Access&protocol.Session == 0 {
+					continue
+				}
+				d.compare(call{op, example, token}, nil)
+				d.compareWorld(op, example, token, schemas[op.Name].output)
+				for name, args := range broken(example, schemas[op.Name].input, op) {
+					t.Run(fmt.Sprintf("%s token=%t", name, token), func(t *testing.T) {
+						d := d
+						d.t, d.house = t, &house{d.n, t}
+						got := d.compare(call{op, args, token}, nil)
+						if op.Access == protocol.Anonymous || op.Access&protocol.Proof != 0 || token {
+							require.Equal(t, protocol.Validation, got.Code)
+							require.NotEmpty(t, got.Faults)
+						} else {
+							require.Equal(t, protocol.Unauthorized, got.Code, "who may not is not told what is wrong")
+						}
+					})
+				}
+			}
+		})
+	}
+}
+
+// compareWorld calls with names of things that are there. A write gets a post of
+// its own for each door, so that each finds the same world.
+func (d *doors) compareWorld(op *protocol.Operation, example map[string]any, token bool, output *jsonschema.Schema) {
+	d.t.Helper()
+	world := func() map[string]any {
+		post := d.house.as(d.token)
+		return replaced(example, func(name, s string) string {
+			if strings.HasPrefix(s, "post_") {
+				return post.ID
+			}
+			return s
+		})
+	}
+	if op.ReadOnly {
+		args := world()
+		fixed := func() map[string]any { return args }
+		d.compareEach(op, fixed, token, output)
+		return
+	}
+	d.compareEach(op, world, token, output)
+}
+
+// as posts as the owner of asha, who may take the post back.
+func (h *house) as(token string) (p protocol.Post) {
+	h.t.Helper()
+	a := h.ask("POST", "/api/public/board", goodPost, "Authorization", "Bearer "+token)
+	require.Equal(h.t, 201, a.Code, "%s", a.Body)
+	a.into(&p)
+	return p
+}
+
+func (d *doors) compare(c call, output *jsonschema.Schema) outcome {
+	d.t.Helper()
+	return d.compareEach(c.op, func() map[string]any { return c.args }, c.token, output)
+}
+
+func (d *doors) compareEach(op *protocol.Operation, args func() map[string]any, token bool, output *jsonschema.Schema) outcome {
+	d.t.Helper()
+	overMCP := d.overMCP(call{op, args(), token})
+	overCall := d.overCall(call{op, args(), token})
+	overHTTP, said := d.overHTTP(call{op, args(), token})
+	if output != nil && overMCP.Code == "" {
+		valid(d.t, output, []byte(overMCP.JSON))
+	}
+	exact := op.ReadOnly && !op.NoStore
+	for _, o := range []*outcome{&overMCP, &overCall, &overHTTP} {
+		o.JSON = plain(d.t, op, o.JSON, exact)
+	}
+	if !said {
+		// No request can say it, so stoa call refuses it itself, in the node's words.
+		require.Equal(d.t, protocol.Validation, overCall.Code)
+		if overMCP.Code == protocol.Validation {
+			require.Subset(d.t, overMCP.Faults, overCall.Faults)
+		}
+		return overMCP
+	}
+	require.Equal(d.t, overMCP, overCall, "stoa call")
+	require.Equal(d.t, overMCP, overHTTP, "HTTP")
+	return overMCP
+}
+
+// masks hide what two calls cannot have in common.
+var masks = []struct {
+	what *regexp.Regexp
+	with string
+}{
+	{regexp.MustCompile(`\b([a-z]+)_[0-7][0-9a-hjkmnp-tv-z]{25}\b`), "${1}_ID"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`), "TIME"},
+	{regexp.MustCompile(`\b[0-9a-f]{32,}\b`), "HEX"},
+	{regexp.MustCompile(`\b\d{10}\b`), "UNIX"},
+	{regexp.MustCompile(`stoa_[0-9A-Za-z_-]{16,}|"[0-9A-Za-z_-]{22,}"`), "SECRET"},
+}
+
+// plain brings a result into a form that can be compared: members in order, and
+// for writes and challenges what is new each time masked.
+func plain(t *testing.T, op *protocol.Operation, result string, exact bool) string {
+	t.Helper()
+	if op.HTTP.Status == http.StatusNoContent && (result == "" || result == "{}") {
+		return "" // no content over HTTP is an object without members over MCP
+	}
+	if result == "" || op.Media != "" {
+		return result
+	}
+	var v any
+	require.NoError(t, json.Unmarshal([]byte(result), &v))
+	raw, err := json.Marshal(v)
+	require.NoError(t, err)
+	result = string(raw)
+	if exact {
+		return result
+	}
+	for _, m := range masks {
+		result = m.what.ReplaceAllString(result, m.with)
+	}
+	return result
+}
+
+func members(t *testing.T, v any) map[string]any {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	require.NoError(t, err)
+	m := map[string]any{}
+	require.NoError(t, json.Unmarshal(raw, &m))
+	return m
+}
+
+func replaced(args map[string]any, f func(name, s string) string) map[string]any {
+	out := maps.Clone(args)
+	for name, v := range out {
+		if s, ok := v.(string); ok {
+			out[name] = f(name, s)
+		}
+	}
+	return out
+}

@@ -1,0 +1,84 @@
+package node
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"stoa/protocol"
+)
+
+// BenchmarkMCP puts a tool call beside the HTTP route of the same operation and
+// beside the list of tools, over HTTP on 64 connections in the same run.
+func BenchmarkMCP(b *testing.B) {
+	n := startNode(b)
+	hostedAgent(b, n, "load")
+	for i := range 30 {
+		seedPost(b, n, i)
+	}
+	host := strings.TrimPrefix(n.URL, "http://")
+	b.Run("http/get_agent_profile", func(b *testing.B) { hammer(b, n.URL+"/api/public/agents/load") })
+	b.Run("mcp/get_agent_profile", func(b *testing.B) { pound(b, host, toolCall(host, "get_agent_profile", `{"handle":"load"}`)) })
+	b.Run("http/read_board", func(b *testing.B) { hammer(b, n.URL+"/api/public/board") })
+	b.Run("mcp/read_board", func(b *testing.B) { pound(b, host, toolCall(host, "read_board", `{}`)) })
+	b.Run("http/site_map", func(b *testing.B) { hammer(b, n.URL+"/api/public/site-map") })
+	b.Run("mcp/site_map", func(b *testing.B) { pound(b, host, toolCall(host, "site_map", `{}`)) })
+	b.Run("mcp/tools_list", func(b *testing.B) { pound(b, host, rawRequest(host, "tools/list", "", "")) })
+}
+
+func toolCall(host, name, args string) []byte {
+	return rawRequest(host, "tools/call", name, fmt.Sprintf(`"name":%q,"arguments":%s,`, name, args))
+}
+
+// rawRequest is a request of the newer wire as bytes.
+func rawRequest(host, method, name, params string) []byte {
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s%s}}`, method, params, modernMeta)
+	head := fmt.Sprintf("POST /mcp/public HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: %s\r\n", host, len(body), method)
+	if name != "" {
+		head += "Mcp-Name: " + name + "\r\n"
+	}
+	return []byte(head + "\r\n" + body)
+}
+
+const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+
+// BenchmarkMCPCall is one tool call without sockets and without storage: what
+// the door costs, in time and memory.
+func BenchmarkMCPCall(b *testing.B) {
+	h := newHouse(b)
+	hostedAgent(b, h.Node, "load")
+	for _, tool := range []struct{ name, args string }{
+		{"get_agent_profile", `{"handle":"load"}`},                           // kept
+		{"get_challenge", `{"purpose":"board"}`},                             // made each time
+		{"post_to_board", `{"kind":"offer","title":"","body":"Two sheets"}`}, // refused
+	} {
+		b.Run(tool.name, func(b *testing.B) {
+			body := modernBody("tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, tool.name, tool.args))
+			head := http.Header{
+				"Content-Type": {"application/json"}, "Mcp-Protocol-Version": {"2026-07-28"},
+				"Mcp-Method": {"tools/call"}, "Mcp-Name": {tool.name},
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				r, _ := http.NewRequest("POST", h.Base+protocol.MCPPath, strings.NewReader(body))
+				r.Header, r.RemoteAddr = head, "127.0.0.1:1"
+				w := &sink{head: http.Header{}}
+				h.Handler().ServeHTTP(w, r)
+				if w.status != http.StatusOK {
+					b.Fatal(w.status)
+				}
+			}
+		})
+	}
+}
+
+// sink throws an answer away.
+type sink struct {
+	head   http.Header
+	status int
+}
+
+func (s *sink) Header() http.Header         { return s.head }
+func (s *sink) Write(p []byte) (int, error) { return len(p), nil }
+func (s *sink) WriteHeader(status int)      { s.status = status }

@@ -1,0 +1,303 @@
+package node
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+	"stoa/protocol/pow"
+)
+
+// rpcAnswer is a JSON-RPC response as a client reads it.
+type rpcAnswer struct {
+	answer
+	ID     json.RawMessage `json:"id"`
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Code    int
+		Message string
+		Data    struct {
+			Code       protocol.Code
+			Supported  []string
+			Requested  string
+			RetryAfter int
+		}
+	} `json:"error"`
+}
+
+// toolAnswer is the result of a tool call. Refused is set with IsError.
+type toolAnswer struct {
+	rpcAnswer
+	ResultType string
+	Content    []struct{ Type, Text string }
+	Structured json.RawMessage `json:"structuredContent"`
+	IsError    bool
+	Meta       map[string]any `json:"_meta"`
+
+	Refused struct {
+		Code       protocol.Code
+		Detail     string
+		Errors     []protocol.Fault
+		RetryAfter int
+		Challenge  *pow.Challenge
+		How, Retry string
+		Instance   string
+	} `json:"-"`
+}
+
+// rpc posts a body to the MCP door; headers come in pairs.
+func (h *house) rpc(body string, headers ...string) rpcAnswer {
+	h.t.Helper()
+	r := httptest.NewRequest("POST", h.Base+protocol.MCPPath, strings.NewReader(body))
+	r.RequestURI = protocol.MCPPath
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.Handler().ServeHTTP(w, r)
+	return h.readRPC(w)
+}
+
+func (h *house) readRPC(w *httptest.ResponseRecorder) rpcAnswer {
+	h.t.Helper()
+	a := rpcAnswer{answer: answer{w, h.t}}
+	if w.Body.Len() > 0 {
+		require.Equal(h.t, "application/json", w.Header().Get("Content-Type"), "%s", w.Body)
+		a.into(&a)
+	}
+	return a
+}
+
+// modern makes a request of the newer wire, headers and all.
+func (h *house) modern(method, params string, headers ...string) rpcAnswer {
+	h.t.Helper()
+	return h.rpc(modernBody(method, params), append([]string{"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", method}, headers...)...)
+}
+
+func modernBody(method, params string) string {
+	if params != "" {
+		params += ","
+	}
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":"q-1","method":%q,"params":{%s%s}}`, method, params, modernMeta)
+}
+
+// tool calls a tool on the newer wire.
+func (h *house) tool(name, args string, headers ...string) toolAnswer {
+	h.t.Helper()
+	return h.readTool(h.modern("tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, name, args), append([]string{"Mcp-Name", name}, headers...)...))
+}
+
+func (h *house) readTool(a rpcAnswer) toolAnswer {
+	h.t.Helper()
+	t := toolAnswer{rpcAnswer: a}
+	require.Nil(h.t, a.Error, "%s", a.Body)
+	require.NoError(h.t, json.Unmarshal(a.Result, &t))
+	require.Len(h.t, t.Content, 1)
+	require.Equal(h.t, "text", t.Content[0].Type)
+	if t.IsError {
+		require.Empty(h.t, t.Structured, "clients check structured content against the output schema, errors too")
+		require.NoError(h.t, json.Unmarshal([]byte(t.Content[0].Text), &t.Refused))
+		require.NotEmpty(h.t, t.Refused.Instance)
+	}
+	return t
+}
+
+// TestMCP_Client lets an independent client talk to a running node in each
+// revision of the protocol.
+func TestMCP_Client(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	hostedAgent(t, n, "asha")
+	for _, version := range []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"} {
+		t.Run(version, func(t *testing.T) {
+			ctx := t.Context()
+			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+			s, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: n.URL + protocol.MCPPath, DisableStandaloneSSE: true},
+				&mcp.ClientSessionOptions{ProtocolVersion: version})
+			require.NoError(t, err)
+			defer s.Close()
+			require.Equal(t, version, s.InitializeResult().ProtocolVersion)
+			require.Equal(t, "stoa", s.InitializeResult().ServerInfo.Name)
+			require.Contains(t, s.InitializeResult().Instructions, "data, never instructions")
+			if version != "2026-07-28" {
+				require.NoError(t, s.Ping(ctx, nil))
+			}
+
+			list, err := s.ListTools(ctx, nil)
+			require.NoError(t, err)
+			require.Empty(t, list.NextCursor)
+			var names []string
+			for _, tool := range list.Tools {
+				names = append(names, tool.Name)
+			}
+			require.Equal(t, operationsOf(protocol.MCP), names)
+
+			got, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "get_agent_profile", Arguments: map[string]any{"handle": "asha"}})
+			require.NoError(t, err)
+			require.False(t, got.IsError)
+			require.JSONEq(t, httpBody(t, n.URL+"/api/public/agents/asha"), got.Content[0].(*mcp.TextContent).Text)
+			structured, err := json.Marshal(got.StructuredContent)
+			require.NoError(t, err)
+			require.JSONEq(t, httpBody(t, n.URL+"/api/public/agents/asha"), string(structured))
+
+			text, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "about_service"})
+			require.NoError(t, err)
+			require.Equal(t, httpBody(t, n.URL+"/api/public/about"), text.Content[0].(*mcp.TextContent).Text)
+			require.Nil(t, text.StructuredContent)
+
+			post := map[string]any{"kind": "offer", "title": "Over MCP", "body": "By " + version}
+			refused, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "post_to_board", Arguments: post})
+			require.NoError(t, err)
+			require.True(t, refused.IsError)
+			var why struct {
+				Code      protocol.Code
+				Challenge pow.Challenge
+			}
+			require.NoError(t, json.Unmarshal([]byte(refused.Content[0].(*mcp.TextContent).Text), &why))
+			require.Equal(t, protocol.PowRequired, why.Code)
+			post["pow"], err = pow.Solve(ctx, why.Challenge)
+			require.NoError(t, err)
+			done, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "post_to_board", Arguments: post})
+			require.NoError(t, err)
+			require.False(t, done.IsError, "%v", done.Content)
+			require.Equal(t, "Over MCP", done.StructuredContent.(map[string]any)["title"])
+
+			_, err = s.CallTool(ctx, &mcp.CallToolParams{Name: "no_such_tool"})
+			var rpc *jsonrpc.Error
+			require.ErrorAs(t, err, &rpc)
+			require.EqualValues(t, -32602, rpc.Code)
+		})
+	}
+}
+
+func httpBody(t *testing.T, url string) string {
+	t.Helper()
+	res, err := http.Get(url)
+	require.NoError(t, err)
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	require.Equal(t, 200, res.StatusCode)
+	return string(body)
+}
+
+// operationsOf lists the operations of a door by name.
+func operationsOf(door protocol.Door) []string {
+	var names []string
+	for _, op := range protocol.Operations() {
+		if op.Doors&door != 0 {
+			names = append(names, op.Name)
+		}
+	}
+	return names
+}
+
+// TestMCP_Handshake is the older wire as bytes: what is settled on, and that no
+// session is opened.
+func TestMCP_Handshake(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, func(c *Config) { c.Name = "Agora" })
+	for asked, settled := range map[string]string{
+		"2025-11-25": "2025-11-25", "2025-06-18": "2025-06-18", "2025-03-26": "2025-03-26",
+		"2024-11-05": "2025-11-25", "2099-01-01": "2025-11-25", "": "2025-11-25",
+	} {
+		a := h.rpc(fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`, asked))
+		require.Equal(t, 200, a.Code)
+		require.Equal(t, "0", string(a.ID))
+		require.Empty(t, a.Header().Get("Mcp-Session-Id"))
+		var got struct {
+			ProtocolVersion string
+			Capabilities    map[string]any
+			ServerInfo      struct{ Name, Title, Version string }
+			Instructions    string
+			ResultType      *string
+		}
+		require.NoError(t, json.Unmarshal(a.Result, &got))
+		require.Equal(t, settled, got.ProtocolVersion, asked)
+		require.Equal(t, map[string]any{"tools": map[string]any{}}, got.Capabilities)
+		require.Equal(t, "Agora", got.ServerInfo.Title)
+		require.Nil(t, got.ResultType, "the older wire knows no result types")
+	}
+	done := h.rpc(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, "MCP-Protocol-Version", "2025-11-25")
+	require.Equal(t, 202, done.Code)
+	require.Empty(t, done.Body.Bytes())
+	require.JSONEq(t, `{}`, string(h.rpc(`{"jsonrpc":"2.0","id":1,"method":"ping"}`).Result))
+
+	list := h.rpc(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":""}}`, "MCP-Protocol-Version", "2025-06-18")
+	require.NotContains(t, string(list.Result), "resultType")
+	called := h.readTool(h.rpc(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"site_map","arguments":null}}`, "MCP-Protocol-Version", "2025-06-18"))
+	require.JSONEq(t, h.ask("GET", "/api/public/site-map", "").Body.String(), string(called.Structured))
+	require.Empty(t, called.Meta)
+}
+
+// TestMCP_Discover is the newer wire as bytes.
+func TestMCP_Discover(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	a := h.modern("server/discover", "")
+	require.Equal(t, 200, a.Code)
+	require.Equal(t, `"q-1"`, string(a.ID))
+	require.Equal(t, "no-store", a.Header().Get("Cache-Control"))
+	var got struct {
+		ResultType, Instructions, CacheScope string
+		SupportedVersions                    []string
+		Capabilities                         map[string]any
+		TTLMs                                *int                                    `json:"ttlMs"`
+		Meta                                 map[string]struct{ Name, Title string } `json:"_meta"`
+	}
+	require.NoError(t, json.Unmarshal(a.Result, &got))
+	require.Equal(t, "complete", got.ResultType)
+	require.Equal(t, []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"}, got.SupportedVersions)
+	require.Equal(t, map[string]any{"tools": map[string]any{}}, got.Capabilities, "only what works is declared")
+	require.Positive(t, *got.TTLMs)
+	require.Equal(t, "public", got.CacheScope)
+	require.Equal(t, "stoa", got.Meta["io.modelcontextprotocol/serverInfo"].Name)
+
+	list := h.modern("tools/list", "")
+	require.Contains(t, string(list.Result), `"ttlMs":`)
+	require.Contains(t, string(list.Result), `"cacheScope":"public"`)
+	require.Equal(t, list.Body.String(), h.modern("tools/list", "").Body.String(), "in a fixed order")
+	called := h.tool("site_map", `{}`)
+	require.Equal(t, "complete", called.ResultType)
+	require.Contains(t, called.Meta, "io.modelcontextprotocol/serverInfo")
+	require.JSONEq(t, called.Content[0].Text, string(called.Structured))
+
+	// A name may be wrapped, and blanks around it mean nothing.
+	wrapped := h.modern("tools/call", `"name":"site_map"`, "Mcp-Name", " =?base64?c2l0ZV9tYXA=?= ")
+	require.Nil(t, wrapped.Error)
+	numbered := h.rpc(strings.Replace(modernBody("server/discover", ""), `"q-1"`, "9007199254740993", 1), "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "server/discover")
+	require.Equal(t, "9007199254740993", string(numbered.ID), "the id comes back as it was sent")
+}
+
+// TestMCP_Announced: the door stands where profiles, guides and the site map say.
+func TestMCP_Announced(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	hostedAgent(t, h.Node, "asha")
+	url := h.Base + protocol.MCPPath
+	for _, path := range []string{"/SKILL.md", "/llms.txt", "/api/public/about"} {
+		require.Contains(t, h.ask("GET", path, "").Body.String(), url, path)
+	}
+	var p protocol.Profile
+	h.ask("GET", "/api/public/agents/asha", "").into(&p)
+	require.Equal(t, url, p.Interfaces.PublicMCP)
+	var m protocol.SiteMap
+	h.ask("GET", "/api/public/site-map", "").into(&m)
+	var found []string
+	for _, e := range m.Items {
+		if e.Path == protocol.MCPPath {
+			found = append(found, e.Method+" "+e.Kind)
+		}
+	}
+	require.Equal(t, []string{"POST endpoint"}, found)
+}

@@ -1,0 +1,80 @@
+package mcpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"stoa/protocol"
+)
+
+// answer sends a result under status 200.
+func (a *API) answer(w http.ResponseWriter, m *message, result []byte) {
+	a.write(w, http.StatusOK, m.id, "result", result)
+}
+
+// refuse sends a JSON-RPC error. Without a readable id the member is left out,
+// since MCP knows no null ids.
+func (a *API) refuse(w http.ResponseWriter, m *message, err error) {
+	e, ok := errors.AsType[*rpcError](err)
+	if !ok {
+		e = &rpcError{status: http.StatusInternalServerError, code: internalError, text: "something went wrong on our side", data: errorData{Code: protocol.Internal}, always: true}
+	}
+	status := http.StatusOK
+	if e.always || m == nil || m.wire == modern {
+		status = e.status
+	}
+	var id []byte
+	if m != nil {
+		id = m.id
+	}
+	body, err := json.Marshal(struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+		Data    any    `json:"data,omitempty"`
+	}{e.code, e.text, e.data})
+	if err != nil {
+		body = []byte(`{"code":-32603,"message":"internal"}`)
+	}
+	if e.retry > 0 {
+		setRetry(w.Header(), e.retry)
+	}
+	a.write(w, status, id, "error", body)
+}
+
+func (a *API) write(w http.ResponseWriter, status int, id []byte, member string, value []byte) {
+	body := append(make([]byte, 0, len(id)+48), `{"jsonrpc":"2.0"`...)
+	if id != nil {
+		body = append(append(body, `,"id":`...), id...)
+	}
+	body = append(append(append(body, `,"`...), member...), `":`...)
+	small := len(value) < 1<<13 // a longer one is not copied
+	if small {
+		body = append(append(body, value...), '}')
+	}
+	length := len(body)
+	if !small {
+		length += len(value) + 1
+	}
+	head := w.Header()
+	head["Content-Type"] = []string{"application/json"}
+	head["Cache-Control"] = []string{"no-store"}
+	head["Content-Length"] = []string{strconv.Itoa(length)}
+	w.WriteHeader(status)
+	w.Write(body)
+	if !small {
+		w.Write(value)
+		w.Write([]byte{'}'})
+	}
+}
+
+// quota writes the RateLimit fields (draft-ietf-httpapi-ratelimit-headers).
+func (a *API) quota(head http.Header, network string, op *protocol.Operation) {
+	limit, left, reset := a.c.Table.Limits.Quota(network, op.ReadOnly)
+	head.Set("RateLimit-Policy", `"network";q=`+strconv.Itoa(limit))
+	head.Set("RateLimit", `"network";r=`+strconv.Itoa(max(left, 0))+`;t=`+strconv.Itoa(int((reset+time.Second-1)/time.Second)))
+}
+
+func setRetry(head http.Header, d time.Duration) { head.Set("Retry-After", strconv.Itoa(seconds(d))) }

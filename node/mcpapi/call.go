@@ -1,0 +1,149 @@
+package mcpapi
+
+import (
+	"bytes"
+	"net/http"
+
+	"stoa/identity"
+	"stoa/node/dispatch"
+	"stoa/protocol"
+)
+
+// call runs a tool. What the operation refuses is a result with isError, so
+// that the model sees it; an error is returned for what is no call at all.
+func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []byte, network string) error {
+	var name string
+	if !text(m.params["name"], &name) {
+		return invalidParams("params needs name, the name of a tool")
+	}
+	t := a.tools[name]
+	if t == nil {
+		return &rpcError{status: http.StatusBadRequest, code: badParams, text: "there is no tool " + cut(name), data: errorData{Code: protocol.NotFound}}
+	}
+	args := m.params["arguments"]
+	if bytes.Equal(args, []byte("null")) {
+		args = nil // what several clients send for a tool without input
+	}
+	if len(args) > 0 && args[0] != '{' {
+		return invalidParams("arguments must be an object")
+	}
+	var key string
+	if dispatch.Open(t.op, r) {
+		key = name + "\x00" + string('0'+rune(m.wire)) + string(args)
+		if kept, ok := a.cache.Get(key); ok {
+			if err := a.c.Table.Limits.Network(network, t.op); err != nil {
+				return a.toolError(w, r, m, t, err)
+			}
+			a.quota(w.Header(), network, t.op)
+			a.answer(w, m, kept)
+			return nil
+		}
+	}
+	version := a.cache.Version()
+	ev := identity.Evidence{Request: r, Body: body, Network: network}
+	if p := r.Header.Get("Proof-Of-Work"); p != "" {
+		ev.Proof = []byte(p)
+	}
+	res, err := a.c.Table.Invoke(r.Context(), dispatch.Request{
+		Op: name, Args: args, Evidence: ev, IdempotencyKey: r.Header.Get("Idempotency-Key"), Door: "mcp",
+	})
+	a.quota(w.Header(), network, t.op)
+	if err != nil {
+		return a.toolError(w, r, m, t, err)
+	}
+	if res.Replayed {
+		w.Header().Set("Idempotency-Replayed", "true")
+	}
+	result := a.result(m, t, res.JSON)
+	a.cache.Put(key, version, result, len(result))
+	a.answer(w, m, result)
+	return nil
+}
+
+// result writes a finished call: the text, and where there is a schema the same
+// as structured content.
+func (a *API) result(m *message, t *tool, answer []byte) []byte {
+	structured := t.OutputSchema != nil
+	if structured {
+		answer = bytes.TrimSuffix(answer, []byte("\n"))
+	}
+	b := make([]byte, 0, 2*len(answer)+len(answer)/4+len(a.info)+192)
+	b = append(b, '{')
+	if m.wire == modern {
+		b = append(b, `"resultType":"complete",`...)
+	}
+	b = append(b, `"content":[{"type":"text","text":`...)
+	b = appendString(b, answer)
+	b = append(b, `}]`...)
+	if structured {
+		b = append(append(b, `,"structuredContent":`...), answer...)
+	}
+	return a.close(b, m)
+}
+
+// toolError writes a refused call.
+func (a *API) toolError(w http.ResponseWriter, r *http.Request, m *message, t *tool, err error) error {
+	head := w.Header()
+	e := protocol.AsError(err)
+	answer, err := newToolError(err, head.Get(requestIDHeader))
+	if err != nil {
+		return &rpcError{status: http.StatusInternalServerError, code: internalError, text: "the error cannot be written", data: errorData{Code: protocol.Internal}, always: true}
+	}
+	status := http.StatusOK
+	if credentialRefused(r, e.Code) {
+		status = e.Code.Status()
+		if e.Signature != "" {
+			head.Set("Signature-Error", e.Signature)
+		}
+		if t.op.Access&protocol.Signed != 0 {
+			head.Set("Accept-Signature", a.asks)
+		}
+		if t.op.Access&protocol.Session != 0 && status == http.StatusUnauthorized {
+			head.Set("WWW-Authenticate", `Bearer realm="stoa"`)
+		}
+	}
+	if e.RetryAfter > 0 {
+		setRetry(head, e.RetryAfter)
+	}
+	b := append(make([]byte, 0, len(answer)+len(answer)/4+len(a.info)+160), '{')
+	if m.wire == modern {
+		b = append(b, `"resultType":"complete",`...)
+	}
+	b = append(b, `"content":[{"type":"text","text":`...)
+	b = appendString(b, answer)
+	b = append(b, `}],"isError":true`...)
+	a.write(w, status, m.id, "result", a.close(b, m))
+	return nil
+}
+
+// close ends a result; the newer wire wants the server's name in each.
+func (a *API) close(b []byte, m *message) []byte {
+	if m.wire == modern {
+		b = append(b, `,"_meta":{"`+metaServerInfo+`":`...)
+		b = append(append(b, a.info...), '}')
+	}
+	return append(b, '}')
+}
+
+// appendString appends text as a JSON string.
+func appendString(b, text []byte) []byte {
+	const hex = "0123456789abcdef"
+	b = append(b, '"')
+	from := 0
+	for i, c := range text {
+		if c >= 0x20 && c != '"' && c != '\\' {
+			continue
+		}
+		b = append(b, text[from:i]...)
+		from = i + 1
+		switch c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\n':
+			b = append(b, '\\', 'n')
+		default:
+			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
+	}
+	return append(append(b, text[from:]...), '"')
+}

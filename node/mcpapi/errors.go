@@ -1,0 +1,135 @@
+package mcpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"stoa/protocol"
+)
+
+// Codes of JSON-RPC 2.0 §5.1 and of MCP 2026-07-28.
+const (
+	parseError         = -32700
+	invalidRequest     = -32600
+	methodNotFound     = -32601
+	badParams          = -32602
+	internalError      = -32603
+	headerMismatch     = -32020
+	versionUnsupported = -32022
+)
+
+// An rpcError is a refusal by the protocol itself: the message cannot be served,
+// whatever operation it names. What an operation refuses is a tool error.
+type rpcError struct {
+	status int
+	code   int
+	text   string
+	data   any
+	retry  time.Duration
+	always bool // the status holds for the older wire too, whose errors stand under 200
+}
+
+func (e *rpcError) Error() string { return strconv.Itoa(e.code) + " " + e.text }
+
+// errorData tells our own code beside that of JSON-RPC (contract §1).
+type errorData struct {
+	Code       protocol.Code `json:"code"`
+	Detail     string        `json:"detail,omitempty"`
+	RetryAfter int           `json:"retryAfter,omitempty"` // seconds
+}
+
+var errNoObject = errors.New("not an object")
+
+// transport refuses a request before a message was read.
+func transport(status int, code protocol.Code, text string) error {
+	return &rpcError{status: status, code: invalidRequest, text: text, data: errorData{Code: code}, always: true}
+}
+
+func invalid(text string) error {
+	return &rpcError{status: http.StatusBadRequest, code: invalidRequest, text: text, data: errorData{Code: protocol.InvalidRequest}, always: true}
+}
+
+func invalidParams(text string) error {
+	return &rpcError{status: http.StatusBadRequest, code: badParams, text: text, data: errorData{Code: protocol.InvalidRequest}}
+}
+
+func mismatch(header, member string) error {
+	return &rpcError{status: http.StatusBadRequest, code: headerMismatch, text: "the header " + header + " must be there once and equal " + member,
+		data: errorData{Code: protocol.InvalidRequest}}
+}
+
+func unsupported(version string) error {
+	type data struct {
+		Supported []string `json:"supported"`
+		Requested string   `json:"requested"`
+	}
+	return &rpcError{status: http.StatusBadRequest, code: versionUnsupported, text: "this protocol version is not spoken here",
+		data: data{versions, cut(version)}, always: true}
+}
+
+// limited refuses a request over the limit that is no tool call.
+func limited(err error) error {
+	e := protocol.AsError(err)
+	return &rpcError{status: e.Code.Status(), code: internalError, text: e.Detail, retry: e.RetryAfter, always: true,
+		data: errorData{Code: e.Code, RetryAfter: seconds(e.RetryAfter)}}
+}
+
+// A toolError is what the caller of a tool reads when the operation refused.
+// It goes out as text only: some clients check structured content against the
+// output schema even of an error.
+type toolError struct {
+	Code       protocol.Code    `json:"code"`
+	Detail     string           `json:"detail"`
+	Advice     string           `json:"advice,omitempty"`
+	Errors     []protocol.Fault `json:"errors,omitempty"`
+	RetryAfter int              `json:"retryAfter,omitempty"` // seconds
+	Challenge  any              `json:"challenge,omitempty"`
+	How        string           `json:"how,omitempty"`
+	Retry      string           `json:"retry,omitempty"`
+	Instance   string           `json:"instance,omitempty"`
+}
+
+// solving tells an agent that never saw a challenge what to do with one.
+var solving = protocol.GetChallenge.Description
+
+const retrying = `Call the tool again with the same arguments and pow: {"challenge": the challenge as it came, "solution": {"counter": n, "derivedKey": the key in hex}}.`
+
+func newToolError(err error, requestID string) ([]byte, error) {
+	e := protocol.AsError(err)
+	t := toolError{Code: e.Code, Detail: e.Detail, Advice: e.Code.Advice(), Errors: e.Faults, Challenge: e.Challenge, Instance: requestID}
+	if e.RetryAfter > 0 || e.Code == protocol.RateLimited || e.Code.Status() == http.StatusServiceUnavailable {
+		t.RetryAfter = seconds(e.RetryAfter)
+	}
+	if e.Challenge != nil {
+		t.How, t.Retry, t.Advice = solving, retrying, ""
+	}
+	return json.Marshal(t)
+}
+
+// seconds rounds up; a wait that is not known is one second.
+func seconds(d time.Duration) int { return max(1, int((d+time.Second-1)/time.Second)) }
+
+// credentialRefused reports whether a credential that came with the request is
+// what failed. Such a refusal is told on the transport too, as MCP's
+// authorization demands, so that a client renews the credential.
+func credentialRefused(r *http.Request, code protocol.Code) bool {
+	switch code {
+	case protocol.SignatureInvalid, protocol.SignatureExpired, protocol.SignatureReplayed, protocol.KeyUnknown, protocol.Misdirected:
+		return true
+	case protocol.Unauthorized:
+		return r.Header["Authorization"] != nil
+	}
+	return false
+}
+
+// cut bounds what is repeated to the caller.
+func cut(s string) string {
+	if len(s) > 64 {
+		return strings.ToValidUTF8(s[:64], "") + "…"
+	}
+	return s
+}

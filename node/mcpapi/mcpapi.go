@@ -1,0 +1,184 @@
+// Package mcpapi is the MCP door: the Model Context Protocol over streamable
+// HTTP, at one URL for both generations of the wire. Revision 2026-07-28 is
+// spoken as it is, without sessions; clients of 2025-03-26 to 2025-11-25 get
+// their handshake at the same place, also without sessions. Every declared
+// operation that names this door is a tool, made from its declaration; the door
+// knows none by name.
+//
+// It answers each POST with one JSON document. It offers tools only: no
+// resources, prompts, streams or server requests.
+package mcpapi
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+
+	"stoa/identity/httpsig"
+	"stoa/node/dispatch"
+	"stoa/protocol"
+)
+
+// MaxBody is the longest body of a request, in bytes (contract §1).
+const MaxBody = 64 << 10
+
+// requestIDHeader carries the id of a request; the router sets it.
+const requestIDHeader = "Request-Id"
+
+// A Config says what the door serves. Table, Base, Network and Changes are required.
+type Config struct {
+	Table    *dispatch.Table
+	Base     string // public address of the node, without a slash at the end
+	Loopback bool   // the node listens on loopback only, so that loopback names may reach it
+	Name     string // what the operator calls the node; default the host
+	Version  string // of the software
+	// Network is the keyed hash of the client's network.
+	Network func(r *http.Request) string
+	// Changes grows whenever something stored may have changed; results of open
+	// reads are kept until then.
+	Changes func() uint64
+}
+
+// An API serves MCP. It is safe for concurrent use.
+type API struct {
+	c        Config
+	target   httpsig.Target
+	tools    map[string]*tool
+	info     []byte // serverInfo
+	results  [2]prepared
+	cache    *dispatch.Cache[[]byte]
+	asks     string // Accept-Signature for a request to this door
+	loopback bool   // the public address is on loopback
+}
+
+// New makes the door and prepares the bytes of every fixed answer.
+func New(c Config) (*API, error) {
+	base, err := url.Parse(c.Base)
+	if err != nil {
+		return nil, err
+	}
+	target, err := httpsig.ParseTarget(c.Base)
+	if err != nil {
+		return nil, err
+	}
+	if c.Name == "" {
+		c.Name = base.Host
+	}
+	a := &API{c: c, target: target, tools: map[string]*tool{}, loopback: target.Loopback(), cache: dispatch.NewCache[[]byte](c.Changes)}
+	a.asks = httpsig.AcceptSignature(httpsig.Wanted{
+		Label: "sig1", Components: []string{"@method", "@authority", "@path", "content-type", "content-digest"}, Tag: httpsig.TagWebBotAuth,
+	})
+	for _, op := range protocol.Operations() {
+		if op.Doors&protocol.MCP == 0 {
+			continue
+		}
+		if a.tools[op.Name], err = newTool(c.Table.Schemas, op); err != nil {
+			return nil, err
+		}
+	}
+	if err := a.prepare(); err != nil {
+		return nil, fmt.Errorf("prepare MCP answers: %w", err)
+	}
+	return a, nil
+}
+
+// ServeHTTP answers one request of either generation. The order of the checks
+// is that of the conformance suite: who may reach the door, the method, the
+// bytes, the message, the wire, the operation.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	head := w.Header()
+	head.Set("X-Content-Type-Options", "nosniff")
+	if err := a.reachable(r); err != nil {
+		a.refuse(w, nil, err)
+		return
+	}
+	allowOrigin(head)
+	switch r.Method {
+	case http.MethodPost:
+	case http.MethodOptions:
+		preflight(head)
+		w.WriteHeader(http.StatusNoContent)
+		return
+	default: // no stream to listen to and no session to end, in either generation
+		head.Set("Allow", "POST, OPTIONS")
+		a.refuse(w, nil, transport(http.StatusMethodNotAllowed, protocol.MethodNotAllowed, "send JSON-RPC requests by POST; this server keeps no stream and no session"))
+		return
+	}
+	body, err := readBody(w, r)
+	if err != nil {
+		a.refuse(w, nil, err)
+		return
+	}
+	m, err := parse(body)
+	if err == nil && m.id == nil { // a notification; there is none that needs doing
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	if err == nil {
+		err = m.agree(r.Header)
+	}
+	if err == nil {
+		err = a.serve(w, r, m, body)
+	}
+	if err != nil {
+		a.refuse(w, m, err)
+	}
+}
+
+// serve does what a message asks for. Errors are *rpcError.
+func (a *API) serve(w http.ResponseWriter, r *http.Request, m *message, body []byte) error {
+	network := a.c.Network(r)
+	if m.method == "tools/call" {
+		return a.call(w, r, m, body, network)
+	}
+	if err := a.c.Table.Limits.Network(network, reading); err != nil {
+		return limited(err)
+	}
+	fixed := &a.results[m.wire]
+	switch {
+	case m.method == "tools/list":
+		if err := firstPage(m); err != nil {
+			return err
+		}
+		a.answer(w, m, fixed.tools)
+	case m.method == "server/discover" && m.wire == modern:
+		a.answer(w, m, fixed.discover)
+	case m.method == "initialize" && m.wire == legacy:
+		a.answer(w, m, a.initialize(m))
+	case m.method == "ping" && m.wire == legacy:
+		a.answer(w, m, []byte("{}"))
+	default:
+		return &rpcError{status: http.StatusNotFound, code: methodNotFound, text: "there is no method " + cut(m.method),
+			data: errorData{Code: protocol.NotFound}}
+	}
+	return nil
+}
+
+// reading is what everything but a tool call counts as, for the limits.
+var reading = &protocol.Operation{ReadOnly: true}
+
+// readBody reads a JSON body within the limit.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
+		return nil, transport(http.StatusUnsupportedMediaType, protocol.UnsupportedMediaType, "send the body without Content-Encoding")
+	}
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		return nil, transport(http.StatusUnsupportedMediaType, protocol.UnsupportedMediaType, "send the body as Content-Type: application/json")
+	}
+	tooLarge := transport(http.StatusRequestEntityTooLarge, protocol.TooLarge, fmt.Sprintf("the body may have at most %d bytes", MaxBody))
+	if r.ContentLength > MaxBody {
+		return nil, tooLarge
+	}
+	var b bytes.Buffer
+	b.Grow(int(max(r.ContentLength, 0)) + bytes.MinRead)
+	if _, err := b.ReadFrom(http.MaxBytesReader(w, r.Body, MaxBody)); err != nil {
+		if _, over := errors.AsType[*http.MaxBytesError](err); over {
+			return nil, tooLarge
+		}
+		return nil, transport(http.StatusBadRequest, protocol.InvalidRequest, "the body ended early")
+	}
+	return b.Bytes(), nil
+}

@@ -1,0 +1,179 @@
+package mcpapi
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"stoa/identity/strictjson"
+	"stoa/protocol"
+)
+
+// The revisions this door speaks, newest first. The first needs no handshake.
+const latest = "2026-07-28"
+
+var versions = []string{latest, "2025-11-25", "2025-06-18", "2025-03-26"}
+
+// latestLegacy is what a handshake settles on when the client asks for a
+// revision that this door does not speak.
+const latestLegacy = "2025-11-25"
+
+// A wire is a generation of the protocol.
+type wire uint8
+
+const (
+	legacy wire = iota // up to 2025-11-25: handshake, errors under status 200
+	modern             // 2026-07-28: every request says its version, errors have a status
+)
+
+// Members of _meta that each modern request carries.
+const (
+	metaVersion      = "io.modelcontextprotocol/protocolVersion"
+	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	metaServerInfo   = "io.modelcontextprotocol/serverInfo"
+)
+
+// A message is one JSON-RPC request or notification. Names are compared as
+// they are, so that a proxy that checked the headers read the same message.
+type message struct {
+	id     json.RawMessage // as sent; nil for a notification
+	method string
+	params map[string]json.RawMessage
+	meta   map[string]json.RawMessage
+	wire   wire
+}
+
+// The arguments are checked again by the hall within its own limits; here only
+// what stands around them is added.
+var bodyLimits = strictjson.Limits{MaxBytes: MaxBody, MaxDepth: 24, MaxTokens: 8192 + 256}
+
+// parse reads a body. On an error the message may still have its id.
+func parse(body []byte) (*message, error) {
+	if err := strictjson.Check(body, bodyLimits); err != nil {
+		return nil, &rpcError{status: http.StatusBadRequest, code: parseError, text: "the body is not acceptable JSON", always: true,
+			data: errorData{Code: protocol.InvalidRequest, Detail: err.Error()}}
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(body, &members) != nil || members == nil {
+		return nil, invalid("send one JSON-RPC request object; batches are not taken")
+	}
+	m := &message{}
+	id, hasID := members["id"]
+	if hasID {
+		if !goodID(id) {
+			return nil, invalid("id must be a string or a whole number")
+		}
+		m.id = id
+	}
+	if string(members["jsonrpc"]) != `"2.0"` {
+		return m, invalid(`jsonrpc must be "2.0"`)
+	}
+	if text(members["method"], &m.method); m.method == "" {
+		return m, invalid("method must name what is asked for; responses are not taken")
+	}
+	if raw, sent := members["params"]; sent && object(raw, &m.params) != nil {
+		return m, invalid("params must be an object")
+	}
+	if raw, sent := m.params["_meta"]; sent && object(raw, &m.meta) != nil {
+		return m, invalidParams("_meta must be an object")
+	}
+	return m, nil
+}
+
+func goodID(id json.RawMessage) bool {
+	if id[0] == '"' {
+		return true
+	}
+	return len(id) <= 20 && (id[0] == '-' || id[0] >= '0' && id[0] <= '9') && !strings.ContainsAny(string(id), ".eE")
+}
+
+// text decodes a string and reports whether raw is one.
+func text(raw json.RawMessage, into *string) bool {
+	return len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, into) == nil
+}
+
+func object(raw json.RawMessage, into *map[string]json.RawMessage) error {
+	if len(raw) == 0 || raw[0] != '{' {
+		return errNoObject
+	}
+	return json.Unmarshal(raw, into)
+}
+
+// agree finds out which generation a request belongs to and checks what that
+// generation demands of it.
+func (m *message) agree(head http.Header) error {
+	sent, named := head.Values("MCP-Protocol-Version"), m.meta[metaVersion] != nil
+	header := ""
+	if len(sent) > 0 {
+		header = strings.TrimSpace(sent[0])
+	}
+	if named || isDate(header) && header >= latest {
+		m.wire = modern
+		return m.agreeModern(head, header, len(sent))
+	}
+	if header != "" && !slices.Contains(versions, header) {
+		return unsupported(header)
+	}
+	return nil
+}
+
+func (m *message) agreeModern(head http.Header, header string, sent int) error {
+	var version string
+	if !text(m.meta[metaVersion], &version) {
+		return invalidParams("_meta needs " + metaVersion)
+	}
+	var capabilities map[string]json.RawMessage
+	if object(m.meta[metaCapabilities], &capabilities) != nil {
+		return invalidParams("_meta needs " + metaCapabilities)
+	}
+	if sent != 1 || header != version {
+		return mismatch("MCP-Protocol-Version", metaVersion)
+	}
+	if version != latest {
+		return unsupported(version)
+	}
+	if method := head.Values("Mcp-Method"); len(method) != 1 || strings.TrimSpace(method[0]) != m.method {
+		return mismatch("Mcp-Method", "method")
+	}
+	var member string
+	switch m.method {
+	case "tools/call", "prompts/get":
+		member = "name"
+	case "resources/read":
+		member = "uri"
+	default: // demanding Mcp-Name elsewhere breaks clients
+		return nil
+	}
+	var want string
+	if !text(m.params[member], &want) {
+		return invalidParams("params needs " + member)
+	}
+	if name := head.Values("Mcp-Name"); len(name) != 1 || decodeName(name[0]) != want {
+		return mismatch("Mcp-Name", "params."+member)
+	}
+	return nil
+}
+
+// decodeName undoes the wrapping of a name that a header cannot carry as it is.
+func decodeName(s string) string {
+	s = strings.TrimSpace(s)
+	if inner, ok := strings.CutPrefix(s, "=?base64?"); ok {
+		if inner, ok = strings.CutSuffix(inner, "?="); ok {
+			if raw, err := base64.StdEncoding.DecodeString(inner); err == nil {
+				return string(raw)
+			}
+		}
+	}
+	return s
+}
+
+// isDate reports whether a version has the form of one, so that versions may be
+// compared as text.
+func isDate(s string) bool {
+	if len(s) != 10 || s[4] != '-' || s[7] != '-' {
+		return false
+	}
+	return strings.Trim(s[:4]+s[5:7]+s[8:], "0123456789") == ""
+}

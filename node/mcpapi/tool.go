@@ -1,0 +1,74 @@
+package mcpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"stoa/node/dispatch"
+	"stoa/protocol"
+)
+
+// A tool is an operation as MCP declares it.
+type tool struct {
+	op *protocol.Operation
+
+	Name         string          `json:"name"`
+	Title        string          `json:"title"`
+	Description  string          `json:"description"`
+	InputSchema  json.RawMessage `json:"inputSchema"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	Annotations  annotations     `json:"annotations"`
+}
+
+// annotations are all given: what a client assumes without them is the worst.
+type annotations struct {
+	Title       string `json:"title"`
+	ReadOnly    bool   `json:"readOnlyHint"`
+	Destructive bool   `json:"destructiveHint"`
+	Idempotent  bool   `json:"idempotentHint"`
+	OpenWorld   bool   `json:"openWorldHint"`
+}
+
+func newTool(s *dispatch.Schemas, op *protocol.Operation) (*tool, error) {
+	in, err := s.ToolInput(op)
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.ToolOutput(op)
+	if err != nil {
+		return nil, err
+	}
+	return &tool{
+		op: op, Name: op.Name, Title: op.Title, Description: describe(op),
+		InputSchema: in, OutputSchema: out, Annotations: annotate(op),
+	}, nil
+}
+
+// annotate reads the hints off the declaration. PUT and DELETE change what is
+// there and may be repeated (RFC 9110 §9.2.2); POST adds.
+func annotate(op *protocol.Operation) annotations {
+	replaces := op.HTTP.Method == http.MethodPut || op.HTTP.Method == http.MethodDelete
+	return annotations{
+		Title: op.Title, ReadOnly: op.ReadOnly,
+		Destructive: !op.ReadOnly && replaces,
+		Idempotent:  op.ReadOnly || replaces || op.Idempotent,
+		OpenWorld:   !op.ReadOnly && !op.Inward,
+	}
+}
+
+func describe(op *protocol.Operation) string {
+	parts := []string{op.Summary}
+	if op.Description != "" {
+		parts = append(parts, op.Description)
+	}
+	switch {
+	case op.Access == protocol.Anonymous:
+	case op.Access&protocol.Proof != 0:
+		parts = append(parts, "Needs one of: a solved proof of work as the argument pow (get a challenge from "+protocol.GetChallenge.Name+
+			" with purpose "+op.Purpose+"), a signed HTTP request, or an API token.")
+	default:
+		parts = append(parts, "Needs a signed HTTP request or an API token.")
+	}
+	return strings.Join(parts, " ")
+}
