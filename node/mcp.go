@@ -11,7 +11,7 @@ import (
 
 // mcp mounts the MCP door. It takes every method, since it says itself which
 // hosts and origins may reach it, and answers those that it does not serve.
-func (n *Node) mcp(m *mux, networks identity.Networks) error {
+func (n *Node) mcp(m *mux, networks *identity.Networks) error {
 	proxies := trusted(n.config)
 	door, err := mcpapi.New(mcpapi.Config{
 		Table: n.table, Base: n.Base, Loopback: onLoopback(n.listener.Addr()),
