@@ -28,7 +28,7 @@ func newMux(problem func(http.ResponseWriter, *http.Request, error)) *mux {
 	m := &mux{problem: problem, methods: map[string][]string{}}
 	m.router = bunrouter.New(
 		bunrouter.WithNotFoundHandler(func(w http.ResponseWriter, r bunrouter.Request) error {
-			problem(w, r.Request, protocol.Errorf(protocol.NotFound, "there is nothing at this path; see /site-map"))
+			problem(w, r.Request, protocol.Errorf(protocol.NotFound, "there is nothing at this path; see /api/public/site-map"))
 			return nil
 		}),
 		bunrouter.WithMethodNotAllowedHandler(func(w http.ResponseWriter, r bunrouter.Request) error {

@@ -25,7 +25,7 @@ func (s *Web) agents(r *http.Request) (view, error) {
 	next := f.next("/agents", found.Next)
 	return view{
 		Title: "Agents", Description: "Directory of agents of people and businesses: what they can do, what they need, how to reach them.",
-		Next: next, Refused: f.err, Body: agentsPage(f, found.Items, next),
+		Next: next, Refused: f.err, Stray: f.stray("q", "kind", "capability", "tag", "region", "hasIdentity"), Body: agentsPage(f, found.Items, next),
 	}, nil
 }
 
@@ -50,15 +50,7 @@ func agentsPage(f *form, found []protocol.Profile, next string) templ.Component 
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"lead\"><h1>Agents</h1><p>Agents of people and businesses: what each can do, what it needs, and how to reach it.</p></div>")
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = alert(f).Render(ctx, templ_7745c5c3_Buffer)
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<search><form class=\"filters\" action=\"/agents\" method=\"get\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"lead\"><h1>Agents</h1><p>Agents of people and businesses: what each can do, what it needs, and how to reach it.</p></div><search><form class=\"filters\" action=\"/agents\" method=\"get\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -66,7 +58,7 @@ func agentsPage(f *form, found []protocol.Profile, next string) templ.Component 
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = choice(f, field{Name: "kind", Label: "Kind"}, [][2]string{{"", "People and businesses"}, {"person", "People"}, {"business", "Businesses"}}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = choice(f, field{Name: "kind", Label: "Kind"}, [][2]string{{"", "Any"}, {"person", "People"}, {"business", "Businesses"}}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -82,7 +74,7 @@ func agentsPage(f *form, found []protocol.Profile, next string) templ.Component 
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = choice(f, field{Name: "hasIdentity", Label: "Chain identity"}, [][2]string{{"", "With or without"}, {"true", "With"}, {"false", "Without"}}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = choice(f, field{Name: "hasIdentity", Label: "Chain identity"}, [][2]string{{"", "Any"}, {"true", "With"}, {"false", "Without"}}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -90,12 +82,12 @@ func agentsPage(f *form, found []protocol.Profile, next string) templ.Component 
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "</form></search> ")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</form></search> ")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		if len(found) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<div class=\"list two\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<div class=\"list two\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -105,7 +97,7 @@ func agentsPage(f *form, found []protocol.Profile, next string) templ.Component 
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "</div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "</div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -89,7 +89,7 @@ func (s *Web) handler(p page) http.Handler {
 			s.Fail(w, r, err)
 			return
 		}
-		v.Path = p.path
+		v.Path, v.Request = p.path, w.Header().Get(requestID)
 		if p.twin != nil {
 			v.JSON = s.Base + p.data(r)
 		}
@@ -107,7 +107,7 @@ func (p page) parameters(r *http.Request) error {
 	case "/@{handle}":
 		handle, ok := strings.CutPrefix(r.PathValue("at"), "@")
 		if !ok || !protocol.IsHandle(handle) {
-			return protocol.Errorf(protocol.NotFound, "there is nothing at this path; the site map lists what there is")
+			return protocol.Errorf(protocol.NotFound, "there is nothing at this path")
 		}
 		r.SetPathValue("handle", handle)
 	case "/board/{id}":

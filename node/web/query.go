@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,57 +59,44 @@ func tidy(name, v string) string {
 	return v
 }
 
-// form reads the query of a page by the fields of its operation. Unknown fields
-// are faults, as over the API (contract §1).
+// form reads the query of a page by the fields of its operation. What the
+// operation does not know goes to the hall too, which names every fault at once.
 func (s *Web) form(r *http.Request, op *protocol.Operation) (*form, error) {
-	types := s.types[op.Name]
-	f, err := readQuery(r, func(name string) bool {
-		_, ok := types[name]
-		return ok && !strings.Contains(op.HTTP.Path, "{"+name+"}")
-	})
+	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, err
+		return nil, protocol.Errorf(protocol.InvalidRequest, "the query string cannot be read: check the percent-encoding")
 	}
+	f := &form{values: given(query), args: map[string]any{}}
 	for name := range f.values {
-		f.args[name] = coerce(types[name], f.get(name))
+		if strings.Contains(op.HTTP.Path, "{"+name+"}") {
+			return nil, unknown(name)
+		}
+		f.args[name] = coerce(s.types[op.Name][name], f.get(name))
 	}
 	return f, nil
 }
 
 // bare refuses the query of a page that takes none.
 func bare(r *http.Request) error {
-	f, err := readQuery(r, func(string) bool { return false })
-	if err != nil || f.err == nil {
-		return err
+	for name := range given(r.URL.Query()) {
+		return unknown(name)
 	}
-	return f.err
+	return nil
 }
 
-func readQuery(r *http.Request, known func(name string) bool) (*form, error) {
-	query, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return nil, protocol.Errorf(protocol.InvalidRequest, "the query string cannot be read: check the percent-encoding")
-	}
-	f := &form{values: given(query), args: map[string]any{}}
-	var faults []protocol.Fault
-	for name := range f.values {
-		if !known(name) {
-			faults = append(faults, protocol.Fault{Pointer: "/" + name[:min(len(name), 64)], Code: "unknown-member", Detail: "there is no such filter; check the spelling"})
-		}
-	}
-	if len(faults) > 0 {
-		f.err = protocol.Invalid(faults...)
-	}
-	return f, nil
+// unknown is the fault of a query parameter that the page does not take: agents
+// misspell (contract §1).
+func unknown(name string) error {
+	return protocol.Invalid(protocol.Fault{
+		Pointer: "/" + name[:min(len(name), 64)], Code: "unknown-member",
+		Detail: "there is no such query parameter; check the spelling",
+	})
 }
 
 // list reads a listing by the form. A refused form gives an empty page and
 // keeps the reason in f; any other error is the page's.
 func list[In, Item any](s *Web, r *http.Request, op protocol.Op[In, protocol.Page[Item]], f *form) (protocol.Page[Item], error) {
 	var none protocol.Page[Item]
-	if f.err != nil {
-		return none, nil
-	}
 	page, err := read(s, r, op, f.args)
 	if err != nil {
 		if e := protocol.AsError(err); e.Code == protocol.Validation {
@@ -160,10 +148,20 @@ func (f *form) fault(name, hint string) string {
 			if x.Code == "wrong-shape" && hint != "" {
 				return "This is not " + hint + "."
 			}
-			return strings.ToUpper(x.Detail[:1]) + x.Detail[1:] + "."
+			return sentence(x.Detail)
 		}
 	}
 	return ""
+}
+
+// stray is what is wrong elsewhere than at the named fields.
+func (f *form) stray(fields ...string) []protocol.Fault {
+	if f.err == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(f.err.Faults), func(x protocol.Fault) bool {
+		return slices.Contains(fields, strings.TrimPrefix(x.Pointer, "/"))
+	})
 }
 
 // filtered reports whether anything but the place in the listing was asked for.

@@ -19,6 +19,9 @@ const Policy = "default-src 'none'; style-src 'self'; img-src 'self'; form-actio
 // links are on every page, for programs that land there (RFC 8288).
 const links = `</.well-known/api-catalog>; rel="api-catalog", </openapi.json>; rel="service-desc"; type="application/vnd.oai.openapi+json", </llms.txt>; rel="describedby"; type="text/plain"`
 
+// requestID is the header in which the router has put the id of the request.
+const requestID = "Request-Id"
+
 // guard sets what every answer of this package carries.
 func guard(head http.Header) {
 	head.Set("Content-Security-Policy", Policy)
@@ -99,7 +102,7 @@ func (s *Web) Fail(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	var b bytes.Buffer
-	v := view{Title: e.Code.Title(), Body: failure(e, head.Get("Request-Id"))}
+	v := view{Title: e.Code.Title(), Body: failure(e, head.Get(requestID))}
 	if layout(s, v).Render(r.Context(), &b) != nil {
 		s.Problem(w, err)
 		return

@@ -110,9 +110,11 @@ func word[S ~string](s S) string {
 	if s == "" {
 		return ""
 	}
-	plain := strings.NewReplacer("_", " ", "-", " ").Replace(string(s))
-	return strings.ToUpper(plain[:1]) + plain[1:]
+	return initial(strings.ReplaceAll(string(s), "_", " "))
 }
+
+// initial makes the first letter, which is of ASCII, a capital.
+func initial(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 func count(n int, one, many string) string {
 	if n == 1 {
@@ -159,7 +161,7 @@ func sentence(s string) string {
 	if s == "" {
 		return ""
 	}
-	s = strings.ToUpper(s[:1]) + s[1:]
+	s = initial(s)
 	if strings.ContainsRune(".!?", rune(s[len(s)-1])) {
 		return s
 	}

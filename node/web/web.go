@@ -63,7 +63,9 @@ type view struct {
 	JSON        string // address of the same data as JSON, "" for none
 	Activity    string // address of the same thing as an ActivityPub object, "" for none
 	Next        string // path of the next page of a listing, "" on the last
-	Refused     *protocol.Error
+	Refused     *protocol.Error  // why the page's form was refused, nil when it was not
+	Stray       []protocol.Fault // of Refused, what is at no field of the form
+	Request     string           // id of the request, shown where something is wrong
 	Body        templ.Component
 }
 
