@@ -58,11 +58,11 @@ func New(c Config) *Web {
 // A view is a page before it is written.
 type view struct {
 	Title       string
-	Description string // one sentence for search engines
-	Path        string // of the table of pages, to mark where the reader is
-	JSON        string // address of the same data as JSON, "" for none
-	Activity    string // address of the same thing as an ActivityPub object, "" for none
-	Next        string // path of the next page of a listing, "" on the last
+	Description string           // one sentence for search engines
+	Path        string           // of the table of pages, to mark where the reader is
+	JSON        string           // address of the same data as JSON, "" for none
+	Activity    string           // address of the same thing as an ActivityPub object, "" for none
+	Next        string           // path of the next page of a listing, "" on the last
 	Refused     *protocol.Error  // why the page's form was refused, nil when it was not
 	Stray       []protocol.Fault // of Refused, what is at no field of the form
 	Request     string           // id of the request, shown where something is wrong
