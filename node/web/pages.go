@@ -63,7 +63,7 @@ func Entries() []protocol.SiteEntry {
 
 func (s *Web) handler(p page) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Vary", "Accept")
+		vary(w.Header())
 		if err := p.parameters(r); err != nil {
 			s.Fail(w, r, err)
 			return

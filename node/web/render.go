@@ -2,10 +2,12 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,6 +31,14 @@ func guard(head http.Header) {
 	head.Set("Referrer-Policy", "no-referrer")
 	head.Set("Cross-Origin-Opener-Policy", "same-origin")
 	head.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
+}
+
+// vary says that the answer depends on Accept, beside what the compressing layer
+// says it depends on.
+func vary(head http.Header) {
+	if !slices.Contains(head.Values("Vary"), "Accept") {
+		head.Add("Vary", "Accept")
+	}
 }
 
 // write renders a page whole before its first byte goes out, so that a fault
@@ -92,7 +102,7 @@ func send(w http.ResponseWriter, status int, media string, body []byte) {
 func (s *Web) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := protocol.AsError(err)
 	head := w.Header()
-	head.Set("Vary", "Accept")
+	vary(head)
 	status := e.Code.Status()
 	if status == http.StatusUnauthorized {
 		head.Add("WWW-Authenticate", `Bearer realm="stoa"`)
@@ -103,7 +113,7 @@ func (s *Web) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	var b bytes.Buffer
 	v := view{Title: e.Code.Title(), Body: failure(e, head.Get(requestID))}
-	if layout(s, v).Render(r.Context(), &b) != nil {
+	if layout(s, v).Render(context.WithoutCancel(r.Context()), &b) != nil {
 		s.Problem(w, err)
 		return
 	}
