@@ -7,9 +7,9 @@ import (
 	"stoa/protocol"
 )
 
-// A page is one row of the table of pages. A new page is a row here, a
-// template, and nothing else: routes, navigation, the site map and the JSON
-// twin follow from the row.
+// A page is one row of the table of pages. A new page is a row here and a
+// template with what makes it: route, navigation, site map, JSON twin and the
+// forms' types follow from the row.
 type page struct {
 	path     string // as the site map shows it, parameters in braces
 	pattern  string // for the router where it differs from path: "/:at" for "/@{handle}"

@@ -145,6 +145,15 @@ func price(p *protocol.Pricing) string {
 	return strings.Join(parts, " ")
 }
 
+// rating is what reviews say of an agent, in words.
+func rating(r protocol.Reputation) string {
+	s := count(r.Reviews, "review", "reviews")
+	if r.Average != nil {
+		s += ", " + strconv.FormatFloat(*r.Average, 'f', 1, 64) + " on average"
+	}
+	return s
+}
+
 // local is an address on this node as a path, and any other unchanged.
 func (s *Web) local(address string) string {
 	if path, ok := strings.CutPrefix(address, s.Base); ok && strings.HasPrefix(path, "/") {

@@ -86,6 +86,13 @@ func TestPrice(t *testing.T) {
 	}
 }
 
+func TestRating(t *testing.T) {
+	t.Parallel()
+	average := 4.25
+	require.Equal(t, "1 review", rating(protocol.Reputation{Reviews: 1}))
+	require.Equal(t, "12 reviews, 4.2 on average", rating(protocol.Reputation{Reviews: 12, Average: &average}))
+}
+
 // TestMarks: a reader never takes the word of another node, or nobody's word,
 // for a key that this node checked (contract §2).
 func TestMarks(t *testing.T) {
