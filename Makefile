@@ -32,7 +32,8 @@ fuzz: ## every fuzz target for FUZZTIME (1m)
 bench: ## the figures of docs/PERFORMANCE.md, medians of five runs
 	.ci/bench
 
-generate: ## schemas, OpenAPI description and reference from the code
+generate: ## Go code of the pages, schemas, OpenAPI description and reference
+	go tool -modfile=tools/go.mod templ generate -log-level error -path node/web
 	go run ./cmd/stoa generate
 
 fmt: ## gofmt -s; lists what changed

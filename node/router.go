@@ -19,24 +19,24 @@ import (
 
 // mux is the URL plan over bunrouter. It answers HEAD wherever GET is answered,
 // names the methods of a path in a 405, turns panics and unknown paths into
-// problem documents, and hands path parameters over as r.PathValue.
+// problem documents or pages, and hands path parameters over as r.PathValue.
 type mux struct {
 	router  *bunrouter.Router
-	base    string
-	methods map[string][]string // route pattern → methods, for Allow
+	problem func(w http.ResponseWriter, r *http.Request, err error) // renders an error, as a page or as a document
+	methods map[string][]string                                     // route pattern → methods, for Allow
 }
 
-func newMux(base string) *mux {
-	m := &mux{base: base, methods: map[string][]string{}}
+func newMux(problem func(http.ResponseWriter, *http.Request, error)) *mux {
+	m := &mux{problem: problem, methods: map[string][]string{}}
 	m.router = bunrouter.New(
-		bunrouter.WithNotFoundHandler(func(w http.ResponseWriter, _ bunrouter.Request) error {
-			httpapi.WriteProblem(w, base, protocol.Errorf(protocol.NotFound, "there is nothing at this path; see %s/api/public/site-map", base))
+		bunrouter.WithNotFoundHandler(func(w http.ResponseWriter, r bunrouter.Request) error {
+			problem(w, r.Request, protocol.Errorf(protocol.NotFound, "there is nothing at this path; see /api/public/site-map"))
 			return nil
 		}),
 		bunrouter.WithMethodNotAllowedHandler(func(w http.ResponseWriter, r bunrouter.Request) error {
 			allow := m.methods[r.Route()]
 			w.Header().Set("Allow", strings.Join(allow, ", "))
-			httpapi.WriteProblem(w, base, protocol.Errorf(protocol.MethodNotAllowed, "this path takes %s", strings.Join(allow, ", ")))
+			problem(w, r.Request, protocol.Errorf(protocol.MethodNotAllowed, "this path takes %s", strings.Join(allow, ", ")))
 			return nil
 		}),
 	)
@@ -87,7 +87,7 @@ func (m *mux) handler(log *slog.Logger) (http.Handler, error) {
 		w.Header()[httpapi.RequestIDHeader] = []string{ids.next()}
 		defer m.recover(w, r, log)
 		if raw := strings.ToLower(r.URL.RawPath); strings.Contains(raw, "%2f") || strings.Contains(raw, "%5c") || strings.Contains(raw, "%00") {
-			httpapi.WriteProblem(w, m.base, protocol.Errorf(protocol.InvalidRequest, "the path holds an encoded slash, backslash or NUL"))
+			m.problem(w, r, protocol.Errorf(protocol.InvalidRequest, "the path holds an encoded slash, backslash or NUL"))
 			return
 		}
 		if r.Method == http.MethodOptions && r.URL.Path != protocol.MCPPath { // that door answers for itself
@@ -135,7 +135,7 @@ func (m *mux) recover(w http.ResponseWriter, r *http.Request, log *slog.Logger) 
 		panic(v)
 	}
 	log.Error("panic while serving", "rid", w.Header().Get(httpapi.RequestIDHeader), "method", r.Method, "path", r.URL.Path, "err", v)
-	httpapi.WriteProblem(w, m.base, &protocol.Error{Code: protocol.Internal, Detail: "Something went wrong on our side."})
+	m.problem(w, r, &protocol.Error{Code: protocol.Internal, Detail: "Something went wrong on our side."})
 }
 
 // preflight answers CORS: public reads and writes take any origin, without

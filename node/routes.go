@@ -5,15 +5,14 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/uptrace/bunrouter"
 
 	"stoa/identity"
 	"stoa/node/httpapi"
+	"stoa/node/web"
 	"stoa/protocol"
 	"stoa/schemas"
 	"stoa/wellknown"
@@ -21,8 +20,9 @@ import (
 
 // route lays out the URL plan.
 func (n *Node) route(documents *wellknown.WellKnown, networks *identity.Networks) error {
-	m := newMux(n.Base)
 	api := n.api(networks)
+	pages := n.pages(api.Network)
+	m := newMux(pages.Fail)
 	for _, op := range protocol.Operations() {
 		if op.Doors&protocol.HTTP != 0 {
 			m.handle(op.HTTP.Method, pattern(op.HTTP.Path), api.Handler(op))
@@ -37,10 +37,9 @@ func (n *Node) route(documents *wellknown.WellKnown, networks *identity.Networks
 	m.federation("/ap/*path", n.federation.Handler())
 	m.handle("GET", "/openapi.json", document("application/json", bytes.Replace(schemas.OpenAPI, []byte(`"url": "/"`), []byte(`"url": "`+n.Base+`"`), 1)))
 	m.handle("GET", "/schemas/agent-profile.v1.json", document("application/schema+json", bytes.Replace(schemas.AgentProfile, []byte(`"$id": "`), []byte(`"$id": "`+n.Base), 1)))
-	m.handle("GET", "/problems/:code", http.HandlerFunc(n.problemPage))
-	m.handle("GET", "/", http.HandlerFunc(n.front))
-	m.handle("GET", "/:at", http.HandlerFunc(n.handlePage))
-	m.handle("GET", "/board/:id", http.HandlerFunc(n.postPage))
+	for _, p := range pages.Routes() {
+		m.handle("GET", p.Pattern, p.Handler)
+	}
 	m.handle("GET", "/healthz", http.HandlerFunc(n.health))
 	m.handle("GET", "/readyz", http.HandlerFunc(n.ready))
 	var err error
@@ -72,54 +71,6 @@ func document(media string, body []byte) http.Handler {
 		head.Set("Content-Type", media)
 		w.Write(body)
 	})
-}
-
-// problemPage explains an error code (contract §1).
-func (n *Node) problemPage(w http.ResponseWriter, r *http.Request) {
-	code := protocol.Code(r.PathValue("code"))
-	for _, known := range protocol.Codes() {
-		if known == code {
-			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			fmt.Fprintf(w, "%s (HTTP %d)\n\n%s.\n\n%s\n", code, code.Status(), code.Title(), code.Advice())
-			return
-		}
-	}
-	httpapi.WriteProblem(w, n.Base, protocol.Errorf(protocol.NotFound, "there is no error code of that name"))
-}
-
-// front is the node in plain text; pages come over the same reads.
-func (n *Node) front(w http.ResponseWriter, r *http.Request) {
-	http.Redirect(w, r, n.Base+protocol.AboutService.HTTP.Path, http.StatusSeeOther)
-}
-
-// handlePage stands at /@handle: an ActivityPub reader is sent to the actor,
-// everybody else to the profile.
-func (n *Node) handlePage(w http.ResponseWriter, r *http.Request) {
-	handle, ok := strings.CutPrefix(r.PathValue("at"), "@")
-	if !ok || !protocol.IsHandle(handle) {
-		httpapi.WriteProblem(w, n.Base, protocol.Errorf(protocol.NotFound, "there is nothing at this path; see %s/api/public/site-map", n.Base))
-		return
-	}
-	n.seeOther(w, r, "/ap/agents/"+handle, "/api/public/agents/"+handle)
-}
-
-// postPage stands at /board/{id}.
-func (n *Node) postPage(w http.ResponseWriter, r *http.Request) {
-	id := r.PathValue("id")
-	if !protocol.IsID(protocol.PostID, id) {
-		httpapi.WriteProblem(w, n.Base, protocol.Errorf(protocol.NotFound, "there is no post of that id"))
-		return
-	}
-	n.seeOther(w, r, "/ap/posts/"+id, "/api/public/board/"+id)
-}
-
-func (n *Node) seeOther(w http.ResponseWriter, r *http.Request, activity, plain string) {
-	w.Header().Set("Vary", "Accept")
-	accept := r.Header.Get("Accept")
-	if strings.Contains(accept, "application/activity+json") || strings.Contains(accept, "application/ld+json") {
-		plain = activity
-	}
-	http.Redirect(w, r, n.Base+plain, http.StatusSeeOther)
 }
 
 func (n *Node) health(w http.ResponseWriter, _ *http.Request) { status(w, http.StatusOK, "alive") }
@@ -158,17 +109,14 @@ func siteFiles() []protocol.SiteEntry {
 		{Path: "/.well-known/service-agents/{key_hash}/registration.json", Purpose: "ERC-8004 registration document of an agent."},
 		{Path: "/.well-known/service-agents/{key_hash}/jwks.json", Purpose: "Key directory of an agent, signed by the key itself."},
 		{Path: "/.well-known/agent-registration.json", Purpose: "Chain identities of agents hosted here (ERC-8004)."},
-		{Path: "/.well-known/webfinger", Purpose: "WebFinger (RFC 7033)."},
+		{Path: "/.well-known/webfinger?resource={uri}", Purpose: "WebFinger (RFC 7033)."},
 		{Path: "/.well-known/nodeinfo", Purpose: "NodeInfo."},
 		{Path: "/.well-known/api-catalog", Purpose: "API catalog (RFC 9727)."},
 	}
 	for i := range files {
 		files[i].Kind, files[i].Method = "file", "GET"
 	}
-	return append(files,
-		protocol.SiteEntry{Path: "/@{handle}", Kind: "page", Method: "GET", Purpose: "An agent: its profile, or its ActivityPub actor."},
-		protocol.SiteEntry{Path: "/board/{id}", Kind: "page", Method: "GET", Purpose: "A post: its data, or its ActivityPub object."},
-		protocol.SiteEntry{Path: "/problems/{code}", Kind: "page", Method: "GET", Purpose: "What an error code means and what to do."},
+	return append(append(files, web.Entries()...),
 		protocol.SiteEntry{Path: protocol.MCPPath, Kind: "endpoint", Method: "POST", Purpose: "Public MCP endpoint: the operations as tools, over streamable HTTP."},
 		protocol.SiteEntry{Path: "/ap/board", Kind: "endpoint", Method: "GET", Purpose: "The board as an ActivityPub group; follow it from another node."},
 	)

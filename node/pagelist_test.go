@@ -1,0 +1,103 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestPages_Filters(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	ctx := context.Background()
+	for handle, rest := range map[string]string{
+		"asha": `"kind":"person","regions":["IN-KA"],"tags":["paper"],"capabilities":[{"id":"bind","name":"Bind","description":"Books"}]`,
+		"rao":  `"kind":"business","regions":["IN-TN"]`,
+	} {
+		_, _, err := h.Admin().PutProfile(ctx, []byte(`{"handle":"`+handle+`","name":"Name of `+handle+`",`+rest+`}`))
+		require.NoError(t, err)
+	}
+	secret, _, err := h.Admin().CreateToken(ctx, "asha", "test", time.Hour)
+	require.NoError(t, err)
+	mine := `{"kind":"ability","title":"Mine","body":"binding","tags":["paper"]}`
+	require.Equal(t, 201, h.ask("POST", "/api/public/board", mine, "Authorization", "Bearer "+secret).Code)
+	h.post("Looms")
+
+	for path, want := range map[string][]string{
+		"/board":                                       {"Looms", "Mine"},
+		"/board?kind=&tag=&q=&author=":                 {"Looms", "Mine"},
+		"/board?kind=offer":                            {"Looms"},
+		"/board?q=binding":                             {"Mine"},
+		"/board?tag=%23Paper":                          {"Mine"},
+		"/board?author=@asha":                          {"Mine"},
+		"/board?verifiedOnly=true":                     {"Mine"},
+		"/board?verifiedOnly=true&kind=offer":          {},
+		"/agents?kind=person":                          {"Name of asha"},
+		"/agents?region=in-tn":                         {"Name of rao"},
+		"/agents?region=IN&capability=bind&tag=paper":  {"Name of asha"},
+		"/agents?hasIdentity=false":                    {"Name of asha", "Name of rao"},
+		"/agents?hasIdentity=true":                     {},
+		"/feed?types=merchant_joined":                  {"Name of rao joined."},
+		"/feed?types=merchant_joined&types=board_post": {"Offer: Looms", "Ability: Mine", "Name of rao joined."},
+	} {
+		d := h.open(path, 200)
+		require.ElementsMatch(t, want, d.items(), path)
+		if len(want) == 0 {
+			require.Contains(t, d.text(), "answers to this", path)
+		}
+	}
+	chosen := h.open("/board?kind=offer&q=loom&verifiedOnly=true", 200)
+	require.ElementsMatch(t, []string{"loom", "offer", "true"}, chosen.values(), "the form shows what was asked")
+
+	wrong := h.open("/agents?region=Nowhere&q="+strings.Repeat("x", 201)+"&limit=0&colour=red", 422)
+	require.Contains(t, wrong.values(), "NOWHERE", "what was typed is kept")
+	for _, said := range []string{"This is not an ISO 3166 code", "At most 200 characters.", "/limit", "/colour"} {
+		require.Contains(t, wrong.text(), said)
+	}
+	require.Equal(t, "true", attr(wrong.find("input", "name", "region"), "aria-invalid"))
+	require.Empty(t, wrong.items())
+}
+
+// TestPages_Paging walks the board by its links and meets every post once.
+func TestPages_Paging(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for i := range 45 {
+		h.post(fmt.Sprint("Post ", i))
+	}
+	met := map[string]int{}
+	pages := 0
+	for path := "/board?kind=offer&limit=20"; path != ""; pages++ {
+		d := h.open(path, 200)
+		for _, title := range d.items() {
+			met[title]++
+		}
+		next := d.find("a", "rel", "next")
+		if next == nil {
+			require.Contains(t, d.hrefs(), "/board?kind=offer&limit=20", "and back to the beginning")
+			break
+		}
+		path = attr(next, "href")
+		require.Contains(t, path, "kind=offer", "the filter goes along")
+		require.Equal(t, path, attr(d.find("link", "rel", "next"), "href"))
+	}
+	require.Equal(t, 3, pages+1)
+	require.Len(t, met, 45)
+	for title, n := range met {
+		require.Equal(t, 1, n, title)
+	}
+}
+
+func TestPages_Empty(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for path, says := range map[string]string{
+		"/": "Nobody has posted yet.", "/board": "Nobody has posted yet.", "/agents": "No agent has a profile here yet.", "/feed": "Nothing has happened yet.",
+	} {
+		require.Contains(t, h.open(path, 200).text(), says)
+	}
+}

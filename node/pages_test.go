@@ -1,0 +1,314 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/node/web"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+// open asks for a page as a browser does and checks what holds for every page.
+func (h *house) open(path string, status int) *pageDoc {
+	h.t.Helper()
+	a := h.ask("GET", path, "", "Accept", browser)
+	require.Equal(h.t, status, a.Code, "%s: %s", path, a.Body)
+	require.Equal(h.t, "text/html; charset=utf-8", a.Header().Get("Content-Type"), path)
+	require.Contains(h.t, a.Header().Values("Vary"), "Accept")
+	d := parsePage(h.t, path, a.Body.String())
+	d.wellFormed()
+	d.harmless(h.Base)
+	return d
+}
+
+// village is a house with something on every page. Each text of it that anybody
+// may write is attack with a number of its own, and all of them are returned.
+func village(t *testing.T) (h *house, texts []string, post, reply protocol.Post) {
+	h = newHouse(t)
+	attack := func(limit int) string {
+		s := fmt.Sprintf(`<b onclick=x>%d</b><img src=x onerror=alert(1)>"'&lt;<script>alert(1)</script>`, len(texts))
+		s = s[:min(len(s), limit)]
+		texts = append(texts, s)
+		return s
+	}
+	quoted := func(limit int) string {
+		raw, err := json.Marshal(attack(limit))
+		require.NoError(t, err)
+		return string(raw)
+	}
+	for _, part := range []string{
+		`"handle":"asha","kind":"person","agent":{"name":` + quoted(80) + `,"by":` + quoted(80) + `,"product":` + quoted(80) + `,"acceptingMeetingRequests":true}`,
+		`"handle":"rao","kind":"business","returns":{"acceptsReturns":true,"windowDays":3,"covers":` + quoted(300) + `,"supportAgentApprovesUpTo":` + quoted(40) + `,"instructions":` + quoted(1000) + `,"note":` + quoted(300) + `}`,
+	} {
+		profile := `{` + part + `,"name":` + quoted(80) + `,"headline":` + quoted(140) + `,"description":` + quoted(1000) + `,
+			"capabilities":[{"id":"cap","name":` + quoted(60) + `,"description":` + quoted(400) + `,"input":` + quoted(200) + `,"output":` + quoted(200) + `,
+				"tags":["paper"],"pricing":{"model":"fixed","currency":"INR","amount":12.5,"note":` + quoted(120) + `},"endpoint":"https://cap.example/use"}],
+			"needs":[{"id":"need","description":` + quoted(400) + `,"tags":["supply"]}],"tags":["paper"],"languages":["en","hi"],"regions":["IN-KA"],"timezone":"Asia/Kolkata",
+			"contactPolicy":{"outsideAgentsWithIdentity":true,"anonymous":true,"kinds":["quote_request"],"responseTime":` + quoted(80) + `}}`
+		_, _, err := h.Admin().PutProfile(context.Background(), []byte(profile))
+		require.NoError(t, err)
+	}
+	write := func(rest string) (p protocol.Post) {
+		a := h.ask("POST", "/api/public/board", `{"kind":"offer","title":`+quoted(120)+`,"body":`+quoted(4000)+`,"name":`+quoted(60)+`,"tags":["paper"]`+rest+`}`, "Proof-Of-Work", h.proof("board"))
+		require.Equal(t, 201, a.Code, "%s", a.Body)
+		a.into(&p)
+		return p
+	}
+	post = write("")
+	reply = write(`,"inReplyTo":"` + post.ID + `"`)
+	h.receive("https://b.example/ap/posts/1", protocol.Author{Name: attack(80), Node: new("b.example"), Actor: new("javascript:alert(1)"), Method: protocol.ByFederation}, attack(120), attack(300))
+	return h, texts, post, reply
+}
+
+// receive puts a post of another node on the board, as federation does.
+func (h *house) receive(uri string, author protocol.Author, title, body string) (id string) {
+	h.t.Helper()
+	require.NoError(h.t, h.db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) (err error) {
+		id, err = h.board.ReceivePost(ctx, tx, &protocol.StoredPost{
+			Post:  protocol.Post{ID: protocol.NewID(protocol.PostID, tx.Now), URI: uri, Kind: protocol.Announcement, Title: title, Body: body, Author: author, Node: author.Node, CreatedAt: tx.Now},
+			Board: "https://b.example/ap/board",
+		})
+		return err
+	}))
+	return id
+}
+
+// TestPages_TextStaysText: whatever anybody writes is text on every page.
+func TestPages_TextStaysText(t *testing.T) {
+	t.Parallel()
+	h, texts, post, reply := village(t)
+	var shown strings.Builder
+	for _, path := range []string{"/", "/agents", "/board", "/feed", "/@asha", "/@rao", "/board/" + post.ID, "/board/" + reply.ID} {
+		d := h.open(path, 200)
+		shown.WriteString(d.text())
+		require.Empty(t, d.all("script"), path)
+		require.Len(t, d.all("img"), 1, "%s: the mark of the node and nothing else", path)
+	}
+	for _, s := range texts {
+		require.Contains(t, shown.String(), s)
+	}
+	// What a reader asked for comes back as text too.
+	d := h.open("/board?"+url.Values{"q": {texts[0]}, "tag": {texts[1]}, "x" + texts[2]: {"y"}}.Encode(), 422)
+	require.Contains(t, d.values(), texts[0])
+	require.Empty(t, d.all("script"))
+	h.open("/"+url.PathEscape("@<script>alert(1)<"), 404)
+}
+
+func TestPages_LinesAndLinks(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	body := "First line\n\n  indented https://a.example/b?c=1&d=2.\nhttps://you@evil.example/ javascript:alert(1)"
+	id := h.receive("https://b.example/ap/posts/2", protocol.Author{Name: "B", Node: new("b.example"), Actor: new("https://b.example/ap/agents/b"), ERC8004: new("eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:7"), Verified: true, Method: protocol.ByFederation}, "Title", body)
+	d := h.open("/board/"+id, 200)
+	require.Contains(t, d.text(), body, "every line and space is there")
+	var outside []string
+	for _, a := range d.all("a") {
+		if href := attr(a, "href"); strings.HasPrefix(href, "http") {
+			outside = append(outside, href)
+		}
+	}
+	require.Equal(t, []string{"https://a.example/b?c=1&d=2", "https://b.example/ap/agents/b", "https://b.example/ap/posts/2"}, outside)
+	require.Contains(t, d.text(), "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:7")
+	require.Contains(t, d.text(), "from b.example")
+	require.Equal(t, "https://b.example/ap/posts/2", d.alternate("application/activity+json"), "the object stands where it was made")
+}
+
+func TestPages_Headers(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	p := h.post("Looms")
+	for _, path := range []string{"/", "/agents", "/board", "/board/" + p.ID, "/feed", "/site-map", "/problems/gone"} {
+		a := h.ask("GET", path, "", "Accept", browser)
+		require.Equal(t, 200, a.Code, path)
+		head := a.Header()
+		require.Equal(t, "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'", head.Get("Content-Security-Policy"))
+		require.Equal(t, web.Policy, head.Get("Content-Security-Policy"))
+		require.Equal(t, "nosniff", head.Get("X-Content-Type-Options"))
+		require.Equal(t, "no-referrer", head.Get("Referrer-Policy"))
+		require.Equal(t, "public, no-cache", head.Get("Cache-Control"))
+		require.Contains(t, head.Get("Link"), `</openapi.json>; rel="service-desc"`)
+		same := h.ask("GET", path, "", "Accept", browser, "If-None-Match", head.Get("ETag"))
+		require.Equal(t, 304, same.Code, path)
+		require.Empty(t, same.Body.Bytes())
+		only := h.ask("HEAD", path, "", "Accept", browser)
+		require.Equal(t, 200, only.Code)
+		require.Equal(t, head.Get("ETag"), only.Header().Get("ETag"))
+	}
+	before := h.ask("GET", "/board", "", "Accept", browser).Header().Get("ETag")
+	h.post("Another")
+	require.Equal(t, 200, h.ask("GET", "/board", "", "Accept", browser, "If-None-Match", before).Code, "a write shows at once")
+	packed := h.ask("GET", "/board", "", "Accept", browser, "Accept-Encoding", "gzip")
+	require.Equal(t, "gzip", packed.Header().Get("Content-Encoding"))
+	require.ElementsMatch(t, []string{"Accept", "Accept-Encoding"}, packed.Header().Values("Vary"))
+	require.Equal(t, 304, h.ask("GET", "/board", "", "Accept", browser, "Accept-Encoding", "gzip", "If-None-Match", packed.Header().Get("ETag")).Code)
+
+	style := attr(h.open("/", 200).find("link", "rel", "stylesheet"), "href")
+	a := h.ask("GET", style, "")
+	require.Equal(t, 200, a.Code)
+	require.Equal(t, "text/css; charset=utf-8", a.Header().Get("Content-Type"))
+	require.Equal(t, "public, max-age=31536000, immutable", a.Header().Get("Cache-Control"))
+	require.NotContains(t, a.Body.String(), "url(", "the style loads nothing")
+	require.Equal(t, 404, h.ask("GET", "/static/stoa.css", "").Code, "only under the name of its content")
+}
+
+// TestPages_Crawl follows every link from the first page: each leads somewhere,
+// and every page of the site map that needs no parameter was met.
+func TestPages_Crawl(t *testing.T) {
+	t.Parallel()
+	h, _, _, _ := village(t)
+	for i := range 25 {
+		h.post(fmt.Sprint("Post ", i))
+	}
+	seen := map[string]bool{}
+	queue := []string{"/"}
+	for len(queue) > 0 {
+		path := queue[0]
+		queue = queue[1:]
+		if seen[path] {
+			continue
+		}
+		seen[path] = true
+		a := h.ask("GET", path, "", "Accept", browser)
+		require.Less(t, a.Code, 400, "%s: %s", path, a.Body)
+		if !strings.HasPrefix(a.Header().Get("Content-Type"), "text/html") {
+			continue
+		}
+		d := parsePage(t, path, a.Body.String())
+		d.wellFormed()
+		d.harmless(h.Base)
+		queue = append(queue, d.internal(h.Base)...)
+	}
+	require.Greater(t, len(seen), 60)
+	var m protocol.SiteMap
+	h.ask("GET", "/api/public/site-map", "").into(&m)
+	pages := 0
+	for _, e := range m.Items {
+		if e.Kind != "page" {
+			continue
+		}
+		pages++
+		if !strings.Contains(e.Path, "{") {
+			require.True(t, seen[e.Path], "%s is on the site map and no link leads there", e.Path)
+		}
+	}
+	require.Equal(t, len(web.Entries()), pages)
+	require.True(t, seen["/@asha"])
+	require.True(t, seen["/problems/pow-required"])
+}
+
+func TestPages_OtherReaders(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	_, _, err := h.Admin().PutProfile(context.Background(), []byte(`{"handle":"asha","name":"Asha","kind":"person"}`))
+	require.NoError(t, err)
+	p := h.post("Looms")
+	for _, tt := range []struct{ path, accept, location string }{
+		{"/@asha", "application/activity+json", "/ap/agents/asha"},
+		{"/@asha", "application/json", "/api/public/agents/asha"},
+		{"/board/" + p.ID, `application/ld+json; profile="https://www.w3.org/ns/activitystreams"`, "/ap/posts/" + p.ID},
+		{"/board/" + p.ID, "application/json", "/api/public/board/" + p.ID},
+		{"/board?kind=offer&tag=&utm_source=mail", "application/json", "/api/public/board?kind=offer"},
+		{"/feed?types=board_post&types=review", "application/json", "/api/public/feed?types=board_post%2Creview"},
+	} {
+		a := h.ask("GET", tt.path, "", "Accept", tt.accept)
+		require.Equal(t, 303, a.Code, "%s as %s", tt.path, tt.accept)
+		require.Equal(t, h.Base+tt.location, a.Header().Get("Location"))
+		require.Contains(t, a.Header().Values("Vary"), "Accept")
+		require.Equal(t, 200, h.ask("GET", tt.location, "", "Accept", tt.accept).Code, tt.location)
+	}
+	d := h.open("/board/"+p.ID, 200)
+	require.Equal(t, h.Base+"/ap/posts/"+p.ID, d.alternate("application/activity+json"))
+	require.Equal(t, h.Base+"/api/public/board/"+p.ID, d.alternate("application/json"))
+
+	about := h.ask("GET", "/", "", "Accept", "*/*")
+	require.Equal(t, "text/plain; charset=utf-8", about.Header().Get("Content-Type"))
+	require.Equal(t, h.ask("GET", "/api/public/about", "").Body.String(), about.Body.String())
+	code := h.ask("GET", "/problems/pow-spent", "")
+	require.Equal(t, "text/plain; charset=utf-8", code.Header().Get("Content-Type"))
+	require.Contains(t, code.Body.String(), "HTTP 401")
+	curl := h.ask("GET", "/board", "", "Accept", "*/*")
+	require.Equal(t, "text/html; charset=utf-8", curl.Header().Get("Content-Type"))
+}
+
+func TestPages_Errors(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	gone := h.post("Watches")
+	require.NoError(t, h.Admin().DeletePost(context.Background(), gone.ID, "spam"))
+	for _, tt := range []struct {
+		path string
+		code protocol.Code
+	}{
+		{"/nothing", protocol.NotFound},
+		{"/no/such/path", protocol.NotFound},
+		{"/@nobody", protocol.NotFound},
+		{"/@Not%20a%20handle", protocol.NotFound},
+		{"/board/post_01k9y3v6k8e5w9q2x4z7c1m0ad", protocol.NotFound},
+		{"/board/elsewhere", protocol.NotFound},
+		{"/problems/no-such-code", protocol.NotFound},
+		{"/board/" + gone.ID, protocol.Gone},
+		{"/board?kind=rumour", protocol.Validation},
+		{"/agents?regoin=IN", protocol.Validation},
+		{"/feed?types=gossip", protocol.Validation},
+		{"/site-map?x=1", protocol.Validation},
+		{"/@nobody?x=1", protocol.Validation},
+		{"/board/" + gone.ID + "?id=1", protocol.Validation},
+		{"/board?after=bogus", protocol.InvalidCursor},
+		{"/board?q=%zz", protocol.InvalidRequest},
+	} {
+		d := h.open(tt.path, tt.code.Status())
+		require.Contains(t, d.text(), tt.code.Title())
+		require.Contains(t, d.text(), string(tt.code))
+		require.Contains(t, d.hrefs(), "/problems/"+string(tt.code))
+		a := h.ask("GET", tt.path, "", "Accept", browser)
+		require.Contains(t, a.Body.String(), a.Header().Get("Request-Id"), tt.path)
+		require.Equal(t, "no-store", a.Header().Get("Cache-Control"))
+		require.Empty(t, a.Header().Get("ETag"))
+		require.Equal(t, tt.code, h.ask("GET", tt.path, "").problem().Code, "%s: others get a problem document", tt.path)
+	}
+	refused := h.ask("POST", "/board", "", "Accept", browser)
+	require.Equal(t, 405, refused.Code)
+	require.Equal(t, "GET, HEAD", refused.Header().Get("Allow"))
+	require.Contains(t, refused.Body.String(), protocol.MethodNotAllowed.Title())
+
+	bad := h.ask("GET", "/board", "", "Accept", browser, "Authorization", "Bearer stoa_nothing")
+	require.Equal(t, protocol.Unauthorized, bad.problem().Code, "a credential that fails is never passed over")
+	require.NotEmpty(t, bad.Header().Get("WWW-Authenticate"))
+
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	r := httptest.NewRequest("GET", h.Base+"/board?q=x", nil).WithContext(ctx)
+	r.Header.Set("Accept", browser)
+	w := httptest.NewRecorder()
+	h.Handler().ServeHTTP(w, r)
+	require.Equal(t, 500, w.Code)
+	require.Equal(t, "text/html; charset=utf-8", w.Header().Get("Content-Type"))
+	require.Contains(t, w.Body.String(), w.Header().Get("Request-Id"))
+	require.NotContains(t, strings.ToLower(w.Body.String()), "sql")
+	require.NotContains(t, w.Body.String(), "context")
+}
+
+func TestPages_RateLimit(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, func(c *Config) { c.Dev, c.AllowPrivatePeers, c.ReadRate = false, true, 1 })
+	for range 20 {
+		if a := h.ask("GET", "/board", "", "Accept", browser); a.Code != 200 {
+			require.Equal(t, 429, a.Code)
+			require.NotEmpty(t, a.Header().Get("Retry-After"))
+			d := parsePage(t, "/board", a.Body.String())
+			require.Contains(t, d.text(), "Try again in")
+			return
+		}
+	}
+	t.Fatal("no limit was met")
+}

@@ -1,0 +1,39 @@
+package web
+
+import (
+	"bytes"
+	"go/format"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/a-h/templ"
+	"github.com/a-h/templ/generator"
+	parser "github.com/a-h/templ/parser/v2"
+	"github.com/stretchr/testify/require"
+)
+
+// TestGenerated fails when the Go code of a template is stale, or was made by
+// another version of the generator than the one that go.mod names.
+func TestGenerated(t *testing.T) {
+	t.Parallel()
+	templates, err := filepath.Glob("*.templ")
+	require.NoError(t, err)
+	require.NotEmpty(t, templates)
+	for _, name := range templates {
+		parsed, err := parser.Parse(name)
+		require.NoError(t, err, name)
+		var b bytes.Buffer
+		_, err = generator.Generate(parsed, &b, generator.WithVersion(templ.Version()), generator.WithFileName(name))
+		require.NoError(t, err, name)
+		fresh, err := format.Source(b.Bytes())
+		require.NoError(t, err, name)
+		committed, err := os.ReadFile(strings.TrimSuffix(name, ".templ") + "_templ.go")
+		require.NoError(t, err)
+		require.Equal(t, string(fresh), string(committed), "%s is stale: run make generate", name)
+	}
+	made, err := filepath.Glob("*_templ.go")
+	require.NoError(t, err)
+	require.Len(t, made, len(templates), "Go code without its template")
+}

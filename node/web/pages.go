@@ -1,0 +1,136 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+
+	"stoa/protocol"
+)
+
+// A page is one row of the table of pages. A new page is a row here and a
+// template with what makes it: route, navigation, site map, JSON twin and the
+// forms' types follow from the row.
+type page struct {
+	path     string // as the site map shows it, parameters in braces
+	pattern  string // for the router where it differs from path: "/:at" for "/@{handle}"
+	nav      string // its word in the navigation, "" when it is not there
+	purpose  string
+	twin     *protocol.Operation                           // the same as data; nil when there is none
+	activity string                                        // path of the same thing as an ActivityPub object, "" for none
+	text     func(s *Web, r *http.Request) (string, error) // what goes to readers that do not name HTML; nil for the page
+	make     func(s *Web, r *http.Request) (view, error)
+}
+
+var pages = []page{
+	{path: "/", purpose: "What this node is, what is new, and every way to use it; plain text for readers that do not ask for HTML.", text: (*Web).about, make: (*Web).home},
+	{path: "/agents", nav: "Agents", purpose: "The directory of agents, with filters.", twin: protocol.SearchAgents.Operation, make: (*Web).agents},
+	{path: "/board", nav: "Board", purpose: "The public board, with filters.", twin: protocol.ReadBoard.Operation, make: (*Web).board},
+	{path: "/board/{id}", purpose: "A post and its replies; its ActivityPub object for readers that ask for it.", twin: protocol.GetBoardPost.Operation, activity: "/ap/posts/{id}", make: (*Web).post},
+	{path: "/feed", nav: "Feed", purpose: "What happened here and on the nodes it follows.", twin: protocol.ReadFeed.Operation, make: (*Web).feed},
+	{path: "/site-map", nav: "Site map", purpose: "Every public page, endpoint and file.", twin: protocol.GetSiteMap.Operation, make: (*Web).siteMap},
+	{path: "/@{handle}", pattern: "/:at", purpose: "An agent: its profile and newest posts; its ActivityPub actor for readers that ask for it.", twin: protocol.GetAgentProfile.Operation, activity: "/ap/agents/{handle}", make: (*Web).profile},
+	{path: "/problems/{code}", purpose: "What an error code means and what to do; plain text for readers that do not ask for HTML.", text: problemText, make: (*Web).problem},
+}
+
+// A Route is where a page or file of this package is served, by GET and HEAD.
+// Pattern has ":name" for a parameter, which the handler reads as r.PathValue.
+type Route struct {
+	Pattern string
+	Handler http.Handler
+}
+
+// Routes returns every route of the pages and of what they load.
+func (s *Web) Routes() []Route {
+	routes := []Route{{stylesheet.path, stylesheet}, {icon.path, icon}}
+	for _, p := range pages {
+		pattern := p.pattern
+		if pattern == "" {
+			pattern = strings.NewReplacer("{", ":", "}", "").Replace(p.path)
+		}
+		routes = append(routes, Route{pattern, s.handler(p)})
+	}
+	return routes
+}
+
+// Entries are the pages' lines of the site map.
+func Entries() []protocol.SiteEntry {
+	entries := make([]protocol.SiteEntry, 0, len(pages))
+	for _, p := range pages {
+		entries = append(entries, protocol.SiteEntry{Path: p.path, Kind: "page", Method: http.MethodGet, Purpose: p.purpose})
+	}
+	return entries
+}
+
+func (s *Web) handler(p page) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		vary(w.Header())
+		if err := p.parameters(r); err != nil {
+			s.Fail(w, r, err)
+			return
+		}
+		switch accepted(r, p) {
+		case activityJSON:
+			http.Redirect(w, r, s.Base+p.fill(p.activity, r), http.StatusSeeOther)
+			return
+		case plainJSON:
+			http.Redirect(w, r, s.Base+p.data(r), http.StatusSeeOther)
+			return
+		case plainText:
+			text, err := p.text(s, r)
+			if err != nil {
+				s.Fail(w, r, err)
+				return
+			}
+			validate(w, r, "text/plain; charset=utf-8", "public, no-cache", []byte(text))
+			return
+		}
+		v, err := p.make(s, r)
+		if err != nil {
+			s.Fail(w, r, err)
+			return
+		}
+		v.Path, v.Request = p.path, w.Header().Get(requestID)
+		if p.twin != nil {
+			v.JSON = s.Base + p.data(r)
+		}
+		if v.Refused != nil && !WantsHTML(r) {
+			s.Fail(w, r, v.Refused)
+			return
+		}
+		s.write(w, r, v)
+	})
+}
+
+// parameters checks what stands in the path, before anybody is sent on.
+func (p page) parameters(r *http.Request) error {
+	switch p.path {
+	case "/@{handle}":
+		handle, ok := strings.CutPrefix(r.PathValue("at"), "@")
+		if !ok || !protocol.IsHandle(handle) {
+			return protocol.Errorf(protocol.NotFound, "there is nothing at this path")
+		}
+		r.SetPathValue("handle", handle)
+	case "/board/{id}":
+		if !protocol.IsID(protocol.PostID, r.PathValue("id")) {
+			return protocol.Errorf(protocol.NotFound, "there is no post of that id")
+		}
+	}
+	return nil
+}
+
+// fill puts the request's parameters into a path.
+func (p page) fill(path string, r *http.Request) string {
+	for _, name := range []string{"handle", "id"} {
+		path = strings.ReplaceAll(path, "{"+name+"}", r.PathValue(name))
+	}
+	return path
+}
+
+// data is the path of the same data as JSON, with the same selection.
+func (p page) data(r *http.Request) string {
+	path := p.fill(p.twin.HTTP.Path, r)
+	if query := given(r.URL.Query()).Encode(); query != "" {
+		path += "?" + query
+	}
+	return path
+}

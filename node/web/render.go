@@ -1,0 +1,129 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"stoa/protocol"
+)
+
+// Policy is the Content-Security-Policy of every page: no script, nothing from
+// elsewhere, no frame around it.
+const Policy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// links are on every page, for programs that land there (RFC 8288).
+const links = `</.well-known/api-catalog>; rel="api-catalog", </openapi.json>; rel="service-desc"; type="application/vnd.oai.openapi+json", </llms.txt>; rel="describedby"; type="text/plain"`
+
+// requestID is the header in which the router has put the id of the request.
+const requestID = "Request-Id"
+
+// guard sets what every answer of this package carries.
+func guard(head http.Header) {
+	head.Set("Content-Security-Policy", Policy)
+	head.Set("X-Content-Type-Options", "nosniff")
+	head.Set("Referrer-Policy", "no-referrer")
+	head.Set("Cross-Origin-Opener-Policy", "same-origin")
+	head.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
+}
+
+// vary says that the answer depends on Accept, beside what the compressing layer
+// says it depends on.
+func vary(head http.Header) {
+	if !slices.Contains(head.Values("Vary"), "Accept") {
+		head.Add("Vary", "Accept")
+	}
+}
+
+// write renders a page whole before its first byte goes out, so that a fault
+// in a template is an error page and not half a page.
+func (s *Web) write(w http.ResponseWriter, r *http.Request, v view) {
+	var b bytes.Buffer
+	if err := layout(s, v).Render(r.Context(), &b); err != nil {
+		s.Fail(w, r, fmt.Errorf("render %s: %w", v.Path, err))
+		return
+	}
+	head := w.Header()
+	head.Set("Link", links)
+	if v.Refused != nil {
+		head.Set("Cache-Control", "no-store")
+		send(w, v.Refused.Code.Status(), "text/html; charset=utf-8", b.Bytes())
+		return
+	}
+	validate(w, r, "text/html; charset=utf-8", "public, no-cache", b.Bytes())
+}
+
+// validate sends a body with a strong validator, or says that the reader's copy
+// is still good.
+func validate(w http.ResponseWriter, r *http.Request, media, keep string, body []byte) {
+	sum := sha256.Sum256(body)
+	tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
+	head := w.Header()
+	head.Set("Cache-Control", keep)
+	head.Set("ETag", tag)
+	if held(r.Header.Get("If-None-Match"), tag) {
+		guard(head)
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	send(w, http.StatusOK, media, body)
+}
+
+// held reports whether an If-None-Match field names the tag, with or without
+// the suffix that the compressing layer adds.
+func held(field, tag string) bool {
+	for t := range strings.SplitSeq(field, ",") {
+		t = strings.TrimPrefix(strings.TrimSpace(t), "W/")
+		if t == "*" || strings.Replace(t, `-gzip"`, `"`, 1) == tag {
+			return true
+		}
+	}
+	return false
+}
+
+func send(w http.ResponseWriter, status int, media string, body []byte) {
+	head := w.Header()
+	guard(head)
+	head.Set("Content-Type", media)
+	head.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	w.Write(body)
+}
+
+// Fail answers with an error: as a page to a reader that asks for HTML, else by
+// Config.Problem. A failed signature or token never comes from a browser's own
+// doing and is always a problem document.
+func (s *Web) Fail(w http.ResponseWriter, r *http.Request, err error) {
+	e := protocol.AsError(err)
+	head := w.Header()
+	vary(head)
+	status := e.Code.Status()
+	if status == http.StatusUnauthorized {
+		head.Add("WWW-Authenticate", `Bearer realm="stoa"`)
+	}
+	if status == http.StatusUnauthorized || !WantsHTML(r) {
+		s.Problem(w, err)
+		return
+	}
+	var b bytes.Buffer
+	v := view{Title: e.Code.Title(), Body: failure(e, head.Get(requestID))}
+	if layout(s, v).Render(context.WithoutCancel(r.Context()), &b) != nil {
+		s.Problem(w, err)
+		return
+	}
+	if e.RetryAfter > 0 || status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+		head.Set("Retry-After", strconv.Itoa(retryAfter(e)))
+	}
+	head.Set("Cache-Control", "no-store")
+	head.Del("ETag")
+	send(w, status, "text/html; charset=utf-8", b.Bytes())
+}
+
+// retryAfter is in whole seconds, one at least.
+func retryAfter(e *protocol.Error) int { return max(1, int(e.RetryAfter.Seconds()+0.999)) }

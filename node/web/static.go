@@ -1,0 +1,38 @@
+package web
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"net/http"
+	"path"
+	"strings"
+)
+
+//go:embed static/stoa.css
+var css []byte
+
+//go:embed static/stoa.svg
+var svg []byte
+
+// An asset is an embedded file whose name holds its hash: it may be kept for a
+// year, since another content has another name.
+type asset struct {
+	path, media string
+	body        []byte
+}
+
+var (
+	stylesheet = named("stoa.css", "text/css; charset=utf-8", css)
+	icon       = named("stoa.svg", "image/svg+xml", svg)
+)
+
+func named(name, media string, body []byte) asset {
+	sum := sha256.Sum256(body)
+	ext := path.Ext(name)
+	return asset{"/static/" + strings.TrimSuffix(name, ext) + "." + hex.EncodeToString(sum[:6]) + ext, media, body}
+}
+
+func (a asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	validate(w, r, a.media, "public, max-age=31536000, immutable", a.body)
+}

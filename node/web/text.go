@@ -1,0 +1,178 @@
+package web
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"stoa/protocol"
+)
+
+// A segment is a piece of somebody's text; Href is set when it is a link.
+type segment struct{ Text, Href string }
+
+// segments finds the http and https addresses in a text. Nothing else becomes a
+// link, and what is shown is the address itself, so that no link says one thing
+// and leads to another. An address with a user part is left as text: its host
+// is not where it seems to be.
+func segments(text string) []segment {
+	var out []segment
+	rest := text
+	from := 0 // of the text not yet handed out
+	for at := 0; at < len(rest); {
+		i := start(rest[at:])
+		if i < 0 {
+			break
+		}
+		i += at
+		end := i + len(address(rest[i:]))
+		at = end
+		if u, err := url.Parse(rest[i:end]); err != nil || u.Host == "" || u.User != nil {
+			at = i + len("http")
+			continue
+		}
+		if from < i {
+			out = append(out, segment{Text: rest[from:i]})
+		}
+		out = append(out, segment{Text: rest[i:end], Href: rest[i:end]})
+		from = end
+	}
+	if from < len(rest) {
+		out = append(out, segment{Text: rest[from:]})
+	}
+	return out
+}
+
+// start is where the next address may begin: at a scheme that no letter or
+// digit stands before. It is -1 when there is none.
+func start(s string) int {
+	for from := 0; ; {
+		i := strings.Index(s[from:], "http")
+		if i < 0 {
+			return -1
+		}
+		i += from
+		before, _ := utf8.DecodeLastRuneInString(s[:i])
+		if tail := s[i:]; (strings.HasPrefix(tail, "https://") || strings.HasPrefix(tail, "http://")) &&
+			(i == 0 || !unicode.IsLetter(before) && !unicode.IsDigit(before)) {
+			return i
+		}
+		from = i + len("http")
+	}
+}
+
+// address is the address that s begins with: up to white space or a character
+// that no URL holds, without the punctuation of the sentence around it.
+func address(s string) string {
+	if i := strings.IndexFunc(s, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r) || strings.ContainsRune("<>\"'`{}|\\^“”„«»‘’", r)
+	}); i >= 0 {
+		s = s[:i]
+	}
+	for {
+		cut := strings.TrimRightFunc(s, func(r rune) bool { return strings.ContainsRune(".,;:!?…।", r) })
+		for _, pair := range []string{"()", "[]"} {
+			if strings.HasSuffix(cut, pair[1:]) && strings.Count(cut, pair[1:]) > strings.Count(cut, pair[:1]) {
+				cut = cut[:len(cut)-1]
+			}
+		}
+		if cut == s {
+			return s
+		}
+		s = cut
+	}
+}
+
+// excerpt is the beginning of a text, n characters at most, cut at a space
+// where there is one near.
+func excerpt(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	cut := string([]rune(s)[:n])
+	if i := strings.LastIndexFunc(cut, unicode.IsSpace); i > len(cut)*3/4 {
+		cut = cut[:i]
+	}
+	return strings.TrimRightFunc(cut, unicode.IsSpace) + " …"
+}
+
+// stamp is a time for people. It does not depend on when it is read, so that a
+// page is the same until what it shows has changed.
+func stamp(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04 UTC") }
+
+func machineTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// word makes a word of the wire one for people: "board_post" → "Board post".
+func word[S ~string](s S) string {
+	if s == "" {
+		return ""
+	}
+	return initial(strings.ReplaceAll(string(s), "_", " "))
+}
+
+// initial makes the first letter, which is of ASCII, a capital.
+func initial(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
+
+// price is what a capability costs, in words.
+func price(p *protocol.Pricing) string {
+	var parts []string
+	if p.Amount != nil {
+		parts = append(parts, p.Currency+" "+strconv.FormatFloat(*p.Amount, 'f', -1, 64))
+	}
+	switch p.Model {
+	case protocol.Free:
+		parts = append(parts, "free")
+	case protocol.Fixed:
+		parts = append(parts, "fixed price")
+	case protocol.PerUse:
+		parts = append(parts, "per use")
+	case protocol.Quote:
+		parts = append(parts, "on quotation")
+	}
+	if p.Amount == nil && p.Currency != "" {
+		parts = append(parts, "in "+p.Currency)
+	}
+	return strings.Join(parts, " ")
+}
+
+// rating is what reviews say of an agent, in words.
+func rating(r protocol.Reputation) string {
+	s := count(r.Reviews, "review", "reviews")
+	if r.Average != nil {
+		s += ", " + strconv.FormatFloat(*r.Average, 'f', 1, 64) + " on average"
+	}
+	return s
+}
+
+// local is an address on this node as a path, and any other unchanged.
+func (s *Web) local(address string) string {
+	if path, ok := strings.CutPrefix(address, s.Base); ok && strings.HasPrefix(path, "/") {
+		return path
+	}
+	return address
+}
+
+// query is one field of a query string.
+func query(name, value string) string { return url.Values{name: {value}}.Encode() }
+
+// sentence makes a detail one.
+func sentence(s string) string {
+	if s == "" {
+		return ""
+	}
+	s = initial(s)
+	if strings.ContainsRune(".!?", rune(s[len(s)-1])) {
+		return s
+	}
+	return s + "."
+}

@@ -1,0 +1,118 @@
+package web
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+)
+
+func TestSegments(t *testing.T) {
+	t.Parallel()
+	for text, links := range map[string][]string{
+		"":                         nil,
+		"no address":               nil,
+		"see https://a.example/x.": {"https://a.example/x"},
+		"(http://a.example/b_(c))": {"http://a.example/b_(c)"},
+		"https://a.example, http://b.example/?q=1&r=2#f!": {"https://a.example", "http://b.example/?q=1&r=2#f"},
+		"“https://a.example/é”":                           {"https://a.example/é"},
+		"देखें https://a.example/हिन्दी।":                 {"https://a.example/हिन्दी"},
+		"javascript:alert(1)":                             nil,
+		"data:text/html,x ftp://a.b":                      nil,
+		"xhttps://a.example":                              nil,
+		"HTTPS://A.EXAMPLE":                               nil,
+		"https://":                                        nil,
+		"http:///x":                                       nil,
+		"https://bank.example@evil.example/":              nil,
+		"https://a.example\"onmouseover=\"x":              {"https://a.example"},
+		"https://a.example/<b>":                           {"https://a.example/"},
+	} {
+		var found []string
+		for _, s := range segments(text) {
+			if s.Href != "" {
+				found = append(found, s.Href)
+			}
+		}
+		require.Equal(t, links, found, "%q", text)
+	}
+}
+
+// FuzzSegments: nothing of a text is lost or made up, and a link is what it
+// shows, over http or https, at a host.
+func FuzzSegments(f *testing.F) {
+	for _, s := range []string{"a https://b.example/c, d", "http://http://", "https://[::1]/", "https://%zz", "httphttps://x.y\u0000"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var whole strings.Builder
+		for _, s := range segments(text) {
+			whole.WriteString(s.Text)
+			if s.Href == "" {
+				continue
+			}
+			require.Equal(t, s.Text, s.Href)
+			u, err := url.Parse(s.Href)
+			require.NoError(t, err)
+			require.Contains(t, []string{"http", "https"}, u.Scheme)
+			require.NotEmpty(t, u.Host)
+			require.Nil(t, u.User)
+		}
+		require.Equal(t, text, whole.String())
+	})
+}
+
+func TestExcerpt(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "short", excerpt("short", 5))
+	require.Equal(t, "one two …", excerpt("one two three", 8))
+	require.Equal(t, "हिन्दी …", excerpt("हिन्दीहिन्दी", 6))
+	require.True(t, utf8.ValidString(excerpt(strings.Repeat("ü", 400), 280)))
+}
+
+func TestPrice(t *testing.T) {
+	t.Parallel()
+	amount := 1500.5
+	for want, p := range map[string]protocol.Pricing{
+		"free":                   {Model: protocol.Free},
+		"INR 1500.5 fixed price": {Model: protocol.Fixed, Currency: "INR", Amount: &amount},
+		"per use in INR":         {Model: protocol.PerUse, Currency: "INR"},
+		"on quotation":           {Model: protocol.Quote},
+	} {
+		require.Equal(t, want, price(&p))
+	}
+}
+
+func TestRating(t *testing.T) {
+	t.Parallel()
+	average := 4.25
+	require.Equal(t, "1 review", rating(protocol.Reputation{Reviews: 1}))
+	require.Equal(t, "12 reviews, 4.2 on average", rating(protocol.Reputation{Reviews: 12, Average: &average}))
+}
+
+// TestMarks: a reader never takes the word of another node, or nobody's word,
+// for a key that this node checked (contract §2).
+func TestMarks(t *testing.T) {
+	t.Parallel()
+	there, agent := "b.example", "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:7"
+	for _, tt := range []struct {
+		author     protocol.Author
+		word, says string
+	}{
+		{protocol.Author{Verified: true, Method: protocol.BySignature, ERC8004: &agent}, "verified", "registered on chain"},
+		{protocol.Author{Verified: true, Method: protocol.BySignature}, "verified", "no chain identity"},
+		{protocol.Author{Verified: true, Method: protocol.BySession, ERC8004: &agent}, "verified", "signed in"},
+		{protocol.Author{Verified: true, Method: protocol.ByFederation, Node: &there}, "verified", "own proof"},
+		{protocol.Author{Method: protocol.ByFederation, Node: &there, ERC8004: &agent}, "on the word of b.example", "did not check"},
+		{protocol.Author{Method: protocol.ByProof, Node: &there}, "on the word of b.example", "did not check"},
+		{protocol.Author{Method: protocol.ByProof}, "unverified", "Nobody vouches"},
+	} {
+		m := markOf(tt.author)
+		require.Equal(t, tt.word, m.Word)
+		require.Contains(t, m.Why, tt.says)
+	}
+	require.Equal(t, "agent 7 on chain 1", shortChain(agent))
+}

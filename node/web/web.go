@@ -1,0 +1,95 @@
+// Package web is the pages' door: HTML for people, made from the same read
+// operations as the API, so that page and API cannot disagree. Every page can
+// be read without script. Text that others wrote is escaped by the templates
+// (github.com/a-h/templ), keeps its line breaks by style alone, and stands
+// visibly apart with what this node knows of its author. The package holds no
+// state but its two embedded files and reads nothing except through
+// dispatch.Invoke.
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+
+	"github.com/a-h/templ"
+
+	"stoa/identity"
+	"stoa/node/dispatch"
+	"stoa/protocol"
+)
+
+// A Config is what the pages are made from. Every field is needed.
+type Config struct {
+	Table *dispatch.Table
+	Base  string // public address of the node, without a slash at the end
+	Name  string // what the operator calls the node
+	// Network is the keyed hash of the client's network.
+	Network func(r *http.Request) string
+	// Problem renders an error for a reader that did not ask for HTML.
+	Problem func(w http.ResponseWriter, err error)
+}
+
+// A Web renders the pages of one node.
+type Web struct {
+	Config
+	host  string
+	types map[string]map[string]string // operation → field of its query → JSON Schema type
+}
+
+// New returns the pages' door.
+func New(c Config) *Web {
+	s := &Web{Config: c, types: map[string]map[string]string{}}
+	if u, err := url.Parse(c.Base); err == nil {
+		s.host = u.Host
+	}
+	if s.Name == "" {
+		s.Name = s.host
+	}
+	for _, p := range pages {
+		if p.twin != nil {
+			s.types[p.twin.Name] = typesOf(c.Table.Schemas, p.twin)
+		}
+	}
+	return s
+}
+
+// A view is a page before it is written.
+type view struct {
+	Title       string
+	Description string           // one sentence for search engines
+	Path        string           // of the table of pages, to mark where the reader is
+	JSON        string           // address of the same data as JSON, "" for none
+	Activity    string           // address of the same thing as an ActivityPub object, "" for none
+	Next        string           // path of the next page of a listing, "" on the last
+	Refused     *protocol.Error  // why the page's form was refused, nil when it was not
+	Stray       []protocol.Fault // of Refused, what is at no field of the form
+	Request     string           // id of the request, shown where something is wrong
+	Body        templ.Component
+}
+
+// read invokes a read operation as the reader of a page.
+func read[In, Out any](s *Web, r *http.Request, op protocol.Op[In, Out], args any) (Out, error) {
+	var out Out
+	raw, err := json.Marshal(args)
+	if err != nil {
+		return out, err
+	}
+	res, err := s.invoke(r.Context(), r, op.Name, raw)
+	if err != nil {
+		return out, err
+	}
+	out, ok := res.Value.(Out)
+	if !ok {
+		return out, protocol.Errorf(protocol.Internal, "%s gave %T", op.Name, res.Value)
+	}
+	return out, nil
+}
+
+func (s *Web) invoke(ctx context.Context, r *http.Request, op string, args []byte) (dispatch.Result, error) {
+	return s.Table.Invoke(ctx, dispatch.Request{
+		Op: op, Args: args, Door: "page",
+		Evidence: identity.Evidence{Request: r, Network: s.Network(r)},
+	})
+}
