@@ -97,7 +97,7 @@ func TestCrash(t *testing.T) {
 		b.start()
 		require.Nil(t, findURI(board(t, b.url, ""), p.URI))
 		a.start()
-		arrives(t, b.url, p.URI, 20*time.Second)
+		arrives(t, b.url, p.URI, time.Minute)
 		require.Len(t, board(t, b.url, "&q=cut"), 1, "once")
 	})
 
@@ -134,7 +134,7 @@ func TestCrash(t *testing.T) {
 	require.Eventually(t, func() bool {
 		got = countTitles(t, b.url)
 		return len(got) >= len(want)
-	}, 30*time.Second, 100*time.Millisecond, "%d of %d came to B\n%s", len(got), len(want), &b.log)
+	}, 3*time.Minute, 200*time.Millisecond, "not all came to B\n%s", &b.log) // peers that were killed are tried again later and later
 	require.Equal(t, want, got)
 	for _, s := range []*server{a, b} {
 		s.kill()
