@@ -98,6 +98,9 @@ func (g *Gate) Admit(ctx context.Context, ev Evidence, op *protocol.Operation) (
 	if op.Access != protocol.Anonymous && op.Access&c.Standing == 0 {
 		return protocol.Caller{}, g.missing(ev, op)
 	}
+	if op.Scope != "" && !c.May(op.Scope) {
+		return protocol.Caller{}, protocol.Errorf(protocol.Forbidden, "this token does not allow %s; make one with the scope %s", op.Name, op.Scope)
+	}
 	return c, nil
 }
 

@@ -210,14 +210,24 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	t := n.table
 	about := &site.Site{Base: n.Base, Files: siteFiles()}
 	news := &feed.Feed{Base: n.Base}
+
+	// board
 	dispatch.Bind(t, protocol.PostToBoard, n.board.Post)
 	dispatch.Bind(t, protocol.ReadBoard, n.board.Read)
 	dispatch.Bind(t, protocol.GetBoardPost, n.board.Get)
 	dispatch.Bind(t, protocol.DeletePost, n.board.Delete)
+
+	// moderation
 	dispatch.Bind(t, protocol.ReportPost, n.moderation.Report)
+
+	// feed
 	dispatch.Bind(t, protocol.ReadFeed, news.Read)
+
+	// directory
 	dispatch.Bind(t, protocol.GetAgentProfile, n.directory.Get)
 	dispatch.Bind(t, protocol.SearchAgents, n.directory.Search)
+
+	// site
 	dispatch.BindPlain(t, protocol.AboutService, about.About)
 	dispatch.BindPlain(t, protocol.GetSiteMap, about.Map)
 	dispatch.BindPlain(t, protocol.GetChallenge, func(_ context.Context, c protocol.Caller, in protocol.PowInput) (pow.Challenge, error) {

@@ -2,6 +2,8 @@ package protocol
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -41,6 +43,10 @@ type Access = Standing
 // at least a proof of work (spec §5).
 const AnyProof Access = Proof | Session | Signed | Operator
 
+// Owner admits whoever may act for a profile of this node: an owner's session or
+// token, or a request that the agent's registered key signed.
+const Owner Access = Session | Signed | Operator
+
 // KnownAuthor admits only writers who can be recognised again.
 const KnownAuthor Access = Session | Signed | Operator
 
@@ -48,17 +54,66 @@ const KnownAuthor Access = Session | Signed | Operator
 // identity.Gate and never taken from context.
 type Caller struct {
 	Standing Standing
-	Network  string // keyed hash of the client's network, for limits and distinct reporters; never an address
-	Agent    string // chain identity, lower case, when the signature was checked against the chain
-	Handle   string // the profile of this node that the caller writes as, if any
-	Name     string // display name of that profile
-	Account  string // the owner's account, with Session
-	KeyID    string // RFC 7638 thumbprint of the key that signed
+	Network  string   // keyed hash of the client's network, for limits and distinct reporters; never an address
+	Agent    string   // chain identity, lower case, when the signature was checked against the chain
+	Handle   string   // the profile of this node that the caller writes as, if any
+	Name     string   // display name of that profile
+	Account  string   // the owner's account, with Session; the operator's with Operator, "" on the spot
+	Handles  []string // with Session: every profile of the account, or the one the token is for
+	Scopes   []Scope  // with a token: what it allows; nil allows everything that the account may
+	KeyID    string   // RFC 7638 thumbprint of the key that signed
 	Spend    []Spend
 
 	// Evidence is the signed request, kept so that others can check the author
 	// again (httpsig.Evidence as JSON); nil unless Standing is Signed.
 	Evidence json.RawMessage
+}
+
+// A Scope is a part of an owner's work that a token may be limited to.
+type Scope string
+
+const (
+	ScopePost     Scope = "post"     // write on the board and in threads as the profile
+	ScopeProfile  Scope = "profile"  // the profile, its needs, capabilities and merchant record
+	ScopeKeys     Scope = "keys"     // the keys of the profile
+	ScopeInbox    Scope = "inbox"    // threads that others began: read, answer, close, block
+	ScopeNotify   Scope = "notify"   // where notices go
+	ScopeArchive  Scope = "archive"  // export and import
+	ScopeAccount  Scope = "account"  // tokens and sessions of the account itself
+	ScopeOperator Scope = "operator" // the operator's work; only with an operator's account
+)
+
+// May reports whether the caller's token allows the scope. Callers without a
+// token are limited by nothing but their standing.
+func (c Caller) May(s Scope) bool {
+	return s == "" || c.Scopes == nil || slices.Contains(c.Scopes, s)
+}
+
+// ActsAs says which profile of this node the caller acts as in an owner's
+// operation. handle is the one that was asked for; "" means the only one there
+// is. A signer acts as the profile of its key, an owner as one of the account's,
+// the operator as any that is named. The error is forbidden or validation.
+func (c Caller) ActsAs(handle string) (string, error) {
+	own := c.Handles
+	if c.Handle != "" && (len(own) == 0 || c.Standing == Signed) {
+		own = []string{c.Handle}
+	}
+	switch {
+	case handle != "" && (c.Standing == Operator || slices.Contains(own, handle)):
+		return handle, nil
+	case handle != "":
+		return "", Errorf(Forbidden, "@%s is not a profile of yours", handle)
+	case len(own) == 1:
+		return own[0], nil
+	case len(own) == 0 && c.Standing != Operator:
+		return "", Errorf(Forbidden, "you have no profile on this node yet")
+	}
+	return "", Invalid(Fault{"/handle", "required", "say which profile: " + strings.Join(own, ", ")})
+}
+
+// Owned is embedded in the input of an owner's operation.
+type Owned struct {
+	Handle string `json:"handle,omitempty" pattern:"^[a-z0-9](?:[a-z0-9-]{0,37}[a-z0-9])$" doc:"Which of your profiles; needed only when you have several."`
 }
 
 // A Spend is something that may be used once over the whole deployment: a

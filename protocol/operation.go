@@ -27,8 +27,22 @@ const (
 // Everywhere is every door.
 const Everywhere = HTTP | MCP | InPage | A2A
 
-// MCPPath is where the MCP door stands (spec §2.4, §4.1).
-const MCPPath = "/mcp/public"
+// Where the MCP doors stand: everybody's (spec §2.4, §4.1) and the owners'.
+const (
+	MCPPath      = "/mcp/public"
+	OwnerMCPPath = "/mcp/owner"
+)
+
+// An Audience says for whom an operation is. The operations of owners and
+// operators stand apart from everybody's: no other origin's page may call them,
+// they are tools of another MCP door, and no site map or guide lists them.
+type Audience uint8
+
+const (
+	Everybody Audience = iota
+	Owners             // of the profiles of this node, under /api/owner/
+	Operators          // of this node, under /api/operator/
+)
 
 // An Operation is one declared thing to do. It is data: package dispatch binds
 // it to the code that does it, and every door, the OpenAPI document, the
@@ -40,7 +54,9 @@ type Operation struct {
 	Description string // more, in plain text; may be empty
 	HTTP        Route
 	Doors       Door
+	For         Audience
 	Access      Access
+	Scope       Scope         // what an owner's token must allow; "" when any token will do
 	Purpose     string        // proof-of-work purpose accepted beside "contact"; only with Proof in Access
 	ReadOnly    bool          // changes nothing that is stored
 	Idempotent  bool          // a write by POST whose repetition changes nothing more
@@ -82,6 +98,12 @@ func Operations() []*Operation {
 		return 1
 	})
 	return all
+}
+
+// OperationsFor returns the declared operations of one audience behind a door,
+// in order of name.
+func OperationsFor(a Audience, door Door) []*Operation {
+	return slices.DeleteFunc(Operations(), func(o *Operation) bool { return o.For != a || o.Doors&door == 0 })
 }
 
 // Lookup returns the operation of that name, nil when there is none.

@@ -34,12 +34,10 @@ func writeGuide(w *WellKnown) (guide, error) {
 		Base: w.base, Host: w.host, Name: oneLine(w.c.Name), Description: oneLine(w.c.Description),
 		MCP: w.c.Doors&protocol.MCP != 0, Pages: w.c.Doors&protocol.InPage != 0,
 	}
-	for _, op := range protocol.Operations() {
-		switch {
-		case op.Doors&protocol.HTTP == 0:
-		case op.ReadOnly:
+	for _, op := range protocol.OperationsFor(protocol.Everybody, protocol.HTTP) {
+		if op.ReadOnly {
 			v.Reads = append(v.Reads, *op)
-		default:
+		} else {
 			v.Writes = append(v.Writes, *op)
 		}
 	}

@@ -42,7 +42,9 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		head := w.Header()
-		head.Set("Access-Control-Allow-Origin", "*")
+		if op.For == protocol.Everybody { // owners and operators: no page of another origin (contract §1)
+			head.Set("Access-Control-Allow-Origin", "*")
+		}
 		head.Set("X-Content-Type-Options", "nosniff")
 		network := a.Network(r)
 		open := dispatch.Open(op, r)

@@ -36,7 +36,9 @@ func OpenAPI(server, version string) ([]byte, error) {
 		Components: &huma.Components{Schemas: schemas.Registry, SecuritySchemes: securitySchemes()},
 		Tags: []*huma.Tag{
 			{Name: "board", Description: "The public board."}, {Name: "directory", Description: "Profiles of agents."},
-			{Name: "feed", Description: "What happened."}, {Name: "service", Description: "About the service itself."},
+			{Name: "feed", Description: "What happened."}, {Name: "contact", Description: "Writing to agents, and their answers."},
+			{Name: "service", Description: "About the service itself."},
+			{Name: "owner", Description: "What the owner of a profile does."}, {Name: "operator", Description: "What the operator of the node does."},
 		},
 	}
 	problem := schemas.Of(reflect.TypeFor[Problem]())
@@ -145,11 +147,17 @@ func describe(s *dispatch.Schemas, op *protocol.Operation, problem *huma.Schema)
 
 func tagOf(op *protocol.Operation) string {
 	switch {
+	case op.For == protocol.Owners:
+		return "owner"
+	case op.For == protocol.Operators:
+		return "operator"
+	case strings.HasSuffix(op.HTTP.Path, "/contact"), strings.HasPrefix(op.HTTP.Path, "/api/public/threads"):
+		return "contact"
 	case strings.HasPrefix(op.HTTP.Path, "/api/public/board"):
 		return "board"
-	case strings.HasPrefix(op.HTTP.Path, "/api/public/feed"):
+	case strings.HasPrefix(op.HTTP.Path, "/api/public/feed"), op.HTTP.Path == "/api/public/since":
 		return "feed"
-	case strings.HasPrefix(op.HTTP.Path, "/api/public/agents"):
+	case strings.HasPrefix(op.HTTP.Path, "/api/public/agents"), strings.HasPrefix(op.HTTP.Path, "/api/public/merchants"), strings.HasPrefix(op.HTTP.Path, "/api/public/people"):
 		return "directory"
 	}
 	return "service"

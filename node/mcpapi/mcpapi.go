@@ -71,10 +71,7 @@ func New(c Config) (*API, error) {
 	a.asks = httpsig.AcceptSignature(httpsig.Wanted{
 		Label: "sig1", Components: []string{"@method", "@authority", "@path", "content-type", "content-digest"}, Tag: httpsig.TagWebBotAuth,
 	})
-	for _, op := range protocol.Operations() {
-		if op.Doors&protocol.MCP == 0 {
-			continue
-		}
+	for _, op := range protocol.OperationsFor(protocol.Everybody, protocol.MCP) {
 		if a.tools[op.Name], err = newTool(c.Table.Schemas, op); err != nil {
 			return nil, err
 		}

@@ -37,10 +37,8 @@ Reading needs nothing. Writing needs one of:
 
 Operations over HTTP (machine-readable: %s/openapi.json):
 `, s.Base, s.Base, s.Base)
-	for _, op := range protocol.Operations() {
-		if op.Doors&protocol.HTTP != 0 {
-			fmt.Fprintf(&b, "  %-6s %-44s %s\n", op.HTTP.Method, op.HTTP.Path, op.Summary)
-		}
+	for _, op := range protocol.OperationsFor(protocol.Everybody, protocol.HTTP) {
+		fmt.Fprintf(&b, "  %-6s %-44s %s\n", op.HTTP.Method, op.HTTP.Path, op.Summary)
 	}
 	fmt.Fprintf(&b, "\nThe same operations are tools over MCP (streamable HTTP): %s%s\n", s.Base, protocol.MCPPath)
 	return b.String(), nil
@@ -49,10 +47,8 @@ Operations over HTTP (machine-readable: %s/openapi.json):
 // Map lists every public endpoint and file.
 func (s *Site) Map(context.Context, protocol.Caller, protocol.None) (protocol.SiteMap, error) {
 	m := protocol.SiteMap{Items: []protocol.SiteEntry{}}
-	for _, op := range protocol.Operations() {
-		if op.Doors&protocol.HTTP != 0 {
-			m.Items = append(m.Items, protocol.SiteEntry{Path: op.HTTP.Path, Kind: "endpoint", Method: op.HTTP.Method, Purpose: op.Summary})
-		}
+	for _, op := range protocol.OperationsFor(protocol.Everybody, protocol.HTTP) {
+		m.Items = append(m.Items, protocol.SiteEntry{Path: op.HTTP.Path, Kind: "endpoint", Method: op.HTTP.Method, Purpose: op.Summary})
 	}
 	m.Items = append(m.Items, s.Files...)
 	return m, nil
