@@ -71,7 +71,7 @@ var draftType = reflect.TypeFor[protocol.ProfileDraft]()
 
 // filled are members of a profile that the node fills in. A profile as it was
 // read may be edited and put back, so they are passed over.
-var filled = []string{"$schema", "interfaces", "reputation", "updatedAt", "untrusted_content"}
+var filled = []string{"$schema", "interfaces", "reputation", "updatedAt", "untrusted_content", "alive", "lastSeenAt"}
 
 // ParseProfile reads a profile as an owner writes it, and its chain identity.
 // The error is a validation error with every fault.

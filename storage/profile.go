@@ -20,6 +20,9 @@ type StoredProfile struct {
 	ERC8004              string // chain identity, lower case; "" none
 	KeyHash              string // thumbprint shown in identity; "" none
 	IdentityNote         string
+	Unlisted             bool              // readable by handle, and in no list and search
+	Alive                protocol.Liveness // "" counts as unknown
+	LastSeenAt           time.Time         // when it last answered; zero: never
 	CreatedAt, UpdatedAt time.Time
 }
 
@@ -31,12 +34,16 @@ type profileRow struct {
 	ERC8004       string `bun:"erc8004,nullzero"`
 	KeyHash       string `bun:",nullzero"`
 	IdentityNote  string
+	Listed        bool
+	Alive         string
+	LastSeenAt    int64
 	CreatedAt     int64
 	UpdatedAt     int64
 }
 
 func (r *profileRow) profile() (*StoredProfile, error) {
 	p := &StoredProfile{ERC8004: r.ERC8004, KeyHash: r.KeyHash, IdentityNote: r.IdentityNote,
+		Unlisted: !r.Listed, Alive: protocol.Liveness(r.Alive), LastSeenAt: moment(r.LastSeenAt),
 		CreatedAt: moment(r.CreatedAt), UpdatedAt: moment(r.UpdatedAt)}
 	if err := json.Unmarshal([]byte(r.Draft), &p.Draft); err != nil {
 		return nil, fmt.Errorf("profile %s: %w", r.Handle, err)
@@ -45,7 +52,8 @@ func (r *profileRow) profile() (*StoredProfile, error) {
 }
 
 // PutProfile stores a profile under the handle of its draft, in place of the one
-// that is there, and sets both times of p. ErrExists when another profile has
+// that is there, and sets the times and the liveness of p: what the owner writes
+// changes nothing of whether the agent answers. ErrExists when another profile has
 // the same chain identity.
 func (tx *Tx) PutProfile(ctx context.Context, p *StoredProfile) (created bool, err error) {
 	if err := tx.dirty(); err != nil {
@@ -69,18 +77,18 @@ func (tx *Tx) PutProfile(ctx context.Context, p *StoredProfile) (created bool, e
 		return false, err
 	}
 	r := profileRow{Handle: p.Draft.Handle, Draft: string(raw), ERC8004: p.ERC8004, KeyHash: p.KeyHash,
-		IdentityNote: p.IdentityNote, CreatedAt: millis(tx.Now), UpdatedAt: millis(tx.Now)}
-	p.CreatedAt, p.UpdatedAt = tx.Now, tx.Now
+		IdentityNote: p.IdentityNote, Listed: !p.Unlisted, Alive: string(protocol.LivenessUnknown), CreatedAt: millis(tx.Now), UpdatedAt: millis(tx.Now)}
 	if created = err == ErrNotFound; created {
 		err = tx.insertProfile(ctx, &r)
 	} else {
-		r.Seq, r.CreatedAt = old.Seq, old.CreatedAt
-		p.CreatedAt = moment(old.CreatedAt)
+		r.Seq, r.CreatedAt, r.Alive, r.LastSeenAt = old.Seq, old.CreatedAt, old.Alive, old.LastSeenAt
 		err = tx.replaceProfile(ctx, old, &r)
 	}
 	if err != nil {
 		return false, err
 	}
+	p.CreatedAt, p.UpdatedAt = moment(r.CreatedAt), tx.Now
+	p.Alive, p.LastSeenAt = protocol.Liveness(r.Alive), moment(r.LastSeenAt)
 	return created, profileWords.add(ctx, tx, r.Seq, profileText(p))
 }
 
@@ -109,9 +117,9 @@ func (tx *Tx) replaceProfile(ctx context.Context, old, r *profileRow) error {
 
 func (tx *Tx) profileWhere(ctx context.Context, where string, args ...any) (*profileRow, error) {
 	var r profileRow
-	err := tx.row(ctx, `SELECT seq, handle, draft, COALESCE(erc8004, ''), COALESCE(key_hash, ''), identity_note, created_at, updated_at
+	err := tx.row(ctx, `SELECT seq, handle, draft, COALESCE(erc8004, ''), COALESCE(key_hash, ''), identity_note, listed, alive, last_seen_at, created_at, updated_at
 		FROM profile WHERE `+where, args...).
-		Scan(&r.Seq, &r.Handle, &r.Draft, &r.ERC8004, &r.KeyHash, &r.IdentityNote, &r.CreatedAt, &r.UpdatedAt)
+		Scan(&r.Seq, &r.Handle, &r.Draft, &r.ERC8004, &r.KeyHash, &r.IdentityNote, &r.Listed, &r.Alive, &r.LastSeenAt, &r.CreatedAt, &r.UpdatedAt)
 	return &r, err
 }
 
@@ -132,6 +140,14 @@ func (tx *Tx) ProfileByAgent(ctx context.Context, erc8004 string) (*StoredProfil
 		return nil, err
 	}
 	return r.profile()
+}
+
+// SetLiveness keeps whether an agent answers; at is when it was last seen to.
+// An earlier or zero time leaves the one that is there. ErrNotFound when there
+// is no such profile.
+func (tx *Tx) SetLiveness(ctx context.Context, handle string, alive protocol.Liveness, at time.Time) error {
+	return one(tx.write(ctx, `UPDATE profile SET alive = ?, last_seen_at = CASE WHEN last_seen_at < ? THEN ? ELSE last_seen_at END WHERE handle = ?`,
+		string(alive), millis(at), millis(at), handle))
 }
 
 // DeleteProfile removes a profile and its keys; ErrNotFound when there is none.

@@ -19,6 +19,12 @@ func (d *Directory) Profile(s *storage.StoredProfile) protocol.Profile {
 		Interfaces: d.interfaces(in), ContactPolicy: policy(in.ContactPolicy),
 		UpdatedAt: &updated, Untrusted: true, Returns: in.Returns,
 	}
+	if s.Alive == protocol.LivenessAlive || s.Alive == protocol.LivenessDead {
+		p.Alive = new(s.Alive == protocol.LivenessAlive)
+	}
+	if !s.LastSeenAt.IsZero() {
+		p.LastSeenAt = &s.LastSeenAt
+	}
 	if in.Kind == protocol.Person && p.Agent == nil {
 		p.Agent = &protocol.AssistantAgent{Name: in.Name + "'s assistant", By: "stoa", Product: "stoa"}
 	}
