@@ -250,8 +250,9 @@ func (f *Federation) flagged(in *incoming) after {
 		reason = string(in.act.Summary)
 	}
 	if len(reason) > 500 {
-		reason = strings.ToValidUTF8(reason[:500], "")
+		reason = reason[:500]
 	}
+	reason = protocol.CleanText(reason)
 	return func(ctx context.Context, tx *storage.Tx) error {
 		policy, err := policyOf(ctx, tx, in.host)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"stoa/identity/strictjson"
+	"stoa/protocol"
 	"stoa/protocol/activity"
 	"stoa/storage"
 )
@@ -264,7 +265,7 @@ func (f *Federation) keepActor(ctx context.Context, a *activity.Actor, raw []byt
 			}
 		}
 		return tx.PutRemoteActor(ctx, storage.RemoteActor{
-			ID: id, Host: u.Host, Type: a.Type.String(), Handle: string(a.Username), Name: string(a.Name),
+			ID: id, Host: u.Host, Type: a.Type.String(), Handle: protocol.CleanText(string(a.Username)), Name: protocol.CleanText(string(a.Name)),
 			Inbox: a.Inbox.One(), SharedInbox: string(a.Endpoints.SharedInbox), Doc: raw, FetchedAt: tx.Now,
 		})
 	})

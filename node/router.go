@@ -1,14 +1,17 @@
 package node
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/base64"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzhttp"
 	"github.com/uptrace/bunrouter"
@@ -86,8 +89,8 @@ func (m *mux) handler(log *slog.Logger) (http.Handler, error) {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header()[httpapi.RequestIDHeader] = []string{ids.next()}
 		defer m.recover(w, r, log)
-		if raw := strings.ToLower(r.URL.RawPath); strings.Contains(raw, "%2f") || strings.Contains(raw, "%5c") || strings.Contains(raw, "%00") {
-			m.problem(w, r, protocol.Errorf(protocol.InvalidRequest, "the path holds an encoded slash, backslash or NUL"))
+		if err := unreadable(r.URL); err != nil {
+			m.problem(w, r, err)
 			return
 		}
 		if r.Method == http.MethodOptions && r.URL.Path != protocol.MCPPath { // that door answers for itself
@@ -110,6 +113,24 @@ func (m *mux) handler(log *slog.Logger) (http.Handler, error) {
 		}
 		inner.ServeHTTP(w, r)
 	}), nil
+}
+
+// unreadable refuses an address that two readers could read in two ways, or that
+// no stored text could equal: what is behind it may hand it to the database.
+func unreadable(u *url.URL) error {
+	if raw := strings.ToLower(u.RawPath); strings.Contains(raw, "%2f") || strings.Contains(raw, "%5c") {
+		return protocol.Errorf(protocol.InvalidRequest, "the path holds an encoded slash or backslash")
+	}
+	if _, why, bad := protocol.Unfit(u.Path); bad || strings.ContainsAny(u.Path, "\n\t") {
+		return protocol.Errorf(protocol.InvalidRequest, "the path holds what no address here does: %s", cmp.Or(why, "a control character"))
+	}
+	if !strings.Contains(u.RawQuery, "%") {
+		return nil
+	}
+	if query, err := url.PathUnescape(u.RawQuery); err == nil && (strings.Contains(query, "\x00") || !utf8.ValidString(query)) {
+		return protocol.Errorf(protocol.InvalidRequest, "the query holds NUL, or bytes that are not UTF-8")
+	}
+	return nil
 }
 
 // compressedTag is what compression adds to an entity tag, since a strong tag

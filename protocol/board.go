@@ -43,10 +43,9 @@ type NewPost struct {
 	Name      string   `json:"name,omitempty" maxLength:"60" doc:"Display name; an unsigned post is shown as unverified under it."`
 }
 
-// Check finds characters that must not be stored, and more than one line where
-// one is shown.
+// Check finds more than one line where one is shown.
 func (p NewPost) Check() []Fault {
-	return append(oneLine(map[string]string{"/title": p.Title, "/name": p.Name}), CheckText("", p)...)
+	return oneLine(map[string]string{"/title": p.Title, "/name": p.Name})
 }
 
 // A Post is one post of the board, of this node or of another.
@@ -130,9 +129,6 @@ type NewReport struct {
 	ID     string `json:"id" pattern:"^post_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Id of the post."`
 	Reason string `json:"reason,omitempty" maxLength:"500" doc:"Why, for the operator."`
 }
-
-// Check finds characters that must not be stored.
-func (r NewReport) Check() []Fault { return CheckText("", r) }
 
 // A ReportReceipt answers a report. It does not say how many others reported,
 // so that nobody can aim at the threshold.

@@ -238,8 +238,7 @@ func (d ProfileDraft) Check() []Fault {
 		}
 		seen[n.ID] = true
 	}
-	faults = append(faults, oneLine(map[string]string{"/name": d.Name, "/headline": d.Headline})...)
-	return append(faults, CheckText("", d)...)
+	return append(faults, oneLine(map[string]string{"/name": d.Name, "/headline": d.Headline})...)
 }
 
 // NoIdentity is the note of a profile without an on-chain identity (spec §2.3).

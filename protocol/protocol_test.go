@@ -88,24 +88,6 @@ func TestErrors(t *testing.T) {
 	require.Equal(t, 500, Code("made-up").Status())
 }
 
-func TestCheckText(t *testing.T) {
-	t.Parallel()
-	for _, good := range []string{"plain", "two\nlines\tand tab", "हिन्दी में", "क्\u200dष", "👩\u200d👩\u200d👧", "₹2,400", "\u200eleft mark"} {
-		require.Empty(t, CheckText("", struct {
-			S string `json:"s"`
-		}{good}), good)
-	}
-	for _, bad := range []string{"a\x00b", "bell\a", "\u202eevil", "\u2066isolate", "zero\u200bwidth", "\ufeffbom", "tag\U000e0041", "\ufffe", "nel\u0085", "broken\xff"} {
-		faults := CheckText("", struct {
-			S string `json:"s"`
-		}{bad})
-		require.Len(t, faults, 1, "%q", bad)
-		require.Equal(t, "/s", faults[0].Pointer)
-	}
-	nested := ProfileDraft{Needs: []Need{{ID: "a", Description: "fine"}, {ID: "b", Description: "\u202e"}}}
-	require.Equal(t, "/needs/1/description", CheckText("", nested)[0].Pointer)
-}
-
 func TestProfileDraft_Check(t *testing.T) {
 	t.Parallel()
 	amount := 3.0

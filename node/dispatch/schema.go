@@ -67,7 +67,8 @@ func (s *Schemas) Resolve(schema *huma.Schema) *huma.Schema {
 	return schema
 }
 
-// Check validates a decoded JSON value and returns every fault.
+// Check validates a decoded JSON value and returns every fault, those of the
+// rule of text among them.
 func (s *Schemas) Check(schema *huma.Schema, value any) (faults []protocol.Fault) {
 	// The library compares list elements with == to see whether they are
 	// unique, which panics for objects and lists; such an element is of the
@@ -83,6 +84,7 @@ func (s *Schemas) Check(schema *huma.Schema, value any) (faults []protocol.Fault
 	for _, err := range res.Errors {
 		faults = append(faults, faultOf(err))
 	}
+	s.texts("", schema, value, &faults)
 	return faults
 }
 
@@ -166,9 +168,12 @@ func pointer(location string) string {
 	return b.String()
 }
 
+// escape writes a member's name in a pointer. The name may be a stranger's: what
+// is shown of it is short, and fit to be shown.
 func escape(s string) string {
 	if len(s) > 64 {
 		s = s[:64]
 	}
+	s = protocol.CleanText(s)
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(s)
 }

@@ -146,4 +146,5 @@ func coerce(kind, s string) any {
 	return s
 }
 
-func cut(s string) string { return s[:min(len(s), 64)] }
+// cut is as much of a stranger's name for a member as an answer repeats.
+func cut(s string) string { return protocol.CleanText(s[:min(len(s), 64)]) }

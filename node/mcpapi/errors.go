@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"stoa/protocol"
@@ -126,10 +125,10 @@ func credentialRefused(r *http.Request, code protocol.Code) bool {
 	return false
 }
 
-// cut bounds what is repeated to the caller.
+// cut bounds what is repeated to the caller, and keeps it fit to be shown.
 func cut(s string) string {
 	if len(s) > 64 {
-		return strings.ToValidUTF8(s[:64], "") + "…"
+		return protocol.CleanText(s[:64]) + "…"
 	}
-	return s
+	return protocol.CleanText(s)
 }

@@ -132,9 +132,9 @@ func checkPost(p *protocol.StoredPost, n *Note) error {
 	switch {
 	case !slices.Contains(protocol.PostKinds, p.Kind):
 		return refused("unknown kind of post")
-	case p.Title == "" || runes(p.Title) > MaxTitle:
+	case protocol.Blank(p.Title) || runes(p.Title) > MaxTitle:
 		return refused("title: 1 to %d characters", MaxTitle)
-	case p.Body == "" || runes(p.Body) > MaxText:
+	case protocol.Blank(p.Body) || runes(p.Body) > MaxText:
 		return refused("body: 1 to %d characters", MaxText)
 	case len(p.Tags) > MaxLabel:
 		return refused("at most %d tags", MaxLabel)
@@ -148,7 +148,8 @@ func checkPost(p *protocol.StoredPost, n *Note) error {
 			return refused("tags: lower-case, each once")
 		}
 	}
-	// Overrides and controls: nobody here may write them either.
+	// The rule of text: what nobody here may write. It is refused and not mended,
+	// since the author's signature is over these characters.
 	if faults := protocol.CheckText("", struct{ Title, Body, Name string }{p.Title, p.Body, p.Author.Name}); len(faults) > 0 {
 		return refused("%s: %s", faults[0].Pointer, faults[0].Detail)
 	}
@@ -196,7 +197,7 @@ func (n *Note) Reply(raw json.RawMessage, text, parentTitle, handle, name string
 	}
 	p := &protocol.StoredPost{
 		Post: protocol.Post{
-			URI: string(n.ID), Kind: protocol.Announcement, Title: clip(title, MaxTitle), Body: clip(cleanText(clip(text, 2*MaxText)), MaxText),
+			URI: string(n.ID), Kind: protocol.Announcement, Title: clip(title, MaxTitle), Body: clip(protocol.CleanText(clip(text, 2*MaxText)), MaxText),
 			Tags: []string{}, Author: author, Node: author.Node, CreatedAt: n.Published.Time, Untrusted: true,
 		},
 		State: protocol.Visible, ReplyTo: n.InReplyTo.One(), Object: raw,
@@ -221,18 +222,7 @@ func (n *Note) Reply(raw json.RawMessage, text, parentTitle, handle, name string
 }
 
 // clean makes one line of text that is fit to store.
-func clean(s string) string { return strings.Join(strings.Fields(cleanText(s)), " ") }
-
-// cleanText drops the characters that CheckText refuses.
-func cleanText(s string) string {
-	s = strings.ToValidUTF8(strings.ReplaceAll(s, "\r\n", "\n"), "")
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if protocol.CheckText("", string(r)) != nil {
-			return -1
-		}
-		return r
-	}, s))
-}
+func clean(s string) string { return strings.Join(strings.Fields(protocol.CleanText(s)), " ") }
 
 // clip cuts s to n characters, the last of which is then an ellipsis.
 func clip(s string, n int) string {

@@ -1,0 +1,65 @@
+package dispatch
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"stoa/protocol"
+)
+
+// texts applies the rule of text (protocol.Unfit) to every string of a value, and
+// to the names of its members. A string that the schema wants filled must show
+// something. What a type keeps byte for byte is passed over: a []byte, which
+// travels as base64, and raw JSON (a JWK, a signed document), which has a reader
+// of its own and is never shown as text.
+func (s *Schemas) texts(at string, schema *huma.Schema, value any, faults *[]protocol.Fault) {
+	if schema != nil {
+		if schema = s.Resolve(schema); verbatim(schema) {
+			return
+		}
+	}
+	switch v := value.(type) {
+	case string:
+		if f := protocol.TextFault(at, v); f != nil {
+			*faults = append(*faults, *f)
+		} else if v != "" && schema != nil && schema.MinLength != nil && *schema.MinLength > 0 && protocol.Blank(v) {
+			*faults = append(*faults, protocol.Fault{Pointer: at, Code: "blank", Detail: "must hold something that can be seen"})
+		}
+	case []any:
+		var items *huma.Schema
+		if schema != nil {
+			items = schema.Items
+		}
+		for i, e := range v {
+			s.texts(at+"/"+strconv.Itoa(i), items, e, faults)
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			at := at + "/" + escape(name)
+			if f := protocol.TextFault(at, name); f != nil {
+				*faults = append(*faults, *f)
+			}
+			s.texts(at, member(schema, name), v[name], faults)
+		}
+	}
+}
+
+func member(schema *huma.Schema, name string) *huma.Schema {
+	if schema == nil {
+		return nil
+	}
+	if p := schema.Properties[name]; p != nil {
+		return p
+	}
+	extra, _ := schema.AdditionalProperties.(*huma.Schema)
+	return extra
+}
+
+// verbatim reports the schemas of []byte and json.RawMessage.
+func verbatim(schema *huma.Schema) bool {
+	raw := schema.Type == "" && len(schema.AnyOf) == 0 && len(schema.OneOf) == 0 && len(schema.AllOf) == 0
+	return raw || schema.ContentEncoding == "base64"
+}

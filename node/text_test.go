@@ -1,0 +1,149 @@
+package node
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/stretchr/testify/require"
+
+	"stoa/identity"
+	"stoa/node/dispatch"
+	"stoa/node/httpapi"
+	"stoa/protocol"
+)
+
+// TestText_EveryInput puts characters that no text may hold into every string
+// of every operation's input, one at a time: each is refused with a fault that
+// stands at that string, whatever the room does with it.
+func TestText_EveryInput(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	texts := 0
+	for _, op := range protocol.Operations() {
+		example := members(t, op.Example)
+		schema := h.table.Schemas.Resolve(h.table.Schemas.Of(op.In))
+		for name, p := range schema.Properties {
+			p = h.table.Schemas.Resolve(p)
+			var v any
+			at := "/" + name
+			switch {
+			case p.Type == huma.TypeString && p.ContentEncoding == "":
+				v = "x\u202ey"
+			case p.Type == huma.TypeArray && h.table.Schemas.Resolve(p.Items).Type == huma.TypeString:
+				v, at = []string{"x\u202ey"}, at+"/0"
+			default:
+				continue
+			}
+			texts++
+			args := maps.Clone(example)
+			args[name] = v
+			err := h.asOperator(op.Name, args)
+			require.Equal(t, protocol.Validation, protocol.CodeOf(err), "%s %s: %v", op.Name, name, err)
+			require.True(t, slices.ContainsFunc(protocol.AsError(err).Faults, func(f protocol.Fault) bool {
+				return f.Pointer == at && f.Code == "forbidden-character"
+			}), "%s %s: %v", op.Name, name, protocol.AsError(err).Faults)
+		}
+	}
+	require.Greater(t, texts, 20)
+}
+
+// asOperator invokes an operation as the operator on the spot.
+func (h *house) asOperator(op string, args map[string]any) error {
+	raw, err := json.Marshal(args)
+	require.NoError(h.t, err)
+	_, err = h.table.Invoke(h.t.Context(), dispatch.Request{Op: op, Args: raw, Evidence: identity.Evidence{Operator: true}})
+	return err
+}
+
+// TestText_Schemas applies the rule where texts nest, and passes over what a
+// type keeps byte for byte.
+func TestText_Schemas(t *testing.T) {
+	t.Parallel()
+	type inner struct {
+		Note string          `json:"note" minLength:"1"`
+		Key  json.RawMessage `json:"key,omitempty"`
+		Hash []byte          `json:"hash,omitempty"`
+	}
+	type outer struct {
+		List []inner           `json:"list,omitempty"`
+		Map  map[string]string `json:"map,omitempty"`
+		Null *string           `json:"null,omitempty"`
+	}
+	s := dispatch.NewSchemas()
+	schema := s.Of(reflect.TypeFor[outer]())
+	tests := []struct {
+		name, value string
+		want        []string
+	}{
+		{"fit", `{"list":[{"note":"अ\u200dब\nc"}],"map":{"a":"b"}}`, nil},
+		{"in a list", `{"list":[{"note":"a"},{"note":"\u202e"}]}`, []string{"/list/1/note forbidden-character"}},
+		{"blank", `{"list":[{"note":" \u200d"}]}`, []string{"/list/0/note blank"}},
+		{"in a map", `{"map":{"a":"\u0007"}}`, []string{"/map/a forbidden-character"}},
+		{"name of a member", `{"map":{"a\u200b":"b"}}`, []string{"/map/a forbidden-character"}},
+		{"raw JSON and bytes", `{"list":[{"note":"a","key":{"x":"\u202e"},"hash":"4oCu"}]}`, nil},
+		{"name nobody knows", `{"\u202ex":1}`, []string{"/x forbidden-character", "/x unknown-member"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var v any
+			require.NoError(t, json.Unmarshal([]byte(tt.value), &v))
+			var got []string
+			for _, f := range s.Check(schema, v) {
+				got = append(got, f.Pointer+" "+f.Code)
+			}
+			require.ElementsMatch(t, tt.want, got)
+		})
+	}
+}
+
+// TestAddresses_Hostile asks every route with characters that no address here
+// holds, in each parameter of the path and in the query: nothing is our fault.
+func TestAddresses_Hostile(t *testing.T) {
+	t.Parallel()
+	hostile := []string{"%00", "a%00b", "%ff", "%c3%28", "%ed%a0%80", "%e2%80%ae", "%0a", "%0d%0a", "%7f", "%ef%bf%bf", "%f0%9f%98%80", "%25", "%", "%zz", "'", "%22%3b--", strings.Repeat("%e0%a4%85", 300)}
+	eachEngine(t, func(t *testing.T, change func(*Config)) {
+		h := newHouse(t, change)
+		paths := map[string]bool{
+			"/ap/posts/{x}": true, "/ap/agents/{x}": true, "/ap/agents/{x}/outbox?before={x}": true, "/ap/{x}": true, "/ap/board/outbox?before={x}": true, "/ap/board/log/{x}": true, "/ap/board/announces/{x}": true, "/ap/board/log?before={x}": true,
+			"/.well-known/webfinger?resource={x}": true, "/.well-known/webfinger?resource=acct:{x}@{x}": true,
+			"/.well-known/service-agents/{x}/jwks.json": true, "/.well-known/service-agents/{x}/registration.json": true,
+			"/@{x}": true, "/board/{x}": true, "/board?q={x}": true, "/board?after={x}": true, "/board?tag={x}": true, "/agents?q={x}": true, "/feed?types={x}": true, "/problems/{x}": true, "/{x}": true,
+		}
+		for _, op := range protocol.Operations() {
+			if op.Doors&protocol.HTTP == 0 || op.HTTP.Method != http.MethodGet && len(httpapi.PathParams(op.HTTP.Path)) == 0 {
+				continue
+			}
+			path := op.HTTP.Path
+			for _, name := range httpapi.PathParams(path) {
+				path = strings.Replace(path, "{"+name+"}", "{x}", 1)
+			}
+			paths[path] = true
+			if op.HTTP.Method == http.MethodGet {
+				for name := range h.table.Schemas.Resolve(h.table.Schemas.Of(op.In)).Properties {
+					paths[path+"?"+name+"={x}"] = true
+				}
+			}
+		}
+		for path := range paths {
+			for _, x := range hostile {
+				target := strings.ReplaceAll(path, "{x}", x)
+				r, err := http.NewRequest(http.MethodGet, h.Base+target, nil)
+				if err != nil {
+					continue // no client and no server takes it
+				}
+				r.RequestURI = target
+				a := httptest.NewRecorder()
+				h.Handler().ServeHTTP(a, r)
+				require.Less(t, a.Code, 500, "GET %s: %s", target, a.Body)
+				require.NotContains(t, a.Body.String(), "\u202e", "GET %s", target)
+			}
+		}
+	})
+}
