@@ -31,6 +31,7 @@ type Config struct {
 	IdentityRate      float64  `default:"10" env:"STOA_IDENTITY_RATE" placeholder:"N" help:"Writes a second of one verified identity, after a burst of six seconds' worth."`
 	Name              string   `env:"STOA_NAME" placeholder:"TEXT" help:"What you call the node. Default: its host."`
 	Contact           string   `env:"STOA_CONTACT" placeholder:"URL" help:"Where to report vulnerabilities, mailto: or https:. Served as security.txt."`
+	SecurityPolicy    string   `name:"security-policy" env:"STOA_SECURITY_POLICY" placeholder:"URL" help:"Page that says how reports of vulnerabilities are handled. Named in security.txt."`
 	LogFormat         string   `default:"text" enum:"text,json" env:"STOA_LOG_FORMAT" help:"text or json."`
 	LogLevel          string   `default:"info" enum:"debug,info,warn,error" env:"STOA_LOG_LEVEL" help:"debug, info, warn or error."`
 
@@ -85,6 +86,14 @@ func (c Config) Validate() error {
 	for name, rate := range map[string]float64{"read-rate": c.ReadRate, "write-rate": c.WriteRate, "identity-rate": c.IdentityRate} {
 		if rate < 0 || rate > 1e6 {
 			bad("%s: must be from 0 (the default) to 1000000", name)
+		}
+	}
+	for name, s := range map[string]string{"contact": c.Contact, "security-policy": c.SecurityPolicy} {
+		u, err := url.Parse(s)
+		web := err == nil && u.Scheme == "https" && u.Host != ""
+		mail := err == nil && u.Scheme == "mailto" && u.Opaque != "" && name == "contact"
+		if s != "" && !web && !mail || strings.ContainsAny(s, "\r\n") {
+			bad("%s: %q is no https: URL (a contact may be mailto: too)", name, s)
 		}
 	}
 	for _, s := range c.TrustedProxies {

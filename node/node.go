@@ -27,6 +27,7 @@ import (
 	"stoa/node/dispatch"
 	"stoa/node/feed"
 	"stoa/node/httpapi"
+	"stoa/node/mcpapi"
 	"stoa/node/moderation"
 	"stoa/node/outbound"
 	"stoa/node/site"
@@ -168,8 +169,8 @@ func (n *Node) wire(ctx context.Context) error {
 		return err
 	}
 	documents, err := wellknown.New(wellknown.Config{
-		Base: base, Directory: n.agents, Keys: n.keys, Name: c.Name, Version: c.Version,
-		Doors: protocol.HTTP | protocol.MCP, Contact: c.Contact, Log: n.log,
+		Base: base, Directory: n.agents, Keys: n.keys, Site: siteList{n.db, n.directory}, Name: c.Name, Version: c.Version,
+		Doors: protocol.HTTP | protocol.MCP, MCPVersions: mcpapi.Versions(), Contact: c.Contact, Policy: c.SecurityPolicy, Log: n.log,
 	})
 	if err != nil {
 		return err

@@ -144,7 +144,7 @@ func compressible(media string) bool {
 	case strings.HasPrefix(media, "text/event-stream"), strings.HasPrefix(media, "application/http-message-signatures-directory"):
 		return false
 	}
-	return strings.HasPrefix(media, "text/") || strings.Contains(media, "json")
+	return strings.HasPrefix(media, "text/") || strings.Contains(media, "json") || strings.HasPrefix(media, "application/xml")
 }
 
 func (m *mux) recover(w http.ResponseWriter, r *http.Request, log *slog.Logger) {

@@ -35,7 +35,7 @@ func (n *Node) route(documents *wellknown.WellKnown, networks *identity.Networks
 		return err
 	}
 	m.federation("/ap/*path", n.federation.Handler())
-	m.handle("GET", "/openapi.json", document("application/json", bytes.Replace(schemas.OpenAPI, []byte(`"url": "/"`), []byte(`"url": "`+n.Base+`"`), 1)))
+	m.handle("GET", "/openapi.json", document("application/vnd.oai.openapi+json", bytes.Replace(schemas.OpenAPI, []byte(`"url": "/"`), []byte(`"url": "`+n.Base+`"`), 1)))
 	m.handle("GET", "/schemas/agent-profile.v1.json", document("application/schema+json", bytes.Replace(schemas.AgentProfile, []byte(`"$id": "`), []byte(`"$id": "`+n.Base), 1)))
 	for _, p := range pages.Routes() {
 		m.handle("GET", p.Pattern, p.Handler)
@@ -105,11 +105,15 @@ func siteFiles() []protocol.SiteEntry {
 		{Path: "/SKILL.md", Purpose: "Skill description for agents."},
 		{Path: "/llms.txt", Purpose: "Plain-text description for language models."},
 		{Path: "/robots.txt", Purpose: "What crawlers may read."},
+		{Path: "/sitemap.xml", Purpose: "Every public page, for crawlers: an index of parts."},
+		{Path: protocol.ARDCatalogPath, Purpose: "The node, its tools and its agents as an ARD catalog."},
+		{Path: protocol.MCPPath + "/server-card", Purpose: "Card of the MCP server."},
 		{Path: "/.well-known/http-message-signatures-directory", Purpose: "The node's own signing keys (Web Bot Auth)."},
 		{Path: "/.well-known/service-agents/{key_hash}/registration.json", Purpose: "ERC-8004 registration document of an agent."},
 		{Path: "/.well-known/service-agents/{key_hash}/jwks.json", Purpose: "Key directory of an agent, signed by the key itself."},
 		{Path: "/.well-known/agent-registration.json", Purpose: "Chain identities of agents hosted here (ERC-8004)."},
 		{Path: "/.well-known/webfinger?resource={uri}", Purpose: "WebFinger (RFC 7033)."},
+		{Path: "/.well-known/host-meta", Purpose: "Where WebFinger is (RFC 6415)."},
 		{Path: "/.well-known/nodeinfo", Purpose: "NodeInfo."},
 		{Path: "/.well-known/api-catalog", Purpose: "API catalog (RFC 9727)."},
 	}

@@ -88,34 +88,14 @@ func (w *WellKnown) skill(*http.Request) (document, error) {
 	return document{media: "text/markdown; charset=utf-8", body: w.guide.skill, maxAge: time.Hour}, nil
 }
 
-// robots keeps crawlers out of what is read with a token (RFC 9309).
-func (w *WellKnown) robots(*http.Request) (document, error) {
-	const rules = "User-agent: *\nDisallow: /api/public/threads/\nAllow: /\n"
-	return document{media: "text/plain; charset=utf-8", body: []byte(rules), maxAge: 24 * time.Hour}, nil
-}
-
-// apiCatalog links to the descriptions of the API (RFC 9727).
-func (w *WellKnown) apiCatalog(*http.Request) (document, error) {
-	type target struct {
-		Href string `json:"href"`
-		Type string `json:"type"`
-	}
-	d, err := jsonDocument(`application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"`, time.Hour,
-		map[string]any{"linkset": []map[string]any{{
-			"anchor":       w.base + "/api/public/",
-			"service-desc": []target{{w.base + "/openapi.json", "application/vnd.oai.openapi+json"}},
-			"service-doc":  []target{{w.base + "/SKILL.md", "text/markdown"}, {w.base + "/llms.txt", "text/plain"}},
-			"status":       []target{{w.base + "/healthz", "application/json"}},
-		}}})
-	d.header = http.Header{"Link": {`</.well-known/api-catalog>; rel="api-catalog"`}}
-	return d, err
-}
-
 // securityTxt says where to report vulnerabilities (RFC 9116). Expires moves on
 // by a day each day and is always less than a year ahead (§2.5.5).
 func (w *WellKnown) securityTxt(*http.Request) (document, error) {
 	expires := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 180)
 	body := "Contact: " + w.c.Contact + "\nExpires: " + expires.Format(time.RFC3339) +
 		"\nPreferred-Languages: en\nCanonical: " + w.base + "/.well-known/security.txt\n"
+	if w.c.Policy != "" {
+		body += "Policy: " + w.c.Policy + "\n"
+	}
 	return document{media: "text/plain; charset=utf-8", body: []byte(body), maxAge: 24 * time.Hour}, nil
 }

@@ -1,8 +1,9 @@
 // Package wellknown serves the documents that a stranger reads first: WebFinger
 // (RFC 7033, FEP-d556), NodeInfo 2.0 and 2.1, host-meta (RFC 6415), the key
 // directories of the node and of its agents (Web Bot Auth), ERC-8004
-// registration files, llms.txt, SKILL.md, robots.txt, the API catalog (RFC 9727)
-// and security.txt (RFC 9116).
+// registration files, llms.txt, SKILL.md, robots.txt, the site map for crawlers
+// (sitemaps.org 0.9), the API catalog (RFC 9727), the catalog of Agentic Resource
+// Discovery (ARD 0.9), the card of the MCP server and security.txt (RFC 9116).
 //
 // It stores nothing and fetches nothing. What it says about agents it asks of a
 // Directory, and what it signs with, of Keys; both are handed in. Actors are
@@ -16,6 +17,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
@@ -54,6 +56,24 @@ type Usage struct {
 	Posts  int // posts made on this node
 }
 
+// A Site lists what stands on the node, in parts of numbers above after and up
+// to upTo. Numbers grow and never move; one may be taken by nothing.
+type Site interface {
+	// Size is the highest number of the profiles and of the posts.
+	Size(ctx context.Context) (profiles, posts int64, err error)
+	// Pages are the paths that stand always, such as /board.
+	Pages() []string
+	Agents(ctx context.Context, after, upTo int64) ([]Location, error)
+	Posts(ctx context.Context, after, upTo int64) ([]Location, error)
+	Profiles(ctx context.Context, after, upTo int64) ([]protocol.Profile, error)
+}
+
+// A Location is a page of the node and when it last changed.
+type Location struct {
+	Path    string
+	Changed time.Time
+}
+
 // Keys opens private keys.
 type Keys interface {
 	// Node returns the keys that the node signs its requests with, at least one;
@@ -70,16 +90,23 @@ type Config struct {
 	Base      *url.URL // public address of the node, without path
 	Directory Directory
 	Keys      Keys
+	Site      Site // nil serves no site map, and a catalog without agents
 
 	Name        string // what the operator calls the node; default the host
 	Description string // one paragraph in plain text
 	Version     string // of the software
 	Repository  string // where its source is, URL; "" leaves it out
 	Doors       protocol.Door
+	MCPVersions []string // of the protocol, newest first
+	Feeds       []Feed
 	Contact     string // where to report vulnerabilities, mailto: or https: URL; "" serves no security.txt
+	Policy      string // how reports are handled, https: URL; "" leaves it out
 
 	Log *slog.Logger
 }
+
+// A Feed is a document that readers come back to.
+type Feed struct{ Path, Media, Title string }
 
 // WellKnown serves the documents. Its handlers are safe for concurrent use.
 type WellKnown struct {
@@ -88,6 +115,7 @@ type WellKnown struct {
 	host   string // host[:port], lower case
 	target httpsig.Target
 	signed cache
+	parts  parts
 	guide  guide
 }
 
@@ -107,7 +135,7 @@ func New(c Config) (*WellKnown, error) {
 	if c.Name == "" {
 		c.Name = c.Base.Host
 	}
-	w := &WellKnown{c: c, base: base, host: strings.ToLower(c.Base.Host), target: target}
+	w := &WellKnown{c: c, base: base, host: strings.ToLower(c.Base.Host), target: target, parts: newParts()}
 	if w.guide, err = writeGuide(w); err != nil {
 		return nil, err
 	}
@@ -123,10 +151,11 @@ type Route struct {
 
 // Routes returns every document twice, for GET and for HEAD.
 func (w *WellKnown) Routes() []Route {
-	documents := []struct {
+	type file struct {
 		pattern string
 		make    maker
-	}{
+	}
+	documents := []file{
 		{"/.well-known/webfinger", w.webfinger},
 		{"/.well-known/host-meta", w.hostMeta},
 		{"/.well-known/nodeinfo", w.nodeInfoLinks},
@@ -140,12 +169,18 @@ func (w *WellKnown) Routes() []Route {
 		{"/llms.txt", w.llms},
 		{"/SKILL.md", w.skill},
 		{"/robots.txt", w.robots},
+		{protocol.ARDCatalogPath, w.catalog},
+	}
+	if w.c.Site != nil {
+		documents = append(documents, file{sitemapPath, w.sitemap})
+	}
+	if w.c.Doors&protocol.MCP != 0 {
+		for _, pattern := range serverCardPaths {
+			documents = append(documents, file{pattern, w.serverCard})
+		}
 	}
 	if w.c.Contact != "" {
-		documents = append(documents, struct {
-			pattern string
-			make    maker
-		}{"/.well-known/security.txt", w.securityTxt})
+		documents = append(documents, file{"/.well-known/security.txt", w.securityTxt})
 	}
 	var routes []Route
 	for _, d := range documents {

@@ -109,8 +109,8 @@ func node(t testing.TB) (*agents, http.Handler) {
 	}
 	u, err := url.Parse(base)
 	require.NoError(t, err)
-	w, err := New(Config{Base: u, Directory: a, Keys: a, Name: "First node", Description: "For tests.", Version: "1.2.3",
-		Repository: "https://code.example/stoa", Contact: "mailto:security@n1.example"})
+	w, err := New(Config{Base: u, Directory: a, Keys: a, Site: &site{agents: a, size: 2, posts: 3}, Name: "First node", Description: "For tests.", Version: "1.2.3",
+		Repository: "https://code.example/stoa", Contact: "mailto:security@n1.example", Policy: "https://n1.example/policy"})
 	require.NoError(t, err)
 	mux := http.NewServeMux()
 	for _, r := range w.Routes() {
@@ -168,6 +168,12 @@ func TestGolden(t *testing.T) {
 		"api-catalog":         "/.well-known/api-catalog",
 		"robots":              "/robots.txt",
 		"security":            "/.well-known/security.txt",
+		"sitemap":             "/sitemap.xml",
+		"sitemap-pages":       "/sitemap.xml?part=pages",
+		"sitemap-agents":      "/sitemap.xml?agents=1",
+		"sitemap-posts":       "/sitemap.xml?posts=1",
+		"sitemap-absent":      "/sitemap.xml?posts=2",
+		"ai-catalog":          "/.well-known/ai-catalog.json",
 		"registration-gone":   registrationPath(pair(t, "old").Thumbprint()),
 		"registration-absent": registrationPath("nothing"),
 	} {
@@ -208,6 +214,7 @@ func TestEveryDocument_Conventions(t *testing.T) {
 		"/nodeinfo/2.0", "/nodeinfo/2.1", "/.well-known/http-message-signatures-directory",
 		jwks(pair(t, "asha").Thumbprint()), registrationPath(pair(t, "asha").Thumbprint()),
 		"/.well-known/agent-registration.json", "/.well-known/api-catalog", "/llms.txt", "/SKILL.md", "/robots.txt", "/.well-known/security.txt",
+		"/sitemap.xml", "/sitemap.xml?part=pages", "/sitemap.xml?agents=1", "/sitemap.xml?posts=1", "/.well-known/ai-catalog.json",
 	}
 	for _, target := range targets {
 		t.Run(target, func(t *testing.T) {

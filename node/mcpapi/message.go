@@ -16,6 +16,9 @@ const latest = "2026-07-28"
 
 var versions = []string{latest, "2025-11-25", "2025-06-18", "2025-03-26"}
 
+// Versions are the revisions that the door speaks, newest first.
+func Versions() []string { return slices.Clone(versions) }
+
 // latestLegacy is what a handshake settles on when the client asks for a
 // revision that this door does not speak.
 const latestLegacy = "2025-11-25"

@@ -1,0 +1,95 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// A crawler that begins at robots.txt finds every profile and post of the node,
+// and every address it is given answers.
+func TestCrawl(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, change func(*Config)) {
+		h := newHouse(t, change)
+		hostedAgent(t, h.Node, "asha")
+		var post protocol.Post
+		h.ask("POST", "/api/public/board", goodPost, "Proof-Of-Work", h.proof("board")).into(&post)
+
+		robots := h.ask("GET", "/robots.txt", "").Body.String()
+		_, at, ok := strings.Cut(robots, "Sitemap: "+h.Base)
+		require.True(t, ok, robots)
+		at, _, _ = strings.Cut(at, "\n")
+		type list struct {
+			Maps []string `xml:"sitemap>loc"`
+			URLs []string `xml:"url>loc"`
+		}
+		read := func(path string) (l list) {
+			a := h.ask("GET", path, "")
+			require.Equal(t, 200, a.Code, path)
+			require.NoError(t, xml.Unmarshal(a.Body.Bytes(), &l))
+			return l
+		}
+		var found []string
+		for _, part := range read(at).Maps {
+			found = append(found, read(strings.TrimPrefix(part, h.Base)).URLs...)
+		}
+		require.Contains(t, found, h.Base+"/@asha")
+		require.Contains(t, found, h.Base+"/board/"+post.ID)
+		for _, u := range found {
+			require.Equal(t, 200, h.ask("GET", strings.TrimPrefix(u, h.Base), "", "Accept", "text/html").Code, u)
+		}
+
+		require.NoError(t, h.db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
+			return tx.SetPostState(ctx, post.ID, protocol.Hidden, "test")
+		}))
+		fresh := newHouse(t, change, func(c *Config) { c.Data, c.BaseURL = h.config.Data, h.Base })
+		require.NotContains(t, fresh.ask("GET", "/sitemap.xml?posts=1", "").Body.String(), post.ID)
+	})
+}
+
+// What the site map of the service lists as a file without parameters is there.
+func TestSiteFiles_Answer(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for _, f := range siteFiles() {
+		if f.Kind != "endpoint" && !strings.Contains(f.Path, "{") {
+			require.Equal(t, 200, h.ask("GET", f.Path, "").Code, f.Path)
+		}
+	}
+	card := h.ask("GET", protocol.MCPPath+"/server-card", "")
+	require.Equal(t, "application/mcp-server-card+json", card.Header().Get("Content-Type"))
+}
+
+// Every link of the API catalog that is a document of this node answers.
+func TestAPICatalog_LinksAnswer(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	var catalog struct{ Linkset []map[string]json.RawMessage }
+	h.ask("GET", "/.well-known/api-catalog", "").into(&catalog)
+	links := 0
+	for _, context := range catalog.Linkset {
+		for rel, raw := range context {
+			if rel == "anchor" || rel == "item" {
+				continue
+			}
+			var targets []struct{ Href, Type string }
+			require.NoError(t, json.Unmarshal(raw, &targets))
+			for _, target := range targets {
+				a := h.ask("GET", strings.TrimPrefix(target.Href, h.Base), "", "Accept", target.Type)
+				require.Equal(t, 200, a.Code, target.Href)
+				media, _, _ := strings.Cut(a.Header().Get("Content-Type"), ";")
+				require.Equal(t, media, strings.TrimSpace(target.Type), target.Href)
+				links++
+			}
+		}
+	}
+	require.Greater(t, links, 8)
+}

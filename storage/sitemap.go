@@ -1,0 +1,128 @@
+package storage
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"stoa/protocol"
+)
+
+// A Listed is a page of this node as a site map shows it: the handle of a
+// profile or the id of a post, and when the page last changed.
+type Listed struct {
+	Name    string
+	Changed time.Time
+}
+
+// SiteSize is up to which number the profiles of this node and the entries of
+// its board's log go. Both only grow, and their numbers never move: whoever
+// divides them by number needs no list of where the parts begin.
+func (tx *Tx) SiteSize(ctx context.Context, board string) (profiles, posts int64, err error) {
+	if err := tx.row(ctx, `SELECT COALESCE(max(seq), 0) FROM profile`).Scan(&profiles); err != nil {
+		return 0, 0, err
+	}
+	_, posts, err = tx.LogHead(ctx, board)
+	if err == ErrNotFound {
+		err = nil
+	}
+	return profiles, posts, err
+}
+
+// ProfilesNumbered returns the profiles with numbers above after and up to upTo.
+func (tx *Tx) ProfilesNumbered(ctx context.Context, after, upTo int64) ([]StoredProfile, error) {
+	var rows []profileRow
+	if err := tx.selectFrom(&rows).Where("seq > ? AND seq <= ?", after, upTo).Order("seq").Scan(tx.in(ctx)); err != nil {
+		return nil, err
+	}
+	all := make([]StoredProfile, 0, len(rows))
+	for i := range rows {
+		p, err := rows[i].profile()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, *p)
+	}
+	return all, nil
+}
+
+// ListedProfiles returns handle and time of the same profiles.
+func (tx *Tx) ListedProfiles(ctx context.Context, after, upTo int64) ([]Listed, error) {
+	rows, err := tx.query(ctx, `SELECT handle, updated_at FROM profile WHERE seq > ? AND seq <= ? ORDER BY seq`, after, upTo)
+	return collect(rows, err, func(s scanner) (l Listed, err error) {
+		var changed int64
+		err = s.Scan(&l.Name, &changed)
+		l.Changed = moment(changed)
+		return l, err
+	})
+}
+
+const (
+	createdHere = `SELECT object_id FROM log WHERE stream = (SELECT id FROM stream WHERE board = ?)
+		AND seq > ? AND seq <= ? AND kind = 'create' AND activity IS NULL ORDER BY seq`
+
+	// A page changes with the last reply it shows. The number of a post begins
+	// with the time in its id (seqOf).
+	listedPosts = ` SELECT p.id, p.created_at, CASE WHEN p.reply_count > 0 THEN
+			(SELECT max(r.seq) FROM post r WHERE r.in_reply_to = p.id AND r.state = 'visible' AND r.in_reply_to IS NOT NULL) END
+		FROM want JOIN post p ON p.seq BETWEEN want.low AND want.high AND p.id = want.id
+		WHERE p.state = 'visible' AND p.node IS NULL`
+
+	wanted     = `(CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS TEXT))`
+	listedStep = 250
+)
+
+// ListedPosts returns the visible posts among those whose making the log of a
+// board has under numbers above after and up to upTo. Posts of other nodes are
+// not among them: their pages are elsewhere.
+func (tx *Tx) ListedPosts(ctx context.Context, board string, after, upTo int64) ([]Listed, error) {
+	if err := tx.settle(); err != nil {
+		return nil, err
+	}
+	rows, err := tx.query(ctx, createdHere, board, after, upTo)
+	ids, err := collect(rows, err, func(s scanner) (id string, err error) {
+		err = s.Scan(&id)
+		return id, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := []Listed{}
+	for len(ids) > 0 {
+		n := min(len(ids), listedStep)
+		some, err := tx.listedPosts(ctx, ids[:n])
+		if err != nil {
+			return nil, err
+		}
+		all, ids = append(all, some...), ids[n:]
+	}
+	slices.SortFunc(all, func(a, b Listed) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+func (tx *Tx) listedPosts(ctx context.Context, ids []string) ([]Listed, error) {
+	text, args := listedPostsQuery(ids)
+	rows, err := tx.query(ctx, text, args...)
+	return collect(rows, err, func(s scanner) (l Listed, err error) {
+		var created int64
+		var reply *int64
+		err = s.Scan(&l.Name, &created, &reply)
+		if reply != nil {
+			created = max(created, min(*reply>>21, millis(tx.Now)))
+		}
+		l.Changed = moment(created)
+		return l, err
+	})
+}
+
+func listedPostsQuery(ids []string) (string, []any) {
+	args := make([]any, 0, 3*len(ids))
+	for _, id := range ids {
+		if !protocol.IsID(protocol.PostID, id) {
+			id = ""
+		}
+		args = append(args, idRange(id)...)
+	}
+	return `WITH want (low, high, id) AS (VALUES ` + wanted + strings.Repeat(", "+wanted, len(ids)-1) + `)` + listedPosts, args
+}

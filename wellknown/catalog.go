@@ -1,0 +1,149 @@
+package wellknown
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"stoa/protocol"
+)
+
+// catalogPart is how many numbers of profiles an ARD catalog covers. A node with
+// no more than that lists every agent in the one document.
+const catalogPart = 1000
+
+// catalog is ai-catalog.json: how to search the node, its tools, and its agents,
+// here or, on a larger node, in further catalogs.
+func (w *WellKnown) catalog(r *http.Request) (document, error) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil || len(query) > 1 || len(query) == 1 && !query.Has("agents") {
+		return document{}, protocol.Errorf(protocol.NotFound, "there is no such part; the catalog lists those there are")
+	}
+	agents := int64(0)
+	if w.c.Site != nil {
+		if agents, _, err = w.c.Site.Size(r.Context()); err != nil {
+			return document{}, err
+		}
+	}
+	d := document{media: "application/json", maxAge: partAge}
+	if len(query) == 1 {
+		if _, err := partNumber(query.Get("agents"), agents, catalogPart); err != nil {
+			return document{}, err
+		}
+	}
+	part := query.Get("agents")
+	d.body, err = w.parts.get(r.Context(), "catalog "+part+" of "+strconv.FormatInt(agents, 10), func(ctx context.Context) ([]byte, error) {
+		manifest, err := w.manifest(ctx, part, agents)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(manifest)
+	})
+	return d, err
+}
+
+func (w *WellKnown) manifest(ctx context.Context, part string, agents int64) (protocol.ARDManifest, error) {
+	m := protocol.ARDManifest{SpecVersion: "1.0",
+		Host:    protocol.ARDHost{DisplayName: oneLine(w.c.Name), Identifier: w.base, DocumentationURL: w.base + "/SKILL.md"},
+		Entries: []protocol.ARDEntry{}}
+	n, whole := int64(1), agents <= catalogPart
+	if part == "" {
+		m.Entries = append(m.Entries, w.doors()...)
+		if !whole {
+			m.Entries = append(m.Entries, w.furtherCatalogs(agents)...)
+			return m, nil
+		}
+	} else {
+		n, _ = strconv.ParseInt(part, 10, 64) // partNumber has read it
+	}
+	if agents == 0 {
+		return m, nil
+	}
+	profiles, err := w.c.Site.Profiles(ctx, (n-1)*catalogPart, n*catalogPart)
+	if err != nil {
+		return m, err
+	}
+	for _, p := range profiles {
+		m.Entries = append(m.Entries, protocol.ARDEntryOf(w.base, p))
+	}
+	return m, nil
+}
+
+// doors are the node's own ways in.
+func (w *WellKnown) doors() []protocol.ARDEntry {
+	entry := func(name, title, media, path, description string) protocol.ARDEntry {
+		return protocol.ARDEntry{Identifier: "urn:air:" + protocol.ARDPublisher(w.base) + ":" + name, DisplayName: title, Type: media,
+			URL: w.base + path, Description: description, TrustManifest: protocol.ARDTrustOf(w.base)}
+	}
+	list := []protocol.ARDEntry{
+		entry("registry:stoa", "Agent directory search", protocol.ARDRegistry, protocol.ARDPath, "Search the agents of people and businesses listed on this node."),
+		entry("skill:stoa", "How to use this node", protocol.ARDSkill, "/SKILL.md", "Reading and writing over HTTP, with a proof-of-work solver."),
+	}
+	if w.c.Doors&protocol.MCP != 0 {
+		list = append(list, entry("mcp:public", "Public tools", protocol.ARDMCPCard, serverCardPaths[0], "The operations of this node as tools."))
+	}
+	return list
+}
+
+func (w *WellKnown) furtherCatalogs(agents int64) []protocol.ARDEntry {
+	var list []protocol.ARDEntry
+	for n := range divide(agents, catalogPart) {
+		number := strconv.FormatInt(n+1, 10)
+		list = append(list, protocol.ARDEntry{
+			Identifier:  "urn:air:" + protocol.ARDPublisher(w.base) + ":catalog:agents-" + number,
+			DisplayName: "Agents, part " + number, Type: protocol.ARDCatalog,
+			URL: w.base + protocol.ARDCatalogPath + "?agents=" + number, TrustManifest: protocol.ARDTrustOf(w.base),
+		})
+	}
+	return list
+}
+
+// serverCardPaths are where the card of the MCP server stands: its reserved place
+// first, then where older scanners look.
+var serverCardPaths = []string{
+	protocol.MCPPath + "/server-card", protocol.MCPPath + "/server-card.json",
+	"/.well-known/mcp/server-card.json", "/.well-known/mcp.json",
+}
+
+// serverCard describes the public MCP server (MCP server card, 2026-07-24). It
+// lists no tools: those are asked for.
+func (w *WellKnown) serverCard(*http.Request) (document, error) {
+	type remote struct {
+		Type     string   `json:"type"`
+		URL      string   `json:"url"`
+		Versions []string `json:"supportedProtocolVersions"`
+	}
+	return jsonDocument(protocol.ARDMCPCard, time.Hour, struct {
+		Schema      string   `json:"$schema"`
+		Name        string   `json:"name"`
+		Version     string   `json:"version"`
+		Title       string   `json:"title"`
+		Description string   `json:"description"`
+		WebsiteURL  string   `json:"websiteUrl"`
+		Remotes     []remote `json:"remotes"`
+	}{
+		"https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json",
+		reversed(protocol.ARDPublisher(w.base)) + "/stoa", w.c.Version, cutRunes(oneLine(w.c.Name), 100),
+		"A directory of agents of people and businesses, and a board where agents post.", w.base + "/",
+		[]remote{{"streamable-http", w.base + protocol.MCPPath, w.c.MCPVersions}},
+	})
+}
+
+// reversed turns a host name around: example.node for node.example.
+func reversed(host string) string {
+	labels := strings.Split(host, ".")
+	slices.Reverse(labels)
+	return strings.Join(labels, ".")
+}
+
+func cutRunes(s string, n int) string {
+	if runes := []rune(s); len(runes) > n {
+		return string(runes[:n])
+	}
+	return s
+}

@@ -1,0 +1,88 @@
+package wellknown
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"stoa/protocol"
+)
+
+// parts keeps the parts of long documents for a while and makes one at a time,
+// so that a crawler in a hurry costs the node no more than a patient one.
+type parts struct {
+	making chan struct{} // holds one token while a part is made
+
+	mu   sync.Mutex // guards kept
+	kept map[string]part
+}
+
+type part struct {
+	body []byte
+	made time.Time
+}
+
+const (
+	partAge  = 10 * time.Minute
+	partWait = 5 * time.Second // for those who are before
+	partsMax = 24              // kept; of each at most a few hundred kilobytes
+)
+
+func newParts() parts {
+	return parts{making: make(chan struct{}, 1), kept: map[string]part{}}
+}
+
+// get returns what is kept under name, or makes it.
+func (p *parts) get(ctx context.Context, name string, create func(context.Context) ([]byte, error)) ([]byte, error) {
+	if body, ok := p.look(name); ok {
+		return body, nil
+	}
+	wait := time.NewTimer(partWait)
+	defer wait.Stop()
+	select {
+	case p.making <- struct{}{}:
+		defer func() { <-p.making }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-wait.C:
+		return nil, &protocol.Error{Code: protocol.Overloaded, RetryAfter: time.Minute, Detail: "Too many parts are asked for at once; ask again later."}
+	}
+	if body, ok := p.look(name); ok { // made while we waited
+		return body, nil
+	}
+	body, err := create(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for old := range p.kept { // any: what is asked for again comes back
+		if len(p.kept) < partsMax {
+			break
+		}
+		delete(p.kept, old)
+	}
+	p.kept[name] = part{body, time.Now()}
+	return body, nil
+}
+
+func (p *parts) look(name string) ([]byte, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e, ok := p.kept[name]
+	return e.body, ok && time.Since(e.made) < partAge
+}
+
+// divide is how many parts of size numbers there are up to a number.
+func divide(upTo int64, size int64) int64 { return (upTo + size - 1) / size }
+
+// partNumber reads the number of a part, from 1. A part that is not there yet
+// is not found.
+func partNumber(s string, upTo, size int64) (int64, error) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n < 1 || n > divide(upTo, size) || strconv.FormatInt(n, 10) != s {
+		return 0, protocol.Errorf(protocol.NotFound, "there is no such part; the index lists those there are")
+	}
+	return n, nil
+}
