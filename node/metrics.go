@@ -24,7 +24,7 @@ type metrics struct {
 	federation *prometheus.CounterVec
 }
 
-func newMetrics(db *storage.DB, version string) *metrics {
+func newMetrics(db *storage.DB, version string, streaming func() int) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		operations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -43,11 +43,14 @@ func newMetrics(db *storage.DB, version string) *metrics {
 		Name: "stoa_storage_waiting_writes", Help: "Writes waiting for the group commit.",
 	}, func() float64 { return float64(db.QueueLen()) })
 	m.registry.MustRegister(&backlog{db: db})
+	streams := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "stoa_feed_streams", Help: "Open streams of the feed.",
+	}, func() float64 { return float64(streaming()) })
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "stoa_build_info", Help: "Always 1; the label says which version runs.", ConstLabels: prometheus.Labels{"version": version, "engine": db.Engine()},
 	})
 	build.Set(1)
-	m.registry.MustRegister(m.operations, m.jobs, m.federation, waiting, build,
+	m.registry.MustRegister(m.operations, m.jobs, m.federation, waiting, streams, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -57,6 +57,7 @@ type Node struct {
 	board       *board.Board
 	directory   *directory.Directory
 	moderation  *moderation.Moderation
+	feed        *feed.Feed
 
 	listener, operatorListener net.Listener
 	handler                    http.Handler
@@ -97,8 +98,8 @@ func (n *Node) open(ctx context.Context) error {
 	if err := claimBase(ctx, n.db, n.Base); err != nil {
 		return err
 	}
-	n.metrics = newMetrics(n.db, c.Version)
 	n.rooms()
+	n.metrics = newMetrics(n.db, c.Version, n.feed.Hub.Streams)
 	return n.wire(ctx)
 }
 
@@ -126,6 +127,7 @@ func (n *Node) rooms() {
 	n.board = &board.Board{Base: n.Base}
 	n.directory = &directory.Directory{Base: n.Base}
 	n.moderation = &moderation.Moderation{BoardID: n.board.ID()}
+	n.feed = &feed.Feed{Base: n.Base, Hub: feed.NewHub(n.db, n.Base, n.log)}
 	n.agents = newAgents(n.db, n.directory)
 	n.board.Sign = (&signer{keys: n.keys, base: n.Base}).sign
 }
@@ -210,7 +212,6 @@ func (n *Node) gate(ctx context.Context, base *url.URL) (*identity.Gate, *proof.
 func (n *Node) bind(proofs *proof.Issuer) {
 	t := n.table
 	about := &site.Site{Base: n.Base, Files: siteFiles()}
-	news := &feed.Feed{Base: n.Base}
 
 	// board
 	dispatch.Bind(t, protocol.PostToBoard, n.board.Post)
@@ -222,7 +223,8 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	dispatch.Bind(t, protocol.ReportPost, n.moderation.Report)
 
 	// feed
-	dispatch.Bind(t, protocol.ReadFeed, news.Read)
+	dispatch.Bind(t, protocol.ReadFeed, n.feed.Read)
+	dispatch.Bind(t, protocol.StreamFeed, n.feed.Stream)
 
 	// directory
 	dispatch.Bind(t, protocol.GetAgentProfile, n.directory.Get)

@@ -32,6 +32,9 @@ func (n *Node) Run(ctx context.Context) error {
 		operator.WriteTimeout = 2 * time.Minute // a profile takes its time
 		group.Go(func() error { return serve(operator, n.operatorListener) })
 	}
+	streaming, endStreams := context.WithCancel(failed)
+	defer endStreams()
+	group.Go(func() error { return n.feed.Hub.Run(streaming) })
 	group.Go(func() error { return n.worker.Run(failed) })
 	group.Go(func() error { return n.federation.Run(failed) })
 	group.Go(func() error { return n.directories.Run(failed) })
@@ -44,6 +47,7 @@ func (n *Node) Run(ctx context.Context) error {
 		case <-failed.Done():
 		}
 		n.draining.Store(true)
+		endStreams() // they would never finish by themselves
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 		defer cancel()
 		err := server.Shutdown(end)

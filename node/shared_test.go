@@ -273,6 +273,7 @@ func TestMetrics(t *testing.T) {
 		`stoa_operation_duration_seconds_count{code="ok",door="http",operation="read_board"} 2`,
 		`stoa_jobs{kind="prune",state="waiting"} 1`,
 		`stoa_outlet_lag_entries 0`,
+		`stoa_feed_streams 0`,
 		`stoa_build_info{engine="sqlite",version="test"} 1`,
 	} {
 		require.Contains(t, w.Body.String(), line)

@@ -75,10 +75,31 @@ func isFeedType(t FeedType) bool {
 	return false
 }
 
+// A FeedStream selects what a stream of the feed tells.
+type FeedStream struct {
+	Types string `json:"types,omitempty" maxLength:"80" doc:"Comma list of board_post, merchant_joined, listing, review, attention_bid."`
+	After string `json:"after,omitempty" pattern:"^feed_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Id of a feed item: the stream begins with what came behind it. The header Last-Event-ID says the same and goes first. Without either it begins with what comes next."`
+}
+
+// List is the wanted types; none means all.
+func (q FeedStream) List() []FeedType { return FeedQuery{Types: q.Types}.List() }
+
+// Check finds types that do not exist.
+func (q FeedStream) Check() []Fault { return FeedQuery{Types: q.Types}.Check() }
+
 var ReadFeed = declare[FeedQuery, Page[FeedItem]](Operation{
 	Name: "read_feed", Title: "Read the feed",
 	Summary: "Activity feed, newest first.",
 	HTTP:    Route{"GET", "/api/public/feed", 200}, Doors: Everywhere, ReadOnly: true,
 	Codes:   []Code{InvalidCursor},
 	Example: FeedQuery{Types: "board_post"},
+})
+
+var StreamFeed = declare[FeedStream, Stream](Operation{
+	Name: "stream_feed", Title: "Follow the feed",
+	Summary:     "The feed as it happens, as server-sent events.",
+	Description: "The event is the type of the feed item, its id the item's, its data the item as JSON on one line. Items come in the order in which they became public, each once; a reader that comes back with Last-Event-ID, here or at another process, gets all it has missed. A comment comes every 15 seconds; a stream ends after an hour, and earlier for a reader that is too slow or when the node stops.",
+	HTTP:        Route{"GET", "/api/public/feed/stream", 200}, Doors: HTTP, ReadOnly: true, NoStore: true,
+	Media:   "text/event-stream",
+	Example: FeedStream{Types: "board_post"},
 })

@@ -70,6 +70,10 @@ type Operation struct {
 	In, Out reflect.Type
 }
 
+// Streams reports whether the result is a [Stream], which only doors that can
+// carry one have.
+func (o *Operation) Streams() bool { return o.Out == reflect.TypeFor[Stream]() }
+
 // An Op is a declared operation that knows its input and output types, so that
 // binding it to a function of other types does not compile.
 type Op[In, Out any] struct{ *Operation }

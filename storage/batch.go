@@ -39,6 +39,7 @@ type batch struct {
 	topics  map[string]bool
 
 	posts, tags, words, feed, log *rows
+	news                          *newsRows
 	heads                         map[string]*stream // boards whose counter this transaction holds
 	split                         bool               // something happened that only a careful run can sort out
 
@@ -56,7 +57,7 @@ func (w *writer) attempt(ops []*op, careful bool) (_ *batch, err error) {
 		db: w.db, conn: w.conn, careful: careful, single: len(ops) == 1,
 		results: make([]error, len(ops)), topics: map[string]bool{}, opTopics: map[string]bool{},
 		posts: newRows(postInsert), tags: newRows(tagInsert), words: newRows(postWords.insert(w.db.engine)),
-		feed: newRows(feedInsert), log: newRows(logInsert),
+		feed: newRows(feedInsert), log: newRows(logInsert), news: &newsRows{rows: newRows(newsInsert)},
 		heads: map[string]*stream{}, opHeads: map[string]int64{},
 	}
 	b.tx = &Tx{Now: w.db.clock(), db: w.db, conn: w.conn, batch: b}
@@ -201,11 +202,14 @@ func (b *batch) undo(ctx context.Context) error {
 	return nil
 }
 
-func (b *batch) buffers() [5]*rows { return [5]*rows{b.words, b.posts, b.tags, b.feed, b.log} }
+func (b *batch) buffers() [6]*rows {
+	return [6]*rows{b.words, b.posts, b.tags, b.feed, b.log, b.news.rows}
+}
 
-// tables are the buffers without the words, which wait for the end of the batch
-// wherever they can: each savepoint makes FTS5 write out what it has gathered.
-func (b *batch) tables() [4]*rows { return [4]*rows{b.posts, b.tags, b.feed, b.log} }
+// tables are the buffers without those that wait for the end of the batch
+// wherever they can: words, since each savepoint makes FTS5 write out what it has
+// gathered, and what is numbered over all boards (tally.go).
+func (b *batch) tables() [3]*rows { return [3]*rows{b.posts, b.tags, b.log} }
 
 // openSavepoint sets the point to which the running op can be undone. What
 // earlier ops hold back is written first, so that it lies before the point.
@@ -230,10 +234,13 @@ func (b *batch) finish(ctx context.Context) error {
 	if err := b.words.flush(ctx, b.conn, b.words.n); err != nil {
 		return err
 	}
-	return b.flush(ctx)
+	if err := b.flush(ctx); err != nil {
+		return err
+	}
+	return b.flushFeed(ctx, b.feed.n, b.news.n)
 }
 
-// flush writes everything that is held back but the words, and the counters.
+// flush writes what is held back for the tables, and the counters of the logs.
 func (b *batch) flush(ctx context.Context) error {
 	for _, r := range b.tables() {
 		if err := r.flush(ctx, b.conn, r.n); err != nil {

@@ -10,7 +10,7 @@ import (
 	"stoa/protocol"
 )
 
-var feedInsert = insert{into: `INSERT INTO feed (seq, id, type, subject_id, visible, doc) VALUES `, row: `(?, ?, ?, ?, ?, ?)`, bySeq: true}
+var feedInsert = insert{into: `INSERT INTO feed (seq, id, type, subject_id, visible, doc, n) VALUES `, row: `(?, ?, ?, ?, ?, ?, ?)`, bySeq: true}
 
 // AppendFeed adds an item to the feed. Its id is a TypeID of the time it
 // happened. ErrExists when the id is taken.
@@ -30,7 +30,7 @@ func (tx *Tx) AppendFeed(ctx context.Context, item protocol.FeedItem) error {
 	}
 	b.touched = true
 	b.opTopics[TopicFeed] = true
-	values := []any{seq, item.ID, string(item.Type), item.Subject.ID, true, string(doc)}
+	values := []any{seq, item.ID, string(item.Type), item.Subject.ID, true, string(doc), int64(0)}
 	if b.careful {
 		return tx.placeFeed(ctx, values, seq, item.ID)
 	}
@@ -42,9 +42,11 @@ func (tx *Tx) AppendFeed(ctx context.Context, item protocol.FeedItem) error {
 }
 
 func (tx *Tx) placeFeed(ctx context.Context, values []any, seq int64, id string) error {
-	if err := tx.settle(); err != nil {
+	last, err := tx.batch.take(ctx, 1)
+	if err != nil {
 		return err
 	}
+	values[len(values)-1] = last + 1
 	for at := seq; at < seq+nearby; at++ {
 		values[0] = at
 		n, err := tx.write(ctx, feedInsert.into+feedInsert.row+` ON CONFLICT DO NOTHING`, values...)
@@ -73,7 +75,7 @@ func (tx *Tx) ListFeed(ctx context.Context, types []protocol.FeedType, limit int
 	if err != nil {
 		return protocol.Page[protocol.FeedItem]{}, err
 	}
-	if err := tx.settle(); err != nil {
+	if err := tx.settleFeed(""); err != nil {
 		return protocol.Page[protocol.FeedItem]{}, err
 	}
 	text, args := feedQuery(types, before, limit+1)
@@ -122,12 +124,76 @@ func feedQuery(types []protocol.FeedType, before int64, limit int) (string, []an
 
 // SetFeedVisible shows or hides every item about a subject.
 func (tx *Tx) SetFeedVisible(ctx context.Context, subjectID string, visible bool) error {
-	if err := tx.dirty(); err != nil {
-		return err
-	}
-	if err := tx.settle(); err != nil {
+	if err := tx.settleFeed(subjectID); err != nil {
 		return err
 	}
 	_, err := tx.write(ctx, `UPDATE feed SET visible = ? WHERE subject_id = ?`, visible, subjectID)
+	return err
+}
+
+// wipeFeed takes the text out of the items about a subject. Their rows stay, so
+// that whoever has seen one last can go on from it.
+func (tx *Tx) wipeFeed(ctx context.Context, subjectID string) error {
+	if err := tx.settleFeed(subjectID); err != nil {
+		return err
+	}
+	_, err := tx.write(ctx, `UPDATE feed SET visible = FALSE, doc = '' WHERE subject_id = ?`, subjectID)
+	return err
+}
+
+// A FeedEntry is a feed item with its number: numbers rise in the order of
+// commits, so that whoever has read up to one has missed nothing below it.
+type FeedEntry struct {
+	protocol.FeedItem
+	N int64
+}
+
+// FeedAfter returns visible items behind a number, in the order of commits.
+func (tx *Tx) FeedAfter(ctx context.Context, after int64, limit int) ([]FeedEntry, error) {
+	if err := tx.settleFeed(""); err != nil {
+		return nil, err
+	}
+	rows, err := tx.query(ctx, feedAfter, after, bounded(limit))
+	return collect(rows, err, func(s scanner) (e FeedEntry, err error) {
+		var doc []byte
+		if err := s.Scan(&e.N, &doc); err != nil {
+			return e, err
+		}
+		return e, json.Unmarshal(doc, &e.FeedItem)
+	})
+}
+
+const (
+	feedAfter  = `SELECT n, doc FROM feed WHERE n > ? AND visible ORDER BY n LIMIT ?`
+	feedNewest = `SELECT n, id FROM feed WHERE n > 0 ORDER BY n DESC LIMIT 1`
+)
+
+// FeedPlace is the number and id of the item with that id, of any visibility;
+// with no id, of the newest. An item that is not held stands for its time: then
+// it is the place of the item before it. 0 is the place before all.
+func (tx *Tx) FeedPlace(ctx context.Context, id string) (n int64, at string, err error) {
+	if err := tx.settleFeed(""); err != nil {
+		return 0, "", err
+	}
+	if id == "" {
+		err = tx.row(ctx, feedNewest).Scan(&n, &at)
+		return n, at, orNothing(err)
+	}
+	err = tx.row(ctx, `SELECT n, id FROM feed WHERE `+byID, idRange(id)...).Scan(&n, &at)
+	if err != ErrNotFound {
+		return n, at, err
+	}
+	seq, err := seqOf(id)
+	if err != nil {
+		return 0, "", protocol.Errorf(protocol.InvalidCursor, "this is not the id of a feed item")
+	}
+	err = tx.row(ctx, `SELECT n FROM feed WHERE seq < ? ORDER BY seq DESC LIMIT 1`, seq).Scan(&n)
+	return n, id, orNothing(err)
+}
+
+func orNothing(err error) error {
+	if err == ErrNotFound {
+		return nil
+	}
 	return err
 }

@@ -17,6 +17,7 @@ const (
 	listHidden   = "hidden"
 	listByAgent  = "posts-by-agent"
 	listFeed     = "feed"
+	listNews     = "news"
 	listProfiles = "agents"
 )
 

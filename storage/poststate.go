@@ -97,7 +97,7 @@ func (tx *Tx) wipePost(ctx context.Context, id string, seq int64) error {
 		evidence = NULL, statement = NULL, object = NULL WHERE seq = ?`, seq); err != nil {
 		return err
 	}
-	if _, err := tx.write(ctx, `DELETE FROM feed WHERE subject_id = ?`, id); err != nil {
+	if err := tx.wipeFeed(ctx, id); err != nil {
 		return err
 	}
 	_, err := tx.write(ctx, `UPDATE report SET reason = '' WHERE post_id = ?`, id)
@@ -156,9 +156,12 @@ func (tx *Tx) SetPostVerdict(ctx context.Context, id string, verified bool, keyi
 
 // setFeedVerdict brings the feed item of a post in line with its author.
 func (tx *Tx) setFeedVerdict(ctx context.Context, postID string, verified bool, method protocol.Method, keyid string) error {
+	if err := tx.settleFeed(postID); err != nil {
+		return err
+	}
 	var seq int64
 	var doc string
-	err := tx.row(ctx, `SELECT seq, doc FROM feed WHERE subject_id = ?`, postID).Scan(&seq, &doc)
+	err := tx.row(ctx, `SELECT seq, doc FROM feed WHERE subject_id = ? AND doc <> ''`, postID).Scan(&seq, &doc)
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}

@@ -126,6 +126,9 @@ func (c *Client) Do(ctx context.Context, call Call) (*Result, error) {
 	if op == nil || op.Doors&protocol.HTTP == 0 {
 		return nil, fmt.Errorf("there is no operation %q over HTTP", call.Operation)
 	}
+	if op.Streams() {
+		return nil, fmt.Errorf("%s does not end: read it as server-sent events, for example with curl -N %s%s", op.Name, c.base, op.HTTP.Path)
+	}
 	plan, err := newPlan(op, call.Args)
 	if err != nil {
 		return nil, err

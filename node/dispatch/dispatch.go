@@ -41,7 +41,7 @@ type Request struct {
 type Result struct {
 	Op       *protocol.Operation
 	Caller   protocol.Caller
-	Value    any
+	Value    any // of an operation that streams, a protocol.Stream, which the door closes
 	JSON     []byte
 	Replayed bool // the kept answer to an idempotency key
 }
@@ -306,6 +306,9 @@ func digestOf(op string, args []byte) [32]byte {
 }
 
 func encode(op *protocol.Operation, value any) ([]byte, error) {
+	if op.Streams() {
+		return nil, nil // the door writes it as it comes
+	}
 	if op.Media != "" {
 		if s, ok := value.(string); ok {
 			return []byte(s), nil

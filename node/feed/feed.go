@@ -1,4 +1,5 @@
-// Package feed is the room of the activity feed (spec §2.14, contract §6).
+// Package feed is the room of the activity feed (spec §2.14, contract §6): its
+// pages, and streams of it as it happens.
 package feed
 
 import (
@@ -11,20 +12,42 @@ import (
 // A Feed reads the feed of one node.
 type Feed struct {
 	Base string // public address of the node, without a slash at the end
+	Hub  *Hub
 }
 
 // Read lists feed items, newest first.
 func (f *Feed) Read(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.FeedQuery) (protocol.Page[protocol.FeedItem], error) {
 	page, err := tx.ListFeed(ctx, in.List(), in.Size(), in.After)
 	for i := range page.Items {
-		page.Items[i].Subject.URL = f.locate(page.Items[i].Subject)
+		locate(f.Base, &page.Items[i])
 	}
 	return page, err
 }
 
-func (f *Feed) locate(s protocol.Subject) string {
-	if s.Kind == "profile" {
-		return f.Base + "/@" + s.ID
+// Stream begins a stream: behind an item, or with what comes next.
+func (f *Feed) Stream(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.FeedStream) (protocol.Stream, error) {
+	at, place, err := tx.FeedPlace(ctx, in.After)
+	if err != nil {
+		return nil, err
 	}
-	return f.Base + "/board/" + s.ID
+	r, err := f.Hub.open(c.Network, at, place, in.List())
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// locate names the page of what an item is about. What has no page of its own is
+// on that of whom it belongs to, unless its room has said where it is.
+func locate(base string, i *protocol.FeedItem) {
+	switch s := &i.Subject; {
+	case s.Kind == "post":
+		s.URL = base + "/board/" + s.ID
+	case s.Kind == "profile":
+		s.URL = base + "/@" + s.ID
+	case s.URL == "" && i.Actor.Handle != nil && i.Actor.Node == nil:
+		s.URL = base + "/@" + *i.Actor.Handle
+	case s.URL == "":
+		s.URL = base + "/feed"
+	}
 }

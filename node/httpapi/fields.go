@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -45,6 +46,13 @@ func (f *fields) gather(r *http.Request, body []byte) ([]byte, error) {
 	query, err := f.query(r)
 	if err != nil {
 		return nil, err
+	}
+	if id := r.Header.Get("Last-Event-ID"); id != "" && f.op.Streams() { // HTML Standard §9.2.4: the client says where it was
+		query = maps.Clone(query)
+		if query == nil {
+			query = map[string]any{}
+		}
+		query["after"] = id
 	}
 	if len(f.path) == 0 && len(query) == 0 {
 		return body, nil

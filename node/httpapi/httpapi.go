@@ -67,6 +67,11 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 			a.problem(w, r, op, network, err)
 			return
 		}
+		if s, ok := res.Value.(protocol.Stream); ok {
+			a.quota(head, network, op)
+			a.stream(w, r, op, s)
+			return
+		}
 		ans := answerOf(op, res.JSON)
 		if open {
 			a.cache.Put(r.RequestURI, version, ans, len(ans.body))

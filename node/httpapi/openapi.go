@@ -221,7 +221,8 @@ func output(s *dispatch.Schemas, op *protocol.Operation, o *huma.Operation, prob
 	switch {
 	case op.HTTP.Status == http.StatusNoContent:
 	case op.Media != "":
-		ok.Content = map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: "string"}}}
+		media, _, _ := strings.Cut(op.Media, ";")
+		ok.Content = map[string]*huma.MediaType{media: {Schema: &huma.Schema{Type: "string"}}}
 	default:
 		ok.Content = map[string]*huma.MediaType{"application/json": {Schema: s.Of(op.Out)}}
 	}

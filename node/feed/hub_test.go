@@ -1,0 +1,285 @@
+package feed
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+	"stoa/storage"
+	"stoa/storage/storagetest"
+)
+
+// A stand is a hub that runs over a database.
+type stand struct {
+	*Feed
+	t    *testing.T
+	db   *storage.DB
+	stop func() // ends the hub and waits for it
+}
+
+func newStand(t *testing.T, db *storage.DB) *stand {
+	t.Helper()
+	hub := NewHub(db, "https://n.example", slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- hub.Run(ctx) }()
+	require.Eventually(t, func() bool {
+		hub.mu.Lock()
+		defer hub.mu.Unlock()
+		return hub.running()
+	}, 10*time.Second, time.Millisecond)
+	s := &stand{&Feed{Base: hub.Base, Hub: hub}, t, db, sync.OnceFunc(func() {
+		cancel()
+		require.NoError(t, <-done)
+	})}
+	t.Cleanup(s.stop)
+	return s
+}
+
+// say makes items, each in a transaction of its own.
+func (s *stand) say(kind protocol.FeedType, subjects ...string) {
+	s.t.Helper()
+	for _, subject := range subjects {
+		require.NoError(s.t, s.db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
+			return tx.AppendFeed(ctx, protocol.FeedItem{ID: protocol.NewID(protocol.FeedID, tx.Now), Type: kind, At: tx.Now,
+				Actor: protocol.Author{Name: "Asha"}, Subject: protocol.Subject{Kind: "item", ID: subject, Title: subject}})
+		}))
+	}
+}
+
+func (s *stand) stream(network, types, after string) (r protocol.Stream, err error) {
+	s.t.Helper()
+	err = s.db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) (err error) {
+		r, err = s.Stream(ctx, tx, protocol.Caller{Network: network}, protocol.FeedStream{Types: types, After: after})
+		return err
+	})
+	return r, err
+}
+
+func (s *stand) mustStream(types, after string) protocol.Stream {
+	s.t.Helper()
+	r, err := s.stream("here", types, after)
+	require.NoError(s.t, err)
+	s.t.Cleanup(r.Close)
+	return r
+}
+
+// next reads n events, at most 10 s long.
+func next(t *testing.T, r protocol.Stream, n int) (ids []string, titles []string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	for len(ids) < n {
+		events, err := r.Next(ctx)
+		require.NoError(t, err, "after %v", titles)
+		for _, e := range events {
+			ids, titles = append(ids, e.ID), append(titles, titleOf(t, e))
+		}
+	}
+	require.Len(t, ids, n)
+	return ids, titles
+}
+
+func TestStream_FromNowAndFromAnItem(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		s := newStand(t, db)
+		s.say(protocol.FeedListing, "a", "b")
+		r := s.mustStream("", "")
+		require.NotEmpty(t, r.Place(), "a reader can go on from before its first event")
+		s.say(protocol.FeedListing, "c")
+		s.say(protocol.FeedReview, "d")
+		ids, titles := next(t, r, 2)
+		require.Equal(t, []string{"c", "d"}, titles)
+		require.Equal(t, ids[1], r.Place())
+
+		_, titles = next(t, s.mustStream("", ids[0]), 1)
+		require.Equal(t, []string{"d"}, titles)
+		reviews := s.mustStream("review,attention_bid", ids[0])
+		s.say(protocol.FeedListing, "e")
+		s.say(protocol.FeedReview, "f")
+		_, titles = next(t, reviews, 2)
+		require.Equal(t, []string{"d", "f"}, titles)
+	})
+}
+
+// TestStream_Long is a reader that is far behind while writers go on: it reads
+// by itself, joins the others in the middle, and sees each item once.
+func TestStream_Long(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		s := newStand(t, db)
+		s.say(protocol.FeedListing, "first")
+		companion := s.mustStream("", "")
+		const writers, each = 4, 90
+		var group sync.WaitGroup
+		for w := range writers {
+			group.Go(func() {
+				for i := range each {
+					s.say(protocol.FeedListing, fmt.Sprint(w, "-", i))
+				}
+			})
+		}
+		var first storage.FeedEntry
+		require.NoError(t, db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
+			entries, err := tx.FeedAfter(ctx, 0, 1)
+			first = entries[0]
+			return err
+		}))
+		_, behind := next(t, s.mustStream("", first.ID), writers*each)
+		_, together := next(t, companion, writers*each)
+		group.Wait()
+		require.Equal(t, behind, together, "one order for all")
+		seen := map[string]bool{}
+		for _, title := range behind {
+			require.False(t, seen[title], title)
+			seen[title] = true
+		}
+	})
+}
+
+// TestStream_OtherProcess follows at one process what is written at another,
+// and goes on at a third, after the first has ended.
+func TestStream_OtherProcess(t *testing.T) {
+	t.Parallel()
+	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+		open := func() *stand {
+			db, err := storage.Open(t.Context(), c)
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, db.Close()) })
+			return newStand(t, db)
+		}
+		one, two := open(), open()
+		r := one.mustStream("", "")
+		two.say(protocol.FeedListing, "a", "b")
+		began := time.Now()
+		ids, _ := next(t, r, 2)
+		require.Less(t, time.Since(began), 5*time.Second)
+		one.stop()
+		_, err := r.Next(t.Context())
+		require.ErrorIs(t, err, io.EOF)
+		two.say(protocol.FeedListing, "c")
+		_, titles := next(t, open().mustStream("", ids[0]), 2)
+		require.Equal(t, []string{"b", "c"}, titles)
+	})
+}
+
+// TestHub_Ends: streams end with the hub, whatever they are doing, and there are
+// none before and after it.
+func TestHub_Ends(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db := storagetest.Open(t)
+		hub := NewHub(db, "https://n.example", slog.New(slog.DiscardHandler))
+		_, err := hub.open("here", 0, "", nil)
+		require.Equal(t, protocol.Overloaded, protocol.CodeOf(err), "before Run")
+
+		s := newStand(t, db)
+		s.say(protocol.FeedListing, "a")
+		waiting, behind, closed := s.mustStream("", ""), s.mustStream("", ""), s.mustStream("", "")
+		ended := make(chan error)
+		go func() {
+			_, err := waiting.Next(context.Background())
+			ended <- err
+		}()
+		synctest.Wait()
+		closed.Close()
+		closed.Close()
+		require.Equal(t, 2, s.Hub.Streams())
+		s.stop()
+		require.ErrorIs(t, <-ended, io.EOF)
+		_, err = behind.Next(context.Background())
+		require.ErrorIs(t, err, io.EOF)
+		_, err = s.stream("here", "", "")
+		require.Equal(t, protocol.Overloaded, protocol.CodeOf(err), "after Run")
+		require.Positive(t, protocol.AsError(err).RetryAfter)
+		waiting.Close()
+		behind.Close()
+		require.Zero(t, s.Hub.Streams())
+	})
+}
+
+func TestHub_Places(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, storagetest.Open(t))
+	var open []protocol.Stream
+	for range maxNetworkStreams {
+		r, err := s.stream("there", "", "")
+		require.NoError(t, err)
+		open = append(open, r)
+	}
+	_, err := s.stream("there", "", "")
+	require.Equal(t, protocol.Overloaded, protocol.CodeOf(err))
+	require.Equal(t, retryStream, protocol.AsError(err).RetryAfter)
+	open[0].Close()
+	r, err := s.stream("there", "", "")
+	require.NoError(t, err, "a place that was given back")
+	open = append(open, r)
+	for n := 0; s.Hub.Streams() < maxStreams; n++ {
+		r, err := s.stream(fmt.Sprint("net", n), "", "")
+		require.NoError(t, err)
+		open = append(open, r)
+	}
+	_, err = s.stream("one more", "", "")
+	require.Equal(t, protocol.Overloaded, protocol.CodeOf(err))
+	for _, r := range open {
+		r.Close()
+	}
+	require.Zero(t, s.Hub.Streams())
+	require.Empty(t, s.Hub.networks)
+}
+
+// A reader that takes nothing is cut when its pages are full; the others go on,
+// and the one that was cut goes on from where it stood.
+func TestHub_SlowReader(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, storagetest.Open(t))
+	s.say(protocol.FeedListing, "a")
+	slow, quick := s.mustStream("", ""), s.mustStream("", "")
+	attached(t, slow)
+	attached(t, quick)
+	const items = waitingPages + 5
+	for i := range items {
+		s.say(protocol.FeedListing, fmt.Sprint(i))
+		next(t, quick, 1) // so that each item is a page of its own
+	}
+	got := 0
+	var err error
+	for err == nil {
+		var events []protocol.Event
+		events, err = slow.Next(t.Context())
+		got += len(events)
+	}
+	require.Equal(t, protocol.Overloaded, protocol.CodeOf(err))
+	require.LessOrEqual(t, got, waitingPages)
+	_, titles := next(t, s.mustStream("", slow.Place()), items-got)
+	require.Equal(t, fmt.Sprint(got), titles[0])
+}
+
+// attached lets a reader that has nothing to read catch up.
+func attached(t *testing.T, r protocol.Stream) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	_, err := r.Next(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.True(t, r.(*reader).live)
+}
+
+func titleOf(t *testing.T, e protocol.Event) string {
+	t.Helper()
+	var item protocol.FeedItem
+	require.NoError(t, json.Unmarshal(e.Data, &item))
+	require.Equal(t, e.ID, item.ID)
+	require.Equal(t, e.Type, string(item.Type))
+	return item.Subject.Title
+}

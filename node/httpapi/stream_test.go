@@ -1,0 +1,203 @@
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+)
+
+// A script is a stream that tells what is put into it.
+type script struct {
+	events chan []protocol.Event
+	ends   chan error
+	place  string
+	closed chan struct{}
+}
+
+func newScript() *script {
+	return &script{events: make(chan []protocol.Event, 1), ends: make(chan error, 1), closed: make(chan struct{})}
+}
+
+func (s *script) Next(ctx context.Context) ([]protocol.Event, error) {
+	select {
+	case e := <-s.events:
+		s.place = e[len(e)-1].ID
+		return e, nil
+	case err := <-s.ends:
+		return nil, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (s *script) Place() string { return s.place }
+func (s *script) Close()        { close(s.closed) }
+
+// serveStream serves a script over a pipe, which holds nothing back: a reader
+// that does not read stops the writer at once.
+func serveStream(t *testing.T, s *script, method string) (client net.Conn, stop func()) {
+	t.Helper()
+	client, server := net.Pipe()
+	listener := &oneConn{conns: make(chan net.Conn, 1)}
+	listener.conns <- server
+	srv := &http.Server{ReadTimeout: 15 * time.Second, WriteTimeout: 30 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		new(API).stream(w, r, protocol.StreamFeed.Operation, s)
+	})}
+	done := make(chan struct{})
+	go func() { srv.Serve(listener); close(done) }()
+	_, err := io.WriteString(client, method+" /api/public/feed/stream HTTP/1.1\r\nHost: n.example\r\nConnection: close\r\n\r\n")
+	require.NoError(t, err)
+	return client, func() {
+		client.Close()
+		srv.Close()
+		listener.Close()
+		<-done
+	}
+}
+
+type oneConn struct {
+	conns chan net.Conn
+}
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	c, ok := <-l.conns
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+func (l *oneConn) Close() error {
+	defer func() { recover() }() // closed already
+	close(l.conns)
+	return nil
+}
+
+func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
+
+func event(n int) []protocol.Event {
+	return []protocol.Event{{ID: "feed_" + strconv.Itoa(n), Type: "board_post", Data: []byte(`{"n":` + strconv.Itoa(n) + `}`)}}
+}
+
+// TestStream_Wire lets two hours pass: events as they come, a comment when
+// nothing comes, where the reader stands when it passed something over, and the
+// end after an hour.
+func TestStream_Wire(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript()
+		s.place = "feed_0"
+		client, stop := serveStream(t, s, "GET")
+		defer stop()
+		began := time.Now()
+		res, err := http.ReadResponse(bufio.NewReader(client), nil)
+		require.NoError(t, err)
+		require.Equal(t, 200, res.StatusCode)
+		require.Equal(t, "text/event-stream", res.Header.Get("Content-Type"))
+		require.Equal(t, "no-store", res.Header.Get("Cache-Control"))
+		lines := bufio.NewScanner(res.Body)
+		block := func() string {
+			var b strings.Builder
+			for lines.Scan() && lines.Text() != "" {
+				b.WriteString(lines.Text() + "\n")
+			}
+			return b.String()
+		}
+		require.Equal(t, "retry: 2000\n", block())
+		require.Equal(t, "id: feed_0\n", block())
+		s.events <- event(1)
+		require.Equal(t, "id: feed_1\nevent: board_post\ndata: {\"n\":1}\n", block())
+		require.Zero(t, time.Since(began))
+		require.Equal(t, ": alive\n", block())
+		require.Equal(t, heartbeat, time.Since(began))
+		s.place = "feed_7"
+		require.Equal(t, ": alive\n", block())
+		require.Equal(t, "id: feed_7\n", block())
+		for block() == ": alive\n" {
+		}
+		require.NoError(t, lines.Err(), "an end in order")
+		require.Equal(t, streamLife, time.Since(began))
+		<-s.closed
+	})
+}
+
+// TestStream_EndsWith gives back the stream's place whoever ends it.
+func TestStream_EndsWith(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		end  func(s *script, client net.Conn)
+		rest string
+	}{
+		"the node":   {func(s *script, _ net.Conn) { s.ends <- io.EOF }, ""},
+		"the client": {func(_ *script, c net.Conn) { c.Close() }, ""},
+		"the hub":    {func(s *script, _ net.Conn) { s.ends <- protocol.Errorf(protocol.Overloaded, "too slow") }, ": overloaded\n"},
+		"a fault":    {func(s *script, _ net.Conn) { s.ends <- io.ErrUnexpectedEOF }, ": internal\n"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newScript()
+				client, stop := serveStream(t, s, "GET")
+				defer stop()
+				res, err := http.ReadResponse(bufio.NewReader(client), nil)
+				require.NoError(t, err)
+				body := bufio.NewReader(res.Body)
+				_, err = body.ReadString('\n')
+				require.NoError(t, err)
+				test.end(s, client)
+				rest, _ := io.ReadAll(body)
+				require.Equal(t, test.rest, strings.TrimPrefix(strings.TrimSuffix(string(rest), "\n"), "\n"))
+				<-s.closed
+			})
+		})
+	}
+}
+
+// A reader that takes nothing holds a stream for the grace of one write.
+func TestStream_StuckReader(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript()
+		client, stop := serveStream(t, s, "GET")
+		defer stop()
+		_, err := http.ReadResponse(bufio.NewReaderSize(client, 64), nil)
+		require.NoError(t, err)
+		began := time.Now()
+		go func() {
+			for n := 0; ; n++ {
+				select {
+				case s.events <- event(n):
+				case <-s.closed:
+					return
+				}
+			}
+		}()
+		<-s.closed
+		require.LessOrEqual(t, time.Since(began), writeGrace)
+	})
+}
+
+func TestStream_Head(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript()
+		client, stop := serveStream(t, s, "HEAD")
+		defer stop()
+		all, err := io.ReadAll(client)
+		require.NoError(t, err)
+		require.Contains(t, string(all), "text/event-stream")
+		require.True(t, strings.HasSuffix(string(all), "\r\n\r\n"))
+		<-s.closed
+	})
+}

@@ -1,0 +1,164 @@
+package node
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+)
+
+// A subscriber reads the feed's stream of a running node.
+type subscriber struct {
+	t     testing.TB
+	lines *bufio.Scanner
+	close func()
+}
+
+func subscribe(t testing.TB, base, query string, headers ...string) *subscriber {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	r, err := http.NewRequestWithContext(ctx, "GET", base+"/api/public/feed/stream"+query, nil)
+	require.NoError(t, err)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := http.DefaultTransport.RoundTrip(r)
+	require.NoError(t, err)
+	require.Equal(t, 200, res.StatusCode)
+	require.Equal(t, "text/event-stream", res.Header.Get("Content-Type"))
+	require.Empty(t, res.Header.Get("Content-Encoding"))
+	require.Equal(t, "*", res.Header.Get("Access-Control-Allow-Origin"))
+	s := &subscriber{t, bufio.NewScanner(res.Body), func() { cancel(); res.Body.Close() }}
+	t.Cleanup(s.close)
+	require.True(t, s.lines.Scan())
+	require.Equal(t, "retry: 2000", s.lines.Text())
+	return s
+}
+
+// event is the next one; ok is false at the end of the stream.
+func (s *subscriber) event() (id string, item protocol.FeedItem, ok bool) {
+	s.t.Helper()
+	for s.lines.Scan() {
+		switch name, value, _ := strings.Cut(s.lines.Text(), ": "); name {
+		case "id":
+			id = value
+		case "data":
+			require.NoError(s.t, json.Unmarshal([]byte(value), &item))
+			return id, item, true
+		}
+	}
+	return "", item, false
+}
+
+// TestStream_Node follows the feed over real connections, at two processes of
+// one deployment, and stops them while streams are open.
+func TestStream_Node(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, change func(*Config)) {
+		c := Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test"}
+		change(&c)
+		one, stopOne := run(t, c)
+		c.BaseURL = one.Base
+		two, stopTwo := run(t, c)
+
+		all, offers := subscribe(t, one.URL, ""), subscribe(t, two.URL, "?types=board_post")
+		posts := &house{one, t}
+		first := posts.post("First")
+		began := time.Now()
+		id, item, ok := all.event()
+		require.True(t, ok)
+		require.Equal(t, id, item.ID)
+		require.Equal(t, "First", item.Subject.Title)
+		require.Equal(t, one.Base+"/board/"+first.ID, item.Subject.URL)
+		_, there, ok := offers.event()
+		require.True(t, ok)
+		require.Equal(t, item, there)
+		require.Less(t, time.Since(began), 10*time.Second)
+
+		all.close()
+		posts.post("Second")
+		posts.post("Third")
+		for _, resumed := range []*subscriber{
+			subscribe(t, two.URL, "", "Last-Event-ID", id),
+			subscribe(t, two.URL, "?after="+id),
+			subscribe(t, one.URL, "?after=feed_01k9y3v6k8e5w9q2x4z7c1m0ad", "Last-Event-ID", id),
+		} {
+			_, second, _ := resumed.event()
+			_, third, _ := resumed.event()
+			require.Equal(t, []string{"Second", "Third"}, []string{second.Subject.Title, third.Subject.Title})
+		}
+
+		open := subscribe(t, one.URL, "")
+		began = time.Now()
+		stopOne()
+		stopTwo()
+		require.Less(t, time.Since(began), 5*time.Second, "streams do not hold up the end")
+		_, _, ok = open.event()
+		require.False(t, ok)
+		require.NoError(t, open.lines.Err(), "an end in order")
+
+		again, stopAgain := run(t, c)
+		_, second, ok := subscribe(t, again.URL, "", "Last-Event-ID", id).event()
+		require.True(t, ok)
+		require.Equal(t, "Second", second.Subject.Title, "after a restart")
+		stopAgain()
+	})
+}
+
+// run runs a node until stop, which waits for its end.
+func run(t testing.TB, c Config) (n *Node, stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	n, err := New(ctx, c, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() { done <- n.Run(ctx) }()
+	ended := false
+	stop = func() {
+		cancel()
+		if !ended {
+			ended = true
+			require.NoError(t, <-done)
+		}
+	}
+	t.Cleanup(stop)
+	require.Eventually(t, func() bool {
+		res, err := http.Get(n.URL + "/readyz")
+		if err != nil {
+			return false
+		}
+		defer res.Body.Close()
+		_, err = io.Copy(io.Discard, res.Body)
+		return err == nil && res.StatusCode == 200
+	}, 10*time.Second, 10*time.Millisecond)
+	return n, stop
+}
+
+func TestStream_Refused(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t) // does not run, so that no stream begins
+	a := h.ask("GET", "/api/public/feed/stream", "")
+	require.Equal(t, protocol.Overloaded, a.problem().Code)
+	require.NotEmpty(t, a.Header().Get("Retry-After"))
+	for path, pointer := range map[string]string{
+		"?types=rumour": "/types", "?after=post_01k9y3v6k8e5w9q2x4z7c1m0ad": "/after", "?typ=review": "/typ",
+	} {
+		p := h.ask("GET", "/api/public/feed/stream"+path, "").problem()
+		require.Equal(t, protocol.Validation, p.Code, path)
+		require.Equal(t, pointer, p.Errors[0].Pointer)
+	}
+	p := h.ask("GET", "/api/public/feed/stream", "", "Last-Event-ID", "17").problem()
+	require.Equal(t, protocol.Validation, p.Code)
+	a = h.ask("POST", "/api/public/feed/stream", "{}")
+	require.Equal(t, protocol.MethodNotAllowed, a.problem().Code)
+	require.Equal(t, "GET, HEAD", a.Header().Get("Allow"))
+}

@@ -1,0 +1,24 @@
+-- +goose Up
+
+-- One counter for what is followed as it happens. It is raised at the end of
+-- the transaction that writes the rows, so that rows become visible in the order
+-- of their numbers: whoever has read up to a number has missed nothing below it.
+CREATE TABLE tally (
+	one  INTEGER PRIMARY KEY CHECK (one = 1),
+	head INTEGER NOT NULL
+) STRICT;
+
+ALTER TABLE feed ADD COLUMN n INTEGER NOT NULL DEFAULT 0;
+UPDATE feed SET n = r.n FROM (SELECT seq, row_number() OVER (ORDER BY seq) AS n FROM feed) r WHERE r.seq = feed.seq;
+CREATE UNIQUE INDEX feed_n ON feed (n);
+INSERT INTO tally (one, head) SELECT 1, count(*) FROM feed;
+
+-- What somebody will want to know when he comes back. An event has one number
+-- and a row for each name that its reader may go by.
+CREATE TABLE news (
+	reader TEXT    NOT NULL,
+	n      INTEGER NOT NULL,
+	kind   TEXT    NOT NULL,
+	ref    TEXT    NOT NULL,
+	PRIMARY KEY (reader, n)
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,120 @@
+package storage
+
+import (
+	"context"
+	"strings"
+
+	"stoa/protocol"
+)
+
+// Kinds of news. Ref names what it is about: the reply, the thread message.
+const (
+	NewsReply   = "reply"   // to a post of the reader
+	NewsMessage = "message" // in a thread of the reader
+)
+
+// A NewsItem is one thing that happened to a reader.
+type NewsItem struct {
+	N         int64 // rises in the order of commits
+	Kind, Ref string
+}
+
+// newsRows are held-back news. The number of a row is, until it is written, the
+// ordinal of its event: the rows of one event share it.
+type newsRows struct {
+	*rows
+	event int64
+}
+
+var newsInsert = insert{into: `INSERT INTO news (reader, n, kind, ref) VALUES `, row: `(?, ?, ?, ?)`}
+
+// events is how many events the first n rows are of.
+func (r *newsRows) events(n int) (count int) {
+	for i := range n {
+		if i == 0 || r.args[i*r.wide+1] != r.args[(i-1)*r.wide+1] {
+			count++
+		}
+	}
+	return count
+}
+
+// number gives the events of the first n rows the numbers behind last.
+func (r *newsRows) number(n int, last int64) {
+	var ordinal any
+	for i := range n {
+		if at := i*r.wide + 1; i == 0 || r.args[at] != ordinal {
+			ordinal = r.args[at]
+			last++
+			r.args[at] = last
+		} else {
+			r.args[at] = last
+		}
+	}
+}
+
+// AppendNews tells readers what happened to them. A reader is known by several
+// names (protocol.Caller.Names); the event counts once for all of them.
+func (tx *Tx) AppendNews(_ context.Context, kind, ref string, readers ...string) error {
+	b := tx.batch
+	if b == nil {
+		return ErrReadOnly
+	}
+	b.news.event++
+	told := map[string]bool{}
+	for _, reader := range readers {
+		if reader != "" && !told[reader] {
+			told[reader] = true
+			b.touched = true
+			b.news.add(reader, b.news.event, kind, ref)
+		}
+	}
+	return nil
+}
+
+// maxNames bounds the names that one question is asked for.
+const maxNames = 100
+
+// News returns what happened to a reader behind a number, oldest first, at most
+// limit, and the number up to which everything is told: the next question goes
+// on from there. more says that the limit was reached.
+func (tx *Tx) News(ctx context.Context, names []string, after int64, limit int) (items []NewsItem, upTo int64, more bool, err error) {
+	limit = bounded(limit)
+	if err := tx.settleFeed(""); err != nil {
+		return nil, 0, false, err
+	}
+	if err := tx.row(ctx, `SELECT head FROM tally WHERE one = 1`).Scan(&upTo); err != nil {
+		return nil, 0, false, err
+	}
+	names = names[:min(len(names), maxNames)]
+	if len(names) == 0 {
+		return []NewsItem{}, max(upTo, after), false, nil
+	}
+	text, args := newsQuery(names, after, limit+1)
+	rows, err := tx.query(ctx, text, args...)
+	items, err = collect(rows, err, func(s scanner) (i NewsItem, err error) {
+		return i, s.Scan(&i.N, &i.Kind, &i.Ref)
+	})
+	if err != nil {
+		return nil, 0, false, err
+	}
+	if len(items) > limit {
+		return items[:limit], items[limit-1].N, true, nil
+	}
+	return items, max(upTo, after), false, nil
+}
+
+// newsQuery merges one index range a name; the rows of one event become one.
+func newsQuery(names []string, after int64, limit int) (string, []any) {
+	const one = `SELECT n, kind, ref FROM (SELECT n, kind, ref FROM news WHERE reader = ? AND n > ? ORDER BY n LIMIT ?) r`
+	var args []any
+	for _, name := range names {
+		args = append(args, name, after, limit)
+	}
+	return `SELECT n, kind, ref FROM (` + strings.Repeat(one+` UNION `, len(names)-1) + one + `) m ORDER BY n LIMIT ?`, append(args, limit)
+}
+
+// NewsCursor and ParseNewsCursor are the number as readers hold it.
+func NewsCursor(n int64) string { return *protocol.Cursor(listNews, number(n)) }
+
+// ParseNewsCursor gives 0 for no cursor.
+func ParseNewsCursor(after string) (int64, error) { return position(listNews, after, 0) }
