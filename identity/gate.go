@@ -133,11 +133,11 @@ func (g *Gate) token(ctx context.Context, ev Evidence) (protocol.Caller, error) 
 }
 
 func (g *Gate) proof(ctx context.Context, ev Evidence, op *protocol.Operation) (protocol.Caller, error) {
-	spend, err := g.Proofs.Check(ctx, ev.Proof, op.Purpose)
+	spend, solved, err := g.Proofs.Check(ctx, ev.Proof, op.Purpose)
 	if err != nil {
 		return protocol.Caller{}, err
 	}
-	return protocol.Caller{Standing: protocol.Proof, Network: ev.Network, Spend: []protocol.Spend{spend}}, nil
+	return protocol.Caller{Standing: protocol.Proof, Network: ev.Network, Spend: []protocol.Spend{spend}, Solved: solved}, nil
 }
 
 func (g *Gate) signature(ctx context.Context, ev Evidence, op *protocol.Operation) (protocol.Caller, error) {
@@ -210,4 +210,12 @@ func (g *Gate) Refresh(err error, ev Evidence, op *protocol.Operation) error {
 		e.Signature = (&httpsig.Error{Code: httpsig.CodeReplayed}).SignatureError()
 	}
 	return g.withChallenge(err, ev, op)
+}
+
+// Harder is the error for a caller whose proof does not cover its text, with a
+// challenge that will.
+func (g *Gate) Harder(c protocol.Caller, op *protocol.Operation, text *proof.Text) error {
+	e := protocol.Errorf(protocol.PowRequired, "texts like this one were sent lately, so it costs more; solve the challenge in this answer and send the same again")
+	e.Challenge = g.Proofs.Harder(c.Solved, op.Purpose, c.Network, text)
+	return e
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"stoa/protocol/pow"
 )
 
 // A Standing is what a caller has shown, as a bit so that [Access] can be a set.
@@ -63,6 +65,7 @@ type Caller struct {
 	Scopes   []Scope  // with a token: what it allows; nil allows everything that the account may
 	KeyID    string   // RFC 7638 thumbprint of the key that signed
 	Spend    []Spend
+	Solved   pow.Parameters // with Proof: the challenge that was solved
 
 	// Evidence is the signed request, kept so that others can check the author
 	// again (httpsig.Evidence as JSON); nil unless Standing is Signed.

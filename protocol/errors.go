@@ -66,7 +66,7 @@ var codes = map[Code]codeRow{
 	Gone:                 {410, "No longer public", "It was hidden or deleted; nothing brings it back for readers."},
 	Conflict:             {409, "Conflicts with the present state", "Read the present state and decide again; for an Idempotency-Key, use a new one."},
 	SlotTaken:            {409, "The slot is taken", "Choose another slot."},
-	PowRequired:          {401, "A proof of work is needed", "Solve the challenge in the answer and send it as the member pow or in the Proof-Of-Work field."},
+	PowRequired:          {401, "A proof of work is needed", "Solve the challenge in the answer and send it as the member pow or in the Proof-Of-Work field. It may be harder than the one you sent: texts like others cost more."},
 	PowInvalid:           {401, "The proof of work does not check", "Solve the fresh challenge in the answer; send its parameters and signature unchanged."},
 	PowExpired:           {401, "The proof of work is too old", "Solve the fresh challenge in the answer within ten minutes."},
 	PowSpent:             {401, "The proof of work was used before", "Each challenge pays for one write; solve the fresh one in the answer."},

@@ -4,8 +4,6 @@ import (
 	"math/bits"
 	"sync"
 	"time"
-
-	"stoa/protocol/pow"
 )
 
 const (
@@ -80,11 +78,4 @@ func recent(times []time.Time, now time.Time) []time.Time {
 		times = times[1:]
 	}
 	return times
-}
-
-func (i *Issuer) level(purpose, network string, now time.Time) int {
-	if i.c.Flat != nil {
-		return min(max(*i.c.Flat, 0), len(pow.Ladder)-1)
-	}
-	return min(baseLevel[purpose]+i.load.steps(network, now), len(pow.Ladder)-1)
 }

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"stoa/protocol"
@@ -50,10 +51,12 @@ type Issuer struct {
 	c     Config
 	slots chan struct{} // limits key derivations to half of the cores
 	load  *load
+	alike alike
+	floor atomic.Int32 // least level of a challenge
 
 	mu      sync.Mutex
 	secrets map[string][]byte    // by day; guarded by mu
-	burnt   map[string]time.Time // MACs that failed once, until they expire; guarded by mu
+	burnt   map[string]time.Time // MACs that are used up without a write, until they expire; guarded by mu
 }
 
 // New returns an Issuer.
@@ -76,56 +79,55 @@ func New(c Config) *Issuer {
 // against the declared ones (protocol.PowInput).
 func (i *Issuer) Issue(purpose, network string) pow.Challenge {
 	now := i.c.Now()
-	level := i.level(purpose, network, now)
+	return i.issue(purpose, i.level(purpose, network, now), "", now)
+}
+
+func (i *Issuer) issue(purpose string, level int, text string, now time.Time) pow.Challenge {
 	var random [32]byte
 	rand.Read(random[:])
 	step := pow.Ladder[level]
 	p := pow.Parameters{
 		Algorithm: pow.Algorithm, Cost: step.Cost,
-		Data:      pow.Data{Audience: i.c.Audience, KeyID: day(now), Purpose: purpose},
+		Data:      pow.Data{Audience: i.c.Audience, KeyID: day(now), Purpose: purpose, Text: text},
 		ExpiresAt: now.Add(Lifetime).Unix(), KeyLength: keyBytes, KeyPrefix: step.Prefix,
 		Nonce: hex.EncodeToString(random[:16]), Salt: hex.EncodeToString(random[16:]),
 	}
 	return pow.Challenge{Parameters: p, Signature: p.MAC(i.secret(p.Data.KeyID)), Hint: &pow.Hint{Level: level, MeanTries: step.MeanTries()}}
 }
 
-// Paid notes that a client network's proof was accepted; it raises the price
-// of its next challenges and, over all networks, of everybody's.
-func (i *Issuer) Paid(network string) { i.load.add(network, i.c.Now()) }
-
-// Check verifies a solution for a purpose and returns what must be spent. The
-// order is cheap first: shape, expiry, day, MAC, audience and purpose, claimed
+// Check verifies a solution for a purpose and returns what must be spent, and
+// what was solved. The order is cheap first: shape, expiry, day, MAC, audience and purpose, claimed
 // prefix, and only then the key derivation, which waits for a core at most
 // two seconds. Errors are *protocol.Error with a pow-* code or overloaded.
-func (i *Issuer) Check(ctx context.Context, raw []byte, purpose string) (protocol.Spend, error) {
+func (i *Issuer) Check(ctx context.Context, raw []byte, purpose string) (protocol.Spend, pow.Parameters, error) {
 	s, err := pow.Parse(raw)
 	if err != nil {
-		return protocol.Spend{}, protocol.Errorf(protocol.PowInvalid, "the proof of work cannot be read: %w", err)
+		return protocol.Spend{}, pow.Parameters{}, protocol.Errorf(protocol.PowInvalid, "the proof of work cannot be read: %w", err)
 	}
 	p, now := s.Challenge.Parameters, i.c.Now()
 	expires := time.Unix(p.ExpiresAt, 0)
 	if now.After(expires) {
-		return protocol.Spend{}, protocol.Errorf(protocol.PowExpired, "the challenge ran out at %s; solve the fresh one", expires.UTC().Format(time.RFC3339))
+		return protocol.Spend{}, pow.Parameters{}, protocol.Errorf(protocol.PowExpired, "the challenge ran out at %s; solve the fresh one", expires.UTC().Format(time.RFC3339))
 	}
 	if p.Data.KeyID != day(now) && p.Data.KeyID != day(now.Add(-Lifetime)) {
-		return protocol.Spend{}, protocol.Errorf(protocol.PowInvalid, "the challenge is not one of this node")
+		return protocol.Spend{}, pow.Parameters{}, protocol.Errorf(protocol.PowInvalid, "the challenge is not one of this node")
 	}
 	if !s.Challenge.Authentic(i.secret(p.Data.KeyID)) {
-		return protocol.Spend{}, protocol.Errorf(protocol.PowInvalid, "the challenge is not one of this node, or was changed")
+		return protocol.Spend{}, pow.Parameters{}, protocol.Errorf(protocol.PowInvalid, "the challenge is not one of this node, or was changed")
 	}
 	if p.Data.Audience != i.c.Audience {
-		return protocol.Spend{}, protocol.Errorf(protocol.PowInvalid, "the challenge was issued for %s", p.Data.Audience)
+		return protocol.Spend{}, pow.Parameters{}, protocol.Errorf(protocol.PowInvalid, "the challenge was issued for %s", p.Data.Audience)
 	}
 	if p.Data.Purpose != "contact" && p.Data.Purpose != purpose {
-		return protocol.Spend{}, protocol.Errorf(protocol.PowInvalid, "the challenge has the purpose %s; this needs %s or contact", p.Data.Purpose, purpose)
+		return protocol.Spend{}, pow.Parameters{}, protocol.Errorf(protocol.PowInvalid, "the challenge has the purpose %s; this needs %s or contact", p.Data.Purpose, purpose)
 	}
 	if i.isBurnt(s.Challenge.Signature) {
-		return protocol.Spend{}, protocol.Errorf(protocol.PowInvalid, "this challenge was answered wrongly before; solve the fresh one")
+		return protocol.Spend{}, pow.Parameters{}, protocol.Errorf(protocol.PowInvalid, "this challenge was answered before, wrongly or for a text that costs more; solve the fresh one")
 	}
 	if err := i.derive(ctx, s); err != nil {
-		return protocol.Spend{}, err
+		return protocol.Spend{}, pow.Parameters{}, err
 	}
-	return protocol.Spend{Key: spendKey(s.Challenge.Signature), Until: expires.Add(time.Minute), Code: protocol.PowSpent}, nil
+	return protocol.Spend{Key: spendKey(s.Challenge.Signature), Until: expires.Add(time.Minute), Code: protocol.PowSpent}, p, nil
 }
 
 func (i *Issuer) derive(ctx context.Context, s pow.Solution) error {

@@ -59,7 +59,7 @@ func TestCheck(t *testing.T) {
 				tt.change(&s)
 			}
 			now = now.Add(tt.later)
-			spend, err := issuer.Check(context.Background(), []byte(s.Encode()), tt.pay)
+			spend, _, err := issuer.Check(context.Background(), []byte(s.Encode()), tt.pay)
 			require.Equal(t, tt.want, protocol.CodeOf(err), "%v", err)
 			if tt.want == "" {
 				require.NotZero(t, spend.Key)
@@ -73,9 +73,9 @@ func TestCheck_SurvivesRestart(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	s := solve(t, testIssuer(&now).Issue("board", "n"))
-	first, err := testIssuer(&now).Check(context.Background(), []byte(s.Encode()), "board")
+	first, _, err := testIssuer(&now).Check(context.Background(), []byte(s.Encode()), "board")
 	require.NoError(t, err)
-	again, err := testIssuer(&now).Check(context.Background(), []byte(s.Encode()), "board")
+	again, _, err := testIssuer(&now).Check(context.Background(), []byte(s.Encode()), "board")
 	require.NoError(t, err)
 	require.Equal(t, first.Key, again.Key, "what is spent is the same at every process")
 }
@@ -87,9 +87,9 @@ func TestCheck_WrongAnswerBurns(t *testing.T) {
 	good := solve(t, issuer.Issue("board", "n"))
 	bad := good
 	bad.Solution.DerivedKey = "00" + strings.Repeat("0", 62)
-	_, err := issuer.Check(context.Background(), []byte(bad.Encode()), "board")
+	_, _, err := issuer.Check(context.Background(), []byte(bad.Encode()), "board")
 	require.Equal(t, protocol.PowInvalid, protocol.CodeOf(err))
-	_, err = issuer.Check(context.Background(), []byte(good.Encode()), "board")
+	_, _, err = issuer.Check(context.Background(), []byte(good.Encode()), "board")
 	require.Equal(t, protocol.PowInvalid, protocol.CodeOf(err), "one wrong answer is enough")
 }
 
@@ -102,12 +102,12 @@ func TestLevel(t *testing.T) {
 	require.Equal(t, 1, at("report", "a"))
 	require.Equal(t, 3, at("bid", "a"))
 	for range 5 {
-		issuer.Paid("a")
+		issuer.Paid("a", pow.Parameters{}, nil)
 	}
 	require.Equal(t, 3, at("board", "a"), "five used challenges cost the network one level")
 	require.Equal(t, 2, at("board", "b"), "and nobody else")
 	for range 35 {
-		issuer.Paid("c")
+		issuer.Paid("c", pow.Parameters{}, nil)
 	}
 	require.Equal(t, 4, at("board", "b"), "40 writes a minute are four times the target")
 	require.Equal(t, 7, at("bid", "c"), "the ladder ends")
@@ -122,7 +122,7 @@ func BenchmarkRefuseForged(b *testing.B) {
 	s.Challenge.Signature = strings.Repeat("0", 64)
 	raw := []byte(s.Encode())
 	for b.Loop() {
-		if _, err := issuer.Check(context.Background(), raw, "board"); protocol.CodeOf(err) != protocol.PowInvalid {
+		if _, _, err := issuer.Check(context.Background(), raw, "board"); protocol.CodeOf(err) != protocol.PowInvalid {
 			b.Fatal(err)
 		}
 	}
@@ -134,7 +134,7 @@ func BenchmarkRefuseExpired(b *testing.B) {
 	raw := []byte(solve(b, issuer.Issue("board", "n")).Encode())
 	now = now.Add(time.Hour)
 	for b.Loop() {
-		if _, err := issuer.Check(context.Background(), raw, "board"); protocol.CodeOf(err) != protocol.PowExpired {
+		if _, _, err := issuer.Check(context.Background(), raw, "board"); protocol.CodeOf(err) != protocol.PowExpired {
 			b.Fatal(err)
 		}
 	}
@@ -145,7 +145,7 @@ func BenchmarkAccept(b *testing.B) {
 	issuer := New(Config{Master: []byte("0123456789abcdef"), Now: func() time.Time { return now }})
 	raw := []byte(solve(b, issuer.Issue("board", "n")).Encode())
 	for b.Loop() {
-		if _, err := issuer.Check(context.Background(), raw, "board"); err != nil {
+		if _, _, err := issuer.Check(context.Background(), raw, "board"); err != nil {
 			b.Fatal(err)
 		}
 	}

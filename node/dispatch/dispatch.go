@@ -10,6 +10,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -166,11 +167,16 @@ func (t *Table) invoke(ctx context.Context, req Request) (Result, error) {
 	if err := t.check(e, args, value, req.IdempotencyKey); err != nil {
 		return res, err
 	}
-	if err := t.run(ctx, e, req, args, &res); err != nil {
+	text := t.prose(e, res.Caller, value)
+	paid := text == nil || t.Gate.Proofs.Covers(res.Caller.Solved, res.Caller.Network, text)
+	switch err := t.run(ctx, e, req, args, paid, &res); {
+	case errors.Is(err, errAlike):
+		return res, t.Gate.Harder(res.Caller, e.op, text)
+	case err != nil:
 		return res, t.Gate.Refresh(err, req.Evidence, e.op)
 	}
 	if res.Caller.Standing == protocol.Proof && !res.Replayed {
-		t.Gate.Proofs.Paid(res.Caller.Network)
+		t.Gate.Proofs.Paid(res.Caller.Network, res.Caller.Solved, text)
 	}
 	return res, nil
 }
@@ -223,7 +229,7 @@ func goodKey(key string) bool {
 	return len(key) <= 64 && !slices.ContainsFunc([]byte(key), func(c byte) bool { return c < 0x21 || c > 0x7e })
 }
 
-func (t *Table) run(ctx context.Context, e *entry, req Request, args []byte, res *Result) error {
+func (t *Table) run(ctx context.Context, e *entry, req Request, args []byte, paid bool, res *Result) error {
 	var err error
 	switch {
 	case e.plain:
@@ -234,7 +240,7 @@ func (t *Table) run(ctx context.Context, e *entry, req Request, args []byte, res
 			return err
 		})
 	default:
-		return t.write(ctx, e, req, args, res)
+		return t.write(ctx, e, req, args, paid, res)
 	}
 	if err != nil {
 		return err
@@ -246,7 +252,7 @@ func (t *Table) run(ctx context.Context, e *entry, req Request, args []byte, res
 // write runs the operation in one transaction with everything that must not
 // come apart from it: the look at the receipt, the spending of proof or nonce,
 // the change with its consequences, and the new receipt.
-func (t *Table) write(ctx context.Context, e *entry, req Request, args []byte, res *Result) error {
+func (t *Table) write(ctx context.Context, e *entry, req Request, args []byte, paid bool, res *Result) error {
 	var digest [32]byte
 	if req.IdempotencyKey != "" {
 		digest = digestOf(e.op.Name, args)
@@ -270,6 +276,10 @@ func (t *Table) write(ctx context.Context, e *entry, req Request, args []byte, r
 			if err := tx.Spend(ctx, s); err != nil {
 				return err
 			}
+		}
+		// Behind the receipt, so that a repeated request is no repetition.
+		if !paid {
+			return errAlike
 		}
 		value, err := e.run(ctx, tx, res.Caller, args)
 		if err != nil {

@@ -1,12 +1,15 @@
 package dispatch
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"stoa/identity/proof"
 	"stoa/protocol"
 )
 
@@ -62,4 +65,33 @@ func member(schema *huma.Schema, name string) *huma.Schema {
 func verbatim(schema *huma.Schema) bool {
 	raw := schema.Type == "" && len(schema.AnyOf) == 0 && len(schema.OneOf) == 0 && len(schema.AllOf) == 0
 	return raw || schema.ContentEncoding == "base64"
+}
+
+// errAlike says that a proof of work does not cover a text that is like others.
+var errAlike = errors.New("dispatch: the text is like others")
+
+// proseFrom is the length, in characters, that a member must be allowed to have
+// for what stands in it to be prose; names and titles of things recur.
+const proseFrom = 100
+
+// prose is what an anonymous write says, nil for every other call. Reports are
+// no such writes: honest reporters say the same.
+func (t *Table) prose(e *entry, c protocol.Caller, value map[string]any) *proof.Text {
+	if c.Standing != protocol.Proof || e.op.ReadOnly || e.op.Inward {
+		return nil
+	}
+	var all []string
+	schema := t.Schemas.Resolve(e.in)
+	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		p := t.Schemas.Resolve(schema.Properties[name])
+		s, ok := value[name].(string)
+		free := p.Pattern == "" && p.Format == "" && len(p.Enum) == 0 && (p.MaxLength == nil || *p.MaxLength >= proseFrom)
+		if ok && free && !protocol.Blank(s) {
+			all = append(all, s)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return proof.NewText(strings.Join(all, "\n"))
 }

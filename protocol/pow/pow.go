@@ -59,6 +59,7 @@ type Data struct {
 	Audience string `json:"aud" doc:"Host of the issuing node."`
 	KeyID    string `json:"kid" doc:"Day of the signing secret."`
 	Purpose  string `json:"purpose" enum:"contact,board,bid,meeting,report"`
+	Text     string `json:"text,omitempty" pattern:"^[0-9a-f]{32}$" doc:"Digest of the one text that the challenge was made for, when that is like others."`
 }
 
 // A Hint says how much work to expect. It is not signed.
@@ -86,7 +87,7 @@ var ErrShape = errors.New("not a proof of work")
 // Canonical returns the bytes the issuer signs: members sorted at every level,
 // no spaces, no HTML escaping.
 func (p Parameters) Canonical() []byte {
-	for _, s := range []string{p.Algorithm, p.Data.Audience, p.Data.KeyID, p.Data.Purpose, p.KeyPrefix, p.Nonce, p.Salt} {
+	for _, s := range []string{p.Algorithm, p.Data.Audience, p.Data.KeyID, p.Data.Purpose, p.Data.Text, p.KeyPrefix, p.Nonce, p.Salt} {
 		if !plain(s) {
 			return p.encode()
 		}
@@ -97,6 +98,9 @@ func (p Parameters) Canonical() []byte {
 	b = append(append(b, `,"data":{"aud":"`...), p.Data.Audience...)
 	b = append(append(b, `","kid":"`...), p.Data.KeyID...)
 	b = append(append(b, `","purpose":"`...), p.Data.Purpose...)
+	if p.Data.Text != "" {
+		b = append(append(b, `","text":"`...), p.Data.Text...)
+	}
 	b = strconv.AppendInt(append(b, `"},"expiresAt":`...), p.ExpiresAt, 10)
 	b = strconv.AppendInt(append(b, `,"keyLength":`...), int64(p.KeyLength), 10)
 	b = append(append(b, `,"keyPrefix":"`...), p.KeyPrefix...)

@@ -1,0 +1,192 @@
+package proof
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"math"
+	"sync"
+	"time"
+	"unicode"
+)
+
+// What makes two texts alike. A shingle is some letters in a row; two texts are
+// alike when half of their shingles are the same, as far as the marks of a
+// MinHash tell (Broder 1997). Texts of one language that say different things
+// share less than a tenth.
+const (
+	shingle   = 5  // letters
+	marks     = 64 // of a text; the estimate is off by 0.06 at one half
+	alikeFrom = marks / 2
+	short     = 24 // letters; what is shorter (greetings) is alike by nature
+
+	maxGroups   = 2048 // texts that are remembered, with everything that is like them
+	maxNetworks = 32   // of one group
+	half        = 10 * time.Minute
+)
+
+// A Text is what a write says, as far as its likeness to others goes.
+type Text struct {
+	digest string // of the exact text
+	marks  [marks]uint32
+	short  bool
+}
+
+// NewText reads a text. Case, spaces and punctuation make no difference to its
+// likeness. It costs some 10 ns a letter and mark.
+func NewText(s string) *Text {
+	sum := sha256.Sum256([]byte("stoa text\x00" + s))
+	t := &Text{digest: hex.EncodeToString(sum[:16])}
+	letters := make([]rune, 0, len(s))
+	for _, r := range s {
+		if unicode.In(r, unicode.L, unicode.M, unicode.N) {
+			letters = append(letters, unicode.ToLower(r))
+		}
+	}
+	if len(letters) == 0 {
+		letters = []rune(s)
+	}
+	t.short = len(letters) < short
+	for i := range t.marks {
+		t.marks[i] = math.MaxUint32
+	}
+	for from := 0; from == 0 || from+shingle <= len(letters); from++ {
+		h := hash(letters[from:min(from+shingle, len(letters))])
+		for i := range t.marks {
+			h = mix(h + uint64(i))
+			t.marks[i] = min(t.marks[i], uint32(h>>32))
+		}
+	}
+	return t
+}
+
+// hash is FNV-1a over the letters.
+func hash(letters []rune) uint64 {
+	h := uint64(14695981039346656037)
+	for _, r := range letters {
+		h = (h ^ uint64(r)) * 1099511628211
+	}
+	return h
+}
+
+// mix is the finaliser of SplitMix64: each step gives another hash function.
+func mix(h uint64) uint64 {
+	h += 0x9e3779b97f4a7c15
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
+}
+
+func (t *Text) like(other *[marks]uint32) int {
+	same := 0
+	for i, m := range t.marks {
+		if m == other[i] {
+			same++
+		}
+	}
+	return same
+}
+
+// alike remembers recent texts in groups that are like one another, and how
+// often each was sent: a number that falls by half in ten minutes. One process
+// remembers its own; like load, it steers a price and limits nothing.
+type alike struct {
+	mu     sync.Mutex // guards groups
+	groups []*group
+}
+
+// A group is a text and those like it. Its marks are those of the first: small
+// edits of edits leave the group at last and begin another.
+type group struct {
+	marks    [marks]uint32
+	all      tally
+	networks map[string]*tally
+}
+
+// A tally is a number that falls by half in the time of half.
+type tally struct {
+	n  float64
+	at time.Time
+}
+
+func (t *tally) value(now time.Time) float64 {
+	if t == nil {
+		return 0
+	}
+	return t.n * math.Exp2(-float64(max(0, now.Sub(t.at)))/float64(half))
+}
+
+func (t *tally) add(now time.Time) { t.n, t.at = t.value(now)+1, now }
+
+// steps is how many levels to add for a text: one for each time the network sent
+// its like, and one for each doubling of the times that anybody did. Of short
+// texts only the network's own count.
+func (a *alike) steps(t *Text, network string, now time.Time) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	g := a.find(t)
+	if g == nil {
+		return 0
+	}
+	n := int(g.networks[network].value(now) + 0.5)
+	if !t.short {
+		n += int(math.Log2(1+g.all.value(now)) + 0.5)
+	}
+	return n
+}
+
+func (a *alike) add(t *Text, network string, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	g := a.find(t)
+	if g == nil {
+		g = &group{marks: t.marks, networks: map[string]*tally{}}
+		if len(a.groups) < maxGroups {
+			a.groups = append(a.groups, g)
+		} else {
+			a.groups[a.lightest(now)] = g
+		}
+	}
+	g.all.add(now)
+	own := g.networks[network]
+	if own == nil {
+		if len(g.networks) >= maxNetworks {
+			g.forget(now)
+		}
+		own = &tally{}
+		g.networks[network] = own
+	}
+	own.add(now)
+}
+
+func (a *alike) find(t *Text) *group {
+	var best *group
+	most := alikeFrom - 1
+	for _, g := range a.groups {
+		if n := t.like(&g.marks); n > most {
+			best, most = g, n
+		}
+	}
+	return best
+}
+
+// lightest is the group that matters least.
+func (a *alike) lightest(now time.Time) int {
+	at, least := 0, math.Inf(1)
+	for i, g := range a.groups {
+		if w := g.all.value(now); w < least {
+			at, least = i, w
+		}
+	}
+	return at
+}
+
+// forget drops the network that matters least.
+func (g *group) forget(now time.Time) {
+	lightest, least := "", math.Inf(1)
+	for network, t := range g.networks {
+		if w := t.value(now); w < least {
+			lightest, least = network, w
+		}
+	}
+	delete(g.networks, lightest)
+}

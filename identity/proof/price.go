@@ -1,0 +1,64 @@
+package proof
+
+import (
+	"time"
+
+	"stoa/protocol/pow"
+)
+
+// SetFloor sets the least level of every challenge from now on; 0 leaves each
+// purpose its own. Challenges that are out stay good.
+func (i *Issuer) SetFloor(level int) { i.floor.Store(int32(level)) }
+
+// Paid notes that a proof was accepted for a text: it raises the price of the
+// network's next challenges, over all networks of everybody's, and that of
+// texts like it. text may be nil.
+func (i *Issuer) Paid(network string, p pow.Parameters, text *Text) {
+	now := i.c.Now()
+	i.load.add(network, now)
+	if text != nil && p.Data.Text != text.digest { // else it was noted when it was asked for
+		i.alike.add(text, network, now)
+	}
+}
+
+// Covers reports whether a solved challenge pays for a text. It does when it was
+// issued for this very text, or is as hard as the purpose wants with the steps
+// for texts alike. Repetition thus costs more and is never refused.
+func (i *Issuer) Covers(p pow.Parameters, network string, text *Text) bool {
+	if i.c.Flat != nil || p.Data.Text == text.digest {
+		return true
+	}
+	steps := i.alike.steps(text, network, i.c.Now())
+	return steps == 0 || levelOf(p) >= min(baseLevel[p.Data.Purpose]+steps, len(pow.Ladder)-1)
+}
+
+// Harder returns a challenge for a text that the one just solved does not cover.
+// It is good for this text whatever the price will be when it comes back, so
+// that one round trip is enough. The asking counts as a repetition, or many could
+// ask at the price of one; and the solved challenge is used up by it.
+func (i *Issuer) Harder(solved pow.Parameters, purpose, network string, text *Text) pow.Challenge {
+	now := i.c.Now()
+	level := min(i.level(purpose, network, now)+i.alike.steps(text, network, now), len(pow.Ladder)-1)
+	i.alike.add(text, network, now)
+	i.burn(solved.MAC(i.secret(solved.Data.KeyID)), time.Unix(solved.ExpiresAt, 0))
+	return i.issue(purpose, level, text.digest, now)
+}
+
+// levelOf is the step of the ladder that a challenge stands on, 0 for one of an
+// older ladder.
+func levelOf(p pow.Parameters) int {
+	for level, step := range pow.Ladder {
+		if step.Cost == p.Cost && step.Prefix == p.KeyPrefix {
+			return level
+		}
+	}
+	return 0
+}
+
+func (i *Issuer) level(purpose, network string, now time.Time) int {
+	if i.c.Flat != nil {
+		return min(max(*i.c.Flat, 0), len(pow.Ladder)-1)
+	}
+	base := max(baseLevel[purpose], int(i.floor.Load()))
+	return min(base+i.load.steps(network, now), len(pow.Ladder)-1)
+}

@@ -1,0 +1,88 @@
+package node
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/node/client"
+	"stoa/protocol"
+	"stoa/protocol/pow"
+)
+
+const leaflet = `{"kind":"offer","title":"Paper %d","body":"We print 200 sheets of hand-made paper a week in Jaipur and look for a shop that would sell them. Samples by post."}`
+
+// TestPrice_OverHTTP posts texts that are alike with real challenges: each is
+// admitted, the second for a harder one that the refusal carries.
+func TestPrice_OverHTTP(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, func(c *Config) { c.Dev = false })
+	post := func(n int, headers ...string) answer {
+		return h.ask("POST", "/api/public/board", fmt.Sprintf(leaflet, n), headers...)
+	}
+	require.Equal(t, 201, post(1, "Proof-Of-Work", h.proof("board")).Code)
+
+	cheap := h.proof("board")
+	a := post(2, "Proof-Of-Work", cheap)
+	require.Equal(t, 401, a.Code)
+	p := a.problem()
+	require.Equal(t, protocol.PowRequired, p.Code)
+	require.Equal(t, 4, p.Challenge.Hint.Level, "a step for the text, a step for the network")
+	require.NotEmpty(t, p.Challenge.Parameters.Data.Text)
+	require.Equal(t, protocol.PowInvalid, post(2, "Proof-Of-Work", cheap).problem().Code, "what was solved asks once")
+
+	s, err := pow.SolveParallel(t.Context(), *p.Challenge, 2)
+	require.NoError(t, err)
+	require.Equal(t, 201, post(2, "Proof-Of-Work", s.Encode()).Code, "who pays gets in")
+	require.Equal(t, protocol.PowSpent, post(2, "Proof-Of-Work", s.Encode()).problem().Code)
+
+	require.Equal(t, 201, h.ask("POST", "/api/public/board", goodPost, "Proof-Of-Work", h.proof("board")).Code, "another text costs what it did")
+
+	t.Run("a repeated request is no repetition", func(t *testing.T) {
+		body := `{"kind":"offer","title":"Once","body":"A text of its own about brass bells and temple lamps from Moradabad, sold by weight."}`
+		first := h.ask("POST", "/api/public/board", body, "Proof-Of-Work", h.proof("board"), "Idempotency-Key", "once")
+		require.Equal(t, 201, first.Code)
+		again := h.ask("POST", "/api/public/board", body, "Proof-Of-Work", h.proof("board"), "Idempotency-Key", "once")
+		require.Equal(t, 201, again.Code, "%s", again.Body)
+		require.Equal(t, first.Body.String(), again.Body.String())
+	})
+	t.Run("a report says what others say", func(t *testing.T) {
+		for range 3 {
+			id := h.unlike(t).ID
+			a := h.ask("POST", "/api/public/board/"+id+"/report", `{"reason":"This is the same spam as everywhere, please take it away at once."}`, "Proof-Of-Work", h.proof("report"))
+			require.Equal(t, 202, a.Code, "%s", a.Body)
+		}
+	})
+}
+
+// unlike posts a text like no other.
+func (h *house) unlike(t *testing.T) (p protocol.Post) {
+	t.Helper()
+	body := fmt.Sprintf(`{"kind":"offer","title":"Lamp","body":%q}`, rand.Text()+rand.Text())
+	a := h.ask("POST", "/api/public/board", body, "Proof-Of-Work", h.proof("board"))
+	require.Equal(t, 201, a.Code, "%s", a.Body)
+	a.into(&p)
+	return p
+}
+
+// TestPrice_Client repeats itself through the client behind stoa call, which
+// solves what it is asked for; with a token nothing is asked.
+func TestPrice_Client(t *testing.T) {
+	t.Parallel()
+	n := startNode(t, func(c *Config) { c.Dev = false; c.AllowPrivatePeers = true })
+	hostedAgent(t, n, "asha")
+	token, _, err := n.Admin().CreateToken(t.Context(), "asha", "t", 0)
+	require.NoError(t, err)
+	anybody, err := client.New(n.URL, client.Options{})
+	require.NoError(t, err)
+	owner, err := client.New(n.URL, client.Options{Token: token})
+	require.NoError(t, err)
+	for _, c := range []*client.Client{anybody, anybody, owner, owner, owner} {
+		res, err := c.Call(t.Context(), "post_to_board", map[string]any{"kind": "offer", "title": "Paper", "body": "We print 200 sheets of hand-made paper a week in Jaipur and look for a shop."})
+		require.NoError(t, err)
+		require.Equal(t, http.StatusCreated, res.Status)
+	}
+}
