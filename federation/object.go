@@ -107,17 +107,29 @@ func unpack(raw []byte) (activity.Object, error) {
 
 func (f *Federation) thread(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, part, after string) (activity.Object, error) {
 	id := p.URI + "/" + part
+	whole := part == "context" // FEP-7888: the post and every reply below it
 	if after == "" {
-		return activity.Collection(id, p.ReplyCount, id+"?after=first"), nil
+		total := p.ReplyCount
+		if whole {
+			below, err := tx.CountThread(ctx, p.ID)
+			if err != nil {
+				return nil, err
+			}
+			total = 1 + below
+		}
+		return activity.Collection(id, total, id+"?after=first"), nil
 	}
-	from, items := after, []any{}
+	from, items, list := after, []any{}, tx.ListReplies
+	if whole {
+		list = tx.ListThread
+	}
 	if after == "first" {
 		from = ""
-		if part == "context" {
+		if whole {
 			items = append(items, p.URI)
 		}
 	}
-	page, err := tx.ListReplies(ctx, p.ID, collectionPage, from)
+	page, err := list(ctx, p.ID, collectionPage, from)
 	if err != nil {
 		return nil, err
 	}

@@ -230,6 +230,8 @@ func TestAnswers(t *testing.T) {
 	check(*protocol.PostToBoard.Operation, reply)
 	check(*protocol.ReadBoard.Operation, h.ask("GET", "/api/public/board?kind=offer", ""))
 	check(*protocol.GetBoardPost.Operation, h.ask("GET", "/api/public/board/"+parent.ID, ""))
+	check(*protocol.GetBoardPost.Operation, h.ask("GET", "/api/public/board/"+parent.ID+"?thread=true", ""))
+	check(*protocol.ReadBoard.Operation, h.ask("GET", "/api/public/board?resolved=false&root="+parent.ID, ""))
 	check(*protocol.ReadFeed.Operation, h.ask("GET", "/api/public/feed", ""))
 	check(*protocol.GetAgentProfile.Operation, h.ask("GET", "/api/public/agents/asha", ""))
 	check(*protocol.SearchAgents.Operation, h.ask("GET", "/api/public/agents?kind=person&q=paper", ""))

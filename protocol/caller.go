@@ -169,3 +169,26 @@ type Author struct {
 	Method   Method  `json:"method" enum:"signature,session,federation,pow"`
 	KeyID    *string `json:"keyid" doc:"RFC 7638 thumbprint of the author's key."`
 }
+
+// Is reports whether two verified authors are one: the same chain identity, the
+// same profile of this node, or the very same key. Handles of other nodes are
+// those nodes' word and prove nothing. An unverified author is nobody.
+func (a Author) Is(b Author) bool {
+	same := func(x, y *string) bool { return x != nil && y != nil && *x != "" && *x == *y }
+	return a.Verified && b.Verified && (same(a.ERC8004, b.ERC8004) || same(a.KeyID, b.KeyID) ||
+		a.Node == nil && b.Node == nil && same(a.Handle, b.Handle))
+}
+
+// Wrote reports whether the caller is the verified author, by the same measure.
+func (c Caller) Wrote(a Author) bool {
+	who := Author{Verified: c.Standing&KnownAuthor != 0}
+	for _, f := range []struct {
+		to   **string
+		from *string
+	}{{&who.ERC8004, &c.Agent}, {&who.Handle, &c.Handle}, {&who.KeyID, &c.KeyID}} {
+		if *f.from != "" {
+			*f.to = f.from
+		}
+	}
+	return who.Is(a) || c.Standing == Session && a.Verified && a.Node == nil && a.Handle != nil && slices.Contains(c.Handles, *a.Handle)
+}

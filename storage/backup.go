@@ -54,6 +54,10 @@ var invariants = []invariant{
 		OR s.head <> (SELECT COALESCE(max(l.seq), 0) FROM log l WHERE l.stream = s.id) LIMIT 1`},
 	{"a reply count that is wrong", `SELECT p.id FROM post p WHERE p.reply_count <>
 		(SELECT count(*) FROM post r WHERE r.in_reply_to = p.id AND r.state = 'visible') LIMIT 1`},
+	{"a reply in another thread than its parent", `SELECT r.id FROM post r JOIN post p ON p.id = r.in_reply_to
+		WHERE r.root <> COALESCE(p.root, p.id) LIMIT 1`},
+	{"a post resolved by what is no visible resolution", `SELECT p.id FROM post p LEFT JOIN post r ON r.id = p.resolved_by
+		WHERE p.resolved_by IS NOT NULL AND (r.id IS NULL OR r.state <> 'visible' OR r.kind <> 'resolution' OR NOT r.verified OR r.in_reply_to <> p.id) LIMIT 1`},
 }
 
 // Check looks whether the database is sound: the file itself on SQLite, and what

@@ -8,3 +8,29 @@ func FindPosts(ctx context.Context, tx *Tx, words []string, before int64, limit,
 	w.steps = steps{near: near, few: few, far: far}
 	return w.find(ctx, tx, words, before, limit)
 }
+
+// SpoilWords leaves the index of words as another version of the rules would
+// have made it.
+func SpoilWords(ctx context.Context, tx *Tx) error {
+	if err := tx.settleWords(); err != nil {
+		return err
+	}
+	empty := `DELETE FROM post_word`
+	if tx.db.engine == engineSQLite {
+		empty = `INSERT INTO post_word (post_word) VALUES ('delete-all')`
+	}
+	if _, err := tx.write(ctx, empty); err != nil {
+		return err
+	}
+	rows, err := tx.query(ctx, `SELECT seq FROM post`)
+	seqs, err := collect(rows, err, scanInt)
+	for _, seq := range seqs {
+		if err == nil {
+			err = postWords.add(ctx, tx, seq, "rag ")
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return tx.PutSetting(ctx, wordsSetting, "1")
+}

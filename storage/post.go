@@ -11,7 +11,7 @@ import (
 
 // postColumns are the columns of a protocol.Post, in the order of scanPost.
 const postColumns = `seq, id, uri, url, kind, title, body, tags, in_reply_to, node, reply_count, created_at,
-	author_name, author_handle, author_node, author_actor, author_erc8004, author_method, author_keyid, verified`
+	author_name, author_handle, author_node, author_actor, author_erc8004, author_method, author_keyid, verified, root, resolved_by`
 
 // storedColumns are those of a protocol.StoredPost.
 const storedColumns = postColumns + `, state, reports, reply_to, board, evidence, statement, object`
@@ -19,8 +19,8 @@ const storedColumns = postColumns + `, state, reports, reply_to, board, evidence
 var postInsert = insert{
 	into: `INSERT INTO post (seq, id, uri, foreign_uri, url, kind, state, title, tags, in_reply_to, reply_to, board,
 	author_name, author_handle, author_node, author_local, author_actor, author_erc8004, author_method, author_keyid,
-	verified, node, created_at, stored_at, body, evidence, statement, object) VALUES `,
-	row:   `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	verified, node, created_at, stored_at, body, evidence, statement, object, root) VALUES `,
+	row:   `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 	bySeq: true,
 }
 
@@ -29,8 +29,9 @@ var tagInsert = insert{into: `INSERT INTO post_tag (tag, kind, verified, seq) VA
 // InsertPost stores a new post; an empty state means visible. ErrExists when
 // its id or uri is held already, also by a deleted post: what was taken back
 // does not return. A visible reply raises the count of its parent, where that
-// is held; a parent known only by ReplyTo is looked up, and replies that came
-// before their parent are joined to it.
+// is held, and may resolve it; a parent known only by ReplyTo is looked up, and
+// replies that came before their parent are joined to it with their threads. What
+// p says of its root and resolution is found here.
 func (tx *Tx) InsertPost(ctx context.Context, p *protocol.StoredPost) error {
 	if tx.batch == nil {
 		return ErrReadOnly
@@ -72,7 +73,7 @@ func postValues(tx *Tx, p *protocol.StoredPost, seq int64) []any {
 		orNull(p.InReplyTo), p.ReplyTo, p.Board,
 		a.Name, orNull(a.Handle), orNull(a.Node), a.Node == nil, orNull(a.Actor), orNull(a.ERC8004), string(a.Method), orNull(a.KeyID),
 		a.Verified, orNull(p.Node), p.CreatedAt.UnixMilli(), tx.Now.UnixMilli(), p.Body,
-		blob(p.Evidence), blob(p.Statement), blob(p.Object)}
+		blob(p.Evidence), blob(p.Statement), blob(p.Object), orNull(p.Root)}
 }
 
 func orNull(s *string) any {
@@ -114,6 +115,17 @@ func postText(p *protocol.StoredPost) string {
 			b = addFacet(b, facetAuthor, *h)
 		}
 	}
+	if p.Root != nil {
+		b = addFacet(b, facetRoot, *p.Root)
+	}
+	switch {
+	case p.ResolvedBy != nil:
+		b = addFacet(b, facetResolved, "")
+		b = addFacet(b, facetResolved, string(p.Kind))
+	case p.Kind.Resolvable():
+		b = addFacet(b, facetOpen, "")
+		b = addFacet(b, facetOpen, string(p.Kind))
+	}
 	for _, tag := range p.Tags {
 		b = addFacet(b, facetTag, tag)
 		if p.Author.Verified {
@@ -128,23 +140,22 @@ func (tx *Tx) insertPostNow(ctx context.Context, p *protocol.StoredPost, seq int
 	if err := tx.settle(); err != nil {
 		return err
 	}
+	if p.Kind == protocol.Resolution { // its parent may have to be indexed again
+		if err := tx.settleWords(); err != nil {
+			return err
+		}
+	}
 	if _, _, err := tx.postByURI(ctx, p.URI); err != ErrNotFound {
 		return orExists(err)
 	}
-	if p.InReplyTo == nil && p.ReplyTo != "" {
-		parent, _, err := tx.postByURI(ctx, p.ReplyTo)
-		switch {
-		case err == nil:
-			p.InReplyTo = &parent.ID
-		case err != ErrNotFound:
-			return err
-		}
+	if err := tx.findParent(ctx, p); err != nil {
+		return err
 	}
 	seq, err := tx.placePost(ctx, p, seq)
 	if err != nil {
 		return err
 	}
-	if err := tx.adoptReplies(ctx, p); err != nil {
+	if err := tx.adoptReplies(ctx, p, seq); err != nil {
 		return err
 	}
 	if p.State != protocol.Visible {
@@ -181,17 +192,6 @@ func orExists(err error) error {
 	if err == nil {
 		return ErrExists
 	}
-	return err
-}
-
-// adoptReplies joins replies that came before p to it.
-func (tx *Tx) adoptReplies(ctx context.Context, p *protocol.StoredPost) error {
-	n, err := tx.write(ctx, `UPDATE post SET in_reply_to = ? WHERE reply_to = ? AND reply_to <> '' AND in_reply_to IS NULL`, p.ID, p.URI)
-	if err != nil || n == 0 {
-		return err
-	}
-	_, err = tx.write(ctx, `UPDATE post SET reply_count = (SELECT count(*) FROM post r WHERE r.in_reply_to = ? AND r.state = 'visible')
-		WHERE `+byID, append([]any{p.ID}, idRange(p.ID)...)...)
 	return err
 }
 
@@ -254,10 +254,11 @@ func scanPost(s scanner, p *protocol.Post, more ...any) (seq int64, err error) {
 	var created int64
 	a := &p.Author
 	dest := append([]any{&seq, &p.ID, &p.URI, &p.URL, &p.Kind, &p.Title, &p.Body, &tags, &p.InReplyTo, &p.Node, &p.ReplyCount, &created,
-		&a.Name, &a.Handle, &a.Node, &a.Actor, &a.ERC8004, &a.Method, &a.KeyID, &a.Verified}, more...)
+		&a.Name, &a.Handle, &a.Node, &a.Actor, &a.ERC8004, &a.Method, &a.KeyID, &a.Verified, &p.Root, &p.ResolvedBy}, more...)
 	if err := s.Scan(dest...); err != nil {
 		return 0, err
 	}
+	p.Resolved = p.ResolvedBy != nil
 	p.CreatedAt, p.Untrusted, p.Tags = moment(created), true, []string{}
 	if tags != "[]" {
 		if err := json.Unmarshal([]byte(tags), &p.Tags); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"math"
-	"slices"
 	"strings"
 
 	"stoa/protocol"
@@ -14,8 +13,10 @@ import (
 const (
 	listBoard    = "board"
 	listReplies  = "replies"
+	listThread   = "thread"
 	listHidden   = "hidden"
 	listByAgent  = "posts-by-agent"
+	listOwn      = "own-posts"
 	listFeed     = "feed"
 	listNews     = "news"
 	listProfiles = "agents"
@@ -42,13 +43,16 @@ func (tx *Tx) ListPosts(ctx context.Context, q protocol.BoardQuery) (protocol.Pa
 		}
 	}
 	var seqs []int64
-	if q.Q == "" {
+	words := queryWords(q.Q)
+	switch {
+	case q.Q != "" && len(words) == 0, q.Resolved != nil && q.Kind != "" && !q.Kind.Resolvable():
+	case q.Q == "" && q.Resolved == nil && q.Root == "":
 		text, args := boardQuery(q, anywhere, before, limit+1)
 		rows, err := tx.query(ctx, text, args...)
 		if seqs, err = collect(rows, err, scanInt); err != nil {
 			return protocol.Page[protocol.Post]{}, err
 		}
-	} else if words := queryWords(q.Q); len(words) > 0 {
+	default:
 		if err := tx.settleWords(); err != nil {
 			return protocol.Page[protocol.Post]{}, err
 		}
@@ -59,8 +63,20 @@ func (tx *Tx) ListPosts(ctx context.Context, q protocol.BoardQuery) (protocol.Pa
 	return tx.postPage(ctx, listBoard, seqs, limit)
 }
 
+// boardFacets are the filters as words of the index. It may say a filter twice
+// and never leaves one out.
 func boardFacets(q protocol.BoardQuery, anywhere bool) []string {
 	var facets []string
+	if q.Root != "" {
+		facets = append(facets, facet(facetRoot, q.Root))
+	}
+	if q.Resolved != nil {
+		name := facetOpen
+		if *q.Resolved {
+			name = facetResolved
+		}
+		facets = append(facets, facet(name, string(q.Kind)))
+	}
 	kind, tag := facetKind, facetTag
 	if q.VerifiedOnly {
 		kind, tag = facetKindVerified, facetTagVerified
@@ -146,26 +162,6 @@ func (tx *Tx) postPage(ctx context.Context, listing string, seqs []int64, limit 
 	return out, err
 }
 
-// ListReplies returns the visible replies to a post, oldest first by id.
-func (tx *Tx) ListReplies(ctx context.Context, postID string, limit int, after string) (protocol.Page[protocol.Post], error) {
-	limit = bounded(limit)
-	from, err := position(listReplies, after, 0)
-	if err != nil {
-		return protocol.Page[protocol.Post]{}, err
-	}
-	if err := tx.settle(); err != nil {
-		return protocol.Page[protocol.Post]{}, err
-	}
-	rows, err := tx.query(ctx, `SELECT seq FROM post WHERE in_reply_to = ? AND state = 'visible' AND seq > ? ORDER BY seq LIMIT ?`, postID, from, limit+1)
-	seqs, err := collect(rows, err, scanInt)
-	if err != nil {
-		return protocol.Page[protocol.Post]{}, err
-	}
-	p, err := tx.postPage(ctx, listReplies, seqs, limit)
-	slices.Reverse(p.Items)
-	return p, err
-}
-
 // ListHidden returns hidden posts, newest first, for the operator.
 func (tx *Tx) ListHidden(ctx context.Context, limit int, after string) (protocol.Page[protocol.StoredPost], error) {
 	return tx.listStored(ctx, listHidden, `state = 'hidden'`, nil, limit, after)
@@ -205,4 +201,46 @@ func (tx *Tx) listStored(ctx context.Context, listing, where string, args []any,
 		out.Items[i] = p.Items[i].StoredPost
 	}
 	return out, nil
+}
+
+// ListOwnPosts returns the posts of a profile of this node in every state, newest
+// first, each with the reason of its state.
+func (tx *Tx) ListOwnPosts(ctx context.Context, handle string, limit int, after string) (protocol.Page[protocol.OwnPost], error) {
+	limit = bounded(limit)
+	before, err := position(listOwn, after, math.MaxInt64)
+	if err != nil {
+		return protocol.Page[protocol.OwnPost]{}, err
+	}
+	if err := tx.settle(); err != nil {
+		return protocol.Page[protocol.OwnPost]{}, err
+	}
+	text, args := ownQuery(handle, before, limit+1)
+	rows, err := tx.query(ctx, text, args...)
+	seqs, err := collect(rows, err, scanInt)
+	if err != nil {
+		return protocol.Page[protocol.OwnPost]{}, err
+	}
+	p := page(seqs, limit, listOwn, number)
+	out := protocol.Page[protocol.OwnPost]{Items: []protocol.OwnPost{}, Next: p.Next}
+	if len(p.Items) == 0 {
+		return out, nil
+	}
+	in, args := inSeqs(p.Items)
+	rows, err = tx.query(ctx, `SELECT `+postColumns+`, state, reason FROM post WHERE `+in+` ORDER BY seq DESC`, args...)
+	out.Items, err = collect(rows, err, func(s scanner) (p protocol.OwnPost, err error) {
+		_, err = scanPost(s, &p.Post, &p.State, &p.Reason)
+		if p.State == protocol.Visible {
+			p.Reason = "" // that of a restoration is the operator's note
+		}
+		return p, err
+	})
+	return out, err
+}
+
+// ownQuery merges the visible posts of an author with the few that are not.
+func ownQuery(handle string, before int64, limit int) (string, []any) {
+	text, args := boardQuery(protocol.BoardQuery{Author: handle}, false, before, limit)
+	text = strings.TrimSuffix(text, `) m ORDER BY seq DESC LIMIT ?`) + ` UNION ALL SELECT seq FROM (SELECT seq FROM post
+		WHERE author_handle IS NOT NULL AND author_handle = ? AND author_local AND state <> 'visible' AND seq < ? ORDER BY seq DESC LIMIT ?) r) m ORDER BY seq DESC LIMIT ?`
+	return text, append(args[:len(args)-1], handle, before, limit, limit)
 }

@@ -36,7 +36,9 @@ func (tx *Tx) SetPostState(ctx context.Context, id string, state protocol.PostSt
 	case p.State == state:
 		return nil
 	case p.State == protocol.Visible:
-		err = tx.unshowPost(ctx, p, seq)
+		if err = tx.unshowPost(ctx, p, seq); err == nil {
+			err = tx.unresolve(ctx, p)
+		}
 	case state == protocol.Visible:
 		if _, err = tx.write(ctx, `UPDATE report SET spent = TRUE WHERE post_id = ?`, id); err == nil {
 			err = tx.showPost(ctx, p, seq)
@@ -53,13 +55,13 @@ func (tx *Tx) SetPostState(ctx context.Context, id string, state protocol.PostSt
 
 // showPost enters a post in the lists that hold visible posts only.
 func (tx *Tx) showPost(ctx context.Context, p *protocol.StoredPost, seq int64) error {
-	for _, tag := range p.Tags {
-		if _, err := tx.write(ctx, tagInsert.into+tagInsert.row, tag, string(p.Kind), p.Author.Verified, seq); err != nil {
-			return err
-		}
+	if err := tx.indexPost(ctx, p, seq); err != nil {
+		return err
 	}
-	tx.batch.words.add(seq, postText(p))
-	return tx.countReply(ctx, p, 1)
+	if err := tx.countReply(ctx, p, 1); err != nil {
+		return err
+	}
+	return tx.resolve(ctx, p)
 }
 
 // unshowPost undoes showPost.
@@ -68,6 +70,16 @@ func (tx *Tx) unshowPost(ctx context.Context, p *protocol.StoredPost, seq int64)
 		return err
 	}
 	return tx.countReply(ctx, p, -1)
+}
+
+func (tx *Tx) indexPost(ctx context.Context, p *protocol.StoredPost, seq int64) error {
+	for _, tag := range p.Tags {
+		if _, err := tx.write(ctx, tagInsert.into+tagInsert.row, tag, string(p.Kind), p.Author.Verified, seq); err != nil {
+			return err
+		}
+	}
+	tx.batch.words.add(seq, postText(p))
+	return nil
 }
 
 func (tx *Tx) unindexPost(ctx context.Context, p *protocol.StoredPost, seq int64) error {
@@ -93,7 +105,7 @@ func (tx *Tx) countReply(ctx context.Context, p *protocol.StoredPost, by int) er
 
 // wipePost leaves a tombstone: what the post was, when, and in answer to what.
 func (tx *Tx) wipePost(ctx context.Context, id string, seq int64) error {
-	if _, err := tx.write(ctx, `UPDATE post SET title = '', body = '', tags = '[]', author_name = '',
+	if _, err := tx.write(ctx, `UPDATE post SET title = '', body = '', tags = '[]', author_name = '', resolved_by = NULL,
 		evidence = NULL, statement = NULL, object = NULL WHERE seq = ?`, seq); err != nil {
 		return err
 	}
@@ -107,6 +119,7 @@ func (tx *Tx) wipePost(ctx context.Context, id string, seq int64) error {
 // SetPostVerdict says whether this node could check the author's own key, by
 // which key, and what there is to say about it. The feed item follows. A post of
 // another node counts as signed when it is verified, else as that node's word.
+// What the post resolves, or is resolved by, follows too.
 func (tx *Tx) SetPostVerdict(ctx context.Context, id string, verified bool, keyid, note string) error {
 	if err := tx.settleWords(); err != nil {
 		return err
@@ -118,14 +131,14 @@ func (tx *Tx) SetPostVerdict(ctx context.Context, id string, verified bool, keyi
 	if err != nil {
 		return err
 	}
-	if p.State == protocol.Visible && p.Author.Verified != verified {
+	if p.State == protocol.Visible {
 		if err := tx.unindexPost(ctx, p, seq); err != nil {
 			return err
 		}
 	}
-	var key any
+	var key *string
 	if keyid != "" {
-		key = keyid
+		key = &keyid
 	}
 	method := p.Author.Method
 	if p.Node != nil {
@@ -135,23 +148,23 @@ func (tx *Tx) SetPostVerdict(ctx context.Context, id string, verified bool, keyi
 		}
 	}
 	if _, err := tx.write(ctx, `UPDATE post SET verified = ?, author_method = ?, author_keyid = ?, verdict_note = ? WHERE seq = ?`,
-		verified, string(method), key, note, seq); err != nil {
+		verified, string(method), orNull(key), note, seq); err != nil {
 		return err
 	}
 	if err := tx.setFeedVerdict(ctx, p.ID, verified, method, keyid); err != nil {
 		return err
 	}
-	if p.State != protocol.Visible || p.Author.Verified == verified {
-		return nil
+	p.Author.Verified, p.Author.KeyID = verified, key
+	if err := tx.findResolution(ctx, p, seq); err != nil || p.State != protocol.Visible {
+		return err
 	}
-	p.Author.Verified = verified
-	for _, tag := range p.Tags {
-		if _, err := tx.write(ctx, tagInsert.into+tagInsert.row, tag, string(p.Kind), verified, seq); err != nil {
-			return err
-		}
+	if err := tx.indexPost(ctx, p, seq); err != nil {
+		return err
 	}
-	tx.batch.words.add(seq, postText(p))
-	return nil
+	if err := tx.unresolve(ctx, p); err != nil { // by another key it may be somebody else's
+		return err
+	}
+	return tx.resolve(ctx, p)
 }
 
 // setFeedVerdict brings the feed item of a post in line with its author.

@@ -98,6 +98,9 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if err := db.startWriters(ctx); err != nil {
 		return nil, errors.Join(err, db.closePools())
 	}
+	if err := db.reindex(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
 	return db, nil
 }
 

@@ -16,8 +16,9 @@ import (
 // scripts are part of the word. Han and kana characters are words by
 // themselves, since nothing divides theirs.
 //
-// The index must be built again when this file changes what a text folds to:
-// a text is taken out of the index by folding it once more.
+// The index must be built again when this file or postText changes what a text
+// folds to, since a text is taken out of the index by folding it once more: raise
+// postWordsVersion, and the next start does it.
 
 // maxWord is the longest word in bytes; the rest of a longer one is ignored.
 const maxWord = 64
@@ -105,6 +106,10 @@ const (
 	// Filters that together find little, though each finds much, are one facet.
 	facetKindVerified = "\ue000x"
 	facetTagVerified  = "\ue000y"
+
+	facetRoot     = "\ue000o" // id of the post that began the thread
+	facetOpen     = "\ue000p" // waits to be resolved: anything, or a kind
+	facetResolved = "\ue000s" // is resolved: anything, or a kind
 
 	facetAuthor     = "\ue000a" // handle of an author of this node
 	facetAnyAuthor  = "\ue000b" // handle of an author of any node

@@ -136,26 +136,44 @@ func (b *Board) Read(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in 
 	return page, err
 }
 
-// Get returns one post and a page of its replies, oldest first.
-func (b *Board) Get(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.PostInput) (protocol.PostWithReplies, error) {
-	p, err := visible(ctx, tx, in.ID)
+// Get returns one post and a page of its replies, or of all the replies of its
+// thread, oldest first. Its verified author and the operator read a hidden post
+// too, with the reason (contract §4).
+func (b *Board) Get(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PostInput) (protocol.PostWithReplies, error) {
+	p, err := readable(ctx, tx, c, in.ID)
 	if err != nil {
 		return protocol.PostWithReplies{}, err
 	}
 	p.URL = b.page(p.ID)
-	replies, err := tx.ListReplies(ctx, in.ID, in.Size(), in.After)
-	b.locate(replies.Items)
-	return protocol.PostWithReplies{Post: p.Post, Replies: replies}, err
+	out := protocol.PostWithReplies{Post: p.Post, State: p.State, Untrusted: true}
+	if p.State == protocol.Hidden {
+		reason, _, err := tx.PostStanding(ctx, p.ID)
+		if err != nil {
+			return protocol.PostWithReplies{}, err
+		}
+		out.Reason = &reason
+	}
+	switch {
+	case !in.Thread:
+		out.Replies, err = tx.ListReplies(ctx, p.ID, in.Size(), in.After)
+	case p.Root != nil:
+		out.Replies, err = tx.ListThread(ctx, *p.Root, in.Size(), in.After)
+	default:
+		out.Replies, err = tx.ListThread(ctx, p.ID, in.Size(), in.After)
+	}
+	b.locate(out.Replies.Items)
+	return out, err
 }
 
-func visible(ctx context.Context, tx *storage.Tx, id string) (*protocol.StoredPost, error) {
+// readable finds a post that the caller may read.
+func readable(ctx context.Context, tx *storage.Tx, c protocol.Caller, id string) (*protocol.StoredPost, error) {
 	p, err := tx.PostByID(ctx, id)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
 		return nil, protocol.Errorf(protocol.NotFound, "there is no post of that id")
 	case err != nil:
 		return nil, err
-	case p.State == protocol.Hidden:
+	case p.State == protocol.Hidden && c.Standing != protocol.Operator && !c.Wrote(p.Author):
 		return nil, protocol.Errorf(protocol.Gone, "this post is hidden")
 	case p.State == protocol.Deleted:
 		return nil, protocol.Errorf(protocol.Gone, "this post was deleted")
@@ -163,10 +181,10 @@ func visible(ctx context.Context, tx *storage.Tx, id string) (*protocol.StoredPo
 	return p, nil
 }
 
-// Delete takes a post back. Only its verified author may, or the operator; a
-// post of another node is taken back there.
+// Delete takes a post back, also a hidden one. Only its verified author may, or
+// the operator; a post of another node is taken back there.
 func (b *Board) Delete(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PostRef) (protocol.None, error) {
-	p, err := visible(ctx, tx, in.ID)
+	p, err := readable(ctx, tx, c, in.ID)
 	if err != nil {
 		return protocol.None{}, err
 	}
@@ -174,7 +192,7 @@ func (b *Board) Delete(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 		if p.Node != nil {
 			return protocol.None{}, protocol.Errorf(protocol.Forbidden, "this post was made on %s; take it back there", *p.Node)
 		}
-		if !wrote(p.Author, c) {
+		if !c.Wrote(p.Author) {
 			return protocol.None{}, protocol.Errorf(protocol.Forbidden, "only the author can take this post back")
 		}
 	}
@@ -185,13 +203,6 @@ func (b *Board) Delete(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 		return protocol.None{}, nil
 	}
 	return protocol.None{}, b.publish(ctx, tx, p, "delete")
-}
-
-// wrote reports whether the caller is the author: by chain identity, by
-// profile, or by the very key. An unverified author is nobody.
-func wrote(a protocol.Author, c protocol.Caller) bool {
-	same := func(p *string, s string) bool { return p != nil && s != "" && *p == s }
-	return a.Verified && (same(a.ERC8004, c.Agent) || same(a.Handle, c.Handle) || same(a.KeyID, c.KeyID))
 }
 
 func (b *Board) page(id string) string { return b.Base + "/board/" + id }

@@ -42,12 +42,17 @@ func (b *Board) DeletePost(ctx context.Context, tx *storage.Tx, uri string) erro
 	return b.move(ctx, tx, uri, protocol.Deleted, "by its origin")
 }
 
-// HidePost applies the hiding of a post by the board it belongs to.
+// byItsBoard is the reason of what HidePost hid.
+const byItsBoard = "by its board"
+
+// HidePost applies the hiding of a post by the board it belongs to. One that is
+// hidden here already keeps the reason it has.
 func (b *Board) HidePost(ctx context.Context, tx *storage.Tx, uri string) error {
-	return b.move(ctx, tx, uri, protocol.Hidden, "by its board")
+	return b.move(ctx, tx, uri, protocol.Hidden, byItsBoard)
 }
 
-// RestorePost undoes HidePost. A post that this node hid itself stays hidden.
+// RestorePost undoes HidePost. A post that this node hid itself, on reports or
+// on its operator's word, stays hidden.
 func (b *Board) RestorePost(ctx context.Context, tx *storage.Tx, uri string) error {
 	return b.move(ctx, tx, uri, protocol.Visible, "")
 }
@@ -60,8 +65,10 @@ func (b *Board) move(ctx context.Context, tx *storage.Tx, uri string, to protoco
 	if err != nil || p.State == to || p.State == protocol.Deleted || p.Node == nil {
 		return err
 	}
-	if to == protocol.Visible && p.Reports >= protocol.ReportsToHide {
-		return nil
+	if to == protocol.Visible {
+		if reason, _, err := tx.PostStanding(ctx, p.ID); err != nil || reason != byItsBoard {
+			return err
+		}
 	}
 	return tx.SetPostState(ctx, p.ID, to, why)
 }

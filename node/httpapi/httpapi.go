@@ -76,6 +76,9 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 		if open {
 			a.cache.Put(r.RequestURI, version, ans, len(ans.body))
 		}
+		if !open && ans.cacheControl != "no-store" { // what one caller may read
+			ans.cacheControl = "private, no-cache"
+		}
 		a.quota(head, network, op)
 		if res.Replayed {
 			head.Set("Idempotency-Replayed", "true")

@@ -1,0 +1,40 @@
+package node
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+)
+
+// contract §4: the author sees why a post is hidden, over every door that knows
+// who asks, and no cache keeps it for others.
+func TestHidden_AuthorSeesWhy(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, change func(*Config)) {
+		h := newHouse(t, change)
+		pair := hostedAgent(t, h.Node, "asha")
+		secret, _, err := h.Admin().CreateToken(context.Background(), "asha", "test", 0)
+		require.NoError(t, err)
+		var p protocol.Post
+		h.signed(pair, goodPost, nil).into(&p)
+		require.NoError(t, h.Admin().HidePost(context.Background(), p.ID, "looms are off topic"))
+
+		path := "/api/public/board/" + p.ID
+		for range 2 {
+			require.Equal(t, protocol.Gone, h.ask("GET", path, "").problem().Code)
+			a := h.ask("GET", path, "", "Authorization", "Bearer "+secret)
+			require.Equal(t, 200, a.Code, "%s", a.Body)
+			require.Equal(t, "private, no-cache", a.Header().Get("Cache-Control"))
+			var own protocol.PostWithReplies
+			a.into(&own)
+			require.Equal(t, protocol.Hidden, own.State)
+			require.Equal(t, "operator: looms are off topic", *own.Reason)
+		}
+		require.Equal(t, "public, no-cache", h.ask("GET", "/api/public/board", "").Header().Get("Cache-Control"))
+		require.Equal(t, 204, h.ask("DELETE", path, "", "Authorization", "Bearer "+secret).Code, "a hidden post can be taken back")
+		require.Equal(t, protocol.Gone, h.ask("GET", path, "", "Authorization", "Bearer "+secret).problem().Code)
+	})
+}

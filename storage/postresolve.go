@@ -1,0 +1,105 @@
+package storage
+
+import (
+	"context"
+
+	"stoa/protocol"
+)
+
+// A requirement, challenge or question names the first visible resolution by its
+// own author (protocol.Resolves). The name is kept true by whatever changes one
+// of the two: insert, hide, restore, delete, verdict, and a parent that comes late.
+
+// resolve marks the parent of a visible post as resolved by it, where it is so
+// and no earlier resolution has done it.
+func (tx *Tx) resolve(ctx context.Context, p *protocol.StoredPost) error {
+	parent, seq, err := tx.mayResolve(ctx, p)
+	if err != nil || parent == nil || !protocol.Resolves(&p.Post, &parent.Post) {
+		return err
+	}
+	if parent.ResolvedBy != nil && *parent.ResolvedBy <= p.ID {
+		return nil
+	}
+	return tx.setResolved(ctx, parent, seq, &p.ID)
+}
+
+// unresolve takes back what a post resolved that no longer does; the next
+// resolution takes its place.
+func (tx *Tx) unresolve(ctx context.Context, p *protocol.StoredPost) error {
+	parent, seq, err := tx.mayResolve(ctx, p)
+	if err != nil || parent == nil || parent.ResolvedBy == nil || *parent.ResolvedBy != p.ID {
+		return err
+	}
+	next, err := tx.resolutionOf(ctx, &parent.Post)
+	if err != nil {
+		return err
+	}
+	return tx.setResolved(ctx, parent, seq, next)
+}
+
+// mayResolve is the post that p could resolve, nil when there is none.
+func (tx *Tx) mayResolve(ctx context.Context, p *protocol.StoredPost) (*protocol.StoredPost, int64, error) {
+	if p.Kind != protocol.Resolution || p.InReplyTo == nil {
+		return nil, 0, nil
+	}
+	parent, seq, err := tx.postByID(ctx, *p.InReplyTo)
+	if err == ErrNotFound || err == nil && parent.State == protocol.Deleted {
+		return nil, 0, nil
+	}
+	return parent, seq, err
+}
+
+// findResolution looks for the resolution of p, whose place in the index is the
+// caller's to mend.
+func (tx *Tx) findResolution(ctx context.Context, p *protocol.StoredPost, seq int64) error {
+	if p.State == protocol.Deleted {
+		return nil
+	}
+	next, err := tx.resolutionOf(ctx, &p.Post)
+	if err != nil {
+		return err
+	}
+	p.ResolvedBy, p.Resolved = next, next != nil
+	_, err = tx.write(ctx, `UPDATE post SET resolved_by = ? WHERE seq = ?`, orNull(next), seq)
+	return err
+}
+
+// resolutionOf is the first visible resolution of p by its own author: Resolves
+// of package protocol, in SQL, so that resolutions of others are not read.
+func (tx *Tx) resolutionOf(ctx context.Context, p *protocol.Post) (*string, error) {
+	a := p.Author
+	if !p.Kind.Resolvable() || !a.Verified {
+		return nil, nil
+	}
+	if a.Node != nil {
+		a.Handle = nil // another node's word
+	}
+	var id string
+	err := tx.row(ctx, resolutionQuery, p.ID, orNull(a.ERC8004), orNull(a.KeyID), orNull(a.Handle)).Scan(&id)
+	if err == ErrNotFound {
+		return nil, nil
+	}
+	return &id, err
+}
+
+const resolutionQuery = `SELECT id FROM post WHERE in_reply_to = ? AND state = 'visible' AND kind = 'resolution' AND verified
+	AND (author_erc8004 = ? OR author_keyid = ? OR author_local AND author_handle = ?) ORDER BY seq LIMIT 1`
+
+// setResolved writes what resolves a post and mends its place in the index.
+func (tx *Tx) setResolved(ctx context.Context, p *protocol.StoredPost, seq int64, by *string) error {
+	if _, err := tx.write(ctx, `UPDATE post SET resolved_by = ? WHERE seq = ?`, orNull(by), seq); err != nil {
+		return err
+	}
+	if p.State != protocol.Visible || p.Resolved == (by != nil) {
+		return nil
+	}
+	if err := tx.settleWords(); err != nil {
+		return err
+	}
+	if err := postWords.drop(ctx, tx, seq, postText(p)); err != nil {
+		return err
+	}
+	p.ResolvedBy, p.Resolved = by, by != nil
+	tx.batch.words.add(seq, postText(p))
+	return nil
+}

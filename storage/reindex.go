@@ -1,0 +1,82 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"stoa/protocol"
+)
+
+// postWordsVersion is what the words of posts are made by. See word.go.
+const postWordsVersion = 2
+
+const wordsSetting = "words of posts"
+
+// reindex builds the full-text index of posts again when it was made by another
+// version of the rules. It is one transaction: another process that starts at the
+// same time waits for it and finds nothing left to do.
+func (db *DB) reindex(ctx context.Context) error {
+	made := func(ctx context.Context, tx *Tx) (bool, error) {
+		version, err := tx.Setting(ctx, wordsSetting)
+		return version == strconv.Itoa(postWordsVersion), err
+	}
+	var done bool
+	err := db.Read(ctx, func(ctx context.Context, tx *Tx) (err error) {
+		done, err = made(ctx, tx)
+		return err
+	})
+	if err != nil || done {
+		return err
+	}
+	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+		if db.engine == enginePostgres {
+			if _, err := tx.write(ctx, `LOCK TABLE post_word IN ACCESS EXCLUSIVE MODE`); err != nil {
+				return err
+			}
+		}
+		if done, err := made(ctx, tx); err != nil || done {
+			return err
+		}
+		if err := tx.rebuildWords(ctx); err != nil {
+			return fmt.Errorf("build the index of words: %w", err)
+		}
+		return tx.PutSetting(ctx, wordsSetting, strconv.Itoa(postWordsVersion))
+	})
+}
+
+// rebuildWords reads every visible post in the order of its number.
+func (tx *Tx) rebuildWords(ctx context.Context) error {
+	empty := `TRUNCATE post_word`
+	if tx.db.engine == engineSQLite {
+		empty = `INSERT INTO post_word (post_word) VALUES ('delete-all')`
+	}
+	if _, err := tx.write(ctx, empty); err != nil {
+		return err
+	}
+	const chunk = 1000
+	type item struct {
+		protocol.StoredPost
+		seq int64
+	}
+	for last := int64(-1); ; {
+		rows, err := tx.query(ctx, `SELECT `+postColumns+` FROM post WHERE state = 'visible' AND seq > ? ORDER BY seq LIMIT ?`, last, chunk)
+		items, err := collect(rows, err, func(s scanner) (i item, err error) {
+			i.seq, err = scanPost(s, &i.Post)
+			return i, err
+		})
+		if err != nil {
+			return err
+		}
+		for i := range items {
+			tx.batch.words.add(items[i].seq, postText(&items[i].StoredPost))
+			last = items[i].seq
+		}
+		if err := tx.batch.words.flush(ctx, tx.conn, tx.batch.words.n); err != nil {
+			return err
+		}
+		if len(items) < chunk {
+			return nil
+		}
+	}
+}
