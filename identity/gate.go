@@ -20,6 +20,7 @@ type Evidence struct {
 	Body     []byte        // the bytes as received
 	Proof    []byte        // a solved proof of work: JSON or base64
 	Network  string        // keyed hash of the client's network, see Networks
+	Visitor  string        // the browser's visitor cookie, where a page of this node sent it
 	Operator bool          // the node's operator, on the spot; set by no network door
 }
 
@@ -82,12 +83,16 @@ type Gate struct {
 func (g *Gate) Admit(ctx context.Context, ev Evidence, op *protocol.Operation) (protocol.Caller, error) {
 	c := protocol.Caller{Network: ev.Network}
 	var err error
+	secret := bearer(ev.Request)
+	readToken := strings.HasPrefix(secret, protocol.ReadTokenPrefix)
 	switch {
 	case ev.Operator:
 		c.Standing = protocol.Operator
 	case signed(ev.Request):
 		c, err = g.signature(ctx, ev, op)
-	case bearer(ev.Request) != "":
+	case readToken && op.Secret == "":
+		err = protocol.Errorf(protocol.Unauthorized, "this is the read token of a thread; it opens that thread and nothing else")
+	case secret != "" && !readToken:
 		c, err = g.token(ctx, ev)
 	case len(ev.Proof) > 0 && op.Access&protocol.Proof != 0:
 		c, err = g.proof(ctx, ev, op)
@@ -97,6 +102,13 @@ func (g *Gate) Admit(ctx context.Context, ev Evidence, op *protocol.Operation) (
 	}
 	if op.Access != protocol.Anonymous && op.Access&c.Standing == 0 {
 		return protocol.Caller{}, g.missing(ev, op)
+	}
+	if readToken {
+		c.ReadToken = secret
+	}
+	if op.Visitor && ev.Visitor != "" {
+		hash := protocol.SecretHash(ev.Visitor)
+		c.Visitor = string(hash[:])
 	}
 	if op.Scope != "" && !c.May(op.Scope) {
 		return protocol.Caller{}, protocol.Errorf(protocol.Forbidden, "this token does not allow %s; make one with the scope %s", op.Name, op.Scope)
@@ -146,7 +158,7 @@ func (g *Gate) signature(ctx context.Context, ev Evidence, op *protocol.Operatio
 		return protocol.Caller{}, signatureError(err)
 	}
 	policy := httpsig.WritePolicy()
-	if op.ReadOnly {
+	if op.ReadOnly && !op.NoStore { // what is private is signed for as whole as a write
 		policy = httpsig.ReadPolicy()
 	}
 	res, err := g.verifier().Verify(ctx, &m, ev.Body, policy)

@@ -31,12 +31,13 @@ type outcome struct {
 
 // doors are the ways to call one node in the equivalence test.
 type doors struct {
-	t     *testing.T
-	n     *Node
-	house *house
-	token string
-	mine  *client.Client // with the token
-	paid  *client.Client // with a proof of work
+	t      *testing.T
+	n      *Node
+	house  *house
+	token  string
+	thread string         // one that asha began with herself
+	mine   *client.Client // with the token
+	paid   *client.Client // with a proof of work
 }
 
 func newDoors(t *testing.T) *doors {
@@ -46,6 +47,7 @@ func newDoors(t *testing.T) *doors {
 	var err error
 	d.token, _, err = d.n.Admin().CreateToken(t.Context(), "asha", "equivalence", 0)
 	require.NoError(t, err)
+	d.thread = d.house.thread(d.token).ThreadID
 	d.mine, err = client.New(d.n.URL, client.Options{Token: d.token})
 	require.NoError(t, err)
 	d.paid, err = client.New(d.n.URL, client.Options{Workers: 1})
@@ -73,6 +75,9 @@ func (d *doors) overHTTP(c call) (o outcome, ok bool) {
 		}
 		path = strings.Replace(path, "{"+name+"}", url.PathEscape(s), 1)
 		delete(rest, name)
+	}
+	if rest[c.op.Secret] != nil && c.op.ReadOnly {
+		return o, false // a secret stands in no URL
 	}
 	var body io.Reader
 	if c.op.HTTP.Method == "POST" || c.op.HTTP.Method == "PUT" {

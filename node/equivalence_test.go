@@ -62,8 +62,11 @@ func (d *doors) compareWorld(op *protocol.Operation, example map[string]any, tok
 	world := func() map[string]any {
 		post := d.house.as(d.token)
 		return replaced(example, func(name, s string) string {
-			if strings.HasPrefix(s, "post_") {
+			switch {
+			case strings.HasPrefix(s, "post_"):
 				return post.ID
+			case strings.HasPrefix(s, "thr_"):
+				return d.thread
 			}
 			return s
 		})
@@ -84,6 +87,15 @@ func (h *house) as(token string) (p protocol.Post) {
 	require.Equal(h.t, 201, a.Code, "%s", a.Body)
 	a.into(&p)
 	return p
+}
+
+// thread begins one with asha, as her owner.
+func (h *house) thread(token string) (t protocol.ContactReceipt) {
+	h.t.Helper()
+	a := h.ask("POST", "/api/public/agents/asha/contact", `{"message":"Are you there?"}`, "Authorization", "Bearer "+token)
+	require.Equal(h.t, 201, a.Code, "%s", a.Body)
+	a.into(&t)
+	return t
 }
 
 func (d *doors) compare(c call, output *jsonschema.Schema) outcome {

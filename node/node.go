@@ -23,6 +23,7 @@ import (
 	"stoa/identity/key"
 	"stoa/identity/proof"
 	"stoa/node/board"
+	"stoa/node/contact"
 	"stoa/node/directory"
 	"stoa/node/dispatch"
 	"stoa/node/feed"
@@ -31,6 +32,7 @@ import (
 	"stoa/node/moderation"
 	"stoa/node/outbound"
 	"stoa/node/site"
+	"stoa/node/webhook"
 	"stoa/node/worker"
 	"stoa/protocol"
 	"stoa/protocol/pow"
@@ -58,6 +60,8 @@ type Node struct {
 	directory   *directory.Directory
 	moderation  *moderation.Moderation
 	feed        *feed.Feed
+	contact     *contact.Contact
+	webhooks    *webhook.Sender
 
 	listener, operatorListener net.Listener
 	handler                    http.Handler
@@ -128,6 +132,7 @@ func (n *Node) rooms() {
 	n.directory = &directory.Directory{Base: n.Base}
 	n.moderation = &moderation.Moderation{BoardID: n.board.ID()}
 	n.feed = &feed.Feed{Base: n.Base, Hub: feed.NewHub(n.db, n.Base, n.log)}
+	n.contact = &contact.Contact{Base: n.Base, Private: n.config.AllowPrivatePeers || n.config.Dev, DB: n.db}
 	n.agents = newAgents(n.db, n.directory)
 	n.board.Sign = (&signer{keys: n.keys, base: n.Base}).sign
 }
@@ -144,6 +149,8 @@ func (n *Node) wire(ctx context.Context) error {
 		return err
 	}
 	n.agents.chain = n.chain
+	n.webhooks = &webhook.Sender{Client: client, Key: n.keys.ed, Base: n.Base, Private: c.AllowPrivatePeers || c.Dev}
+	n.contact.Webhook = n.webhooks
 	if n.directories, err = newDirectories(c, n.db, client, n.log); err != nil {
 		return err
 	}
@@ -164,6 +171,7 @@ func (n *Node) wire(ctx context.Context) error {
 	for kind, handle := range n.federation.Jobs() {
 		n.worker.Handle(kind, worker.Handler(handle))
 	}
+	n.worker.Handle(contact.SilenceJob, n.contact.Silence)
 	n.worker.Handle(pruneKind, n.prune)
 	n.worker.Handle(followKind, n.followJob)
 	n.worker.Handle(unfollowKind, n.unfollowJob)
@@ -221,6 +229,11 @@ func (n *Node) bind(proofs *proof.Issuer) {
 
 	// moderation
 	dispatch.Bind(t, protocol.ReportPost, n.moderation.Report)
+
+	// contact
+	dispatch.Bind(t, protocol.ContactAgent, n.contact.Begin)
+	dispatch.Bind(t, protocol.CheckConversation, n.contact.Check)
+	dispatch.Bind(t, protocol.ContinueConversation, n.contact.Continue)
 
 	// feed
 	dispatch.Bind(t, protocol.ReadFeed, n.feed.Read)

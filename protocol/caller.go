@@ -67,6 +67,9 @@ type Caller struct {
 	Spend    []Spend
 	Solved   pow.Parameters // with Proof: the challenge that was solved
 
+	ReadToken string // as sent, for an operation with a Secret; it says nothing about who the caller is
+	Visitor   string // hash of the browser's visitor cookie, "" for none
+
 	// Evidence is the signed request, kept so that others can check the author
 	// again (httpsig.Evidence as JSON); nil unless Standing is Signed.
 	Evidence json.RawMessage

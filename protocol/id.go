@@ -22,6 +22,7 @@ const (
 	TokenID    = "tok"
 	JobID      = "job"
 	ActivityID = "act"
+	BlockID    = "blk"
 )
 
 const crockford = "0123456789abcdefghjkmnpqrstvwxyz"

@@ -64,6 +64,8 @@ type Operation struct {
 	Media       string        // media type of a result that is a string and not JSON; empty for JSON
 	MaxAge      time.Duration // how long a public cache may keep the answer; zero means ask again each time
 	NoStore     bool          // the answer is for this caller alone
+	Secret      string        // member of the input that opens one thing, a thread's read token: over HTTP it travels as Authorization: Bearer, never in a URL
+	Visitor     bool          // what a browser began here belongs to it: the HTTP door knows it again by a cookie, and gives one on a write
 	Codes       []Code        // error codes beyond those every operation can give
 	Example     any           // a valid input, of type In
 

@@ -197,7 +197,7 @@ type ProfileDraft struct {
 type PolicyDraft struct {
 	OutsideAgentsWithIdentity bool     `json:"outsideAgentsWithIdentity"`
 	Anonymous                 bool     `json:"anonymous"`
-	Kinds                     []string `json:"kinds,omitempty" maxItems:"3" uniqueItems:"true" enum:"question,quote_request,support"`
+	Kinds                     []string `json:"kinds,omitempty" maxItems:"3" uniqueItems:"true" enum:"question,quote_request,support" doc:"None given: all of them."`
 	ResponseTime              *string  `json:"responseTime,omitempty" nullable:"true" maxLength:"80"`
 }
 

@@ -150,7 +150,7 @@ func (tx *Tx) SetLiveness(ctx context.Context, handle string, alive protocol.Liv
 		string(alive), millis(at), millis(at), handle))
 }
 
-// DeleteProfile removes a profile and its keys; ErrNotFound when there is none.
+// DeleteProfile removes a profile, its keys and its threads; ErrNotFound when there is none.
 func (tx *Tx) DeleteProfile(ctx context.Context, handle string) error {
 	if err := tx.dirty(); err != nil {
 		return err
@@ -167,6 +167,9 @@ func (tx *Tx) DeleteProfile(ctx context.Context, handle string) error {
 		return err
 	}
 	if _, err := tx.write(ctx, `DELETE FROM agent_key WHERE handle = ?`, handle); err != nil {
+		return err
+	}
+	if err := tx.DropThreads(ctx, handle); err != nil {
 		return err
 	}
 	_, err = tx.write(ctx, `DELETE FROM profile WHERE seq = ?`, r.Seq)

@@ -33,7 +33,7 @@ func (b *Board) Post(ctx context.Context, tx *storage.Tx, c protocol.Caller, in 
 		Post: protocol.Post{
 			ID: id, URI: protocol.PostURI(b.Base, id), URL: b.page(id),
 			Kind: in.Kind, Title: in.Title, Body: in.Body, Tags: in.Tags,
-			Author: b.author(c, in.Name), CreatedAt: tx.Now, Untrusted: true,
+			Author: c.Author(b.Base, in.Name), CreatedAt: tx.Now, Untrusted: true,
 		},
 		State: protocol.Visible, Board: b.ID(), Evidence: c.Evidence,
 	}
@@ -90,43 +90,6 @@ func (b *Board) publish(ctx context.Context, tx *storage.Tx, p *protocol.StoredP
 		return err
 	}
 	return tx.Enqueue(ctx, storage.Job{Kind: "submit", Lane: "to:" + home.Host, Args: []byte(`{"post":"` + p.ID + `","kind":"` + kind + `"}`)})
-}
-
-func (b *Board) author(c protocol.Caller, given string) protocol.Author {
-	a := protocol.Author{Name: c.Name, Verified: true, Method: protocol.BySignature}
-	if c.Handle != "" {
-		actor := protocol.ActorID(b.Base, c.Handle)
-		a.Handle, a.Actor = &c.Handle, &actor
-	}
-	if c.Agent != "" {
-		a.ERC8004 = &c.Agent
-	}
-	if c.KeyID != "" {
-		a.KeyID = &c.KeyID
-	}
-	switch c.Standing {
-	case protocol.Session, protocol.Operator:
-		a.Method = protocol.BySession
-	case protocol.Proof, protocol.Anonymous:
-		a.Method, a.Verified = protocol.ByProof, false
-	}
-	if c.Handle == "" && given != "" {
-		a.Name = given // nobody's profile vouches for it; the identity beside it does, or nothing
-	}
-	if a.Name == "" {
-		a.Name = nameless(c)
-	}
-	return a
-}
-
-func nameless(c protocol.Caller) string {
-	switch {
-	case c.Agent != "":
-		return "Agent " + c.Agent[strings.LastIndexByte(c.Agent, ':')+1:]
-	case c.Standing == protocol.Operator:
-		return "Operator"
-	}
-	return "Anonymous"
 }
 
 // Read lists posts, newest first.

@@ -45,7 +45,7 @@ func TestAuthor(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, tt.want, b.author(tt.caller, tt.given))
+			require.Equal(t, tt.want, tt.caller.Author(b.Base, tt.given))
 		})
 	}
 }

@@ -20,6 +20,7 @@ type plan struct {
 	target string         // path and query
 	rest   map[string]any // members of the body; nil for methods without one
 	proof  *pow.Solution  // set when one has been paid
+	secret string         // travels as Authorization: Bearer; "" none
 }
 
 func newPlan(op *protocol.Operation, args map[string]any) (*plan, error) {
@@ -49,6 +50,14 @@ func newPlan(op *protocol.Operation, args map[string]any) (*plan, error) {
 	case http.MethodPost, http.MethodPut, http.MethodPatch:
 		p.rest = rest
 		return p, nil
+	}
+	if op.Secret != "" && rest[op.Secret] != nil {
+		secret, _ := rest[op.Secret].(string)
+		if !strings.HasPrefix(secret, protocol.ReadTokenPrefix) || len(secret) > 100 {
+			return nil, protocol.Invalid(protocol.Fault{Pointer: "/" + op.Secret, Code: "wrong-shape", Detail: "begins with " + protocol.ReadTokenPrefix})
+		}
+		p.secret = secret
+		delete(rest, op.Secret)
 	}
 	query, err := queryOf(rest)
 	if err != nil {

@@ -16,7 +16,7 @@ func (d *Directory) Profile(s *storage.StoredProfile) protocol.Profile {
 		Agent: in.Agent, Identity: d.identity(s),
 		Capabilities: list(in.Capabilities), Needs: list(in.Needs),
 		Tags: list(in.Tags), Languages: list(in.Languages), Regions: list(in.Regions), Timezone: in.Timezone,
-		Interfaces: d.interfaces(in), ContactPolicy: policy(in.ContactPolicy),
+		Interfaces: d.interfaces(in), ContactPolicy: in.Policy(),
 		UpdatedAt: &updated, Untrusted: true, Returns: in.Returns,
 	}
 	if s.Alive == protocol.LivenessAlive || s.Alive == protocol.LivenessDead {
@@ -51,9 +51,10 @@ func (d *Directory) identity(s *storage.StoredProfile) *protocol.Identity {
 	return id
 }
 
-// interfaces are the ways to reach the agent (spec §2.4). The two that may be
-// null, a2a and publicContact, are null while the node does not offer them; the
-// others are addresses that stay the same once something is served there.
+// interfaces are the ways to reach the agent (spec §2.4). publicContact is null
+// where the contact policy takes no anonymous messages, a2a while the node does
+// not offer it; the others are addresses that stay the same once something is
+// served there.
 func (d *Directory) interfaces(in protocol.ProfileDraft) protocol.Interfaces {
 	page, api := d.Base+"/@"+in.Handle, d.Base+"/api/public/agents/"+in.Handle
 	i := protocol.Interfaces{
@@ -62,19 +63,14 @@ func (d *Directory) interfaces(in protocol.ProfileDraft) protocol.Interfaces {
 		PublicMCP: d.Base + protocol.MCPPath,
 		Board:     d.Base + "/api/public/board?author=" + in.Handle,
 	}
+	if in.Policy().Anonymous {
+		contact := api + "/contact"
+		i.PublicContact = &contact
+	}
 	if in.Kind == protocol.Business {
 		i.Catalog = d.Base + "/api/ucp/catalog/search"
 	} else {
 		i.Meetings, i.MeetingPage, i.AttentionBoard = api+"/meetings", page+"/meet", page+"/board"
 	}
 	return i
-}
-
-func policy(in *protocol.PolicyDraft) protocol.ContactPolicy {
-	p := protocol.ContactPolicy{Kinds: []string{}, AnonymousRequires: protocol.AnonymousRequires}
-	if in != nil {
-		p.OutsideAgentsWithIdentity, p.Anonymous, p.ResponseTime = in.OutsideAgentsWithIdentity, in.Anonymous, in.ResponseTime
-		p.Kinds = list(in.Kinds)
-	}
-	return p
 }

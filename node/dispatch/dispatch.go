@@ -32,9 +32,10 @@ type Request struct {
 	Op             string
 	Args           []byte // a JSON object; the member pow is lifted out; nil is {}
 	Evidence       identity.Evidence
-	IdempotencyKey string // 1 to 64 visible ASCII characters, "" for none
-	Door           string // for the log: http, mcp, …
-	ID             string // of the request, for the log
+	Faults         []protocol.Fault // what the door found wrong with the way the arguments came
+	IdempotencyKey string           // 1 to 64 visible ASCII characters, "" for none
+	Door           string           // for the log: http, mcp, …
+	ID             string           // of the request, for the log
 }
 
 // A Result is the answer of an operation. JSON is its encoding; for an
@@ -164,7 +165,7 @@ func (t *Table) invoke(ctx context.Context, req Request) (Result, error) {
 	if err := t.Limits.Caller(res.Caller, e.op); err != nil {
 		return res, err
 	}
-	if err := t.check(e, args, value, req.IdempotencyKey); err != nil {
+	if err := t.check(e, args, value, req); err != nil {
 		return res, err
 	}
 	text := t.prose(e, res.Caller, value)
@@ -211,12 +212,12 @@ func open(raw []byte, ev *identity.Evidence) ([]byte, map[string]any, error) {
 	return raw, value, nil
 }
 
-func (t *Table) check(e *entry, args []byte, value map[string]any, idemKey string) error {
-	faults := t.Schemas.Check(e.in, value)
+func (t *Table) check(e *entry, args []byte, value map[string]any, req Request) error {
+	faults := append(t.Schemas.Check(e.in, value), req.Faults...)
 	if len(faults) == 0 {
 		faults = e.check(args)
 	}
-	if !goodKey(idemKey) {
+	if !goodKey(req.IdempotencyKey) {
 		faults = append(faults, protocol.Fault{Pointer: "", Code: "idempotency-key", Detail: "the Idempotency-Key header holds 1 to 64 visible ASCII characters"})
 	}
 	if len(faults) > 0 {

@@ -41,11 +41,12 @@ func PathParams(path string) []string {
 	return names
 }
 
-// gather folds path, query and body into one JSON object.
-func (f *fields) gather(r *http.Request, body []byte) ([]byte, error) {
+// gather folds path, query and body into one JSON object. The faults are those
+// that the hall is to name beside its own.
+func (f *fields) gather(r *http.Request, body []byte) ([]byte, []protocol.Fault, error) {
 	query, err := f.query(r)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if id := r.Header.Get("Last-Event-ID"); id != "" && f.op.Streams() { // HTML Standard §9.2.4: the client says where it was
 		query = maps.Clone(query)
@@ -54,6 +55,17 @@ func (f *fields) gather(r *http.Request, body []byte) ([]byte, error) {
 		}
 		query["after"] = id
 	}
+	var faults []protocol.Fault
+	if _, sent := query[f.op.Secret]; sent && f.op.Secret != "" {
+		delete(query, f.op.Secret)
+		faults = []protocol.Fault{{Pointer: "/" + f.op.Secret, Code: "secret-in-url",
+			Detail: "addresses reach logs; send it as Authorization: Bearer, and take this one for known"}}
+	}
+	args, err := f.fold(r, query, body)
+	return args, faults, err
+}
+
+func (f *fields) fold(r *http.Request, query map[string]any, body []byte) ([]byte, error) {
 	if len(f.path) == 0 && len(query) == 0 {
 		return body, nil
 	}

@@ -62,7 +62,8 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 			}
 		}
 		version := a.cache.Version()
-		res, err := a.invoke(w, r, op, fields, network)
+		visitor := a.visitor(r, op)
+		res, err := a.invoke(w, r, op, fields, network, visitor)
 		if err != nil {
 			a.problem(w, r, op, network, err)
 			return
@@ -80,6 +81,7 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 			ans.cacheControl = "private, no-cache"
 		}
 		a.quota(head, network, op)
+		a.remember(head, op, visitor)
 		if res.Replayed {
 			head.Set("Idempotency-Replayed", "true")
 		}
@@ -87,21 +89,21 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 	})
 }
 
-func (a *API) invoke(w http.ResponseWriter, r *http.Request, op *protocol.Operation, f *fields, network string) (dispatch.Result, error) {
+func (a *API) invoke(w http.ResponseWriter, r *http.Request, op *protocol.Operation, f *fields, network, visitor string) (dispatch.Result, error) {
 	body, err := readBody(w, r)
 	if err != nil {
 		return dispatch.Result{}, err
 	}
-	args, err := f.gather(r, body)
+	args, faults, err := f.gather(r, body)
 	if err != nil {
 		return dispatch.Result{}, err
 	}
-	ev := identity.Evidence{Request: r, Body: body, Network: network}
+	ev := identity.Evidence{Request: r, Body: body, Network: network, Visitor: visitor}
 	if p := r.Header.Get("Proof-Of-Work"); p != "" {
 		ev.Proof = []byte(p)
 	}
 	return a.Table.Invoke(r.Context(), dispatch.Request{
-		Op: op.Name, Args: args, Evidence: ev,
+		Op: op.Name, Args: args, Evidence: ev, Faults: faults,
 		IdempotencyKey: r.Header.Get("Idempotency-Key"), Door: "http", ID: w.Header().Get(RequestIDHeader),
 	})
 }

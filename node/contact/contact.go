@@ -1,0 +1,193 @@
+// Package contact is the room of conversations with agents (spec §2.5, §2.11,
+// contract §5): writing to an agent, reading and going on, the agent's inbox,
+// and the replies that go to a callbackUrl.
+package contact
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"slices"
+	"strings"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// A Contact keeps the threads of one node. DB and Webhook are for its jobs.
+type Contact struct {
+	Base    string // public address of the node, without a slash at the end
+	Private bool   // a callbackUrl may lead to this machine: development
+	DB      *storage.DB
+	Webhook Sender
+}
+
+// Begin opens a thread with an agent.
+func (r *Contact) Begin(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewContact) (protocol.ContactReceipt, error) {
+	kind := cmp.Or(in.Kind, protocol.Question)
+	if in.CallbackURL != "" {
+		if why := protocol.CallbackFault(in.CallbackURL, r.Private); why != "" {
+			return protocol.ContactReceipt{}, protocol.Invalid(protocol.Fault{Pointer: "/callbackUrl", Code: "callback-address", Detail: why})
+		}
+	}
+	p, err := tx.ProfileByHandle(ctx, in.Handle)
+	if errors.Is(err, storage.ErrNotFound) {
+		return protocol.ContactReceipt{}, protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", in.Handle)
+	}
+	if err != nil {
+		return protocol.ContactReceipt{}, err
+	}
+	if err := r.admit(ctx, tx, c, p, kind); err != nil {
+		return protocol.ContactReceipt{}, err
+	}
+	token := protocol.NewReadToken()
+	t := &storage.StoredThread{
+		ID: protocol.NewID(protocol.ThreadID, tx.Now), Handle: in.Handle, Kind: kind, State: protocol.ThreadOpen,
+		Writer: writer(c, in.Handle), Author: c.Author(r.Base, in.Name), TokenHash: protocol.SecretHash(token),
+		Visitor: c.Visitor, Callback: in.CallbackURL,
+	}
+	if err := tx.InsertThread(ctx, t); err != nil {
+		return protocol.ContactReceipt{}, err
+	}
+	if _, err := r.say(ctx, tx, t, protocol.WriterSide, t.Author, in.Message); err != nil {
+		return protocol.ContactReceipt{}, err
+	}
+	if err := enqueueSilence(ctx, tx, t); err != nil {
+		return protocol.ContactReceipt{}, err
+	}
+	return protocol.ContactReceipt{ThreadID: t.ID, ReadToken: token, State: t.State, URL: r.url(t.ID)}, notify(ctx, tx, t, protocol.ThreadBegun)
+}
+
+// admit is who may begin a thread: by the policy, unblocked, and not with too
+// many threads that wait already.
+func (r *Contact) admit(ctx context.Context, tx *storage.Tx, c protocol.Caller, p *storage.StoredProfile, kind protocol.ContactKind) error {
+	handle := p.Draft.Handle
+	if !c.Owns(handle) && c.Standing != protocol.Operator { // spec §2.5: the owner is always admitted
+		if err := p.Draft.Policy().Admits(c, kind); err != nil {
+			return err
+		}
+		if err := unblocked(ctx, tx, handle, names(c, handle)); err != nil {
+			return err
+		}
+	}
+	most := protocol.MaxOpenThreads
+	if c.Standing == protocol.Proof {
+		most = protocol.MaxOpenOfNetwork
+	}
+	waiting, err := tx.CountOpenThreads(ctx, handle, writer(c, handle), most)
+	if err == nil && waiting >= most {
+		return protocol.Errorf(protocol.Conflict, "%d of your threads with @%s wait for an answer already; go on in one of them, or wait", most, handle)
+	}
+	return err
+}
+
+func unblocked(ctx context.Context, tx *storage.Tx, handle string, names []string) error {
+	blocked, err := tx.ContactBlocked(ctx, handle, names)
+	if err == nil && blocked {
+		return protocol.Errorf(protocol.ContactRefused, "@%s takes no messages from you", handle)
+	}
+	return err
+}
+
+// writer is the one name under which a caller's threads with an agent are
+// counted. A network's is hashed with the handle, so that the anonymous threads
+// of one network cannot be linked from agent to agent.
+func writer(c protocol.Caller, handle string) string {
+	if c.Standing&(protocol.Session|protocol.Signed|protocol.Operator) != 0 {
+		return c.ID()
+	}
+	sum := sha256.Sum256([]byte("contact\x00" + handle + "\x00" + c.Network))
+	return "net:" + base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// names is every name under which a caller may be blocked by an agent: one who
+// leaves a proof of identity away is still known by its profile or key.
+func names(c protocol.Caller, handle string) []string {
+	all := []string{writer(c, handle)}
+	for prefix, name := range map[string]string{"agent:": c.Agent, "account:": c.Account, "handle:": c.Handle, "key:": c.KeyID} {
+		if name != "" && all[0] != prefix+name {
+			all = append(all, prefix+name)
+		}
+	}
+	return all
+}
+
+// say stores the next message of a thread and moves its state.
+func (r *Contact) say(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, side protocol.Side, by protocol.Author, text string) (protocol.Message, error) {
+	m := protocol.Message{
+		ID: protocol.NewID(protocol.MessageID, tx.Now), From: side, Author: by, Text: text,
+		CreatedAt: tx.Now, Untrusted: true,
+	}
+	var err error
+	if t.State, err = t.State.Speak(side); err != nil {
+		return m, err
+	}
+	if t.Messages >= protocol.MaxThreadMessages {
+		return m, protocol.Errorf(protocol.Conflict, "the thread holds %d messages, which is all it takes; begin another", t.Messages)
+	}
+	if side == protocol.WriterSide {
+		if t.Unread >= protocol.MaxUnanswered {
+			return m, protocol.Errorf(protocol.Conflict, "%d messages of yours wait for an answer; wait for it", t.Unread)
+		}
+		t.Unread, t.Unseen = t.Unread+1, 0
+	} else {
+		t.Unread, t.Unseen = 0, t.Unseen+1
+	}
+	if err := tx.AppendMessage(ctx, t, m); err != nil {
+		return m, err
+	}
+	return m, tx.SaveThread(ctx, t)
+}
+
+// notify tells the owner, in words that hold nothing of the message.
+func notify(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, event protocol.NoticeEvent) error {
+	kind := strings.ReplaceAll(string(t.Kind), "_", " ")
+	title := strings.ToUpper(kind[:1]) + kind[1:] + " from " + t.Author.Name
+	if !t.Author.Verified {
+		title += " (unverified)"
+	}
+	return tx.Notify(ctx, protocol.Notice{Handle: t.Handle, Event: event, Subject: t.ID, Title: title})
+}
+
+func (r *Contact) url(threadID string) string { return r.Base + "/api/public/threads/" + threadID }
+
+// none is what a thread is to everybody whom it is not for: the same as one that
+// never was.
+func none() error {
+	return protocol.Errorf(protocol.NotFound, "there is no thread of that id that you may read; send its read token, or sign as the one who began it")
+}
+
+// sides says which sides of a thread the caller speaks for. A read token or
+// cookie that is there and does not fit makes nobody.
+func sides(t *storage.StoredThread, c protocol.Caller, token string) (asWriter, asAgent bool) {
+	if token != "" {
+		return protocol.SecretMatches(token, t.TokenHash), false
+	}
+	if c.Owns(t.Handle) && c.May(protocol.ScopeInbox) {
+		asAgent = true
+	}
+	switch {
+	case c.Standing&(protocol.Session|protocol.Signed) != 0:
+		asWriter = wrote(t, c)
+	case t.Visitor != "" && c.Visitor == t.Visitor: // hashes: comparing them tells nothing about the cookie
+		asWriter = true
+	}
+	return asWriter, asAgent
+}
+
+// wrote reports whether a recognised caller is who began the thread.
+func wrote(t *storage.StoredThread, c protocol.Caller) bool {
+	if !t.Author.Verified {
+		return false
+	}
+	same := func(p *string, s ...string) bool { return p != nil && *p != "" && slices.Contains(s, *p) }
+	switch {
+	case same(t.Author.ERC8004, c.Agent):
+		return true
+	case t.Author.Handle != nil: // not by the account: a token may be for another of its profiles
+		return same(t.Author.Handle, append([]string{c.Handle}, c.Handles...)...)
+	}
+	return t.Writer == c.ID()
+}

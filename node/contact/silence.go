@@ -1,0 +1,55 @@
+package contact
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// SilenceJob is the kind of job that closes a thread in which nobody has
+// written for thirty days (contract §5).
+const SilenceJob = "silence"
+
+type subject struct {
+	ID string `json:"id"`
+}
+
+func enqueueSilence(ctx context.Context, tx *storage.Tx, t *storage.StoredThread) error {
+	args, err := json.Marshal(subject{t.ID})
+	if err != nil {
+		return err
+	}
+	return tx.Enqueue(ctx, storage.Job{Kind: SilenceJob, Args: args, Dedupe: SilenceJob + ":" + t.ID, RunAt: t.UpdatedAt.Add(protocol.ThreadSilence)})
+}
+
+// Silence closes a thread if it is silent still, and else comes back when it
+// might be.
+func (r *Contact) Silence(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
+	var s subject
+	if err := json.Unmarshal(j.Args, &s); err != nil {
+		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
+	}
+	return func(ctx context.Context, tx *storage.Tx) error {
+		t, err := tx.ThreadByID(ctx, s.ID)
+		switch {
+		case errors.Is(err, storage.ErrNotFound), err == nil && t.State == protocol.ThreadClosed:
+			return nil
+		case err != nil:
+			return fmt.Errorf("thread %s: %w", s.ID, err)
+		case t.UpdatedAt.Add(protocol.ThreadSilence).After(tx.Now):
+			return enqueueSilence(ctx, tx, t)
+		}
+		return shut(ctx, tx, t, "silence")
+	}, nil
+}
+
+// shut closes a thread, for good.
+func shut(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, by string) error {
+	now := tx.Now
+	t.State, t.ClosedAt, t.ClosedBy = protocol.ThreadClosed, &now, by
+	return tx.SaveThread(ctx, t)
+}

@@ -1,0 +1,72 @@
+package contact
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// Check reads a thread for either of its sides; to everybody else there is none.
+func (r *Contact) Check(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ThreadInput) (protocol.Conversation, error) {
+	t, err := tx.ThreadByID(ctx, in.ThreadID)
+	if errors.Is(err, storage.ErrNotFound) {
+		return protocol.Conversation{}, none()
+	}
+	if err != nil {
+		return protocol.Conversation{}, err
+	}
+	asWriter, asAgent := sides(t, c, cmp.Or(in.ReadToken, c.ReadToken))
+	if !asWriter && !asAgent {
+		return protocol.Conversation{}, none()
+	}
+	side := protocol.WriterSide
+	if asAgent && !asWriter {
+		side = protocol.AgentSide
+	}
+	messages, err := tx.ListMessages(ctx, t.ID, in.Size(), in.After)
+	return protocol.Conversation{Thread: view(t, side), Messages: messages}, err
+}
+
+// view is a thread as one side sees it.
+func view(t *storage.StoredThread, side protocol.Side) protocol.Thread {
+	unread := t.Unseen
+	if side == protocol.AgentSide {
+		unread = t.Unread
+	}
+	return protocol.Thread{
+		ThreadID: t.ID, Handle: t.Handle, Kind: t.Kind, State: t.State, Writer: t.Author, Count: t.Messages,
+		Unread: unread, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, ClosedAt: t.ClosedAt, Untrusted: true,
+	}
+}
+
+// Continue stores another message of the writer. The contact policy was asked
+// when the thread began; a block counts from now on.
+func (r *Contact) Continue(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewMessage) (protocol.Said, error) {
+	t, err := tx.ThreadByID(ctx, in.ThreadID)
+	if errors.Is(err, storage.ErrNotFound) {
+		return protocol.Said{}, none()
+	}
+	if err != nil {
+		return protocol.Said{}, err
+	}
+	asWriter, asAgent := sides(t, c, cmp.Or(in.ReadToken, c.ReadToken))
+	switch {
+	case !asWriter && asAgent:
+		return protocol.Said{}, protocol.Errorf(protocol.Forbidden, "this thread was begun by somebody else; answer it with answer_thread")
+	case !asWriter:
+		return protocol.Said{}, none()
+	case !c.Owns(t.Handle):
+		if err := unblocked(ctx, tx, t.Handle, append(names(c, t.Handle), t.Writer)); err != nil {
+			return protocol.Said{}, err
+		}
+	}
+	// Whoever holds the token writes as who it is, under the name of the thread.
+	m, err := r.say(ctx, tx, t, protocol.WriterSide, c.Author(r.Base, t.Author.Name), in.Message)
+	if err != nil {
+		return protocol.Said{}, err
+	}
+	return protocol.Said{ThreadID: t.ID, State: t.State, Message: m}, notify(ctx, tx, t, protocol.ThreadMessage)
+}

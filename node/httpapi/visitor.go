@@ -1,0 +1,65 @@
+package httpapi
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"time"
+
+	"stoa/protocol"
+)
+
+// VisitorCookie knows a browser again that began something here without an
+// account (spec §2.11: the session that started a thread needs no token). It is
+// random, says nothing, and only its hash is kept.
+const VisitorCookie = "stoa_visitor"
+
+const (
+	visitorAge   = 60 * 24 * time.Hour // twice as long as a silent thread stays open
+	visitorChars = 43                  // 256 bits in base64url
+)
+
+// visitor is the cookie's value, for an operation that looks at it and a request
+// of a page of this node; a new one where such a page writes and has none. Pages
+// of other origins get neither: their answers are without credentials, and their
+// writes must not be the visitor's.
+func (a *API) visitor(r *http.Request, op *protocol.Operation) string {
+	if !op.Visitor || !a.sameOrigin(r, op) {
+		return ""
+	}
+	if c, err := r.Cookie(VisitorCookie); err == nil && len(c.Value) == visitorChars {
+		return c.Value
+	}
+	if op.ReadOnly {
+		return ""
+	}
+	var b [32]byte
+	rand.Read(b[:])
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// sameOrigin judges by Sec-Fetch-Site, which every present browser sends, else
+// by Origin. A write that says neither is no page's; a read may be.
+func (a *API) sameOrigin(r *http.Request, op *protocol.Operation) bool {
+	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
+	switch {
+	case origin != "" && origin != a.Base:
+		return false
+	case site != "":
+		return site == "same-origin" || site == "none" && op.ReadOnly
+	}
+	return origin != "" || op.ReadOnly
+}
+
+// remember gives the browser its cookie after a write.
+func (a *API) remember(head http.Header, op *protocol.Operation, visitor string) {
+	if visitor == "" || op.ReadOnly {
+		return
+	}
+	c := http.Cookie{
+		Name: VisitorCookie, Value: visitor, Path: "/", MaxAge: int(visitorAge / time.Second),
+		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: strings.HasPrefix(a.Base, "https://"),
+	}
+	head.Add("Set-Cookie", c.String())
+}

@@ -1,0 +1,142 @@
+// Package webhook sends one JSON document to an address that somebody else
+// chose, signed as the node (RFC 9421, Web Bot Auth), and says what became of
+// it. It sends once: when to try again is the caller's job to decide. Redirects
+// are not followed, and an address that is not public is never connected to
+// (node/outbound looks at each address that is dialled).
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"stoa/identity/httpsig"
+	"stoa/identity/key"
+	"stoa/node/outbound"
+	"stoa/protocol"
+)
+
+const (
+	timeout       = 10 * time.Second // for the whole exchange
+	maxAnswer     = 16 << 10         // bytes of an answer that are read, to use the connection again
+	maxRetryAfter = 6 * time.Hour
+	signatureTTL  = 5 * time.Minute
+)
+
+// Kinds of failure, for errors.Is.
+var (
+	ErrGone    = errors.New("the receiver answered 410: it wants no more")
+	ErrRefused = errors.New("the address is not a public https address")
+	ErrRetry   = errors.New("try again later")
+)
+
+// A Failure is a document that was not taken. Its text is fit to be shown to
+// whoever chose the address: it tells nothing about the node's own network.
+// It is one of ErrGone, ErrRefused and ErrRetry.
+type Failure struct {
+	Status     int           // of the answer; 0 when there was none
+	RetryAfter time.Duration // with ErrRetry: what the receiver asked for, at most six hours; 0 when it did not
+	Kind       error         // one of the three
+	Text       string        // in a few words
+	Err        error         // the cause, for the log only; may be nil
+}
+
+func (f *Failure) Error() string   { return f.Text }
+func (f *Failure) Unwrap() []error { return []error{f.Kind, f.Err} }
+
+// A Sender sends as one node. It is safe for concurrent use.
+type Sender struct {
+	Client  *http.Client // of node/outbound
+	Key     key.Pair     // the node's own; its key directory vouches for it
+	Base    string       // public address of the node, where the key directory lies
+	Private bool         // loopback addresses and plain http to them are fine: development
+	Now     func() time.Time
+}
+
+// Send posts body to address, with id as its Webhook-Id, and returns nil when
+// the receiver answered 2xx. Any other end is a *Failure, but for an error of
+// ours such as a key that cannot sign.
+func (s *Sender) Send(ctx context.Context, address, id string, body []byte) error {
+	if why := protocol.CallbackFault(address, s.Private); why != "" {
+		return &Failure{Kind: ErrRefused, Text: "the address " + why}
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	r, err := s.request(ctx, address, id, body)
+	if err != nil {
+		return err
+	}
+	res, err := s.Client.Do(r)
+	if err != nil {
+		return unanswered(err)
+	}
+	defer res.Body.Close()
+	io.Copy(io.Discard, io.LimitReader(res.Body, maxAnswer))
+	switch {
+	case res.StatusCode >= 200 && res.StatusCode <= 299:
+		return nil
+	case res.StatusCode == http.StatusGone:
+		return &Failure{Status: res.StatusCode, Kind: ErrGone, Text: ErrGone.Error()}
+	case res.StatusCode >= 300 && res.StatusCode <= 399:
+		return &Failure{Status: res.StatusCode, Kind: ErrRetry, Text: fmt.Sprintf("the receiver answered %d; redirects are not followed", res.StatusCode)}
+	}
+	return &Failure{
+		Status: res.StatusCode, Kind: ErrRetry, Text: fmt.Sprintf("the receiver answered %d", res.StatusCode),
+		RetryAfter: retryAfter(res.Header.Get("Retry-After"), s.now()),
+	}
+}
+
+// request makes the signed request. It covers method, address, media type,
+// digest, the key directory that it names and the id.
+func (s *Sender) request(ctx context.Context, address, id string, body []byte) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, &Failure{Kind: ErrRefused, Text: "the address cannot be read", Err: err}
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set(protocol.WebhookID, id)
+	r.Header.Set("Signature-Agent", `sig1="`+s.Base+`"`)
+	err = httpsig.SignRequest(r, httpsig.NewTarget(r.URL.Scheme, r.URL.Host), body, httpsig.SignOptions{
+		Key: s.Key.Signer(), Created: s.now(), TTL: signatureTTL, Extra: []string{"webhook-id"},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sign webhook %s: %w", id, err)
+	}
+	return r, nil
+}
+
+func (s *Sender) now() time.Time {
+	if s.Now == nil {
+		return time.Now()
+	}
+	return s.Now()
+}
+
+// unanswered judges an exchange without an answer. Which address a name led to
+// is not told: it may be one of our own network.
+func unanswered(err error) error {
+	if _, refused := errors.AsType[*outbound.Refused](err); refused {
+		return &Failure{Kind: ErrRefused, Text: ErrRefused.Error(), Err: err}
+	}
+	text := "the receiver could not be reached"
+	if errors.Is(err, context.DeadlineExceeded) {
+		text = "the receiver did not answer in time"
+	}
+	return &Failure{Kind: ErrRetry, Text: text, Err: err}
+}
+
+// retryAfter reads the field in both its forms (RFC 9110 §10.2.3).
+func retryAfter(value string, now time.Time) time.Duration {
+	var d time.Duration
+	if n, err := strconv.Atoi(value); err == nil {
+		d = time.Duration(min(max(n, 0), int(maxRetryAfter/time.Second))) * time.Second
+	} else if at, err := http.ParseTime(value); err == nil {
+		d = at.Sub(now)
+	}
+	return min(max(d, 0), maxRetryAfter)
+}

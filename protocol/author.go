@@ -1,0 +1,44 @@
+package protocol
+
+import "strings"
+
+// Author is who the caller is as the author of a text (contract §2). base is the
+// address of the node; given is the name that an unknown writer gave itself.
+func (c Caller) Author(base, given string) Author {
+	a := Author{Name: c.Name, Verified: true, Method: BySignature}
+	if c.Handle != "" {
+		handle, actor := c.Handle, ActorID(base, c.Handle)
+		a.Handle, a.Actor = &handle, &actor
+	}
+	if c.Agent != "" {
+		agent := c.Agent
+		a.ERC8004 = &agent
+	}
+	if c.KeyID != "" {
+		keyid := c.KeyID
+		a.KeyID = &keyid
+	}
+	switch c.Standing {
+	case Session, Operator:
+		a.Method = BySession
+	case Proof, Anonymous:
+		a.Method, a.Verified = ByProof, false
+	}
+	if c.Handle == "" && given != "" {
+		a.Name = given // nobody's profile vouches for it; the identity beside it does, or nothing
+	}
+	if a.Name == "" {
+		a.Name = c.nameless()
+	}
+	return a
+}
+
+func (c Caller) nameless() string {
+	switch {
+	case c.Agent != "":
+		return "Agent " + c.Agent[strings.LastIndexByte(c.Agent, ':')+1:]
+	case c.Standing == Operator:
+		return "Operator"
+	}
+	return "Anonymous"
+}

@@ -1,0 +1,113 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"stoa/protocol"
+)
+
+// A ContactBlock keeps a writer from an agent.
+type ContactBlock struct {
+	ID, Handle string
+	Writer     string          // as threads know it
+	Names      []string        // every name by which the writer is known again; not read back
+	Author     protocol.Author // as the writer of the thread was seen
+	ThreadID   string
+	Note       string // the owner's
+	At         time.Time
+}
+
+const contactBlockColumns = `id, handle, writer, author, thread_id, note, at`
+
+func scanContactBlock(s scanner) (b ContactBlock, err error) {
+	var at int64
+	var author string
+	if err = s.Scan(&b.ID, &b.Handle, &b.Writer, &author, &b.ThreadID, &b.Note, &at); err != nil {
+		return b, err
+	}
+	b.At = moment(at)
+	return b, json.Unmarshal([]byte(author), &b.Author)
+}
+
+// InsertContactBlock stores a block and sets its time. Where the writer is
+// blocked already, b becomes the block that is there.
+func (tx *Tx) InsertContactBlock(ctx context.Context, b *ContactBlock) error {
+	author, err := json.Marshal(b.Author)
+	if err != nil {
+		return fmt.Errorf("encode author: %w", err)
+	}
+	b.At = tx.Now
+	n, err := tx.write(ctx, `INSERT INTO contact_block (`+contactBlockColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		b.ID, b.Handle, b.Writer, string(author), b.ThreadID, b.Note, millis(b.At))
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		rows, err := tx.query(ctx, `SELECT `+contactBlockColumns+` FROM contact_block WHERE handle = ? AND writer = ?`, b.Handle, b.Writer)
+		found, err := collect(rows, err, scanContactBlock)
+		if err == nil && len(found) == 1 {
+			found[0].Names, *b = b.Names, found[0]
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, name := range b.Names {
+		if _, err := tx.write(ctx, `INSERT INTO contact_block_name (handle, name, block_id) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, b.Handle, name, b.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DeleteContactBlock lifts a block of an agent; ErrNotFound when there is none.
+func (tx *Tx) DeleteContactBlock(ctx context.Context, id string) error {
+	if _, err := tx.write(ctx, `DELETE FROM contact_block_name WHERE block_id = ?`, id); err != nil {
+		return err
+	}
+	return one(tx.write(ctx, `DELETE FROM contact_block WHERE id = ?`, id))
+}
+
+// ContactBlockByID returns a block; ErrNotFound when there is none.
+func (tx *Tx) ContactBlockByID(ctx context.Context, id string) (*ContactBlock, error) {
+	rows, err := tx.query(ctx, `SELECT `+contactBlockColumns+` FROM contact_block WHERE id = ?`, id)
+	found, err := collect(rows, err, scanContactBlock)
+	if err == nil && len(found) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
+// ContactBlocked reports whether an agent blocks one of the names.
+func (tx *Tx) ContactBlocked(ctx context.Context, handle string, names []string) (bool, error) {
+	if len(names) == 0 {
+		return false, nil
+	}
+	args := []any{handle}
+	for _, name := range names {
+		args = append(args, name)
+	}
+	var n int
+	err := tx.row(ctx, `SELECT count(*) FROM contact_block_name WHERE handle = ? AND name IN (?`+strings.Repeat(", ?", len(names)-1)+`)`, args...).Scan(&n)
+	return n > 0, err
+}
+
+// ListContactBlocks returns the blocks of an agent, the newest first.
+func (tx *Tx) ListContactBlocks(ctx context.Context, handle string, limit int, after string) (protocol.Page[ContactBlock], error) {
+	limit = bounded(limit)
+	const listing = "contact-blocks"
+	before, err := positionID(listing, after)
+	if err != nil {
+		return protocol.Page[ContactBlock]{}, err
+	}
+	rows, err := tx.query(ctx, `SELECT `+contactBlockColumns+` FROM contact_block WHERE handle = ? AND id < ? ORDER BY id DESC LIMIT ?`, handle, before, limit+1)
+	found, err := collect(rows, err, scanContactBlock)
+	return page(found, limit, listing, func(b ContactBlock) string { return b.ID }), err
+}

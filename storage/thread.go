@@ -1,0 +1,205 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"stoa/protocol"
+)
+
+// A StoredThread is a conversation with what the node keeps beside it.
+type StoredThread struct {
+	ID, Handle           string
+	Kind                 protocol.ContactKind
+	State                protocol.ThreadState
+	Writer               string // who began it, as limits and blocks know it
+	Author               protocol.Author
+	TokenHash            [32]byte
+	Visitor              string // hash of the cookie of the browser that began it, "" none
+	Callback             string // where replies go, "" nowhere
+	Messages             int    // the number of the last one
+	Unread, Unseen       int    // messages of the writer, of the agent, since the other side last wrote
+	CreatedAt, UpdatedAt time.Time
+	ClosedAt             *time.Time
+	ClosedBy             string // "owner" or "silence"
+}
+
+const threadColumns = `id, handle, kind, state, writer, author, token_hash, visitor, callback, messages, unread, unseen, created_at, updated_at, closed_at, closed_by`
+
+func scanThread(s scanner) (t StoredThread, err error) {
+	var author string
+	var hash, visitor []byte
+	var created, updated int64
+	var closed *int64
+	if err = s.Scan(&t.ID, &t.Handle, &t.Kind, &t.State, &t.Writer, &author, &hash, &visitor, &t.Callback, &t.Messages,
+		&t.Unread, &t.Unseen, &created, &updated, &closed, &t.ClosedBy); err != nil {
+		return t, err
+	}
+	copy(t.TokenHash[:], hash)
+	t.Visitor, t.CreatedAt, t.UpdatedAt, t.ClosedAt = string(visitor), moment(created), moment(updated), momentPtr(closed)
+	if err = json.Unmarshal([]byte(author), &t.Author); err != nil {
+		return t, fmt.Errorf("thread %s: %w", t.ID, err)
+	}
+	return t, nil
+}
+
+// InsertThread stores a new thread without messages and sets its times to now.
+func (tx *Tx) InsertThread(ctx context.Context, t *StoredThread) error {
+	author, err := json.Marshal(t.Author)
+	if err != nil {
+		return fmt.Errorf("encode author: %w", err)
+	}
+	var visitor []byte
+	if t.Visitor != "" {
+		visitor = []byte(t.Visitor)
+	}
+	t.CreatedAt, t.UpdatedAt = tx.Now, tx.Now
+	_, err = tx.write(ctx, `INSERT INTO thread (`+threadColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		t.ID, t.Handle, string(t.Kind), string(t.State), t.Writer, string(author), t.TokenHash[:], visitor, t.Callback, t.Messages,
+		t.Unread, t.Unseen, millis(t.CreatedAt), millis(t.UpdatedAt), millisPtr(t.ClosedAt), t.ClosedBy)
+	return err
+}
+
+// ThreadByID returns a thread; ErrNotFound when there is none. In a writing
+// transaction its row is locked, so that what is decided about it holds.
+func (tx *Tx) ThreadByID(ctx context.Context, id string) (*StoredThread, error) {
+	query := `SELECT ` + threadColumns + ` FROM thread WHERE id = ?`
+	if tx.batch != nil {
+		if err := tx.dirty(); err != nil {
+			return nil, err
+		}
+		query += tx.db.engine.forUpdate()
+	}
+	rows, err := tx.query(ctx, query, id)
+	found, err := collect(rows, err, scanThread)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, ErrNotFound
+	}
+	return &found[0], nil
+}
+
+// SaveThread stores what may change of a thread: state, counts, callback, and
+// when and by whom it was closed.
+func (tx *Tx) SaveThread(ctx context.Context, t *StoredThread) error {
+	return one(tx.write(ctx, `UPDATE thread SET state = ?, callback = ?, messages = ?, unread = ?, unseen = ?, updated_at = ?, closed_at = ?, closed_by = ? WHERE id = ?`,
+		string(t.State), t.Callback, t.Messages, t.Unread, t.Unseen, millis(t.UpdatedAt), millisPtr(t.ClosedAt), t.ClosedBy, t.ID))
+}
+
+// AppendMessage stores the next message of a thread. The caller has the thread
+// of ThreadByID in the same transaction and saves it.
+func (tx *Tx) AppendMessage(ctx context.Context, t *StoredThread, m protocol.Message) error {
+	author, err := json.Marshal(m.Author)
+	if err != nil {
+		return fmt.Errorf("encode author: %w", err)
+	}
+	t.Messages++
+	t.UpdatedAt = tx.Now
+	_, err = tx.write(ctx, `INSERT INTO thread_message (thread_id, n, id, side, author, text, at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+		t.ID, t.Messages, m.ID, string(m.From), string(author), m.Text, millis(m.CreatedAt))
+	return err
+}
+
+const messageColumns = `n, id, side, author, text, at`
+
+type numbered struct {
+	n int64
+	protocol.Message
+}
+
+func scanMessage(s scanner) (m numbered, err error) {
+	var author string
+	var at int64
+	if err = s.Scan(&m.n, &m.ID, &m.From, &author, &m.Text, &at); err != nil {
+		return m, err
+	}
+	m.CreatedAt, m.Untrusted = moment(at), true
+	if err = json.Unmarshal([]byte(author), &m.Author); err != nil {
+		return m, fmt.Errorf("message %s: %w", m.ID, err)
+	}
+	return m, nil
+}
+
+// ListMessages returns the messages of a thread, oldest first.
+func (tx *Tx) ListMessages(ctx context.Context, threadID string, limit int, after string) (protocol.Page[protocol.Message], error) {
+	limit = bounded(limit)
+	const listing = "messages"
+	from, err := position(listing, after, 0)
+	if err != nil {
+		return protocol.Page[protocol.Message]{}, err
+	}
+	rows, err := tx.query(ctx, `SELECT `+messageColumns+` FROM thread_message WHERE thread_id = ? AND n > ? ORDER BY n LIMIT ?`, threadID, from, limit+1)
+	found, err := collect(rows, err, scanMessage)
+	p := page(found, limit, listing, func(m numbered) string { return number(m.n) })
+	out := protocol.Page[protocol.Message]{Items: make([]protocol.Message, len(p.Items)), Next: p.Next}
+	for i := range p.Items {
+		out.Items[i] = p.Items[i].Message
+	}
+	return out, err
+}
+
+// MessageByNumber returns one message of a thread; ErrNotFound when there is none.
+func (tx *Tx) MessageByNumber(ctx context.Context, threadID string, n int) (*protocol.Message, error) {
+	rows, err := tx.query(ctx, `SELECT `+messageColumns+` FROM thread_message WHERE thread_id = ? AND n = ?`, threadID, n)
+	found, err := collect(rows, err, scanMessage)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, ErrNotFound
+	}
+	return &found[0].Message, nil
+}
+
+// ListThreads returns the threads with an agent, the newest first; state "" is
+// every state.
+func (tx *Tx) ListThreads(ctx context.Context, handle string, state protocol.ThreadState, limit int, after string) (protocol.Page[StoredThread], error) {
+	limit = bounded(limit)
+	listing := "threads-" + string(state)
+	before, err := positionID(listing, after)
+	if err != nil {
+		return protocol.Page[StoredThread]{}, err
+	}
+	where, args := `handle = ? AND id < ?`, []any{handle, before}
+	if state != "" {
+		where, args = `handle = ? AND state = ? AND id < ?`, []any{handle, string(state), before}
+	}
+	rows, err := tx.query(ctx, `SELECT `+threadColumns+` FROM thread WHERE `+where+` ORDER BY id DESC LIMIT ?`, append(args, limit+1)...)
+	found, err := collect(rows, err, scanThread)
+	return page(found, limit, listing, func(t StoredThread) string { return t.ID }), err
+}
+
+// positionID reads the id in a cursor of a listing that runs down by id; what is
+// greater than every id where there is no cursor.
+func positionID(listing, after string) (string, error) {
+	p, err := protocol.ParseCursor(listing, after)
+	if p == "" {
+		p = "~"
+	}
+	return p, err
+}
+
+// CountOpenThreads counts the threads of a writer with an agent that wait for an
+// answer, up to most.
+func (tx *Tx) CountOpenThreads(ctx context.Context, handle, writer string, most int) (n int, err error) {
+	err = tx.row(ctx, `SELECT count(*) FROM (SELECT 1 FROM thread WHERE handle = ? AND writer = ? AND state = 'open' LIMIT ?) AS some`, handle, writer, most).Scan(&n)
+	return n, err
+}
+
+// DropThreads forgets every thread, callback and block of a profile that is no
+// more: whoever takes the handle next must not read them.
+func (tx *Tx) DropThreads(ctx context.Context, handle string) error {
+	for _, statement := range []string{
+		`DELETE FROM thread_message WHERE thread_id IN (SELECT id FROM thread WHERE handle = ?)`,
+		`DELETE FROM thread WHERE handle = ?`, `DELETE FROM callback WHERE handle = ?`, `DELETE FROM contact_block WHERE handle = ?`, `DELETE FROM contact_block_name WHERE handle = ?`,
+	} {
+		if _, err := tx.write(ctx, statement, handle); err != nil {
+			return err
+		}
+	}
+	return nil
+}
