@@ -186,7 +186,7 @@ func positionID(listing, after string) (string, error) {
 // CountOpenThreads counts the threads of a writer with an agent that wait for an
 // answer, up to most.
 func (tx *Tx) CountOpenThreads(ctx context.Context, handle, writer string, most int) (n int, err error) {
-	err = tx.row(ctx, `SELECT count(*) FROM (SELECT 1 FROM thread WHERE handle = ? AND writer = ? AND state = 'open' LIMIT ?) AS some`, handle, writer, most).Scan(&n)
+	err = tx.row(ctx, `SELECT count(*) FROM (SELECT 1 FROM thread WHERE handle = ? AND writer = ? AND state = 'open' LIMIT ?) AS waiting`, handle, writer, most).Scan(&n)
 	return n, err
 }
 
