@@ -43,6 +43,9 @@ func operationsPage() []byte {
 	var b bytes.Buffer
 	b.WriteString(generatedLine + "# Operations\n\nEvery operation is reached over HTTP, as an MCP tool of the same name at `" + protocol.MCPPath + "`, and by `stoa call <operation>`. A write needs any one of what its row names.\n")
 	for _, op := range protocol.Operations() {
+		if op.Doors&protocol.HTTP == 0 {
+			continue
+		}
 		fmt.Fprintf(&b, "\n## %s\n\n`%s %s` → %d. %s", op.Name, op.HTTP.Method, op.HTTP.Path, op.HTTP.Status, op.Summary)
 		if op.Description != "" {
 			b.WriteString(" " + op.Description)

@@ -32,6 +32,7 @@ var mayImport = map[string][]string{
 	"stoa/node/dispatch":   {"stoa/protocol", "stoa/storage", "stoa/identity"},
 	"stoa/node/httpapi":    {"stoa/protocol", "stoa/identity", "stoa/node/dispatch"},
 	"stoa/node/mcpapi":     {"stoa/protocol", "stoa/identity", "stoa/node/dispatch"},
+	"stoa/node/a2aapi":     {"stoa/protocol", "stoa/identity", "stoa/node/dispatch"},
 	"stoa/node/web":        {"stoa/protocol", "stoa/identity", "stoa/node/dispatch"},
 	"stoa/node/client":     {"stoa/protocol", "stoa/identity", "stoa/node/outbound"},
 	"stoa/node":            {"stoa/"},

@@ -14,6 +14,7 @@ import (
 const (
 	secretEd25519  = "node-ed25519" // signs requests, activities and the node's key directory
 	secretRSA      = "node-rsa"     // signs for the older fediverse
+	secretP256     = "node-p256"    // signs agent cards beside Ed25519, for readers that know ES256 only
 	secretPow      = "pow"          // master of the proof-of-work secrets
 	secretNetworks = "networks"     // keys the hashes of client networks
 )
@@ -24,9 +25,9 @@ const rsaBits = 2048
 // sealed with the master key; the purpose is part of the seal, so that one
 // cannot stand in for another.
 type keyring struct {
-	db      *storage.DB
-	sealer  *key.Sealer
-	ed, rsa key.Pair
+	db            *storage.DB
+	sealer        *key.Sealer
+	ed, rsa, p256 key.Pair
 }
 
 // openKeyring reads the node's keys, making them at the first start.
@@ -34,6 +35,9 @@ func openKeyring(ctx context.Context, db *storage.DB, sealer *key.Sealer) (*keyr
 	k := &keyring{db: db, sealer: sealer}
 	var err error
 	if k.ed, err = k.pair(ctx, secretEd25519, key.GenerateEd25519); err != nil {
+		return nil, err
+	}
+	if k.p256, err = k.pair(ctx, secretP256, key.GenerateP256); err != nil {
 		return nil, err
 	}
 	k.rsa, err = k.pair(ctx, secretRSA, func() (key.Pair, error) { return key.GenerateRSA(rsaBits) })
@@ -96,7 +100,7 @@ func (k *keyring) openAgent(stored *storage.AgentKey) (key.Pair, error) {
 }
 
 // Node implements wellknown.Keys.
-func (k *keyring) Node(context.Context) ([]key.Pair, error) { return []key.Pair{k.ed}, nil }
+func (k *keyring) Node(context.Context) ([]key.Pair, error) { return []key.Pair{k.ed, k.p256}, nil }
 
 // Agent implements wellknown.Keys.
 func (k *keyring) Agent(ctx context.Context, handle, thumbprint string) (key.Pair, error) {

@@ -166,7 +166,7 @@ func preflight(w http.ResponseWriter, r *http.Request) {
 	if !strings.HasPrefix(r.URL.Path, "/api/owner/") && !strings.HasPrefix(r.URL.Path, "/api/operator/") {
 		head.Set("Access-Control-Allow-Origin", "*")
 		head.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, DELETE")
-		head.Set("Access-Control-Allow-Headers", "Content-Type, Content-Digest, Idempotency-Key, Proof-Of-Work, Signature, Signature-Input, Signature-Agent, Agent-Identity, Authorization, If-None-Match, Last-Event-ID")
+		head.Set("Access-Control-Allow-Headers", "Content-Type, A2A-Version, A2A-Extensions, Content-Digest, Idempotency-Key, Proof-Of-Work, Signature, Signature-Input, Signature-Agent, Agent-Identity, Authorization, If-None-Match, Last-Event-ID")
 		head.Set("Access-Control-Max-Age", "86400")
 	}
 	w.WriteHeader(http.StatusNoContent)

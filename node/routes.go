@@ -34,6 +34,7 @@ func (n *Node) route(documents *wellknown.WellKnown, networks *identity.Networks
 	if err := n.mcp(m, networks); err != nil {
 		return err
 	}
+	n.a2a(m, api.Network, pages.Fail)
 	m.federation("/ap/*path", n.federation.Handler())
 	m.handle("GET", "/openapi.json", document("application/vnd.oai.openapi+json", bytes.Replace(schemas.OpenAPI, []byte(`"url": "/"`), []byte(`"url": "`+n.Base+`"`), 1)))
 	m.handle("GET", "/schemas/agent-profile.v1.json", document("application/schema+json", bytes.Replace(schemas.AgentProfile, []byte(`"$id": "`), []byte(`"$id": "`+n.Base), 1)))
@@ -116,12 +117,15 @@ func siteFiles() []protocol.SiteEntry {
 		{Path: "/.well-known/host-meta", Purpose: "Where WebFinger is (RFC 6415)."},
 		{Path: "/.well-known/nodeinfo", Purpose: "NodeInfo."},
 		{Path: "/.well-known/api-catalog", Purpose: "API catalog (RFC 9727)."},
+		{Path: "/.well-known/agent-card.json", Purpose: "A2A agent card of the node, signed."},
+		{Path: "/a2a/{handle}/agent-card.json", Purpose: "A2A agent card of an agent, signed."},
 	}
 	for i := range files {
 		files[i].Kind, files[i].Method = "file", "GET"
 	}
 	return append(append(files, web.Entries()...),
 		protocol.SiteEntry{Path: protocol.MCPPath, Kind: "endpoint", Method: "POST", Purpose: "Public MCP endpoint: the operations as tools, over streamable HTTP."},
+		protocol.SiteEntry{Path: "/a2a/{handle}", Kind: "endpoint", Method: "POST", Purpose: "A2A 1.0 endpoint of an agent (JSON-RPC), for agents with an ERC-8004 identity; /a2a is the node's own."},
 		protocol.SiteEntry{Path: "/ap/board", Kind: "endpoint", Method: "GET", Purpose: "The board as an ActivityPub group; follow it from another node."},
 	)
 }

@@ -216,6 +216,9 @@ func (f field) parse(s string) (any, error) {
 func listOperations(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, op := range protocol.Operations() {
+		if op.Doors&protocol.HTTP == 0 {
+			continue
+		}
 		fmt.Fprintf(t, "%s\t%s\n", op.Name, op.Summary)
 	}
 	return t.Flush()

@@ -33,6 +33,7 @@ type Request struct {
 	Args           []byte // a JSON object; the member pow is lifted out; nil is {}
 	Evidence       identity.Evidence
 	Faults         []protocol.Fault // what the door found wrong with the way the arguments came
+	Caller         *protocol.Caller // admitted by the door already, which took the network's limit too; nil for the hall to do both
 	IdempotencyKey string           // 1 to 64 visible ASCII characters, "" for none
 	Door           string           // for the log: http, mcp, …
 	ID             string           // of the request, for the log
@@ -150,7 +151,7 @@ func (t *Table) invoke(ctx context.Context, req Request) (Result, error) {
 	}
 	res := Result{Op: e.op}
 	// Coarse limit, before anything that costs a hash or a fetch.
-	if !req.Evidence.Operator {
+	if !req.Evidence.Operator && req.Caller == nil {
 		if err := t.Limits.Network(req.Evidence.Network, e.op); err != nil {
 			return res, err
 		}
@@ -159,7 +160,7 @@ func (t *Table) invoke(ctx context.Context, req Request) (Result, error) {
 	if err != nil {
 		return res, err
 	}
-	if res.Caller, err = t.Gate.Admit(ctx, req.Evidence, e.op); err != nil {
+	if res.Caller, err = t.admit(ctx, req, e.op); err != nil {
 		return res, err
 	}
 	if err := t.Limits.Caller(res.Caller, e.op); err != nil {
@@ -180,6 +181,17 @@ func (t *Table) invoke(ctx context.Context, req Request) (Result, error) {
 		t.Gate.Proofs.Paid(res.Caller.Network, res.Caller.Solved, text)
 	}
 	return res, nil
+}
+
+// admit finds out who asks, unless the door did.
+func (t *Table) admit(ctx context.Context, req Request, op *protocol.Operation) (protocol.Caller, error) {
+	if req.Caller == nil {
+		return t.Gate.Admit(ctx, req.Evidence, op)
+	}
+	if op.Access != protocol.Anonymous && op.Access&req.Caller.Standing == 0 {
+		return *req.Caller, protocol.Errorf(protocol.Forbidden, "%s is not open to callers of this door", op.Name)
+	}
+	return *req.Caller, nil
 }
 
 // limits of a JSON body (contract §1).

@@ -1,0 +1,64 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"stoa/identity/key"
+	"stoa/node/a2aapi"
+	"stoa/storage"
+)
+
+// nodeDirectory is where the node's own keys are published.
+const nodeDirectory = "/.well-known/http-message-signatures-directory"
+
+// a2a mounts the A2A door.
+func (n *Node) a2a(m *mux, network func(*http.Request) string, fail func(http.ResponseWriter, *http.Request, error)) {
+	name := n.config.Name
+	if name == "" {
+		_, name, _ = strings.Cut(n.Base, "://")
+	}
+	door := a2aapi.New(a2aapi.Config{
+		Table: n.table, Base: n.Base, Name: name, Software: n.config.Version, Chains: chainNames(n.config),
+		Network: network, Changes: n.db.Version, Keys: n.cardKeys, Fail: fail,
+	})
+	for _, r := range door.Routes() {
+		m.handle(r.Method, r.Pattern, r.Handler)
+	}
+}
+
+// chainNames are the chains whose identities this node knows (CAIP-2).
+func chainNames(c Config) []string {
+	var names []string
+	for _, s := range c.Chain {
+		id, _, _ := strings.Cut(s, "=")
+		names = append(names, "eip155:"+id)
+	}
+	return names
+}
+
+// cardKeys are what a card is signed with: the agent's own key where this node
+// holds it, and the node's, which prove no more than where the card stands.
+func (n *Node) cardKeys(ctx context.Context, handle string) ([]a2aapi.CardKey, error) {
+	var keys []a2aapi.CardKey
+	add := func(p key.Pair, path string) {
+		keys = append(keys, a2aapi.CardKey{Pair: p, ID: p.Thumbprint(), JKU: n.Base + path})
+	}
+	if handle != "" {
+		err := n.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			pair, err := (&signer{keys: n.keys, base: n.Base}).hosted(ctx, tx, handle)
+			if err == nil && !pair.IsZero() {
+				add(pair, "/.well-known/service-agents/"+pair.Thumbprint()+"/jwks.json")
+			}
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("key of @%s: %w", handle, err)
+		}
+	}
+	add(n.keys.ed, nodeDirectory)
+	add(n.keys.p256, nodeDirectory)
+	return keys, nil
+}

@@ -1,0 +1,168 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+	"unicode/utf16"
+
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2aclient/agentcard"
+	"github.com/stretchr/testify/require"
+
+	"stoa/identity/key"
+	"stoa/identity/strictjson"
+	"stoa/protocol"
+	"stoa/protocol/a2a"
+)
+
+// putOpen makes a profile that takes letters from outside agents.
+func putOpen(t testing.TB, n *Node, handle string, change func(*protocol.ProfileDraft)) {
+	t.Helper()
+	d := protocol.ProfileDraft{
+		Handle: handle, Name: "Asha Rao", Kind: protocol.Person, Description: "कागज़ और किताबें",
+		ContactPolicy: &protocol.PolicyDraft{OutsideAgentsWithIdentity: true, Anonymous: true, Kinds: []string{"question", "quote_request"}},
+		Capabilities:  []protocol.Capability{{ID: "make-paper", Name: "Paper", Description: "Hand-made paper to order."}},
+	}
+	if change != nil {
+		change(&d)
+	}
+	raw, err := json.Marshal(d)
+	require.NoError(t, err)
+	_, _, err = n.Admin().PutProfile(context.Background(), raw)
+	require.NoError(t, err)
+}
+
+// signatures checks every signature of a card with the key that its jku leads to
+// on this node, and returns the algorithms.
+func (h *house) signatures(raw []byte) (algs []string) {
+	h.t.Helper()
+	var members map[string]json.RawMessage
+	require.NoError(h.t, json.Unmarshal(raw, &members))
+	var list []a2a.Signature
+	require.NoError(h.t, json.Unmarshal(members["signatures"], &list))
+	delete(members, "signatures")
+	payload, err := json.Marshal(members)
+	require.NoError(h.t, err)
+	canonical, err := strictjson.Canonical(payload)
+	require.NoError(h.t, err)
+	for _, s := range list {
+		header, err := base64.RawURLEncoding.DecodeString(s.Protected)
+		require.NoError(h.t, err)
+		var protected struct{ Alg, Kid, Jku string }
+		require.NoError(h.t, json.Unmarshal(header, &protected))
+		require.Contains(h.t, protected.Jku, h.Base+"/.well-known/")
+		set, err := key.ParseSet(h.ask("GET", protected.Jku[len(h.Base):], "").Body.Bytes())
+		require.NoError(h.t, err)
+		public, found := set.Find(protected.Kid)
+		require.True(h.t, found, "%s in %s", protected.Kid, protected.Jku)
+		sig, err := base64.RawURLEncoding.DecodeString(s.Signature)
+		require.NoError(h.t, err)
+		good := func(payload []byte) bool {
+			input := []byte(s.Protected + "." + base64.RawURLEncoding.EncodeToString(payload))
+			if k, ok := public.Key.(ed25519.PublicKey); ok {
+				return ed25519.Verify(k, input, sig)
+			}
+			digest := sha256.Sum256(input)
+			return ecdsa.Verify(public.Key.(*ecdsa.PublicKey), digest[:], new(big.Int).SetBytes(sig[:32]), new(big.Int).SetBytes(sig[32:]))
+		}
+		require.True(h.t, good(canonical) || good(escaped(canonical)), "%s", protected.Alg)
+		algs = append(algs, protected.Alg)
+	}
+	return algs
+}
+
+// escaped is the form that readers of 2025 check.
+func escaped(canonical []byte) (out []byte) {
+	for _, r := range string(canonical) {
+		if r < 0x80 {
+			out = append(out, byte(r))
+			continue
+		}
+		for _, u := range utf16.Encode([]rune{r}) {
+			out = fmt.Appendf(out, `\u%04x`, u)
+		}
+	}
+	return out
+}
+
+func TestA2A_Card(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, change func(*Config)) {
+		h := newHouse(t, change)
+		putOpen(t, h.Node, "asha", nil)
+		pair, err := key.GenerateEd25519()
+		require.NoError(t, err)
+		require.NoError(t, h.Admin().AddKey(t.Context(), "asha", pair, true))
+		a := h.ask("GET", "/a2a/asha/agent-card.json", "", "A2A-Version", "1.0")
+		require.Equal(t, 200, a.Code, "%s", a.Body)
+		require.Equal(t, "application/json", a.Header().Get("Content-Type"))
+		require.Equal(t, "*", a.Header().Get("Access-Control-Allow-Origin"))
+		require.Equal(t, "public, max-age=300", a.Header().Get("Cache-Control"))
+		require.Contains(t, a.Header().Values("Vary"), "A2A-Version")
+		require.Equal(t, []string{"EdDSA", "EdDSA", "ES256", "EdDSA", "EdDSA"}, h.signatures(a.Body.Bytes()), "the agent's key and the node's; EdDSA once more for readers that escape")
+		require.Equal(t, a.Body.String(), h.ask("GET", "/a2a/asha/.well-known/agent-card.json", "").Body.String())
+
+		tag, date := a.Header().Get("ETag"), a.Header().Get("Last-Modified")
+		require.Equal(t, 304, h.ask("GET", "/a2a/asha/agent-card.json", "", "If-None-Match", `"x", W/`+tag).Code)
+		require.Equal(t, 304, h.ask("GET", "/a2a/asha/agent-card.json", "", "If-Modified-Since", date).Code)
+		require.Equal(t, 200, h.ask("GET", "/a2a/asha/agent-card.json", "", "If-Modified-Since", date, "If-None-Match", `"x"`).Code)
+		head := h.ask("HEAD", "/a2a/asha/agent-card.json", "")
+		require.Equal(t, tag, head.Header().Get("ETag"))
+		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) // dates have seconds
+		putOpen(t, h.Node, "asha", func(d *protocol.ProfileDraft) { d.Description = "Paper" })
+		after := h.ask("GET", "/a2a/asha/agent-card.json", "", "If-None-Match", tag, "If-Modified-Since", date)
+		require.Equal(t, 200, after.Code, "a new profile is a new card")
+		require.Equal(t, []string{"EdDSA", "EdDSA", "ES256"}, h.signatures(after.Body.Bytes()))
+
+		require.Equal(t, protocol.NotFound, h.ask("GET", "/a2a/nobody/agent-card.json", "").problem().Code)
+		require.Equal(t, protocol.NotFound, h.ask("GET", "/a2a/No%20Body/agent-card.json", "").problem().Code)
+
+		node := h.ask("GET", "/.well-known/agent-card.json", "")
+		require.Equal(t, 200, node.Code)
+		require.Equal(t, []string{"EdDSA", "ES256"}, h.signatures(node.Body.Bytes()))
+		var card a2a.Card
+		node.into(&card)
+		require.Equal(t, h.Base+"/a2a", card.SupportedInterfaces[0].URL)
+		var names []string
+		for _, s := range card.Skills {
+			names = append(names, s.ID)
+		}
+		require.Contains(t, names, "post_to_board")
+		require.Contains(t, names, "search_agents")
+	})
+}
+
+// lenient reads a card for a2a-go 2.4.0, which takes the scopes of a requirement
+// as a bare list, where the specification has an object around it.
+func lenient(raw []byte) (*sdk.AgentCard, error) {
+	return agentcard.DefaultCardParser(bytes.Replace(raw, []byte(`{"list":["agent"]}`), []byte(`["agent"]`), 1))
+}
+
+// TestA2A_Card_Client reads cards with another implementation, at the addresses
+// that it derives itself.
+func TestA2A_Card_Client(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	putOpen(t, h.Node, "asha", nil)
+	served := httptest.NewServer(h.Handler())
+	t.Cleanup(served.Close)
+	for at, want := range map[string]string{"": h.Base + "/a2a", "/a2a/asha": h.Base + "/a2a/asha"} {
+		resolver := &agentcard.Resolver{Client: http.DefaultClient, CardParser: lenient}
+		card, err := resolver.Resolve(t.Context(), served.URL+at)
+		require.NoError(t, err)
+		require.Equal(t, want, card.SupportedInterfaces[0].URL)
+		require.EqualValues(t, "1.0", card.SupportedInterfaces[0].ProtocolVersion)
+		require.NotEmpty(t, card.Skills)
+	}
+}

@@ -1,0 +1,77 @@
+// Package a2aapi is the A2A door: Agent2Agent 1.0 (1.0.1 of 2026-05-28) over
+// its JSON-RPC binding, an endpoint and a signed card for each agent of the
+// node and for the node itself. Only callers with a verified ERC-8004 identity
+// are served (spec §2.4, §5): each request is signed with a key that the chain
+// grants to the identity it names.
+//
+// A message becomes part of a contact thread, which is the context; a task is
+// one exchange of it: what the caller wrote, until the agent answers. A data
+// part {"operation", "input"} calls a declared operation instead and is answered
+// by a message. Streams, push notifications and version 0.3 are refused as the
+// specification says.
+package a2aapi
+
+import (
+	"context"
+	"net/http"
+
+	"stoa/identity/httpsig"
+	"stoa/node/dispatch"
+	"stoa/protocol/a2a"
+)
+
+// A Config says what the door serves. All but Chains is required.
+type Config struct {
+	Table    *dispatch.Table
+	Base     string   // public address of the node, without a slash at the end
+	Name     string   // what the operator calls the node
+	Software string   // version of the software
+	Chains   []string // chains whose identities are known, eip155:<chainId>
+	// Network is the keyed hash of the client's network.
+	Network func(r *http.Request) string
+	// Changes grows whenever something stored may have changed; cards are kept
+	// until then.
+	Changes func() uint64
+	// Keys are what the card of an agent is signed with; "" is the node's own.
+	Keys func(ctx context.Context, handle string) ([]CardKey, error)
+	// Fail renders an error of a card as a problem document.
+	Fail func(w http.ResponseWriter, r *http.Request, err error)
+}
+
+// An API serves A2A. It is safe for concurrent use.
+type API struct {
+	c     Config
+	host  a2a.Host
+	asks  string // Accept-Signature for a request to this door
+	cards *dispatch.Cache[*card]
+}
+
+// New makes the door.
+func New(c Config) *API {
+	return &API{
+		c: c, host: a2a.Host{Base: c.Base, Name: c.Name, Chains: c.Chains, Software: c.Software},
+		asks: httpsig.AcceptSignature(httpsig.Wanted{
+			Label: "sig1", Tag: httpsig.TagWebBotAuth,
+			Components: []string{"@method", "@authority", "@path", "content-type", "content-digest", "agent-identity"},
+		}),
+		cards: dispatch.NewCache[*card](c.Changes),
+	}
+}
+
+// A Route is one address of the door. Pattern is a path whose parameters are
+// written ":name"; the router hands their values over with SetPathValue.
+type Route struct {
+	Method, Pattern string
+	Handler         http.Handler
+}
+
+// Routes returns the addresses. Clients join an endpoint's address with "/" and
+// with the well-known path, so both forms are served and none redirects.
+func (a *API) Routes() []Route {
+	show := http.HandlerFunc(a.card)
+	return []Route{
+		{"GET", "/a2a/:handle/agent-card.json", show},
+		{"GET", "/a2a/:handle/.well-known/agent-card.json", show},
+		{"GET", "/.well-known/agent-card.json", show},
+	}
+}

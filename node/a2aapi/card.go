@@ -1,0 +1,142 @@
+package a2aapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"stoa/identity"
+	"stoa/node/dispatch"
+	"stoa/protocol"
+	"stoa/protocol/a2a"
+)
+
+// A card is the bytes of a signed card. The same profile and keys always give
+// the same bytes, so that the tag holds at every process of a deployment.
+type card struct {
+	body     []byte
+	tag      string
+	modified time.Time // zero: not known
+}
+
+const cardAge = "public, max-age=300"
+
+// card serves the card of an agent, or of the node where the path names none.
+func (a *API) card(w http.ResponseWriter, r *http.Request) {
+	head := w.Header()
+	head.Set("Access-Control-Allow-Origin", "*")
+	head.Set("X-Content-Type-Options", "nosniff")
+	head.Set("Vary", "A2A-Version")
+	network := a.c.Network(r)
+	err := a.c.Table.Limits.Network(network, reading)
+	var c *card
+	if err == nil {
+		c, err = a.kept(r.Context(), r.PathValue("handle"), network)
+	}
+	a.quota(head, network, reading)
+	if err != nil {
+		a.c.Fail(w, r, err)
+		return
+	}
+	head.Set("Cache-Control", cardAge)
+	head.Set("ETag", c.tag)
+	if !c.modified.IsZero() {
+		head.Set("Last-Modified", c.modified.UTC().Format(http.TimeFormat))
+	}
+	if c.unchanged(r) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	head.Set("Content-Type", "application/json")
+	head.Set("Content-Length", strconv.Itoa(len(c.body)))
+	w.WriteHeader(http.StatusOK)
+	w.Write(c.body)
+}
+
+// unchanged applies the conditions of RFC 9110 §13.1: a tag decides where there
+// is one, else the date.
+func (c *card) unchanged(r *http.Request) bool {
+	if fields := r.Header.Values("If-None-Match"); len(fields) > 0 {
+		for tag := range strings.SplitSeq(strings.Join(fields, ","), ",") {
+			if tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/"); tag == c.tag || tag == "*" {
+				return true
+			}
+		}
+		return false
+	}
+	since, err := http.ParseTime(r.Header.Get("If-Modified-Since"))
+	return err == nil && !c.modified.IsZero() && !c.modified.Truncate(time.Second).After(since)
+}
+
+func (a *API) kept(ctx context.Context, handle, network string) (*card, error) {
+	if c, ok := a.cards.Get("@" + handle); ok {
+		return c, nil
+	}
+	version := a.cards.Version()
+	c, err := a.make(ctx, handle, network)
+	if err == nil {
+		a.cards.Put("@"+handle, version, c, len(c.body))
+	}
+	return c, err
+}
+
+func (a *API) make(ctx context.Context, handle, network string) (*card, error) {
+	c := &card{}
+	var shown a2a.Card
+	if handle == "" {
+		shown = a2a.FromNode(protocol.OperationsFor(protocol.Everybody, protocol.A2A), a.host)
+	} else {
+		p, err := a.profile(ctx, handle, network)
+		if err != nil {
+			return nil, err
+		}
+		if p.UpdatedAt != nil {
+			c.modified = *p.UpdatedAt
+		}
+		if shown, err = a2a.FromProfile(p, a.host); err != nil {
+			return nil, err
+		}
+	}
+	keys, err := a.c.Keys(ctx, handle)
+	if err != nil {
+		return nil, fmt.Errorf("keys for the card of %q: %w", handle, err)
+	}
+	payload, err := shown.Payload()
+	if err != nil {
+		return nil, err
+	}
+	if shown.Signatures, err = sign(payload, keys); err != nil {
+		return nil, fmt.Errorf("sign the card of %q: %w", handle, err)
+	}
+	if c.body, err = json.Marshal(shown); err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(c.body)
+	c.tag = `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
+	return c, nil
+}
+
+// profile reads the agent's profile as anybody would.
+func (a *API) profile(ctx context.Context, handle, network string) (protocol.Profile, error) {
+	if !protocol.IsHandle(handle) {
+		return protocol.Profile{}, protocol.Errorf(protocol.NotFound, "there is no agent of that handle on this node")
+	}
+	res, err := a.c.Table.Invoke(ctx, dispatch.Request{
+		Op: protocol.GetAgentProfile.Name, Args: []byte(`{"handle":"` + handle + `"}`), Door: "a2a",
+		Evidence: identity.Evidence{Network: network}, Caller: &protocol.Caller{Network: network},
+	})
+	if err != nil {
+		return protocol.Profile{}, err
+	}
+	p, ok := res.Value.(protocol.Profile)
+	if !ok {
+		return protocol.Profile{}, fmt.Errorf("%s gave %T", protocol.GetAgentProfile.Name, res.Value)
+	}
+	return p, nil
+}

@@ -1,0 +1,73 @@
+package a2a
+
+import (
+	"strings"
+)
+
+// ErrorDomain names the errors that the specification defines.
+const ErrorDomain = "a2a-protocol.org"
+
+// An Error is one of the errors of A2A 1.0 §5.4 and of JSON-RPC 2.0 §5.1. Use
+// With to say more; the ones below are not changed.
+type Error struct {
+	Code       int
+	Reason     string // of google.rpc.ErrorInfo, UPPER_SNAKE
+	Text       string
+	Metadata   map[string]string
+	Violations []Violation
+}
+
+// A Violation is one broken rule of the parameters.
+type Violation struct {
+	Field       string `json:"field"` // path such as message.parts[0].text
+	Description string `json:"description"`
+}
+
+var (
+	ErrParse                = &Error{Code: -32700, Reason: "PARSE_ERROR", Text: "the body is not acceptable JSON"}
+	ErrInvalidRequest       = &Error{Code: -32600, Reason: "INVALID_REQUEST", Text: "not a JSON-RPC 2.0 request"}
+	ErrMethodNotFound       = &Error{Code: -32601, Reason: "METHOD_NOT_FOUND", Text: "there is no such method"}
+	ErrInvalidParams        = &Error{Code: -32602, Reason: "INVALID_PARAMS", Text: "the parameters break rules"}
+	ErrInternal             = &Error{Code: -32603, Reason: "INTERNAL", Text: "something went wrong on our side"}
+	ErrServer               = &Error{Code: -32000, Reason: "UNAVAILABLE", Text: "the request cannot be served now"}
+	ErrTaskNotFound         = &Error{Code: -32001, Reason: "TASK_NOT_FOUND", Text: "there is no such task of yours at this agent"}
+	ErrTaskNotCancelable    = &Error{Code: -32002, Reason: "TASK_NOT_CANCELABLE", Text: "the task cannot be canceled"}
+	ErrPushNotSupported     = &Error{Code: -32003, Reason: "PUSH_NOTIFICATION_NOT_SUPPORTED", Text: "push notifications are not supported; ask with GetTask"}
+	ErrUnsupportedOperation = &Error{Code: -32004, Reason: "UNSUPPORTED_OPERATION", Text: "this is not supported"}
+	ErrContentType          = &Error{Code: -32005, Reason: "CONTENT_TYPE_NOT_SUPPORTED", Text: "the content type is not supported"}
+	ErrVersionNotSupported  = &Error{Code: -32009, Reason: "VERSION_NOT_SUPPORTED", Text: "the version is not supported"}
+	ErrUnauthenticated      = &Error{Code: -31401, Reason: "UNAUTHENTICATED", Text: "sign the request"}
+	ErrForbidden            = &Error{Code: -31403, Reason: "FORBIDDEN", Text: "not allowed"}
+)
+
+func (e *Error) Error() string { return e.Text }
+
+// Is makes errors.Is compare codes.
+func (e *Error) Is(other error) bool {
+	o, ok := other.(*Error)
+	return ok && o.Code == e.Code
+}
+
+// With returns a copy with another text and further metadata, in pairs.
+func (e *Error) With(text string, pairs ...string) *Error {
+	c := *e
+	c.Text = text
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if c.Metadata == nil {
+			c.Metadata = map[string]string{}
+		}
+		c.Metadata[pairs[i]] = pairs[i+1]
+	}
+	return &c
+}
+
+// Invalid says which parameters break which rules.
+func Invalid(v ...Violation) *Error {
+	texts := make([]string, len(v))
+	for i := range v {
+		texts[i] = strings.TrimPrefix(v[i].Field+": "+v[i].Description, ": ")
+	}
+	c := *ErrInvalidParams
+	c.Text, c.Violations = strings.Join(texts, "; "), v
+	return &c
+}

@@ -1,0 +1,124 @@
+// Package a2a holds the shapes of the Agent2Agent protocol, version 1.0 (1.0.1
+// of 2026-05-28), over its JSON-RPC binding: messages, tasks, errors, agent
+// cards, and how a profile becomes a card. Version 0.3, streams and push
+// notifications are known by name only, so that they can be refused as the
+// specification says. It does no I/O.
+package a2a
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Version is what is spoken here; patch numbers never stand on the wire.
+const Version = "1.0"
+
+// Limits of what a caller sends.
+const (
+	MaxBody      = 256 << 10 // bytes of a request (contract §1)
+	MaxParts     = 20
+	MaxList      = 20       // entries of extensions and of referenceTaskIds
+	MaxID        = 256      // characters of an id that the caller makes
+	MaxMetadata  = 16 << 10 // bytes
+	MaxMediaType = 128
+	MaxFilename  = 255
+	MaxURL       = 2048
+)
+
+// A Role says who speaks.
+type Role string
+
+const (
+	RoleUser  Role = "ROLE_USER" // the caller
+	RoleAgent Role = "ROLE_AGENT"
+)
+
+// A State is where a task stands. Completed, Failed, Canceled and Rejected are
+// final.
+type State string
+
+const (
+	Submitted     State = "TASK_STATE_SUBMITTED"
+	Working       State = "TASK_STATE_WORKING"
+	InputRequired State = "TASK_STATE_INPUT_REQUIRED"
+	AuthRequired  State = "TASK_STATE_AUTH_REQUIRED"
+	Completed     State = "TASK_STATE_COMPLETED"
+	Failed        State = "TASK_STATE_FAILED"
+	Canceled      State = "TASK_STATE_CANCELED"
+	Rejected      State = "TASK_STATE_REJECTED"
+)
+
+// A Message is one turn of either side.
+type Message struct {
+	MessageID  string          `json:"messageId"`
+	ContextID  string          `json:"contextId,omitempty"`
+	TaskID     string          `json:"taskId,omitempty"`
+	Role       Role            `json:"role"`
+	Parts      []Part          `json:"parts"`
+	Metadata   json.RawMessage `json:"metadata,omitempty"`
+	Extensions []string        `json:"extensions,omitempty"`
+	References []string        `json:"referenceTaskIds,omitempty"`
+}
+
+// A Part holds exactly one of Text, Raw, URL and Data.
+type Part struct {
+	Text      *string         `json:"text,omitempty"`
+	Raw       []byte          `json:"raw,omitempty"` // base64 on the wire
+	URL       string          `json:"url,omitempty"`
+	Data      json.RawMessage `json:"data,omitempty"`
+	Metadata  json.RawMessage `json:"metadata,omitempty"`
+	Filename  string          `json:"filename,omitempty"`
+	MediaType string          `json:"mediaType,omitempty"`
+}
+
+// TextPart is a part of plain text.
+func TextPart(s string) Part { return Part{Text: &s} }
+
+// DataPart is a part of JSON.
+func DataPart(data json.RawMessage) Part { return Part{Data: data, MediaType: "application/json"} }
+
+// A Status is a state and since when.
+type Status struct {
+	State     State    `json:"state"`
+	Message   *Message `json:"message,omitempty"`
+	Timestamp string   `json:"timestamp,omitempty"`
+}
+
+// A Task is one piece of work for the agent.
+type Task struct {
+	ID        string          `json:"id"`
+	ContextID string          `json:"contextId"`
+	Status    Status          `json:"status"`
+	Artifacts []Artifact      `json:"artifacts,omitempty"`
+	History   []Message       `json:"history,omitempty"`
+	Metadata  json.RawMessage `json:"metadata,omitempty"`
+}
+
+// An Artifact is what a task gave.
+type Artifact struct {
+	ArtifactID  string          `json:"artifactId"`
+	Name        string          `json:"name,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Parts       []Part          `json:"parts"`
+	Metadata    json.RawMessage `json:"metadata,omitempty"`
+	Extensions  []string        `json:"extensions,omitempty"`
+}
+
+// A SendResult is the answer to SendMessage: a task, or a message at once.
+type SendResult struct {
+	Task    *Task    `json:"task,omitempty"`
+	Message *Message `json:"message,omitempty"`
+}
+
+// Timestamp writes a moment as A2A does: UTC, with milliseconds.
+func Timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// Recent keeps the last n messages of a history; nil keeps all of at most 100,
+// and nothing is left of 0 (A2A 1.0 §3.2.4).
+func Recent(history []Message, n *int) []Message {
+	most := 100
+	if n != nil {
+		most = min(*n, most)
+	}
+	return history[max(0, len(history)-most):]
+}

@@ -1,0 +1,117 @@
+package a2a
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// A Send is the parameters of SendMessage.
+type Send struct {
+	Tenant        string
+	Message       Message
+	HistoryLength *int
+	Push          bool // a push notification config was sent along
+	Immediately   bool
+}
+
+// A TaskQuery is the parameters of GetTask and CancelTask.
+type TaskQuery struct {
+	Tenant        string
+	ID            string
+	HistoryLength *int
+}
+
+// ParseSend reads the parameters of SendMessage. The bytes were checked to be
+// JSON before. As ProtoJSON says, names may be camelCase or snake_case, null is
+// absence, and members that are not known are left alone. The error is an
+// invalid-params *Error that lists every fault, or that a content type is not
+// supported.
+func ParseSend(params json.RawMessage) (Send, error) {
+	r := &reader{}
+	o := r.object("params", params)
+	s := Send{Tenant: o.text("tenant", MaxID)}
+	s.Message = parseMessage(o.object("message"))
+	if s.Message.Role != RoleUser && len(r.faults) == 0 {
+		r.fault("message.role", "must be ROLE_USER")
+	}
+	if raw := o.take("configuration"); raw != nil {
+		c := o.child("configuration", raw)
+		s.HistoryLength = c.length("historyLength")
+		s.Push = c.take("taskPushNotificationConfig") != nil
+		s.Immediately = c.boolean("returnImmediately")
+		c.list("acceptedOutputModes")
+	}
+	o.metadata("metadata")
+	return s, r.err()
+}
+
+// ParseTaskQuery reads the parameters of GetTask and CancelTask.
+func ParseTaskQuery(params json.RawMessage) (TaskQuery, error) {
+	r := &reader{}
+	o := r.object("params", params)
+	q := TaskQuery{Tenant: o.text("tenant", MaxID), ID: o.needed("id", MaxID), HistoryLength: o.length("historyLength")}
+	return q, r.err()
+}
+
+func parseMessage(o *object) Message {
+	m := Message{
+		MessageID: o.needed("messageId", MaxID), ContextID: o.text("contextId", MaxID), TaskID: o.text("taskId", MaxID),
+		Role: o.role(), Metadata: o.metadata("metadata"), Extensions: o.list("extensions"), References: o.list("referenceTaskIds"),
+	}
+	var parts []json.RawMessage
+	raw := o.take("parts")
+	switch {
+	case o.r == nil:
+	case raw == nil || json.Unmarshal(raw, &parts) != nil || len(parts) == 0:
+		o.fault("parts", "must be a list of at least one part")
+	case len(parts) > MaxParts:
+		o.fault("parts", fmt.Sprintf("at most %d parts", MaxParts))
+	default:
+		for i, raw := range parts {
+			m.Parts = append(m.Parts, parsePart(o.child(fmt.Sprintf("parts[%d]", i), raw)))
+		}
+	}
+	return m
+}
+
+func parsePart(o *object) Part {
+	p := Part{
+		Metadata: o.metadata("metadata"), Filename: o.text("filename", MaxFilename), MediaType: o.text("mediaType", MaxMediaType),
+	}
+	contents := 0
+	if raw := o.take("text"); raw != nil {
+		contents++
+		var s string
+		if !decodeText(raw, &s) {
+			o.fault("text", "must be a string")
+		}
+		p.Text = &s
+	}
+	if o.take("raw") != nil { // bytes are not taken, so they are not decoded
+		contents++
+		o.r.unsupported = true
+	}
+	if o.take("url") != nil {
+		contents++
+		if p.URL = o.text("url", MaxURL); !strings.HasPrefix(p.URL, "https://") {
+			o.fault("url", "must be an https address")
+		}
+	}
+	// A data part may hold null; absence is the absence of the member.
+	if raw, sent := o.members["data"]; sent {
+		contents++
+		p.Data = raw
+	}
+	if o.r != nil && contents != 1 {
+		o.fault("", "must hold exactly one of text, raw, url and data")
+	}
+	switch media, _, _ := strings.Cut(p.MediaType, ";"); strings.ToLower(strings.TrimSpace(media)) {
+	case "", "text/plain", "application/json":
+	default:
+		if p.URL == "" && o.r != nil { // what an address leads to may be of any type
+			o.r.unsupported = true
+		}
+	}
+	return p
+}
