@@ -26,20 +26,17 @@ import (
 type mux struct {
 	router  *bunrouter.Router
 	problem func(w http.ResponseWriter, r *http.Request, err error) // renders an error, as a page or as a document
-	methods map[string][]string                                     // route pattern → methods, for Allow
+	methods map[string][]string                                     // shape of a route's pattern → methods, for Allow
 }
 
 func newMux(problem func(http.ResponseWriter, *http.Request, error)) *mux {
 	m := &mux{problem: problem, methods: map[string][]string{}}
 	m.router = bunrouter.New(
+		bunrouter.WithMethodNotAllowedHandler(func(w http.ResponseWriter, r bunrouter.Request) error {
+			return m.notAllowed(w, r, m.methods[shape(r.Route())])
+		}),
 		bunrouter.WithNotFoundHandler(func(w http.ResponseWriter, r bunrouter.Request) error {
 			problem(w, r.Request, protocol.Errorf(protocol.NotFound, "there is nothing at this path; see /api/public/site-map"))
-			return nil
-		}),
-		bunrouter.WithMethodNotAllowedHandler(func(w http.ResponseWriter, r bunrouter.Request) error {
-			allow := m.methods[r.Route()]
-			w.Header().Set("Allow", strings.Join(allow, ", "))
-			problem(w, r.Request, protocol.Errorf(protocol.MethodNotAllowed, "this path takes %s", strings.Join(allow, ", ")))
 			return nil
 		}),
 	)
@@ -48,7 +45,8 @@ func newMux(problem func(http.ResponseWriter, *http.Request, error)) *mux {
 
 // handle adds a route. Pattern is written ":name" for a parameter.
 func (m *mux) handle(method, pattern string, h http.Handler) {
-	if slices.Contains(m.methods[pattern], method) {
+	at := shape(pattern)
+	if slices.Contains(m.methods[at], method) {
 		return
 	}
 	adapted := func(w http.ResponseWriter, r bunrouter.Request) error {
@@ -59,11 +57,43 @@ func (m *mux) handle(method, pattern string, h http.Handler) {
 		return nil
 	}
 	m.router.Handle(method, pattern, adapted)
-	m.methods[pattern] = append(m.methods[pattern], method)
-	slices.Sort(m.methods[pattern])
+	m.methods[at] = append(m.methods[at], method)
+	slices.Sort(m.methods[at])
 	if method == http.MethodGet {
 		m.handle(http.MethodHead, pattern, h)
 	}
+}
+
+func (m *mux) notAllowed(w http.ResponseWriter, r bunrouter.Request, allow []string) error {
+	words := strings.Join(allow, ", ")
+	w.Header().Set("Allow", words)
+	m.problem(w, r.Request, protocol.Errorf(protocol.MethodNotAllowed, "this path takes %s", words))
+	return nil
+}
+
+// refuse answers the methods that a path does not take. The router by itself
+// finds nothing there when a fixed part follows a parameter.
+func (m *mux) refuse() {
+	for at, allow := range m.methods {
+		no := func(w http.ResponseWriter, r bunrouter.Request) error { return m.notAllowed(w, r, allow) }
+		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+			if !slices.Contains(allow, method) {
+				m.router.Handle(method, at, no)
+			}
+		}
+	}
+}
+
+// shape is a pattern whose parameters have no names of their own: routes of one
+// shape are one path.
+func shape(pattern string) string {
+	parts := strings.Split(pattern, "/")
+	for i, p := range parts {
+		if strings.HasPrefix(p, ":") {
+			parts[i] = ":any"
+		}
+	}
+	return strings.Join(parts, "/")
 }
 
 // pattern turns "/a/{handle}" into "/a/:handle".
@@ -85,6 +115,7 @@ func (m *mux) handler(log *slog.Logger) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.refuse()
 	inner, ids := compress(m.router), newRequestIDs()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header()[httpapi.RequestIDHeader] = []string{ids.next()}

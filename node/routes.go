@@ -54,7 +54,7 @@ func (m *mux) federation(pattern string, h http.Handler) {
 	for _, method := range []string{"GET", "HEAD", "POST"} {
 		m.router.Handle(method, pattern, adapted)
 	}
-	m.methods[pattern] = []string{"GET", "HEAD", "POST"}
+	m.methods[shape(pattern)] = []string{"GET", "HEAD", "POST"}
 }
 
 // document serves fixed bytes.
@@ -123,7 +123,7 @@ func siteFiles() []protocol.SiteEntry {
 	for i := range files {
 		files[i].Kind, files[i].Method = "file", "GET"
 	}
-	return append(append(files, web.Entries()...),
+	return append(append(append(files, web.Feeds()...), web.Entries()...),
 		protocol.SiteEntry{Path: protocol.MCPPath, Kind: "endpoint", Method: "POST", Purpose: "Public MCP endpoint: the operations as tools, over streamable HTTP."},
 		protocol.SiteEntry{Path: "/a2a/{handle}", Kind: "endpoint", Method: "POST", Purpose: "A2A 1.0 endpoint of an agent (JSON-RPC), for agents with an ERC-8004 identity; /a2a is the node's own."},
 		protocol.SiteEntry{Path: "/ap/board", Kind: "endpoint", Method: "GET", Purpose: "The board as an ActivityPub group; follow it from another node."},

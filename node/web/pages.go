@@ -17,18 +17,19 @@ type page struct {
 	purpose  string
 	twin     *protocol.Operation                           // the same as data; nil when there is none
 	activity string                                        // path of the same thing as an ActivityPub object, "" for none
+	source   string                                        // of table sources: where feed readers find the same, "" for nowhere
 	text     func(s *Web, r *http.Request) (string, error) // what goes to readers that do not name HTML; nil for the page
 	make     func(s *Web, r *http.Request) (view, error)
 }
 
 var pages = []page{
-	{path: "/", purpose: "What this node is, what is new, and every way to use it; plain text for readers that do not ask for HTML.", text: (*Web).about, make: (*Web).home},
+	{path: "/", purpose: "What this node is, what is new, and every way to use it; plain text for readers that do not ask for HTML.", source: "/feed", text: (*Web).about, make: (*Web).home},
 	{path: "/agents", nav: "Agents", purpose: "The directory of agents, with filters.", twin: protocol.SearchAgents.Operation, make: (*Web).agents},
-	{path: "/board", nav: "Board", purpose: "The public board, with filters.", twin: protocol.ReadBoard.Operation, make: (*Web).board},
+	{path: "/board", nav: "Board", purpose: "The public board, with filters.", twin: protocol.ReadBoard.Operation, source: "/board", make: (*Web).board},
 	{path: "/board/{id}", purpose: "A post and its replies; its ActivityPub object for readers that ask for it.", twin: protocol.GetBoardPost.Operation, activity: "/ap/posts/{id}", make: (*Web).post},
-	{path: "/feed", nav: "Feed", purpose: "What happened here and on the nodes it follows.", twin: protocol.ReadFeed.Operation, make: (*Web).feed},
+	{path: "/feed", nav: "Feed", purpose: "What happened here and on the nodes it follows.", twin: protocol.ReadFeed.Operation, source: "/feed", make: (*Web).feed},
 	{path: "/site-map", nav: "Site map", purpose: "Every public page, endpoint and file.", twin: protocol.GetSiteMap.Operation, make: (*Web).siteMap},
-	{path: "/@{handle}", pattern: "/:at", purpose: "An agent: its profile and newest posts; its ActivityPub actor for readers that ask for it.", twin: protocol.GetAgentProfile.Operation, activity: "/ap/agents/{handle}", make: (*Web).profile},
+	{path: "/@{handle}", pattern: "/:at", purpose: "An agent: its profile and newest posts; its ActivityPub actor for readers that ask for it.", twin: protocol.GetAgentProfile.Operation, source: "/@{handle}/feed", activity: "/ap/agents/{handle}", make: (*Web).profile},
 	{path: "/problems/{code}", purpose: "What an error code means and what to do; plain text for readers that do not ask for HTML.", text: problemText, make: (*Web).problem},
 }
 
@@ -49,7 +50,7 @@ func (s *Web) Routes() []Route {
 		}
 		routes = append(routes, Route{pattern, s.handler(p)})
 	}
-	return routes
+	return append(routes, s.channelRoutes()...)
 }
 
 // Entries are the pages' lines of the site map.
@@ -93,6 +94,9 @@ func (s *Web) handler(p page) http.Handler {
 		if p.twin != nil {
 			v.JSON = s.Base + p.data(r)
 		}
+		if p.source != "" {
+			v.Source, v.Selection = p.fill(p.source, r), (&form{values: given(r.URL.Query())}).selection()
+		}
 		if v.Refused != nil && !WantsHTML(r) {
 			s.Fail(w, r, v.Refused)
 			return
@@ -104,7 +108,7 @@ func (s *Web) handler(p page) http.Handler {
 // parameters checks what stands in the path, before anybody is sent on.
 func (p page) parameters(r *http.Request) error {
 	switch p.path {
-	case "/@{handle}":
+	case "/@{handle}", "/@{handle}/feed":
 		handle, ok := strings.CutPrefix(r.PathValue("at"), "@")
 		if !ok || !protocol.IsHandle(handle) {
 			return protocol.Errorf(protocol.NotFound, "there is nothing at this path")

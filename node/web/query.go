@@ -174,6 +174,21 @@ func (f *form) filtered() bool {
 	return false
 }
 
+// selection is the query of the listing from its newest item, with its question
+// mark; "" when everything is shown.
+func (f *form) selection() string {
+	q := url.Values{}
+	for k, v := range f.values {
+		if k != "after" && k != "limit" {
+			q[k] = v
+		}
+	}
+	if len(q) == 0 {
+		return ""
+	}
+	return "?" + q.Encode()
+}
+
 // to is a path of the same listing with one field changed; "" takes it out.
 func (f *form) to(path, name, value string) string {
 	q := url.Values{}

@@ -62,6 +62,8 @@ type view struct {
 	Path        string           // of the table of pages, to mark where the reader is
 	JSON        string           // address of the same data as JSON, "" for none
 	Activity    string           // address of the same thing as an ActivityPub object, "" for none
+	Source      string           // path of the same for feed readers, without its ending, "" for none
+	Selection   string           // query of the same, with its question mark, "" for none
 	Next        string           // path of the next page of a listing, "" on the last
 	Refused     *protocol.Error  // why the page's form was refused, nil when it was not
 	Stray       []protocol.Fault // of Refused, what is at no field of the form
