@@ -19,6 +19,8 @@ type Evidence struct {
 	Request  *http.Request // as received, for its signature; nil behind doors without HTTP
 	Body     []byte        // the bytes as received
 	Proof    []byte        // a solved proof of work: JSON or base64
+	Session  string        // secret of a browser's session, where the door has made sure that a page of this node asks
+	ActAs    string        // handle of the profile to write as, for an owner of several
 	Network  string        // keyed hash of the client's network, see Networks
 	Visitor  string        // the browser's visitor cookie, where a page of this node sent it
 	Operator bool          // the node's operator, on the spot; set by no network door
@@ -32,8 +34,14 @@ type Hosted struct {
 	Key     httpsig.Key // with KeyByThumbprint: the key
 }
 
-// A Token is an owner's API token.
-type Token struct{ Account, Handle, Name, ERC8004 string }
+// A Credential is what an API token or a browser's session stands for.
+type Credential struct {
+	ID       string // of the token or session
+	Account  string
+	Operator bool             // the account is an operator's
+	Scopes   []protocol.Scope // of a token, never nil; nil for a session
+	Profiles []Hosted         // that it may act as, in order of handle
+}
 
 // Directory answers for the profiles of this node. Each returns ok=false when
 // there is no such thing; an error means that it could not be found out.
@@ -43,7 +51,9 @@ type Directory interface {
 	// HostedAgent finds the profile that a chain identity is enrolled to.
 	HostedAgent(ctx context.Context, erc8004 string) (h Hosted, ok bool, err error)
 	// TokenBySecret finds an unrevoked API token by its secret text.
-	TokenBySecret(ctx context.Context, secret string) (t Token, ok bool, err error)
+	TokenBySecret(ctx context.Context, secret string) (c Credential, ok bool, err error)
+	// SessionBySecret finds a session that has not ended by its secret text.
+	SessionBySecret(ctx context.Context, secret string) (c Credential, ok bool, err error)
 }
 
 // Chain resolves the message key of a chain identity. Its errors are
@@ -82,9 +92,16 @@ type Gate struct {
 // Errors are *protocol.Error; those of a proof of work carry a fresh challenge.
 func (g *Gate) Admit(ctx context.Context, ev Evidence, op *protocol.Operation) (protocol.Caller, error) {
 	c := protocol.Caller{Network: ev.Network}
+	var who Credential
+	var signedIn bool
 	var err error
 	secret := bearer(ev.Request)
 	readToken := strings.HasPrefix(secret, protocol.ReadTokenPrefix)
+	if ambient(ev, op) {
+		if who, signedIn, err = g.Directory.SessionBySecret(ctx, ev.Session); err != nil {
+			return protocol.Caller{}, err
+		}
+	}
 	switch {
 	case ev.Operator:
 		c.Standing = protocol.Operator
@@ -93,7 +110,9 @@ func (g *Gate) Admit(ctx context.Context, ev Evidence, op *protocol.Operation) (
 	case readToken && op.Secret == "":
 		err = protocol.Errorf(protocol.Unauthorized, "this is the read token of a thread; it opens that thread and nothing else")
 	case secret != "" && !readToken:
-		c, err = g.token(ctx, ev)
+		c, err = g.token(ctx, ev, op)
+	case signedIn:
+		c, err = owner(ev, op, who)
 	case len(ev.Proof) > 0 && op.Access&protocol.Proof != 0:
 		c, err = g.proof(ctx, ev, op)
 	}
@@ -133,15 +152,54 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(secret)
 }
 
-func (g *Gate) token(ctx context.Context, ev Evidence) (protocol.Caller, error) {
+// ambient reports whether the browser's session is to be looked at: it is there,
+// nothing else was sent to say who asks, and the answer may depend on it. An open
+// read is the same for everybody, and kept for everybody.
+func ambient(ev Evidence, op *protocol.Operation) bool {
+	return ev.Session != "" && !ev.Operator && !signed(ev.Request) && bearer(ev.Request) == "" &&
+		(op.Access != protocol.Anonymous || op.NoStore || !op.ReadOnly)
+}
+
+func (g *Gate) token(ctx context.Context, ev Evidence, op *protocol.Operation) (protocol.Caller, error) {
 	t, ok, err := g.Directory.TokenBySecret(ctx, bearer(ev.Request))
 	if err != nil {
 		return protocol.Caller{}, err
 	}
 	if !ok {
-		return protocol.Caller{}, protocol.Errorf(protocol.Unauthorized, "the bearer token is not one of this node, or was revoked")
+		return protocol.Caller{}, protocol.Errorf(protocol.Unauthorized, "the bearer token is not one of this node, has run out or was revoked")
 	}
-	return protocol.Caller{Standing: protocol.Session, Network: ev.Network, Account: t.Account, Handle: t.Handle, Name: t.Name, Agent: t.ERC8004}, nil
+	return owner(ev, op, t)
+}
+
+// owner is the caller that a token or session stands for. It writes as one of
+// the account's profiles: the one that is named, else the only one. The
+// operator's standing is given for the operators' operations alone, and to a
+// token only if it names that scope; everywhere else an operator is an owner
+// like others, so that nothing is written or shown differently by accident.
+func owner(ev Evidence, op *protocol.Operation, who Credential) (protocol.Caller, error) {
+	c := protocol.Caller{Standing: protocol.Session, Network: ev.Network, Account: who.Account, Secret: who.ID, Scopes: who.Scopes}
+	if op.For == protocol.Operators {
+		if who.Operator && c.May(protocol.ScopeOperator) {
+			c.Standing = protocol.Operator
+			return c, nil
+		}
+		return c, protocol.Errorf(protocol.Forbidden, "this is the operator's work: it takes an operator's account, and a token with the scope %s", protocol.ScopeOperator)
+	}
+	for _, p := range who.Profiles {
+		c.Handles = append(c.Handles, p.Handle)
+		if p.Handle == ev.ActAs || ev.ActAs == "" && len(who.Profiles) == 1 {
+			c.Handle, c.Name, c.Agent = p.Handle, p.Name, p.ERC8004
+		}
+	}
+	switch {
+	case c.Handle != "" || ev.ActAs == "" && (op.For != protocol.Everybody || op.ReadOnly):
+		return c, nil
+	case ev.ActAs != "":
+		return c, protocol.Errorf(protocol.Forbidden, "the profile in Act-As is not one of yours")
+	case len(c.Handles) == 0:
+		return c, protocol.Errorf(protocol.Forbidden, "you have no profile on this node to write as")
+	}
+	return c, protocol.Errorf(protocol.Forbidden, "say in the header Act-As which of your profiles writes: %s", strings.Join(c.Handles, ", "))
 }
 
 func (g *Gate) proof(ctx context.Context, ev Evidence, op *protocol.Operation) (protocol.Caller, error) {
@@ -195,7 +253,12 @@ func (g *Gate) verifier() *httpsig.Verifier {
 }
 
 func (g *Gate) missing(ev Evidence, op *protocol.Operation) error {
-	if op.Access&protocol.Proof == 0 {
+	switch {
+	case op.For == protocol.Operators:
+		return protocol.Errorf(protocol.Unauthorized, "send an API token of an operator's account, with the scope %s, as Authorization: Bearer", protocol.ScopeOperator)
+	case op.Access&(protocol.Signed|protocol.Session) == protocol.Session:
+		return protocol.Errorf(protocol.Unauthorized, "send an API token of the account as Authorization: Bearer, or sign in at /sign-in")
+	case op.Access&protocol.Proof == 0:
 		return protocol.Errorf(protocol.Unauthorized, "sign the request with a registered key, or send an API token as Authorization: Bearer")
 	}
 	return g.withChallenge(protocol.Errorf(protocol.PowRequired,

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"stoa/identity/strictjson"
+	"stoa/node/account"
 	"stoa/node/board"
 	"stoa/node/directory"
 	"stoa/node/dispatch"
@@ -29,6 +30,7 @@ type Admin struct {
 	board      *board.Board
 	directory  *directory.Directory
 	moderation *moderation.Moderation
+	accounts   *account.Accounts
 }
 
 // OpenAdmin opens the database that the configuration names. The node's public
@@ -54,6 +56,7 @@ func newAdmin(db *storage.DB, keys *keyring, base string) *Admin {
 	return &Admin{
 		DB: db, Base: base, keys: keys, schemas: dispatch.NewSchemas(), board: b,
 		directory: &directory.Directory{Base: base}, moderation: &moderation.Moderation{BoardID: b.ID()},
+		accounts: &account.Accounts{Base: base},
 	}
 }
 

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"strings"
 	"sync"
@@ -28,7 +27,8 @@ type agents struct {
 
 	keys   memo[identity.Hosted] // by thumbprint
 	chains memo[identity.Hosted] // by chain identity
-	tokens memo[identity.Token]  // by hash of the secret
+
+	tokens, sessions current[identity.Credential] // by hash of the secret
 
 	usage atomic.Pointer[counted]
 }
@@ -90,36 +90,6 @@ func (a *agents) HostedAgent(ctx context.Context, erc8004 string) (identity.Host
 			return err
 		})
 		return h, ok, err
-	})
-}
-
-// TokenPrefix begins every API token, so that a leaked one is recognised.
-const TokenPrefix = "stoa_"
-
-// TokenBySecret implements identity.Directory.
-func (a *agents) TokenBySecret(ctx context.Context, secret string) (identity.Token, bool, error) {
-	if !strings.HasPrefix(secret, TokenPrefix) || len(secret) > 100 {
-		return identity.Token{}, false, nil
-	}
-	hash := sha256.Sum256([]byte(secret))
-	return a.tokens.get(string(hash[:]), func() (identity.Token, bool, error) {
-		var t identity.Token
-		ok, err := a.read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-			stored, err := tx.TokenByHash(ctx, hash)
-			if err != nil {
-				return err
-			}
-			if stored.RevokedAt != nil || stored.ExpiresAt != nil && stored.ExpiresAt.Before(tx.Now) {
-				return storage.ErrNotFound
-			}
-			p, err := tx.ProfileByHandle(ctx, stored.Handle)
-			if err != nil {
-				return err
-			}
-			t = identity.Token{Account: stored.Account, Handle: stored.Handle, Name: p.Draft.Name, ERC8004: p.ERC8004}
-			return nil
-		})
-		return t, ok, err
 	})
 }
 

@@ -2,11 +2,7 @@ package node
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
-	"time"
 
 	"stoa/identity/key"
 	"stoa/protocol"
@@ -75,32 +71,4 @@ func (a *Admin) putKey(ctx context.Context, k storage.AgentKey) error {
 		}
 		return tx.Audit(ctx, "operator", "key add", k.Handle, k.Thumbprint)
 	})
-}
-
-// CreateToken makes an API token that writes as a profile. The secret is
-// returned once and stored as a hash.
-func (a *Admin) CreateToken(ctx context.Context, handle, name string, ttl time.Duration) (secret string, t storage.Token, err error) {
-	var raw [24]byte
-	rand.Read(raw[:])
-	secret = TokenPrefix + base64.RawURLEncoding.EncodeToString(raw[:])
-	err = a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		if _, err := tx.ProfileByHandle(ctx, handle); errors.Is(err, storage.ErrNotFound) {
-			return protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", handle)
-		} else if err != nil {
-			return err
-		}
-		t = storage.Token{
-			ID: protocol.NewID(protocol.TokenID, tx.Now), Hash: sha256.Sum256([]byte(secret)),
-			Account: protocol.NewID(protocol.AccountID, tx.Now), Handle: handle, Name: name, CreatedAt: tx.Now,
-		}
-		if ttl > 0 {
-			expires := tx.Now.Add(ttl)
-			t.ExpiresAt = &expires
-		}
-		if err := tx.InsertToken(ctx, t); err != nil {
-			return err
-		}
-		return tx.Audit(ctx, "operator", "token create", handle, t.ID)
-	})
-	return secret, t, err
 }

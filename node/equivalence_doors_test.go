@@ -45,14 +45,24 @@ func newDoors(t *testing.T) *doors {
 	d.house = &house{d.n, t}
 	hostedAgent(t, d.n, "asha")
 	var err error
-	d.token, _, err = d.n.Admin().CreateToken(t.Context(), "asha", "equivalence", 0)
-	require.NoError(t, err)
+	d.token = ownerToken(t, d.n, "asha")
 	d.thread = d.house.thread(d.token).ThreadID
 	d.mine, err = client.New(d.n.URL, client.Options{Token: d.token})
 	require.NoError(t, err)
 	d.paid, err = client.New(d.n.URL, client.Options{Workers: 1})
 	require.NoError(t, err)
 	return d
+}
+
+// ownerToken makes a token of the account of a profile, which gets one where it
+// has none, with everything an owner may do.
+func ownerToken(t testing.TB, n *Node, handle string) string {
+	t.Helper()
+	_, _, err := n.Admin().CreateToken(t.Context(), handle, "first", 0)
+	require.NoError(t, err)
+	secret, _, err := n.Admin().CreateAccountToken(t.Context(), handle, "all", 0, append([]protocol.Scope{protocol.ScopeAccount}, protocol.OwnerScopes...)...)
+	require.NoError(t, err)
+	return secret
 }
 
 // A call is one operation with its arguments and who makes it.

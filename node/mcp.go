@@ -9,21 +9,24 @@ import (
 	"stoa/protocol"
 )
 
-// mcp mounts the MCP door. It takes every method, since it says itself which
-// hosts and origins may reach it, and answers those that it does not serve.
+// mcp mounts the MCP doors, everybody's and the owners'. They take every method,
+// since they say themselves which hosts and origins may reach them, and answer
+// those that they do not serve.
 func (n *Node) mcp(m *mux, networks *identity.Networks) error {
 	proxies := trusted(n.config)
-	door, err := mcpapi.New(mcpapi.Config{
-		Table: n.table, Base: n.Base, Loopback: onLoopback(n.listener.Addr()),
-		Name: n.config.Name, Version: n.config.Version,
-		Changes: n.db.Version,
-		Network: func(r *http.Request) string { return networks.Of(clientAddr(r, proxies)) },
-	})
-	if err != nil {
-		return err
-	}
-	for _, method := range []string{"POST", "GET", "PUT", "PATCH", "DELETE", "OPTIONS"} {
-		m.handle(method, protocol.MCPPath, door)
+	for path, audience := range map[string]protocol.Audience{protocol.MCPPath: protocol.Everybody, protocol.OwnerMCPPath: protocol.Owners} {
+		door, err := mcpapi.New(mcpapi.Config{
+			Table: n.table, For: audience, Base: n.Base, Loopback: onLoopback(n.listener.Addr()),
+			Name: n.config.Name, Version: n.config.Version,
+			Changes: n.db.Version,
+			Network: func(r *http.Request) string { return networks.Of(clientAddr(r, proxies)) },
+		})
+		if err != nil {
+			return err
+		}
+		for _, method := range []string{"POST", "GET", "PUT", "PATCH", "DELETE", "OPTIONS"} {
+			m.handle(method, path, door)
+		}
 	}
 	return nil
 }

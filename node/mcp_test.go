@@ -54,11 +54,16 @@ type toolAnswer struct {
 	} `json:"-"`
 }
 
-// rpc posts a body to the MCP door; headers come in pairs.
+// rpc posts a body to everybody's MCP door; headers come in pairs.
 func (h *house) rpc(body string, headers ...string) rpcAnswer {
 	h.t.Helper()
-	r := httptest.NewRequest("POST", h.Base+protocol.MCPPath, strings.NewReader(body))
-	r.RequestURI = protocol.MCPPath
+	return h.rpcAt(protocol.MCPPath, body, headers...)
+}
+
+func (h *house) rpcAt(path, body string, headers ...string) rpcAnswer {
+	h.t.Helper()
+	r := httptest.NewRequest("POST", h.Base+path, strings.NewReader(body))
+	r.RequestURI = path
 	r.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
@@ -81,7 +86,12 @@ func (h *house) readRPC(w *httptest.ResponseRecorder) rpcAnswer {
 // modern makes a request of the newer wire, headers and all.
 func (h *house) modern(method, params string, headers ...string) rpcAnswer {
 	h.t.Helper()
-	return h.rpc(modernBody(method, params), append([]string{"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", method}, headers...)...)
+	return h.modernAt(protocol.MCPPath, method, params, headers...)
+}
+
+func (h *house) modernAt(path, method, params string, headers ...string) rpcAnswer {
+	h.t.Helper()
+	return h.rpcAt(path, modernBody(method, params), append([]string{"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", method}, headers...)...)
 }
 
 func modernBody(method, params string) string {
@@ -94,7 +104,15 @@ func modernBody(method, params string) string {
 // tool calls a tool on the newer wire.
 func (h *house) tool(name, args string, headers ...string) toolAnswer {
 	h.t.Helper()
-	return h.readTool(h.modern("tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, name, args), append([]string{"Mcp-Name", name}, headers...)...))
+	return h.readTool(h.modernAt(doorOf(name), "tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, name, args), append([]string{"Mcp-Name", name}, headers...)...))
+}
+
+// doorOf is the MCP door whose tool an operation is.
+func doorOf(name string) string {
+	if op := protocol.Lookup(name); op != nil && op.For == protocol.Owners {
+		return protocol.OwnerMCPPath
+	}
+	return protocol.MCPPath
 }
 
 func (h *house) readTool(a rpcAnswer) toolAnswer {
@@ -191,13 +209,11 @@ func httpBody(t *testing.T, url string) string {
 	return string(body)
 }
 
-// operationsOf lists the operations of a door by name.
+// operationsOf lists everybody's operations of a door by name.
 func operationsOf(door protocol.Door) []string {
 	var names []string
-	for _, op := range protocol.Operations() {
-		if op.Doors&door != 0 {
-			names = append(names, op.Name)
-		}
+	for _, op := range protocol.OperationsFor(protocol.Everybody, door) {
+		names = append(names, op.Name)
 	}
 	return names
 }

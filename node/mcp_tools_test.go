@@ -19,12 +19,19 @@ type toolDeclaration struct {
 	Annotations               map[string]any
 }
 
-func listTools(t testing.TB, h *house) []toolDeclaration {
+// listTools lists the tools of both doors: listing needs no secret.
+func listTools(t testing.TB, h *house) (all []toolDeclaration) {
 	t.Helper()
-	var list struct{ Tools []toolDeclaration }
-	require.NoError(t, json.Unmarshal(h.modern("tools/list", "").Result, &list))
-	require.NotEmpty(t, list.Tools)
-	return list.Tools
+	for _, path := range []string{protocol.MCPPath, protocol.OwnerMCPPath} {
+		var list struct{ Tools []toolDeclaration }
+		require.NoError(t, json.Unmarshal(h.modernAt(path, "tools/list", "").Result, &list))
+		require.NotEmpty(t, list.Tools)
+		for _, tool := range list.Tools {
+			require.Equal(t, path, doorOf(tool.Name), tool.Name)
+		}
+		all = append(all, list.Tools...)
+	}
+	return all
 }
 
 type toolSchemas struct {
@@ -62,7 +69,7 @@ func TestMCP_Tools(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	tools := listTools(t, h)
-	require.Len(t, tools, len(operationsOf(protocol.MCP)))
+	require.Len(t, tools, len(operationsOf(protocol.MCP))+len(protocol.OperationsFor(protocol.Owners, protocol.MCP)))
 	name := regexp.MustCompile(`^[a-z_]{1,64}$`)
 	for _, tool := range tools {
 		op := protocol.Lookup(tool.Name)

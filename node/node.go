@@ -22,6 +22,7 @@ import (
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
 	"stoa/identity/proof"
+	"stoa/node/account"
 	"stoa/node/board"
 	"stoa/node/contact"
 	"stoa/node/directory"
@@ -62,6 +63,7 @@ type Node struct {
 	feed        *feed.Feed
 	contact     *contact.Contact
 	webhooks    *webhook.Sender
+	accounts    *account.Accounts
 
 	listener, operatorListener net.Listener
 	handler                    http.Handler
@@ -133,6 +135,7 @@ func (n *Node) rooms() {
 	n.moderation = &moderation.Moderation{BoardID: n.board.ID()}
 	n.feed = &feed.Feed{Base: n.Base, Hub: feed.NewHub(n.db, n.Base, n.log)}
 	n.contact = &contact.Contact{Base: n.Base, Private: n.config.AllowPrivatePeers || n.config.Dev, DB: n.db}
+	n.accounts = &account.Accounts{Base: n.Base}
 	n.agents = newAgents(n.db, n.directory)
 	n.board.Sign = (&signer{keys: n.keys, base: n.Base}).sign
 }
@@ -242,6 +245,16 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	// directory
 	dispatch.Bind(t, protocol.GetAgentProfile, n.directory.Get)
 	dispatch.Bind(t, protocol.SearchAgents, n.directory.Search)
+
+	// account
+	dispatch.Bind(t, protocol.ServiceSession, n.accounts.Session)
+	dispatch.Bind(t, protocol.GetAccount, n.accounts.Get)
+	dispatch.Bind(t, protocol.PutAccount, n.accounts.Put)
+	dispatch.Bind(t, protocol.ListTokens, n.accounts.Tokens)
+	dispatch.Bind(t, protocol.CreateToken, n.accounts.CreateToken)
+	dispatch.Bind(t, protocol.RevokeToken, n.accounts.RevokeToken)
+	dispatch.Bind(t, protocol.ListSessions, n.accounts.Sessions)
+	dispatch.Bind(t, protocol.EndSession, n.accounts.EndSession)
 
 	// site
 	dispatch.BindPlain(t, protocol.AboutService, about.About)

@@ -16,25 +16,6 @@ import (
 	"stoa/storage"
 )
 
-// Tokens lists the API tokens of a profile, without their secrets.
-func (a *Admin) Tokens(ctx context.Context, handle string) (tokens []storage.Token, err error) {
-	err = a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		tokens, err = tx.ListTokens(ctx, handle)
-		return err
-	})
-	return tokens, err
-}
-
-// RevokeToken ends an API token; a running node notices within two seconds.
-func (a *Admin) RevokeToken(ctx context.Context, id string) error {
-	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		if err := tx.RevokeToken(ctx, id); err != nil {
-			return notFound(err, "there is no token %s", id)
-		}
-		return tx.Audit(ctx, "operator", "token revoke", id, "")
-	})
-}
-
 // AddKeyFile registers the key of a JWK. Of a private one the node keeps the
 // private half, sealed, and reports kept.
 func (a *Admin) AddKeyFile(ctx context.Context, handle string, jwk []byte) (thumbprint string, kept bool, err error) {

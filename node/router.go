@@ -124,7 +124,7 @@ func (m *mux) handler(log *slog.Logger) (http.Handler, error) {
 			m.problem(w, r, err)
 			return
 		}
-		if r.Method == http.MethodOptions && r.URL.Path != protocol.MCPPath { // that door answers for itself
+		if r.Method == http.MethodOptions && r.URL.Path != protocol.MCPPath && r.URL.Path != protocol.OwnerMCPPath { // those doors answer for themselves
 			preflight(w, r)
 			return
 		}
@@ -197,7 +197,7 @@ func preflight(w http.ResponseWriter, r *http.Request) {
 	if !strings.HasPrefix(r.URL.Path, "/api/owner/") && !strings.HasPrefix(r.URL.Path, "/api/operator/") {
 		head.Set("Access-Control-Allow-Origin", "*")
 		head.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, DELETE")
-		head.Set("Access-Control-Allow-Headers", "Content-Type, A2A-Version, A2A-Extensions, Content-Digest, Idempotency-Key, Proof-Of-Work, Signature, Signature-Input, Signature-Agent, Agent-Identity, Authorization, If-None-Match, Last-Event-ID")
+		head.Set("Access-Control-Allow-Headers", "Content-Type, A2A-Version, A2A-Extensions, Content-Digest, Idempotency-Key, Proof-Of-Work, Signature, Signature-Input, Signature-Agent, Agent-Identity, Authorization, Act-As, If-None-Match, Last-Event-ID")
 		head.Set("Access-Control-Max-Age", "86400")
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -62,7 +62,8 @@ type Caller struct {
 	Name     string   // display name of that profile
 	Account  string   // the owner's account, with Session; the operator's with Operator, "" on the spot
 	Handles  []string // with Session: every profile of the account, or the one the token is for
-	Scopes   []Scope  // with a token: what it allows; nil allows everything that the account may
+	Scopes   []Scope  // with a token: what it allows, never nil; nil allows everything that the account may
+	Secret   string   // with Session and an account's Operator: id of the token or session that was shown
 	KeyID    string   // RFC 7638 thumbprint of the key that signed
 	Spend    []Spend
 	Solved   pow.Parameters // with Proof: the challenge that was solved
@@ -89,6 +90,10 @@ const (
 	ScopeOperator Scope = "operator" // the operator's work; only with an operator's account
 )
 
+// OwnerScopes is every scope that concerns one profile: what a token may do that
+// was made for it without saying more.
+var OwnerScopes = []Scope{ScopePost, ScopeProfile, ScopeKeys, ScopeInbox, ScopeNotify, ScopeArchive}
+
 // May reports whether the caller's token allows the scope. Callers without a
 // token are limited by nothing but their standing.
 func (c Caller) May(s Scope) bool {
@@ -109,6 +114,8 @@ func (c Caller) ActsAs(handle string) (string, error) {
 		return handle, nil
 	case handle != "":
 		return "", Errorf(Forbidden, "@%s is not a profile of yours", handle)
+	case c.Handle != "":
+		return c.Handle, nil
 	case len(own) == 1:
 		return own[0], nil
 	case len(own) == 0 && c.Standing != Operator:
@@ -135,6 +142,8 @@ type Spend struct {
 // identity, else the account, else the key, else the client network.
 func (c Caller) ID() string {
 	switch {
+	case c.Standing == Operator && c.Account != "":
+		return "operator:" + c.Account
 	case c.Standing == Operator:
 		return "operator"
 	case c.Agent != "":
@@ -147,6 +156,20 @@ func (c Caller) ID() string {
 		return "key:" + c.KeyID
 	}
 	return "net:" + c.Network
+}
+
+// Actor names the caller in the audit log: the account, else the key that signed
+// for a profile, else the operator on the spot.
+func (c Caller) Actor() string {
+	switch {
+	case c.Account != "":
+		return c.Account
+	case c.Standing == Operator:
+		return "operator"
+	case c.Handle != "" && c.KeyID != "":
+		return "@" + c.Handle + " key " + c.KeyID
+	}
+	return c.ID()
 }
 
 // A Method says how an author was recognised (contract §2).

@@ -20,6 +20,7 @@ const (
 	ItemID     = "item"
 	AccountID  = "acc"
 	TokenID    = "tok"
+	SessionID  = "ses"
 	JobID      = "job"
 	ActivityID = "act"
 	BlockID    = "blk"

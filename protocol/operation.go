@@ -66,6 +66,7 @@ type Operation struct {
 	NoStore     bool          // the answer is for this caller alone
 	Secret      string        // member of the input that opens one thing, a thread's read token: over HTTP it travels as Authorization: Bearer, never in a URL
 	Visitor     bool          // what a browser began here belongs to it: the HTTP door knows it again by a cookie, and gives one on a write
+	OneTime     bool          // a write whose answer holds a secret: it is not kept for an Idempotency-Key
 	Codes       []Code        // error codes beyond those every operation can give
 	Example     any           // a valid input, of type In
 
@@ -79,6 +80,11 @@ func (o *Operation) Streams() bool { return o.Out == reflect.TypeFor[Stream]() }
 // An Op is a declared operation that knows its input and output types, so that
 // binding it to a function of other types does not compile.
 type Op[In, Out any] struct{ *Operation }
+
+// TakesToken reports whether an API token may admit a caller.
+func (o *Operation) TakesToken() bool {
+	return o.Access&Session != 0 || o.For == Operators
+}
 
 var operations []*Operation
 

@@ -150,7 +150,8 @@ func (tx *Tx) SetLiveness(ctx context.Context, handle string, alive protocol.Liv
 		string(alive), millis(at), millis(at), handle))
 }
 
-// DeleteProfile removes a profile, its keys and its threads; ErrNotFound when there is none.
+// DeleteProfile removes a profile with its keys, tokens, settings and threads;
+// ErrNotFound when there is none.
 func (tx *Tx) DeleteProfile(ctx context.Context, handle string) error {
 	if err := tx.dirty(); err != nil {
 		return err
@@ -166,8 +167,13 @@ func (tx *Tx) DeleteProfile(ctx context.Context, handle string) error {
 	if err := profileWords.drop(ctx, tx, r.Seq, profileText(p)); err != nil {
 		return err
 	}
-	if _, err := tx.write(ctx, `DELETE FROM agent_key WHERE handle = ?`, handle); err != nil {
-		return err
+	for _, text := range []string{
+		`DELETE FROM agent_key WHERE handle = ?`, `DELETE FROM account_profile WHERE handle = ?`,
+		`DELETE FROM notify WHERE handle = ?`, `DELETE FROM api_token WHERE handle = ?`,
+	} {
+		if _, err := tx.write(ctx, text, handle); err != nil {
+			return err
+		}
 	}
 	if err := tx.DropThreads(ctx, handle); err != nil {
 		return err

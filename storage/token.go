@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"stoa/protocol"
+
 	"github.com/uptrace/bun"
 )
 
@@ -13,8 +15,9 @@ import (
 type Token struct {
 	ID                               string
 	Hash                             [32]byte
-	Account, Handle, Name            string
-	Scopes                           []string
+	Account, Name                    string
+	Handle                           string   // the one profile it is for; "" for all of the account
+	Scopes                           []string // what it may do; without any, nothing that needs one
 	CreatedAt                        time.Time
 	ExpiresAt, RevokedAt, LastUsedAt *time.Time // nil: never
 }
@@ -73,11 +76,40 @@ func (tx *Tx) TokenByHash(ctx context.Context, hash [32]byte) (*Token, error) {
 	return &t, nil
 }
 
-// ListTokens returns the tokens of a profile, newest first.
+// Token returns a token by its id; ErrNotFound when unknown.
+func (tx *Tx) Token(ctx context.Context, id string) (*Token, error) {
+	var r tokenRow
+	if err := tx.selectFrom(&r).Where("id = ?", id).Scan(tx.in(ctx)); err != nil {
+		return nil, found(err)
+	}
+	t := r.token()
+	return &t, nil
+}
+
+// ListTokens returns the tokens that are for one profile alone, newest first.
 func (tx *Tx) ListTokens(ctx context.Context, handle string) ([]Token, error) {
 	var rows []tokenRow
 	err := tx.selectFrom(&rows).Where("handle = ?", handle).Order("id DESC").Limit(1000).Scan(tx.in(ctx))
 	return convert(rows, tokenRow.token), err
+}
+
+// AccountTokens returns the tokens of an account, newest first.
+func (tx *Tx) AccountTokens(ctx context.Context, account string, limit int, after string) (protocol.Page[Token], error) {
+	limit = bounded(limit)
+	const listing = "tokens"
+	before, err := idPosition(listing, after)
+	if err != nil {
+		return protocol.Page[Token]{}, err
+	}
+	var rows []tokenRow
+	err = tx.selectFrom(&rows).Where("account = ? AND id < ?", account, before).Order("id DESC").Limit(int64(limit + 1)).Scan(tx.in(ctx))
+	return page(convert(rows, tokenRow.token), limit, listing, func(t Token) string { return t.ID }), err
+}
+
+// CountTokens is how many tokens of an account are neither revoked nor run out.
+func (tx *Tx) CountTokens(ctx context.Context, account string) (n int, err error) {
+	err = tx.row(ctx, `SELECT count(*) FROM api_token WHERE account = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)`, account, millis(tx.Now)).Scan(&n)
+	return n, err
 }
 
 // RevokeToken ends a token now; ErrNotFound when unknown.

@@ -19,7 +19,8 @@ type adminCmd struct {
 	Profile adminProfileCmd `cmd:"" help:"Profiles of agents."`
 	Key     adminKeyCmd     `cmd:"" help:"Keys of agents."`
 	ID      adminIDCmd      `cmd:"" name:"identity" help:"Chain identities of agents."`
-	Token   adminTokenCmd   `cmd:"" help:"API tokens that write as a profile."`
+	Account adminAccountCmd `cmd:"" help:"Accounts of owners and operators."`
+	Token   adminTokenCmd   `cmd:"" help:"API tokens of owners and operators."`
 	Post    adminPostCmd    `cmd:"" help:"Posts of the board."`
 	Peer    adminPeerCmd    `cmd:"" help:"Other nodes."`
 	Job     adminJobCmd     `cmd:"" help:"Durable jobs and dead letters."`
@@ -143,60 +144,6 @@ func (c *profileDeleteCmd) Run(w *world, all *adminCmd) error {
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
 		return a.DeleteProfile(ctx, protocol.CleanHandle(c.Handle))
 	})
-}
-
-type adminTokenCmd struct {
-	Create tokenCreateCmd `cmd:"" help:"Make a token. It is shown once."`
-	List   tokenListCmd   `cmd:"" help:"List tokens."`
-	Revoke tokenRevokeCmd `cmd:"" help:"Revoke a token."`
-}
-
-type tokenCreateCmd struct {
-	Handle string        `arg:"" help:"Profile it writes as."`
-	Label  string        `default:"token" help:"What it is for."`
-	TTL    time.Duration `name:"ttl" help:"How long it lives; without, until it is revoked."`
-}
-
-func (c *tokenCreateCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		secret, t, err := a.CreateToken(ctx, protocol.CleanHandle(c.Handle), c.Label, c.TTL)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(w.stdout, secret)
-		fmt.Fprintf(w.stderr, "%s: keep it, it is not shown again\n", t.ID)
-		return nil
-	})
-}
-
-type tokenListCmd struct {
-	Handle string `arg:""`
-}
-
-func (c *tokenListCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		tokens, err := a.Tokens(ctx, protocol.CleanHandle(c.Handle))
-		if err != nil {
-			return err
-		}
-		t := tabwriter.NewWriter(w.stdout, 0, 0, 2, ' ', 0)
-		for _, k := range tokens {
-			state := "active"
-			if k.RevokedAt != nil {
-				state = "revoked"
-			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", k.ID, k.Name, k.CreatedAt.Format(time.RFC3339), state)
-		}
-		return t.Flush()
-	})
-}
-
-type tokenRevokeCmd struct {
-	ID string `arg:""`
-}
-
-func (c *tokenRevokeCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error { return a.RevokeToken(ctx, c.ID) })
 }
 
 type adminPostCmd struct {

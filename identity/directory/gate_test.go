@@ -30,8 +30,12 @@ func (nobody) HostedAgent(context.Context, string) (identity.Hosted, bool, error
 	return identity.Hosted{}, false, nil
 }
 
-func (nobody) TokenBySecret(context.Context, string) (identity.Token, bool, error) {
-	return identity.Token{}, false, nil
+func (nobody) TokenBySecret(context.Context, string) (identity.Credential, bool, error) {
+	return identity.Credential{}, false, nil
+}
+
+func (nobody) SessionBySecret(context.Context, string) (identity.Credential, bool, error) {
+	return identity.Credential{}, false, nil
 }
 
 // TestGate is the whole story: an agent that this node has never heard of signs

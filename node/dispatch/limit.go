@@ -62,7 +62,7 @@ func (l *Limits) Network(network string, op *protocol.Operation) error {
 
 // Caller takes one write of a verified identity; others were counted already.
 func (l *Limits) Caller(c protocol.Caller, op *protocol.Operation) error {
-	if op.ReadOnly || c.Standing&(protocol.Signed|protocol.Session) == 0 {
+	if op.ReadOnly || c.Standing&(protocol.Signed|protocol.Session) == 0 && c.Account == "" {
 		return nil
 	}
 	return l.identityWrite.take(c.ID(), "identity")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"stoa/identity"
+	"stoa/identity/session"
 	"stoa/node/dispatch"
 	"stoa/protocol"
 )
@@ -76,6 +77,8 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 		ans := answerOf(op, res.JSON)
 		if open {
 			a.cache.Put(r.RequestURI, version, ans, len(ans.body))
+		} else if ans.etag != "" {
+			ans.cacheControl = "private, no-cache" // a room may answer one who is known differently
 		}
 		if !open && ans.cacheControl != "no-store" { // what one caller may read
 			ans.cacheControl = "private, no-cache"
@@ -98,7 +101,7 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request, op *protocol.Operat
 	if err != nil {
 		return dispatch.Result{}, err
 	}
-	ev := identity.Evidence{Request: r, Body: body, Network: network, Visitor: visitor}
+	ev := identity.Evidence{Request: r, Body: body, Network: network, Visitor: visitor, Session: session.Of(r, a.Base), ActAs: r.Header.Get("Act-As")}
 	if p := r.Header.Get("Proof-Of-Work"); p != "" {
 		ev.Proof = []byte(p)
 	}

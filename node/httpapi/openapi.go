@@ -136,7 +136,7 @@ func describe(s *dispatch.Schemas, op *protocol.Operation, problem *huma.Schema)
 		standing protocol.Standing
 		name     string
 	}{{protocol.Signed, "signature"}, {protocol.Session, "token"}, {protocol.Proof, "proofOfWork"}} {
-		if op.Access&scheme.standing != 0 {
+		if op.Access&scheme.standing != 0 || scheme.standing == protocol.Session && op.TakesToken() {
 			o.Security = append(o.Security, map[string][]string{scheme.name: {}})
 		}
 	}
@@ -181,9 +181,11 @@ func input(s *dispatch.Schemas, op *protocol.Operation, o *huma.Operation) {
 	if !f.body {
 		return
 	}
-	o.Parameters = append(o.Parameters, &huma.Param{Name: "Idempotency-Key", In: "header",
-		Description: "1 to 64 visible ASCII characters. The same key with the same body gives the first answer again for 24 hours; with another body, 409.",
-		Schema:      &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(64)}})
+	if !op.OneTime {
+		o.Parameters = append(o.Parameters, &huma.Param{Name: "Idempotency-Key", In: "header",
+			Description: "1 to 64 visible ASCII characters. The same key with the same body gives the first answer again for 24 hours; with another body, 409.",
+			Schema:      &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(64)}})
+	}
 	body := &huma.Schema{Type: "object", AdditionalProperties: false, Properties: map[string]*huma.Schema{}}
 	for _, name := range names {
 		if f.inPath(name) {
@@ -248,7 +250,7 @@ func errorCodes(op *protocol.Operation) []protocol.Code {
 	if op.Access&protocol.Proof != 0 {
 		codes = append(codes, protocol.PowRequired, protocol.PowInvalid, protocol.PowExpired, protocol.PowSpent)
 	}
-	if op.Access&protocol.Session != 0 {
+	if op.TakesToken() {
 		codes = append(codes, protocol.Unauthorized)
 	}
 	if op.Access&protocol.Signed != 0 {

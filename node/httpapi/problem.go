@@ -58,7 +58,7 @@ func (a *API) problem(w http.ResponseWriter, r *http.Request, op *protocol.Opera
 		if op.Access&protocol.Proof != 0 {
 			head.Add("WWW-Authenticate", `ProofOfWork purpose="`+op.Purpose+`"`)
 		}
-		if op.Access&protocol.Session != 0 {
+		if op.TakesToken() {
 			head.Add("WWW-Authenticate", `Bearer realm="stoa"`)
 		}
 		if op.Access&protocol.Signed != 0 {

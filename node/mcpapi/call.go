@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"stoa/identity"
+	"stoa/identity/session"
 	"stoa/node/dispatch"
 	"stoa/protocol"
 )
@@ -40,7 +41,7 @@ func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []by
 		}
 	}
 	version := a.cache.Version()
-	ev := identity.Evidence{Request: r, Body: body, Network: network}
+	ev := identity.Evidence{Request: r, Body: body, Network: network, Session: session.Of(r, a.c.Base), ActAs: r.Header.Get("Act-As")}
 	if p := r.Header.Get("Proof-Of-Work"); p != "" {
 		ev.Proof = []byte(p)
 	}

@@ -2,8 +2,9 @@
 // HTTP, at one URL for both generations of the wire. Revision 2026-07-28 is
 // spoken as it is, without sessions; clients of 2025-03-26 to 2025-11-25 get
 // their handshake at the same place, also without sessions. Every declared
-// operation that names this door is a tool, made from its declaration; the door
-// knows none by name.
+// operation of its audience that names this door is a tool, made from its
+// declaration; the door knows none by name. There is one door for everybody's
+// operations and one for the owners', of which anybody may list the tools.
 //
 // It answers each POST with one JSON document. It offers tools only: no
 // resources, prompts, streams or server requests.
@@ -31,6 +32,7 @@ const requestIDHeader = "Request-Id"
 // A Config says what the door serves. Table, Base, Network and Changes are required.
 type Config struct {
 	Table    *dispatch.Table
+	For      protocol.Audience // whose operations are its tools
 	Base     string // public address of the node, without a slash at the end
 	Loopback bool   // the node listens on loopback only, so that loopback names may reach it
 	Name     string // what the operator calls the node; default the host
@@ -71,7 +73,7 @@ func New(c Config) (*API, error) {
 	a.asks = httpsig.AcceptSignature(httpsig.Wanted{
 		Label: "sig1", Components: []string{"@method", "@authority", "@path", "content-type", "content-digest"}, Tag: httpsig.TagWebBotAuth,
 	})
-	for _, op := range protocol.OperationsFor(protocol.Everybody, protocol.MCP) {
+	for _, op := range protocol.OperationsFor(c.For, protocol.MCP) {
 		if a.tools[op.Name], err = newTool(c.Table.Schemas, op); err != nil {
 			return nil, err
 		}
@@ -92,11 +94,15 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.refuse(w, nil, err)
 		return
 	}
-	allowOrigin(head)
+	if a.c.For == protocol.Everybody { // owners: no page of another origin (contract §1)
+		allowOrigin(head)
+	}
 	switch r.Method {
 	case http.MethodPost:
 	case http.MethodOptions:
-		preflight(head)
+		if a.c.For == protocol.Everybody {
+			preflight(head)
+		}
 		w.WriteHeader(http.StatusNoContent)
 		return
 	default: // no stream to listen to and no session to end, in either generation

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"stoa/identity/httpsig"
+	"stoa/identity/session"
 	"stoa/protocol"
 )
 
@@ -21,6 +22,9 @@ func (a *API) reachable(r *http.Request) error {
 	own := httpsig.NewTarget(a.target.Scheme, r.Host).Authority == a.target.Authority
 	if !own && !(a.c.Loopback && isLoopback(hostname(r.Host))) {
 		return transport(http.StatusForbidden, protocol.Forbidden, "this server answers for "+a.target.Authority+" and not for the host that was asked")
+	}
+	if a.c.For != protocol.Everybody && !session.SameOrigin(r, a.c.Base) {
+		return transport(http.StatusForbidden, protocol.Forbidden, "this door is not for pages of other origins")
 	}
 	origins := r.Header["Origin"]
 	if !a.loopback || len(origins) == 0 {
@@ -55,6 +59,6 @@ func allowOrigin(head http.Header) {
 
 func preflight(head http.Header) {
 	head.Set("Access-Control-Allow-Methods", "POST")
-	head.Set("Access-Control-Allow-Headers", "Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, Signature, Signature-Input, Signature-Agent, Agent-Identity, Content-Digest, Idempotency-Key, Proof-Of-Work, Authorization")
+	head.Set("Access-Control-Allow-Headers", "Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, Signature, Signature-Input, Signature-Agent, Agent-Identity, Content-Digest, Idempotency-Key, Proof-Of-Work, Authorization, Act-As")
 	head.Set("Access-Control-Max-Age", "86400")
 }

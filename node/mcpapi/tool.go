@@ -67,8 +67,19 @@ func describe(op *protocol.Operation) string {
 	case op.Access&protocol.Proof != 0:
 		parts = append(parts, "Needs one of: a solved proof of work as the argument pow (get a challenge from "+protocol.GetChallenge.Name+
 			" with purpose "+op.Purpose+"), a signed HTTP request, or an API token.")
+	case op.Access&protocol.Signed == 0:
+		parts = append(parts, "Needs an API token of the account"+scope(op)+".")
+	case op.For == protocol.Owners:
+		parts = append(parts, "Needs an API token"+scope(op)+", or a request signed with the agent's registered key.")
 	default:
 		parts = append(parts, "Needs a signed HTTP request or an API token.")
 	}
 	return strings.Join(parts, " ")
+}
+
+func scope(op *protocol.Operation) string {
+	if op.Scope == "" {
+		return ""
+	}
+	return " with the scope " + string(op.Scope)
 }

@@ -1,0 +1,140 @@
+// Package session makes the secrets that owners carry: API tokens, the cookie of
+// a browser's session and one-time tickets, and says which cookie of a request
+// counts. A secret holds 192 random bits, so its hash needs neither salt nor
+// slowness; what is stored is the hash alone, and each kind is hashed in its own
+// way, so that a secret of one kind is never good as another.
+package session
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// A Kind is what a secret is for.
+type Kind string
+
+const (
+	Token  Kind = "token"  // an API token, sent as Authorization: Bearer
+	Cookie Kind = "cookie" // a browser's session
+	Ticket Kind = "ticket" // used once: a sign-in link, the proof of an address
+)
+
+// TokenPrefix begins every API token, so that a leaked one is recognised.
+const TokenPrefix = "stoa_"
+
+// Lifetimes.
+const (
+	Lifetime       = 30 * 24 * time.Hour // of a session
+	TicketLifetime = 30 * time.Minute    // of a ticket
+)
+
+const (
+	secretBytes = 24
+	maxSecret   = 100 // characters
+)
+
+// New makes a secret and the hash to store.
+func New(k Kind) (secret string, hash [32]byte) {
+	var raw [secretBytes]byte
+	rand.Read(raw[:])
+	secret = base64.RawURLEncoding.EncodeToString(raw[:])
+	if k == Token {
+		secret = TokenPrefix + secret
+	}
+	hash, _ = Hash(k, secret)
+	return secret, hash
+}
+
+// Hash is what is stored of a secret. ok is false for what was never one.
+func Hash(k Kind, secret string) (hash [32]byte, ok bool) {
+	if len(secret) > maxSecret || len(secret) < secretBytes {
+		return hash, false
+	}
+	if k == Token {
+		return sha256.Sum256([]byte(secret)), strings.HasPrefix(secret, TokenPrefix)
+	}
+	return sha256.Sum256([]byte(string(k) + "\x00" + secret)), true
+}
+
+// CookieName is the name of the session's cookie. Under https it has the prefix
+// that makes browsers refuse it from a subdomain, over http or with a path
+// (RFC 6265bis §4.1.3.2).
+func CookieName(base string) string {
+	if strings.HasPrefix(base, "https://") {
+		return "__Host-stoa_session"
+	}
+	return "stoa_session"
+}
+
+// SetCookie is the cookie that begins a session at the node at base, or with an
+// empty secret the one that ends it.
+func SetCookie(base, secret string) *http.Cookie {
+	c := &http.Cookie{
+		Name: CookieName(base), Value: secret, Path: "/", HttpOnly: true,
+		Secure: strings.HasPrefix(base, "https://"), SameSite: http.SameSiteLaxMode,
+		MaxAge: int(Lifetime / time.Second),
+	}
+	if secret == "" {
+		c.MaxAge = -1
+	}
+	return c
+}
+
+// Of is the secret in the session's cookie of a request, "" when there is none
+// or when the request was not made by a page of this node: a cookie goes along
+// with what other pages ask for, so by itself it is no evidence of who asks.
+func Of(r *http.Request, base string) string {
+	if r == nil || r.Header["Cookie"] == nil || !SameOrigin(r, base) {
+		return ""
+	}
+	return value(r, base)
+}
+
+// OfReader is Of for a page that is only looked at: a link from elsewhere may
+// lead to it (a mail, a bookmark), since looking changes nothing and the other
+// page sees nothing of it.
+func OfReader(r *http.Request, base string) string {
+	if secret := Of(r, base); secret != "" || r == nil {
+		return secret
+	}
+	looking := (r.Method == http.MethodGet || r.Method == http.MethodHead) &&
+		r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
+	if !looking {
+		return ""
+	}
+	return value(r, base)
+}
+
+func value(r *http.Request, base string) string {
+	name, found := CookieName(base), ""
+	for _, c := range r.Cookies() {
+		if c.Name == name {
+			if found != "" { // somebody else has set one beside ours
+				return ""
+			}
+			found = c.Value
+		}
+	}
+	return found
+}
+
+// SameOrigin reports whether a request was made by a page of the node at base,
+// by the address bar, or by a program that is no browser. Browsers say so in
+// Sec-Fetch-Site; those that do not send it send Origin where it matters.
+func SameOrigin(r *http.Request, base string) bool {
+	origins := r.Header["Origin"]
+	if len(origins) > 1 || len(origins) == 1 && origins[0] != base {
+		return false
+	}
+	switch sites := r.Header["Sec-Fetch-Site"]; len(sites) {
+	case 0:
+		return true
+	case 1:
+		return sites[0] == "same-origin" || sites[0] == "none"
+	}
+	return false
+}

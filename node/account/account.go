@@ -1,0 +1,198 @@
+// Package account is the room of owners: accounts and what signs in to them
+// (contract §2, §4), and what an owner does with a profile. Whose profile it is,
+// and what a token allows, the gate has found out; a room asks the caller.
+package account
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"stoa/identity/session"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// Accounts are the accounts of one node.
+type Accounts struct {
+	Base string // public address of the node, without a slash at the end
+}
+
+// Session says who is signed in.
+func (a *Accounts) Session(ctx context.Context, tx *storage.Tx, c protocol.Caller, _ protocol.None) (protocol.SessionState, error) {
+	s := protocol.SessionState{Handles: []string{}}
+	if c.Account == "" {
+		return s, nil
+	}
+	who, err := tx.Account(ctx, c.Account)
+	if err != nil {
+		return s, err
+	}
+	s.SignedIn, s.Name = true, &who.Name
+	s.Handles = append(s.Handles, c.Handles...)
+	return s, nil
+}
+
+// Get returns the caller's account.
+func (a *Accounts) Get(ctx context.Context, tx *storage.Tx, c protocol.Caller, _ protocol.None) (protocol.Account, error) {
+	who, err := tx.Account(ctx, c.Account)
+	if err != nil {
+		return protocol.Account{}, err
+	}
+	out := protocol.Account{
+		ID: who.ID, Name: who.Name, Role: who.Role, CreatedAt: who.CreatedAt,
+		Handles: append([]string{}, c.Handles...), Scopes: append([]protocol.Scope{}, c.Scopes...),
+	}
+	if c.Scopes == nil {
+		out.Scopes = scopesOf(who.Role)
+	}
+	return out, nil
+}
+
+// scopesOf is everything an account of a role may do.
+func scopesOf(r protocol.Role) []protocol.Scope {
+	all := append([]protocol.Scope{}, protocol.OwnerScopes...)
+	all = append(all, protocol.ScopeAccount)
+	if r == protocol.RoleOperator {
+		all = append(all, protocol.ScopeOperator)
+	}
+	return all
+}
+
+// Put changes what the owner decides about the account.
+func (a *Accounts) Put(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.AccountDraft) (protocol.Account, error) {
+	if err := tx.RenameAccount(ctx, c.Account, in.Name); err != nil {
+		return protocol.Account{}, err
+	}
+	return a.Get(ctx, tx, c, protocol.None{})
+}
+
+// Tokens lists the API tokens of the account.
+func (a *Accounts) Tokens(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Paging) (protocol.Page[protocol.Token], error) {
+	found, err := tx.AccountTokens(ctx, c.Account, in.Size(), in.After)
+	page := protocol.Page[protocol.Token]{Items: make([]protocol.Token, 0, len(found.Items)), Next: found.Next}
+	for _, t := range found.Items {
+		page.Items = append(page.Items, token(t, c))
+	}
+	return page, err
+}
+
+func token(t storage.Token, c protocol.Caller) protocol.Token {
+	out := protocol.Token{
+		ID: t.ID, Name: t.Name, Scopes: make([]protocol.Scope, len(t.Scopes)),
+		CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt, RevokedAt: t.RevokedAt, LastUsedAt: t.LastUsedAt,
+		Current: t.ID == c.Secret,
+	}
+	for i, s := range t.Scopes {
+		out.Scopes[i] = protocol.Scope(s)
+	}
+	if t.Handle != "" {
+		out.Handle = &t.Handle
+	}
+	return out
+}
+
+// CreateToken makes a token that may do no more, and live no longer, than what
+// the caller has shown: a token must not be a way to a wider one.
+func (a *Accounts) CreateToken(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewToken) (protocol.MadeToken, error) {
+	who, err := tx.Account(ctx, c.Account)
+	if err != nil {
+		return protocol.MadeToken{}, err
+	}
+	for _, s := range in.Scopes {
+		if !c.May(s) || s == protocol.ScopeOperator && who.Role != protocol.RoleOperator {
+			return protocol.MadeToken{}, protocol.Errorf(protocol.Forbidden, "you cannot give the scope %s, which you do not have here", s)
+		}
+	}
+	if in.Handle != "" {
+		if _, err := c.ActsAs(in.Handle); err != nil {
+			return protocol.MadeToken{}, err
+		}
+	}
+	expires, err := a.expiry(ctx, tx, c, in.ExpiresInDays)
+	if err != nil {
+		return protocol.MadeToken{}, err
+	}
+	made, secret, err := a.NewToken(ctx, tx, storage.Token{Account: c.Account, Handle: in.Handle, Name: in.Name, ExpiresAt: expires}, in.Scopes)
+	if err != nil {
+		return protocol.MadeToken{}, err
+	}
+	return protocol.MadeToken{Secret: secret, Token: token(made, c)}, tx.Audit(ctx, c.Actor(), "token create", made.ID, in.Name)
+}
+
+// expiry is when a new token runs out, nil for never. One that a token makes
+// does not outlive it.
+func (a *Accounts) expiry(ctx context.Context, tx *storage.Tx, c protocol.Caller, days int) (*time.Time, error) {
+	var expires *time.Time
+	if days > 0 {
+		expires = new(tx.Now.Add(time.Duration(days) * 24 * time.Hour))
+	}
+	if !protocol.IsID(protocol.TokenID, c.Secret) {
+		return expires, nil
+	}
+	parent, err := tx.Token(ctx, c.Secret)
+	if err != nil {
+		return nil, err
+	}
+	if parent.ExpiresAt != nil && (expires == nil || expires.After(*parent.ExpiresAt)) {
+		expires = parent.ExpiresAt
+	}
+	return expires, nil
+}
+
+// NewToken stores a token for an account and returns it with its secret.
+func (a *Accounts) NewToken(ctx context.Context, tx *storage.Tx, t storage.Token, scopes []protocol.Scope) (storage.Token, string, error) {
+	n, err := tx.CountTokens(ctx, t.Account)
+	if err != nil {
+		return t, "", err
+	}
+	if n >= protocol.MaxTokens {
+		return t, "", protocol.Errorf(protocol.Conflict, "the account has %d tokens; revoke one first", n)
+	}
+	secret, hash := session.New(session.Token)
+	t.ID, t.Hash, t.CreatedAt = protocol.NewID(protocol.TokenID, tx.Now), hash, tx.Now
+	t.Scopes = make([]string, len(scopes))
+	for i, s := range scopes {
+		t.Scopes[i] = string(s)
+	}
+	return t, secret, tx.InsertToken(ctx, t)
+}
+
+// RevokeToken ends a token of the account.
+func (a *Accounts) RevokeToken(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.TokenRef) (protocol.None, error) {
+	t, err := tx.Token(ctx, in.ID)
+	if errors.Is(err, storage.ErrNotFound) || err == nil && t.Account != c.Account {
+		return protocol.None{}, protocol.Errorf(protocol.NotFound, "the account has no token of that id")
+	}
+	if err != nil || t.RevokedAt != nil {
+		return protocol.None{}, err
+	}
+	if err := tx.RevokeToken(ctx, in.ID); err != nil {
+		return protocol.None{}, err
+	}
+	return protocol.None{}, tx.Audit(ctx, c.Actor(), "token revoke", in.ID, t.Name)
+}
+
+// Sessions lists where the account is signed in.
+func (a *Accounts) Sessions(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Paging) (protocol.Page[protocol.SignedIn], error) {
+	found, err := tx.ListSessions(ctx, c.Account, in.Size(), in.After)
+	page := protocol.Page[protocol.SignedIn]{Items: make([]protocol.SignedIn, 0, len(found.Items)), Next: found.Next}
+	for _, s := range found.Items {
+		page.Items = append(page.Items, protocol.SignedIn{
+			ID: s.ID, Program: s.Program, CreatedAt: s.CreatedAt, LastUsedAt: s.LastUsedAt, ExpiresAt: s.ExpiresAt, Current: s.ID == c.Secret,
+		})
+	}
+	return page, err
+}
+
+// EndSession signs one browser out.
+func (a *Accounts) EndSession(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.SessionRef) (protocol.None, error) {
+	err := tx.EndSession(ctx, c.Account, in.ID)
+	if errors.Is(err, storage.ErrNotFound) {
+		return protocol.None{}, protocol.Errorf(protocol.NotFound, "the account has no session of that id")
+	}
+	if err != nil {
+		return protocol.None{}, err
+	}
+	return protocol.None{}, tx.Audit(ctx, c.Actor(), "session end", in.ID, "")
+}

@@ -1,0 +1,136 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"stoa/identity/session"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// Open makes an account. mail is an address that the operator vouches for, ""
+// for none.
+func (a *Accounts) Open(ctx context.Context, tx *storage.Tx, name string, role protocol.Role, mail string) (storage.Account, error) {
+	if faults := (protocol.AccountDraft{Name: name}).Check(); name == "" || utf8.RuneCountInString(name) > 80 || len(faults) > 0 {
+		return storage.Account{}, protocol.Errorf(protocol.InvalidRequest, "an account needs a name of one line, at most 80 characters")
+	}
+	if mail != "" {
+		clean, err := protocol.ParseMail(mail)
+		if err != nil {
+			return storage.Account{}, err
+		}
+		mail = clean
+	}
+	acc := storage.Account{ID: protocol.NewID(protocol.AccountID, tx.Now), Name: name, Role: role, Mail: mail, CreatedAt: tx.Now}
+	err := tx.InsertAccount(ctx, acc)
+	if errors.Is(err, storage.ErrExists) {
+		return acc, protocol.Errorf(protocol.Conflict, "another account has this address")
+	}
+	return acc, err
+}
+
+// Link gives a profile to an account.
+func (a *Accounts) Link(ctx context.Context, tx *storage.Tx, account, handle string) error {
+	if _, err := tx.Account(ctx, account); err != nil {
+		return missing(err, "there is no account %s", account)
+	}
+	if _, err := tx.ProfileByHandle(ctx, handle); err != nil {
+		return missing(err, "there is no agent @%s on this node", handle)
+	}
+	handles, err := tx.AccountHandles(ctx, account)
+	if err != nil {
+		return err
+	}
+	if len(handles) >= protocol.MaxProfiles {
+		return protocol.Errorf(protocol.Conflict, "the account has %d profiles, which is the most", len(handles))
+	}
+	return tx.LinkProfile(ctx, account, handle)
+}
+
+// OwnerOf is the account of a profile. One that has none gets one of its own.
+func (a *Accounts) OwnerOf(ctx context.Context, tx *storage.Tx, handle string) (storage.Account, error) {
+	p, err := tx.ProfileByHandle(ctx, handle)
+	if err != nil {
+		return storage.Account{}, missing(err, "there is no agent @%s on this node", handle)
+	}
+	acc, err := tx.AccountOf(ctx, handle)
+	if !errors.Is(err, storage.ErrNotFound) {
+		return acc, err
+	}
+	if acc, err = a.Open(ctx, tx, p.Draft.Name, protocol.RoleOwner, ""); err != nil {
+		return acc, err
+	}
+	return acc, tx.LinkProfile(ctx, acc.ID, handle)
+}
+
+// SignInLink makes the address of a page that signs in to the account, once and
+// within [session.TicketLifetime].
+func (a *Accounts) SignInLink(ctx context.Context, tx *storage.Tx, account string) (string, error) {
+	if _, err := tx.Account(ctx, account); err != nil {
+		return "", missing(err, "there is no account %s", account)
+	}
+	secret, hash := session.New(session.Ticket)
+	return a.Base + "/sign-in?ticket=" + secret, tx.InsertTicket(ctx, storage.Ticket{
+		Hash: hash, Purpose: storage.TicketSignIn, Account: account, ExpiresAt: tx.Now.Add(session.TicketLifetime),
+	})
+}
+
+// ErrTicket is what a link gives that was used, has run out or never was.
+var ErrTicket = protocol.Errorf(protocol.Gone, "this link was used before or has run out; ask for a new one")
+
+// SignIn spends the ticket of a sign-in link and begins a session. program is
+// what the browser calls itself.
+func (a *Accounts) SignIn(ctx context.Context, tx *storage.Tx, ticket, program string) (cookie string, err error) {
+	hash, ok := session.Hash(session.Ticket, ticket)
+	if !ok {
+		return "", ErrTicket
+	}
+	t, err := tx.SpendTicket(ctx, hash)
+	if errors.Is(err, storage.ErrNotFound) || err == nil && t.Purpose != storage.TicketSignIn {
+		return "", ErrTicket
+	}
+	if err != nil {
+		return "", err
+	}
+	if _, err := tx.Account(ctx, t.Account); err != nil {
+		return "", missing(err, "the account is gone")
+	}
+	secret, hash := session.New(session.Cookie)
+	s := storage.Session{
+		ID: protocol.NewID(protocol.SessionID, tx.Now), Hash: hash, Account: t.Account,
+		Program: plain(program, 160), ExpiresAt: tx.Now.Add(session.Lifetime),
+	}
+	if err := tx.InsertSession(ctx, s); err != nil {
+		return "", err
+	}
+	if err := tx.KeepSessions(ctx, t.Account, protocol.MaxSessions); err != nil {
+		return "", err
+	}
+	return secret, tx.Audit(ctx, t.Account, "session begin", s.ID, "")
+}
+
+// plain keeps n characters of a text from outside, without any that control how
+// it is shown.
+func plain(s string, n int) string {
+	s = strings.Map(func(r rune) rune {
+		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, ""))
+	if r := []rune(s); len(r) > n {
+		s = string(r[:n])
+	}
+	return s
+}
+
+func missing(err error, format string, args ...any) error {
+	if errors.Is(err, storage.ErrNotFound) {
+		return protocol.Errorf(protocol.NotFound, format, args...)
+	}
+	return err
+}

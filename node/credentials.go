@@ -1,0 +1,151 @@
+package node
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"stoa/identity"
+	"stoa/identity/session"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// touchEvery is how exactly the node knows when a token or session was last used.
+const touchEvery = 10 * time.Minute
+
+// TokenBySecret implements identity.Directory.
+func (a *agents) TokenBySecret(ctx context.Context, secret string) (identity.Credential, bool, error) {
+	hash, ok := session.Hash(session.Token, secret)
+	if !ok {
+		return identity.Credential{}, false, nil
+	}
+	return a.tokens.get(string(hash[:]), a.db.Version, func() (c identity.Credential, until time.Time, ok bool, err error) {
+		var stale bool
+		ok, err = a.read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			stored, err := tx.TokenByHash(ctx, hash)
+			if err != nil {
+				return err
+			}
+			if stored.RevokedAt != nil || stored.ExpiresAt != nil && !stored.ExpiresAt.After(tx.Now) {
+				return storage.ErrNotFound
+			}
+			if stored.ExpiresAt != nil {
+				until = *stored.ExpiresAt
+			}
+			stale = stored.LastUsedAt == nil || tx.Now.Sub(*stored.LastUsedAt) > touchEvery
+			c, err = credential(ctx, tx, stored.ID, stored.Account, stored.Handle)
+			c.Scopes = make([]protocol.Scope, len(stored.Scopes)) // never nil: nil would allow everything
+			for i, s := range stored.Scopes {
+				c.Scopes[i] = protocol.Scope(s)
+			}
+			return err
+		})
+		if ok && stale {
+			a.touch(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.TouchToken(ctx, c.ID) })
+		}
+		return c, until, ok, err
+	})
+}
+
+// SessionBySecret implements identity.Directory.
+func (a *agents) SessionBySecret(ctx context.Context, secret string) (identity.Credential, bool, error) {
+	hash, ok := session.Hash(session.Cookie, secret)
+	if !ok {
+		return identity.Credential{}, false, nil
+	}
+	return a.sessions.get(string(hash[:]), a.db.Version, func() (c identity.Credential, until time.Time, ok bool, err error) {
+		var stale bool
+		ok, err = a.read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			stored, err := tx.SessionByHash(ctx, hash)
+			if err != nil {
+				return err
+			}
+			if !stored.ExpiresAt.After(tx.Now) {
+				return storage.ErrNotFound
+			}
+			until = stored.ExpiresAt
+			stale = tx.Now.Sub(stored.LastUsedAt) > touchEvery
+			c, err = credential(ctx, tx, stored.ID, stored.Account, "")
+			return err
+		})
+		if ok && stale {
+			a.touch(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.TouchSession(ctx, c.ID) })
+		}
+		return c, until, ok, err
+	})
+}
+
+// credential reads what an account may act as: every profile of it, or the one
+// that was named, if it is still the account's.
+func credential(ctx context.Context, tx *storage.Tx, id, account, handle string) (identity.Credential, error) {
+	c := identity.Credential{ID: id, Account: account}
+	owner, err := tx.Account(ctx, account)
+	if err != nil {
+		return c, err
+	}
+	c.Operator = owner.Role == protocol.RoleOperator
+	handles, err := tx.AccountHandles(ctx, account)
+	if err != nil {
+		return c, err
+	}
+	for _, h := range handles {
+		if handle != "" && h != handle {
+			continue
+		}
+		p, err := tx.ProfileByHandle(ctx, h)
+		if err != nil {
+			return c, err
+		}
+		c.Profiles = append(c.Profiles, identity.Hosted{Handle: h, Name: p.Draft.Name, ERC8004: p.ERC8004})
+	}
+	if handle != "" && len(c.Profiles) == 0 {
+		return c, storage.ErrNotFound
+	}
+	return c, nil
+}
+
+// touch notes a use. When that cannot be written now, the next use will.
+func (a *agents) touch(ctx context.Context, fn func(context.Context, *storage.Tx) error) {
+	_ = a.db.Write(ctx, fn)
+}
+
+// current keeps found answers while nothing was committed in this process, so
+// that what was revoked here has no effect from the next request on; what another
+// process revoked, within two seconds.
+type current[T any] struct {
+	mu      sync.Mutex // guards entries
+	entries map[string]held[T]
+}
+
+type held[T any] struct {
+	value   T
+	version uint64
+	until   time.Time
+}
+
+// get returns what find found last, or asks it. find says until when its answer
+// is good; the zero time is no bound.
+func (m *current[T]) get(name string, version func() uint64, find func() (T, time.Time, bool, error)) (T, bool, error) {
+	now, before := time.Now(), version()
+	m.mu.Lock()
+	e, ok := m.entries[name]
+	m.mu.Unlock()
+	if ok && e.version == before && now.Before(e.until) {
+		return e.value, true, nil
+	}
+	v, until, ok, err := find()
+	if err != nil || !ok {
+		return v, false, err
+	}
+	if soon := now.Add(memoTTL); until.IsZero() || until.After(soon) {
+		until = soon
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.entries == nil || len(m.entries) >= memoMax {
+		m.entries = map[string]held[T]{}
+	}
+	m.entries[name] = held[T]{v, before, until}
+	return v, true, nil
+}

@@ -1,0 +1,136 @@
+package storage
+
+import (
+	"context"
+	"time"
+
+	"stoa/protocol"
+)
+
+// An Account is somebody's sign-in to this node.
+type Account struct {
+	ID, Name  string
+	Role      protocol.Role
+	Mail      string // confirmed address; "" none
+	CreatedAt time.Time
+}
+
+const accountColumns = `id, name, role, COALESCE(mail, ''), created_at`
+
+func scanAccount(s scanner) (a Account, err error) {
+	var created int64
+	err = s.Scan(&a.ID, &a.Name, &a.Role, &a.Mail, &created)
+	a.CreatedAt = moment(created)
+	return a, err
+}
+
+// InsertAccount stores an account. A zero CreatedAt is now. ErrExists when its
+// id or address is taken.
+func (tx *Tx) InsertAccount(ctx context.Context, a Account) error {
+	if a.CreatedAt.IsZero() {
+		a.CreatedAt = tx.Now
+	}
+	n, err := tx.write(ctx, `INSERT INTO account (id, name, role, mail, created_at) VALUES (?, ?, ?, NULLIF(?, ''), ?) ON CONFLICT DO NOTHING`,
+		a.ID, a.Name, string(a.Role), a.Mail, millis(a.CreatedAt))
+	if err == nil && n == 0 {
+		return ErrExists
+	}
+	return err
+}
+
+// Account returns an account; ErrNotFound when there is none.
+func (tx *Tx) Account(ctx context.Context, id string) (Account, error) {
+	return scanAccount(tx.row(ctx, `SELECT `+accountColumns+` FROM account WHERE id = ?`, id))
+}
+
+// AccountByMail returns the account whose confirmed address it is; ErrNotFound
+// when there is none.
+func (tx *Tx) AccountByMail(ctx context.Context, mail string) (Account, error) {
+	return scanAccount(tx.row(ctx, `SELECT `+accountColumns+` FROM account WHERE mail = ?`, mail))
+}
+
+// AccountOf returns the account that a profile belongs to; ErrNotFound when it
+// belongs to none.
+func (tx *Tx) AccountOf(ctx context.Context, handle string) (Account, error) {
+	return scanAccount(tx.row(ctx, `SELECT `+accountColumns+` FROM account WHERE id = (SELECT account FROM account_profile WHERE handle = ?)`, handle))
+}
+
+// ListAccounts returns accounts, newest first.
+func (tx *Tx) ListAccounts(ctx context.Context, limit int, after string) (protocol.Page[Account], error) {
+	limit = bounded(limit)
+	const listing = "accounts"
+	before, err := idPosition(listing, after)
+	if err != nil {
+		return protocol.Page[Account]{}, err
+	}
+	rows, err := tx.query(ctx, `SELECT `+accountColumns+` FROM account WHERE id < ? ORDER BY id DESC LIMIT ?`, before, limit+1)
+	accounts, err := collect(rows, err, scanAccount)
+	return page(accounts, limit, listing, func(a Account) string { return a.ID }), err
+}
+
+// idPosition reads the id in a cursor of a listing that is ordered by id,
+// newest first; without a cursor, what stands above every id.
+func idPosition(listing, after string) (string, error) {
+	p, err := protocol.ParseCursor(listing, after)
+	if p == "" {
+		p = "~"
+	}
+	return p, err
+}
+
+// RenameAccount gives an account another name; ErrNotFound when there is none.
+func (tx *Tx) RenameAccount(ctx context.Context, id, name string) error {
+	return one(tx.write(ctx, `UPDATE account SET name = ? WHERE id = ?`, name, id))
+}
+
+// SetAccountRole makes an account an owner's or an operator's.
+func (tx *Tx) SetAccountRole(ctx context.Context, id string, role protocol.Role) error {
+	return one(tx.write(ctx, `UPDATE account SET role = ? WHERE id = ?`, string(role), id))
+}
+
+// SetAccountMail sets the confirmed address of an account, "" for none.
+// ErrExists when it is another account's.
+func (tx *Tx) SetAccountMail(ctx context.Context, id, mail string) error {
+	if mail != "" {
+		switch other, err := tx.AccountByMail(ctx, mail); {
+		case err == nil && other.ID != id:
+			return ErrExists
+		case err != nil && err != ErrNotFound:
+			return err
+		}
+	}
+	err := one(tx.write(ctx, `UPDATE account SET mail = NULLIF(?, '') WHERE id = ?`, mail, id))
+	if conflicts(err) {
+		return ErrExists
+	}
+	return err
+}
+
+// LinkProfile gives a profile to an account, whosever it was before: tokens that
+// another account made for it end.
+func (tx *Tx) LinkProfile(ctx context.Context, account, handle string) error {
+	if _, err := tx.write(ctx, `UPDATE api_token SET revoked_at = COALESCE(revoked_at, ?) WHERE handle = ? AND account <> ?`, millis(tx.Now), handle, account); err != nil {
+		return err
+	}
+	_, err := tx.write(ctx, `INSERT INTO account_profile (handle, account, at) VALUES (?, ?, ?)
+		ON CONFLICT (handle) DO UPDATE SET account = excluded.account, at = excluded.at`, handle, account, millis(tx.Now))
+	return err
+}
+
+// UnlinkProfile takes a profile from its account, with the tokens that were made
+// for it. ErrNotFound when it belongs to none.
+func (tx *Tx) UnlinkProfile(ctx context.Context, handle string) error {
+	if _, err := tx.write(ctx, `UPDATE api_token SET revoked_at = COALESCE(revoked_at, ?) WHERE handle = ?`, millis(tx.Now), handle); err != nil {
+		return err
+	}
+	return one(tx.write(ctx, `DELETE FROM account_profile WHERE handle = ?`, handle))
+}
+
+// AccountHandles returns the handles of an account's profiles, in order.
+func (tx *Tx) AccountHandles(ctx context.Context, account string) ([]string, error) {
+	rows, err := tx.query(ctx, `SELECT handle FROM account_profile WHERE account = ? ORDER BY handle LIMIT ?`, account, protocol.MaxProfiles)
+	return collect(rows, err, func(s scanner) (h string, err error) {
+		err = s.Scan(&h)
+		return h, err
+	})
+}

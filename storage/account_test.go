@@ -1,0 +1,154 @@
+package storage_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+	"stoa/storage"
+	"stoa/storage/storagetest"
+)
+
+func TestAccounts(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		asha := storage.Account{ID: protocol.NewID(protocol.AccountID, start), Name: "Asha", Role: protocol.RoleOwner, Mail: "asha@example.org", CreatedAt: start}
+		ravi := storage.Account{ID: protocol.NewID(protocol.AccountID, start.Add(time.Second)), Name: "Ravi", Role: protocol.RoleOperator, CreatedAt: start}
+		token := storage.Token{ID: protocol.NewID(protocol.TokenID, start), Hash: [32]byte{1}, Account: asha.ID, Handle: "shop", Name: "t", Scopes: []string{"post"}, CreatedAt: start}
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			require.NoError(t, tx.InsertAccount(ctx, asha))
+			require.NoError(t, tx.InsertAccount(ctx, ravi))
+			require.ErrorIs(t, tx.InsertAccount(ctx, asha), storage.ErrExists)
+			require.NoError(t, tx.LinkProfile(ctx, asha.ID, "shop"))
+			require.NoError(t, tx.LinkProfile(ctx, asha.ID, "asha"))
+			require.NoError(t, tx.InsertToken(ctx, token))
+			require.ErrorIs(t, tx.SetAccountMail(ctx, ravi.ID, "asha@example.org"), storage.ErrExists)
+			require.NoError(t, tx.SetAccountMail(ctx, ravi.ID, "ravi@example.org"))
+			require.ErrorIs(t, tx.RenameAccount(ctx, "acc_none", "x"), storage.ErrNotFound)
+			return tx.RenameAccount(ctx, asha.ID, "Asha R")
+		})
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			got, err := tx.AccountByMail(ctx, "asha@example.org")
+			require.NoError(t, err)
+			asha.Name = "Asha R"
+			require.Equal(t, asha, got)
+			handles, err := tx.AccountHandles(ctx, asha.ID)
+			require.NoError(t, err)
+			require.Equal(t, []string{"asha", "shop"}, handles)
+			page, err := tx.ListAccounts(ctx, 1, "")
+			require.NoError(t, err)
+			require.Equal(t, ravi.ID, page.Items[0].ID)
+			page, err = tx.ListAccounts(ctx, 1, *page.Next)
+			require.NoError(t, err)
+			require.Equal(t, asha.ID, page.Items[0].ID)
+			require.Nil(t, page.Next)
+			return nil
+		})
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.LinkProfile(ctx, ravi.ID, "shop") })
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			got, err := tx.AccountOf(ctx, "shop")
+			require.NoError(t, err)
+			require.Equal(t, "Ravi", got.Name)
+			gone, err := tx.Token(ctx, token.ID)
+			require.NoError(t, err)
+			require.NotNil(t, gone.RevokedAt, "a profile that changes hands takes no token along")
+			n, err := tx.CountTokens(ctx, asha.ID)
+			require.Zero(t, n)
+			return err
+		})
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			require.NoError(t, tx.UnlinkProfile(ctx, "shop"))
+			return tx.SetAccountRole(ctx, ravi.ID, protocol.RoleOwner)
+		})
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.AccountOf(ctx, "shop")
+			require.ErrorIs(t, err, storage.ErrNotFound)
+			return nil
+		})
+	})
+}
+
+// TestTicket_Race: of many that spend one ticket at once, one has it.
+func TestTicket_Race(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		hash := [32]byte{9}
+		late := [32]byte{8}
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			require.NoError(t, tx.InsertTicket(ctx, storage.Ticket{Hash: late, Purpose: storage.TicketSignIn, Account: "acc", ExpiresAt: tx.Now}))
+			return tx.InsertTicket(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketSignIn, Account: "acc", ExpiresAt: tx.Now.Add(time.Hour)})
+		})
+		var won atomic.Int32
+		var group sync.WaitGroup
+		for range 24 {
+			group.Go(func() {
+				err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+					_, err := tx.SpendTicket(ctx, hash)
+					return err
+				})
+				if err == nil {
+					won.Add(1)
+				} else if !errors.Is(err, storage.ErrNotFound) {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		require.EqualValues(t, 1, won.Load())
+		err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.SpendTicket(ctx, late)
+			return err
+		})
+		require.ErrorIs(t, err, storage.ErrNotFound, "it has run out")
+	})
+}
+
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		ids := make([]string, 5)
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			for i := range ids {
+				ids[i] = protocol.NewID(protocol.SessionID, start.Add(time.Duration(i)*time.Second))
+				expires := tx.Now.Add(time.Hour)
+				if i == 4 {
+					expires = tx.Now.Add(-time.Second)
+				}
+				require.NoError(t, tx.InsertSession(ctx, storage.Session{ID: ids[i], Hash: [32]byte{byte(i)}, Account: "acc", Program: "p", ExpiresAt: expires}))
+			}
+			require.ErrorIs(t, tx.EndSession(ctx, "other", ids[0]), storage.ErrNotFound, "not that account's")
+			return tx.EndSession(ctx, "acc", ids[1])
+		})
+		list := func() (out []string) {
+			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				page, err := tx.ListSessions(ctx, "acc", 10, "")
+				for _, s := range page.Items {
+					out = append(out, s.ID)
+				}
+				return err
+			})
+			return out
+		}
+		require.Equal(t, []string{ids[3], ids[2], ids[0]}, list(), "neither the ended nor the one that ran out")
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			n, err := tx.PruneSessions(ctx)
+			require.Equal(t, 1, n)
+			require.NoError(t, err)
+			return tx.KeepSessions(ctx, "acc", 2)
+		})
+		require.Equal(t, []string{ids[3], ids[2]}, list())
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			require.NoError(t, tx.TouchSession(ctx, ids[2]))
+			n, err := tx.EndSessions(ctx, "acc")
+			require.Equal(t, 2, n)
+			return err
+		})
+		require.Empty(t, list())
+	})
+}

@@ -1,0 +1,65 @@
+-- +goose Up
+
+-- An account is somebody's sign-in. mail is an address that was confirmed.
+CREATE TABLE account (
+	id         TEXT COLLATE "C"    PRIMARY KEY,
+	name       TEXT COLLATE "C"    NOT NULL,
+	role       TEXT COLLATE "C"    NOT NULL CHECK (role IN ('owner', 'operator')),
+	mail       TEXT COLLATE "C"    UNIQUE,
+	created_at BIGINT NOT NULL
+);
+
+-- A profile belongs to one account at most; an account has any number.
+CREATE TABLE account_profile (
+	handle  TEXT COLLATE "C"    PRIMARY KEY,
+	account TEXT COLLATE "C"    NOT NULL,
+	at      BIGINT NOT NULL
+);
+CREATE INDEX account_profile_account ON account_profile (account, handle);
+
+-- Of secrets only hashes are stored.
+CREATE TABLE session (
+	id           TEXT COLLATE "C"    PRIMARY KEY,
+	hash         BYTEA    NOT NULL UNIQUE,
+	account      TEXT COLLATE "C"    NOT NULL,
+	program      TEXT COLLATE "C"    NOT NULL,
+	created_at   BIGINT NOT NULL,
+	expires_at   BIGINT NOT NULL,
+	last_used_at BIGINT NOT NULL
+);
+CREATE INDEX session_account ON session (account, id);
+CREATE INDEX session_expires ON session (expires_at);
+
+-- A one-time secret that was handed out on paper or by mail: a sign-in link, or
+-- the proof that an address can be read.
+CREATE TABLE ticket (
+	hash       BYTEA    PRIMARY KEY,
+	purpose    TEXT COLLATE "C"    NOT NULL CHECK (purpose IN ('sign-in', 'account-mail', 'notice-mail')),
+	account    TEXT COLLATE "C"    NOT NULL,
+	handle     TEXT COLLATE "C"    NOT NULL,
+	mail       TEXT COLLATE "C"    NOT NULL,
+	expires_at BIGINT NOT NULL
+);
+CREATE INDEX ticket_expires ON ticket (expires_at);
+CREATE INDEX ticket_account ON ticket (account);
+
+-- Where notices about a profile go.
+CREATE TABLE notify (
+	handle     TEXT COLLATE "C"    PRIMARY KEY,
+	mail       TEXT COLLATE "C"    NOT NULL,
+	confirmed  BOOLEAN NOT NULL,
+	webhook    TEXT COLLATE "C"    NOT NULL,
+	events     TEXT COLLATE "C"    NOT NULL,
+	updated_at BIGINT NOT NULL
+);
+
+-- The tokens there are name an account that nobody kept. Those of one profile
+-- get one account, and may do what an owner may for that profile.
+DELETE FROM api_token WHERE handle NOT IN (SELECT handle FROM profile);
+INSERT INTO account (id, name, role, mail, created_at)
+	SELECT min(t.account), COALESCE((SELECT p.draft::json ->> 'name' FROM profile p WHERE p.handle = t.handle), t.handle), 'owner', NULL, min(t.created_at)
+	FROM api_token t GROUP BY t.handle;
+INSERT INTO account_profile (handle, account, at) SELECT handle, min(account), min(created_at) FROM api_token GROUP BY handle;
+UPDATE api_token SET account = (SELECT a.account FROM account_profile a WHERE a.handle = api_token.handle),
+	scopes = '["post","profile","keys","inbox","notify","archive"]' WHERE scopes IN ('[]', 'null');
+CREATE INDEX api_token_account ON api_token (account, id);
