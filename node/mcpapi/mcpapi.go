@@ -33,10 +33,10 @@ const requestIDHeader = "Request-Id"
 type Config struct {
 	Table    *dispatch.Table
 	For      protocol.Audience // whose operations are its tools
-	Base     string // public address of the node, without a slash at the end
-	Loopback bool   // the node listens on loopback only, so that loopback names may reach it
-	Name     string // what the operator calls the node; default the host
-	Version  string // of the software
+	Base     string            // public address of the node, without a slash at the end
+	Loopback bool              // the node listens on loopback only, so that loopback names may reach it
+	Name     string            // what the operator calls the node; default the host
+	Version  string            // of the software
 	// Network is the keyed hash of the client's network.
 	Network func(r *http.Request) string
 	// Changes grows whenever something stored may have changed; results of open
