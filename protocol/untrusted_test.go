@@ -21,6 +21,9 @@ var written = []string{
 var ours = map[string]string{
 	"SiteEntry.purpose": "the declarations'",
 	"Data.purpose":      "an enum",
+	"SessionState.name": "the caller's own account (contract §4)",
+	"Account.name":      "the caller's own",
+	"Token.name":        "the caller's own",
 }
 
 // TestUntrusted_EveryResult walks the results of all operations: an object with a
