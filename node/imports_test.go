@@ -28,7 +28,7 @@ var mayImport = map[string][]string{
 	"stoa/node/site":       {"stoa/protocol", "stoa/storage"},
 	"stoa/node/worker":     {"stoa/protocol", "stoa/storage"},
 	"stoa/node/outbound":   {},
-	"stoa/node/contact":    {"stoa/protocol", "stoa/storage"},
+	"stoa/node/contact":    {"stoa/protocol", "stoa/storage", "stoa/node/webhook"},
 	"stoa/node/webhook":    {"stoa/protocol", "stoa/identity", "stoa/node/outbound"},
 	"stoa/node/dispatch":   {"stoa/protocol", "stoa/storage", "stoa/identity"},
 	"stoa/node/httpapi":    {"stoa/protocol", "stoa/identity", "stoa/node/dispatch"},

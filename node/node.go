@@ -175,6 +175,7 @@ func (n *Node) wire(ctx context.Context) error {
 		n.worker.Handle(kind, worker.Handler(handle))
 	}
 	n.worker.Handle(contact.SilenceJob, n.contact.Silence)
+	n.worker.Handle(contact.CallbackJob, n.contact.Deliver)
 	n.worker.Handle(pruneKind, n.prune)
 	n.worker.Handle(followKind, n.followJob)
 	n.worker.Handle(unfollowKind, n.unfollowJob)
@@ -237,6 +238,15 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	dispatch.Bind(t, protocol.ContactAgent, n.contact.Begin)
 	dispatch.Bind(t, protocol.CheckConversation, n.contact.Check)
 	dispatch.Bind(t, protocol.ContinueConversation, n.contact.Continue)
+	dispatch.Bind(t, protocol.ListThreads, n.contact.List)
+	dispatch.Bind(t, protocol.GetThread, n.contact.Get)
+	dispatch.Bind(t, protocol.AnswerThread, n.contact.Answer)
+	dispatch.Bind(t, protocol.CloseThread, n.contact.Close)
+	dispatch.Bind(t, protocol.BlockWriter, n.contact.Block)
+	dispatch.Bind(t, protocol.UnblockWriter, n.contact.Unblock)
+	dispatch.Bind(t, protocol.ListBlockedWriters, n.contact.ListBlocked)
+	dispatch.Bind(t, protocol.ListCallbacks, n.contact.ListCallbacks)
+	dispatch.Bind(t, protocol.ReplayCallback, n.contact.Replay)
 
 	// feed
 	dispatch.Bind(t, protocol.ReadFeed, n.feed.Read)

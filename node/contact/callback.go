@@ -1,8 +1,203 @@
 package contact
 
-import "context"
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"net/url"
+	"strconv"
+	"time"
 
-// A Sender delivers one signed document (node/webhook).
+	"stoa/node/webhook"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// CallbackJob is the kind of job that tries one delivery once. A delivery that
+// failed waits as a new job, so that it holds up no other of its lane.
+const CallbackJob = "callback"
+
+const (
+	firstWait     = 5 * time.Second
+	longestWait   = time.Hour
+	callbackLanes = 4 // half of a worker: receivers that do not answer leave the rest to other jobs
+)
+
+// A Sender delivers one signed document; its failures are *webhook.Failure.
 type Sender interface {
 	Send(ctx context.Context, address, id string, body []byte) error
+}
+
+// enqueueCallback puts a reply on its way.
+func enqueueCallback(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, m protocol.Message) error {
+	cb := &storage.StoredCallback{
+		ID: m.ID, Handle: t.Handle, ThreadID: t.ID, URL: t.Callback, N: t.Messages,
+		State: protocol.CallbackWaiting, NextAt: tx.Now, Until: tx.Now.Add(protocol.CallbackFor),
+	}
+	if err := tx.InsertCallback(ctx, cb); err != nil {
+		return err
+	}
+	return enqueueTry(ctx, tx, cb)
+}
+
+func enqueueTry(ctx context.Context, tx *storage.Tx, cb *storage.StoredCallback) error {
+	args, err := json.Marshal(subject{cb.ID})
+	if err != nil {
+		return err
+	}
+	return tx.Enqueue(ctx, storage.Job{
+		Kind: CallbackJob, Lane: lane(cb.URL), Args: args, RunAt: cb.NextAt,
+		Dedupe: CallbackJob + ":" + cb.ID + ":" + strconv.FormatInt(cb.NextAt.UnixMilli(), 10),
+	})
+}
+
+// lane keeps one receiver to one connection, and all of them to a few.
+func lane(address string) string {
+	h := fnv.New32a()
+	if u, err := url.Parse(address); err == nil {
+		h.Write([]byte(u.Hostname()))
+	}
+	return CallbackJob + ":" + strconv.Itoa(int(h.Sum32()%callbackLanes))
+}
+
+// Deliver tries one delivery. It is looked up first: what was delivered or ended
+// meanwhile is not sent. A process that dies before the outcome is stored lets
+// the delivery be made again, under the same id (contract §4).
+func (r *Contact) Deliver(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
+	var s subject
+	if err := json.Unmarshal(j.Args, &s); err != nil {
+		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
+	}
+	var cb *storage.StoredCallback
+	var m *protocol.Message
+	err := r.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		if cb, err = tx.CallbackByID(ctx, s.ID); err == nil {
+			m, err = tx.MessageByNumber(ctx, cb.ThreadID, cb.N)
+		}
+		return err
+	})
+	if errors.Is(err, storage.ErrNotFound) || err == nil && cb.State != protocol.CallbackWaiting {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("callback %s: %w", s.ID, err)
+	}
+	body, err := json.Marshal(protocol.Callback{Type: "thread.reply", ID: cb.ID, ThreadID: cb.ThreadID, Handle: cb.Handle, Message: *m, CreatedAt: m.CreatedAt})
+	if err != nil {
+		return nil, fmt.Errorf("encode callback %s: %w", s.ID, err)
+	}
+	sent := r.Webhook.Send(ctx, cb.URL, cb.ID, body)
+	return func(ctx context.Context, tx *storage.Tx) error { return settle(ctx, tx, s.ID, sent) }, nil
+}
+
+// settle stores what became of a try and what is to follow.
+func settle(ctx context.Context, tx *storage.Tx, id string, sent error) error {
+	cb, err := tx.CallbackByID(ctx, id)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	open := cb.State == protocol.CallbackWaiting
+	after := judge(cb, sent, tx.Now)
+	if !open { // ended while this try was under way; a success still counts
+		if sent != nil {
+			return nil
+		}
+		after = false
+	}
+	if err := tx.SaveCallback(ctx, cb); err != nil {
+		return err
+	}
+	switch {
+	case errors.Is(sent, webhook.ErrGone):
+		return tx.EndCallbacks(ctx, cb.ThreadID, cb.LastError)
+	case after:
+		return enqueueTry(ctx, tx, cb)
+	}
+	return nil
+}
+
+// judge moves a delivery by the outcome of a try and reports whether it is to be
+// tried again: for 24 hours, unless the receiver is gone or must not be reached
+// (contract §4).
+func judge(cb *storage.StoredCallback, sent error, now time.Time) (again bool) {
+	cb.Attempts++
+	cb.Tries++
+	cb.Status, cb.LastError = 0, ""
+	if sent == nil {
+		cb.State = protocol.CallbackDone
+		return false
+	}
+	f, ok := errors.AsType[*webhook.Failure](sent)
+	if !ok {
+		f = &webhook.Failure{Kind: webhook.ErrRetry, Text: "this node could not send it"}
+	}
+	cb.Status, cb.LastError = f.Status, f.Text
+	switch f.Kind {
+	case webhook.ErrGone:
+		cb.State = protocol.CallbackGone
+		return false
+	case webhook.ErrRefused:
+		cb.State = protocol.CallbackRefused
+		return false
+	}
+	cb.NextAt = now.Add(max(backoff(cb.Tries), f.RetryAfter))
+	if cb.NextAt.After(cb.Until) {
+		cb.State = protocol.CallbackFailed
+		return false
+	}
+	return true
+}
+
+// backoff is how long to wait after the n-th try: 5 s doubling to an hour, with
+// jitter of a quarter, so that what failed together does not come back together.
+func backoff(n int) time.Duration {
+	wait := min(firstWait<<min(n-1, 20), longestWait)
+	return time.Duration(float64(wait) * (0.75 + rand.Float64()/2))
+}
+
+// ListCallbacks returns the deliveries of one of the owner's agents.
+func (r *Contact) ListCallbacks(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.CallbackQuery) (protocol.Page[protocol.CallbackDelivery], error) {
+	handle, err := c.ActsAs(in.Handle)
+	if err != nil {
+		return protocol.Page[protocol.CallbackDelivery]{}, err
+	}
+	found, err := tx.ListCallbacks(ctx, handle, in.State, in.ThreadID, in.Size(), in.After)
+	return convert(found, delivery), err
+}
+
+func delivery(cb *storage.StoredCallback) protocol.CallbackDelivery {
+	d := protocol.CallbackDelivery{
+		ID: cb.ID, ThreadID: cb.ThreadID, URL: cb.URL, State: cb.State, Attempts: cb.Attempts, LastError: cb.LastError,
+		CreatedAt: cb.CreatedAt, Untrusted: true,
+	}
+	if cb.Status != 0 {
+		d.Status = &cb.Status
+	}
+	if cb.State == protocol.CallbackWaiting {
+		d.NextAt = &cb.NextAt
+	}
+	return d
+}
+
+// Replay tries a delivery again at once, whatever became of it, and where that
+// fails for another 24 hours.
+func (r *Contact) Replay(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.CallbackRef) (protocol.CallbackDelivery, error) {
+	cb, err := tx.CallbackByID(ctx, in.ID)
+	if err == nil && !mine(c, cb.Handle) || errors.Is(err, storage.ErrNotFound) {
+		return protocol.CallbackDelivery{}, protocol.Errorf(protocol.NotFound, "no reply of that id of an agent of yours goes to a callback address")
+	}
+	if err != nil {
+		return protocol.CallbackDelivery{}, err
+	}
+	cb.State, cb.Tries, cb.NextAt, cb.Until = protocol.CallbackWaiting, 0, tx.Now, tx.Now.Add(protocol.CallbackFor)
+	if err := tx.SaveCallback(ctx, cb); err != nil {
+		return protocol.CallbackDelivery{}, err
+	}
+	return delivery(cb), enqueueTry(ctx, tx, cb)
 }

@@ -1,0 +1,154 @@
+package contact
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// List returns the threads with one of the owner's agents.
+func (r *Contact) List(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ThreadQuery) (protocol.Page[protocol.Thread], error) {
+	handle, err := c.ActsAs(in.Handle)
+	if err != nil {
+		return protocol.Page[protocol.Thread]{}, err
+	}
+	found, err := tx.ListThreads(ctx, handle, in.State, in.Size(), in.After)
+	return convert(found, func(t *storage.StoredThread) protocol.Thread { return view(t, protocol.AgentSide) }), err
+}
+
+func convert[R, T any](found protocol.Page[R], to func(*R) T) protocol.Page[T] {
+	out := protocol.Page[T]{Items: make([]T, len(found.Items)), Next: found.Next}
+	for i := range found.Items {
+		out.Items[i] = to(&found.Items[i])
+	}
+	return out
+}
+
+// own returns a thread of one of the caller's agents. That of another's is not
+// there: ids are no secrets, and this must not confirm them.
+func own(ctx context.Context, tx *storage.Tx, c protocol.Caller, id string) (*storage.StoredThread, error) {
+	t, err := tx.ThreadByID(ctx, id)
+	if err == nil && !mine(c, t.Handle) || errors.Is(err, storage.ErrNotFound) {
+		return nil, protocol.Errorf(protocol.NotFound, "there is no thread of that id with an agent of yours")
+	}
+	return t, err
+}
+
+func mine(c protocol.Caller, handle string) bool {
+	_, err := c.ActsAs(handle)
+	return err == nil
+}
+
+// Get returns one thread and a page of its messages.
+func (r *Contact) Get(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ThreadPage) (protocol.Conversation, error) {
+	t, err := own(ctx, tx, c, in.ThreadID)
+	if err != nil {
+		return protocol.Conversation{}, err
+	}
+	messages, err := tx.ListMessages(ctx, t.ID, in.Size(), in.After)
+	return protocol.Conversation{Thread: view(t, protocol.AgentSide), Messages: messages}, err
+}
+
+// Answer stores the agent's next message and, where the writer gave an address,
+// puts it on its way there.
+func (r *Contact) Answer(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewAnswer) (protocol.Said, error) {
+	t, err := own(ctx, tx, c, in.ThreadID)
+	if err != nil {
+		return protocol.Said{}, err
+	}
+	if c.Standing == protocol.Operator {
+		return protocol.Said{}, protocol.Errorf(protocol.Forbidden, "the operator does not speak for @%s; its owner answers", t.Handle)
+	}
+	by, err := r.agent(ctx, tx, c, t.Handle)
+	if err != nil {
+		return protocol.Said{}, err
+	}
+	m, err := r.say(ctx, tx, t, protocol.AgentSide, by, in.Message)
+	if err != nil {
+		return protocol.Said{}, err
+	}
+	if t.Callback != "" {
+		if err := enqueueCallback(ctx, tx, t, m); err != nil {
+			return protocol.Said{}, err
+		}
+	}
+	return protocol.Said{ThreadID: t.ID, State: t.State, Message: m}, nil
+}
+
+// agent is the author of an answer: the profile that was written to, whichever
+// other profiles its owner has.
+func (r *Contact) agent(ctx context.Context, tx *storage.Tx, c protocol.Caller, handle string) (protocol.Author, error) {
+	p, err := tx.ProfileByHandle(ctx, handle)
+	if err != nil {
+		return protocol.Author{}, err
+	}
+	c.Handle, c.Name, c.Agent = handle, p.Draft.Name, p.ERC8004
+	return c.Author(r.Base, ""), nil
+}
+
+// Close ends a thread for good. One that is closed stays as it is.
+func (r *Contact) Close(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ThreadRef) (protocol.Thread, error) {
+	t, err := own(ctx, tx, c, in.ThreadID)
+	if err != nil {
+		return protocol.Thread{}, err
+	}
+	if t.State != protocol.ThreadClosed {
+		err = shut(ctx, tx, t, "owner")
+	}
+	return view(t, protocol.AgentSide), err
+}
+
+// Block keeps the writer of a thread away, by every name it showed.
+func (r *Contact) Block(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewBlock) (protocol.BlockedWriter, error) {
+	t, err := own(ctx, tx, c, in.ThreadID)
+	if err != nil {
+		return protocol.BlockedWriter{}, err
+	}
+	b := &storage.ContactBlock{
+		ID: protocol.NewID(protocol.BlockID, tx.Now), Handle: t.Handle, Writer: t.Writer, Author: t.Author, ThreadID: t.ID, Note: in.Note,
+		Names: []string{t.Writer},
+	}
+	if t.Author.Verified {
+		for prefix, name := range map[string]*string{"agent:": t.Author.ERC8004, "handle:": t.Author.Handle, "key:": t.Author.KeyID} {
+			if name != nil && prefix+*name != t.Writer {
+				b.Names = append(b.Names, prefix+*name)
+			}
+		}
+	}
+	return blocked(b), tx.InsertContactBlock(ctx, b)
+}
+
+var knownBy = map[string]protocol.KnownBy{
+	"agent": protocol.ByIdentity, "handle": protocol.ByProfile, "key": protocol.ByKey, "account": protocol.ByAccount, "net": protocol.ByNetwork,
+}
+
+func blocked(b *storage.ContactBlock) protocol.BlockedWriter {
+	kind, _, _ := strings.Cut(b.Writer, ":")
+	return protocol.BlockedWriter{ID: b.ID, Handle: b.Handle, Writer: b.Author, KnownBy: knownBy[kind], ThreadID: b.ThreadID,
+		Note: b.Note, CreatedAt: b.At, Untrusted: true}
+}
+
+// Unblock lifts a block.
+func (r *Contact) Unblock(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.BlockRef) (protocol.None, error) {
+	b, err := tx.ContactBlockByID(ctx, in.ID)
+	if err == nil && !mine(c, b.Handle) || errors.Is(err, storage.ErrNotFound) {
+		return protocol.None{}, protocol.Errorf(protocol.NotFound, "there is no block of that id of an agent of yours")
+	}
+	if err != nil {
+		return protocol.None{}, err
+	}
+	return protocol.None{}, tx.DeleteContactBlock(ctx, b.ID)
+}
+
+// ListBlocked returns the blocks of one of the owner's agents.
+func (r *Contact) ListBlocked(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.BlockQuery) (protocol.Page[protocol.BlockedWriter], error) {
+	handle, err := c.ActsAs(in.Handle)
+	if err != nil {
+		return protocol.Page[protocol.BlockedWriter]{}, err
+	}
+	found, err := tx.ListContactBlocks(ctx, handle, in.Size(), in.After)
+	return convert(found, blocked), err
+}

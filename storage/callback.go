@@ -1,0 +1,97 @@
+package storage
+
+import (
+	"context"
+	"time"
+
+	"stoa/protocol"
+)
+
+// A StoredCallback is one reply on its way to the address its thread's writer
+// gave.
+type StoredCallback struct {
+	ID, Handle, ThreadID, URL string // ID is the message's
+	N                         int    // of the message in its thread
+	State                     protocol.CallbackState
+	Attempts                  int // in all
+	Tries                     int // since it was made or replayed
+	Status                    int // HTTP status of the last answer, 0 none
+	LastError                 string
+	CreatedAt, NextAt, Until  time.Time
+}
+
+const callbackColumns = `id, handle, thread_id, n, url, state, attempts, tries, status, last_error, created_at, next_at, until`
+
+func scanCallback(s scanner) (c StoredCallback, err error) {
+	var created, next, until int64
+	err = s.Scan(&c.ID, &c.Handle, &c.ThreadID, &c.N, &c.URL, &c.State, &c.Attempts, &c.Tries, &c.Status, &c.LastError, &created, &next, &until)
+	c.CreatedAt, c.NextAt, c.Until = moment(created), moment(next), moment(until)
+	return c, err
+}
+
+// InsertCallback stores a delivery that waits.
+func (tx *Tx) InsertCallback(ctx context.Context, c *StoredCallback) error {
+	c.CreatedAt = tx.Now
+	_, err := tx.write(ctx, `INSERT INTO callback (`+callbackColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		c.ID, c.Handle, c.ThreadID, c.N, c.URL, string(c.State), c.Attempts, c.Tries, c.Status, c.LastError,
+		millis(c.CreatedAt), millis(c.NextAt), millis(c.Until))
+	return err
+}
+
+// CallbackByID returns a delivery; ErrNotFound when there is none. In a writing
+// transaction its row is locked.
+func (tx *Tx) CallbackByID(ctx context.Context, id string) (*StoredCallback, error) {
+	query := `SELECT ` + callbackColumns + ` FROM callback WHERE id = ?`
+	if tx.batch != nil {
+		if err := tx.dirty(); err != nil {
+			return nil, err
+		}
+		query += tx.db.engine.forUpdate()
+	}
+	rows, err := tx.query(ctx, query, id)
+	found, err := collect(rows, err, scanCallback)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, ErrNotFound
+	}
+	return &found[0], nil
+}
+
+// SaveCallback stores what may change of a delivery.
+func (tx *Tx) SaveCallback(ctx context.Context, c *StoredCallback) error {
+	return one(tx.write(ctx, `UPDATE callback SET state = ?, attempts = ?, tries = ?, status = ?, last_error = ?, next_at = ?, until = ? WHERE id = ?`,
+		string(c.State), c.Attempts, c.Tries, c.Status, c.LastError, millis(c.NextAt), millis(c.Until), c.ID))
+}
+
+// EndCallbacks ends what waits of a thread whose receiver wants no more, and
+// sends its later replies nowhere.
+func (tx *Tx) EndCallbacks(ctx context.Context, threadID, why string) error {
+	if _, err := tx.write(ctx, `UPDATE thread SET callback = '' WHERE id = ?`, threadID); err != nil {
+		return err
+	}
+	_, err := tx.write(ctx, `UPDATE callback SET state = 'gone', last_error = ? WHERE thread_id = ? AND state = 'waiting'`, why, threadID)
+	return err
+}
+
+// ListCallbacks returns the deliveries of an agent's replies, the newest first;
+// state and threadID may be "".
+func (tx *Tx) ListCallbacks(ctx context.Context, handle string, state protocol.CallbackState, threadID string, limit int, after string) (protocol.Page[StoredCallback], error) {
+	limit = bounded(limit)
+	listing := "callbacks-" + string(state)
+	before, err := positionID(listing, after)
+	if err != nil {
+		return protocol.Page[StoredCallback]{}, err
+	}
+	where, args := `handle = ? AND id < ?`, []any{handle, before}
+	if state != "" {
+		where, args = where+` AND state = ?`, append(args, string(state))
+	}
+	if threadID != "" {
+		where, args = where+` AND thread_id = ?`, append(args, threadID)
+	}
+	rows, err := tx.query(ctx, `SELECT `+callbackColumns+` FROM callback WHERE `+where+` ORDER BY id DESC LIMIT ?`, append(args, limit+1)...)
+	found, err := collect(rows, err, scanCallback)
+	return page(found, limit, listing, func(c StoredCallback) string { return c.ID }), err
+}
