@@ -118,7 +118,8 @@ func (r *Contact) Block(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 			}
 		}
 	}
-	return blocked(b), tx.InsertContactBlock(ctx, b)
+	err = tx.InsertContactBlock(ctx, b) // b may become the one that is there
+	return blocked(b), err
 }
 
 var knownBy = map[string]protocol.KnownBy{
