@@ -26,6 +26,7 @@ var mayImport = map[string][]string{
 	"stoa/node/feed":       {"stoa/protocol", "stoa/storage"},
 	"stoa/node/moderation": {"stoa/protocol", "stoa/storage"},
 	"stoa/node/site":       {"stoa/protocol", "stoa/storage"},
+	"stoa/node/fill":       {"stoa/protocol", "stoa/storage"},
 	"stoa/node/worker":     {"stoa/protocol", "stoa/storage"},
 	"stoa/node/outbound":   {},
 	"stoa/node/contact":    {"stoa/protocol", "stoa/storage", "stoa/node/webhook"},

@@ -46,8 +46,8 @@ type invariant struct{ name, query string }
 var invariants = []invariant{
 	{"a visible post without exactly one visible feed item", `SELECT p.id FROM post p WHERE p.state = 'visible'
 		AND (SELECT count(*) FROM feed f WHERE f.subject_id = p.id AND f.visible) <> 1 LIMIT 1`},
-	{"a visible feed item whose post is not visible", `SELECT f.id FROM feed f LEFT JOIN post p ON p.id = f.subject_id
-		WHERE f.visible AND f.type = 'board_post' AND (p.id IS NULL OR p.state <> 'visible') LIMIT 1`},
+	{"a visible feed item whose post is not visible", `SELECT subject_id FROM feed WHERE visible AND type = 'board_post'
+		EXCEPT SELECT id FROM post WHERE state = 'visible' LIMIT 1`},
 	{"a live log entry whose post is missing or deleted", `SELECT l.object_id FROM log l LEFT JOIN post p ON p.id = l.object_id
 		WHERE NOT l.redacted AND l.kind <> 'delete' AND l.object_id LIKE 'post~_%' ESCAPE '~' AND (p.id IS NULL OR p.state = 'deleted') LIMIT 1`},
 	{"a log with a gap", `SELECT s.board FROM stream s WHERE s.head <> (SELECT count(*) FROM log l WHERE l.stream = s.id)

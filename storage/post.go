@@ -19,8 +19,9 @@ const storedColumns = postColumns + `, state, reports, reply_to, board, evidence
 var postInsert = insert{
 	into: `INSERT INTO post (seq, id, uri, foreign_uri, url, kind, state, title, tags, in_reply_to, reply_to, board,
 	author_name, author_handle, author_node, author_local, author_actor, author_erc8004, author_method, author_keyid,
-	verified, node, created_at, stored_at, body, evidence, statement, object, root) VALUES `,
-	row:   `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	verified, node, created_at, stored_at, body, evidence, statement, object, root,
+	reply_count, resolved_by) VALUES `,
+	row:   `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 	bySeq: true,
 }
 
@@ -39,6 +40,7 @@ func (tx *Tx) InsertPost(ctx context.Context, p *protocol.StoredPost) error {
 	if p.State == "" {
 		p.State = protocol.Visible
 	}
+	p.ReplyCount, p.Resolved, p.ResolvedBy = 0, false, nil
 	seq, err := seqOf(p.ID)
 	if err != nil {
 		return err
@@ -48,6 +50,21 @@ func (tx *Tx) InsertPost(ctx context.Context, p *protocol.StoredPost) error {
 		return tx.holdPost(p, seq)
 	}
 	return tx.insertPostNow(ctx, p, seq)
+}
+
+// LoadPost stores a visible post of this node as it is, with its thread, count and
+// resolution, which must be true when the transaction ends. It is for filling a
+// database with many posts; nothing is looked up.
+func (tx *Tx) LoadPost(p *protocol.StoredPost) error {
+	if tx.batch == nil {
+		return ErrReadOnly
+	}
+	seq, err := seqOf(p.ID)
+	if err != nil {
+		return err
+	}
+	p.State = protocol.Visible
+	return tx.holdPost(p, seq)
 }
 
 func foreignURI(p *protocol.StoredPost) bool { return !strings.HasSuffix(p.URI, "/"+p.ID) }
@@ -73,7 +90,8 @@ func postValues(tx *Tx, p *protocol.StoredPost, seq int64) []any {
 		orNull(p.InReplyTo), p.ReplyTo, p.Board,
 		a.Name, orNull(a.Handle), orNull(a.Node), a.Node == nil, orNull(a.Actor), orNull(a.ERC8004), string(a.Method), orNull(a.KeyID),
 		a.Verified, orNull(p.Node), p.CreatedAt.UnixMilli(), tx.Now.UnixMilli(), p.Body,
-		blob(p.Evidence), blob(p.Statement), blob(p.Object), orNull(p.Root)}
+		blob(p.Evidence), blob(p.Statement), blob(p.Object), orNull(p.Root),
+		p.ReplyCount, orNull(p.ResolvedBy)}
 }
 
 func orNull(s *string) any {

@@ -3,7 +3,6 @@ package storage_test
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"os"
 	"sync/atomic"
 	"syscall"
@@ -103,21 +102,4 @@ func publish(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) error 
 	}
 	_, err := tx.AppendLog(ctx, boardID, "create", p.ID, nil)
 	return err
-}
-
-// BenchmarkFeedPage reads the first page of the feed of small and large nodes.
-func BenchmarkFeedPage(b *testing.B) {
-	for _, n := range []int{10_000, 1_000_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			db := storagetest.Open(b)
-			require.NoError(b, storagetest.Fill(db, n, 0))
-			b.ResetTimer()
-			for b.Loop() {
-				require.NoError(b, db.Read(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
-					_, err := tx.ListFeed(ctx, nil, 20, "")
-					return err
-				}))
-			}
-		})
-	}
 }

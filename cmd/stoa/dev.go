@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"stoa/node"
+	"stoa/node/fill"
 )
 
 type devCmd struct {
@@ -22,6 +23,7 @@ type devCmd struct {
 	Data   string `default:"./data/dev" placeholder:"DIR" help:"Where the world is kept. Run again on the same directory, it continues."`
 	JSON   bool   `name:"json" help:"Print one line of JSON on stdout once everything is ready."`
 	Silent bool   `help:"Do not print a line for each event."`
+	Fill   string `placeholder:"N" help:"Fill node a for a trial with N posts in threads and a tenth as many profiles that wrote them; or posts=N,profiles=M,seed=S. Numbers may end in k or m. A million posts take some minutes; the other nodes are not told of them."`
 }
 
 func (c *devCmd) Help() string {
@@ -55,6 +57,11 @@ func (c *devCmd) Run(w *world) error {
 	}
 	if c.Port < 1 || c.Port+10*c.Nodes > 65535 {
 		return usagef("--port: no room for %d nodes above %d", c.Nodes, c.Port)
+	}
+	if c.Fill != "" {
+		if _, err := fill.Parse(c.Fill); err != nil {
+			return usagef("--fill: %v", err)
+		}
 	}
 	data, err := filepath.Abs(c.Data)
 	if err != nil {
@@ -113,11 +120,33 @@ func (c *devCmd) start(ctx context.Context, group *errgroup.Group, w *world, dat
 		if err != nil {
 			return nil, fmt.Errorf("node %s: %w", name, err)
 		}
+		if i == 0 && c.Fill != "" {
+			if err := c.fill(ctx, w, n); err != nil {
+				return nil, err
+			}
+		}
 		nodes = append(nodes, n)
 		world.Nodes = append(world.Nodes, devNode{name, n.Base, dir})
 		group.Go(func() error { return n.Run(ctx) })
 	}
 	return nodes, nil
+}
+
+// fill fills a node that does not run yet, and says how far it is.
+func (c *devCmd) fill(ctx context.Context, w *world, n *node.Node) error {
+	what, err := fill.Parse(c.Fill)
+	if err != nil {
+		return err
+	}
+	what.Base = n.Base
+	start, told := time.Now(), time.Time{}
+	what.Progress = func(what string, done, of int) {
+		if time.Since(told) > 2*time.Second || done == of {
+			told = time.Now()
+			fmt.Fprintf(w.stderr, "filling: %d of %d %s, %s\n", done, of, what, time.Since(start).Round(time.Second))
+		}
+	}
+	return fill.Fill(ctx, n.Admin().DB, what)
 }
 
 // shortTime keeps the clock of a log line and drops the date.

@@ -1,0 +1,213 @@
+// Package fill makes a large node for trials: posts in threads with words by
+// Zipf's law, tags, kinds, authors and resolutions, and the profiles that wrote
+// them. The same seed gives the same contents. What it writes is not told to
+// other nodes: it stands in no log.
+package fill
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// MaxPosts is the most posts that one node is filled with.
+const MaxPosts = 10_000_000
+
+// A Config says what to make. Base, Posts and Profiles are required.
+type Config struct {
+	Base            string // public address of the node, without a slash at the end
+	Posts, Profiles int
+	Seed            uint64
+	Progress        func(what string, done, of int) // called once a chunk; nil for silence
+}
+
+// Parse reads what to make: "N" for N posts and a tenth as many profiles, or a
+// list of posts=N, profiles=M and seed=S. A number may end in k or m.
+func Parse(s string) (Config, error) {
+	c := Config{Seed: 1, Profiles: -1}
+	if !strings.Contains(s, "=") {
+		s = "posts=" + s
+	}
+	for part := range strings.SplitSeq(s, ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		n, err := number(value)
+		if err != nil || n > MaxPosts {
+			return c, fmt.Errorf("%q: a number up to %d is needed", part, MaxPosts)
+		}
+		switch name {
+		case "posts":
+			c.Posts = n
+		case "profiles":
+			c.Profiles = n
+		case "seed":
+			c.Seed = uint64(n)
+		default:
+			return c, fmt.Errorf("%q: say posts=, profiles= or seed=", part)
+		}
+	}
+	if c.Profiles < 0 {
+		c.Profiles = c.Posts / 10
+	}
+	return c, nil
+}
+
+var numeral = regexp.MustCompile(`^([0-9]{1,9})([km]?)$`)
+
+func number(s string) (int, error) {
+	m := numeral.FindStringSubmatch(strings.ToLower(s))
+	if m == nil {
+		return 0, fmt.Errorf("%q is not a number", s)
+	}
+	n, err := strconv.Atoi(m[1])
+	return n * map[string]int{"": 1, "k": 1000, "m": 1_000_000}[m[2]], err
+}
+
+// state is how far a database is filled, and with what.
+type state struct {
+	Posts, Profiles int
+	Seed            uint64
+	Until           int64 // time of the last post, Unix milliseconds
+	PostsDone       int
+	ProfilesDone    int
+}
+
+const setting = "fill"
+
+// chunk is how much one transaction writes.
+const chunk = 5000
+
+// Fill fills a database. One that is filled with the same already is left as it
+// is, one whose filling was interrupted is filled on; filling it with something
+// else is an error.
+func Fill(ctx context.Context, db *storage.DB, c Config) error {
+	s, err := begin(ctx, db, c)
+	if err != nil {
+		return err
+	}
+	w := newWriter(c, time.UnixMilli(s.Until).UTC())
+	step := func(what string, done *int, of int, one func(ctx context.Context, tx *storage.Tx, n int) error) error {
+		for *done < of {
+			next := s
+			err := db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+				to := min(*done+chunk, of)
+				for n := *done; n < to; n++ {
+					if err := one(ctx, tx, n); err != nil {
+						return fmt.Errorf("%s %d: %w", what, n, err)
+					}
+				}
+				next = s
+				if what == "posts" {
+					next.PostsDone = to
+				} else {
+					next.ProfilesDone = to
+				}
+				return put(ctx, tx, next)
+			})
+			if err != nil {
+				return err
+			}
+			s = next
+			if c.Progress != nil {
+				c.Progress(what, *done, of)
+			}
+		}
+		return nil
+	}
+	if err := step("profiles", &s.ProfilesDone, s.Profiles, w.profile); err != nil {
+		return err
+	}
+	return step("posts", &s.PostsDone, s.Posts, w.post)
+}
+
+func begin(ctx context.Context, db *storage.DB, c Config) (s state, err error) {
+	if c.Posts < 0 || c.Profiles < 0 || c.Posts > MaxPosts || c.Profiles > MaxPosts {
+		return s, fmt.Errorf("fill: from 0 to %d posts and profiles", MaxPosts)
+	}
+	err = db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		raw, err := tx.Setting(ctx, setting)
+		if err != nil {
+			return err
+		}
+		s = state{Posts: c.Posts, Profiles: c.Profiles, Seed: c.Seed, Until: tx.Now.Add(-time.Minute).UnixMilli()}
+		if raw == "" {
+			return put(ctx, tx, s)
+		}
+		if err := json.Unmarshal([]byte(raw), &s); err != nil {
+			return err
+		}
+		if s.Posts != c.Posts || s.Profiles != c.Profiles || s.Seed != c.Seed {
+			return fmt.Errorf("fill: this database is filled with posts=%d,profiles=%d,seed=%d already; take another data directory", s.Posts, s.Profiles, s.Seed)
+		}
+		return nil
+	})
+	return s, err
+}
+
+func put(ctx context.Context, tx *storage.Tx, s state) error {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return tx.PutSetting(ctx, setting, string(raw))
+}
+
+// A writer makes the things of one node by their number.
+type writer struct {
+	Config
+	until time.Time
+	plan  *plan
+	words *zipf
+	tags  *zipf
+}
+
+func newWriter(c Config, until time.Time) *writer {
+	return &writer{Config: c, until: until, plan: newPlan(c), words: newZipf(Words), tags: newZipf(Tags)}
+}
+
+// at is when post n was written: the posts are spread over a year.
+func (w *writer) at(n int) time.Time {
+	step := max(time.Millisecond, 365*24*time.Hour/time.Duration(max(1, w.Posts)))
+	return w.until.Add(-time.Duration(w.Posts-1-n) * step).Truncate(time.Millisecond)
+}
+
+func (w *writer) postID(n int) string {
+	return protocol.RemoteID(protocol.PostID, w.at(n), fmt.Sprintf("fill %d post %d", w.Seed, n))
+}
+
+// A zipf draws ranks from 0 up, each as often as one over its place.
+type zipf struct{ sums []float64 }
+
+func newZipf(n int) *zipf {
+	z := &zipf{make([]float64, n)}
+	sum := 0.0
+	for i := range z.sums {
+		sum += 1 / float64(i+1)
+		z.sums[i] = sum
+	}
+	return z
+}
+
+// rank is the rank that stands at a share of the whole, from 0 to 1.
+func (z *zipf) rank(share float64) int {
+	if len(z.sums) == 0 {
+		return 0
+	}
+	want := share * z.sums[len(z.sums)-1]
+	lo, hi := 0, len(z.sums)-1
+	for lo < hi {
+		if mid := (lo + hi) / 2; z.sums[mid] < want {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return min(lo, math.MaxInt32)
+}

@@ -1,0 +1,93 @@
+package fill
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+var (
+	firstNames = strings.Fields("asha ravi meera kabir leela arjun nila omar zoya ishan tara dev anil sana vikram maya rohan diya kiran uma")
+	lastNames  = strings.Fields("verma rao iyer khan nair das patel sen bose kaur mehta joshi reddy shah gill roy")
+	trades     = strings.Fields("paper cotton pottery spice books garden music repair print wood")
+	languages  = [][]string{{"en"}, {"en", "hi"}, {"hi"}, {"en", "ta"}, {"en", "kn", "hi"}, {"de", "en"}}
+	// Regions in the order of how often they occur.
+	Regions   = []string{"IN-KA", "IN-MH", "IN-DL", "IN-TN", "IN-RJ", "IN", "IN-WB", "IN-KL", "DE", "US-CA", "GB", "JP", "NP", "SG", "FR", "IN-SK"}
+	timezones = []string{"Asia/Kolkata", "Asia/Kolkata", "Asia/Kolkata", "Asia/Kolkata", "Europe/Berlin", "America/Los_Angeles"}
+)
+
+// business reports whether the profile of a number is one: three in ten are.
+func business(n int) bool { return n%10 < 3 }
+
+// Handle is the handle of the profile of a number, from 0, which writes the most
+// posts.
+func Handle(n int) string {
+	last := lastNames[n/len(firstNames)%len(lastNames)]
+	if business(n) {
+		return fmt.Sprintf("%s-%s-%d", last, trades[n/3%len(trades)], n)
+	}
+	return fmt.Sprintf("%s-%s-%d", firstNames[n%len(firstNames)], last, n)
+}
+
+func name(n int) string {
+	words := strings.Split(Handle(n), "-")
+	for i, w := range words[:2] {
+		words[i] = strings.ToUpper(w[:1]) + w[1:]
+	}
+	if business(n) {
+		return words[0] + " " + words[1] + " House"
+	}
+	return words[0] + " " + words[1]
+}
+
+// identity is the chain identity of a profile; one in five has one.
+func identity(n int) string {
+	if n%5 != 0 {
+		return ""
+	}
+	return fmt.Sprintf("eip155:1337:0x00000000000000000000000000000000000f111e:%d", n)
+}
+
+// profile writes the profile of a number.
+func (w *writer) profile(ctx context.Context, tx *storage.Tx, n int) error {
+	r := w.of(2, n)
+	d := protocol.ProfileDraft{
+		Handle: Handle(n), Name: name(n), Kind: protocol.Person, Headline: w.line(r, 3, 9), Description: w.text(r, 10, 50),
+		Tags: w.some(r, 4), Languages: languages[r.IntN(len(languages))], Timezone: timezones[r.IntN(len(timezones))],
+		Regions: regions(r), Capabilities: w.capabilities(r, n), Needs: []protocol.Need{},
+		ContactPolicy: &protocol.PolicyDraft{OutsideAgentsWithIdentity: true, Anonymous: n%3 > 0, Kinds: []string{"question", "quote_request", "support"}},
+	}
+	if business(n) {
+		d.Kind = protocol.Business
+	}
+	for i := range r.IntN(3) {
+		d.Needs = append(d.Needs, protocol.Need{ID: fmt.Sprintf("need-%d", i+1), Description: w.text(r, 5, 15), Tags: w.some(r, 2)})
+	}
+	_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: d, ERC8004: identity(n), IdentityNote: protocol.NoIdentity})
+	return err
+}
+
+func regions(r *rand.Rand) []string {
+	return []string{Regions[min(int(r.ExpFloat64()*3), len(Regions)-1)]}
+}
+
+// capabilities are the two that every person has (spec §2.8) and up to three more.
+func (w *writer) capabilities(r *rand.Rand, n int) []protocol.Capability {
+	list := []protocol.Capability{}
+	if !business(n) {
+		list = append(list,
+			protocol.Capability{ID: "schedule-meeting", Name: "Schedule a meeting", Description: "Takes meeting requests.", Tags: []string{"scheduling", "calendar"}, Pricing: &protocol.Pricing{Model: protocol.Free}},
+			protocol.Capability{ID: "attention-board", Name: "Attention board", Description: "Sells slots of attention.", Tags: []string{"attention", "ads"}, Pricing: &protocol.Pricing{Model: protocol.PerUse, Currency: "INR"}})
+	}
+	for range r.IntN(4) {
+		id := "do-" + strings.ReplaceAll(Tag(w.tags.rank(r.Float64())), ".", "-")
+		if !strings.Contains(fmt.Sprint(list), "{"+id+" ") {
+			list = append(list, protocol.Capability{ID: id, Name: w.line(r, 2, 4), Description: w.text(r, 6, 20), Tags: w.some(r, 3), Pricing: &protocol.Pricing{Model: protocol.Quote}})
+		}
+	}
+	return list
+}
