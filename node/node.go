@@ -251,6 +251,7 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	// feed
 	dispatch.Bind(t, protocol.ReadFeed, n.feed.Read)
 	dispatch.Bind(t, protocol.StreamFeed, n.feed.Stream)
+	dispatch.Bind(t, protocol.WhatsNew, n.feed.News)
 
 	// directory
 	dispatch.Bind(t, protocol.GetAgentProfile, n.directory.Get)
