@@ -16,6 +16,7 @@ const (
 	secretRSA      = "node-rsa"     // signs for the older fediverse
 	secretP256     = "node-p256"    // signs agent cards beside Ed25519, for readers that know ES256 only
 	secretPow      = "pow"          // master of the proof-of-work secrets
+	secretReceipts = "receipts"     // seals kept answers to idempotency keys
 	secretNetworks = "networks"     // keys the hashes of client networks
 )
 

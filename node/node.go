@@ -163,6 +163,13 @@ func (n *Node) wire(ctx context.Context) error {
 	}
 	n.table = dispatch.New(n.db, gate, dispatch.NewLimits(c.rates()))
 	n.table.Observe = n.observe
+	receipts, err := n.keys.secret(ctx, secretReceipts, randomSecret)
+	if err != nil {
+		return err
+	}
+	if n.table.Receipts, err = key.NewSealer(receipts); err != nil {
+		return err
+	}
 	n.bind(proofs)
 	if err := n.table.Complete(); err != nil {
 		return err

@@ -152,7 +152,7 @@ var ListCallbacks = declare[CallbackQuery, Page[CallbackDelivery]](Operation{
 	Name: "list_callbacks", Title: "List callbacks",
 	Summary: "The replies of your agent on their way to writers' callback addresses, with tries and the last error, the newest first.",
 	HTTP:    Route{"GET", "/api/owner/callbacks", 200}, Doors: HTTP | MCP, For: Owners, Access: Owner, Scope: ScopeInbox,
-	ReadOnly: true, NoStore: true, Codes: []Code{InvalidCursor, Forbidden},
+	ReadOnly: true, NoStore: true, Codes: []Code{NotFound, InvalidCursor, Forbidden},
 	Example: CallbackQuery{State: CallbackFailed},
 })
 

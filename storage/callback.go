@@ -76,22 +76,28 @@ func (tx *Tx) EndCallbacks(ctx context.Context, threadID, why string) error {
 }
 
 // ListCallbacks returns the deliveries of an agent's replies, the newest first;
-// state and threadID may be "".
+// state and threadID may be "". That the thread is one with the agent is the
+// caller's to see to.
 func (tx *Tx) ListCallbacks(ctx context.Context, handle string, state protocol.CallbackState, threadID string, limit int, after string) (protocol.Page[StoredCallback], error) {
 	limit = bounded(limit)
-	listing := "callbacks-" + string(state)
+	listing := "callbacks-" + string(state) + threadID
 	before, err := positionID(listing, after)
 	if err != nil {
 		return protocol.Page[StoredCallback]{}, err
 	}
-	where, args := `handle = ? AND id < ?`, []any{handle, before}
+	text, args := callbacksQuery(handle, state, threadID, before, limit+1)
+	rows, err := tx.query(ctx, text, args...)
+	found, err := collect(rows, err, scanCallback)
+	return page(found, limit, listing, func(c StoredCallback) string { return c.ID }), err
+}
+
+func callbacksQuery(handle string, state protocol.CallbackState, threadID, before string, limit int) (text string, args []any) {
+	where, args := `handle = ?`, []any{handle}
+	if threadID != "" {
+		where, args = `thread_id = ?`, []any{threadID} // there are few of one thread, so its state needs no index
+	}
 	if state != "" {
 		where, args = where+` AND state = ?`, append(args, string(state))
 	}
-	if threadID != "" {
-		where, args = where+` AND thread_id = ?`, append(args, threadID)
-	}
-	rows, err := tx.query(ctx, `SELECT `+callbackColumns+` FROM callback WHERE `+where+` ORDER BY id DESC LIMIT ?`, append(args, limit+1)...)
-	found, err := collect(rows, err, scanCallback)
-	return page(found, limit, listing, func(c StoredCallback) string { return c.ID }), err
+	return `SELECT ` + callbackColumns + ` FROM callback WHERE ` + where + ` AND id < ? ORDER BY id DESC LIMIT ?`, append(args, before, limit)
 }

@@ -173,13 +173,17 @@ func (tx *Tx) ListThreads(ctx context.Context, handle string, state protocol.Thr
 	if err != nil {
 		return protocol.Page[StoredThread]{}, err
 	}
-	where, args := `handle = ? AND id < ?`, []any{handle, before}
-	if state != "" {
-		where, args = `handle = ? AND state = ? AND id < ?`, []any{handle, string(state), before}
-	}
-	rows, err := tx.query(ctx, `SELECT `+threadColumns+` FROM thread WHERE `+where+` ORDER BY id DESC LIMIT ?`, append(args, limit+1)...)
+	text, args := threadsQuery(handle, state, before, limit+1)
+	rows, err := tx.query(ctx, text, args...)
 	found, err := collect(rows, err, scanThread)
 	return page(found, limit, listing, func(t StoredThread) string { return t.ID }), err
+}
+
+func threadsQuery(handle string, state protocol.ThreadState, before string, limit int) (text string, args []any) {
+	if state == "" {
+		return `SELECT ` + threadColumns + ` FROM thread WHERE handle = ? AND id < ? ORDER BY id DESC LIMIT ?`, []any{handle, before, limit}
+	}
+	return `SELECT ` + threadColumns + ` FROM thread WHERE handle = ? AND state = ? AND id < ? ORDER BY id DESC LIMIT ?`, []any{handle, string(state), before, limit}
 }
 
 // positionID reads the id in a cursor of a listing that runs down by id; what is
@@ -192,10 +196,12 @@ func positionID(listing, after string) (string, error) {
 	return p, err
 }
 
+const countOpenThreads = `SELECT count(*) FROM (SELECT 1 FROM thread WHERE handle = ? AND writer = ? AND state = 'open' LIMIT ?) AS waiting`
+
 // CountOpenThreads counts the threads of a writer with an agent that wait for an
 // answer, up to most.
 func (tx *Tx) CountOpenThreads(ctx context.Context, handle, writer string, most int) (n int, err error) {
-	err = tx.row(ctx, `SELECT count(*) FROM (SELECT 1 FROM thread WHERE handle = ? AND writer = ? AND state = 'open' LIMIT ?) AS waiting`, handle, writer, most).Scan(&n)
+	err = tx.row(ctx, countOpenThreads, handle, writer, most).Scan(&n)
 	return n, err
 }
 

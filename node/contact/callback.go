@@ -167,6 +167,15 @@ func (r *Contact) ListCallbacks(ctx context.Context, tx *storage.Tx, c protocol.
 	if err != nil {
 		return protocol.Page[protocol.CallbackDelivery]{}, err
 	}
+	if in.ThreadID != "" {
+		t, err := own(ctx, tx, c, in.ThreadID)
+		if err != nil {
+			return protocol.Page[protocol.CallbackDelivery]{}, err
+		}
+		if t.Handle != handle {
+			return protocol.Page[protocol.CallbackDelivery]{Items: []protocol.CallbackDelivery{}}, nil
+		}
+	}
 	found, err := tx.ListCallbacks(ctx, handle, in.State, in.ThreadID, in.Size(), in.After)
 	return convert(found, delivery), err
 }

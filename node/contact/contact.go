@@ -198,12 +198,9 @@ func sides(t *storage.StoredThread, c protocol.Caller, token string) (asWriter, 
 	if c.Owns(t.Handle) && c.May(protocol.ScopeInbox) {
 		asAgent = true
 	}
-	switch {
-	case c.Standing&(protocol.Session|protocol.Signed) != 0:
-		asWriter = wrote(t, c)
-	case t.Visitor != "" && c.Visitor == t.Visitor: // hashes: comparing them tells nothing about the cookie
-		asWriter = true
-	}
+	// Who has signed in since is still the browser that began the thread. Both are
+	// hashes: comparing them tells nothing about the cookie.
+	asWriter = t.Visitor != "" && c.Visitor == t.Visitor || c.Standing&(protocol.Session|protocol.Signed) != 0 && wrote(t, c)
 	return asWriter, asAgent
 }
 

@@ -33,6 +33,8 @@ func TestRights(t *testing.T) {
 		otherBrowser.Visitor = strings.Repeat("w", 32)
 		sameBrowser := stranger
 		sameBrowser.Visitor = browser.Visitor
+		signedIn := carol
+		signedIn.Visitor = browser.Visitor
 		otherAgent := outsider
 		otherAgent.Agent = strings.Replace(outsider.Agent, ":7", ":8", 1)
 		sameAgent := protocol.Caller{Standing: protocol.Signed, Agent: outsider.Agent, KeyID: "another key of it"}
@@ -59,6 +61,7 @@ func TestRights(t *testing.T) {
 			{"not a token at all", byBrowser, paid, "x", false, false},
 			{"the browser", byBrowser, sameBrowser, "", true, true},
 			{"the browser with a wrong token", byBrowser, sameBrowser, forged, false, false},
+			{"the browser, signed in since", byBrowser, signedIn, "", true, true},
 			{"another browser", byBrowser, otherBrowser, "", false, false},
 			{"a browser, where none began", bySigner, otherBrowser, "", false, false},
 			{"another owner", byBrowser, carol, "", false, false},
@@ -137,6 +140,8 @@ func TestInbox(t *testing.T) {
 			require.Empty(w.t, page.Items)
 			_, err = w.List(ctx, tx, bob, protocol.ThreadQuery{Owned: protocol.Owned{Handle: "asha"}})
 			require.Equal(w.t, protocol.Forbidden, protocol.CodeOf(err))
+			_, err = w.ListCallbacks(ctx, tx, bob, protocol.CallbackQuery{ThreadID: begun.ThreadID})
+			require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
 			_, err = w.Get(ctx, tx, bob, protocol.ThreadPage{ThreadRef: protocol.ThreadRef{ThreadID: begun.ThreadID}})
 			require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
 			got, err := w.Get(ctx, tx, asha, protocol.ThreadPage{ThreadRef: protocol.ThreadRef{ThreadID: begun.ThreadID}, Paging: protocol.Paging{Limit: 1}})

@@ -18,6 +18,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"stoa/identity"
+	"stoa/identity/key"
 	"stoa/identity/strictjson"
 	"stoa/protocol"
 	"stoa/storage"
@@ -57,6 +58,8 @@ type Table struct {
 	Limits  *Limits
 	Observe func(Observation) // called once an Invoke; may be nil
 	Schemas *Schemas
+	// Receipts seals kept answers; nil keeps them as they are.
+	Receipts *key.Sealer
 
 	entries map[string]*entry
 }
@@ -284,8 +287,9 @@ func (t *Table) write(ctx context.Context, e *entry, req Request, args []byte, p
 				if kept.Digest != digest || kept.Operation != e.op.Name {
 					return protocol.Errorf(protocol.Conflict, "this Idempotency-Key was used for another request in the last 24 hours")
 				}
-				res.JSON, res.Replayed = kept.Answer, true
-				return nil
+				res.Replayed = true
+				res.JSON, err = t.unseal(kept)
+				return err
 			}
 		}
 		for _, s := range res.Caller.Spend {
@@ -309,12 +313,34 @@ func (t *Table) write(ctx context.Context, e *entry, req Request, args []byte, p
 		if req.IdempotencyKey == "" {
 			return nil
 		}
-		return tx.KeepReceipt(ctx, storage.Receipt{
+		return tx.KeepReceipt(ctx, t.seal(storage.Receipt{
 			Caller: res.Caller.ID(), Key: req.IdempotencyKey, Operation: e.op.Name,
 			Digest: digest, Answer: answer, Expires: tx.Now.Add(ReceiptLifetime),
-		})
+		}))
 	})
 }
+
+// seal closes the answer of a receipt: it may hold a secret that is shown once
+// and otherwise stored as a hash only.
+func (t *Table) seal(r storage.Receipt) storage.Receipt {
+	if t.Receipts != nil {
+		r.Answer = t.Receipts.Seal(receiptPurpose(&r), r.Answer)
+	}
+	return r
+}
+
+func (t *Table) unseal(r *storage.Receipt) ([]byte, error) {
+	if t.Receipts == nil {
+		return r.Answer, nil
+	}
+	answer, err := t.Receipts.Open(receiptPurpose(r), r.Answer)
+	if err != nil {
+		return nil, protocol.Errorf(protocol.Conflict, "the kept answer to this Idempotency-Key cannot be read any more; use a new key: %w", err)
+	}
+	return answer, nil
+}
+
+func receiptPurpose(r *storage.Receipt) string { return "receipt " + r.Caller + " " + r.Key }
 
 // digestOf is what makes two requests the same for an idempotency key: the
 // operation and the arguments, without the proof that paid for them.

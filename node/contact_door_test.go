@@ -1,0 +1,272 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/identity/httpsig"
+	"stoa/identity/key"
+	"stoa/node/httpapi"
+	"stoa/protocol"
+)
+
+// cookieOf is the visitor cookie that an answer sets, nil when it sets none.
+func cookieOf(a answer) *http.Cookie {
+	for _, c := range a.Result().Cookies() {
+		if c.Name == httpapi.VisitorCookie {
+			return c
+		}
+	}
+	return nil
+}
+
+// TestVisitor is the browser that began a thread: it reads and goes on without a
+// token, from pages of this node and from nowhere else (spec §2.11).
+func TestVisitor(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, func(c *Config) { c.BaseURL, c.Dev = "https://n1.example", false })
+	h.agent("asha", openPolicy)
+	fresh := func() string { // texts alike cost more
+		return `{"message":"` + rand.Text() + " " + rand.Text() + " " + rand.Text() + `"}`
+	}
+	for name, headers := range map[string][]string{
+		"no page":                          {},
+		"a page elsewhere":                 {"Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"},
+		"a page of a sibling":              {"Origin", "https://a.n1.example", "Sec-Fetch-Site", "same-site"},
+		"an old browser, a page elsewhere": {"Origin", "https://evil.example"},
+		"a page elsewhere that lies":       {"Origin", "https://evil.example", "Sec-Fetch-Site", "same-origin"},
+		"a sandboxed page":                 {"Origin", "null", "Sec-Fetch-Site", "same-origin"},
+		"typed":                            {"Sec-Fetch-Site", "none"},
+	} {
+		a := h.write("asha", fresh(), headers...)
+		require.Equal(t, 201, a.Code, "%s: %s", name, a.Body)
+		require.Nil(t, cookieOf(a), name)
+		require.Empty(t, a.Header().Get("Access-Control-Allow-Credentials"), name)
+	}
+	refused := h.ask("POST", "/api/public/agents/asha/contact", fresh(), "Origin", h.Base, "Sec-Fetch-Site", "same-origin")
+	require.Equal(t, 401, refused.Code)
+	require.Nil(t, cookieOf(refused), "nothing was begun")
+
+	page := []string{"Origin", h.Base, "Sec-Fetch-Site", "same-origin"}
+	a := h.write("asha", fresh(), page...)
+	c := cookieOf(a)
+	require.NotNil(t, c)
+	require.True(t, c.HttpOnly)
+	require.True(t, c.Secure)
+	require.Equal(t, http.SameSiteLaxMode, c.SameSite)
+	require.Equal(t, "/", c.Path)
+	require.Empty(t, c.Domain)
+	require.Len(t, c.Value, 43)
+	var begun protocol.ContactReceipt
+	a.into(&begun)
+	at, cookie := "/api/public/threads/"+begun.ThreadID, httpapi.VisitorCookie+"="+c.Value
+	require.Equal(t, c.Value, cookieOf(h.write("asha", fresh(), append(page, "Cookie", cookie)...)).Value, "one browser, one cookie")
+	require.NotEqual(t, c.Value, cookieOf(h.write("asha", fresh(), append(page, "Cookie", httpapi.VisitorCookie+"=short")...)).Value, "not one of ours")
+
+	for _, tt := range []struct {
+		name    string
+		headers []string
+		code    int
+	}{
+		{"a page of ours", []string{"Cookie", cookie, "Sec-Fetch-Site", "same-origin"}, 200},
+		{"typed", []string{"Cookie", cookie, "Sec-Fetch-Site", "none"}, 200},
+		{"an old browser", []string{"Cookie", cookie}, 200},
+		{"without cookie", []string{"Sec-Fetch-Site", "same-origin"}, 404},
+		{"another cookie", []string{"Cookie", httpapi.VisitorCookie + "=" + strings.Repeat("x", 43), "Sec-Fetch-Site", "same-origin"}, 404},
+		{"a page elsewhere", []string{"Cookie", cookie, "Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example"}, 404},
+		{"a link elsewhere", []string{"Cookie", cookie, "Sec-Fetch-Site", "cross-site"}, 404},
+		{"a sibling", []string{"Cookie", cookie, "Sec-Fetch-Site", "same-site"}, 404},
+		{"an old browser elsewhere", []string{"Cookie", cookie, "Origin", "https://evil.example"}, 404},
+	} {
+		a := h.ask("GET", at, "", tt.headers...)
+		require.Equal(t, tt.code, a.Code, tt.name)
+		require.Equal(t, "no-store", a.Header().Get("Cache-Control"), tt.name)
+		require.Nil(t, cookieOf(a), "reading gives no cookie")
+	}
+	goOn := func(headers ...string) int {
+		return h.ask("POST", at+"/messages", fresh(), append(headers, "Proof-Of-Work", h.proof("contact"))...).Code
+	}
+	require.Equal(t, 201, goOn(append(page, "Cookie", cookie)...))
+	require.Equal(t, 404, goOn("Cookie", cookie, "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"))
+	require.Equal(t, 404, goOn("Cookie", cookie), "a write of no page has no browser")
+	require.Equal(t, 404, goOn(page...))
+}
+
+// TestReadToken is where a read token goes, and where it does not.
+func TestReadToken(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	owner := h.agent("asha", openPolicy)
+	begun := h.begun("asha", `{"message":"Hello"}`)
+	require.True(t, strings.HasPrefix(begun.ReadToken, protocol.ReadTokenPrefix))
+	require.Len(t, begun.ReadToken, len(protocol.ReadTokenPrefix)+43)
+	at, bearer := "/api/public/threads/"+begun.ThreadID, "Bearer "+begun.ReadToken
+
+	require.Equal(t, 200, h.ask("GET", at, "", "Authorization", bearer).Code)
+	require.Equal(t, 200, h.ask("GET", at, "", "Authorization", owner).Code)
+	require.Equal(t, protocol.NotFound, h.ask("GET", at, "").problem().Code)
+	require.Equal(t, protocol.NotFound, h.ask("GET", at, "", "Authorization", "Bearer "+protocol.NewReadToken()).problem().Code)
+	require.Equal(t, protocol.Unauthorized, h.ask("GET", at, "", "Authorization", "Bearer stoa_nonsense").problem().Code)
+
+	inURL := h.ask("GET", at+"?readToken="+begun.ReadToken+"&limit=many", "").problem()
+	require.Equal(t, protocol.Validation, inURL.Code)
+	require.Len(t, inURL.Errors, 2, "every fault")
+	require.Contains(t, inURL.Errors, protocol.Fault{Pointer: "/readToken", Code: "secret-in-url",
+		Detail: "addresses reach logs; send it as Authorization: Bearer, and take this one for known"})
+	require.Equal(t, protocol.Validation, h.ask("GET", at+"?readToken="+begun.ReadToken, "", "Authorization", bearer).problem().Code)
+	posted := h.ask("POST", at+"/messages?readToken="+begun.ReadToken, `{"message":"And?"}`, "Proof-Of-Work", h.proof("contact"))
+	require.Equal(t, protocol.Validation, posted.problem().Code)
+
+	const goOn = `{"message":"And?"}`
+	require.Equal(t, 201, h.ask("POST", at+"/messages", goOn, "Authorization", bearer, "Proof-Of-Work", h.proof("contact")).Code)
+	require.Equal(t, 201, h.ask("POST", at+"/messages", `{"message":"And?","readToken":"`+begun.ReadToken+`"}`, "Proof-Of-Work", h.proof("contact")).Code)
+	require.Equal(t, protocol.PowRequired, h.ask("POST", at+"/messages", goOn, "Authorization", bearer).problem().Code, "it reads; writing has its price")
+
+	elsewhere := h.ask("POST", "/api/public/board", goodPost, "Authorization", bearer, "Proof-Of-Work", h.proof("board"))
+	require.Equal(t, protocol.Unauthorized, elsewhere.problem().Code, "it is no owner's token")
+	require.Equal(t, 401, h.ask("GET", "/api/owner/threads", "", "Authorization", bearer).Code)
+
+	over := h.tool("check_conversation", `{"threadId":"`+begun.ThreadID+`","readToken":"`+begun.ReadToken+`"}`)
+	require.False(t, over.IsError)
+	over = h.tool("check_conversation", `{"threadId":"`+begun.ThreadID+`"}`, "Authorization", bearer)
+	require.False(t, over.IsError)
+	over = h.tool("check_conversation", `{"threadId":"`+begun.ThreadID+`"}`)
+	require.True(t, over.IsError)
+}
+
+// TestSecretsAtRest looks for what must not be stored: read token and cookie, in
+// the tables and in the kept answer to an idempotency key.
+func TestSecretsAtRest(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.agent("asha", openPolicy)
+	page := []string{"Origin", h.Base, "Sec-Fetch-Site", "same-origin", "Idempotency-Key", "k-1"}
+	a := h.write("asha", `{"message":"Hello","name":"Findable"}`, page...)
+	var begun, again protocol.ContactReceipt
+	a.into(&begun)
+	repeated := h.write("asha", `{"message":"Hello","name":"Findable"}`, page...)
+	require.Equal(t, "true", repeated.Header().Get("Idempotency-Replayed"))
+	repeated.into(&again)
+	require.Equal(t, begun, again, "the first answer again")
+	require.Equal(t, protocol.Conflict, h.write("asha", `{"message":"Other"}`, page...).problem().Code)
+
+	backup := filepath.Join(t.TempDir(), "copy.db")
+	require.NoError(t, h.db.Backup(context.Background(), backup))
+	stored, err := os.ReadFile(backup)
+	require.NoError(t, err)
+	require.True(t, bytes.Contains(stored, []byte("Findable")), "the search finds what is there")
+	require.False(t, bytes.Contains(stored, []byte(begun.ReadToken)), "the read token is stored")
+	require.False(t, bytes.Contains(stored, []byte(cookieOf(a).Value)), "the cookie is stored")
+}
+
+// TestPrivateReadsAreSignedWhole: the bare minimum of Web Bot Auth may be sent
+// again against any path; what is private takes more.
+func TestPrivateReadsAreSignedWhole(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	pair := hostedAgent(t, h.Node, "asha")
+	h.agent("asha", openPolicy)
+	begun := h.begun("asha", `{"message":"Hello"}`)
+	target, err := httpsig.ParseTarget(h.Base)
+	require.NoError(t, err)
+	ask := func(path string, o httpsig.SignOptions) answer {
+		r := httptest.NewRequest("GET", h.Base+path, nil)
+		r.RequestURI = path
+		o.Key = pair.Signer()
+		require.NoError(t, httpsig.SignRequest(r, target, nil, o))
+		w := httptest.NewRecorder()
+		h.Handler().ServeHTTP(w, r)
+		return answer{w, t}
+	}
+	for _, path := range []string{"/api/public/threads/" + begun.ThreadID, "/api/owner/threads", "/api/owner/threads/" + begun.ThreadID, "/api/owner/callbacks?limit=5"} {
+		require.Equal(t, 200, ask(path, httpsig.SignOptions{}).Code, path)
+		for name, o := range map[string]httpsig.SignOptions{
+			"authority alone": {Components: []string{"@authority"}},
+			"no path":         {Components: []string{"@method", "@authority"}},
+			"no method":       {Components: []string{"@target-uri"}},
+			"no nonce":        {Nonce: "-"},
+			"for a day":       {TTL: 23 * time.Hour},
+		} {
+			require.Equal(t, 401, ask(path, o).Code, "%s %s", name, path)
+		}
+	}
+	require.Equal(t, 200, ask("/api/public/board", httpsig.SignOptions{Components: []string{"@authority"}}).Code, "open reads ask for no more than before")
+}
+
+// TestCallback_EndToEnd answers a thread on a running node and checks what comes
+// to the callback address with the node's published key directory alone.
+func TestCallback_EndToEnd(t *testing.T) {
+	t.Parallel()
+	type delivery struct {
+		request *http.Request
+		body    []byte
+	}
+	came := make(chan delivery, 4)
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		came <- delivery{r, body}
+	}))
+	t.Cleanup(receiver.Close)
+	h := &house{startNode(t), t}
+	owner := h.agent("asha", openPolicy)
+	begun := h.begun("asha", `{"message":"Hello","callbackUrl":"`+receiver.URL+`/hook?for=me"}`)
+	a := h.ask("POST", "/api/owner/threads/"+begun.ThreadID+"/messages", `{"message":"Yes."}`, "Authorization", owner)
+	require.Equal(t, 201, a.Code, "%s", a.Body)
+	var said protocol.Said
+	a.into(&said)
+
+	got := <-came
+	require.Equal(t, said.Message.ID, got.request.Header.Get("Webhook-Id"))
+	var cb protocol.Callback
+	require.NoError(t, json.Unmarshal(got.body, &cb))
+	require.Equal(t, protocol.Callback{Type: "thread.reply", ID: said.Message.ID, ThreadID: begun.ThreadID, Handle: "asha", Message: said.Message, CreatedAt: said.Message.CreatedAt}, cb)
+
+	require.Equal(t, `sig1="`+h.Base+`"`, got.request.Header.Get("Signature-Agent"))
+	res, err := http.Get(h.URL + "/.well-known/http-message-signatures-directory")
+	require.NoError(t, err)
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	set, err := key.ParseSet(raw)
+	require.NoError(t, err)
+	m, err := httpsig.FromRequest(got.request, httpsig.NewTarget("http", got.request.Host))
+	require.NoError(t, err)
+	v := httpsig.Verifier{Keys: published(set.Keys), Now: time.Now, AllowLoopback: true}
+	_, err = v.Verify(t.Context(), &m, got.body, httpsig.WritePolicy())
+	require.NoError(t, err)
+	_, err = v.Verify(t.Context(), &m, append(got.body, ' '), httpsig.WritePolicy())
+	require.Error(t, err)
+
+	var page protocol.Page[protocol.CallbackDelivery]
+	require.Eventually(t, func() bool {
+		h.ask("GET", "/api/owner/callbacks?state=done", "", "Authorization", owner).into(&page)
+		return len(page.Items) == 1
+	}, 10*time.Second, 20*time.Millisecond)
+	require.Equal(t, 202, h.ask("POST", "/api/owner/callbacks/"+said.Message.ID+"/replay", `{}`, "Authorization", owner).Code)
+	require.Equal(t, said.Message.ID, (<-came).request.Header.Get("Webhook-Id"), "again under the same id")
+}
+
+// published resolves a key among those of a key directory.
+type published []key.Public
+
+func (p published) Resolve(_ context.Context, q httpsig.KeyRequest) (httpsig.Resolved, error) {
+	for _, k := range p {
+		if k.Thumbprint == q.Params.KeyID {
+			found, err := httpsig.NewKey(k.Key)
+			return httpsig.Resolved{Key: found}, err
+		}
+	}
+	return httpsig.Resolved{}, httpsig.CodeKeyUnknown
+}

@@ -1,0 +1,54 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"stoa/protocol"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Every listing of the inbox is served from an index in its order, so that none
+// scans or sorts.
+func TestThreadPlans(t *testing.T) {
+	t.Parallel()
+	db, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "stoa.db")})
+	require.NoError(t, err)
+	defer db.Close()
+	type query struct {
+		text string
+		args []any
+	}
+	queries := map[string]query{
+		"open threads of a writer": {countOpenThreads, []any{"asha", "net:x", 10}},
+		"messages":                 {`SELECT ` + messageColumns + ` FROM thread_message WHERE thread_id = ? AND n > ? ORDER BY n LIMIT ?`, []any{"x", 1, 2}},
+		"blocks":                   {`SELECT ` + contactBlockColumns + ` FROM contact_block WHERE handle = ? AND id < ? ORDER BY id DESC LIMIT ?`, []any{"x", "y", 2}},
+		"blocked":                  {`SELECT count(*) FROM contact_block_name WHERE handle = ? AND name IN (?, ?)`, []any{"x", "y", "z"}},
+		"threads of a profile":     {`DELETE FROM thread WHERE handle = ?`, []any{"x"}},
+		"callbacks of a profile":   {`DELETE FROM callback WHERE handle = ?`, []any{"x"}},
+		"waiting of a thread":      {`UPDATE callback SET state = 'gone' WHERE thread_id = ? AND state = 'waiting'`, []any{"x"}},
+	}
+	for _, state := range []protocol.ThreadState{"", protocol.ThreadOpen} {
+		text, args := threadsQuery("asha", state, "~", 21)
+		queries["threads "+string(state)] = query{text, args}
+	}
+	for _, state := range []protocol.CallbackState{"", protocol.CallbackFailed} {
+		for _, thread := range []string{"", "thr_x"} {
+			text, args := callbacksQuery("asha", state, thread, "~", 21)
+			queries[fmt.Sprint("callbacks ", state, thread)] = query{text, args}
+		}
+	}
+	require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *Tx) error {
+		for name, q := range queries {
+			for _, step := range explain(t, ctx, tx, q.text, q.args) {
+				require.False(t, strings.HasPrefix(step, "SCAN") && step != "SCAN waiting", "%s: %s", name, step)
+				require.NotContains(t, step, "TEMP B-TREE", name)
+			}
+		}
+		return nil
+	}))
+}
