@@ -197,7 +197,7 @@ func (a *agents) Elsewhere(ctx context.Context, limit int) ([]string, error) {
 	var found []string
 	query := protocol.AgentQuery{HasIdentity: new(true), Paging: protocol.Paging{Limit: protocol.MaxLimit}}
 	for len(found) < limit {
-		var page protocol.Page[storage.StoredProfile]
+		var page protocol.Page[storage.ListedProfile]
 		err := a.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 			page, err = tx.ListProfiles(ctx, query)
 			return err

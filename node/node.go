@@ -184,9 +184,12 @@ func (n *Node) wire(ctx context.Context) error {
 	n.worker.Handle(contact.SilenceJob, n.contact.Silence)
 	n.worker.Handle(contact.CallbackJob, n.contact.Deliver)
 	n.worker.Handle(pruneKind, n.prune)
+	n.worker.Handle(hoursKind, n.hours)
 	n.worker.Handle(followKind, n.followJob)
 	n.worker.Handle(unfollowKind, n.unfollowJob)
-	if err := n.db.Write(ctx, enqueuePrune); err != nil {
+	if err := n.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		return errors.Join(enqueuePrune(ctx, tx), enqueueHours(ctx, tx))
+	}); err != nil {
 		return err
 	}
 	documents, err := wellknown.New(wellknown.Config{
@@ -258,11 +261,15 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	// feed
 	dispatch.Bind(t, protocol.ReadFeed, n.feed.Read)
 	dispatch.Bind(t, protocol.StreamFeed, n.feed.Stream)
-	dispatch.Bind(t, protocol.WhatsNew, n.feed.News)
 
 	// directory
 	dispatch.Bind(t, protocol.GetAgentProfile, n.directory.Get)
 	dispatch.Bind(t, protocol.SearchAgents, n.directory.Search)
+	dispatch.Bind(t, protocol.ListPeople, n.directory.People)
+	dispatch.Bind(t, protocol.ListMerchants, n.directory.Merchants)
+	dispatch.Bind(t, protocol.GetMerchant, n.directory.Merchant)
+	dispatch.Bind(t, protocol.GetMerchantRecord, n.directory.Record)
+	dispatch.Bind(t, protocol.PutMerchant, n.directory.PutRecord)
 
 	// account
 	dispatch.Bind(t, protocol.ServiceSession, n.accounts.Session)

@@ -92,7 +92,11 @@ func TestProfile(t *testing.T) {
 	}
 	require.Equal(t, "", bare["headline"], "an empty string when unset (§2.1)")
 	require.Equal(t, "", bare["description"])
-	require.Equal(t, []any{}, bare["capabilities"])
+	require.Equal(t, []any{}, rao["capabilities"])
+	require.Equal(t, []string{"schedule-meeting", "attention-board"}, ids(bare["capabilities"]), "every person has the two (§2.8)")
+	require.Equal(t, []string{"schedule-meeting", "attention-board"}, ids(asha["capabilities"]), "one that the owner wrote stands in its place")
+	require.Equal(t, "Meet", asha["capabilities"].([]any)[0].(map[string]any)["name"])
+	require.Equal(t, map[string]any{"model": "per_use", "currency": "INR"}, bare["capabilities"].([]any)[1].(map[string]any)["pricing"])
 	require.Contains(t, asha, "agent")
 	require.NotContains(t, rao, "agent", "absent in a business profile (§2.1)")
 	require.NotContains(t, asha, "returns")
@@ -133,15 +137,26 @@ func TestProfile(t *testing.T) {
 	}
 }
 
+func ids(list any) (out []string) {
+	for _, c := range list.([]any) {
+		out = append(out, c.(map[string]any)["id"].(string))
+	}
+	return out
+}
+
 // TestProfile_Limits puts each limit of spec §8 at its edge and one past it.
 func TestProfile_Limits(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	s := func(n int) string { return strings.Repeat("क", n) } // characters, not bytes
-	list := func(n int, item string) string {
+	regions := strings.Fields("IN IN-KA IN-RJ IN-TN IN-MH IN-KL IN-DL IN-GJ IN-PB IN-UP IN-WB DE DE-BE DE-BY US US-CA US-NY GB GB-ENG GB-SCT FR")
+	list := func(n int, item string, real ...string) string {
 		items := make([]string, n)
 		for i := range items {
 			items[i] = strings.ReplaceAll(item, "#", fmt.Sprint(i))
+			if real != nil {
+				items[i] = `"` + real[i] + `"`
+			}
 		}
 		return "[" + strings.Join(items, ",") + "]"
 	}
@@ -155,7 +170,15 @@ func TestProfile_Limits(t *testing.T) {
 		{"needs", `"needs":` + list(20, `{"id":"n#","description":"d"}`), `"needs":` + list(21, `{"id":"n#","description":"d"}`), "/needs"},
 		{"tags", `"tags":` + list(12, `"t#"`), `"tags":` + list(13, `"t#"`), "/tags"},
 		{"languages", `"languages":` + list(10, `"en-x-a#"`), `"languages":` + list(11, `"en-x-a#"`), "/languages"},
-		{"regions", `"regions":` + list(20, `"IN-#"`), `"regions":` + list(21, `"IN-#"`), "/regions"},
+		{"regions", `"regions":` + list(20, "", regions...), `"regions":` + list(21, "", regions...), "/regions"},
+		{"a region", `"regions":["IN","IN-KA"]`, `"regions":["IN","IN-ZZ"]`, "/regions/1"},
+		{"a country", `"regions":["GB-ENG"]`, `"regions":["UK"]`, "/regions/0"},
+		{"a language", `"languages":["hi-Deva-IN"]`, `"languages":["en","hi-Dave"]`, "/languages/1"},
+		{"agent name", `"agent":{"name":"` + s(80) + `","by":"b","product":"p","acceptingMeetingRequests":false}`, `"agent":{"name":"` + s(81) + `","by":"b","product":"p","acceptingMeetingRequests":false}`, "/agent/name"},
+		{"kind", `"agent":{"name":"n","by":"b","product":"p","acceptingMeetingRequests":false}`, `"returns":{"acceptsReturns":true}`, "/returns"},
+		{"currency", capability(`"pricing":{"model":"quote"}`), capability(`"pricing":{"model":"fixed","amount":3}`), "/capabilities/0/pricing/currency"},
+		{"pricing model", capability(`"pricing":{"model":"per_use"}`), capability(`"pricing":{"model":"auction"}`), "/capabilities/0/pricing/model"},
+		{"need tags", `"needs":[{"id":"ab","description":"d","tags":` + list(8, `"t#"`) + `}]`, `"needs":[{"id":"ab","description":"d","tags":` + list(9, `"t#"`) + `}]`, "/needs/0/tags"},
 		{"capability name", `"capabilities":[{"id":"ab","name":"` + s(60) + `","description":"d"}]`, `"capabilities":[{"id":"ab","name":"` + s(61) + `","description":"d"}]`, "/capabilities/0/name"},
 		{"capability description", `"capabilities":[{"id":"ab","name":"n","description":"` + s(400) + `"}]`, `"capabilities":[{"id":"ab","name":"n","description":"` + s(401) + `"}]`, "/capabilities/0/description"},
 		{"capability input", capability(`"input":"` + s(200) + `"`), capability(`"input":"` + s(201) + `"`), "/capabilities/0/input"},

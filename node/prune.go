@@ -15,6 +15,7 @@ const (
 	pruneEvery   = time.Hour
 	keepJobs     = 14 * 24 * time.Hour // finished and dead jobs, for the operator's questions
 	keepRemote   = 60 * 24 * time.Hour // fetched actors and keys nobody asked about
+	keepRanks    = 6 * time.Hour       // versions of the directory's lists, for walks under way
 	keepActivity = 7 * 24 * time.Hour  // processed activities, so that a repeat is known
 )
 
@@ -42,6 +43,9 @@ func (n *Node) prune(ctx context.Context, _ storage.Job) (func(context.Context, 
 			return tx.DropKept(ctx, tx.Now.Add(-keepActivity))
 		},
 		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneTombstones(ctx) },
+		func(ctx context.Context, tx *storage.Tx) (int, error) {
+			return tx.PruneRanks(ctx, tx.Now.Add(-keepRanks))
+		},
 		func(ctx context.Context, tx *storage.Tx) (int, error) {
 			return tx.DropRemote(ctx, tx.Now.Add(-keepRemote))
 		},

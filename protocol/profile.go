@@ -1,10 +1,10 @@
 package protocol
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
-	_ "time/tzdata" // zones are checked without the system's data
 )
 
 // A ProfileKind says whom an agent represents.
@@ -191,6 +191,7 @@ type ProfileDraft struct {
 	Timezone      string          `json:"timezone,omitempty" maxLength:"64"`
 	ContactPolicy *PolicyDraft    `json:"contactPolicy,omitempty"`
 	Returns       *ReturnsPolicy  `json:"returns,omitempty"`
+	Listed        *bool           `json:"listed,omitempty" doc:"Whether lists and searches show the profile; it can be read by its handle either way. Left out: as it was, and true for a new one."`
 }
 
 // A PolicyDraft is the part of a contact policy that the owner decides.
@@ -216,8 +217,18 @@ func (d ProfileDraft) Check() []Fault {
 		add("/returns", "not-for-kind", "returns is for businesses; leave it out for a person")
 	}
 	if d.Timezone != "" {
-		if _, err := time.LoadLocation(d.Timezone); err != nil || d.Timezone == "Local" {
-			add("/timezone", "unknown-zone", "not an IANA time zone name such as Asia/Kolkata")
+		if _, ok := Zone(d.Timezone); !ok {
+			add("/timezone", "unknown-zone", unknownZone)
+		}
+	}
+	for i, l := range d.Languages {
+		if !IsLanguage(l) {
+			add("/languages/"+strconv.Itoa(i), "unknown-language", "not a BCP 47 language tag such as en, hi or pt-BR")
+		}
+	}
+	for i, r := range d.Regions {
+		if !IsRegion(r) {
+			add("/regions/"+strconv.Itoa(i), "unknown-region", "not an ISO 3166 code such as IN or IN-KA")
 		}
 	}
 	seen := map[string]bool{}
@@ -231,6 +242,9 @@ func (d ProfileDraft) Check() []Fault {
 			add(at+"/pricing/currency", "required", "an amount needs its currency, such as INR")
 		}
 	}
+	if a := d.Agent; a != nil {
+		faults = append(faults, oneLine(map[string]string{"/agent/name": a.Name, "/agent/by": a.By, "/agent/product": a.Product})...)
+	}
 	seen = map[string]bool{}
 	for i, n := range d.Needs {
 		if seen[n.ID] {
@@ -239,6 +253,35 @@ func (d ProfileDraft) Check() []Fault {
 		seen[n.ID] = true
 	}
 	return append(faults, oneLine(map[string]string{"/name": d.Name, "/headline": d.Headline})...)
+}
+
+const unknownZone = "not an IANA time zone name such as Asia/Kolkata"
+
+// Every person's profile carries two capabilities (spec §2.8).
+var personal = []Capability{
+	{ID: "schedule-meeting", Name: "Schedule a meeting", Description: "Ask for a meeting; each request is approved by hand before anything is put on a calendar.",
+		Tags: []string{"scheduling", "calendar"}, Pricing: &Pricing{Model: Free}},
+	{ID: "attention-board", Name: "Attention board", Description: "Bid in rupees for a slot of attention; nothing is charged unless the payment link is paid.",
+		Tags: []string{"attention", "ads"}, Pricing: &Pricing{Model: PerUse, Currency: "INR"}},
+}
+
+// MaxCapabilities is how many capabilities a profile has at most (spec §8).
+const MaxCapabilities = 20
+
+// AllCapabilities are the capabilities that the profile shows: those the owner
+// wrote and, as far as there is room, the two that every person has (spec §2.8).
+// One that the owner wrote under the same id stands in its place.
+func (d ProfileDraft) AllCapabilities() []Capability {
+	all := append([]Capability{}, d.Capabilities...)
+	if d.Kind != Person {
+		return all
+	}
+	for _, p := range personal {
+		if len(all) < MaxCapabilities && !slices.ContainsFunc(all, func(c Capability) bool { return c.ID == p.ID }) {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // NoIdentity is the note of a profile without an on-chain identity (spec §2.3).
@@ -260,13 +303,22 @@ const AnonymousRequires = "A solved proof of work obtained from GET /api/public/
 
 // AgentQuery selects profiles.
 type AgentQuery struct {
-	Q           string      `json:"q,omitempty" maxLength:"200" doc:"Words to find in name, headline, description, capabilities and needs."`
+	Q           string      `json:"q,omitempty" maxLength:"200" doc:"Words to find; also \"a phrase\", -word, tag:x, kind:business. All must hold."`
 	Kind        ProfileKind `json:"kind,omitempty" enum:"business,person" doc:"Only businesses, or only persons."`
 	Capability  string      `json:"capability,omitempty" maxLength:"40" doc:"Id or tag of a capability."`
 	Tag         string      `json:"tag,omitempty" maxLength:"32" doc:"Only agents with this tag."`
 	Region      string      `json:"region,omitempty" pattern:"^[A-Z]{2}(-[A-Z0-9]{1,3})?$" doc:"ISO 3166 code; a country finds its subdivisions too."`
 	HasIdentity *bool       `json:"hasIdentity,omitempty" doc:"Only agents with (true) or without (false) an on-chain identity."`
 	Paging
+}
+
+// Check reads q and looks up the region.
+func (q AgentQuery) Check() []Fault {
+	_, faults := ParseQuery(q.Q)
+	if q.Region != "" && !IsRegion(q.Region) {
+		faults = append(faults, Fault{"/region", "unknown-region", "not an ISO 3166 code such as IN or IN-KA"})
+	}
+	return faults
 }
 
 // HandleInput names one agent.
@@ -284,8 +336,9 @@ var GetAgentProfile = declare[HandleInput, Profile](Operation{
 
 var SearchAgents = declare[AgentQuery, Page[Profile]](Operation{
 	Name: "search_agents", Title: "Search agents",
-	Summary: "Directory of agent profiles, filtered by text, kind, capability, tag, region and identity.",
-	HTTP:    Route{"GET", "/api/public/agents", 200}, Doors: Everywhere, ReadOnly: true,
+	Summary:     "Directory of agent profiles, filtered by text, kind, capability, tag, region and identity.",
+	Description: "In q, words are found in every text of a profile; \"a phrase\" asks for words next to each other, -word for absence, tag:paper and kind:business for tag and kind. Agents whose name has all the words come first, then those whose headline, tags or capabilities have them; then those that answer; then those that changed last.",
+	HTTP:        Route{"GET", "/api/public/agents", 200}, Doors: Everywhere, ReadOnly: true,
 	Codes:   []Code{InvalidCursor},
 	Example: AgentQuery{Kind: Business, Region: "IN"},
 })

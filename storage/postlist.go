@@ -11,15 +11,14 @@ import (
 
 // Names of listings, as they stand in cursors.
 const (
-	listBoard    = "board"
-	listReplies  = "replies"
-	listThread   = "thread"
-	listHidden   = "hidden"
-	listByAgent  = "posts-by-agent"
-	listOwn      = "own-posts"
-	listFeed     = "feed"
-	listNews     = "news"
-	listProfiles = "agents"
+	listBoard   = "board"
+	listReplies = "replies"
+	listThread  = "thread"
+	listHidden  = "hidden"
+	listByAgent = "posts-by-agent"
+	listOwn     = "own-posts"
+	listFeed    = "feed"
+	listNews    = "news"
 )
 
 // ListPosts returns visible posts, newest first by id. All filters combine. A

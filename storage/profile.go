@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
-	"strings"
 	"time"
 
 	"stoa/protocol"
@@ -37,6 +35,8 @@ type profileRow struct {
 	Listed        bool
 	Alive         string
 	LastSeenAt    int64
+	JoinedAt      int64
+	Pos           int64 `bun:",nullzero"` // of its version in profile_rank; 0 none
 	CreatedAt     int64
 	UpdatedAt     int64
 }
@@ -53,12 +53,14 @@ func (r *profileRow) profile() (*StoredProfile, error) {
 
 // PutProfile stores a profile under the handle of its draft, in place of the one
 // that is there, and sets the times and the liveness of p: what the owner writes
-// changes nothing of whether the agent answers. ErrExists when another profile has
+// changes nothing of whether the agent answers. Unlisted says whether lists show
+// it; the draft's own word is not looked at. ErrExists when another profile has
 // the same chain identity.
 func (tx *Tx) PutProfile(ctx context.Context, p *StoredProfile) (created bool, err error) {
 	if err := tx.dirty(); err != nil {
 		return false, err
 	}
+	p.Draft.Listed = nil
 	raw, err := json.Marshal(p.Draft)
 	if err != nil {
 		return false, fmt.Errorf("encode profile: %w", err)
@@ -78,48 +80,42 @@ func (tx *Tx) PutProfile(ctx context.Context, p *StoredProfile) (created bool, e
 	}
 	r := profileRow{Handle: p.Draft.Handle, Draft: string(raw), ERC8004: p.ERC8004, KeyHash: p.KeyHash,
 		IdentityNote: p.IdentityNote, Listed: !p.Unlisted, Alive: string(protocol.LivenessUnknown), CreatedAt: millis(tx.Now), UpdatedAt: millis(tx.Now)}
-	if created = err == ErrNotFound; created {
-		err = tx.insertProfile(ctx, &r)
+	created = err == ErrNotFound
+	var m *StoredMerchant
+	if created {
+		_, err = tx.conn.bun.NewInsert().Model(&r).Returning("seq").Exec(tx.in(ctx))
 	} else {
-		r.Seq, r.CreatedAt, r.Alive, r.LastSeenAt = old.Seq, old.CreatedAt, old.Alive, old.LastSeenAt
-		err = tx.replaceProfile(ctx, old, &r)
+		r.Seq, r.CreatedAt, r.Alive, r.LastSeenAt, r.JoinedAt, r.Pos = old.Seq, old.CreatedAt, old.Alive, old.LastSeenAt, old.JoinedAt, old.Pos
+		if m, err = tx.merchantOf(ctx, r.Seq); err != nil {
+			return false, err
+		}
+		_, err = tx.conn.bun.NewUpdate().Model(&r).WherePK().Exec(tx.in(ctx))
+	}
+	if conflicts(err) {
+		return false, ErrExists
 	}
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("store profile: %w", err)
 	}
 	p.CreatedAt, p.UpdatedAt = moment(r.CreatedAt), tx.Now
 	p.Alive, p.LastSeenAt = protocol.Liveness(r.Alive), moment(r.LastSeenAt)
-	return created, profileWords.add(ctx, tx, r.Seq, profileText(p))
+	if m != nil {
+		if err := tx.moveHours(ctx, r.Seq, p, m); err != nil {
+			return false, err
+		}
+	}
+	return created, tx.rerank(ctx, &r, p, m)
 }
 
-func (tx *Tx) insertProfile(ctx context.Context, r *profileRow) error {
-	_, err := tx.conn.bun.NewInsert().Model(r).Returning("seq").Exec(tx.in(ctx))
-	if conflicts(err) {
-		return ErrExists
-	}
-	return err
-}
+const profileColumns = `seq, handle, draft, COALESCE(erc8004, ''), COALESCE(key_hash, ''), identity_note, listed, alive, last_seen_at, joined_at, COALESCE(pos, 0), created_at, updated_at`
 
-func (tx *Tx) replaceProfile(ctx context.Context, old, r *profileRow) error {
-	was, err := old.profile()
-	if err != nil {
-		return err
-	}
-	if err := profileWords.drop(ctx, tx, old.Seq, profileText(was)); err != nil {
-		return err
-	}
-	_, err = tx.conn.bun.NewUpdate().Model(r).WherePK().Exec(tx.in(ctx))
-	if conflicts(err) {
-		return ErrExists
-	}
-	return err
+func scanProfile(s scanner) (r profileRow, err error) {
+	err = s.Scan(&r.Seq, &r.Handle, &r.Draft, &r.ERC8004, &r.KeyHash, &r.IdentityNote, &r.Listed, &r.Alive, &r.LastSeenAt, &r.JoinedAt, &r.Pos, &r.CreatedAt, &r.UpdatedAt)
+	return r, err
 }
 
 func (tx *Tx) profileWhere(ctx context.Context, where string, args ...any) (*profileRow, error) {
-	var r profileRow
-	err := tx.row(ctx, `SELECT seq, handle, draft, COALESCE(erc8004, ''), COALESCE(key_hash, ''), identity_note, listed, alive, last_seen_at, created_at, updated_at
-		FROM profile WHERE `+where, args...).
-		Scan(&r.Seq, &r.Handle, &r.Draft, &r.ERC8004, &r.KeyHash, &r.IdentityNote, &r.Listed, &r.Alive, &r.LastSeenAt, &r.CreatedAt, &r.UpdatedAt)
+	r, err := scanProfile(tx.row(ctx, `SELECT `+profileColumns+` FROM profile WHERE `+where, args...))
 	return &r, err
 }
 
@@ -146,12 +142,54 @@ func (tx *Tx) ProfileByAgent(ctx context.Context, erc8004 string) (*StoredProfil
 // An earlier or zero time leaves the one that is there. ErrNotFound when there
 // is no such profile.
 func (tx *Tx) SetLiveness(ctx context.Context, handle string, alive protocol.Liveness, at time.Time) error {
-	return one(tx.write(ctx, `UPDATE profile SET alive = ?, last_seen_at = CASE WHEN last_seen_at < ? THEN ? ELSE last_seen_at END WHERE handle = ?`,
-		string(alive), millis(at), millis(at), handle))
+	if err := one(tx.write(ctx, `UPDATE profile SET last_seen_at = CASE WHEN last_seen_at < ? THEN ? ELSE last_seen_at END WHERE handle = ?`,
+		millis(at), millis(at), handle)); err != nil {
+		return err
+	}
+	r, err := tx.profileWhere(ctx, "handle = ?", handle)
+	if err != nil || r.Alive == string(alive) {
+		return err
+	}
+	p, err := r.profile()
+	if err != nil {
+		return err
+	}
+	m, err := tx.merchantOf(ctx, r.Seq)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.write(ctx, `UPDATE profile SET alive = ? WHERE seq = ?`, string(alive), r.Seq); err != nil {
+		return err
+	}
+	r.Alive = string(alive)
+	return tx.rerank(ctx, r, p, m)
 }
 
-// DeleteProfile removes a profile with its keys, tokens, settings and threads;
-// ErrNotFound when there is none.
+// SetListed puts a profile on the lists or takes it off them. Whoever writes
+// many things of a profile at once lists it last, so that the index sees it once.
+// ErrNotFound when there is no such profile.
+func (tx *Tx) SetListed(ctx context.Context, handle string, listed bool) error {
+	r, err := tx.profileWhere(ctx, "handle = ?", handle)
+	if err != nil || r.Listed == listed {
+		return err
+	}
+	p, err := r.profile()
+	if err != nil {
+		return err
+	}
+	m, err := tx.merchantOf(ctx, r.Seq)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.write(ctx, `UPDATE profile SET listed = ? WHERE seq = ?`, listed, r.Seq); err != nil {
+		return err
+	}
+	r.Listed = listed
+	return tx.rerank(ctx, r, p, m)
+}
+
+// DeleteProfile removes a profile with its keys, tokens, settings, threads and
+// merchant record; ErrNotFound when there is none.
 func (tx *Tx) DeleteProfile(ctx context.Context, handle string) error {
 	if err := tx.dirty(); err != nil {
 		return err
@@ -160,11 +198,16 @@ func (tx *Tx) DeleteProfile(ctx context.Context, handle string) error {
 	if err != nil {
 		return err
 	}
-	p, err := r.profile()
-	if err != nil {
-		return err
+	if r.Pos != 0 {
+		clock, err := tx.tick(ctx)
+		if err != nil {
+			return err
+		}
+		if err := tx.closeVersion(ctx, r.Pos, clock); err != nil {
+			return err
+		}
 	}
-	if err := profileWords.drop(ctx, tx, r.Seq, profileText(p)); err != nil {
+	if err := tx.dropMerchant(ctx, r.Seq); err != nil {
 		return err
 	}
 	for _, text := range []string{
@@ -180,102 +223,6 @@ func (tx *Tx) DeleteProfile(ctx context.Context, handle string) error {
 	}
 	_, err = tx.write(ctx, `DELETE FROM profile WHERE seq = ?`, r.Seq)
 	return err
-}
-
-// ListProfiles returns profiles, the newest first. All filters combine; a q
-// without any word finds nothing.
-func (tx *Tx) ListProfiles(ctx context.Context, q protocol.AgentQuery) (protocol.Page[StoredProfile], error) {
-	limit := bounded(q.Limit)
-	before, err := position(listProfiles, q.After, math.MaxInt64)
-	if err != nil {
-		return protocol.Page[StoredProfile]{}, err
-	}
-	words := queryWords(q.Q)
-	if q.Q != "" && len(words) == 0 {
-		return protocol.Page[StoredProfile]{Items: []StoredProfile{}}, nil
-	}
-	words = append(words, profileFacets(q)...)
-	var seqs []int64
-	if len(words) > 0 {
-		seqs, err = profileWords.find(ctx, tx, words, before, limit+1)
-	} else {
-		rows, e := tx.query(ctx, `SELECT seq FROM profile WHERE seq < ? ORDER BY seq DESC LIMIT ?`, before, limit+1)
-		seqs, err = collect(rows, e, scanInt)
-	}
-	if err != nil {
-		return protocol.Page[StoredProfile]{}, err
-	}
-	p := page(seqs, limit, listProfiles, number)
-	out := protocol.Page[StoredProfile]{Items: make([]StoredProfile, 0, len(p.Items)), Next: p.Next}
-	if len(p.Items) == 0 {
-		return out, nil
-	}
-	var found []profileRow
-	if err := tx.selectFrom(&found).Where("seq IN (?)", bun.List(p.Items)).Order("seq DESC").Scan(tx.in(ctx)); err != nil {
-		return out, err
-	}
-	for i := range found {
-		profile, err := found[i].profile()
-		if err != nil {
-			return out, err
-		}
-		out.Items = append(out.Items, *profile)
-	}
-	return out, nil
-}
-
-func profileFacets(q protocol.AgentQuery) []string {
-	var facets []string
-	add := func(name, value string) {
-		if value != "" {
-			facets = append(facets, facet(name, value))
-		}
-	}
-	add(facetKind, string(q.Kind))
-	add(facetCapability, q.Capability)
-	add(facetTag, q.Tag)
-	add(facetRegion, q.Region)
-	if q.HasIdentity != nil {
-		if *q.HasIdentity {
-			facets = append(facets, facetIdentity)
-		} else {
-			facets = append(facets, facetNobody)
-		}
-	}
-	return facets
-}
-
-// profileText is what full text knows of a profile: the words of its name,
-// headline, description, capabilities and needs, and a facet for each filter of
-// the directory.
-func profileText(p *StoredProfile) string {
-	d := &p.Draft
-	b := fold(fold(fold(fold(nil, d.Handle), d.Name), d.Headline), d.Description)
-	b = addFacet(b, facetKind, string(d.Kind))
-	for _, tag := range d.Tags {
-		b = addFacet(b, facetTag, tag)
-	}
-	for _, c := range d.Capabilities {
-		b = fold(fold(b, c.Name), c.Description)
-		b = addFacet(b, facetCapability, c.ID)
-		for _, tag := range c.Tags {
-			b = addFacet(b, facetCapability, tag)
-		}
-	}
-	for _, n := range d.Needs {
-		b = fold(b, n.Description)
-	}
-	for _, r := range d.Regions {
-		country, _, divided := strings.Cut(r, "-")
-		b = addFacet(b, facetRegion, r)
-		if divided {
-			b = addFacet(b, facetRegion, country)
-		}
-	}
-	if p.ERC8004 != "" {
-		return string(addFacet(b, facetIdentity, ""))
-	}
-	return string(addFacet(b, facetNobody, ""))
 }
 
 // CountProfiles is how many profiles there are.

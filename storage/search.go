@@ -22,9 +22,8 @@ type steps struct {
 }
 
 var (
-	usualSteps   = steps{near: 10_000, few: 5000, far: 200_000}
-	postWords    = wordIndex{table: "post_word", of: "post", steps: usualSteps}
-	profileWords = wordIndex{table: "profile_word", of: "profile", steps: usualSteps}
+	usualSteps = steps{near: 10_000, few: 5000, far: 200_000}
+	postWords  = wordIndex{table: "post_word", of: "post", steps: usualSteps}
 )
 
 func (w wordIndex) insert(e engine) insert {

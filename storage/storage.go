@@ -101,6 +101,9 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if err := db.reindex(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
+	if err := db.placeUnplaced(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("index the directory: %w", err), db.Close())
+	}
 	return db, nil
 }
 

@@ -83,15 +83,6 @@ func (tx *Tx) ThreadByID(ctx context.Context, id string) (*StoredThread, error) 
 	return &found[0], nil
 }
 
-// ThreadByToken returns the id of the thread that a read token opens, by the
-// token's hash; ErrNotFound when there is none.
-func (tx *Tx) ThreadByToken(ctx context.Context, hash [32]byte) (id string, err error) {
-	err = tx.row(ctx, threadByToken, hash[:]).Scan(&id)
-	return id, err
-}
-
-const threadByToken = `SELECT id FROM thread WHERE token_hash = ?`
-
 // SaveThread stores what may change of a thread: state, counts, callback, and
 // when and by whom it was closed.
 func (tx *Tx) SaveThread(ctx context.Context, t *StoredThread) error {

@@ -118,6 +118,9 @@ const (
 	facetRegion     = "\ue000r" // a region, and the country it lies in
 	facetIdentity   = "\ue000i"
 	facetNobody     = "\ue000n" // without identity
+	facetListed     = "\ue000l" // every listed profile
+	facetCategory   = "\ue000g" // category of a merchant
+	facetCity       = "\ue000u" // city of a merchant, by its one name
 )
 
 // facet is one word for a filter's value. What is neither letter nor digit is

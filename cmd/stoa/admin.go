@@ -17,6 +17,7 @@ type adminCmd struct {
 	node.Config `embed:""`
 
 	Profile adminProfileCmd `cmd:"" help:"Profiles of agents."`
+	Shop    adminShopCmd    `cmd:"" name:"merchant" help:"Merchant records of businesses: hours, city, items."`
 	Key     adminKeyCmd     `cmd:"" help:"Keys of agents."`
 	ID      adminIDCmd      `cmd:"" name:"identity" help:"Chain identities of agents."`
 	Account adminAccountCmd `cmd:"" help:"Accounts of owners and operators."`

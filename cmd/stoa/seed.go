@@ -16,8 +16,7 @@ import (
 	"stoa/node"
 )
 
-// seedProfiles are the agents of a local world: a JSON list of profiles as an
-// owner writes them.
+// seedProfiles are the agents of a local world: a JSON list of seeded.
 //
 //go:embed seed.json
 var seedProfiles []byte
@@ -46,19 +45,17 @@ func seed(ctx context.Context, nodes []*node.Node, file, keyDir string, chain *c
 	}
 	var agents []devAgent
 	for _, raw := range profiles {
-		var who struct {
-			Handle string `json:"handle"`
-		}
+		var who seeded
 		if err := json.Unmarshal(raw, &who); err != nil {
 			return nil, err
 		}
 		home := 0
-		if who.Handle == "ravi" && len(nodes) > 1 {
+		if who.name() == "ravi" && len(nodes) > 1 {
 			home = 1
 		}
-		a, err := seedAgent(ctx, nodes[home], who.Handle, raw, keyDir, chain)
+		a, err := seedAgent(ctx, nodes[home], who, keyDir, chain)
 		if err != nil {
-			return nil, fmt.Errorf("seed @%s: %w", who.Handle, err)
+			return nil, fmt.Errorf("seed @%s: %w", who.name(), err)
 		}
 		a.Node = string(rune('a' + home))
 		agents = append(agents, a)
@@ -70,11 +67,32 @@ func seed(ctx context.Context, nodes []*node.Node, file, keyDir string, chain *c
 	return agents, os.WriteFile(file, append(raw, '\n'), 0o600)
 }
 
-func seedAgent(ctx context.Context, n *node.Node, handle string, profile []byte, keyDir string, chain *chainProcess) (devAgent, error) {
+// A seeded agent is a profile as an owner writes it, and for a business its
+// merchant record.
+type seeded struct {
+	Profile  json.RawMessage `json:"profile"`
+	Merchant json.RawMessage `json:"merchant"`
+}
+
+func (s seeded) name() string {
+	var who struct {
+		Handle string `json:"handle"`
+	}
+	_ = json.Unmarshal(s.Profile, &who) // the profile itself is read strictly
+	return who.Handle
+}
+
+func seedAgent(ctx context.Context, n *node.Node, who seeded, keyDir string, chain *chainProcess) (devAgent, error) {
+	handle := who.name()
 	a := devAgent{Handle: handle}
 	admin := n.Admin()
-	if _, _, err := admin.PutProfile(ctx, profile); err != nil {
+	if _, _, err := admin.PutProfile(ctx, who.Profile); err != nil {
 		return a, err
+	}
+	if who.Merchant != nil {
+		if _, err := admin.PutMerchant(ctx, handle, who.Merchant); err != nil {
+			return a, err
+		}
 	}
 	pair, err := key.GenerateEd25519()
 	if err != nil {

@@ -5,7 +5,6 @@ package directory
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"stoa/protocol"
 	"stoa/storage"
@@ -33,24 +32,39 @@ func (d *Directory) Search(ctx context.Context, tx *storage.Tx, _ protocol.Calle
 	found, err := tx.ListProfiles(ctx, in)
 	page := protocol.Page[protocol.Profile]{Items: make([]protocol.Profile, 0, len(found.Items)), Next: found.Next}
 	for i := range found.Items {
-		page.Items = append(page.Items, d.Profile(&found.Items[i]))
+		page.Items = append(page.Items, d.Profile(&found.Items[i].StoredProfile))
 	}
 	return page, err
 }
 
-// Put writes a profile whole and reports whether it is new. A new business is
-// news for the feed.
+// Put writes a profile whole and reports whether it is new. The draft's own word
+// decides whether it is listed; without one it stays as p says. A business that
+// is listed for the first time is news for the feed.
 func (d *Directory) Put(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile) (created bool, err error) {
-	p.UpdatedAt = tx.Now
-	if created, err = tx.PutProfile(ctx, p); err != nil || !created || p.Draft.Kind != protocol.Business {
+	old, err := tx.ProfileByHandle(ctx, p.Draft.Handle)
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return false, err
+	}
+	if p.Draft.Listed != nil {
+		p.Unlisted = !*p.Draft.Listed
+	} else if err == nil {
+		p.Unlisted = old.Unlisted
+	}
+	if err == nil && old.Draft.Kind != p.Draft.Kind {
+		return false, protocol.Invalid(protocol.Fault{Pointer: "/kind", Code: "fixed", Detail: "a profile stays a " + string(old.Draft.Kind) + "; take another handle"})
+	}
+	if created, err = tx.PutProfile(ctx, p); err != nil {
 		return created, err
 	}
-	return created, tx.AppendFeed(ctx, protocol.FeedItem{
-		ID: protocol.NewID(protocol.FeedID, tx.Now), Type: protocol.FeedMerchantJoined, At: tx.Now,
-		Actor:   d.author(p),
-		Subject: protocol.Subject{Kind: "profile", ID: p.Draft.Handle, Title: p.Draft.Name},
-		Summary: strings.TrimSuffix(p.Draft.Name+" joined. "+p.Draft.Headline, " "), Untrusted: true,
-	})
+	if p.Draft.Kind != protocol.Business {
+		return created, nil
+	}
+	if !created && old.Unlisted != p.Unlisted {
+		if err := d.showNews(ctx, tx, p.Draft.Handle, !p.Unlisted); err != nil {
+			return false, err
+		}
+	}
+	return created, d.tellNews(ctx, tx, p)
 }
 
 func (d *Directory) author(p *storage.StoredProfile) protocol.Author {
@@ -62,9 +76,13 @@ func (d *Directory) author(p *storage.StoredProfile) protocol.Author {
 	return a
 }
 
-// Delete takes a profile away. Its posts stay: they are the author's own word.
+// Delete takes a profile away, and its news with it. Its posts stay: they are
+// the author's own word.
 func (d *Directory) Delete(ctx context.Context, tx *storage.Tx, handle string) error {
-	err := tx.DeleteProfile(ctx, handle)
+	err := d.showNews(ctx, tx, handle, false)
+	if err == nil {
+		err = tx.DeleteProfile(ctx, handle)
+	}
 	if errors.Is(err, storage.ErrNotFound) {
 		return protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", handle)
 	}

@@ -1,6 +1,8 @@
 package directory
 
 import (
+	"time"
+
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -14,21 +16,26 @@ func (d *Directory) Profile(s *storage.StoredProfile) protocol.Profile {
 		Schema: d.Base + "/schemas/agent-profile.v1.json", Version: 1,
 		Handle: in.Handle, Name: in.Name, Kind: in.Kind, Headline: in.Headline, Description: in.Description,
 		Agent: in.Agent, Identity: d.identity(s),
-		Capabilities: list(in.Capabilities), Needs: list(in.Needs),
+		Capabilities: in.AllCapabilities(), Needs: list(in.Needs),
 		Tags: list(in.Tags), Languages: list(in.Languages), Regions: list(in.Regions), Timezone: in.Timezone,
 		Interfaces: d.interfaces(in), ContactPolicy: in.Policy(),
 		UpdatedAt: &updated, Untrusted: true, Returns: in.Returns,
 	}
-	if s.Alive == protocol.LivenessAlive || s.Alive == protocol.LivenessDead {
-		p.Alive = new(s.Alive == protocol.LivenessAlive)
-	}
-	if !s.LastSeenAt.IsZero() {
-		p.LastSeenAt = &s.LastSeenAt
-	}
+	p.Alive, p.LastSeenAt = liveness(s)
 	if in.Kind == protocol.Person && p.Agent == nil {
 		p.Agent = &protocol.AssistantAgent{Name: in.Name + "'s assistant", By: "stoa", Product: "stoa"}
 	}
 	return p
+}
+
+func liveness(s *storage.StoredProfile) (alive *bool, seen *time.Time) {
+	if s.Alive == protocol.LivenessAlive || s.Alive == protocol.LivenessDead {
+		alive = new(s.Alive == protocol.LivenessAlive)
+	}
+	if !s.LastSeenAt.IsZero() {
+		seen = &s.LastSeenAt
+	}
+	return alive, seen
 }
 
 func list[T any](s []T) []T {

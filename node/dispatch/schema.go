@@ -40,7 +40,8 @@ func (s *Schemas) Of(t reflect.Type) *huma.Schema {
 	return schema
 }
 
-// finish applies the tags that the library does not know: orNull on an object.
+// finish applies the tags that the library does not know: orNull on an object,
+// and decimal on an amount that may be written as text or as a number.
 func (s *Schemas) finish() {
 	for name, schema := range s.Map() {
 		t := s.TypeFromRef(RefPrefix + name)
@@ -48,15 +49,26 @@ func (s *Schemas) finish() {
 			continue
 		}
 		for _, f := range reflect.VisibleFields(t) {
-			if f.Tag.Get("orNull") == "" {
-				continue
-			}
 			member, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if p := schema.Properties[member]; p != nil && p.Ref != "" {
+			p := schema.Properties[member]
+			if p != nil && f.Tag.Get("decimal") != "" && p.AnyOf == nil {
+				schema.Properties[member] = &huma.Schema{Description: f.Tag.Get("doc"), AnyOf: decimal()}
+			}
+			if p != nil && p.Ref != "" && f.Tag.Get("orNull") != "" {
 				schema.Properties[member] = &huma.Schema{Description: f.Tag.Get("doc"), AnyOf: []*huma.Schema{{Ref: p.Ref}, {Type: "null"}}}
 			}
 		}
 	}
+}
+
+// decimal is an amount as it is written (contract §1).
+func decimal() []*huma.Schema {
+	least := 0.0
+	text := &huma.Schema{Type: "string", Pattern: `^[0-9]{1,15}([.][0-9]{1,4})?$`, Examples: []any{"120.50"}}
+	number := &huma.Schema{Type: "number", Minimum: &least}
+	text.PrecomputeMessages()
+	number.PrecomputeMessages()
+	return []*huma.Schema{text, number}
 }
 
 // Resolve follows a reference.
@@ -113,6 +125,8 @@ func faultOf(err error) protocol.Fault {
 		return protocol.Fault{Pointer: at, Code: "too-few", Detail: "at least " + count(n, "item")}
 	case strings.HasPrefix(msg, "expected number <="), strings.HasPrefix(msg, "expected number >="):
 		return protocol.Fault{Pointer: at, Code: "out-of-range", Detail: strings.Replace(msg, "expected number", "must be", 1)}
+	case msg == "expected value to match at least one schema but matched none":
+		return protocol.Fault{Pointer: at, Code: "wrong-shape", Detail: "must be a decimal amount such as \"120.50\" or 120.5"}
 	case strings.HasPrefix(msg, "expected value to be one of"):
 		return protocol.Fault{Pointer: at, Code: "not-allowed", Detail: strings.ReplaceAll(strings.Replace(msg, "expected value to be", "must be", 1), `"`, "")}
 	case strings.HasPrefix(msg, "expected string to match pattern"):

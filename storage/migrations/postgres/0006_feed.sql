@@ -22,6 +22,3 @@ CREATE TABLE news (
 	ref    TEXT COLLATE "C" NOT NULL,
 	PRIMARY KEY (reader, n)
 );
-
--- The news of a thread are asked for by its read token.
-CREATE INDEX thread_token ON thread (token_hash);

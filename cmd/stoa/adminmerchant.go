@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"stoa/node"
+	"stoa/protocol"
+)
+
+type adminShopCmd struct {
+	Put shopPutCmd `cmd:"" help:"Write the merchant record of a business from JSON on standard input or in a file."`
+	Get shopGetCmd `cmd:"" help:"Print the merchant record of a business as it was written."`
+}
+
+type shopPutCmd struct {
+	Handle string `arg:""`
+	File   string `arg:"" optional:"" help:"JSON file; - or nothing reads standard input."`
+}
+
+func (c *shopPutCmd) Run(w *world, all *adminCmd) error {
+	raw, err := readInput(w, c.File)
+	if err != nil {
+		return err
+	}
+	return all.with(w, func(ctx context.Context, a *node.Admin) error {
+		r, err := a.PutMerchant(ctx, protocol.CleanHandle(c.Handle), raw)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w.stdout, "%d items %s/api/public/merchants/%s\n", len(r.Record.Items), a.Base, r.Handle)
+		return nil
+	})
+}
+
+type shopGetCmd struct {
+	Handle string `arg:""`
+}
+
+func (c *shopGetCmd) Run(w *world, all *adminCmd) error {
+	return all.with(w, func(ctx context.Context, a *node.Admin) error {
+		r, err := a.Merchant(ctx, protocol.CleanHandle(c.Handle))
+		if err != nil {
+			return err
+		}
+		return printJSON(w.stdout, r.Record)
+	})
+}

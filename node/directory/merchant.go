@@ -1,0 +1,201 @@
+package directory
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// Merchants lists the businesses (spec §2.15).
+func (d *Directory) Merchants(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.MerchantQuery) (protocol.Page[protocol.MerchantEntry], error) {
+	found, err := tx.ListMerchants(ctx, in)
+	page := protocol.Page[protocol.MerchantEntry]{Items: make([]protocol.MerchantEntry, 0, len(found.Items)), Next: found.Next}
+	for i := range found.Items {
+		f := &found.Items[i]
+		p := f.Draft
+		e := protocol.MerchantEntry{
+			Handle: p.Handle, Name: p.Name, Headline: p.Headline,
+			Openness:    protocol.OpennessAt(f.Merchant.Schedule(p.Timezone), tx.Now),
+			HasIdentity: f.ERC8004 != "", Page: d.page(p.Handle), Profile: d.address(p.Handle), Untrusted: true,
+		}
+		if f.Merchant != nil {
+			e.Category, e.City = given(f.Merchant.Draft.Category), given(f.Merchant.Draft.City)
+		}
+		e.Alive, e.LastSeenAt = liveness(&f.StoredProfile)
+		page.Items = append(page.Items, e)
+	}
+	return page, err
+}
+
+// Merchant is one business's public page as data (spec §2.15).
+func (d *Directory) Merchant(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.HandleInput) (protocol.Merchant, error) {
+	p, m, err := tx.MerchantByHandle(ctx, in.Handle)
+	if errors.Is(err, storage.ErrNotFound) || err == nil && p.Draft.Kind != protocol.Business {
+		return protocol.Merchant{}, protocol.Errorf(protocol.NotFound, "there is no business @%s on this node", in.Handle)
+	}
+	if err != nil {
+		return protocol.Merchant{}, err
+	}
+	profile := d.Profile(p)
+	out := protocol.Merchant{
+		Handle: profile.Handle, Name: profile.Name, Headline: profile.Headline, Description: profile.Description,
+		Timezone: given(profile.Timezone), Hours: []protocol.DayHours{}, ExceptionHours: []protocol.ExceptionHours{},
+		Openness: protocol.OpennessAt(m.Schedule(profile.Timezone), tx.Now), Items: []protocol.Item{},
+		Tags: profile.Tags, Languages: profile.Languages, Identity: profile.Identity, Reputation: profile.Reputation,
+		Returns: profile.Returns, ContactPolicy: profile.ContactPolicy, Alive: profile.Alive, LastSeenAt: profile.LastSeenAt,
+		Page: profile.Interfaces.Page, Profile: profile.Interfaces.Profile, UpdatedAt: p.UpdatedAt, Untrusted: true,
+	}
+	if m == nil {
+		return out, nil
+	}
+	out.Category, out.City, out.Address, out.Geo = given(m.Draft.Category), given(m.Draft.City), m.Draft.Address, m.Draft.Geo
+	out.Hours, out.ExceptionHours = list(m.Draft.Hours), list(m.Draft.ExceptionHours)
+	out.Phone, out.Website = given(m.Draft.Phone), given(m.Draft.Website)
+	if m.Draft.Timezone != "" {
+		out.Timezone = &m.Draft.Timezone
+	}
+	if m.UpdatedAt.After(out.UpdatedAt) {
+		out.UpdatedAt = m.UpdatedAt
+	}
+	for _, i := range m.Items {
+		out.Items = append(out.Items, item(i))
+	}
+	return out, nil
+}
+
+func item(s storage.StoredItem) protocol.Item {
+	in := s.Draft
+	i := protocol.Item{
+		ID: s.ID, SKU: in.SKU, Name: in.Name, Description: in.Description, Price: s.Price(), Unit: given(in.Unit),
+		Category: given(in.Category), Tags: list(in.Tags), Availability: in.Availability, Image: given(in.Image), URL: given(in.URL),
+	}
+	if i.Availability == "" {
+		i.Availability = protocol.InStock
+	}
+	return i
+}
+
+// given is null for what is not.
+func given(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// Record gives the owner the record of a business as it was written.
+func (d *Directory) Record(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Owned) (protocol.MerchantRecord, error) {
+	handle, err := c.ActsAs(in.Handle)
+	if err != nil {
+		return protocol.MerchantRecord{}, err
+	}
+	if _, err := d.business(ctx, tx, handle); err != nil {
+		return protocol.MerchantRecord{}, err
+	}
+	_, m, err := tx.MerchantByHandle(ctx, handle)
+	return record(handle, m), err
+}
+
+// PutRecord writes the record of a business whole.
+func (d *Directory) PutRecord(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.MerchantInput) (protocol.MerchantRecord, error) {
+	handle, err := c.ActsAs(in.Handle)
+	if err != nil {
+		return protocol.MerchantRecord{}, err
+	}
+	return d.PutMerchant(ctx, tx, handle, in.MerchantDraft)
+}
+
+// PutMerchant writes the record of a business whole and tells the feed of items
+// that are listed for the first time.
+func (d *Directory) PutMerchant(ctx context.Context, tx *storage.Tx, handle string, draft protocol.MerchantDraft) (protocol.MerchantRecord, error) {
+	p, err := d.business(ctx, tx, handle)
+	if err != nil {
+		return protocol.MerchantRecord{}, err
+	}
+	if len(draft.Hours)+len(draft.ExceptionHours) > 0 && draft.Timezone == "" && p.Draft.Timezone == "" {
+		return protocol.MerchantRecord{}, protocol.Invalid(protocol.Fault{Pointer: "/timezone", Code: "required", Detail: "hours need a time zone, here or in the profile"})
+	}
+	m, err := tx.PutMerchant(ctx, handle, draft)
+	if err != nil {
+		return protocol.MerchantRecord{}, err
+	}
+	return record(handle, m), d.tellNews(ctx, tx, p)
+}
+
+func (d *Directory) business(ctx context.Context, tx *storage.Tx, handle string) (*storage.StoredProfile, error) {
+	p, err := tx.ProfileByHandle(ctx, handle)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", handle)
+	}
+	if err == nil && p.Draft.Kind != protocol.Business {
+		return nil, protocol.Invalid(protocol.Fault{Pointer: "/handle", Code: "not-for-kind", Detail: "@" + handle + " is a person; merchant records are for businesses"})
+	}
+	return p, err
+}
+
+// record writes a stored record as its owner wrote it.
+func record(handle string, m *storage.StoredMerchant) protocol.MerchantRecord {
+	r := protocol.MerchantRecord{Handle: handle, Untrusted: true}
+	if m == nil {
+		return r
+	}
+	r.Record, r.UpdatedAt = m.Draft, &m.UpdatedAt
+	for _, i := range m.Items {
+		written := i.Draft
+		if price := i.Price(); price != nil {
+			written.Price = &protocol.MoneyDraft{Currency: price.Currency, Amount: protocol.Decimal(price.Amount)}
+		}
+		r.Record.Items = append(r.Record.Items, written)
+	}
+	return r
+}
+
+// tellNews tells the feed what is new of a listed business: that it joined, and
+// items. Each is told once, whatever is edited later.
+func (d *Directory) tellNews(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile) error {
+	joined, items, err := tx.TakeNews(ctx, p.Draft.Handle)
+	if err != nil {
+		return err
+	}
+	if joined {
+		if err := d.tell(ctx, tx, p, protocol.FeedMerchantJoined,
+			protocol.Subject{Kind: "profile", ID: p.Draft.Handle, Title: p.Draft.Name},
+			p.Draft.Name+" joined. "+p.Draft.Headline); err != nil {
+			return err
+		}
+	}
+	for _, i := range items {
+		summary := p.Draft.Name + " offers " + i.Draft.Name
+		if price := i.Price(); price != nil {
+			summary += ", " + price.Currency + " " + price.Amount
+		}
+		if err := d.tell(ctx, tx, p, protocol.FeedListing, protocol.Subject{Kind: "item", ID: i.ID, Title: i.Draft.Name}, summary+"."); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Directory) tell(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile, kind protocol.FeedType, subject protocol.Subject, summary string) error {
+	return tx.AppendFeed(ctx, protocol.FeedItem{
+		ID: protocol.NewID(protocol.FeedID, tx.Now), Type: kind, At: tx.Now, Actor: d.author(p),
+		Subject: subject, Summary: strings.TrimSpace(summary), Untrusted: true,
+	})
+}
+
+// showNews shows or hides what the feed told of a business.
+func (d *Directory) showNews(ctx context.Context, tx *storage.Tx, handle string, visible bool) error {
+	ids, err := tx.ItemIDs(ctx, handle)
+	if err != nil {
+		return err
+	}
+	for _, id := range append(ids, handle) {
+		if err := tx.SetFeedVisible(ctx, id, visible); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+package directory
+
+import (
+	"context"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// People lists the persons who chose to be listed (spec §2.15).
+func (d *Directory) People(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.PeopleQuery) (protocol.Page[protocol.PersonEntry], error) {
+	found, err := tx.ListPeople(ctx, in)
+	page := protocol.Page[protocol.PersonEntry]{Items: make([]protocol.PersonEntry, 0, len(found.Items)), Next: found.Next}
+	for i := range found.Items {
+		page.Items = append(page.Items, d.person(&found.Items[i].StoredProfile))
+	}
+	return page, err
+}
+
+func (d *Directory) person(s *storage.StoredProfile) protocol.PersonEntry {
+	in := s.Draft
+	e := protocol.PersonEntry{
+		Handle: in.Handle, Name: in.Name, Headline: in.Headline,
+		Tags: list(in.Tags), Languages: list(in.Languages), Regions: list(in.Regions),
+		HasIdentity: s.ERC8004 != "", Page: d.page(in.Handle), Profile: d.address(in.Handle), Untrusted: true,
+	}
+	e.Alive, e.LastSeenAt = liveness(s)
+	return e
+}
+
+// Where a profile is for people, and for programs (spec §2.4).
+
+func (d *Directory) page(handle string) string    { return d.Base + "/@" + handle }
+func (d *Directory) address(handle string) string { return d.Base + "/api/public/agents/" + handle }

@@ -1,0 +1,23 @@
+package node
+
+import (
+	"context"
+	"time"
+
+	"stoa/storage"
+)
+
+// hoursKind is the job that looks again at the hours of merchants whose kept
+// span of open time is over, so that "open now" need not.
+const hoursKind = "hours"
+
+const hoursEvery = 5 * time.Minute
+
+func enqueueHours(ctx context.Context, tx *storage.Tx) error {
+	return tx.Enqueue(ctx, storage.Job{Kind: hoursKind, Lane: hoursKind, Dedupe: hoursKind, RunAt: tx.Now.Add(hoursEvery)})
+}
+
+func (n *Node) hours(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
+	err := n.pruneAll(ctx, func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.RefreshHours(ctx) })
+	return enqueueHours, err
+}

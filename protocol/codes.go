@@ -1,0 +1,74 @@
+package protocol
+
+import (
+	_ "embed"
+	"strings"
+	"sync"
+	"time"
+	_ "time/tzdata" // zones are known without the system's data
+)
+
+// The registries that codes are checked against. Each file names its source and
+// date in its first line; lines that begin with # are comments.
+var (
+	//go:embed codes/iso3166.txt
+	iso3166 string
+	//go:embed codes/iso4217.txt
+	iso4217 string
+	//go:embed codes/zones.txt
+	zoneNames string
+)
+
+// codeLines are the lines of a registry that hold codes.
+func codeLines(file string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for line := range strings.SplitSeq(file, "\n") {
+			if line != "" && line[0] != '#' && !yield(line) {
+				return
+			}
+		}
+	}
+}
+
+func codeSet(file string) map[string]bool {
+	set := map[string]bool{}
+	for line := range codeLines(file) {
+		for code := range strings.FieldsSeq(line) {
+			set[code] = true
+		}
+	}
+	return set
+}
+
+var regionSet = sync.OnceValue(func() map[string]bool {
+	set := map[string]bool{}
+	for line := range codeLines(iso3166) {
+		codes := strings.Fields(line)
+		set[codes[0]] = true
+		for _, division := range codes[1:] {
+			set[codes[0]+"-"+division] = true
+		}
+	}
+	return set
+})
+
+// IsRegion reports whether s is a country of ISO 3166-1 (IN) or a subdivision
+// of ISO 3166-2 (IN-KA), in upper case.
+func IsRegion(s string) bool { return regionSet()[s] }
+
+var currencySet = sync.OnceValue(func() map[string]bool { return codeSet(iso4217) })
+
+// IsCurrency reports whether s is a currency of ISO 4217, in upper case.
+func IsCurrency(s string) bool { return currencySet()[s] }
+
+var zoneSet = sync.OnceValue(func() map[string]bool { return codeSet(zoneNames) })
+
+// Zone returns the IANA time zone of that name, spelled as IANA spells it. ok is
+// false for what IANA does not list: Local, abbreviations, paths.
+func Zone(name string) (loc *time.Location, ok bool) {
+	if !zoneSet()[name] {
+		return nil, false
+	}
+	loc, err := time.LoadLocation(name)
+	return loc, err == nil
+}

@@ -1,0 +1,233 @@
+package protocol
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// A DayHours is one shift that begins on a day of the week, in the merchant's
+// time zone. It is half open: closed at the minute Closes. One that closes
+// before it opens runs into the next day; several a day are split shifts; a day
+// without any is a day on which nothing begins.
+type DayHours struct {
+	Day    string `json:"day" enum:"monday,tuesday,wednesday,thursday,friday,saturday,sunday"`
+	Opens  string `json:"opens" pattern:"^([01][0-9]|2[0-3]):[0-5][0-9]$" example:"07:30"`
+	Closes string `json:"closes" pattern:"^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$" example:"21:00" doc:"24:00, and 23:59 where it opens at 00:00, is the end of the day."`
+}
+
+// ExceptionHours replace the weekly hours on every local date from ValidFrom
+// through ValidThrough, and cut a shift of the evening before at midnight.
+// Without times the merchant is closed; several exceptions with the same dates
+// are split shifts.
+type ExceptionHours struct {
+	Title        string `json:"title,omitempty" maxLength:"80" example:"Diwali"`
+	ValidFrom    string `json:"validFrom" format:"date" maxLength:"10"`
+	ValidThrough string `json:"validThrough" format:"date" maxLength:"10"`
+	Opens        string `json:"opens,omitempty" pattern:"^([01][0-9]|2[0-3]):[0-5][0-9]$"`
+	Closes       string `json:"closes,omitempty" pattern:"^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$"`
+}
+
+// Weekdays are the days in the order of time.Weekday.
+var weekdays = []string{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
+
+// checkHours finds hours that say nothing or contradict each other.
+func checkHours(hours []DayHours, exceptions []ExceptionHours) (faults []Fault) {
+	add := func(at, code, detail string) { faults = append(faults, Fault{at, code, detail}) }
+	for i, h := range hours {
+		if h.Opens == h.Closes {
+			add("/hours/"+strconv.Itoa(i)+"/closes", "empty-shift", "must differ from opens; a whole day is 00:00 to 24:00")
+		}
+	}
+	for i, e := range exceptions {
+		at := "/exceptionHours/" + strconv.Itoa(i)
+		from, through := dateOf(e.ValidFrom), dateOf(e.ValidThrough)
+		switch {
+		case from.IsZero():
+			add(at+"/validFrom", "wrong-shape", "is not a date such as 2026-11-08")
+		case through.IsZero():
+			add(at+"/validThrough", "wrong-shape", "is not a date such as 2026-11-08")
+		case through.Before(from):
+			add(at+"/validThrough", "out-of-range", "must not lie before validFrom")
+		case through.Sub(from) > 366*24*time.Hour:
+			add(at+"/validThrough", "out-of-range", "at most 366 days after validFrom")
+		}
+		if (e.Opens == "") != (e.Closes == "") {
+			add(at, "half-shift", "give both opens and closes, or neither for a closed day")
+		} else if e.Opens != "" && e.Opens == e.Closes {
+			add(at+"/closes", "empty-shift", "must differ from opens; a whole day is 00:00 to 24:00")
+		}
+		for _, o := range exceptions[:i] {
+			same := o.ValidFrom == e.ValidFrom && o.ValidThrough == e.ValidThrough
+			if !same && o.ValidFrom <= e.ValidThrough && e.ValidFrom <= o.ValidThrough {
+				add(at+"/validFrom", "overlap", "overlaps another exception with other dates")
+				break
+			}
+			if same && (o.Opens == "" || e.Opens == "") {
+				add(at, "overlap", "another exception says otherwise for the same dates")
+				break
+			}
+		}
+	}
+	return faults
+}
+
+func dateOf(s string) time.Time {
+	t, err := time.Parse(time.DateOnly, s)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+// A Schedule is opening hours, ready to be asked.
+type Schedule struct {
+	zone       *time.Location
+	week       [7][]shift
+	exceptions []exception
+}
+
+type shift struct{ opens, closes int } // minutes of the day; closes may lie beyond 24 h
+
+type exception struct {
+	from, through string // local dates, which order as texts
+	shifts        []shift
+}
+
+// NewSchedule reads hours that Check let pass. nil means that nothing is known:
+// no zone, or no hours at all.
+func NewSchedule(zone string, hours []DayHours, exceptions []ExceptionHours) *Schedule {
+	loc, ok := Zone(zone)
+	if !ok || len(hours) == 0 && len(exceptions) == 0 {
+		return nil
+	}
+	s := &Schedule{zone: loc}
+	for _, h := range hours {
+		day := slices.Index(weekdays, h.Day)
+		s.week[day] = append(s.week[day], newShift(h.Opens, h.Closes))
+	}
+	for _, e := range exceptions {
+		x := exception{from: e.ValidFrom, through: e.ValidThrough}
+		if e.Opens != "" {
+			x.shifts = []shift{newShift(e.Opens, e.Closes)}
+		}
+		s.exceptions = append(s.exceptions, x)
+	}
+	return s
+}
+
+const day = 24 * 60
+
+func newShift(opens, closes string) shift {
+	s := shift{minutes(opens), minutes(closes)}
+	if s.opens == 0 && closes == "23:59" {
+		s.closes = day
+	}
+	if s.closes < s.opens {
+		s.closes += day
+	}
+	return s
+}
+
+func minutes(s string) int {
+	return int(s[0]-'0')*600 + int(s[1]-'0')*60 + int(s[3]-'0')*10 + int(s[4]-'0')
+}
+
+// on returns the shifts that begin on a local date, and the exception that rules
+// it: "" on a regular date.
+func (s *Schedule) on(date time.Time) (shifts []shift, rule string) {
+	name := date.Format(time.DateOnly)
+	for _, e := range s.exceptions {
+		if e.from <= name && name <= e.through {
+			shifts, rule = append(shifts, e.shifts...), e.from
+		}
+	}
+	if rule != "" {
+		return shifts, rule
+	}
+	return s.week[date.Weekday()], ""
+}
+
+// A Span is time from From until, but not with, To.
+type Span struct{ From, To time.Time }
+
+// How far a schedule is looked through.
+const (
+	spanDays = 8   // a span that is longer has no end worth naming
+	nextDays = 370 // beyond that there is no next opening
+)
+
+// Span returns the span of open time that holds t, or the next one after it.
+// Shifts that touch are one span. ok is false when there is none within a year;
+// endless means that no end lies within eight days, and To is that far away.
+func (s *Schedule) Span(t time.Time) (span Span, endless, ok bool) {
+	local := t.In(s.zone)
+	date := time.Date(local.Year(), local.Month(), local.Day(), 0, 0, 0, 0, time.UTC).AddDate(0, 0, -1)
+	for n := 0; n < nextDays; n++ {
+		for _, next := range s.spans(date.AddDate(0, 0, n)) {
+			switch {
+			case !ok && next.To.After(t):
+				span, ok = next, true
+			case ok && !next.From.After(span.To):
+				if next.To.After(span.To) {
+					span.To = next.To
+				}
+			}
+		}
+		if !ok {
+			continue
+		}
+		begun := span.From
+		if begun.Before(t) {
+			begun = t
+		}
+		if span.To.Sub(begun) > spanDays*24*time.Hour {
+			span.To = begun.Add(spanDays * 24 * time.Hour)
+			return span, true, true
+		}
+		// The next day's shifts may still join; those of the day after cannot.
+		if !s.at(date.AddDate(0, 0, n+1), 0).Before(span.To) {
+			if rest := s.spans(date.AddDate(0, 0, n+1)); len(rest) == 0 || rest[0].From.After(span.To) {
+				break
+			}
+		}
+	}
+	return span, false, ok
+}
+
+// spans are the open times that begin on a date, in order. What runs past
+// midnight is cut where the next date is ruled by another exception.
+func (s *Schedule) spans(date time.Time) (spans []Span) {
+	shifts, rule := s.on(date)
+	for _, h := range shifts {
+		if h.closes > day {
+			if _, next := s.on(date.AddDate(0, 0, 1)); next != "" && next != rule {
+				h.closes = day
+			}
+		}
+		if span := (Span{s.at(date, h.opens), s.at(date, h.closes)}); span.From.Before(span.To) {
+			spans = append(spans, span)
+		}
+	}
+	slices.SortFunc(spans, func(a, b Span) int { return cmp.Compare(a.From.UnixNano(), b.From.UnixNano()) })
+	return spans
+}
+
+// at is the instant of a local time. One that the clocks pass twice is the first
+// of the two; one that they leap over is the moment they leap.
+func (s *Schedule) at(date time.Time, minute int) time.Time {
+	wall := time.Date(date.Year(), date.Month(), date.Day(), 0, minute, 0, 0, time.UTC)
+	_, before := wall.AddDate(0, 0, -1).In(s.zone).Zone()
+	_, after := wall.AddDate(0, 0, 1).In(s.zone).Zone()
+	early := wall.Add(-time.Duration(before) * time.Second)
+	late := wall.Add(-time.Duration(after) * time.Second)
+	if _, is := early.In(s.zone).Zone(); is == before {
+		return early // of two, the first: clocks are put back
+	}
+	if _, is := late.In(s.zone).Zone(); is == after {
+		return late
+	}
+	leap, _ := early.In(s.zone).ZoneBounds()
+	return leap.UTC()
+}

@@ -1,0 +1,261 @@
+package protocol
+
+import (
+	"strconv"
+	"time"
+)
+
+// Limits of a merchant record.
+const (
+	MaxItems          = 100
+	MaxHours          = 42 // six shifts a day
+	MaxExceptionHours = 60
+)
+
+// An Address is where a merchant is. The city stands beside it in the record.
+type Address struct {
+	Street     string `json:"street,omitempty" maxLength:"200"`
+	PostalCode string `json:"postalCode,omitempty" maxLength:"20"`
+	Region     string `json:"region,omitempty" pattern:"^[A-Z]{2}(-[A-Z0-9]{1,3})?$" doc:"ISO 3166-2 such as IN-KA."`
+	Country    string `json:"country,omitempty" pattern:"^[A-Z]{2}$" doc:"ISO 3166-1 such as IN."`
+}
+
+// A Geo is a place on the globe, in degrees of WGS 84.
+type Geo struct {
+	Latitude  float64 `json:"latitude" minimum:"-90" maximum:"90"`
+	Longitude float64 `json:"longitude" minimum:"-180" maximum:"180"`
+}
+
+// An Availability says whether an item can be had.
+type Availability string
+
+const (
+	InStock      Availability = "in_stock"
+	Backorder    Availability = "backorder"
+	Preorder     Availability = "preorder"
+	OutOfStock   Availability = "out_of_stock"
+	Discontinued Availability = "discontinued"
+)
+
+// An ItemDraft is something a merchant sells, as the owner writes it. SKU is the
+// owner's own name for it: an item that is put again under the same SKU stays
+// the same item and keeps its id.
+type ItemDraft struct {
+	SKU          string       `json:"sku" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" doc:"Your own name for the item; unique among your items."`
+	Name         string       `json:"name" minLength:"1" maxLength:"120"`
+	Description  string       `json:"description,omitempty" maxLength:"1000"`
+	Price        *MoneyDraft  `json:"price,omitempty" doc:"Leave it out for a price on request."`
+	Unit         string       `json:"unit,omitempty" maxLength:"40" doc:"What the price is for, such as plate or kg."`
+	Category     string       `json:"category,omitempty" maxLength:"60"`
+	Tags         []string     `json:"tags,omitempty" maxItems:"8" pattern:"^[a-z0-9][a-z0-9_.:-]{0,31}$"`
+	Availability Availability `json:"availability,omitempty" enum:"in_stock,backorder,preorder,out_of_stock,discontinued" doc:"in_stock when left out."`
+	Image        string       `json:"image,omitempty" format:"uri" pattern:"^https://" maxLength:"500"`
+	URL          string       `json:"url,omitempty" format:"uri" pattern:"^https://" maxLength:"500"`
+}
+
+// A MerchantDraft is the merchant record of a business, as its owner writes it.
+type MerchantDraft struct {
+	Category       string           `json:"category,omitempty" maxLength:"60" doc:"What kind of shop, in a word or two, such as restaurant." example:"restaurant"`
+	City           string           `json:"city,omitempty" maxLength:"80" example:"Bengaluru"`
+	Address        *Address         `json:"address,omitempty"`
+	Geo            *Geo             `json:"geo,omitempty"`
+	Timezone       string           `json:"timezone,omitempty" maxLength:"64" doc:"IANA time zone of the hours; the profile's when left out."`
+	Hours          []DayHours       `json:"hours,omitempty" maxItems:"42" doc:"Weekly opening hours; without any they are unknown."`
+	ExceptionHours []ExceptionHours `json:"exceptionHours,omitempty" maxItems:"60" doc:"Dates with other hours, or closed."`
+	Phone          string           `json:"phone,omitempty" pattern:"^[+]?[0-9 ()-]{3,30}$"`
+	Website        string           `json:"website,omitempty" format:"uri" pattern:"^https://" maxLength:"500"`
+	Items          []ItemDraft      `json:"items,omitempty" maxItems:"100"`
+}
+
+// Check finds what the tags cannot say: unknown codes and zones, hours that
+// contradict each other, amounts that are none, a SKU that stands twice.
+func (d MerchantDraft) Check() (faults []Fault) {
+	add := func(pointer, code, detail string) { faults = append(faults, Fault{pointer, code, detail}) }
+	if a := d.Address; a != nil {
+		if a.Region != "" && !IsRegion(a.Region) {
+			add("/address/region", "unknown-region", "not an ISO 3166 code such as IN or IN-KA")
+		}
+		if a.Country != "" && !IsRegion(a.Country) {
+			add("/address/country", "unknown-region", "not an ISO 3166-1 code such as IN")
+		}
+		faults = append(faults, oneLine(map[string]string{"/address/street": a.Street, "/address/postalCode": a.PostalCode})...)
+	}
+	if d.Timezone != "" {
+		if _, ok := Zone(d.Timezone); !ok {
+			add("/timezone", "unknown-zone", unknownZone)
+		}
+	}
+	faults = append(faults, checkHours(d.Hours, d.ExceptionHours)...)
+	seen := map[string]bool{}
+	for i, item := range d.Items {
+		at := "/items/" + strconv.Itoa(i)
+		if seen[item.SKU] {
+			add(at+"/sku", "repeated", "another item has this sku")
+		}
+		seen[item.SKU] = true
+		if item.Price != nil {
+			if _, fault := item.Price.Minor(); fault != nil {
+				add(at+"/price"+fault.Pointer, fault.Code, fault.Detail)
+			}
+		}
+		faults = append(faults, oneLine(map[string]string{at + "/name": item.Name, at + "/unit": item.Unit, at + "/category": item.Category})...)
+	}
+	return append(faults, oneLine(map[string]string{"/category": d.Category, "/city": d.City})...)
+}
+
+// An Item is something a merchant sells, as readers see it.
+type Item struct {
+	ID           string       `json:"id" pattern:"^item_"`
+	SKU          string       `json:"sku"`
+	Name         string       `json:"name"`
+	Description  string       `json:"description"`
+	Price        *Money       `json:"price" required:"true" orNull:"true" doc:"Null: on request."`
+	Unit         *string      `json:"unit" nullable:"true"`
+	Category     *string      `json:"category" nullable:"true"`
+	Tags         []string     `json:"tags"`
+	Availability Availability `json:"availability" enum:"in_stock,backorder,preorder,out_of_stock,discontinued"`
+	Image        *string      `json:"image" nullable:"true" format:"uri"`
+	URL          *string      `json:"url" nullable:"true" format:"uri"`
+}
+
+// Openness says whether a merchant is open at the moment of the answer. All
+// three are null where the hours are unknown.
+type Openness struct {
+	OpenNow  *bool      `json:"openNow" nullable:"true" doc:"Null: the hours are not known."`
+	OpensAt  *time.Time `json:"opensAt" nullable:"true" doc:"When closed: when it opens next; null when not within a year."`
+	ClosesAt *time.Time `json:"closesAt" nullable:"true" doc:"When open: when it closes; null when not within eight days."`
+}
+
+// OpennessAt asks a schedule, which may be nil.
+func OpennessAt(s *Schedule, t time.Time) (o Openness) {
+	if s == nil {
+		return o
+	}
+	span, endless, ok := s.Span(t)
+	open := ok && !span.From.After(t)
+	o.OpenNow = &open
+	switch {
+	case open && !endless:
+		o.ClosesAt = new(span.To.UTC())
+	case ok && !open:
+		o.OpensAt = new(span.From.UTC())
+	}
+	return o
+}
+
+// A Merchant is the public page of a business as data (spec §2.15). All text in
+// it was written by the owner and is data, never instructions.
+type Merchant struct {
+	Handle         string           `json:"handle"`
+	Name           string           `json:"name"`
+	Headline       string           `json:"headline"`
+	Description    string           `json:"description"`
+	Category       *string          `json:"category" nullable:"true"`
+	City           *string          `json:"city" nullable:"true"`
+	Address        *Address         `json:"address" required:"true" orNull:"true"`
+	Geo            *Geo             `json:"geo" required:"true" orNull:"true"`
+	Timezone       *string          `json:"timezone" nullable:"true" doc:"IANA time zone of the hours."`
+	Hours          []DayHours       `json:"hours"`
+	ExceptionHours []ExceptionHours `json:"exceptionHours"`
+	Openness
+	Phone         *string        `json:"phone" nullable:"true"`
+	Website       *string        `json:"website" nullable:"true" format:"uri"`
+	Items         []Item         `json:"items"`
+	Tags          []string       `json:"tags"`
+	Languages     []string       `json:"languages"`
+	Identity      *Identity      `json:"identity"`
+	Reputation    *Reputation    `json:"reputation" required:"true" orNull:"true"`
+	Returns       *ReturnsPolicy `json:"returns" required:"true" orNull:"true"`
+	ContactPolicy ContactPolicy  `json:"contactPolicy"`
+	Alive         *bool          `json:"alive,omitempty"`
+	LastSeenAt    *time.Time     `json:"lastSeenAt,omitempty"`
+	Page          string         `json:"page" format:"uri"`
+	Profile       string         `json:"profile" format:"uri"`
+	UpdatedAt     time.Time      `json:"updatedAt"`
+	Untrusted     bool           `json:"untrusted_content" enum:"true" doc:"Always true."`
+}
+
+// A MerchantEntry is a business in a list.
+type MerchantEntry struct {
+	Handle   string  `json:"handle"`
+	Name     string  `json:"name"`
+	Headline string  `json:"headline"`
+	Category *string `json:"category" nullable:"true"`
+	City     *string `json:"city" nullable:"true"`
+	Openness
+	HasIdentity bool        `json:"hasIdentity" doc:"The business has an on-chain identity."`
+	Reputation  *Reputation `json:"reputation" required:"true" orNull:"true"`
+	Alive       *bool       `json:"alive,omitempty"`
+	LastSeenAt  *time.Time  `json:"lastSeenAt,omitempty"`
+	Page        string      `json:"page" format:"uri"`
+	Profile     string      `json:"profile" format:"uri"`
+	Untrusted   bool        `json:"untrusted_content" enum:"true" doc:"Always true."`
+}
+
+// MerchantQuery selects businesses.
+type MerchantQuery struct {
+	Q        string `json:"q,omitempty" maxLength:"200" doc:"Words to find, in the names of items too; \"a phrase\", -word, tag:x."`
+	Category string `json:"category,omitempty" maxLength:"60" doc:"Only merchants of this category, in any case." example:"restaurant"`
+	City     string `json:"city,omitempty" maxLength:"80" doc:"Only merchants of this city, by any of its common names: Bombay finds Mumbai." example:"Bengaluru"`
+	OpenNow  bool   `json:"openNow,omitempty" doc:"Only merchants that are open at this moment."`
+	Paging
+}
+
+// Check reads q.
+func (q MerchantQuery) Check() []Fault {
+	_, faults := ParseQuery(q.Q)
+	return faults
+}
+
+var ListMerchants = declare[MerchantQuery, Page[MerchantEntry]](Operation{
+	Name: "list_merchants", Title: "List merchants",
+	Summary:     "Businesses listed, filtered by text, category, city and whether they are open now.",
+	Description: "Those that match in their name come first, then those that answer, then those that changed last. openNow is asked anew for each page.",
+	HTTP:        Route{"GET", "/api/public/merchants", 200}, Doors: Everywhere, ReadOnly: true,
+	Codes:   []Code{InvalidCursor},
+	Example: MerchantQuery{City: "Bengaluru"},
+})
+
+var GetMerchant = declare[HandleInput, Merchant](Operation{
+	Name: "get_merchant", Title: "Get a merchant",
+	Summary: "One business's public page as data: items and prices, opening hours, identity, reputation, returns.",
+	HTTP:    Route{"GET", "/api/public/merchants/{handle}", 200}, Doors: Everywhere, ReadOnly: true,
+	MaxAge: 30 * time.Second, Codes: []Code{NotFound},
+	Example: HandleInput{Handle: "rao-tiffins"},
+})
+
+// A MerchantRecord is the owner's view of what a business wrote about itself.
+type MerchantRecord struct {
+	Handle    string        `json:"handle"`
+	Record    MerchantDraft `json:"record" doc:"What put_merchant takes."`
+	UpdatedAt *time.Time    `json:"updatedAt" nullable:"true" doc:"Null: there is no record yet."`
+	Untrusted bool          `json:"untrusted_content" enum:"true" doc:"Always true."`
+}
+
+// MerchantInput is a whole merchant record for one of the owner's businesses.
+type MerchantInput struct {
+	Owned
+	MerchantDraft
+}
+
+// Check is the record's; the handle is looked at by the room.
+func (in MerchantInput) Check() []Fault { return in.MerchantDraft.Check() }
+
+var GetMerchantRecord = declare[Owned, MerchantRecord](Operation{
+	Name: "get_merchant_record", Title: "Read your merchant record",
+	Summary: "The merchant record of a business of yours, as you wrote it.",
+	HTTP:    Route{"GET", "/api/owner/merchant", 200}, Doors: HTTP | MCP, For: Owners,
+	Access: Owner, Scope: ScopeProfile, ReadOnly: true, NoStore: true,
+	Codes:   []Code{Forbidden, NotFound},
+	Example: Owned{},
+})
+
+var PutMerchant = declare[MerchantInput, MerchantRecord](Operation{
+	Name: "put_merchant", Title: "Write your merchant record",
+	Summary:     "Replaces the merchant record of a business of yours: category, city, address, opening hours, items.",
+	Description: "An item keeps its id as long as its sku is put again. The first time an item is listed is told in the feed.",
+	HTTP:        Route{"PUT", "/api/owner/merchant", 200}, Doors: HTTP | MCP, For: Owners,
+	Access: Owner, Scope: ScopeProfile,
+	Codes:   []Code{Forbidden, NotFound},
+	Example: MerchantInput{MerchantDraft: MerchantDraft{Category: "restaurant", City: "Bengaluru"}},
+})

@@ -1,0 +1,97 @@
+package protocol
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Money is an amount as the node gives it: a decimal string, so that no reader
+// loses a digit (contract §1). It is stored as integer minor units.
+type Money struct {
+	Currency string `json:"currency" pattern:"^[A-Z]{3}$" example:"INR"`
+	Amount   string `json:"amount" pattern:"^[0-9]{1,15}([.][0-9]{1,4})?$" maxLength:"20" example:"1500.00"`
+}
+
+// MoneyDraft is an amount as it is written: a decimal string or a JSON number.
+type MoneyDraft struct {
+	Currency string  `json:"currency" pattern:"^[A-Z]{3}$" example:"INR" doc:"ISO 4217."`
+	Amount   Decimal `json:"amount" decimal:"true" doc:"A decimal string such as 120.50, or a number."`
+}
+
+// A Decimal is the digits of an amount, as they stand in a JSON string or number.
+type Decimal string
+
+// UnmarshalJSON takes a JSON string or number.
+func (d *Decimal) UnmarshalJSON(raw []byte) error {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) > 0 && raw[0] == '"' {
+		return json.Unmarshal(raw, (*string)(d))
+	}
+	var n json.Number
+	if err := json.Unmarshal(raw, &n); err != nil {
+		return err
+	}
+	*d = Decimal(n)
+	return nil
+}
+
+// MaxMinor bounds an amount in minor units: ten thousand million rupees.
+const MaxMinor = 1_000_000_000_000
+
+// minorDigits is how many decimals an amount of a currency has (ISO 4217).
+func minorDigits(currency string) int {
+	switch currency {
+	case "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF", "XPF":
+		return 0
+	case "BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND":
+		return 3
+	case "CLF", "UYW":
+		return 4
+	}
+	return 2
+}
+
+// Minor is the amount in minor units. The error is a fault at the member that is
+// wrong, relative to the money.
+func (m MoneyDraft) Minor() (int64, *Fault) {
+	if !IsCurrency(m.Currency) {
+		return 0, &Fault{"/currency", "unknown-currency", "not a currency of ISO 4217 such as INR"}
+	}
+	digits := minorDigits(m.Currency)
+	whole, fraction, point := strings.Cut(string(m.Amount), ".")
+	bad := whole == "" || point && fraction == "" || len(whole) > 15 || !onlyDigits(whole) || !onlyDigits(fraction)
+	if bad {
+		return 0, &Fault{"/amount", "wrong-shape", "is not a decimal amount such as 120.50"}
+	}
+	if len(strings.TrimRight(fraction, "0")) > digits {
+		return 0, &Fault{"/amount", "wrong-shape", fmt.Sprintf("%s has at most %d decimals", m.Currency, digits)}
+	}
+	fraction = (strings.TrimRight(fraction, "0") + "0000")[:digits]
+	minor, err := strconv.ParseInt(whole+fraction, 10, 64)
+	if err != nil || minor > MaxMinor {
+		return 0, &Fault{"/amount", "out-of-range", "at most " + MoneyOf(m.Currency, MaxMinor).Amount}
+	}
+	return minor, nil
+}
+
+// MoneyOf writes an amount of minor units, which is not negative.
+func MoneyOf(currency string, minor int64) Money {
+	digits := minorDigits(currency)
+	s := fmt.Sprintf("%0*d", digits+1, minor)
+	if digits > 0 {
+		s = s[:len(s)-digits] + "." + s[len(s)-digits:]
+	}
+	return Money{currency, s}
+}
+
+func onlyDigits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return true
+}

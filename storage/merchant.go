@@ -1,0 +1,289 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"stoa/protocol"
+)
+
+// A StoredMerchant is the merchant record of a business.
+type StoredMerchant struct {
+	Draft     protocol.MerchantDraft // without items
+	Items     []StoredItem
+	UpdatedAt time.Time
+
+	// The span of open time that was running or coming up when it was last looked
+	// at; both zero where the hours are unknown.
+	opens, closes int64
+}
+
+// A StoredItem is something a merchant sells.
+type StoredItem struct {
+	ID       string
+	Draft    protocol.ItemDraft // without price
+	Currency string             // of the price; "" on request
+	Minor    int64              // the price in minor units
+}
+
+// Price is the item's price, nil when it is on request.
+func (i StoredItem) Price() *protocol.Money {
+	if i.Currency == "" {
+		return nil
+	}
+	return new(protocol.MoneyOf(i.Currency, i.Minor))
+}
+
+// Schedule is the merchant's hours in its time zone, else in that of the
+// profile; nil when they are unknown. A nil record has none.
+func (m *StoredMerchant) Schedule(profileZone string) *protocol.Schedule {
+	if m == nil {
+		return nil
+	}
+	zone := m.Draft.Timezone
+	if zone == "" {
+		zone = profileZone
+	}
+	return protocol.NewSchedule(zone, m.Draft.Hours, m.Draft.ExceptionHours)
+}
+
+// span finds the open time that the record is kept with.
+func (m *StoredMerchant) span(profileZone string, now time.Time) {
+	m.opens, m.closes = 0, 0
+	s := m.Schedule(profileZone)
+	if s == nil {
+		return
+	}
+	span, _, ok := s.Span(now)
+	if !ok { // looked at again when it is not known any more
+		span.From = now.AddDate(1, 0, 0)
+		span.To = span.From
+	}
+	m.opens, m.closes = millis(span.From), millis(span.To)
+}
+
+// open reports what the kept span says of a moment; past its end it says
+// nothing, and the hours are asked.
+func (m *StoredMerchant) open(profileZone string, now time.Time) bool {
+	if ms := millis(now); ms < m.closes {
+		return m.opens <= ms
+	}
+	open := protocol.OpennessAt(m.Schedule(profileZone), now).OpenNow
+	return open != nil && *open
+}
+
+// PutMerchant stores the record of the business of that handle in place of the
+// one that is there. An item keeps its id while its SKU is there or was not long
+// ago. ErrNotFound when there is no such profile.
+func (tx *Tx) PutMerchant(ctx context.Context, handle string, draft protocol.MerchantDraft) (*StoredMerchant, error) {
+	r, err := tx.profileWhere(ctx, "handle = ?", handle)
+	if err != nil {
+		return nil, err
+	}
+	p, err := r.profile()
+	if err != nil {
+		return nil, err
+	}
+	m := &StoredMerchant{Draft: draft, UpdatedAt: tx.Now}
+	if m.Items, err = tx.putItems(ctx, r.Seq, draft.Items); err != nil {
+		return nil, err
+	}
+	m.Draft.Items = nil
+	m.span(p.Draft.Timezone, tx.Now)
+	raw, err := json.Marshal(m.Draft)
+	if err != nil {
+		return nil, fmt.Errorf("encode merchant record: %w", err)
+	}
+	if _, err := tx.write(ctx, `INSERT INTO merchant (seq, record, opens, closes, updated_at) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (seq) DO UPDATE SET record = EXCLUDED.record, opens = EXCLUDED.opens, closes = EXCLUDED.closes, updated_at = EXCLUDED.updated_at`,
+		r.Seq, string(raw), m.opens, m.closes, millis(tx.Now)); err != nil {
+		return nil, fmt.Errorf("store merchant record: %w", err)
+	}
+	return m, tx.rerank(ctx, r, p, m)
+}
+
+// moveHours looks at the hours again after the profile has changed: its zone is
+// theirs where the record names none.
+func (tx *Tx) moveHours(ctx context.Context, seq int64, p *StoredProfile, m *StoredMerchant) error {
+	m.span(p.Draft.Timezone, tx.Now)
+	_, err := tx.write(ctx, `UPDATE merchant SET opens = ?, closes = ? WHERE seq = ?`, m.opens, m.closes, seq)
+	return err
+}
+
+// keepAway is how long an item that was taken out keeps its id for its SKU.
+const keepAway = 90 * 24 * time.Hour
+
+func (tx *Tx) putItems(ctx context.Context, seq int64, drafts []protocol.ItemDraft) ([]StoredItem, error) {
+	if _, err := tx.write(ctx, `UPDATE merchant_item SET place = NULL, away_at = ? WHERE seq = ? AND place IS NOT NULL`, millis(tx.Now), seq); err != nil {
+		return nil, err
+	}
+	items := make([]StoredItem, 0, len(drafts))
+	for n, d := range drafts {
+		i := StoredItem{Draft: d}
+		if d.Price != nil {
+			minor, fault := d.Price.Minor()
+			if fault != nil {
+				return nil, fmt.Errorf("storage: price of %s: %s", d.SKU, fault.Detail)
+			}
+			i.Currency, i.Minor = d.Price.Currency, minor
+		}
+		i.Draft.Price = nil
+		doc, err := json.Marshal(i.Draft)
+		if err != nil {
+			return nil, fmt.Errorf("encode item: %w", err)
+		}
+		var currency, minor any
+		if i.Currency != "" {
+			currency, minor = i.Currency, i.Minor
+		}
+		if err := tx.dirty(); err != nil {
+			return nil, err
+		}
+		err = tx.row(ctx, `INSERT INTO merchant_item (seq, sku, id, place, doc, currency, minor) VALUES (?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (seq, sku) DO UPDATE SET place = EXCLUDED.place, doc = EXCLUDED.doc, currency = EXCLUDED.currency, minor = EXCLUDED.minor, away_at = 0
+			RETURNING id`, seq, d.SKU, protocol.NewID(protocol.ItemID, tx.Now), n, string(doc), currency, minor).Scan(&i.ID)
+		if err != nil {
+			return nil, fmt.Errorf("store item: %w", err)
+		}
+		items = append(items, i)
+	}
+	_, err := tx.write(ctx, `DELETE FROM merchant_item WHERE seq = ? AND place IS NULL AND away_at < ?`, seq, millis(tx.Now.Add(-keepAway)))
+	return items, err
+}
+
+// MerchantByHandle returns the record of a business, with its items; nil when the
+// profile has none, ErrNotFound when there is no such profile.
+func (tx *Tx) MerchantByHandle(ctx context.Context, handle string) (*StoredProfile, *StoredMerchant, error) {
+	r, err := tx.profileWhere(ctx, "handle = ?", handle)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := r.profile()
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := tx.merchantOf(ctx, r.Seq)
+	return p, m, err
+}
+
+// merchantOf is the whole record of a profile, nil when it has none.
+func (tx *Tx) merchantOf(ctx context.Context, seq int64) (*StoredMerchant, error) {
+	one := map[int64]*ListedProfile{seq: {}}
+	err := tx.readMerchants(ctx, one, "seq IN (?)", []any{seq}, true)
+	return one[seq].Merchant, err
+}
+
+// readMerchants reads the records of profiles, and their items where they are
+// wanted.
+func (tx *Tx) readMerchants(ctx context.Context, profiles map[int64]*ListedProfile, in string, args []any, items bool) error {
+	type entry struct {
+		seq int64
+		m   StoredMerchant
+	}
+	rows, err := tx.query(ctx, `SELECT seq, record, opens, closes, updated_at FROM merchant WHERE `+in, args...)
+	found, err := collect(rows, err, func(s scanner) (e entry, err error) {
+		var record []byte
+		var updated int64
+		if err := s.Scan(&e.seq, &record, &e.m.opens, &e.m.closes, &updated); err != nil {
+			return e, err
+		}
+		e.m.UpdatedAt = moment(updated)
+		return e, json.Unmarshal(record, &e.m.Draft)
+	})
+	if err != nil {
+		return fmt.Errorf("read merchant records: %w", err)
+	}
+	for i := range found {
+		if p := profiles[found[i].seq]; p != nil {
+			p.Merchant = &found[i].m
+		}
+	}
+	if len(found) == 0 || !items {
+		return nil
+	}
+	type thing struct {
+		seq  int64
+		item StoredItem
+	}
+	rows, err = tx.query(ctx, `SELECT seq, id, doc, COALESCE(currency, ''), COALESCE(minor, 0) FROM merchant_item WHERE `+in+` AND place IS NOT NULL ORDER BY seq, place`, args...)
+	things, err := collect(rows, err, func(s scanner) (t thing, err error) {
+		var doc []byte
+		if err := s.Scan(&t.seq, &t.item.ID, &doc, &t.item.Currency, &t.item.Minor); err != nil {
+			return t, err
+		}
+		return t, json.Unmarshal(doc, &t.item.Draft)
+	})
+	if err != nil {
+		return fmt.Errorf("read items: %w", err)
+	}
+	for _, t := range things {
+		if p := profiles[t.seq]; p != nil && p.Merchant != nil {
+			p.Merchant.Items = append(p.Merchant.Items, t.item)
+		}
+	}
+	return nil
+}
+
+// TakeNews returns what of a listed business the feed has not told yet: that it
+// joined, and items that were never listed before. It is told once.
+func (tx *Tx) TakeNews(ctx context.Context, handle string) (joined bool, items []StoredItem, err error) {
+	n, err := tx.write(ctx, `UPDATE profile SET joined_at = ? WHERE handle = ? AND listed AND joined_at = 0`, millis(tx.Now), handle)
+	if err != nil {
+		return false, nil, err
+	}
+	rows, err := tx.query(ctx, `UPDATE merchant_item SET listed_at = ? WHERE place IS NOT NULL AND listed_at = 0
+		AND seq = (SELECT seq FROM profile WHERE handle = ? AND listed) RETURNING id, doc, COALESCE(currency, ''), COALESCE(minor, 0)`, millis(tx.Now), handle)
+	items, err = collect(rows, err, func(s scanner) (i StoredItem, err error) {
+		var doc []byte
+		if err := s.Scan(&i.ID, &doc, &i.Currency, &i.Minor); err != nil {
+			return i, err
+		}
+		return i, json.Unmarshal(doc, &i.Draft)
+	})
+	return n > 0, items, err
+}
+
+// ItemIDs are the ids of every item that a profile ever had and that is kept.
+func (tx *Tx) ItemIDs(ctx context.Context, handle string) ([]string, error) {
+	rows, err := tx.query(ctx, `SELECT id FROM merchant_item WHERE seq = (SELECT seq FROM profile WHERE handle = ?)`, handle)
+	return collect(rows, err, func(s scanner) (id string, err error) { return id, s.Scan(&id) })
+}
+
+// RefreshHours looks again at the hours of merchants whose kept span has ended;
+// the count is how many. Lists are right without it, and slower.
+func (tx *Tx) RefreshHours(ctx context.Context) (int, error) {
+	rows, err := tx.query(ctx, `SELECT seq FROM merchant WHERE closes > 0 AND closes <= ? ORDER BY closes LIMIT 500`, millis(tx.Now))
+	seqs, err := collect(rows, err, scanInt)
+	if err != nil || len(seqs) == 0 {
+		return 0, err
+	}
+	found := make([]version, len(seqs))
+	for i, seq := range seqs {
+		found[i].seq = seq
+	}
+	profiles, err := tx.profilesOf(ctx, found, false, false)
+	if err != nil {
+		return 0, err
+	}
+	for _, seq := range seqs {
+		p := profiles[seq]
+		if p == nil || p.Merchant == nil {
+			return 0, fmt.Errorf("storage: merchant %d has no profile", seq)
+		}
+		if err := tx.moveHours(ctx, seq, &p.StoredProfile, p.Merchant); err != nil {
+			return 0, err
+		}
+	}
+	return len(seqs), nil
+}
+
+// dropMerchant takes a record away with its items.
+func (tx *Tx) dropMerchant(ctx context.Context, seq int64) error {
+	if _, err := tx.write(ctx, `DELETE FROM merchant_item WHERE seq = ?`, seq); err != nil {
+		return err
+	}
+	_, err := tx.write(ctx, `DELETE FROM merchant WHERE seq = ?`, seq)
+	return err
+}

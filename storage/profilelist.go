@@ -1,0 +1,268 @@
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"strings"
+
+	"stoa/protocol"
+)
+
+// Names of the lists of profiles, as they stand in cursors.
+const (
+	listProfiles  = "agents"
+	listPeople    = "people"
+	listMerchants = "merchants"
+)
+
+// A ListedProfile is a profile in a list, with the merchant record if it has one;
+// the record's items are not read.
+type ListedProfile struct {
+	StoredProfile
+	Merchant *StoredMerchant
+}
+
+// ListProfiles returns listed profiles. All filters combine; a q without any
+// word finds nothing. Those that match in a better place come first, then those
+// that answer, then those that changed last. A walk shows the list as it was
+// when it began, without what has been deleted or taken off the lists since.
+func (tx *Tx) ListProfiles(ctx context.Context, q protocol.AgentQuery) (protocol.Page[ListedProfile], error) {
+	s, err := newSearch(q.Q, profileFacets(q)...)
+	if err != nil {
+		return protocol.Page[ListedProfile]{}, err
+	}
+	return tx.listProfiles(ctx, listProfiles, s, q.Paging, false)
+}
+
+// ListPeople returns listed persons, in the order of [Tx.ListProfiles].
+func (tx *Tx) ListPeople(ctx context.Context, q protocol.PeopleQuery) (protocol.Page[ListedProfile], error) {
+	s, err := newSearch(q.Q, facet(facetKind, string(protocol.Person)))
+	if err != nil {
+		return protocol.Page[ListedProfile]{}, err
+	}
+	return tx.listProfiles(ctx, listPeople, s, q.Paging, false)
+}
+
+// ListMerchants returns listed businesses, in the order of [Tx.ListProfiles].
+// OpenNow is asked at tx.Now, for each page anew.
+func (tx *Tx) ListMerchants(ctx context.Context, q protocol.MerchantQuery) (protocol.Page[ListedProfile], error) {
+	facets := []string{facet(facetKind, string(protocol.Business))}
+	if q.Category != "" {
+		facets = append(facets, facet(facetCategory, foldName(q.Category)))
+	}
+	if q.City != "" {
+		facets = append(facets, facet(facetCity, cityName(q.City)))
+	}
+	s, err := newSearch(q.Q, facets...)
+	if err != nil {
+		return protocol.Page[ListedProfile]{}, err
+	}
+	return tx.listProfiles(ctx, listMerchants, s, q.Paging, q.OpenNow)
+}
+
+func profileFacets(q protocol.AgentQuery) []string {
+	var facets []string
+	add := func(name, value string) {
+		if value != "" {
+			facets = append(facets, facet(name, value))
+		}
+	}
+	add(facetKind, string(q.Kind))
+	add(facetCapability, q.Capability)
+	add(facetTag, q.Tag)
+	add(facetRegion, q.Region)
+	if q.HasIdentity != nil {
+		if *q.HasIdentity {
+			facets = append(facets, facet(facetIdentity, ""))
+		} else {
+			facets = append(facets, facet(facetNobody, ""))
+		}
+	}
+	return facets
+}
+
+// A walk is a place in a list of profiles: the number of the clock at which it
+// began, and the class and number of the last version seen.
+type walk struct {
+	clock  int64
+	class  int
+	before int64
+}
+
+func (w walk) String() string { return fmt.Sprintf("%d.%d.%d", w.clock, w.class, w.before) }
+
+// begin reads a cursor, or begins a walk. A walk from before the versions that
+// are left, or from the future of another database, is refused.
+func (tx *Tx) beginWalk(ctx context.Context, listing, after string, classes int) (w walk, err error) {
+	at, err := protocol.ParseCursor(listing, after)
+	if err != nil {
+		return w, err
+	}
+	now, pruned, err := tx.clockNow(ctx)
+	if err != nil {
+		return w, err
+	}
+	if at == "" {
+		return walk{now, 0, math.MaxInt64}, nil
+	}
+	if _, err := fmt.Sscanf(at, "%d.%d.%d", &w.clock, &w.class, &w.before); err != nil || w.String() != at || w.class < 0 || w.class >= classes || w.before < 0 {
+		return w, protocol.Errorf(protocol.InvalidCursor, "after is not a next value of this listing; leave it out to start from the beginning")
+	}
+	if w.clock < pruned || w.clock > now {
+		return w, protocol.Errorf(protocol.InvalidCursor, "after is of a walk that began too long ago; leave it out to start from the beginning")
+	}
+	return w, nil
+}
+
+// maxLooked bounds the profiles that are read for one page. Only what no index
+// can tell (a phrase of three words, hours that have just changed) makes a page
+// look at more than it shows; it then ends early and has a next all the same.
+const maxLooked = 1000
+
+func (tx *Tx) listProfiles(ctx context.Context, listing string, s search, paging protocol.Paging, open bool) (out protocol.Page[ListedProfile], err error) {
+	out.Items = []ListedProfile{}
+	limit := bounded(paging.Limit)
+	w, err := tx.beginWalk(ctx, listing, paging.After, s.classes())
+	if err != nil || s.nothing {
+		return out, err
+	}
+	last, looked := w, 0
+	for w.class < s.classes() {
+		want := limit + 1 - len(out.Items)
+		if len(s.phrases) > 0 {
+			want += 20
+		}
+		found, err := tx.findVersions(ctx, &s, w, want, open)
+		if err != nil {
+			return out, err
+		}
+		profiles, err := tx.profilesOf(ctx, found, true, len(s.phrases) > 0)
+		if err != nil {
+			return out, err
+		}
+		for _, v := range found {
+			p := profiles[v.seq]
+			if p == nil || open && !p.Merchant.open(p.Draft.Timezone, tx.Now) || !s.fits(p) {
+				w.before = v.pos
+				continue
+			}
+			if len(out.Items) == limit {
+				out.Next = protocol.Cursor(listing, last.String())
+				return out, nil
+			}
+			w.before = v.pos
+			out.Items = append(out.Items, *p)
+			last = w
+		}
+		if len(found) < want {
+			w.class, w.before = w.class+1, math.MaxInt64
+		} else if looked += len(found); looked > maxLooked+limit {
+			out.Next = protocol.Cursor(listing, w.String())
+			return out, nil
+		}
+	}
+	return out, nil
+}
+
+// fits asks what the index could not: whether the words of phrases stand next to
+// each other, and not only each pair of them.
+func (s *search) fits(p *ListedProfile) bool {
+	for _, phrase := range s.phrases {
+		if !holds(&p.StoredProfile, p.Merchant, phrase) {
+			return false
+		}
+	}
+	return true
+}
+
+type version struct{ pos, seq int64 }
+
+func scanVersion(s scanner) (v version, err error) { return v, s.Scan(&v.pos, &v.seq) }
+
+// findVersions returns the next versions of a walk's class.
+func (tx *Tx) findVersions(ctx context.Context, s *search, w walk, limit int, open bool) ([]version, error) {
+	from, args := `profile_rank r`, []any(nil)
+	where := `r.pos < ? AND r.since <= ? AND r.until > ?`
+	rest := []any{w.before, w.clock, w.clock}
+	if open {
+		from += ` CROSS JOIN merchant m`
+		where += ` AND m.seq = r.seq AND m.closes > 0 AND m.opens <= ?`
+		rest = append(rest, millis(tx.Now))
+	}
+	order := ` ORDER BY r.pos DESC LIMIT ?`
+	switch {
+	case s.plain():
+	case tx.db.engine == enginePostgres:
+		return tx.findPostgres(ctx, s, w, from, where, rest, limit)
+	default:
+		from = `profile_word CROSS JOIN ` + from
+		where = `profile_word MATCH ? AND profile_word.rowid < ? AND r.pos = profile_word.rowid AND ` + strings.TrimPrefix(where, `r.pos < ? AND `)
+		args = []any{s.write(fts5, w.class)}
+		order = ` ORDER BY profile_word.rowid DESC LIMIT ?`
+	}
+	rows, err := tx.query(ctx, `SELECT r.pos, r.seq FROM `+from+` WHERE `+where+order, append(append(args, rest...), limit)...)
+	return collect(rows, err, scanVersion)
+}
+
+// nearVersions is how many versions a search on PostgreSQL looks through one by
+// one before it asks the index for all that match.
+const nearVersions = 400
+
+// findPostgres asks twice at most. Left alone with ORDER BY and LIMIT, the planner
+// walks the whole table backwards for a rare word; with the index alone, it
+// gathers every match of a common one. So: the next few versions, which is enough
+// for what is common; then all matches by the index, and the first of them.
+func (tx *Tx) findPostgres(ctx context.Context, s *search, w walk, from, where string, args []any, limit int) ([]version, error) {
+	query := s.write(tsquery, w.class)
+	floor := int64(-1)
+	err := tx.row(ctx, `SELECT pos FROM profile_rank WHERE pos < ? ORDER BY pos DESC OFFSET ? LIMIT 1`, w.before, nearVersions).Scan(&floor)
+	if err != nil && err != ErrNotFound {
+		return nil, err
+	}
+	match := `SELECT r.pos, r.seq FROM ` + from + ` WHERE ` + where + ` AND r.words @@ ?::tsquery`
+	var rows *sql.Rows
+	rows, err = tx.query(ctx, match+` AND r.pos >= ? ORDER BY r.pos DESC LIMIT ?`, append(append([]any{}, args...), query, floor, limit)...)
+	found, err := collect(rows, err, scanVersion)
+	if err != nil || len(found) == limit || floor < 0 {
+		return found, err
+	}
+	// The planner does not know what reading a long text vector costs.
+	if _, err := tx.conn.exec(ctx, `SET LOCAL enable_seqscan = off`); err != nil {
+		return nil, err
+	}
+	rows, err = tx.query(ctx, `WITH m AS MATERIALIZED (`+match+`) SELECT pos, seq FROM m ORDER BY pos DESC LIMIT ?`, append(append([]any{}, args...), query, limit)...)
+	return collect(rows, err, scanVersion)
+}
+
+// profilesOf reads the profiles of versions, as they are now, by number; of all
+// of them or of those that are listed.
+func (tx *Tx) profilesOf(ctx context.Context, found []version, listed, items bool) (map[int64]*ListedProfile, error) {
+	profiles := map[int64]*ListedProfile{}
+	if len(found) == 0 {
+		return profiles, nil
+	}
+	seqs := make([]int64, len(found))
+	for i, v := range found {
+		seqs[i] = v.seq
+	}
+	in, args := inSeqs(seqs)
+	where := in
+	if listed {
+		where += ` AND listed`
+	}
+	rows, err := tx.query(ctx, `SELECT `+profileColumns+` FROM profile WHERE `+where, args...)
+	list, err := collect(rows, err, scanProfile)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		p, err := list[i].profile()
+		if err != nil {
+			return nil, err
+		}
+		profiles[list[i].Seq] = &ListedProfile{StoredProfile: *p}
+	}
+	return profiles, tx.readMerchants(ctx, profiles, in, args, items)
+}

@@ -1,0 +1,242 @@
+package storage
+
+import (
+	"strings"
+
+	"stoa/protocol"
+)
+
+// What the directory's index knows of a profile. A word stands there plainly
+// and, where it occurs in a better place, in that place's form as well, so that
+// the classes of a search are searches of their own:
+//
+//	name  name and handle
+//	head  these, headline, tags and capabilities
+//	plain these, description, needs, and what a merchant's record says
+//
+// Two words next to each other are a token as well, so that phrases are found
+// without positions. Beside them stand facets (word.go).
+const (
+	formPlain = ""
+	formHead  = "\ue001"
+	formName  = "\ue002"
+	pairOf    = "\ue003" // between the two words of a pair
+)
+
+// forms are the forms of the classes, the best first.
+var forms = [...]string{formName, formHead, formPlain}
+
+// A text is the tokens of one version of a profile.
+type text struct {
+	seen map[string]bool
+	b    []byte
+}
+
+func (t *text) put(token string) {
+	if !t.seen[token] {
+		t.seen[token] = true
+		t.b = append(append(t.b, token...), ' ')
+	}
+}
+
+// add puts the words and pairs of s in the forms from the given class down.
+func (t *text) add(class int, s string) {
+	words := foldWords(s)
+	for i, w := range words {
+		for _, form := range forms[class:] {
+			t.put(form + w)
+			if i > 0 {
+				t.put(form + words[i-1] + pairOf + w)
+			}
+		}
+	}
+}
+
+func foldWords(s string) []string { return strings.Fields(string(fold(nil, s))) }
+
+// profileText is the text of a listed profile; m may be nil.
+func profileText(p *StoredProfile, m *StoredMerchant) string {
+	t := &text{seen: map[string]bool{}}
+	eachField(p, m, t.add)
+	d := &p.Draft
+	t.put(facet(facetListed, ""))
+	t.put(facet(facetKind, string(d.Kind)))
+	for _, tag := range d.Tags {
+		t.put(facet(facetTag, tag))
+	}
+	for _, c := range d.AllCapabilities() {
+		t.put(facet(facetCapability, c.ID))
+		for _, tag := range c.Tags {
+			t.put(facet(facetCapability, tag))
+		}
+	}
+	for _, r := range d.Regions {
+		country, _, _ := strings.Cut(r, "-")
+		t.put(facet(facetRegion, r))
+		t.put(facet(facetRegion, country))
+	}
+	if p.ERC8004 != "" {
+		t.put(facet(facetIdentity, ""))
+	} else {
+		t.put(facet(facetNobody, ""))
+	}
+	if m != nil && m.Draft.Category != "" {
+		t.put(facet(facetCategory, foldName(m.Draft.Category)))
+	}
+	if m != nil && m.Draft.City != "" {
+		t.put(facet(facetCity, cityName(m.Draft.City)))
+	}
+	return string(t.b)
+}
+
+// eachField hands over every searched text of a profile with its class.
+func eachField(p *StoredProfile, m *StoredMerchant, field func(class int, s string)) {
+	d := &p.Draft
+	field(0, d.Name)
+	field(0, d.Handle)
+	field(1, d.Headline)
+	for _, tag := range d.Tags {
+		field(1, tag)
+	}
+	for _, c := range d.AllCapabilities() {
+		field(1, c.ID)
+		field(1, c.Name)
+		field(1, c.Description)
+		for _, tag := range c.Tags {
+			field(1, tag)
+		}
+	}
+	field(2, d.Description)
+	for _, n := range d.Needs {
+		field(2, n.Description)
+		for _, tag := range n.Tags {
+			field(2, tag)
+		}
+	}
+	if m == nil {
+		return
+	}
+	field(2, m.Draft.Category)
+	field(2, m.Draft.City)
+	field(2, cityName(m.Draft.City))
+	for _, i := range m.Items {
+		field(2, i.Draft.Name)
+		field(2, i.Draft.Category)
+	}
+}
+
+// holds reports whether some text of the profile has the words next to each other.
+func holds(p *StoredProfile, m *StoredMerchant, phrase []string) (found bool) {
+	want := " " + strings.Join(phrase, " ") + " "
+	eachField(p, m, func(_ int, s string) {
+		found = found || strings.Contains(" "+strings.Join(foldWords(s), " ")+" ", want)
+	})
+	return found
+}
+
+// foldName is a short text by which things are put together: a category, a city.
+func foldName(s string) string { return strings.Join(foldWords(s), " ") }
+
+// A search is what a list of profiles asks for.
+type search struct {
+	facets  []string   // all of them
+	words   []string   // words and pairs, all of them, in one place's form
+	not     [][]string // not all of any group
+	phrases [][]string // of three words and more: their pairs are in words
+	nothing bool       // what was asked for holds no word
+}
+
+// newSearch reads a q. The error is one of validation.
+func newSearch(q string, facets ...string) (search, error) {
+	s := search{facets: facets}
+	asked, faults := protocol.ParseQuery(q)
+	empty := q != ""
+	for _, t := range asked.Terms {
+		words := foldWords(t.Text)
+		switch {
+		case len(words) == 0:
+			continue
+		case t.Not && len(words) > 2:
+			faults = append(faults, protocol.Fault{Pointer: "/q", Code: "bad-query", Detail: "what - excludes is a word or a phrase of two words"})
+		case t.Not:
+			s.not = append(s.not, []string{strings.Join(words, pairOf)})
+		case t.Phrase && len(words) > 1:
+			for i, w := range words[1:] {
+				s.words = append(s.words, words[i]+pairOf+w)
+			}
+			if len(words) > 2 {
+				s.phrases = append(s.phrases, words)
+			}
+		default:
+			s.words = append(s.words, words...)
+		}
+		empty = false
+	}
+	for _, o := range asked.Tags {
+		s.operand(o, facetTag)
+		empty = false
+	}
+	for _, o := range asked.Kinds {
+		s.operand(o, facetKind)
+		empty = false
+	}
+	s.nothing = empty
+	if len(faults) > 0 {
+		return s, protocol.Invalid(faults...)
+	}
+	return s, nil
+}
+
+func (s *search) operand(o protocol.Operand, name string) {
+	if f := facet(name, o.Value); o.Not {
+		s.not = append(s.not, []string{f})
+	} else {
+		s.facets = append(s.facets, f)
+	}
+}
+
+// classes is how many classes the search has, one search each.
+func (s *search) classes() int {
+	if len(s.words) == 0 {
+		return 1
+	}
+	return len(forms)
+}
+
+// plain reports whether the search asks for nothing but what is listed.
+func (s *search) plain() bool { return len(s.facets)+len(s.words)+len(s.not) == 0 }
+
+// A language is how an engine writes a search.
+type language struct{ quote, and, not string }
+
+var (
+	fts5    = language{`"`, " AND ", " NOT "}
+	tsquery = language{"'", " & ", " & !"}
+)
+
+// write is the search of one class. Tokens hold letters, marks, digits and
+// private-use characters only (word.go), so quoting is enough. A class is what
+// has all words in its place, and has not in the place before.
+func (s *search) write(l language, class int) string {
+	must, not := append([]string{}, s.facets...), s.not
+	if len(s.words) > 0 && class > 0 {
+		not = append([][]string{inForm(forms[class-1], s.words)}, not...)
+	}
+	must = append(must, inForm(forms[class], s.words)...)
+	if len(must) == 0 {
+		must = []string{facet(facetListed, "")}
+	}
+	query := "(" + matchAll(must, l.quote, l.and) + ")"
+	for _, group := range not {
+		query = "(" + query + l.not + "(" + matchAll(group, l.quote, l.and) + "))"
+	}
+	return query
+}
+
+func inForm(form string, words []string) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = form + w
+	}
+	return out
+}

@@ -1,0 +1,227 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"stoa/protocol"
+)
+
+// Lists of profiles show those that answer first and then those that changed
+// last, and both change while somebody walks. So a listed profile has versions.
+// A version is a row of profile_rank with its words in the index; it is never
+// changed but for its end. The clock counts every beginning and end, in the order
+// of commits: its row is held until the transaction ends. A walk carries the
+// number at which it began, and reads the versions of that number.
+//
+// Ended versions are taken away after a while (PruneRanks); a walk that is older
+// than that is refused.
+
+// forever is the end of a version that has none yet.
+const forever = math.MaxInt64
+
+// place is the number that orders versions: liveness, then the time of the last
+// change, then the clock, which keeps two of one moment apart.
+func place(alive protocol.Liveness, fresh, clock int64) int64 {
+	rank := int64(1)
+	switch alive {
+	case protocol.LivenessAlive:
+		rank = 2
+	case protocol.LivenessDead:
+		rank = 0
+	}
+	return rank<<61 | (fresh&(1<<42-1))<<19 | clock&(1<<19-1)
+}
+
+// tick moves the clock of the directory and returns its number.
+func (tx *Tx) tick(ctx context.Context) (n int64, err error) {
+	if err := tx.dirty(); err != nil {
+		return 0, err
+	}
+	err = tx.row(ctx, `UPDATE profile_clock SET now = now + 1 WHERE id = 1 RETURNING now`).Scan(&n)
+	return n, err
+}
+
+// clockNow is the number of the clock and the number up to which ended versions
+// are gone.
+func (tx *Tx) clockNow(ctx context.Context) (now, pruned int64, err error) {
+	err = tx.row(ctx, `SELECT now, pruned FROM profile_clock WHERE id = 1`).Scan(&now, &pruned)
+	return now, pruned, err
+}
+
+// closeVersion ends the version of a profile that has one.
+func (tx *Tx) closeVersion(ctx context.Context, pos, clock int64) error {
+	if pos == 0 {
+		return nil
+	}
+	_, err := tx.write(ctx, `UPDATE profile_rank SET until = ?, closed_at = ? WHERE pos = ?`, clock, millis(tx.Now), pos)
+	return err
+}
+
+// openVersion begins the version at r.Pos.
+func (tx *Tx) openVersion(ctx context.Context, r *profileRow, p *StoredProfile, m *StoredMerchant, clock int64) (err error) {
+	words := profileText(p, m)
+	if tx.db.engine == engineSQLite {
+		if _, err = tx.write(ctx, `INSERT INTO profile_rank (pos, seq, since, until) VALUES (?, ?, ?, ?)`, r.Pos, r.Seq, clock, int64(forever)); err == nil {
+			_, err = tx.write(ctx, `INSERT INTO profile_word (rowid, words) VALUES (?, ?)`, r.Pos, words)
+		}
+	} else {
+		_, err = tx.write(ctx, `INSERT INTO profile_rank (pos, seq, since, until, words) VALUES (?, ?, ?, ?, array_to_tsvector(string_to_array(trim(?), ' ')))`,
+			r.Pos, r.Seq, clock, int64(forever), words)
+	}
+	if err != nil {
+		return fmt.Errorf("place profile %s: %w", r.Handle, err)
+	}
+	return nil
+}
+
+// rerank gives a profile that has changed a new version, or none when it is not
+// listed any more.
+func (tx *Tx) rerank(ctx context.Context, r *profileRow, p *StoredProfile, m *StoredMerchant) error {
+	if !r.Listed && r.Pos == 0 {
+		return nil
+	}
+	clock, err := tx.tick(ctx)
+	if err != nil {
+		return err
+	}
+	if err := tx.closeVersion(ctx, r.Pos, clock); err != nil {
+		return err
+	}
+	r.Pos = 0
+	if r.Listed {
+		r.Pos = place(protocol.Liveness(r.Alive), freshness(r, m), clock)
+	}
+	if _, err := tx.write(ctx, `UPDATE profile SET pos = ? WHERE seq = ?`, nullable(r.Pos), r.Seq); err != nil {
+		return err
+	}
+	if !r.Listed {
+		return nil
+	}
+	return tx.openVersion(ctx, r, p, m, clock)
+}
+
+func nullable(n int64) any {
+	if n == 0 {
+		return nil
+	}
+	return n
+}
+
+func freshness(r *profileRow, m *StoredMerchant) int64 {
+	if m == nil {
+		return r.UpdatedAt
+	}
+	return max(r.UpdatedAt, millis(m.UpdatedAt))
+}
+
+// PruneRanks takes away some of the versions that ended before a time; the count
+// is how many.
+func (tx *Tx) PruneRanks(ctx context.Context, before time.Time) (int, error) {
+	type ended struct{ pos, until int64 }
+	rows, err := tx.query(ctx, `SELECT pos, until FROM profile_rank WHERE closed_at IS NOT NULL AND closed_at < ? ORDER BY closed_at LIMIT 500`, millis(before))
+	gone, err := collect(rows, err, func(s scanner) (e ended, err error) {
+		return e, s.Scan(&e.pos, &e.until)
+	})
+	if err != nil || len(gone) == 0 {
+		return 0, err
+	}
+	last := int64(0)
+	for _, e := range gone {
+		last = max(last, e.until)
+		if _, err := tx.write(ctx, `DELETE FROM profile_rank WHERE pos = ?`, e.pos); err != nil {
+			return 0, err
+		}
+		if tx.db.engine == engineSQLite {
+			if _, err := tx.write(ctx, `DELETE FROM profile_word WHERE rowid = ?`, e.pos); err != nil {
+				return 0, err
+			}
+		}
+	}
+	_, err = tx.write(ctx, `UPDATE profile_clock SET pruned = CASE WHEN pruned < ? THEN ? ELSE pruned END WHERE id = 1`, last, last)
+	return len(gone), err
+}
+
+// profileWordsVersion is what the words of profiles are made by: the rules of
+// word.go and those of profileword.go.
+var profileWordsVersion = fmt.Sprint(postWordsVersion, ".1")
+
+const profileWordsSetting = "words of profiles"
+
+// placeUnplaced gives listed profiles without a place one: those of a database
+// from before there were places, and all of them after a change of what the
+// index holds.
+func (db *DB) placeUnplaced(ctx context.Context) error {
+	var made string
+	if err := db.Read(ctx, func(ctx context.Context, tx *Tx) (err error) {
+		made, err = tx.Setting(ctx, profileWordsSetting)
+		return err
+	}); err != nil {
+		return err
+	}
+	if made != profileWordsVersion {
+		if err := db.Write(ctx, displaceAll); err != nil {
+			return err
+		}
+	}
+	for {
+		n := 0
+		err := db.Write(ctx, func(ctx context.Context, tx *Tx) (err error) {
+			n, err = tx.placeSome(ctx)
+			return err
+		})
+		if err != nil || n == 0 {
+			return err
+		}
+	}
+}
+
+// displaceAll empties the index. Walks that began before are refused afterwards.
+func displaceAll(ctx context.Context, tx *Tx) error {
+	now, err := tx.tick(ctx)
+	if err != nil {
+		return err
+	}
+	texts := []string{`UPDATE profile SET pos = NULL WHERE pos IS NOT NULL`, `DELETE FROM profile_rank`}
+	if tx.db.engine == engineSQLite {
+		texts = append(texts, `INSERT INTO profile_word (profile_word) VALUES ('delete-all')`)
+	}
+	for _, text := range texts {
+		if _, err := tx.write(ctx, text); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.write(ctx, `UPDATE profile_clock SET pruned = ? WHERE id = 1`, now); err != nil {
+		return err
+	}
+	return tx.PutSetting(ctx, profileWordsSetting, profileWordsVersion)
+}
+
+// placeSome gives some profiles their place. The lock keeps two processes that
+// start at the same time from placing the same ones.
+func (tx *Tx) placeSome(ctx context.Context) (int, error) {
+	if _, err := tx.write(ctx, `UPDATE profile_clock SET now = now WHERE id = 1`); err != nil {
+		return 0, err
+	}
+	rows, err := tx.query(ctx, `SELECT `+profileColumns+` FROM profile WHERE listed AND pos IS NULL ORDER BY seq LIMIT 500`)
+	found, err := collect(rows, err, scanProfile)
+	if err != nil {
+		return 0, err
+	}
+	for i := range found {
+		p, err := found[i].profile()
+		if err != nil {
+			return 0, err
+		}
+		m, err := tx.merchantOf(ctx, found[i].Seq)
+		if err != nil {
+			return 0, err
+		}
+		if err := tx.rerank(ctx, &found[i], p, m); err != nil {
+			return 0, err
+		}
+	}
+	return len(found), nil
+}
