@@ -257,10 +257,13 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	dispatch.Bind(t, protocol.ListBlockedWriters, n.contact.ListBlocked)
 	dispatch.Bind(t, protocol.ListCallbacks, n.contact.ListCallbacks)
 	dispatch.Bind(t, protocol.ReplayCallback, n.contact.Replay)
+	dispatch.Bind(t, protocol.SendExchange, n.contact.SendExchange)
+	dispatch.Bind(t, protocol.GetExchange, n.contact.GetExchange)
 
 	// feed
 	dispatch.Bind(t, protocol.ReadFeed, n.feed.Read)
 	dispatch.Bind(t, protocol.StreamFeed, n.feed.Stream)
+	dispatch.Bind(t, protocol.WhatsNew, n.feed.News)
 
 	// directory
 	dispatch.Bind(t, protocol.GetAgentProfile, n.directory.Get)

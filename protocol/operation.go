@@ -86,6 +86,10 @@ func (o *Operation) TakesToken() bool {
 	return o.Access&Session != 0 || o.For == Operators
 }
 
+// Private reports whether a read is for whoever it belongs to: no standing is
+// demanded at the door, and the room tells by signature, token or secret.
+func (o *Operation) Private() bool { return o.ReadOnly && o.Secret != "" }
+
 var operations []*Operation
 
 func declare[In, Out any](o Operation) Op[In, Out] {

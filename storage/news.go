@@ -2,6 +2,8 @@ package storage
 
 import (
 	"context"
+	"encoding/base64"
+	"strconv"
 	"strings"
 
 	"stoa/protocol"
@@ -9,9 +11,28 @@ import (
 
 // Kinds of news. Ref names what it is about: the reply, the thread message.
 const (
-	NewsReply   = "reply"   // to a post of the reader
-	NewsMessage = "message" // in a thread of the reader
+	NewsReply  = "reply"  // to a post of the reader
+	NewsInbox  = "inbox"  // a message to an agent of the reader
+	NewsAnswer = "answer" // a message in a thread that the reader began
 )
+
+// ThreadReader is the name of whoever holds the read token of a thread.
+func ThreadReader(threadID string) string { return "thread:" + threadID }
+
+// VisitorReader is the name of a browser, by the hash of its cookie.
+func VisitorReader(hash string) string {
+	return "visitor:" + base64.RawURLEncoding.EncodeToString([]byte(hash))
+}
+
+// MessageRef names a message of a thread by its number; ParseMessageRef reads it.
+func MessageRef(threadID string, n int) string { return threadID + "#" + strconv.Itoa(n) }
+
+// ParseMessageRef undoes MessageRef.
+func ParseMessageRef(ref string) (threadID string, n int, err error) {
+	threadID, number, _ := strings.Cut(ref, "#")
+	n, err = strconv.Atoi(number)
+	return threadID, n, err
+}
 
 // A NewsItem is one thing that happened to a reader.
 type NewsItem struct {

@@ -44,6 +44,7 @@ func TestPlans(t *testing.T) {
 	add("newest of the feed", feedNewest)
 	text, args = newsQuery([]string{"handle:asha", "agent:x", "key:y"}, 1, 21)
 	add("news", text, args...)
+	add("thread by token", threadByToken, []byte{1})
 	add("post by id", `SELECT id FROM post WHERE `+byID, 1, 2, "x")
 	add("post by uri", `SELECT id FROM post WHERE uri = ? AND foreign_uri`, "x")
 	add("replies", underQuery("in_reply_to"), "x", 1, 2)

@@ -183,7 +183,7 @@ func TestNews(t *testing.T) {
 				if err := tx.AppendNews(ctx, storage.NewsReply, fmt.Sprint("r", i), "handle:asha", "agent:a"); err != nil {
 					return err
 				}
-				return tx.AppendNews(ctx, storage.NewsMessage, fmt.Sprint("m", i), "handle:rao")
+				return tx.AppendNews(ctx, storage.NewsInbox, fmt.Sprint("m", i), "handle:rao")
 			})
 		}
 		ask := func(after int64, limit int, names ...string) (refs []string, upTo int64, more bool) {

@@ -83,6 +83,15 @@ func (tx *Tx) ThreadByID(ctx context.Context, id string) (*StoredThread, error) 
 	return &found[0], nil
 }
 
+// ThreadByToken returns the id of the thread that a read token opens, by the
+// token's hash; ErrNotFound when there is none.
+func (tx *Tx) ThreadByToken(ctx context.Context, hash [32]byte) (id string, err error) {
+	err = tx.row(ctx, threadByToken, hash[:]).Scan(&id)
+	return id, err
+}
+
+const threadByToken = `SELECT id FROM thread WHERE token_hash = ?`
+
 // SaveThread stores what may change of a thread: state, counts, callback, and
 // when and by whom it was closed.
 func (tx *Tx) SaveThread(ctx context.Context, t *StoredThread) error {
@@ -200,6 +209,7 @@ func (tx *Tx) CountOpenThreads(ctx context.Context, handle, writer string, most 
 // more: whoever takes the handle next must not read them.
 func (tx *Tx) DropThreads(ctx context.Context, handle string) error {
 	for _, statement := range []string{
+		`DELETE FROM client_message WHERE thread_id IN (SELECT id FROM thread WHERE handle = ?)`,
 		`DELETE FROM thread_message WHERE thread_id IN (SELECT id FROM thread WHERE handle = ?)`,
 		`DELETE FROM thread WHERE handle = ?`, `DELETE FROM callback WHERE handle = ?`, `DELETE FROM contact_block WHERE handle = ?`, `DELETE FROM contact_block_name WHERE handle = ?`,
 	} {

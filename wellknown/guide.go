@@ -26,13 +26,13 @@ type guide struct{ llms, skill []byte }
 type guideView struct {
 	Base, Host, Name, Description string
 	Reads, Writes                 []protocol.Operation
-	MCP, Pages                    bool
+	MCP, A2A, Pages               bool
 }
 
 func writeGuide(w *WellKnown) (guide, error) {
 	v := guideView{
 		Base: w.base, Host: w.host, Name: oneLine(w.c.Name), Description: oneLine(w.c.Description),
-		MCP: w.c.Doors&protocol.MCP != 0, Pages: w.c.Doors&protocol.InPage != 0,
+		MCP: w.c.Doors&protocol.MCP != 0, A2A: w.c.Doors&protocol.A2A != 0, Pages: w.c.Doors&protocol.InPage != 0,
 	}
 	for _, op := range protocol.OperationsFor(protocol.Everybody, protocol.HTTP) {
 		if op.ReadOnly {

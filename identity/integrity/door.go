@@ -2,15 +2,18 @@ package integrity
 
 import (
 	"encoding/json"
+	"strings"
 
 	"stoa/identity/httpsig"
 	"stoa/identity/strictjson"
 	"stoa/protocol"
+	"stoa/protocol/a2a"
 )
 
 // posted returns the input of post_to_board that a signed request to the post's
-// home node carries: the body of its route, or the arguments of the tool call
-// at its MCP door. ok is false for any other request.
+// home node carries: the body of its route, the arguments of the tool call at its
+// MCP door, or the input of the data part at an A2A endpoint. ok is false for any
+// other request.
 func (c Claim) posted(msg *httpsig.Message, target string, body []byte) (input []byte, ok bool) {
 	if msg.Method != "POST" {
 		return nil, false
@@ -30,5 +33,27 @@ func (c Claim) posted(msg *httpsig.Message, target string, body []byte) (input [
 			return call.Params.Arguments, true
 		}
 	}
+	if handle, there := strings.CutPrefix(target, c.base()+a2a.Path("")); there && (handle == "" || handle[0] == '/') {
+		return sentByA2A(body)
+	}
 	return nil, false
+}
+
+func sentByA2A(body []byte) (input []byte, ok bool) {
+	var request struct {
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
+	}
+	if strictjson.DecodeLoose(body, &request) != nil || request.Method != a2a.SendMessage {
+		return nil, false
+	}
+	send, err := a2a.ParseSend(request.Params)
+	if err != nil {
+		return nil, false
+	}
+	call, err := a2a.FindCall(send.Message.Parts)
+	if err != nil || call == nil || call.Name != protocol.PostToBoard.Name {
+		return nil, false
+	}
+	return call.Input, true
 }

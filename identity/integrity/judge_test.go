@@ -152,6 +152,12 @@ func TestJudge_Evidence(t *testing.T) {
 		"call without arguments": {evidence: evidence(t, pair, home+protocol.MCPPath, agent, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"post_to_board"}}`), published), tampered: true},
 		"another tool":           {evidence: evidence(t, pair, home+protocol.MCPPath, agent, toolCall("report_post", body(t, nil)), published), reason: "not a post to this board"},
 		"another node's tool":    {evidence: evidence(t, pair, "https://b.example"+protocol.MCPPath, agent, toolCall("post_to_board", body(t, nil)), published), reason: "not a post to this board"},
+		"by A2A":                 {evidence: evidence(t, pair, home+"/a2a", agent, dataPart("post_to_board", body(t, nil)), published), verified: true},
+		"by A2A to an agent":     {evidence: evidence(t, pair, home+"/a2a/vikram", agent, dataPart("post_to_board", body(t, nil)), published), verified: true},
+		"by A2A, changed":        {evidence: evidence(t, pair, home+"/a2a", agent, dataPart("post_to_board", body(t, nil)), published), change: func(c *integrity.Claim) { c.Title = "Paper!" }, tampered: true},
+		"by A2A, another one":    {evidence: evidence(t, pair, home+"/a2a", agent, dataPart("report_post", body(t, nil)), published), reason: "not a post to this board"},
+		"by A2A, a message":      {evidence: evidence(t, pair, home+"/a2a", agent, []byte(`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]}}}`), published), reason: "not a post to this board"},
+		"near an A2A endpoint":   {evidence: evidence(t, pair, home+"/a2ax", agent, dataPart("post_to_board", body(t, nil)), published), reason: "not a post to this board"},
 		"no tool call":           {evidence: evidence(t, pair, home+protocol.MCPPath, agent, body(t, nil), published), reason: "not a post to this board"},
 		"another door":           {evidence: evidence(t, pair, home+"/a2a/asha", agent, body(t, nil), published), reason: "not a post to this board"},
 		"no identity":            {evidence: evidence(t, pair, url, "", body(t, nil), published), reason: "names no chain identity"},
@@ -279,4 +285,9 @@ func TestJudge_Statement(t *testing.T) {
 			require.Equal(t, pair.Thumbprint(), v.KeyID)
 		})
 	}
+}
+
+// dataPart is a message by A2A that calls an operation.
+func dataPart(operation string, input []byte) []byte {
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":{"operation":%q,"input":%s}}]}}}`, operation, input)
 }

@@ -20,6 +20,9 @@ import (
 	"stoa/protocol/a2a"
 )
 
+// requestIDHeader carries the id of a request; the router sets it.
+const requestIDHeader = "Request-Id"
+
 // A Config says what the door serves. All but Chains is required.
 type Config struct {
 	Table    *dispatch.Table
@@ -68,8 +71,11 @@ type Route struct {
 // Routes returns the addresses. Clients join an endpoint's address with "/" and
 // with the well-known path, so both forms are served and none redirects.
 func (a *API) Routes() []Route {
-	show := http.HandlerFunc(a.card)
+	call, show := http.HandlerFunc(a.call), http.HandlerFunc(a.card)
 	return []Route{
+		{"POST", "/a2a", call},
+		{"POST", "/a2a/:handle", call},
+		{"POST", "/a2a/:handle/", call},
 		{"GET", "/a2a/:handle/agent-card.json", show},
 		{"GET", "/a2a/:handle/.well-known/agent-card.json", show},
 		{"GET", "/.well-known/agent-card.json", show},

@@ -70,7 +70,15 @@ func (b *Board) attach(ctx context.Context, tx *storage.Tx, p *protocol.StoredPo
 		return err
 	}
 	p.InReplyTo, p.ReplyTo, p.Board = &parent.ID, parent.URI, parent.Board
-	return nil
+	return tellAuthor(ctx, tx, parent, p)
+}
+
+// tellAuthor makes a reply news for who wrote the post that it answers.
+func tellAuthor(ctx context.Context, tx *storage.Tx, parent, reply *protocol.StoredPost) error {
+	if reply.Author.Verified && reply.Author.Is(parent.Author) {
+		return nil
+	}
+	return tx.AppendNews(ctx, storage.NewsReply, reply.ID, parent.Author.Names()...)
 }
 
 // publish tells the other nodes: through the numbered log of our own board, or

@@ -26,6 +26,9 @@ func (b *Board) ReceivePost(ctx context.Context, tx *storage.Tx, p *protocol.Sto
 		switch {
 		case err == nil:
 			p.InReplyTo = &parent.ID
+			if err := tellAuthor(ctx, tx, parent, p); err != nil {
+				return "", err
+			}
 		case !errors.Is(err, storage.ErrNotFound):
 			return "", err
 		}

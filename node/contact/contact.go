@@ -138,7 +138,37 @@ func (r *Contact) say(ctx context.Context, tx *storage.Tx, t *storage.StoredThre
 	if err := tx.AppendMessage(ctx, t, m); err != nil {
 		return m, err
 	}
+	if err := tell(ctx, tx, t, side); err != nil {
+		return m, err
+	}
 	return m, tx.SaveThread(ctx, t)
+}
+
+// tell makes the last message of a thread news for the other side.
+func tell(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, by protocol.Side) error {
+	ref := storage.MessageRef(t.ID, t.Messages)
+	if by == protocol.WriterSide {
+		return tx.AppendNews(ctx, storage.NewsInbox, ref, "handle:"+t.Handle)
+	}
+	readers := []string{storage.ThreadReader(t.ID)}
+	if t.Visitor != "" {
+		readers = append(readers, storage.VisitorReader(t.Visitor))
+	}
+	return tx.AppendNews(ctx, storage.NewsAnswer, ref, append(readers, writerNames(t)...)...)
+}
+
+// writerNames are the names by which who began a thread is known again: those
+// that wrote accepts.
+func writerNames(t *storage.StoredThread) []string {
+	if !t.Author.Verified {
+		return nil
+	}
+	who := t.Author
+	who.KeyID = nil
+	if names := who.Names(); len(names) > 0 {
+		return names
+	}
+	return []string{t.Writer}
 }
 
 // notify tells the owner, in words that hold nothing of the message.

@@ -14,6 +14,9 @@ import (
 // written for thirty days (contract §5).
 const SilenceJob = "silence"
 
+// bySilence is who closed a thread that nobody wrote in.
+const bySilence = "silence"
+
 type subject struct {
 	ID string `json:"id"`
 }
@@ -43,7 +46,7 @@ func (r *Contact) Silence(_ context.Context, j storage.Job) (func(context.Contex
 		case t.UpdatedAt.Add(protocol.ThreadSilence).After(tx.Now):
 			return enqueueSilence(ctx, tx, t)
 		}
-		return shut(ctx, tx, t, "silence")
+		return shut(ctx, tx, t, bySilence)
 	}, nil
 }
 

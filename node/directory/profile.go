@@ -59,9 +59,9 @@ func (d *Directory) identity(s *storage.StoredProfile) *protocol.Identity {
 }
 
 // interfaces are the ways to reach the agent (spec §2.4). publicContact is null
-// where the contact policy takes no anonymous messages, a2a while the node does
-// not offer it; the others are addresses that stay the same once something is
-// served there.
+// where the contact policy takes no anonymous messages, a2a where it takes none
+// of outside agents with an identity; the others are addresses that stay the
+// same once something is served there.
 func (d *Directory) interfaces(in protocol.ProfileDraft) protocol.Interfaces {
 	page, api := d.Base+"/@"+in.Handle, d.Base+"/api/public/agents/"+in.Handle
 	i := protocol.Interfaces{
@@ -70,9 +70,14 @@ func (d *Directory) interfaces(in protocol.ProfileDraft) protocol.Interfaces {
 		PublicMCP: d.Base + protocol.MCPPath,
 		Board:     d.Base + "/api/public/board?author=" + in.Handle,
 	}
-	if in.Policy().Anonymous {
+	policy := in.Policy()
+	if policy.Anonymous {
 		contact := api + "/contact"
 		i.PublicContact = &contact
+	}
+	if policy.OutsideAgentsWithIdentity {
+		a2a := d.Base + "/a2a/" + in.Handle
+		i.A2A = &a2a
 	}
 	if in.Kind == protocol.Business {
 		i.Catalog = d.Base + "/api/ucp/catalog/search"

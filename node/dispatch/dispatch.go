@@ -24,6 +24,9 @@ import (
 	"stoa/storage"
 )
 
+// ErrKeyReused is the cause of a conflict over an idempotency key.
+var ErrKeyReused = errors.New("idempotency key reused")
+
 // ReceiptLifetime is how long an idempotency key is remembered (contract §1).
 const ReceiptLifetime = 24 * time.Hour
 
@@ -285,7 +288,7 @@ func (t *Table) write(ctx context.Context, e *entry, req Request, args []byte, p
 			}
 			if kept != nil {
 				if kept.Digest != digest || kept.Operation != e.op.Name {
-					return protocol.Errorf(protocol.Conflict, "this Idempotency-Key was used for another request in the last 24 hours")
+					return &protocol.Error{Code: protocol.Conflict, Detail: "this Idempotency-Key was used for another request in the last 24 hours", Err: ErrKeyReused}
 				}
 				res.Replayed = true
 				res.JSON, err = t.unseal(kept)

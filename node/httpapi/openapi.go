@@ -136,9 +136,12 @@ func describe(s *dispatch.Schemas, op *protocol.Operation, problem *huma.Schema)
 		standing protocol.Standing
 		name     string
 	}{{protocol.Signed, "signature"}, {protocol.Session, "token"}, {protocol.Proof, "proofOfWork"}} {
-		if op.Access&scheme.standing != 0 || scheme.standing == protocol.Session && op.TakesToken() {
+		if op.Access&scheme.standing != 0 || op.Private() && scheme.standing != protocol.Proof || scheme.standing == protocol.Session && op.TakesToken() {
 			o.Security = append(o.Security, map[string][]string{scheme.name: {}})
 		}
+	}
+	if op.Private() { // or what belongs to a browser, by its cookie
+		o.Security = append(o.Security, map[string][]string{})
 	}
 	input(s, op, o)
 	output(s, op, o, problem)

@@ -22,3 +22,6 @@ CREATE TABLE news (
 	ref    TEXT COLLATE "C" NOT NULL,
 	PRIMARY KEY (reader, n)
 );
+
+-- The news of a thread are asked for by its read token.
+CREATE INDEX thread_token ON thread (token_hash);

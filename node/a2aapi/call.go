@@ -1,0 +1,93 @@
+package a2aapi
+
+import (
+	"net/http"
+
+	"stoa/identity"
+	"stoa/node/dispatch"
+	"stoa/protocol"
+	"stoa/protocol/a2a"
+)
+
+// signedCall is what the gate demands of every request to this door. Polling a task
+// is signed like a write, so that nobody can read with a signature of yesterday.
+var signedCall = &protocol.Operation{Name: "a2a", Access: protocol.Signed}
+
+// call answers one request. The order of the checks: HTTP, version, who asks,
+// envelope, method, parameters, operation.
+func (a *API) call(w http.ResponseWriter, r *http.Request) {
+	head := w.Header()
+	head.Set("Access-Control-Allow-Origin", "*")
+	head.Set("Access-Control-Expose-Headers", "A2A-Version, Retry-After, RateLimit, RateLimit-Policy, Request-Id, Signature-Error, Accept-Signature, Idempotency-Replayed")
+	head.Set("X-Content-Type-Options", "nosniff")
+	head.Set("A2A-Version", a2a.Version)
+	head.Set("Vary", "A2A-Version")
+	body, err := readBody(w, r)
+	if err != nil {
+		a.refuse(w, nil, err)
+		return
+	}
+	m, broken := parse(body)
+	if broken == nil && m.id == nil { // a notification: there is none that needs doing
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	asked := r.Header.Get("A2A-Version")
+	if asked == "" {
+		asked = r.URL.Query().Get("A2A-Version")
+	}
+	if err := a2a.Negotiate(asked, m.method); err != nil {
+		a.refuse(w, m.id, err)
+		return
+	}
+	c, err := a.admit(r, m, body)
+	if err == nil {
+		err = broken
+	}
+	if err == nil {
+		err = a.serve(&visit{w, r, m, c, r.PathValue("handle")})
+	}
+	if err != nil {
+		a.refuse(w, m.id, err)
+	}
+}
+
+// A visit is one request of an admitted caller.
+type visit struct {
+	w      http.ResponseWriter
+	r      *http.Request
+	m      *message
+	c      *protocol.Caller
+	handle string // of the agent it is for; "" for the node's own
+}
+
+// serve does what a request asks for.
+func (a *API) serve(v *visit) error {
+	if err := a2a.Unoffered(v.m.method); err != nil {
+		return err
+	}
+	var result any
+	var err error
+	if v.m.method == a2a.SendMessage {
+		result, err = a.send(v)
+	} else {
+		result, err = a.task(v)
+	}
+	if err != nil {
+		return err
+	}
+	a.quota(v.w.Header(), v.c.Network, counted(v.m.method))
+	return a.answer(v.w, v.m.id, result)
+}
+
+// invoke does an operation for the caller that this door admitted.
+func (a *API) invoke(v *visit, op *protocol.Operation, args []byte, idemKey string) (dispatch.Result, error) {
+	res, err := a.c.Table.Invoke(v.r.Context(), dispatch.Request{
+		Op: op.Name, Args: args, Caller: v.c, Evidence: identity.Evidence{Network: v.c.Network},
+		IdempotencyKey: idemKey, Door: "a2a", ID: v.w.Header().Get(requestIDHeader),
+	})
+	if err == nil && res.Replayed {
+		v.w.Header().Set("Idempotency-Replayed", "true")
+	}
+	return res, err
+}

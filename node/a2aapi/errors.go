@@ -1,0 +1,149 @@
+package a2aapi
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"stoa/protocol"
+	"stoa/protocol/a2a"
+)
+
+// A refusal is an error with the status of its answer. Every error after
+// authentication stands under 200, since clients drop the body of another
+// status; before it, and for limits, the status says what HTTP knows.
+type refusal struct {
+	err    error
+	status int
+}
+
+func (r *refusal) Error() string { return r.err.Error() }
+func (r *refusal) Unwrap() error { return r.err }
+
+// transport refuses a request before a message was read.
+func transport(code protocol.Code, text string) error {
+	return &refusal{protocol.Errorf(code, "%s", text), code.Status()}
+}
+
+// statusOf is the HTTP status of a refusal.
+func statusOf(err error) int {
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return r.status
+	}
+	if _, ok := errors.AsType[*a2a.Error](err); ok {
+		return http.StatusOK
+	}
+	switch status := protocol.CodeOf(err).Status(); status {
+	case http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		return status
+	}
+	return http.StatusOK
+}
+
+// classOf gives an error of ours its place among those of A2A and JSON-RPC.
+func classOf(code protocol.Code) *a2a.Error {
+	switch code.Status() {
+	case http.StatusUnauthorized, http.StatusMisdirectedRequest:
+		return a2a.ErrUnauthenticated
+	case http.StatusForbidden:
+		return a2a.ErrForbidden
+	case http.StatusUnsupportedMediaType:
+		return a2a.ErrContentType
+	case http.StatusRequestEntityTooLarge:
+		return a2a.ErrInvalidRequest
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusConflict:
+		return a2a.ErrServer
+	case http.StatusInternalServerError:
+		return a2a.ErrInternal
+	}
+	return a2a.ErrInvalidParams
+}
+
+// ourDomain names the errors that are the node's and not the protocol's.
+const ourDomain = "stoa"
+
+// The members of error.data are objects with a type (A2A 1.0 §9.5).
+type errorInfo struct {
+	Type     string            `json:"@type"`
+	Reason   string            `json:"reason"`
+	Domain   string            `json:"domain"`
+	Metadata map[string]string `json:"metadata,omitempty"`
+}
+
+type badRequest struct {
+	Type       string          `json:"@type"`
+	Violations []a2a.Violation `json:"fieldViolations"`
+}
+
+type retryInfo struct {
+	Type  string `json:"@type"`
+	Delay string `json:"retryDelay"`
+}
+
+// A problem is the node's own account of an error, with its code (contract §1).
+type problem struct {
+	Type     string           `json:"@type"`
+	Code     protocol.Code    `json:"code"`
+	Detail   string           `json:"detail"`
+	Advice   string           `json:"advice,omitempty"`
+	Errors   []protocol.Fault `json:"errors,omitempty"`
+	Instance string           `json:"instance,omitempty"`
+}
+
+const rpcTypes = "type.googleapis.com/google.rpc."
+
+// describe makes the JSON-RPC error of a failure.
+func (a *API) describe(err error, requestID string) (code int, text string, data []any) {
+	if e, ok := errors.AsType[*a2a.Error](err); ok {
+		data = append(data, errorInfo{rpcTypes + "ErrorInfo", e.Reason, a2a.ErrorDomain, e.Metadata})
+		if len(e.Violations) > 0 {
+			data = append(data, badRequest{rpcTypes + "BadRequest", e.Violations})
+		}
+		return e.Code, e.Text, append(data, a.problem(ours(e), e.Text, nil, requestID))
+	}
+	e := protocol.AsError(err)
+	reason := strings.ToUpper(strings.ReplaceAll(string(e.Code), "-", "_"))
+	data = append(data, errorInfo{rpcTypes + "ErrorInfo", reason, ourDomain, nil})
+	if len(e.Faults) > 0 {
+		data = append(data, badRequest{rpcTypes + "BadRequest", violations(e.Faults)})
+	}
+	if wait := e.RetryAfter; wait > 0 {
+		data = append(data, retryInfo{rpcTypes + "RetryInfo", strconv.Itoa(seconds(wait)) + "s"})
+	}
+	return classOf(e.Code).Code, e.Detail, append(data, a.problem(e.Code, e.Detail, e.Faults, requestID))
+}
+
+func (a *API) problem(code protocol.Code, detail string, faults []protocol.Fault, requestID string) problem {
+	return problem{a.c.Base + "/problems/" + string(code), code, detail, code.Advice(), faults, requestID}
+}
+
+// ours is the code of contract §1 for an error of the protocol.
+func ours(e *a2a.Error) protocol.Code {
+	switch e.Code {
+	case a2a.ErrInvalidParams.Code, a2a.ErrPushNotSupported.Code, a2a.ErrUnsupportedOperation.Code, a2a.ErrTaskNotCancelable.Code:
+		if e.Code == a2a.ErrInvalidParams.Code {
+			return protocol.Validation
+		}
+		return protocol.Conflict
+	case a2a.ErrTaskNotFound.Code, a2a.ErrMethodNotFound.Code:
+		return protocol.NotFound
+	case a2a.ErrContentType.Code:
+		return protocol.UnsupportedMediaType
+	case a2a.ErrInternal.Code:
+		return protocol.Internal
+	}
+	return protocol.InvalidRequest
+}
+
+func violations(faults []protocol.Fault) []a2a.Violation {
+	list := make([]a2a.Violation, len(faults))
+	for i, f := range faults {
+		list[i] = a2a.Violation{Field: f.Pointer, Description: f.Detail}
+	}
+	return list
+}
+
+// seconds rounds up; a wait that is not known is one second.
+func seconds(d time.Duration) int { return max(1, int((d+time.Second-1)/time.Second)) }

@@ -1,0 +1,77 @@
+package a2aapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"stoa/protocol"
+	"stoa/protocol/a2a"
+)
+
+// operate does the operation that a data part names and answers with a message.
+func (a *API) operate(v *visit, sent a2a.Message, call *a2a.Call, idemKey string) (any, error) {
+	at := fmt.Sprintf("message.parts[%d].data", call.Part)
+	op := protocol.Lookup(call.Name)
+	if op == nil || op.Doors&protocol.A2A == 0 || op.For != protocol.Everybody {
+		return nil, a2a.Invalid(a2a.Violation{Field: at + ".operation", Description: "there is no such operation; " + a.c.Base + "/openapi.json lists them"})
+	}
+	args, err := a.address(op, v.handle, call.Input, at)
+	if err != nil {
+		return nil, err
+	}
+	res, err := a.invoke(v, op, args, idemKey)
+	if err != nil {
+		return nil, operationError(err, at)
+	}
+	part := a2a.DataPart(res.JSON)
+	switch {
+	case op.Media != "":
+		part = a2a.TextPart(string(res.JSON))
+	case len(strings.TrimSpace(string(res.JSON))) == 0:
+		part = a2a.DataPart(json.RawMessage("{}"))
+	}
+	return a2a.SendResult{Message: &a2a.Message{
+		// The same message gets the same answer, under the same id.
+		MessageID: "reply-" + digest(v.c.ID(), v.handle, sent.MessageID)[4:], Role: a2a.RoleAgent, Parts: []a2a.Part{part},
+		Metadata: json.RawMessage(`{"untrusted_content":true}`),
+	}}, nil
+}
+
+// address fills in the agent of this endpoint where an operation is about one.
+// Another agent has another endpoint.
+func (a *API) address(op *protocol.Operation, handle string, input json.RawMessage, at string) ([]byte, error) {
+	if handle == "" {
+		return input, nil
+	}
+	schema := a.c.Table.Schemas.Resolve(a.c.Table.Schemas.Of(op.In))
+	if schema.Properties["handle"] == nil {
+		return input, nil
+	}
+	members := map[string]json.RawMessage{}
+	if len(input) > 0 {
+		if err := json.Unmarshal(input, &members); err != nil {
+			return nil, a2a.Invalid(a2a.Violation{Field: at + ".input", Description: "must be an object"})
+		}
+	}
+	var given string
+	if members["handle"] == nil {
+		members["handle"] = json.RawMessage(`"` + handle + `"`)
+	} else if isText(members["handle"], &given) && given != handle {
+		return nil, a2a.Invalid(a2a.Violation{Field: at + ".input.handle", Description: "this is the endpoint of @" + handle + "; leave handle out or ask at the other agent's endpoint"})
+	}
+	return json.Marshal(members)
+}
+
+// operationError gives the refusal of an operation the form of this door.
+func operationError(err error, at string) error {
+	e := protocol.AsError(err)
+	if e.Code != protocol.Validation {
+		return reused(err)
+	}
+	list := make([]a2a.Violation, len(e.Faults))
+	for i, f := range e.Faults {
+		list[i] = a2a.Violation{Field: at + ".input" + strings.ReplaceAll(f.Pointer, "/", "."), Description: f.Detail}
+	}
+	return a2a.Invalid(list...)
+}

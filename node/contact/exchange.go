@@ -1,0 +1,145 @@
+package contact
+
+import (
+	"context"
+	"errors"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// SendExchange begins a thread or goes on in one, for an agent with a chain
+// identity (A2A 1.0 §3.4). A message that names an exchange is added to it while
+// it waits for the agent; one that names the thread alone joins the exchange that
+// waits there or begins the next.
+func (r *Contact) SendExchange(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.AgentMessage) (protocol.Exchange, error) {
+	threadID, err := r.exchangeThread(ctx, tx, c, in)
+	if err != nil {
+		return protocol.Exchange{}, err
+	}
+	if threadID == "" {
+		receipt, err := r.Begin(ctx, tx, c, protocol.NewContact{Handle: in.Handle, Message: in.Text, Kind: in.Kind})
+		if err != nil {
+			return protocol.Exchange{}, err
+		}
+		threadID = receipt.ThreadID
+	} else if _, err := r.Continue(ctx, tx, c, protocol.NewMessage{ThreadID: threadID, Message: in.Text}); err != nil {
+		return protocol.Exchange{}, err
+	}
+	t, err := tx.ThreadByID(ctx, threadID)
+	if err != nil {
+		return protocol.Exchange{}, err
+	}
+	if err := tx.SetClientID(ctx, t.ID, t.Messages, in.MessageID); err != nil {
+		return protocol.Exchange{}, err
+	}
+	return exchange(ctx, tx, t, waiting(t))
+}
+
+// waiting is the number of the first message that the agent has not answered.
+func waiting(t *storage.StoredThread) int { return t.Messages - t.Unread + 1 }
+
+// exchangeThread is the thread that a message goes on in, "" for a new one. What
+// is another's is as unknown as what never was.
+func (r *Contact) exchangeThread(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.AgentMessage) (string, error) {
+	if in.ExchangeID == "" && in.ThreadID == "" {
+		return "", nil
+	}
+	threadID, first := in.ThreadID, 0
+	if in.ExchangeID != "" {
+		id, ok := protocol.ParseExchangeID(in.ExchangeID)
+		if !ok {
+			return "", none()
+		}
+		threadID, first = id.ThreadID, id.First
+	}
+	t, err := r.own(ctx, tx, c, in.Handle, threadID)
+	if err != nil {
+		return "", err
+	}
+	if in.ThreadID != "" && in.ThreadID != threadID {
+		return "", protocol.Invalid(protocol.Fault{Pointer: "/threadId", Code: "mismatch", Detail: "the task belongs to another context; leave one of the two out"})
+	}
+	if first > 0 {
+		e, err := exchange(ctx, tx, t, first)
+		if err != nil {
+			return "", err
+		}
+		if e.State != protocol.ExchangeOpen {
+			return "", protocol.Errorf(protocol.Gone, "the task is over; leave taskId out to begin another in the same context")
+		}
+	}
+	if t.State == protocol.ThreadClosed {
+		return "", protocol.Errorf(protocol.Gone, "the context is closed; leave contextId out to begin another")
+	}
+	return t.ID, nil
+}
+
+// own loads a thread of the caller's with an agent.
+func (r *Contact) own(ctx context.Context, tx *storage.Tx, c protocol.Caller, handle, threadID string) (*storage.StoredThread, error) {
+	t, err := tx.ThreadByID(ctx, threadID)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, none()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if asWriter, _ := sides(t, c, ""); !asWriter || t.Handle != handle {
+		return nil, none()
+	}
+	return t, nil
+}
+
+// GetExchange reads one exchange of the caller's own.
+func (r *Contact) GetExchange(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ExchangeInput) (protocol.Exchange, error) {
+	id, ok := protocol.ParseExchangeID(in.ID)
+	if !ok {
+		return protocol.Exchange{}, none()
+	}
+	t, err := r.own(ctx, tx, c, in.Handle, id.ThreadID)
+	if err != nil {
+		return protocol.Exchange{}, err
+	}
+	return exchange(ctx, tx, t, id.First)
+}
+
+// exchange reads the exchange that begins with a message: that of the writer
+// with which the thread begins, or the first after an answer. It ends before the
+// next of these.
+func exchange(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, first int) (protocol.Exchange, error) {
+	e := protocol.Exchange{
+		ID: protocol.ExchangeID{ThreadID: t.ID, First: first}.String(), ThreadID: t.ID, State: protocol.ExchangeOpen, Untrusted: true,
+	}
+	messages, err := tx.MessagesFrom(ctx, t.ID, max(first-1, 1), protocol.MaxThreadMessages)
+	if err != nil {
+		return e, err
+	}
+	if first > 1 {
+		if len(messages) < 2 || messages[0].From != protocol.AgentSide {
+			return e, none()
+		}
+		messages = messages[1:]
+	}
+	if len(messages) == 0 || messages[0].From != protocol.WriterSide {
+		return e, none()
+	}
+	for _, m := range messages {
+		if m.From == protocol.WriterSide && e.State == protocol.ExchangeAnswered {
+			break
+		}
+		if m.From == protocol.AgentSide {
+			e.State = protocol.ExchangeAnswered
+		}
+		e.Since = m.CreatedAt
+		e.Messages = append(e.Messages, protocol.ExchangeMessage{
+			ID: m.ID, ClientID: m.ClientID, From: m.From, Text: m.Text, CreatedAt: m.CreatedAt,
+		})
+	}
+	if e.State == protocol.ExchangeOpen && t.State == protocol.ThreadClosed {
+		e.State, e.Since = protocol.ExchangeDeclined, *t.ClosedAt
+		if t.ClosedBy == bySilence {
+			e.State = protocol.ExchangeExpired
+		}
+	}
+	return e, nil
+}

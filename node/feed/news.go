@@ -1,0 +1,94 @@
+package feed
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// News tells the caller what happened to it since a cursor (contract §4).
+func (f *Feed) News(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.SinceQuery) (protocol.Digest, error) {
+	names, err := readers(ctx, tx, c, cmp.Or(in.ReadToken, c.ReadToken))
+	if err != nil {
+		return protocol.Digest{}, err
+	}
+	after, err := storage.ParseNewsCursor(in.After)
+	if err != nil {
+		return protocol.Digest{}, err
+	}
+	items, upTo, more, err := tx.News(ctx, names, after, in.Size())
+	if err != nil {
+		return protocol.Digest{}, err
+	}
+	d := protocol.Digest{
+		Replies: []protocol.Post{}, Messages: []protocol.ThreadNews{}, Bids: []protocol.Move{}, Requests: []protocol.Move{},
+		Next: storage.NewsCursor(upTo), More: more,
+	}
+	for _, i := range items {
+		if err := f.tell(ctx, tx, c, &d, i); err != nil && !errors.Is(err, storage.ErrNotFound) {
+			return protocol.Digest{}, err
+		}
+	}
+	return d, nil
+}
+
+// readers are the names under which the caller's news stand. A read token that
+// is sent counts alone, as it does when a thread is read.
+func readers(ctx context.Context, tx *storage.Tx, c protocol.Caller, token string) ([]string, error) {
+	if token != "" {
+		id, err := tx.ThreadByToken(ctx, protocol.SecretHash(token))
+		if errors.Is(err, storage.ErrNotFound) {
+			return nil, protocol.Errorf(protocol.Unauthorized, "this read token opens no thread")
+		}
+		return []string{storage.ThreadReader(id)}, err
+	}
+	names := c.Names()
+	if c.Visitor != "" {
+		names = append(names, storage.VisitorReader(c.Visitor))
+	}
+	if len(names) == 0 {
+		return nil, protocol.Errorf(protocol.Unauthorized, "sign the request, or send an owner's API token or a thread's read token as Authorization: Bearer")
+	}
+	return names, nil
+}
+
+// tell adds one thing to the digest; ErrNotFound when it is no longer there.
+func (f *Feed) tell(ctx context.Context, tx *storage.Tx, c protocol.Caller, d *protocol.Digest, i storage.NewsItem) error {
+	switch i.Kind {
+	case storage.NewsReply:
+		p, err := tx.PostByID(ctx, i.Ref)
+		if err != nil || p.State != protocol.Visible {
+			return err
+		}
+		p.URL = f.Base + "/board/" + p.ID
+		d.Replies = append(d.Replies, p.Post)
+	case storage.NewsInbox:
+		if !c.May(protocol.ScopeInbox) { // a token for something else does not read the inbox
+			return nil
+		}
+		return tellMessage(ctx, tx, d, i.Ref)
+	case storage.NewsAnswer:
+		return tellMessage(ctx, tx, d, i.Ref)
+	}
+	return nil
+}
+
+func tellMessage(ctx context.Context, tx *storage.Tx, d *protocol.Digest, ref string) error {
+	threadID, n, err := storage.ParseMessageRef(ref)
+	if err != nil {
+		return err
+	}
+	t, err := tx.ThreadByID(ctx, threadID)
+	if err != nil {
+		return err
+	}
+	m, err := tx.MessageByNumber(ctx, threadID, n)
+	if err != nil {
+		return err
+	}
+	d.Messages = append(d.Messages, protocol.ThreadNews{ThreadID: t.ID, Handle: t.Handle, Message: *m})
+	return nil
+}
