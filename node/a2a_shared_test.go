@@ -171,12 +171,14 @@ func (a *agent) getTask(handle, id string) a2aAnswer {
 	return a.do("/a2a/"+handle, "GetTask", fmt.Sprintf(`{"id":%q}`, id))
 }
 
-// answered makes the agent answer, by the operator's hand.
+// answered makes the agent's owner answer.
 func (h *house) answered(threadID, text string) {
 	h.t.Helper()
-	args, err := json.Marshal(map[string]string{"threadId": threadID, "message": text})
-	require.NoError(h.t, err)
-	require.NoError(h.t, h.Operate(h.t.Context(), "answer_thread", args))
+	require.NoError(h.t, h.db.Write(h.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		owner := protocol.Caller{Standing: protocol.Session, Handle: "asha", Name: "Asha Rao", Account: "test"}
+		_, err := h.contact.Answer(ctx, tx, owner, protocol.NewAnswer{ThreadRef: protocol.ThreadRef{ThreadID: threadID}, Message: text})
+		return err
+	}))
 }
 
 // change alters a thread.
