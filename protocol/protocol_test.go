@@ -125,6 +125,10 @@ func TestOperations(t *testing.T) {
 		require.NotEmpty(t, op.Title, op.Name)
 		require.True(t, strings.HasSuffix(op.Summary, "."), "%s: the summary is a sentence", op.Name)
 		require.Same(t, op, Lookup(op.Name))
+		if op.Doors == 0 { // a door does it under a name of its own
+			require.Zero(t, op.HTTP, op.Name)
+			continue
+		}
 		route := op.HTTP.Method + " " + op.HTTP.Path
 		require.Empty(t, routes[route], "%s and %s share %s", op.Name, routes[route], route)
 		routes[route] = op.Name
