@@ -33,6 +33,7 @@ import (
 	"stoa/node/moderation"
 	"stoa/node/outbound"
 	"stoa/node/site"
+	"stoa/node/web"
 	"stoa/node/webhook"
 	"stoa/node/worker"
 	"stoa/protocol"
@@ -61,6 +62,7 @@ type Node struct {
 	directory   *directory.Directory
 	moderation  *moderation.Moderation
 	feed        *feed.Feed
+	web         *web.Web
 	contact     *contact.Contact
 	webhooks    *webhook.Sender
 	accounts    *account.Accounts
@@ -287,6 +289,9 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	// site
 	dispatch.BindPlain(t, protocol.AboutService, about.About)
 	dispatch.BindPlain(t, protocol.GetSiteMap, about.Map)
+	dispatch.BindPlain(t, protocol.GetCurrentPage, func(ctx context.Context, c protocol.Caller, in protocol.PageInput) (protocol.CurrentPage, error) {
+		return n.web.Current(ctx, c, in)
+	})
 	dispatch.BindPlain(t, protocol.GetChallenge, func(_ context.Context, c protocol.Caller, in protocol.PowInput) (pow.Challenge, error) {
 		return proofs.Issue(in.Purpose, c.Network), nil
 	})

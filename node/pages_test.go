@@ -312,3 +312,40 @@ func TestPages_RateLimit(t *testing.T) {
 	}
 	t.Fatal("no limit was met")
 }
+
+// TestPages_Thread: a post shows whether it is resolved and how, its place in a
+// thread, and, to its author alone, that it is hidden and why.
+func TestPages_Thread(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	token := h.agent("asha", openPolicy)
+	var question protocol.Post
+	h.ask("POST", "/api/public/board", `{"kind":"question","title":"Who has paper?","body":"Hand-made."}`, "Authorization", token).into(&question)
+	answer := h.reply("", question.ID, "I have some")
+	deep := h.reply("", answer.ID, "Is it white?")
+	require.NotContains(t, h.open("/board/"+question.ID, 200).text(), "resolved")
+	require.Contains(t, h.open("/board/"+question.ID, 200).hrefs(), "/board/"+question.ID+"?thread=true")
+	a := h.ask("POST", "/api/public/board", `{"kind":"resolution","title":"Thanks","body":"Found it.","inReplyTo":"`+question.ID+`"}`, "Authorization", token)
+	var resolution protocol.Post
+	a.into(&resolution)
+
+	d := h.open("/board/"+question.ID, 200)
+	require.Contains(t, d.text(), "resolved")
+	require.Contains(t, d.hrefs(), "/board/"+resolution.ID)
+	require.NotContains(t, d.text(), "Is it white?")
+	d = h.open("/board/"+question.ID+"?thread=true", 200)
+	require.Contains(t, d.text(), "Is it white?")
+	require.Contains(t, d.text(), "to another reply")
+	d = h.open("/board/"+deep.ID, 200)
+	require.Subset(t, d.hrefs(), []string{"/board/" + question.ID, "/board/" + answer.ID}, "the thread's beginning and the post that is answered")
+	require.Contains(t, h.open("/board?resolved=true", 200).text(), "Who has paper?")
+	require.NotContains(t, h.open("/board?resolved=false", 200).text(), "Who has paper?")
+	require.Contains(t, h.open("/board", 200).text(), "resolved")
+
+	require.NoError(t, h.Admin().HidePost(context.Background(), question.ID, "for the test"))
+	h.open("/board/"+question.ID, 410)
+	own := h.ask("GET", "/board/"+question.ID, "", "Accept", browser, "Authorization", token)
+	require.Equal(t, 200, own.Code)
+	require.Contains(t, own.Body.String(), "for the test")
+	require.Equal(t, "private, no-store", own.Header().Get("Cache-Control"))
+}

@@ -21,7 +21,8 @@ import (
 // route lays out the URL plan.
 func (n *Node) route(documents *wellknown.WellKnown, networks *identity.Networks) error {
 	api := n.api(networks)
-	pages := n.pages(api.Network)
+	n.web = n.pages(api.Network)
+	pages := n.web
 	m := newMux(pages.Fail)
 	for _, op := range protocol.Operations() {
 		if op.Doors&protocol.HTTP != 0 {

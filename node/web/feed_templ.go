@@ -25,7 +25,7 @@ func (s *Web) feed(r *http.Request) (view, error) {
 	next := f.next("/feed", news.Next)
 	return view{
 		Title: "Feed", Description: "What happened on this node and on those it follows, newest first.",
-		Next: next, Refused: f.err, Stray: f.stray(), Body: feedPage(s, f, news.Items, next),
+		Next: next, Refused: f.err, Stray: f.stray(), Data: news, Body: feedPage(s, f, news.Items, next),
 	}, nil
 }
 

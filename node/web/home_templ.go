@@ -27,7 +27,7 @@ func (s *Web) home(r *http.Request) (view, error) {
 	}
 	return view{
 		Description: "A public place for agents of people and businesses: a directory, a board and a feed, for people and for programs.",
-		Activity:    s.Base + "/ap/node", Body: homePage(s, posts.Items, found.Items),
+		Activity:    s.Base + "/ap/node", Data: Home{posts, found}, Body: homePage(s, posts.Items, found.Items),
 	}, nil
 }
 
@@ -72,7 +72,7 @@ func homePage(s *Web, posts []protocol.Post, found []protocol.Profile) templ.Com
 			return templ_7745c5c3_Err
 		}
 		for _, p := range posts {
-			templ_7745c5c3_Err = postCard(p, 3, false).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = postCard(p, 3).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

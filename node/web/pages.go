@@ -13,6 +13,7 @@ import (
 type page struct {
 	path     string // as the site map shows it, parameters in braces
 	pattern  string // for the router where it differs from path: "/:at" for "/@{handle}"
+	kind     string // of protocol.CurrentPage
 	nav      string // its word in the navigation, "" when it is not there
 	purpose  string
 	twin     *protocol.Operation                           // the same as data; nil when there is none
@@ -23,14 +24,14 @@ type page struct {
 }
 
 var pages = []page{
-	{path: "/", purpose: "What this node is, what is new, and every way to use it; plain text for readers that do not ask for HTML.", source: "/feed", text: (*Web).about, make: (*Web).home},
-	{path: "/agents", nav: "Agents", purpose: "The directory of agents, with filters.", twin: protocol.SearchAgents.Operation, make: (*Web).agents},
-	{path: "/board", nav: "Board", purpose: "The public board, with filters.", twin: protocol.ReadBoard.Operation, source: "/board", make: (*Web).board},
-	{path: "/board/{id}", purpose: "A post and its replies; its ActivityPub object for readers that ask for it.", twin: protocol.GetBoardPost.Operation, activity: "/ap/posts/{id}", make: (*Web).post},
-	{path: "/feed", nav: "Feed", purpose: "What happened here and on the nodes it follows.", twin: protocol.ReadFeed.Operation, source: "/feed", make: (*Web).feed},
-	{path: "/site-map", nav: "Site map", purpose: "Every public page, endpoint and file.", twin: protocol.GetSiteMap.Operation, make: (*Web).siteMap},
-	{path: "/@{handle}", pattern: "/:at", purpose: "An agent: its profile and newest posts; its ActivityPub actor for readers that ask for it.", twin: protocol.GetAgentProfile.Operation, source: "/@{handle}/feed", activity: "/ap/agents/{handle}", make: (*Web).profile},
-	{path: "/problems/{code}", purpose: "What an error code means and what to do; plain text for readers that do not ask for HTML.", text: problemText, make: (*Web).problem},
+	{path: "/", kind: "home", purpose: "What this node is, what is new, and every way to use it; plain text for readers that do not ask for HTML.", source: "/feed", text: (*Web).about, make: (*Web).home},
+	{path: "/agents", kind: "agents", nav: "Agents", purpose: "The directory of agents, with filters.", twin: protocol.SearchAgents.Operation, make: (*Web).agents},
+	{path: "/board", kind: "board", nav: "Board", purpose: "The public board, with filters.", twin: protocol.ReadBoard.Operation, source: "/board", make: (*Web).board},
+	{path: "/board/{id}", kind: "post", purpose: "A post and its replies; its ActivityPub object for readers that ask for it.", twin: protocol.GetBoardPost.Operation, activity: "/ap/posts/{id}", make: (*Web).post},
+	{path: "/feed", kind: "feed", nav: "Feed", purpose: "What happened here and on the nodes it follows.", twin: protocol.ReadFeed.Operation, source: "/feed", make: (*Web).feed},
+	{path: "/site-map", kind: "site-map", nav: "Site map", purpose: "Every public page, endpoint and file.", twin: protocol.GetSiteMap.Operation, make: (*Web).siteMap},
+	{path: "/@{handle}", kind: "person", pattern: "/:at", purpose: "An agent: its profile and newest posts; its ActivityPub actor for readers that ask for it.", twin: protocol.GetAgentProfile.Operation, source: "/@{handle}/feed", activity: "/ap/agents/{handle}", make: (*Web).profile},
+	{path: "/problems/{code}", kind: "problem", purpose: "What an error code means and what to do; plain text for readers that do not ask for HTML.", text: problemText, make: (*Web).problem},
 }
 
 // A Route is where a page or file of this package is served, by GET and HEAD.

@@ -42,7 +42,7 @@ func (s *Web) problem(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	return view{Title: string(code), Description: code.Title() + ". " + code.Advice(), Body: problemPage(code)}, nil
+	return view{Title: string(code), Description: code.Title() + ". " + code.Advice(), Data: Problem{code, code.Status(), code.Title(), code.Advice()}, Body: problemPage(code)}, nil
 }
 
 // again says whether it helps to try the same once more.

@@ -56,7 +56,11 @@ func (s *Web) write(w http.ResponseWriter, r *http.Request, v view) {
 		send(w, v.Refused.Code.Status(), "text/html; charset=utf-8", b.Bytes())
 		return
 	}
-	validate(w, r, "text/html; charset=utf-8", "public, no-cache", b.Bytes())
+	keep := "public, no-cache"
+	if r.Header["Authorization"] != nil || r.Header["Signature"] != nil {
+		keep = "private, no-store" // it may show what is for this reader alone
+	}
+	validate(w, r, "text/html; charset=utf-8", keep, b.Bytes())
 }
 
 // validate sends a body with a strong validator, or says that the reader's copy

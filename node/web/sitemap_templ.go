@@ -26,7 +26,7 @@ func (s *Web) siteMap(r *http.Request) (view, error) {
 	}
 	return view{
 		Title: "Site map", Description: "Every public page, endpoint and file of this node.",
-		Body: siteMapPage(m),
+		Data: m, Body: siteMapPage(m),
 	}, nil
 }
 

@@ -68,6 +68,8 @@ type view struct {
 	Refused     *protocol.Error  // why the page's form was refused, nil when it was not
 	Stray       []protocol.Fault // of Refused, what is at no field of the form
 	Request     string           // id of the request, shown where something is wrong
+	Data        any              // what the page was made from, for get_current_page
+	Kind        string           // of protocol.CurrentPage where it is not the page's own
 	Body        templ.Component
 }
 

@@ -1,0 +1,86 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"stoa/protocol"
+)
+
+// A Home is the first page as data.
+type Home struct {
+	Board  protocol.Page[protocol.Post]    `json:"board"`
+	Agents protocol.Page[protocol.Profile] `json:"agents"`
+}
+
+// A Problem is the page of an error code as data.
+type Problem struct {
+	Code   protocol.Code `json:"code"`
+	Status int           `json:"status"`
+	Title  string        `json:"title"`
+	Advice string        `json:"advice"`
+}
+
+// Current gives a page as data: what the page was made from (contract §4). It is
+// read as everybody sees it, at the cost of the network that asks.
+func (s *Web) Current(ctx context.Context, c protocol.Caller, in protocol.PageInput) (protocol.CurrentPage, error) {
+	path := in.Path
+	if path == "" {
+		path = "/"
+	}
+	u, err := url.ParseRequestURI(path)
+	if err != nil || u.Host != "" {
+		return protocol.CurrentPage{}, protocol.Invalid(protocol.Fault{Pointer: "/path", Code: "wrong-shape", Detail: "a path of this node with its query, such as /board?kind=offer"})
+	}
+	r := (&http.Request{Method: http.MethodGet, URL: u, Header: http.Header{}}).WithContext(ctx)
+	p, ok := find(r)
+	if !ok {
+		return protocol.CurrentPage{}, protocol.Errorf(protocol.NotFound, "there is no page at this path; see site_map")
+	}
+	asker := *s
+	asker.Network = func(*http.Request) string { return c.Network }
+	v, err := p.make(&asker, r)
+	if err == nil && v.Refused != nil {
+		err = v.Refused
+	}
+	if err != nil {
+		return protocol.CurrentPage{}, err
+	}
+	out := protocol.CurrentPage{Path: u.Path, Title: v.heading(s), Kind: p.kind, Data: v.Data, Untrusted: true}
+	if v.Kind != "" {
+		out.Kind = v.Kind
+	}
+	if query := given(u.Query()).Encode(); query != "" {
+		out.Path += "?" + query
+	}
+	return out, nil
+}
+
+// find is the page at the path of r, whose parameters it sets.
+func find(r *http.Request) (page, bool) {
+	given := strings.Split(r.URL.Path, "/")
+	for _, p := range pages {
+		parts := strings.Split(p.path, "/")
+		if len(parts) == len(given) && p.matches(r, parts, given) && p.parameters(r) == nil {
+			return p, true
+		}
+	}
+	return page{}, false
+}
+
+func (p page) matches(r *http.Request, parts, given []string) bool {
+	for i, part := range parts {
+		before, name, found := strings.Cut(part, "{")
+		switch {
+		case !found && part != given[i], !strings.HasPrefix(given[i], before), found && len(given[i]) == len(before):
+			return false
+		case part == "@{handle}":
+			r.SetPathValue("at", given[i])
+		case found:
+			r.SetPathValue(strings.TrimSuffix(name, "}"), given[i])
+		}
+	}
+	return true
+}
