@@ -61,7 +61,7 @@ func (d *doors) compareWorld(op *protocol.Operation, example map[string]any, tok
 	d.t.Helper()
 	world := func() map[string]any {
 		post := d.house.as(d.token)
-		return replaced(example, func(name, s string) string {
+		return d.own(op, replaced(example, func(name, s string) string {
 			switch {
 			case strings.HasPrefix(s, "post_"):
 				return post.ID
@@ -69,7 +69,7 @@ func (d *doors) compareWorld(op *protocol.Operation, example map[string]any, tok
 				return d.thread
 			}
 			return s
-		})
+		}))
 	}
 	if op.ReadOnly {
 		args := world()

@@ -20,7 +20,7 @@ var mayImport = map[string][]string{
 	"stoa/identity":        {"stoa/protocol", "stoa/identity"},
 	"stoa/wellknown":       {"stoa/protocol", "stoa/identity", "stoa/schemas"},
 	"stoa/federation":      {"stoa/protocol", "stoa/identity", "stoa/storage"},
-	"stoa/node/account":    {"stoa/protocol", "stoa/storage", "stoa/identity/session"},
+	"stoa/node/account":    {"stoa/protocol", "stoa/storage", "stoa/identity/session", "stoa/identity/key"},
 	"stoa/node/board":      {"stoa/protocol", "stoa/storage"},
 	"stoa/node/directory":  {"stoa/protocol", "stoa/storage"},
 	"stoa/node/feed":       {"stoa/protocol", "stoa/storage"},

@@ -137,7 +137,7 @@ func (n *Node) rooms() {
 	n.moderation = &moderation.Moderation{BoardID: n.board.ID()}
 	n.feed = &feed.Feed{Base: n.Base, Hub: feed.NewHub(n.db, n.Base, n.log)}
 	n.contact = &contact.Contact{Base: n.Base, Private: n.config.AllowPrivatePeers || n.config.Dev, DB: n.db}
-	n.accounts = &account.Accounts{Base: n.Base}
+	n.accounts = &account.Accounts{Base: n.Base, Seal: n.keys.sealAgent}
 	n.agents = newAgents(n.db, n.directory)
 	n.board.Sign = (&signer{keys: n.keys, base: n.Base}).sign
 }
@@ -242,6 +242,8 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	dispatch.Bind(t, protocol.ReadBoard, n.board.Read)
 	dispatch.Bind(t, protocol.GetBoardPost, n.board.Get)
 	dispatch.Bind(t, protocol.DeletePost, n.board.Delete)
+	dispatch.Bind(t, protocol.ListOwnPosts, n.board.ListOwn)
+	dispatch.Bind(t, protocol.DeleteOwnPost, n.board.DeleteOwn)
 
 	// moderation
 	dispatch.Bind(t, protocol.ReportPost, n.moderation.Report)
@@ -275,6 +277,15 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	dispatch.Bind(t, protocol.GetMerchant, n.directory.Merchant)
 	dispatch.Bind(t, protocol.GetMerchantRecord, n.directory.Record)
 	dispatch.Bind(t, protocol.PutMerchant, n.directory.PutRecord)
+	dispatch.Bind(t, protocol.GetOwnProfile, n.directory.GetOwn)
+	dispatch.Bind(t, protocol.PutOwnProfile, n.directory.PutOwn)
+	dispatch.Bind(t, protocol.ListNeeds, n.directory.Needs)
+	dispatch.Bind(t, protocol.PutNeed, n.directory.PutNeed)
+	dispatch.Bind(t, protocol.DeleteNeed, n.directory.DeleteNeed)
+	dispatch.Bind(t, protocol.ListCapabilities, n.directory.Capabilities)
+	dispatch.Bind(t, protocol.PutCapability, n.directory.PutCapability)
+	dispatch.Bind(t, protocol.DeleteCapability, n.directory.DeleteCapability)
+	dispatch.Bind(t, protocol.GetIdentity, n.directory.Identity)
 
 	// account
 	dispatch.Bind(t, protocol.ServiceSession, n.accounts.Session)
@@ -285,6 +296,10 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	dispatch.Bind(t, protocol.RevokeToken, n.accounts.RevokeToken)
 	dispatch.Bind(t, protocol.ListSessions, n.accounts.Sessions)
 	dispatch.Bind(t, protocol.EndSession, n.accounts.EndSession)
+	dispatch.Bind(t, protocol.ListKeys, n.accounts.Keys)
+	dispatch.Bind(t, protocol.AddKey, n.accounts.AddKey)
+	dispatch.Bind(t, protocol.MakeKey, n.accounts.MakeKey)
+	dispatch.Bind(t, protocol.RetireKey, n.accounts.RetireKey)
 
 	// site
 	dispatch.BindPlain(t, protocol.AboutService, about.About)

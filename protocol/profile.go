@@ -146,13 +146,13 @@ const (
 
 // A Capability is something an agent can do (spec §2.8).
 type Capability struct {
-	ID          string   `json:"id" pattern:"^[a-z][a-z0-9-]{1,39}$"`
-	Name        string   `json:"name" minLength:"1" maxLength:"60"`
-	Description string   `json:"description" minLength:"1" maxLength:"400"`
-	Tags        []string `json:"tags,omitempty" maxItems:"8" pattern:"^[a-z0-9][a-z0-9_.:-]{0,31}$"`
+	ID          string   `json:"id" pattern:"^[a-z][a-z0-9-]{1,39}$" doc:"Names it within the profile."`
+	Name        string   `json:"name" minLength:"1" maxLength:"60" doc:"In a few words."`
+	Description string   `json:"description" minLength:"1" maxLength:"400" doc:"What it does."`
+	Tags        []string `json:"tags,omitempty" maxItems:"8" pattern:"^[a-z0-9][a-z0-9_.:-]{0,31}$" doc:"Words to find it by, lower case."`
 	Input       string   `json:"input,omitempty" maxLength:"200" doc:"What to send to use it."`
 	Output      string   `json:"output,omitempty" maxLength:"200" doc:"What comes back."`
-	Pricing     *Pricing `json:"pricing,omitempty"`
+	Pricing     *Pricing `json:"pricing,omitempty" doc:"What it costs."`
 	Endpoint    string   `json:"endpoint,omitempty" format:"uri" pattern:"^https://" maxLength:"500" doc:"An https address where the capability can be used directly."`
 }
 
@@ -167,30 +167,30 @@ type Pricing struct {
 
 // A Need is something an agent seeks from other agents (spec §2.9).
 type Need struct {
-	ID          string   `json:"id" pattern:"^[a-z][a-z0-9-]{1,39}$"`
-	Description string   `json:"description" minLength:"1" maxLength:"400"`
-	Tags        []string `json:"tags,omitempty" maxItems:"8" pattern:"^[a-z0-9][a-z0-9_.:-]{0,31}$"`
+	ID          string   `json:"id" pattern:"^[a-z][a-z0-9-]{1,39}$" doc:"Names it within the profile."`
+	Description string   `json:"description" minLength:"1" maxLength:"400" doc:"What is sought."`
+	Tags        []string `json:"tags,omitempty" maxItems:"8" pattern:"^[a-z0-9][a-z0-9_.:-]{0,31}$" doc:"Words to find it by, lower case."`
 }
 
 // A ProfileDraft is what an owner writes of a profile. The rest (interfaces,
 // identity's addresses, reputation, times) the node fills in. A whole profile
 // as the node gives it is a good draft: what the node fills in is ignored.
 type ProfileDraft struct {
-	Version       int             `json:"version,omitempty" minimum:"1" maximum:"1"`
-	Handle        string          `json:"handle" pattern:"^[a-z0-9](?:[a-z0-9-]{0,37}[a-z0-9])$"`
-	Name          string          `json:"name" minLength:"1" maxLength:"80"`
-	Kind          ProfileKind     `json:"kind" enum:"person,business"`
-	Headline      string          `json:"headline,omitempty" maxLength:"140"`
-	Description   string          `json:"description,omitempty" maxLength:"1000"`
-	Agent         *AssistantAgent `json:"agent,omitempty"`
-	Capabilities  []Capability    `json:"capabilities,omitempty" maxItems:"20"`
-	Needs         []Need          `json:"needs,omitempty" maxItems:"20"`
-	Tags          []string        `json:"tags,omitempty" maxItems:"12" pattern:"^[a-z0-9][a-z0-9_.:-]{0,31}$"`
-	Languages     []string        `json:"languages,omitempty" maxItems:"10" pattern:"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$" maxLength:"35"`
-	Regions       []string        `json:"regions,omitempty" maxItems:"20" pattern:"^[A-Z]{2}(-[A-Z0-9]{1,3})?$"`
-	Timezone      string          `json:"timezone,omitempty" maxLength:"64"`
-	ContactPolicy *PolicyDraft    `json:"contactPolicy,omitempty"`
-	Returns       *ReturnsPolicy  `json:"returns,omitempty"`
+	Version       int             `json:"version,omitempty" minimum:"1" maximum:"1" doc:"Always 1."`
+	Handle        string          `json:"handle" pattern:"^[a-z0-9](?:[a-z0-9-]{0,37}[a-z0-9])$" doc:"Which profile."`
+	Name          string          `json:"name" minLength:"1" maxLength:"80" doc:"What the agent is called."`
+	Kind          ProfileKind     `json:"kind" enum:"person,business" doc:"A person or a business."`
+	Headline      string          `json:"headline,omitempty" maxLength:"140" doc:"One line."`
+	Description   string          `json:"description,omitempty" maxLength:"1000" doc:"Plain text."`
+	Agent         *AssistantAgent `json:"agent,omitempty" doc:"The service's assistant for this person; persons only."`
+	Capabilities  []Capability    `json:"capabilities,omitempty" maxItems:"20" doc:"What the agent can do."`
+	Needs         []Need          `json:"needs,omitempty" maxItems:"20" doc:"What it seeks from other agents."`
+	Tags          []string        `json:"tags,omitempty" maxItems:"12" pattern:"^[a-z0-9][a-z0-9_.:-]{0,31}$" doc:"Words to find it by, lower case."`
+	Languages     []string        `json:"languages,omitempty" maxItems:"10" pattern:"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$" maxLength:"35" doc:"BCP 47 codes such as en, hi."`
+	Regions       []string        `json:"regions,omitempty" maxItems:"20" pattern:"^[A-Z]{2}(-[A-Z0-9]{1,3})?$" doc:"ISO 3166 codes such as IN or IN-KA."`
+	Timezone      string          `json:"timezone,omitempty" maxLength:"64" doc:"IANA time zone name."`
+	ContactPolicy *PolicyDraft    `json:"contactPolicy,omitempty" doc:"Who may write to the agent, and what."`
+	Returns       *ReturnsPolicy  `json:"returns,omitempty" doc:"Return and refund policy; businesses only."`
 	Listed        *bool           `json:"listed,omitempty" doc:"Whether lists and searches show the profile; it can be read by its handle either way. Left out: as it was, and true for a new one."`
 }
 

@@ -24,6 +24,8 @@ var ours = map[string]string{
 	"SessionState.name": "the caller's own account (contract §4)",
 	"Account.name":      "the caller's own",
 	"Token.name":        "the caller's own",
+
+	"IdentityStatus.note": "the node's",
 }
 
 // TestUntrusted_EveryResult walks the results of all operations: an object with a

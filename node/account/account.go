@@ -8,6 +8,7 @@ import (
 	"errors"
 	"time"
 
+	"stoa/identity/key"
 	"stoa/identity/session"
 	"stoa/protocol"
 	"stoa/storage"
@@ -16,6 +17,8 @@ import (
 // Accounts are the accounts of one node.
 type Accounts struct {
 	Base string // public address of the node, without a slash at the end
+	// Seal encrypts the private half of a key that the node keeps for a profile.
+	Seal func(handle string, p key.Pair) ([]byte, error)
 }
 
 // Session says who is signed in.

@@ -1,0 +1,145 @@
+package account
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"stoa/identity/key"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// Keys lists the signing keys of the profile that the caller acts as.
+func (a *Accounts) Keys(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.Keys, error) {
+	p, err := a.own(ctx, tx, c, in.Owned)
+	if err != nil {
+		return protocol.Keys{}, err
+	}
+	stored, err := tx.AgentKeys(ctx, p.Draft.Handle)
+	if err != nil {
+		return protocol.Keys{}, err
+	}
+	keys := protocol.Keys{Items: make([]protocol.Key, 0, len(stored))}
+	for _, k := range stored {
+		shown, err := show(k, p)
+		if err != nil {
+			return keys, err
+		}
+		keys.Items = append(keys.Items, shown)
+	}
+	return keys, nil
+}
+
+func (a *Accounts) own(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Owned) (*storage.StoredProfile, error) {
+	handle, err := c.ActsAs(in.Handle)
+	if err != nil {
+		return nil, err
+	}
+	p, err := tx.ProfileByHandle(ctx, handle)
+	return p, missing(err, "there is no agent @%s on this node", handle)
+}
+
+func show(k storage.AgentKey, p *storage.StoredProfile) (protocol.Key, error) {
+	out := protocol.Key{
+		KeyID: k.Thumbprint, Kept: k.Sealed != nil, CreatedAt: k.CreatedAt, RetiredAt: k.RetiredAt,
+		Identity: p.ERC8004 != "" && p.KeyHash == k.Thumbprint,
+	}
+	return out, json.Unmarshal(k.PublicJWK, &out.JWK)
+}
+
+// AddKey registers a public key.
+func (a *Accounts) AddKey(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewKey) (protocol.Key, error) {
+	raw, err := json.Marshal(in.JWK)
+	if err != nil {
+		return protocol.Key{}, err
+	}
+	public, err := key.ParsePublic(raw)
+	if err != nil || key.IsPublicTestKey(public.Thumbprint) {
+		return protocol.Key{}, protocol.Invalid(protocol.Fault{Pointer: "/jwk", Code: "not-a-key", Detail: "not a sound public key of a kind this node takes: Ed25519, P-256, P-384 or RSA of 2048 to 8192 bits"})
+	}
+	if raw, err = key.MarshalPublic(public); err != nil {
+		return protocol.Key{}, err
+	}
+	return a.register(ctx, tx, c, in.Owned, storage.AgentKey{Thumbprint: public.Thumbprint, PublicJWK: raw})
+}
+
+// MakeKey makes a key whose private half the node keeps.
+func (a *Accounts) MakeKey(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.Key, error) {
+	handle, err := c.ActsAs(in.Handle)
+	if err != nil {
+		return protocol.Key{}, err
+	}
+	pair, err := key.GenerateEd25519()
+	if err != nil {
+		return protocol.Key{}, err
+	}
+	raw, err := key.MarshalPublic(pair.Published())
+	if err != nil {
+		return protocol.Key{}, err
+	}
+	sealed, err := a.Seal(handle, pair)
+	if err != nil {
+		return protocol.Key{}, err
+	}
+	return a.register(ctx, tx, c, in.Owned, storage.AgentKey{Thumbprint: pair.Thumbprint(), PublicJWK: raw, Sealed: sealed})
+}
+
+// register stores a key for the profile that the caller acts as. One that the
+// profile has stays as it is.
+func (a *Accounts) register(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Owned, k storage.AgentKey) (protocol.Key, error) {
+	p, err := a.own(ctx, tx, c, in)
+	if err != nil {
+		return protocol.Key{}, err
+	}
+	k.Handle, k.CreatedAt = p.Draft.Handle, tx.Now
+	switch old, err := tx.AgentKeyByThumbprint(ctx, k.Thumbprint); {
+	case err == nil && old.Handle != k.Handle:
+		return protocol.Key{}, protocol.Errorf(protocol.Conflict, "this key is registered with another profile")
+	case err == nil && old.RetiredAt != nil:
+		return protocol.Key{}, protocol.Errorf(protocol.Conflict, "this key was retired, which is for good; make another")
+	case err == nil:
+		return show(*old, p)
+	case !errors.Is(err, storage.ErrNotFound):
+		return protocol.Key{}, err
+	}
+	all, err := tx.AgentKeys(ctx, k.Handle)
+	if err != nil {
+		return protocol.Key{}, err
+	}
+	inUse := 0
+	for _, other := range all {
+		if other.RetiredAt == nil {
+			inUse++
+		}
+	}
+	if inUse >= protocol.MaxKeys {
+		return protocol.Key{}, protocol.Errorf(protocol.Conflict, "the profile has %d keys in use; retire one first", inUse)
+	}
+	if err := tx.PutAgentKey(ctx, k); err != nil {
+		return protocol.Key{}, err
+	}
+	if err := tx.Audit(ctx, c.Actor(), "key add", k.Handle, k.Thumbprint); err != nil {
+		return protocol.Key{}, err
+	}
+	return show(k, p)
+}
+
+// RetireKey takes a key's authority on this node away.
+func (a *Accounts) RetireKey(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.KeyRef) (protocol.None, error) {
+	p, err := a.own(ctx, tx, c, in.Owned)
+	if err != nil {
+		return protocol.None{}, err
+	}
+	k, err := tx.AgentKeyByThumbprint(ctx, in.KeyID)
+	if errors.Is(err, storage.ErrNotFound) || err == nil && k.Handle != p.Draft.Handle {
+		return protocol.None{}, protocol.Errorf(protocol.NotFound, "the profile has no key %s", in.KeyID)
+	}
+	if err != nil || k.RetiredAt != nil {
+		return protocol.None{}, err
+	}
+	if err := tx.RetireAgentKey(ctx, in.KeyID); err != nil {
+		return protocol.None{}, err
+	}
+	return protocol.None{}, tx.Audit(ctx, c.Actor(), "key retire", k.Handle, in.KeyID)
+}

@@ -1,0 +1,161 @@
+package directory
+
+import (
+	"context"
+	"slices"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// maxParts is how many needs or capabilities a profile has (spec §8).
+const maxParts = 20
+
+// own is the profile that the caller acts as.
+func own(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Owned) (*storage.StoredProfile, error) {
+	handle, err := c.ActsAs(in.Handle)
+	if err != nil {
+		return nil, err
+	}
+	p, err := tx.ProfileByHandle(ctx, handle)
+	if err == storage.ErrNotFound {
+		return nil, protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", handle)
+	}
+	return p, err
+}
+
+// GetOwn returns a profile as its owner wrote it.
+func (d *Directory) GetOwn(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.OwnProfile, error) {
+	p, err := own(ctx, tx, c, in.Owned)
+	if err != nil {
+		return protocol.OwnProfile{}, err
+	}
+	return written(p), nil
+}
+
+func written(p *storage.StoredProfile) protocol.OwnProfile {
+	out := protocol.OwnProfile{ProfileDraft: p.Draft, Untrusted: true}
+	out.Listed = new(!p.Unlisted)
+	return out
+}
+
+// PutOwn writes a profile whole. What is the node's to say of it (identity,
+// liveness, whether it is listed) stays.
+func (d *Directory) PutOwn(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnProfile) (protocol.OwnProfile, error) {
+	p, err := own(ctx, tx, c, protocol.Owned{Handle: in.Handle})
+	if err != nil {
+		return protocol.OwnProfile{}, err
+	}
+	p.Draft = in.ProfileDraft
+	if _, err := d.Put(ctx, tx, p); err != nil {
+		return protocol.OwnProfile{}, err
+	}
+	return written(p), nil
+}
+
+// Needs lists the needs of a profile.
+func (d *Directory) Needs(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.OwnNeeds, error) {
+	p, err := own(ctx, tx, c, in.Owned)
+	if err != nil {
+		return protocol.OwnNeeds{}, err
+	}
+	return protocol.OwnNeeds{Items: list(p.Draft.Needs), Untrusted: true}, nil
+}
+
+// PutNeed adds a need, or replaces the one of its id where it stands.
+func (d *Directory) PutNeed(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnNeed) (protocol.OwnNeeds, error) {
+	p, err := own(ctx, tx, c, in.Owned)
+	if err != nil {
+		return protocol.OwnNeeds{}, err
+	}
+	p.Draft.Needs, err = placed(p.Draft.Needs, in.Need, func(n protocol.Need) bool { return n.ID == in.Need.ID })
+	if err != nil {
+		return protocol.OwnNeeds{}, err
+	}
+	_, err = d.Put(ctx, tx, p)
+	return protocol.OwnNeeds{Items: p.Draft.Needs, Untrusted: true}, err
+}
+
+// DeleteNeed takes one need away.
+func (d *Directory) DeleteNeed(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PartRef) (protocol.None, error) {
+	p, err := own(ctx, tx, c, in.Owned)
+	if err != nil {
+		return protocol.None{}, err
+	}
+	p.Draft.Needs, err = without(p.Draft.Needs, func(n protocol.Need) bool { return n.ID == in.ID })
+	if err != nil {
+		return protocol.None{}, err
+	}
+	_, err = d.Put(ctx, tx, p)
+	return protocol.None{}, err
+}
+
+// Capabilities lists the capabilities of a profile.
+func (d *Directory) Capabilities(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.OwnCapabilities, error) {
+	p, err := own(ctx, tx, c, in.Owned)
+	if err != nil {
+		return protocol.OwnCapabilities{}, err
+	}
+	return protocol.OwnCapabilities{Items: list(p.Draft.Capabilities), Untrusted: true}, nil
+}
+
+// PutCapability adds a capability, or replaces the one of its id where it stands.
+func (d *Directory) PutCapability(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnCapability) (protocol.OwnCapabilities, error) {
+	p, err := own(ctx, tx, c, in.Owned)
+	if err != nil {
+		return protocol.OwnCapabilities{}, err
+	}
+	p.Draft.Capabilities, err = placed(p.Draft.Capabilities, in.Capability, func(x protocol.Capability) bool { return x.ID == in.Capability.ID })
+	if err != nil {
+		return protocol.OwnCapabilities{}, err
+	}
+	_, err = d.Put(ctx, tx, p)
+	return protocol.OwnCapabilities{Items: p.Draft.Capabilities, Untrusted: true}, err
+}
+
+// DeleteCapability takes one capability away.
+func (d *Directory) DeleteCapability(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PartRef) (protocol.None, error) {
+	p, err := own(ctx, tx, c, in.Owned)
+	if err != nil {
+		return protocol.None{}, err
+	}
+	p.Draft.Capabilities, err = without(p.Draft.Capabilities, func(x protocol.Capability) bool { return x.ID == in.ID })
+	if err != nil {
+		return protocol.None{}, err
+	}
+	_, err = d.Put(ctx, tx, p)
+	return protocol.None{}, err
+}
+
+// placed puts an item in place of the one that is the same, else behind the last.
+func placed[T any](items []T, item T, same func(T) bool) ([]T, error) {
+	if i := slices.IndexFunc(items, same); i >= 0 {
+		items[i] = item
+		return items, nil
+	}
+	if len(items) >= maxParts {
+		return items, protocol.Invalid(protocol.Fault{Pointer: "/id", Code: "too-many", Detail: "at most 20 items; take one away first"})
+	}
+	return append(items, item), nil
+}
+
+func without[T any](items []T, same func(T) bool) ([]T, error) {
+	i := slices.IndexFunc(items, same)
+	if i < 0 {
+		return items, protocol.Errorf(protocol.NotFound, "the profile has none of that id")
+	}
+	return slices.Delete(items, i, i+1), nil
+}
+
+// Identity says which on-chain identity a profile is enrolled to.
+func (d *Directory) Identity(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.IdentityStatus, error) {
+	p, err := own(ctx, tx, c, in.Owned)
+	if err != nil {
+		return protocol.IdentityStatus{}, err
+	}
+	s := protocol.IdentityStatus{Identity: *d.identity(p)}
+	if p.KeyHash != "" {
+		s.KeyID = &p.KeyHash
+	}
+	return s, nil
+}

@@ -1,0 +1,52 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/identity/session"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// own makes what an owners' operation is about, so that it is there, and returns
+// the arguments that name it.
+func (d *doors) own(op *protocol.Operation, args map[string]any) map[string]any {
+	d.t.Helper()
+	ask := func(method, path, body string, into any) {
+		d.t.Helper()
+		a := d.house.ask(method, path, body, "Authorization", "Bearer "+d.token)
+		require.Less(d.t, a.Code, 300, "%s %s: %s", method, path, a.Body)
+		a.into(into)
+	}
+	var made map[string]any
+	switch id := fmt.Sprint(args["id"]); {
+	case op == protocol.DeleteNeed.Operation:
+		args["id"] = "short-lived"
+		ask("PUT", "/api/owner/needs/short-lived", `{"description":"x"}`, &made)
+	case op == protocol.DeleteCapability.Operation:
+		args["id"] = "short-lived"
+		ask("PUT", "/api/owner/capabilities/short-lived", `{"name":"x","description":"x"}`, &made)
+	case op == protocol.RetireKey.Operation:
+		var k protocol.Key
+		ask("POST", "/api/owner/keys/kept", `{}`, &k)
+		args["keyid"] = k.KeyID
+	case strings.HasPrefix(id, protocol.TokenID+"_"):
+		var t protocol.MadeToken
+		ask("POST", "/api/owner/tokens", `{"name":"x","scopes":["post"]}`, &t)
+		args["id"] = t.Token.ID
+	case strings.HasPrefix(id, protocol.SessionID+"_"):
+		var a protocol.Account
+		ask("GET", "/api/owner/account", "", &a)
+		_, hash := session.New(session.Cookie)
+		require.NoError(d.t, d.n.db.Write(d.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			args["id"] = protocol.NewID(protocol.SessionID, tx.Now)
+			return tx.InsertSession(ctx, storage.Session{ID: args["id"].(string), Hash: hash, Account: a.ID, ExpiresAt: tx.Now.Add(time.Hour)})
+		}))
+	}
+	return args
+}

@@ -1,0 +1,246 @@
+package protocol
+
+import (
+	"strings"
+	"time"
+)
+
+// What an owner does with a profile: by session, by token, or by a request that
+// the agent's registered key signed.
+
+// An OwnInput names one of the caller's profiles.
+type OwnInput struct{ Owned }
+
+// An OwnProfile is a profile as its owner writes it: what was read may be edited
+// and put back.
+type OwnProfile struct {
+	ProfileDraft
+	Untrusted bool `json:"untrusted_content,omitempty" doc:"Always true when read; may be left out when written."`
+}
+
+var GetOwnProfile = declare[OwnInput, OwnProfile](Operation{
+	Name: "get_own_profile", Title: "Get your profile",
+	Summary: "A profile of yours as you wrote it, whole, to be edited and put back.",
+	HTTP:    Route{"GET", "/api/owner/profile", 200}, Doors: HTTP | MCP, For: Owners,
+	Access: Owner, Scope: ScopeProfile, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden},
+	Example: OwnInput{Owned{"asha"}},
+})
+
+var PutOwnProfile = declare[OwnProfile, OwnProfile](Operation{
+	Name: "put_own_profile", Title: "Write your profile",
+	Summary:     "Put a profile of yours in place of what is there, whole: what is left out is gone.",
+	Description: "Identity, interfaces and reputation are not part of it: the node fills them in. Profiles are opened by the operator.",
+	HTTP:        Route{"PUT", "/api/owner/profile", 200}, Doors: HTTP | MCP, For: Owners,
+	Access: Owner, Scope: ScopeProfile, Codes: []Code{Forbidden},
+	Example: OwnProfile{ProfileDraft: ProfileDraft{Handle: "asha", Name: "Asha Rao", Kind: Person, Headline: "Hand-loom weaver"}},
+})
+
+// OwnNeeds are the needs of a profile, in their order.
+type OwnNeeds struct {
+	Items     []Need `json:"items"`
+	Untrusted bool   `json:"untrusted_content" doc:"Always true."`
+}
+
+// An OwnNeed is one need of a profile, to be written.
+type OwnNeed struct {
+	Owned
+	Need
+}
+
+// A PartRef names one need or capability of a profile.
+type PartRef struct {
+	Owned
+	ID string `json:"id" pattern:"^[a-z][a-z0-9-]{1,39}$" doc:"Its id."`
+}
+
+var ListNeeds = declare[OwnInput, OwnNeeds](Operation{
+	Name: "list_needs", Title: "List your needs",
+	Summary: "What a profile of yours seeks from other agents.",
+	HTTP:    Route{"GET", "/api/owner/needs", 200}, Doors: HTTP | MCP, For: Owners,
+	Access: Owner, Scope: ScopeProfile, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden},
+	Example: OwnInput{Owned{"asha"}},
+})
+
+var PutNeed = declare[OwnNeed, OwnNeeds](Operation{
+	Name: "put_need", Title: "Write a need",
+	Summary: "Add a need to a profile of yours, or replace the one of that id. At most 20.",
+	HTTP:    Route{"PUT", "/api/owner/needs/{id}", 200}, Doors: HTTP | MCP, For: Owners,
+	Access: Owner, Scope: ScopeProfile, Codes: []Code{Forbidden},
+	Example: OwnNeed{Owned{"asha"}, Need{ID: "cotton-yarn", Description: "Hand-spun cotton yarn, 40 count.", Tags: []string{"yarn"}}},
+})
+
+var DeleteNeed = declare[PartRef, None](Operation{
+	Name: "delete_need", Title: "Take a need away",
+	Summary: "Take one need off a profile of yours.",
+	HTTP:    Route{"DELETE", "/api/owner/needs/{id}", 204}, Doors: HTTP | MCP, For: Owners,
+	Access: Owner, Scope: ScopeProfile, Codes: []Code{Forbidden, NotFound},
+	Example: PartRef{Owned{"asha"}, "cotton-yarn"},
+})
+
+// OwnCapabilities are the capabilities of a profile, in their order.
+type OwnCapabilities struct {
+	Items     []Capability `json:"items"`
+	Untrusted bool         `json:"untrusted_content" doc:"Always true."`
+}
+
+// An OwnCapability is one capability of a profile, to be written.
+type OwnCapability struct {
+	Owned
+	Capability
+}
+
+// Check applies the rules of a profile to its one capability.
+func (c OwnCapability) Check() []Fault {
+	var faults []Fault
+	for _, f := range (ProfileDraft{Name: "x", Kind: Person, Capabilities: []Capability{c.Capability}}).Check() {
+		if at, ok := strings.CutPrefix(f.Pointer, "/capabilities/0"); ok {
+			f.Pointer = at
+			faults = append(faults, f)
+		}
+	}
+	return faults
+}
+
+var ListCapabilities = declare[OwnInput, OwnCapabilities](Operation{
+	Name: "list_capabilities", Title: "List your capabilities",
+	Summary: "What a profile of yours can do.",
+	HTTP:    Route{"GET", "/api/owner/capabilities", 200}, Doors: HTTP | MCP, For: Owners,
+	Access: Owner, Scope: ScopeProfile, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden},
+	Example: OwnInput{Owned{"asha"}},
+})
+
+var PutCapability = declare[OwnCapability, OwnCapabilities](Operation{
+	Name: "put_capability", Title: "Write a capability",
+	Summary: "Add a capability to a profile of yours, or replace the one of that id. At most 20.",
+	HTTP:    Route{"PUT", "/api/owner/capabilities/{id}", 200}, Doors: HTTP | MCP, For: Owners,
+	Access: Owner, Scope: ScopeProfile, Codes: []Code{Forbidden},
+	Example: OwnCapability{Owned{"asha"}, Capability{ID: "weave-cloth", Name: "Weave cloth", Description: "Hand-loom cloth to order.", Tags: []string{"weaving"}}},
+})
+
+var DeleteCapability = declare[PartRef, None](Operation{
+	Name: "delete_capability", Title: "Take a capability away",
+	Summary: "Take one capability off a profile of yours.",
+	HTTP:    Route{"DELETE", "/api/owner/capabilities/{id}", 204}, Doors: HTTP | MCP, For: Owners,
+	Access: Owner, Scope: ScopeProfile, Codes: []Code{Forbidden, NotFound},
+	Example: PartRef{Owned{"asha"}, "weave-cloth"},
+})
+
+// An IdentityStatus is what the node holds of a profile's on-chain identity.
+type IdentityStatus struct {
+	Identity
+	KeyID *string `json:"keyid" doc:"RFC 7638 thumbprint of the key that speaks for the identity; null without an identity."`
+}
+
+var GetIdentity = declare[OwnInput, IdentityStatus](Operation{
+	Name: "get_identity", Title: "Get the identity's status",
+	Summary:     "Which on-chain identity a profile of yours is enrolled to, and by which key.",
+	Description: "A signature under the identity is checked against the chain each time; this is what the node has on file.",
+	HTTP:        Route{"GET", "/api/owner/identity", 200}, Doors: HTTP | MCP, For: Owners,
+	Access: Owner, Scope: ScopeKeys, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden},
+	Example: OwnInput{Owned{"asha"}},
+})
+
+// An OwnPostQuery selects a page of one's own posts.
+type OwnPostQuery struct {
+	Owned
+	Paging
+}
+
+var ListOwnPosts = declare[OwnPostQuery, Page[OwnPost]](Operation{
+	Name: "list_own_posts", Title: "List your posts",
+	Summary: "The posts of a profile of yours, newest first, hidden and deleted ones with the reason.",
+	HTTP:    Route{"GET", "/api/owner/posts", 200}, Doors: HTTP | MCP, For: Owners,
+	Access: Owner, Scope: ScopePost, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden, InvalidCursor},
+	Example: OwnPostQuery{Owned{"asha"}, Paging{Limit: 20}},
+})
+
+// An OwnPostRef names one of one's own posts.
+type OwnPostRef struct {
+	Owned
+	ID string `json:"id" pattern:"^post_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Id of the post."`
+}
+
+var DeleteOwnPost = declare[OwnPostRef, None](Operation{
+	Name: "delete_own_post", Title: "Take your post back",
+	Summary: "Take a post of a profile of yours back, also a hidden one. It is gone, here and on other nodes.",
+	HTTP:    Route{"DELETE", "/api/owner/posts/{id}", 204}, Doors: HTTP | MCP, For: Owners,
+	Access: Owner, Scope: ScopePost, Codes: []Code{Forbidden, NotFound, Gone},
+	Example: OwnPostRef{Owned{"asha"}, "post_01k9y3v6k8e5w9q2x4z7c1m0ad"},
+})
+
+// MaxKeys is how many keys of a profile may be in use.
+const MaxKeys = 20
+
+// A PublicJWK is a public key (RFC 7517): Ed25519, ECDSA on P-256 or P-384, or
+// RSA. A private member is an unknown one here, and is refused.
+type PublicJWK struct {
+	Kty string `json:"kty" enum:"OKP,EC,RSA"`
+	Crv string `json:"crv,omitempty" enum:"Ed25519,P-256,P-384"`
+	X   string `json:"x,omitempty" pattern:"^[A-Za-z0-9_-]*$" maxLength:"128"`
+	Y   string `json:"y,omitempty" pattern:"^[A-Za-z0-9_-]*$" maxLength:"128"`
+	N   string `json:"n,omitempty" pattern:"^[A-Za-z0-9_-]*$" maxLength:"1400"`
+	E   string `json:"e,omitempty" pattern:"^[A-Za-z0-9_-]*$" maxLength:"16"`
+	Alg string `json:"alg,omitempty" pattern:"^[A-Za-z0-9-]*$" maxLength:"32"`
+	Kid string `json:"kid,omitempty" pattern:"^[A-Za-z0-9_-]*$" maxLength:"128" doc:"Passed over: the node names keys by their thumbprint."`
+	Use string `json:"use,omitempty" enum:"sig"`
+}
+
+// A Key is a signing key of a profile.
+type Key struct {
+	KeyID     string     `json:"keyid" doc:"RFC 7638 thumbprint."`
+	JWK       PublicJWK  `json:"jwk" doc:"The public half."`
+	Kept      bool       `json:"kept" doc:"The node holds the private half, sealed, and signs with it for your sessions and tokens. It is never shown."`
+	Identity  bool       `json:"identity" doc:"It speaks for the profile's on-chain identity, so its authority comes from the chain."`
+	CreatedAt time.Time  `json:"createdAt"`
+	RetiredAt *time.Time `json:"retiredAt" doc:"No signature made after this counts; null while in use."`
+}
+
+// Keys are the keys of a profile, newest first.
+type Keys struct {
+	Items []Key `json:"items"`
+}
+
+var ListKeys = declare[OwnInput, Keys](Operation{
+	Name: "list_keys", Title: "List your keys",
+	Summary: "The signing keys of a profile of yours, retired ones included. No private half is shown.",
+	HTTP:    Route{"GET", "/api/owner/keys", 200}, Doors: HTTP | MCP, For: Owners,
+	Access: Owner, Scope: ScopeKeys, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden},
+	Example: OwnInput{Owned{"asha"}},
+})
+
+// A NewKey is a public key to be registered.
+type NewKey struct {
+	Owned
+	JWK PublicJWK `json:"jwk" doc:"The public half. Keep the private one to yourself."`
+}
+
+var AddKey = declare[NewKey, Key](Operation{
+	Name: "add_key", Title: "Register a key",
+	Summary: "Register a public key of yours with a profile: what it signs counts as the profile's.",
+	HTTP:    Route{"POST", "/api/owner/keys", 201}, Doors: HTTP | MCP, For: Owners, Idempotent: true,
+	Access: Owner, Scope: ScopeKeys, Inward: true, Codes: []Code{Forbidden, Conflict},
+	Example: NewKey{Owned{"asha"}, PublicJWK{Kty: "OKP", Crv: "Ed25519", X: "2itvMgnj7wAIocOGXPNAoAJxyX5szYnEFixFehwVba4"}},
+})
+
+var MakeKey = declare[OwnInput, Key](Operation{
+	Name: "make_key", Title: "Let the node keep a key",
+	Summary: "Make a key whose private half the node keeps, sealed, and signs with for your sessions and tokens.",
+	HTTP:    Route{"POST", "/api/owner/keys/kept", 201}, Doors: HTTP | MCP, For: Owners,
+	Access: Owner, Scope: ScopeKeys, Inward: true, Codes: []Code{Forbidden, Conflict},
+	Example: OwnInput{Owned{"asha"}},
+})
+
+// A KeyRef names one key of a profile.
+type KeyRef struct {
+	Owned
+	KeyID string `json:"keyid" pattern:"^[A-Za-z0-9_-]{43}$" doc:"RFC 7638 thumbprint of the key."`
+}
+
+var RetireKey = declare[KeyRef, None](Operation{
+	Name: "retire_key", Title: "Retire a key",
+	Summary:     "Take a key's authority on this node away. It cannot come back.",
+	Description: "A key that the chain names is revoked on the chain.",
+	HTTP:        Route{"DELETE", "/api/owner/keys/{keyid}", 204}, Doors: HTTP | MCP, For: Owners,
+	Access: Owner, Scope: ScopeKeys, Inward: true, Codes: []Code{Forbidden, NotFound},
+	Example: KeyRef{Owned{"asha"}, "WRRm18HdbffbjQCO5v4IHs0t8PK0gTa_pPVpkADu9Sc"},
+})
