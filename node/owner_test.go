@@ -338,7 +338,9 @@ func TestOwnerDoor(t *testing.T) {
 	h := newHouse(t)
 	hostedAgent(t, h.Node, "asha")
 	secret := ownerToken(t, h.Node, "asha")
-	list := func(headers ...string) rpcAnswer { return h.modernAt(protocol.OwnerMCPPath, "tools/list", "", headers...) }
+	list := func(headers ...string) rpcAnswer {
+		return h.modernAt(protocol.OwnerMCPPath, "tools/list", "", headers...)
+	}
 	require.Equal(t, 200, list().Code)
 	require.Empty(t, list().Header().Get("Access-Control-Allow-Origin"))
 	require.Equal(t, 403, list("Origin", "https://elsewhere.example").Code)
