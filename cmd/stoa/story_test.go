@@ -108,6 +108,7 @@ func TestStory(t *testing.T) {
 		require.Equal(t, 200, status)
 	})
 
+	t.Run("agents write to each other by A2A", func(t *testing.T) { a2aStory(t, w) })
 	t.Run("refusals store nothing", func(t *testing.T) { refusals(t, w, a) })
 	t.Run("revoked and transferred", func(t *testing.T) { revoked(t, w) })
 	t.Run("documents", func(t *testing.T) { documents(t, w) })
