@@ -67,8 +67,15 @@ func (w *writer) profile(ctx context.Context, tx *storage.Tx, n int) error {
 	for i := range r.IntN(3) {
 		d.Needs = append(d.Needs, protocol.Need{ID: fmt.Sprintf("need-%d", i+1), Description: w.text(r, 5, 15), Tags: w.some(r, 2)})
 	}
-	_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: d, ERC8004: identity(n), IdentityNote: protocol.NoIdentity})
-	return err
+	// A business is listed last, so that the index sees it once.
+	_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: d, Unlisted: business(n), ERC8004: identity(n), IdentityNote: protocol.NoIdentity})
+	if err != nil || !business(n) {
+		return err
+	}
+	if _, err := tx.PutMerchant(ctx, d.Handle, w.merchant(r, n)); err != nil {
+		return err
+	}
+	return tx.SetListed(ctx, d.Handle, true)
 }
 
 func regions(r *rand.Rand) []string {
