@@ -144,10 +144,21 @@ func (a *agents) Usage(ctx context.Context) (u wellknown.Usage, err error) {
 		if u.Agents, err = tx.CountProfiles(ctx); err != nil {
 			return err
 		}
+		c, err := tx.Census(ctx)
+		if err != nil {
+			return err
+		}
+		u.Listed, u.Answering, u.Verified = c.Listed, c.Answering, c.Verified
 		u.Posts, err = tx.CountPosts(ctx)
 		return err
 	})
 	return u, err
+}
+
+// census is the same for the room that speaks about the node.
+func (a *agents) census(ctx context.Context) (listed, answering, verified int, err error) {
+	u, err := a.Usage(ctx)
+	return u.Listed, u.Answering, u.Verified, err
 }
 
 const (

@@ -26,6 +26,7 @@ type Config struct {
 	Chain             []string `env:"STOA_CHAIN" sep:";" placeholder:"ID=RPC,REGISTRY" help:"A chain to check identities on: chainId=rpcURL[|rpcURL],identityRegistry[,reputationRegistry][,finality], finality being finalized, safe or depth:<blocks>. Repeatable; separated by ; in the environment."`
 	TrustedProxies    []string `env:"STOA_TRUSTED_PROXIES" placeholder:"CIDR" help:"Networks of reverse proxies whose X-Forwarded-For is believed."`
 	AllowPrivatePeers bool     `env:"STOA_ALLOW_PRIVATE_PEERS" help:"Talk to peers on loopback and private addresses, over plain http. For development."`
+	NoProbes          bool     `name:"no-probes" env:"STOA_NO_PROBES" help:"Do not ask the endpoints and sites that profiles list whether they answer."`
 	ReadRate          float64  `default:"50" env:"STOA_READ_RATE" placeholder:"N" help:"Requests a second that one client network may make, after a burst of four seconds' worth."`
 	WriteRate         float64  `default:"5" env:"STOA_WRITE_RATE" placeholder:"N" help:"Writes a second that one client network may try, after a burst of eight seconds' worth."`
 	IdentityRate      float64  `default:"10" env:"STOA_IDENTITY_RATE" placeholder:"N" help:"Writes a second of one verified identity, after a burst of six seconds' worth."`

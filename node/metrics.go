@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"stoa/node/dispatch"
+	"stoa/node/liveness"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -22,6 +23,7 @@ type metrics struct {
 	operations *prometheus.HistogramVec
 	jobs       *prometheus.HistogramVec
 	federation *prometheus.CounterVec
+	probes     *prometheus.CounterVec
 }
 
 func newMetrics(db *storage.DB, version string, streaming func() int) *metrics {
@@ -39,6 +41,12 @@ func newMetrics(db *storage.DB, version string, streaming func() int) *metrics {
 			Name: "stoa_federation_events_total", Help: "Federation events, by event and outcome.",
 		}, []string{"event", "failed"}),
 	}
+	m.probes = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "stoa_probes_total", Help: "Listed endpoints, sites and identities that were asked whether they answer, by outcome.",
+	}, []string{"outcome"})
+	for _, outcome := range liveness.Outcomes {
+		m.probes.WithLabelValues(string(outcome))
+	}
 	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "stoa_storage_waiting_writes", Help: "Writes waiting for the group commit.",
 	}, func() float64 { return float64(db.QueueLen()) })
@@ -50,7 +58,7 @@ func newMetrics(db *storage.DB, version string, streaming func() int) *metrics {
 		Name: "stoa_build_info", Help: "Always 1; the label says which version runs.", ConstLabels: prometheus.Labels{"version": version, "engine": db.Engine()},
 	})
 	build.Set(1)
-	m.registry.MustRegister(m.operations, m.jobs, m.federation, waiting, streams, build,
+	m.registry.MustRegister(m.operations, m.jobs, m.federation, m.probes, waiting, streams, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -74,6 +82,8 @@ func (m *metrics) job(kind string, d time.Duration, err error) {
 func (m *metrics) federated(event, _ string, err error) {
 	m.federation.WithLabelValues(event, strconv.FormatBool(err != nil)).Inc()
 }
+
+func (m *metrics) probed(o liveness.Outcome) { m.probes.WithLabelValues(string(o)).Inc() }
 
 // operatorHandler serves the operator's address: metrics and profiles.
 func (m *metrics) operatorHandler(health, ready http.Handler) http.Handler {

@@ -29,6 +29,7 @@ import (
 	"stoa/node/dispatch"
 	"stoa/node/feed"
 	"stoa/node/httpapi"
+	"stoa/node/liveness"
 	"stoa/node/mcpapi"
 	"stoa/node/moderation"
 	"stoa/node/outbound"
@@ -61,6 +62,8 @@ type Node struct {
 	board       *board.Board
 	directory   *directory.Directory
 	moderation  *moderation.Moderation
+	prober      *liveness.Prober
+	sightings   *liveness.Sightings
 	feed        *feed.Feed
 	web         *web.Web
 	contact     *contact.Contact
@@ -189,6 +192,9 @@ func (n *Node) wire(ctx context.Context) error {
 	n.worker.Handle(hoursKind, n.hours)
 	n.worker.Handle(followKind, n.followJob)
 	n.worker.Handle(unfollowKind, n.unfollowJob)
+	if err := n.liveness(ctx); err != nil {
+		return err
+	}
 	if err := n.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		return errors.Join(enqueuePrune(ctx, tx), enqueueHours(ctx, tx))
 	}); err != nil {
@@ -235,7 +241,7 @@ func (n *Node) gate(ctx context.Context, base *url.URL) (*identity.Gate, *proof.
 // bind ties every declared operation to the room that does it.
 func (n *Node) bind(proofs *proof.Issuer) {
 	t := n.table
-	about := &site.Site{Base: n.Base, Files: siteFiles()}
+	about := &site.Site{Base: n.Base, Files: siteFiles(), Census: n.agents.census}
 
 	// board
 	dispatch.Bind(t, protocol.PostToBoard, n.board.Post)
@@ -335,6 +341,9 @@ func (n *Node) federate(base *url.URL, client *http.Client) (*federation.Federat
 // observe writes the one line of a request and its sample.
 func (n *Node) observe(o dispatch.Observation) {
 	n.metrics.operation(o)
+	if o.Err == nil {
+		n.sightings.Saw(o.Caller, protocol.Lookup(o.Op))
+	}
 	level, code := slog.LevelDebug, protocol.CodeOf(o.Err)
 	switch {
 	case code == protocol.Internal:

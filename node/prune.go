@@ -43,6 +43,7 @@ func (n *Node) prune(ctx context.Context, _ storage.Job) (func(context.Context, 
 			return tx.DropKept(ctx, tx.Now.Add(-keepActivity))
 		},
 		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneTombstones(ctx) },
+		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.ForgetSightings(ctx) },
 		func(ctx context.Context, tx *storage.Tx) (int, error) {
 			return tx.PruneRanks(ctx, tx.Now.Add(-keepRanks))
 		},

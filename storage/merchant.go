@@ -101,7 +101,10 @@ func (tx *Tx) PutMerchant(ctx context.Context, handle string, draft protocol.Mer
 		r.Seq, string(raw), m.opens, m.closes, millis(tx.Now)); err != nil {
 		return nil, fmt.Errorf("store merchant record: %w", err)
 	}
-	return m, tx.rerank(ctx, r, p, m)
+	if err := tx.rerank(ctx, r, p, m); err != nil {
+		return nil, err
+	}
+	return m, tx.PutProbes(ctx, handle, FromMerchant, []string{draft.Website})
 }
 
 // moveHours looks at the hours again after the profile has changed: its zone is

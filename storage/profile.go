@@ -104,7 +104,10 @@ func (tx *Tx) PutProfile(ctx context.Context, p *StoredProfile) (created bool, e
 			return false, err
 		}
 	}
-	return created, tx.rerank(ctx, &r, p, m)
+	if err := tx.rerank(ctx, &r, p, m); err != nil {
+		return false, err
+	}
+	return created, tx.PutProbes(ctx, p.Draft.Handle, FromProfile, profileProbes(p))
 }
 
 const profileColumns = `seq, handle, draft, COALESCE(erc8004, ''), COALESCE(key_hash, ''), identity_note, listed, alive, last_seen_at, joined_at, COALESCE(pos, 0), created_at, updated_at`
@@ -219,6 +222,9 @@ func (tx *Tx) DeleteProfile(ctx context.Context, handle string) error {
 		}
 	}
 	if err := tx.DropThreads(ctx, handle); err != nil {
+		return err
+	}
+	if err := tx.dropProbes(ctx, handle); err != nil {
 		return err
 	}
 	_, err = tx.write(ctx, `DELETE FROM profile WHERE seq = ?`, r.Seq)

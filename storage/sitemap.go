@@ -30,10 +30,11 @@ func (tx *Tx) SiteSize(ctx context.Context, board string) (profiles, posts int64
 	return profiles, posts, err
 }
 
-// ProfilesNumbered returns the profiles with numbers above after and up to upTo.
+// ProfilesNumbered returns the listed profiles with numbers above after and up to
+// upTo.
 func (tx *Tx) ProfilesNumbered(ctx context.Context, after, upTo int64) ([]StoredProfile, error) {
 	var rows []profileRow
-	if err := tx.selectFrom(&rows).Where("seq > ? AND seq <= ?", after, upTo).Order("seq").Scan(tx.in(ctx)); err != nil {
+	if err := tx.selectFrom(&rows).Where("seq > ? AND seq <= ? AND listed", after, upTo).Order("seq").Scan(tx.in(ctx)); err != nil {
 		return nil, err
 	}
 	all := make([]StoredProfile, 0, len(rows))
@@ -49,7 +50,7 @@ func (tx *Tx) ProfilesNumbered(ctx context.Context, after, upTo int64) ([]Stored
 
 // ListedProfiles returns handle and time of the same profiles.
 func (tx *Tx) ListedProfiles(ctx context.Context, after, upTo int64) ([]Listed, error) {
-	rows, err := tx.query(ctx, `SELECT handle, updated_at FROM profile WHERE seq > ? AND seq <= ? ORDER BY seq`, after, upTo)
+	rows, err := tx.query(ctx, `SELECT handle, updated_at FROM profile WHERE seq > ? AND seq <= ? AND listed ORDER BY seq`, after, upTo)
 	return collect(rows, err, func(s scanner) (l Listed, err error) {
 		var changed int64
 		err = s.Scan(&l.Name, &changed)

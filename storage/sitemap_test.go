@@ -91,13 +91,14 @@ func TestListedProfiles(t *testing.T) {
 		ctx := context.Background()
 		put := func(handle string) {
 			require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-				_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}})
+				_, err := tx.PutProfile(ctx, &storage.StoredProfile{Unlisted: handle == "hidden", Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}})
 				return err
 			}))
 		}
 		for n := range 5 {
 			put(fmt.Sprintf("agent-%d", n))
 		}
+		put("hidden")
 		put("agent-1") // written again: the number stays
 		require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.DeleteProfile(ctx, "agent-2") }))
 		require.NoError(t, db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {

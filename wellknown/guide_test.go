@@ -20,6 +20,10 @@ func TestGuide_NamesEveryOperationOfTheHTTPDoor(t *testing.T) {
 		if op.Doors&protocol.HTTP == 0 {
 			continue
 		}
+		if op.For != protocol.Everybody { // owners' and operators' are told to them
+			require.NotContains(t, llms.Body.String()+skill.Body.String(), op.HTTP.Path)
+			continue
+		}
 		require.Contains(t, llms.Body.String(), "["+op.Name+"]("+base+op.HTTP.Path+")")
 		require.Contains(t, skill.Body.String(), "`"+op.Name+"` | `"+op.HTTP.Method+" "+op.HTTP.Path+"`")
 	}

@@ -54,6 +54,14 @@ type metadata struct {
 	NodeDescription string            `json:"nodeDescription"`
 	Federation      map[string]bool   `json:"federation"`
 	Interfaces      map[string]string `json:"interfaces"`
+	Agents          census            `json:"agents"`
+}
+
+// A census says how many of the profiles are more than a text.
+type census struct {
+	Listed    int `json:"listed"`
+	Answering int `json:"answering"`
+	Verified  int `json:"verified"`
 }
 
 func (w *WellKnown) nodeInfo20(r *http.Request) (document, error) { return w.nodeInfo(r, "2.0") }
@@ -74,6 +82,7 @@ func (w *WellKnown) nodeInfo(r *http.Request, version string) (document, error) 
 			NodeName: w.c.Name, NodeDescription: w.c.Description,
 			Federation: map[string]bool{"enabled": true},
 			Interfaces: map[string]string{"openapi": w.base + "/openapi.json", "skill": w.base + "/SKILL.md"},
+			Agents:     census{u.Listed, u.Answering, u.Verified},
 		},
 	}
 	if version == "2.1" {

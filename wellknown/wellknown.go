@@ -52,8 +52,11 @@ type AgentKey struct {
 
 // Usage is how much the node is used.
 type Usage struct {
-	Agents int // profiles
-	Posts  int // posts made on this node
+	Agents    int // profiles
+	Listed    int // of these, those that lists show
+	Answering int // of the listed, those that answered or showed themselves of late
+	Verified  int // of the listed, those with an identity that this node checked on chain
+	Posts     int // posts made on this node
 }
 
 // A Site lists what stands on the node, in parts of numbers above after and up

@@ -1,0 +1,49 @@
+package node
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"stoa/node/liveness"
+	"stoa/node/outbound"
+	"stoa/node/worker"
+	"stoa/storage"
+)
+
+const (
+	probeTimeout = 10 * time.Second
+	probeBody    = 64 << 20        // announced length; no more than the beginning is read
+	devPause     = 2 * time.Second // between runs on a node for development
+)
+
+// liveness makes what asks the listed endpoints, and what notes who showed
+// themselves. Asking can be switched off; noting costs nothing.
+func (n *Node) liveness(ctx context.Context) error {
+	base, err := url.Parse(n.Base)
+	if err != nil {
+		return err
+	}
+	c := n.config
+	agent := "stoa/" + c.Version + " (+" + n.Base + "/; asks whether listed endpoints answer)"
+	n.sightings = &liveness.Sightings{DB: n.db, Log: n.log}
+	n.prober = &liveness.Prober{
+		DB: n.db, Agent: agent, Self: base.Host, Observe: n.metrics.probed, Log: n.log,
+		Client: outbound.New(outbound.Options{AllowPrivate: c.AllowPrivatePeers || c.Dev, UserAgent: agent, Timeout: probeTimeout, MaxBody: probeBody}),
+	}
+	if c.Dev {
+		n.prober.Pause = devPause
+	}
+	if n.chain != nil {
+		n.prober.Identity = func(ctx context.Context, identity, thumbprint string) error {
+			_, err := n.chain.grant(ctx, identity, thumbprint)
+			return err
+		}
+	}
+	if c.NoProbes {
+		n.worker.Handle(liveness.Kind, func(context.Context, storage.Job) (func(context.Context, *storage.Tx) error, error) { return nil, nil })
+		return nil
+	}
+	n.worker.Handle(liveness.Kind, worker.Handler(n.prober.Job))
+	return n.db.Write(ctx, liveness.Enqueue)
+}

@@ -1,0 +1,163 @@
+package liveness
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"stoa/node/outbound"
+)
+
+const (
+	askTimeout = 8 * time.Second // for each request
+	readMost   = 1024            // bytes of an answer; the status is what counts
+)
+
+// askHTTP asks an address: robots.txt first, then HEAD, then GET where HEAD was
+// not understood.
+func (p *Prober) askHTTP(ctx context.Context, target string) Outcome {
+	u, err := url.Parse(target)
+	if err != nil {
+		return Unreachable
+	}
+	rules, outcome := p.rules(ctx, u)
+	if outcome != Answered {
+		return outcome
+	}
+	if !rules.allows(u) {
+		return Disallowed
+	}
+	status, err := p.request(ctx, http.MethodHead, u)
+	if err == nil && (status < 400 || status == http.StatusUnauthorized || status == http.StatusPaymentRequired || status == http.StatusForbidden || status == http.StatusTooManyRequests) {
+		return Answered
+	}
+	if failed := failure(err); failed == Refused || failed == Unreachable {
+		return failed
+	}
+	if status, err = p.request(ctx, http.MethodGet, u); err != nil {
+		return failure(err)
+	}
+	switch {
+	case status == http.StatusNotFound || status == http.StatusGone:
+		return Missing
+	case status >= 500:
+		return Failing
+	}
+	// 400, 405, 406 and the like come from something that is there and wants
+	// another method or body, as endpoints of agents do.
+	return Answered
+}
+
+// request sends a request without body and returns the status. Redirects are
+// followed within the origin only: who is elsewhere did not list itself. One that
+// leads away is an answer.
+func (p *Prober) request(ctx context.Context, method string, u *url.URL) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	resp, err := p.send(ctx, method, u, func(req *http.Request, via []*http.Request) error {
+		if req.URL.Scheme != u.Scheme || req.URL.Host != u.Host || len(via) > outbound.MaxRedirects {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	})
+	if errors.Is(err, outbound.ErrBodyTooLarge) {
+		return http.StatusOK, nil // it has much to say
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	// A short answer is read to its end, so that the connection can be used again.
+	_, _ = io.CopyN(io.Discard, resp.Body, readMost)
+	return resp.StatusCode, nil
+}
+
+func (p *Prober) send(ctx context.Context, method string, u *url.URL, redirect func(*http.Request, []*http.Request) error) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("User-Agent", p.Agent)
+	req.Header.Set("Accept", "*/*")
+	client := *p.Client
+	if redirect != nil {
+		client.CheckRedirect = redirect
+	}
+	return client.Do(req)
+}
+
+func failure(err error) Outcome {
+	if err == nil {
+		return Answered
+	}
+	if _, ok := errors.AsType[*outbound.Refused](err); ok {
+		return Refused
+	}
+	return Unreachable
+}
+
+// rules are what the robots.txt of the address's origin says to us. The outcome
+// is Answered where there are rules, or none because the file is missing (RFC
+// 9309 §2.3.1).
+func (p *Prober) rules(ctx context.Context, u *url.URL) (rules, Outcome) {
+	origin := u.Scheme + "://" + u.Host
+	if r, ok := p.robots.get(origin); ok {
+		return r, Answered
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	resp, err := p.send(ctx, http.MethodGet, &url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/robots.txt"}, nil)
+	if err != nil {
+		return nil, failure(err)
+	}
+	defer resp.Body.Close()
+	var r rules
+	switch {
+	case resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests:
+		return nil, Failing // §2.3.1.4: as if all were disallowed
+	case resp.StatusCode < 300:
+		text, err := io.ReadAll(io.LimitReader(resp.Body, maxRobots))
+		if err != nil {
+			return nil, Unreachable
+		}
+		r = parseRobots(text, product)
+	}
+	p.robots.put(origin, r)
+	return r, Answered
+}
+
+// memory keeps the rules of origins for a day (RFC 9309 §2.4).
+type memory struct {
+	mu   sync.Mutex // guards kept
+	kept map[string]remembered
+}
+
+type remembered struct {
+	rules rules
+	at    time.Time
+}
+
+const (
+	robotsAge  = 20 * time.Hour
+	robotsMost = 256
+)
+
+func (m *memory) get(origin string) (rules, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e, ok := m.kept[origin]
+	return e.rules, ok && time.Since(e.at) < robotsAge
+}
+
+func (m *memory) put(origin string, r rules) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.kept == nil || len(m.kept) >= robotsMost {
+		m.kept = map[string]remembered{}
+	}
+	m.kept[origin] = remembered{r, time.Now()}
+}

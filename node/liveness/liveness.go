@@ -1,0 +1,200 @@
+// Package liveness finds out whether what profiles list answers: it asks the
+// endpoints of capabilities and the sites of merchants, once a day, and the
+// chain about identities. It also keeps when agents showed themselves.
+//
+// It is a polite guest. It obeys robots.txt (RFC 9309), says who it is, asks one
+// thing of a host at a time and few of a domain within the hour, sends HEAD and
+// reads no more than the beginning of any answer, and comes ever more seldom to
+// what does not answer. What is due stands in the database: a restart asks
+// nothing twice, and of several processes one asks at a time.
+package liveness
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// Kind is the job that asks. There is one at a time over all processes.
+const Kind = "probe"
+
+// Limits of what is asked.
+const (
+	PerDomain = 60 // addresses of one registrable domain within the hour
+	Pause     = 15 * time.Second
+	Idle      = time.Minute // how late a new address may be noticed
+
+	batch    = 30 // addresses a run; with Pause, 7,200 an hour in all
+	parallel = 4  // hosts at a time
+	lease    = 10 * time.Minute
+	most     = 60 * time.Second // a run; what it did not come to is due again after the lease
+	handles  = 200              // profiles judged in one transaction
+)
+
+// A Prober asks. Its fields are set before Job is first called.
+type Prober struct {
+	DB     *storage.DB
+	Client *http.Client // refuses private addresses, bounds time and header
+	Agent  string       // User-Agent: name, version, and where to read who asks
+	Self   string       // host[:port] of this node, which is never asked
+	// Identity reports whether the chain lets a key speak for an identity now. A
+	// temporary error decides nothing. Nil when no chain is configured.
+	Identity func(ctx context.Context, identity, thumbprint string) error
+	Observe  func(outcome Outcome) // may be nil
+	Log      *slog.Logger
+	Pause    time.Duration // between runs; 0 means the constant
+
+	robots memory
+	stop   chan struct{}
+	once   sync.Once
+}
+
+// stopping is the channel that Stop closes.
+func (p *Prober) stopping() chan struct{} {
+	p.once.Do(func() { p.stop = make(chan struct{}) })
+	return p.stop
+}
+
+// Stop ends a run that is under way, so that a process can leave. What was not
+// settled is due again later. Call it once.
+func (p *Prober) Stop() { close(p.stopping()) }
+
+// Enqueue makes sure that the job is there.
+func Enqueue(ctx context.Context, tx *storage.Tx) error { return enqueueAt(ctx, tx, tx.Now) }
+
+func enqueueAt(ctx context.Context, tx *storage.Tx, at time.Time) error {
+	return tx.Enqueue(ctx, storage.Job{Kind: Kind, Lane: Kind, Dedupe: Kind, RunAt: at})
+}
+
+// Job asks what is due and settles it, and queues the next run. It is the
+// worker's handler of Kind.
+func (p *Prober) Job(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	go func() {
+		select {
+		case <-p.stopping():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	var due []storage.Probe
+	err := p.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		due, err = tx.ClaimProbes(ctx, storage.ProbeClaim{Most: batch, PerDomain: PerDomain, Lease: lease})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var group errgroup.Group
+	group.SetLimit(parallel)
+	for _, probe := range due {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return nil
+			}
+			if err := p.one(ctx, probe); err != nil { // it is due again after the lease
+				p.Log.Warn("settle probe", "host", probe.Host, "err", err)
+			}
+			return nil
+		})
+	}
+	return p.again, group.Wait()
+}
+
+// again queues the next run: when something is due, not at once and not never.
+func (p *Prober) again(ctx context.Context, tx *storage.Tx) error {
+	pause := p.Pause
+	if pause == 0 {
+		pause = Pause
+	}
+	next, err := tx.NextProbe(ctx)
+	if err != nil {
+		return err
+	}
+	at := tx.Now.Add(max(Idle, pause))
+	if p.Pause != 0 && p.Pause < Pause { // a test, or a node for development
+		at = tx.Now.Add(pause)
+	}
+	if soonest := tx.Now.Add(pause); !next.IsZero() && next.Before(at) {
+		at = next
+		if at.Before(soonest) {
+			at = soonest
+		}
+	}
+	return enqueueAt(ctx, tx, at)
+}
+
+// one asks one probe and settles it. An ended context settles nothing.
+func (p *Prober) one(ctx context.Context, probe storage.Probe) error {
+	outcome := p.ask(ctx, probe)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if p.Observe != nil {
+		p.Observe(outcome)
+	}
+	p.Log.Debug("asked", "kind", probe.Kind, "host", probe.Host, "code", outcome)
+	settled, due := next(probe, outcome, time.Now().UTC().Truncate(time.Millisecond), jitter)
+	if err := p.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.SettleProbe(ctx, settled, due) }); err != nil {
+		return err
+	}
+	return p.judge(ctx, probe.Target)
+}
+
+// judge tells the profiles that list a target, some at a time: thousands may
+// share the endpoint of one host.
+func (p *Prober) judge(ctx context.Context, target string) error {
+	for after := ""; ; {
+		var some []string
+		err := p.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+			if some, err = tx.ProbeHandles(ctx, target, after, handles); err != nil {
+				return err
+			}
+			return tx.JudgeAgents(ctx, some)
+		})
+		if err != nil || len(some) < handles {
+			return err
+		}
+		after = some[len(some)-1]
+	}
+}
+
+func (p *Prober) ask(ctx context.Context, probe storage.Probe) Outcome {
+	if probe.Kind == storage.ProbeChain {
+		return p.askChain(ctx, probe.Target)
+	}
+	if probe.Host == p.Self {
+		return Own
+	}
+	return p.askHTTP(ctx, probe.Target)
+}
+
+func (p *Prober) askChain(ctx context.Context, target string) Outcome {
+	if p.Identity == nil {
+		return NoChain
+	}
+	identity, thumbprint, _ := cutTarget(target)
+	err := p.Identity(ctx, identity, thumbprint)
+	if err == nil {
+		return Answered
+	}
+	if e, ok := errors.AsType[*protocol.Error](err); ok && !e.Code.Temporary() {
+		return Missing
+	}
+	return Undecided
+}
+
+// jitter spreads what would come at the same time: five to seven sixths.
+func jitter(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (5.0/6 + rand.Float64()/3))
+}

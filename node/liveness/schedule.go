@@ -1,0 +1,70 @@
+package liveness
+
+import (
+	"strings"
+	"time"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// An Outcome is what came of asking, in one word.
+type Outcome string
+
+const (
+	Answered    Outcome = "answered"    // there is something, whatever it said
+	Missing     Outcome = "missing"     // 404 or 410; the chain knows no such key
+	Failing     Outcome = "failing"     // 5xx
+	Unreachable Outcome = "unreachable" // no name, no connection, no answer in time
+	Refused     Outcome = "refused"     // an address that is not of the public internet
+	Disallowed  Outcome = "disallowed"  // robots.txt does not want us
+	Own         Outcome = "own"         // an address of this node
+	NoChain     Outcome = "no-chain"    // no chain is configured
+	Undecided   Outcome = "undecided"   // the chain cannot be read now
+)
+
+// Outcomes is every outcome, for the metrics.
+var Outcomes = []Outcome{Answered, Missing, Failing, Unreachable, Refused, Disallowed, Own, NoChain, Undecided}
+
+const (
+	daily  = 24 * time.Hour
+	weekly = 7 * daily
+	soon   = time.Hour // after the first failure: most are over by then
+	wait   = 15 * time.Minute
+)
+
+// backoff is how long to wait after so many failures in a row, from 1.
+func backoff(failures int) time.Duration {
+	if failures <= 1 {
+		return soon
+	}
+	return min(daily<<min(failures-2, 3), weekly)
+}
+
+// next is a probe after it was asked, and when it is to be asked again. One
+// failure does not bring down what answered before; a word of the chain does.
+func next(p storage.Probe, o Outcome, now time.Time, jitter func(time.Duration) time.Duration) (storage.Probe, time.Time) {
+	p.Outcome = string(o)
+	var pause time.Duration
+	switch o {
+	case Answered:
+		p.Alive, p.Failures, p.AnsweredAt, pause = protocol.LivenessAlive, 0, now, daily
+	case Missing, Failing, Unreachable, Refused:
+		p.Failures++
+		if p.Failures > 1 || p.Alive != protocol.LivenessAlive || p.Kind == storage.ProbeChain {
+			p.Alive = protocol.LivenessDead
+		}
+		pause = backoff(p.Failures)
+	case Undecided:
+		pause = wait
+	case Own:
+		p.Alive, p.Failures, pause = protocol.LivenessUnknown, 0, weekly
+	default: // Disallowed, NoChain
+		p.Alive, p.Failures, pause = protocol.LivenessUnknown, 0, daily
+	}
+	return p, now.Add(jitter(pause))
+}
+
+func cutTarget(target string) (identity, thumbprint string, ok bool) {
+	return strings.Cut(target, " ")
+}

@@ -1,0 +1,112 @@
+package node
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// An endpoint is asked by the job that a starting node queues, and what came of
+// it shows in the profile, in the metrics and in the counts.
+func TestLiveness(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, change func(*Config)) {
+		h := newHouse(t, change)
+		ctx := context.Background()
+		agent := make(chan string, 8)
+		up := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			agent <- r.Header.Get("User-Agent")
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		}))
+		defer up.Close()
+		h.prober.Client = up.Client()
+		put := func(handle, endpoint string) {
+			require.NoError(t, h.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+				_, err := h.directory.Put(ctx, tx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: "A", Kind: protocol.Business,
+					Capabilities: []protocol.Capability{{ID: "quote", Name: "Quote", Description: "d", Endpoint: endpoint}}}})
+				return err
+			}))
+		}
+		put("asha", up.URL+"/a2a")
+		put("ravi", "https://127.0.0.1:1/nobody")
+		jobs, err := h.db.ClaimJobs(ctx, "test", 8, time.Minute)
+		require.NoError(t, err)
+		require.Len(t, jobs, 1)
+		require.Equal(t, "probe", jobs[0].Kind)
+		require.Eventually(t, func() bool { // new addresses are asked within a minute
+			require.NoError(t, h.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+				for _, handle := range []string{"asha", "ravi"} {
+					probes, err := tx.Probes(ctx, handle)
+					if err != nil {
+						return err
+					}
+					for _, p := range probes {
+						if p.AskedAt.IsZero() {
+							if err := tx.SettleProbe(ctx, p, tx.Now); err != nil {
+								return err
+							}
+						}
+					}
+				}
+				return nil
+			}))
+			_, err := h.prober.Job(ctx, jobs[0])
+			require.NoError(t, err)
+			var asha, ravi protocol.Profile
+			h.ask("GET", "/api/public/agents/asha", "").into(&asha)
+			h.ask("GET", "/api/public/agents/ravi", "").into(&ravi)
+			if asha.Alive == nil || ravi.Alive == nil {
+				return false
+			}
+			require.True(t, *asha.Alive)
+			require.WithinDuration(t, time.Now(), *asha.LastSeenAt, time.Minute)
+			require.False(t, *ravi.Alive)
+			require.Nil(t, ravi.LastSeenAt)
+			return true
+		}, 20*time.Second, 50*time.Millisecond)
+		require.Equal(t, "stoa/test (+"+h.Base+"/; asks whether listed endpoints answer)", <-agent)
+
+		operator := httptest.NewRecorder()
+		h.metrics.operatorHandler(http.HandlerFunc(h.health), http.HandlerFunc(h.ready)).ServeHTTP(operator, httptest.NewRequest("GET", "/metrics", nil))
+		require.Contains(t, operator.Body.String(), `stoa_probes_total{outcome="answered"} 1`)
+		require.Contains(t, operator.Body.String(), `stoa_probes_total{outcome="unreachable"} 1`)
+		var info struct {
+			Metadata struct {
+				Agents struct{ Listed, Answering, Verified int }
+			}
+		}
+		h.ask("GET", "/nodeinfo/2.1", "").into(&info)
+		require.Equal(t, struct{ Listed, Answering, Verified int }{2, 1, 0}, info.Metadata.Agents)
+		require.Contains(t, h.ask("GET", "/api/public/about", "").Body.String(), "Agents: 2 listed; 1 of them answered or showed themselves of late; 0 have")
+	})
+}
+
+// A signed request shows that its agent is alive.
+func TestLiveness_Signed(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	pair := hostedAgent(t, h.Node, "asha")
+	require.Equal(t, 201, h.signed(pair, goodPost, nil).Code)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	require.NoError(t, h.sightings.Run(ctx))
+	var p protocol.Profile
+	h.ask("GET", "/api/public/agents/asha", "").into(&p)
+	require.True(t, *p.Alive)
+	require.WithinDuration(t, time.Now(), *p.LastSeenAt, time.Minute)
+}
+
+func TestLiveness_Off(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, func(c *Config) { c.NoProbes = true })
+	jobs, err := h.db.ClaimJobs(context.Background(), "test", 8, time.Minute)
+	require.NoError(t, err)
+	require.Empty(t, jobs)
+}

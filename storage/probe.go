@@ -1,0 +1,318 @@
+package storage
+
+import (
+	"context"
+	"math/rand/v2"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/net/publicsuffix"
+
+	"stoa/protocol"
+)
+
+// A Probe is something that profiles list and that either answers or does not.
+type Probe struct {
+	Target     string // an address, or for a chain identity "<identity> <thumbprint>"
+	Kind       ProbeKind
+	Host       string // host[:port] of an address; the chain, eip155:<chainId>, of an identity
+	Domain     string // registrable domain of the host
+	AskedAt    time.Time
+	AnsweredAt time.Time
+	Failures   int // since it last answered
+	Alive      protocol.Liveness
+	Outcome    string // of the last time, one word
+}
+
+// A ProbeKind says how a probe is asked.
+type ProbeKind string
+
+const (
+	ProbeHTTP  ProbeKind = "http"
+	ProbeChain ProbeKind = "chain" // says who is verified, not who is alive
+)
+
+// Where a profile's probes come from; each part is replaced by itself.
+const (
+	FromProfile  = "profile"
+	FromMerchant = "merchant"
+)
+
+const (
+	spokeFor   = 7 * 24 * time.Hour // how long an agent counts as alive after it showed itself
+	probeSoon  = time.Minute        // within which a new probe is asked
+	maxTargets = 32                 // of a part
+)
+
+// profileProbes are what a profile lists: its capabilities' endpoints and its
+// chain identity.
+func profileProbes(p *StoredProfile) []string {
+	var targets []string
+	for _, c := range p.Draft.Capabilities {
+		targets = append(targets, c.Endpoint)
+	}
+	if p.ERC8004 != "" && p.KeyHash != "" {
+		targets = append(targets, p.ERC8004+" "+p.KeyHash)
+	}
+	return targets
+}
+
+// PutProbes sets what one part of a profile lists. New targets are asked soon;
+// of those no longer listed, nothing is asked any more.
+func (tx *Tx) PutProbes(ctx context.Context, handle, source string, targets []string) error {
+	changed, err := tx.replaceProbes(ctx, handle, source, targets)
+	if err != nil || !changed {
+		return err
+	}
+	return tx.judge(ctx, handle, time.Time{})
+}
+
+func (tx *Tx) replaceProbes(ctx context.Context, handle, source string, targets []string) (changed bool, err error) {
+	rows, err := tx.query(ctx, `SELECT target FROM probe_of WHERE handle = ? AND source = ?`, handle, source)
+	old, err := collect(rows, err, scanText)
+	if err != nil {
+		return false, err
+	}
+	var fresh []Probe
+	for _, target := range targets[:min(len(targets), maxTargets)] {
+		if p, ok := newProbe(target); ok && !slices.ContainsFunc(fresh, func(q Probe) bool { return q.Target == p.Target }) {
+			fresh = append(fresh, p)
+		}
+	}
+	for _, target := range old {
+		if slices.ContainsFunc(fresh, func(p Probe) bool { return p.Target == target }) {
+			continue
+		}
+		changed = true
+		if _, err := tx.write(ctx, `DELETE FROM probe_of WHERE handle = ? AND source = ? AND target = ?`, handle, source, target); err != nil {
+			return false, err
+		}
+	}
+	for _, p := range fresh {
+		if slices.Contains(old, p.Target) {
+			continue
+		}
+		changed = true
+		due := millis(tx.Now) + rand.Int64N(probeSoon.Milliseconds())
+		if _, err := tx.write(ctx, `INSERT INTO probe (target, kind, host, domain, due_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			p.Target, string(p.Kind), p.Host, p.Domain, due); err != nil {
+			return false, err
+		}
+		if _, err := tx.write(ctx, `INSERT INTO probe_of (handle, source, target) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, handle, source, p.Target); err != nil {
+			return false, err
+		}
+	}
+	return changed, nil
+}
+
+// newProbe reads a target; false for what is never asked.
+func newProbe(target string) (Probe, bool) {
+	if identity, _, ok := strings.Cut(target, " "); ok {
+		parts := strings.SplitN(identity, ":", 3)
+		if len(parts) < 3 {
+			return Probe{}, false
+		}
+		chain := parts[0] + ":" + parts[1]
+		return Probe{Target: target, Kind: ProbeChain, Host: chain, Domain: chain}, true
+	}
+	u, err := url.Parse(target)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil {
+		return Probe{}, false
+	}
+	u.Fragment, u.RawFragment = "", ""
+	u.Host = strings.ToLower(u.Host)
+	return Probe{Target: u.String(), Kind: ProbeHTTP, Host: u.Host, Domain: registrable(u.Hostname())}, true
+}
+
+// registrable is the registrable domain of a host name (public suffix list), or
+// the host itself where it has none.
+func registrable(host string) string {
+	host = strings.TrimSuffix(host, ".")
+	if net.ParseIP(host) != nil {
+		return host
+	}
+	if d, err := publicsuffix.EffectiveTLDPlusOne(host); err == nil {
+		return d
+	}
+	return host
+}
+
+func scanText(s scanner) (text string, err error) {
+	err = s.Scan(&text)
+	return text, err
+}
+
+const probeColumns = `target, kind, host, domain, asked_at, answered_at, failures, alive, outcome`
+
+func scanProbe(s scanner) (p Probe, err error) {
+	var asked, answered int64
+	err = s.Scan(&p.Target, &p.Kind, &p.Host, &p.Domain, &asked, &answered, &p.Failures, &p.Alive, &p.Outcome)
+	p.AskedAt, p.AnsweredAt = moment(asked), moment(answered)
+	return p, err
+}
+
+// A ProbeClaim says how many probes to take.
+type ProbeClaim struct {
+	Most      int           // in all
+	PerDomain int           // of one registrable domain within the hour
+	Lease     time.Duration // until the probe is due again if nobody settles it
+}
+
+const (
+	dueProbes      = `SELECT ` + probeColumns + ` FROM probe WHERE due_at <= ? ORDER BY due_at LIMIT ?`
+	askedOfDomain  = `SELECT count(*) FROM (SELECT 1 AS one FROM probe WHERE domain = ? AND asked_at > ? LIMIT ?) r`
+	nextProbe      = `SELECT due_at FROM probe WHERE due_at > 0 ORDER BY due_at LIMIT 1`
+	probesWindow   = time.Hour
+	probesLookedAt = 8 // times Most
+)
+
+// ClaimProbes takes probes that are due, of each host one at most, and notes
+// that they are asked now. What would be too much for a domain is put off, and
+// what nobody lists any more is forgotten once it no longer counts.
+func (tx *Tx) ClaimProbes(ctx context.Context, c ProbeClaim) ([]Probe, error) {
+	rows, err := tx.query(ctx, dueProbes, millis(tx.Now), c.Most*probesLookedAt)
+	due, err := collect(rows, err, scanProbe)
+	if err != nil {
+		return nil, err
+	}
+	claimed, hosts := []Probe{}, map[string]int{}
+	for _, p := range due {
+		if len(claimed) == c.Most {
+			break
+		}
+		if hosts[p.Host]++; hosts[p.Host] > 1 && p.Kind == ProbeHTTP { // the next after a moment
+			err = tx.postponeProbe(ctx, p, time.Duration(hosts[p.Host])*time.Minute)
+		} else {
+			claimed, err = tx.claimProbe(ctx, c, p, claimed)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return claimed, nil
+}
+
+func (tx *Tx) claimProbe(ctx context.Context, c ProbeClaim, p Probe, claimed []Probe) ([]Probe, error) {
+	var listed, asked int
+	if err := tx.row(ctx, `SELECT count(*) FROM (SELECT 1 AS one FROM probe_of WHERE target = ? LIMIT 1) r`, p.Target).Scan(&listed); err != nil {
+		return claimed, err
+	}
+	if listed == 0 {
+		if tx.Now.Sub(p.AskedAt) < probesWindow { // it counts for its domain
+			return claimed, tx.postponeProbe(ctx, p, probesWindow)
+		}
+		_, err := tx.write(ctx, `DELETE FROM probe WHERE target = ?`, p.Target)
+		return claimed, err
+	}
+	if p.Kind == ProbeHTTP {
+		if err := tx.row(ctx, askedOfDomain, p.Domain, millis(tx.Now.Add(-probesWindow)), c.PerDomain).Scan(&asked); err != nil {
+			return claimed, err
+		}
+		if asked >= c.PerDomain {
+			return claimed, tx.postponeProbe(ctx, p, probesWindow/2+time.Duration(rand.Int64N(int64(probesWindow))))
+		}
+	}
+	_, err := tx.write(ctx, `UPDATE probe SET asked_at = ?, due_at = ? WHERE target = ?`, millis(tx.Now), millis(tx.Now.Add(c.Lease)), p.Target)
+	return append(claimed, p), err
+}
+
+func (tx *Tx) postponeProbe(ctx context.Context, p Probe, by time.Duration) error {
+	_, err := tx.write(ctx, `UPDATE probe SET due_at = ? WHERE target = ?`, millis(tx.Now.Add(by)), p.Target)
+	return err
+}
+
+// ProbeHandles returns handles that list a target, in order, those after a given one.
+func (tx *Tx) ProbeHandles(ctx context.Context, target, after string, limit int) ([]string, error) {
+	rows, err := tx.query(ctx, `SELECT DISTINCT handle FROM probe_of WHERE target = ? AND handle > ? ORDER BY handle LIMIT ?`, target, after, limit)
+	return collect(rows, err, scanText)
+}
+
+// SettleProbe keeps the outcome of a claimed probe and when it is due next.
+func (tx *Tx) SettleProbe(ctx context.Context, p Probe, due time.Time) error {
+	_, err := tx.write(ctx, `UPDATE probe SET answered_at = ?, failures = ?, alive = ?, outcome = ?, due_at = ? WHERE target = ?`,
+		millis(p.AnsweredAt), p.Failures, string(p.Alive), p.Outcome, millis(due), p.Target)
+	return err
+}
+
+// JudgeAgents sets the liveness of agents from their probes and sightings.
+func (tx *Tx) JudgeAgents(ctx context.Context, handles []string) error {
+	for _, handle := range handles {
+		if err := tx.judge(ctx, handle, time.Time{}); err != nil && err != ErrNotFound {
+			return err
+		}
+	}
+	return nil
+}
+
+// NextProbe is when the next probe is due; the zero time when there is none.
+func (tx *Tx) NextProbe(ctx context.Context) (time.Time, error) {
+	var due int64
+	err := tx.row(ctx, nextProbe).Scan(&due)
+	if err == ErrNotFound {
+		return time.Time{}, nil
+	}
+	return moment(due), err
+}
+
+// Probes returns what a profile lists, with what came of it.
+func (tx *Tx) Probes(ctx context.Context, handle string) ([]Probe, error) {
+	rows, err := tx.query(ctx, `SELECT DISTINCT p.target, p.kind, p.host, p.domain, p.asked_at, p.answered_at, p.failures, p.alive, p.outcome
+		FROM probe_of o JOIN probe p ON p.target = o.target WHERE o.handle = ? ORDER BY p.target`, handle)
+	return collect(rows, err, scanProbe)
+}
+
+// judge sets whether an agent answers: it does when it showed itself within the
+// week or one of its probes answers; it does not when every probe was asked in
+// vain; else nobody knows. seen is when it showed itself just now, or zero.
+func (tx *Tx) judge(ctx context.Context, handle string, seen time.Time) error {
+	p, err := tx.profileWhere(ctx, "handle = ?", handle)
+	if err != nil {
+		return err
+	}
+	probes, err := tx.Probes(ctx, handle)
+	if err != nil {
+		return err
+	}
+	if seen.IsZero() {
+		var at int64
+		if err := tx.row(ctx, `SELECT at FROM sighting WHERE handle = ?`, handle).Scan(&at); err != nil && err != ErrNotFound {
+			return err
+		}
+		seen = moment(at)
+	}
+	alive, last := verdict(probes, seen, tx.Now)
+	if string(alive) == p.Alive && millis(last) <= p.LastSeenAt {
+		return nil
+	}
+	return tx.SetLiveness(ctx, handle, alive, last)
+}
+
+func verdict(probes []Probe, seen, now time.Time) (alive protocol.Liveness, last time.Time) {
+	alive, last = protocol.LivenessUnknown, seen
+	dead, asked := 0, 0
+	for _, p := range probes {
+		if p.Kind != ProbeHTTP {
+			continue
+		}
+		asked++
+		if p.AnsweredAt.After(last) {
+			last = p.AnsweredAt
+		}
+		switch p.Alive {
+		case protocol.LivenessAlive:
+			alive = protocol.LivenessAlive
+		case protocol.LivenessDead:
+			dead++
+		}
+	}
+	switch {
+	case !seen.IsZero() && now.Sub(seen) < spokeFor:
+		alive = protocol.LivenessAlive
+	case asked > 0 && dead == asked:
+		alive = protocol.LivenessDead
+	}
+	return alive, last
+}

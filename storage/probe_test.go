@@ -1,0 +1,161 @@
+package storage_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+	"stoa/storage"
+	"stoa/storage/storagetest"
+)
+
+// What a profile lists is what is asked: parts replace only themselves, what is
+// the same address is one probe, what is no address is none.
+func TestPutProbes(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		ctx := context.Background()
+		write := func(fn func(ctx context.Context, tx *storage.Tx) error) { require.NoError(t, db.Write(ctx, fn)) }
+		draft := func(handle string, endpoints ...string) *storage.StoredProfile {
+			p := &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Business}}
+			for i, e := range endpoints {
+				p.Draft.Capabilities = append(p.Draft.Capabilities, protocol.Capability{ID: fmt.Sprint("c", i), Name: "C", Description: "d", Endpoint: e})
+			}
+			return p
+		}
+		put := func(p *storage.StoredProfile) {
+			write(func(ctx context.Context, tx *storage.Tx) error { _, err := tx.PutProfile(ctx, p); return err })
+		}
+		targets := func(handle string) (list []string) {
+			require.NoError(t, db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+				probes, err := tx.Probes(ctx, handle)
+				for _, p := range probes {
+					list = append(list, p.Target+" of "+p.Domain)
+				}
+				return err
+			}))
+			return list
+		}
+		chain := draft("asha", "https://A.Example/x#part", "https://a.example/x", "", "https://sub.user.github.io/", "ftp://a.example/", "https://10.0.0.1/", "https://u@a.example/", "https://")
+		chain.ERC8004, chain.KeyHash = "eip155:1337:0x5fbdb2315678afecb367f032d93f642f64180aa3:7", "key"
+		put(chain)
+		write(func(ctx context.Context, tx *storage.Tx) error {
+			return tx.PutProbes(ctx, "asha", storage.FromMerchant, []string{"https://shop.asha.co.in/", "https://a.example/x"})
+		})
+		require.Equal(t, []string{
+			"eip155:1337:0x5fbdb2315678afecb367f032d93f642f64180aa3:7 key of eip155:1337",
+			"https://10.0.0.1/ of 10.0.0.1", "https://a.example/x of a.example",
+			"https://shop.asha.co.in/ of asha.co.in", "https://sub.user.github.io/ of user.github.io",
+		}, targets("asha"))
+
+		put(draft("asha", "https://b.example/"))
+		require.Equal(t, []string{"https://a.example/x of a.example", "https://b.example/ of b.example", "https://shop.asha.co.in/ of asha.co.in"}, targets("asha"))
+		put(draft("ravi", "https://b.example/"))
+		write(func(ctx context.Context, tx *storage.Tx) error { return tx.DeleteProfile(ctx, "asha") })
+		require.Empty(t, targets("asha"))
+		require.Equal(t, []string{"https://b.example/ of b.example"}, targets("ravi"))
+	})
+}
+
+// The liveness of a profile follows from its probes, also when it drops one.
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		ctx := context.Background()
+		at := time.Now().UTC().Truncate(time.Millisecond)
+		set := func(endpoints ...string) {
+			p := &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "A", Kind: protocol.Person}}
+			for i, e := range endpoints {
+				p.Draft.Capabilities = append(p.Draft.Capabilities, protocol.Capability{ID: fmt.Sprint("c", i), Name: "C", Description: "d", Endpoint: e})
+			}
+			require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { _, err := tx.PutProfile(ctx, p); return err }))
+		}
+		settle := func(target string, alive protocol.Liveness) {
+			require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+				p := storage.Probe{Target: target, Alive: alive, Outcome: "test"}
+				if alive == protocol.LivenessAlive {
+					p.AnsweredAt = at
+				}
+				if err := tx.SettleProbe(ctx, p, at.Add(time.Hour)); err != nil {
+					return err
+				}
+				handles, err := tx.ProbeHandles(ctx, target, "", 10)
+				require.Equal(t, []string{"asha"}, handles)
+				if err != nil {
+					return err
+				}
+				return tx.JudgeAgents(ctx, append(handles, "nobody"))
+			}))
+		}
+		is := func(alive protocol.Liveness, seen time.Time) {
+			t.Helper()
+			require.NoError(t, db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+				p, err := tx.ProfileByHandle(ctx, "asha")
+				require.Equal(t, alive, p.Alive)
+				require.Equal(t, seen, p.LastSeenAt)
+				return err
+			}))
+		}
+		set("https://one.example/", "https://two.example/")
+		is(protocol.LivenessUnknown, time.Time{})
+		settle("https://one.example/", protocol.LivenessDead)
+		is(protocol.LivenessUnknown, time.Time{})
+		settle("https://two.example/", protocol.LivenessDead)
+		is(protocol.LivenessDead, time.Time{})
+		settle("https://two.example/", protocol.LivenessAlive)
+		is(protocol.LivenessAlive, at)
+		set("https://one.example/")
+		is(protocol.LivenessDead, at)
+		set()
+		is(protocol.LivenessUnknown, at)
+	})
+}
+
+// An address that was asked counts for its domain though nobody lists it any
+// more: taking it out and in again buys no further requests.
+func TestClaimProbes_Dropped(t *testing.T) {
+	t.Parallel()
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	db := storagetest.OpenConfig(t, storage.Config{Now: func() time.Time { return now }})
+	ctx := context.Background()
+	list := func(targets ...string) {
+		require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			if _, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "A", Kind: protocol.Person}}); err != nil {
+				return err
+			}
+			return tx.PutProbes(ctx, "asha", storage.FromMerchant, targets)
+		}))
+		now = now.Add(90 * time.Second)
+	}
+	claim := func() (targets []string) {
+		require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			probes, err := tx.ClaimProbes(ctx, storage.ProbeClaim{Most: 10, PerDomain: 2, Lease: time.Minute})
+			for _, p := range probes {
+				targets = append(targets, p.Target)
+			}
+			return err
+		}))
+		return targets
+	}
+	list("https://a.big.example/")
+	require.Equal(t, []string{"https://a.big.example/"}, claim())
+	list()
+	require.Empty(t, claim())
+	list("https://b.big.example/")
+	require.Equal(t, []string{"https://b.big.example/"}, claim())
+	list("https://c.big.example/")
+	require.Empty(t, claim(), "two of the domain within the hour")
+	now = now.Add(3 * time.Hour)
+	require.Equal(t, []string{"https://c.big.example/"}, claim())
+	now = now.Add(3 * time.Hour)
+	claim()
+	require.NoError(t, db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		next, err := tx.NextProbe(ctx)
+		require.Equal(t, now.Add(time.Minute), next, "the dropped ones are forgotten")
+		return err
+	}))
+}

@@ -1,0 +1,77 @@
+package storage
+
+import (
+	"context"
+	"time"
+)
+
+// sightingEvery is how often at most a sighting of one agent is stored.
+const sightingEvery = time.Hour
+
+// Sight notes that agents of this node showed themselves: they are alive. Those
+// that did within the hour are passed over, and so is who has no profile.
+func (tx *Tx) Sight(ctx context.Context, handles []string) error {
+	for _, handle := range handles {
+		n, err := tx.write(ctx, `INSERT INTO sighting (handle, at) SELECT handle, CAST(? AS BIGINT) FROM profile WHERE handle = ?
+			ON CONFLICT (handle) DO UPDATE SET at = EXCLUDED.at WHERE sighting.at <= ?`,
+			millis(tx.Now), handle, millis(tx.Now.Add(-sightingEvery)))
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			continue
+		}
+		if err := tx.judge(ctx, handle, tx.Now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ForgetSightings takes away sightings that no longer say anything, at most a
+// thousand, and judges their agents again.
+func (tx *Tx) ForgetSightings(ctx context.Context) (int, error) {
+	rows, err := tx.query(ctx, `SELECT handle FROM sighting WHERE at < ? ORDER BY at LIMIT 1000`, millis(tx.Now.Add(-spokeFor)))
+	handles, err := collect(rows, err, scanText)
+	if err != nil {
+		return 0, err
+	}
+	for _, handle := range handles {
+		if _, err := tx.write(ctx, `DELETE FROM sighting WHERE handle = ?`, handle); err != nil {
+			return 0, err
+		}
+	}
+	return len(handles), tx.JudgeAgents(ctx, handles)
+}
+
+// A Census counts the profiles of a node honestly: how many are listed, how many
+// of those answer, and how many have an identity that this node checked on chain.
+type Census struct{ Listed, Answering, Verified int }
+
+// Census counts. It is slow on a large node; keep the answer for some minutes.
+func (tx *Tx) Census(ctx context.Context) (c Census, err error) {
+	for _, row := range []struct {
+		n    *int
+		text string
+	}{
+		{&c.Listed, `SELECT count(*) FROM profile WHERE listed`},
+		{&c.Answering, `SELECT count(*) FROM profile WHERE listed AND alive = 'alive'`},
+		{&c.Verified, `SELECT count(*) FROM probe p WHERE p.kind = 'chain' AND p.alive = 'alive' AND EXISTS (
+			SELECT 1 FROM probe_of o JOIN profile a ON a.handle = o.handle WHERE o.target = p.target AND a.listed)`},
+	} {
+		if err := tx.row(ctx, row.text).Scan(row.n); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// dropProbes forgets what a deleted profile listed.
+func (tx *Tx) dropProbes(ctx context.Context, handle string) error {
+	for _, text := range []string{`DELETE FROM probe_of WHERE handle = ?`, `DELETE FROM sighting WHERE handle = ?`} {
+		if _, err := tx.write(ctx, text, handle); err != nil {
+			return err
+		}
+	}
+	return nil
+}
