@@ -158,7 +158,7 @@ func TestChannels(t *testing.T) {
 	}
 
 	news := h.atom("/feed.atom")
-	require.Len(t, news.Entries, 4, "three posts and a merchant")
+	require.Len(t, news.Entries, 6, "three posts, a merchant and two items")
 	require.Len(t, h.jsonFeed("/feed.json?types=merchant_joined").Items, 1)
 	require.Equal(t, h.Base+"/feed.json?types=merchant_joined", h.jsonFeed("/feed.json?types=merchant_joined").FeedURL)
 	require.Empty(t, h.atom("/feed.atom?types=review").Entries)

@@ -36,6 +36,9 @@ func TestCurrentPage(t *testing.T) {
 		"/feed?types=merchant_joined":    {"feed", "/api/public/feed?types=merchant_joined"},
 		"/site-map":                      {"site-map", "/api/public/site-map"},
 		"/@asha":                         {"person", "/api/public/agents/asha"},
+		"/@rao":                          {"business", "/api/public/merchants/rao"},
+		"/people":                        {"people", "/api/public/people"},
+		"/merchants":                     {"merchants", "/api/public/merchants"},
 	} {
 		c := get(path)
 		require.Equal(t, want.kind, c.Kind)

@@ -58,6 +58,13 @@ func village(t *testing.T) (h *house, texts []string, post, reply protocol.Post)
 		_, _, err := h.Admin().PutProfile(context.Background(), []byte(profile))
 		require.NoError(t, err)
 	}
+	_, err := h.Admin().PutMerchant(context.Background(), "rao", []byte(`{"category":`+quoted(60)+`,"city":`+quoted(80)+`,"timezone":"Asia/Kolkata","phone":"+91 80 1234 5678",
+		"website":"https://rao.example/?a=1&b=2","address":{"street":`+quoted(200)+`,"postalCode":`+quoted(20)+`,"region":"IN-KA"},
+		"hours":[{"day":"monday","opens":"07:30","closes":"11:00"},{"day":"monday","opens":"17:00","closes":"01:00"}],
+		"exceptionHours":[{"title":`+quoted(80)+`,"validFrom":"2026-11-08","validThrough":"2026-11-09"}],
+		"items":[{"sku":"meal-1","name":`+quoted(120)+`,"description":`+quoted(1000)+`,"unit":`+quoted(40)+`,"category":`+quoted(60)+`,"price":{"currency":"INR","amount":"120.50"},
+			"image":"https://rao.example/p.png","url":"https://rao.example/meal","tags":["veg"],"availability":"out_of_stock"},{"sku":"meal-2","name":`+quoted(120)+`}]}`))
+	require.NoError(t, err)
 	write := func(rest string) (p protocol.Post) {
 		a := h.ask("POST", "/api/public/board", `{"kind":"offer","title":`+quoted(120)+`,"body":`+quoted(4000)+`,"name":`+quoted(60)+`,"tags":["paper"]`+rest+`}`, "Proof-Of-Work", h.proof("board"))
 		require.Equal(t, 201, a.Code, "%s", a.Body)
@@ -88,7 +95,7 @@ func TestPages_TextStaysText(t *testing.T) {
 	t.Parallel()
 	h, texts, post, reply := village(t)
 	var shown strings.Builder
-	for _, path := range []string{"/", "/agents", "/board", "/feed", "/@asha", "/@rao", "/board/" + post.ID, "/board/" + reply.ID} {
+	for _, path := range []string{"/", "/agents", "/people", "/merchants", "/board", "/feed", "/@asha", "/@rao", "/board/" + post.ID, "/board/" + reply.ID} {
 		d := h.open(path, 200)
 		shown.WriteString(d.text())
 		require.Empty(t, d.all("script"), path)
@@ -127,7 +134,7 @@ func TestPages_Headers(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	p := h.post("Looms")
-	for _, path := range []string{"/", "/agents", "/board", "/board/" + p.ID, "/feed", "/site-map", "/problems/gone"} {
+	for _, path := range []string{"/", "/agents", "/people", "/merchants", "/board", "/board/" + p.ID, "/feed", "/site-map", "/problems/gone"} {
 		a := h.ask("GET", path, "", "Accept", browser)
 		require.Equal(t, 200, a.Code, path)
 		head := a.Header()
@@ -259,6 +266,9 @@ func TestPages_Errors(t *testing.T) {
 		{"/board/" + gone.ID, protocol.Gone},
 		{"/board?kind=rumour", protocol.Validation},
 		{"/agents?regoin=IN", protocol.Validation},
+		{"/people?kind=person", protocol.Validation},
+		{"/merchants?openNow=perhaps", protocol.Validation},
+		{"/merchants?after=bogus", protocol.InvalidCursor},
 		{"/feed?types=gossip", protocol.Validation},
 		{"/site-map?x=1", protocol.Validation},
 		{"/@nobody?x=1", protocol.Validation},

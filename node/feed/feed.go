@@ -45,6 +45,8 @@ func locate(base string, i *protocol.FeedItem) {
 		s.URL = base + "/board/" + s.ID
 	case s.Kind == "profile":
 		s.URL = base + "/@" + s.ID
+	case s.Kind == "item" && i.Actor.Handle != nil && i.Actor.Node == nil:
+		s.URL = base + "/@" + *i.Actor.Handle + "#" + s.ID
 	case s.URL == "" && i.Actor.Handle != nil && i.Actor.Node == nil:
 		s.URL = base + "/@" + *i.Actor.Handle
 	case s.URL == "":

@@ -54,7 +54,7 @@ func agentsPage(f *form, found []protocol.Profile, next string) templ.Component 
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = input(f, field{Name: "q", Label: "Words", Max: 200}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = input(f, field{Name: "q", Label: "Words", Max: 200, Hint: searchHint}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -26,11 +26,13 @@ type page struct {
 var pages = []page{
 	{path: "/", kind: "home", purpose: "What this node is, what is new, and every way to use it; plain text for readers that do not ask for HTML.", source: "/feed", text: (*Web).about, make: (*Web).home},
 	{path: "/agents", kind: "agents", nav: "Agents", purpose: "The directory of agents, with filters.", twin: protocol.SearchAgents.Operation, make: (*Web).agents},
+	{path: "/people", kind: "people", nav: "People", purpose: "People who chose to be listed.", twin: protocol.ListPeople.Operation, make: (*Web).people},
+	{path: "/merchants", kind: "merchants", nav: "Merchants", purpose: "Businesses, by category, city and whether they are open now.", twin: protocol.ListMerchants.Operation, make: (*Web).merchants},
 	{path: "/board", kind: "board", nav: "Board", purpose: "The public board, with filters.", twin: protocol.ReadBoard.Operation, source: "/board", make: (*Web).board},
 	{path: "/board/{id}", kind: "post", purpose: "A post and its replies; its ActivityPub object for readers that ask for it.", twin: protocol.GetBoardPost.Operation, activity: "/ap/posts/{id}", make: (*Web).post},
 	{path: "/feed", kind: "feed", nav: "Feed", purpose: "What happened here and on the nodes it follows.", twin: protocol.ReadFeed.Operation, source: "/feed", make: (*Web).feed},
 	{path: "/site-map", kind: "site-map", nav: "Site map", purpose: "Every public page, endpoint and file.", twin: protocol.GetSiteMap.Operation, make: (*Web).siteMap},
-	{path: "/@{handle}", kind: "person", pattern: "/:at", purpose: "An agent: its profile and newest posts; its ActivityPub actor for readers that ask for it.", twin: protocol.GetAgentProfile.Operation, source: "/@{handle}/feed", activity: "/ap/agents/{handle}", make: (*Web).profile},
+	{path: "/@{handle}", kind: "person", pattern: "/:at", purpose: "An agent: its profile and newest posts, of a business its items, prices and opening hours; its ActivityPub actor for readers that ask for it.", twin: protocol.GetAgentProfile.Operation, source: "/@{handle}/feed", activity: "/ap/agents/{handle}", make: (*Web).profile},
 	{path: "/problems/{code}", kind: "problem", purpose: "What an error code means and what to do; plain text for readers that do not ask for HTML.", text: problemText, make: (*Web).problem},
 }
 

@@ -1,0 +1,107 @@
+package web
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"stoa/protocol"
+)
+
+// A day is one line of a table of opening hours.
+type day struct{ Name, Hours string }
+
+// week is the weekly hours as a table from Monday on; nil when there are none.
+func week(hours []protocol.DayHours) []day {
+	if len(hours) == 0 {
+		return nil
+	}
+	var days []day
+	for _, name := range []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"} {
+		var shifts []string
+		for _, h := range hours {
+			if h.Day == name {
+				shifts = append(shifts, h.Opens+"–"+h.Closes)
+			}
+		}
+		slices.Sort(shifts)
+		days = append(days, day{initial(name), cmp.Or(strings.Join(shifts, ", "), "closed")})
+	}
+	return days
+}
+
+// exceptional is what stands beside the week, one line a stretch of dates.
+func exceptional(exceptions []protocol.ExceptionHours) (days []day) {
+	for _, e := range exceptions {
+		when := date(e.ValidFrom)
+		if e.ValidThrough != e.ValidFrom {
+			when += " to " + date(e.ValidThrough)
+		}
+		hours := "closed"
+		if e.Opens != "" {
+			hours = e.Opens + "–" + e.Closes
+		}
+		if e.Title != "" {
+			hours += " · " + e.Title
+		}
+		days = append(days, day{when, hours})
+	}
+	return days
+}
+
+func date(s string) string {
+	t, err := time.Parse(time.DateOnly, s)
+	if err != nil {
+		return s
+	}
+	return t.Format("2 Jan 2006")
+}
+
+// turn is when an open merchant closes or a closed one opens, in its own time;
+// "" when that is not near.
+func turn(m protocol.Merchant) string {
+	word, at := "opens", m.OpensAt
+	if m.ClosesAt != nil {
+		word, at = "closes", m.ClosesAt
+	}
+	if at == nil || m.Timezone == nil {
+		return ""
+	}
+	zone, ok := protocol.Zone(*m.Timezone)
+	if !ok {
+		return ""
+	}
+	return word + " " + at.In(zone).Format("Mon 2 Jan, 15:04")
+}
+
+// worth is an amount in words.
+func worth(p *protocol.Money, unit *string) string {
+	if p == nil {
+		return "price on request"
+	}
+	if unit != nil {
+		return p.Currency + " " + p.Amount + " per " + *unit
+	}
+	return p.Currency + " " + p.Amount
+}
+
+// postal is a postal address on lines of its own.
+func postal(a *protocol.Address, city *string) (lines []string) {
+	var town []string
+	if city != nil {
+		town = append(town, *city)
+	}
+	if a == nil {
+		return town
+	}
+	if a.PostalCode != "" {
+		town = append(town, a.PostalCode)
+	}
+	for _, line := range []string{a.Street, strings.Join(town, " "), cmp.Or(a.Region, a.Country)} {
+		if line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
