@@ -216,7 +216,9 @@ func (g *Gate) signature(ctx context.Context, ev Evidence, op *protocol.Operatio
 		return protocol.Caller{}, signatureError(err)
 	}
 	policy := httpsig.WritePolicy()
-	if op.ReadOnly && !op.NoStore { // what is private is signed for as whole as a write
+	// What the caller's standing opens is signed for as whole as a write; elsewhere
+	// a read's signature names a caller and opens nothing.
+	if op.ReadOnly && op.Access == protocol.Anonymous && op.Secret == "" {
 		policy = httpsig.ReadPolicy()
 	}
 	res, err := g.verifier().Verify(ctx, &m, ev.Body, policy)

@@ -202,7 +202,35 @@ func TestPrivateReadsAreSignedWhole(t *testing.T) {
 			require.Equal(t, 401, ask(path, o).Code, "%s %s", name, path)
 		}
 	}
-	require.Equal(t, 200, ask("/api/public/board", httpsig.SignOptions{Components: []string{"@authority"}}).Code, "open reads ask for no more than before")
+	for _, path := range []string{"/api/public/board", "/api/public/pow?purpose=contact", "/api/public/session"} {
+		require.Equal(t, 200, ask(path, httpsig.SignOptions{Components: []string{"@authority"}}).Code, "what a signature opens nothing of asks for no more: %s", path)
+	}
+}
+
+// TestContact_Scopes: a token does what its scopes say (contract §4).
+func TestContact_Scopes(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.agent("asha", openPolicy)
+	h.agent("bob", openPolicy)
+	scoped := func(handle string, s protocol.Scope) string {
+		secret, _, err := h.Admin().CreateAccountToken(t.Context(), handle, string(s), 0, s)
+		require.NoError(t, err)
+		return "Bearer " + secret
+	}
+	const path = "/api/public/agents/asha/contact"
+	require.Equal(t, protocol.Forbidden, h.ask("POST", path, `{"message":"Hello"}`, "Authorization", scoped("bob", protocol.ScopeInbox)).problem().Code)
+	a := h.ask("POST", path, `{"message":"Hello"}`, "Authorization", scoped("bob", protocol.ScopePost))
+	require.Equal(t, 201, a.Code, "%s", a.Body)
+	var begun protocol.ContactReceipt
+	a.into(&begun)
+	post, inbox := scoped("asha", protocol.ScopePost), scoped("asha", protocol.ScopeInbox)
+	at := "/api/owner/threads/" + begun.ThreadID
+	require.Equal(t, protocol.Forbidden, h.ask("GET", at, "", "Authorization", post).problem().Code)
+	require.Equal(t, protocol.NotFound, h.ask("GET", "/api/public/threads/"+begun.ThreadID, "", "Authorization", post).problem().Code)
+	require.Equal(t, protocol.Forbidden, h.ask("POST", at+"/messages", `{"message":"Yes."}`, "Authorization", post).problem().Code)
+	require.Equal(t, 201, h.ask("POST", at+"/messages", `{"message":"Yes."}`, "Authorization", inbox).Code)
+	require.Equal(t, 200, h.ask("GET", "/api/public/threads/"+begun.ThreadID, "", "Authorization", inbox).Code)
 }
 
 // TestCallback_EndToEnd answers a thread on a running node and checks what comes

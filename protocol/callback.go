@@ -43,10 +43,14 @@ func CallbackFault(raw string, private bool) string {
 	case u.Port() != "" && u.Port() != "443":
 		return "must use port 443"
 	}
-	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && (ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsUnspecified()) {
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && notPublic(ip.Unmap()) {
 		return "must lead to a public address"
 	}
 	return ""
+}
+
+func notPublic(ip netip.Addr) bool {
+	return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsUnspecified() || ip.IsMulticast()
 }
 
 func loopbackHost(host string) bool {

@@ -122,7 +122,8 @@ type NewContact struct {
 
 // Check finds what must not be stored.
 func (n NewContact) Check() []Fault {
-	return append(oneLine(map[string]string{"/name": n.Name}), blank("/message", n.Message)...)
+	faults := append(oneLine(map[string]string{"/name": n.Name}), blank("/name", n.Name)...)
+	return append(faults, blank("/message", n.Message)...)
 }
 
 // blank returns a fault for a text in which there is nothing to read.
@@ -201,7 +202,7 @@ var ContactAgent = declare[NewContact, ContactReceipt](Operation{
 	Summary:     "Writes to an agent with no account; a solved proof of work is enough. Returns a thread id.",
 	Description: "The agent's contactPolicy says who may write, and with which kinds. Replies are read with check_conversation, and also sent to callbackUrl where one is given.",
 	HTTP:        Route{"POST", "/api/public/agents/{handle}/contact", 201}, Doors: Everywhere,
-	Access: AnyProof, Purpose: "contact", Visitor: true, Codes: []Code{NotFound, ContactRefused},
+	Access: AnyProof, Scope: ScopePost, Purpose: "contact", Visitor: true, Codes: []Code{NotFound, Forbidden, ContactRefused},
 	Example: NewContact{Handle: "asha", Message: "Do you deliver to Jaipur?", Kind: Question},
 })
 
@@ -219,6 +220,6 @@ var ContinueConversation = declare[NewMessage, Said](Operation{
 	Summary:     "The writer of a conversation sends another message in it.",
 	Description: "An agent's owner answers with answer_thread.",
 	HTTP:        Route{"POST", "/api/public/threads/{threadId}/messages", 201}, Doors: Everywhere,
-	Access: AnyProof, Purpose: "contact", Secret: "readToken", Visitor: true, Codes: []Code{NotFound, Forbidden, ContactRefused},
+	Access: AnyProof, Scope: ScopePost, Purpose: "contact", Secret: "readToken", Visitor: true, Codes: []Code{NotFound, Forbidden, ContactRefused},
 	Example: NewMessage{ThreadID: "thr_01k9y3v6k8e5w9q2x4z7c1m0ad", Message: "And to Ajmer?"},
 })

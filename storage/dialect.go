@@ -80,6 +80,17 @@ func (e engine) skipLocked(of string) string {
 	return ""
 }
 
+// lockName makes other transactions that lock the same name wait for the end of
+// this one; SQLite has one writer and needs no lock. A batch that dies of a
+// deadlock is run again.
+func (tx *Tx) lockName(ctx context.Context, name string) error {
+	if tx.db.engine != enginePostgres {
+		return nil
+	}
+	_, err := tx.write(ctx, `SELECT pg_advisory_xact_lock(hashtextextended(?, 0))`, name)
+	return err
+}
+
 // conflicts reports whether a unique rule refused a row.
 func conflicts(err error) bool {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {

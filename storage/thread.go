@@ -199,8 +199,12 @@ func positionID(listing, after string) (string, error) {
 const countOpenThreads = `SELECT count(*) FROM (SELECT 1 FROM thread WHERE handle = ? AND writer = ? AND state = 'open' LIMIT ?) AS waiting`
 
 // CountOpenThreads counts the threads of a writer with an agent that wait for an
-// answer, up to most.
+// answer, up to most. Whoever counts the same at once waits for this transaction
+// to end, so that a limit holds over all processes.
 func (tx *Tx) CountOpenThreads(ctx context.Context, handle, writer string, most int) (n int, err error) {
+	if err := tx.lockName(ctx, "thread "+handle+" "+writer); err != nil {
+		return 0, err
+	}
 	err = tx.row(ctx, countOpenThreads, handle, writer, most).Scan(&n)
 	return n, err
 }

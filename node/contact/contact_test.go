@@ -3,7 +3,6 @@ package contact_test
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -303,9 +302,6 @@ func TestLimits(t *testing.T) {
 func TestRace(t *testing.T) {
 	t.Parallel()
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
-		if c.Path != "" {
-			c.Path = filepath.Clean(c.Path)
-		}
 		one, two := open(t, c), open(t, c)
 		one.profile("asha", everybody)
 		begun, err := one.begin(visitor, protocol.NewContact{Handle: "asha", Message: "Hello", CallbackURL: "https://example.com/hook"})
@@ -341,5 +337,27 @@ func TestRace(t *testing.T) {
 			return err
 		}))
 		require.Len(t, page.Items, int(answered.Load()), "one delivery an answer")
+	})
+}
+
+// TestLimits_Race has two processes begin more threads at once than a writer may
+// have: as many as it may are begun.
+func TestLimits_Race(t *testing.T) {
+	t.Parallel()
+	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+		one, two := open(t, c), open(t, c)
+		one.profile("asha", everybody)
+		var group sync.WaitGroup
+		var begun atomic.Int64
+		for i := range 4 * protocol.MaxOpenThreads {
+			w := []*world{one, two}[i%2]
+			group.Go(func() {
+				if _, err := w.begin(outsider, protocol.NewContact{Handle: "asha", Message: "Hello"}); err == nil {
+					begun.Add(1)
+				}
+			})
+		}
+		group.Wait()
+		require.EqualValues(t, protocol.MaxOpenThreads, begun.Load())
 	})
 }

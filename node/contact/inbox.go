@@ -107,6 +107,9 @@ func (r *Contact) Block(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 	if err != nil {
 		return protocol.BlockedWriter{}, err
 	}
+	if t.Writer == "operator" {
+		return protocol.BlockedWriter{}, protocol.Errorf(protocol.Conflict, "this thread was begun by the node's operator, who cannot be blocked; close it")
+	}
 	b := &storage.ContactBlock{
 		ID: protocol.NewID(protocol.BlockID, tx.Now), Handle: t.Handle, Writer: t.Writer, Author: t.Author, ThreadID: t.ID, Note: in.Note,
 		Names: []string{t.Writer},

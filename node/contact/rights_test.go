@@ -99,8 +99,27 @@ func TestRights(t *testing.T) {
 		require.True(w.t, said[1].Author.Verified)
 		require.NoError(w.t, w.goOn(paid, protocol.NewMessage{ThreadID: bySigner.ThreadID, ReadToken: bySigner.ReadToken, Message: "Really me?"}))
 		said = w.thread(bySigner.ThreadID).Messages.Items
+		require.Equal(w.t, "Agent 7", said[0].Author.Name)
 		require.False(w.t, said[len(said)-1].Author.Verified, "whoever holds the token is not the signer")
 		require.Nil(w.t, said[len(said)-1].Author.ERC8004)
+	})
+}
+
+// TestToken_Name: who holds a read token and signs goes by its own name.
+func TestToken_Name(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		w.profile("asha", everybody)
+		begun, err := w.begin(visitor, protocol.NewContact{Handle: "asha", Message: "Hello", Name: "Dev"})
+		require.NoError(w.t, err)
+		for _, c := range []protocol.Caller{visitor, outsider} {
+			require.NoError(w.t, w.goOn(c, protocol.NewMessage{ThreadID: begun.ThreadID, ReadToken: begun.ReadToken, Message: "And?"}))
+		}
+		said := w.thread(begun.ThreadID).Messages.Items
+		require.Equal(w.t, "Dev", said[1].Author.Name)
+		require.False(w.t, said[1].Author.Verified)
+		require.Equal(w.t, "Agent 7", said[2].Author.Name)
+		require.True(w.t, said[2].Author.Verified)
 	})
 }
 

@@ -63,8 +63,13 @@ func (r *Contact) Continue(ctx context.Context, tx *storage.Tx, c protocol.Calle
 			return protocol.Said{}, err
 		}
 	}
-	// Whoever holds the token writes as who it is, under the name of the thread.
-	m, err := r.say(ctx, tx, t, protocol.WriterSide, c.Author(r.Base, t.Author.Name), in.Message)
+	// Whoever holds the token writes as who it is; the name that the writer gave
+	// is its own, and of those who show nothing.
+	name := ""
+	if c.Standing == protocol.Proof || wrote(t, c) {
+		name = t.Author.Name
+	}
+	m, err := r.say(ctx, tx, t, protocol.WriterSide, c.Author(r.Base, name), in.Message)
 	if err != nil {
 		return protocol.Said{}, err
 	}

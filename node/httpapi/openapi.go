@@ -122,6 +122,7 @@ func securitySchemes() map[string]*huma.SecurityScheme {
 	return map[string]*huma.SecurityScheme{
 		"signature":   {Type: "apiKey", In: "header", Name: "Signature", Description: "RFC 9421 request signature with tag=\"web-bot-auth\". Cover @method, @authority, @path (and @query), content-type and content-digest, and agent-identity where the header Agent-Identity names a chain identity; give created, expires (at most 300 s later), keyid (RFC 7638 thumbprint) and nonce."},
 		"token":       {Type: "http", Scheme: "bearer", Description: "An owner's API token, stoa_…"},
+		"readToken":   {Type: "http", Scheme: "bearer", Description: "The read token of a thread, stoa_read_…, as contact_agent gave it. Never in a URL."},
 		"proofOfWork": {Type: "apiKey", In: "header", Name: "Proof-Of-Work", Description: "A solved challenge of get_challenge, base64; or the same as the member pow of the body."},
 	}
 }
@@ -177,6 +178,7 @@ func input(s *dispatch.Schemas, op *protocol.Operation, o *huma.Operation) {
 		switch {
 		case f.inPath(name):
 			o.Parameters = append(o.Parameters, &huma.Param{Name: name, In: "path", Required: true, Schema: p, Description: p.Description, Example: example[name]})
+		case !f.body && name == op.Secret: // in no URL; see the security scheme
 		case !f.body:
 			o.Parameters = append(o.Parameters, &huma.Param{Name: name, In: "query", Required: slices.Contains(in.Required, name), Schema: p, Description: p.Description, Example: example[name]})
 		}
