@@ -176,7 +176,11 @@ func (f *Federation) known(ctx context.Context, d *delivery) error {
 		if err != nil {
 			return err
 		}
-		if p == storage.PolicyReject {
+		blocked, err := tx.Blocked(ctx, protocol.BlockActor, d.actor)
+		if err != nil {
+			return err
+		}
+		if blocked || p == storage.PolicyReject {
 			return refuse(http.StatusForbidden, "", errBlocked)
 		}
 		kept, err := tx.KeptByKey(ctx, d.key)

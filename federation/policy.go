@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	"stoa/protocol"
 	"stoa/protocol/activity"
 	"stoa/storage"
 )
@@ -69,8 +70,8 @@ func withoutFragment(id string) string {
 	return id
 }
 
-// policy is what the operator decided about a host; the longest matching
-// domain suffix wins.
+// policy is what the operator decided about a host: a block that holds is a
+// rejection, else the policy of the longest matching domain suffix wins.
 func (f *Federation) policy(ctx context.Context, host string) (storage.Policy, error) {
 	var p storage.Policy
 	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
@@ -82,6 +83,9 @@ func (f *Federation) policy(ctx context.Context, host string) (storage.Policy, e
 }
 
 func policyOf(ctx context.Context, tx *storage.Tx, host string) (storage.Policy, error) {
+	if blocked, err := tx.HostBlocked(ctx, host); err != nil || blocked {
+		return storage.PolicyReject, err
+	}
 	p, err := tx.HostPolicyFor(ctx, host)
 	if errors.Is(err, storage.ErrNotFound) {
 		return "", nil
@@ -96,6 +100,20 @@ func (f *Federation) admits(ctx context.Context, host string) error {
 		return errBlocked
 	}
 	return err
+}
+
+// blockedAuthor reports whether the operator has blocked whom a post is from: its
+// actor, the chain identity that it was checked for, or the key.
+func blockedAuthor(ctx context.Context, tx *storage.Tx, a protocol.Author) (bool, error) {
+	for kind, value := range map[protocol.BlockKind]*string{protocol.BlockActor: a.Actor, protocol.BlockAgent: a.ERC8004, protocol.BlockKey: a.KeyID} {
+		if value == nil {
+			continue
+		}
+		if blocked, err := tx.Blocked(ctx, kind, *value); err != nil || blocked {
+			return blocked, err
+		}
+	}
+	return false, nil
 }
 
 // sameOriginRedirect lets a fetch be redirected at most three times and never

@@ -172,6 +172,9 @@ func (f *Federation) receive(ctx context.Context, tx *storage.Tx, p *protocol.St
 	} else if absent(err) != nil {
 		return false, err
 	}
+	if blocked, err := blockedAuthor(ctx, tx, p.Author); err != nil || blocked {
+		return false, err
+	}
 	if spend, signed := signedOnce(p); signed {
 		if err := tx.Spend(ctx, spend); protocol.CodeOf(err) == protocol.SignatureReplayed {
 			f.log.Warn("post kept out", "uri", p.URI, "err", "its author's signature stands on another post already")

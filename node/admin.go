@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 
+	"stoa/identity"
 	"stoa/identity/strictjson"
 	"stoa/node/account"
 	"stoa/node/board"
@@ -25,12 +26,12 @@ type Admin struct {
 	DB   *storage.DB
 	Base string
 
-	keys       *keyring
-	schemas    *dispatch.Schemas
-	board      *board.Board
-	directory  *directory.Directory
-	moderation *moderation.Moderation
-	accounts   *account.Accounts
+	keys      *keyring
+	schemas   *dispatch.Schemas
+	board     *board.Board
+	directory *directory.Directory
+	operators *dispatch.Table
+	accounts  *account.Accounts
 }
 
 // OpenAdmin opens the database that the configuration names. The node's public
@@ -48,20 +49,41 @@ func OpenAdmin(ctx context.Context, c Config, log *slog.Logger) (*Admin, error) 
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return newAdmin(db, keys, base), nil
+	return newAdmin(db, keys, base, c), nil
 }
 
-func newAdmin(db *storage.DB, keys *keyring, base string) *Admin {
+func newAdmin(db *storage.DB, keys *keyring, base string, c Config) *Admin {
 	b := &board.Board{Base: base}
 	return &Admin{
 		DB: db, Base: base, keys: keys, schemas: dispatch.NewSchemas(), board: b,
-		directory: &directory.Directory{Base: base}, moderation: &moderation.Moderation{BoardID: b.ID()},
+		directory: &directory.Directory{Base: base}, operators: operators(db, b, c.limits()),
 		accounts: &account.Accounts{Base: base},
 	}
 }
 
+// operators is a hall with the operator's operations alone.
+func operators(db *storage.DB, b *board.Board, defaults protocol.LimitsView) *dispatch.Table {
+	t := dispatch.New(db, &identity.Gate{}, dispatch.NewLimits(dispatch.WideRates()))
+	bindOperators(t, &moderation.Moderation{BoardID: b.ID(), Defaults: defaults, Delete: b.Delete})
+	return t
+}
+
+// Operate does one of the operator's operations, as a door of the node would:
+// checked, in one transaction, noted in the audit log. in is its input.
+func (a *Admin) Operate(ctx context.Context, op *protocol.Operation, in, out any) error {
+	args, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	res, err := a.operators.Invoke(ctx, dispatch.Request{Op: op.Name, Args: args, Door: "operator", Evidence: identity.Evidence{Operator: true}})
+	if err != nil || out == nil {
+		return err
+	}
+	return json.Unmarshal(res.JSON, out)
+}
+
 // Admin is the operator's hand on a node that runs in this process.
-func (n *Node) Admin() *Admin { return newAdmin(n.db, n.keys, n.Base) }
+func (n *Node) Admin() *Admin { return newAdmin(n.db, n.keys, n.Base, n.config) }
 
 // Close closes the database of an Admin that OpenAdmin made.
 func (a *Admin) Close() error { return a.DB.Close() }
@@ -172,25 +194,6 @@ func (a *Admin) DeleteProfile(ctx context.Context, handle string) error {
 			return err
 		}
 		return tx.Audit(ctx, "operator", "profile delete", handle, "")
-	})
-}
-
-// HidePost and RestorePost move a post off the public lists and back.
-func (a *Admin) HidePost(ctx context.Context, id, why string) error {
-	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error { return a.moderation.Hide(ctx, tx, id, why) })
-}
-
-func (a *Admin) RestorePost(ctx context.Context, id, why string) error {
-	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error { return a.moderation.Restore(ctx, tx, id, why) })
-}
-
-// DeletePost takes a post away for good.
-func (a *Admin) DeletePost(ctx context.Context, id, why string) error {
-	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		if _, err := a.board.Delete(ctx, tx, protocol.Caller{Standing: protocol.Operator}, protocol.PostRef{ID: id}); err != nil {
-			return err
-		}
-		return tx.Audit(ctx, "operator", "post delete", id, why)
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"stoa/identity/erc8004"
 	"stoa/node/dispatch"
+	"stoa/protocol"
 )
 
 // A Config says how to run one node. Each field is a flag, an environment
@@ -133,16 +134,13 @@ func (c Config) rates() dispatch.Rates {
 	if c.Dev {
 		return dispatch.WideRates()
 	}
-	rates := dispatch.DefaultRates()
-	set := func(r *dispatch.Rate, perSecond, burst float64) {
-		if perSecond > 0 {
-			*r = dispatch.Rate{PerSecond: perSecond, Burst: int(max(1, perSecond*burst))}
-		}
-	}
-	set(&rates.NetworkRead, c.ReadRate, 4)
-	set(&rates.NetworkWrite, c.WriteRate, 8)
-	set(&rates.IdentityWrite, c.IdentityRate, 6)
-	return rates
+	return dispatch.DefaultRates().With(&c.ReadRate, &c.WriteRate, &c.IdentityRate)
+}
+
+// limits are the limits of the configuration, as the operator reads them.
+func (c Config) limits() protocol.LimitsView {
+	r := c.rates()
+	return protocol.LimitsView{ReadRate: r.NetworkRead.PerSecond, WriteRate: r.NetworkWrite.PerSecond, IdentityRate: r.IdentityWrite.PerSecond}
 }
 
 func (c Config) masterKey() string {

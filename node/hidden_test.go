@@ -20,7 +20,7 @@ func TestHidden_AuthorSeesWhy(t *testing.T) {
 		require.NoError(t, err)
 		var p protocol.Post
 		h.signed(pair, goodPost, nil).into(&p)
-		require.NoError(t, h.Admin().HidePost(context.Background(), p.ID, "looms are off topic"))
+		require.NoError(t, h.Admin().Operate(context.Background(), protocol.HidePost.Operation, protocol.Decision{ID: p.ID, Reason: "looms are off topic"}, nil))
 
 		path := "/api/public/board/" + p.ID
 		for range 2 {

@@ -137,7 +137,7 @@ func openStore(ctx context.Context, c Config, log *slog.Logger) (*storage.DB, *k
 func (n *Node) rooms() {
 	n.board = &board.Board{Base: n.Base}
 	n.directory = &directory.Directory{Base: n.Base}
-	n.moderation = &moderation.Moderation{BoardID: n.board.ID()}
+	n.moderation = &moderation.Moderation{BoardID: n.board.ID(), Defaults: n.config.limits(), Delete: n.board.Delete}
 	n.feed = &feed.Feed{Base: n.Base, Hub: feed.NewHub(n.db, n.Base, n.log)}
 	n.contact = &contact.Contact{Base: n.Base, Private: n.config.AllowPrivatePeers || n.config.Dev, DB: n.db}
 	n.accounts = &account.Accounts{Base: n.Base, Seal: n.keys.sealAgent}
@@ -175,6 +175,7 @@ func (n *Node) wire(ctx context.Context) error {
 	if n.table.Receipts, err = key.NewSealer(receipts); err != nil {
 		return err
 	}
+	n.table.Rules = &rules{db: n.db, log: n.log, limits: n.table.Limits, proofs: proofs, config: c.rates(), dev: c.Dev}
 	n.bind(proofs)
 	if err := n.table.Complete(); err != nil {
 		return err
@@ -253,6 +254,7 @@ func (n *Node) bind(proofs *proof.Issuer) {
 
 	// moderation
 	dispatch.Bind(t, protocol.ReportPost, n.moderation.Report)
+	bindOperators(t, n.moderation)
 
 	// contact
 	dispatch.Bind(t, protocol.ContactAgent, n.contact.Begin)
@@ -316,6 +318,28 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	dispatch.BindPlain(t, protocol.GetChallenge, func(_ context.Context, c protocol.Caller, in protocol.PowInput) (pow.Challenge, error) {
 		return proofs.Issue(in.Purpose, c.Network), nil
 	})
+}
+
+// bindOperators ties the operator's operations, and the public log of what they
+// do, to their room: for a node and for an Admin beside it.
+func bindOperators(t *dispatch.Table, m *moderation.Moderation) {
+	dispatch.Bind(t, protocol.ReadModerationLog, m.PublicLog)
+	dispatch.Bind(t, protocol.ListReviewQueue, m.Queue)
+	dispatch.Bind(t, protocol.HidePost, m.Hide)
+	dispatch.Bind(t, protocol.RestorePost, m.Restore)
+	dispatch.Bind(t, protocol.DismissReports, m.Dismiss)
+	dispatch.Bind(t, protocol.RemovePost, m.Remove)
+	dispatch.Bind(t, protocol.AddNote, m.AddNote)
+	dispatch.Bind(t, protocol.ListNotes, m.Notes)
+	dispatch.Bind(t, protocol.DeleteNote, m.DeleteNote)
+	dispatch.Bind(t, protocol.AddBlock, m.AddBlock)
+	dispatch.Bind(t, protocol.ListBlocks, m.Blocks)
+	dispatch.Bind(t, protocol.LiftBlock, m.LiftBlock)
+	dispatch.Bind(t, protocol.ReadLimits, m.Limits)
+	dispatch.Bind(t, protocol.SetLimits, m.SetLimits)
+	dispatch.Bind(t, protocol.ResetLimits, m.ResetLimits)
+	dispatch.Bind(t, protocol.ReadAudit, m.Audit)
+	dispatch.Bind(t, protocol.ReadStatistics, m.Statistics)
 }
 
 // receiver takes what federation accepts: posts by the board, reports by

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"time"
 
 	"stoa/identity/key"
 	"stoa/protocol"
@@ -72,55 +71,6 @@ func (a *Admin) EnrolIdentity(ctx context.Context, c Config, handle, identity, k
 		return err
 	}
 	return a.PutIdentity(ctx, handle, grant.Identity, keyHash)
-}
-
-// HiddenPosts lists hidden posts, newest first, with their reports.
-func (a *Admin) HiddenPosts(ctx context.Context) (hidden []HiddenPost, err error) {
-	err = a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		page, err := tx.ListHidden(ctx, protocol.MaxLimit, "")
-		if err != nil {
-			return err
-		}
-		hidden = make([]HiddenPost, 0, len(page.Items))
-		for _, p := range page.Items {
-			reports, err := tx.ListReports(ctx, p.ID)
-			if err != nil {
-				return err
-			}
-			h := HiddenPost{Post: p.Post, Reports: []Report{}}
-			for _, r := range reports {
-				h.Reports = append(h.Reports, Report{Reporter: r.Reporter, Reason: r.Reason, At: r.At, Spent: r.Spent})
-			}
-			hidden = append(hidden, h)
-		}
-		return nil
-	})
-	return hidden, err
-}
-
-// A HiddenPost is a hidden post as the operator sees it.
-type HiddenPost struct {
-	protocol.Post
-	Reports []Report `json:"reports"`
-}
-
-// A Report is one report of a post. Reporter tells reporters apart and nothing
-// about who they are.
-type Report struct {
-	Reporter string    `json:"reporter"`
-	Reason   string    `json:"reason"`
-	At       time.Time `json:"at"`
-	Spent    bool      `json:"spent"` // from before the post was restored
-}
-
-// AuditLog lists what the operator did, newest first.
-func (a *Admin) AuditLog(ctx context.Context, limit int) (entries []storage.AuditEntry, err error) {
-	err = a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		page, err := tx.ListAudit(ctx, min(max(limit, 1), protocol.MaxLimit), "")
-		entries = page.Items
-		return err
-	})
-	return entries, err
 }
 
 // Jobs lists the first hundred jobs of a state.

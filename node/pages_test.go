@@ -251,7 +251,7 @@ func TestPages_Errors(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	gone := h.post("Watches")
-	require.NoError(t, h.Admin().DeletePost(context.Background(), gone.ID, "spam"))
+	require.NoError(t, h.Admin().Operate(context.Background(), protocol.RemovePost.Operation, protocol.Decision{ID: gone.ID, Reason: "spam"}, nil))
 	for _, tt := range []struct {
 		path string
 		code protocol.Code

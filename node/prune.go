@@ -16,6 +16,7 @@ const (
 	keepJobs     = 14 * 24 * time.Hour // finished and dead jobs, for the operator's questions
 	keepRemote   = 60 * 24 * time.Hour // fetched actors and keys nobody asked about
 	keepRanks    = 6 * time.Hour       // versions of the directory's lists, for walks under way
+	keepWriters  = 30 * 24 * time.Hour // from which network an anonymous post came, as a keyed hash
 	keepActivity = 7 * 24 * time.Hour  // processed activities, so that a repeat is known
 )
 
@@ -44,6 +45,10 @@ func (n *Node) prune(ctx context.Context, _ storage.Job) (func(context.Context, 
 		},
 		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneTombstones(ctx) },
 		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.ForgetSightings(ctx) },
+		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneBlocks(ctx) },
+		func(ctx context.Context, tx *storage.Tx) (int, error) {
+			return tx.PruneWriters(ctx, tx.Now.Add(-keepWriters))
+		},
 		func(ctx context.Context, tx *storage.Tx) (int, error) {
 			return tx.PruneRanks(ctx, tx.Now.Add(-keepRanks))
 		},

@@ -222,11 +222,11 @@ func TestReports(t *testing.T) {
 		h.ask("GET", "/api/public/feed", "").into(&news)
 		require.Empty(t, news.Items)
 
-		hidden, err := h.Admin().HiddenPosts(ctx)
-		require.NoError(t, err)
-		require.Len(t, hidden, 1)
-		require.Len(t, hidden[0].Reports, 5)
-		require.NoError(t, h.Admin().RestorePost(ctx, p.ID, "a misunderstanding"))
+		var hidden protocol.Page[protocol.ReviewItem]
+		require.NoError(t, h.Admin().Operate(ctx, protocol.ListReviewQueue.Operation, protocol.ReviewQuery{State: protocol.ReviewHidden}, &hidden))
+		require.Len(t, hidden.Items, 1)
+		require.Len(t, hidden.Items[0].Reports, 5)
+		require.NoError(t, h.Admin().Operate(ctx, protocol.RestorePost.Operation, protocol.Decision{ID: p.ID, Reason: "a misunderstanding"}, nil))
 		require.Equal(t, 200, h.ask("GET", "/api/public/board/"+p.ID, "").Code)
 		for _, k := range keys[:5] {
 			require.Equal(t, 202, report(k))

@@ -141,7 +141,7 @@ func TestAddresses_Hostile(t *testing.T) {
 				r.RequestURI = target
 				a := httptest.NewRecorder()
 				h.Handler().ServeHTTP(a, r)
-				require.Less(t, a.Code, 500, "GET %s: %s", target, a.Body)
+				require.NotEqual(t, 500, a.Code, "GET %s: %s", target, a.Body)
 				require.NotContains(t, a.Body.String(), "\u202e", "GET %s", target)
 			}
 		}

@@ -93,6 +93,7 @@ type StoredPost struct {
 	Evidence  json.RawMessage // the author's signed request, if there was one
 	Statement json.RawMessage // the author's signed statement, if there was one
 	Object    json.RawMessage // the Note as received, for a post of another node
+	Network   string          // of an anonymous author, as a keyed hash; stored apart, for a while, and not read back
 }
 
 // How far the time that another node claims for a post may be from ours before

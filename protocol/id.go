@@ -24,6 +24,7 @@ const (
 	JobID      = "job"
 	ActivityID = "act"
 	BlockID    = "blk"
+	NoteID     = "note"
 )
 
 const crockford = "0123456789abcdefghjkmnpqrstvwxyz"

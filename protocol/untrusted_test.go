@@ -25,7 +25,11 @@ var ours = map[string]string{
 	"Account.name":      "the caller's own",
 	"Token.name":        "the caller's own",
 
-	"IdentityStatus.note": "the node's",
+	"IdentityStatus.note":     "the node's",
+	"ModerationEntry.subject": "a name, no text", "ModerationEntry.reason": "the operator's",
+	"ModerationNote.subject": "the operator's", "ModerationNote.text": "the operator's",
+	"Block.reason": "the operator's", "Block.note": "the operator's",
+	"PostStanding.reason": "the operator's",
 }
 
 // TestUntrusted_EveryResult walks the results of all operations: an object with a

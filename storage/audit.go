@@ -21,6 +21,8 @@ func (tx *Tx) Audit(ctx context.Context, actor, action, subject, detail string) 
 	return err
 }
 
+const auditQuery = `SELECT id, at, actor, action, subject, detail FROM audit WHERE id < ? ORDER BY id DESC LIMIT ?`
+
 // ListAudit returns what was noted, newest first.
 func (tx *Tx) ListAudit(ctx context.Context, limit int, after string) (protocol.Page[AuditEntry], error) {
 	limit = bounded(limit)
@@ -29,7 +31,7 @@ func (tx *Tx) ListAudit(ctx context.Context, limit int, after string) (protocol.
 	if err != nil {
 		return protocol.Page[AuditEntry]{}, err
 	}
-	rows, err := tx.query(ctx, `SELECT id, at, actor, action, subject, detail FROM audit WHERE id < ? ORDER BY id DESC LIMIT ?`, before, limit+1)
+	rows, err := tx.query(ctx, auditQuery, before, limit+1)
 	entries, err := collect(rows, err, func(s scanner) (e AuditEntry, err error) {
 		var at int64
 		err = s.Scan(&e.ID, &at, &e.Actor, &e.Action, &e.Subject, &e.Detail)

@@ -38,7 +38,7 @@ type batch struct {
 	wrote   bool
 	topics  map[string]bool
 
-	posts, tags, words, feed, log *rows
+	posts, tags, words, feed, log, writers *rows
 	news                          *newsRows
 	heads                         map[string]*stream // boards whose counter this transaction holds
 	split                         bool               // something happened that only a careful run can sort out
@@ -57,7 +57,7 @@ func (w *writer) attempt(ops []*op, careful bool) (_ *batch, err error) {
 		db: w.db, conn: w.conn, careful: careful, single: len(ops) == 1,
 		results: make([]error, len(ops)), topics: map[string]bool{}, opTopics: map[string]bool{},
 		posts: newRows(postInsert), tags: newRows(tagInsert), words: newRows(postWords.insert(w.db.engine)),
-		feed: newRows(feedInsert), log: newRows(logInsert), news: &newsRows{rows: newRows(newsInsert)},
+		feed: newRows(feedInsert), log: newRows(logInsert), writers: newRows(writerInsert), news: &newsRows{rows: newRows(newsInsert)},
 		heads: map[string]*stream{}, opHeads: map[string]int64{},
 	}
 	b.tx = &Tx{Now: w.db.clock(), db: w.db, conn: w.conn, batch: b}
@@ -202,14 +202,14 @@ func (b *batch) undo(ctx context.Context) error {
 	return nil
 }
 
-func (b *batch) buffers() [6]*rows {
-	return [6]*rows{b.words, b.posts, b.tags, b.feed, b.log, b.news.rows}
+func (b *batch) buffers() [7]*rows {
+	return [7]*rows{b.writers, b.words, b.posts, b.tags, b.feed, b.log, b.news.rows}
 }
 
 // tables are the buffers without those that wait for the end of the batch
 // wherever they can: words, since each savepoint makes FTS5 write out what it has
 // gathered, and what is numbered over all boards (tally.go).
-func (b *batch) tables() [3]*rows { return [3]*rows{b.posts, b.tags, b.log} }
+func (b *batch) tables() [4]*rows { return [4]*rows{b.posts, b.tags, b.log, b.writers} }
 
 // openSavepoint sets the point to which the running op can be undone. What
 // earlier ops hold back is written first, so that it lies before the point.

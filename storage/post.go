@@ -45,6 +45,9 @@ func (tx *Tx) InsertPost(ctx context.Context, p *protocol.StoredPost) error {
 	if err != nil {
 		return err
 	}
+	if err := tx.keepWriter(ctx, p); err != nil {
+		return err
+	}
 	plain := p.State == protocol.Visible && p.Node == nil && p.InReplyTo == nil && p.ReplyTo == "" && !foreignURI(p)
 	if plain && !tx.batch.careful {
 		return tx.holdPost(p, seq)

@@ -440,7 +440,7 @@ func TestReports(t *testing.T) {
 		require.True(t, fresh)
 		require.Equal(t, 1, distinct)
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			reports, err := tx.ListReports(ctx, p.ID)
+			reports, err := tx.ListReports(ctx, p.ID, 100)
 			require.Len(t, reports, 6)
 			got, e := tx.PostByID(ctx, p.ID)
 			require.NoError(t, e)

@@ -32,6 +32,9 @@ func (tx *Tx) SetPostState(ctx context.Context, id string, state protocol.PostSt
 	if _, err := tx.write(ctx, `UPDATE post SET state = ?, reason = ? WHERE seq = ?`, string(state), reason, seq); err != nil {
 		return err
 	}
+	if err := tx.reviewed(ctx, seq); err != nil {
+		return err
+	}
 	switch {
 	case p.State == state:
 		return nil

@@ -38,18 +38,29 @@ func (tx *Tx) InsertReport(ctx context.Context, postID, reporter, reason string)
 		if _, err := tx.write(ctx, `UPDATE post SET reports = reports + 1 WHERE seq = ?`, seq); err != nil {
 			return false, 0, err
 		}
+		if p.State == protocol.Visible {
+			if err := tx.review(ctx, seq, postID); err != nil {
+				return false, 0, err
+			}
+		}
 	}
-	err = tx.row(ctx, `SELECT count(*) FROM report WHERE post_id = ? AND NOT spent`, postID).Scan(&distinct)
+	distinct, err = tx.OpenReports(ctx, postID)
 	return n == 1, distinct, err
 }
 
-// ListReports returns every report of a post, oldest first.
-func (tx *Tx) ListReports(ctx context.Context, postID string) ([]Report, error) {
-	rows, err := tx.query(ctx, `SELECT post_id, reporter, reason, at, spent FROM report WHERE post_id = ? ORDER BY at, reporter LIMIT 1000`, postID)
+// ListReports returns the newest reports of a post, newest first.
+func (tx *Tx) ListReports(ctx context.Context, postID string, limit int) ([]Report, error) {
+	rows, err := tx.query(ctx, `SELECT post_id, reporter, reason, at, spent FROM report WHERE post_id = ? ORDER BY at DESC, reporter LIMIT ?`, postID, limit)
 	return collect(rows, err, func(s scanner) (r Report, err error) {
 		var at int64
 		err = s.Scan(&r.PostID, &r.Reporter, &r.Reason, &at, &r.Spent)
 		r.At = moment(at)
 		return r, err
 	})
+}
+
+// OpenReports is how many reports of a post count towards hiding it.
+func (tx *Tx) OpenReports(ctx context.Context, postID string) (n int, err error) {
+	err = tx.row(ctx, `SELECT count(*) FROM report WHERE post_id = ? AND NOT spent`, postID).Scan(&n)
+	return n, err
 }

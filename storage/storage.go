@@ -75,7 +75,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if db.now == nil {
 		db.now = time.Now
 	}
-	for _, topic := range []string{TopicJobs, TopicLog, TopicFeed} {
+	for _, topic := range []string{TopicJobs, TopicLog, TopicFeed, TopicRules} {
 		db.wake[topic] = make(chan struct{}, 1)
 	}
 	if c.Queue <= 0 {
@@ -142,6 +142,8 @@ const (
 	TopicJobs = "jobs" // a job was enqueued
 	TopicLog  = "log"  // a board's log grew
 	TopicFeed = "feed" // the feed grew
+
+	TopicRules = "rules" // blocks or limits changed
 )
 
 // Wake returns the topic's channel, which receives a hint after a commit of

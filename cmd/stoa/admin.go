@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"text/tabwriter"
-	"time"
 
 	"stoa/node"
 	"stoa/protocol"
@@ -22,10 +21,16 @@ type adminCmd struct {
 	ID      adminIDCmd      `cmd:"" name:"identity" help:"Chain identities of agents."`
 	Account adminAccountCmd `cmd:"" help:"Accounts of owners and operators."`
 	Token   adminTokenCmd   `cmd:"" help:"API tokens of owners and operators."`
-	Post    adminPostCmd    `cmd:"" help:"Posts of the board."`
+	Queue   adminQueueCmd   `cmd:"" help:"Posts that somebody should look at, with reports, reasons and notes."`
+	Post    adminPostCmd    `cmd:"" help:"Hide, restore and delete posts of the board."`
+	Block   adminBlockCmd   `cmd:"" help:"Who may not write here, or be heard."`
+	Limit   adminLimitCmd   `cmd:"" help:"Limits that change while the node runs."`
+	Note    adminNoteCmd    `cmd:"" help:"The operators' notes on posts, handles, hosts, …"`
+	Stats   adminStatsCmd   `cmd:"" help:"The node in numbers."`
+	Log     adminLogCmd     `cmd:"" help:"The public moderation log, newest first."`
 	Peer    adminPeerCmd    `cmd:"" help:"Other nodes."`
 	Job     adminJobCmd     `cmd:"" help:"Durable jobs and dead letters."`
-	Audit   adminAuditCmd   `cmd:"" help:"What the operator did, newest first."`
+	Audit   adminAuditCmd   `cmd:"" help:"Every action of the operators, newest first."`
 	Backup  adminBackupCmd  `cmd:"" help:"Write a consistent copy of the SQLite database, beside the running node."`
 	Check   adminCheckCmd   `cmd:"" help:"Check the database and its invariants."`
 	Restore adminRestoreCmd `cmd:"" help:"Put a backup in place of the database of a stopped node."`
@@ -144,73 +149,6 @@ type profileDeleteCmd struct {
 func (c *profileDeleteCmd) Run(w *world, all *adminCmd) error {
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
 		return a.DeleteProfile(ctx, protocol.CleanHandle(c.Handle))
-	})
-}
-
-type adminPostCmd struct {
-	Hide    postHideCmd    `cmd:"" help:"Take a post off the public lists."`
-	Restore postRestoreCmd `cmd:"" help:"Put a hidden post back."`
-	Delete  postDeleteCmd  `cmd:"" help:"Delete a post for good."`
-	Hidden  postHiddenCmd  `cmd:"" help:"List hidden posts, with their reports."`
-}
-
-type postHideCmd struct {
-	ID  string `arg:""`
-	Why string `help:"Reason, for the log."`
-}
-
-func (c *postHideCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error { return a.HidePost(ctx, c.ID, c.Why) })
-}
-
-type postRestoreCmd struct {
-	ID  string `arg:""`
-	Why string `help:"Reason, for the log."`
-}
-
-func (c *postRestoreCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error { return a.RestorePost(ctx, c.ID, c.Why) })
-}
-
-type postDeleteCmd struct {
-	ID  string `arg:""`
-	Why string `help:"Reason, for the log."`
-}
-
-func (c *postDeleteCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error { return a.DeletePost(ctx, c.ID, c.Why) })
-}
-
-type postHiddenCmd struct{}
-
-func (c *postHiddenCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		hidden, err := a.HiddenPosts(ctx)
-		if err != nil {
-			return err
-		}
-		if len(hidden) == 0 {
-			fmt.Fprintln(w.stderr, "no hidden posts")
-		}
-		return printJSON(w.stdout, hidden)
-	})
-}
-
-type adminAuditCmd struct {
-	Limit int `default:"50" help:"How many, 1 to 100."`
-}
-
-func (c *adminAuditCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		entries, err := a.AuditLog(ctx, c.Limit)
-		if err != nil {
-			return err
-		}
-		t := tabwriter.NewWriter(w.stdout, 0, 0, 2, ' ', 0)
-		for _, e := range entries {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", e.At.Format(time.RFC3339), e.Actor, e.Action, e.Subject, e.Detail)
-		}
-		return t.Flush()
 	})
 }
 

@@ -37,6 +37,9 @@ func (b *Board) Post(ctx context.Context, tx *storage.Tx, c protocol.Caller, in 
 		},
 		State: protocol.Visible, Board: b.ID(), Evidence: c.Evidence,
 	}
+	if c.Standing == protocol.Proof {
+		p.Network = c.Network
+	}
 	if p.Tags == nil {
 		p.Tags = []string{}
 	}

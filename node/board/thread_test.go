@@ -14,9 +14,10 @@ import (
 )
 
 var (
-	asha    = protocol.Caller{Standing: protocol.Signed, Handle: "asha", Name: "Asha", KeyID: "key-a"}
-	ravi    = protocol.Caller{Standing: protocol.Signed, Agent: agent, KeyID: "key-r"}
-	visitor = protocol.Caller{Standing: protocol.Proof, Network: "net"}
+	asha     = protocol.Caller{Standing: protocol.Signed, Handle: "asha", Name: "Asha", KeyID: "key-a"}
+	ravi     = protocol.Caller{Standing: protocol.Signed, Agent: agent, KeyID: "key-r"}
+	operator = protocol.Caller{Standing: protocol.Operator}
+	visitor  = protocol.Caller{Standing: protocol.Proof, Network: "net"}
 )
 
 // A bench is a board and its database.
@@ -183,7 +184,10 @@ func TestGet_Hidden(t *testing.T) {
 				}
 			})
 		}
-		require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error { return mod.Restore(ctx, tx, p.ID, "fine") }))
+		require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			_, err := mod.Restore(ctx, tx, operator, protocol.Decision{ID: p.ID, Reason: "fine"})
+			return err
+		}))
 		got, code := b.get(visitor, protocol.PostInput{ID: p.ID})
 		require.Empty(t, code)
 		require.Equal(t, protocol.Visible, got.State)
@@ -222,11 +226,17 @@ func TestRestorePost_OursStaysHidden(t *testing.T) {
 		_, code := b.get(visitor, protocol.PostInput{ID: id})
 		return code
 	}
-	do(func(ctx context.Context, tx *storage.Tx) error { return mod.Hide(ctx, tx, id, "not here") })
+	do(func(ctx context.Context, tx *storage.Tx) error {
+		_, err := mod.Hide(ctx, tx, operator, protocol.Decision{ID: id, Reason: "not here"})
+		return err
+	})
 	do(func(ctx context.Context, tx *storage.Tx) error { return b.HidePost(ctx, tx, uri) })
 	do(func(ctx context.Context, tx *storage.Tx) error { return b.RestorePost(ctx, tx, uri) })
 	require.Equal(t, protocol.Gone, state())
-	do(func(ctx context.Context, tx *storage.Tx) error { return mod.Restore(ctx, tx, id, "after all") })
+	do(func(ctx context.Context, tx *storage.Tx) error {
+		_, err := mod.Restore(ctx, tx, operator, protocol.Decision{ID: id, Reason: "after all"})
+		return err
+	})
 	require.Empty(t, state())
 	do(func(ctx context.Context, tx *storage.Tx) error { return b.HidePost(ctx, tx, uri) })
 	require.Equal(t, protocol.Gone, state())

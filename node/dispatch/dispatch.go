@@ -59,12 +59,22 @@ type Table struct {
 	DB      *storage.DB
 	Gate    *identity.Gate
 	Limits  *Limits
+	Rules   Rules             // what the operator changes while the node runs; may be nil
 	Observe func(Observation) // called once an Invoke; may be nil
 	Schemas *Schemas
 	// Receipts seals kept answers; nil keeps them as they are.
 	Receipts *key.Sealer
 
 	entries map[string]*entry
+}
+
+// Rules are what the operator may change while the node runs.
+type Rules interface {
+	// Fresh looks whether the rules have changed; it is called often and cheap.
+	Fresh(ctx context.Context)
+	// Blocked is the error for a caller who may not write, nil for others. handle
+	// is the profile of an owner's operation, "" where it is the only one.
+	Blocked(c protocol.Caller, handle string) error
 }
 
 type entry struct {
@@ -155,6 +165,9 @@ func (t *Table) invoke(ctx context.Context, req Request) (Result, error) {
 	if e == nil {
 		return Result{}, protocol.Errorf(protocol.NotFound, "there is no operation of that name")
 	}
+	if t.Rules != nil {
+		t.Rules.Fresh(ctx)
+	}
 	res := Result{Op: e.op}
 	// Coarse limit, before anything that costs a hash or a fetch.
 	if !req.Evidence.Operator && req.Caller == nil {
@@ -168,6 +181,15 @@ func (t *Table) invoke(ctx context.Context, req Request) (Result, error) {
 	}
 	if res.Caller, err = t.admit(ctx, req, e.op); err != nil {
 		return res, err
+	}
+	if t.Rules != nil && !e.op.ReadOnly {
+		handle, _ := value["handle"].(string)
+		if e.op.For != protocol.Owners {
+			handle = ""
+		}
+		if err := t.Rules.Blocked(res.Caller, handle); err != nil {
+			return res, err
+		}
 	}
 	if err := t.Limits.Caller(res.Caller, e.op); err != nil {
 		return res, err

@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"stoa/protocol"
@@ -32,6 +33,20 @@ func DefaultRates() Rates {
 	}
 }
 
+// With returns the rates with others in the place of those that are not nil, in
+// requests a second. A burst is so many seconds' worth as that of the default.
+func (r Rates) With(read, write, identity *float64) Rates {
+	set := func(rate *Rate, perSecond *float64, seconds float64) {
+		if perSecond != nil && *perSecond > 0 {
+			*rate = Rate{PerSecond: *perSecond, Burst: int(max(1, *perSecond*seconds))}
+		}
+	}
+	set(&r.NetworkRead, read, 4)
+	set(&r.NetworkWrite, write, 8)
+	set(&r.IdentityWrite, identity, 6)
+	return r
+}
+
 // WideRates limit nothing that a test or a development node would notice.
 func WideRates() Rates {
 	wide := Rate{1e6, 1e6}
@@ -41,23 +56,28 @@ func WideRates() Rates {
 // Limits applies Rates with the generic cell rate algorithm, one word of state
 // a key. It is safe for concurrent use; one process knows its own counts only.
 type Limits struct {
-	rates                     Rates
-	networkRead, networkWrite *gcra
-	identityWrite             *gcra
+	networkRead, networkWrite, identityWrite atomic.Pointer[gcra]
 }
 
 // NewLimits returns limits with nothing used up.
 func NewLimits(r Rates) *Limits {
-	return &Limits{r, newGCRA(r.NetworkRead), newGCRA(r.NetworkWrite), newGCRA(r.IdentityWrite)}
+	l := &Limits{}
+	l.Set(r)
+	return l
+}
+
+// Set changes the rates. Of one that stays, what is used up is remembered.
+func (l *Limits) Set(r Rates) {
+	for p, rate := range map[*atomic.Pointer[gcra]]Rate{&l.networkRead: r.NetworkRead, &l.networkWrite: r.NetworkWrite, &l.identityWrite: r.IdentityWrite} {
+		if old := p.Load(); old == nil || old.rate != rate {
+			p.Store(newGCRA(rate))
+		}
+	}
 }
 
 // Network takes one request of a client network, before anything else is known.
 func (l *Limits) Network(network string, op *protocol.Operation) error {
-	g, what := l.networkRead, "network"
-	if !op.ReadOnly {
-		g = l.networkWrite
-	}
-	return g.take(network, what)
+	return l.network(op.ReadOnly).take(network, "network")
 }
 
 // Caller takes one write of a verified identity; others were counted already.
@@ -65,17 +85,21 @@ func (l *Limits) Caller(c protocol.Caller, op *protocol.Operation) error {
 	if op.ReadOnly || c.Standing&(protocol.Signed|protocol.Session) == 0 && c.Account == "" {
 		return nil
 	}
-	return l.identityWrite.take(c.ID(), "identity")
+	return l.identityWrite.Load().take(c.ID(), "identity")
 }
 
 // Quota is what is left to a network, for the RateLimit fields.
 func (l *Limits) Quota(network string, readOnly bool) (limit, remaining int, reset time.Duration) {
-	g := l.networkWrite
-	if readOnly {
-		g = l.networkRead
-	}
+	g := l.network(readOnly)
 	remaining, reset = g.left(network)
 	return g.burst, remaining, reset
+}
+
+func (l *Limits) network(readOnly bool) *gcra {
+	if readOnly {
+		return l.networkRead.Load()
+	}
+	return l.networkWrite.Load()
 }
 
 const (
@@ -85,6 +109,7 @@ const (
 
 // gcra keeps, for each key, the theoretical arrival time of its next request.
 type gcra struct {
+	rate     Rate
 	interval time.Duration // between two requests at the sustained rate
 	burst    int
 	seed     maphash.Seed
@@ -95,7 +120,7 @@ type gcra struct {
 }
 
 func newGCRA(r Rate) *gcra {
-	g := &gcra{interval: time.Duration(math.Max(1, float64(time.Second)/r.PerSecond)), burst: max(1, r.Burst), seed: maphash.MakeSeed()}
+	g := &gcra{rate: r, interval: time.Duration(math.Max(1, float64(time.Second)/r.PerSecond)), burst: max(1, r.Burst), seed: maphash.MakeSeed()}
 	for i := range g.parts {
 		g.parts[i].tat = map[string]int64{}
 	}

@@ -1,6 +1,7 @@
-// Package moderation is the room of reports and what follows from them: five
-// distinct reports hide a post, the operator restores or hides one (spec §3,
-// contract §4, §5).
+// Package moderation is the room of what keeps a node decent: reports and the
+// queue they fill, hiding and restoring, blocks, limits, notes, and the logs of
+// all that (spec §3, contract §4, §5). Five distinct reports hide a post; the
+// rest is on an operator's word, and each word can be taken back but a deletion.
 package moderation
 
 import (
@@ -15,8 +16,14 @@ import (
 
 // Moderation keeps one node's board decent.
 type Moderation struct {
-	BoardID string // name of the board's log
+	BoardID  string              // name of the board's log
+	Defaults protocol.LimitsView // the limits of the configuration
+	// Delete takes a post away for good, and tells other nodes.
+	Delete func(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PostRef) (protocol.None, error)
 }
+
+// byReports is why a post is hidden that no operator hid.
+const byReports = "five distinct reports"
 
 // Report notes one report. Distinct reporters are distinct verified identities
 // or distinct client networks, each with its own solved proof of work; one that
@@ -34,8 +41,13 @@ func (m *Moderation) Report(ctx context.Context, tx *storage.Tx, c protocol.Call
 	if err != nil {
 		return protocol.ReportReceipt{}, err
 	}
+	if fresh && p.Reports == 0 {
+		if err := notify(ctx, tx, p, protocol.PostReported); err != nil {
+			return protocol.ReportReceipt{}, err
+		}
+	}
 	if fresh && distinct >= protocol.ReportsToHide {
-		if err := m.hide(ctx, tx, p, "five distinct reports"); err != nil {
+		if err := m.hide(ctx, tx, p, byReports, byReports); err != nil {
 			return protocol.ReportReceipt{}, err
 		}
 	}
@@ -58,48 +70,31 @@ func reporter(postID string, c protocol.Caller) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Hide takes a post off the public lists, on the operator's word.
-func (m *Moderation) Hide(ctx context.Context, tx *storage.Tx, id, why string) error {
-	p, err := find(ctx, tx, id)
-	if err != nil {
-		return err
-	}
-	if p.State != protocol.Visible {
-		return protocol.Errorf(protocol.Conflict, "the post is %s already", p.State)
-	}
-	if err := tx.Audit(ctx, "operator", "hide", id, why); err != nil {
-		return err
-	}
-	return m.hide(ctx, tx, p, "operator: "+why)
-}
-
-// hide hides. The hiding of a post of another node stays here: only the board
-// that a post belongs to speaks about it to others.
-func (m *Moderation) hide(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, why string) error {
+// hide hides, for a reason as the author and the operators read it and one as
+// the public does. The hiding of a post of another node stays here: only the
+// board that a post belongs to speaks about it to others.
+func (m *Moderation) hide(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, why, public string) error {
 	if err := tx.SetPostState(ctx, p.ID, protocol.Hidden, why); err != nil {
+		return err
+	}
+	if err := tx.LogModeration(ctx, protocol.ActionHide, "post", p.ID, public); err != nil {
+		return err
+	}
+	if err := notify(ctx, tx, p, protocol.PostHidden); err != nil {
 		return err
 	}
 	return m.tell(ctx, tx, p, "hide")
 }
 
-// Restore puts a hidden post back. The reporters of before cannot hide it again.
-func (m *Moderation) Restore(ctx context.Context, tx *storage.Tx, id, why string) error {
-	p, err := find(ctx, tx, id)
-	if err != nil {
-		return err
+// notify tells the author's owner, where the author has a profile here.
+func notify(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, event protocol.NoticeEvent) error {
+	if p.Author.Handle == nil || p.Author.Node != nil {
+		return nil
 	}
-	if p.State != protocol.Hidden {
-		return protocol.Errorf(protocol.Conflict, "the post is %s, not hidden", p.State)
-	}
-	if err := tx.SetPostState(ctx, id, protocol.Visible, why); err != nil {
-		return err
-	}
-	if err := tx.Audit(ctx, "operator", "restore", id, why); err != nil {
-		return err
-	}
-	return m.tell(ctx, tx, p, "restore")
+	return tx.Notify(ctx, protocol.Notice{Handle: *p.Author.Handle, Event: event, Subject: p.ID, Title: p.Title})
 }
 
+// tell tells the board's followers.
 func (m *Moderation) tell(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind string) error {
 	if p.Board != m.BoardID {
 		return nil
@@ -114,4 +109,12 @@ func find(ctx context.Context, tx *storage.Tx, id string) (*protocol.StoredPost,
 		return nil, protocol.Errorf(protocol.NotFound, "there is no post of that id")
 	}
 	return p, err
+}
+
+// actor is the operator as the audit log names it.
+func actor(c protocol.Caller) string {
+	if c.Account != "" {
+		return c.Account
+	}
+	return "operator"
 }

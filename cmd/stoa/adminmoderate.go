@@ -1,0 +1,260 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"stoa/node"
+	"stoa/protocol"
+)
+
+// operate does one of the operator's operations and prints what came of it.
+func (c *adminCmd) operate(w *world, op *protocol.Operation, in any) error {
+	return c.with(w, func(ctx context.Context, a *node.Admin) error {
+		if op.HTTP.Status == 204 {
+			return a.Operate(ctx, op, in, nil)
+		}
+		var out json.RawMessage
+		if err := a.Operate(ctx, op, in, &out); err != nil {
+			return err
+		}
+		return printJSON(w.stdout, out)
+	})
+}
+
+// list prints a page as lines of a table, and how to get the next one.
+func list[T any](c *adminCmd, w *world, op *protocol.Operation, in any, line func(T) string) error {
+	return c.with(w, func(ctx context.Context, a *node.Admin) error {
+		var page protocol.Page[T]
+		if err := a.Operate(ctx, op, in, &page); err != nil {
+			return err
+		}
+		t := tabwriter.NewWriter(w.stdout, 0, 0, 2, ' ', 0)
+		for _, item := range page.Items {
+			fmt.Fprintln(t, line(item))
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		more(w.stderr, len(page.Items), page.Next)
+		return nil
+	})
+}
+
+func more(w io.Writer, n int, next *string) {
+	if n == 0 {
+		fmt.Fprintln(w, "nothing")
+	}
+	if next != nil {
+		fmt.Fprintf(w, "more: --after %s\n", *next)
+	}
+}
+
+// paged are the flags of a listing.
+type paged struct {
+	Limit int    `default:"50" help:"How many, 1 to 100."`
+	After string `help:"Next page."`
+}
+
+func (p paged) paging() protocol.Paging { return protocol.Paging{Limit: p.Limit, After: p.After} }
+
+type adminQueueCmd struct {
+	State string `default:"reported" enum:"reported,hidden" help:"reported: visible posts with open reports. hidden: hidden posts."`
+	paged
+}
+
+func (c *adminQueueCmd) Run(w *world, all *adminCmd) error {
+	return all.operate(w, protocol.ListReviewQueue.Operation, protocol.ReviewQuery{State: protocol.ReviewState(c.State), Paging: c.paging()})
+}
+
+type adminPostCmd struct {
+	Hide    postHideCmd    `cmd:"" help:"Take a post off the public lists."`
+	Restore postRestoreCmd `cmd:"" help:"Put a hidden post back; the reporters of before cannot hide it again."`
+	Dismiss postDismissCmd `cmd:"" help:"Leave a reported post where it is; its reports so far count no longer."`
+	Delete  postDeleteCmd  `cmd:"" help:"Delete a post for good."`
+}
+
+// decided are the arguments of a decision about a post.
+type decided struct {
+	ID   string `arg:""`
+	Why  string `help:"Reason, for the author and the public moderation log."`
+	Note string `help:"Note, for the operators only."`
+}
+
+func (d decided) input() protocol.Decision {
+	return protocol.Decision{ID: d.ID, Reason: d.Why, Note: d.Note}
+}
+
+type (
+	postHideCmd    struct{ decided }
+	postRestoreCmd struct{ decided }
+	postDismissCmd struct{ decided }
+	postDeleteCmd  struct{ decided }
+)
+
+func (c *postHideCmd) Run(w *world, all *adminCmd) error {
+	return all.operate(w, protocol.HidePost.Operation, c.input())
+}
+
+func (c *postRestoreCmd) Run(w *world, all *adminCmd) error {
+	return all.operate(w, protocol.RestorePost.Operation, c.input())
+}
+
+func (c *postDismissCmd) Run(w *world, all *adminCmd) error {
+	return all.operate(w, protocol.DismissReports.Operation, c.input())
+}
+
+func (c *postDeleteCmd) Run(w *world, all *adminCmd) error {
+	return all.operate(w, protocol.RemovePost.Operation, c.input())
+}
+
+type adminBlockCmd struct {
+	Add  blockAddCmd  `cmd:"" help:"Block a value, or whoever wrote a post."`
+	List blockListCmd `cmd:"" help:"The blocks that hold, newest first."`
+	Lift blockLiftCmd `cmd:"" help:"End a block."`
+}
+
+type blockAddCmd struct {
+	Kind  string        `arg:"" optional:"" help:"agent, key, network, host, handle or actor. With --post and without: the closest thing that is known of its writer."`
+	Value string        `arg:"" optional:"" help:"Chain identity, thumbprint, keyed hash of a network, host, handle or actor."`
+	Post  string        `help:"Block whoever wrote this post."`
+	For   time.Duration `help:"How long, in whole hours such as 72h; without, until it is lifted."`
+	Why   string        `help:"Reason, for the one who is blocked and the public moderation log."`
+	Note  string        `help:"Note, for the operators only."`
+}
+
+func (c *blockAddCmd) Run(w *world, all *adminCmd) error {
+	if c.For%time.Hour != 0 {
+		return usagef("--for takes whole hours, such as 72h")
+	}
+	return all.operate(w, protocol.AddBlock.Operation, protocol.NewNodeBlock{
+		Kind: protocol.BlockKind(c.Kind), Value: c.Value, Post: c.Post, Reason: c.Why, Note: c.Note, Hours: int(c.For / time.Hour),
+	})
+}
+
+type blockListCmd struct {
+	Kind string `help:"Only blocks of this kind."`
+	paged
+}
+
+func (c *blockListCmd) Run(w *world, all *adminCmd) error {
+	in := protocol.NodeBlockQuery{Kind: protocol.BlockKind(c.Kind), Paging: c.paging()}
+	return list(all, w, protocol.ListBlocks.Operation, in, func(b protocol.Block) string {
+		until := "-"
+		if b.ExpiresAt != nil {
+			until = b.ExpiresAt.Format(time.RFC3339)
+		}
+		return fmt.Sprintf("%s\t%s\t%s\tuntil %s\t%s", b.ID, b.Kind, b.Value, until, b.Reason)
+	})
+}
+
+type blockLiftCmd struct {
+	ID string `arg:""`
+}
+
+func (c *blockLiftCmd) Run(w *world, all *adminCmd) error {
+	return all.operate(w, protocol.LiftBlock.Operation, protocol.NodeBlockRef{ID: c.ID})
+}
+
+type adminLimitCmd struct {
+	Show  limitShowCmd  `cmd:"" help:"The limits that hold."`
+	Set   limitSetCmd   `cmd:"" help:"Change limits; a running node knows within two seconds."`
+	Reset limitResetCmd `cmd:"" help:"All limits are again as the configuration says."`
+}
+
+type limitShowCmd struct{}
+
+func (c *limitShowCmd) Run(w *world, all *adminCmd) error {
+	return all.operate(w, protocol.ReadLimits.Operation, protocol.None{})
+}
+
+type limitSetCmd struct {
+	Limits map[string]float64 `arg:"" help:"read-rate=N write-rate=N identity-rate=N (a second), proof-level=0..7."`
+}
+
+func (c *limitSetCmd) Run(w *world, all *adminCmd) error {
+	in := map[string]any{}
+	for name, v := range c.Limits {
+		member, ok := map[string]string{"read-rate": "readRate", "write-rate": "writeRate", "identity-rate": "identityRate", "proof-level": "proofLevel"}[name]
+		if !ok {
+			return usagef("there is no limit %q: read-rate, write-rate, identity-rate, proof-level", name)
+		}
+		in[member] = v
+	}
+	return all.operate(w, protocol.SetLimits.Operation, in)
+}
+
+type limitResetCmd struct{}
+
+func (c *limitResetCmd) Run(w *world, all *adminCmd) error {
+	return all.operate(w, protocol.ResetLimits.Operation, protocol.None{})
+}
+
+type adminNoteCmd struct {
+	Add    noteAddCmd    `cmd:"" help:"Note something on a subject."`
+	List   noteListCmd   `cmd:"" help:"Notes, newest first."`
+	Delete noteDeleteCmd `cmd:"" help:"Take a note away."`
+}
+
+type noteAddCmd struct {
+	Subject string   `arg:"" help:"The id of a post or block, a handle, a host, …"`
+	Text    []string `arg:""`
+}
+
+func (c *noteAddCmd) Run(w *world, all *adminCmd) error {
+	return all.operate(w, protocol.AddNote.Operation, protocol.NewNote{Subject: c.Subject, Text: strings.Join(c.Text, " ")})
+}
+
+type noteListCmd struct {
+	Subject string `arg:"" optional:""`
+	paged
+}
+
+func (c *noteListCmd) Run(w *world, all *adminCmd) error {
+	in := protocol.NoteQuery{Subject: c.Subject, Paging: c.paging()}
+	return list(all, w, protocol.ListNotes.Operation, in, func(n protocol.ModerationNote) string {
+		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", n.ID, n.At.Format(time.RFC3339), n.Actor, n.Subject, oneLine(n.Text))
+	})
+}
+
+type noteDeleteCmd struct {
+	ID string `arg:""`
+}
+
+func (c *noteDeleteCmd) Run(w *world, all *adminCmd) error {
+	return all.operate(w, protocol.DeleteNote.Operation, protocol.NoteRef{ID: c.ID})
+}
+
+type adminStatsCmd struct{}
+
+func (c *adminStatsCmd) Run(w *world, all *adminCmd) error {
+	return all.operate(w, protocol.ReadStatistics.Operation, protocol.None{})
+}
+
+type adminLogCmd struct{ paged }
+
+func (c *adminLogCmd) Run(w *world, all *adminCmd) error {
+	return list(all, w, protocol.ReadModerationLog.Operation, protocol.LogQuery{Paging: c.paging()}, func(e protocol.ModerationEntry) string {
+		subject := "-"
+		if e.Subject != nil {
+			subject = *e.Subject
+		}
+		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", e.At.Format(time.RFC3339), e.Action, e.Kind, subject, oneLine(e.Reason))
+	})
+}
+
+type adminAuditCmd struct{ paged }
+
+func (c *adminAuditCmd) Run(w *world, all *adminCmd) error {
+	return list(all, w, protocol.ReadAudit.Operation, protocol.AuditQuery{Paging: c.paging()}, func(e protocol.AuditEntry) string {
+		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", e.At.Format(time.RFC3339), e.Actor, e.Action, e.Subject, oneLine(e.Detail))
+	})
+}
+
+// oneLine keeps a table a table.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

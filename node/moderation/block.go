@@ -1,0 +1,113 @@
+package moderation
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// AddBlock blocks a value, or whoever wrote a post.
+func (m *Moderation) AddBlock(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewNodeBlock) (protocol.Block, error) {
+	b := protocol.Block{
+		ID: protocol.NewID(protocol.BlockID, tx.Now), Kind: in.Kind, Value: in.Canonical(),
+		Reason: in.Reason, Note: in.Note, Actor: actor(c), CreatedAt: tx.Now,
+	}
+	if in.Hours > 0 {
+		until := tx.Now.Add(time.Duration(in.Hours) * time.Hour)
+		b.ExpiresAt = &until
+	}
+	if in.Post != "" {
+		var err error
+		if b.Kind, b.Value, err = writerOf(ctx, tx, in.Post, in.Kind); err != nil {
+			return b, err
+		}
+		b.Post = &in.Post
+	}
+	if err := tx.PutBlock(ctx, b); err != nil {
+		return b, err
+	}
+	if err := tx.LogModeration(ctx, protocol.ActionBlock, string(b.Kind), named(b), b.Reason); err != nil {
+		return b, err
+	}
+	return b, tx.Audit(ctx, actor(c), "block", string(b.Kind)+" "+b.Value, b.Reason)
+}
+
+// LiftBlock ends a block.
+func (m *Moderation) LiftBlock(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NodeBlockRef) (protocol.None, error) {
+	b, err := tx.DeleteBlock(ctx, in.ID)
+	if errors.Is(err, storage.ErrNotFound) {
+		return protocol.None{}, protocol.Errorf(protocol.NotFound, "there is no block of that id")
+	}
+	if err != nil {
+		return protocol.None{}, err
+	}
+	if err := tx.LogModeration(ctx, protocol.ActionLift, string(b.Kind), named(b), ""); err != nil {
+		return protocol.None{}, err
+	}
+	return protocol.None{}, tx.Audit(ctx, actor(c), "block lift", string(b.Kind)+" "+b.Value, "")
+}
+
+// Blocks lists the blocks that hold.
+func (m *Moderation) Blocks(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.NodeBlockQuery) (protocol.Page[protocol.Block], error) {
+	return tx.ListBlocks(ctx, in)
+}
+
+// named is what the public log says of a block's value: nothing of a network or
+// a key, which say nothing to readers and could be matched to a person.
+func named(b protocol.Block) string {
+	if b.Kind == protocol.BlockNetwork || b.Kind == protocol.BlockKey {
+		return ""
+	}
+	return b.Value
+}
+
+// writerOf finds what a post says about its writer: what was asked for, or the
+// closest thing that is known.
+func writerOf(ctx context.Context, tx *storage.Tx, postID string, kind protocol.BlockKind) (protocol.BlockKind, string, error) {
+	p, err := find(ctx, tx, postID)
+	if err != nil {
+		return "", "", err
+	}
+	network, err := tx.WriterOf(ctx, postID)
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return "", "", err
+	}
+	local := p.Author.Node == nil
+	known := []struct {
+		kind  protocol.BlockKind
+		value string
+	}{
+		{protocol.BlockAgent, text(p.Author.ERC8004)},
+		{protocol.BlockHandle, only(local, text(p.Author.Handle))},
+		{protocol.BlockActor, only(!local, text(p.Author.Actor))},
+		{protocol.BlockKey, text(p.Author.KeyID)},
+		{protocol.BlockNetwork, network},
+		{protocol.BlockHost, text(p.Author.Node)},
+	}
+	for _, k := range known {
+		if k.value != "" && (kind == "" || kind == k.kind) {
+			return k.kind, k.value, nil
+		}
+	}
+	if kind == "" {
+		return "", "", protocol.Errorf(protocol.NotFound, "nothing is known any more of who wrote this post")
+	}
+	return "", "", protocol.Errorf(protocol.NotFound, "no %s is known of who wrote this post", kind)
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func only(when bool, s string) string {
+	if !when {
+		return ""
+	}
+	return s
+}

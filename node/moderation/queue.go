@@ -1,0 +1,167 @@
+package moderation
+
+import (
+	"context"
+	"strings"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// shown is how many reports and notes stand beside a post of the queue.
+const shown = 20
+
+// Queue lists posts that somebody should look at.
+func (m *Moderation) Queue(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.ReviewQuery) (protocol.Page[protocol.ReviewItem], error) {
+	out := protocol.Page[protocol.ReviewItem]{Items: []protocol.ReviewItem{}}
+	var posts []protocol.StoredPost
+	if in.State == protocol.ReviewHidden {
+		page, err := tx.ListHidden(ctx, in.Size(), in.After)
+		if err != nil {
+			return out, err
+		}
+		posts, out.Next = page.Items, page.Next
+	} else {
+		page, err := tx.ListReview(ctx, in.Size(), in.After)
+		if err != nil {
+			return out, err
+		}
+		out.Next = page.Next
+		for _, id := range page.Items {
+			p, err := tx.PostByID(ctx, id)
+			if err != nil {
+				return out, err
+			}
+			posts = append(posts, *p)
+		}
+	}
+	for i := range posts {
+		item, err := review(ctx, tx, &posts[i])
+		if err != nil {
+			return out, err
+		}
+		out.Items = append(out.Items, item)
+	}
+	return out, nil
+}
+
+func review(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) (protocol.ReviewItem, error) {
+	item := protocol.ReviewItem{Post: p.Post, State: p.State, Reports: []protocol.ReportView{}, Untrusted: true}
+	var err error
+	if item.Reason, _, err = tx.PostStanding(ctx, p.ID); err != nil {
+		return item, err
+	}
+	if item.Open, err = tx.OpenReports(ctx, p.ID); err != nil {
+		return item, err
+	}
+	reports, err := tx.ListReports(ctx, p.ID, shown)
+	if err != nil {
+		return item, err
+	}
+	for _, r := range reports {
+		item.Reports = append(item.Reports, protocol.ReportView{Reporter: r.Reporter, Reason: r.Reason, At: r.At, Spent: r.Spent})
+	}
+	notes, err := tx.ListNotes(ctx, protocol.NoteQuery{Subject: p.ID, Paging: protocol.Paging{Limit: shown}})
+	item.Notes = notes.Items
+	return item, err
+}
+
+// Hide takes a post off the public lists, on the operator's word.
+func (m *Moderation) Hide(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Decision) (protocol.PostStanding, error) {
+	p, err := find(ctx, tx, in.ID)
+	if err == nil && p.State != protocol.Visible {
+		err = settled(p.State, "the post is %s already", p.State)
+	}
+	if err != nil {
+		return protocol.PostStanding{}, err
+	}
+	why := strings.TrimSuffix("operator: "+in.Reason, ": ")
+	if err := m.hide(ctx, tx, p, why, in.Reason); err != nil {
+		return protocol.PostStanding{}, err
+	}
+	return m.decided(ctx, tx, c, in, "hide", why)
+}
+
+// Restore puts a hidden post back. The reporters of before cannot hide it again.
+func (m *Moderation) Restore(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Decision) (protocol.PostStanding, error) {
+	p, err := find(ctx, tx, in.ID)
+	if err == nil && p.State != protocol.Hidden {
+		err = settled(p.State, "the post is %s, not hidden", p.State)
+	}
+	if err != nil {
+		return protocol.PostStanding{}, err
+	}
+	if err := tx.SetPostState(ctx, in.ID, protocol.Visible, in.Reason); err != nil {
+		return protocol.PostStanding{}, err
+	}
+	if err := tx.LogModeration(ctx, protocol.ActionRestore, "post", in.ID, in.Reason); err != nil {
+		return protocol.PostStanding{}, err
+	}
+	if err := m.tell(ctx, tx, p, "restore"); err != nil {
+		return protocol.PostStanding{}, err
+	}
+	return m.decided(ctx, tx, c, in, "restore", in.Reason)
+}
+
+// Dismiss leaves a reported post where it is.
+func (m *Moderation) Dismiss(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Decision) (protocol.PostStanding, error) {
+	p, err := find(ctx, tx, in.ID)
+	if err == nil && p.State != protocol.Visible {
+		err = settled(p.State, "the post is %s; restore it", p.State)
+	}
+	if err != nil {
+		return protocol.PostStanding{}, err
+	}
+	spent, err := tx.SpendReports(ctx, in.ID)
+	if err == nil && spent == 0 {
+		err = protocol.Errorf(protocol.Conflict, "the post has no open report")
+	}
+	if err == nil {
+		err = tx.LogModeration(ctx, protocol.ActionDismiss, "post", in.ID, in.Reason)
+	}
+	if err != nil {
+		return protocol.PostStanding{}, err
+	}
+	return m.decided(ctx, tx, c, in, "dismiss", in.Reason)
+}
+
+// Remove deletes a post for good, hidden or not.
+func (m *Moderation) Remove(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Decision) (protocol.PostStanding, error) {
+	if _, err := m.Delete(ctx, tx, c, protocol.PostRef{ID: in.ID}); err != nil {
+		return protocol.PostStanding{}, err
+	}
+	why := strings.TrimSuffix("operator: "+in.Reason, ": ")
+	if err := tx.SetPostState(ctx, in.ID, protocol.Deleted, why); err != nil {
+		return protocol.PostStanding{}, err
+	}
+	if err := tx.LogModeration(ctx, protocol.ActionDelete, "post", in.ID, in.Reason); err != nil {
+		return protocol.PostStanding{}, err
+	}
+	return m.decided(ctx, tx, c, in, "delete", why)
+}
+
+// settled is the error for a post whose state does not allow a decision.
+func settled(s protocol.PostState, format string, args ...any) error {
+	if s == protocol.Deleted {
+		return protocol.Errorf(protocol.Gone, "the post was deleted")
+	}
+	return protocol.Errorf(protocol.Conflict, format, args...)
+}
+
+// decided notes a decision in the audit log, with its note, and gives what
+// stands now.
+func (m *Moderation) decided(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Decision, action, why string) (protocol.PostStanding, error) {
+	if err := tx.Audit(ctx, actor(c), "post "+action, in.ID, in.Reason); err != nil {
+		return protocol.PostStanding{}, err
+	}
+	if in.Note != "" {
+		if _, err := m.AddNote(ctx, tx, c, protocol.NewNote{Subject: in.ID, Text: in.Note}); err != nil {
+			return protocol.PostStanding{}, err
+		}
+	}
+	p, err := tx.PostByID(ctx, in.ID)
+	if err != nil {
+		return protocol.PostStanding{}, err
+	}
+	return protocol.PostStanding{ID: p.ID, State: p.State, Reason: why}, nil
+}

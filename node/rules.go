@@ -1,0 +1,131 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"stoa/identity/proof"
+	"stoa/node/dispatch"
+	"stoa/node/moderation"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// rules are the operator's blocks and limits as this process knows them. They
+// are read again when a commit of this process changed them, and once a second
+// for the changes of others; in between nothing is asked of the database.
+type rules struct {
+	db     *storage.DB
+	log    *slog.Logger
+	limits *dispatch.Limits
+	proofs *proof.Issuer
+	config dispatch.Rates
+	dev    bool // rates and proofs stay as they are
+
+	reading sync.Mutex // held by whoever reads
+	readAt  atomic.Int64
+	blocks  atomic.Pointer[map[blocked]protocol.Block]
+}
+
+// A blocked names what a block is of.
+type blocked struct {
+	kind  protocol.BlockKind
+	value string
+}
+
+const rulesAge = time.Second
+
+// Fresh implements dispatch.Rules. Whoever finds the rules old reads them; the
+// others go on with what is known.
+func (r *rules) Fresh(ctx context.Context) {
+	changed := false
+	select {
+	case <-r.db.Wake(storage.TopicRules):
+		changed = true
+	default:
+	}
+	if !changed && time.Now().UnixNano()-r.readAt.Load() < int64(rulesAge) {
+		return
+	}
+	if changed {
+		r.reading.Lock()
+	} else if !r.reading.TryLock() {
+		return
+	}
+	defer r.reading.Unlock()
+	if err := r.read(context.WithoutCancel(ctx)); err != nil {
+		r.log.Error("blocks and limits cannot be read; those known hold on", "err", err)
+	}
+	r.readAt.Store(time.Now().UnixNano())
+}
+
+func (r *rules) read(ctx context.Context) error {
+	var all []protocol.Block
+	var set protocol.RunLimits
+	err := r.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		if all, err = tx.AllBlocks(ctx); err != nil {
+			return err
+		}
+		set, err = moderation.StoredLimits(ctx, tx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	known := make(map[blocked]protocol.Block, len(all))
+	for _, b := range all {
+		known[blocked{b.Kind, b.Value}] = b
+	}
+	r.blocks.Store(&known)
+	if r.dev {
+		return nil
+	}
+	r.limits.Set(r.config.With(set.ReadRate, set.WriteRate, set.IdentityRate))
+	level := 0
+	if set.ProofLevel != nil {
+		level = *set.ProofLevel
+	}
+	r.proofs.SetFloor(level)
+	return nil
+}
+
+// Blocked implements dispatch.Rules. A network's block holds for writers whom
+// nothing else makes known: a household is not its worst visitor.
+func (r *rules) Blocked(c protocol.Caller, handle string) error {
+	known := r.blocks.Load()
+	if known == nil || len(*known) == 0 || c.Standing == protocol.Operator {
+		return nil
+	}
+	if handle == "" {
+		handle = c.Handle
+	}
+	if handle == "" && len(c.Handles) == 1 {
+		handle = c.Handles[0]
+	}
+	what := []blocked{{protocol.BlockAgent, c.Agent}, {protocol.BlockKey, c.KeyID}, {protocol.BlockHandle, handle}}
+	if c.Agent == "" && handle == "" && c.Account == "" {
+		what = append(what, blocked{protocol.BlockNetwork, c.Network})
+	}
+	for _, w := range what {
+		b, ok := (*known)[w]
+		if !ok || w.value == "" || b.Over(time.Now()) {
+			continue
+		}
+		detail := "the operator of this node has blocked this " + names[w.kind]
+		if b.ExpiresAt != nil {
+			detail += " until " + b.ExpiresAt.Format(time.RFC3339)
+		}
+		if b.Reason != "" {
+			detail += ": " + b.Reason
+		}
+		return protocol.Errorf(protocol.Forbidden, "%s", detail)
+	}
+	return nil
+}
+
+var names = map[protocol.BlockKind]string{
+	protocol.BlockAgent: "chain identity", protocol.BlockKey: "key", protocol.BlockHandle: "profile", protocol.BlockNetwork: "network",
+}

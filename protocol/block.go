@@ -1,0 +1,138 @@
+package protocol
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// A BlockKind says what a block is of.
+type BlockKind string
+
+const (
+	BlockAgent   BlockKind = "agent"   // a chain identity: its writes here, and its posts from elsewhere
+	BlockKey     BlockKind = "key"     // the thumbprint of a key, the same
+	BlockNetwork BlockKind = "network" // a client network, by keyed hash: writers known by nothing else
+	BlockHost    BlockKind = "host"    // another server and those below it: nothing in, nothing fetched
+	BlockHandle  BlockKind = "handle"  // a profile of this node: its writes
+	BlockActor   BlockKind = "actor"   // an ActivityPub actor: nothing of it is taken
+)
+
+// MaxBlocks is how many blocks a node holds: every process has them in memory.
+const MaxBlocks = 10_000
+
+// A Block keeps somebody from writing here, or from being heard.
+type Block struct {
+	ID        string     `json:"id" pattern:"^blk_"`
+	Kind      BlockKind  `json:"kind" enum:"agent,key,network,host,handle,actor"`
+	Value     string     `json:"value" doc:"Chain identity, thumbprint, keyed hash of a network, host, handle or actor."`
+	Post      *string    `json:"post" doc:"Post whose writer is meant, where the block was made from one."`
+	Reason    string     `json:"reason" doc:"The blocked one is told it, and everybody in the moderation log."`
+	Note      string     `json:"note" doc:"For the operators only."`
+	Actor     string     `json:"actor" doc:"Who blocked: the operator's account; operator for the command line."`
+	CreatedAt time.Time  `json:"createdAt"`
+	ExpiresAt *time.Time `json:"expiresAt" doc:"When it ends by itself; null when it does not."`
+}
+
+// Over reports whether the block has ended.
+func (b Block) Over(now time.Time) bool { return b.ExpiresAt != nil && !b.ExpiresAt.After(now) }
+
+// A NewNodeBlock blocks a value, or whoever wrote a post.
+type NewNodeBlock struct {
+	Kind   BlockKind `json:"kind,omitempty" enum:"agent,key,network,host,handle,actor" doc:"What to block. With a post and without a kind: the closest thing that is known of its writer."`
+	Value  string    `json:"value,omitempty" maxLength:"500" doc:"Chain identity, thumbprint, keyed hash of a network, host, handle or actor. Leave it out with a post."`
+	Post   string    `json:"post,omitempty" pattern:"^post_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Blocks whoever wrote this post."`
+	Reason string    `json:"reason,omitempty" maxLength:"300" doc:"The blocked one is told it, and everybody in the moderation log."`
+	Note   string    `json:"note,omitempty" maxLength:"1000" doc:"For the operators only."`
+	Hours  int       `json:"hours,omitempty" minimum:"1" maximum:"87600" doc:"How long it lasts; without, until it is lifted."`
+}
+
+var (
+	thumbprint = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
+	networkID  = regexp.MustCompile(`^[A-Za-z0-9_-]{16}$`)
+	agentID    = regexp.MustCompile(`^eip155:[1-9][0-9]{0,18}:0x[0-9a-fA-F]{40}:(0|[1-9][0-9]{0,77})$`)
+	hostName   = regexp.MustCompile(`^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*(?::[1-9][0-9]{0,4})?$`)
+)
+
+// Check wants a post, or a kind with a value of its shape.
+func (b NewNodeBlock) Check() []Fault {
+	switch {
+	case b.Post != "" && b.Value != "":
+		return []Fault{{"/value", "not-with-post", "leave it out: the post says whom"}}
+	case b.Post != "":
+		return nil
+	case b.Kind == "":
+		return []Fault{{"/kind", "required", "say what to block, or name a post"}}
+	case !b.Kind.takes(b.Canonical()):
+		return []Fault{{"/value", "wrong-shape", "is not the value of a block of the kind " + string(b.Kind)}}
+	}
+	return nil
+}
+
+// Canonical is the value in the spelling that is compared.
+func (b NewNodeBlock) Canonical() string {
+	v := strings.TrimSpace(b.Value)
+	switch b.Kind {
+	case BlockAgent:
+		return strings.ToLower(v)
+	case BlockHost:
+		return strings.TrimSuffix(strings.ToLower(v), ".")
+	case BlockHandle:
+		return CleanHandle(v)
+	}
+	return v
+}
+
+func (k BlockKind) takes(v string) bool {
+	switch k {
+	case BlockAgent:
+		return agentID.MatchString(v)
+	case BlockKey:
+		return thumbprint.MatchString(v)
+	case BlockNetwork:
+		return networkID.MatchString(v)
+	case BlockHost:
+		return len(v) <= 253 && hostName.MatchString(v)
+	case BlockHandle:
+		return IsHandle(v)
+	case BlockActor:
+		u, err := url.Parse(v)
+		return err == nil && u.Host != "" && u.User == nil && (u.Scheme == "https" || u.Scheme == "http")
+	}
+	return false
+}
+
+// A NodeBlockQuery selects blocks.
+type NodeBlockQuery struct {
+	Kind BlockKind `json:"kind,omitempty" enum:"agent,key,network,host,handle,actor" doc:"Only blocks of this kind."`
+	Paging
+}
+
+// A NodeBlockRef names one block.
+type NodeBlockRef struct {
+	ID string `json:"id" pattern:"^blk_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Id of the block."`
+}
+
+var AddBlock = declare[NewNodeBlock, Block](Operation{
+	Name: "add_node_block", Title: "Block a writer",
+	Summary:     "Blocks a chain identity, key, network, host, handle or actor, or whoever wrote a post.",
+	Description: "Every process of the node knows it within two seconds. A second block of the same thing replaces the first.",
+	HTTP:        Route{"POST", "/api/operator/blocks", 201}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
+	Codes:   []Code{NotFound, Conflict},
+	Example: NewNodeBlock{Kind: BlockHost, Value: "spam.example", Reason: "Sends nothing but spam.", Hours: 720},
+})
+
+var ListBlocks = declare[NodeBlockQuery, Page[Block]](Operation{
+	Name: "list_node_blocks", Title: "List blocks",
+	Summary: "The blocks that hold, newest first.",
+	HTTP:    Route{"GET", "/api/operator/blocks", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
+	ReadOnly: true, NoStore: true, Codes: []Code{InvalidCursor}, Example: NodeBlockQuery{Kind: BlockHost},
+})
+
+var LiftBlock = declare[NodeBlockRef, None](Operation{
+	Name: "lift_node_block", Title: "Lift a block",
+	Summary: "Ends a block; whoever it was of is admitted again within two seconds.",
+	HTTP:    Route{"DELETE", "/api/operator/blocks/{id}", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
+	Codes: []Code{NotFound}, Example: NodeBlockRef{ID: "blk_01k9y3v6k8e5w9q2x4z7c1m0ad"},
+})

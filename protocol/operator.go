@@ -1,0 +1,118 @@
+package protocol
+
+import "time"
+
+// RunLimits are limits that an operator changes while the node runs. What is
+// null is as the configuration says.
+type RunLimits struct {
+	ReadRate     *float64 `json:"readRate,omitempty" minimum:"0.1" maximum:"1000000" doc:"Requests a second that one client network may make, after a burst of four seconds' worth."`
+	WriteRate    *float64 `json:"writeRate,omitempty" minimum:"0.1" maximum:"1000000" doc:"Writes a second that one client network may try, after a burst of eight seconds' worth."`
+	IdentityRate *float64 `json:"identityRate,omitempty" minimum:"0.1" maximum:"1000000" doc:"Writes a second of one verified identity, after a burst of six seconds' worth."`
+	ProofLevel   *int     `json:"proofLevel,omitempty" minimum:"0" maximum:"7" doc:"Least level of every proof of work: 0 costs a thread 45 ms, each level about twice the one before, 7 costs 5 s."`
+}
+
+// Check wants something to set: taking limits back is an operation of its own.
+func (l RunLimits) Check() []Fault {
+	if l == (RunLimits{}) {
+		return []Fault{{"", "required", "name at least one limit; to take all back, reset them"}}
+	}
+	return nil
+}
+
+// LimitsView are the limits that hold.
+type LimitsView struct {
+	Set          RunLimits `json:"set" doc:"What was set while the node runs."`
+	ReadRate     float64   `json:"readRate" doc:"Requests a second of one client network."`
+	WriteRate    float64   `json:"writeRate" doc:"Writes a second of one client network."`
+	IdentityRate float64   `json:"identityRate" doc:"Writes a second of one verified identity."`
+	ProofLevel   int       `json:"proofLevel" doc:"Least level of every proof of work."`
+}
+
+var ReadLimits = declare[None, LimitsView](Operation{
+	Name: "read_limits", Title: "Read the limits",
+	Summary: "The limits that hold, and which of them were set while the node runs.",
+	HTTP:    Route{"GET", "/api/operator/limits", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
+	ReadOnly: true, NoStore: true, Example: None{},
+})
+
+var SetLimits = declare[RunLimits, LimitsView](Operation{
+	Name: "set_limits", Title: "Set limits",
+	Summary:     "Changes limits while the node runs; what is not named stays as it is.",
+	Description: "Stored, and known to every process of the node within two seconds. Used-up parts of a rate are forgotten.",
+	HTTP:        Route{"PUT", "/api/operator/limits", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
+	Example: RunLimits{WriteRate: new(2.0), ProofLevel: new(4)},
+})
+
+var ResetLimits = declare[None, LimitsView](Operation{
+	Name: "reset_limits", Title: "Take limits back",
+	Summary: "All limits are again as the configuration says.",
+	HTTP:    Route{"DELETE", "/api/operator/limits", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
+	Example: None{},
+})
+
+// An AuditEntry says what somebody with power over the node did, or what the
+// node itself decided about something from outside.
+type AuditEntry struct {
+	ID        string    `json:"id" doc:"Its place in the log."`
+	At        time.Time `json:"at"`
+	Actor     string    `json:"actor" doc:"The operator's account; operator for the command line; a host or actor for what came from outside."`
+	Action    string    `json:"action"`
+	Subject   string    `json:"subject"`
+	Detail    string    `json:"detail"`
+	Untrusted bool      `json:"untrusted_content" doc:"Always true: details may repeat what others wrote."`
+}
+
+// An AuditQuery reads the audit log.
+type AuditQuery struct {
+	Paging
+}
+
+var ReadAudit = declare[AuditQuery, Page[AuditEntry]](Operation{
+	Name: "read_audit", Title: "Read the audit log",
+	Summary: "Every action of the operators, newest first.",
+	HTTP:    Route{"GET", "/api/operator/audit", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
+	ReadOnly: true, NoStore: true, Codes: []Code{InvalidCursor}, Example: AuditQuery{Paging: Paging{Limit: 20}},
+})
+
+// Statistics are the node in numbers.
+type Statistics struct {
+	Posts    PostCounts `json:"posts"`
+	Profiles int        `json:"profiles"`
+	Threads  int        `json:"threads"`
+	Review   int        `json:"review" doc:"Visible posts with open reports."`
+	Blocks   int        `json:"blocks" doc:"Blocks that hold."`
+	Waiting  int        `json:"waiting" doc:"Writes that wait in this process."`
+	Jobs     []JobCount `json:"jobs"`
+	Days     []DayCount `json:"days" doc:"The last thirty days, UTC, newest first."`
+}
+
+// PostCounts counts posts by state; those of other nodes are among them.
+type PostCounts struct {
+	Visible int `json:"visible"`
+	Here    int `json:"here" doc:"Visible posts that were made on this node."`
+	Hidden  int `json:"hidden"`
+	Deleted int `json:"deleted"`
+}
+
+// A JobCount counts the jobs of one kind and state.
+type JobCount struct {
+	Kind   string    `json:"kind"`
+	State  string    `json:"state" enum:"waiting,done,dead"`
+	Count  int       `json:"count"`
+	Oldest time.Time `json:"oldest" doc:"When the first of them was due."`
+}
+
+// A DayCount is what happened on a day.
+type DayCount struct {
+	Day      string `json:"day" format:"date"`
+	Posts    int    `json:"posts" doc:"Posts of the day that are visible, of this node and others."`
+	Reports  int    `json:"reports"`
+	Profiles int    `json:"profiles" doc:"Profiles made that day that still stand."`
+}
+
+var ReadStatistics = declare[None, Statistics](Operation{
+	Name: "read_statistics", Title: "Read statistics",
+	Summary: "Posts, profiles, threads, reports, jobs and queues in numbers, and the last thirty days.",
+	HTTP:    Route{"GET", "/api/operator/statistics", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
+	ReadOnly: true, NoStore: true, Example: None{},
+})

@@ -1,0 +1,143 @@
+package storage
+
+import (
+	"context"
+	"math"
+	"strconv"
+
+	"stoa/protocol"
+)
+
+// A Review is a post that somebody should look at.
+type Review struct {
+	Post   protocol.StoredPost
+	Reason string // of its state
+}
+
+// ListReview returns visible posts with open reports, newest post first.
+func (tx *Tx) ListReview(ctx context.Context, limit int, after string) (protocol.Page[string], error) {
+	limit = bounded(limit)
+	before, err := position(listReview, after, math.MaxInt64)
+	if err != nil {
+		return protocol.Page[string]{}, err
+	}
+	rows, err := tx.query(ctx, reviewQuery, before, limit+1)
+	type line struct {
+		seq int64
+		id  string
+	}
+	lines, err := collect(rows, err, func(s scanner) (l line, err error) {
+		err = s.Scan(&l.seq, &l.id)
+		return l, err
+	})
+	p := page(lines, limit, listReview, func(l line) string { return number(l.seq) })
+	out := protocol.Page[string]{Items: make([]string, 0, len(p.Items)), Next: p.Next}
+	for _, l := range p.Items {
+		out.Items = append(out.Items, l.id)
+	}
+	return out, err
+}
+
+const reviewQuery = `SELECT seq, post_id FROM review WHERE seq < ? ORDER BY seq DESC LIMIT ?`
+
+// review and reviewed put a post into the queue and take it out.
+func (tx *Tx) review(ctx context.Context, seq int64, postID string) error {
+	_, err := tx.write(ctx, `INSERT INTO review (seq, post_id) VALUES (?, ?) ON CONFLICT DO NOTHING`, seq, postID)
+	return err
+}
+
+func (tx *Tx) reviewed(ctx context.Context, seq int64) error {
+	_, err := tx.write(ctx, `DELETE FROM review WHERE seq = ?`, seq)
+	return err
+}
+
+// SpendReports lets the reports of a post so far not count again, and takes it
+// out of the queue. It returns how many counted.
+func (tx *Tx) SpendReports(ctx context.Context, postID string) (int, error) {
+	if err := tx.dirty(); err != nil {
+		return 0, err
+	}
+	_, seq, err := tx.postByID(ctx, postID)
+	if err != nil {
+		return 0, err
+	}
+	n, err := tx.write(ctx, `UPDATE report SET spent = TRUE WHERE post_id = ? AND NOT spent`, postID)
+	if err != nil {
+		return 0, err
+	}
+	return int(n), tx.reviewed(ctx, seq)
+}
+
+// InsertNote stores a note of an operator.
+func (tx *Tx) InsertNote(ctx context.Context, n protocol.ModerationNote) error {
+	_, err := tx.write(ctx, `INSERT INTO moderation_note (id, subject, text, actor, at) VALUES (?, ?, ?, ?, ?)`, n.ID, n.Subject, n.Text, n.Actor, millis(n.At))
+	return err
+}
+
+// DeleteNote removes a note and returns what it was about; ErrNotFound without one.
+func (tx *Tx) DeleteNote(ctx context.Context, id string) (subject string, err error) {
+	if err := tx.dirty(); err != nil {
+		return "", err
+	}
+	if err := tx.row(ctx, `SELECT subject FROM moderation_note WHERE id = ?`, id).Scan(&subject); err != nil {
+		return "", err
+	}
+	_, err = tx.write(ctx, `DELETE FROM moderation_note WHERE id = ?`, id)
+	return subject, err
+}
+
+// ListNotes returns notes, newest first.
+func (tx *Tx) ListNotes(ctx context.Context, q protocol.NoteQuery) (protocol.Page[protocol.ModerationNote], error) {
+	limit := bounded(q.Limit)
+	before, err := textPosition(listNotes, q.After)
+	if err != nil {
+		return protocol.Page[protocol.ModerationNote]{}, err
+	}
+	text, args := noteQuery(q.Subject, before, limit+1)
+	rows, err := tx.query(ctx, text, args...)
+	all, err := collect(rows, err, func(s scanner) (n protocol.ModerationNote, err error) {
+		var at int64
+		err = s.Scan(&n.ID, &n.Subject, &n.Text, &n.Actor, &at)
+		n.At = moment(at)
+		return n, err
+	})
+	return page(all, limit, listNotes, func(n protocol.ModerationNote) string { return n.ID }), err
+}
+
+func noteQuery(subject, before string, limit int) (string, []any) {
+	if subject == "" {
+		return `SELECT id, subject, text, actor, at FROM moderation_note WHERE id < ? ORDER BY id DESC LIMIT ?`, []any{before, limit}
+	}
+	return `SELECT id, subject, text, actor, at FROM moderation_note WHERE subject = ? AND id < ? ORDER BY id DESC LIMIT ?`, []any{subject, before, limit}
+}
+
+// LogModeration adds a line to the public moderation log. An empty subject says
+// that there was one and does not name it.
+func (tx *Tx) LogModeration(ctx context.Context, action protocol.Action, kind, subject, reason string) error {
+	_, err := tx.write(ctx, `INSERT INTO moderation_log (at, action, kind, subject, reason) VALUES (?, ?, ?, ?, ?)`,
+		millis(tx.Now), string(action), kind, subject, reason)
+	return err
+}
+
+const moderationLogQuery = `SELECT id, at, action, kind, subject, reason FROM moderation_log WHERE id < ? ORDER BY id DESC LIMIT ?`
+
+// ListModeration returns the public moderation log, newest first.
+func (tx *Tx) ListModeration(ctx context.Context, limit int, after string) (protocol.Page[protocol.ModerationEntry], error) {
+	limit = bounded(limit)
+	before, err := position(listModerationLog, after, math.MaxInt64)
+	if err != nil {
+		return protocol.Page[protocol.ModerationEntry]{}, err
+	}
+	rows, err := tx.query(ctx, moderationLogQuery, before, limit+1)
+	all, err := collect(rows, err, func(s scanner) (e protocol.ModerationEntry, err error) {
+		var id, at int64
+		var subject string
+		err = s.Scan(&id, &at, &e.Action, &e.Kind, &subject, &e.Reason)
+		e.ID, e.At = strconv.FormatInt(id, 10), moment(at)
+		if subject != "" {
+			e.Subject = &subject
+		}
+		return e, err
+	})
+	return page(all, limit, listModerationLog, func(e protocol.ModerationEntry) string { return e.ID }), err
+}
