@@ -39,9 +39,9 @@ type batch struct {
 	topics  map[string]bool
 
 	posts, tags, words, feed, log, writers *rows
-	news                          *newsRows
-	heads                         map[string]*stream // boards whose counter this transaction holds
-	split                         bool               // something happened that only a careful run can sort out
+	news                                   *newsRows
+	heads                                  map[string]*stream // boards whose counter this transaction holds
+	split                                  bool               // something happened that only a careful run can sort out
 
 	// Of the running op:
 	savepoint bool
