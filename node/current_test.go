@@ -53,7 +53,7 @@ func TestCurrentPage(t *testing.T) {
 	require.JSONEq(t, `{"code":"gone","status":410,"title":"No longer public","advice":"It was hidden or deleted; nothing brings it back for readers."}`, string(get("/problems/gone").Data))
 	require.Equal(t, "/board?kind=offer&tag=paper", get("/board?kind=offer&tag=%23paper&utm_source=mail").Path, "as the page reads it")
 
-	require.NoError(t, h.Admin().DeletePost(t.Context(), post.ID, "spam"))
+	require.NoError(t, h.Admin().Operate(t.Context(), protocol.RemovePost.Operation, protocol.Decision{ID: post.ID, Reason: "spam"}, nil))
 	for path, code := range map[string]protocol.Code{
 		"/nothing": protocol.NotFound, "/@nobody": protocol.NotFound, "/@": protocol.NotFound, "/board/": protocol.NotFound, "/board/x": protocol.NotFound,
 		"/api/public/board": protocol.NotFound, "//evil.example/": protocol.NotFound, "/board/" + post.ID: protocol.Gone, "/problems/none": protocol.NotFound,

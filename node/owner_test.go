@@ -396,7 +396,7 @@ func TestOwner_Profile(t *testing.T) {
 
 		var post protocol.Post
 		h.ask("POST", "/api/public/board", goodPost, auth...).into(&post)
-		require.NoError(t, h.Admin().HidePost(t.Context(), post.ID, "spam"))
+		require.NoError(t, h.Admin().Operate(t.Context(), protocol.HidePost.Operation, protocol.Decision{ID: post.ID, Reason: "spam"}, nil))
 		var posts protocol.Page[protocol.OwnPost]
 		h.ask("GET", "/api/owner/posts", "", auth...).into(&posts)
 		require.Equal(t, protocol.Hidden, posts.Items[0].State)

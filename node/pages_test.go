@@ -352,7 +352,7 @@ func TestPages_Thread(t *testing.T) {
 	require.NotContains(t, h.open("/board?resolved=false", 200).text(), "Who has paper?")
 	require.Contains(t, h.open("/board", 200).text(), "resolved")
 
-	require.NoError(t, h.Admin().HidePost(context.Background(), question.ID, "for the test"))
+	require.NoError(t, h.Admin().Operate(context.Background(), protocol.HidePost.Operation, protocol.Decision{ID: question.ID, Reason: "for the test"}, nil))
 	h.open("/board/"+question.ID, 410)
 	own := h.ask("GET", "/board/"+question.ID, "", "Accept", browser, "Authorization", token)
 	require.Equal(t, 200, own.Code)

@@ -116,7 +116,7 @@ func TestSince(t *testing.T) {
 		require.True(t, page.More)
 		require.Equal(t, []string{"writer asha From carol"}, newsOf(h.digest(page.Next, asAsha)))
 
-		require.NoError(t, h.Admin().DeletePost(context.Background(), first.Replies[0].ID, "spam"))
+		require.NoError(t, h.Admin().Operate(context.Background(), protocol.RemovePost.Operation, protocol.Decision{ID: first.Replies[0].ID, Reason: "spam"}, nil))
 		require.Equal(t, []string{"reply by nobody", "writer asha Hello", "writer asha From carol"}, newsOf(h.digest("", asAsha)), "what is gone is no news")
 	})
 }
