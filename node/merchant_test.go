@@ -114,6 +114,14 @@ func TestMerchant(t *testing.T) {
 	listed(true)
 	require.Len(t, h.told("merchant_joined,listing"), 5, "the item that was new meanwhile is told now")
 
+	// A catalog does not fill the feed.
+	var many []string
+	for n := range 30 {
+		many = append(many, fmt.Sprintf(`{"sku":"m%d","name":"Many"}`, n))
+	}
+	require.Equal(t, 200, put(`{"items":[`+strings.Join(many, ",")+`]}`).Code)
+	require.Equal(t, 20, strings.Count(strings.Join(h.told("listing&limit=100"), "\n"), "Many"))
+
 	// A person has no shop, and nobody writes another's.
 	_, _, err := h.Admin().PutProfile(t.Context(), []byte(`{"handle":"asha","name":"Asha","kind":"person"}`))
 	require.NoError(t, err)

@@ -253,7 +253,7 @@ var GetMerchantRecord = declare[Owned, MerchantRecord](Operation{
 var PutMerchant = declare[MerchantInput, MerchantRecord](Operation{
 	Name: "put_merchant", Title: "Write your merchant record",
 	Summary:     "Replaces the merchant record of a business of yours: category, city, address, opening hours, items.",
-	Description: "An item keeps its id as long as its sku is put again. The first time an item is listed is told in the feed.",
+	Description: "An item keeps its id as long as its sku is put again. The first time an item is listed is told in the feed, of at most twenty items at once.",
 	HTTP:        Route{"PUT", "/api/owner/merchant", 200}, Doors: HTTP | MCP, For: Owners,
 	Access: Owner, Scope: ScopeProfile,
 	Codes:   []Code{Forbidden, NotFound},

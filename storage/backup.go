@@ -44,6 +44,12 @@ func (db *DB) Backup(ctx context.Context, path string) error {
 type invariant struct{ name, query string }
 
 var invariants = []invariant{
+	{"a profile whose place is not that of its one open version", `SELECT p.handle FROM profile p LEFT JOIN profile_rank r ON r.pos = p.pos
+		WHERE p.listed <> (p.pos IS NOT NULL) OR p.listed AND (r.pos IS NULL OR r.seq <> p.seq OR r.closed_at IS NOT NULL) LIMIT 1`},
+	{"an open version that is no profile's place", `SELECT r.pos FROM profile_rank r LEFT JOIN profile p ON p.seq = r.seq AND p.pos = r.pos
+		WHERE r.closed_at IS NULL AND p.seq IS NULL LIMIT 1`},
+	{"a merchant record without its profile", `SELECT m.seq FROM merchant m LEFT JOIN profile p ON p.seq = m.seq WHERE p.seq IS NULL LIMIT 1`},
+	{"an item without its merchant", `SELECT i.id FROM merchant_item i LEFT JOIN merchant m ON m.seq = i.seq WHERE m.seq IS NULL LIMIT 1`},
 	{"a visible post without exactly one visible feed item", `SELECT p.id FROM post p WHERE p.state = 'visible'
 		AND (SELECT count(*) FROM feed f WHERE f.subject_id = p.id AND f.visible) <> 1 LIMIT 1`},
 	{"a visible feed item whose post is not visible", `SELECT subject_id FROM feed WHERE visible AND type = 'board_post'

@@ -115,8 +115,11 @@ func (tx *Tx) moveHours(ctx context.Context, seq int64, p *StoredProfile, m *Sto
 	return err
 }
 
-// keepAway is how long an item that was taken out keeps its id for its SKU.
-const keepAway = 90 * 24 * time.Hour
+// Items that were taken out keep their id for their SKU so long, and so many.
+const (
+	keepAway = 90 * 24 * time.Hour
+	maxAway  = 1000
+)
 
 func (tx *Tx) putItems(ctx context.Context, seq int64, drafts []protocol.ItemDraft) ([]StoredItem, error) {
 	if _, err := tx.write(ctx, `UPDATE merchant_item SET place = NULL, away_at = ? WHERE seq = ? AND place IS NOT NULL`, millis(tx.Now), seq); err != nil {
@@ -152,7 +155,9 @@ func (tx *Tx) putItems(ctx context.Context, seq int64, drafts []protocol.ItemDra
 		}
 		items = append(items, i)
 	}
-	_, err := tx.write(ctx, `DELETE FROM merchant_item WHERE seq = ? AND place IS NULL AND away_at < ?`, seq, millis(tx.Now.Add(-keepAway)))
+	_, err := tx.write(ctx, `DELETE FROM merchant_item WHERE seq = ? AND place IS NULL AND (away_at < ?
+		OR sku NOT IN (SELECT sku FROM merchant_item WHERE seq = ? AND place IS NULL ORDER BY away_at DESC, sku LIMIT ?))`,
+		seq, millis(tx.Now.Add(-keepAway)), seq, maxAway)
 	return items, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"stoa/protocol"
 
@@ -56,7 +57,14 @@ func TestPlans(t *testing.T) {
 	add("by agent", `SELECT seq FROM post WHERE author_erc8004 = ? AND state <> 'deleted' AND seq < ? ORDER BY seq DESC LIMIT ?`, "x", 1, 2)
 	add("orphans", `SELECT seq FROM post WHERE reply_to = ? AND reply_to <> '' AND in_reply_to IS NULL`, "x")
 	add("words", `SELECT rowid FROM post_word WHERE post_word MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?`, `"a"`, 1, 2)
-	add("profiles", `SELECT seq FROM profile WHERE seq < ? ORDER BY seq DESC LIMIT ?`, 1, 2)
+	for _, open := range []bool{false, true} {
+		from, where, args := versionsOf(walk{}, open, time.Time{})
+		add(fmt.Sprint("profiles ", open), `SELECT r.pos, r.seq FROM `+from+` WHERE `+where+` ORDER BY r.pos DESC LIMIT ?`, append(args, 1)...)
+		text, args := wordsOf(&search{words: []string{"a"}}, walk{class: 2}, from, where, args)
+		add(fmt.Sprint("profiles by words ", open), text, append(args, 1)...)
+	}
+	add("ended versions", `SELECT pos, until FROM profile_rank WHERE closed_at IS NOT NULL AND closed_at < ? ORDER BY closed_at LIMIT 500`, 1)
+	add("merchants to look at", `SELECT seq FROM merchant WHERE closes > 0 AND closes <= ? ORDER BY closes LIMIT 500`, 1)
 	add("profile", `SELECT seq FROM profile WHERE handle = ?`, "x")
 	add("created here", createdHere, "x", 1, 2)
 	text, args = listedPostsQuery([]string{"x", "y"})

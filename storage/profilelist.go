@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math"
-	"strings"
+	"time"
 
 	"stoa/protocol"
 )
@@ -183,27 +183,36 @@ func scanVersion(s scanner) (v version, err error) { return v, s.Scan(&v.pos, &v
 
 // findVersions returns the next versions of a walk's class.
 func (tx *Tx) findVersions(ctx context.Context, s *search, w walk, limit int, open bool) ([]version, error) {
-	from, args := `profile_rank r`, []any(nil)
-	where := `r.pos < ? AND r.since <= ? AND r.until > ?`
-	rest := []any{w.before, w.clock, w.clock}
+	from, where, args := versionsOf(w, open, tx.Now)
+	if tx.db.engine == enginePostgres && !s.plain() {
+		return tx.findPostgres(ctx, s, w, from, where, args, limit)
+	}
+	text := `SELECT r.pos, r.seq FROM ` + from + ` WHERE ` + where + ` ORDER BY r.pos DESC LIMIT ?`
+	if !s.plain() {
+		text, args = wordsOf(s, w, from, where, args)
+	}
+	rows, err := tx.query(ctx, text, append(args, limit)...)
+	return collect(rows, err, scanVersion)
+}
+
+// versionsOf asks for the versions of a walk's moment, of those open at the time
+// if so wanted. The kept span of a merchant's open time may be over, so what is
+// found is asked again.
+func versionsOf(w walk, open bool, now time.Time) (from, where string, args []any) {
+	from, where, args = `profile_rank r`, `r.pos < ? AND r.since <= ? AND r.until > ?`, []any{w.before, w.clock, w.clock}
 	if open {
 		from += ` CROSS JOIN merchant m`
 		where += ` AND m.seq = r.seq AND m.closes > 0 AND m.opens <= ?`
-		rest = append(rest, millis(tx.Now))
+		args = append(args, millis(now))
 	}
-	order := ` ORDER BY r.pos DESC LIMIT ?`
-	switch {
-	case s.plain():
-	case tx.db.engine == enginePostgres:
-		return tx.findPostgres(ctx, s, w, from, where, rest, limit)
-	default:
-		from = `profile_word CROSS JOIN ` + from
-		where = `profile_word MATCH ? AND profile_word.rowid < ? AND r.pos = profile_word.rowid AND ` + strings.TrimPrefix(where, `r.pos < ? AND `)
-		args = []any{s.write(fts5, w.class)}
-		order = ` ORDER BY profile_word.rowid DESC LIMIT ?`
-	}
-	rows, err := tx.query(ctx, `SELECT r.pos, r.seq FROM `+from+` WHERE `+where+order, append(append(args, rest...), limit)...)
-	return collect(rows, err, scanVersion)
+	return from, where, args
+}
+
+// wordsOf asks SQLite's index first, which gives its rows in the order of pos.
+func wordsOf(s *search, w walk, from, where string, args []any) (string, []any) {
+	return `SELECT r.pos, r.seq FROM profile_word CROSS JOIN ` + from + ` WHERE profile_word MATCH ? AND profile_word.rowid < ? AND r.pos = profile_word.rowid AND ` +
+			where + ` ORDER BY profile_word.rowid DESC LIMIT ?`,
+		append([]any{s.write(fts5, w.class), w.before}, args...)
 }
 
 // nearVersions is how many versions a search on PostgreSQL looks through one by

@@ -153,6 +153,10 @@ func record(handle string, m *storage.StoredMerchant) protocol.MerchantRecord {
 	return r
 }
 
+// maxTold is of how many new items the feed tells at once. The others are listed
+// all the same: nobody fills the feed with a catalog.
+const maxTold = 20
+
 // tellNews tells the feed what is new of a listed business: that it joined, and
 // items. Each is told once, whatever is edited later.
 func (d *Directory) tellNews(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile) error {
@@ -167,7 +171,7 @@ func (d *Directory) tellNews(ctx context.Context, tx *storage.Tx, p *storage.Sto
 			return err
 		}
 	}
-	for _, i := range items {
+	for _, i := range items[:min(len(items), maxTold)] {
 		summary := p.Draft.Name + " offers " + i.Draft.Name
 		if price := i.Price(); price != nil {
 			summary += ", " + price.Currency + " " + price.Amount
