@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 GOBUILD  = CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 PKG     ?= ./...
 
-.PHONY: build dev test race postgres lint fuzz bench generate fmt help
+.PHONY: build dev test race postgres lint fuzz bench bench-lists generate fmt help
 
 build: ## build ./stoa and ./stoa-devchain (the default)
 	$(GOBUILD) -o stoa ./cmd/stoa
@@ -32,6 +32,9 @@ fuzz: ## every fuzz target for FUZZTIME (1m)
 bench: ## the figures of docs/PERFORMANCE.md, medians of five runs
 	.ci/bench
 
+bench-lists: ## every list and search at 10,000 and a million posts
+	.ci/bench-lists
+
 generate: ## Go code of the pages, schemas, OpenAPI description and reference
 	go tool -modfile=tools/go.mod templ generate -log-level error -path node/web
 	go run ./cmd/stoa generate
@@ -40,4 +43,4 @@ fmt: ## gofmt -s; lists what changed
 	gofmt -s -l -w $$(git ls-files '*.go')
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12

@@ -1,0 +1,128 @@
+package node
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/node/fill"
+	"stoa/protocol"
+)
+
+// A listing is a read that gives pages, with values for each of its filters:
+// what is frequent, middling, rare and absent on a filled node.
+type listing struct {
+	op   *protocol.Operation
+	axes []axis
+}
+
+// An axis is a filter and its values. Not to filter is one of them by itself.
+type axis struct {
+	name   string
+	values []string
+}
+
+var (
+	frequent, middling, rare = fill.Word(0), fill.Word(150), fill.Word(30_000)
+
+	words = axis{"q", []string{frequent, middling, rare, "absent", frequent + " " + fill.Word(1), fill.Word(2) + " " + fill.Word(3000), "हाथ में"}}
+	tags  = axis{"tag", []string{fill.Tag(0), fill.Tag(60), fill.Tag(1990)}}
+)
+
+// listings are all of them. roots are posts with many replies and with few.
+func listings(profiles int, roots []string) []listing {
+	authors := []string{fill.Handle(0), fill.Handle(min(200, profiles-1)), fill.Handle(profiles - 1)}
+	return []listing{
+		{protocol.ReadBoard.Operation, []axis{
+			{"kind", []string{"offer", "challenge"}}, tags, words, {"author", authors},
+			{"verifiedOnly", []string{"true"}}, {"resolved", []string{"true", "false"}}, {"root", roots},
+		}},
+		{protocol.GetBoardPost.Operation, []axis{{"id", roots}, {"thread", []string{"true"}}}},
+		{protocol.ReadFeed.Operation, []axis{{"types", []string{"board_post", "merchant_joined", "review", "merchant_joined,board_post"}}}},
+		{protocol.SearchAgents.Operation, []axis{
+			words, {"kind", []string{"person", "business"}}, {"capability", []string{"scheduling", "do-" + fill.Tag(1), "do-" + fill.Tag(1500)}},
+			tags, {"region", []string{"IN", "IN-KA", "FR"}}, {"hasIdentity", []string{"true", "false"}},
+		}},
+	}
+}
+
+// A question is one request for a page of a listing.
+type question struct {
+	op    *protocol.Operation
+	query url.Values
+}
+
+// questions are every combination of the values of the axes.
+func (l listing) questions() []question {
+	all := []question{{l.op, url.Values{}}}
+	for _, a := range l.axes {
+		for _, q := range slices.Clone(all) {
+			for _, v := range a.values {
+				with := url.Values{a.name: {v}}
+				for name, values := range q.query {
+					with[name] = values
+				}
+				all = append(all, question{l.op, with})
+			}
+		}
+	}
+	return slices.DeleteFunc(all, func(q question) bool { return strings.Contains(l.op.HTTP.Path, "{id}") && q.query.Get("id") == "" })
+}
+
+// target is the path and query of the question.
+func (q question) target() string {
+	query, path := url.Values{}, q.op.HTTP.Path
+	for name, values := range q.query {
+		if in := "{" + name + "}"; strings.Contains(path, in) {
+			path = strings.ReplaceAll(path, in, values[0])
+		} else {
+			query[name] = values
+		}
+	}
+	return path + "?" + query.Encode()
+}
+
+// with is the question with one more member.
+func (q question) with(name, value string) question {
+	query := url.Values{name: {value}}
+	for n, v := range q.query {
+		query[n] = v
+	}
+	return question{q.op, query}
+}
+
+// TestLists_AskEveryFilter keeps the list of what is measured whole: a listing, or
+// a filter, that is declared and not measured fails.
+func TestLists_AskEveryFilter(t *testing.T) {
+	t.Parallel()
+	measured := map[string][]string{}
+	for _, l := range listings(100, []string{"x"}) {
+		for _, a := range l.axes {
+			measured[l.op.Name] = append(measured[l.op.Name], a.name)
+		}
+	}
+	h := newHouse(t)
+	for _, op := range protocol.Operations() {
+		if !op.ReadOnly || op.For != protocol.Everybody {
+			continue
+		}
+		in := h.table.Schemas.Of(op.In)
+		if in.Properties["after"] == nil || slices.Contains(onesOwn, op.Name) {
+			continue
+		}
+		for name := range in.Properties {
+			if name != "limit" && name != "after" {
+				require.Contains(t, measured[op.Name], name, fmt.Sprintf("%s is a listing; add the filter to listings()", op.Name))
+			}
+		}
+		require.Contains(t, measured, op.Name)
+	}
+}
+
+// onesOwn are listings of what belongs to one caller, which does not grow with
+// the node.
+var onesOwn = []string{"check_conversation", "whats_new"}
