@@ -30,8 +30,8 @@ import (
 // answers, on a node of any size.
 const goal = 50 * time.Millisecond
 
-// asked is how often each question is asked; the first answer counts too.
-const asked = 3
+// repeats is how often each question is asked; the first answer counts too.
+const repeats = 3
 
 // BenchmarkLists asks the questions of lists_test.go through the HTTP door's
 // handler, on SQLite and, where a cluster is named, on PostgreSQL, for each size,
@@ -152,7 +152,7 @@ func (h *asker) get(q question) ([]byte, time.Duration) {
 func (h *asker) pages(q question) []answered {
 	first := answered{q, "first", nil}
 	var body []byte
-	for range asked {
+	for range repeats {
 		var took time.Duration
 		body, took = h.get(q)
 		first.times = append(first.times, took)
@@ -162,7 +162,7 @@ func (h *asker) pages(q question) []answered {
 		return []answered{first}
 	}
 	deep := answered{q.with("after", after), "deep", nil}
-	for range asked {
+	for range repeats {
 		_, took := h.get(deep.question)
 		deep.times = append(deep.times, took)
 	}
@@ -242,7 +242,7 @@ func reportOf(runs []listRun) string {
 			} else {
 				small[key{r.engine, group}] = p95
 			}
-			fmt.Fprintf(&b, "| %s | %s | %d | %d | %s | %s%s | %s | %d |\n", group, r.engine, r.posts, len(times)/asked,
+			fmt.Fprintf(&b, "| %s | %s | %d | %d | %s | %s%s | %s | %d |\n", group, r.engine, r.posts, len(times)/repeats,
 				ms(times[len(times)/2]), ms(p95), ratio, ms(times[len(times)-1]), over)
 		}
 	}

@@ -30,6 +30,7 @@ var (
 	frequent, middling, rare = fill.Word(0), fill.Word(150), fill.Word(30_000)
 
 	words = axis{"q", []string{frequent, middling, rare, "absent", frequent + " " + fill.Word(1), fill.Word(2) + " " + fill.Word(3000), "हाथ में"}}
+	asked = axis{"q", append(slices.Clone(words.values), `"`+frequent+" "+fill.Word(1)+`"`, frequent+" -"+fill.Word(1), "tag:"+fill.Tag(60)+" "+middling, "kind:business "+rare)}
 	tags  = axis{"tag", []string{fill.Tag(0), fill.Tag(60), fill.Tag(1990)}}
 )
 
@@ -44,8 +45,13 @@ func listings(profiles int, roots []string) []listing {
 		{protocol.GetBoardPost.Operation, []axis{{"id", roots}, {"thread", []string{"true"}}}},
 		{protocol.ReadFeed.Operation, []axis{{"types", []string{"board_post", "merchant_joined", "review", "merchant_joined,board_post"}}}},
 		{protocol.SearchAgents.Operation, []axis{
-			words, {"kind", []string{"person", "business"}}, {"capability", []string{"scheduling", "do-" + fill.Tag(1), "do-" + fill.Tag(1500)}},
+			asked, {"kind", []string{"person", "business"}}, {"capability", []string{"scheduling", "do-" + fill.Tag(1), "do-" + fill.Tag(1500)}},
 			tags, {"region", []string{"IN", "IN-KA", "FR"}}, {"hasIdentity", []string{"true", "false"}},
+		}},
+		{protocol.ListPeople.Operation, []axis{asked}},
+		{protocol.ListMerchants.Operation, []axis{
+			asked, {"category", []string{fill.Categories[0], fill.Categories[5], fill.Categories[11], "absent"}},
+			{"city", []string{"Bangalore", "Cochin", "Leh", "Absent"}}, {"openNow", []string{"true"}},
 		}},
 	}
 }

@@ -70,8 +70,12 @@ func number(s string) (int, error) {
 	return n * map[string]int{"": 1, "k": 1000, "m": 1_000_000}[m[2]], err
 }
 
+// version is raised when the same configuration makes other contents.
+const version = 1
+
 // state is how far a database is filled, and with what.
 type state struct {
+	Version         int
 	Posts, Profiles int
 	Seed            uint64
 	Until           int64 // time of the last post, Unix milliseconds
@@ -136,14 +140,14 @@ func begin(ctx context.Context, db *storage.DB, c Config) (s state, err error) {
 		if err != nil {
 			return err
 		}
-		s = state{Posts: c.Posts, Profiles: c.Profiles, Seed: c.Seed, Until: tx.Now.Add(-time.Minute).UnixMilli()}
+		s = state{Version: version, Posts: c.Posts, Profiles: c.Profiles, Seed: c.Seed, Until: tx.Now.Add(-time.Minute).UnixMilli()}
 		if raw == "" {
 			return put(ctx, tx, s)
 		}
 		if err := json.Unmarshal([]byte(raw), &s); err != nil {
 			return err
 		}
-		if s.Posts != c.Posts || s.Profiles != c.Profiles || s.Seed != c.Seed {
+		if s.Version != version || s.Posts != c.Posts || s.Profiles != c.Profiles || s.Seed != c.Seed {
 			return fmt.Errorf("fill: this database is filled with posts=%d,profiles=%d,seed=%d already; take another data directory", s.Posts, s.Profiles, s.Seed)
 		}
 		return nil

@@ -1,33 +1,49 @@
 package fill
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 
 	"stoa/protocol"
+	"stoa/storage"
 )
 
+// Categories and Cities are those of merchants, in the order of how often they
+// occur.
 var (
-	// Cities in the order of how often they occur.
-	Cities = strings.Fields("Bengaluru Mumbai Delhi Chennai Jaipur Kolkata Kochi Pune Hyderabad Berlin Tokyo Kathmandu Singapore Paris")
-	days   = strings.Fields("monday tuesday wednesday thursday friday saturday sunday")
+	Categories = []string{"restaurant", "grocery", "paper", "textiles", "repair", "books", "pharmacy", "printing", "furniture", "music", "nursery", "observatory"}
+	Cities     = []string{"Bengaluru", "Mumbai", "Delhi", "Chennai", "Jaipur", "Kolkata", "Pune", "Kochi", "Berlin", "Mysuru", "Pondicherry", "Leh"}
 )
 
-// merchant is the record of a business: what it sells, where, and when. One in
-// fifty is open at night.
-func (w *writer) merchant(r *rand.Rand, n int) protocol.MerchantDraft {
-	m := protocol.MerchantDraft{Category: trades[n/3%len(trades)], City: Cities[min(int(r.ExpFloat64()*3), len(Cities)-1)]}
-	opens, closes := fmt.Sprintf("%02d:%02d", 6+r.IntN(5), 15*r.IntN(4)), fmt.Sprintf("%02d:%02d", 17+r.IntN(6), 15*r.IntN(4))
-	if r.IntN(50) == 0 {
-		opens, closes = "21:00", "04:30"
+var days = []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}
+
+// merchant writes the record of a business: where it is, when it is open, what
+// it sells.
+func (w *writer) merchant(ctx context.Context, tx *storage.Tx, n int) error {
+	r := w.of(3, n)
+	d := protocol.MerchantDraft{
+		Category: often(r, Categories), City: often(r, Cities), Phone: "+91 80 5550 0100",
+		Website: fmt.Sprintf("https://shop-%d.example/", n),
 	}
-	for _, day := range days[:5+r.IntN(3)] {
-		m.Hours = append(m.Hours, protocol.DayHours{Day: day, Opens: opens, Closes: closes})
+	if r.IntN(10) > 0 {
+		opens, closes := fmt.Sprintf("%02d:00", 7+r.IntN(4)), fmt.Sprintf("%02d:30", 17+r.IntN(6))
+		if r.IntN(10) == 0 { // past midnight
+			opens, closes = "19:00", "03:00"
+		}
+		for _, day := range days[:6+r.IntN(2)] {
+			d.Hours = append(d.Hours, protocol.DayHours{Day: day, Opens: opens, Closes: closes})
+		}
 	}
-	for i := range 1 + r.IntN(8) {
-		m.Items = append(m.Items, protocol.ItemDraft{SKU: fmt.Sprintf("item-%d", i+1), Name: w.line(r, 2, 4), Description: w.text(r, 5, 20), Tags: w.some(r, 2),
+	for i := range r.IntN(5) {
+		d.Items = append(d.Items, protocol.ItemDraft{SKU: fmt.Sprintf("s%d", i+1), Name: w.line(r, 2, 4), Category: d.Category,
 			Price: &protocol.MoneyDraft{Currency: "INR", Amount: protocol.Decimal(fmt.Sprintf("%d.%02d", 10+r.IntN(5000), r.IntN(100)))}})
 	}
-	return m
+	_, err := tx.PutMerchant(ctx, Handle(n), d)
+	return err
+}
+
+// often draws one of a list whose first is the most frequent.
+func often(r *rand.Rand, list []string) string {
+	return list[min(int(r.ExpFloat64()*float64(len(list))/5), len(list)-1)]
 }

@@ -67,19 +67,25 @@ func (w *writer) profile(ctx context.Context, tx *storage.Tx, n int) error {
 	for i := range r.IntN(3) {
 		d.Needs = append(d.Needs, protocol.Need{ID: fmt.Sprintf("need-%d", i+1), Description: w.text(r, 5, 15), Tags: w.some(r, 2)})
 	}
-	// A business is listed last, so that the index sees it once.
-	_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: d, Unlisted: business(n), ERC8004: identity(n), IdentityNote: protocol.NoIdentity})
-	if err != nil || !business(n) {
+	if _, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: d, ERC8004: identity(n), IdentityNote: protocol.NoIdentity}); err != nil {
 		return err
 	}
-	if _, err := tx.PutMerchant(ctx, d.Handle, w.merchant(r, n)); err != nil {
-		return err
+	if business(n) {
+		if err := w.merchant(ctx, tx, n); err != nil {
+			return err
+		}
 	}
-	return tx.SetListed(ctx, d.Handle, true)
+	switch { // most have never been asked
+	case n%4 == 1:
+		return tx.SetLiveness(ctx, d.Handle, protocol.LivenessAlive, tx.Now)
+	case n%40 == 2:
+		return tx.SetLiveness(ctx, d.Handle, protocol.LivenessDead, tx.Now)
+	}
+	return nil
 }
 
 func regions(r *rand.Rand) []string {
-	return []string{Regions[min(int(r.ExpFloat64()*3), len(Regions)-1)]}
+	return []string{often(r, Regions)}
 }
 
 // capabilities are the two that every person has (spec §2.8) and up to three more.
