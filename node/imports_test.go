@@ -26,7 +26,6 @@ var mayImport = map[string][]string{
 	"stoa/node/feed":       {"stoa/protocol", "stoa/storage"},
 	"stoa/node/moderation": {"stoa/protocol", "stoa/storage"},
 	"stoa/node/site":       {"stoa/protocol", "stoa/storage"},
-	"stoa/node/fill":       {"stoa/protocol", "stoa/storage"},
 	"stoa/node/worker":     {"stoa/protocol", "stoa/storage"},
 	"stoa/node/liveness":   {"stoa/protocol", "stoa/storage", "stoa/node/outbound"},
 	"stoa/node/outbound":   {},

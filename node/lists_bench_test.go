@@ -21,8 +21,8 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/fill"
 	"stoa/protocol"
+	"stoa/storage/fill"
 	"stoa/storage/storagetest"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/fill"
 	"stoa/protocol"
+	"stoa/storage/fill"
 )
 
 // A listing is a read that gives pages, with values for each of its filters:

@@ -1,6 +1,9 @@
 package storage
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // FindPosts searches with steps so small that a test reaches each.
 func FindPosts(ctx context.Context, tx *Tx, words []string, before int64, limit, near, few, far int) ([]int64, error) {
@@ -33,4 +36,25 @@ func SpoilWords(ctx context.Context, tx *Tx) error {
 		return err
 	}
 	return tx.PutSetting(ctx, wordsSetting, "1")
+}
+
+// ExplainQueries calls see with each query of db from now on and the engine's plan
+// for it, made in the same transaction with the same arguments.
+func ExplainQueries(db *DB, see func(query string, plan []string, err error)) {
+	explain, columns := "EXPLAIN ", 1
+	if db.engine == engineSQLite {
+		explain, columns = "EXPLAIN QUERY PLAN ", 4
+	}
+	db.watch = func(tx *Tx, query string, args []any) {
+		rows, err := tx.conn.query(context.Background(), explain+query, args...)
+		plan, err := collect(rows, err, func(s scanner) (step string, err error) {
+			cells := make([]any, columns)
+			for i := range cells {
+				cells[i] = new(any)
+			}
+			cells[columns-1] = &step
+			return step, s.Scan(cells...)
+		})
+		see(query, slices.Clip(plan), err)
+	}
 }

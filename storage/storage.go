@@ -55,8 +55,9 @@ type DB struct {
 	writers sync.WaitGroup
 	version atomic.Uint64
 	lastNow atomic.Int64
-	wake    map[string]chan struct{} // fixed at Open
-	spends  sync.Map                 // [16]byte → *batch: being spent by a running batch; PostgreSQL only
+	wake    map[string]chan struct{}               // fixed at Open
+	watch   func(tx *Tx, query string, args []any) // sees each query before it runs, so that tests explain it; else nil
+	spends  sync.Map                               // [16]byte → *batch: being spent by a running batch; PostgreSQL only
 
 	gate   sync.RWMutex // guards closed against sends on queue
 	closed bool

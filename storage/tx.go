@@ -33,6 +33,9 @@ func (tx *Tx) write(ctx context.Context, query string, args ...any) (int64, erro
 }
 
 func (tx *Tx) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if tx.db.watch != nil {
+		tx.db.watch(tx, query, args)
+	}
 	return tx.conn.query(tx.in(ctx), query, args...)
 }
 

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"stoa/node"
-	"stoa/node/fill"
+	"stoa/storage/fill"
 )
 
 type devCmd struct {

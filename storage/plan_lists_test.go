@@ -1,0 +1,169 @@
+package storage_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"stoa/protocol"
+	"stoa/storage"
+	"stoa/storage/fill"
+	"stoa/storage/storagetest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// large are the tables that grow with a node. No listing may read one from end to
+// end, or sort what it did not find by an index.
+var large = regexp.MustCompile(`\b(?:Seq Scan on|SCAN) (post|post_tag|post_word|feed|log|profile|profile_rank|profile_word|merchant|merchant_item|thread|thread_message)\b`)
+
+// TestPlans_Lists runs every listing with every combination of filters on a filled
+// database, first pages and later ones, and looks at the plan of each query as the
+// engine makes it for these arguments: on PostgreSQL with the statistics of ANALYZE.
+func TestPlans_Lists(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fills a database")
+	}
+	t.Parallel()
+	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+		db, err := storage.Open(t.Context(), c)
+		require.NoError(t, err)
+		defer db.Close()
+		require.NoError(t, fill.Fill(t.Context(), db, fill.Config{Base: base, Posts: 20_000, Profiles: 4000, Seed: 1}))
+		if c.URL != "" {
+			own, err := sql.Open("pgx", c.URL)
+			require.NoError(t, err)
+			_, err = own.Exec(`VACUUM (ANALYZE)`)
+			require.NoError(t, err)
+			require.NoError(t, own.Close())
+		}
+		seen, asking := map[string]bool{}, ""
+		storage.ExplainQueries(db, func(query string, plan []string, err error) {
+			require.NoError(t, err, query)
+			require.NotEmpty(t, plan)
+			for _, step := range plan {
+				if large.MatchString(step) && !strings.Contains(step, "VIRTUAL TABLE INDEX") {
+					t.Errorf("%s: %s\n%s\n%s", asking, step, query, strings.Join(plan, "\n"))
+				}
+			}
+			seen[query] = true
+		})
+		askEverything(t, db, &asking)
+		require.Greater(t, len(seen), 10)
+	})
+}
+
+// askEverything asks for two pages of each listing with each combination.
+func askEverything(t *testing.T, db *storage.DB, asking *string) {
+	ask := func(what any, list func(tx *storage.Tx, ctx context.Context, after string) (*string, error)) {
+		*asking = fmt.Sprintf("%T %+v", what, what)
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			next, err := list(tx, ctx, "")
+			if err == nil && next != nil {
+				_, err = list(tx, ctx, *next)
+			}
+			return err
+		})
+	}
+	for _, q := range boardQueries(t, db) {
+		ask(q, func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
+			q.After = after
+			p, err := tx.ListPosts(ctx, q)
+			return p.Next, err
+		})
+	}
+	for _, q := range agentQueries() {
+		ask(q, func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
+			q.After = after
+			p, err := tx.ListProfiles(ctx, q)
+			return p.Next, err
+		})
+	}
+	for _, text := range []string{"", fill.Word(0), fill.Word(9000)} {
+		ask(protocol.PeopleQuery{Q: text}, func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
+			p, err := tx.ListPeople(ctx, protocol.PeopleQuery{Q: text, Paging: protocol.Paging{After: after}})
+			return p.Next, err
+		})
+		for _, q := range []protocol.MerchantQuery{{}, {Category: fill.Categories[0]}, {City: fill.Cities[7]}, {OpenNow: true}, {Category: fill.Categories[6], City: fill.Cities[0], OpenNow: true}} {
+			q.Q = text
+			ask(q, func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
+				q.After = after
+				p, err := tx.ListMerchants(ctx, q)
+				return p.Next, err
+			})
+		}
+	}
+	for _, types := range [][]protocol.FeedType{nil, {protocol.FeedBoardPost}, {protocol.FeedReview, protocol.FeedMerchantJoined}} {
+		ask(types, func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
+			p, err := tx.ListFeed(ctx, types, 20, after)
+			return p.Next, err
+		})
+	}
+	root := busiest(t, db)
+	ask(root, func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
+		p, err := tx.ListThread(ctx, root, 20, after)
+		return p.Next, err
+	})
+	ask(root, func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
+		p, err := tx.ListReplies(ctx, root, 20, after)
+		return p.Next, err
+	})
+	ask(fill.Handle(0), func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
+		p, err := tx.ListOwnPosts(ctx, fill.Handle(0), 20, after)
+		return p.Next, err
+	})
+}
+
+// busiest is the root of a thread.
+func busiest(t *testing.T, db *storage.DB) (root string) {
+	read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+		p, err := tx.ListPosts(ctx, protocol.BoardQuery{Kind: protocol.Resolution, Paging: protocol.Paging{Limit: 100}})
+		for _, post := range p.Items {
+			if post.Root != nil {
+				root = *post.Root
+			}
+		}
+		return err
+	})
+	require.NotEmpty(t, root)
+	return root
+}
+
+func boardQueries(t *testing.T, db *storage.DB) (all []protocol.BoardQuery) {
+	root := busiest(t, db)
+	for _, kind := range []protocol.PostKind{"", protocol.QuestionPost} {
+		for _, tag := range []string{"", fill.Tag(0)} {
+			for _, text := range []string{"", fill.Word(0), fill.Word(9000)} {
+				for _, author := range []string{"", fill.Handle(0)} {
+					for _, verified := range []bool{false, true} {
+						for _, resolved := range []*bool{nil, ptr(true), ptr(false)} {
+							for _, root := range []string{"", root} {
+								all = append(all, protocol.BoardQuery{Kind: kind, Tag: tag, Q: text, Author: author, VerifiedOnly: verified, Resolved: resolved, Root: root})
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+func agentQueries() (all []protocol.AgentQuery) {
+	for _, text := range []string{"", fill.Word(0), fill.Word(9000), `"` + fill.Word(0) + " " + fill.Word(1) + `"`, fill.Word(0) + " -" + fill.Word(1)} {
+		for _, kind := range []protocol.ProfileKind{"", protocol.Business} {
+			for _, tag := range []string{"", fill.Tag(0)} {
+				for _, region := range []string{"", "IN"} {
+					for _, identity := range []*bool{nil, ptr(true)} {
+						all = append(all, protocol.AgentQuery{Q: text, Kind: kind, Tag: tag, Region: region, HasIdentity: identity},
+							protocol.AgentQuery{Q: text, Kind: kind, Tag: tag, Region: region, HasIdentity: identity, Capability: "scheduling"})
+					}
+				}
+			}
+		}
+	}
+	return all
+}
