@@ -29,6 +29,9 @@ func TestPlans(t *testing.T) {
 		for _, verified := range []bool{false, true} {
 			for _, author := range []string{"", "asha"} {
 				for _, tag := range []string{"", "paper"} {
+					if author != "" && tag != "" {
+						continue // by the index of words
+					}
 					text, args := boardQuery(protocol.BoardQuery{Kind: kind, VerifiedOnly: verified, Author: author, Tag: tag}, true, 1, 21)
 					queries[fmt.Sprintf("board %s %v %s %s", kind, verified, author, tag)] = query{text, args}
 				}

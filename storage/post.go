@@ -132,8 +132,14 @@ func postText(p *protocol.StoredPost) string {
 	}
 	if h := p.Author.Handle; h != nil {
 		b = addFacet(b, facetAnyAuthor, *h)
+		for _, tag := range p.Tags {
+			b = addFacet(b, facetAnyAuthorTag, *h+" "+tag)
+		}
 		if p.Author.Node == nil {
 			b = addFacet(b, facetAuthor, *h)
+			for _, tag := range p.Tags {
+				b = addFacet(b, facetAuthorTag, *h+" "+tag)
+			}
 		}
 	}
 	if p.Root != nil {

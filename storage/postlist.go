@@ -45,7 +45,7 @@ func (tx *Tx) ListPosts(ctx context.Context, q protocol.BoardQuery) (protocol.Pa
 	words := queryWords(q.Q)
 	switch {
 	case q.Q != "" && len(words) == 0, q.Resolved != nil && q.Kind != "" && !q.Kind.Resolvable():
-	case q.Q == "" && q.Resolved == nil && q.Root == "":
+	case q.Q == "" && q.Resolved == nil && q.Root == "" && (q.Author == "" || q.Tag == ""):
 		text, args := boardQuery(q, anywhere, before, limit+1)
 		rows, err := tx.query(ctx, text, args...)
 		if seqs, err = collect(rows, err, scanInt); err != nil {
@@ -55,54 +55,60 @@ func (tx *Tx) ListPosts(ctx context.Context, q protocol.BoardQuery) (protocol.Pa
 		if err := tx.settleWords(); err != nil {
 			return protocol.Page[protocol.Post]{}, err
 		}
-		if seqs, err = postWords.find(ctx, tx, append(words, boardFacets(q, anywhere)...), before, limit+1); err != nil {
+		if seqs, err = postWords.find(ctx, tx, boardWords(q, anywhere, words), before, limit+1); err != nil {
 			return protocol.Page[protocol.Post]{}, err
 		}
 	}
 	return tx.postPage(ctx, listBoard, seqs, limit)
 }
 
-// boardFacets are the filters as words of the index. It may say a filter twice
-// and never leaves one out.
-func boardFacets(q protocol.BoardQuery, anywhere bool) []string {
-	var facets []string
+// boardWords are the words and filters of a query as words of the index, roughly
+// the rarest first.
+func boardWords(q protocol.BoardQuery, anywhere bool, words []string) []string {
+	var all []string
+	add := func(name, value string) { all = append(all, facet(name, value)) }
 	if q.Root != "" {
-		facets = append(facets, facet(facetRoot, q.Root))
+		add(facetRoot, q.Root)
 	}
-	if q.Resolved != nil {
-		name := facetOpen
-		if *q.Resolved {
-			name = facetResolved
-		}
-		facets = append(facets, facet(name, string(q.Kind)))
+	author, authorTag := facetAuthor, facetAuthorTag
+	if anywhere {
+		author, authorTag = facetAnyAuthor, facetAnyAuthorTag
 	}
-	kind, tag := facetKind, facetTag
-	if q.VerifiedOnly {
-		kind, tag = facetKindVerified, facetTagVerified
-		if q.Kind == "" && q.Tag == "" {
-			facets = append(facets, facet(facetVerified, ""))
-		}
+	checked := q.Author == "" && q.Tag != "" && q.VerifiedOnly // by what is added here
+	switch {
+	case q.Author != "" && q.Tag != "":
+		add(authorTag, q.Author+" "+q.Tag)
+	case q.Author != "":
+		add(author, q.Author)
+	case checked:
+		add(facetTagVerified, q.Tag)
+	case q.Tag != "":
+		add(facetTag, q.Tag)
 	}
-	if q.Kind != "" {
-		facets = append(facets, facet(kind, string(q.Kind)))
+	if q.Resolved != nil && *q.Resolved {
+		add(facetResolved, string(q.Kind))
+		checked = true // nobody else's post is ever resolved
 	}
-	if q.Author != "" {
-		name := facetAuthor
-		if anywhere {
-			name = facetAnyAuthor
-		}
-		facets = append(facets, facet(name, q.Author))
+	all = append(all, words...)
+	if q.Resolved != nil && !*q.Resolved {
+		add(facetOpen, string(q.Kind))
 	}
-	if q.Tag != "" {
-		facets = append(facets, facet(tag, q.Tag))
+	switch {
+	case q.Kind != "" && q.VerifiedOnly && !checked:
+		add(facetKindVerified, string(q.Kind))
+	case q.Kind != "" && q.Resolved == nil:
+		add(facetKind, string(q.Kind))
+	case q.VerifiedOnly && !checked:
+		add(facetVerified, "")
 	}
-	return facets
+	return all
 }
 
 // boardQuery selects the numbers of a page. Kind and verified lead every index
 // of the board, so each filter is a handful of index ranges that are merged, and
 // no filter ever walks over posts that it does not show: no kind means each of
-// the seven, not verified means both.
+// the seven, not verified means both. Author and tag together are the index of
+// words' (boardWords).
 func boardQuery(q protocol.BoardQuery, anywhere bool, before int64, limit int) (string, []any) {
 	kinds := protocol.PostKinds
 	if q.Kind != "" {
@@ -124,19 +130,13 @@ func boardQuery(q protocol.BoardQuery, anywhere bool, before int64, limit int) (
 		from, where, lead = `post_tag`, `tag = ?`, [][]any{{q.Tag}}
 	}
 	where += ` AND kind = ? AND verified = ? AND seq < ?`
-	more := []any(nil)
-	if q.Author != "" && q.Tag != "" {
-		where += ` AND EXISTS (SELECT 1 FROM post_tag t WHERE t.tag = ? AND t.kind = post.kind AND t.verified = post.verified AND t.seq = post.seq)`
-		more = []any{q.Tag}
-	}
 	one := `SELECT seq FROM (SELECT seq FROM ` + from + ` WHERE ` + where + ` ORDER BY seq DESC LIMIT ?) r`
 	var args []any
 	n := 0
 	for _, l := range lead {
 		for _, kind := range kinds {
 			for _, verified := range verdicts {
-				args = append(append(args, l...), string(kind), verified, before)
-				args = append(append(args, more...), limit)
+				args = append(append(args, l...), string(kind), verified, before, limit)
 				n++
 			}
 		}

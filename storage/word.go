@@ -111,6 +111,9 @@ const (
 	facetOpen     = "\ue000p" // waits to be resolved: anything, or a kind
 	facetResolved = "\ue000s" // is resolved: anything, or a kind
 
+	facetAuthorTag    = "\ue000d" // an author of this node and a tag of the post
+	facetAnyAuthorTag = "\ue000e" // an author of any node and a tag of the post
+
 	facetAuthor     = "\ue000a" // handle of an author of this node
 	facetAnyAuthor  = "\ue000b" // handle of an author of any node
 	facetTag        = "\ue000t"
