@@ -86,8 +86,20 @@ func (tx *Tx) PutMerchant(ctx context.Context, handle string, draft protocol.Mer
 	if err != nil {
 		return nil, err
 	}
-	m := &StoredMerchant{Draft: draft, UpdatedAt: tx.Now}
-	if m.Items, err = tx.putItems(ctx, r.Seq, draft.Items); err != nil {
+	m, err := tx.storeMerchant(ctx, r.Seq, p, draft)
+	if err != nil {
+		return nil, err
+	}
+	if err := tx.rerank(ctx, r, p, m); err != nil {
+		return nil, err
+	}
+	return m, tx.PutProbes(ctx, handle, FromMerchant, []string{draft.Website})
+}
+
+// storeMerchant writes a record and its items, and no version.
+func (tx *Tx) storeMerchant(ctx context.Context, seq int64, p *StoredProfile, draft protocol.MerchantDraft) (m *StoredMerchant, err error) {
+	m = &StoredMerchant{Draft: draft, UpdatedAt: tx.Now}
+	if m.Items, err = tx.putItems(ctx, seq, draft.Items); err != nil {
 		return nil, err
 	}
 	m.Draft.Items = nil
@@ -98,13 +110,10 @@ func (tx *Tx) PutMerchant(ctx context.Context, handle string, draft protocol.Mer
 	}
 	if _, err := tx.write(ctx, `INSERT INTO merchant (seq, record, opens, closes, updated_at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (seq) DO UPDATE SET record = EXCLUDED.record, opens = EXCLUDED.opens, closes = EXCLUDED.closes, updated_at = EXCLUDED.updated_at`,
-		r.Seq, string(raw), m.opens, m.closes, millis(tx.Now)); err != nil {
+		seq, string(raw), m.opens, m.closes, millis(tx.Now)); err != nil {
 		return nil, fmt.Errorf("store merchant record: %w", err)
 	}
-	if err := tx.rerank(ctx, r, p, m); err != nil {
-		return nil, err
-	}
-	return m, tx.PutProbes(ctx, handle, FromMerchant, []string{draft.Website})
+	return m, nil
 }
 
 // moveHours looks at the hours again after the profile has changed: its zone is

@@ -55,21 +55,6 @@ func (tx *Tx) InsertPost(ctx context.Context, p *protocol.StoredPost) error {
 	return tx.insertPostNow(ctx, p, seq)
 }
 
-// LoadPost stores a visible post of this node as it is, with its thread, count and
-// resolution, which must be true when the transaction ends. It is for filling a
-// database with many posts; nothing is looked up.
-func (tx *Tx) LoadPost(p *protocol.StoredPost) error {
-	if tx.batch == nil {
-		return ErrReadOnly
-	}
-	seq, err := seqOf(p.ID)
-	if err != nil {
-		return err
-	}
-	p.State = protocol.Visible
-	return tx.holdPost(p, seq)
-}
-
 func foreignURI(p *protocol.StoredPost) bool { return !strings.HasSuffix(p.URI, "/"+p.ID) }
 
 // holdPost leaves the post to the end of the batch.

@@ -85,8 +85,12 @@ type state struct {
 
 const setting = "fill"
 
-// chunk is how much one transaction writes.
-const chunk = 5000
+// How much one transaction writes. Each profile moves the clock of the lists, a
+// row whose every version PostgreSQL walks over until the transaction ends.
+const (
+	manyPosts    = 5000
+	manyProfiles = 500
+)
 
 // Fill fills a database. One that is filled with the same already is left as it
 // is, one whose filling was interrupted is filled on; filling it with something
@@ -97,7 +101,7 @@ func Fill(ctx context.Context, db *storage.DB, c Config) error {
 		return err
 	}
 	w := newWriter(c, time.UnixMilli(s.Until).UTC())
-	step := func(what string, done *int, of int, one func(ctx context.Context, tx *storage.Tx, n int) error) error {
+	step := func(what string, done *int, of, chunk int, one func(ctx context.Context, tx *storage.Tx, n int) error) error {
 		for *done < of {
 			next := s
 			err := db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
@@ -125,10 +129,10 @@ func Fill(ctx context.Context, db *storage.DB, c Config) error {
 		}
 		return nil
 	}
-	if err := step("profiles", &s.ProfilesDone, s.Profiles, w.profile); err != nil {
+	if err := step("profiles", &s.ProfilesDone, s.Profiles, manyProfiles, w.profile); err != nil {
 		return err
 	}
-	return step("posts", &s.PostsDone, s.Posts, w.post)
+	return step("posts", &s.PostsDone, s.Posts, manyPosts, w.post)
 }
 
 func begin(ctx context.Context, db *storage.DB, c Config) (s state, err error) {

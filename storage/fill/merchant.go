@@ -1,12 +1,10 @@
 package fill
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 
 	"stoa/protocol"
-	"stoa/storage"
 )
 
 // Categories and Cities are those of merchants, in the order of how often they
@@ -18,11 +16,11 @@ var (
 
 var days = []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}
 
-// merchant writes the record of a business: where it is, when it is open, what
-// it sells.
-func (w *writer) merchant(ctx context.Context, tx *storage.Tx, n int) error {
+// merchant is the record of a business: where it is, when it is open, what it
+// sells.
+func (w *writer) merchant(n int) *protocol.MerchantDraft {
 	r := w.of(3, n)
-	d := protocol.MerchantDraft{
+	d := &protocol.MerchantDraft{
 		Category: often(r, Categories), City: often(r, Cities), Phone: "+91 80 5550 0100",
 		Website: fmt.Sprintf("https://shop-%d.example/", n),
 	}
@@ -39,8 +37,7 @@ func (w *writer) merchant(ctx context.Context, tx *storage.Tx, n int) error {
 		d.Items = append(d.Items, protocol.ItemDraft{SKU: fmt.Sprintf("s%d", i+1), Name: w.line(r, 2, 4), Category: d.Category,
 			Price: &protocol.MoneyDraft{Currency: "INR", Amount: protocol.Decimal(fmt.Sprintf("%d.%02d", 10+r.IntN(5000), r.IntN(100)))}})
 	}
-	_, err := tx.PutMerchant(ctx, Handle(n), d)
-	return err
+	return d
 }
 
 // often draws one of a list whose first is the most frequent.

@@ -67,21 +67,17 @@ func (w *writer) profile(ctx context.Context, tx *storage.Tx, n int) error {
 	for i := range r.IntN(3) {
 		d.Needs = append(d.Needs, protocol.Need{ID: fmt.Sprintf("need-%d", i+1), Description: w.text(r, 5, 15), Tags: w.some(r, 2)})
 	}
-	if _, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: d, ERC8004: identity(n), IdentityNote: protocol.NoIdentity}); err != nil {
-		return err
-	}
-	if business(n) {
-		if err := w.merchant(ctx, tx, n); err != nil {
-			return err
-		}
-	}
+	p := &storage.StoredProfile{Draft: d, ERC8004: identity(n), IdentityNote: protocol.NoIdentity}
 	switch { // most have never been asked
 	case n%4 == 1:
-		return tx.SetLiveness(ctx, d.Handle, protocol.LivenessAlive, tx.Now)
+		p.Alive, p.LastSeenAt = protocol.LivenessAlive, tx.Now
 	case n%40 == 2:
-		return tx.SetLiveness(ctx, d.Handle, protocol.LivenessDead, tx.Now)
+		p.Alive = protocol.LivenessDead
 	}
-	return nil
+	if business(n) {
+		return tx.LoadProfile(ctx, p, w.merchant(n))
+	}
+	return tx.LoadProfile(ctx, p, nil)
 }
 
 func regions(r *rand.Rand) []string {
