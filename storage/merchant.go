@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"stoa/protocol"
@@ -135,39 +136,59 @@ func (tx *Tx) putItems(ctx context.Context, seq int64, drafts []protocol.ItemDra
 		return nil, err
 	}
 	items := make([]StoredItem, 0, len(drafts))
+	var args []any
 	for n, d := range drafts {
 		i := StoredItem{Draft: d}
+		var currency, minor any
 		if d.Price != nil {
-			minor, fault := d.Price.Minor()
-			if fault != nil {
+			var fault *protocol.Fault
+			if i.Minor, fault = d.Price.Minor(); fault != nil {
 				return nil, fmt.Errorf("storage: price of %s: %s", d.SKU, fault.Detail)
 			}
-			i.Currency, i.Minor = d.Price.Currency, minor
+			i.Currency = d.Price.Currency
+			currency, minor = i.Currency, i.Minor
 		}
 		i.Draft.Price = nil
 		doc, err := json.Marshal(i.Draft)
 		if err != nil {
 			return nil, fmt.Errorf("encode item: %w", err)
 		}
-		var currency, minor any
-		if i.Currency != "" {
-			currency, minor = i.Currency, i.Minor
-		}
-		if err := tx.dirty(); err != nil {
-			return nil, err
-		}
-		err = tx.row(ctx, `INSERT INTO merchant_item (seq, sku, id, place, doc, currency, minor) VALUES (?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT (seq, sku) DO UPDATE SET place = EXCLUDED.place, doc = EXCLUDED.doc, currency = EXCLUDED.currency, minor = EXCLUDED.minor, away_at = 0
-			RETURNING id`, seq, d.SKU, protocol.NewID(protocol.ItemID, tx.Now), n, string(doc), currency, minor).Scan(&i.ID)
-		if err != nil {
-			return nil, fmt.Errorf("store item: %w", err)
-		}
 		items = append(items, i)
+		args = append(args, seq, d.SKU, protocol.NewID(protocol.ItemID, tx.Now), n, string(doc), currency, minor)
+	}
+	if err := tx.placeItems(ctx, items, args); err != nil {
+		return nil, err
 	}
 	_, err := tx.write(ctx, `DELETE FROM merchant_item WHERE seq = ? AND place IS NULL AND (away_at < ?
 		OR sku NOT IN (SELECT sku FROM merchant_item WHERE seq = ? AND place IS NULL ORDER BY away_at DESC, sku LIMIT ?))`,
 		seq, millis(tx.Now.Add(-keepAway)), seq, maxAway)
 	return items, err
+}
+
+// placeItems writes items with one statement and finds the id of each.
+func (tx *Tx) placeItems(ctx context.Context, items []StoredItem, args []any) error {
+	if len(items) == 0 {
+		return nil
+	}
+	if err := tx.dirty(); err != nil {
+		return err
+	}
+	rows, err := tx.query(ctx, `INSERT INTO merchant_item (seq, sku, id, place, doc, currency, minor) VALUES (?, ?, ?, ?, ?, ?, ?)`+
+		strings.Repeat(`, (?, ?, ?, ?, ?, ?, ?)`, len(items)-1)+`
+		ON CONFLICT (seq, sku) DO UPDATE SET place = EXCLUDED.place, doc = EXCLUDED.doc, currency = EXCLUDED.currency, minor = EXCLUDED.minor, away_at = 0
+		RETURNING sku, id`, args...)
+	named, err := collect(rows, err, func(s scanner) (n [2]string, err error) { return n, s.Scan(&n[0], &n[1]) })
+	if err != nil {
+		return fmt.Errorf("store items: %w", err)
+	}
+	ids := map[string]string{}
+	for _, n := range named {
+		ids[n[0]] = n[1]
+	}
+	for i := range items {
+		items[i].ID = ids[items[i].Draft.SKU]
+	}
+	return nil
 }
 
 // MerchantByHandle returns the record of a business, with its items; nil when the
