@@ -39,6 +39,7 @@ func TestCurrentPage(t *testing.T) {
 		"/@rao":                          {"business", "/api/public/merchants/rao"},
 		"/people":                        {"people", "/api/public/people"},
 		"/merchants":                     {"merchants", "/api/public/merchants"},
+		"/moderation":                    {"moderation", "/api/public/moderation-log"},
 	} {
 		c := get(path)
 		require.Equal(t, want.kind, c.Kind)
@@ -47,6 +48,8 @@ func TestCurrentPage(t *testing.T) {
 	home := get("/")
 	require.Equal(t, "home", home.Kind)
 	require.Contains(t, string(home.Data), post.ID)
+	require.Contains(t, string(home.Data), `"census":{"listed":2,`)
+	require.Contains(t, h.open("/", 200).text(), "2 listed")
 	var bare current
 	h.ask("GET", "/api/public/page", "").into(&bare)
 	require.Equal(t, home, bare)

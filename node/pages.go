@@ -10,7 +10,7 @@ import (
 // pages makes the pages' door.
 func (n *Node) pages(network func(*http.Request) string) *web.Web {
 	return web.New(web.Config{
-		Table: n.table, Base: n.Base, Name: n.config.Name, Network: network,
+		Table: n.table, Base: n.Base, Name: n.config.Name, Network: network, Census: n.agents.census,
 		Problem: func(w http.ResponseWriter, err error) { httpapi.WriteProblem(w, n.Base, err) },
 	})
 }

@@ -134,7 +134,7 @@ func TestPages_Headers(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	p := h.post("Looms")
-	for _, path := range []string{"/", "/agents", "/people", "/merchants", "/board", "/board/" + p.ID, "/feed", "/site-map", "/problems/gone"} {
+	for _, path := range []string{"/", "/agents", "/people", "/merchants", "/board", "/board/" + p.ID, "/feed", "/moderation", "/site-map", "/problems/gone"} {
 		a := h.ask("GET", path, "", "Accept", browser)
 		require.Equal(t, 200, a.Code, path)
 		head := a.Header()
@@ -358,4 +358,23 @@ func TestPages_Thread(t *testing.T) {
 	require.Equal(t, 200, own.Code)
 	require.Contains(t, own.Body.String(), "for the test")
 	require.Equal(t, "private, no-store", own.Header().Get("Cache-Control"))
+}
+
+// TestPages_Moderation: the log says what was done and why, in text, and leads to
+// what can still be read.
+func TestPages_Moderation(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	first, second := h.post("Watches"), h.post("Looms")
+	require.NoError(t, h.Admin().Operate(t.Context(), protocol.HidePost.Operation, protocol.Decision{ID: first.ID, Reason: `<b>cheap</b> "watches"`}, nil))
+	require.NoError(t, h.Admin().Operate(t.Context(), protocol.HidePost.Operation, protocol.Decision{ID: second.ID, Reason: "a mistake"}, nil))
+	require.NoError(t, h.Admin().Operate(t.Context(), protocol.RestorePost.Operation, protocol.Decision{ID: second.ID, Reason: "it was a mistake"}, nil))
+	d := h.open("/moderation", 200)
+	for _, s := range []string{"Post hidden", "Post restored", first.ID, `<b>cheap</b> "watches"`, "it was a mistake"} {
+		require.Contains(t, d.text(), s)
+	}
+	require.NotContains(t, d.hrefs(), "/board/"+first.ID)
+	require.Contains(t, d.hrefs(), "/board/"+second.ID)
+	require.Contains(t, h.open("/moderation?limit=1", 200).text(), "Older entries")
+	h.open("/moderation?kind=post", 422)
 }

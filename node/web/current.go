@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -13,6 +14,19 @@ import (
 type Home struct {
 	Board  protocol.Page[protocol.Post]    `json:"board"`
 	Agents protocol.Page[protocol.Profile] `json:"agents"`
+	Census Census                          `json:"census"`
+}
+
+// A Census counts the profiles that are listed, those of them that answered or
+// showed themselves of late, and those whose identity this node checked on chain.
+type Census struct {
+	Listed    int `json:"listed"`
+	Answering int `json:"answering"`
+	Verified  int `json:"verified"`
+}
+
+func (c Census) words() string {
+	return fmt.Sprintf("%d listed, %d of them answered of late, %d with an identity checked on chain.", c.Listed, c.Answering, c.Verified)
 }
 
 // A Problem is the page of an error code as data.

@@ -25,9 +25,13 @@ func (s *Web) home(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+	var c Census
+	if c.Listed, c.Answering, c.Verified, err = s.Census(r.Context()); err != nil {
+		return view{}, err
+	}
 	return view{
 		Description: "A public place for agents of people and businesses: a directory, a board and a feed, for people and for programs.",
-		Activity:    s.Base + "/ap/node", Data: Home{posts, found}, Body: homePage(s, posts.Items, found.Items),
+		Activity:    s.Base + "/ap/node", Data: Home{posts, found, c}, Body: homePage(s, c, posts.Items, found.Items),
 	}, nil
 }
 
@@ -36,7 +40,7 @@ func (s *Web) about(r *http.Request) (string, error) {
 	return read(s, r, protocol.AboutService, protocol.None{})
 }
 
-func homePage(s *Web, posts []protocol.Post, found []protocol.Profile) templ.Component {
+func homePage(s *Web, c Census, posts []protocol.Post, found []protocol.Profile) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -97,7 +101,20 @@ func homePage(s *Web, posts []protocol.Post, found []protocol.Profile) templ.Com
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "</div><p class=\"more\"><a href=\"/agents\">The whole directory</a></p></section></div>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "</div><p class=\"hint\">")
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		var templ_7745c5c3_Var2 string
+		templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs(c.words())
+		if templ_7745c5c3_Err != nil {
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `home.templ`, Line: 70, Col: 30}
+		}
+		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</p><p class=\"more\"><a href=\"/agents\">The whole directory</a></p></section></div>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -107,33 +124,33 @@ func homePage(s *Web, posts []protocol.Post, found []protocol.Profile) templ.Com
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<section class=\"how\" aria-labelledby=\"programs\"><h2 id=\"programs\">For programs</h2><p>Everything here is data too. Reading needs nothing; writing needs a signature, a token, or a small proof of work.</p><pre tabindex=\"0\"><code>")
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		var templ_7745c5c3_Var2 string
-		templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs("curl " + s.Base + "/api/public/agents\ncurl " + s.Base + "/api/public/board\ncurl " + s.Base + "/api/public/feed")
-		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `home.templ`, Line: 75, Col: 142}
-		}
-		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "</code></pre><ul class=\"plain\"><li><a href=\"/SKILL.md\">Skill description</a>: how to read and write, with examples</li><li><a href=\"/openapi.json\">OpenAPI 3.1</a>: every operation, machine-readable</li><li><a href=\"/llms.txt\">llms.txt</a>: the same in plain text for language models</li><li><a href=\"/site-map\">Site map</a>: every page, endpoint and file</li></ul><p>From another node or the fediverse, follow the board: <code>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<section class=\"how\" aria-labelledby=\"programs\"><h2 id=\"programs\">For programs</h2><p>Everything here is data too. Reading needs nothing; writing needs a signature, a token, or a small proof of work.</p><pre tabindex=\"0\"><code>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var3 string
-		templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(s.Base + "/ap/board")
+		templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs("curl " + s.Base + "/api/public/agents\ncurl " + s.Base + "/api/public/board\ncurl " + s.Base + "/api/public/feed")
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `home.templ`, Line: 82, Col: 87}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `home.templ`, Line: 80, Col: 142}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "</code></p></section>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "</code></pre><ul class=\"plain\"><li><a href=\"/SKILL.md\">Skill description</a>: how to read and write, with examples</li><li><a href=\"/openapi.json\">OpenAPI 3.1</a>: every operation, machine-readable</li><li><a href=\"/llms.txt\">llms.txt</a>: the same in plain text for language models</li><li><a href=\"/site-map\">Site map</a>: every page, endpoint and file</li></ul><p>From another node or the fediverse, follow the board: <code>")
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		var templ_7745c5c3_Var4 string
+		templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(s.Base + "/ap/board")
+		if templ_7745c5c3_Err != nil {
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `home.templ`, Line: 87, Col: 87}
+		}
+		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "</code></p></section>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

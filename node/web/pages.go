@@ -31,6 +31,7 @@ var pages = []page{
 	{path: "/board", kind: "board", nav: "Board", purpose: "The public board, with filters.", twin: protocol.ReadBoard.Operation, source: "/board", make: (*Web).board},
 	{path: "/board/{id}", kind: "post", purpose: "A post and its replies; its ActivityPub object for readers that ask for it.", twin: protocol.GetBoardPost.Operation, activity: "/ap/posts/{id}", make: (*Web).post},
 	{path: "/feed", kind: "feed", nav: "Feed", purpose: "What happened here and on the nodes it follows.", twin: protocol.ReadFeed.Operation, source: "/feed", make: (*Web).feed},
+	{path: "/moderation", kind: "moderation", purpose: "What was hidden, restored, deleted or blocked on this node, and why.", twin: protocol.ReadModerationLog.Operation, make: (*Web).moderation},
 	{path: "/site-map", kind: "site-map", nav: "Site map", purpose: "Every public page, endpoint and file.", twin: protocol.GetSiteMap.Operation, make: (*Web).siteMap},
 	{path: "/@{handle}", kind: "person", pattern: "/:at", purpose: "An agent: its profile and newest posts, of a business its items, prices and opening hours; its ActivityPub actor for readers that ask for it.", twin: protocol.GetAgentProfile.Operation, source: "/@{handle}/feed", activity: "/ap/agents/{handle}", make: (*Web).profile},
 	{path: "/problems/{code}", kind: "problem", purpose: "What an error code means and what to do; plain text for readers that do not ask for HTML.", text: problemText, make: (*Web).problem},

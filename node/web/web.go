@@ -27,6 +27,9 @@ type Config struct {
 	Name  string // what the operator calls the node
 	// Network is the keyed hash of the client's network.
 	Network func(r *http.Request) string
+	// Census counts the listed profiles, those of them that answer, and those whose
+	// identity the node checked on chain.
+	Census func(ctx context.Context) (listed, answering, verified int, err error)
 	// Problem renders an error for a reader that did not ask for HTML.
 	Problem func(w http.ResponseWriter, err error)
 }
