@@ -435,10 +435,28 @@ func TestAttack_Bodies(t *testing.T) {
 
 func TestAttack_Blocked(t *testing.T) {
 	t.Parallel()
+	for name, block := range map[string]func(ctx context.Context, tx *storage.Tx) error{
+		"by policy": func(ctx context.Context, tx *storage.Tx) error {
+			return tx.SetHostPolicy(ctx, storage.HostPolicy{Host: "evil.example", Policy: storage.PolicyReject})
+		},
+		"by a block": func(ctx context.Context, tx *storage.Tx) error {
+			return tx.PutBlock(ctx, nodeBlock(protocol.BlockHost, "evil.example"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			blocked(t, block)
+		})
+	}
+}
+
+func nodeBlock(kind protocol.BlockKind, value string) protocol.Block {
+	return protocol.Block{ID: protocol.NewID(protocol.BlockID, time.Now()), Kind: kind, Value: value, CreatedAt: time.Now()}
+}
+
+func blocked(t *testing.T, block func(ctx context.Context, tx *storage.Tx) error) {
 	w := newWorld(t)
-	require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		return tx.SetHostPolicy(ctx, storage.HostPolicy{Host: "evil.example", Policy: storage.PolicyReject})
-	}))
+	require.NoError(t, w.write(block))
 	sub := "https://sub.evil.example/u/mallory"
 	w.actors[sub] = &actorKeys{sub, nodeKeys(100)}
 	w.net.hosts["sub.evil.example"] = http.HandlerFunc(w.remote)

@@ -1,0 +1,427 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// an operator asks over HTTP, with a token of an operator's account.
+type operator struct {
+	*house
+	account, bearer string
+}
+
+func (h *house) operator() operator {
+	h.t.Helper()
+	acc, _, err := h.Admin().OpenAccount(h.t.Context(), "Kiran", protocol.RoleOperator, "", nil)
+	require.NoError(h.t, err)
+	token, _, err := h.Admin().CreateAccountToken(h.t.Context(), acc.ID, "moderation", 0, protocol.ScopeOperator)
+	require.NoError(h.t, err)
+	return operator{h, acc.ID, "Bearer " + token}
+}
+
+// do asks and reads the answer into out, nil for none.
+func (o operator) do(status int, method, path string, in, out any) {
+	o.t.Helper()
+	body := ""
+	if in != nil {
+		raw, err := json.Marshal(in)
+		require.NoError(o.t, err)
+		body = string(raw)
+	}
+	a := o.ask(method, path, body, "Authorization", o.bearer)
+	require.Equal(o.t, status, a.Code, "%s %s: %s", method, path, a.Body)
+	if out != nil {
+		a.into(out)
+	}
+}
+
+// from asks as somebody at an address.
+func (h *house) from(address, method, path, body string, headers ...string) answer {
+	h.t.Helper()
+	r := httptest.NewRequest(method, h.Base+path, bytes.NewReader([]byte(body)))
+	r.RequestURI, r.RemoteAddr = path, address+":4711"
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.Handler().ServeHTTP(w, r)
+	return answer{w, h.t}
+}
+
+func (h *house) report(address, id string) {
+	h.t.Helper()
+	a := h.from(address, "POST", "/api/public/board/"+id+"/report", `{"reason":"spam"}`, "Proof-Of-Work", h.proof("report"))
+	require.Equal(h.t, 202, a.Code, "%s", a.Body)
+}
+
+// TestModeration_Reports is the way of a post through reports (contract §4): five
+// distinct reporters hide it, an operator sees why and restores it, the same
+// reporters change nothing, five others hide it again.
+func TestModeration_Reports(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, change func(*Config)) {
+		h := newHouse(t, change)
+		o := h.operator()
+		pair := hostedAgent(t, h.Node, "asha")
+		a := h.signed(pair, goodPost, nil)
+		require.Equal(t, 201, a.Code)
+		var p protocol.Post
+		a.into(&p)
+		page := "/api/public/board/" + p.ID
+		queue := func(state string) (items []protocol.ReviewItem) {
+			var page protocol.Page[protocol.ReviewItem]
+			o.do(200, "GET", "/api/operator/queue?state="+state, nil, &page)
+			return page.Items
+		}
+		state := func(want int) { t.Helper(); require.Equal(t, want, h.ask("GET", page, "").Code) }
+
+		require.Empty(t, queue("reported"))
+		for i := range 4 {
+			h.report(fmt.Sprint("203.0.113.", i), p.ID)
+			h.report(fmt.Sprint("203.0.113.", i), p.ID)
+		}
+		state(200)
+		require.Len(t, queue("reported"), 1)
+		require.Equal(t, 4, queue("reported")[0].Open)
+		require.Empty(t, queue("hidden"))
+		h.report("203.0.113.4", p.ID)
+		state(410)
+		require.Empty(t, queue("reported"))
+		hidden := queue("hidden")
+		require.Len(t, hidden, 1)
+		require.Equal(t, protocol.Hidden, hidden[0].State)
+		require.Equal(t, "five distinct reports", hidden[0].Reason)
+		require.Len(t, hidden[0].Reports, 5)
+		require.Equal(t, "spam", hidden[0].Reports[0].Reason)
+		require.True(t, hidden[0].Untrusted)
+
+		decide := "/api/operator/posts/" + p.ID
+		var standing protocol.PostStanding
+		o.do(200, "POST", decide+"/restore", map[string]string{"reason": "It is no spam.", "note": "asked asha"}, &standing)
+		require.Equal(t, protocol.Visible, standing.State)
+		state(200)
+		o.do(409, "POST", decide+"/restore", map[string]string{}, nil)
+		for i := range 5 {
+			h.report(fmt.Sprint("203.0.113.", i), p.ID)
+		}
+		state(200)
+		require.Empty(t, queue("reported"), "who reported before is not heard again")
+		for i := range 4 {
+			h.report(fmt.Sprint("198.51.100.", i), p.ID)
+		}
+		state(200)
+		require.Equal(t, 4, queue("reported")[0].Open)
+		require.Len(t, queue("reported")[0].Reports, 9)
+		require.Equal(t, "asked asha", queue("reported")[0].Notes[0].Text)
+		o.do(200, "POST", decide+"/dismiss", map[string]string{"reason": "looked at"}, nil)
+		require.Empty(t, queue("reported"))
+		o.do(409, "POST", decide+"/dismiss", map[string]string{}, nil)
+		for i := range 5 {
+			state(200)
+			h.report(fmt.Sprint("192.0.2.", i), p.ID)
+		}
+		state(410)
+		o.do(200, "POST", decide+"/delete", map[string]string{"reason": "law"}, &standing)
+		require.Equal(t, protocol.Deleted, standing.State)
+		o.do(410, "POST", decide+"/restore", map[string]string{}, nil)
+		o.do(410, "POST", decide+"/hide", map[string]string{}, nil)
+		o.do(404, "POST", "/api/operator/posts/post_01k9y3v6k8e5w9q2x4z7c1m0ad/hide", map[string]string{}, nil)
+
+		var log protocol.Page[protocol.ModerationEntry]
+		h.ask("GET", "/api/public/moderation-log", "").into(&log)
+		var done []string
+		for _, e := range log.Items {
+			require.Equal(t, p.ID, *e.Subject)
+			done = append(done, string(e.Action)+": "+e.Reason)
+		}
+		require.Equal(t, []string{"delete: law", "hide: five distinct reports", "dismiss: looked at", "restore: It is no spam.", "hide: five distinct reports"}, done)
+
+		var audit protocol.Page[protocol.AuditEntry]
+		o.do(200, "GET", "/api/operator/audit?limit=2", nil, &audit)
+		require.Equal(t, "post delete", audit.Items[0].Action)
+		require.Equal(t, o.account, audit.Items[0].Actor)
+		require.NotNil(t, audit.Next)
+		o.do(200, "GET", "/api/operator/audit?limit=2&after="+*audit.Next, nil, &audit)
+		require.Len(t, audit.Items, 2)
+
+		var told []protocol.NoticeEvent
+		require.NoError(t, h.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			jobs, err := tx.ListJobs(ctx, storage.JobWaiting, 100, "")
+			for _, j := range jobs.Items {
+				var n protocol.Notice
+				if j.Kind == storage.NoticeJob && json.Unmarshal(j.Args, &n) == nil {
+					require.Equal(t, "asha", n.Handle)
+					told = append(told, n.Event)
+				}
+			}
+			return err
+		}))
+		require.ElementsMatch(t, []protocol.NoticeEvent{protocol.PostReported, protocol.PostHidden, protocol.PostHidden}, told)
+	})
+}
+
+// TestModeration_Doors lets nobody but an operator in.
+func TestModeration_Doors(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	hostedAgent(t, h.Node, "asha")
+	token, _, err := h.Admin().CreateToken(t.Context(), "asha", "t", 0)
+	require.NoError(t, err)
+	for _, op := range protocol.Operations() {
+		if op.For != protocol.Operators {
+			continue
+		}
+		path, body := strings.Replace(op.HTTP.Path, "{id}", "post_01k9y3v6k8e5w9q2x4z7c1m0ad", 1), ""
+		if op.HTTP.Method == "POST" || op.HTTP.Method == "PUT" {
+			body = "{}"
+		}
+		require.Equal(t, 401, h.ask(op.HTTP.Method, path, body).Code, op.Name)
+		require.Equal(t, 403, h.ask(op.HTTP.Method, path, body, "Authorization", "Bearer "+token).Code, op.Name)
+		a := h.ask("OPTIONS", path, "", "Origin", "https://elsewhere.example")
+		require.Empty(t, a.Header().Get("Access-Control-Allow-Origin"), op.Name)
+	}
+}
+
+// TestModeration_Blocks refuses each kind of writer and admits it again. The
+// block is seen by the other process of the deployment too.
+func TestModeration_Blocks(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, change func(*Config)) {
+		h := newHouse(t, change)
+		two := newHouse(t, change, func(c *Config) { c.Data, c.BaseURL = h.config.Data, h.Base })
+		o := h.operator()
+		pair := hostedAgent(t, h.Node, "asha")
+		token, _, err := h.Admin().CreateToken(t.Context(), "asha", "t", 0)
+		require.NoError(t, err)
+		anonymous := func(at *house, address string) answer {
+			return at.from(address, "POST", "/api/public/board", goodPost, "Proof-Of-Work", at.proof("board"))
+		}
+		signed := func(at *house) answer { return at.signed(pair, goodPost, nil) }
+		bearer := func(at *house) answer {
+			return at.ask("POST", "/api/public/board", goodPost, "Authorization", "Bearer "+token)
+		}
+		var post protocol.Post
+		anonymous(h, "203.0.113.9").into(&post)
+		var mine protocol.Post
+		signed(h).into(&mine)
+
+		tests := []struct {
+			name    string
+			block   map[string]any
+			kind    protocol.BlockKind
+			refused func(*house) answer
+			admits  func(*house) answer
+		}{
+			{"whoever wrote an anonymous post", map[string]any{"post": post.ID}, protocol.BlockNetwork,
+				func(at *house) answer { return anonymous(at, "203.0.113.9") }, func(at *house) answer { return anonymous(at, "203.0.113.10") }},
+			{"whoever wrote a signed post", map[string]any{"post": mine.ID}, protocol.BlockHandle,
+				bearer, func(at *house) answer { return anonymous(at, "203.0.113.9") }},
+			{"the key of a post", map[string]any{"post": mine.ID, "kind": "key"}, protocol.BlockKey, signed, bearer},
+			{"a handle", map[string]any{"kind": "handle", "value": "@Asha"}, protocol.BlockHandle,
+				signed, func(at *house) answer { return anonymous(at, "203.0.113.9") }},
+		}
+		for _, tt := range tests {
+			tt.block["reason"], tt.block["hours"] = "spam in every thread", 24
+			var b protocol.Block
+			o.do(201, "POST", "/api/operator/blocks", tt.block, &b)
+			require.Equal(t, tt.kind, b.Kind, tt.name)
+			for i, at := range []*house{h, two} {
+				var a answer
+				require.Eventually(t, func() bool { a = tt.refused(at); return a.Code == 403 }, 2*time.Second, 50*time.Millisecond, "%s at process %d", tt.name, i)
+				require.Equal(t, protocol.Forbidden, a.problem().Code)
+				require.Contains(t, a.Body.String(), "spam in every thread")
+				require.Equal(t, 201, tt.admits(at).Code, tt.name)
+				require.Equal(t, 200, at.from("203.0.113.9", "GET", "/api/public/board", "").Code, "reading is open")
+			}
+			o.do(204, "DELETE", "/api/operator/blocks/"+b.ID, nil, nil)
+			require.Equal(t, 201, tt.refused(h).Code, "%s: lifted, here at once", tt.name)
+			require.Eventually(t, func() bool { return tt.refused(two).Code == 201 }, 2*time.Second, 50*time.Millisecond, tt.name)
+			o.do(404, "DELETE", "/api/operator/blocks/"+b.ID, nil, nil)
+		}
+
+		var log protocol.Page[protocol.ModerationEntry]
+		h.ask("GET", "/api/public/moderation-log?limit=100", "").into(&log)
+		for _, e := range log.Items {
+			if e.Kind == "network" || e.Kind == "key" {
+				require.Nil(t, e.Subject, "the public is not told whose")
+			}
+		}
+		require.Len(t, log.Items, 2*len(tests))
+	})
+}
+
+func TestModeration_BlockInputs(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	o := h.operator()
+	post := h.post("Lamps")
+	bad := []map[string]any{
+		{}, {"kind": "host"}, {"value": "x"}, {"kind": "host", "value": "http://a"}, {"kind": "host", "value": "a/b"}, {"kind": "key", "value": "short"},
+		{"kind": "agent", "value": "eip155:1:0x1:1"}, {"kind": "network", "value": "203.0.113.1"}, {"kind": "handle", "value": "a_b"},
+		{"kind": "actor", "value": "javascript:x"}, {"kind": "actor", "value": "https://u@a.example/x"}, {"post": post.ID, "value": "x"},
+		{"kind": "host", "value": "a.example", "hours": 0}, {"kind": "host", "value": "a.example", "hours": 1e6}, {"kind": "person", "value": "x"},
+	}
+	for _, in := range bad {
+		o.do(422, "POST", "/api/operator/blocks", in, nil)
+	}
+	o.do(404, "POST", "/api/operator/blocks", map[string]any{"post": post.ID, "kind": "agent"}, nil)
+	for i := range 5 {
+		o.do(201, "POST", "/api/operator/blocks", map[string]any{"kind": "host", "value": fmt.Sprintf("h%d.example", i)}, nil)
+	}
+	o.do(201, "POST", "/api/operator/blocks", map[string]any{"kind": "host", "value": "H4.EXAMPLE."}, nil)
+	o.do(201, "POST", "/api/operator/blocks", map[string]any{"kind": "agent", "value": "eip155:1:0xABCDEFabcdef00000000000000000000000000AB:7"}, nil)
+	var all []protocol.Block
+	for after := ""; ; {
+		var page protocol.Page[protocol.Block]
+		o.do(200, "GET", "/api/operator/blocks?limit=2&kind=host&after="+after, nil, &page)
+		all = append(all, page.Items...)
+		if page.Next == nil {
+			break
+		}
+		after = *page.Next
+	}
+	require.Len(t, all, 5, "the same host once")
+}
+
+// TestRules_Blocked is the table of who a block is of.
+func TestRules_Blocked(t *testing.T) {
+	t.Parallel()
+	const agent = "eip155:1:0xabcdef0000000000000000000000000000000000:7"
+	past := time.Now().Add(-time.Minute)
+	r := &rules{}
+	known := map[blocked]protocol.Block{
+		{protocol.BlockAgent, agent}:    {Kind: protocol.BlockAgent},
+		{protocol.BlockKey, "k"}:        {Kind: protocol.BlockKey},
+		{protocol.BlockNetwork, "n"}:    {Kind: protocol.BlockNetwork},
+		{protocol.BlockHandle, "asha"}:  {Kind: protocol.BlockHandle},
+		{protocol.BlockHandle, "freed"}: {Kind: protocol.BlockHandle, ExpiresAt: &past},
+	}
+	r.blocks.Store(&known)
+	tests := []struct {
+		name    string
+		caller  protocol.Caller
+		handle  string
+		refused bool
+	}{
+		{"the agent", protocol.Caller{Standing: protocol.Signed, Agent: agent}, "", true},
+		{"another", protocol.Caller{Standing: protocol.Signed, Agent: agent + "1"}, "", false},
+		{"the key", protocol.Caller{Standing: protocol.Signed, KeyID: "k"}, "", true},
+		{"the network, unknown", protocol.Caller{Standing: protocol.Proof, Network: "n"}, "", true},
+		{"the network, a key that nobody vouches for", protocol.Caller{Standing: protocol.Signed, KeyID: "other", Network: "n"}, "", true},
+		{"the network, an owner", protocol.Caller{Standing: protocol.Session, Account: "acc", Network: "n"}, "", false},
+		{"the network, an agent", protocol.Caller{Standing: protocol.Signed, Agent: agent + "1", Network: "n"}, "", false},
+		{"the handle", protocol.Caller{Standing: protocol.Session, Handle: "asha"}, "", true},
+		{"its owner as another", protocol.Caller{Standing: protocol.Session, Account: "acc", Handles: []string{"asha", "ravi"}}, "ravi", false},
+		{"its owner as it", protocol.Caller{Standing: protocol.Session, Account: "acc", Handles: []string{"asha", "ravi"}}, "asha", true},
+		{"its owner, who has no other", protocol.Caller{Standing: protocol.Session, Account: "acc", Handles: []string{"asha"}}, "", true},
+		{"a block that ended", protocol.Caller{Standing: protocol.Session, Handle: "freed"}, "", false},
+		{"the operator", protocol.Caller{Standing: protocol.Operator, Handle: "asha", Network: "n"}, "asha", false},
+		{"nobody in particular", protocol.Caller{Standing: protocol.Proof, Network: "m"}, "", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := r.Blocked(tt.caller, tt.handle)
+			if tt.refused {
+				require.Equal(t, protocol.Forbidden, protocol.CodeOf(err))
+			} else {
+				require.NoError(t, err)
+			}
+		})
+	}
+}
+
+// TestModeration_Limits changes rates and the level of proofs while two processes
+// run, and takes them back.
+func TestModeration_Limits(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, change func(*Config)) {
+		serious := func(c *Config) { c.Dev = false }
+		h := newHouse(t, change, serious)
+		two := newHouse(t, change, serious, func(c *Config) { c.Data, c.BaseURL = h.config.Data, h.Base })
+		o := h.operator()
+		level := func(at *house) int {
+			var c struct{ Hint struct{ Level int } }
+			at.ask("GET", "/api/public/pow?purpose=board", "").into(&c)
+			return c.Hint.Level
+		}
+		quota := func(at *house) string {
+			return at.ask("GET", "/api/public/about", "").Header().Get("RateLimit-Policy")
+		}
+		require.Equal(t, 2, level(h))
+		require.Equal(t, `"network";q=200`, quota(h))
+		var v protocol.LimitsView
+		o.do(200, "GET", "/api/operator/limits", nil, &v)
+		require.Equal(t, protocol.LimitsView{ReadRate: 50, WriteRate: 5, IdentityRate: 10}, v)
+
+		for _, bad := range []map[string]any{{}, {"proofLevel": 8}, {"proofLevel": -1}, {"readRate": 0}, {"writeRate": 2e6}, {"readRate": "many"}} {
+			o.do(422, "PUT", "/api/operator/limits", bad, nil)
+		}
+		o.do(200, "PUT", "/api/operator/limits", map[string]any{"proofLevel": 5}, nil)
+		o.do(200, "PUT", "/api/operator/limits", map[string]any{"readRate": 25}, &v)
+		require.Equal(t, 5, v.ProofLevel)
+		require.Equal(t, 25.0, v.ReadRate)
+		require.Equal(t, 5.0, v.WriteRate)
+		for _, at := range []*house{h, two} {
+			require.Eventually(t, func() bool { return level(at) == 5 && quota(at) == `"network";q=100` }, 2*time.Second, 50*time.Millisecond)
+		}
+		var reset protocol.LimitsView
+		o.do(200, "DELETE", "/api/operator/limits", nil, &reset)
+		require.Equal(t, protocol.LimitsView{ReadRate: 50, WriteRate: 5, IdentityRate: 10}, reset)
+		for _, at := range []*house{h, two} {
+			require.Eventually(t, func() bool { return level(at) == 2 && quota(at) == `"network";q=200` }, 2*time.Second, 50*time.Millisecond)
+		}
+	})
+}
+
+func TestModeration_NotesAndStatistics(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, change func(*Config)) {
+		h := newHouse(t, change)
+		o := h.operator()
+		for i := range 3 {
+			o.do(201, "POST", "/api/operator/notes", map[string]string{"subject": "spam.example", "text": fmt.Sprint("note ", i)}, nil)
+		}
+		o.do(201, "POST", "/api/operator/notes", map[string]string{"subject": "asha", "text": "friendly"}, nil)
+		o.do(422, "POST", "/api/operator/notes", map[string]string{"subject": " ", "text": "x"}, nil)
+		var notes protocol.Page[protocol.ModerationNote]
+		o.do(200, "GET", "/api/operator/notes?subject=spam.example", nil, &notes)
+		require.Len(t, notes.Items, 3)
+		require.Equal(t, o.account, notes.Items[0].Actor)
+		o.do(204, "DELETE", "/api/operator/notes/"+notes.Items[0].ID, nil, nil)
+		o.do(404, "DELETE", "/api/operator/notes/"+notes.Items[0].ID, nil, nil)
+		o.do(200, "GET", "/api/operator/notes", nil, &notes)
+		require.Len(t, notes.Items, 3)
+
+		hostedAgent(t, h.Node, "asha")
+		kept, hidden, gone := h.post("Kept"), h.post("Hidden"), h.post("Gone")
+		h.report("203.0.113.1", kept.ID)
+		o.do(200, "POST", "/api/operator/posts/"+hidden.ID+"/hide", map[string]string{}, nil)
+		o.do(200, "POST", "/api/operator/posts/"+gone.ID+"/delete", map[string]string{}, nil)
+		var s protocol.Statistics
+		o.do(200, "GET", "/api/operator/statistics", nil, &s)
+		require.Equal(t, protocol.PostCounts{Visible: 1, Here: 1, Hidden: 1, Deleted: 1}, s.Posts)
+		require.Equal(t, 1, s.Profiles)
+		require.Equal(t, 1, s.Review)
+		require.Len(t, s.Days, 30)
+		require.Equal(t, time.Now().UTC().Format(time.DateOnly), s.Days[0].Day)
+		require.Equal(t, 1, s.Days[0].Posts)
+		require.Equal(t, 1, s.Days[0].Reports)
+		require.Equal(t, 1, s.Days[0].Profiles)
+		require.NotEmpty(t, s.Jobs)
+	})
+}

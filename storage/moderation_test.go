@@ -1,0 +1,168 @@
+package storage_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+	"stoa/storage"
+	"stoa/storage/storagetest"
+)
+
+func block(kind protocol.BlockKind, value string, at time.Time, until *time.Time) protocol.Block {
+	return protocol.Block{ID: protocol.NewID(protocol.BlockID, at), Kind: kind, Value: value, Actor: "operator", CreatedAt: at, ExpiresAt: until}
+}
+
+func TestBlocks(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		now := time.Now().UTC().Truncate(time.Millisecond)
+		soon, past := now.Add(time.Hour), now.Add(-time.Second)
+		put := func(b protocol.Block) {
+			t.Helper()
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.PutBlock(ctx, b) })
+		}
+		first := block(protocol.BlockHost, "evil.example", now, &soon)
+		put(first)
+		put(block(protocol.BlockHost, "late.example", now, &past))
+		put(block(protocol.BlockActor, "https://a.example/u", now, nil))
+		select {
+		case <-db.Wake(storage.TopicRules):
+		default:
+			t.Fatal("this process is told")
+		}
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			for host, want := range map[string]bool{"evil.example": true, "sub.evil.example:8443": true, "EVIL.example": true, "notevil.example": false, "late.example": false, "example": false} {
+				got, err := tx.HostBlocked(ctx, host)
+				require.NoError(t, err)
+				require.Equal(t, want, got, host)
+			}
+			got, err := tx.Blocked(ctx, protocol.BlockActor, "https://a.example/u")
+			require.True(t, got)
+			require.NoError(t, err)
+			all, err := tx.AllBlocks(ctx)
+			require.Len(t, all, 2)
+			return err
+		})
+		again := block(protocol.BlockHost, "evil.example", now.Add(time.Second), nil)
+		put(again)
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			page, err := tx.ListBlocks(ctx, protocol.NodeBlockQuery{Kind: protocol.BlockHost})
+			require.Equal(t, []protocol.Block{again}, page.Items, "the same thing is blocked once")
+			return err
+		})
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.DeleteBlock(ctx, first.ID)
+			require.ErrorIs(t, err, storage.ErrNotFound)
+			b, err := tx.DeleteBlock(ctx, again.ID)
+			require.Equal(t, again, b)
+			require.NoError(t, err)
+			n, err := tx.PruneBlocks(ctx)
+			require.Equal(t, 1, n, "what ended")
+			return err
+		})
+	})
+}
+
+// The network of an anonymous post stands apart from it, whichever way the post
+// is written, and for a while only.
+func TestWriters(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		now := time.Now()
+		var ids []string
+		var parent string
+		for n := range 6 {
+			p := samplePost(now.Add(time.Duration(n-40)*24*time.Hour), int64(n))
+			p.Network = fmt.Sprint("net", n)
+			if n == 5 {
+				p.Network = ""
+			}
+			if n%2 == 1 {
+				p.InReplyTo = &parent
+			}
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.InsertPost(ctx, p) })
+			parent = p.ID
+			ids = append(ids, p.ID)
+		}
+		of := func(id string) (network string) {
+			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
+				network, err = tx.WriterOf(ctx, id)
+				if err == storage.ErrNotFound {
+					return nil
+				}
+				return err
+			})
+			return network
+		}
+		for n := range 5 {
+			require.Equal(t, fmt.Sprint("net", n), of(ids[n]))
+		}
+		require.Empty(t, of(ids[5]))
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			n, err := tx.PruneWriters(ctx, now.Add(-37*24*time.Hour+-time.Hour))
+			require.Equal(t, 3, n)
+			return err
+		})
+		require.Empty(t, of(ids[2]))
+		require.Equal(t, "net3", of(ids[3]))
+	})
+}
+
+// The queue holds what is visible and reported, and walks without a gap.
+func TestReview(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		now := time.Now()
+		var want []string
+		for n := range 5 {
+			p := samplePost(now.Add(time.Duration(-n)*time.Second), int64(n))
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.InsertPost(ctx, p) })
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				for _, by := range []string{"a", "b", "a"} {
+					if _, _, err := tx.InsertReport(ctx, p.ID, by, "spam"); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			want = append(want, p.ID)
+		}
+		walk := func() (ids []string) {
+			for after := ""; ; {
+				var page protocol.Page[string]
+				read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
+					page, err = tx.ListReview(ctx, 2, after)
+					return err
+				})
+				ids = append(ids, page.Items...)
+				if page.Next == nil {
+					return ids
+				}
+				after = *page.Next
+			}
+		}
+		require.Equal(t, want, walk())
+		setState(t, db, want[0], protocol.Hidden)
+		setState(t, db, want[2], protocol.Deleted)
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			n, err := tx.SpendReports(ctx, want[4])
+			require.Equal(t, 2, n)
+			return err
+		})
+		require.Equal(t, []string{want[1], want[3]}, walk())
+		setState(t, db, want[0], protocol.Visible)
+		require.Equal(t, []string{want[1], want[3]}, walk(), "what was restored waits for new reports")
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			fresh, n, err := tx.InsertReport(ctx, want[0], "c", "")
+			require.True(t, fresh)
+			require.Equal(t, 1, n)
+			return err
+		})
+		require.Equal(t, []string{want[0], want[1], want[3]}, walk())
+	})
+}
