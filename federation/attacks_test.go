@@ -450,6 +450,19 @@ func TestAttack_Blocked(t *testing.T) {
 	}
 }
 
+func TestAttack_BlockedActor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
+		return tx.PutBlock(ctx, nodeBlock(protocol.BlockActor, mallory))
+	}))
+	send := func(actor string) int {
+		return w.deliver(actor, fmt.Appendf(nil, `{"id":"%s/v/1","type":"View","actor":%q,"object":"x"}`, actor, actor))
+	}
+	require.Equal(t, 403, send(mallory))
+	require.Equal(t, 202, send(alice), "others are heard")
+}
+
 func nodeBlock(kind protocol.BlockKind, value string) protocol.Block {
 	return protocol.Block{ID: protocol.NewID(protocol.BlockID, time.Now()), Kind: kind, Value: value, CreatedAt: time.Now()}
 }

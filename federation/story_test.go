@@ -215,6 +215,36 @@ func agentPost(t *testing.T, n *node, pair key.Pair, text string) func(*protocol
 	}
 }
 
+// TestVerdicts_Blocked keeps out what a followed board brings of an author whom
+// the operator here has blocked, and takes it again when the block is lifted.
+func TestVerdicts_Blocked(t *testing.T) {
+	t.Parallel()
+	pair, err := key.GenerateEd25519()
+	require.NoError(t, err)
+	chain := &registry{id: agentID, keys: map[string]crypto.PublicKey{pair.Thumbprint(): pair.Public()}}
+	a, b := two(t, chain)
+	b.follow(a)
+	actor := a.base + "/ap/anon"
+	for kind, value := range map[protocol.BlockKind]string{protocol.BlockAgent: agentID, protocol.BlockKey: pair.Thumbprint(), protocol.BlockActor: actor} {
+		block := nodeBlock(kind, value)
+		require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error { return tx.PutBlock(ctx, block) }))
+		post := a.post(func(p *protocol.StoredPost) {
+			agentPost(t, a, pair, "Signed and blocked by "+string(kind))(p)
+		})
+		settle(t, a, b)
+		require.Nil(t, b.held(post.URI), kind)
+		require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.DeleteBlock(ctx, block.ID)
+			return err
+		}))
+		post = a.post(func(p *protocol.StoredPost) {
+			agentPost(t, a, pair, "Signed and heard again after "+string(kind))(p)
+		})
+		settle(t, a, b)
+		require.NotNil(t, b.held(post.URI), kind)
+	}
+}
+
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	pair, err := key.GenerateEd25519()
