@@ -3,6 +3,9 @@ package storage
 import (
 	"context"
 	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // FindPosts searches with steps so small that a test reaches each.
@@ -57,4 +60,20 @@ func ExplainQueries(db *DB, see func(query string, plan []string, err error)) {
 		})
 		see(query, slices.Clip(plan), err)
 	}
+}
+
+// Indexes are the names of the indexes of a database, sorted.
+func Indexes(ctx context.Context, t *testing.T, db *DB) (names []string) {
+	t.Helper()
+	text := `SELECT name FROM sqlite_schema WHERE type = 'index' ORDER BY name`
+	if db.engine == enginePostgres {
+		text = `SELECT indexname || ' ' || indexdef FROM pg_indexes WHERE schemaname = current_schema() ORDER BY indexname`
+	}
+	require.NoError(t, db.Read(ctx, func(ctx context.Context, tx *Tx) (err error) {
+		rows, err := tx.query(ctx, text)
+		names, err = collect(rows, err, func(s scanner) (name string, err error) { return name, s.Scan(&name) })
+		return err
+	}))
+	require.NotEmpty(t, names)
+	return names
 }

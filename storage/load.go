@@ -3,7 +3,9 @@ package storage
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 
 	"stoa/protocol"
 )
@@ -55,4 +57,78 @@ func (tx *Tx) LoadProfile(ctx context.Context, p *StoredProfile, merchant *proto
 		}
 	}
 	return tx.rerank(ctx, &r, p, m)
+}
+
+// gathered is the setting that holds how to make the indexes that a load has
+// dropped, so that the next start makes them when the load did not end.
+const gathered = "indexes to make"
+
+// Load runs fn, which fills the database. On PostgreSQL the full-text indexes are
+// dropped before and made afterwards, also when fn fails: that takes a fraction of
+// the time, and searches are slow meanwhile.
+func (db *DB) Load(ctx context.Context, fn func() error) error {
+	if db.engine == enginePostgres {
+		if err := db.Write(ctx, dropWords); err != nil {
+			return fmt.Errorf("prepare a load: %w", err)
+		}
+	}
+	return errors.Join(fn(), db.makeWords(context.WithoutCancel(ctx)))
+}
+
+func dropWords(ctx context.Context, tx *Tx) error {
+	rows, err := tx.query(ctx, `SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = current_schema() AND indexdef LIKE '%USING gin%'`)
+	indexes, err := collect(rows, err, func(s scanner) (i [2]string, err error) { return i, s.Scan(&i[0], &i[1]) })
+	if err != nil || len(indexes) == 0 {
+		return err
+	}
+	texts, err := tx.dropped(ctx)
+	if err != nil {
+		return err
+	}
+	for _, i := range indexes {
+		texts = append(texts, i[1])
+		if _, err := tx.write(ctx, `DROP INDEX "`+i[0]+`"`); err != nil {
+			return err
+		}
+	}
+	raw, err := json.Marshal(texts)
+	if err != nil {
+		return err
+	}
+	return tx.PutSetting(ctx, gathered, string(raw))
+}
+
+// dropped is how to make the indexes that are dropped.
+func (tx *Tx) dropped(ctx context.Context) (texts []string, err error) {
+	raw, err := tx.Setting(ctx, gathered)
+	if err != nil || raw == "" {
+		return nil, err
+	}
+	return texts, json.Unmarshal([]byte(raw), &texts)
+}
+
+// makeWords makes the indexes that a load has dropped.
+func (db *DB) makeWords(ctx context.Context) error {
+	if db.engine != enginePostgres {
+		return nil
+	}
+	err := db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+		texts, err := tx.dropped(ctx)
+		if err != nil || len(texts) == 0 {
+			return err
+		}
+		if _, err := tx.write(ctx, `SET LOCAL maintenance_work_mem = '256MB'`); err != nil {
+			return err
+		}
+		for _, text := range texts {
+			if _, err := tx.write(ctx, strings.Replace(text, "CREATE INDEX", "CREATE INDEX IF NOT EXISTS", 1)); err != nil {
+				return err
+			}
+		}
+		return tx.PutSetting(ctx, gathered, "")
+	})
+	if err != nil {
+		return fmt.Errorf("make the indexes of words: %w", err)
+	}
+	return nil
 }

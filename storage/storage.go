@@ -99,7 +99,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if err := db.startWriters(ctx); err != nil {
 		return nil, errors.Join(err, db.closePools())
 	}
-	if err := db.reindex(ctx); err != nil {
+	if err := errors.Join(db.makeWords(ctx), db.reindex(ctx)); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	if err := db.placeUnplaced(ctx); err != nil {

@@ -71,7 +71,7 @@ func number(s string) (int, error) {
 }
 
 // version is raised when the same configuration makes other contents.
-const version = 1
+const version = 2
 
 // state is how far a database is filled, and with what.
 type state struct {
@@ -129,10 +129,16 @@ func Fill(ctx context.Context, db *storage.DB, c Config) error {
 		}
 		return nil
 	}
-	if err := step("profiles", &s.ProfilesDone, s.Profiles, manyProfiles, w.profile); err != nil {
-		return err
+	all := func() error {
+		if err := step("profiles", &s.ProfilesDone, s.Profiles, manyProfiles, w.profile); err != nil {
+			return err
+		}
+		return step("posts", &s.PostsDone, s.Posts, manyPosts, w.post)
 	}
-	return step("posts", &s.PostsDone, s.Posts, manyPosts, w.post)
+	if s.Posts-s.PostsDone+s.Profiles-s.ProfilesDone < 2*manyPosts {
+		return all()
+	}
+	return db.Load(ctx, all)
 }
 
 func begin(ctx context.Context, db *storage.DB, c Config) (s state, err error) {
