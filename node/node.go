@@ -280,6 +280,8 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	// directory
 	dispatch.Bind(t, protocol.GetAgentProfile, n.directory.Get)
 	dispatch.Bind(t, protocol.SearchAgents, n.directory.Search)
+	dispatch.Bind(t, protocol.SearchARD, n.directory.SearchARD)
+	dispatch.Bind(t, protocol.ExploreARD, n.directory.ExploreARD)
 	dispatch.Bind(t, protocol.ListPeople, n.directory.People)
 	dispatch.Bind(t, protocol.ListMerchants, n.directory.Merchants)
 	dispatch.Bind(t, protocol.GetMerchant, n.directory.Merchant)

@@ -40,6 +40,7 @@ type ARDEntry struct {
 	UpdatedAt             *time.Time     `json:"updatedAt,omitempty"`
 	Metadata              map[string]any `json:"metadata,omitempty" doc:"Scalars. Lists are comma-separated; a filter matches any of their members."`
 	TrustManifest         *ARDTrust      `json:"trustManifest,omitempty"`
+	Untrusted             bool           `json:"untrusted_content,omitempty" doc:"True for agents: their owners wrote the texts."`
 }
 
 // An ARDTrust says who stands for an entry, and what a reader can check.
@@ -108,7 +109,7 @@ func ARDEntryOf(base string, p Profile) ARDEntry {
 		Identifier:  "urn:air:" + ARDPublisher(base) + ":agent:" + p.Handle,
 		DisplayName: p.Name, Type: ARDAgentCard, URL: p.Interfaces.AgentCard,
 		Description: strings.TrimSpace(p.Headline + " " + firstRunes(p.Description, ardDescription)),
-		UpdatedAt:   p.UpdatedAt, TrustManifest: ARDTrustOf(base),
+		UpdatedAt:   p.UpdatedAt, TrustManifest: ARDTrustOf(base), Untrusted: true,
 		Metadata: map[string]any{"kind": string(p.Kind), "hasIdentity": false, "untrusted_content": true},
 	}
 	seen := map[string]bool{}

@@ -44,6 +44,23 @@ const (
 	Operators          // of this node, under /api/operator/
 )
 
+// A Dialect is a standard whose clients read errors in a form of its own. The
+// problem document then has its members as well (contract §1).
+type Dialect uint8
+
+const (
+	DialectNone Dialect = iota
+	DialectARD          // errorCode and message; what is wrong with the request is 400
+)
+
+// Status is the HTTP status that the dialect gives a code.
+func (d Dialect) Status(c Code) int {
+	if d == DialectARD && c.Status() == 422 {
+		return 400
+	}
+	return c.Status()
+}
+
 // An Operation is one declared thing to do. It is data: package dispatch binds
 // it to the code that does it, and every door, the OpenAPI document, the
 // command line and the reference read it from here.
@@ -67,6 +84,7 @@ type Operation struct {
 	Secret      string        // member of the input that opens one thing, a thread's read token: over HTTP it travels as Authorization: Bearer, never in a URL
 	Visitor     bool          // what a browser began here belongs to it: the HTTP door knows it again by a cookie, and gives one on a write
 	OneTime     bool          // a write whose answer holds a secret: it is not kept for an Idempotency-Key
+	Dialect     Dialect       // the standard in whose form errors are given too
 	Codes       []Code        // error codes beyond those every operation can give
 	Example     any           // a valid input, of type In
 

@@ -70,6 +70,9 @@ func profileText(p *StoredProfile, m *StoredMerchant) string {
 			t.put(facet(facetCapability, tag))
 		}
 	}
+	for _, l := range d.Languages {
+		t.put(facet(facetLanguage, l))
+	}
 	for _, r := range d.Regions {
 		country, _, _ := strings.Cut(r, "-")
 		t.put(facet(facetRegion, r))
@@ -142,6 +145,8 @@ type search struct {
 	facets  []string   // all of them
 	words   []string   // words and pairs, all of them, in one place's form
 	not     [][]string // not all of any group
+	groups  [][]string // one at least of each group
+	any     bool       // one of the words will do
 	phrases [][]string // of three words and more: their pairs are in words
 	nothing bool       // what was asked for holds no word
 }
@@ -204,29 +209,42 @@ func (s *search) classes() int {
 }
 
 // plain reports whether the search asks for nothing but what is listed.
-func (s *search) plain() bool { return len(s.facets)+len(s.words)+len(s.not) == 0 }
+func (s *search) plain() bool { return len(s.facets)+len(s.words)+len(s.not)+len(s.groups) == 0 }
 
 // A language is how an engine writes a search.
-type language struct{ quote, and, not string }
+type language struct{ quote, and, or, not string }
 
 var (
-	fts5    = language{`"`, " AND ", " NOT "}
-	tsquery = language{"'", " & ", " & !"}
+	fts5    = language{`"`, " AND ", " OR ", " NOT "}
+	tsquery = language{"'", " & ", " | ", " & !"}
 )
 
 // write is the search of one class. Tokens hold letters, marks, digits and
 // private-use characters only (word.go), so quoting is enough. A class is what
 // has all words in its place, and has not in the place before.
 func (s *search) write(l language, class int) string {
-	must, not := append([]string{}, s.facets...), s.not
-	if len(s.words) > 0 && class > 0 {
-		not = append([][]string{inForm(forms[class-1], s.words)}, not...)
+	must, not, groups := append([]string{}, s.facets...), s.not, s.groups
+	switch before := class - 1; {
+	case s.any:
+		groups = append(groups[:len(groups):len(groups)], inForm(forms[class], s.words))
+		if before >= 0 {
+			for _, w := range inForm(forms[before], s.words) {
+				not = append(not[:len(not):len(not)], []string{w})
+			}
+		}
+	default:
+		if len(s.words) > 0 && before >= 0 {
+			not = append([][]string{inForm(forms[before], s.words)}, not...)
+		}
+		must = append(must, inForm(forms[class], s.words)...)
 	}
-	must = append(must, inForm(forms[class], s.words)...)
 	if len(must) == 0 {
 		must = []string{facet(facetListed, "")}
 	}
 	query := "(" + matchAll(must, l.quote, l.and) + ")"
+	for _, group := range groups {
+		query = "(" + query + l.and + "(" + matchAll(group, l.quote, l.or) + "))"
+	}
 	for _, group := range not {
 		query = "(" + query + l.not + "(" + matchAll(group, l.quote, l.and) + "))"
 	}

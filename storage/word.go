@@ -124,6 +124,7 @@ const (
 	facetListed     = "\ue000l" // every listed profile
 	facetCategory   = "\ue000g" // category of a merchant
 	facetCity       = "\ue000u" // city of a merchant, by its one name
+	facetLanguage   = "\ue000m" // language that an agent speaks
 )
 
 // facet is one word for a filter's value. What is neither letter nor digit is

@@ -13,6 +13,8 @@ import (
 // A Directory holds the profiles of one node.
 type Directory struct {
 	Base string // public address of the node, without a slash at the end
+
+	explorer explorer
 }
 
 // Get returns one agent's profile.

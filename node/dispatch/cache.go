@@ -43,7 +43,7 @@ func NewCache[T any](version func() uint64) *Cache[T] {
 // Open reports whether the answer of op to r depends on nobody, so that it may
 // be kept: an open read, without a credential or signature to be checked.
 func Open(op *protocol.Operation, r *http.Request) bool {
-	return op.ReadOnly && op.Access == protocol.Anonymous && !op.NoStore &&
+	return op.ReadOnly && op.HTTP.Method == http.MethodGet && op.Access == protocol.Anonymous && !op.NoStore &&
 		r.Header["Authorization"] == nil && r.Header["Signature-Input"] == nil && r.Header["Signature"] == nil
 }
 

@@ -161,7 +161,7 @@ func tagOf(op *protocol.Operation) string {
 		return "board"
 	case strings.HasPrefix(op.HTTP.Path, "/api/public/feed"), op.HTTP.Path == "/api/public/since":
 		return "feed"
-	case strings.HasPrefix(op.HTTP.Path, "/api/public/agents"), strings.HasPrefix(op.HTTP.Path, "/api/public/merchants"), strings.HasPrefix(op.HTTP.Path, "/api/public/people"):
+	case strings.HasPrefix(op.HTTP.Path, "/api/public/agents"), strings.HasPrefix(op.HTTP.Path, protocol.ARDPath+"/"), strings.HasPrefix(op.HTTP.Path, "/api/public/merchants"), strings.HasPrefix(op.HTTP.Path, "/api/public/people"):
 		return "directory"
 	}
 	return "service"
@@ -186,7 +186,7 @@ func input(s *dispatch.Schemas, op *protocol.Operation, o *huma.Operation) {
 	if !f.body {
 		return
 	}
-	if !op.OneTime {
+	if !op.OneTime && !op.ReadOnly {
 		o.Parameters = append(o.Parameters, &huma.Param{Name: "Idempotency-Key", In: "header",
 			Description: "1 to 64 visible ASCII characters. The same key with the same body gives the first answer again for 24 hours; with another body, 409.",
 			Schema:      &huma.Schema{Type: "string", MinLength: new(1), MaxLength: new(64)}})
@@ -239,7 +239,7 @@ func output(s *dispatch.Schemas, op *protocol.Operation, o *huma.Operation, prob
 	}
 	byStatus := map[int][]string{}
 	for _, code := range errorCodes(op) {
-		byStatus[code.Status()] = append(byStatus[code.Status()], string(code))
+		byStatus[op.Dialect.Status(code)] = append(byStatus[op.Dialect.Status(code)], string(code))
 	}
 	content := map[string]*huma.MediaType{"application/problem+json": {Schema: problem}}
 	for status, names := range byStatus {
@@ -263,7 +263,10 @@ func errorCodes(op *protocol.Operation) []protocol.Code {
 			protocol.KeyUnknown, protocol.IdentityUnverified, protocol.ChainUnavailable, protocol.Misdirected)
 	}
 	if !op.ReadOnly {
-		codes = append(codes, protocol.TooLarge, protocol.UnsupportedMediaType, protocol.Conflict)
+		codes = append(codes, protocol.Conflict)
+	}
+	if !op.ReadOnly || op.HTTP.Method == http.MethodPost {
+		codes = append(codes, protocol.TooLarge, protocol.UnsupportedMediaType)
 	}
 	return codes
 }

@@ -19,6 +19,8 @@ type Problem struct {
 	Instance  string           `json:"instance" doc:"Request id, for the operator."`
 	Errors    []protocol.Fault `json:"errors,omitempty" doc:"With validation: every fault."`
 	Challenge any              `json:"challenge,omitempty" doc:"With pow-*: a fresh challenge."`
+	ErrorCode string           `json:"errorCode,omitempty" doc:"In ARD operations: the code in ARD's words."`
+	Message   string           `json:"message,omitempty" doc:"In ARD operations: the detail."`
 }
 
 // RequestIDHeader carries the id of a request; the router sets it.
@@ -27,11 +29,18 @@ const RequestIDHeader = "Request-Id"
 // WriteProblem renders an error. What is not a *protocol.Error is internal and
 // shows nothing but the request id.
 func WriteProblem(w http.ResponseWriter, base string, err error) {
+	writeProblem(w, base, protocol.DialectNone, err)
+}
+
+func writeProblem(w http.ResponseWriter, base string, dialect protocol.Dialect, err error) {
 	e := protocol.AsError(err)
 	head := w.Header()
 	p := Problem{
-		Type: base + "/problems/" + string(e.Code), Title: e.Code.Title(), Status: e.Code.Status(),
+		Type: base + "/problems/" + string(e.Code), Title: e.Code.Title(), Status: dialect.Status(e.Code),
 		Detail: e.Detail, Code: e.Code, Instance: head.Get(RequestIDHeader), Errors: e.Faults, Challenge: e.Challenge,
+	}
+	if dialect == protocol.DialectARD {
+		p.ErrorCode, p.Message = ardCode(p.Status), e.Detail
 	}
 	if e.Signature != "" {
 		head.Set("Signature-Error", e.Signature)
@@ -66,7 +75,22 @@ func (a *API) problem(w http.ResponseWriter, r *http.Request, op *protocol.Opera
 		}
 	}
 	a.quota(head, network, op)
-	WriteProblem(w, a.Base, err)
+	writeProblem(w, a.Base, op.Dialect, err)
+}
+
+// ardCode is the word of ARD 0.9 for a status.
+func ardCode(status int) string {
+	switch {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return "UNAUTHENTICATED"
+	case status == http.StatusNotFound || status == http.StatusGone:
+		return "NOT_FOUND"
+	case status == http.StatusTooManyRequests:
+		return "RATE_LIMIT_EXCEEDED"
+	case status < 500:
+		return "INVALID_ARGUMENT"
+	}
+	return "INTERNAL_ERROR"
 }
 
 // acceptSignature asks for a signature that would be good for the same request

@@ -1,0 +1,92 @@
+package directory
+
+import (
+	"context"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// SearchARD searches the directory for clients of Agentic Resource Discovery
+// (ARD 0.9 §registry): the same profiles as Search, as entries.
+func (d *Directory) SearchARD(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.ARDSearch) (protocol.ARDFound, error) {
+	out := protocol.ARDFound{Results: []protocol.ARDResult{}}
+	if in.Federation != "none" {
+		var err error
+		if out.Referrals, err = d.referrals(ctx, tx); err != nil {
+			return out, err
+		}
+	}
+	terms, faults := in.Query.Filter.Terms("/query/filter")
+	if len(faults) > 0 {
+		return out, protocol.Invalid(faults...)
+	}
+	if !d.possible(terms) {
+		return out, nil
+	}
+	size := in.PageSize
+	if size == 0 {
+		size = 10
+	}
+	found, err := tx.SearchPlain(ctx, in.Query.Text, terms, size, in.PageToken)
+	if err != nil {
+		return out, err
+	}
+	for i := range found.Items {
+		entry := protocol.ARDEntryOf(d.Base, d.Profile(&found.Items[i].StoredProfile))
+		if matchesAll(terms, entry) {
+			out.Results = append(out.Results, protocol.ARDResult{ARDEntry: entry, Score: found.Items[i].Score, Source: d.Base + protocol.ARDPath})
+		}
+	}
+	if found.Next != nil {
+		out.PageToken = *found.Next
+	}
+	return out, nil
+}
+
+// possible reports whether entries of agents of this node can meet the terms
+// that are the same for all of them.
+func (d *Directory) possible(terms []protocol.ARDTerm) bool {
+	every := protocol.ARDEntry{Identifier: "urn:air:" + protocol.ARDPublisher(d.Base) + ":agent:x", Type: protocol.ARDAgentCard}
+	for _, t := range terms {
+		if (t.Path == protocol.ARDType || t.Path == protocol.ARDPublisherOf) && !t.Matches(every) {
+			return false
+		}
+	}
+	return true
+}
+
+func matchesAll(terms []protocol.ARDTerm, e protocol.ARDEntry) bool {
+	for _, t := range terms {
+		if !t.Matches(e) {
+			return false
+		}
+	}
+	return true
+}
+
+// maxReferrals bounds how many other registries an answer names.
+const maxReferrals = 20
+
+// referrals are the nodes whose boards this one follows: their directories are
+// searched in the same way.
+func (d *Directory) referrals(ctx context.Context, tx *storage.Tx) ([]protocol.ARDReferral, error) {
+	followed, err := tx.ListSubscriptions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var list []protocol.ARDReferral
+	seen := map[string]bool{}
+	for _, s := range followed {
+		base, ok := baseOf(s.Board)
+		if !ok || seen[base] || s.LogURL == "" || s.State != storage.SubscriptionAccepted || len(list) == maxReferrals {
+			continue
+		}
+		seen[base] = true
+		list = append(list, protocol.ARDReferral{
+			Identifier: "urn:air:" + protocol.ARDPublisher(base) + ":registry:stoa", DisplayName: s.Host,
+			Type: protocol.ARDRegistry, URL: base + protocol.ARDPath + "/search",
+		})
+	}
+	return list, nil
+}

@@ -1,0 +1,222 @@
+package storage
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"stoa/protocol"
+)
+
+// A ScoredProfile is a profile that a search in plain words found, with how well
+// it fits, 0 to 100.
+type ScoredProfile struct {
+	ListedProfile
+	Score int
+}
+
+const (
+	listARD    = "ard"
+	listARDAny = "ard-any"
+	// ardWindow is how many profiles are weighed where none has all the words.
+	ardWindow = 300
+	ardWords  = 24
+)
+
+// stopWords say nothing of what is looked for. A text of nothing else is taken as
+// it is.
+const stopWords = " a an and any are at by can for from has have help i in is it me my need of on or please some somebody someone something" +
+	" that the their this to want we what which who with you your "
+
+// plainWords are the words of a text that say what is looked for.
+func plainWords(text string) []string {
+	all := foldWords(text)
+	slices.Sort(all)
+	all = slices.Compact(all)
+	some := slices.DeleteFunc(slices.Clone(all), func(w string) bool { return strings.Contains(stopWords, " "+w+" ") })
+	if len(some) == 0 {
+		some = all
+	}
+	return some[:min(len(some), ardWords)]
+}
+
+// termFacets are the facets of a term, any of which will do; false where the
+// index does not tell and the caller looks itself.
+func termFacets(t protocol.ARDTerm) (group []string, ok bool) {
+	names := map[string][]string{
+		protocol.ARDTags:         {facetTag, facetCapability}, // tags of capabilities stand among these
+		protocol.ARDCapabilities: {facetCapability},
+		protocol.ARDKind:         {facetKind},
+		protocol.ARDLanguages:    {facetLanguage},
+		protocol.ARDRegions:      {facetRegion},
+	}[t.Path]
+	for _, v := range t.Values {
+		for _, name := range names {
+			group = append(group, facet(name, v))
+		}
+		if t.Path == protocol.ARDHasIdentity {
+			name := facetNobody
+			if v == "true" {
+				name = facetIdentity
+			}
+			group = append(group, facet(name, ""))
+		}
+	}
+	return group, len(group) > 0
+}
+
+func newPlainSearch(text string, terms []protocol.ARDTerm) search {
+	s := search{words: plainWords(text)}
+	s.nothing = text != "" && len(s.words) == 0
+	for _, t := range terms {
+		if group, ok := termFacets(t); ok {
+			s.groups = append(s.groups, group)
+		}
+	}
+	return s
+}
+
+// SearchPlain finds listed profiles by a text in plain words: those that have all
+// of its words, in the order of [Tx.ListProfiles], or where there are none, those
+// that have most. A term may let pass what it should not; the caller looks again.
+func (tx *Tx) SearchPlain(ctx context.Context, text string, terms []protocol.ARDTerm, limit int, after string) (protocol.Page[ScoredProfile], error) {
+	out := protocol.Page[ScoredProfile]{Items: []ScoredProfile{}}
+	s := newPlainSearch(text, terms)
+	if position, err := protocol.ParseCursor(listARDAny, after); err == nil && position != "" {
+		return tx.searchAny(ctx, s, limit, position)
+	}
+	found, err := tx.listProfiles(ctx, listARD, s, protocol.Paging{Limit: limit, After: after}, false)
+	if err != nil {
+		return out, err
+	}
+	if len(found.Items) == 0 && found.Next == nil && after == "" && len(s.words) > 1 {
+		return tx.searchAny(ctx, s, limit, "")
+	}
+	for i := range found.Items {
+		p := ScoredProfile{found.Items[i], 0}
+		p.Score = max(s.score(&p.ListedProfile), 50) // it has all words, be it in an item
+		out.Items = append(out.Items, p)
+	}
+	slices.SortStableFunc(out.Items, func(a, b ScoredProfile) int { return cmp.Compare(b.Score, a.Score) })
+	out.Next = found.Next
+	return out, nil
+}
+
+// searchAny weighs the profiles that have some of the words. A walk reads the
+// same versions again and goes on where it was.
+func (tx *Tx) searchAny(ctx context.Context, s search, limit int, position string) (protocol.Page[ScoredProfile], error) {
+	out := protocol.Page[ScoredProfile]{Items: []ScoredProfile{}}
+	now, pruned, err := tx.clockNow(ctx)
+	if err != nil {
+		return out, err
+	}
+	clock, offset := now, 0
+	if position != "" {
+		if _, err := fmt.Sscanf(position, "%d.%d", &clock, &offset); err != nil || clock < pruned || clock > now || offset < 0 || offset > ardWindow {
+			return out, protocol.Errorf(protocol.InvalidCursor, "pageToken is not one of this search; leave it out to start from the beginning")
+		}
+	}
+	s.any = true
+	var found []version
+	for class := 0; class < s.classes() && len(found) < ardWindow; class++ {
+		some, err := tx.findVersions(ctx, &s, walk{clock, class, math.MaxInt64}, ardWindow-len(found), false)
+		if err != nil {
+			return out, err
+		}
+		found = append(found, some...)
+	}
+	profiles, err := tx.profilesOf(ctx, found, true, true)
+	if err != nil {
+		return out, err
+	}
+	for _, v := range found {
+		if p := profiles[v.seq]; p != nil {
+			out.Items = append(out.Items, ScoredProfile{*p, s.score(p)})
+		}
+	}
+	slices.SortStableFunc(out.Items, func(a, b ScoredProfile) int { return cmp.Compare(b.Score, a.Score) })
+	end := min(offset+limit, len(out.Items))
+	if end < len(out.Items) {
+		out.Next = protocol.Cursor(listARDAny, fmt.Sprintf("%d.%d", clock, end))
+	}
+	out.Items = out.Items[min(offset, end):end]
+	return out, nil
+}
+
+// score is how much of what is looked for a profile has, each word by the best
+// place it stands in.
+func (s *search) score(p *ListedProfile) int {
+	if len(s.words) == 0 {
+		return 100
+	}
+	places := [...]int{100, 85, 70}
+	best := map[string]int{}
+	eachField(&p.StoredProfile, p.Merchant, func(class int, text string) {
+		for _, w := range foldWords(text) {
+			best[w] = max(best[w], places[class])
+		}
+	})
+	sum := 0
+	for _, w := range s.words {
+		sum += best[w]
+	}
+	return sum / len(s.words)
+}
+
+// A NumberedProfile is a profile with its number.
+type NumberedProfile struct {
+	Seq int64
+	StoredProfile
+}
+
+// ListedAfter returns listed profiles behind a number, in order.
+func (tx *Tx) ListedAfter(ctx context.Context, after int64, limit int) ([]NumberedProfile, error) {
+	rows, err := tx.query(ctx, `SELECT `+profileColumns+` FROM profile WHERE seq > ? AND listed ORDER BY seq LIMIT ?`, after, limit)
+	found, err := collect(rows, err, scanProfile)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]NumberedProfile, 0, len(found))
+	for i := range found {
+		p, err := found[i].profile()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, NumberedProfile{found[i].Seq, *p})
+	}
+	return all, nil
+}
+
+// MatchPlain returns the numbers of all listed profiles that [Tx.SearchPlain]
+// finds for a text.
+func (tx *Tx) MatchPlain(ctx context.Context, text string) ([]int64, error) {
+	s := newPlainSearch(text, nil)
+	if s.nothing {
+		return nil, nil
+	}
+	found, err := tx.matchPlain(ctx, &s)
+	if err != nil || len(found) > 0 || len(s.words) < 2 {
+		return found, err
+	}
+	s.any = true
+	return tx.matchPlain(ctx, &s)
+}
+
+func (tx *Tx) matchPlain(ctx context.Context, s *search) ([]int64, error) {
+	words := inForm(formPlain, s.words) // which stands in every place
+	write := func(l language) string {
+		if s.any {
+			return matchAll(words, l.quote, l.or)
+		}
+		return matchAll(words, l.quote, l.and)
+	}
+	text, query := `SELECT r.seq FROM profile_word CROSS JOIN profile_rank r WHERE profile_word MATCH ? AND r.pos = profile_word.rowid AND r.until = ?`, ""
+	if query = write(fts5); tx.db.engine == enginePostgres {
+		text, query = `SELECT r.seq FROM profile_rank r WHERE r.words @@ ?::tsquery AND r.until = ?`, write(tsquery)
+	}
+	rows, err := tx.query(ctx, text, query, int64(forever))
+	return collect(rows, err, scanInt)
+}
