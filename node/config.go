@@ -34,6 +34,13 @@ type Config struct {
 	Name              string   `env:"STOA_NAME" placeholder:"TEXT" help:"What you call the node. Default: its host."`
 	Contact           string   `env:"STOA_CONTACT" placeholder:"URL" help:"Where to report vulnerabilities, mailto: or https:. Served as security.txt."`
 	SecurityPolicy    string   `name:"security-policy" env:"STOA_SECURITY_POLICY" placeholder:"URL" help:"Page that says how reports of vulnerabilities are handled. Named in security.txt."`
+	SMTP              string   `name:"smtp" env:"STOA_SMTP" placeholder:"HOST:PORT" help:"Mail server that sends notices and sign-in links. Empty: no mail is sent."`
+	SMTPSecurity      string   `name:"smtp-security" default:"starttls" env:"STOA_SMTP_SECURITY" placeholder:"HOW" help:"tls (from the first byte), starttls, or none (to this machine only)."`
+	SMTPUser          string   `name:"smtp-user" env:"STOA_SMTP_USER" placeholder:"NAME" help:"Who signs in to the mail server. Empty: nobody."`
+	SMTPPassword      string   `name:"smtp-password" env:"STOA_SMTP_PASSWORD" placeholder:"FILE" help:"File that holds the password for the mail server."`
+	MailFrom          string   `name:"mail-from" env:"STOA_MAIL_FROM" placeholder:"ADDRESS" help:"Address that mail comes from."`
+	DKIMKey           string   `name:"dkim-key" env:"STOA_DKIM_KEY" placeholder:"FILE" help:"PEM file of the private key, RSA or Ed25519, that signs mail with DKIM. Empty: the mail server signs, or nobody."`
+	DKIMSelector      string   `name:"dkim-selector" env:"STOA_DKIM_SELECTOR" placeholder:"NAME" help:"Selector under which the public half of the DKIM key stands in the DNS."`
 	LogFormat         string   `default:"text" enum:"text,json" env:"STOA_LOG_FORMAT" help:"text or json."`
 	LogLevel          string   `default:"info" enum:"debug,info,warn,error" env:"STOA_LOG_LEVEL" help:"debug, info, warn or error."`
 
@@ -80,6 +87,7 @@ func (c Config) Validate() error {
 	if c.Database == "" && c.Data == "" {
 		bad("data: must name a directory")
 	}
+	c.mailFaults(bad)
 	for _, s := range c.Chain {
 		if _, err := erc8004.ParseChain(s); err != nil {
 			bad("chain: %w", err)

@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"strings"
 	"sync/atomic"
 
 	"stoa/federation"
@@ -140,7 +141,7 @@ func (n *Node) rooms() {
 	n.moderation = &moderation.Moderation{BoardID: n.board.ID(), Defaults: n.config.limits(), Delete: n.board.Delete}
 	n.feed = &feed.Feed{Base: n.Base, Hub: feed.NewHub(n.db, n.Base, n.log)}
 	n.contact = &contact.Contact{Base: n.Base, Private: n.config.AllowPrivatePeers || n.config.Dev, DB: n.db}
-	n.accounts = &account.Accounts{Base: n.Base, Seal: n.keys.sealAgent}
+	n.accounts = &account.Accounts{Base: n.Base, Name: n.config.name(strings.TrimPrefix(strings.TrimPrefix(n.Base, "https://"), "http://")), DB: n.db, Private: n.config.AllowPrivatePeers || n.config.Dev, Seal: n.keys.sealAgent}
 	n.agents = newAgents(n.db, n.directory)
 	n.board.Sign = (&signer{keys: n.keys, base: n.Base}).sign
 }
@@ -159,6 +160,10 @@ func (n *Node) wire(ctx context.Context) error {
 	n.agents.chain = n.chain
 	n.webhooks = &webhook.Sender{Client: client, Key: n.keys.ed, Base: n.Base, Private: c.AllowPrivatePeers || c.Dev}
 	n.contact.Webhook = n.webhooks
+	n.accounts.Webhook = n.webhooks
+	if n.accounts.Mail, err = n.mailer(base); err != nil {
+		return err
+	}
 	if n.directories, err = newDirectories(c, n.db, client, n.log); err != nil {
 		return err
 	}
@@ -187,6 +192,11 @@ func (n *Node) wire(ctx context.Context) error {
 	for kind, handle := range n.federation.Jobs() {
 		n.worker.Handle(kind, worker.Handler(handle))
 	}
+	n.worker.Handle(storage.NoticeJob, n.accounts.Notice)
+	n.worker.Handle(account.MailJob, n.accounts.SendMail)
+	n.worker.Handle(account.WebhookJob, n.accounts.SendWebhook)
+	n.worker.Handle(account.SignInJob, n.accounts.SendLink)
+	n.worker.Handle(account.ConfirmJob, n.accounts.SendConfirmation)
 	n.worker.Handle(contact.SilenceJob, n.contact.Silence)
 	n.worker.Handle(contact.CallbackJob, n.contact.Deliver)
 	n.worker.Handle(pruneKind, n.prune)
@@ -306,6 +316,9 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	dispatch.Bind(t, protocol.RevokeToken, n.accounts.RevokeToken)
 	dispatch.Bind(t, protocol.ListSessions, n.accounts.Sessions)
 	dispatch.Bind(t, protocol.EndSession, n.accounts.EndSession)
+	dispatch.Bind(t, protocol.GetNotify, n.accounts.GetNotify)
+	dispatch.Bind(t, protocol.PutNotify, n.accounts.PutNotify)
+	dispatch.Bind(t, protocol.ConfirmMail, n.accounts.ConfirmMail)
 	dispatch.Bind(t, protocol.ListKeys, n.accounts.Keys)
 	dispatch.Bind(t, protocol.AddKey, n.accounts.AddKey)
 	dispatch.Bind(t, protocol.MakeKey, n.accounts.MakeKey)

@@ -1,16 +1,35 @@
 package node
 
 import (
+	"context"
 	"net/http"
 
 	"stoa/node/httpapi"
 	"stoa/node/web"
+	"stoa/storage"
 )
 
 // pages makes the pages' door.
 func (n *Node) pages(network func(*http.Request) string) *web.Web {
 	return web.New(web.Config{
-		Table: n.table, Base: n.Base, Name: n.config.Name, Network: network, Census: n.agents.census,
+		Table: n.table, Base: n.Base, Name: n.config.Name, Network: network, Census: n.agents.census, Accounts: signIns{n},
 		Problem: func(w http.ResponseWriter, err error) { httpapi.WriteProblem(w, n.Base, err) },
 	})
 }
+
+// signIns lets the pages sign somebody in.
+type signIns struct{ n *Node }
+
+func (s signIns) SignIn(ctx context.Context, ticket, program string) (cookie string, err error) {
+	err = s.n.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		cookie, err = s.n.accounts.SignIn(ctx, tx, ticket, program)
+		return err
+	})
+	return cookie, err
+}
+
+func (s signIns) AskLink(ctx context.Context, mail string) error {
+	return s.n.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return s.n.accounts.AskLink(ctx, tx, mail) })
+}
+
+func (s signIns) SendsMail() bool { return s.n.accounts.Mail != nil }

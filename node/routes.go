@@ -2,6 +2,7 @@ package node
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -40,7 +41,7 @@ func (n *Node) route(documents *wellknown.WellKnown, networks *identity.Networks
 	m.handle("GET", "/openapi.json", document("application/vnd.oai.openapi+json", bytes.Replace(schemas.OpenAPI, []byte(`"url": "/"`), []byte(`"url": "`+n.Base+`"`), 1)))
 	m.handle("GET", "/schemas/agent-profile.v1.json", document("application/schema+json", bytes.Replace(schemas.AgentProfile, []byte(`"$id": "`), []byte(`"$id": "`+n.Base), 1)))
 	for _, p := range pages.Routes() {
-		m.handle("GET", p.Pattern, p.Handler)
+		m.handle(cmp.Or(p.Method, "GET"), p.Pattern, p.Handler)
 	}
 	m.handle("GET", "/healthz", http.HandlerFunc(n.health))
 	m.handle("GET", "/readyz", http.HandlerFunc(n.ready))

@@ -82,9 +82,8 @@ func (tx *Tx) TouchSession(ctx context.Context, id string) error {
 type TicketPurpose string
 
 const (
-	TicketSignIn      TicketPurpose = "sign-in"      // begins a session of the account
-	TicketAccountMail TicketPurpose = "account-mail" // makes Mail the address of the account
-	TicketNoticeMail  TicketPurpose = "notice-mail"  // confirms Mail for notices about Handle
+	TicketSignIn     TicketPurpose = "sign-in"     // begins a session of the account
+	TicketNoticeMail TicketPurpose = "notice-mail" // confirms Mail for notices about Handle
 )
 
 // A Ticket is a secret that was handed out to be used once.
@@ -120,6 +119,14 @@ func (tx *Tx) SpendTicket(ctx context.Context, hash [32]byte) (Ticket, error) {
 		return t, err
 	}
 	return t, one(tx.write(ctx, `DELETE FROM ticket WHERE hash = ?`, hash[:]))
+}
+
+// CountTickets counts those for a purpose that concern a handle or an address and
+// run out after a moment.
+func (tx *Tx) CountTickets(ctx context.Context, purpose TicketPurpose, handle, mail string, after time.Time) (n int, err error) {
+	err = tx.row(ctx, `SELECT count(*) FROM ticket WHERE expires_at > ? AND purpose = ? AND (handle = ? OR mail = ?)`,
+		millis(after), string(purpose), handle, mail).Scan(&n)
+	return n, err
 }
 
 // DropTickets takes back what was handed out to an account for a purpose.

@@ -17,6 +17,13 @@ import (
 // Accounts are the accounts of one node.
 type Accounts struct {
 	Base string // public address of the node, without a slash at the end
+	Name string // what the operator calls the node
+	DB   *storage.DB
+	// Mail sends letters; nil when the node sends none.
+	Mail Mailer
+	// Webhook sends notices to addresses that owners chose.
+	Webhook Webhook
+	Private bool // addresses of webhooks may be on loopback: development
 	// Seal encrypts the private half of a key that the node keeps for a profile.
 	Seal func(handle string, p key.Pair) ([]byte, error)
 }

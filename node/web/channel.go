@@ -74,8 +74,8 @@ func (s *Web) channelRoutes() (routes []Route) {
 			pattern = c.path
 		}
 		routes = append(routes,
-			Route{pattern + atomEnding, s.channelHandler(c, atomMedia, s.atom)},
-			Route{pattern + jsonEnding, s.channelHandler(c, jsonFeedMedia, s.jsonFeed)})
+			Route{Pattern: pattern + atomEnding, Handler: s.channelHandler(c, atomMedia, s.atom)},
+			Route{Pattern: pattern + jsonEnding, Handler: s.channelHandler(c, jsonFeedMedia, s.jsonFeed)})
 	}
 	return routes
 }

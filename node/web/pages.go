@@ -37,22 +37,27 @@ var pages = []page{
 	{path: "/problems/{code}", kind: "problem", purpose: "What an error code means and what to do; plain text for readers that do not ask for HTML.", text: problemText, make: (*Web).problem},
 }
 
-// A Route is where a page or file of this package is served, by GET and HEAD.
+// A Route is where a page or file of this package is served, by GET and HEAD
+// where no method is named.
 // Pattern has ":name" for a parameter, which the handler reads as r.PathValue.
 type Route struct {
 	Pattern string
 	Handler http.Handler
+	Method  string // "" for GET
 }
 
 // Routes returns every route of the pages and of what they load.
 func (s *Web) Routes() []Route {
-	routes := []Route{{stylesheet.path, stylesheet}, {icon.path, icon}}
+	routes := []Route{{Pattern: stylesheet.path, Handler: stylesheet}, {Pattern: icon.path, Handler: icon}}
 	for _, p := range pages {
 		pattern := p.pattern
 		if pattern == "" {
 			pattern = strings.NewReplacer("{", ":", "}", "").Replace(p.path)
 		}
-		routes = append(routes, Route{pattern, s.handler(p)})
+		routes = append(routes, Route{Pattern: pattern, Handler: s.handler(p)})
+	}
+	if s.Accounts != nil {
+		routes = append(routes, s.accountRoutes()...)
 	}
 	return append(routes, s.channelRoutes()...)
 }

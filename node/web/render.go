@@ -51,6 +51,12 @@ func (s *Web) write(w http.ResponseWriter, r *http.Request, v view) {
 	}
 	head := w.Header()
 	head.Set("Link", links)
+	if v.Private {
+		head.Set("Cache-Control", "no-store")
+		head.Set("X-Robots-Tag", "noindex")
+		send(w, max(v.Status, http.StatusOK), "text/html; charset=utf-8", b.Bytes())
+		return
+	}
 	if v.Refused != nil {
 		head.Set("Cache-Control", "no-store")
 		send(w, v.Refused.Code.Status(), "text/html; charset=utf-8", b.Bytes())

@@ -20,7 +20,7 @@ import (
 	"stoa/protocol"
 )
 
-// A Config is what the pages are made from. Every field is needed.
+// A Config is what the pages are made from. Every field but Accounts is needed.
 type Config struct {
 	Table *dispatch.Table
 	Base  string // public address of the node, without a slash at the end
@@ -29,7 +29,8 @@ type Config struct {
 	Network func(r *http.Request) string
 	// Census counts the listed profiles, those of them that answer, and those whose
 	// identity the node checked on chain.
-	Census func(ctx context.Context) (listed, answering, verified int, err error)
+	Census   func(ctx context.Context) (listed, answering, verified int, err error)
+	Accounts Accounts // nil where nobody signs in
 	// Problem renders an error for a reader that did not ask for HTML.
 	Problem func(w http.ResponseWriter, err error)
 }
@@ -70,6 +71,8 @@ type view struct {
 	Next        string           // path of the next page of a listing, "" on the last
 	Refused     *protocol.Error  // why the page's form was refused, nil when it was not
 	Stray       []protocol.Fault // of Refused, what is at no field of the form
+	Private     bool             // for this reader alone: nothing may keep it
+	Status      int              // of the answer where it is not 200
 	Request     string           // id of the request, shown where something is wrong
 	Data        any              // what the page was made from, for get_current_page
 	Kind        string           // of protocol.CurrentPage where it is not the page's own

@@ -30,11 +30,11 @@ CREATE TABLE session (
 CREATE INDEX session_account ON session (account, id);
 CREATE INDEX session_expires ON session (expires_at);
 
--- A one-time secret that was handed out on paper or by mail: a sign-in link, or
+-- A one-time secret that was handed out: a sign-in link, or by mail
 -- the proof that an address can be read.
 CREATE TABLE ticket (
 	hash       BLOB    PRIMARY KEY,
-	purpose    TEXT    NOT NULL CHECK (purpose IN ('sign-in', 'account-mail', 'notice-mail')),
+	purpose    TEXT    NOT NULL CHECK (purpose IN ('sign-in', 'notice-mail')),
 	account    TEXT    NOT NULL,
 	handle     TEXT    NOT NULL,
 	mail       TEXT    NOT NULL,

@@ -1,0 +1,228 @@
+package account
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"stoa/identity/session"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// Kinds of jobs of this room. What a job holds is a name, never an address or a
+// secret: both are looked up or made when it runs.
+const (
+	SignInJob  = "sign-in-mail"   // a sign-in link to the address of an account
+	ConfirmJob = "confirm-mail"   // the link that confirms the address of a profile
+	MailJob    = "notice-mail"    // a notice as mail
+	WebhookJob = "notice-webhook" // a notice to the owner's webhook
+)
+
+// A Letter is a mail to one person, in plain text.
+type Letter struct {
+	ID                string // unique and the same at each attempt, so that a repeat is recognised
+	To, Subject, Text string
+}
+
+// A Mailer sends letters. An error that is a final *protocol.Error is not to be
+// tried again. No error and no log line may hold the address.
+type Mailer interface {
+	Send(ctx context.Context, l Letter) error
+}
+
+// A Webhook posts a document to an address that somebody chose.
+type Webhook interface {
+	Send(ctx context.Context, address, id string, body []byte) error
+}
+
+// letter is what a job knows.
+type letter struct {
+	Account string `json:"account,omitempty"`
+	Handle  string `json:"handle,omitempty"`
+}
+
+// AskLink has a sign-in link sent to an address, if it is an account's. The same
+// is written and answered whether it is or not, so that nobody learns who has an
+// account here.
+func (a *Accounts) AskLink(ctx context.Context, tx *storage.Tx, mail string) error {
+	address, err := protocol.ParseMail(mail)
+	if err != nil {
+		return err
+	}
+	acc, err := tx.AccountByMail(ctx, address)
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return err
+	}
+	args, err := json.Marshal(letter{Account: acc.ID})
+	if err != nil {
+		return err
+	}
+	return tx.Enqueue(ctx, storage.Job{Kind: SignInJob, Lane: "mail", Args: args, Dedupe: SignInJob + " " + acc.ID})
+}
+
+// linkEvery is how often sign-in links go to one address, at most.
+const linkEvery = 2 * time.Minute
+
+// SendLink is the handler of SignInJob.
+func (a *Accounts) SendLink(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
+	in, err := arguments[letter](j)
+	if err != nil || in.Account == "" || a.Mail == nil {
+		return nil, err
+	}
+	secret, hash := session.New(session.Ticket)
+	var acc storage.Account
+	var late bool
+	err = a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		if acc, err = tx.Account(ctx, in.Account); err != nil || acc.Mail == "" {
+			return err
+		}
+		sent, err := tx.CountTickets(ctx, storage.TicketSignIn, "-", acc.Mail, tx.Now.Add(session.TicketLifetime-linkEvery))
+		if late = sent > 0; err != nil || late {
+			return err
+		}
+		return tx.InsertTicket(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketSignIn, Account: acc.ID, Mail: acc.Mail, ExpiresAt: tx.Now.Add(session.TicketLifetime)})
+	})
+	if errors.Is(err, storage.ErrNotFound) || err == nil && (acc.Mail == "" || late) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return nil, a.Mail.Send(ctx, Letter{ID: letterID(j), To: acc.Mail, Subject: "Sign in to " + a.Name, Text: paragraphs(
+		"Somebody, probably you, asked to sign in to "+a.Base+". This link does it, once, within 30 minutes:",
+		a.Base+"/sign-in?ticket="+secret,
+		"If it was not you, pass this over: without the link nothing happens.",
+	)})
+}
+
+// SendConfirmation is the handler of ConfirmJob.
+func (a *Accounts) SendConfirmation(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
+	in, err := arguments[letter](j)
+	if err != nil || a.Mail == nil {
+		return nil, err
+	}
+	secret, hash := session.New(session.Ticket)
+	var s storage.NotifySettings
+	err = a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		if s, err = tx.NotifySettings(ctx, in.Handle); err != nil || s.Mail == "" || s.Confirmed {
+			return err
+		}
+		return tx.InsertTicket(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketNoticeMail, Handle: in.Handle, Mail: s.Mail, ExpiresAt: tx.Now.Add(session.TicketLifetime)})
+	})
+	if err != nil || s.Mail == "" || s.Confirmed {
+		return nil, err
+	}
+	return nil, a.Mail.Send(ctx, Letter{ID: letterID(j), To: s.Mail, Subject: "Confirm this address for @" + in.Handle, Text: paragraphs(
+		"The owner of @"+in.Handle+" at "+a.Base+" wants notices to be sent to this address. To agree, enter this code on the account page within 30 minutes, or give it to confirm_mail:",
+		secret,
+		"If that is not you, pass this over: nothing more will be sent.",
+	)})
+}
+
+// notice is what a webhook gets.
+type notice struct {
+	Type string `json:"type"`
+	ID   string `json:"id"`
+	protocol.Notice
+	URL       string `json:"url"`
+	Untrusted bool   `json:"untrusted_content"`
+}
+
+// Notice is the handler of storage.NoticeJob: it looks how the owner wants to be
+// told, and has it done, each way by a job of its own.
+func (a *Accounts) Notice(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
+	in, err := arguments[protocol.Notice](j)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, tx *storage.Tx) error {
+		s, err := tx.NotifySettings(ctx, in.Handle)
+		if err != nil || !wants(s, in.Event) {
+			return err
+		}
+		args, err := json.Marshal(notice{"notice", protocol.NewID("ntc", tx.Now), in, a.about(in), true})
+		if err != nil {
+			return err
+		}
+		if s.Mail != "" && s.Confirmed && a.Mail != nil {
+			if err := tx.Enqueue(ctx, storage.Job{Kind: MailJob, Lane: "mail", Args: args}); err != nil {
+				return err
+			}
+		}
+		if s.Webhook == "" {
+			return nil
+		}
+		return tx.Enqueue(ctx, storage.Job{Kind: WebhookJob, Lane: "webhook:" + in.Handle, Args: args})
+	}, nil
+}
+
+// about is where the owner reads what a notice is about.
+func (a *Accounts) about(n protocol.Notice) string {
+	if protocol.IsID(protocol.PostID, n.Subject) {
+		return a.Base + "/board/" + n.Subject
+	}
+	return a.Base + "/api/owner/threads/" + n.Subject
+}
+
+var happened = map[protocol.NoticeEvent]string{
+	protocol.ThreadBegun:   "Somebody wrote to @%s",
+	protocol.ThreadMessage: "A thread with @%s goes on",
+	protocol.PostReported:  "A post of @%s was reported",
+	protocol.PostHidden:    "A post of @%s was hidden",
+}
+
+// SendMail is the handler of MailJob.
+func (a *Accounts) SendMail(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
+	in, err := arguments[notice](j)
+	if err != nil || a.Mail == nil {
+		return nil, err
+	}
+	s, err := a.settingsOf(ctx, in.Handle)
+	if err != nil || s.Mail == "" || !s.Confirmed {
+		return nil, err
+	}
+	what := fmt.Sprintf(happened[in.Event], in.Handle)
+	return nil, a.Mail.Send(ctx, Letter{ID: in.ID, To: s.Mail, Subject: what, Text: paragraphs(
+		what+", at "+in.At.UTC().Format("2 Jan 2006, 15:04 UTC")+". One line of it, which somebody else wrote and which is no message of this node:",
+		"    | "+plain(strings.ReplaceAll(in.Title, "://", ":// "), 140),
+		"Read it here: "+in.URL,
+		"Where notices go is set on "+a.Base+"/account.",
+	)})
+}
+
+// SendWebhook is the handler of WebhookJob. A receiver that wants no more gets
+// no more.
+func (a *Accounts) SendWebhook(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
+	in, err := arguments[notice](j)
+	if err != nil {
+		return nil, err
+	}
+	s, err := a.settingsOf(ctx, in.Handle)
+	if err != nil || s.Webhook == "" {
+		return nil, err
+	}
+	return a.deliver(ctx, s, in.ID, j.Args)
+}
+
+func (a *Accounts) settingsOf(ctx context.Context, handle string) (s storage.NotifySettings, err error) {
+	err = a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		s, err = tx.NotifySettings(ctx, handle)
+		return err
+	})
+	return s, err
+}
+
+func arguments[T any](j storage.Job) (args T, err error) {
+	if err := json.Unmarshal(j.Args, &args); err != nil {
+		return args, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
+	}
+	return args, nil
+}
+
+func letterID(j storage.Job) string { return fmt.Sprintf("job-%d-%d", j.ID, j.Attempt) }
+
+func paragraphs(p ...string) string { return strings.Join(p, "\n\n") + "\n" }

@@ -1,0 +1,139 @@
+package account
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"stoa/identity/session"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// askEvery is how often one address is asked to confirm itself, at most.
+const askEvery = 15 * time.Minute
+
+// GetNotify says where notices about a profile go.
+func (a *Accounts) GetNotify(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.NotifySettings, error) {
+	p, err := a.own(ctx, tx, c, in.Owned)
+	if err != nil {
+		return protocol.NotifySettings{}, err
+	}
+	s, err := tx.NotifySettings(ctx, p.Draft.Handle)
+	return a.settings(s), err
+}
+
+func (a *Accounts) settings(s storage.NotifySettings) protocol.NotifySettings {
+	out := protocol.NotifySettings{Handle: s.Handle, MailConfirmed: s.Confirmed, MailOffered: a.Mail != nil, Events: s.Events}
+	if s.Mail != "" {
+		out.Mail = &s.Mail
+	}
+	if s.Webhook != "" {
+		out.Webhook = &s.Webhook
+	}
+	if len(out.Events) == 0 {
+		out.Events = protocol.NoticeEvents
+	}
+	return out
+}
+
+// PutNotify sets where notices about a profile go. A new address is sent the
+// link that confirms it.
+func (a *Accounts) PutNotify(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NotifyDraft) (protocol.NotifySettings, error) {
+	p, err := a.own(ctx, tx, c, in.Owned)
+	if err != nil {
+		return protocol.NotifySettings{}, err
+	}
+	handle := p.Draft.Handle
+	old, err := tx.NotifySettings(ctx, handle)
+	if err != nil {
+		return protocol.NotifySettings{}, err
+	}
+	s := storage.NotifySettings{Handle: handle, Webhook: in.Webhook, Events: in.Events}
+	if in.Webhook != "" {
+		if why := protocol.CallbackFault(in.Webhook, a.Private); why != "" {
+			return protocol.NotifySettings{}, protocol.Invalid(protocol.Fault{Pointer: "/webhook", Code: "not-public", Detail: why})
+		}
+	}
+	if in.Mail != "" {
+		if a.Mail == nil {
+			return protocol.NotifySettings{}, protocol.Errorf(protocol.Conflict, "this node sends no mail; give a webhook")
+		}
+		if s.Mail, err = protocol.ParseMail(in.Mail); err != nil {
+			return protocol.NotifySettings{}, err
+		}
+		s.Confirmed = s.Mail == old.Mail && old.Confirmed
+	}
+	if err := tx.PutNotifySettings(ctx, s); err != nil {
+		return protocol.NotifySettings{}, err
+	}
+	if s.Mail != "" && !s.Confirmed {
+		if err := a.askConfirmation(ctx, tx, handle); err != nil {
+			return protocol.NotifySettings{}, err
+		}
+	}
+	return a.settings(s), nil
+}
+
+// askConfirmation sends the link by which the address of a profile is confirmed,
+// once a quarter of an hour at most however often it is asked for: nobody is to
+// be mailed at somebody else's will.
+func (a *Accounts) askConfirmation(ctx context.Context, tx *storage.Tx, handle string) error {
+	s, err := tx.NotifySettings(ctx, handle)
+	if err != nil || s.Mail == "" || s.Confirmed {
+		return err
+	}
+	if sent, err := tx.CountTickets(ctx, storage.TicketNoticeMail, handle, s.Mail, tx.Now.Add(session.TicketLifetime-askEvery)); err != nil || sent > 0 {
+		return err
+	}
+	args, err := json.Marshal(letter{Handle: handle})
+	if err != nil {
+		return err
+	}
+	return tx.Enqueue(ctx, storage.Job{Kind: ConfirmJob, Lane: "mail", Args: args, Dedupe: ConfirmJob + " " + handle})
+}
+
+// ConfirmMail notes that the owner can read what is sent to the address.
+func (a *Accounts) ConfirmMail(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.MailCode) (protocol.NotifySettings, error) {
+	p, err := a.own(ctx, tx, c, in.Owned)
+	if err != nil {
+		return protocol.NotifySettings{}, err
+	}
+	return a.confirm(ctx, tx, p.Draft.Handle, in.Code)
+}
+
+// ErrCode is what a code gives that was used, has run out or never was.
+var ErrCode = protocol.Errorf(protocol.Gone, "this code was used before, has run out, or is for another address; set the address again for a new one")
+
+func (a *Accounts) confirm(ctx context.Context, tx *storage.Tx, handle, code string) (protocol.NotifySettings, error) {
+	hash, ok := session.Hash(session.Ticket, code)
+	if !ok {
+		return protocol.NotifySettings{}, ErrCode
+	}
+	t, err := tx.TicketByHash(ctx, hash)
+	if errors.Is(err, storage.ErrNotFound) || err == nil && (t.Purpose != storage.TicketNoticeMail || handle != "" && t.Handle != handle) {
+		return protocol.NotifySettings{}, ErrCode
+	}
+	if err != nil {
+		return protocol.NotifySettings{}, err
+	}
+	s, err := tx.NotifySettings(ctx, t.Handle)
+	if err != nil {
+		return protocol.NotifySettings{}, err
+	}
+	if s.Mail != t.Mail {
+		return protocol.NotifySettings{}, ErrCode
+	}
+	if _, err := tx.SpendTicket(ctx, hash); err != nil {
+		return protocol.NotifySettings{}, missing(err, "%s", ErrCode.Detail)
+	}
+	s.Confirmed = true
+	return a.settings(s), tx.PutNotifySettings(ctx, s)
+}
+
+// wants reports whether the owner is to be told of an event.
+func wants(s storage.NotifySettings, e protocol.NoticeEvent) bool {
+	return len(s.Events) == 0 || slices.Contains(s.Events, e)
+}

@@ -1,0 +1,94 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+
+	"stoa/node/account"
+	"stoa/node/provider/mail"
+	"stoa/protocol"
+)
+
+// mailer makes what sends letters: an SMTP server where one is set, in
+// development the log, else nothing.
+func (n *Node) mailer(base *url.URL) (account.Mailer, error) {
+	c := n.config
+	if c.SMTP == "" {
+		if c.Dev {
+			return printed{n.log}, nil
+		}
+		return nil, nil
+	}
+	s := &mail.Sender{
+		Server: c.SMTP, Security: c.SMTPSecurity, User: c.SMTPUser, From: c.MailFrom, Name: c.name(base.Host),
+		Host: base.Hostname(), Selector: c.DKIMSelector,
+	}
+	var err error
+	if s.Password, err = mail.ReadPassword(c.SMTPPassword); err != nil {
+		return nil, fmt.Errorf("%w: smtp-password: %w", ErrConfig, err)
+	}
+	if c.DKIMKey != "" {
+		if s.DKIM, err = mail.ReadKey(c.DKIMKey); err != nil {
+			return nil, fmt.Errorf("%w: dkim-key: %w", ErrConfig, err)
+		}
+	}
+	return letters{s}, nil
+}
+
+// letters sends by SMTP.
+type letters struct{ *mail.Sender }
+
+func (l letters) Send(ctx context.Context, x account.Letter) error {
+	return l.Sender.Send(ctx, mail.Message{ID: x.ID, To: x.To, Subject: x.Subject, Text: x.Text})
+}
+
+// printed shows letters instead of sending them: development only, where the
+// addresses are nobody's.
+type printed struct{ log *slog.Logger }
+
+func (p printed) Send(_ context.Context, x account.Letter) error {
+	p.log.Info("mail", "to", x.To, "subject", x.Subject, "text", x.Text)
+	return nil
+}
+
+func (c Config) name(host string) string {
+	if c.Name != "" {
+		return c.Name
+	}
+	return host
+}
+
+// mailFaults finds what is wrong with the settings of mail.
+func (c Config) mailFaults(bad func(format string, args ...any)) {
+	if c.SMTP == "" {
+		if c.MailFrom != "" || c.SMTPUser != "" || c.SMTPPassword != "" || c.DKIMKey != "" {
+			bad("smtp: name the server, or leave the other settings of mail out")
+		}
+		return
+	}
+	host, _, err := net.SplitHostPort(c.SMTP)
+	if err != nil || host == "" {
+		bad("smtp: %q is not host:port", c.SMTP)
+	}
+	if _, err := protocol.ParseMail(c.MailFrom); err != nil {
+		bad("mail-from: %q is not a mail address such as stoa@example.org", c.MailFrom)
+	}
+	switch c.SMTPSecurity {
+	case mail.TLS, mail.StartTLS:
+	case mail.Plain:
+		if !loopback(host) {
+			bad("smtp-security: none is for a server on this machine")
+		}
+	default:
+		bad("smtp-security: tls, starttls or none")
+	}
+	if (c.SMTPUser == "") != (c.SMTPPassword == "") {
+		bad("smtp-user: give smtp-password with it, and neither without the other")
+	}
+	if (c.DKIMKey == "") != (c.DKIMSelector == "") {
+		bad("dkim-key: give dkim-selector with it, and neither without the other")
+	}
+}

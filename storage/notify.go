@@ -1,0 +1,48 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"stoa/protocol"
+)
+
+// NotifySettings say where notices about a profile go.
+type NotifySettings struct {
+	Handle    string
+	Mail      string // "" for none
+	Confirmed bool   // the address can be read by the owner
+	Webhook   string // "" for none
+	Events    []protocol.NoticeEvent
+}
+
+// NotifySettings returns the settings of a profile; without any, the zero
+// settings of that handle.
+func (tx *Tx) NotifySettings(ctx context.Context, handle string) (NotifySettings, error) {
+	s := NotifySettings{Handle: handle}
+	var events string
+	err := tx.row(ctx, `SELECT mail, confirmed, webhook, events FROM notify WHERE handle = ?`, handle).Scan(&s.Mail, &s.Confirmed, &s.Webhook, &events)
+	if err == ErrNotFound {
+		return s, nil
+	}
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal([]byte(events), &s.Events); err != nil {
+		return s, fmt.Errorf("events of @%s: %w", handle, err)
+	}
+	return s, nil
+}
+
+// PutNotifySettings stores the settings of a profile in place of what is there.
+func (tx *Tx) PutNotifySettings(ctx context.Context, s NotifySettings) error {
+	events, err := json.Marshal(append([]protocol.NoticeEvent{}, s.Events...))
+	if err != nil {
+		return fmt.Errorf("encode events: %w", err)
+	}
+	_, err = tx.write(ctx, `INSERT INTO notify (handle, mail, confirmed, webhook, events, updated_at) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (handle) DO UPDATE SET mail = excluded.mail, confirmed = excluded.confirmed, webhook = excluded.webhook,
+		events = excluded.events, updated_at = excluded.updated_at`, s.Handle, s.Mail, s.Confirmed, s.Webhook, string(events), millis(tx.Now))
+	return err
+}
