@@ -148,8 +148,10 @@ func (tx *Tx) NewEpoch(ctx context.Context, board string) (epoch string, err err
 		return "", err
 	}
 	epoch = newEpoch(tx.Now)
-	_, err = tx.write(ctx, `UPDATE stream SET epoch = ? WHERE id = ?`, epoch, s.id)
-	return epoch, err
+	if _, err = tx.write(ctx, `UPDATE stream SET epoch = ? WHERE id = ?`, epoch, s.id); err != nil {
+		return "", err
+	}
+	return epoch, tx.skipNumbers(ctx)
 }
 
 // Boards returns every board that has a log here.

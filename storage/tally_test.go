@@ -223,3 +223,30 @@ func TestNews(t *testing.T) {
 		require.ErrorIs(t, err, storage.ErrReadOnly)
 	})
 }
+
+// After a restore from a backup readers hold places that lie beyond it.
+func TestNews_AfterARestore(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		const beyond = 500 // handed out after the backup was made
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.NewEpoch(ctx, boardID)
+			return err
+		})
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			if err := tx.AppendFeed(ctx, someNews(tx.Now, "new")); err != nil {
+				return err
+			}
+			return tx.AppendNews(ctx, storage.NewsReply, "new", "handle:asha")
+		})
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			entries, err := tx.FeedAfter(ctx, beyond, 10)
+			require.NoError(t, err)
+			require.Len(t, entries, 1)
+			items, upTo, _, err := tx.News(ctx, []string{"handle:asha"}, beyond, 10)
+			require.Len(t, items, 1)
+			require.Greater(t, upTo, int64(beyond))
+			return err
+		})
+	})
+}

@@ -183,6 +183,10 @@ func input(s *dispatch.Schemas, op *protocol.Operation, o *huma.Operation) {
 			o.Parameters = append(o.Parameters, &huma.Param{Name: name, In: "query", Required: slices.Contains(in.Required, name), Schema: p, Description: p.Description, Example: example[name]})
 		}
 	}
+	if op.Streams() {
+		o.Parameters = append(o.Parameters, &huma.Param{Name: "Last-Event-ID", In: "header", Schema: &huma.Schema{Type: "string"},
+			Description: "Id of the last event that was received: the stream goes on behind it. It goes before after."})
+	}
 	if !f.body {
 		return
 	}
