@@ -23,7 +23,7 @@ func (d *Directory) Profile(s *storage.StoredProfile) protocol.Profile {
 	}
 	p.Alive, p.LastSeenAt = liveness(s)
 	if in.Kind == protocol.Person && p.Agent == nil {
-		p.Agent = &protocol.AssistantAgent{Name: in.Name + "'s assistant", By: "stoa", Product: "stoa"}
+		p.Agent = &protocol.AssistantAgent{Name: assistant(in.Name), By: "stoa", Product: "stoa"}
 	}
 	return p
 }
@@ -36,6 +36,16 @@ func liveness(s *storage.StoredProfile) (alive *bool, seen *time.Time) {
 		seen = &s.LastSeenAt
 	}
 	return alive, seen
+}
+
+// assistant names the assistant of a person, within the length that its name may
+// have.
+func assistant(name string) string {
+	const most, suffix = 80, "'s assistant"
+	if runes := []rune(name); len(runes) > most-len(suffix) {
+		name = string(runes[:most-len(suffix)-1]) + "…"
+	}
+	return name + suffix
 }
 
 func list[T any](s []T) []T {
