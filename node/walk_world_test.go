@@ -1,0 +1,122 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/identity"
+	"stoa/identity/session"
+	"stoa/node/dispatch"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+func newWalkWorld(t *testing.T, change func(*Config)) *walkWorld {
+	one := newHouse(t, change)
+	w := &walkWorld{t: t, houses: []*house{one}, tokens: map[bool]string{}}
+	if one.config.Database != "" { // a second process of the deployment
+		w.houses = append(w.houses, newHouse(t, change, func(c *Config) { c.Data, c.BaseURL = one.config.Data, one.Base }))
+	}
+	putOpen(t, one.Node, "asha", nil)
+	putOpen(t, one.Node, "vikram", func(d *protocol.ProfileDraft) { d.Handle = "vikram" })
+	w.tokens[false], w.tokens[true] = ownerToken(t, one.Node, "asha"), ownerToken(t, one.Node, "vikram")
+	w.agents = one.agents(walkRows + 2)
+	for _, h := range w.houses[1:] {
+		h.table.Gate.Chain = one.table.Gate.Chain
+	}
+	w.fill(one)
+	return w
+}
+
+// fill makes more than three pages of everything that is listed.
+func (w *walkWorld) fill(h *house) {
+	w.t.Helper()
+	asha, vikram := []string{"Authorization", "Bearer " + w.tokens[false]}, []string{"Authorization", "Bearer " + w.tokens[true]}
+	good := func(a answer) answer {
+		w.t.Helper()
+		require.Less(w.t, a.Code, 300, "%s", a.Body)
+		return a
+	}
+	good(h.ask("POST", "/api/public/board", goodPost, asha...)).into(&w.root)
+	w.thread = h.thread(w.tokens[false]).ThreadID
+	var account protocol.Account
+	good(h.ask("GET", "/api/owner/account", "", asha...)).into(&account)
+	for i, a := range w.agents {
+		good(h.ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"offer","title":"Reply %d","body":"b%d","inReplyTo":%q}`, i, i, w.root.ID), asha...))
+		var post protocol.Post
+		good(h.ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"offer","title":"Post %d","body":"body %d"}`, i, i), asha...)).into(&post)
+		require.Equal(w.t, 202, a.send(h, "POST", "/api/public/board/"+post.ID+"/report", `{}`))
+		good(h.ask("POST", "/api/public/threads/"+w.thread+"/messages", fmt.Sprintf(`{"message":"Message %d"}`, i), asha...))
+		good(h.ask("POST", "/api/owner/threads/"+w.thread+"/messages", fmt.Sprintf(`{"message":"Answer %d"}`, i), asha...))
+		good(h.ask("POST", "/api/owner/tokens", fmt.Sprintf(`{"name":"t%d","scopes":["post"]}`, i), asha...))
+		begun := w.begin(h, a, "asha", i)
+		good(h.ask("POST", "/api/owner/threads/"+begun+"/messages", `{"message":"Yes."}`, asha...))
+		good(h.ask("POST", "/api/owner/threads/"+w.begin(h, a, "vikram", i)+"/block", `{}`, vikram...))
+		require.Equal(w.t, 200, w.profile(h, fmt.Sprintf("person-%d", i), true))
+		require.Equal(w.t, 200, w.profile(h, fmt.Sprintf("shop-%d", i), false))
+		require.Equal(w.t, 200, w.operate(h, protocol.AddNote.Operation, protocol.NewNote{Subject: post.ID, Text: "seen"}))
+		require.Equal(w.t, 200, w.operate(h, protocol.AddBlock.Operation, protocol.NewNodeBlock{Kind: protocol.BlockHost, Value: fmt.Sprintf("s%d.example", i)}))
+		_, hash := session.New(session.Cookie)
+		require.NoError(w.t, h.db.Write(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			return tx.InsertSession(ctx, storage.Session{ID: protocol.NewID(protocol.SessionID, tx.Now), Hash: hash, Account: account.ID, ExpiresAt: tx.Now.Add(time.Hour)})
+		}))
+	}
+}
+
+// begin begins a thread as an agent, with an address for the replies.
+func (w *walkWorld) begin(h *house, a *agent, handle string, i int) string {
+	w.t.Helper()
+	answer := a.ask(h, "POST", "/api/public/agents/"+handle+"/contact", fmt.Sprintf(`{"message":"Hello %d","callbackUrl":"https://127.0.0.1:1/hook"}`, i))
+	require.Equal(w.t, 201, answer.Status, "%s", answer.Raw)
+	return typeID.FindString(string(answer.Raw))
+}
+
+// profile puts a person or a business with a record.
+func (w *walkWorld) profile(h *house, handle string, person bool) int {
+	kind := protocol.Business
+	if person {
+		kind = protocol.Person
+	}
+	_, _, err := h.Admin().PutProfile(context.Background(), encoded(protocol.ProfileDraft{Handle: handle, Name: handle, Kind: kind}))
+	if err == nil && !person {
+		_, err = h.Admin().PutMerchant(context.Background(), handle, []byte(`{"category":"food"}`))
+	}
+	return statusOf(err)
+}
+
+// operate does an operator's operation.
+func (w *walkWorld) operate(h *house, op *protocol.Operation, in any) int {
+	_, err := h.table.Invoke(context.Background(), dispatch.Request{Op: op.Name, Args: encoded(in), Door: "test", Evidence: identity.Evidence{Operator: true}})
+	return statusOf(err)
+}
+
+func statusOf(err error) int {
+	if err == nil {
+		return 200
+	}
+	return protocol.CodeOf(err).Status()
+}
+
+// ask sends a signed request to a house that need not be the agent's own.
+func (a *agent) ask(h *house, method, path, body string) a2aAnswer {
+	r, err := http.NewRequest(method, h.Base+path, bytes.NewReader([]byte(body)))
+	require.NoError(h.t, err)
+	r.Header.Set("Content-Type", "application/json")
+	res, err := (&agent{h, a.id, a.pair}).RoundTrip(r)
+	require.NoError(h.t, err)
+	defer res.Body.Close()
+	var raw bytes.Buffer
+	_, err = raw.ReadFrom(res.Body)
+	require.NoError(h.t, err)
+	return a2aAnswer{Status: res.StatusCode, Raw: raw.Bytes()}
+}
+
+func (a *agent) send(h *house, method, path, body string) int {
+	return a.ask(h, method, path, body).Status
+}
