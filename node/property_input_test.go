@@ -1,0 +1,219 @@
+package node
+
+import (
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/identity/key"
+	"stoa/protocol"
+)
+
+var typeID = regexp.MustCompile(`\b([a-z]+)_[0-7][0-9a-hjkmnp-tv-z]{25}\b`)
+
+var keyID = regexp.MustCompile(`"(keyid)":"([A-Za-z0-9_-]{43})"`)
+
+// harvest keeps the ids that an answer names, so that later calls find things
+// that are there.
+func (p *prober) harvest(raw []byte) {
+	for _, m := range slices.Concat(typeID.FindAllSubmatch(raw, 200), keyID.FindAllSubmatch(raw, 20)) {
+		id, prefix := string(m[0]), string(m[1])
+		if prefix == "keyid" {
+			id = string(m[2])
+		}
+		if p.keep[id] || slices.Contains(p.pool[prefix], id) {
+			continue
+		}
+		if p.pool[prefix] = append(p.pool[prefix], id); len(p.pool[prefix]) > 60 {
+			p.pool[prefix] = p.pool[prefix][20:]
+		}
+	}
+}
+
+// good is an input that is likely to succeed: the example, with ids of things
+// that are there.
+func (p *prober) good(op *protocol.Operation) map[string]any {
+	args := members(p.t, op.Example)
+	p.names(args, op)
+	if op.For != protocol.Owners {
+		return args
+	}
+	properties, _ := p.inputs[op.Name]["properties"].(map[string]any)
+	if properties["handle"] != nil {
+		args["handle"] = "asha"
+		if strings.Contains(op.Name, "merchant") {
+			args["handle"] = "bazaar"
+		}
+	}
+	if op == protocol.AddKey.Operation {
+		pair, err := key.GenerateEd25519()
+		require.NoError(p.t, err)
+		raw, err := key.MarshalPublic(pair.Published())
+		require.NoError(p.t, err)
+		jwk := map[string]any{}
+		require.NoError(p.t, json.Unmarshal(raw, &jwk))
+		args["jwk"] = map[string]any{"kty": jwk["kty"], "crv": jwk["crv"], "x": jwk["x"]}
+	}
+	if pool := p.pool["callback"]; op == protocol.ReplayCallback.Operation && len(pool) > 0 {
+		args["id"] = pool[p.r.IntN(len(pool))]
+		return args
+	}
+	if op == protocol.RetireKey.Operation { // making one for each call would meet the limit of keys
+		if keys := p.pool["keyid"]; len(keys) > 0 {
+			args["keyid"] = keys[p.r.IntN(len(keys))]
+		}
+		return args
+	}
+	d := doors{t: p.t, n: p.n, house: &house{p.n, p.t}, token: p.token}
+	return d.own(op, args)
+}
+
+func (p *prober) names(args map[string]any, op *protocol.Operation) {
+	for name, v := range args {
+		switch v := v.(type) {
+		case map[string]any:
+			p.names(v, op)
+		case string:
+			if m := typeID.FindStringSubmatch(v); m != nil && m[0] == v {
+				if pool := p.pool[m[1]]; len(pool) > 0 {
+					args[name] = pool[p.r.IntN(len(pool))]
+				}
+			}
+			if name == "handle" && strings.Contains(op.Name, "merchant") {
+				args[name] = "bazaar"
+			}
+		}
+	}
+}
+
+// nasty are texts that have broken somebody's program before.
+var nasty = []any{
+	"", " ", "\t\n", "0", "null", "-1", "asha", "@asha", "ASHA", "..", "../../etc/passwd", "%00", "%2f", "a/b", "a?b#c", "'; DROP TABLE post; --", `" OR 1=1`,
+	"<script>alert(1)</script>", "{{.}}", "${jndi:ldap://x}", "\u202eabc", "a\u200bb", "\ufeffa", "e\u0301", "ﷺ", "👩‍👩‍👧‍👦", "नमस्ते", "\u0000", "\U000e0041", "\uffff", "\x7f", "ＡＳＨＡ", "ß", "İ",
+	json.RawMessage(`"\ud800"`), json.RawMessage(`"\udc00\ud800"`), json.RawMessage(`"\u0000"`), json.RawMessage(`1e400`), json.RawMessage(`-0`), json.RawMessage(`9007199254740993`), json.RawMessage(`1.5`), json.RawMessage(`0.1e-7`),
+	nil, true, false, 0, -1, 1, 101, 1 << 40, 0.5, []any{}, []any{nil}, []any{[]any{}}, []any{"a", "a"}, map[string]any{}, map[string]any{"a": map[string]any{}},
+	"2026-02-30T25:61:00Z", "9999-12-31T23:59:59Z", "https://", "https://a.example/" + strings.Repeat("x", 600), "http://127.0.0.1/", "javascript:alert(1)", "https://user:pw@a.example/",
+	"post_01k9y3v6k8e5w9q2x4z7c1m0ad", "thr_7zzzzzzzzzzzzzzzzzzzzzzzzz", "post_8zzzzzzzzzzzzzzzzzzzzzzzzz", "Asia/Kolkata", "en-IN", "IN-KA",
+	"tag:paper", `"two words" -none kind:person`, `"`, "-", "kind:", strings.Repeat("a ", 90), strings.Repeat("\"", 50),
+}
+
+// spoil changes one thing of an input: a member goes, comes, or gets another
+// value: one at a limit, one past it, of another type, a nasty one, a long one.
+func (p *prober) spoil(args, schema map[string]any, depth int) {
+	properties, _ := schema["properties"].(map[string]any)
+	names := slices.Sorted(maps.Keys(properties))
+	names = slices.DeleteFunc(names, func(s string) bool { return s == "pow" })
+	if len(names) == 0 || p.r.IntN(12) == 0 {
+		args[[]string{"nonsense", "Handle", "__proto__", "", "limit ", "q\u0000"}[p.r.IntN(6)]] = p.pick()
+		return
+	}
+	name := names[p.r.IntN(len(names))]
+	member, _ := properties[name].(map[string]any)
+	if inner, ok := args[name].(map[string]any); ok && depth < 4 && p.r.IntN(3) > 0 {
+		p.spoil(inner, member, depth+1)
+		return
+	}
+	switch p.r.IntN(6) {
+	case 0:
+		delete(args, name)
+	case 1, 2:
+		args[name] = p.pick()
+	default:
+		args[name] = p.edge(member, depth)
+	}
+}
+
+func (p *prober) pick() any {
+	if p.r.IntN(25) == 0 {
+		return strings.Repeat("long ", 20_000)
+	}
+	return nasty[p.r.IntN(len(nasty))]
+}
+
+// edge is a value at or past a limit of the schema.
+func (p *prober) edge(schema map[string]any, depth int) any {
+	number := func(name string) (int, bool) {
+		f, ok := schema[name].(float64)
+		return int(f), ok
+	}
+	if options, ok := schema["anyOf"].([]any); ok && depth < 6 {
+		option, _ := options[p.r.IntN(len(options))].(map[string]any)
+		return p.edge(option, depth+1)
+	}
+	if values, ok := schema["enum"].([]any); ok && len(values) > 0 {
+		return values[p.r.IntN(len(values))]
+	}
+	letters := []string{"x", "é", "न", "👋"}[p.r.IntN(4)]
+	switch schema["type"] {
+	case "string":
+		if most, ok := number("maxLength"); ok && most <= 5000 {
+			return strings.Repeat(letters, most+p.r.IntN(3)-1)
+		}
+		return letters
+	case "integer", "number":
+		if most, ok := number("maximum"); ok && p.r.IntN(2) == 0 {
+			return most + p.r.IntN(3) - 1
+		}
+		if least, ok := number("minimum"); ok {
+			return least + p.r.IntN(3) - 1
+		}
+		return p.r.IntN(5)
+	case "boolean":
+		return p.r.IntN(2) == 0
+	case "array":
+		most, ok := number("maxItems")
+		if !ok || most > 100 {
+			most = 3
+		}
+		items, _ := schema["items"].(map[string]any)
+		list := []any{}
+		for range most + p.r.IntN(3) - 1 {
+			list = append(list, p.edge(items, depth+1))
+		}
+		return list
+	case "object":
+		inner := map[string]any{}
+		properties, _ := schema["properties"].(map[string]any)
+		for name, member := range properties {
+			if m, ok := member.(map[string]any); ok && depth < 4 && p.r.IntN(3) > 0 {
+				inner[name] = p.edge(m, depth+1)
+			}
+		}
+		return inner
+	}
+	return p.pick()
+}
+
+// populate makes a world in which most operations can succeed.
+func (p *prober) populate(h *house) {
+	t := p.t
+	hostedAgent(t, h.Node, "asha")
+	putOpen(t, h.Node, "asha", nil)
+	p.token = ownerToken(t, h.Node, "asha")
+	raw, err := json.Marshal(protocol.ProfileDraft{Handle: "bazaar", Name: "Bazaar", Kind: protocol.Business, ContactPolicy: &protocol.PolicyDraft{Anonymous: true}})
+	require.NoError(t, err)
+	_, _, err = h.Admin().PutProfile(t.Context(), raw)
+	require.NoError(t, err)
+	p.shop = ownerToken(t, h.Node, "bazaar")
+	p.keep = map[string]bool{}
+	for _, id := range typeID.FindAllString(h.ask("GET", "/api/owner/tokens", "", "Authorization", "Bearer "+p.token).Body.String(), -1) {
+		p.keep[id] = true // the run needs its own token to the end
+	}
+	for range 4 {
+		p.harvest(h.ask("POST", "/api/public/board", goodPost, "Authorization", "Bearer "+p.token).Body.Bytes())
+		var begun protocol.ContactReceipt
+		h.ask("POST", "/api/public/agents/asha/contact", `{"message":"Do you deliver?","callbackUrl":"https://127.0.0.1:1/hook"}`, "Proof-Of-Work", h.proof("contact")).into(&begun)
+		answer := h.ask("POST", "/api/owner/threads/"+begun.ThreadID+"/messages", `{"message":"Yes."}`, "Authorization", "Bearer "+p.token)
+		require.Equal(t, 201, answer.Code, "%s", answer.Body)
+		for _, id := range typeID.FindAllString(h.ask("GET", "/api/owner/callbacks", "", "Authorization", "Bearer "+p.token).Body.String(), -1) {
+			if strings.HasPrefix(id, protocol.MessageID) {
+				p.pool["callback"] = append(p.pool["callback"], id)
+			}
+		}
+		p.harvest([]byte(h.thread(p.token).ThreadID))
+	}
+}

@@ -1,0 +1,73 @@
+package node
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+	"stoa/schemas"
+)
+
+// openAPI is the OpenAPI description, read by an independent library.
+type openAPI struct {
+	compiler *jsonschema.Compiler
+	doc      map[string]any
+	compiled map[string]*jsonschema.Schema
+}
+
+func newOpenAPI(t testing.TB) *openAPI {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemas.OpenAPI))
+	require.NoError(t, err)
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	require.NoError(t, c.AddResource("openapi.json", doc))
+	return &openAPI{c, doc.(map[string]any), map[string]*jsonschema.Schema{}}
+}
+
+// check holds an answer to what is published for it: the status is listed, the
+// media type is that of the status, and the body is valid.
+func (p *openAPI) check(t testing.TB, op *protocol.Operation, res *http.Response, body []byte, about string) {
+	t.Helper()
+	at := []string{"paths", op.HTTP.Path, strings.ToLower(op.HTTP.Method), "responses", strconv.Itoa(res.StatusCode)}
+	var v any = p.doc
+	for _, step := range at {
+		v = v.(map[string]any)[step]
+		require.NotNil(t, v, "%s: %d is not listed at %s: %s", about, res.StatusCode, step, body)
+	}
+	content, _ := v.(map[string]any)["content"].(map[string]any)
+	if len(content) == 0 {
+		require.Empty(t, body, about)
+		return
+	}
+	media, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";")
+	var schema any
+	for listed, c := range content {
+		if base, _, _ := strings.Cut(listed, ";"); base == media {
+			schema = c
+			at = append(at, "content", listed, "schema")
+		}
+	}
+	require.NotNil(t, schema, "%s: media type %s is not listed", about, media)
+	if !strings.HasSuffix(media, "json") {
+		return
+	}
+	for i, step := range at {
+		at[i] = strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(step)
+	}
+	address := "openapi.json#/" + strings.Join(at, "/")
+	if p.compiled[address] == nil {
+		var err error
+		p.compiled[address], err = p.compiler.Compile(address)
+		require.NoError(t, err)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	require.NoError(t, err, about)
+	require.NoError(t, p.compiled[address].Validate(value), "%s: %s", about, body)
+}

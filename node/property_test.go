@@ -1,0 +1,311 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
+
+	"stoa/node/httpapi"
+	"stoa/protocol"
+)
+
+// rounds is how often TestProperty calls each operation at each door.
+const rounds = 16
+
+// unreached are the operations that no call of TestProperty can make succeed,
+// each with the reason.
+var unreached = map[string]string{}
+
+// TestProperty calls every operation with inputs that its schema allows and with
+// inputs that it does not, over a socket, at the HTTP and MCP doors: no answer is
+// an error of ours, and each is valid against the schema that is published for
+// it. The seed is printed; STOA_TEST_SEED repeats a run.
+func TestProperty(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	if s := os.Getenv("STOA_TEST_SEED"); s != "" {
+		var err error
+		seed, err = strconv.ParseUint(s, 10, 64)
+		require.NoError(t, err)
+	}
+	eachEngine(t, func(t *testing.T, change func(*Config)) {
+		t.Logf("seed %d", seed)
+		p := newProber(t, rand.New(rand.NewPCG(seed, 1)), change)
+		for range rounds {
+			for _, op := range protocol.Operations() {
+				if op.For == protocol.Operators {
+					continue
+				}
+				if op.Doors&protocol.HTTP != 0 {
+					p.overHTTP(op)
+				}
+				if op.Doors&protocol.MCP != 0 {
+					p.overMCP(op)
+				}
+			}
+		}
+		require.Empty(t, p.unreached(), "seed %d", seed)
+	})
+}
+
+// unreached lists the operations that never succeeded, or that took everything.
+func (p *prober) unreached() (list []string) {
+	for _, op := range protocol.Operations() {
+		for door, bit := range map[string]protocol.Door{"http": protocol.HTTP, "mcp": protocol.MCP} {
+			key := door + " " + op.Name
+			if op.Doors&bit == 0 || op.For == protocol.Operators {
+				continue
+			}
+			if p.succeeded[key] == 0 && unreached[op.Name] == "" {
+				list = append(list, fmt.Sprintf("%s never succeeded: %v", key, p.refused[key]))
+			}
+			if p.failed[key] == 0 {
+				list = append(list, key+" was never refused")
+			}
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// A prober calls operations at random.
+type prober struct {
+	t         *testing.T
+	n         *Node
+	r         *rand.Rand
+	token     string          // of the owner of asha, a person
+	shop      string          // of the owner of bazaar, a business
+	keep      map[string]bool // ids that must not be used up
+	client    *http.Client
+	inputs    map[string]map[string]any // schema of the tool
+	outputs   map[string]*jsonschema.Schema
+	published *openAPI
+	pool      map[string][]string // ids that answers named, by prefix
+	succeeded map[string]int
+	failed    map[string]int
+	refused   map[string]map[protocol.Code]int
+}
+
+func newProber(t *testing.T, r *rand.Rand, change func(*Config)) *prober {
+	n := startNode(t, change)
+	h := &house{n, t}
+	p := &prober{
+		t: t, n: n, r: r, client: loadClient(), inputs: map[string]map[string]any{}, outputs: map[string]*jsonschema.Schema{},
+		published: newOpenAPI(t), pool: map[string][]string{}, succeeded: map[string]int{}, failed: map[string]int{}, refused: map[string]map[protocol.Code]int{},
+	}
+	p.populate(h)
+	for name, s := range mcpSchemas(t, h) {
+		p.inputs[name], p.outputs[name] = s.input, s.output
+	}
+	for _, op := range protocol.Operations() {
+		if p.inputs[op.Name] == nil && op.Doors != 0 {
+			raw, err := n.table.Schemas.ToolInput(op)
+			require.NoError(t, err)
+			require.NoError(t, json.Unmarshal(raw, ptrTo(p.inputs, op.Name)))
+		}
+	}
+	return p
+}
+
+func ptrTo(m map[string]map[string]any, name string) *map[string]any {
+	v := map[string]any{}
+	m[name] = v
+	return &v
+}
+
+// args are a good input as often as not, else one with up to three faults.
+func (p *prober) args(op *protocol.Operation, round int) map[string]any {
+	args := p.good(op)
+	if round == 0 || p.r.IntN(3) == 0 {
+		return args
+	}
+	for range 1 + p.r.IntN(3) {
+		p.spoil(args, p.inputs[op.Name], 0)
+	}
+	return args
+}
+
+// overHTTP makes one call of the HTTP door and checks the answer.
+func (p *prober) overHTTP(op *protocol.Operation) {
+	p.t.Helper()
+	args := p.args(op, p.succeeded["http "+op.Name])
+	r, said := p.request(op, args)
+	if !said {
+		return
+	}
+	ctx, cancel := context.WithTimeout(p.t.Context(), 20*time.Second)
+	defer cancel()
+	res, err := p.client.Do(r.WithContext(ctx))
+	require.NoError(p.t, err, "%s %s", r.Method, r.URL)
+	defer res.Body.Close()
+	about := fmt.Sprintf("%s %s %.2000s", r.Method, r.URL, encoded(args))
+	require.Less(p.t, res.StatusCode, 500, about)
+	if media := res.Header.Get("Content-Type"); strings.HasPrefix(media, "text/event-stream") {
+		p.succeeded["http "+op.Name]++ // it does not end
+		return
+	}
+	raw, err := io.ReadAll(res.Body)
+	require.NoError(p.t, err)
+	p.published.check(p.t, op, res, raw, about)
+	if res.StatusCode < 300 {
+		require.Equal(p.t, op.HTTP.Status, res.StatusCode, about)
+		p.success("http", op, raw)
+		return
+	}
+	var problem httpapi.Problem
+	require.NoError(p.t, json.Unmarshal(raw, &problem), about)
+	require.Equal(p.t, problem.Code.Status(), res.StatusCode, about)
+	p.failure("http", op, problem.Code)
+}
+
+// request lays a call out for HTTP; said is false for what no request can say.
+func (p *prober) request(op *protocol.Operation, args map[string]any) (*http.Request, bool) {
+	rest := map[string]any{}
+	for name, v := range args {
+		rest[name] = v
+	}
+	path := op.HTTP.Path
+	for _, name := range httpapi.PathParams(path) {
+		s := word(rest[name])
+		if s == "" || s == "." || s == ".." || len(s) > 2000 {
+			return nil, false
+		}
+		path = strings.Replace(path, "{"+name+"}", url.PathEscape(s), 1)
+		delete(rest, name)
+	}
+	var body io.Reader = http.NoBody
+	inBody := op.HTTP.Method == "POST" || op.HTTP.Method == "PUT"
+	if inBody {
+		body = bytes.NewReader(encoded(rest))
+	} else if len(rest) > 0 {
+		query := url.Values{}
+		for name, v := range rest {
+			if s := word(v); len(s) < 4000 {
+				query.Set(name, s)
+			}
+		}
+		path += "?" + query.Encode()
+	}
+	r, err := http.NewRequest(op.HTTP.Method, p.n.URL+path, body)
+	require.NoError(p.t, err)
+	if inBody {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	p.identify(r.Header, op)
+	return r, true
+}
+
+// identify adds what admits the caller, most of the time.
+func (p *prober) identify(head http.Header, op *protocol.Operation) {
+	switch {
+	case p.r.IntN(12) == 0:
+	case op.Access&protocol.Proof != 0 && p.r.IntN(2) == 0:
+		head.Set("Proof-Of-Work", (&house{p.n, p.t}).proof(op.Purpose))
+	case op.For == protocol.Owners && strings.Contains(op.Name, "merchant"):
+		head.Set("Authorization", "Bearer "+p.shop)
+	default:
+		head.Set("Authorization", "Bearer "+p.token)
+	}
+}
+
+// overMCP makes one call of a tool and checks the answer.
+func (p *prober) overMCP(op *protocol.Operation) {
+	p.t.Helper()
+	args := p.args(op, p.succeeded["mcp "+op.Name])
+	about := fmt.Sprintf("%s %.2000s", op.Name, encoded(args))
+	body := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, op.Name, encoded(args))
+	r, err := http.NewRequestWithContext(p.t.Context(), "POST", p.n.URL+doorOf(op.Name), bytes.NewReader(body))
+	require.NoError(p.t, err)
+	r.Header.Set("Content-Type", "application/json")
+	p.identify(r.Header, op)
+	res, err := p.client.Do(r)
+	require.NoError(p.t, err, about)
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	require.NoError(p.t, err)
+	require.Less(p.t, res.StatusCode, 500, about)
+	var answer struct {
+		ID     int
+		Result *struct {
+			Content    []struct{ Text string }
+			Structured json.RawMessage `json:"structuredContent"`
+			IsError    bool
+		}
+		Error *struct {
+			Code int
+			Data struct{ Code protocol.Code }
+		}
+	}
+	require.NoError(p.t, json.Unmarshal(raw, &answer), "%s: %s", about, raw)
+	switch {
+	case answer.Error != nil:
+		require.Contains(p.t, []int{-32700, -32600, -32602, -32603}, answer.Error.Code, "%s: %s", about, raw)
+		require.NotEqual(p.t, protocol.Internal, answer.Error.Data.Code, "%s: %s", about, raw)
+		p.failure("mcp", op, answer.Error.Data.Code)
+	case answer.Result.IsError:
+		var refused struct{ Code protocol.Code }
+		require.NoError(p.t, json.Unmarshal([]byte(answer.Result.Content[0].Text), &refused), "%s: %s", about, raw)
+		require.Contains(p.t, protocol.Codes(), refused.Code, about)
+		require.Less(p.t, refused.Code.Status(), 500, "%s: %s", about, raw)
+		p.failure("mcp", op, refused.Code)
+	default:
+		if out := p.outputs[op.Name]; out != nil {
+			valid(p.t, out, answer.Result.Structured)
+		}
+		p.success("mcp", op, answer.Result.Structured)
+	}
+}
+
+func (p *prober) success(door string, op *protocol.Operation, raw []byte) {
+	p.succeeded[door+" "+op.Name]++
+	p.harvest(raw)
+}
+
+func (p *prober) failure(door string, op *protocol.Operation, code protocol.Code) {
+	key := door + " " + op.Name
+	p.failed[key]++
+	if p.refused[key] == nil {
+		p.refused[key] = map[protocol.Code]int{}
+	}
+	p.refused[key][code]++
+}
+
+// word is a value as it stands in a path or query.
+func word(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case []any:
+		parts := make([]string, len(v))
+		for i := range v {
+			parts[i] = word(v[i])
+		}
+		return strings.Join(parts, ",")
+	}
+	return string(encoded(v))
+}
+
+// encoded is JSON; a json.RawMessage stands there as it is.
+func encoded(v any) []byte {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return []byte(`{}`)
+	}
+	return raw
+}
