@@ -54,9 +54,9 @@ type AccountDraft struct {
 	Name string `json:"name" minLength:"1" maxLength:"80" doc:"What you are called when signed in. No profile shows it."`
 }
 
-// Check finds characters that must not be stored.
+// Check finds more than one line where one is shown.
 func (d AccountDraft) Check() []Fault {
-	return append(oneLine(map[string]string{"/name": d.Name}), CheckText("", d)...)
+	return oneLine(map[string]string{"/name": d.Name})
 }
 
 var PutAccount = declare[AccountDraft, Account](Operation{
@@ -105,7 +105,7 @@ func (n NewToken) Check() []Fault {
 			faults = append(faults, Fault{"/scopes", "not-for-one-profile", "the scope " + string(s) + " is for tokens without a handle"})
 		}
 	}
-	return append(append(faults, oneLine(map[string]string{"/name": n.Name})...), CheckText("", n)...)
+	return append(faults, oneLine(map[string]string{"/name": n.Name})...)
 }
 
 // A MadeToken is a new token with its secret.

@@ -147,7 +147,8 @@ func CleanText(s string) string {
 var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n\n")
 
 // CheckText applies the rule of text to every string in v, a struct or what one
-// holds, and returns a fault for each that breaks it.
+// holds, and returns a fault for each that breaks it. It is for what comes by
+// federation; no input needs it, the hall looks at them all.
 func CheckText(at string, v any) []Fault {
 	var faults []Fault
 	checkText(at, reflect.ValueOf(v), &faults)
