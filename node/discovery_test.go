@@ -92,4 +92,16 @@ func TestAPICatalog_LinksAnswer(t *testing.T) {
 		}
 	}
 	require.Greater(t, links, 8)
+	var items []struct{ Href, Type string }
+	require.NoError(t, json.Unmarshal(catalog.Linkset[0]["item"], &items))
+	feeds := 0
+	for _, item := range items {
+		if item.Type != "" {
+			a := h.ask("GET", strings.TrimPrefix(item.Href, h.Base), "")
+			require.Equal(t, 200, a.Code, item.Href)
+			require.Contains(t, a.Header().Get("Content-Type"), item.Type)
+			feeds++
+		}
+	}
+	require.Equal(t, 4, feeds, "the feed and the board, as Atom and as JSON")
 }

@@ -31,11 +31,23 @@ func (s siteList) Size(ctx context.Context) (profiles, posts int64, err error) {
 func (siteList) Pages() []string {
 	var paths []string
 	for _, e := range web.Entries() {
-		if !strings.Contains(e.Path, "{") {
+		if e.Kind == "page" && !strings.Contains(e.Path, "{") {
 			paths = append(paths, e.Path)
 		}
 	}
 	return paths
+}
+
+// feedDocuments are the feeds that readers come back to, for the API catalog.
+func feedDocuments() []wellknown.Feed {
+	var feeds []wellknown.Feed
+	for _, e := range web.Feeds() {
+		media := map[bool]string{true: "application/atom+xml", false: "application/feed+json"}[strings.HasSuffix(e.Path, ".atom")]
+		if !strings.Contains(e.Path, "{") {
+			feeds = append(feeds, wellknown.Feed{Path: e.Path, Media: media, Title: e.Purpose})
+		}
+	}
+	return feeds
 }
 
 func (s siteList) Agents(ctx context.Context, after, upTo int64) ([]wellknown.Location, error) {
