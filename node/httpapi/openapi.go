@@ -142,7 +142,7 @@ func describe(s *dispatch.Schemas, op *protocol.Operation, problem *huma.Schema)
 		}
 	}
 	if op.Private() { // or what belongs to a browser, by its cookie
-		o.Security = append(o.Security, map[string][]string{})
+		o.Security = append(o.Security, map[string][]string{op.Secret: {}}, map[string][]string{})
 	}
 	input(s, op, o)
 	output(s, op, o, problem)
