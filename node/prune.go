@@ -37,6 +37,7 @@ func (n *Node) prune(ctx context.Context, _ storage.Job) (func(context.Context, 
 	}
 	for _, some := range []func(context.Context, *storage.Tx) (int, error){
 		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneReceipts(ctx) },
+		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneSessions(ctx) },
 		func(ctx context.Context, tx *storage.Tx) (int, error) {
 			return tx.PruneJobs(ctx, tx.Now.Add(-keepJobs))
 		},

@@ -1,0 +1,133 @@
+package node
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/node/account"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// postbox keeps the letters of a node.
+type postbox struct {
+	mu      sync.Mutex // guards letters
+	letters []account.Letter
+}
+
+func (p *postbox) Send(_ context.Context, l account.Letter) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.letters = append(p.letters, l)
+	return nil
+}
+
+// next runs the node's jobs until a letter is there.
+func (p *postbox) next(t *testing.T, h *house) account.Letter {
+	t.Helper()
+	var l account.Letter
+	require.Eventually(t, func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if len(p.letters) == 0 {
+			return false
+		}
+		l, p.letters = p.letters[0], p.letters[1:]
+		return true
+	}, 20*time.Second, 20*time.Millisecond)
+	return l
+}
+
+// TestNotices: an address is confirmed before anything goes there, a notice goes
+// by mail and webhook and holds one line of the other side, and sign-in links go
+// to the address of an account alone.
+func TestNotices(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	box := &postbox{}
+	h.accounts.Mail = box
+	hostedAgent(t, h.Node, "asha")
+	auth := []string{"Authorization", "Bearer " + ownerToken(t, h.Node, "asha")}
+	hooks := make(chan string, 4)
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if r.Header.Get("Signature") != "" {
+			hooks <- string(body)
+		}
+	}))
+	t.Cleanup(hook.Close)
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- h.worker.Run(ctx) }()
+	t.Cleanup(func() { stop(); <-done })
+
+	var s protocol.NotifySettings
+	put := h.ask("PUT", "/api/owner/notify", `{"mail":"Asha@Example.org","webhook":"`+hook.URL+`/n","events":["post.hidden"]}`, auth...)
+	require.Equal(t, 200, put.Code, "%s", put.Body)
+	put.into(&s)
+	require.Equal(t, "asha@example.org", *s.Mail)
+	require.False(t, s.MailConfirmed)
+	asked := box.next(t, h)
+	require.Equal(t, "asha@example.org", asked.To)
+	code := regexp.MustCompile(`(?m)^[A-Za-z0-9_-]{32}$`).FindString(asked.Text)
+	require.NotEmpty(t, code)
+	require.Equal(t, 200, h.ask("POST", "/api/owner/notify/confirm", `{"code":"`+code+`"}`, auth...).Code)
+	require.Equal(t, 410, h.ask("POST", "/api/owner/notify/confirm", `{"code":"`+code+`"}`, auth...).Code, "once")
+
+	notify := func(e protocol.NoticeEvent, title string) {
+		require.NoError(t, h.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			return tx.Notify(ctx, protocol.Notice{Handle: "asha", Event: e, Subject: "post_01k9y3v6k8e5w9q2x4z7c1m0ad", Title: title})
+		}))
+	}
+	notify(protocol.PostReported, "not wanted")
+	notify(protocol.PostHidden, "Go to https://evil.example\nSubject: x")
+	told := box.next(t, h)
+	require.Equal(t, "A post of @asha was hidden", told.Subject)
+	require.Contains(t, told.Text, "    | Go to https:// evil.exampleSubject: x\n", "one line, marked, no link")
+	require.NotContains(t, told.Text, "ticket")
+	select {
+	case body := <-hooks:
+		require.Contains(t, body, `"event":"post.hidden"`)
+		require.Contains(t, body, `"untrusted_content":true`)
+	case <-time.After(20 * time.Second):
+		t.Fatal("the webhook was not called")
+	}
+
+	_, _, err := h.Admin().OpenAccount(ctx, "Ravi", protocol.RoleOwner, "ravi@example.org", nil)
+	require.NoError(t, err)
+	form := func(mail string) string {
+		a := h.ask("POST", "/sign-in", "mail="+mail, "Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html")
+		require.Equal(t, 200, a.Code, "%s", a.Body)
+		return a.Body.String()
+	}
+	mask := regexp.MustCompile(`request <code>[^<]*`)
+	require.Equal(t, mask.ReplaceAllString(form("stranger@example.org"), ""), mask.ReplaceAllString(form("ravi@example.org"), ""), "nobody learns who has an account")
+	link := box.next(t, h)
+	require.Equal(t, "ravi@example.org", link.To)
+	ticket := regexp.MustCompile(`/sign-in\?ticket=([A-Za-z0-9_-]{32})`).FindStringSubmatch(link.Text)
+	require.NotNil(t, ticket)
+	for range 2 { // looking spends nothing
+		require.Equal(t, 200, h.ask("GET", ticket[0], "", "Accept", "text/html").Code)
+	}
+	spend := func(headers ...string) answer {
+		return h.ask("POST", "/sign-in", "ticket="+ticket[1], append([]string{"Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html"}, headers...)...)
+	}
+	require.Equal(t, 403, spend("Sec-Fetch-Site", "cross-site").Code)
+	in := spend("Sec-Fetch-Site", "same-origin")
+	require.Equal(t, 303, in.Code)
+	require.Contains(t, in.Header().Get("Set-Cookie"), "HttpOnly; SameSite=Lax")
+	require.Equal(t, 410, spend().Code)
+	cookie := in.Result().Cookies()[0]
+	page := h.ask("GET", "/account", "", "Cookie", cookie.Name+"="+cookie.Value, "Accept", "text/html")
+	require.Equal(t, 200, page.Code)
+	require.Equal(t, "no-store", page.Header().Get("Cache-Control"))
+	parsePage(t, "/account", page.Body.String()).wellFormed()
+}
