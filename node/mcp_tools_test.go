@@ -111,7 +111,7 @@ func soundSchema(t *testing.T, at string, schema map[string]any, top bool) {
 		require.IsType(t, "", schema["type"], "%s: a list of types", at)
 	}
 	if format, ok := schema["format"]; ok {
-		require.Contains(t, []any{"uri", "date-time", "date"}, format, at)
+		require.Contains(t, []any{"uri", "uri-reference", "date-time", "date"}, format, at)
 	}
 	if properties, ok := schema["properties"].(map[string]any); ok {
 		for name, p := range properties {

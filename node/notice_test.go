@@ -51,7 +51,11 @@ func (p *postbox) next(t *testing.T, h *house) account.Letter {
 // to the address of an account alone.
 func TestNotices(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	eachEngine(t, testNotices)
+}
+
+func testNotices(t *testing.T, change func(*Config)) {
+	h := newHouse(t, change)
 	box := &postbox{}
 	h.accounts.Mail = box
 	hostedAgent(t, h.Node, "asha")

@@ -17,13 +17,16 @@ const RefPrefix = "#/components/schemas/"
 
 // Schemas is the registry of all JSON Schemas, made from the struct tags of
 // package protocol; what is published and what is checked are the same objects.
-type Schemas struct{ huma.Registry }
+type Schemas struct {
+	huma.Registry
+	finished int // how many schemas finish has seen
+}
 
 // NewSchemas returns an empty registry in the dialect of OpenAPI 3.1 (JSON
 // Schema 2020-12): members are matched exactly, lists are never null.
 func NewSchemas() *Schemas {
 	strict()
-	return &Schemas{huma.NewMapRegistry(RefPrefix, huma.DefaultSchemaNamer)}
+	return &Schemas{Registry: huma.NewMapRegistry(RefPrefix, huma.DefaultSchemaNamer)}
 }
 
 // strict sets the library's package variables, once, to what the contract
@@ -36,7 +39,10 @@ var strict = sync.OnceFunc(func() {
 // Of returns the schema of a type, with a $ref for a struct.
 func (s *Schemas) Of(t reflect.Type) *huma.Schema {
 	schema := s.Schema(t, true, t.Name())
-	s.finish()
+	if n := len(s.Map()); n != s.finished { // only what is new has anything to finish
+		s.finish()
+		s.finished = n
+	}
 	return schema
 }
 
