@@ -168,7 +168,7 @@ func (p *prober) overHTTP(op *protocol.Operation) {
 	}
 	var problem httpapi.Problem
 	require.NoError(p.t, json.Unmarshal(raw, &problem), about)
-	require.Equal(p.t, problem.Code.Status(), res.StatusCode, about)
+	require.Equal(p.t, op.Dialect.Status(problem.Code), res.StatusCode, about)
 	p.failure("http", op, problem.Code)
 }
 

@@ -1,0 +1,119 @@
+package node
+
+import (
+	"fmt"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+)
+
+const offer = `{"kind":"offer","title":"Looms","body":"Two."}`
+
+// boardRows are spec §2.10 and its limits of §8.
+func boardRows(s *spec) (rows []specRow) {
+	post := func(row, body string) specRow {
+		return specRow{row: row, method: "POST", path: "/api/public/board", as: "asha", body: body, status: 201}
+	}
+	for i, kind := range []string{"requirement", "ability", "challenge", "resolution", "offer", "question", "announcement"} {
+		row := post("§2.10 kind "+kind, fmt.Sprintf(`{"kind":%q,"title":"Kind %d","body":"Body %d"}`, kind, i, i))
+		row.want = []string{fmt.Sprintf("kind=%q", kind), "id", "untrusted_content=true"}
+		rows = append(rows, row)
+	}
+	for body, fault := range map[string]string{
+		`{"kind":"rumour","title":"t","body":"b"}`: "/kind", `{"title":"t","body":"b"}`: "/kind", `{"kind":"offer","body":"b"}`: "/title", `{"kind":"offer","title":"t"}`: "/body",
+		`{"kind":"offer","title":"","body":"b"}`: "/title", with(offer, "inReplyTo", "p"): "/inReplyTo", with(offer, "tags", []string{"A"}): "/tags/0", with(offer, "mood", "good"): "/mood",
+	} {
+		row := post("§2.10 "+fault, body)
+		row.fault = fault
+		rows = append(rows, row)
+	}
+	rows = append(rows, limit(post("§8 board post title", ""), 120, "/title", func(n int) string { return with(offer, "title", long(n)) })...)
+	rows = append(rows, limit(post("§8 board post body", ""), 4000, "/body", func(n int) string { return with(offer, "body", long(n)) })...)
+	reply := post("§2.10 inReplyTo", with(with(offer, "inReplyTo", s.post.ID), "title", "I do"))
+	reply.want = []string{fmt.Sprintf("inReplyTo=%q", s.post.ID)}
+	named := specRow{row: "§2.10, §5 name is shown as unverified", method: "POST", path: "/api/public/board", as: "pow", body: with(with(offer, "name", "Meera"), "title", "By hand"), status: 201,
+		want: []string{`author.name="Meera"`, "author.verified=false", `author.method="pow"`}}
+	read := func(row, query string, want ...string) specRow {
+		return specRow{row: row, path: "/api/public/board" + query, want: want}
+	}
+	return append(rows, reply, named,
+		specRow{row: "§2.10 a post and its replies", path: "/api/public/board/" + s.post.ID, want: []string{fmt.Sprintf("post.id=%q", s.post.ID), "replies.items.#=1", `replies.items.0.title="I do"`}},
+		read("§2.10 filter kind", "?kind=challenge", "items.#=1", `items.0.kind="challenge"`),
+		read("§2.10 filter tag", "?tag=cloth", "items.#=1", fmt.Sprintf("items.0.id=%q", s.post.ID)),
+		read("§2.10 filter q", "?q=binds", "items.#=1"),
+		read("§2.10 filter q, nothing", "?q=zebra", "items=[]", "next=null"),
+		read("§2.10 filter author", "?author=bazaar", "items=[]"),
+		read("§2.10 filter verifiedOnly", "?verifiedOnly=true&q=hand", "items=[]"),
+		read("§2.10 filter verifiedOnly, not", "?verifiedOnly=false&q=hand", "items.#=1"),
+		read("§2.10 filters together", "?kind=question&tag=books&q=binds&author=asha&verifiedOnly=true", "items.#=1"),
+		specRow{row: "§2.10 kind of a filter", path: "/api/public/board?kind=rumour", fault: "/kind"},
+	)
+}
+
+// threadRows are spec §2.11, the limits of a message, and §4.1's contact.
+func threadRows(s *spec) (rows []specRow) {
+	contact := func(row, as, body string) specRow {
+		return specRow{row: row, method: "POST", path: "/api/public/agents/asha/contact", as: as, body: body, status: 201}
+	}
+	begun := contact("§2.11 a thread id and a read token come back", "pow", `{"message":"Hello","kind":"question","name":"Meera","callbackUrl":"https://a.example/hook"}`)
+	begun.want = []string{"threadId", "readToken", `state="open"`}
+	rows = append(rows, begun)
+	rows = append(rows, limit(contact("§8 contact message", "pow", ""), 2000, "/message", func(n int) string { return with(`{}`, "message", long(n)) })...)
+	for body, fault := range map[string]string{
+		`{}`: "/message", `{"message":""}`: "/message", `{"message":"m","kind":"rumour"}`: "/kind", `{"message":"m","callbackUrl":"http://a.example/"}`: "/callbackUrl", `{"message":"m","mood":"x"}`: "/mood",
+	} {
+		row := contact("§4.2 contact_agent "+fault, "pow", body)
+		row.fault = fault
+		rows = append(rows, row)
+	}
+	read := "/api/public/threads/" + s.thread.ThreadID
+	return append(rows,
+		specRow{row: "§5.2 writing takes a proof of work", method: "POST", path: "/api/public/agents/asha/contact", body: `{"message":"m"}`, status: 401, want: []string{`code="pow-required"`, "challenge"}},
+		specRow{row: "§2.5, §5.5 a kind that is not taken", method: "POST", path: "/api/public/agents/asha/contact", as: "pow", body: `{"message":"m","kind":"support"}`, status: 403, want: []string{`code="contact-refused"`}},
+		specRow{row: "§2.11 read with the token", path: read, as: "read", want: []string{`messages.items.0.text="Do you deliver?"`, "untrusted_content=true"}},
+		specRow{row: "§2.11 not without", path: read, status: 404},
+		specRow{row: "§4.2 check_conversation threadId", path: "/api/public/threads/x", fault: "/threadId"},
+	)
+}
+
+// stateRows are spec §3 as far as its rooms are there: five distinct reports hide
+// a post; and the states of threads of contract §5.
+func stateRows(s *spec) []specRow {
+	var post protocol.Post
+	s.ask("POST", "/api/public/board", `{"kind":"offer","title":"Cheap watches","body":"Buy now."}`, "Proof-Of-Work", s.proof("board")).into(&post)
+	at := "/api/public/board/" + post.ID
+	for _, a := range s.agents(5) {
+		require.Equal(s.t, 200, s.ask("GET", at, "").Code, "spec §3: visible before the fifth report")
+		require.Equal(s.t, 202, a.send(s.house, "POST", at+"/report", `{}`))
+	}
+	read := "/api/public/threads/" + s.thread.ThreadID
+	owner := "/api/owner/threads/" + s.thread.ThreadID
+	return []specRow{
+		{row: "§3, §8 five distinct reports hide", path: at, status: 410, want: []string{`code="gone"`}},
+		{row: "§3 and take it from the board", path: "/api/public/board?q=watches", want: []string{"items=[]"}},
+		{row: "contract §5 open", path: read, as: "read", want: []string{`state="open"`}},
+		{row: "contract §5 open, answered", method: "POST", path: owner + "/messages", as: "asha", body: `{"message":"Yes."}`, status: 201, want: []string{`state="answered"`}},
+		{row: "contract §5 answered, open", method: "POST", path: read + "/messages", body: with(`{"message":"And to Ajmer?"}`, "readToken", s.thread.ReadToken), as: "pow", status: 201, want: []string{`state="open"`}},
+		{row: "contract §5 closed", method: "POST", path: owner + "/close", as: "asha", body: `{}`, want: []string{`state="closed"`}},
+		{row: "contract §5 closed takes nothing more", method: "POST", path: read + "/messages", body: with(`{"message":"Hello?"}`, "readToken", s.thread.ReadToken), as: "pow", status: 409},
+	}
+}
+
+// laterRows are what the specification has and this node does not yet: attention
+// boards, meetings, the catalog.
+func laterRows(*spec) (rows []specRow) {
+	for row, path := range map[string]string{
+		"§2.12, §4.2 list_attention_boards": "/api/public/attention", "§4.2 read_attention_board": "/api/public/agents/asha/attention",
+		"§4.2 check_bid": "/api/public/agents/asha/attention/check?amount=5", "§2.13, §4.2 get_meeting_info": "/api/public/agents/asha/meetings",
+		"§4.1 catalog": "/api/ucp/catalog/search", "§4.1 page /attention": "/attention", "§4.1 page /@asha/board": "/@asha/board", "§4.1 page /@asha/meet": "/@asha/meet",
+	} {
+		rows = append(rows, specRow{row: row + ", later", path: path, status: 404})
+	}
+	for row, path := range map[string]string{
+		"§3, §4.2 bid_for_attention": "/api/public/agents/asha/attention/bids", "§3, §4.2 request_meeting": "/api/public/agents/asha/meetings", "§4.1 catalog": "/api/ucp/catalog/search",
+	} {
+		rows = append(rows, specRow{row: row + ", later", method: "POST", path: path, body: `{}`, as: "pow", status: 404})
+	}
+	return rows
+}

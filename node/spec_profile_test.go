@@ -1,0 +1,151 @@
+package node
+
+import (
+	"fmt"
+	"strings"
+)
+
+const (
+	person   = `{"handle":"asha","name":"Asha","kind":"person","contactPolicy":{"outsideAgentsWithIdentity":true,"anonymous":true,"kinds":["question","quote_request"]}}`
+	business = `{"handle":"bazaar","name":"Bazaar","kind":"business"}`
+	own      = "/api/owner/profile"
+)
+
+// profileRows are spec §2.1 to §2.7 as a reader sees them.
+func profileRows(s *spec) []specRow {
+	put := func(row, as, base, member string, value any, want ...string) specRow {
+		return specRow{row: row, method: "PUT", path: own, as: as, body: with(base, member, value), want: want}
+	}
+	bad := func(row, as, base, member string, value any, fault string) specRow {
+		return specRow{row: row, method: "PUT", path: own, as: as, body: with(base, member, value), fault: fault}
+	}
+	reads := "/api/public/agents/"
+	iface := func(name, value string) string { return "interfaces." + name + `="` + s.Base + value + `"` }
+	return []specRow{
+		{row: "§2.1 version, handle, name, kind, untrusted_content", path: reads + "asha", want: []string{"version=1", `handle="asha"`, `name="Asha"`, `kind="person"`, "untrusted_content=true", "updatedAt", "$schema"}},
+		{row: "§2.1 required lists", path: reads + "asha", want: []string{"capabilities", "needs", "interfaces", "contactPolicy"}},
+		{row: "§2.1 empty when unset", path: reads + "bazaar", want: []string{`headline=""`, "reputation=null", "!agent"}},
+		{row: "§2.2 agent", path: reads + "asha", want: []string{"agent.name", "agent.by", "agent.product", "agent.acceptingMeetingRequests"}},
+		{row: "§2.3 identity without a chain", path: reads + "asha", want: []string{"identity.erc8004=null", "identity.registration=null", "identity.keyDirectory=null", `identity.note="No on-chain identity is set up yet."`}},
+		{row: "§2.4 interfaces of all", path: reads + "asha", want: []string{iface("page", "/@asha"), iface("profile", "/api/public/agents/asha"), iface("a2a", "/a2a/asha"), iface("agentCard", "/a2a/asha/agent-card.json"),
+			iface("publicContact", "/api/public/agents/asha/contact"), iface("publicMcp", "/mcp/public"), iface("board", "/api/public/board?author=asha")}},
+		{row: "§2.4 interfaces of persons", path: reads + "asha", want: []string{iface("meetings", "/api/public/agents/asha/meetings"), iface("meetingPage", "/@asha/meet"), iface("attentionBoard", "/@asha/board"), "!interfaces.catalog"}},
+		{row: "§2.4 interfaces of businesses", path: reads + "bazaar", want: []string{iface("catalog", "/api/ucp/catalog/search"), "!interfaces.meetings", "!interfaces.meetingPage", "!interfaces.attentionBoard"}},
+		{row: "§2.5 contact policy", path: reads + "asha", want: []string{"contactPolicy.outsideAgentsWithIdentity=true", "contactPolicy.anonymous=true", `contactPolicy.kinds=["question","quote_request"]`, "contactPolicy.responseTime=null",
+			`contactPolicy.anonymousRequires="A solved proof of work obtained from GET /api/public/pow?purpose=contact is required."`}},
+		put("§2.4 null is not accepted", "bazaar", business, "contactPolicy", map[string]any{"outsideAgentsWithIdentity": false, "anonymous": false}),
+		{row: "§2.4 null is not accepted", path: reads + "bazaar", want: []string{"interfaces.a2a=null", "interfaces.publicContact=null"}},
+		bad("§2.5 kinds", "asha", person, "contactPolicy", map[string]any{"outsideAgentsWithIdentity": true, "anonymous": true, "kinds": []string{"rumour"}}, "/contactPolicy/kinds/0"),
+		bad("§2.1 version is 1", "asha", person, "version", 2, "/version"),
+		bad("§2.1 kind", "asha", person, "kind", "robot", "/kind"),
+		{row: "§2.1 handle is required", method: "PUT", path: own, as: "asha", body: `{"name":"A","kind":"person"}`, fault: "/handle"},
+		{row: "§2.1 name is required", method: "PUT", path: own, as: "asha", body: `{"handle":"asha","kind":"person"}`, fault: "/name"},
+		put("§2.1 languages", "asha", person, "languages", []string{"en", "hi", "pa-Guru-IN"}),
+		bad("§2.1 languages are BCP 47", "asha", person, "languages", []string{"xx-nonsense-1"}, "/languages/0"),
+		put("§2.1 regions", "asha", person, "regions", []string{"IN", "IN-KA"}),
+		bad("§2.1 regions are ISO 3166", "asha", person, "regions", []string{"XQ"}, "/regions/0"),
+		put("§2.1 timezone", "asha", person, "timezone", "Asia/Kolkata"),
+		bad("§2.1 timezone is IANA's", "asha", person, "timezone", "Asia/Atlantis", "/timezone"),
+		bad("§2.2 agent is for persons", "bazaar", business, "agent", map[string]any{"name": "a", "by": "b", "product": "c", "acceptingMeetingRequests": true}, "/agent"),
+		put("§2.7 returns", "bazaar", business, "returns", map[string]any{"acceptsReturns": true, "windowDays": 30, "covers": "Faults", "goodsMustComeBack": true, "supportAgentApprovesUpTo": "₹500", "instructions": "Write first.", "note": "Thanks."}),
+		{row: "§2.7 returns", path: reads + "bazaar", want: []string{"returns.acceptsReturns=true", "returns.windowDays=30", `returns.covers="Faults"`, "returns.goodsMustComeBack=true", `returns.supportAgentApprovesUpTo="₹500"`, `returns.instructions="Write first."`, `returns.note="Thanks."`}},
+		bad("§2.7 acceptsReturns is required", "bazaar", business, "returns", map[string]any{"windowDays": 3}, "/returns/acceptsReturns"),
+		bad("§2.7 returns are for businesses", "asha", person, "returns", map[string]any{"acceptsReturns": true}, "/returns"),
+		{row: "§2.8 a person's two capabilities", path: reads + "asha", want: []string{`capabilities.0.id="schedule-meeting"`, `capabilities.0.pricing.model="free"`, `capabilities.0.tags=["scheduling","calendar"]`,
+			`capabilities.1.id="attention-board"`, `capabilities.1.pricing.model="per_use"`, `capabilities.1.pricing.currency="INR"`, "!capabilities.1.pricing.amount", `capabilities.1.tags=["attention","ads"]`}},
+		{row: "§2.8 the business has none", path: reads + "bazaar", want: []string{"capabilities=[]"}},
+	}
+}
+
+// profileLimits are the limits of spec §2.1 and §8 on the profile as a whole.
+func profileLimits(*spec) (rows []specRow) {
+	put := func(row string) specRow { return specRow{row: row, method: "PUT", path: own, as: "asha"} }
+	for _, l := range []struct {
+		member string
+		edge   int
+		fault  string
+		value  func(n int) any
+	}{
+		{"headline", 140, "/headline", func(n int) any { return long(n) }},
+		{"description", 1000, "/description", func(n int) any { return long(n) }},
+		{"tags", 12, "/tags", func(n int) any { return several(n, func(i int) any { return fmt.Sprint("tag", i) }) }},
+		{"languages", 10, "/languages", func(n int) any { return []string{"en", "hi", "ta", "te", "kn", "ml", "mr", "gu", "bn", "pa", "ur"}[:n] }},
+		{"regions", 20, "/regions", func(n int) any {
+			return strings.Split("IN IN-KA IN-MH IN-TN IN-KL IN-DL IN-GJ IN-RJ IN-WB IN-UP IN-PB IN-HR IN-BR IN-GA IN-AS IN-JK FR DE GB US CA", " ")[:n]
+		}},
+		{"capabilities", 20, "/capabilities", func(n int) any {
+			return several(n, func(i int) any { return map[string]any{"id": fmt.Sprint("c", i), "name": "n", "description": "d"} })
+		}},
+		{"needs", 20, "/needs", func(n int) any {
+			return several(n, func(i int) any { return map[string]any{"id": fmt.Sprint("n", i), "description": "d"} })
+		}},
+	} {
+		rows = append(rows, limit(put("§8 "+l.member), l.edge, l.fault, func(n int) string { return with(person, l.member, l.value(n)) })...)
+	}
+	rows = append(rows, limit(put("§8 tag of 1 to 32 characters"), 32, "/tags/0", func(n int) string { return with(person, "tags", []string{strings.Repeat("a", n)}) })...)
+	for _, tag := range []string{"", "-a", "A", "a b", "é"} {
+		row := put("§8 pattern of tags")
+		row.body, row.fault = with(person, "tags", []string{tag}), "/tags/0"
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// partLimits are the limits of spec §2.8, §2.9 and §8 on capabilities and needs.
+func partLimits(*spec) (rows []specRow) {
+	for _, part := range []struct{ list, base string }{
+		{"capabilities", `{"id":"bind","name":"Bind","description":"Books."}`}, {"needs", `{"id":"cloth","description":"Cloth."}`},
+	} {
+		put := func(row string) specRow { return specRow{row: row, method: "PUT", path: own, as: "asha"} }
+		body := func(member string, value any) string {
+			return strings.Replace(with(person, part.list, []any{"PART"}), `"PART"`, with(part.base, member, value), 1)
+		}
+		at := "/" + part.list + "/0/"
+		text := map[string]int{"description": 400}
+		if part.list == "capabilities" {
+			text["name"], text["input"], text["output"] = 60, 200, 200
+		}
+		for member, edge := range text {
+			rows = append(rows, limit(put("§8 "+part.list+" "+member), edge, at+member, func(n int) string { return body(member, long(n)) })...)
+		}
+		rows = append(rows, limit(put("§8 tags of "+part.list), 8, at+"tags", func(n int) string {
+			return body("tags", several(n, func(i int) any { return fmt.Sprint("t", i) }))
+		})...)
+		rows = append(rows, limit(put("§8 id of "+part.list), 40, at+"id", func(n int) string { return body("id", "a"+strings.Repeat("b", n-1)) })...)
+		for id, good := range map[string]bool{"ab": true, "a": false, "1a": false, "Ab": false, "a_b": false, "a-1": true} {
+			row := put("§2.8, §2.9 pattern of ids: " + id)
+			if row.body = body("id", id); !good {
+				row.fault = at + "id"
+			}
+			rows = append(rows, row)
+		}
+		row := put("§2.8, §2.9 no additional properties")
+		row.body, row.fault = body("colour", "red"), at+"colour"
+		rows = append(rows, row)
+		if part.list == "needs" {
+			continue
+		}
+		rows = append(rows, limit(put("§8 pricing.note"), 120, at+"pricing/note", func(n int) string {
+			return body("pricing", map[string]any{"model": "quote", "note": long(n)})
+		})...)
+		for price, fault := range map[string]string{
+			`{"model":"free"}`: "", `{"model":"fixed","currency":"INR","amount":0}`: "", `{"model":"per_use","currency":"INR"}`: "", `{"model":"quote"}`: "",
+			`{}`: "pricing/model", `{"model":"barter"}`: "pricing/model", `{"model":"fixed","currency":"inr","amount":1}`: "pricing/currency", `{"model":"fixed","currency":"INR","amount":-1}`: "pricing/amount",
+		} {
+			row := put("§2.8 pricing " + price)
+			row.body = strings.Replace(body("pricing", "PRICE"), `"PRICE"`, price, 1)
+			if fault != "" {
+				row.fault = at + fault
+			}
+			rows = append(rows, row)
+		}
+		for endpoint, good := range map[string]bool{"https://a.example/x": true, "http://a.example/x": false, "ftp://a.example": false} {
+			row := put("§2.8 endpoint " + endpoint)
+			if row.body = body("endpoint", endpoint); !good {
+				row.fault = at + "endpoint"
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}

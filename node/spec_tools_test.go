@@ -1,0 +1,96 @@
+package node
+
+import (
+	"fmt"
+	"strings"
+
+	"stoa/protocol"
+)
+
+// pathRows are spec §4.1: every path and every public page.
+func pathRows(s *spec) (rows []specRow) {
+	for _, path := range []string{"/api/public/agents/asha", "/api/public/pow?purpose=contact", "/api/public/board?author=asha", "/a2a/asha/agent-card.json", "/openapi.json", "/SKILL.md", "/llms.txt", "/schemas/agent-profile.v1.json",
+		"/merchants", "/people", "/agents", "/feed", "/board", "/site-map", "/@asha", "/@bazaar", "/board/" + s.post.ID} {
+		rows = append(rows, specRow{row: "§4.1 " + path, path: path})
+	}
+	key := strings.Repeat("A", 43)
+	return append(rows,
+		specRow{row: "§4.1 the challenge", path: "/api/public/pow?purpose=contact", want: []string{"parameters", "signature"}},
+		specRow{row: "§4.1 POST contact", method: "POST", path: "/api/public/agents/asha/contact", as: "pow", body: `{"message":"By the path."}`, status: 201},
+		specRow{row: "§4.1 the A2A endpoint wants an identity", method: "POST", path: "/a2a/asha", body: hello, status: 401},
+		specRow{row: "§4.1 the MCP endpoint", method: "POST", path: "/mcp/public", body: `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, want: []string{"result.tools.0.name"}},
+		specRow{row: "§4.1 registration of no key", path: "/.well-known/service-agents/" + key + "/registration.json", status: 404},
+		specRow{row: "§4.1 key directory of no key", path: "/.well-known/service-agents/" + key + "/jwks.json", status: 404},
+		specRow{row: "§9 the profile's schema is that of version 1", path: "/schemas/agent-profile.v1.json", want: []string{"properties.version.maximum=1", "properties.version.minimum=1"}},
+		specRow{row: "§4.1 nobody", path: "/api/public/agents/nobody", status: 404, want: []string{`code="not-found"`}},
+	)
+}
+
+// toolRows are spec §4.2: each tool of the rooms that are there, by its HTTP path,
+// with every input that it has; and that it is a tool of MCP.
+func toolRows(s *spec) (rows []specRow) {
+	for _, tool := range []struct {
+		name, path string
+		want       []string
+	}{
+		{"service_session", "/api/public/session", []string{"signedIn=false", "name=null", "handles=[]"}},
+		{"about_service", "/api/public/about", nil},
+		{"get_current_page", "/api/public/page?path=/board", []string{`path="/board"`, "title", "kind", "data"}},
+		{"site_map", "/api/public/site-map", []string{"items.0.path", "items.0.kind", "items.0.purpose"}},
+		{"list_merchants", "/api/public/merchants?q=bazaar&category=books&city=Bombay&limit=1", []string{"items.#=1", `items.0.handle="bazaar"`, "next=null"}},
+		{"get_merchant", "/api/public/merchants/bazaar", []string{`handle="bazaar"`, "items", "hours", "identity", "reputation", "untrusted_content=true"}},
+		{"list_people", "/api/public/people?q=asha&limit=1", []string{"items.#=1", `items.0.handle="asha"`, "items.0.hasAttentionBoard=false"}},
+		{"search_agents", "/api/public/agents?q=asha&kind=person&capability=schedule-meeting&hasIdentity=false&limit=1", []string{"items.#=1", `items.0.handle="asha"`}},
+		{"get_agent_profile", "/api/public/agents/asha", []string{`handle="asha"`}},
+		{"read_feed", "/api/public/feed?types=board_post,merchant_joined&limit=1", []string{"items.#=1", "next"}},
+		{"read_board", "/api/public/board?kind=question&tag=books&q=binds&author=asha&verifiedOnly=true&limit=1", []string{"items.#=1"}},
+		{"get_board_post", "/api/public/board/" + s.post.ID, []string{"post.id"}},
+	} {
+		rows = append(rows, specRow{row: "§4.2 " + tool.name, path: tool.path, want: tool.want},
+			specRow{row: "§4.2 " + tool.name + " takes nothing else", path: tool.path + map[bool]string{true: "&", false: "?"}[strings.Contains(tool.path, "?")] + "nonsense=1", fault: "/nonsense"})
+	}
+	for _, name := range []string{"service_session", "about_service", "get_current_page", "site_map", "list_merchants", "get_merchant", "list_people", "search_agents", "get_agent_profile", "read_feed", "read_board", "get_board_post",
+		"contact_agent", "check_conversation", "post_to_board", "report_post"} {
+		op := protocol.Lookup(name)
+		if op == nil || op.Doors&protocol.MCP == 0 {
+			rows = append(rows, specRow{row: "§4.2 " + name + " is no tool over MCP", path: "/absent"})
+		}
+		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":{"nonsense":1}}}`, name)
+		rows = append(rows, specRow{row: "§4.2 " + name + " over MCP", method: "POST", path: "/mcp/public", body: body, want: []string{"result.isError=true"}})
+	}
+	return append(rows,
+		specRow{row: "§4.2 post_to_board", method: "POST", path: "/api/public/board", as: "pow", body: `{"kind":"offer","title":"As a tool","body":"b","tags":["tool"],"name":"Meera"}`, status: 201, want: []string{"author.verified=false"}},
+		specRow{row: "§4.2 report_post", method: "POST", path: "/api/public/board/" + s.post.ID + "/report", as: "pow", body: `{}`, status: 202},
+		specRow{row: "§4.2 report_post of nothing", method: "POST", path: "/api/public/board/post_01k9h2v4tqe7dsq1h0y5m8x3zr/report", as: "pow", body: `{}`, status: 404},
+		specRow{row: "§4.2 get_board_post id", path: "/api/public/board/x", fault: "/id"},
+		specRow{row: "§4.2 get_agent_profile without @", path: "/api/public/agents/@asha", fault: "/handle"},
+	)
+}
+
+// listingRows are the rules of every listing: limit of 1 to 100, after, and the
+// types of the feed (spec §2.14, §4.2, §8).
+func listingRows(*spec) (rows []specRow) {
+	for _, path := range []string{"/api/public/merchants", "/api/public/people", "/api/public/agents", "/api/public/feed", "/api/public/board"} {
+		for query, fault := range map[string]string{"?limit=1": "", "?limit=100": "", "?limit=0": "/limit", "?limit=101": "/limit", "?limit=-1": "/limit", "?limit=many": "/limit", "?limit=1.5": "/limit"} {
+			rows = append(rows, specRow{row: "§8 page size " + query, path: path + query, fault: fault})
+		}
+		rows = append(rows, specRow{row: "§4.2 after that was not handed out", path: path + "?after=nonsense", status: 400, want: []string{`code="invalid-cursor"`}})
+	}
+	for _, kind := range []string{"board_post", "merchant_joined", "listing", "review", "attention_bid"} {
+		rows = append(rows, specRow{row: "§2.14 type " + kind, path: "/api/public/feed?types=" + kind, want: []string{"items", "next"}})
+	}
+	for query, want := range map[string]string{
+		"agents?kind=business": `items.0.handle="bazaar"`, "agents?kind=person": `items.0.handle="asha"`, "agents?capability=calendar": `items.0.handle="asha"`,
+		"agents?hasIdentity=true": "items=[]", "agents?tag=absent": "items=[]", "agents?region=FR": "items=[]",
+		"merchants?category=books": `items.0.handle="bazaar"`, "merchants?category=shoes": "items=[]", "merchants?city=Mumbai": `items.0.handle="bazaar"`, "merchants?city=Pune": "items=[]", "merchants?q=zebra": "items=[]", "people?q=zebra": "items=[]",
+	} {
+		rows = append(rows, specRow{row: "§2.15, §4.2 filter " + query, path: "/api/public/" + query, want: []string{want}})
+	}
+	return append(rows,
+		specRow{row: "§2.14 an unknown type", path: "/api/public/feed?types=rumour", fault: "/types"},
+		specRow{row: "§4.2 kind of search_agents", path: "/api/public/agents?kind=robot", fault: "/kind"},
+		specRow{row: "§4.2 region of search_agents", path: "/api/public/agents?region=india", fault: "/region"},
+		specRow{row: "§4.2 hasIdentity of search_agents", path: "/api/public/agents?hasIdentity=perhaps", fault: "/hasIdentity"},
+		specRow{row: "§2.15 not a merchant", path: "/api/public/merchants/asha", status: 404},
+	)
+}
