@@ -39,6 +39,9 @@ func (p *prober) harvest(raw []byte) {
 func (p *prober) good(op *protocol.Operation) map[string]any {
 	args := members(p.t, op.Example)
 	p.names(args, op)
+	if op == protocol.ContinueConversation.Operation {
+		args["threadId"] = p.thread
+	}
 	if op.For != protocol.Owners {
 		return args
 	}
@@ -203,6 +206,8 @@ func (p *prober) populate(h *house) {
 	for _, id := range typeID.FindAllString(h.ask("GET", "/api/owner/tokens", "", "Authorization", "Bearer "+p.token).Body.String(), -1) {
 		p.keep[id] = true // the run needs its own token to the end
 	}
+	p.thread = h.thread(p.token).ThreadID
+	p.keep[p.thread] = true
 	for range 4 {
 		p.harvest(h.ask("POST", "/api/public/board", goodPost, "Authorization", "Bearer "+p.token).Body.Bytes())
 		var begun protocol.ContactReceipt
