@@ -224,12 +224,37 @@ func (tx *Tx) PostByID(ctx context.Context, id string) (*protocol.StoredPost, er
 	return p, err
 }
 
+// PostToDecide is PostByID for who decides by what it finds: in a writing
+// transaction the post's row is locked, so that what was found holds to its end.
+func (tx *Tx) PostToDecide(ctx context.Context, id string) (*protocol.StoredPost, error) {
+	if tx.batch == nil {
+		return tx.PostByID(ctx, id)
+	}
+	if err := tx.settleWords(); err != nil { // a decision takes its words out
+		return nil, err
+	}
+	p, _, err := tx.lockPost(ctx, id)
+	return p, err
+}
+
 func (tx *Tx) postByID(ctx context.Context, id string) (*protocol.StoredPost, int64, error) {
+	return tx.onePost(ctx, id, "")
+}
+
+// lockPost is postByID with a lock on the row.
+func (tx *Tx) lockPost(ctx context.Context, id string) (*protocol.StoredPost, int64, error) {
+	if err := tx.dirty(); err != nil {
+		return nil, 0, err
+	}
+	return tx.onePost(ctx, id, tx.db.engine.forUpdate())
+}
+
+func (tx *Tx) onePost(ctx context.Context, id, lock string) (*protocol.StoredPost, int64, error) {
 	if err := tx.settle(); err != nil {
 		return nil, 0, err
 	}
 	var p protocol.StoredPost
-	seq, err := scanStored(tx.row(ctx, `SELECT `+storedColumns+` FROM post WHERE `+byID, idRange(id)...), &p)
+	seq, err := scanStored(tx.row(ctx, `SELECT `+storedColumns+` FROM post WHERE `+byID+lock, idRange(id)...), &p)
 	if err != nil {
 		return nil, 0, err
 	}

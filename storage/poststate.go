@@ -22,7 +22,7 @@ func (tx *Tx) SetPostState(ctx context.Context, id string, state protocol.PostSt
 	if err := tx.dirty(); err != nil {
 		return err
 	}
-	p, seq, err := tx.postByID(ctx, id)
+	p, seq, err := tx.lockPost(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (tx *Tx) SetPostVerdict(ctx context.Context, id string, verified bool, keyi
 	if err := tx.dirty(); err != nil {
 		return err
 	}
-	p, seq, err := tx.postByID(ctx, id)
+	p, seq, err := tx.lockPost(ctx, id)
 	if err != nil {
 		return err
 	}

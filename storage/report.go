@@ -22,7 +22,7 @@ func (tx *Tx) InsertReport(ctx context.Context, postID, reporter, reason string)
 	if err := tx.dirty(); err != nil {
 		return false, 0, err
 	}
-	p, seq, err := tx.postByID(ctx, postID)
+	p, seq, err := tx.lockPost(ctx, postID)
 	if err != nil {
 		return false, 0, err
 	}

@@ -57,7 +57,7 @@ func (tx *Tx) SpendReports(ctx context.Context, postID string) (int, error) {
 	if err := tx.dirty(); err != nil {
 		return 0, err
 	}
-	_, seq, err := tx.postByID(ctx, postID)
+	_, seq, err := tx.lockPost(ctx, postID)
 	if err != nil {
 		return 0, err
 	}

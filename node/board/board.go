@@ -141,7 +141,7 @@ func (b *Board) Get(ctx context.Context, tx *storage.Tx, c protocol.Caller, in p
 
 // readable finds a post that the caller may read.
 func readable(ctx context.Context, tx *storage.Tx, c protocol.Caller, id string) (*protocol.StoredPost, error) {
-	p, err := tx.PostByID(ctx, id)
+	p, err := tx.PostToDecide(ctx, id)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
 		return nil, protocol.Errorf(protocol.NotFound, "there is no post of that id")

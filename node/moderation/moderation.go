@@ -104,7 +104,7 @@ func (m *Moderation) tell(ctx context.Context, tx *storage.Tx, p *protocol.Store
 }
 
 func find(ctx context.Context, tx *storage.Tx, id string) (*protocol.StoredPost, error) {
-	p, err := tx.PostByID(ctx, id)
+	p, err := tx.PostToDecide(ctx, id)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, protocol.Errorf(protocol.NotFound, "there is no post of that id")
 	}

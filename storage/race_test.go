@@ -1,0 +1,80 @@
+package storage_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"stoa/protocol"
+	"stoa/storage"
+	"stoa/storage/storagetest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// beside runs first in one transaction and, while that is still open, second in
+// another. On SQLite, which has one writer, second begins when first has ended.
+func beside(t *testing.T, db *storage.DB, first, second func(ctx context.Context, tx *storage.Tx) error) (err error) {
+	t.Helper()
+	done, ended := make(chan struct{}), make(chan error, 1)
+	write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+		if err := first(ctx, tx); err != nil {
+			return err
+		}
+		go func() {
+			ended <- db.Write(context.WithoutCancel(ctx), second)
+			close(done)
+		}()
+		select { // long enough to read what is not decided yet
+		case <-done:
+		case <-time.After(300 * time.Millisecond):
+		}
+		return nil
+	})
+	return <-ended
+}
+
+func decide(id string, state protocol.PostState) func(context.Context, *storage.Tx) error {
+	return func(ctx context.Context, tx *storage.Tx) error { return tx.SetPostState(ctx, id, state, "test") }
+}
+
+// A deletion is final also for whoever decided about the post at the same moment.
+func TestSetPostState_DeletedBesideHiding(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		root, reply := samplePost(start, 1), samplePost(start.Add(time.Second), 2)
+		reply.InReplyTo = &root.ID
+		store(t, db, root, reply)
+		err := beside(t, db, decide(reply.ID, protocol.Deleted), decide(reply.ID, protocol.Hidden))
+		require.Equal(t, protocol.Gone, protocol.CodeOf(err))
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			p, err := tx.PostByID(ctx, reply.ID)
+			require.NoError(t, err)
+			require.Equal(t, protocol.Deleted, p.State)
+			p, err = tx.PostByID(ctx, root.ID)
+			require.Zero(t, p.ReplyCount)
+			return err
+		})
+	})
+}
+
+func TestSetPostState_HiddenTwiceAtOnce(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		root := samplePost(start, 1)
+		store(t, db, root)
+		for i := range 2 {
+			reply := samplePost(start.Add(time.Duration(i+1)*time.Second), int64(i+2))
+			reply.InReplyTo = &root.ID
+			store(t, db, reply)
+			if i == 0 {
+				require.NoError(t, beside(t, db, decide(reply.ID, protocol.Hidden), decide(reply.ID, protocol.Hidden)))
+			}
+		}
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			p, err := tx.PostByID(ctx, root.ID)
+			require.Equal(t, 1, p.ReplyCount, "taken out once, and another came")
+			return err
+		})
+	})
+}
