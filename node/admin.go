@@ -147,7 +147,7 @@ func (a *Admin) PutProfile(ctx context.Context, raw []byte) (protocol.Profile, b
 	var created bool
 	err = a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		stored = &storage.StoredProfile{Draft: draft, CreatedAt: tx.Now}
-		switch old, err := tx.ProfileByHandle(ctx, draft.Handle); {
+		switch old, err := tx.ProfileToChange(ctx, draft.Handle); {
 		case err == nil:
 			stored.ERC8004, stored.KeyHash, stored.IdentityNote, stored.CreatedAt = old.ERC8004, old.KeyHash, old.IdentityNote, old.CreatedAt
 		case !errors.Is(err, storage.ErrNotFound):

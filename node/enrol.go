@@ -14,7 +14,7 @@ import (
 // chain that it does.
 func (a *Admin) PutIdentity(ctx context.Context, handle, erc8004, keyHash string) error {
 	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		p, err := tx.ProfileByHandle(ctx, handle)
+		p, err := tx.ProfileToChange(ctx, handle)
 		if errors.Is(err, storage.ErrNotFound) {
 			return protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", handle)
 		}

@@ -79,7 +79,7 @@ func (m *StoredMerchant) open(profileZone string, now time.Time) bool {
 // one that is there. An item keeps its id while its SKU is there or was not long
 // ago. ErrNotFound when there is no such profile.
 func (tx *Tx) PutMerchant(ctx context.Context, handle string, draft protocol.MerchantDraft) (*StoredMerchant, error) {
-	r, err := tx.profileWhere(ctx, "handle = ?", handle)
+	r, err := tx.lockProfile(ctx, handle)
 	if err != nil {
 		return nil, err
 	}

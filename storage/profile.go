@@ -74,7 +74,7 @@ func (tx *Tx) PutProfile(ctx context.Context, p *StoredProfile) (created bool, e
 			return false, err
 		}
 	}
-	old, err := tx.profileWhere(ctx, "handle = ?", p.Draft.Handle)
+	old, err := tx.lockProfile(ctx, p.Draft.Handle)
 	if err != nil && err != ErrNotFound {
 		return false, err
 	}
@@ -122,6 +122,28 @@ func (tx *Tx) profileWhere(ctx context.Context, where string, args ...any) (*pro
 	return &r, err
 }
 
+// lockProfile is profileWhere for a handle, with a lock on the row.
+func (tx *Tx) lockProfile(ctx context.Context, handle string) (*profileRow, error) {
+	if err := tx.dirty(); err != nil {
+		return nil, err
+	}
+	return tx.profileWhere(ctx, "handle = ?"+tx.db.engine.forUpdate(), handle)
+}
+
+// ProfileToChange is ProfileByHandle for who writes what it found back, changed:
+// in a writing transaction the row is locked, so that nothing that was written
+// meanwhile is lost.
+func (tx *Tx) ProfileToChange(ctx context.Context, handle string) (*StoredProfile, error) {
+	if tx.batch == nil {
+		return tx.ProfileByHandle(ctx, handle)
+	}
+	r, err := tx.lockProfile(ctx, handle)
+	if err != nil {
+		return nil, err
+	}
+	return r.profile()
+}
+
 // ProfileByHandle returns a profile; ErrNotFound when there is none.
 func (tx *Tx) ProfileByHandle(ctx context.Context, handle string) (*StoredProfile, error) {
 	r, err := tx.profileWhere(ctx, "handle = ?", handle)
@@ -149,7 +171,7 @@ func (tx *Tx) SetLiveness(ctx context.Context, handle string, alive protocol.Liv
 		millis(at), millis(at), handle)); err != nil {
 		return err
 	}
-	r, err := tx.profileWhere(ctx, "handle = ?", handle)
+	r, err := tx.lockProfile(ctx, handle)
 	if err != nil || r.Alive == string(alive) {
 		return err
 	}
@@ -172,7 +194,7 @@ func (tx *Tx) SetLiveness(ctx context.Context, handle string, alive protocol.Liv
 // many things of a profile at once lists it last, so that the index sees it once.
 // ErrNotFound when there is no such profile.
 func (tx *Tx) SetListed(ctx context.Context, handle string, listed bool) error {
-	r, err := tx.profileWhere(ctx, "handle = ?", handle)
+	r, err := tx.lockProfile(ctx, handle)
 	if err != nil || r.Listed == listed {
 		return err
 	}
@@ -197,7 +219,7 @@ func (tx *Tx) DeleteProfile(ctx context.Context, handle string) error {
 	if err := tx.dirty(); err != nil {
 		return err
 	}
-	r, err := tx.profileWhere(ctx, "handle = ?", handle)
+	r, err := tx.lockProfile(ctx, handle)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func (d *Directory) Search(ctx context.Context, tx *storage.Tx, _ protocol.Calle
 // decides whether it is listed; without one it stays as p says. A business that
 // is listed for the first time is news for the feed.
 func (d *Directory) Put(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile) (created bool, err error) {
-	old, err := tx.ProfileByHandle(ctx, p.Draft.Handle)
+	old, err := tx.ProfileToChange(ctx, p.Draft.Handle)
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return false, err
 	}

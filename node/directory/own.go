@@ -17,7 +17,7 @@ func own(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Own
 	if err != nil {
 		return nil, err
 	}
-	p, err := tx.ProfileByHandle(ctx, handle)
+	p, err := tx.ProfileToChange(ctx, handle)
 	if err == storage.ErrNotFound {
 		return nil, protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", handle)
 	}
