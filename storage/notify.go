@@ -18,11 +18,19 @@ type NotifySettings struct {
 }
 
 // NotifySettings returns the settings of a profile; without any, the zero
-// settings of that handle.
+// settings of that handle. In a writing transaction the row is locked: what is
+// written back is what was found.
 func (tx *Tx) NotifySettings(ctx context.Context, handle string) (NotifySettings, error) {
 	s := NotifySettings{Handle: handle}
 	var events string
-	err := tx.row(ctx, `SELECT mail, confirmed, webhook, events FROM notify WHERE handle = ?`, handle).Scan(&s.Mail, &s.Confirmed, &s.Webhook, &events)
+	query := `SELECT mail, confirmed, webhook, events FROM notify WHERE handle = ?`
+	if tx.batch != nil {
+		if err := tx.dirty(); err != nil {
+			return s, err
+		}
+		query += tx.db.engine.forUpdate()
+	}
+	err := tx.row(ctx, query, handle).Scan(&s.Mail, &s.Confirmed, &s.Webhook, &events)
 	if err == ErrNotFound {
 		return s, nil
 	}

@@ -24,7 +24,7 @@ const (
 
 // A Letter is a mail to one person, in plain text.
 type Letter struct {
-	ID                string // unique and the same at each attempt, so that a repeat is recognised
+	ID                string // unique; the same at each attempt where the letter is, so that a repeat is recognised
 	To, Subject, Text string
 }
 
@@ -80,8 +80,8 @@ func (a *Accounts) SendLink(ctx context.Context, j storage.Job) (func(context.Co
 		if acc, err = tx.Account(ctx, in.Account); err != nil || acc.Mail == "" {
 			return err
 		}
-		sent, err := tx.CountTickets(ctx, storage.TicketSignIn, "-", acc.Mail, tx.Now.Add(session.TicketLifetime-linkEvery))
-		if late = sent > 0; err != nil || late {
+		late, err = sentLately(ctx, tx, j, storage.TicketSignIn, "-", acc.Mail, linkEvery)
+		if err != nil || late {
 			return err
 		}
 		return tx.InsertTicket(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketSignIn, Account: acc.ID, Mail: acc.Mail, ExpiresAt: tx.Now.Add(session.TicketLifetime)})
@@ -99,6 +99,17 @@ func (a *Accounts) SendLink(ctx context.Context, j storage.Job) (func(context.Co
 	)})
 }
 
+// sentLately reports whether a letter with a ticket went out less than every ago.
+// The ticket of an attempt of the same job that failed does not count: its letter
+// did not arrive.
+func sentLately(ctx context.Context, tx *storage.Tx, j storage.Job, purpose storage.TicketPurpose, handle, mail string, every time.Duration) (bool, error) {
+	if j.Attempt > 1 {
+		return false, nil
+	}
+	n, err := tx.CountTickets(ctx, purpose, handle, mail, tx.Now.Add(session.TicketLifetime-every))
+	return n > 0, err
+}
+
 // SendConfirmation is the handler of ConfirmJob.
 func (a *Accounts) SendConfirmation(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	in, err := arguments[letter](j)
@@ -107,13 +118,18 @@ func (a *Accounts) SendConfirmation(ctx context.Context, j storage.Job) (func(co
 	}
 	secret, hash := session.New(session.Ticket)
 	var s storage.NotifySettings
+	var late bool
 	err = a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		if s, err = tx.NotifySettings(ctx, in.Handle); err != nil || s.Mail == "" || s.Confirmed {
 			return err
 		}
+		late, err = sentLately(ctx, tx, j, storage.TicketNoticeMail, in.Handle, s.Mail, askEvery)
+		if err != nil || late {
+			return err
+		}
 		return tx.InsertTicket(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketNoticeMail, Handle: in.Handle, Mail: s.Mail, ExpiresAt: tx.Now.Add(session.TicketLifetime)})
 	})
-	if err != nil || s.Mail == "" || s.Confirmed {
+	if err != nil || s.Mail == "" || s.Confirmed || late {
 		return nil, err
 	}
 	return nil, a.Mail.Send(ctx, Letter{ID: letterID(j), To: s.Mail, Subject: "Confirm this address for @" + in.Handle, Text: paragraphs(

@@ -18,7 +18,9 @@ func TestPut_BesideAnEnrolment(t *testing.T) {
 	const identity = "eip155:1337:0x5fbdb2315678afecb367f032d93f642f64180aa3:17"
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		d := &Directory{Base: "https://n1.example"}
-		write := func(fn func(ctx context.Context, tx *storage.Tx) error) error { return db.Write(context.Background(), fn) }
+		write := func(fn func(ctx context.Context, tx *storage.Tx) error) error {
+			return db.Write(context.Background(), fn)
+		}
 		require.NoError(t, write(func(ctx context.Context, tx *storage.Tx) error {
 			_, err := d.Put(ctx, tx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}})
 			return err
