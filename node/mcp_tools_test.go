@@ -79,9 +79,9 @@ func TestMCP_Tools(t *testing.T) {
 		require.True(t, strings.HasPrefix(tool.Description, op.Summary))
 		require.Equal(t, false, tool.InputSchema["additionalProperties"], tool.Name)
 		soundSchema(t, tool.Name+" input", tool.InputSchema, true)
+		explained(t, tool.Name, tool.InputSchema)
 		for member, p := range tool.InputSchema["properties"].(map[string]any) {
 			p := p.(map[string]any)
-			require.NotEmpty(t, p["description"], "%s: say in a doc tag what %s is", tool.Name, member)
 			require.True(t, p["type"] != nil || p["anyOf"] != nil, "%s: %s has no type", tool.Name, member)
 		}
 		example, err := json.Marshal(op.Example)
@@ -94,6 +94,24 @@ func TestMCP_Tools(t *testing.T) {
 			continue
 		}
 		soundSchema(t, tool.Name+" output", tool.OutputSchema, true)
+	}
+}
+
+// explained: whoever fills in an input reads what each member of it is.
+func explained(t *testing.T, at string, schema map[string]any) {
+	t.Helper()
+	members, _ := schema["properties"].(map[string]any)
+	for name, p := range members {
+		p, at := p.(map[string]any), at+"/"+name
+		require.NotEmpty(t, p["description"], "%s: say in a doc tag what it is", at)
+		explained(t, at, p)
+	}
+	if items, ok := schema["items"].(map[string]any); ok {
+		explained(t, at+"/*", items)
+	}
+	options, _ := schema["anyOf"].([]any)
+	for _, option := range options {
+		explained(t, at, option.(map[string]any))
 	}
 }
 

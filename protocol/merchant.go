@@ -14,16 +14,16 @@ const (
 
 // An Address is where a merchant is. The city stands beside it in the record.
 type Address struct {
-	Street     string `json:"street,omitempty" maxLength:"200"`
-	PostalCode string `json:"postalCode,omitempty" maxLength:"20"`
+	Street     string `json:"street,omitempty" maxLength:"200" doc:"Street and number."`
+	PostalCode string `json:"postalCode,omitempty" maxLength:"20" doc:"Postal code."`
 	Region     string `json:"region,omitempty" pattern:"^[A-Z]{2}(-[A-Z0-9]{1,3})?$" doc:"ISO 3166-2 such as IN-KA."`
 	Country    string `json:"country,omitempty" pattern:"^[A-Z]{2}$" doc:"ISO 3166-1 such as IN."`
 }
 
 // A Geo is a place on the globe, in degrees of WGS 84.
 type Geo struct {
-	Latitude  float64 `json:"latitude" minimum:"-90" maximum:"90"`
-	Longitude float64 `json:"longitude" minimum:"-180" maximum:"180"`
+	Latitude  float64 `json:"latitude" minimum:"-90" maximum:"90" doc:"Degrees north."`
+	Longitude float64 `json:"longitude" minimum:"-180" maximum:"180" doc:"Degrees east."`
 }
 
 // An Availability says whether an item can be had.
@@ -42,29 +42,29 @@ const (
 // the same item and keeps its id.
 type ItemDraft struct {
 	SKU          string       `json:"sku" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" doc:"Your own name for the item; unique among your items."`
-	Name         string       `json:"name" minLength:"1" maxLength:"120"`
-	Description  string       `json:"description,omitempty" maxLength:"1000"`
+	Name         string       `json:"name" minLength:"1" maxLength:"120" doc:"What it is called."`
+	Description  string       `json:"description,omitempty" maxLength:"1000" doc:"Plain text."`
 	Price        *MoneyDraft  `json:"price,omitempty" doc:"Leave it out for a price on request."`
 	Unit         string       `json:"unit,omitempty" maxLength:"40" doc:"What the price is for, such as plate or kg."`
-	Category     string       `json:"category,omitempty" maxLength:"60"`
-	Tags         []string     `json:"tags,omitempty" maxItems:"8" pattern:"^[a-z0-9][a-z0-9_.:-]{0,31}$"`
+	Category     string       `json:"category,omitempty" maxLength:"60" doc:"The group of your list that it belongs to, such as meals."`
+	Tags         []string     `json:"tags,omitempty" maxItems:"8" pattern:"^[a-z0-9][a-z0-9_.:-]{0,31}$" doc:"Words to find it by, lower case."`
 	Availability Availability `json:"availability,omitempty" enum:"in_stock,backorder,preorder,out_of_stock,discontinued" doc:"in_stock when left out."`
-	Image        string       `json:"image,omitempty" format:"uri" pattern:"^https://" maxLength:"500"`
-	URL          string       `json:"url,omitempty" format:"uri" pattern:"^https://" maxLength:"500"`
+	Image        string       `json:"image,omitempty" format:"uri" pattern:"^https://" maxLength:"500" doc:"https address of a picture."`
+	URL          string       `json:"url,omitempty" format:"uri" pattern:"^https://" maxLength:"500" doc:"https address of its own page."`
 }
 
 // A MerchantDraft is the merchant record of a business, as its owner writes it.
 type MerchantDraft struct {
 	Category       string           `json:"category,omitempty" maxLength:"60" doc:"What kind of shop, in a word or two, such as restaurant." example:"restaurant"`
-	City           string           `json:"city,omitempty" maxLength:"80" example:"Bengaluru"`
-	Address        *Address         `json:"address,omitempty"`
-	Geo            *Geo             `json:"geo,omitempty"`
+	City           string           `json:"city,omitempty" maxLength:"80" doc:"The city, by any of its common names." example:"Bengaluru"`
+	Address        *Address         `json:"address,omitempty" doc:"Where the shop is."`
+	Geo            *Geo             `json:"geo,omitempty" doc:"Its place on the map."`
 	Timezone       string           `json:"timezone,omitempty" maxLength:"64" doc:"IANA time zone of the hours; the profile's when left out."`
 	Hours          []DayHours       `json:"hours,omitempty" maxItems:"42" doc:"Weekly opening hours; without any they are unknown."`
 	ExceptionHours []ExceptionHours `json:"exceptionHours,omitempty" maxItems:"60" doc:"Dates with other hours, or closed."`
-	Phone          string           `json:"phone,omitempty" pattern:"^[+]?[0-9 ()-]{3,30}$"`
-	Website        string           `json:"website,omitempty" format:"uri" pattern:"^https://" maxLength:"500"`
-	Items          []ItemDraft      `json:"items,omitempty" maxItems:"100"`
+	Phone          string           `json:"phone,omitempty" pattern:"^[+]?[0-9 ()-]{3,30}$" doc:"Telephone number, such as +91 80 5550 1234."`
+	Website        string           `json:"website,omitempty" format:"uri" pattern:"^https://" maxLength:"500" doc:"https address of its own site."`
+	Items          []ItemDraft      `json:"items,omitempty" maxItems:"100" doc:"All that it sells: an item that is left out is taken off the list."`
 }
 
 // Check finds what the tags cannot say: unknown codes and zones, hours that

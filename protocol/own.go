@@ -174,15 +174,15 @@ const MaxKeys = 20
 // A PublicJWK is a public key (RFC 7517): Ed25519, ECDSA on P-256 or P-384, or
 // RSA. A private member is an unknown one here, and is refused.
 type PublicJWK struct {
-	Kty string `json:"kty" enum:"OKP,EC,RSA"`
-	Crv string `json:"crv,omitempty" enum:"Ed25519,P-256,P-384"`
-	X   string `json:"x,omitempty" pattern:"^[A-Za-z0-9_-]*$" maxLength:"128"`
-	Y   string `json:"y,omitempty" pattern:"^[A-Za-z0-9_-]*$" maxLength:"128"`
-	N   string `json:"n,omitempty" pattern:"^[A-Za-z0-9_-]*$" maxLength:"1400"`
-	E   string `json:"e,omitempty" pattern:"^[A-Za-z0-9_-]*$" maxLength:"16"`
-	Alg string `json:"alg,omitempty" pattern:"^[A-Za-z0-9-]*$" maxLength:"32"`
+	Kty string `json:"kty" enum:"OKP,EC,RSA" doc:"Key type (RFC 7517)."`
+	Crv string `json:"crv,omitempty" enum:"Ed25519,P-256,P-384" doc:"Curve, of OKP and EC keys."`
+	X   string `json:"x,omitempty" pattern:"^[A-Za-z0-9_-]*$" maxLength:"128" doc:"Public part of OKP and EC keys, base64url."`
+	Y   string `json:"y,omitempty" pattern:"^[A-Za-z0-9_-]*$" maxLength:"128" doc:"Second public part of EC keys, base64url."`
+	N   string `json:"n,omitempty" pattern:"^[A-Za-z0-9_-]*$" maxLength:"1400" doc:"Modulus of RSA keys, base64url."`
+	E   string `json:"e,omitempty" pattern:"^[A-Za-z0-9_-]*$" maxLength:"16" doc:"Exponent of RSA keys, base64url."`
+	Alg string `json:"alg,omitempty" pattern:"^[A-Za-z0-9-]*$" maxLength:"32" doc:"Algorithm; it may be left out."`
 	Kid string `json:"kid,omitempty" pattern:"^[A-Za-z0-9_-]*$" maxLength:"128" doc:"Passed over: the node names keys by their thumbprint."`
-	Use string `json:"use,omitempty" enum:"sig"`
+	Use string `json:"use,omitempty" enum:"sig" doc:"sig, or left out."`
 }
 
 // A Key is a signing key of a profile.

@@ -66,10 +66,10 @@ const (
 
 // An AssistantAgent is the service's own assistant of a person (spec §2.2).
 type AssistantAgent struct {
-	Name                     string `json:"name" minLength:"1" maxLength:"80"`
+	Name                     string `json:"name" minLength:"1" maxLength:"80" doc:"What the assistant is called."`
 	By                       string `json:"by" maxLength:"80" doc:"Operator of the assistant."`
-	Product                  string `json:"product" maxLength:"80"`
-	AcceptingMeetingRequests bool   `json:"acceptingMeetingRequests"`
+	Product                  string `json:"product" maxLength:"80" doc:"What it is called as a product."`
+	AcceptingMeetingRequests bool   `json:"acceptingMeetingRequests" doc:"Whether it takes requests to meet."`
 }
 
 // An Identity is an agent's on-chain identity, if any (spec §2.3). Without one
@@ -108,11 +108,11 @@ const (
 
 // A ContactPolicy says who may write to an agent, and what (spec §2.5).
 type ContactPolicy struct {
-	OutsideAgentsWithIdentity bool     `json:"outsideAgentsWithIdentity"`
-	Anonymous                 bool     `json:"anonymous"`
+	OutsideAgentsWithIdentity bool     `json:"outsideAgentsWithIdentity" doc:"Whether agents of other nodes with a verified identity may write."`
+	Anonymous                 bool     `json:"anonymous" doc:"Whether visitors without identity may write, for a proof of work."`
 	Kinds                     []string `json:"kinds" maxItems:"3" uniqueItems:"true" enum:"question,quote_request,support"`
 	AnonymousRequires         string   `json:"anonymousRequires" maxLength:"300"`
-	ResponseTime              *string  `json:"responseTime" nullable:"true" maxLength:"80"`
+	ResponseTime              *string  `json:"responseTime" nullable:"true" maxLength:"80" doc:"When to expect an answer, in words."`
 }
 
 // Reputation counts reviews confirmed on the chain (spec §2.6); persons and
@@ -125,13 +125,13 @@ type Reputation struct {
 
 // A ReturnsPolicy is a business's return and refund policy (spec §2.7).
 type ReturnsPolicy struct {
-	AcceptsReturns         bool    `json:"acceptsReturns"`
-	WindowDays             *int    `json:"windowDays,omitempty" minimum:"0" maximum:"3650"`
-	Covers                 string  `json:"covers,omitempty" maxLength:"300"`
-	GoodsMustComeBack      *bool   `json:"goodsMustComeBack,omitempty"`
+	AcceptsReturns         bool    `json:"acceptsReturns" doc:"Whether returns are taken at all."`
+	WindowDays             *int    `json:"windowDays,omitempty" minimum:"0" maximum:"3650" doc:"For how many days."`
+	Covers                 string  `json:"covers,omitempty" maxLength:"300" doc:"What may be returned."`
+	GoodsMustComeBack      *bool   `json:"goodsMustComeBack,omitempty" doc:"Whether the goods have to be sent back."`
 	SupportAgentApprovesUp *string `json:"supportAgentApprovesUpTo,omitempty" nullable:"true" maxLength:"40" doc:"Amount with currency symbol."`
-	Instructions           *string `json:"instructions,omitempty" nullable:"true" maxLength:"1000"`
-	Note                   string  `json:"note,omitempty" maxLength:"300"`
+	Instructions           *string `json:"instructions,omitempty" nullable:"true" maxLength:"1000" doc:"What to do to return something."`
+	Note                   string  `json:"note,omitempty" maxLength:"300" doc:"Anything else about returns."`
 }
 
 // A PricingModel says how a capability is paid for.
@@ -159,10 +159,10 @@ type Capability struct {
 // Pricing says what a capability costs (spec §2.8). Amount is a JSON number
 // because the profile's schema says so.
 type Pricing struct {
-	Model    PricingModel `json:"model" enum:"free,fixed,per_use,quote"`
-	Currency string       `json:"currency,omitempty" pattern:"^[A-Z]{3}$"`
-	Amount   *float64     `json:"amount,omitempty" minimum:"0"`
-	Note     string       `json:"note,omitempty" maxLength:"120"`
+	Model    PricingModel `json:"model" enum:"free,fixed,per_use,quote" doc:"How it is paid for; quote: ask first."`
+	Currency string       `json:"currency,omitempty" pattern:"^[A-Z]{3}$" doc:"ISO 4217 code such as INR."`
+	Amount   *float64     `json:"amount,omitempty" minimum:"0" doc:"In units of the currency: 49.5 is 49.50."`
+	Note     string       `json:"note,omitempty" maxLength:"120" doc:"Anything else about the price."`
 }
 
 // A Need is something an agent seeks from other agents (spec §2.9).
@@ -196,10 +196,10 @@ type ProfileDraft struct {
 
 // A PolicyDraft is the part of a contact policy that the owner decides.
 type PolicyDraft struct {
-	OutsideAgentsWithIdentity bool     `json:"outsideAgentsWithIdentity"`
-	Anonymous                 bool     `json:"anonymous"`
+	OutsideAgentsWithIdentity bool     `json:"outsideAgentsWithIdentity" doc:"Whether agents of other nodes with a verified identity may write."`
+	Anonymous                 bool     `json:"anonymous" doc:"Whether visitors without identity may write, for a proof of work."`
 	Kinds                     []string `json:"kinds,omitempty" maxItems:"3" uniqueItems:"true" enum:"question,quote_request,support" doc:"None given: all of them."`
-	ResponseTime              *string  `json:"responseTime,omitempty" nullable:"true" maxLength:"80"`
+	ResponseTime              *string  `json:"responseTime,omitempty" nullable:"true" maxLength:"80" doc:"When to expect an answer, in words."`
 }
 
 // Check finds what the tags cannot say: a reserved handle, parts of the other

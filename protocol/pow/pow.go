@@ -71,13 +71,13 @@ type Hint struct {
 // A Solution is what a writer sends back.
 type Solution struct {
 	Challenge Challenge `json:"challenge"`
-	Solution  Answer    `json:"solution"`
+	Solution  Answer    `json:"solution" doc:"What was found."`
 }
 
 // An Answer is the counter that was found and the key it derives.
 type Answer struct {
-	Counter    uint32  `json:"counter"`
-	DerivedKey string  `json:"derivedKey"`
+	Counter    uint32  `json:"counter" doc:"The counter that solves it."`
+	DerivedKey string  `json:"derivedKey" doc:"What the counter derives, in hex."`
 	Time       float64 `json:"time,omitempty" doc:"Milliseconds it took; not looked at."`
 }
 
