@@ -31,13 +31,17 @@ type outcome struct {
 
 // doors are the ways to call one node in the equivalence test.
 type doors struct {
-	t      *testing.T
-	n      *Node
-	house  *house
-	token  string
-	thread string         // one that asha began with herself
-	mine   *client.Client // with the token
-	paid   *client.Client // with a proof of work
+	t          *testing.T
+	n          *Node
+	house      *house
+	token      string
+	thread     string         // one that asha began with herself
+	talk       string         // another one, which nothing closes
+	spam       string         // one of the shop with asha, once there is one
+	shop       string         // token of the owner of bazaar, a business
+	mine       *client.Client // with the token
+	shopkeeper *client.Client // with that of the shop
+	paid       *client.Client // with a proof of work
 }
 
 func newDoors(t *testing.T) *doors {
@@ -47,6 +51,12 @@ func newDoors(t *testing.T) *doors {
 	var err error
 	d.token = ownerToken(t, d.n, "asha")
 	d.thread = d.house.thread(d.token).ThreadID
+	d.talk = d.house.thread(d.token).ThreadID
+	_, _, err = d.n.Admin().PutProfile(t.Context(), []byte(`{"handle":"bazaar","name":"Bazaar","kind":"business"}`))
+	require.NoError(t, err)
+	d.shop = ownerToken(t, d.n, "bazaar")
+	d.shopkeeper, err = client.New(d.n.URL, client.Options{Token: d.shop})
+	require.NoError(t, err)
 	d.mine, err = client.New(d.n.URL, client.Options{Token: d.token})
 	require.NoError(t, err)
 	d.paid, err = client.New(d.n.URL, client.Options{Workers: 1})

@@ -31,6 +31,18 @@ func (d *doors) own(op *protocol.Operation, args map[string]any) map[string]any 
 	case op == protocol.DeleteCapability.Operation:
 		args["id"] = "short-lived"
 		ask("PUT", "/api/owner/capabilities/short-lived", `{"name":"x","description":"x"}`, &made)
+	case op == protocol.UnblockWriter.Operation:
+		if d.spam == "" {
+			var begun protocol.ContactReceipt
+			ask("PUT", "/api/owner/profile", person, &made)
+			a := d.house.ask("POST", "/api/public/agents/asha/contact", `{"message":"Buy now"}`, "Authorization", "Bearer "+d.shop)
+			require.Equal(d.t, 201, a.Code, "%s", a.Body)
+			a.into(&begun)
+			d.spam = begun.ThreadID
+		}
+		var block protocol.BlockedWriter
+		ask("POST", "/api/owner/threads/"+d.spam+"/block", `{}`, &block)
+		args["id"] = block.ID
 	case op == protocol.RetireKey.Operation:
 		var k protocol.Key
 		ask("POST", "/api/owner/keys/kept", `{}`, &k)

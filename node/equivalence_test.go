@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,20 +24,27 @@ func TestEquivalence(t *testing.T) {
 	t.Parallel()
 	d := newDoors(t)
 	schemas := mcpSchemas(t, d.house)
+	refused := map[string]bool{} // operations of which no result was compared
 	for _, op := range protocol.Operations() {
 		if op.Doors&protocol.HTTP == 0 || op.Doors&protocol.MCP == 0 {
 			continue
 		}
 		t.Run(op.Name, func(t *testing.T) {
+			refused[op.Name] = true
 			d := *d
 			d.t, d.house = t, &house{d.n, t}
+			if op.For == protocol.Owners && strings.Contains(op.Name, "merchant") {
+				d.token, d.mine = d.shop, d.shopkeeper
+			}
 			example := members(t, op.Example)
 			for _, token := range []bool{false, true} {
-				if token && op.Access&protocol.Session == 0 {
+				if token && op.Access&protocol.Session == 0 && !op.NoStore {
 					continue
 				}
 				d.compare(call{op, example, token}, nil)
-				d.compareWorld(op, example, token, schemas[op.Name].output)
+				if d.compareWorld(op, example, token, schemas[op.Name].output).Code == "" {
+					delete(refused, op.Name)
+				}
 				for name, args := range broken(example, schemas[op.Name].input, op) {
 					t.Run(fmt.Sprintf("%s token=%t", name, token), func(t *testing.T) {
 						d := d
@@ -53,11 +61,17 @@ func TestEquivalence(t *testing.T) {
 			}
 		})
 	}
+	require.Equal(t, unequalled, slices.Sorted(maps.Keys(refused)), "of every other operation a result was compared, not only refusals")
 }
+
+// unequalled are the operations of which the doors can compare no result here.
+// Confirming mail takes a secret that stands in a mail alone; a delivery moves on
+// by itself while the doors are compared.
+var unequalled = []string{"confirm_mail", "replay_callback"}
 
 // compareWorld calls with names of things that are there. A write gets a post of
 // its own for each door, so that each finds the same world.
-func (d *doors) compareWorld(op *protocol.Operation, example map[string]any, token bool, output *jsonschema.Schema) {
+func (d *doors) compareWorld(op *protocol.Operation, example map[string]any, token bool, output *jsonschema.Schema) outcome {
 	d.t.Helper()
 	world := func() map[string]any {
 		post := d.house.as(d.token)
@@ -65,8 +79,12 @@ func (d *doors) compareWorld(op *protocol.Operation, example map[string]any, tok
 			switch {
 			case strings.HasPrefix(s, "post_"):
 				return post.ID
+			case strings.HasPrefix(s, "thr_") && op == protocol.ContinueConversation.Operation:
+				return d.talk
 			case strings.HasPrefix(s, "thr_"):
 				return d.thread
+			case name == "handle" && strings.Contains(op.Name, "merchant"):
+				return "bazaar"
 			}
 			return s
 		}))
@@ -74,10 +92,9 @@ func (d *doors) compareWorld(op *protocol.Operation, example map[string]any, tok
 	if op.ReadOnly {
 		args := world()
 		fixed := func() map[string]any { return args }
-		d.compareEach(op, fixed, token, output)
-		return
+		return d.compareEach(op, fixed, token, output)
 	}
-	d.compareEach(op, world, token, output)
+	return d.compareEach(op, world, token, output)
 }
 
 // as posts as the owner of asha, who may take the post back.
