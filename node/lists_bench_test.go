@@ -223,22 +223,23 @@ func (h *asker) roots() []string {
 // reportOf is a table of the listings and the slowest questions.
 func reportOf(runs []listRun) string {
 	var b strings.Builder
-	b.WriteString("\n| listing | engine | posts | questions | median | 95 % | slowest | over " + goal.String() + " |\n|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("\n| listing | engine | posts | questions | median | 95 % | 95 % of the fastest of three | slowest | over " + goal.String() + " |\n|---|---|---|---|---|---|---|---|---|\n")
 	type key struct{ engine, group string }
 	small := map[key]time.Duration{}
 	for _, r := range runs {
 		for _, group := range groupsOf(r) {
-			var times []time.Duration
+			var times, best []time.Duration // the best are those that nothing else on the machine held up
 			over := 0
 			for _, a := range r.answers {
 				if groupOf(a) == group {
-					times = append(times, a.times...)
+					times, best = append(times, a.times...), append(best, slices.Min(a.times))
 					if a.slowest() > goal {
 						over++
 					}
 				}
 			}
 			slices.Sort(times)
+			slices.Sort(best)
 			p95 := times[len(times)*95/100]
 			ratio := ""
 			if was, ok := small[key{r.engine, group}]; ok {
@@ -246,8 +247,8 @@ func reportOf(runs []listRun) string {
 			} else {
 				small[key{r.engine, group}] = p95
 			}
-			fmt.Fprintf(&b, "| %s | %s | %d | %d | %s | %s%s | %s | %d |\n", group, r.engine, r.posts, len(times)/repeats,
-				ms(times[len(times)/2]), ms(p95), ratio, ms(times[len(times)-1]), over)
+			fmt.Fprintf(&b, "| %s | %s | %d | %d | %s | %s%s | %s | %s | %d |\n", group, r.engine, r.posts, len(times)/repeats,
+				ms(times[len(times)/2]), ms(p95), ratio, ms(best[len(best)*95/100]), ms(times[len(times)-1]), over)
 		}
 	}
 	for _, r := range runs {

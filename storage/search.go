@@ -22,7 +22,7 @@ type steps struct {
 }
 
 var (
-	usualSteps = steps{near: 10_000, few: 5000, far: 200_000}
+	usualSteps = steps{near: 3000, few: 6000, far: 200_000}
 	postWords  = wordIndex{table: "post_word", of: "post", steps: usualSteps}
 )
 
