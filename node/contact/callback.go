@@ -50,8 +50,14 @@ func enqueueTry(ctx context.Context, tx *storage.Tx, cb *storage.StoredCallback)
 	}
 	return tx.Enqueue(ctx, storage.Job{
 		Kind: CallbackJob, Lane: lane(cb.URL), Args: args, RunAt: cb.NextAt,
-		Dedupe: CallbackJob + ":" + cb.ID + ":" + strconv.FormatInt(cb.NextAt.UnixMilli(), 10),
+		Dedupe: try(cb),
 	})
+}
+
+// try names the next try of a delivery. A job of another name is one that a replay
+// has overtaken: it must not begin a second row of tries.
+func try(cb *storage.StoredCallback) string {
+	return CallbackJob + ":" + cb.ID + ":" + strconv.FormatInt(cb.NextAt.UnixMilli(), 10)
 }
 
 // lane keeps one receiver to one connection, and all of them to a few.
@@ -79,7 +85,7 @@ func (r *Contact) Deliver(ctx context.Context, j storage.Job) (func(context.Cont
 		}
 		return err
 	})
-	if errors.Is(err, storage.ErrNotFound) || err == nil && cb.State != protocol.CallbackWaiting {
+	if errors.Is(err, storage.ErrNotFound) || err == nil && (cb.State != protocol.CallbackWaiting || j.Dedupe != try(cb)) {
 		return nil, nil
 	}
 	if err != nil {
@@ -90,11 +96,11 @@ func (r *Contact) Deliver(ctx context.Context, j storage.Job) (func(context.Cont
 		return nil, fmt.Errorf("encode callback %s: %w", s.ID, err)
 	}
 	sent := r.Webhook.Send(ctx, cb.URL, cb.ID, body)
-	return func(ctx context.Context, tx *storage.Tx) error { return settle(ctx, tx, s.ID, sent) }, nil
+	return func(ctx context.Context, tx *storage.Tx) error { return settle(ctx, tx, s.ID, j.Dedupe, sent) }, nil
 }
 
 // settle stores what became of a try and what is to follow.
-func settle(ctx context.Context, tx *storage.Tx, id string, sent error) error {
+func settle(ctx context.Context, tx *storage.Tx, id, tried string, sent error) error {
 	cb, err := tx.CallbackByID(ctx, id)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil
@@ -102,9 +108,9 @@ func settle(ctx context.Context, tx *storage.Tx, id string, sent error) error {
 	if err != nil {
 		return err
 	}
-	open := cb.State == protocol.CallbackWaiting
+	open := cb.State == protocol.CallbackWaiting && try(cb) == tried
 	after := judge(cb, sent, tx.Now)
-	if !open { // ended while this try was under way; a success still counts
+	if !open { // ended or replayed while this try was under way; a success still counts
 		if sent != nil {
 			return nil
 		}

@@ -183,6 +183,32 @@ func TestCallback_Tried(t *testing.T) {
 	})
 }
 
+// TestCallback_ReplayedWhileItWaits: however often it is asked for, there is one
+// row of tries.
+func TestCallback_ReplayedWhileItWaits(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		w.profile("asha", everybody)
+		w.sends(true)
+		never := make([]int, 100)
+		for i := range never {
+			never[i] = 503
+		}
+		r := newReceiver(w.t, never...)
+		_, message := w.replied(r.URL)
+		require.NoError(w.t, w.runJobs(nil))
+		for range 5 {
+			w.pass(time.Millisecond)
+			require.NoError(w.t, w.replay(asha, message))
+		}
+		require.NoError(w.t, w.runJobs(nil))
+		require.Len(w.t, r.received(), 2, "the last of them is due")
+		w.pass(time.Hour)
+		require.NoError(w.t, w.runJobs(nil))
+		require.Len(w.t, r.received(), 3)
+	})
+}
+
 // TestCallback_Gone: 410 ends this delivery, those that wait and those to come.
 func TestCallback_Gone(t *testing.T) {
 	t.Parallel()

@@ -200,7 +200,8 @@ func sides(t *storage.StoredThread, c protocol.Caller, token string) (asWriter, 
 	}
 	// Who has signed in since is still the browser that began the thread. Both are
 	// hashes: comparing them tells nothing about the cookie.
-	asWriter = t.Visitor != "" && c.Visitor == t.Visitor || c.Standing&(protocol.Session|protocol.Signed) != 0 && wrote(t, c)
+	asWriter = t.Visitor != "" && c.Visitor == t.Visitor ||
+		c.Standing&(protocol.Session|protocol.Signed) != 0 && c.May(protocol.ScopePost) && wrote(t, c)
 	return asWriter, asAgent
 }
 

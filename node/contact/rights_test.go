@@ -29,6 +29,8 @@ func TestRights(t *testing.T) {
 		sibling := protocol.Caller{Standing: protocol.Session, Account: "acc_bob", Handle: "other", Handles: []string{"other"}}
 		narrow := asha
 		narrow.Scopes = []protocol.Scope{protocol.ScopePost}
+		elsewhere := bob
+		elsewhere.Scopes = []protocol.Scope{protocol.ScopeNotify}
 		otherBrowser := stranger
 		otherBrowser.Visitor = strings.Repeat("w", 32)
 		sameBrowser := stranger
@@ -75,6 +77,7 @@ func TestRights(t *testing.T) {
 			{"a key without identity", byKey, keyed, "", true, true},
 			{"another key", byKey, protocol.Caller{Standing: protocol.Signed, KeyID: "key-9"}, "", false, false},
 			{"the profile", byBob, bob, "", true, true},
+			{"the profile with a token for something else", byBob, elsewhere, "", false, false},
 			{"the profile, signing", byBob, bobSigns, "", true, true},
 			{"another profile of the account", byBob, sibling, "", false, false},
 			{"the operator", byBob, operator, "", false, false},
