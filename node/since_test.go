@@ -150,6 +150,16 @@ func TestSince_Refused(t *testing.T) {
 		require.NotEmpty(t, d.Next)
 		return err
 	}))
+
+	h.answer(h.agent("ravi", openPolicy), h.begun("ravi", `{"message":"Hello"}`, "Authorization", asha).ThreadID, "Yes.")
+	for scope, want := range map[protocol.Scope]int{protocol.ScopeNotify: 0, protocol.ScopePost: 1} {
+		limited.Scopes = []protocol.Scope{scope}
+		require.NoError(t, h.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			d, err := h.feed.News(ctx, tx, limited, protocol.SinceQuery{})
+			require.Len(t, d.Messages, want, "answers are read with the scope they are asked for with: %s", scope)
+			return err
+		}))
+	}
 }
 
 // TestSince_Writers asks at one process while both are written to: over all

@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -76,5 +77,25 @@ func TestSetPostState_HiddenTwiceAtOnce(t *testing.T) {
 			require.Equal(t, 1, p.ReplyCount, "taken out once, and another came")
 			return err
 		})
+	})
+}
+
+// A limit that is counted holds for two at once.
+func TestCountTokens_Beside(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		before := func(want int) func(context.Context, *storage.Tx) error {
+			return func(ctx context.Context, tx *storage.Tx) error {
+				n, err := tx.CountTokens(ctx, "acc")
+				if err != nil {
+					return err
+				}
+				if n != want {
+					return fmt.Errorf("counted %d, not %d", n, want)
+				}
+				return tx.InsertToken(ctx, storage.Token{ID: protocol.NewID(protocol.TokenID, tx.Now), Hash: [32]byte{byte(want)}, Account: "acc"})
+			}
+		}
+		require.NoError(t, beside(t, db, before(0), before(1)))
 	})
 }

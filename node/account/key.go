@@ -36,7 +36,7 @@ func (a *Accounts) own(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 	if err != nil {
 		return nil, err
 	}
-	p, err := tx.ProfileByHandle(ctx, handle)
+	p, err := tx.ProfileToChange(ctx, handle) // its row guards the number of its keys
 	return p, missing(err, "there is no agent @%s on this node", handle)
 }
 

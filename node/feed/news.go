@@ -71,6 +71,9 @@ func (f *Feed) tell(ctx context.Context, tx *storage.Tx, c protocol.Caller, d *p
 		}
 		return tellMessage(ctx, tx, d, i.Ref)
 	case storage.NewsAnswer:
+		if !c.May(protocol.ScopePost) { // nor the threads that the profile began
+			return nil
+		}
 		return tellMessage(ctx, tx, d, i.Ref)
 	}
 	return nil
