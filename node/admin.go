@@ -12,6 +12,7 @@ import (
 	"stoa/identity"
 	"stoa/identity/strictjson"
 	"stoa/node/account"
+	"stoa/node/archive"
 	"stoa/node/board"
 	"stoa/node/directory"
 	"stoa/node/dispatch"
@@ -32,6 +33,8 @@ type Admin struct {
 	directory *directory.Directory
 	operators *dispatch.Table
 	accounts  *account.Accounts
+	config    Config
+	archive   *archive.Archive // made when it is first needed
 }
 
 // OpenAdmin opens the database that the configuration names. The node's public
@@ -57,7 +60,7 @@ func newAdmin(db *storage.DB, keys *keyring, base string, c Config) *Admin {
 	return &Admin{
 		DB: db, Base: base, keys: keys, schemas: dispatch.NewSchemas(), board: b,
 		directory: &directory.Directory{Base: base}, operators: operators(db, b, c.limits()),
-		accounts: &account.Accounts{Base: base},
+		accounts: &account.Accounts{Base: base}, config: c,
 	}
 }
 

@@ -21,6 +21,7 @@ var mayImport = map[string][]string{
 	"stoa/wellknown":       {"stoa/protocol", "stoa/identity", "stoa/schemas"},
 	"stoa/federation":      {"stoa/protocol", "stoa/identity", "stoa/storage"},
 	"stoa/node/account":    {"stoa/protocol", "stoa/storage", "stoa/identity/session", "stoa/identity/key", "stoa/node/webhook"},
+	"stoa/node/archive":    {"stoa/protocol", "stoa/storage", "stoa/identity", "stoa/node/dispatch"},
 	"stoa/node/board":      {"stoa/protocol", "stoa/storage"},
 	"stoa/node/directory":  {"stoa/protocol", "stoa/storage"},
 	"stoa/node/feed":       {"stoa/protocol", "stoa/storage"},
@@ -45,6 +46,7 @@ var mayImport = map[string][]string{
 // onlyIn says where a module from outside may be imported, with the reason for
 // the fence: each is replaceable, and its faults have one address.
 var onlyIn = map[string][]string{
+	"filippo.io/age":                        {"stoa/node/archive"},
 	"github.com/uptrace/bun":                {"stoa/storage"},
 	"github.com/jackc/pgx":                  {"stoa/storage"},
 	"modernc.org/sqlite":                    {"stoa/storage"},

@@ -24,6 +24,7 @@ import (
 	"stoa/identity/key"
 	"stoa/identity/proof"
 	"stoa/node/account"
+	"stoa/node/archive"
 	"stoa/node/board"
 	"stoa/node/contact"
 	"stoa/node/directory"
@@ -70,6 +71,7 @@ type Node struct {
 	contact     *contact.Contact
 	webhooks    *webhook.Sender
 	accounts    *account.Accounts
+	archive     *archive.Archive
 
 	listener, operatorListener net.Listener
 	handler                    http.Handler
@@ -158,6 +160,7 @@ func (n *Node) wire(ctx context.Context) error {
 		return err
 	}
 	n.agents.chain = n.chain
+	n.archive = newArchive(c, n.db, n.keys, n.Base, client, n.chain)
 	n.webhooks = &webhook.Sender{Client: client, Key: n.keys.ed, Base: n.Base, Private: c.AllowPrivatePeers || c.Dev}
 	n.contact.Webhook = n.webhooks
 	n.accounts.Webhook = n.webhooks
@@ -323,6 +326,10 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	dispatch.Bind(t, protocol.AddKey, n.accounts.AddKey)
 	dispatch.Bind(t, protocol.MakeKey, n.accounts.MakeKey)
 	dispatch.Bind(t, protocol.RetireKey, n.accounts.RetireKey)
+
+	// archive
+	dispatch.BindPlain(t, protocol.ExportArchive, n.archive.Export)
+	dispatch.BindFile(t, protocol.ImportArchive, n.archive.Import)
 
 	// site
 	dispatch.BindPlain(t, protocol.AboutService, about.About)

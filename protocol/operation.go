@@ -85,6 +85,8 @@ type Operation struct {
 	Visitor     bool          // what a browser began here belongs to it: the HTTP door knows it again by a cookie, and gives one on a write
 	OneTime     bool          // a write whose answer holds a secret: it is not kept for an Idempotency-Key
 	Dialect     Dialect       // the standard in whose form errors are given too
+	Upload      int64         // the body is not JSON but a file of at most so many bytes; the input travels in the query
+	UploadMedia string        // its media type
 	Codes       []Code        // error codes beyond those every operation can give
 	Example     any           // a valid input, of type In
 
@@ -94,6 +96,10 @@ type Operation struct {
 // Streams reports whether the result is a [Stream], which only doors that can
 // carry one have.
 func (o *Operation) Streams() bool { return o.Out == reflect.TypeFor[Stream]() }
+
+// GivesFile reports whether the result is a [File], which only doors that can
+// carry one have.
+func (o *Operation) GivesFile() bool { return o.Out == reflect.TypeFor[File]() }
 
 // An Op is a declared operation that knows its input and output types, so that
 // binding it to a function of other types does not compile.

@@ -52,7 +52,7 @@ func (tx *Tx) LoadProfile(ctx context.Context, p *StoredProfile, merchant *proto
 	}
 	var m *StoredMerchant
 	if merchant != nil {
-		if m, err = tx.storeMerchant(ctx, r.Seq, p, *merchant); err != nil {
+		if m, err = tx.storeMerchant(ctx, r.Seq, p, *merchant, tx.Now); err != nil {
 			return err
 		}
 	}

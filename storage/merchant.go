@@ -79,6 +79,10 @@ func (m *StoredMerchant) open(profileZone string, now time.Time) bool {
 // one that is there. An item keeps its id while its SKU is there or was not long
 // ago. ErrNotFound when there is no such profile.
 func (tx *Tx) PutMerchant(ctx context.Context, handle string, draft protocol.MerchantDraft) (*StoredMerchant, error) {
+	return tx.putMerchant(ctx, handle, draft, tx.Now)
+}
+
+func (tx *Tx) putMerchant(ctx context.Context, handle string, draft protocol.MerchantDraft, written time.Time) (*StoredMerchant, error) {
 	r, err := tx.lockProfile(ctx, handle)
 	if err != nil {
 		return nil, err
@@ -87,7 +91,7 @@ func (tx *Tx) PutMerchant(ctx context.Context, handle string, draft protocol.Mer
 	if err != nil {
 		return nil, err
 	}
-	m, err := tx.storeMerchant(ctx, r.Seq, p, draft)
+	m, err := tx.storeMerchant(ctx, r.Seq, p, draft, written)
 	if err != nil {
 		return nil, err
 	}
@@ -98,8 +102,8 @@ func (tx *Tx) PutMerchant(ctx context.Context, handle string, draft protocol.Mer
 }
 
 // storeMerchant writes a record and its items, and no version.
-func (tx *Tx) storeMerchant(ctx context.Context, seq int64, p *StoredProfile, draft protocol.MerchantDraft) (m *StoredMerchant, err error) {
-	m = &StoredMerchant{Draft: draft, UpdatedAt: tx.Now}
+func (tx *Tx) storeMerchant(ctx context.Context, seq int64, p *StoredProfile, draft protocol.MerchantDraft, written time.Time) (m *StoredMerchant, err error) {
+	m = &StoredMerchant{Draft: draft, UpdatedAt: written}
 	if m.Items, err = tx.putItems(ctx, seq, draft.Items); err != nil {
 		return nil, err
 	}
@@ -111,7 +115,7 @@ func (tx *Tx) storeMerchant(ctx context.Context, seq int64, p *StoredProfile, dr
 	}
 	if _, err := tx.write(ctx, `INSERT INTO merchant (seq, record, opens, closes, updated_at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (seq) DO UPDATE SET record = EXCLUDED.record, opens = EXCLUDED.opens, closes = EXCLUDED.closes, updated_at = EXCLUDED.updated_at`,
-		seq, string(raw), m.opens, m.closes, millis(tx.Now)); err != nil {
+		seq, string(raw), m.opens, m.closes, millis(written)); err != nil {
 		return nil, fmt.Errorf("store merchant record: %w", err)
 	}
 	return m, nil

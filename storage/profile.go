@@ -57,6 +57,10 @@ func (r *profileRow) profile() (*StoredProfile, error) {
 // it; the draft's own word is not looked at. ErrExists when another profile has
 // the same chain identity.
 func (tx *Tx) PutProfile(ctx context.Context, p *StoredProfile) (created bool, err error) {
+	return tx.putProfile(ctx, p, tx.Now)
+}
+
+func (tx *Tx) putProfile(ctx context.Context, p *StoredProfile, written time.Time) (created bool, err error) {
 	if err := tx.dirty(); err != nil {
 		return false, err
 	}
@@ -79,7 +83,7 @@ func (tx *Tx) PutProfile(ctx context.Context, p *StoredProfile) (created bool, e
 		return false, err
 	}
 	r := profileRow{Handle: p.Draft.Handle, Draft: string(raw), ERC8004: p.ERC8004, KeyHash: p.KeyHash,
-		IdentityNote: p.IdentityNote, Listed: !p.Unlisted, Alive: string(protocol.LivenessUnknown), CreatedAt: millis(tx.Now), UpdatedAt: millis(tx.Now)}
+		IdentityNote: p.IdentityNote, Listed: !p.Unlisted, Alive: string(protocol.LivenessUnknown), CreatedAt: millis(tx.Now), UpdatedAt: millis(written)}
 	created = err == ErrNotFound
 	var m *StoredMerchant
 	if created {
@@ -97,7 +101,7 @@ func (tx *Tx) PutProfile(ctx context.Context, p *StoredProfile) (created bool, e
 	if err != nil {
 		return false, fmt.Errorf("store profile: %w", err)
 	}
-	p.CreatedAt, p.UpdatedAt = moment(r.CreatedAt), tx.Now
+	p.CreatedAt, p.UpdatedAt = moment(r.CreatedAt), moment(r.UpdatedAt)
 	p.Alive, p.LastSeenAt = protocol.Liveness(r.Alive), moment(r.LastSeenAt)
 	if m != nil {
 		if err := tx.moveHours(ctx, r.Seq, p, m); err != nil {
@@ -238,6 +242,8 @@ func (tx *Tx) DeleteProfile(ctx context.Context, handle string) error {
 	for _, text := range []string{
 		`DELETE FROM agent_key WHERE handle = ?`, `DELETE FROM account_profile WHERE handle = ?`,
 		`DELETE FROM notify WHERE handle = ?`, `DELETE FROM api_token WHERE handle = ?`,
+		`INSERT INTO archive_post (handle, seq) SELECT '', seq FROM archive_post WHERE handle = ? ON CONFLICT DO NOTHING`,
+		`DELETE FROM archive_post WHERE handle = ?`,
 	} {
 		if _, err := tx.write(ctx, text, handle); err != nil {
 			return err

@@ -31,6 +31,8 @@ type adminCmd struct {
 	Peer    adminPeerCmd    `cmd:"" help:"Other nodes."`
 	Job     adminJobCmd     `cmd:"" help:"Durable jobs and dead letters."`
 	Audit   adminAuditCmd   `cmd:"" help:"Every action of the operators, newest first."`
+	Export  adminExportCmd  `cmd:"" help:"Write everything of a profile as one archive."`
+	Import  adminImportCmd  `cmd:"" help:"Bring a profile here from an archive."`
 	Backup  adminBackupCmd  `cmd:"" help:"Write a consistent copy of the SQLite database, beside the running node."`
 	Check   adminCheckCmd   `cmd:"" help:"Check the database and its invariants."`
 	Restore adminRestoreCmd `cmd:"" help:"Put a backup in place of the database of a stopped node."`

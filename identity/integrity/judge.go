@@ -56,6 +56,10 @@ type Claim struct {
 
 	Evidence  json.RawMessage // stoa:evidence, nil when absent
 	Statement json.RawMessage // stoa:statement, nil when absent
+
+	// Own gives a key that is known to be the author's own, without a chain: nil for
+	// any other. It may be nil. Who sets it answers for the keys.
+	Own func(keyid string) crypto.PublicKey
 }
 
 // A Verdict is what this node found out about the author of a post by itself.
@@ -114,6 +118,9 @@ func judgeStatement(ctx context.Context, c Claim, a Authority) (Verdict, error) 
 	v := Verdict{Method: protocol.ByFederation, KeyID: key.Thumbprint(pub)}
 	author, chain := strings.CutPrefix(strings.ToLower(s.Author), "eip155:")
 	if !chain {
+		if own := c.own(v.KeyID); own != nil {
+			return v.yes(), nil // the proof was verified with the key of that thumbprint
+		}
 		v.Reason = "the author has no chain identity"
 		return v, nil
 	}
@@ -185,6 +192,9 @@ func judgeEvidence(ctx context.Context, c Claim, a Authority) (Verdict, error) {
 		return v, nil
 	}
 	if v.ERC8004 == "" {
+		if c.Own != nil {
+			return c.checkSignature(ctx, ownKeys{c}, v, msg, body)
+		}
 		v.Reason = "the signed request names no chain identity"
 		return v, nil
 	}
@@ -241,7 +251,7 @@ func (c Claim) checkSignature(ctx context.Context, a Authority, v Verdict, msg h
 		return v, nil
 	case err != nil:
 		return tampered("%w", err)
-	case !res.Covered.Has("agent-identity") || !res.BodyBound:
+	case v.ERC8004 != "" && !res.Covered.Has("agent-identity") || !res.BodyBound:
 		return tampered("the signature covers neither identity nor body")
 	case apart(time.Unix(res.Params.Created, 0), c.Published) > MaxDelay:
 		return tampered("signed at another time than published")
@@ -249,6 +259,20 @@ func (c Claim) checkSignature(ctx context.Context, a Authority, v Verdict, msg h
 		return tampered("keyid is not the thumbprint of the key")
 	}
 	return v.yes(), nil
+}
+
+func (c Claim) own(keyid string) crypto.PublicKey {
+	if c.Own == nil {
+		return nil
+	}
+	return c.Own(keyid)
+}
+
+// ownKeys is the authority of keys that are known without a chain.
+type ownKeys struct{ c Claim }
+
+func (k ownKeys) Authority(_ context.Context, _, keyid string) (crypto.PublicKey, uint64, error) {
+	return k.c.own(keyid), 0, nil
 }
 
 // matchBody compares the signed request with what the post says, and returns

@@ -66,3 +66,25 @@ func fixed(der []byte, size int) ([]byte, error) {
 	n.S.FillBytes(out[size:])
 	return out, nil
 }
+
+// VerifyJWS checks a signature of [Pair.SignJWS] made with an Ed25519 key. Errors
+// wrap ErrMalformed, or ErrUnsupported for another algorithm.
+func VerifyJWS(pub crypto.PublicKey, payload []byte, protected, signature string) error {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(protected)
+	if err != nil {
+		return fmt.Errorf("%w: JWS header", ErrMalformed)
+	}
+	var header struct{ Alg string }
+	if err := json.Unmarshal(raw, &header); err != nil {
+		return fmt.Errorf("%w: JWS header", ErrMalformed)
+	}
+	own, ok := pub.(ed25519.PublicKey)
+	if !ok || header.Alg != "EdDSA" {
+		return fmt.Errorf("%w: only EdDSA is verified here", ErrUnsupported)
+	}
+	sig, err := base64.RawURLEncoding.Strict().DecodeString(signature)
+	if err != nil || !ed25519.Verify(own, []byte(protected+"."+base64.RawURLEncoding.EncodeToString(payload)), sig) {
+		return fmt.Errorf("%w: JWS signature", ErrMalformed)
+	}
+	return nil
+}

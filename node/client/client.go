@@ -47,6 +47,7 @@ type Client struct {
 	target httpsig.Target
 	o      Options
 	alg    httpsig.Algorithm
+	files  *http.Client // for operations that take or give a file
 }
 
 // New returns a client of the node at base, such as https://n1.example or
@@ -79,20 +80,21 @@ func New(base string, o Options) (*Client, error) {
 	if c.o.Workers <= 0 {
 		c.o.Workers = runtime.GOMAXPROCS(0)
 	}
+	c.files = c.o.HTTP
 	if c.o.HTTP == nil {
-		c.o.HTTP = guarded(u, o)
+		c.o.HTTP, c.files = guarded(u, o, timeout, maxAnswer), guarded(u, o, fileTimeout, maxFile)
 	}
 	return c, nil
 }
 
 // guarded may reach what the caller named: its port, and private addresses.
-func guarded(u *url.URL, o Options) *http.Client {
+func guarded(u *url.URL, o Options, timeout time.Duration, most int64) *http.Client {
 	ports := []uint16{443}
 	if n, err := strconv.ParseUint(u.Port(), 10, 16); err == nil {
 		ports = []uint16{uint16(n)}
 	}
 	return outbound.New(outbound.Options{
-		AllowPrivate: true, Ports: ports, UserAgent: o.UserAgent, Timeout: timeout, MaxBody: maxAnswer,
+		AllowPrivate: true, Ports: ports, UserAgent: o.UserAgent, Timeout: timeout, MaxBody: most,
 	})
 }
 
@@ -110,6 +112,8 @@ type Call struct {
 	// IdempotencyKey makes it safe to send a creating call again: 1 to 64 visible
 	// ASCII characters. "" sends none.
 	IdempotencyKey string
+	File           io.ReadSeeker // the body of an operation that takes a file; nil is an empty one
+	Out            io.Writer     // where an operation's file goes, of any size; nil keeps it in the Result, up to 8 MiB
 }
 
 // Call calls an operation by name; see Do.
@@ -142,6 +146,7 @@ func (c *Client) Do(ctx context.Context, call Call) (*Result, error) {
 			return nil, err
 		}
 	}
+	plan.file, plan.out = call.File, call.Out
 	for try := 0; ; try++ {
 		res, err := c.send(ctx, plan, call.IdempotencyKey)
 		problem, refused := errors.AsType[*Problem](err)
@@ -194,6 +199,7 @@ func (c *Client) send(ctx context.Context, p *plan, idemKey string) (*Result, er
 	} else {
 		req.Header.Set("Content-Type", "application/json")
 	}
+	c.attach(req, p)
 	req.Header.Set("Accept", "application/json, application/problem+json;q=0.9, */*;q=0.1")
 	if c.o.UserAgent != "" {
 		req.Header.Set("User-Agent", c.o.UserAgent)
@@ -213,11 +219,15 @@ func (c *Client) send(ctx context.Context, p *plan, idemKey string) (*Result, er
 	if err := c.identify(req, body); err != nil {
 		return nil, err
 	}
-	resp, err := c.o.HTTP.Do(req)
+	resp, err := c.transport(p).Do(req)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
+	if p.op.GivesFile() && p.out != nil && resp.StatusCode == p.op.HTTP.Status {
+		_, err := io.Copy(p.out, resp.Body)
+		return &Result{Status: resp.StatusCode, Header: resp.Header}, err
+	}
 	answer, err := io.ReadAll(http.MaxBytesReader(nil, resp.Body, maxAnswer))
 	if err != nil {
 		return nil, fmt.Errorf("read answer: %w", err)

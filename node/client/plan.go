@@ -3,6 +3,7 @@ package client
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -20,6 +21,9 @@ type plan struct {
 	target string         // path and query
 	rest   map[string]any // members of the body; nil for methods without one
 	proof  *pow.Solution  // set when one has been paid
+	file   io.ReadSeeker  // the body of an operation that takes one
+	out    io.Writer      // where a file in the answer goes
+	header http.Header    // members that travel in a header
 	secret string         // travels as Authorization: Bearer; "" none
 }
 
@@ -48,8 +52,14 @@ func newPlan(op *protocol.Operation, args map[string]any) (*plan, error) {
 	p := &plan{op: op, target: strings.Join(segments, "/")}
 	switch op.HTTP.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch:
-		p.rest = rest
-		return p, nil
+		if op.Upload == 0 {
+			p.rest = rest
+			return p, nil
+		}
+		if s, ok := rest["passphrase"].(string); ok { // in no URL: addresses reach logs
+			p.header = http.Header{protocol.PassphraseHeader: {s}}
+			delete(rest, "passphrase")
+		}
 	}
 	if op.Secret != "" && rest[op.Secret] != nil {
 		secret, _ := rest[op.Secret].(string)

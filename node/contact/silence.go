@@ -29,6 +29,12 @@ func enqueueSilence(ctx context.Context, tx *storage.Tx, t *storage.StoredThread
 	return tx.Enqueue(ctx, storage.Job{Kind: SilenceJob, Args: args, Dedupe: SilenceJob + ":" + t.ID, RunAt: t.UpdatedAt.Add(protocol.ThreadSilence)})
 }
 
+// Watch sees to it that a thread which came from another node closes when it
+// falls silent.
+func Watch(ctx context.Context, tx *storage.Tx, t *storage.StoredThread) error {
+	return enqueueSilence(ctx, tx, t)
+}
+
 // Silence closes a thread if it is silent still, and else comes back when it
 // might be.
 func (r *Contact) Silence(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {

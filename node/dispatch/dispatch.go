@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -38,6 +39,7 @@ type Request struct {
 	Evidence       identity.Evidence
 	Faults         []protocol.Fault // what the door found wrong with the way the arguments came
 	Caller         *protocol.Caller // admitted by the door already, which took the network's limit too; nil for the hall to do both
+	Upload         io.Reader        // the file of an operation that takes one; read after the caller is admitted
 	IdempotencyKey string           // 1 to 64 visible ASCII characters, "" for none
 	Door           string           // for the log: http, mcp, …
 	ID             string           // of the request, for the log
@@ -83,6 +85,8 @@ type entry struct {
 	plain bool
 	// run decodes checked arguments and calls the room. tx is nil when plain.
 	run func(ctx context.Context, tx *storage.Tx, c protocol.Caller, args []byte) (any, error)
+	// file does an operation that takes a file, in transactions of its own.
+	file func(ctx context.Context, c protocol.Caller, args []byte, file io.Reader) (any, error)
 	// check decodes and applies the rules that span fields.
 	check func(args []byte) []protocol.Fault
 }
@@ -114,6 +118,23 @@ func BindPlain[In, Out any](t *Table, op protocol.Op[In, Out], run func(ctx cont
 		}
 		return run(ctx, c, in)
 	}, checkOf[In])
+}
+
+// BindFile binds an operation that takes a file, which may be long on its way:
+// the room opens transactions by itself, once it has it. Kept answers to
+// idempotency keys are not for it.
+func BindFile[In, Out any](t *Table, op protocol.Op[In, Out], run func(ctx context.Context, c protocol.Caller, in In, file io.Reader) (Out, error)) {
+	t.add(op.Operation, true, nil, checkOf[In])
+	t.entries[op.Name].file = func(ctx context.Context, c protocol.Caller, args []byte, file io.Reader) (any, error) {
+		var in In
+		if err := json.Unmarshal(args, &in); err != nil {
+			return nil, err
+		}
+		if file == nil {
+			file = bytes.NewReader(nil)
+		}
+		return run(ctx, c, in, file)
+	}
 }
 
 func checkOf[In any](args []byte) []protocol.Fault {
@@ -276,6 +297,8 @@ func goodKey(key string) bool {
 func (t *Table) run(ctx context.Context, e *entry, req Request, args []byte, paid bool, res *Result) error {
 	var err error
 	switch {
+	case e.file != nil:
+		res.Value, err = e.file(ctx, res.Caller, args, req.Upload)
 	case e.plain:
 		res.Value, err = e.run(ctx, nil, res.Caller, args)
 	case e.op.ReadOnly:
@@ -383,7 +406,7 @@ func digestOf(op string, args []byte) [32]byte {
 }
 
 func encode(op *protocol.Operation, value any) ([]byte, error) {
-	if op.Streams() {
+	if op.Streams() || op.GivesFile() {
 		return nil, nil // the door writes it as it comes
 	}
 	if op.Media != "" {

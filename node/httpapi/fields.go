@@ -26,7 +26,7 @@ func newFields(s *dispatch.Schemas, op *protocol.Operation) *fields {
 	for name, p := range s.Resolve(s.Of(op.In)).Properties {
 		f.types[name] = s.Resolve(p).Type
 	}
-	f.body = op.HTTP.Method == http.MethodPost || op.HTTP.Method == http.MethodPut || op.HTTP.Method == http.MethodPatch
+	f.body = op.Upload == 0 && (op.HTTP.Method == http.MethodPost || op.HTTP.Method == http.MethodPut || op.HTTP.Method == http.MethodPatch)
 	return f
 }
 
@@ -60,6 +60,20 @@ func (f *fields) gather(r *http.Request, body []byte) ([]byte, []protocol.Fault,
 		delete(query, f.op.Secret)
 		faults = []protocol.Fault{{Pointer: "/" + f.op.Secret, Code: "secret-in-url",
 			Detail: "addresses reach logs; send it as Authorization: Bearer, and take this one for known"}}
+	}
+	if f.op.Upload > 0 {
+		const secret = "passphrase"
+		if _, sent := query[secret]; sent {
+			faults = append(faults, protocol.Fault{Pointer: "/" + secret, Code: "secret-in-url",
+				Detail: "addresses reach logs; send it in the header " + protocol.PassphraseHeader + ", and take this one for known"})
+			delete(query, secret)
+		}
+		if p := r.Header.Get(protocol.PassphraseHeader); p != "" {
+			if query == nil {
+				query = map[string]any{}
+			}
+			query[secret] = p
+		}
 	}
 	args, err := f.fold(r, query, body)
 	return args, faults, err

@@ -74,6 +74,11 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 			a.stream(w, r, op, s)
 			return
 		}
+		if f, ok := res.Value.(protocol.File); ok {
+			a.quota(head, network, op)
+			sendFile(w, op, f)
+			return
+		}
 		ans := answerOf(op, res.JSON)
 		if open {
 			a.cache.Put(r.RequestURI, version, ans, len(ans.body))
@@ -93,7 +98,14 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 }
 
 func (a *API) invoke(w http.ResponseWriter, r *http.Request, op *protocol.Operation, f *fields, network, visitor string) (dispatch.Result, error) {
-	body, err := readBody(w, r)
+	var body []byte
+	var upload io.Reader
+	var err error
+	if op.Upload > 0 {
+		upload, err = uploaded(w, r, op)
+	} else {
+		body, err = readBody(w, r)
+	}
 	if err != nil {
 		return dispatch.Result{}, err
 	}
@@ -106,7 +118,7 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request, op *protocol.Operat
 		ev.Proof = []byte(p)
 	}
 	return a.Table.Invoke(r.Context(), dispatch.Request{
-		Op: op.Name, Args: args, Evidence: ev, Faults: faults,
+		Op: op.Name, Args: args, Evidence: ev, Faults: faults, Upload: upload,
 		IdempotencyKey: r.Header.Get("Idempotency-Key"), Door: "http", ID: w.Header().Get(RequestIDHeader),
 	})
 }

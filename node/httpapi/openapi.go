@@ -179,6 +179,8 @@ func input(s *dispatch.Schemas, op *protocol.Operation, o *huma.Operation) {
 		case f.inPath(name):
 			o.Parameters = append(o.Parameters, &huma.Param{Name: name, In: "path", Required: true, Schema: p, Description: p.Description, Example: example[name]})
 		case !f.body && name == op.Secret: // in no URL; see the security scheme
+		case op.Upload > 0 && name == "passphrase":
+			o.Parameters = append(o.Parameters, &huma.Param{Name: protocol.PassphraseHeader, In: "header", Schema: p, Description: p.Description})
 		case !f.body:
 			o.Parameters = append(o.Parameters, &huma.Param{Name: name, In: "query", Required: slices.Contains(in.Required, name), Schema: p, Description: p.Description, Example: example[name]})
 		}
@@ -186,6 +188,10 @@ func input(s *dispatch.Schemas, op *protocol.Operation, o *huma.Operation) {
 	if op.Streams() {
 		o.Parameters = append(o.Parameters, &huma.Param{Name: "Last-Event-ID", In: "header", Schema: &huma.Schema{Type: "string"},
 			Description: "Id of the last event that was received: the stream goes on behind it. It goes before after."})
+	}
+	if op.Upload > 0 {
+		o.RequestBody = &huma.RequestBody{Required: true, Description: fmt.Sprintf("At most %d bytes.", op.Upload),
+			Content: map[string]*huma.MediaType{op.UploadMedia: {Schema: &huma.Schema{Type: "string", ContentEncoding: "binary"}}}}
 	}
 	if !f.body {
 		return

@@ -1,0 +1,315 @@
+package archive
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"reflect"
+	"strings"
+	"time"
+
+	"filippo.io/age"
+
+	"stoa/identity/key"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// What is believed of an archive. Its bearer may have written it, so:
+//
+//   - Texts, counts and sizes are held to the rules of fresh input.
+//   - The profile is the bearer's, who may claim what an owner may.
+//   - A key is shown to be the bearer's by its private half. Only such keys prove
+//     posts, and only with one is a chain identity enrolled, when the chain vouches.
+//   - A post says which node made it. It is taken only when that node's signature
+//     on the manifest verifies with a key that the node serves, and it is verified
+//     only by its author's own signature: with a key of the bearer's, or with one
+//     that the chain grants to the identity that was enrolled.
+//   - Who wrote in threads is the other node's word: nobody in them is verified.
+//
+// The operator may vouch for an archive: then it is the profile's own, and the
+// node's that it names.
+
+// An Order is an import with who asks for it.
+type Order struct {
+	protocol.ImportRequest
+	By       protocol.Caller // an account, or the operator
+	Limits   Limits
+	Vouch    bool   // with an operator: the archive is the profile's and its node's, on the operator's word
+	Account  string // with an operator: the account that a new profile belongs to, "" none
+	Progress Progress
+}
+
+func (o *Order) operator() bool { return o.By.Standing == protocol.Operator }
+
+// Read imports an archive: everything or nothing. It is read twice: to check it
+// whole and to ask other machines what must be asked, and once more inside the
+// one transaction that stores it.
+func (a *Archive) Read(ctx context.Context, f *os.File, o Order) (protocol.ImportReport, error) {
+	if o.operator() != (o.By.Account == "") || o.Vouch && !o.operator() {
+		return protocol.ImportReport{}, protocol.Errorf(protocol.Forbidden, "an import is an account's or the operator's")
+	}
+	im := &importing{Archive: a, Order: o, asked: map[grant]answer{}}
+	if err := im.look(ctx, f); err != nil {
+		return protocol.ImportReport{}, err
+	}
+	err := a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		if err := im.store(ctx, tx, f); err != nil {
+			return err
+		}
+		if o.DryRun {
+			return errDry
+		}
+		return tx.Audit(ctx, o.By.Actor(), "archive import", im.handle, im.manifest.Node+" @"+im.manifest.Handle)
+	})
+	if errors.Is(err, errDry) {
+		err = nil
+	}
+	return im.report, err
+}
+
+// importing is one import on its way.
+type importing struct {
+	*Archive
+	Order
+	manifest *manifest
+	host     string // of the node that made the archive
+	handle   string // of the profile here
+	signed   bool   // that node's signature verifies
+	why      string // why not
+	profile  profileRecord
+	private  map[string]key.Pair // by thumbprint: keys whose private half came along
+	public   map[string]crypto.PublicKey
+	erc8004  string // the identity to enrol, "" none
+	refusal  string // why there is none
+	asked    map[grant]answer
+	asking   bool // the chain may be asked
+
+	report protocol.ImportReport
+	notes  map[string]int
+	open   *openThread
+}
+
+// look checks the archive whole, and asks the node it names and the chain.
+func (im *importing) look(ctx context.Context, f *os.File) error {
+	im.asking, im.public = true, map[string]crypto.PublicKey{}
+	begin := func(m *manifest, raw []byte, sig signature) error {
+		im.manifest, im.handle = m, m.Handle
+		if im.As != "" {
+			im.handle = im.As
+		}
+		u, err := url.Parse(m.Node)
+		if err != nil || u.Host == "" || m.Node != u.Scheme+"://"+u.Host || u.Host != strings.ToLower(u.Host) ||
+			u.Scheme != "https" && !(im.Private && u.Scheme == "http") {
+			return refused("node is not the base address of a node")
+		}
+		im.host = u.Host
+		im.signed, im.why = im.checkSignature(ctx, raw, sig)
+		return nil
+	}
+	err := im.walk(f, begin, func(r record) error { return im.examine(ctx, r) })
+	if err != nil {
+		return err
+	}
+	if im.open != nil && im.open.got != im.open.want {
+		return refused("a thread lacks messages")
+	}
+	err = im.vouchers(ctx) // an archive without posts has not asked yet
+	im.asking = false
+	return err
+}
+
+func (im *importing) walk(f *os.File, begin func(*manifest, []byte, signature) error, each func(record) error) error {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	return walk(f, im.Limits, begin, each, im.Archive)
+}
+
+// checkSignature asks the node that is named as the maker whether it is.
+func (im *importing) checkSignature(ctx context.Context, raw []byte, sig signature) (ok bool, why string) {
+	if im.Vouch {
+		return true, ""
+	}
+	if im.manifest.Node == im.Base {
+		if sig.KeyID != im.Signer.Thumbprint() || key.VerifyJWS(im.Signer.Public(), raw, sig.Protected, sig.Signature) != nil {
+			return false, "the archive does not bear this node's signature"
+		}
+		return true, ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	set, err := im.Nodes(ctx, im.manifest.Node)
+	if err != nil {
+		return false, "the keys of " + im.host + " could not be read"
+	}
+	public, found := set.Find(sig.KeyID)
+	if !found || key.VerifyJWS(public.Key, raw, sig.Protected, sig.Signature) != nil {
+		return false, "the signature of " + im.host + " on the archive does not verify"
+	}
+	return true, ""
+}
+
+// examine checks one record and learns what the transaction must know before.
+func (im *importing) examine(ctx context.Context, r record) error {
+	switch r.file {
+	case profileFile:
+		if err := im.decode(r, &im.profile); err != nil {
+			return err
+		}
+		d := &im.profile.Draft
+		if d.Handle != im.manifest.Handle {
+			return refused("the profile is @%s and the manifest says @%s", protocol.CleanText(d.Handle), im.manifest.Handle)
+		}
+		d.Handle, d.Listed = im.handle, nil
+		if faults := d.Check(); len(faults) > 0 {
+			return protocol.Invalid(faults...)
+		}
+		return nil
+	case merchantFile:
+		var m merchantRecord
+		if err := im.decode(r, &m); err != nil {
+			return err
+		}
+		if im.profile.Draft.Kind != protocol.Business {
+			return refused("a person has no merchant record")
+		}
+		if faults := m.Record.Check(); len(faults) > 0 {
+			return protocol.Invalid(faults...)
+		}
+		if len(m.Record.Hours)+len(m.Record.ExceptionHours) > 0 && m.Record.Timezone == "" && im.profile.Draft.Timezone == "" {
+			return refused("hours need a time zone")
+		}
+		return nil
+	case notifyFile:
+		return im.decode(r, &protocol.NotifyDraft{})
+	case keysFile:
+		_, _, err := im.key(r)
+		return err
+	case privateFile:
+		return im.unlock(r)
+	case postsFile:
+		if err := im.vouchers(ctx); err != nil {
+			return err
+		}
+		_, _, err := im.post(ctx, r)
+		return err
+	case threadsFile:
+		_, err := im.threadLine(r)
+		return err
+	case blocksFile:
+		return im.decode(r, &blockRecord{})
+	}
+	return nil
+}
+
+// unlock opens the private keys. Without a passphrase they are passed over.
+func (im *importing) unlock(r record) error {
+	if im.Passphrase == "" {
+		return nil
+	}
+	id, err := age.NewScryptIdentity(im.Passphrase)
+	if err != nil {
+		return err
+	}
+	id.SetMaxWorkFactor(workFactor + 1)
+	plain, err := age.Decrypt(bytes.NewReader(r.raw), id)
+	if err != nil {
+		return protocol.Invalid(protocol.Fault{Pointer: "/passphrase", Code: "wrong-passphrase", Detail: "does not open the private keys of this archive"})
+	}
+	im.private = map[string]key.Pair{}
+	lines := bufio.NewScanner(io.LimitReader(plain, maxWhole))
+	lines.Buffer(nil, 16<<10)
+	for lines.Scan() {
+		pair, err := key.ParsePair(lines.Bytes())
+		if err != nil || key.IsPublicTestKey(pair.Thumbprint()) || len(im.private) >= maxKeys {
+			return refused("%s holds something else than the private keys of a profile", privateFile)
+		}
+		im.private[pair.Thumbprint()] = pair
+	}
+	if lines.Err() != nil {
+		return refused("%s is damaged", privateFile)
+	}
+	return nil
+}
+
+// own gives the public half of a key that is shown to be the bearer's.
+func (im *importing) own(keyid string) crypto.PublicKey {
+	if pair, ok := im.private[keyid]; ok && im.public[keyid] != nil {
+		return pair.Public()
+	}
+	if im.Vouch {
+		return im.public[keyid]
+	}
+	return nil
+}
+
+// vouchers asks the chain, once, for the identity that the profile names.
+func (im *importing) vouchers(ctx context.Context) error {
+	id, keyid := im.profile.ERC8004, im.profile.KeyID
+	if id == "" || im.erc8004 != "" || im.refusal != "" {
+		return nil
+	}
+	switch {
+	case im.Chain == nil:
+		im.refusal = "this node reads no chain"
+	case keyid == "" || im.own(keyid) == nil && !im.operator():
+		im.refusal = "the private half of the key that speaks for it did not come along; the operator can enrol it"
+	default:
+		_, _, err := im.Authority(ctx, strings.ToLower(id), keyid)
+		if err != nil && protocol.CodeOf(err).Temporary() {
+			return err
+		}
+		if err != nil {
+			im.refusal = protocol.AsError(err).Detail
+			return nil
+		}
+		im.erc8004 = strings.ToLower(id)
+	}
+	return nil
+}
+
+// A grant is a question for the chain, an answer what it said.
+type grant struct{ id, keyid string }
+
+type answer struct {
+	pub   crypto.PublicKey
+	block uint64
+	err   error
+}
+
+// maxAsked is how many keys the chain is asked about for one archive.
+const maxAsked = 64
+
+// Authority implements integrity.Authority out of what was asked before the
+// transaction: nothing dials inside it.
+func (im *importing) Authority(ctx context.Context, id, keyid string) (crypto.PublicKey, uint64, error) {
+	g := grant{id, keyid}
+	if found, ok := im.asked[g]; ok {
+		return found.pub, found.block, found.err
+	}
+	if !im.asking || im.Chain == nil || len(im.asked) >= maxAsked {
+		return nil, 0, protocol.Errorf(protocol.KeyUnknown, "the chain was not asked about this key")
+	}
+	var found answer
+	found.pub, found.block, found.err = im.Chain.Authority(ctx, id, keyid)
+	im.asked[g] = found
+	return found.pub, found.block, found.err
+}
+
+// note says a thing once, with how often it happened.
+func (im *importing) note(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if _, said := im.notes[text]; !said {
+		im.report.Notes = append(im.report.Notes, text)
+	}
+	im.notes[text]++
+}
+
+func typeOf(v any) reflect.Type { return reflect.TypeOf(v).Elem() }

@@ -1,0 +1,313 @@
+package archive
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"time"
+
+	"stoa/identity/key"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// store writes everything, inside one transaction. It may run twice.
+func (im *importing) store(ctx context.Context, tx *storage.Tx, f *os.File) error {
+	im.report = protocol.ImportReport{Handle: im.handle, From: im.manifest.Node, ExportedAt: im.manifest.ExportedAt, DryRun: im.DryRun, Identity: "none", Notes: []string{}}
+	im.notes, im.open = map[string]int{}, nil
+	if err := im.mayHave(ctx, tx); err != nil {
+		return err
+	}
+	count := 0
+	err := im.walk(f, func(*manifest, []byte, signature) error { return nil }, func(r record) error {
+		if count++; im.Progress != nil && count%1000 == 0 {
+			im.Progress(r.file, r.n)
+		}
+		return im.storeRecord(ctx, tx, r)
+	})
+	if err != nil {
+		return err
+	}
+	return im.endThread(ctx, tx)
+}
+
+func (im *importing) storeRecord(ctx context.Context, tx *storage.Tx, r record) error {
+	switch r.file {
+	case profileFile:
+		return im.storeProfile(ctx, tx)
+	case merchantFile:
+		var m merchantRecord
+		if err := im.decode(r, &m); err != nil || im.report.Profile == kept {
+			return err
+		}
+		if err := tx.PutMerchantOf(ctx, im.handle, m.Record, past(m.UpdatedAt, tx.Now)); err != nil {
+			return err
+		}
+		return tx.HushNews(ctx, im.handle)
+	case notifyFile:
+		return im.storeNotify(ctx, tx, r)
+	case keysFile:
+		return im.storeKey(ctx, tx, r)
+	case postsFile:
+		return im.storePost(ctx, tx, r)
+	case threadsFile:
+		return im.storeThreadLine(ctx, tx, r)
+	case blocksFile:
+		return im.storeBlock(ctx, tx, r)
+	}
+	return nil
+}
+
+// storeNotify keeps where notices go. A mail address is confirmed anew: nobody has
+// shown this node that the owner can read it.
+func (im *importing) storeNotify(ctx context.Context, tx *storage.Tx, r record) error {
+	var n protocol.NotifyDraft
+	if err := im.decode(r, &n); err != nil || im.report.Profile == kept {
+		return err
+	}
+	old, err := tx.NotifySettings(ctx, im.handle)
+	if err != nil {
+		return err
+	}
+	s := storage.NotifySettings{Handle: im.handle, Mail: n.Mail, Webhook: n.Webhook, Events: n.Events, Confirmed: old.Confirmed && old.Mail == n.Mail}
+	if n.Webhook != "" {
+		if why := protocol.CallbackFault(n.Webhook, im.Private); why != "" {
+			s.Webhook = ""
+			im.note("the webhook for notices was left out: it %s", why)
+		}
+	}
+	if s.Mail != "" && !s.Confirmed {
+		im.note("notices go by mail again once the address is confirmed here")
+	}
+	return tx.PutNotifySettings(ctx, s)
+}
+
+// What an import does with the profile.
+const (
+	created  = "created"
+	replaced = "replaced"
+	kept     = "kept"
+)
+
+// mayHave decides whether the bearer may have the profile under its handle.
+func (im *importing) mayHave(ctx context.Context, tx *storage.Tx) error {
+	for kind, value := range map[protocol.BlockKind]string{protocol.BlockHandle: im.handle, protocol.BlockAgent: im.erc8004} {
+		if blocked, err := tx.Blocked(ctx, kind, value); err != nil {
+			return err
+		} else if blocked && !im.operator() {
+			return protocol.Errorf(protocol.Forbidden, "the operator of this node has blocked this profile")
+		}
+	}
+	old, err := tx.ProfileByHandle(ctx, im.handle)
+	switch {
+	case err == nil && old.Draft.Kind != im.profile.Draft.Kind:
+		return protocol.Errorf(protocol.Conflict, "@%s is a %s here, and a profile stays what it is; take another handle with as", im.handle, old.Draft.Kind)
+	case err == nil && im.Replace:
+		im.report.Profile = replaced
+	case err == nil:
+		im.report.Profile = kept
+	case errors.Is(err, storage.ErrNotFound):
+		im.report.Profile = created
+	default:
+		return err
+	}
+	if im.operator() {
+		return nil
+	}
+	if one, err := tx.TokenHandle(ctx, im.By.Secret); err != nil {
+		return err
+	} else if one != "" && (one != im.handle || im.report.Profile == created) {
+		return protocol.Errorf(protocol.Forbidden, "this token is for @%s alone", one)
+	}
+	if im.report.Profile != created {
+		owner, err := tx.AccountOf(ctx, im.handle)
+		if errors.Is(err, storage.ErrNotFound) || err == nil && owner.ID != im.By.Account {
+			return protocol.Errorf(protocol.Conflict, "@%s is somebody else's here; take another handle with as", im.handle)
+		}
+		return err
+	}
+	if used, err := tx.HandleUsed(ctx, im.handle); err != nil {
+		return err
+	} else if used {
+		return protocol.Errorf(protocol.Conflict, "@%s was somebody's here, whose posts still stand; take another handle with as", im.handle)
+	}
+	handles, err := tx.AccountHandles(ctx, im.By.Account)
+	if err == nil && len(handles) >= protocol.MaxProfiles {
+		return protocol.Errorf(protocol.Conflict, "the account has %d profiles, which is all it takes", len(handles))
+	}
+	return err
+}
+
+func (im *importing) storeProfile(ctx context.Context, tx *storage.Tx) error {
+	p := &storage.StoredProfile{Draft: im.profile.Draft, Unlisted: im.profile.Unlisted}
+	old, err := tx.ProfileByHandle(ctx, im.handle)
+	if err == nil {
+		p.ERC8004, p.KeyHash, p.IdentityNote = old.ERC8004, old.KeyHash, old.IdentityNote
+		if im.report.Profile == kept {
+			*p = *old
+		}
+	} else if !errors.Is(err, storage.ErrNotFound) {
+		return err
+	}
+	enrol, err := im.enrolment(ctx, tx, p)
+	if err != nil {
+		return err
+	}
+	if im.report.Profile == kept && !enrol {
+		return nil
+	}
+	if enrol {
+		p.ERC8004, p.KeyHash = im.erc8004, im.profile.KeyID
+	}
+	written := past(im.profile.UpdatedAt, tx.Now)
+	if im.report.Profile == kept {
+		written = old.UpdatedAt
+	}
+	if _, err := tx.PutProfileOf(ctx, p, written); err != nil {
+		return err
+	}
+	if im.report.Profile != created {
+		return nil
+	}
+	account := im.By.Account
+	if im.operator() {
+		account = im.Account
+	}
+	if account != "" {
+		if err := tx.LinkProfile(ctx, account, im.handle); err != nil {
+			return err
+		}
+	}
+	return tx.HushNews(ctx, im.handle)
+}
+
+// enrolment reports whether the chain identity is to be enrolled now.
+func (im *importing) enrolment(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile) (bool, error) {
+	if im.profile.ERC8004 == "" {
+		return false, nil
+	}
+	switch other, err := tx.ProfileByAgent(ctx, im.erc8004); {
+	case im.erc8004 == "":
+		im.report.Identity = "left-out"
+		im.note("the chain identity was left out: %s", im.refusal)
+		return false, nil
+	case err == nil && other.Draft.Handle != im.handle:
+		im.report.Identity = "left-out"
+		im.note("the chain identity was left out: another profile here has it")
+		return false, nil
+	case err == nil && p.KeyHash == im.profile.KeyID, err == nil && im.report.Profile == kept:
+		im.report.Identity = kept
+		return false, nil
+	case err != nil && !errors.Is(err, storage.ErrNotFound):
+		return false, err
+	}
+	if p.ERC8004 != "" && im.report.Profile == kept {
+		im.report.Identity = "left-out"
+		im.note("the chain identity was left out: the profile here has another")
+		return false, nil
+	}
+	im.report.Identity = "enrolled"
+	return true, nil
+}
+
+// maxKeys is how many keys an archive may hold, retired ones included.
+const maxKeys = 1000
+
+// key reads one key and remembers it.
+func (im *importing) key(r record) (keyRecord, key.Public, error) {
+	var k keyRecord
+	if err := im.decode(r, &k); err != nil {
+		return k, key.Public{}, err
+	}
+	raw, err := json.Marshal(k.JWK)
+	if err != nil {
+		return k, key.Public{}, err
+	}
+	public, err := key.ParsePublic(raw)
+	if err != nil || key.IsPublicTestKey(public.Thumbprint) || r.n > maxKeys {
+		return k, key.Public{}, refused("%s, record %d: not a sound public key of a kind this node takes", r.file, r.n)
+	}
+	im.public[public.Thumbprint] = public.Key
+	return k, public, nil
+}
+
+func (im *importing) storeKey(ctx context.Context, tx *storage.Tx, r record) error {
+	k, public, err := im.key(r)
+	if err != nil {
+		return err
+	}
+	if blocked, err := tx.Blocked(ctx, protocol.BlockKey, public.Thumbprint); err != nil {
+		return err
+	} else if blocked {
+		im.report.Keys.LeftOut++
+		im.note("a key was left out: the operator of this node has blocked it")
+		return nil
+	}
+	old, err := tx.AgentKeyByThumbprint(ctx, public.Thumbprint)
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return err
+	}
+	if err == nil && old.Handle != im.handle {
+		im.report.Keys.LeftOut++
+		im.note("a key was left out: it is registered with another profile here")
+		return nil
+	}
+	stored := storage.AgentKey{Handle: im.handle, Thumbprint: public.Thumbprint, CreatedAt: past(k.CreatedAt, tx.Now), RetiredAt: k.RetiredAt}
+	if err == nil {
+		stored = *old
+		im.report.Keys.Same++
+	} else {
+		if k.RetiredAt == nil {
+			if full, err := im.keysFull(ctx, tx); err != nil || full {
+				return err
+			}
+		} else {
+			stored.RetiredAt = new(past(*k.RetiredAt, tx.Now))
+		}
+		if stored.PublicJWK, err = key.MarshalPublic(public); err != nil {
+			return err
+		}
+		im.report.Keys.New++
+	}
+	pair, came := im.private[public.Thumbprint]
+	switch {
+	case came && stored.Sealed != nil:
+		im.report.PrivateKeys.Same++
+	case came:
+		if stored.Sealed, err = im.Seal(im.handle, pair); err != nil {
+			return err
+		}
+		im.report.PrivateKeys.New++
+	case k.Kept && stored.Sealed == nil:
+		im.report.PrivateKeys.LeftOut++
+		im.note("private keys were left out: they are not in the archive, or no passphrase was given")
+	}
+	return tx.PutAgentKey(ctx, stored)
+}
+
+func (im *importing) keysFull(ctx context.Context, tx *storage.Tx) (bool, error) {
+	all, err := tx.AgentKeys(ctx, im.handle)
+	inUse := 0
+	for _, k := range all {
+		if k.RetiredAt == nil {
+			inUse++
+		}
+	}
+	if err == nil && inUse >= protocol.MaxKeys {
+		im.report.Keys.LeftOut++
+		im.note("keys were left out: a profile has at most %d in use", protocol.MaxKeys)
+		return true, nil
+	}
+	return false, err
+}
+
+// past is a time that an archive claims, not later than now and in whole
+// milliseconds.
+func past(claimed, now time.Time) time.Time {
+	claimed = claimed.UTC().Truncate(time.Millisecond)
+	if claimed.After(now) || claimed.Before(time.Unix(1e9, 0)) {
+		return now
+	}
+	return claimed
+}

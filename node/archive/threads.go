@@ -1,0 +1,244 @@
+package archive
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strings"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// An openThread is the thread whose lines are being read.
+type openThread struct {
+	storage.StoredThread
+	want, got int  // messages
+	skip      bool // it is here already, or may not come
+}
+
+// threadLine reads one line of threads.ndjson. Messages follow their thread,
+// numbered from 1, and none is missing.
+func (im *importing) threadLine(r record) (threadLine, error) {
+	var in threadLine
+	if err := im.decode(r, &in); err != nil {
+		return in, err
+	}
+	bad := func(why string) (threadLine, error) { return in, refused("%s, record %d: %s", r.file, r.n, why) }
+	given := 0
+	for _, there := range []bool{in.Thread != nil, in.Message != nil, in.Callback != nil} {
+		if there {
+			given++
+		}
+	}
+	if given != 1 {
+		return bad("one of thread, message and callback")
+	}
+	if im.asking { // the first reading keeps the count; the second has the thread itself
+		switch {
+		case in.Thread != nil:
+			if im.open != nil && im.open.got != im.open.want {
+				return bad("the thread before lacks messages")
+			}
+			im.open = &openThread{want: in.Thread.Messages}
+		case im.open == nil:
+			return bad("it belongs to no thread")
+		case in.Message != nil:
+			im.open.got++
+		}
+	}
+	switch t := in.Thread; {
+	case t != nil && (t.State == string(protocol.ThreadClosed)) != (t.ClosedAt != nil):
+		return bad("a thread has the time of its closing when it is closed")
+	case t != nil && max(t.Unread, t.Unseen) > t.Messages:
+		return bad("more unread than there are messages")
+	case in.Message != nil && in.Message.N != im.open.got+boolInt(!im.asking):
+		return bad("messages are numbered from 1")
+	case im.open.got > im.open.want:
+		return bad("the thread has more messages than it says")
+	}
+	return in, nil
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (im *importing) storeThreadLine(ctx context.Context, tx *storage.Tx, r record) error {
+	if im.open == nil {
+		im.open = &openThread{skip: true}
+	}
+	in, err := im.threadLine(r)
+	if err != nil {
+		return err
+	}
+	switch {
+	case in.Thread != nil:
+		if err := im.endThread(ctx, tx); err != nil {
+			return err
+		}
+		return im.storeThread(ctx, tx, in.Thread)
+	case in.Message != nil:
+		im.open.got++
+		if im.open.skip {
+			return nil
+		}
+		m := in.Message
+		return tx.ImportMessage(ctx, im.open.ID, storage.NumberedMessage{N: m.N, ClientID: m.ClientID, Message: protocol.Message{
+			ID: m.ID, From: protocol.Side(m.From), Author: im.author(m.Author), Text: m.Text, CreatedAt: past(m.CreatedAt, tx.Now), Untrusted: true,
+		}})
+	}
+	return im.storeCallback(ctx, tx, in.Callback)
+}
+
+func (im *importing) storeThread(ctx context.Context, tx *storage.Tx, in *threadRecord) error {
+	t := storage.StoredThread{
+		ID: in.ID, Handle: im.handle, Kind: protocol.ContactKind(in.Kind), State: protocol.ThreadState(in.State),
+		Writer: im.writer(in.Writer), Author: im.author(in.Author), Callback: in.Callback,
+		Messages: in.Messages, Unread: in.Unread, Unseen: in.Unseen,
+		CreatedAt: past(in.CreatedAt, tx.Now), UpdatedAt: past(in.UpdatedAt, tx.Now), ClosedBy: in.ClosedBy,
+	}
+	if in.ClosedAt != nil {
+		t.ClosedAt = new(past(*in.ClosedAt, tx.Now))
+	}
+	hash, err := hex.DecodeString(in.TokenHash)
+	if err != nil {
+		return err
+	}
+	copy(t.TokenHash[:], hash)
+	if t.Callback != "" {
+		if why := protocol.CallbackFault(t.Callback, im.Private); why != "" {
+			t.Callback = ""
+			im.note("callback addresses of threads were left out: %s", why)
+		}
+	}
+	im.open = &openThread{StoredThread: t, want: in.Messages}
+	switch err := tx.ImportThread(ctx, &t); {
+	case errors.Is(err, storage.ErrExists):
+		im.open.skip = true
+		old, err := tx.ThreadByID(ctx, t.ID)
+		if err != nil {
+			return err
+		}
+		if old.Handle == im.handle {
+			im.report.Threads.Same++
+			return nil
+		}
+		im.report.Threads.LeftOut++
+		im.note("threads were left out: they are another profile's here")
+		return nil
+	case err != nil:
+		return err
+	}
+	im.report.Threads.New++
+	return nil
+}
+
+// endThread finishes the thread that was being read.
+func (im *importing) endThread(ctx context.Context, tx *storage.Tx) error {
+	t := im.open
+	im.open = nil
+	if t == nil || t.skip {
+		return nil
+	}
+	if t.got != t.want {
+		return refused("a thread lacks messages")
+	}
+	if t.State == protocol.ThreadClosed {
+		return nil
+	}
+	return im.Watch(ctx, tx, &t.StoredThread)
+}
+
+// storeCallback keeps a delivery. One that was on its way is not sent from here
+// by itself: the node it comes from may still be at it.
+func (im *importing) storeCallback(ctx context.Context, tx *storage.Tx, in *callbackRecord) error {
+	if im.open.skip {
+		im.report.Callbacks.Same++
+		return nil
+	}
+	if in.N > im.open.want || protocol.CallbackFault(in.URL, im.Private) != "" {
+		im.report.Callbacks.LeftOut++
+		im.note("deliveries were left out: their address is not one that this node sends to")
+		return nil
+	}
+	c := storage.StoredCallback{
+		ID: in.ID, Handle: im.handle, ThreadID: im.open.ID, URL: in.URL, N: in.N, State: protocol.CallbackState(in.State), Attempts: in.Attempts,
+		Status: in.Status, LastError: in.LastError, CreatedAt: past(in.CreatedAt, tx.Now), NextAt: tx.Now, Until: tx.Now,
+	}
+	if in.State == "waiting" {
+		c.State, c.LastError = "failed", "the profile moved to another node before it was delivered"
+		im.note("deliveries that waited are kept as failed; replay them to send them from here")
+	}
+	switch err := tx.ImportCallback(ctx, &c); {
+	case errors.Is(err, storage.ErrExists):
+		im.report.Callbacks.LeftOut++
+		im.note("deliveries were left out: their id is taken")
+	case err != nil:
+		return err
+	default:
+		im.report.Callbacks.New++
+	}
+	return nil
+}
+
+// writer is who began a thread, as this node may know it: identities and keys
+// are the same everywhere, accounts, handles and networks are the other node's.
+func (im *importing) writer(name string) string {
+	if strings.HasPrefix(name, "agent:") || strings.HasPrefix(name, "key:") || strings.HasPrefix(name, "at:") {
+		return name
+	}
+	return "at:" + im.host + " " + name
+}
+
+// author is who wrote, by the word of the node that made the archive; where that
+// node's signature is not on it, nobody's word, and only the name is kept.
+func (im *importing) author(a authorRecord) protocol.Author {
+	if !im.signed {
+		return protocol.Author{Name: a.Name, Method: protocol.ByProof}
+	}
+	return a.author(im.host)
+}
+
+func (im *importing) storeBlock(ctx context.Context, tx *storage.Tx, r record) error {
+	if err := im.endThread(ctx, tx); err != nil {
+		return err
+	}
+	var in blockRecord
+	if err := im.decode(r, &in); err != nil {
+		return err
+	}
+	switch old, err := tx.ContactBlockByID(ctx, in.ID); {
+	case err == nil && old.Handle == im.handle:
+		im.report.Blocks.Same++
+		return nil
+	case err == nil:
+		im.report.Blocks.LeftOut++
+		im.note("blocks of writers were left out: their id is taken")
+		return nil
+	case !errors.Is(err, storage.ErrNotFound):
+		return err
+	}
+	b := storage.ContactBlock{ID: in.ID, Handle: im.handle, Writer: im.writer(in.Writer), Author: im.author(in.Author), ThreadID: in.ThreadID, Note: in.Note}
+	for _, name := range in.Names {
+		if len(name) > 300 {
+			return refused("%s, record %d: /names", r.file, r.n)
+		}
+		b.Names = append(b.Names, im.writer(name))
+	}
+	slices.SortFunc(b.Names, cmp.Compare)
+	if err := tx.InsertContactBlock(ctx, &b); err != nil {
+		return err
+	}
+	if b.ID != in.ID { // the same writer, blocked here before
+		im.report.Blocks.Same++
+		return nil
+	}
+	im.report.Blocks.New++
+	return tx.SetContactBlockTime(ctx, b.ID, past(in.At, tx.Now))
+}

@@ -1,0 +1,86 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"time"
+
+	"stoa/protocol"
+)
+
+// A file may take longer than an exchange: who goes on sending or taking it may
+// go on, for an hour at most, and who stands still is cut.
+const (
+	fileLife  = time.Hour
+	fileGrace = 20 * time.Second
+	filePiece = 64 << 10
+)
+
+// sendFile writes a file and closes it.
+func sendFile(w http.ResponseWriter, op *protocol.Operation, f protocol.File) {
+	defer f.Close()
+	head := w.Header()
+	head["Content-Type"] = []string{op.Media}
+	head["Cache-Control"] = []string{"no-store"}
+	head["Content-Length"] = []string{strconv.FormatInt(f.Size(), 10)}
+	head["Content-Disposition"] = []string{mime.FormatMediaType("attachment", map[string]string{"filename": f.Name()})}
+	w.WriteHeader(op.HTTP.Status)
+	control, end := http.NewResponseController(w), time.Now().Add(fileLife)
+	for time.Now().Before(end) {
+		if err := control.SetWriteDeadline(time.Now().Add(fileGrace)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return
+		}
+		if _, err := io.CopyN(w, f, filePiece); err != nil {
+			return // the end of the file, or of the connection
+		}
+	}
+}
+
+// uploaded is the body of a request that is a file. Nothing of it is read before
+// the caller is admitted.
+func uploaded(w http.ResponseWriter, r *http.Request, op *protocol.Operation) (io.Reader, error) {
+	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
+		return nil, protocol.Errorf(protocol.UnsupportedMediaType, "send the file as it is, without Content-Encoding")
+	}
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != op.UploadMedia {
+		return nil, protocol.Errorf(protocol.UnsupportedMediaType, "send the file as Content-Type: %s", op.UploadMedia)
+	}
+	if r.ContentLength > op.Upload {
+		return nil, fileTooLarge(op)
+	}
+	return &upload{body: http.MaxBytesReader(w, r.Body, op.Upload), control: http.NewResponseController(w), op: op, end: time.Now().Add(fileLife)}, nil
+}
+
+func fileTooLarge(op *protocol.Operation) error {
+	return protocol.Errorf(protocol.TooLarge, "the file may have at most %d bytes over HTTP; the operator's command line takes larger ones", op.Upload)
+}
+
+// An upload moves the deadlines of its request as long as bytes come.
+type upload struct {
+	body    io.Reader
+	control *http.ResponseController
+	op      *protocol.Operation
+	end     time.Time
+}
+
+func (u *upload) Read(p []byte) (int, error) {
+	now := time.Now()
+	if now.After(u.end) {
+		return 0, protocol.Errorf(protocol.InvalidRequest, "the file took longer than an hour")
+	}
+	// Nobody is asked for the time that the work itself takes, so writing gets it.
+	if err := errors.Join(u.control.SetReadDeadline(now.Add(fileGrace)), u.control.SetWriteDeadline(now.Add(fileLife))); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return 0, err
+	}
+	n, err := u.body.Read(p[:min(len(p), filePiece)])
+	if _, over := errors.AsType[*http.MaxBytesError](err); over {
+		return n, fileTooLarge(u.op)
+	}
+	if err != nil && err != io.EOF {
+		return n, protocol.Errorf(protocol.InvalidRequest, "the file ended early")
+	}
+	return n, err
+}

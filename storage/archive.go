@@ -1,0 +1,224 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"stoa/protocol"
+)
+
+// What the export of a profile reads and its import writes, beside what the
+// rooms do: rows are stored with the times they had.
+
+// An ArchivedPost is a post with the reason of its state.
+type ArchivedPost struct {
+	protocol.StoredPost
+	Reason    string
+	ParentURI string // ActivityPub id of what it answers, "" for none
+}
+
+// archiveChunk is how many posts are read at once.
+const archiveChunk = 200
+
+// EachOwnPost calls fn for every post of a profile, oldest first, in any state:
+// those made here, and those that came with an archive of the profile.
+func (tx *Tx) EachOwnPost(ctx context.Context, handle string, fn func(*ArchivedPost) error) error {
+	rows, err := tx.query(ctx, `SELECT seq FROM post WHERE author_handle = ? AND author_local AND state = 'visible'
+		UNION ALL SELECT seq FROM post WHERE author_handle = ? AND author_local AND state <> 'visible'
+		UNION ALL SELECT seq FROM archive_post WHERE handle = ?`, handle, handle, handle)
+	seqs, err := collect(rows, err, scanInt)
+	if err != nil {
+		return err
+	}
+	slices.Sort(seqs)
+	for chunk := range slices.Chunk(slices.Compact(seqs), archiveChunk) {
+		posts, err := tx.archivedPosts(ctx, chunk)
+		if err != nil {
+			return err
+		}
+		for i := range posts {
+			if err := fn(&posts[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (tx *Tx) archivedPosts(ctx context.Context, seqs []int64) ([]ArchivedPost, error) {
+	marks := make([]byte, 0, 3*len(seqs))
+	args := make([]any, len(seqs))
+	for i, seq := range seqs {
+		marks, args[i] = append(marks, ", ?"...), seq
+	}
+	rows, err := tx.query(ctx, `SELECT `+storedColumns+`, reason FROM post WHERE seq IN (`+string(marks[2:])+`) ORDER BY seq`, args...)
+	posts, err := collect(rows, err, func(s scanner) (p ArchivedPost, err error) {
+		var evidence, statement, object []byte
+		_, err = scanPost(s, &p.Post, &p.State, &p.Reports, &p.ReplyTo, &p.Board, &evidence, &statement, &object, &p.Reason)
+		p.Evidence, p.Statement = evidence, statement
+		return p, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range posts {
+		p := &posts[i]
+		p.ParentURI = p.ReplyTo
+		if p.ParentURI == "" && p.InReplyTo != nil {
+			parent, err := tx.PostByID(ctx, *p.InReplyTo)
+			if err == ErrNotFound {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			p.ParentURI = parent.URI
+		}
+	}
+	return posts, nil
+}
+
+// wordsHeld is how many posts' words an import holds back.
+const wordsHeld = 100
+
+// ImportPost stores a post of another node that belongs to a profile of this
+// one. ErrExists when its uri is held already.
+func (tx *Tx) ImportPost(ctx context.Context, handle string, p *ArchivedPost) error {
+	if err := tx.InsertPost(ctx, &p.StoredPost); err != nil {
+		return err
+	}
+	_, seq, err := tx.postByID(ctx, p.ID)
+	if err != nil {
+		return err
+	}
+	if p.Reason != "" {
+		if _, err := tx.write(ctx, `UPDATE post SET reason = ? WHERE seq = ?`, p.Reason, seq); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.write(ctx, `INSERT INTO archive_post (handle, seq) VALUES (?, ?) ON CONFLICT DO NOTHING`, handle, seq); err != nil {
+		return err
+	}
+	if tx.batch.words.n >= wordsHeld {
+		return tx.settleWords()
+	}
+	return nil
+}
+
+// ImportThread stores a thread as it is, with its messages, numbered from 1.
+// ErrExists when the id is taken.
+func (tx *Tx) ImportThread(ctx context.Context, t *StoredThread) error {
+	author, err := json.Marshal(t.Author)
+	if err != nil {
+		return fmt.Errorf("encode author: %w", err)
+	}
+	n, err := tx.write(ctx, `INSERT INTO thread (`+threadColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		t.ID, t.Handle, string(t.Kind), string(t.State), t.Writer, string(author), t.TokenHash[:], t.Callback, t.Messages,
+		t.Unread, t.Unseen, millis(t.CreatedAt), millis(t.UpdatedAt), millisPtr(t.ClosedAt), t.ClosedBy)
+	if err == nil && n == 0 {
+		return ErrExists
+	}
+	return err
+}
+
+// ImportMessage stores a message of a thread under its number.
+func (tx *Tx) ImportMessage(ctx context.Context, threadID string, m NumberedMessage) error {
+	author, err := json.Marshal(m.Author)
+	if err != nil {
+		return fmt.Errorf("encode author: %w", err)
+	}
+	if _, err := tx.write(ctx, `INSERT INTO thread_message (thread_id, n, id, side, author, text, at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+		threadID, m.N, m.ID, string(m.From), string(author), m.Text, millis(m.CreatedAt)); err != nil {
+		return err
+	}
+	if m.ClientID == "" {
+		return nil
+	}
+	return tx.SetClientID(ctx, threadID, m.N, m.ClientID)
+}
+
+// ImportCallback stores a delivery as it is. ErrExists when its id is taken.
+func (tx *Tx) ImportCallback(ctx context.Context, c *StoredCallback) error {
+	n, err := tx.write(ctx, `INSERT INTO callback (`+callbackColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		c.ID, c.Handle, c.ThreadID, c.N, c.URL, string(c.State), c.Attempts, c.Tries, c.Status, c.LastError,
+		millis(c.CreatedAt), millis(c.NextAt), millis(c.Until))
+	if err == nil && n == 0 {
+		return ErrExists
+	}
+	return err
+}
+
+// ContactBlockNames are the names that a block is known by.
+func (tx *Tx) ContactBlockNames(ctx context.Context, id string) ([]string, error) {
+	rows, err := tx.query(ctx, `SELECT name FROM contact_block_name WHERE block_id = ? ORDER BY name`, id)
+	return collect(rows, err, func(s scanner) (name string, err error) { return name, s.Scan(&name) })
+}
+
+// SetContactBlockTime gives a block the time it had.
+func (tx *Tx) SetContactBlockTime(ctx context.Context, id string, at time.Time) error {
+	_, err := tx.write(ctx, `UPDATE contact_block SET at = ? WHERE id = ?`, millis(at), id)
+	return err
+}
+
+// PutProfileOf is PutProfile for a profile whose owner wrote it at another time.
+func (tx *Tx) PutProfileOf(ctx context.Context, p *StoredProfile, written time.Time) (created bool, err error) {
+	return tx.putProfile(ctx, p, written)
+}
+
+// PutMerchantOf is PutMerchant for a record that its owner wrote at another time.
+func (tx *Tx) PutMerchantOf(ctx context.Context, handle string, draft protocol.MerchantDraft, written time.Time) error {
+	_, err := tx.putMerchant(ctx, handle, draft, written)
+	return err
+}
+
+// HushNews takes what a business has for told: the feed will not tell that it
+// joined, nor of the items it has now.
+func (tx *Tx) HushNews(ctx context.Context, handle string) error {
+	if _, err := tx.write(ctx, `UPDATE profile SET joined_at = ? WHERE handle = ? AND joined_at = 0`, millis(tx.Now), handle); err != nil {
+		return err
+	}
+	_, err := tx.write(ctx, `UPDATE merchant_item SET listed_at = ? WHERE listed_at = 0 AND seq = (SELECT seq FROM profile WHERE handle = ?)`, millis(tx.Now), handle)
+	return err
+}
+
+// LinkArchivedPost counts a post that is held already among those of a profile,
+// when it is by that actor. It reports whether it is held.
+func (tx *Tx) LinkArchivedPost(ctx context.Context, handle, uri, actor string) (bool, error) {
+	p, seq, err := tx.postByURI(ctx, uri)
+	if err == ErrNotFound {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if p.Node == nil || p.Author.Actor == nil || *p.Author.Actor != actor {
+		return true, nil
+	}
+	_, err = tx.write(ctx, `INSERT INTO archive_post (handle, seq) VALUES (?, ?) ON CONFLICT DO NOTHING`, handle, seq)
+	return true, err
+}
+
+// TokenHandle is the one profile that a token is for; "" when the id is no
+// token's, or the token is for a whole account.
+func (tx *Tx) TokenHandle(ctx context.Context, id string) (handle string, err error) {
+	err = tx.row(ctx, `SELECT handle FROM api_token WHERE id = ?`, id).Scan(&handle)
+	if err == ErrNotFound {
+		return "", nil
+	}
+	return handle, err
+}
+
+// HandleUsed reports whether posts stand here that a profile of that handle wrote
+// on this node.
+func (tx *Tx) HandleUsed(ctx context.Context, handle string) (bool, error) {
+	if err := tx.settle(); err != nil {
+		return false, err
+	}
+	var n int
+	err := tx.row(ctx, `SELECT (SELECT count(*) FROM (SELECT 1 FROM post WHERE author_handle = ? AND author_local AND state = 'visible' LIMIT 1) AS v)
+		+ (SELECT count(*) FROM (SELECT 1 FROM post WHERE author_handle = ? AND author_local AND state <> 'visible' LIMIT 1) AS w)`, handle, handle).Scan(&n)
+	return n > 0, err
+}
