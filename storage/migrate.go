@@ -30,7 +30,7 @@ func (db *DB) migrate(ctx context.Context) error {
 		}
 		dialect, opts = goose.DialectPostgres, append(opts, goose.WithSessionLocker(locker))
 	}
-	dir, err := fs.Sub(migrations, "migrations/"+string(db.engine))
+	dir, err := Migrations(string(db.engine))
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
@@ -55,6 +55,9 @@ func (db *DB) migrate(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Migrations are the files for an engine, "sqlite" or "postgres".
+func Migrations(engine string) (fs.FS, error) { return fs.Sub(migrations, "migrations/"+engine) }
 
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)

@@ -199,8 +199,9 @@ func displaceAll(ctx context.Context, tx *Tx) error {
 	return tx.PutSetting(ctx, profileWordsSetting, profileWordsVersion)
 }
 
-// placeSome gives some profiles their place. The lock keeps two processes that
-// start at the same time from placing the same ones.
+// placeSome gives some profiles their place, and notes what they list, which was
+// not noted before there were places. The lock keeps two processes that start at
+// the same time from placing the same ones.
 func (tx *Tx) placeSome(ctx context.Context) (int, error) {
 	if _, err := tx.write(ctx, `UPDATE profile_clock SET now = now WHERE id = 1`); err != nil {
 		return 0, err
@@ -220,6 +221,9 @@ func (tx *Tx) placeSome(ctx context.Context) (int, error) {
 			return 0, err
 		}
 		if err := tx.rerank(ctx, &found[i], p, m); err != nil {
+			return 0, err
+		}
+		if err := tx.PutProbes(ctx, found[i].Handle, FromProfile, profileProbes(p)); err != nil {
 			return 0, err
 		}
 	}

@@ -4,6 +4,8 @@ ALTER TABLE profile ADD COLUMN listed BOOLEAN NOT NULL DEFAULT TRUE;
 ALTER TABLE profile ADD COLUMN alive TEXT COLLATE "C" NOT NULL DEFAULT 'unknown' CHECK (alive IN ('unknown', 'alive', 'dead'));
 ALTER TABLE profile ADD COLUMN last_seen_at BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE profile ADD COLUMN joined_at BIGINT NOT NULL DEFAULT 0;
+-- What the feed has told of a business it does not tell again.
+UPDATE profile SET joined_at = created_at WHERE handle IN (SELECT subject_id FROM feed WHERE type = 'merchant_joined');
 ALTER TABLE profile ADD COLUMN pos BIGINT;
 CREATE INDEX profile_unplaced ON profile (seq) WHERE listed AND pos IS NULL;
 
