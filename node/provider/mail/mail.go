@@ -114,8 +114,9 @@ func (s *Sender) submit(ctx context.Context, to string, raw []byte) error {
 	defer c.Close()
 	c.CommandTimeout, c.SubmissionTimeout = timeout, timeout
 	if s.User != "" {
+		// The fault is the configuration's, not the letter's: it is tried again.
 		if err := c.Auth(sasl.NewPlainClient("", s.User, s.Password)); err != nil {
-			return err
+			return errors.New("user and password are not taken")
 		}
 	}
 	if err := c.SendMail(s.From, []string{to}, bytes.NewReader(raw)); err != nil {
@@ -148,7 +149,6 @@ func (s *Sender) dial(ctx context.Context) (*smtp.Client, error) {
 			conn.Close()
 			return nil, fmt.Errorf("no protected connection: %w", err)
 		}
-		return c, nil
 	default:
 		c = smtp.NewClient(conn)
 	}
