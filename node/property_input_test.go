@@ -19,12 +19,13 @@ var keyID = regexp.MustCompile(`"(keyid)":"([A-Za-z0-9_-]{43})"`)
 
 // harvest keeps the ids that an answer names, so that later calls find things
 // that are there.
-func (p *prober) harvest(raw []byte) {
+func (p *prober) harvest(op *protocol.Operation, raw []byte) {
 	for _, m := range slices.Concat(typeID.FindAllSubmatch(raw, 200), keyID.FindAllSubmatch(raw, 20)) {
 		id, prefix := string(m[0]), string(m[1])
 		if prefix == "keyid" {
 			id = string(m[2])
 		}
+		prefix = poolOf(op, prefix)
 		if p.keep[id] || slices.Contains(p.pool[prefix], id) {
 			continue
 		}
@@ -41,6 +42,9 @@ func (p *prober) good(op *protocol.Operation) map[string]any {
 	p.names(args, op)
 	if op == protocol.ContinueConversation.Operation {
 		args["threadId"] = p.thread
+	}
+	if op == protocol.RestorePost.Operation && p.hidden != "" {
+		args["id"] = p.hidden
 	}
 	if op.For != protocol.Owners {
 		return args
@@ -85,7 +89,9 @@ func (p *prober) names(args map[string]any, op *protocol.Operation) {
 			p.names(v, op)
 		case string:
 			if m := typeID.FindStringSubmatch(v); m != nil && m[0] == v {
-				if pool := p.pool[m[1]]; len(pool) > 0 {
+				if m[1] == protocol.PostID && !op.ReadOnly { // what is there is taken back, hidden and removed
+					args[name] = p.fresh(op)
+				} else if pool := p.pool[poolOf(op, m[1])]; len(pool) > 0 {
 					args[name] = pool[p.r.IntN(len(pool))]
 				}
 			}
@@ -94,6 +100,25 @@ func (p *prober) names(args map[string]any, op *protocol.Operation) {
 			}
 		}
 	}
+}
+
+// poolOf keeps apart what the operators' operations name from what the others do:
+// an owner's blocks and the node's have ids alike.
+func poolOf(op *protocol.Operation, prefix string) string {
+	if op.For == protocol.Operators {
+		return "operators " + prefix
+	}
+	return prefix
+}
+
+// fresh is a new post of asha's, reported where that is what an operation is about.
+func (p *prober) fresh(op *protocol.Operation) string {
+	h := &house{p.n, p.t}
+	post := h.as(p.token)
+	if op == protocol.DismissReports.Operation {
+		require.Equal(p.t, 202, h.ask("POST", "/api/public/board/"+post.ID+"/report", `{}`, "Proof-Of-Work", h.proof("report")).Code)
+	}
+	return post.ID
 }
 
 // nasty are texts that have broken somebody's program before.
@@ -205,14 +230,21 @@ func (p *prober) populate(h *house) {
 	_, _, err = h.Admin().PutProfile(t.Context(), raw)
 	require.NoError(t, err)
 	p.shop = ownerToken(t, h.Node, "bazaar")
+	operator, _, err := h.Admin().OpenAccount(t.Context(), "Operator", protocol.RoleOperator, "", nil)
+	require.NoError(t, err)
+	p.operator, _, err = h.Admin().CreateAccountToken(t.Context(), operator.ID, "all", 0, protocol.ScopeOperator)
+	require.NoError(t, err)
 	p.keep = map[string]bool{}
 	for _, id := range typeID.FindAllString(h.ask("GET", "/api/owner/tokens", "", "Authorization", "Bearer "+p.token).Body.String(), -1) {
 		p.keep[id] = true // the run needs its own token to the end
 	}
+	p.hidden = h.as(p.token).ID
+	require.NoError(t, h.Admin().Operate(t.Context(), protocol.HidePost.Operation, protocol.Decision{ID: p.hidden}, nil))
+	p.keep[p.hidden] = true
 	p.thread = h.thread(p.token).ThreadID
 	p.keep[p.thread] = true
 	for range 4 {
-		p.harvest(h.ask("POST", "/api/public/board", goodPost, "Authorization", "Bearer "+p.token).Body.Bytes())
+		p.harvest(protocol.PostToBoard.Operation, h.ask("POST", "/api/public/board", goodPost, "Authorization", "Bearer "+p.token).Body.Bytes())
 		var begun protocol.ContactReceipt
 		h.ask("POST", "/api/public/agents/asha/contact", `{"message":"Do you deliver?","callbackUrl":"https://127.0.0.1:1/hook"}`, "Proof-Of-Work", h.proof("contact")).into(&begun)
 		answer := h.ask("POST", "/api/owner/threads/"+begun.ThreadID+"/messages", `{"message":"Yes."}`, "Authorization", "Bearer "+p.token)
@@ -222,6 +254,6 @@ func (p *prober) populate(h *house) {
 				p.pool["callback"] = append(p.pool["callback"], id)
 			}
 		}
-		p.harvest([]byte(h.thread(p.token).ThreadID))
+		p.harvest(protocol.ContactAgent.Operation, []byte(h.thread(p.token).ThreadID))
 	}
 }

@@ -49,9 +49,6 @@ func TestProperty(t *testing.T) {
 		p := newProber(t, rand.New(rand.NewPCG(seed, 1)), change)
 		for range rounds {
 			for _, op := range protocol.Operations() {
-				if op.For == protocol.Operators {
-					continue
-				}
 				if op.Doors&protocol.HTTP != 0 {
 					p.overHTTP(op)
 				}
@@ -69,7 +66,7 @@ func (p *prober) unreached() (list []string) {
 	for _, op := range protocol.Operations() {
 		for door, bit := range map[string]protocol.Door{"http": protocol.HTTP, "mcp": protocol.MCP} {
 			key := door + " " + op.Name
-			if op.Doors&bit == 0 || op.For == protocol.Operators {
+			if op.Doors&bit == 0 {
 				continue
 			}
 			if p.succeeded[key] == 0 && unreached[op.Name] == "" {
@@ -89,9 +86,11 @@ type prober struct {
 	t         *testing.T
 	n         *Node
 	r         *rand.Rand
-	token     string          // of the owner of asha, a person
-	shop      string          // of the owner of bazaar, a business
-	thread    string          // of asha with herself, which nothing closes
+	token     string // of the owner of asha, a person
+	shop      string // of the owner of bazaar, a business
+	hidden    string // a post that the operator has hidden
+	thread    string // of asha with herself, which nothing closes
+	operator  string
 	keep      map[string]bool // ids that must not be used up
 	client    *http.Client
 	inputs    map[string]map[string]any // schema of the tool
@@ -218,6 +217,8 @@ func (p *prober) identify(head http.Header, op *protocol.Operation) {
 	case p.r.IntN(12) == 0:
 	case op.Access&protocol.Proof != 0 && p.r.IntN(2) == 0:
 		head.Set("Proof-Of-Work", (&house{p.n, p.t}).proof(op.Purpose))
+	case op.For == protocol.Operators:
+		head.Set("Authorization", "Bearer "+p.operator)
 	case op.For == protocol.Owners && strings.Contains(op.Name, "merchant"):
 		head.Set("Authorization", "Bearer "+p.shop)
 	default:
@@ -275,7 +276,7 @@ func (p *prober) overMCP(op *protocol.Operation) {
 
 func (p *prober) success(door string, op *protocol.Operation, raw []byte) {
 	p.succeeded[door+" "+op.Name]++
-	p.harvest(raw)
+	p.harvest(op, raw)
 }
 
 func (p *prober) failure(door string, op *protocol.Operation, code protocol.Code) {
