@@ -25,7 +25,7 @@ import (
 // cookieOf is the visitor cookie that an answer sets, nil when it sets none.
 func cookieOf(a answer) *http.Cookie {
 	for _, c := range a.Result().Cookies() {
-		if c.Name == httpapi.VisitorCookie {
+		if strings.HasSuffix(c.Name, "stoa_visitor") {
 			return c
 		}
 	}
@@ -71,9 +71,9 @@ func TestVisitor(t *testing.T) {
 	require.Len(t, c.Value, 43)
 	var begun protocol.ContactReceipt
 	a.into(&begun)
-	at, cookie := "/api/public/threads/"+begun.ThreadID, httpapi.VisitorCookie+"="+c.Value
+	at, cookie := "/api/public/threads/"+begun.ThreadID, httpapi.VisitorCookie(h.Base)+"="+c.Value
 	require.Equal(t, c.Value, cookieOf(h.write("asha", fresh(), append(page, "Cookie", cookie)...)).Value, "one browser, one cookie")
-	require.NotEqual(t, c.Value, cookieOf(h.write("asha", fresh(), append(page, "Cookie", httpapi.VisitorCookie+"=short")...)).Value, "not one of ours")
+	require.NotEqual(t, c.Value, cookieOf(h.write("asha", fresh(), append(page, "Cookie", httpapi.VisitorCookie(h.Base)+"=short")...)).Value, "not one of ours")
 
 	for _, tt := range []struct {
 		name    string
@@ -84,7 +84,7 @@ func TestVisitor(t *testing.T) {
 		{"typed", []string{"Cookie", cookie, "Sec-Fetch-Site", "none"}, 200},
 		{"an old browser", []string{"Cookie", cookie}, 200},
 		{"without cookie", []string{"Sec-Fetch-Site", "same-origin"}, 404},
-		{"another cookie", []string{"Cookie", httpapi.VisitorCookie + "=" + strings.Repeat("x", 43), "Sec-Fetch-Site", "same-origin"}, 404},
+		{"another cookie", []string{"Cookie", httpapi.VisitorCookie(h.Base) + "=" + strings.Repeat("x", 43), "Sec-Fetch-Site", "same-origin"}, 404},
 		{"a page elsewhere", []string{"Cookie", cookie, "Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example"}, 404},
 		{"a link elsewhere", []string{"Cookie", cookie, "Sec-Fetch-Site", "cross-site"}, 404},
 		{"a sibling", []string{"Cookie", cookie, "Sec-Fetch-Site", "same-site"}, 404},

@@ -62,6 +62,13 @@ func (r *Contact) Answer(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 	if c.Standing == protocol.Operator {
 		return protocol.Said{}, protocol.Errorf(protocol.Forbidden, "the operator does not speak for @%s; its owner answers", t.Handle)
 	}
+	// The hall judges blocks by the profile that the caller names; here the thread
+	// names it, which may be any of the owner's.
+	if blocked, err := tx.Blocked(ctx, protocol.BlockHandle, t.Handle); err != nil {
+		return protocol.Said{}, err
+	} else if blocked {
+		return protocol.Said{}, protocol.Errorf(protocol.Forbidden, "the operator of this node has blocked @%s", t.Handle)
+	}
 	by, err := r.agent(ctx, tx, c, t.Handle)
 	if err != nil {
 		return protocol.Said{}, err

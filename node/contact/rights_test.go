@@ -335,3 +335,21 @@ func TestProfileDeleted(t *testing.T) {
 		w.begun(visitor)
 	})
 }
+
+// TestAnswer_OfABlockedProfile: the owner of several profiles does not answer as
+// the one that the operator has blocked.
+func TestAnswer_OfABlockedProfile(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		w.profile("asha", everybody)
+		w.profile("bob", everybody)
+		both := asha
+		both.Handle, both.Handles = "", []string{"asha", "bob"}
+		begun := w.begun(visitor)
+		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
+			return tx.PutBlock(ctx, protocol.Block{ID: protocol.NewID(protocol.BlockID, tx.Now), Kind: protocol.BlockHandle, Value: "asha", Actor: "operator", CreatedAt: tx.Now})
+		}))
+		_, err := w.answer(both, begun.ThreadID, "Yes.")
+		require.Equal(w.t, protocol.Forbidden, protocol.CodeOf(err))
+	})
+}

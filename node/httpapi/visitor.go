@@ -10,10 +10,17 @@ import (
 	"stoa/protocol"
 )
 
-// VisitorCookie knows a browser again that began something here without an
-// account (spec §2.11: the session that started a thread needs no token). It is
-// random, says nothing, and only its hash is kept.
-const VisitorCookie = "stoa_visitor"
+// VisitorCookie names the cookie that knows a browser again that began something
+// here without an account (spec §2.11: the session that started a thread needs no
+// token). It is random, says nothing, and only its hash is kept. Under https its
+// prefix keeps others from planting one of theirs (RFC 6265bis §4.1.3.2): they
+// would read what the browser begins.
+func VisitorCookie(base string) string {
+	if strings.HasPrefix(base, "https://") {
+		return "__Host-stoa_visitor"
+	}
+	return "stoa_visitor"
+}
 
 const (
 	visitorAge   = 60 * 24 * time.Hour // twice as long as a silent thread stays open
@@ -28,7 +35,7 @@ func (a *API) visitor(r *http.Request, op *protocol.Operation) string {
 	if !op.Visitor || !a.sameOrigin(r, op) {
 		return ""
 	}
-	if c, err := r.Cookie(VisitorCookie); err == nil && len(c.Value) == visitorChars {
+	if c, err := r.Cookie(VisitorCookie(a.Base)); err == nil && len(c.Value) == visitorChars {
 		return c.Value
 	}
 	if op.ReadOnly {
@@ -58,7 +65,7 @@ func (a *API) remember(head http.Header, op *protocol.Operation, visitor string)
 		return
 	}
 	c := http.Cookie{
-		Name: VisitorCookie, Value: visitor, Path: "/", MaxAge: int(visitorAge / time.Second),
+		Name: VisitorCookie(a.Base), Value: visitor, Path: "/", MaxAge: int(visitorAge / time.Second),
 		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: strings.HasPrefix(a.Base, "https://"),
 	}
 	head.Add("Set-Cookie", c.String())

@@ -16,8 +16,9 @@ import (
 // browser to a node that only that machine should reach (DNS rebinding). The
 // Host must be the node's own, or a loopback name where the node listens on
 // loopback; and at a node whose address is on loopback an Origin must be there
-// too. A public node takes any origin: the door looks at no cookie, so a page
-// can do nothing here that its visitor's machine could not do without it.
+// too. A public node takes any origin: the session's cookie counts for pages of
+// the node alone, so another's page can do nothing here that its visitor's machine
+// could not do without it.
 func (a *API) reachable(r *http.Request) error {
 	own := httpsig.NewTarget(a.target.Scheme, r.Host).Authority == a.target.Authority
 	if !own && !(a.c.Loopback && isLoopback(hostname(r.Host))) {
