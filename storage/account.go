@@ -107,8 +107,12 @@ func (tx *Tx) SetAccountMail(ctx context.Context, id, mail string) error {
 }
 
 // LinkProfile gives a profile to an account, whosever it was before: tokens that
-// another account made for it end.
+// another account made for it end, and notices go to nobody until the new owner
+// says where.
 func (tx *Tx) LinkProfile(ctx context.Context, account, handle string) error {
+	if _, err := tx.write(ctx, `DELETE FROM notify WHERE handle = ? AND EXISTS (SELECT 1 FROM account_profile WHERE handle = ? AND account <> ?)`, handle, handle, account); err != nil {
+		return err
+	}
 	if _, err := tx.write(ctx, `UPDATE api_token SET revoked_at = COALESCE(revoked_at, ?) WHERE handle = ? AND account <> ?`, millis(tx.Now), handle, account); err != nil {
 		return err
 	}
@@ -118,8 +122,11 @@ func (tx *Tx) LinkProfile(ctx context.Context, account, handle string) error {
 }
 
 // UnlinkProfile takes a profile from its account, with the tokens that were made
-// for it. ErrNotFound when it belongs to none.
+// for it and the settings of its notices. ErrNotFound when it belongs to none.
 func (tx *Tx) UnlinkProfile(ctx context.Context, handle string) error {
+	if _, err := tx.write(ctx, `DELETE FROM notify WHERE handle = ?`, handle); err != nil {
+		return err
+	}
 	if _, err := tx.write(ctx, `UPDATE api_token SET revoked_at = COALESCE(revoked_at, ?) WHERE handle = ?`, millis(tx.Now), handle); err != nil {
 		return err
 	}

@@ -152,3 +152,36 @@ func TestSessions(t *testing.T) {
 		require.Empty(t, list())
 	})
 }
+
+// Who had a profile before is told nothing more of it.
+func TestLinkProfile_NoticesEnd(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		link := func(account string) {
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.LinkProfile(ctx, account, "asha") })
+		}
+		put := func() {
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				return tx.PutNotifySettings(ctx, storage.NotifySettings{Handle: "asha", Mail: "old@example.org", Confirmed: true, Webhook: "https://old.example/n"})
+			})
+		}
+		mail := func() (mail string) {
+			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				s, err := tx.NotifySettings(ctx, "asha")
+				mail = s.Mail + s.Webhook
+				return err
+			})
+			return mail
+		}
+		put()
+		link("acc_one")
+		require.NotEmpty(t, mail(), "set by the agent's key, before it had an account")
+		link("acc_one")
+		require.NotEmpty(t, mail())
+		link("acc_two")
+		require.Empty(t, mail())
+		put()
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.UnlinkProfile(ctx, "asha") })
+		require.Empty(t, mail())
+	})
+}
