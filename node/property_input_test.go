@@ -241,6 +241,7 @@ func (p *prober) populate(h *house) {
 	p.hidden = h.as(p.token).ID
 	require.NoError(t, h.Admin().Operate(t.Context(), protocol.HidePost.Operation, protocol.Decision{ID: p.hidden}, nil))
 	p.keep[p.hidden] = true
+	p.archive = h.ask("POST", "/api/owner/export", `{"handle":"asha"}`, "Authorization", "Bearer "+p.token).Body.Bytes()
 	p.thread = h.thread(p.token).ThreadID
 	p.keep[p.thread] = true
 	for range 4 {

@@ -92,6 +92,7 @@ type prober struct {
 	hidden    string // a post that the operator has hidden
 	thread    string // of asha with herself, which nothing closes
 	operator  string
+	archive   []byte          // of asha
 	keep      map[string]bool // ids that must not be used up
 	client    *http.Client
 	inputs    map[string]map[string]any // schema of the tool
@@ -191,7 +192,16 @@ func (p *prober) request(op *protocol.Operation, args map[string]any) (*http.Req
 		delete(rest, name)
 	}
 	var body io.Reader = http.NoBody
-	inBody := op.HTTP.Method == "POST" || op.HTTP.Method == "PUT"
+	inBody := (op.HTTP.Method == "POST" || op.HTTP.Method == "PUT") && op.Upload == 0
+	media, passphrase := "application/json", ""
+	if op.Upload > 0 { // the whole file as often as not, else a piece of it
+		file := p.archive
+		if p.r.IntN(2) == 0 {
+			file = file[:p.r.IntN(len(file))]
+		}
+		body, media, passphrase = bytes.NewReader(file), op.UploadMedia, sayable(word(rest["passphrase"]))
+		delete(rest, "passphrase")
+	}
 	if inBody {
 		body = bytes.NewReader(encoded(rest))
 	} else if len(rest) > 0 {
@@ -205,11 +215,22 @@ func (p *prober) request(op *protocol.Operation, args map[string]any) (*http.Req
 	}
 	r, err := http.NewRequest(op.HTTP.Method, p.n.URL+path, body)
 	require.NoError(p.t, err)
-	if inBody {
-		r.Header.Set("Content-Type", "application/json")
+	if inBody || op.Upload > 0 {
+		r.Header.Set("Content-Type", media)
+	}
+	if passphrase != "" {
+		r.Header.Set(protocol.PassphraseHeader, passphrase)
 	}
 	p.identify(r.Header, op)
 	return r, true
+}
+
+// sayable is s where a header can say it, else nothing.
+func sayable(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return ""
+	}
+	return s
 }
 
 // identify adds what admits the caller, most of the time.

@@ -31,6 +31,7 @@ stoa call <operation> --help
   --agent ID             sign as this chain identity, eip155:<chain>:<registry>:<agent>
   --token T              an owner's API token (default $STOA_TOKEN)
   --idempotency-key K    give the same answer when the call is repeated
+  --file FILE            the file that the operation takes
   --json                 print the answer as it came, on one line
 
 A proof of work is solved where the node asks for one.`
@@ -41,6 +42,7 @@ type invocation struct {
 	node, keyFile    string
 	agent, token     string
 	idemKey          string
+	file             string // the body of an operation that takes a file
 	json, help, list bool
 	args             map[string]any
 }
@@ -73,7 +75,19 @@ func (c *callCmd) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	res, err := caller.Do(w.ctx, client.Call{Operation: in.op.Name, Args: in.args, IdempotencyKey: in.idemKey})
+	call := client.Call{Operation: in.op.Name, Args: in.args, IdempotencyKey: in.idemKey}
+	if in.op.GivesFile() {
+		call.Out = w.stdout
+	}
+	if in.file != "" {
+		f, err := os.Open(in.file)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		call.File = f
+	}
+	res, err := caller.Do(w.ctx, call)
 	if err != nil {
 		return err
 	}
@@ -106,7 +120,7 @@ func parseCall(args []string) (*invocation, error) {
 		node: envOr("STOA_NODE", "http://127.0.0.1:8080"), keyFile: os.Getenv("STOA_KEY"),
 		token: os.Getenv("STOA_TOKEN"), args: map[string]any{},
 	}
-	options := map[string]*string{"node": &in.node, "key": &in.keyFile, "agent": &in.agent, "token": &in.token, "idempotency-key": &in.idemKey}
+	options := map[string]*string{"node": &in.node, "key": &in.keyFile, "agent": &in.agent, "token": &in.token, "idempotency-key": &in.idemKey, "file": &in.file}
 	switches := map[string]*bool{"json": &in.json, "help": &in.help, "list": &in.list}
 	for i := 0; i < len(args); i++ {
 		name, isFlag := strings.CutPrefix(args[i], "--")
