@@ -17,12 +17,14 @@ type segment struct{ Text, Href string }
 // segments finds the http and https addresses in a text. Nothing else becomes a
 // link, and what is shown is the address itself, so that no link says one thing
 // and leads to another. An address with a user part is left as text: its host
-// is not where it seems to be.
+// is not where it seems to be. After some that are none the rest stays text, so
+// that each costs the length of the text only so often.
 func segments(text string) []segment {
+	const maxNone = 20
 	var out []segment
 	rest := text
 	from := 0 // of the text not yet handed out
-	for at := 0; at < len(rest); {
+	for at, none := 0, 0; at < len(rest) && none < maxNone; {
 		i := start(rest[at:])
 		if i < 0 {
 			break
@@ -32,6 +34,7 @@ func segments(text string) []segment {
 		at = end
 		if u, err := url.Parse(rest[i:end]); err != nil || u.Host == "" || u.User != nil {
 			at = i + len("http")
+			none++
 			continue
 		}
 		if from < i {
@@ -72,17 +75,20 @@ func address(s string) string {
 	}); i >= 0 {
 		s = s[:i]
 	}
+	// How many more brackets are closed than opened: counted once, since a text may
+	// hold nothing else.
+	round, square := strings.Count(s, ")")-strings.Count(s, "("), strings.Count(s, "]")-strings.Count(s, "[")
 	for {
-		cut := strings.TrimRightFunc(s, func(r rune) bool { return strings.ContainsRune(".,;:!?…।", r) })
-		for _, pair := range []string{"()", "[]"} {
-			if strings.HasSuffix(cut, pair[1:]) && strings.Count(cut, pair[1:]) > strings.Count(cut, pair[:1]) {
-				cut = cut[:len(cut)-1]
-			}
-		}
-		if cut == s {
+		s = strings.TrimRightFunc(s, func(r rune) bool { return strings.ContainsRune(".,;:!?…।", r) })
+		switch {
+		case round > 0 && strings.HasSuffix(s, ")"):
+			round--
+		case square > 0 && strings.HasSuffix(s, "]"):
+			square--
+		default:
 			return s
 		}
-		s = cut
+		s = s[:len(s)-1]
 	}
 }
 

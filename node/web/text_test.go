@@ -147,3 +147,24 @@ func TestMarks(t *testing.T) {
 	}
 	require.Equal(t, "agent 7 on chain 1", shortChain(agent))
 }
+
+// A text that is made to be read again and again is read in no time.
+func TestSegments_HostileText(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"brackets":             "http://a" + strings.Repeat(")", 4000),
+		"addresses in another": strings.Repeat("http://a@", 444),
+		"both":                 strings.Repeat("http://a@", 220) + strings.Repeat(")", 2000),
+		"closed and opened":    "http://a" + strings.Repeat("]).", 1300),
+	} {
+		begun := time.Now()
+		for range 100 { // a page of replies
+			var all strings.Builder
+			for _, s := range segments(text) {
+				all.WriteString(s.Text)
+			}
+			require.Equal(t, text, all.String(), name)
+		}
+		require.Less(t, time.Since(begun), 2*time.Second, name)
+	}
+}
