@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync"
 
 	"stoa/identity/integrity"
 	"stoa/identity/key"
@@ -30,7 +31,7 @@ type Archive struct {
 	Watch   func(context.Context, *storage.Tx, *storage.StoredThread) error // closes a thread when it falls silent
 	Spool   func() (*os.File, error)                                        // a file that nobody else sees and that goes with its closing
 
-	schemas *dispatch.Schemas
+	schemas func() *dispatch.Schemas // made when first asked for
 	slots   chan struct{}
 }
 
@@ -39,10 +40,14 @@ const atOnce = 2
 
 // New completes an Archive.
 func New(a Archive) *Archive {
-	a.schemas, a.slots = dispatch.NewSchemas(), make(chan struct{}, atOnce)
-	for _, t := range records { // the registry may be read, not written, by several
-		a.schemas.Of(t)
-	}
+	a.slots = make(chan struct{}, atOnce)
+	a.schemas = sync.OnceValue(func() *dispatch.Schemas {
+		s := dispatch.NewSchemas()
+		for _, t := range records { // the registry may be read, not written, by several
+			s.Of(t)
+		}
+		return s
+	})
 	return &a
 }
 

@@ -216,8 +216,9 @@ func (a *Archive) decode(r record, into any) error {
 	if err := json.Unmarshal(r.raw, &value); err != nil || value == nil {
 		return refused("%s, record %d is not a JSON object", r.file, r.n)
 	}
-	schema := a.schemas.Of(typeOf(into))
-	if faults := a.schemas.Check(schema, value); len(faults) > 0 {
+	schemas := a.schemas()
+	schema := schemas.Of(typeOf(into))
+	if faults := schemas.Check(schema, value); len(faults) > 0 {
 		return fail(faults)
 	}
 	if err := json.NewDecoder(bytes.NewReader(r.raw)).Decode(into); err != nil {

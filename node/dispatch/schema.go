@@ -19,14 +19,14 @@ const RefPrefix = "#/components/schemas/"
 // package protocol; what is published and what is checked are the same objects.
 type Schemas struct {
 	huma.Registry
-	finished int // how many schemas finish has seen
+	finished map[string]bool // by name
 }
 
 // NewSchemas returns an empty registry in the dialect of OpenAPI 3.1 (JSON
 // Schema 2020-12): members are matched exactly, lists are never null.
 func NewSchemas() *Schemas {
 	strict()
-	return &Schemas{Registry: huma.NewMapRegistry(RefPrefix, huma.DefaultSchemaNamer)}
+	return &Schemas{Registry: huma.NewMapRegistry(RefPrefix, huma.DefaultSchemaNamer), finished: map[string]bool{}}
 }
 
 // strict sets the library's package variables, once, to what the contract
@@ -39,9 +39,8 @@ var strict = sync.OnceFunc(func() {
 // Of returns the schema of a type, with a $ref for a struct.
 func (s *Schemas) Of(t reflect.Type) *huma.Schema {
 	schema := s.Schema(t, true, t.Name())
-	if n := len(s.Map()); n != s.finished { // only what is new has anything to finish
+	if len(s.Map()) != len(s.finished) { // only what is new has anything to finish
 		s.finish()
-		s.finished = n
 	}
 	return schema
 }
@@ -50,6 +49,10 @@ func (s *Schemas) Of(t reflect.Type) *huma.Schema {
 // and decimal on an amount that may be written as text or as a number.
 func (s *Schemas) finish() {
 	for name, schema := range s.Map() {
+		if s.finished[name] {
+			continue
+		}
+		s.finished[name] = true
 		t := s.TypeFromRef(RefPrefix + name)
 		if t == nil || t.Kind() != reflect.Struct {
 			continue
