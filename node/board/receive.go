@@ -62,6 +62,9 @@ func (b *Board) RestorePost(ctx context.Context, tx *storage.Tx, uri string) err
 
 func (b *Board) move(ctx context.Context, tx *storage.Tx, uri string, to protocol.PostState, why string) error {
 	p, err := tx.PostByURI(ctx, uri)
+	if err == nil {
+		p, err = tx.PostToDecide(ctx, p.ID) // as the operator may decide at the same moment
+	}
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil
 	}
