@@ -229,6 +229,8 @@ func (s *Web) showAccount(w http.ResponseWriter, r *http.Request, a *account) {
 var doneWords = map[string]string{
 	"put_account": "The name was changed.", "revoke_token": "The token was revoked.", "end_session": "That browser was signed out.",
 	"put_notify": "Where notices go was saved.", "confirm_mail": "The address was confirmed.", "put_own_profile": "The profile was saved.",
+	"put_need": "The need was saved.", "delete_need": "The need was deleted.",
+	"put_capability": "The capability was saved.", "delete_capability": "The capability was deleted.",
 	"make_key": "The node keeps a new key.", "retire_key": "The key was retired.",
 }
 
@@ -280,6 +282,8 @@ func (s *Web) input(r *http.Request, op *protocol.Operation) (map[string]any, er
 		case name == "do" || values[0] == "":
 		case name == "scopes" || name == "events":
 			args[name] = values
+		case listed[name]:
+			args[name] = commaList(values[0])
 		case name == "expiresInDays":
 			n, err := strconv.Atoi(values[0])
 			if err != nil {
@@ -290,18 +294,8 @@ func (s *Web) input(r *http.Request, op *protocol.Operation) (map[string]any, er
 			args[name] = values[0]
 		}
 	}
+	if op == protocol.PutCapability.Operation {
+		return args, priced(r, args)
+	}
 	return args, nil
-}
-
-// edited is a profile with what its short form holds put in place; what the form
-// does not show stays.
-func (s *Web) edited(r *http.Request, args map[string]any) error {
-	if err := s.as(r, protocol.GetOwnProfile.Operation, map[string]any{"handle": r.PostForm.Get("handle")}, &args); err != nil {
-		return err
-	}
-	for _, name := range []string{"name", "headline", "description"} {
-		args[name] = r.PostForm.Get(name)
-	}
-	args["listed"] = r.PostForm.Get("listed") != ""
-	return nil
 }

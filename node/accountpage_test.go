@@ -1,0 +1,78 @@
+package node
+
+import (
+	"net/url"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+)
+
+// TestAccountPage_Profile writes a profile, its capabilities and needs by the forms
+// of the page alone, as a browser without script sends them.
+func TestAccountPage_Profile(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	bearer := "Bearer " + ownerOf(t, h, "asha")
+	var acc protocol.Account
+	h.ask("GET", "/api/owner/account", "", "Authorization", bearer).into(&acc)
+	link, err := h.Admin().SignInLink(t.Context(), acc.ID)
+	require.NoError(t, err)
+	cookie := "stoa_session=" + h.signIn(link)
+	send := func(do string, fields ...string) answer {
+		form := url.Values{"do": {do}, "handle": {"asha"}}
+		for i := 0; i < len(fields); i += 2 {
+			form.Add(fields[i], fields[i+1])
+		}
+		return h.ask("POST", "/account", form.Encode(), "Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html",
+			"Sec-Fetch-Site", "same-origin", "Origin", h.Base, "Cookie", cookie)
+	}
+	own := func() (p protocol.OwnProfile) {
+		h.ask("GET", "/api/owner/profile?handle=asha", "", "Authorization", bearer).into(&p)
+		return p
+	}
+
+	require.Equal(t, 303, send("put_capability", "id", "weave", "name", "Weave <b>", "description", "Cloth to order.", "tags", "cloth, loom",
+		"pricing-model", "fixed", "pricing-amount", "120.5", "pricing-currency", "INR").Code)
+	require.Equal(t, 303, send("put_capability", "id", "dye", "name", "Dye", "description", "Indigo.", "pricing-model", "", "pricing-amount", "").Code)
+	require.Equal(t, 303, send("put_need", "id", "yarn", "description", "Cotton yarn.", "tags", "").Code)
+	a := send("put_own_profile", "name", "Asha", "headline", "Weaver", "description", "", "tags", "loom,, paper ", "languages", "en, hi", "regions", "IN-KA",
+		"timezone", "Asia/Kolkata", "anonymous", "true", "kinds", "question", "kinds", "support", "responseTime", "a day", "listed", "true")
+	require.Equal(t, 303, a.Code, "%s", a.Body)
+	p := own()
+	require.Equal(t, []string{"loom", "paper"}, p.Tags)
+	require.Equal(t, []string{"en", "hi"}, p.Languages)
+	require.Equal(t, []string{"IN-KA"}, p.Regions)
+	require.Equal(t, "Asia/Kolkata", p.Timezone)
+	when := "a day"
+	require.Equal(t, &protocol.PolicyDraft{Anonymous: true, Kinds: []string{"question", "support"}, ResponseTime: &when}, p.ContactPolicy)
+	require.True(t, *p.Listed)
+	require.Len(t, p.Capabilities, 2, "what has forms of its own stays")
+	require.Equal(t, 120.5, *p.Capabilities[0].Pricing.Amount)
+	require.Equal(t, []string{"cloth", "loom"}, p.Capabilities[0].Tags)
+	require.Nil(t, p.Capabilities[1].Pricing)
+	require.Equal(t, []protocol.Need{{ID: "yarn", Description: "Cotton yarn."}}, p.Needs)
+
+	page := h.ask("GET", "/account", "", "Cookie", cookie, "Accept", "text/html")
+	require.Equal(t, 200, page.Code)
+	parsePage(t, "/account", page.Body.String()).wellFormed()
+	require.Contains(t, page.Body.String(), `value="120.5"`)
+	require.Contains(t, page.Body.String(), "Weave &lt;b&gt;")
+
+	for name, refused := range map[string]answer{
+		"an amount that is none": send("put_capability", "id", "weave", "name", "W", "description", "d", "pricing-model", "fixed", "pricing-amount", "much"),
+		"a zone that is none":    send("put_own_profile", "name", "Asha", "timezone", "Nowhere/At-all"),
+		"an id that is none":     send("put_need", "id", "Not an id", "description", "d"),
+		"no such need":           send("delete_need", "id", "silk"),
+	} {
+		require.GreaterOrEqual(t, refused.Code, 400, name)
+		require.Contains(t, refused.Body.String(), `role="alert"`, name)
+	}
+	require.Equal(t, p, own(), "what is refused changes nothing")
+	require.Equal(t, 303, send("delete_capability", "id", "dye").Code)
+	require.Equal(t, 303, send("delete_need", "id", "yarn").Code)
+	p = own()
+	require.Len(t, p.Capabilities, 1)
+	require.Empty(t, p.Needs)
+}
