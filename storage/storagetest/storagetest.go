@@ -81,15 +81,6 @@ func Each(t *testing.T, fn func(t *testing.T, db *storage.DB)) {
 	EachConfig(t, func(t *testing.T, c storage.Config) { fn(t, open(t, c)) })
 }
 
-// EachInTurn is Each without the engines running at the same time, for what is
-// measured.
-func EachInTurn(t *testing.T, fn func(t *testing.T, db *storage.DB)) {
-	t.Run("sqlite", func(t *testing.T) { fn(t, Open(t)) })
-	if os.Getenv(PostgresEnv) != "" {
-		t.Run("postgres", func(t *testing.T) { fn(t, open(t, storage.Config{URL: PostgresURL(t)})) })
-	}
-}
-
 // EachConfig is Each for tests that open the database themselves, or twice.
 func EachConfig(t *testing.T, fn func(t *testing.T, c storage.Config)) {
 	t.Run("sqlite", func(t *testing.T) {
