@@ -209,7 +209,10 @@ func TestMCP_Token(t *testing.T) {
 
 func TestMCP_RateLimit(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, func(c *Config) { c.Dev, c.AllowPrivatePeers = false, true })
+	h := newHouse(t, func(c *Config) {
+		c.Dev, c.AllowPrivatePeers = false, true
+		c.ReadRate, c.WriteRate = 2, 1 // so low that a slow machine is faster
+	})
 	var last toolAnswer
 	for range 60 {
 		if last = h.tool("post_to_board", goodPost); last.Refused.Code == protocol.RateLimited {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,8 +22,10 @@ import (
 type script struct {
 	events chan []protocol.Event
 	ends   chan error
-	place  string
 	closed chan struct{}
+
+	mu    sync.Mutex // guards place
+	place string
 }
 
 func newScript() *script {
@@ -32,7 +35,7 @@ func newScript() *script {
 func (s *script) Next(ctx context.Context) ([]protocol.Event, error) {
 	select {
 	case e := <-s.events:
-		s.place = e[len(e)-1].ID
+		s.stand(e[len(e)-1].ID)
 		return e, nil
 	case err := <-s.ends:
 		return nil, err
@@ -41,8 +44,19 @@ func (s *script) Next(ctx context.Context) ([]protocol.Event, error) {
 	}
 }
 
-func (s *script) Place() string { return s.place }
-func (s *script) Close()        { close(s.closed) }
+func (s *script) stand(at string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.place = at
+}
+
+func (s *script) Place() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.place
+}
+
+func (s *script) Close() { close(s.closed) }
 
 // serveStream serves a script over a pipe, which holds nothing back: a reader
 // that does not read stops the writer at once.
@@ -97,7 +111,7 @@ func TestStream_Wire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript()
-		s.place = "feed_0"
+		s.stand("feed_0")
 		client, stop := serveStream(t, s, "GET")
 		defer stop()
 		began := time.Now()
@@ -121,7 +135,7 @@ func TestStream_Wire(t *testing.T) {
 		require.Zero(t, time.Since(began))
 		require.Equal(t, ": alive\n", block())
 		require.Equal(t, heartbeat, time.Since(began))
-		s.place = "feed_7"
+		s.stand("feed_7")
 		require.Equal(t, ": alive\n", block())
 		require.Equal(t, "id: feed_7\n", block())
 		for block() == ": alive\n" {
