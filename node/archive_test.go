@@ -276,6 +276,9 @@ func said(t *testing.T, raw string) (lines []string) {
 
 // unpacked is everything in an archive but the manifest, its signature and what
 // is encrypted.
+// tries are what a callback has been through, which goes on by itself.
+var tries = regexp.MustCompile(`("callback":\{"id":"[^"]*","n":\d+,"url":"[^"]*"),[^\n]*`)
+
 func unpacked(t testing.TB, raw []byte) string {
 	var all strings.Builder
 	for _, m := range membersOf(t, raw) {
@@ -283,7 +286,7 @@ func unpacked(t testing.TB, raw []byte) string {
 			all.WriteString(m.name + "\n" + string(m.body))
 		}
 	}
-	return all.String()
+	return tries.ReplaceAllString(all.String(), "$1}}")
 }
 
 type packed struct {
