@@ -274,11 +274,11 @@ func said(t *testing.T, raw string) (lines []string) {
 	return lines
 }
 
-// unpacked is everything in an archive but the manifest, its signature and what
-// is encrypted.
 // tries are what a callback has been through, which goes on by itself.
 var tries = regexp.MustCompile(`("callback":\{"id":"[^"]*","n":\d+,"url":"[^"]*"),[^\n]*`)
 
+// unpacked is everything in an archive but the manifest, its signature, what is
+// encrypted, and tries.
 func unpacked(t testing.TB, raw []byte) string {
 	var all strings.Builder
 	for _, m := range membersOf(t, raw) {
