@@ -24,6 +24,7 @@ func (n *Node) Run(ctx context.Context) error {
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 	group, failed := errgroup.WithContext(work)
+	n.feed.Hub.Open()
 	server := newServer(n.handler)
 	group.Go(func() error { return serve(server, n.listener) })
 	var operator *http.Server

@@ -24,7 +24,7 @@ const (
 // A Hub follows the feed for all streams of a process at once: one goroutine
 // (Run) reads what is new and hands it to every reader that has caught up.
 // Readers that have not read by themselves, page by page. What waits for a
-// reader is bounded; one that does not keep up is cut. Before and after Run
+// reader is bounded; one that does not keep up is cut. Before Open and after Run
 // there are no streams, so none outlives the node.
 type Hub struct {
 	DB   *storage.DB
@@ -34,23 +34,31 @@ type Hub struct {
 	arrived chan struct{} // a hint: a reader has caught up
 
 	mu       sync.Mutex    // guards what follows
-	ended    chan struct{} // closed when Run ends; nil before Run
+	ended    chan struct{} // closed when Run ends; nil before Open
 	at       int64         // up to this number every live reader has been handed everything
 	live     map[*reader]bool
 	networks map[string]int // streams of a client network
 	streams  int
 }
 
-// NewHub returns a hub that has no streams until Run.
+// NewHub returns a hub that has no streams until Open.
 func NewHub(db *storage.DB, base string, log *slog.Logger) *Hub {
 	return &Hub{DB: db, Base: base, Log: log, arrived: make(chan struct{}, 1), live: map[*reader]bool{}, networks: map[string]int{}}
 }
 
+// Open lets streams begin, so that a server may be started behind it that
+// refuses none. Run has to follow.
+func (h *Hub) Open() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended == nil {
+		h.ended = make(chan struct{})
+	}
+}
+
 // Run serves streams until ctx ends, and ends them all. It runs once.
 func (h *Hub) Run(ctx context.Context) error {
-	h.mu.Lock()
-	h.ended = make(chan struct{})
-	h.mu.Unlock()
+	h.Open()
 	defer func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -168,7 +176,7 @@ func (h *Hub) open(network string, after int64, place string, types []protocol.F
 	return r, nil
 }
 
-// running reports whether Run runs. The mutex is held.
+// running reports whether streams may begin. The mutex is held.
 func (h *Hub) running() bool {
 	select {
 	case <-h.ended:
