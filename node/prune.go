@@ -4,11 +4,12 @@ import (
 	"context"
 	"time"
 
+	"stoa/protocol"
 	"stoa/storage"
 )
 
-// pruneKind is the job that takes away what has run out: spent proofs and
-// nonces, receipts, finished jobs, processed activities.
+// pruneKind is the job that takes away what has run out. docs/OPERATIONS.md has
+// the table of what is kept how long.
 const pruneKind = "prune"
 
 const (
@@ -18,6 +19,11 @@ const (
 	keepRanks    = 6 * time.Hour       // versions of the directory's lists, for walks under way
 	keepWriters  = 30 * 24 * time.Hour // from which network an anonymous post came, as a keyed hash
 	keepActivity = 7 * 24 * time.Hour  // processed activities, so that a repeat is known
+
+	keepCallbacks = 90 * 24 * time.Hour  // deliveries of replies that are over, which the owner may replay
+	keepTokens    = 90 * 24 * time.Hour  // tokens that were revoked or ran out, for the owner's list
+	keepTold      = 90 * 24 * time.Hour  // what the audit log notes of other nodes
+	keepAudit     = 730 * 24 * time.Hour // and of operators and owners
 )
 
 func enqueuePrune(ctx context.Context, tx *storage.Tx) error {
@@ -45,6 +51,21 @@ func (n *Node) prune(ctx context.Context, _ storage.Job) (func(context.Context, 
 			return tx.DropKept(ctx, tx.Now.Add(-keepActivity))
 		},
 		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneTombstones(ctx) },
+		func(ctx context.Context, tx *storage.Tx) (int, error) {
+			return tx.PruneNews(ctx, tx.Now.Add(-protocol.NewsKept))
+		},
+		func(ctx context.Context, tx *storage.Tx) (int, error) {
+			return tx.PruneCallbacks(ctx, tx.Now.Add(-keepCallbacks))
+		},
+		func(ctx context.Context, tx *storage.Tx) (int, error) {
+			return tx.PruneTokens(ctx, tx.Now.Add(-keepTokens))
+		},
+		func(ctx context.Context, tx *storage.Tx) (int, error) {
+			return tx.PruneAudit(ctx, tx.Now.Add(-keepTold), tx.Now.Add(-keepAudit))
+		},
+		func(ctx context.Context, tx *storage.Tx) (int, error) {
+			return tx.DropSchemes(ctx, tx.Now.Add(-keepRemote))
+		},
 		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.ForgetSightings(ctx) },
 		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneBlocks(ctx) },
 		func(ctx context.Context, tx *storage.Tx) (int, error) {

@@ -211,3 +211,46 @@ func TestSince_Writers(t *testing.T) {
 		}
 	})
 }
+
+// TestSince_Forgotten is who comes back after longer than news are told: it
+// learns that it has missed something, and goes on from there.
+func TestSince_Forgotten(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, change func(*Config)) {
+		h := newHouse(t, change)
+		asha := h.agent("asha", openPolicy)
+		as := func(path string) answer { return h.ask("GET", path, "", "Authorization", asha) }
+		never := h.digest("", as).Next
+		h.begun("asha", `{"message":"Hello"}`)
+		seen := h.digest(never, as)
+		require.False(t, seen.Missed)
+		h.begun("asha", `{"message":"Are you there?"}`)
+
+		_, err := h.prune(t.Context(), storage.Job{})
+		require.NoError(t, err)
+		require.Equal(t, []string{"writer asha Hello", "writer asha Are you there?"}, newsOf(h.digest("", as)), "none is old")
+		require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.PruneNews(ctx, tx.Now) // as after a hundred and eighty days: there is a mark from before
+			return err
+		}))
+
+		for name, c := range map[string]struct {
+			after  string
+			missed bool
+		}{
+			"from the first day":             {never, true},
+			"from in between":                {seen.Next, true},
+			"with no place":                  {"", false},
+			"from behind what was forgotten": {h.digest("", as).Next, false},
+		} {
+			d := h.digest(c.after, as)
+			require.Empty(t, newsOf(d), name)
+			require.Equal(t, c.missed, d.Missed, name)
+		}
+		next := h.digest(seen.Next, as).Next
+		h.begun("asha", `{"message":"Again"}`)
+		d := h.digest(next, as)
+		require.Equal(t, []string{"writer asha Again"}, newsOf(d))
+		require.False(t, d.Missed, "who has been told goes on")
+	})
+}

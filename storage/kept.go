@@ -58,8 +58,9 @@ func (tx *Tx) Tombstoned(ctx context.Context, uri string) (bool, error) {
 	return err == nil && until > millis(tx.Now), err
 }
 
-// PruneTombstones forgets those that have run out and returns how many.
+// PruneTombstones forgets those that have run out, a thousand a call at most, and
+// returns how many.
 func (tx *Tx) PruneTombstones(ctx context.Context) (int, error) {
-	n, err := tx.write(ctx, `DELETE FROM tombstone WHERE until <= ?`, millis(tx.Now))
+	n, err := tx.write(ctx, `DELETE FROM tombstone WHERE uri IN (SELECT uri FROM tombstone WHERE until <= ? ORDER BY until LIMIT 1000)`, millis(tx.Now))
 	return int(n), err
 }

@@ -3,8 +3,10 @@ package storage
 import (
 	"context"
 	"encoding/base64"
+	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"stoa/protocol"
 )
@@ -139,3 +141,56 @@ func NewsCursor(n int64) string { return *protocol.Cursor(listNews, number(n)) }
 
 // ParseNewsCursor gives 0 for no cursor.
 func ParseNewsCursor(after string) (int64, error) { return position(listNews, after, 0) }
+
+// Numbers of news hold no time. A mark says which number was the last one at a
+// time, so that what is older than a time can be forgotten; there is one a day.
+const markEvery = 24 * time.Hour
+
+const (
+	newsOld  = `SELECT n FROM news WHERE n <= ? ORDER BY n LIMIT 1000`
+	newsMark = `SELECT n FROM news_mark WHERE at <= ? ORDER BY n DESC LIMIT 1`
+	// forgottenSetting is the number up to which news are gone.
+	forgottenSetting = "news forgotten"
+)
+
+// PruneNews forgets about a thousand of the news from before a time, a day more or
+// less, and returns how many rows are gone. It also notes how far news have come.
+func (tx *Tx) PruneNews(ctx context.Context, before time.Time) (int, error) {
+	if err := tx.dirty(); err != nil {
+		return 0, err
+	}
+	if _, err := tx.write(ctx, `INSERT INTO news_mark (n, at) SELECT head, ? FROM tally
+		WHERE one = 1 AND NOT EXISTS (SELECT 1 FROM news_mark WHERE at > ?) ON CONFLICT DO NOTHING`,
+		millis(tx.Now), millis(tx.Now.Add(-markEvery))); err != nil {
+		return 0, fmt.Errorf("mark the news: %w", err)
+	}
+	var upTo int64
+	if err := tx.row(ctx, newsMark, millis(before)).Scan(&upTo); err != nil {
+		return 0, orNothing(err)
+	}
+	rows, err := tx.query(ctx, newsOld, upTo)
+	old, err := collect(rows, err, scanInt)
+	if err != nil {
+		return 0, err
+	}
+	if len(old) == 0 { // what the mark is for is done
+		_, err := tx.write(ctx, `DELETE FROM news_mark WHERE n < ?`, upTo)
+		return 0, err
+	}
+	last := old[len(old)-1]
+	n, err := tx.write(ctx, `DELETE FROM news WHERE n <= ?`, last)
+	if err != nil {
+		return 0, err
+	}
+	return int(n), tx.PutSetting(ctx, forgottenSetting, number(last))
+}
+
+// NewsForgotten is the number up to which news are gone: who asks for what came
+// after a smaller one may miss some.
+func (tx *Tx) NewsForgotten(ctx context.Context) (int64, error) {
+	text, err := tx.Setting(ctx, forgottenSetting)
+	if err != nil || text == "" {
+		return 0, err
+	}
+	return strconv.ParseInt(text, 10, 64)
+}

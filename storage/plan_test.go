@@ -98,6 +98,13 @@ func TestPlans(t *testing.T) {
 	add("claim jobs", claimJobs, 1, 1, 1, 1)
 	add("jobs of a state", `SELECT id FROM job WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?`, "dead", 1, 2)
 	add("prune jobs", `SELECT id FROM job WHERE state <> 'waiting' AND done_at < ? ORDER BY done_at LIMIT 1000`, 1)
+	add("old news", newsOld, 1)
+	add("old callbacks", oldCallbacks, "x")
+	add("ended tokens", endedTokens, 1)
+	add("what peers caused", oldTold, 1)
+	add("old audit", oldAudit, 1)
+	add("prune receipts", `SELECT caller, key FROM receipt WHERE expires <= ? ORDER BY expires LIMIT 1000`, 1)
+	add("prune tombstones", `SELECT uri FROM tombstone WHERE until <= ? ORDER BY until LIMIT 1000`, 1)
 	add("prune spent", `SELECT key FROM spent WHERE key >= ? AND key <= ? AND until < ?`, []byte{1}, []byte{2}, 1)
 	add("outlets of a host", `SELECT inbox FROM outlet WHERE host = ? AND next_at > ?`, "x", 1)
 	require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *Tx) error {

@@ -47,8 +47,9 @@ func (tx *Tx) KeepReceipt(ctx context.Context, r Receipt) error {
 	return err
 }
 
-// PruneReceipts forgets receipts that have run out and returns how many.
+// PruneReceipts forgets receipts that have run out, a thousand a call at most, and
+// returns how many.
 func (tx *Tx) PruneReceipts(ctx context.Context) (int, error) {
-	n, err := tx.write(ctx, `DELETE FROM receipt WHERE expires <= ?`, millis(tx.Now))
+	n, err := tx.write(ctx, `DELETE FROM receipt WHERE (caller, key) IN (SELECT caller, key FROM receipt WHERE expires <= ? ORDER BY expires LIMIT 1000)`, millis(tx.Now))
 	return int(n), err
 }

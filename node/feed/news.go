@@ -23,9 +23,14 @@ func (f *Feed) News(ctx context.Context, tx *storage.Tx, c protocol.Caller, in p
 	if err != nil {
 		return protocol.Digest{}, err
 	}
+	forgotten, err := tx.NewsForgotten(ctx)
+	if err != nil {
+		return protocol.Digest{}, err
+	}
 	d := protocol.Digest{
 		Replies: []protocol.Post{}, Messages: []protocol.ThreadNews{}, Bids: []protocol.Move{}, Requests: []protocol.Move{},
 		Next: storage.NewsCursor(upTo), More: more,
+		Missed: in.After != "" && after < forgotten, // without a place one asks for what there is
 	}
 	for _, i := range items {
 		if err := f.tell(ctx, tx, c, &d, i); err != nil && !errors.Is(err, storage.ErrNotFound) {

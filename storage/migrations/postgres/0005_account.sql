@@ -63,3 +63,4 @@ INSERT INTO account_profile (handle, account, at) SELECT handle, min(account), m
 UPDATE api_token SET account = (SELECT a.account FROM account_profile a WHERE a.handle = api_token.handle),
 	scopes = '["post","profile","keys","inbox","notify","archive"]' WHERE scopes IN ('[]', 'null');
 CREATE INDEX api_token_account ON api_token (account, id);
+CREATE INDEX api_token_ended ON api_token ((COALESCE(revoked_at, expires_at)));

@@ -22,6 +22,13 @@ CREATE TABLE news (
 	ref    TEXT COLLATE "C" NOT NULL,
 	PRIMARY KEY (reader, n)
 );
+CREATE INDEX news_n ON news (n);
+
+-- The last number at a time: what is older than a time has no greater one.
+CREATE TABLE news_mark (
+	n  BIGINT PRIMARY KEY,
+	at BIGINT NOT NULL
+);
 
 -- The news of a thread are asked for by its read token.
 CREATE INDEX thread_token ON thread (token_hash);

@@ -55,3 +55,7 @@ CREATE TABLE writer (
 CREATE INDEX report_at ON report (at);
 CREATE INDEX post_deleted ON post (seq) WHERE state = 'deleted';
 CREATE INDEX profile_created ON profile (created_at);
+
+-- What is old is forgotten: see audit.go.
+CREATE INDEX audit_at ON audit (at);
+CREATE INDEX audit_told ON audit (at) WHERE action IN ('kept-out', 'flag');

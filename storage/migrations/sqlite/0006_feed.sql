@@ -22,6 +22,13 @@ CREATE TABLE news (
 	ref    TEXT    NOT NULL,
 	PRIMARY KEY (reader, n)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX news_n ON news (n);
+
+-- The last number at a time: what is older than a time has no greater one.
+CREATE TABLE news_mark (
+	n  INTEGER PRIMARY KEY,
+	at INTEGER NOT NULL
+) STRICT;
 
 -- The news of a thread are asked for by its read token.
 CREATE INDEX thread_token ON thread (token_hash);
