@@ -31,9 +31,13 @@ func scanBlock(s scanner) (b protocol.Block, err error) {
 }
 
 // PutBlock stores a block, in place of one of the same thing, and tells this
-// process; others look once a second. A conflict when there are too many.
+// process; others look once a second. A conflict when there are too many. Blocks
+// are put one after another, also by several processes.
 func (tx *Tx) PutBlock(ctx context.Context, b protocol.Block) error {
 	if err := tx.dirty(); err != nil {
+		return err
+	}
+	if err := tx.lockName(ctx, "blocks"); err != nil {
 		return err
 	}
 	if _, err := tx.write(ctx, `DELETE FROM block WHERE kind = ? AND value = ?`, string(b.Kind), b.Value); err != nil {

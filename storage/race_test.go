@@ -80,6 +80,49 @@ func TestSetPostState_HiddenTwiceAtOnce(t *testing.T) {
 	})
 }
 
+// Of two changes of a setting at once neither is lost.
+func TestSetting_Beside(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		add := func(what string) func(context.Context, *storage.Tx) error {
+			return func(ctx context.Context, tx *storage.Tx) error {
+				old, err := tx.Setting(ctx, "list")
+				if err != nil {
+					return err
+				}
+				return tx.PutSetting(ctx, "list", old+what)
+			}
+		}
+		for _, what := range []string{"ab", "cd"} { // the setting is new, and is there
+			require.NoError(t, beside(t, db, add(what[:1]), add(what[1:])))
+		}
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			got, err := tx.Setting(ctx, "list")
+			require.Equal(t, "abcd", got)
+			return err
+		})
+	})
+}
+
+// Two who block the same at once both succeed, and the later block stands.
+func TestPutBlock_Beside(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		put := func(id string) func(context.Context, *storage.Tx) error {
+			return func(ctx context.Context, tx *storage.Tx) error {
+				return tx.PutBlock(ctx, protocol.Block{ID: id, Kind: protocol.BlockHost, Value: "spam.example", CreatedAt: tx.Now})
+			}
+		}
+		require.NoError(t, beside(t, db, put("blk_a"), put("blk_b")))
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			all, err := tx.AllBlocks(ctx)
+			require.Len(t, all, 1)
+			require.Equal(t, "blk_b", all[0].ID)
+			return err
+		})
+	})
+}
+
 // A limit that is counted holds for two at once.
 func TestCountTokens_Beside(t *testing.T) {
 	t.Parallel()

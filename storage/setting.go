@@ -8,8 +8,15 @@ import (
 // Settings stand beside the secrets, under names of their own.
 const settingPrefix = "setting "
 
-// Setting reads a setting of the deployment, "" when it was never set.
+// Setting reads a setting of the deployment, "" when it was never set. In a
+// writing transaction whoever reads or writes the same at once waits for its end,
+// so that of two changes neither is lost.
 func (tx *Tx) Setting(ctx context.Context, name string) (string, error) {
+	if tx.batch != nil {
+		if err := tx.lockName(ctx, settingPrefix+name); err != nil {
+			return "", err
+		}
+	}
 	var value []byte
 	err := tx.row(ctx, `SELECT value FROM secret WHERE name = ?`, settingPrefix+name).Scan(&value)
 	if errors.Is(err, ErrNotFound) {
@@ -22,6 +29,9 @@ func (tx *Tx) Setting(ctx context.Context, name string) (string, error) {
 // rules may have changed.
 func (tx *Tx) PutSetting(ctx context.Context, name, value string) error {
 	if err := tx.dirty(); err != nil {
+		return err
+	}
+	if err := tx.lockName(ctx, settingPrefix+name); err != nil {
 		return err
 	}
 	tx.batch.opTopics[TopicRules] = true
