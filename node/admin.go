@@ -59,16 +59,20 @@ func newAdmin(db *storage.DB, keys *keyring, base string, c Config) *Admin {
 	b := &board.Board{Base: base}
 	return &Admin{
 		DB: db, Base: base, keys: keys, schemas: dispatch.NewSchemas(), board: b,
-		directory: &directory.Directory{Base: base}, operators: operators(db, b, c.limits()),
+		directory: &directory.Directory{Base: base}, operators: operators(db, newModeration(keys, b, c)),
 		accounts: &account.Accounts{Base: base}, config: c,
 	}
 }
 
 // operators is a hall with the operator's operations alone.
-func operators(db *storage.DB, b *board.Board, defaults protocol.LimitsView) *dispatch.Table {
+func operators(db *storage.DB, m *moderation.Moderation) *dispatch.Table {
 	t := dispatch.New(db, &identity.Gate{}, dispatch.NewLimits(dispatch.WideRates()))
-	bindOperators(t, &moderation.Moderation{BoardID: b.ID(), Defaults: defaults, Delete: b.Delete})
+	bindOperators(t, m)
 	return t
+}
+
+func newModeration(keys *keyring, b *board.Board, c Config) *moderation.Moderation {
+	return &moderation.Moderation{Base: b.Base, BoardID: b.ID(), Defaults: c.limits(), Network: keys.networks.Of, Delete: b.Delete}
 }
 
 // Operate does one of the operator's operations, as a door of the node would:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"stoa/identity"
 	"stoa/identity/key"
 	"stoa/protocol"
 	"stoa/storage"
@@ -29,6 +30,7 @@ type keyring struct {
 	db            *storage.DB
 	sealer        *key.Sealer
 	ed, rsa, p256 key.Pair
+	networks      *identity.Networks
 }
 
 // openKeyring reads the node's keys, making them at the first start.
@@ -41,7 +43,11 @@ func openKeyring(ctx context.Context, db *storage.DB, sealer *key.Sealer) (*keyr
 	if k.p256, err = k.pair(ctx, secretP256, key.GenerateP256); err != nil {
 		return nil, err
 	}
-	k.rsa, err = k.pair(ctx, secretRSA, func() (key.Pair, error) { return key.GenerateRSA(rsaBits) })
+	if k.rsa, err = k.pair(ctx, secretRSA, func() (key.Pair, error) { return key.GenerateRSA(rsaBits) }); err != nil {
+		return nil, err
+	}
+	networks, err := k.secret(ctx, secretNetworks, randomSecret)
+	k.networks = identity.NewNetworks(networks)
 	return k, err
 }
 

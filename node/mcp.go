@@ -4,7 +4,6 @@ import (
 	"net"
 	"net/http"
 
-	"stoa/identity"
 	"stoa/node/mcpapi"
 	"stoa/protocol"
 )
@@ -12,14 +11,14 @@ import (
 // mcp mounts the MCP doors, everybody's and the owners'. They take every method,
 // since they say themselves which hosts and origins may reach them, and answer
 // those that they do not serve.
-func (n *Node) mcp(m *mux, networks *identity.Networks) error {
+func (n *Node) mcp(m *mux) error {
 	proxies := trusted(n.config)
 	for path, audience := range map[string]protocol.Audience{protocol.MCPPath: protocol.Everybody, protocol.OwnerMCPPath: protocol.Owners} {
 		door, err := mcpapi.New(mcpapi.Config{
 			Table: n.table, For: audience, Base: n.Base, Loopback: onLoopback(n.listener.Addr()),
 			Name: n.config.Name, Version: n.config.Version,
 			Changes: n.db.Version,
-			Network: func(r *http.Request) string { return networks.Of(clientAddr(r, proxies)) },
+			Network: func(r *http.Request) string { return n.keys.networks.Of(clientAddr(r, proxies)) },
 		})
 		if err != nil {
 			return err

@@ -140,7 +140,7 @@ func openStore(ctx context.Context, c Config, log *slog.Logger) (*storage.DB, *k
 func (n *Node) rooms() {
 	n.board = &board.Board{Base: n.Base}
 	n.directory = &directory.Directory{Base: n.Base}
-	n.moderation = &moderation.Moderation{BoardID: n.board.ID(), Defaults: n.config.limits(), Delete: n.board.Delete}
+	n.moderation = newModeration(n.keys, n.board, n.config)
 	n.feed = &feed.Feed{Base: n.Base, Hub: feed.NewHub(n.db, n.Base, n.log)}
 	n.contact = &contact.Contact{Base: n.Base, Private: n.config.AllowPrivatePeers || n.config.Dev, DB: n.db}
 	n.accounts = &account.Accounts{Base: n.Base, Name: n.config.name(strings.TrimPrefix(strings.TrimPrefix(n.Base, "https://"), "http://")), DB: n.db, Private: n.config.AllowPrivatePeers || n.config.Dev, Seal: n.keys.sealAgent}
@@ -170,7 +170,7 @@ func (n *Node) wire(ctx context.Context) error {
 	if n.directories, err = newDirectories(c, n.db, client, n.log); err != nil {
 		return err
 	}
-	gate, proofs, networks, err := n.gate(ctx, base)
+	gate, proofs, err := n.gate(ctx, base)
 	if err != nil {
 		return err
 	}
@@ -221,21 +221,17 @@ func (n *Node) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return n.route(documents, networks)
+	return n.route(documents)
 }
 
-func (n *Node) gate(ctx context.Context, base *url.URL) (*identity.Gate, *proof.Issuer, *identity.Networks, error) {
+func (n *Node) gate(ctx context.Context, base *url.URL) (*identity.Gate, *proof.Issuer, error) {
 	target, err := httpsig.ParseTarget(n.Base)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	master, err := n.keys.secret(ctx, secretPow, randomSecret)
 	if err != nil {
-		return nil, nil, nil, err
-	}
-	networkKey, err := n.keys.secret(ctx, secretNetworks, randomSecret)
-	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	config := proof.Config{Master: master, Audience: base.Host}
 	if n.config.Dev {
@@ -249,7 +245,7 @@ func (n *Node) gate(ctx context.Context, base *url.URL) (*identity.Gate, *proof.
 	if n.chain != nil {
 		gate.Chain = n.chain
 	}
-	return gate, proofs, identity.NewNetworks(networkKey), nil
+	return gate, proofs, nil
 }
 
 // bind ties every declared operation to the room that does it.
@@ -437,7 +433,7 @@ func trusted(c Config) []netip.Prefix {
 }
 
 // api makes the HTTP door.
-func (n *Node) api(networks *identity.Networks) *httpapi.API {
+func (n *Node) api() *httpapi.API {
 	proxies := trusted(n.config)
-	return httpapi.New(n.table, n.Base, func(r *http.Request) string { return networks.Of(clientAddr(r, proxies)) }, n.db.Version)
+	return httpapi.New(n.table, n.Base, func(r *http.Request) string { return n.keys.networks.Of(clientAddr(r, proxies)) }, n.db.Version)
 }

@@ -8,9 +8,11 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 
 	"stoa/identity/key"
+	"stoa/node/moderation"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -86,7 +88,10 @@ func (a *Admin) Jobs(ctx context.Context, state storage.JobState) (jobs []storag
 // RequeueJob gives a dead job a new life.
 func (a *Admin) RequeueJob(ctx context.Context, id int64) error {
 	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		return notFound(tx.RequeueJob(ctx, id), "there is no dead job %d", id)
+		if err := tx.RequeueJob(ctx, id); err != nil {
+			return notFound(err, "there is no dead job %d", id)
+		}
+		return tx.Audit(ctx, "operator", "job requeue", strconv.FormatInt(id, 10), "")
 	})
 }
 
@@ -167,8 +172,15 @@ func (a *Admin) SetHostPolicy(ctx context.Context, host, policy, note string) er
 	if policy == "none" {
 		policy = ""
 	}
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	if !protocol.IsHost(host) {
+		return protocol.Errorf(protocol.InvalidRequest, "%q is not a host such as n1.example", host)
+	}
+	if policy == string(storage.PolicyReject) && moderation.OwnHost(a.Base, host) {
+		return protocol.Errorf(protocol.InvalidRequest, "%s is this node, or a domain that it is in", host)
+	}
 	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		if err := tx.SetHostPolicy(ctx, storage.HostPolicy{Host: strings.ToLower(host), Policy: storage.Policy(policy), Note: note}); err != nil {
+		if err := tx.SetHostPolicy(ctx, storage.HostPolicy{Host: host, Policy: storage.Policy(policy), Note: note}); err != nil {
 			return err
 		}
 		return tx.Audit(ctx, "operator", "peer policy", host, policy+" "+note)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/uptrace/bunrouter"
 
-	"stoa/identity"
 	"stoa/node/httpapi"
 	"stoa/node/web"
 	"stoa/protocol"
@@ -20,8 +19,8 @@ import (
 )
 
 // route lays out the URL plan.
-func (n *Node) route(documents *wellknown.WellKnown, networks *identity.Networks) error {
-	api := n.api(networks)
+func (n *Node) route(documents *wellknown.WellKnown) error {
+	api := n.api()
 	n.web = n.pages(api.Network)
 	pages := n.web
 	m := newMux(pages.Fail)
@@ -33,7 +32,7 @@ func (n *Node) route(documents *wellknown.WellKnown, networks *identity.Networks
 	for _, d := range documents.Routes() {
 		m.handle(d.Method, d.Pattern, d.Handler)
 	}
-	if err := n.mcp(m, networks); err != nil {
+	if err := n.mcp(m); err != nil {
 		return err
 	}
 	n.a2a(m, api.Network, pages.Fail)

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"net/netip"
 	"net/url"
 	"regexp"
 	"strings"
@@ -41,7 +42,7 @@ func (b Block) Over(now time.Time) bool { return b.ExpiresAt != nil && !b.Expire
 // A NewNodeBlock blocks a value, or whoever wrote a post.
 type NewNodeBlock struct {
 	Kind   BlockKind `json:"kind,omitempty" enum:"agent,key,network,host,handle,actor" doc:"What to block. With a post and without a kind: the closest thing that is known of its writer."`
-	Value  string    `json:"value,omitempty" maxLength:"500" doc:"Chain identity, thumbprint, keyed hash of a network, host, handle or actor. Leave it out with a post."`
+	Value  string    `json:"value,omitempty" maxLength:"500" doc:"Chain identity, thumbprint, host, handle or actor. Of a network, its keyed hash or an address in it, of which the hash is kept. Leave it out with a post."`
 	Post   string    `json:"post,omitempty" pattern:"^post_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Blocks whoever wrote this post."`
 	Reason string    `json:"reason,omitempty" maxLength:"300" doc:"The blocked one is told it, and everybody in the moderation log."`
 	Note   string    `json:"note,omitempty" maxLength:"1000" doc:"For the operators only."`
@@ -64,10 +65,44 @@ func (b NewNodeBlock) Check() []Fault {
 		return nil
 	case b.Kind == "":
 		return []Fault{{"/kind", "required", "say what to block, or name a post"}}
+	case b.Kind == BlockNetwork && b.named():
+		return nil
 	case !b.Kind.takes(b.Canonical()):
-		return []Fault{{"/value", "wrong-shape", "is not the value of a block of the kind " + string(b.Kind)}}
+		return []Fault{{"/value", "wrong-shape", "must be " + shapes[b.Kind]}}
 	}
 	return nil
+}
+
+func (b NewNodeBlock) named() bool {
+	_, ok := b.Address()
+	return ok
+}
+
+// IsHost reports whether a text is a host, with or without a port, as blocks and
+// policies name it.
+func IsHost(s string) bool { return BlockHost.takes(s) }
+
+// shapes say what a value looks like.
+var shapes = map[BlockKind]string{
+	BlockAgent:   "a chain identity: eip155:<chain>:<registry>:<agentId>",
+	BlockKey:     "the thumbprint of a key: 43 characters",
+	BlockNetwork: "one IPv4 address, one IPv6 address or its /56, or a keyed hash as the list of blocks shows it; wider networks are not blocked here",
+	BlockHost:    "a host in lower case ASCII (xn--… for others), with or without a port, such as spam.example",
+	BlockHandle:  "a handle of this node",
+	BlockActor:   "the http(s) address of an actor",
+}
+
+// Address is an address in the network that a block of a network names by one.
+func (b NewNodeBlock) Address() (netip.Addr, bool) {
+	v := strings.TrimSpace(b.Value)
+	if a, err := netip.ParseAddr(v); err == nil {
+		return a, a.Zone() == ""
+	}
+	p, err := netip.ParsePrefix(v)
+	if err != nil || p.Addr() != p.Masked().Addr() || p.Bits() != 32 && p.Addr().Is4() || p.Bits() != 56 && p.Addr().Is6() {
+		return netip.Addr{}, false
+	}
+	return p.Addr(), true
 }
 
 // Canonical is the value in the spelling that is compared.

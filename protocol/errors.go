@@ -150,7 +150,10 @@ func Errorf(code Code, format string, args ...any) *Error {
 func Invalid(faults ...Fault) *Error {
 	detail := "The request breaks a rule; see errors."
 	if len(faults) == 1 {
-		detail = faults[0].Pointer + ": " + faults[0].Detail
+		detail = faults[0].Detail
+		if at := faults[0].Pointer; at != "" {
+			detail = at + ": " + detail
+		}
 	}
 	return &Error{Code: Validation, Detail: detail, Faults: faults}
 }

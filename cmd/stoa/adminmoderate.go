@@ -121,7 +121,7 @@ type adminBlockCmd struct {
 
 type blockAddCmd struct {
 	Kind  string        `arg:"" optional:"" help:"agent, key, network, host, handle or actor. With --post and without: the closest thing that is known of its writer."`
-	Value string        `arg:"" optional:"" help:"Chain identity, thumbprint, keyed hash of a network, host, handle or actor."`
+	Value string        `arg:"" optional:"" help:"Chain identity, thumbprint, host, handle or actor; of a network an address in it, or its keyed hash."`
 	Post  string        `help:"Block whoever wrote this post."`
 	For   time.Duration `help:"How long, in whole hours such as 72h; without, until it is lifted."`
 	Why   string        `help:"Reason, for the one who is blocked and the public moderation log."`

@@ -3,6 +3,8 @@ package moderation
 import (
 	"context"
 	"errors"
+	"net/url"
+	"strings"
 	"time"
 
 	"stoa/protocol"
@@ -19,6 +21,12 @@ func (m *Moderation) AddBlock(ctx context.Context, tx *storage.Tx, c protocol.Ca
 		until := tx.Now.Add(time.Duration(in.Hours) * time.Hour)
 		b.ExpiresAt = &until
 	}
+	if a, ok := in.Address(); ok && in.Kind == protocol.BlockNetwork {
+		b.Value = m.Network(a) // the address itself is kept nowhere
+	}
+	if err := m.ours(b); err != nil {
+		return b, err
+	}
 	if in.Post != "" {
 		var err error
 		if b.Kind, b.Value, err = writerOf(ctx, tx, in.Post, in.Kind); err != nil {
@@ -33,6 +41,25 @@ func (m *Moderation) AddBlock(ctx context.Context, tx *storage.Tx, c protocol.Ca
 		return b, err
 	}
 	return b, tx.Audit(ctx, actor(c), "block", string(b.Kind)+" "+b.Value, b.Reason)
+}
+
+// ours refuses a block of this node itself: of its host, which would make the
+// node deaf to its own, and of an actor of it, which would stop nothing.
+func (m *Moderation) ours(b protocol.Block) error {
+	switch {
+	case b.Kind == protocol.BlockHost && OwnHost(m.Base, b.Value):
+		return protocol.Invalid(protocol.Fault{Pointer: "/value", Code: "own-host", Detail: "is this node, or a domain that it is in"})
+	case b.Kind == protocol.BlockActor && strings.HasPrefix(b.Value, m.Base+"/"):
+		return protocol.Invalid(protocol.Fault{Pointer: "/value", Code: "own-actor", Detail: "is an actor of this node; block the handle"})
+	}
+	return nil
+}
+
+// OwnHost reports whether what is decided about a host is about the node at base
+// too: it is its host, with or without the port, or a domain above it.
+func OwnHost(base, host string) bool {
+	u, err := url.Parse(base)
+	return err == nil && (host == u.Host || host == u.Hostname() || strings.HasSuffix(u.Hostname(), "."+host))
 }
 
 // LiftBlock ends a block.

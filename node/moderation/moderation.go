@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"net/netip"
 
 	"stoa/protocol"
 	"stoa/storage"
@@ -16,8 +17,11 @@ import (
 
 // Moderation keeps one node's board decent.
 type Moderation struct {
+	Base     string              // public address of the node
 	BoardID  string              // name of the board's log
 	Defaults protocol.LimitsView // the limits of the configuration
+	// Network is the keyed hash of an address's network.
+	Network func(netip.Addr) string
 	// Delete takes a post away for good, and tells other nodes.
 	Delete func(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PostRef) (protocol.None, error)
 }
