@@ -64,9 +64,6 @@ func (p *Prober) request(ctx context.Context, method string, u *url.URL) (int, e
 		}
 		return nil
 	})
-	if errors.Is(err, outbound.ErrBodyTooLarge) {
-		return http.StatusOK, nil // it has much to say
-	}
 	if err != nil {
 		return 0, err
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // ErrBodyTooLarge says that an answer is longer than Options.MaxBody. It comes
-// from the request where the length was announced, else from reading the body.
+// from reading the body: at once where the length was announced.
 var ErrBodyTooLarge = errors.New("outbound: response body over the limit")
 
 // body gives out at most left bytes and fails when there are more, so that a

@@ -123,11 +123,11 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if resp.ContentLength > g.o.MaxBody && req.Method != http.MethodHead {
-		resp.Body.Close()
-		return nil, ErrBodyTooLarge
+	left := g.o.MaxBody
+	if resp.ContentLength > left && req.Method != http.MethodHead {
+		left = -1 // the first read fails: status and fields are an answer by themselves
 	}
-	resp.Body = &body{rc: resp.Body, left: g.o.MaxBody}
+	resp.Body = &body{rc: resp.Body, left: left}
 	return resp, nil
 }
 

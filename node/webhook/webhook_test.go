@@ -94,6 +94,12 @@ func TestSend_Outcomes(t *testing.T) {
 			http.Redirect(w, r, other.URL, http.StatusFound)
 		case "/long":
 			io.WriteString(w, strings.Repeat("x", 1<<20))
+		case "/announced", "/gone-announced": // more than anybody reads
+			w.Header().Set("Content-Length", "1099511627776")
+			if r.URL.Path == "/gone-announced" {
+				w.WriteHeader(http.StatusGone)
+			}
+			io.WriteString(w, strings.Repeat("x", 1<<16))
 		}
 	}))
 	t.Cleanup(receiver.Close)
@@ -104,6 +110,7 @@ func TestSend_Outcomes(t *testing.T) {
 		after  time.Duration
 	}{
 		{"/gone", webhook.ErrGone, 410, 0},
+		{"/gone-announced", webhook.ErrGone, 410, 0},
 		{"/later", webhook.ErrRetry, 503, 90 * time.Second},
 		{"/much-later", webhook.ErrRetry, 429, 6 * time.Hour},
 		{"/missing", webhook.ErrRetry, 404, 0},
@@ -117,7 +124,9 @@ func TestSend_Outcomes(t *testing.T) {
 		require.Equal(t, tt.status, f.Status, tt.path)
 		require.Equal(t, tt.after, f.RetryAfter, tt.path)
 	}
-	require.NoError(t, s.Send(t.Context(), receiver.URL+"/long", "id", []byte("{}")), "an answer is read in part and taken")
+	for _, path := range []string{"/long", "/announced"} {
+		require.NoError(t, s.Send(t.Context(), receiver.URL+path, "id", []byte("{}")), "an answer is read in part and taken")
+	}
 	require.Zero(t, elsewhere.Load(), "redirects are not followed")
 	receiver.Close()
 	require.ErrorIs(t, s.Send(t.Context(), receiver.URL, "id", []byte("{}")), webhook.ErrRetry, "nobody there")
