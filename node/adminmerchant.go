@@ -19,6 +19,7 @@ func (a *Admin) ParseMerchant(raw []byte) (draft protocol.MerchantDraft, err err
 	if err := strictjson.Check(raw, strictjson.Limits{MaxBytes: 256 << 10, MaxDepth: 16, MaxTokens: 20_000}); err != nil {
 		return draft, protocol.Errorf(protocol.InvalidRequest, "the record is not acceptable JSON: %w", err)
 	}
+	raw = strictjson.Whole(raw)
 	var members map[string]any
 	if err := json.Unmarshal(raw, &members); err != nil {
 		return draft, protocol.Errorf(protocol.InvalidRequest, "the record must be a JSON object")

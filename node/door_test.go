@@ -122,6 +122,7 @@ func TestDoor_BadInput(t *testing.T) {
 		{name: "text behind", method: "POST", path: "/api/public/board", body: goodPost + `{}`, code: protocol.InvalidRequest},
 		{name: "deep", method: "POST", path: "/api/public/board", body: `{"tags":` + strings.Repeat("[", 40) + strings.Repeat("]", 40) + `}`, code: protocol.InvalidRequest},
 		{name: "not UTF-8", method: "POST", path: "/api/public/board", body: "{\"kind\":\"offer\",\"title\":\"\xff\",\"body\":\"b\"}", code: protocol.InvalidRequest},
+		{name: "a number beyond all", method: "POST", path: "/api/public/board", body: `{"title":1e400}`, code: protocol.InvalidRequest},
 		{name: "too large", method: "POST", path: "/api/public/board", body: `{"body":"` + long + `"}`, code: protocol.TooLarge},
 		{name: "media type", method: "POST", path: "/api/public/board", body: goodPost, headers: []string{"Content-Type", "text/plain"}, code: protocol.UnsupportedMediaType},
 		{name: "encoded", method: "POST", path: "/api/public/board", body: goodPost, headers: []string{"Content-Encoding", "gzip"}, code: protocol.UnsupportedMediaType},
@@ -172,6 +173,31 @@ func TestDoor_BadInput(t *testing.T) {
 	var page protocol.Page[protocol.Post]
 	h.ask("GET", "/api/public/board", "").into(&page)
 	require.Empty(t, page.Items, "nothing of this was stored")
+}
+
+// A whole number may be written in any of the ways that JSON has for it.
+func TestDoor_WholeNumbers(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	tried := 0
+	for _, op := range protocol.OperationsFor(protocol.Everybody, protocol.MCP) {
+		if _, paged := op.In.FieldByName("Limit"); !paged || !op.ReadOnly || op.Private() || op.Access != protocol.Anonymous {
+			continue
+		}
+		tried++
+		args := func(limit string) string { return with(string(encoded(op.Example)), "limit", json.RawMessage(limit)) }
+		want := h.tool(op.Name, args("20"))
+		for _, limit := range []string{"20.0", "2e1", "200E-1"} {
+			got := h.tool(op.Name, args(limit))
+			require.Equal(t, want.Refused.Code, got.Refused.Code, "%s with limit %s", op.Name, limit)
+			require.Equal(t, string(want.Structured), string(got.Structured), "%s with limit %s", op.Name, limit)
+		}
+		for _, limit := range []string{"20.5", "101.0", "0.0", "1e17"} {
+			require.Contains(t, pointers(h.tool(op.Name, args(limit)).Refused.Errors), "/limit", "%s with limit %s", op.Name, limit)
+		}
+		require.Equal(t, protocol.InvalidRequest, h.tool(op.Name, args("20"+strings.Repeat("0", 400))).Refused.Code, op.Name)
+	}
+	require.GreaterOrEqual(t, tried, 6)
 }
 
 func pointers(faults []protocol.Fault) []string {

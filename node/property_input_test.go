@@ -2,6 +2,7 @@ package node
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -165,6 +166,17 @@ func (p *prober) pick() any {
 	return nasty[p.r.IntN(len(nasty))]
 }
 
+// written is a whole number in one of the ways that JSON has for it.
+func (p *prober) written(n int) any {
+	switch p.r.IntN(4) {
+	case 0:
+		return json.Number(fmt.Sprint(n, ".0"))
+	case 1:
+		return json.Number(fmt.Sprint(n, "e0"))
+	}
+	return n
+}
+
 // edge is a value at or past a limit of the schema.
 func (p *prober) edge(schema map[string]any, depth int) any {
 	number := func(name string) (int, bool) {
@@ -187,12 +199,12 @@ func (p *prober) edge(schema map[string]any, depth int) any {
 		return letters
 	case "integer", "number":
 		if most, ok := number("maximum"); ok && p.r.IntN(2) == 0 {
-			return most + p.r.IntN(3) - 1
+			return p.written(most + p.r.IntN(3) - 1)
 		}
 		if least, ok := number("minimum"); ok {
-			return least + p.r.IntN(3) - 1
+			return p.written(least + p.r.IntN(3) - 1)
 		}
-		return p.r.IntN(5)
+		return p.written(p.r.IntN(5))
 	case "boolean":
 		return p.r.IntN(2) == 0
 	case "array":

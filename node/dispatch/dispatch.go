@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -101,8 +102,8 @@ func New(db *storage.DB, gate *identity.Gate, limits *Limits) *Table {
 // and must touch nothing but the transaction.
 func Bind[In, Out any](t *Table, op protocol.Op[In, Out], run func(ctx context.Context, tx *storage.Tx, c protocol.Caller, in In) (Out, error)) {
 	t.add(op.Operation, false, func(ctx context.Context, tx *storage.Tx, c protocol.Caller, args []byte) (any, error) {
-		var in In
-		if err := json.Unmarshal(args, &in); err != nil {
+		in, err := decode[In](args)
+		if err != nil {
 			return nil, err
 		}
 		return run(ctx, tx, c, in)
@@ -112,8 +113,8 @@ func Bind[In, Out any](t *Table, op protocol.Op[In, Out], run func(ctx context.C
 // BindPlain binds an operation that reads nothing stored.
 func BindPlain[In, Out any](t *Table, op protocol.Op[In, Out], run func(ctx context.Context, c protocol.Caller, in In) (Out, error)) {
 	t.add(op.Operation, true, func(ctx context.Context, _ *storage.Tx, c protocol.Caller, args []byte) (any, error) {
-		var in In
-		if err := json.Unmarshal(args, &in); err != nil {
+		in, err := decode[In](args)
+		if err != nil {
 			return nil, err
 		}
 		return run(ctx, c, in)
@@ -126,8 +127,8 @@ func BindPlain[In, Out any](t *Table, op protocol.Op[In, Out], run func(ctx cont
 func BindFile[In, Out any](t *Table, op protocol.Op[In, Out], run func(ctx context.Context, c protocol.Caller, in In, file io.Reader) (Out, error)) {
 	t.add(op.Operation, true, nil, checkOf[In])
 	t.entries[op.Name].file = func(ctx context.Context, c protocol.Caller, args []byte, file io.Reader) (any, error) {
-		var in In
-		if err := json.Unmarshal(args, &in); err != nil {
+		in, err := decode[In](args)
+		if err != nil {
 			return nil, err
 		}
 		if file == nil {
@@ -138,15 +139,27 @@ func BindFile[In, Out any](t *Table, op protocol.Op[In, Out], run func(ctx conte
 }
 
 func checkOf[In any](args []byte) []protocol.Fault {
-	var in In
-	checker, ok := any(&in).(protocol.Checker)
-	if !ok {
-		return nil
+	in, err := decode[In](args)
+	if err != nil {
+		return protocol.AsError(err).Faults
 	}
+	if checker, ok := any(&in).(protocol.Checker); ok {
+		return checker.Check()
+	}
+	return nil
+}
+
+// decode makes the input of an operation of arguments that its schema let pass.
+// What the type cannot hold all the same is the caller's fault.
+func decode[In any](args []byte) (in In, err error) {
 	if err := json.Unmarshal(args, &in); err != nil {
-		return []protocol.Fault{{Code: "wrong-type", Detail: "does not fit the schema of this operation"}}
+		fault := protocol.Fault{Code: "wrong-type", Detail: "does not fit the schema of this operation"}
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+			fault.Pointer = "/" + strings.ReplaceAll(wrong.Field, ".", "/")
+		}
+		return in, protocol.Invalid(fault)
 	}
-	return checker.Check()
+	return in, nil
 }
 
 func (t *Table) add(op *protocol.Operation, plain bool, run func(context.Context, *storage.Tx, protocol.Caller, []byte) (any, error), check func([]byte) []protocol.Fault) {
@@ -254,9 +267,13 @@ func open(raw []byte, ev *identity.Evidence) ([]byte, map[string]any, error) {
 	if err := strictjson.Check(raw, bodyLimits); err != nil {
 		return nil, nil, protocol.Errorf(protocol.InvalidRequest, "the body is not acceptable JSON: %w", err)
 	}
-	var value map[string]any
-	if err := json.Unmarshal(raw, &value); err != nil || value == nil {
+	if !bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("{")) {
 		return nil, nil, protocol.Errorf(protocol.InvalidRequest, "the body must be a JSON object")
+	}
+	raw = strictjson.Whole(raw)
+	var value map[string]any
+	if err := json.Unmarshal(raw, &value); err != nil { // it is JSON, so nothing else is left
+		return nil, nil, protocol.Errorf(protocol.InvalidRequest, "the body holds a number that is out of range")
 	}
 	if _, sent := value["pow"]; sent {
 		var lifted struct {
