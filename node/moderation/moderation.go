@@ -41,7 +41,11 @@ func (m *Moderation) Report(ctx context.Context, tx *storage.Tx, c protocol.Call
 	if p.State != protocol.Visible {
 		return protocol.ReportReceipt{}, protocol.Errorf(protocol.Gone, "this post is no longer public")
 	}
-	fresh, distinct, err := tx.InsertReport(ctx, in.ID, reporter(in.ID, c), in.Reason)
+	who, err := reporter(ctx, tx, in.ID, c)
+	if err != nil {
+		return protocol.ReportReceipt{}, err
+	}
+	fresh, distinct, err := tx.InsertReport(ctx, in.ID, who, in.Reason)
 	if err != nil {
 		return protocol.ReportReceipt{}, err
 	}
@@ -68,10 +72,25 @@ func (m *Moderation) ReportFrom(ctx context.Context, tx *storage.Tx, postID, nod
 	return err
 }
 
-// reporter is who reports, hashed together with the post.
-func reporter(postID string, c protocol.Caller) string {
-	sum := sha256.Sum256([]byte("report\x00" + postID + "\x00" + c.ID()))
-	return hex.EncodeToString(sum[:16])
+// reporter is who reports, hashed together with the post. An owner is one,
+// whether a token is shown or the key of a profile signs. A key that neither a
+// profile nor the chain vouches for is made as cheaply as a name, so whoever
+// shows such keys is the client network that they come from.
+func reporter(ctx context.Context, tx *storage.Tx, postID string, c protocol.Caller) (string, error) {
+	id := c.ID()
+	if c.Standing == protocol.Signed && c.Agent == "" {
+		owner, err := tx.AccountOf(ctx, c.Handle)
+		switch {
+		case err == nil:
+			id = protocol.Caller{Account: owner.ID}.ID()
+		case !errors.Is(err, storage.ErrNotFound):
+			return "", err
+		case c.Handle == "":
+			id = protocol.Caller{Network: c.Network}.ID()
+		}
+	}
+	sum := sha256.Sum256([]byte("report\x00" + postID + "\x00" + id))
+	return hex.EncodeToString(sum[:16]), nil
 }
 
 // hide hides, for a reason as the author and the operators read it and one as

@@ -1,0 +1,103 @@
+package moderation
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+	"stoa/storage"
+	"stoa/storage/storagetest"
+)
+
+// Who is one reporter, and who are two (contract §4).
+func TestReporter(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		ctx := context.Background()
+		require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			for _, handle := range []string{"asha", "ravi"} {
+				if _, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}}); err != nil {
+					return err
+				}
+			}
+			if err := tx.InsertAccount(ctx, storage.Account{ID: "acc_a", Name: "Asha", Role: protocol.RoleOwner}); err != nil {
+				return err
+			}
+			return tx.LinkProfile(ctx, "acc_a", "asha")
+		}))
+		const agent = "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:"
+		signed := func(key, handle, agent, network string) protocol.Caller {
+			return protocol.Caller{Standing: protocol.Signed, KeyID: key, Handle: handle, Agent: agent, Network: network}
+		}
+		token := protocol.Caller{Standing: protocol.Session, Account: "acc_a", Handle: "asha", Handles: []string{"asha"}, Network: "n1"}
+		paid := protocol.Caller{Standing: protocol.Proof, Network: "n1"}
+		for _, tt := range []struct {
+			name string
+			a, b protocol.Caller
+			same bool
+		}{
+			{"a token, and the key of its profile", token, signed("k1", "asha", "", "n2"), true},
+			{"two keys of a profile", signed("k1", "asha", "", "n1"), signed("k2", "asha", "", "n2"), true},
+			{"two profiles", signed("k1", "asha", "", "n1"), signed("k2", "ravi", "", "n1"), false},
+			{"a profile without an account, twice", signed("k1", "ravi", "", "n1"), signed("k2", "ravi", "", "n2"), true},
+			{"two keys of a directory", signed("k1", "", "", "n1"), signed("k2", "", "", "n1"), true},
+			{"a key of a directory, and a proof of work", signed("k1", "", "", "n1"), paid, true},
+			{"keys of directories, from two networks", signed("k1", "", "", "n1"), signed("k1", "", "", "n2"), false},
+			{"two identities on the chain", signed("k1", "", agent+"1", "n1"), signed("k1", "", agent+"2", "n1"), false},
+			{"an identity on the chain, and its network", signed("k1", "", agent+"1", "n1"), paid, false},
+			{"an owner, and the network", token, paid, false},
+			{"two networks", paid, protocol.Caller{Standing: protocol.Proof, Network: "n2"}, false},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				require.NoError(t, db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+					a, err := reporter(ctx, tx, "post_1", tt.a)
+					require.NoError(t, err)
+					b, err := reporter(ctx, tx, "post_1", tt.b)
+					require.NoError(t, err)
+					other, err := reporter(ctx, tx, "post_2", tt.a)
+					require.NoError(t, err)
+					require.Equal(t, tt.same, a == b)
+					require.NotEqual(t, a, other, "reports of two posts cannot be linked")
+					return nil
+				}))
+			})
+		}
+	})
+}
+
+// However many keys a stranger makes, a post stays.
+func TestReport_ManyKeys(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		m := &Moderation{BoardID: protocol.BoardID("https://n1.example")}
+		id := protocol.NewID(protocol.PostID, time.Now())
+		report := func(c protocol.Caller) (state protocol.PostState) {
+			require.NoError(t, db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
+				if _, err := m.Report(ctx, tx, c, protocol.NewReport{ID: id}); err != nil {
+					return err
+				}
+				p, err := tx.PostByID(ctx, id)
+				if err == nil {
+					state = p.State
+				}
+				return err
+			}))
+			return state
+		}
+		require.NoError(t, db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
+			return tx.InsertPost(ctx, &protocol.StoredPost{Post: protocol.Post{ID: id, URI: protocol.PostURI("https://n1.example", id), Kind: protocol.Offer, Title: "t", Body: "b",
+				Author: protocol.Author{Name: "Meera", Method: protocol.ByProof}, CreatedAt: tx.Now}, Board: m.BoardID})
+		}))
+		for i := range 2 * protocol.ReportsToHide {
+			require.Equal(t, protocol.Visible, report(protocol.Caller{Standing: protocol.Signed, KeyID: fmt.Sprint("key", i), Network: "n1"}))
+		}
+		for i := range protocol.ReportsToHide - 2 {
+			require.Equal(t, protocol.Visible, report(protocol.Caller{Standing: protocol.Proof, Network: fmt.Sprint("other", i)}))
+		}
+		require.Equal(t, protocol.Hidden, report(protocol.Caller{Standing: protocol.Proof, Network: "last"}))
+	})
+}
