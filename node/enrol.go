@@ -58,14 +58,27 @@ func (a *Admin) AddPublicKey(ctx context.Context, handle string, jwk []byte) (st
 	return public.Thumbprint, a.putKey(ctx, storage.AgentKey{Handle: handle, Thumbprint: public.Thumbprint, PublicJWK: raw})
 }
 
+// putKey stores a key. Of one that the profile has, what the node keeps stays; one
+// that was retired stays retired.
 func (a *Admin) putKey(ctx context.Context, k storage.AgentKey) error {
 	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		if _, err := tx.ProfileByHandle(ctx, k.Handle); errors.Is(err, storage.ErrNotFound) {
-			return protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", k.Handle)
-		} else if err != nil {
-			return err
+		if _, err := tx.ProfileToChange(ctx, k.Handle); err != nil {
+			return notFound(err, "there is no agent @%s on this node", k.Handle)
 		}
 		k.CreatedAt = tx.Now
+		switch old, err := tx.AgentKeyByThumbprint(ctx, k.Thumbprint); {
+		case err == nil && old.Handle != k.Handle:
+			return protocol.Errorf(protocol.Conflict, "this key is registered with @%s", old.Handle)
+		case err == nil && old.RetiredAt != nil:
+			return protocol.Errorf(protocol.Conflict, "this key was retired on %s, which is for good; make another with stoa keygen and add that one", old.RetiredAt.UTC().Format("2 Jan 2006"))
+		case err == nil:
+			k.CreatedAt, k.Directory = old.CreatedAt, old.Directory
+			if k.Sealed == nil {
+				k.Sealed = old.Sealed
+			}
+		case !errors.Is(err, storage.ErrNotFound):
+			return err
+		}
 		if err := tx.PutAgentKey(ctx, k); err != nil {
 			return err
 		}

@@ -34,8 +34,9 @@ func (r agentKeyRow) key() AgentKey {
 }
 
 // PutAgentKey stores a key, or what is new about one that is known: its sealed
-// form, directory and retirement. A zero CreatedAt is now. ErrExists when the
-// key belongs to another handle.
+// form and directory. Whether a known key is retired is not touched: that is for
+// good, and RetireAgentKey's. A zero CreatedAt is now. ErrExists when the key
+// belongs to another handle.
 func (tx *Tx) PutAgentKey(ctx context.Context, k AgentKey) error {
 	if k.CreatedAt.IsZero() {
 		k.CreatedAt = tx.Now
@@ -48,7 +49,7 @@ func (tx *Tx) PutAgentKey(ctx context.Context, k AgentKey) error {
 		return ErrExists
 	}
 	return tx.put(ctx, &agentKeyRow{Thumbprint: k.Thumbprint, Handle: k.Handle, PublicJWK: k.PublicJWK, Sealed: k.Sealed, Directory: k.Directory,
-		CreatedAt: millis(k.CreatedAt), RetiredAt: millisPtr(k.RetiredAt)}, "thumbprint", "sealed", "directory", "retired_at")
+		CreatedAt: millis(k.CreatedAt), RetiredAt: millisPtr(k.RetiredAt)}, "thumbprint", "sealed", "directory")
 }
 
 // AgentKeyByThumbprint returns a key, retired or not; ErrNotFound when unknown.

@@ -93,6 +93,7 @@ func TestKeysAndTokens(t *testing.T) {
 			require.ErrorIs(t, tx.RetireAgentKey(ctx, "t9"), storage.ErrNotFound)
 			return tx.RetireAgentKey(ctx, "t2")
 		})
+		require.NoError(t, put(newer), "which does not take it into use again: see below")
 		exp := start.Add(time.Hour)
 		token := storage.Token{ID: protocol.NewID(protocol.TokenID, start), Hash: [32]byte{7}, Account: "acc", Handle: "asha", Name: "laptop",
 			Scopes: []string{"board", "profile"}, CreatedAt: start, ExpiresAt: &exp}

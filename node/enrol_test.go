@@ -1,0 +1,61 @@
+package node
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/identity/key"
+	"stoa/protocol"
+)
+
+// TestAddKey_Again: what is added twice loses nothing, and what was retired never
+// comes back, whoever adds it.
+func TestAddKey_Again(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, change func(*Config)) {
+		h := newHouse(t, change)
+		admin := h.Admin()
+		hostedAgent(t, h.Node, "asha")
+		ravis := hostedAgent(t, h.Node, "ravi")
+		pair, err := key.GenerateEd25519()
+		require.NoError(t, err)
+		private, err := pair.MarshalPrivate()
+		require.NoError(t, err)
+		public, err := key.MarshalPublic(pair.Published())
+		require.NoError(t, err)
+		stored := func() (kept, retired bool) {
+			keys, err := admin.Keys(t.Context(), "asha")
+			require.NoError(t, err)
+			for _, k := range keys {
+				if k.Thumbprint == pair.Thumbprint() {
+					return k.Sealed != nil, k.RetiredAt != nil
+				}
+			}
+			t.Fatal("the key is not there")
+			return
+		}
+
+		_, kept, err := admin.AddKeyFile(t.Context(), "asha", private)
+		require.NoError(t, err)
+		require.True(t, kept)
+		_, _, err = admin.AddKeyFile(t.Context(), "asha", public)
+		require.NoError(t, err)
+		kept, retired := stored()
+		require.True(t, kept, "the private half that the node keeps stays")
+		require.False(t, retired)
+		require.Equal(t, protocol.Conflict, protocol.CodeOf(admin.AddKey(t.Context(), "asha", ravis, false)), "another profile's")
+
+		require.NoError(t, admin.RetireKey(t.Context(), pair.Thumbprint()))
+		for _, file := range [][]byte{private, public} {
+			_, _, err = admin.AddKeyFile(t.Context(), "asha", file)
+			require.Equal(t, protocol.Conflict, protocol.CodeOf(err))
+			require.ErrorContains(t, err, "stoa keygen", "it names the way out")
+		}
+		bearer := []string{"Authorization", "Bearer " + ownerToken(t, h.Node, "asha")}
+		require.Equal(t, 409, h.ask("POST", "/api/owner/keys", `{"jwk":`+string(public)+`}`, bearer...).Code)
+		_, retired = stored()
+		require.True(t, retired)
+		require.Equal(t, 401, h.signed(pair, goodPost, nil).Code)
+	})
+}
