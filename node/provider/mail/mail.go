@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/textproto"
 	"os"
 	"strings"
 	"time"
@@ -66,7 +67,12 @@ func (s *Sender) Send(ctx context.Context, m Message) error {
 		}
 		return fmt.Errorf("the mail server answered %d", e.Code)
 	}
-	if err != nil {
+	switch _, garbled := errors.AsType[textproto.ProtocolError](err); {
+	case ctx.Err() != nil && err != nil:
+		return fmt.Errorf("the mail server did not take the letter in time: %w", ctx.Err())
+	case garbled: // its text is the server's
+		return errors.New("the mail server answered with something that is not SMTP")
+	case err != nil:
 		return fmt.Errorf("the mail server could not be used: %w", err)
 	}
 	return nil
@@ -131,9 +137,9 @@ func (s *Sender) dial(ctx context.Context) (*smtp.Client, error) {
 	if err != nil {
 		return nil, errors.New("no connection")
 	}
-	if deadline, ok := ctx.Deadline(); ok {
-		conn.SetDeadline(deadline)
-	}
+	// A deadline of the connection would not do: the client moves it with each
+	// command, and a server that is slow at each would hold the letter for long.
+	context.AfterFunc(ctx, func() { conn.Close() })
 	host, _, _ := net.SplitHostPort(s.Server)
 	config := s.TLSConfig.Clone()
 	if config == nil {

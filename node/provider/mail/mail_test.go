@@ -106,3 +106,57 @@ func TestCompose_Headers(t *testing.T) {
 	head, _, _ := bytes.Cut(raw, []byte("\r\n\r\n"))
 	require.NotContains(t, string(head), "Bcc")
 }
+
+// TestSend_Hostile: a server that says a little now and then, nothing, or no SMTP
+// holds nobody longer than the letter's own time, and none of its text is kept.
+func TestSend_Hostile(t *testing.T) {
+	t.Parallel()
+	for name, talk := range map[string]func(net.Conn, <-chan struct{}){
+		"silent": func(_ net.Conn, over <-chan struct{}) { <-over },
+		"drips": func(c net.Conn, over <-chan struct{}) {
+			for {
+				select {
+				case <-over:
+					return
+				case <-time.After(20 * time.Millisecond):
+					if _, err := c.Write([]byte("220-asha@example.org\r\n")); err != nil {
+						return
+					}
+				}
+			}
+		},
+		"no SMTP": func(c net.Conn, over <-chan struct{}) { c.Write([]byte("asha@example.org\r\n")); <-over },
+	} {
+		for _, security := range []string{Plain, StartTLS, TLS} {
+			t.Run(name+" "+security, func(t *testing.T) {
+				t.Parallel()
+				l, err := net.Listen("tcp", "127.0.0.1:0")
+				require.NoError(t, err)
+				over := make(chan struct{})
+				t.Cleanup(func() { close(over); l.Close() })
+				go func() {
+					for {
+						c, err := l.Accept()
+						if err != nil {
+							return
+						}
+						go func() { defer c.Close(); talk(c, over) }()
+					}
+				}()
+				s := &Sender{Server: l.Addr().String(), Security: security, From: "stoa@n1.example", Host: "n1.example"}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				done := make(chan error, 1)
+				go func() { done <- s.Send(ctx, Message{ID: "1", To: "asha@example.org", Subject: "s", Text: "t"}) }()
+				select {
+				case err := <-done:
+					require.Error(t, err)
+					require.NotContains(t, err.Error(), "asha")
+					require.NotEqual(t, protocol.InvalidRequest, protocol.CodeOf(err), "it is tried again")
+				case <-time.After(time.Minute):
+					t.Fatal("the letter's time is over, and it still waits")
+				}
+			})
+		}
+	}
+}
