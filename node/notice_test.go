@@ -2,10 +2,12 @@ package node
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,11 +21,15 @@ import (
 
 // postbox keeps the letters of a node.
 type postbox struct {
-	mu      sync.Mutex // guards letters
-	letters []account.Letter
+	greylists string     // an address that is to be asked again later
+	mu        sync.Mutex // guards letters
+	letters   []account.Letter
 }
 
 func (p *postbox) Send(_ context.Context, l account.Letter) error {
+	if l.To == p.greylists {
+		return errors.New("the mail server answered 451")
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.letters = append(p.letters, l)
@@ -42,7 +48,7 @@ func (p *postbox) next(t *testing.T, h *house) account.Letter {
 		}
 		l, p.letters = p.letters[0], p.letters[1:]
 		return true
-	}, 20*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	return l
 }
 
@@ -68,10 +74,8 @@ func testNotices(t *testing.T, change func(*Config)) {
 		}
 	}))
 	t.Cleanup(hook.Close)
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- h.worker.Run(ctx) }()
-	t.Cleanup(func() { stop(); <-done })
+	ctx := t.Context()
+	h.run()
 
 	var s protocol.NotifySettings
 	put := h.ask("PUT", "/api/owner/notify", `{"mail":"Asha@Example.org","webhook":"`+hook.URL+`/n","events":["post.hidden"]}`, auth...)
@@ -134,4 +138,75 @@ func testNotices(t *testing.T, change func(*Config)) {
 	require.Equal(t, 200, page.Code)
 	require.Equal(t, "no-store", page.Header().Get("Cache-Control"))
 	parsePage(t, "/account", page.Body.String()).wellFormed()
+}
+
+// run does the node's jobs until the test ends.
+func (h *house) run() {
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- h.worker.Run(ctx) }()
+	h.t.Cleanup(func() { stop(); <-done })
+}
+
+// TestLetters_OneWaits: a server that wants to be asked again for one address, or
+// a webhook that is down, holds up nobody else's.
+func TestLetters_OneWaits(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, change func(*Config)) {
+		h := newHouse(t, change)
+		box := &postbox{greylists: "grey@example.org"}
+		h.accounts.Mail = box
+		down := make(chan string, 64)
+		hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			raw, _ := io.ReadAll(r.Body)
+			down <- string(raw)
+			if r.URL.Path == "/down" {
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+		}))
+		t.Cleanup(hook.Close)
+		for handle, s := range map[string]storage.NotifySettings{
+			"grey": {Mail: "grey@example.org", Confirmed: true, Webhook: hook.URL + "/down"},
+			"asha": {Mail: "asha@example.org", Confirmed: true, Webhook: hook.URL + "/up"},
+		} {
+			hostedAgent(t, h.Node, handle)
+			_, _, err := h.Admin().OpenAccount(t.Context(), handle, protocol.RoleOwner, s.Mail, []string{handle})
+			require.NoError(t, err)
+			s.Handle = handle
+			require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+				return tx.PutNotifySettings(ctx, s)
+			}))
+		}
+		for _, handle := range []string{"grey", "asha"} {
+			require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+				if err := h.accounts.AskLink(ctx, tx, handle+"@example.org"); err != nil {
+					return err
+				}
+				return tx.Notify(ctx, protocol.Notice{Handle: handle, Event: protocol.PostHidden, Subject: "post_01k9y3v6k8e5w9q2x4z7c1m0ad", Title: "t"})
+			}))
+		}
+		h.run()
+		for range 2 { // the link and the notice
+			require.Equal(t, "asha@example.org", box.next(t, h).To)
+		}
+		for range 2 {
+			select {
+			case body := <-down:
+				require.NotContains(t, body, `"try"`, "how often it was tried is the node's own business")
+			case <-time.After(time.Minute):
+				t.Fatal("a webhook was not called")
+			}
+		}
+		require.Eventually(t, func() bool {
+			kept := map[string]bool{}
+			require.NoError(t, h.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+				jobs, err := tx.ListJobs(ctx, storage.JobWaiting, 100, "")
+				for _, j := range jobs.Items {
+					kept[j.Kind] = kept[j.Kind] || strings.Contains(string(j.Args), `"try":`)
+				}
+				return err
+			}))
+			return kept[account.SignInJob] && kept[account.MailJob] && kept[account.WebhookJob]
+		}, time.Minute, 20*time.Millisecond, "what was not taken is tried again")
+	})
 }

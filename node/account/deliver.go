@@ -2,6 +2,7 @@ package account
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -10,21 +11,27 @@ import (
 	"stoa/storage"
 )
 
-// deliver posts a notice to an owner's webhook and judges what became of it.
-func (a *Accounts) deliver(ctx context.Context, s storage.NotifySettings, id string, body []byte) (func(context.Context, *storage.Tx) error, error) {
-	err := a.Webhook.Send(ctx, s.Webhook, id, body)
+// SendWebhook is the handler of WebhookJob. A receiver that wants no more gets
+// no more.
+func (a *Accounts) SendWebhook(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
+	job, err := arguments[telling](j)
+	if err != nil {
+		return nil, err
+	}
+	s, err := a.settingsOf(ctx, job.Notice.Handle)
+	if err != nil || s.Webhook == "" {
+		return nil, err
+	}
+	body, err := json.Marshal(job.Notice)
+	if err != nil {
+		return nil, err
+	}
+	err = a.Webhook.Send(ctx, s.Webhook, job.Notice.ID, body)
 	switch {
 	case err == nil:
 		return nil, nil
-	case errors.Is(err, webhook.ErrGone): // it wants no more
-		return func(ctx context.Context, tx *storage.Tx) error {
-			now, err := tx.NotifySettings(ctx, s.Handle)
-			if err != nil || now.Webhook != s.Webhook {
-				return err
-			}
-			now.Webhook = ""
-			return tx.PutNotifySettings(ctx, now)
-		}, nil
+	case errors.Is(err, webhook.ErrGone):
+		return func(ctx context.Context, tx *storage.Tx) error { return forget(ctx, tx, s) }, nil
 	case errors.Is(err, webhook.ErrRefused):
 		return nil, protocol.Errorf(protocol.InvalidRequest, "the webhook of @%s: %w", s.Handle, err)
 	}
@@ -32,5 +39,16 @@ func (a *Accounts) deliver(ctx context.Context, s storage.NotifySettings, id str
 	if f, ok := errors.AsType[*webhook.Failure](err); ok {
 		wait = f.RetryAfter
 	}
-	return nil, &protocol.Error{Code: protocol.Overloaded, Detail: "the webhook of @" + s.Handle + " did not take the notice", RetryAfter: wait, Err: err}
+	err = &protocol.Error{Code: protocol.Overloaded, Detail: "the webhook of @" + s.Handle + " did not take the notice", RetryAfter: wait, Err: err}
+	return again(j, forADay, &job.trial, &job, err)
+}
+
+// forget takes a webhook out of the settings, unless there is another by now.
+func forget(ctx context.Context, tx *storage.Tx, s storage.NotifySettings) error {
+	now, err := tx.NotifySettings(ctx, s.Handle)
+	if err != nil || now.Webhook != s.Webhook {
+		return err
+	}
+	now.Webhook = ""
+	return tx.PutNotifySettings(ctx, now)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"stoa/identity/session"
+	"stoa/node/webhook"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -39,10 +40,17 @@ type Webhook interface {
 	Send(ctx context.Context, address, id string, body []byte) error
 }
 
+// Lanes. What somebody waits for does not stand behind notices.
+const (
+	letterLane = "mail"
+	noticeLane = "mail-notices"
+)
+
 // letter is what a job knows.
 type letter struct {
 	Account string `json:"account,omitempty"`
 	Handle  string `json:"handle,omitempty"`
+	trial
 }
 
 // AskLink has a sign-in link sent to an address, if it is an account's. The same
@@ -61,7 +69,7 @@ func (a *Accounts) AskLink(ctx context.Context, tx *storage.Tx, mail string) err
 	if err != nil {
 		return err
 	}
-	return tx.Enqueue(ctx, storage.Job{Kind: SignInJob, Lane: "mail", Args: args, Dedupe: SignInJob + " " + acc.ID})
+	return tx.Enqueue(ctx, storage.Job{Kind: SignInJob, Lane: letterLane, Args: args, Dedupe: SignInJob + " " + acc.ID})
 }
 
 // linkEvery is how often sign-in links go to one address, at most.
@@ -80,7 +88,7 @@ func (a *Accounts) SendLink(ctx context.Context, j storage.Job) (func(context.Co
 		if acc, err = tx.Account(ctx, in.Account); err != nil || acc.Mail == "" {
 			return err
 		}
-		late, err = sentLately(ctx, tx, j, storage.TicketSignIn, "-", acc.Mail, linkEvery)
+		late, err = sentLately(ctx, tx, j, in, storage.TicketSignIn, "-", acc.Mail, linkEvery)
 		if err != nil || late {
 			return err
 		}
@@ -92,18 +100,26 @@ func (a *Accounts) SendLink(ctx context.Context, j storage.Job) (func(context.Co
 	if err != nil {
 		return nil, err
 	}
-	return nil, a.Mail.Send(ctx, Letter{ID: letterID(j), To: acc.Mail, Subject: "Sign in to " + a.Name, Text: paragraphs(
+	return a.sendWaiting(ctx, j, in, Letter{ID: letterID(j), To: acc.Mail, Subject: "Sign in to " + a.Name, Text: paragraphs(
 		"Somebody, probably you, asked to sign in to "+a.Base+". This link does it, once, within 30 minutes:",
 		a.Base+"/sign-in?ticket="+secret,
 		"If it was not you, pass this over: without the link nothing happens.",
 	)})
 }
 
+// sendWaiting sends a letter that somebody waits for.
+func (a *Accounts) sendWaiting(ctx context.Context, j storage.Job, in letter, l Letter) (func(context.Context, *storage.Tx) error, error) {
+	if err := a.Mail.Send(ctx, l); err != nil {
+		return again(j, whileWaiting, &in.trial, &in, err)
+	}
+	return nil, nil
+}
+
 // sentLately reports whether a letter with a ticket went out less than every ago.
 // The ticket of an attempt of the same job that failed does not count: its letter
 // did not arrive.
-func sentLately(ctx context.Context, tx *storage.Tx, j storage.Job, purpose storage.TicketPurpose, handle, mail string, every time.Duration) (bool, error) {
-	if j.Attempt > 1 {
+func sentLately(ctx context.Context, tx *storage.Tx, j storage.Job, in letter, purpose storage.TicketPurpose, handle, mail string, every time.Duration) (bool, error) {
+	if j.Attempt > 1 || in.Try > 0 {
 		return false, nil
 	}
 	n, err := tx.CountTickets(ctx, purpose, handle, mail, tx.Now.Add(session.TicketLifetime-every))
@@ -123,7 +139,7 @@ func (a *Accounts) SendConfirmation(ctx context.Context, j storage.Job) (func(co
 		if s, err = tx.NotifySettings(ctx, in.Handle); err != nil || s.Mail == "" || s.Confirmed {
 			return err
 		}
-		late, err = sentLately(ctx, tx, j, storage.TicketNoticeMail, in.Handle, s.Mail, askEvery)
+		late, err = sentLately(ctx, tx, j, in, storage.TicketNoticeMail, in.Handle, s.Mail, askEvery)
 		if err != nil || late {
 			return err
 		}
@@ -132,7 +148,7 @@ func (a *Accounts) SendConfirmation(ctx context.Context, j storage.Job) (func(co
 	if err != nil || s.Mail == "" || s.Confirmed || late {
 		return nil, err
 	}
-	return nil, a.Mail.Send(ctx, Letter{ID: letterID(j), To: s.Mail, Subject: "Confirm this address for @" + in.Handle, Text: paragraphs(
+	return a.sendWaiting(ctx, j, in, Letter{ID: letterID(j), To: s.Mail, Subject: "Confirm this address for @" + in.Handle, Text: paragraphs(
 		"The owner of @"+in.Handle+" at "+a.Base+" wants notices to be sent to this address. To agree, enter this code on the account page within 30 minutes, or give it to confirm_mail:",
 		secret,
 		"If that is not you, pass this over: nothing more will be sent.",
@@ -148,6 +164,12 @@ type notice struct {
 	Untrusted bool   `json:"untrusted_content"`
 }
 
+// telling is what the jobs that tell somebody of a notice know.
+type telling struct {
+	Notice notice `json:"notice"`
+	trial
+}
+
 // Notice is the handler of storage.NoticeJob: it looks how the owner wants to be
 // told, and has it done, each way by a job of its own.
 func (a *Accounts) Notice(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
@@ -160,19 +182,19 @@ func (a *Accounts) Notice(_ context.Context, j storage.Job) (func(context.Contex
 		if err != nil || !wants(s, in.Event) {
 			return err
 		}
-		args, err := json.Marshal(notice{"notice", protocol.NewID("ntc", tx.Now), in, a.about(in), true})
+		args, err := json.Marshal(telling{Notice: notice{"notice", protocol.NewID("ntc", tx.Now), in, a.about(in), true}})
 		if err != nil {
 			return err
 		}
 		if s.Mail != "" && s.Confirmed && a.Mail != nil {
-			if err := tx.Enqueue(ctx, storage.Job{Kind: MailJob, Lane: "mail", Args: args}); err != nil {
+			if err := tx.Enqueue(ctx, storage.Job{Kind: MailJob, Lane: noticeLane, Args: args}); err != nil {
 				return err
 			}
 		}
 		if s.Webhook == "" {
 			return nil
 		}
-		return tx.Enqueue(ctx, storage.Job{Kind: WebhookJob, Lane: "webhook:" + in.Handle, Args: args})
+		return tx.Enqueue(ctx, storage.Job{Kind: WebhookJob, Lane: webhook.Lane(s.Webhook), Args: args})
 	}, nil
 }
 
@@ -193,35 +215,26 @@ var happened = map[protocol.NoticeEvent]string{
 
 // SendMail is the handler of MailJob.
 func (a *Accounts) SendMail(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	in, err := arguments[notice](j)
+	job, err := arguments[telling](j)
 	if err != nil || a.Mail == nil {
 		return nil, err
 	}
+	in := job.Notice
 	s, err := a.settingsOf(ctx, in.Handle)
 	if err != nil || s.Mail == "" || !s.Confirmed {
 		return nil, err
 	}
 	what := fmt.Sprintf(happened[in.Event], in.Handle)
-	return nil, a.Mail.Send(ctx, Letter{ID: in.ID, To: s.Mail, Subject: what, Text: paragraphs(
+	err = a.Mail.Send(ctx, Letter{ID: in.ID, To: s.Mail, Subject: what, Text: paragraphs(
 		what+", at "+in.At.UTC().Format("2 Jan 2006, 15:04 UTC")+". One line of it, which somebody else wrote and which is no message of this node:",
 		"    | "+plain(strings.ReplaceAll(in.Title, "://", ":// "), 140),
 		"Read it here: "+in.URL,
 		"Where notices go is set on "+a.Base+"/account.",
 	)})
-}
-
-// SendWebhook is the handler of WebhookJob. A receiver that wants no more gets
-// no more.
-func (a *Accounts) SendWebhook(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	in, err := arguments[notice](j)
 	if err != nil {
-		return nil, err
+		return again(j, forADay, &job.trial, &job, err)
 	}
-	s, err := a.settingsOf(ctx, in.Handle)
-	if err != nil || s.Webhook == "" {
-		return nil, err
-	}
-	return a.deliver(ctx, s, in.ID, j.Args)
+	return nil, nil
 }
 
 func (a *Accounts) settingsOf(ctx context.Context, handle string) (s storage.NotifySettings, err error) {

@@ -38,16 +38,39 @@ func TestSendLink_AfterAFailedAttempt(t *testing.T) {
 		acc, err = a.Open(ctx, tx, "Asha", protocol.RoleOwner, "asha@example.org")
 		return err
 	}))
-	send := func(id int64, attempt int) error {
-		_, err := a.SendLink(context.Background(), storage.Job{ID: id, Attempt: attempt, Args: []byte(`{"account":"` + acc.ID + `"}`)})
-		return err
+	// send runs a job and returns the one that it left behind, if any.
+	send := func(j storage.Job) (left []storage.Job) {
+		after, err := a.SendLink(t.Context(), j)
+		require.NoError(t, err)
+		if after != nil {
+			require.NoError(t, db.Write(t.Context(), after))
+		}
+		require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			page, err := tx.ListJobs(ctx, storage.JobWaiting, 100, "")
+			left = page.Items
+			return err
+		}))
+		return left
 	}
-	require.Error(t, send(1, 1))
+	first := storage.Job{ID: 1, Kind: SignInJob, Lane: letterLane, Attempt: 1, Args: []byte(`{"account":"` + acc.ID + `"}`), Dedupe: "one"}
+	again := send(first)
+	require.Len(t, again, 1)
+	require.Empty(t, server.sent)
+	require.Contains(t, string(again[0].Args), "451", "the operator sees why it waits")
+	require.Equal(t, first.Dedupe, again[0].Dedupe)
+	require.Zero(t, again[0].Attempt, "a job that was tried would hold up its lane")
 	server.ill = false
-	require.NoError(t, send(1, 2))
+	send(again[0])
 	require.Equal(t, []string{"asha@example.org"}, server.sent)
-	require.NoError(t, send(2, 1))
+	send(storage.Job{ID: 3, Kind: SignInJob, Attempt: 1, Args: first.Args})
 	require.Len(t, server.sent, 1, "asked for again at once")
+	send(storage.Job{ID: 3, Kind: SignInJob, Attempt: 2, Args: first.Args})
+	require.Len(t, server.sent, 2, "a process died over it: nobody knows whether the letter went out")
+
+	server.ill = true
+	last := storage.Job{ID: 4, Kind: SignInJob, Attempt: 1, Args: []byte(`{"account":"` + acc.ID + `","try":8}`)}
+	_, err := a.SendLink(t.Context(), last)
+	require.Equal(t, protocol.Gone, protocol.CodeOf(err), "every row of tries ends")
 }
 
 // An address that several profiles name at once is asked once.

@@ -92,7 +92,7 @@ func (a *Accounts) askConfirmation(ctx context.Context, tx *storage.Tx, handle s
 	if err != nil {
 		return err
 	}
-	return tx.Enqueue(ctx, storage.Job{Kind: ConfirmJob, Lane: "mail", Args: args, Dedupe: ConfirmJob + " " + handle})
+	return tx.Enqueue(ctx, storage.Job{Kind: ConfirmJob, Lane: letterLane, Args: args, Dedupe: ConfirmJob + " " + handle})
 }
 
 // ConfirmMail notes that the owner can read what is sent to the address.

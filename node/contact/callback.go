@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"math/rand/v2"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -21,9 +19,8 @@ import (
 const CallbackJob = "callback"
 
 const (
-	firstWait     = 5 * time.Second
-	longestWait   = time.Hour
-	callbackLanes = 4 // half of a worker: receivers that do not answer leave the rest to other jobs
+	firstWait   = 5 * time.Second
+	longestWait = time.Hour
 )
 
 // A Sender delivers one signed document; its failures are *webhook.Failure.
@@ -49,7 +46,7 @@ func enqueueTry(ctx context.Context, tx *storage.Tx, cb *storage.StoredCallback)
 		return err
 	}
 	return tx.Enqueue(ctx, storage.Job{
-		Kind: CallbackJob, Lane: lane(cb.URL), Args: args, RunAt: cb.NextAt,
+		Kind: CallbackJob, Lane: webhook.Lane(cb.URL), Args: args, RunAt: cb.NextAt,
 		Dedupe: try(cb),
 	})
 }
@@ -58,15 +55,6 @@ func enqueueTry(ctx context.Context, tx *storage.Tx, cb *storage.StoredCallback)
 // has overtaken: it must not begin a second row of tries.
 func try(cb *storage.StoredCallback) string {
 	return CallbackJob + ":" + cb.ID + ":" + strconv.FormatInt(cb.NextAt.UnixMilli(), 10)
-}
-
-// lane keeps one receiver to one connection, and all of them to a few.
-func lane(address string) string {
-	h := fnv.New32a()
-	if u, err := url.Parse(address); err == nil {
-		h.Write([]byte(u.Hostname()))
-	}
-	return CallbackJob + ":" + strconv.Itoa(int(h.Sum32()%callbackLanes))
 }
 
 // Deliver tries one delivery. It is looked up first: what was delivered or ended

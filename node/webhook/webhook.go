@@ -10,8 +10,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -27,6 +29,20 @@ const (
 	maxRetryAfter = 6 * time.Hour
 	signatureTTL  = 5 * time.Minute
 )
+
+// lanes is how many documents a deployment sends at once: half of a worker, so
+// that receivers that do not answer leave the rest to other jobs.
+const lanes = 4
+
+// Lane names the lane of the job that sends to an address. It keeps one receiver
+// to one connection, and all of them to a few.
+func Lane(address string) string {
+	h := fnv.New32a()
+	if u, err := url.Parse(address); err == nil {
+		h.Write([]byte(u.Hostname()))
+	}
+	return "webhook:" + strconv.Itoa(int(h.Sum32()%lanes))
+}
 
 // Kinds of failure, for errors.Is.
 var (
