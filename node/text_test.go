@@ -92,6 +92,7 @@ func TestText_Schemas(t *testing.T) {
 		List []inner           `json:"list,omitempty"`
 		Map  map[string]string `json:"map,omitempty"`
 		Null *string           `json:"null,omitempty"`
+		URL  string            `json:"url,omitempty" format:"uri"`
 	}
 	s := dispatch.NewSchemas()
 	schema := s.Of(reflect.TypeFor[outer]())
@@ -105,6 +106,9 @@ func TestText_Schemas(t *testing.T) {
 		{"in a map", `{"map":{"a":"\u0007"}}`, []string{"/map/a forbidden-character"}},
 		{"name of a member", `{"map":{"a\u200b":"b"}}`, []string{"/map/a forbidden-character"}},
 		{"raw JSON and bytes", `{"list":[{"note":"a","key":{"x":"\u202e"},"hash":"4oCu"}]}`, nil},
+		{"address", `{"url":"https://अ.example/%E2%80%8D"}`, nil},
+		{"joiner in an address", `{"url":"https://a\u200d.example/"}`, []string{"/url forbidden-character"}},
+		{"direction mark in an address", `{"url":"https://a.example/\u200fx"}`, []string{"/url forbidden-character"}},
 		{"name nobody knows", `{"\u202ex":1}`, []string{"/x forbidden-character", "/x unknown-member"}},
 	}
 	for _, tt := range tests {

@@ -22,12 +22,13 @@ const maxInvisible = 2
 // Unfit finds the first character of s that no text may hold, and says what is
 // wrong with it. Joiners (U+200C, U+200D) and direction marks (U+061C, U+200E,
 // U+200F) stay, for Indic scripts, emoji and right-to-left text; variation
-// selectors stay behind a character that is seen.
+// selectors stay behind a character that has variants.
 func Unfit(s string) (r rune, why string, bad bool) {
-	seen, run := false, 0
+	var base rune // that a selector would be of; 0 for none
+	run := 0
 	for i := 0; i < len(s); {
 		if c := s[i]; c >= 0x20 && c < 0x7f {
-			seen, run = c != ' ', 0
+			base, run = rune(c), 0
 			i++
 			continue
 		}
@@ -37,18 +38,19 @@ func Unfit(s string) (r rune, why string, bad bool) {
 			return r, why, true
 		}
 		switch {
-		case unicode.Is(unicode.Variation_Selector, r):
-			if !seen {
-				return r, "a variation selector without a character before it", true
+		case selects(r):
+			if !varies(base, r) {
+				return r, "a variation selector behind what has no such variant", true
 			}
-			seen, run = false, run+1
+			base, run = 0, run+1
 		case passes(r):
 			if run++; run > maxInvisible {
 				return r, "more than two invisible characters in a row", true
 			}
-			seen = false
+			base = 0
 		default:
-			seen, run = !unicode.IsSpace(r), 0
+			base, run = r, 0
+			i += flag(r, s[i:])
 		}
 	}
 	return 0, "", false
@@ -71,7 +73,7 @@ func refused(r rune) string {
 		return "a tag character"
 	case r&0xFFFE == 0xFFFE, r >= 0xFDD0 && r <= 0xFDEF:
 		return "a noncharacter"
-	case passes(r), unicode.Is(unicode.Variation_Selector, r):
+	case passes(r), selects(r):
 		return ""
 	case unicode.Is(ignorable, r):
 		return "an invisible character"
@@ -79,9 +81,73 @@ func refused(r rune) string {
 	return ""
 }
 
+// flags are what follows a black flag in the emoji of England, Scotland and
+// Wales, the only ones with tags (Unicode's RGI_Emoji_Tag_Sequence).
+var flags = [...]string{
+	"\U000E0067\U000E0062\U000E0065\U000E006E\U000E0067\U000E007F",
+	"\U000E0067\U000E0062\U000E0073\U000E0063\U000E0074\U000E007F",
+	"\U000E0067\U000E0062\U000E0077\U000E006C\U000E0073\U000E007F",
+}
+
+// flag is how many bytes of rest make r a flag of those.
+func flag(r rune, rest string) int {
+	if r == 0x1F3F4 {
+		for _, f := range flags {
+			if strings.HasPrefix(rest, f) {
+				return len(f)
+			}
+		}
+	}
+	return 0
+}
+
 // passes reports the invisible characters that text is written with.
 func passes(r rune) bool {
 	return r == 0x200C || r == 0x200D || r == 0x200E || r == 0x200F || r == 0x061C
+}
+
+// selects reports the characters that choose a variant of the one before them,
+// among them Mongolian's vowel separator.
+func selects(r rune) bool { return r == 0x180E || unicode.Is(unicode.Variation_Selector, r) }
+
+// variable are the scripts with letters that have variants (Unicode's Standardized
+// Variants): the others' would show nothing and carry a hidden byte each.
+var variable = []*unicode.RangeTable{
+	unicode.Common, unicode.Han, unicode.Mongolian, unicode.Myanmar, unicode.Phags_Pa, unicode.Manichaean, unicode.Egyptian_Hieroglyphs,
+}
+
+// varies reports whether a selector has a meaning behind a character: those of
+// the supplement behind ideographs, Mongolian's behind Mongolian, the rest behind
+// symbols, digits, punctuation and the letters of some scripts.
+func varies(base, selector rune) bool {
+	switch {
+	case base == 0 || unicode.IsSpace(base):
+		return false
+	case selector >= 0xE0100:
+		return unicode.Is(unicode.Han, base)
+	case selector < 0xFE00:
+		return unicode.Is(unicode.Mongolian, base)
+	case unicode.In(base, unicode.L, unicode.M):
+		return unicode.In(base, variable...)
+	}
+	return true
+}
+
+// Shown reports whether a character of a text is one that is seen.
+func Shown(r rune) bool {
+	return !unicode.IsSpace(r) && r != 0x2800 && !unicode.Is(ignorable, r)
+}
+
+// AddressFault is the fault of an address (URL) at a pointer, nil when it holds
+// nothing that is not seen: what texts are written with only misleads there (RFC
+// 3987 §4.1).
+func AddressFault(at, s string) *Fault {
+	for _, r := range s {
+		if passes(r) || selects(r) {
+			return &Fault{at, "forbidden-character", fmt.Sprintf("contains U+%04X, which is not seen in an address; remove it, or percent-encode it", r)}
+		}
+	}
+	return nil
 }
 
 // ignorable are the characters that show nothing: Unicode's Default_Ignorable_
@@ -112,7 +178,7 @@ func TextFault(at, s string) *Fault {
 // Blank reports whether a text shows nothing: spaces and invisible characters.
 func Blank(s string) bool {
 	for _, r := range s {
-		if !unicode.IsSpace(r) && r != 0x2800 && !unicode.Is(ignorable, r) {
+		if Shown(r) {
 			return false
 		}
 	}
@@ -128,18 +194,23 @@ func CleanText(s string) string {
 		return strings.TrimSpace(s)
 	}
 	var b strings.Builder
-	seen, run := false, 0
-	for _, r := range s {
-		selector := unicode.Is(unicode.Variation_Selector, r)
-		switch hidden := selector || passes(r); {
-		case refused(r) != "", selector && !seen, hidden && run == maxInvisible:
+	var base rune
+	run, done := 0, 0
+	for i, r := range s {
+		if i < done {
+			continue
+		}
+		switch hidden := selects(r) || passes(r); {
+		case refused(r) != "", selects(r) && !varies(base, r), hidden && run == maxInvisible:
 			continue
 		case hidden:
-			seen, run = false, run+1
+			base, run = 0, run+1
 		default:
-			seen, run = !unicode.IsSpace(r), 0
+			base, run = r, 0
 		}
-		b.WriteRune(r)
+		done = i + utf8.RuneLen(r)
+		done += flag(r, s[done:])
+		b.WriteString(s[i:done])
 	}
 	return strings.TrimSpace(b.String())
 }

@@ -23,6 +23,16 @@ var fit = map[string]string{
 	"skin and hair":           "👩🏽\u200d🦰",
 	"ideograph variant":       "葛\U000e0100城",
 	"Mongolian variant":       "ᠠ\u180bᠡ",
+	"Mongolian separator":     "ᠠ\u180eᠠ",
+	"Wales":                   "🏴\U000e0067\U000e0062\U000e0077\U000e006c\U000e0073\U000e007f!",
+	"information":             "ℹ\ufe0f",
+	"slashed zero":            "0\ufe00",
+	"comma in a corner":       "、\ufe00",
+	"script capital":          "ℬ\ufe00",
+	"couple":                  "👩🏽\u200d❤\ufe0f\u200d💋\u200d👨🏿",
+	"rainbow":                 "🏳\ufe0f\u200d🌈",
+	"wheelchair to the right": "🧑\u200d🦽\u200d➡\ufe0f",
+	"Sinhala":                 "ශ්\u200dරී",
 	"direction mark":          "\u200eleft mark",
 	"Hebrew":                  "שלום \u200f(עולם)",
 	"money":                   "₹2,400",
@@ -58,6 +68,9 @@ var unfit = map[string]struct {
 	"Hangul jamo filler":         {"a\u115fb", "ab"},
 	"annotation":                 {"a\ufff9b", "ab"},
 	"musical":                    {"a\U0001d173b", "ab"},
+	"tags behind a flag":         {"🏴\U000e0061\U000e007f", "🏴"},
+	"tags behind Wales":          {"🏴\U000e0067\U000e0062\U000e0077\U000e006c\U000e0073\U000e007f\U000e0061", "🏴\U000e0067\U000e0062\U000e0077\U000e006c\U000e0073\U000e007f"},
+	"half of Wales":              {"🏴\U000e0067\U000e0062", "🏴"},
 	"tag":                        {"tag\U000e0041", "tag"},
 	"noncharacter":               {"a\ufffe", "a"},
 	"noncharacter of plane 16":   {"a\U0010ffff", "a"},
@@ -68,8 +81,12 @@ var unfit = map[string]struct {
 	"three joiners":              {"a\u200d\u200d\u200db", "a\u200d\u200db"},
 	"marks that carry bits":      {"a" + strings.Repeat("\u200e\u200f", 8) + "b", "a\u200e\u200fb"},
 	"selector at the beginning":  {"\ufe0fa", "a"},
-	"selector behind a selector": {"a\ufe00\ufe01\ufe02", "a\ufe00"},
-	"bytes in selectors":         {"a\U000e0101\U000e0102\U000e0103b", "a\U000e0101b"},
+	"selector behind a selector": {"0\ufe00\ufe01\ufe02", "0\ufe00"},
+	"bytes in selectors":         {"葛\U000e0101\U000e0102\U000e0103b", "葛\U000e0101b"},
+	"a byte behind each letter":  {"h\U000e0101e\U000e0102", "he"},
+	"a nibble behind letters":    {"h\ufe00é\ufe01अ\ufe02", "héअ"},
+	"selector behind an accent":  {"e\u0301\ufe0f", "e\u0301"},
+	"Mongolian's behind Latin":   {"a\u180bb\u180ec", "abc"},
 	"selector behind a space":    {"a \ufe0fb", "a b"},
 }
 
@@ -93,11 +110,19 @@ func TestText_EveryCharacter(t *testing.T) {
 	t.Parallel()
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		s := "a" + string(r) + "a"
+		switch {
+		case r >= 0xE0100:
+			s = "葛" + string(r)
+		case r >= 0x180B && r <= 0x180F:
+			s = "ᠠ" + string(r)
+		case unicode.Is(unicode.Variation_Selector, r):
+			s = "☎" + string(r)
+		}
 		_, _, bad := Unfit(s)
 		shown := unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Zs)
 		hidden := unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Noncharacter_Code_Point, unicode.Other_Default_Ignorable_Code_Point)
 		switch {
-		case r == '\n', r == '\t', passes(r), unicode.Is(unicode.Variation_Selector, r):
+		case r == '\n', r == '\t', passes(r), selects(r):
 			require.False(t, bad, "U+%04X", r)
 		case r == utf8.RuneError, hidden:
 			require.True(t, bad, "U+%04X", r)

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 	"unicode"
+
+	"stoa/protocol"
 )
 
 // What makes two texts alike. A shingle is some letters in a row; two texts are
@@ -31,14 +33,14 @@ type Text struct {
 	short  bool
 }
 
-// NewText reads a text. Case, spaces and punctuation make no difference to its
-// likeness. It costs some 10 ns a letter and mark.
+// NewText reads a text. Case, spaces, punctuation and what is not seen make no
+// difference to its likeness. It costs some 10 ns a letter and mark.
 func NewText(s string) *Text {
 	sum := sha256.Sum256([]byte("stoa text\x00" + s))
 	t := &Text{digest: hex.EncodeToString(sum[:16])}
 	letters := make([]rune, 0, len(s))
 	for _, r := range s {
-		if unicode.In(r, unicode.L, unicode.M, unicode.N) {
+		if unicode.In(r, unicode.L, unicode.M, unicode.N) && protocol.Shown(r) {
 			letters = append(letters, unicode.ToLower(r))
 		}
 	}

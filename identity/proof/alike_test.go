@@ -194,3 +194,11 @@ func BenchmarkAlike(b *testing.B) {
 		i.alike.steps(NewText(long), "n", time.Now())
 	}
 }
+
+// TestText_Unseen adds to a text what a reader does not see.
+func TestText_Unseen(t *testing.T) {
+	t.Parallel()
+	plain := NewText("葛城で売ります 1 2 3 4 5 6 7 8 9 क्ष")
+	hidden := NewText("葛\U000e0100城\U000e0101で売ります 1\ufe0f 2\ufe0e 3\ufe0f 4\ufe0e 5\ufe0f 6\ufe0e 7\ufe0f 8\ufe0e 9\ufe0f क्\u200dष\u200e")
+	require.Equal(t, plain.marks, hidden.marks)
+}

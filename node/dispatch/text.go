@@ -28,6 +28,8 @@ func (s *Schemas) texts(at string, schema *huma.Schema, value any, faults *[]pro
 	case string:
 		if f := protocol.TextFault(at, v); f != nil {
 			*faults = append(*faults, *f)
+		} else if f := protocol.AddressFault(at, v); f != nil && schema != nil && strings.HasPrefix(schema.Format, "uri") {
+			*faults = append(*faults, *f)
 		} else if v != "" && schema != nil && schema.MinLength != nil && *schema.MinLength > 0 && protocol.Blank(v) {
 			*faults = append(*faults, protocol.Fault{Pointer: at, Code: "blank", Detail: "must hold something that can be seen"})
 		}

@@ -229,5 +229,5 @@ func clip(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s
 	}
-	return strings.TrimSpace(string([]rune(s)[:n-1])) + "…"
+	return protocol.CleanText(string([]rune(s)[:n-1])) + "…" // half a flag is not fit
 }
