@@ -59,7 +59,7 @@ func writeDocument(w http.ResponseWriter, r *http.Request, d document) {
 	head.Set("Content-Type", activity.MediaType)
 	head.Set("ETag", etag)
 	head.Set("Cache-Control", "public, max-age=180")
-	head.Set("Vary", "Accept")
+	head.Add("Vary", "Accept")
 	head.Set("Access-Control-Allow-Origin", "*")
 	head.Set("X-Content-Type-Options", "nosniff")
 	if d.status == http.StatusOK && precondition(r, etag, "") == http.StatusNotModified {

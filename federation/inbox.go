@@ -280,7 +280,7 @@ func (f *Federation) problem(w http.ResponseWriter, err error) {
 	switch r.status {
 	case http.StatusUnauthorized:
 		head.Set("Accept-Signature", `sig1=("@method" "@target-uri" "content-digest");created;keyid`)
-		head.Set("Vary", "Signature, Signature-Input")
+		head.Add("Vary", "Signature, Signature-Input")
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		head.Set("Retry-After", "60")
 	}

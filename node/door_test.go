@@ -273,13 +273,62 @@ func TestDoor_ConditionalReads(t *testing.T) {
 	require.Equal(t, 200, changed.Code, "a write shows at once")
 	require.NotEqual(t, tag, changed.Header().Get("ETag"))
 	require.Equal(t, "no-store", h.ask("GET", "/api/public/pow?purpose=contact", "").Header().Get("Cache-Control"))
-	small := h.ask("GET", "/openapi.json", "", "Accept-Encoding", "gzip")
-	require.Equal(t, "gzip", small.Header().Get("Content-Encoding"))
-	require.Contains(t, small.Header().Get("ETag"), "-gzip")
-	require.Equal(t, 304, h.ask("GET", "/openapi.json", "", "Accept-Encoding", "gzip", "If-None-Match", small.Header().Get("ETag")).Code)
 	head := h.ask("HEAD", "/api/public/board", "")
 	require.Equal(t, 200, head.Code)
 	require.Equal(t, changed.Header().Get("ETag"), head.Header().Get("ETag"))
+}
+
+// Whatever is compressed says so to caches and can be validated in the form in
+// which it was taken (RFC 9110 §8.8.3.3, §12.5.5). Browsers prefer zstd.
+func TestDoor_Compressed(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.agent("asha", openPolicy)
+	for range 3 {
+		h.post(strings.Repeat("Paper ", 20))
+	}
+	for path, other := range map[string]string{
+		"/openapi.json": "", "/llms.txt": "", "/api/public/board": "", "/board": "Accept", "/board.atom": "",
+		"/a2a/asha/agent-card.json": "A2A-Version", "/ap/agents/asha": "Accept",
+	} {
+		for _, coding := range []string{"gzip", "zstd"} {
+			ask := func(more ...string) answer {
+				return h.ask("GET", path, "", append([]string{"Accept", browser, "Accept-Encoding", coding}, more...)...)
+			}
+			a := ask()
+			require.Equal(t, 200, a.Code, path)
+			require.Equal(t, coding, a.Header().Get("Content-Encoding"), path)
+			vary := strings.Join(a.Header().Values("Vary"), ", ")
+			require.Contains(t, vary, "Accept-Encoding", path)
+			require.Contains(t, vary, other, path)
+			require.Contains(t, a.Header().Get("ETag"), "-"+coding, "other bytes have another tag")
+			same := ask("If-None-Match", a.Header().Get("ETag"))
+			require.Equal(t, 304, same.Code, "%s in %s", path, coding)
+			require.Empty(t, same.Body.Bytes())
+		}
+	}
+}
+
+// A path with a slash too many is sent to the right one with its method and body.
+func TestDoor_Slashes(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for _, tt := range []struct{ method, path, location string }{
+		{"POST", "/api/public/board/", "/api/public/board"},
+		{"POST", "/mcp/public/", "/mcp/public"},
+		{"DELETE", "/api/public/board/post_01k9y3v6k8e5w9q2x4z7c1m0ad/", "/api/public/board/post_01k9y3v6k8e5w9q2x4z7c1m0ad"},
+		{"GET", "/board/?kind=offer", "/board?kind=offer"},
+		{"GET", "/api//public/board", "/api/public/board"},
+	} {
+		a := h.ask(tt.method, tt.path, "")
+		require.Equal(t, 308, a.Code, tt.path)
+		require.Equal(t, tt.location, a.Header().Get("Location"))
+		require.Equal(t, "*", a.Header().Get("Access-Control-Allow-Origin"))
+	}
+	require.Equal(t, 404, h.ask("GET", "//evil.example/", "").Code)
+	owners := h.ask("GET", "/api/owner/profile/", "")
+	require.Equal(t, 308, owners.Code)
+	require.Empty(t, owners.Header().Get("Access-Control-Allow-Origin"))
 }
 
 func TestDoor_CORSAndMethods(t *testing.T) {
@@ -295,6 +344,16 @@ func TestDoor_CORSAndMethods(t *testing.T) {
 	require.Equal(t, "GET, HEAD, POST", refused.Header().Get("Allow"))
 	owner := h.ask("OPTIONS", "/api/owner/profile", "", "Origin", "https://elsewhere.example")
 	require.Empty(t, owner.Header().Get("Access-Control-Allow-Origin"))
+	for _, path := range []string{"/api/public/board", "/api/public/agents/nobody", "/api/public/none", "/feed.json?types=gossip", "/openapi.json", "/.well-known/api-catalog", "/.well-known/agent-card.json"} {
+		a := h.ask("GET", path, "")
+		require.Equal(t, "*", a.Header().Get("Access-Control-Allow-Origin"), "%s: errors are for every origin too", path)
+		if path != "/api/public/none" {
+			require.Contains(t, a.Header().Get("Access-Control-Expose-Headers"), "ETag", path)
+		}
+	}
+	for _, path := range []string{"/api/owner/none", "/api/operator/none", "/api/owner/profile"} {
+		require.Empty(t, h.ask("PATCH", path, "").Header().Get("Access-Control-Allow-Origin"), path)
+	}
 }
 
 func TestDoor_RateLimit(t *testing.T) {

@@ -144,6 +144,7 @@ func TestPages_Headers(t *testing.T) {
 		require.Equal(t, "no-referrer", head.Get("Referrer-Policy"))
 		require.Equal(t, "public, no-cache", head.Get("Cache-Control"))
 		require.Contains(t, head.Get("Link"), `</openapi.json>; rel="service-desc"`)
+		require.Contains(t, h.ask("HEAD", path, "").Header().Get("Link"), `</.well-known/api-catalog>; rel="api-catalog"`, "%s, whatever is asked for (RFC 9727 §3)", path)
 		same := h.ask("GET", path, "", "Accept", browser, "If-None-Match", head.Get("ETag"))
 		require.Equal(t, 304, same.Code, path)
 		require.Empty(t, same.Body.Bytes())
@@ -275,6 +276,7 @@ func TestPages_Errors(t *testing.T) {
 		{"/board/" + gone.ID + "?id=1", protocol.Validation},
 		{"/board?after=bogus", protocol.InvalidCursor},
 		{"/board?q=%zz", protocol.InvalidRequest},
+		{"/?x=%zz", protocol.InvalidRequest},
 	} {
 		d := h.open(tt.path, tt.code.Status())
 		require.Contains(t, d.text(), tt.code.Title())
@@ -286,6 +288,7 @@ func TestPages_Errors(t *testing.T) {
 		require.Empty(t, a.Header().Get("ETag"))
 		require.Equal(t, tt.code, h.ask("GET", tt.path, "").problem().Code, "%s: others get a problem document", tt.path)
 	}
+	require.Equal(t, 400, h.ask("GET", "/board?q=%zz&kind=offer", "", "Accept", "application/json").Code, "nobody is sent to a listing without the filter")
 	refused := h.ask("POST", "/board", "", "Accept", browser)
 	require.Equal(t, 405, refused.Code)
 	require.Equal(t, "GET, HEAD", refused.Header().Get("Allow"))

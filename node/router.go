@@ -36,7 +36,7 @@ func newMux(problem func(http.ResponseWriter, *http.Request, error)) *mux {
 			return m.notAllowed(w, r, m.methods[shape(r.Route())])
 		}),
 		bunrouter.WithNotFoundHandler(func(w http.ResponseWriter, r bunrouter.Request) error {
-			problem(w, r.Request, protocol.Errorf(protocol.NotFound, "there is nothing at this path; see /api/public/site-map"))
+			m.refused(w, r.Request, protocol.Errorf(protocol.NotFound, "there is nothing at this path; see /api/public/site-map"))
 			return nil
 		}),
 	)
@@ -67,8 +67,17 @@ func (m *mux) handle(method, pattern string, h http.Handler) {
 func (m *mux) notAllowed(w http.ResponseWriter, r bunrouter.Request, allow []string) error {
 	words := strings.Join(allow, ", ")
 	w.Header().Set("Allow", words)
-	m.problem(w, r.Request, protocol.Errorf(protocol.MethodNotAllowed, "this path takes %s", words))
+	m.refused(w, r.Request, protocol.Errorf(protocol.MethodNotAllowed, "this path takes %s", words))
 	return nil
+}
+
+// refused renders the error of a request that no room saw, where any origin may
+// read it.
+func (m *mux) refused(w http.ResponseWriter, r *http.Request, err error) {
+	if everybodys(r.URL.Path) {
+		w.Header().Set("Access-Control-Allow-Origin", "*")
+	}
+	m.problem(w, r, err)
 }
 
 // refuse answers the methods that a path does not take. The router by itself
@@ -121,7 +130,7 @@ func (m *mux) handler(log *slog.Logger) (http.Handler, error) {
 		w.Header()[httpapi.RequestIDHeader] = []string{ids.next()}
 		defer m.recover(w, r, log)
 		if err := unreadable(r.URL); err != nil {
-			m.problem(w, r, err)
+			m.refused(w, r, err)
 			return
 		}
 		if r.Method == http.MethodOptions && r.URL.Path != protocol.MCPPath && r.URL.Path != protocol.OwnerMCPPath { // those doors answer for themselves
@@ -139,8 +148,11 @@ func (m *mux) handler(log *slog.Logger) (http.Handler, error) {
 		if tags := r.Header["If-None-Match"]; len(tags) > 0 {
 			// The tag of a compressed answer is the plain one with a suffix.
 			for i := range tags {
-				tags[i] = strings.ReplaceAll(tags[i], compressedTag+`"`, `"`)
+				tags[i] = plainTags.Replace(tags[i])
 			}
+		}
+		if p := r.URL.Path; p != "/" && (strings.HasSuffix(p, "/") || strings.Contains(p, "//")) {
+			w = redirect{w, p}
 		}
 		inner.ServeHTTP(w, r)
 	}), nil
@@ -165,8 +177,11 @@ func unreadable(u *url.URL) error {
 }
 
 // compressedTag is what compression adds to an entity tag, since a strong tag
-// stands for bytes.
+// stands for bytes. Of gzhttp, an answer in zstd has "-zstd" in its place.
 const compressedTag = "-gzip"
+
+// plainTags takes it off again.
+var plainTags = strings.NewReplacer(compressedTag+`"`, `"`, `-zstd"`, `"`)
 
 // compressible reports whether answers of a media type are compressed. A signed
 // key directory is not: its digest covers the bytes on the wire.
@@ -175,7 +190,7 @@ func compressible(media string) bool {
 	case strings.HasPrefix(media, "text/event-stream"), strings.HasPrefix(media, "application/http-message-signatures-directory"):
 		return false
 	}
-	return strings.HasPrefix(media, "text/") || strings.Contains(media, "json") || strings.HasPrefix(media, "application/xml")
+	return strings.HasPrefix(media, "text/") || strings.Contains(media, "json") || strings.Contains(media, "xml")
 }
 
 func (m *mux) recover(w http.ResponseWriter, r *http.Request, log *slog.Logger) {
@@ -187,14 +202,14 @@ func (m *mux) recover(w http.ResponseWriter, r *http.Request, log *slog.Logger) 
 		panic(v)
 	}
 	log.Error("panic while serving", "rid", w.Header().Get(httpapi.RequestIDHeader), "method", r.Method, "path", r.URL.Path, "err", v)
-	m.problem(w, r, &protocol.Error{Code: protocol.Internal, Detail: "Something went wrong on our side."})
+	m.refused(w, r, &protocol.Error{Code: protocol.Internal, Detail: "Something went wrong on our side."})
 }
 
 // preflight answers CORS: public reads and writes take any origin, without
 // credentials; everything else takes none (contract §1).
 func preflight(w http.ResponseWriter, r *http.Request) {
 	head := w.Header()
-	if !strings.HasPrefix(r.URL.Path, "/api/owner/") && !strings.HasPrefix(r.URL.Path, "/api/operator/") {
+	if everybodys(r.URL.Path) {
 		head.Set("Access-Control-Allow-Origin", "*")
 		head.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, DELETE")
 		head.Set("Access-Control-Allow-Headers", "Content-Type, A2A-Version, A2A-Extensions, Content-Digest, Idempotency-Key, Proof-Of-Work, Signature, Signature-Input, Signature-Agent, Agent-Identity, Authorization, Act-As, If-None-Match, Last-Event-ID")
@@ -202,6 +217,38 @@ func preflight(w http.ResponseWriter, r *http.Request) {
 	}
 	w.WriteHeader(http.StatusNoContent)
 }
+
+// everybodys reports a path that pages of any origin may ask, and read what it
+// answers.
+func everybodys(path string) bool {
+	for _, prefix := range []string{"/api/owner/", "/api/operator/", protocol.OwnerMCPPath} {
+		if strings.HasPrefix(path, prefix) {
+			return false
+		}
+	}
+	return true
+}
+
+// A redirect sends a request to its path without the slash at the end and the
+// doubled slashes in between: the router answers 301, which turns every other
+// method into GET (RFC 9110 §15.4.2), and 308 keeps method and body.
+type redirect struct {
+	http.ResponseWriter
+	path string
+}
+
+func (d redirect) WriteHeader(status int) {
+	if status == http.StatusMovedPermanently {
+		status = http.StatusPermanentRedirect
+		if everybodys(d.path) {
+			d.Header().Set("Access-Control-Allow-Origin", "*")
+		}
+	}
+	d.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (d redirect) Unwrap() http.ResponseWriter { return d.ResponseWriter }
 
 // requestIDs numbers the requests of one process under a prefix of its own, so
 // that an id is unique over all processes and says nothing about the caller.

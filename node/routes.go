@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/uptrace/bunrouter"
@@ -64,6 +65,8 @@ func document(media string, body []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
 		head.Set("Access-Control-Allow-Origin", "*")
+		head.Set("Access-Control-Expose-Headers", protocol.ExposedHeaders)
+		head.Set("X-Content-Type-Options", "nosniff")
 		head.Set("Cache-Control", "public, max-age=300")
 		head.Set("ETag", tag)
 		if httpapi.Matches(r.Header.Get("If-None-Match"), tag) {
@@ -71,6 +74,7 @@ func document(media string, body []byte) http.Handler {
 			return
 		}
 		head.Set("Content-Type", media)
+		head.Set("Content-Length", strconv.Itoa(len(body)))
 		w.Write(body)
 	})
 }

@@ -33,6 +33,10 @@ const (
 	OwnerMCPPath = "/mcp/owner"
 )
 
+// ExposedHeaders are the fields that pages of other origins may read of an answer,
+// at every door that takes them (Fetch §3.3.3).
+const ExposedHeaders = "ETag, Link, Retry-After, RateLimit, RateLimit-Policy, Request-Id, WWW-Authenticate, Accept-Signature, Signature-Error, Idempotency-Replayed"
+
 // An Audience says for whom an operation is. The operations of owners and
 // operators stand apart from everybody's: no other origin's page may call them,
 // they are tools of another MCP door, and no site map or guide lists them.

@@ -33,6 +33,7 @@ func (w *WellKnown) serve(make maker) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		h := rw.Header()
 		h.Set("Access-Control-Allow-Origin", "*")
+		h.Set("Access-Control-Expose-Headers", protocol.ExposedHeaders)
 		h.Set("X-Content-Type-Options", "nosniff")
 		d, err := make(r)
 		if err != nil {

@@ -18,10 +18,10 @@ var signedCall = &protocol.Operation{Name: "a2a", Access: protocol.Signed}
 func (a *API) call(w http.ResponseWriter, r *http.Request) {
 	head := w.Header()
 	head.Set("Access-Control-Allow-Origin", "*")
-	head.Set("Access-Control-Expose-Headers", "A2A-Version, Retry-After, RateLimit, RateLimit-Policy, Request-Id, Signature-Error, Accept-Signature, Idempotency-Replayed")
+	head.Set("Access-Control-Expose-Headers", "A2A-Version, "+protocol.ExposedHeaders)
 	head.Set("X-Content-Type-Options", "nosniff")
 	head.Set("A2A-Version", a2a.Version)
-	head.Set("Vary", "A2A-Version")
+	head.Add("Vary", "A2A-Version") // beside what the compressing layer has said
 	body, err := readBody(w, r)
 	if err != nil {
 		a.refuse(w, nil, err)

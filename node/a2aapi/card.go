@@ -31,8 +31,9 @@ const cardAge = "public, max-age=300"
 func (a *API) card(w http.ResponseWriter, r *http.Request) {
 	head := w.Header()
 	head.Set("Access-Control-Allow-Origin", "*")
+	head.Set("Access-Control-Expose-Headers", protocol.ExposedHeaders)
 	head.Set("X-Content-Type-Options", "nosniff")
-	head.Set("Vary", "A2A-Version")
+	head.Add("Vary", "A2A-Version")
 	network := a.c.Network(r)
 	err := a.c.Table.Limits.Network(network, reading)
 	var c *card

@@ -37,6 +37,8 @@ func New(t *dispatch.Table, base string, network func(*http.Request) string, ver
 	return &API{Table: t, Base: base, Network: network, cache: dispatch.NewCache[*answer](version)}
 }
 
+var anyOrigin, exposed = []string{"*"}, []string{protocol.ExposedHeaders}
+
 // Handler serves one operation. Path parameters come from r.PathValue.
 func (a *API) Handler(op *protocol.Operation) http.Handler {
 	fields := newFields(a.Table.Schemas, op)
@@ -44,7 +46,7 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 		start := time.Now()
 		head := w.Header()
 		if op.For == protocol.Everybody { // owners and operators: no page of another origin (contract §1)
-			head.Set("Access-Control-Allow-Origin", "*")
+			head["Access-Control-Allow-Origin"], head["Access-Control-Expose-Headers"] = anyOrigin, exposed
 		}
 		head.Set("X-Content-Type-Options", "nosniff")
 		network := a.Network(r)

@@ -55,7 +55,7 @@ func isLoopback(name string) bool {
 // allowOrigin lets any page read the answers, without credentials.
 func allowOrigin(head http.Header) {
 	head.Set("Access-Control-Allow-Origin", "*")
-	head.Set("Access-Control-Expose-Headers", "Retry-After, RateLimit, RateLimit-Policy, Request-Id, Signature-Error, Accept-Signature")
+	head.Set("Access-Control-Expose-Headers", protocol.ExposedHeaders)
 }
 
 func preflight(head http.Header) {

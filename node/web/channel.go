@@ -83,6 +83,8 @@ func (s *Web) channelRoutes() (routes []Route) {
 func (s *Web) channelHandler(c source, media string, render func(channel, string) ([]byte, error)) http.Handler {
 	at := page{path: c.path}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Access-Control-Allow-Origin", "*")
+		w.Header().Set("Access-Control-Expose-Headers", protocol.ExposedHeaders)
 		if err := at.parameters(r); err != nil {
 			s.Fail(w, r, err)
 			return
@@ -97,7 +99,6 @@ func (s *Web) channelHandler(c source, media string, render func(channel, string
 			s.Fail(w, r, err)
 			return
 		}
-		w.Header().Set("Access-Control-Allow-Origin", "*")
 		validate(w, r, media+"; charset=utf-8", "public, no-cache", body)
 	})
 }

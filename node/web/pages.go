@@ -74,7 +74,11 @@ func Entries() []protocol.SiteEntry {
 func (s *Web) handler(p page) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		vary(w.Header())
-		if err := p.parameters(r); err != nil {
+		err := p.parameters(r)
+		if err == nil {
+			_, err = queryOf(r)
+		}
+		if err != nil {
 			s.Fail(w, r, err)
 			return
 		}
@@ -91,6 +95,7 @@ func (s *Web) handler(p page) http.Handler {
 				s.Fail(w, r, err)
 				return
 			}
+			w.Header().Set("Link", links)
 			validate(w, r, "text/plain; charset=utf-8", "public, no-cache", []byte(text))
 			return
 		}

@@ -62,9 +62,9 @@ func tidy(name, v string) string {
 // form reads the query of a page by the fields of its operation. What the
 // operation does not know goes to the hall too, which names every fault at once.
 func (s *Web) form(r *http.Request, op *protocol.Operation) (*form, error) {
-	query, err := url.ParseQuery(r.URL.RawQuery)
+	query, err := queryOf(r)
 	if err != nil {
-		return nil, protocol.Errorf(protocol.InvalidRequest, "the query string cannot be read: check the percent-encoding")
+		return nil, err
 	}
 	f := &form{values: given(query), args: map[string]any{}}
 	for name := range f.values {
@@ -78,10 +78,24 @@ func (s *Web) form(r *http.Request, op *protocol.Operation) (*form, error) {
 
 // bare refuses the query of a page that takes none.
 func bare(r *http.Request) error {
-	for name := range given(r.URL.Query()) {
+	query, err := queryOf(r)
+	if err != nil {
+		return err
+	}
+	for name := range given(query) {
 		return unknown(name)
 	}
 	return nil
+}
+
+// queryOf is the query of a request. One that cannot be read in whole is refused:
+// without a filter that somebody meant, a listing would be another one.
+func queryOf(r *http.Request) (url.Values, error) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, protocol.Errorf(protocol.InvalidRequest, "the query string cannot be read: check the percent-encoding")
+	}
+	return query, nil
 }
 
 // unknown is the fault of a query parameter that the page does not take: agents

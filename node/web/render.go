@@ -51,6 +51,9 @@ func (s *Web) write(w http.ResponseWriter, r *http.Request, v view) {
 	}
 	head := w.Header()
 	head.Set("Link", links)
+	if v.JSON != "" {
+		head.Add("Link", "<"+v.JSON+`>; rel="alternate"; type="application/json"`)
+	}
 	if v.Private {
 		head.Set("Cache-Control", "no-store")
 		head.Set("X-Robots-Tag", "noindex")
@@ -85,12 +88,12 @@ func validate(w http.ResponseWriter, r *http.Request, media, keep string, body [
 	send(w, http.StatusOK, media, body)
 }
 
-// held reports whether an If-None-Match field names the tag, with or without
-// the suffix that the compressing layer adds.
+// held reports whether an If-None-Match field names the tag. What the compressing
+// layer adds to it, the router has taken off.
 func held(field, tag string) bool {
 	for t := range strings.SplitSeq(field, ",") {
 		t = strings.TrimPrefix(strings.TrimSpace(t), "W/")
-		if t == "*" || strings.Replace(t, `-gzip"`, `"`, 1) == tag {
+		if t == "*" || t == tag {
 			return true
 		}
 	}
