@@ -70,7 +70,7 @@ func TestLiveness(t *testing.T) {
 			require.False(t, *ravi.Alive)
 			require.Nil(t, ravi.LastSeenAt)
 			return true
-		}, 20*time.Second, 50*time.Millisecond)
+		}, time.Minute, 50*time.Millisecond)
 		require.Equal(t, "stoa/test (+"+h.Base+"/; asks whether listed endpoints answer)", <-agent)
 
 		operator := httptest.NewRecorder()

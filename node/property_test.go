@@ -159,7 +159,7 @@ func (p *prober) overHTTP(op *protocol.Operation) {
 	if !said {
 		return
 	}
-	ctx, cancel := context.WithTimeout(p.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)
 	defer cancel()
 	res, err := p.client.Do(r.WithContext(ctx))
 	require.NoError(p.t, err, "%s %s", r.Method, r.URL)
@@ -167,7 +167,9 @@ func (p *prober) overHTTP(op *protocol.Operation) {
 	about := fmt.Sprintf("%s %s %.2000s", r.Method, r.URL, encoded(args))
 	require.Less(p.t, res.StatusCode, 500, about)
 	if media := res.Header.Get("Content-Type"); strings.HasPrefix(media, "text/event-stream") {
-		p.succeeded["http "+op.Name]++ // it does not end
+		p.succeeded["http "+op.Name]++ // it does not end by itself
+		require.NoError(p.t, res.Body.Close())
+		require.Eventually(p.t, func() bool { return p.n.feed.Hub.Streams() == 0 }, time.Minute, time.Millisecond, "a network has but a few places")
 		return
 	}
 	raw, err := io.ReadAll(res.Body)

@@ -330,7 +330,7 @@ func TestWrite_Refusals(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		gone := make(chan error, 1)
 		go func() { gone <- db.Write(ctx, nothing) }()
-		require.Eventually(t, func() bool { return db.QueueLen() == 1 }, 5*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return db.QueueLen() == 1 }, time.Minute, time.Millisecond)
 		err = db.Write(context.Background(), nothing)
 		e, ok := errors.AsType[*protocol.Error](err)
 		require.True(t, ok)

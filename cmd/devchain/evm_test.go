@@ -215,7 +215,7 @@ func TestRotation_OldKeyWorksUntilFinal(t *testing.T) {
 		_, err := r.Authority(w.ctx, id, next.Thumbprint)
 		require.Error(t, err)
 		return isPending(err)
-	}, 3*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	_, err = r.Authority(w.ctx, id, old.Thumbprint)
 	require.NoError(t, err, "the old key is in the final state and in the new one")
 	w.want(id, old, erc8004.ErrPendingFinality) // who has not seen the final state cannot know that
@@ -224,13 +224,13 @@ func TestRotation_OldKeyWorksUntilFinal(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := r.Authority(w.ctx, id, next.Thumbprint)
 		return err == nil
-	}, 3*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 
 	w.must(g.SetKeys(w.ctx, id.AgentID, w.record(0, id, time.Now().Add(2*time.Second), next)))
 	require.Eventually(t, func() bool {
 		_, err := r.Authority(w.ctx, id, old.Thumbprint)
 		return isUnknown(err)
-	}, 3*time.Second, 20*time.Millisecond, "a revocation counts before it is final")
+	}, time.Minute, 20*time.Millisecond, "a revocation counts before it is final")
 	_, err = r.Authority(w.ctx, id, next.Thumbprint)
 	require.NoError(t, err)
 }
@@ -261,7 +261,7 @@ func TestTransfer_KillsKeys(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := r.Authority(w.ctx, id, key.Thumbprint)
 		return isUnknown(err)
-	}, 3*time.Second, 20*time.Millisecond, "the poller sees the Transfer")
+	}, time.Minute, 20*time.Millisecond, "the poller sees the Transfer")
 	s, err := w.reader(w.config()).Snapshot(w.ctx, id)
 	require.NoError(t, err)
 	require.Equal(t, address(1), s.Owner)
@@ -396,5 +396,5 @@ func TestAppears_AfterNegativeAnswer(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := r.Snapshot(w.ctx, id)
 		return err == nil
-	}, 3*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 }

@@ -163,7 +163,7 @@ func writeAll(t testing.TB, node, file, name string, n int, done chan<- string) 
 		t.Error(err)
 		return
 	}
-	deadline := time.Now().Add(60 * time.Second)
+	deadline := time.Now().Add(3 * time.Minute)
 	for i := range n {
 		title := fmt.Sprintf("%s-%d", name, i)
 		for {

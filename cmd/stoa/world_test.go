@@ -122,7 +122,7 @@ func startWorld(t testing.TB, data string, port int) *localWorld {
 	select {
 	case s := <-line:
 		require.NoError(t, json.Unmarshal([]byte(s), &w.devWorld), "%s", &w.log)
-	case <-time.After(40 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatalf("the world did not start:\n%s", &w.log)
 	}
 	return w

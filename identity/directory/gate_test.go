@@ -86,7 +86,7 @@ func eventually(t *testing.T, c *Cache, ref httpsig.AgentRef, p key.Pair) (k htt
 	require.Eventually(t, func() bool {
 		k, err = c.Lookup(ref, p.Thumbprint(), time.Now())
 		return err == nil || protocol.AsError(err).RetryAfter > fetchSoon
-	}, 10*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 	return k, err
 }
 
