@@ -137,3 +137,38 @@ func TestContact_InProfile(t *testing.T) {
 	}
 	require.Equal(t, http.StatusNotFound, h.ask("GET", "/api/public/agents/asha/contacts", "").Code)
 }
+
+// TestContact_HandleTakenAgain: who takes the handle of a profile that is gone is
+// somebody else, to whom the threads that it began are unknown.
+func TestContact_HandleTakenAgain(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, change func(*Config)) {
+		h := newHouse(t, change)
+		asha, bob := h.agent("asha", openPolicy), h.agent("bob", openPolicy)
+		begun := h.begun("asha", `{"message":"Between us"}`, "Authorization", bob)
+		h.answer(asha, begun.ThreadID, "Yes.")
+		var signed protocol.ContactReceipt
+		h.signedAs(hostedAgent(t, h.Node, "carol"), "POST", "/api/public/agents/asha/contact", `{"message":"Signed"}`).into(&signed)
+		path := "/api/public/threads/" + begun.ThreadID
+		require.Equal(t, 200, h.ask("GET", path, "", "Authorization", bob).Code)
+		news := func(path string) answer { return h.ask("GET", path, "", "Authorization", bob) }
+		require.Equal(t, []string{"agent asha Yes."}, newsOf(h.digest("", news)))
+
+		require.NoError(t, h.Admin().DeleteProfile(t.Context(), "bob"))
+		bob = h.agent("bob", openPolicy)
+		require.Equal(t, protocol.NotFound, h.ask("GET", path, "", "Authorization", bob).problem().Code)
+		require.Equal(t, protocol.NotFound, h.ask("POST", path+"/messages", `{"message":"It is me"}`, "Authorization", bob).problem().Code)
+		require.Empty(t, newsOf(h.digest("", news)))
+		h.answer(asha, begun.ThreadID, "Are you there?")
+		require.Empty(t, newsOf(h.digest("", news)), "nor what is written now")
+
+		require.NoError(t, h.Admin().DeleteProfile(t.Context(), "carol"))
+		carol := h.agent("carol", openPolicy)
+		h.answer(asha, signed.ThreadID, "For the one who signed")
+		require.Empty(t, newsOf(h.digest("", func(path string) answer { return h.ask("GET", path, "", "Authorization", carol) })))
+
+		var kept protocol.Conversation
+		h.ask("GET", path, "", "Authorization", "Bearer "+begun.ReadToken).into(&kept)
+		require.Equal(t, 3, kept.Count, "its read token opens it still")
+	})
+}

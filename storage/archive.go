@@ -115,7 +115,7 @@ func (tx *Tx) ImportThread(ctx context.Context, t *StoredThread) error {
 	if err != nil {
 		return fmt.Errorf("encode author: %w", err)
 	}
-	n, err := tx.write(ctx, `INSERT INTO thread (`+threadColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+	n, err := tx.write(ctx, `INSERT INTO thread (`+threadColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?, ?, ?, ?, ?, NULL) ON CONFLICT DO NOTHING`,
 		t.ID, t.Handle, string(t.Kind), string(t.State), t.Writer, string(author), t.TokenHash[:], t.Callback, t.Messages,
 		t.Unread, t.Unseen, millis(t.CreatedAt), millis(t.UpdatedAt), millisPtr(t.ClosedAt), t.ClosedBy)
 	if err == nil && n == 0 {

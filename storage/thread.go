@@ -15,6 +15,7 @@ type StoredThread struct {
 	Kind                 protocol.ContactKind
 	State                protocol.ThreadState
 	Writer               string // who began it, as limits and blocks know it
+	WriterHandle         string // the profile of this node that began it, "" none or none any more
 	Author               protocol.Author
 	TokenHash            [32]byte
 	Visitor              string // hash of the cookie of the browser that began it, "" none
@@ -26,16 +27,20 @@ type StoredThread struct {
 	ClosedBy             string // "owner" or "silence"
 }
 
-const threadColumns = `id, handle, kind, state, writer, author, token_hash, visitor, callback, messages, unread, unseen, created_at, updated_at, closed_at, closed_by`
+const threadColumns = `id, handle, kind, state, writer, author, token_hash, visitor, callback, messages, unread, unseen, created_at, updated_at, closed_at, closed_by, writer_handle`
 
 func scanThread(s scanner) (t StoredThread, err error) {
 	var author string
 	var hash, visitor []byte
 	var created, updated int64
 	var closed *int64
+	var profile *string
 	if err = s.Scan(&t.ID, &t.Handle, &t.Kind, &t.State, &t.Writer, &author, &hash, &visitor, &t.Callback, &t.Messages,
-		&t.Unread, &t.Unseen, &created, &updated, &closed, &t.ClosedBy); err != nil {
+		&t.Unread, &t.Unseen, &created, &updated, &closed, &t.ClosedBy, &profile); err != nil {
 		return t, err
+	}
+	if profile != nil {
+		t.WriterHandle = *profile
 	}
 	copy(t.TokenHash[:], hash)
 	t.Visitor, t.CreatedAt, t.UpdatedAt, t.ClosedAt = string(visitor), moment(created), moment(updated), momentPtr(closed)
@@ -55,10 +60,14 @@ func (tx *Tx) InsertThread(ctx context.Context, t *StoredThread) error {
 	if t.Visitor != "" {
 		visitor = []byte(t.Visitor)
 	}
+	var profile *string
+	if t.WriterHandle != "" {
+		profile = &t.WriterHandle
+	}
 	t.CreatedAt, t.UpdatedAt = tx.Now, tx.Now
-	_, err = tx.write(ctx, `INSERT INTO thread (`+threadColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	_, err = tx.write(ctx, `INSERT INTO thread (`+threadColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		t.ID, t.Handle, string(t.Kind), string(t.State), t.Writer, string(author), t.TokenHash[:], visitor, t.Callback, t.Messages,
-		t.Unread, t.Unseen, millis(t.CreatedAt), millis(t.UpdatedAt), millisPtr(t.ClosedAt), t.ClosedBy)
+		t.Unread, t.Unseen, millis(t.CreatedAt), millis(t.UpdatedAt), millisPtr(t.ClosedAt), t.ClosedBy, profile)
 	return err
 }
 
@@ -209,17 +218,25 @@ func (tx *Tx) CountOpenThreads(ctx context.Context, handle, writer string, most 
 	return n, err
 }
 
-// DropThreads forgets every thread, callback and block of a profile that is no
-// more: whoever takes the handle next must not read them.
+const disownThreads = `UPDATE thread SET writer_handle = NULL WHERE writer_handle = ?`
+
+// DropThreads forgets every thread, callback, block and news of a profile that is
+// no more, and that it began threads with others: whoever takes the handle next
+// must not read them.
 func (tx *Tx) DropThreads(ctx context.Context, handle string) error {
 	for _, statement := range []string{
 		`DELETE FROM client_message WHERE thread_id IN (SELECT id FROM thread WHERE handle = ?)`,
 		`DELETE FROM thread_message WHERE thread_id IN (SELECT id FROM thread WHERE handle = ?)`,
 		`DELETE FROM thread WHERE handle = ?`, `DELETE FROM callback WHERE handle = ?`, `DELETE FROM contact_block WHERE handle = ?`, `DELETE FROM contact_block_name WHERE handle = ?`,
+		disownThreads,
 	} {
 		if _, err := tx.write(ctx, statement, handle); err != nil {
 			return err
 		}
 	}
-	return nil
+	if err := tx.settleFeed(""); err != nil {
+		return err
+	}
+	_, err := tx.write(ctx, `DELETE FROM news WHERE reader = ?`, "handle:"+handle)
+	return err
 }

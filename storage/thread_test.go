@@ -29,6 +29,8 @@ func TestThreadPlans(t *testing.T) {
 		"blocks":                   {`SELECT ` + contactBlockColumns + ` FROM contact_block WHERE handle = ? AND id < ? ORDER BY id DESC LIMIT ?`, []any{"x", "y", 2}},
 		"blocked":                  {`SELECT count(*) FROM contact_block_name WHERE handle = ? AND name IN (?, ?)`, []any{"x", "y", "z"}},
 		"threads of a profile":     {`DELETE FROM thread WHERE handle = ?`, []any{"x"}},
+		"threads by a profile":     {disownThreads, []any{"x"}},
+		"news of a profile":        {`DELETE FROM news WHERE reader = ?`, []any{"handle:x"}},
 		"callbacks of a profile":   {`DELETE FROM callback WHERE handle = ?`, []any{"x"}},
 		"waiting of a thread":      {`UPDATE callback SET state = 'gone' WHERE thread_id = ? AND state = 'waiting'`, []any{"x"}},
 	}

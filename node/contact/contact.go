@@ -48,6 +48,9 @@ func (r *Contact) Begin(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 		Writer: writer(c, in.Handle), Author: c.Author(r.Base, in.Name), TokenHash: protocol.SecretHash(token),
 		Visitor: c.Visitor, Callback: in.CallbackURL,
 	}
+	if t.Author.Verified {
+		t.WriterHandle = c.Handle
+	}
 	if err := tx.InsertThread(ctx, t); err != nil {
 		return protocol.ContactReceipt{}, err
 	}
@@ -165,7 +168,10 @@ func writerNames(t *storage.StoredThread) []string {
 	}
 	who := t.Author
 	who.KeyID = nil
-	if names := who.Names(); len(names) > 0 {
+	if t.WriterHandle == "" {
+		who.Handle = nil // the profile is gone; another may have its handle
+	}
+	if names := who.Names(); len(names) > 0 || t.Author.Handle != nil {
 		return names
 	}
 	return []string{t.Writer}
@@ -215,7 +221,7 @@ func wrote(t *storage.StoredThread, c protocol.Caller) bool {
 	case same(t.Author.ERC8004, c.Agent):
 		return true
 	case t.Author.Handle != nil: // not by the account: a token may be for another of its profiles
-		return same(t.Author.Handle, append([]string{c.Handle}, c.Handles...)...)
+		return same(&t.WriterHandle, append([]string{c.Handle}, c.Handles...)...)
 	}
 	return t.Writer == c.ID()
 }

@@ -2,6 +2,7 @@
 
 -- writer is who began the thread, as limits and blocks know it: an identity,
 -- account, profile or key by name, a network as a hash that is this agent's own.
+-- writer_handle is the profile of this node that began it, null when it is gone.
 -- messages numbers the messages; unread and unseen count those of the writer and
 -- of the agent since the other side last wrote.
 CREATE TABLE thread (
@@ -20,12 +21,13 @@ CREATE TABLE thread (
 	created_at INTEGER NOT NULL,
 	updated_at INTEGER NOT NULL,
 	closed_at  INTEGER,
-	closed_by  TEXT    NOT NULL DEFAULT ''
+	closed_by  TEXT    NOT NULL DEFAULT '',
+	writer_handle TEXT
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX thread_handle ON thread (handle, id);
 CREATE INDEX thread_state ON thread (handle, state, id);
 CREATE INDEX thread_open ON thread (handle, writer) WHERE state = 'open';
-CREATE INDEX thread_writer ON thread (writer, id);
+CREATE INDEX thread_writer_handle ON thread (writer_handle) WHERE writer_handle IS NOT NULL;
 
 CREATE TABLE thread_message (
 	thread_id TEXT    NOT NULL,
