@@ -164,9 +164,11 @@ type ProbeClaim struct {
 const (
 	dueProbes      = `SELECT ` + probeColumns + ` FROM probe WHERE due_at <= ? ORDER BY due_at LIMIT ?`
 	askedOfDomain  = `SELECT count(*) FROM (SELECT 1 AS one FROM probe WHERE domain = ? AND asked_at > ? LIMIT ?) r`
+	probesOfDomain = `SELECT count(*) FROM (SELECT 1 AS one FROM probe WHERE domain = ? LIMIT ?) r`
 	nextProbe      = `SELECT due_at FROM probe WHERE due_at > 0 ORDER BY due_at LIMIT 1`
 	probesWindow   = time.Hour
 	probesLookedAt = 8 // times Most
+	longestTurn    = 7 * 24 * time.Hour
 )
 
 // ClaimProbes takes probes that are due, of each host one at most, and notes
@@ -178,15 +180,18 @@ func (tx *Tx) ClaimProbes(ctx context.Context, c ProbeClaim) ([]Probe, error) {
 	if err != nil {
 		return nil, err
 	}
-	claimed, hosts := []Probe{}, map[string]int{}
+	claimed, hosts, turns := []Probe{}, map[string]int{}, map[string]time.Duration{}
 	for _, p := range due {
 		if len(claimed) == c.Most {
 			break
 		}
 		if hosts[p.Host]++; hosts[p.Host] > 1 && p.Kind == ProbeHTTP { // the next after a moment
-			err = tx.postponeProbe(ctx, p, time.Duration(hosts[p.Host])*time.Minute)
+			var turn time.Duration
+			if turn, err = tx.turn(ctx, c, p.Domain, turns); err == nil {
+				err = tx.postponeProbe(ctx, p, time.Duration(hosts[p.Host])*time.Minute+turn)
+			}
 		} else {
-			claimed, err = tx.claimProbe(ctx, c, p, claimed)
+			claimed, err = tx.claimProbe(ctx, c, p, claimed, turns)
 		}
 		if err != nil {
 			return nil, err
@@ -195,7 +200,28 @@ func (tx *Tx) ClaimProbes(ctx context.Context, c ProbeClaim) ([]Probe, error) {
 	return claimed, nil
 }
 
-func (tx *Tx) claimProbe(ctx context.Context, c ProbeClaim, p Probe, claimed []Probe) ([]Probe, error) {
+// turn is by how much to put off an address of a domain besides: nothing, or
+// where the domain has more than may be asked within the hour, some moment of the
+// time that they all take. A thousand addresses would else be due again and again,
+// and the others come late. turns remembers the domains of this claim.
+func (tx *Tx) turn(ctx context.Context, c ProbeClaim, domain string, turns map[string]time.Duration) (time.Duration, error) {
+	all, known := turns[domain]
+	if !known {
+		var n int
+		most := int(longestTurn/probesWindow) * c.PerDomain
+		if err := tx.row(ctx, probesOfDomain, domain, most).Scan(&n); err != nil {
+			return 0, err
+		}
+		all = time.Duration(n) * probesWindow / time.Duration(c.PerDomain)
+		turns[domain] = all
+	}
+	if all <= probesWindow {
+		return 0, nil
+	}
+	return time.Duration(rand.Int64N(int64(all))), nil
+}
+
+func (tx *Tx) claimProbe(ctx context.Context, c ProbeClaim, p Probe, claimed []Probe, turns map[string]time.Duration) ([]Probe, error) {
 	var listed, asked int
 	if err := tx.row(ctx, `SELECT count(*) FROM (SELECT 1 AS one FROM probe_of WHERE target = ? LIMIT 1) r`, p.Target).Scan(&listed); err != nil {
 		return claimed, err
@@ -212,7 +238,11 @@ func (tx *Tx) claimProbe(ctx context.Context, c ProbeClaim, p Probe, claimed []P
 			return claimed, err
 		}
 		if asked >= c.PerDomain {
-			return claimed, tx.postponeProbe(ctx, p, probesWindow/2+time.Duration(rand.Int64N(int64(probesWindow))))
+			turn, err := tx.turn(ctx, c, p.Domain, turns)
+			if err != nil {
+				return claimed, err
+			}
+			return claimed, tx.postponeProbe(ctx, p, probesWindow/2+time.Duration(rand.Int64N(int64(probesWindow)))+turn)
 		}
 	}
 	_, err := tx.write(ctx, `UPDATE probe SET asked_at = ?, due_at = ? WHERE target = ?`, millis(tx.Now), millis(tx.Now.Add(c.Lease)), p.Target)

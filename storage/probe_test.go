@@ -159,3 +159,48 @@ func TestClaimProbes_Dropped(t *testing.T) {
 		return err
 	}))
 }
+
+// Thousands of addresses of one host wait for the turn that they have at sixty an
+// hour, so that looking at them keeps nobody else waiting.
+func TestClaimProbes_Crowd(t *testing.T) {
+	t.Parallel()
+	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
+		const crowd = 960
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			for i := range crowd / 30 {
+				handle := fmt.Sprint("agent-", i)
+				if _, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: "A", Kind: protocol.Person}}); err != nil {
+					return err
+				}
+				var targets []string
+				for j := range 30 {
+					targets = append(targets, fmt.Sprintf("https://crowd.example/%d/%d", i, j))
+				}
+				if err := tx.PutProbes(ctx, handle, storage.FromMerchant, targets); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		advance(2 * time.Minute)
+		// claim takes what is due until nothing is, and counts the rounds.
+		claim := func(most int) (rounds int) {
+			for ; ; rounds++ {
+				var next time.Time
+				write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
+					if next, err = tx.NextProbe(ctx); err == nil && !next.After(tx.Now) {
+						_, err = tx.ClaimProbes(ctx, storage.ProbeClaim{Most: most, PerDomain: 60, Lease: 24 * time.Hour})
+						next = time.Time{}
+					}
+					return err
+				})
+				if !next.IsZero() {
+					return rounds
+				}
+			}
+		}
+		require.GreaterOrEqual(t, claim(30), crowd/240)
+		advance(50 * time.Minute)
+		require.Less(t, claim(1), 12, "each looks at eight that are due")
+	})
+}

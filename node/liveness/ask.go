@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,12 +20,12 @@ const (
 
 // askHTTP asks an address: robots.txt first, then HEAD, then GET where HEAD was
 // not understood.
-func (p *Prober) askHTTP(ctx context.Context, target string) Outcome {
+func (p *Prober) askHTTP(ctx context.Context, target, domain string) Outcome {
 	u, err := url.Parse(target)
 	if err != nil {
 		return Unreachable
 	}
-	rules, outcome := p.rules(ctx, u)
+	rules, outcome := p.rules(ctx, u, domain)
 	if outcome != Answered {
 		return outcome
 	}
@@ -35,7 +36,7 @@ func (p *Prober) askHTTP(ctx context.Context, target string) Outcome {
 	if err == nil && (status < 400 || status == http.StatusUnauthorized || status == http.StatusPaymentRequired || status == http.StatusForbidden || status == http.StatusTooManyRequests) {
 		return Answered
 	}
-	if failed := failure(err); failed == Refused || failed == Unreachable {
+	if failed := failure(err); failed != Answered {
 		return failed
 	}
 	if status, err = p.request(ctx, http.MethodGet, u); err != nil {
@@ -81,9 +82,7 @@ func (p *Prober) send(ctx context.Context, method string, u *url.URL, redirect f
 	req.Header.Set("User-Agent", p.Agent)
 	req.Header.Set("Accept", "*/*")
 	client := *p.Client
-	if redirect != nil {
-		client.CheckRedirect = redirect
-	}
+	client.CheckRedirect = redirect
 	return client.Do(req)
 }
 
@@ -91,23 +90,45 @@ func failure(err error) Outcome {
 	if err == nil {
 		return Answered
 	}
-	if _, ok := errors.AsType[*outbound.Refused](err); ok {
+	if refused, ok := errors.AsType[*outbound.Refused](err); ok {
+		if refused.Form {
+			return Unasked
+		}
 		return Refused
 	}
 	return Unreachable
 }
 
+// errAway ends a redirect of a robots.txt that leads to somebody else.
+var errAway = errors.New("redirect to another domain")
+
+// within lets redirects of a robots.txt be followed in its own domain, as from
+// example.org to www.example.org. RFC 9309 §2.3.1.2 would have them followed
+// anywhere: then whoever lists an address could have any other asked.
+func within(domain string) func(*http.Request, []*http.Request) error {
+	return func(req *http.Request, via []*http.Request) error {
+		host := req.URL.Hostname()
+		if req.URL.Scheme != via[0].URL.Scheme || host != domain && !strings.HasSuffix(host, "."+domain) || len(via) > outbound.MaxRedirects {
+			return errAway
+		}
+		return nil
+	}
+}
+
 // rules are what the robots.txt of the address's origin says to us. The outcome
 // is Answered where there are rules, or none because the file is missing (RFC
 // 9309 §2.3.1).
-func (p *Prober) rules(ctx context.Context, u *url.URL) (rules, Outcome) {
+func (p *Prober) rules(ctx context.Context, u *url.URL, domain string) (rules, Outcome) {
 	origin := u.Scheme + "://" + u.Host
 	if r, ok := p.robots.get(origin); ok {
 		return r, Answered
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	resp, err := p.send(ctx, http.MethodGet, &url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/robots.txt"}, nil)
+	resp, err := p.send(ctx, http.MethodGet, &url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/robots.txt"}, within(domain))
+	if errors.Is(err, errAway) {
+		return nil, Disallowed
+	}
 	if err != nil {
 		return nil, failure(err)
 	}

@@ -104,7 +104,7 @@ func TestAsk(t *testing.T) {
 			t.Parallel()
 			s := serve(t, c.robots, c.handler)
 			p := prober()
-			require.Equal(t, c.outcome, p.askHTTP(t.Context(), s.URL+"/x?y=1"))
+			require.Equal(t, c.outcome, p.askHTTP(t.Context(), s.URL+"/x?y=1", "127.0.0.1"))
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			require.Equal(t, append([]string{"GET /robots.txt"}, c.asked...), s.asked)
@@ -129,7 +129,7 @@ func TestAsk_HugeBody(t *testing.T) {
 		n, _ := io.CopyN(w, zeros{}, 512<<20)
 		sent <- n
 	})
-	require.Equal(t, Answered, prober().askHTTP(t.Context(), s.URL+"/"))
+	require.Equal(t, Answered, prober().askHTTP(t.Context(), s.URL+"/", "127.0.0.1"))
 	require.Less(t, <-sent, int64(64<<20))
 
 	announced := serve(t, "", func(w http.ResponseWriter, r *http.Request) {
@@ -140,7 +140,7 @@ func TestAsk_HugeBody(t *testing.T) {
 		w.Header().Set("Content-Length", fmt.Sprint(1<<40))
 		w.Write([]byte("x"))
 	})
-	require.Equal(t, Answered, prober().askHTTP(t.Context(), announced.URL+"/"))
+	require.Equal(t, Answered, prober().askHTTP(t.Context(), announced.URL+"/", "127.0.0.1"))
 }
 
 type zeros struct{}
@@ -160,13 +160,50 @@ func TestAsk_RobotsFails(t *testing.T) {
 			}
 			asked++
 		}))
-		require.Equal(t, want, prober().askHTTP(t.Context(), s.URL+"/x"), code)
+		require.Equal(t, want, prober().askHTTP(t.Context(), s.URL+"/x", "127.0.0.1"), code)
 		require.Equal(t, want == Answered, asked > 0, code)
 		s.Close()
-		require.Equal(t, Unreachable, prober().askHTTP(t.Context(), s.URL+"/x"))
+		require.Equal(t, Unreachable, prober().askHTTP(t.Context(), s.URL+"/x", "127.0.0.1"))
 	}
 	huge := serve(t, strings.Repeat("# "+strings.Repeat("x", 1000)+"\n", 1000)+"User-agent: *\nDisallow: /\n", status(200))
-	require.Equal(t, Answered, prober().askHTTP(t.Context(), huge.URL+"/x"), "what is behind 500 KiB is not read")
+	require.Equal(t, Answered, prober().askHTTP(t.Context(), huge.URL+"/x", "127.0.0.1"), "what is behind 500 KiB is not read")
+}
+
+// A robots.txt that redirects is followed in its own domain. One that leads to
+// somebody else asks nobody there: an address that is listed must not be a way to
+// have any other asked.
+func TestAsk_RobotsMoved(t *testing.T) {
+	t.Parallel()
+	victim := serve(t, "User-agent: *\nDisallow: /\n", status(200))
+	elsewhere := strings.Replace(victim.URL, "127.0.0.1", "localhost", 1)
+	for _, tt := range []struct {
+		name, to string
+		want     Outcome
+	}{
+		{"within", "/text/robots.txt", Answered},
+		{"to another port of the host", victim.URL + "/robots.txt", Disallowed},
+		{"away", elsewhere + "/search?q=expensive", Disallowed},
+		{"in circles", "/robots.txt", Disallowed},
+		{"to another scheme", "ftp://127.0.0.1/robots.txt", Disallowed},
+	} {
+		asked := 0
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case "/robots.txt":
+				http.Redirect(w, r, tt.to, http.StatusFound)
+			case "/text/robots.txt":
+				io.WriteString(w, "User-agent: *\nDisallow: /no\n")
+			default:
+				asked++
+			}
+		}))
+		require.Equal(t, tt.want, prober().askHTTP(t.Context(), s.URL+"/x", "127.0.0.1"), tt.name)
+		require.Equal(t, tt.want == Answered, asked > 0, tt.name)
+		s.Close()
+	}
+	for _, a := range victim.asked {
+		require.NotContains(t, a, "expensive")
+	}
 }
 
 // Outside of development nothing private is asked, whatever the address.
@@ -176,8 +213,11 @@ func TestAsk_OnlyThePublicInternet(t *testing.T) {
 	_, port, _ := strings.Cut(strings.TrimPrefix(s.URL, "http://"), ":")
 	p := prober()
 	p.Client = outbound.New(outbound.Options{Timeout: time.Second})
-	for _, target := range []string{s.URL, "https://127.0.0.1:" + port, "https://127.0.0.1", "https://[::1]/", "https://169.254.169.254/latest", "https://10.1.2.3/", "http://example.com/"} {
-		require.Equal(t, Refused, p.askHTTP(t.Context(), target+"/x"), target)
+	for _, target := range []string{"https://127.0.0.1", "https://[::1]/", "https://169.254.169.254/latest", "https://10.1.2.3/"} {
+		require.Equal(t, Refused, p.askHTTP(t.Context(), target+"/x", "127.0.0.1"), target)
+	}
+	for _, target := range []string{s.URL, "https://127.0.0.1:" + port, "http://example.com/", "https://example.com:8443/"} {
+		require.Equal(t, Unasked, p.askHTTP(t.Context(), target+"/x", "127.0.0.1"), "%s: who is not asked is not dead", target)
 	}
 	require.Empty(t, s.asked)
 	p.Self = "n1.example"
@@ -190,8 +230,8 @@ func TestAsk_RemembersRobots(t *testing.T) {
 	s := serve(t, "User-agent: *\nDisallow: /no\n", status(200))
 	p := prober()
 	for range 3 {
-		require.Equal(t, Answered, p.askHTTP(t.Context(), s.URL+"/yes"))
-		require.Equal(t, Disallowed, p.askHTTP(t.Context(), s.URL+"/no"))
+		require.Equal(t, Answered, p.askHTTP(t.Context(), s.URL+"/yes", "127.0.0.1"))
+		require.Equal(t, Disallowed, p.askHTTP(t.Context(), s.URL+"/no", "127.0.0.1"))
 	}
 	require.Equal(t, []string{"GET /robots.txt", "HEAD /yes", "HEAD /yes", "HEAD /yes"}, s.asked)
 	for i := range 3 * robotsMost {

@@ -435,3 +435,32 @@ func TestSightings_Bounded(t *testing.T) {
 	}
 	require.LessOrEqual(t, len(s.noted), sightMost)
 }
+
+// A host that the operator blocked, or rejects, is asked nothing, and nothing is
+// known of it then.
+func TestJob_Blocked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db, n := storagetest.Open(t), newNetwork()
+		put(t, db, "asha", "https://api.blocked.example/")
+		put(t, db, "ravi", "https://rejected.example/")
+		put(t, db, "mira", "https://fine.example/")
+		p := proberOn(db, n)
+		run(t, p, time.Now().Add(2*time.Hour))
+		require.Equal(t, protocol.LivenessAlive, profile(t, db, "asha").Alive)
+		before := n.count("api.blocked.example")
+		require.Positive(t, before)
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			if err := tx.SetHostPolicy(ctx, storage.HostPolicy{Host: "rejected.example", Policy: storage.PolicyReject}); err != nil {
+				return err
+			}
+			return tx.PutBlock(ctx, protocol.Block{ID: protocol.NewID(protocol.BlockID, tx.Now), Kind: protocol.BlockHost, Value: "blocked.example", CreatedAt: tx.Now})
+		})
+		run(t, p, time.Now().Add(72*time.Hour))
+		require.Equal(t, before, n.count("api.blocked.example"))
+		require.Equal(t, protocol.LivenessUnknown, profile(t, db, "asha").Alive)
+		require.Equal(t, protocol.LivenessUnknown, profile(t, db, "ravi").Alive)
+		require.Equal(t, protocol.LivenessAlive, profile(t, db, "mira").Alive)
+		p.Stop()
+	})
+}

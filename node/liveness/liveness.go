@@ -176,7 +176,25 @@ func (p *Prober) ask(ctx context.Context, probe storage.Probe) Outcome {
 	if probe.Host == p.Self {
 		return Own
 	}
-	return p.askHTTP(ctx, probe.Target)
+	if blocked, err := p.blocked(ctx, probe.Host); err != nil {
+		return Undecided
+	} else if blocked {
+		return Blocked
+	}
+	return p.askHTTP(ctx, probe.Target, probe.Domain)
+}
+
+// blocked reports whether the operator wants nothing to do with a host.
+func (p *Prober) blocked(ctx context.Context, host string) (blocked bool, err error) {
+	err = p.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		if blocked, err = tx.HostBlocked(ctx, host); err != nil || blocked {
+			return err
+		}
+		policy, err := tx.HostPolicyFor(ctx, host)
+		blocked = policy.Policy == storage.PolicyReject
+		return err
+	})
+	return blocked, err
 }
 
 func (p *Prober) askChain(ctx context.Context, target string) Outcome {

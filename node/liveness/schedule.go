@@ -17,14 +17,16 @@ const (
 	Failing     Outcome = "failing"     // 5xx
 	Unreachable Outcome = "unreachable" // no name, no connection, no answer in time
 	Refused     Outcome = "refused"     // an address that is not of the public internet
-	Disallowed  Outcome = "disallowed"  // robots.txt does not want us
+	Disallowed  Outcome = "disallowed"  // robots.txt does not want us, or leads to somebody else
+	Unasked     Outcome = "unasked"     // an address of a form that is not asked: another port, plain http
+	Blocked     Outcome = "blocked"     // the operator has blocked the host
 	Own         Outcome = "own"         // an address of this node
 	NoChain     Outcome = "no-chain"    // no chain is configured
 	Undecided   Outcome = "undecided"   // the chain cannot be read now
 )
 
 // Outcomes is every outcome, for the metrics.
-var Outcomes = []Outcome{Answered, Missing, Failing, Unreachable, Refused, Disallowed, Own, NoChain, Undecided}
+var Outcomes = []Outcome{Answered, Missing, Failing, Unreachable, Refused, Disallowed, Unasked, Blocked, Own, NoChain, Undecided}
 
 const (
 	daily  = 24 * time.Hour
@@ -57,9 +59,9 @@ func next(p storage.Probe, o Outcome, now time.Time, jitter func(time.Duration) 
 		pause = backoff(p.Failures)
 	case Undecided:
 		pause = wait
-	case Own:
+	case Own, Unasked:
 		p.Alive, p.Failures, pause = protocol.LivenessUnknown, 0, weekly
-	default: // Disallowed, NoChain
+	default: // Disallowed, Blocked, NoChain
 		p.Alive, p.Failures, pause = protocol.LivenessUnknown, 0, daily
 	}
 	return p, now.Add(jitter(pause))

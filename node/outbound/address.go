@@ -11,6 +11,9 @@ import (
 type Refused struct {
 	Target string // address, or URL without password
 	Reason string
+	// Form is set when the URL was refused for how it looks (scheme, port, user),
+	// before anything was looked up: it says nothing about who is there.
+	Form bool
 }
 
 func (e *Refused) Error() string { return "outbound: refused " + e.Target + ": " + e.Reason }
@@ -74,24 +77,24 @@ type rules struct {
 // check is given what the socket is about to connect to.
 func (r rules) check(network, address string) error {
 	if !strings.HasPrefix(network, "tcp") {
-		return &Refused{address, "network " + network}
+		return &Refused{Target: address, Reason: "network " + network}
 	}
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return &Refused{address, "not an address"}
+		return &Refused{Target: address, Reason: "not an address"}
 	}
 	addr := ap.Addr().Unmap() // ::ffff:10.0.0.1 is 10.0.0.1
 	if r.private && private(addr) {
 		return nil
 	}
 	if why := notPublic(addr); why != "" {
-		return &Refused{address, why + " address"}
+		return &Refused{Target: address, Reason: why + " address"}
 	}
 	if !r.public {
-		return &Refused{address, "plain http to a public address"}
+		return &Refused{Target: address, Reason: "plain http to a public address"}
 	}
 	if !slices.Contains(r.ports, ap.Port()) {
-		return &Refused{address, "port"}
+		return &Refused{Target: address, Reason: "port"}
 	}
 	return nil
 }

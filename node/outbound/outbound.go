@@ -142,17 +142,17 @@ func (g *guard) CloseIdleConnections() {
 func (g *guard) pick(u *url.URL) (*http.Transport, error) {
 	switch {
 	case u.Hostname() == "":
-		return nil, &Refused{u.Redacted(), "no host"}
+		return nil, &Refused{u.Redacted(), "no host", true}
 	case u.User != nil:
-		return nil, &Refused{u.Redacted(), "user name in the address"}
+		return nil, &Refused{u.Redacted(), "user name in the address", true}
 	case u.Scheme == "https" && !g.o.AllowPrivate && !slices.Contains(g.o.Ports, port(u)):
-		return nil, &Refused{u.Host, "port " + u.Port()} // before a name is looked up
+		return nil, &Refused{u.Host, "port " + u.Port(), true} // before a name is looked up
 	case u.Scheme == "https":
 		return g.secure, nil
 	case u.Scheme == "http" && g.plain != nil:
 		return g.plain, nil
 	}
-	return nil, &Refused{u.Redacted(), "scheme " + strconv.Quote(u.Scheme) + ", want https"}
+	return nil, &Refused{u.Redacted(), "scheme " + strconv.Quote(u.Scheme) + ", want https", true}
 }
 
 // port is the port of an https address; 0 for one that is none.
@@ -178,7 +178,7 @@ func redirect(req *http.Request, via []*http.Request) error {
 		return errRedirects
 	}
 	if last.URL.Scheme == "https" && req.URL.Scheme != "https" {
-		return &Refused{req.URL.Redacted(), "redirect from https to " + req.URL.Scheme}
+		return &Refused{req.URL.Redacted(), "redirect from https to " + req.URL.Scheme, true}
 	}
 	// A signature is bound to the target it was made for, and the page that
 	// redirects is nobody's business.

@@ -145,7 +145,7 @@ func TestNew_PublicNameWithPrivateAddress(t *testing.T) {
 	t.Parallel()
 	c := New(Options{Resolver: answers(t, "10.0.0.7")})
 	_, err := c.Get("https://intranet.example/")
-	require.Equal(t, &Refused{"10.0.0.7:443", "private address"}, refused(t, err))
+	require.Equal(t, &Refused{Target: "10.0.0.7:443", Reason: "private address"}, refused(t, err))
 }
 
 func TestRedirects(t *testing.T) {
