@@ -92,14 +92,16 @@ func (tx *Tx) ListCallbacks(ctx context.Context, handle string, state protocol.C
 }
 
 func callbacksQuery(handle string, state protocol.CallbackState, threadID, before string, limit int) (text string, args []any) {
-	where, args := `handle = ?`, []any{handle}
-	if threadID != "" {
-		where, args = `thread_id = ?`, []any{threadID} // there are few of one thread, so its state needs no index
+	where, args, rest := `handle = ?`, []any{handle}, onesOwn
+	switch {
+	case threadID != "" && state != "": // there are few of one thread, so its state needs no index
+		where, args = `thread_id = ? AND state = ?`, []any{threadID, string(state)}
+	case threadID != "":
+		where, args = `thread_id = ?`, []any{threadID}
+	case state != "":
+		where, args, rest = `handle = ? AND state = ?`, []any{handle, string(state)}, onesOwnState
 	}
-	if state != "" {
-		where, args = where+` AND state = ?`, append(args, string(state))
-	}
-	return `SELECT ` + callbackColumns + ` FROM callback WHERE ` + where + ` AND id < ? ORDER BY id DESC LIMIT ?`, append(args, before, limit)
+	return `SELECT ` + callbackColumns + ` FROM callback WHERE ` + where + ` AND ` + rest, append(args, before, limit)
 }
 
 const oldCallbacks = `SELECT id FROM callback WHERE id < ? AND state <> 'waiting' ORDER BY id LIMIT 1000`

@@ -107,7 +107,7 @@ func (tx *Tx) ListContactBlocks(ctx context.Context, handle string, limit int, a
 	if err != nil {
 		return protocol.Page[ContactBlock]{}, err
 	}
-	rows, err := tx.query(ctx, `SELECT `+contactBlockColumns+` FROM contact_block WHERE handle = ? AND id < ? ORDER BY id DESC LIMIT ?`, handle, before, limit+1)
+	rows, err := tx.query(ctx, `SELECT `+contactBlockColumns+` FROM contact_block WHERE handle = ? AND `+onesOwn, handle, before, limit+1)
 	found, err := collect(rows, err, scanContactBlock)
 	return page(found, limit, listing, func(b ContactBlock) string { return b.ID }), err
 }

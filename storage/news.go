@@ -147,7 +147,7 @@ func ParseNewsCursor(after string) (int64, error) { return position(listNews, af
 const markEvery = 24 * time.Hour
 
 const (
-	newsOld  = `SELECT n FROM news WHERE n <= ? ORDER BY n LIMIT 1000`
+	newsOld  = `SELECT n FROM news WHERE n + 0 <= ? ORDER BY n + 0 LIMIT 1000`
 	newsMark = `SELECT n FROM news_mark WHERE at <= ? ORDER BY n DESC LIMIT 1`
 	// forgottenSetting is the number up to which news are gone.
 	forgottenSetting = "news forgotten"
@@ -178,7 +178,7 @@ func (tx *Tx) PruneNews(ctx context.Context, before time.Time) (int, error) {
 		return 0, err
 	}
 	last := old[len(old)-1]
-	n, err := tx.write(ctx, `DELETE FROM news WHERE n <= ?`, last)
+	n, err := tx.write(ctx, `DELETE FROM news WHERE n + 0 <= ?`, last)
 	if err != nil {
 		return 0, err
 	}

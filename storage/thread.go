@@ -188,11 +188,20 @@ func (tx *Tx) ListThreads(ctx context.Context, handle string, state protocol.Thr
 	return page(found, limit, listing, func(t StoredThread) string { return t.ID }), err
 }
 
+// onesOwn is a page of the rows of one agent, newest first, onesOwnState one of
+// those in one state. Each is ordered by an expression that only its own index has,
+// so that no engine takes the primary key and looks at the rows of everybody in
+// between, as PostgreSQL does where one agent has a good part of them.
+const (
+	onesOwn      = `id || '' < ? ORDER BY id || '' DESC LIMIT ?`
+	onesOwnState = `'' || id < ? ORDER BY '' || id DESC LIMIT ?`
+)
+
 func threadsQuery(handle string, state protocol.ThreadState, before string, limit int) (text string, args []any) {
 	if state == "" {
-		return `SELECT ` + threadColumns + ` FROM thread WHERE handle = ? AND id < ? ORDER BY id DESC LIMIT ?`, []any{handle, before, limit}
+		return `SELECT ` + threadColumns + ` FROM thread WHERE handle = ? AND ` + onesOwn, []any{handle, before, limit}
 	}
-	return `SELECT ` + threadColumns + ` FROM thread WHERE handle = ? AND state = ? AND id < ? ORDER BY id DESC LIMIT ?`, []any{handle, string(state), before, limit}
+	return `SELECT ` + threadColumns + ` FROM thread WHERE handle = ? AND state = ? AND ` + onesOwnState, []any{handle, string(state), before, limit}
 }
 
 // positionID reads the id in a cursor of a listing that runs down by id; what is

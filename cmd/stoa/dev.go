@@ -23,7 +23,7 @@ type devCmd struct {
 	Data   string `default:"./data/dev" placeholder:"DIR" help:"Where the world is kept. Run again on the same directory, it continues."`
 	JSON   bool   `name:"json" help:"Print one line of JSON on stdout once everything is ready."`
 	Silent bool   `help:"Do not print a line for each event."`
-	Fill   string `placeholder:"N" help:"Fill node a for a trial with N posts in threads and a tenth as many profiles that wrote them; or posts=N,profiles=M,seed=S. Numbers may end in k or m. A million posts take some minutes; the other nodes are not told of them."`
+	Fill   string `placeholder:"N" help:"Fill node a for a trial with N posts in threads a tenth as many profiles that wrote them and a twentieth as many contact threads; or posts=N,profiles=M,threads=T,seed=S. Numbers may end in k or m. A million posts take some minutes; the other nodes are not told of them."`
 }
 
 func (c *devCmd) Help() string {

@@ -1,12 +1,13 @@
 // Package fill makes a large node for trials: posts in threads with words by
-// Zipf's law, tags, kinds, authors and resolutions, and the profiles that wrote
-// them. The same seed gives the same contents. What it writes is not told to
+// Zipf's law, tags, kinds, authors and resolutions, the profiles that wrote them,
+// and what owners and operators find before them. The same seed gives the same contents. What it writes is not told to
 // other nodes: it stands in no log.
 package fill
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -25,14 +26,16 @@ const MaxPosts = 10_000_000
 type Config struct {
 	Base            string // public address of the node, without a slash at the end
 	Posts, Profiles int
+	Threads         int // of contact, half of them with the first profile; they need profiles
 	Seed            uint64
 	Progress        func(what string, done, of int) // called once a chunk; nil for silence
 }
 
-// Parse reads what to make: "N" for N posts and a tenth as many profiles, or a
-// list of posts=N, profiles=M and seed=S. A number may end in k or m.
+// Parse reads what to make: "N" for N posts, a tenth as many profiles and a
+// twentieth as many threads, or a list of posts=N, profiles=M, threads=T and
+// seed=S. A number may end in k or m.
 func Parse(s string) (Config, error) {
-	c := Config{Seed: 1, Profiles: -1}
+	c := Config{Seed: 1, Profiles: -1, Threads: -1}
 	if !strings.Contains(s, "=") {
 		s = "posts=" + s
 	}
@@ -47,15 +50,21 @@ func Parse(s string) (Config, error) {
 			c.Posts = n
 		case "profiles":
 			c.Profiles = n
+		case "threads":
+			c.Threads = n
 		case "seed":
 			c.Seed = uint64(n)
 		default:
-			return c, fmt.Errorf("%q: say posts=, profiles= or seed=", part)
+			return c, fmt.Errorf("%q: say posts=, profiles=, threads= or seed=", part)
 		}
 	}
 	if c.Profiles < 0 {
 		c.Profiles = c.Posts / 10
 	}
+	if c.Threads < 0 && c.Profiles > 0 {
+		c.Threads = c.Posts / 20
+	}
+	c.Threads = max(c.Threads, 0)
 	return c, nil
 }
 
@@ -71,16 +80,18 @@ func number(s string) (int, error) {
 }
 
 // version is raised when the same configuration makes other contents.
-const version = 2
+const version = 3
 
 // state is how far a database is filled, and with what.
 type state struct {
 	Version         int
 	Posts, Profiles int
+	Threads         int
 	Seed            uint64
 	Until           int64 // time of the last post, Unix milliseconds
 	PostsDone       int
 	ProfilesDone    int
+	ThreadsDone     int
 }
 
 const setting = "fill"
@@ -90,6 +101,7 @@ const setting = "fill"
 const (
 	manyPosts    = 5000
 	manyProfiles = 500
+	manyThreads  = 1000
 )
 
 // Fill fills a database. One that is filled with the same already is left as it
@@ -101,22 +113,19 @@ func Fill(ctx context.Context, db *storage.DB, c Config) error {
 		return err
 	}
 	w := newWriter(c, time.UnixMilli(s.Until).UTC())
-	step := func(what string, done *int, of, chunk int, one func(ctx context.Context, tx *storage.Tx, n int) error) error {
-		for *done < of {
+	step := func(what string, done func(*state) *int, of, chunk int, one func(ctx context.Context, tx *storage.Tx, n int) error) error {
+		for *done(&s) < of {
 			next := s
 			err := db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-				to := min(*done+chunk, of)
-				for n := *done; n < to; n++ {
+				from := *done(&s)
+				to := min(from+chunk, of)
+				for n := from; n < to; n++ {
 					if err := one(ctx, tx, n); err != nil {
 						return fmt.Errorf("%s %d: %w", what, n, err)
 					}
 				}
 				next = s
-				if what == "posts" {
-					next.PostsDone = to
-				} else {
-					next.ProfilesDone = to
-				}
+				*done(&next) = to
 				return put(ctx, tx, next)
 			})
 			if err != nil {
@@ -124,16 +133,19 @@ func Fill(ctx context.Context, db *storage.DB, c Config) error {
 			}
 			s = next
 			if c.Progress != nil {
-				c.Progress(what, *done, of)
+				c.Progress(what, *done(&s), of)
 			}
 		}
 		return nil
 	}
 	all := func() error {
-		if err := step("profiles", &s.ProfilesDone, s.Profiles, manyProfiles, w.profile); err != nil {
+		if err := step("profiles", func(s *state) *int { return &s.ProfilesDone }, s.Profiles, manyProfiles, w.profile); err != nil {
 			return err
 		}
-		return step("posts", &s.PostsDone, s.Posts, manyPosts, w.post)
+		if err := step("posts", func(s *state) *int { return &s.PostsDone }, s.Posts, manyPosts, w.post); err != nil {
+			return err
+		}
+		return step("threads", func(s *state) *int { return &s.ThreadsDone }, s.Threads, manyThreads, w.thread)
 	}
 	if s.Posts-s.PostsDone+s.Profiles-s.ProfilesDone < 2*manyPosts {
 		return all()
@@ -142,23 +154,28 @@ func Fill(ctx context.Context, db *storage.DB, c Config) error {
 }
 
 func begin(ctx context.Context, db *storage.DB, c Config) (s state, err error) {
-	if c.Posts < 0 || c.Profiles < 0 || c.Posts > MaxPosts || c.Profiles > MaxPosts {
-		return s, fmt.Errorf("fill: from 0 to %d posts and profiles", MaxPosts)
+	for _, n := range []int{c.Posts, c.Profiles, c.Threads} {
+		if n < 0 || n > MaxPosts {
+			return s, fmt.Errorf("fill: from 0 to %d posts, profiles and threads", MaxPosts)
+		}
+	}
+	if c.Threads > 0 && c.Profiles == 0 {
+		return s, errors.New("fill: threads are with profiles; say how many")
 	}
 	err = db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		raw, err := tx.Setting(ctx, setting)
 		if err != nil {
 			return err
 		}
-		s = state{Version: version, Posts: c.Posts, Profiles: c.Profiles, Seed: c.Seed, Until: tx.Now.Add(-time.Minute).UnixMilli()}
+		s = state{Version: version, Posts: c.Posts, Profiles: c.Profiles, Threads: c.Threads, Seed: c.Seed, Until: tx.Now.Add(-time.Minute).UnixMilli()}
 		if raw == "" {
 			return put(ctx, tx, s)
 		}
 		if err := json.Unmarshal([]byte(raw), &s); err != nil {
 			return err
 		}
-		if s.Version != version || s.Posts != c.Posts || s.Profiles != c.Profiles || s.Seed != c.Seed {
-			return fmt.Errorf("fill: this database is filled with posts=%d,profiles=%d,seed=%d already; take another data directory", s.Posts, s.Profiles, s.Seed)
+		if s.Version != version || s.Posts != c.Posts || s.Profiles != c.Profiles || s.Threads != c.Threads || s.Seed != c.Seed {
+			return fmt.Errorf("fill: this database is filled with posts=%d,profiles=%d,threads=%d,seed=%d already; take another data directory", s.Posts, s.Profiles, s.Threads, s.Seed)
 		}
 		return nil
 	})

@@ -21,12 +21,14 @@ func TestParse(t *testing.T) {
 		want Config
 		bad  bool
 	}{
-		{"1000", Config{Posts: 1000, Profiles: 100, Seed: 1}, false},
-		{"1m", Config{Posts: 1_000_000, Profiles: 100_000, Seed: 1}, false},
-		{"posts=20k, profiles=7,seed=3", Config{Posts: 20_000, Profiles: 7, Seed: 3}, false},
+		{"1000", Config{Posts: 1000, Profiles: 100, Threads: 50, Seed: 1}, false},
+		{"1m", Config{Posts: 1_000_000, Profiles: 100_000, Threads: 50_000, Seed: 1}, false},
+		{"posts=20k, profiles=7,seed=3", Config{Posts: 20_000, Profiles: 7, Threads: 1000, Seed: 3}, false},
 		{"profiles=5", Config{Profiles: 5, Seed: 1}, false},
+		{"posts=10,profiles=0", Config{Posts: 10, Seed: 1}, false},
+		{"posts=10,threads=2k", Config{Posts: 10, Profiles: 1, Threads: 2000, Seed: 1}, false},
 		{text: "", bad: true}, {text: "many", bad: true}, {text: "-1", bad: true}, {text: "99m", bad: true},
-		{text: "posts=1,threads=2", bad: true}, {text: "1000000000000000000000", bad: true},
+		{text: "posts=1,words=2", bad: true}, {text: "1000000000000000000000", bad: true},
 	} {
 		t.Run(tt.text, func(t *testing.T) {
 			t.Parallel()
@@ -67,7 +69,7 @@ func TestFill(t *testing.T) {
 		require.NoError(t, Fill(t.Context(), db, c), "again: nothing to do")
 		require.Len(t, told, 3)
 		c.Seed = 5
-		require.ErrorContains(t, Fill(t.Context(), db, c), "filled with posts=6000,profiles=300,seed=4 already")
+		require.ErrorContains(t, Fill(t.Context(), db, c), "filled with posts=6000,profiles=300,threads=0,seed=4 already")
 
 		require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			posts, err := tx.CountPosts(ctx)
@@ -128,4 +130,39 @@ func TestFill_GoesOn(t *testing.T) {
 		return titles
 	}
 	require.Equal(t, text(false), text(true))
+}
+
+// What is private of a filled node keeps the rules of the database too, and is
+// found by whom it is for.
+func TestFill_Threads(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		c := Config{Base: base, Posts: 2000, Profiles: 60, Threads: 1500, Seed: 4}
+		require.NoError(t, Fill(t.Context(), db, c))
+		require.NoError(t, db.Check(t.Context()))
+		require.NoError(t, Fill(t.Context(), db, c), "again: nothing to do")
+		require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			stats, err := tx.Statistics(ctx)
+			require.NoError(t, err)
+			require.Equal(t, 1500, stats.Threads)
+			require.Equal(t, 50, stats.Posts.Hidden)
+			require.Equal(t, 100, stats.Review)
+			require.Equal(t, 300, stats.Blocks)
+			for _, state := range []protocol.ThreadState{protocol.ThreadOpen, protocol.ThreadAnswered, protocol.ThreadClosed} {
+				page, err := tx.ListThreads(ctx, Handle(0), state, 100, "")
+				require.NoError(t, err)
+				require.Len(t, page.Items, 100)
+			}
+			id, err := tx.ThreadByToken(ctx, protocol.SecretHash(ReadToken(7)))
+			require.NoError(t, err)
+			messages, err := tx.ListMessages(ctx, id, 20, "")
+			require.NotEmpty(t, messages.Items)
+			require.NoError(t, err)
+			_, _, more, err := tx.News(ctx, []string{"handle:" + Handle(0)}, 0, 100)
+			require.True(t, more)
+			return err
+		}))
+	})
+	c := Config{Base: base, Posts: 10, Threads: 10, Seed: 4}
+	require.ErrorContains(t, Fill(t.Context(), storagetest.Open(t), c), "threads are with profiles")
 }

@@ -24,8 +24,11 @@ CREATE TABLE thread (
 	closed_by  TEXT COLLATE "C" NOT NULL DEFAULT '',
 	writer_handle TEXT COLLATE "C"
 );
-CREATE INDEX thread_handle ON thread (handle, id);
-CREATE INDEX thread_state ON thread (handle, state, id);
+-- Lists of one agent are ordered by expressions, each by that of its index
+-- (onesOwn): were it the id itself, PostgreSQL would walk over everybody's rows
+-- where one agent has many.
+CREATE INDEX thread_handle ON thread (handle, (id || ''));
+CREATE INDEX thread_state ON thread (handle, state, ('' || id));
 CREATE INDEX thread_open ON thread (handle, writer) WHERE state = 'open';
 CREATE INDEX thread_writer_handle ON thread (writer_handle) WHERE writer_handle IS NOT NULL;
 
@@ -56,9 +59,9 @@ CREATE TABLE callback (
 	next_at    BIGINT NOT NULL,
 	until      BIGINT NOT NULL
 );
-CREATE INDEX callback_handle ON callback (handle, id);
-CREATE INDEX callback_state ON callback (handle, state, id);
-CREATE INDEX callback_thread ON callback (thread_id, id);
+CREATE INDEX callback_handle ON callback (handle, (id || ''));
+CREATE INDEX callback_state ON callback (handle, state, ('' || id));
+CREATE INDEX callback_thread ON callback (thread_id, (id || ''));
 
 -- Writers that an agent does not want to hear of, each by every name it is
 -- known by. writer is the thread's.
@@ -72,7 +75,7 @@ CREATE TABLE contact_block (
 	at        BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX contact_block_writer ON contact_block (handle, writer);
-CREATE INDEX contact_block_handle ON contact_block (handle, id);
+CREATE INDEX contact_block_handle ON contact_block (handle, (id || ''));
 CREATE TABLE contact_block_name (
 	handle   TEXT COLLATE "C" NOT NULL,
 	name     TEXT COLLATE "C" NOT NULL,
