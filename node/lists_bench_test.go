@@ -101,12 +101,19 @@ func measure(b *testing.B, dir, engine string, what fill.Config) listRun {
 	r := listRun{engine: engine, posts: what.Posts}
 	every, err := strconv.Atoi(cmp.Or(os.Getenv("BENCH_EVERY"), "1"))
 	require.NoError(b, err)
-	for _, l := range listings(what.Profiles, h.roots()) {
+	keys := h.listKeys()
+	for _, l := range append(listings(what.Profiles, h.roots()), privateListings(keys)...) {
+		if l.bearer != "" || l.op == protocol.ReadModerationLog.Operation {
+			every = 1 // they are few
+		}
 		for i, q := range l.questions() {
 			if i%every == 0 {
 				r.answers = append(r.answers, h.pages(q)...)
 			}
 		}
+	}
+	for _, q := range counts(keys) {
+		r.answers = append(r.answers, h.pages(q)...)
 	}
 	fmt.Printf("%s: %d questions asked in %s\n", name, len(r.answers), time.Since(start).Round(time.Second))
 	return r
@@ -141,8 +148,14 @@ func (h *asker) get(q question) ([]byte, time.Duration) {
 	h.t.Helper()
 	h.n++
 	target := q.with("utm_n", strconv.Itoa(h.n)).target()
-	r := httptest.NewRequest("GET", h.Base+target, nil)
+	r := httptest.NewRequest(q.op.HTTP.Method, h.Base+target, strings.NewReader(q.body))
 	r.RequestURI = target
+	if q.bearer != "" {
+		r.Header.Set("Authorization", "Bearer "+q.bearer)
+	}
+	if q.body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
 	w := httptest.NewRecorder()
 	start := time.Now()
 	h.Handler().ServeHTTP(w, r)
@@ -202,7 +215,7 @@ func deeper(body []byte) string {
 // roots are two posts that began threads: of those that are there, the one with
 // the most replies and another.
 func (h *asker) roots() []string {
-	body, _ := h.get(question{protocol.ReadBoard.Operation, url.Values{"kind": {"resolution"}, "limit": {"100"}, "after": {*protocol.Cursor("board", strconv.FormatInt(int64(time.Now().Add(-100*24*time.Hour).UnixMilli())<<21, 10))}}})
+	body, _ := h.get(question{op: protocol.ReadBoard.Operation, query: url.Values{"kind": {"resolution"}, "limit": {"100"}, "after": {*protocol.Cursor("board", strconv.FormatInt(int64(time.Now().Add(-100*24*time.Hour).UnixMilli())<<21, 10))}}})
 	var page protocol.Page[protocol.Post]
 	require.NoError(h.t, json.Unmarshal(body, &page))
 	count := map[string]int{}
@@ -257,7 +270,7 @@ func reportOf(runs []listRun) string {
 		fmt.Fprintf(&b, "\nSlowest of %d posts on %s, by their fastest answer:\n\n", r.posts, r.engine)
 		for _, a := range slow[:min(len(slow), 25)] {
 			target, _ := url.QueryUnescape(a.target())
-			fmt.Fprintf(&b, "    %s to %s  %s page of %s\n", ms(slices.Min(a.times)), ms(a.slowest()), a.page, target)
+			fmt.Fprintf(&b, "    %s to %s  %s page of %s%s\n", ms(slices.Min(a.times)), ms(a.slowest()), a.page, target, a.body)
 		}
 	}
 	return b.String()
@@ -267,7 +280,7 @@ func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d)/float
 
 func groupOf(a answered) string {
 	text := ""
-	if a.query.Has("q") {
+	if a.query.Has("q") || strings.Contains(a.body, `"text":"`) && !strings.Contains(a.body, `"text":""`) {
 		text = ", with words"
 	}
 	return "`" + a.op.Name + "`" + text + ", " + a.page + " page"

@@ -26,7 +26,7 @@ func TestThreadPlans(t *testing.T) {
 	queries := map[string]query{
 		"open threads of a writer": {countOpenThreads, []any{"asha", "net:x", 10}},
 		"messages":                 {`SELECT ` + messageColumns + ` FROM thread_message WHERE thread_id = ? AND n > ? ORDER BY n LIMIT ?`, []any{"x", 1, 2}},
-		"blocks":                   {`SELECT ` + contactBlockColumns + ` FROM contact_block WHERE handle = ? AND id < ? ORDER BY id DESC LIMIT ?`, []any{"x", "y", 2}},
+		"blocks":                   {`SELECT ` + contactBlockColumns + ` FROM contact_block WHERE handle = ? AND ` + onesOwn, []any{"x", "y", 2}},
 		"blocked":                  {`SELECT count(*) FROM contact_block_name WHERE handle = ? AND name IN (?, ?)`, []any{"x", "y", "z"}},
 		"threads of a profile":     {`DELETE FROM thread WHERE handle = ?`, []any{"x"}},
 		"threads by a profile":     {disownThreads, []any{"x"}},
