@@ -22,14 +22,7 @@ type NotifyDraft struct {
 var NoticeEvents = []NoticeEvent{ThreadBegun, ThreadMessage, PostReported, PostHidden}
 
 // Check finds an address that is none.
-func (d NotifyDraft) Check() []Fault {
-	if d.Mail != "" {
-		if _, err := ParseMail(d.Mail); err != nil {
-			return []Fault{{"/mail", "not-an-address", "must be a mail address such as asha@example.org"}}
-		}
-	}
-	return nil
-}
+func (d NotifyDraft) Check() []Fault { return mailFaults(d.Mail) }
 
 var GetNotify = declare[OwnInput, NotifySettings](Operation{
 	Name: "get_notify", Title: "Get where notices go",

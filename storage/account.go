@@ -12,14 +12,15 @@ type Account struct {
 	ID, Name  string
 	Role      protocol.Role
 	Mail      string // confirmed address; "" none
+	AskedMail string // address that is to be confirmed; "" none
 	CreatedAt time.Time
 }
 
-const accountColumns = `id, name, role, COALESCE(mail, ''), created_at`
+const accountColumns = `id, name, role, COALESCE(mail, ''), asked_mail, created_at`
 
 func scanAccount(s scanner) (a Account, err error) {
 	var created int64
-	err = s.Scan(&a.ID, &a.Name, &a.Role, &a.Mail, &created)
+	err = s.Scan(&a.ID, &a.Name, &a.Role, &a.Mail, &a.AskedMail, &created)
 	a.CreatedAt = moment(created)
 	return a, err
 }
@@ -41,6 +42,15 @@ func (tx *Tx) InsertAccount(ctx context.Context, a Account) error {
 // Account returns an account; ErrNotFound when there is none.
 func (tx *Tx) Account(ctx context.Context, id string) (Account, error) {
 	return scanAccount(tx.row(ctx, `SELECT `+accountColumns+` FROM account WHERE id = ?`, id))
+}
+
+// AccountToChange is Account for a transaction that writes back what it found: the
+// row is locked.
+func (tx *Tx) AccountToChange(ctx context.Context, id string) (Account, error) {
+	if err := tx.dirty(); err != nil {
+		return Account{}, err
+	}
+	return scanAccount(tx.row(ctx, `SELECT `+accountColumns+` FROM account WHERE id = ?`+tx.db.engine.forUpdate(), id))
 }
 
 // AccountByMail returns the account whose confirmed address it is; ErrNotFound
@@ -88,7 +98,14 @@ func (tx *Tx) SetAccountRole(ctx context.Context, id string, role protocol.Role)
 	return one(tx.write(ctx, `UPDATE account SET role = ? WHERE id = ?`, string(role), id))
 }
 
-// SetAccountMail sets the confirmed address of an account, "" for none.
+// AskAccountMail notes an address that an account is to have once it is
+// confirmed, "" for none. ErrNotFound when there is no such account.
+func (tx *Tx) AskAccountMail(ctx context.Context, id, mail string) error {
+	return one(tx.write(ctx, `UPDATE account SET asked_mail = ? WHERE id = ?`, mail, id))
+}
+
+// SetAccountMail sets the confirmed address of an account, "" for none; none is
+// asked for any more.
 // ErrExists when it is another account's.
 func (tx *Tx) SetAccountMail(ctx context.Context, id, mail string) error {
 	if mail != "" {
@@ -99,7 +116,7 @@ func (tx *Tx) SetAccountMail(ctx context.Context, id, mail string) error {
 			return err
 		}
 	}
-	err := one(tx.write(ctx, `UPDATE account SET mail = NULLIF(?, '') WHERE id = ?`, mail, id))
+	err := one(tx.write(ctx, `UPDATE account SET mail = NULLIF(?, ''), asked_mail = '' WHERE id = ?`, mail, id))
 	if conflicts(err) {
 		return ErrExists
 	}

@@ -82,8 +82,10 @@ func (tx *Tx) TouchSession(ctx context.Context, id string) error {
 type TicketPurpose string
 
 const (
-	TicketSignIn     TicketPurpose = "sign-in"     // begins a session of the account
-	TicketNoticeMail TicketPurpose = "notice-mail" // confirms Mail for notices about Handle
+	TicketSignIn      TicketPurpose = "sign-in"      // begins a session of the account
+	TicketNoticeMail  TicketPurpose = "notice-mail"  // confirms Mail for notices about Handle
+	TicketAccountMail TicketPurpose = "account-mail" // confirms Mail as the address of the account
+	TicketFormerMail  TicketPurpose = "former-mail"  // opens nothing: Mail, which was the account's, is to be told so
 )
 
 // A Ticket is a secret that was handed out to be used once.
@@ -121,17 +123,30 @@ func (tx *Tx) SpendTicket(ctx context.Context, hash [32]byte) (Ticket, error) {
 	return t, one(tx.write(ctx, `DELETE FROM ticket WHERE hash = ?`, hash[:]))
 }
 
-// CountTickets counts those for a purpose that concern a handle or an address and
-// run out after a moment.
-func (tx *Tx) CountTickets(ctx context.Context, purpose TicketPurpose, handle, mail string, after time.Time) (n int, err error) {
-	err = tx.row(ctx, `SELECT count(*) FROM ticket WHERE expires_at > ? AND purpose = ? AND (handle = ? OR mail = ?)`,
-		millis(after), string(purpose), handle, mail).Scan(&n)
+// CountTicketsTo counts those for a purpose that went to an address and run out
+// after a moment.
+func (tx *Tx) CountTicketsTo(ctx context.Context, purpose TicketPurpose, mail string, after time.Time) (n int, err error) {
+	err = tx.row(ctx, `SELECT count(*) FROM ticket WHERE expires_at > ? AND purpose = ? AND mail = ?`, millis(after), string(purpose), mail).Scan(&n)
+	return n, err
+}
+
+// CountTicketsOf counts those for a purpose that an account or a profile has and
+// that may still be used.
+func (tx *Tx) CountTicketsOf(ctx context.Context, purpose TicketPurpose, owner string) (n int, err error) {
+	err = tx.row(ctx, `SELECT count(*) FROM ticket WHERE expires_at > ? AND purpose = ? AND (account = ? OR handle = ?)`,
+		millis(tx.Now), string(purpose), owner, owner).Scan(&n)
 	return n, err
 }
 
 // DropTickets takes back what was handed out to an account for a purpose.
 func (tx *Tx) DropTickets(ctx context.Context, account string, purpose TicketPurpose) error {
 	_, err := tx.write(ctx, `DELETE FROM ticket WHERE account = ? AND purpose = ?`, account, string(purpose))
+	return err
+}
+
+// DropTicketsTo takes back what was sent to an address of an account.
+func (tx *Tx) DropTicketsTo(ctx context.Context, account string, purpose TicketPurpose, mail string) error {
+	_, err := tx.write(ctx, `DELETE FROM ticket WHERE account = ? AND purpose = ? AND mail = ?`, account, string(purpose), mail)
 	return err
 }
 

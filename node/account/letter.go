@@ -50,6 +50,7 @@ const (
 type letter struct {
 	Account string `json:"account,omitempty"`
 	Handle  string `json:"handle,omitempty"`
+	Ticket  string `json:"ticket,omitempty"` // hash of the ticket with the address, hexadecimal
 	trial
 }
 
@@ -88,7 +89,7 @@ func (a *Accounts) SendLink(ctx context.Context, j storage.Job) (func(context.Co
 		if acc, err = tx.Account(ctx, in.Account); err != nil || acc.Mail == "" {
 			return err
 		}
-		late, err = sentLately(ctx, tx, j, in, storage.TicketSignIn, "-", acc.Mail, linkEvery)
+		late, err = sentLately(ctx, tx, j, in, storage.TicketSignIn, acc.Mail, linkEvery)
 		if err != nil || late {
 			return err
 		}
@@ -118,11 +119,11 @@ func (a *Accounts) sendWaiting(ctx context.Context, j storage.Job, in letter, l 
 // sentLately reports whether a letter with a ticket went out less than every ago.
 // The ticket of an attempt of the same job that failed does not count: its letter
 // did not arrive.
-func sentLately(ctx context.Context, tx *storage.Tx, j storage.Job, in letter, purpose storage.TicketPurpose, handle, mail string, every time.Duration) (bool, error) {
+func sentLately(ctx context.Context, tx *storage.Tx, j storage.Job, in letter, purpose storage.TicketPurpose, mail string, every time.Duration) (bool, error) {
 	if j.Attempt > 1 || in.Try > 0 {
 		return false, nil
 	}
-	n, err := tx.CountTickets(ctx, purpose, handle, mail, tx.Now.Add(session.TicketLifetime-every))
+	n, err := tx.CountTicketsTo(ctx, purpose, mail, tx.Now.Add(session.TicketLifetime-every))
 	return n > 0, err
 }
 
@@ -139,7 +140,7 @@ func (a *Accounts) SendConfirmation(ctx context.Context, j storage.Job) (func(co
 		if s, err = tx.NotifySettings(ctx, in.Handle); err != nil || s.Mail == "" || s.Confirmed {
 			return err
 		}
-		late, err = sentLately(ctx, tx, j, in, storage.TicketNoticeMail, in.Handle, s.Mail, askEvery)
+		late, err = sentLately(ctx, tx, j, in, storage.TicketNoticeMail, s.Mail, askEvery)
 		if err != nil || late {
 			return err
 		}

@@ -70,29 +70,24 @@ func (a *Accounts) PutNotify(ctx context.Context, tx *storage.Tx, c protocol.Cal
 		return protocol.NotifySettings{}, err
 	}
 	if s.Mail != "" && !s.Confirmed {
-		if err := a.askConfirmation(ctx, tx, handle); err != nil {
+		if err := a.askConfirmation(ctx, tx, s); err != nil {
 			return protocol.NotifySettings{}, err
 		}
 	}
 	return a.settings(s), nil
 }
 
-// askConfirmation sends the link by which the address of a profile is confirmed,
-// once a quarter of an hour at most however often it is asked for: nobody is to
-// be mailed at somebody else's will.
-func (a *Accounts) askConfirmation(ctx context.Context, tx *storage.Tx, handle string) error {
-	s, err := tx.NotifySettings(ctx, handle)
-	if err != nil || s.Mail == "" || s.Confirmed {
+// askConfirmation sends the code by which the address of a profile is confirmed,
+// unless one went there a moment ago.
+func (a *Accounts) askConfirmation(ctx context.Context, tx *storage.Tx, s storage.NotifySettings) error {
+	if sent, err := mayAsk(ctx, tx, storage.TicketNoticeMail, s.Handle, s.Mail); err != nil || sent {
 		return err
 	}
-	if sent, err := tx.CountTickets(ctx, storage.TicketNoticeMail, handle, s.Mail, tx.Now.Add(session.TicketLifetime-askEvery)); err != nil || sent > 0 {
-		return err
-	}
-	args, err := json.Marshal(letter{Handle: handle})
+	args, err := json.Marshal(letter{Handle: s.Handle})
 	if err != nil {
 		return err
 	}
-	return tx.Enqueue(ctx, storage.Job{Kind: ConfirmJob, Lane: letterLane, Args: args, Dedupe: ConfirmJob + " " + handle})
+	return tx.Enqueue(ctx, storage.Job{Kind: ConfirmJob, Lane: letterLane, Args: args, Dedupe: ConfirmJob + " " + s.Handle})
 }
 
 // ConfirmMail notes that the owner can read what is sent to the address.

@@ -1,11 +1,13 @@
 -- +goose Up
 
--- An account is somebody's sign-in. mail is an address that was confirmed.
+-- An account is somebody's sign-in. mail is an address that was confirmed,
+-- asked_mail one that is to be.
 CREATE TABLE account (
 	id         TEXT COLLATE "C"    PRIMARY KEY,
 	name       TEXT COLLATE "C"    NOT NULL,
 	role       TEXT COLLATE "C"    NOT NULL CHECK (role IN ('owner', 'operator')),
 	mail       TEXT COLLATE "C"    UNIQUE,
+	asked_mail TEXT COLLATE "C"    NOT NULL DEFAULT '',
 	created_at BIGINT NOT NULL
 );
 
@@ -34,7 +36,7 @@ CREATE INDEX session_expires ON session (expires_at);
 -- the proof that an address can be read.
 CREATE TABLE ticket (
 	hash       BYTEA    PRIMARY KEY,
-	purpose    TEXT COLLATE "C"    NOT NULL CHECK (purpose IN ('sign-in', 'notice-mail')),
+	purpose    TEXT COLLATE "C"    NOT NULL CHECK (purpose IN ('sign-in', 'notice-mail', 'account-mail', 'former-mail')),
 	account    TEXT COLLATE "C"    NOT NULL,
 	handle     TEXT COLLATE "C"    NOT NULL,
 	mail       TEXT COLLATE "C"    NOT NULL,

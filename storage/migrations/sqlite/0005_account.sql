@@ -1,11 +1,13 @@
 -- +goose Up
 
--- An account is somebody's sign-in. mail is an address that was confirmed.
+-- An account is somebody's sign-in. mail is an address that was confirmed,
+-- asked_mail one that is to be.
 CREATE TABLE account (
 	id         TEXT    PRIMARY KEY,
 	name       TEXT    NOT NULL,
 	role       TEXT    NOT NULL CHECK (role IN ('owner', 'operator')),
 	mail       TEXT    UNIQUE,
+	asked_mail TEXT    NOT NULL DEFAULT '',
 	created_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
@@ -34,7 +36,7 @@ CREATE INDEX session_expires ON session (expires_at);
 -- the proof that an address can be read.
 CREATE TABLE ticket (
 	hash       BLOB    PRIMARY KEY,
-	purpose    TEXT    NOT NULL CHECK (purpose IN ('sign-in', 'notice-mail')),
+	purpose    TEXT    NOT NULL CHECK (purpose IN ('sign-in', 'notice-mail', 'account-mail', 'former-mail')),
 	account    TEXT    NOT NULL,
 	handle     TEXT    NOT NULL,
 	mail       TEXT    NOT NULL,

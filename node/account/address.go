@@ -1,0 +1,261 @@
+package account
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"stoa/identity/session"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// Jobs of an account's address.
+const (
+	AddressJob = "confirm-account-mail" // the code that confirms a new address
+	FormerJob  = "former-account-mail"  // tells the former address of the change
+)
+
+const (
+	askedAtOnce = 3                  // codes of one account or profile that are good at a time
+	tellFor     = 7 * 24 * time.Hour // how long a former address is kept to be told, at most
+)
+
+// GetMail says where sign-in links go.
+func (a *Accounts) GetMail(ctx context.Context, tx *storage.Tx, c protocol.Caller, _ protocol.None) (protocol.AccountMail, error) {
+	acc, err := tx.Account(ctx, c.Account)
+	return a.address(acc), err
+}
+
+func (a *Accounts) address(acc storage.Account) protocol.AccountMail {
+	out := protocol.AccountMail{MailOffered: a.Mail != nil}
+	if acc.Mail != "" {
+		out.Mail = &acc.Mail
+	}
+	if acc.AskedMail != "" {
+		out.Asked = &acc.AskedMail
+	}
+	return out
+}
+
+// PutMail notes the address that an owner wants and has its code sent there.
+// Nothing else changes before the code comes back.
+func (a *Accounts) PutMail(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.AccountMailDraft) (protocol.AccountMail, error) {
+	acc, err := tx.AccountToChange(ctx, c.Account)
+	if err != nil {
+		return protocol.AccountMail{}, err
+	}
+	if err := a.mayMove(ctx, tx, c, acc); err != nil {
+		return protocol.AccountMail{}, err
+	}
+	if in.Mail == "" {
+		return a.moved(ctx, tx, c.Actor(), acc, "")
+	}
+	wanted, err := protocol.ParseMail(in.Mail)
+	if err != nil {
+		return protocol.AccountMail{}, err
+	}
+	if a.Mail == nil {
+		return protocol.AccountMail{}, protocol.Errorf(protocol.Conflict, "this node sends no mail, so that no address can be confirmed; its operator can set one")
+	}
+	acc.AskedMail = wanted
+	if wanted == acc.Mail {
+		acc.AskedMail = ""
+	}
+	if err := tx.AskAccountMail(ctx, acc.ID, acc.AskedMail); err != nil || acc.AskedMail == "" {
+		return a.address(acc), err
+	}
+	if sent, err := mayAsk(ctx, tx, storage.TicketAccountMail, acc.ID, wanted); err != nil || sent {
+		return a.address(acc), err
+	}
+	if err := tx.Audit(ctx, c.Actor(), "account mail ask", acc.ID, ""); err != nil {
+		return protocol.AccountMail{}, err
+	}
+	args, err := json.Marshal(letter{Account: acc.ID})
+	if err != nil {
+		return protocol.AccountMail{}, err
+	}
+	return a.address(acc), tx.Enqueue(ctx, storage.Job{Kind: AddressJob, Lane: letterLane, Args: args, Dedupe: AddressJob + " " + acc.ID})
+}
+
+// mayMove refuses a token that may less than the account: whoever reads its
+// address can sign in, and a token must not be a way to a wider standing.
+func (a *Accounts) mayMove(ctx context.Context, tx *storage.Tx, c protocol.Caller, acc storage.Account) error {
+	if !protocol.IsID(protocol.TokenID, c.Secret) {
+		return nil
+	}
+	t, err := tx.Token(ctx, c.Secret)
+	if err != nil {
+		return err
+	}
+	whole := t.ExpiresAt == nil && t.Handle == ""
+	for _, s := range scopesOf(acc.Role) {
+		whole = whole && c.May(s)
+	}
+	if !whole {
+		return protocol.Errorf(protocol.Forbidden, "whoever reads the account's address can sign in and do everything, which this token may not: sign in with a browser, or use a token with every scope that does not run out")
+	}
+	return nil
+}
+
+// mayAsk reports sent when a code went to the address less than [askEvery] ago:
+// nobody is to be mailed at somebody else's will. The error is rate-limited when
+// owner, an account or profile, has had codes sent to too many addresses.
+func mayAsk(ctx context.Context, tx *storage.Tx, purpose storage.TicketPurpose, owner, mail string) (sent bool, err error) {
+	n, err := tx.CountTicketsTo(ctx, purpose, mail, tx.Now.Add(session.TicketLifetime-askEvery))
+	if err != nil || n > 0 {
+		return n > 0, err
+	}
+	if n, err = tx.CountTicketsOf(ctx, purpose, owner); err != nil || n < askedAtOnce {
+		return false, err
+	}
+	return false, &protocol.Error{Code: protocol.RateLimited, Detail: "codes were sent to several addresses in the last half an hour; wait for a while", RetryAfter: askEvery}
+}
+
+// SendAddressCode is the handler of AddressJob.
+func (a *Accounts) SendAddressCode(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
+	in, err := arguments[letter](j)
+	if err != nil || a.Mail == nil {
+		return nil, err
+	}
+	secret, hash := session.New(session.Ticket)
+	var acc storage.Account
+	var late bool
+	err = a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		if acc, err = tx.Account(ctx, in.Account); err != nil || acc.AskedMail == "" {
+			return err
+		}
+		late, err = sentLately(ctx, tx, j, in, storage.TicketAccountMail, acc.AskedMail, askEvery)
+		if err != nil || late {
+			return err
+		}
+		return tx.InsertTicket(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketAccountMail, Account: acc.ID, Mail: acc.AskedMail, ExpiresAt: tx.Now.Add(session.TicketLifetime)})
+	})
+	if errors.Is(err, storage.ErrNotFound) || err == nil && (acc.AskedMail == "" || late) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.sendWaiting(ctx, j, in, Letter{ID: letterID(j), To: acc.AskedMail, Subject: "Confirm this address for your account", Text: paragraphs(
+		"Somebody, probably you, wants to sign in to "+a.Base+" with this address. To agree, enter this code on the account page within 30 minutes, or give it to confirm_account_mail:",
+		secret,
+		"If that is not you, pass this over: nothing happens without the code.",
+	)})
+}
+
+// ConfirmAccountMail makes the address that was asked for the account's.
+func (a *Accounts) ConfirmAccountMail(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.AccountMailCode) (protocol.AccountMail, error) {
+	hash, ok := session.Hash(session.Ticket, in.Code)
+	if !ok {
+		return protocol.AccountMail{}, ErrCode
+	}
+	acc, err := tx.AccountToChange(ctx, c.Account)
+	if err != nil {
+		return protocol.AccountMail{}, err
+	}
+	t, err := tx.TicketByHash(ctx, hash)
+	if errors.Is(err, storage.ErrNotFound) || err == nil && (t.Purpose != storage.TicketAccountMail || t.Account != acc.ID || t.Mail != acc.AskedMail) {
+		return protocol.AccountMail{}, ErrCode
+	}
+	if err != nil {
+		return protocol.AccountMail{}, err
+	}
+	return a.moved(ctx, tx, c.Actor(), acc, t.Mail)
+}
+
+// SetMail gives an account an address that the operator vouches for, "" for none.
+func (a *Accounts) SetMail(ctx context.Context, tx *storage.Tx, actor, account, mail string) (protocol.AccountMail, error) {
+	acc, err := tx.AccountToChange(ctx, account)
+	if err != nil {
+		return protocol.AccountMail{}, missing(err, "there is no account %s", account)
+	}
+	if mail != "" {
+		if mail, err = protocol.ParseMail(mail); err != nil {
+			return protocol.AccountMail{}, err
+		}
+	}
+	return a.moved(ctx, tx, actor, acc, mail)
+}
+
+// moved gives the account another address, "" for none. Codes that are about, and
+// links that were sent to the former address, are good no longer; the former
+// address is told.
+func (a *Accounts) moved(ctx context.Context, tx *storage.Tx, actor string, acc storage.Account, mail string) (protocol.AccountMail, error) {
+	former := acc.Mail
+	err := tx.SetAccountMail(ctx, acc.ID, mail)
+	if errors.Is(err, storage.ErrExists) {
+		return protocol.AccountMail{}, protocol.Errorf(protocol.Conflict, "another account has this address")
+	}
+	if err != nil {
+		return protocol.AccountMail{}, err
+	}
+	acc.Mail, acc.AskedMail = mail, ""
+	if err := tx.DropTickets(ctx, acc.ID, storage.TicketAccountMail); err != nil || former == mail {
+		return a.address(acc), err
+	}
+	if former != "" {
+		if err := tellFormer(ctx, tx, acc.ID, former); err != nil {
+			return protocol.AccountMail{}, err
+		}
+	}
+	return a.address(acc), tx.Audit(ctx, actor, "account mail", acc.ID, "")
+}
+
+// tellFormer has a former address told. A job holds no address, so it lies where
+// one-time secrets do, which are taken away in time.
+func tellFormer(ctx context.Context, tx *storage.Tx, account, former string) error {
+	if err := tx.DropTicketsTo(ctx, account, storage.TicketSignIn, former); err != nil {
+		return err
+	}
+	_, hash := session.New(session.Ticket)
+	if err := tx.InsertTicket(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketFormerMail, Account: account, Mail: former, ExpiresAt: tx.Now.Add(tellFor)}); err != nil {
+		return err
+	}
+	args, err := json.Marshal(letter{Account: account, Ticket: hex.EncodeToString(hash[:])})
+	if err != nil {
+		return err
+	}
+	return tx.Enqueue(ctx, storage.Job{Kind: FormerJob, Lane: letterLane, Args: args})
+}
+
+// TellFormer is the handler of FormerJob.
+func (a *Accounts) TellFormer(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
+	in, err := arguments[letter](j)
+	if err != nil || a.Mail == nil {
+		return nil, err
+	}
+	var hash [32]byte
+	if n, err := hex.Decode(hash[:], []byte(in.Ticket)); err != nil || n != len(hash) {
+		return nil, protocol.Errorf(protocol.InvalidRequest, "the job names no ticket")
+	}
+	var t storage.Ticket
+	err = a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		t, err = tx.TicketByHash(ctx, hash)
+		return err
+	})
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	// The address says at which time: the same letter at each attempt.
+	at := t.ExpiresAt.Add(-tellFor).UTC().Format("2 Jan 2006, 15:04 UTC")
+	err = a.Mail.Send(ctx, Letter{ID: "former-" + in.Ticket[:32], To: t.Mail, Subject: "Your address at " + a.Name + " was changed", Text: paragraphs(
+		"Your account at "+a.Base+" has another mail address since "+at+". Sign-in links are no longer sent to this one.",
+		"If that was not you, tell the operator of the node.",
+	)})
+	if err != nil {
+		return again(j, forADay, &in.trial, &in, err)
+	}
+	return func(ctx context.Context, tx *storage.Tx) error {
+		_, err := tx.SpendTicket(ctx, hash)
+		if errors.Is(err, storage.ErrNotFound) {
+			return nil
+		}
+		return err
+	}, nil
+}
