@@ -76,3 +76,37 @@ func TestAccountPage_Profile(t *testing.T) {
 	require.Len(t, p.Capabilities, 1)
 	require.Empty(t, p.Needs)
 }
+
+// TestAccountPage_Mail changes the address of the account by the page's forms.
+func TestAccountPage_Mail(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	box := &postbox{}
+	h.accounts.Mail = box
+	h.run()
+	_, link, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "old@example.org", nil)
+	require.NoError(t, err)
+	cookie := "stoa_session=" + h.signIn(link)
+	send := func(form url.Values) answer {
+		return h.ask("POST", "/account", form.Encode(), "Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html",
+			"Sec-Fetch-Site", "same-origin", "Origin", h.Base, "Cookie", cookie)
+	}
+	page := func() string {
+		a := h.ask("GET", "/account", "", "Cookie", cookie, "Accept", "text/html")
+		require.Equal(t, 200, a.Code)
+		parsePage(t, "/account", a.Body.String()).wellFormed()
+		return a.Body.String()
+	}
+	require.Contains(t, page(), "old@example.org")
+	require.NotContains(t, page(), "confirm_account_mail")
+	require.Equal(t, 422, send(url.Values{"do": {"put_account_mail"}, "mail": {"<b>"}}).Code)
+	require.Equal(t, 303, send(url.Values{"do": {"put_account_mail"}, "mail": {"new@example.org"}}).Code)
+	require.Contains(t, page(), "confirm_account_mail")
+	code := codeInMail.FindString(box.next(t, h).Text)
+	require.Equal(t, 410, send(url.Values{"do": {"confirm_account_mail"}, "code": {"q1w2e3r4t5y6u7i8o9p0a1s2d3f4g5h6"}}).Code)
+	require.Equal(t, 303, send(url.Values{"do": {"confirm_account_mail"}, "code": {code}}).Code)
+	require.Contains(t, page(), "Sign-in links go to <strong>new@example.org</strong>")
+	require.NotContains(t, page(), "old@example.org")
+	require.Equal(t, 303, send(url.Values{"do": {"put_account_mail"}}).Code)
+	require.Contains(t, page(), "no mail address")
+}

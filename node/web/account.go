@@ -153,6 +153,7 @@ func (s *Web) state(r *http.Request) (state protocol.SessionState, err error) {
 // account is what the account page shows.
 type account struct {
 	Account  protocol.Account
+	Mail     protocol.AccountMail
 	Profiles []ownProfile
 	Tokens   []protocol.Token
 	Sessions []protocol.SignedIn
@@ -170,6 +171,9 @@ type ownProfile struct {
 // read gathers the account page from the owner's operations.
 func (a *account) read(s *Web, r *http.Request) error {
 	if err := s.as(r, protocol.GetAccount.Operation, protocol.None{}, &a.Account); err != nil {
+		return err
+	}
+	if err := s.as(r, protocol.GetAccountMail.Operation, protocol.None{}, &a.Mail); err != nil {
 		return err
 	}
 	var tokens protocol.Page[protocol.Token]
@@ -227,7 +231,8 @@ func (s *Web) showAccount(w http.ResponseWriter, r *http.Request, a *account) {
 
 // doneWords say what a form did, on the page it leads back to.
 var doneWords = map[string]string{
-	"put_account": "The name was changed.", "revoke_token": "The token was revoked.", "end_session": "That browser was signed out.",
+	"put_account": "The name was changed.", "put_account_mail": "Noted. A new address counts when its code is entered here.",
+	"confirm_account_mail": "Sign-in links go to the new address from now on.", "revoke_token": "The token was revoked.", "end_session": "That browser was signed out.",
 	"put_notify": "Where notices go was saved.", "confirm_mail": "The address was confirmed.", "put_own_profile": "The profile was saved.",
 	"put_need": "The need was saved.", "delete_need": "The need was deleted.",
 	"put_capability": "The capability was saved.", "delete_capability": "The capability was deleted.",
