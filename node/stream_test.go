@@ -154,6 +154,9 @@ func TestStream_Refused(t *testing.T) {
 	}
 	p := h.ask("GET", "/api/public/feed/stream", "", "Last-Event-ID", "17").problem()
 	require.Equal(t, protocol.Validation, p.Code)
+	p = h.ask("GET", "/api/public/feed/stream", "", "Last-Event-ID", "feed_00000000000000000000000000").problem()
+	require.Equal(t, protocol.InvalidCursor, p.Code)
+	require.Contains(t, protocol.StreamFeed.Codes, p.Code)
 	a = h.ask("POST", "/api/public/feed/stream", "{}")
 	require.Equal(t, protocol.MethodNotAllowed, a.problem().Code)
 	require.Equal(t, "GET, HEAD", a.Header().Get("Allow"))

@@ -3,6 +3,7 @@ package protocol
 import (
 	"net/netip"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -25,13 +26,17 @@ type Callback struct {
 
 // CallbackFault says what keeps an address from being a callback's, "" when
 // nothing does: it is https on the usual port, has a host, and neither user nor
-// fragment. private also takes http and any port on a loopback address, for
-// development. Whether the host is public shows when it is connected to.
+// fragment, and is all ASCII, as addresses are on the wire: anything else cannot
+// be signed as the target. private also takes http and any port on a loopback
+// address, for development. Whether the host is public shows when it is connected
+// to.
 func CallbackFault(raw string, private bool) string {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil || u.Hostname() == "":
 		return "must be an absolute https address"
+	case strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return "must be ASCII without spaces: percent-encode the path and query, and write the host in its xn-- form"
 	case u.User != nil:
 		return "must hold no user name or password"
 	case u.Fragment != "":

@@ -141,3 +141,25 @@ func TestOperations(t *testing.T) {
 	}
 	require.Nil(t, Lookup("nothing"))
 }
+
+func TestCallbackFault(t *testing.T) {
+	t.Parallel()
+	for _, good := range []string{"https://a.example", "https://a.example:443/hook?for=me&q=%E0%A4%A8", "HTTPS://xn--r8jz45g.example/a%20b"} {
+		require.Empty(t, CallbackFault(good, false), good)
+	}
+	for raw, want := range map[string]string{
+		"/hook": "absolute", "https:///x": "absolute", "http://a.example/": "https", "https://a.example:8443/": "port 443",
+		"https://u:p@a.example/": "user name", "https://a.example/#x": "fragment", "https://127.0.0.1/": "public", "https://[::1]/": "public",
+		"https://例え.example/": "xn--", "https://a.example/é": "percent-encode", "https://a.example/?q=é": "percent-encode", "https://a.example/a b": "without spaces",
+	} {
+		require.Contains(t, CallbackFault(raw, false), want, raw)
+	}
+	require.Empty(t, CallbackFault("http://127.0.0.1:8080/hook", true))
+	require.NotEmpty(t, CallbackFault("http://127.0.0.1:8080/hook", false))
+
+	var at []string // every fault of an input at once, contract §1
+	for _, f := range (NewContact{Name: " ", Message: " ", CallbackURL: "http://a.example/"}).Check() {
+		at = append(at, f.Pointer)
+	}
+	require.ElementsMatch(t, []string{"/name", "/message", "/callbackUrl"}, at)
+}
