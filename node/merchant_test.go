@@ -226,7 +226,7 @@ func TestDirectory_Faults(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	for _, tt := range []struct{ path, pointer string }{
-		{"agents?q=%22open", "/q"}, {"agents?q=-", "/q"}, {"agents?q=kind:robot", "/q"}, {"agents?q=tag:", "/q"}, {"agents?q=-%22one%20two%20three%22", "/q"},
+		{"agents?q=%22open", "/q"}, {"agents?q=-", "/q"}, {"agents?q=kind:robot", "/q"}, {"agents?q=tag:", "/q"},
 		{"agents?region=UK", "/region"}, {"agents?region=in", "/region"}, {"agents?kind=robot", "/kind"}, {"agents?limit=0", "/limit"}, {"agents?limit=101", "/limit"}, {"agents?hasIdentity=maybe", "/hasIdentity"},
 		{"people?q=%22open", "/q"}, {"people?limit=101", "/limit"}, {"people?kind=person", "/kind"},
 		{"merchants?q=%22open", "/q"}, {"merchants?openNow=yes", "/openNow"}, {"merchants?limit=101", "/limit"},

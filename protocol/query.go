@@ -14,7 +14,7 @@ const MaxQueryTerms = 24
 //
 //	paper jaipur      both words
 //	"hand made"       these words next to each other
-//	-plastic          not this word; also before a phrase of two words, tag: and kind:
+//	-plastic          not this word; also before a phrase, tag: and kind:
 //	tag:paper         the agent has this tag
 //	kind:business     the agent is of this kind
 type TextQuery struct {

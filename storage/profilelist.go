@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"stoa/protocol"
@@ -117,7 +118,7 @@ func (tx *Tx) beginWalk(ctx context.Context, listing, after string, classes int)
 }
 
 // maxLooked bounds the profiles that are read for one page. Only what no index
-// can tell (a phrase of three words, hours that have just changed) makes a page
+// can tell (phrases of three words, hours that have just changed) makes a page
 // look at more than it shows; it then ends early and has a next all the same.
 const maxLooked = 1000
 
@@ -131,14 +132,14 @@ func (tx *Tx) listProfiles(ctx context.Context, listing string, s search, paging
 	last, looked := w, 0
 	for w.class < s.classes() {
 		want := limit + 1 - len(out.Items)
-		if len(s.phrases) > 0 {
+		if s.reads() {
 			want += 20
 		}
 		found, err := tx.findVersions(ctx, &s, w, want, open)
 		if err != nil {
 			return out, err
 		}
-		profiles, err := tx.profilesOf(ctx, found, true, len(s.phrases) > 0)
+		profiles, err := tx.profilesOf(ctx, found, true, s.reads())
 		if err != nil {
 			return out, err
 		}
@@ -166,15 +167,14 @@ func (tx *Tx) listProfiles(ctx context.Context, listing string, s search, paging
 	return out, nil
 }
 
+// reads reports whether the index does not tell everything.
+func (s *search) reads() bool { return len(s.phrases)+len(s.absent) > 0 }
+
 // fits asks what the index could not: whether the words of phrases stand next to
 // each other, and not only each pair of them.
 func (s *search) fits(p *ListedProfile) bool {
-	for _, phrase := range s.phrases {
-		if !holds(&p.StoredProfile, p.Merchant, phrase) {
-			return false
-		}
-	}
-	return true
+	has := func(phrase []string) bool { return holds(&p.StoredProfile, p.Merchant, phrase) }
+	return !slices.ContainsFunc(s.absent, has) && !slices.ContainsFunc(s.phrases, func(phrase []string) bool { return !has(phrase) })
 }
 
 type version struct{ pos, seq int64 }

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"slices"
 	"strings"
 
 	"stoa/protocol"
@@ -148,6 +149,7 @@ type search struct {
 	groups  [][]string // one at least of each group
 	any     bool       // one of the words will do
 	phrases [][]string // of three words and more: their pairs are in words
+	absent  [][]string // phrases of three words and more that must not stand anywhere
 	nothing bool       // what was asked for holds no word
 }
 
@@ -162,7 +164,7 @@ func newSearch(q string, facets ...string) (search, error) {
 		case len(words) == 0:
 			continue
 		case t.Not && len(words) > 2:
-			faults = append(faults, protocol.Fault{Pointer: "/q", Code: "bad-query", Detail: "what - excludes is a word or a phrase of two words"})
+			s.absent = append(s.absent, words)
 		case t.Not:
 			s.not = append(s.not, []string{strings.Join(words, pairOf)})
 		case t.Phrase && len(words) > 1:
@@ -185,6 +187,8 @@ func newSearch(q string, facets ...string) (search, error) {
 		s.operand(o, facetKind)
 		empty = false
 	}
+	slices.Sort(s.words)
+	s.words = slices.Compact(s.words)
 	s.nothing = empty
 	if len(faults) > 0 {
 		return s, protocol.Invalid(faults...)

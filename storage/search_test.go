@@ -3,6 +3,7 @@ package storage_test
 import (
 	"context"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
+
+// hans are n characters that differ, each a word.
+func hans(n int) string {
+	s := make([]rune, n)
+	for i := range s {
+		s[i] = 0x4e00 + rune(i)
+	}
+	return string(s)
+}
 
 func TestListPosts_FullText(t *testing.T) {
 	t.Parallel()
@@ -24,6 +34,8 @@ func TestListPosts_FullText(t *testing.T) {
 		"Привет, бумага ручной работы",
 		"100 sheets OR NOT \"quoted\" paper* NEAR(x) col:on",
 		"தமிழ் நூல்",
+		"मुम्बई का चाँद, पण्डित जी का जन्म ₹५०० संस्कृत",
+		"❤️love 1️⃣st ΟΔΟΣ a\u200eb\u200fc 42",
 	}
 	cases := []struct {
 		q    string
@@ -31,7 +43,9 @@ func TestListPosts_FullText(t *testing.T) {
 	}{
 		{"paper", []int{6, 0}}, {"PAPER jaipur", []int{0}}, {"made hand", []int{0}}, {"pap", nil},
 		{"creme brulee", []int{1}}, {"Crème", []int{1}}, {"zoe", []int{1}}, {"full", []int{1}},
-		{"जयपुर", []int{2}}, {"हाथ से", []int{2}}, {"कागज", nil}, {"काग़ज़", []int{2}}, {"किताबें", []int{3}}, {"किताब", nil}, {"हिन्दी", []int{3}}, {"हिन\u200dदी", nil}, {"हिन्\u200dदी", []int{3}}, {"ह", nil},
+		{"जयपुर", []int{2}}, {"हाथ से", []int{2}}, {"कागज", []int{2}}, {"हिंदी", []int{3}}, {"मुंबई", []int{8}}, {"बम्बई", nil}, {"चांद", []int{8}}, {"पंडित", []int{8}}, {"पण्डित", []int{8}}, {"जन्म", []int{8}}, {"जंम", nil}, {"५००", []int{8}}, {"500", []int{8}}, {"संस्कृत", []int{8}},
+		{"love", []int{9}}, {"❤️", nil}, {"1st", []int{9}}, {"οδος", []int{9}}, {"ΟΔΟΣ", []int{9}}, {"abc", []int{9}}, {"ab", nil}, {"٤٢", []int{9}},
+		{strings.Repeat("紙", 200), []int{4}}, {hans(200), nil}, {strings.Repeat("﷽", 200), nil}, {"काग़ज़", []int{2}}, {"किताबें", []int{3}}, {"किताब", nil}, {"हिन्दी", []int{3}}, {"हिन\u200dदी", nil}, {"हिन्\u200dदी", []int{3}}, {"ह", nil},
 		{"日本", []int{4}}, {"紙", []int{4}}, {"бумага", []int{5}}, {"ПРИВЕТ", []int{5}}, {"தமிழ்", []int{7}},
 		{"not or", []int{6}}, {`"quoted"`, []int{6}}, {"paper*", []int{6, 0}}, {"near x", []int{6}}, {"col:on", []int{6}}, {"-paper", []int{6, 0}},
 		{"paper AND nothing", nil}, {"' OR 1=1 --", nil}, {"\ue000koffer", nil},

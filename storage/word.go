@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -11,10 +12,12 @@ import (
 // Full text is folded here and not in the database, so that both engines find
 // the same and what a visitor types never reaches a query language. A word is a
 // run of letters, marks and digits. Words are compared in lower case, without
-// the accents of Latin, Greek and Cyrillic, in compatibility form, and without
-// the joiners that only change how a word is drawn; vowel signs of Indic
-// scripts are part of the word. Han and kana characters are words by
-// themselves, since nothing divides theirs.
+// the accents of Latin, Greek and Cyrillic, in compatibility form, with the
+// digits of ASCII, and without what only changes how a word is drawn: joiners,
+// direction marks, variation selectors, the keycap around a digit. Vowel signs of
+// Indic scripts are part of the word; what writers of Hindi spell in two ways is
+// one (hindi). Han and kana characters are words by themselves, since nothing
+// divides theirs.
 //
 // The index must be built again when this file or postText changes what a text
 // folds to, since a text is taken out of the index by folding it once more: raise
@@ -78,22 +81,75 @@ func ascii(s string) bool {
 func single(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) }
 
 func foldUnicode(text string) string {
+	nagari := false
 	text = strings.Map(func(r rune) rune {
-		if r >= 0x0300 && r <= 0x036f || r == 0x200c || r == 0x200d {
+		switch {
+		case r >= 0x0300 && r <= 0x036f, drawing(r):
 			return -1
+		case r == 'ς': // the lower case of Σ at the end of a word
+			return 'σ'
+		case unicode.Is(unicode.Nd, r):
+			return '0' + digit(r)
 		}
+		nagari = nagari || r >= 0x0900 && r <= 0x097f
 		return unicode.ToLower(r)
 	}, norm.NFKD.String(text))
+	if nagari {
+		text = hindi(text)
+	}
 	return norm.NFKC.String(text)
 }
 
-// maxWords is how many words of a query are looked at.
-const maxWords = 32
+// drawing reports what changes how text is drawn and not what it says.
+func drawing(r rune) bool {
+	return r >= 0x200c && r <= 0x200f || r == 0x061c || unicode.In(r, unicode.Variation_Selector, unicode.Me)
+}
 
-// queryWords are the words of what a visitor typed.
+// digit is the value of a decimal digit of any script. The digits of a script
+// follow one another from zero (Unicode §4.6).
+func digit(r rune) rune {
+	for _, t := range unicode.Nd.R16 {
+		if r >= rune(t.Lo) && r <= rune(t.Hi) {
+			return (r - rune(t.Lo)) % 10
+		}
+	}
+	for _, t := range unicode.Nd.R32 {
+		if r >= rune(t.Lo) && r <= rune(t.Hi) {
+			return (r - rune(t.Lo)) % 10
+		}
+	}
+	return 0
+}
+
+// hindi takes away what writers of Hindi do either way: the dot below (कागज,
+// काग़ज़), and the nasal before a consonant of its own class, which is written
+// out, as a dot or as a moon and dot (हिन्दी, हिंदी; मुम्बई, मुंबई; चाँद, चांद). text is
+// decomposed.
+func hindi(text string) string {
+	const moon, dot, nukta, virama = '\u0901', '\u0902', '\u093c', '\u094d'
+	in := []rune(strings.ReplaceAll(text, string(nukta), ""))
+	out := in[:0]
+	for i := 0; i < len(in); i++ {
+		r := in[i]
+		switch class, nasal := nasals[r]; {
+		case r == moon:
+			r = dot
+		case nasal && i+2 < len(in) && in[i+1] == virama && strings.ContainsRune(class, in[i+2]):
+			r, i = dot, i+1
+		}
+		out = append(out, r)
+	}
+	return string(out)
+}
+
+// nasals are the nasals of Devanagari with the other consonants of their class.
+var nasals = map[rune]string{'ङ': "कखगघ", 'ञ': "चछजझ", 'ण': "टठडढ", 'न': "तथदध", 'म': "पफबभ"}
+
+// queryWords are the words of what a visitor typed, each once.
 func queryWords(q string) []string {
-	words := strings.Fields(string(fold(nil, q)))
-	return words[:min(len(words), maxWords)]
+	words := foldWords(q)
+	slices.Sort(words)
+	return slices.Compact(words)
 }
 
 // Facets stand in the index beside the words, so that a search with filters
