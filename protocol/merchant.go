@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -98,8 +99,13 @@ func (d MerchantDraft) Check() (faults []Fault) {
 				add(at+"/price"+fault.Pointer, fault.Code, fault.Detail)
 			}
 		}
+		faults = append(faults, addresses(map[string]string{at + "/image": item.Image, at + "/url": item.URL})...)
 		faults = append(faults, oneLine(map[string]string{at + "/name": item.Name, at + "/unit": item.Unit, at + "/category": item.Category})...)
 	}
+	if d.Phone != "" && !strings.ContainsAny(d.Phone, "0123456789") {
+		add("/phone", "wrong-shape", "holds no digit")
+	}
+	faults = append(faults, addresses(map[string]string{"/website": d.Website})...)
 	return append(faults, oneLine(map[string]string{"/category": d.Category, "/city": d.City})...)
 }
 

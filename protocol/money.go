@@ -54,11 +54,13 @@ func minorDigits(currency string) int {
 	return 2
 }
 
+const unknownCurrency = "not a currency of ISO 4217 such as INR"
+
 // Minor is the amount in minor units. The error is a fault at the member that is
 // wrong, relative to the money.
 func (m MoneyDraft) Minor() (int64, *Fault) {
 	if !IsCurrency(m.Currency) {
-		return 0, &Fault{"/currency", "unknown-currency", "not a currency of ISO 4217 such as INR"}
+		return 0, &Fault{"/currency", "unknown-currency", unknownCurrency}
 	}
 	digits := minorDigits(m.Currency)
 	whole, fraction, point := strings.Cut(string(m.Amount), ".")

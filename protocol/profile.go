@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -240,7 +241,10 @@ func (d ProfileDraft) Check() []Fault {
 		seen[c.ID] = true
 		if p := c.Pricing; p != nil && p.Amount != nil && p.Currency == "" {
 			add(at+"/pricing/currency", "required", "an amount needs its currency, such as INR")
+		} else if p != nil && p.Currency != "" && !IsCurrency(p.Currency) {
+			add(at+"/pricing/currency", "unknown-currency", unknownCurrency)
 		}
+		faults = append(faults, addresses(map[string]string{at + "/endpoint": c.Endpoint})...)
 	}
 	if a := d.Agent; a != nil {
 		faults = append(faults, oneLine(map[string]string{"/agent/name": a.Name, "/agent/by": a.By, "/agent/product": a.Product})...)
@@ -253,6 +257,17 @@ func (d ProfileDraft) Check() []Fault {
 		seen[n.ID] = true
 	}
 	return append(faults, oneLine(map[string]string{"/name": d.Name, "/headline": d.Headline})...)
+}
+
+// addresses returns a fault for each published address, by its pointer, that
+// leads nowhere or would publish a password. An empty one is none.
+func addresses(list map[string]string) (faults []Fault) {
+	for at, raw := range list {
+		if u, err := url.Parse(raw); raw != "" && (err != nil || u.Hostname() == "" || u.User != nil) {
+			faults = append(faults, Fault{at, "wrong-shape", "must be an https address with a host, and without user name and password"})
+		}
+	}
+	return faults
 }
 
 const unknownZone = "not an IANA time zone name such as Asia/Kolkata"
