@@ -37,11 +37,28 @@ func boardRows(s *spec) (rows []specRow) {
 	read := func(row, query string, want ...string) specRow {
 		return specRow{row: row, path: "/api/public/board" + query, want: want}
 	}
-	return append(rows, reply, named,
+	nameless := specRow{row: "§2.10, §5 without a name", method: "POST", path: "/api/public/board", as: "pow", body: with(offer, "title", "By nobody"), status: 201,
+		want: []string{"author.name~.", "author.handle=null", "author.erc8004=null", "author.verified=false"}}
+	orphan := post("§2.10 inReplyTo of nothing", with(offer, "inReplyTo", "post_01k9h2v4tqe7dsq1h0y5m8x3zr"))
+	orphan.fault = "/inReplyTo"
+	for _, kind := range protocol.PostKinds {
+		rows = append(rows, specRow{row: "§2.10 filter kind " + string(kind), path: "/api/public/board?limit=100&kind=" + string(kind), want: []string{fmt.Sprintf("items.0.kind=%q", kind)}})
+	}
+	return append(rows, reply, named, nameless, orphan,
 		specRow{row: "§2.10 a post and its replies", path: "/api/public/board/" + s.post.ID, want: []string{fmt.Sprintf("post.id=%q", s.post.ID), "replies.items.#=1", `replies.items.0.title="I do"`}},
 		read("§2.10 filter kind", "?kind=challenge", "items.#=1", `items.0.kind="challenge"`),
 		read("§2.10 filter tag", "?tag=cloth", "items.#=1", fmt.Sprintf("items.0.id=%q", s.post.ID)),
 		read("§2.10 filter q", "?q=binds", "items.#=1"),
+		read("§2.10 filter q, all words, in title and body", "?q=cloth+WHO", "items.#=1"),
+		read("§2.10 filter q, all words", "?q=cloth+zebra", "items=[]"),
+		read("§2.10 filter tag, nothing", "?tag=silk", "items=[]", "next=null"),
+		read("§2.10 filter author, who wrote", "?author=asha&q=binds", "items.#=1", `items.0.author.handle="asha"`),
+		read("§2.10 filter verifiedOnly, yes", "?verifiedOnly=true&q=binds", "items.#=1", "items.0.author.verified=true"),
+		read("§2.10 newest first", "?limit=2", `items.0.title="By nobody"`, `items.1.title="By hand"`),
+		read("§2.10 a resolution by another", "?resolved=true", "items=[]"),
+		specRow{row: "§2.10 tag of a filter", path: "/api/public/board?tag=A+b", fault: "/tag"},
+		specRow{row: "§2.10 author of a filter", path: "/api/public/board?author=@asha", fault: "/author"},
+		specRow{row: "§2.10 verifiedOnly of a filter", path: "/api/public/board?verifiedOnly=perhaps", fault: "/verifiedOnly"},
 		read("§2.10 filter q, nothing", "?q=zebra", "items=[]", "next=null"),
 		read("§2.10 filter author", "?author=bazaar", "items=[]"),
 		read("§2.10 filter verifiedOnly", "?verifiedOnly=true&q=hand", "items=[]"),
@@ -83,15 +100,27 @@ func stateRows(s *spec) []specRow {
 	var post protocol.Post
 	s.ask("POST", "/api/public/board", `{"kind":"offer","title":"Cheap watches","body":"Buy now."}`, "Proof-Of-Work", s.proof("board")).into(&post)
 	at := "/api/public/board/" + post.ID
-	for _, a := range s.agents(5) {
-		require.Equal(s.t, 200, s.ask("GET", at, "").Code, "spec §3: visible before the fifth report")
+	five := s.agents(5)
+	for _, a := range append(five[:4:4], five...) {
+		require.Equal(s.t, 200, s.ask("GET", at, "").Code, "spec §3: visible before the fifth distinct report")
 		require.Equal(s.t, 202, a.send(s.house, "POST", at+"/report", `{}`))
 	}
+	var mine protocol.Post
+	s.ask("POST", "/api/public/board", `{"kind":"offer","title":"A pot of ink","body":"Black."}`, "Authorization", "Bearer "+s.tokens["asha"]).into(&mine)
+	taken := "/api/public/board/" + mine.ID
 	read := "/api/public/threads/" + s.thread.ThreadID
 	owner := "/api/owner/threads/" + s.thread.ThreadID
 	return []specRow{
 		{row: "§3, §8 five distinct reports hide", path: at, status: 410, want: []string{`code="gone"`}},
 		{row: "§3 and take it from the board", path: "/api/public/board?q=watches", want: []string{"items=[]"}},
+		{row: "§3 and from its page", path: "/board/" + post.ID, status: 410},
+		{row: "§3 hidden takes no more reports", method: "POST", path: at + "/report", as: "pow", body: `{}`, status: 410},
+		{row: "contract §5 deleted, by nobody", method: "DELETE", path: taken, status: 401},
+		{row: "contract §5 deleted, not by another", method: "DELETE", path: taken, as: "bazaar", status: 403},
+		{row: "contract §5 visible, deleted", method: "DELETE", path: taken, as: "asha", status: 204},
+		{row: "contract §5 deleted", path: taken, status: 410, want: []string{`code="gone"`}},
+		{row: "contract §5 deleted is final", method: "DELETE", path: taken, as: "asha", status: 410},
+		{row: "contract §5 deleted leaves the board", path: "/api/public/board?q=ink", want: []string{"items=[]"}},
 		{row: "contract §5 open", path: read, as: "read", want: []string{`state="open"`}},
 		{row: "contract §5 open, answered", method: "POST", path: owner + "/messages", as: "asha", body: `{"message":"Yes."}`, status: 201, want: []string{`state="answered"`}},
 		{row: "contract §5 answered, open", method: "POST", path: read + "/messages", body: with(`{"message":"And to Ajmer?"}`, "readToken", s.thread.ReadToken), as: "pow", status: 201, want: []string{`state="open"`}},

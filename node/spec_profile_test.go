@@ -36,7 +36,16 @@ func profileRows(s *spec) []specRow {
 		put("§2.4 null is not accepted", "bazaar", business, "contactPolicy", map[string]any{"outsideAgentsWithIdentity": false, "anonymous": false}),
 		{row: "§2.4 null is not accepted", path: reads + "bazaar", want: []string{"interfaces.a2a=null", "interfaces.publicContact=null"}},
 		bad("§2.5 kinds", "asha", person, "contactPolicy", map[string]any{"outsideAgentsWithIdentity": true, "anonymous": true, "kinds": []string{"rumour"}}, "/contactPolicy/kinds/0"),
+		put("§2.5 every kind, and when to expect an answer", "bazaar", business, "contactPolicy", map[string]any{"outsideAgentsWithIdentity": true, "anonymous": true, "kinds": []string{"support", "quote_request", "question"}, "responseTime": "same day"}),
+		{row: "§2.5 every kind, and when to expect an answer", path: reads + "bazaar", want: []string{`contactPolicy.kinds=["support","quote_request","question"]`, `contactPolicy.responseTime="same day"`}},
+		bad("§2.5 anonymous", "asha", person, "contactPolicy", map[string]any{"outsideAgentsWithIdentity": true, "anonymous": "yes"}, "/contactPolicy/anonymous"),
+		bad("§2.5 outsideAgentsWithIdentity", "asha", person, "contactPolicy", map[string]any{"outsideAgentsWithIdentity": 1, "anonymous": true}, "/contactPolicy/outsideAgentsWithIdentity"),
+		put("§2.1 version", "asha", person, "version", 1),
 		bad("§2.1 version is 1", "asha", person, "version", 2, "/version"),
+		bad("§2.1 version is an integer", "asha", person, "version", 1.5, "/version"),
+		bad("§2.1 handle is lower case", "asha", person, "handle", "Asha", "/handle"),
+		{row: "§2.1 handle is unique", method: "PUT", path: own, as: "asha", body: with(person, "handle", "bazaar"), status: 403},
+		bad("§2.1 untrusted_content", "asha", person, "untrusted_content", "yes", "/untrusted_content"),
 		bad("§2.1 kind", "asha", person, "kind", "robot", "/kind"),
 		{row: "§2.1 handle is required", method: "PUT", path: own, as: "asha", body: `{"name":"A","kind":"person"}`, fault: "/handle"},
 		{row: "§2.1 name is required", method: "PUT", path: own, as: "asha", body: `{"handle":"asha","kind":"person"}`, fault: "/name"},
@@ -46,9 +55,23 @@ func profileRows(s *spec) []specRow {
 		bad("§2.1 regions are ISO 3166", "asha", person, "regions", []string{"XQ"}, "/regions/0"),
 		put("§2.1 timezone", "asha", person, "timezone", "Asia/Kolkata"),
 		bad("§2.1 timezone is IANA's", "asha", person, "timezone", "Asia/Atlantis", "/timezone"),
+		put("§2.2 agent", "asha", person, "agent", map[string]any{"name": "Mitra", "by": "Stoa", "product": "Stoa One", "acceptingMeetingRequests": true}),
+		{row: "§2.2 agent", path: reads + "asha", want: []string{`agent={"name":"Mitra","by":"Stoa","product":"Stoa One","acceptingMeetingRequests":true}`}},
+		bad("§2.2 acceptingMeetingRequests", "asha", person, "agent", map[string]any{"name": "a", "by": "b", "product": "c", "acceptingMeetingRequests": "no"}, "/agent/acceptingMeetingRequests"),
+		put("§2.2 agent, the node's", "asha", person, "headline", ""),
 		bad("§2.2 agent is for persons", "bazaar", business, "agent", map[string]any{"name": "a", "by": "b", "product": "c", "acceptingMeetingRequests": true}, "/agent"),
 		put("§2.7 returns", "bazaar", business, "returns", map[string]any{"acceptsReturns": true, "windowDays": 30, "covers": "Faults", "goodsMustComeBack": true, "supportAgentApprovesUpTo": "₹500", "instructions": "Write first.", "note": "Thanks."}),
 		{row: "§2.7 returns", path: reads + "bazaar", want: []string{"returns.acceptsReturns=true", "returns.windowDays=30", `returns.covers="Faults"`, "returns.goodsMustComeBack=true", `returns.supportAgentApprovesUpTo="₹500"`, `returns.instructions="Write first."`, `returns.note="Thanks."`}},
+		put("§2.7 returns, the least, and null where it may be", "bazaar", business, "returns", map[string]any{"acceptsReturns": false, "supportAgentApprovesUpTo": nil, "instructions": nil}),
+		{row: "§2.7 returns, the least", path: reads + "bazaar", want: []string{exactly("returns", "acceptsReturns"), "returns.acceptsReturns=false"}},
+		bad("§2.7 acceptsReturns", "bazaar", business, "returns", map[string]any{"acceptsReturns": "yes"}, "/returns/acceptsReturns"),
+		bad("§2.7 windowDays", "bazaar", business, "returns", map[string]any{"acceptsReturns": true, "windowDays": 1.5}, "/returns/windowDays"),
+		bad("§2.7 covers", "bazaar", business, "returns", map[string]any{"acceptsReturns": true, "covers": 1}, "/returns/covers"),
+		bad("§2.7 goodsMustComeBack", "bazaar", business, "returns", map[string]any{"acceptsReturns": true, "goodsMustComeBack": "no"}, "/returns/goodsMustComeBack"),
+		bad("§2.7 supportAgentApprovesUpTo", "bazaar", business, "returns", map[string]any{"acceptsReturns": true, "supportAgentApprovesUpTo": 500}, "/returns/supportAgentApprovesUpTo"),
+		bad("§2.7 instructions", "bazaar", business, "returns", map[string]any{"acceptsReturns": true, "instructions": []string{}}, "/returns/instructions"),
+		bad("§2.7 note", "bazaar", business, "returns", map[string]any{"acceptsReturns": true, "note": true}, "/returns/note"),
+		bad("§2.7 nothing else", "bazaar", business, "returns", map[string]any{"acceptsReturns": true, "colour": "red"}, "/returns/colour"),
 		bad("§2.7 acceptsReturns is required", "bazaar", business, "returns", map[string]any{"windowDays": 3}, "/returns/acceptsReturns"),
 		bad("§2.7 returns are for businesses", "asha", person, "returns", map[string]any{"acceptsReturns": true}, "/returns"),
 		{row: "§2.8 a person's two capabilities", path: reads + "asha", want: []string{`capabilities.0.id="schedule-meeting"`, `capabilities.0.pricing.model="free"`, `capabilities.0.tags=["scheduling","calendar"]`,
@@ -101,8 +124,9 @@ func partLimits(*spec) (rows []specRow) {
 			return strings.Replace(with(person, part.list, []any{"PART"}), `"PART"`, with(part.base, member, value), 1)
 		}
 		at := "/" + part.list + "/0/"
-		text := map[string]int{"description": 400}
+		text, required := map[string]int{"description": 400}, []string{"id", "description"}
 		if part.list == "capabilities" {
+			required = append(required, "name")
 			text["name"], text["input"], text["output"] = 60, 200, 200
 		}
 		for member, edge := range text {
@@ -119,6 +143,21 @@ func partLimits(*spec) (rows []specRow) {
 			}
 			rows = append(rows, row)
 		}
+		rows = append(rows, limit(put("§8 tag of "+part.list), 32, at+"tags/0", func(n int) string { return body("tags", []string{strings.Repeat("a", n)}) })...)
+		for tag, good := range map[string]bool{"a": true, "9_.:-z": true, "": false, "_a": false, "A": false, "a b": false} {
+			row := put("§2.8, §2.9 pattern of tags: " + tag)
+			if row.body = body("tags", []string{tag}); !good {
+				row.fault = at + "tags/0"
+			}
+			rows = append(rows, row)
+		}
+		for _, member := range required {
+			row := put("§2.8, §2.9 required: " + member)
+			row.body, row.fault = body(member, nil), at+member
+			rows = append(rows, row)
+			row.body, row.fault = strings.Replace(with(person, part.list, []any{"PART"}), `"PART"`, without(part.base, member), 1), at+member
+			rows = append(rows, row)
+		}
 		row := put("§2.8, §2.9 no additional properties")
 		row.body, row.fault = body("colour", "red"), at+"colour"
 		rows = append(rows, row)
@@ -131,6 +170,8 @@ func partLimits(*spec) (rows []specRow) {
 		for price, fault := range map[string]string{
 			`{"model":"free"}`: "", `{"model":"fixed","currency":"INR","amount":0}`: "", `{"model":"per_use","currency":"INR"}`: "", `{"model":"quote"}`: "",
 			`{}`: "pricing/model", `{"model":"barter"}`: "pricing/model", `{"model":"fixed","currency":"inr","amount":1}`: "pricing/currency", `{"model":"fixed","currency":"INR","amount":-1}`: "pricing/amount",
+			`{"model":"fixed","currency":"INR","amount":49.5}`: "", `{"model":"fixed","currency":"INR","amount":"49.50"}`: "pricing/amount", `{"model":"fixed","currency":"IN"}`: "pricing/currency", `{"model":"fixed","currency":"INRR"}`: "pricing/currency",
+			`{"model":"fixed","currency":"XXY"}`: "pricing/currency", `{"model":"free","colour":"red"}`: "pricing/colour",
 		} {
 			row := put("§2.8 pricing " + price)
 			row.body = strings.Replace(body("pricing", "PRICE"), `"PRICE"`, price, 1)
@@ -139,7 +180,7 @@ func partLimits(*spec) (rows []specRow) {
 			}
 			rows = append(rows, row)
 		}
-		for endpoint, good := range map[string]bool{"https://a.example/x": true, "http://a.example/x": false, "ftp://a.example": false} {
+		for endpoint, good := range map[string]bool{"https://a.example/x": true, "http://a.example/x": false, "ftp://a.example": false, "a.example": false, "https://": false, "https://a b.example/": false} {
 			row := put("§2.8 endpoint " + endpoint)
 			if row.body = body("endpoint", endpoint); !good {
 				row.fault = at + "endpoint"

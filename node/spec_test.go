@@ -4,13 +4,16 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/identity/key"
 	"stoa/protocol"
 )
 
@@ -23,7 +26,8 @@ type specRow struct {
 	as           string   // asha or bazaar: their owner; pow: a proof of work; "": nobody
 	status       int      // default 200
 	fault        string   // pointer of the fault, with status 422
-	want         []string // path=JSON in the answer; path alone: it is there; !path: it is not
+	want         []string // path=JSON in the answer; path~regexp; path alone: it is there; !path: it is not
+	handles      []string // of the items of the list, in any order
 }
 
 // TestSpecification walks the rows of spec §2, §3, §4 and §8 through the HTTP
@@ -37,8 +41,8 @@ func TestSpecification(t *testing.T) {
 			name string
 			rows func(*spec) []specRow
 		}{
-			{"profile", profileRows}, {"profile limits", profileLimits}, {"profile parts", partLimits}, {"board", boardRows},
-			{"threads", threadRows}, {"states", stateRows}, {"paths", pathRows}, {"tools", toolRows}, {"listings", listingRows}, {"later", laterRows},
+			{"members", memberRows}, {"profile", profileRows}, {"profile limits", profileLimits}, {"profile parts", partLimits}, {"board", boardRows},
+			{"threads", threadRows}, {"states", stateRows}, {"paths", pathRows}, {"tools", toolRows}, {"listings", listingRows}, {"filters", filterRows}, {"walks", nextRows}, {"later", laterRows},
 		} {
 			t.Run(subject.name, func(t *testing.T) {
 				rows := subject.rows(s)
@@ -51,13 +55,22 @@ func TestSpecification(t *testing.T) {
 	})
 }
 
-// spec is the node that the rows are tried on.
+// spec is the node that the rows are tried on: a person, Asha, and a business,
+// Bazaar, whose owners write; a person with a chain identity, Vidya, and a
+// business of which nothing is written, Chai.
 type spec struct {
 	*house
 	tokens map[string]string
+	keyid  string // of Vidya's key
 	post   protocol.Post
 	thread protocol.ContactReceipt
 }
+
+const (
+	vidyaID      = "eip155:31337:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:7"
+	bazaarRecord = `{"category":"Books","city":"Mumbai","timezone":"Asia/Kolkata","hours":[{"day":"monday","opens":"10:00","closes":"19:30"}],
+		"items":[{"sku":"ledger","name":"Ledger","price":{"currency":"INR","amount":120.5}},{"sku":"order","name":"Bound to order"}]}`
+)
 
 func newSpec(t *testing.T, change func(*Config)) *spec {
 	s := &spec{house: newHouse(t, change), tokens: map[string]string{}}
@@ -67,7 +80,17 @@ func newSpec(t *testing.T, change func(*Config)) *spec {
 		})
 		s.tokens[handle] = ownerToken(t, s.Node, handle)
 	}
-	_, err := s.Admin().PutMerchant(t.Context(), "bazaar", []byte(`{"category":"books","city":"Mumbai"}`))
+	for _, raw := range []string{`{"handle":"chai","name":"Chai","kind":"business"}`,
+		`{"handle":"vidya","name":"Vidya","kind":"person","headline":"हिन्दी में हथकरघा, hand loom","tags":["loom"],"regions":["IN-KA"],"capabilities":[{"id":"weave","name":"Weave","description":"Cloth to order.","tags":["cloth:fine"]}]}`} {
+		_, _, err := s.Admin().PutProfile(t.Context(), []byte(raw))
+		require.NoError(t, err)
+	}
+	pair, err := key.GenerateEd25519()
+	require.NoError(t, err)
+	s.keyid = pair.Thumbprint()
+	require.NoError(t, s.Admin().AddKey(t.Context(), "vidya", pair, true))
+	require.NoError(t, s.Admin().PutIdentity(t.Context(), "vidya", vidyaID, s.keyid))
+	_, err = s.Admin().PutMerchant(t.Context(), "bazaar", []byte(bazaarRecord))
 	require.NoError(t, err)
 	s.ask("POST", "/api/public/board", `{"kind":"question","title":"Who binds books?","body":"Ten of them, in cloth.","tags":["books","cloth"]}`, "Authorization", "Bearer "+s.tokens["asha"]).into(&s.post)
 	s.ask("POST", "/api/public/agents/asha/contact", `{"message":"Do you deliver?"}`, "Proof-Of-Work", s.proof("contact")).into(&s.thread)
@@ -97,10 +120,25 @@ func (s *spec) check(t *testing.T, row specRow) {
 	}
 	require.Equal(t, cmp.Or(row.status, 200), a.Code, about)
 	var v any
+	if row.handles != nil {
+		var page protocol.Page[struct{ Handle string }]
+		a.into(&page)
+		got := []string{}
+		for _, i := range page.Items {
+			got = append(got, i.Handle)
+		}
+		require.ElementsMatch(t, row.handles, got, about)
+	}
 	if len(row.want) > 0 {
 		require.NoError(t, json.Unmarshal(a.Body.Bytes(), &v), about)
 	}
 	for _, want := range row.want {
+		if path, pattern, ok := strings.Cut(want, "~"); ok && !strings.Contains(path, "=") {
+			got, there := dig(v, path)
+			require.True(t, there, "%s is not there: %s", path, about)
+			require.Regexp(t, pattern, got, "%s: %s", path, about)
+			continue
+		}
 		path, value, valued := strings.Cut(want, "=")
 		got, there := dig(v, strings.TrimPrefix(path, "!"))
 		switch {
@@ -116,11 +154,15 @@ func (s *spec) check(t *testing.T, row specRow) {
 	}
 }
 
-// dig follows a path such as items.0.author.name; "#" is how many there are.
+// dig follows a path such as items.0.author.name; "#" is how many there are, "{}"
+// the names of the members in order.
 func dig(v any, path string) (any, bool) {
 	for step := range strings.SplitSeq(path, ".") {
 		switch at := v.(type) {
 		case map[string]any:
+			if step == "{}" {
+				return slices.Sorted(maps.Keys(at)), true
+			}
 			next, ok := at[step]
 			if !ok {
 				return nil, false
@@ -157,6 +199,16 @@ func with(object, member string, value any) string {
 		panic(err)
 	}
 	members[member] = value
+	return string(encoded(members))
+}
+
+// without is an object without a member: JSON in, JSON out.
+func without(object, member string) string {
+	var members map[string]any
+	if err := json.Unmarshal([]byte(object), &members); err != nil {
+		panic(err)
+	}
+	delete(members, member)
 	return string(encoded(members))
 }
 

@@ -3,6 +3,9 @@ package node
 import (
 	"fmt"
 	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
 )
@@ -40,7 +43,7 @@ func toolRows(s *spec) (rows []specRow) {
 		{"list_merchants", "/api/public/merchants?q=bazaar&category=books&city=Bombay&limit=1", []string{"items.#=1", `items.0.handle="bazaar"`, "next=null"}},
 		{"get_merchant", "/api/public/merchants/bazaar", []string{`handle="bazaar"`, "items", "hours", "identity", "reputation", "untrusted_content=true"}},
 		{"list_people", "/api/public/people?q=asha&limit=1", []string{"items.#=1", `items.0.handle="asha"`, "items.0.hasAttentionBoard=false"}},
-		{"search_agents", "/api/public/agents?q=asha&kind=person&capability=schedule-meeting&hasIdentity=false&limit=1", []string{"items.#=1", `items.0.handle="asha"`}},
+		{"search_agents", "/api/public/agents?q=loom&kind=person&capability=weave&tag=loom&region=IN-KA&hasIdentity=true&limit=1", []string{"items.#=1", `items.0.handle="vidya"`, "next=null"}},
 		{"get_agent_profile", "/api/public/agents/asha", []string{`handle="asha"`}},
 		{"read_feed", "/api/public/feed?types=board_post,merchant_joined&limit=1", []string{"items.#=1", "next"}},
 		{"read_board", "/api/public/board?kind=question&tag=books&q=binds&author=asha&verifiedOnly=true&limit=1", []string{"items.#=1"}},
@@ -69,8 +72,8 @@ func toolRows(s *spec) (rows []specRow) {
 
 // listingRows are the rules of every listing: limit of 1 to 100, after, and the
 // types of the feed (spec §2.14, §4.2, §8).
-func listingRows(*spec) (rows []specRow) {
-	for _, path := range []string{"/api/public/merchants", "/api/public/people", "/api/public/agents", "/api/public/feed", "/api/public/board"} {
+func listingRows(s *spec) (rows []specRow) {
+	for _, path := range []string{"/api/public/merchants", "/api/public/people", "/api/public/agents", "/api/public/feed", "/api/public/board", "/api/public/board/" + s.post.ID} {
 		for query, fault := range map[string]string{"?limit=1": "", "?limit=100": "", "?limit=0": "/limit", "?limit=101": "/limit", "?limit=-1": "/limit", "?limit=many": "/limit", "?limit=1.5": "/limit"} {
 			rows = append(rows, specRow{row: "§8 page size " + query, path: path + query, fault: fault})
 		}
@@ -79,13 +82,6 @@ func listingRows(*spec) (rows []specRow) {
 	for _, kind := range []string{"board_post", "merchant_joined", "listing", "review", "attention_bid"} {
 		rows = append(rows, specRow{row: "§2.14 type " + kind, path: "/api/public/feed?types=" + kind, want: []string{"items", "next"}})
 	}
-	for query, want := range map[string]string{
-		"agents?kind=business": `items.0.handle="bazaar"`, "agents?kind=person": `items.0.handle="asha"`, "agents?capability=calendar": `items.0.handle="asha"`,
-		"agents?hasIdentity=true": "items=[]", "agents?tag=absent": "items=[]", "agents?region=FR": "items=[]",
-		"merchants?category=books": `items.0.handle="bazaar"`, "merchants?category=shoes": "items=[]", "merchants?city=Mumbai": `items.0.handle="bazaar"`, "merchants?city=Pune": "items=[]", "merchants?q=zebra": "items=[]", "people?q=zebra": "items=[]",
-	} {
-		rows = append(rows, specRow{row: "§2.15, §4.2 filter " + query, path: "/api/public/" + query, want: []string{want}})
-	}
 	return append(rows,
 		specRow{row: "§2.14 an unknown type", path: "/api/public/feed?types=rumour", fault: "/types"},
 		specRow{row: "§4.2 kind of search_agents", path: "/api/public/agents?kind=robot", fault: "/kind"},
@@ -93,4 +89,83 @@ func listingRows(*spec) (rows []specRow) {
 		specRow{row: "§4.2 hasIdentity of search_agents", path: "/api/public/agents?hasIdentity=perhaps", fault: "/hasIdentity"},
 		specRow{row: "§2.15 not a merchant", path: "/api/public/merchants/asha", status: 404},
 	)
+}
+
+// filterRows are the filters of the directory: what each finds and leaves out
+// (spec §2.15, §4.2), and the operators of q.
+func filterRows(*spec) (rows []specRow) {
+	for query, found := range map[string]string{
+		"agents?kind=business": "bazaar chai", "agents?kind=person": "asha vidya",
+		"agents?capability=weave": "vidya", "agents?capability=cloth:fine": "vidya", "agents?capability=calendar": "asha vidya", "agents?capability=absent": "",
+		"agents?tag=loom": "vidya", "agents?tag=absent": "", "agents?region=IN": "vidya", "agents?region=IN-KA": "vidya", "agents?region=IN-MH": "", "agents?region=FR": "",
+		"agents?hasIdentity=true": "vidya", "agents?hasIdentity=false": "asha bazaar chai", "agents?kind=business&hasIdentity=true": "", "agents?q=hand&tag=loom&kind=person": "vidya",
+		"agents?q=loom": "vidya", "agents?q=LOOM+hand": "vidya", "agents?q=%22hand+loom%22": "vidya", "agents?q=%22loom+hand%22": "", "agents?q=-loom+kind:person": "asha", "agents?q=-%22hand+loom%22+-kind:business": "asha",
+		"agents?q=tag:loom": "vidya", "agents?q=-tag:loom+-kind:business": "asha", "agents?q=kind:business+-chai": "bazaar", "agents?q=%E0%A4%B9%E0%A4%BF%E0%A4%82%E0%A4%A6%E0%A5%80": "vidya", "agents?q=!!!": "",
+		"merchants": "bazaar chai", "merchants?category=books": "bazaar", "merchants?category=shoes": "", "merchants?city=Mumbai": "bazaar", "merchants?city=Bombay": "bazaar", "merchants?city=%E0%A4%AE%E0%A5%81%E0%A4%82%E0%A4%AC%E0%A4%88": "bazaar", "merchants?city=Pune": "",
+		"merchants?q=zebra": "", "merchants?q=ledger": "bazaar", "merchants?q=ledger&category=books&city=Bombay": "bazaar", "merchants?q=ledger&category=shoes": "", "merchants?q=asha": "",
+		"people": "asha vidya", "people?q=zebra": "", "people?q=asha": "asha", "people?q=weave": "vidya", "people?q=bazaar": "",
+	} {
+		want := []string{"next=null", fmt.Sprint("items.#=", len(strings.Fields(found)))}
+		rows = append(rows, specRow{row: "§2.15, §4.2 filter " + query, path: "/api/public/" + query, want: want, handles: strings.Fields(found)})
+	}
+	return rows
+}
+
+// nextRows follow the next of each listing once: the second page goes on where
+// the first ended (spec §4.2).
+func nextRows(s *spec) (rows []specRow) {
+	for path, name := range map[string]string{"merchants": "handle", "people": "handle", "agents": "handle", "feed": "id", "board": "id"} {
+		path = "/api/public/" + path + "?limit=1"
+		var whole, first protocol.Page[map[string]any]
+		s.ask("GET", strings.Replace(path, "limit=1", "limit=2", 1), "").into(&whole)
+		s.ask("GET", path, "").into(&first)
+		require.Len(s.t, whole.Items, 2, path)
+		require.NotNil(s.t, first.Next, path)
+		rows = append(rows,
+			specRow{row: "§4.2 limit", path: path, want: []string{"items.#=1", fmt.Sprintf("items.0.%s=%q", name, whole.Items[0][name]), "next~."}},
+			specRow{row: "§4.2 after", path: path + "&after=" + *first.Next, want: []string{"items.#=1", fmt.Sprintf("items.0.%s=%q", name, whole.Items[1][name])}})
+	}
+	return rows
+}
+
+// TestSpecification_Tools compares the tools as a client reads them with the table
+// of spec §4.2: inputs, those that are required, and whether a tool only reads.
+func TestSpecification_Tools(t *testing.T) {
+	t.Parallel()
+	tools := map[string]toolDeclaration{}
+	for _, tool := range listTools(t, newHouse(t)) {
+		tools[tool.Name] = tool
+	}
+	for _, tt := range []struct {
+		name, inputs, required string
+		reads                  bool
+	}{
+		{"service_session", "", "", true}, {"about_service", "", "", true}, {"get_current_page", "", "", true}, {"site_map", "", "", true},
+		{"list_merchants", "q category city limit after", "", true}, {"get_merchant", "handle", "handle", true}, {"list_people", "q limit after", "", true},
+		{"search_agents", "q kind capability tag region hasIdentity limit after", "", true}, {"get_agent_profile", "handle", "handle", true}, {"read_feed", "types limit after", "", true},
+		{"read_board", "kind tag q author verifiedOnly limit after", "", true}, {"get_board_post", "id", "id", true},
+		{"contact_agent", "handle message kind name callbackUrl", "handle message", false}, {"check_conversation", "threadId readToken", "threadId", true},
+		{"post_to_board", "kind title body tags inReplyTo name", "kind title body", false}, {"report_post", "id", "id", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tool, there := tools[tt.name]
+			require.True(t, there)
+			require.NotEmpty(t, tool.Title)
+			require.NotEmpty(t, tool.Description)
+			require.Equal(t, tt.reads, tool.Annotations["readOnlyHint"])
+			properties, _ := tool.InputSchema["properties"].(map[string]any)
+			for _, input := range strings.Fields(tt.inputs) {
+				require.Contains(t, properties, input)
+			}
+			required, _ := tool.InputSchema["required"].([]any)
+			names := []string{}
+			for _, r := range required {
+				names = append(names, r.(string))
+			}
+			require.ElementsMatch(t, strings.Fields(tt.required), names)
+		})
+	}
+	for _, later := range []string{"list_attention_boards", "read_attention_board", "check_bid", "get_meeting_info", "bid_for_attention", "request_meeting"} {
+		require.NotContains(t, tools, later)
+	}
 }
