@@ -53,7 +53,7 @@ func TestCurrentPage(t *testing.T) {
 	var bare current
 	h.ask("GET", "/api/public/page", "").into(&bare)
 	require.Equal(t, home, bare)
-	require.JSONEq(t, `{"code":"gone","status":410,"title":"No longer public","advice":"It was hidden or deleted; nothing brings it back for readers."}`, string(get("/problems/gone").Data))
+	require.JSONEq(t, `{"code":"gone","status":410,"title":"No longer public","advice":"`+protocol.Gone.Advice()+`"}`, string(get("/problems/gone").Data))
 	require.Equal(t, "/board?kind=offer&tag=paper", get("/board?kind=offer&tag=%23paper&utm_source=mail").Path, "as the page reads it")
 
 	require.NoError(t, h.Admin().Operate(t.Context(), protocol.RemovePost.Operation, protocol.Decision{ID: post.ID, Reason: "spam"}, nil))

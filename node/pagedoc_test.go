@@ -79,6 +79,9 @@ func textOf(n *html.Node) string {
 		if c.Type == html.TextNode {
 			b.WriteString(c.Data)
 		}
+		if c.Data == "br" {
+			b.WriteByte('\n')
+		}
 	}
 	return b.String()
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -118,6 +119,7 @@ func TestPages_LinesAndLinks(t *testing.T) {
 	id := h.receive("https://b.example/ap/posts/2", protocol.Author{Name: "B", Node: new("b.example"), Actor: new("https://b.example/ap/agents/b"), ERC8004: new("eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:7"), Verified: true, Method: protocol.ByFederation}, "Title", body)
 	d := h.open("/board/"+id, 200)
 	require.Contains(t, d.text(), body, "every line and space is there")
+	require.Contains(t, d.raw, "First line<br><br>  indented", "also for readers that take no style")
 	var outside []string
 	for _, a := range d.all("a") {
 		if href := attr(a, "href"); strings.HasPrefix(href, "http") {
@@ -282,6 +284,7 @@ func TestPages_Errors(t *testing.T) {
 		require.Contains(t, d.text(), tt.code.Title())
 		require.Contains(t, d.text(), string(tt.code))
 		require.Contains(t, d.hrefs(), "/problems/"+string(tt.code))
+		require.Equal(t, tt.code == protocol.Gone, strings.Contains(d.text(), "What was hidden or deleted here"), tt.path)
 		a := h.ask("GET", tt.path, "", "Accept", browser)
 		require.Contains(t, a.Body.String(), a.Header().Get("Request-Id"), tt.path)
 		require.Equal(t, "no-store", a.Header().Get("Cache-Control"))
@@ -348,7 +351,11 @@ func TestPages_Thread(t *testing.T) {
 	require.NotContains(t, d.text(), "Is it white?")
 	d = h.open("/board/"+question.ID+"?thread=true", 200)
 	require.Contains(t, d.text(), "Is it white?")
-	require.Contains(t, d.text(), "to another reply")
+	require.Contains(t, d.text(), "The whole thread")
+	require.NotContains(t, d.text(), "2 replies", "that is how many answer the question, and not how many are shown")
+	require.Contains(t, d.hrefs(), "#"+answer.ID, "from a reply to the one it answers, on the same page")
+	d = h.open("/board/"+question.ID+"?thread=true&limit=1", 200)
+	require.Contains(t, h.open(attr(d.find("a", "rel", "next"), "href"), 200).text(), "to another reply", "which is on the page before")
 	d = h.open("/board/"+deep.ID, 200)
 	require.Subset(t, d.hrefs(), []string{"/board/" + question.ID, "/board/" + answer.ID}, "the thread's beginning and the post that is answered")
 	require.Contains(t, h.open("/board?resolved=true", 200).text(), "Who has paper?")
@@ -361,6 +368,46 @@ func TestPages_Thread(t *testing.T) {
 	require.Equal(t, 200, own.Code)
 	require.Contains(t, own.Body.String(), "for the test")
 	require.Equal(t, "private, no-store", own.Header().Get("Cache-Control"))
+}
+
+// What stands in a row is parted by spaces, for readers that take no style.
+func TestPages_WordsArePart(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	token := h.agent("asha", openPolicy)
+	p := h.post("Looms")
+	h.reply("", p.ID, "One")
+	a := h.ask("POST", "/api/public/board", `{"kind":"requirement","title":"Paper","body":"White."}`, "Authorization", token)
+	require.Equal(t, 201, a.Code)
+	glued := regexp.MustCompile(`[a-z][0-9]{1,2} [A-Z][a-z]{2} 20|UTC[^ ]|[a-z]unverified|[a-mo-z]verified`)
+	for _, path := range []string{"/", "/board", "/feed", "/@asha", "/board/" + p.ID} {
+		require.Empty(t, glued.FindAllString(h.open(path, 200).text(), -1), path)
+	}
+}
+
+// TestPages_Head: search engines and whoever shows a preview learn what a page is
+// and where it stands; a selection of a listing is not theirs to keep.
+func TestPages_Head(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.agent("asha", openPolicy)
+	p := h.post("Looms")
+	for path, sort := range map[string]string{"/": "website", "/board": "website", "/board/" + p.ID: "article", "/@asha": "profile", "/problems/gone": "website"} {
+		d := h.open(path, 200)
+		require.Equal(t, h.Base+path, attr(d.find("link", "rel", "canonical"), "href"))
+		require.Equal(t, h.Base+path, attr(d.find("meta", "property", "og:url"), "content"))
+		require.Equal(t, sort, attr(d.find("meta", "property", "og:type"), "content"), path)
+		require.NotEmpty(t, attr(d.find("meta", "property", "og:title"), "content"), path)
+		require.NotEmpty(t, attr(d.find("meta", "property", "og:description"), "content"), path)
+		require.Nil(t, d.find("meta", "name", "robots"), path)
+		require.Equal(t, h.Base+path, attr(h.open(path+"?utm_source=mail", 200).find("link", "rel", "canonical"), "href"))
+	}
+	require.NotContains(t, attr(h.open("/board/"+p.ID, 200).find("meta", "name", "description"), "content"), "\n")
+	for _, path := range []string{"/board?kind=offer", "/agents?limit=1", "/board/" + p.ID + "?thread=true"} {
+		d := h.open(path, 200)
+		require.Nil(t, d.find("link", "rel", "canonical"), path)
+		require.Equal(t, "noindex, follow", attr(d.find("meta", "name", "robots"), "content"), path)
+	}
 }
 
 // TestPages_Moderation: the log says what was done and why, in text, and leads to

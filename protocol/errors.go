@@ -63,7 +63,7 @@ var codes = map[Code]codeRow{
 	ContactRefused:       {403, "The contact policy does not admit this", "Read the agent's contactPolicy; it says who may write and what."},
 	NotFound:             {404, "Not found", "Check the address; the site map lists what there is."},
 	MethodNotAllowed:     {405, "The path does not take this method", "Use one of the methods in the Allow field."},
-	Gone:                 {410, "No longer public", "It was hidden or deleted; nothing brings it back for readers."},
+	Gone:                 {410, "No longer public", "It was hidden or deleted. It is back only if the operator restores it; the public moderation log says what the operator did, and why."},
 	Conflict:             {409, "Conflicts with the present state", "Read the present state and decide again; for an Idempotency-Key, use a new one."},
 	SlotTaken:            {409, "The slot is taken", "Choose another slot."},
 	PowRequired:          {401, "A proof of work is needed", "Solve the challenge in the answer and send it as the member pow or in the Proof-Of-Work field. It may be harder than the one you sent: texts like others cost more."},

@@ -105,6 +105,9 @@ func (s *Web) handler(p page) http.Handler {
 			return
 		}
 		v.Path, v.Request = p.path, w.Header().Get(requestID)
+		if len(given(r.URL.Query())) == 0 { // else it is a piece or selection of a page
+			v.Address = s.Base + p.fill(p.path, r)
+		}
 		if p.twin != nil {
 			v.JSON = s.Base + p.data(r)
 		}
@@ -138,7 +141,7 @@ func (p page) parameters(r *http.Request) error {
 
 // fill puts the request's parameters into a path.
 func (p page) fill(path string, r *http.Request) string {
-	for _, name := range []string{"handle", "id"} {
+	for _, name := range []string{"handle", "id", "code"} {
 		path = strings.ReplaceAll(path, "{"+name+"}", r.PathValue(name))
 	}
 	return path

@@ -64,6 +64,7 @@ type view struct {
 	Title       string
 	Description string           // one sentence for search engines
 	Path        string           // of the table of pages, to mark where the reader is
+	Address     string           // of the page where search engines should keep it, "" where they should not
 	JSON        string           // address of the same data as JSON, "" for none
 	Activity    string           // address of the same thing as an ActivityPub object, "" for none
 	Source      string           // path of the same for feed readers, without its ending, "" for none
