@@ -66,6 +66,7 @@ type Node struct {
 	moderation  *moderation.Moderation
 	prober      *liveness.Prober
 	sightings   *liveness.Sightings
+	usage       *usage // nil for a node that is one process
 	feed        *feed.Feed
 	web         *web.Web
 	contact     *contact.Contact
@@ -184,6 +185,9 @@ func (n *Node) wire(ctx context.Context) error {
 		return err
 	}
 	n.table.Rules = &rules{db: n.db, log: n.log, limits: n.table.Limits, proofs: proofs, config: c.rates(), dev: c.Dev}
+	if n.db.Engine() == "postgres" && !c.Dev {
+		n.usage = newUsage(n.db, n.log, n.table.Limits, proofs)
+	}
 	n.bind(proofs)
 	if err := n.table.Complete(); err != nil {
 		return err

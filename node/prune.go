@@ -68,6 +68,7 @@ func (n *Node) prune(ctx context.Context, _ storage.Job) (func(context.Context, 
 		},
 		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.ForgetSightings(ctx) },
 		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneBlocks(ctx) },
+		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneUsage(ctx) },
 		func(ctx context.Context, tx *storage.Tx) (int, error) {
 			return tx.PruneWriters(ctx, tx.Now.Add(-keepWriters))
 		},

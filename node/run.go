@@ -39,6 +39,7 @@ func (n *Node) Run(ctx context.Context) error {
 	defer context.AfterFunc(ctx, n.prober.Stop)() // the worker waits for its jobs
 	group.Go(func() error { return n.worker.Run(failed) })
 	group.Go(func() error { return n.sightings.Run(failed) })
+	group.Go(func() error { return n.usage.Run(failed) })
 	group.Go(func() error { return n.federation.Run(failed) })
 	group.Go(func() error { return n.directories.Run(failed) })
 	if n.chain != nil {

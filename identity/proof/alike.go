@@ -90,18 +90,22 @@ func (t *Text) like(other *[marks]uint32) int {
 
 // alike remembers recent texts in groups that are like one another, and how
 // often each was sent: a number that falls by half in ten minutes. One process
-// remembers its own; like load, it steers a price and limits nothing.
+// remembers its own and what it is told of others; like load, it steers a price
+// and limits nothing.
 type alike struct {
-	mu     sync.Mutex // guards groups
+	mu     sync.Mutex // guards all below
 	groups []*group
+	shared bool // what is added is to be told to other processes
 }
 
 // A group is a text and those like it. Its marks are those of the first: small
 // edits of edits leave the group at last and begin another.
 type group struct {
 	marks    [marks]uint32
+	short    bool
 	all      tally
 	networks map[string]*tally
+	untold   map[string]int // how often networks sent it, for other processes
 }
 
 // A tally is a number that falls by half in the time of half.
@@ -117,7 +121,7 @@ func (t *tally) value(now time.Time) float64 {
 	return t.n * math.Exp2(-float64(max(0, now.Sub(t.at)))/float64(half))
 }
 
-func (t *tally) add(now time.Time) { t.n, t.at = t.value(now)+1, now }
+func (t *tally) add(n int, now time.Time) { t.n, t.at = t.value(now)+float64(n), now }
 
 // steps is how many levels to add for a text: one for each time the network sent
 // its like, and one for each doubling of the times that anybody did. Of short
@@ -139,16 +143,32 @@ func (a *alike) steps(t *Text, network string, now time.Time) int {
 func (a *alike) add(t *Text, network string, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	g := a.group(t, now)
+	g.add(network, 1, now)
+	if a.shared && (len(g.untold) < maxNetworks || g.untold[network] > 0) {
+		if g.untold == nil {
+			g.untold = map[string]int{}
+		}
+		g.untold[network]++
+	}
+}
+
+// group is the group of a text, made where there is none.
+func (a *alike) group(t *Text, now time.Time) *group {
 	g := a.find(t)
 	if g == nil {
-		g = &group{marks: t.marks, networks: map[string]*tally{}}
+		g = &group{marks: t.marks, short: t.short, networks: map[string]*tally{}}
 		if len(a.groups) < maxGroups {
 			a.groups = append(a.groups, g)
 		} else {
 			a.groups[a.lightest(now)] = g
 		}
 	}
-	g.all.add(now)
+	return g
+}
+
+func (g *group) add(network string, n int, now time.Time) {
+	g.all.add(n, now)
 	own := g.networks[network]
 	if own == nil {
 		if len(g.networks) >= maxNetworks {
@@ -157,7 +177,7 @@ func (a *alike) add(t *Text, network string, now time.Time) {
 		own = &tally{}
 		g.networks[network] = own
 	}
-	own.add(now)
+	own.add(n, now)
 }
 
 func (a *alike) find(t *Text) *group {

@@ -9,12 +9,13 @@ import (
 const (
 	perStep    = 5 // accepted proofs of one network in ten minutes that raise its level by one
 	window     = 10 * time.Minute
+	mostTimes  = 8 * perStep // beyond the top of the ladder more makes no difference
 	maxTracked = 50_000
 )
 
 // load counts accepted anonymous writes: over all networks in the last minute,
-// and per network in the last ten. One process counts its own; the numbers are
-// estimates that steer a price, not limits.
+// and per network in the last ten. One process counts its own and what it is told
+// of others; the numbers are estimates that steer a price, not limits.
 type load struct {
 	target int
 
@@ -23,6 +24,7 @@ type load struct {
 	current  int // writes in this minute
 	previous int // writes in the one before
 	networks map[string][]time.Time
+	told     *Usage // what other processes are to be told; nil where there are none
 }
 
 func newLoad(target int) *load { return &load{target: target, networks: map[string][]time.Time{}} }
@@ -32,12 +34,18 @@ func (l *load) add(network string, now time.Time) {
 	defer l.mu.Unlock()
 	l.turn(now)
 	l.current++
+	l.tell(network)
+	l.note(network, now)
+}
+
+// note counts one proof of a network; the caller holds the mutex.
+func (l *load) note(network string, now time.Time) {
 	if _, known := l.networks[network]; !known && len(l.networks) >= maxTracked {
 		l.forget(now)
 	}
 	times := append(recent(l.networks[network], now), now)
-	if len(times) > 8*perStep { // beyond the top of the ladder more makes no difference
-		times = times[len(times)-8*perStep:]
+	if len(times) > mostTimes {
+		times = times[len(times)-mostTimes:]
 	}
 	l.networks[network] = times
 }

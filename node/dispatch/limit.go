@@ -16,7 +16,8 @@ type Rate struct {
 	Burst     int
 }
 
-// Rates are the limits of one process. A network is the keyed hash of a client
+// Rates are limits, of one process or, where they are shared, of all of a
+// deployment. A network is the keyed hash of a client
 // network; an identity is whoever signed or signed in.
 type Rates struct {
 	NetworkRead   Rate // every request of a network
@@ -54,9 +55,11 @@ func WideRates() Rates {
 }
 
 // Limits applies Rates with the generic cell rate algorithm, one word of state
-// a key. It is safe for concurrent use; one process knows its own counts only.
+// a key. It is safe for concurrent use. One process knows its own counts, and
+// those that it is told of others ([Limits.Share]).
 type Limits struct {
 	networkRead, networkWrite, identityWrite atomic.Pointer[gcra]
+	shared                                   atomic.Bool
 }
 
 // NewLimits returns limits with nothing used up.
@@ -70,9 +73,16 @@ func NewLimits(r Rates) *Limits {
 func (l *Limits) Set(r Rates) {
 	for p, rate := range map[*atomic.Pointer[gcra]]Rate{&l.networkRead: r.NetworkRead, &l.networkWrite: r.NetworkWrite, &l.identityWrite: r.IdentityWrite} {
 		if old := p.Load(); old == nil || old.rate != rate {
-			p.Store(newGCRA(rate))
+			fresh := newGCRA(rate)
+			fresh.shared.Store(l.shared.Load())
+			p.Store(fresh)
 		}
 	}
+}
+
+// each are the limits by name.
+func (l *Limits) each() map[string]*atomic.Pointer[gcra] {
+	return map[string]*atomic.Pointer[gcra]{"read": &l.networkRead, "write": &l.networkWrite, "identity": &l.identityWrite}
 }
 
 // Network takes one request of a client network, before anything else is known.
@@ -113,23 +123,29 @@ type gcra struct {
 	interval time.Duration // between two requests at the sustained rate
 	burst    int
 	seed     maphash.Seed
-	parts    [shards]struct {
-		sync.Mutex
-		tat map[string]int64 // Unix nanoseconds; guarded by the mutex
-	}
+	shared   atomic.Bool // taken ones are counted for others
+	parts    [shards]part
+}
+
+type part struct {
+	sync.Mutex                  // guards both
+	tat        map[string]int64 // Unix nanoseconds
+	used       map[string]int   // taken since it was last told, where the limit is shared
 }
 
 func newGCRA(r Rate) *gcra {
 	g := &gcra{rate: r, interval: time.Duration(math.Max(1, float64(time.Second)/r.PerSecond)), burst: max(1, r.Burst), seed: maphash.MakeSeed()}
 	for i := range g.parts {
-		g.parts[i].tat = map[string]int64{}
+		g.parts[i].tat, g.parts[i].used = map[string]int64{}, map[string]int{}
 	}
 	return g
 }
 
+func (g *gcra) part(key string) *part { return &g.parts[maphash.String(g.seed, key)%shards] }
+
 func (g *gcra) take(key, what string) error {
 	now := time.Now().UnixNano()
-	p := &g.parts[maphash.String(g.seed, key)%shards]
+	p := g.part(key)
 	p.Lock()
 	defer p.Unlock()
 	next := max(p.tat[key], now) + int64(g.interval)
@@ -149,12 +165,15 @@ func (g *gcra) take(key, what string) error {
 		}
 	}
 	p.tat[key] = next
+	if g.shared.Load() {
+		p.used[key]++
+	}
 	return nil
 }
 
 func (g *gcra) left(key string) (int, time.Duration) {
 	now := time.Now().UnixNano()
-	p := &g.parts[maphash.String(g.seed, key)%shards]
+	p := g.part(key)
 	p.Lock()
 	defer p.Unlock()
 	used := time.Duration(max(p.tat[key]-now, 0))

@@ -1,0 +1,141 @@
+package proof
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"time"
+)
+
+// A Usage is what one process tells the others of a deployment, so that prices
+// follow what all of them saw: how many proofs were accepted since it last told,
+// and which texts were sent how often, as marks.
+type Usage struct {
+	All      int            `json:"all,omitempty"`
+	Networks map[string]int `json:"networks,omitempty"`
+	Texts    []TextUse      `json:"texts,omitempty"`
+}
+
+// A TextUse is how often each network sent texts that are alike.
+type TextUse struct {
+	Marks    []byte         `json:"marks"`
+	Short    bool           `json:"short,omitempty"`
+	Networks map[string]int `json:"networks"`
+}
+
+const (
+	maxToldNetworks = 1000
+	maxToldTexts    = 128 // the most repeated
+)
+
+// Empty reports whether there is nothing to tell.
+func (u Usage) Empty() bool { return u.All == 0 && len(u.Texts) == 0 }
+
+// Share begins to count for [Issuer.Used], which is then called often.
+func (i *Issuer) Share() {
+	i.load.mu.Lock()
+	i.load.told = &Usage{Networks: map[string]int{}}
+	i.load.mu.Unlock()
+	i.alike.mu.Lock()
+	i.alike.shared = true
+	i.alike.mu.Unlock()
+}
+
+// Used is what there is to tell since the last call.
+func (i *Issuer) Used() Usage {
+	u := i.load.drain()
+	u.Texts = i.alike.drain()
+	return u
+}
+
+// Add counts what another process told.
+func (i *Issuer) Add(u Usage) {
+	now := i.c.Now()
+	i.load.join(u, now)
+	for _, t := range u.Texts {
+		if text := t.text(); text != nil {
+			i.alike.join(text, t.Networks, now)
+		}
+	}
+}
+
+func (l *load) drain() Usage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.told == nil {
+		return Usage{}
+	}
+	u := *l.told
+	l.told = &Usage{Networks: map[string]int{}}
+	return u
+}
+
+// tell counts one proof for the others; the caller holds the mutex.
+func (l *load) tell(network string) {
+	if l.told == nil {
+		return
+	}
+	l.told.All++
+	if _, known := l.told.Networks[network]; known || len(l.told.Networks) < maxToldNetworks {
+		l.told.Networks[network]++
+	}
+}
+
+func (l *load) join(u Usage, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.turn(now)
+	l.current += max(0, u.All)
+	for network, n := range u.Networks {
+		for range min(n, mostTimes) {
+			l.note(network, now)
+		}
+	}
+}
+
+func (a *alike) drain() []TextUse {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var all []TextUse
+	for _, g := range a.groups {
+		if len(g.untold) > 0 {
+			t := TextUse{Short: g.short, Networks: g.untold}
+			for _, m := range g.marks {
+				t.Marks = binary.BigEndian.AppendUint32(t.Marks, m)
+			}
+			all, g.untold = append(all, t), nil
+		}
+	}
+	slices.SortFunc(all, func(x, y TextUse) int { return cmp.Compare(y.count(), x.count()) })
+	return all[:min(len(all), maxToldTexts)]
+}
+
+func (t TextUse) count() (all int) {
+	for _, n := range t.Networks {
+		all += n
+	}
+	return all
+}
+
+// text is the text that was told, nil for what is none.
+func (t TextUse) text() *Text {
+	if len(t.Marks) != 4*marks {
+		return nil
+	}
+	text := &Text{short: t.Short}
+	for i := range text.marks {
+		text.marks[i] = binary.BigEndian.Uint32(t.Marks[4*i:])
+	}
+	return text
+}
+
+func (a *alike) join(t *Text, networks map[string]int, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	g := a.group(t, now)
+	for network, n := range networks {
+		if n > 0 {
+			g.add(network, n, now)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package node
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/pow"
+)
+
+// TestUsage is of two processes on one database: what a network took at one is
+// taken at the other, and what it paid there raises its price.
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, change func(*Config)) {
+		slow := func(c *Config) { c.Dev, c.WriteRate = false, 0.001 } // one write, and the next in a quarter of an hour
+		h := newHouse(t, change, slow)
+		two := newHouse(t, change, slow, func(c *Config) { c.Data, c.BaseURL = h.config.Data, h.Base })
+		of := func(at *house) *usage { // SQLite is for one process, which shares nothing
+			require.Equal(t, at.db.Engine() == "postgres", at.usage != nil)
+			if at.usage != nil {
+				return at.usage
+			}
+			return newUsage(at.db, at.log, at.table.Limits, at.table.Gate.Proofs)
+		}
+		here, there := of(h), of(two)
+		exchange := func() {
+			require.NoError(t, here.exchange(t.Context()))
+			require.NoError(t, there.exchange(t.Context()))
+		}
+		write := func(at *house, address string) int {
+			return at.from(address, "POST", "/api/public/board", goodPost).Code
+		}
+		level := func(at *house, address string) int {
+			var c struct{ Hint struct{ Level int } }
+			at.from(address, "GET", "/api/public/pow?purpose=board", "").into(&c)
+			return c.Hint.Level
+		}
+		exchange()
+		require.Zero(t, here.told, "nobody is busy")
+
+		require.Equal(t, 401, write(h, "203.0.113.5"))
+		require.Equal(t, 429, write(h, "203.0.113.5"))
+		for range 5 {
+			h.table.Gate.Proofs.Paid(h.keys.networks.Of(netip.MustParseAddr("203.0.113.6")), pow.Parameters{}, nil)
+		}
+		require.Equal(t, 2, level(two, "203.0.113.6"))
+		exchange()
+		require.Equal(t, 429, write(two, "203.0.113.5"), "what was taken at one is taken at the other")
+		require.Equal(t, 401, write(two, "203.0.113.7"))
+		require.Equal(t, 3, level(h, "203.0.113.6"))
+		require.Equal(t, 3, level(two, "203.0.113.6"))
+		exchange()
+		exchange()
+		require.Equal(t, 3, level(two, "203.0.113.6"), "what was told is added once")
+		require.EqualValues(t, 1, here.told)
+		require.EqualValues(t, 1, there.told, "the write of 203.0.113.7, and nothing that it was told")
+	})
+}

@@ -1,0 +1,44 @@
+package storage
+
+import (
+	"context"
+	"time"
+)
+
+// A Usage is what one process of a deployment tells the others of what its
+// callers used up: a document that the processes agree about.
+type Usage struct {
+	Process string
+	N       int64 // counts what the process told, from 1
+	Doc     []byte
+}
+
+// usageKept is how long a Usage stays: whoever did not read it by then was away.
+const usageKept = time.Minute
+
+const usageQuery = `SELECT process, n, doc FROM usage WHERE at > ? AND process <> ? ORDER BY at, process, n LIMIT 1000`
+
+// TellUsage stores what a process tells, and forgets what is old of all.
+func (tx *Tx) TellUsage(ctx context.Context, u Usage) error {
+	if _, err := tx.PruneUsage(ctx); err != nil {
+		return err
+	}
+	_, err := tx.write(ctx, `INSERT INTO usage (process, n, at, doc) VALUES (?, ?, ?, ?)`, u.Process, u.N, millis(tx.Now), u.Doc)
+	return err
+}
+
+// UsageOfOthers returns what other processes told within the age, which is at
+// most a minute, oldest first.
+func (tx *Tx) UsageOfOthers(ctx context.Context, process string, age time.Duration) ([]Usage, error) {
+	rows, err := tx.query(ctx, usageQuery, millis(tx.Now.Add(-age)), process)
+	return collect(rows, err, func(s scanner) (u Usage, err error) {
+		err = s.Scan(&u.Process, &u.N, &u.Doc)
+		return u, err
+	})
+}
+
+// PruneUsage forgets what is old, and returns how many.
+func (tx *Tx) PruneUsage(ctx context.Context) (int, error) {
+	n, err := tx.write(ctx, `DELETE FROM usage WHERE at <= ?`, millis(tx.Now.Add(-usageKept)))
+	return int(n), err
+}

@@ -1,0 +1,51 @@
+package storage_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/storage"
+)
+
+// What a process tells the others read for a while, and then it is gone.
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
+		tell := func(process string, n int64, doc string) {
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				return tx.TellUsage(ctx, storage.Usage{Process: process, N: n, Doc: []byte(doc)})
+			})
+		}
+		others := func(process string) (docs []string) {
+			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				all, err := tx.UsageOfOthers(ctx, process, 20*time.Second)
+				for _, u := range all {
+					docs = append(docs, u.Process+string(u.Doc))
+				}
+				return err
+			})
+			return docs
+		}
+		tell("a", 1, "x")
+		advance(time.Second)
+		tell("b", 1, "y")
+		advance(time.Second)
+		tell("a", 2, "z")
+		require.Equal(t, []string{"by"}, others("a"))
+		require.Equal(t, []string{"ax", "az"}, others("b"))
+		require.Equal(t, []string{"ax", "by", "az"}, others("c"))
+		advance(19 * time.Second)
+		require.Equal(t, []string{"az"}, others("b"))
+		advance(time.Minute)
+		tell("c", 1, "")
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			n, err := tx.PruneUsage(ctx)
+			require.Zero(t, n, "whoever tells something takes away what is old")
+			return err
+		})
+		require.Equal(t, []string{"c"}, others("a"))
+	})
+}
