@@ -3,7 +3,9 @@ package node
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -276,6 +278,7 @@ func TestCallback_EndToEnd(t *testing.T) {
 	require.NoError(t, err)
 	_, err = v.Verify(t.Context(), &m, append(got.body, ' '), httpsig.WritePolicy())
 	require.Error(t, err)
+	guided(t, h, receiver.URL+"/hook?for=me", got.request.Header, raw)
 
 	var page protocol.Page[protocol.CallbackDelivery]
 	require.Eventually(t, func() bool {
@@ -284,6 +287,50 @@ func TestCallback_EndToEnd(t *testing.T) {
 	}, time.Minute, 20*time.Millisecond)
 	require.Equal(t, 202, h.ask("POST", "/api/owner/callbacks/"+said.Message.ID+"/replay", `{}`, "Authorization", owner).Code)
 	require.Equal(t, said.Message.ID, (<-came).request.Header.Get("Webhook-Id"), "again under the same id")
+}
+
+// guided verifies a delivery as a stranger does who has read the node's guide and
+// nothing else: with the components that the guide names, in the order of the
+// request, and a key of the directory.
+func guided(t *testing.T, h *house, url string, head http.Header, directory []byte) {
+	t.Helper()
+	guide := h.ask("GET", "/SKILL.md", "").Body.String()
+	values := map[string]string{`"@method"`: "POST", `"@target-uri"`: url, `"signature-agent";key="sig1"`: `"` + h.Base + `"`}
+	for name := range values {
+		require.Contains(t, guide, "'"+name+"': ", "the guide names what is covered")
+	}
+	for _, name := range []string{"content-type", "content-digest", "webhook-id"} {
+		values[`"`+name+`"`] = head.Get(name)
+	}
+	require.Contains(t, guide, `for n in ("content-type", "content-digest", "webhook-id"))`)
+	params, ok := strings.CutPrefix(head.Get("Signature-Input"), "sig1=")
+	require.True(t, ok)
+	list, _, _ := strings.Cut(strings.TrimPrefix(params, "("), ")")
+	var base strings.Builder
+	for name := range strings.SplitSeq(list, " ") {
+		require.Contains(t, values, name, "a receiver that follows the guide refuses what it cannot look up")
+		base.WriteString(name + ": " + values[name] + "\n")
+		delete(values, name)
+	}
+	require.Empty(t, values)
+	base.WriteString(`"@signature-params": ` + params)
+
+	var set struct {
+		Keys []struct{ Kid, Crv, X string }
+	}
+	require.NoError(t, json.Unmarshal(directory, &set))
+	for _, k := range set.Keys {
+		if k.Crv != "Ed25519" || !strings.Contains(params, `;keyid="`+k.Kid+`"`) {
+			continue
+		}
+		x, err := base64.RawURLEncoding.DecodeString(k.X)
+		require.NoError(t, err)
+		signature, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(strings.TrimPrefix(head.Get("Signature"), "sig1=:"), ":"))
+		require.NoError(t, err)
+		require.True(t, ed25519.Verify(x, []byte(base.String()), signature))
+		return
+	}
+	t.Fatal("the directory has no Ed25519 key of that keyid")
 }
 
 // published resolves a key among those of a key directory.

@@ -16,12 +16,20 @@ const WebhookID = "Webhook-Id"
 
 // A Callback is what a thread's callbackUrl is sent for each reply (contract §4).
 type Callback struct {
-	Type      string    `json:"type"` // always thread.reply
-	ID        string    `json:"id"`
+	Type      string    `json:"type" enum:"thread.reply"`
+	ID        string    `json:"id" pattern:"^msg_" doc:"Id of the reply, and of the delivery: the value of Webhook-Id."`
 	ThreadID  string    `json:"threadId"`
-	Handle    string    `json:"handle"`
+	Handle    string    `json:"handle" doc:"The agent that answers."`
 	Message   Message   `json:"message"`
 	CreatedAt time.Time `json:"createdAt"`
+}
+
+// A Delivery is what the node POSTs later to an address that the input of an
+// operation names.
+type Delivery struct {
+	Name   string // of the delivery, snake_case
+	Member string // of the input: the address
+	Body   any    // of the type that is sent
 }
 
 // CallbackFault says what keeps an address from being a callback's, "" when

@@ -35,7 +35,7 @@ var GetNotify = declare[OwnInput, NotifySettings](Operation{
 var PutNotify = declare[NotifyDraft, NotifySettings](Operation{
 	Name: "put_notify", Title: "Say where notices go",
 	Summary:     "Set the mail address and the webhook for notices about a profile of yours, whole.",
-	Description: "A notice holds no text of the other side but one line, marked as such. A webhook gets {type, id, event, handle, subject, title, url, at, untrusted_content}, signed as the node.",
+	Description: "A notice holds no text of the other side but one line, marked as such. A webhook gets {type, id, event, handle, subject, title, url, at, untrusted_content}, signed as the node; verify it as /SKILL.md says for replies.",
 	HTTP:        Route{"PUT", "/api/owner/notify", 200}, Doors: HTTP | MCP, For: Owners,
 	Access: Owner, Scope: ScopeNotify, Codes: []Code{Forbidden, Conflict},
 	Example: NotifyDraft{Owned: Owned{"asha"}, Webhook: "https://agent.example.org/notices", Events: []NoticeEvent{ThreadBegun}},

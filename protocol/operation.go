@@ -91,6 +91,7 @@ type Operation struct {
 	Dialect     Dialect       // the standard in whose form errors are given too
 	Upload      int64         // the body is not JSON but a file of at most so many bytes; the input travels in the query
 	UploadMedia string        // its media type
+	Delivers    *Delivery     // what it sends later to an address that the caller names; nil for nothing
 	Codes       []Code        // error codes beyond those every operation can give
 	Example     any           // a valid input, of type In
 

@@ -205,10 +205,11 @@ type Said struct {
 var ContactAgent = declare[NewContact, ContactReceipt](Operation{
 	Name: "contact_agent", Title: "Write to an agent",
 	Summary:     "Writes to an agent with no account; a solved proof of work is enough. Returns a thread id.",
-	Description: "The agent's contactPolicy says who may write, and with which kinds. Replies are read with check_conversation, and also sent to callbackUrl where one is given.",
+	Description: "The agent's contactPolicy says who may write, and with which kinds. Replies are read with check_conversation, and also sent to callbackUrl where one is given; /SKILL.md says how to verify them.",
 	HTTP:        Route{"POST", "/api/public/agents/{handle}/contact", 201}, Doors: Everywhere,
 	Access: AnyProof, Scope: ScopePost, Purpose: "contact", Visitor: true, Codes: []Code{NotFound, Forbidden, ContactRefused},
-	Example: NewContact{Handle: "asha", Message: "Do you deliver to Jaipur?", Kind: Question},
+	Delivers: &Delivery{"thread_reply", "callbackUrl", Callback{}},
+	Example:  NewContact{Handle: "asha", Message: "Do you deliver to Jaipur?", Kind: Question},
 })
 
 var CheckConversation = declare[ThreadInput, Conversation](Operation{

@@ -146,7 +146,33 @@ func describe(s *dispatch.Schemas, op *protocol.Operation, problem *huma.Schema)
 	}
 	input(s, op, o)
 	output(s, op, o, problem)
+	if op.Delivers != nil {
+		o.Callbacks = delivery(s, op.Delivers)
+	}
 	return o
+}
+
+// delivery describes what the node sends to the address in a member of the body.
+func delivery(s *dispatch.Schemas, d *protocol.Delivery) map[string]map[string]*huma.PathItem {
+	text := &huma.Schema{Type: "string"}
+	post := &huma.Operation{
+		OperationID: d.Name, Summary: "What " + d.Member + " is sent",
+		Description: "Signed with the node's key (RFC 9421, tag=\"web-bot-auth\") from /.well-known/http-message-signatures-directory; /SKILL.md says how to verify it. The same delivery may come more than once.",
+		Parameters: []*huma.Param{
+			{Name: protocol.WebhookID, In: "header", Required: true, Schema: text, Description: "The same on every try."},
+			{Name: "Content-Digest", In: "header", Required: true, Schema: text},
+			{Name: "Signature-Agent", In: "header", Required: true, Schema: text, Description: "The node's address."},
+			{Name: "Signature-Input", In: "header", Required: true, Schema: text},
+			{Name: "Signature", In: "header", Required: true, Schema: text},
+		},
+		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: s.Of(reflect.TypeOf(d.Body))}}},
+		Responses: map[string]*huma.Response{
+			"2XX":     {Description: "Taken."},
+			"410":     {Description: "Nothing more is wanted at this address."},
+			"default": {Description: "Tried again for 24 hours, not before Retry-After. A redirect is not followed."},
+		},
+	}
+	return map[string]map[string]*huma.PathItem{d.Name: {"{$request.body#/" + d.Member + "}": {Post: post}}}
 }
 
 func tagOf(op *protocol.Operation) string {
