@@ -10,48 +10,30 @@ import (
 
 // OpenAccount makes an account, gives it profiles, and returns it with the
 // address of a page that signs in to it once. mail may be "".
-func (a *Admin) OpenAccount(ctx context.Context, name string, role protocol.Role, mail string, handles []string) (acc storage.Account, link string, err error) {
-	err = a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		if acc, err = a.accounts.Open(ctx, tx, name, role, mail); err != nil {
-			return err
-		}
-		for _, h := range handles {
-			if err := a.accounts.Link(ctx, tx, acc.ID, h); err != nil {
-				return err
-			}
-		}
-		if err := tx.Audit(ctx, "operator", "account create", acc.ID, string(role)); err != nil {
-			return err
-		}
-		link, err = a.accounts.SignInLink(ctx, tx, acc.ID)
-		return err
-	})
-	return acc, link, err
+func (a *Admin) OpenAccount(ctx context.Context, name string, role protocol.Role, mail string, handles []string) (acc protocol.KnownAccount, link string, err error) {
+	var out protocol.OpenedAccount
+	err = a.Operate(ctx, protocol.OpenAccount.Operation, protocol.NewAccount{Name: name, Role: role, Mail: mail, Handles: handles}, &out)
+	return out.Account, out.SignIn.URL, err
 }
 
-// SignInLink makes another one-time link for an account. It names the account
-// by its id or by one of its profiles.
-func (a *Admin) SignInLink(ctx context.Context, account string) (link string, err error) {
-	err = a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		acc, err := a.account(ctx, tx, account)
+// SignInLink makes another one-time link for an account, named by its id or by one
+// of its profiles.
+func (a *Admin) SignInLink(ctx context.Context, account string) (string, error) {
+	var link protocol.SignInLink
+	err := a.Operate(ctx, protocol.MakeSignInLink.Operation, protocol.AccountRef{Account: account}, &link)
+	return link.URL, err
+}
+
+// SetMail gives an account the address that sign-in links go to, "" for none.
+func (a *Admin) SetMail(ctx context.Context, account, mail string) error {
+	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		acc, err := a.accounts.Named(ctx, tx, account)
 		if err != nil {
 			return err
 		}
-		if link, err = a.accounts.SignInLink(ctx, tx, acc.ID); err != nil {
-			return err
-		}
-		return tx.Audit(ctx, "operator", "account sign-in", acc.ID, "")
+		_, err = a.accounts.SetMail(ctx, tx, "operator", acc.ID, mail)
+		return err
 	})
-	return link, err
-}
-
-func (a *Admin) account(ctx context.Context, tx *storage.Tx, name string) (acc storage.Account, err error) {
-	if protocol.IsID(protocol.AccountID, name) {
-		acc, err = tx.Account(ctx, name)
-		return acc, notFound(err, "there is no account %s", name)
-	}
-	acc, err = tx.AccountOf(ctx, protocol.CleanHandle(name))
-	return acc, notFound(err, "no account has a profile @%s", protocol.CleanHandle(name))
 }
 
 // LinkProfile gives a profile to an account, whosever it was before.
@@ -77,7 +59,7 @@ func (a *Admin) UnlinkProfile(ctx context.Context, handle string) error {
 // SetRole makes an account an owner's or an operator's.
 func (a *Admin) SetRole(ctx context.Context, account string, role protocol.Role) error {
 	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		acc, err := a.account(ctx, tx, account)
+		acc, err := a.accounts.Named(ctx, tx, account)
 		if err != nil {
 			return err
 		}
@@ -91,7 +73,7 @@ func (a *Admin) SetRole(ctx context.Context, account string, role protocol.Role)
 // SignOut ends every session of an account and takes back its sign-in links.
 func (a *Admin) SignOut(ctx context.Context, account string) (ended int, err error) {
 	err = a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		acc, err := a.account(ctx, tx, account)
+		acc, err := a.accounts.Named(ctx, tx, account)
 		if err != nil {
 			return err
 		}
@@ -104,32 +86,6 @@ func (a *Admin) SignOut(ctx context.Context, account string) (ended int, err err
 		return tx.Audit(ctx, "operator", "account sign-out", acc.ID, "")
 	})
 	return ended, err
-}
-
-// An AccountWithProfiles is an account as the operator lists it.
-type AccountWithProfiles struct {
-	storage.Account
-	Handles []string
-}
-
-// Accounts lists accounts, newest first.
-func (a *Admin) Accounts(ctx context.Context, limit int, after string) (out protocol.Page[AccountWithProfiles], err error) {
-	err = a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		page, err := tx.ListAccounts(ctx, limit, after)
-		if err != nil {
-			return err
-		}
-		out.Items, out.Next = make([]AccountWithProfiles, 0, len(page.Items)), page.Next
-		for _, acc := range page.Items {
-			handles, err := tx.AccountHandles(ctx, acc.ID)
-			if err != nil {
-				return err
-			}
-			out.Items = append(out.Items, AccountWithProfiles{acc, handles})
-		}
-		return nil
-	})
-	return out, err
 }
 
 // CreateToken makes an API token for one profile, of the account the profile
@@ -155,7 +111,7 @@ func (a *Admin) CreateToken(ctx context.Context, handle, name string, ttl time.D
 // scope operator takes an operator's account.
 func (a *Admin) CreateAccountToken(ctx context.Context, account, name string, ttl time.Duration, scopes ...protocol.Scope) (secret string, t storage.Token, err error) {
 	err = a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		acc, err := a.account(ctx, tx, account)
+		acc, err := a.accounts.Named(ctx, tx, account)
 		if err != nil {
 			return err
 		}

@@ -56,18 +56,18 @@ func OpenAdmin(ctx context.Context, c Config, log *slog.Logger) (*Admin, error) 
 }
 
 func newAdmin(db *storage.DB, keys *keyring, base string, c Config) *Admin {
-	b := &board.Board{Base: base}
+	b, accounts := &board.Board{Base: base}, &account.Accounts{Base: base}
 	return &Admin{
 		DB: db, Base: base, keys: keys, schemas: dispatch.NewSchemas(), board: b,
-		directory: &directory.Directory{Base: base}, operators: operators(db, newModeration(keys, b, c)),
-		accounts: &account.Accounts{Base: base}, config: c,
+		directory: &directory.Directory{Base: base}, operators: operators(db, newModeration(keys, b, c), accounts),
+		accounts: accounts, config: c,
 	}
 }
 
 // operators is a hall with the operator's operations alone.
-func operators(db *storage.DB, m *moderation.Moderation) *dispatch.Table {
+func operators(db *storage.DB, m *moderation.Moderation, accounts *account.Accounts) *dispatch.Table {
 	t := dispatch.New(db, &identity.Gate{}, dispatch.NewLimits(dispatch.WideRates()))
-	bindOperators(t, m)
+	bindOperators(t, m, accounts)
 	return t
 }
 

@@ -102,7 +102,7 @@ func (a *Admin) Import(ctx context.Context, f *os.File, in protocol.ImportReques
 	}
 	if account != "" {
 		if err := a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-			acc, err := a.account(ctx, tx, account)
+			acc, err := a.accounts.Named(ctx, tx, account)
 			account = acc.ID
 			return err
 		}); err != nil {

@@ -26,7 +26,7 @@ func (h *asker) listKeys() (k listKeys) {
 	k.owner, k.thread = ownerToken(t, h.Node, fill.Handle(0)), fill.ReadToken(0)
 	acc, _, err := h.Admin().OpenAccount(context.Background(), "Operator", protocol.RoleOperator, "", nil)
 	require.NoError(t, err)
-	k.operator, _, err = h.Admin().CreateAccountToken(context.Background(), acc.ID, "lists", 0, protocol.ScopeOperator)
+	k.operator, _, err = h.Admin().CreateAccountToken(context.Background(), acc.ID, "lists", 0, protocol.ScopeOperator, protocol.ScopeAccount)
 	require.NoError(t, err)
 	require.NoError(t, h.db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
 		id, err := tx.ThreadByToken(ctx, protocol.SecretHash(k.thread))
@@ -61,6 +61,7 @@ func privateListings(k listKeys) []listing {
 		{op: protocol.ListNotes.Operation, bearer: k.operator, axes: []axis{{"subject", []string{k.post, "absent"}}}},
 		{op: protocol.ListBlocks.Operation, bearer: k.operator, axes: []axis{{"kind", []string{"network", "host", "key"}}}},
 		{op: protocol.ReadAudit.Operation, bearer: k.operator},
+		{op: protocol.ListAccounts.Operation, bearer: k.operator},
 		{op: protocol.ReadModerationLog.Operation},
 	}
 }

@@ -189,7 +189,7 @@ func TestModeration_Doors(t *testing.T) {
 		if op.For != protocol.Operators {
 			continue
 		}
-		path, body := strings.Replace(op.HTTP.Path, "{id}", "post_01k9y3v6k8e5w9q2x4z7c1m0ad", 1), ""
+		path, body := strings.NewReplacer("{id}", "post_01k9y3v6k8e5w9q2x4z7c1m0ad", "{account}", "asha").Replace(op.HTTP.Path), ""
 		if op.HTTP.Method == "POST" || op.HTTP.Method == "PUT" {
 			body = "{}"
 		}

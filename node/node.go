@@ -269,7 +269,7 @@ func (n *Node) bind(proofs *proof.Issuer) {
 
 	// moderation
 	dispatch.Bind(t, protocol.ReportPost, n.moderation.Report)
-	bindOperators(t, n.moderation)
+	bindOperators(t, n.moderation, n.accounts)
 
 	// contact
 	dispatch.Bind(t, protocol.ContactAgent, n.contact.Begin)
@@ -349,7 +349,12 @@ func (n *Node) bind(proofs *proof.Issuer) {
 
 // bindOperators ties the operator's operations, and the public log of what they
 // do, to their room: for a node and for an Admin beside it.
-func bindOperators(t *dispatch.Table, m *moderation.Moderation) {
+func bindOperators(t *dispatch.Table, m *moderation.Moderation, accounts *account.Accounts) {
+	dispatch.Bind(t, protocol.ListAccounts, accounts.List)
+	dispatch.Bind(t, protocol.OpenAccount, accounts.OpenFor)
+	dispatch.Bind(t, protocol.MakeSignInLink, accounts.LinkFor)
+	dispatch.Bind(t, protocol.CloseAccount, accounts.Close)
+
 	dispatch.Bind(t, protocol.ReadModerationLog, m.PublicLog)
 	dispatch.Bind(t, protocol.ListReviewQueue, m.Queue)
 	dispatch.Bind(t, protocol.HidePost, m.Hide)

@@ -47,6 +47,14 @@ func (p *prober) good(op *protocol.Operation) map[string]any {
 	if op == protocol.RestorePost.Operation && p.hidden != "" {
 		args["id"] = p.hidden
 	}
+	if op == protocol.OpenAccount.Operation { // asha's account is needed to the end
+		delete(args, "handles")
+	}
+	if op == protocol.MakeSignInLink.Operation || op == protocol.CloseAccount.Operation {
+		acc, _, err := p.n.Admin().OpenAccount(p.t.Context(), "Short-lived", protocol.RoleOwner, "", nil)
+		require.NoError(p.t, err)
+		args["account"] = acc.ID
+	}
 	if op.For != protocol.Owners {
 		return args
 	}
@@ -244,7 +252,7 @@ func (p *prober) populate(h *house) {
 	p.shop = ownerToken(t, h.Node, "bazaar")
 	operator, _, err := h.Admin().OpenAccount(t.Context(), "Operator", protocol.RoleOperator, "", nil)
 	require.NoError(t, err)
-	p.operator, _, err = h.Admin().CreateAccountToken(t.Context(), operator.ID, "all", 0, protocol.ScopeOperator)
+	p.operator, _, err = h.Admin().CreateAccountToken(t.Context(), operator.ID, "all", 0, protocol.ScopeOperator, protocol.ScopeAccount)
 	require.NoError(t, err)
 	p.keep = map[string]bool{}
 	for _, id := range typeID.FindAllString(h.ask("GET", "/api/owner/tokens", "", "Authorization", "Bearer "+p.token).Body.String(), -1) {

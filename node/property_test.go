@@ -149,6 +149,9 @@ func (p *prober) args(op *protocol.Operation, round int) map[string]any {
 	for range 1 + p.r.IntN(3) {
 		p.spoil(args, p.inputs[op.Name], 0)
 	}
+	if op == protocol.CloseAccount.Operation && args["account"] == "asha" {
+		args["account"] = "nobody" // asha's account is needed to the end
+	}
 	return args
 }
 

@@ -217,6 +217,7 @@ func (w *walkWorld) writeOne(h *house, writer, n, what int) int {
 	case 5, 6:
 		return w.profile(h, fmt.Sprintf("late-%d-%d", writer, n), n%2 == 0)
 	case 7:
+		w.operate(h, protocol.OpenAccount.Operation, protocol.NewAccount{Name: "Late " + unique})
 		return w.operate(h, protocol.AddNote.Operation, protocol.NewNote{Subject: "late", Text: unique})
 	}
 	return w.operate(h, protocol.AddBlock.Operation, protocol.NewNodeBlock{Kind: protocol.BlockHost, Value: fmt.Sprintf("w%d-%d.example", writer, n)})

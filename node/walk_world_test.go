@@ -55,6 +55,8 @@ func (w *walkWorld) fill(h *house) {
 		good(h.ask("POST", "/api/public/threads/"+w.thread+"/messages", fmt.Sprintf(`{"message":"Message %d"}`, i), asha...))
 		good(h.ask("POST", "/api/owner/threads/"+w.thread+"/messages", fmt.Sprintf(`{"message":"Answer %d"}`, i), asha...))
 		good(h.ask("POST", "/api/owner/tokens", fmt.Sprintf(`{"name":"t%d","scopes":["post"]}`, i), asha...))
+		_, _, err := h.Admin().OpenAccount(w.t.Context(), fmt.Sprint("Owner ", i), protocol.RoleOwner, "", nil)
+		require.NoError(w.t, err)
 		begun := w.begin(h, a, "asha", i)
 		good(h.ask("POST", "/api/owner/threads/"+begun+"/messages", `{"message":"Yes."}`, asha...))
 		good(h.ask("POST", "/api/owner/threads/"+w.begin(h, a, "vikram", i)+"/block", `{}`, vikram...))

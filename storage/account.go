@@ -123,6 +123,24 @@ func (tx *Tx) SetAccountMail(ctx context.Context, id, mail string) error {
 	return err
 }
 
+// DeleteAccount takes an account away with what signs in to it. Its profiles belong
+// to nobody from now on, and nobody is told about them. ErrNotFound when there is
+// none.
+func (tx *Tx) DeleteAccount(ctx context.Context, id string) error {
+	for _, query := range []string{
+		`DELETE FROM session WHERE account = ?`,
+		`DELETE FROM ticket WHERE account = ?`,
+		`DELETE FROM api_token WHERE account = ?`,
+		`DELETE FROM notify WHERE handle IN (SELECT handle FROM account_profile WHERE account = ?)`,
+		`DELETE FROM account_profile WHERE account = ?`,
+	} {
+		if _, err := tx.write(ctx, query, id); err != nil {
+			return err
+		}
+	}
+	return one(tx.write(ctx, `DELETE FROM account WHERE id = ?`, id))
+}
+
 // LinkProfile gives a profile to an account, whosever it was before: tokens that
 // another account made for it end, and notices go to nobody until the new owner
 // says where.

@@ -19,6 +19,8 @@ type adminAccountCmd struct {
 	SignIn  accountSignInCmd  `cmd:"" name:"sign-in" help:"Print another one-time sign-in link."`
 	SignOut accountSignOutCmd `cmd:"" name:"sign-out" help:"End every session of an account."`
 	Role    accountRoleCmd    `cmd:"" help:"Make an account an owner's or an operator's."`
+	Mail    accountMailCmd    `cmd:"" help:"Set the address that sign-in links go to; the former one is told."`
+	Close   accountCloseCmd   `cmd:"" help:"Take an account away with its sessions and tokens; its profiles stay."`
 }
 
 type accountCreateCmd struct {
@@ -56,13 +58,20 @@ type accountListCmd struct {
 
 func (c *accountListCmd) Run(w *world, all *adminCmd) error {
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		page, err := a.Accounts(ctx, c.Limit, c.After)
-		if err != nil {
+		var page protocol.Page[protocol.KnownAccount]
+		if err := a.Operate(ctx, protocol.ListAccounts.Operation, protocol.Paging{Limit: c.Limit, After: c.After}, &page); err != nil {
 			return err
 		}
 		t := tabwriter.NewWriter(w.stdout, 0, 0, 2, ' ', 0)
 		for _, acc := range page.Items {
-			fmt.Fprintf(t, "%s\t%s\t%s\t@%s\n", acc.ID, acc.Role, acc.Name, strings.Join(acc.Handles, " @"))
+			mail, handles := "", make([]string, len(acc.Handles))
+			if acc.Mail != nil {
+				mail = *acc.Mail
+			}
+			for i, h := range acc.Handles {
+				handles[i] = "@" + h
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", acc.ID, acc.Role, acc.Name, mail, strings.Join(handles, " "))
 		}
 		if err := t.Flush(); err != nil {
 			return err
@@ -104,7 +113,7 @@ type accountSignInCmd struct {
 
 func (c *accountSignInCmd) Run(w *world, all *adminCmd) error {
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		link, err := a.SignInLink(ctx, c.Account)
+		link, err := a.SignInLink(ctx, protocol.CleanHandle(c.Account))
 		if err != nil {
 			return err
 		}
@@ -135,6 +144,25 @@ type accountRoleCmd struct {
 func (c *accountRoleCmd) Run(w *world, all *adminCmd) error {
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
 		return a.SetRole(ctx, c.Account, protocol.Role(c.Role))
+	})
+}
+
+type accountMailCmd struct {
+	Account string `arg:"" help:"Id of the account, or a profile of it."`
+	Mail    string `arg:"" optional:"" help:"Address that you know to be theirs; without, the account has none."`
+}
+
+func (c *accountMailCmd) Run(w *world, all *adminCmd) error {
+	return all.with(w, func(ctx context.Context, a *node.Admin) error { return a.SetMail(ctx, c.Account, c.Mail) })
+}
+
+type accountCloseCmd struct {
+	Account string `arg:"" help:"Id of the account, or a profile of it."`
+}
+
+func (c *accountCloseCmd) Run(w *world, all *adminCmd) error {
+	return all.with(w, func(ctx context.Context, a *node.Admin) error {
+		return a.Operate(ctx, protocol.CloseAccount.Operation, protocol.AccountRef{Account: protocol.CleanHandle(c.Account)}, nil)
 	})
 }
 

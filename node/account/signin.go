@@ -67,18 +67,6 @@ func (a *Accounts) OwnerOf(ctx context.Context, tx *storage.Tx, handle string) (
 	return acc, tx.LinkProfile(ctx, acc.ID, handle)
 }
 
-// SignInLink makes the address of a page that signs in to the account, once and
-// within [session.TicketLifetime].
-func (a *Accounts) SignInLink(ctx context.Context, tx *storage.Tx, account string) (string, error) {
-	if _, err := tx.Account(ctx, account); err != nil {
-		return "", missing(err, "there is no account %s", account)
-	}
-	secret, hash := session.New(session.Ticket)
-	return a.Base + "/sign-in?ticket=" + secret, tx.InsertTicket(ctx, storage.Ticket{
-		Hash: hash, Purpose: storage.TicketSignIn, Account: account, ExpiresAt: tx.Now.Add(session.TicketLifetime),
-	})
-}
-
 // ErrTicket is what a link gives that was used, has run out or never was.
 var ErrTicket = protocol.Errorf(protocol.Gone, "this link was used before or has run out; ask for a new one")
 
