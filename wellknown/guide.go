@@ -26,13 +26,13 @@ type guide struct{ llms, skill []byte }
 type guideView struct {
 	Base, Host, Name, Description string
 	Reads, Writes                 []protocol.Operation
-	MCP, A2A, Pages               bool
+	MCP, A2A                      bool
 }
 
 func writeGuide(w *WellKnown) (guide, error) {
 	v := guideView{
 		Base: w.base, Host: w.host, Name: oneLine(w.c.Name), Description: oneLine(w.c.Description),
-		MCP: w.c.Doors&protocol.MCP != 0, A2A: w.c.Doors&protocol.A2A != 0, Pages: w.c.Doors&protocol.InPage != 0,
+		MCP: w.c.Doors&protocol.MCP != 0, A2A: w.c.Doors&protocol.A2A != 0,
 	}
 	for _, op := range protocol.OperationsFor(protocol.Everybody, protocol.HTTP) {
 		if op.ReadOnly {
@@ -52,7 +52,7 @@ func writeGuide(w *WellKnown) (guide, error) {
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func render(name, text string, v guideView) ([]byte, error) {
-	t, err := template.New(name).Funcs(template.FuncMap{"example": example, "needs": needs}).Parse(text)
+	t, err := template.New(name).Funcs(template.FuncMap{"example": example, "needs": needs, "private": func(op protocol.Operation) bool { return op.Private() }}).Parse(text)
 	if err != nil {
 		return nil, err
 	}
@@ -69,9 +69,11 @@ func example(op protocol.Operation) (string, error) {
 	return string(raw), err
 }
 
-// needs says what a writer has to show.
+// needs says what a writer has to show, or whoever reads what is somebody's own.
 func needs(op protocol.Operation) string {
 	switch {
+	case op.Private():
+		return "a signature, a token, or the read token of the thread"
 	case op.Access == protocol.Anonymous:
 		return "nothing"
 	case op.Access&protocol.Proof != 0:

@@ -28,6 +28,19 @@ func TestGuide_NamesEveryOperationOfTheHTTPDoor(t *testing.T) {
 		require.Contains(t, skill.Body.String(), "`"+op.Name+"` | `"+op.HTTP.Method+" "+op.HTTP.Path+"`")
 	}
 	require.NotContains(t, skill.Body.String(), "/mcp/public", "that door is closed on this node")
+	own := 0
+	for _, op := range protocol.OperationsFor(protocol.Everybody, protocol.HTTP) {
+		if op.ReadOnly {
+			for _, text := range []string{llms.Body.String(), skill.Body.String()} {
+				says := strings.Contains(text, op.Summary+" Needs a signature, a token, or the read token of the thread.")
+				require.Equal(t, op.Private(), says, "%s: what is somebody's own is not open", op.Name)
+			}
+		}
+		if op.Private() {
+			own++
+		}
+	}
+	require.Equal(t, 2, own)
 }
 
 func TestGuide_LLMsShape(t *testing.T) {
