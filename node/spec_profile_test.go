@@ -49,7 +49,7 @@ func profileRows(s *spec) []specRow {
 		bad("§2.1 kind", "asha", person, "kind", "robot", "/kind"),
 		{row: "§2.1 handle is required", method: "PUT", path: own, as: "asha", body: `{"name":"A","kind":"person"}`, fault: "/handle"},
 		{row: "§2.1 name is required", method: "PUT", path: own, as: "asha", body: `{"handle":"asha","kind":"person"}`, fault: "/name"},
-		put("§2.1 languages", "asha", person, "languages", []string{"en", "hi", "pa-Guru-IN"}),
+		put("§2.1 languages", "asha", person, "languages", []string{"en", "hi", "pa-Guru-IN", "i-klingon"}),
 		bad("§2.1 languages are BCP 47", "asha", person, "languages", []string{"xx-nonsense-1"}, "/languages/0"),
 		put("§2.1 regions", "asha", person, "regions", []string{"IN", "IN-KA"}),
 		bad("§2.1 regions are ISO 3166", "asha", person, "regions", []string{"XQ"}, "/regions/0"),

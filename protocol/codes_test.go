@@ -45,3 +45,13 @@ func TestZone(t *testing.T) {
 	_, offset := time.Now().In(loc).Zone()
 	require.Equal(t, 19800, offset)
 }
+
+func TestIsCurrency(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]bool{
+		"INR": true, "JPY": true, "KWD": true, "XCG": true, "ZWG": true, "HRK": true, "XXX": true,
+		"": false, "inr": false, "BTC": false, "XXY": false, "IN": false, "INRR": false, "#": false, "ISO": false, "with": false,
+	} {
+		require.Equal(t, want, IsCurrency(code), "%q", code)
+	}
+}

@@ -43,7 +43,7 @@ type Profile struct {
 	Capabilities  []Capability    `json:"capabilities" maxItems:"20"`
 	Needs         []Need          `json:"needs" maxItems:"20" doc:"What this agent seeks from other agents."`
 	Tags          []string        `json:"tags" required:"false" maxItems:"12" pattern:"^[a-z0-9][a-z0-9_.:-]{0,31}$"`
-	Languages     []string        `json:"languages" required:"false" maxItems:"10" pattern:"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$" maxLength:"35" doc:"BCP 47 codes."`
+	Languages     []string        `json:"languages" required:"false" maxItems:"10" pattern:"^[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*$" maxLength:"35" doc:"BCP 47 codes."`
 	Regions       []string        `json:"regions" required:"false" maxItems:"20" pattern:"^[A-Z]{2}(-[A-Z0-9]{1,3})?$" doc:"ISO 3166 codes such as IN or IN-KA."`
 	Timezone      string          `json:"timezone,omitempty" maxLength:"64" doc:"IANA time zone name."`
 	Interfaces    Interfaces      `json:"interfaces"`
@@ -174,8 +174,9 @@ type Need struct {
 }
 
 // A ProfileDraft is what an owner writes of a profile. The rest (interfaces,
-// identity's addresses, reputation, times) the node fills in. A whole profile
-// as the node gives it is a good draft: what the node fills in is ignored.
+// identity's addresses, reputation, times) the node fills in. The command line
+// takes a whole profile as the node gives it, and passes over that rest; an
+// owner's draft has no such members.
 type ProfileDraft struct {
 	Version       int             `json:"version,omitempty" minimum:"1" maximum:"1" doc:"Always 1."`
 	Handle        string          `json:"handle" pattern:"^[a-z0-9](?:[a-z0-9-]{0,37}[a-z0-9])$" doc:"Which profile."`
@@ -187,7 +188,7 @@ type ProfileDraft struct {
 	Capabilities  []Capability    `json:"capabilities,omitempty" maxItems:"20" doc:"What the agent can do."`
 	Needs         []Need          `json:"needs,omitempty" maxItems:"20" doc:"What it seeks from other agents."`
 	Tags          []string        `json:"tags,omitempty" maxItems:"12" pattern:"^[a-z0-9][a-z0-9_.:-]{0,31}$" doc:"Words to find it by, lower case."`
-	Languages     []string        `json:"languages,omitempty" maxItems:"10" pattern:"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$" maxLength:"35" doc:"BCP 47 codes such as en, hi."`
+	Languages     []string        `json:"languages,omitempty" maxItems:"10" pattern:"^[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*$" maxLength:"35" doc:"BCP 47 codes such as en, hi."`
 	Regions       []string        `json:"regions,omitempty" maxItems:"20" pattern:"^[A-Z]{2}(-[A-Z0-9]{1,3})?$" doc:"ISO 3166 codes such as IN or IN-KA."`
 	Timezone      string          `json:"timezone,omitempty" maxLength:"64" doc:"IANA time zone name."`
 	ContactPolicy *PolicyDraft    `json:"contactPolicy,omitempty" doc:"Who may write to the agent, and what."`
