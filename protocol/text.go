@@ -19,16 +19,20 @@ import (
 // carries nothing but hidden bits.
 const maxInvisible = 2
 
+// maxMarks is how many combining marks one character may carry: more than the
+// highest stacks of Tibetan, and few enough not to cover the lines around it.
+const maxMarks = 16
+
 // Unfit finds the first character of s that no text may hold, and says what is
 // wrong with it. Joiners (U+200C, U+200D) and direction marks (U+061C, U+200E,
 // U+200F) stay, for Indic scripts, emoji and right-to-left text; variation
 // selectors stay behind a character that has variants.
 func Unfit(s string) (r rune, why string, bad bool) {
 	var base rune // that a selector would be of; 0 for none
-	run := 0
+	run, marks := 0, 0
 	for i := 0; i < len(s); {
 		if c := s[i]; c >= 0x20 && c < 0x7f {
-			base, run = rune(c), 0
+			base, run, marks = rune(c), 0, 0
 			i++
 			continue
 		}
@@ -49,6 +53,12 @@ func Unfit(s string) (r rune, why string, bad bool) {
 			}
 			base = 0
 		default:
+			if marks++; !unicode.Is(unicode.M, r) {
+				marks = 0
+			}
+			if marks > maxMarks {
+				return r, "more than 16 combining marks on one character", true
+			}
 			base, run = r, 0
 			i += flag(r, s[i:])
 		}
@@ -195,7 +205,7 @@ func CleanText(s string) string {
 	}
 	var b strings.Builder
 	var base rune
-	run, done := 0, 0
+	run, marks, done := 0, 0, 0
 	for i, r := range s {
 		if i < done {
 			continue
@@ -205,8 +215,13 @@ func CleanText(s string) string {
 			continue
 		case hidden:
 			base, run = 0, run+1
+		case unicode.Is(unicode.M, r):
+			if marks == maxMarks {
+				continue
+			}
+			base, run, marks = r, 0, marks+1
 		default:
-			base, run = r, 0
+			base, run, marks = r, 0, 0
 		}
 		done = i + utf8.RuneLen(r)
 		done += flag(r, s[done:])

@@ -37,6 +37,8 @@ var fit = map[string]string{
 	"Hebrew":                  "שלום \u200f(עולם)",
 	"money":                   "₹2,400",
 	"combining":               "e\u0301",
+	"Tibetan":                 "ཧྐྵྨླྺྼྻྂ",
+	"a stack":                 "a" + strings.Repeat("\u0301", 16) + "b" + strings.Repeat("\u0301", 16),
 	"private use":             "\ue000",
 	"no-break space":          "5\u00a0kg",
 }
@@ -79,6 +81,9 @@ var unfit = map[string]struct {
 	"half of a surrogate":        {"a\xed\xa0\x80b", "ab"},
 	"replacement":                {"a\ufffd", "a"},
 	"three joiners":              {"a\u200d\u200d\u200db", "a\u200d\u200db"},
+	"a tower":                    {"a" + strings.Repeat("\u0301", 40) + "b", "a" + strings.Repeat("\u0301", 16) + "b"},
+	"a tower with joiners":       {"a" + strings.Repeat("\u0301\u200d", 17) + "b", "a" + strings.Repeat("\u0301\u200d", 16) + "\u200db"},
+	"a tower on a line":          {"a\n" + strings.Repeat("\u0489", 17), "a\n" + strings.Repeat("\u0489", 16)},
 	"marks that carry bits":      {"a" + strings.Repeat("\u200e\u200f", 8) + "b", "a\u200e\u200fb"},
 	"selector at the beginning":  {"\ufe0fa", "a"},
 	"selector behind a selector": {"0\ufe00\ufe01\ufe02", "0\ufe00"},
