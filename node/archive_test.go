@@ -26,7 +26,7 @@ const passphrase = "correct horse battery"
 
 // mover is one end of a move: a running node, and the owner who is signed in.
 type mover struct {
-	t *testing.T
+	t testing.TB
 	*Node
 	token string
 }
@@ -92,7 +92,7 @@ func (m *mover) write(fn func(context.Context, *storage.Tx) error) {
 }
 
 // newMover starts a node with an account that has the profile home.
-func newMover(t *testing.T, change ...func(*Config)) *mover {
+func newMover(t testing.TB, change ...func(*Config)) *mover {
 	m := &mover{t: t, Node: startNode(t, change...)}
 	hostedAgent(t, m.Node, "home")
 	_, _, err := m.Admin().CreateToken(t.Context(), "home", "first", 0)

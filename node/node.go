@@ -208,6 +208,7 @@ func (n *Node) wire(ctx context.Context) error {
 	n.worker.Handle(account.FormerJob, n.accounts.TellFormer)
 	n.worker.Handle(contact.SilenceJob, n.contact.Silence)
 	n.worker.Handle(contact.CallbackJob, n.contact.Deliver)
+	n.worker.Handle(archive.ImportJob, n.archive.Resume)
 	n.worker.Handle(pruneKind, n.prune)
 	n.worker.Handle(hoursKind, n.hours)
 	n.worker.Handle(followKind, n.followJob)

@@ -18,6 +18,7 @@ const (
 	keepRemote   = 60 * 24 * time.Hour // fetched actors and keys nobody asked about
 	keepRanks    = 6 * time.Hour       // versions of the directory's lists, for walks under way
 	keepWriters  = 30 * 24 * time.Hour // from which network an anonymous post came, as a keyed hash
+	keepImports  = 24 * time.Hour      // what imports came to, and archives whose import never began
 	keepActivity = 7 * 24 * time.Hour  // processed activities, so that a repeat is known
 
 	keepCallbacks = 90 * 24 * time.Hour  // deliveries of replies that are over, which the owner may replay
@@ -74,6 +75,9 @@ func (n *Node) prune(ctx context.Context, _ storage.Job) (func(context.Context, 
 		},
 		func(ctx context.Context, tx *storage.Tx) (int, error) {
 			return tx.PruneRanks(ctx, tx.Now.Add(-keepRanks))
+		},
+		func(ctx context.Context, tx *storage.Tx) (int, error) {
+			return tx.PruneImports(ctx, tx.Now.Add(-keepImports))
 		},
 		func(ctx context.Context, tx *storage.Tx) (int, error) {
 			return tx.DropRemote(ctx, tx.Now.Add(-keepRemote))

@@ -76,7 +76,7 @@ type ImportReport struct {
 var ImportArchive = declare[ImportRequest, ImportReport](Operation{
 	Name: "import_archive", Title: "Import an archive",
 	Summary:     "Bring a profile here from an archive that a node of this kind exported; the archive is the body.",
-	Description: "All of it or nothing is stored, and doing it again changes nothing more. A handle that is somebody else's is refused; take another with as. Posts stay posts of the node that made them, and are taken only when that node's signature on the archive verifies.",
+	Description: "The archive is checked whole before anything of it is stored, and what has begun is finished, also after a crash. Doing it again changes nothing more. A handle that is somebody else's is refused; take another with as. Posts stay posts of the node that made them, and are taken only when that node's signature on the archive verifies.",
 	HTTP:        Route{"POST", "/api/owner/import", 200}, Doors: HTTP, For: Owners, Upload: MaxArchiveUpload, UploadMedia: "application/gzip",
 	Access: Session, Scope: ScopeArchive, Idempotent: true, OneTime: true, Codes: []Code{Forbidden, Conflict, TooLarge, UnsupportedMediaType},
 	Example: ImportRequest{As: "asha", DryRun: true},

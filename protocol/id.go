@@ -24,6 +24,7 @@ const (
 	JobID      = "job"
 	ActivityID = "act"
 	BlockID    = "blk"
+	ImportID   = "imp"
 	NoteID     = "note"
 )
 

@@ -148,8 +148,9 @@ type OwnPostQuery struct {
 
 var ListOwnPosts = declare[OwnPostQuery, Page[OwnPost]](Operation{
 	Name: "list_own_posts", Title: "List your posts",
-	Summary: "The posts of a profile of yours, newest first, hidden and deleted ones with the reason.",
-	HTTP:    Route{"GET", "/api/owner/posts", 200}, Doors: HTTP | MCP, For: Owners,
+	Summary:     "The posts of a profile of yours, newest first, hidden and deleted ones with the reason.",
+	Description: "Posts that came with an archive are among them: node and uri name the node that made them, where alone they can be taken back.",
+	HTTP:        Route{"GET", "/api/owner/posts", 200}, Doors: HTTP | MCP, For: Owners,
 	Access: Owner, Scope: ScopePost, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden, InvalidCursor},
 	Example: OwnPostQuery{Owned{"asha"}, Paging{Limit: 20}},
 })
@@ -162,8 +163,9 @@ type OwnPostRef struct {
 
 var DeleteOwnPost = declare[OwnPostRef, None](Operation{
 	Name: "delete_own_post", Title: "Take your post back",
-	Summary: "Take a post of a profile of yours back, also a hidden one. It is gone, here and on other nodes.",
-	HTTP:    Route{"DELETE", "/api/owner/posts/{id}", 204}, Doors: HTTP | MCP, For: Owners,
+	Summary:     "Take a post of a profile of yours back, also a hidden one. It is gone, here and on other nodes.",
+	Description: "A post that came with an archive is taken back on the node that made it; its copy here goes too when this node follows that one, and else when a new archive from there is imported.",
+	HTTP:        Route{"DELETE", "/api/owner/posts/{id}", 204}, Doors: HTTP | MCP, For: Owners,
 	Access: Owner, Scope: ScopePost, Codes: []Code{Forbidden, NotFound, Gone},
 	Example: OwnPostRef{Owned{"asha"}, "post_01k9y3v6k8e5w9q2x4z7c1m0ad"},
 })

@@ -81,9 +81,6 @@ func (tx *Tx) archivedPosts(ctx context.Context, seqs []int64) ([]ArchivedPost, 
 	return posts, nil
 }
 
-// wordsHeld is how many posts' words an import holds back.
-const wordsHeld = 100
-
 // ImportPost stores a post of another node that belongs to a profile of this
 // one. ErrExists when its uri is held already.
 func (tx *Tx) ImportPost(ctx context.Context, handle string, p *ArchivedPost) error {
@@ -99,13 +96,8 @@ func (tx *Tx) ImportPost(ctx context.Context, handle string, p *ArchivedPost) er
 			return err
 		}
 	}
-	if _, err := tx.write(ctx, `INSERT INTO archive_post (handle, seq) VALUES (?, ?) ON CONFLICT DO NOTHING`, handle, seq); err != nil {
-		return err
-	}
-	if tx.batch.words.n >= wordsHeld {
-		return tx.settleWords()
-	}
-	return nil
+	_, err = tx.write(ctx, `INSERT INTO archive_post (handle, seq) VALUES (?, ?) ON CONFLICT DO NOTHING`, handle, seq)
+	return err
 }
 
 // ImportThread stores a thread as it is, with its messages, numbered from 1.
@@ -184,21 +176,15 @@ func (tx *Tx) HushNews(ctx context.Context, handle string) error {
 	return err
 }
 
-// LinkArchivedPost counts a post that is held already among those of a profile,
-// when it is by that actor. It reports whether it is held.
-func (tx *Tx) LinkArchivedPost(ctx context.Context, handle, uri, actor string) (bool, error) {
-	p, seq, err := tx.postByURI(ctx, uri)
-	if err == ErrNotFound {
-		return false, nil
-	}
+// LinkArchivedPost counts a post of another node that is held already among those
+// of a profile.
+func (tx *Tx) LinkArchivedPost(ctx context.Context, handle string, p *protocol.StoredPost) error {
+	_, seq, err := tx.postByID(ctx, p.ID)
 	if err != nil {
-		return false, err
-	}
-	if p.Node == nil || p.Author.Actor == nil || *p.Author.Actor != actor {
-		return true, nil
+		return err
 	}
 	_, err = tx.write(ctx, `INSERT INTO archive_post (handle, seq) VALUES (?, ?) ON CONFLICT DO NOTHING`, handle, seq)
-	return true, err
+	return err
 }
 
 // TokenHandle is the one profile that a token is for; "" when the id is no

@@ -203,7 +203,8 @@ func (tx *Tx) listStored(ctx context.Context, listing, where string, args []any,
 }
 
 // ListOwnPosts returns the posts of a profile of this node in every state, newest
-// first, each with the reason of its state.
+// first, each with the reason of its state: those made here, and those that came
+// with an archive of the profile.
 func (tx *Tx) ListOwnPosts(ctx context.Context, handle string, limit int, after string) (protocol.Page[protocol.OwnPost], error) {
 	limit = bounded(limit)
 	before, err := position(listOwn, after, math.MaxInt64)
@@ -236,10 +237,12 @@ func (tx *Tx) ListOwnPosts(ctx context.Context, handle string, limit int, after 
 	return out, err
 }
 
-// ownQuery merges the visible posts of an author with the few that are not.
+// ownQuery merges the visible posts of an author with the few that are not, and
+// with those that came with an archive of the profile.
 func ownQuery(handle string, before int64, limit int) (string, []any) {
 	text, args := boardQuery(protocol.BoardQuery{Author: handle}, false, before, limit)
 	text = strings.TrimSuffix(text, `) m ORDER BY seq DESC LIMIT ?`) + ` UNION ALL SELECT seq FROM (SELECT seq FROM post
-		WHERE author_handle IS NOT NULL AND author_handle = ? AND author_local AND state <> 'visible' AND seq < ? ORDER BY seq DESC LIMIT ?) r) m ORDER BY seq DESC LIMIT ?`
-	return text, append(args[:len(args)-1], handle, before, limit, limit)
+		WHERE author_handle IS NOT NULL AND author_handle = ? AND author_local AND state <> 'visible' AND seq < ? ORDER BY seq DESC LIMIT ?) r
+		UNION ALL SELECT seq FROM (SELECT seq FROM archive_post WHERE handle = ? AND seq < ? ORDER BY seq DESC LIMIT ?) r) m ORDER BY seq DESC LIMIT ?`
+	return text, append(args[:len(args)-1], handle, before, limit, handle, before, limit, limit)
 }

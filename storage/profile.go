@@ -244,6 +244,7 @@ func (tx *Tx) DeleteProfile(ctx context.Context, handle string) error {
 		`DELETE FROM notify WHERE handle = ?`, `DELETE FROM api_token WHERE handle = ?`,
 		`INSERT INTO archive_post (handle, seq) SELECT '', seq FROM archive_post WHERE handle = ? ON CONFLICT DO NOTHING`,
 		`DELETE FROM archive_post WHERE handle = ?`,
+		`DELETE FROM archive_import WHERE handle = ? AND state = 'running'`, // before what it writes: nothing more of it comes
 	} {
 		if _, err := tx.write(ctx, text, handle); err != nil {
 			return err

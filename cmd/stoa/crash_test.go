@@ -32,11 +32,12 @@ type server struct {
 	log     tail
 }
 
-func newServerProcess(t testing.TB, port int) *server {
+func newServerProcess(t testing.TB, port int, more ...string) *server {
 	t.Helper()
 	s := &server{t: t, url: fmt.Sprintf("http://127.0.0.1:%d", port), data: t.TempDir()}
 	s.args = []string{"serve", "--listen", fmt.Sprintf("127.0.0.1:%d", port), "--operator-listen=", "--data", s.data,
 		"--allow-private-peers", "--write-rate", "100000", "--identity-rate", "100000", "--read-rate", "100000"}
+	s.args = append(s.args, more...)
 	s.start()
 	t.Cleanup(s.kill)
 	return s

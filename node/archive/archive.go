@@ -6,7 +6,6 @@ package archive
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"sync"
@@ -120,6 +119,3 @@ func (a *Archive) Import(ctx context.Context, c protocol.Caller, in protocol.Imp
 	}
 	return a.Read(ctx, f, Order{ImportRequest: in, By: c, Limits: OwnerLimits})
 }
-
-// errDry ends the transaction of a dry run.
-var errDry = errors.New("archive: dry run")

@@ -102,6 +102,11 @@ type exporting struct {
 
 func (e *exporting) all(ctx context.Context, passphrase string) error {
 	e.manifest.ExportedAt = e.tx.Now
+	if runs, err := e.tx.ImportRuns(ctx, e.handle); err != nil {
+		return err
+	} else if runs {
+		return errUnderWay // what is half here is no archive
+	}
 	p, m, err := e.tx.MerchantByHandle(ctx, e.handle)
 	if errors.Is(err, storage.ErrNotFound) {
 		return protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", e.handle)

@@ -5,12 +5,15 @@ import (
 	"bytes"
 	"context"
 	"crypto"
+	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"net/url"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +21,6 @@ import (
 
 	"stoa/identity/key"
 	"stoa/protocol"
-	"stoa/storage"
 )
 
 // What is believed of an archive. Its bearer may have written it, so:
@@ -48,9 +50,11 @@ type Order struct {
 
 func (o *Order) operator() bool { return o.By.Standing == protocol.Operator }
 
-// Read imports an archive: everything or nothing. It is read twice: to check it
-// whole and to ask other machines what must be asked, and once more inside the
-// one transaction that stores it.
+// Read imports an archive. It is read three times: to check it whole and to ask
+// other machines what must be asked; for the profile and what is small, which
+// come in one transaction; and for everything else, which follows in many. From
+// the first on the import is kept in the database, and what is left is finished
+// (resume.go): in the end all of it is here, or nothing.
 func (a *Archive) Read(ctx context.Context, f *os.File, o Order) (protocol.ImportReport, error) {
 	if o.operator() != (o.By.Account == "") || o.Vouch && !o.operator() {
 		return protocol.ImportReport{}, protocol.Errorf(protocol.Forbidden, "an import is an account's or the operator's")
@@ -59,19 +63,24 @@ func (a *Archive) Read(ctx context.Context, f *os.File, o Order) (protocol.Impor
 	if err := im.look(ctx, f); err != nil {
 		return protocol.ImportReport{}, err
 	}
-	err := a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		if err := im.store(ctx, tx, f); err != nil {
-			return err
-		}
-		if o.DryRun {
-			return errDry
-		}
-		return tx.Audit(ctx, o.By.Actor(), "archive import", im.handle, im.manifest.Node+" @"+im.manifest.Handle)
-	})
-	if errors.Is(err, errDry) {
-		err = nil
+	if o.DryRun {
+		return im.try(ctx, f)
 	}
-	return im.report, err
+	id, holder := protocol.NewID(protocol.ImportID, time.Now()), rand.Text()
+	if err := im.stage(ctx, f, id, holder); err != nil {
+		return protocol.ImportReport{}, err
+	}
+	if err := im.begin(ctx, id); err != nil {
+		return protocol.ImportReport{}, errors.Join(err, a.drop(ctx, id, true))
+	}
+	if !o.operator() { // a client that has gone does not stop it
+		ctx = context.WithoutCancel(ctx)
+	}
+	report, err := a.finish(ctx, id, holder, o.Progress)
+	if err != nil && !errors.Is(err, errGone) {
+		err = &protocol.Error{Code: protocol.Overloaded, Detail: "the profile is here and the rest of the archive is not yet; the node goes on with it by itself", RetryAfter: time.Minute, Err: err}
+	}
+	return report, err
 }
 
 // importing is one import on its way.
@@ -86,13 +95,14 @@ type importing struct {
 	profile  profileRecord
 	private  map[string]key.Pair // by thumbprint: keys whose private half came along
 	public   map[string]crypto.PublicKey
-	erc8004  string // the identity to enrol, "" none
-	refusal  string // why there is none
+	sum      []byte                      // SHA-256 of the archive
+	proven   map[string]crypto.PublicKey // own, once everything was looked at
+	erc8004  string                      // the identity to enrol, "" none
+	refusal  string                      // why there is none
 	asked    map[grant]answer
 	asking   bool // the chain may be asked
 
 	report protocol.ImportReport
-	notes  map[string]int
 	open   *openThread
 }
 
@@ -100,36 +110,49 @@ type importing struct {
 func (im *importing) look(ctx context.Context, f *os.File) error {
 	im.asking, im.public = true, map[string]crypto.PublicKey{}
 	begin := func(m *manifest, raw []byte, sig signature) error {
-		im.manifest, im.handle = m, m.Handle
-		if im.As != "" {
+		if err := im.name(m); err != nil {
+			return err
+		}
+		if im.handle = m.Handle; im.As != "" {
 			im.handle = im.As
 		}
-		u, err := url.Parse(m.Node)
-		if err != nil || u.Host == "" || m.Node != u.Scheme+"://"+u.Host || u.Host != strings.ToLower(u.Host) ||
-			u.Scheme != "https" && !(im.Private && u.Scheme == "http") {
-			return refused("node is not the base address of a node")
-		}
-		im.host = u.Host
 		im.signed, im.why = im.checkSignature(ctx, raw, sig)
 		return nil
 	}
-	err := im.walk(f, begin, func(r record) error { return im.examine(ctx, r) })
-	if err != nil {
-		return err
-	}
-	if im.open != nil && im.open.got != im.open.want {
-		return refused("a thread lacks messages")
-	}
-	err = im.vouchers(ctx) // an archive without posts has not asked yet
-	im.asking = false
-	return err
-}
-
-func (im *importing) walk(f *os.File, begin func(*manifest, []byte, signature) error, each func(record) error) error {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	return walk(f, im.Limits, begin, each, im.Archive)
+	sum := sha256.New()
+	err := walk(io.TeeReader(f, sum), im.Limits, begin, func(r record) error { return im.examine(ctx, r) }, im.Archive)
+	if err != nil {
+		return err
+	}
+	im.sum = sum.Sum(nil)
+	if im.open != nil && im.open.got != im.open.want {
+		return refused("a thread lacks messages")
+	}
+	if err := im.vouchers(ctx); err != nil { // an archive without posts has not asked yet
+		return err
+	}
+	proven := map[string]crypto.PublicKey{}
+	for keyid := range im.public {
+		if own := im.own(keyid); own != nil {
+			proven[keyid] = own
+		}
+	}
+	im.proven, im.asking, im.open = proven, false, nil
+	return nil
+}
+
+// name notes what the manifest says the archive is, and which node made it.
+func (im *importing) name(m *manifest) error {
+	u, err := url.Parse(m.Node)
+	if err != nil || u.Host == "" || m.Node != u.Scheme+"://"+u.Host || u.Host != strings.ToLower(u.Host) ||
+		u.Scheme != "https" && !(im.Private && u.Scheme == "http") {
+		return refused("node is not the base address of a node")
+	}
+	im.manifest, im.host = m, u.Host
+	return nil
 }
 
 // checkSignature asks the node that is named as the maker whether it is.
@@ -198,13 +221,18 @@ func (im *importing) examine(ctx context.Context, r record) error {
 		if err := im.vouchers(ctx); err != nil {
 			return err
 		}
-		_, _, err := im.post(ctx, r)
+		_, err := im.post(ctx, r)
 		return err
 	case threadsFile:
-		_, err := im.threadLine(r)
-		return err
+		return im.lookThreadLine(r)
 	case blocksFile:
-		return im.decode(r, &blockRecord{})
+		var b blockRecord
+		if err := im.decode(r, &b); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(b.Names, func(name string) bool { return len(name) > 300 }) {
+			return refused("%s, record %d: /names", r.file, r.n)
+		}
 	}
 	return nil
 }
@@ -241,6 +269,9 @@ func (im *importing) unlock(r record) error {
 
 // own gives the public half of a key that is shown to be the bearer's.
 func (im *importing) own(keyid string) crypto.PublicKey {
+	if im.proven != nil {
+		return im.proven[keyid]
+	}
 	if pair, ok := im.private[keyid]; ok && im.public[keyid] != nil {
 		return pair.Public()
 	}
@@ -303,13 +334,11 @@ func (im *importing) Authority(ctx context.Context, id, keyid string) (crypto.Pu
 	return found.pub, found.block, found.err
 }
 
-// note says a thing once, with how often it happened.
+// note says a thing once.
 func (im *importing) note(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	if _, said := im.notes[text]; !said {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(im.report.Notes, text) {
 		im.report.Notes = append(im.report.Notes, text)
 	}
-	im.notes[text]++
 }
 
 func typeOf(v any) reflect.Type { return reflect.TypeOf(v).Elem() }

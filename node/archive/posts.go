@@ -10,38 +10,53 @@ import (
 	"stoa/storage"
 )
 
-// post reads one post. left says why it is not taken, "" when it is.
-func (im *importing) post(ctx context.Context, r record) (p *storage.ArchivedPost, left string, err error) {
+// A postIn is a post of an archive as this node takes it.
+type postIn struct {
+	storage.ArchivedPost
+	uri  string
+	left string // why it is not taken, "" when it is
+}
+
+// post reads one post and judges who wrote it.
+func (im *importing) post(ctx context.Context, r record) (*postIn, error) {
 	var in postRecord
 	if err := im.decode(r, &in); err != nil {
-		return nil, "", err
+		return nil, err
+	}
+	p := &postIn{uri: in.URI}
+	left := func(why string) (*postIn, error) {
+		p.left = "posts were left out: " + why
+		return p, nil
 	}
 	if in.State != string(protocol.Deleted) {
 		if in.Title == "" || in.Body == "" {
-			return nil, "", refused("%s, record %d: title and body are required", r.file, r.n)
+			return nil, refused("%s, record %d: title and body are required", r.file, r.n)
 		}
 		if faults := (protocol.NewPost{Title: in.Title, Name: in.Author.Name}).Check(); len(faults) > 0 {
-			return nil, "", refused("%s, record %d: %s %s", r.file, r.n, faults[0].Pointer, faults[0].Detail)
+			return nil, refused("%s, record %d: %s %s", r.file, r.n, faults[0].Pointer, faults[0].Detail)
 		}
 	}
 	switch {
 	case !im.signed:
-		return nil, "posts were left out: " + im.why, nil
+		return left(im.why)
 	case in.URI != protocol.PostURI(im.manifest.Node, in.ID) || in.Author.Actor != protocol.ActorID(im.manifest.Node, im.manifest.Handle) || in.Author.Handle != im.manifest.Handle:
-		return nil, "posts were left out: they are of another node than made the archive, or of another profile", nil
+		return left("they are of another node than made the archive, or of another profile")
 	case im.manifest.Node == im.Base:
-		return nil, "posts of this node that are not here any more were left out: a backup brings them back", nil
+		return left("this node made them and does not have them any more; a backup brings them back")
 	}
 	if u, err := url.Parse(in.Board); err != nil || u.Host == "" {
-		return nil, "", refused("%s, record %d: /board", r.file, r.n)
+		return nil, refused("%s, record %d: /board", r.file, r.n)
 	}
-	p = &storage.ArchivedPost{Reason: in.Reason}
+	p.Reason = in.Reason
 	p.URI, p.URL, p.Kind, p.Title, p.Body, p.Tags = in.URI, in.URI, protocol.PostKind(in.Kind), in.Title, in.Body, in.Tags
 	p.State, p.ReplyTo, p.Board, p.CreatedAt = protocol.PostState(in.State), in.ReplyTo, in.Board, in.CreatedAt
 	p.Node, p.Author, p.Untrusted = &im.host, in.Author.author(im.host), true
 	p.Author.Node, p.Author.ERC8004, p.Author.KeyID = &im.host, nil, nil
-	if in.State == string(protocol.Deleted) {
-		return p, "", nil
+	if p.Tags == nil {
+		p.Tags = []string{}
+	}
+	if p.State == protocol.Deleted {
+		return p, nil
 	}
 	p.Evidence, p.Statement = in.Evidence, in.Statement
 	claim := integrity.Claim{
@@ -51,57 +66,41 @@ func (im *importing) post(ctx context.Context, r record) (p *storage.ArchivedPos
 	v, err := integrity.Judge(ctx, claim, im)
 	switch {
 	case errors.Is(err, integrity.ErrTampered), errors.Is(err, integrity.ErrProof):
-		return nil, "posts were left out: they say something else than their author signed", nil
+		return left("they say something else than their author signed")
 	case err != nil:
-		return nil, "", err
+		return nil, err
 	}
 	// The identity of somebody else proves somebody else's post.
 	if v.Verified && (v.ERC8004 == "" || v.ERC8004 == im.erc8004) {
 		p.Author.Verified, p.Author.Method = true, v.Method
 	}
 	p.Author.ERC8004, p.Author.KeyID = some(v.ERC8004), some(v.KeyID)
-	return p, "", nil
+	return p, nil
 }
 
-func (im *importing) storePost(ctx context.Context, tx *storage.Tx, r record) error {
-	if r.n == 1 {
-		if err := im.hostAllowed(ctx, tx); err != nil {
-			return err
-		}
-	}
-	p, left, err := im.post(ctx, r)
-	if err != nil {
-		return err
-	}
-	// What is here already needs no proof, and stays.
-	var in struct{ URI string }
-	if p == nil {
-		var full postRecord
-		if err := im.decode(r, &full); err != nil {
-			return err
-		}
-		in.URI = full.URI
-	} else {
-		in.URI = p.URI
-	}
-	same, err := tx.LinkArchivedPost(ctx, im.handle, in.URI, protocol.ActorID(im.manifest.Node, im.manifest.Handle))
+func (im *importing) postStep(ctx context.Context, r record) (step, error) {
+	p, err := im.post(ctx, r)
+	return step{begins: true, do: func(ctx context.Context, tx *storage.Tx) error { return im.storePost(ctx, tx, p) }}, err
+}
+
+func (im *importing) storePost(ctx context.Context, tx *storage.Tx, p *postIn) error {
+	// What is here already stays.
+	here, err := tx.PostByURI(ctx, p.uri)
 	switch {
-	case err != nil:
-		return err
-	case same:
+	case err == nil:
 		im.report.Posts.Same++
-		return nil
-	case left != "":
+		return im.storeSame(ctx, tx, here, p)
+	case !errors.Is(err, storage.ErrNotFound):
+		return err
+	case p.left != "":
 		im.report.Posts.LeftOut++
-		im.note("%s", left)
+		im.note("%s", p.left)
 		return nil
 	}
-	p.CreatedAt = past(p.CreatedAt, tx.Now)
-	p.ID = protocol.RemoteID(protocol.PostID, p.CreatedAt, p.URI)
-	if p.Tags == nil {
-		p.Tags = []string{}
-	}
-	switch err := tx.ImportPost(ctx, im.handle, p); {
+	stored := p.ArchivedPost // the step may run twice
+	stored.CreatedAt = past(p.CreatedAt, tx.Now)
+	stored.ID = protocol.RemoteID(protocol.PostID, stored.CreatedAt, p.URI)
+	switch err := tx.ImportPost(ctx, im.handle, &stored); {
 	case errors.Is(err, storage.ErrExists):
 		im.report.Posts.Same++
 	case err != nil:
@@ -115,15 +114,30 @@ func (im *importing) storePost(ctx context.Context, tx *storage.Tx, r record) er
 	return nil
 }
 
-// hostAllowed leaves the posts of a node out that this one does not hear.
-func (im *importing) hostAllowed(ctx context.Context, tx *storage.Tx) error {
+// storeSame makes a post that is here already one of the profile's, and applies
+// that the node which made it has deleted it since. Both take that node's
+// signature: otherwise an archive could be written to see why posts are hidden.
+func (im *importing) storeSame(ctx context.Context, tx *storage.Tx, here *protocol.StoredPost, p *postIn) error {
+	if p.left != "" || here.Node == nil || *here.Node != im.host || here.Author.Actor == nil || *here.Author.Actor != protocol.ActorID(im.manifest.Node, im.manifest.Handle) {
+		return nil
+	}
+	if err := tx.LinkArchivedPost(ctx, im.handle, here); err != nil || p.State != protocol.Deleted || here.State == protocol.Deleted {
+		return err
+	}
+	im.note("posts that were taken back on %s since are taken back here too", im.host)
+	return tx.SetPostState(ctx, here.ID, protocol.Deleted, "by its origin")
+}
+
+// heard says why this node does not hear the node that made the archive, "" when
+// it does.
+func (im *importing) heard(ctx context.Context, tx *storage.Tx) (why string, err error) {
 	policy, err := tx.HostPolicyFor(ctx, im.host)
 	if err != nil {
-		return err
+		return "", err
 	}
 	blocked, err := tx.HostBlocked(ctx, im.host)
 	if blocked || policy.Policy == storage.PolicyReject {
-		im.signed, im.why = false, "this node does not hear "+im.host
+		why = "this node does not hear " + im.host
 	}
-	return err
+	return why, err
 }

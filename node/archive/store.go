@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"time"
 
 	"stoa/identity/key"
@@ -12,59 +11,21 @@ import (
 	"stoa/storage"
 )
 
-// store writes everything, inside one transaction. It may run twice.
-func (im *importing) store(ctx context.Context, tx *storage.Tx, f *os.File) error {
-	im.report = protocol.ImportReport{Handle: im.handle, From: im.manifest.Node, ExportedAt: im.manifest.ExportedAt, DryRun: im.DryRun, Identity: "none", Notes: []string{}}
-	im.notes, im.open = map[string]int{}, nil
-	if err := im.mayHave(ctx, tx); err != nil {
+func (im *importing) storeMerchant(ctx context.Context, tx *storage.Tx, m *merchantRecord) error {
+	if im.report.Profile == kept {
+		return nil
+	}
+	if err := tx.PutMerchantOf(ctx, im.handle, m.Record, past(m.UpdatedAt, tx.Now)); err != nil {
 		return err
 	}
-	count := 0
-	err := im.walk(f, func(*manifest, []byte, signature) error { return nil }, func(r record) error {
-		if count++; im.Progress != nil && count%1000 == 0 {
-			im.Progress(r.file, r.n)
-		}
-		return im.storeRecord(ctx, tx, r)
-	})
-	if err != nil {
-		return err
-	}
-	return im.endThread(ctx, tx)
-}
-
-func (im *importing) storeRecord(ctx context.Context, tx *storage.Tx, r record) error {
-	switch r.file {
-	case profileFile:
-		return im.storeProfile(ctx, tx)
-	case merchantFile:
-		var m merchantRecord
-		if err := im.decode(r, &m); err != nil || im.report.Profile == kept {
-			return err
-		}
-		if err := tx.PutMerchantOf(ctx, im.handle, m.Record, past(m.UpdatedAt, tx.Now)); err != nil {
-			return err
-		}
-		return tx.HushNews(ctx, im.handle)
-	case notifyFile:
-		return im.storeNotify(ctx, tx, r)
-	case keysFile:
-		return im.storeKey(ctx, tx, r)
-	case postsFile:
-		return im.storePost(ctx, tx, r)
-	case threadsFile:
-		return im.storeThreadLine(ctx, tx, r)
-	case blocksFile:
-		return im.storeBlock(ctx, tx, r)
-	}
-	return nil
+	return tx.HushNews(ctx, im.handle)
 }
 
 // storeNotify keeps where notices go. A mail address is confirmed anew: nobody has
 // shown this node that the owner can read it.
-func (im *importing) storeNotify(ctx context.Context, tx *storage.Tx, r record) error {
-	var n protocol.NotifyDraft
-	if err := im.decode(r, &n); err != nil || im.report.Profile == kept {
-		return err
+func (im *importing) storeNotify(ctx context.Context, tx *storage.Tx, n *protocol.NotifyDraft) error {
+	if im.report.Profile == kept {
+		return nil
 	}
 	old, err := tx.NotifySettings(ctx, im.handle)
 	if err != nil {
@@ -232,11 +193,7 @@ func (im *importing) key(r record) (keyRecord, key.Public, error) {
 	return k, public, nil
 }
 
-func (im *importing) storeKey(ctx context.Context, tx *storage.Tx, r record) error {
-	k, public, err := im.key(r)
-	if err != nil {
-		return err
-	}
+func (im *importing) storeKey(ctx context.Context, tx *storage.Tx, k keyRecord, public key.Public) error {
 	if blocked, err := tx.Blocked(ctx, protocol.BlockKey, public.Thumbprint); err != nil {
 		return err
 	} else if blocked {

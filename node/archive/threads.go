@@ -16,17 +16,18 @@ import (
 type openThread struct {
 	storage.StoredThread
 	want, got int  // messages
+	callbacks int  // deliveries
 	skip      bool // it is here already, or may not come
 }
 
-// threadLine reads one line of threads.ndjson. Messages follow their thread,
+// lookThreadLine checks one line of threads.ndjson. Messages follow their thread,
 // numbered from 1, and none is missing.
-func (im *importing) threadLine(r record) (threadLine, error) {
+func (im *importing) lookThreadLine(r record) error {
 	var in threadLine
 	if err := im.decode(r, &in); err != nil {
-		return in, err
+		return err
 	}
-	bad := func(why string) (threadLine, error) { return in, refused("%s, record %d: %s", r.file, r.n, why) }
+	bad := func(why string) error { return refused("%s, record %d: %s", r.file, r.n, why) }
 	given := 0
 	for _, there := range []bool{in.Thread != nil, in.Message != nil, in.Callback != nil} {
 		if there {
@@ -36,64 +37,56 @@ func (im *importing) threadLine(r record) (threadLine, error) {
 	if given != 1 {
 		return bad("one of thread, message and callback")
 	}
-	if im.asking { // the first reading keeps the count; the second has the thread itself
-		switch {
-		case in.Thread != nil:
-			if im.open != nil && im.open.got != im.open.want {
-				return bad("the thread before lacks messages")
-			}
-			im.open = &openThread{want: in.Thread.Messages}
-		case im.open == nil:
-			return bad("it belongs to no thread")
-		case in.Message != nil:
-			im.open.got++
+	t := in.Thread
+	if t != nil {
+		if im.open != nil && im.open.got != im.open.want {
+			return bad("the thread before lacks messages")
 		}
+		im.open = &openThread{want: t.Messages}
 	}
-	switch t := in.Thread; {
+	if in.Message != nil && im.open != nil {
+		im.open.got++
+	}
+	switch {
+	case im.open == nil:
+		return bad("it belongs to no thread")
 	case t != nil && (t.State == string(protocol.ThreadClosed)) != (t.ClosedAt != nil):
 		return bad("a thread has the time of its closing when it is closed")
 	case t != nil && max(t.Unread, t.Unseen) > t.Messages:
 		return bad("more unread than there are messages")
-	case in.Message != nil && in.Message.N != im.open.got+boolInt(!im.asking):
+	case in.Message != nil && in.Message.N != im.open.got:
 		return bad("messages are numbered from 1")
 	case im.open.got > im.open.want:
 		return bad("the thread has more messages than it says")
-	}
-	return in, nil
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-func (im *importing) storeThreadLine(ctx context.Context, tx *storage.Tx, r record) error {
-	if im.open == nil {
-		im.open = &openThread{skip: true}
-	}
-	in, err := im.threadLine(r)
-	if err != nil {
-		return err
-	}
-	switch {
-	case in.Thread != nil:
-		if err := im.endThread(ctx, tx); err != nil {
-			return err
+	case in.Callback != nil:
+		if im.open.callbacks++; im.open.callbacks > protocol.MaxThreadMessages { // one a message at most
+			return bad("the thread has more deliveries than messages")
 		}
-		return im.storeThread(ctx, tx, in.Thread)
-	case in.Message != nil:
-		im.open.got++
-		if im.open.skip {
+	}
+	return nil
+}
+
+// threadStep stores one line. A thread and what belongs to it are stored in one
+// transaction.
+func (im *importing) threadStep(r record) (step, error) {
+	var in threadLine
+	if err := im.decode(r, &in); err != nil {
+		return step{}, err
+	}
+	return step{begins: in.Thread != nil, do: func(ctx context.Context, tx *storage.Tx) error {
+		switch {
+		case in.Thread != nil:
+			return im.storeThread(ctx, tx, in.Thread)
+		case in.Callback != nil:
+			return im.storeCallback(ctx, tx, in.Callback)
+		case im.open.skip:
 			return nil
 		}
 		m := in.Message
 		return tx.ImportMessage(ctx, im.open.ID, storage.NumberedMessage{N: m.N, ClientID: m.ClientID, Message: protocol.Message{
 			ID: m.ID, From: protocol.Side(m.From), Author: im.author(m.Author), Text: m.Text, CreatedAt: past(m.CreatedAt, tx.Now), Untrusted: true,
 		}})
-	}
-	return im.storeCallback(ctx, tx, in.Callback)
+	}}, nil
 }
 
 func (im *importing) storeThread(ctx context.Context, tx *storage.Tx, in *threadRecord) error {
@@ -136,23 +129,10 @@ func (im *importing) storeThread(ctx context.Context, tx *storage.Tx, in *thread
 		return err
 	}
 	im.report.Threads.New++
-	return nil
-}
-
-// endThread finishes the thread that was being read.
-func (im *importing) endThread(ctx context.Context, tx *storage.Tx) error {
-	t := im.open
-	im.open = nil
-	if t == nil || t.skip {
-		return nil
-	}
-	if t.got != t.want {
-		return refused("a thread lacks messages")
-	}
 	if t.State == protocol.ThreadClosed {
 		return nil
 	}
-	return im.Watch(ctx, tx, &t.StoredThread)
+	return im.Watch(ctx, tx, &t)
 }
 
 // storeCallback keeps a delivery. One that was on its way is not sent from here
@@ -205,14 +185,15 @@ func (im *importing) author(a authorRecord) protocol.Author {
 	return a.author(im.host)
 }
 
-func (im *importing) storeBlock(ctx context.Context, tx *storage.Tx, r record) error {
-	if err := im.endThread(ctx, tx); err != nil {
-		return err
-	}
+func (im *importing) blockStep(r record) (step, error) {
 	var in blockRecord
 	if err := im.decode(r, &in); err != nil {
-		return err
+		return step{}, err
 	}
+	return step{begins: true, do: func(ctx context.Context, tx *storage.Tx) error { return im.storeBlock(ctx, tx, &in) }}, nil
+}
+
+func (im *importing) storeBlock(ctx context.Context, tx *storage.Tx, in *blockRecord) error {
 	switch old, err := tx.ContactBlockByID(ctx, in.ID); {
 	case err == nil && old.Handle == im.handle:
 		im.report.Blocks.Same++
@@ -226,9 +207,6 @@ func (im *importing) storeBlock(ctx context.Context, tx *storage.Tx, r record) e
 	}
 	b := storage.ContactBlock{ID: in.ID, Handle: im.handle, Writer: im.writer(in.Writer), Author: im.author(in.Author), ThreadID: in.ThreadID, Note: in.Note}
 	for _, name := range in.Names {
-		if len(name) > 300 {
-			return refused("%s, record %d: /names", r.file, r.n)
-		}
 		b.Names = append(b.Names, im.writer(name))
 	}
 	slices.SortFunc(b.Names, cmp.Compare)

@@ -164,7 +164,7 @@ func (b *Board) Delete(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 	}
 	if c.Standing != protocol.Operator {
 		if p.Node != nil {
-			return protocol.None{}, protocol.Errorf(protocol.Forbidden, "this post was made on %s; take it back there", *p.Node)
+			return protocol.None{}, elsewhere(p)
 		}
 		if !c.Wrote(p.Author) {
 			return protocol.None{}, protocol.Errorf(protocol.Forbidden, "only the author can take this post back")
@@ -177,6 +177,12 @@ func (b *Board) Delete(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 		return protocol.None{}, nil
 	}
 	return protocol.None{}, b.publish(ctx, tx, p, "delete")
+}
+
+// elsewhere says how a post of another node is taken back: only the word of that
+// node reaches everybody who has a copy.
+func elsewhere(p *protocol.StoredPost) error {
+	return protocol.Errorf(protocol.Forbidden, "this post was made on %s; take it back there (%s). The copy here goes with it when this node follows that one, or when a new archive from there is imported here; where that node is gone, ask the operator of this one", *p.Node, p.URI)
 }
 
 func (b *Board) page(id string) string { return b.Base + "/board/" + id }

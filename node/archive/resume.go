@@ -1,0 +1,384 @@
+package archive
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"stoa/identity/key"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// An import is laid down in the database before anything of it is stored: the
+// archive, and what was decided about it by asking others. Its profile comes with
+// a job that finishes it. Whoever is at it is its holder and says so with each
+// transaction; an import whose holder has been silent is anybody's. Each
+// transaction looks whether the import is still its own, so that no two go on
+// beside each other.
+
+// ImportJob is the kind of the job that finishes an import which was left.
+const ImportJob = "import"
+
+const (
+	silence   = 3 * time.Second // of a holder, until another takes its place
+	turn      = time.Minute     // for how long a job is at an import, before it makes room for others
+	pieceSize = 256 << 10
+)
+
+// A ruling is what was decided about an archive before it was stored, and is not
+// asked again.
+type ruling struct {
+	Operator bool              `json:"operator"` // whose limits hold
+	Signed   bool              `json:"signed"`
+	Why      string            `json:"why,omitempty"`
+	Proven   []json.RawMessage `json:"proven,omitempty"` // JWKs of keys that are shown to be the bearer's
+	ERC8004  string            `json:"erc8004,omitempty"`
+	Asked    []asked           `json:"asked,omitempty"`
+}
+
+// An asked is a question for the chain with its answer.
+type asked struct {
+	ID     string          `json:"id"`
+	KeyID  string          `json:"keyid"`
+	Key    json.RawMessage `json:"key,omitempty"`
+	Block  uint64          `json:"block,omitempty"`
+	Code   protocol.Code   `json:"code,omitempty"`
+	Detail string          `json:"detail,omitempty"`
+}
+
+func publicJWK(pub crypto.PublicKey) (json.RawMessage, error) {
+	return key.MarshalPublic(key.Public{Key: pub, Thumbprint: key.Thumbprint(pub), ID: key.Thumbprint(pub), Use: "sig"})
+}
+
+// ruling is what was decided.
+func (im *importing) ruling() ([]byte, error) {
+	r := ruling{Operator: im.operator(), Signed: im.signed, Why: im.why, ERC8004: im.erc8004}
+	for _, pub := range im.proven {
+		jwk, err := publicJWK(pub)
+		if err != nil {
+			return nil, err
+		}
+		r.Proven = append(r.Proven, jwk)
+	}
+	for g, found := range im.asked {
+		a := asked{ID: g.id, KeyID: g.keyid, Block: found.block}
+		if found.err != nil {
+			e := protocol.AsError(found.err)
+			a.Code, a.Detail = e.Code, e.Detail
+		} else {
+			var err error
+			if a.Key, err = publicJWK(found.pub); err != nil {
+				return nil, err
+			}
+		}
+		r.Asked = append(r.Asked, a)
+	}
+	return json.Marshal(r)
+}
+
+// ruled is an import as its ruling has it.
+func (a *Archive) ruled(row *storage.Import) (*importing, error) {
+	var r ruling
+	if err := json.Unmarshal(row.Ruling, &r); err != nil {
+		return nil, err
+	}
+	im := &importing{Archive: a, handle: row.Handle, signed: r.Signed, why: r.Why, erc8004: r.ERC8004, asked: map[grant]answer{}, proven: map[string]crypto.PublicKey{}}
+	im.Limits = OwnerLimits
+	if r.Operator {
+		im.Limits = OperatorLimits
+	}
+	for _, raw := range r.Proven {
+		p, err := key.ParsePublic(raw)
+		if err != nil {
+			return nil, err
+		}
+		im.proven[p.Thumbprint] = p.Key
+	}
+	for _, q := range r.Asked {
+		found := answer{block: q.Block}
+		if q.Code != "" {
+			found.err = protocol.Errorf(q.Code, "%s", q.Detail)
+		} else {
+			p, err := key.ParsePublic(q.Key)
+			if err != nil {
+				return nil, err
+			}
+			found.pub = p.Key
+		}
+		im.asked[grant{q.ID, q.KeyID}] = found
+	}
+	return im, nil
+}
+
+// stage lays the archive down. It is the one that was looked at.
+func (im *importing) stage(ctx context.Context, f *os.File, id, holder string) (err error) {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	if err := im.insist(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.BeginImport(ctx, id, im.handle, holder) }); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, im.drop(ctx, id, true))
+		}
+	}()
+	sum, piece := sha256.New(), make([]byte, pieceSize)
+	for n := 0; ; n++ {
+		size, err := io.ReadFull(f, piece)
+		if size > 0 {
+			sum.Write(piece[:size])
+			if err := im.insist(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.AddPiece(ctx, id, n, piece[:size]) }); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !bytes.Equal(sum.Sum(nil), im.sum) {
+		return refused("the file changed while it was read")
+	}
+	return nil
+}
+
+// begin stores what comes with the profile. From here on the import is finished,
+// whatever happens.
+func (im *importing) begin(ctx context.Context, id string) error {
+	steps, err := im.head(ctx, &pieces{ctx: ctx, db: im.DB, id: id})
+	if err != nil {
+		return err
+	}
+	return im.insist(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		if err := im.storeHead(ctx, tx, steps); err != nil {
+			return err
+		}
+		row, err := tx.ImportByID(ctx, id)
+		if err != nil {
+			return err
+		}
+		row.State = storage.ImportRunning
+		if row.Ruling, err = im.ruling(); err != nil {
+			return err
+		}
+		if row.Report, err = json.Marshal(im.report); err != nil {
+			return err
+		}
+		if err := tx.SaveImport(ctx, row); err != nil {
+			return err
+		}
+		if err := again(id, tx.Now.Add(silence))(ctx, tx); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, im.By.Actor(), "archive import", im.handle, im.manifest.Node+" @"+im.manifest.Handle)
+	})
+}
+
+func again(id string, at time.Time) func(context.Context, *storage.Tx) error {
+	return func(ctx context.Context, tx *storage.Tx) error {
+		return tx.Enqueue(ctx, storage.Job{Kind: ImportJob, Lane: id, Args: []byte(`{"id":"` + id + `"}`), RunAt: at})
+	}
+}
+
+// Resume finishes an import that was left.
+func (a *Archive) Resume(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
+	var args struct{ ID string }
+	if err := json.Unmarshal(j.Args, &args); err != nil {
+		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
+	}
+	row, now := (*storage.Import)(nil), time.Time{}
+	err := a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		now = tx.Now
+		row, err = tx.ImportByID(ctx, args.ID)
+		return err
+	})
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case row.State == storage.ImportDone:
+		return nil, a.drop(ctx, row.ID, false)
+	case row.At.Add(silence).After(now):
+		return again(row.ID, row.At.Add(silence)), nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, turn)
+	defer cancel()
+	switch _, err := a.finish(ctx, row.ID, j.Kind+" "+rand.Text(), nil); {
+	case errors.Is(err, errGone):
+		return nil, nil
+	case ctx.Err() != nil, protocol.CodeOf(err) == protocol.Overloaded:
+		return again(row.ID, now.Add(silence)), nil
+	default:
+		return nil, err
+	}
+}
+
+var (
+	errGone  = protocol.Errorf(protocol.Conflict, "the profile was deleted while its archive was imported")
+	errTaken = errors.New("archive: another process has taken the import over")
+)
+
+// finish brings an import that runs to its end, or waits for who is at it.
+func (a *Archive) finish(ctx context.Context, id, holder string, progress Progress) (report protocol.ImportReport, err error) {
+	for {
+		var row *storage.Import
+		err := a.insist(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+			row, err = tx.ImportByID(ctx, id)
+			if err == nil && row.State == storage.ImportRunning && row.Holder != holder && !row.At.Add(silence).After(tx.Now) {
+				row.Holder = holder
+				err = tx.SaveImport(ctx, row)
+			}
+			return err
+		})
+		switch {
+		case errors.Is(err, storage.ErrNotFound):
+			return report, errGone
+		case err != nil:
+			return report, err
+		case row.State == storage.ImportDone:
+			_ = a.drop(ctx, id, false) // what stays goes with the job, or is pruned
+			return report, json.Unmarshal(row.Report, &report)
+		case row.Holder == holder:
+			err = a.goOn(ctx, row, progress)
+		default:
+			err = errTaken
+		}
+		if err != nil && !errors.Is(err, errTaken) {
+			return report, err
+		}
+		if err != nil {
+			select {
+			case <-ctx.Done():
+				return report, ctx.Err()
+			case <-time.After(silence / 10):
+			}
+		}
+	}
+}
+
+// goOn stores what is left of an import, bit by bit.
+func (a *Archive) goOn(ctx context.Context, row *storage.Import, progress Progress) error {
+	im, err := a.ruled(row)
+	if err != nil {
+		return err
+	}
+	im.Progress = progress
+	held := func(do func(ctx context.Context, tx *storage.Tx, row *storage.Import) error) error {
+		return a.insist(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			now, err := tx.ImportByID(ctx, row.ID)
+			switch {
+			case errors.Is(err, storage.ErrNotFound):
+				return errGone
+			case err != nil:
+				return err
+			case now.Holder != row.Holder || now.State != storage.ImportRunning:
+				return errTaken
+			}
+			if err := do(ctx, tx, now); err != nil {
+				return err
+			}
+			return tx.SaveImport(ctx, now)
+		})
+	}
+	err = im.body(ctx, &pieces{ctx: ctx, db: a.DB, id: row.ID}, row.Done, func(steps []step) error {
+		for len(steps) > 0 {
+			n := 0
+			if err := held(func(ctx context.Context, tx *storage.Tx, now *storage.Import) (err error) {
+				im.report = protocol.ImportReport{}
+				if err := json.Unmarshal(now.Report, &im.report); err != nil {
+					return err
+				}
+				if n, err = im.some(ctx, tx, steps); err != nil {
+					return err
+				}
+				now.Done += n
+				now.Report, err = json.Marshal(im.report)
+				return err
+			}); err != nil {
+				return err
+			}
+			steps = steps[n:]
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return err
+	}
+	return held(func(_ context.Context, _ *storage.Tx, now *storage.Import) error {
+		now.State = storage.ImportDone
+		return nil
+	})
+}
+
+// insist writes although the queue may be full for a moment.
+func (a *Archive) insist(ctx context.Context, fn func(context.Context, *storage.Tx) error) error {
+	for try := 1; ; try++ {
+		err := a.DB.Write(ctx, fn)
+		if protocol.CodeOf(err) != protocol.Overloaded || errors.Is(err, errUnderWay) || try == 30 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// drop takes the pieces of an archive away, and with whole what is known of its
+// import. One that runs stays: a begin that seemed to fail may have been done.
+func (a *Archive) drop(ctx context.Context, id string, whole bool) error {
+	ctx = context.WithoutCancel(ctx)
+	for more := true; more; {
+		if err := a.insist(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			n, err := tx.DropPieces(ctx, id)
+			if more = n > 0; err != nil || more || !whole {
+				return err
+			}
+			return tx.DropImport(ctx, id)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pieces reads the archive of an import.
+type pieces struct {
+	ctx  context.Context
+	db   *storage.DB
+	id   string
+	n    int
+	rest []byte
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	if len(p.rest) == 0 {
+		err := p.db.Read(p.ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+			p.rest, err = tx.Piece(ctx, p.id, p.n)
+			return err
+		})
+		if errors.Is(err, storage.ErrNotFound) {
+			return 0, io.EOF
+		}
+		if err != nil {
+			return 0, err
+		}
+		p.n++
+	}
+	n := copy(b, p.rest)
+	p.rest = p.rest[n:]
+	return n, nil
+}

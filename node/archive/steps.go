@@ -1,0 +1,202 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// A step is one record, read and judged, on its way into the database. Steps
+// between two that begin something are stored in one transaction. A step may run
+// twice.
+type step struct {
+	begins bool
+	do     func(ctx context.Context, tx *storage.Tx) error
+}
+
+// inHead reports whether a member is stored together with the profile.
+func inHead(file string) bool {
+	return file != postsFile && file != threadsFile && file != blocksFile
+}
+
+func (im *importing) step(ctx context.Context, r record) (step, error) {
+	switch r.file {
+	case profileFile:
+		return step{do: im.storeProfile}, nil
+	case merchantFile:
+		var m merchantRecord
+		err := im.decode(r, &m)
+		return step{do: func(ctx context.Context, tx *storage.Tx) error { return im.storeMerchant(ctx, tx, &m) }}, err
+	case notifyFile:
+		var n protocol.NotifyDraft
+		err := im.decode(r, &n)
+		return step{do: func(ctx context.Context, tx *storage.Tx) error { return im.storeNotify(ctx, tx, &n) }}, err
+	case keysFile:
+		k, public, err := im.key(r)
+		return step{do: func(ctx context.Context, tx *storage.Tx) error { return im.storeKey(ctx, tx, k, public) }}, err
+	case postsFile:
+		return im.postStep(ctx, r)
+	case threadsFile:
+		return im.threadStep(r)
+	case blocksFile:
+		return im.blockStep(r)
+	}
+	return step{do: func(context.Context, *storage.Tx) error { return nil }}, nil // private keys were read before
+}
+
+// errBody ends the reading where what comes with the profile ends.
+var errBody = errors.New("archive: the rest")
+
+// head reads what is stored with the profile.
+func (im *importing) head(ctx context.Context, r io.Reader) (steps []step, err error) {
+	err = walk(r, im.Limits, skipBegin, func(r record) error {
+		if !inHead(r.file) {
+			return errBody
+		}
+		s, err := im.step(ctx, r)
+		steps = append(steps, s)
+		return err
+	}, im.Archive)
+	if errors.Is(err, errBody) {
+		err = nil
+	}
+	return steps, err
+}
+
+func skipBegin(*manifest, []byte, signature) error { return nil }
+
+// storeHead writes what head has read. It may run twice.
+func (im *importing) storeHead(ctx context.Context, tx *storage.Tx, steps []step) error {
+	im.report = protocol.ImportReport{Handle: im.handle, From: im.manifest.Node, ExportedAt: im.manifest.ExportedAt, DryRun: im.DryRun, Identity: "none", Notes: []string{}}
+	if err := im.mayHave(ctx, tx); err != nil {
+		return err
+	}
+	if runs, err := tx.ImportRuns(ctx, im.handle); err != nil {
+		return err
+	} else if runs {
+		return errUnderWay
+	}
+	if why, err := im.heard(ctx, tx); err != nil {
+		return err
+	} else if why != "" {
+		im.signed, im.why = false, why
+	}
+	for _, s := range steps {
+		if err := s.do(ctx, tx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errUnderWay = &protocol.Error{Code: protocol.Overloaded, Detail: "an archive is being imported into this profile; try again when it is done", RetryAfter: 5 * time.Second}
+
+// chunk is how many records, and bytes of them, are read before they are stored.
+const (
+	chunkRecords = 50
+	chunkBytes   = 1 << 20
+)
+
+// body reads everything behind the head, from record done on, and gives it to
+// store in chunks that end where something begins.
+func (im *importing) body(ctx context.Context, r io.Reader, done int, store func([]step) error) error {
+	var steps []step
+	seen, size := 0, 0
+	begin := func(m *manifest, _ []byte, _ signature) error { return im.name(m) }
+	err := walk(r, im.Limits, begin, func(r record) error {
+		if inHead(r.file) {
+			return nil
+		}
+		if seen++; seen <= done {
+			return nil
+		}
+		s, err := im.step(ctx, r)
+		if err != nil {
+			return err
+		}
+		if s.begins && (len(steps) >= chunkRecords || size+len(r.raw) > chunkBytes) {
+			if err := store(steps); err != nil {
+				return err
+			}
+			steps, size = steps[:0], 0
+		}
+		if steps, size = append(steps, s), size+len(r.raw); im.Progress != nil && seen%1000 == 0 {
+			im.Progress(r.file, r.n)
+		}
+		return nil
+	}, im.Archive)
+	if err != nil || len(steps) == 0 {
+		return err
+	}
+	return store(steps)
+}
+
+// maxHold is for how long one transaction goes on storing: other writes wait for
+// its end.
+const maxHold = 20 * time.Millisecond
+
+// some stores the first of some steps, and returns how many. It may run twice.
+func (im *importing) some(ctx context.Context, tx *storage.Tx, steps []step) (n int, err error) {
+	im.open = nil
+	start := time.Now()
+	for n = range steps {
+		if n > 0 && steps[n].begins && time.Since(start) > maxHold {
+			return n, nil
+		}
+		if err := steps[n].do(ctx, tx); err != nil {
+			return n, err
+		}
+	}
+	return len(steps), nil
+}
+
+// errDry ends the transactions of a dry run.
+var errDry = errors.New("archive: dry run")
+
+// try says what an import would do: it does it, and undoes each transaction.
+func (im *importing) try(ctx context.Context, f io.ReadSeeker) (protocol.ImportReport, error) {
+	dry := func(do func(context.Context, *storage.Tx) error) error {
+		err := im.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			if err := do(ctx, tx); err != nil {
+				return err
+			}
+			return errDry
+		})
+		if errors.Is(err, errDry) {
+			return nil
+		}
+		return err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return im.report, err
+	}
+	steps, err := im.head(ctx, f)
+	if err != nil {
+		return im.report, err
+	}
+	if err := dry(func(ctx context.Context, tx *storage.Tx) error { return im.storeHead(ctx, tx, steps) }); err != nil {
+		return im.report, err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return im.report, err
+	}
+	err = im.body(ctx, f, 0, func(steps []step) error {
+		for len(steps) > 0 {
+			before, n := im.report, 0
+			if err := dry(func(ctx context.Context, tx *storage.Tx) (err error) {
+				im.report = before
+				n, err = im.some(ctx, tx, steps)
+				return err
+			}); err != nil {
+				return err
+			}
+			steps = steps[n:]
+		}
+		return nil
+	})
+	return im.report, err
+}
