@@ -110,6 +110,7 @@ func TestStory(t *testing.T) {
 
 	t.Run("agents write to each other by A2A", func(t *testing.T) { a2aStory(t, w) })
 	t.Run("refusals store nothing", func(t *testing.T) { refusals(t, w, a) })
+	t.Run("moving with a chain identity", func(t *testing.T) { moveStory(t, w) })
 	t.Run("revoked and transferred", func(t *testing.T) { revoked(t, w) })
 	t.Run("documents", func(t *testing.T) { documents(t, w) })
 	t.Run("command line", func(t *testing.T) { commandLine(t, w) })
