@@ -91,6 +91,7 @@ func TestA2A_Refusals(t *testing.T) {
 			require.Equal(t, cmp.Or(tt.id, "7"), string(a.ID))
 			if tt.reason != "" {
 				require.Equal(t, tt.reason, a.Error.Data[0].Reason)
+				require.Equal(t, tt.reason == "NOT_FOUND", strings.Contains(string(a.Raw), `"advice"`), "how to mend HTTP is no help with A2A: %s", a.Raw)
 			}
 			if tt.field != "" {
 				require.Equal(t, tt.field, a.Error.Data[1].Violations[0].Field, "%s", a.Raw)
@@ -183,6 +184,8 @@ func TestA2A_Who(t *testing.T) {
 		require.Equal(t, tt.ours, ours, tt.name)
 		require.Contains(t, tt.answer.Header.Get("Accept-Signature"), `"agent-identity"`, tt.name)
 		require.Equal(t, tt.fault, tt.answer.Header.Get("Signature-Error") != "", tt.name)
+		require.Equal(t, tt.status == 401, tt.answer.Header.Get("WWW-Authenticate") != "", tt.name)
+		require.NotContains(t, string(tt.answer.Raw), "Bearer", "%s: no token helps here", tt.name)
 	}
 	var sent http.Header
 	once := signed(me.pair, me.id, func(r *http.Request) { sent = r.Header.Clone() })

@@ -237,6 +237,7 @@ func TestARD_Errors(t *testing.T) {
 		{"explore", `{"query":{"filter":{"x":1}},"resultType":{"facets":[{"field":"tags"}]}}`, 400, "INVALID_ARGUMENT"},
 	} {
 		a := h.ask("POST", "/ard/"+c.path, c.body)
+		require.NotContains(t, a.Body.String(), "after is not", "ARD's word is pageToken")
 		require.Equal(t, c.status, a.Code, "%s %s", c.body[:min(len(c.body), 80)], a.Body)
 		var e struct{ ErrorCode, Message string }
 		require.NoError(t, json.Unmarshal(a.Body.Bytes(), &e))

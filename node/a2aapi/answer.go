@@ -60,6 +60,9 @@ func (a *API) refuse(w http.ResponseWriter, id json.RawMessage, err error) {
 	if status == http.StatusUnauthorized || status == http.StatusForbidden {
 		head.Set("Accept-Signature", a.asks)
 	}
+	if status == http.StatusUnauthorized { // a 401 names a way in (RFC 9110 §15.5.2), and there is this one
+		head.Set("WWW-Authenticate", `Signature realm="stoa"`)
+	}
 	body, err := json.Marshal(struct {
 		Code    int    `json:"code"`
 		Message string `json:"message"`

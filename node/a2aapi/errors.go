@@ -101,7 +101,8 @@ func (a *API) describe(err error, requestID string) (code int, text string, data
 		if len(e.Violations) > 0 {
 			data = append(data, badRequest{rpcTypes + "BadRequest", e.Violations})
 		}
-		return e.Code, e.Text, append(data, a.problem(ours(e), e.Text, nil, requestID))
+		// The advice of our codes is about HTTP; what to do here the text says.
+		return e.Code, e.Text, append(data, a.problem(ours(e), e.Text, "", nil, requestID))
 	}
 	e := protocol.AsError(err)
 	reason := strings.ToUpper(strings.ReplaceAll(string(e.Code), "-", "_"))
@@ -112,11 +113,15 @@ func (a *API) describe(err error, requestID string) (code int, text string, data
 	if wait := e.RetryAfter; wait > 0 {
 		data = append(data, retryInfo{rpcTypes + "RetryInfo", strconv.Itoa(seconds(wait)) + "s"})
 	}
-	return classOf(e.Code).Code, e.Detail, append(data, a.problem(e.Code, e.Detail, e.Faults, requestID))
+	advice := e.Code.Advice()
+	if e.Code == protocol.Unauthorized {
+		advice = "" // it names the token, which is not enough here
+	}
+	return classOf(e.Code).Code, e.Detail, append(data, a.problem(e.Code, e.Detail, advice, e.Faults, requestID))
 }
 
-func (a *API) problem(code protocol.Code, detail string, faults []protocol.Fault, requestID string) problem {
-	return problem{a.c.Base + "/problems/" + string(code), code, detail, code.Advice(), faults, requestID}
+func (a *API) problem(code protocol.Code, detail, advice string, faults []protocol.Fault, requestID string) problem {
+	return problem{a.c.Base + "/problems/" + string(code), code, detail, advice, faults, requestID}
 }
 
 // ours is the code of contract §1 for an error of the protocol.

@@ -29,6 +29,9 @@ func (d *Directory) SearchARD(ctx context.Context, tx *storage.Tx, _ protocol.Ca
 		size = 10
 	}
 	found, err := tx.SearchPlain(ctx, in.Query.Text, terms, size, in.PageToken)
+	if protocol.CodeOf(err) == protocol.InvalidCursor { // told in ARD's words
+		err = protocol.Errorf(protocol.InvalidCursor, "pageToken is not one of this search; leave it out to begin again")
+	}
 	if err != nil {
 		return out, err
 	}
