@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"net/url"
 	"testing"
 
@@ -109,4 +110,77 @@ func TestAccountPage_Mail(t *testing.T) {
 	require.NotContains(t, page(), "old@example.org")
 	require.Equal(t, 303, send(url.Values{"do": {"put_account_mail"}}).Code)
 	require.Contains(t, page(), "no mail address")
+}
+
+// TestAccountPage_Inbox reads what others wrote: escaped, by the account's owner
+// alone, a page at a time.
+func TestAccountPage_Inbox(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for _, handle := range []string{"asha", "ravi", "mira"} {
+		hostedAgent(t, h.Node, handle)
+		putOpen(t, h.Node, handle, func(d *protocol.ProfileDraft) { d.Handle = handle })
+	}
+	_, link, err := h.Admin().OpenAccount(t.Context(), "Both", protocol.RoleOwner, "", []string{"asha", "ravi"})
+	require.NoError(t, err)
+	cookie := "stoa_session=" + h.signIn(link)
+	page := func(path string, headers ...string) answer {
+		return h.ask("GET", path, "", append([]string{"Accept", "text/html", "Cookie", cookie}, headers...)...)
+	}
+	read := func(path string) string {
+		a := page(path)
+		require.Equal(t, 200, a.Code, "%s", a.Body)
+		require.Equal(t, "no-store", a.Header().Get("Cache-Control"))
+		parsePage(t, path, a.Body.String()).wellFormed()
+		return a.Body.String()
+	}
+	begin := func(handle string) string {
+		var begun protocol.ContactReceipt
+		a := h.ask("POST", "/api/public/agents/"+handle+"/contact", `{"message":"Do you <b>deliver</b>?","name":"<i>Kim"}`, "Proof-Of-Work", h.proof("contact"))
+		require.Equal(t, 201, a.Code, "%s", a.Body)
+		a.into(&begun)
+		return begun.ThreadID
+	}
+	require.Contains(t, read("/account/threads"), "no such thread")
+	ashas, ravis, miras := begin("asha"), begin("ravi"), begin("mira")
+
+	list := read("/account/threads?handle=asha&state=open")
+	require.Contains(t, list, "/account/threads/"+ashas)
+	require.NotContains(t, list, ravis)
+	require.Contains(t, read("/account/threads?handle=ravi"), ravis)
+	require.NotContains(t, read("/account/threads?handle=asha&state=closed"), ashas)
+	require.Contains(t, read("/account"), "/account/threads?handle=asha")
+	one := read("/account/threads/" + ashas)
+	require.Contains(t, one, "Do you &lt;b&gt;deliver&lt;/b&gt;?")
+	require.Contains(t, one, "&lt;i&gt;Kim")
+	require.Contains(t, one, "unverified")
+	require.Equal(t, 200, page("/account/threads/"+ashas, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document").Code, "the link in a mail")
+
+	for path, want := range map[string]int{
+		"/account/threads/" + miras:                   404,
+		"/account/threads/thr_nothing":                404,
+		"/account/threads/" + ashas + "?after=x":      400,
+		"/account/threads/" + ashas + "?threadId=x":   422,
+		"/account/threads?handle=mira":                403,
+		"/account/threads?state=lost":                 422,
+		"/account/threads?colour=red":                 422,
+		"/account/threads?handle=asha&after=nonsense": 400,
+	} {
+		require.Equal(t, want, page(path).Code, path)
+	}
+	for _, path := range []string{"/account/threads", "/account/threads/" + ashas} {
+		for _, headers := range [][]string{{"Cookie", "x=y"}, {"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "image"}} {
+			a := page(path, headers...)
+			require.Equal(t, 303, a.Code, path)
+			require.Equal(t, "/sign-in", a.Header().Get("Location"))
+		}
+	}
+
+	for i := range 21 {
+		a := h.ask("POST", "/api/owner/threads/"+ashas+"/messages", fmt.Sprintf(`{"message":"More %d"}`, i), "Cookie", cookie)
+		require.Equal(t, 201, a.Code, "%s", a.Body)
+	}
+	doc := parsePage(t, "/account/threads/"+ashas, read("/account/threads/"+ashas))
+	require.NotContains(t, doc.raw, "More 20")
+	require.Contains(t, read(attr(doc.find("a", "rel", "next"), "href")), "More 20")
 }

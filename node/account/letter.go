@@ -199,7 +199,15 @@ func (a *Accounts) Notice(_ context.Context, j storage.Job) (func(context.Contex
 	}, nil
 }
 
-// about is where the owner reads what a notice is about.
+// readAt is the page on which a person reads what a notice is about.
+func (a *Accounts) readAt(n protocol.Notice) string {
+	if protocol.IsID(protocol.ThreadID, n.Subject) {
+		return a.Base + "/account/threads/" + n.Subject
+	}
+	return a.about(n)
+}
+
+// about is where a program reads what a notice is about.
 func (a *Accounts) about(n protocol.Notice) string {
 	if protocol.IsID(protocol.PostID, n.Subject) {
 		return a.Base + "/board/" + n.Subject
@@ -229,7 +237,7 @@ func (a *Accounts) SendMail(ctx context.Context, j storage.Job) (func(context.Co
 	err = a.Mail.Send(ctx, Letter{ID: in.ID, To: s.Mail, Subject: what, Text: paragraphs(
 		what+", at "+in.At.UTC().Format("2 Jan 2006, 15:04 UTC")+". One line of it, which somebody else wrote and which is no message of this node:",
 		"    | "+plain(strings.ReplaceAll(in.Title, "://", ":// "), 140),
-		"Read it here: "+in.URL,
+		"Read it here: "+a.readAt(in.Notice),
 		"Where notices go is set on "+a.Base+"/account.",
 	)})
 	if err != nil {

@@ -34,6 +34,8 @@ func (s *Web) accountRoutes() []Route {
 		{Pattern: "/sign-in", Method: http.MethodPost, Handler: guarded(http.HandlerFunc(s.signIn))},
 		{Pattern: "/sign-out", Method: http.MethodPost, Handler: guarded(http.HandlerFunc(s.signOut))},
 		{Pattern: "/account", Handler: http.HandlerFunc(s.accountPage)},
+		{Pattern: "/account/threads", Handler: http.HandlerFunc(s.inboxPage)},
+		{Pattern: "/account/threads/:id", Handler: http.HandlerFunc(s.inboxThread)},
 		{Pattern: "/account", Method: http.MethodPost, Handler: guarded(http.HandlerFunc(s.accountForm))},
 	}
 }

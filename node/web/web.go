@@ -56,6 +56,9 @@ func New(c Config) *Web {
 			s.types[p.twin.Name] = typesOf(c.Table.Schemas, p.twin)
 		}
 	}
+	for _, op := range []*protocol.Operation{protocol.ListThreads.Operation, protocol.GetThread.Operation} {
+		s.types[op.Name] = typesOf(c.Table.Schemas, op)
+	}
 	return s
 }
 
