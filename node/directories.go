@@ -14,8 +14,10 @@ import (
 
 // newDirectories makes the cache of foreign key directories.
 func newDirectories(c Config, db *storage.DB, client *http.Client, log *slog.Logger) (*directory.Cache, error) {
+	guarded := *client
+	guarded.Transport = notBlocked{db, client.Transport}
 	return directory.New(directory.Config{
-		Client: client, Store: directoryStore{db}, Log: log, AllowLoopback: c.Dev || c.AllowPrivatePeers,
+		Client: &guarded, Store: directoryStore{db}, Log: log, AllowLoopback: c.Dev || c.AllowPrivatePeers,
 		Classify: func(err error) httpsig.Code {
 			if _, refused := errors.AsType[*outbound.Refused](err); refused {
 				return httpsig.CodeDirectoryAddressRefused
@@ -26,6 +28,30 @@ func newDirectories(c Config, db *storage.DB, client *http.Client, log *slog.Log
 			return ""
 		},
 	})
+}
+
+// notBlocked asks nothing of hosts that the operator blocked or rejects.
+type notBlocked struct {
+	db   *storage.DB
+	next http.RoundTripper
+}
+
+func (t notBlocked) RoundTrip(req *http.Request) (*http.Response, error) {
+	var refused bool
+	err := t.db.Read(req.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
+		refused, err = tx.HostRefused(ctx, req.URL.Host)
+		return err
+	})
+	if err == nil && refused {
+		err = &outbound.Refused{Target: req.URL.Host, Reason: "blocked by the operator"}
+	}
+	if err != nil {
+		if req.Body != nil {
+			req.Body.Close() // http.RoundTripper: also on errors
+		}
+		return nil, err
+	}
+	return t.next.RoundTrip(req)
 }
 
 // directoryStore keeps key directories over a restart (directory.Store).

@@ -46,6 +46,16 @@ func (tx *Tx) HostPolicyFor(ctx context.Context, host string) (HostPolicy, error
 	return HostPolicy{Host: host}, nil
 }
 
+// HostRefused reports whether the operator wants nothing to do with a host: a
+// block holds for it, or its policy is to reject.
+func (tx *Tx) HostRefused(ctx context.Context, host string) (bool, error) {
+	if blocked, err := tx.HostBlocked(ctx, host); err != nil || blocked {
+		return blocked, err
+	}
+	p, err := tx.HostPolicyFor(ctx, host)
+	return p.Policy == PolicyReject, err
+}
+
 // maxLabels bounds how many labels of a host are looked at (RFC 1035 §2.3.4
 // allows 127).
 const maxLabels = 127

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"text/tabwriter"
 
 	"stoa/node"
 	"stoa/protocol"
@@ -123,7 +122,7 @@ func (c *profileListCmd) Run(w *world, all *adminCmd) error {
 		if err != nil {
 			return err
 		}
-		t := tabwriter.NewWriter(w.stdout, 0, 0, 2, ' ', 0)
+		t := newTable(w.stdout)
 		for _, p := range page.Items {
 			identity := "-"
 			if p.Identity != nil && p.Identity.ERC8004 != nil {

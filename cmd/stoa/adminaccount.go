@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"stoa/node"
@@ -62,7 +61,7 @@ func (c *accountListCmd) Run(w *world, all *adminCmd) error {
 		if err := a.Operate(ctx, protocol.ListAccounts.Operation, protocol.Paging{Limit: c.Limit, After: c.After}, &page); err != nil {
 			return err
 		}
-		t := tabwriter.NewWriter(w.stdout, 0, 0, 2, ' ', 0)
+		t := newTable(w.stdout)
 		for _, acc := range page.Items {
 			mail, handles := "", make([]string, len(acc.Handles))
 			if acc.Mail != nil {
@@ -212,7 +211,7 @@ func (c *tokenListCmd) Run(w *world, all *adminCmd) error {
 		if err != nil {
 			return err
 		}
-		t := tabwriter.NewWriter(w.stdout, 0, 0, 2, ' ', 0)
+		t := newTable(w.stdout)
 		for _, k := range tokens {
 			state := "active"
 			switch {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"stoa/node"
@@ -34,7 +33,7 @@ func list[T any](c *adminCmd, w *world, op *protocol.Operation, in any, line fun
 		if err := a.Operate(ctx, op, in, &page); err != nil {
 			return err
 		}
-		t := tabwriter.NewWriter(w.stdout, 0, 0, 2, ' ', 0)
+		t := newTable(w.stdout)
 		for _, item := range page.Items {
 			fmt.Fprintln(t, line(item))
 		}

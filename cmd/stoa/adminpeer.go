@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"text/tabwriter"
 	"time"
 
 	"stoa/node"
@@ -49,7 +48,7 @@ func (c *peerListCmd) Run(w *world, all *adminCmd) error {
 		if err != nil {
 			return err
 		}
-		t := tabwriter.NewWriter(w.stdout, 0, 0, 2, ' ', 0)
+		t := newTable(w.stdout)
 		for _, s := range peers.Following {
 			fmt.Fprintf(t, "following\t%s\t%s\tseq %d\t%s\n", s.Board, s.State, s.LastSeq, s.LastError)
 		}
@@ -90,7 +89,7 @@ func (c *jobListCmd) Run(w *world, all *adminCmd) error {
 		if err != nil {
 			return err
 		}
-		t := tabwriter.NewWriter(w.stdout, 0, 0, 2, ' ', 0)
+		t := newTable(w.stdout)
 		for _, j := range jobs {
 			fmt.Fprintf(t, "%d\t%s\t%s\tattempt %d\t%s\t%s\n", j.ID, j.Kind, j.Lane, j.Attempt, j.RunAt.Format(time.RFC3339), j.LastError)
 		}
@@ -160,7 +159,7 @@ func (c *keyListCmd) Run(w *world, all *adminCmd) error {
 		if err != nil {
 			return err
 		}
-		t := tabwriter.NewWriter(w.stdout, 0, 0, 2, ' ', 0)
+		t := newTable(w.stdout)
 		for _, k := range keys {
 			held, state := "owner", "active"
 			if k.Sealed != nil {

@@ -187,11 +187,7 @@ func (p *Prober) ask(ctx context.Context, probe storage.Probe) Outcome {
 // blocked reports whether the operator wants nothing to do with a host.
 func (p *Prober) blocked(ctx context.Context, host string) (blocked bool, err error) {
 	err = p.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		if blocked, err = tx.HostBlocked(ctx, host); err != nil || blocked {
-			return err
-		}
-		policy, err := tx.HostPolicyFor(ctx, host)
-		blocked = policy.Policy == storage.PolicyReject
+		blocked, err = tx.HostRefused(ctx, host)
 		return err
 	})
 	return blocked, err

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// newTable writes cells that tabs part. What others wrote may stand in them, so
+// nothing in it steers the terminal.
+func newTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(plain{w}, 0, 0, 2, ' ', 0) }
+
+// plain drops control characters but line feeds, and what turns the direction of
+// text.
+type plain struct{ w io.Writer }
+
+func (p plain) Write(b []byte) (int, error) {
+	s := strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n':
+			return r
+		case r < ' ', r >= 0x7f && r <= 0x9f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+			return -1
+		}
+		return r
+	}, string(b))
+	if _, err := io.WriteString(p.w, s); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
