@@ -59,7 +59,7 @@ func newAdmin(db *storage.DB, keys *keyring, base string, c Config) *Admin {
 	b, accounts := &board.Board{Base: base}, &account.Accounts{Base: base}
 	return &Admin{
 		DB: db, Base: base, keys: keys, schemas: dispatch.NewSchemas(), board: b,
-		directory: &directory.Directory{Base: base}, operators: operators(db, newModeration(keys, b, c), accounts),
+		directory: directory.New(base), operators: operators(db, newModeration(keys, b, c), accounts),
 		accounts: accounts, config: c,
 	}
 }
@@ -72,7 +72,8 @@ func operators(db *storage.DB, m *moderation.Moderation, accounts *account.Accou
 }
 
 func newModeration(keys *keyring, b *board.Board, c Config) *moderation.Moderation {
-	return &moderation.Moderation{Base: b.Base, BoardID: b.ID(), Defaults: c.limits(), Network: keys.networks.Of, Delete: b.Delete}
+	m := &moderation.Moderation{Base: b.Base, BoardID: b.ID(), Defaults: c.limits(), Network: keys.networks.Of, Delete: b.Delete}
+	return m.CountNumbers()
 }
 
 // Operate does one of the operator's operations, as a door of the node would:

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"stoa/identity"
@@ -30,19 +29,15 @@ type agents struct {
 
 	tokens, sessions current[identity.Credential] // by hash of the secret
 
-	usage atomic.Pointer[counted]
-}
-
-// counted is a count of everything, which is too slow to make for each reader.
-type counted struct {
-	wellknown.Usage
-	at time.Time
+	usage storage.Memo[wellknown.Usage]
 }
 
 const usageTTL = 5 * time.Minute
 
 func newAgents(db *storage.DB, d *directory.Directory) *agents {
-	return &agents{db: db, directory: d, base: d.Base}
+	a := &agents{db: db, directory: d, base: d.Base}
+	a.usage.Age, a.usage.Count = usageTTL, countUsage
+	return a
 }
 
 // KeyByThumbprint implements identity.Directory.
@@ -132,26 +127,23 @@ func (a *agents) Key(ctx context.Context, thumbprint string) (wellknown.AgentKey
 
 // Usage implements wellknown.Directory. It may be some minutes old.
 func (a *agents) Usage(ctx context.Context) (u wellknown.Usage, err error) {
-	if kept := a.usage.Load(); kept != nil && time.Since(kept.at) < usageTTL {
-		return kept.Usage, nil
-	}
-	defer func() {
-		if err == nil {
-			a.usage.Store(&counted{u, time.Now()})
-		}
-	}()
 	err = a.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		if u.Agents, err = tx.CountProfiles(ctx); err != nil {
-			return err
-		}
-		c, err := tx.Census(ctx)
-		if err != nil {
-			return err
-		}
-		u.Listed, u.Answering, u.Verified = c.Listed, c.Answering, c.Verified
-		u.Posts, err = tx.CountPosts(ctx)
+		u, err = a.usage.Get(ctx, tx)
 		return err
 	})
+	return u, err
+}
+
+func countUsage(ctx context.Context, tx *storage.Tx, _ *wellknown.Usage) (u wellknown.Usage, err error) {
+	if u.Agents, err = tx.CountProfiles(ctx); err != nil {
+		return u, err
+	}
+	c, err := tx.Census(ctx)
+	if err != nil {
+		return u, err
+	}
+	u.Listed, u.Answering, u.Verified = c.Listed, c.Answering, c.Verified
+	u.Posts, err = tx.CountPosts(ctx)
 	return u, err
 }
 

@@ -198,6 +198,25 @@ func TestARDExplore(t *testing.T) {
 		require.Equal(t, buckets(0, "business", 1), explore(`"query":{"text":"paper","filter":{"metadata.languages":["hi"]}},`, `{"field":"metadata.kind"}`))
 		require.Equal(t, buckets(0, "false", 2, "true", 1), explore("", `{"field":"metadata.hasIdentity"}`))
 		require.Equal(t, buckets(0), explore(`"query":{"text":"aeroplane"},`, `{"field":"tags"}`))
+
+		put := func(d protocol.ProfileDraft) {
+			require.NoError(t, h.db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
+				p, err := tx.ProfileByHandle(ctx, d.Handle)
+				require.NoError(t, err)
+				p.Draft = d
+				_, err = h.directory.Put(ctx, tx, p)
+				return err
+			}))
+		}
+		put(protocol.ProfileDraft{Handle: "ravi", Name: "Ravi Aeroplanes", Kind: protocol.Business, Tags: []string{"wings"}})
+		require.Equal(t, buckets(0, "business", 1, "person", 1), explore(`"query":{"text":"paper"},`, `{"field":"metadata.kind"}`), "all of it is of the time when it was counted")
+		require.Equal(t, buckets(0), explore(`"query":{"text":"aeroplanes"},`, `{"field":"tags"}`))
+		h.directory.Explored.Age = 0 // each is counted anew, from what was counted before
+		require.Equal(t, buckets(0, "wings", 1), explore(`"query":{"text":"aeroplanes"},`, `{"field":"tags"}`))
+		require.Equal(t, buckets(0, "person", 1), explore(`"query":{"text":"paper"},`, `{"field":"metadata.kind"}`))
+		require.NoError(t, h.Admin().DeleteProfile(t.Context(), "meera"))
+		require.Equal(t, buckets(0, "business", 2), explore("", `{"field":"metadata.kind"}`))
+		require.Equal(t, buckets(0), explore(`"query":{"text":"paper"},`, `{"field":"metadata.kind"}`))
 	})
 }
 

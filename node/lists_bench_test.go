@@ -191,13 +191,13 @@ func (h *asker) pages(q question) []answered {
 func deeper(body []byte) string {
 	var page struct {
 		Next    *string
-		Replies *struct{ Next *string }
+		Replies json.RawMessage
 	}
 	if json.Unmarshal(body, &page) != nil {
 		return ""
 	}
-	if page.Replies != nil {
-		page.Next = page.Replies.Next
+	if page.Next == nil && len(page.Replies) > 0 { // of one post
+		_ = json.Unmarshal(page.Replies, &page)
 	}
 	if page.Next == nil {
 		return ""

@@ -140,7 +140,7 @@ func openStore(ctx context.Context, c Config, log *slog.Logger) (*storage.DB, *k
 
 func (n *Node) rooms() {
 	n.board = &board.Board{Base: n.Base}
-	n.directory = &directory.Directory{Base: n.Base}
+	n.directory = directory.New(n.Base)
 	n.moderation = newModeration(n.keys, n.board, n.config)
 	n.feed = &feed.Feed{Base: n.Base, Hub: feed.NewHub(n.db, n.Base, n.log)}
 	n.contact = &contact.Contact{Base: n.Base, Private: n.config.AllowPrivatePeers || n.config.Dev, DB: n.db}

@@ -42,6 +42,7 @@ func (n *Node) Run(ctx context.Context) error {
 	group.Go(func() error { return n.usage.Run(failed) })
 	group.Go(func() error { return n.federation.Run(failed) })
 	group.Go(func() error { return n.directories.Run(failed) })
+	group.Go(func() error { return n.renewCounts(failed) })
 	if n.chain != nil {
 		group.Go(func() error { return n.chain.reader.Run(failed) })
 	}

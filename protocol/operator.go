@@ -76,6 +76,7 @@ var ReadAudit = declare[AuditQuery, Page[AuditEntry]](Operation{
 
 // Statistics are the node in numbers.
 type Statistics struct {
+	At       time.Time  `json:"countedAt" doc:"When all of this was counted: two minutes ago at most."`
 	Posts    PostCounts `json:"posts"`
 	Profiles int        `json:"profiles"`
 	Threads  int        `json:"threads"`

@@ -21,8 +21,8 @@ const (
 	profilesOfDay = `SELECT count(*) FROM profile WHERE created_at >= ? AND created_at < ?`
 )
 
-// Statistics counts what is stored. It reads indexes and takes tens of
-// milliseconds a million posts: for the operator, not for readers.
+// Statistics counts what is stored. It reads indexes, and takes a tenth of a second
+// a million posts: keep the answer in a Memo.
 func (tx *Tx) Statistics(ctx context.Context) (s protocol.Statistics, err error) {
 	if err := tx.settle(); err != nil {
 		return s, err
@@ -32,6 +32,7 @@ func (tx *Tx) Statistics(ctx context.Context) (s protocol.Statistics, err error)
 			err = tx.row(ctx, text, args...).Scan(n)
 		}
 	}
+	s.At = tx.Now
 	count(&s.Posts.Visible, `SELECT count(*) FROM post WHERE state = 'visible'`)
 	count(&s.Posts.Hidden, `SELECT count(*) FROM post WHERE state = 'hidden'`)
 	count(&s.Posts.Deleted, `SELECT count(*) FROM post WHERE state = 'deleted'`)
@@ -39,10 +40,10 @@ func (tx *Tx) Statistics(ctx context.Context) (s protocol.Statistics, err error)
 	count(&s.Threads, `SELECT count(*) FROM thread`)
 	count(&s.Review, `SELECT count(*) FROM review`)
 	count(&s.Blocks, `SELECT count(*) FROM block WHERE expires_at IS NULL OR expires_at > ?`, millis(tx.Now))
+	var foreign int
+	count(&foreign, `SELECT count(*) FROM post WHERE state = 'visible' AND node IS NOT NULL`)
+	s.Posts.Here = s.Posts.Visible - foreign
 	if err != nil {
-		return s, err
-	}
-	if s.Posts.Here, err = tx.CountPosts(ctx); err != nil {
 		return s, err
 	}
 	stats, err := tx.JobStats(ctx)

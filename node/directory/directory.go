@@ -14,7 +14,15 @@ import (
 type Directory struct {
 	Base string // public address of the node, without a slash at the end
 
-	explorer explorer
+	// Explored is what ExploreARD counts.
+	Explored storage.Memo[explored]
+}
+
+// New makes the room of a node.
+func New(base string) *Directory {
+	d := &Directory{Base: base}
+	d.Explored.Age, d.Explored.Count = exploreAge, d.count
+	return d
 }
 
 // Get returns one agent's profile.

@@ -6,91 +6,89 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"stoa/protocol"
 	"stoa/storage"
 )
 
-// exploreAge is how old counts may be.
+// exploreAge is how old counts are when they are made anew.
 const exploreAge = 5 * time.Minute
 
 // explored is what is counted, kept in few words: for each listed profile the
-// numbers of its values. A hundred thousand profiles are a few megabytes.
+// numbers of its values. A hundred thousand profiles are some megabytes.
 type explored struct {
-	at     time.Time
-	values []value            // by number
-	rows   map[int64][]uint32 // by the profile's number
+	*values
+	texts  []value    // of values, as far as the rows name them
+	places []int64    // of the profiles' versions, in order
+	rows   [][]uint32 // of each place
 }
 
 type value struct{ field, text string }
 
-// explorer keeps the last explored and lets one caller at a time make it anew.
-type explorer struct {
-	making sync.Mutex
-	mu     sync.Mutex // guards last
-	last   *explored
+// values are those that were ever seen, with their numbers. Whoever counts adds.
+type values struct {
+	list    []value
+	numbers map[value]uint32
+	enough  int // more of them than this hold many that are gone
 }
 
 // counted are the fields that differ between entries of this node.
 var counted = []string{protocol.ARDTags, protocol.ARDCapabilities, protocol.ARDKind, protocol.ARDLanguages, protocol.ARDRegions, protocol.ARDHasIdentity}
 
-// get returns what is kept, or makes it. While somebody makes it, the others have
-// the old one; where there is none they come back.
-func (e *explorer) get(ctx context.Context, tx *storage.Tx, base string, d *Directory) (*explored, error) {
-	e.mu.Lock()
-	last := e.last
-	e.mu.Unlock()
-	if last != nil && tx.Now.Sub(last.at) < exploreAge {
-		return last, nil
-	}
-	if !e.making.TryLock() {
-		if last != nil {
-			return last, nil
-		}
-		return nil, &protocol.Error{Code: protocol.Overloaded, RetryAfter: 5 * time.Second, Detail: "The counts are being made; ask again in a moment."}
-	}
-	defer e.making.Unlock()
-	fresh, err := count(ctx, tx, base, d)
+// count makes the rows of what is new since last, and takes the others over: a
+// version of a profile never changes.
+func (d *Directory) count(ctx context.Context, tx *storage.Tx, last *explored) (explored, error) {
+	const step = 500
+	places, seqs, err := tx.ListedPlaces(ctx)
 	if err != nil {
-		return nil, err
+		return explored{}, err
 	}
-	e.mu.Lock()
-	e.last = fresh
-	e.mu.Unlock()
-	return fresh, nil
-}
-
-func count(ctx context.Context, tx *storage.Tx, base string, d *Directory) (*explored, error) {
-	const step = 1000
-	x := &explored{at: tx.Now, rows: map[int64][]uint32{}}
-	numbers := map[value]uint32{}
-	for after := int64(0); ; {
-		some, err := tx.ListedAfter(ctx, after, step)
+	x := explored{places: places, rows: make([][]uint32, len(places))}
+	if last == nil || len(last.list) > last.enough {
+		last = &explored{values: &values{numbers: map[value]uint32{}}}
+	}
+	x.values = last.values
+	var missing []int64
+	at := map[int64]int{} // of the missing ones
+	for i, j := 0, 0; i < len(places); i++ {
+		for j < len(last.places) && last.places[j] < places[i] {
+			j++
+		}
+		if j < len(last.places) && last.places[j] == places[i] {
+			x.rows[i] = last.rows[j]
+		} else {
+			missing, at[places[i]] = append(missing, seqs[i]), i
+		}
+	}
+	for some := range slices.Chunk(missing, step) {
+		found, err := tx.ListedBySeq(ctx, some)
 		if err != nil {
-			return nil, err
+			return explored{}, err
 		}
-		for i := range some {
-			after = some[i].Seq
-			x.rows[after] = x.row(numbers, protocol.ARDEntryOf(base, d.Profile(&some[i].StoredProfile)))
-		}
-		if len(some) < step {
-			return x, nil
+		for i := range found {
+			if place, ok := at[found[i].Pos]; ok {
+				x.rows[place] = x.row(protocol.ARDEntryOf(d.Base, d.Profile(&found[i].StoredProfile)))
+			}
 		}
 	}
+	if x.enough == 0 {
+		x.enough = 2*len(x.list) + 10_000
+	}
+	x.texts = x.list
+	return x, nil
 }
 
-func (x *explored) row(numbers map[value]uint32, e protocol.ARDEntry) []uint32 {
+func (v *values) row(e protocol.ARDEntry) []uint32 {
 	row := []uint32{}
 	for _, field := range append(counted, protocol.ARDType, protocol.ARDPublisherOf) {
 		for _, text := range protocol.ARDValuesOf(e, field) {
-			v := value{field, text}
-			n, ok := numbers[v]
+			one := value{field, text}
+			n, ok := v.numbers[one]
 			if !ok {
-				n = uint32(len(x.values))
-				numbers[v] = n
-				x.values = append(x.values, v)
+				n = uint32(len(v.list))
+				v.numbers[one] = n
+				v.list = append(v.list, one)
 			}
 			if !slices.Contains(row, n) {
 				row = append(row, n)
@@ -111,11 +109,11 @@ func (d *Directory) ExploreARD(ctx context.Context, tx *storage.Tx, _ protocol.C
 	if len(faults) > 0 {
 		return out, protocol.Invalid(faults...)
 	}
-	x, err := d.explorer.get(ctx, tx, d.Base, d)
+	x, err := d.Explored.Get(ctx, tx)
 	if err != nil {
 		return out, err
 	}
-	counts := make([]int, len(x.values))
+	counts := make([]int, len(x.texts))
 	pass := x.filter(terms)
 	add := func(row []uint32) {
 		if pass(row) {
@@ -133,9 +131,14 @@ func (d *Directory) ExploreARD(ctx context.Context, tx *storage.Tx, _ protocol.C
 		if err != nil {
 			return out, err
 		}
-		for _, seq := range matched {
-			if row, ok := x.rows[seq]; ok {
-				add(row)
+		slices.Sort(matched)
+		i := 0
+		for _, place := range matched {
+			for i < len(x.places) && x.places[i] < place {
+				i++
+			}
+			if i < len(x.places) && x.places[i] == place {
+				add(x.rows[i])
 			}
 		}
 	}
@@ -146,12 +149,12 @@ func (d *Directory) ExploreARD(ctx context.Context, tx *storage.Tx, _ protocol.C
 }
 
 // filter returns a test of rows.
-func (x *explored) filter(terms []protocol.ARDTerm) func(row []uint32) bool {
-	groups := make([]map[uint32]bool, len(terms))
+func (x explored) filter(terms []protocol.ARDTerm) func(row []uint32) bool {
+	groups := make([][]bool, len(terms))
 	for i, t := range terms {
-		groups[i] = map[uint32]bool{}
-		for n, v := range x.values {
-			groups[i][uint32(n)] = v.field == t.Path && t.Has(v.text)
+		groups[i] = make([]bool, len(x.texts))
+		for n, v := range x.texts {
+			groups[i][n] = v.field == t.Path && t.Has(v.text)
 		}
 	}
 	return func(row []uint32) bool {
@@ -164,14 +167,14 @@ func (x *explored) filter(terms []protocol.ARDTerm) func(row []uint32) bool {
 	}
 }
 
-func (x *explored) buckets(f protocol.ARDFacet, counts []int) protocol.ARDBuckets {
+func (x explored) buckets(f protocol.ARDFacet, counts []int) protocol.ARDBuckets {
 	out := protocol.ARDBuckets{Buckets: []protocol.ARDBucket{}}
 	limit, least := f.Limit, max(f.MinCount, 1)
 	if limit == 0 {
 		limit = 20
 	}
 	var all []protocol.ARDBucket
-	for n, v := range x.values {
+	for n, v := range x.texts {
 		if v.field == f.Field && counts[n] > 0 {
 			all = append(all, protocol.ARDBucket{Value: v.text, Count: counts[n]})
 		}

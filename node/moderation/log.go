@@ -125,7 +125,7 @@ func over[T any](p *T, set *T) {
 	}
 }
 
-// Statistics gives the node in numbers.
+// Statistics gives the node in numbers, as they were lately.
 func (m *Moderation) Statistics(ctx context.Context, tx *storage.Tx, _ protocol.Caller, _ protocol.None) (protocol.Statistics, error) {
-	return tx.Statistics(ctx)
+	return m.Numbers.Get(ctx, tx)
 }

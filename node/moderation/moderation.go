@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/netip"
+	"time"
 
 	"stoa/protocol"
 	"stoa/storage"
@@ -24,6 +25,20 @@ type Moderation struct {
 	Network func(netip.Addr) string
 	// Delete takes a post away for good, and tells other nodes.
 	Delete func(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PostRef) (protocol.None, error)
+	// Numbers are what Statistics gives.
+	Numbers storage.Memo[protocol.Statistics]
+}
+
+// numbersAge is how old statistics are when they are counted anew.
+const numbersAge = time.Minute
+
+// CountNumbers makes Numbers ready.
+func (m *Moderation) CountNumbers() *Moderation {
+	m.Numbers.Age = numbersAge
+	m.Numbers.Count = func(ctx context.Context, tx *storage.Tx, _ *protocol.Statistics) (protocol.Statistics, error) {
+		return tx.Statistics(ctx)
+	}
+	return m
 }
 
 // byReports is why a post is hidden that no operator hid.

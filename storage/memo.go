@@ -1,0 +1,71 @@
+package storage
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"stoa/protocol"
+)
+
+// A Memo keeps in memory what is slow to count, for a while. Whoever renews it in
+// time (Renew) keeps its readers from waiting; where nobody does, one of them
+// counts anew. The zero Memo with Age and Count is ready; it must not be copied.
+type Memo[T any] struct {
+	Age   time.Duration                                                   // when it is renewed; what is read is at most twice as old
+	Count func(ctx context.Context, tx *Tx, last *T) (fresh T, err error) // last is what was counted before, nil for nothing; one at a time
+
+	counting sync.Mutex
+	mu       sync.Mutex // guards the rest
+	last     *T
+	at       time.Time
+	asked    bool // since it was last counted
+}
+
+// Get returns what was counted lately. While somebody counts, the others have
+// what there was before; where there was nothing, they are told to come back.
+func (m *Memo[T]) Get(ctx context.Context, tx *Tx) (T, error) {
+	m.mu.Lock()
+	last, age := m.last, tx.Now.Sub(m.at)
+	m.asked = true
+	m.mu.Unlock()
+	if last != nil && age < 2*m.Age {
+		return *last, nil
+	}
+	if !m.counting.TryLock() {
+		if last != nil {
+			return *last, nil
+		}
+		var none T
+		return none, &protocol.Error{Code: protocol.Overloaded, RetryAfter: 5 * time.Second, Detail: "This is being counted; ask again in a moment."}
+	}
+	defer m.counting.Unlock()
+	return m.count(ctx, tx)
+}
+
+// Renew counts anew if somebody has asked since it was last counted, and that is
+// as long ago as Age.
+func (m *Memo[T]) Renew(ctx context.Context, db *DB) error {
+	m.mu.Lock()
+	due := m.asked && db.clock().Sub(m.at) >= m.Age
+	m.mu.Unlock()
+	if !due || !m.counting.TryLock() {
+		return nil
+	}
+	defer m.counting.Unlock()
+	return db.Read(ctx, func(ctx context.Context, tx *Tx) error {
+		_, err := m.count(ctx, tx)
+		return err
+	})
+}
+
+func (m *Memo[T]) count(ctx context.Context, tx *Tx) (T, error) {
+	fresh, err := m.Count(ctx, tx, m.last) // only written under counting
+	if err != nil {
+		return fresh, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.last, m.at, m.asked = &fresh, tx.Now, false
+	return fresh, nil
+}
