@@ -215,6 +215,21 @@ func (tx *Tx) gather(ctx context.Context, query string, args ...any) ([]int64, e
 	return numbers, nil
 }
 
+// gatherByIndex is gather for a condition on words. Where most rows meet it,
+// PostgreSQL reads the table from end to end and unpacks the words of each, which
+// takes twenty times as long as to ask the index.
+func (tx *Tx) gatherByIndex(ctx context.Context, query string, args ...any) ([]int64, error) {
+	if _, err := tx.conn.exec(ctx, `SET LOCAL enable_seqscan = off`); err != nil {
+		return nil, err
+	}
+	found, err := tx.gather(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	_, err = tx.conn.exec(ctx, `SET LOCAL enable_seqscan = on`)
+	return found, err
+}
+
 // ListedBySeq returns those of some hundred profiles that are listed.
 func (tx *Tx) ListedBySeq(ctx context.Context, seqs []int64) ([]PlacedProfile, error) {
 	if len(seqs) == 0 {
@@ -261,7 +276,7 @@ func (tx *Tx) matchPlain(ctx context.Context, s *search) ([]int64, error) {
 		return matchAll(words, l.quote, l.and)
 	}
 	if tx.db.engine == enginePostgres {
-		return tx.gather(ctx, `SELECT string_agg(pos::text, ' ') FROM profile_rank WHERE words @@ ?::tsquery`, write(tsquery))
+		return tx.gatherByIndex(ctx, `SELECT string_agg(pos::text, ' ') FROM profile_rank WHERE words @@ ?::tsquery`, write(tsquery))
 	}
 	return tx.gather(ctx, `SELECT group_concat(rowid, ' ') FROM profile_word WHERE profile_word MATCH ?`, write(fts5))
 }
