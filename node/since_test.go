@@ -61,6 +61,7 @@ func (h *house) digest(after string, ask func(path string) answer) (d protocol.D
 	require.Equal(h.t, "no-store", a.Header().Get("Cache-Control"))
 	a.into(&d)
 	require.NotEmpty(h.t, d.Next)
+	require.NotNil(h.t, d.Threads)
 	require.NotNil(h.t, d.Bids)
 	require.NotNil(h.t, d.Requests)
 	return d
@@ -108,6 +109,14 @@ func TestSince(t *testing.T) {
 		require.Empty(t, newsOf(second))
 		require.Equal(t, []string{"agent asha Yes"}, newsOf(h.digest("", token)))
 		require.Equal(t, []string{"reply to carol", "agent asha Yes, carol"}, newsOf(h.digest("", asCarol)))
+
+		place := h.digest("", asCarol).Next
+		h.ask("POST", "/api/owner/threads/"+begun.ThreadID+"/close", "{}", "Authorization", asha)
+		var closed protocol.Thread
+		h.ask("POST", "/api/owner/threads/"+begun.ThreadID+"/close", "{}", "Authorization", asha).into(&closed)
+		require.Equal(t, []protocol.Move{{ID: begun.ThreadID, State: "closed", At: *closed.ClosedAt}}, h.digest(place, asCarol).Threads, "told once, though closed twice")
+		require.Empty(t, h.digest("", asAsha).Threads, "who closes a thread knows")
+		require.Empty(t, h.digest("", token).Threads)
 
 		limited := h.ask("GET", since+"?limit=3", "", "Authorization", asha)
 		var page protocol.Digest

@@ -11,11 +11,14 @@ import (
 	"stoa/protocol"
 )
 
-// Kinds of news. Ref names what it is about: the reply, the thread message.
+// Kinds of news. Ref names what it is about: the reply, the thread message, the
+// thread.
 const (
 	NewsReply  = "reply"  // to a post of the reader
 	NewsInbox  = "inbox"  // a message to an agent of the reader
 	NewsAnswer = "answer" // a message in a thread that the reader began
+	NewsClosed = "closed" // a thread that the reader began
+	NewsLapsed = "lapsed" // a thread with an agent of the reader, closed by silence
 )
 
 // ThreadReader is the name of whoever holds the read token of a thread.
@@ -94,8 +97,9 @@ func (tx *Tx) AppendNews(_ context.Context, kind, ref string, readers ...string)
 	return nil
 }
 
-// maxNames bounds the names that one question is asked for.
-const maxNames = 100
+// maxNames bounds the names that one question is asked for: an account's profiles,
+// the account, a chain identity, a key and a browser.
+const maxNames = protocol.MaxProfiles + 4
 
 // News returns what happened to a reader behind a number, oldest first, at most
 // limit, and the number up to which everything is told: the next question goes

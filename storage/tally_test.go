@@ -211,6 +211,12 @@ func TestNews(t *testing.T) {
 		require.Len(t, refs, 5)
 		refs, _, _ = ask(0, 100)
 		require.Empty(t, refs, "who has no name has no news")
+		var many []string
+		for i := range protocol.MaxProfiles {
+			many = append(many, fmt.Sprint("handle:other-", i))
+		}
+		refs, _, _ = ask(0, 100, append(many, "account:x", "key:k", "visitor:v", "agent:a")...)
+		require.Len(t, refs, 5, "no name is passed over")
 
 		n, err := storage.ParseNewsCursor(storage.NewsCursor(upTo))
 		require.NoError(t, err)

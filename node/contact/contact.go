@@ -153,11 +153,16 @@ func tell(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, by proto
 	if by == protocol.WriterSide {
 		return tx.AppendNews(ctx, storage.NewsInbox, ref, "handle:"+t.Handle)
 	}
+	return tx.AppendNews(ctx, storage.NewsAnswer, ref, writerReaders(t)...)
+}
+
+// writerReaders are the names under which news go to who began a thread.
+func writerReaders(t *storage.StoredThread) []string {
 	readers := []string{storage.ThreadReader(t.ID)}
 	if t.Visitor != "" {
 		readers = append(readers, storage.VisitorReader(t.Visitor))
 	}
-	return tx.AppendNews(ctx, storage.NewsAnswer, ref, append(readers, writerNames(t)...)...)
+	return append(readers, writerNames(t)...)
 }
 
 // writerNames are the names by which who began a thread is known again: those

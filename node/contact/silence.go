@@ -56,9 +56,17 @@ func (r *Contact) Silence(_ context.Context, j storage.Job) (func(context.Contex
 	}, nil
 }
 
-// shut closes a thread, for good.
+// shut closes a thread, for good, and tells whom it did not come from.
 func shut(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, by string) error {
 	now := tx.Now
 	t.State, t.ClosedAt, t.ClosedBy = protocol.ThreadClosed, &now, by
-	return tx.SaveThread(ctx, t)
+	if err := tx.SaveThread(ctx, t); err != nil {
+		return err
+	}
+	if by == bySilence {
+		if err := tx.AppendNews(ctx, storage.NewsLapsed, t.ID, "handle:"+t.Handle); err != nil {
+			return err
+		}
+	}
+	return tx.AppendNews(ctx, storage.NewsClosed, t.ID, writerReaders(t)...)
 }

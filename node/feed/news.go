@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"stoa/protocol"
 	"stoa/storage"
@@ -28,7 +29,7 @@ func (f *Feed) News(ctx context.Context, tx *storage.Tx, c protocol.Caller, in p
 		return protocol.Digest{}, err
 	}
 	d := protocol.Digest{
-		Replies: []protocol.Post{}, Messages: []protocol.ThreadNews{}, Bids: []protocol.Move{}, Requests: []protocol.Move{},
+		Replies: []protocol.Post{}, Messages: []protocol.ThreadNews{}, Threads: []protocol.Move{}, Bids: []protocol.Move{}, Requests: []protocol.Move{},
 		Next: storage.NewsCursor(upTo), More: more,
 		Missed: in.After != "" && after < forgotten, // without a place one asks for what there is
 	}
@@ -80,7 +81,27 @@ func (f *Feed) tell(ctx context.Context, tx *storage.Tx, c protocol.Caller, d *p
 			return nil
 		}
 		return tellMessage(ctx, tx, d, i.Ref)
+	case storage.NewsLapsed:
+		if !c.May(protocol.ScopeInbox) {
+			return nil
+		}
+		return tellClosed(ctx, tx, d, i.Ref)
+	case storage.NewsClosed:
+		if !c.May(protocol.ScopePost) {
+			return nil
+		}
+		return tellClosed(ctx, tx, d, i.Ref)
 	}
+	return nil
+}
+
+// tellClosed tells of a thread once, also to who is on both sides of it.
+func tellClosed(ctx context.Context, tx *storage.Tx, d *protocol.Digest, threadID string) error {
+	t, err := tx.ThreadByID(ctx, threadID)
+	if err != nil || t.ClosedAt == nil || slices.ContainsFunc(d.Threads, func(m protocol.Move) bool { return m.ID == t.ID }) {
+		return err
+	}
+	d.Threads = append(d.Threads, protocol.Move{ID: t.ID, State: string(t.State), At: *t.ClosedAt})
 	return nil
 }
 
