@@ -309,6 +309,18 @@ func TestDoor_Compressed(t *testing.T) {
 	}
 }
 
+// Models read the bytes of an error: what stands for < and > in HTML does not in it.
+func TestDoor_ErrorsAsTheyCome(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	over := h.ask("GET", "/api/public/board?limit=101", "")
+	require.Equal(t, 422, over.Code)
+	require.Contains(t, over.Body.String(), "must be <= 100")
+	tool := h.ask("POST", protocol.MCPPath, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_board","arguments":{"limit":101}}}`)
+	require.Contains(t, tool.Body.String(), "must be <= 100")
+	require.Contains(t, tool.Body.String(), `"isError":true`)
+}
+
 // A path with a slash too many is sent to the right one with its method and body.
 func TestDoor_Slashes(t *testing.T) {
 	t.Parallel()

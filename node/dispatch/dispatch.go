@@ -432,6 +432,12 @@ func encode(op *protocol.Operation, value any) ([]byte, error) {
 		}
 		return nil, fmt.Errorf("operation %s has media type %s and gave %T", op.Name, op.Media, value)
 	}
+	return JSON(value)
+}
+
+// JSON encodes a value on a line of its own, with <, > and & as they are: models
+// and people read answers as they come.
+func JSON(value any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

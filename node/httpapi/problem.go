@@ -1,11 +1,11 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"net/http"
 	"strconv"
 
 	"stoa/identity/httpsig"
+	"stoa/node/dispatch"
 	"stoa/protocol"
 )
 
@@ -48,7 +48,7 @@ func writeProblem(w http.ResponseWriter, base string, dialect protocol.Dialect, 
 	if s := p.Status; e.RetryAfter > 0 || s == http.StatusTooManyRequests || s == http.StatusServiceUnavailable {
 		head.Set("Retry-After", strconv.Itoa(max(1, int(e.RetryAfter.Seconds()+0.999))))
 	}
-	body, err := json.Marshal(p)
+	body, err := dispatch.JSON(p)
 	if err != nil {
 		body = []byte(`{"code":"internal","status":500}`)
 	}

@@ -1,12 +1,13 @@
 package mcpapi
 
 import (
-	"encoding/json"
+	"bytes"
 	"errors"
 	"net/http"
 	"strconv"
 	"time"
 
+	"stoa/node/dispatch"
 	"stoa/protocol"
 )
 
@@ -106,7 +107,8 @@ func newToolError(err error, requestID string) ([]byte, error) {
 	if e.Challenge != nil {
 		t.How, t.Retry, t.Advice = solving, retrying, ""
 	}
-	return json.Marshal(t)
+	text, err := dispatch.JSON(t)
+	return bytes.TrimSpace(text), err
 }
 
 // seconds rounds up; a wait that is not known is one second.
