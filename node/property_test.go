@@ -208,10 +208,13 @@ func (p *prober) request(op *protocol.Operation, args map[string]any) (*http.Req
 	var body io.Reader = http.NoBody
 	inBody := (op.HTTP.Method == "POST" || op.HTTP.Method == "PUT") && op.Upload == 0
 	media, passphrase := "application/json", ""
-	if op.Upload > 0 { // the whole file as often as not, else a piece of it
+	if op.Upload > 0 { // the whole file as often as not, else a piece of it; the whole one also in earnest
 		file := p.archive
-		if p.r.IntN(2) == 0 {
+		switch p.r.IntN(4) {
+		case 0, 1:
 			file = file[:p.r.IntN(len(file))]
+		case 2:
+			delete(rest, "dryRun")
 		}
 		body, media, passphrase = bytes.NewReader(file), op.UploadMedia, sayable(word(rest["passphrase"]))
 		delete(rest, "passphrase")
@@ -239,9 +242,10 @@ func (p *prober) request(op *protocol.Operation, args map[string]any) (*http.Req
 	return r, true
 }
 
-// sayable is s where a header can say it, else nothing.
+// sayable is s where a header can say it, else nothing. Longer headers are refused
+// by the server, before any operation.
 func sayable(s string) string {
-	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
+	if len(s) > 4000 || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
 		return ""
 	}
 	return s
