@@ -118,6 +118,9 @@ func (im *importing) storePost(ctx context.Context, tx *storage.Tx, p *postIn) e
 // that the node which made it has deleted it since. Both take that node's
 // signature: otherwise an archive could be written to see why posts are hidden.
 func (im *importing) storeSame(ctx context.Context, tx *storage.Tx, here *protocol.StoredPost, p *postIn) error {
+	if p.left != "" && here.Node != nil {
+		im.note("%s", p.left)
+	}
 	if p.left != "" || here.Node == nil || *here.Node != im.host || here.Author.Actor == nil || *here.Author.Actor != protocol.ActorID(im.manifest.Node, im.manifest.Handle) {
 		return nil
 	}
