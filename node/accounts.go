@@ -122,7 +122,15 @@ func (a *Admin) CreateAccountToken(ctx context.Context, account, name string, tt
 }
 
 func (a *Admin) newToken(ctx context.Context, tx *storage.Tx, acc storage.Account, handle, name string, ttl time.Duration, scopes []protocol.Scope) (storage.Token, string, error) {
-	if faults := (protocol.NewToken{Name: name, Scopes: scopes, Handle: handle}).Check(); len(faults) > 0 {
+	in := protocol.NewToken{Name: name, Scopes: scopes, Handle: handle}
+	faults, err := a.schemas.CheckStruct(in)
+	if err != nil {
+		return storage.Token{}, "", err
+	}
+	if len(faults) == 0 {
+		faults = in.Check()
+	}
+	if len(faults) > 0 {
 		return storage.Token{}, "", protocol.Invalid(faults...)
 	}
 	for _, s := range scopes {

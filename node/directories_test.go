@@ -20,8 +20,7 @@ type answers func(*http.Request) (*http.Response, error)
 
 func (a answers) RoundTrip(r *http.Request) (*http.Response, error) { return a(r) }
 
-// Key directories of a host that the operator blocked or rejects are not fetched
-// : of a blocked host nothing comes in and nothing is fetched.
+// Key directories of a host that the operator blocked or rejects are not fetched.
 func TestDirectories_Blocked(t *testing.T) {
 	t.Parallel()
 	db := storagetest.Open(t)

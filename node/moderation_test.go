@@ -289,6 +289,7 @@ func TestModeration_BlockInputs(t *testing.T) {
 	}
 	require.Error(t, h.Admin().SetHostPolicy(t.Context(), base.Host, "reject", ""))
 	require.Error(t, h.Admin().SetHostPolicy(t.Context(), "not a host", "silence", ""))
+	require.Error(t, h.Admin().SetHostPolicy(t.Context(), "spam.example", "silence", "a\u202eb"))
 	o.do(404, "POST", "/api/operator/blocks", map[string]any{"post": post.ID, "kind": "agent"}, nil)
 	for i := range 5 {
 		o.do(201, "POST", "/api/operator/blocks", map[string]any{"kind": "host", "value": fmt.Sprintf("h%d.example", i)}, nil)

@@ -176,6 +176,9 @@ func (a *Admin) SetHostPolicy(ctx context.Context, host, policy, note string) er
 	if !protocol.IsHost(host) {
 		return protocol.Errorf(protocol.InvalidRequest, "%q is not a host such as n1.example", host)
 	}
+	if f := protocol.TextFault("note", note); f != nil {
+		return protocol.Errorf(protocol.InvalidRequest, "%s: %s", f.Pointer, f.Detail)
+	}
 	if policy == string(storage.PolicyReject) && moderation.OwnHost(a.Base, host) {
 		return protocol.Errorf(protocol.InvalidRequest, "%s is this node, or a domain that it is in", host)
 	}

@@ -168,3 +168,18 @@ func TestAddresses_Hostile(t *testing.T) {
 		}
 	})
 }
+
+// TestText_CommandLine applies the rule to the name of a token that the operator
+// makes: its owner sees it on a page.
+func TestText_CommandLine(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	acc, _, err := h.Admin().OpenAccount(t.Context(), "owner", protocol.RoleOwner, "", nil)
+	require.NoError(t, err)
+	for _, name := range []string{"a\u202eb", "a\x1b[2J", "\u200d", "", "two\nlines", strings.Repeat("x", 500)} {
+		_, _, err := h.Admin().CreateAccountToken(t.Context(), acc.ID, name, 0, protocol.ScopeAccount)
+		require.Equal(t, protocol.Validation, protocol.CodeOf(err), "%q", name)
+	}
+	_, _, err = h.Admin().CreateAccountToken(t.Context(), acc.ID, "दुकान 🏳\ufe0f\u200d🌈", 0, protocol.ScopeAccount)
+	require.NoError(t, err)
+}

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -107,6 +108,19 @@ func (s *Schemas) Check(schema *huma.Schema, value any) (faults []protocol.Fault
 	}
 	s.texts("", schema, value, &faults)
 	return faults
+}
+
+// CheckStruct is Check for an input that did not come as JSON.
+func (s *Schemas) CheckStruct(in any) ([]protocol.Fault, error) {
+	raw, err := json.Marshal(in)
+	if err != nil {
+		return nil, err
+	}
+	var value any
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return nil, err
+	}
+	return s.Check(s.Of(reflect.TypeOf(in)), value), nil
 }
 
 // faultOf turns the library's error into ours. It never repeats the value: for
