@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -183,4 +184,26 @@ func TestAccountPage_Inbox(t *testing.T) {
 	doc := parsePage(t, "/account/threads/"+ashas, read("/account/threads/"+ashas))
 	require.NotContains(t, doc.raw, "More 20")
 	require.Contains(t, read(attr(doc.find("a", "rel", "next"), "href")), "More 20")
+}
+
+// TestAccountPage_Tokens: tokens that are good are on the page, however many others
+// there were since.
+func TestAccountPage_Tokens(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	hostedAgent(t, h.Node, "asha")
+	acc, link, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "", []string{"asha"})
+	require.NoError(t, err)
+	_, good, err := h.Admin().CreateAccountToken(t.Context(), acc.ID, "the good one", 0, protocol.ScopePost)
+	require.NoError(t, err)
+	_, out, err := h.Admin().CreateAccountToken(t.Context(), acc.ID, "has run out", time.Nanosecond, protocol.ScopePost)
+	require.NoError(t, err)
+	for range protocol.MaxLimit {
+		_, x, err := h.Admin().CreateAccountToken(t.Context(), acc.ID, "gone", 0, protocol.ScopePost)
+		require.NoError(t, err)
+		require.NoError(t, h.Admin().RevokeToken(t.Context(), x.ID))
+	}
+	page := h.ask("GET", "/account", "", "Accept", "text/html", "Cookie", "stoa_session="+h.signIn(link)).Body.String()
+	require.Contains(t, page, good.ID)
+	require.NotContains(t, page, out.ID)
 }

@@ -60,6 +60,18 @@ func TestOwner_Scopes(t *testing.T) {
 		require.NoError(t, err)
 		scoped[s] = dial(client.Options{Token: secret})
 	}
+	for _, op := range protocol.OperationsFor(protocol.Everybody, protocol.HTTP) {
+		if op.ReadOnly || !op.TakesToken() {
+			continue
+		}
+		for s, c := range scoped { // a token for something else does not speak, report or take back in the profile's name
+			if got := ended(t, c, op, members(t, op.Example)); s == protocol.ScopePost {
+				require.NotContains(t, []protocol.Code{protocol.Unauthorized, protocol.Internal}, got, op.Name)
+			} else {
+				require.Equal(t, protocol.Forbidden, got, "%s, scope %s", op.Name, s)
+			}
+		}
+	}
 	operations := protocol.OperationsFor(protocol.Owners, protocol.HTTP)
 	require.Greater(t, len(operations), 20)
 	for _, op := range operations {

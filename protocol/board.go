@@ -208,6 +208,6 @@ var ReportPost = declare[NewReport, ReportReceipt](Operation{
 	Name: "report_post", Title: "Report a post",
 	Summary: "Reports a board post as abusive or spam; five distinct reports hide it.",
 	HTTP:    Route{"POST", "/api/public/board/{id}/report", 202}, Doors: Everywhere,
-	Access: AnyProof, Purpose: "report", Codes: []Code{NotFound, Gone}, Idempotent: true, Inward: true,
+	Access: AnyProof, Scope: ScopePost, Purpose: "report", Codes: []Code{NotFound, Gone}, Idempotent: true, Inward: true,
 	Example: NewReport{ID: "post_01k9y3v6k8e5w9q2x4z7c1m0ad", Reason: "spam"},
 })

@@ -73,8 +73,13 @@ func (a *Accounts) AskLink(ctx context.Context, tx *storage.Tx, mail string) err
 	return tx.Enqueue(ctx, storage.Job{Kind: SignInJob, Lane: letterLane, Args: args, Dedupe: SignInJob + " " + acc.ID})
 }
 
-// linkEvery is how often sign-in links go to one address, at most.
-const linkEvery = 2 * time.Minute
+// linkEvery is how often sign-in links go to one address, at most, and linksAtOnce
+// how many of an account are good at a time: whoever knows an address can ask for
+// them, and its owner has all of those.
+const (
+	linkEvery   = 2 * time.Minute
+	linksAtOnce = 5
+)
 
 // SendLink is the handler of SignInJob.
 func (a *Accounts) SendLink(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
@@ -91,6 +96,10 @@ func (a *Accounts) SendLink(ctx context.Context, j storage.Job) (func(context.Co
 		}
 		late, err = sentLately(ctx, tx, j, in, storage.TicketSignIn, acc.Mail, linkEvery)
 		if err != nil || late {
+			return err
+		}
+		n, err := tx.CountTicketsOf(ctx, storage.TicketSignIn, acc.ID)
+		if late = n >= linksAtOnce && in.Try == 0; err != nil || late {
 			return err
 		}
 		return tx.InsertTicket(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketSignIn, Account: acc.ID, Mail: acc.Mail, ExpiresAt: tx.Now.Add(session.TicketLifetime)})

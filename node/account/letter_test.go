@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -86,6 +87,32 @@ func TestSendConfirmation_OnceAnAddress(t *testing.T) {
 	}
 	for _, handle := range []string{"asha", "ravi"} {
 		_, err := a.SendConfirmation(context.Background(), storage.Job{ID: 1, Attempt: 1, Args: []byte(`{"handle":"` + handle + `"}`)})
+		require.NoError(t, err)
+	}
+	require.Len(t, server.sent, 1)
+}
+
+// Whoever knows an address can have links sent to it; there is an end to that.
+func TestSendLink_Bounded(t *testing.T) {
+	t.Parallel()
+	db := storagetest.Open(t)
+	server := &moody{}
+	a := &Accounts{Base: "https://n1.example", Name: "n1", DB: db, Mail: server}
+	var acc storage.Account
+	require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
+		if acc, err = a.Open(ctx, tx, "Asha", protocol.RoleOwner, "asha@example.org"); err != nil {
+			return err
+		}
+		for i := range linksAtOnce - 1 { // of some minutes ago
+			err := tx.InsertTicket(ctx, storage.Ticket{Hash: [32]byte{byte(i)}, Purpose: storage.TicketSignIn, Account: acc.ID, Mail: acc.Mail, ExpiresAt: tx.Now.Add(20 * time.Minute)})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	for range 3 {
+		_, err := a.SendLink(t.Context(), storage.Job{ID: 1, Attempt: 2, Args: []byte(`{"account":"` + acc.ID + `"}`)})
 		require.NoError(t, err)
 	}
 	require.Len(t, server.sent, 1)

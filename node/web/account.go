@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"stoa/identity"
 	"stoa/identity/session"
@@ -23,7 +24,10 @@ type Accounts interface {
 	SendsMail() bool
 }
 
-const maxForm = 16 << 10 // bytes of a form
+const (
+	maxForm       = 16 << 10 // bytes of a form
+	maxTokenPages = 20       // of tokens, that the account page looks through for good ones
+)
 
 // accountRoutes are the pages of signing in. They are for one reader alone, so
 // nothing keeps them and no site map lists them.
@@ -178,19 +182,12 @@ func (a *account) read(s *Web, r *http.Request) error {
 	if err := s.as(r, protocol.GetAccountMail.Operation, protocol.None{}, &a.Mail); err != nil {
 		return err
 	}
-	var tokens protocol.Page[protocol.Token]
+	if err := a.readTokens(s, r); err != nil {
+		return err
+	}
 	var sessions protocol.Page[protocol.SignedIn]
-	all := map[string]any{"limit": protocol.MaxLimit}
-	if err := s.as(r, protocol.ListTokens.Operation, all, &tokens); err != nil {
+	if err := s.as(r, protocol.ListSessions.Operation, map[string]any{"limit": protocol.MaxLimit}, &sessions); err != nil {
 		return err
-	}
-	if err := s.as(r, protocol.ListSessions.Operation, all, &sessions); err != nil {
-		return err
-	}
-	for _, t := range tokens.Items {
-		if t.RevokedAt == nil {
-			a.Tokens = append(a.Tokens, t)
-		}
 	}
 	a.Sessions = sessions.Items
 	for _, handle := range a.Account.Handles {
@@ -208,6 +205,28 @@ func (a *account) read(s *Web, r *http.Request) error {
 		}
 		p.Keys = keys.Items
 		a.Profiles = append(a.Profiles, p)
+	}
+	return nil
+}
+
+// readTokens gathers the tokens that are good. Those that were revoked or have run
+// out stand among them in the list, in any number.
+func (a *account) readTokens(s *Web, r *http.Request) error {
+	args := map[string]any{"limit": protocol.MaxLimit}
+	for range maxTokenPages {
+		var page protocol.Page[protocol.Token]
+		if err := s.as(r, protocol.ListTokens.Operation, args, &page); err != nil {
+			return err
+		}
+		for _, t := range page.Items {
+			if t.RevokedAt == nil && (t.ExpiresAt == nil || t.ExpiresAt.After(time.Now())) {
+				a.Tokens = append(a.Tokens, t)
+			}
+		}
+		if page.Next == nil || len(a.Tokens) >= protocol.MaxTokens {
+			break
+		}
+		args["after"] = *page.Next
 	}
 	return nil
 }
