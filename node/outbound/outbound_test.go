@@ -85,7 +85,7 @@ func TestNew_IgnoresProxyOfTheEnvironment(t *testing.T) {
 }
 
 // answers is a name server that gives the next address at each question for an
-// IPv4 address, and nothing for IPv6.
+// IPv4 address, or the next ones where a space parts them, and nothing for IPv6.
 func answers(t *testing.T, addrs ...string) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -106,10 +106,12 @@ func answers(t *testing.T, addrs ...string) *net.Resolver {
 			m.Response, m.RecursionAvailable, m.Additionals = true, true, nil
 			if q := m.Questions[0]; q.Type == dnsmessage.TypeA {
 				i := min(int(asked.Add(1)), len(addrs)) - 1
-				m.Answers = []dnsmessage.Resource{{
-					Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class},
-					Body:   &dnsmessage.AResource{A: netip.MustParseAddr(addrs[i]).As4()},
-				}}
+				for addr := range strings.FieldsSeq(addrs[i]) {
+					m.Answers = append(m.Answers, dnsmessage.Resource{
+						Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class},
+						Body:   &dnsmessage.AResource{A: netip.MustParseAddr(addr).As4()},
+					})
+				}
 			}
 			if raw, err := m.Pack(); err == nil {
 				conn.WriteTo(raw, from)
@@ -139,6 +141,29 @@ func TestNew_DNSAnswerThatSwitches(t *testing.T) {
 	_, err = c.Get(u.String())
 	require.Contains(t, refused(t, err).Target, "169.254.169.254")
 	require.EqualValues(t, 1, hits.Load())
+}
+
+// TestNew_NameOfSeveralAddresses: of a name that also leads where nobody may go,
+// the addresses that are fine are connected to and the others never.
+func TestNew_NameOfSeveralAddresses(t *testing.T) {
+	t.Parallel()
+	var hits atomic.Int64
+	s, _ := serve(t, func(http.ResponseWriter, *http.Request) { hits.Add(1) }, Options{})
+	pool := x509.NewCertPool()
+	pool.AddCert(s.Certificate())
+	u, err := url.Parse(s.URL)
+	require.NoError(t, err)
+	u.Host = "example.com:" + u.Port()
+	for i, both := range []string{"169.254.169.254 127.0.0.1", "127.0.0.1 169.254.169.254"} {
+		c := New(Options{AllowPrivate: true, RootCAs: pool, Resolver: answers(t, both)})
+		resp, err := c.Post(u.String(), "application/json", strings.NewReader("{}"))
+		require.NoError(t, err, both)
+		resp.Body.Close()
+		require.EqualValues(t, i+1, hits.Load())
+		c.CloseIdleConnections()
+	}
+	_, err = New(Options{Resolver: answers(t, "10.0.0.7 127.0.0.1 169.254.169.254")}).Get("https://intranet.example/")
+	refused(t, err)
 }
 
 func TestNew_PublicNameWithPrivateAddress(t *testing.T) {
