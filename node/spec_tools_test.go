@@ -77,7 +77,9 @@ func listingRows(s *spec) (rows []specRow) {
 		for query, fault := range map[string]string{"?limit=1": "", "?limit=100": "", "?limit=0": "/limit", "?limit=101": "/limit", "?limit=-1": "/limit", "?limit=many": "/limit", "?limit=1.5": "/limit"} {
 			rows = append(rows, specRow{row: "§8 page size " + query, path: path + query, fault: fault})
 		}
-		rows = append(rows, specRow{row: "§4.2 after that was not handed out", path: path + "?after=nonsense", status: 400, want: []string{`code="invalid-cursor"`}})
+		for _, after := range []string{"nonsense", strings.Repeat("A", 500), "%E0%A4%A8", "Ym9hcmQA", "+", *protocol.Cursor("elsewhere", "1")} {
+			rows = append(rows, specRow{row: "§4.2 after that was not handed out", path: path + "?after=" + after, status: 400, want: []string{`code="invalid-cursor"`}})
+		}
 	}
 	for _, kind := range []string{"board_post", "merchant_joined", "listing", "review", "attention_bid"} {
 		rows = append(rows, specRow{row: "§2.14 type " + kind, path: "/api/public/feed?types=" + kind, want: []string{"items", "next"}})

@@ -59,7 +59,7 @@ func (a Author) Names() []string {
 type SinceQuery struct {
 	ReadToken string `json:"readToken,omitempty" maxLength:"100" doc:"What contact_agent gave: news of that thread. Over HTTP it travels as Authorization: Bearer, never in the URL. Not needed by who signs or sends an owner's token."`
 	Limit     int    `json:"limit,omitempty" minimum:"1" maximum:"100" default:"20" doc:"How many things the answer tells at most."`
-	After     string `json:"after,omitempty" maxLength:"200" doc:"The next value of the answer before: what came since. Without it, everything that is still told."`
+	After     string `json:"after,omitempty" doc:"The next value of the answer before: what came since. Without it, everything that is still told."`
 }
 
 // Size is the wanted number of things.
