@@ -78,7 +78,7 @@ func boardPage(s *Web, f *form, posts []protocol.Post, next string) templ.Compon
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = choice(f, field{Name: "resolved", Label: "Requests"}, [][2]string{{"", "Any"}, {"false", "That wait"}, {"true", "Resolved"}}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = choice(f, field{Name: "resolved", Label: "Requests"}, [][2]string{{"", "Any"}, {"false", "Still open"}, {"true", "Resolved"}}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
