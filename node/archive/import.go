@@ -281,59 +281,6 @@ func (im *importing) own(keyid string) crypto.PublicKey {
 	return nil
 }
 
-// vouchers asks the chain, once, for the identity that the profile names.
-func (im *importing) vouchers(ctx context.Context) error {
-	id, keyid := im.profile.ERC8004, im.profile.KeyID
-	if id == "" || im.erc8004 != "" || im.refusal != "" {
-		return nil
-	}
-	switch {
-	case im.Chain == nil:
-		im.refusal = "this node reads no chain"
-	case keyid == "" || im.own(keyid) == nil && !im.operator():
-		im.refusal = "the private half of the key that speaks for it did not come along; the operator can enrol it"
-	default:
-		_, _, err := im.Authority(ctx, strings.ToLower(id), keyid)
-		if err != nil && protocol.CodeOf(err).Temporary() {
-			return err
-		}
-		if err != nil {
-			im.refusal = protocol.AsError(err).Detail
-			return nil
-		}
-		im.erc8004 = strings.ToLower(id)
-	}
-	return nil
-}
-
-// A grant is a question for the chain, an answer what it said.
-type grant struct{ id, keyid string }
-
-type answer struct {
-	pub   crypto.PublicKey
-	block uint64
-	err   error
-}
-
-// maxAsked is how many keys the chain is asked about for one archive.
-const maxAsked = 64
-
-// Authority implements integrity.Authority out of what was asked before the
-// transaction: nothing dials inside it.
-func (im *importing) Authority(ctx context.Context, id, keyid string) (crypto.PublicKey, uint64, error) {
-	g := grant{id, keyid}
-	if found, ok := im.asked[g]; ok {
-		return found.pub, found.block, found.err
-	}
-	if !im.asking || im.Chain == nil || len(im.asked) >= maxAsked {
-		return nil, 0, protocol.Errorf(protocol.KeyUnknown, "the chain was not asked about this key")
-	}
-	var found answer
-	found.pub, found.block, found.err = im.Chain.Authority(ctx, id, keyid)
-	im.asked[g] = found
-	return found.pub, found.block, found.err
-}
-
 // note says a thing once.
 func (im *importing) note(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(im.report.Notes, text) {

@@ -3,7 +3,6 @@ package archive
 import (
 	"bytes"
 	"context"
-	"crypto"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
@@ -12,7 +11,6 @@ import (
 	"os"
 	"time"
 
-	"stoa/identity/key"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -32,91 +30,6 @@ const (
 	turn      = time.Minute     // for how long a job is at an import, before it makes room for others
 	pieceSize = 256 << 10
 )
-
-// A ruling is what was decided about an archive before it was stored, and is not
-// asked again.
-type ruling struct {
-	Operator bool              `json:"operator"` // whose limits hold
-	Signed   bool              `json:"signed"`
-	Why      string            `json:"why,omitempty"`
-	Proven   []json.RawMessage `json:"proven,omitempty"` // JWKs of keys that are shown to be the bearer's
-	ERC8004  string            `json:"erc8004,omitempty"`
-	Asked    []asked           `json:"asked,omitempty"`
-}
-
-// An asked is a question for the chain with its answer.
-type asked struct {
-	ID     string          `json:"id"`
-	KeyID  string          `json:"keyid"`
-	Key    json.RawMessage `json:"key,omitempty"`
-	Block  uint64          `json:"block,omitempty"`
-	Code   protocol.Code   `json:"code,omitempty"`
-	Detail string          `json:"detail,omitempty"`
-}
-
-func publicJWK(pub crypto.PublicKey) (json.RawMessage, error) {
-	return key.MarshalPublic(key.Public{Key: pub, Thumbprint: key.Thumbprint(pub), ID: key.Thumbprint(pub), Use: "sig"})
-}
-
-// ruling is what was decided.
-func (im *importing) ruling() ([]byte, error) {
-	r := ruling{Operator: im.operator(), Signed: im.signed, Why: im.why, ERC8004: im.erc8004}
-	for _, pub := range im.proven {
-		jwk, err := publicJWK(pub)
-		if err != nil {
-			return nil, err
-		}
-		r.Proven = append(r.Proven, jwk)
-	}
-	for g, found := range im.asked {
-		a := asked{ID: g.id, KeyID: g.keyid, Block: found.block}
-		if found.err != nil {
-			e := protocol.AsError(found.err)
-			a.Code, a.Detail = e.Code, e.Detail
-		} else {
-			var err error
-			if a.Key, err = publicJWK(found.pub); err != nil {
-				return nil, err
-			}
-		}
-		r.Asked = append(r.Asked, a)
-	}
-	return json.Marshal(r)
-}
-
-// ruled is an import as its ruling has it.
-func (a *Archive) ruled(row *storage.Import) (*importing, error) {
-	var r ruling
-	if err := json.Unmarshal(row.Ruling, &r); err != nil {
-		return nil, err
-	}
-	im := &importing{Archive: a, handle: row.Handle, signed: r.Signed, why: r.Why, erc8004: r.ERC8004, asked: map[grant]answer{}, proven: map[string]crypto.PublicKey{}}
-	im.Limits = OwnerLimits
-	if r.Operator {
-		im.Limits = OperatorLimits
-	}
-	for _, raw := range r.Proven {
-		p, err := key.ParsePublic(raw)
-		if err != nil {
-			return nil, err
-		}
-		im.proven[p.Thumbprint] = p.Key
-	}
-	for _, q := range r.Asked {
-		found := answer{block: q.Block}
-		if q.Code != "" {
-			found.err = protocol.Errorf(q.Code, "%s", q.Detail)
-		} else {
-			p, err := key.ParsePublic(q.Key)
-			if err != nil {
-				return nil, err
-			}
-			found.pub = p.Key
-		}
-		im.asked[grant{q.ID, q.KeyID}] = found
-	}
-	return im, nil
-}
 
 // stage lays the archive down. It is the one that was looked at.
 func (im *importing) stage(ctx context.Context, f *os.File, id, holder string) (err error) {

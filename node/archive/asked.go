@@ -1,0 +1,150 @@
+package archive
+
+import (
+	"context"
+	"crypto"
+	"encoding/json"
+	"strings"
+
+	"stoa/identity/key"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// vouchers asks the chain, once, for the identity that the profile names.
+func (im *importing) vouchers(ctx context.Context) error {
+	id, keyid := im.profile.ERC8004, im.profile.KeyID
+	if id == "" || im.erc8004 != "" || im.refusal != "" {
+		return nil
+	}
+	switch {
+	case im.Chain == nil:
+		im.refusal = "this node reads no chain"
+	case keyid == "" || im.own(keyid) == nil && !im.operator():
+		im.refusal = "the private half of the key that speaks for it did not come along; the operator can enrol it"
+	default:
+		_, _, err := im.Authority(ctx, strings.ToLower(id), keyid)
+		if err != nil && protocol.CodeOf(err).Temporary() {
+			return err
+		}
+		if err != nil {
+			im.refusal = protocol.AsError(err).Detail
+			return nil
+		}
+		im.erc8004 = strings.ToLower(id)
+	}
+	return nil
+}
+
+// A grant is a question for the chain, an answer what it said.
+type grant struct{ id, keyid string }
+
+type answer struct {
+	pub   crypto.PublicKey
+	block uint64
+	err   error
+}
+
+// maxAsked is how many keys the chain is asked about for one archive.
+const maxAsked = 64
+
+// Authority implements integrity.Authority out of what was asked before the
+// transaction: nothing dials inside it.
+func (im *importing) Authority(ctx context.Context, id, keyid string) (crypto.PublicKey, uint64, error) {
+	g := grant{id, keyid}
+	if found, ok := im.asked[g]; ok {
+		return found.pub, found.block, found.err
+	}
+	if !im.asking || im.Chain == nil || len(im.asked) >= maxAsked {
+		return nil, 0, protocol.Errorf(protocol.KeyUnknown, "the chain was not asked about this key")
+	}
+	var found answer
+	found.pub, found.block, found.err = im.Chain.Authority(ctx, id, keyid)
+	im.asked[g] = found
+	return found.pub, found.block, found.err
+}
+
+// A ruling is what was decided about an archive before it was stored, and is not
+// asked again.
+type ruling struct {
+	Operator bool              `json:"operator"` // whose limits hold
+	Signed   bool              `json:"signed"`
+	Why      string            `json:"why,omitempty"`
+	Proven   []json.RawMessage `json:"proven,omitempty"` // JWKs of keys that are shown to be the bearer's
+	ERC8004  string            `json:"erc8004,omitempty"`
+	Asked    []asked           `json:"asked,omitempty"`
+}
+
+// An asked is a question for the chain with its answer.
+type asked struct {
+	ID     string          `json:"id"`
+	KeyID  string          `json:"keyid"`
+	Key    json.RawMessage `json:"key,omitempty"`
+	Block  uint64          `json:"block,omitempty"`
+	Code   protocol.Code   `json:"code,omitempty"`
+	Detail string          `json:"detail,omitempty"`
+}
+
+func publicJWK(pub crypto.PublicKey) (json.RawMessage, error) {
+	return key.MarshalPublic(key.Public{Key: pub, Thumbprint: key.Thumbprint(pub), ID: key.Thumbprint(pub), Use: "sig"})
+}
+
+// ruling is what was decided.
+func (im *importing) ruling() ([]byte, error) {
+	r := ruling{Operator: im.operator(), Signed: im.signed, Why: im.why, ERC8004: im.erc8004}
+	for _, pub := range im.proven {
+		jwk, err := publicJWK(pub)
+		if err != nil {
+			return nil, err
+		}
+		r.Proven = append(r.Proven, jwk)
+	}
+	for g, found := range im.asked {
+		a := asked{ID: g.id, KeyID: g.keyid, Block: found.block}
+		if found.err != nil {
+			e := protocol.AsError(found.err)
+			a.Code, a.Detail = e.Code, e.Detail
+		} else {
+			var err error
+			if a.Key, err = publicJWK(found.pub); err != nil {
+				return nil, err
+			}
+		}
+		r.Asked = append(r.Asked, a)
+	}
+	return json.Marshal(r)
+}
+
+// ruled is an import as its ruling has it.
+func (a *Archive) ruled(row *storage.Import) (*importing, error) {
+	var r ruling
+	if err := json.Unmarshal(row.Ruling, &r); err != nil {
+		return nil, err
+	}
+	im := &importing{Archive: a, handle: row.Handle, signed: r.Signed, why: r.Why, erc8004: r.ERC8004, asked: map[grant]answer{}, proven: map[string]crypto.PublicKey{}}
+	im.Limits = OwnerLimits
+	if r.Operator {
+		im.Limits = OperatorLimits
+	}
+	for _, raw := range r.Proven {
+		p, err := key.ParsePublic(raw)
+		if err != nil {
+			return nil, err
+		}
+		im.proven[p.Thumbprint] = p.Key
+	}
+	for _, q := range r.Asked {
+		found := answer{block: q.Block}
+		if q.Code != "" {
+			found.err = protocol.Errorf(q.Code, "%s", q.Detail)
+		} else {
+			p, err := key.ParsePublic(q.Key)
+			if err != nil {
+				return nil, err
+			}
+			found.pub = p.Key
+		}
+		im.asked[grant{q.ID, q.KeyID}] = found
+	}
+	return im, nil
+}
