@@ -8,7 +8,6 @@ import (
 	"stoa/node/liveness"
 	"stoa/node/outbound"
 	"stoa/node/worker"
-	"stoa/storage"
 )
 
 const (
@@ -41,7 +40,7 @@ func (n *Node) liveness(ctx context.Context) error {
 		}
 	}
 	if c.NoProbes {
-		n.worker.Handle(liveness.Kind, func(context.Context, storage.Job) (func(context.Context, *storage.Tx) error, error) { return nil, nil })
+		n.worker.Handle(liveness.Kind, worker.Handler(n.prober.Rest))
 		return nil
 	}
 	n.worker.Handle(liveness.Kind, worker.Handler(n.prober.Job))

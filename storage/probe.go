@@ -267,6 +267,48 @@ func (tx *Tx) SettleProbe(ctx context.Context, p Probe, due time.Time) error {
 	return err
 }
 
+const probesAfter = `SELECT ` + probeColumns + ` FROM probe WHERE target > ? ORDER BY target LIMIT ?`
+
+// RestProbes takes back the verdicts of probes, those behind a target in order: for
+// a node that asks no longer, what it once found says nothing any more. It returns
+// the targets whose verdict went, and the last one it looked at, "" at the end.
+// Their agents are to be judged, and then it is over ([Tx.EndRest]); until then
+// they are returned again.
+func (tx *Tx) RestProbes(ctx context.Context, after string, limit int) (rested []string, last string, err error) {
+	rows, err := tx.query(ctx, probesAfter, after, limit)
+	some, err := collect(rows, err, scanProbe)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, p := range some {
+		if p.Alive == protocol.LivenessUnknown && p.Outcome != resting {
+			continue
+		}
+		if _, err := tx.write(ctx, `UPDATE probe SET alive = ?, outcome = ?, failures = 0 WHERE target = ?`, string(protocol.LivenessUnknown), resting, p.Target); err != nil {
+			return nil, "", err
+		}
+		rested = append(rested, p.Target)
+	}
+	if len(some) == limit {
+		last = some[limit-1].Target
+	}
+	return rested, last, nil
+}
+
+// resting is the outcome of a probe whose verdict went and whose agents are not
+// judged yet.
+const resting = "resting"
+
+// EndRest is for targets that RestProbes returned and whose agents are judged.
+func (tx *Tx) EndRest(ctx context.Context, targets []string) error {
+	for _, target := range targets {
+		if _, err := tx.write(ctx, `UPDATE probe SET outcome = '' WHERE target = ?`, target); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // JudgeAgents sets the liveness of agents from their probes and sightings.
 func (tx *Tx) JudgeAgents(ctx context.Context, handles []string) error {
 	for _, handle := range handles {

@@ -464,3 +464,40 @@ func TestJob_Blocked(t *testing.T) {
 		p.Stop()
 	})
 }
+
+// Whoever switches asking off shows and counts nothing that was found once.
+func TestRest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db, n := storagetest.Open(t), newNetwork()
+		n.down["down.example"] = true
+		put(t, db, "asha", "https://fine.example/")
+		put(t, db, "ravi", "https://down.example/")
+		for i := range handles + 10 {
+			put(t, db, fmt.Sprint("agent-", i), fmt.Sprintf("https://h%d.example/", i))
+		}
+		p := proberOn(db, n)
+		run(t, p, time.Now().Add(6*time.Hour))
+		census := func() (c storage.Census) {
+			require.NoError(t, db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) (err error) {
+				c, err = tx.Census(ctx)
+				return err
+			}))
+			return c
+		}
+		require.Equal(t, storage.Census{Listed: handles + 12, Answering: handles + 11}, census())
+		seen := profile(t, db, "asha").LastSeenAt
+
+		after, err := p.Rest(context.Background(), storage.Job{})
+		require.NoError(t, err)
+		require.Nil(t, after, "it is done")
+		require.Equal(t, storage.Census{Listed: handles + 12}, census())
+		require.Equal(t, protocol.LivenessUnknown, profile(t, db, "asha").Alive)
+		require.Equal(t, seen, profile(t, db, "asha").LastSeenAt, "when it answered stays true")
+		require.Equal(t, protocol.LivenessUnknown, profile(t, db, "ravi").Alive)
+
+		run(t, p, time.Now().Add(30*time.Hour)) // switched on again
+		require.Equal(t, handles+11, census().Answering)
+		p.Stop()
+	})
+}

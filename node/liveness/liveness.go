@@ -111,6 +111,35 @@ func (p *Prober) Job(ctx context.Context, _ storage.Job) (func(context.Context, 
 	return p.again, group.Wait()
 }
 
+// Rest is the handler of Kind on a node that asks no longer: what was found once
+// would otherwise be shown and counted for ever. It goes on later when there is
+// much.
+func (p *Prober) Rest(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	for after := ""; ; {
+		var rested []string
+		err := p.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+			rested, after, err = tx.RestProbes(ctx, after, handles)
+			return err
+		})
+		for _, target := range rested {
+			if err == nil {
+				err = p.judge(ctx, target)
+			}
+		}
+		if err == nil && len(rested) > 0 {
+			err = p.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.EndRest(ctx, rested) })
+		}
+		switch {
+		case ctx.Err() != nil:
+			return Enqueue, nil
+		case err != nil || after == "":
+			return nil, err
+		}
+	}
+}
+
 // again queues the next run: when something is due, not at once and not never.
 func (p *Prober) again(ctx context.Context, tx *storage.Tx) error {
 	pause := p.Pause
