@@ -64,11 +64,14 @@ func TestAccountPage_Profile(t *testing.T) {
 
 	for name, refused := range map[string]answer{
 		"an amount that is none": send("put_capability", "id", "weave", "name", "W", "description", "d", "pricing-model", "fixed", "pricing-amount", "much"),
+		"NaN":                    send("put_capability", "id", "weave", "name", "W", "description", "d", "pricing-model", "fixed", "pricing-currency", "INR", "pricing-amount", "NaN"),
+		"infinity":               send("put_capability", "id", "weave", "name", "W", "description", "d", "pricing-model", "fixed", "pricing-currency", "INR", "pricing-amount", "Inf"),
 		"a zone that is none":    send("put_own_profile", "name", "Asha", "timezone", "Nowhere/At-all"),
 		"an id that is none":     send("put_need", "id", "Not an id", "description", "d"),
 		"no such need":           send("delete_need", "id", "silk"),
 	} {
 		require.GreaterOrEqual(t, refused.Code, 400, name)
+		require.Less(t, refused.Code, 500, name)
 		require.Contains(t, refused.Body.String(), `role="alert"`, name)
 	}
 	require.Equal(t, p, own(), "what is refused changes nothing")

@@ -166,7 +166,7 @@ func coerce(kind, s string) any {
 			return n
 		}
 	case "number":
-		if n, err := strconv.ParseFloat(s, 64); err == nil {
+		if n, err := strconv.ParseFloat(s, 64); err == nil && json.Valid([]byte(s)) { // NaN, Inf and 0x1p4 are no JSON
 			return n
 		}
 	case "boolean":

@@ -78,7 +78,7 @@ func quality(accept, media string) (q float64, named bool) {
 		}
 		weight := 1.0
 		if given, ok := params["q"]; ok {
-			if weight, err = strconv.ParseFloat(given, 64); err != nil || weight < 0 || weight > 1 {
+			if weight, err = strconv.ParseFloat(given, 64); err != nil || !(weight >= 0 && weight <= 1) { // NaN is neither
 				continue
 			}
 		}

@@ -33,6 +33,8 @@ func TestAccepted(t *testing.T) {
 		{thing, "application/json, text/plain, */*", plainJSON},
 		{thing, "application/*", hypertext},
 		{thing, "application/activity+json;q=abc", hypertext},
+		{thing, "application/activity+json;q=NaN", hypertext},
+		{thing, "text/html;q=NaN, application/json", plainJSON},
 		{listing, "application/activity+json", hypertext},
 		{listing, "application/json", plainJSON},
 		{listing, "application/json;q=0.9, text/html", hypertext},

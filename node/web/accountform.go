@@ -37,7 +37,7 @@ func priced(r *http.Request, args map[string]any) error {
 	}
 	if amount, ok := pricing["amount"].(string); ok {
 		n, err := strconv.ParseFloat(amount, 64)
-		if err != nil || n < 0 || n > 1e15 {
+		if err != nil || !(n >= 0 && n <= 1e15) { // NaN is neither
 			return protocol.Invalid(protocol.Fault{Pointer: "/pricing/amount", Code: "wrong-type", Detail: "must be a number, such as 120.50"})
 		}
 		pricing["amount"] = n
