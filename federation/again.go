@@ -47,6 +47,6 @@ func (f *Federation) again(j storage.Job, t *trial, args any, cause error) (afte
 		return nil, err
 	}
 	return func(ctx context.Context, tx *storage.Tx) error {
-		return tx.Enqueue(ctx, storage.Job{Kind: j.Kind, Lane: j.Lane, Args: raw, RunAt: tx.Now.Add(wait)})
+		return tx.Enqueue(ctx, storage.Job{Kind: j.Kind, Lane: j.Lane, Args: raw, RunAt: tx.Now.Add(wait), LastError: t.Last})
 	}, nil
 }

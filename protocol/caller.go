@@ -86,7 +86,7 @@ const (
 	ScopeInbox    Scope = "inbox"    // threads that others began: read, answer, close, block
 	ScopeNotify   Scope = "notify"   // where notices go
 	ScopeArchive  Scope = "archive"  // export and import
-	ScopeAccount  Scope = "account"  // tokens and sessions of the account itself
+	ScopeAccount  Scope = "account"  // tokens, sessions and address of the account itself; with the scope operator, other accounts
 	ScopeOperator Scope = "operator" // the operator's work; only with an operator's account
 )
 

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"math"
+	"strings"
 	"time"
 
 	"stoa/protocol"
@@ -50,8 +51,9 @@ func scanJob(s scanner) (j Job, err error) {
 }
 
 // Enqueue adds a job: it will be run if this transaction commits, and not
-// otherwise. Only Kind, Lane, Args, RunAt and Dedupe are looked at. A waiting
-// job with the same Dedupe makes it a no-op.
+// otherwise. Only Kind, Lane, Args, RunAt, Dedupe and LastError, for a job that
+// goes on with another's work, are looked at. A waiting job with the same Dedupe
+// makes it a no-op.
 func (tx *Tx) Enqueue(ctx context.Context, j Job) error {
 	if j.RunAt.IsZero() {
 		j.RunAt = tx.Now
@@ -59,13 +61,25 @@ func (tx *Tx) Enqueue(ctx context.Context, j Job) error {
 	if j.Args == nil {
 		j.Args = []byte{}
 	}
-	n, err := tx.write(ctx, `INSERT INTO job (kind, lane, args, state, run_at, dedupe) VALUES (?, NULLIF(?, ''), ?, 'waiting', ?, NULLIF(?, '')) ON CONFLICT DO NOTHING`,
-		j.Kind, j.Lane, j.Args, millis(j.RunAt), j.Dedupe)
+	n, err := tx.write(ctx, `INSERT INTO job (kind, lane, args, state, run_at, dedupe, last_error) VALUES (?, NULLIF(?, ''), ?, 'waiting', ?, NULLIF(?, ''), ?) ON CONFLICT DO NOTHING`,
+		j.Kind, j.Lane, j.Args, millis(j.RunAt), j.Dedupe, shown(j.LastError))
 	if n > 0 {
 		tx.batch.opTopics[TopicJobs] = true
 	}
 	return err
 }
+
+// shown is the text of an error as the column takes it: others may have written
+// some of it, and PostgreSQL refuses NUL and what is not UTF-8.
+func shown(text string) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+	if len(text) > maxErrorText {
+		text = strings.ToValidUTF8(text[:maxErrorText], "")
+	}
+	return text
+}
+
+const maxErrorText = 2000 // bytes
 
 // claimJobs picks jobs that are due and whose lane is free: no older job of the
 // lane is due, running or waiting for another try, and none is running under a
@@ -116,14 +130,14 @@ func (tx *Tx) FinishJob(ctx context.Context, id int64) error {
 // wrong.
 func (db *DB) RetryJob(ctx context.Context, id int64, at time.Time, errText string) error {
 	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
-		_, err := tx.write(ctx, `UPDATE job SET owner = NULL, run_at = ?, last_error = ? WHERE id = ? AND state = 'waiting'`, millis(at), errText, id)
+		_, err := tx.write(ctx, `UPDATE job SET owner = NULL, run_at = ?, last_error = ? WHERE id = ? AND state = 'waiting'`, millis(at), shown(errText), id)
 		return err
 	})
 }
 
 // BuryJob gives a job up. It stays in sight, with the reason, until pruned.
 func (tx *Tx) BuryJob(ctx context.Context, id int64, errText string) error {
-	_, err := tx.write(ctx, `UPDATE job SET state = 'dead', owner = NULL, done_at = ?, last_error = ? WHERE id = ? AND state = 'waiting'`, millis(tx.Now), errText, id)
+	_, err := tx.write(ctx, `UPDATE job SET state = 'dead', owner = NULL, done_at = ?, last_error = ? WHERE id = ? AND state = 'waiting'`, millis(tx.Now), shown(errText), id)
 	return err
 }
 

@@ -2,8 +2,10 @@ package storage_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"stoa/storage"
 	"stoa/storage/storagetest"
@@ -190,6 +192,33 @@ func TestJobs_ManyOwnersShareThem(t *testing.T) {
 		for id := range done {
 			require.False(t, seen[id])
 			seen[id] = true
+		}
+	})
+}
+
+// TestJobs_ErrorTexts: whatever stands in an error, the job can be settled.
+func TestJobs_ErrorTexts(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		for name, text := range map[string]string{
+			"not UTF-8": "the peer said \xff\xfe", "NUL": "a\x00b", "cut in a letter": strings.Repeat("न", 2000),
+		} {
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				return tx.Enqueue(ctx, storage.Job{Kind: "k", LastError: text})
+			})
+			jobs, err := db.ClaimJobs(t.Context(), "me", 1, time.Minute)
+			require.NoError(t, err, name)
+			require.Len(t, jobs, 1, name)
+			require.NotEmpty(t, jobs[0].LastError)
+			require.True(t, utf8.ValidString(jobs[0].LastError))
+			require.NoError(t, db.RetryJob(t.Context(), jobs[0].ID, time.Now(), text), name)
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.BuryJob(ctx, jobs[0].ID, text) })
+			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				page, err := tx.ListJobs(ctx, storage.JobDead, 1, "")
+				require.NoError(t, err)
+				require.LessOrEqual(t, len(page.Items[0].LastError), 2000)
+				return nil
+			})
 		}
 	})
 }

@@ -15,8 +15,7 @@ import (
 // its job. What failed waits as a new job, so that one address whose server says
 // "later" holds up nobody else's letters.
 type trial struct {
-	Try  int    `json:"try,omitempty"`
-	Last string `json:"last,omitempty"` // what went wrong last time, for the operator; never an address
+	Try int `json:"try,omitempty"`
 }
 
 // Timetables. A server that greylists wants to be asked again after some minutes;
@@ -45,12 +44,11 @@ func again(j storage.Job, pauses []time.Duration, t *trial, args any, cause erro
 	}
 	wait = max(wait, time.Duration(float64(pauses[t.Try])*(0.75+rand.Float64()/2)))
 	t.Try++
-	t.Last = plain(cause.Error(), 300)
 	raw, err := json.Marshal(args)
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, tx *storage.Tx) error {
-		return tx.Enqueue(ctx, storage.Job{Kind: j.Kind, Lane: j.Lane, Args: raw, RunAt: tx.Now.Add(wait), Dedupe: j.Dedupe})
+		return tx.Enqueue(ctx, storage.Job{Kind: j.Kind, Lane: j.Lane, Args: raw, RunAt: tx.Now.Add(wait), Dedupe: j.Dedupe, LastError: plain(cause.Error(), 300)})
 	}, nil
 }

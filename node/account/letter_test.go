@@ -57,7 +57,7 @@ func TestSendLink_AfterAFailedAttempt(t *testing.T) {
 	again := send(first)
 	require.Len(t, again, 1)
 	require.Empty(t, server.sent)
-	require.Contains(t, string(again[0].Args), "451", "the operator sees why it waits")
+	require.Contains(t, again[0].LastError, "451", "the operator sees why it waits")
 	require.Equal(t, first.Dedupe, again[0].Dedupe)
 	require.Zero(t, again[0].Attempt, "a job that was tried would hold up its lane")
 	server.ill = false

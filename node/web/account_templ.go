@@ -125,7 +125,7 @@ func sentBody() templ.Component {
 var scopeWords = [][2]string{
 	{"post", "Post on the board and in threads"}, {"profile", "Profile, needs and capabilities"}, {"keys", "Keys"},
 	{"inbox", "Threads that others began"}, {"notify", "Where notices go"}, {"archive", "Export and import"},
-	{"account", "Tokens and sessions"}, {"operator", "The operator's work"},
+	{"account", "Tokens, sessions, mail address"}, {"operator", "The operator's work"},
 }
 
 var eventWords = map[protocol.NoticeEvent]string{
