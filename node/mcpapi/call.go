@@ -64,7 +64,7 @@ func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []by
 // result writes a finished call: the text, and where there is a schema the same
 // as structured content.
 func (a *API) result(m *message, t *tool, answer []byte) []byte {
-	structured := t.OutputSchema != nil
+	structured := t.op.Media == ""
 	if structured {
 		answer = bytes.TrimSuffix(answer, []byte("\n"))
 	}

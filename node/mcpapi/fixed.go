@@ -5,15 +5,13 @@ import (
 	"maps"
 	"slices"
 
+	"stoa/node/dispatch"
 	"stoa/protocol"
 )
 
 // listTTL is how long a client may keep the list of tools, in milliseconds. It
 // changes only when the node's software does.
 const listTTL = 3_600_000
-
-// prepared are the results that never change, for one generation of the wire.
-type prepared struct{ tools, discover []byte }
 
 // implementation names a program.
 type implementation struct {
@@ -38,32 +36,43 @@ func (a *API) prepare() error {
 	if a.info, err = json.Marshal(implementation{"stoa", a.c.Name, a.c.Version}); err != nil {
 		return err
 	}
-	tools := make([]*tool, 0, len(a.tools))
-	for _, name := range slices.Sorted(maps.Keys(a.tools)) {
-		tools = append(tools, a.tools[name])
-	}
-	if a.results[legacy].tools, err = json.Marshal(map[string]any{"tools": tools}); err != nil {
-		return err
-	}
-	meta := map[string]json.RawMessage{metaServerInfo: a.info}
-	a.results[modern].tools, err = json.Marshal(struct {
-		Type  string  `json:"resultType"`
-		Tools []*tool `json:"tools"`
-		cacheable
-		Meta any `json:"_meta"`
-	}{"complete", tools, listCache, meta})
-	if err != nil {
-		return err
-	}
-	a.results[modern].discover, err = json.Marshal(struct {
+	a.discover, err = json.Marshal(struct {
 		Type         string          `json:"resultType"`
 		Versions     []string        `json:"supportedVersions"`
 		Capabilities json.RawMessage `json:"capabilities"`
 		Instructions string          `json:"instructions"`
 		cacheable
 		Meta any `json:"_meta"`
-	}{"complete", versions, capabilities, a.instructions(), listCache, meta})
+	}{"complete", versions, capabilities, a.instructions(), listCache, a.meta()})
 	return err
+}
+
+func (a *API) meta() map[string]json.RawMessage {
+	return map[string]json.RawMessage{metaServerInfo: a.info}
+}
+
+// list makes the results of tools/list. Its schemas are its own: those of the hall
+// are read by others meanwhile.
+func (a *API) list() (results [2][]byte, err error) {
+	schemas := dispatch.NewSchemas()
+	tools := make([]*tool, 0, len(a.tools))
+	for _, name := range slices.Sorted(maps.Keys(a.tools)) {
+		t, err := a.tools[name].described(schemas)
+		if err != nil {
+			return results, err
+		}
+		tools = append(tools, t)
+	}
+	if results[legacy], err = json.Marshal(map[string]any{"tools": tools}); err != nil {
+		return results, err
+	}
+	results[modern], err = json.Marshal(struct {
+		Type  string  `json:"resultType"`
+		Tools []*tool `json:"tools"`
+		cacheable
+		Meta any `json:"_meta"`
+	}{"complete", tools, listCache, a.meta()})
+	return results, err
 }
 
 // instructions are for the model behind the client.

@@ -17,6 +17,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"sync"
 
 	"stoa/identity/httpsig"
 	"stoa/node/dispatch"
@@ -49,14 +50,15 @@ type API struct {
 	c        Config
 	target   httpsig.Target
 	tools    map[string]*tool
-	info     []byte // serverInfo
-	results  [2]prepared
+	info     []byte                    // serverInfo
+	discover []byte                    // the modern answer to server/discover
+	lists    func() ([2][]byte, error) // the results of tools/list on either wire, made when the first client asks
 	cache    *dispatch.Cache[[]byte]
 	asks     string // Accept-Signature for a request to this door
 	loopback bool   // the public address is on loopback
 }
 
-// New makes the door and prepares the bytes of every fixed answer.
+// New makes the door.
 func New(c Config) (*API, error) {
 	base, err := url.Parse(c.Base)
 	if err != nil {
@@ -74,10 +76,9 @@ func New(c Config) (*API, error) {
 		Label: "sig1", Components: []string{"@method", "@authority", "@path", "content-type", "content-digest"}, Tag: httpsig.TagWebBotAuth,
 	})
 	for _, op := range protocol.OperationsFor(c.For, protocol.MCP) {
-		if a.tools[op.Name], err = newTool(c.Table.Schemas, op); err != nil {
-			return nil, err
-		}
+		a.tools[op.Name] = newTool(op)
 	}
+	a.lists = sync.OnceValues(a.list)
 	if err := a.prepare(); err != nil {
 		return nil, fmt.Errorf("prepare MCP answers: %w", err)
 	}
@@ -140,15 +141,18 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, m *message, body []b
 	if err := a.c.Table.Limits.Network(network, reading); err != nil {
 		return limited(err)
 	}
-	fixed := &a.results[m.wire]
 	switch {
 	case m.method == "tools/list":
 		if err := firstPage(m); err != nil {
 			return err
 		}
-		a.answer(w, m, fixed.tools)
+		lists, err := a.lists()
+		if err != nil {
+			return err
+		}
+		a.answer(w, m, lists[m.wire])
 	case m.method == "server/discover" && m.wire == modern:
-		a.answer(w, m, fixed.discover)
+		a.answer(w, m, a.discover)
 	case m.method == "initialize" && m.wire == legacy:
 		a.answer(w, m, a.initialize(m))
 	case m.method == "ping" && m.wire == legacy:

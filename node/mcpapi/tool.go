@@ -30,19 +30,18 @@ type annotations struct {
 	OpenWorld   bool   `json:"openWorldHint"`
 }
 
-func newTool(s *dispatch.Schemas, op *protocol.Operation) (*tool, error) {
-	in, err := s.ToolInput(op)
-	if err != nil {
+func newTool(op *protocol.Operation) *tool {
+	return &tool{op: op, Name: op.Name, Title: op.Title, Description: describe(op), Annotations: annotate(op)}
+}
+
+// described is the tool with its schemas, which take most of the time.
+func (t tool) described(s *dispatch.Schemas) (*tool, error) {
+	var err error
+	if t.InputSchema, err = s.ToolInput(t.op); err != nil {
 		return nil, err
 	}
-	out, err := s.ToolOutput(op)
-	if err != nil {
-		return nil, err
-	}
-	return &tool{
-		op: op, Name: op.Name, Title: op.Title, Description: describe(op),
-		InputSchema: in, OutputSchema: out, Annotations: annotate(op),
-	}, nil
+	t.OutputSchema, err = s.ToolOutput(t.op)
+	return &t, err
 }
 
 // annotate reads the hints off the declaration. PUT and DELETE change what is
