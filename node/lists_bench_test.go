@@ -102,7 +102,11 @@ func measure(b *testing.B, dir, engine string, what fill.Config) listRun {
 	every, err := strconv.Atoi(cmp.Or(os.Getenv("BENCH_EVERY"), "1"))
 	require.NoError(b, err)
 	keys := h.listKeys()
-	for _, l := range append(listings(what.Profiles, h.roots()), privateListings(keys)...) {
+	all := privateListings(keys)
+	if os.Getenv("BENCH_ONLY") != "private" {
+		all = append(listings(what.Profiles, h.roots()), all...)
+	}
+	for _, l := range all {
 		if l.bearer != "" || l.op == protocol.ReadModerationLog.Operation {
 			every = 1 // they are few
 		}
