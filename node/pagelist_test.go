@@ -63,6 +63,23 @@ func TestPages_Filters(t *testing.T) {
 }
 
 // TestPages_Paging walks the board by its links and meets every post once.
+// TestPages_LongQuery: what a reader sends too much of comes back once, in the
+// field that was wrong, and fills no header.
+func TestPages_LongQuery(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	long := strings.Repeat("a", 20_000)
+	a := h.ask("GET", "/board?q="+long, "", "Accept", browser)
+	require.Equal(t, 422, a.Code)
+	require.Equal(t, 1, strings.Count(a.Body.String(), long))
+	allowed := "/board?q=" + strings.Repeat("%F0%9F%93%9C", 150) + "&tag=paper"
+	a = h.ask("GET", allowed, "", "Accept", browser)
+	require.Equal(t, 200, a.Code)
+	require.NotContains(t, strings.Join(a.Header().Values("Link"), ", "), "%F0")
+	require.Contains(t, strings.Join(h.ask("GET", "/board?tag=paper", "", "Accept", browser).Header().Values("Link"), ", "),
+		"<"+h.Base+`/api/public/board?tag=paper>; rel="alternate"; type="application/json"`)
+}
+
 func TestPages_Paging(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -108,10 +108,11 @@ func (s *Web) handler(p page) http.Handler {
 		if len(given(r.URL.Query())) == 0 { // else it is a piece or selection of a page
 			v.Address = s.Base + p.fill(p.path, r)
 		}
-		if p.twin != nil {
+		// What was refused as a page would be refused in every other form.
+		if p.twin != nil && v.Refused == nil {
 			v.JSON = s.Base + p.data(r)
 		}
-		if p.source != "" {
+		if p.source != "" && v.Refused == nil {
 			v.Source, v.Selection = p.fill(p.source, r), (&form{values: given(r.URL.Query())}).selection()
 		}
 		if v.Refused != nil && !WantsHTML(r) {

@@ -21,6 +21,10 @@ const Policy = "default-src 'none'; style-src 'self'; img-src 'self'; form-actio
 // links are on every page, for programs that land there (RFC 8288).
 const links = `</.well-known/api-catalog>; rel="api-catalog", </openapi.json>; rel="service-desc"; type="application/vnd.oai.openapi+json", </llms.txt>; rel="describedby"; type="text/plain", </.well-known/ai-catalog.json>; rel="ai-catalog"; type="application/json"`
 
+// maxLink is the longest address of a page's own that goes into its head, in
+// bytes: proxies bound the fields of an answer.
+const maxLink = 1024
+
 // requestID is the header in which the router has put the id of the request.
 const requestID = "Request-Id"
 
@@ -51,7 +55,7 @@ func (s *Web) write(w http.ResponseWriter, r *http.Request, v view) {
 	}
 	head := w.Header()
 	head.Set("Link", links)
-	if v.JSON != "" {
+	if v.JSON != "" && len(v.JSON) <= maxLink {
 		head.Add("Link", "<"+v.JSON+`>; rel="alternate"; type="application/json"`)
 	}
 	if v.Private {
