@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"stoa/identity/erc8004"
@@ -34,6 +35,7 @@ type Config struct {
 	Name              string   `env:"STOA_NAME" placeholder:"TEXT" help:"What you call the node. Default: its host."`
 	Contact           string   `env:"STOA_CONTACT" placeholder:"URL" help:"Where to report vulnerabilities, mailto: or https:. Served as security.txt."`
 	SecurityPolicy    string   `name:"security-policy" env:"STOA_SECURITY_POLICY" placeholder:"URL" help:"Page that says how reports of vulnerabilities are handled. Named in security.txt."`
+	ContentSignal     string   `name:"content-signal" default:"search=yes, ai-input=yes, ai-train=no" env:"STOA_CONTENT_SIGNAL" placeholder:"TEXT" help:"What crawlers may do with what they read here: search, ai-input and ai-train, each yes or no. Said in robots.txt. Empty: nothing is said."`
 	SMTP              string   `name:"smtp" env:"STOA_SMTP" placeholder:"HOST:PORT" help:"Mail server that sends notices and sign-in links. Empty: no mail is sent."`
 	SMTPSecurity      string   `name:"smtp-security" default:"starttls" env:"STOA_SMTP_SECURITY" placeholder:"HOW" help:"tls (from the first byte), starttls, or none (to this machine only)."`
 	SMTPUser          string   `name:"smtp-user" env:"STOA_SMTP_USER" placeholder:"NAME" help:"Who signs in to the mail server. Empty: nobody."`
@@ -106,6 +108,9 @@ func (c Config) Validate() error {
 			bad("%s: %q is no https: URL (a contact may be mailto: too)", name, s)
 		}
 	}
+	if c.ContentSignal != "" && !contentSignal.MatchString(c.ContentSignal) {
+		bad("content-signal: %q is not like search=yes, ai-input=yes, ai-train=no", c.ContentSignal)
+	}
 	for _, s := range c.TrustedProxies {
 		if _, err := netip.ParsePrefix(s); err != nil {
 			bad("trusted-proxies: %q is not a network such as 10.0.0.0/8", s)
@@ -116,6 +121,9 @@ func (c Config) Validate() error {
 	}
 	return fmt.Errorf("%w: %w", ErrConfig, errors.Join(faults...))
 }
+
+// contentSignal is the form of contentsignals.org.
+var contentSignal = regexp.MustCompile(`^(search|ai-input|ai-train)=(yes|no)(, ?(search|ai-input|ai-train)=(yes|no)){0,2}$`)
 
 func loopback(host string) bool {
 	if host == "localhost" {

@@ -113,9 +113,14 @@ func escape(s string) string {
 }
 
 // robots keeps crawlers out of what is read with a token (RFC 9309), and says
-// where the lists of everything else are (sitemaps.org, ARD 0.9).
+// what the rest may be used for (contentsignals.org) and where the lists of it
+// are (sitemaps.org, ARD 0.9).
 func (w *WellKnown) robots(*http.Request) (document, error) {
-	rules := "User-agent: *\nDisallow: /api/public/threads/\nDisallow: /api/owner/\nDisallow: /api/operator/\nAllow: /\n\n"
+	rules := "User-agent: *\n"
+	if w.c.Signal != "" {
+		rules += "Content-Signal: " + w.c.Signal + "\n"
+	}
+	rules += "Disallow: /api/public/threads/\nDisallow: /api/owner/\nDisallow: /api/operator/\nAllow: /\n\n"
 	if w.c.Site != nil {
 		rules += "Sitemap: " + w.base + sitemapPath + "\n"
 	}

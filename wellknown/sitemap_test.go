@@ -77,7 +77,8 @@ func large(t testing.TB, s *site, host string) http.Handler {
 	u, err := url.Parse(host)
 	require.NoError(t, err)
 	a := &agents{}
-	w, err := New(Config{Base: u, Directory: a, Keys: a, Site: s, Doors: protocol.HTTP | protocol.MCP, Version: "1", MCPVersions: []string{"2026-07-28"}})
+	w, err := New(Config{Base: u, Directory: a, Keys: a, Site: s, Doors: protocol.HTTP | protocol.MCP, Version: "1", MCPVersions: []string{"2026-07-28"},
+		Signal: "search=yes, ai-train=no"})
 	require.NoError(t, err)
 	mux := http.NewServeMux()
 	for _, r := range w.Routes() {
@@ -190,7 +191,7 @@ func TestParts(t *testing.T) {
 func TestRobots(t *testing.T) {
 	t.Parallel()
 	lines := strings.Split(get(large(t, &site{}, base), "/robots.txt").Body.String(), "\n")
-	require.Equal(t, "User-agent: *", lines[0])
+	require.Equal(t, []string{"User-agent: *", "Content-Signal: search=yes, ai-train=no"}, lines[:2])
 	require.Contains(t, lines, "Disallow: /api/public/threads/")
 	require.Contains(t, lines, "Sitemap: "+base+"/sitemap.xml")
 	require.Contains(t, lines, "Agentmap: "+base+"/.well-known/ai-catalog.json")

@@ -104,6 +104,7 @@ type Config struct {
 	Feeds       []Feed
 	Contact     string // where to report vulnerabilities, mailto: or https: URL; "" serves no security.txt
 	Policy      string // how reports are handled, https: URL; "" leaves it out
+	Signal      string // Content-Signal of robots.txt; "" leaves it out
 
 	Log *slog.Logger
 }

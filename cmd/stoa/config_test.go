@@ -59,9 +59,9 @@ func TestConfig_Faults(t *testing.T) {
 	require.ErrorContains(t, err, `no setting "lisen"`)
 
 	var out, errs bytes.Buffer
-	code := run(context.Background(), []string{"serve", "--listen", "nonsense", "--base-url", "ftp://x", "--chain", "1=x", "--trusted-proxies", "all", "--data", t.TempDir()}, strings.NewReader(""), &out, &errs)
+	code := run(context.Background(), []string{"serve", "--listen", "nonsense", "--base-url", "ftp://x", "--chain", "1=x", "--trusted-proxies", "all", "--content-signal", "ai-train=perhaps", "--data", t.TempDir()}, strings.NewReader(""), &out, &errs)
 	require.Equal(t, exitUsage, code)
-	for _, part := range []string{"listen:", "base-url:", "chain:", "trusted-proxies:"} {
+	for _, part := range []string{"listen:", "base-url:", "chain:", "trusted-proxies:", "content-signal:"} {
 		require.Contains(t, errs.String(), part, "all faults at once")
 	}
 	errs.Reset()
