@@ -95,6 +95,7 @@ func TestFeedAfter_Writers(t *testing.T) {
 			}
 			select {
 			case <-done:
+				require.False(t, t.Failed(), "a writer gave up")
 				require.False(t, last, "one more look after the last commit finds the rest") // only when less came than fits a page
 				last = len(feed)+7 >= wanted && len(news)+5 >= wanted
 			default:

@@ -14,7 +14,8 @@ import (
 const (
 	maxBatch        = 128 // operations in one transaction
 	postgresWriters = 2   // while one commits, the other fills
-	maxTries        = 4   // of a batch whose transaction the database gave up
+	maxTries        = 6   // of ops whose transaction the database gave up
+	triesTogether   = 2   // of them, before each op is tried in a transaction of its own
 )
 
 // States of an op: the caller may take it back until a writer has begun it.
@@ -142,10 +143,15 @@ func (w *writer) loop() {
 
 // commit brings the ops to disk and answers each.
 func (w *writer) commit(ops []*op) {
-	ops = take(ops)
-	if len(ops) == 0 {
-		return
+	if ops = take(ops); len(ops) > 0 {
+		w.store(ops)
 	}
+}
+
+// store is commit of ops that are taken. Ops take locks in an order of their own,
+// which makes batches of several processes wait for each other in a ring, as
+// often as they are tried; alone each takes them in the order of the rest.
+func (w *writer) store(ops []*op) {
 	var b *batch
 	var err error
 	careful := false
@@ -165,6 +171,12 @@ func (w *writer) commit(ops []*op) {
 		// so running again could do things twice.
 		if !passing(err) && !errors.Is(err, errBegin) {
 			break
+		}
+		if try >= triesTogether && len(ops) > 1 && w.db.engine == enginePostgres {
+			for i := range ops {
+				w.store(ops[i : i+1])
+			}
+			return
 		}
 		if try >= maxTries {
 			err = overloaded("the database is busy; try again in a moment", err)
