@@ -148,9 +148,10 @@ func (w *writer) commit(ops []*op) {
 	}
 }
 
-// store is commit of ops that are taken. Ops take locks in an order of their own,
-// which makes batches of several processes wait for each other in a ring, as
-// often as they are tried; alone each takes them in the order of the rest.
+// store is commit of ops that are taken. Ops of a batch take locks in the order in
+// which they came, so that batches of several processes may wait for each other
+// in a ring as often as they are tried. An op alone holds few locks, and the
+// counter of the feed as its last.
 func (w *writer) store(ops []*op) {
 	var b *batch
 	var err error
