@@ -31,7 +31,6 @@ const rounds = 16
 var unreached = map[string]string{
 	"confirm_account_mail": "takes a secret that stands in a mail alone",
 	"confirm_mail":         "takes a secret that stands in a mail alone",
-	"import_archive":       "takes an archive, which is no JSON",
 }
 
 // TestProperty calls every operation with inputs that its schema allows and with
