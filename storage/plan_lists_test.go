@@ -52,9 +52,6 @@ func walks(plan []string) string {
 // database, first pages and later ones, and looks at the plan of each query as the
 // engine makes it for these arguments: on PostgreSQL with the statistics of ANALYZE.
 func TestPlans_Lists(t *testing.T) {
-	if testing.Short() {
-		t.Skip("fills a database")
-	}
 	t.Parallel()
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
 		db, err := storage.Open(t.Context(), c)

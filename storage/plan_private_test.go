@@ -51,9 +51,6 @@ func astray(asking, query string, plan []string) string {
 // busy owner among many, first pages and later ones, and looks at the plan of each
 // query as the engine makes it: nothing is read but the page.
 func TestPlans_Private(t *testing.T) {
-	if testing.Short() {
-		t.Skip("fills a database")
-	}
 	t.Parallel()
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
 		db, err := storage.Open(t.Context(), c)
