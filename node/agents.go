@@ -24,8 +24,8 @@ type agents struct {
 	base      string
 	chain     *chain // nil when no chain is configured
 
-	keys   memo[identity.Hosted] // by thumbprint
-	chains memo[identity.Hosted] // by chain identity
+	keys   current[identity.Hosted] // by thumbprint
+	chains current[identity.Hosted] // by chain identity
 
 	tokens, sessions current[identity.Credential] // by hash of the secret
 
@@ -42,7 +42,7 @@ func newAgents(db *storage.DB, d *directory.Directory) *agents {
 
 // KeyByThumbprint implements identity.Directory.
 func (a *agents) KeyByThumbprint(ctx context.Context, thumbprint string) (identity.Hosted, bool, error) {
-	return a.keys.get(thumbprint, func() (identity.Hosted, bool, error) {
+	return a.keys.get(thumbprint, a.db.Version, func() (identity.Hosted, time.Time, bool, error) {
 		var h identity.Hosted
 		ok, err := a.read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 			stored, err := tx.AgentKeyByThumbprint(ctx, thumbprint)
@@ -69,13 +69,13 @@ func (a *agents) KeyByThumbprint(ctx context.Context, thumbprint string) (identi
 			h.Key, err = httpsig.NewKey(public.Key)
 			return err
 		})
-		return h, ok, err
+		return h, time.Time{}, ok, err
 	})
 }
 
 // HostedAgent implements identity.Directory.
 func (a *agents) HostedAgent(ctx context.Context, erc8004 string) (identity.Hosted, bool, error) {
-	return a.chains.get(erc8004, func() (identity.Hosted, bool, error) {
+	return a.chains.get(erc8004, a.db.Version, func() (identity.Hosted, time.Time, bool, error) {
 		var h identity.Hosted
 		ok, err := a.read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 			p, err := tx.ProfileByAgent(ctx, erc8004)
@@ -84,7 +84,7 @@ func (a *agents) HostedAgent(ctx context.Context, erc8004 string) (identity.Host
 			}
 			return err
 		})
-		return h, ok, err
+		return h, time.Time{}, ok, err
 	})
 }
 
@@ -154,7 +154,7 @@ func (a *agents) census(ctx context.Context) (listed, answering, verified int, e
 }
 
 const (
-	memoTTL = 2 * time.Second // how long a retired key or revoked token may go on
+	memoTTL = 2 * time.Second // how long a key or token that another process revoked is still taken
 	memoMax = 10_000
 )
 
