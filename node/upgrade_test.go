@@ -138,6 +138,9 @@ func TestUpgrade(t *testing.T) {
 	eachEngine(t, func(t *testing.T, change func(*Config)) {
 		c := Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test", BaseURL: oldBase}
 		change(&c)
+		if c.Database != "" {
+			c.Database = storagetest.EmptyPostgresURL(t)
+		}
 		at := storage.Config{URL: c.Database}
 		if c.Database == "" {
 			at.Path = filepath.Join(c.Data, "stoa.db")

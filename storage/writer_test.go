@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -428,11 +429,9 @@ func TestOpen_ManyAtOnce(t *testing.T) {
 		require.NoError(t, db.Check(t.Context()))
 	}
 	t.Run("sqlite", func(t *testing.T) { t.Parallel(); run(t, storage.Config{Path: t.TempDir() + "/new/stoa.db"}) })
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
-		if c.URL != "" {
-			run(t, c)
-		}
-	})
+	if os.Getenv(storagetest.PostgresEnv) != "" {
+		t.Run("postgres", func(t *testing.T) { t.Parallel(); run(t, storage.Config{URL: storagetest.EmptyPostgresURL(t)}) })
+	}
 }
 
 func TestRead_IsOneMoment(t *testing.T) {

@@ -5,8 +5,11 @@ package storagetest
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
+	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -104,32 +107,117 @@ func EachConfig(t *testing.T, fn func(t *testing.T, c storage.Config)) {
 	})
 }
 
-// PostgresURL makes an empty database in the cluster of STOA_TEST_POSTGRES,
-// drops it with the test, and returns its address.
+// PostgresURL makes a fresh, migrated database in the cluster of
+// STOA_TEST_POSTGRES, drops it with the test, and returns its address.
 func PostgresURL(t testing.TB) string {
 	t.Helper()
-	cluster := os.Getenv(PostgresEnv)
-	u, err := url.Parse(cluster)
-	if err != nil || cluster == "" {
-		t.Fatalf("%s is not a postgres:// URL", PostgresEnv)
-	}
-	admin, err := sql.Open("pgx", cluster)
+	name, err := postgresTemplate()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var random [8]byte
-	rand.Read(random[:])
-	name := "stoa_test_" + hex.EncodeToString(random[:])
-	if _, err := admin.Exec(`CREATE DATABASE ` + name + ` ENCODING 'UTF8' TEMPLATE template0`); err != nil {
+	return postgres(t, name)
+}
+
+// EmptyPostgresURL is PostgresURL for tests of migrations: the database has no
+// table yet.
+func EmptyPostgresURL(t testing.TB) string {
+	t.Helper()
+	return postgres(t, "template0")
+}
+
+func postgres(t testing.TB, template string) string {
+	t.Helper()
+	u, err := url.Parse(os.Getenv(PostgresEnv))
+	if err != nil || u.Scheme == "" {
+		t.Fatalf("%s is not a postgres:// URL", PostgresEnv)
+	}
+	admin, err := sql.Open("pgx", u.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/" + random("stoa_test_")
+	if _, err := admin.Exec(create(u.Path[1:], template)); err != nil {
 		admin.Close()
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		defer admin.Close()
-		if _, err := admin.Exec(`DROP DATABASE IF EXISTS ` + name + ` WITH (FORCE)`); err != nil {
+		if _, err := admin.Exec(`DROP DATABASE IF EXISTS ` + u.Path[1:] + ` WITH (FORCE)`); err != nil {
 			t.Error(err)
 		}
 	})
-	u.Path = "/" + name
 	return u.String()
+}
+
+// postgresTemplate migrates once a cluster and set of migrations. The database
+// stays in the cluster for the next package's tests.
+var postgresTemplate = sync.OnceValues(func() (string, error) {
+	u, err := url.Parse(os.Getenv(PostgresEnv))
+	if err != nil {
+		return "", err
+	}
+	files, err := storage.Migrations("postgres")
+	if err != nil {
+		return "", err
+	}
+	hash := sha256.New()
+	if err := fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(files, path)
+		fmt.Fprintf(hash, "%s %d\n%s", path, len(text), text)
+		return err
+	}); err != nil {
+		return "", err
+	}
+	name := "stoa_template_" + hex.EncodeToString(hash.Sum(nil)[:8])
+
+	ctx := context.Background()
+	admin, err := sql.Open("pgx", u.String())
+	if err != nil {
+		return "", err
+	}
+	defer admin.Close()
+	// One process makes the template, the others wait for it on the lock, which
+	// belongs to this connection.
+	conn, err := admin.Conn(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	if _, err := conn.ExecContext(ctx, `SELECT pg_advisory_lock(hashtext('stoa_template'))`); err != nil {
+		return "", err
+	}
+	defer conn.ExecContext(ctx, `SELECT pg_advisory_unlock_all()`)
+	var exists bool
+	if err := conn.QueryRowContext(ctx, `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)`, name).Scan(&exists); err != nil || exists {
+		return name, err
+	}
+	// The name appears only once the tables are complete.
+	draft := random("stoa_draft_")
+	if _, err := conn.ExecContext(ctx, create(draft, "template0")); err != nil {
+		return "", err
+	}
+	u.Path = "/" + draft
+	db, err := storage.Open(ctx, storage.Config{URL: u.String()})
+	if err == nil {
+		err = db.Close()
+	}
+	if err != nil {
+		conn.ExecContext(ctx, `DROP DATABASE `+draft+` WITH (FORCE)`)
+		return "", err
+	}
+	_, err = conn.ExecContext(ctx, `ALTER DATABASE `+draft+` RENAME TO `+name)
+	return name, err
+})
+
+func create(name, template string) string {
+	return `CREATE DATABASE ` + name + ` ENCODING 'UTF8' TEMPLATE ` + template
+}
+
+func random(prefix string) string {
+	var b [8]byte
+	rand.Read(b[:])
+	return prefix + hex.EncodeToString(b[:])
 }
