@@ -514,6 +514,7 @@ func TestAttack_Fetch(t *testing.T) {
 	}
 	as := func(id string) []byte { return bytes.ReplaceAll(good, []byte(alice), []byte(id)) }
 	host := "https://victim.example/x/"
+	w.net.hosts["victim.example:8443"] = http.HandlerFunc(w.remote) // another server on the same machine
 	for name, h := range map[string]http.HandlerFunc{
 		"html":         answer("text/html", as(host+"html")),
 		"upload":       answer("application/octet-stream", as(host+"upload")),
@@ -522,6 +523,8 @@ func TestAttack_Fetch(t *testing.T) {
 		"other-id":     answer(activity.MediaType, good),
 		"cross":        redirect("https://evil.example/fake"),
 		"private":      redirect("http://127.0.0.1/"),
+		"port":         redirect("https://victim.example:8443/port"),
+		"scheme":       redirect("http://victim.example/scheme"),
 		"loop":         redirect(host + "loop"),
 		"inbox-away":   answer(activity.MediaType, bytes.ReplaceAll(as(host+"inbox-away"), []byte(host+"inbox-away/inbox"), []byte("https://evil.example/in"))),
 		"no-actor":     answer(activity.MediaType, bytes.Replace(as(host+"no-actor"), []byte(`"Person"`), []byte(`"Note"`), 1)),
@@ -530,6 +533,8 @@ func TestAttack_Fetch(t *testing.T) {
 		"foreign-keys": answer(activity.MediaType, bytes.ReplaceAll(as(host+"foreign-keys"), []byte(`"owner":"`+host+"foreign-keys"), []byte(`"owner":"`+alice))),
 	} {
 		w.served[host+name] = h
+		w.served["https://victim.example/"+name] = answer(activity.MediaType, as(host+name)) // where some redirects lead
+		w.served["https://victim.example:8443/"+name] = w.served["https://victim.example/"+name]
 		_, err := w.f.keyOf(t.Context(), host+name+"#main-key", false)
 		require.Error(t, err, name)
 		before := w.net.count("GET victim.example/x/" + name)

@@ -49,6 +49,20 @@ func TestPrice_OverHTTP(t *testing.T) {
 		require.Equal(t, 201, again.Code, "%s", again.Body)
 		require.Equal(t, first.Body.String(), again.Body.String())
 	})
+	t.Run("nor is it paid for: the price of the network and of the text stays", func(t *testing.T) {
+		h := newHouse(t, func(c *Config) { c.Dev = false })
+		level := func() int {
+			var c pow.Challenge
+			h.ask("GET", "/api/public/pow?purpose=board", "").into(&c)
+			return c.Hint.Level
+		}
+		before := level()
+		for range 6 { // five that are paid raise a network's level
+			a := h.ask("POST", "/api/public/board", goodPost, "Proof-Of-Work", h.proof("board"), "Idempotency-Key", "again")
+			require.Equal(t, 201, a.Code, "%s", a.Body)
+			require.Equal(t, before, level())
+		}
+	})
 	t.Run("a report says what others say", func(t *testing.T) {
 		for range 3 {
 			id := h.unlike(t).ID

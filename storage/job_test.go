@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"stoa/protocol"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 
@@ -150,6 +151,34 @@ func TestJobs_DedupeReleaseRequeuePrune(t *testing.T) {
 			require.Equal(t, 2, n)
 			return err
 		})
+	})
+}
+
+// A worker whose lease ran out and who comes back late changes nothing of a job
+// that was given up meanwhile.
+func TestJobs_DeadStaysDead(t *testing.T) {
+	t.Parallel()
+	clocked(t, func(t *testing.T, db *storage.DB, _ func(time.Duration)) {
+		enqueue(t, db, storage.Job{Kind: "mail"})
+		jobs, _ := claim(t, db, "one", 1)
+		id := jobs[0].ID
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.BuryJob(ctx, id, "no such host") })
+		dead := func() storage.Job {
+			var list protocol.Page[storage.Job]
+			require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
+				list, err = tx.ListJobs(ctx, storage.JobDead, 10, "")
+				return err
+			}))
+			require.Len(t, list.Items, 1)
+			return list.Items[0]
+		}
+		before := dead()
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.FinishJob(ctx, id) })
+		require.NoError(t, db.RetryJob(t.Context(), id, start, "again"))
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.BuryJob(ctx, id, "another reason") })
+		require.Equal(t, before, dead())
+		_, kinds := claim(t, db, "two", 1)
+		require.Empty(t, kinds)
 	})
 }
 

@@ -440,6 +440,27 @@ func TestAuthority_RecordFromTheFuture(t *testing.T) {
 	require.ErrorIs(t, ask(t, newTestReader(t, nil, s)), ErrKeyUnknown)
 }
 
+// A record that names the zero address as its signer is nobody's, also where the
+// agent has no wallet, whose place then holds the same zero.
+func TestJudge_ZeroSigner(t *testing.T) {
+	t.Parallel()
+	s := newStub(t)
+	owner := s.setAgent(t).owner
+	r := newTestReader(t, nil, s)
+	id := mustID(t, vectorID)
+	rec, err := ParseRecord(unhex(t, vectorRecord))
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		signer common.Address
+		counts bool
+	}{"owner": {owner, true}, "zero": {common.Address{}, false}, "a stranger": {common.HexToAddress("0x01"), false}} {
+		rec.Signer = c.signer
+		set, err := r.judge(t.Context(), &Snapshot{ID: id, Owner: owner}, rec.Encode(), 0)
+		require.NoError(t, err)
+		require.Equal(t, c.counts, set != nil, name)
+	}
+}
+
 func TestAuthority_BadSignatureAsksOnce(t *testing.T) {
 	t.Parallel()
 	s := newStub(t)

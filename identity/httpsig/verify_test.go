@@ -206,6 +206,20 @@ func TestVerify_NonceKey(t *testing.T) {
 	two, err := v.Verify(t.Context(), m, body, WritePolicy())
 	require.NoError(t, err)
 	require.Equal(t, one, two)
+
+	spent := map[[16]byte]string{one.NonceKey: "the vector"}
+	for _, params := range []string{
+		testParams,
+		strings.Replace(testParams, `keyid="k"`, `keyid="l"`, 1), // nobody spends the nonce of another key
+		strings.Replace(testParams, `"0123456789abcdef"`, `"0123456789abcdeg"`, 1),
+	} {
+		m := &Message{Method: "POST", RawPath: "/a", Target: NewTarget("https", "node.example"), Header: http.Header{}}
+		k := signedWith(t, m, `"@method" "@target-uri"`, params)
+		res, err := (&Verifier{Now: clock(epoch), Keys: anyKey(k)}).Verify(t.Context(), m, nil, WritePolicy())
+		require.NoError(t, err)
+		require.NotContains(t, spent, res.NonceKey, params)
+		spent[res.NonceKey] = params
+	}
 }
 
 func TestNewKey_Refuses(t *testing.T) {

@@ -62,7 +62,7 @@ func evidence(t *testing.T, pair key.Pair, url, identity string, body []byte, cr
 		r.Header.Set("Agent-Identity", identity)
 	}
 	target := httpsig.NewTarget(r.URL.Scheme, r.URL.Host)
-	require.NoError(t, httpsig.SignRequest(r, target, body, httpsig.SignOptions{Key: pair.Signer(), Created: created}))
+	require.NoError(t, httpsig.SignRequest(r, target, body, httpsig.SignOptions{Key: pair.Signer(), Created: created, TTL: 5 * time.Minute}))
 	msg, err := httpsig.FromRequest(r, target)
 	require.NoError(t, err)
 	k, err := httpsig.NewKey(pair.Public())
@@ -137,6 +137,9 @@ func TestJudge_Evidence(t *testing.T) {
 		"identity changed":       {evidence: sent, change: func(c *integrity.Claim) { c.ERC8004 = agent + "8" }, tampered: true},
 		"identity dropped":       {evidence: sent, change: func(c *integrity.Claim) { c.ERC8004 = "" }, tampered: true},
 		"published later":        {evidence: sent, change: func(c *integrity.Claim) { c.Published = published.Add(11 * time.Minute) }, tampered: true},
+		"signed just in time":    {evidence: evidence(t, pair, url, agent, body(t, nil), published.Add(-integrity.MaxDelay)), verified: true},
+		"signed too early":       {evidence: evidence(t, pair, url, agent, body(t, nil), published.Add(-integrity.MaxDelay-time.Second)), tampered: true},
+		"signed 14 min before":   {evidence: evidence(t, pair, url, agent, body(t, nil), published.Add(-14*time.Minute)), tampered: true},
 		"published earlier":      {evidence: sent, change: func(c *integrity.Claim) { c.Published = published.Add(-11 * time.Minute) }, tampered: true},
 		"broken evidence":        {evidence: json.RawMessage(`{"type":"HttpMessageSignature"}`), tampered: true},
 		"evidence twice":         {evidence: json.RawMessage(`{"type":"HttpMessageSignature","type":"HttpMessageSignature"}`), tampered: true},

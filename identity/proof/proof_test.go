@@ -28,6 +28,7 @@ func TestCheck(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 11, 21, 23, 55, 0, 0, time.UTC)
 	other := New(Config{Master: []byte("another master!!"), Audience: "a.example", Now: func() time.Time { return start }})
+	sibling := New(Config{Master: []byte("0123456789abcdef"), Audience: "b.example", Now: func() time.Time { return start }})
 	tests := []struct {
 		name    string
 		purpose string
@@ -48,6 +49,7 @@ func TestCheck(t *testing.T) {
 		{name: "unknown day", purpose: "board", pay: "board", change: func(s *pow.Solution) { s.Challenge.Parameters.Data.KeyID = "2020-01-01" }, want: protocol.PowInvalid},
 		{name: "wrong counter", purpose: "board", pay: "board", change: func(s *pow.Solution) { s.Solution.Counter += 1 }, want: protocol.PowInvalid},
 		{name: "of another deployment", purpose: "board", pay: "board", change: func(s *pow.Solution) { *s = solve(t, other.Issue("board", "n")) }, want: protocol.PowInvalid},
+		{name: "of another node with the same secret", purpose: "board", pay: "board", change: func(s *pow.Solution) { *s = solve(t, sibling.Issue("board", "n")) }, want: protocol.PowInvalid},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -64,6 +66,7 @@ func TestCheck(t *testing.T) {
 			if tt.want == "" {
 				require.NotZero(t, spend.Key)
 				require.Equal(t, protocol.PowSpent, spend.Code)
+				require.Greater(t, spend.Until.Unix(), s.Challenge.Parameters.ExpiresAt, "spent for as long as the challenge is good")
 			}
 		})
 	}

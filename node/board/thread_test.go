@@ -2,6 +2,7 @@ package board
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -139,6 +140,49 @@ func TestGet_Thread(t *testing.T) {
 	}
 	direct, _ := b.get(visitor, protocol.PostInput{ID: root.ID})
 	require.Len(t, direct.Replies.Items, 1)
+}
+
+// TestReply_ParentNotPublic: nobody replies to a post that is hidden or deleted,
+// its author included; a restored one takes replies again.
+func TestReply_ParentNotPublic(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		b := bench{&Board{Base: base}, db, t}
+		mod := &moderation.Moderation{BoardID: b.ID()}
+		reply := func(c protocol.Caller, to string) error {
+			return write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				_, err := b.Post(ctx, tx, c, protocol.NewPost{Kind: protocol.Resolution, Title: "t", Body: "b", InReplyTo: to})
+				return err
+			})
+		}
+		for name, hide := range map[string]func(ctx context.Context, tx *storage.Tx, id string) error{
+			"hidden": func(ctx context.Context, tx *storage.Tx, id string) error {
+				_, err := mod.Hide(ctx, tx, operator, protocol.Decision{ID: id, Reason: "spam"})
+				return err
+			},
+			"deleted": func(ctx context.Context, tx *storage.Tx, id string) error {
+				_, err := b.Delete(ctx, tx, asha, protocol.PostRef{ID: id})
+				return err
+			},
+		} {
+			parent := b.post(asha, protocol.Offer, "")
+			require.NoError(t, reply(ravi, parent.ID), name)
+			require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error { return hide(ctx, tx, parent.ID) }))
+			for _, c := range []protocol.Caller{ravi, asha, visitor, operator} {
+				e, ok := errors.AsType[*protocol.Error](reply(c, parent.ID))
+				require.True(t, ok, name)
+				require.Equal(t, protocol.Validation, e.Code, name)
+				require.Equal(t, "/inReplyTo", e.Faults[0].Pointer, name)
+			}
+			if name == "hidden" {
+				require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+					_, err := mod.Restore(ctx, tx, operator, protocol.Decision{ID: parent.ID, Reason: "fine"})
+					return err
+				}))
+				require.NoError(t, reply(ravi, parent.ID))
+			}
+		}
+	})
 }
 
 // contract §4: the author and the operator see why a post is hidden; others

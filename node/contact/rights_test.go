@@ -68,6 +68,8 @@ func TestRights(t *testing.T) {
 			{"a browser, where none began", bySigner, otherBrowser, "", false, false},
 			{"another owner", byBrowser, carol, "", false, false},
 			{"the owner", byBrowser, asha, "", true, false},
+			{"the owner with a wrong token", byBrowser, asha, forged, false, false},
+			{"the owner with the token of another thread", byBrowser, asha, bySigner.ReadToken, false, false},
 			{"the agent itself, signing", byBrowser, ashaSigns, "", true, false},
 			{"the owner with a token for posts", byBrowser, narrow, "", false, false},
 			{"the signer", bySigner, outsider, "", true, true},
@@ -248,7 +250,9 @@ func TestBlocks(t *testing.T) {
 			{"network", visitor, protocol.ByNetwork, nil, []protocol.Caller{{Standing: protocol.Proof, Network: "net-q"}, {Standing: protocol.Signed, KeyID: "key-q", Network: visitor.Network}}},
 			{"identity", outsider, protocol.ByIdentity,
 				[]protocol.Caller{{Standing: protocol.Signed, Agent: outsider.Agent, KeyID: "new"}, {Standing: protocol.Signed, KeyID: outsider.KeyID}}, []protocol.Caller{keyed}},
-			{"key", keyed, protocol.ByKey, nil, nil},
+			{"key", keyed, protocol.ByKey, []protocol.Caller{ // with a chain identity since, or a profile
+				{Standing: protocol.Signed, KeyID: keyed.KeyID, Agent: "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:11"},
+				{Standing: protocol.Signed, KeyID: keyed.KeyID, Handle: "dave"}}, []protocol.Caller{outsider}},
 			{"account and profile", bob, protocol.ByAccount, []protocol.Caller{{Standing: protocol.Signed, Handle: "bob", KeyID: "k"}}, nil},
 			{"identity and profile", hosted, protocol.ByIdentity, []protocol.Caller{{Standing: protocol.Session, Account: "acc_c", Handle: "carol"}}, nil},
 		} {

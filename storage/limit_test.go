@@ -1,0 +1,42 @@
+package storage_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+	"stoa/storage"
+	"stoa/storage/storagetest"
+)
+
+// A listing is bounded in storage, whoever asks: commands and jobs pass no schema.
+func TestList_Bounded(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			for n := range protocol.MaxLimit + 5 {
+				if err := tx.Audit(ctx, "acc_1", "note", fmt.Sprint(n), ""); err != nil {
+					return err
+				}
+				if err := tx.Enqueue(ctx, storage.Job{Kind: fmt.Sprint("k", n)}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		for limit, want := range map[int]int{-1: protocol.DefaultLimit, 0: protocol.DefaultLimit, 1: 1, protocol.MaxLimit: protocol.MaxLimit, 1 << 40: protocol.MaxLimit} {
+			require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+				entries, err := tx.ListAudit(ctx, limit, "")
+				require.NoError(t, err)
+				require.Len(t, entries.Items, want, limit)
+				require.NotNil(t, entries.Next)
+				jobs, err := tx.ListJobs(ctx, storage.JobWaiting, limit, "")
+				require.Len(t, jobs.Items, want, limit)
+				return err
+			}))
+		}
+	})
+}
