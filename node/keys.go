@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"stoa/identity"
 	"stoa/identity/key"
@@ -31,6 +32,37 @@ type keyring struct {
 	sealer        *key.Sealer
 	ed, rsa, p256 key.Pair
 	networks      *identity.Networks
+}
+
+// masterKey reads the master key, or makes it for a database that is new. A
+// database that holds secrets was sealed with a key already: another one opens
+// none of them, and would be in the place where the right one belongs.
+func masterKey(ctx context.Context, db *storage.DB, file string) (*key.Sealer, error) {
+	sealed := true
+	err := db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		_, err := tx.Secret(ctx, secretEd25519, nil) // a read makes none
+		return err
+	})
+	if errors.Is(err, storage.ErrNotFound) {
+		sealed, err = false, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !sealed {
+		return key.LoadOrCreateMaster(file)
+	}
+	sealer, err := key.LoadMaster(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errNoMaster(file)
+	}
+	return sealer, err
+}
+
+func errNoMaster(file string) error {
+	return fmt.Errorf("%w: there is no master key %s, and the secrets in the database are sealed with one. No new key was made. "+
+		"Put the file back from where you keep it, with mode 0600, or name it with --master-key. "+
+		"If it is lost, so are the node's keys: begin again with another data directory and base-url", ErrConfig, file)
 }
 
 // openKeyring reads the node's keys, making them at the first start.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -123,13 +124,16 @@ func openStore(ctx context.Context, c Config, log *slog.Logger) (*storage.DB, *k
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return nil, nil, fmt.Errorf("%w: data: %w", ErrConfig, err)
 	}
-	sealer, err := key.LoadOrCreateMaster(c.masterKey())
-	if err != nil {
-		return nil, nil, fmt.Errorf("master key: %w", err)
+	if _, err := key.LoadMaster(c.masterKey()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
 	}
 	db, err := storage.Open(ctx, storage.Config{Path: c.sqlite(), URL: c.Database, Log: log})
 	if err != nil {
 		return nil, nil, fmt.Errorf("open database: %w", err)
+	}
+	sealer, err := masterKey(ctx, db, c.masterKey())
+	if err != nil {
+		return nil, nil, errors.Join(err, db.Close())
 	}
 	keys, err := openKeyring(ctx, db, sealer)
 	if err != nil {

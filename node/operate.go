@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
@@ -261,6 +262,9 @@ func Restore(ctx context.Context, c Config, file string, log *slog.Logger) error
 	}
 	if _, err := os.Stat(file); err != nil {
 		return err
+	}
+	if _, err := key.LoadMaster(c.masterKey()); errors.Is(err, fs.ErrNotExist) {
+		return errNoMaster(c.masterKey()) // before anything is replaced
 	}
 	target := c.sqlite()
 	if err := storage.Replace(ctx, target, file); err != nil {

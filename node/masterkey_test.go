@@ -1,0 +1,74 @@
+package node
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/storage"
+	"stoa/storage/storagetest"
+)
+
+// A database whose master key is missing starts nothing, and no other key is put
+// in its place; with the key back, everything is as it was.
+func TestMasterKey_Missing(t *testing.T) {
+	t.Parallel()
+	log := slog.New(slog.DiscardHandler)
+	storagetest.EachConfig(t, func(t *testing.T, at storage.Config) {
+		c := Config{Listen: "127.0.0.1:0", BaseURL: "https://n1.example", Data: t.TempDir(), Database: at.URL, Version: "test"}
+		file := filepath.Join(c.Data, "master.key")
+		start := func() error {
+			n, err := New(t.Context(), c, log)
+			if err != nil {
+				return err
+			}
+			return n.Close()
+		}
+		require.NoError(t, start(), "the first start makes the key")
+		backup := filepath.Join(t.TempDir(), "backup.db")
+		if c.Database == "" {
+			a, err := OpenAdmin(t.Context(), c, log)
+			require.NoError(t, err)
+			require.NoError(t, a.DB.Backup(t.Context(), backup))
+			a.Close()
+		}
+		saved, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.NoError(t, os.Remove(file))
+
+		_, opened := OpenAdmin(t.Context(), c, log)
+		refused := map[string]error{"serve": start(), "admin": opened}
+		if c.Database == "" {
+			before, err := os.ReadDir(c.Data)
+			require.NoError(t, err)
+			refused["restore"] = Restore(t.Context(), c, backup, log)
+			after, err := os.ReadDir(c.Data)
+			require.NoError(t, err)
+			require.Len(t, after, len(before), "nothing was replaced")
+		}
+		for name, err := range refused {
+			require.ErrorIs(t, err, ErrConfig, name)
+			require.ErrorContains(t, err, file, name)
+			require.ErrorContains(t, err, "No new key was made", name)
+			require.ErrorContains(t, err, "--master-key", name)
+		}
+		require.NoFileExists(t, file)
+
+		other := c
+		other.Data, other.Database = t.TempDir(), ""
+		n, err := New(t.Context(), other, log)
+		require.NoError(t, err)
+		require.NoError(t, n.Close())
+		c.MasterKey = filepath.Join(other.Data, "master.key")
+		require.ErrorContains(t, start(), "is this the master key that sealed the database?")
+		c.MasterKey = ""
+		require.NoError(t, os.WriteFile(file, saved, 0o600))
+		require.NoError(t, start())
+		if c.Database == "" {
+			require.NoError(t, Restore(t.Context(), c, backup, log))
+		}
+	})
+}
