@@ -57,9 +57,10 @@ type Directory interface {
 }
 
 // Chain resolves the message key of a chain identity. Its errors are
-// *protocol.Error: key-unknown, identity-unverified, chain-unavailable.
+// *protocol.Error: key-unknown, identity-unverified, chain-unavailable, and
+// rate-limited when the network ([Evidence]) asked about too many new identities.
 type Chain interface {
-	MessageKey(ctx context.Context, erc8004, thumbprint string) (ChainKey, error)
+	MessageKey(ctx context.Context, network, erc8004, thumbprint string) (ChainKey, error)
 }
 
 // A ChainKey is a key that the chain says may speak for an identity.
@@ -221,7 +222,7 @@ func (g *Gate) signature(ctx context.Context, ev Evidence, op *protocol.Operatio
 	if op.ReadOnly && op.Access == protocol.Anonymous && op.Secret == "" {
 		policy = httpsig.ReadPolicy()
 	}
-	res, err := g.verifier().Verify(ctx, &m, ev.Body, policy)
+	res, err := g.verifier(ev.Network).Verify(ctx, &m, ev.Body, policy)
 	if err != nil {
 		return protocol.Caller{}, signatureError(err)
 	}
@@ -250,8 +251,8 @@ func capture(m *httpsig.Message, body []byte, res *httpsig.Result) (json.RawMess
 	return json.Marshal(e)
 }
 
-func (g *Gate) verifier() *httpsig.Verifier {
-	return &httpsig.Verifier{Keys: resolver{g}, Now: g.Now, AllowLoopback: g.AllowLoopback}
+func (g *Gate) verifier(network string) *httpsig.Verifier {
+	return &httpsig.Verifier{Keys: resolver{g, network}, Now: g.Now, AllowLoopback: g.AllowLoopback}
 }
 
 func (g *Gate) missing(ev Evidence, op *protocol.Operation) error {

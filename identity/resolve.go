@@ -14,7 +14,10 @@ type principal struct{ erc8004, handle, name string }
 // resolver finds the key of a signature: for a claimed chain identity on the
 // chain and nowhere else; else among the keys of hosted profiles; else in the
 // key directory that Signature-Agent names, if that is cached.
-type resolver struct{ g *Gate }
+type resolver struct {
+	g       *Gate
+	network string
+}
 
 func (r resolver) Resolve(ctx context.Context, q httpsig.KeyRequest) (httpsig.Resolved, error) {
 	g := r.g
@@ -39,7 +42,7 @@ func (r resolver) chain(ctx context.Context, q httpsig.KeyRequest) (httpsig.Reso
 	if r.g.Chain == nil {
 		return httpsig.Resolved{}, protocol.Errorf(protocol.IdentityUnverified, "this node reads no chain, so it cannot check %s", q.Identity)
 	}
-	found, err := r.g.Chain.MessageKey(ctx, q.Identity, q.Params.KeyID)
+	found, err := r.g.Chain.MessageKey(ctx, r.network, q.Identity, q.Params.KeyID)
 	if err != nil {
 		return httpsig.Resolved{}, err
 	}

@@ -23,7 +23,7 @@ import (
 // chainStub is a chain that vouches for what a test registers.
 type chainStub map[string]key.Pair // by identity
 
-func (c chainStub) MessageKey(_ context.Context, erc8004, thumbprint string) (identity.ChainKey, error) {
+func (c chainStub) MessageKey(_ context.Context, _, erc8004, thumbprint string) (identity.ChainKey, error) {
 	pair, ok := c[erc8004]
 	if !ok {
 		return identity.ChainKey{}, protocol.Errorf(protocol.IdentityUnverified, "the registry has no such agent")

@@ -20,6 +20,7 @@ import (
 type chain struct {
 	reader *erc8004.Reader
 	keys   memo[httpsig.Key] // by thumbprint, which names the key for good
+	dev    bool
 }
 
 func newChain(c Config, db *storage.DB, log *slog.Logger) (*chain, error) {
@@ -38,12 +39,12 @@ func newChain(c Config, db *storage.DB, log *slog.Logger) (*chain, error) {
 		chains = append(chains, parsed)
 	}
 	reader, err := erc8004.NewReader(erc8004.Config{
-		Chains: chains, Memory: issued{db}, Log: log,
+		Chains: chains, Memory: issued{db}, Known: issued{db}.known, Log: log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &chain{reader: reader}, nil
+	return &chain{reader: reader, dev: c.Dev}, nil
 }
 
 // Authority implements integrity.Authority: the key of that thumbprint, when
@@ -54,7 +55,10 @@ func (c *chain) Authority(ctx context.Context, identity, keyid string) (crypto.P
 }
 
 // MessageKey implements identity.Chain.
-func (c *chain) MessageKey(ctx context.Context, claimed, keyid string) (identity.ChainKey, error) {
+func (c *chain) MessageKey(ctx context.Context, network, claimed, keyid string) (identity.ChainKey, error) {
+	if !c.dev { // there, all callers are on one machine
+		ctx = erc8004.WithSource(ctx, network)
+	}
 	grant, err := c.grant(ctx, claimed, keyid)
 	if err != nil {
 		return identity.ChainKey{}, err
@@ -80,6 +84,14 @@ func (c *chain) grant(ctx context.Context, claimed, keyid string) (erc8004.Grant
 
 // chainError gives a reader's answer its public code.
 func chainError(err error) error {
+	if spent, ok := errors.AsType[*erc8004.BudgetError](err); ok {
+		if spent.Source {
+			return &protocol.Error{Code: protocol.RateLimited, RetryAfter: spent.Wait, Err: err,
+				Detail: "this network asked about too many identities that are new here; send the request again later"}
+		}
+		return &protocol.Error{Code: protocol.ChainUnavailable, RetryAfter: spent.Wait, Err: err,
+			Detail: "too many identities are looked up now; send the request again"}
+	}
 	for _, row := range []struct {
 		is     error
 		code   protocol.Code
@@ -117,6 +129,15 @@ func (m issued) Raise(ctx context.Context, id, signer string, issuedAt uint64) e
 	return m.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		return tx.RaiseIssued(ctx, id, signer, issuedAt)
 	})
+}
+
+// known reports whether an identity is enrolled here or had a record that counted.
+func (m issued) known(ctx context.Context, id string) (known bool, err error) {
+	err = m.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		known, err = tx.KnownIdentity(ctx, id)
+		return err
+	})
+	return known, err
 }
 
 // agentURI is the registration address that the chain keeps for an identity.

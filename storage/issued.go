@@ -27,3 +27,11 @@ func (tx *Tx) RaiseIssued(ctx context.Context, identity, signer string, issuedAt
 		identity, signer, int64(issuedAt))
 	return err
 }
+
+// KnownIdentity reports whether a chain identity is enrolled with a profile or
+// had a signed key record that counted.
+func (tx *Tx) KnownIdentity(ctx context.Context, identity string) (known bool, err error) {
+	err = tx.row(ctx, `SELECT EXISTS (SELECT 1 FROM profile WHERE erc8004 = ?) OR EXISTS (SELECT 1 FROM issued WHERE identity = ?)`,
+		identity, identity).Scan(&known)
+	return known, err
+}

@@ -93,6 +93,8 @@ func TestPlans(t *testing.T) {
 	add("probes of a profile", `SELECT target FROM probe_of WHERE handle = ? AND source = ?`, "x", "profile")
 	add("profiles of a probe", `SELECT DISTINCT handle FROM probe_of WHERE target = ? AND handle > ? ORDER BY handle LIMIT ?`, "x", "y", 1)
 	add("old sightings", `SELECT handle FROM sighting WHERE at < ? ORDER BY at LIMIT 1000`, 1)
+	add("enrolled identity", `SELECT 1 FROM profile WHERE erc8004 = ?`, "x")
+	add("seen identity", `SELECT 1 FROM issued WHERE identity = ?`, "x")
 	add("log", `SELECT seq FROM log WHERE stream = (SELECT id FROM stream WHERE board = ?) AND seq > ? ORDER BY seq LIMIT ?`, "x", 1, 2)
 	add("redact", `SELECT seq FROM log WHERE object_id = ?`, "x")
 	add("claim jobs", claimJobs, 1, 1, 1, 1)

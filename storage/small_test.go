@@ -150,6 +150,11 @@ func TestIssuedAndAudit(t *testing.T) {
 			at, err = tx.HighestIssued(ctx, "id", "other")
 			require.Zero(t, at)
 			require.NoError(t, err)
+			for id, want := range map[string]bool{"id": true, "i": false, "id2": false} {
+				known, err := tx.KnownIdentity(ctx, id)
+				require.NoError(t, err)
+				require.Equal(t, want, known, id)
+			}
 			page, err := tx.ListAudit(ctx, 1, "")
 			require.Equal(t, "restore", page.Items[0].Action)
 			require.NotNil(t, page.Next)

@@ -19,7 +19,7 @@ type chain struct {
 	Chain
 	final     finality
 	endpoints []*endpoint
-	budget    *bucket
+	budget    *budget
 	now       func() time.Time
 	log       *slog.Logger
 	drop      func(key string) // removes a cached agent
@@ -70,7 +70,7 @@ func (ch *change) add(block uint64, authority bool, final uint64) {
 
 func newChain(c Chain, final finality, cfg *Config, log *slog.Logger) (*chain, error) {
 	ch := &chain{Chain: c, final: final, now: time.Now, log: log, events: map[string]*change{},
-		budget: newBucket(cfg.ReadsPerSec, cfg.ReadBurst)}
+		budget: newBudget(cfg.ReadsPerSec, cfg.ReadBurst)}
 	ch.logRange.Store(c.LogRange)
 	hc := httpClient(cfg.HTTPClient)
 	for _, u := range c.RPC {

@@ -1,6 +1,7 @@
 package erc8004
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,7 +23,11 @@ type Config struct {
 	HTTPClient *http.Client
 	Memory     Memory  // nil forgets at restart
 	Records    Records // nil means on-chain records only
-	Log        *slog.Logger
+	// Known reports whether an identity, in canonical spelling, is known good:
+	// then it is read on a share that new ones cannot use up. Nil: only those in
+	// the cache that had a record. It must not dial out.
+	Known func(ctx context.Context, id string) (bool, error)
+	Log   *slog.Logger
 	// AllowPending grants a change of authority before it is final and says so
 	// in Grant.Pending. For development only: such a grant can be undone.
 	AllowPending bool

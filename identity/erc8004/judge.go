@@ -20,9 +20,21 @@ type keySet struct {
 	contract bool // not an ordinary signature: the signer must be asked each time (ERC-1271)
 	digest   common.Hash
 
-	mu         sync.Mutex // guards all below
-	noCode     bool       // asked once, and there is no contract
-	remembered bool       // issuedAt is in Memory
+	mu         sync.Mutex  // guards all below
+	noCode     bool        // asked once, and there is no contract
+	remembered bool        // issuedAt is in Memory
+	askedAt    common.Hash // the block that answer is of; zero for none
+	answer     verdict
+}
+
+// proven reports whether the signature is known to be the signer's.
+func (k *keySet) proven() bool {
+	if k == nil || !k.contract {
+		return k != nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.remembered
 }
 
 // fileCache keeps the last off-chain record of an entry, so that it is verified once.
@@ -135,8 +147,14 @@ func (r *Reader) holds(ctx context.Context, e *entry, set *keySet) (bool, error)
 
 func (r *Reader) ask(ctx context.Context, id ID, set *keySet) (v verdict, err error) {
 	c := r.chains[id.ChainID]
-	if !c.budget.take(c.now()) {
-		return refused, fmt.Errorf("%w: budget of chain reads is spent", ErrUnavailable)
+	at, _, fresh := c.current()
+	if set.mu.Lock(); fresh && set.askedAt == at.head.Hash {
+		defer set.mu.Unlock()
+		return set.answer, nil // the same code in the same state
+	}
+	set.mu.Unlock()
+	if err := r.pay(ctx, c, id.String(), set.proven()); err != nil {
+		return refused, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -153,6 +171,11 @@ func (r *Reader) ask(ctx context.Context, id ID, set *keySet) (v verdict, err er
 			if fresh && errors.Is(err, errUnknownBlock) {
 				fresh = false
 				continue
+			}
+			if err == nil && v != unsure {
+				set.mu.Lock()
+				set.askedAt, set.answer = at.head.Hash, v
+				set.mu.Unlock()
 			}
 			return err
 		}

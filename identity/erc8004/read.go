@@ -4,11 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 )
 
-// load reads the agent, once for all who ask for it at the same time.
+// load reads the agent, once for all who ask for it at the same time. Whoever
+// asked first pays for it; when that one is refused, the next pays.
 func (r *Reader) load(ctx context.Context, c *chain, id ID, key string) (*entry, error) {
+	for {
+		e, paid, err := r.loadOnce(ctx, c, id, key)
+		if spent := (*BudgetError)(nil); paid || !errors.As(err, &spent) {
+			return e, err
+		}
+	}
+}
+
+// loadOnce reports whether the read was made on this caller's account.
+func (r *Reader) loadOnce(ctx context.Context, c *chain, id ID, key string) (e *entry, paid bool, err error) {
+	var first atomic.Bool
 	done := r.flight.DoChan(key, func() (any, error) {
+		first.Store(true)
+		old, _ := r.cache.GetIfPresent(key)
+		if err := r.pay(ctx, c, key, old != nil && (old.kept != nil || old.keys.proven())); err != nil {
+			return nil, err
+		}
 		// The read is shared, so it must outlive the request that began it.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 		defer cancel()
@@ -26,21 +44,36 @@ func (r *Reader) load(ctx context.Context, c *chain, id ID, key string) (*entry,
 	})
 	select {
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
+		return nil, true, fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
 	case res := <-done:
-		if res.Err != nil {
-			return nil, res.Err
-		}
-		return res.Val.(*entry), nil
+		e, _ := res.Val.(*entry)
+		return e, first.Load(), res.Err
 	}
+}
+
+// pay takes one read from the budgets: from those of new identities while there
+// is room, so that nobody is asked which identities are known good until it matters.
+func (r *Reader) pay(ctx context.Context, c *chain, key string, good bool) error {
+	source, _ := ctx.Value(sourceKey{}).(string)
+	if !good {
+		err := c.budget.take(c.now(), asker{source: source})
+		if err == nil || r.known == nil {
+			return err
+		}
+		known, unknown := r.known(ctx, key)
+		if unknown != nil {
+			return fmt.Errorf("%w: which identities are known: %w", ErrUnavailable, unknown)
+		}
+		if !known {
+			return err
+		}
+	}
+	return c.budget.take(c.now(), asker{source, true})
 }
 
 // read takes one snapshot at the poller's head, or else at the endpoint's own,
 // and finds out whether its authority is final.
 func (r *Reader) read(ctx context.Context, c *chain, id ID, key string) (*entry, error) {
-	if !c.budget.take(c.now()) {
-		return nil, fmt.Errorf("%w: budget of chain reads is spent", ErrUnavailable)
-	}
 	old, _ := r.cache.GetIfPresent(key)
 	if old != nil && old.pending > 0 {
 		old = old.kept

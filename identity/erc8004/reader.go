@@ -28,6 +28,7 @@ type Reader struct {
 	flight       singleflight.Group
 	memory       Memory
 	records      Records
+	known        func(context.Context, string) (bool, error)
 	log          *slog.Logger
 	now          func() time.Time
 	allowPending bool
@@ -38,7 +39,7 @@ func NewReader(cfg Config) (*Reader, error) {
 	setDefault(&cfg.CacheEntries, 50_000)
 	setDefault(&cfg.ReadsPerSec, 20)
 	setDefault(&cfg.ReadBurst, 40)
-	r := &Reader{chains: map[uint64]*chain{}, memory: cfg.Memory, records: cfg.Records, log: cfg.Log,
+	r := &Reader{chains: map[uint64]*chain{}, memory: cfg.Memory, records: cfg.Records, known: cfg.Known, log: cfg.Log,
 		now: time.Now, allowPending: cfg.AllowPending}
 	if r.memory == nil {
 		r.memory = newMemory()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
 	"net/http"
@@ -361,21 +362,154 @@ func TestBreaker(t *testing.T) {
 	require.Equal(t, breakAfter, bad.requests)
 }
 
-func TestBudget(t *testing.T) {
-	t.Parallel()
-	s := newStub(t)
-	r := newTestReader(t, func(c *Config) { c.ReadsPerSec, c.ReadBurst = 0.001, 10 }, s)
+// flood asks for a thousand agents that do not exist, and counts those that
+// the chain was asked about.
+func flood(t *testing.T, r *testReader, source string, from int64) (read int) {
+	t.Helper()
 	for n := range int64(1000) {
 		id := mustID(t, vectorID)
-		id.AgentID = big.NewInt(n + 5)
-		_, err := r.Snapshot(t.Context(), id)
-		if n < 10 {
-			require.ErrorIs(t, err, ErrNotRegistered)
-		} else {
+		id.AgentID = big.NewInt(from + n)
+		_, err := r.Snapshot(WithSource(t.Context(), source), id)
+		var spent *BudgetError
+		if errors.As(err, &spent) {
 			require.ErrorIs(t, err, ErrUnavailable)
+			require.Positive(t, spent.Wait)
+			continue
+		}
+		require.ErrorIs(t, err, ErrNotRegistered)
+		read++
+	}
+	return read
+}
+
+func TestBudget_OfASource(t *testing.T) {
+	t.Parallel()
+	s := newStub(t)
+	s.setAgent(t)
+	r := newTestReader(t, nil, s)
+	require.Equal(t, strangerBurst, flood(t, r, "one", 1000))
+	require.Equal(t, 5*strangerBurst, s.count("eth_call"))
+	require.NoError(t, ask(t, r), "the node's own work")
+	r.cache.InvalidateAll()
+	_, err := r.Authority(WithSource(t.Context(), "two"), mustID(t, vectorID), vectorThumb)
+	require.NoError(t, err, "another source's new identity")
+	_, err = r.Authority(WithSource(t.Context(), "one"), mustID(t, vectorID), vectorThumb)
+	require.NoError(t, err, "from the cache")
+	r.pass(61 * time.Second)
+	_, err = r.Authority(WithSource(t.Context(), "one"), mustID(t, vectorID), vectorThumb)
+	require.NoError(t, err, "seen good, though the cache ran out")
+	require.Equal(t, strangerBurst, flood(t, r, "one", 5000), "whole again after a minute")
+	r.pass(strangerEvery)
+	require.Equal(t, 1, flood(t, r, "one", 9000))
+}
+
+// However many sources ask for new identities, those known good are read.
+func TestBudget_ShareOfTheKnown(t *testing.T) {
+	t.Parallel()
+	s := newStub(t)
+	s.setAgent(t)
+	r := newTestReader(t, func(c *Config) {
+		c.ReadsPerSec, c.ReadBurst = 0.001, 40
+		c.Known = func(_ context.Context, id string) (bool, error) { return id == vectorID, nil }
+	}, s)
+	read := 0
+	for n := range 20 {
+		read += flood(t, r, fmt.Sprint("source ", n), int64(n+1)*1000)
+	}
+	require.Equal(t, 20, read, "half of the burst")
+	require.Zero(t, flood(t, r, "", 90_000), "the node's own work for new identities")
+	for n := range 20 {
+		r.cache.InvalidateAll()
+		_, err := r.Authority(WithSource(t.Context(), "source 1"), mustID(t, vectorID), vectorThumb)
+		require.NoError(t, err, n)
+	}
+	r.cache.InvalidateAll()
+	var spent *BudgetError
+	require.ErrorAs(t, ask(t, r), &spent)
+	require.False(t, spent.Source)
+}
+
+// The names of identities known good are public: a source that uses them has a
+// bound too.
+func TestBudget_KnownNamesOfASource(t *testing.T) {
+	t.Parallel()
+	b := newBudget(1e6, 1e6)
+	now := time.Now()
+	taken := 0
+	for b.take(now, asker{"one", true}) == nil {
+		taken++
+	}
+	require.Equal(t, knownBurst, taken)
+	require.NoError(t, b.take(now, asker{"two", true}))
+	require.NoError(t, b.take(now, asker{"one", false}))
+}
+
+func TestBudget_SourcesAreBounded(t *testing.T) {
+	t.Parallel()
+	b := newBudget(1e9, 1e9)
+	now := time.Now()
+	refused := 0
+	for n := range 2 * maxSources {
+		if b.take(now, asker{source: fmt.Sprint(n)}) != nil {
+			refused++
 		}
 	}
-	require.Equal(t, 50, s.count("eth_call"))
+	require.LessOrEqual(t, len(b.sources), maxSources+1)
+	require.Equal(t, maxSources-strangerBurst, refused, "those without a place share one budget")
+	now = now.Add(time.Hour)
+	require.NoError(t, b.take(now, asker{source: "late"}))
+	require.Len(t, b.sources, 1)
+}
+
+// Of many who ask for one agent at once, one that is refused takes nobody with it.
+func TestBudget_RefusedDoesNotRefuseOthers(t *testing.T) {
+	t.Parallel()
+	s := newStub(t)
+	s.setAgent(t)
+	r := newTestReader(t, nil, s)
+	flood(t, r, "bad", 1000)
+	var wg sync.WaitGroup
+	for n := range 100 {
+		source := "bad"
+		if n%2 == 0 {
+			source = "good"
+		}
+		wg.Go(func() {
+			_, err := r.Authority(WithSource(context.Background(), source), mustID(t, vectorID), vectorThumb)
+			if err != nil && source == "good" {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// A contract that signs is asked once a block, however often it is used.
+func TestBudget_ContractSigner(t *testing.T) {
+	t.Parallel()
+	s := newStub(t)
+	a := s.setAgent(t)
+	rec := Record{Signer: common.Address{7}, IssuedAt: 1763640000, Keys: []Key{vectorKey(t)}, Signature: make([]byte, 65)}
+	a.owner, a.meta[MetadataKeys] = rec.Signer, rec.Encode()
+	asked := 0
+	s.methods["eth_call"] = func(p []json.RawMessage) (any, *stubError) {
+		if bytes.Contains(p[0], []byte("1626ba7e")) {
+			asked++
+			return "0x1626ba7e" + strings.Repeat("0", 56), nil
+		}
+		return s.call(p)
+	}
+	r := newTestReader(t, nil, s)
+	r.poll(t)
+	for range 500 {
+		_, err := r.Authority(WithSource(t.Context(), "one"), mustID(t, vectorID), vectorThumb)
+		require.NoError(t, err)
+	}
+	require.Equal(t, 1, asked)
+	s.do(func() { s.head++ })
+	r.poll(t)
+	require.NoError(t, ask(t, r))
+	require.Equal(t, 2, asked, "and again in the next block")
 }
 
 func TestSingleRead_ForManyCallers(t *testing.T) {

@@ -1,0 +1,214 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/identity/erc8004"
+	"stoa/identity/httpsig"
+	"stoa/identity/key"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+const (
+	rpcChain    = 31337
+	rpcRegistry = "0x8004a169fb4a3325136eb29fa0ceb6d2e539a432"
+	rpcWallet   = "9b75eca22cfb6f836ed8c5545a541e8916de83263845b01acfba74c863f2e855"
+)
+
+// An rpcStub is a chain endpoint with a registry. All its agents are of one
+// wallet, and what is not asked for by a test is as on a chain at rest.
+type rpcStub struct {
+	*httptest.Server
+	t testing.TB
+
+	mu      sync.Mutex
+	chain   uint64
+	agents  map[string][]byte // records by decimal id
+	down    bool
+	erc721  bool
+	batches int
+	read    map[string]bool // agents that were asked about
+}
+
+func newRPC(t testing.TB) *rpcStub {
+	s := &rpcStub{t: t, chain: rpcChain, agents: map[string][]byte{}, erc721: true, read: map[string]bool{}}
+	s.Server = httptest.NewServer(s)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *rpcStub) setting() string { return fmt.Sprintf("%d=%s,%s", rpcChain, s.URL, rpcRegistry) }
+
+// agent registers an agent with a key of its own.
+func (s *rpcStub) agent(n int) (id string, pair key.Pair) {
+	s.t.Helper()
+	pair, err := key.GenerateEd25519()
+	require.NoError(s.t, err)
+	id = fmt.Sprintf("eip155:%d:%s:%d", rpcChain, rpcRegistry, n)
+	parsed, err := erc8004.ParseID(id)
+	require.NoError(s.t, err)
+	wallet, err := erc8004.ParseWalletKey(rpcWallet)
+	require.NoError(s.t, err)
+	k, err := erc8004.NewKey(pair.Public())
+	require.NoError(s.t, err)
+	rec, err := erc8004.SignRecord(parsed, []erc8004.Key{k}, time.Now().Add(-time.Hour), wallet)
+	require.NoError(s.t, err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.agents[strconv.Itoa(n)] = rec.Encode()
+	return id, pair
+}
+
+func (s *rpcStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down {
+		w.WriteHeader(http.StatusBadGateway)
+		return
+	}
+	s.batches++
+	var in []struct {
+		ID     json.RawMessage
+		Method string
+		Params []json.RawMessage
+	}
+	require.NoError(s.t, json.NewDecoder(r.Body).Decode(&in))
+	var out []map[string]any
+	for _, q := range in {
+		m := map[string]any{"jsonrpc": "2.0", "id": q.ID}
+		switch q.Method {
+		case "eth_chainId":
+			m["result"] = fmt.Sprintf("0x%x", s.chain)
+		case "eth_getBlockByNumber":
+			m["result"] = map[string]any{"number": "0x64", "hash": "0x" + strings.Repeat("ab", 32), "timestamp": fmt.Sprintf("0x%x", time.Now().Unix())}
+		case "eth_getLogs":
+			m["result"] = []any{}
+		case "eth_call":
+			var call struct{ Data string }
+			require.NoError(s.t, json.Unmarshal(q.Params[0], &call))
+			if got, ok := s.call(call.Data[2:]); ok {
+				m["result"] = "0x" + got
+			} else {
+				m["error"] = map[string]any{"code": 3, "message": "execution reverted", "data": "0x7e273289" + call.Data[10:74]}
+			}
+		}
+		out = append(out, m)
+	}
+	json.NewEncoder(w).Encode(out)
+}
+
+// call answers one eth_call; false is ERC721NonexistentToken.
+func (s *rpcStub) call(data string) (string, bool) {
+	if data[:8] == "01ffc9a7" { // supportsInterface
+		return fmt.Sprintf("%064x", map[bool]int{true: 1}[s.erc721]), true
+	}
+	id, _ := new(big.Int).SetString(data[8:72], 16)
+	record, ok := s.agents[id.String()]
+	switch data[:8] {
+	case "6352211e": // ownerOf
+		s.read[id.String()] = true
+		return strings.Repeat("0", 24) + "f390bdbc27475adfeda463b9ca5b1d879aa277d3", ok
+	case "c87b56dd": // tokenURI
+		return encodeBytes(nil), ok
+	case "00339509": // getAgentWallet
+		return strings.Repeat("0", 64), true
+	}
+	if strings.Contains(data, hex.EncodeToString([]byte("agentKeys"))) {
+		return encodeBytes(record), true
+	}
+	return encodeBytes(nil), true
+}
+
+func encodeBytes(b []byte) string {
+	return fmt.Sprintf("%064x%064x%s", 32, len(b), hex.EncodeToString(append(b[:len(b):len(b)], make([]byte, (32-len(b)%32)%32)...)))
+}
+
+// readAs reads the board from an address, signed under an identity.
+func (h *house) readAs(address, id string, pair key.Pair) answer {
+	h.t.Helper()
+	r := httptest.NewRequest("GET", h.Base+"/api/public/board", bytes.NewReader(nil))
+	r.RequestURI, r.RemoteAddr = "/api/public/board", address+":4711"
+	r.Header.Set("Agent-Identity", id)
+	target, err := httpsig.ParseTarget(h.Base)
+	require.NoError(h.t, err)
+	require.NoError(h.t, httpsig.SignRequest(r, target, nil, httpsig.SignOptions{Key: pair.Signer()}))
+	w := httptest.NewRecorder()
+	h.Handler().ServeHTTP(w, r)
+	return answer{w, h.t}
+}
+
+// A source that signs with one new agent id after another causes as many reads
+// of the chain as its budget has and no more. Others do not notice: new agents of
+// other networks, and agents known good even on the same network.
+func TestChain_FloodOfAgentIDs(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, change func(*Config)) {
+		rpc := newRPC(t)
+		h := newHouse(t, change, func(c *Config) { c.Chain = []string{rpc.setting()} })
+		h.chain.dev = false
+		enrolled, enrolledPair := rpc.agent(1)
+		hostedAgent(t, h.Node, "asha")
+		require.NoError(t, h.Admin().PutIdentity(t.Context(), "asha", enrolled, enrolledPair.Thumbprint()))
+		seen, seenPair := rpc.agent(2)
+		require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			return tx.RaiseIssued(ctx, seen, "0xf390bdbc27475adfeda463b9ca5b1d879aa277d3", 1)
+		}))
+		evil, err := key.GenerateEd25519()
+		require.NoError(t, err)
+
+		const bad = "192.0.2.66"
+		begin, limited := time.Now(), 0
+		for n := range 1000 {
+			a := h.readAs(bad, fmt.Sprintf("eip155:%d:%s:%d", rpcChain, rpcRegistry, 100_000+n), evil)
+			if a.Code == 429 {
+				limited++
+				require.Equal(t, protocol.RateLimited, a.problem().Code)
+				wait, err := strconv.Atoi(a.Header().Get("Retry-After"))
+				require.NoError(t, err)
+				require.Positive(t, wait)
+				require.LessOrEqual(t, wait, 10)
+				continue
+			}
+			require.Equal(t, protocol.IdentityUnverified, a.problem().Code)
+			if n%200 == 0 { // honest agents nobody knew, each once
+				id, pair := rpc.agent(50 + n)
+				require.Equal(t, 200, h.readAs(fmt.Sprintf("198.51.100.%d", 1+n/200), id, pair).Code)
+			}
+		}
+		for n := range 5 {
+			id, pair := rpc.agent(10 + n)
+			a := h.readAs(fmt.Sprintf("203.0.113.%d", n), id, pair)
+			require.Equal(t, 200, a.Code, "a new agent of another network: %s", a.Body)
+		}
+		require.Equal(t, 200, h.readAs(bad, enrolled, enrolledPair).Code, "enrolled here, though on the same network")
+		require.Equal(t, 200, h.readAs(bad, seen, seenPair).Code, "verified before, though on the same network")
+
+		budget := 6 + int(time.Since(begin)/(10*time.Second)) + 1
+		rpc.mu.Lock()
+		defer rpc.mu.Unlock()
+		random := 0
+		for id := range rpc.read {
+			if len(id) == 6 {
+				random++
+			}
+		}
+		require.LessOrEqual(t, random, budget)
+		require.GreaterOrEqual(t, limited, 1000-budget)
+		require.Less(t, rpc.batches, 3*(budget+20), "heads and logs included")
+	})
+}
