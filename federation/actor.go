@@ -61,7 +61,6 @@ func writeDocument(w http.ResponseWriter, r *http.Request, d document) {
 	head.Set("Cache-Control", "public, max-age=180")
 	head.Add("Vary", "Accept")
 	head.Set("Access-Control-Allow-Origin", "*")
-	head.Set("X-Content-Type-Options", "nosniff")
 	if d.status == http.StatusOK && precondition(r, etag, "") == http.StatusNotModified {
 		w.WriteHeader(http.StatusNotModified)
 		return

@@ -75,6 +75,11 @@ type Config struct {
 	Log               *slog.Logger
 	Now               func() time.Time                           // for signatures and caches; nil: time.Now
 	Observe           func(event string, host string, err error) // nil: nobody counts
+	// Return hands back to the client network what the router took of its bound
+	// for a request. It is called at most once a request, after the signature
+	// verified with a key of a known host, which is counted in a bound of the host
+	// in its place. May be nil.
+	Return func(r *http.Request)
 }
 
 // A Federation is the ActivityPub side of one node. Its handlers and jobs may

@@ -24,6 +24,7 @@ func (n *Node) a2a(m *mux, network func(*http.Request) string, fail func(http.Re
 		Table: n.table, Base: n.Base, Name: name, Software: n.config.Version, Chains: chainNames(n.config),
 		Network: network, Changes: n.db.Version, Keys: n.cardKeys, Fail: fail,
 	})
+	m.spoken["a2a"] = door.Refuse
 	for _, r := range door.Routes() {
 		m.handle(r.Method, r.Pattern, r.Handler)
 	}

@@ -2,7 +2,6 @@ package node
 
 import (
 	"net"
-	"net/http"
 
 	"stoa/node/mcpapi"
 	"stoa/protocol"
@@ -12,16 +11,18 @@ import (
 // since they say themselves which hosts and origins may reach them, and answer
 // those that they do not serve.
 func (n *Node) mcp(m *mux) error {
-	proxies := trusted(n.config)
 	for path, audience := range map[string]protocol.Audience{protocol.MCPPath: protocol.Everybody, protocol.OwnerMCPPath: protocol.Owners} {
 		door, err := mcpapi.New(mcpapi.Config{
 			Table: n.table, For: audience, Base: n.Base, Loopback: onLoopback(n.listener.Addr()),
 			Name: n.config.Name, Version: n.config.Version,
 			Changes: n.db.Version,
-			Network: func(r *http.Request) string { return n.keys.networks.Of(clientAddr(r, proxies)) },
+			Network: n.front.network,
 		})
 		if err != nil {
 			return err
+		}
+		if audience == protocol.Everybody {
+			m.spoken["mcp"] = door.Refuse
 		}
 		for _, method := range []string{"POST", "GET", "PUT", "PATCH", "DELETE", "OPTIONS"} {
 			m.handle(method, path, door)

@@ -24,6 +24,7 @@ type metrics struct {
 	jobs       *prometheus.HistogramVec
 	federation *prometheus.CounterVec
 	probes     *prometheus.CounterVec
+	limited    prometheus.Counter
 }
 
 func newMetrics(db *storage.DB, version string, streaming func() int) *metrics {
@@ -47,6 +48,9 @@ func newMetrics(db *storage.DB, version string, streaming func() int) *metrics {
 	for _, outcome := range liveness.Outcomes {
 		m.probes.WithLabelValues(string(outcome))
 	}
+	m.limited = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "stoa_limited_requests_total", Help: "Requests refused at every door together, since their client network was over its bound.",
+	})
 	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "stoa_storage_waiting_writes", Help: "Writes waiting for the group commit.",
 	}, func() float64 { return float64(db.QueueLen()) })
@@ -58,7 +62,7 @@ func newMetrics(db *storage.DB, version string, streaming func() int) *metrics {
 		Name: "stoa_build_info", Help: "Always 1; the label says which version runs.", ConstLabels: prometheus.Labels{"version": version, "engine": db.Engine()},
 	})
 	build.Set(1)
-	m.registry.MustRegister(m.operations, m.jobs, m.federation, m.probes, waiting, streams, build,
+	m.registry.MustRegister(m.operations, m.jobs, m.federation, m.probes, m.limited, waiting, streams, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

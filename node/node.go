@@ -59,6 +59,7 @@ type Node struct {
 	chain       *chain
 	directories *keydirectory.Cache
 	table       *dispatch.Table
+	front       *front
 	worker      *worker.Worker
 	federation  *federation.Federation
 	metrics     *metrics
@@ -181,6 +182,8 @@ func (n *Node) wire(ctx context.Context) error {
 	}
 	n.table = dispatch.New(n.db, gate, dispatch.NewLimits(c.rates()))
 	n.table.Observe = n.observe
+	proxies := trusted(c)
+	n.front = &front{limits: n.table.Limits, refused: n.metrics.limited, network: func(r *http.Request) string { return n.keys.networks.Of(clientAddr(r, proxies)) }}
 	receipts, err := n.keys.secret(ctx, secretReceipts, randomSecret)
 	if err != nil {
 		return err
@@ -392,6 +395,7 @@ func (n *Node) federate(base *url.URL, client *http.Client) (*federation.Federat
 		Keys:     federation.Keys{RSA: n.keys.rsa, Ed25519: n.keys.ed},
 		Receiver: receiver{n.board, n.moderation}, Software: "stoa", Version: n.config.Version,
 		AllowPrivate: n.config.AllowPrivatePeers || n.config.Dev, Log: n.log, Observe: n.metrics.federated,
+		Return: n.front.handBack,
 	}
 	if n.chain != nil {
 		c.Authority = n.chain
@@ -453,6 +457,5 @@ func trusted(c Config) []netip.Prefix {
 
 // api makes the HTTP door.
 func (n *Node) api() *httpapi.API {
-	proxies := trusted(n.config)
-	return httpapi.New(n.table, n.Base, func(r *http.Request) string { return n.keys.networks.Of(clientAddr(r, proxies)) }, n.db.Version)
+	return httpapi.New(n.table, n.Base, n.front.network, n.db.Version)
 }

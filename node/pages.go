@@ -6,6 +6,7 @@ import (
 
 	"stoa/node/httpapi"
 	"stoa/node/web"
+	"stoa/protocol"
 	"stoa/storage"
 )
 
@@ -13,7 +14,7 @@ import (
 func (n *Node) pages(network func(*http.Request) string) *web.Web {
 	return web.New(web.Config{
 		Table: n.table, Base: n.Base, Name: n.config.Name, Network: network, Census: n.agents.census, Accounts: signIns{n},
-		Problem: func(w http.ResponseWriter, err error) { httpapi.WriteProblem(w, n.Base, err) },
+		Problem: func(w http.ResponseWriter, err error) { httpapi.WriteProblem(w, n.Base, protocol.DialectNone, err) },
 	})
 }
 

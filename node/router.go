@@ -27,10 +27,12 @@ type mux struct {
 	router  *bunrouter.Router
 	problem func(w http.ResponseWriter, r *http.Request, err error) // renders an error, as a page or as a document
 	methods map[string][]string                                     // shape of a route's pattern → methods, for Allow
+	front   *front
+	spoken  map[string]func(http.ResponseWriter, *http.Request, error) // first part of a path → how its door words errors, where it is not problem
 }
 
-func newMux(problem func(http.ResponseWriter, *http.Request, error)) *mux {
-	m := &mux{problem: problem, methods: map[string][]string{}}
+func newMux(problem func(http.ResponseWriter, *http.Request, error), front *front) *mux {
+	m := &mux{problem: problem, methods: map[string][]string{}, front: front, spoken: map[string]func(http.ResponseWriter, *http.Request, error){}}
 	m.router = bunrouter.New(
 		bunrouter.WithMethodNotAllowedHandler(func(w http.ResponseWriter, r bunrouter.Request) error {
 			return m.notAllowed(w, r, m.methods[shape(r.Route())])
@@ -80,6 +82,23 @@ func (m *mux) refused(w http.ResponseWriter, r *http.Request, err error) {
 	m.problem(w, r, err)
 }
 
+// limited renders the error of a request over the bound of its network, as the
+// door that it is for does.
+func (m *mux) limited(w http.ResponseWriter, r *http.Request, err error) {
+	head := w.Header()
+	if everybodys(r.URL.Path) {
+		head["Access-Control-Allow-Origin"], head["Access-Control-Expose-Headers"] = anyOrigin, exposed
+	}
+	first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if render := m.spoken[first]; render != nil {
+		render(w, r, err)
+		return
+	}
+	m.problem(w, r, err)
+}
+
+var anyOrigin, exposed = []string{"*"}, []string{protocol.ExposedHeaders}
+
 // refuse answers the methods that a path does not take. The router by itself
 // finds nothing there when a fixed part follows a parameter.
 func (m *mux) refuse() {
@@ -117,7 +136,8 @@ func pattern(path string) string {
 }
 
 // handler wraps the router in what every request goes through, outermost first:
-// request id, panic guard, path guard, CORS preflight, compression.
+// request id, panic guard, bound of the client network, path guard, CORS
+// preflight, compression.
 func (m *mux) handler(log *slog.Logger) (http.Handler, error) {
 	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(1024), gzhttp.SuffixETag(compressedTag),
 		gzhttp.ContentTypeFilter(compressible))
@@ -127,8 +147,13 @@ func (m *mux) handler(log *slog.Logger) (http.Handler, error) {
 	m.refuse()
 	inner, ids := compress(m.router), newRequestIDs()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header()[httpapi.RequestIDHeader] = []string{ids.next()}
+		head := w.Header()
+		head[httpapi.RequestIDHeader], head["X-Content-Type-Options"] = []string{ids.next()}, noSniff
 		defer m.recover(w, r, log)
+		if err := m.front.admit(head, r); err != nil {
+			m.limited(w, r, err)
+			return
+		}
 		if err := unreadable(r.URL); err != nil {
 			m.refused(w, r, err)
 			return
@@ -157,6 +182,9 @@ func (m *mux) handler(log *slog.Logger) (http.Handler, error) {
 		inner.ServeHTTP(w, r)
 	}), nil
 }
+
+// noSniff keeps browsers from taking an answer for another type than it says.
+var noSniff = []string{"nosniff"}
 
 // unreadable refuses an address that two readers could read in two ways, or that
 // no stored text could equal: what is behind it may hand it to the database.

@@ -24,7 +24,10 @@ func (n *Node) route(documents *wellknown.WellKnown) error {
 	api := n.api()
 	n.web = n.pages(api.Network)
 	pages := n.web
-	m := newMux(pages.Fail)
+	m := newMux(pages.Fail, n.front)
+	m.spoken["ard"] = func(w http.ResponseWriter, _ *http.Request, err error) {
+		httpapi.WriteProblem(w, n.Base, protocol.DialectARD, err)
+	}
 	for _, op := range protocol.Operations() {
 		if op.Doors&protocol.HTTP != 0 {
 			m.handle(op.HTTP.Method, pattern(op.HTTP.Path), api.Handler(op))
@@ -66,7 +69,6 @@ func document(media string, body []byte) http.Handler {
 		head := w.Header()
 		head.Set("Access-Control-Allow-Origin", "*")
 		head.Set("Access-Control-Expose-Headers", protocol.ExposedHeaders)
-		head.Set("X-Content-Type-Options", "nosniff")
 		head.Set("Cache-Control", "public, max-age=300")
 		head.Set("ETag", tag)
 		if httpapi.Matches(r.Header.Get("If-None-Match"), tag) {

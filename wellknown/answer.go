@@ -34,7 +34,6 @@ func (w *WellKnown) serve(make maker) http.Handler {
 		h := rw.Header()
 		h.Set("Access-Control-Allow-Origin", "*")
 		h.Set("Access-Control-Expose-Headers", protocol.ExposedHeaders)
-		h.Set("X-Content-Type-Options", "nosniff")
 		d, err := make(r)
 		if err != nil {
 			w.problem(rw, r, err)

@@ -15,8 +15,10 @@ import (
 // nobody else (spec §5). The error has the status of its answer.
 func (a *API) admit(r *http.Request, m *message, body []byte) (*protocol.Caller, error) {
 	network := a.c.Network(r)
-	if err := a.c.Table.Limits.Network(network, counted(m.method)); err != nil {
-		return nil, err
+	if m.method == a2a.SendMessage {
+		if err := a.c.Table.Limits.Write(network); err != nil {
+			return nil, err
+		}
 	}
 	c, err := a.c.Table.Gate.Admit(r.Context(), identity.Evidence{Request: r, Body: body, Network: network}, signedCall)
 	if err != nil {
@@ -31,6 +33,15 @@ func (a *API) admit(r *http.Request, m *message, body []byte) (*protocol.Caller,
 		return nil, &refusal{err, protocol.IdentityUnverified.Status()}
 	}
 	return &c, nil
+}
+
+// Refuse answers a request that the node refuses before this door sees it.
+func (a *API) Refuse(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Method == http.MethodPost {
+		a.refuse(w, nil, err)
+		return
+	}
+	a.c.Fail(w, r, err)
 }
 
 // answer sends a result.

@@ -19,7 +19,6 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) {
 	head := w.Header()
 	head.Set("Access-Control-Allow-Origin", "*")
 	head.Set("Access-Control-Expose-Headers", "A2A-Version, "+protocol.ExposedHeaders)
-	head.Set("X-Content-Type-Options", "nosniff")
 	head.Set("A2A-Version", a2a.Version)
 	head.Add("Vary", "A2A-Version") // beside what the compressing layer has said
 	body, err := readBody(w, r)
@@ -76,7 +75,7 @@ func (a *API) serve(v *visit) error {
 	if err != nil {
 		return err
 	}
-	a.quota(v.w.Header(), v.c.Network, counted(v.m.method))
+	a.c.Table.Limits.Fields(v.w.Header(), v.c.Network, v.m.method != a2a.SendMessage)
 	return a.answer(v.w, v.m.id, result)
 }
 

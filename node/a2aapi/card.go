@@ -32,15 +32,10 @@ func (a *API) card(w http.ResponseWriter, r *http.Request) {
 	head := w.Header()
 	head.Set("Access-Control-Allow-Origin", "*")
 	head.Set("Access-Control-Expose-Headers", protocol.ExposedHeaders)
-	head.Set("X-Content-Type-Options", "nosniff")
 	head.Add("Vary", "A2A-Version")
 	network := a.c.Network(r)
-	err := a.c.Table.Limits.Network(network, reading)
-	var c *card
-	if err == nil {
-		c, err = a.kept(r.Context(), r.PathValue("handle"), network)
-	}
-	a.quota(head, network, reading)
+	c, err := a.kept(r.Context(), r.PathValue("handle"), network)
+	a.c.Table.Limits.Fields(head, network, true)
 	if err != nil {
 		a.c.Fail(w, r, err)
 		return

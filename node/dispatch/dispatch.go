@@ -39,7 +39,7 @@ type Request struct {
 	Args           []byte // a JSON object; the member pow is lifted out; nil is {}
 	Evidence       identity.Evidence
 	Faults         []protocol.Fault // what the door found wrong with the way the arguments came
-	Caller         *protocol.Caller // admitted by the door already, which took the network's limit too; nil for the hall to do both
+	Caller         *protocol.Caller // admitted by the door already, which took the network's write too; nil for the hall to do both
 	Upload         io.Reader        // the file of an operation that takes one; read after the caller is admitted
 	IdempotencyKey string           // 1 to 64 visible ASCII characters, "" for none
 	Door           string           // for the log: http, mcp, …
@@ -203,9 +203,10 @@ func (t *Table) invoke(ctx context.Context, req Request) (Result, error) {
 		t.Rules.Fresh(ctx)
 	}
 	res := Result{Op: e.op}
-	// Coarse limit, before anything that costs a hash or a fetch.
-	if !req.Evidence.Operator && req.Caller == nil {
-		if err := t.Limits.Network(req.Evidence.Network, e.op); err != nil {
+	// The router bounded the request; that it is a write is known here, before
+	// anything that costs a hash or a fetch.
+	if !e.op.ReadOnly && !req.Evidence.Operator && req.Caller == nil {
+		if err := t.Limits.Write(req.Evidence.Network); err != nil {
 			return res, err
 		}
 	}

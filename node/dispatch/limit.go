@@ -3,6 +3,8 @@ package dispatch
 import (
 	"hash/maphash"
 	"math"
+	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,7 +23,7 @@ type Rate struct {
 // network; an identity is whoever signed or signed in.
 type Rates struct {
 	NetworkRead   Rate // every request of a network
-	NetworkWrite  Rate // those that change something, admitted or not
+	NetworkWrite  Rate // of those, what changes something, admitted or not
 	IdentityWrite Rate // writes of one verified identity
 }
 
@@ -85,9 +87,19 @@ func (l *Limits) each() map[string]*atomic.Pointer[gcra] {
 	return map[string]*atomic.Pointer[gcra]{"read": &l.networkRead, "write": &l.networkWrite, "identity": &l.identityWrite}
 }
 
-// Network takes one request of a client network, before anything else is known.
-func (l *Limits) Network(network string, op *protocol.Operation) error {
-	return l.network(op.ReadOnly).take(network, "network")
+// Request takes one request of a client network, before anything else is known.
+// The router calls it, once for each request of every door.
+func (l *Limits) Request(network string) error {
+	return l.networkRead.Load().take(network, "network")
+}
+
+// Return hands back what Request took, for a request that has a bound of another
+// kind: it was signed by a host that has one for itself.
+func (l *Limits) Return(network string) { l.networkRead.Load().give(network) }
+
+// Write takes one request of a client network that changes something.
+func (l *Limits) Write(network string) error {
+	return l.networkWrite.Load().take(network, "network")
 }
 
 // Caller takes one write of a verified identity; others were counted already.
@@ -98,18 +110,16 @@ func (l *Limits) Caller(c protocol.Caller, op *protocol.Operation) error {
 	return l.identityWrite.Load().take(c.ID(), "identity")
 }
 
-// Quota is what is left to a network, for the RateLimit fields.
-func (l *Limits) Quota(network string, readOnly bool) (limit, remaining int, reset time.Duration) {
-	g := l.network(readOnly)
-	remaining, reset = g.left(network)
-	return g.burst, remaining, reset
-}
-
-func (l *Limits) network(readOnly bool) *gcra {
+// Fields writes the RateLimit fields of an answer: what is left to a network for
+// reading, or for writing (draft-ietf-httpapi-ratelimit-headers).
+func (l *Limits) Fields(head http.Header, network string, readOnly bool) {
+	g := l.networkWrite.Load()
 	if readOnly {
-		return l.networkRead.Load()
+		g = l.networkRead.Load()
 	}
-	return l.networkWrite.Load()
+	left, reset := g.left(network)
+	head["Ratelimit-Policy"] = []string{`"network";q=` + strconv.Itoa(g.burst)}
+	head["Ratelimit"] = []string{`"network";r=` + strconv.Itoa(max(left, 0)) + `;t=` + strconv.Itoa(int((reset+time.Second-1)/time.Second))}
 }
 
 const (
@@ -169,6 +179,18 @@ func (g *gcra) take(key, what string) error {
 		p.used[key]++
 	}
 	return nil
+}
+
+func (g *gcra) give(key string) {
+	p := g.part(key)
+	p.Lock()
+	defer p.Unlock()
+	if at, ok := p.tat[key]; ok {
+		p.tat[key] = at - int64(g.interval)
+	}
+	if p.used[key] > 0 {
+		p.used[key]--
+	}
 }
 
 func (g *gcra) left(key string) (int, time.Duration) {

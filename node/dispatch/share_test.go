@@ -23,7 +23,6 @@ func TestLimits_Shared(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				op := &protocol.Operation{}
 				var all []*Limits
 				for range 4 {
 					l := NewLimits(DefaultRates())
@@ -36,7 +35,7 @@ func TestLimits_Shared(t *testing.T) {
 				for range 300 { // ten minutes
 					for range 200 {
 						for _, l := range all {
-							if l.Network("n", op) == nil {
+							if l.Write("n") == nil {
 								given++
 							}
 						}
@@ -67,31 +66,30 @@ func TestLimits_Used(t *testing.T) {
 	t.Parallel()
 	l := NewLimits(DefaultRates())
 	l.Share()
-	op := &protocol.Operation{}
 	for range 3 {
-		require.NoError(t, l.Network("busy", op))
+		require.NoError(t, l.Write("busy"))
 	}
-	require.NoError(t, l.Network("quiet", op))
+	require.NoError(t, l.Write("quiet"))
 	require.Equal(t, []Use{{"write", "busy", 3}}, l.Used(2*time.Second))
 	require.Empty(t, l.Used(2*time.Second))
 	l.Add([]Use{{"write", "busy", 37}, {"nothing", "busy", 1}, {"write", "quiet", -5}})
 	require.Empty(t, l.Used(2*time.Second))
-	require.Equal(t, protocol.RateLimited, protocol.CodeOf(l.Network("busy", op)), "three here and 37 elsewhere are the burst")
+	require.Equal(t, protocol.RateLimited, protocol.CodeOf(l.Write("busy")), "three here and 37 elsewhere are the burst")
 	l.Add([]Use{{"write", "busy", 1 << 40}})
-	_, _, reset := l.Quota("busy", false)
+	_, reset := l.networkWrite.Load().left("busy")
 	require.LessOrEqual(t, reset, 8*time.Second+maxDebt)
 	for i := range 2 * maxUses {
-		require.NoError(t, l.Network(fmt.Sprint(i), op))
-		require.NoError(t, l.Network(fmt.Sprint(i), op))
+		require.NoError(t, l.Write(fmt.Sprint(i)))
+		require.NoError(t, l.Write(fmt.Sprint(i)))
 	}
 	require.Len(t, l.Used(2*time.Second), maxUses)
 
 	// A rate that changes goes on being shared.
 	l.Set(DefaultRates().With(nil, new(1.0), nil))
-	require.NoError(t, l.Network("busy", op))
+	require.NoError(t, l.Write("busy"))
 	require.Equal(t, []Use{{"write", "busy", 1}}, l.Used(2*time.Second))
 
 	alone := NewLimits(DefaultRates())
-	require.NoError(t, alone.Network("busy", op))
+	require.NoError(t, alone.Write("busy"))
 	require.Empty(t, alone.Used(0), "who shares nothing counts nothing")
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -48,15 +47,9 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 		if op.For == protocol.Everybody { // owners and operators: no page of another origin (contract §1)
 			head["Access-Control-Allow-Origin"], head["Access-Control-Expose-Headers"] = anyOrigin, exposed
 		}
-		head.Set("X-Content-Type-Options", "nosniff")
-		network := a.Network(r)
 		open := dispatch.Open(op, r)
 		if open {
 			if kept, ok := a.cache.Get(r.RequestURI); ok {
-				if err := a.Table.Limits.Network(network, op); err != nil {
-					a.problem(w, r, op, network, err)
-					return
-				}
 				kept.write(w, r)
 				if a.Table.Observe != nil {
 					a.Table.Observe(dispatch.Observation{ID: head.Get(RequestIDHeader), Op: op.Name, Door: "http", Duration: time.Since(start)})
@@ -64,6 +57,7 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 				return
 			}
 		}
+		network := a.Network(r)
 		version := a.cache.Version()
 		visitor := a.visitor(r, op)
 		res, err := a.invoke(w, r, op, fields, network, visitor)
@@ -72,12 +66,12 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 			return
 		}
 		if s, ok := res.Value.(protocol.Stream); ok {
-			a.quota(head, network, op)
+			a.Table.Limits.Fields(head, network, op.ReadOnly)
 			a.stream(w, r, op, s)
 			return
 		}
 		if f, ok := res.Value.(protocol.File); ok {
-			a.quota(head, network, op)
+			a.Table.Limits.Fields(head, network, op.ReadOnly)
 			sendFile(w, op, f)
 			return
 		}
@@ -90,7 +84,7 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 		if !open && ans.cacheControl != "no-store" { // what one caller may read
 			ans.cacheControl = "private, no-cache"
 		}
-		a.quota(head, network, op)
+		a.Table.Limits.Fields(head, network, op.ReadOnly)
 		a.remember(head, op, visitor)
 		if res.Replayed {
 			head.Set("Idempotency-Replayed", "true")
@@ -170,15 +164,4 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 
 func tooLarge() error {
 	return protocol.Errorf(protocol.TooLarge, "the body may have at most %d bytes", MaxBody)
-}
-
-// quota writes the RateLimit fields (draft-ietf-httpapi-ratelimit-headers).
-func (a *API) quota(head http.Header, network string, op *protocol.Operation) {
-	limit, left, reset := a.Table.Limits.Quota(network, op.ReadOnly)
-	head.Set("RateLimit-Policy", `"network";q=`+strconv.Itoa(limit))
-	head.Set("RateLimit", `"network";r=`+strconv.Itoa(max(left, 0))+`;t=`+seconds(reset))
-}
-
-func seconds(d time.Duration) string {
-	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
 }

@@ -26,13 +26,9 @@ type Problem struct {
 // RequestIDHeader carries the id of a request; the router sets it.
 const RequestIDHeader = "Request-Id"
 
-// WriteProblem renders an error. What is not a *protocol.Error is internal and
-// shows nothing but the request id.
-func WriteProblem(w http.ResponseWriter, base string, err error) {
-	writeProblem(w, base, protocol.DialectNone, err)
-}
-
-func writeProblem(w http.ResponseWriter, base string, dialect protocol.Dialect, err error) {
+// WriteProblem renders an error in a dialect. What is not a *protocol.Error is
+// internal and shows nothing but the request id.
+func WriteProblem(w http.ResponseWriter, base string, dialect protocol.Dialect, err error) {
 	e := protocol.AsError(err)
 	head := w.Header()
 	p := Problem{
@@ -74,8 +70,8 @@ func (a *API) problem(w http.ResponseWriter, r *http.Request, op *protocol.Opera
 			head.Set("Accept-Signature", acceptSignature(r))
 		}
 	}
-	a.quota(head, network, op)
-	writeProblem(w, a.Base, op.Dialect, err)
+	a.Table.Limits.Fields(head, network, op.ReadOnly)
+	WriteProblem(w, a.Base, op.Dialect, err)
 }
 
 // ardCode is the word of ARD 0.9 for a status.

@@ -70,11 +70,4 @@ func (a *API) write(w http.ResponseWriter, status int, id []byte, member string,
 	}
 }
 
-// quota writes the RateLimit fields (draft-ietf-httpapi-ratelimit-headers).
-func (a *API) quota(head http.Header, network string, op *protocol.Operation) {
-	limit, left, reset := a.c.Table.Limits.Quota(network, op.ReadOnly)
-	head.Set("RateLimit-Policy", `"network";q=`+strconv.Itoa(limit))
-	head.Set("RateLimit", `"network";r=`+strconv.Itoa(max(left, 0))+`;t=`+strconv.Itoa(int((reset+time.Second-1)/time.Second)))
-}
-
 func setRetry(head http.Header, d time.Duration) { head.Set("Retry-After", strconv.Itoa(seconds(d))) }

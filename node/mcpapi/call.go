@@ -12,7 +12,7 @@ import (
 
 // call runs a tool. What the operation refuses is a result with isError, so
 // that the model sees it; an error is returned for what is no call at all.
-func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []byte, network string) error {
+func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []byte) error {
 	var name string
 	if !text(m.params["name"], &name) {
 		return invalidParams("params needs name, the name of a tool")
@@ -28,14 +28,12 @@ func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []by
 	if len(args) > 0 && args[0] != '{' {
 		return invalidParams("arguments must be an object")
 	}
+	network := a.c.Network(r)
 	var key string
 	if dispatch.Open(t.op, r) {
 		key = name + "\x00" + string('0'+rune(m.wire)) + string(args)
 		if kept, ok := a.cache.Get(key); ok {
-			if err := a.c.Table.Limits.Network(network, t.op); err != nil {
-				return a.toolError(w, r, m, t, err)
-			}
-			a.quota(w.Header(), network, t.op)
+			a.c.Table.Limits.Fields(w.Header(), network, true)
 			a.answer(w, m, kept)
 			return nil
 		}
@@ -48,7 +46,7 @@ func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []by
 	res, err := a.c.Table.Invoke(r.Context(), dispatch.Request{
 		Op: name, Args: args, Evidence: ev, IdempotencyKey: r.Header.Get("Idempotency-Key"), Door: "mcp",
 	})
-	a.quota(w.Header(), network, t.op)
+	a.c.Table.Limits.Fields(w.Header(), network, t.op.ReadOnly)
 	if err != nil {
 		return a.toolError(w, r, m, t, err)
 	}

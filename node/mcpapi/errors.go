@@ -71,13 +71,6 @@ func unsupported(version string) error {
 		data: data{versions, cut(version)}, always: true}
 }
 
-// limited refuses a request over the limit that is no tool call.
-func limited(err error) error {
-	e := protocol.AsError(err)
-	return &rpcError{status: e.Code.Status(), code: internalError, text: e.Detail, retry: e.RetryAfter, always: true,
-		data: errorData{Code: e.Code, RetryAfter: seconds(e.RetryAfter)}}
-}
-
 // A toolError is what the caller of a tool reads when the operation refused.
 // It goes out as text only: some clients check structured content against the
 // output schema even of an error.

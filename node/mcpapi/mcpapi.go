@@ -90,7 +90,6 @@ func New(c Config) (*API, error) {
 // bytes, the message, the wire, the operation.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	head := w.Header()
-	head.Set("X-Content-Type-Options", "nosniff")
 	if err := a.reachable(r); err != nil {
 		a.refuse(w, nil, err)
 		return
@@ -134,14 +133,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve does what a message asks for. Errors are *rpcError.
 func (a *API) serve(w http.ResponseWriter, r *http.Request, m *message, body []byte) error {
-	network := a.c.Network(r)
-	if m.method == "tools/call" {
-		return a.call(w, r, m, body, network)
-	}
-	if err := a.c.Table.Limits.Network(network, reading); err != nil {
-		return limited(err)
-	}
 	switch {
+	case m.method == "tools/call":
+		return a.call(w, r, m, body)
 	case m.method == "tools/list":
 		if err := firstPage(m); err != nil {
 			return err
@@ -164,8 +158,12 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, m *message, body []b
 	return nil
 }
 
-// reading is what everything but a tool call counts as, for the limits.
-var reading = &protocol.Operation{ReadOnly: true}
+// Refuse answers a request that the node refuses before this door sees it.
+func (a *API) Refuse(w http.ResponseWriter, _ *http.Request, err error) {
+	e := protocol.AsError(err)
+	a.refuse(w, nil, &rpcError{status: e.Code.Status(), code: internalError, text: e.Detail, retry: e.RetryAfter,
+		data: errorData{Code: e.Code, RetryAfter: seconds(e.RetryAfter)}})
+}
 
 // readBody reads a JSON body within the limit.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {

@@ -71,7 +71,7 @@ func (s *Web) signIn(w http.ResponseWriter, r *http.Request) {
 		s.Fail(w, r, err)
 		return
 	}
-	if err := s.Table.Limits.Network(s.Network(r), writing); err != nil {
+	if err := s.Table.Limits.Write(s.Network(r)); err != nil {
 		s.Fail(w, r, err)
 		return
 	}
@@ -95,9 +95,6 @@ func (s *Web) signIn(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, session.SetCookie(s.Base, secret))
 	see(w, r, "/account")
 }
-
-// writing is what an attempt to sign in counts as, for the limits.
-var writing = &protocol.Operation{Access: protocol.Session}
 
 func see(w http.ResponseWriter, r *http.Request, to string) {
 	head := w.Header()

@@ -31,7 +31,6 @@ const requestID = "Request-Id"
 // guard sets what every answer of this package carries.
 func guard(head http.Header) {
 	head.Set("Content-Security-Policy", Policy)
-	head.Set("X-Content-Type-Options", "nosniff")
 	head.Set("Referrer-Policy", "no-referrer")
 	head.Set("Cross-Origin-Opener-Policy", "same-origin")
 	head.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
