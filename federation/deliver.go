@@ -154,42 +154,90 @@ func (f *Federation) settle(o outcome) error {
 	return o.err
 }
 
-// submit hands a local reply in at the board of another node, or takes it back
-// there. The post is read when sending: what was deleted meanwhile is not sent.
+// A submission is the argument of a submit job: what happened to a post of this
+// node (create, delete, hide, restore), and the actor to be told.
+type submission struct {
+	Post   string `json:"post"`
+	Kind   string `json:"kind"`
+	To     string `json:"to"`     // "" is the post's board
+	At     int64  `json:"at"`     // milliseconds; in the ids of what happens more than once
+	Direct bool   `json:"direct"` // To is a reader, and may follow our board
+	trial
+}
+
+// submit hands a local reply in at the board of another node, or tells a reader
+// of a post about it. The post is read when sending: what was deleted meanwhile
+// is not sent.
 func (f *Federation) submit(ctx context.Context, j storage.Job) (after, error) {
-	var args struct {
-		Post string `json:"post"`
-		Kind string `json:"kind"`
-		trial
-	}
-	if err := json.Unmarshal(j.Args, &args); err != nil {
+	var s submission
+	if err := json.Unmarshal(j.Args, &s); err != nil {
 		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
 	}
-	var board, author string
+	var author string
 	var body []byte
 	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		p, err := tx.PostByID(ctx, args.Post)
+		p, err := tx.PostByID(ctx, s.Post)
 		if err != nil || p == nil || p.Node != nil {
 			return absent(err)
 		}
-		board, author = p.Board, f.site.Author(p)
-		switch {
-		case args.Kind == "delete":
-			body, err = f.prove(f.site.Delete(p, tx.Now), author, tx.Now)
-		case args.Kind == "create" && p.State == protocol.Visible:
-			body, err = f.createOf(ctx, tx, p)
+		if s.To == "" {
+			s.To = p.Board
 		}
+		if told, err := f.toldByTheLog(ctx, tx, &s); err != nil || told {
+			return err
+		}
+		author = f.site.Author(p)
+		body, err = f.news(ctx, tx, p, &s)
 		return err
 	})
 	if err != nil || body == nil {
 		return nil, err
 	}
-	a, err := f.actorOf(ctx, board, actorAge)
+	a, err := f.actorOf(ctx, s.To, actorAge)
 	if err == nil {
 		err = f.settle(f.send(ctx, author, a.Inbox.One(), body))
 	}
 	if err != nil {
-		return f.again(j, &args.trial, &args, err)
+		return f.again(j, &s.trial, &s, err)
+	}
+	return nil, nil
+}
+
+// toldByTheLog reports whether the host of a reader learns it as a follower of
+// our board. A follower of the fediverse gets a boost, which mentions nobody:
+// the post itself it is sent nevertheless.
+func (f *Federation) toldByTheLog(ctx context.Context, tx *storage.Tx, s *submission) (bool, error) {
+	if !s.Direct {
+		return false, nil
+	}
+	stoa, err := tx.FollowingHost(ctx, f.site.Board(), hostOf(s.To))
+	if err != nil {
+		return false, absent(err)
+	}
+	return stoa || s.Kind != "create", nil
+}
+
+// news is the activity that tells a reader what happened to a post, nil when it
+// is true no longer. A hidden post is deleted at those who hold it, since they
+// know nothing like hiding, and sent anew when it is restored.
+func (f *Federation) news(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, s *submission) ([]byte, error) {
+	author, mark := f.site.Author(p), strconv.FormatInt(s.At, 10)
+	switch {
+	case s.Kind == "create" && p.State == protocol.Visible:
+		return f.createOf(ctx, tx, p)
+	case s.Kind == "restore" && p.State == protocol.Visible:
+		o, err := f.newCreate(ctx, tx, p)
+		if err != nil {
+			return nil, err
+		}
+		o["id"] = activity.CreateID(p.URI) + "#" + mark
+		return f.prove(o, author, p.CreatedAt)
+	case s.Kind == "delete", s.Kind == "hide" && p.State == protocol.Hidden:
+		o := f.site.Delete(p, tx.Now)
+		if s.Kind == "hide" {
+			o["id"] = p.URI + "#hide-" + mark
+		}
+		return f.prove(o, author, tx.Now)
 	}
 	return nil, nil
 }

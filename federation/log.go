@@ -26,6 +26,14 @@ const (
 // createOf is the Create of a post of this node, with the node's proof in the
 // name of its author. It depends on the row alone, so its bytes stay the same.
 func (f *Federation) createOf(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) ([]byte, error) {
+	o, err := f.newCreate(ctx, tx, p)
+	if err != nil {
+		return nil, err
+	}
+	return f.prove(o, f.site.Author(p), p.CreatedAt)
+}
+
+func (f *Federation) newCreate(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) (activity.Object, error) {
 	parent, err := f.parentOf(ctx, tx, p)
 	if err != nil {
 		return nil, err
@@ -34,7 +42,7 @@ func (f *Federation) createOf(ctx context.Context, tx *storage.Tx, p *protocol.S
 	if err != nil {
 		return nil, err
 	}
-	return f.prove(f.site.Create(p, parent, digest), f.site.Author(p), p.CreatedAt)
+	return f.site.Create(p, parent, digest), nil
 }
 
 func digestOf(p *protocol.StoredPost) (string, error) {

@@ -330,13 +330,25 @@ func (n *node) post(change func(*protocol.StoredPost)) *protocol.StoredPost {
 		if err := tx.InsertPost(ctx, p); err != nil {
 			return err
 		}
-		if p.Board == protocol.BoardID(n.base) {
-			_, err := tx.AppendLog(ctx, p.Board, "create", p.ID, nil)
-			return err
-		}
-		return tx.Enqueue(ctx, storage.Job{Kind: "submit", Lane: "to:" + hostOf(p.Board), Args: []byte(`{"post":"` + p.ID + `","kind":"create"}`)})
+		return n.tell(ctx, tx, p, "create")
 	}))
 	return p
+}
+
+// tell does what the board room's Tell does.
+func (n *node) tell(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind string) error {
+	if p.Board != protocol.BoardID(n.base) {
+		return tx.Enqueue(ctx, storage.Job{Kind: "submit", Lane: "to:" + hostOf(p.Board), Args: []byte(`{"post":"` + p.ID + `","kind":"` + kind + `"}`)})
+	}
+	if _, err := tx.AppendLog(ctx, p.Board, kind, p.ID, nil); err != nil || p.ReplyTo == "" || p.Author.Method == protocol.ByProof {
+		return err
+	}
+	parent, err := tx.PostByURI(ctx, p.ReplyTo)
+	if err != nil || parent.Author.Actor == nil {
+		return err
+	}
+	s := submission{Post: p.ID, Kind: kind, To: *parent.Author.Actor, At: tx.Now.UnixMilli(), Direct: true}
+	return tx.Enqueue(ctx, storage.Job{Kind: "submit", Lane: "to:" + hostOf(s.To), Args: asJSON(n.t, s)})
 }
 
 func (n *node) change(p *protocol.StoredPost, to protocol.PostState, kind string) {
@@ -345,11 +357,7 @@ func (n *node) change(p *protocol.StoredPost, to protocol.PostState, kind string
 		if err := tx.SetPostState(ctx, p.ID, to, "test"); err != nil {
 			return err
 		}
-		if p.Board != protocol.BoardID(n.base) {
-			return tx.Enqueue(ctx, storage.Job{Kind: "submit", Lane: "to:" + hostOf(p.Board), Args: []byte(`{"post":"` + p.ID + `","kind":"` + kind + `"}`)})
-		}
-		_, err := tx.AppendLog(ctx, p.Board, kind, p.ID, nil)
-		return err
+		return n.tell(ctx, tx, p, kind)
 	}))
 }
 

@@ -72,7 +72,7 @@ func operators(db *storage.DB, m *moderation.Moderation, accounts *account.Accou
 }
 
 func newModeration(keys *keyring, b *board.Board, c Config) *moderation.Moderation {
-	m := &moderation.Moderation{Base: b.Base, BoardID: b.ID(), Defaults: c.limits(), Network: keys.networks.Of, Delete: b.Delete}
+	m := &moderation.Moderation{Base: b.Base, Defaults: c.limits(), Network: keys.networks.Of, Delete: b.Delete, Tell: b.Tell}
 	return m.CountNumbers()
 }
 

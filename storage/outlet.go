@@ -64,6 +64,13 @@ func (tx *Tx) OutletByInbox(ctx context.Context, board, inbox string) (*Outlet, 
 	return &outlets[0], nil
 }
 
+// FollowingHost reports whether a host that follows a board is a node of our own
+// kind; ErrNotFound when it does not follow.
+func (tx *Tx) FollowingHost(ctx context.Context, board, host string) (stoa bool, err error) {
+	err = tx.row(ctx, `SELECT stoa FROM outlet WHERE host = ? AND board = ? ORDER BY stoa DESC LIMIT 1`, host, board).Scan(&stoa)
+	return stoa, err
+}
+
 // DeleteOutlet ends an outlet; none to end is no error.
 func (tx *Tx) DeleteOutlet(ctx context.Context, board, inbox string) error {
 	_, err := tx.write(ctx, `DELETE FROM outlet WHERE board = ? AND inbox = ?`, board, inbox)

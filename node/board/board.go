@@ -4,6 +4,7 @@ package board
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -59,7 +60,7 @@ func (b *Board) Post(ctx context.Context, tx *storage.Tx, c protocol.Caller, in 
 	if err := tx.AppendFeed(ctx, feedItem(p, tx.Now)); err != nil {
 		return protocol.Post{}, err
 	}
-	return p.Post, b.publish(ctx, tx, p, "create")
+	return p.Post, b.Tell(ctx, tx, p, "create")
 }
 
 // attach makes p a reply. The reply belongs to the board of the post it
@@ -84,23 +85,71 @@ func tellAuthor(ctx context.Context, tx *storage.Tx, parent, reply *protocol.Sto
 	return tx.AppendNews(ctx, storage.NewsReply, reply.ID, parent.Author.Names()...)
 }
 
-// publish tells the other nodes: through the numbered log of our own board, or
-// by handing a reply in at the board it belongs to.
-func (b *Board) publish(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind string) error {
-	if p.Board == b.ID() {
+// Tell tells other servers what happened to a post: create, delete, hide or
+// restore. What is on our own board goes into its numbered log, a reply on the
+// board of another node is handed in there, and whom a post of this node
+// answers is told directly, follower or not.
+func (b *Board) Tell(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind string) error {
+	switch {
+	case p.Board == b.ID():
 		if kind == "delete" { // the earlier entries must not hand the text out any more
 			if err := tx.RedactLog(ctx, b.ID(), p.ID); err != nil {
 				return err
 			}
 		}
-		_, err := tx.AppendLog(ctx, b.ID(), kind, p.ID, nil)
+		if _, err := tx.AppendLog(ctx, b.ID(), kind, p.ID, nil); err != nil {
+			return err
+		}
+	case kind == "create" || kind == "delete": // what else happens to its posts, that board says
+		if err := submit(ctx, tx, submission{Post: p.ID, Kind: kind, To: p.Board}); err != nil {
+			return err
+		}
+	}
+	return b.tellAnswered(ctx, tx, p, kind)
+}
+
+// tellAnswered tells the author of the post that p answers, where that author
+// is on a third server: the board's own reads the board. What visitors write is
+// sent to nobody who did not ask for it.
+func (b *Board) tellAnswered(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind string) error {
+	if p.Node != nil || p.ReplyTo == "" || p.Author.Method == protocol.ByProof {
+		return nil
+	}
+	parent, err := tx.PostByURI(ctx, p.ReplyTo)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil
+	}
+	if err != nil || parent.Node == nil || parent.Author.Actor == nil || sameHost(*parent.Author.Actor, p.Board) {
 		return err
 	}
-	home, err := url.Parse(p.Board)
+	return submit(ctx, tx, submission{Post: p.ID, Kind: kind, To: *parent.Author.Actor, At: tx.Now.UnixMilli(), Direct: true})
+}
+
+// A submission is the argument of a submit job of package federation.
+type submission struct {
+	Post   string `json:"post"`
+	Kind   string `json:"kind"`
+	To     string `json:"to"`               // actor whose inbox gets it
+	At     int64  `json:"at,omitempty"`     // when it happened, in milliseconds
+	Direct bool   `json:"direct,omitempty"` // To is a reader, and may follow the board
+}
+
+func submit(ctx context.Context, tx *storage.Tx, s submission) error {
+	to, err := url.Parse(s.To)
+	if err != nil {
+		return fmt.Errorf("submit %s: %w", s.Post, err)
+	}
+	args, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
-	return tx.Enqueue(ctx, storage.Job{Kind: "submit", Lane: "to:" + home.Host, Args: []byte(`{"post":"` + p.ID + `","kind":"` + kind + `"}`)})
+	return tx.Enqueue(ctx, storage.Job{Kind: "submit", Lane: "to:" + to.Host, Args: args})
+}
+
+func sameHost(a, b string) bool {
+	u, err := url.Parse(a)
+	v, err2 := url.Parse(b)
+	return err == nil && err2 == nil && u.Host == v.Host
 }
 
 // Read lists posts, newest first.
@@ -173,10 +222,18 @@ func (b *Board) Delete(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 	if err := tx.SetPostState(ctx, p.ID, protocol.Deleted, "by "+c.Standing.String()); err != nil {
 		return protocol.None{}, err
 	}
-	if p.Node != nil {
+	switch {
+	case p.Node == nil:
+		return protocol.None{}, b.Tell(ctx, tx, p, "delete")
+	case p.Board != b.ID():
 		return protocol.None{}, nil
 	}
-	return protocol.None{}, b.publish(ctx, tx, p, "delete")
+	// A reply of another server leaves our board and its log; the post itself is
+	// not ours to delete elsewhere.
+	if err := tx.RedactLog(ctx, b.ID(), p.ID); err != nil || p.State != protocol.Visible {
+		return protocol.None{}, err
+	}
+	return protocol.None{}, b.Tell(ctx, tx, p, "hide")
 }
 
 // elsewhere says how a post of another node is taken back: only the word of that

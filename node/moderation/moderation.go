@@ -19,12 +19,13 @@ import (
 // Moderation keeps one node's board decent.
 type Moderation struct {
 	Base     string              // public address of the node
-	BoardID  string              // name of the board's log
 	Defaults protocol.LimitsView // the limits of the configuration
 	// Network is the keyed hash of an address's network.
 	Network func(netip.Addr) string
 	// Delete takes a post away for good, and tells other nodes.
 	Delete func(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PostRef) (protocol.None, error)
+	// Tell tells other servers that a post was hidden or restored.
+	Tell func(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind string) error
 	// Numbers are what Statistics gives.
 	Numbers storage.Memo[protocol.Statistics]
 }
@@ -121,7 +122,7 @@ func (m *Moderation) hide(ctx context.Context, tx *storage.Tx, p *protocol.Store
 	if err := notify(ctx, tx, p, protocol.PostHidden); err != nil {
 		return err
 	}
-	return m.tell(ctx, tx, p, "hide")
+	return m.Tell(ctx, tx, p, "hide")
 }
 
 // notify tells the author's owner, where the author has a profile here.
@@ -130,15 +131,6 @@ func notify(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, event p
 		return nil
 	}
 	return tx.Notify(ctx, protocol.Notice{Handle: *p.Author.Handle, Event: event, Subject: p.ID, Title: p.Title})
-}
-
-// tell tells the board's followers.
-func (m *Moderation) tell(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind string) error {
-	if p.Board != m.BoardID {
-		return nil
-	}
-	_, err := tx.AppendLog(ctx, m.BoardID, kind, p.ID, nil)
-	return err
 }
 
 func find(ctx context.Context, tx *storage.Tx, id string) (*protocol.StoredPost, error) {

@@ -97,7 +97,7 @@ func (m *Moderation) Restore(ctx context.Context, tx *storage.Tx, c protocol.Cal
 	if err := tx.LogModeration(ctx, protocol.ActionRestore, "post", in.ID, in.Reason); err != nil {
 		return protocol.PostStanding{}, err
 	}
-	if err := m.tell(ctx, tx, p, "restore"); err != nil {
+	if err := m.Tell(ctx, tx, p, "restore"); err != nil {
 		return protocol.PostStanding{}, err
 	}
 	return m.decided(ctx, tx, c, in, "restore", in.Reason)

@@ -73,7 +73,7 @@ func TestReporter(t *testing.T) {
 func TestReport_ManyKeys(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
-		m := &Moderation{BoardID: protocol.BoardID("https://n1.example")}
+		m := &Moderation{Tell: func(context.Context, *storage.Tx, *protocol.StoredPost, string) error { return nil }}
 		id := protocol.NewID(protocol.PostID, time.Now())
 		report := func(c protocol.Caller) (state protocol.PostState) {
 			require.NoError(t, db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
@@ -90,7 +90,7 @@ func TestReport_ManyKeys(t *testing.T) {
 		}
 		require.NoError(t, db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
 			return tx.InsertPost(ctx, &protocol.StoredPost{Post: protocol.Post{ID: id, URI: protocol.PostURI("https://n1.example", id), Kind: protocol.Offer, Title: "t", Body: "b",
-				Author: protocol.Author{Name: "Meera", Method: protocol.ByProof}, CreatedAt: tx.Now}, Board: m.BoardID})
+				Author: protocol.Author{Name: "Meera", Method: protocol.ByProof}, CreatedAt: tx.Now}, Board: protocol.BoardID("https://n1.example")})
 		}))
 		for i := range 2 * protocol.ReportsToHide {
 			require.Equal(t, protocol.Visible, report(protocol.Caller{Standing: protocol.Signed, KeyID: fmt.Sprint("key", i), Network: "n1"}))

@@ -1,0 +1,147 @@
+package federation
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+	"stoa/protocol/activity"
+)
+
+const carol = "https://peer.example/u/carol"
+
+// A stranger is a server of the fediverse that follows nothing and keeps what
+// its actor is sent.
+type stranger struct {
+	*world
+	got    []activity.Activity
+	status int // answer of its inbox; 0 is 202
+	note   string
+}
+
+// newStranger has carol answer the post of the world.
+func newStranger(t *testing.T) *stranger {
+	t.Helper()
+	s := &stranger{world: newWorld(t), note: "https://peer.example/n/1"}
+	s.actors[carol] = &actorKeys{carol, nodeKeys(103)}
+	s.net.hosts["peer.example"] = http.HandlerFunc(s.remote)
+	s.served[carol+"/inbox"] = func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		require.NoError(t, err)
+		var a activity.Activity
+		require.NoError(t, json.Unmarshal(body, &a))
+		if s.status != 0 {
+			w.WriteHeader(s.status)
+			return
+		}
+		s.got = append(s.got, a)
+		w.WriteHeader(202)
+	}
+	s.reply(s.note)
+	return s
+}
+
+// reply delivers a reply of carol's to the post of the world.
+func (s *stranger) reply(id string) {
+	s.t.Helper()
+	require.Equal(s.t, 202, s.deliver(carol, s.fill(fmt.Sprintf(`{"id":"%s#create","type":"Create","actor":%q,"to":"as:Public",
+		"object":{"id":%q,"type":"Note","attributedTo":%q,"content":"<p>How much?</p>","published":"2026-11-20T10:00:00Z","to":"as:Public","inReplyTo":"POST"}}`, id, carol, id, carol))))
+	settle(s.t, s.node)
+	require.Equal(s.t, protocol.Visible, s.state(id))
+}
+
+// answer is a reply of ada's to carol.
+func (s *stranger) answer() *protocol.StoredPost {
+	return s.node.post(func(p *protocol.StoredPost) {
+		known(p)
+		p.ReplyTo, p.Title = s.note, "INR 6 a sheet"
+	})
+}
+
+func (s *stranger) types() []string {
+	types := []string{}
+	for _, a := range s.got {
+		types = append(types, a.Type.String())
+	}
+	return types
+}
+
+// Whom a reply answers gets it, and what becomes of it, without following anything.
+func TestAnswerReachesWhoFollowsNothing(t *testing.T) {
+	t.Parallel()
+	s := newStranger(t)
+	p := s.answer()
+	settle(t, s.node)
+	require.Equal(t, []string{"Create"}, s.types())
+	var n activity.Note
+	require.NoError(t, json.Unmarshal(s.got[0].Object, &n))
+	require.Equal(t, s.note, n.InReplyTo.One())
+	require.Contains(t, n.CC, carol)
+	require.Equal(t, "Mention", n.Tag[len(n.Tag)-1].Type.String())
+	require.Equal(t, carol, string(n.Tag[len(n.Tag)-1].Href))
+
+	s.change(p, protocol.Hidden, "hide")
+	settle(t, s.node)
+	s.change(p, protocol.Visible, "restore")
+	settle(t, s.node)
+	s.change(p, protocol.Deleted, "delete")
+	settle(t, s.node)
+	require.Equal(t, []string{"Create", "Delete", "Create", "Delete"}, s.types())
+	ids := map[string]bool{}
+	for _, a := range s.got {
+		ids[string(a.ID)] = true
+		require.Equal(t, s.f.site.Agent("ada"), a.Actor.One())
+		require.Equal(t, p.URI, a.ObjectID())
+	}
+	require.Len(t, ids, 4, "a peer takes each once")
+
+	s.node.post(func(p *protocol.StoredPost) { p.ReplyTo = s.note }) // of a visitor
+	settle(t, s.node)
+	require.Len(t, s.got, 4, "what visitors write is sent to nobody")
+}
+
+// A host that does not answer is tried again by the usual timetable, also by
+// another process, and is not sent what was taken back meanwhile.
+func TestAnswer_HostAway(t *testing.T) {
+	t.Parallel()
+	s := newStranger(t)
+	s.status = 503
+	kept, taken := s.answer(), s.answer()
+	settle(t, s.node)
+	require.Empty(t, s.got)
+	s.change(taken, protocol.Deleted, "delete")
+	s.node.f = s.start(nodeKeys('u'-'a'), nil)
+	s.tick.pass(time.Hour)
+	settle(t, s.node)
+	s.status = 0
+	s.tick.pass(time.Hour)
+	settle(t, s.node)
+	require.ElementsMatch(t, []string{"Create", "Delete"}, s.types())
+	for _, a := range s.got {
+		require.Equal(t, map[string]string{"Create": kept.URI, "Delete": taken.URI}[a.Type.String()], a.ObjectID())
+	}
+}
+
+// A host that follows the board learns from the log what becomes of a post, and
+// nothing twice. The reply itself it gets beside the boost, which mentions nobody.
+func TestAnswer_HostFollows(t *testing.T) {
+	t.Parallel()
+	s := newStranger(t)
+	follow := fmt.Sprintf(`{"id":"https://peer.example/f/1","type":"Follow","actor":%q,"object":"https://u.example/ap/board"}`, carol)
+	require.Equal(t, 202, s.deliver(carol, []byte(follow)))
+	settle(t, s.node)
+	require.Equal(t, []string{"Accept"}, s.types())
+	p := s.answer()
+	settle(t, s.node)
+	require.ElementsMatch(t, []string{"Accept", "Announce", "Create"}, s.types())
+	s.change(p, protocol.Hidden, "hide")
+	s.change(p, protocol.Deleted, "delete")
+	settle(t, s.node)
+	require.ElementsMatch(t, []string{"Accept", "Announce", "Create", "Undo", "Delete"}, s.types())
+}

@@ -1,0 +1,115 @@
+package board
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/node/moderation"
+	"stoa/protocol"
+	"stoa/storage"
+	"stoa/storage/storagetest"
+)
+
+// Whom a reply answers is told directly, once, and never by what visitors write.
+func TestTell_WhoIsAnswered(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		b := bench{&Board{Base: base}, db, t}
+		mod := &moderation.Moderation{Tell: b.Tell, Delete: b.Delete}
+		receive := func(uri, board, actor string) (id string) {
+			host := "m.example"
+			require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
+				id, err = b.ReceivePost(ctx, tx, &protocol.StoredPost{Board: board, Post: protocol.Post{
+					ID: protocol.RemoteID(protocol.PostID, tx.Now, uri), URI: uri, Kind: protocol.Announcement, Title: "t", Body: "b",
+					Author: protocol.Author{Name: "Carol", Node: &host, Actor: &actor, Method: protocol.ByFederation}, Node: &host, CreatedAt: tx.Now,
+				}})
+				return err
+			}))
+			return id
+		}
+		const carol = "https://m.example/u/carol"
+		told := func() (list []submission) {
+			jobs, err := db.ClaimJobs(t.Context(), "test", 20, time.Minute)
+			require.NoError(t, err)
+			for _, j := range jobs {
+				require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.FinishJob(ctx, j.ID) }))
+				if j.Kind != "submit" {
+					continue // a letter to the author's owner
+				}
+				var s submission
+				require.NoError(t, json.Unmarshal(j.Args, &s))
+				to, err := url.Parse(s.To)
+				require.NoError(t, err)
+				require.Equal(t, "to:"+to.Host, j.Lane)
+				s.At = 0
+				list = append(list, s)
+			}
+			return list
+		}
+		decide := func(do func(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Decision) (protocol.PostStanding, error), id string) {
+			require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				_, err := do(ctx, tx, operator, protocol.Decision{ID: id})
+				return err
+			}))
+		}
+
+		note := receive("https://m.example/n/1", b.ID(), carol)
+		p := b.post(asha, protocol.Offer, note)
+		require.Equal(t, []submission{{Post: p.ID, Kind: "create", To: carol, Direct: true}}, told())
+		b.post(visitor, protocol.Offer, note)
+		b.post(ravi, protocol.Offer, p.ID)
+		require.Empty(t, told(), "by a visitor, and to a post of this node")
+		decide(mod.Hide, p.ID)
+		require.Equal(t, []submission{{Post: p.ID, Kind: "hide", To: carol, Direct: true}}, told())
+		decide(mod.Restore, p.ID)
+		require.Equal(t, []submission{{Post: p.ID, Kind: "restore", To: carol, Direct: true}}, told())
+		decide(mod.Remove, p.ID)
+		require.Equal(t, []submission{{Post: p.ID, Kind: "delete", To: carol, Direct: true}}, told())
+
+		// On the board of another node: the board, and a third server's author.
+		far := receive("https://m.example/n/2", "https://m.example/ap/board", carol)
+		r := b.post(asha, protocol.Offer, far)
+		require.Equal(t, []submission{{Post: r.ID, Kind: "create", To: "https://m.example/ap/board"}}, told(), "who is of the board's own node reads the board")
+		third := receive("https://m.example/n/3", "https://m.example:8443/ap/board", carol)
+		q := b.post(asha, protocol.Offer, third)
+		require.ElementsMatch(t, []submission{{Post: q.ID, Kind: "create", To: "https://m.example:8443/ap/board"}, {Post: q.ID, Kind: "create", To: carol, Direct: true}}, told())
+	})
+}
+
+// A reply of another server that the operator deletes leaves our board's log,
+// and the board's followers are told.
+func TestDelete_ForeignReply(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		b := bench{&Board{Base: base}, db, t}
+		host, uri := "m.example", "https://m.example/n/1"
+		var id string
+		require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
+			id, err = b.ReceivePost(ctx, tx, &protocol.StoredPost{Board: b.ID(), Post: protocol.Post{
+				ID: protocol.RemoteID(protocol.PostID, tx.Now, uri), URI: uri, Kind: protocol.Announcement, Title: "t", Body: "b",
+				Author: protocol.Author{Name: "Carol", Node: &host, Method: protocol.ByFederation}, Node: &host, CreatedAt: tx.Now,
+			}})
+			if err == nil {
+				_, err = tx.AppendLog(ctx, b.ID(), "create", id, []byte("what was received"))
+			}
+			return err
+		}))
+		require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			_, err := b.Delete(ctx, tx, operator, protocol.PostRef{ID: id})
+			return err
+		}))
+		require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			entries, err := tx.LogAfter(ctx, b.ID(), 0, 10)
+			require.Len(t, entries, 2)
+			require.True(t, entries[0].Redacted)
+			require.Nil(t, entries[0].Activity)
+			require.Equal(t, "hide", entries[1].Kind)
+			return err
+		}))
+	})
+}
