@@ -70,10 +70,11 @@ type ChainKey struct {
 	Block    uint64
 }
 
-// Directories answers for foreign Web Bot Auth key directories out of its
-// cache; it fetches in the background and never while a request waits.
+// Directories answers for foreign Web Bot Auth key directories. It fetches in
+// the background, and lets few requests of a client network wait for that, and
+// not for long.
 type Directories interface {
-	Lookup(ref httpsig.AgentRef, thumbprint string, now time.Time) (httpsig.Key, error)
+	Await(ctx context.Context, network string, ref httpsig.AgentRef, thumbprint string, now time.Time) (httpsig.Key, error)
 }
 
 // A Gate admits callers. Target is where the node is reached, from
@@ -204,7 +205,7 @@ func owner(ev Evidence, op *protocol.Operation, who Credential) (protocol.Caller
 }
 
 func (g *Gate) proof(ctx context.Context, ev Evidence, op *protocol.Operation) (protocol.Caller, error) {
-	spend, solved, err := g.Proofs.Check(ctx, ev.Proof, op.Purpose)
+	spend, solved, err := g.Proofs.Check(ctx, ev.Proof, op.Purpose, ev.Network)
 	if err != nil {
 		return protocol.Caller{}, err
 	}
@@ -216,9 +217,10 @@ func (g *Gate) signature(ctx context.Context, ev Evidence, op *protocol.Operatio
 	if err != nil {
 		return protocol.Caller{}, signatureError(err)
 	}
-	policy := httpsig.WritePolicy()
+	whole := httpsig.WritePolicy()
+	policy := whole
 	// What the caller's standing opens is signed for as whole as a write; elsewhere
-	// a read's signature names a caller and opens nothing.
+	// a read may be signed with less, which names a caller and opens nothing.
 	if op.ReadOnly && op.Access == protocol.Anonymous && op.Secret == "" {
 		policy = httpsig.ReadPolicy()
 	}
@@ -230,6 +232,7 @@ func (g *Gate) signature(ctx context.Context, ev Evidence, op *protocol.Operatio
 	c := protocol.Caller{
 		Standing: protocol.Signed, Network: ev.Network, KeyID: res.Thumbprint,
 		Agent: who.erc8004, Handle: who.handle, Name: who.name,
+		Partial: policy != whole && !res.Meets(whole, &m, ev.Body),
 	}
 	if !op.ReadOnly {
 		c.Spend = []protocol.Spend{{Key: res.NonceKey, Until: res.NonceUntil, Code: protocol.SignatureReplayed}}

@@ -13,10 +13,10 @@ type principal struct{ erc8004, handle, name string }
 
 // resolver finds the key of a signature: for a claimed chain identity on the
 // chain and nowhere else; else among the keys of hosted profiles; else in the
-// key directory that Signature-Agent names, if that is cached.
+// key directory that Signature-Agent names.
 type resolver struct {
 	g       *Gate
-	network string
+	network string // of the client, see Evidence
 }
 
 func (r resolver) Resolve(ctx context.Context, q httpsig.KeyRequest) (httpsig.Resolved, error) {
@@ -32,7 +32,7 @@ func (r resolver) Resolve(ctx context.Context, q httpsig.KeyRequest) (httpsig.Re
 		return httpsig.Resolved{Key: hosted.Key, Principal: principal{hosted.ERC8004, hosted.Handle, hosted.Name}}, nil
 	}
 	if g.Directories != nil && q.Agent.URL != "" {
-		k, err := g.Directories.Lookup(q.Agent, q.Params.KeyID, q.Now)
+		k, err := g.Directories.Await(ctx, r.network, q.Agent, q.Params.KeyID, q.Now)
 		return httpsig.Resolved{Key: k, Principal: principal{name: q.Agent.URL}}, err
 	}
 	return httpsig.Resolved{}, httpsig.CodeKeyUnknown

@@ -191,7 +191,10 @@ func TestA2A_Who(t *testing.T) {
 	once := signed(me.pair, me.id, func(r *http.Request) { sent = r.Header.Clone() })
 	require.Nil(t, once.Error, "%s", once.Raw)
 	again := signed(me.pair, me.id, func(r *http.Request) { r.Header = sent })
-	require.Equal(t, "true", again.Header.Get("Idempotency-Replayed"), "the same message gets its answer and writes nothing")
+	_, ours := again.code()
+	require.Equal(t, protocol.SignatureReplayed, ours, "the same message is signed again")
+	fresh := signed(me.pair, me.id, nil)
+	require.Equal(t, "true", fresh.Header.Get("Idempotency-Replayed"), "then it gets its answer and writes nothing")
 	sent.Set("Idempotency-Key", "other") // not covered, as whoever took the request from the wire would do
 	replayed := signed(me.pair, me.id, func(r *http.Request) { r.Header = sent })
 	code, ours := replayed.code()

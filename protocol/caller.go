@@ -65,6 +65,7 @@ type Caller struct {
 	Scopes   []Scope  // with a token: what it allows, never nil; nil allows everything that the account may
 	Secret   string   // with Session and an account's Operator: id of the token or session that was shown
 	KeyID    string   // RFC 7638 thumbprint of the key that signed
+	Partial  bool     // with Signed: the signature does not cover the request, so it names the caller and opens nothing
 	Spend    []Spend
 	Solved   pow.Parameters // with Proof: the challenge that was solved
 
@@ -207,7 +208,7 @@ func (a Author) Is(b Author) bool {
 
 // Wrote reports whether the caller is the verified author, by the same measure.
 func (c Caller) Wrote(a Author) bool {
-	who := Author{Verified: c.Standing&KnownAuthor != 0}
+	who := Author{Verified: c.Standing&KnownAuthor != 0 && !c.Partial}
 	for _, f := range []struct {
 		to   **string
 		from *string

@@ -85,7 +85,7 @@ func (c *Cache) enqueue(e *entry) bool {
 		c.hosts[e.src.host] = h
 	}
 	h.waiting++
-	e.busy = true
+	e.busy, e.ended = true, make(chan struct{})
 	c.queue = append(c.queue, e)
 	c.signal()
 	return true

@@ -2,9 +2,9 @@
 // a Signature-Agent field leads to (Web Bot Auth,
 // draft-meunier-webbotauth-httpsig-protocol-02 and the drafts around it).
 //
-// A lookup answers out of memory and never waits for the network. What is not
-// there is fetched in the background, and the caller is told to send the request
-// again. A key belongs to the URL it was fetched from: the same key under
+// A lookup answers out of memory. What is not there is fetched in the
+// background; a request waits for that at most a second, and is otherwise told to
+// come again. A key belongs to the URL it was fetched from: the same key under
 // another URL is another answer, so no directory speaks for a second agent.
 //
 // Everything here is paced by strangers, so everything is bounded: fetches at
@@ -32,6 +32,7 @@ const (
 
 	defaultLifetime = 5 * time.Minute  // without Cache-Control
 	fetchTimeout    = 3 * time.Second  // for one directory, a card's second document included
+	awaitTimeout    = time.Second      // how long a request waits for a fetch that is under way
 	fetchSoon       = 2 * time.Second  // when to send the request again, while a fetch is under way
 	busyWait        = 5 * time.Second  // likewise, while no fetch can be queued
 	refetchEvery    = time.Minute      // for a keyid that the set lacks
@@ -53,6 +54,8 @@ const (
 	maxPerHost  = 4        // at once to one host
 	maxWaiting  = 1024     // fetches queued
 	maxHostWait = 64       // fetches queued for one host
+	maxAwaiting = 256      // requests that wait for a fetch
+	maxAwaitNet = 8        // likewise, of one client network
 )
 
 // Config of a Cache. Client is required.
@@ -112,6 +115,8 @@ type Cache struct {
 	queue   []*entry  // to be fetched, first come first
 	fetches int       // under way
 	hosts   map[string]*hostLoad
+	waiters map[string]int      // requests that wait for a fetch, by client network
+	waiting int                 // their sum
 	dropped map[string]struct{} // names to remove from the store
 }
 
@@ -130,7 +135,7 @@ func New(cfg Config) (*Cache, error) {
 	}
 	c := &Cache{
 		cfg: cfg, client: &own, log: cfg.Log, wake: make(chan struct{}, 1), maxURLs: MaxURLs,
-		entries: map[string]*entry{}, hosts: map[string]*hostLoad{}, dropped: map[string]struct{}{},
+		entries: map[string]*entry{}, hosts: map[string]*hostLoad{}, waiters: map[string]int{}, dropped: map[string]struct{}{},
 	}
 	c.ready.Store(cfg.Store == nil)
 	return c, nil
@@ -142,22 +147,72 @@ func New(cfg Config) (*Cache, error) {
 // httpsig (errors.Is(err, httpsig.CodeDirectoryStatus)), and RetryAfter, where
 // it is set, says when another try may find more.
 func (c *Cache) Lookup(ref httpsig.AgentRef, thumbprint string, now time.Time) (httpsig.Key, error) {
+	k, _, err := c.lookup(ref, thumbprint, now)
+	return k, err
+}
+
+// Await is Lookup for a request: where a fetch is under way, it waits up to a
+// second for its end, so that a client that sends one request only is known
+// too. network is the client's; few requests of one network wait at once, and
+// the others are answered as Lookup does.
+func (c *Cache) Await(ctx context.Context, network string, ref httpsig.AgentRef, thumbprint string, now time.Time) (httpsig.Key, error) {
+	k, ended, err := c.lookup(ref, thumbprint, now)
+	if ended == nil || !c.await(network) {
+		return k, err
+	}
+	defer c.awaited(network)
+	began := time.Now()
+	timer := time.NewTimer(awaitTimeout)
+	defer timer.Stop()
+	select {
+	case <-ended:
+		return c.Lookup(ref, thumbprint, now.Add(time.Since(began)))
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return nil, err
+}
+
+// await takes one of the places for requests that wait.
+func (c *Cache) await(network string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.running.Load() || c.waiting >= maxAwaiting || c.waiters[network] >= maxAwaitNet {
+		return false
+	}
+	c.waiting++
+	c.waiters[network]++
+	return true
+}
+
+func (c *Cache) awaited(network string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiting--
+	if c.waiters[network]--; c.waiters[network] == 0 {
+		delete(c.waiters, network)
+	}
+}
+
+// lookup also returns the channel that is closed when the fetch that is under way
+// ends, nil where there is none.
+func (c *Cache) lookup(ref httpsig.AgentRef, thumbprint string, now time.Time) (httpsig.Key, <-chan struct{}, error) {
 	if !isThumbprint(thumbprint) { // no set can hold it: nothing to fetch for
-		return nil, (&Failure{Code: httpsig.CodeKeyUnknown, Detail: "keyid is not an RFC 7638 SHA-256 thumbprint in base64url"}).answer(0)
+		return nil, nil, (&Failure{Code: httpsig.CodeKeyUnknown, Detail: "keyid is not an RFC 7638 SHA-256 thumbprint in base64url"}).answer(0)
 	}
 	src, f := sourceOf(ref, c.cfg.AllowLoopback)
 	if f != nil {
-		return nil, f.answer(0)
+		return nil, nil, f.answer(0)
 	}
 	if !c.ready.Load() {
-		return nil, src.underWay()
+		return nil, nil, src.underWay()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.entries[src.name]
 	if e == nil {
 		if !c.admits(src.host) {
-			return nil, src.crowded()
+			return nil, nil, src.crowded()
 		}
 		e = c.insert(src)
 	}
@@ -167,20 +222,20 @@ func (c *Cache) Lookup(ref httpsig.AgentRef, thumbprint string, now time.Time) (
 		k, f := e.find(thumbprint, now)
 		if f == nil {
 			e.used = true
-			return k, nil
+			return k, nil, nil
 		}
 		why = f
 	}
 	if e.busy {
-		return nil, src.underWay()
+		return nil, e.ended, src.underWay()
 	}
 	if wait := e.nextTry(now).Sub(now); wait > 0 {
-		return nil, why.answer(wait)
+		return nil, nil, why.answer(wait)
 	}
 	if !c.enqueue(e) {
-		return nil, src.crowded()
+		return nil, nil, src.crowded()
 	}
-	return nil, src.underWay()
+	return nil, e.ended, src.underWay()
 }
 
 // isThumbprint reports whether s looks like a SHA-256 in base64url.

@@ -23,8 +23,9 @@ type entry struct {
 	failure  *Failure  // of the last fetch, nil when it succeeded
 	retry    time.Time // after a failure: not before
 
-	used bool // a key was found since the last fetch began
-	busy bool // queued or being fetched
+	used  bool          // a key was found since the last fetch began
+	busy  bool          // queued or being fetched
+	ended chan struct{} // closed when that ends
 }
 
 // listed is one key of a directory, or the reason why it is not used.

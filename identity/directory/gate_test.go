@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,34 +50,57 @@ func TestGate(t *testing.T) {
 			Target: httpsig.NewTarget("https", "node.example"), Directory: nobody{}, Directories: c, Now: time.Now,
 		}
 		op := &protocol.Operation{Access: protocol.Signed}
-		admit := func(agent string, by key.Pair) (protocol.Caller, error) {
+		from := func(network, agent string, by key.Pair) (protocol.Caller, error) {
 			r := httptest.NewRequest(http.MethodPost, "https://node.example/api/public/board", strings.NewReader("{}"))
 			r.Header.Set("Content-Type", "application/json")
 			r.Header.Set("Signature-Agent", `sig1="`+agent+`"`)
 			require.NoError(t, httpsig.SignRequest(r, gate.Target, []byte("{}"), httpsig.SignOptions{Key: by.Signer(), Created: time.Now()}))
-			return gate.Admit(t.Context(), identity.Evidence{Request: r, Body: []byte("{}")}, op)
+			return gate.Admit(t.Context(), identity.Evidence{Request: r, Body: []byte("{}"), Network: network}, op)
 		}
-
-		_, err := admit("https://agent.example", p)
-		e := protocol.AsError(err)
-		require.Equal(t, protocol.KeyUnknown, e.Code, "%v", err)
-		require.Equal(t, fetchSoon, e.RetryAfter)
-		require.Contains(t, e.Detail, "send the request again")
-		require.Equal(t, "error=unknown_key", e.Signature)
-		synctest.Wait()
+		admit := func(agent string, by key.Pair) (protocol.Caller, error) { return from("n", agent, by) }
 
 		caller, err := admit("https://agent.example", p)
-		require.NoError(t, err)
+		require.NoError(t, err, "one request is enough where the directory answers within a second")
 		require.Equal(t, protocol.Signed, caller.Standing)
 		require.Equal(t, p.Thumbprint(), caller.KeyID)
 		require.Equal(t, "https://agent.example", caller.Name)
 
 		_, err = admit("https://other.example", p)
-		require.Equal(t, protocol.KeyUnknown, protocol.CodeOf(err))
-		synctest.Wait()
-		_, err = admit("https://other.example", p)
 		require.ErrorIs(t, err, httpsig.CodeDirectoryStatus)
 		require.Equal(t, minRetry, protocol.AsError(err).RetryAfter)
+
+		w.put(wellKnownOf("slow.example"), func(rw http.ResponseWriter, r *http.Request) {
+			time.Sleep(2 * time.Second)
+			answer(directoryMedia, setOf(t, p))(rw, r)
+		})
+		underWay := func(took, want time.Duration, err error) {
+			t.Helper()
+			e := protocol.AsError(err)
+			require.Equal(t, protocol.KeyUnknown, e.Code, "%v", err)
+			require.Equal(t, fetchSoon, e.RetryAfter)
+			require.Contains(t, e.Detail, "send the request again")
+			require.Equal(t, "error=unknown_key", e.Signature)
+			require.Equal(t, want, took)
+		}
+		began := time.Now()
+		var all sync.WaitGroup
+		for range maxAwaitNet {
+			all.Go(func() {
+				_, err := admit("https://slow.example", p)
+				underWay(time.Since(began), awaitTimeout, err)
+			})
+		}
+		synctest.Wait()
+		_, err = admit("https://slow.example", p)
+		underWay(time.Since(began), 0, err) // no more places for this network
+		_, err = from("another", "https://slow.example", p)
+		underWay(time.Since(began), awaitTimeout, err)
+		all.Wait()
+		time.Sleep(time.Second)
+		_, err = admit("https://slow.example", p)
+		require.NoError(t, err)
+		require.Empty(t, c.waiters)
+		require.Zero(t, c.waiting)
 	})
 }
 

@@ -75,6 +75,7 @@ func (c *Cache) settle(ctx context.Context, e *entry, got *found, failure *Failu
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e.busy = false
+	defer close(e.ended)
 	had = e.keys != nil
 	switch {
 	case failure == nil:

@@ -1,6 +1,11 @@
 package httpsig
 
-import "strings"
+import (
+	"crypto/rand"
+	"net/http"
+	"slices"
+	"strings"
+)
 
 // Wanted is the signature that a server asks for. Its zero value asks for what
 // WritePolicy demands of a request with a body.
@@ -12,9 +17,38 @@ type Wanted struct {
 	Tag        string   // default web-bot-auth
 }
 
-// WantedBodyless asks for full coverage of a request without a body.
-func WantedBodyless() Wanted {
-	return Wanted{Components: []string{"@method", "@authority", "@path", "@query", `signature-agent;key="sig1"`}}
+// AcceptFor is the value of Accept-Signature in the answer to r: the signature
+// that WritePolicy takes for the same request, with a fresh nonce, so that a client
+// that fulfils it literally is admitted (RFC 9421 §5.2). The signer chooses
+// created and expires, at most 300 s apart. more are components to cover besides,
+// fields that the next request will have.
+func AcceptFor(r *http.Request, more ...string) string {
+	query := r.URL.RawQuery != "" || r.URL.ForceQuery
+	list := wanted(r.Header, query, r.ContentLength != 0)
+	for _, name := range more {
+		if !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return AcceptSignature(Wanted{Components: list, Nonce: rand.Text()})
+}
+
+// wanted lists what a signature must cover by WritePolicy, for a request with
+// these fields.
+func wanted(h http.Header, query, body bool) []string {
+	list := []string{"@method", "@authority", "@path"}
+	if query {
+		list = append(list, "@query")
+	}
+	if body {
+		list = append(list, "content-type", "content-digest")
+	}
+	for _, name := range [...]string{"Content-Encoding", "Signature-Agent", "Agent-Identity"} {
+		if _, sent := h[name]; sent {
+			list = append(list, strings.ToLower(name))
+		}
+	}
+	return list
 }
 
 // AcceptSignature is the value of the Accept-Signature response field

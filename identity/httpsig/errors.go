@@ -83,15 +83,25 @@ const (
 	OutcomeUnverified Outcome = "unverified" // could not decide; never treat as verified
 )
 
-// Error is every error of this package. Detail names the part at fault and never
-// holds the signature base, which would be an oracle.
+// Error is every error of this package. Detail names the part at fault. Of the
+// signature base it holds derived components only, so that a signer finds the one
+// that differs (RFC 9421 §7.5.6): what it does not know itself stays here.
 type Error struct {
 	Code   Code
 	Label  string // label of the signature at fault, "" when the whole message is
 	Detail string
 	Err    error // cause, for the log; not for the peer
 
-	malformed bool // for the two codes that are malformed or invalid
+	malformed bool     // for the two codes that are malformed or invalid
+	required  []string // components that a signature of this message must cover
+}
+
+// wanting notes what a signature of the message would have had to cover.
+func (e *Error) wanting(m *Message, body []byte) *Error {
+	if !m.response() {
+		e.required = wanted(m.Header, m.HasQuery, len(body) > 0)
+	}
+	return e
 }
 
 func (e *Error) Error() string {
@@ -159,7 +169,10 @@ func (e *Error) SignatureError() string {
 	case CodeReplayStoreUnavailable, CodeAccountUnavailable, CodeKeyUnavailable, CodeHostUnknown:
 		return ""
 	case CodeCoverageInsufficient, CodeComponentMissing, CodeAgentNotCovered, CodeDigestMissing:
-		return `error=invalid_input, required_input=("@method" "@authority" "@path" "@query" "content-type" "content-digest" "signature-agent")`
+		if e.required == nil {
+			return "error=invalid_input"
+		}
+		return `error=invalid_input, required_input=("` + strings.Join(e.required, `" "`) + `")`
 	case CodeAlgorithmUnsupported:
 		return `error=unsupported_algorithm, supported_algorithms=("ed25519" "ecdsa-p256-sha256" "ecdsa-p384-sha384" "rsa-pss-sha512" "rsa-v1_5-sha256")`
 	case CodeKeyMalformed, CodeKeyWeak, CodeTestKeyRefused, CodeKeyExpired, CodeKeyNotYetValid, CodeAgentMalformed:

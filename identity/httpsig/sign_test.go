@@ -205,8 +205,6 @@ func TestAcceptSignature(t *testing.T) {
 		AcceptSignature(Wanted{Nonce: "n"}))
 	require.Equal(t, `a=("@authority";req);created;expires;keyid="k";alg="ed25519";tag="stoa"`,
 		AcceptSignature(Wanted{Label: "a", Components: []string{"@authority;req"}, KeyID: "k\r\n\"", Alg: "ed25519", Tag: TagStoa}))
-	for _, w := range []Wanted{{}, WantedBodyless()} {
-		_, err := httpsfv.UnmarshalDictionary([]string{AcceptSignature(w)})
-		require.NoError(t, err)
-	}
+	_, err := httpsfv.UnmarshalDictionary([]string{AcceptSignature(Wanted{})})
+	require.NoError(t, err)
 }

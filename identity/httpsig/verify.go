@@ -1,6 +1,7 @@
 package httpsig
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"net/http"
@@ -60,6 +61,8 @@ type Result struct {
 	Algorithm  Algorithm
 	Thumbprint string // of the key
 	BodyBound  bool   // content-digest is covered and matches the body
+
+	coverage coverage
 
 	// NonceKey identifies the signature among all that can still be accepted:
 	// SHA-256(keyid ‖ 0 ‖ nonce), 16 bytes. The caller inserts it in its own
@@ -148,12 +151,12 @@ func (v *Verifier) judge(ctx context.Context, p *parse, m *Message, body []byte,
 		return nil, e
 	}
 	if e := p.buildBase(m, sig); e != nil {
-		return nil, e
+		return nil, e.wanting(m, body)
 	}
 	comps := p.comps[sig.compFrom:sig.compTo]
 	cov := coverageOf(comps)
 	if e := q.checkCoverage(m, body, cov); e != nil {
-		return nil, e
+		return nil, e.wanting(m, body)
 	}
 	agent, e := agentOf(m, sig.label, comps, v.AllowLoopback)
 	if e != nil {
@@ -185,7 +188,7 @@ func (v *Verifier) judge(ctx context.Context, p *parse, m *Message, body []byte,
 		if err == CodeSignatureMalformed {
 			return nil, fail(CodeSignatureMalformed, "length")
 		}
-		return nil, fail(CodeSignatureInvalid, "")
+		return nil, fail(CodeSignatureInvalid, p.derived(sig))
 	}
 	if cov&coverDigest != 0 {
 		if e := verifyDigest(m.Header["Content-Digest"], body); e != nil {
@@ -194,12 +197,39 @@ func (v *Verifier) judge(ctx context.Context, p *parse, m *Message, body []byte,
 	}
 	r := &Result{
 		Label: sig.label, Params: sig.params, Covered: Covered{list: string(p.listOf(sig))}, Agent: agent,
-		Principal: found.Principal, Algorithm: alg, Thumbprint: thumb, BodyBound: cov&coverDigest != 0,
+		Principal: found.Principal, Algorithm: alg, Thumbprint: thumb, BodyBound: cov&coverDigest != 0, coverage: cov,
 	}
 	if sig.params.HasNonce {
 		r.NonceKey, r.NonceUntil = p.nonceKey(&sig.params), q.until(&sig.params)
 	}
 	return r, nil
+}
+
+// Meets reports whether a signature that verified for m would also do for
+// another policy of the same tags and algorithms.
+func (r *Result) Meets(q *Policy, m *Message, body []byte) bool {
+	p := &r.Params
+	window := !q.wants(RequireExpires) || p.HasExpires && (q.MaxWindow == 0 || p.Expires-p.Created <= int64(q.MaxWindow/time.Second))
+	nonce := !q.wants(RequireNonce) || len(p.Nonce) >= MinNonce
+	return window && nonce && q.checkCoverage(m, body, r.coverage) == nil
+}
+
+// derived is the part of a signature base that depends on how the request was
+// received: the lines of derived components, cut to what a person reads.
+func (p *parse) derived(sig *member) string {
+	var b strings.Builder
+	b.WriteString("the signature does not fit its base, in which this node has")
+	rest := p.base
+	for i := sig.compFrom; i < sig.compTo; i++ {
+		line, after, _ := bytes.Cut(rest, []byte("\n"))
+		rest = after
+		if !bytes.HasPrefix(line, []byte(`"@`)) || b.Len() > 600 {
+			continue
+		}
+		b.WriteByte(' ')
+		b.Write(line[:min(len(line), 200)])
+	}
+	return b.String()
 }
 
 // listOf is the inner list without the signature's parameters.

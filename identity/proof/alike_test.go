@@ -139,14 +139,14 @@ func TestHarder(t *testing.T) {
 	i.Paid("a", pow.Parameters{}, other)
 
 	low := solve(t, i.Issue("board", "b"))
-	_, p, err := i.Check(context.Background(), []byte(low.Encode()), "board")
+	_, p, err := i.Check(context.Background(), []byte(low.Encode()), "board", "n")
 	require.NoError(t, err)
 	require.False(t, i.Covers(p, "b", text))
 	hard := i.Harder(p, "board", "b", text)
 	require.Greater(t, hard.Hint.Level, 2)
 	require.True(t, i.Covers(hard.Parameters, "b", text))
 
-	_, _, err = i.Check(context.Background(), []byte(low.Encode()), "board")
+	_, _, err = i.Check(context.Background(), []byte(low.Encode()), "board", "n")
 	require.Error(t, err, "one solved challenge asks once")
 
 	for range 100 {

@@ -11,6 +11,8 @@ const (
 	window     = 10 * time.Minute
 	mostTimes  = 8 * perStep // beyond the top of the ladder more makes no difference
 	maxTracked = 50_000
+
+	underWay = 5 * time.Second // longest time between the check of a proof and the end of its write
 )
 
 // load counts accepted anonymous writes: over all networks in the last minute,
@@ -24,16 +26,36 @@ type load struct {
 	current  int // writes in this minute
 	previous int // writes in the one before
 	networks map[string][]time.Time
-	told     *Usage // what other processes are to be told; nil where there are none
+	begun    map[string][]time.Time // likewise, proofs whose write is under way
+	told     *Usage                 // what other processes are to be told; nil where there are none
 }
 
-func newLoad(target int) *load { return &load{target: target, networks: map[string][]time.Time{}} }
+func newLoad(target int) *load {
+	return &load{target: target, networks: map[string][]time.Time{}, begun: map[string][]time.Time{}}
+}
+
+// begin notes a good proof whose write has not ended. add ends it; a write that
+// fails is forgotten after some seconds.
+func (l *load) begin(network string, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.begun) >= maxTracked {
+		clear(l.begun)
+	}
+	times := append(since(l.begun[network], now, underWay), now)
+	l.begun[network] = times[max(0, len(times)-mostTimes):]
+}
 
 func (l *load) add(network string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.turn(now)
 	l.current++
+	if times := since(l.begun[network], now, underWay); len(times) > 1 {
+		l.begun[network] = times[1:]
+	} else {
+		delete(l.begun, network)
+	}
 	l.tell(network)
 	l.note(network, now)
 }
@@ -43,21 +65,26 @@ func (l *load) note(network string, now time.Time) {
 	if _, known := l.networks[network]; !known && len(l.networks) >= maxTracked {
 		l.forget(now)
 	}
-	times := append(recent(l.networks[network], now), now)
+	times := append(since(l.networks[network], now, window), now)
 	if len(times) > mostTimes {
 		times = times[len(times)-mostTimes:]
 	}
 	l.networks[network] = times
 }
 
-// steps is how many levels to add for the node's load and for the network.
-func (l *load) steps(network string, now time.Time) int {
+// steps is how many levels to add for the node's load and for the network;
+// withBegun counts what is under way as well.
+func (l *load) steps(network string, now time.Time, withBegun bool) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.turn(now)
 	into := now.Sub(l.minute).Seconds() / 60
 	rate := float64(l.current) + float64(l.previous)*(1-into) // sliding minute
-	return max(0, bits.Len(uint(rate)/uint(l.target))-1) + len(recent(l.networks[network], now))/perStep
+	paid := len(since(l.networks[network], now, window))
+	if withBegun {
+		paid += len(since(l.begun[network], now, underWay))
+	}
+	return max(0, bits.Len(uint(rate)/uint(l.target))-1) + paid/perStep
 }
 
 func (l *load) turn(now time.Time) {
@@ -72,7 +99,7 @@ func (l *load) turn(now time.Time) {
 
 func (l *load) forget(now time.Time) {
 	for n, times := range l.networks {
-		if len(recent(times, now)) == 0 {
+		if len(since(times, now, window)) == 0 {
 			delete(l.networks, n)
 		}
 	}
@@ -81,8 +108,9 @@ func (l *load) forget(now time.Time) {
 	}
 }
 
-func recent(times []time.Time, now time.Time) []time.Time {
-	for len(times) > 0 && now.Sub(times[0]) > window {
+// since leaves out the times that are longer ago than d.
+func since(times []time.Time, now time.Time, d time.Duration) []time.Time {
+	for len(times) > 0 && now.Sub(times[0]) > d {
 		times = times[1:]
 	}
 	return times

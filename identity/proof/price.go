@@ -21,6 +21,17 @@ func (i *Issuer) Paid(network string, p pow.Parameters, text *Text) {
 	}
 }
 
+// recent reports whether a challenge asked for about what is asked for now, or was
+// issued within the last minute. Proofs that were accepted and whose writes are
+// still under way count too, or many could be sent at once.
+func (i *Issuer) recent(p pow.Parameters, purpose, network string, now time.Time) bool {
+	if i.c.Flat != nil || now.Before(time.Unix(p.ExpiresAt, 0).Add(youth-Lifetime)) {
+		return true
+	}
+	present := max(baseLevel[purpose], int(i.floor.Load())) + i.load.steps(network, now, true)
+	return levelOf(p) >= min(present, len(pow.Ladder)-1)-lag
+}
+
 // Covers reports whether a solved challenge pays for a text. It does when it was
 // issued for this very text, or is as hard as the purpose wants with the steps
 // for texts alike. Repetition thus costs more and is never refused.
@@ -33,8 +44,8 @@ func (i *Issuer) Covers(p pow.Parameters, network string, text *Text) bool {
 }
 
 // Harder returns a challenge for a text that the one just solved does not cover.
-// It is good for this text whatever the price will be when it comes back, so
-// that one round trip is enough. The asking counts as a repetition, or many could
+// For a minute it is good for this text whatever the price will be when it comes
+// back, so that one round trip is enough. The asking counts as a repetition, or many could
 // ask at the price of one; and the solved challenge is used up by it.
 func (i *Issuer) Harder(solved pow.Parameters, purpose, network string, text *Text) pow.Challenge {
 	now := i.c.Now()
@@ -60,5 +71,5 @@ func (i *Issuer) level(purpose, network string, now time.Time) int {
 		return min(max(*i.c.Flat, 0), len(pow.Ladder)-1)
 	}
 	base := max(baseLevel[purpose], int(i.floor.Load()))
-	return min(base+i.load.steps(network, now), len(pow.Ladder)-1)
+	return min(base+i.load.steps(network, now, false), len(pow.Ladder)-1)
 }

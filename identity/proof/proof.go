@@ -27,6 +27,8 @@ const (
 
 	keyBytes  = 32
 	queueWait = 2 * time.Second // longest wait for a free core to derive a key
+	youth     = time.Minute     // how long a challenge is good at any level
+	lag       = 2               // levels that an older one may be below the present
 	maxBurnt  = 100_000
 )
 
@@ -96,10 +98,13 @@ func (i *Issuer) issue(purpose string, level int, text string, now time.Time) po
 }
 
 // Check verifies a solution for a purpose and returns what must be spent, and
-// what was solved. The order is cheap first: shape, expiry, day, MAC, audience and purpose, claimed
-// prefix, and only then the key derivation, which waits for a core at most
-// two seconds. Errors are *protocol.Error with a pow-* code or overloaded.
-func (i *Issuer) Check(ctx context.Context, raw []byte, purpose string) (protocol.Spend, pow.Parameters, error) {
+// what was solved. The order is cheap first: shape, expiry, day, MAC, audience,
+// purpose and level, claimed prefix, and only then the key derivation, which waits
+// for a core at most two seconds. A challenge that is older than a minute must be
+// within two levels of what the network would be asked now: the price is what
+// writing costs, not what it cost before many challenges were fetched at once.
+// Errors are *protocol.Error with a pow-* code or overloaded.
+func (i *Issuer) Check(ctx context.Context, raw []byte, purpose, network string) (protocol.Spend, pow.Parameters, error) {
 	s, err := pow.Parse(raw)
 	if err != nil {
 		return protocol.Spend{}, pow.Parameters{}, protocol.Errorf(protocol.PowInvalid, "the proof of work cannot be read: %w", err)
@@ -124,9 +129,14 @@ func (i *Issuer) Check(ctx context.Context, raw []byte, purpose string) (protoco
 	if i.isBurnt(s.Challenge.Signature) {
 		return protocol.Spend{}, pow.Parameters{}, protocol.Errorf(protocol.PowInvalid, "this challenge was answered before, wrongly or for a text that costs more; solve the fresh one")
 	}
+	if !i.recent(p, purpose, network, now) {
+		return protocol.Spend{}, pow.Parameters{}, protocol.Errorf(protocol.PowExpired,
+			"much was written since this challenge was issued, so writing costs more now; solve the fresh one")
+	}
 	if err := i.derive(ctx, s); err != nil {
 		return protocol.Spend{}, pow.Parameters{}, err
 	}
+	i.load.begin(network, now)
 	return protocol.Spend{Key: spendKey(s.Challenge.Signature), Until: expires.Add(time.Minute), Code: protocol.PowSpent}, p, nil
 }
 

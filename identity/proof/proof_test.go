@@ -61,7 +61,7 @@ func TestCheck(t *testing.T) {
 				tt.change(&s)
 			}
 			now = now.Add(tt.later)
-			spend, _, err := issuer.Check(context.Background(), []byte(s.Encode()), tt.pay)
+			spend, _, err := issuer.Check(context.Background(), []byte(s.Encode()), tt.pay, "n")
 			require.Equal(t, tt.want, protocol.CodeOf(err), "%v", err)
 			if tt.want == "" {
 				require.NotZero(t, spend.Key)
@@ -76,9 +76,9 @@ func TestCheck_SurvivesRestart(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	s := solve(t, testIssuer(&now).Issue("board", "n"))
-	first, _, err := testIssuer(&now).Check(context.Background(), []byte(s.Encode()), "board")
+	first, _, err := testIssuer(&now).Check(context.Background(), []byte(s.Encode()), "board", "n")
 	require.NoError(t, err)
-	again, _, err := testIssuer(&now).Check(context.Background(), []byte(s.Encode()), "board")
+	again, _, err := testIssuer(&now).Check(context.Background(), []byte(s.Encode()), "board", "n")
 	require.NoError(t, err)
 	require.Equal(t, first.Key, again.Key, "what is spent is the same at every process")
 }
@@ -90,9 +90,9 @@ func TestCheck_WrongAnswerBurns(t *testing.T) {
 	good := solve(t, issuer.Issue("board", "n"))
 	bad := good
 	bad.Solution.DerivedKey = "00" + strings.Repeat("0", 62)
-	_, _, err := issuer.Check(context.Background(), []byte(bad.Encode()), "board")
+	_, _, err := issuer.Check(context.Background(), []byte(bad.Encode()), "board", "n")
 	require.Equal(t, protocol.PowInvalid, protocol.CodeOf(err))
-	_, _, err = issuer.Check(context.Background(), []byte(good.Encode()), "board")
+	_, _, err = issuer.Check(context.Background(), []byte(good.Encode()), "board", "n")
 	require.Equal(t, protocol.PowInvalid, protocol.CodeOf(err), "one wrong answer is enough")
 }
 
@@ -125,7 +125,7 @@ func BenchmarkRefuseForged(b *testing.B) {
 	s.Challenge.Signature = strings.Repeat("0", 64)
 	raw := []byte(s.Encode())
 	for b.Loop() {
-		if _, _, err := issuer.Check(context.Background(), raw, "board"); protocol.CodeOf(err) != protocol.PowInvalid {
+		if _, _, err := issuer.Check(context.Background(), raw, "board", "n"); protocol.CodeOf(err) != protocol.PowInvalid {
 			b.Fatal(err)
 		}
 	}
@@ -137,7 +137,7 @@ func BenchmarkRefuseExpired(b *testing.B) {
 	raw := []byte(solve(b, issuer.Issue("board", "n")).Encode())
 	now = now.Add(time.Hour)
 	for b.Loop() {
-		if _, _, err := issuer.Check(context.Background(), raw, "board"); protocol.CodeOf(err) != protocol.PowExpired {
+		if _, _, err := issuer.Check(context.Background(), raw, "board", "n"); protocol.CodeOf(err) != protocol.PowExpired {
 			b.Fatal(err)
 		}
 	}
@@ -148,7 +148,7 @@ func BenchmarkAccept(b *testing.B) {
 	issuer := New(Config{Master: []byte("0123456789abcdef"), Now: func() time.Time { return now }})
 	raw := []byte(solve(b, issuer.Issue("board", "n")).Encode())
 	for b.Loop() {
-		if _, _, err := issuer.Check(context.Background(), raw, "board"); err != nil {
+		if _, _, err := issuer.Check(context.Background(), raw, "board", "n"); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"context"
 	"net/http"
 
-	"stoa/identity/httpsig"
 	"stoa/node/dispatch"
 	"stoa/protocol/a2a"
 )
@@ -45,7 +44,6 @@ type Config struct {
 type API struct {
 	c     Config
 	host  a2a.Host
-	asks  string // Accept-Signature for a request to this door
 	cards *dispatch.Cache[*card]
 }
 
@@ -53,10 +51,6 @@ type API struct {
 func New(c Config) *API {
 	return &API{
 		c: c, host: a2a.Host{Base: c.Base, Name: c.Name, Chains: c.Chains, Software: c.Software},
-		asks: httpsig.AcceptSignature(httpsig.Wanted{
-			Label: "sig1", Tag: httpsig.TagWebBotAuth,
-			Components: []string{"@method", "@authority", "@path", "content-type", "content-digest", "agent-identity"},
-		}),
 		cards: dispatch.NewCache[*card](c.Changes),
 	}
 }

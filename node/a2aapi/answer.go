@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"stoa/identity"
+	"stoa/identity/httpsig"
 	"stoa/protocol"
 	"stoa/protocol/a2a"
 )
@@ -38,7 +39,7 @@ func (a *API) admit(r *http.Request, m *message, body []byte) (*protocol.Caller,
 // Refuse answers a request that the node refuses before this door sees it.
 func (a *API) Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Method == http.MethodPost {
-		a.refuse(w, nil, err)
+		a.refuse(w, r, nil, err)
 		return
 	}
 	a.c.Fail(w, r, err)
@@ -55,7 +56,7 @@ func (a *API) answer(w http.ResponseWriter, id json.RawMessage, result any) erro
 }
 
 // refuse sends a JSON-RPC error.
-func (a *API) refuse(w http.ResponseWriter, id json.RawMessage, err error) {
+func (a *API) refuse(w http.ResponseWriter, r *http.Request, id json.RawMessage, err error) {
 	head := w.Header()
 	status := statusOf(err)
 	code, text, data := a.describe(err, head.Get(requestIDHeader))
@@ -69,7 +70,7 @@ func (a *API) refuse(w http.ResponseWriter, id json.RawMessage, err error) {
 		}
 	}
 	if status == http.StatusUnauthorized || status == http.StatusForbidden {
-		head.Set("Accept-Signature", a.asks)
+		head.Set("Accept-Signature", httpsig.AcceptFor(r, "agent-identity"))
 	}
 	if status == http.StatusUnauthorized { // a 401 names a way in (RFC 9110 §15.5.2), and there is this one
 		head.Set("WWW-Authenticate", `Signature realm="stoa"`)

@@ -23,7 +23,7 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) {
 	head.Add("Vary", "A2A-Version") // beside what the compressing layer has said
 	body, err := readBody(w, r)
 	if err != nil {
-		a.refuse(w, nil, err)
+		a.refuse(w, r, nil, err)
 		return
 	}
 	m, broken := parse(body)
@@ -36,7 +36,7 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) {
 		asked = r.URL.Query().Get("A2A-Version")
 	}
 	if err := a2a.Negotiate(asked, m.method); err != nil {
-		a.refuse(w, m.id, err)
+		a.refuse(w, r, m.id, err)
 		return
 	}
 	c, err := a.admit(r, m, body)
@@ -47,7 +47,7 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) {
 		err = a.serve(&visit{w, r, m, c, r.PathValue("handle")})
 	}
 	if err != nil {
-		a.refuse(w, m.id, err)
+		a.refuse(w, r, m.id, err)
 	}
 }
 

@@ -344,6 +344,11 @@ func (t *Table) write(ctx context.Context, e *entry, req Request, args []byte, p
 	}
 	return t.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		res.Value, res.JSON, res.Replayed = nil, nil, false
+		// A nonce is good once, also under an idempotency key: what somebody read on
+		// the way opens no kept answer. A repeated request is signed again.
+		if err := spend(ctx, tx, res.Caller, true); err != nil {
+			return err
+		}
 		if req.IdempotencyKey != "" {
 			kept, err := tx.Receipt(ctx, res.Caller.ID(), req.IdempotencyKey)
 			if err != nil {
@@ -358,10 +363,8 @@ func (t *Table) write(ctx context.Context, e *entry, req Request, args []byte, p
 				return err
 			}
 		}
-		for _, s := range res.Caller.Spend {
-			if err := tx.Spend(ctx, s); err != nil {
-				return err
-			}
+		if err := spend(ctx, tx, res.Caller, false); err != nil {
+			return err
 		}
 		// Behind the receipt, so that a repeated request is no repetition.
 		if !paid {
@@ -384,6 +387,20 @@ func (t *Table) write(ctx context.Context, e *entry, req Request, args []byte, p
 			Digest: digest, Answer: answer, Expires: tx.Now.Add(ReceiptLifetime),
 		}))
 	})
+}
+
+// spend spends the nonces of a caller, or what else it brought: a proof of work
+// pays for the first answer to an idempotency key and for every repetition.
+func spend(ctx context.Context, tx *storage.Tx, c protocol.Caller, nonces bool) error {
+	for _, s := range c.Spend {
+		if nonces != (s.Code == protocol.SignatureReplayed) {
+			continue
+		}
+		if err := tx.Spend(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // seal closes the answer of a receipt: it may hold a secret that is shown once

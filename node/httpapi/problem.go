@@ -67,7 +67,7 @@ func (a *API) problem(w http.ResponseWriter, r *http.Request, op *protocol.Opera
 			head.Add("WWW-Authenticate", `Bearer realm="stoa"`)
 		}
 		if op.Access&protocol.Signed != 0 || op.Private() {
-			head.Set("Accept-Signature", acceptSignature(r))
+			head.Set("Accept-Signature", httpsig.AcceptFor(r))
 		}
 	}
 	a.Table.Limits.Fields(head, network, op.ReadOnly)
@@ -87,20 +87,4 @@ func ardCode(status int) string {
 		return "INVALID_ARGUMENT"
 	}
 	return "INTERNAL_ERROR"
-}
-
-// acceptSignature asks for a signature that would be good for the same request
-// (RFC 9421 §5.1).
-func acceptSignature(r *http.Request) string {
-	components := []string{"@method", "@authority", "@path"}
-	if r.URL.RawQuery != "" || r.URL.ForceQuery {
-		components = append(components, "@query")
-	}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodDelete {
-		components = append(components, "content-type", "content-digest")
-	}
-	if r.Header.Get("Agent-Identity") != "" {
-		components = append(components, "agent-identity")
-	}
-	return httpsig.AcceptSignature(httpsig.Wanted{Label: "sig1", Components: components, Tag: "web-bot-auth"})
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"stoa/identity"
+	"stoa/identity/httpsig"
 	"stoa/identity/session"
 	"stoa/node/dispatch"
 	"stoa/protocol"
@@ -95,7 +96,7 @@ func (a *API) toolError(w http.ResponseWriter, r *http.Request, m *message, t *t
 			head.Set("Signature-Error", e.Signature)
 		}
 		if t.op.Access&protocol.Signed != 0 {
-			head.Set("Accept-Signature", a.asks)
+			head.Set("Accept-Signature", httpsig.AcceptFor(r))
 		}
 		if t.op.Access&protocol.Session != 0 && status == http.StatusUnauthorized {
 			head.Set("WWW-Authenticate", `Bearer realm="stoa"`)

@@ -54,8 +54,7 @@ type API struct {
 	discover []byte                    // the modern answer to server/discover
 	lists    func() ([2][]byte, error) // the results of tools/list on either wire, made when the first client asks
 	cache    *dispatch.Cache[[]byte]
-	asks     string // Accept-Signature for a request to this door
-	loopback bool   // the public address is on loopback
+	loopback bool // the public address is on loopback
 }
 
 // New makes the door.
@@ -72,9 +71,6 @@ func New(c Config) (*API, error) {
 		c.Name = base.Host
 	}
 	a := &API{c: c, target: target, tools: map[string]*tool{}, loopback: target.Loopback(), cache: dispatch.NewCache[[]byte](c.Changes)}
-	a.asks = httpsig.AcceptSignature(httpsig.Wanted{
-		Label: "sig1", Components: []string{"@method", "@authority", "@path", "content-type", "content-digest"}, Tag: httpsig.TagWebBotAuth,
-	})
 	for _, op := range protocol.OperationsFor(c.For, protocol.MCP) {
 		a.tools[op.Name] = newTool(op)
 	}
