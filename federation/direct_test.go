@@ -145,3 +145,68 @@ func TestAnswer_HostFollows(t *testing.T) {
 	settle(t, s.node)
 	require.ElementsMatch(t, []string{"Accept", "Announce", "Create", "Undo", "Delete"}, s.types())
 }
+
+// A delivery whose key cannot be had now is to be repeated; one whose key is not
+// there is refused.
+func TestKeyOfAHostThatIsAway(t *testing.T) {
+	t.Parallel()
+	deliver := func(s *stranger, actor string) *http.Response {
+		body := fmt.Sprintf(`{"id":"%s/v","type":"View","actor":%q,"object":"x"}`, actor, actor)
+		res, err := s.net.RoundTrip(s.request(actor, schemeCavage, []byte(body)))
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		return res
+	}
+	for status, want := range map[int]int{500: 503, 502: 503, 503: 503, 504: 503, 520: 503, 429: 503, 404: 401, 410: 401, 403: 401, 400: 401} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			t.Parallel()
+			s := newStranger(t)
+			dave := "https://peer.example/u/dave"
+			s.actors[dave] = &actorKeys{dave, nodeKeys(101)}
+			s.served[dave] = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }
+			res := deliver(s, dave)
+			require.Equal(t, want, res.StatusCode)
+			require.Equal(t, want == 503, res.Header.Get("Retry-After") != "")
+			delete(s.served, dave)
+			s.tick.pass(awayAge + time.Second)
+			if want == 503 {
+				require.Equal(t, 202, deliver(s, dave).StatusCode)
+			}
+		})
+	}
+	t.Run("no answer", func(t *testing.T) {
+		t.Parallel()
+		s := newStranger(t)
+		s.tick.pass(keyAge + time.Hour) // its key is to be fetched again
+		s.net.set("peer.example", true)
+		res := deliver(s, carol)
+		require.Equal(t, 503, res.StatusCode)
+		require.NotEmpty(t, res.Header.Get("Retry-After"))
+		s.net.set("peer.example", false)
+		s.tick.pass(awayAge + time.Second)
+		require.Equal(t, 202, deliver(s, carol).StatusCode)
+	})
+	t.Run("an address that is never dialled", func(t *testing.T) {
+		t.Parallel()
+		s := newStranger(t)
+		dave := "https://inside.example/u/dave"
+		s.actors[dave] = &actorKeys{dave, nodeKeys(101)}
+		s.node.f.client.Transport = refusing{s.net}
+		require.Equal(t, 401, deliver(s, dave).StatusCode)
+	})
+}
+
+// refusing is a guarded client's transport that takes inside.example for private.
+type refusing struct{ http.RoundTripper }
+
+func (r refusing) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Host == "inside.example" {
+		return nil, finally{}
+	}
+	return r.RoundTripper.RoundTrip(req)
+}
+
+type finally struct{}
+
+func (finally) Error() string { return "refused" }
+func (finally) Final() bool   { return true }

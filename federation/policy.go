@@ -16,6 +16,7 @@ import (
 var (
 	errBlocked  = errors.New("the host is blocked here")
 	errIdentity = errors.New("the id is not one that this node takes")
+	errRedirect = errors.New("a redirect that is not followed")
 )
 
 // parseID reads an id or address of another node in its one accepted spelling:
@@ -120,10 +121,10 @@ func blockedAuthor(ctx context.Context, tx *storage.Tx, a protocol.Author) (bool
 // to another origin: what is fetched there could not speak for the id.
 func sameOriginRedirect(r *http.Request, via []*http.Request) error {
 	if len(via) > 3 {
-		return errors.New("more than 3 redirects")
+		return fmt.Errorf("%w: more than 3", errRedirect)
 	}
 	if first := via[0].URL; r.URL.Scheme != first.Scheme || r.URL.Host != first.Host {
-		return errors.New("redirect to another origin")
+		return fmt.Errorf("%w: to another origin", errRedirect)
 	}
 	return nil
 }

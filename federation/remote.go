@@ -37,6 +37,22 @@ var (
 	errAway     = errors.New("the host does not answer")
 )
 
+// away reports whether a fetch failed in a way that passes: the host did not
+// answer, or said that it cannot now.
+func away(err error) bool {
+	return errors.Is(err, errAway) || errors.Is(err, context.DeadlineExceeded) || protocol.CodeOf(err) == protocol.Overloaded
+}
+
+// refusedToDial reports whether our own client will not make a request, however
+// often it is tried: to a private address, or along a redirect.
+func refusedToDial(err error) bool {
+	f, ok := errors.AsType[interface {
+		error
+		Final() bool
+	}](err)
+	return errors.Is(err, errRedirect) || ok && f.Final()
+}
+
 // fetch gets one ActivityPub document, signed as the node: some servers answer
 // nobody else. It refuses our own host, blocked hosts, redirects to another
 // origin, other media types (an upload could be served as an actor,
@@ -72,6 +88,9 @@ func (f *Federation) fetchAs(ctx context.Context, address, etag, accept string) 
 		if res, err = f.get(ctx, u.String(), etag, accept, scheme); err == nil && res.StatusCode == http.StatusOK {
 			defer f.rememberScheme(context.WithoutCancel(ctx), u.Host, scheme)
 		}
+	}
+	if err != nil && refusedToDial(err) {
+		return nil, fmt.Errorf("fetch %s: %w", address, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("fetch %s: %w: %w", address, errAway, err)
@@ -118,9 +137,10 @@ func readDocument(res *http.Response, accept string) ([]byte, error) {
 		return nil, errGone
 	case http.StatusNotFound:
 		return nil, errNotFound
-	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return nil, fmt.Errorf("%w: status %d", errAway, res.StatusCode)
 	default:
+		if res.StatusCode == http.StatusTooManyRequests || res.StatusCode >= 500 {
+			return nil, fmt.Errorf("%w: status %d", errAway, res.StatusCode)
+		}
 		return nil, fmt.Errorf("status %d", res.StatusCode)
 	}
 	if kind := res.Header.Get("Content-Type"); !isActivity(kind) && !(accept == jrd && mediaType(kind) == jrd) {
@@ -225,7 +245,7 @@ func (f *Federation) miss(id string, err error) error {
 	switch {
 	case errors.Is(err, errGone):
 		age = goneAge
-	case errors.Is(err, errAway), errors.Is(err, context.DeadlineExceeded):
+	case away(err):
 		age = awayAge
 	}
 	now := f.now()

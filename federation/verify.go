@@ -32,6 +32,9 @@ func (f *Federation) verify(r *http.Request, d *delivery) error {
 	if d.act.Proof != nil {
 		err := f.verifyProof(r.Context(), d.body, d.actor)
 		d.proven = err == nil
+		if err != nil && away(err) && owner != d.actor {
+			return refuse(http.StatusServiceUnavailable, "the host of the integrity proof's key does not answer; try again later", err)
+		}
 		if err != nil && !errors.Is(err, integrity.ErrProof) && owner != d.actor {
 			return refuse(http.StatusUnauthorized, "the key of the integrity proof cannot be had", err)
 		}
@@ -101,6 +104,7 @@ func (k *resolver) find(ctx context.Context, keyID string) (*remoteKey, error) {
 		return nil, httpsig.CodeKeyUnknown
 	}
 	if err := k.f.admits(ctx, u.Host); err != nil {
+		k.refused = refuse(http.StatusServiceUnavailable, "try again later", err)
 		if errors.Is(err, errBlocked) {
 			k.refused = refuse(http.StatusForbidden, "", err)
 		}
@@ -112,6 +116,9 @@ func (k *resolver) find(ctx context.Context, keyID string) (*remoteKey, error) {
 	}
 	found, err := k.f.keyOf(ctx, keyID, k.fresh)
 	if err != nil {
+		if away(err) { // the sender is to try again: it does so on 503, not on 401
+			k.refused = refuse(http.StatusServiceUnavailable, "the host of the key does not answer; try again later", err)
+		}
 		return nil, fmt.Errorf("%w: %w", httpsig.CodeKeyUnknown, err)
 	}
 	k.owner = found.Owner

@@ -18,6 +18,9 @@ type Refused struct {
 
 func (e *Refused) Error() string { return "outbound: refused " + e.Target + ": " + e.Reason }
 
+// Final says that the same request would be refused again.
+func (e *Refused) Final() bool { return true }
+
 // special are the ranges that are not the public internet (IANA special-purpose
 // address registries, RFC 6890 and its updates). IPv6 outside 2000::/3 is
 // refused without a row here.
