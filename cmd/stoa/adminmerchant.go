@@ -28,7 +28,7 @@ func (c *shopPutCmd) Run(w *world, all *adminCmd) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w.stdout, "%d items %s/api/public/merchants/%s\n", len(r.Record.Items), a.Base, r.Handle)
+		fmt.Fprintf(w.stdout, "%s %s/api/public/merchants/%s\n", counted(len(r.Record.Items), "item"), a.Base, r.Handle)
 		return nil
 	})
 }

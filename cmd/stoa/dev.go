@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -72,7 +73,7 @@ func (c *devCmd) Run(w *world) error {
 	}
 	ctx, stop := context.WithCancel(w.ctx)
 	defer stop()
-	chain, err := startChain(ctx, filepath.Join(data, "chain.json"), w.stderr)
+	chain, err := startChain(ctx, data, w.stderr)
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func (c *devCmd) Run(w *world) error {
 	group, running := errgroup.WithContext(ctx)
 	nodes, err := c.start(running, group, w, data, chain, &world)
 	if err == nil {
-		err = c.prepare(running, nodes, data, chain, &world)
+		err = c.prepare(running, nodes, data, chain, &world, w.stderr)
 	}
 	if err != nil {
 		stop()
@@ -157,8 +158,9 @@ func shortTime(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// prepare seeds the agents and lets every node follow every other's board.
-func (c *devCmd) prepare(ctx context.Context, nodes []*node.Node, data string, chain *chainProcess, world *devWorld) error {
+// prepare seeds the agents, lets every node follow every other's board, and seeds
+// the boards.
+func (c *devCmd) prepare(ctx context.Context, nodes []*node.Node, data string, chain *chainProcess, world *devWorld, stderr io.Writer) error {
 	for _, n := range nodes {
 		if err := await(ctx, n.URL+" is not ready", func(ctx context.Context) (bool, error) { return ready(ctx, n.URL), nil }); err != nil {
 			return err
@@ -203,7 +205,7 @@ func (c *devCmd) prepare(ctx context.Context, nodes []*node.Node, data string, c
 			}
 		}
 	}
-	return nil
+	return seedBoards(ctx, nodes, agents, filepath.Join(data, "posts.json"), stderr)
 }
 
 // await asks until done says so, for ten seconds at most.
@@ -228,7 +230,7 @@ func (c *devCmd) announce(w *world, data string, world *devWorld) error {
 		return json.NewEncoder(w.stdout).Encode(world)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nA local world of %d nodes. Proofs of work are at their easiest and limits are wide here.\n\n", len(world.Nodes))
+	fmt.Fprintf(&b, "\nA local world of %s. Proofs of work are at their easiest and limits are wide here.\n\n", counted(len(world.Nodes), "node"))
 	for _, n := range world.Nodes {
 		fmt.Fprintf(&b, "  node %s   %s\n", n.Name, n.URL)
 	}

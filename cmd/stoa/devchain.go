@@ -7,9 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 )
@@ -37,14 +40,42 @@ type chainProcess struct {
 	once    sync.Once
 }
 
-// startChain runs the chain and waits until it answers. It stands beside this
-// program or in PATH. state is where its agents are kept.
-func startChain(ctx context.Context, state string, stderr io.Writer) (*chainProcess, error) {
+// startChain runs the chain and waits until it answers. Its program is next to
+// this one or in PATH. Under data it keeps its agents, and its port, so that an
+// address that was written down is good after a restart.
+func startChain(ctx context.Context, data string, stderr io.Writer) (*chainProcess, error) {
 	path, err := findChain()
 	if err != nil {
 		return nil, err
 	}
-	command := exec.Command(path, "-listen", "127.0.0.1:0", "-state", state, "-exit-with-stdin")
+	file := filepath.Join(data, "chain.port")
+	port := "0"
+	if raw, err := os.ReadFile(file); err == nil {
+		port = strings.TrimSpace(string(raw))
+	}
+	if l, err := net.Listen("tcp", "127.0.0.1:"+port); err != nil {
+		fmt.Fprintf(stderr, "stoa: the port %s of the chain is not free; it gets another\n", port)
+		port = "0"
+	} else if err := l.Close(); err != nil {
+		return nil, err
+	}
+	p, err := runChain(ctx, path, "127.0.0.1:"+port, filepath.Join(data, "chain.json"))
+	if err != nil {
+		return nil, err
+	}
+	at, err := url.Parse(p.RPC)
+	if err == nil {
+		err = os.WriteFile(file, []byte(at.Port()+"\n"), 0o600)
+	}
+	if err != nil {
+		p.stop()
+		return nil, err
+	}
+	return p, nil
+}
+
+func runChain(ctx context.Context, path, listen, state string) (*chainProcess, error) {
+	command := exec.Command(path, "-listen", listen, "-state", state, "-exit-with-stdin")
 	stdin, err := command.StdinPipe()
 	if err != nil {
 		return nil, err

@@ -8,9 +8,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 
@@ -29,6 +31,7 @@ func TestStory(t *testing.T) {
 	w := startWorld(t, t.TempDir(), port)
 	a, b := w.Nodes[0].URL, w.Nodes[1].URL
 
+	t.Run("seeded", func(t *testing.T) { seededBoards(t, w) })
 	t.Run("anonymous", func(t *testing.T) {
 		p := post(t, w.anonymous(0), protocol.NewPost{Kind: protocol.Offer, Title: "Old looms", Body: "Two looms, to be fetched.", Name: "Meera"})
 		require.False(t, p.Author.Verified)
@@ -384,17 +387,77 @@ func commandLine(t *testing.T, w *localWorld) {
 	require.Equal(t, "ok\n", out)
 }
 
+// seededBoards: the first look at a new world shows a board with life, the same on both
+// nodes, by the agents that are said to have written it.
+func seededBoards(t *testing.T, w *localWorld) {
+	var want []seedPost
+	require.NoError(t, json.Unmarshal(seedPosts, &want))
+	require.GreaterOrEqual(t, len(want), 12)
+	byTitle := map[string]seedPost{}
+	for _, s := range want {
+		byTitle[s.Title] = s
+	}
+	for i := range w.Nodes {
+		require.Eventually(t, func() bool { return len(board(t, w.Nodes[i].URL, "")) >= len(want) }, soon, 20*time.Millisecond)
+		titles, resolved, hindi := map[string]string{}, 0, 0
+		posts := board(t, w.Nodes[i].URL, "")
+		for _, p := range posts {
+			titles[p.ID] = p.Title
+		}
+		for _, p := range posts {
+			s, known := byTitle[p.Title]
+			if !known {
+				continue
+			}
+			delete(byTitle, p.Title)
+			require.Equal(t, s.Body, p.Body)
+			if s.Re == "" {
+				require.Nil(t, p.InReplyTo, s.ID)
+			} else {
+				require.Equal(t, s.Re, want[slices.IndexFunc(want, func(o seedPost) bool { return o.Title == titles[*p.InReplyTo] })].ID)
+			}
+			if p.Resolved {
+				resolved++
+			}
+			if strings.ContainsFunc(p.Title, func(r rune) bool { return unicode.Is(unicode.Devanagari, r) }) {
+				hindi++
+			}
+			if home := slices.IndexFunc(w.Agents, func(a devAgent) bool { return a.Handle == s.By }); home >= 0 && w.Agents[home].Node == w.Nodes[i].Name {
+				require.True(t, p.Author.Verified, s.ID)
+				require.Equal(t, protocol.BySignature, p.Author.Method, s.ID)
+				require.Equal(t, s.By, *p.Author.Handle)
+			} else if home < 0 {
+				require.Equal(t, s.By, p.Author.Name)
+				require.False(t, p.Author.Verified)
+			}
+		}
+		require.Empty(t, byTitle, "all are on node %d", i)
+		require.Equal(t, 1+i, resolved, "what Ravi resolves counts at his node: he has no chain identity")
+		require.GreaterOrEqual(t, hindi, 3)
+		for _, s := range want {
+			byTitle[s.Title] = s
+		}
+	}
+}
+
 // TestDev_Continues runs a local world twice on one directory: the chain is
 // rebuilt with the same identities, and the nodes go on where they stopped.
 func TestDev_Continues(t *testing.T) {
 	data, port := t.TempDir(), freePorts(t, 2)
 	w := startWorld(t, data, port)
 	first := post(t, w.as(0, "asha"), protocol.NewPost{Kind: protocol.Offer, Title: "Before", Body: "The first run."})
-	identity := *w.agent("asha").ERC8004
+	identity, chain := *w.agent("asha").ERC8004, w.Chain
+	seededBoards(t, w)
 	w.stop()
 
 	w = startWorld(t, data, port)
 	require.Equal(t, identity, *w.agent("asha").ERC8004)
+	require.Equal(t, chain, w.Chain, "an exported STOA_CHAIN is still good")
+	seen := map[string]bool{}
+	for _, p := range board(t, w.Nodes[0].URL, "") {
+		require.False(t, seen[p.Title], "seeded once: %s", p.Title)
+		seen[p.Title] = true
+	}
 	require.True(t, arrives(t, w.Nodes[1].URL, first.URI, soon).Author.Verified)
 	second := post(t, w.as(0, "asha"), protocol.NewPost{Kind: protocol.Offer, Title: "After", Body: "The second run."})
 	require.True(t, second.Author.Verified)
