@@ -47,6 +47,32 @@ func newChain(c Config, db *storage.DB, log *slog.Logger) (*chain, error) {
 	return &chain{reader: reader, dev: c.Dev}, nil
 }
 
+// check refuses settings that the chains themselves show to be wrong. A chain
+// that does not answer now may later: that is told by /readyz and the metrics.
+func (c *chain) check(ctx context.Context) error {
+	err := c.reader.Check(ctx)
+	if wrong, ok := errors.AsType[*erc8004.SettingError](err); ok {
+		return fmt.Errorf("%w: %w", ErrConfig, wrong)
+	}
+	return ctx.Err()
+}
+
+// troubles says of each chain that is not served why, for everybody to read.
+func (c *chain) troubles() []string {
+	if c == nil {
+		return nil
+	}
+	var all []string
+	for _, s := range c.reader.States() {
+		if wrong, ok := errors.AsType[*erc8004.SettingError](s.Err); ok {
+			all = append(all, wrong.Error())
+		} else if s.Err != nil {
+			all = append(all, fmt.Sprintf("chain %d: no endpoint answered the last time; its identities cannot be verified", s.Chain))
+		}
+	}
+	return all
+}
+
 // Authority implements integrity.Authority: the key of that thumbprint, when
 // the chain says it may speak for the identity now.
 func (c *chain) Authority(ctx context.Context, identity, keyid string) (crypto.PublicKey, uint64, error) {

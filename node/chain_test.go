@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -117,9 +118,14 @@ func (s *rpcStub) call(data string) (string, bool) {
 	if data[:8] == "01ffc9a7" { // supportsInterface
 		return fmt.Sprintf("%064x", map[bool]int{true: 1}[s.erc721]), true
 	}
-	id, _ := new(big.Int).SetString(data[8:72], 16)
+	id := new(big.Int)
+	if len(data) >= 72 {
+		id.SetString(data[8:72], 16)
+	}
 	record, ok := s.agents[id.String()]
 	switch data[:8] {
+	case "bc4d861b": // getIdentityRegistry
+		return "", true
 	case "6352211e": // ownerOf
 		s.read[id.String()] = true
 		return strings.Repeat("0", 24) + "f390bdbc27475adfeda463b9ca5b1d879aa277d3", ok
@@ -211,4 +217,76 @@ func TestChain_FloodOfAgentIDs(t *testing.T) {
 		require.GreaterOrEqual(t, limited, 1000-budget)
 		require.Less(t, rpc.batches, 3*(budget+20), "heads and logs included")
 	})
+}
+
+// A setting that the chain shows to be wrong refuses the start.
+func TestChain_WrongSettingRefusesTheStart(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*rpcStub)
+		more   string
+		want   string
+	}{
+		"another chain":    {change: func(s *rpcStub) { s.chain = 1 }, want: "serves another chain"},
+		"no registry":      {change: func(s *rpcStub) { s.erc721 = false }, want: "no identity registry"},
+		"wrong reputation": {more: ",0x8004baa17c55a88189ae136b182e5fda19de9b63", want: "no reputation registry"},
+	} {
+		rpc := newRPC(t)
+		if c.change != nil {
+			c.change(rpc)
+		}
+		_, err := New(t.Context(), Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Chain: []string{rpc.setting() + c.more}}, slog.New(slog.DiscardHandler))
+		require.ErrorIs(t, err, ErrConfig, name)
+		require.ErrorContains(t, err, c.want, name)
+		require.NotContains(t, err.Error(), rpc.URL, "an endpoint's address may hold a secret")
+	}
+}
+
+// Where no endpoint answers at the start, the node serves and says so.
+func TestChain_UnreachableIsTold(t *testing.T) {
+	t.Parallel()
+	rpc := newRPC(t)
+	rpc.down = true
+	h := newHouse(t, func(c *Config) { c.Chain = []string{rpc.setting()} })
+	var ready struct {
+		Status   string
+		Degraded []string
+	}
+	up := func() string {
+		w := httptest.NewRecorder()
+		h.metrics.operatorHandler(http.HandlerFunc(h.health), http.HandlerFunc(h.ready)).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+		_, rest, _ := strings.Cut(w.Body.String(), `stoa_chain_up{chain="31337"} `)
+		value, _, _ := strings.Cut(rest, "\n")
+		return value
+	}
+	a := h.ask("GET", "/readyz", "")
+	require.Equal(t, 200, a.Code, "the rest of the node works")
+	a.into(&ready)
+	require.Equal(t, "ready", ready.Status)
+	require.Len(t, ready.Degraded, 1)
+	require.Contains(t, ready.Degraded[0], "chain 31337: no endpoint answered")
+	require.NotContains(t, a.Body.String(), "127.0.0.1")
+	require.Equal(t, "0", up())
+
+	rpc.mu.Lock()
+	rpc.down = false
+	rpc.mu.Unlock()
+	id, pair := rpc.agent(1)
+	require.Equal(t, 200, h.readAs("192.0.2.1", id, pair).Code)
+	require.Equal(t, "{\"status\":\"ready\"}\n", h.ask("GET", "/readyz", "").Body.String())
+	require.Equal(t, "1", up())
+}
+
+// Two registries of one chain are two entries.
+func TestChain_TwoRegistries(t *testing.T) {
+	t.Parallel()
+	rpc := newRPC(t)
+	const second = "0x8004a818bfb912233c491871b3d84c89a494bd9e"
+	h := newHouse(t, func(c *Config) {
+		c.Chain = []string{rpc.setting(), fmt.Sprintf("%d=%s,%s", rpcChain, rpc.URL, second)}
+	})
+	id, pair := rpc.agent(1)
+	require.Equal(t, 200, h.readAs("192.0.2.1", id, pair).Code)
+	other := strings.Replace(id, rpcRegistry, second, 1)
+	require.Equal(t, protocol.KeyUnknown, h.readAs("192.0.2.1", other, pair).problem().Code, "read there too, where the record of the first counts for nothing")
 }

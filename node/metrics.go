@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"stoa/identity/erc8004"
 	"stoa/node/dispatch"
 	"stoa/node/liveness"
 	"stoa/protocol"
@@ -65,6 +66,25 @@ func newMetrics(db *storage.DB, version string, streaming func() int) *metrics {
 	m.registry.MustRegister(m.operations, m.jobs, m.federation, m.probes, m.limited, waiting, streams, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
+}
+
+// chainStates is one gauge a configured chain.
+type chainStates struct{ reader *erc8004.Reader }
+
+var chainUp = prometheus.NewDesc("stoa_chain_up", "1 while the chain's setting is right and an endpoint answered the last time, else 0.", []string{"chain"}, nil)
+
+// Describe implements prometheus.Collector.
+func (chainStates) Describe(ch chan<- *prometheus.Desc) { ch <- chainUp }
+
+// Collect implements prometheus.Collector.
+func (c chainStates) Collect(ch chan<- prometheus.Metric) {
+	for _, s := range c.reader.States() {
+		up := 0.0
+		if s.Err == nil {
+			up = 1
+		}
+		ch <- prometheus.MustNewConstMetric(chainUp, prometheus.GaugeValue, up, strconv.FormatUint(s.Chain, 10))
+	}
 }
 
 func (m *metrics) operation(o dispatch.Observation) {

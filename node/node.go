@@ -165,6 +165,12 @@ func (n *Node) wire(ctx context.Context) error {
 	if n.chain, err = newChain(c, n.db, n.log); err != nil {
 		return err
 	}
+	if n.chain != nil {
+		if err := n.chain.check(ctx); err != nil {
+			return err
+		}
+		n.metrics.registry.MustRegister(chainStates{n.chain.reader})
+	}
 	n.agents.chain = n.chain
 	n.archive = newArchive(c, n.db, n.keys, n.Base, client, n.chain)
 	n.webhooks = &webhook.Sender{Client: client, Key: n.keys.ed, Base: n.Base, Private: c.AllowPrivatePeers || c.Dev}

@@ -96,14 +96,18 @@ func (n *Node) ready(w http.ResponseWriter, r *http.Request) {
 		status(w, http.StatusServiceUnavailable, "database unreachable")
 		return
 	}
-	status(w, http.StatusOK, "ready")
+	status(w, http.StatusOK, "ready", n.chain.troubles()...)
 }
 
-func status(w http.ResponseWriter, code int, word string) {
+// status answers with one word, and with what is wrong though the node serves.
+func status(w http.ResponseWriter, code int, word string, degraded ...string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(code)
-	json.NewEncoder(w).Encode(map[string]string{"status": word})
+	json.NewEncoder(w).Encode(struct {
+		Status   string   `json:"status"`
+		Degraded []string `json:"degraded,omitempty"`
+	}{word, degraded})
 }
 
 func siteFiles() []protocol.SiteEntry {

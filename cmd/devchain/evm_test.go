@@ -398,3 +398,32 @@ func TestAppears_AfterNegativeAnswer(t *testing.T) {
 		return err == nil
 	}, time.Minute, 20*time.Millisecond)
 }
+
+// A chain keeps the state of 128 blocks. One that moved further since the
+// poller's last look is looked at again.
+func TestChainRunsAhead_OfThePoller(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	key := messageKey(t, "a")
+	first, cold := w.agent(0, key), w.agent(1, key)
+	cfg := w.config()
+	cfg.Chains[0].Poll = time.Hour
+	r := w.polling(w.reader(cfg))
+	require.Eventually(t, func() bool { // the one look of the poller is over
+		_, err := r.Authority(w.ctx, first, key.Thumbprint)
+		return err == nil
+	}, time.Minute, 20*time.Millisecond)
+	w.chain.mu.Lock()
+	for range 300 {
+		w.chain.backend.Commit()
+	}
+	w.chain.mu.Unlock()
+	for range 7 { // more than the breaker would bear
+		_, err := r.Authority(w.ctx, cold, key.Thumbprint)
+		require.NoError(t, err)
+		missing := cold
+		missing.AgentID = big.NewInt(1000 + time.Now().UnixNano())
+		_, err = r.Snapshot(w.ctx, missing)
+		require.ErrorIs(t, err, erc8004.ErrNotRegistered)
+	}
+}

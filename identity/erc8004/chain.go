@@ -36,6 +36,8 @@ type chain struct {
 	covered  bool       // view, since and events hold without a gap
 	lookedAt time.Time  // end of the last good look
 	epoch    uint64     // raised when everything cached is void
+	setting  error      // what the last check found wrong with the setting
+	failed   bool       // no endpoint answered the last time
 	events   map[string]*change
 }
 
@@ -108,9 +110,13 @@ func (c *chain) try(ctx context.Context, f func(context.Context, *endpoint) erro
 			cancel()
 			if err == nil {
 				e.report(c.now(), nil)
+				c.answered(true)
 				return nil
 			}
 			if ctx.Err() != nil {
+				if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+					c.answered(false)
+				}
 				return fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
 			}
 			e.report(c.now(), err)
@@ -122,7 +128,14 @@ func (c *chain) try(ctx context.Context, f func(context.Context, *endpoint) erro
 			errs = append(errs, fmt.Errorf("%s: %w", e.name, err))
 		}
 	}
+	c.answered(false)
 	return fmt.Errorf("%w: %w", ErrUnavailable, errors.Join(errs...))
+}
+
+func (c *chain) answered(yes bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failed = !yes
 }
 
 // look reads head and finality of one endpoint. With prev it also returns the

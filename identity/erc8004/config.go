@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -86,6 +87,38 @@ func parseFinality(s string) (finality, error) {
 		return finality{}, fmt.Errorf("finality %q: want finalized, safe or depth:<blocks>", s)
 	}
 	return finality{depth: depth}, nil
+}
+
+// merged joins the entries of one chain: their registries, and their endpoints
+// in the order of the list. What else two entries say of a chain must agree.
+func merged(list []Chain) ([]Chain, error) {
+	var out []Chain
+	for _, c := range list {
+		i := slices.IndexFunc(out, func(o Chain) bool { return o.ID == c.ID })
+		if i < 0 {
+			c.RPC, c.Registries = slices.Clone(c.RPC), slices.Clone(c.Registries)
+			out = append(out, c)
+			continue
+		}
+		o := &out[i]
+		if o.Finality != c.Finality || o.Poll != c.Poll || o.MaxHeadAge != c.MaxHeadAge || o.LogRange != c.LogRange {
+			return nil, fmt.Errorf("chain %d: its entries differ in finality or another setting; say the same in each", c.ID)
+		}
+		for _, u := range c.RPC {
+			if !slices.Contains(o.RPC, u) {
+				o.RPC = append(o.RPC, u)
+			}
+		}
+		for _, r := range c.Registries {
+			same := slices.IndexFunc(o.Registries, func(have Registry) bool { return have.Identity == r.Identity })
+			if same < 0 {
+				o.Registries = append(o.Registries, r)
+			} else if o.Registries[same] != r {
+				return nil, fmt.Errorf("chain %d: registry %s has two reputation registries", c.ID, r.Identity)
+			}
+		}
+	}
+	return out, nil
 }
 
 func (c *Chain) normalise() (finality, error) {

@@ -199,9 +199,20 @@ func errorCode(err error) int {
 }
 
 // unknownBlock knows geth 1.17's "header for hash not found" and "hash is not
-// currently canonical", and anvil 1.7's -32001.
+// currently canonical", anvil 1.7's -32001, and what nodes say of a block whose
+// state they no longer have: geth keeps that of 128 blocks.
 func unknownBlock(err error) bool {
-	s := err.Error()
-	return errorCode(err) == -32001 || strings.Contains(s, "not currently canonical") ||
-		strings.Contains(s, "header for hash not found") || strings.Contains(s, "block not found")
+	if errorCode(err) == -32001 {
+		return true
+	}
+	s := strings.ToLower(err.Error())
+	for _, text := range []string{
+		"not currently canonical", "header for hash not found", "block not found",
+		"historical state", "missing trie node", "pruned", "no state available", "state unavailable", "state not available", "state is not available",
+	} {
+		if strings.Contains(s, text) {
+			return true
+		}
+	}
+	return false
 }

@@ -24,13 +24,7 @@ func (r *Reader) Run(ctx context.Context) error {
 	for _, c := range r.chains {
 		wg.Go(func() { c.run(ctx) })
 	}
-	wg.Go(func() {
-		every(ctx, time.Hour, func() {
-			if err := r.Check(ctx); err != nil && ctx.Err() == nil {
-				r.log.Error("registry check", "err", err)
-			}
-		})
-	})
+	wg.Go(func() { r.watch(ctx) })
 	wg.Wait()
 	return ctx.Err()
 }

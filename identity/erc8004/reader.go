@@ -51,13 +51,14 @@ func NewReader(cfg Config) (*Reader, error) {
 	if r.cache, err = otter.New(&otter.Options[string, *entry]{MaximumSize: cfg.CacheEntries}); err != nil {
 		return nil, err
 	}
-	for _, c := range cfg.Chains {
+	chains, err := merged(cfg.Chains)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range chains {
 		final, err := c.normalise()
 		if err != nil {
 			return nil, err
-		}
-		if r.chains[c.ID] != nil {
-			return nil, fmt.Errorf("chain %d: listed twice", c.ID)
 		}
 		ch, err := newChain(c, final, &cfg, r.log)
 		if err != nil {

@@ -626,10 +626,134 @@ func TestNewReader_Config(t *testing.T) {
 		_, err := NewReader(Config{Chains: []Chain{c}})
 		require.Error(t, err, name)
 	}
-	_, err := NewReader(Config{Chains: []Chain{good, good}})
-	require.Error(t, err)
-	_, err = NewReader(Config{Chains: []Chain{good}})
+	_, err := NewReader(Config{Chains: []Chain{good}})
 	require.NoError(t, err)
+}
+
+// Entries of one chain are one chain with all their registries.
+func TestNewReader_MergesEntriesOfAChain(t *testing.T) {
+	t.Parallel()
+	one := Chain{ID: 1, RPC: []string{"https://a.example/"}, Registries: []Registry{MainnetRegistry}}
+	two := Chain{ID: 1, RPC: []string{"https://b.example/", "https://a.example/"}, Registries: []Registry{TestnetRegistry}}
+	r, err := NewReader(Config{Chains: []Chain{one, two, one, {ID: 2, RPC: one.RPC, Registries: one.Registries}}})
+	require.NoError(t, err)
+	require.Len(t, r.chains, 2)
+	require.Equal(t, []Registry{MainnetRegistry, TestnetRegistry}, r.chains[1].Registries)
+	require.Len(t, r.chains[1].endpoints, 2)
+	require.Equal(t, "a.example", r.chains[1].endpoints[0].name)
+	require.True(t, r.chains[1].allowed(TestnetRegistry.Identity))
+	require.False(t, r.chains[2].allowed(TestnetRegistry.Identity))
+	for name, edit := range map[string]func(*Chain){
+		"finality":   func(c *Chain) { c.Finality = "safe" },
+		"reputation": func(c *Chain) { c.Registries = []Registry{{Identity: MainnetRegistry.Identity}} },
+	} {
+		other := one
+		edit(&other)
+		_, err := NewReader(Config{Chains: []Chain{one, other}})
+		require.ErrorContains(t, err, "chain 1", name)
+	}
+}
+
+// A chain that moved further than the endpoint keeps state between two looks is
+// looked at again; that is no fault of the endpoint.
+func TestAuthority_ChainRanAhead(t *testing.T) {
+	t.Parallel()
+	for name, say := range map[string]string{
+		"geth, paths": "historical state 2fa1 is not available", "geth, hashes": "missing trie node 2fa1 (path ) state 0x2fa1 is not available",
+		"geth, tracing": "required historical state unavailable (reexec=0)", "erigon": "state at block 100 is PRUNED", "nethermind": "No state available for block 0x64",
+	} {
+		s := newStub(t)
+		s.setAgent(t)
+		r := newTestReader(t, nil, s)
+		r.poll(t)
+		s.do(func() { s.head, s.final, s.keeps = 400, 390, 128 })
+		s.methods["eth_call"] = func(p []json.RawMessage) (any, *stubError) {
+			out, err := s.call(p)
+			if err != nil && err.Code == -32000 {
+				err.Message = say
+			}
+			return out, err
+		}
+		for n := range int64(10) {
+			id := mustID(t, vectorID)
+			id.AgentID = big.NewInt(n + 50)
+			_, err := r.Snapshot(t.Context(), id)
+			require.ErrorIs(t, err, ErrNotRegistered, name)
+		}
+		g, err := r.Authority(t.Context(), mustID(t, vectorID), vectorThumb)
+		require.NoError(t, err, name)
+		require.Equal(t, uint64(400), g.Block)
+		require.Zero(t, r.chains[stubChain].endpoints[0].failures, name)
+	}
+}
+
+func TestCheck_Settings(t *testing.T) {
+	t.Parallel()
+	other := func(s *stub) { s.chain = 5 }
+	for name, c := range map[string]struct {
+		break1, break2 func(*stub)
+		edit           func(*Registry)
+		want           string
+	}{
+		"right":           {},
+		"wrong chain":     {break1: other, break2: other, want: "endpoint 1 serves another chain"},
+		"one wrong chain": {break2: other, want: "endpoint 2 serves another chain"},
+		"no contract":     {edit: func(r *Registry) { r.Identity = common.Address{1} }, want: "no identity registry"},
+		"no ERC-721": {break1: func(s *stub) {
+			s.methods["eth_call"] = func([]json.RawMessage) (any, *stubError) { return "0x" + strings.Repeat("0", 64), nil }
+		}, want: "no identity registry"},
+		"reverts": {break1: func(s *stub) {
+			s.methods["eth_call"] = func([]json.RawMessage) (any, *stubError) {
+				return nil, &stubError{Code: -32000, Message: "execution reverted"}
+			}
+		}, want: "no identity registry"},
+		"reputation of another": {edit: func(r *Registry) { r.Reputation = stubRegistry }, want: "belongs to the identity registry"},
+		"no reputation":         {edit: func(r *Registry) { r.Reputation = common.Address{2} }, want: "no reputation registry"},
+	} {
+		one, two := newStub(t), newStub(t)
+		if c.break1 != nil {
+			c.break1(one)
+		}
+		if c.break2 != nil {
+			c.break2(two)
+		}
+		r := newTestReader(t, func(cfg *Config) {
+			if c.edit != nil {
+				c.edit(&cfg.Chains[0].Registries[0])
+			}
+		}, one, two)
+		err := r.Check(t.Context())
+		if c.want == "" {
+			require.NoError(t, err)
+			require.Equal(t, []State{{stubChain, nil}}, r.States())
+			continue
+		}
+		var wrong *SettingError
+		require.ErrorAs(t, err, &wrong, name)
+		require.ErrorContains(t, wrong, c.want, name)
+		require.ErrorAs(t, r.States()[0].Err, &wrong, name)
+	}
+}
+
+// An endpoint that does not answer says nothing about the setting.
+func TestCheck_Unreachable(t *testing.T) {
+	t.Parallel()
+	s := newStub(t)
+	s.setAgent(t)
+	down := func(w http.ResponseWriter, _ []byte) bool { w.WriteHeader(502); return true }
+	s.answer = down
+	r := newTestReader(t, nil, s)
+	require.ErrorIs(t, r.Check(t.Context()), ErrUnavailable)
+	require.ErrorIs(t, r.States()[0].Err, ErrUnavailable)
+	s.do(func() { s.answer = nil })
+	require.NoError(t, ask(t, r))
+	require.NoError(t, r.States()[0].Err, "any answer shows that it is back")
+	s.do(func() { s.chain = 5 })
+	var wrong *SettingError
+	require.ErrorAs(t, r.Check(t.Context()), &wrong)
+	s.do(func() { s.answer = down })
+	require.Error(t, r.Check(t.Context()))
+	require.ErrorAs(t, r.States()[0].Err, &wrong, "until a check that finds it right")
 }
 
 func BenchmarkAuthority_Cached(b *testing.B) {

@@ -28,6 +28,7 @@ type stub struct {
 	headTime time.Time
 	branch   byte // blocks above fork differ between branches
 	fork     uint64
+	keeps    uint64                // blocks whose state is there; 0 for all
 	agents   map[string]*stubAgent // by decimal id
 	logs     []map[string]any
 	methods  map[string]func(params []json.RawMessage) (any, *stubError)
@@ -147,6 +148,9 @@ func (s *stub) call(params []json.RawMessage) (any, *stubError) {
 			return nil, &stubError{Code: -32000, Message: "header for hash not found"}
 		}
 	}
+	if !stubState(s, at.BlockHash) {
+		return nil, &stubError{Code: -32000, Message: "historical state 0x2fa1 is not available"}
+	}
 	if msg.To != stubRegistry {
 		return "0x", nil
 	}
@@ -155,8 +159,11 @@ func (s *stub) call(params []json.RawMessage) (any, *stubError) {
 		return nil, &stubError{Code: 3, Message: "execution reverted", Data: "0x"}
 	}
 	args, _ := m.Inputs.Unpack(msg.Data[4:])
-	if m.Name == "supportsInterface" {
+	switch m.Name {
+	case "supportsInterface":
 		return pack(m.Name, true)
+	case "getIdentityRegistry":
+		return pack(m.Name, common.Address{9})
 	}
 	agent := s.agents[args[0].(*big.Int).String()]
 	switch {
@@ -174,6 +181,15 @@ func (s *stub) call(params []json.RawMessage) (any, *stubError) {
 		return pack(m.Name, agent.wallet)
 	}
 	return pack(m.Name, agent.meta[args[1].(string)])
+}
+
+func stubState(s *stub, hash common.Hash) bool {
+	for n := s.head; s.keeps > 0 && n+s.keeps > s.head; n-- {
+		if s.hash(n) == hash {
+			return true
+		}
+	}
+	return s.keeps == 0
 }
 
 func pack(method string, v any) (any, *stubError) {
