@@ -200,7 +200,7 @@ func TestFollowOfOtherActorsIsRejected(t *testing.T) {
 func TestFediverseReply(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	body := w.note(60, `,"name":"A\u202e <i>title</i>","tag":[{"type":"Hashtag","name":"#Offer"},{"type":"Hashtag","name":"#Jaipur"}]`)
+	body := w.note(60, `,"name":"A\u202e <i>title</i>","tag":[{"type":"Hashtag","name":"#Offer"},{"type":"Hashtag","name":"#Jaipur"},{"type":"Hashtag","name":"#हिन्दी"},{"type":"Hashtag","name":"#ДОМ"},{"type":"Hashtag","name":"#two words"}]`)
 	require.Equal(t, 202, w.deliver(alice, body))
 	private := strings.ReplaceAll(string(w.note(61, "")), `"to":["as:Public"]`, `"to":["https://u.example/ap/board"]`)
 	require.Equal(t, 202, w.deliver(alice, []byte(private)))
@@ -208,7 +208,7 @@ func TestFediverseReply(t *testing.T) {
 	require.Equal(t, 202, w.deliver(alice, []byte(future)))
 	settle(t, w.node)
 	p := w.held("https://victim.example/n/60")
-	require.Equal(t, []any{"A <i>title</i>", protocol.Offer, []string{"jaipur"}, "A <b>name</b>", "hi"}, []any{p.Title, p.Kind, p.Tags, p.Author.Name, p.Body})
+	require.Equal(t, []any{"A <i>title</i>", protocol.Offer, []string{"jaipur", "हिन्दी", "дом"}, "A <b>name</b>", "hi"}, []any{p.Title, p.Kind, p.Tags, p.Author.Name, p.Body})
 	require.Empty(t, protocol.CheckText("", p.Post))
 	require.Nil(t, w.held("https://victim.example/n/61"), "what is not public never reaches the board")
 	id := w.held("https://victim.example/n/62").ID

@@ -39,7 +39,7 @@ func TestPostReachesTheFollower(t *testing.T) {
 	require.Equal(t, protocol.Visible, b.state(before.URI), "what was there before is walked")
 
 	pulls := b.net.count("GET a.example/ap/board/log")
-	p := a.post(nil)
+	p := a.post(func(p *protocol.StoredPost) { p.Tags = []string{"paper", "हिन्दी", "ink.blue"} })
 	settle(t, a, b)
 	got := b.held(p.URI)
 	require.NotNil(t, got)

@@ -187,16 +187,17 @@ func owner(ev Evidence, op *protocol.Operation, who Credential) (protocol.Caller
 		}
 		return c, protocol.Errorf(protocol.Forbidden, "this is the operator's work: it takes an operator's account, and a token with the scope %s", protocol.ScopeOperator)
 	}
+	actAs := protocol.CleanHandle(ev.ActAs)
 	for _, p := range who.Profiles {
 		c.Handles = append(c.Handles, p.Handle)
-		if p.Handle == ev.ActAs || ev.ActAs == "" && len(who.Profiles) == 1 {
+		if p.Handle == actAs || actAs == "" && len(who.Profiles) == 1 {
 			c.Handle, c.Name, c.Agent = p.Handle, p.Name, p.ERC8004
 		}
 	}
 	switch {
-	case c.Handle != "" || ev.ActAs == "" && (op.For != protocol.Everybody || op.ReadOnly):
+	case c.Handle != "" || actAs == "" && (op.For != protocol.Everybody || op.ReadOnly):
 		return c, nil
-	case ev.ActAs != "":
+	case actAs != "":
 		return c, protocol.Errorf(protocol.Forbidden, "the profile in Act-As is not one of yours")
 	case len(c.Handles) == 0:
 		return c, protocol.Errorf(protocol.Forbidden, "you have no profile on this node to write as")

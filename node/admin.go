@@ -136,6 +136,7 @@ func (a *Admin) ParseProfile(raw []byte) (protocol.ProfileDraft, string, error) 
 		if err := json.NewDecoder(bytes.NewReader(plain)).Decode(&draft); err != nil {
 			return draft, "", err
 		}
+		protocol.Fold(&draft)
 		faults = draft.Check()
 	}
 	if len(faults) > 0 {

@@ -126,7 +126,7 @@ func (m *mover) settle() (thread protocol.ContactReceipt, posts []protocol.Post)
 		require.NoError(t, m.callWith(secret, protocol.PostToBoard.Operation, args, nil, &p))
 		return p
 	}
-	first := post(map[string]any{"kind": "question", "title": "Who spins?", "body": "Looking for yarn.", "tags": []string{"yarn"}})
+	first := post(map[string]any{"kind": "question", "title": "Who spins?", "body": "Looking for yarn.", "tags": []string{"Yarn", "सूत"}})
 	reply := post(map[string]any{"kind": "resolution", "title": "Found", "body": "Thanks.", "inReplyTo": first.ID})
 	gone := post(map[string]any{"kind": "offer", "title": "Mistake", "body": "Not this."})
 	require.NoError(t, m.call(protocol.DeleteOwnPost.Operation, map[string]any{"handle": "asha", "id": gone.ID}, nil, nil))

@@ -43,7 +43,7 @@ func profileRows(s *spec) []specRow {
 		put("§2.1 version", "asha", person, "version", 1),
 		bad("§2.1 version is 1", "asha", person, "version", 2, "/version"),
 		bad("§2.1 version is an integer", "asha", person, "version", 1.5, "/version"),
-		bad("§2.1 handle is lower case", "asha", person, "handle", "Asha", "/handle"),
+		bad("§2.1 handle", "asha", person, "handle", "As ha", "/handle"),
 		{row: "§2.1 handle is unique", method: "PUT", path: own, as: "asha", body: with(person, "handle", "bazaar"), status: 403},
 		bad("§2.1 untrusted_content", "asha", person, "untrusted_content", "yes", "/untrusted_content"),
 		bad("§2.1 kind", "asha", person, "kind", "robot", "/kind"),

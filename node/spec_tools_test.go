@@ -66,7 +66,7 @@ func toolRows(s *spec) (rows []specRow) {
 		specRow{row: "§4.2 report_post", method: "POST", path: "/api/public/board/" + s.post.ID + "/report", as: "pow", body: `{}`, status: 202},
 		specRow{row: "§4.2 report_post of nothing", method: "POST", path: "/api/public/board/post_01k9h2v4tqe7dsq1h0y5m8x3zr/report", as: "pow", body: `{}`, status: 404},
 		specRow{row: "§4.2 get_board_post id", path: "/api/public/board/x", fault: "/id"},
-		specRow{row: "§4.2 get_agent_profile without @", path: "/api/public/agents/@asha", fault: "/handle"},
+		specRow{row: "§4.2 get_agent_profile", path: "/api/public/agents/@Asha", want: []string{`handle="asha"`}},
 	)
 }
 

@@ -92,7 +92,7 @@ var ListTokens = declare[Paging, Page[Token]](Operation{
 type NewToken struct {
 	Name          string  `json:"name" minLength:"1" maxLength:"60" doc:"What it is for, so that you know it again."`
 	Scopes        []Scope `json:"scopes" minItems:"1" maxItems:"8" uniqueItems:"true" enum:"post,profile,keys,inbox,notify,archive,account,operator" doc:"What it allows; never more than what you use to make it."`
-	Handle        string  `json:"handle,omitempty" pattern:"^[a-z0-9](?:[a-z0-9-]{0,37}[a-z0-9])$" doc:"The one profile it is for; without, every profile of the account."`
+	Handle        string  `json:"handle,omitempty" pattern:"^@?[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])$" fold:"handle" doc:"The one profile it is for; without, every profile of the account."`
 	ExpiresInDays int     `json:"expiresInDays,omitempty" minimum:"1" maximum:"3650" doc:"Days it lives; without, until it is revoked."`
 }
 

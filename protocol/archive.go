@@ -43,7 +43,7 @@ var ExportArchive = declare[ExportRequest, File](Operation{
 
 // An ImportRequest says what to do with the archive in the body.
 type ImportRequest struct {
-	As         string `json:"as,omitempty" pattern:"^[a-z0-9](?:[a-z0-9-]{0,37}[a-z0-9])$" doc:"The handle to have here; the archive's own when left out."`
+	As         string `json:"as,omitempty" pattern:"^@?[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])$" fold:"handle" doc:"The handle to have here; the archive's own when left out."`
 	DryRun     bool   `json:"dryRun,omitempty" doc:"Change nothing; say what would happen."`
 	Replace    bool   `json:"replace,omitempty" doc:"Where you have the profile here already: put the archive's profile, merchant record and notification settings in place of it. Otherwise they stay, and only what is missing is added."`
 	Passphrase string `json:"passphrase,omitempty" minLength:"12" maxLength:"128" pattern:"^[!-~]([ -~]*[!-~])?$" doc:"Opens the private keys in the archive. Over HTTP it travels in the header Archive-Passphrase, never in the URL. Left out: they are passed over."`

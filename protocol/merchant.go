@@ -200,7 +200,7 @@ type MerchantEntry struct {
 
 // MerchantQuery selects businesses.
 type MerchantQuery struct {
-	Q        string `json:"q,omitempty" maxLength:"200" doc:"Words to find, in the names of items too; \"a phrase\", -word, tag:x."`
+	Q        string `json:"q,omitempty" maxLength:"200" doc:"Words to find, also in names, descriptions and tags of items; the last may be the beginning of one; also \"a phrase\", -word, tag:x."`
 	Category string `json:"category,omitempty" maxLength:"60" doc:"Only merchants of this category, in any case." example:"restaurant"`
 	City     string `json:"city,omitempty" maxLength:"80" doc:"Only merchants of this city, by any of its common names: Bombay finds Mumbai." example:"Bengaluru"`
 	OpenNow  bool   `json:"openNow,omitempty" doc:"Only merchants that are open at this moment."`

@@ -179,7 +179,7 @@ type Need struct {
 // owner's draft has no such members.
 type ProfileDraft struct {
 	Version       int             `json:"version,omitempty" minimum:"1" maximum:"1" doc:"Always 1."`
-	Handle        string          `json:"handle" pattern:"^[a-z0-9](?:[a-z0-9-]{0,37}[a-z0-9])$" doc:"Which profile."`
+	Handle        string          `json:"handle" pattern:"^@?[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])$" fold:"handle" doc:"Which profile."`
 	Name          string          `json:"name" minLength:"1" maxLength:"80" doc:"What the agent is called."`
 	Kind          ProfileKind     `json:"kind" enum:"person,business" doc:"A person or a business."`
 	Headline      string          `json:"headline,omitempty" maxLength:"140" doc:"One line."`
@@ -209,7 +209,10 @@ type PolicyDraft struct {
 func (d ProfileDraft) Check() []Fault {
 	var faults []Fault
 	add := func(pointer, code, detail string) { faults = append(faults, Fault{pointer, code, detail}) }
-	if ReservedHandle(d.Handle) {
+	switch {
+	case !IsHandle(d.Handle): // as it is kept: not @Asha
+		add("/handle", "wrong-shape", "must match "+HandlePattern)
+	case ReservedHandle(d.Handle):
 		add("/handle", "reserved", "this handle belongs to the node; choose another")
 	}
 	if d.Kind == Business && d.Agent != nil {
@@ -339,7 +342,7 @@ func (q AgentQuery) Check() []Fault {
 
 // HandleInput names one agent.
 type HandleInput struct {
-	Handle string `json:"handle" pattern:"^[a-z0-9](?:[a-z0-9-]{0,37}[a-z0-9])$" doc:"Handle without @." example:"asha"`
+	Handle string `json:"handle" pattern:"^@?[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])$" fold:"handle" doc:"Handle, in any case, with or without @." example:"asha"`
 }
 
 var GetAgentProfile = declare[HandleInput, Profile](Operation{

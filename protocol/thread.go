@@ -113,7 +113,7 @@ func (p ContactPolicy) Admits(c Caller, kind ContactKind) error {
 
 // A NewContact begins a thread (spec §4.2).
 type NewContact struct {
-	Handle      string      `json:"handle" pattern:"^[a-z0-9](?:[a-z0-9-]{0,37}[a-z0-9])$" doc:"Handle of the agent, without @." example:"asha"`
+	Handle      string      `json:"handle" pattern:"^@?[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])$" fold:"handle" doc:"Handle of the agent, in any case, with or without @." example:"asha"`
 	Message     string      `json:"message" minLength:"1" maxLength:"2000" doc:"Plain text."`
 	Kind        ContactKind `json:"kind,omitempty" enum:"question,quote_request,support" default:"question" doc:"Why you write."`
 	Name        string      `json:"name,omitempty" maxLength:"60" doc:"Your name; shown as unverified unless the request is signed."`

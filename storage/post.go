@@ -65,7 +65,7 @@ func (tx *Tx) holdPost(p *protocol.StoredPost, seq int64) error {
 	}
 	b.touched = true
 	b.posts.add(postValues(tx, p, seq)...)
-	for _, tag := range p.Tags {
+	for _, tag := range tagKeys(p.Tags) {
 		b.tags.add(tag, string(p.Kind), p.Author.Verified, seq)
 	}
 	b.words.add(seq, postText(p))
@@ -107,6 +107,7 @@ func encodeTags(tags []string) string {
 // postText is what full text knows of a post: its words, and a facet for each
 // filter of the board.
 func postText(p *protocol.StoredPost) string {
+	tags := tagKeys(p.Tags)
 	b := make([]byte, 0, len(p.Title)+len(p.Body)+128)
 	b = fold(b, p.Title)
 	b = fold(b, p.Body)
@@ -117,12 +118,12 @@ func postText(p *protocol.StoredPost) string {
 	}
 	if h := p.Author.Handle; h != nil {
 		b = addFacet(b, facetAnyAuthor, *h)
-		for _, tag := range p.Tags {
+		for _, tag := range tags {
 			b = addFacet(b, facetAnyAuthorTag, *h+" "+tag)
 		}
 		if p.Author.Node == nil {
 			b = addFacet(b, facetAuthor, *h)
-			for _, tag := range p.Tags {
+			for _, tag := range tags {
 				b = addFacet(b, facetAuthorTag, *h+" "+tag)
 			}
 		}
@@ -138,7 +139,7 @@ func postText(p *protocol.StoredPost) string {
 		b = addFacet(b, facetOpen, "")
 		b = addFacet(b, facetOpen, string(p.Kind))
 	}
-	for _, tag := range p.Tags {
+	for _, tag := range tags {
 		b = addFacet(b, facetTag, tag)
 		if p.Author.Verified {
 			b = addFacet(b, facetTagVerified, tag)

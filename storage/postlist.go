@@ -31,6 +31,7 @@ func (tx *Tx) ListPosts(ctx context.Context, q protocol.BoardQuery) (protocol.Pa
 	if err != nil {
 		return protocol.Page[protocol.Post]{}, err
 	}
+	q.Tag = tagKey(q.Tag)
 	if err := tx.settle(); err != nil {
 		return protocol.Page[protocol.Post]{}, err
 	}

@@ -76,7 +76,7 @@ func (tx *Tx) unshowPost(ctx context.Context, p *protocol.StoredPost, seq int64)
 }
 
 func (tx *Tx) indexPost(ctx context.Context, p *protocol.StoredPost, seq int64) error {
-	for _, tag := range p.Tags {
+	for _, tag := range tagKeys(p.Tags) {
 		if _, err := tx.write(ctx, tagInsert.into+tagInsert.row, tag, string(p.Kind), p.Author.Verified, seq); err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (tx *Tx) indexPost(ctx context.Context, p *protocol.StoredPost, seq int64) 
 }
 
 func (tx *Tx) unindexPost(ctx context.Context, p *protocol.StoredPost, seq int64) error {
-	for _, tag := range p.Tags {
+	for _, tag := range tagKeys(p.Tags) {
 		if _, err := tx.write(ctx, `DELETE FROM post_tag WHERE tag = ? AND kind = ? AND verified = ? AND seq = ?`,
 			tag, string(p.Kind), p.Author.Verified, seq); err != nil {
 			return err

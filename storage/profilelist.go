@@ -46,7 +46,8 @@ func (tx *Tx) ListPeople(ctx context.Context, q protocol.PeopleQuery) (protocol.
 	return tx.listProfiles(ctx, listPeople, s, q.Paging, false)
 }
 
-// ListMerchants returns listed businesses, in the order of [Tx.ListProfiles].
+// ListMerchants returns listed businesses, in the order of [Tx.ListProfiles]. A
+// word of q finds its singular and plural, the last one what begins with it.
 // OpenNow is asked at tx.Now, for each page anew.
 func (tx *Tx) ListMerchants(ctx context.Context, q protocol.MerchantQuery) (protocol.Page[ListedProfile], error) {
 	facets := []string{facet(facetKind, string(protocol.Business))}
@@ -60,6 +61,7 @@ func (tx *Tx) ListMerchants(ctx context.Context, q protocol.MerchantQuery) (prot
 	if err != nil {
 		return protocol.Page[ListedProfile]{}, err
 	}
+	s.near = true
 	return tx.listProfiles(ctx, listMerchants, s, q.Paging, q.OpenNow)
 }
 

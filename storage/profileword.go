@@ -15,7 +15,8 @@ import (
 //	head  these, headline, tags and capabilities
 //	plain these, description, needs, and what a merchant's record says
 //
-// Two words next to each other are a token as well, so that phrases are found
+// What items are described by and tagged with is found plainly, too. Two words next
+// to each other are a token as well, so that phrases are found
 // without positions. Beside them stand facets (word.go).
 const (
 	formPlain = ""
@@ -26,6 +27,10 @@ const (
 
 // forms are the forms of the classes, the best first.
 var forms = [...]string{formName, formHead, formPlain}
+
+// maxText is how many bytes of words one version of a profile has: PostgreSQL takes
+// a vector of 1 MiB. The words after that are not found.
+const maxText = 768 << 10
 
 // A text is the tokens of one version of a profile.
 type text struct {
@@ -44,6 +49,9 @@ func (t *text) put(token string) {
 func (t *text) add(class int, s string) {
 	words := foldWords(s)
 	for i, w := range words {
+		if len(t.b) > maxText {
+			return
+		}
 		for _, form := range forms[class:] {
 			t.put(form + w)
 			if i > 0 {
@@ -127,6 +135,12 @@ func eachField(p *StoredProfile, m *StoredMerchant, field func(class int, s stri
 		field(2, i.Draft.Name)
 		field(2, i.Draft.Category)
 	}
+	for _, i := range m.Items { // after every name, since the text is bounded
+		field(2, i.Draft.Description)
+		for _, tag := range i.Draft.Tags {
+			field(2, tag)
+		}
+	}
 }
 
 // holds reports whether some text of the profile has the words next to each other.
@@ -151,6 +165,9 @@ type search struct {
 	phrases [][]string // of three words and more: their pairs are in words
 	absent  [][]string // phrases of three words and more that must not stand anywhere
 	nothing bool       // what was asked for holds no word
+
+	near bool   // a word's singular or plural will do, and what begins with the last
+	last string // the last word, when it is long enough to stand for what begins with it
 }
 
 // newSearch reads a q. The error is one of validation.
@@ -176,6 +193,7 @@ func newSearch(q string, facets ...string) (search, error) {
 			}
 		default:
 			s.words = append(s.words, words...)
+			s.last = words[len(words)-1]
 		}
 		empty = false
 	}
@@ -216,43 +234,107 @@ func (s *search) classes() int {
 func (s *search) plain() bool { return len(s.facets)+len(s.words)+len(s.not)+len(s.groups) == 0 }
 
 // A language is how an engine writes a search.
-type language struct{ quote, and, or, not string }
+type language struct{ quote, and, or, not, begins string }
 
 var (
-	fts5    = language{`"`, " AND ", " OR ", " NOT "}
-	tsquery = language{"'", " & ", " | ", " & !"}
+	fts5    = language{`"`, " AND ", " OR ", " NOT ", " *"}
+	tsquery = language{"'", " & ", " | ", " & !", ":*"}
 )
 
-// write is the search of one class. Tokens hold letters, marks, digits and
-// private-use characters only (word.go), so quoting is enough. A class is what
-// has all words in its place, and has not in the place before.
+// quoted writes tokens as expressions. They hold letters, marks, digits and
+// private-use characters only (word.go), so quoting is enough.
+func (l language) quoted(tokens []string) []string {
+	out := make([]string, len(tokens))
+	for i, t := range tokens {
+		out[i] = l.quote + t + l.quote
+	}
+	return out
+}
+
+// write is the search of one class: what has all words in its place, and has not
+// in the place before.
 func (s *search) write(l language, class int) string {
-	must, not, groups := append([]string{}, s.facets...), s.not, s.groups
-	switch before := class - 1; {
+	must, here := l.quoted(s.facets), s.wordsIn(l, forms[class])
+	var groups, not, before []string
+	for _, group := range s.groups {
+		groups = append(groups, strings.Join(l.quoted(group), l.or))
+	}
+	for _, group := range s.not {
+		not = append(not, strings.Join(l.quoted(group), l.and))
+	}
+	if class > 0 {
+		before = s.wordsIn(l, forms[class-1])
+	}
+	switch {
 	case s.any:
-		groups = append(groups[:len(groups):len(groups)], inForm(forms[class], s.words))
-		if before >= 0 {
-			for _, w := range inForm(forms[before], s.words) {
-				not = append(not[:len(not):len(not)], []string{w})
-			}
-		}
+		groups = append(groups, strings.Join(here, l.or))
+		not = append(not, before...)
 	default:
-		if len(s.words) > 0 && before >= 0 {
-			not = append([][]string{inForm(forms[before], s.words)}, not...)
+		if len(before) > 0 {
+			not = append([]string{strings.Join(before, l.and)}, not...)
 		}
-		must = append(must, inForm(forms[class], s.words)...)
+		must = append(must, here...)
 	}
 	if len(must) == 0 {
-		must = []string{facet(facetListed, "")}
+		must = l.quoted([]string{facet(facetListed, "")})
 	}
-	query := "(" + matchAll(must, l.quote, l.and) + ")"
+	query := "(" + strings.Join(must, l.and) + ")"
 	for _, group := range groups {
-		query = "(" + query + l.and + "(" + matchAll(group, l.quote, l.or) + "))"
+		query = "(" + query + l.and + "(" + group + "))"
 	}
 	for _, group := range not {
-		query = "(" + query + l.not + "(" + matchAll(group, l.quote, l.and) + "))"
+		query = "(" + query + l.not + "(" + group + "))"
 	}
 	return query
+}
+
+// wordsIn are the words of the search in one form, an expression each.
+func (s *search) wordsIn(l language, form string) []string {
+	out := make([]string, len(s.words))
+	for i, w := range s.words {
+		if !s.near || strings.Contains(w, pairOf) {
+			out[i] = l.quote + form + w + l.quote
+			continue
+		}
+		all := l.quoted(inForm(form, siblings(w)))
+		if w == s.last && len(w) >= shortestStart {
+			all[0] += l.begins
+		}
+		out[i] = "(" + strings.Join(all, l.or) + ")"
+	}
+	return out
+}
+
+// shortestStart is how long, in bytes, a word is that stands for those that begin
+// with it: three letters of ASCII, one or two of other scripts.
+const shortestStart = 3
+
+// siblings are a word, and its singular and plural as English makes them. It may
+// name forms that are no words: nothing is found by those.
+func siblings(w string) []string {
+	all := []string{w}
+	if len(w) < 3 || !ascii(w) || w[len(w)-1] <= '9' {
+		return all
+	}
+	cut := func(end, other string) {
+		if stem, ok := strings.CutSuffix(w, end); ok && len(stem) > 1 {
+			all = append(all, stem+other)
+		}
+	}
+	if strings.HasSuffix(w, "s") && !strings.HasSuffix(w, "ss") {
+		cut("s", "")
+		cut("es", "")
+		cut("ies", "y")
+		return all
+	}
+	all = append(all, w+"s")
+	switch {
+	case strings.HasSuffix(w, "y"):
+		cut("y", "ies")
+	case slices.ContainsFunc([]string{"s", "x", "z", "ch", "sh", "o"}, func(end string) bool { return strings.HasSuffix(w, end) }):
+		all = append(all, w+"es")
+	}
+	return all
 }
 
 func inForm(form string, words []string) []string {

@@ -201,6 +201,20 @@ func facet(name, value string) string {
 	return b.String()
 }
 
+// tagKey is a tag as it is looked up by: what is drawn alike is alike.
+func tagKey(tag string) string { return norm.NFC.String(tag) }
+
+// tagKeys are the keys of a post's tags, each once.
+func tagKeys(tags []string) []string {
+	keys := make([]string, 0, len(tags))
+	for _, tag := range tags {
+		if k := tagKey(tag); !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
 func addFacet(b []byte, name, value string) []byte {
 	return append(append(b, facet(name, value)...), ' ')
 }

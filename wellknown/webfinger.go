@@ -94,7 +94,7 @@ func (w *WellKnown) account(s string) (string, error) {
 	if err != nil {
 		return "", protocol.Errorf(protocol.InvalidRequest, "the account name is badly percent-encoded")
 	}
-	user = strings.ToLower(user)
+	user = protocol.CleanHandle(user)
 	switch {
 	case !strings.EqualFold(s[at+1:], w.host):
 		return "", errUnknown
@@ -119,7 +119,7 @@ func (w *WellKnown) address(s string) (string, error) {
 		return hostItself, nil
 	}
 	if handle, ok := strings.CutPrefix(u.Path, "/@"); ok {
-		return agent(strings.ToLower(handle))
+		return agent(protocol.CleanHandle(handle))
 	}
 	if handle, ok := strings.CutPrefix(u.Path, "/ap/agents/"); ok {
 		return agent(handle)

@@ -282,7 +282,7 @@ func (c Claim) matchBody(input []byte) (parent string, err error) {
 	if err := strictjson.DecodeLoose(input, &in); err != nil {
 		return "", fmt.Errorf("%w: signed body: %w", ErrTampered, err)
 	}
-	field := c.differs(string(in.Kind), in.Title, in.Body, in.Tags)
+	field := c.differs(string(in.Kind), in.Title, in.Body, protocol.FoldTags(in.Tags))
 	local := in.InReplyTo == "" || c.ReplyTo == "" || strings.HasPrefix(c.ReplyTo, c.base()+"/")
 	if field == "" && local && !c.parentIs(in.InReplyTo) {
 		field = "inReplyTo"

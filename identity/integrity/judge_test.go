@@ -127,6 +127,7 @@ func TestJudge_Evidence(t *testing.T) {
 	}{
 		"good":                   {evidence: sent, verified: true},
 		"identity in other case": {evidence: evidence(t, pair, url, strings.Replace(agent, "0xebd1", "0xEBD1", 1), body(t, nil), published), verified: true},
+		"tags in other case":     {evidence: evidence(t, pair, url, agent, body(t, func(p *protocol.NewPost) { p.Tags = []string{"Paper", "PAPER"} }), published), verified: true},
 		"title changed":          {evidence: sent, change: func(c *integrity.Claim) { c.Title = "Paper!" }, tampered: true},
 		"body changed":           {evidence: sent, change: func(c *integrity.Claim) { c.Body += "." }, tampered: true},
 		"kind changed":           {evidence: sent, change: func(c *integrity.Claim) { c.Kind = "offer" }, tampered: true},

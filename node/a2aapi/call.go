@@ -44,7 +44,7 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) {
 		err = broken
 	}
 	if err == nil {
-		err = a.serve(&visit{w, r, m, c, r.PathValue("handle")})
+		err = a.serve(&visit{w, r, m, c, protocol.CleanHandle(r.PathValue("handle"))})
 	}
 	if err != nil {
 		a.refuse(w, r, m.id, err)

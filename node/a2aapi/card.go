@@ -34,7 +34,7 @@ func (a *API) card(w http.ResponseWriter, r *http.Request) {
 	head.Set("Access-Control-Expose-Headers", protocol.ExposedHeaders)
 	head.Add("Vary", "A2A-Version")
 	network := a.c.Network(r)
-	c, err := a.kept(r.Context(), r.PathValue("handle"), network)
+	c, err := a.kept(r.Context(), protocol.CleanHandle(r.PathValue("handle")), network)
 	a.c.Table.Limits.Fields(head, network, true)
 	if err != nil {
 		a.c.Fail(w, r, err)

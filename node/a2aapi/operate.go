@@ -57,7 +57,7 @@ func (a *API) address(op *protocol.Operation, handle string, input json.RawMessa
 	var given string
 	if members["handle"] == nil {
 		members["handle"] = json.RawMessage(`"` + handle + `"`)
-	} else if isText(members["handle"], &given) && given != handle {
+	} else if isText(members["handle"], &given) && protocol.CleanHandle(given) != handle {
 		return nil, a2a.Invalid(a2a.Violation{Field: at + ".input.handle", Description: "this is the endpoint of @" + handle + "; leave handle out or ask at the other agent's endpoint"})
 	}
 	return json.Marshal(members)

@@ -31,7 +31,7 @@ func (a *API) task(v *visit) (any, error) {
 
 // ownTenant refuses a tenant that is not the agent itself: cards name none.
 func ownTenant(tenant, handle string) error {
-	if tenant != "" && tenant != handle {
+	if tenant != "" && protocol.CleanHandle(tenant) != handle {
 		return a2a.Invalid(a2a.Violation{Field: "tenant", Description: "must be absent; each agent has an endpoint of its own"})
 	}
 	return nil

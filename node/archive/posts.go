@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"slices"
 
 	"stoa/identity/integrity"
 	"stoa/protocol"
@@ -28,11 +29,14 @@ func (im *importing) post(ctx context.Context, r record) (*postIn, error) {
 		p.left = "posts were left out: " + why
 		return p, nil
 	}
+	if !slices.Equal(protocol.FoldTags(in.Tags), in.Tags) {
+		return nil, refused("%s, record %d: /tags: in lower case, each once", r.file, r.n)
+	}
 	if in.State != string(protocol.Deleted) {
 		if in.Title == "" || in.Body == "" {
 			return nil, refused("%s, record %d: title and body are required", r.file, r.n)
 		}
-		if faults := (protocol.NewPost{Title: in.Title, Name: in.Author.Name}).Check(); len(faults) > 0 {
+		if faults := (protocol.NewPost{Title: in.Title, Name: in.Author.Name, Tags: in.Tags}).Check(); len(faults) > 0 {
 			return nil, refused("%s, record %d: %s %s", r.file, r.n, faults[0].Pointer, faults[0].Detail)
 		}
 	}

@@ -150,7 +150,8 @@ func checkOf[In any](args []byte) []protocol.Fault {
 }
 
 // decode makes the input of an operation of arguments that its schema let pass.
-// What the type cannot hold all the same is the caller's fault.
+// What the type cannot hold all the same is the caller's fault. Handles and tags
+// are folded here, once for every door.
 func decode[In any](args []byte) (in In, err error) {
 	if err := json.Unmarshal(args, &in); err != nil {
 		fault := protocol.Fault{Code: "wrong-type", Detail: "does not fit the schema of this operation"}
@@ -159,6 +160,7 @@ func decode[In any](args []byte) (in In, err error) {
 		}
 		return in, protocol.Invalid(fault)
 	}
+	protocol.Fold(&in)
 	return in, nil
 }
 
@@ -222,7 +224,7 @@ func (t *Table) invoke(ctx context.Context, req Request) (Result, error) {
 		if e.op.For != protocol.Owners {
 			handle = ""
 		}
-		if err := t.Rules.Blocked(res.Caller, handle); err != nil {
+		if err := t.Rules.Blocked(res.Caller, protocol.CleanHandle(handle)); err != nil {
 			return res, err
 		}
 	}

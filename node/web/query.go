@@ -50,9 +50,9 @@ func given(query url.Values) url.Values {
 func tidy(name, v string) string {
 	switch name {
 	case "author":
-		return strings.ToLower(strings.TrimPrefix(v, "@"))
+		return protocol.CleanHandle(v)
 	case "tag":
-		return strings.ToLower(strings.TrimPrefix(v, "#"))
+		return protocol.FoldTag(strings.TrimPrefix(v, "#"))
 	case "region":
 		return strings.ToUpper(v)
 	}

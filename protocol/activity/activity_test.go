@@ -272,7 +272,7 @@ func TestPost_Refuses(t *testing.T) {
 		"no source":      func(o activity.Object) { delete(o, "source") },
 		"tags":           func(o activity.Object) { o["stoa:tags"] = []string{"Paper"} },
 		"tag twice":      func(o activity.Object) { o["stoa:tags"] = []string{"a1", "a1"} },
-		"many tags":      func(o activity.Object) { o["stoa:tags"] = strings.Split("aa bb cc dd ee ff gg hh ii", " ") },
+		"many tags":      func(o activity.Object) { o["stoa:tags"] = strings.Split("aa bb cc dd ee ff gg hh ii jj kk ll mm", " ") },
 		"two boards":     func(o activity.Object) { o["audience"] = []string{"https://a/1", "https://a/2"} },
 		"no time":        func(o activity.Object) { delete(o, "published") },
 		"bidi override":  func(o activity.Object) { o["stoa:title"] = "a\u202eb" },
@@ -340,7 +340,7 @@ func FuzzParse(f *testing.F) {
 		var n activity.Note
 		if strictjson.DecodeLoose(raw, &n) == nil && n.Check() == nil {
 			if p, err := n.Post(raw); err == nil {
-				require.LessOrEqual(t, len(p.Tags), activity.MaxLabel)
+				require.LessOrEqual(t, len(p.Tags), protocol.MaxPostTags)
 				require.False(t, p.Author.Verified)
 			}
 			if p, err := n.Reply(raw, n.Text(), "x", "h", string(n.Name)); err == nil {

@@ -2,7 +2,9 @@ package activity
 
 import (
 	"html"
+	"net/url"
 	"strings"
+	"unicode"
 
 	"stoa/protocol"
 )
@@ -91,7 +93,7 @@ func (s Site) content(p *protocol.StoredPost) string {
 	return b.String()
 }
 
-func (s Site) tagURL(tag string) string { return s.Base + "/board?tag=" + tag }
+func (s Site) tagURL(tag string) string { return s.Base + "/board?tag=" + url.QueryEscape(tag) }
 
 // hashtag writes a tag as FEP-eb48 wants it; one of digits only is none.
 func hashtag(tag string) string {
@@ -101,7 +103,7 @@ func hashtag(tag string) string {
 		}
 		return r
 	}, tag)
-	if strings.Trim(name, "0123456789") == "" {
+	if strings.TrimFunc(name, unicode.IsDigit) == "" {
 		return ""
 	}
 	return name

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"stoa/protocol"
 )
 
 // A Note is a post as other software writes it: Note, and the types that are
@@ -103,11 +105,11 @@ func (n *Note) Language() string {
 	return ""
 }
 
-// Hashtags are the names of the Hashtag tags, without # and in lower case.
+// Hashtags are the names of the Hashtag tags, without # and folded.
 func (n *Note) Hashtags() []string {
 	names := []string{}
 	for _, t := range n.Tag {
-		name := strings.ToLower(strings.TrimPrefix(string(t.Name), "#"))
+		name := protocol.FoldTag(strings.TrimPrefix(string(t.Name), "#"))
 		if t.Type.Is("Hashtag") && name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}

@@ -3,7 +3,6 @@ package activity
 import (
 	"encoding/json"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -98,13 +97,10 @@ func nonNil(tags []string) []string {
 	return tags
 }
 
-var tagPattern = regexp.MustCompile(protocol.TagPattern)
-
 // Limits of a post (spec §2.10, §8), for those that come from elsewhere.
 const (
 	MaxTitle = 120
 	MaxText  = 4000
-	MaxLabel = 8
 	MaxName  = 80
 )
 
@@ -136,15 +132,15 @@ func checkPost(p *protocol.StoredPost, n *Note) error {
 		return refused("title: 1 to %d characters", MaxTitle)
 	case protocol.Blank(p.Body) || runes(p.Body) > MaxText:
 		return refused("body: 1 to %d characters", MaxText)
-	case len(p.Tags) > MaxLabel:
-		return refused("at most %d tags", MaxLabel)
+	case len(p.Tags) > protocol.MaxPostTags:
+		return refused("at most %d tags", protocol.MaxPostTags)
 	case p.CreatedAt.IsZero():
 		return refused("published is missing")
 	case len(n.InReplyTo) > 1 || len(n.Audience) != 1:
 		return refused("one board, and at most one parent")
 	}
 	for i, tag := range p.Tags {
-		if !tagPattern.MatchString(tag) || slices.Contains(p.Tags[:i], tag) {
+		if !protocol.IsTag(tag) || protocol.FoldTag(tag) != tag || slices.Contains(p.Tags[:i], tag) {
 			return refused("tags: lower-case, each once")
 		}
 	}
@@ -206,7 +202,7 @@ func (n *Note) Reply(raw json.RawMessage, text, parentTitle, handle, name string
 		switch {
 		case slices.Contains(protocol.PostKinds, protocol.PostKind(tag)):
 			p.Kind = protocol.PostKind(tag)
-		case tagPattern.MatchString(tag) && len(p.Tags) < MaxLabel:
+		case protocol.IsTag(tag) && len(p.Tags) < protocol.MaxPostTags:
 			p.Tags = append(p.Tags, tag)
 		}
 	}

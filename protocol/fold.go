@@ -1,0 +1,89 @@
+package protocol
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Limits of the tags of a post. Those of capabilities and needs are narrower
+// (spec §2.8, §2.9).
+const (
+	MaxPostTags = 12
+	MaxTagChars = 32
+)
+
+const tagRule = "1 to 32 letters, marks, digits and _ . : - of any script, a letter or digit first"
+
+// IsTag reports whether s, folded, is a tag of a post: 1 to 32 letters, marks,
+// digits and _ . : - of any script, of which a letter or digit is the first.
+func IsTag(s string) bool {
+	first := true
+	for _, r := range s {
+		word := unicode.In(r, unicode.L, unicode.Nd)
+		if !word && (first || !unicode.Is(unicode.M, r) && !strings.ContainsRune("_.:-", r)) {
+			return false
+		}
+		first = false
+	}
+	_, _, unfit := Unfit(s)
+	return !first && !unfit && utf8.RuneCountInString(s) <= MaxTagChars
+}
+
+// FoldTag writes a tag in the one form that is kept, compared and shown: lower
+// case, without the joiners that only change how it is drawn.
+func FoldTag(s string) string {
+	return strings.ToLower(strings.Map(func(r rune) rune {
+		if r == '\u200c' || r == '\u200d' {
+			return -1
+		}
+		return r
+	}, s))
+}
+
+// FoldTags folds each tag and drops what is then in the list twice.
+func FoldTags(tags []string) []string { return foldEach(tags, FoldTag) }
+
+func foldEach(list []string, one func(string) string) []string {
+	var out []string
+	for _, s := range list {
+		if s = one(s); !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Fold writes the handles and tags of an input, a pointer to a struct, in the
+// form that is stored: what the struct tags fold:"handle" and fold:"tag" name.
+func Fold(in any) {
+	if v := reflect.ValueOf(in).Elem(); v.Kind() == reflect.Struct {
+		foldStruct(v)
+	}
+}
+
+func foldStruct(v reflect.Value) {
+	t := v.Type()
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Anonymous && f.Type.Kind() == reflect.Struct {
+			foldStruct(v.Field(i))
+			continue
+		}
+		one := CleanHandle
+		switch f.Tag.Get("fold") {
+		case "":
+			continue
+		case "tag":
+			one = FoldTag
+		}
+		switch at := v.Field(i).Addr().Interface().(type) {
+		case *string:
+			*at = one(*at)
+		case *[]string:
+			*at = foldEach(*at, one)
+		}
+	}
+}

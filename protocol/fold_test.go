@@ -1,0 +1,39 @@
+package protocol
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestIsTag(t *testing.T) {
+	t.Parallel()
+	for _, good := range []string{"paper", "हिन्दी", "தமிழ்", "日本語", "עברית", "русский", "ink.blue_2", "a:b-c", "2026", "é", "e\u0301", strings.Repeat("क", 32)} {
+		require.True(t, IsTag(good), good)
+	}
+	for _, bad := range []string{"", "two words", "#paper", "_x", ".", "-x", "a/b", "a,b", "a\u200bb", "\u0301a", "a\u202eb", "👍", strings.Repeat("क", 33), "a" + strings.Repeat("\u0301", 17)} {
+		require.False(t, IsTag(bad), bad)
+	}
+}
+
+func TestFoldTags(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []string{"paper", "हिन्दी", "привет", "میخواهم"}, FoldTags([]string{"Paper", "हिन्दी", "PAPER", "ПРИВЕТ", "می\u200cخواهم"}))
+	require.Empty(t, FoldTags(nil))
+}
+
+func TestFold(t *testing.T) {
+	t.Parallel()
+	post := NewPost{Title: "Paper", Tags: []string{"Paper", "paper", "INK"}}
+	Fold(&post)
+	require.Equal(t, NewPost{Title: "Paper", Tags: []string{"paper", "ink"}}, post)
+	own := OwnNeed{Owned{"@Asha"}, Need{ID: "x", Tags: []string{"A"}}}
+	Fold(&own)
+	require.Equal(t, OwnNeed{Owned{"asha"}, Need{ID: "x", Tags: []string{"A"}}}, own, "the tags of needs keep the specification's pattern")
+	open := AccountRef{Account: "@Rao-Tiffins"}
+	Fold(&open)
+	require.Equal(t, "rao-tiffins", open.Account)
+	var plain string
+	Fold(&plain)
+}

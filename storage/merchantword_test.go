@@ -1,0 +1,115 @@
+package storage_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+	"stoa/storage"
+	"stoa/storage/fill"
+	"stoa/storage/storagetest"
+)
+
+// TestListMerchants_Words finds merchants by what a customer types: words of the
+// descriptions and tags of items, the beginning of the last word, singular and
+// plural.
+func TestListMerchants_Words(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		d := directory{t, db}
+		d.put(protocol.ProfileDraft{Handle: "tiffins", Name: "Rao Tiffins"})
+		d.put(protocol.ProfileDraft{Handle: "press", Name: "Jaipur Press"})
+		d.put(protocol.ProfileDraft{Handle: "unsold", Name: "Nothing"})
+		d.merchant("tiffins", protocol.MerchantDraft{Items: []protocol.ItemDraft{
+			{SKU: "dosa", Name: "Masala dosa", Description: "With sambar and coconut chutney. मसाला डोसा, गरम.", Tags: []string{"vegan"}},
+			{SKU: "idli", Name: "Idli", Description: "Two in a plate, with cherry tomatoes."},
+		}})
+		d.merchant("press", protocol.MerchantDraft{Items: []protocol.ItemDraft{{SKU: "p", Name: "Paper", Description: "A box of sheets, boxed by hand."}}})
+		find := func(q string) (handles []string) {
+			t.Helper()
+			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				p, err := tx.ListMerchants(ctx, protocol.MerchantQuery{Q: q})
+				for _, i := range p.Items {
+					handles = append(handles, i.Draft.Handle)
+				}
+				return err
+			})
+			return handles
+		}
+		for q, want := range map[string]string{
+			"sambar": "tiffins", "coconut": "tiffins", "मसाला": "tiffins", "गर": "tiffins", "vegan": "tiffins", "dos": "tiffins", "dosas": "tiffins",
+			"idlis": "tiffins", "plates": "tiffins", "cherries": "tiffins", "masala chut": "tiffins", `"coconut chutney"`: "tiffins",
+			"papers": "press", "boxes": "press", "sheet": "press", "hands": "press", "pap": "press", "paper -vegan": "press",
+			"do": "", "sam dosa": "", "papers vegan": "", "glass": "", "paper -boxed": "", `"coconut chut"`: "",
+		} {
+			require.Equal(t, strings.Fields(want), append([]string{}, find(q)...), q)
+		}
+		require.ElementsMatch(t, []string{"tiffins"}, find("tiffin"), "a name, in the singular")
+	})
+}
+
+// TestPutMerchant_TextIsBounded: a record of the most that may be written is found
+// by what its items are called.
+func TestPutMerchant_TextIsBounded(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		d := directory{t, db}
+		d.put(protocol.ProfileDraft{Handle: "large", Name: "Large"})
+		var items []protocol.ItemDraft
+		for i := range 100 {
+			var b strings.Builder
+			for n := 0; b.Len() < 2700; n++ {
+				fmt.Fprintf(&b, "मसाला%dडोसा ", i*1000+n)
+			}
+			items = append(items, protocol.ItemDraft{SKU: fmt.Sprint("s", i), Name: fmt.Sprintf("Thing%d", i), Description: b.String()})
+		}
+		d.merchant("large", protocol.MerchantDraft{Items: items})
+		for _, q := range []string{"thing99", "मसाला0डोसा"} {
+			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				p, err := tx.ListMerchants(ctx, protocol.MerchantQuery{Q: q})
+				require.Len(t, p.Items, 1, q)
+				return err
+			})
+		}
+	})
+}
+
+// TestPlans_MerchantWords: beginnings and plurals of words are looked up in the
+// index of words.
+func TestPlans_MerchantWords(t *testing.T) {
+	t.Parallel()
+	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+		db, err := storage.Open(t.Context(), c)
+		require.NoError(t, err)
+		defer db.Close()
+		require.NoError(t, fill.Fill(t.Context(), db, fill.Config{Base: base, Posts: 100, Profiles: 2000, Seed: 1}))
+		index := "SCAN profile_word VIRTUAL TABLE INDEX"
+		if c.URL != "" {
+			index = "Bitmap Index Scan on profile_rank_words"
+			own, err := sql.Open("pgx", c.URL)
+			require.NoError(t, err)
+			_, err = own.Exec(`VACUUM (ANALYZE)`)
+			require.NoError(t, err)
+			require.NoError(t, own.Close())
+		}
+		var plans []string
+		storage.ExplainQueries(db, func(query string, plan []string, err error) {
+			require.NoError(t, err, query)
+			require.Empty(t, walks(plan), query)
+			plans = append(plans, strings.Join(plan, "\n"))
+		})
+		for _, q := range []string{"zzz", "rice zzzs"} { // what is rare is asked of the index alone
+			plans = nil
+			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				_, err := tx.ListMerchants(ctx, protocol.MerchantQuery{Q: q})
+				return err
+			})
+			require.Contains(t, strings.Join(plans, "\n"), index, q)
+		}
+	})
+}
