@@ -126,6 +126,9 @@ func (f *Federation) passOver(s *storage.Subscription, err error) (after, error)
 	f.log.Warn("log entry kept out", "host", s.Host, "board", s.Board, "err", err)
 	reason := err.Error()
 	return func(ctx context.Context, tx *storage.Tx) error {
+		if err := f.grow(ctx, tx, storage.StockTold); err != nil {
+			return err
+		}
 		return tx.Audit(ctx, s.Board, "kept-out", s.Host, reason)
 	}, nil
 }

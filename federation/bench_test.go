@@ -30,7 +30,7 @@ func BenchmarkInbox(b *testing.B) {
 		require.NoError(b, err)
 		net.hosts[u.Host] = nodes[i].Handler()
 	}
-	nodes[1].limits = newBuckets(1e9, 1e9)
+	nodes[1].limits = newBuckets(rate{1e9, 1e9})
 	p := benchPost("https://a.example", 0)
 	requests := make([]*http.Request, b.N)
 	for i := range requests {
@@ -104,7 +104,7 @@ func BenchmarkLogPage(b *testing.B) {
 			door := f.Handler()
 			for b.Loop() {
 				if forget {
-					f.entries, f.pages = newMemory(4096), newMemory(64)
+					f.entries, f.pages = newMemory(4096, 64<<20), newMemory(64, 64<<20)
 				}
 				w := httptest.NewRecorder()
 				door.ServeHTTP(w, httptest.NewRequestWithContext(b.Context(), "GET", "/ap/board/log?after=0", nil))

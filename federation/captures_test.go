@@ -146,7 +146,10 @@ func (f *Federation) getOwner(ctx context.Context, msg *httpsig.Message, d *deli
 	}
 	v := httpsig.Verifier{Keys: keys, Now: f.now, AllowLoopback: true}
 	_, err := v.Verify(ctx, msg, nil, httpsig.FederationPolicy())
-	return keys.owner, err
+	if err != nil {
+		return "", err
+	}
+	return keys.found.Owner, nil
 }
 
 // The story of a GoToSocial account and our board, as it was captured: reply,

@@ -71,7 +71,8 @@ type Config struct {
 	Authority Authority // nil: no chain is configured, no foreign author is verified
 
 	Software, Version string
-	AllowPrivate      bool // talk plain http, for development
+	AllowPrivate      bool                       // talk plain http, for development
+	Network           func(*http.Request) string // names the client's network; nil: all are one
 	Log               *slog.Logger
 	Now               func() time.Time                           // for signatures and caches; nil: time.Now
 	Observe           func(event string, host string, err error) // nil: nobody counts
@@ -92,13 +93,19 @@ type Federation struct {
 	now    func() time.Time
 	client *http.Client // follows redirects within one origin only
 
-	fetching singleflight.Group
-	misses   *memory // URLs that could not be fetched, for a while
-	limits   *buckets
-	hosts    *slots   // fetches and deliveries under way, by host
-	entries  *memory  // entries of our log as bytes
-	pages    *memory  // pages of our log as bytes
-	wanted   sync.Map // board → int64: highest sequence number heard of
+	fetching  singleflight.Group
+	misses    *memory  // URLs that could not be fetched, for a while
+	unproven  *memory  // keys that were fetched and have verified nothing yet
+	lookUps   *buckets // fetches that unverified requests cause
+	limits    *buckets // verified deliveries of hosts that are no peers
+	peers     *buckets // and of those that are
+	hosts     *slots   // fetches and deliveries under way, by host
+	strangers places   // fetches under way that unverified requests cause
+	growth    growth
+	backlog   backlog
+	entries   *memory  // entries of our log as bytes
+	pages     *memory  // pages of our log as bytes
+	wanted    sync.Map // board → int64: highest sequence number heard of
 }
 
 // New checks the configuration and builds a Federation. It starts nothing.
@@ -129,7 +136,10 @@ func New(c Config) (*Federation, error) {
 			Base: base, Host: strings.ToLower(c.Base.Host), Software: c.Software, Version: c.Version,
 			PublicKeyPEM: pem, Multikey: multikey,
 		},
-		misses: newMemory(4096), limits: newBuckets(perSecond, burst), hosts: newSlots(), entries: newMemory(4096), pages: newMemory(64),
+		misses: newMemory(4096, 4<<20), unproven: newMemory(4096, 8<<20), hosts: newSlots(),
+		lookUps: newBuckets(lookUpRate), limits: newBuckets(deliveryRate), peers: newBuckets(peerRate),
+		growth:  growth{added: map[storage.Stock]int{}, caps: storage.Caps},
+		entries: newMemory(4096, 16<<20), pages: newMemory(64, 32<<20),
 	}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)

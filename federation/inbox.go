@@ -8,6 +8,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync"
+	"time"
 
 	"stoa/identity/httpsig"
 	"stoa/identity/httpsig/cavage"
@@ -28,6 +30,7 @@ type delivery struct {
 	host   string // host[:port] of the actor
 	key    [32]byte
 	signer string // actor whose key signed the request
+	peer   bool   // of a host that follows, or is followed
 	rfc    bool   // signed with RFC 9421
 	proven bool   // carries a valid integrity proof of its actor
 }
@@ -229,11 +232,17 @@ func (f *Federation) checkOrigins(d *delivery) error {
 // The activity counts as seen only from here on: what did not verify must not
 // keep the genuine one out.
 func (f *Federation) keep(ctx context.Context, d *delivery) error {
+	if err := f.backlogged(ctx, d); err != nil {
+		return err
+	}
 	err := f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		fresh, err := tx.KeepActivity(ctx, storage.Kept{
 			Key: d.key, Host: d.host, Actor: d.actor, Signer: d.signer, Body: d.body, Proven: d.proven,
 		})
 		if err != nil || !fresh {
+			return err
+		}
+		if err := f.grow(ctx, tx, storage.StockKept); err != nil {
 			return err
 		}
 		if err := f.heard(ctx, tx, d); err != nil {
@@ -251,6 +260,44 @@ func (f *Federation) keep(ctx context.Context, d *delivery) error {
 	return err
 }
 
+// maxBacklog bounds the bytes of activities that wait to be processed. Half of it
+// is for peers alone.
+const maxBacklog = 128 << 20
+
+// backlog is how many bytes wait, as measured a second ago at most, and what this
+// process added since.
+type backlog struct {
+	mu    sync.Mutex // guards at and bytes
+	at    time.Time
+	bytes int64
+}
+
+// backlogged refuses a delivery where too much waits already.
+func (f *Federation) backlogged(ctx context.Context, d *delivery) error {
+	b := &f.backlog
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if now := f.now(); now.Sub(b.at) >= time.Second {
+		err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+			b.bytes, err = tx.WaitingBytes(ctx)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		b.at = now
+	}
+	most := int64(maxBacklog)
+	if !d.peer {
+		most /= 2
+	}
+	if b.bytes+int64(len(d.body)) > most {
+		return refuse(http.StatusServiceUnavailable, "too much waits to be processed; try again later", nil)
+	}
+	b.bytes += int64(len(d.body))
+	return nil
+}
+
 // heard notes what a signed request tells about its host: it is up, so what
 // waits for it is tried now; and it speaks RFC 9421.
 func (f *Federation) heard(ctx context.Context, tx *storage.Tx, d *delivery) error {
@@ -260,7 +307,7 @@ func (f *Federation) heard(ctx context.Context, tx *storage.Tx, d *delivery) err
 			return err
 		}
 		if known == "" || known == schemeCavage {
-			if err := tx.SetHostScheme(ctx, d.host, schemeRSA); err != nil {
+			if err := f.setScheme(ctx, tx, d.host, schemeRSA); err != nil {
 				return err
 			}
 		}

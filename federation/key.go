@@ -34,10 +34,12 @@ type remoteKey struct {
 	Public    crypto.PublicKey
 	Assertion bool // may sign documents
 	Fetched   time.Time
+	actor     *activity.Actor // its owner, where the key was fetched and is not kept
 }
 
 // keyOf finds a key by its id: from the database while young, else fetched.
-// fresh forces a fetch unless the known key is younger than keyRetryAge.
+// fresh forces a fetch unless the known key is younger than keyRetryAge. What is
+// fetched is kept when it has verified something: see keepProven.
 func (f *Federation) keyOf(ctx context.Context, id string, fresh bool) (*remoteKey, error) {
 	known, err := f.knownKey(ctx, id)
 	if err != nil {
@@ -50,20 +52,45 @@ func (f *Federation) keyOf(ctx context.Context, id string, fresh bool) (*remoteK
 	if known != nil && f.now().Sub(known.Fetched) < age {
 		return known, nil
 	}
-	v, err, _ := f.fetching.Do("key "+id, func() (any, error) {
-		if err := f.missed("key " + id); err != nil {
-			return nil, err
+	name := "key " + id
+	if found, ok := f.unproven.get(name, f.now()); ok {
+		return found.(*remoteKey), nil
+	}
+	found, err := f.once(ctx, name, func(ctx context.Context) (any, error) {
+		found, err := f.fetchKey(ctx, id)
+		if err == nil {
+			now := f.now()
+			found.Fetched = now
+			f.unproven.put(name, found, found.size(), now.Add(keyRetryAge), now)
 		}
-		found, err := f.fetchKey(context.WithoutCancel(ctx), id)
-		if err != nil {
-			return nil, f.miss("key "+id, err)
-		}
-		return found, f.keepKey(ctx, found)
+		return found, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return v.(*remoteKey), nil
+	return found.(*remoteKey), nil
+}
+
+// size is about what a key takes in memory, with its actor.
+func (k *remoteKey) size() int {
+	n := len(k.ID) + len(k.Owner) + 1<<10
+	if doc, err := k.actor.Kept(); err == nil {
+		n += len(doc)
+	}
+	return n
+}
+
+// keepProven keeps a fetched key, and its actor, once something verified with it:
+// what an unsigned stranger makes us fetch is never stored.
+func (f *Federation) keepProven(ctx context.Context, k *remoteKey) error {
+	if k.actor == nil {
+		return nil // from the database
+	}
+	if err := f.keepKey(ctx, k); err != nil {
+		return err
+	}
+	f.unproven.drop("key " + k.ID)
+	return nil
 }
 
 func (f *Federation) knownKey(ctx context.Context, id string) (*remoteKey, error) {
@@ -92,8 +119,15 @@ func (f *Federation) keepKey(ctx context.Context, k *remoteKey) error {
 		where = underAssertion
 	}
 	return f.c.DB.Write(context.WithoutCancel(ctx), func(ctx context.Context, tx *storage.Tx) error {
-		k.Fetched = tx.Now
-		return tx.PutRemoteKey(ctx, storage.RemoteKey{KeyID: k.ID, Owner: k.Owner, Algorithm: where, Key: spki, FetchedAt: tx.Now})
+		if err := f.keepActor(ctx, tx, k.actor); err != nil {
+			return err
+		}
+		if err := f.grow(ctx, tx, storage.StockKeys); err != nil {
+			return err
+		}
+		return tx.PutRemoteKey(ctx, storage.RemoteKey{
+			KeyID: k.ID, Owner: k.Owner, Host: hostOf(k.Owner), Algorithm: where, Key: spki, FetchedAt: tx.Now,
+		})
 	})
 }
 
@@ -116,9 +150,6 @@ func (f *Federation) fetchKey(ctx context.Context, id string) (*remoteKey, error
 		if err != nil {
 			return nil, err
 		}
-		if err := f.keepActor(ctx, a, raw); err != nil {
-			return nil, err
-		}
 		return keyIn(a, id)
 	}
 	owner := doc.Owner.One()
@@ -130,7 +161,7 @@ func (f *Federation) fetchKey(ctx context.Context, id string) (*remoteKey, error
 	if !f.sameOrigin(owner, id) {
 		return nil, fmt.Errorf("%w: %s is owned elsewhere", errKey, id)
 	}
-	a, err := f.fetchActor(ctx, owner)
+	a, err := f.lookUpActor(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +170,7 @@ func (f *Federation) fetchKey(ctx context.Context, id string) (*remoteKey, error
 
 // keyIn finds a key in the document of its owner.
 func keyIn(a *activity.Actor, id string) (*remoteKey, error) {
-	found := &remoteKey{ID: id, Owner: string(a.ID)}
+	found := &remoteKey{ID: id, Owner: string(a.ID), actor: a}
 	k, ok := a.AssertionMethod.Find(id)
 	if ok {
 		found.Assertion = true
@@ -162,7 +193,8 @@ func keyIn(a *activity.Actor, id string) (*remoteKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", errKey, id, err)
 	}
-	return found, nil
+	_, err = a.Kept() // an actor that is too large to be kept
+	return found, err
 }
 
 // verifyProof checks a document's integrity proof by owner. It fetches the
@@ -185,7 +217,7 @@ func (f *Federation) verifyProof(ctx context.Context, raw []byte, owner string) 
 			return fmt.Errorf("%w: the key may not sign documents of %s", integrity.ErrProof, owner)
 		}
 		if _, err = integrity.Verify(raw, pub); err == nil {
-			return nil
+			return f.keepProven(ctx, k)
 		}
 		if fresh {
 			return err

@@ -104,7 +104,7 @@ func (f *Federation) entry(ctx context.Context, tx *storage.Tx, epoch string, e 
 	raw, err = f.prove(f.site.Entry(epoch, e.Seq, e.At, inner), f.site.Board(), e.At)
 	if err == nil {
 		now := f.now()
-		f.entries.put(name, raw, now.Add(time.Hour), now)
+		f.entries.put(name, raw, len(raw), now.Add(time.Hour), now)
 	}
 	return raw, true, err
 }
@@ -211,7 +211,7 @@ func (f *Federation) logPage(ctx context.Context, tx *storage.Tx, version uint64
 	page, err := f.makePage(ctx, tx, epoch, head, after, limit)
 	if err == nil {
 		now := f.now()
-		f.pages.put(name, page, now.Add(pageAge), now)
+		f.pages.put(name, page, len(page), now.Add(pageAge), now)
 	}
 	return page, err
 }
@@ -239,6 +239,9 @@ func (f *Federation) makePage(ctx context.Context, tx *storage.Tx, epoch string,
 func (f *Federation) reader(r *http.Request) {
 	host, ok := f.knownSigner(r)
 	if !ok {
+		return
+	}
+	if _, err := f.withinRate(r, host, 0); err != nil { // the page is served, and counts for the network
 		return
 	}
 	err := f.c.DB.Write(r.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.WakeHost(ctx, host) })

@@ -3,6 +3,8 @@ package federation
 import (
 	"context"
 	"net"
+	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -10,20 +12,24 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// memory remembers values for a while, at most max of them. What is over the
-// limit drops the oldest half: strangers choose the keys.
+// memory remembers values for a while, at most max of them and so many bytes.
+// What is over a limit drops half: strangers choose the keys.
 type memory struct {
-	mu   sync.Mutex // guards rows
-	max  int
-	rows map[string]remembered
+	mu          sync.Mutex // guards rows and bytes
+	max         int
+	most, bytes int
+	rows        map[string]remembered
 }
 
 type remembered struct {
 	value any
+	size  int // with its key
 	until time.Time
 }
 
-func newMemory(most int) *memory { return &memory{max: most, rows: map[string]remembered{}} }
+func newMemory(max, most int) *memory {
+	return &memory{max: max, most: most, rows: map[string]remembered{}}
+}
 
 func (m *memory) get(key string, now time.Time) (any, bool) {
 	m.mu.Lock()
@@ -35,38 +41,69 @@ func (m *memory) get(key string, now time.Time) (any, bool) {
 	return row.value, true
 }
 
-func (m *memory) put(key string, value any, until, now time.Time) {
+// put remembers a value of about that size in bytes.
+func (m *memory) put(key string, value any, size int, until, now time.Time) {
+	const row = 200 // what an entry takes beside its key and value
+	size += len(key) + row
+	if size > m.most {
+		return
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.rows) >= m.max {
+	m.remove(key)
+	if len(m.rows) >= m.max || m.bytes+size > m.most {
 		for k, row := range m.rows { // expired ones first
 			if now.After(row.until) {
-				delete(m.rows, k)
+				m.remove(k)
 			}
 		}
 		for k := range m.rows {
-			if len(m.rows) < m.max/2 {
+			if len(m.rows) < (m.max+1)/2 && m.bytes+size <= (m.most+1)/2 || len(m.rows) == 0 {
 				break
 			}
-			delete(m.rows, k)
+			m.remove(k)
 		}
 	}
-	m.rows[key] = remembered{value, until}
+	m.rows[key] = remembered{value, size, until}
+	m.bytes += size
 }
 
-// Limits of what one registrable domain may deliver.
+func (m *memory) drop(key string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.remove(key)
+}
+
+func (m *memory) remove(key string) {
+	m.bytes -= m.rows[key].size
+	delete(m.rows, key)
+}
+
+// A rate bounds what one registrable domain may have: tokens a second, and at once.
+type rate struct{ perSecond, burst float64 }
+
+// What one registrable domain may make this node do.
+var (
+	// deliveryRate is of deliveries whose signature verified.
+	deliveryRate = rate{50, 500}
+	// peerRate is the same for a host that follows, or is followed.
+	peerRate = rate{200, 2000}
+	// lookUpRate is of keys and actors that are fetched to check a signature.
+	lookUpRate = rate{10, 100}
+)
+
 const (
-	perSecond = 50
-	burst     = 500
-	domains   = 10_000
+	domains = 10_000
+	// weigh is how many bytes of a delivery cost one token more.
+	weigh = 16 << 10
 )
 
 // buckets are token buckets by registrable domain, so that ten thousand
 // sub-domains are one sender (CVE-2026-69132).
 type buckets struct {
-	rate, burst float64    // tokens a second, tokens at most
-	mu          sync.Mutex // guards rows
-	rows        map[string]*bucket
+	rate rate
+	mu   sync.Mutex // guards rows
+	rows map[string]*bucket
 }
 
 type bucket struct {
@@ -74,51 +111,71 @@ type bucket struct {
 	at     time.Time
 }
 
-func newBuckets(rate, burst float64) *buckets {
-	return &buckets{rate: rate, burst: burst, rows: map[string]*bucket{}}
-}
+func newBuckets(r rate) *buckets { return &buckets{rate: r, rows: map[string]*bucket{}} }
 
-// take takes one token of the host's domain and reports whether there was one.
-func (b *buckets) take(host string, now time.Time) bool {
+// take takes tokens of the host's domain and reports whether there were as many.
+func (b *buckets) take(host string, cost float64, now time.Time) bool {
 	domain := registrable(host)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	row, ok := b.rows[domain]
 	if !ok {
 		if len(b.rows) >= domains {
-			for k, r := range b.rows { // a bucket that is full again says nothing
-				if now.Sub(r.at).Seconds() > b.burst/b.rate {
-					delete(b.rows, k)
-				}
-			}
-			if len(b.rows) >= domains {
-				return false
-			}
+			b.shrink(now)
 		}
-		row = &bucket{tokens: b.burst, at: now}
+		row = &bucket{tokens: b.rate.burst, at: now}
 		b.rows[domain] = row
 	}
-	row.tokens = min(b.burst, row.tokens+now.Sub(row.at).Seconds()*b.rate)
-	row.at = now
-	if row.tokens < 1 {
+	row.tokens, row.at = b.tokens(row, now), now
+	if row.tokens < cost {
 		return false
 	}
-	row.tokens--
+	row.tokens -= cost
 	return true
 }
 
+func (b *buckets) tokens(row *bucket, now time.Time) float64 {
+	return min(b.rate.burst, row.tokens+now.Sub(row.at).Seconds()*b.rate.perSecond)
+}
+
+// shrink forgets the fuller half: strangers may fill the table with domains, and
+// what is forgotten gains the least by it.
+func (b *buckets) shrink(now time.Time) {
+	full := make([]float64, 0, len(b.rows))
+	for _, row := range b.rows {
+		full = append(full, b.tokens(row, now))
+	}
+	slices.Sort(full)
+	from, left := full[len(full)/2], len(full)/2
+	for domain, row := range b.rows {
+		if left > 0 && b.tokens(row, now) >= from {
+			delete(b.rows, domain)
+			left--
+		}
+	}
+}
+
+// registrable is the domain that somebody had to register, or the network of an
+// address: an IPv6 /56, which one customer has. Loopback addresses differ by port.
 func registrable(host string) string {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		name = h
 	}
-	if net.ParseIP(strings.Trim(name, "[]")) != nil {
-		return host
+	if ip, err := netip.ParseAddr(strings.Trim(name, "[]")); err == nil {
+		switch ip = ip.Unmap(); {
+		case ip.IsLoopback():
+			return host
+		case ip.Is6():
+			network, _ := ip.WithZone("").Prefix(56)
+			return network.String()
+		}
+		return ip.String()
 	}
 	if d, err := publicsuffix.EffectiveTLDPlusOne(name); err == nil {
 		return d
 	}
-	return host
+	return name
 }
 
 // slots bound how much is under way to one host and in all, so that a slow host

@@ -63,6 +63,9 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	in.RequestURI = r.URL.RequestURI()
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, in)
+	if err := context.Cause(r.Context()); err != nil {
+		return nil, err
+	}
 	res := w.Result()
 	res.Request = r
 	if reply != nil {

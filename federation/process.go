@@ -21,6 +21,7 @@ const tombstoneAge = 30 * 24 * time.Hour
 
 // An incoming is one kept activity being processed.
 type incoming struct {
+	key    [32]byte
 	raw    []byte
 	act    activity.Activity
 	actor  string
@@ -52,7 +53,15 @@ func (f *Federation) process(ctx context.Context, j storage.Job) (after, error) 
 	if err != nil {
 		return f.again(j, &args.trial, &args, err)
 	}
-	return effect, nil
+	return func(ctx context.Context, tx *storage.Tx) error {
+		if err := tx.EmptyKept(ctx, in.key); err != nil {
+			return err
+		}
+		if err := f.grow(ctx, tx, storage.StockJobs); err != nil || effect == nil {
+			return err
+		}
+		return effect(ctx, tx)
+	}, nil
 }
 
 func (f *Federation) decide(ctx context.Context, in *incoming) (after, error) {
@@ -92,10 +101,10 @@ func (f *Federation) incoming(ctx context.Context, text string) (*incoming, erro
 		kept, err = tx.KeptByKey(ctx, key)
 		return absent(err)
 	})
-	if err != nil || kept == nil {
+	if err != nil || kept == nil || len(kept.Body) == 0 { // forgotten, or processed
 		return nil, err
 	}
-	in := &incoming{raw: kept.Body, actor: kept.Actor, host: kept.Host, proven: kept.Proven}
+	in := &incoming{key: key, raw: kept.Body, actor: kept.Actor, host: kept.Host, proven: kept.Proven}
 	if err := inboxLimits.DecodeLoose(kept.Body, &in.act); err != nil {
 		return nil, protocol.Errorf(protocol.InvalidRequest, "kept activity: %w", err)
 	}
@@ -242,7 +251,13 @@ func (f *Federation) erase(ctx context.Context, tx *storage.Tx, uri, actor strin
 	} else {
 		p = nil
 	}
-	return p, tx.PutTombstone(ctx, uri, tx.Now.Add(tombstoneAge))
+	if p != nil {
+		return p, nil // its row keeps a late Create out
+	}
+	if err := f.grow(ctx, tx, storage.StockTombstones); err != nil {
+		return nil, err
+	}
+	return nil, tx.PutTombstone(ctx, uri, hostOf(uri), tx.Now.Add(tombstoneAge))
 }
 
 // flagged takes a report by another server: for the operator to see, and from
@@ -271,6 +286,9 @@ func (f *Federation) flagged(in *incoming) after {
 			}
 			if err != nil || p == nil {
 				continue
+			}
+			if err := f.grow(ctx, tx, storage.StockTold); err != nil {
+				return err
 			}
 			if err := tx.Audit(ctx, in.actor, "flag", p.ID, reason); err != nil {
 				return err

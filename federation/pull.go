@@ -152,7 +152,7 @@ func (f *Federation) changeEpoch(ctx context.Context, s *storage.Subscription, e
 		if _, lately := f.misses.get("epoch "+s.Board, now); lately {
 			return fmt.Errorf("log of %s changes its epoch too often", s.Host)
 		}
-		f.misses.put("epoch "+s.Board, true, now.Add(epochPause), now)
+		f.misses.put("epoch "+s.Board, true, 0, now.Add(epochPause), now)
 		f.log.Warn("board begins its log again", "host", s.Host, "board", s.Board)
 	}
 	return f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {

@@ -20,6 +20,7 @@ import (
 const (
 	fetchTimeout = 10 * time.Second
 	maxFetch     = 1 << 20
+	maxStranger  = 256 << 10       // of a document that an unverified request names
 	actorAge     = 24 * time.Hour  // then an actor is fetched again
 	awayAge      = 5 * time.Second // how long a host that did not answer is left alone
 	missAge      = 5 * time.Minute // how long a document that was refused is not fetched again
@@ -75,7 +76,7 @@ func (f *Federation) fetchAs(ctx context.Context, address, etag, accept string) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	release, err := f.hosts.take(ctx, u.Host)
+	ctx, release, err := f.place(ctx, u.Host)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +86,7 @@ func (f *Federation) fetchAs(ctx context.Context, address, etag, accept string) 
 	if err == nil && res.StatusCode == http.StatusUnauthorized {
 		closeBody(res)
 		scheme = otherScheme(scheme)
-		if res, err = f.get(ctx, u.String(), etag, accept, scheme); err == nil && res.StatusCode == http.StatusOK {
+		if res, err = f.get(ctx, u.String(), etag, accept, scheme); err == nil && res.StatusCode == http.StatusOK && strangerOf(ctx) == nil {
 			defer f.rememberScheme(context.WithoutCancel(ctx), u.Host, scheme)
 		}
 	}
@@ -93,10 +94,10 @@ func (f *Federation) fetchAs(ctx context.Context, address, etag, accept string) 
 		return nil, fmt.Errorf("fetch %s: %w", address, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("fetch %s: %w: %w", address, errAway, err)
+		return nil, fmt.Errorf("fetch %s: %w: %w", address, awayOrBusy(ctx), err)
 	}
 	defer closeBody(res)
-	raw, err := readDocument(res, accept)
+	raw, err := readDocument(ctx, res, accept)
 	if err != nil {
 		return nil, fmt.Errorf("fetch %s: %w", address, err)
 	}
@@ -128,7 +129,7 @@ func closeBody(res *http.Response) {
 	_ = res.Body.Close()
 }
 
-func readDocument(res *http.Response, accept string) ([]byte, error) {
+func readDocument(ctx context.Context, res *http.Response, accept string) ([]byte, error) {
 	switch res.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotModified:
@@ -146,11 +147,15 @@ func readDocument(res *http.Response, accept string) ([]byte, error) {
 	if kind := res.Header.Get("Content-Type"); !isActivity(kind) && !(accept == jrd && mediaType(kind) == jrd) {
 		return nil, fmt.Errorf("media type %.80q is not %s", kind, activity.MediaType)
 	}
-	raw, err := io.ReadAll(io.LimitReader(res.Body, maxFetch+1))
-	if err != nil {
-		return nil, err
+	limits := fetchLimits
+	if strangerOf(ctx) != nil {
+		limits.MaxBytes = maxStranger
 	}
-	return raw, strictjson.Check(raw, fetchLimits)
+	raw, err := io.ReadAll(io.LimitReader(res.Body, int64(limits.MaxBytes)+1))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", awayOrBusy(ctx), err)
+	}
+	return raw, strictjson.Check(raw, limits)
 }
 
 // isActivity reports whether a media type is one that ActivityPub documents
@@ -209,28 +214,59 @@ func absent(err error) error {
 	return err
 }
 
-// fetchActor fetches and keeps an actor. Many at once share one fetch, and a
-// failure is remembered, so that a flood of signatures cannot make us flood the
-// host they name.
+// fetchActor fetches and keeps an actor that somebody known has named.
 func (f *Federation) fetchActor(ctx context.Context, id string) (*activity.Actor, error) {
-	v, err, _ := f.fetching.Do("actor "+id, func() (any, error) {
-		if err := f.missed(id); err != nil {
+	a, err := f.lookUpActor(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return a, f.c.DB.Write(context.WithoutCancel(ctx), func(ctx context.Context, tx *storage.Tx) error { return f.keepActor(ctx, tx, a) })
+}
+
+// lookUpActor fetches an actor and keeps nothing. Many at once share one fetch,
+// and a failure is remembered, so that a flood of signatures cannot make us flood
+// the host they name.
+func (f *Federation) lookUpActor(ctx context.Context, id string) (*activity.Actor, error) {
+	v, err := f.once(ctx, "actor "+id, func(ctx context.Context) (any, error) {
+		raw, err := f.fetch(ctx, id, "")
+		if err != nil {
 			return nil, err
 		}
-		raw, err := f.fetch(context.WithoutCancel(ctx), id, "")
-		if err != nil {
-			return nil, f.miss(id, err)
-		}
-		a, err := f.readActor(id, raw)
-		if err != nil {
-			return nil, f.miss(id, err)
-		}
-		return a, f.keepActor(ctx, a, raw)
+		return f.readActor(id, raw)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return v.(*activity.Actor), nil
+}
+
+// once fetches what has that name, unless a fetch of it is under way, which is
+// then waited for, or failed a short while ago.
+func (f *Federation) once(ctx context.Context, name string, fetch func(ctx context.Context) (any, error)) (any, error) {
+	flight := name
+	if s := strangerOf(ctx); s != nil { // what a stranger's fetch is refused for is refused to nobody else
+		flight += " for " + s.network
+	}
+	v, err, _ := f.fetching.Do(flight, func() (any, error) {
+		if err := f.missed(name); err != nil {
+			return nil, err
+		}
+		if strangerOf(ctx) != nil && !f.lookUps.take(hostOf(name[strings.IndexByte(name, ' ')+1:]), 1, f.now()) {
+			return nil, refuse(http.StatusTooManyRequests, "too many keys and actors of this domain are asked for", nil)
+		}
+		v, err := fetch(context.WithoutCancel(ctx))
+		switch {
+		case err == nil:
+			return v, nil
+		case errors.Is(err, errBusy):
+			return nil, refuse(http.StatusServiceUnavailable, errBusy.Error()+"; try again later", err)
+		}
+		if _, ok := errors.AsType[*refusal](err); ok { // of a look-up inside this one
+			return nil, err
+		}
+		return nil, f.miss(name, err)
+	})
+	return v, err
 }
 
 func (f *Federation) missed(id string) error {
@@ -249,7 +285,7 @@ func (f *Federation) miss(id string, err error) error {
 		age = awayAge
 	}
 	now := f.now()
-	f.misses.put(id, err, now.Add(age), now)
+	f.misses.put(id, err, len(err.Error()), now.Add(age), now)
 	return err
 }
 
@@ -269,25 +305,32 @@ func (f *Federation) readActor(id string, raw []byte) (*activity.Actor, error) {
 	if shared := string(a.Endpoints.SharedInbox); shared != "" && !f.sameOrigin(id, shared) {
 		a.Endpoints.SharedInbox = ""
 	}
+	a.Tidy()
 	return &a, nil
 }
 
-func (f *Federation) keepActor(ctx context.Context, a *activity.Actor, raw []byte) error {
+// keepActor keeps what is read again of an actor.
+func (f *Federation) keepActor(ctx context.Context, tx *storage.Tx, a *activity.Actor) error {
 	id := string(a.ID)
 	u, err := f.parseID(id)
 	if err != nil {
 		return err
 	}
-	return f.c.DB.Write(context.WithoutCancel(ctx), func(ctx context.Context, tx *storage.Tx) error {
-		if a.Implements(activity.LogFeature) {
-			if err := tx.SetHostScheme(ctx, u.Host, schemeEd25519); err != nil {
-				return err
-			}
+	doc, err := a.Kept()
+	if err != nil {
+		return err
+	}
+	if a.Implements(activity.LogFeature) {
+		if err := f.setScheme(ctx, tx, u.Host, schemeEd25519); err != nil {
+			return err
 		}
-		return tx.PutRemoteActor(ctx, storage.RemoteActor{
-			ID: id, Host: u.Host, Type: a.Type.String(), Handle: protocol.CleanText(string(a.Username)), Name: protocol.CleanText(string(a.Name)),
-			Inbox: a.Inbox.One(), SharedInbox: string(a.Endpoints.SharedInbox), Doc: raw, FetchedAt: tx.Now,
-		})
+	}
+	if err := f.grow(ctx, tx, storage.StockActors); err != nil {
+		return err
+	}
+	return tx.PutRemoteActor(ctx, storage.RemoteActor{
+		ID: id, Host: u.Host, Type: a.Type.String(), Handle: string(a.Username), Name: string(a.Name),
+		Inbox: a.Inbox.One(), SharedInbox: string(a.Endpoints.SharedInbox), Doc: doc, FetchedAt: tx.Now,
 	})
 }
 

@@ -85,11 +85,18 @@ func (f *Federation) schemeOf(ctx context.Context, host string) string {
 
 func (f *Federation) rememberScheme(ctx context.Context, host, scheme string) {
 	err := f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		return tx.SetHostScheme(ctx, host, scheme)
+		return f.setScheme(ctx, tx, host, scheme)
 	})
 	if err != nil {
 		f.observe("scheme", host, err)
 	}
+}
+
+func (f *Federation) setScheme(ctx context.Context, tx *storage.Tx, host, scheme string) error {
+	if err := f.grow(ctx, tx, storage.StockSchemes); err != nil {
+		return err
+	}
+	return tx.SetHostScheme(ctx, host, scheme)
 }
 
 // prove signs a document with the node's Ed25519 key under an actor's name. The

@@ -10,6 +10,7 @@ import (
 	"stoa/identity/httpsig"
 	"stoa/identity/httpsig/cavage"
 	"stoa/identity/integrity"
+	"stoa/storage"
 )
 
 // verify checks the request's signature, and the document's own proof where
@@ -24,13 +25,20 @@ func (f *Federation) verify(r *http.Request, d *delivery) error {
 	if err != nil {
 		return refuse(http.StatusUnauthorized, "the request is for another host", err)
 	}
-	owner, err := f.verifySignature(r.Context(), &msg, d)
+	ctx := forStranger(r.Context(), f.networkOf(r))
+	owner, err := f.verifySignature(ctx, &msg, d)
 	if err != nil {
 		return err
 	}
 	d.signer = owner
+	if d.peer, err = f.withinRate(r, hostOf(owner), len(d.body)); err != nil {
+		return err
+	}
 	if d.act.Proof != nil {
-		err := f.verifyProof(r.Context(), d.body, d.actor)
+		err := f.verifyProof(ctx, d.body, d.actor)
+		if r, ok := errors.AsType[*refusal](err); ok && owner != d.actor {
+			return r
+		}
 		d.proven = err == nil
 		if err != nil && away(err) && owner != d.actor {
 			return refuse(http.StatusServiceUnavailable, "the host of the integrity proof's key does not answer; try again later", err)
@@ -86,14 +94,17 @@ func (f *Federation) verifyOnce(ctx context.Context, msg *httpsig.Message, d *de
 	if keys.refused != nil {
 		return "", keys.refused
 	}
-	return keys.owner, err
+	if err != nil || keys.found == nil {
+		return "", err
+	}
+	return keys.found.Owner, f.keepProven(ctx, keys.found)
 }
 
-// A resolver finds keys for one request and remembers whose it was.
+// A resolver finds keys for one request and remembers the last.
 type resolver struct {
 	f       *Federation
 	fresh   bool
-	owner   string
+	found   *remoteKey
 	refused *refusal
 }
 
@@ -110,18 +121,17 @@ func (k *resolver) find(ctx context.Context, keyID string) (*remoteKey, error) {
 		}
 		return nil, httpsig.CodeKeyUnknown
 	}
-	if !k.fresh && !k.f.limits.take(u.Host, k.f.now()) {
-		k.refused = refuse(http.StatusTooManyRequests, "too much from this domain", nil)
-		return nil, httpsig.CodeKeyUnknown
-	}
 	found, err := k.f.keyOf(ctx, keyID, k.fresh)
 	if err != nil {
 		if away(err) { // the sender is to try again: it does so on 503, not on 401
 			k.refused = refuse(http.StatusServiceUnavailable, "the host of the key does not answer; try again later", err)
 		}
+		if r, ok := errors.AsType[*refusal](err); ok {
+			k.refused = r
+		}
 		return nil, fmt.Errorf("%w: %w", httpsig.CodeKeyUnknown, err)
 	}
-	k.owner = found.Owner
+	k.found = found
 	return found, nil
 }
 
@@ -152,4 +162,36 @@ func codeOf(err error) httpsig.Code {
 		return e.Code
 	}
 	return httpsig.CodeSignatureInvalid
+}
+
+// networkOf names the network that a request came from.
+func (f *Federation) networkOf(r *http.Request) string {
+	if f.c.Network == nil {
+		return ""
+	}
+	return f.c.Network(r)
+}
+
+// withinRate refuses what is more than the domain of a verified sender may send.
+// It is asked once the signature verified: nobody uses up another's rate by naming
+// its key. A peer's rate is in place of its client network's.
+func (f *Federation) withinRate(r *http.Request, host string, bytes int) (peer bool, err error) {
+	err = f.c.DB.Read(r.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
+		peer, err = tx.IsPeer(ctx, host)
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	rates := f.limits
+	if peer {
+		rates = f.peers
+	}
+	if !rates.take(host, 1+float64(bytes/weigh), f.now()) {
+		return peer, refuse(http.StatusTooManyRequests, "too much from this domain", nil)
+	}
+	if peer && f.c.Return != nil {
+		f.c.Return(r)
+	}
+	return peer, nil
 }

@@ -401,7 +401,7 @@ func (n *Node) federate(base *url.URL, client *http.Client) (*federation.Federat
 		Keys:     federation.Keys{RSA: n.keys.rsa, Ed25519: n.keys.ed},
 		Receiver: receiver{n.board, n.moderation}, Software: "stoa", Version: n.config.Version,
 		AllowPrivate: n.config.AllowPrivatePeers || n.config.Dev, Log: n.log, Observe: n.metrics.federated,
-		Return: n.front.handBack,
+		Network: n.front.network, Return: n.front.handBack,
 	}
 	if n.chain != nil {
 		c.Authority = n.chain

@@ -63,3 +63,16 @@ func (tx *Tx) CountFollowers(ctx context.Context, localActor string) (n int, err
 	err = tx.row(ctx, `SELECT count(*) FROM follower WHERE local_actor = ?`, localActor).Scan(&n)
 	return n, err
 }
+
+// IsPeer reports whether somebody of a host follows an actor of this node, or one
+// of its boards is followed.
+func (tx *Tx) IsPeer(ctx context.Context, host string) (bool, error) {
+	var n int
+	err := tx.row(ctx, isPeer, host, host).Scan(&n)
+	if err == ErrNotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+const isPeer = `SELECT 1 FROM follower WHERE host = ? UNION ALL SELECT 1 FROM subscription WHERE host = ? LIMIT 1`

@@ -9,7 +9,7 @@ import (
 type Kept struct {
 	Key                 [32]byte // what makes it the same activity
 	Host, Actor, Signer string
-	Body                []byte
+	Body                []byte    // empty once it is processed
 	Proven              bool      // its signature verified
 	At                  time.Time // when it was kept
 }
@@ -33,6 +33,13 @@ func (tx *Tx) KeptByKey(ctx context.Context, key [32]byte) (*Kept, error) {
 	return &k, nil
 }
 
+// EmptyKept drops the body of an activity that is processed: its key stays, so
+// that a repeat is known.
+func (tx *Tx) EmptyKept(ctx context.Context, key [32]byte) error {
+	_, err := tx.write(ctx, `UPDATE kept SET body = ? WHERE key = ?`, []byte{}, key[:])
+	return err
+}
+
 // DropKept forgets activities kept before a time, a thousand a call at most, and
 // returns how many.
 func (tx *Tx) DropKept(ctx context.Context, before time.Time) (int, error) {
@@ -41,10 +48,10 @@ func (tx *Tx) DropKept(ctx context.Context, before time.Time) (int, error) {
 }
 
 // PutTombstone remembers until a time that the thing with that ActivityPub id
-// was deleted, so that a late Create does not bring it back.
-func (tx *Tx) PutTombstone(ctx context.Context, uri string, until time.Time) error {
-	_, err := tx.write(ctx, `INSERT INTO tombstone (uri, until) VALUES (?, ?)
-		ON CONFLICT (uri) DO UPDATE SET until = EXCLUDED.until WHERE tombstone.until < EXCLUDED.until`, uri, millis(until))
+// of that host was deleted, so that a late Create does not bring it back.
+func (tx *Tx) PutTombstone(ctx context.Context, uri, host string, until time.Time) error {
+	_, err := tx.write(ctx, `INSERT INTO tombstone (uri, host, until) VALUES (?, ?, ?)
+		ON CONFLICT (uri) DO UPDATE SET until = EXCLUDED.until WHERE tombstone.until < EXCLUDED.until`, uri, host, millis(until))
 	return err
 }
 

@@ -198,7 +198,7 @@ func TestRemoteMemory(t *testing.T) {
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		actor := storage.RemoteActor{ID: "https://far.example/u", Host: "far.example", Type: "Person", Handle: "u", Name: "U'\"?", Inbox: "i", SharedInbox: "s",
 			Doc: []byte(`{"a":"?"}`), FetchedAt: start}
-		key := storage.RemoteKey{KeyID: "k", Owner: "o", Algorithm: "ed25519", Key: []byte{0, 1, 255}, FetchedAt: start}
+		key := storage.RemoteKey{KeyID: "k", Owner: "o", Host: "far.example", Algorithm: "ed25519", Key: []byte{0, 1, 255}, FetchedAt: start}
 		kept := storage.Kept{Key: [32]byte{1}, Host: "h", Actor: "a", Signer: "s", Body: []byte("{}"), Proven: true}
 		for range 2 {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
@@ -214,9 +214,9 @@ func TestRemoteMemory(t *testing.T) {
 			})
 		}
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			require.NoError(t, tx.PutTombstone(ctx, "gone", tx.Now.Add(time.Hour)))
-			require.NoError(t, tx.PutTombstone(ctx, "gone", tx.Now)) // never shortened
-			require.NoError(t, tx.PutTombstone(ctx, "past", tx.Now.Add(-time.Hour)))
+			require.NoError(t, tx.PutTombstone(ctx, "gone", "far.example", tx.Now.Add(time.Hour)))
+			require.NoError(t, tx.PutTombstone(ctx, "gone", "far.example", tx.Now)) // never shortened
+			require.NoError(t, tx.PutTombstone(ctx, "past", "far.example", tx.Now.Add(-time.Hour)))
 			n, err := tx.PruneTombstones(ctx)
 			require.Equal(t, 1, n)
 			return err

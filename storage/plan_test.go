@@ -109,6 +109,7 @@ func TestPlans(t *testing.T) {
 	add("prune tombstones", `SELECT uri FROM tombstone WHERE until <= ? ORDER BY until LIMIT 1000`, 1)
 	add("prune spent", `SELECT key FROM spent WHERE key >= ? AND key <= ? AND until < ?`, []byte{1}, []byte{2}, 1)
 	add("outlets of a host", `SELECT inbox FROM outlet WHERE host = ? AND next_at > ?`, "x", 1)
+	add("peers", isPeer, "x", "x")
 	require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *Tx) error {
 		for name, q := range queries {
 			for _, step := range explain(t, ctx, tx, q.text, q.args) {
@@ -118,6 +119,25 @@ func TestPlans(t *testing.T) {
 				require.False(t, scan, "%s: %s", name, step)
 				if !strings.Contains(q.text, " m ORDER BY") {
 					require.NotContains(t, step, "TEMP B-TREE", name)
+				}
+			}
+		}
+		return nil
+	}))
+}
+
+// What is evicted is found by walking an index from the oldest: nothing is sorted.
+func TestPlans_Evict(t *testing.T) {
+	t.Parallel()
+	db, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "stoa.db")})
+	require.NoError(t, err)
+	defer db.Close()
+	require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *Tx) error {
+		for name, s := range stocks {
+			for _, last := range []bool{false, true} {
+				for _, step := range explain(t, ctx, tx, s.oldest(last), []any{1}) {
+					require.NotContains(t, step, "TEMP B-TREE", name)
+					require.True(t, !strings.HasPrefix(step, "SCAN") || strings.Contains(step, "INDEX"), "%s: %s", name, step)
 				}
 			}
 		}

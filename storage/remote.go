@@ -7,20 +7,20 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// A RemoteActor is what was fetched of an actor of another server.
+// A RemoteActor is what is kept of an actor of another server.
 type RemoteActor struct {
 	ID, Host, Type, Handle, Name, Inbox, SharedInbox string
-	Doc                                              []byte // as fetched
+	Doc                                              []byte // the part that is read again
 	FetchedAt                                        time.Time
 }
 
 // A RemoteKey is a key of an actor of another server, or the memory that there
 // was none.
 type RemoteKey struct {
-	KeyID, Owner, Algorithm string
-	Key                     []byte // SPKI or raw; empty when none was found
-	FetchedAt               time.Time
-	NegativeUntil           time.Time // no key, and not asked for again before this; zero for a key
+	KeyID, Owner, Host, Algorithm string // Host is the owner's
+	Key                           []byte // SPKI or raw; empty when none was found
+	FetchedAt                     time.Time
+	NegativeUntil                 time.Time // no key, and not asked for again before this; zero for a key
 }
 
 type remoteActorRow struct {
@@ -56,6 +56,7 @@ type remoteKeyRow struct {
 	bun.BaseModel `bun:"table:remote_key"`
 	KeyID         string `bun:",pk"`
 	Owner         string
+	Host          string
 	Algorithm     string
 	Key           []byte `bun:",notnull"`
 	FetchedAt     int64
@@ -64,8 +65,8 @@ type remoteKeyRow struct {
 
 // PutRemoteKey stores what was fetched, in place of what was there.
 func (tx *Tx) PutRemoteKey(ctx context.Context, k RemoteKey) error {
-	return tx.put(ctx, &remoteKeyRow{KeyID: k.KeyID, Owner: k.Owner, Algorithm: k.Algorithm, Key: append([]byte{}, k.Key...),
-		FetchedAt: millis(k.FetchedAt), NegativeUntil: millis(k.NegativeUntil)}, "key_id", "owner", "algorithm", "key", "fetched_at", "negative_until")
+	return tx.put(ctx, &remoteKeyRow{KeyID: k.KeyID, Owner: k.Owner, Host: k.Host, Algorithm: k.Algorithm, Key: append([]byte{}, k.Key...),
+		FetchedAt: millis(k.FetchedAt), NegativeUntil: millis(k.NegativeUntil)}, "key_id", "owner", "host", "algorithm", "key", "fetched_at", "negative_until")
 }
 
 // RemoteKeyByID returns a key; ErrNotFound when it was never asked for.
@@ -74,7 +75,7 @@ func (tx *Tx) RemoteKeyByID(ctx context.Context, keyID string) (*RemoteKey, erro
 	if err := tx.selectFrom(&r).Where("key_id = ?", keyID).Scan(tx.in(ctx)); err != nil {
 		return nil, found(err)
 	}
-	return &RemoteKey{KeyID: r.KeyID, Owner: r.Owner, Algorithm: r.Algorithm, Key: r.Key, FetchedAt: moment(r.FetchedAt), NegativeUntil: moment(r.NegativeUntil)}, nil
+	return &RemoteKey{KeyID: r.KeyID, Owner: r.Owner, Host: r.Host, Algorithm: r.Algorithm, Key: r.Key, FetchedAt: moment(r.FetchedAt), NegativeUntil: moment(r.NegativeUntil)}, nil
 }
 
 // DropRemote forgets actors and keys fetched before a time, a thousand of each a

@@ -3,6 +3,7 @@ package activity
 import (
 	"encoding/json"
 	"html"
+	"slices"
 	"time"
 
 	"stoa/protocol"
@@ -117,6 +118,37 @@ func (a *Actor) Implements(feature string) bool {
 		}
 	}
 	return false
+}
+
+// MaxActor bounds what is kept of an actor document, in bytes.
+const MaxActor = 16 << 10
+
+// Tidy cuts the names of an actor to one line of at most MaxName characters.
+func (a *Actor) Tidy() {
+	a.Username, a.Name = Text(clip(clean(string(a.Username)), MaxName)), Text(clip(clean(string(a.Name)), MaxName))
+}
+
+// Kept is the part of an actor document that is read again, as a document of at
+// most MaxActor bytes. Keys are kept apart, each when it has verified something.
+func (a *Actor) Kept() ([]byte, error) {
+	o := Object{
+		"id": a.ID, "inbox": a.Inbox.One(), "preferredUsername": a.Username, "name": a.Name,
+		"endpoints": Object{"sharedInbox": a.Endpoints.SharedInbox}, "stoa:board": a.Board.One(), "stoa:log": a.Log.One(),
+	}
+	for _, t := range a.Type {
+		if slices.Contains(ActorTypes, t) {
+			o["type"] = t
+			break
+		}
+	}
+	if a.Implements(LogFeature) {
+		o["generator"] = Object{"implements": []string{LogFeature}}
+	}
+	raw, err := o.Bytes()
+	if err == nil && len(raw) > MaxActor {
+		err = refused("an actor of %d bytes, at most %d", len(raw), MaxActor)
+	}
+	return raw, err
 }
 
 // actor is what all actors of a node have.

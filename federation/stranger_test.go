@@ -1,0 +1,365 @@
+package federation
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+	"stoa/protocol/activity"
+	"stoa/storage"
+)
+
+// known reports what is kept of an actor and of its main key.
+func (w *world) known(id string) (a *storage.RemoteActor, k *storage.RemoteKey) {
+	w.t.Helper()
+	w.read(func(ctx context.Context, tx *storage.Tx) (err error) {
+		if a, err = tx.RemoteActorByID(ctx, id); absent(err) != nil {
+			return err
+		}
+		k, err = tx.RemoteKeyByID(ctx, id+"#main-key")
+		return absent(err)
+	})
+	return a, k
+}
+
+// view is an activity that has no effect.
+func view(actor string, n int) []byte {
+	return fmt.Appendf(nil, `{"id":"%s/v/%d","type":"View","actor":%q,"object":"x"}`, actor, n, actor)
+}
+
+// claimed is a request whose signature is not that of the key it names.
+func (w *world) claimed(actor string, n int) *http.Request {
+	r := w.request(mallory, schemeCavage, view(actor, n))
+	r.Header.Set("Signature", strings.Replace(r.Header.Get("Signature"), mallory+"#main-key", actor+"#main-key", 1))
+	return r
+}
+
+// An actor that an unsigned stranger names is fetched once and kept nowhere; one
+// that signed is kept without what nobody reads again.
+func TestAttack_StrangersKeepNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const padded = "https://evil.example/u/padded"
+	a := &actorKeys{padded, nodeKeys(103)}
+	w.actors[padded] = a
+	w.served[padded] = func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Content-Type", activity.MediaType)
+		_, _ = rw.Write([]byte(strings.Replace(string(a.document(t)), "{", `{"summary":"`+strings.Repeat("x", 100<<10)+`",`, 1)))
+	}
+	for i := range 20 {
+		require.Equal(t, 401, w.do(w.claimed(padded, i)))
+	}
+	require.Equal(t, 1, w.net.count("GET evil.example/u/padded"))
+	kept, key := w.known(padded)
+	require.Nil(t, kept, "401, and nothing is stored")
+	require.Nil(t, key)
+
+	require.Equal(t, 202, w.deliver(padded, view(padded, 20)))
+	require.Equal(t, 1, w.net.count("GET evil.example/u/padded"), "the key that was fetched is used")
+	kept, key = w.known(padded)
+	require.NotNil(t, key)
+	require.Less(t, len(kept.Doc), 1<<10)
+	require.Equal(t, padded+"/inbox", kept.Inbox)
+	require.Equal(t, "padded", kept.Handle)
+	again, err := w.f.actorOf(t.Context(), padded, actorAge)
+	require.NoError(t, err)
+	require.Equal(t, padded+"/inbox", again.Inbox.One())
+	require.Equal(t, 1, w.net.count("GET evil.example/u/padded"), "what is kept is enough")
+
+	for name, doc := range map[string]string{
+		"huge": `"summary":"` + strings.Repeat("x", maxStranger) + `",`,
+		"long": `"stoa:log":"https://evil.example/` + strings.Repeat("l", activity.MaxID) + `",`,
+	} {
+		id := "https://evil.example/u/" + name
+		w.actors[id] = &actorKeys{id, nodeKeys(103)}
+		w.served[id] = func(rw http.ResponseWriter, _ *http.Request) {
+			rw.Header().Set("Content-Type", activity.MediaType)
+			_, _ = rw.Write([]byte(strings.Replace(string(w.actors[id].document(t)), "{", "{"+doc, 1)))
+		}
+		require.Equal(t, 401, w.deliver(id, view(id, 0)), name)
+		kept, key := w.known(id)
+		require.Nil(t, kept, name)
+		require.Nil(t, key, name)
+	}
+}
+
+// A key that fails is fetched anew and put in the place of the known one only when
+// it verifies something.
+func TestAttack_RotationNeedsASignature(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, before := w.known(alice)
+	w.tick.pass(keyRetryAge + time.Minute)
+	require.Equal(t, 401, w.do(w.claimed(alice, 1)))
+	require.Equal(t, 401, w.do(w.claimed(alice, 2)))
+	require.Equal(t, 2, w.net.count("GET victim.example/u/alice"), "once when it was new, once more for both")
+	_, after := w.known(alice)
+	require.Equal(t, before, after)
+
+	w.tick.pass(keyRetryAge + time.Minute)
+	w.actors[alice].keys = nodeKeys(104)
+	require.Equal(t, 202, w.deliver(alice, view(alice, 3)))
+	_, after = w.known(alice)
+	require.NotEqual(t, before.Key, after.Key)
+}
+
+// Rows that throw-away actors cause have a cap, and those of peers go last.
+func TestAttack_CapsOfStocks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.f.growth.caps = map[storage.Stock]storage.Cap{}
+	for of := range storage.Caps {
+		w.f.growth.caps[of] = storage.Cap{Rows: 20, Bytes: 1 << 20}
+	}
+	id := func(i int) string { return fmt.Sprintf("https://t%d.example/u/x", i) }
+	for i := range 60 {
+		host := hostOf(id(i))
+		w.actors[id(i)] = &actorKeys{id(i), nodeKeys(100)}
+		w.net.hosts[host] = http.HandlerFunc(w.remote)
+		body := fmt.Appendf(nil, `{"id":"%s/d","type":"Delete","actor":%q,"object":"https://%s/n/1"}`, id(i), id(i), host)
+		r := w.request(id(i), schemeRSA, body)
+		require.Equal(t, 202, w.do(r))
+		w.tick.pass(time.Second)
+	}
+	settle(t, w.node)
+	var actors, keys, stones, schemes int
+	w.read(func(ctx context.Context, tx *storage.Tx) error {
+		for i := range 60 {
+			if _, err := tx.RemoteActorByID(ctx, id(i)); err == nil {
+				actors++
+			}
+			if _, err := tx.RemoteKeyByID(ctx, id(i)+"#main-key"); err == nil {
+				keys++
+			}
+			if gone, err := tx.Tombstoned(ctx, "https://"+hostOf(id(i))+"/n/1"); err == nil && gone {
+				stones++
+			}
+			if s, err := tx.HostScheme(ctx, hostOf(id(i))); err == nil && s != "" {
+				schemes++
+			}
+		}
+		return nil
+	})
+	for name, n := range map[string]int{"actors": actors, "keys": keys, "tombstones": stones, "schemes": schemes} {
+		require.LessOrEqual(t, n, 21, name)
+		require.Greater(t, n, 10, name)
+	}
+	kept, key := w.known(alice)
+	require.NotNil(t, kept, "a follower's, though it is the oldest")
+	require.NotNil(t, key)
+}
+
+// An activity that is processed leaves its key and no body.
+func TestKeptIsEmptied(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i, body := range [][]byte{view(alice, 1), w.note(60, ""), []byte(`{"id":"https://victim.example/f/2","type":"Flag","actor":"` + alice + `","object":[]}`)} {
+		require.Equal(t, 202, w.deliver(alice, body), i)
+	}
+	waiting := func() (n int64) {
+		w.read(func(ctx context.Context, tx *storage.Tx) (err error) {
+			n, err = tx.WaitingBytes(ctx)
+			return err
+		})
+		return n
+	}
+	require.Positive(t, waiting())
+	settle(t, w.node)
+	require.Zero(t, waiting())
+	require.Equal(t, 202, w.deliver(alice, w.note(60, "")), "a repeat is known")
+	require.Zero(t, waiting())
+}
+
+// crowd sends n requests that name slow hosts and holds them until the test ends.
+func (w *world) crowd(n int, host, network func(i int) string) (refused *atomic.Int32) {
+	ctx, cancel := context.WithCancel(w.t.Context())
+	slow := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-r.Context().Done():
+		case <-ctx.Done():
+		}
+	})
+	var sent sync.WaitGroup
+	refused = new(atomic.Int32)
+	requests := make([]*http.Request, n)
+	for i := range n {
+		w.net.mu.Lock()
+		w.net.hosts[host(i)] = slow
+		w.net.mu.Unlock()
+		requests[i] = w.claimed("https://"+host(i)+"/u/x", i)
+		requests[i].Header.Set("X-Network", network(i))
+	}
+	var begun sync.WaitGroup
+	for _, r := range requests {
+		begun.Add(1)
+		sent.Go(func() {
+			begun.Done()
+			if res, err := w.net.RoundTrip(r); err == nil && res.StatusCode == http.StatusServiceUnavailable {
+				require.NotEmpty(w.t, res.Header.Get("Retry-After"))
+				refused.Add(1)
+			}
+		})
+	}
+	begun.Wait()
+	w.t.Cleanup(func() { cancel(); sent.Wait() })
+	return refused
+}
+
+// 400 fetches of slow hosts under way hold up neither deliveries nor new peers.
+func TestAttack_SlowHosts(t *testing.T) {
+	t.Parallel()
+	one := func(int) string { return "one" }
+	for name, c := range map[string]struct {
+		host, network func(i int) string
+		held          int
+	}{
+		"sub-domains, many networks": {func(i int) string { return fmt.Sprintf("s%d.slow.example", i) }, func(i int) string { return fmt.Sprint(i) }, strangersOfDomain},
+		"domains, one network":       {func(i int) string { return fmt.Sprintf("slow%d.example", i) }, one, strangersOfNetwork},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.f.c.Network = func(r *http.Request) string { return r.Header.Get("X-Network") }
+			w.f.lookUps = newBuckets(rate{1e6, 1e6})
+			refused := w.crowd(400, c.host, c.network)
+			require.Eventually(t, func() bool { return int(refused.Load()) == 400-c.held }, 10*time.Second, time.Millisecond, "they fail fast")
+
+			begun := time.Now()
+			honest := "https://honest.example/u/new"
+			w.actors[honest] = &actorKeys{honest, nodeKeys(101)}
+			w.net.hosts["honest.example"] = http.HandlerFunc(w.remote)
+			require.Equal(t, 202, w.deliver(honest, view(honest, 1)), "an honest new actor")
+			before := w.net.count("POST victim.example")
+			w.post = w.node.post(func(p *protocol.StoredPost) { p.Author.Method = protocol.BySession })
+			settle(t, w.node)
+			require.Greater(t, w.net.count("POST victim.example"), before, "a post reaches the follower")
+			require.Less(t, time.Since(begun), strangersUndisputed)
+			t.Logf("both within %v", time.Since(begun))
+		})
+	}
+}
+
+// A crowd of many networks and many domains fills every place; a fetch that has run
+// for a while gives way.
+func TestAttack_SlowHostsGiveWay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.f.c.Network = func(r *http.Request) string { return r.Header.Get("X-Network") }
+	refused := w.crowd(400, func(i int) string { return fmt.Sprintf("slow%d.example", i) }, func(i int) string { return fmt.Sprint(i) })
+	require.Eventually(t, func() bool { return int(refused.Load()) == 400-strangersInAll }, 10*time.Second, time.Millisecond)
+	honest := "https://honest.example/u/new"
+	w.actors[honest] = &actorKeys{honest, nodeKeys(101)}
+	w.net.hosts["honest.example"] = http.HandlerFunc(w.remote)
+	require.Equal(t, 503, w.deliver(honest, view(honest, 1)), "no place, and at once")
+	require.Eventually(t, func() bool { return w.deliver(honest, view(honest, 1)) == 202 }, 2*strangersUndisputed, 100*time.Millisecond)
+	require.Eventually(t, func() bool { return int(refused.Load()) == 400-strangersInAll+1 }, time.Second, time.Millisecond, "one gave way, with 503")
+}
+
+// What strangers name uses up nothing of those that they name.
+func TestAttack_NamedHostIsNotHeldUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i := range int(deliveryRate.burst) + 20 {
+		require.Equal(t, 401, w.do(w.claimed(alice, i)))
+	}
+	require.Equal(t, 202, w.deliver(alice, view(alice, 1)))
+}
+
+// A peer may deliver more than a stranger and does so on its own account, not on
+// its client network's. A large delivery counts for more.
+func TestDeliveryRates(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	returned := 0
+	w.f.c.Return = func(*http.Request) { returned++ }
+	most := func(host string, bytes int) (n int) {
+		for ; ; n++ {
+			if _, err := w.f.withinRate(httptest.NewRequestWithContext(t.Context(), "POST", "/", nil), host, bytes); err != nil {
+				var r *refusal
+				require.ErrorAs(t, err, &r)
+				require.Equal(t, 429, r.status)
+				return n
+			}
+		}
+	}
+	require.Equal(t, int(deliveryRate.burst), most("evil.example", 100))
+	require.Zero(t, returned)
+	require.Equal(t, 429, w.deliver(mallory, view(mallory, 1)))
+	require.Equal(t, 202, w.deliver(alice, view(alice, 1)))
+	require.Equal(t, int(peerRate.burst)-1, most("victim.example", 100), "alice follows the board")
+	require.Equal(t, int(peerRate.burst), returned)
+	require.Equal(t, 429, w.deliver(alice, view(alice, 2)))
+	require.Less(t, most("other.example", 200<<10), int(deliveryRate.burst)/10)
+}
+
+// Where too much waits to be processed, strangers are told to come back before
+// peers are.
+func TestAttack_Backlog(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	wait := func(bytes int64) { w.f.backlog.at, w.f.backlog.bytes = w.tick.now(), bytes }
+	wait(maxBacklog / 2)
+	require.Equal(t, 503, w.deliver(mallory, view(mallory, 1)))
+	require.Equal(t, 202, w.deliver(alice, view(alice, 1)))
+	wait(maxBacklog)
+	require.Equal(t, 503, w.deliver(alice, view(alice, 2)))
+	w.tick.pass(time.Second)
+	require.Equal(t, 202, w.deliver(mallory, view(mallory, 1)), "measured again")
+}
+
+func TestBuckets_Full(t *testing.T) {
+	t.Parallel()
+	b, now := newBuckets(rate{1, 10}), time.Now()
+	busy := "busy.example"
+	for range 10 {
+		require.True(t, b.take(busy, 1, now))
+	}
+	for i := range 3 * domains {
+		require.True(t, b.take(fmt.Sprintf("d%d.example", i), 1, now), "a new domain is served however many there are")
+	}
+	require.LessOrEqual(t, len(b.rows), domains)
+	require.False(t, b.take(busy, 1, now), "one that used up its rate is not forgotten for others")
+}
+
+func TestRegistrable(t *testing.T) {
+	t.Parallel()
+	for host, want := range map[string]string{
+		"a.b.example.org": "example.org", "a.b.example.org:8443": "example.org", "x.github.io": "x.github.io", "192.0.2.1:8443": "192.0.2.1", "192.0.2.1": "192.0.2.1",
+		"[2001:db8:0:1ff::1]:443": "2001:db8:0:100::/56", "[2001:db8:0:101::2]": "2001:db8:0:100::/56", "[::ffff:192.0.2.1]": "192.0.2.1",
+		"127.0.0.1:8080": "127.0.0.1:8080", "localhost:80": "localhost",
+	} {
+		require.Equal(t, want, registrable(host), host)
+	}
+}
+
+func TestMemory_Bytes(t *testing.T) {
+	t.Parallel()
+	m, now := newMemory(1000, 100_000), time.Now()
+	for i := range 500 {
+		m.put(fmt.Sprint(i), i, 5000, now.Add(time.Hour), now)
+		require.LessOrEqual(t, m.bytes, 100_000)
+	}
+	_, ok := m.get("499", now)
+	require.True(t, ok)
+	m.put("large", 0, 100_001, now.Add(time.Hour), now)
+	_, ok = m.get("large", now)
+	require.False(t, ok)
+	sum := 0
+	for _, row := range m.rows {
+		sum += row.size
+	}
+	require.Equal(t, sum, m.bytes)
+	for i := range 5000 {
+		m.put(fmt.Sprint("small", i), i, 0, now.Add(time.Hour), now)
+		require.LessOrEqual(t, len(m.rows), 1000)
+	}
+}
