@@ -59,6 +59,7 @@ var onlyIn = map[string][]string{
 	"github.com/danielgtaylor/huma":         {"stoa/node/dispatch", "stoa/node/httpapi"},
 	"github.com/prometheus":                 {"stoa/node"},
 	"github.com/modelcontextprotocol":       {},
+	"github.com/chromedp":                   {}, // tests alone
 	"github.com/alecthomas/kong":            {"stoa/cmd/stoa"},
 	"github.com/pelletier/go-toml":          {"stoa/cmd/stoa"},
 	"github.com/microcosm-cc/bluemonday":    {"stoa/federation"},

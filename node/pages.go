@@ -34,3 +34,8 @@ func (s signIns) AskLink(ctx context.Context, mail string) error {
 }
 
 func (s signIns) SendsMail() bool { return s.n.accounts.Mail != nil }
+
+func (s signIns) LogsMail() bool {
+	_, logs := s.n.accounts.Mail.(printed)
+	return logs
+}

@@ -143,7 +143,7 @@ func TestPages_Headers(t *testing.T) {
 		require.Equal(t, "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'", head.Get("Content-Security-Policy"))
 		require.Equal(t, web.Policy, head.Get("Content-Security-Policy"))
 		require.Equal(t, "nosniff", head.Get("X-Content-Type-Options"))
-		require.Equal(t, "no-referrer", head.Get("Referrer-Policy"))
+		require.Equal(t, "same-origin", head.Get("Referrer-Policy"))
 		require.Equal(t, "public, no-cache", head.Get("Cache-Control"))
 		require.Contains(t, head.Get("Link"), `</openapi.json>; rel="service-desc"`)
 		require.Contains(t, h.ask("HEAD", path, "").Header().Get("Link"), `</.well-known/api-catalog>; rel="api-catalog"`, "%s, whatever is asked for (RFC 9727 §3)", path)

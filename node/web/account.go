@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"stoa/identity"
@@ -22,17 +24,23 @@ type Accounts interface {
 	AskLink(ctx context.Context, mail string) error
 	// SendsMail reports whether the node sends mail at all.
 	SendsMail() bool
+	// LogsMail reports that letters go into the node's log and nowhere else.
+	LogsMail() bool
 }
 
 const (
-	maxForm       = 16 << 10 // bytes of a form
+	maxForm       = 64 << 10 // bytes of a form: a profile in a script of three bytes a letter is 16 KiB as forms are encoded
 	maxTokenPages = 20       // of tokens, that the account page looks through for good ones
 )
 
 // accountRoutes are the pages of signing in. They are for one reader alone, so
 // nothing keeps them and no site map lists them.
 func (s *Web) accountRoutes() []Route {
-	guarded := http.NewCrossOriginProtection().Handler
+	protection := http.NewCrossOriginProtection()
+	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.Fail(w, r, protocol.Errorf(protocol.Forbidden, "this form was not sent by a page of this node; nothing was done"))
+	}))
+	guarded := protection.Handler
 	return []Route{
 		{Pattern: "/sign-in", Handler: http.HandlerFunc(s.signInPage)},
 		{Pattern: "/sign-in", Method: http.MethodPost, Handler: guarded(http.HandlerFunc(s.signIn))},
@@ -55,14 +63,16 @@ func (s *Web) alone(w http.ResponseWriter, r *http.Request, status int, v view) 
 // signInPage shows what a link leads to. Looking spends nothing: previews of
 // links look as well.
 func (s *Web) signInPage(w http.ResponseWriter, r *http.Request) {
-	ticket := r.URL.Query().Get("ticket")
+	ticket, ended := r.URL.Query().Get("ticket"), false
 	if ticket == "" && session.OfReader(r, s.Base) != "" {
-		if state, err := s.state(r); err == nil && state.SignedIn {
+		state, err := s.state(r)
+		if err == nil && state.SignedIn {
 			see(w, r, "/account")
 			return
 		}
+		ended = err == nil
 	}
-	s.alone(w, r, 0, view{Title: "Sign in", Path: "/sign-in", Body: signInBody(s, ticket, "")})
+	s.alone(w, r, 0, view{Title: "Sign in", Path: "/sign-in", Body: signInBody(s, ticket, "", ended)})
 }
 
 // signIn spends a link, or has one sent.
@@ -77,16 +87,16 @@ func (s *Web) signIn(w http.ResponseWriter, r *http.Request) {
 	}
 	if mail := r.PostForm.Get("mail"); mail != "" && s.Accounts.SendsMail() {
 		if err := s.Accounts.AskLink(r.Context(), mail); err != nil {
-			s.alone(w, r, protocol.CodeOf(err).Status(), view{Title: "Sign in", Path: "/sign-in", Body: signInBody(s, "", protocol.AsError(err).Detail)})
+			s.alone(w, r, protocol.CodeOf(err).Status(), view{Title: "Sign in", Path: "/sign-in", Body: signInBody(s, "", protocol.AsError(err).Detail, false)})
 			return
 		}
-		s.alone(w, r, 0, view{Title: "Look into your mail", Path: "/sign-in", Body: sentBody()})
+		s.alone(w, r, 0, view{Title: "Look into your mail", Path: "/sign-in", Body: sentBody(s)})
 		return
 	}
 	secret, err := s.Accounts.SignIn(r.Context(), r.PostForm.Get("ticket"), r.UserAgent())
 	if err != nil {
 		if e := protocol.AsError(err); e.Code != protocol.Internal {
-			s.alone(w, r, e.Code.Status(), view{Title: "Sign in", Path: "/sign-in", Body: signInBody(s, "", e.Detail)})
+			s.alone(w, r, e.Code.Status(), view{Title: "Sign in", Path: "/sign-in", Body: signInBody(s, "", e.Detail, false)})
 			return
 		}
 		s.Fail(w, r, err)
@@ -109,21 +119,26 @@ func (s *Web) posted(w http.ResponseWriter, r *http.Request) error {
 	if err := r.ParseForm(); err != nil {
 		return protocol.Errorf(protocol.InvalidRequest, "the form cannot be read, or is longer than %d bytes", maxForm)
 	}
+	for _, values := range r.PostForm { // forms send CR LF for what a reader typed and counted as one character (HTML §4.10.21.4)
+		for i := range values {
+			values[i] = strings.ReplaceAll(values[i], "\r\n", "\n")
+		}
+	}
 	return nil
 }
 
 // signOut ends the session of this browser.
 func (s *Web) signOut(w http.ResponseWriter, r *http.Request) {
 	var page protocol.Page[protocol.SignedIn]
-	if err := s.as(r, protocol.ListSessions.Operation, map[string]any{"limit": protocol.MaxLimit}, &page); err == nil {
-		for _, x := range page.Items {
-			if x.Current {
-				if err := s.as(r, protocol.EndSession.Operation, map[string]any{"id": x.ID}, nil); err != nil {
-					s.Fail(w, r, err)
-					return
-				}
-			}
+	err := s.as(r, protocol.ListSessions.Operation, map[string]any{"limit": protocol.MaxLimit}, &page)
+	for _, x := range page.Items {
+		if x.Current {
+			err = s.as(r, protocol.EndSession.Operation, map[string]any{"id": x.ID}, nil)
 		}
+	}
+	if err != nil && protocol.CodeOf(err) != protocol.Unauthorized { // one that ended is no session any more
+		s.Fail(w, r, err)
+		return
 	}
 	http.SetCookie(w, session.SetCookie(s.Base, ""))
 	see(w, r, "/sign-in")
@@ -161,8 +176,65 @@ type account struct {
 	Tokens   []protocol.Token
 	Sessions []protocol.SignedIn
 	Made     *protocol.MadeToken // a token that was just made: its secret is shown this once
-	Refused  *protocol.Error     // what the form that was sent was refused for
+	Sent     *sent               // the form that was refused; nil when none was
 	Done     string              // what was done
+	Logged   bool                // letters go into the node's log and nowhere else
+}
+
+// sent is the form that was refused where it is the one that is named, else nil.
+func (a *account) sent(do, handle, id string) *sent {
+	if f := a.Sent; f != nil && f.do == do && f.handle == handle && f.id == id {
+		return f
+	}
+	return nil
+}
+
+// added is the form that was refused where it is one that adds to a list: the list
+// has nothing of its id.
+func (a *account) added(do, handle string, has func(id string) bool) *sent {
+	if f := a.Sent; f != nil && f.do == do && f.handle == handle && !has(f.id) {
+		return f
+	}
+	return nil
+}
+
+// at is the id of the form that was refused, as the page shows it.
+func (a *account) at() string {
+	f := a.Sent
+	for _, p := range a.Profiles {
+		for _, c := range p.Profile.Capabilities {
+			if a.sent("put_capability", p.Profile.Handle, c.ID) != nil {
+				return formID(f.do, f.handle, f.id)
+			}
+		}
+		for _, n := range p.Profile.Needs {
+			if a.sent("put_need", p.Profile.Handle, n.ID) != nil {
+				return formID(f.do, f.handle, f.id)
+			}
+		}
+	}
+	if f.do == protocol.CreateToken.Name {
+		return f.do // its handle is a choice in it
+	}
+	return formID(f.do, f.handle, "")
+}
+
+// missing reports that the form that was refused is not among those that the page
+// shows now: its profile is another account's, or nothing is asked for any more.
+func (a *account) missing() bool {
+	f := a.Sent
+	at := slices.IndexFunc(a.Profiles, func(p ownProfile) bool { return f != nil && p.Profile.Handle == f.handle })
+	switch {
+	case f == nil:
+		return false
+	case f.do == "confirm_account_mail":
+		return a.Mail.Asked == nil
+	case f.do == "put_account_mail":
+		return !a.Mail.MailOffered
+	case f.do == "confirm_mail":
+		return at < 0 || a.Profiles[at].Notify.Mail == nil || a.Profiles[at].Notify.MailConfirmed
+	}
+	return at < 0 && strings.HasPrefix(f.do, "put_") && f.do != "put_account"
 }
 
 type ownProfile struct {
@@ -232,19 +304,39 @@ func (s *Web) accountPage(w http.ResponseWriter, r *http.Request) {
 	s.showAccount(w, r, &account{Done: doneWords[r.URL.Query().Get("done")]})
 }
 
+// showAccount writes the account page. Where it cannot be read, what was typed and
+// a token that was just made are shown without it.
 func (s *Web) showAccount(w http.ResponseWriter, r *http.Request, a *account) {
-	switch err := a.read(s, r); {
+	a.Logged = s.Accounts.LogsMail()
+	err := a.read(s, r)
+	if a.Sent != nil && err == nil {
+		s.alone(w, r, a.Sent.err.Code.Status(), view{Title: "Your account", Path: "/account", Body: accountBody(a)})
+		return
+	}
+	switch {
+	case a.Sent != nil:
+		s.kept(w, r, a.Sent)
+	case err == nil:
+		s.alone(w, r, 0, view{Title: "Your account", Path: "/account", Body: accountBody(a)})
+	case a.Made != nil:
+		s.alone(w, r, 0, view{Title: "Your new token", Path: "/account", Body: madeBody(a.Made)})
 	case protocol.CodeOf(err) == protocol.Unauthorized:
 		see(w, r, "/sign-in")
-	case err != nil:
-		s.Fail(w, r, err)
 	default:
-		status := 0
-		if a.Refused != nil {
-			status = a.Refused.Code.Status()
-		}
-		s.alone(w, r, status, view{Title: "Your account", Path: "/account", Body: accountBody(s, a)})
+		s.Fail(w, r, err)
 	}
+}
+
+// kept writes a page of nothing but the form that was refused, with what was typed,
+// to be sent again.
+func (s *Web) kept(w http.ResponseWriter, r *http.Request, f *sent) {
+	ended := f.err.Code == protocol.Unauthorized
+	title := f.err.Code.Title()
+	if ended {
+		title = "You are not signed in any more"
+		w.Header().Add("WWW-Authenticate", `Bearer realm="stoa"`)
+	}
+	s.alone(w, r, f.err.Code.Status(), view{Title: title, Path: "/account", Body: keptBody(f, title, ended, session.SameOrigin(r, s.Base))})
 }
 
 // doneWords say what a form did, on the page it leads back to.
@@ -277,18 +369,17 @@ func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
 	} else if err == nil {
 		err = s.as(r, op, args, nil)
 	}
-	switch {
-	case protocol.CodeOf(err) == protocol.Unauthorized:
-		see(w, r, "/sign-in")
-		return
-	case err != nil && protocol.CodeOf(err) == protocol.Internal:
-		s.Fail(w, r, err)
-		return
-	case err != nil:
-		a.Made, a.Refused = nil, protocol.AsError(err)
-	case a.Made == nil:
+	if err == nil && a.Made == nil {
 		see(w, r, "/account?"+url.Values{"done": {name}}.Encode())
 		return
+	}
+	if err != nil {
+		a.Made, a.Sent = nil, newSent(r.PostForm)
+		a.Sent.refuse(protocol.AsError(err))
+		if protocol.CodeOf(err) == protocol.Unauthorized {
+			s.kept(w, r, a.Sent)
+			return
+		}
 	}
 	s.showAccount(w, r, a)
 }
@@ -306,7 +397,7 @@ func (s *Web) input(r *http.Request, op *protocol.Operation) (map[string]any, er
 		case name == "scopes" || name == "events":
 			args[name] = values
 		case listed[name]:
-			args[name] = commaList(values[0])
+			args[name] = tidyList(name, values[0])
 		case name == "expiresInDays":
 			n, err := strconv.Atoi(values[0])
 			if err != nil {

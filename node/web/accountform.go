@@ -1,22 +1,186 @@
 package web
 
 import (
+	"maps"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/a-h/templ"
 
 	"stoa/protocol"
 )
 
+// A sent form is one of the account page as it was posted and refused: it is shown
+// again with what was typed, and with each fault at its field. A nil one is a form
+// that was not sent.
+type sent struct {
+	do, handle, id string
+	values         url.Values
+	err            *protocol.Error   // why it was refused
+	wrong          map[string]string // by field: what is wrong with it
+	stray          []string          // what is wrong elsewhere
+}
+
+func newSent(form url.Values) *sent {
+	return &sent{do: form.Get("do"), handle: form.Get("handle"), id: form.Get("id"), values: form}
+}
+
+// text is what a field of one value shows.
+func (f *sent) text(name, stored string) string {
+	if f == nil {
+		return stored
+	}
+	return f.values.Get(name)
+}
+
+// ticked reports whether a box is ticked.
+func (f *sent) ticked(name, value string, stored bool) bool {
+	if f == nil {
+		return stored
+	}
+	return slices.Contains(f.values[name], value)
+}
+
+// fault is what is wrong with a field, "" when nothing is.
+func (f *sent) fault(name string) string {
+	if f == nil {
+		return ""
+	}
+	return f.wrong[name]
+}
+
+// attributes are those of a field: what the form says of it, and its fault.
+func (f *sent) attributes(at, name string, more templ.Attributes) templ.Attributes {
+	a := maps.Clone(more)
+	if a == nil {
+		a = templ.Attributes{}
+	}
+	if f.fault(name) != "" {
+		a["aria-invalid"], a["aria-describedby"] = "true", "n-"+at+"-"+name
+	}
+	return a
+}
+
+// formID is the id of a form in the page, which those of its fields begin with.
+func formID(do, handle, id string) string {
+	return strings.Join(slices.DeleteFunc([]string{do, handle, id}, func(s string) bool { return s == "" }), "-")
+}
+
+// fields are those that the forms of the account page show, each with what a right
+// value is, "" where nothing but its length is bounded.
+var fields = map[string]string{
+	"name": "", "headline": "", "description": "", "responseTime": "", "input": "", "output": "", "webhook": "", "pricing-model": "", "pricing-note": "",
+	"agents": "", "anonymous": "", "kinds": "", "listed": "", "scopes": "", "events": "",
+	"id":               "a short name such as cotton-yarn: 2 to 40 letters a to z, digits and hyphens, the first a letter",
+	"tags":             "a tag: 1 to 32 letters a to z, digits and _ . : -",
+	"languages":        "a language code such as en, hi or pt-BR",
+	"regions":          "a code of a country or region such as IN or IN-KA",
+	"timezone":         "a time zone such as Asia/Kolkata",
+	"endpoint":         "an address that begins with https://",
+	"pricing-amount":   "a number such as 120.50",
+	"pricing-currency": "a currency code of three letters such as INR",
+	"expiresInDays":    "a whole number of days from 1 to 3650",
+	"mail":             "a mail address such as asha@example.org",
+	"code":             "a code of such a mail: 32 letters, digits, _ and -",
+}
+
+// refuse notes why the form was refused, each fault at its field in the words of
+// people.
+func (f *sent) refuse(err *protocol.Error) {
+	f.err, f.wrong = err, map[string]string{}
+	for _, x := range err.Faults {
+		name, element := f.place(x.Pointer)
+		if _, shown := fields[name]; !shown {
+			f.stray = append(f.stray, strings.ReplaceAll(strings.TrimPrefix(x.Pointer, "/"), "/", " ")+": "+x.Detail)
+		} else if f.wrong[name] == "" {
+			f.wrong[name] = faultWords(name, element, x)
+		}
+	}
+}
+
+// place is the field that a fault is at, and of a list the element, "" for the
+// whole of it.
+func (f *sent) place(pointer string) (name, element string) {
+	parts := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	switch name = parts[0]; {
+	case name == "pricing" && len(parts) > 1:
+		name = "pricing-" + parts[1]
+	case name == "contactPolicy" && len(parts) > 1:
+		name = parts[1]
+	case listed[name] && len(parts) > 1:
+		list := commaList(f.values.Get(name))
+		if n, err := strconv.Atoi(parts[1]); err == nil && n < len(list) {
+			element = list[n]
+		}
+	}
+	return name, element
+}
+
+// faultWords say what is wrong with a field.
+func faultWords(name, element string, x protocol.Fault) string {
+	what := "This"
+	if element != "" {
+		what = "“" + element + "”"
+	}
+	switch right := fields[name]; {
+	case name == "scopes" && (x.Code == "required" || x.Code == "too-few"):
+		return "Tick at least one."
+	case x.Code == "required" && x.Detail == "is required", x.Code == "too-short":
+		return "Fill this in."
+	case slices.Contains(shapeFaults, x.Code) && right != "":
+		return what + " is not " + right + "."
+	case slices.Contains(shapeFaults, x.Code) && !strings.Contains(x.Detail, "not"):
+		return what + " cannot be used here."
+	case element != "":
+		return what + ": " + x.Detail + "."
+	}
+	return sentence(x.Detail)
+}
+
+// shapeFaults are the faults of a value that is not of its field's kind.
+var shapeFaults = []string{
+	"wrong-shape", "wrong-type", "not-allowed", "out-of-range", "unknown-zone", "unknown-language", "unknown-region", "unknown-currency", "not-an-address",
+}
+
+// key is the hidden field of a form of one button, which names what it is about.
+func (f *sent) key() (name, value string) {
+	for _, name := range []string{"id", "keyid"} {
+		if value := f.values.Get(name); value != "" {
+			return name, value
+		}
+	}
+	return "", ""
+}
+
 // listed are the fields of a form that hold several values, apart by commas.
 var listed = map[string]bool{"tags": true, "languages": true, "regions": true}
 
+// commaList reads such a field.
 func commaList(text string) []string {
 	list := []string{}
 	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == '\n' || r == '\r' }) {
 		if part = strings.TrimSpace(part); part != "" {
 			list = append(list, part)
 		}
+	}
+	return list
+}
+
+// tidyList is such a field as its owner means it: tags in lower case without #,
+// regions in upper case, each once.
+func tidyList(name, text string) []string {
+	list := []string{}
+	for _, part := range commaList(text) {
+		switch name {
+		case "tags":
+			part = strings.ToLower(strings.TrimPrefix(part, "#"))
+		case "regions":
+			part = strings.ToUpper(part)
+		}
+		list = append(list, part)
 	}
 	return list
 }
@@ -30,6 +194,9 @@ func priced(r *http.Request, args map[string]any) error {
 		delete(args, "pricing-"+name)
 		if value != "" {
 			pricing[name] = value
+		}
+		if name == "currency" && value != "" {
+			pricing[name] = strings.ToUpper(value)
 		}
 	}
 	if pricing["model"] == nil {
@@ -57,7 +224,7 @@ func (s *Web) edited(r *http.Request, args map[string]any) error {
 		args[name] = form.Get(name)
 	}
 	for name := range listed {
-		args[name] = commaList(form.Get(name))
+		args[name] = tidyList(name, form.Get(name))
 	}
 	args["listed"] = form.Get("listed") != ""
 	policy := map[string]any{"outsideAgentsWithIdentity": form.Get("agents") != "", "anonymous": form.Get("anonymous") != ""}
@@ -69,4 +236,12 @@ func (s *Web) edited(r *http.Request, args map[string]any) error {
 	}
 	args["contactPolicy"] = policy
 	return nil
+}
+
+// named is the handle in the form, "" without one.
+func (f *sent) named() string {
+	if f == nil {
+		return ""
+	}
+	return f.handle
 }

@@ -31,7 +31,9 @@ const requestID = "Request-Id"
 // guard sets what every answer of this package carries.
 func guard(head http.Header) {
 	head.Set("Content-Security-Policy", Policy)
-	head.Set("Referrer-Policy", "no-referrer")
+	// Browsers send "Origin: null" with a form of a page under no-referrer (Fetch
+	// §3.2), which cannot be told from a stranger's.
+	head.Set("Referrer-Policy", "same-origin")
 	head.Set("Cross-Origin-Opener-Policy", "same-origin")
 	head.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
 }

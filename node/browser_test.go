@@ -1,0 +1,370 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+)
+
+// ChromiumEnv names the browser of the tests; make test sets it.
+const ChromiumEnv = "STOA_TEST_CHROMIUM"
+
+// A tab is one of a headless Chromium.
+type tab struct {
+	ctx   context.Context
+	t     *testing.T
+	base  string
+	forms map[string]bool // every form that a page had, by path and operation
+	saved map[string]bool // those that were sent and did what they are for
+}
+
+// openBrowser starts Chromium with an empty profile that reaches this machine and
+// nothing else.
+func openBrowser(t *testing.T, base string) *tab {
+	t.Helper()
+	program := os.Getenv(ChromiumEnv)
+	if program == "" {
+		found, err := exec.LookPath("chromium")
+		if err != nil {
+			t.Skipf("%s names no browser and there is no chromium: the pages were not tried in one (make test installs it)", ChromiumEnv)
+		}
+		program = found
+	}
+	flags := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir()),
+		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(2*time.Minute),
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"))
+	all, stop := chromedp.NewExecAllocator(context.Background(), flags...)
+	ctx, end := chromedp.NewContext(all)
+	t.Cleanup(func() { end(); stop() }) // waits for the browser, before its directory is deleted
+	require.NoError(t, chromedp.Do(ctx), "start %s", program)
+	return &tab{ctx, t, base, map[string]bool{}, map[string]bool{}}
+}
+
+// beside is another tab of the browser.
+func (b *tab) beside() *tab {
+	ctx, end := chromedp.NewContext(b.ctx)
+	b.t.Cleanup(end)
+	require.NoError(b.t, chromedp.Do(ctx)) // with a context that lasts: the tab ends with that of its first action
+	other := *b
+	other.ctx = ctx
+	return &other
+}
+
+// load runs what leads to another page and returns the status of that page.
+func (b *tab) load(step chromedp.Action[chromedp.Void]) int {
+	b.t.Helper()
+	ctx, stop := context.WithTimeout(b.ctx, time.Minute)
+	defer stop()
+	res, err := chromedp.RunResponse(ctx, step)
+	require.NoError(b.t, err)
+	for _, f := range look[[]string](b, `[...document.forms].filter(f => f.method == "post").map(f => new URL(f.action).pathname + " " + (f.elements.do?.value ?? f.elements.ticket?.name ?? ""))`) {
+		b.forms[f] = true
+	}
+	return int(res.Status)
+}
+
+// look is the value of a JavaScript expression in the page.
+func look[T any](b *tab, expression string) T {
+	b.t.Helper()
+	ctx, stop := context.WithTimeout(b.ctx, time.Minute)
+	defer stop()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
+	require.NoError(b.t, err)
+	return value
+}
+
+func (b *tab) open(path string) int { return b.load(chromedp.Navigate(b.base + path)) }
+
+// send fills a form in, as a reader does, and presses its button.
+func (b *tab) send(form string, fields ...string) int {
+	b.t.Helper()
+	given := map[string]string{}
+	for i := 0; i < len(fields); i += 2 {
+		given[fields[i]] = fields[i+1]
+	}
+	args, err := json.Marshal([]any{form, given})
+	require.NoError(b.t, err)
+	missing := look[[]string](b, `(([form, given]) => {
+		const f = document.querySelector(form);
+		if (!f) return [form];
+		if (f.closest("details")) f.closest("details").open = true;
+		for (const [name, value] of Object.entries(given)) {
+			const all = [...f.elements].filter(e => e.name == name && e.type != "hidden");
+			if (!all.length) return [form, name];
+			for (const e of all) e.type == "checkbox" ? e.checked = value.split(",").includes(e.value) : e.value = value;
+		}
+		return [];
+	})(`+string(args)+`)`)
+	require.Empty(b.t, missing, "the page has no such form or field:\n%s", b.text("main"))
+	return b.load(chromedp.Click(chromedp.CSS(form + " button[type=submit]")))
+}
+
+// save sends a form of the account page and checks that the node says it was done.
+func (b *tab) save(do, form string, fields ...string) {
+	b.t.Helper()
+	if form == "" {
+		form = `form:has(input[name="do"][value="` + do + `"])`
+	}
+	require.Equal(b.t, 200, b.send(form, fields...), "%s: %s", do, b.text("main"))
+	require.Equal(b.t, b.base+"/account?done="+do, look[string](b, "location.href"), b.text("main"))
+	require.NotEmpty(b.t, b.text(".done"))
+	b.saved["/account "+do] = true
+}
+
+// text is what an element shows, "" where there is none.
+func (b *tab) text(selector string) string {
+	b.t.Helper()
+	return look[string](b, `document.querySelector(`+quoted(selector)+`)?.innerText ?? ""`)
+}
+
+// value is what a field holds.
+func (b *tab) value(selector string) string {
+	b.t.Helper()
+	return look[string](b, `document.querySelector(`+quoted(selector)+`)?.value ?? "(no such field)"`)
+}
+
+func quoted(s string) string {
+	raw, _ := json.Marshal(s)
+	return string(raw)
+}
+
+// TestBrowser signs in by a mailed link with a real browser and saves every form
+// that the account pages have, as its user would.
+func TestBrowser(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewUnstartedServer(nil)
+	h := newHouse(t, func(c *Config) { c.BaseURL = "http://" + server.Listener.Addr().String() })
+	var mu sync.Mutex // guards origins
+	origins := map[string]bool{}
+	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			mu.Lock()
+			origins[r.Header.Get("Origin")] = true
+			mu.Unlock()
+		}
+		h.Handler().ServeHTTP(w, r)
+	})
+	server.Start()
+	t.Cleanup(server.Close)
+	b := openBrowser(t, h.Base)
+	box := &postbox{}
+	h.accounts.Mail = box
+	h.run()
+	hostedAgent(t, h.Node, "asha")
+	acc, _, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "asha@example.org", []string{"asha"})
+	require.NoError(t, err)
+	bearer := "Bearer " + ownerToken(t, h.Node, "asha")
+	own := func() (p protocol.OwnProfile) {
+		t.Helper()
+		h.ask("GET", "/api/owner/profile?handle=asha", "", "Authorization", bearer).into(&p)
+		return p
+	}
+	mailed := func(form *regexp.Regexp) (found string) { // other letters may come before
+		for found == "" {
+			found = form.FindString(box.next(t, h).Text)
+		}
+		return found
+	}
+	link := regexp.MustCompile(`http://\S+ticket=\S+`)
+	signIn := func(b *tab) {
+		t.Helper()
+		require.Equal(t, 200, b.open("/sign-in"))
+		require.Equal(t, 200, b.send("form:has(#mail)", "mail", "asha@example.org"))
+		require.Contains(t, b.text("h1"), "mail")
+		require.Equal(t, 200, b.load(chromedp.Navigate(mailed(link))))
+		require.Equal(t, 200, b.send("form:has([name=ticket])"))
+		require.Equal(t, "Asha", b.text("h1"))
+		b.saved["/sign-in "], b.saved["/sign-in ticket"] = true, true
+	}
+	signIn(b)
+
+	b.save("put_own_profile", "", "name", "Asha Rao", "headline", "Weaver", "description", "Cloth.\nTo order.", "tags", "#Paper, LOOM", "languages", "en, hi",
+		"regions", "in-ka", "timezone", "Asia/Kolkata", "agents", "true", "anonymous", "true", "kinds", "question,support", "responseTime", "a day", "listed", "true")
+	p := own()
+	require.Equal(t, "Cloth.\nTo order.", p.Description)
+	require.Equal(t, []string{"paper", "loom"}, p.Tags)
+	require.Equal(t, []string{"IN-KA"}, p.Regions)
+	require.Equal(t, []string{"question", "support"}, p.ContactPolicy.Kinds)
+	b.save("put_capability", "#put_capability-asha", "id", "weave", "name", "Weave", "description", "Cloth to order.", "tags", "Cloth", "pricing-model", "fixed", "pricing-amount", "120.5", "pricing-currency", "inr")
+	b.save("put_capability", "#put_capability-asha-weave", "name", "Weave cloth")
+	require.Equal(t, "Weave cloth", own().Capabilities[0].Name)
+	require.Equal(t, "INR", own().Capabilities[0].Pricing.Currency)
+	b.save("put_need", "#put_need-asha", "id", "yarn", "description", "Cotton yarn.", "tags", "Yarn")
+	b.save("put_need", "#put_need-asha-yarn", "description", "Silk yarn.")
+	require.Equal(t, "Silk yarn.", own().Needs[0].Description)
+
+	// What is refused stays as it was typed, and says what is wrong where it is wrong.
+	before := own()
+	require.Equal(t, 422, b.send("#put_own_profile-asha", "headline", "Hand-loom weaver", "tags", "हिन्दी, loom", "languages", "e!", "listed", ""))
+	require.Equal(t, before, own())
+	require.Equal(t, "Hand-loom weaver", b.value("#put_own_profile-asha-headline"))
+	require.Equal(t, "हिन्दी, loom", b.value("#put_own_profile-asha-tags"))
+	require.Equal(t, "“हिन्दी” is not a tag: 1 to 32 letters a to z, digits and _ . : -.", b.text("#n-put_own_profile-asha-tags"))
+	require.Equal(t, "“e!” is not a language code such as en, hi or pt-BR.", b.text("#n-put_own_profile-asha-languages"))
+	require.Equal(t, 422, b.send("#put_own_profile-asha", "tags", "loom", "timezone", "Nowhere", "languages", "en"))
+	require.Equal(t, "This is not a time zone such as Asia/Kolkata.", b.text("#n-put_own_profile-asha-timezone"))
+	require.Empty(t, b.text("#n-put_own_profile-asha-tags"))
+	b.save("put_own_profile", "", "timezone", "Asia/Kolkata")
+	require.Equal(t, "Hand-loom weaver", own().Headline)
+	require.False(t, *own().Listed, "the box stayed without its tick")
+	require.Equal(t, 422, b.send("#put_need-asha", "id", "Two words", "description", "Something long."))
+	require.Equal(t, "Something long.", b.value("#put_need-asha-description"))
+	require.Contains(t, b.text("#n-put_need-asha-id"), "is not a short name")
+	require.Equal(t, 422, b.send("#create_token", "name", "For my program", "handle", "asha", "expiresInDays", "90"))
+	require.Equal(t, "Tick at least one.", b.text("#n-create_token-scopes"))
+	require.Equal(t, "For my program", b.value("#create_token-name"))
+	require.Equal(t, "asha", b.value("#create_token-handle"))
+
+	require.Equal(t, 200, b.send("#create_token", "scopes", "post,inbox"))
+	secret := b.text(".done pre")
+	require.Equal(t, 200, h.ask("GET", "/api/owner/account", "", "Authorization", "Bearer "+secret).Code)
+	b.saved["/account create_token"] = true
+	require.Equal(t, 200, b.open("/account"))
+	b.save("revoke_token", "")
+	require.Equal(t, 401, h.ask("GET", "/api/owner/account", "", "Authorization", "Bearer "+secret).Code)
+
+	b.save("put_notify", "", "mail", "notices@example.org", "webhook", "https://hook.example/n", "events", "post.hidden")
+	b.save("confirm_mail", "", "code", mailed(codeInMail))
+	b.save("make_key", "")
+	b.save("retire_key", "")
+	b.save("put_account_mail", "#put_account_mail", "mail", "new@example.org")
+	require.Equal(t, 410, b.send("#confirm_account_mail", "code", strings.Repeat("x", 32)))
+	require.Contains(t, b.text(".alert"), "code")
+	b.save("confirm_account_mail", "", "code", mailed(codeInMail))
+	b.save("put_account_mail", `form:has([value="put_account_mail"]):not([id])`)
+	require.NoError(t, h.Admin().SetMail(t.Context(), acc.ID, "asha@example.org"))
+	b.save("delete_capability", "")
+	b.save("delete_need", "")
+	require.Empty(t, own().Capabilities)
+	require.Empty(t, own().Needs)
+	elsewhere, err := h.Admin().SignInLink(t.Context(), acc.ID)
+	require.NoError(t, err)
+	h.signIn(elsewhere)
+	require.Equal(t, 200, b.open("/account"))
+	b.save("end_session", "")
+
+	// The session ends while its owner types.
+	_, err = h.Admin().SignOut(t.Context(), acc.ID)
+	require.NoError(t, err)
+	require.Equal(t, 401, b.send("#put_own_profile-asha", "headline", "Typed for an hour", "kinds", "support"))
+	require.Contains(t, b.text("h1"), "not signed in")
+	require.Equal(t, "Typed for an hour", b.value("#put_own_profile-asha-headline"))
+	require.Equal(t, 401, b.send("#put_own_profile-asha", "description", "And more."), "still")
+	other := b.beside()
+	signIn(other)
+	b.save("put_own_profile", "")
+	require.Equal(t, "Typed for an hour", own().Headline)
+	require.Equal(t, "And more.", own().Description)
+	require.Equal(t, []string{"support"}, own().ContactPolicy.Kinds)
+	require.False(t, *own().Listed)
+	b.save("put_account", "", "name", "Asha of the looms")
+	require.Equal(t, 200, b.send(`form[action="/sign-out"]`))
+	b.saved["/sign-out "] = true
+	require.Equal(t, 200, b.open("/account"))
+	require.Equal(t, "Sign in", b.text("h1"), "nobody is signed in")
+
+	require.Equal(t, slices.Sorted(maps.Keys(b.forms)), slices.Sorted(maps.Keys(b.saved)), "every form of these pages is saved by this test")
+	mu.Lock()
+	defer mu.Unlock()
+	require.Equal(t, map[string]bool{h.Base: true}, origins)
+}
+
+// TestAccountPage_Kept is what the account page keeps of a form that is not taken,
+// whatever the reason, and from whom it takes none.
+func TestAccountPage_Kept(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	hostedAgent(t, h.Node, "asha")
+	_, link, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "", []string{"asha"})
+	require.NoError(t, err)
+	cookie := "stoa_session=" + h.signIn(link)
+	send := func(form url.Values, headers ...string) answer {
+		return h.ask("POST", "/account", form.Encode(), append([]string{"Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html", "Cookie", cookie}, headers...)...)
+	}
+	ours := []string{"Sec-Fetch-Site", "same-origin", "Origin", h.Base}
+	typed := url.Values{"do": {"put_account"}, "name": {"Typed <b>"}}
+
+	for name, headers := range map[string][]string{
+		"no origin told, as under no-referrer": {"Sec-Fetch-Site", "same-origin", "Origin", "null"},
+		"two origins":                          {"Sec-Fetch-Site", "same-origin", "Origin", h.Base + ", " + h.Base},
+	} {
+		a := send(typed, headers...)
+		require.Equal(t, 401, a.Code, name)
+		require.NotEmpty(t, a.Header().Get("WWW-Authenticate"))
+		require.Contains(t, a.Body.String(), "Your browser did not say", name)
+		require.Contains(t, a.Body.String(), `value="Typed &lt;b&gt;"`, name)
+		parsePage(t, "/account", a.Body.String()).wellFormed()
+	}
+	for name, headers := range map[string][]string{
+		"a page elsewhere":                 {"Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example"},
+		"an old browser, a page elsewhere": {"Origin", "https://evil.example"},
+		"an old browser, a sandboxed page": {"Origin", "null"},
+	} {
+		a := send(typed, headers...)
+		require.Equal(t, 403, a.Code, name)
+		require.Contains(t, a.Body.String(), "not sent by a page of this node", name)
+		require.NotContains(t, a.Body.String(), "Typed", "a stranger's text is not offered to be saved")
+	}
+	for do, form := range map[string]url.Values{
+		"put_account":          {"name": {"Typed"}},
+		"put_own_profile":      {"handle": {"asha"}, "headline": {"Typed"}},
+		"put_capability":       {"handle": {"asha"}, "id": {"weave"}, "description": {"Typed"}},
+		"put_need":             {"handle": {"asha"}, "id": {"yarn"}, "description": {"Typed"}},
+		"put_notify":           {"handle": {"asha"}, "webhook": {"Typed"}},
+		"create_token":         {"name": {"Typed"}, "scopes": {"post"}},
+		"put_account_mail":     {"mail": {"Typed"}},
+		"confirm_mail":         {"handle": {"asha"}, "code": {"Typed"}},
+		"confirm_account_mail": {"code": {"Typed"}},
+		"delete_need":          {"handle": {"asha"}, "id": {"Typed"}},
+		"retire_key":           {"handle": {"asha"}, "keyid": {"Typed"}},
+	} {
+		form.Set("do", do)
+		a := send(form, append(ours, "Cookie", "stoa_session=ended")...)
+		require.Equal(t, 401, a.Code, do)
+		require.Contains(t, a.Body.String(), "has ended", do)
+		require.Contains(t, a.Body.String(), "Typed", do)
+		require.Contains(t, a.Body.String(), `name="do" value="`+do+`"`, do)
+		parsePage(t, "/account", a.Body.String()).wellFormed()
+	}
+	a := h.ask("GET", "/sign-in", "", "Accept", "text/html", "Cookie", "stoa_session=ended")
+	require.Contains(t, a.Body.String(), "session of this browser has ended")
+	require.NotContains(t, h.ask("GET", "/sign-in", "", "Accept", "text/html").Body.String(), "has ended")
+
+	require.NoError(t, h.Admin().UnlinkProfile(t.Context(), "asha"))
+	a = send(url.Values{"do": {"put_own_profile"}, "handle": {"asha"}, "headline": {"Typed before it was given away"}}, ours...)
+	require.Equal(t, 403, a.Code)
+	require.Contains(t, a.Body.String(), "Typed before it was given away")
+
+	long := url.Values{"do": {"put_account"}, "name": {strings.Repeat("ह", 5000)}}
+	require.Equal(t, 422, send(long, ours...).Code, "within the bound of a form")
+	require.Equal(t, 400, send(url.Values{"do": {"put_account"}, "name": {strings.Repeat("ह", 50_000)}}, ours...).Code)
+}
+
+// TestSignIn_Development: a node that sends no mail does not say that it did.
+func TestSignIn_Development(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	require.Contains(t, h.ask("GET", "/sign-in", "", "Accept", "text/html").Body.String(), "sends nothing")
+	a := h.ask("POST", "/sign-in", "mail=asha@example.org", "Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html")
+	require.Equal(t, 200, a.Code)
+	require.Contains(t, a.Body.String(), "log")
+	require.NotContains(t, a.Body.String(), "on its way")
+	h.accounts.Mail = &postbox{}
+	require.NotContains(t, h.ask("GET", "/sign-in", "", "Accept", "text/html").Body.String(), "sends nothing")
+}
