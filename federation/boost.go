@@ -64,7 +64,7 @@ func (f *Federation) forFediverse(ctx context.Context, e storage.LogEntry) (acto
 			body, err = f.prove(f.site.Delete(p, e.At), actor, e.At)
 			return err
 		case e.Kind == "delete" || e.Kind == "hide":
-			boost, err := f.boostBefore(ctx, tx, e)
+			boost, err := tx.LastBoost(ctx, e.Board, e.ObjectID, e.Seq)
 			if err != nil || boost == 0 {
 				return err
 			}
@@ -76,28 +76,4 @@ func (f *Federation) forFediverse(ctx context.Context, e storage.LogEntry) (acto
 		return err
 	})
 	return actor, body, err
-}
-
-// boostBefore is the number of the entry whose boost shows the post now. Hiding
-// is rare, so the log is simply read.
-func (f *Federation) boostBefore(ctx context.Context, tx *storage.Tx, e storage.LogEntry) (int64, error) {
-	var found int64
-	for after := int64(0); ; {
-		entries, err := tx.LogAfter(ctx, e.Board, after, maxLogPage)
-		if err != nil {
-			return 0, err
-		}
-		for _, one := range entries {
-			if one.Seq >= e.Seq {
-				return found, nil
-			}
-			if one.ObjectID == e.ObjectID && (one.Kind == "create" || one.Kind == "restore") {
-				found = one.Seq
-			}
-			after = one.Seq
-		}
-		if len(entries) == 0 {
-			return found, nil
-		}
-	}
 }

@@ -1,6 +1,7 @@
 package federation
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/storage"
 )
 
 const carol = "https://peer.example/u/carol"
@@ -210,3 +212,120 @@ type finally struct{}
 
 func (finally) Error() string { return "refused" }
 func (finally) Final() bool   { return true }
+
+// leave is the deletion of carol's account, as Mastodon sends it.
+func (s *stranger) leave(signer string) int {
+	s.t.Helper()
+	return s.do(s.request(signer, schemeCavage, []byte(fmt.Sprintf(`{"id":"%s#delete","type":"Delete","actor":%q,"to":["as:Public"],"object":%q}`, carol, carol, carol))))
+}
+
+// The deletion of an account erases what it wrote, however its key is known.
+func TestDeletedAccount(t *testing.T) {
+	t.Parallel()
+	gone := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }
+	forget := func(s *stranger) {
+		require.NoError(t, s.write(func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.DropRemote(ctx, tx.Now.Add(time.Hour))
+			return err
+		}))
+	}
+	for _, c := range []struct {
+		name    string
+		prepare func(s *stranger)
+		code    int
+		erased  bool
+	}{
+		{"its document is still there", func(*stranger) {}, 202, true},
+		{"it is gone, and the key is kept", func(s *stranger) { s.served[carol] = gone }, 202, true},
+		{"and the key is due to be fetched again", func(s *stranger) {
+			s.served[carol] = gone
+			s.tick.pass(keyAge + time.Hour)
+		}, 202, true},
+		{"and it answers 404", func(s *stranger) {
+			s.served[carol] = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }
+			s.tick.pass(keyAge + time.Hour)
+		}, 202, true},
+		{"and nothing of it is kept here", func(s *stranger) {
+			s.served[carol] = gone
+			forget(s)
+		}, 202, true},
+		{"404, and nothing of it is kept here", func(s *stranger) {
+			s.served[carol] = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }
+			forget(s)
+		}, 401, false},
+		{"its host is away, and nothing of it is kept here", func(s *stranger) {
+			s.net.set("peer.example", true)
+			forget(s)
+		}, 503, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStranger(t)
+			c.prepare(s)
+			require.Equal(t, c.code, s.leave(carol))
+			settle(t, s.node)
+			require.Equal(t, c.erased, s.state(s.note) == protocol.Deleted)
+			require.Equal(t, protocol.Visible, s.state(s.world.reply), "of another account")
+		})
+	}
+	t.Run("forged", func(t *testing.T) {
+		t.Parallel()
+		s := newStranger(t)
+		require.Equal(t, 403, s.leave(mallory))
+		r := s.request(mallory, schemeCavage, []byte(`{}`))
+		forged := s.request(carol, schemeCavage, []byte(fmt.Sprintf(`{"id":"%s#delete","type":"Delete","actor":%q,"object":%q}`, carol, carol, carol)))
+		forged.Header.Set("Signature", r.Header.Get("Signature"))
+		require.Contains(t, []int{401, 403}, s.do(forged))
+		settle(t, s.node)
+		require.Equal(t, protocol.Visible, s.state(s.note))
+	})
+	t.Run("of somebody unknown", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		calls := w.net.count("GET ")
+		w.actors[carol] = &actorKeys{carol, nodeKeys(103)}
+		s := &stranger{world: w}
+		require.Equal(t, 202, s.leave(carol))
+		require.Equal(t, calls, w.net.count("GET "), "nothing is fetched")
+	})
+	t.Run("many posts, a follow, and what is still on its way", func(t *testing.T) {
+		t.Parallel()
+		s := newStranger(t)
+		a := newNode(t, s.net, s.tick, 0, nil)
+		a.follow(s.node)
+		follow := fmt.Sprintf(`{"id":"https://peer.example/f/1","type":"Follow","actor":%q,"object":"https://u.example/ap/board"}`, carol)
+		require.Equal(t, 202, s.deliver(carol, []byte(follow)))
+		for i := range erasedAtOnce + 5 {
+			uri := fmt.Sprintf("https://peer.example/n/%d", 100+i)
+			s.served[uri] = func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", activity.MediaType)
+				_, _ = w.Write(s.fill(fmt.Sprintf(`{"id":%q,"type":"Note","attributedTo":%q,"content":"x","published":"2026-11-20T10:00:00Z","to":"as:Public","inReplyTo":"POST"}`, uri, carol)))
+			}
+			s.reply(uri)
+		}
+		settle(t, s.node, a)
+		require.Equal(t, protocol.Visible, a.state("https://peer.example/n/100"))
+		s.served[carol] = gone
+		for i := range erasedAtOnce + 5 {
+			s.served[fmt.Sprintf("https://peer.example/n/%d", 100+i)] = gone
+		}
+		require.Equal(t, 202, s.leave(carol))
+		settle(t, s.node, a)
+		for i := range erasedAtOnce + 5 {
+			uri := fmt.Sprintf("https://peer.example/n/%d", 100+i)
+			require.Equal(t, protocol.Deleted, s.state(uri))
+			require.Equal(t, protocol.Deleted, a.state(uri), "our followers are told")
+		}
+		require.NotContains(t, s.logText(), "How much")
+		s.read(func(ctx context.Context, tx *storage.Tx) error {
+			n, err := tx.CountFollowers(ctx, s.f.site.Board())
+			require.Equal(t, 1+1, n, "alice and the stoa node")
+			return err
+		})
+		late := s.fill(fmt.Sprintf(`{"id":"https://peer.example/n/9#create","type":"Create","actor":%q,"to":"as:Public",
+			"object":{"id":"https://peer.example/n/9","type":"Note","attributedTo":%q,"content":"<p>late</p>","published":"2026-11-20T10:00:00Z","to":"as:Public","inReplyTo":"POST"}}`, carol, carol))
+		require.Equal(t, 202, s.deliver(carol, late))
+		settle(t, s.node)
+		require.Nil(t, s.held("https://peer.example/n/9"))
+	})
+}

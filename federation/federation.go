@@ -165,10 +165,11 @@ func multikeyOf(pair key.Pair) (string, error) {
 type JobHandler = func(ctx context.Context, j storage.Job) (after func(ctx context.Context, tx *storage.Tx) error, err error)
 
 // Jobs are the kinds of durable jobs that federation does:
-// process (one kept activity), deliver (one activity to one inbox), submit (a
-// local reply to the board of another node), pull (walk a board's log).
+// process (one kept activity), erase (posts of a deleted account), deliver (one
+// activity to one inbox), submit (a local reply to the board of another node, or
+// to whom it answers), pull (walk a board's log), recheck (an author).
 func (f *Federation) Jobs() map[string]JobHandler {
-	return map[string]JobHandler{"process": f.process, "deliver": f.deliverJob, "submit": f.submit, "pull": f.pull, "recheck": f.recheck}
+	return map[string]JobHandler{"process": f.process, "erase": f.eraseJob, "deliver": f.deliverJob, "submit": f.submit, "pull": f.pull, "recheck": f.recheck}
 }
 
 // Handler serves everything under /ap/.

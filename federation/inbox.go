@@ -107,7 +107,9 @@ func (f *Federation) admit(w http.ResponseWriter, r *http.Request) (*delivery, e
 		return d, err
 	}
 	if err := f.verify(r, d); err != nil {
-		return d, err
+		if err = f.departed(r, d, err); err != nil {
+			return d, err
+		}
 	}
 	return d, f.checkOrigins(d)
 }
@@ -191,12 +193,14 @@ func (f *Federation) known(ctx context.Context, d *delivery) error {
 			return err
 		}
 		quiet = err == nil && kept != nil
-		if !quiet && d.act.Type.Is("Delete") && d.act.ObjectID() == d.actor {
-			a, err := tx.RemoteActorByID(ctx, d.actor)
-			if absent(err) != nil {
+		if !quiet && d.leaves() {
+			held, err := tx.PostsOfActor(ctx, d.actor, 1)
+			if err != nil || len(held) > 0 {
 				return err
 			}
-			quiet = a == nil || err != nil
+			_, err = tx.RemoteActorByID(ctx, d.actor)
+			quiet = errors.Is(err, storage.ErrNotFound)
+			return absent(err)
 		}
 		return nil
 	})
@@ -206,6 +210,25 @@ func (f *Federation) known(ctx context.Context, d *delivery) error {
 	if quiet {
 		return errQuietly
 	}
+	return nil
+}
+
+// leaves reports whether the activity is the deletion of its own actor.
+func (d *delivery) leaves() bool { return d.act.Type.Is("Delete") && d.act.ObjectID() == d.actor }
+
+// departed takes the deletion of its own actor although its signature was
+// refused, when the actor's own document is gone: the key is then gone too, and
+// may not be kept here. Otherwise the refusal stands.
+func (f *Federation) departed(r *http.Request, d *delivery, refused error) error {
+	no, ok := errors.AsType[*refusal](refused)
+	if !ok || no.status != http.StatusUnauthorized || !d.leaves() {
+		return refused
+	}
+	_, err := f.lookUpActor(forStranger(r.Context(), f.networkOf(r)), d.actor)
+	if !errors.Is(err, errGone) {
+		return refused
+	}
+	d.signer = d.actor
 	return nil
 }
 

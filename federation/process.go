@@ -172,9 +172,13 @@ func (f *Federation) keptOut(host string, err error) error {
 // receive hands a checked post to the board unless it is known or was deleted
 // before it came. It reports whether the post is new, and sets its id.
 func (f *Federation) receive(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) (fresh bool, err error) {
-	gone, err := tx.Tombstoned(ctx, p.URI)
-	if err != nil || gone {
-		return false, err
+	for _, uri := range []*string{&p.URI, p.Author.Actor} {
+		if uri == nil {
+			continue
+		}
+		if gone, err := tx.Tombstoned(ctx, *uri); err != nil || gone {
+			return false, err
+		}
 	}
 	if known, err := tx.PostByURI(ctx, p.URI); err == nil && known != nil {
 		return false, nil
@@ -217,7 +221,10 @@ func (f *Federation) receive(ctx context.Context, tx *storage.Tx, p *protocol.St
 // an entry of the log in turn, and the text leaves the log.
 func (f *Federation) deleted(in *incoming) after {
 	uri := in.act.ObjectID()
-	if uri == "" || uri == in.actor || !f.sameOrigin(uri, in.actor) {
+	if uri == in.actor {
+		return f.left(in)
+	}
+	if uri == "" || !f.sameOrigin(uri, in.actor) {
 		return nil
 	}
 	return func(ctx context.Context, tx *storage.Tx) error {
@@ -225,12 +232,18 @@ func (f *Federation) deleted(in *incoming) after {
 		if err != nil || p == nil || p.Board != f.site.Board() {
 			return err
 		}
-		if err := tx.RedactLog(ctx, p.Board, p.ID); err != nil {
-			return err
-		}
-		_, err = tx.AppendLog(ctx, p.Board, "delete", p.ID, in.raw)
+		return f.logDeletion(ctx, tx, p, in.raw)
+	}
+}
+
+// logDeletion takes a deleted post out of our log and says so there; said is
+// the word of its author.
+func (f *Federation) logDeletion(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, said []byte) error {
+	if err := tx.RedactLog(ctx, p.Board, p.ID); err != nil {
 		return err
 	}
+	_, err := tx.AppendLog(ctx, p.Board, "delete", p.ID, said)
+	return err
 }
 
 // erase deletes a post of another node for its author, and remembers the

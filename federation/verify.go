@@ -80,7 +80,7 @@ func (f *Federation) verifySignature(ctx context.Context, msg *httpsig.Message, 
 }
 
 func (f *Federation) verifyOnce(ctx context.Context, msg *httpsig.Message, d *delivery, fresh bool) (string, error) {
-	keys := &resolver{f: f, fresh: fresh}
+	keys := &resolver{f: f, fresh: fresh, last: d.act.Type.Is("Delete")}
 	var err error
 	if d.rfc { // RFC 9421 when Signature-Input is there, and then nothing else
 		v := httpsig.Verifier{Keys: keys, Now: f.now, AllowLoopback: f.c.AllowPrivate}
@@ -104,6 +104,7 @@ func (f *Federation) verifyOnce(ctx context.Context, msg *httpsig.Message, d *de
 type resolver struct {
 	f       *Federation
 	fresh   bool
+	last    bool // a key that is gone counts as it was when it was kept
 	found   *remoteKey
 	refused *refusal
 }
@@ -122,6 +123,11 @@ func (k *resolver) find(ctx context.Context, keyID string) (*remoteKey, error) {
 		return nil, httpsig.CodeKeyUnknown
 	}
 	found, err := k.f.keyOf(ctx, keyID, k.fresh)
+	if k.last && (errors.Is(err, errGone) || errors.Is(err, errNotFound)) {
+		if known, e := k.f.knownKey(ctx, keyID); e != nil || known != nil {
+			found, err = known, e
+		}
+	}
 	if err != nil {
 		if away(err) { // the sender is to try again: it does so on 503, not on 401
 			k.refused = refuse(http.StatusServiceUnavailable, "the host of the key does not answer; try again later", err)

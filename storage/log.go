@@ -122,6 +122,22 @@ func (tx *Tx) LogAfter(ctx context.Context, board string, after int64, limit int
 	})
 }
 
+const boosts = `SELECT max(seq) FROM log WHERE object_id = ? AND kind IN ('create', 'restore') AND seq < ? AND stream = (SELECT id FROM stream WHERE board = ?)`
+
+// LastBoost is the number of the last entry before a number that shows an
+// object, 0 when there is none.
+func (tx *Tx) LastBoost(ctx context.Context, board, objectID string, before int64) (int64, error) {
+	if err := tx.settle(); err != nil {
+		return 0, err
+	}
+	var seq *int64
+	err := tx.row(ctx, boosts, objectID, before, board).Scan(&seq)
+	if err != nil || seq == nil {
+		return 0, err
+	}
+	return *seq, nil
+}
+
 // RedactLog takes the activities of a deleted object out of a board's log.
 // The entries stay as tombstones, so that the numbers have no gap. Entries that
 // say delete are not touched.

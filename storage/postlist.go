@@ -173,6 +173,21 @@ func (tx *Tx) PostsByAgent(ctx context.Context, erc8004 string, limit int, after
 	return tx.listStored(ctx, listByAgent, `author_erc8004 = ? AND state <> 'deleted'`, []any{erc8004}, limit, after)
 }
 
+const postsOfActor = `SELECT ` + storedColumns + ` FROM post WHERE author_actor = ? AND node IS NOT NULL AND state <> 'deleted' ORDER BY seq LIMIT ?`
+
+// PostsOfActor returns the oldest posts here by an actor of another server that
+// are not deleted.
+func (tx *Tx) PostsOfActor(ctx context.Context, actor string, limit int) ([]protocol.StoredPost, error) {
+	if err := tx.settle(); err != nil {
+		return nil, err
+	}
+	rows, err := tx.query(ctx, postsOfActor, actor, limit)
+	return collect(rows, err, func(s scanner) (p protocol.StoredPost, err error) {
+		_, err = scanStored(s, &p)
+		return p, err
+	})
+}
+
 func (tx *Tx) listStored(ctx context.Context, listing, where string, args []any, limit int, after string) (protocol.Page[protocol.StoredPost], error) {
 	limit = bounded(limit)
 	before, err := position(listing, after, math.MaxInt64)

@@ -36,6 +36,15 @@ func (s Site) Delete(p *protocol.StoredPost, at time.Time) Object {
 	}
 }
 
+// Departed is the Delete of a post whose author deleted the account; id is that
+// of the author's own Delete.
+func Departed(id, actor, uri string) Object {
+	return Object{
+		"@context": "https://www.w3.org/ns/activitystreams", "id": id, "type": "Delete", "actor": actor,
+		"to": []string{Public}, "object": uri,
+	}
+}
+
 // Tombstone is what is left of a post.
 func Tombstone(uri string, at time.Time) Object {
 	return Object{"id": uri, "type": "Tombstone", "formerType": "Note", "deleted": stamp(at)}
