@@ -195,6 +195,9 @@ func unreadable(u *url.URL) error {
 	if _, why, bad := protocol.Unfit(u.Path); bad || strings.ContainsAny(u.Path, "\n\t") {
 		return protocol.Errorf(protocol.InvalidRequest, "the path holds what no address here does: %s", cmp.Or(why, "a control character"))
 	}
+	if strings.Count(u.RawQuery, "&") >= maxParameters {
+		return protocol.Errorf(protocol.InvalidRequest, "the query has more than %d parameters", maxParameters)
+	}
 	if !strings.Contains(u.RawQuery, "%") {
 		return nil
 	}
@@ -203,6 +206,10 @@ func unreadable(u *url.URL) error {
 	}
 	return nil
 }
+
+// maxParameters bounds a query: no operation has a tenth of it, and pages repeat
+// a query in their links.
+const maxParameters = 250
 
 // compressedTag is what compression adds to an entity tag, since a strong tag
 // stands for bytes. Of gzhttp, an answer in zstd has "-zstd" in its place.

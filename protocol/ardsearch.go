@@ -38,6 +38,9 @@ type ARDTerm struct {
 	Values []string
 }
 
+// pointerEscapes are those of RFC 6901 §3.
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
 // Terms reads a filter. Faults point into it.
 func (f ARDFilter) Terms(at string) (terms []ARDTerm, faults []Fault) {
 	fault := func(pointer, detail string) { faults = append(faults, Fault{at + pointer, "bad-filter", detail}) }
@@ -46,7 +49,7 @@ func (f ARDFilter) Terms(at string) (terms []ARDTerm, faults []Fault) {
 		return nil, faults
 	}
 	for path, v := range f {
-		pointer := "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(path[:min(len(path), 64)])
+		pointer := "/" + pointerEscapes.Replace(path[:min(len(path), 64)])
 		if !slices.Contains(ardPaths, path) {
 			fault(pointer, "there is no such path; there are "+strings.Join(ardPaths, ", "))
 			continue

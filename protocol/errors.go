@@ -35,7 +35,7 @@ const (
 	UnsupportedMediaType Code = "unsupported-media-type" // the body's media type is not one the route takes
 	Misdirected          Code = "misdirected"            // a signed request names a host that is not this node
 	MethodNotAllowed     Code = "method-not-allowed"     // the path exists, the method does not
-	Validation           Code = "validation"             // the request can be read and breaks rules; Faults lists all
+	Validation           Code = "validation"             // the request can be read and breaks rules; Faults lists them
 	BelowFloor           Code = "below-floor"            // a bid under the board's floor
 	RateLimited          Code = "rate-limited"           // too many requests from this identity or network
 	ChainUnavailable     Code = "chain-unavailable"      // no fresh view of the chain, so no decision
@@ -73,7 +73,7 @@ var codes = map[Code]codeRow{
 	TooLarge:             {413, "The body is too large", "Send less; the detail names the limit."},
 	UnsupportedMediaType: {415, "The media type is not supported", "Send Content-Type: application/json without Content-Encoding."},
 	Misdirected:          {421, "The request was signed for another host", "Sign for and send to the node's own public address."},
-	Validation:           {422, "The request breaks rules", "Mend what errors lists; every fault is there."},
+	Validation:           {422, "The request breaks rules", "Mend what errors lists; every fault is there, up to 50."},
 	BelowFloor:           {422, "The bid is below the floor", "Bid at least the floor of the board."},
 	RateLimited:          {429, "Too many requests", "Wait as long as Retry-After says; the RateLimit fields show what is left."},
 	ChainUnavailable:     {503, "The chain cannot be read now", "Nothing was stored; send the request again after Retry-After."},
@@ -119,6 +119,9 @@ func (c Code) Temporary() bool {
 	return false
 }
 
+// MaxFaults bounds the faults that an answer lists; the rest is a number.
+const MaxFaults = 50
+
 // A Fault is one broken rule of an input. Pointer is a JSON Pointer (RFC 6901)
 // into the input as the caller sent it; Code is a stable kebab-case word such
 // as "too-long"; Detail names the limit and the way out.
@@ -133,7 +136,7 @@ type Fault struct {
 type Error struct {
 	Code       Code
 	Detail     string        // one sentence for the caller: what is wrong and what to do
-	Faults     []Fault       // with Validation: all of them
+	Faults     []Fault       // with Validation: all of them, MaxFaults at most
 	RetryAfter time.Duration // with temporary codes; zero means unknown
 	Challenge  any           // with pow-*: a fresh challenge, ready to encode
 	Signature  string        // with signature-*: value of the Signature-Error field
@@ -146,9 +149,14 @@ func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Detail: err.Error(), Err: errors.Unwrap(err)}
 }
 
-// Invalid returns a validation error that carries the faults.
+// Invalid returns a validation error that carries the faults, the first MaxFaults
+// of them. One over that is counted and not looked at.
 func Invalid(faults ...Fault) *Error {
 	detail := "The request breaks a rule; see errors."
+	if more := len(faults) - MaxFaults; more > 0 {
+		faults = faults[:MaxFaults:MaxFaults]
+		detail = fmt.Sprintf("The request breaks many rules; errors holds %d, and there are %d more.", MaxFaults, more)
+	}
 	if len(faults) == 1 {
 		detail = faults[0].Detail
 		if at := faults[0].Pointer; at != "" {

@@ -90,7 +90,8 @@ func (s *Schemas) Resolve(schema *huma.Schema) *huma.Schema {
 }
 
 // Check validates a decoded JSON value and returns every fault, those of the
-// rule of text among them.
+// rule of text among them. Faults over protocol.MaxFaults are counted, and hold
+// nothing.
 func (s *Schemas) Check(schema *huma.Schema, value any) (faults []protocol.Fault) {
 	// The library compares list elements with == to see whether they are
 	// unique, which panics for objects and lists; such an element is of the
@@ -103,8 +104,11 @@ func (s *Schemas) Check(schema *huma.Schema, value any) (faults []protocol.Fault
 	var res huma.ValidateResult
 	path := huma.NewPathBuffer(make([]byte, 0, 128), 0)
 	huma.Validate(s.Registry, schema, path, huma.ModeWriteToServer, value, &res)
-	for _, err := range res.Errors {
+	for _, err := range res.Errors[:min(len(res.Errors), protocol.MaxFaults)] {
 		faults = append(faults, faultOf(err))
+	}
+	if more := len(res.Errors) - protocol.MaxFaults; more > 0 {
+		return append(faults, make([]protocol.Fault, more)...)
 	}
 	s.texts("", schema, value, &faults)
 	return faults
@@ -137,7 +141,7 @@ func faultOf(err error) protocol.Fault {
 	case msg == "unexpected property":
 		return protocol.Fault{Pointer: at, Code: "unknown-member", Detail: "there is no such member; check the spelling"}
 	case scan(msg, "expected required property %s to be present", &word):
-		return protocol.Fault{Pointer: at + "/" + escape(word), Code: "required", Detail: "is required"}
+		return protocol.Fault{Pointer: at + "/" + Escape(word), Code: "required", Detail: "is required"}
 	case scan(msg, "expected length <= %d", &n):
 		return protocol.Fault{Pointer: at, Code: "too-long", Detail: "at most " + count(n, "character")}
 	case scan(msg, "expected length >= %d", &n):
@@ -192,7 +196,7 @@ func pointer(location string) string {
 	for part := range strings.SplitSeq(location, ".") {
 		name, index, indexed := strings.Cut(part, "[")
 		if name != "" {
-			b.WriteString("/" + escape(name))
+			b.WriteString("/" + Escape(name))
 		}
 		for indexed {
 			var i string
@@ -205,12 +209,28 @@ func pointer(location string) string {
 	return b.String()
 }
 
-// escape writes a member's name in a pointer. The name may be a stranger's: what
+// Escape writes a member's name in a pointer. The name may be a stranger's: what
 // is shown of it is short, and fit to be shown.
-func escape(s string) string {
+func Escape(s string) string {
 	if len(s) > 64 {
 		s = s[:64]
 	}
-	s = protocol.CleanText(s)
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(s)
+	if ordinary(s) {
+		return s
+	}
+	return escapes.Replace(protocol.CleanText(s))
+}
+
+// escapes are those of RFC 6901 §3.
+var escapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+// ordinary reports a name that needs no change: most do not, and a request may
+// have thousands.
+func ordinary(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c <= ' ' || c >= 0x7f || c == '~' || c == '/' {
+			return false
+		}
+	}
+	return true
 }

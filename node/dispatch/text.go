@@ -43,7 +43,7 @@ func (s *Schemas) texts(at string, schema *huma.Schema, value any, faults *[]pro
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			at := at + "/" + escape(name)
+			at := at + "/" + Escape(name)
 			if f := protocol.TextFault(at, name); f != nil {
 				*faults = append(*faults, *f)
 			}

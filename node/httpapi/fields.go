@@ -127,15 +127,19 @@ func (f *fields) query(r *http.Request) (map[string]any, error) {
 	out := map[string]any{}
 	var faults []protocol.Fault
 	for name, vs := range values {
+		if len(faults) >= protocol.MaxFaults { // the rest is counted
+			faults = append(faults, protocol.Fault{})
+			continue
+		}
 		kind, known := f.types[name]
 		switch {
 		case strings.HasPrefix(name, "utm_"):
 		case !known && !f.body && name != "pow": // the hall names it beside the other faults
 			out[name] = vs[0]
 		case !known || f.body || f.inPath(name):
-			faults = append(faults, protocol.Fault{Pointer: "/" + cut(name), Code: "unknown-member", Detail: "there is no such query parameter; check the spelling"})
+			faults = append(faults, protocol.Fault{Pointer: "/" + dispatch.Escape(name), Code: "unknown-member", Detail: "there is no such query parameter; check the spelling"})
 		case len(vs) > 1 && kind != "array":
-			faults = append(faults, protocol.Fault{Pointer: "/" + cut(name), Code: "repeated", Detail: "give this parameter once"})
+			faults = append(faults, protocol.Fault{Pointer: "/" + dispatch.Escape(name), Code: "repeated", Detail: "give this parameter once"})
 		case kind == "array":
 			out[name] = strings.Split(strings.Join(vs, ","), ",")
 		default:
@@ -179,6 +183,3 @@ func coerce(kind, s string) any {
 	}
 	return s
 }
-
-// cut is as much of a stranger's name for a member as an answer repeats.
-func cut(s string) string { return protocol.CleanText(s[:min(len(s), 64)]) }

@@ -17,7 +17,7 @@ type Problem struct {
 	Detail    string           `json:"detail"`
 	Code      protocol.Code    `json:"code" doc:"Stable kebab-case code."`
 	Instance  string           `json:"instance" doc:"Request id, for the operator."`
-	Errors    []protocol.Fault `json:"errors,omitempty" doc:"With validation: every fault."`
+	Errors    []protocol.Fault `json:"errors,omitempty" doc:"With validation: every fault, up to 50; detail says how many more."`
 	Challenge any              `json:"challenge,omitempty" doc:"With pow-*: a fresh challenge."`
 	ErrorCode string           `json:"errorCode,omitempty" doc:"In ARD operations: the code in ARD's words."`
 	Message   string           `json:"message,omitempty" doc:"In ARD operations: the detail."`

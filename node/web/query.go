@@ -102,7 +102,7 @@ func queryOf(r *http.Request) (url.Values, error) {
 // misspell (contract §1).
 func unknown(name string) error {
 	return protocol.Invalid(protocol.Fault{
-		Pointer: "/" + name[:min(len(name), 64)], Code: "unknown-member",
+		Pointer: "/" + dispatch.Escape(name), Code: "unknown-member",
 		Detail: "there is no such query parameter; check the spelling",
 	})
 }

@@ -1,0 +1,100 @@
+package node
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+)
+
+// faulty are requests with thousands of members that no operation has, one a
+// door, as large as the doors take.
+func faulty(h *house) map[string]func() *http.Request {
+	members := make([]string, 4000)
+	names := make([]string, 3500)
+	for i := range members {
+		members[i] = fmt.Sprintf(`"x~%d":1`, i)
+	}
+	for i := range names {
+		names[i] = fmt.Sprintf("x%d=1", i)
+	}
+	object := "{" + strings.Join(members, ",") + "}"
+	request := func(method, path, body string) func() *http.Request {
+		return func() *http.Request {
+			r := httptest.NewRequest(method, h.Base+path, strings.NewReader(body))
+			r.RequestURI = path
+			r.Header.Set("Content-Type", "application/json")
+			return r
+		}
+	}
+	return map[string]func() *http.Request{
+		"body":  request("POST", "/ard/search", object),
+		"query": request("GET", "/api/public/board?"+strings.Join(names, "&"), ""),
+		"known": request("POST", "/ard/search?"+strings.Join(names, "&"), `{"query":{"text":"x"}}`),
+		"page":  request("GET", "/board?"+strings.Join(names, "&"), ""),
+		"MCP":   request("POST", "/mcp/public", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_board","arguments":`+object+`}}`),
+	}
+}
+
+// TestFaults: what breaks thousands of rules is answered shortly, at every door.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	const many = "errors holds 50, and there are "
+	for name, want := range map[string]struct {
+		status int
+		detail string
+	}{
+		"body":  {400, many + "3951 more"}, // and what is missing
+		"MCP":   {200, many + "3950 more"},
+		"query": {400, "more than 250 parameters"}, "known": {400, "more than 250 parameters"}, "page": {400, "more than 250 parameters"},
+	} {
+		w := httptest.NewRecorder()
+		h.Handler().ServeHTTP(w, faulty(h)[name]())
+		require.Equal(t, want.status, w.Code, name)
+		require.Contains(t, w.Body.String(), want.detail, name)
+		require.Less(t, w.Body.Len(), 8<<10, name)
+	}
+	names := make([]string, 200)
+	for i := range names {
+		names[i] = fmt.Sprintf("x%%7e%%2f%d=1", i)
+	}
+	for _, path := range []string{"/api/public/board?", "/ard/search?"} { // the query is the input, or has no place
+		method, body := "GET", ""
+		if path == "/ard/search?" {
+			method, body = "POST", `{"query":{"text":"x"}}`
+		}
+		a := h.ask(method, path+strings.Join(names, "&"), body)
+		p := a.problem()
+		require.Len(t, p.Errors, protocol.MaxFaults, path)
+		require.Contains(t, a.Body.String(), many+"150 more", path)
+		for _, f := range p.Errors {
+			require.Equal(t, "unknown-member", f.Code, path)
+			require.Regexp(t, `^/x~0~1\d+$`, f.Pointer, path)
+		}
+	}
+	a := h.ask("GET", "/board?"+strings.Join(names, "&"), "", "Accept", browser)
+	require.Equal(t, 422, a.Code)
+	require.Less(t, a.Body.Len(), 64<<10)
+}
+
+// BenchmarkFaults is what a request costs that breaks thousands of rules.
+func BenchmarkFaults(b *testing.B) {
+	h := newHouse(b)
+	for name, request := range faulty(h) {
+		b.Run(name, func(b *testing.B) {
+			size := 0
+			for b.Loop() {
+				w := httptest.NewRecorder()
+				h.Handler().ServeHTTP(w, request())
+				size = w.Body.Len()
+			}
+			b.ReportMetric(float64(size), "B/answer")
+		})
+	}
+}
