@@ -9,7 +9,7 @@ import (
 )
 
 // postWordsVersion is what the words of posts are made by. See word.go.
-const postWordsVersion = 4
+const postWordsVersion = 5
 
 const wordsSetting = "words of posts"
 

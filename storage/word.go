@@ -80,7 +80,46 @@ func ascii(s string) bool {
 
 func single(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) }
 
+// maxGrowth is by how many bytes the compatibility forms of a text may be longer
+// than the text. A single character may say a sentence (U+FDFA is eleven times as
+// long), and what folds and stores it pays for the sentence.
+const maxGrowth = 4 << 10
+
+// compact replaces characters whose compatibility forms would make a text longer
+// by more than maxGrowth in all with spaces. Canonical forms are short: at most
+// three times as long (Unicode TR15), and composed again.
+func compact(text string) string {
+	growth := 0
+	for i, r := range text {
+		if r < 0x2000 || r >= 0x3400 && r < 0xd800 { // what grows there grows by three bytes
+			continue
+		}
+		growth += grows(text[i:])
+		if growth > maxGrowth {
+			return text[:i] + strings.Map(func(r rune) rune {
+				if r >= 0x2000 && grows(string(r)) > 0 {
+					return ' '
+				}
+				return r
+			}, text[i:])
+		}
+	}
+	return text
+}
+
+// grows is by how many bytes the compatibility form of the first character of s is
+// longer than the character.
+func grows(s string) int {
+	form := norm.NFKD.PropertiesString(s)
+	long := len(form.Decomposition()) - form.Size()
+	if long <= 0 || norm.NFD.PropertiesString(s).Decomposition() != nil {
+		return 0
+	}
+	return long
+}
+
 func foldUnicode(text string) string {
+	text = compact(text)
 	nagari := false
 	text = strings.Map(func(r rune) rune {
 		switch {
