@@ -577,6 +577,14 @@ func TestAttack_Flags(t *testing.T) {
 		require.Equal(t, 202, w.deliver(id, []byte(body)))
 	}
 	w.unharmed(1)
+	require.Len(t, w.room.told, 5)
+	require.Contains(t, w.room.told, "flag by throwaway0.example: spam", "for the operator to see")
+	require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
+		return tx.SetHostPolicy(ctx, storage.HostPolicy{Host: "victim.example", Policy: storage.PolicyTrusted})
+	}))
+	require.Equal(t, 202, w.deliver(alice, []byte(fmt.Sprintf(`{"id":"%s/f","type":"Flag","actor":%q,"content":"spam","object":[%q]}`, alice, alice, w.post.URI))))
+	settle(t, w.node)
+	require.Equal(t, "report by node:victim.example: spam", w.room.told[5], "of a trusted node it counts")
 }
 
 func TestAttack_Flood(t *testing.T) {

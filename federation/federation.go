@@ -51,10 +51,12 @@ type Receiver interface {
 	RestorePost(ctx context.Context, tx *storage.Tx, uri string) error
 }
 
-// A Reporter takes reports by trusted nodes. A Receiver may be one; otherwise
-// reports only reach the audit trail.
+// A Reporter takes reports by other servers: of a trusted node as one that
+// counts, of others for the operator to see. A Receiver may be one; otherwise
+// they only reach the audit trail.
 type Reporter interface {
 	ReportFrom(ctx context.Context, tx *storage.Tx, postID, reporter, reason string) error
+	FlagFrom(ctx context.Context, tx *storage.Tx, postID, domain, reason string) error
 }
 
 // Authority is integrity.Authority: which key may speak for a chain identity.

@@ -154,6 +154,17 @@ type room struct {
 	failAt int // the n-th call from now fails, 0 never
 	calls  int
 	got    []string
+	told   []string // reports by other servers
+}
+
+func (r *room) ReportFrom(_ context.Context, _ *storage.Tx, _, reporter, reason string) error {
+	r.told = append(r.told, "report by "+reporter+": "+reason)
+	return nil
+}
+
+func (r *room) FlagFrom(_ context.Context, _ *storage.Tx, _, domain, reason string) error {
+	r.told = append(r.told, "flag by "+domain+": "+reason)
+	return nil
 }
 
 var errCrash = errors.New("the power went out")

@@ -273,8 +273,8 @@ func (f *Federation) erase(ctx context.Context, tx *storage.Tx, uri, actor strin
 	return nil, tx.PutTombstone(ctx, uri, hostOf(uri), tx.Now.Add(tombstoneAge))
 }
 
-// flagged takes a report by another server: for the operator to see, and from
-// a trusted node as one report. Throw-away hosts must not hide anything.
+// flagged takes a report by another server: into the operator's queue, and from
+// a trusted node as one report that counts. Throw-away hosts must not hide anything.
 func (f *Federation) flagged(in *incoming) after {
 	reason := string(in.act.Content)
 	if reason == "" {
@@ -306,10 +306,16 @@ func (f *Federation) flagged(in *incoming) after {
 			if err := tx.Audit(ctx, in.actor, "flag", p.ID, reason); err != nil {
 				return err
 			}
-			if r, ok := f.c.Receiver.(Reporter); ok && policy == storage.PolicyTrusted {
-				if err := r.ReportFrom(ctx, tx, p.ID, "node:"+in.host, reason); err != nil {
-					return err
-				}
+			r, ok := f.c.Receiver.(Reporter)
+			switch {
+			case !ok:
+			case policy == storage.PolicyTrusted:
+				err = r.ReportFrom(ctx, tx, p.ID, "node:"+in.host, reason)
+			default:
+				err = r.FlagFrom(ctx, tx, p.ID, registrable(in.host), reason)
+			}
+			if err != nil {
+				return err
 			}
 		}
 		return nil

@@ -43,7 +43,7 @@ var ReadModerationLog = declare[LogQuery, Page[ModerationEntry]](Operation{
 type ReviewState string
 
 const (
-	ReviewReported ReviewState = "reported" // visible, with reports that nobody has decided about
+	ReviewReported ReviewState = "reported" // visible, with reports or flags that nobody has decided about
 	ReviewHidden   ReviewState = "hidden"
 )
 
@@ -71,6 +71,7 @@ type ReportView struct {
 	Reason   string    `json:"reason"`
 	At       time.Time `json:"at"`
 	Spent    bool      `json:"spent" doc:"Made before the post was restored or the reports dismissed: does not count again."`
+	Node     *string   `json:"node" doc:"Domain of the server that sent it as a Flag; it does not count towards hiding. Null for a report that does."`
 }
 
 // A Decision is an operator's word on a post.

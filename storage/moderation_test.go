@@ -166,3 +166,55 @@ func TestReview(t *testing.T) {
 		require.Equal(t, []string{want[0], want[1], want[3]}, walk())
 	})
 }
+
+// What other servers report stands in the queue, bounded, and counts towards nothing.
+func TestFlags(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		var ids []string
+		for n := range storage.MaxFlagsOfDomain + 1 {
+			p := samplePost(time.Now().Add(time.Duration(n)*time.Second), int64(n))
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.InsertPost(ctx, p) })
+			ids = append(ids, p.ID)
+		}
+		flag := func(post, domain string) (fresh bool) {
+			write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
+				fresh, err = tx.InsertFlag(ctx, storage.Report{PostID: post, Reporter: domain, Reason: "spam", Domain: domain})
+				return err
+			})
+			return fresh
+		}
+		queue := func() (posts []string) {
+			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				page, err := tx.ListReview(ctx, 100, "")
+				posts = page.Items
+				return err
+			})
+			return posts
+		}
+		require.True(t, flag(ids[0], "a.example"))
+		require.False(t, flag(ids[0], "a.example"), "one domain counts once")
+		require.Equal(t, ids[:1], queue())
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			n, err := tx.OpenReports(ctx, ids[0])
+			require.Zero(t, n, "it hides nothing")
+			return err
+		})
+		for n := range storage.MaxFlagsOfPost + 5 {
+			require.Equal(t, n < storage.MaxFlagsOfPost-1, flag(ids[0], fmt.Sprintf("b%d.example", n)), n)
+		}
+		for n, id := range ids[1:] {
+			require.Equal(t, n < storage.MaxFlagsOfDomain-1, flag(id, "a.example"), n)
+		}
+		setState(t, db, ids[1], protocol.Hidden)
+		require.False(t, flag(ids[1], "c.example"), "somebody has decided")
+		require.True(t, flag(ids[len(ids)-1], "a.example"), "which makes room")
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			n, err := tx.SpendReports(ctx, ids[0])
+			require.Equal(t, storage.MaxFlagsOfPost, n)
+			return err
+		})
+		require.False(t, flag(ids[0], "a.example"), "heard, and dismissed")
+		require.NotContains(t, queue(), ids[0])
+	})
+}

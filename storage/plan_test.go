@@ -97,6 +97,8 @@ func TestPlans(t *testing.T) {
 	add("seen identity", `SELECT 1 FROM issued WHERE identity = ?`, "x")
 	add("log", `SELECT seq FROM log WHERE stream = (SELECT id FROM stream WHERE board = ?) AND seq > ? ORDER BY seq LIMIT ?`, "x", 1, 2)
 	add("redact", `SELECT seq FROM log WHERE object_id = ?`, "x")
+	add("flags of a post", flagsOfPost, "x")
+	add("flags of a domain", flagsOfDomain, "x")
 	add("boost of a post", boosts, "x", 1, "y")
 	add("posts of an actor", postsOfActor, "x", 1)
 	add("claim jobs", claimJobs, 1, 1, 1, 1)

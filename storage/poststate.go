@@ -42,6 +42,9 @@ func (tx *Tx) SetPostState(ctx context.Context, id string, state protocol.PostSt
 		if err = tx.unshowPost(ctx, p, seq); err == nil {
 			err = tx.unresolve(ctx, p)
 		}
+		if err == nil { // other servers' reports have been heard
+			_, err = tx.write(ctx, `UPDATE report SET spent = TRUE WHERE post_id = ? AND domain <> ''`, id)
+		}
 	case state == protocol.Visible:
 		if _, err = tx.write(ctx, `UPDATE report SET spent = TRUE WHERE post_id = ?`, id); err == nil {
 			err = tx.showPost(ctx, p, seq)

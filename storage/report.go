@@ -11,7 +11,51 @@ import (
 type Report struct {
 	PostID, Reporter, Reason string
 	At                       time.Time
-	Spent                    bool // made before the post was restored: does not count again
+	Spent                    bool   // made before the post was restored: does not count again
+	Domain                   string // of the server that sent it; such a report does not count towards hiding. "" for others
+}
+
+// Caps of reports that other servers sent and nobody has decided about: of one
+// post, of one domain, and of all.
+const (
+	MaxFlagsOfPost   = 20
+	MaxFlagsOfDomain = 50
+	MaxFlags         = 2000
+)
+
+const (
+	flagsOfPost   = `SELECT count(*) FROM report WHERE post_id = ? AND domain <> '' AND NOT spent`
+	flagsOfDomain = `SELECT count(*) FROM report WHERE domain = ? AND domain <> '' AND NOT spent`
+	flagsInAll    = `SELECT count(*) FROM report WHERE domain <> '' AND NOT spent`
+)
+
+// InsertFlag stores a report that another server sent, for the queue, and
+// reports whether it did: not of a post that is hidden or deleted, not twice by
+// one reporter, and not over a cap.
+func (tx *Tx) InsertFlag(ctx context.Context, r Report) (fresh bool, err error) {
+	if err := tx.dirty(); err != nil {
+		return false, err
+	}
+	p, seq, err := tx.lockPost(ctx, r.PostID)
+	if err != nil || p.State != protocol.Visible {
+		return false, err
+	}
+	for _, bound := range []struct {
+		most  int
+		query string
+		args  []any
+	}{{MaxFlagsOfPost, flagsOfPost, []any{r.PostID}}, {MaxFlagsOfDomain, flagsOfDomain, []any{r.Domain}}, {MaxFlags, flagsInAll, nil}} {
+		var n int
+		if err := tx.row(ctx, bound.query, bound.args...).Scan(&n); err != nil || n >= bound.most {
+			return false, err
+		}
+	}
+	n, err := tx.write(ctx, `INSERT INTO report (post_id, reporter, reason, at, domain) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		r.PostID, r.Reporter, r.Reason, millis(tx.Now), r.Domain)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	return true, tx.review(ctx, seq, r.PostID)
 }
 
 // InsertReport stores a report. Reporter is a keyed hash or an identity, never
@@ -50,10 +94,10 @@ func (tx *Tx) InsertReport(ctx context.Context, postID, reporter, reason string)
 
 // ListReports returns the newest reports of a post, newest first.
 func (tx *Tx) ListReports(ctx context.Context, postID string, limit int) ([]Report, error) {
-	rows, err := tx.query(ctx, `SELECT post_id, reporter, reason, at, spent FROM report WHERE post_id = ? ORDER BY at DESC, reporter LIMIT ?`, postID, limit)
+	rows, err := tx.query(ctx, `SELECT post_id, reporter, reason, at, spent, domain FROM report WHERE post_id = ? ORDER BY at DESC, reporter LIMIT ?`, postID, limit)
 	return collect(rows, err, func(s scanner) (r Report, err error) {
 		var at int64
-		err = s.Scan(&r.PostID, &r.Reporter, &r.Reason, &at, &r.Spent)
+		err = s.Scan(&r.PostID, &r.Reporter, &r.Reason, &at, &r.Spent, &r.Domain)
 		r.At = moment(at)
 		return r, err
 	})
@@ -61,6 +105,6 @@ func (tx *Tx) ListReports(ctx context.Context, postID string, limit int) ([]Repo
 
 // OpenReports is how many reports of a post count towards hiding it.
 func (tx *Tx) OpenReports(ctx context.Context, postID string) (n int, err error) {
-	err = tx.row(ctx, `SELECT count(*) FROM report WHERE post_id = ? AND NOT spent`, postID).Scan(&n)
+	err = tx.row(ctx, `SELECT count(*) FROM report WHERE post_id = ? AND domain = '' AND NOT spent`, postID).Scan(&n)
 	return n, err
 }

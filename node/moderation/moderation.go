@@ -88,6 +88,13 @@ func (m *Moderation) ReportFrom(ctx context.Context, tx *storage.Tx, postID, nod
 	return err
 }
 
+// FlagFrom puts a report that another server sent into the queue. It hides
+// nothing: servers are made as cheaply as names. One domain counts once a post.
+func (m *Moderation) FlagFrom(ctx context.Context, tx *storage.Tx, postID, domain, reason string) error {
+	_, err := tx.InsertFlag(ctx, storage.Report{PostID: postID, Reporter: reportID(postID, "domain "+domain), Reason: reason, Domain: domain})
+	return err
+}
+
 // reporter is who reports, hashed together with the post. An owner is one,
 // whether a token is shown or the key of a profile signs. A key that neither a
 // profile nor the chain vouches for is made as cheaply as a name, so whoever
@@ -105,8 +112,12 @@ func reporter(ctx context.Context, tx *storage.Tx, postID string, c protocol.Cal
 			id = protocol.Caller{Network: c.Network}.ID()
 		}
 	}
-	sum := sha256.Sum256([]byte("report\x00" + postID + "\x00" + id))
-	return hex.EncodeToString(sum[:16]), nil
+	return reportID(postID, id), nil
+}
+
+func reportID(postID, who string) string {
+	sum := sha256.Sum256([]byte("report\x00" + postID + "\x00" + who))
+	return hex.EncodeToString(sum[:16])
 }
 
 // hide hides, for a reason as the author and the operators read it and one as

@@ -59,7 +59,11 @@ func review(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) (protoc
 		return item, err
 	}
 	for _, r := range reports {
-		item.Reports = append(item.Reports, protocol.ReportView{Reporter: r.Reporter, Reason: r.Reason, At: r.At, Spent: r.Spent})
+		view := protocol.ReportView{Reporter: r.Reporter, Reason: r.Reason, At: r.At, Spent: r.Spent}
+		if r.Domain != "" {
+			view.Node = &r.Domain
+		}
+		item.Reports = append(item.Reports, view)
 	}
 	notes, err := tx.ListNotes(ctx, protocol.NoteQuery{Subject: p.ID, Paging: protocol.Paging{Limit: shown}})
 	item.Notes = notes.Items

@@ -101,3 +101,42 @@ func TestReport_ManyKeys(t *testing.T) {
 		require.Equal(t, protocol.Hidden, report(protocol.Caller{Standing: protocol.Proof, Network: "last"}))
 	})
 }
+
+// A flag of another server is shown to the operator, who may dismiss it.
+func TestFlagFrom(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		m := &Moderation{}
+		id := protocol.NewID(protocol.PostID, time.Now())
+		do := func(fn func(ctx context.Context, tx *storage.Tx) error) {
+			t.Helper()
+			require.NoError(t, db.Write(context.Background(), fn))
+		}
+		queue := func() (items []protocol.ReviewItem) {
+			do(func(ctx context.Context, tx *storage.Tx) error {
+				page, err := m.Queue(ctx, tx, protocol.Caller{Standing: protocol.Operator}, protocol.ReviewQuery{})
+				items = page.Items
+				return err
+			})
+			return items
+		}
+		do(func(ctx context.Context, tx *storage.Tx) error {
+			return tx.InsertPost(ctx, &protocol.StoredPost{Post: protocol.Post{ID: id, URI: protocol.PostURI("https://n1.example", id), Kind: protocol.Offer, Title: "t", Body: "b",
+				Author: protocol.Author{Name: "Meera", Method: protocol.ByProof}, CreatedAt: tx.Now}, Board: protocol.BoardID("https://n1.example")})
+		})
+		for n := range 2 * protocol.ReportsToHide {
+			do(func(ctx context.Context, tx *storage.Tx) error { return m.FlagFrom(ctx, tx, id, fmt.Sprintf("s%d.example", n), "rude") })
+			do(func(ctx context.Context, tx *storage.Tx) error { return m.FlagFrom(ctx, tx, id, fmt.Sprintf("s%d.example", n), "rude") })
+		}
+		items := queue()
+		require.Len(t, items, 1)
+		require.Equal(t, []any{protocol.Visible, 0, 2 * protocol.ReportsToHide}, []any{items[0].State, items[0].Open, len(items[0].Reports)})
+		require.Equal(t, "rude", items[0].Reports[0].Reason)
+		require.Regexp(t, `^s\d\.example$`, *items[0].Reports[0].Node)
+		do(func(ctx context.Context, tx *storage.Tx) error {
+			_, err := m.Dismiss(ctx, tx, protocol.Caller{Standing: protocol.Operator}, protocol.Decision{ID: id})
+			return err
+		})
+		require.Empty(t, queue())
+	})
+}
