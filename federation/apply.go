@@ -166,7 +166,7 @@ func (f *Federation) readCreate(ctx context.Context, s *storage.Subscription, ac
 		if err != nil || parent == nil || parent.Board != s.Board {
 			return nothing, err
 		}
-		p, err := f.readReply(ctx, note, object, parent)
+		p, err := f.readReply(ctx, note, parent)
 		if err != nil {
 			return nil, err
 		}

@@ -96,18 +96,23 @@ func filled(b *testing.B) *Federation {
 	return f
 }
 
-// A page of 200 entries, made the first time and from then on.
+// A page of up to 200 entries: made the first time, from then on, and at places that
+// nobody asked for before.
 func BenchmarkLogPage(b *testing.B) {
-	for name, forget := range map[string]bool{"cold": true, "warm": false} {
+	for name, forget := range map[string]bool{"cold": true, "warm": false, "anywhere": false} {
 		b.Run(name, func(b *testing.B) {
 			f := filled(b)
 			door := f.Handler()
-			for b.Loop() {
+			for i := 0; b.Loop(); i++ {
+				after := 0
+				if name == "anywhere" {
+					after = i % 60
+				}
 				if forget {
-					f.entries, f.pages = newMemory(4096, 64<<20), newMemory(64, 64<<20)
+					f.entries, f.blocks = newMemory(4096, 64<<20), newBlocks()
 				}
 				w := httptest.NewRecorder()
-				door.ServeHTTP(w, httptest.NewRequestWithContext(b.Context(), "GET", "/ap/board/log?after=0", nil))
+				door.ServeHTTP(w, httptest.NewRequestWithContext(b.Context(), "GET", fmt.Sprintf("/ap/board/log?after=%d", after), nil))
 				require.Equal(b, 200, w.Code)
 			}
 		})

@@ -20,11 +20,20 @@ func isRefused(err error) bool {
 		errors.Is(err, integrity.ErrProof) || errors.Is(err, errBlocked) || errors.Is(err, errIdentity)
 }
 
+// Limits of what is kept as it was received, since a proof is checked over it.
+const (
+	maxStoaNote = 128 << 10 // by a node like this one, with the author's signed request
+	maxProven   = 32 << 10  // of anybody else's activity with a proof
+)
+
 // examine reads a Note of a node like this one and finds out by itself who
 // wrote it. The caller has made sure that the node said it.
 func (f *Federation) examine(ctx context.Context, n *activity.Note, raw json.RawMessage) (*protocol.StoredPost, error) {
 	if err := n.Check(); err != nil {
 		return nil, err
+	}
+	if len(raw) > maxStoaNote {
+		return nil, fmt.Errorf("%w: a post of %d bytes, at most %d", activity.ErrShape, len(raw), maxStoaNote)
 	}
 	p, err := n.Post(raw)
 	if err != nil {
@@ -73,7 +82,7 @@ func present(raw json.RawMessage) json.RawMessage {
 }
 
 // readReply reads a Note of the fediverse as a reply to a post held here.
-func (f *Federation) readReply(ctx context.Context, n *activity.Note, raw json.RawMessage, parent *protocol.StoredPost) (*protocol.StoredPost, error) {
+func (f *Federation) readReply(ctx context.Context, n *activity.Note, parent *protocol.StoredPost) (*protocol.StoredPost, error) {
 	if err := n.Check(); err != nil {
 		return nil, err
 	}
@@ -85,7 +94,7 @@ func (f *Federation) readReply(ctx context.Context, n *activity.Note, raw json.R
 		return nil, err
 	}
 	text := plainText(n.Text())
-	return n.Reply(raw, text, parent.Title, string(a.Username), string(a.Name))
+	return n.Reply(text, parent.Title, string(a.Username), string(a.Name))
 }
 
 // fetchNote gets a post from its own origin, where its bytes need no proof.

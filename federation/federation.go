@@ -106,7 +106,7 @@ type Federation struct {
 	growth    growth
 	backlog   backlog
 	entries   *memory  // entries of our log as bytes
-	pages     *memory  // pages of our log as bytes
+	blocks    *blocks  // of our log, which pages are cut out of
 	wanted    sync.Map // board → int64: highest sequence number heard of
 }
 
@@ -141,7 +141,7 @@ func New(c Config) (*Federation, error) {
 		misses: newMemory(4096, 4<<20), unproven: newMemory(4096, 8<<20), hosts: newSlots(),
 		lookUps: newBuckets(lookUpRate), limits: newBuckets(deliveryRate), peers: newBuckets(peerRate),
 		growth:  growth{added: map[storage.Stock]int{}, caps: storage.Caps},
-		entries: newMemory(4096, 16<<20), pages: newMemory(64, 32<<20),
+		entries: newMemory(4096, 16<<20), blocks: newBlocks(),
 	}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)

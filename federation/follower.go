@@ -67,7 +67,7 @@ func (f *Federation) openOutlet(ctx context.Context, tx *storage.Tx, inbox, host
 
 func (f *Federation) answer(ctx context.Context, tx *storage.Tx, kind, actor string, in *incoming, inbox, epoch string, head int64) error {
 	id := f.site.Base + "/ap/answers/" + protocol.NewID(protocol.ActivityID, tx.Now)
-	o := f.site.Answer(kind, id, actor, in.raw, in.actor, epoch, head)
+	o := f.site.Answer(kind, id, actor, string(in.act.ID), in.actor, in.act.ObjectID(), epoch, head)
 	return f.enqueueDelivery(ctx, tx, actor, inbox, o)
 }
 

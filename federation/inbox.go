@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"sync"
@@ -111,7 +112,26 @@ func (f *Federation) admit(w http.ResponseWriter, r *http.Request) (*delivery, e
 			return d, err
 		}
 	}
+	if err := d.checkSize(); err != nil {
+		return d, err
+	}
 	return d, f.checkOrigins(d)
+}
+
+// checkSize refuses what would be kept in our log as it is, and is larger than
+// anybody needs.
+func (d *delivery) checkSize() error {
+	if !d.proven || !d.act.Type.Is("Create", "Delete") {
+		return nil
+	}
+	most, n := maxProven, activity.Note{}
+	if d.act.Type.Is("Create") && inboxLimits.DecodeLoose(d.act.Object, &n) == nil && n.IsStoa(d.act.Context) {
+		most += maxStoaNote
+	}
+	if len(d.body) > most {
+		return refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("a %s with a proof of its own may have %d KiB", d.act.Type, most>>10), nil)
+	}
+	return nil
 }
 
 // scan reads the envelope and applies every rule that needs no look-up.

@@ -2,7 +2,6 @@ package federation
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -19,7 +18,7 @@ import (
 
 // Limits of one page of the log.
 const (
-	maxLogPage  = 200
+	maxLogPage  = 200       // and a page ends at a multiple of it
 	maxLogBytes = 900 << 10 // of entries; a reader takes 1 MiB
 )
 
@@ -119,10 +118,9 @@ func (f *Federation) serveLog(w http.ResponseWriter, r *http.Request) {
 		f.problem(w, refuse(http.StatusBadRequest, err.Error(), err))
 		return
 	}
-	f.reader(r)
+	mayMake := f.reader(r) // peers have turns of their own
 	var page []byte
 	var status int
-	version := f.c.DB.Version() // before the snapshot: a page must not count as newer than it is
 	read := func(ctx context.Context, tx *storage.Tx) error {
 		epoch, head, err := tx.LogHead(ctx, f.site.Board())
 		if err != nil {
@@ -133,7 +131,7 @@ func (f *Federation) serveLog(w http.ResponseWriter, r *http.Request) {
 		if status = precondition(r, etag, epoch); status != 0 {
 			return nil
 		}
-		page, err = f.logPage(ctx, tx, version, epoch, head, after, limit)
+		page, err = f.logPage(ctx, tx, epoch, head, after, limit, mayMake)
 		return err
 	}
 	err = f.c.DB.Read(r.Context(), read)
@@ -143,6 +141,14 @@ func (f *Federation) serveLog(w http.ResponseWriter, r *http.Request) {
 			return err
 		})
 		if err == nil {
+			err = f.c.DB.Read(r.Context(), read)
+		}
+	}
+	if errors.Is(err, errUnmade) { // nobody waits inside a transaction
+		var done func()
+		if done, err = f.makeBlocks(r.Context()); err == nil {
+			defer done()
+			mayMake = true
 			err = f.c.DB.Read(r.Context(), read)
 		}
 	}
@@ -197,57 +203,22 @@ func precondition(r *http.Request, etag, epoch string) int {
 	return 0
 }
 
-// pageAge is how long a page is kept while this process writes nothing; another
-// process on the same database may.
-const pageAge = 5 * time.Second
-
-// logPage makes a page, or takes it from memory: many peers that catch up read
-// the same bytes.
-func (f *Federation) logPage(ctx context.Context, tx *storage.Tx, version uint64, epoch string, head, after int64, limit int) ([]byte, error) {
-	name := fmt.Sprintf("%s %d %d %d %d", epoch, head, after, limit, version)
-	if known, ok := f.pages.get(name, f.now()); ok {
-		return known.([]byte), nil
-	}
-	page, err := f.makePage(ctx, tx, epoch, head, after, limit)
-	if err == nil {
-		now := f.now()
-		f.pages.put(name, page, len(page), now.Add(pageAge), now)
-	}
-	return page, err
-}
-
-func (f *Federation) makePage(ctx context.Context, tx *storage.Tx, epoch string, head, after int64, limit int) ([]byte, error) {
-	entries, err := tx.LogAfter(ctx, f.site.Board(), after, limit)
-	if err != nil {
-		return nil, err
-	}
-	items, size, last := []any{}, 0, after
-	for _, e := range entries {
-		raw, _, err := f.entry(ctx, tx, epoch, e)
-		if err != nil {
-			return nil, err
-		}
-		if size += len(raw); size > maxLogBytes && len(items) > 0 {
-			break
-		}
-		items, last = append(items, json.RawMessage(raw)), e.Seq
-	}
-	return f.site.LogPage(after, limit, epoch, head, last, items).Bytes()
-}
-
-// reader notes that a node whose key we know reads the log. It fetches nothing.
-func (f *Federation) reader(r *http.Request) {
+// reader notes that a node whose key we know reads the log, and reports whether it
+// is a peer. It fetches nothing.
+func (f *Federation) reader(r *http.Request) (peer bool) {
 	host, ok := f.knownSigner(r)
 	if !ok {
-		return
+		return false
 	}
-	if _, err := f.withinRate(r, host, 0); err != nil { // the page is served, and counts for the network
-		return
+	peer, err := f.withinRate(r, host, 0)
+	if err != nil { // the page is served, and counts for the client network
+		return false
 	}
-	err := f.c.DB.Write(r.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.WakeHost(ctx, host) })
+	err = f.c.DB.Write(r.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.WakeHost(ctx, host) })
 	if err != nil {
 		f.observe("wake", host, err)
 	}
+	return peer
 }
 
 // knownSigner returns the host of the actor that signed a read, when its key is

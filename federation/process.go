@@ -130,20 +130,38 @@ func (f *Federation) created(ctx context.Context, in *incoming) (after, error) {
 			return nil, nil
 		}
 	} else {
-		p, err = f.readReply(ctx, &n, in.act.Object, parent)
+		p, err = f.readReply(ctx, &n, parent)
 	}
 	if err != nil {
 		return nil, f.keptOut(in.host, err)
 	}
 	p.Board = f.site.Board()
+	create := activity.Relayed(string(in.act.ID), p)
+	if n.IsStoa(in.act.Context) {
+		create = activity.WithContext(create)
+	}
+	said, err := in.said(create)
+	if err != nil {
+		return nil, err
+	}
 	return func(ctx context.Context, tx *storage.Tx) error {
 		fresh, err := f.receive(ctx, tx, p)
 		if err != nil || !fresh {
 			return err
 		}
-		_, err = tx.AppendLog(ctx, f.site.Board(), "create", p.ID, in.raw)
+		_, err = tx.AppendLog(ctx, f.site.Board(), "create", p.ID, said)
 		return err
 	}, nil
+}
+
+// said is what our log says that the actor said: the activity as received where it
+// carries the actor's proof, which holds for those bytes alone; else what is read
+// of it, without whatever else stands in it.
+func (in *incoming) said(read activity.Object) ([]byte, error) {
+	if in.proven {
+		return in.raw, nil
+	}
+	return read.Bytes()
 }
 
 func (f *Federation) heldPost(ctx context.Context, uri string) (*protocol.StoredPost, error) {
@@ -232,7 +250,11 @@ func (f *Federation) deleted(in *incoming) after {
 		if err != nil || p == nil || p.Board != f.site.Board() {
 			return err
 		}
-		return f.logDeletion(ctx, tx, p, in.raw)
+		said, err := in.said(activity.Departed(string(in.act.ID), in.actor, uri))
+		if err != nil {
+			return err
+		}
+		return f.logDeletion(ctx, tx, p, said)
 	}
 }
 

@@ -96,6 +96,7 @@ func TestPlans(t *testing.T) {
 	add("enrolled identity", `SELECT 1 FROM profile WHERE erc8004 = ?`, "x")
 	add("seen identity", `SELECT 1 FROM issued WHERE identity = ?`, "x")
 	add("log", `SELECT seq FROM log WHERE stream = (SELECT id FROM stream WHERE board = ?) AND seq > ? ORDER BY seq LIMIT ?`, "x", 1, 2)
+	add("changed entries", logChanged, "x", 1, 2)
 	add("redact", `SELECT seq FROM log WHERE object_id = ?`, "x")
 	add("flags of a post", flagsOfPost, "x")
 	add("flags of a domain", flagsOfDomain, "x")

@@ -343,7 +343,7 @@ func FuzzParse(f *testing.F) {
 				require.LessOrEqual(t, len(p.Tags), protocol.MaxPostTags)
 				require.False(t, p.Author.Verified)
 			}
-			if p, err := n.Reply(raw, n.Text(), "x", "h", string(n.Name)); err == nil {
+			if p, err := n.Reply(n.Text(), "x", "h", string(n.Name)); err == nil {
 				require.Empty(t, protocol.CheckText("", p))
 			}
 		}

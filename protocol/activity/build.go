@@ -36,8 +36,8 @@ func (s Site) Delete(p *protocol.StoredPost, at time.Time) Object {
 	}
 }
 
-// Departed is the Delete of a post whose author deleted the account; id is that
-// of the author's own Delete.
+// Departed is the Delete of a post of another server by its author, without proof;
+// id is that of the author's own Delete, of the post or of the account.
 func Departed(id, actor, uri string) Object {
 	return Object{
 		"@context": "https://www.w3.org/ns/activitystreams", "id": id, "type": "Delete", "actor": actor,
@@ -111,11 +111,13 @@ func (s Site) Undo(id string, inner Object) Object {
 	}
 }
 
-// Answer is the Accept or Reject of a Follow, which it embeds as received. An
-// Accept to a node that reads logs says where the log stands.
-func (s Site) Answer(kind, id, actor string, follow json.RawMessage, follower, epoch string, head int64) Object {
+// Answer is the Accept or Reject of a Follow of object, which it embeds by what
+// makes it that Follow. An Accept to a node that reads logs says where the log
+// stands.
+func (s Site) Answer(kind, id, actor, follow, follower, object, epoch string, head int64) Object {
 	o := Object{
-		"@context": listContext, "id": id, "type": kind, "actor": actor, "to": []string{follower}, "object": follow,
+		"@context": listContext, "id": id, "type": kind, "actor": actor, "to": []string{follower},
+		"object": Object{"id": follow, "type": "Follow", "actor": follower, "object": object},
 	}
 	if epoch != "" {
 		o["stoa:epoch"], o["stoa:head"] = epoch, head

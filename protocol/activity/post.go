@@ -173,7 +173,7 @@ func (n *Note) author() (protocol.Author, error) {
 // Reply reads a Note of the fediverse as a reply (text is its content as plain
 // text). parentTitle gives the title where the Note has none. handle is the
 // author's name on its server.
-func (n *Note) Reply(raw json.RawMessage, text, parentTitle, handle, name string) (*protocol.StoredPost, error) {
+func (n *Note) Reply(text, parentTitle, handle, name string) (*protocol.StoredPost, error) {
 	author, err := n.author()
 	if err != nil {
 		return nil, err
@@ -196,7 +196,7 @@ func (n *Note) Reply(raw json.RawMessage, text, parentTitle, handle, name string
 			URI: string(n.ID), Kind: protocol.Announcement, Title: clip(title, MaxTitle), Body: clip(protocol.CleanText(clip(text, 2*MaxText)), MaxText),
 			Tags: []string{}, Author: author, Node: author.Node, CreatedAt: n.Published.Time, Untrusted: true,
 		},
-		State: protocol.Visible, ReplyTo: n.InReplyTo.One(), Object: raw,
+		State: protocol.Visible, ReplyTo: n.InReplyTo.One(),
 	}
 	for _, tag := range n.Hashtags() {
 		switch {
@@ -214,7 +214,36 @@ func (n *Note) Reply(raw json.RawMessage, text, parentTitle, handle, name string
 	case p.ReplyTo == "":
 		return nil, refused("not a reply")
 	}
-	return p, nil
+	p.Object, err = n.relayed(p).Bytes()
+	return p, err
+}
+
+// relayed is what is kept of a reply by another server: what is shown of it, in
+// bounds, and none of the rest that its server wrote.
+func (n *Note) relayed(p *protocol.StoredPost) Object {
+	tags := []any{}
+	for _, tag := range append([]string{string(p.Kind)}, p.Tags...) {
+		if name := hashtag(tag); name != "" && (tag != string(p.Kind) || p.Kind != protocol.Announcement) {
+			tags = append(tags, Object{"type": "Hashtag", "name": "#" + name})
+		}
+	}
+	o := Object{
+		"id": p.URI, "type": "Note", "attributedTo": *p.Author.Actor, "inReplyTo": p.ReplyTo, "to": []string{Public},
+		"published": stamp(p.CreatedAt), "content": paragraph(p.Body), "tag": tags,
+	}
+	if n.Name != "" || n.Summary != "" {
+		o["summary"] = p.Title
+	}
+	return o
+}
+
+// Relayed is the Create of a reply by another server that carries no proof of its
+// author: id is that of the author's own Create. Its note is p.Object.
+func Relayed(id string, p *protocol.StoredPost) Object {
+	return Object{
+		"@context": "https://www.w3.org/ns/activitystreams", "id": id, "type": "Create", "actor": *p.Author.Actor,
+		"to": []string{Public}, "object": p.Object,
+	}
 }
 
 // clean makes one line of text that is fit to store.

@@ -2,8 +2,8 @@
 
 -- What other servers make a node keep is capped; rows of peers are evicted last:
 -- see cap.go.
-ALTER TABLE remote_key ADD COLUMN host TEXT NOT NULL DEFAULT '';
-ALTER TABLE tombstone ADD COLUMN host TEXT NOT NULL DEFAULT '';
+ALTER TABLE remote_key ADD COLUMN host TEXT COLLATE "C" NOT NULL DEFAULT '';
+ALTER TABLE tombstone ADD COLUMN host TEXT COLLATE "C" NOT NULL DEFAULT '';
 CREATE INDEX follower_host ON follower (host);
 CREATE INDEX subscription_host ON subscription (host);
 CREATE INDEX host_scheme_at ON host_scheme (at);
