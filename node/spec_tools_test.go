@@ -98,7 +98,7 @@ func listingRows(s *spec) (rows []specRow) {
 func filterRows(*spec) (rows []specRow) {
 	for query, found := range map[string]string{
 		"agents?kind=business": "bazaar chai", "agents?kind=person": "asha vidya",
-		"agents?capability=weave": "vidya", "agents?capability=cloth:fine": "vidya", "agents?capability=calendar": "asha vidya", "agents?capability=absent": "",
+		"agents?capability=weave": "vidya", "agents?capability=cloth:fine": "vidya", "agents?capability=calendar": "", "agents?capability=absent": "",
 		"agents?tag=loom": "vidya", "agents?tag=absent": "", "agents?region=IN": "vidya", "agents?region=IN-KA": "vidya", "agents?region=IN-MH": "", "agents?region=FR": "",
 		"agents?hasIdentity=true": "vidya", "agents?hasIdentity=false": "asha bazaar chai", "agents?kind=business&hasIdentity=true": "", "agents?q=hand&tag=loom&kind=person": "vidya",
 		"agents?q=loom": "vidya", "agents?q=LOOM+hand": "vidya", "agents?q=%22hand+loom%22": "vidya", "agents?q=%22loom+hand%22": "", "agents?q=-loom+kind:person": "asha", "agents?q=-%22hand+loom%22+-kind:business": "asha",

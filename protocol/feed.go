@@ -19,6 +19,10 @@ const (
 // FeedTypes is every type, in the order of the specification.
 var FeedTypes = []FeedType{FeedBoardPost, FeedMerchantJoined, FeedListing, FeedReview, FeedAttentionBid}
 
+// ToldTypes are the types that something on a node causes today; the others wait
+// for their rooms. Pages offer these alone.
+var ToldTypes = []FeedType{FeedBoardPost, FeedMerchantJoined, FeedListing}
+
 // A FeedItem says that something public happened (contract §6).
 type FeedItem struct {
 	ID        string    `json:"id" pattern:"^feed_"`

@@ -28,7 +28,7 @@ var GetOwnProfile = declare[OwnInput, OwnProfile](Operation{
 
 var PutOwnProfile = declare[OwnProfile, OwnProfile](Operation{
 	Name: "put_own_profile", Title: "Write your profile",
-	Summary:     "Put a profile of yours in place of what is there, whole: what is left out is gone.",
+	Summary:     "Put a profile of yours in place of what is there, whole: what is left out is gone, but for listed and contactPolicy, which stay.",
 	Description: "Identity, interfaces and reputation are not part of it: the node fills them in. Profiles are opened by the operator.",
 	HTTP:        Route{"PUT", "/api/owner/profile", 200}, Doors: HTTP | MCP, For: Owners,
 	Access: Owner, Scope: ScopeProfile, Codes: []Code{Forbidden},

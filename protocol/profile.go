@@ -85,18 +85,22 @@ type Identity struct {
 // Interfaces are the ways to reach an agent (spec §2.4). A null value means
 // that way is not accepted; a member that is absent does not apply to the kind.
 type Interfaces struct {
-	Page           string  `json:"page" format:"uri"`
-	Profile        string  `json:"profile" format:"uri"`
-	A2A            *string `json:"a2a" nullable:"true" format:"uri" doc:"A2A endpoint, for agents with their own ERC-8004 identity."`
-	AgentCard      string  `json:"agentCard" format:"uri"`
-	PublicContact  *string `json:"publicContact" nullable:"true" format:"uri" doc:"Takes a POST with a solved proof of work."`
-	PublicMCP      string  `json:"publicMcp" format:"uri"`
-	Board          string  `json:"board" format:"uri"`
-	Catalog        string  `json:"catalog,omitempty" format:"uri" doc:"Businesses only."`
-	Meetings       string  `json:"meetings,omitempty" format:"uri" doc:"Persons only."`
-	MeetingPage    string  `json:"meetingPage,omitempty" format:"uri" doc:"Persons only."`
-	AttentionBoard string  `json:"attentionBoard,omitempty" format:"uri" doc:"Persons only."`
+	Page           string   `json:"page" format:"uri"`
+	Profile        string   `json:"profile" format:"uri"`
+	A2A            *string  `json:"a2a" nullable:"true" format:"uri" doc:"A2A endpoint, for agents with their own ERC-8004 identity."`
+	AgentCard      string   `json:"agentCard" format:"uri"`
+	PublicContact  *string  `json:"publicContact" nullable:"true" format:"uri" doc:"Takes a POST with a solved proof of work."`
+	PublicMCP      string   `json:"publicMcp" format:"uri"`
+	Board          string   `json:"board" format:"uri"`
+	Catalog        **string `json:"catalog,omitempty" nullable:"true" format:"uri" doc:"Businesses only; null while no catalog is open."`
+	Meetings       **string `json:"meetings,omitempty" nullable:"true" format:"uri" doc:"Persons only; null while no requests to meet are taken."`
+	MeetingPage    **string `json:"meetingPage,omitempty" nullable:"true" format:"uri" doc:"Persons only; null while no requests to meet are taken."`
+	AttentionBoard **string `json:"attentionBoard,omitempty" nullable:"true" format:"uri" doc:"Persons only; null while no attention board is open."`
 }
+
+// Rooms are the rooms that a profile may have open: requests to meet and an
+// attention board of a person, the catalog of a business.
+type Rooms struct{ Meetings, AttentionBoard, Catalog bool }
 
 // A ContactKind is why somebody writes to an agent.
 type ContactKind string
@@ -191,7 +195,7 @@ type ProfileDraft struct {
 	Languages     []string        `json:"languages,omitempty" maxItems:"10" pattern:"^[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*$" maxLength:"35" doc:"BCP 47 codes such as en, hi."`
 	Regions       []string        `json:"regions,omitempty" maxItems:"20" pattern:"^[A-Z]{2}(-[A-Z0-9]{1,3})?$" doc:"ISO 3166 codes such as IN or IN-KA."`
 	Timezone      string          `json:"timezone,omitempty" maxLength:"64" doc:"IANA time zone name."`
-	ContactPolicy *PolicyDraft    `json:"contactPolicy,omitempty" doc:"Who may write to the agent, and what."`
+	ContactPolicy *PolicyDraft    `json:"contactPolicy,omitempty" doc:"Who may write to the agent, and what. Left out: as it was, and everybody for a new one."`
 	Returns       *ReturnsPolicy  `json:"returns,omitempty" doc:"Return and refund policy; businesses only."`
 	Listed        *bool           `json:"listed,omitempty" doc:"Whether lists and searches show the profile; it can be read by its handle either way. Left out: as it was, and true for a new one."`
 }
@@ -276,30 +280,29 @@ func addresses(list map[string]string) (faults []Fault) {
 
 const unknownZone = "not an IANA time zone name such as Asia/Kolkata"
 
-// Every person's profile carries two capabilities (spec §2.8).
-var personal = []Capability{
-	{ID: "schedule-meeting", Name: "Schedule a meeting", Description: "Ask for a meeting; each request is approved by hand before anything is put on a calendar.",
-		Tags: []string{"scheduling", "calendar"}, Pricing: &Pricing{Model: Free}},
-	{ID: "attention-board", Name: "Attention board", Description: "Bid in rupees for a slot of attention; nothing is charged unless the payment link is paid.",
-		Tags: []string{"attention", "ads"}, Pricing: &Pricing{Model: PerUse, Currency: "INR"}},
-}
+// The capabilities of a person's rooms (spec §2.8).
+var (
+	scheduleMeeting = Capability{ID: "schedule-meeting", Name: "Schedule a meeting", Description: "Ask for a meeting; each request is approved by hand before anything is put on a calendar.",
+		Tags: []string{"scheduling", "calendar"}, Pricing: &Pricing{Model: Free}}
+	attentionBoard = Capability{ID: "attention-board", Name: "Attention board", Description: "Bid in rupees for a slot of attention; nothing is charged unless the payment link is paid.",
+		Tags: []string{"attention", "ads"}, Pricing: &Pricing{Model: PerUse, Currency: "INR"}}
+)
 
 // MaxCapabilities is how many capabilities a profile has at most (spec §8).
 const MaxCapabilities = 20
 
 // AllCapabilities are the capabilities that the profile shows: those the owner
-// wrote and, as far as there is room, the two that every person has (spec §2.8).
-// One that the owner wrote under the same id stands in its place.
-func (d ProfileDraft) AllCapabilities() []Capability {
+// wrote and, as far as there is space, those of the rooms that are open (spec
+// §2.8). One that the owner wrote under the same id replaces a room's.
+func (d ProfileDraft) AllCapabilities(open Rooms) []Capability {
 	all := append([]Capability{}, d.Capabilities...)
-	if d.Kind != Person {
-		return all
-	}
-	for _, p := range personal {
-		if len(all) < MaxCapabilities && !slices.ContainsFunc(all, func(c Capability) bool { return c.ID == p.ID }) {
-			all = append(all, p)
+	add := func(isOpen bool, room Capability) {
+		if isOpen && d.Kind == Person && len(all) < MaxCapabilities && !slices.ContainsFunc(all, func(c Capability) bool { return c.ID == room.ID }) {
+			all = append(all, room)
 		}
 	}
+	add(open.Meetings, scheduleMeeting)
+	add(open.AttentionBoard, attentionBoard)
 	return all
 }
 

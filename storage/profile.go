@@ -24,6 +24,10 @@ type StoredProfile struct {
 	CreatedAt, UpdatedAt time.Time
 }
 
+// Open are the rooms that the profile has open. Profile, card, lists, pages and
+// index all ask here. Nothing opens a room yet.
+func (p *StoredProfile) Open() protocol.Rooms { return protocol.Rooms{} }
+
 type profileRow struct {
 	bun.BaseModel `bun:"table:profile"`
 	Seq           int64  `bun:",pk,autoincrement"`

@@ -73,7 +73,7 @@ func profileText(p *StoredProfile, m *StoredMerchant) string {
 	for _, tag := range d.Tags {
 		t.put(facet(facetTag, tag))
 	}
-	for _, c := range d.AllCapabilities() {
+	for _, c := range d.AllCapabilities(p.Open()) {
 		t.put(facet(facetCapability, c.ID))
 		for _, tag := range c.Tags {
 			t.put(facet(facetCapability, tag))
@@ -110,7 +110,7 @@ func eachField(p *StoredProfile, m *StoredMerchant, field func(class int, s stri
 	for _, tag := range d.Tags {
 		field(1, tag)
 	}
-	for _, c := range d.AllCapabilities() {
+	for _, c := range d.AllCapabilities(p.Open()) {
 		field(1, c.ID)
 		field(1, c.Name)
 		field(1, c.Description)

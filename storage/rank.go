@@ -146,7 +146,7 @@ func (tx *Tx) PruneRanks(ctx context.Context, before time.Time) (int, error) {
 
 // profileWordsVersion is what the words of profiles are made by: the rules of
 // word.go and those of profileword.go.
-var profileWordsVersion = fmt.Sprint(postWordsVersion, ".3")
+var profileWordsVersion = fmt.Sprint(postWordsVersion, ".4")
 
 const profileWordsSetting = "words of profiles"
 

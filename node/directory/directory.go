@@ -48,12 +48,20 @@ func (d *Directory) Search(ctx context.Context, tx *storage.Tx, _ protocol.Calle
 }
 
 // Put writes a profile whole and reports whether it is new. The draft's own word
-// decides whether it is listed; without one it stays as p says. A business that
-// is listed for the first time is news for the feed.
+// decides whether it is listed and who may write to it; without one both stay as
+// they are. A new profile takes messages. A business that is listed for the first
+// time is news for the feed.
 func (d *Directory) Put(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile) (created bool, err error) {
 	old, err := tx.ProfileToChange(ctx, p.Draft.Handle)
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return false, err
+	}
+	switch {
+	case p.Draft.ContactPolicy != nil:
+	case err == nil:
+		p.Draft.ContactPolicy = old.Draft.ContactPolicy
+	default:
+		p.Draft.ContactPolicy = protocol.NewPolicy()
 	}
 	if p.Draft.Listed != nil {
 		p.Unlisted = !*p.Draft.Listed

@@ -22,7 +22,7 @@ func (d *Directory) person(s *storage.StoredProfile) protocol.PersonEntry {
 	e := protocol.PersonEntry{
 		Handle: in.Handle, Name: in.Name, Headline: in.Headline,
 		Tags: list(in.Tags), Languages: list(in.Languages), Regions: list(in.Regions),
-		HasIdentity: s.ERC8004 != "", Page: d.page(in.Handle), Profile: d.address(in.Handle), Untrusted: true,
+		HasAttentionBoard: s.Open().AttentionBoard, HasIdentity: s.ERC8004 != "", Page: d.page(in.Handle), Profile: d.address(in.Handle), Untrusted: true,
 	}
 	e.Alive, e.LastSeenAt = liveness(s)
 	return e

@@ -16,9 +16,9 @@ func (d *Directory) Profile(s *storage.StoredProfile) protocol.Profile {
 		Schema: d.Base + "/schemas/agent-profile.v1.json", Version: 1,
 		Handle: in.Handle, Name: in.Name, Kind: in.Kind, Headline: in.Headline, Description: in.Description,
 		Agent: in.Agent, Identity: d.identity(s),
-		Capabilities: in.AllCapabilities(), Needs: list(in.Needs),
+		Capabilities: in.AllCapabilities(s.Open()), Needs: list(in.Needs),
 		Tags: list(in.Tags), Languages: list(in.Languages), Regions: list(in.Regions), Timezone: in.Timezone,
-		Interfaces: d.interfaces(in), ContactPolicy: in.Policy(),
+		Interfaces: d.interfaces(in, s.Open()), ContactPolicy: in.Policy(),
 		UpdatedAt: &updated, Untrusted: true, Returns: in.Returns,
 	}
 	p.Alive, p.LastSeenAt = liveness(s)
@@ -70,9 +70,9 @@ func (d *Directory) identity(s *storage.StoredProfile) *protocol.Identity {
 
 // interfaces are the ways to reach the agent (spec §2.4). publicContact is null
 // where the contact policy takes no anonymous messages, a2a where it takes none
-// of outside agents with an identity; the others are addresses that stay the
-// same once something is served there.
-func (d *Directory) interfaces(in protocol.ProfileDraft) protocol.Interfaces {
+// of outside agents with an identity. What belongs to a room is null while the
+// room is not open, and absent for the kind that cannot have it.
+func (d *Directory) interfaces(in protocol.ProfileDraft, open protocol.Rooms) protocol.Interfaces {
 	page, api := d.Base+"/@"+in.Handle, d.Base+"/api/public/agents/"+in.Handle
 	i := protocol.Interfaces{
 		Page: page, Profile: api,
@@ -90,9 +90,19 @@ func (d *Directory) interfaces(in protocol.ProfileDraft) protocol.Interfaces {
 		i.A2A = &a2a
 	}
 	if in.Kind == protocol.Business {
-		i.Catalog = d.Base + "/api/ucp/catalog/search"
-	} else {
-		i.Meetings, i.MeetingPage, i.AttentionBoard = api+"/meetings", page+"/meet", page+"/board"
+		i.Catalog = room(open.Catalog, d.Base+"/api/ucp/catalog/search")
+		return i
 	}
+	i.Meetings, i.MeetingPage = room(open.Meetings, api+"/meetings"), room(open.Meetings, page+"/meet")
+	i.AttentionBoard = room(open.AttentionBoard, page+"/board")
 	return i
+}
+
+// room is the address of a room, null while it is not open.
+func room(open bool, address string) **string {
+	var at *string
+	if open {
+		at = &address
+	}
+	return &at
 }

@@ -55,7 +55,7 @@ func feedPage(s *Web, f *form, news []protocol.FeedItem, next string) templ.Comp
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		for _, t := range protocol.FeedTypes {
+		for _, t := range protocol.ToldTypes {
 			templ_7745c5c3_Err = tick(f, "types", string(t), word(t)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

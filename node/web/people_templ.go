@@ -24,7 +24,7 @@ func (s *Web) people(r *http.Request) (view, error) {
 	}
 	next := f.next("/people", found.Next)
 	return view{
-		Title: "People", Description: "People who chose to be listed, what they do, and whether they sell slots of their attention.",
+		Title: "People", Description: "People who chose to be listed, and what they do.",
 		Next: next, Refused: f.err, Stray: f.stray("q"), Data: found, Body: peoplePage(f, found.Items, next),
 	}, nil
 }
@@ -50,7 +50,7 @@ func peoplePage(f *form, found []protocol.PersonEntry, next string) templ.Compon
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"lead\"><h1>People</h1><p>People who chose to be listed: what they do, and who of them sells slots of their attention.</p></div><search><form class=\"filters\" action=\"/people\" method=\"get\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"lead\"><h1>People</h1><p>People who chose to be listed, and what they do.</p></div><search><form class=\"filters\" action=\"/people\" method=\"get\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

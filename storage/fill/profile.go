@@ -58,7 +58,7 @@ func (w *writer) profile(ctx context.Context, tx *storage.Tx, n int) error {
 	d := protocol.ProfileDraft{
 		Handle: Handle(n), Name: name(n), Kind: protocol.Person, Headline: w.line(r, 3, 9), Description: w.text(r, 8, 25),
 		Tags: w.some(r, 4), Languages: languages[r.IntN(len(languages))], Timezone: timezones[r.IntN(len(timezones))],
-		Regions: regions(r), Capabilities: w.capabilities(r, n), Needs: []protocol.Need{},
+		Regions: regions(r), Capabilities: w.capabilities(r), Needs: []protocol.Need{},
 		ContactPolicy: &protocol.PolicyDraft{OutsideAgentsWithIdentity: true, Anonymous: n%3 > 0, Kinds: []string{"question", "quote_request", "support"}},
 	}
 	if business(n) {
@@ -84,14 +84,9 @@ func regions(r *rand.Rand) []string {
 	return []string{often(r, Regions)}
 }
 
-// capabilities are the two that every person has (spec §2.8) and up to three more.
-func (w *writer) capabilities(r *rand.Rand, n int) []protocol.Capability {
+// capabilities are up to three.
+func (w *writer) capabilities(r *rand.Rand) []protocol.Capability {
 	list := []protocol.Capability{}
-	if !business(n) {
-		list = append(list,
-			protocol.Capability{ID: "schedule-meeting", Name: "Schedule a meeting", Description: "Takes meeting requests.", Tags: []string{"scheduling", "calendar"}, Pricing: &protocol.Pricing{Model: protocol.Free}},
-			protocol.Capability{ID: "attention-board", Name: "Attention board", Description: "Sells slots of attention.", Tags: []string{"attention", "ads"}, Pricing: &protocol.Pricing{Model: protocol.PerUse, Currency: "INR"}})
-	}
 	for range r.IntN(4) {
 		id := "do-" + strings.ReplaceAll(Tag(w.tags.rank(r.Float64())), ".", "-")
 		if !strings.Contains(fmt.Sprint(list), "{"+id+" ") {

@@ -1,0 +1,40 @@
+package directory
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+)
+
+// TestInterfaces_Rooms: the address of a room is there while the room is open, null
+// while it is not, and absent for the kind that cannot have it (spec §2.4).
+func TestInterfaces_Rooms(t *testing.T) {
+	t.Parallel()
+	d := New("https://node.example")
+	for _, c := range []struct {
+		kind protocol.ProfileKind
+		open protocol.Rooms
+		want string
+	}{
+		{protocol.Person, protocol.Rooms{}, `{"meetings":null,"meetingPage":null,"attentionBoard":null}`},
+		{protocol.Person, protocol.Rooms{Meetings: true}, `{"meetings":"https://node.example/api/public/agents/asha/meetings","meetingPage":"https://node.example/@asha/meet","attentionBoard":null}`},
+		{protocol.Person, protocol.Rooms{AttentionBoard: true}, `{"meetings":null,"meetingPage":null,"attentionBoard":"https://node.example/@asha/board"}`},
+		{protocol.Business, protocol.Rooms{}, `{"catalog":null}`},
+		{protocol.Business, protocol.Rooms{Catalog: true, Meetings: true}, `{"catalog":"https://node.example/api/ucp/catalog/search"}`},
+	} {
+		raw, err := json.Marshal(d.interfaces(protocol.ProfileDraft{Handle: "asha", Kind: c.kind}, c.open))
+		require.NoError(t, err)
+		var all map[string]any
+		require.NoError(t, json.Unmarshal(raw, &all))
+		for _, name := range []string{"page", "profile", "a2a", "agentCard", "publicContact", "publicMcp", "board"} {
+			require.Contains(t, all, name)
+			delete(all, name)
+		}
+		rest, err := json.Marshal(all)
+		require.NoError(t, err)
+		require.JSONEq(t, c.want, string(rest))
+	}
+}

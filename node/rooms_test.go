@@ -1,0 +1,78 @@
+package node
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// TestRooms_PromiseNothing: while no room is open, no profile, list, card, page or
+// search speaks of one.
+func TestRooms_PromiseNothing(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.agent("asha", openPolicy)
+	putOpen(t, h.Node, "tiffins", func(d *protocol.ProfileDraft) { d.Kind = protocol.Business })
+	for _, path := range []string{"/api/public/agents/asha", "/a2a/asha/agent-card.json", "/.well-known/ai-catalog.json", "/@asha", "/people", "/feed", "/", "/agents"} {
+		a := h.ask("GET", path, "")
+		require.Equal(t, 200, a.Code, path)
+		for _, word := range []string{"schedule-meeting", "attention-board", "slots of", "Attention bid", "Meetings</dt>", "/meet", "/ucp/"} {
+			require.NotContains(t, a.Body.String(), word, path)
+		}
+	}
+	require.NotContains(t, h.ask("GET", "/@tiffins", "").Body.String(), "/ucp/")
+	var found protocol.Page[protocol.Profile]
+	h.ask("GET", "/api/public/agents?capability=schedule-meeting", "").into(&found)
+	require.Empty(t, found.Items, "the index agrees with the profile")
+	h.ask("GET", "/api/public/people", "").into(&found)
+	require.NotEmpty(t, found.Items)
+	require.Contains(t, h.ask("GET", "/api/public/people", "").Body.String(), `"hasAttentionBoard":false`)
+}
+
+// TestPolicy_OfANewProfile: it takes messages until its owner says otherwise, and
+// what the owner said stays when a later draft says nothing.
+func TestPolicy_OfANewProfile(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, change func(*Config)) {
+		h := newHouse(t, change)
+		put := func(draft string) {
+			t.Helper()
+			_, _, err := h.Admin().PutProfile(t.Context(), []byte(draft))
+			require.NoError(t, err)
+		}
+		policy := func(handle string) (anonymous, agents bool, kinds int) {
+			t.Helper()
+			var p protocol.Profile
+			h.ask("GET", "/api/public/agents/"+handle, "").into(&p)
+			require.Equal(t, p.ContactPolicy.Anonymous, p.Interfaces.PublicContact != nil)
+			require.Equal(t, p.ContactPolicy.OutsideAgentsWithIdentity, p.Interfaces.A2A != nil)
+			return p.ContactPolicy.Anonymous, p.ContactPolicy.OutsideAgentsWithIdentity, len(p.ContactPolicy.Kinds)
+		}
+		is := func(handle string, anonymous, agents bool, kinds int) {
+			t.Helper()
+			a, o, k := policy(handle)
+			require.Equal(t, []any{anonymous, agents, kinds}, []any{a, o, k})
+		}
+		const plain = `{"handle":"asha","name":"Asha","kind":"person"}`
+		put(plain)
+		is("asha", true, true, 3)
+		h.begun("asha", `{"message":"Do you deliver?"}`)
+		put(`{"handle":"asha","name":"Asha","kind":"person","contactPolicy":{"anonymous":false,"outsideAgentsWithIdentity":false}}`)
+		is("asha", false, false, 0)
+		put(plain)
+		is("asha", false, false, 0)
+
+		// A profile from before there was a default, whose owner wrote no policy.
+		require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "old", Name: "Old", Kind: protocol.Person}})
+			return err
+		}))
+		is("old", false, false, 0)
+		put(`{"handle":"old","name":"Old and edited","kind":"person"}`)
+		is("old", false, false, 0)
+	})
+}
