@@ -275,6 +275,7 @@ func (n *Node) bind(proofs *proof.Issuer) {
 
 	// board
 	dispatch.Bind(t, protocol.PostToBoard, n.board.Post)
+	dispatch.Ahead(t, protocol.PostToBoard, n.board.Ahead)
 	dispatch.Bind(t, protocol.ReadBoard, n.board.Read)
 	dispatch.Bind(t, protocol.GetBoardPost, n.board.Get)
 	dispatch.Bind(t, protocol.DeletePost, n.board.Delete)
@@ -283,10 +284,12 @@ func (n *Node) bind(proofs *proof.Issuer) {
 
 	// moderation
 	dispatch.Bind(t, protocol.ReportPost, n.moderation.Report)
+	dispatch.Ahead(t, protocol.ReportPost, n.moderation.Ahead)
 	bindOperators(t, n.moderation, n.accounts)
 
 	// contact
 	dispatch.Bind(t, protocol.ContactAgent, n.contact.Begin)
+	dispatch.Ahead(t, protocol.ContactAgent, n.contact.Ahead)
 	dispatch.Bind(t, protocol.CheckConversation, n.contact.Check)
 	dispatch.Bind(t, protocol.ContinueConversation, n.contact.Continue)
 	dispatch.Bind(t, protocol.ListThreads, n.contact.List)

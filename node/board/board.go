@@ -63,13 +63,27 @@ func (b *Board) Post(ctx context.Context, tx *storage.Tx, c protocol.Caller, in 
 	return p.Post, b.Tell(ctx, tx, p, "create")
 }
 
+// Ahead is for which public reason nobody may write the post.
+func (b *Board) Ahead(ctx context.Context, tx *storage.Tx, in protocol.NewPost) error {
+	if in.InReplyTo == "" {
+		return nil
+	}
+	_, err := parentOf(ctx, tx, in.InReplyTo)
+	return err
+}
+
+func parentOf(ctx context.Context, tx *storage.Tx, id string) (*protocol.StoredPost, error) {
+	parent, err := tx.PostByID(ctx, id)
+	if errors.Is(err, storage.ErrNotFound) || err == nil && parent.State != protocol.Visible {
+		return nil, protocol.Invalid(protocol.Fault{Pointer: "/inReplyTo", Code: "not-found", Detail: "there is no such post to reply to, or it is no longer public"})
+	}
+	return parent, err
+}
+
 // attach makes p a reply. The reply belongs to the board of the post it
 // answers, which may be another node's.
 func (b *Board) attach(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, parentID string) error {
-	parent, err := tx.PostByID(ctx, parentID)
-	if errors.Is(err, storage.ErrNotFound) || err == nil && parent.State != protocol.Visible {
-		return protocol.Invalid(protocol.Fault{Pointer: "/inReplyTo", Code: "not-found", Detail: "there is no such post to reply to, or it is no longer public"})
-	}
+	parent, err := parentOf(ctx, tx, parentID)
 	if err != nil {
 		return err
 	}

@@ -26,19 +26,11 @@ type Contact struct {
 
 // Begin opens a thread with an agent.
 func (r *Contact) Begin(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewContact) (protocol.ContactReceipt, error) {
-	kind := cmp.Or(in.Kind, protocol.Question)
-	if in.CallbackURL != "" {
-		if why := protocol.CallbackFault(in.CallbackURL, r.Private); why != "" {
-			return protocol.ContactReceipt{}, protocol.Invalid(protocol.Fault{Pointer: "/callbackUrl", Code: "callback-address", Detail: why})
-		}
-	}
-	p, err := tx.ProfileByHandle(ctx, in.Handle)
-	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.ContactReceipt{}, protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", in.Handle)
-	}
+	p, err := r.receiver(ctx, tx, in)
 	if err != nil {
 		return protocol.ContactReceipt{}, err
 	}
+	kind := kindOf(in)
 	if err := r.admit(ctx, tx, c, p, kind); err != nil {
 		return protocol.ContactReceipt{}, err
 	}
@@ -61,6 +53,32 @@ func (r *Contact) Begin(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 		return protocol.ContactReceipt{}, err
 	}
 	return protocol.ContactReceipt{ThreadID: t.ID, ReadToken: token, State: t.State, URL: r.url(t.ID)}, notify(ctx, tx, t, protocol.ThreadBegun)
+}
+
+func kindOf(in protocol.NewContact) protocol.ContactKind { return cmp.Or(in.Kind, protocol.Question) }
+
+// receiver is the profile that a message is for.
+func (r *Contact) receiver(ctx context.Context, tx *storage.Tx, in protocol.NewContact) (*storage.StoredProfile, error) {
+	if in.CallbackURL != "" {
+		if why := protocol.CallbackFault(in.CallbackURL, r.Private); why != "" {
+			return nil, protocol.Invalid(protocol.Fault{Pointer: "/callbackUrl", Code: "callback-address", Detail: why})
+		}
+	}
+	p, err := tx.ProfileByHandle(ctx, in.Handle)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", in.Handle)
+	}
+	return p, err
+}
+
+// Ahead is for which public reason nobody may begin the thread with a proof of
+// work alone: there is no such agent, or its policy takes no such message.
+func (r *Contact) Ahead(ctx context.Context, tx *storage.Tx, in protocol.NewContact) error {
+	p, err := r.receiver(ctx, tx, in)
+	if err != nil {
+		return err
+	}
+	return p.Draft.Policy().Admits(protocol.Caller{Standing: protocol.Proof}, kindOf(in))
 }
 
 // admit is who may begin a thread: by the policy, unblocked, and not with too

@@ -90,6 +90,8 @@ type entry struct {
 	file func(ctx context.Context, c protocol.Caller, args []byte, file io.Reader) (any, error)
 	// check decodes and applies the rules that span fields.
 	check func(args []byte) []protocol.Fault
+	// ahead is what any anonymous caller would be refused for; nil for nothing.
+	ahead func(ctx context.Context, tx *storage.Tx, args []byte) error
 }
 
 // New returns an empty table.
@@ -135,6 +137,19 @@ func BindFile[In, Out any](t *Table, op protocol.Op[In, Out], run func(ctx conte
 			file = bytes.NewReader(nil)
 		}
 		return run(ctx, c, in, file)
+	}
+}
+
+// Ahead gives a bound operation a look before a proof of work is asked for: for
+// which public reason would it be refused to anybody who has solved one? It tells
+// nothing that depends on the caller.
+func Ahead[In, Out any](t *Table, op protocol.Op[In, Out], look func(ctx context.Context, tx *storage.Tx, in In) error) {
+	t.entries[op.Name].ahead = func(ctx context.Context, tx *storage.Tx, args []byte) error {
+		in, err := decode[In](args)
+		if err != nil {
+			return err
+		}
+		return look(ctx, tx, in)
 	}
 }
 
@@ -217,7 +232,7 @@ func (t *Table) invoke(ctx context.Context, req Request) (Result, error) {
 		return res, err
 	}
 	if res.Caller, err = t.admit(ctx, req, e.op); err != nil {
-		return res, err
+		return res, t.helpful(ctx, err, e, args, value, req)
 	}
 	if t.Rules != nil && !e.op.ReadOnly {
 		handle, _ := value["handle"].(string)
@@ -238,14 +253,33 @@ func (t *Table) invoke(ctx context.Context, req Request) (Result, error) {
 	paid := text == nil || t.Gate.Proofs.Covers(res.Caller.Solved, res.Caller.Network, text)
 	switch err := t.run(ctx, e, req, args, paid, &res); {
 	case errors.Is(err, errAlike):
-		return res, t.Gate.Harder(res.Caller, e.op, text)
+		return res, t.helpful(ctx, t.Gate.Harder(res.Caller, e.op, text), e, args, value, req)
 	case err != nil:
-		return res, t.Gate.Refresh(err, req.Evidence, e.op)
+		return res, t.helpful(ctx, t.Gate.Refresh(err, req.Evidence, e.op), e, args, value, req)
 	}
 	if res.Caller.Standing == protocol.Proof && !res.Replayed {
 		t.Gate.Proofs.Paid(res.Caller.Network, res.Caller.Solved, text)
 	}
 	return res, nil
+}
+
+// helpful is err, unless that asks for a proof of work which would not help: then
+// it is what is wrong with the arguments, or the public reason for which the
+// operation would be refused all the same. The network's limit was taken before.
+func (t *Table) helpful(ctx context.Context, err error, e *entry, args []byte, value map[string]any, req Request) error {
+	if asks, ok := errors.AsType[*protocol.Error](err); !ok || asks.Challenge == nil {
+		return err
+	}
+	if wrong := t.check(e, args, value, req); wrong != nil {
+		return wrong
+	}
+	if e.ahead == nil {
+		return err
+	}
+	if wrong := t.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error { return e.ahead(ctx, tx, args) }); wrong != nil {
+		return wrong
+	}
+	return err
 }
 
 // admit finds out who asks, unless the door did.

@@ -89,7 +89,7 @@ type toolError struct {
 // solving tells an agent that never saw a challenge what to do with one.
 var solving = protocol.GetChallenge.Description
 
-const retrying = `Call the tool again with the same arguments and pow: {"challenge": the challenge as it came, "solution": {"counter": n, "derivedKey": the key in hex}}.`
+const retrying = `Call the tool again with the same arguments and pow: {"challenge": the challenge as it came, "solution": {"counter": n}}, as an object or as a string that holds it.`
 
 func newToolError(err error, requestID string) ([]byte, error) {
 	e := protocol.AsError(err)

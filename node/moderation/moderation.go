@@ -51,11 +51,11 @@ const byReports = "five distinct reports"
 // its reports of other posts.
 func (m *Moderation) Report(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewReport) (protocol.ReportReceipt, error) {
 	p, err := find(ctx, tx, in.ID)
+	if err == nil {
+		err = reportable(p)
+	}
 	if err != nil {
 		return protocol.ReportReceipt{}, err
-	}
-	if p.State != protocol.Visible {
-		return protocol.ReportReceipt{}, protocol.Errorf(protocol.Gone, "this post is no longer public")
 	}
 	who, err := reporter(ctx, tx, in.ID, c)
 	if err != nil {
@@ -76,6 +76,25 @@ func (m *Moderation) Report(ctx context.Context, tx *storage.Tx, c protocol.Call
 		}
 	}
 	return protocol.ReportReceipt{ID: in.ID, Accepted: fresh}, nil
+}
+
+func reportable(p *protocol.StoredPost) error {
+	if p.State != protocol.Visible {
+		return protocol.Errorf(protocol.Gone, "this post is no longer public")
+	}
+	return nil
+}
+
+// Ahead is for which public reason nobody may report the post.
+func (m *Moderation) Ahead(ctx context.Context, tx *storage.Tx, in protocol.NewReport) error {
+	p, err := tx.PostByID(ctx, in.ID)
+	if errors.Is(err, storage.ErrNotFound) {
+		return protocol.Errorf(protocol.NotFound, "there is no post of that id")
+	}
+	if err != nil {
+		return err
+	}
+	return reportable(p)
 }
 
 // ReportFrom notes a report that a trusted node hands on. A node counts as one

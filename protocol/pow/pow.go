@@ -74,10 +74,11 @@ type Solution struct {
 	Solution  Answer    `json:"solution" doc:"What was found."`
 }
 
-// An Answer is the counter that was found and the key it derives.
+// An Answer is the counter that was found and, if the writer tells, the key that
+// it derives.
 type Answer struct {
 	Counter    uint32  `json:"counter" doc:"The counter that solves it."`
-	DerivedKey string  `json:"derivedKey" doc:"What the counter derives, in hex."`
+	DerivedKey string  `json:"derivedKey,omitempty" doc:"What the counter derives, in hex; may be left out."`
 	Time       float64 `json:"time,omitempty" doc:"Milliseconds it took; not looked at."`
 }
 
@@ -143,15 +144,22 @@ func (c Challenge) Authentic(secret []byte) bool {
 	return subtle.ConstantTimeCompare([]byte(c.Parameters.MAC(secret)), []byte(c.Signature)) == 1
 }
 
-// Parse reads a solution: JSON, or the base64 of that JSON (standard or URL
-// alphabet). Unknown members are refused, so that nothing unsigned rides along.
+// Parse reads a solution: JSON, a JSON string that holds it, or the base64 of that
+// JSON (standard or URL alphabet). Unknown members are refused, so that nothing unsigned rides along.
 func Parse(raw []byte) (Solution, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || len(raw) > MaxSolutionBytes*4/3+4 {
 		return Solution{}, fmt.Errorf("%w: %d bytes", ErrShape, len(raw))
 	}
-	if raw[0] != '{' {
-		text := strings.Trim(string(raw), `"`)
+	if raw[0] == '"' {
+		var text string
+		if err := json.Unmarshal(raw, &text); err != nil {
+			return Solution{}, fmt.Errorf("%w: %v", ErrShape, err)
+		}
+		raw = bytes.TrimSpace([]byte(text))
+	}
+	if !bytes.HasPrefix(raw, []byte("{")) {
+		text := string(raw)
 		text = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(text, "="))
 		decoded, err := base64.RawStdEncoding.DecodeString(text)
 		if err != nil {
@@ -179,14 +187,19 @@ func Parse(raw []byte) (Solution, error) {
 type wireSolution Solution
 
 // Check derives the key of the counter and compares. It costs one key
-// derivation of the challenge's cost, unless the claimed key cannot be right.
+// derivation of the challenge's cost, unless a claimed key cannot be right.
 func (s Solution) Check() bool {
 	p := s.Challenge.Parameters
-	if !strings.HasPrefix(s.Solution.DerivedKey, p.KeyPrefix) || len(s.Solution.DerivedKey) != 2*p.KeyLength {
+	claimed := s.Solution.DerivedKey
+	if claimed != "" && (!strings.HasPrefix(claimed, p.KeyPrefix) || len(claimed) != 2*p.KeyLength) {
 		return false
 	}
 	key, err := p.derive(s.Solution.Counter)
-	return err == nil && subtle.ConstantTimeCompare([]byte(hex.EncodeToString(key)), []byte(s.Solution.DerivedKey)) == 1
+	if err != nil {
+		return false
+	}
+	derived := hex.EncodeToString(key)
+	return strings.HasPrefix(derived, p.KeyPrefix) && (claimed == "" || subtle.ConstantTimeCompare([]byte(derived), []byte(claimed)) == 1)
 }
 
 func (p Parameters) derive(n uint32) ([]byte, error) {

@@ -48,17 +48,34 @@ func TestCanonical_IsTheEncodersOwn(t *testing.T) {
 	}
 }
 
-func TestParse_AcceptsBothForms(t *testing.T) {
+// The counter is the proof; the key only says what it derives.
+func TestCheck_CounterAlone(t *testing.T) {
+	t.Parallel()
+	s, err := Solve(context.Background(), worked())
+	require.NoError(t, err)
+	s.Solution = Answer{Counter: s.Solution.Counter}
+	raw, err := json.Marshal(s)
+	require.NoError(t, err)
+	require.NotContains(t, string(raw), "derivedKey")
+	got, err := Parse(raw)
+	require.NoError(t, err)
+	require.True(t, got.Check())
+}
+
+func TestParse_AcceptsEachForm(t *testing.T) {
 	t.Parallel()
 	s, err := Solve(context.Background(), worked())
 	require.NoError(t, err)
 	asJSON, err := json.Marshal(s)
+	require.NoError(t, err)
+	quoted, err := json.Marshal(" " + string(asJSON))
 	require.NoError(t, err)
 	for name, raw := range map[string]string{
 		"json":          string(asJSON),
 		"base64":        s.Encode(),
 		"url base64":    base64.RawURLEncoding.EncodeToString(asJSON),
 		"quoted base64": `"` + s.Encode() + `"`,
+		"quoted json":   string(quoted),
 	} {
 		got, err := Parse([]byte(raw))
 		require.NoError(t, err, name)
@@ -75,6 +92,8 @@ func TestParse_Refuses(t *testing.T) {
 	for name, bad := range map[string]string{
 		"empty":          "",
 		"not base64":     "%%%",
+		"a quote alone":  `"`,
+		"quoted twice":   `"\"{}\""`,
 		"unknown member": strings.Replace(good, `"cost"`, `"extra":1,"cost"`, 1),
 		"text behind":    good + "{}",
 		"algorithm":      strings.Replace(good, "PBKDF2/SHA-256", "SHA-256", 1),
@@ -94,6 +113,7 @@ func TestCheck_RefusesWrongWork(t *testing.T) {
 	require.NoError(t, err)
 	for name, change := range map[string]func(*Solution){
 		"other counter":  func(s *Solution) { s.Solution.Counter++ },
+		"counter alone":  func(s *Solution) { s.Solution = Answer{Counter: s.Solution.Counter + 1} },
 		"other key":      func(s *Solution) { s.Solution.DerivedKey = "00" + strings.Repeat("1", 62) },
 		"key w/o prefix": func(s *Solution) { s.Solution.DerivedKey = strings.Repeat("1", 64) },
 		"upper case":     func(s *Solution) { s.Solution.DerivedKey = strings.ToUpper(s.Solution.DerivedKey) },
