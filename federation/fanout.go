@@ -111,6 +111,7 @@ func accepted(all []storage.Subscription) []storage.Subscription {
 // soon as something is written to a log.
 func (f *Federation) fanOut(ctx context.Context, owner string, running *sync.WaitGroup) {
 	free := make(chan struct{}, claimAtOnce)
+	ended := make(chan struct{}, 1)
 	wake := f.c.DB.Wake(storage.TopicLog)
 	for ctx.Err() == nil {
 		claimed, err := f.c.DB.ClaimOutlets(ctx, owner, claimAtOnce-len(free), outletLease)
@@ -120,7 +121,13 @@ func (f *Federation) fanOut(ctx context.Context, owner string, running *sync.Wai
 		for _, o := range claimed {
 			free <- struct{}{}
 			running.Go(func() {
-				defer func() { <-free }()
+				defer func() {
+					<-free
+					select {
+					case ended <- struct{}{}:
+					default:
+					}
+				}()
 				f.serveOutlet(context.WithoutCancel(ctx), o)
 			})
 		}
@@ -130,6 +137,7 @@ func (f *Federation) fanOut(ctx context.Context, owner string, running *sync.Wai
 		select {
 		case <-ctx.Done():
 		case <-wake:
+		case <-ended: // a place is free, and perhaps an outlet with more to deliver
 		case <-time.After(poll):
 		}
 	}

@@ -252,7 +252,7 @@ func (n *node) work() bool {
 	ctx := n.t.Context()
 	busy := false
 	require.NoError(n.t, n.f.pullDue(ctx))
-	jobs, err := n.db.ClaimJobs(ctx, "test", 16, time.Minute)
+	jobs, _, err := n.db.ClaimJobs(ctx, "test", 16, time.Minute)
 	require.NoError(n.t, err)
 	for _, j := range jobs {
 		busy = true

@@ -479,7 +479,7 @@ func TestCrashOfAJob(t *testing.T) {
 	b.follow(a)
 	p := a.post(nil)
 	a.push(b, a.entries()[0])
-	jobs, err := b.db.ClaimJobs(t.Context(), "killed", 10, time.Minute)
+	jobs, _, err := b.db.ClaimJobs(t.Context(), "killed", 10, time.Minute)
 	require.NoError(t, err)
 	require.Len(t, jobs, 1)
 	_, err = b.f.process(t.Context(), jobs[0])
@@ -603,7 +603,7 @@ func TestRun(t *testing.T) {
 		running.Go(func() { require.NoError(t, n.f.Run(ctx)) })
 		running.Go(func() {
 			for ctx.Err() == nil {
-				jobs, err := n.db.ClaimJobs(ctx, "worker", 8, time.Minute)
+				jobs, _, err := n.db.ClaimJobs(ctx, "worker", 8, time.Minute)
 				if err == nil && len(jobs) > 0 {
 					for _, j := range jobs {
 						n.do(j)

@@ -36,7 +36,7 @@ func TestLiveness(t *testing.T) {
 		}
 		put("asha", up.URL+"/a2a")
 		put("ravi", "https://127.0.0.1:1/nobody")
-		jobs, err := h.db.ClaimJobs(ctx, "test", 8, time.Minute)
+		jobs, _, err := h.db.ClaimJobs(ctx, "test", 8, time.Minute)
 		require.NoError(t, err)
 		require.Len(t, jobs, 1)
 		require.Equal(t, "probe", jobs[0].Kind)
@@ -106,7 +106,7 @@ func TestLiveness_Signed(t *testing.T) {
 func TestLiveness_Off(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(c *Config) { c.NoProbes = true })
-	jobs, err := h.db.ClaimJobs(context.Background(), "test", 8, time.Minute)
+	jobs, _, err := h.db.ClaimJobs(context.Background(), "test", 8, time.Minute)
 	require.NoError(t, err)
 	require.Empty(t, jobs)
 }

@@ -120,7 +120,7 @@ func TestEvict_WhatIsOver(t *testing.T) {
 			require.EqualValues(t, 1000, bytes)
 			return err
 		})
-		jobs, err := db.ClaimJobs(t.Context(), "o", 6, time.Minute)
+		jobs, _, err := db.ClaimJobs(t.Context(), "o", 6, time.Minute)
 		require.NoError(t, err)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for i, j := range jobs {

@@ -91,6 +91,20 @@ func (tx *Tx) lockName(ctx context.Context, name string) error {
 	return err
 }
 
+// nameTaken locks the same name as lockName, or reports that another transaction
+// has it and waits for nothing.
+func (tx *Tx) nameTaken(ctx context.Context, name string) (bool, error) {
+	if tx.db.engine != enginePostgres {
+		return false, nil
+	}
+	var locked bool
+	err := tx.row(ctx, `SELECT pg_try_advisory_xact_lock(hashtextextended(?, 0))`, name).Scan(&locked)
+	return !locked, err
+}
+
+// marks are n placeholders.
+func marks(n int) string { return strings.Repeat("?, ", n-1) + "?" }
+
 // conflicts reports whether a unique rule refused a row.
 func conflicts(err error) bool {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {

@@ -61,7 +61,7 @@ func (tx *Tx) Enqueue(ctx context.Context, j Job) error {
 	if j.Args == nil {
 		j.Args = []byte{}
 	}
-	n, err := tx.write(ctx, `INSERT INTO job (kind, lane, args, state, run_at, dedupe, last_error) VALUES (?, NULLIF(?, ''), ?, 'waiting', ?, NULLIF(?, ''), ?) ON CONFLICT DO NOTHING`,
+	n, err := tx.write(ctx, `INSERT INTO job (kind, lane, args, state, blocked, run_at, dedupe, last_error) VALUES (?, NULLIF(?, ''), ?, 'waiting', 0, ?, NULLIF(?, ''), ?) ON CONFLICT DO NOTHING`,
 		j.Kind, j.Lane, j.Args, millis(j.RunAt), j.Dedupe, shown(j.LastError))
 	if n > 0 {
 		tx.batch.opTopics[TopicJobs] = true
@@ -81,49 +81,13 @@ func shown(text string) string {
 
 const maxErrorText = 2000 // bytes
 
-// claimJobs picks jobs that are due and whose lane is free: no older job of the
-// lane is due, running or waiting for another try, and none is running under a
-// lease. A job whose lease has run out is due again.
-const claimJobs = `SELECT j.id FROM job j WHERE j.state = 'waiting' AND j.run_at <= ?
-	AND NOT EXISTS (SELECT 1 FROM job k WHERE k.lane = j.lane AND k.state = 'waiting' AND k.lane IS NOT NULL
-		AND k.id < j.id AND (k.run_at <= ? OR k.attempt > 0))
-	AND NOT EXISTS (SELECT 1 FROM job k WHERE k.lane = j.lane AND k.owner IS NOT NULL AND k.lane IS NOT NULL
-		AND k.run_at > ? AND k.id <> j.id)
-	ORDER BY j.run_at, j.id LIMIT ?`
-
-// ClaimJobs leases up to n jobs that are due to the owner, at most one a lane,
-// and counts the attempt. Whoever does not finish, retry or bury a job before
-// its lease ends must expect somebody else to run it too.
-func (db *DB) ClaimJobs(ctx context.Context, owner string, n int, lease time.Duration) (jobs []Job, err error) {
-	err = db.Write(ctx, func(ctx context.Context, tx *Tx) error {
-		now := millis(tx.Now)
-		// Nothing due is the usual answer of a poll, and no reason to write.
-		rows, err := tx.query(ctx, claimJobs+tx.db.engine.skipLocked("j"), now, now, now, n)
-		ids, err := collect(rows, err, scanInt)
-		if err != nil {
-			return err
-		}
-		jobs = make([]Job, 0, len(ids))
-		for _, id := range ids {
-			if _, err := tx.write(ctx, `UPDATE job SET owner = ?, run_at = ?, attempt = attempt + 1 WHERE id = ?`, owner, now+lease.Milliseconds(), id); err != nil {
-				return err
-			}
-			rows, err := tx.query(ctx, `SELECT `+jobColumns+` FROM job WHERE id = ?`, id)
-			claimed, err := collect(rows, err, scanJob)
-			if err != nil {
-				return err
-			}
-			jobs = append(jobs, claimed...)
-		}
-		return nil
-	})
-	return jobs, err
-}
-
-// FinishJob marks a job done; one that is not waiting stays as it is.
+// FinishJob marks a job done and leaves its lane; a job that is not waiting stays
+// as it is.
 func (tx *Tx) FinishJob(ctx context.Context, id int64) error {
-	_, err := tx.write(ctx, `UPDATE job SET state = 'done', owner = NULL, done_at = ? WHERE id = ? AND state = 'waiting'`, millis(tx.Now), id)
-	return err
+	if n, err := tx.endJob(ctx, id, JobDone, nil); err != nil || n == 0 {
+		return err
+	}
+	return tx.leaveLane(ctx, id)
 }
 
 // RetryJob gives a job back, to be run again at the given time, with what went
@@ -135,10 +99,14 @@ func (db *DB) RetryJob(ctx context.Context, id int64, at time.Time, errText stri
 	})
 }
 
-// BuryJob gives a job up. It stays in sight, with the reason, until pruned.
+// BuryJob gives a job up and leaves its lane. It stays in sight, with the reason,
+// until pruned.
 func (tx *Tx) BuryJob(ctx context.Context, id int64, errText string) error {
-	_, err := tx.write(ctx, `UPDATE job SET state = 'dead', owner = NULL, done_at = ?, last_error = ? WHERE id = ? AND state = 'waiting'`, millis(tx.Now), shown(errText), id)
-	return err
+	errText = shown(errText)
+	if n, err := tx.endJob(ctx, id, JobDead, &errText); err != nil || n == 0 {
+		return err
+	}
+	return tx.leaveLane(ctx, id)
 }
 
 // ReleaseJobs ends every lease of the owner: its jobs are due at once, and the
@@ -173,7 +141,7 @@ func (tx *Tx) RequeueJob(ctx context.Context, id int64) error {
 	if twins > 0 {
 		return ErrExists
 	}
-	n, err := tx.write(ctx, `UPDATE job SET state = 'waiting', attempt = 0, run_at = ?, done_at = NULL WHERE id = ? AND state = 'dead'`, millis(tx.Now), id)
+	n, err := tx.write(ctx, `UPDATE job SET state = 'waiting', blocked = 0, attempt = 0, run_at = ?, done_at = NULL WHERE id = ? AND state = 'dead'`, millis(tx.Now), id)
 	if n > 0 {
 		tx.batch.opTopics[TopicJobs] = true
 	}

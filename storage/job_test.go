@@ -41,7 +41,7 @@ func enqueue(t *testing.T, db *storage.DB, jobs ...storage.Job) {
 
 func claim(t *testing.T, db *storage.DB, owner string, n int) (jobs []storage.Job, kinds []string) {
 	t.Helper()
-	jobs, err := db.ClaimJobs(t.Context(), owner, n, time.Minute)
+	jobs, _, err := db.ClaimJobs(t.Context(), owner, n, time.Minute)
 	require.NoError(t, err)
 	for _, j := range jobs {
 		kinds = append(kinds, j.Kind)
@@ -88,6 +88,64 @@ func TestJobs_LanesRunOneAtATimeInOrder(t *testing.T) {
 			require.Len(t, stats, 7)
 			return err
 		})
+	})
+}
+
+// A worker goes from one job of a lane to the next with one commit, and leaves a
+// lane in which none waits.
+func TestJobs_NextOfALane(t *testing.T) {
+	t.Parallel()
+	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
+		enqueue(t, db, storage.Job{Kind: "a1", Lane: "a"}, storage.Job{Kind: "a2", Lane: "a"}, storage.Job{Kind: "a3", Lane: "a"},
+			storage.Job{Kind: "b1", Lane: "b"}, storage.Job{Kind: "free"})
+		jobs, kinds := claim(t, db, "one", 10)
+		require.Equal(t, []string{"a1", "b1", "free"}, kinds)
+		next := func(j storage.Job) (got *storage.Job) {
+			write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
+				got, err = tx.NextJob(ctx, j.ID, "one", time.Minute)
+				return err
+			})
+			return got
+		}
+		require.Nil(t, next(jobs[1]), "a lane in which none waits")
+		require.Nil(t, next(jobs[2]), "no lane")
+		a2 := next(jobs[0])
+		require.Equal(t, "a2", a2.Kind)
+		require.Equal(t, 1, a2.Attempt)
+		require.Equal(t, start.Add(time.Minute), a2.RunAt)
+		require.Nil(t, next(jobs[0]), "a job ends once, and its lane is another's by now")
+		_, kinds = claim(t, db, "two", 10)
+		require.Empty(t, kinds)
+
+		advance(2 * time.Minute) // the worker died
+		again, kinds := claim(t, db, "two", 10)
+		require.Equal(t, []string{"a2"}, kinds)
+		require.Equal(t, 2, again[0].Attempt)
+		a3 := next(again[0])
+		require.Equal(t, "a3", a3.Kind)
+		require.NoError(t, db.ReleaseJobs(t.Context(), "one"))
+		last, kinds := claim(t, db, "two", 10)
+		require.Equal(t, []string{"a3"}, kinds)
+		require.Nil(t, next(last[0]))
+		enqueue(t, db, storage.Job{Kind: "a4", Lane: "a"})
+		_, kinds = claim(t, db, "two", 10)
+		require.Equal(t, []string{"a4"}, kinds)
+	})
+}
+
+// However many jobs sleep or queue in lanes, a claim finds those that can run.
+func TestJobs_ManyInOneLane(t *testing.T) {
+	t.Parallel()
+	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
+		var all []storage.Job
+		for range 300 {
+			all = append(all, storage.Job{Kind: "crowd", Lane: "crowd"}, storage.Job{Kind: "sleeper", RunAt: start.Add(time.Hour)})
+		}
+		enqueue(t, db, append(all, storage.Job{Kind: "other", Lane: "other"}, storage.Job{Kind: "free"})...)
+		_, kinds := claim(t, db, "one", 3)
+		require.Equal(t, []string{"crowd", "other", "free"}, kinds)
+		_, kinds = claim(t, db, "one", 3)
+		require.Empty(t, kinds)
 	})
 }
 
@@ -197,7 +255,7 @@ func TestJobs_ManyOwnersShareThem(t *testing.T) {
 		done := make(chan int64, 2*total)
 		together(4, func(i int) {
 			for len(done) < total {
-				jobs, err := db.ClaimJobs(t.Context(), string(rune('A'+i)), 7, time.Hour)
+				jobs, _, err := db.ClaimJobs(t.Context(), string(rune('A'+i)), 7, time.Hour)
 				if err != nil {
 					t.Error(err)
 					return
@@ -235,7 +293,7 @@ func TestJobs_ErrorTexts(t *testing.T) {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 				return tx.Enqueue(ctx, storage.Job{Kind: "k", LastError: text})
 			})
-			jobs, err := db.ClaimJobs(t.Context(), "me", 1, time.Minute)
+			jobs, _, err := db.ClaimJobs(t.Context(), "me", 1, time.Minute)
 			require.NoError(t, err, name)
 			require.Len(t, jobs, 1, name)
 			require.NotEmpty(t, jobs[0].LastError)

@@ -34,7 +34,7 @@ func TestTell_WhoIsAnswered(t *testing.T) {
 		}
 		const carol = "https://m.example/u/carol"
 		told := func() (list []submission) {
-			jobs, err := db.ClaimJobs(t.Context(), "test", 20, time.Minute)
+			jobs, _, err := db.ClaimJobs(t.Context(), "test", 20, time.Minute)
 			require.NoError(t, err)
 			for _, j := range jobs {
 				require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.FinishJob(ctx, j.ID) }))

@@ -14,7 +14,7 @@ import (
 // between the two for a job, which leaves it leased.
 func (w *world) runJobs(crash func(storage.Job) bool) error {
 	for {
-		jobs, err := w.db.ClaimJobs(w.t.Context(), "test", 10, 2*time.Minute)
+		jobs, _, err := w.db.ClaimJobs(w.t.Context(), "test", 10, 2*time.Minute)
 		if err != nil || len(jobs) == 0 {
 			return err
 		}

@@ -292,11 +292,11 @@ func TestEnqueue_Once(t *testing.T) {
 		for range 3 { // three processes start
 			write(t, db, Enqueue)
 		}
-		jobs, err := db.ClaimJobs(context.Background(), "one", 8, time.Minute)
+		jobs, _, err := db.ClaimJobs(context.Background(), "one", 8, time.Minute)
 		require.NoError(t, err)
 		require.Len(t, jobs, 1)
 		write(t, db, Enqueue)
-		jobs, err = db.ClaimJobs(context.Background(), "two", 8, time.Minute)
+		jobs, _, err = db.ClaimJobs(context.Background(), "two", 8, time.Minute)
 		require.NoError(t, err)
 		require.Empty(t, jobs)
 	})

@@ -24,8 +24,10 @@ type Handler func(ctx context.Context, j storage.Job) (after func(ctx context.Co
 
 const (
 	lease       = 2 * time.Minute
-	timeout     = 90 * time.Second // for one run of a handler; below the lease
-	poll        = time.Second      // how long a job of another process may go unseen
+	timeout     = 90 * time.Second      // for one run of a handler; below the lease
+	poll        = time.Second           // how long a job of another process may go unseen
+	busy        = 20 * time.Millisecond // how soon to look again while another process claims
+	streak      = 32                    // jobs of a lane that are run one after another before other lanes have their turn
 	maxAttempts = 8
 )
 
@@ -56,6 +58,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		parallel = 8
 	}
 	free := make(chan struct{}, parallel)
+	ended := make(chan struct{}, 1)
 	var running sync.WaitGroup
 	defer func() {
 		running.Wait()
@@ -65,9 +68,9 @@ func (w *Worker) Run(ctx context.Context) error {
 			w.Log.Warn("release jobs", "err", err)
 		}
 	}()
-	wake := w.DB.Wake("jobs")
+	wake := w.DB.Wake(storage.TopicJobs)
 	for ctx.Err() == nil {
-		jobs, err := w.DB.ClaimJobs(ctx, w.Owner, parallel-len(free), lease)
+		jobs, taken, err := w.DB.ClaimJobs(ctx, w.Owner, parallel-len(free), lease)
 		if err != nil && ctx.Err() == nil {
 			w.Log.Error("claim jobs", "err", err)
 		}
@@ -76,32 +79,53 @@ func (w *Worker) Run(ctx context.Context) error {
 			running.Add(1)
 			go func() {
 				defer running.Done()
-				defer func() { <-free }()
-				w.do(context.WithoutCancel(ctx), j)
+				defer func() {
+					<-free
+					select {
+					case ended <- struct{}{}:
+					default:
+					}
+				}()
+				w.lane(ctx, j)
 			}()
 		}
 		if len(jobs) > 0 && len(free) < parallel {
 			continue
 		}
+		pause := poll
+		if taken {
+			pause = busy
+		}
 		select {
 		case <-ctx.Done():
 		case <-wake:
-		case <-time.After(poll):
+		case <-ended: // a slot is free, and perhaps a lane
+		case <-time.After(pause):
 		}
 	}
 	return nil
 }
 
-func (w *Worker) do(ctx context.Context, j storage.Job) {
+// lane runs a job, and those that wait for it in its lane.
+func (w *Worker) lane(ctx context.Context, first storage.Job) {
+	next := &first
+	for n := 1; next != nil; n++ {
+		next = w.do(context.WithoutCancel(ctx), *next, n < streak && ctx.Err() == nil)
+	}
+}
+
+// do runs a job and settles it. It returns the next job of the lane, leased, where
+// more is asked for and there is one.
+func (w *Worker) do(ctx context.Context, j storage.Job, more bool) (next *storage.Job) {
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	err := w.run(ctx, j)
+	next, err := w.run(ctx, j, more)
 	if w.Observe != nil {
 		w.Observe(j.Kind, time.Since(start), err)
 	}
 	if err == nil {
-		return
+		return next
 	}
 	if final(err) || j.Attempt >= maxAttempts {
 		w.Log.Warn("job is dead", "job", j.ID, "kind", j.Kind, "attempt", j.Attempt, "err", err)
@@ -114,29 +138,40 @@ func (w *Worker) do(ctx context.Context, j storage.Job) {
 	if err != nil {
 		w.Log.Error("settle job", "job", j.ID, "kind", j.Kind, "err", err)
 	}
+	return nil
 }
 
-func (w *Worker) run(ctx context.Context, j storage.Job) (err error) {
+func (w *Worker) run(ctx context.Context, j storage.Job, more bool) (next *storage.Job, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v", r)
+			next, err = nil, fmt.Errorf("panic: %v", r)
 		}
 	}()
 	h := w.handlers[j.Kind]
 	if h == nil {
-		return fmt.Errorf("no handler for jobs of kind %s", j.Kind)
+		return nil, fmt.Errorf("no handler for jobs of kind %s", j.Kind)
 	}
 	after, err := h(ctx, j)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return w.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+	err = w.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 		// Done first, so that what follows may enqueue the job anew under its name.
-		if err := tx.FinishJob(ctx, j.ID); err != nil || after == nil {
+		next = nil
+		if more && j.Lane != "" {
+			next, err = tx.NextJob(ctx, j.ID, w.Owner, lease)
+		} else {
+			err = tx.FinishJob(ctx, j.ID)
+		}
+		if err != nil || after == nil {
 			return err
 		}
 		return after(ctx, tx)
 	})
+	if err != nil {
+		return nil, err
+	}
+	return next, nil
 }
 
 // final reports an error that no second try would mend.

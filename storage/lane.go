@@ -1,0 +1,205 @@
+package storage
+
+import (
+	"context"
+	"strings"
+	"time"
+)
+
+// How a job finds its turn.
+//
+// A job without lane may run as soon as it is due. Of the jobs of a lane one
+// holds the lane (table lane) from the moment it is claimed until it is done or
+// buried, and also while it waits for another try. A claim looks at the jobs that
+// are due and not blocked, in the order of their times. Those it finds in a lane
+// that another one holds become blocked, once, and are not looked at again until
+// the lane is free and they are the oldest in it. So the cost of a claim depends
+// neither on jobs whose time has not come nor on those that queue in a lane.
+//
+// Only claims block and unblock, and on PostgreSQL one process claims at a time.
+// Enqueue touches no lane: two writers never wait for each other because of one.
+
+// Bounds of one claim.
+const (
+	claimLook   = 64 // jobs, or freed lanes, looked at in one statement
+	claimRounds = 8  // such looks, while most of what they find becomes blocked
+)
+
+const dueJobs = `SELECT j.id, j.lane, l.name IS NOT NULL, l.job FROM job j LEFT JOIN lane l ON l.name = j.lane
+	WHERE j.blocked = 0 AND j.run_at <= ? ORDER BY j.run_at, j.id LIMIT ?`
+
+const freeLanes = `SELECT l.name, (SELECT min(k.id) FROM job k WHERE k.lane = l.name AND k.blocked = 1)
+	FROM lane l WHERE l.job IS NULL LIMIT ?`
+
+// nextInLane is the oldest blocked job of the lane that a job holds.
+const nextInLane = `SELECT min(k.id) FROM job k WHERE k.lane = (SELECT name FROM lane WHERE job = ?) AND k.blocked = 1`
+
+// A candidate is a job that is due and not blocked.
+type candidate struct {
+	id     int64
+	lane   *string
+	held   bool   // the lane has a row
+	holder *int64 // the job that holds it; nil where it is free for the oldest blocked one
+}
+
+// ClaimJobs leases up to n jobs that are due to the owner, at most one a lane,
+// and counts the attempt. Whoever does not finish, retry or bury a job before
+// its lease ends must expect somebody else to run it too. busy says that another
+// process is claiming: there may be more, in some milliseconds.
+func (db *DB) ClaimJobs(ctx context.Context, owner string, n int, lease time.Duration) (jobs []Job, busy bool, err error) {
+	err = db.Write(ctx, func(ctx context.Context, tx *Tx) (err error) {
+		jobs, busy = nil, false
+		if n <= 0 {
+			return nil
+		}
+		if busy, err = tx.nameTaken(ctx, "stoa claim jobs"); busy || err != nil {
+			return err
+		}
+		if err := tx.freeLanes(ctx); err != nil {
+			return err
+		}
+		chosen, lanes, err := tx.chooseJobs(ctx, n)
+		if err != nil || len(chosen) == 0 {
+			return err
+		}
+		if len(lanes) > 0 {
+			if _, err := tx.write(ctx, `INSERT INTO lane (name, job) VALUES (?, ?)`+strings.Repeat(", (?, ?)", len(lanes)/2-1), lanes...); err != nil {
+				return err
+			}
+		}
+		jobs, err = tx.leaseJobs(ctx, owner, lease, chosen)
+		return err
+	})
+	return jobs, busy, err
+}
+
+// chooseJobs finds up to n jobs that can run now, and blocks those it meets whose
+// lane is taken. lanes are the names and holders of lanes that are taken by it.
+func (tx *Tx) chooseJobs(ctx context.Context, n int) (chosen, lanes []any, err error) {
+	taken := map[string]bool{}
+	for range claimRounds {
+		rows, err := tx.query(ctx, dueJobs, millis(tx.Now), max(n, claimLook))
+		found, err := collect(rows, err, func(s scanner) (c candidate, err error) {
+			err = s.Scan(&c.id, &c.lane, &c.held, &c.holder)
+			return c, err
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		chosen, lanes = chosen[:0], lanes[:0]
+		clear(taken)
+		var blocked []any
+		for _, c := range found {
+			mine := c.holder != nil && *c.holder == c.id
+			switch {
+			case c.lane != nil && (taken[*c.lane] || c.held && !mine):
+				blocked = append(blocked, c.id)
+			case len(chosen) < n:
+				chosen = append(chosen, c.id)
+				if c.lane != nil && !mine {
+					taken[*c.lane] = true
+					lanes = append(lanes, *c.lane, c.id)
+				}
+			}
+		}
+		if len(blocked) > 0 {
+			if _, err := tx.write(ctx, `UPDATE job SET blocked = 1 WHERE id IN (`+marks(len(blocked))+`)`, blocked...); err != nil {
+				return nil, nil, err
+			}
+		}
+		if len(chosen) == n || len(blocked) == 0 || len(found) < claimLook {
+			break
+		}
+	}
+	return chosen, lanes, nil
+}
+
+// freeLanes hands lanes whose job has ended to their oldest blocked job, and
+// forgets those in which none waits.
+func (tx *Tx) freeLanes(ctx context.Context) error {
+	rows, err := tx.query(ctx, freeLanes+tx.db.engine.skipLocked("l"), claimLook)
+	if err != nil {
+		return err
+	}
+	var names, empty, next []any
+	_, err = collect(rows, nil, func(s scanner) (struct{}, error) {
+		var name string
+		var job *int64
+		err := s.Scan(&name, &job)
+		if job == nil {
+			empty = append(empty, name)
+		} else {
+			names, next = append(names, name), append(next, *job)
+		}
+		return struct{}{}, err
+	})
+	if err == nil && len(empty) > 0 {
+		_, err = tx.write(ctx, `DELETE FROM lane WHERE name IN (`+marks(len(empty))+`)`, empty...)
+	}
+	if err == nil && len(next) > 0 {
+		_, err = tx.write(ctx, `UPDATE lane SET job = (SELECT min(k.id) FROM job k WHERE k.lane = lane.name AND k.blocked = 1)
+			WHERE name IN (`+marks(len(names))+`)`, names...)
+	}
+	if err == nil && len(next) > 0 {
+		_, err = tx.write(ctx, `UPDATE job SET blocked = 0 WHERE id IN (`+marks(len(next))+`)`, next...)
+	}
+	return err
+}
+
+// leaseJobs gives jobs to an owner, in the order of their times.
+func (tx *Tx) leaseJobs(ctx context.Context, owner string, lease time.Duration, ids []any) ([]Job, error) {
+	if _, err := tx.write(ctx, `UPDATE job SET owner = ?, attempt = attempt + 1, blocked = 0 WHERE id IN (`+marks(len(ids))+`)`, append([]any{owner}, ids...)...); err != nil {
+		return nil, err
+	}
+	rows, err := tx.query(ctx, `SELECT `+jobColumns+` FROM job WHERE id IN (`+marks(len(ids))+`) ORDER BY run_at, id`, ids...)
+	jobs, err := collect(rows, err, scanJob)
+	if err != nil {
+		return nil, err
+	}
+	ends := tx.Now.Add(lease)
+	for i := range jobs {
+		jobs[i].RunAt = ends
+	}
+	_, err = tx.write(ctx, `UPDATE job SET run_at = ? WHERE id IN (`+marks(len(ids))+`)`, append([]any{millis(ends)}, ids...)...)
+	return jobs, err
+}
+
+// NextJob marks a job done like FinishJob and leases the next one of its lane,
+// which is blocked by it, to the same owner: nil where there is none. A lane is so
+// worked off with one commit a job.
+func (tx *Tx) NextJob(ctx context.Context, id int64, owner string, lease time.Duration) (*Job, error) {
+	var next *int64
+	if err := tx.row(ctx, nextInLane, id).Scan(&next); err != nil {
+		return nil, err
+	}
+	if next == nil {
+		return nil, tx.FinishJob(ctx, id)
+	}
+	if n, err := tx.endJob(ctx, id, JobDone, nil); err != nil || n == 0 {
+		return nil, err
+	}
+	if _, err := tx.write(ctx, `UPDATE lane SET job = ? WHERE job = ?`, *next, id); err != nil {
+		return nil, err
+	}
+	jobs, err := tx.leaseJobs(ctx, owner, lease, []any{*next})
+	if err != nil || len(jobs) == 0 {
+		return nil, err
+	}
+	return &jobs[0], nil
+}
+
+// endJob ends a waiting job with a state and, where it is not nil, the text of an
+// error. The lane stays its own.
+func (tx *Tx) endJob(ctx context.Context, id int64, state JobState, errText *string) (int64, error) {
+	return tx.write(ctx, `UPDATE job SET state = ?, blocked = NULL, owner = NULL, done_at = ?, last_error = COALESCE(?, last_error) WHERE id = ? AND state = 'waiting'`,
+		string(state), millis(tx.Now), errText, id)
+}
+
+// leaveLane frees the lane that a job holds.
+func (tx *Tx) leaveLane(ctx context.Context, id int64) error {
+	n, err := tx.write(ctx, `UPDATE lane SET job = NULL WHERE job = ?`, id)
+	if n > 0 {
+		tx.batch.opTopics[TopicJobs] = true
+	}
+	return err
+}
