@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"stoa/protocol"
@@ -12,12 +13,25 @@ import (
 const NoticeJob = "notice"
 
 // Notify tells the owner of a profile of something, by the ways the owner has
-// chosen, if this transaction commits.
+// chosen, if this transaction commits. An owner who has chosen none costs no job,
+// and what happens again before the owner was told is told once.
 func (tx *Tx) Notify(ctx context.Context, n protocol.Notice) error {
+	var one int
+	switch err := tx.row(ctx, `SELECT 1 FROM notify WHERE handle = ? AND (mail <> '' OR webhook <> '')`, n.Handle).Scan(&one); {
+	case errors.Is(err, ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	}
 	n.At = tx.Now
 	args, err := json.Marshal(n)
 	if err != nil {
 		return fmt.Errorf("encode notice: %w", err)
 	}
-	return tx.Enqueue(ctx, Job{Kind: NoticeJob, Lane: NoticeJob + ":" + n.Handle, Args: args})
+	return tx.Enqueue(ctx, Job{Kind: NoticeJob, Lane: NoticeJob + ":" + n.Handle, Args: args, Dedupe: NoticeKey(NoticeJob, n)})
+}
+
+// NoticeKey names what a notice is about among the jobs of a kind that wait.
+func NoticeKey(kind string, n protocol.Notice) string {
+	return kind + " " + n.Handle + " " + string(n.Event) + " " + n.Subject
 }

@@ -197,14 +197,14 @@ func (a *Accounts) Notice(_ context.Context, j storage.Job) (func(context.Contex
 			return err
 		}
 		if s.Mail != "" && s.Confirmed && a.Mail != nil {
-			if err := tx.Enqueue(ctx, storage.Job{Kind: MailJob, Lane: noticeLane, Args: args}); err != nil {
+			if err := tx.Enqueue(ctx, storage.Job{Kind: MailJob, Lane: noticeLane, Args: args, Dedupe: storage.NoticeKey(MailJob, in)}); err != nil {
 				return err
 			}
 		}
 		if s.Webhook == "" {
 			return nil
 		}
-		return tx.Enqueue(ctx, storage.Job{Kind: WebhookJob, Lane: webhook.Lane(s.Webhook), Args: args})
+		return tx.Enqueue(ctx, storage.Job{Kind: WebhookJob, Lane: webhook.Lane(s.Webhook), Args: args, Dedupe: storage.NoticeKey(WebhookJob, in)})
 	}, nil
 }
 

@@ -308,9 +308,16 @@ func TestNotices(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
+		w.begun(visitor)
+		require.Empty(w.t, w.notices(), "an owner who chose no way to be told costs no job")
+		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
+			return tx.PutNotifySettings(ctx, storage.NotifySettings{Handle: "asha", Mail: "asha@example.org"})
+		}))
 		begun, err := w.begin(visitor, protocol.NewContact{Handle: "asha", Message: "The secret recipe", Kind: protocol.QuoteRequest, Name: "Dev"})
 		require.NoError(w.t, err)
-		require.NoError(w.t, w.goOn(visitor, protocol.NewMessage{ThreadID: begun.ThreadID, ReadToken: begun.ReadToken, Message: "Another secret"}))
+		for range 3 { // told of once, as long as the owner was not told
+			require.NoError(w.t, w.goOn(visitor, protocol.NewMessage{ThreadID: begun.ThreadID, ReadToken: begun.ReadToken, Message: "Another secret"}))
+		}
 		_, err = w.answer(asha, begun.ThreadID, "No.")
 		require.NoError(w.t, err)
 		got := w.notices()
