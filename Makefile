@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 GOBUILD  = CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 PKG     ?= ./...
 
-.PHONY: build dev test race postgres lint fuzz bench bench-lists generate fmt help
+.PHONY: build dev test race registries postgres lint fuzz bench bench-lists generate fmt help
 
 build: ## build ./stoa and ./stoa-devchain (the default)
 	$(GOBUILD) -o stoa ./cmd/stoa
@@ -18,6 +18,9 @@ test: build ## every check: vet, tests on SQLite and PostgreSQL, staticcheck, Op
 
 race: ## the tests with the race detector
 	.ci/race $(PKG)
+
+registries: ## the dev chain's tests on other compiled registries: ERC8004_ARTIFACTS=DIR, else ours compiled otherwise
+	.ci/registries
 
 postgres: ## storage and room tests on SQLite and PostgreSQL
 	.ci/with-postgres go test -shuffle=on ./storage/... ./node/...

@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"math/big"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/ethereum/go-ethereum/accounts/abi"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/stretchr/testify/require"
@@ -42,9 +40,11 @@ func (m *shared) Raise(_ context.Context, id, signer string, at uint64) error {
 // wallet deploys the ERC-1271 wallet with that account as its signer.
 func (w *world) wallet(account int) common.Address {
 	w.Helper()
-	a, err := loadArtifact("TestWallet")
+	a, err := own.load("TestWallet")
 	require.NoError(w, err)
-	rec, err := w.registrar(9).Send(w.ctx, nil, a.code(address(account)))
+	code, err := a.code(address(account))
+	require.NoError(w, err)
+	rec, err := w.registrar(9).Send(w.ctx, nil, code)
 	require.NoError(w, err)
 	return *rec.Contract
 }
@@ -271,36 +271,4 @@ func TestRegistry_Refusals(t *testing.T) {
 	require.Equal(t, "no such agent", reason(owner.SetMetadata(w.ctx, missing, "k", nil)))
 	w.must(owner.UnsetAgentWallet(w.ctx, id.AgentID))
 	w.must(owner.SetAgentWallet(w.ctx, id.AgentID, address(0), accountKey(0)))
-}
-
-func TestReputation_Summary(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	id := w.agent(0)
-	a, err := loadArtifact("ReputationRegistry")
-	require.NoError(t, err)
-	rep, err := abi.JSON(bytes.NewReader(a.ABI))
-	require.NoError(t, err)
-	at := w.chain.Ready.ReputationRegistry
-	give := func(account int, value int64, decimals uint8) error {
-		data, err := rep.Pack("giveFeedback", id.AgentID, big.NewInt(value), decimals, "starred", "", "", "", [32]byte{})
-		require.NoError(t, err)
-		_, err = w.registrar(account).Send(w.ctx, &at, data)
-		return err
-	}
-	require.NoError(t, give(1, 90, 0))
-	require.NoError(t, give(2, 755, 1))
-	require.NoError(t, give(3, 60, 0))
-	require.ErrorContains(t, give(0, 100, 0), "Self-feedback not allowed")
-	require.ErrorContains(t, give(1, 1, 19), "too many decimals")
-	data, err := rep.Pack("getSummary", id.AgentID, []common.Address{address(1), address(2), address(3)}, "starred", "")
-	require.NoError(t, err)
-	var out string
-	require.NoError(t, w.chain.rpc.CallContext(w.ctx, &out, "eth_call",
-		map[string]any{"to": at, "data": "0x" + common.Bytes2Hex(data)}, "latest"))
-	vals, err := rep.Unpack("getSummary", common.FromHex(out))
-	require.NoError(t, err)
-	require.Equal(t, uint64(3), vals[0])
-	require.Equal(t, "75", vals[1].(interface{ String() string }).String(), "truncated 75.17")
-	require.Equal(t, uint8(0), vals[2])
 }

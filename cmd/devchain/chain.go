@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/ecdsa"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
@@ -42,24 +44,26 @@ const (
 // block is at least one second after the one before, so busy chains run ahead of
 // the clock; only deadlines in contracts notice.
 type Chain struct {
-	Ready   Ready
-	backend *simulated.Backend
-	rpc     *rpc.Client
-	log     *slog.Logger
-	journal *journal
+	Ready     Ready
+	contracts contracts
+	backend   *simulated.Backend
+	rpc       *rpc.Client
+	log       *slog.Logger
+	journal   *journal
 	// keystore is an empty folder that the backend insists on.
 	keystore string
 
 	mu sync.Mutex // held over every block and its journal entry
 }
 
-// Start makes the chain, serves it and deploys the registries.
-func Start(listen string, log *slog.Logger) (*Chain, error) {
+// Start makes the chain, serves it and deploys the registries. Artifacts is a
+// folder with other compiled registries than this program's, or "".
+func Start(listen, artifacts string, log *slog.Logger) (*Chain, error) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
 		return nil, fmt.Errorf("listen %q: %w", listen, err)
 	}
-	c := &Chain{log: log, journal: &journal{Version: 1}}
+	c := &Chain{log: log, contracts: contracts{artifacts}, journal: &journal{Version: 1}}
 	if c.keystore, err = os.MkdirTemp("", "stoa-devchain-"); err != nil {
 		return nil, err
 	}
@@ -133,30 +137,36 @@ func (c *Chain) Close() error {
 	return errors.Join(err, os.RemoveAll(c.keystore))
 }
 
-func (c *Chain) deploy() error {
-	identity, err := loadArtifact("IdentityRegistry")
-	if err != nil {
-		return err
+// deploy puts the registries on the chain, from the deployer's first transactions on.
+func (c *Chain) deploy() (err error) {
+	d := c.deployment(deployerKey(), 0)
+	if c.Ready.IdentityRegistry, err = d.identity(); err == nil {
+		c.Ready.ReputationRegistry, err = d.reputation(c.Ready.IdentityRegistry)
 	}
-	reputation, err := loadArtifact("ReputationRegistry")
 	if err != nil {
-		return err
+		return fmt.Errorf("deploy: %w", err)
 	}
-	key := deployerKey()
-	from := crypto.PubkeyToAddress(key.PublicKey)
-	c.Ready.IdentityRegistry = crypto.CreateAddress(from, 0)
-	c.Ready.ReputationRegistry = crypto.CreateAddress(from, 1)
-	for nonce, code := range [][]byte{identity.code(), reputation.code(c.Ready.IdentityRegistry)} {
+	return nil
+}
+
+// deployment sends as one account, from that nonce on, a block for each transaction.
+func (c *Chain) deployment(key *ecdsa.PrivateKey, nonce uint64) deployment {
+	send := func(to *common.Address, data []byte) error {
 		tx, err := types.SignNewTx(key, types.LatestSignerForChainID(big.NewInt(chainID)), &types.DynamicFeeTx{
-			Nonce: uint64(nonce), GasTipCap: big.NewInt(params.GWei), GasFeeCap: big.NewInt(2 * params.GWei), Gas: 5_000_000, Data: code})
+			Nonce: nonce, GasTipCap: big.NewInt(params.GWei), GasFeeCap: big.NewInt(2 * params.GWei), Gas: 8_000_000, To: to, Data: data})
 		if err != nil {
 			return err
 		}
-		if err := c.include(context.Background(), tx); err != nil {
-			return fmt.Errorf("deploy: %w", err)
-		}
+		nonce++
+		return c.include(context.Background(), tx)
 	}
-	return nil
+	return deployment{c.contracts,
+		func(code []byte) (common.Address, error) {
+			at := crypto.CreateAddress(crypto.PubkeyToAddress(key.PublicKey), nonce)
+			return at, send(nil, code)
+		},
+		func(to common.Address, data []byte) error { return send(&to, data) },
+	}
 }
 
 // include sends one transaction and mines it.

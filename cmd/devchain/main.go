@@ -38,6 +38,7 @@ func main() {
 	listen := flag.String("listen", "127.0.0.1:0", "`address` of the JSON-RPC server; port 0 takes a free one")
 	state := flag.String("state", "", "`file` that keeps the transactions, to rebuild the same agents at the next start")
 	withStdin := flag.Bool("exit-with-stdin", false, "end when standard input is closed")
+	artifacts := flag.String("artifacts", os.Getenv("ERC8004_ARTIFACTS"), "`folder` of other compiled registries to deploy; default $ERC8004_ARTIFACTS")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -49,14 +50,14 @@ func main() {
 		}()
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	if err := run(ctx, *listen, *state, log, os.Stdout); err != nil {
+	if err := run(ctx, *listen, *artifacts, *state, log, os.Stdout); err != nil {
 		log.Error("devchain", "err", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, listen, state string, log *slog.Logger, out io.Writer) error {
-	c, err := Start(listen, log)
+func run(ctx context.Context, listen, artifacts, state string, log *slog.Logger, out io.Writer) error {
+	c, err := Start(listen, artifacts, log)
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
-pragma solidity 0.8.37;
+pragma solidity ^0.8.24;
+
+interface Receiver {
+    function onERC721Received(address operator, address from, uint256 tokenId, bytes calldata data) external returns (bytes4);
+}
 
 /// ERC-8004 identity registry for development chains: ERC-721 with a URI and
-/// metadata for each agent. Same functions, events and revert strings as the
-/// reference registry, version 2.0.0; no proxy, no enumeration, no burn.
+/// metadata for each agent. Same functions, events, their order, and reverts as
+/// the reference registry, version 2.0.0, but for the proxy and its owner; no
+/// enumeration, no burn. emitUpgraded is for tests.
 contract IdentityRegistry {
     struct MetadataEntry { string metadataKey; bytes metadataValue; }
 
@@ -12,6 +17,8 @@ contract IdentityRegistry {
     error ERC721IncorrectOwner(address sender, uint256 tokenId, address owner);
     error ERC721InvalidReceiver(address receiver);
     error ERC721InvalidApprover(address approver);
+    error ERC721InvalidOperator(address operator);
+    error ERC721InvalidOwner(address owner);
 
     event Transfer(address indexed from, address indexed to, uint256 indexed tokenId);
     event Approval(address indexed owner, address indexed approved, uint256 indexed tokenId);
@@ -20,6 +27,7 @@ contract IdentityRegistry {
     event Registered(uint256 indexed agentId, string agentURI, address indexed owner);
     event MetadataSet(uint256 indexed agentId, string indexed indexedMetadataKey, string metadataKey, bytes metadataValue);
     event URIUpdated(uint256 indexed agentId, string newURI, address indexed updatedBy);
+    event Upgraded(address indexed implementation); // ERC-1967
 
     string public constant name = "AgentIdentity";
     string public constant symbol = "AGENT";
@@ -32,7 +40,7 @@ contract IdentityRegistry {
     mapping(uint256 => address) approved;
     mapping(uint256 => string) uris;
     mapping(uint256 => mapping(string => bytes)) metadata;
-    mapping(address => uint256) public balanceOf;
+    mapping(address => uint256) balances;
     mapping(address => mapping(address => bool)) public isApprovedForAll;
 
     function getVersion() external pure returns (string memory) { return "2.0.0"; }
@@ -45,16 +53,24 @@ contract IdentityRegistry {
         return (0x0f, "ERC8004IdentityRegistry", "1", block.chainid, address(this), 0, new uint256[](0));
     }
 
-    function register() external returns (uint256) { return mint(""); }
+    function register() external returns (uint256 id) {
+        id = mint();
+        registered(id, "");
+    }
 
-    function register(string memory agentURI) external returns (uint256) { return mint(agentURI); }
+    function register(string memory agentURI) external returns (uint256 id) { id = mintWith(agentURI); }
 
     function register(string memory agentURI, MetadataEntry[] memory entries) external returns (uint256 id) {
-        id = mint(agentURI);
+        id = mintWith(agentURI);
         for (uint256 i; i < entries.length; i++) {
             notReserved(entries[i].metadataKey);
             put(id, entries[i].metadataKey, entries[i].metadataValue);
         }
+    }
+
+    function balanceOf(address owner) external view returns (uint256) {
+        if (owner == address(0)) revert ERC721InvalidOwner(owner);
+        return balances[owner];
     }
 
     function ownerOf(uint256 id) public view returns (address owner) {
@@ -72,7 +88,7 @@ contract IdentityRegistry {
 
     function isAuthorizedOrOwner(address spender, uint256 id) public view returns (bool) {
         address owner = ownerOf(id);
-        return spender == owner || isApprovedForAll[owner][spender] || approved[id] == spender;
+        return spender != address(0) && (spender == owner || isApprovedForAll[owner][spender] || approved[id] == spender);
     }
 
     function setMetadata(uint256 id, string memory key, bytes memory value) external {
@@ -83,8 +99,7 @@ contract IdentityRegistry {
 
     function setAgentURI(uint256 id, string memory newURI) external {
         authorized(id);
-        uris[id] = newURI;
-        emit MetadataUpdate(id);
+        putURI(id, newURI);
         emit URIUpdated(id, newURI, msg.sender);
     }
 
@@ -110,32 +125,67 @@ contract IdentityRegistry {
     }
 
     function setApprovalForAll(address operator, bool on) external {
+        if (operator == address(0)) revert ERC721InvalidOperator(operator);
         isApprovedForAll[msg.sender][operator] = on;
         emit ApprovalForAll(msg.sender, operator, on);
     }
 
     function transferFrom(address from, address to, uint256 id) public {
-        address owner = ownerOf(id);
         if (to == address(0)) revert ERC721InvalidReceiver(to);
+        address owner = ownerOf(id);
         if (!isAuthorizedOrOwner(msg.sender, id)) revert ERC721InsufficientApproval(msg.sender, id);
         if (from != owner) revert ERC721IncorrectOwner(from, id, owner);
         put(id, WALLET, ""); // also when from == to; agentKeys and the URI survive
         delete approved[id];
-        balanceOf[from]--;
-        balanceOf[to]++;
+        balances[from]--;
+        balances[to]++;
         owners[id] = to;
         emit Transfer(from, to, id);
     }
 
-    function mint(string memory agentURI) private returns (uint256 id) {
+    function safeTransferFrom(address from, address to, uint256 id) external { safeTransferFrom(from, to, id, ""); }
+
+    function safeTransferFrom(address from, address to, uint256 id, bytes memory data) public {
+        transferFrom(from, to, id);
+        offer(from, to, id, data);
+    }
+
+    function emitUpgraded(address implementation) external { emit Upgraded(implementation); }
+
+    function mint() private returns (uint256 id) {
         id = nextId++;
         owners[id] = msg.sender;
-        balanceOf[msg.sender]++;
-        uris[id] = agentURI;
+        balances[msg.sender]++;
+        metadata[id][WALLET] = abi.encodePacked(msg.sender);
         emit Transfer(address(0), msg.sender, id);
-        emit MetadataUpdate(id);
+        offer(address(0), msg.sender, id, "");
+    }
+
+    function mintWith(string memory agentURI) private returns (uint256 id) {
+        id = mint();
+        putURI(id, agentURI);
+        registered(id, agentURI);
+    }
+
+    function registered(uint256 id, string memory agentURI) private {
         emit Registered(id, agentURI, msg.sender);
-        put(id, WALLET, abi.encodePacked(msg.sender));
+        emit MetadataSet(id, WALLET, WALLET, abi.encodePacked(msg.sender));
+    }
+
+    /// A contract has to say that it takes the token (ERC-721).
+    function offer(address from, address to, uint256 id, bytes memory data) private {
+        if (to.code.length == 0) return;
+        try Receiver(to).onERC721Received(msg.sender, from, id, data) returns (bytes4 answer) {
+            if (answer != Receiver.onERC721Received.selector) revert ERC721InvalidReceiver(to);
+        } catch (bytes memory reason) {
+            if (reason.length == 0) revert ERC721InvalidReceiver(to);
+            assembly { revert(add(reason, 32), mload(reason)) }
+        }
+    }
+
+    function putURI(uint256 id, string memory uri) private {
+        uris[id] = uri;
+        emit MetadataUpdate(id); // ERC-4906
     }
 
     function put(uint256 id, string memory key, bytes memory value) private {
@@ -154,6 +204,6 @@ contract IdentityRegistry {
                 && ecrecover(digest, uint8(sig[64]), bytes32(sig[0:32]), s) == who) return true;
         }
         (bool ok, bytes memory out) = who.staticcall(abi.encodeWithSelector(0x1626ba7e, digest, sig));
-        return ok && out.length >= 32 && abi.decode(out, (bytes32)) == bytes32(bytes4(0x1626ba7e));
+        return ok && out.length >= 32 && abi.decode(out, (bytes4)) == bytes4(0x1626ba7e);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity 0.8.37;
+pragma solidity ^0.8.24;
 
 interface Identity {
     function isAuthorizedOrOwner(address spender, uint256 agentId) external view returns (bool);
@@ -20,6 +20,9 @@ contract ReputationRegistry {
     address immutable identity;
     mapping(uint256 => mapping(address => Feedback[])) given; // index 1 is given[0]
     mapping(uint256 => address[]) clients;
+    // agent, client, index, responder; the zero address has the sum of all
+    mapping(uint256 => mapping(address => mapping(uint64 => mapping(address => uint64)))) responses;
+    int128 constant MAX_VALUE = 1e38;
 
     constructor(address identityRegistry) { identity = identityRegistry; }
 
@@ -30,6 +33,7 @@ contract ReputationRegistry {
     function giveFeedback(uint256 agentId, int128 value, uint8 valueDecimals, string calldata tag1, string calldata tag2,
         string calldata endpoint, string calldata feedbackURI, bytes32 feedbackHash) external {
         require(valueDecimals <= 18, "too many decimals");
+        require(value >= -MAX_VALUE && value <= MAX_VALUE, "value too large");
         require(!Identity(identity).isAuthorizedOrOwner(msg.sender, agentId), "Self-feedback not allowed"); // reverts for a missing agent
         Feedback[] storage list = given[agentId][msg.sender];
         if (list.length == 0) clients[agentId].push(msg.sender);
@@ -45,14 +49,64 @@ contract ReputationRegistry {
     }
 
     function appendResponse(uint256 agentId, address client, uint64 index, string calldata responseURI, bytes32 responseHash) external {
-        find(agentId, client, index);
+        require(index > 0, "index must be > 0");
         require(bytes(responseURI).length > 0, "Empty URI");
+        find(agentId, client, index);
+        responses[agentId][client][index][msg.sender]++;
+        responses[agentId][client][index][address(0)]++;
         emit ResponseAppended(agentId, client, index, msg.sender, responseURI, responseHash);
     }
 
     function readFeedback(uint256 agentId, address client, uint64 index) external view returns (int128, uint8, string memory, string memory, bool) {
         Feedback storage f = find(agentId, client, index);
         return (f.value, f.decimals, f.tag1, f.tag2, f.revoked);
+    }
+
+    /// No clients means all of the agent's.
+    function readAllFeedback(uint256 agentId, address[] calldata from, string calldata tag1, string calldata tag2, bool includeRevoked)
+        external view returns (address[] memory who, uint64[] memory indexes, int128[] memory values, uint8[] memory decimals,
+        string[] memory tag1s, string[] memory tag2s, bool[] memory revoked) {
+        address[] memory chosen = from;
+        if (from.length == 0) chosen = clients[agentId];
+        uint256 n;
+        for (uint256 i; i < chosen.length; i++) n += given[agentId][chosen[i]].length;
+        who = new address[](n);
+        indexes = new uint64[](n);
+        values = new int128[](n);
+        decimals = new uint8[](n);
+        tag1s = new string[](n);
+        tag2s = new string[](n);
+        revoked = new bool[](n);
+        n = 0;
+        for (uint256 i; i < chosen.length; i++) {
+            Feedback[] storage list = given[agentId][chosen[i]];
+            for (uint256 j; j < list.length; j++) {
+                Feedback storage f = list[j];
+                if (f.revoked && !includeRevoked || !matches(tag1, f.tag1) || !matches(tag2, f.tag2)) continue;
+                (who[n], indexes[n], values[n], decimals[n]) = (chosen[i], uint64(j + 1), f.value, f.decimals);
+                (tag1s[n], tag2s[n], revoked[n]) = (f.tag1, f.tag2, f.revoked);
+                n++;
+            }
+        }
+        assembly ("memory-safe") { // to the length that was used
+            mstore(who, n) mstore(indexes, n) mstore(values, n) mstore(decimals, n) mstore(tag1s, n) mstore(tag2s, n) mstore(revoked, n)
+        }
+    }
+
+    /// No responders means all. Client zero means all clients, index zero all feedback of the client.
+    function getResponseCount(uint256 agentId, address client, uint64 index, address[] calldata responders) external view returns (uint64 count) {
+        if (client != address(0)) return countOf(agentId, client, index, responders);
+        address[] storage all = clients[agentId];
+        for (uint256 i; i < all.length; i++) count += countOf(agentId, all[i], 0, responders);
+    }
+
+    function countOf(uint256 agentId, address client, uint64 index, address[] calldata responders) private view returns (uint64 count) {
+        uint64 last = index > 0 ? index : uint64(given[agentId][client].length);
+        for (uint64 j = index > 0 ? index : 1; j <= last; j++) {
+            mapping(address => uint64) storage by = responses[agentId][client][j];
+            if (responders.length == 0) count += by[address(0)];
+            for (uint256 k; k < responders.length; k++) count += responders[k] == address(0) ? 0 : by[responders[k]];
+        }
     }
 
     function getClients(uint256 agentId) external view returns (address[] memory) { return clients[agentId]; }
@@ -82,7 +136,8 @@ contract ReputationRegistry {
     }
 
     function find(uint256 agentId, address client, uint64 index) private view returns (Feedback storage) {
-        require(index > 0 && index <= given[agentId][client].length, "index out of bounds");
+        require(index > 0, "index must be > 0");
+        require(index <= given[agentId][client].length, "index out of bounds");
         return given[agentId][client][index - 1];
     }
 
