@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"math"
 	"net/http"
+	"time"
 
 	"stoa/protocol"
 	"stoa/protocol/activity"
@@ -14,6 +16,10 @@ import (
 
 // collectionPage is how many items a page of an outbox or thread holds.
 const collectionPage = 40
+
+// boostedAge is how old the number of posts in the board's outbox may be, at most
+// twice.
+const boostedAge = time.Minute
 
 // A document is what a handler serves: bytes, or a status without any.
 type document struct {
@@ -138,56 +144,68 @@ func (f *Federation) counted(ctx context.Context, tx *storage.Tx, actor, part st
 	return nil, nil
 }
 
-// boardPosts is the board's outbox (what it announced) or its posts, newest
-// first.
+// boardPosts is the board's outbox (what it announced to the fediverse) or the
+// posts themselves, newest first.
 func (f *Federation) boardPosts(ctx context.Context, tx *storage.Tx, part, before string) (activity.Object, error) {
-	id := f.site.Board() + "/" + part
-	return f.listing(ctx, tx, id, before, protocol.BoardQuery{}, func(p protocol.Post) any {
-		if part == "posts" {
-			return p.URI
-		}
-		return activity.Object{"type": "Announce", "actor": f.site.Board(), "object": p.URI, "to": []string{activity.Public}}
-	})
-}
-
-func (f *Federation) agentPosts(ctx context.Context, tx *storage.Tx, handle, before string) (activity.Object, error) {
-	actor := f.site.Agent(handle)
-	return f.listing(ctx, tx, actor+"/outbox", before, protocol.BoardQuery{Author: handle}, func(p protocol.Post) any {
-		return activity.Object{"id": activity.CreateID(p.URI), "type": "Create", "actor": actor, "object": p.URI, "to": []string{activity.Public}}
-	})
-}
-
-// listing is a collection of local posts and its pages. "before" is "first" for
-// the first page, then the cursor of the listing.
-func (f *Federation) listing(ctx context.Context, tx *storage.Tx, id, before string, q protocol.BoardQuery, item func(protocol.Post) any) (activity.Object, error) {
+	board := f.site.Board()
+	id := board + "/" + part
 	if before == "" {
-		total, err := tx.CountPosts(ctx)
-		if q.Author != "" {
-			total = 0
-		}
-		o := activity.Collection(id, total, id+"?before=first")
-		if q.Author != "" {
-			delete(o, "totalItems")
-		}
-		return o, err
+		total, err := f.boosted.Get(ctx, tx)
+		return activity.Collection(id, total, id+"?before=first"), err
 	}
-	q.Limit = collectionPage
-	if before != "first" {
-		q.After = before
-	}
-	page, err := tx.ListPosts(ctx, q)
+	page, err := tx.ListBoosted(ctx, board, collectionPage, cursorOf(before))
 	if err != nil {
 		return nil, err
 	}
 	items := []any{}
-	for _, p := range page.Items {
-		if p.Node == nil {
-			items = append(items, item(p))
+	for i := range page.Items {
+		p := &page.Items[i]
+		if part == "posts" {
+			items = append(items, p.URI)
+			continue
+		}
+		shown, err := tx.LastBoost(ctx, board, p.ID, math.MaxInt64)
+		if err != nil {
+			return nil, err
+		}
+		if shown.Seq > 0 {
+			items = append(items, f.site.Boost(p.URI, shown.Seq, shown.At).Inside())
 		}
 	}
-	next := ""
-	if page.Next != nil {
-		next = id + "?before=" + *page.Next
+	return pageOf(id, before, items, page.Next), nil
+}
+
+func (f *Federation) agentPosts(ctx context.Context, tx *storage.Tx, handle, before string) (activity.Object, error) {
+	actor := f.site.Agent(handle)
+	id := actor + "/outbox"
+	if before == "" {
+		o := activity.Collection(id, 0, id+"?before=first")
+		delete(o, "totalItems")
+		return o, nil
 	}
-	return activity.CollectionPage(id+"?before="+before, id, next, items), nil
+	page, err := tx.ListPosts(ctx, protocol.BoardQuery{Author: handle, Paging: protocol.Paging{Limit: collectionPage, After: cursorOf(before)}})
+	if err != nil {
+		return nil, err
+	}
+	items := []any{}
+	for i := range page.Items {
+		items = append(items, f.site.CreateOf(&page.Items[i], actor))
+	}
+	return pageOf(id, before, items, page.Next), nil
+}
+
+// cursorOf is the cursor of a listing for a page: the first is called "first".
+func cursorOf(before string) string {
+	if before == "first" {
+		return ""
+	}
+	return before
+}
+
+func pageOf(id, before string, items []any, next *string) activity.Object {
+	at := ""
+	if next != nil {
+		at = id + "?before=" + *next
+	}
+	return activity.CollectionPage(id+"?before="+before, id, at, items)
 }

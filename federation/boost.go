@@ -65,10 +65,10 @@ func (f *Federation) forFediverse(ctx context.Context, e storage.LogEntry) (acto
 			return err
 		case e.Kind == "delete" || e.Kind == "hide":
 			boost, err := tx.LastBoost(ctx, e.Board, e.ObjectID, e.Seq)
-			if err != nil || boost == 0 {
+			if err != nil || boost.Seq == 0 {
 				return err
 			}
-			o = f.site.Unboost(p.URI, e.Seq, boost, e.At)
+			o = f.site.Unboost(p.URI, e.Seq, boost.Seq, e.At)
 		default:
 			return nil
 		}

@@ -329,3 +329,89 @@ func TestDeletedAccount(t *testing.T) {
 		require.Nil(t, s.held("https://peer.example/n/9"))
 	})
 }
+
+// get reads a document of the node.
+func (n *node) get(path string) (doc map[string]any) {
+	n.t.Helper()
+	res, err := (&http.Client{Transport: n.net}).Get(path)
+	require.NoError(n.t, err)
+	defer res.Body.Close()
+	require.Equal(n.t, 200, res.StatusCode, path)
+	require.NoError(n.t, json.NewDecoder(res.Body).Decode(&doc))
+	return doc
+}
+
+// The outbox lists what the board announced, each by the id under which it was
+// sent, however much of the board visitors wrote or stands on other boards.
+func TestOutbox(t *testing.T) {
+	t.Parallel()
+	f := newFollower(t)
+	w := f.w
+	w.tick.pass(time.Second)
+	first := w.node.post(known)
+	w.tick.pass(time.Second)
+	hidden := w.node.post(known)
+	w.change(hidden, protocol.Hidden, "hide")
+	w.change(hidden, protocol.Visible, "restore")
+	for range collectionPage + 2 {
+		w.node.post(nil)
+	}
+	far := newNode(t, w.net, w.tick, 0, nil)
+	w.node.follow(far)
+	for range collectionPage + 2 {
+		far.post(nil)
+	}
+	settle(t, w.node, far)
+	sent := map[string]string{} // the last announcement of each
+	for _, a := range f.got {
+		if a.Type.Is("Announce") {
+			sent[a.ObjectID()] = string(a.ID)
+		}
+	}
+	sent[w.reply] = w.base + "/ap/board/announces/2" // before the follower came
+
+	head := w.get(w.base + "/ap/board/outbox")
+	require.EqualValues(t, 3, head["totalItems"])
+	page := w.get(head["first"].(string))
+	require.NotContains(t, page, "next")
+	items := page["orderedItems"].([]any)
+	require.Len(t, items, 3)
+	for i, uri := range []string{hidden.URI, first.URI, w.reply} {
+		item := items[i].(map[string]any)
+		require.Equal(t, uri, item["object"])
+		require.Equal(t, sent[uri], item["id"])
+		require.NotEmpty(t, item["published"])
+		require.Equal(t, item["published"], w.get(item["id"].(string))["published"])
+	}
+	require.Equal(t, []any{hidden.URI, first.URI, w.reply}, w.get(w.base + "/ap/board/posts?before=first")["orderedItems"])
+
+	require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
+		_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "ada", Name: "Ada", Kind: protocol.Person}, CreatedAt: tx.Now, UpdatedAt: tx.Now})
+		return err
+	}))
+	for range collectionPage {
+		w.node.post(known)
+	}
+	page = w.get(w.base + "/ap/agents/ada/outbox?before=first")
+	item := page["orderedItems"].([]any)[0].(map[string]any)
+	require.Equal(t, "Create", item["type"])
+	require.NotEmpty(t, item["published"])
+	require.Equal(t, item["id"], w.get(item["id"].(string))["id"])
+	page = w.get(page["next"].(string))
+	require.Len(t, page["orderedItems"], 2)
+	require.NotContains(t, page, "next")
+}
+
+// A post says its language where that is known, and nothing where it is not.
+func TestLanguage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.node.post(func(p *protocol.StoredPost) {
+		known(p)
+		p.Language = "hi"
+	})
+	doc := w.get(p.URI)
+	require.Equal(t, map[string]any{"hi": doc["content"]}, doc["contentMap"])
+	require.Equal(t, doc["contentMap"], w.get(p.URI + "/activity")["object"].(map[string]any)["contentMap"])
+	require.NotContains(t, w.get(w.post.URI), "contentMap")
+}

@@ -105,9 +105,10 @@ type Federation struct {
 	strangers places   // fetches under way that unverified requests cause
 	growth    growth
 	backlog   backlog
-	entries   *memory  // entries of our log as bytes
-	blocks    *blocks  // of our log, which pages are cut out of
-	wanted    sync.Map // board → int64: highest sequence number heard of
+	entries   *memory           // entries of our log as bytes
+	blocks    *blocks           // of our log, which pages are cut out of
+	boosted   storage.Memo[int] // how many posts our board shows to the fediverse
+	wanted    sync.Map          // board → int64: highest sequence number heard of
 }
 
 // New checks the configuration and builds a Federation. It starts nothing.
@@ -148,6 +149,10 @@ func New(c Config) (*Federation, error) {
 	}
 	if f.now == nil {
 		f.now = time.Now
+	}
+	f.boosted.Age = boostedAge
+	f.boosted.Count = func(ctx context.Context, tx *storage.Tx, _ *int) (int, error) {
+		return tx.CountBoosted(ctx, f.site.Board())
 	}
 	client := *c.Client
 	client.CheckRedirect = sameOriginRedirect

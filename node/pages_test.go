@@ -225,6 +225,7 @@ func TestPages_OtherReaders(t *testing.T) {
 	for _, tt := range []struct{ path, accept, location string }{
 		{"/@asha", "application/activity+json", "/ap/agents/asha"},
 		{"/@asha", "application/json", "/api/public/agents/asha"},
+		{"/board", "application/activity+json", "/ap/board"},
 		{"/board/" + p.ID, `application/ld+json; profile="https://www.w3.org/ns/activitystreams"`, "/ap/posts/" + p.ID},
 		{"/board/" + p.ID, "application/json", "/api/public/board/" + p.ID},
 		{"/board?kind=offer&tag=&utm_source=mail", "application/json", "/api/public/board?kind=offer"},
@@ -239,6 +240,7 @@ func TestPages_OtherReaders(t *testing.T) {
 	d := h.open("/board/"+p.ID, 200)
 	require.Equal(t, h.Base+"/ap/posts/"+p.ID, d.alternate("application/activity+json"))
 	require.Equal(t, h.Base+"/api/public/board/"+p.ID, d.alternate("application/json"))
+	require.Equal(t, h.Base+"/ap/board", h.open("/board", 200).alternate("application/activity+json"))
 
 	about := h.ask("GET", "/", "", "Accept", "*/*")
 	require.Equal(t, "text/plain; charset=utf-8", about.Header().Get("Content-Type"))

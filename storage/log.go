@@ -122,20 +122,23 @@ func (tx *Tx) LogAfter(ctx context.Context, board string, after int64, limit int
 	})
 }
 
-const boosts = `SELECT max(seq) FROM log WHERE object_id = ? AND kind IN ('create', 'restore') AND seq < ? AND stream = (SELECT id FROM stream WHERE board = ?)`
+const boosts = `SELECT seq, at FROM log WHERE object_id = ? AND kind IN ('create', 'restore') AND seq < ? AND stream = (SELECT id FROM stream WHERE board = ?)`
 
-// LastBoost is the number of the last entry before a number that shows an
-// object, 0 when there is none.
-func (tx *Tx) LastBoost(ctx context.Context, board, objectID string, before int64) (int64, error) {
+// LastBoost returns number and time of the last entry before a number that shows
+// an object, zero when there is none.
+func (tx *Tx) LastBoost(ctx context.Context, board, objectID string, before int64) (last LogEntry, err error) {
 	if err := tx.settle(); err != nil {
-		return 0, err
+		return last, err
 	}
-	var seq *int64
-	err := tx.row(ctx, boosts, objectID, before, board).Scan(&seq)
-	if err != nil || seq == nil {
-		return 0, err
-	}
-	return *seq, nil
+	rows, err := tx.query(ctx, boosts, objectID, before, board)
+	_, err = collect(rows, err, func(s scanner) (none struct{}, err error) {
+		var seq, at int64
+		if err = s.Scan(&seq, &at); seq > last.Seq {
+			last = LogEntry{Board: board, Seq: seq, ObjectID: objectID, At: moment(at)}
+		}
+		return none, err
+	})
+	return last, err
 }
 
 // logChanged begins with the entries behind a number: they are few.

@@ -14,14 +14,14 @@ const postColumns = `seq, id, uri, url, kind, title, body, tags, in_reply_to, no
 	author_name, author_handle, author_node, author_actor, author_erc8004, author_method, author_keyid, verified, root, resolved_by`
 
 // storedColumns are those of a protocol.StoredPost.
-const storedColumns = postColumns + `, state, reports, reply_to, board, evidence, statement, object`
+const storedColumns = postColumns + `, state, reports, reply_to, board, language, evidence, statement, object`
 
 var postInsert = insert{
 	into: `INSERT INTO post (seq, id, uri, foreign_uri, url, kind, state, title, tags, in_reply_to, reply_to, board,
 	author_name, author_handle, author_node, author_local, author_actor, author_erc8004, author_method, author_keyid,
 	verified, node, created_at, stored_at, body, evidence, statement, object, root,
-	reply_count, resolved_by) VALUES `,
-	row:   `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	reply_count, resolved_by, language) VALUES `,
+	row:   `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 	bySeq: true,
 }
 
@@ -79,7 +79,7 @@ func postValues(tx *Tx, p *protocol.StoredPost, seq int64) []any {
 		a.Name, orNull(a.Handle), orNull(a.Node), a.Node == nil, orNull(a.Actor), orNull(a.ERC8004), string(a.Method), orNull(a.KeyID),
 		a.Verified, orNull(p.Node), p.CreatedAt.UnixMilli(), tx.Now.UnixMilli(), p.Body,
 		blob(p.Evidence), blob(p.Statement), blob(p.Object), orNull(p.Root),
-		p.ReplyCount, orNull(p.ResolvedBy)}
+		p.ReplyCount, orNull(p.ResolvedBy), p.Language}
 }
 
 func orNull(s *string) any {
@@ -308,7 +308,7 @@ func scanPost(s scanner, p *protocol.Post, more ...any) (seq int64, err error) {
 
 func scanStored(s scanner, p *protocol.StoredPost) (int64, error) {
 	var evidence, statement, object []byte
-	seq, err := scanPost(s, &p.Post, &p.State, &p.Reports, &p.ReplyTo, &p.Board, &evidence, &statement, &object)
+	seq, err := scanPost(s, &p.Post, &p.State, &p.Reports, &p.ReplyTo, &p.Board, &p.Language, &evidence, &statement, &object)
 	p.Evidence, p.Statement, p.Object = evidence, statement, object
 	return seq, err
 }

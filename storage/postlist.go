@@ -16,6 +16,7 @@ const (
 	listThread  = "thread"
 	listHidden  = "hidden"
 	listByAgent = "posts-by-agent"
+	listBoosted = "boosted"
 	listOwn     = "own-posts"
 	listFeed    = "feed"
 	listNews    = "news"
@@ -171,6 +172,24 @@ func (tx *Tx) ListHidden(ctx context.Context, limit int, after string) (protocol
 // ones too, so that they can be checked again.
 func (tx *Tx) PostsByAgent(ctx context.Context, erc8004 string, limit int, after string) (protocol.Page[protocol.StoredPost], error) {
 	return tx.listStored(ctx, listByAgent, `author_erc8004 = ? AND state <> 'deleted'`, []any{erc8004}, limit, after)
+}
+
+// boosted are the posts of a board that its followers of the fediverse see: all
+// but those of visitors.
+const boosted = `board = ? AND state = 'visible' AND author_method <> 'pow'`
+
+// ListBoosted returns what a board shows to the fediverse, newest first.
+func (tx *Tx) ListBoosted(ctx context.Context, board string, limit int, after string) (protocol.Page[protocol.StoredPost], error) {
+	return tx.listStored(ctx, listBoosted, boosted, []any{board}, limit, after)
+}
+
+// CountBoosted is how many there are. It reads an index whole.
+func (tx *Tx) CountBoosted(ctx context.Context, board string) (n int, err error) {
+	if err := tx.settle(); err != nil {
+		return 0, err
+	}
+	err = tx.row(ctx, `SELECT count(*) FROM post WHERE `+boosted, board).Scan(&n)
+	return n, err
 }
 
 const postsOfActor = `SELECT ` + storedColumns + ` FROM post WHERE author_actor = ? AND node IS NOT NULL AND state <> 'deleted' ORDER BY seq LIMIT ?`

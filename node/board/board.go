@@ -41,6 +41,15 @@ func (b *Board) Post(ctx context.Context, tx *storage.Tx, c protocol.Caller, in 
 	if c.Standing == protocol.Proof {
 		p.Network = c.Network
 	}
+	if c.Handle != "" {
+		profile, err := tx.ProfileByHandle(ctx, c.Handle)
+		if err != nil && !errors.Is(err, storage.ErrNotFound) {
+			return protocol.Post{}, err
+		}
+		if err == nil && len(profile.Draft.Languages) > 0 {
+			p.Language = profile.Draft.Languages[0]
+		}
+	}
 	if p.Tags == nil {
 		p.Tags = []string{}
 	}

@@ -125,8 +125,12 @@ func TestFlagFrom(t *testing.T) {
 				Author: protocol.Author{Name: "Meera", Method: protocol.ByProof}, CreatedAt: tx.Now}, Board: protocol.BoardID("https://n1.example")})
 		})
 		for n := range 2 * protocol.ReportsToHide {
-			do(func(ctx context.Context, tx *storage.Tx) error { return m.FlagFrom(ctx, tx, id, fmt.Sprintf("s%d.example", n), "rude") })
-			do(func(ctx context.Context, tx *storage.Tx) error { return m.FlagFrom(ctx, tx, id, fmt.Sprintf("s%d.example", n), "rude") })
+			do(func(ctx context.Context, tx *storage.Tx) error {
+				return m.FlagFrom(ctx, tx, id, fmt.Sprintf("s%d.example", n), "rude")
+			})
+			do(func(ctx context.Context, tx *storage.Tx) error {
+				return m.FlagFrom(ctx, tx, id, fmt.Sprintf("s%d.example", n), "rude")
+			})
 		}
 		items := queue()
 		require.Len(t, items, 1)

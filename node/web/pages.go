@@ -28,7 +28,7 @@ var pages = []page{
 	{path: "/agents", kind: "agents", nav: "Agents", purpose: "The directory of agents, with filters.", twin: protocol.SearchAgents.Operation, make: (*Web).agents},
 	{path: "/people", kind: "people", nav: "People", purpose: "People who chose to be listed.", twin: protocol.ListPeople.Operation, make: (*Web).people},
 	{path: "/merchants", kind: "merchants", nav: "Merchants", purpose: "Businesses, by category, city and whether they are open now.", twin: protocol.ListMerchants.Operation, make: (*Web).merchants},
-	{path: "/board", kind: "board", nav: "Board", purpose: "The public board, with filters.", twin: protocol.ReadBoard.Operation, source: "/board", make: (*Web).board},
+	{path: "/board", kind: "board", nav: "Board", purpose: "The public board, with filters; its ActivityPub actor for readers that ask for it.", twin: protocol.ReadBoard.Operation, source: "/board", activity: "/ap/board", make: (*Web).board},
 	{path: "/board/{id}", kind: "post", purpose: "A post and its replies; its ActivityPub object for readers that ask for it.", twin: protocol.GetBoardPost.Operation, activity: "/ap/posts/{id}", make: (*Web).post},
 	{path: "/feed", kind: "feed", nav: "Feed", purpose: "What happened here and on the nodes it follows.", twin: protocol.ReadFeed.Operation, source: "/feed", make: (*Web).feed},
 	{path: "/moderation", kind: "moderation", purpose: "What was hidden, restored, deleted or blocked on this node, and why.", twin: protocol.ReadModerationLog.Operation, make: (*Web).moderation},
@@ -114,6 +114,9 @@ func (s *Web) handler(p page) http.Handler {
 		}
 		if p.source != "" && v.Refused == nil {
 			v.Source, v.Selection = p.fill(p.source, r), (&form{values: given(r.URL.Query())}).selection()
+		}
+		if p.path == "/board" && v.Address != "" && v.Refused == nil {
+			v.Activity = s.Base + p.activity
 		}
 		if v.Refused != nil && !WantsHTML(r) {
 			s.Fail(w, r, v.Refused)

@@ -26,6 +26,20 @@ func (s Site) Create(p, parent *protocol.StoredPost, digest string) Object {
 	}
 }
 
+// CreateOf is a Create as an outbox lists it, with the post by its id.
+func (s Site) CreateOf(p *protocol.Post, actor string) Object {
+	return Object{
+		"id": CreateID(p.URI), "type": "Create", "actor": actor, "published": stamp(p.CreatedAt),
+		"to": []string{Public}, "cc": []string{actor + "/followers"}, "object": p.URI,
+	}
+}
+
+// Inside is the object as it stands in another one, without @context.
+func (o Object) Inside() Object {
+	delete(o, "@context")
+	return o
+}
+
 // Delete is the Delete of a post of this node, without proof.
 func (s Site) Delete(p *protocol.StoredPost, at time.Time) Object {
 	actor := s.Author(p)
@@ -87,8 +101,7 @@ func (s Site) Boost(uri string, number int64, at time.Time) Object {
 
 // Unboost takes a Boost back.
 func (s Site) Unboost(uri string, number, boost int64, at time.Time) Object {
-	o := s.Boost(uri, boost, at)
-	delete(o, "@context")
+	o := s.Boost(uri, boost, at).Inside()
 	return Object{
 		"@context": "https://www.w3.org/ns/activitystreams",
 		"id":       s.Board() + "/announces/" + strconv.FormatInt(number, 10) + "#undo", "type": "Undo", "actor": s.Board(),

@@ -35,6 +35,9 @@ func (s Site) Note(p, parent *protocol.StoredPost, digest string) Object {
 		"stoa:kind": p.Kind, "stoa:title": p.Title, "stoa:tags": nonNil(p.Tags),
 		"stoa:author": authorClaim(p.Author), "stoa:verified": p.Author.Verified,
 	}
+	if p.Language != "" {
+		o["contentMap"] = Object{p.Language: o["content"]}
+	}
 	if p.ReplyTo == "" {
 		o["context"] = p.URI + "/context"
 	} else {
