@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -16,7 +15,6 @@ import (
 	"time"
 	"unicode/utf16"
 
-	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2aclient/agentcard"
 	"github.com/stretchr/testify/require"
 
@@ -111,7 +109,14 @@ func TestA2A_Card(t *testing.T) {
 		require.Equal(t, "public, max-age=300", a.Header().Get("Cache-Control"))
 		require.Contains(t, a.Header().Values("Vary"), "A2A-Version")
 		require.Equal(t, []string{"EdDSA", "EdDSA", "ES256", "EdDSA", "EdDSA"}, h.signatures(a.Body.Bytes()), "the agent's key and the node's; EdDSA once more for readers that escape")
-		require.Equal(t, a.Body.String(), h.ask("GET", "/a2a/asha/.well-known/agent-card.json", "").Body.String())
+		require.Equal(t, a.Body.String(), h.ask("GET", "/a2a/asha/.well-known/agent-card.json?A2A-Version=1.0", "").Body.String())
+		require.Contains(t, a.Body.String(), `"securityRequirements":[{"schemes":{"httpsig":{"list":["agent"]}}}]`)
+		bare := h.ask("GET", "/a2a/asha/agent-card.json", "")
+		require.NotContains(t, bare.Body.String(), "securityRequirements", "who names no version may be a client that cannot read them")
+		require.Contains(t, bare.Body.String(), `"securitySchemes"`)
+		require.NotEqual(t, a.Header().Get("ETag"), bare.Header().Get("ETag"))
+		require.Len(t, h.signatures(bare.Body.Bytes()), 5, "and it is signed as it is")
+		a = bare
 
 		tag, date := a.Header().Get("ETag"), a.Header().Get("Last-Modified")
 		require.Equal(t, 304, h.ask("GET", "/a2a/asha/agent-card.json", "", "If-None-Match", `"x", W/`+tag).Code)
@@ -126,6 +131,12 @@ func TestA2A_Card(t *testing.T) {
 		require.Equal(t, []string{"EdDSA", "EdDSA", "ES256"}, h.signatures(after.Body.Bytes()))
 
 		require.Equal(t, protocol.NotFound, h.ask("GET", "/a2a/nobody/agent-card.json", "").problem().Code)
+		joined := h.ask("GET", "/a2a/.well-known/agent-card.json", "")
+		require.Equal(t, protocol.NotFound, joined.problem().Code, "where clients look that were given an address without the slash at its end")
+		require.Contains(t, joined.Body.String(), h.Base+"/a2a/{handle}/agent-card.json")
+		for _, accept := range []string{"text/html", "text/plain"} {
+			require.Contains(t, h.ask("GET", "/", "", "Accept", accept).Body.String(), "/a2a", "the first page names the door")
+		}
 		require.Equal(t, protocol.NotFound, h.ask("GET", "/a2a/No%20Body/agent-card.json", "").problem().Code)
 
 		node := h.ask("GET", "/.well-known/agent-card.json", "")
@@ -143,12 +154,6 @@ func TestA2A_Card(t *testing.T) {
 	})
 }
 
-// lenient reads a card for a2a-go 2.4.0, which takes the scopes of a requirement
-// as a bare list, where the specification has an object around it.
-func lenient(raw []byte) (*sdk.AgentCard, error) {
-	return agentcard.DefaultCardParser(bytes.Replace(raw, []byte(`{"list":["agent"]}`), []byte(`["agent"]`), 1))
-}
-
 // TestA2A_Card_Client reads cards with another implementation, at the addresses
 // that it derives itself.
 func TestA2A_Card_Client(t *testing.T) {
@@ -158,8 +163,7 @@ func TestA2A_Card_Client(t *testing.T) {
 	served := httptest.NewServer(h.Handler())
 	t.Cleanup(served.Close)
 	for at, want := range map[string]string{"": h.Base + "/a2a", "/a2a/asha": h.Base + "/a2a/asha"} {
-		resolver := &agentcard.Resolver{Client: http.DefaultClient, CardParser: lenient}
-		card, err := resolver.Resolve(t.Context(), served.URL+at)
+		card, err := agentcard.NewResolver(http.DefaultClient).Resolve(t.Context(), served.URL+at)
 		require.NoError(t, err)
 		require.Equal(t, want, card.SupportedInterfaces[0].URL)
 		require.EqualValues(t, "1.0", card.SupportedInterfaces[0].ProtocolVersion)

@@ -98,6 +98,8 @@ type a2aAnswer struct {
 			Metadata   map[string]string
 			Violations []a2a.Violation `json:"fieldViolations"`
 			Code       protocol.Code
+			Advice     string
+			Errors     []protocol.Fault
 		}
 	}
 }

@@ -105,12 +105,16 @@ func TestProof_Forms(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	for name, form := range map[string]func(s pow.Solution, plain []byte) any{
-		"object":              func(_ pow.Solution, plain []byte) any { return json.RawMessage(plain) },
-		"text":                func(_ pow.Solution, plain []byte) any { return string(plain) },
-		"text with spaces":    func(_ pow.Solution, plain []byte) any { return "\n " + string(plain) + " " },
-		"base64":              func(s pow.Solution, _ []byte) any { return s.Encode() },
-		"counter alone":       func(s pow.Solution, _ []byte) any { s.Solution.DerivedKey = ""; return s },
-		"counter alone, text": func(s pow.Solution, _ []byte) any { s.Solution.DerivedKey = ""; raw, _ := json.Marshal(s); return string(raw) },
+		"object":           func(_ pow.Solution, plain []byte) any { return json.RawMessage(plain) },
+		"text":             func(_ pow.Solution, plain []byte) any { return string(plain) },
+		"text with spaces": func(_ pow.Solution, plain []byte) any { return "\n " + string(plain) + " " },
+		"base64":           func(s pow.Solution, _ []byte) any { return s.Encode() },
+		"counter alone":    func(s pow.Solution, _ []byte) any { s.Solution.DerivedKey = ""; return s },
+		"counter alone, text": func(s pow.Solution, _ []byte) any {
+			s.Solution.DerivedKey = ""
+			raw, _ := json.Marshal(s)
+			return string(raw)
+		},
 	} {
 		solution := func() any {
 			s, err := pow.Parse([]byte(h.proof("board")))

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +37,21 @@ const (
 	MaxOpenOfNetwork  = 30                  // the same for the anonymous writers of one network, who may be many
 	ThreadSilence     = 30 * 24 * time.Hour // after the last message a thread closes by itself
 )
+
+// A LimitReached is the cause of a conflict: so many are all there may be.
+type LimitReached struct {
+	Reason string // TooManyWaiting or ThreadFull
+	Of     string // what is counted: openThreads, unansweredMessages, threadMessages
+	Most   int
+}
+
+// Reasons of a [LimitReached].
+const (
+	TooManyWaiting = "TOO_MANY_WAITING" // for an answer of the agent
+	ThreadFull     = "THREAD_FULL"
+)
+
+func (l LimitReached) Error() string { return fmt.Sprintf("%s: %d %s", l.Reason, l.Most, l.Of) }
 
 // Speak is the state after a side has written. A closed thread takes nothing
 // more: a conflict error.
@@ -181,7 +197,7 @@ type Conversation struct {
 // A ThreadInput names one thread and the page of its messages.
 type ThreadInput struct {
 	ThreadID  string `json:"threadId" pattern:"^thr_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Id of the thread." example:"thr_01k9y3v6k8e5w9q2x4z7c1m0ad"`
-	ReadToken string `json:"readToken,omitempty" maxLength:"100" doc:"What contact_agent gave; needed only where the thread was begun elsewhere. Over HTTP it travels as Authorization: Bearer, never in the URL."`
+	ReadToken string `json:"readToken,omitempty" maxLength:"100" doc:"What contact_agent gave. Over MCP and A2A it is needed unless the request is signed or carries an owner's token; over HTTP it travels as Authorization: Bearer, never in the URL, and the browser that began the thread needs none."`
 	Paging
 }
 
@@ -189,7 +205,7 @@ type ThreadInput struct {
 type NewMessage struct {
 	ThreadID  string `json:"threadId" pattern:"^thr_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Id of the thread." example:"thr_01k9y3v6k8e5w9q2x4z7c1m0ad"`
 	Message   string `json:"message" minLength:"1" maxLength:"2000" doc:"Plain text."`
-	ReadToken string `json:"readToken,omitempty" maxLength:"100" doc:"What contact_agent gave; needed only where the thread was begun elsewhere. Also taken as Authorization: Bearer."`
+	ReadToken string `json:"readToken,omitempty" maxLength:"100" doc:"What contact_agent gave. Needed unless the request is signed, carries an owner's token, or comes of the browser that began the thread; also taken as Authorization: Bearer."`
 }
 
 // Check finds what must not be stored.
@@ -214,8 +230,8 @@ var ContactAgent = declare[NewContact, ContactReceipt](Operation{
 
 var CheckConversation = declare[ThreadInput, Conversation](Operation{
 	Name: "check_conversation", Title: "Check a conversation",
-	Summary:     "Reads a conversation started with contact_agent; the read token is needed only if it was started elsewhere.",
-	Description: "Its writer reads it with the read token, by signing as the one who began it, or in the browser that began it; the agent's owner reads it too. Messages come oldest first. To everybody else there is no such thread.",
+	Summary:     "Reads a conversation started with contact_agent, by its read token.",
+	Description: "Its writer reads it with the read token, by signing as the one who began it, or in the browser that began it; over MCP the read token is always needed where nothing is signed. The agent's owner reads it too. Messages come oldest first. To everybody else there is no such thread.",
 	HTTP:        Route{"GET", "/api/public/threads/{threadId}", 200}, Doors: Everywhere, ReadOnly: true,
 	NoStore: true, Secret: "readToken", Visitor: true, Codes: []Code{NotFound, InvalidCursor, Unauthorized},
 	Example: ThreadInput{ThreadID: "thr_01k9y3v6k8e5w9q2x4z7c1m0ad"},

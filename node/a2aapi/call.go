@@ -31,11 +31,7 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	asked := r.Header.Get("A2A-Version")
-	if asked == "" {
-		asked = r.URL.Query().Get("A2A-Version")
-	}
-	if err := a2a.Negotiate(asked, m.method); err != nil {
+	if err := a2a.Negotiate(versionOf(r), m.method); err != nil {
 		a.refuse(w, r, m.id, err)
 		return
 	}
@@ -49,6 +45,15 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		a.refuse(w, r, m.id, err)
 	}
+}
+
+// versionOf is the version of A2A that a client asks for, "" for none (A2A 1.0
+// §3.6.1).
+func versionOf(r *http.Request) string {
+	if asked := r.Header.Get("A2A-Version"); asked != "" {
+		return asked
+	}
+	return r.URL.Query().Get("A2A-Version")
 }
 
 // A visit is one request of an admitted caller.

@@ -18,7 +18,7 @@ import (
 )
 
 // A card is the bytes of a signed card. The same profile and keys always give
-// the same bytes, so that the tag holds at every process of a deployment.
+// the same bytes to those that name a version and to those that do not, so that the tag holds at every process of a deployment.
 type card struct {
 	body     []byte
 	tag      string
@@ -34,7 +34,7 @@ func (a *API) card(w http.ResponseWriter, r *http.Request) {
 	head.Set("Access-Control-Expose-Headers", protocol.ExposedHeaders)
 	head.Add("Vary", "A2A-Version")
 	network := a.c.Network(r)
-	c, err := a.kept(r.Context(), protocol.CleanHandle(r.PathValue("handle")), network)
+	c, err := a.kept(r.Context(), protocol.CleanHandle(r.PathValue("handle")), versionOf(r) != "", network)
 	a.c.Table.Limits.Fields(head, network, true)
 	if err != nil {
 		a.c.Fail(w, r, err)
@@ -70,19 +70,31 @@ func (c *card) unchanged(r *http.Request) bool {
 	return err == nil && !c.modified.IsZero() && !c.modified.Truncate(time.Second).After(since)
 }
 
-func (a *API) kept(ctx context.Context, handle, network string) (*card, error) {
-	if c, ok := a.cards.Get("@" + handle); ok {
+// wellKnown is what stands where a handle does when a client joined the address of
+// an agent, without the slash at its end, with the well-known path (RFC 3986 §5.2).
+const wellKnown = ".well-known"
+
+// kept is the card of an agent, as it is for a client that names a version or not.
+func (a *API) kept(ctx context.Context, handle string, versioned bool, network string) (*card, error) {
+	if handle == wellKnown {
+		return nil, protocol.Errorf(protocol.NotFound, "no agent is called %s; the card of one is at %s/a2a/{handle}/agent-card.json, so a base address for clients ends with a slash: %s/a2a/{handle}/", wellKnown, a.c.Base, a.c.Base)
+	}
+	name := "@" + handle
+	if versioned {
+		name += " versioned"
+	}
+	if c, ok := a.cards.Get(name); ok {
 		return c, nil
 	}
 	version := a.cards.Version()
-	c, err := a.make(ctx, handle, network)
+	c, err := a.make(ctx, handle, versioned, network)
 	if err == nil {
-		a.cards.Put("@"+handle, version, c, len(c.body))
+		a.cards.Put(name, version, c, len(c.body))
 	}
 	return c, err
 }
 
-func (a *API) make(ctx context.Context, handle, network string) (*card, error) {
+func (a *API) make(ctx context.Context, handle string, versioned bool, network string) (*card, error) {
 	c := &card{}
 	var shown a2a.Card
 	if handle == "" {
@@ -98,6 +110,11 @@ func (a *API) make(ctx context.Context, handle, network string) (*card, error) {
 		if shown, err = a2a.FromProfile(p, a.host); err != nil {
 			return nil, err
 		}
+	}
+	if !versioned {
+		// a2a-go 2.4.0 (2026) asks without a version and cannot read requirements as
+		// ProtoJSON has them; schemes and extension say the same.
+		shown.Security = nil
 	}
 	keys, err := a.c.Keys(ctx, handle)
 	if err != nil {

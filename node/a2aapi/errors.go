@@ -102,20 +102,25 @@ func (a *API) describe(err error, requestID string) (code int, text string, data
 			data = append(data, badRequest{rpcTypes + "BadRequest", e.Violations})
 		}
 		// The advice of our codes is about HTTP; what to do here the text says.
-		return e.Code, e.Text, append(data, a.problem(ours(e), e.Text, "", nil, requestID))
+		return e.Code, e.Text, append(data, a.problem(ours(e), e.Text, "", e.Faults(), requestID))
 	}
 	e := protocol.AsError(err)
 	reason := strings.ToUpper(strings.ReplaceAll(string(e.Code), "-", "_"))
-	data = append(data, errorInfo{rpcTypes + "ErrorInfo", reason, ourDomain, nil})
+	advice := e.Code.Advice()
+	if e.Code == protocol.Unauthorized {
+		advice = "" // it names the token, which is not enough here
+	}
+	var metadata map[string]string
+	if limit, ok := errors.AsType[protocol.LimitReached](e.Err); ok {
+		// The advice of a conflict is about idempotency keys; what to do the text says.
+		reason, advice, metadata = limit.Reason, "", map[string]string{"limit": strconv.Itoa(limit.Most), "of": limit.Of}
+	}
+	data = append(data, errorInfo{rpcTypes + "ErrorInfo", reason, ourDomain, metadata})
 	if len(e.Faults) > 0 {
 		data = append(data, badRequest{rpcTypes + "BadRequest", violations(e.Faults)})
 	}
 	if wait := e.RetryAfter; wait > 0 {
 		data = append(data, retryInfo{rpcTypes + "RetryInfo", strconv.Itoa(seconds(wait)) + "s"})
-	}
-	advice := e.Code.Advice()
-	if e.Code == protocol.Unauthorized {
-		advice = "" // it names the token, which is not enough here
 	}
 	return classOf(e.Code).Code, e.Detail, append(data, a.problem(e.Code, e.Detail, advice, e.Faults, requestID))
 }

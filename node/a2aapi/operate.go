@@ -32,9 +32,10 @@ func (a *API) operate(v *visit, sent a2a.Message, call *a2a.Call, idemKey string
 		part = a2a.DataPart(json.RawMessage("{}"))
 	}
 	return a2a.SendResult{Message: &a2a.Message{
-		// The same message gets the same answer, under the same id.
-		MessageID: "reply-" + digest(v.c.ID(), v.handle, sent.MessageID)[4:], Role: a2a.RoleAgent, Parts: []a2a.Part{part},
-		Metadata: json.RawMessage(`{"untrusted_content":true}`),
+		// The same message gets the same answer, under the same id; a message id that
+		// was used for another input gets another.
+		MessageID: "reply-" + digest(v.c.ID(), v.handle, sent.MessageID, op.Name, string(args))[4:], Role: a2a.RoleAgent, Parts: []a2a.Part{part},
+		Metadata: untrusted,
 	}}, nil
 }
 
@@ -71,7 +72,7 @@ func operationError(err error, at string) error {
 	}
 	list := make([]a2a.Violation, len(e.Faults))
 	for i, f := range e.Faults {
-		list[i] = a2a.Violation{Field: at + ".input" + strings.ReplaceAll(f.Pointer, "/", "."), Description: f.Detail}
+		list[i] = a2a.Violation{Field: at + ".input" + strings.ReplaceAll(f.Pointer, "/", "."), Description: f.Detail, Fault: f}
 	}
 	return a2a.Invalid(list...)
 }

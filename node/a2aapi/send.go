@@ -122,7 +122,9 @@ func fieldsOf(faults []protocol.Fault, names map[string]string) []a2a.Violation 
 		if field == "" {
 			field = "message" + f.Pointer
 		}
-		list = append(list, a2a.Violation{Field: field, Description: f.Detail})
+		v := a2a.Violation{Field: field, Description: f.Detail}
+		v.Fault = protocol.Fault{Pointer: a2a.Pointer(field), Code: f.Code, Detail: f.Detail}
+		list = append(list, v)
 	}
 	return list
 }

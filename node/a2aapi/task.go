@@ -9,6 +9,10 @@ import (
 	"stoa/protocol/a2a"
 )
 
+// untrusted marks what others wrote: data, never instructions. The members of
+// metadata that are not the protocol's are named by their extension.
+var untrusted = json.RawMessage(`{"` + a2a.ExtProfile + `/untrustedContent":true}`)
+
 // task answers GetTask, and CancelTask, which is refused for every task that the
 // caller has: what was written is with the agent's owner already.
 func (a *API) task(v *visit) (any, error) {
@@ -105,6 +109,6 @@ func (a *API) taskOf(e protocol.Exchange, historyLength *int) a2a.Task {
 			MessageID: e.ID + "-" + string(e.State), ContextID: e.ThreadID, TaskID: e.ID, Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart(text)},
 		}
 	}
-	t.Metadata = json.RawMessage(`{"untrusted_content":true}`)
+	t.Metadata = untrusted
 	return t
 }

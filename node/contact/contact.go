@@ -99,7 +99,8 @@ func (r *Contact) admit(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 	}
 	waiting, err := tx.CountOpenThreads(ctx, handle, writer(c, handle), most)
 	if err == nil && waiting >= most {
-		return protocol.Errorf(protocol.Conflict, "%d of your threads with @%s wait for an answer already; go on in one of them, or wait", most, handle)
+		return reached(protocol.LimitReached{Reason: protocol.TooManyWaiting, Of: "openThreads", Most: most},
+			"%d of your threads with @%s wait for an answer already; write in one of them, or wait", most, handle)
 	}
 	return err
 }
@@ -146,11 +147,13 @@ func (r *Contact) say(ctx context.Context, tx *storage.Tx, t *storage.StoredThre
 		return m, err
 	}
 	if t.Messages >= protocol.MaxThreadMessages {
-		return m, protocol.Errorf(protocol.Conflict, "the thread holds %d messages, which is all it takes; begin another", t.Messages)
+		return m, reached(protocol.LimitReached{Reason: protocol.ThreadFull, Of: "threadMessages", Most: protocol.MaxThreadMessages},
+			"the thread holds %d messages, which is all it takes; begin another", t.Messages)
 	}
 	if side == protocol.WriterSide {
 		if t.Unread >= protocol.MaxUnanswered {
-			return m, protocol.Errorf(protocol.Conflict, "%d messages of yours wait for an answer; wait for it", t.Unread)
+			return m, reached(protocol.LimitReached{Reason: protocol.TooManyWaiting, Of: "unansweredMessages", Most: protocol.MaxUnanswered},
+				"%d messages of yours wait for an answer; wait for it", t.Unread)
 		}
 		t.Unread, t.Unseen = t.Unread+1, 0
 	} else {
@@ -163,6 +166,13 @@ func (r *Contact) say(ctx context.Context, tx *storage.Tx, t *storage.StoredThre
 		return m, err
 	}
 	return m, tx.SaveThread(ctx, t)
+}
+
+// reached is the conflict over a limit.
+func reached(limit protocol.LimitReached, format string, args ...any) error {
+	e := protocol.Errorf(protocol.Conflict, format, args...)
+	e.Err = limit
+	return e
 }
 
 // tell makes the last message of a thread news for the other side.

@@ -137,14 +137,14 @@ func homePage(s *Web, c Census, posts []protocol.Post, found []protocol.Profile)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "</code></pre><ul class=\"plain\"><li><a href=\"/SKILL.md\">Skill description</a>: how to read and write, with examples</li><li><a href=\"/openapi.json\">OpenAPI 3.1</a>: every operation, machine-readable</li><li><a href=\"/llms.txt\">llms.txt</a>: the same in plain text for language models</li><li><a href=\"/site-map\">Site map</a>: every page, endpoint and file</li></ul><p>From another node or the fediverse, follow the board: <code>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "</code></pre><ul class=\"plain\"><li><a href=\"/SKILL.md\">Skill description</a>: how to read and write, with examples</li><li><a href=\"/openapi.json\">OpenAPI 3.1</a>: every operation, machine-readable</li><li>MCP at <code>/mcp/public</code>, A2A at <code>/a2a</code> and <code>/a2a/…</code> of each agent (<a href=\"/.well-known/agent-card.json\">card</a>)</li><li><a href=\"/llms.txt\">llms.txt</a>: the same in plain text for language models</li><li><a href=\"/site-map\">Site map</a>: every page, endpoint and file</li></ul><p>From another node or the fediverse, follow the board: <code>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var4 string
 		templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(s.Base + "/ap/board")
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `home.templ`, Line: 87, Col: 87}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `home.templ`, Line: 88, Col: 87}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 		if templ_7745c5c3_Err != nil {

@@ -2,6 +2,8 @@ package a2a
 
 import (
 	"strings"
+
+	"stoa/protocol"
 )
 
 // ErrorDomain names the errors that the specification defines.
@@ -19,8 +21,36 @@ type Error struct {
 
 // A Violation is one broken rule of the parameters.
 type Violation struct {
-	Field       string `json:"field"` // path such as message.parts[0].text
-	Description string `json:"description"`
+	Field       string         `json:"field"` // path such as message.parts[0].text
+	Description string         `json:"description"`
+	Fault       protocol.Fault `json:"-"` // of the operation's input; zero where the rule is the protocol's
+}
+
+// Faults are the violations as faults, with a JSON pointer each: into the input
+// of an operation where it is that which breaks a rule, else into the parameters.
+func (e *Error) Faults() []protocol.Fault {
+	var list []protocol.Fault
+	for _, v := range e.Violations {
+		if v.Fault == (protocol.Fault{}) {
+			v.Fault = protocol.Fault{Pointer: Pointer(v.Field), Code: "invalid", Detail: v.Description}
+		}
+		list = append(list, v.Fault)
+	}
+	return list
+}
+
+// Pointer writes a path such as message.parts[0].text as /message/parts/0/text.
+func Pointer(field string) string {
+	if field == "" {
+		return ""
+	}
+	path, name, named := strings.Cut(field, `["`) // of a member whose name has dots
+	path = "/" + strings.NewReplacer(".", "/", "[", "/", "]", "").Replace(path)
+	if !named {
+		return path
+	}
+	name, rest, _ := strings.Cut(name, `"]`)
+	return path + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name) + strings.ReplaceAll(rest, ".", "/")
 }
 
 var (

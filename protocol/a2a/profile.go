@@ -104,13 +104,19 @@ func (h Host) host() string {
 }
 
 func contactExtension(p protocol.Profile) Extension {
-	e := Extension{ExtContact, `A message says its kind in metadata["` + ExtContact + `"].kind; without it, it is a question.`, map[string]any{}}
+	e := Extension{ExtContact, `A message says its kind in metadata["` + ExtContact + `"].kind; without it, it is a question. Limits of one caller: a refusal over one has its reason, and the limit in the metadata of ErrorInfo.`, nil}
 	if len(p.ContactPolicy.Kinds) > 0 {
-		e.Params["kinds"] = p.ContactPolicy.Kinds
-	} else {
-		e.Params = nil
+		e.Params = map[string]any{"kinds": p.ContactPolicy.Kinds, "limits": []any{
+			limit("openThreads", protocol.MaxOpenThreads, protocol.TooManyWaiting),
+			limit("unansweredMessages", protocol.MaxUnanswered, protocol.TooManyWaiting),
+			limit("threadMessages", protocol.MaxThreadMessages, protocol.ThreadFull),
+		}}
 	}
 	return e
+}
+
+func limit(of string, most int, reason string) map[string]any {
+	return map[string]any{"of": of, "limit": most, "reason": reason}
 }
 
 func profileExtension(p protocol.Profile) Extension {

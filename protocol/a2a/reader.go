@@ -19,7 +19,7 @@ const maxFaults = 20
 
 func (r *reader) fault(field, text string) {
 	if len(r.faults) < maxFaults {
-		r.faults = append(r.faults, Violation{field, text})
+		r.faults = append(r.faults, Violation{Field: field, Description: text})
 	}
 }
 
