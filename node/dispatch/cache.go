@@ -40,11 +40,16 @@ func NewCache[T any](version func() uint64) *Cache[T] {
 	return &Cache[T]{version: version, entries: map[string]cached[T]{}}
 }
 
-// Open reports whether the answer of op to r depends on nobody, so that it may
-// be kept: an open read, without a credential or signature to be checked.
-func Open(op *protocol.Operation, r *http.Request) bool {
-	return op.ReadOnly && op.HTTP.Method == http.MethodGet && op.Access == protocol.Anonymous && !op.NoStore &&
-		r.Header["Authorization"] == nil && r.Header["Signature-Input"] == nil && r.Header["Signature"] == nil
+// Open reports an operation whose answers may be kept: a read that is open to
+// everybody. What it answers to nobody is what it answers to everybody; its room
+// may give a known caller only what it refuses to others, and that is not kept.
+func Open(op *protocol.Operation) bool {
+	return op.ReadOnly && op.HTTP.Method == http.MethodGet && op.Access == protocol.Anonymous && !op.NoStore
+}
+
+// Unknown reports a request without a credential or signature to be checked.
+func Unknown(r *http.Request) bool {
+	return r.Header["Authorization"] == nil && r.Header["Signature-Input"] == nil && r.Header["Signature"] == nil
 }
 
 // Version is what to give to Put; ask for it before the answer is made.

@@ -42,6 +42,7 @@ type Request struct {
 	Caller         *protocol.Caller // admitted by the door already, which took the network's write too; nil for the hall to do both
 	Upload         io.Reader        // the file of an operation that takes one; read after the caller is admitted
 	IdempotencyKey string           // 1 to 64 visible ASCII characters, "" for none
+	Kept           func() bool      // looks for an answer that the door keeps, once the caller is admitted; nil for none
 	Door           string           // for the log: http, mcp, …
 	ID             string           // of the request, for the log
 }
@@ -54,6 +55,8 @@ type Result struct {
 	Value    any // of an operation that streams, a protocol.Stream, which the door closes
 	JSON     []byte
 	Replayed bool // the kept answer to an idempotency key
+	Kept     bool // the door has the answer: Request.Kept found it
+	Open     bool // the answer is everybody's, so that the door may keep it
 }
 
 // A Table holds the bound operations. Bind all, Complete, then Invoke from as
@@ -206,7 +209,7 @@ func (t *Table) Invoke(ctx context.Context, req Request) (Result, error) {
 	start := time.Now()
 	res, err := t.invoke(ctx, req)
 	if t.Observe != nil {
-		t.Observe(Observation{ID: req.ID, Op: req.Op, Door: req.Door, Caller: res.Caller, Err: err, Duration: time.Since(start), Replayed: res.Replayed})
+		t.Observe(Observation{ID: req.ID, Op: req.Op, Door: req.Door, Caller: res.Caller, Err: err, Duration: time.Since(start), Replayed: res.Replayed, Kept: res.Kept})
 	}
 	return res, err
 }
@@ -245,6 +248,10 @@ func (t *Table) invoke(ctx context.Context, req Request) (Result, error) {
 	}
 	if err := t.Limits.Caller(res.Caller, e.op); err != nil {
 		return res, err
+	}
+	if req.Kept != nil && req.Kept() {
+		res.Kept = true
+		return res, nil
 	}
 	if err := t.check(e, args, value, req); err != nil {
 		return res, err
@@ -354,12 +361,9 @@ func (t *Table) run(ctx context.Context, e *entry, req Request, args []byte, pai
 	case e.file != nil:
 		res.Value, err = e.file(ctx, res.Caller, args, req.Upload)
 	case e.plain:
-		res.Value, err = e.run(ctx, nil, res.Caller, args)
+		err = e.read(ctx, nil, args, res)
 	case e.op.ReadOnly:
-		err = t.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-			res.Value, err = e.run(ctx, tx, res.Caller, args)
-			return err
-		})
+		err = t.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error { return e.read(ctx, tx, args, res) })
 	default:
 		return t.write(ctx, e, req, args, paid, res)
 	}
@@ -367,6 +371,21 @@ func (t *Table) run(ctx context.Context, e *entry, req Request, args []byte, pai
 		return err
 	}
 	res.JSON, err = encode(e.op, res.Value)
+	return err
+}
+
+// read runs an operation that changes nothing. An open one is run for nobody
+// first: its answer is then everybody's, whoever asked, and may be kept. What it
+// refuses to nobody may be the caller's own, such as a hidden post.
+func (e *entry) read(ctx context.Context, tx *storage.Tx, args []byte, res *Result) (err error) {
+	if Open(e.op) {
+		res.Value, err = e.run(ctx, tx, protocol.Caller{Network: res.Caller.Network}, args)
+		res.Open = err == nil
+		if err == nil || res.Caller.Standing == protocol.Anonymous || protocol.CodeOf(err) == protocol.Internal {
+			return err
+		}
+	}
+	res.Value, err = e.run(ctx, tx, res.Caller, args)
 	return err
 }
 

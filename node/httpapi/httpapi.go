@@ -47,12 +47,13 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 		if op.For == protocol.Everybody { // owners and operators: no page of another origin (contract §1)
 			head["Access-Control-Allow-Origin"], head["Access-Control-Expose-Headers"] = anyOrigin, exposed
 		}
-		open := dispatch.Open(op, r)
-		if open {
+		keeps := dispatch.Open(op) && r.ContentLength == 0 // a body may hold input, and is no part of the key
+		unknown := dispatch.Unknown(r)
+		if keeps && unknown {
 			if kept, ok := a.cache.Get(r.RequestURI); ok {
 				kept.write(w, r)
 				if a.Table.Observe != nil {
-					a.Table.Observe(dispatch.Observation{ID: head.Get(RequestIDHeader), Op: op.Name, Door: "http", Duration: time.Since(start)})
+					a.Table.Observe(dispatch.Observation{ID: head.Get(RequestIDHeader), Op: op.Name, Door: "http", Duration: time.Since(start), Kept: true})
 				}
 				return
 			}
@@ -60,7 +61,12 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 		network := a.Network(r)
 		version := a.cache.Version()
 		visitor := a.visitor(r, op)
-		res, err := a.invoke(w, r, op, fields, network, visitor)
+		var kept *answer
+		var look func() bool
+		if keeps {
+			look = func() (ok bool) { kept, ok = a.cache.Get(r.RequestURI); return ok }
+		}
+		res, err := a.invoke(w, r, op, fields, network, visitor, look)
 		if err != nil {
 			a.problem(w, r, op, network, err)
 			return
@@ -75,14 +81,16 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 			sendFile(w, op, f)
 			return
 		}
-		ans := answerOf(op, res.JSON)
-		if open {
-			a.cache.Put(r.RequestURI, version, ans, len(ans.body))
-		} else if ans.etag != "" {
-			ans.cacheControl = "private, no-cache" // a room may answer one who is known differently
+		ans := kept
+		if !res.Kept {
+			ans = answerOf(op, res.JSON)
 		}
-		if !open && ans.cacheControl != "no-store" { // what one caller may read
-			ans.cacheControl = "private, no-cache"
+		if keeps && res.Open {
+			a.cache.Put(r.RequestURI, version, ans, len(ans.body))
+		}
+		if !(unknown && dispatch.Open(op)) && ans.cacheControl != "no-store" { // what one caller may read
+			own := *ans
+			own.cacheControl, ans = "private, no-cache", &own
 		}
 		a.Table.Limits.Fields(head, network, op.ReadOnly)
 		a.remember(head, op, visitor)
@@ -93,7 +101,7 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 	})
 }
 
-func (a *API) invoke(w http.ResponseWriter, r *http.Request, op *protocol.Operation, f *fields, network, visitor string) (dispatch.Result, error) {
+func (a *API) invoke(w http.ResponseWriter, r *http.Request, op *protocol.Operation, f *fields, network, visitor string, kept func() bool) (dispatch.Result, error) {
 	var body []byte
 	var upload io.Reader
 	var err error
@@ -114,7 +122,7 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request, op *protocol.Operat
 		ev.Proof = []byte(p)
 	}
 	return a.Table.Invoke(r.Context(), dispatch.Request{
-		Op: op.Name, Args: args, Evidence: ev, Faults: faults, Upload: upload,
+		Op: op.Name, Args: args, Evidence: ev, Faults: faults, Upload: upload, Kept: kept,
 		IdempotencyKey: r.Header.Get("Idempotency-Key"), Door: "http", ID: w.Header().Get(RequestIDHeader),
 	})
 }

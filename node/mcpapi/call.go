@@ -31,9 +31,12 @@ func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []by
 	}
 	network := a.c.Network(r)
 	var key string
-	if dispatch.Open(t.op, r) {
+	var kept []byte
+	var look func() bool
+	if dispatch.Open(t.op) {
 		key = name + "\x00" + string('0'+rune(m.wire)) + string(args)
-		if kept, ok := a.cache.Get(key); ok {
+		look = func() (ok bool) { kept, ok = a.cache.Get(key); return ok }
+		if dispatch.Unknown(r) && look() {
 			a.c.Table.Limits.Fields(w.Header(), network, true)
 			a.answer(w, m, kept)
 			return nil
@@ -45,7 +48,7 @@ func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []by
 		ev.Proof = []byte(p)
 	}
 	res, err := a.c.Table.Invoke(r.Context(), dispatch.Request{
-		Op: name, Args: args, Evidence: ev, IdempotencyKey: r.Header.Get("Idempotency-Key"), Door: "mcp",
+		Op: name, Args: args, Evidence: ev, IdempotencyKey: r.Header.Get("Idempotency-Key"), Kept: look, Door: "mcp",
 	})
 	a.c.Table.Limits.Fields(w.Header(), network, t.op.ReadOnly)
 	if err != nil {
@@ -54,9 +57,13 @@ func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []by
 	if res.Replayed {
 		w.Header().Set("Idempotency-Replayed", "true")
 	}
-	result := a.result(m, t, res.JSON)
-	a.cache.Put(key, version, result, len(result))
-	a.answer(w, m, result)
+	if !res.Kept {
+		kept = a.result(m, t, res.JSON)
+	}
+	if res.Open {
+		a.cache.Put(key, version, kept, len(kept))
+	}
+	a.answer(w, m, kept)
 	return nil
 }
 

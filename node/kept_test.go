@@ -1,0 +1,266 @@
+package node
+
+import (
+	"context"
+	"encoding/base64"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/identity/httpsig"
+	"stoa/identity/key"
+	"stoa/node/dispatch"
+	"stoa/protocol"
+)
+
+// signedFields are the headers of a signed request, in pairs.
+func (h *house) signedFields(pair key.Pair, method, path, body string) []string {
+	h.t.Helper()
+	r := httptest.NewRequest(method, h.Base+path, strings.NewReader(body))
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	target, err := httpsig.ParseTarget(h.Base)
+	require.NoError(h.t, err)
+	require.NoError(h.t, httpsig.SignRequest(r, target, []byte(body), httpsig.SignOptions{Key: pair.Signer(), TTL: 4 * time.Minute}))
+	var fields []string
+	for name, values := range r.Header {
+		fields = append(fields, name, values[0])
+	}
+	return fields
+}
+
+// unverifiable is a signature of the same form that does not verify.
+func unverifiable(fields []string) []string {
+	out := append([]string{}, fields...)
+	for i, name := range out {
+		if name == "Signature" {
+			out[i+1] = "sig1=:" + base64.StdEncoding.EncodeToString(make([]byte, 64)) + ":"
+		}
+	}
+	return out
+}
+
+// watch counts the answers that came out of what a door keeps.
+func (h *house) watch() *atomic.Int64 {
+	var kept atomic.Int64
+	before := h.table.Observe
+	h.table.Observe = func(o dispatch.Observation) {
+		if o.Kept {
+			kept.Add(1)
+		}
+		before(o)
+	}
+	return &kept
+}
+
+// TestKept: a signed or token read of something public is served from the answers
+// kept for everybody, whoever made them, once the caller is admitted and not before.
+func TestKept(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, change func(*Config)) {
+		h := newHouse(t, change)
+		kept := h.watch()
+		pair := hostedAgent(t, h.Node, "asha")
+		secret, token, err := h.Admin().CreateToken(t.Context(), "asha", "t", 0)
+		require.NoError(t, err)
+		h.post("Looms")
+		const path = "/api/public/board?limit=5"
+		const args = `{"limit":5}`
+		call := modernBody("tools/call", `"name":"read_board","arguments":`+args)
+		bearer := []string{"Authorization", "Bearer " + secret}
+		signed := h.signedFields(pair, "GET", path, "")
+		overMCP := func(headers ...string) toolAnswer { return h.tool("read_board", args, headers...) }
+		mcpSigned := h.signedFields(pair, "POST", protocol.MCPPath, call)
+
+		require.Equal(t, 200, h.ask("GET", "/api/public/about", "", bearer...).Code, "the first use of a token is noted, which is a commit")
+		first := h.ask("GET", path, "", signed...)
+		require.Equal(t, 200, first.Code, "%s", first.Body)
+		require.Zero(t, kept.Load())
+		for name, headers := range map[string][]string{"nobody": nil, "signed": signed, "token": bearer} {
+			before := kept.Load()
+			a := h.ask("GET", path, "", headers...)
+			require.Equal(t, first.Body.String(), a.Body.String(), name)
+			require.EqualValues(t, 1, kept.Load()-before, "%s: out of what the signed read left", name)
+			public := a.Header().Get("Cache-Control") == "public, no-cache"
+			require.Equal(t, headers == nil, public, "%s: no shared cache keeps what came with a credential", name)
+			require.Equal(t, first.Header().Get("ETag"), a.Header().Get("ETag"), name)
+			require.Equal(t, 304, h.ask("GET", path, "", append([]string{"If-None-Match", a.Header().Get("ETag")}, headers...)...).Code, name)
+		}
+		require.False(t, overMCP(mcpSigned...).IsError)
+		for name, headers := range map[string][]string{"signed": mcpSigned, "token": bearer} {
+			before := kept.Load()
+			require.False(t, overMCP(headers...).IsError, name)
+			require.EqualValues(t, 1, kept.Load()-before, "%s over MCP", name)
+		}
+
+		refused := func(why string, headers, mcpHeaders []string) {
+			before := kept.Load()
+			require.Equal(t, 401, h.ask("GET", path, "", headers...).Code, why)
+			if a := overMCP(mcpHeaders...); true {
+				require.True(t, a.IsError, why)
+				require.Equal(t, 401, a.Code, why)
+			}
+			require.Equal(t, before, kept.Load(), why)
+		}
+		require.Equal(t, 200, h.ask("GET", path, "").Code, "an answer is kept")
+		refused("a forged signature", unverifiable(signed), unverifiable(mcpSigned))
+		refused("half a signature", []string{"Signature", "sig1=:AAAA:"}, []string{"Signature", "sig1=:AAAA:"})
+		refused("a read token", []string{"Authorization", "Bearer " + protocol.ReadTokenPrefix + "x"}, []string{"Authorization", "Bearer " + protocol.ReadTokenPrefix + "x"})
+		require.NoError(t, h.Admin().RevokeToken(t.Context(), token.ID))
+		require.Equal(t, 200, h.ask("GET", path, "").Code)
+		refused("a revoked token", bearer, bearer)
+		require.NoError(t, h.Admin().RetireKey(t.Context(), pair.Thumbprint()))
+		require.Equal(t, 200, h.ask("GET", path, "").Code)
+		refused("a retired key", signed, mcpSigned)
+	})
+}
+
+// TestKept_Own: what a caller alone may read is kept for nobody, and what is kept
+// for everybody ends with the commit that hides it.
+func TestKept_Own(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	pair := hostedAgent(t, h.Node, "asha")
+	other := hostedAgent(t, h.Node, "ravi")
+	secret := ownerToken(t, h.Node, "asha")
+	bearer := []string{"Authorization", "Bearer " + secret}
+	var p protocol.Post
+	h.signed(pair, goodPost, nil).into(&p)
+	path := "/api/public/board/" + p.ID
+	args := `{"id":"` + p.ID + `"}`
+	signed, foreign := h.signedFields(pair, "GET", path, ""), h.signedFields(other, "GET", path, "")
+	for _, headers := range [][]string{nil, signed, bearer, foreign} {
+		require.Equal(t, 200, h.ask("GET", path, "", headers...).Code)
+	}
+	require.NoError(t, h.Admin().Operate(t.Context(), protocol.HidePost.Operation, protocol.Decision{ID: p.ID, Reason: "spam"}, nil))
+	for range 2 { // and again, out of whatever the first round left
+		for _, headers := range [][]string{signed, bearer} {
+			a := h.ask("GET", path, "", headers...)
+			require.Equal(t, 200, a.Code, "%s", a.Body)
+			require.Contains(t, a.Body.String(), "operator: spam")
+			require.Equal(t, "private, no-cache", a.Header().Get("Cache-Control"))
+		}
+		require.Equal(t, protocol.Gone, h.ask("GET", path, "").problem().Code)
+		require.Equal(t, protocol.Gone, h.ask("GET", path, "", foreign...).problem().Code)
+		require.False(t, h.tool("get_board_post", args, bearer...).IsError)
+		require.Equal(t, protocol.Gone, h.tool("get_board_post", args).Refused.Code)
+	}
+}
+
+// TestKept_Body: input that is no part of an address changes nothing for others.
+func TestKept_Body(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.post("Looms")
+	h.post("Paper")
+	for _, path := range []string{"/api/public/board", "/api/public/feed"} {
+		require.Equal(t, 200, h.ask("GET", path, `{"limit":1}`).Code)
+		require.Contains(t, h.ask("GET", path, "").Body.String(), "Looms", path)
+	}
+}
+
+// TestKept_Everybodys: of every operation whose answers are kept, what is answered
+// to nobody is answered to everybody.
+func TestKept_Everybodys(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	hostedAgent(t, h.Node, "asha")
+	h.post("Looms")
+	p := h.post("Paper")
+	callers := map[string]protocol.Caller{
+		"owner":    {Standing: protocol.Session, Handle: "asha", Handles: []string{"asha"}, Network: "n"},
+		"signed":   {Standing: protocol.Signed, Handle: "asha", KeyID: "k", Network: "n"},
+		"chain":    {Standing: protocol.Signed, Agent: "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:1", KeyID: "k", Network: "n"},
+		"operator": {Standing: protocol.Operator, Network: "n"},
+	}
+	inputs := map[string]string{
+		"get_board_post": `{"id":"` + p.ID + `"}`, "get_agent_profile": `{"handle":"asha"}`, "get_merchant": `{"handle":"asha"}`,
+	}
+	n := 0
+	for _, op := range protocol.Operations() {
+		if !dispatch.Open(op) {
+			continue
+		}
+		n++
+		ask := func(c protocol.Caller) (string, error) {
+			res, err := h.table.Invoke(context.Background(), dispatch.Request{Op: op.Name, Args: []byte(inputs[op.Name]), Caller: &c})
+			return string(res.JSON), err
+		}
+		nobody, err := ask(protocol.Caller{Network: "n"})
+		if err != nil && op != protocol.GetMerchant.Operation { // asha is none
+			require.NoError(t, err, op.Name)
+		}
+		for name, c := range callers {
+			known, again := ask(c)
+			require.Equal(t, nobody, known, "%s for %s", op.Name, name)
+			require.Equal(t, protocol.CodeOf(err), protocol.CodeOf(again), "%s for %s", op.Name, name)
+		}
+	}
+	require.Greater(t, n, 8)
+}
+
+// BenchmarkKnownRead compares what a read of something public costs that is signed,
+// or sent with a token, with an anonymous one and with refusing the same request
+// under a forged signature: no sockets, one request of each kind in turn. The
+// figure sum is signed/(anonymous+forged).
+func BenchmarkKnownRead(b *testing.B) {
+	h := newHouse(b)
+	pair := hostedAgent(b, h.Node, "load")
+	secret, _, err := h.Admin().CreateToken(b.Context(), "load", "t", 0)
+	require.NoError(b, err)
+	for i := range 30 {
+		seedPost(b, h.Node, i)
+	}
+	for _, path := range []string{"/api/public/agents/load", "/api/public/feed"} {
+		b.Run(path, func(b *testing.B) {
+			signed := h.signedFields(pair, "GET", path, "")
+			kinds := []struct {
+				name   string
+				fields []string
+				want   int
+				spent  time.Duration
+			}{
+				{"anonymous", nil, 200, 0}, {"forged", unverifiable(signed), 401, 0}, {"signed", signed, 200, 0}, {"token", []string{"Authorization", "Bearer " + secret}, 200, 0},
+			}
+			for b.Loop() {
+				for i := range kinds {
+					k := &kinds[i]
+					r := httptest.NewRequest("GET", h.Base+path, nil)
+					r.RequestURI = path
+					for i := 0; i < len(k.fields); i += 2 {
+						r.Header.Set(k.fields[i], k.fields[i+1])
+					}
+					w := &blank{head: http.Header{}}
+					start := time.Now()
+					h.Handler().ServeHTTP(w, r)
+					k.spent += time.Since(start)
+					if w.status != k.want {
+						b.Fatalf("%s: %d", k.name, w.status)
+					}
+				}
+			}
+			for _, k := range kinds {
+				b.ReportMetric(float64(k.spent.Nanoseconds())/float64(b.N), k.name+"-ns/op")
+			}
+			sum := kinds[0].spent + kinds[1].spent
+			b.ReportMetric(float64(kinds[2].spent)/float64(sum), "signed/sum")
+			b.ReportMetric(float64(kinds[3].spent)/float64(sum), "token/sum")
+		})
+	}
+}
+
+// blank is an answer that nobody reads.
+type blank struct {
+	head   http.Header
+	status int
+}
+
+func (w *blank) Header() http.Header         { return w.head }
+func (w *blank) WriteHeader(status int)      { w.status = status }
+func (w *blank) Write(p []byte) (int, error) { return len(p), nil }
