@@ -44,7 +44,8 @@ func (f *Federation) deliverEntries(ctx context.Context, o storage.Outlet) error
 
 // forFediverse is what an entry of the log means to followers that read no log:
 // a post is boosted by the board, a deletion comes from its author, hiding takes
-// the boost back. Posts without a known author are not sent.
+// the boost back. Posts of visitors are not sent, but who fetched one by its
+// address is told when it is hidden or deleted.
 func (f *Federation) forFediverse(ctx context.Context, e storage.LogEntry) (actor string, body []byte, err error) {
 	err = f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		p, err := tx.PostByID(ctx, e.ObjectID)
@@ -52,7 +53,9 @@ func (f *Federation) forFediverse(ctx context.Context, e storage.LogEntry) (acto
 			return absent(err)
 		}
 		if p.Author.Method == protocol.ByProof {
-			return nil
+			actor = f.site.Author(p)
+			body, err = f.withdrawal(p, e)
+			return err
 		}
 		actor = f.site.Board()
 		var o activity.Object
@@ -76,4 +79,17 @@ func (f *Federation) forFediverse(ctx context.Context, e storage.LogEntry) (acto
 		return err
 	})
 	return actor, body, err
+}
+
+// withdrawal tells that a post of a visitor is deleted or hidden, nil when it is
+// not.
+func (f *Federation) withdrawal(p *protocol.StoredPost, e storage.LogEntry) ([]byte, error) {
+	if p.State == protocol.Visible || e.Kind != "delete" && e.Kind != "hide" {
+		return nil, nil
+	}
+	o := f.site.Delete(p, e.At)
+	if e.Kind == "hide" {
+		o["id"] = activity.HideID(p.URI, e.At)
+	}
+	return f.prove(o, f.site.Author(p), e.At)
 }

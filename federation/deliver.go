@@ -221,7 +221,7 @@ func (f *Federation) toldByTheLog(ctx context.Context, tx *storage.Tx, s *submis
 // is true no longer. A hidden post is deleted at those who hold it, since they
 // know nothing like hiding, and sent anew when it is restored.
 func (f *Federation) news(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, s *submission) ([]byte, error) {
-	author, mark := f.site.Author(p), strconv.FormatInt(s.At, 10)
+	author := f.site.Author(p)
 	switch {
 	case s.Kind == "create" && p.State == protocol.Visible:
 		return f.createOf(ctx, tx, p)
@@ -230,12 +230,12 @@ func (f *Federation) news(ctx context.Context, tx *storage.Tx, p *protocol.Store
 		if err != nil {
 			return nil, err
 		}
-		o["id"] = activity.CreateID(p.URI) + "#" + mark
+		o["id"] = activity.CreateID(p.URI) + "#" + strconv.FormatInt(s.At, 10)
 		return f.prove(o, author, p.CreatedAt)
 	case s.Kind == "delete", s.Kind == "hide" && p.State == protocol.Hidden:
 		o := f.site.Delete(p, tx.Now)
 		if s.Kind == "hide" {
-			o["id"] = p.URI + "#hide-" + mark
+			o["id"] = activity.HideID(p.URI, time.UnixMilli(s.At))
 		}
 		return f.prove(o, author, tx.Now)
 	}

@@ -415,3 +415,104 @@ func TestLanguage(t *testing.T) {
 	require.Equal(t, doc["contentMap"], w.get(p.URI + "/activity")["object"].(map[string]any)["contentMap"])
 	require.NotContains(t, w.get(w.post.URI), "contentMap")
 }
+
+// fetch reads a post signed by an actor.
+func (w *world) fetchAs(actor, scheme, uri string, bend func(*http.Request)) int {
+	w.t.Helper()
+	r, err := http.NewRequestWithContext(w.t.Context(), "GET", uri, nil)
+	require.NoError(w.t, err)
+	require.NoError(w.t, w.as(actor).sign(r, nil, actor, scheme))
+	bend(r)
+	code := w.do(r)
+	w.f.noting.Wait()
+	return code
+}
+
+// Who fetched a post with a signature that verifies is told when it is hidden or
+// deleted, also of a visitor's post, which is sent to nobody; so is who follows.
+func TestReadersAreTold(t *testing.T) {
+	t.Parallel()
+	straight := func(*http.Request) {}
+	for name, c := range map[string]struct {
+		scheme string
+		bend   func(*http.Request)
+		want   []string
+	}{
+		"draft-cavage": {schemeCavage, straight, []string{"Delete", "Delete"}},
+		"RFC 9421":     {schemeRSA, straight, []string{"Delete", "Delete"}},
+		"unsigned":     {schemeCavage, func(r *http.Request) { r.Header.Del("Signature") }, []string{}},
+		"forged":       {schemeCavage, func(r *http.Request) { r.Header.Set("Date", "Fri, 20 Nov 2026 10:00:01 GMT") }, []string{}},
+	} {
+		for _, known := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, known), func(t *testing.T) {
+				t.Parallel()
+				s := newStranger(t)
+				if !known {
+					require.NoError(t, s.write(func(ctx context.Context, tx *storage.Tx) error {
+						_, err := tx.DropRemote(ctx, tx.Now.Add(time.Hour))
+						return err
+					}))
+				}
+				anonymous := s.node.post(nil)
+				require.Equal(t, 200, s.fetchAs(carol, c.scheme, anonymous.URI, c.bend))
+				require.Equal(t, 200, s.fetchAs(carol, c.scheme, anonymous.URI, c.bend))
+				s.change(anonymous, protocol.Hidden, "hide")
+				settle(t, s.node)
+				s.tick.pass(time.Second)
+				s.change(anonymous, protocol.Deleted, "delete")
+				settle(t, s.node)
+				require.Equal(t, c.want, s.types())
+				ids := map[string]bool{}
+				for _, a := range s.got {
+					require.Equal(t, s.f.site.Anon(), a.Actor.One())
+					require.Equal(t, anonymous.URI, a.ObjectID())
+					ids[string(a.ID)] = true
+				}
+				require.Len(t, ids, len(c.want))
+			})
+		}
+	}
+	t.Run("a follower", func(t *testing.T) {
+		t.Parallel()
+		f := newFollower(t)
+		w := f.w
+		gone, hidden, back := w.node.post(nil), w.node.post(nil), w.node.post(nil)
+		require.Equal(t, 200, w.fetchAs(alice, schemeCavage, gone.URI, straight))
+		w.change(gone, protocol.Deleted, "delete")
+		w.change(hidden, protocol.Hidden, "hide")
+		w.change(back, protocol.Hidden, "hide")
+		w.change(back, protocol.Visible, "restore")
+		settle(t, w.node)
+		require.Equal(t, "Delete Delete", f.types(), "once each, and not what is visible again")
+	})
+	t.Run("at most so many", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		anonymous := w.node.post(nil)
+		w.f.growth.caps = map[storage.Stock]storage.Cap{storage.StockReaders: {Rows: 8, Bytes: 1 << 20}}
+		other := w.node.post(nil)
+		keep := func(post *protocol.StoredPost, n int) {
+			require.NoError(t, w.f.keepReader(t.Context(), post.ID, fmt.Sprintf("https://h%d.example/u", n)))
+		}
+		count := func(post *protocol.StoredPost) (n int) {
+			w.read(func(ctx context.Context, tx *storage.Tx) error {
+				actors, err := tx.Readers(ctx, post.ID)
+				n = len(actors)
+				return err
+			})
+			return n
+		}
+		for n := range 20 {
+			keep(anonymous, n)
+			w.tick.pass(time.Second)
+		}
+		keep(other, 1)
+		require.LessOrEqual(t, count(anonymous)+count(other), 9, "the oldest give way")
+		require.Equal(t, 1, count(other))
+		w.f.growth.caps = storage.Caps
+		for n := range storage.MaxReaders + 5 {
+			keep(other, n)
+		}
+		require.Equal(t, storage.MaxReaders, count(other))
+	})
+}

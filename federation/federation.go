@@ -107,6 +107,9 @@ type Federation struct {
 	backlog   backlog
 	entries   *memory           // entries of our log as bytes
 	blocks    *blocks           // of our log, which pages are cut out of
+	readers   *memory           // who read what, as far as it is stored
+	reads     chan struct{}     // signed reads that are looked at
+	noting    sync.WaitGroup    // the same
 	boosted   storage.Memo[int] // how many posts our board shows to the fediverse
 	wanted    sync.Map          // board → int64: highest sequence number heard of
 }
@@ -150,6 +153,7 @@ func New(c Config) (*Federation, error) {
 	if f.now == nil {
 		f.now = time.Now
 	}
+	f.readers, f.reads = newMemory(4096, 1<<20), make(chan struct{}, readersAtOnce)
 	f.boosted.Age = boostedAge
 	f.boosted.Count = func(ctx context.Context, tx *storage.Tx, _ *int) (int, error) {
 		return tx.CountBoosted(ctx, f.site.Board())

@@ -354,15 +354,32 @@ func (n *node) tell(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost,
 	if p.Board != protocol.BoardID(n.base) {
 		return tx.Enqueue(ctx, storage.Job{Kind: "submit", Lane: "to:" + hostOf(p.Board), Args: []byte(`{"post":"` + p.ID + `","kind":"` + kind + `"}`)})
 	}
-	if _, err := tx.AppendLog(ctx, p.Board, kind, p.ID, nil); err != nil || p.ReplyTo == "" || p.Author.Method == protocol.ByProof {
+	if _, err := tx.AppendLog(ctx, p.Board, kind, p.ID, nil); err != nil {
 		return err
 	}
-	parent, err := tx.PostByURI(ctx, p.ReplyTo)
-	if err != nil || parent.Author.Actor == nil {
-		return err
+	var to []string
+	if kind == "hide" || kind == "delete" {
+		var err error
+		if to, err = tx.Readers(ctx, p.ID); err != nil {
+			return err
+		}
 	}
-	s := submission{Post: p.ID, Kind: kind, To: *parent.Author.Actor, At: tx.Now.UnixMilli(), Direct: true}
-	return tx.Enqueue(ctx, storage.Job{Kind: "submit", Lane: "to:" + hostOf(s.To), Args: asJSON(n.t, s)})
+	if p.ReplyTo != "" && p.Author.Method != protocol.ByProof {
+		parent, err := tx.PostByURI(ctx, p.ReplyTo)
+		if err != nil {
+			return err
+		}
+		if parent.Author.Actor != nil {
+			to = append(to, *parent.Author.Actor)
+		}
+	}
+	for _, actor := range to {
+		s := submission{Post: p.ID, Kind: kind, To: actor, At: tx.Now.UnixMilli(), Direct: true}
+		if err := tx.Enqueue(ctx, storage.Job{Kind: "submit", Lane: "to:" + hostOf(actor), Args: asJSON(n.t, s)}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (n *node) change(p *protocol.StoredPost, to protocol.PostState, kind string) {

@@ -15,6 +15,7 @@ import (
 // servePost serves a local post as its Note: 410 with a Tombstone when it is
 // deleted, 200 with one while it is hidden (FEP-4f05).
 func (f *Federation) servePost(w http.ResponseWriter, r *http.Request) {
+	shown := ""
 	f.serve(w, r, func(ctx context.Context, tx *storage.Tx) (activity.Object, error) {
 		p, err := f.localPost(ctx, tx, r.PathValue("id"))
 		if err != nil {
@@ -31,8 +32,12 @@ func (f *Federation) servePost(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return nil, err
 		}
+		shown = p.ID
 		return activity.WithContext(f.site.Note(p, parent, digest)), nil
 	})
+	if shown != "" {
+		f.noteReader(r, shown)
+	}
 }
 
 func (f *Federation) tombstone(p *protocol.StoredPost) activity.Object {

@@ -85,7 +85,9 @@ func (f *Federation) verifyOnce(ctx context.Context, msg *httpsig.Message, d *de
 	if d.rfc { // RFC 9421 when Signature-Input is there, and then nothing else
 		v := httpsig.Verifier{Keys: keys, Now: f.now, AllowLoopback: f.c.AllowPrivate}
 		policy := httpsig.FederationPolicy()
-		policy.Require |= httpsig.RequireDigest
+		if d.body != nil { // a read has none
+			policy.Require |= httpsig.RequireDigest
+		}
 		_, err = v.Verify(ctx, msg, d.body, policy)
 	} else {
 		v := cavage.Verifier{Keys: cavageKeys{keys}, Now: f.now}

@@ -16,6 +16,7 @@ const (
 	StockKept       Stock = "kept"       // kept, of activities that are processed
 	StockTold       Stock = "told"       // audit, of what other nodes caused
 	StockJobs       Stock = "jobs"       // job, of those that ended
+	StockReaders    Stock = "readers"    // reader
 )
 
 // A Cap bounds a stock. Bytes are those of the values that others chose.
@@ -33,6 +34,7 @@ var Caps = map[Stock]Cap{
 	StockKept:       {Rows: 500_000, Bytes: 128 << 20},
 	StockTold:       {Rows: 100_000, Bytes: 64 << 20},
 	StockJobs:       {Rows: 200_000, Bytes: 256 << 20},
+	StockReaders:    {Rows: 50_000, Bytes: 16 << 20},
 }
 
 // A stock says how to measure one and what goes first.
@@ -54,6 +56,7 @@ var stocks = map[Stock]stock{
 	StockSchemes:    {table: "host_scheme", key: "host", age: "at", size: "length(host)", last: ofPeer},
 	StockKept:       {table: "kept", key: "key", age: "at", size: "length(actor) + length(signer)", of: "length(s.body) = 0"},
 	StockTold:       {table: "audit", key: "id", age: "at", size: "length(actor) + length(detail)", of: toldByPeers},
+	StockReaders:    {table: "reader", key: "id", age: "at", size: "length(host) + length(actor)"},
 	StockJobs:       {table: "job", key: "id", age: "done_at", size: "length(args)", of: "s.state <> 'waiting'", last: "s.state || '' = 'dead'"}, // || keeps the index by done_at
 }
 

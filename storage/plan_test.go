@@ -103,6 +103,7 @@ func TestPlans(t *testing.T) {
 	add("boost of a post", boosts, "x", 1, "y")
 	add("boosted posts", `SELECT seq FROM post WHERE `+boosted+` AND seq < ? ORDER BY seq DESC LIMIT ?`, "x", 1, 2)
 	add("count of boosted posts", `SELECT count(*) FROM post WHERE `+boosted, "x")
+	add("readers of a post", readersOfPost, "x")
 	add("posts of an actor", postsOfActor, "x", 1)
 	add("due jobs", dueJobs, 1, 1)
 	add("free lanes", freeLanes, 1)

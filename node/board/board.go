@@ -111,7 +111,7 @@ func tellAuthor(ctx context.Context, tx *storage.Tx, parent, reply *protocol.Sto
 // Tell tells other servers what happened to a post: create, delete, hide or
 // restore. What is on our own board goes into its numbered log, a reply on the
 // board of another node is handed in there, and whom a post of this node
-// answers is told directly, follower or not.
+// answers, and who fetched it, is told directly, follower or not.
 func (b *Board) Tell(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind string) error {
 	switch {
 	case p.Board == b.ID():
@@ -128,24 +128,45 @@ func (b *Board) Tell(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost
 			return err
 		}
 	}
-	return b.tellAnswered(ctx, tx, p, kind)
+	if p.Node != nil {
+		return nil
+	}
+	to, err := b.readers(ctx, tx, p, kind)
+	for _, actor := range to {
+		if err == nil {
+			err = submit(ctx, tx, submission{Post: p.ID, Kind: kind, To: actor, At: tx.Now.UnixMilli(), Direct: true})
+		}
+	}
+	return err
 }
 
-// tellAnswered tells the author of the post that p answers, where that author
-// is on a third server: the board's own reads the board. What visitors write is
-// sent to nobody who did not ask for it.
-func (b *Board) tellAnswered(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind string) error {
-	if p.Node != nil || p.ReplyTo == "" || p.Author.Method == protocol.ByProof {
-		return nil
+// readers are the actors to tell directly, one a server: the author of the post
+// that p answers, where that is on a third server, since the board's own reads
+// the board; and, when p is hidden or deleted, those who fetched it by its
+// address. What visitors write is sent to nobody who did not ask for it.
+func (b *Board) readers(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind string) (to []string, err error) {
+	if p.ReplyTo != "" && p.Author.Method != protocol.ByProof {
+		parent, err := tx.PostByURI(ctx, p.ReplyTo)
+		switch {
+		case err == nil && parent.Node != nil && parent.Author.Actor != nil && !sameHost(*parent.Author.Actor, p.Board):
+			to = append(to, *parent.Author.Actor)
+		case err != nil && !errors.Is(err, storage.ErrNotFound):
+			return nil, err
+		}
 	}
-	parent, err := tx.PostByURI(ctx, p.ReplyTo)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil
+	if kind != "hide" && kind != "delete" {
+		return to, nil
 	}
-	if err != nil || parent.Node == nil || parent.Author.Actor == nil || sameHost(*parent.Author.Actor, p.Board) {
-		return err
+	fetched, err := tx.Readers(ctx, p.ID)
+	for _, actor := range fetched {
+		if len(to) == 0 || !sameHost(to[0], actor) {
+			to = append(to, actor)
+		}
 	}
-	return submit(ctx, tx, submission{Post: p.ID, Kind: kind, To: *parent.Author.Actor, At: tx.Now.UnixMilli(), Direct: true})
+	if err == nil && kind == "delete" && len(fetched) > 0 {
+		err = tx.DropReaders(ctx, p.ID)
+	}
+	return to, err
 }
 
 // A submission is the argument of a submit job of package federation.

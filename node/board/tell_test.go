@@ -71,6 +71,42 @@ func TestTell_WhoIsAnswered(t *testing.T) {
 		decide(mod.Remove, p.ID)
 		require.Equal(t, []submission{{Post: p.ID, Kind: "delete", To: carol, Direct: true}}, told())
 
+		// Who fetched a post is told when it is withdrawn, once a server, and no
+		// follower, which the log tells.
+		fetched := func(post, host, actor string) (fresh bool) {
+			require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
+				fresh, err = tx.PutReader(ctx, post, host, actor)
+				return err
+			}))
+			return fresh
+		}
+		require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			return tx.PutOutlet(ctx, storage.Outlet{Board: b.ID(), Inbox: "https://f.example/inbox", Host: "f.example"})
+		}))
+		anonymous, signed := b.post(visitor, protocol.Offer, ""), b.post(asha, protocol.Offer, note)
+		told()
+		const dave = "https://m.example/u/dave"
+		for _, id := range []string{anonymous.ID, signed.ID} {
+			require.True(t, fetched(id, "m.example", dave))
+			require.False(t, fetched(id, "m.example", carol))
+			require.False(t, fetched(id, "f.example", "https://f.example/u"))
+		}
+		decide(mod.Hide, anonymous.ID)
+		require.Equal(t, []submission{{Post: anonymous.ID, Kind: "hide", To: dave, Direct: true}}, told())
+		require.False(t, fetched(anonymous.ID, "g.example", "https://g.example/u"), "it is not shown")
+		decide(mod.Restore, anonymous.ID)
+		require.Empty(t, told())
+		for _, id := range []string{anonymous.ID, signed.ID} {
+			decide(mod.Remove, id)
+			to := map[string]string{anonymous.ID: dave, signed.ID: carol}[id]
+			require.Equal(t, []submission{{Post: id, Kind: "delete", To: to, Direct: true}}, told())
+			require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+				left, err := tx.Readers(ctx, id)
+				require.Empty(t, left)
+				return err
+			}))
+		}
+
 		// On the board of another node: the board, and a third server's author.
 		far := receive("https://m.example/n/2", "https://m.example/ap/board", carol)
 		r := b.post(asha, protocol.Offer, far)

@@ -14,6 +14,12 @@ func CreateID(uri string) string { return uri + "/activity" }
 // DeleteID is the id of the Delete of a post.
 func DeleteID(uri string) string { return uri + "#delete" }
 
+// HideID is the id of the Delete of a post that was hidden at a time and may be
+// restored.
+func HideID(uri string, at time.Time) string {
+	return uri + "#hide-" + strconv.FormatInt(at.UnixMilli(), 10)
+}
+
 // EntryID is the id of one entry of the board's log.
 func (s Site) EntryID(seq int64) string { return s.Log() + "/" + strconv.FormatInt(seq, 10) }
 

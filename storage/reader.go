@@ -1,0 +1,49 @@
+package storage
+
+import (
+	"context"
+
+	"stoa/protocol"
+)
+
+// MaxReaders is how many servers that fetched one post are remembered.
+const MaxReaders = 100
+
+// PutReader remembers that an actor of a server fetched a post that is visible,
+// and reports whether that is new. Servers that follow the post's board are told
+// by its log and not remembered.
+func (tx *Tx) PutReader(ctx context.Context, postID, host, actor string) (fresh bool, err error) {
+	if err := tx.dirty(); err != nil {
+		return false, err
+	}
+	p, _, err := tx.lockPost(ctx, postID) // whoever deletes it tells those who were before
+	if err != nil || p.State != protocol.Visible {
+		return false, err
+	}
+	if _, err := tx.FollowingHost(ctx, p.Board, host); err != ErrNotFound {
+		return false, err
+	}
+	var n int
+	if err := tx.row(ctx, readersOfPost, postID).Scan(&n); err != nil || n >= MaxReaders {
+		return false, err
+	}
+	added, err := tx.write(ctx, `INSERT INTO reader (post_id, host, actor, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`, postID, host, actor, millis(tx.Now))
+	return added == 1, err
+}
+
+const readersOfPost = `SELECT count(*) FROM reader WHERE post_id = ?`
+
+// Readers are the actors that fetched a post, one a server.
+func (tx *Tx) Readers(ctx context.Context, postID string) ([]string, error) {
+	rows, err := tx.query(ctx, `SELECT actor FROM reader WHERE post_id = ?`, postID)
+	return collect(rows, err, func(s scanner) (actor string, err error) {
+		err = s.Scan(&actor)
+		return actor, err
+	})
+}
+
+// DropReaders forgets who fetched a post.
+func (tx *Tx) DropReaders(ctx context.Context, postID string) error {
+	_, err := tx.write(ctx, `DELETE FROM reader WHERE post_id = ?`, postID)
+	return err
+}
