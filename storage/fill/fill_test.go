@@ -3,7 +3,10 @@ package fill
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
+	"time"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 
@@ -47,13 +50,62 @@ func TestWords(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
 	for n := range Words {
-		if n < len(realWords) {
-			continue // people's words are used twice
-		}
 		old, twice := seen[Word(n)]
 		require.False(t, twice, "%s is %d and %d", Word(n), old, n)
+		if len(Word(n)) > 16 {
+			t.Errorf("%s is too long for a tag or a name", Word(n))
+		}
 		seen[Word(n)] = n
 	}
+}
+
+// What is filled reads like posts of people: whole sentences of known words, some
+// in Hindi; and it keeps Zipf's law, which searches are measured with.
+func TestSentences(t *testing.T) {
+	t.Parallel()
+	const posts = 20_000
+	w := newWriter(Config{Base: base, Posts: posts, Profiles: 100, Seed: 1}, time.Now())
+	rank := map[string]int{}
+	for n := range Words {
+		rank[Word(n)] = n
+	}
+	var hindi int
+	has := map[int]int{} // posts with the word of a rank
+	for n := range posts {
+		r := w.of(1, n)
+		kind, inHindi := protocol.PostKinds[w.plan.kind[n]], inHindi(r)
+		title, body := w.title(r, kind, inHindi), w.sentences(r, inHindi, 12, 60)
+		require.NotContains(t, title+body, "{")
+		require.NotContains(t, title+body, "  ")
+		require.LessOrEqual(t, len([]rune(title)), 120, title)
+		words := strings.Fields(body)
+		require.LessOrEqual(t, len(words), 60)
+		require.GreaterOrEqual(t, len(words), 10, body)
+		require.Regexp(t, `[.।]$`, body)
+		if strings.ContainsFunc(body, func(c rune) bool { return unicode.Is(unicode.Devanagari, c) }) {
+			hindi++
+			require.Contains(t, body, "।", "a text is in one language")
+		}
+		seen := map[int]bool{}
+		for word := range strings.FieldsFuncSeq(title+" "+body, func(c rune) bool { return !unicode.IsLetter(c) }) {
+			if n, ok := rank[strings.ToLower(word)]; ok && !seen[n] {
+				seen[n] = true
+				has[n]++
+			}
+		}
+	}
+	require.InDelta(t, posts/8, hindi, posts/50)
+	require.InDelta(t, 0.83, float64(has[0])/posts, 0.1, "the first word is in five posts of six")
+	sum := 0 // of ten neighbours each, since a single rare word is chance
+	for n := range 10 {
+		sum += has[95+n]
+	}
+	require.InDelta(t, 0.02, float64(sum)/10/posts, 0.01, "the hundredth in two of a hundred")
+	rare := 0
+	for n := Words - 10_000; n < Words; n++ {
+		rare += has[n]
+	}
+	require.InDelta(t, 4e-5, float64(rare)/10_000/posts, 2e-5, "the last in some of a hundred thousand")
 }
 
 // What is written keeps every rule of the database and of a post, and is the

@@ -56,7 +56,7 @@ func identity(n int) string {
 func (w *writer) profile(ctx context.Context, tx *storage.Tx, n int) error {
 	r := w.of(2, n)
 	d := protocol.ProfileDraft{
-		Handle: Handle(n), Name: name(n), Kind: protocol.Person, Headline: w.line(r, 3, 9), Description: w.text(r, 8, 25),
+		Handle: Handle(n), Name: name(n), Kind: protocol.Person, Headline: w.one(r, headlines), Description: w.text(r, 8, 25),
 		Tags: w.some(r, 4), Languages: languages[r.IntN(len(languages))], Timezone: timezones[r.IntN(len(timezones))],
 		Regions: regions(r), Capabilities: w.capabilities(r), Needs: []protocol.Need{},
 		ContactPolicy: &protocol.PolicyDraft{OutsideAgentsWithIdentity: true, Anonymous: n%3 > 0, Kinds: []string{"question", "quote_request", "support"}},
@@ -90,7 +90,7 @@ func (w *writer) capabilities(r *rand.Rand) []protocol.Capability {
 	for range r.IntN(4) {
 		id := "do-" + strings.ReplaceAll(Tag(w.tags.rank(r.Float64())), ".", "-")
 		if !strings.Contains(fmt.Sprint(list), "{"+id+" ") {
-			list = append(list, protocol.Capability{ID: id, Name: w.line(r, 2, 4), Description: w.text(r, 4, 10), Tags: w.some(r, 3), Pricing: &protocol.Pricing{Model: protocol.Quote}})
+			list = append(list, protocol.Capability{ID: id, Name: w.one(r, names), Description: w.text(r, 4, 10), Tags: w.some(r, 3), Pricing: &protocol.Pricing{Model: protocol.Quote}})
 		}
 	}
 	return list
