@@ -19,12 +19,14 @@ const scrapeTimeout = 2 * time.Second
 var (
 	jobsDesc    = prometheus.NewDesc("stoa_jobs", "Jobs by kind and state; dead ones want the operator.", []string{"kind", "state"}, nil)
 	outletsDesc = prometheus.NewDesc("stoa_outlets", "Inboxes that are delivered to, by state.", []string{"state"}, nil)
+	reviewDesc  = prometheus.NewDesc("stoa_review_posts", "Posts that wait for an operator's decision: with open reports, visible or hidden by them.", nil, nil)
 	lagDesc     = prometheus.NewDesc("stoa_outlet_lag_entries", "How many log entries the furthest behind of the outlets has not been told of.", nil, nil)
 )
 
 func (b *backlog) Describe(ch chan<- *prometheus.Desc) {
 	ch <- jobsDesc
 	ch <- outletsDesc
+	ch <- reviewDesc
 	ch <- lagDesc
 }
 
@@ -39,6 +41,11 @@ func (b *backlog) Collect(ch chan<- prometheus.Metric) {
 		for _, s := range stats {
 			ch <- prometheus.MustNewConstMetric(jobsDesc, prometheus.GaugeValue, float64(s.Count), s.Kind, string(s.State))
 		}
+		review, err := tx.CountReview(ctx)
+		if err != nil {
+			return err
+		}
+		ch <- prometheus.MustNewConstMetric(reviewDesc, prometheus.GaugeValue, float64(review))
 		return b.outlets(ctx, tx, ch)
 	})
 	if err != nil {

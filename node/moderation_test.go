@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"slices"
@@ -75,6 +76,17 @@ func (h *house) report(address, id string) {
 // TestModeration_Reports is the way of a post through reports (contract §4): five
 // distinct reporters hide it, an operator sees why and restores it, the same
 // reporters change nothing, five others hide it again.
+// waiting is the gauge of what waits for a decision.
+func (h *house) waiting() (n int) {
+	w := httptest.NewRecorder()
+	h.metrics.operatorHandler(http.HandlerFunc(h.health), http.HandlerFunc(h.ready)).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	_, line, found := strings.Cut(w.Body.String(), "\nstoa_review_posts ")
+	require.True(h.t, found)
+	_, err := fmt.Sscan(line, &n)
+	require.NoError(h.t, err)
+	return n
+}
+
 func TestModeration_Reports(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, change func(*Config)) {
@@ -115,6 +127,8 @@ func TestModeration_Reports(t *testing.T) {
 		require.Len(t, hidden[0].Reports, 5)
 		require.Equal(t, "spam", hidden[0].Reports[0].Reason)
 		require.True(t, hidden[0].Untrusted)
+		require.Equal(t, hidden, queue("waiting"), "no operator has looked yet")
+		require.Equal(t, 1, h.waiting())
 
 		decide := "/api/operator/posts/" + p.ID
 		var standing protocol.PostStanding
@@ -127,6 +141,7 @@ func TestModeration_Reports(t *testing.T) {
 		}
 		state(200)
 		require.Empty(t, queue("reported"), "who reported before is not heard again")
+		require.Empty(t, queue("waiting"))
 		for i := range 4 {
 			h.report(fmt.Sprint("198.51.100.", i), p.ID)
 		}
@@ -141,6 +156,14 @@ func TestModeration_Reports(t *testing.T) {
 			state(200)
 			h.report(fmt.Sprint("192.0.2.", i), p.ID)
 		}
+		state(410)
+		require.Len(t, queue("waiting"), 1)
+		o.do(200, "POST", decide+"/hide", map[string]string{"reason": "spam"}, &standing)
+		require.Equal(t, protocol.PostStanding{ID: p.ID, State: protocol.Hidden, Reason: "operator: spam"}, standing, "what reports hid stays hidden")
+		require.Empty(t, queue("waiting"))
+		require.Zero(t, h.waiting())
+		require.Equal(t, "operator: spam", queue("hidden")[0].Reason)
+		o.do(409, "POST", decide+"/hide", map[string]string{}, nil)
 		state(410)
 		o.do(200, "POST", decide+"/delete", map[string]string{"reason": "law"}, &standing)
 		require.Equal(t, protocol.Deleted, standing.State)

@@ -43,13 +43,14 @@ var ReadModerationLog = declare[LogQuery, Page[ModerationEntry]](Operation{
 type ReviewState string
 
 const (
-	ReviewReported ReviewState = "reported" // visible, with reports or flags that nobody has decided about
+	ReviewWaiting  ReviewState = "waiting"  // with reports or flags that nobody has decided about, visible or hidden by them
+	ReviewReported ReviewState = "reported" // of those, the visible ones
 	ReviewHidden   ReviewState = "hidden"
 )
 
 // A ReviewQuery selects posts of the moderation queue.
 type ReviewQuery struct {
-	State ReviewState `json:"state,omitempty" enum:"reported,hidden" default:"reported" doc:"Visible posts with open reports, or hidden posts."`
+	State ReviewState `json:"state,omitempty" enum:"waiting,reported,hidden" default:"reported" doc:"waiting: posts with reports that nobody has decided about, visible or hidden by them. reported: the visible ones of them. hidden: every hidden post."`
 	Paging
 }
 
@@ -92,7 +93,7 @@ var decision = Decision{ID: "post_01k9y3v6k8e5w9q2x4z7c1m0ad", Reason: "spam"}
 
 var ListReviewQueue = declare[ReviewQuery, Page[ReviewItem]](Operation{
 	Name: "list_review_queue", Title: "List the moderation queue",
-	Summary: "Posts with open reports, or hidden ones, with reports, reasons and notes, newest post first.",
+	Summary: "Posts that wait for a decision, or all hidden ones, with reports, reasons and notes, newest post first.",
 	HTTP:    Route{"GET", "/api/operator/queue", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
 	ReadOnly: true, NoStore: true, Codes: []Code{InvalidCursor},
 	Example: ReviewQuery{State: ReviewReported},

@@ -80,7 +80,7 @@ type Statistics struct {
 	Posts    PostCounts `json:"posts"`
 	Profiles int        `json:"profiles"`
 	Threads  int        `json:"threads"`
-	Review   int        `json:"review" doc:"Visible posts with open reports."`
+	Review   int        `json:"review" doc:"Posts that wait for a decision: with open reports, visible or hidden by them."`
 	Blocks   int        `json:"blocks" doc:"Blocks that hold."`
 	Waiting  int        `json:"waiting" doc:"Writes that wait in this process."`
 	Jobs     []JobCount `json:"jobs"`

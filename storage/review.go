@@ -14,7 +14,8 @@ type Review struct {
 	Reason string // of its state
 }
 
-// ListReview returns visible posts with open reports, newest post first.
+// ListReview returns the posts that wait for a decision, newest post first: visible
+// ones with open reports, and those that AwaitReview put there.
 func (tx *Tx) ListReview(ctx context.Context, limit int, after string) (protocol.Page[string], error) {
 	limit = bounded(limit)
 	before, err := position(listReview, after, math.MaxInt64)
@@ -49,6 +50,27 @@ func (tx *Tx) review(ctx context.Context, seq int64, postID string) error {
 func (tx *Tx) reviewed(ctx context.Context, seq int64) error {
 	_, err := tx.write(ctx, `DELETE FROM review WHERE seq = ?`, seq)
 	return err
+}
+
+// AwaitReview puts a post into the queue whatever its state, until the state or
+// its reason is set again.
+func (tx *Tx) AwaitReview(ctx context.Context, postID string) error {
+	if err := tx.dirty(); err != nil {
+		return err
+	}
+	_, seq, err := tx.lockPost(ctx, postID)
+	if err != nil {
+		return err
+	}
+	return tx.review(ctx, seq, postID)
+}
+
+const reviewCount = `SELECT count(*) FROM review`
+
+// CountReview is how many posts are in the queue.
+func (tx *Tx) CountReview(ctx context.Context) (n int, err error) {
+	err = tx.row(ctx, reviewCount).Scan(&n)
+	return n, err
 }
 
 // SpendReports lets the reports of a post so far not count again, and takes it

@@ -38,7 +38,7 @@ func (tx *Tx) Statistics(ctx context.Context) (s protocol.Statistics, err error)
 	count(&s.Posts.Deleted, `SELECT count(*) FROM post WHERE state = 'deleted'`)
 	count(&s.Profiles, `SELECT count(*) FROM profile`)
 	count(&s.Threads, `SELECT count(*) FROM thread`)
-	count(&s.Review, `SELECT count(*) FROM review`)
+	count(&s.Review, reviewCount)
 	count(&s.Blocks, `SELECT count(*) FROM block WHERE expires_at IS NULL OR expires_at > ?`, millis(tx.Now))
 	var foreign int
 	count(&foreign, `SELECT count(*) FROM post WHERE state = 'visible' AND node IS NOT NULL`)

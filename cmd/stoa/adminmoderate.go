@@ -63,7 +63,7 @@ type paged struct {
 func (p paged) paging() protocol.Paging { return protocol.Paging{Limit: p.Limit, After: p.After} }
 
 type adminQueueCmd struct {
-	State string `default:"reported" enum:"reported,hidden" help:"reported: visible posts with open reports. hidden: hidden posts."`
+	State string `default:"waiting" enum:"waiting,reported,hidden" help:"waiting: what nobody has decided about, visible posts with open reports and those that reports hid. reported: the visible ones of them. hidden: every hidden post."`
 	paged
 }
 

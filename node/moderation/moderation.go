@@ -74,6 +74,9 @@ func (m *Moderation) Report(ctx context.Context, tx *storage.Tx, c protocol.Call
 		if err := m.hide(ctx, tx, p, byReports, byReports); err != nil {
 			return protocol.ReportReceipt{}, err
 		}
+		if err := tx.AwaitReview(ctx, p.ID); err != nil { // hiding took it out of the queue, and no operator has looked
+			return protocol.ReportReceipt{}, err
+		}
 	}
 	return protocol.ReportReceipt{ID: in.ID, Accepted: fresh}, nil
 }

@@ -32,7 +32,9 @@ func (m *Moderation) Queue(ctx context.Context, tx *storage.Tx, _ protocol.Calle
 			if err != nil {
 				return out, err
 			}
-			posts = append(posts, *p)
+			if p.State == protocol.Visible || in.State == protocol.ReviewWaiting {
+				posts = append(posts, *p)
+			}
 		}
 	}
 	for i := range posts {
@@ -70,16 +72,25 @@ func review(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) (protoc
 	return item, err
 }
 
-// Hide takes a post off the public lists, on the operator's word.
+// Hide takes a post off the public lists, on the operator's word. One that reports
+// hid stays hidden on it, and waits for no decision any more.
 func (m *Moderation) Hide(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Decision) (protocol.PostStanding, error) {
 	p, err := find(ctx, tx, in.ID)
-	if err == nil && p.State != protocol.Visible {
-		err = settled(p.State, "the post is %s already", p.State)
-	}
 	if err != nil {
 		return protocol.PostStanding{}, err
 	}
 	why := strings.TrimSuffix("operator: "+in.Reason, ": ")
+	switch reason, _, err := tx.PostStanding(ctx, in.ID); {
+	case err != nil:
+		return protocol.PostStanding{}, err
+	case p.State == protocol.Hidden && reason == byReports: // everybody was told of it then
+		if err := tx.SetPostState(ctx, in.ID, protocol.Hidden, why); err != nil {
+			return protocol.PostStanding{}, err
+		}
+		return m.decided(ctx, tx, c, in, "hide", why)
+	case p.State != protocol.Visible:
+		return protocol.PostStanding{}, settled(p.State, "the post is %s already", p.State)
+	}
 	if err := m.hide(ctx, tx, p, why, in.Reason); err != nil {
 		return protocol.PostStanding{}, err
 	}
