@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"stoa/node"
 	"stoa/protocol"
@@ -13,6 +14,7 @@ import (
 
 type adminCmd struct {
 	node.Config `embed:""`
+	JSON        bool `name:"json" help:"Print JSON in place of a table."`
 
 	Profile adminProfileCmd `cmd:"" help:"Profiles of agents."`
 	Shop    adminShopCmd    `cmd:"" name:"merchant" help:"Merchant records of businesses: hours, city, items."`
@@ -39,7 +41,7 @@ type adminCmd struct {
 }
 
 func (c *adminCmd) Help() string {
-	return "Works on the data directory or database that the node uses, beside a running node or without one."
+	return "Works on the data directory or database that the node uses, alongside a running node or without one. What is found is printed as a table, or with --json as JSON; profile get and merchant get always print the JSON that put takes."
 }
 
 // with opens the database, does one thing and closes it.
@@ -50,6 +52,39 @@ func (c *adminCmd) with(w *world, do func(ctx context.Context, a *node.Admin) er
 	}
 	defer a.Close()
 	return do(w.ctx, a)
+}
+
+// table prints what was found: as JSON with --json, else as the lines that fill
+// writes, whose cells tabs part.
+func (c *adminCmd) table(w *world, found any, fill func(t io.Writer)) error {
+	if c.JSON {
+		return printJSON(w.stdout, found)
+	}
+	t := newTable(w.stdout)
+	fill(t)
+	return t.Flush()
+}
+
+// rows prints lines whose cells have names, which are the members with --json.
+func (c *adminCmd) rows(w *world, names string, lines [][]string) error {
+	columns, items := strings.Fields(names), []map[string]string{}
+	for _, line := range lines {
+		item := map[string]string{}
+		for i, name := range columns {
+			item[name] = line[i]
+		}
+		items = append(items, item)
+	}
+	return c.table(w, map[string]any{"items": items}, func(t io.Writer) {
+		for _, line := range lines {
+			fmt.Fprintln(t, strings.Join(line, "\t"))
+		}
+	})
+}
+
+// line prints the one thing that was made, which has a name with --json.
+func (c *adminCmd) line(w *world, name, value string) error {
+	return c.table(w, map[string]string{name: value}, func(t io.Writer) { fmt.Fprintln(t, value) })
 }
 
 func printJSON(w io.Writer, v any) error {
@@ -84,8 +119,9 @@ func (c *profilePutCmd) Run(w *world, all *adminCmd) error {
 		if created {
 			done = "created"
 		}
-		fmt.Fprintf(w.stdout, "%s %s\n", done, p.Interfaces.Profile)
-		return nil
+		return all.table(w, map[string]string{"done": done, "profile": p.Interfaces.Profile}, func(t io.Writer) {
+			fmt.Fprintf(t, "%s %s\n", done, p.Interfaces.Profile)
+		})
 	})
 }
 
@@ -122,15 +158,16 @@ func (c *profileListCmd) Run(w *world, all *adminCmd) error {
 		if err != nil {
 			return err
 		}
-		t := newTable(w.stdout)
-		for _, p := range page.Items {
-			identity := "-"
-			if p.Identity != nil && p.Identity.ERC8004 != nil {
-				identity = *p.Identity.ERC8004
+		err = all.table(w, page, func(t io.Writer) {
+			for _, p := range page.Items {
+				identity := "-"
+				if p.Identity != nil && p.Identity.ERC8004 != nil {
+					identity = *p.Identity.ERC8004
+				}
+				fmt.Fprintf(t, "@%s\t%s\t%s\t%s\n", p.Handle, p.Kind, p.Name, identity)
 			}
-			fmt.Fprintf(t, "@%s\t%s\t%s\t%s\n", p.Handle, p.Kind, p.Name, identity)
-		}
-		if err := t.Flush(); err != nil {
+		})
+		if err != nil {
 			return err
 		}
 		if len(page.Items) == 0 {
@@ -178,8 +215,7 @@ func (c *adminRestoreCmd) Run(w *world, all *adminCmd) error {
 	if err := node.Restore(w.ctx, all.Config, c.File, newLogger(w.stderr, all.Config)); err != nil {
 		return err
 	}
-	fmt.Fprintln(w.stdout, "restored; what stood there is kept beside it under a name with the time")
-	return nil
+	return all.line(w, "done", "restored; what was there is kept alongside under a name with the time")
 }
 
 type adminEpochCmd struct{}
@@ -195,7 +231,6 @@ func (c *adminCheckCmd) Run(w *world, all *adminCmd) error {
 		if err := a.DB.Check(ctx); err != nil {
 			return err
 		}
-		fmt.Fprintln(w.stdout, "ok")
-		return nil
+		return all.line(w, "check", "ok")
 	})
 }

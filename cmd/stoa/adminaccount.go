@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -40,14 +41,13 @@ func (c *accountCreateCmd) Run(w *world, all *adminCmd) error {
 			return err
 		}
 		fmt.Fprintln(w.stderr, acc.ID)
-		return printLink(w, link)
+		return all.printLink(w, acc.ID, link)
 	})
 }
 
-func printLink(w *world, link string) error {
-	fmt.Fprintln(w.stdout, link)
+func (c *adminCmd) printLink(w *world, account, link string) error {
 	fmt.Fprintln(w.stderr, "the link signs in once, within 30 minutes")
-	return nil
+	return c.table(w, map[string]string{"account": account, "link": link}, func(t io.Writer) { fmt.Fprintln(t, link) })
 }
 
 type accountListCmd struct {
@@ -61,18 +61,19 @@ func (c *accountListCmd) Run(w *world, all *adminCmd) error {
 		if err := a.Operate(ctx, protocol.ListAccounts.Operation, protocol.Paging{Limit: c.Limit, After: c.After}, &page); err != nil {
 			return err
 		}
-		t := newTable(w.stdout)
-		for _, acc := range page.Items {
-			mail, handles := "", make([]string, len(acc.Handles))
-			if acc.Mail != nil {
-				mail = *acc.Mail
+		err := all.table(w, page, func(t io.Writer) {
+			for _, acc := range page.Items {
+				mail, handles := "", make([]string, len(acc.Handles))
+				if acc.Mail != nil {
+					mail = *acc.Mail
+				}
+				for i, h := range acc.Handles {
+					handles[i] = "@" + h
+				}
+				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", acc.ID, acc.Role, acc.Name, mail, strings.Join(handles, " "))
 			}
-			for i, h := range acc.Handles {
-				handles[i] = "@" + h
-			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", acc.ID, acc.Role, acc.Name, mail, strings.Join(handles, " "))
-		}
-		if err := t.Flush(); err != nil {
+		})
+		if err != nil {
 			return err
 		}
 		if len(page.Items) == 0 {
@@ -116,7 +117,7 @@ func (c *accountSignInCmd) Run(w *world, all *adminCmd) error {
 		if err != nil {
 			return err
 		}
-		return printLink(w, link)
+		return all.printLink(w, c.Account, link)
 	})
 }
 
@@ -195,9 +196,8 @@ func (c *tokenCreateCmd) Run(w *world, all *adminCmd) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(w.stdout, secret)
 		fmt.Fprintf(w.stderr, "%s: keep it, it is not shown again\n", t.ID)
-		return nil
+		return all.table(w, map[string]string{"id": t.ID, "token": secret}, func(t io.Writer) { fmt.Fprintln(t, secret) })
 	})
 }
 
@@ -211,7 +211,7 @@ func (c *tokenListCmd) Run(w *world, all *adminCmd) error {
 		if err != nil {
 			return err
 		}
-		t := newTable(w.stdout)
+		var lines [][]string
 		for _, k := range tokens {
 			state := "active"
 			switch {
@@ -220,9 +220,9 @@ func (c *tokenListCmd) Run(w *world, all *adminCmd) error {
 			case k.ExpiresAt != nil && k.ExpiresAt.Before(time.Now()):
 				state = "run out"
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, k.CreatedAt.Format(time.RFC3339), state, strings.Join(k.Scopes, ","))
+			lines = append(lines, []string{k.ID, k.Name, k.CreatedAt.Format(time.RFC3339), state, strings.Join(k.Scopes, ",")})
 		}
-		return t.Flush()
+		return all.rows(w, "id label createdAt state scopes", lines)
 	})
 }
 

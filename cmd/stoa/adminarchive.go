@@ -64,7 +64,7 @@ func (c *adminImportCmd) Run(w *world, all *adminCmd) error {
 		if err != nil {
 			return err
 		}
-		return printJSON(w.stdout, report)
+		return all.found(w, report)
 	})
 }
 

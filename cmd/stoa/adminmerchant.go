@@ -28,8 +28,7 @@ func (c *shopPutCmd) Run(w *world, all *adminCmd) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w.stdout, "%s %s/api/public/merchants/%s\n", counted(len(r.Record.Items), "item"), a.Base, r.Handle)
-		return nil
+		return all.line(w, "done", fmt.Sprintf("%s %s/api/public/merchants/%s", counted(len(r.Record.Items), "item"), a.Base, r.Handle))
 	})
 }
 

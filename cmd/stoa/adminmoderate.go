@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,8 +23,46 @@ func (c *adminCmd) operate(w *world, op *protocol.Operation, in any) error {
 		if err := a.Operate(ctx, op, in, &out); err != nil {
 			return err
 		}
-		return printJSON(w.stdout, out)
+		return c.found(w, out)
 	})
+}
+
+// found prints a document: each member that says something on a line of a table.
+func (c *adminCmd) found(w *world, v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return c.table(w, json.RawMessage(raw), func(t io.Writer) {
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.UseNumber()
+		members(d, t, "")
+	})
+}
+
+// members writes what a JSON value holds, in its order: "name<tab>value". What is
+// null or empty is left out, of numbers too.
+func members(d *json.Decoder, t io.Writer, name string) {
+	token, err := d.Token()
+	if err != nil {
+		return
+	}
+	switch token {
+	case json.Delim('{'):
+		for d.More() {
+			key, _ := d.Token()
+			members(d, t, strings.TrimPrefix(name+"."+fmt.Sprint(key), "."))
+		}
+		d.Token()
+	case json.Delim('['):
+		for i := 1; d.More(); i++ {
+			members(d, t, fmt.Sprintf("%s.%d", name, i))
+		}
+		d.Token()
+	case nil, "", json.Number("0"):
+	default:
+		fmt.Fprintf(t, "%s\t%s\n", name, oneLine(fmt.Sprint(token)))
+	}
 }
 
 // list prints a page as lines of a table, and how to get the next one.
@@ -33,11 +72,12 @@ func list[T any](c *adminCmd, w *world, op *protocol.Operation, in any, line fun
 		if err := a.Operate(ctx, op, in, &page); err != nil {
 			return err
 		}
-		t := newTable(w.stdout)
-		for _, item := range page.Items {
-			fmt.Fprintln(t, line(item))
-		}
-		if err := t.Flush(); err != nil {
+		err := c.table(w, page, func(t io.Writer) {
+			for _, item := range page.Items {
+				fmt.Fprintln(t, line(item))
+			}
+		})
+		if err != nil {
 			return err
 		}
 		more(w.stderr, len(page.Items), page.Next)
@@ -68,7 +108,18 @@ type adminQueueCmd struct {
 }
 
 func (c *adminQueueCmd) Run(w *world, all *adminCmd) error {
-	return all.operate(w, protocol.ListReviewQueue.Operation, protocol.ReviewQuery{State: protocol.ReviewState(c.State), Paging: c.paging()})
+	in := protocol.ReviewQuery{State: protocol.ReviewState(c.State), Paging: c.paging()}
+	return list(all, w, protocol.ListReviewQueue.Operation, in, func(i protocol.ReviewItem) string {
+		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", i.Post.ID, i.State, counted(i.Open, "open report"), i.Post.Author.Name, oneLine(i.Post.Title), why(i))
+	})
+}
+
+// why is what is said against a post: the reason of its state, else the newest report.
+func why(i protocol.ReviewItem) string {
+	if i.Reason == "" && len(i.Reports) > 0 {
+		return oneLine(i.Reports[0].Reason)
+	}
+	return oneLine(i.Reason)
 }
 
 type adminPostCmd struct {

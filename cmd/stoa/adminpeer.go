@@ -48,17 +48,17 @@ func (c *peerListCmd) Run(w *world, all *adminCmd) error {
 		if err != nil {
 			return err
 		}
-		t := newTable(w.stdout)
+		var lines [][]string
 		for _, s := range peers.Following {
-			fmt.Fprintf(t, "following\t%s\t%s\tseq %d\t%s\n", s.Board, s.State, s.LastSeq, s.LastError)
+			lines = append(lines, []string{"following", s.Board, string(s.State), fmt.Sprint("seq ", s.LastSeq), s.LastError})
 		}
 		for _, o := range peers.Outlets {
-			fmt.Fprintf(t, "delivering\t%s\t%s\tseq %d of %d\t%s\n", o.Inbox, o.State, o.Cursor, peers.Head, o.LastError)
+			lines = append(lines, []string{"delivering", o.Inbox, string(o.State), fmt.Sprintf("seq %d of %d", o.Cursor, peers.Head), o.LastError})
 		}
 		for _, p := range peers.Policies {
-			fmt.Fprintf(t, "policy\t%s\t%s\t%s\t\n", p.Host, p.Policy, p.Note)
+			lines = append(lines, []string{"policy", p.Host, string(p.Policy), p.Note, ""})
 		}
-		return t.Flush()
+		return all.rows(w, "what address state at error", lines)
 	})
 }
 
@@ -89,11 +89,11 @@ func (c *jobListCmd) Run(w *world, all *adminCmd) error {
 		if err != nil {
 			return err
 		}
-		t := newTable(w.stdout)
+		var lines [][]string
 		for _, j := range jobs {
-			fmt.Fprintf(t, "%d\t%s\t%s\tattempt %d\t%s\t%s\n", j.ID, j.Kind, j.Lane, j.Attempt, j.RunAt.Format(time.RFC3339), j.LastError)
+			lines = append(lines, []string{fmt.Sprint(j.ID), j.Kind, j.Lane, fmt.Sprint("attempt ", j.Attempt), j.RunAt.Format(time.RFC3339), j.LastError})
 		}
-		return t.Flush()
+		return all.rows(w, "id kind lane attempt runAt error", lines)
 	})
 }
 
@@ -141,11 +141,10 @@ func (c *keyAddCmd) Run(w *world, all *adminCmd) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(w.stdout, thumbprint)
 		if kept {
 			fmt.Fprintln(w.stderr, "the node keeps the private key, sealed, and signs for the agent")
 		}
-		return nil
+		return all.line(w, "thumbprint", thumbprint)
 	})
 }
 
@@ -159,7 +158,7 @@ func (c *keyListCmd) Run(w *world, all *adminCmd) error {
 		if err != nil {
 			return err
 		}
-		t := newTable(w.stdout)
+		var lines [][]string
 		for _, k := range keys {
 			held, state := "owner", "active"
 			if k.Sealed != nil {
@@ -168,9 +167,9 @@ func (c *keyListCmd) Run(w *world, all *adminCmd) error {
 			if k.RetiredAt != nil {
 				state = "retired " + k.RetiredAt.Format(time.RFC3339)
 			}
-			fmt.Fprintf(t, "%s\theld by the %s\t%s\n", k.Thumbprint, held, state)
+			lines = append(lines, []string{k.Thumbprint, "held by the " + held, state})
 		}
-		return t.Flush()
+		return all.rows(w, "thumbprint held state", lines)
 	})
 }
 

@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -22,19 +24,47 @@ type callCmd struct {
 
 func (c *callCmd) Help() string { return callUsage }
 
-const callUsage = `stoa call <operation> [--node URL] [--key JWK] [--agent ID] [--token T] [--idempotency-key K] [--json] [--<field> value …]
+var callUsage = `stoa call <operation> [<id>] [--<field> value …] [options]
 stoa call --list
 stoa call <operation> --help
 
-  --node URL             the node; default $STOA_NODE or http://127.0.0.1:8080
-  --key FILE             sign with this private JWK (default $STOA_KEY)
-  --agent ID             sign as this chain identity, eip155:<chain>:<registry>:<agent>
-  --token T              an owner's API token (default $STOA_TOKEN)
-  --idempotency-key K    give the same answer when the call is repeated
-  --file FILE            the file that the operation takes
-  --json                 print the answer as it came, on one line
+` + optionsText(nil) + `
+The parts of the operation's address, and then its required fields, may be given
+by position: stoa call get_board_post post_…. A proof of work is solved where the
+node asks for one.`
 
-A proof of work is solved where the node asks for one.`
+// A callOption is an option of call itself, not of the operation.
+type callOption struct {
+	name, value, about string
+	of                 func(*protocol.Operation) bool // which operations it concerns; nil: all
+}
+
+var callOptions = []callOption{
+	{"node", "URL", "the node; default $STOA_NODE or http://127.0.0.1:8080", nil},
+	{"key", "FILE", "sign with this private JWK (default $STOA_KEY)", func(o *protocol.Operation) bool { return o.Access == 0 || o.Access&protocol.Signed != 0 }},
+	{"agent", "ID", "sign as this chain identity, eip155:<chain>:<registry>:<agent>", func(o *protocol.Operation) bool { return o.Access == 0 || o.Access&protocol.Signed != 0 }},
+	{"token", "T", "an owner's or operator's API token (default $STOA_TOKEN)", func(o *protocol.Operation) bool { return o.Access == 0 || o.TakesToken() }},
+	{"idempotency-key", "K", "give the same answer when the call is repeated", func(o *protocol.Operation) bool { return !o.ReadOnly }},
+	{"json-body", "JSON", "all fields as one JSON object; @FILE reads a file, - standard input", func(o *protocol.Operation) bool { return o.In.NumField() > 0 }},
+	{"file", "FILE", "the file that the operation takes; - reads standard input", func(o *protocol.Operation) bool { return o.Upload > 0 }},
+}
+
+// callSwitches are the options without a value.
+var callSwitches = []string{"json", "help", "list"}
+
+// optionsText lists the options that concern an operation, or all.
+func optionsText(op *protocol.Operation) string {
+	var b strings.Builder
+	for _, o := range callOptions {
+		if op == nil || o.of == nil || o.of(op) {
+			fmt.Fprintf(&b, "  --%-20s %s\n", o.name+" "+o.value, o.about)
+		}
+	}
+	if op == nil || op.Media == "" {
+		fmt.Fprintf(&b, "  --%-20s %s\n", "json", "print the answer as it came, on one line")
+	}
+	return b.String()
+}
 
 // invocation is a parsed command line of call.
 type invocation struct {
@@ -43,6 +73,7 @@ type invocation struct {
 	agent, token     string
 	idemKey          string
 	file             string // the body of an operation that takes a file
+	body             string // all fields as JSON
 	json, help, list bool
 	args             map[string]any
 }
@@ -50,6 +81,9 @@ type invocation struct {
 func (c *callCmd) Run(w *world) error {
 	in, err := parseCall(c.Args)
 	if err != nil {
+		return err
+	}
+	if err := in.readBody(w.stdin); err != nil {
 		return err
 	}
 	switch {
@@ -80,7 +114,7 @@ func (c *callCmd) Run(w *world) error {
 		call.Out = w.stdout
 	}
 	if in.file != "" {
-		f, err := os.Open(in.file)
+		f, err := openFile(w.stdin, in.file)
 		if err != nil {
 			return err
 		}
@@ -120,16 +154,20 @@ func parseCall(args []string) (*invocation, error) {
 		node: envOr("STOA_NODE", "http://127.0.0.1:8080"), keyFile: os.Getenv("STOA_KEY"),
 		token: os.Getenv("STOA_TOKEN"), args: map[string]any{},
 	}
-	options := map[string]*string{"node": &in.node, "key": &in.keyFile, "agent": &in.agent, "token": &in.token, "idempotency-key": &in.idemKey, "file": &in.file}
+	options := map[string]*string{"node": &in.node, "key": &in.keyFile, "agent": &in.agent, "token": &in.token,
+		"idempotency-key": &in.idemKey, "file": &in.file, "json-body": &in.body}
 	switches := map[string]*bool{"json": &in.json, "help": &in.help, "list": &in.list}
+	var positions []string
 	for i := 0; i < len(args); i++ {
 		name, isFlag := strings.CutPrefix(args[i], "--")
 		if !isFlag {
-			if in.op != nil {
-				return nil, usagef("unexpected %q; fields are given as --<field> value", args[i])
-			}
-			if in.op = protocol.Lookup(strings.ReplaceAll(args[i], "-", "_")); in.op == nil {
-				return nil, usagef("there is no operation %q; stoa call --list shows them", args[i])
+			switch {
+			case in.op == nil:
+				if in.op = protocol.Lookup(strings.ReplaceAll(args[i], "-", "_")); in.op == nil {
+					return nil, usagef("there is no operation %q%s; stoa call --list shows them", args[i], didYouMean(strings.ReplaceAll(args[i], "-", "_"), operationNames()))
+				}
+			default:
+				positions = append(positions, args[i])
 			}
 			continue
 		}
@@ -153,7 +191,95 @@ func parseCall(args []string) (*invocation, error) {
 			return nil, err
 		}
 	}
-	return in, nil
+	return in, in.place(positions)
+}
+
+func operationNames() (names []string) {
+	for _, op := range protocol.Operations() {
+		if op.Doors&protocol.HTTP != 0 {
+			names = append(names, op.Name)
+		}
+	}
+	return names
+}
+
+// place gives the fields that were given by position: the parts of the address
+// first, then what else is required.
+func (in *invocation) place(values []string) error {
+	if len(values) == 0 {
+		return nil
+	}
+	var names []string
+	for part := range strings.SplitSeq(in.op.HTTP.Path, "/") {
+		if name, is := strings.CutPrefix(part, "{"); is {
+			names = append(names, strings.TrimSuffix(name, "}"))
+		}
+	}
+	for _, f := range fieldsOf(in.op.In) {
+		if f.required && !slices.Contains(names, f.name) {
+			names = append(names, f.name)
+		}
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { _, given := in.args[name]; return given })
+	for i, value := range values {
+		if i >= len(names) {
+			return usagef("unexpected %q; fields are given as --<field> value", value)
+		}
+		if err := in.field(names[i], value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readBody adds the fields that were given as JSON; what stands on the command line
+// wins over them.
+func (in *invocation) readBody(stdin io.Reader) error {
+	if in.body == "" || in.op == nil {
+		return nil
+	}
+	raw, err := []byte(in.body), error(nil)
+	switch file, isFile := strings.CutPrefix(in.body, "@"); {
+	case in.body == "-":
+		raw, err = io.ReadAll(io.LimitReader(stdin, 1<<20))
+	case isFile:
+		raw, err = os.ReadFile(file)
+	}
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var fields map[string]any
+	if err := d.Decode(&fields); err != nil {
+		return usagef("--json-body: not a JSON object: %w", err)
+	}
+	for name, value := range fields {
+		if _, given := in.args[name]; !given {
+			in.args[name] = value
+		}
+	}
+	return nil
+}
+
+// openFile opens what an operation is to be sent. Standard input is kept first, since
+// a body that is signed or sent again is read twice.
+func openFile(stdin io.Reader, name string) (io.ReadSeekCloser, error) {
+	if name != "-" {
+		return os.Open(name)
+	}
+	f, err := os.CreateTemp("", "stoa-call-*")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil { // it lives as long as it is open
+		return nil, errors.Join(err, f.Close())
+	}
+	if _, err := io.Copy(f, io.LimitReader(stdin, protocol.MaxArchiveUpload+1)); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	_, err = f.Seek(0, io.SeekStart)
+	return f, err
 }
 
 func (in *invocation) field(name, value string) error {
@@ -174,7 +300,14 @@ func (in *invocation) field(name, value string) error {
 		in.args[f.name] = v
 		return nil
 	}
-	return usagef("%s has no field %q; stoa call %s --help lists them", in.op.Name, name, in.op.Name)
+	var known []string
+	for _, f := range fieldsOf(in.op.In) {
+		known = append(known, f.name)
+	}
+	for _, o := range callOptions {
+		known = append(known, o.name)
+	}
+	return usagef("%s has no field %q%s; stoa call %s --help lists them", in.op.Name, name, didYouMean(name, known), in.op.Name)
 }
 
 // field is one member of an operation's input.
@@ -227,13 +360,24 @@ func (f field) parse(s string) (any, error) {
 	return s, nil
 }
 
+// listOperations prints what can be called, by who may.
 func listOperations(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, op := range protocol.Operations() {
-		if op.Doors&protocol.HTTP == 0 {
-			continue
+	for i, group := range []struct {
+		of    protocol.Audience
+		title string
+	}{
+		{protocol.Everybody, "For everybody"},
+		{protocol.Owners, "For owners of profiles, with --token"},
+		{protocol.Operators, "For operators of the node, with --token of the scope operator"},
+	} {
+		if i > 0 {
+			fmt.Fprintln(t)
 		}
-		fmt.Fprintf(t, "%s\t%s\n", op.Name, op.Summary)
+		fmt.Fprintf(t, "%s:\n", group.title)
+		for _, op := range protocol.OperationsFor(group.of, protocol.HTTP) {
+			fmt.Fprintf(t, "  %s\t%s\n", op.Name, op.Summary)
+		}
 	}
 	return t.Flush()
 }
@@ -245,11 +389,12 @@ func describeOperation(w io.Writer, op *protocol.Operation) error {
 		fmt.Fprintf(w, "Needs one of: %s\n", strings.Join(standings(op.Access), ", "))
 	}
 	fields := fieldsOf(op.In)
+	fmt.Fprintln(w)
 	if len(fields) == 0 {
 		fmt.Fprintln(w, "It takes no fields.")
-		return nil
+	} else {
+		fmt.Fprintln(w, "Fields:")
 	}
-	fmt.Fprintln(w)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, f := range fields {
 		need := ""
@@ -258,7 +403,11 @@ func describeOperation(w io.Writer, op *protocol.Operation) error {
 		}
 		fmt.Fprintf(t, "  --%s\t%s\t%s\t%s\n", f.name, kindName(f.kind), need, f.about())
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nOptions:\n%s", optionsText(op))
+	return nil
 }
 
 func kindName(k reflect.Kind) string {

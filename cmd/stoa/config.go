@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 
@@ -10,33 +12,38 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// tomlResolver reads settings from a TOML file. The order is flag, environment,
+// A tomlFile is the settings of a TOML file. The order is flag, environment,
 // file, default; so a setting that the environment gives is left to it. A key
 // that no setting has is an error.
-func tomlResolver(r io.Reader) (kong.Resolver, error) {
-	values := map[string]any{}
-	if err := toml.NewDecoder(r).Decode(&values); err != nil {
-		return nil, fmt.Errorf("configuration file: %w", err)
-	}
-	return &tomlFile{values: values}, nil
-}
-
 type tomlFile struct{ values map[string]any }
 
-// Validate refuses keys that no flag has.
-func (f *tomlFile) Validate(app *kong.Application) error {
+func (f *tomlFile) read(r io.Reader) (kong.Resolver, error) {
+	f.values = map[string]any{}
+	if err := toml.NewDecoder(r).Decode(&f.values); err != nil {
+		return nil, fmt.Errorf("configuration file: %w", err)
+	}
+	return f, nil
+}
+
+// Validate finds nothing: faults looks for what no setting has, and tells it with
+// everything else that is wrong.
+func (f *tomlFile) Validate(*kong.Application) error { return nil }
+
+// faults is all that is wrong: what the parser found in the values of the settings,
+// and every key of the file that no flag has.
+func (f *tomlFile) faults(app *kong.Application, err error) error {
 	var known []string
 	for _, command := range app.Children {
 		for _, flag := range command.Flags {
 			known = append(known, flag.Name)
 		}
 	}
-	for key := range f.values {
+	for _, key := range slices.Sorted(maps.Keys(f.values)) {
 		if !slices.Contains(known, key) {
-			return fmt.Errorf("configuration file: there is no setting %q; stoa serve --help lists them", key)
+			err = errors.Join(err, fmt.Errorf("configuration file: there is no setting %q%s; stoa serve --help lists them", key, didYouMean(key, known)))
 		}
 	}
-	return nil
+	return err
 }
 
 // Resolve gives the value of a flag.

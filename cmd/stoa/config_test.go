@@ -3,23 +3,25 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 )
 
 // parseServe reads the settings of serve as the program does.
 func parseServe(t testing.TB, args ...string) (serveCmd, error) {
 	t.Helper()
-	var c cli
-	p, err := kong.New(&c, kong.Configuration(tomlResolver), kong.Exit(func(int) { t.Fatal("exited") }))
+	p, file, err := newParser(io.Discard, io.Discard)
 	require.NoError(t, err)
-	_, err = p.Parse(append([]string{"serve"}, args...))
-	return c.Serve, err
+	parsed, err := p.Parse(append([]string{"serve"}, args...))
+	if err = file.faults(p.Model, err); err != nil {
+		return serveCmd{}, err
+	}
+	return *parsed.Selected().Target.Addr().Interface().(*serveCmd), nil
 }
 
 func TestConfig_Order(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -35,7 +36,8 @@ const (
 var version = ""
 
 type cli struct {
-	Config kong.ConfigFlag `name:"config" placeholder:"FILE" env:"STOA_CONFIG" help:"TOML file with the settings of serve; flags and environment win over it."`
+	Config  kong.ConfigFlag  `name:"config" placeholder:"FILE" env:"STOA_CONFIG" help:"TOML file with the settings of serve; flags and environment win over it."`
+	Printed kong.VersionFlag `name:"version" help:"Print the version."`
 
 	Serve     serveCmd     `cmd:"" help:"Run a node. No setting is needed."`
 	Dev       devCmd       `cmd:"" help:"Run a local world: two nodes that follow each other, a chain, seeded agents."`
@@ -48,7 +50,10 @@ type cli struct {
 	Verify    verifyCmd    `cmd:"" help:"Check a signed HTTP request from standard input."`
 	Identity  identityCmd  `cmd:"" help:"ERC-8004 identities on a chain."`
 	Generate  generateCmd  `cmd:"" help:"Write the generated files of the repository." hidden:""`
-	Version   versionCmd   `cmd:"" help:"Print the version."`
+
+	Completion completionCmd `cmd:"" help:"Print the completion script of a shell."`
+	Complete   completeCmd   `cmd:"" name:"__complete" hidden:"" passthrough:""`
+	Version    versionCmd    `cmd:"" help:"Print the version."`
 }
 
 // world is what a command is given besides its flags.
@@ -68,12 +73,7 @@ func main() {
 // run is main without the process: it parses, runs one command and returns the
 // exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
-	var c cli
-	parser, err := kong.New(&c,
-		kong.Name("stoa"), kong.Description("A public place for agents on the open web."),
-		kong.Writers(stdout, stderr), kong.Exit(func(code int) { panic(exit(code)) }),
-		kong.Configuration(tomlResolver), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-	)
+	parser, file, err := newParser(stdout, stderr)
 	if err != nil {
 		fmt.Fprintln(stderr, "stoa:", err)
 		return exitFailed
@@ -88,12 +88,67 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		}
 	}()
 	parsed, err := parser.Parse(args)
-	if err != nil {
+	if onlyNamed(err, args) { // such as stoa, or stoa admin: say what there is
+		parsed, err = parser.Parse(append(slices.Clone(args), "--help"))
+	}
+	if err = file.faults(parser.Model, err); err != nil {
 		fmt.Fprintln(stderr, "stoa:", err)
 		fmt.Fprintln(stderr, "Run stoa --help, or stoa <command> --help.")
 		return exitUsage
 	}
-	return status(parsed.Run(&world{ctx, stdin, stdout, stderr}), stderr)
+	return status(parsed.Run(&world{ctx, stdin, stdout, stderr}, parser), stderr)
+}
+
+// newParser is the command line with nothing parsed, and what its configuration
+// file will say.
+func newParser(stdout, stderr io.Writer) (*kong.Kong, *tomlFile, error) {
+	var c cli
+	file := &tomlFile{}
+	parser, err := kong.New(&c,
+		kong.Name("stoa"), kong.Description("A public place for agents on the open web."),
+		kong.Writers(stdout, stderr), kong.Exit(func(code int) { panic(exit(code)) }),
+		kong.Configuration(file.read), kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
+		kong.Vars{"version": versionLine()},
+	)
+	if err == nil {
+		ownFlagsFirst(parser.Model)
+	}
+	return parser, file, err
+}
+
+// settingsOfAdmin are the settings of serve that a command of admin looks at.
+var settingsOfAdmin = []string{"data", "database", "master-key", "chain", "log-level", "log-format"}
+
+// ownFlagsFirst lets the help of admin's commands begin with their own flags, and
+// show those settings of serve only that matter to them. The others are taken too.
+func ownFlagsFirst(app *kong.Application) {
+	group := &kong.Group{Key: "node", Title: "The node, as it is configured (stoa serve --help has all settings):"}
+	for _, command := range app.Children {
+		if command.Name != "admin" {
+			continue
+		}
+		for _, flag := range command.Flags {
+			if flag.Name == "json" {
+				continue
+			}
+			flag.Group = group
+			flag.Hidden = !slices.Contains(settingsOfAdmin, flag.Name)
+		}
+	}
+}
+
+// onlyNamed reports whether a command that has others below was named and nothing
+// else.
+func onlyNamed(err error, args []string) bool {
+	p, ok := errors.AsType[*kong.ParseError](err)
+	if !ok || p.Context == nil {
+		return false
+	}
+	node := p.Context.Selected()
+	if node == nil {
+		return len(args) == 0
+	}
+	return !node.Leaf() && args[len(args)-1] == node.Name
 }
 
 // exit carries the status that the parser ends with (after --help).
@@ -134,16 +189,21 @@ type versionCmd struct {
 }
 
 func (c *versionCmd) Run(w *world) error {
-	goVersion := ""
-	if info, ok := debug.ReadBuildInfo(); ok {
-		goVersion = info.GoVersion
-	}
 	if c.JSON {
-		fmt.Fprintf(w.stdout, "{\"version\":%q,\"go\":%q}\n", buildVersion(), goVersion)
+		fmt.Fprintf(w.stdout, "{\"version\":%q,\"go\":%q}\n", buildVersion(), goVersion())
 		return nil
 	}
-	fmt.Fprintf(w.stdout, "stoa %s (%s)\n", buildVersion(), goVersion)
+	fmt.Fprintln(w.stdout, versionLine())
 	return nil
+}
+
+func versionLine() string { return fmt.Sprintf("stoa %s (%s)", buildVersion(), goVersion()) }
+
+func goVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.GoVersion
+	}
+	return ""
 }
 
 func buildVersion() string {

@@ -24,6 +24,9 @@ type Problem struct {
 
 func (p *Problem) Error() string {
 	s := strconv.Itoa(p.Status) + " " + p.Err.Error()
+	if len(p.Err.Faults) == 1 && strings.Contains(p.Err.Detail, p.Err.Faults[0].Detail) {
+		return s // the sentence is the fault
+	}
 	for _, f := range p.Err.Faults {
 		s += "\n  " + f.Pointer + ": " + f.Detail
 	}

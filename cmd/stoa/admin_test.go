@@ -1,0 +1,79 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Every command of the operator prints a table, and with --json JSON.
+func TestAdmin_Forms(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	admin := func(stdin string, args ...string) (string, string) {
+		t.Helper()
+		out, errs, code := typed(t, stdin, append(append([]string{"admin"}, args...), "--data", dir, "--base-url", "https://n1.example")...)
+		require.Equal(t, exitDone, code, "%v: %s", args, errs)
+		return out, errs
+	}
+	admin(`{"handle":"asha","name":"Asha Menon","kind":"person"}`, "profile", "put")
+	link, errs := admin("", "account", "create", "Asha", "--profile", "asha")
+	account, _, _ := strings.Cut(errs, "\n")
+	require.True(t, strings.HasPrefix(account, "acc_"), errs)
+	require.Contains(t, link, "/sign-in?ticket=")
+	jwk := filepath.Join(dir, "asha.jwk")
+	_, errs, code := typed(t, "", "keygen", jwk)
+	require.Equal(t, exitDone, code, errs)
+	admin("", "key", "add", "asha", jwk)
+	admin("", "token", "create", "asha", "--label", "trial")
+	admin("", "peer", "policy", "bad.example", "reject", "--note", "spam")
+	admin("", "note", "add", "asha", "looks", "fine")
+	admin("", "block", "add", "host", "worse.example", "--why", "spam")
+	archive := filepath.Join(dir, "asha.tgz")
+	admin("", "export", "asha", archive)
+
+	for _, tt := range []struct {
+		args  string
+		table string // a part of the table
+		path  string // of the JSON, "" for an object
+	}{
+		{"profile list", "@asha  person", "items"},
+		{"account list", "  owner  Asha", "items"},
+		{"account sign-in " + account, "/sign-in?ticket=", ""},
+		{"key list asha", "held by the node", "items"},
+		{"token list asha", "trial", "items"},
+		{"token create asha", "stoa_", ""},
+		{"peer list", "policy  bad.example  reject  spam", "items"},
+		{"job list --state waiting", "", "items"},
+		{"note list", "looks fine", "items"},
+		{"block list", "worse.example", "items"},
+		{"queue", "", "items"},
+		{"audit", "bad.example", "items"},
+		{"log", "block", "items"},
+		{"limit show", "readRate", ""},
+		{"limit set read-rate=7", "readRate", ""},
+		{"stats", "profiles", ""},
+		{"check", "ok", ""},
+		{"import " + archive + " --dry-run", "asha", ""},
+	} {
+		words := strings.Fields(tt.args)
+		out, _ := admin("", words...)
+		require.Contains(t, out, tt.table, tt.args)
+		require.False(t, json.Valid([]byte(out)) && out != "", "%s prints a table: %s", tt.args, out)
+		out, _ = admin("", append(words, "--json")...)
+		var found map[string]any
+		require.NoError(t, json.Unmarshal([]byte(out), &found), "%s: %s", tt.args, out)
+		require.NotEmpty(t, found)
+		if tt.path != "" {
+			require.IsType(t, []any{}, found[tt.path], tt.args)
+		}
+	}
+	out, _ := admin("", "stats")
+	require.Less(t, strings.Count(out, "\n"), 40, "what is zero is left out")
+	out, _ = admin("", "profile", "get", "asha")
+	require.True(t, json.Valid([]byte(out)), "what put takes")
+	admin(out, "profile", "put")
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"stoa/protocol"
+)
+
+type completionCmd struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+}
+
+func (c *completionCmd) Help() string {
+	return "For bash: source <(stoa completion bash). For zsh: source <(stoa completion zsh), after compinit. For fish: stoa completion fish | source. Put the line into the shell's start file."
+}
+
+// completions are the scripts. Each hands the words so far to stoa __complete,
+// which prints what could come next, a line each; where nothing could, a file does.
+var completions = map[string]string{
+	"bash": `_stoa() {
+	local IFS=$'\n'
+	COMPREPLY=($("${COMP_WORDS[0]}" __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+}
+complete -o default -o nosort -F _stoa stoa
+`,
+	"zsh": `#compdef stoa
+_stoa() {
+	local -a next
+	next=("${(@f)$("${words[1]}" __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+	if [[ -n "${next[*]}" ]]; then compadd -a next; else _files; fi
+}
+compdef _stoa stoa
+`,
+	"fish": `function __stoa
+	set -l words (commandline -opc)
+	$words[1] __complete $words[2..-1] (commandline -ct) 2>/dev/null
+end
+complete -c stoa -n 'test -n "$(__stoa)"' -f -a '(__stoa)'
+`,
+}
+
+func (c *completionCmd) Run(w *world) error {
+	_, err := fmt.Fprint(w.stdout, completions[c.Shell])
+	return err
+}
+
+// completeCmd prints what could be the last of the words of a command line.
+type completeCmd struct {
+	Words []string `arg:"" optional:""`
+}
+
+func (c *completeCmd) Run(w *world, parser *kong.Kong) error {
+	words := c.Words
+	if len(words) > 0 && words[0] == "--" { // the shell's words are not ours to read
+		words = words[1:]
+	}
+	for _, word := range complete(parser.Model.Node, words) {
+		fmt.Fprintln(w.stdout, word)
+	}
+	return nil
+}
+
+// complete is what the last word, which may be begun or empty, could become.
+func complete(at *kong.Node, words []string) []string {
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	before, last := words[:len(words)-1], words[len(words)-1]
+	var flag *kong.Flag // that waits for its value
+	args := 0
+	for i, word := range before {
+		switch {
+		case flag != nil:
+			flag = nil
+		case strings.HasPrefix(word, "--"):
+			if f := flagOf(at, word[2:]); f != nil && !f.IsBool() && !f.IsCounter() {
+				flag = f
+			}
+		default:
+			if child := childOf(at, word); child != nil {
+				if at = child; at.Name == "call" && at.Passthrough {
+					return starting(last, completeCall(before[i+1:]))
+				}
+			} else {
+				args++
+			}
+		}
+	}
+	var next []string
+	switch {
+	case flag != nil:
+		next = enum(flag.Value)
+	case strings.HasPrefix(last, "-"):
+		for _, level := range at.AllFlags(true) {
+			for _, f := range level {
+				next = append(next, "--"+f.Name)
+			}
+		}
+	case len(at.Children) > 0:
+		for _, child := range at.Children {
+			if !child.Hidden {
+				next = append(next, child.Name)
+			}
+		}
+	case at.Name == "call" && at.Passthrough:
+		next = completeCall(nil)
+	case args < len(at.Positional):
+		next = enum(at.Positional[args])
+	}
+	return starting(last, next)
+}
+
+// completeCall is what could follow the words after stoa call.
+func completeCall(before []string) (next []string) {
+	var op *protocol.Operation
+	waits := ""
+	for _, word := range before {
+		switch {
+		case waits != "":
+			waits = ""
+		case strings.HasPrefix(word, "--"):
+			if name := word[2:]; !strings.Contains(name, "=") && !slices.Contains(callSwitches, name) {
+				waits = name
+			}
+		case op == nil:
+			op = protocol.Lookup(strings.ReplaceAll(word, "-", "_"))
+		}
+	}
+	if op == nil && waits == "" {
+		for _, o := range protocol.Operations() {
+			if o.Doors&protocol.HTTP != 0 {
+				next = append(next, o.Name)
+			}
+		}
+		return append(next, "--list")
+	}
+	if op != nil && waits == "" {
+		for _, f := range fieldsOf(op.In) {
+			next = append(next, "--"+f.name)
+		}
+		for _, o := range callOptions {
+			next = append(next, "--"+o.name)
+		}
+		return append(next, "--json", "--help")
+	}
+	if op != nil {
+		for _, f := range fieldsOf(op.In) {
+			if values := f.tag.Get("enum"); f.name == waits && values != "" {
+				return strings.Split(values, ",")
+			}
+		}
+	}
+	return nil
+}
+
+func flagOf(at *kong.Node, name string) *kong.Flag {
+	if strings.Contains(name, "=") {
+		return nil
+	}
+	for _, level := range at.AllFlags(false) {
+		for _, f := range level {
+			if f.Name == name {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+func childOf(at *kong.Node, name string) *kong.Node {
+	for _, child := range at.Children {
+		if child.Name == name {
+			return child
+		}
+	}
+	return nil
+}
+
+func enum(v *kong.Value) []string {
+	if v.Enum == "" {
+		return nil
+	}
+	return v.EnumSlice()
+}
+
+func starting(with string, words []string) (some []string) {
+	for _, word := range words {
+		if strings.HasPrefix(word, with) {
+			some = append(some, word)
+		}
+	}
+	return some
+}
