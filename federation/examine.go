@@ -60,7 +60,7 @@ func (f *Federation) examine(ctx context.Context, n *activity.Note, raw json.Raw
 	if err != nil {
 		return nil, fmt.Errorf("author of %s: %w", p.URI, err)
 	}
-	p.Author.Verified, p.Author.Method = v.Verified, v.Method
+	p.Author.Verified, p.Author.Method, p.Author.Proof = v.Verified, v.Method, v.Proof()
 	if v.ERC8004 != "" {
 		p.Author.ERC8004 = &v.ERC8004
 	}

@@ -52,4 +52,7 @@ func TestRecheck(t *testing.T) {
 	got := b.held(p.URI)
 	require.True(t, got.Author.Verified)
 	require.Equal(t, protocol.BySignature, got.Author.Method)
+	require.Equal(t, protocol.ByChainKey, got.Author.Proof.Level)
+	require.Equal(t, int64(7), *got.Author.Proof.Block)
+	require.Equal(t, a.tick.now().UnixMilli(), got.Author.Proof.CheckedAt.UnixMilli(), "when the key was seen")
 }

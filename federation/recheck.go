@@ -76,7 +76,7 @@ func (f *Federation) recheck(ctx context.Context, j storage.Job) (after, error) 
 		keyid = *seen.Author.KeyID
 	}
 	return func(ctx context.Context, tx *storage.Tx) error {
-		err := tx.SetPostVerdict(ctx, args.Post, true, keyid, "")
+		err := tx.SetPostVerdict(ctx, args.Post, seen.Author.Proof, keyid, "")
 		if errors.Is(err, storage.ErrNotFound) {
 			return nil
 		}

@@ -265,6 +265,8 @@ func TestVerdicts(t *testing.T) {
 	require.NotNil(t, got)
 	require.Equal(t, []any{true, protocol.BySignature, agentID, pair.Thumbprint()},
 		[]any{got.Author.Verified, got.Author.Method, *got.Author.ERC8004, *got.Author.KeyID})
+	require.Equal(t, []any{protocol.ByChainKey, agentID, "eip155:31337", int64(7)},
+		[]any{got.Author.Proof.Level, *got.Author.Proof.Subject, *got.Author.Proof.Chain, *got.Author.Proof.Block}, "of this node's own look at the chain")
 	require.Nil(t, b.held(bad.URI), "tampered: kept out")
 	require.Equal(t, protocol.Visible, b.state(after.URI), "and the log goes on")
 
@@ -283,6 +285,7 @@ func TestVerdicts(t *testing.T) {
 	got = b.held(revoked.URI)
 	require.NotNil(t, got)
 	require.Equal(t, []any{false, protocol.ByFederation, "a.example"}, []any{got.Author.Verified, got.Author.Method, *got.Author.Node})
+	require.Equal(t, protocol.AuthorProof{Level: protocol.ByNothing}, got.Author.Proof, "whatever the other node checked")
 }
 
 // A chain that cannot be read decides nothing: the post waits.

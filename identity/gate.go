@@ -232,7 +232,7 @@ func (g *Gate) signature(ctx context.Context, ev Evidence, op *protocol.Operatio
 	who := res.Principal.(principal)
 	c := protocol.Caller{
 		Standing: protocol.Signed, Network: ev.Network, KeyID: res.Thumbprint,
-		Agent: who.erc8004, Handle: who.handle, Name: who.name,
+		Agent: who.erc8004, Handle: who.handle, Name: who.name, Proof: who.proof,
 		Partial: policy != whole && !res.Meets(whole, &m, ev.Body),
 	}
 	if !op.ReadOnly {

@@ -9,7 +9,10 @@ import (
 )
 
 // principal is what the gate learns about a signer.
-type principal struct{ erc8004, handle, name string }
+type principal struct {
+	erc8004, handle, name string
+	proof                 protocol.AuthorProof
+}
 
 // resolver finds the key of a signature: for a claimed chain identity on the
 // chain and nowhere else; else among the keys of hosted profiles; else in the
@@ -29,11 +32,11 @@ func (r resolver) Resolve(ctx context.Context, q httpsig.KeyRequest) (httpsig.Re
 		return httpsig.Resolved{}, err
 	}
 	if ok {
-		return httpsig.Resolved{Key: hosted.Key, Principal: principal{hosted.ERC8004, hosted.Handle, hosted.Name}}, nil
+		return httpsig.Resolved{Key: hosted.Key, Principal: principal{hosted.ERC8004, hosted.Handle, hosted.Name, protocol.AuthorProof{Level: protocol.ByProfileKey}}}, nil
 	}
 	if g.Directories != nil && q.Agent.URL != "" {
 		k, err := g.Directories.Await(ctx, r.network, q.Agent, q.Params.KeyID, q.Now)
-		return httpsig.Resolved{Key: k, Principal: principal{name: q.Agent.URL}}, err
+		return httpsig.Resolved{Key: k, Principal: principal{name: q.Agent.URL, proof: protocol.AuthorProof{Level: protocol.ByDirectory, Subject: &q.Agent.URL}}}, err
 	}
 	return httpsig.Resolved{}, httpsig.CodeKeyUnknown
 }
@@ -46,7 +49,7 @@ func (r resolver) chain(ctx context.Context, q httpsig.KeyRequest) (httpsig.Reso
 	if err != nil {
 		return httpsig.Resolved{}, err
 	}
-	who := principal{erc8004: found.Identity}
+	who := principal{erc8004: found.Identity, proof: protocol.AuthorProof{Level: protocol.ByChainKey, Block: new(int64(found.Block))}}
 	hosted, ok, err := r.g.Directory.HostedAgent(ctx, found.Identity)
 	if err != nil {
 		return httpsig.Resolved{}, err

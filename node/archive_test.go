@@ -209,6 +209,7 @@ func TestArchive(t *testing.T) {
 	require.Equal(t, posts[0].CreatedAt, got.CreatedAt)
 	require.Equal(t, strings.TrimPrefix(one.Base, "http://"), *got.Node)
 	require.True(t, got.Author.Verified, "%v", report.Notes)
+	require.Equal(t, protocol.ByProfileKey, got.Author.Proof.Level)
 	require.Equal(t, posts[0].Author.KeyID, got.Author.KeyID)
 	require.True(t, got.Resolved, "the reply came with it")
 	require.Equal(t, 1, got.ReplyCount)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -82,11 +83,13 @@ func TestContact_Writers(t *testing.T) {
 					headers = headers[2:]
 				}
 				return h.ask(method, path, body, headers...)
-			}, protocol.Author{Name: "Dev", Method: protocol.ByProof}},
+			}, protocol.Author{Name: "Dev", Method: protocol.ByProof, Proof: protocol.AuthorProof{Level: protocol.ByNothing}}},
 			{"signed", func(method, path, body, _ string) answer { return h.signedAs(pair, method, path, body) },
-				protocol.Author{Name: "Load", Handle: new("carol"), Actor: new(h.Base + "/ap/agents/carol"), Verified: true, Method: protocol.BySignature, KeyID: new(pair.Thumbprint())}},
+				protocol.Author{Name: "Load", Handle: new("carol"), Actor: new(h.Base + "/ap/agents/carol"), Verified: true, Method: protocol.BySignature, KeyID: new(pair.Thumbprint()),
+					Proof: protocol.AuthorProof{Level: protocol.ByProfileKey, Subject: new(h.Base + "/ap/agents/carol")}}},
 			{"session", func(method, path, body, _ string) answer { return h.ask(method, path, body, "Authorization", bob) },
-				protocol.Author{Name: "Agent bob", Handle: new("bob"), Actor: new(h.Base + "/ap/agents/bob"), Verified: true, Method: protocol.BySession}},
+				protocol.Author{Name: "Agent bob", Handle: new("bob"), Actor: new(h.Base + "/ap/agents/bob"), Verified: true, Method: protocol.BySession,
+					Proof: protocol.AuthorProof{Level: protocol.BySignIn, Subject: new(h.Base + "/ap/agents/bob")}}},
 		} {
 			t.Run(tt.name, func(t *testing.T) {
 				a := tt.ask("POST", path, message, "")
@@ -104,14 +107,21 @@ func TestContact_Writers(t *testing.T) {
 				require.Equal(t, "no-store", a.Header().Get("Cache-Control"))
 				var got protocol.Conversation
 				a.into(&got)
-				require.Equal(t, tt.author, got.Writer)
+				timeless := func(a protocol.Author, at time.Time) protocol.Author {
+					if a.Verified {
+						require.Equal(t, at, *a.Proof.CheckedAt, "checked with the message")
+						a.Proof.CheckedAt = nil
+					}
+					return a
+				}
+				require.Equal(t, tt.author, timeless(got.Writer, got.CreatedAt))
 				require.Equal(t, protocol.QuoteRequest, got.Kind)
 				require.Equal(t, 2, got.Count)
 				require.True(t, got.Untrusted)
 				var texts []string
 				for _, m := range got.Messages.Items {
 					texts = append(texts, m.Text)
-					require.Equal(t, tt.author, m.Author)
+					require.Equal(t, tt.author, timeless(m.Author, m.CreatedAt))
 					require.Equal(t, protocol.WriterSide, m.From)
 					require.True(t, m.Untrusted)
 				}

@@ -139,6 +139,7 @@ func TestMCP_Signed(t *testing.T) {
 	require.Equal(t, protocol.BySignature, p.Author.Method)
 	require.Equal(t, "asha", *p.Author.Handle)
 	require.Equal(t, pair.Thumbprint(), *p.Author.KeyID)
+	require.Equal(t, protocol.ByProfileKey, p.Author.Proof.Level)
 	require.False(t, h.readTool(h.signedTool(pair, "read_board", `{}`, nil)).IsError)
 
 	same := func(_ *http.Request, o *httpsig.SignOptions) { o.Nonce = "the-same-nonce-again" }

@@ -115,6 +115,15 @@ func TestSigned_HostedKey(t *testing.T) {
 		require.Equal(t, "asha", *p.Author.Handle)
 		require.Equal(t, pair.Thumbprint(), *p.Author.KeyID)
 		require.Nil(t, p.Author.ERC8004)
+		rests := protocol.AuthorProof{Level: protocol.ByProfileKey, Subject: p.Author.Actor, CheckedAt: &p.CreatedAt}
+		require.Equal(t, rests, p.Author.Proof)
+		var kept protocol.PostWithReplies
+		h.ask("GET", "/api/public/board/"+p.ID, "").into(&kept)
+		require.Equal(t, rests, kept.Post.Author.Proof)
+		var news protocol.Page[protocol.FeedItem]
+		h.ask("GET", "/api/public/feed", "").into(&news)
+		require.Equal(t, rests, news.Items[0].Actor.Proof)
+		require.Contains(t, h.ask("GET", "/board/"+p.ID, "", "Accept", "text/html").Body.String(), "verified by profile key")
 
 		replay := func(r *http.Request, o *httpsig.SignOptions) { o.Nonce = "the-same-nonce-again" }
 		require.Equal(t, 201, h.signed(pair, goodPost, replay).Code)
@@ -131,6 +140,7 @@ func TestSigned_HostedKey(t *testing.T) {
 		require.Equal(t, 201, a.Code, "%s", a.Body)
 		a.into(&p)
 		require.Equal(t, protocol.BySession, p.Author.Method)
+		require.Equal(t, protocol.AuthorProof{Level: protocol.BySignIn, Subject: p.Author.Actor, CheckedAt: &p.CreatedAt}, p.Author.Proof)
 		require.Equal(t, 204, h.ask("DELETE", "/api/public/board/"+p.ID, "", "Authorization", "Bearer "+secret).Code)
 		require.Equal(t, protocol.Gone, h.ask("GET", "/api/public/board/"+p.ID, "").problem().Code)
 		require.NoError(t, h.Admin().RevokeToken(ctx, token.ID))
@@ -177,6 +187,10 @@ func TestSigned_KeyDirectory(t *testing.T) {
 	}, time.Minute, 50*time.Millisecond)
 	require.True(t, p.Author.Verified)
 	require.Equal(t, agent.URL, p.Author.Name)
+	require.Equal(t, protocol.AuthorProof{Level: protocol.ByDirectory, Subject: &agent.URL, CheckedAt: &p.CreatedAt}, p.Author.Proof)
+	page := h.ask("GET", "/board/"+p.ID, "", "Accept", "text/html").Body.String()
+	require.Contains(t, page, "verified for "+agent.Listener.Addr().String())
+	require.Contains(t, page, "Site that publishes the key")
 	require.Equal(t, pair.Thumbprint(), *p.Author.KeyID)
 	require.EqualValues(t, 1, fetches.Load())
 }

@@ -26,7 +26,8 @@ func memberRows(s *spec) []specRow {
 	at := func(path string) string { return s.Base + path }
 	documents := "/.well-known/service-agents/" + s.keyid
 	ways := "page profile a2a agentCard publicContact publicMcp board "
-	author := "name handle node actor erc8004 verified method keyid"
+	author := "name handle node actor erc8004 verified method keyid proof"
+	proof := "level subject chain block checkedAt"
 	post := "id uri url kind title body tags inReplyTo root resolved resolvedBy author node replyCount createdAt untrusted_content"
 	merchant := "handle name headline category city openNow opensAt closesAt hasIdentity reputation page profile untrusted_content"
 	return []specRow{
@@ -43,7 +44,7 @@ func memberRows(s *spec) []specRow {
 		{row: "§2.4 a business", path: "/api/public/agents/chai", want: []string{exactly("interfaces", ways+"catalog")}},
 		{row: "§2.5 contact policy", path: "/api/public/agents/chai", want: []string{exactly("contactPolicy", "outsideAgentsWithIdentity anonymous kinds anonymousRequires responseTime"), "contactPolicy.anonymousRequires~GET /api/public/pow[?]purpose=contact"}},
 		{row: "§2.8 a capability", path: "/api/public/agents/vidya", want: []string{exactly("capabilities.0", "id name description tags"), "capabilities.#=1"}},
-		{row: "§2.10 a post", path: "/api/public/board/" + s.post.ID, want: []string{exactly("post", post), exactly("post.author", author), "post.id~^post_[0-9a-z]{26}$", "post.createdAt" + moment,
+		{row: "§2.10 a post", path: "/api/public/board/" + s.post.ID, want: []string{exactly("post", post), exactly("post.author", author), exactly("post.author.proof", proof), `post.author.proof.level="session"`, "post.id~^post_[0-9a-z]{26}$", "post.createdAt" + moment,
 			fmt.Sprintf("post.url=%q", at("/board/"+s.post.ID)), "post.author.verified=true", `post.author.handle="asha"`, exactly("replies", "items next")}},
 		{row: "§2.14, contract §6 a feed item", path: "/api/public/feed?limit=1", want: []string{exactly("items.0", "id type at actor subject summary node untrusted_content"), exactly("items.0.actor", author), exactly("items.0.subject", "kind id url title"), "items.0.at" + moment}},
 		{row: "§2.15 a merchant in a list", path: "/api/public/merchants?q=bazaar", want: []string{exactly("items.0", merchant), `items.0.category="Books"`, `items.0.city="Mumbai"`, "items.0.openNow~^(true|false)$"}},

@@ -1,11 +1,15 @@
 package protocol
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // Author is who the caller is as the author of a text (contract §2). base is the
-// address of the node; given is the name that an unknown writer gave itself.
-func (c Caller) Author(base, given string) Author {
-	a := Author{Name: c.Name, Verified: true, Method: BySignature}
+// address of the node; given is the name that an unknown writer gave itself; at is
+// when the node checked who asks.
+func (c Caller) Author(base, given string, at time.Time) Author {
+	a := Author{Name: c.Name, Verified: true, Method: BySignature, Proof: c.Proof}
 	if c.Handle != "" {
 		handle, actor := c.Handle, ActorID(base, c.Handle)
 		a.Handle, a.Actor = &handle, &actor
@@ -20,7 +24,7 @@ func (c Caller) Author(base, given string) Author {
 	}
 	switch c.Standing {
 	case Session, Operator:
-		a.Method = BySession
+		a.Method, a.Proof = BySession, AuthorProof{}
 	case Proof, Anonymous:
 		a.Method, a.Verified = ByProof, false
 	}
@@ -30,6 +34,7 @@ func (c Caller) Author(base, given string) Author {
 	if a.Name == "" {
 		a.Name = c.nameless()
 	}
+	a.Rest(at)
 	return a
 }
 

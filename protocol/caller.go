@@ -56,16 +56,17 @@ const KnownAuthor Access = Session | Signed | Operator
 // identity.Gate and never taken from context.
 type Caller struct {
 	Standing Standing
-	Network  string   // keyed hash of the client's network, for limits and distinct reporters; never an address
-	Agent    string   // chain identity, lower case, when the signature was checked against the chain
-	Handle   string   // the profile of this node that the caller writes as, if any
-	Name     string   // display name of that profile
-	Account  string   // the owner's account, with Session; the operator's with Operator, "" on the spot
-	Handles  []string // with Session: every profile of the account, or the one the token is for
-	Scopes   []Scope  // with a token: what it allows, never nil; nil allows everything that the account may
-	Secret   string   // with Session and an account's Operator: id of the token or session that was shown
-	KeyID    string   // RFC 7638 thumbprint of the key that signed
-	Partial  bool     // with Signed: the signature does not cover the request, so it names the caller and opens nothing
+	Network  string      // keyed hash of the client's network, for limits and distinct reporters; never an address
+	Agent    string      // chain identity, lower case, when the signature was checked against the chain
+	Handle   string      // the profile of this node that the caller writes as, if any
+	Name     string      // display name of that profile
+	Account  string      // the owner's account, with Session; the operator's with Operator, "" on the spot
+	Handles  []string    // with Session: every profile of the account, or the one the token is for
+	Scopes   []Scope     // with a token: what it allows, never nil; nil allows everything that the account may
+	Secret   string      // with Session and an account's Operator: id of the token or session that was shown
+	KeyID    string      // RFC 7638 thumbprint of the key that signed
+	Proof    AuthorProof // with Signed: what vouches for the key; its level is enough, [Author.Rest] fills in the rest
+	Partial  bool        // with Signed: the signature does not cover the request, so it names the caller and opens nothing
 	Spend    []Spend
 	Solved   pow.Parameters // with Proof: the challenge that was solved
 
@@ -192,9 +193,75 @@ type Author struct {
 	Node     *string `json:"node" doc:"Host of the home node; null for this node."`
 	Actor    *string `json:"actor" format:"uri" doc:"ActivityPub actor."`
 	ERC8004  *string `json:"erc8004" doc:"Chain identity, eip155:<chainId>:<registry>:<agentId>."`
-	Verified bool    `json:"verified" doc:"This node checked the author's own key."`
+	Verified bool    `json:"verified" doc:"This node checked the author itself; proof says what that rests on."`
 	Method   Method  `json:"method" enum:"signature,session,federation,pow"`
 	KeyID    *string `json:"keyid" doc:"RFC 7638 thumbprint of the author's key."`
+
+	Proof AuthorProof `json:"proof" doc:"What verified rests on: this node's own check, never another node's word."`
+}
+
+// A ProofLevel says what the check of an author rests on.
+type ProofLevel string
+
+const (
+	ByChainKey   ProofLevel = "chain-key"   // the chain names the key for the identity
+	ByWallet     ProofLevel = "wallet"      // the agent wallet of the identity signed
+	ByOwner      ProofLevel = "owner"       // the owner of the identity's token signed
+	ByDirectory  ProofLevel = "directory"   // the key is in the key directory at an address
+	ByProfileKey ProofLevel = "profile-key" // the key is registered with a profile
+	BySignIn     ProofLevel = "session"     // the profile's owner was signed in, or sent its token
+	ByNothing    ProofLevel = "none"        // nothing was checked: verified is false
+)
+
+// An AuthorProof is what a verified author rests on, as this node checked it.
+type AuthorProof struct {
+	Level     ProofLevel `json:"level" enum:"chain-key,wallet,owner,directory,profile-key,session,none" doc:"chain-key, wallet, owner: the chain was asked. directory: the key is in the key directory at subject, a Web address and no more. profile-key, session: a profile of the node where it was written. none: nothing was checked."`
+	Subject   *string    `json:"subject" doc:"What was shown to be the author's: the chain identity, the address of the key directory, or the profile's actor; null with none."`
+	Chain     *string    `json:"chain" doc:"Chain that was asked, such as eip155:1; null where none was."`
+	Block     *int64     `json:"block" minimum:"0" doc:"Block of the chain at which the answer held; null where no chain was asked, or the block was not kept."`
+	CheckedAt *time.Time `json:"checkedAt" doc:"When this node checked; null with none, or where the time was not kept."`
+}
+
+// Rest completes what the author rests on. A level that is missing follows from the
+// other members, which before levels were kept allowed one each; checked is when
+// this node checked, the zero time where that is not known.
+func (a *Author) Rest(checked time.Time) {
+	p := &a.Proof
+	if p.Level == "" || !a.Verified {
+		*p = AuthorProof{Level: a.level(), Block: p.Block, CheckedAt: p.CheckedAt}
+	}
+	if p.Level == ByNothing {
+		p.Block, p.CheckedAt = nil, nil
+		return
+	}
+	if p.CheckedAt == nil && !checked.IsZero() {
+		p.CheckedAt = &checked
+	}
+	switch p.Level {
+	case ByChainKey, ByWallet, ByOwner:
+		p.Subject = a.ERC8004
+		if a.ERC8004 != nil {
+			if parts := strings.SplitN(*a.ERC8004, ":", 3); len(parts) == 3 {
+				p.Chain = new(parts[0] + ":" + parts[1])
+			}
+		}
+	case ByProfileKey, BySignIn:
+		p.Subject = a.Actor
+	}
+}
+
+func (a *Author) level() ProofLevel {
+	switch {
+	case !a.Verified:
+		return ByNothing
+	case a.Method == BySession:
+		return BySignIn
+	case a.ERC8004 != nil:
+		return ByChainKey
+	case a.Handle != nil:
+		return ByProfileKey
+	}
+	return ByDirectory
 }
 
 // Is reports whether two verified authors are one: the same chain identity, the

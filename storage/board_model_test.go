@@ -176,7 +176,11 @@ func modelMove(t *testing.T, db *storage.DB, m model, r *rand.Rand) {
 	case 4:
 		p.Author.Verified = !p.Author.Verified
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			return tx.SetPostVerdict(ctx, p.ID, p.Author.Verified, *p.Author.KeyID, "")
+			p.Author.Proof = protocol.AuthorProof{Level: protocol.ByNothing}
+			if p.Author.Verified {
+				p.Author.Proof.Level = protocol.ByChainKey
+			}
+			return tx.SetPostVerdict(ctx, p.ID, p.Author.Proof, *p.Author.KeyID, "")
 		})
 	}
 }

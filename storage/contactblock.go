@@ -30,7 +30,7 @@ func scanContactBlock(s scanner) (b ContactBlock, err error) {
 		return b, err
 	}
 	b.At = moment(at)
-	return b, json.Unmarshal([]byte(author), &b.Author)
+	return b, readAuthor(author, &b.Author, time.Time{})
 }
 
 // InsertContactBlock stores a block and sets its time. Where the writer is

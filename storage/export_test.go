@@ -77,3 +77,11 @@ func Indexes(ctx context.Context, t *testing.T, db *DB) (names []string) {
 	require.NotEmpty(t, names)
 	return names
 }
+
+// ForgetProof leaves a post as it was stored before it said what its author rests on.
+func ForgetProof(ctx context.Context, tx *Tx, id string) error {
+	if err := tx.settle(); err != nil {
+		return err
+	}
+	return one(tx.write(ctx, `UPDATE post SET proof_level = NULL, proof_subject = NULL, proof_block = NULL, proof_at = NULL WHERE `+byID, idRange(id)...))
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"stoa/protocol"
 )
@@ -89,7 +90,7 @@ func (tx *Tx) ListFeed(ctx context.Context, types []protocol.FeedType, limit int
 		if err := s.Scan(&e.seq, &doc); err != nil {
 			return e, err
 		}
-		return e, json.Unmarshal(doc, &e.FeedItem)
+		return e, readItem(doc, &e.FeedItem)
 	})
 	if err != nil {
 		return protocol.Page[protocol.FeedItem]{}, err
@@ -159,7 +160,7 @@ func (tx *Tx) FeedAfter(ctx context.Context, after int64, limit int) ([]FeedEntr
 		if err := s.Scan(&e.N, &doc); err != nil {
 			return e, err
 		}
-		return e, json.Unmarshal(doc, &e.FeedItem)
+		return e, readItem(doc, &e.FeedItem)
 	})
 }
 
@@ -196,4 +197,18 @@ func orNothing(err error) error {
 		return nil
 	}
 	return err
+}
+
+// readItem reads a stored item, whose author was checked when it happened: here, or
+// where it is of another node at a time that is not known.
+func readItem(doc []byte, item *protocol.FeedItem) error {
+	if err := json.Unmarshal(doc, item); err != nil {
+		return err
+	}
+	if item.Node == nil {
+		item.Actor.Rest(item.At)
+	} else {
+		item.Actor.Rest(time.Time{})
+	}
+	return nil
 }

@@ -5,13 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"stoa/protocol"
 )
 
 // postColumns are the columns of a protocol.Post, in the order of scanPost.
 const postColumns = `seq, id, uri, url, kind, title, body, tags, in_reply_to, node, reply_count, created_at,
-	author_name, author_handle, author_node, author_actor, author_erc8004, author_method, author_keyid, verified, root, resolved_by`
+	author_name, author_handle, author_node, author_actor, author_erc8004, author_method, author_keyid, verified, root, resolved_by,
+	proof_level, proof_subject, proof_block, proof_at`
 
 // storedColumns are those of a protocol.StoredPost.
 const storedColumns = postColumns + `, state, reports, reply_to, board, language, evidence, statement, object`
@@ -20,8 +22,8 @@ var postInsert = insert{
 	into: `INSERT INTO post (seq, id, uri, foreign_uri, url, kind, state, title, tags, in_reply_to, reply_to, board,
 	author_name, author_handle, author_node, author_local, author_actor, author_erc8004, author_method, author_keyid,
 	verified, node, created_at, stored_at, body, evidence, statement, object, root,
-	reply_count, resolved_by, language) VALUES `,
-	row:   `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	reply_count, resolved_by, language, proof_level, proof_subject, proof_block, proof_at) VALUES `,
+	row:   `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 	bySeq: true,
 }
 
@@ -41,6 +43,7 @@ func (tx *Tx) InsertPost(ctx context.Context, p *protocol.StoredPost) error {
 		p.State = protocol.Visible
 	}
 	p.ReplyCount, p.Resolved, p.ResolvedBy = 0, false, nil
+	p.Author.Rest(tx.Now)
 	seq, err := seqOf(p.ID)
 	if err != nil {
 		return err
@@ -79,7 +82,16 @@ func postValues(tx *Tx, p *protocol.StoredPost, seq int64) []any {
 		a.Name, orNull(a.Handle), orNull(a.Node), a.Node == nil, orNull(a.Actor), orNull(a.ERC8004), string(a.Method), orNull(a.KeyID),
 		a.Verified, orNull(p.Node), p.CreatedAt.UnixMilli(), tx.Now.UnixMilli(), p.Body,
 		blob(p.Evidence), blob(p.Statement), blob(p.Object), orNull(p.Root),
-		p.ReplyCount, orNull(p.ResolvedBy), p.Language}
+		p.ReplyCount, orNull(p.ResolvedBy), p.Language, string(a.Proof.Level), proofSubject(a), a.Proof.Block, millisPtr(a.Proof.CheckedAt)}
+}
+
+// proofSubject is what is kept of the subject: that of a key directory. The others
+// are the author's identity or actor.
+func proofSubject(a *protocol.Author) any {
+	if a.Proof.Level != protocol.ByDirectory {
+		return nil
+	}
+	return orNull(a.Proof.Subject)
 }
 
 func orNull(s *string) any {
@@ -290,11 +302,23 @@ func (tx *Tx) postByURI(ctx context.Context, uri string) (*protocol.StoredPost, 
 func scanPost(s scanner, p *protocol.Post, more ...any) (seq int64, err error) {
 	var tags string
 	var created int64
+	var level *string
+	var checked *int64
 	a := &p.Author
 	dest := append([]any{&seq, &p.ID, &p.URI, &p.URL, &p.Kind, &p.Title, &p.Body, &tags, &p.InReplyTo, &p.Node, &p.ReplyCount, &created,
-		&a.Name, &a.Handle, &a.Node, &a.Actor, &a.ERC8004, &a.Method, &a.KeyID, &a.Verified, &p.Root, &p.ResolvedBy}, more...)
+		&a.Name, &a.Handle, &a.Node, &a.Actor, &a.ERC8004, &a.Method, &a.KeyID, &a.Verified, &p.Root, &p.ResolvedBy,
+		&level, &a.Proof.Subject, &a.Proof.Block, &checked}, more...)
 	if err := s.Scan(dest...); err != nil {
 		return 0, err
+	}
+	if level != nil { // else it is of before levels were kept
+		a.Proof.Level = protocol.ProofLevel(*level)
+	}
+	a.Proof.CheckedAt = momentPtr(checked)
+	if p.Node == nil { // checked while it was written
+		a.Rest(moment(created))
+	} else {
+		a.Rest(time.Time{})
 	}
 	p.Resolved = p.ResolvedBy != nil
 	p.CreatedAt, p.Untrusted, p.Tags = moment(created), true, []string{}

@@ -387,7 +387,11 @@ func TestSetPostVerdict(t *testing.T) {
 		store(t, db, p)
 		verdict := func(ok bool) {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				return tx.SetPostVerdict(ctx, p.ID, ok, "thumb", "why")
+				proof := protocol.AuthorProof{Level: protocol.ByNothing}
+				if ok {
+					proof = protocol.AuthorProof{Level: protocol.ByChainKey, Block: ptr(int64(9))}
+				}
+				return tx.SetPostVerdict(ctx, p.ID, proof, "thumb", "why")
 			})
 		}
 		for _, ok := range []bool{false, false, true} {
@@ -401,11 +405,88 @@ func TestSetPostVerdict(t *testing.T) {
 			page, err := tx.PostsByAgent(ctx, *p.Author.ERC8004, 10, "")
 			require.Len(t, page.Items, 1)
 			require.Equal(t, "thumb", *page.Items[0].Author.KeyID)
+			require.Equal(t, int64(9), *page.Items[0].Author.Proof.Block)
+			require.NotNil(t, page.Items[0].Author.Proof.CheckedAt)
 			_, note, e := tx.PostStanding(ctx, p.ID)
 			require.NoError(t, e)
 			require.Equal(t, "why", note)
 			return err
 		})
+	})
+}
+
+// TestPost_Proof: what an author rests on is kept with the post, and for posts of
+// before it was kept is what it must have been.
+func TestPost_Proof(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		checked := start.UTC().Truncate(time.Millisecond)
+		chain, actor, site := "eip155:1337:0x5fbdb2315678afecb367f032d93f642f64180aa3:7", "https://n1.example/ap/agents/asha", "https://bot.example"
+		for n, tt := range []struct {
+			change func(*protocol.Author)
+			node   bool
+			kept   protocol.AuthorProof // of a row that says it
+			old    protocol.AuthorProof // of one that does not
+		}{
+			{func(a *protocol.Author) { a.Proof.Level, a.Proof.Block = protocol.ByChainKey, ptr(int64(41)) }, false,
+				protocol.AuthorProof{Level: protocol.ByChainKey, Subject: &chain, Chain: ptr("eip155:1337"), Block: ptr(int64(41))},
+				protocol.AuthorProof{Level: protocol.ByChainKey, Subject: &chain, Chain: ptr("eip155:1337")}},
+			{func(a *protocol.Author) { a.Proof.Level, a.Proof.Block = protocol.ByChainKey, ptr(int64(41)) }, true,
+				protocol.AuthorProof{Level: protocol.ByChainKey, Subject: &chain, Chain: ptr("eip155:1337"), Block: ptr(int64(41))},
+				protocol.AuthorProof{Level: protocol.ByChainKey, Subject: &chain, Chain: ptr("eip155:1337")}},
+			{func(a *protocol.Author) { a.ERC8004, a.Actor, a.Proof.Level = nil, &actor, protocol.ByProfileKey }, false,
+				protocol.AuthorProof{Level: protocol.ByProfileKey, Subject: &actor}, protocol.AuthorProof{Level: protocol.ByProfileKey, Subject: &actor}},
+			{func(a *protocol.Author) {
+				a.ERC8004, a.Handle, a.Proof = nil, nil, protocol.AuthorProof{Level: protocol.ByDirectory, Subject: &site}
+			}, false,
+				protocol.AuthorProof{Level: protocol.ByDirectory, Subject: &site}, protocol.AuthorProof{Level: protocol.ByDirectory}},
+			{func(a *protocol.Author) { a.Method, a.Actor = protocol.BySession, &actor }, false,
+				protocol.AuthorProof{Level: protocol.BySignIn, Subject: &actor}, protocol.AuthorProof{Level: protocol.BySignIn, Subject: &actor}},
+			{func(a *protocol.Author) {
+				a.Verified, a.Method = false, protocol.ByFederation
+				a.Proof = protocol.AuthorProof{Level: protocol.ByChainKey, Subject: &chain, Block: ptr(int64(41))} // a claim
+			}, true, protocol.AuthorProof{Level: protocol.ByNothing}, protocol.AuthorProof{Level: protocol.ByNothing}},
+		} {
+			p := samplePost(start.Add(time.Duration(n)*time.Second), int64(n))
+			if tt.node {
+				p.Node = ptr("other.example")
+				p.URI = "https://other.example/ap/posts/" + p.ID
+			}
+			tt.change(&p.Author)
+			if p.Author.Proof.Level != "" {
+				p.Author.Proof.CheckedAt = &checked
+			}
+			store(t, db, p)
+			proof := func() (got protocol.AuthorProof) {
+				t.Helper()
+				read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+					stored, err := tx.PostByID(ctx, p.ID)
+					if err == nil {
+						got = stored.Author.Proof
+					}
+					return err
+				})
+				return got
+			}
+			got := proof()
+			if tt.kept.Level != protocol.ByNothing {
+				require.NotNil(t, got.CheckedAt)
+				if tt.kept.Level != protocol.BySignIn { // whose time is that of the transaction
+					require.Equal(t, checked, *got.CheckedAt)
+				}
+			}
+			got.CheckedAt = nil
+			require.Equal(t, tt.kept, got)
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return storage.ForgetProof(ctx, tx, p.ID) })
+			got = proof()
+			if tt.old.Level != protocol.ByNothing && !tt.node {
+				require.Equal(t, p.CreatedAt, *got.CheckedAt, "it was checked when it was written")
+			} else {
+				require.Nil(t, got.CheckedAt, "nobody knows when")
+			}
+			got.CheckedAt = nil
+			require.Equal(t, tt.old, got)
+		}
 	})
 }
 

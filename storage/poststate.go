@@ -126,7 +126,8 @@ func (tx *Tx) wipePost(ctx context.Context, id string, seq int64) error {
 // which key, and what there is to say about it. The feed item follows. A post of
 // another node counts as signed when it is verified, else as that node's word.
 // What the post resolves, or is resolved by, follows too.
-func (tx *Tx) SetPostVerdict(ctx context.Context, id string, verified bool, keyid, note string) error {
+func (tx *Tx) SetPostVerdict(ctx context.Context, id string, proof protocol.AuthorProof, keyid, note string) error {
+	verified := proof.Level != protocol.ByNothing
 	if err := tx.settleWords(); err != nil {
 		return err
 	}
@@ -153,14 +154,17 @@ func (tx *Tx) SetPostVerdict(ctx context.Context, id string, verified bool, keyi
 			method = protocol.BySignature
 		}
 	}
-	if _, err := tx.write(ctx, `UPDATE post SET verified = ?, author_method = ?, author_keyid = ?, verdict_note = ? WHERE seq = ?`,
-		verified, string(method), orNull(key), note, seq); err != nil {
+	a := &p.Author
+	a.Verified, a.Method, a.KeyID, a.Proof = verified, method, key, proof
+	a.Rest(tx.Now)
+	if _, err := tx.write(ctx, `UPDATE post SET verified = ?, author_method = ?, author_keyid = ?, verdict_note = ?,
+		proof_level = ?, proof_subject = ?, proof_block = ?, proof_at = ? WHERE seq = ?`,
+		verified, string(method), orNull(key), note, string(a.Proof.Level), proofSubject(a), a.Proof.Block, millisPtr(a.Proof.CheckedAt), seq); err != nil {
 		return err
 	}
-	if err := tx.setFeedVerdict(ctx, p.ID, verified, method, keyid); err != nil {
+	if err := tx.setFeedVerdict(ctx, p.ID, *a); err != nil {
 		return err
 	}
-	p.Author.Verified, p.Author.KeyID = verified, key
 	if err := tx.findResolution(ctx, p, seq); err != nil || p.State != protocol.Visible {
 		return err
 	}
@@ -174,7 +178,7 @@ func (tx *Tx) SetPostVerdict(ctx context.Context, id string, verified bool, keyi
 }
 
 // setFeedVerdict brings the feed item of a post in line with its author.
-func (tx *Tx) setFeedVerdict(ctx context.Context, postID string, verified bool, method protocol.Method, keyid string) error {
+func (tx *Tx) setFeedVerdict(ctx context.Context, postID string, a protocol.Author) error {
 	if err := tx.settleFeed(postID); err != nil {
 		return err
 	}
@@ -191,10 +195,7 @@ func (tx *Tx) setFeedVerdict(ctx context.Context, postID string, verified bool, 
 	if err := json.Unmarshal([]byte(doc), &item); err != nil {
 		return fmt.Errorf("decode feed item: %w", err)
 	}
-	item.Actor.Verified, item.Actor.Method, item.Actor.KeyID = verified, method, nil
-	if keyid != "" {
-		item.Actor.KeyID = &keyid
-	}
+	item.Actor.Verified, item.Actor.Method, item.Actor.KeyID, item.Actor.Proof = a.Verified, a.Method, a.KeyID, a.Proof
 	raw, err := json.Marshal(item)
 	if err != nil {
 		return fmt.Errorf("encode feed item: %w", err)

@@ -44,7 +44,7 @@ func scanThread(s scanner) (t StoredThread, err error) {
 	}
 	copy(t.TokenHash[:], hash)
 	t.Visitor, t.CreatedAt, t.UpdatedAt, t.ClosedAt = string(visitor), moment(created), moment(updated), momentPtr(closed)
-	if err = json.Unmarshal([]byte(author), &t.Author); err != nil {
+	if err = readAuthor(author, &t.Author, t.CreatedAt); err != nil {
 		return t, fmt.Errorf("thread %s: %w", t.ID, err)
 	}
 	return t, nil
@@ -136,10 +136,26 @@ func scanMessage(s scanner) (m numbered, err error) {
 		return m, err
 	}
 	m.CreatedAt, m.Untrusted = moment(at), true
-	if err = json.Unmarshal([]byte(author), &m.Author); err != nil {
+	if err = readAuthor(author, &m.Author, m.CreatedAt); err != nil {
 		return m, fmt.Errorf("message %s: %w", m.ID, err)
 	}
+	if m.From == protocol.AgentSide && m.Author.Proof.Level == protocol.ByChainKey && m.Author.Proof.Block == nil {
+		// Of before levels were kept: whatever key of the profile signed, the
+		// profile's identity was written beside it.
+		m.Author.Proof = protocol.AuthorProof{Level: protocol.ByProfileKey}
+		m.Author.Rest(m.CreatedAt)
+	}
 	return m, nil
+}
+
+// readAuthor reads a stored author. One of before levels were kept was checked when
+// it was stored.
+func readAuthor(raw string, a *protocol.Author, at time.Time) error {
+	if err := json.Unmarshal([]byte(raw), a); err != nil {
+		return err
+	}
+	a.Rest(at)
+	return nil
 }
 
 // ListMessages returns the messages of a thread, oldest first.

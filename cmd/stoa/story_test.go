@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -35,11 +36,13 @@ func TestStory(t *testing.T) {
 	t.Run("anonymous", func(t *testing.T) {
 		p := post(t, w.anonymous(0), protocol.NewPost{Kind: protocol.Offer, Title: "Old looms", Body: "Two looms, to be fetched.", Name: "Meera"})
 		require.False(t, p.Author.Verified)
+		require.Equal(t, protocol.AuthorProof{Level: protocol.ByNothing}, p.Author.Proof)
 		require.Equal(t, "Meera", p.Author.Name)
 		require.Equal(t, protocol.ByProof, p.Author.Method)
 
 		there := arrives(t, b, p.URI, soon)
 		require.False(t, there.Author.Verified)
+		require.Equal(t, protocol.AuthorProof{Level: protocol.ByNothing}, there.Author.Proof)
 		require.Equal(t, "Meera", there.Author.Name)
 		require.Equal(t, protocol.ByFederation, there.Author.Method)
 		require.NotNil(t, there.Node)
@@ -60,6 +63,14 @@ func TestStory(t *testing.T) {
 
 		there := arrives(t, b, p.URI, soon)
 		require.True(t, there.Author.Verified, "B checked the author itself")
+		for _, proof := range []protocol.AuthorProof{p.Author.Proof, there.Author.Proof} {
+			require.Equal(t, protocol.ByChainKey, proof.Level)
+			require.Equal(t, p.Author.ERC8004, proof.Subject)
+			require.Equal(t, "eip155:"+strconv.FormatUint(w.Chain.ChainID, 10), *proof.Chain)
+			require.Positive(t, *proof.Block)
+			require.WithinDuration(t, time.Now(), *proof.CheckedAt, soon)
+		}
+		require.False(t, there.Author.Proof.CheckedAt.Before(*p.Author.Proof.CheckedAt), "B states its own check")
 		require.Equal(t, w.agent("asha").ERC8004, there.Author.ERC8004)
 		require.NotNil(t, findURI(board(t, b, "&verifiedOnly=true&tag=paper"), p.URI))
 	})
@@ -70,7 +81,11 @@ func TestStory(t *testing.T) {
 		p := post(t, c, protocol.NewPost{Kind: protocol.Announcement, Title: "Closed on Monday", Body: "Back on Tuesday."})
 		require.True(t, p.Author.Verified)
 		require.Equal(t, protocol.BySession, p.Author.Method)
-		require.True(t, arrives(t, b, p.URI, soon).Author.Verified, "the node signed a statement with the agent's key")
+		require.Equal(t, protocol.BySignIn, p.Author.Proof.Level)
+		require.Nil(t, p.Author.Proof.Block, "no chain was asked")
+		there := arrives(t, b, p.URI, soon)
+		require.True(t, there.Author.Verified, "the node signed a statement with the agent's key")
+		require.Equal(t, protocol.ByChainKey, there.Author.Proof.Level, "which B looked up on the chain")
 	})
 
 	t.Run("replies travel both ways", func(t *testing.T) {

@@ -160,6 +160,17 @@ func (v *Verdict) ask(ctx context.Context, a Authority) (crypto.PublicKey, error
 	return pub, nil
 }
 
+// Proof is what the author rests on.
+func (v Verdict) Proof() protocol.AuthorProof {
+	switch {
+	case !v.Verified:
+		return protocol.AuthorProof{Level: protocol.ByNothing}
+	case v.ERC8004 == "":
+		return protocol.AuthorProof{Level: protocol.ByProfileKey}
+	}
+	return protocol.AuthorProof{Level: protocol.ByChainKey, Block: new(int64(v.Block))}
+}
+
 func (v Verdict) yes() Verdict {
 	v.Verified, v.Method, v.Reason = true, protocol.BySignature, ""
 	return v

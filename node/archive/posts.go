@@ -76,7 +76,7 @@ func (im *importing) post(ctx context.Context, r record) (*postIn, error) {
 	}
 	// The identity of somebody else proves somebody else's post.
 	if v.Verified && (v.ERC8004 == "" || v.ERC8004 == im.erc8004) {
-		p.Author.Verified, p.Author.Method = true, v.Method
+		p.Author.Verified, p.Author.Method, p.Author.Proof = true, v.Method, v.Proof()
 	}
 	p.Author.ERC8004, p.Author.KeyID = some(v.ERC8004), some(v.KeyID)
 	return p, nil

@@ -34,7 +34,7 @@ func (b *Board) Post(ctx context.Context, tx *storage.Tx, c protocol.Caller, in 
 		Post: protocol.Post{
 			ID: id, URI: protocol.PostURI(b.Base, id), URL: b.page(id),
 			Kind: in.Kind, Title: in.Title, Body: in.Body, Tags: in.Tags,
-			Author: c.Author(b.Base, in.Name), CreatedAt: tx.Now, Untrusted: true,
+			Author: c.Author(b.Base, in.Name, tx.Now), CreatedAt: tx.Now, Untrusted: true,
 		},
 		State: protocol.Visible, Board: b.ID(), Evidence: c.Evidence,
 	}

@@ -37,7 +37,7 @@ func (r *Contact) Begin(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 	token := protocol.NewReadToken()
 	t := &storage.StoredThread{
 		ID: protocol.NewID(protocol.ThreadID, tx.Now), Handle: in.Handle, Kind: kind, State: protocol.ThreadOpen,
-		Writer: writer(c, in.Handle), Author: c.Author(r.Base, in.Name), TokenHash: protocol.SecretHash(token),
+		Writer: writer(c, in.Handle), Author: c.Author(r.Base, in.Name, tx.Now), TokenHash: protocol.SecretHash(token),
 		Visitor: c.Visitor, Callback: in.CallbackURL,
 	}
 	if t.Author.Verified {

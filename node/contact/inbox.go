@@ -93,7 +93,7 @@ func (r *Contact) agent(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 		return protocol.Author{}, err
 	}
 	c.Handle, c.Name, c.Agent = handle, p.Draft.Name, p.ERC8004
-	return c.Author(r.Base, ""), nil
+	return c.Author(r.Base, "", tx.Now), nil
 }
 
 // Close ends a thread for good. One that is closed stays as it is.

@@ -69,7 +69,7 @@ func (r *Contact) Continue(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	if c.Standing == protocol.Proof || wrote(t, c) {
 		name = t.Author.Name
 	}
-	m, err := r.say(ctx, tx, t, protocol.WriterSide, c.Author(r.Base, name), in.Message)
+	m, err := r.say(ctx, tx, t, protocol.WriterSide, c.Author(r.Base, name, tx.Now), in.Message)
 	if err != nil {
 		return protocol.Said{}, err
 	}

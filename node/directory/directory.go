@@ -5,6 +5,7 @@ package directory
 import (
 	"context"
 	"errors"
+	"time"
 
 	"stoa/protocol"
 	"stoa/storage"
@@ -85,12 +86,13 @@ func (d *Directory) Put(ctx context.Context, tx *storage.Tx, p *storage.StoredPr
 	return created, d.tellNews(ctx, tx, p)
 }
 
-func (d *Directory) author(p *storage.StoredProfile) protocol.Author {
+func (d *Directory) author(p *storage.StoredProfile, at time.Time) protocol.Author {
 	actor := protocol.ActorID(d.Base, p.Draft.Handle)
 	a := protocol.Author{Name: p.Draft.Name, Handle: &p.Draft.Handle, Actor: &actor, Verified: true, Method: protocol.BySession}
 	if p.ERC8004 != "" {
 		a.ERC8004 = &p.ERC8004
 	}
+	a.Rest(at)
 	return a
 }
 

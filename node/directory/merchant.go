@@ -185,7 +185,7 @@ func (d *Directory) tellNews(ctx context.Context, tx *storage.Tx, p *storage.Sto
 
 func (d *Directory) tell(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile, kind protocol.FeedType, subject protocol.Subject, summary string) error {
 	return tx.AppendFeed(ctx, protocol.FeedItem{
-		ID: protocol.NewID(protocol.FeedID, tx.Now), Type: kind, At: tx.Now, Actor: d.author(p),
+		ID: protocol.NewID(protocol.FeedID, tx.Now), Type: kind, At: tx.Now, Actor: d.author(p, tx.Now),
 		Subject: subject, Summary: strings.TrimSpace(summary), Untrusted: true,
 	})
 }

@@ -1,6 +1,8 @@
 package web
 
 import (
+	"net/url"
+	"strconv"
 	"strings"
 
 	"stoa/protocol"
@@ -11,19 +13,46 @@ import (
 type mark struct{ Word, Class, Why string }
 
 func markOf(a protocol.Author) mark {
-	switch {
-	case a.Verified && a.Method == protocol.BySession:
-		return mark{"verified", "good", "The owner of this profile wrote it here, signed in to this node."}
-	case a.Verified && a.ERC8004 != nil:
-		return mark{"verified", "good", "This node checked the signature against the key that is registered on chain for this identity."}
-	case a.Verified && a.Method == protocol.BySignature:
-		return mark{"verified", "good", "This node checked the signature against the author's own key. There is no chain identity."}
-	case a.Verified:
-		return mark{"verified", "good", "The author's own proof came with it from another node, and this node checked it."}
-	case a.Node != nil:
-		return mark{"on the word of " + *a.Node, "fair", "The other node says so. This node did not check a key of the author."}
+	if !a.Verified {
+		if a.Node != nil {
+			return mark{"on the word of " + *a.Node, "fair", "The other node says so. This node did not check a key of the author."}
+		}
+		return mark{"unverified", "poor", "Nobody vouches for the name: it was written with a proof of work, without a key."}
 	}
-	return mark{"unverified", "poor", "Nobody vouches for the name: it was written with a proof of work, without a key."}
+	m := mark{Class: "good"}
+	switch a.Proof.Level {
+	case protocol.ByChainKey:
+		m.Word, m.Why = "verified by chain key", "This node checked the signature against the key that is registered on chain for this identity"
+	case protocol.ByWallet:
+		m.Word, m.Why = "verified by wallet", "This node checked the signature of the wallet that the chain names for this identity"
+	case protocol.ByOwner:
+		m.Word, m.Why = "verified by owner", "This node checked the signature of the account that owns this identity on chain"
+	case protocol.ByDirectory:
+		m.Word, m.Why = "verified for a site", "This node checked the signature against a key that the site below publishes. It says which site the author speaks for, and no more"
+		if a.Proof.Subject != nil {
+			m.Word = "verified for " + hostOf(*a.Proof.Subject)
+		}
+	case protocol.BySignIn:
+		m.Word, m.Why = "verified by sign-in", "The owner of this profile wrote it here, signed in to this node or with its token"
+	default:
+		m.Word, m.Why = "verified by profile key", "This node checked the signature against a key that is registered with the author's profile"
+	}
+	if a.Proof.Block != nil && a.Proof.Chain != nil {
+		m.Why += ", at block " + strconv.FormatInt(*a.Proof.Block, 10) + " of the chain " + *a.Proof.Chain
+	}
+	if a.Proof.CheckedAt != nil {
+		m.Why += ", on " + stamp(*a.Proof.CheckedAt)
+	}
+	m.Why += "."
+	return m
+}
+
+// hostOf is the host of an address, or the address where it has none.
+func hostOf(address string) string {
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return address
 }
 
 // authorPath is the page of an author of this node, "" for everybody else.

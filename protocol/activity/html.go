@@ -71,6 +71,8 @@ func (s Site) content(p *protocol.StoredPost) string {
 		switch {
 		case p.Author.Verified && p.Author.ERC8004 != nil:
 			b.WriteString("<p>" + who + " (<span>" + html.EscapeString(*p.Author.ERC8004) + "</span>):</p>")
+		case p.Author.Proof.Level == protocol.ByDirectory && p.Author.Proof.Subject != nil:
+			b.WriteString("<p>" + who + " (<span>" + html.EscapeString(*p.Author.Proof.Subject) + "</span>):</p>")
 		case !p.Author.Verified:
 			b.WriteString("<p>" + who + " (unverified):</p>")
 		}
