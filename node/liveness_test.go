@@ -84,7 +84,7 @@ func TestLiveness(t *testing.T) {
 		}
 		h.ask("GET", "/nodeinfo/2.1", "").into(&info)
 		require.Equal(t, struct{ Listed, Answering, Verified int }{2, 1, 0}, info.Metadata.Agents)
-		require.Contains(t, h.ask("GET", "/api/public/about", "").Body.String(), "Agents: 2 listed; 1 of them answered or showed themselves of late; 0 have")
+		require.Contains(t, h.ask("GET", "/api/public/about", "").Body.String(), "Agents: 2 listed; 1 of them answered or showed themselves of late; 0 with")
 	})
 }
 
