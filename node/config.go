@@ -8,10 +8,12 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"stoa/identity/erc8004"
 	"stoa/node/dispatch"
+	"stoa/node/webhook"
 	"stoa/protocol"
 )
 
@@ -35,6 +37,7 @@ type Config struct {
 	Name              string   `env:"STOA_NAME" placeholder:"TEXT" help:"What you call the node. Default: its host."`
 	Contact           string   `env:"STOA_CONTACT" placeholder:"URL" help:"Where to report vulnerabilities, mailto: or https:. Served as security.txt."`
 	SecurityPolicy    string   `name:"security-policy" env:"STOA_SECURITY_POLICY" placeholder:"URL" help:"Page that says how reports of vulnerabilities are handled. Named in security.txt."`
+	AgentForm         string   `name:"signature-agent-form" default:"field" env:"STOA_SIGNATURE_AGENT_FORM" placeholder:"FORM" help:"How Signature-Agent stands in what the node sends: field (a Dictionary, covered whole), member (covered with ;key, as newer drafts ask) or string (older drafts). A receiver that answers 401 or 403 is sent the others in turn."`
 	ContentSignal     string   `name:"content-signal" default:"search=yes, ai-input=yes, ai-train=no" env:"STOA_CONTENT_SIGNAL" placeholder:"TEXT" help:"What crawlers may do with what they read here: search, ai-input and ai-train, each yes or no. Said in robots.txt. Empty: nothing is said."`
 	SMTP              string   `name:"smtp" env:"STOA_SMTP" placeholder:"HOST:PORT" help:"Mail server that sends notices and sign-in links. Empty: no mail is sent."`
 	SMTPSecurity      string   `name:"smtp-security" default:"starttls" env:"STOA_SMTP_SECURITY" placeholder:"HOW" help:"tls (from the first byte), starttls, or none (to this machine only)."`
@@ -90,6 +93,9 @@ func (c Config) Validate() error {
 		bad("data: must name a directory")
 	}
 	c.mailFaults(bad)
+	if c.AgentForm != "" && !slices.Contains(webhook.Forms, webhook.Form(c.AgentForm)) {
+		bad("signature-agent-form: must be one of %v", webhook.Forms)
+	}
 	for _, s := range c.Chain {
 		if _, err := erc8004.ParseChain(s); err != nil {
 			bad("chain: %w", err)

@@ -173,7 +173,7 @@ func (n *Node) wire(ctx context.Context) error {
 	}
 	n.agents.chain = n.chain
 	n.archive = newArchive(c, n.db, n.keys, n.Base, client, n.chain)
-	n.webhooks = &webhook.Sender{Client: client, Key: n.keys.ed, Base: n.Base, Private: c.AllowPrivatePeers || c.Dev}
+	n.webhooks = &webhook.Sender{Client: client, Key: n.keys.ed, Base: n.Base, Private: c.AllowPrivatePeers || c.Dev, Form: webhook.Form(c.AgentForm)}
 	n.contact.Webhook = n.webhooks
 	n.accounts.Webhook = n.webhooks
 	if n.accounts.Mail, err = n.mailer(base); err != nil {

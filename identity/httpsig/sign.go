@@ -35,6 +35,7 @@ type SignOptions struct {
 	// "@authority;req".
 	Components []string
 	Extra      []string // added to the list, such as "idempotency-key"
+	WholeAgent bool     // by default cover Signature-Agent as a field, also where it has a member for the label
 }
 
 // SignRequest signs a request that is about to be sent: it sets Content-Digest
@@ -58,7 +59,7 @@ func SignRequest(r *http.Request, t Target, body []byte, o SignOptions) error {
 		r.Header.Set("Content-Digest", ContentDigest(body))
 	}
 	if o.Components == nil {
-		o.Components = defaultComponents(&m, len(body) > 0, o.label())
+		o.Components = defaultComponents(&m, len(body) > 0, o)
 	}
 	if o.Nonce == "" {
 		o.Nonce = newNonce()
@@ -97,7 +98,7 @@ func (o SignOptions) label() string {
 	return o.Label
 }
 
-func defaultComponents(m *Message, body bool, label string) []string {
+func defaultComponents(m *Message, body bool, o SignOptions) []string {
 	list := []string{"@method", "@authority", "@path"}
 	if m.HasQuery {
 		list = append(list, "@query")
@@ -115,8 +116,8 @@ func defaultComponents(m *Message, body bool, label string) []string {
 		list = append(list, "content-digest")
 	}
 	if has("signature-agent") {
-		if _, ok := singleString(m.Header["Signature-Agent"], label); ok {
-			list = append(list, `signature-agent;key="`+label+`"`)
+		if _, ok := singleString(m.Header["Signature-Agent"], o.label()); ok && !o.WholeAgent {
+			list = append(list, `signature-agent;key="`+o.label()+`"`)
 		} else {
 			list = append(list, "signature-agent")
 		}

@@ -161,7 +161,7 @@ func delivery(s *dispatch.Schemas, d *protocol.Delivery) map[string]map[string]*
 		Parameters: []*huma.Param{
 			{Name: protocol.WebhookID, In: "header", Required: true, Schema: text, Description: "The same on every try."},
 			{Name: "Content-Digest", In: "header", Required: true, Schema: text},
-			{Name: "Signature-Agent", In: "header", Required: true, Schema: text, Description: "The node's address."},
+			{Name: "Signature-Agent", In: "header", Required: true, Schema: text, Description: "The node's address: the member sig1 of a Dictionary, or a String where Dictionaries were refused."},
 			{Name: "Signature-Input", In: "header", Required: true, Schema: text},
 			{Name: "Signature", In: "header", Required: true, Schema: text},
 		},

@@ -7,6 +7,7 @@ package webhook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"stoa/identity/httpsig"
@@ -71,7 +74,45 @@ type Sender struct {
 	Key     key.Pair     // the node's own; its key directory vouches for it
 	Base    string       // public address of the node, where the key directory lies
 	Private bool         // loopback addresses and plain http to them are fine: development
+	Form    Form         // of Signature-Agent, for hosts that have refused none; "" is FormField
 	Now     func() time.Time
+
+	mu    sync.Mutex      // guards forms
+	forms map[string]Form // by host: what to send next, where a form was refused
+}
+
+// A Form is how Signature-Agent is written and covered. Verifiers of several
+// drafts are in use, and none takes all forms: the npm package web-bot-auth 0.1.3
+// refuses FormMember, which newer drafts ask for.
+type Form string
+
+const (
+	FormField  Form = "field"  // sig1="https://node", covered as a field
+	FormMember Form = "member" // sig1="https://node", covered with ;key="sig1"
+	FormString Form = "string" // "https://node", covered as a field
+)
+
+// Forms are all of them, in the order in which a host that refuses one is sent others.
+var Forms = []Form{FormField, FormMember, FormString}
+
+const maxForms = 1000 // hosts remembered
+
+// form is the one for a host.
+func (s *Sender) form(host string) Form {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return cmp.Or(s.forms[host], s.Form, FormField)
+}
+
+// refused notes that the host answered 401 or 403 to a form: the next try sends
+// another. What a host takes is kept until it refuses it or the process ends.
+func (s *Sender) refused(host string, f Form) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.forms == nil || len(s.forms) >= maxForms {
+		s.forms = map[string]Form{}
+	}
+	s.forms[host] = Forms[(slices.Index(Forms, f)+1)%len(Forms)]
 }
 
 // Send posts body to address, with id as its Webhook-Id, and returns nil when
@@ -83,7 +124,7 @@ func (s *Sender) Send(ctx context.Context, address, id string, body []byte) erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	r, err := s.request(ctx, address, id, body)
+	r, form, err := s.request(ctx, address, id, body)
 	if err != nil {
 		return err
 	}
@@ -93,6 +134,9 @@ func (s *Sender) Send(ctx context.Context, address, id string, body []byte) erro
 	}
 	defer res.Body.Close()
 	io.Copy(io.Discard, io.LimitReader(res.Body, maxAnswer))
+	if res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden {
+		s.refused(r.URL.Host, form)
+	}
 	switch {
 	case res.StatusCode >= 200 && res.StatusCode <= 299:
 		return nil
@@ -109,21 +153,26 @@ func (s *Sender) Send(ctx context.Context, address, id string, body []byte) erro
 
 // request makes the signed request. It covers method, address, media type,
 // digest, the key directory that it names and the id.
-func (s *Sender) request(ctx context.Context, address, id string, body []byte) (*http.Request, error) {
+func (s *Sender) request(ctx context.Context, address, id string, body []byte) (*http.Request, Form, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
-		return nil, &Failure{Kind: ErrRefused, Text: "the address cannot be read", Err: err}
+		return nil, "", &Failure{Kind: ErrRefused, Text: "the address cannot be read", Err: err}
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set(protocol.WebhookID, id)
-	r.Header.Set("Signature-Agent", `sig1="`+s.Base+`"`)
+	form := s.form(r.URL.Host)
+	agent := `"` + s.Base + `"`
+	if form != FormString {
+		agent = "sig1=" + agent
+	}
+	r.Header.Set("Signature-Agent", agent)
 	err = httpsig.SignRequest(r, httpsig.NewTarget(r.URL.Scheme, r.URL.Host), body, httpsig.SignOptions{
-		Key: s.Key.Signer(), Created: s.now(), TTL: signatureTTL, Extra: []string{"webhook-id"},
+		Key: s.Key.Signer(), Created: s.now(), TTL: signatureTTL, Extra: []string{"webhook-id"}, WholeAgent: form == FormField,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("sign webhook %s: %w", id, err)
+		return nil, "", fmt.Errorf("sign webhook %s: %w", id, err)
 	}
-	return r, nil
+	return r, form, nil
 }
 
 func (s *Sender) now() time.Time {

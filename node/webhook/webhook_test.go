@@ -2,10 +2,14 @@ package webhook_test
 
 import (
 	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -152,4 +156,88 @@ func TestSend_Refuses(t *testing.T) {
 		}
 	}
 	require.Zero(t, hits.Load())
+}
+
+// TestSend_FormsOfSignatureAgent: the usual form is one that the npm clients
+// verify. A receiver that wants another gets it with the next try, and from then on.
+func TestSend_FormsOfSignatureAgent(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		wants webhook.Form
+		first webhook.Form
+		tries int
+	}{
+		{webhook.FormField, "", 1}, {webhook.FormMember, "", 2}, {webhook.FormString, "", 3},
+		{webhook.FormString, webhook.FormString, 1}, {webhook.FormField, webhook.FormString, 2},
+	} {
+		s := sender(t, true)
+		s.Form = tt.first
+		receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			got := webhook.FormField
+			if strings.HasPrefix(r.Header.Get("Signature-Agent"), `"`) {
+				got = webhook.FormString
+			} else if strings.Contains(r.Header.Get("Signature-Input"), `"signature-agent";key="sig1"`) {
+				got = webhook.FormMember
+			}
+			body, _ := io.ReadAll(r.Body)
+			m, err := httpsig.FromRequest(r, httpsig.NewTarget("http", r.Host))
+			if err == nil {
+				v := &httpsig.Verifier{Keys: knows{s.Key}, Now: time.Now, AllowLoopback: true}
+				_, err = v.Verify(r.Context(), &m, body, httpsig.WritePolicy())
+			}
+			if err != nil {
+				t.Error(got, err)
+			}
+			if got != tt.wants {
+				w.WriteHeader(http.StatusUnauthorized)
+			}
+		}))
+		for n := range tt.tries + 3 {
+			err := s.Send(t.Context(), receiver.URL, "id", []byte("{}"))
+			if n < tt.tries-1 {
+				require.ErrorIs(t, err, webhook.ErrRetry)
+			} else {
+				require.NoError(t, err, "%v after %d tries", tt, n)
+			}
+		}
+		receiver.Close()
+	}
+}
+
+// TestForms_Captured: the vectors were signed by this code and verified by the npm
+// packages, whose verdicts they carry. What is signed today is the same to the byte.
+func TestForms_Captured(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("testdata/npm-verdicts.json")
+	require.NoError(t, err)
+	var file struct {
+		Cases []struct {
+			Body, URL string
+			Form      webhook.Form
+			Created   int64
+			Headers   map[string]string
+			WBA       bool `json:"accepted_by_web_bot_auth_0_1_3"`
+			HMS       bool `json:"accepted_by_http_message_sig_0_3_0"`
+		}
+	}
+	require.NoError(t, json.Unmarshal(raw, &file))
+	require.Len(t, file.Cases, 6)
+	seed, err := base64.RawURLEncoding.DecodeString("n4Ni-HpISpVObnQMW0wOhCKROaIKqKtW_2ZYb2p9KcU") // RFC 9421 test-key-ed25519
+	require.NoError(t, err)
+	for _, c := range file.Cases {
+		r, err := http.NewRequest("POST", c.URL, strings.NewReader(c.Body))
+		require.NoError(t, err)
+		for _, name := range []string{"Content-Type", "Webhook-Id", "Signature-Agent"} {
+			r.Header.Set(name, c.Headers[name])
+		}
+		require.NoError(t, httpsig.SignRequest(r, httpsig.NewTarget("https", "agent.example"), []byte(c.Body), httpsig.SignOptions{
+			Key: ed25519.NewKeyFromSeed(seed), Created: time.Unix(c.Created, 0), TTL: 5 * time.Minute, Nonce: "c3RvYSB3ZWJob29rIDE",
+			Extra: []string{"webhook-id"}, WholeAgent: c.Form == webhook.FormField,
+		}))
+		for name, want := range c.Headers {
+			require.Equal(t, want, r.Header.Get(name), name)
+		}
+		require.True(t, c.HMS, c.Form)
+		require.Equal(t, c.Form != webhook.FormMember, c.WBA, c.Form)
+	}
 }
