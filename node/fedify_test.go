@@ -1,0 +1,243 @@
+package node
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// FedifyEnv names the Node that runs a server made with Fedify; make test sets it.
+const FedifyEnv = "STOA_TEST_FEDIFY"
+
+// A fedify is a server of the fediverse whose people follow nobody.
+type fedify struct {
+	t    *testing.T
+	base string
+	host string
+}
+
+// told is what one of them was sent.
+type told struct {
+	Type, ID, Actor, Object, To, InReplyTo, Content string
+	Languages, Mentions                             []string
+}
+
+func startFedify(t *testing.T) *fedify {
+	t.Helper()
+	program := os.Getenv(FedifyEnv)
+	if program == "" {
+		t.Skipf("%s names no Node: no server made with Fedify was talked to (make test installs it)", FedifyEnv)
+	}
+	cmd := exec.Command(program, "peer.mjs")
+	cmd.Dir = "../federation/testdata/peer"
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = in.Close() // ends it
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("Fedify: %s", &log)
+		}
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	base := strings.TrimSpace(line)
+	return &fedify{t, base, strings.TrimPrefix(base, "http://")}
+}
+
+// do has somebody there do something.
+func (f *fedify) do(deed string, in map[string]any, out any) {
+	f.t.Helper()
+	raw, err := json.Marshal(in)
+	require.NoError(f.t, err)
+	res, err := http.Post(f.base+"/test/"+deed, "application/json", bytes.NewReader(raw))
+	require.NoError(f.t, err)
+	defer res.Body.Close()
+	var body bytes.Buffer
+	_, err = body.ReadFrom(res.Body)
+	require.NoError(f.t, err)
+	require.Equal(f.t, 200, res.StatusCode, "%s: %s", deed, &body)
+	if out != nil {
+		require.NoError(f.t, json.Unmarshal(body.Bytes(), out))
+	}
+}
+
+// user is the actor of somebody there.
+func (f *fedify) user(name string) string { return f.base + "/users/" + name }
+
+// sent waits until somebody was sent something about an object.
+func (f *fedify) sent(to, kind, object string) (found told) {
+	f.t.Helper()
+	f.wait(func() bool {
+		var all struct{ Received []told }
+		f.do("received", nil, &all)
+		i := slices.IndexFunc(all.Received, func(a told) bool { return a.To == to && a.Type == kind && a.Object == object })
+		if i >= 0 {
+			found = all.Received[i]
+		}
+		return i >= 0
+	}, "%s was not sent the %s of %s", to, kind, object)
+	return found
+}
+
+func (f *fedify) wait(until func() bool, what string, args ...any) {
+	f.t.Helper()
+	for end := time.Now().Add(30 * time.Second); !until(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			var all any
+			f.do("received", nil, &all)
+			require.Failf(f.t, "waited in vain", what+"\nFedify has %v", append(args, all)...)
+		}
+	}
+}
+
+// TestFedify has people of another server, who follow nothing, talk with the
+// board. Each step ends when its effect shows on the other side.
+func TestFedify(t *testing.T) {
+	t.Parallel()
+	f := startFedify(t)
+	server := httptest.NewUnstartedServer(nil)
+	h := newHouse(t, func(c *Config) { c.BaseURL = "http://" + server.Listener.Addr().String() })
+	server.Config.Handler = h.Handler()
+	server.Start()
+	t.Cleanup(server.Close)
+	h.run()
+	putOpen(t, h.Node, "asha", func(d *protocol.ProfileDraft) { d.Languages = []string{"hi", "en"} })
+	bearer := "Bearer " + ownerToken(t, h.Node, "asha")
+	operator := h.operator()
+
+	post := func(title, parent string) (p protocol.Post) {
+		body := encoded(protocol.NewPost{Kind: protocol.Offer, Title: title, Body: "Hand-made paper.", InReplyTo: parent})
+		a := h.ask("POST", "/api/public/board", string(body), "Authorization", bearer)
+		require.Equal(t, 201, a.Code, "%s", a.Body)
+		a.into(&p)
+		return p
+	}
+	root := post("Paper", "")
+	inbox := h.Base + "/ap/agents/asha/inbox"
+	reply := func(by, id string) (uri string) {
+		var out struct{ Note string }
+		f.do("reply", map[string]any{"by": by, "id": id, "post": root.URI, "inbox": inbox}, &out)
+		return out.Note
+	}
+	// shown waits until a reply is on the board.
+	shown := func(uri string) (found protocol.Post) {
+		t.Helper()
+		f.wait(func() bool {
+			var p protocol.PostWithReplies
+			h.ask("GET", "/api/public/board/"+root.ID, "").into(&p)
+			i := slices.IndexFunc(p.Replies.Items, func(r protocol.Post) bool { return r.URI == uri })
+			if i >= 0 {
+				found = p.Replies.Items[i]
+			}
+			return i >= 0
+		}, "%s is not on the board", uri)
+		return found
+	}
+
+	// Dora's server does not answer for her key: she is to try again, and does.
+	f.do("away", map[string]any{"by": "dora", "on": true}, nil)
+	late := reply("dora", "late")
+	f.wait(func() bool {
+		var all struct{ RetryAfters []string }
+		f.do("received", nil, &all)
+		return len(all.RetryAfters) > 0
+	}, "Dora was not asked to try again")
+
+	// Alice asks, and is answered in Hindi with a mention; the answer is taken back.
+	question := shown(reply("alice", "question"))
+	require.Equal(t, f.host, *question.Node)
+	answer := post("INR 6 a sheet", question.ID)
+	created := f.sent("alice", "Create", answer.URI)
+	require.Equal(t, question.URI, created.InReplyTo)
+	require.Equal(t, []string{f.user("alice")}, created.Mentions)
+	require.Equal(t, []string{"hi"}, created.Languages)
+	require.Contains(t, created.Content, "INR 6 a sheet")
+	require.Equal(t, 204, h.ask("DELETE", "/api/public/board/"+answer.ID, "", "Authorization", bearer).Code)
+	require.Equal(t, created.Actor, f.sent("alice", "Delete", answer.URI).Actor)
+
+	// The operator hides an answer and restores it.
+	hidden := post("INR 5 a sheet", question.ID)
+	first := f.sent("alice", "Create", hidden.URI)
+	operator.do(200, "POST", "/api/operator/posts/"+hidden.ID+"/hide", map[string]string{"reason": "price"}, nil)
+	f.sent("alice", "Delete", hidden.URI)
+	operator.do(200, "POST", "/api/operator/posts/"+hidden.ID+"/restore", map[string]string{}, nil)
+	f.wait(func() bool {
+		var all struct{ Received []told }
+		f.do("received", nil, &all)
+		return slices.ContainsFunc(all.Received, func(a told) bool { return a.Type == "Create" && a.Object == hidden.URI && a.ID != first.ID })
+	}, "the restored answer was not sent anew")
+
+	// Carol reports the post: the operator reads it in the queue.
+	f.do("report", map[string]any{"by": "carol", "post": root.URI, "inbox": inbox, "reason": "too dear"}, nil)
+	f.wait(func() bool {
+		var queue protocol.Page[protocol.ReviewItem]
+		operator.do(200, "GET", "/api/operator/queue", nil, &queue)
+		return len(queue.Items) == 1 && queue.Items[0].Post.ID == root.ID && queue.Items[0].Open == 0 &&
+			queue.Items[0].Reports[0].Reason == "too dear" && *queue.Items[0].Reports[0].Node == f.host
+	}, "the report is not in the queue")
+
+	// Bob deletes his account: his document is gone, and what he wrote goes too.
+	written := shown(reply("bob", "farewell"))
+	f.do("leave", map[string]any{"by": "bob", "inbox": inbox}, nil)
+	f.wait(func() bool { return h.ask("GET", "/api/public/board/"+written.ID, "").Code == 410 }, "%s is still on the board", written.URI)
+
+	// Carol fetches a visitor's post, which is sent to nobody, and is told of its end.
+	anonymous := h.post("Looms")
+	var read struct{ Type, ID string }
+	f.do("read", map[string]any{"by": "carol", "address": anonymous.URI}, &read)
+	require.Equal(t, "Note "+anonymous.URI, read.Type+" "+read.ID)
+	f.wait(func() bool {
+		var readers []string
+		require.NoError(t, h.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
+			readers, err = tx.Readers(ctx, anonymous.ID)
+			return err
+		}))
+		return slices.Equal(readers, []string{f.user("carol")})
+	}, "Carol's read was not noted")
+	operator.do(200, "POST", "/api/operator/posts/"+anonymous.ID+"/delete", map[string]string{}, nil)
+	require.Equal(t, h.Base+"/ap/anon", f.sent("carol", "Delete", anonymous.URI).Actor)
+
+	// The page of the board leads to its actor, whose outbox can be read to the end.
+	f.do("read", map[string]any{"by": "carol", "address": h.Base + "/board"}, &read)
+	require.Equal(t, "Group "+h.Base+"/ap/board", read.Type+" "+read.ID)
+	f.do("away", map[string]any{"by": "dora", "on": false}, nil)
+	shown(late)
+	var outbox struct {
+		Type  string
+		Total int
+		Items []struct{ Type, ID, Published, Object string }
+	}
+	f.do("list", map[string]any{"address": h.Base + "/ap/board/outbox"}, &outbox)
+	var listed []string
+	for _, item := range outbox.Items {
+		require.Equal(t, "Announce", item.Type)
+		require.NotEmpty(t, item.Published)
+		require.Equal(t, 200, h.ask("GET", strings.TrimPrefix(item.ID, h.Base), "").Code, item.ID)
+		listed = append(listed, item.Object)
+	}
+	require.ElementsMatch(t, []string{root.URI, question.URI, hidden.URI, late}, listed)
+
+	var all struct{ Received []told }
+	f.do("received", nil, &all)
+	require.Len(t, all.Received, 6, "nothing else, and nothing twice: %v", all.Received)
+}
