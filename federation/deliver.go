@@ -112,21 +112,26 @@ type parcel struct {
 	Actor string          `json:"actor"`
 	Inbox string          `json:"inbox"`
 	Body  json.RawMessage `json:"body"`
+	Board string          `json:"board,omitempty"` // of a Follow of ours
 	trial
 }
 
-// enqueueDelivery queues one activity that is not in the log: the answer to a
-// Follow, a Follow of ours.
+// enqueueDelivery queues one activity that is not in the log, such as the answer
+// to a Follow.
 func (f *Federation) enqueueDelivery(ctx context.Context, tx *storage.Tx, actor, inbox string, o activity.Object) error {
 	body, err := o.Bytes()
 	if err != nil {
 		return err
 	}
-	args, err := json.Marshal(parcel{Actor: actor, Inbox: inbox, Body: body})
+	return f.enqueueParcel(ctx, tx, parcel{Actor: actor, Inbox: inbox, Body: body})
+}
+
+func (f *Federation) enqueueParcel(ctx context.Context, tx *storage.Tx, p parcel) error {
+	args, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}
-	return tx.Enqueue(ctx, storage.Job{Kind: "deliver", Lane: "to:" + hostOf(inbox), Args: args})
+	return tx.Enqueue(ctx, storage.Job{Kind: "deliver", Lane: "to:" + hostOf(p.Inbox), Args: args})
 }
 
 func (f *Federation) deliverJob(ctx context.Context, j storage.Job) (after, error) {
@@ -134,8 +139,17 @@ func (f *Federation) deliverJob(ctx context.Context, j storage.Job) (after, erro
 	if err := json.Unmarshal(j.Args, &p); err != nil {
 		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
 	}
-	if err := f.settle(f.send(ctx, p.Actor, p.Inbox, p.Body)); err != nil {
-		return f.again(j, &p.trial, &p, err)
+	cause := f.settle(f.send(ctx, p.Actor, p.Inbox, p.Body))
+	if p.Board != "" {
+		if cause != nil {
+			f.log.Warn("follow not delivered", "board", p.Board, "tries", p.Try+1, "err", cause)
+		}
+		if err := f.noteFollow(ctx, p.Board, p.Try+1, cause); err != nil {
+			return nil, err
+		}
+	}
+	if cause != nil {
+		return f.again(j, &p.trial, &p, cause)
 	}
 	return nil, nil
 }

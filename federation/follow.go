@@ -2,7 +2,6 @@ package federation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -18,7 +17,7 @@ import (
 // pending. Asking again sends the request again, but for an accepted one.
 func (f *Federation) Follow(ctx context.Context, address string) (storage.Subscription, error) {
 	board, node, err := f.discover(ctx, address)
-	if errors.Is(err, errAway) {
+	if err != nil && away(err) {
 		return storage.Subscription{}, fmt.Errorf("look for a board at %s: %w", address, err)
 	}
 	if err != nil {
@@ -42,9 +41,35 @@ func (f *Federation) Follow(ctx context.Context, address string) (storage.Subscr
 		if err := tx.PutSubscription(ctx, s); err != nil {
 			return err
 		}
-		return f.enqueueDelivery(ctx, tx, f.site.Node(), board.Inbox.One(), f.site.Follow(s.FollowID, id))
+		return f.enqueueFollow(ctx, tx, id, board.Inbox.One(), s.FollowID)
 	})
 	return s, err
+}
+
+// enqueueFollow queues the Follow of a board, whose subscription is told how it
+// fares.
+func (f *Federation) enqueueFollow(ctx context.Context, tx *storage.Tx, board, inbox, id string) error {
+	body, err := f.site.Follow(id, board).Bytes()
+	if err != nil {
+		return err
+	}
+	return f.enqueueParcel(ctx, tx, parcel{Actor: f.site.Node(), Inbox: inbox, Body: body, Board: board})
+}
+
+// noteFollow says with a subscription that waits how the delivery of its Follow
+// fares; a nil cause is that it was taken.
+func (f *Federation) noteFollow(ctx context.Context, board string, tries int, cause error) error {
+	return f.c.DB.Write(context.WithoutCancel(ctx), func(ctx context.Context, tx *storage.Tx) error {
+		s, err := tx.SubscriptionByBoard(ctx, board)
+		if err != nil || s.State != storage.SubscriptionPending {
+			return absent(err)
+		}
+		s.Failures, s.LastError = 0, ""
+		if cause != nil {
+			s.Failures, s.LastError = tries, clipError(cause)
+		}
+		return tx.PutSubscription(ctx, *s)
+	})
 }
 
 // Unfollow ends a subscription and says so to the board. What came from it stays.

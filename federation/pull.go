@@ -169,7 +169,7 @@ func (f *Federation) changeEpoch(ctx context.Context, s *storage.Subscription, e
 		if err := tx.PutSubscription(ctx, *now); err != nil {
 			return err
 		}
-		return f.enqueueDelivery(ctx, tx, f.site.Node(), s.Board+"/inbox", f.site.Follow(now.FollowID, s.Board))
+		return f.enqueueFollow(ctx, tx, s.Board, s.Board+"/inbox", now.FollowID)
 	})
 }
 

@@ -631,3 +631,27 @@ func TestRun(t *testing.T) {
 	stop()
 	running.Wait()
 }
+
+// A Follow that cannot be delivered says so with its subscription.
+func TestFollow_DeliveryShows(t *testing.T) {
+	t.Parallel()
+	a, b := two(t, nil)
+	board := protocol.BoardID(a.base)
+	_, err := b.f.Follow(t.Context(), a.base)
+	require.NoError(t, err)
+	a.net.set("a.example", true)
+	settle(t, b)
+	s := b.subscription(board)
+	require.Equal(t, storage.SubscriptionPending, s.State)
+	require.Equal(t, 1, s.Failures)
+	require.Contains(t, s.LastError, "refused")
+	b.tick.pass(time.Minute)
+	settle(t, b)
+	require.Equal(t, 2, b.subscription(board).Failures)
+	a.net.set("a.example", false)
+	b.tick.pass(time.Hour)
+	settle(t, a, b)
+	s = b.subscription(board)
+	require.Equal(t, storage.SubscriptionAccepted, s.State)
+	require.Empty(t, s.LastError)
+}

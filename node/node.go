@@ -224,7 +224,7 @@ func (n *Node) wire(ctx context.Context) error {
 	n.worker.Handle(archive.ImportJob, n.archive.Resume)
 	n.worker.Handle(pruneKind, n.prune)
 	n.worker.Handle(hoursKind, n.hours)
-	n.worker.Handle(followKind, n.followJob)
+	n.worker.Handle(moderation.FollowJob, n.followJob)
 	n.worker.Handle(unfollowKind, n.unfollowJob)
 	if err := n.liveness(ctx); err != nil {
 		return err
@@ -389,6 +389,7 @@ func bindOperators(t *dispatch.Table, m *moderation.Moderation, accounts *accoun
 	dispatch.Bind(t, protocol.ResetLimits, m.ResetLimits)
 	dispatch.Bind(t, protocol.ReadAudit, m.Audit)
 	dispatch.Bind(t, protocol.ReadStatistics, m.Statistics)
+	dispatch.Bind(t, protocol.ListPeers, m.Peers)
 }
 
 // receiver takes what federation accepts: posts by the board, reports by

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math/rand/v2"
 	"net/url"
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"stoa/identity/key"
 	"stoa/node/moderation"
@@ -96,24 +98,32 @@ func (a *Admin) RequeueJob(ctx context.Context, id int64) error {
 	})
 }
 
-// followKind is the job that follows another node's board.
-const followKind = "follow"
-
 // Follow asks the running node to follow a board.
 func (a *Admin) Follow(ctx context.Context, address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return protocol.Errorf(protocol.InvalidRequest, "%q is not an address such as https://n1.example", address)
 	}
-	args, err := json.Marshal(map[string]string{"url": address})
-	if err != nil {
-		return err
-	}
 	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		if err := tx.Enqueue(ctx, storage.Job{Kind: followKind, Lane: "host:" + u.Host, Args: args, Dedupe: followKind + " " + address}); err != nil {
+		if _, err := tx.DropNamed(ctx, moderation.FollowJob, followName(address)); err != nil { // the operator wants it tried now
+			return err
+		}
+		if err := enqueueFollow(ctx, tx, moderation.FollowArgs{URL: address, Since: tx.Now}, 0, ""); err != nil {
 			return err
 		}
 		return tx.Audit(ctx, "operator", "peer follow", address, "")
+	})
+}
+
+func followName(address string) string { return moderation.FollowJob + " " + address }
+
+func enqueueFollow(ctx context.Context, tx *storage.Tx, in moderation.FollowArgs, wait time.Duration, last string) error {
+	args, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	return tx.Enqueue(ctx, storage.Job{
+		Kind: moderation.FollowJob, Lane: followName(in.URL), Args: args, Dedupe: followName(in.URL), RunAt: tx.Now.Add(wait), LastError: last,
 	})
 }
 
@@ -128,6 +138,9 @@ func (a *Admin) Unfollow(ctx context.Context, board string) error {
 		return err
 	}
 	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		if n, err := tx.DropNamed(ctx, moderation.FollowJob, followName(board)); err != nil || n > 0 { // of an address that is not followed yet
+			return errors.Join(err, tx.Audit(ctx, "operator", "peer unfollow", board, ""))
+		}
 		s, err := tx.SubscriptionByBoard(ctx, board)
 		if err != nil {
 			return notFound(err, "this node does not follow %s", board)
@@ -137,34 +150,6 @@ func (a *Admin) Unfollow(ctx context.Context, board string) error {
 		}
 		return tx.Audit(ctx, "operator", "peer unfollow", board, "")
 	})
-}
-
-// Peers is how this node and the others are connected.
-type Peers struct {
-	Head      int64 // of our own board's log
-	Following []storage.Subscription
-	Outlets   []storage.Outlet
-	Policies  []storage.HostPolicy
-}
-
-// Peers lists what is followed, delivered to, and treated in a special way.
-func (a *Admin) Peers(ctx context.Context) (p Peers, err error) {
-	err = a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		if _, p.Head, err = tx.LogHead(ctx, a.board.ID()); err != nil && !errors.Is(err, storage.ErrNotFound) {
-			return err
-		}
-		if p.Following, err = tx.ListSubscriptions(ctx); err != nil {
-			return err
-		}
-		outlets, err := tx.ListOutlets(ctx, protocol.MaxLimit, "")
-		if err != nil {
-			return err
-		}
-		p.Outlets = outlets.Items
-		p.Policies, err = tx.ListHostPolicies(ctx)
-		return err
-	})
-	return p, err
 }
 
 // SetHostPolicy sets how a host and its subdomains are treated; "none" takes
@@ -221,13 +206,42 @@ func (n *Node) SeesKey(ctx context.Context, identity, keyid string) bool {
 	return err == nil
 }
 
-// followJob is the handler of followKind.
+// followPauses is the timetable of a follow whose node does not answer; from then
+// on it is tried once an hour, until followFor is over.
+var followPauses = []time.Duration{
+	5 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 20 * time.Minute, 30 * time.Minute, time.Hour,
+}
+
+const followFor = 24 * time.Hour
+
+// followJob is the handler of moderation.FollowJob. A node that is not a stoa node
+// with a board is final; one that does not answer is tried for a day.
 func (n *Node) followJob(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	var args struct{ URL string }
+	var args moderation.FollowArgs
 	if err := json.Unmarshal(j.Args, &args); err != nil {
 		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
 	}
-	return nil, n.Follow(ctx, args.URL)
+	cause := n.Follow(ctx, args.URL)
+	if cause == nil {
+		return nil, nil
+	}
+	if e, ok := errors.AsType[*protocol.Error](cause); ok && !e.Code.Temporary() {
+		return nil, cause // buried, with a word in the log
+	}
+	now := time.Now()
+	if args.Since.IsZero() { // queued by a version that did not say
+		args.Since = now
+	}
+	wait := followPauses[min(args.Tries, len(followPauses)-1)]
+	wait = wait*3/4 + rand.N(wait/2)
+	args.Tries++
+	if now.Add(wait).Sub(args.Since) > followFor {
+		return nil, protocol.Errorf(protocol.Gone, "given up after a day and %d tries: %w", args.Tries, cause)
+	}
+	n.log.Warn("follow failed and is tried again", "address", args.URL, "tries", args.Tries, "in", wait.Round(time.Second), "err", cause)
+	return func(ctx context.Context, tx *storage.Tx) error {
+		return enqueueFollow(ctx, tx, args, wait, cause.Error())
+	}, nil
 }
 
 // unfollowJob is the handler of unfollowKind.

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -129,6 +130,36 @@ func (tx *Tx) ListJobs(ctx context.Context, state JobState, limit int, after str
 	rows, err := tx.query(ctx, `SELECT `+jobColumns+` FROM job WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?`, string(state), before, limit+1)
 	jobs, err := collect(rows, err, scanJob)
 	return page(jobs, limit, listing, func(j Job) string { return number(j.ID) }), err
+}
+
+const (
+	jobsWaiting = `SELECT ` + jobColumns + ` FROM job WHERE state = 'waiting' AND dedupe IS NOT NULL AND dedupe >= ? AND dedupe < ? LIMIT 1000`
+	jobsDead    = `SELECT ` + jobColumns + ` FROM job WHERE state = 'dead' AND kind = ? ORDER BY id DESC LIMIT 100`
+)
+
+// JobsNamed returns the jobs of a kind that wait under names which begin with the
+// kind and a space, at most 1000, by name, and the newest that are dead, at most 100.
+func (tx *Tx) JobsNamed(ctx context.Context, kind string) ([]Job, error) {
+	rows, err := tx.query(ctx, jobsWaiting, kind+" ", kind+"!") // ! is the character behind the space
+	waiting, err := collect(rows, err, scanJob)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(waiting, func(a, b Job) int { return strings.Compare(a.Dedupe, b.Dedupe) })
+	rows, err = tx.query(ctx, jobsDead, kind)
+	dead, err := collect(rows, err, scanJob)
+	return append(waiting, dead...), err
+}
+
+// DropNamed forgets the jobs of that name: the one that waits, unless it is being
+// run, and dead ones. It returns how many.
+func (tx *Tx) DropNamed(ctx context.Context, kind, dedupe string) (int, error) {
+	waiting, err := tx.write(ctx, `DELETE FROM job WHERE dedupe = ? AND state = 'waiting' AND dedupe IS NOT NULL AND owner IS NULL`, dedupe)
+	if err != nil {
+		return 0, err
+	}
+	dead, err := tx.write(ctx, `DELETE FROM job WHERE state = 'dead' AND kind = ? AND dedupe = ?`, kind, dedupe)
+	return int(waiting + dead), err
 }
 
 // RequeueJob makes a dead job wait again, from its first attempt; ErrNotFound

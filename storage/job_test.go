@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -307,5 +308,53 @@ func TestJobs_ErrorTexts(t *testing.T) {
 				return nil
 			})
 		}
+	})
+}
+
+// TestJobsNamed finds what waits and what is dead of a kind, and forgets it by name.
+func TestJobsNamed(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		names := func() (found []string) {
+			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				jobs, err := tx.JobsNamed(ctx, "follow")
+				for _, j := range jobs {
+					found = append(found, j.Dedupe+" "+string(j.State))
+				}
+				return err
+			})
+			slices.Sort(found)
+			return found
+		}
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			for _, name := range []string{"follow b", "follow a", "followed c", "follow!", ""} {
+				require.NoError(t, tx.Enqueue(ctx, storage.Job{Kind: "follow", Dedupe: name}))
+			}
+			return tx.Enqueue(ctx, storage.Job{Kind: "other", Dedupe: "other a"})
+		})
+		require.Equal(t, []string{"follow a waiting", "follow b waiting"}, names())
+		jobs, _, err := db.ClaimJobs(t.Context(), "o", 10, time.Minute)
+		require.NoError(t, err)
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			for _, j := range jobs {
+				if j.Dedupe == "follow a" {
+					require.NoError(t, tx.BuryJob(ctx, j.ID, "no"))
+				}
+			}
+			n, err := tx.DropNamed(ctx, "follow", "follow b")
+			require.Zero(t, n, "it is being run")
+			return err
+		})
+		require.Equal(t, []string{"follow a dead", "follow b waiting"}, names())
+		require.NoError(t, db.ReleaseJobs(t.Context(), "o"))
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			for _, name := range []string{"follow a", "follow b"} {
+				n, err := tx.DropNamed(ctx, "follow", name)
+				require.Equal(t, 1, n, name)
+				require.NoError(t, err)
+			}
+			return nil
+		})
+		require.Empty(t, names())
 	})
 }

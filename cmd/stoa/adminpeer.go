@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"stoa/node"
@@ -27,7 +28,7 @@ func (c *peerFollowCmd) Run(w *world, all *adminCmd) error {
 		if err := a.Follow(ctx, c.URL); err != nil {
 			return err
 		}
-		fmt.Fprintln(w.stderr, "the running node sends the follow within a minute; see: stoa admin peer list")
+		fmt.Fprintln(w.stderr, "the running node follows within a second, or tries for a day; see: stoa admin peer list")
 		return nil
 	})
 }
@@ -44,22 +45,42 @@ type peerListCmd struct{}
 
 func (c *peerListCmd) Run(w *world, all *adminCmd) error {
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		peers, err := a.Peers(ctx)
-		if err != nil {
-			return err
-		}
+		var peers protocol.PeersView
 		var lines [][]string
-		for _, s := range peers.Following {
-			lines = append(lines, []string{"following", s.Board, string(s.State), fmt.Sprint("seq ", s.LastSeq), s.LastError})
-		}
-		for _, o := range peers.Outlets {
-			lines = append(lines, []string{"delivering", o.Inbox, string(o.State), fmt.Sprintf("seq %d of %d", o.Cursor, peers.Head), o.LastError})
+		for in := (protocol.PeersQuery{Paging: protocol.Paging{Limit: protocol.MaxLimit}}); ; in.After = *peers.Next {
+			peers = protocol.PeersView{}
+			if err := a.Operate(ctx, protocol.ListPeers.Operation, in, &peers); err != nil {
+				return err
+			}
+			for _, f := range peers.Following {
+				if in.After == "" { // every page has all
+					lines = append(lines, []string{"following", f.Address, f.State, fmt.Sprint("seq ", f.Seq), attempts(f)})
+				}
+			}
+			for _, o := range peers.Delivering {
+				lines = append(lines, []string{"delivering", o.Inbox, o.State, fmt.Sprintf("seq %d of %d", o.Seq, peers.Head), o.LastError})
+			}
+			if peers.Next == nil {
+				break
+			}
 		}
 		for _, p := range peers.Policies {
-			lines = append(lines, []string{"policy", p.Host, string(p.Policy), p.Note, ""})
+			lines = append(lines, []string{"policy", p.Host, p.Policy, p.Note, ""})
 		}
 		return all.rows(w, "what address state at error", lines)
 	})
+}
+
+// attempts says how a board that is followed fares.
+func attempts(f protocol.Followed) string {
+	text := f.LastError
+	if f.Attempts > 0 {
+		text = fmt.Sprintf("attempt %d: %s", f.Attempts, text)
+	}
+	if f.State == "pending" && f.NextAt != nil {
+		text += "; next at " + f.NextAt.Format(time.RFC3339)
+	}
+	return strings.TrimPrefix(text, "; ")
 }
 
 type peerPolicyCmd struct {

@@ -1,0 +1,70 @@
+package moderation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// FollowJob is the kind of the job that follows another node's board, and begins
+// the name under which it waits.
+const FollowJob = "follow"
+
+// FollowArgs are the arguments of a follow job. It is queued anew for each try.
+type FollowArgs struct {
+	URL   string    `json:"url"`
+	Since time.Time `json:"since"`
+	Tries int       `json:"tries,omitempty"` // in vain so far
+}
+
+// Peers lists what is followed, delivered to, and treated in a special way.
+func (m *Moderation) Peers(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.PeersQuery) (protocol.PeersView, error) {
+	v := protocol.PeersView{Following: []protocol.Followed{}, Delivering: []protocol.Delivering{}, Policies: []protocol.PeerPolicy{}, Untrusted: true}
+	var err error
+	if _, v.Head, err = tx.LogHead(ctx, protocol.BoardID(m.Base)); err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return v, err
+	}
+	follows, err := tx.JobsNamed(ctx, FollowJob)
+	if err != nil {
+		return v, err
+	}
+	for _, j := range follows {
+		var args FollowArgs
+		if err := json.Unmarshal(j.Args, &args); err != nil {
+			return v, err
+		}
+		f := protocol.Followed{Address: args.URL, State: "pending", Attempts: args.Tries, LastError: j.LastError, NextAt: &j.RunAt}
+		if j.State == storage.JobDead {
+			f.State, f.NextAt = "failed", nil
+		}
+		v.Following = append(v.Following, f)
+	}
+	subscriptions, err := tx.ListSubscriptions(ctx)
+	if err != nil {
+		return v, err
+	}
+	for _, s := range subscriptions {
+		f := protocol.Followed{Address: s.Board, State: string(s.State), Seq: s.LastSeq, Attempts: s.Failures, LastError: s.LastError}
+		if s.State == storage.SubscriptionAccepted && !s.NextAt.IsZero() {
+			f.NextAt = &s.NextAt
+		}
+		v.Following = append(v.Following, f)
+	}
+	outlets, err := tx.ListOutlets(ctx, in.Limit, in.After)
+	if err != nil {
+		return v, err
+	}
+	v.Next = outlets.Next
+	for _, o := range outlets.Items {
+		v.Delivering = append(v.Delivering, protocol.Delivering{Inbox: o.Inbox, State: string(o.State), Seq: o.Cursor, Attempts: o.Failures, LastError: o.LastError})
+	}
+	policies, err := tx.ListHostPolicies(ctx)
+	for _, p := range policies {
+		v.Policies = append(v.Policies, protocol.PeerPolicy{Host: p.Host, Policy: string(p.Policy), Note: p.Note})
+	}
+	return v, err
+}
