@@ -21,13 +21,24 @@ func clientAddr(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	}
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for i := len(hops) - 1; i >= 0 && within(addr, trusted); i-- {
-		next, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+		next, err := hop(strings.TrimSpace(hops[i]))
 		if err != nil {
 			break
 		}
 		addr = next
 	}
 	return addr
+}
+
+// hop reads an address as proxies write it: bare, in brackets, or with a port.
+func hop(text string) (netip.Addr, error) {
+	if ap, err := netip.ParseAddrPort(text); err == nil {
+		return ap.Addr(), nil
+	}
+	if strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") {
+		text = text[1 : len(text)-1]
+	}
+	return netip.ParseAddr(text)
 }
 
 func within(addr netip.Addr, nets []netip.Prefix) bool {

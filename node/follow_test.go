@@ -61,12 +61,16 @@ func TestFollow_Shows(t *testing.T) {
 	require.NoError(t, a.Follow(t.Context(), nobody), "again: it is tried now")
 	require.Len(t, following(), 1)
 
-	try(func(j *storage.Job) { j.Args = []byte(`{"url":"` + nobody + `","since":"` + time.Now().Add(-22*time.Hour).Format(time.RFC3339) + `","tries":14}`) })
+	try(func(j *storage.Job) {
+		j.Args = []byte(`{"url":"` + nobody + `","since":"` + time.Now().Add(-22*time.Hour).Format(time.RFC3339) + `","tries":14}`)
+	})
 	f = following()
 	require.Equal(t, "pending", f[0].State)
 	require.Equal(t, 15, f[0].Attempts)
 	require.NoError(t, a.Follow(t.Context(), nobody))
-	try(func(j *storage.Job) { j.Args = []byte(`{"url":"` + nobody + `","since":"` + time.Now().Add(-25*time.Hour).Format(time.RFC3339) + `","tries":30}`) })
+	try(func(j *storage.Job) {
+		j.Args = []byte(`{"url":"` + nobody + `","since":"` + time.Now().Add(-25*time.Hour).Format(time.RFC3339) + `","tries":30}`)
+	})
 	f = following()
 	require.Len(t, f, 1)
 	require.Equal(t, "failed", f[0].State)

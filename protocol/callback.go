@@ -36,8 +36,8 @@ type Delivery struct {
 // nothing does: it is https on the usual port, has a host, and neither user nor
 // fragment, and is all ASCII, as addresses are on the wire: anything else cannot
 // be signed as the target. private also takes http and any port on a loopback
-// address, for development. Whether the host is public shows when it is connected
-// to.
+// address, for development. Whether a name leads to a public address shows when it
+// is connected to.
 func CallbackFault(raw string, private bool) string {
 	u, err := url.Parse(raw)
 	switch {
@@ -56,14 +56,7 @@ func CallbackFault(raw string, private bool) string {
 	case u.Port() != "" && u.Port() != "443":
 		return "must use port 443"
 	}
-	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && notPublic(ip.Unmap()) {
-		return "must lead to a public address"
-	}
-	return ""
-}
-
-func notPublic(ip netip.Addr) bool {
-	return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsUnspecified() || ip.IsMulticast()
+	return notPublicHost(u.Hostname())
 }
 
 func loopbackHost(host string) bool {

@@ -144,13 +144,19 @@ func TestOperations(t *testing.T) {
 
 func TestCallbackFault(t *testing.T) {
 	t.Parallel()
-	for _, good := range []string{"https://a.example", "https://a.example:443/hook?for=me&q=%E0%A4%A8", "HTTPS://xn--r8jz45g.example/a%20b"} {
+	for _, good := range []string{"https://a.example", "https://a.example:443/hook?for=me&q=%E0%A4%A8", "HTTPS://xn--r8jz45g.example/a%20b", "https://8.8.8.8/", "https://a.example./"} {
 		require.Empty(t, CallbackFault(good, false), good)
 	}
 	for raw, want := range map[string]string{
 		"/hook": "absolute", "https:///x": "absolute", "http://a.example/": "https", "https://a.example:8443/": "port 443",
 		"https://u:p@a.example/": "user name", "https://a.example/#x": "fragment", "https://127.0.0.1/": "public", "https://[::1]/": "public",
 		"https://例え.example/": "xn--", "https://a.example/é": "percent-encode", "https://a.example/?q=é": "percent-encode", "https://a.example/a b": "without spaces",
+		"https://localhost/": "public host", "https://x.LOCALHOST./": "public host", "https://printer.local/": "public host", "https://db.internal/": "public host",
+		"https://2130706433/": "usual form", "https://127.1/": "usual form", "https://0x7f000001/": "usual form", "https://0177.0.0.1/": "usual form",
+		"https://127.0.0.1./": "usual form", "https://intranet/": "domain",
+		"https://100.64.0.1/": "public", "https://192.0.2.1/": "public", "https://198.18.0.1/": "public", "https://0.0.0.0/": "public", "https://240.0.0.1/": "public",
+		"https://[64:ff9b::7f00:1]/": "public", "https://[::ffff:127.0.0.1]/": "public", "https://[2001:db8::1]/": "public", "https://[2002:7f00:1::]/": "public",
+		"https://[fd00:ec2::254]/": "public", "https://[fe80::1%25eth0]/": "public",
 	} {
 		require.Contains(t, CallbackFault(raw, false), want, raw)
 	}
