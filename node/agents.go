@@ -154,7 +154,7 @@ func (a *agents) census(ctx context.Context) (listed, answering, verified int, e
 }
 
 const (
-	memoTTL = 2 * time.Second // how long a key or token that another process revoked is still taken
+	memoTTL = 2 * time.Second // how long a found answer is kept for; current ends it with the next commit
 	memoMax = 10_000
 )
 

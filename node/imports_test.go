@@ -2,6 +2,7 @@ package node
 
 import (
 	"encoding/json"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -62,7 +63,6 @@ var onlyIn = map[string][]string{
 	"github.com/chromedp":                   {}, // tests alone
 	"github.com/alecthomas/kong":            {"stoa/cmd/stoa"},
 	"github.com/pelletier/go-toml":          {"stoa/cmd/stoa"},
-	"github.com/microcosm-cc/bluemonday":    {"stoa/federation"},
 	"github.com/klauspost/compress/gzhttp":  {"stoa/node"},
 	"github.com/a-h/templ":                  {"stoa/node/web"},
 	"github.com/wneessen/go-mail":           {"stoa/node/provider/mail"},
@@ -71,6 +71,25 @@ var onlyIn = map[string][]string{
 	"testing":                               {"stoa/storage/storagetest"},
 	"github.com/ethereum/go-ethereum/node":  {},
 	"github.com/ethereum/go-ethereum/ethdb": {},
+}
+
+// TestNotice: every module that go.mod asks for is named with its licence.
+func TestNotice(t *testing.T) {
+	t.Parallel()
+	mod, err := os.ReadFile("../go.mod")
+	require.NoError(t, err)
+	notice, err := os.ReadFile("../NOTICE")
+	require.NoError(t, err)
+	text := strings.ToLower(string(notice))
+	for line := range strings.Lines(string(mod)) {
+		path, _, required := strings.Cut(strings.TrimSpace(line), " v")
+		if !required || strings.Contains(line, "// indirect") || strings.HasPrefix(path, "golang.org/x/") {
+			continue
+		}
+		parts := strings.Split(path, "/") // host, owner and repository, or host and module
+		named := strings.Contains(text, parts[1]) || len(parts) > 2 && strings.Contains(text, parts[2])
+		require.True(t, named, "%s is not in NOTICE", path)
+	}
 }
 
 type goPackage struct {

@@ -62,7 +62,6 @@ func TestPages_Filters(t *testing.T) {
 	require.Empty(t, wrong.items())
 }
 
-// TestPages_Paging walks the board by its links and meets every post once.
 // TestPages_LongQuery: what a reader sends too much of comes back once, in the
 // field that was wrong, and fills no header.
 func TestPages_LongQuery(t *testing.T) {
@@ -80,6 +79,7 @@ func TestPages_LongQuery(t *testing.T) {
 		"<"+h.Base+`/api/public/board?tag=paper>; rel="alternate"; type="application/json"`)
 }
 
+// TestPages_Paging walks the board by its links and meets every post once.
 func TestPages_Paging(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

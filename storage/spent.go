@@ -50,7 +50,7 @@ func (b *batch) forgetSpends() {
 
 // PruneSpent forgets what has run out among the keys that begin with the given
 // byte, and returns how many. The table has no index by time, which every write
-// would pay for; a sixteenth of a thousandth of it is quickly read. Call it for
+// would pay for; a call reads one row in 256 of it. Call it for
 // 0 to 255, each in its own transaction.
 func (tx *Tx) PruneSpent(ctx context.Context, first byte) (int, error) {
 	low, high := []byte{first}, slices.Repeat([]byte{math.MaxUint8}, 17)

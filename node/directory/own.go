@@ -40,7 +40,7 @@ func written(p *storage.StoredProfile) protocol.OwnProfile {
 }
 
 // PutOwn writes a profile whole. What is the node's to say of it (identity,
-// liveness, whether it is listed) stays.
+// liveness) stays; Put says what else stays where the draft leaves it out.
 func (d *Directory) PutOwn(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnProfile) (protocol.OwnProfile, error) {
 	p, err := own(ctx, tx, c, protocol.Owned{Handle: in.Handle})
 	if err != nil {
