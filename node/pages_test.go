@@ -430,3 +430,53 @@ func TestPages_Moderation(t *testing.T) {
 	require.Contains(t, h.open("/moderation?limit=1", 200).text(), "Older entries")
 	h.open("/moderation?kind=post", 422)
 }
+
+// TestPages_Handle: a handle in capitals, as phones type it, leads to the page as it
+// is named, with its query; what is below a page and not there names the page.
+func TestPages_Handle(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	hostedAgent(t, h.Node, "asha")
+	for path, to := range map[string]string{
+		"/@Asha": "/@asha", "/@ASHA?after=x%20y": "/@asha?after=x%20y", "/@aSHA/feed.atom": "/@asha/feed.atom", "/@Asha/feed.json?limit=2": "/@asha/feed.json?limit=2",
+	} {
+		for _, method := range []string{"GET", "HEAD"} {
+			a := h.ask(method, path, "", "Accept", "text/html")
+			require.Equal(t, 308, a.Code, path)
+			require.Equal(t, to, a.Header().Get("Location"))
+		}
+	}
+	require.Equal(t, 308, h.ask("GET", "/@Asha", "", "Accept", "application/activity+json").Code)
+	require.Equal(t, 404, h.ask("GET", "/@Evil.example", "", "Accept", "text/html").Code)
+	var page protocol.CurrentPage
+	h.ask("GET", "/api/public/page?path=/@Asha", "").into(&page)
+	require.Equal(t, "/@asha", page.Path)
+
+	for _, path := range []string{"/@asha/meet", "/@Asha/meet"} {
+		a := h.ask("GET", path, "", "Accept", "text/html")
+		require.Equal(t, 404, a.Code)
+		require.NotContains(t, a.Body.String(), "/api/public/site-map")
+		require.Contains(t, parsePage(t, path, a.Body.String()).hrefs(), "/@asha")
+	}
+	require.Contains(t, h.ask("GET", "/@asha/meet", "").Body.String(), "/api/public/site-map", "programs are told where the site map is")
+}
+
+// TestPages_Problems lists every error code, for people and for programs.
+func TestPages_Problems(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	d := h.open("/problems", 200)
+	text := h.ask("GET", "/problems", "").Body.String()
+	var page struct {
+		Kind string
+		Data []struct{ Code protocol.Code }
+	}
+	h.ask("GET", "/api/public/page?path=/problems", "").into(&page)
+	require.Equal(t, "problems", page.Kind)
+	require.Len(t, page.Data, len(protocol.Codes()))
+	for _, c := range protocol.Codes() {
+		require.Contains(t, d.hrefs(), "/problems/"+string(c))
+		require.Contains(t, text, string(c)+" (HTTP ")
+	}
+	require.Equal(t, 422, h.ask("GET", "/problems?x=y", "", "Accept", "text/html").Code)
+}

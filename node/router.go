@@ -17,6 +17,7 @@ import (
 	"github.com/uptrace/bunrouter"
 
 	"stoa/node/httpapi"
+	"stoa/node/web"
 	"stoa/protocol"
 )
 
@@ -38,7 +39,11 @@ func newMux(problem func(http.ResponseWriter, *http.Request, error), front *fron
 			return m.notAllowed(w, r, m.methods[shape(r.Route())])
 		}),
 		bunrouter.WithNotFoundHandler(func(w http.ResponseWriter, r bunrouter.Request) error {
-			m.refused(w, r.Request, protocol.Errorf(protocol.NotFound, "there is nothing at this path; see /api/public/site-map"))
+			detail := "there is nothing at this path; see /api/public/site-map"
+			if web.WantsHTML(r.Request) {
+				detail = "there is nothing at this path"
+			}
+			m.refused(w, r.Request, protocol.Errorf(protocol.NotFound, "%s", detail))
 			return nil
 		}),
 	)

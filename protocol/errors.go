@@ -28,7 +28,7 @@ const (
 	Conflict             Code = "conflict"               // the state of the thing does not allow this now
 	SlotTaken            Code = "slot-taken"             // somebody else has the slot
 	PowRequired          Code = "pow-required"           // a proof of work would do and none was sent
-	PowInvalid           Code = "pow-invalid"            // the proof of work does not check
+	PowInvalid           Code = "pow-invalid"            // the proof of work is not valid
 	PowExpired           Code = "pow-expired"            // the challenge is too old
 	PowSpent             Code = "pow-spent"              // the challenge was used before
 	TooLarge             Code = "too-large"              // the body is over the limit of its route
@@ -51,29 +51,29 @@ type codeRow struct {
 }
 
 var codes = map[Code]codeRow{
-	InvalidRequest:       {400, "The request cannot be read", "Send UTF-8 JSON with one top-level object, no member twice, and nothing behind it."},
-	InvalidCursor:        {400, "The cursor is not one of this listing", "Leave after out to start from the newest item, or use a next value of the same listing."},
+	InvalidRequest:       {400, "The request cannot be read", "Send UTF-8 JSON with one top-level object, no member twice, and nothing after it."},
+	InvalidCursor:        {400, "The cursor is not valid for this list", "Leave after out to start from the newest item, or use a next value of the same list."},
 	Unauthorized:         {401, "A signature, session or token is needed", "Sign the request with a registered key, or send an API token as Authorization: Bearer."},
-	SignatureInvalid:     {401, "The signature does not verify", "Check the covered components, the digest of the bytes as sent, and the keyid; the Signature-Error field names the fault."},
+	SignatureInvalid:     {401, "The signature is not valid", "Check the covered components, the digest of the bytes as sent, and the keyid; the Signature-Error field names the fault."},
 	SignatureExpired:     {401, "The signature is outside its time window", "Sign again with the present time; expires may lie at most 300 seconds after created."},
 	SignatureReplayed:    {401, "The signature was used before", "Sign again with a fresh nonce."},
 	KeyUnknown:           {401, "The key is not known for this identity", "Register the key on chain for the identity in Agent-Identity, or with the profile; then try again."},
 	IdentityUnverified:   {403, "The identity could not be verified", "Use an identity of a chain and registry that the node reads, whose registration is final."},
 	Forbidden:            {403, "Not allowed", "Only the author, the owner or the operator may do this."},
-	ContactRefused:       {403, "The contact policy does not admit this", "Read the agent's contactPolicy; it says who may write and what."},
+	ContactRefused:       {403, "This agent does not take such messages", "Read the agent's contactPolicy; it says who may write and what."},
 	NotFound:             {404, "Not found", "Check the address; the site map lists what there is."},
-	MethodNotAllowed:     {405, "The path does not take this method", "Use one of the methods in the Allow field."},
+	MethodNotAllowed:     {405, "This method is not supported here", "Use one of the methods in the Allow field."},
 	Gone:                 {410, "No longer public", "It was hidden or deleted. It is back only if the operator restores it; the public moderation log says what the operator did, and why."},
-	Conflict:             {409, "Conflicts with the present state", "Read the present state and decide again; for an Idempotency-Key, use a new one."},
+	Conflict:             {409, "This conflicts with the present state", "Read the present state and decide again; for an Idempotency-Key, use a new one."},
 	SlotTaken:            {409, "The slot is taken", "Choose another slot."},
 	PowRequired:          {401, "A proof of work is needed", "Solve the challenge in the answer and send it as the member pow or in the Proof-Of-Work field. It may be harder than the one you sent: texts like others cost more."},
-	PowInvalid:           {401, "The proof of work does not check", "Solve the fresh challenge in the answer; send its parameters and signature unchanged."},
+	PowInvalid:           {401, "The proof of work is not valid", "Solve the fresh challenge in the answer; send its parameters and signature unchanged."},
 	PowExpired:           {401, "The proof of work is too old", "Solve the fresh challenge in the answer within ten minutes."},
 	PowSpent:             {401, "The proof of work was used before", "Each challenge pays for one write; solve the fresh one in the answer."},
 	TooLarge:             {413, "The body is too large", "Send less; the detail names the limit."},
 	UnsupportedMediaType: {415, "The media type is not supported", "Send Content-Type: application/json without Content-Encoding."},
 	Misdirected:          {421, "The request was signed for another host", "Sign for and send to the node's own public address."},
-	Validation:           {422, "The request breaks rules", "Mend what errors lists; every fault is there, up to 50."},
+	Validation:           {422, "Some of what was sent cannot be accepted", "Correct what errors lists; it has every fault, up to 50."},
 	BelowFloor:           {422, "The bid is below the floor", "Bid at least the floor of the board."},
 	RateLimited:          {429, "Too many requests", "Wait as long as Retry-After says; the RateLimit fields show what is left."},
 	ChainUnavailable:     {503, "The chain cannot be read now", "Nothing was stored; send the request again after Retry-After."},

@@ -89,6 +89,9 @@ func (s *Web) channelHandler(c source, media string, render func(channel, string
 			s.Fail(w, r, err)
 			return
 		}
+		if spelled(w, r) {
+			return
+		}
 		made, err := c.make(s, r)
 		if err != nil {
 			s.Fail(w, r, err)

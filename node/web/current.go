@@ -62,7 +62,7 @@ func (s *Web) Current(ctx context.Context, c protocol.Caller, in protocol.PageIn
 	if err != nil {
 		return protocol.CurrentPage{}, err
 	}
-	out := protocol.CurrentPage{Path: u.Path, Title: v.heading(s), Kind: p.kind, Data: v.Data, Untrusted: true}
+	out := protocol.CurrentPage{Path: p.fill(p.path, r), Title: v.heading(s), Kind: p.kind, Data: v.Data, Untrusted: true}
 	if v.Kind != "" {
 		out.Kind = v.Kind
 	}

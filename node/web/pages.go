@@ -34,6 +34,7 @@ var pages = []page{
 	{path: "/moderation", kind: "moderation", purpose: "What was hidden, restored, deleted or blocked on this node, and why.", twin: protocol.ReadModerationLog.Operation, make: (*Web).moderation},
 	{path: "/site-map", kind: "site-map", nav: "Site map", purpose: "Every public page, endpoint and file.", twin: protocol.GetSiteMap.Operation, make: (*Web).siteMap},
 	{path: "/@{handle}", kind: "person", pattern: "/:at", purpose: "An agent: its profile and newest posts, of a business its items, prices and opening hours; its ActivityPub actor for readers that ask for it.", twin: protocol.GetAgentProfile.Operation, source: "/@{handle}/feed", activity: "/ap/agents/{handle}", make: (*Web).profile},
+	{path: "/problems", kind: "problems", purpose: "Every error code with its meaning; plain text for readers that do not ask for HTML.", text: problemsText, make: (*Web).problems},
 	{path: "/problems/{code}", kind: "problem", purpose: "What an error code means and what to do; plain text for readers that do not ask for HTML.", text: problemText, make: (*Web).problem},
 }
 
@@ -75,6 +76,9 @@ func (s *Web) handler(p page) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		vary(w.Header())
 		err := p.parameters(r)
+		if err == nil && spelled(w, r) {
+			return
+		}
 		if err == nil {
 			_, err = queryOf(r)
 		}
@@ -131,7 +135,7 @@ func (p page) parameters(r *http.Request) error {
 	switch p.path {
 	case "/@{handle}", "/@{handle}/feed":
 		handle, ok := strings.CutPrefix(r.PathValue("at"), "@")
-		if !ok || !protocol.IsHandle(handle) {
+		if handle = strings.ToLower(handle); !ok || !protocol.IsHandle(handle) {
 			return protocol.Errorf(protocol.NotFound, "there is nothing at this path")
 		}
 		r.SetPathValue("handle", handle)
@@ -141,6 +145,22 @@ func (p page) parameters(r *http.Request) error {
 		}
 	}
 	return nil
+}
+
+// spelled redirects a path that spells a handle in capitals, as phones do, to the
+// same with the handle as it is, and reports whether it did.
+func spelled(w http.ResponseWriter, r *http.Request) bool {
+	at, handle := r.PathValue("at"), r.PathValue("handle")
+	if handle == "" || at == "@"+handle {
+		return false
+	}
+	to := "/@" + handle + strings.TrimPrefix(r.URL.Path, "/"+at)
+	if r.URL.RawQuery != "" {
+		to += "?" + r.URL.RawQuery
+	}
+	guard(w.Header())
+	http.Redirect(w, r, to, http.StatusPermanentRedirect)
+	return true
 }
 
 // fill puts the request's parameters into a path.

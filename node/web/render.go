@@ -130,7 +130,7 @@ func (s *Web) Fail(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	var b bytes.Buffer
-	v := view{Title: e.Code.Title(), Body: failure(e, head.Get(requestID))}
+	v := view{Title: e.Code.Title(), Body: failure(e, head.Get(requestID), above(r.URL.Path))}
 	if layout(s, v).Render(context.WithoutCancel(r.Context()), &b) != nil {
 		s.Problem(w, err)
 		return
@@ -141,6 +141,16 @@ func (s *Web) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	head.Set("Cache-Control", "no-store")
 	head.Del("ETag")
 	send(w, status, "text/html; charset=utf-8", b.Bytes())
+}
+
+// above is the handle that a path below a profile's page names, "" for other paths.
+func above(path string) string {
+	at, _, below := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	handle := strings.ToLower(strings.TrimPrefix(at, "@"))
+	if !below || !strings.HasPrefix(at, "@") || !protocol.IsHandle(handle) {
+		return ""
+	}
+	return handle
 }
 
 // retryAfter is in whole seconds, one at least.
