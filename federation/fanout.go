@@ -83,7 +83,6 @@ func (f *Federation) pullDue(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	due = accepted(due)
 	if len(due) == 0 {
 		return nil
 	}
@@ -95,16 +94,6 @@ func (f *Federation) pullDue(ctx context.Context) error {
 		}
 		return nil
 	})
-}
-
-func accepted(all []storage.Subscription) []storage.Subscription {
-	var list []storage.Subscription
-	for _, s := range all {
-		if s.State == storage.SubscriptionAccepted {
-			list = append(list, s)
-		}
-	}
-	return list
 }
 
 // fanOut claims the outlets that are behind and delivers to each by itself, as

@@ -2,7 +2,10 @@ package storage
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -85,3 +88,51 @@ func ForgetProof(ctx context.Context, tx *Tx, id string) error {
 	}
 	return one(tx.write(ctx, `UPDATE post SET proof_level = NULL, proof_subject = NULL, proof_block = NULL, proof_at = NULL WHERE `+byID, idRange(id)...))
 }
+
+// CountVisits sums up how many rows the engine looks at for the queries of db from
+// now on, and calls each query once more for that. PostgreSQL counts them itself;
+// SQLite does not.
+func CountVisits(db *DB, visited *float64) {
+	type node struct {
+		Rows     float64 `json:"Actual Rows"`
+		Loops    float64 `json:"Actual Loops"`
+		Filtered float64 `json:"Rows Removed by Filter"`
+		Join     float64 `json:"Rows Removed by Join Filter"`
+		Recheck  float64 `json:"Rows Removed by Index Recheck"`
+		Plans    []node
+	}
+	var visits func(n node) float64
+	visits = func(n node) float64 {
+		sum := (n.Rows + n.Filtered + n.Join + n.Recheck) * max(n.Loops, 1)
+		for _, p := range n.Plans {
+			sum += visits(p)
+		}
+		return sum
+	}
+	db.watch = func(tx *Tx, query string, args []any) {
+		if db.engine != enginePostgres || !strings.HasPrefix(query, "SELECT") {
+			return
+		}
+		rows, err := tx.conn.query(context.Background(), "EXPLAIN (ANALYZE, FORMAT JSON) "+query, args...)
+		plans, err := collect(rows, err, func(s scanner) (text []byte, err error) { return text, s.Scan(&text) })
+		var top []struct{ Plan node }
+		if err == nil {
+			err = json.Unmarshal(plans[0], &top)
+		}
+		if err != nil {
+			panic(fmt.Sprint(query, ": ", err))
+		}
+		*visited += visits(top[0].Plan)
+	}
+}
+
+// Exec runs statements as they are, with ? for arguments.
+func Exec(ctx context.Context, db *DB, query string, args ...any) error {
+	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+		_, err := tx.write(ctx, query, args...)
+		return err
+	})
+}
+
+// OnPostgres reports which engine a database is of.
+func OnPostgres(db *DB) bool { return db.engine == enginePostgres }

@@ -186,13 +186,32 @@ func (tx *Tx) PruneJobs(ctx context.Context, before time.Time) (int, error) {
 	return int(n), err
 }
 
-// JobStats counts jobs by kind and state.
+// Jobs are counted kind by kind through an index, and not beyond mostCounted.
+const (
+	nextKind    = `SELECT kind FROM job WHERE state = ? AND kind > ? ORDER BY kind LIMIT 1`
+	countKind   = `SELECT count(*), min(run_at) FROM (SELECT run_at FROM job WHERE state = ? AND kind = ? ORDER BY run_at LIMIT ?) r`
+	mostCounted = 10_000
+)
+
+// JobStats counts jobs by kind and state, up to 10,000 of each.
 func (tx *Tx) JobStats(ctx context.Context) ([]JobStat, error) {
-	rows, err := tx.query(ctx, `SELECT kind, state, count(*), min(run_at) FROM job GROUP BY kind, state ORDER BY kind, state`)
-	return collect(rows, err, func(s scanner) (st JobStat, err error) {
-		var oldest int64
-		err = s.Scan(&st.Kind, &st.State, &st.Count, &oldest)
-		st.Oldest = moment(oldest)
-		return st, err
-	})
+	stats := []JobStat{}
+	for _, state := range []JobState{JobDead, JobDone, JobWaiting} {
+		for kind := ""; ; {
+			err := tx.row(ctx, nextKind, string(state), kind).Scan(&kind)
+			if err == ErrNotFound {
+				break
+			}
+			if err != nil {
+				return nil, err
+			}
+			st, oldest := JobStat{Kind: kind, State: state}, int64(0)
+			if err := tx.row(ctx, countKind, string(state), kind, mostCounted).Scan(&st.Count, &oldest); err != nil {
+				return nil, err
+			}
+			st.Oldest = moment(oldest)
+			stats = append(stats, st)
+		}
+	}
+	return stats, nil
 }

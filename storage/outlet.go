@@ -77,10 +77,19 @@ func (tx *Tx) DeleteOutlet(ctx context.Context, board, inbox string) error {
 	return err
 }
 
-// claimOutlets goes from the boards to those outlets that are behind, so that
-// the many that have everything are not looked at.
-const claimOutlets = `SELECT ` + outletColumns + ` FROM stream s CROSS JOIN outlet o
-	WHERE o.board = s.board AND o.cursor < s.head AND o.next_at <= ? AND o.lease_until <= ? ORDER BY o.next_at, o.last_ok LIMIT ?`
+// Outlets that fail have a time for the next try and are always behind; the others
+// are due whenever they are behind. Each kind has its index, so that neither those
+// that wait nor those that have everything are looked at.
+const (
+	failingOutlets = `SELECT ` + outletColumns + ` FROM outlet o CROSS JOIN stream s
+	WHERE s.board = o.board AND o.cursor < s.head AND o.state <> 'active' AND o.next_at <= ? AND o.lease_until <= ? ORDER BY o.next_at LIMIT ?`
+	behindOutlets = `SELECT ` + outletColumns + ` FROM outlet o WHERE o.board = ? AND o.state = 'active'
+	AND o.cursor < (SELECT s.head FROM stream s WHERE s.board = ?) AND o.next_at <= ? AND o.lease_until <= ? ORDER BY o.cursor LIMIT ?`
+)
+
+// failingShare is the part of a claim that outlets that fail may take up while
+// others are behind.
+const failingShare = 4
 
 // ClaimOutlets leases up to n outlets that are due to the owner: behind the head
 // of their board and not before NextAt. A lease ends with AdvanceOutlet,
@@ -90,20 +99,47 @@ func (db *DB) ClaimOutlets(ctx context.Context, owner string, n int, lease time.
 		if err := tx.settle(); err != nil {
 			return err
 		}
-		now := millis(tx.Now)
-		rows, err := tx.query(ctx, claimOutlets+tx.db.engine.skipLocked("o"), now, now, n)
-		if outlets, err = collect(rows, err, scanOutlet); err != nil {
+		if outlets, err = tx.dueOutlets(ctx, n); err != nil {
 			return err
 		}
 		for _, o := range outlets {
 			if _, err := tx.write(ctx, `UPDATE outlet SET lease_until = ?, owner = ? WHERE board = ? AND inbox = ?`,
-				now+lease.Milliseconds(), owner, o.Board, o.Inbox); err != nil {
+				millis(tx.Now.Add(lease)), owner, o.Board, o.Inbox); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	return outlets, err
+}
+
+// dueOutlets returns up to n outlets to deliver to: of those that fail a quarter
+// and what the others leave, of the others those that are behind the furthest.
+func (tx *Tx) dueOutlets(ctx context.Context, n int) ([]Outlet, error) {
+	now, lock := millis(tx.Now), tx.db.engine.skipLocked("o")
+	rows, err := tx.query(ctx, failingOutlets+lock, now, now, n)
+	failing, err := collect(rows, err, scanOutlet)
+	if err != nil {
+		return nil, err
+	}
+	boards, err := tx.Boards(ctx)
+	if err != nil {
+		return nil, err
+	}
+	few := min(len(failing), max(1, n/failingShare))
+	outlets := failing[:few:few]
+	for _, board := range boards {
+		if len(outlets) >= n {
+			break
+		}
+		rows, err := tx.query(ctx, behindOutlets+lock, board, board, now, now, n-len(outlets))
+		behind, err := collect(rows, err, scanOutlet)
+		if err != nil {
+			return nil, err
+		}
+		outlets = append(outlets, behind...)
+	}
+	return append(outlets, failing[few:few+min(len(failing)-few, max(0, n-len(outlets)))]...), nil
 }
 
 // ReleaseOutlets ends every lease of the owner, for a process that stops.

@@ -105,6 +105,11 @@ func TestSubscriptions(t *testing.T) {
 			return ok
 		}
 		require.True(t, advance("e1", 0, 3))
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			due, err := tx.DueSubscriptions(ctx, start)
+			require.Len(t, due, 1)
+			return err
+		})
 		require.False(t, advance("e1", 0, 1), "applied already")
 		require.False(t, advance("e0", 3, 4), "another epoch")
 		require.True(t, advance("e1", 3, 4))
@@ -117,7 +122,7 @@ func TestSubscriptions(t *testing.T) {
 			want.LastSeq = 4
 			require.Equal(t, &want, got)
 			due, err := tx.DueSubscriptions(ctx, start)
-			require.Len(t, due, 1)
+			require.Empty(t, due, "it was rejected")
 			require.NoError(t, err)
 			due, err = tx.DueSubscriptions(ctx, start.Add(-time.Second))
 			require.Empty(t, due)

@@ -81,10 +81,11 @@ func (tx *Tx) ListSubscriptions(ctx context.Context) ([]Subscription, error) {
 	return convert(rows, subscriptionRow.subscription), err
 }
 
-// DueSubscriptions returns those to be looked at by now, the longest due first.
+// DueSubscriptions returns the accepted ones to be looked at by now, the longest
+// due first.
 func (tx *Tx) DueSubscriptions(ctx context.Context, now time.Time) ([]Subscription, error) {
 	var rows []subscriptionRow
-	err := tx.selectFrom(&rows).Where("next_at <= ?", now.UnixMilli()).Order("next_at").Limit(maxSubscriptions).Scan(tx.in(ctx))
+	err := tx.selectFrom(&rows).Where("state = 'accepted'").Where("next_at <= ?", now.UnixMilli()).Order("next_at").Limit(maxSubscriptions).Scan(tx.in(ctx))
 	return convert(rows, subscriptionRow.subscription), err
 }
 
