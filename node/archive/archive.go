@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 
 	"stoa/identity/integrity"
 	"stoa/identity/key"
@@ -32,14 +33,24 @@ type Archive struct {
 
 	schemas func() *dispatch.Schemas // made when first asked for
 	slots   chan struct{}
+	uploads *uploads
 }
 
-// atOnce is how many archives one process makes or reads at the same time.
-const atOnce = 2
+// uploads are the accounts whose archive is on its way here.
+type uploads struct {
+	sync.Mutex // guards of
+	of         map[string]bool
+}
+
+const (
+	atOnce     = 2                // archives that one process makes or reads at the same time
+	maxUploads = 32               // that are on their way here, none of which holds up the former
+	slotWait   = 30 * time.Second // how long an archive that is here waits to be read
+)
 
 // New completes an Archive.
 func New(a Archive) *Archive {
-	a.slots = make(chan struct{}, atOnce)
+	a.slots, a.uploads = make(chan struct{}, atOnce), &uploads{of: map[string]bool{}}
 	a.schemas = sync.OnceValue(func() *dispatch.Schemas {
 		s := dispatch.NewSchemas()
 		for _, t := range records { // the registry may be read, not written, by several
@@ -48,6 +59,38 @@ func New(a Archive) *Archive {
 		return s
 	})
 	return &a
+}
+
+// arrive takes note of an archive on its way, one an account: it is as slow as its
+// sender, and holds no slot.
+func (a *Archive) arrive(account string) (arrived func(), err error) {
+	u := a.uploads
+	u.Lock()
+	defer u.Unlock()
+	switch {
+	case u.of[account]:
+		return nil, protocol.Errorf(protocol.Conflict, "another archive of this account is on its way here; wait until it is, or end that request")
+	case len(u.of) >= maxUploads:
+		return nil, protocol.Errorf(protocol.Overloaded, "too many archives are on their way here; try again in a minute")
+	}
+	u.of[account] = true
+	return func() {
+		u.Lock()
+		defer u.Unlock()
+		delete(u.of, account)
+	}, nil
+}
+
+// await is enter for an archive that is here: it waits a while.
+func (a *Archive) await(ctx context.Context) (leave func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, slotWait)
+	defer cancel()
+	select {
+	case a.slots <- struct{}{}:
+		return func() { <-a.slots }, nil
+	case <-ctx.Done():
+		return a.enter()
+	}
 }
 
 // enter takes one of the slots, or says that there is none.
@@ -104,18 +147,33 @@ func (f file) Name() string { return f.name }
 
 // Import does import_archive.
 func (a *Archive) Import(ctx context.Context, c protocol.Caller, in protocol.ImportRequest, body io.Reader) (protocol.ImportReport, error) {
-	leave, err := a.enter()
+	if c.Account == "" {
+		return protocol.ImportReport{}, errNoAccount
+	}
+	f, leave, err := a.receive(ctx, c.Account, body)
 	if err != nil {
 		return protocol.ImportReport{}, err
 	}
 	defer leave()
-	f, err := a.Spool()
-	if err != nil {
-		return protocol.ImportReport{}, err
-	}
 	defer f.Close()
-	if _, err := io.Copy(f, body); err != nil {
-		return protocol.ImportReport{}, err
-	}
 	return a.Read(ctx, f, Order{ImportRequest: in, By: c, Limits: OwnerLimits})
+}
+
+// receive takes what is sent into a file, and then a slot to read it in.
+func (a *Archive) receive(ctx context.Context, account string, body io.Reader) (f *os.File, leave func(), err error) {
+	arrived, err := a.arrive(account)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer arrived()
+	if f, err = a.Spool(); err != nil {
+		return nil, nil, err
+	}
+	if _, err = io.Copy(f, body); err == nil {
+		leave, err = a.await(ctx)
+	}
+	if err != nil {
+		f.Close()
+	}
+	return f, leave, err
 }

@@ -50,6 +50,8 @@ type Order struct {
 
 func (o *Order) operator() bool { return o.By.Standing == protocol.Operator }
 
+var errNoAccount = protocol.Errorf(protocol.Forbidden, "an import is an account's or the operator's")
+
 // Read imports an archive. It is read three times: to check it whole and to ask
 // other machines what must be asked; for the profile and what is small, which
 // come in one transaction; and for everything else, which follows in many. From
@@ -57,7 +59,7 @@ func (o *Order) operator() bool { return o.By.Standing == protocol.Operator }
 // (resume.go): in the end all of it is here, or nothing.
 func (a *Archive) Read(ctx context.Context, f *os.File, o Order) (protocol.ImportReport, error) {
 	if o.operator() != (o.By.Account == "") || o.Vouch && !o.operator() {
-		return protocol.ImportReport{}, protocol.Errorf(protocol.Forbidden, "an import is an account's or the operator's")
+		return protocol.ImportReport{}, errNoAccount
 	}
 	im := &importing{Archive: a, Order: o, asked: map[grant]answer{}}
 	if err := im.look(ctx, f); err != nil {

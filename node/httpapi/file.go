@@ -11,12 +11,13 @@ import (
 	"stoa/protocol"
 )
 
-// A file may take longer than an exchange: who goes on sending or taking it may
-// go on, for an hour at most, and who stands still is cut.
+// A file may take longer than an exchange: while it is sent or taken, an hour at
+// most. A stop ends it, and an upload that is slower than leastRate over all.
 const (
 	fileLife  = time.Hour
 	fileGrace = 20 * time.Second
 	filePiece = 64 << 10
+	leastRate = 8 << 10 // bytes a second
 )
 
 // sendFile writes a file and closes it.
@@ -51,31 +52,47 @@ func uploaded(w http.ResponseWriter, r *http.Request, op *protocol.Operation) (i
 	if r.ContentLength > op.Upload {
 		return nil, fileTooLarge(op)
 	}
-	return &upload{body: http.MaxBytesReader(w, r.Body, op.Upload), control: http.NewResponseController(w), op: op, end: time.Now().Add(fileLife)}, nil
+	return &upload{body: http.MaxBytesReader(w, r.Body, op.Upload), control: http.NewResponseController(w), op: op, start: time.Now()}, nil
 }
 
 func fileTooLarge(op *protocol.Operation) error {
 	return protocol.Errorf(protocol.TooLarge, "the file may have at most %d bytes over HTTP; the operator's command line takes larger ones", op.Upload)
 }
 
-// An upload moves the deadlines of its request as long as bytes come.
+// An upload moves the deadlines of its request as long as bytes come, and enough
+// of them.
 type upload struct {
 	body    io.Reader
 	control *http.ResponseController
 	op      *protocol.Operation
-	end     time.Time
+	start   time.Time
+	got     int64 // bytes
+}
+
+// due is when the next bytes must be there.
+func (u *upload) due(now time.Time) time.Time {
+	due := now.Add(fileGrace)
+	if slowest := u.start.Add(fileGrace + time.Duration(u.got)*time.Second/leastRate); slowest.Before(due) {
+		return slowest
+	}
+	return due
 }
 
 func (u *upload) Read(p []byte) (int, error) {
 	now := time.Now()
-	if now.After(u.end) {
+	due := u.due(now)
+	switch {
+	case now.Sub(u.start) > fileLife:
 		return 0, protocol.Errorf(protocol.InvalidRequest, "the file took longer than an hour")
+	case now.After(due):
+		return 0, protocol.Errorf(protocol.InvalidRequest, "the file comes slower than %d KiB a second", leastRate>>10)
 	}
 	// Nobody is asked for the time that the work itself takes, so writing gets it.
-	if err := errors.Join(u.control.SetReadDeadline(now.Add(fileGrace)), u.control.SetWriteDeadline(now.Add(fileLife))); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	if err := errors.Join(u.control.SetReadDeadline(due), u.control.SetWriteDeadline(now.Add(fileLife))); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return 0, err
 	}
 	n, err := u.body.Read(p[:min(len(p), filePiece)])
+	u.got += int64(n)
 	if _, over := errors.AsType[*http.MaxBytesError](err); over {
 		return n, fileTooLarge(u.op)
 	}

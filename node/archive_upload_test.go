@@ -1,0 +1,60 @@
+package node
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+)
+
+// TestArchive_SlowUploads: archives that come a byte now and then hold up nobody
+// else's export and import, and an account sends one at a time.
+func TestArchive_SlowUploads(t *testing.T) {
+	t.Parallel()
+	m := newMover(t)
+	raw := m.export(map[string]any{"handle": "home"})
+	host := strings.TrimPrefix(m.URL, "http://")
+	begin := func(secret string) net.Conn {
+		conn, err := net.Dial("tcp", host)
+		require.NoError(t, err)
+		t.Cleanup(func() { conn.Close() })
+		_, err = fmt.Fprintf(conn, "POST /api/owner/import?dryRun=true HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/gzip\r\nContent-Length: %d\r\n\r\n%s", host, secret, len(raw), raw[:1])
+		require.NoError(t, err)
+		return conn
+	}
+	var conns []net.Conn
+	var secrets []string
+	under := func(secret string) bool { // an upload of the account is on its way
+		err := m.callWith(secret, protocol.ImportArchive.Operation, map[string]any{"dryRun": true}, raw, nil)
+		return protocol.CodeOf(err) == protocol.Conflict && strings.Contains(err.Error(), "on its way")
+	}
+	for i := range 3 {
+		handle := fmt.Sprint("slow-", i)
+		hostedAgent(t, m.Node, handle)
+		secrets = append(secrets, ownerToken(t, m.Node, handle))
+		conns = append(conns, begin(secrets[i]))
+		require.Eventually(t, func() bool { return under(secrets[i]) }, time.Minute, 10*time.Millisecond)
+	}
+	require.Equal(t, raw[:2], m.export(map[string]any{"handle": "home"})[:2], "an export is made")
+	_, err := m.imports(raw, map[string]any{"dryRun": true})
+	require.NoError(t, err)
+
+	// Who is slow and gets it all here in the end is served.
+	_, err = conns[0].Write(raw[1:])
+	require.NoError(t, err)
+	answer, err := http.ReadResponse(bufio.NewReader(conns[0]), nil)
+	require.NoError(t, err)
+	answer.Body.Close()
+	require.NotEqual(t, 503, answer.StatusCode)
+	require.Eventually(t, func() bool { return !under(secrets[0]) }, time.Minute, 10*time.Millisecond, "and may send another")
+	require.NoError(t, conns[1].Close())
+	require.Eventually(t, func() bool { return !under(secrets[1]) }, time.Minute, 10*time.Millisecond, "also who has gone")
+	require.True(t, under(secrets[2]))
+}
