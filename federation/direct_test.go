@@ -416,6 +416,20 @@ func TestLanguage(t *testing.T) {
 	require.NotContains(t, w.get(w.post.URI), "contentMap")
 }
 
+// Whom a post names beside its parent's author it mentions and addresses.
+func TestMentions(t *testing.T) {
+	t.Parallel()
+	s := newStranger(t)
+	p := s.node.post(func(p *protocol.StoredPost) {
+		known(p)
+		p.ReplyTo, p.Mentions = s.note, []protocol.Mention{{Handle: "alice", Host: "victim.example", Actor: alice}}
+	})
+	doc := s.get(p.URI)
+	require.Subset(t, doc["cc"], []any{carol, alice})
+	require.Contains(t, doc["tag"], map[string]any{"type": "Mention", "href": alice, "name": "@alice@victim.example"})
+	require.Contains(t, doc["tag"], map[string]any{"type": "Mention", "href": carol, "name": "@carol@peer.example"})
+}
+
 // fetch reads a post signed by an actor.
 func (w *world) fetchAs(actor, scheme, uri string, bend func(*http.Request)) int {
 	w.t.Helper()

@@ -125,8 +125,9 @@ func TestFedify(t *testing.T) {
 	bearer := "Bearer " + ownerToken(t, h.Node, "asha")
 	operator := h.operator()
 
+	text := "Hand-made paper."
 	post := func(title, parent string) (p protocol.Post) {
-		body := encoded(protocol.NewPost{Kind: protocol.Offer, Title: title, Body: "Hand-made paper.", InReplyTo: parent})
+		body := encoded(protocol.NewPost{Kind: protocol.Offer, Title: title, Body: text, InReplyTo: parent})
 		a := h.ask("POST", "/api/public/board", string(body), "Authorization", bearer)
 		require.Equal(t, 201, a.Code, "%s", a.Body)
 		a.into(&p)
@@ -187,6 +188,12 @@ func TestFedify(t *testing.T) {
 		return slices.ContainsFunc(all.Received, func(a told) bool { return a.Type == "Create" && a.Object == hidden.URI && a.ID != first.ID })
 	}, "the restored answer was not sent anew")
 
+	// Who is named in the text is mentioned, and sent it once a server.
+	wish := shown(reply("carol", "wish"))
+	text = "For @carol@" + f.host + " and @alice@" + f.host + "."
+	named := post("Both of you", root.ID)
+	require.Equal(t, []string{f.user("carol"), f.user("alice")}, f.sent("carol", "Create", named.URI).Mentions)
+
 	// Carol reports the post: the operator reads it in the queue.
 	f.do("report", map[string]any{"by": "carol", "post": root.URI, "inbox": inbox, "reason": "too dear"}, nil)
 	f.wait(func() bool {
@@ -235,9 +242,9 @@ func TestFedify(t *testing.T) {
 		require.Equal(t, 200, h.ask("GET", strings.TrimPrefix(item.ID, h.Base), "").Code, item.ID)
 		listed = append(listed, item.Object)
 	}
-	require.ElementsMatch(t, []string{root.URI, question.URI, hidden.URI, late}, listed)
+	require.ElementsMatch(t, []string{root.URI, question.URI, hidden.URI, wish.URI, named.URI, late}, listed)
 
 	var all struct{ Received []told }
 	f.do("received", nil, &all)
-	require.Len(t, all.Received, 6, "nothing else, and nothing twice: %v", all.Received)
+	require.Len(t, all.Received, 7, "nothing else, and nothing twice: %v", all.Received)
 }

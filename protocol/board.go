@@ -2,8 +2,10 @@ package protocol
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -98,10 +100,35 @@ type StoredPost struct {
 	ReplyTo   string          // ActivityPub id of the parent, also when the parent is not held here
 	Board     string          // ActivityPub id of the board that logs it
 	Language  string          // the first of the author's languages when it was written, a tag of BCP 47; "" when unknown
+	Mentions  []Mention       // people of other servers whom it names, beside the author of its parent
 	Evidence  json.RawMessage // the author's signed request, if there was one
 	Statement json.RawMessage // the author's signed statement, if there was one
 	Object    json.RawMessage // the Note as received, for a post of another node
 	Network   string          // of an anonymous author, as a keyed hash; stored apart, for a while, and not read back
+}
+
+// A Mention is somebody of another server whom a post names.
+type Mention struct {
+	Handle string `json:"handle"`
+	Host   string `json:"host"`
+	Actor  string `json:"actor,omitempty"` // ActivityPub id
+}
+
+// MaxMentions is how many people a post may mention.
+const MaxMentions = 5
+
+var mentionPattern = regexp.MustCompile(`(?:^|[^\w@/.])@([A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9_])?)@([A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?(?::[0-9]{1,5})?)`)
+
+// NamesOf are the people that a text names as @handle@host, each once, at most
+// MaxMentions. Who they are the text does not say.
+func NamesOf(text string) (names []Mention) {
+	for _, m := range mentionPattern.FindAllStringSubmatch(text, 4*MaxMentions) {
+		name := Mention{Handle: m[1], Host: strings.ToLower(m[2])}
+		if len(names) < MaxMentions && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // How far the time that another node claims for a post may be from ours before

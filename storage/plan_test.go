@@ -104,6 +104,7 @@ func TestPlans(t *testing.T) {
 	add("boosted posts", `SELECT seq FROM post WHERE `+boosted+` AND seq < ? ORDER BY seq DESC LIMIT ?`, "x", 1, 2)
 	add("count of boosted posts", `SELECT count(*) FROM post WHERE `+boosted, "x")
 	add("readers of a post", readersOfPost, "x")
+	add("author in a thread", threadAuthor, "x", "y", "z")
 	add("posts of an actor", postsOfActor, "x", 1)
 	add("due jobs", dueJobs, 1, 1)
 	add("free lanes", freeLanes, 1)

@@ -16,14 +16,14 @@ const postColumns = `seq, id, uri, url, kind, title, body, tags, in_reply_to, no
 	proof_level, proof_subject, proof_block, proof_at`
 
 // storedColumns are those of a protocol.StoredPost.
-const storedColumns = postColumns + `, state, reports, reply_to, board, language, evidence, statement, object`
+const storedColumns = postColumns + `, state, reports, reply_to, board, language, mentions, evidence, statement, object`
 
 var postInsert = insert{
 	into: `INSERT INTO post (seq, id, uri, foreign_uri, url, kind, state, title, tags, in_reply_to, reply_to, board,
 	author_name, author_handle, author_node, author_local, author_actor, author_erc8004, author_method, author_keyid,
 	verified, node, created_at, stored_at, body, evidence, statement, object, root,
-	reply_count, resolved_by, language, proof_level, proof_subject, proof_block, proof_at) VALUES `,
-	row:   `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	reply_count, resolved_by, language, mentions, proof_level, proof_subject, proof_block, proof_at) VALUES `,
+	row:   `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 	bySeq: true,
 }
 
@@ -82,7 +82,7 @@ func postValues(tx *Tx, p *protocol.StoredPost, seq int64) []any {
 		a.Name, orNull(a.Handle), orNull(a.Node), a.Node == nil, orNull(a.Actor), orNull(a.ERC8004), string(a.Method), orNull(a.KeyID),
 		a.Verified, orNull(p.Node), p.CreatedAt.UnixMilli(), tx.Now.UnixMilli(), p.Body,
 		blob(p.Evidence), blob(p.Statement), blob(p.Object), orNull(p.Root),
-		p.ReplyCount, orNull(p.ResolvedBy), p.Language, string(a.Proof.Level), proofSubject(a), a.Proof.Block, millisPtr(a.Proof.CheckedAt)}
+		p.ReplyCount, orNull(p.ResolvedBy), p.Language, encodeMentions(p.Mentions), string(a.Proof.Level), proofSubject(a), a.Proof.Block, millisPtr(a.Proof.CheckedAt)}
 }
 
 // proofSubject is what is kept of the subject: that of a key directory. The others
@@ -113,6 +113,14 @@ func encodeTags(tags []string) string {
 		return "[]"
 	}
 	raw, _ := json.Marshal(tags) // strings always encode
+	return string(raw)
+}
+
+func encodeMentions(all []protocol.Mention) string {
+	if len(all) == 0 {
+		return ""
+	}
+	raw, _ := json.Marshal(all) // strings always encode
 	return string(raw)
 }
 
@@ -332,8 +340,12 @@ func scanPost(s scanner, p *protocol.Post, more ...any) (seq int64, err error) {
 
 func scanStored(s scanner, p *protocol.StoredPost) (int64, error) {
 	var evidence, statement, object []byte
-	seq, err := scanPost(s, &p.Post, &p.State, &p.Reports, &p.ReplyTo, &p.Board, &p.Language, &evidence, &statement, &object)
+	var mentions string
+	seq, err := scanPost(s, &p.Post, &p.State, &p.Reports, &p.ReplyTo, &p.Board, &p.Language, &mentions, &evidence, &statement, &object)
 	p.Evidence, p.Statement, p.Object = evidence, statement, object
+	if err == nil && mentions != "" {
+		err = json.Unmarshal([]byte(mentions), &p.Mentions)
+	}
 	return seq, err
 }
 

@@ -111,7 +111,7 @@ func (tx *Tx) countReply(ctx context.Context, p *protocol.StoredPost, by int) er
 
 // wipePost leaves a tombstone: what the post was, when, and in answer to what.
 func (tx *Tx) wipePost(ctx context.Context, id string, seq int64) error {
-	if _, err := tx.write(ctx, `UPDATE post SET title = '', body = '', tags = '[]', author_name = '', resolved_by = NULL,
+	if _, err := tx.write(ctx, `UPDATE post SET title = '', body = '', tags = '[]', author_name = '', resolved_by = NULL, mentions = '',
 		evidence = NULL, statement = NULL, object = NULL WHERE seq = ?`, seq); err != nil {
 		return err
 	}

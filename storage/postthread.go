@@ -153,6 +153,25 @@ func underQuery(column string) string {
 	return `SELECT seq FROM post WHERE ` + column + ` = ? AND state = 'visible' AND seq > ? ORDER BY seq LIMIT ?`
 }
 
+const threadAuthor = `SELECT author_actor FROM post WHERE root = ? AND state = 'visible' AND node = ? AND author_handle = ? AND author_actor IS NOT NULL LIMIT 1`
+
+// ThreadAuthor is the actor of another server that wrote in the thread of a root
+// under a handle and host; "" when there is none.
+func (tx *Tx) ThreadAuthor(ctx context.Context, rootID, handle, host string) (actor string, err error) {
+	root, err := tx.PostByID(ctx, rootID)
+	if err != nil {
+		return "", err
+	}
+	if a := root.Author; root.Node != nil && *root.Node == host && a.Handle != nil && *a.Handle == handle && a.Actor != nil {
+		return *a.Actor, nil
+	}
+	err = tx.row(ctx, threadAuthor, rootID, host, handle).Scan(&actor)
+	if err == ErrNotFound {
+		return "", nil
+	}
+	return actor, err
+}
+
 // CountThread is how many visible replies the thread of a root has.
 func (tx *Tx) CountThread(ctx context.Context, rootID string) (n int, err error) {
 	if err := tx.settle(); err != nil {

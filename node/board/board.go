@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,7 +98,31 @@ func (b *Board) attach(ctx context.Context, tx *storage.Tx, p *protocol.StoredPo
 		return err
 	}
 	p.InReplyTo, p.ReplyTo, p.Board = &parent.ID, parent.URI, parent.Board
+	if p.Author.Method != protocol.ByProof {
+		if p.Mentions, err = mentioned(ctx, tx, parent, p.Body); err != nil {
+			return err
+		}
+	}
 	return tellAuthor(ctx, tx, parent, p)
+}
+
+// mentioned are the people of other servers whom a reply to parent names as
+// @handle@host, as far as they wrote in its thread: who else they might be is
+// asked of nobody.
+func mentioned(ctx context.Context, tx *storage.Tx, parent *protocol.StoredPost, text string) (found []protocol.Mention, err error) {
+	root := parent.ID
+	if parent.Root != nil {
+		root = *parent.Root
+	}
+	for _, m := range protocol.NamesOf(text) {
+		if m.Actor, err = tx.ThreadAuthor(ctx, root, m.Handle, m.Host); err != nil {
+			return nil, err
+		}
+		if m.Actor != "" && (parent.Author.Actor == nil || m.Actor != *parent.Author.Actor) {
+			found = append(found, m)
+		}
+	}
+	return found, nil
 }
 
 // tellAuthor makes a reply news for who wrote the post that it answers.
@@ -141,17 +166,27 @@ func (b *Board) Tell(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost
 }
 
 // readers are the actors to tell directly, one a server: the author of the post
-// that p answers, where that is on a third server, since the board's own reads
-// the board; and, when p is hidden or deleted, those who fetched it by its
-// address. What visitors write is sent to nobody who did not ask for it.
+// that p answers and whom p names, where they are on a third server, since the
+// board's own reads the board; and, when p is hidden or deleted, those who fetched
+// it by its address. What visitors write is sent to nobody who did not ask for it.
 func (b *Board) readers(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind string) (to []string, err error) {
+	add := func(actor string) {
+		if !slices.ContainsFunc(to, func(other string) bool { return sameHost(other, actor) }) {
+			to = append(to, actor)
+		}
+	}
 	if p.ReplyTo != "" && p.Author.Method != protocol.ByProof {
 		parent, err := tx.PostByURI(ctx, p.ReplyTo)
 		switch {
 		case err == nil && parent.Node != nil && parent.Author.Actor != nil && !sameHost(*parent.Author.Actor, p.Board):
-			to = append(to, *parent.Author.Actor)
+			add(*parent.Author.Actor)
 		case err != nil && !errors.Is(err, storage.ErrNotFound):
 			return nil, err
+		}
+		for _, m := range p.Mentions {
+			if !sameHost(m.Actor, p.Board) {
+				add(m.Actor)
+			}
 		}
 	}
 	if kind != "hide" && kind != "delete" {
@@ -159,9 +194,7 @@ func (b *Board) readers(ctx context.Context, tx *storage.Tx, p *protocol.StoredP
 	}
 	fetched, err := tx.Readers(ctx, p.ID)
 	for _, actor := range fetched {
-		if len(to) == 0 || !sameHost(to[0], actor) {
-			to = append(to, actor)
-		}
+		add(actor)
 	}
 	if err == nil && kind == "delete" && len(fetched) > 0 {
 		err = tx.DropReaders(ctx, p.ID)

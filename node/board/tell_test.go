@@ -181,3 +181,65 @@ func TestPost_Language(t *testing.T) {
 		require.Empty(t, language(visitor))
 	})
 }
+
+// Who is named as @handle@host and wrote in the thread is mentioned, and told like
+// the author who is answered.
+func TestPost_Mentions(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		b := bench{&Board{Base: base}, db, t}
+		root := b.post(asha, protocol.QuestionPost, "")
+		reply := func(handle, host string) (actor, id string) {
+			actor = "https://" + host + "/u/" + handle
+			uri := actor + "/1"
+			require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
+				id, err = b.ReceivePost(ctx, tx, &protocol.StoredPost{Board: b.ID(), ReplyTo: root.URI, Post: protocol.Post{
+					ID: protocol.RemoteID(protocol.PostID, tx.Now, uri), URI: uri, Kind: protocol.Announcement, Title: "t", Body: "b",
+					Author: protocol.Author{Name: handle, Handle: &handle, Node: &host, Actor: &actor, Method: protocol.ByFederation}, Node: &host, CreatedAt: tx.Now,
+				}})
+				return err
+			}))
+			return actor, id
+		}
+		carol, first := reply("carol", "m.example")
+		dave, _ := reply("Dave_1", "f.example:8443")
+		reply("erin", "m.example")
+		post := func(c protocol.Caller, body, parent string) (p *protocol.StoredPost) {
+			require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				made, err := b.Post(ctx, tx, c, protocol.NewPost{Kind: protocol.Offer, Title: "t", Body: body, InReplyTo: parent})
+				if err == nil {
+					p, err = tx.PostByID(ctx, made.ID)
+				}
+				return err
+			}))
+			return p
+		}
+		told := func() (to []string) {
+			jobs, _, err := db.ClaimJobs(t.Context(), "test", 20, time.Minute)
+			require.NoError(t, err)
+			for _, j := range jobs {
+				var s submission
+				require.NoError(t, json.Unmarshal(j.Args, &s))
+				to = append(to, s.Kind+" "+s.To)
+				require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.FinishJob(ctx, j.ID) }))
+			}
+			return to
+		}
+		text := "@carol@m.example and (@Dave_1@F.example:8443), @carol@m.example: not a@b@m.example, @nobody@m.example, @carol@other.example."
+		p := post(asha, text, root.ID)
+		require.Equal(t, []protocol.Mention{{Handle: "carol", Host: "m.example", Actor: carol}, {Handle: "Dave_1", Host: "f.example:8443", Actor: dave}}, p.Mentions)
+		require.ElementsMatch(t, []string{"create " + carol, "create " + dave}, told())
+		require.Empty(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			_, err := b.Delete(ctx, tx, asha, protocol.PostRef{ID: p.ID})
+			return err
+		}))
+		require.ElementsMatch(t, []string{"delete " + carol, "delete " + dave}, told())
+
+		q := post(asha, "@carol@m.example @Dave_1@f.example:8443 @erin@m.example", first)
+		require.Len(t, q.Mentions, 2, "the author who is answered is mentioned as such")
+		require.ElementsMatch(t, []string{"create " + carol, "create " + dave}, told(), "once a server")
+		require.Empty(t, post(visitor, text, root.ID).Mentions)
+		require.Empty(t, post(asha, text, "").Mentions, "outside of the thread")
+		require.Empty(t, told())
+	})
+}

@@ -22,9 +22,13 @@ func (s Site) Note(p, parent *protocol.StoredPost, digest string) Object {
 			tags = append(tags, Object{"type": "Hashtag", "name": "#" + name, "href": s.tagURL(tag)})
 		}
 	}
+	named := p.Mentions
 	if m := mention(parent); m != nil {
-		cc = append(cc, *parent.Author.Actor)
-		tags = append(tags, m)
+		named = append([]protocol.Mention{*m}, named...)
+	}
+	for _, m := range named {
+		cc = append(cc, m.Actor)
+		tags = append(tags, Object{"type": "Mention", "href": m.Actor, "name": "@" + m.Handle + "@" + m.Host})
 	}
 	o := Object{
 		"id": p.URI, "type": "Note", "attributedTo": author, "audience": p.Board,
@@ -86,11 +90,11 @@ func authorClaim(a protocol.Author) Object {
 }
 
 // mention tells the author of a post of another node that it was answered.
-func mention(parent *protocol.StoredPost) any {
+func mention(parent *protocol.StoredPost) *protocol.Mention {
 	if parent == nil || parent.Node == nil || parent.Author.Actor == nil || parent.Author.Handle == nil {
 		return nil
 	}
-	return Object{"type": "Mention", "href": *parent.Author.Actor, "name": "@" + *parent.Author.Handle + "@" + *parent.Node}
+	return &protocol.Mention{Handle: *parent.Author.Handle, Host: *parent.Node, Actor: *parent.Author.Actor}
 }
 
 func nonNil(tags []string) []string {
