@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"stoa/identity/erc8004"
 	"stoa/identity/key"
 	"stoa/node/a2aapi"
 	"stoa/storage"
@@ -36,6 +37,21 @@ func chainNames(c Config) []string {
 	for _, s := range c.Chain {
 		id, _, _ := strings.Cut(s, "=")
 		names = append(names, "eip155:"+id)
+	}
+	return names
+}
+
+// registryNames are the registries whose identities this node takes.
+func registryNames(c Config) []string {
+	var names []string
+	for _, s := range c.Chain {
+		chain, err := erc8004.ParseChain(s)
+		if err != nil {
+			continue // the start is refused by those who read the setting
+		}
+		for _, r := range chain.Registries {
+			names = append(names, fmt.Sprintf("eip155:%d:%s", chain.ID, strings.ToLower(r.Identity.Hex())))
+		}
 	}
 	return names
 }

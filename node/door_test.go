@@ -127,7 +127,7 @@ func TestDoor_BadInput(t *testing.T) {
 		{name: "media type", method: "POST", path: "/api/public/board", body: goodPost, headers: []string{"Content-Type", "text/plain"}, code: protocol.UnsupportedMediaType},
 		{name: "encoded", method: "POST", path: "/api/public/board", body: goodPost, headers: []string{"Content-Encoding", "gzip"}, code: protocol.UnsupportedMediaType},
 		{name: "all faults at once", method: "POST", path: "/api/public/board",
-			body: `{"kind":"rumour","title":"","titel":"x","tags":["","ok"],"inReplyTo":"7"}`, code: protocol.Validation,
+			body: `{"kind":"rumour","title":"","titel":"x","tags":["Bad Tag","ok"],"inReplyTo":"7"}`, code: protocol.Validation,
 			pointers: []string{"/body", "/inReplyTo", "/kind", "/tags/0", "/titel", "/title"}},
 		{name: "wrong case", method: "POST", path: "/api/public/board", body: `{"Kind":"offer","title":"a","body":"b"}`, code: protocol.Validation, pointers: []string{"/Kind", "/kind"}},
 		{name: "wrong types", method: "POST", path: "/api/public/board", body: `{"kind":1,"title":{},"body":[],"tags":"a"}`, code: protocol.Validation, pointers: []string{"/body", "/kind", "/tags", "/title"}},

@@ -236,7 +236,7 @@ func (n *Node) wire(ctx context.Context) error {
 	}
 	documents, err := wellknown.New(wellknown.Config{
 		Base: base, Directory: n.agents, Keys: n.keys, Site: siteList{n.db, n.directory}, Name: c.Name, Version: c.Version,
-		Doors: protocol.HTTP | protocol.MCP | protocol.A2A, MCPVersions: mcpapi.Versions(), Feeds: feedDocuments(), Contact: c.Contact, Policy: c.SecurityPolicy, Signal: c.ContentSignal, Log: n.log,
+		Doors: protocol.HTTP | protocol.MCP | protocol.A2A, MCPVersions: mcpapi.Versions(), Registries: registryNames(c), Feeds: feedDocuments(), Contact: c.Contact, Policy: c.SecurityPolicy, Signal: c.ContentSignal, Log: n.log,
 	})
 	if err != nil {
 		return err

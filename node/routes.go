@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/uptrace/bunrouter"
@@ -41,7 +42,7 @@ func (n *Node) route(documents *wellknown.WellKnown) error {
 	}
 	n.a2a(m, api.Network, pages.Fail)
 	m.federation("/ap/*path", n.federation.Handler())
-	m.handle("GET", "/openapi.json", document("application/vnd.oai.openapi+json", bytes.Replace(schemas.OpenAPI, []byte(`"url": "/"`), []byte(`"url": "`+n.Base+`"`), 1)))
+	m.handle("GET", "/openapi.json", n.description())
 	m.handle("GET", "/schemas/agent-profile.v1.json", document("application/schema+json", bytes.Replace(schemas.AgentProfile, []byte(`"$id": "`), []byte(`"$id": "`+n.Base), 1)))
 	for _, p := range pages.Routes() {
 		m.handle(cmp.Or(p.Method, "GET"), p.Pattern, p.Handler)
@@ -60,6 +61,38 @@ func (m *mux) federation(pattern string, h http.Handler) {
 		m.router.Handle(method, pattern, adapted)
 	}
 	m.methods[shape(pattern)] = []string{"GET", "HEAD", "POST"}
+}
+
+// description serves the OpenAPI description: of everybody's operations, and with
+// for=all of those of owners and operators too. Each is made when it is first asked
+// for.
+func (n *Node) description() http.Handler {
+	whole := bytes.Replace(schemas.OpenAPI, []byte(`"url": "/"`), []byte(`"url": "`+n.Base+`"`), 1)
+	made := func(part func([]byte) ([]byte, error)) func() http.Handler {
+		return sync.OnceValue(func() http.Handler {
+			body, err := part(whole)
+			if err != nil {
+				panic(err) // the description is the program's own
+			}
+			return document("application/vnd.oai.openapi+json", body)
+		})
+	}
+	open := made(httpapi.OpenAPIForEverybody)
+	all := made(func(b []byte) ([]byte, error) {
+		var out bytes.Buffer
+		err := json.Compact(&out, b)
+		return out.Bytes(), err
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Query().Get("for") {
+		case "":
+			open().ServeHTTP(w, r)
+		case "all":
+			all().ServeHTTP(w, r)
+		default:
+			httpapi.WriteProblem(w, n.Base, protocol.DialectNone, protocol.Invalid(protocol.Fault{Pointer: "/for", Code: "not-allowed", Detail: "must be all, or left out"}))
+		}
+	})
 }
 
 // document serves fixed bytes.
@@ -112,7 +145,7 @@ func status(w http.ResponseWriter, code int, word string, degraded ...string) {
 
 func siteFiles() []protocol.SiteEntry {
 	files := []protocol.SiteEntry{
-		{Path: "/openapi.json", Purpose: "Machine-readable description of every HTTP operation (OpenAPI 3.1)."},
+		{Path: "/openapi.json", Purpose: "Machine-readable description of everybody's HTTP operations (OpenAPI 3.1); with for=all of those of owners and operators too."},
 		{Path: "/schemas/agent-profile.v1.json", Purpose: "JSON Schema of an agent profile."},
 		{Path: "/SKILL.md", Purpose: "Skill description for agents."},
 		{Path: "/llms.txt", Purpose: "Plain-text description for language models."},

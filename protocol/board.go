@@ -48,7 +48,7 @@ type NewPost struct {
 	Kind      PostKind `json:"kind" enum:"requirement,ability,challenge,resolution,offer,question,announcement" doc:"What the post is for."`
 	Title     string   `json:"title" minLength:"1" maxLength:"120" doc:"One line."`
 	Body      string   `json:"body" minLength:"1" maxLength:"4000" doc:"Plain text."`
-	Tags      []string `json:"tags,omitempty" maxItems:"12" uniqueItems:"true" minLength:"1" maxLength:"32" fold:"tag" doc:"Words to find it by, of any script: letters, marks, digits and _ . : -, shown in lower case."`
+	Tags      []string `json:"tags,omitempty" maxItems:"12" uniqueItems:"true" pattern:"^[^\\x00-/:-@\\[-\\x60{-\\x7f][^\\x00-,/;-@\\[-^\\x60{-\\x7f]{0,31}$" fold:"tag" doc:"Words to find it by, of any script: letters, marks, digits and _ . : -, shown in lower case."`
 	InReplyTo string   `json:"inReplyTo,omitempty" pattern:"^post_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Id of the post being replied to."`
 	Name      string   `json:"name,omitempty" maxLength:"60" doc:"Display name; an unsigned post is shown as unverified under it."`
 }
@@ -58,7 +58,7 @@ func (p NewPost) Check() []Fault {
 	faults := oneLine(map[string]string{"/title": p.Title, "/name": p.Name})
 	for i, tag := range p.Tags {
 		if !IsTag(tag) {
-			faults = append(faults, Fault{"/tags/" + strconv.Itoa(i), "wrong-shape", tagRule})
+			faults = append(faults, Fault{"/tags/" + strconv.Itoa(i), "wrong-shape", "must be " + TagRule})
 		}
 	}
 	return faults
@@ -154,7 +154,7 @@ func ShownAt(claimed, now time.Time) time.Time {
 // A BoardQuery selects posts.
 type BoardQuery struct {
 	Kind         PostKind `json:"kind,omitempty" enum:"requirement,ability,challenge,resolution,offer,question,announcement" doc:"Only posts of this kind."`
-	Tag          string   `json:"tag,omitempty" maxLength:"32" fold:"tag" doc:"Only posts with this tag, in any case."`
+	Tag          string   `json:"tag,omitempty" pattern:"^[^\\x00-/:-@\\[-\\x60{-\\x7f][^\\x00-,/;-@\\[-^\\x60{-\\x7f]{0,31}$" fold:"tag" doc:"Only posts with this tag, in any case."`
 	Q            string   `json:"q,omitempty" maxLength:"200" doc:"Words to find in title and body; all must occur."`
 	Author       string   `json:"author,omitempty" pattern:"^@?[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])$" fold:"handle" doc:"Handle of the author."`
 	VerifiedOnly bool     `json:"verifiedOnly,omitempty" doc:"Only posts whose author this node verified."`
@@ -168,7 +168,7 @@ func (q BoardQuery) Check() []Fault {
 	if q.Tag == "" || IsTag(q.Tag) {
 		return nil
 	}
-	return []Fault{{"/tag", "wrong-shape", tagRule}}
+	return []Fault{{"/tag", "wrong-shape", "must be " + TagRule}}
 }
 
 // A PostInput names one post and the page of its replies.

@@ -15,7 +15,13 @@ const (
 	MaxTagChars = 32
 )
 
-const tagRule = "1 to 32 letters, marks, digits and _ . : - of any script, a letter or digit first"
+// PostTagPattern is as much of the shape of a tag as every dialect of regular
+// expressions can say: of ASCII the letters, digits and _ . : - alone. IsTag says
+// the rest.
+const PostTagPattern = `^[^\x00-/:-@\[-\x60{-\x7f][^\x00-,/;-@\[-^\x60{-\x7f]{0,31}$`
+
+// TagRule says what a tag of a post is.
+const TagRule = "1 to 32 letters, marks, digits and _ . : - of any script, a letter or digit first"
 
 // IsTag reports whether s, folded, is a tag of a post: 1 to 32 letters, marks,
 // digits and _ . : - of any script, of which a letter or digit is the first.

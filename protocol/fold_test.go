@@ -1,6 +1,8 @@
 package protocol
 
 import (
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -15,6 +17,29 @@ func TestIsTag(t *testing.T) {
 	for _, bad := range []string{"", "two words", "#paper", "_x", ".", "-x", "a/b", "a,b", "a\u200bb", "\u0301a", "a\u202eb", "👍", strings.Repeat("क", 33), "a" + strings.Repeat("\u0301", 17)} {
 		require.False(t, IsTag(bad), bad)
 	}
+}
+
+// The published pattern refuses what it can of what is no tag, and no tag.
+func TestPostTagPattern(t *testing.T) {
+	t.Parallel()
+	for _, in := range []reflect.Type{reflect.TypeFor[NewPost](), reflect.TypeFor[BoardQuery]()} {
+		for _, f := range reflect.VisibleFields(in) {
+			if f.Tag.Get("fold") == "tag" {
+				require.Equal(t, PostTagPattern, f.Tag.Get("pattern"))
+			}
+		}
+	}
+	shape := regexp.MustCompile(PostTagPattern)
+	for c := range rune(0x180) {
+		for _, s := range []string{string(c), "a" + string(c)} {
+			if IsTag(s) || c < 0x80 {
+				require.Equal(t, IsTag(s), shape.MatchString(s), "%q", s)
+			}
+		}
+	}
+	require.True(t, shape.MatchString(strings.Repeat("क", 32)))
+	require.False(t, shape.MatchString(strings.Repeat("क", 33)))
+	require.False(t, shape.MatchString(""))
 }
 
 func TestFoldTags(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 	"text/template"
 	"time"
@@ -27,12 +28,13 @@ type guideView struct {
 	Base, Host, Name, Description string
 	Reads, Writes                 []protocol.Operation
 	MCP, A2A                      bool
+	Registries                    []string
 }
 
 func writeGuide(w *WellKnown) (guide, error) {
 	v := guideView{
 		Base: w.base, Host: w.host, Name: oneLine(w.c.Name), Description: oneLine(w.c.Description),
-		MCP: w.c.Doors&protocol.MCP != 0, A2A: w.c.Doors&protocol.A2A != 0,
+		MCP: w.c.Doors&protocol.MCP != 0, A2A: w.c.Doors&protocol.A2A != 0, Registries: w.c.Registries,
 	}
 	for _, op := range protocol.OperationsFor(protocol.Everybody, protocol.HTTP) {
 		if op.ReadOnly {
@@ -52,7 +54,7 @@ func writeGuide(w *WellKnown) (guide, error) {
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func render(name, text string, v guideView) ([]byte, error) {
-	t, err := template.New(name).Funcs(template.FuncMap{"example": example, "needs": needs, "private": func(op protocol.Operation) bool { return op.Private() }}).Parse(text)
+	t, err := template.New(name).Funcs(template.FuncMap{"example": example, "needs": needs, "parameters": parameters, "private": func(op protocol.Operation) bool { return op.Private() }}).Parse(text)
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +71,28 @@ func example(op protocol.Operation) (string, error) {
 	return string(raw), err
 }
 
+// parameters are the members of an operation's input that do not stand in its path
+// and are no secret. What must be given is marked, and where few values are allowed
+// they are named.
+func parameters(op protocol.Operation) string {
+	var list []string
+	for _, f := range reflect.VisibleFields(op.In) {
+		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous || name == "" || name == op.Secret || strings.Contains(op.HTTP.Path, "{"+name+"}") {
+			continue
+		}
+		text := "`" + name + "`"
+		if rest == "" && f.Type.Kind() != reflect.Pointer {
+			text += "*"
+		}
+		if values := f.Tag.Get("enum"); values != "" {
+			text += " (" + strings.ReplaceAll(values, ",", ", ") + ")"
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, ", ")
+}
+
 // needs says what a writer has to show, or whoever reads what is somebody's own.
 func needs(op protocol.Operation) string {
 	switch {
@@ -77,7 +101,7 @@ func needs(op protocol.Operation) string {
 	case op.Access == protocol.Anonymous:
 		return "nothing"
 	case op.Access&protocol.Proof != 0:
-		return "a proof of work (purpose " + op.Purpose + "), a signature or a token"
+		return "a proof of work (" + op.Purpose + "), a signature or a token"
 	}
 	return "a signature or a token"
 }

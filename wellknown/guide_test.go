@@ -59,6 +59,30 @@ func TestGuide_LLMsShape(t *testing.T) {
 	require.True(t, section)
 }
 
+// TestGuide_Parameters: an agent learns from the skill description what each read
+// takes.
+func TestGuide_Parameters(t *testing.T) {
+	t.Parallel()
+	_, h := node(t)
+	skill := get(h, "/SKILL.md").Body.String()
+	rows := map[string]string{}
+	for _, row := range strings.Split(skill, "\n") {
+		if cells := strings.Split(row, " | "); len(cells) == 4 {
+			rows[strings.Trim(cells[0], "| `")] = cells[2]
+		}
+	}
+	for name, want := range map[string]string{
+		"read_board":    "`kind` (requirement, ability, challenge, resolution, offer, question, announcement), `tag`, `q`, `author`, `verifiedOnly`, `resolved`, `root`, `limit`, `after`",
+		"get_challenge": "`purpose`* (contact, board, bid, meeting, report)", "list_merchants": "`q`, `category`, `city`, `openNow`, `limit`, `after`",
+		"get_agent_profile": "", "get_current_page": "`path`", "check_conversation": "`limit`, `after`",
+	} {
+		require.Contains(t, rows, name)
+		require.Equal(t, want, rows[name], name)
+	}
+	require.Contains(t, skill, "This node takes identities of `eip155:8453:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432`.")
+	require.Contains(t, skill, "`Agent-Identity: eip155:<chainId>:<registry>:<agentId>`")
+}
+
 // The rules of agent skills: frontmatter of name and description, a short body.
 func TestGuide_SkillShape(t *testing.T) {
 	t.Parallel()
@@ -70,5 +94,5 @@ func TestGuide_SkillShape(t *testing.T) {
 	require.LessOrEqual(t, len(m[2]), 1024)
 	require.NotContains(t, m[2], ": ", "plain YAML scalars hold no colon and space")
 	require.Less(t, strings.Count(text, "\n"), 500)
-	require.Less(t, len(text), 20_000)
+	require.Less(t, len(text), 16_000)
 }

@@ -101,6 +101,7 @@ type Config struct {
 	Repository  string // where its source is, URL; "" leaves it out
 	Doors       protocol.Door
 	MCPVersions []string // of the protocol, newest first
+	Registries  []string // whose identities the node takes, eip155:<chainId>:<address>
 	Feeds       []Feed
 	Contact     string // where to report vulnerabilities, mailto: or https: URL; "" serves no security.txt
 	Policy      string // how reports are handled, https: URL; "" leaves it out

@@ -115,7 +115,7 @@ type postRecord struct {
 	Kind      string          `json:"kind" enum:"requirement,ability,challenge,resolution,offer,question,announcement"`
 	Title     string          `json:"title" maxLength:"120"`
 	Body      string          `json:"body" maxLength:"4000"`
-	Tags      []string        `json:"tags" maxItems:"12" uniqueItems:"true" minLength:"1" maxLength:"32"`
+	Tags      []string        `json:"tags" maxItems:"12" uniqueItems:"true" pattern:"^[^\\x00-/:-@\\[-\\x60{-\\x7f][^\\x00-,/;-@\\[-^\\x60{-\\x7f]{0,31}$"`
 	ReplyTo   string          `json:"replyTo,omitempty" maxLength:"600" doc:"ActivityPub id of what it answers."`
 	Board     string          `json:"board" format:"uri" maxLength:"600"`
 	Author    authorRecord    `json:"author"`

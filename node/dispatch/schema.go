@@ -156,6 +156,8 @@ func faultOf(err error) protocol.Fault {
 		return protocol.Fault{Pointer: at, Code: "wrong-shape", Detail: "must be a decimal amount such as \"120.50\" or 120.5"}
 	case strings.HasPrefix(msg, "expected value to be one of"):
 		return protocol.Fault{Pointer: at, Code: "not-allowed", Detail: strings.ReplaceAll(strings.Replace(msg, "expected value to be", "must be", 1), `"`, "")}
+	case msg == "expected string to match pattern "+protocol.PostTagPattern:
+		return protocol.Fault{Pointer: at, Code: "wrong-shape", Detail: "must be " + protocol.TagRule}
 	case strings.HasPrefix(msg, "expected string to match pattern"):
 		return protocol.Fault{Pointer: at, Code: "wrong-shape", Detail: "must match " + strings.TrimPrefix(msg, "expected string to match pattern ")}
 	case msg == "expected array items to be unique":

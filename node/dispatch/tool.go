@@ -10,7 +10,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"stoa/protocol"
-	"stoa/protocol/pow"
 )
 
 // ToolInput returns the JSON Schema of an operation's input in the form that
@@ -23,21 +22,23 @@ func (s *Schemas) ToolInput(op *protocol.Operation) (json.RawMessage, error) {
 		return nil, fmt.Errorf("input of %s: %w", op.Name, err)
 	}
 	if op.Access&protocol.Proof != 0 {
-		proof, err := s.inline(reflect.TypeFor[pow.Solution](), true)
-		if err != nil {
-			return nil, fmt.Errorf("proof of %s: %w", op.Name, err)
+		in.Properties["pow"] = &huma.Schema{
+			Type: huma.TypeObject, Required: []string{"challenge", "solution"},
+			Description: "A solved challenge of " + protocol.GetChallenge.Name + "; not needed when the HTTP request is signed or carries a token.",
+			Properties: map[string]*huma.Schema{
+				"challenge": {Type: huma.TypeObject, Description: "The challenge as it came."},
+				"solution":  {Type: huma.TypeObject, Description: `What was found: {"counter": n}.`, Required: []string{"counter"}},
+			},
 		}
-		challenge := proof.Properties["challenge"]
-		proof.Properties["challenge"] = &huma.Schema{Type: huma.TypeObject, Description: "The challenge as it came.", Required: challenge.Required}
-		proof.Description = "A solved challenge of " + protocol.GetChallenge.Name + "; not needed when the HTTP request is signed or carries a token."
-		in.Properties["pow"] = proof
 	}
 	return encodeTool(in)
 }
 
 // ToolOutput returns the JSON Schema of an operation's result in the same form,
-// but open, since members may be added later (contract §1). It is nil for an
-// operation whose result is text.
+// but open, since members may be added later (contract §1), and short, since a
+// model reads the whole list: names and types, to the members of what a result
+// holds. /openapi.json says the rest. It is nil for an operation whose result is
+// text.
 func (s *Schemas) ToolOutput(op *protocol.Operation) (json.RawMessage, error) {
 	if op.Media != "" {
 		return nil, nil
@@ -46,7 +47,33 @@ func (s *Schemas) ToolOutput(op *protocol.Operation) (json.RawMessage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("output of %s: %w", op.Name, err)
 	}
-	return encodeTool(out)
+	depth := 2 // the members of the result, and of the objects and lists in it
+	if op.For != protocol.Everybody {
+		depth = 1 // there are many of these, and their results are mostly what was put
+	}
+	short := outline(out, depth)
+	short.Required = out.Required
+	return encodeTool(short)
+}
+
+// outline is a schema with the names and types alone, to a depth. Every value that
+// the schema allows, the outline does.
+func outline(s *huma.Schema, depth int) *huma.Schema {
+	out := &huma.Schema{Type: s.Type}
+	if s.Items != nil {
+		out.Items = outline(s.Items, depth)
+	}
+	for _, option := range s.AnyOf {
+		out.AnyOf = append(out.AnyOf, outline(option, depth))
+	}
+	if depth == 0 {
+		return out
+	}
+	out.Properties = make(map[string]*huma.Schema, len(s.Properties))
+	for name, p := range s.Properties {
+		out.Properties[name] = outline(p, depth-1)
+	}
+	return out
 }
 
 // encodeTool writes the schema; an object without members says so, because

@@ -1,0 +1,35 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"stoa/protocol"
+)
+
+// OpenAPIForEverybody is the part of a description that everybody's operations
+// need, compact: what readers pay for by the byte.
+func OpenAPIForEverybody(whole []byte) ([]byte, error) {
+	var doc map[string]any
+	if err := json.Unmarshal(whole, &doc); err != nil {
+		return nil, fmt.Errorf("read the OpenAPI description: %w", err)
+	}
+	open := map[string]bool{}
+	for _, op := range protocol.OperationsFor(protocol.Everybody, protocol.HTTP) {
+		open[op.HTTP.Path] = true
+	}
+	paths, _ := doc["paths"].(map[string]any)
+	maps.DeleteFunc(paths, func(path string, _ any) bool { return !open[path] })
+	tags, _ := doc["tags"].([]any)
+	doc["tags"] = slices.DeleteFunc(tags, func(t any) bool {
+		name := t.(map[string]any)["name"]
+		return name == "owner" || name == "operator"
+	})
+	raw, err := json.Marshal(doc)
+	if err != nil {
+		return nil, err
+	}
+	return dropUnused(raw)
+}
