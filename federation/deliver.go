@@ -131,8 +131,11 @@ func (f *Federation) enqueueParcel(ctx context.Context, tx *storage.Tx, p parcel
 	if err != nil {
 		return err
 	}
-	return tx.Enqueue(ctx, storage.Job{Kind: "deliver", Lane: "to:" + hostOf(p.Inbox), Args: args})
+	return tx.Enqueue(ctx, storage.Job{Kind: "deliver", Lane: laneTo(p.Inbox), Args: args})
 }
+
+// laneTo is the lane of what is delivered to an inbox.
+func laneTo(inbox string) string { return "to:" + hostOf(inbox) }
 
 func (f *Federation) deliverJob(ctx context.Context, j storage.Job) (after, error) {
 	var p parcel

@@ -105,13 +105,15 @@ type Federation struct {
 	strangers places   // fetches under way that unverified requests cause
 	growth    growth
 	backlog   backlog
-	entries   *memory           // entries of our log as bytes
-	blocks    *blocks           // of our log, which pages are cut out of
-	readers   *memory           // who read what, as far as it is stored
-	reads     chan struct{}     // signed reads that are looked at
-	noting    sync.WaitGroup    // the same
-	boosted   storage.Memo[int] // how many posts our board shows to the fediverse
-	wanted    sync.Map          // board → int64: highest sequence number heard of
+
+	maxFollowers int
+	entries      *memory           // entries of our log as bytes
+	blocks       *blocks           // of our log, which pages are cut out of
+	readers      *memory           // who read what, as far as it is stored
+	reads        chan struct{}     // signed reads that are looked at
+	noting       sync.WaitGroup    // the same
+	boosted      storage.Memo[int] // how many posts our board shows to the fediverse
+	wanted       sync.Map          // board → int64: highest sequence number heard of
 }
 
 // New checks the configuration and builds a Federation. It starts nothing.
@@ -145,7 +147,7 @@ func New(c Config) (*Federation, error) {
 		misses: newMemory(4096, 4<<20), unproven: newMemory(4096, 8<<20), hosts: newSlots(),
 		lookUps: newBuckets(lookUpRate), limits: newBuckets(deliveryRate), peers: newBuckets(peerRate),
 		growth:  growth{added: map[storage.Stock]int{}, caps: storage.Caps},
-		entries: newMemory(4096, 16<<20), blocks: newBlocks(),
+		entries: newMemory(4096, 16<<20), blocks: newBlocks(), maxFollowers: maxFollowers,
 	}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)

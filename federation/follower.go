@@ -29,7 +29,15 @@ func (f *Federation) followed(ctx context.Context, in *incoming) (after, error) 
 			}
 			return f.answer(ctx, tx, "Reject", from, in, a.Inbox.One(), "", 0)
 		}
-		err := tx.PutFollower(ctx, storage.Follower{
+		full, err := f.full(ctx, tx, object, in.actor)
+		if err != nil {
+			return err
+		}
+		if full {
+			f.log.Warn("follow rejected: as many follow the board as this node takes", "actor", in.actor)
+			return f.answer(ctx, tx, "Reject", object, in, a.Inbox.One(), "", 0)
+		}
+		err = tx.PutFollower(ctx, storage.Follower{
 			LocalActor: object, Actor: in.actor, Inbox: a.Inbox.One(), SharedInbox: string(a.Endpoints.SharedInbox),
 			Host: in.host, FollowID: string(in.act.ID), Stoa: stoa, CreatedAt: tx.Now,
 		})
@@ -50,6 +58,26 @@ func (f *Federation) followed(ctx context.Context, in *incoming) (after, error) 
 	}, nil
 }
 
+// Bounds of what throw-away actors can make this node keep by following.
+const (
+	maxFollowers = 100_000
+	maxAnswers   = 200 // that wait for one host
+)
+
+// full reports whether the board can have no new follower, also when those that
+// are given up have been forgotten.
+func (f *Federation) full(ctx context.Context, tx *storage.Tx, board, actor string) (bool, error) {
+	n, err := tx.CountFollowers(ctx, board)
+	if err != nil || n < f.maxFollowers {
+		return false, err
+	}
+	if there, err := tx.Follows(ctx, board, actor); err != nil || there {
+		return false, err
+	}
+	gone, err := tx.DropDeadFollowers(ctx, board)
+	return gone == 0, err
+}
+
 // openOutlet begins the cursor of an inbox at the head of the log: what is
 // older a stoa peer pulls, and the fediverse does not ask for.
 func (f *Federation) openOutlet(ctx context.Context, tx *storage.Tx, inbox, host string, stoa bool, head int64) error {
@@ -66,6 +94,9 @@ func (f *Federation) openOutlet(ctx context.Context, tx *storage.Tx, inbox, host
 }
 
 func (f *Federation) answer(ctx context.Context, tx *storage.Tx, kind, actor string, in *incoming, inbox, epoch string, head int64) error {
+	if full, err := tx.LaneFull(ctx, laneTo(inbox), maxAnswers); err != nil || full {
+		return err // a host that takes nothing gets no more of them
+	}
 	id := f.site.Base + "/ap/answers/" + protocol.NewID(protocol.ActivityID, tx.Now)
 	o := f.site.Answer(kind, id, actor, string(in.act.ID), in.actor, in.act.ObjectID(), epoch, head)
 	return f.enqueueDelivery(ctx, tx, actor, inbox, o)

@@ -363,3 +363,55 @@ func TestMemory_Bytes(t *testing.T) {
 		require.LessOrEqual(t, len(m.rows), 1000)
 	}
 }
+
+// Throw-away actors that follow fill no table: a follow too many is rejected until
+// followers are gone, and a host that takes no answers gets no more of them.
+func TestAttack_Followers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t) // alice follows
+	w.f.maxFollowers = 3
+	id := func(i int) string { return fmt.Sprintf("https://f%d.example/u/x", i) }
+	follow := func(i, n int) {
+		w.actors[id(i)] = &actorKeys{id(i), nodeKeys(100)}
+		w.net.mu.Lock()
+		w.net.hosts[hostOf(id(i))] = http.HandlerFunc(w.remote)
+		w.net.mu.Unlock()
+		body := fmt.Appendf(nil, `{"id":"%s/f/%d","type":"Follow","actor":%q,"object":"https://u.example/ap/board"}`, id(i), n, id(i))
+		require.Equal(t, 202, w.deliver(id(i), body))
+	}
+	followers := func() (n int) {
+		w.read(func(ctx context.Context, tx *storage.Tx) (err error) {
+			n, err = tx.CountFollowers(ctx, protocol.BoardID(w.base))
+			return err
+		})
+		return n
+	}
+	for i := range 5 {
+		follow(i, 0)
+	}
+	settle(t, w.node)
+	require.Equal(t, 3, followers())
+	require.NoError(t, w.db.FailOutlet(t.Context(), protocol.BoardID(w.base), id(0)+"/inbox", w.tick.now(), "gone", storage.OutletDead))
+	follow(4, 1)
+	settle(t, w.node)
+	require.Equal(t, 3, followers(), "in the place of one that was given up")
+
+	w.net.set(hostOf(id(4)), true)
+	for n := range maxAnswers + 20 {
+		follow(4, 2+n)
+		if n%50 == 0 {
+			settle(t, w.node)
+		}
+	}
+	settle(t, w.node)
+	w.read(func(ctx context.Context, tx *storage.Tx) error {
+		stats, err := tx.JobStats(ctx)
+		for _, s := range stats {
+			if s.Kind == "deliver" && s.State == storage.JobWaiting {
+				require.LessOrEqual(t, s.Count, maxAnswers)
+				require.Greater(t, s.Count, maxAnswers/2)
+			}
+		}
+		return err
+	})
+}

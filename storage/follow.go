@@ -76,3 +76,26 @@ func (tx *Tx) IsPeer(ctx context.Context, host string) (bool, error) {
 }
 
 const isPeer = `SELECT 1 FROM follower WHERE host = ? UNION ALL SELECT 1 FROM subscription WHERE host = ? LIMIT 1`
+
+// Follows reports whether an actor follows one of this node.
+func (tx *Tx) Follows(ctx context.Context, localActor, actor string) (bool, error) {
+	var n int
+	err := tx.row(ctx, `SELECT 1 FROM follower WHERE local_actor = ? AND actor = ?`, localActor, actor).Scan(&n)
+	if err == ErrNotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// DropDeadFollowers ends the follows of up to a thousand inboxes of a board that
+// are given up, with their cursors, and returns how many inboxes.
+func (tx *Tx) DropDeadFollowers(ctx context.Context, board string) (int, error) {
+	const dead = `SELECT inbox FROM outlet WHERE board = ? AND state = 'dead' ORDER BY inbox LIMIT 1000`
+	_, err := tx.write(ctx, `DELETE FROM follower WHERE local_actor = ?
+		AND (CASE WHEN shared_inbox <> '' THEN shared_inbox ELSE inbox END) IN (`+dead+`)`, board, board)
+	if err != nil {
+		return 0, err
+	}
+	n, err := tx.write(ctx, `DELETE FROM outlet WHERE board = ? AND inbox IN (`+dead+`)`, board, board)
+	return int(n), err
+}

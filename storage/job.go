@@ -151,6 +151,15 @@ func (tx *Tx) JobsNamed(ctx context.Context, kind string) ([]Job, error) {
 	return append(waiting, dead...), err
 }
 
+const laneFull = `SELECT count(*) FROM (SELECT 1 FROM job WHERE lane = ? AND state = 'waiting' AND lane IS NOT NULL LIMIT ?) r`
+
+// LaneFull reports whether as many jobs of a lane wait.
+func (tx *Tx) LaneFull(ctx context.Context, lane string, most int) (bool, error) {
+	var n int
+	err := tx.row(ctx, laneFull, lane, most).Scan(&n)
+	return n >= most, err
+}
+
 // DropNamed forgets the jobs of that name: the one that waits, unless it is being
 // run, and dead ones. It returns how many.
 func (tx *Tx) DropNamed(ctx context.Context, kind, dedupe string) (int, error) {

@@ -299,3 +299,41 @@ func TestHostPolicies(t *testing.T) {
 		})
 	})
 }
+
+// TestDropDeadFollowers ends the follows of inboxes that are given up, shared ones
+// and single ones, and no others.
+func TestDropDeadFollowers(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		follower := func(name, shared string) storage.Follower {
+			return storage.Follower{LocalActor: boardID, Actor: name, Inbox: name + "/inbox", SharedInbox: shared, Host: "h"}
+		}
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			for _, f := range []storage.Follower{follower("a", "dead"), follower("b", "dead"), follower("c", ""), follower("d", "alive"), follower("e", "")} {
+				require.NoError(t, tx.PutFollower(ctx, f))
+			}
+			for _, inbox := range []string{"dead", "c/inbox", "alive", "e/inbox"} {
+				require.NoError(t, tx.PutOutlet(ctx, storage.Outlet{Board: boardID, Inbox: inbox, Host: "h"}))
+			}
+			return nil
+		})
+		for _, inbox := range []string{"dead", "c/inbox"} {
+			require.NoError(t, db.FailOutlet(t.Context(), boardID, inbox, start, "gone", storage.OutletDead))
+		}
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			n, err := tx.DropDeadFollowers(ctx, boardID)
+			require.Equal(t, 2, n)
+			return err
+		})
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			for name, want := range map[string]bool{"a": false, "b": false, "c": false, "d": true, "e": true} {
+				there, err := tx.Follows(ctx, boardID, name)
+				require.NoError(t, err)
+				require.Equal(t, want, there, name)
+			}
+			outlets, err := tx.ListOutlets(ctx, 10, "")
+			require.Len(t, outlets.Items, 2)
+			return err
+		})
+	})
+}

@@ -110,6 +110,7 @@ func TestPlans(t *testing.T) {
 	add("free lanes", freeLanes, 1)
 	add("next in a lane", nextInLane, 1)
 	add("jobs of a state", `SELECT id FROM job WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?`, "dead", 1, 2)
+	add("jobs of a lane", laneFull, "x", 1)
 	add("jobs of a name", jobsWaiting, "x", "y")
 	add("dead jobs of a kind", jobsDead, "x")
 	add("prune jobs", `SELECT id FROM job WHERE state <> 'waiting' AND done_at < ? ORDER BY done_at LIMIT 1000`, 1)
