@@ -74,7 +74,7 @@ func signatureError(err error) error {
 	switch e.Code {
 	case httpsig.CodeHostUnknown:
 		code = protocol.Misdirected
-	case httpsig.CodeExpired, httpsig.CodeNotYetValid, httpsig.CodeValidityTooLong:
+	case httpsig.CodeExpired, httpsig.CodeNotYetValid:
 		code = protocol.SignatureExpired
 	case httpsig.CodeReplayed:
 		code = protocol.SignatureReplayed

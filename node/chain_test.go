@@ -21,7 +21,9 @@ import (
 	"stoa/identity/erc8004"
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/node/mcpapi"
 	"stoa/protocol"
+	"stoa/protocol/a2a"
 	"stoa/storage"
 )
 
@@ -289,4 +291,61 @@ func TestChain_TwoRegistries(t *testing.T) {
 	require.Equal(t, 200, h.readAs("192.0.2.1", id, pair).Code)
 	other := strings.Replace(id, rpcRegistry, second, 1)
 	require.Equal(t, protocol.KeyUnknown, h.readAs("192.0.2.1", other, pair).problem().Code, "read there too, where the record of the first counts for nothing")
+}
+
+// A verifier that fetches the value of Signature-Agent as it is finds the keys.
+func TestFront_KeyDirectoryByAccept(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	want := h.ask("GET", "/.well-known/http-message-signatures-directory", "")
+	for accept, keys := range map[string]bool{
+		"application/http-message-signatures-directory+json":              true,
+		"application/jwk-set+json, */*;q=0.1":                             true,
+		"text/html, application/jwk-set+json;q=0":                         false,
+		"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8": false,
+		"*/*": false, "": false,
+	} {
+		a := h.ask("GET", "/", "", "Accept", accept)
+		require.Equal(t, 200, a.Code)
+		require.Contains(t, strings.Join(a.Header().Values("Vary"), ","), "Accept", accept)
+		require.Equal(t, keys, a.Body.String() == want.Body.String(), accept)
+		if keys {
+			require.Equal(t, want.Header().Get("Content-Type"), a.Header().Get("Content-Type"))
+			require.NotEmpty(t, a.Header().Get("Signature"), "signed by the keys themselves")
+		}
+	}
+}
+
+// A signature that would be good for too long is not an expired one: the clock
+// that signature-expired speaks of is right.
+func TestSignature_TooLongIsInvalid(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	pair := hostedAgent(t, h.Node, "asha")
+	a := h.signed(pair, goodPost, func(_ *http.Request, o *httpsig.SignOptions) { o.TTL = time.Hour })
+	require.Equal(t, 401, a.Code)
+	require.Equal(t, protocol.SignatureInvalid, a.problem().Code)
+	require.Contains(t, a.Body.String(), "at most 5m0s after created")
+	a = h.signed(pair, goodPost, func(_ *http.Request, o *httpsig.SignOptions) { o.Created = time.Now().Add(-time.Hour) })
+	require.Equal(t, protocol.SignatureExpired, a.problem().Code)
+}
+
+// Explorers of the registry look for the version of each protocol first.
+func TestRegistration_ProtocolVersions(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.agent("asha", openPolicy)
+	pair, err := key.GenerateEd25519()
+	require.NoError(t, err)
+	require.NoError(t, h.Admin().AddKey(t.Context(), "asha", pair, false))
+	var file struct {
+		Services []struct{ Name, Endpoint, Version string }
+	}
+	h.ask("GET", "/.well-known/service-agents/"+pair.Thumbprint()+"/registration.json", "").into(&file)
+	versions := map[string]string{}
+	for _, s := range file.Services {
+		require.NotEmpty(t, s.Endpoint)
+		versions[s.Name] = s.Version
+	}
+	require.Equal(t, map[string]string{"web": "", "profile": "", "keyDirectory": "", "A2A": a2a.Version, "MCP": mcpapi.Versions()[0]}, versions)
 }

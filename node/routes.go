@@ -45,7 +45,11 @@ func (n *Node) route(documents *wellknown.WellKnown) error {
 	m.handle("GET", "/openapi.json", n.description())
 	m.handle("GET", "/schemas/agent-profile.v1.json", document("application/schema+json", bytes.Replace(schemas.AgentProfile, []byte(`"$id": "`), []byte(`"$id": "`+n.Base), 1)))
 	for _, p := range pages.Routes() {
-		m.handle(cmp.Or(p.Method, "GET"), p.Pattern, p.Handler)
+		h := p.Handler
+		if p.Pattern == "/" {
+			h = documents.Front(h)
+		}
+		m.handle(cmp.Or(p.Method, "GET"), p.Pattern, h)
 	}
 	m.handle("GET", "/healthz", http.HandlerFunc(n.health))
 	m.handle("GET", "/readyz", http.HandlerFunc(n.ready))

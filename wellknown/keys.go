@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"mime"
 	"net/http"
 	"strconv"
 	"strings"
@@ -44,6 +45,25 @@ func (w *WellKnown) nodeKeys(r *http.Request) (document, error) {
 	d := document{media: directoryMedia, maxAge: nodeKeysAge, fixed: true}
 	d.body, d.header, err = w.signed.get(name.String(), func() ([]byte, http.Header, error) { return w.sign(pairs) })
 	return d, err
+}
+
+// Front answers the address of the node itself with its key directory, to those
+// who ask for one by its media type: some verifiers fetch the value of
+// Signature-Agent as it is (draft-ietf-webbotauth-httpsig-protocol-01). All
+// others get the page.
+func (w *WellKnown) Front(page http.Handler) http.Handler {
+	keys := w.serve(w.nodeKeys)
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		for part := range strings.SplitSeq(r.Header.Get("Accept"), ",") {
+			media, params, err := mime.ParseMediaType(part)
+			if err == nil && (media == directoryMedia || media == jwkSetMedia) && params["q"] != "0" {
+				rw.Header().Add("Vary", "Accept")
+				keys.ServeHTTP(rw, r)
+				return
+			}
+		}
+		page.ServeHTTP(rw, r)
+	})
 }
 
 // agentKeys is the key directory of one agent, signed by the key itself: by the

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/a2a"
 )
 
 // registrationType is the type of a registration file (ERC-8004 "Agent
@@ -37,6 +38,7 @@ type registrationFile struct {
 type service struct {
 	Name       string `json:"name"`
 	Endpoint   string `json:"endpoint"`
+	Version    string `json:"version,omitempty"` // of the protocol
 	Thumbprint string `json:"thumbprint,omitempty"`
 }
 
@@ -87,10 +89,14 @@ func describe(p protocol.Profile) string {
 func (w *WellKnown) services(p protocol.Profile, thumbprint string) []service {
 	list := []service{{Name: "web", Endpoint: p.Interfaces.Page}, {Name: "profile", Endpoint: p.Interfaces.Profile}}
 	if w.c.Doors&protocol.A2A != 0 && p.Interfaces.A2A != nil {
-		list = append(list, service{Name: "A2A", Endpoint: p.Interfaces.AgentCard})
+		list = append(list, service{Name: "A2A", Endpoint: p.Interfaces.AgentCard, Version: a2a.Version})
 	}
 	if w.c.Doors&protocol.MCP != 0 {
-		list = append(list, service{Name: "MCP", Endpoint: p.Interfaces.PublicMCP})
+		s := service{Name: "MCP", Endpoint: p.Interfaces.PublicMCP}
+		if len(w.c.MCPVersions) > 0 {
+			s.Version = w.c.MCPVersions[0]
+		}
+		list = append(list, s)
 	}
 	return append(list, service{
 		Name: "keyDirectory", Thumbprint: thumbprint,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -329,9 +330,21 @@ func fieldsOf(t reflect.Type) []field {
 		if kind.Kind() == reflect.Pointer {
 			kind = kind.Elem()
 		}
-		all = append(all, field{name, kind.Kind(), !strings.Contains(options, "omit"), f.Tag})
+		all = append(all, field{name, kindOf(kind), !strings.Contains(options, "omit"), f.Tag})
 	}
 	return all
+}
+
+// kindOf is how a field is written on the command line: objects and lists of
+// objects as JSON (Struct), what has a text form of its own as that.
+func kindOf(t reflect.Type) reflect.Kind {
+	switch {
+	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+		return reflect.String
+	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.String, t.Kind() == reflect.Map, t.Kind() == reflect.Interface:
+		return reflect.Struct
+	}
+	return t.Kind()
 }
 
 func (f field) parse(s string) (any, error) {
@@ -356,6 +369,11 @@ func (f field) parse(s string) (any, error) {
 		return b, nil
 	case reflect.Slice:
 		return strings.Split(s, ","), nil
+	case reflect.Struct:
+		if !json.Valid([]byte(s)) {
+			return nil, fmt.Errorf("%q is not JSON", s)
+		}
+		return json.RawMessage(s), nil
 	}
 	return s, nil
 }
@@ -420,6 +438,8 @@ func kindName(k reflect.Kind) string {
 		return "number"
 	case reflect.Bool:
 		return "true|false"
+	case reflect.Struct:
+		return "JSON"
 	}
 	return "text"
 }
