@@ -52,6 +52,7 @@ type Chain struct {
 	journal   *journal
 	// keystore is an empty folder that the backend insists on.
 	keystore string
+	manual   bool // a transaction gets one block and is not final by itself; set before Mine
 
 	mu sync.Mutex // held over every block and its journal entry
 }
@@ -250,6 +251,10 @@ func (c *Chain) waiting(ctx context.Context) (bool, error) {
 func (c *Chain) settle(ctx context.Context) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.manual {
+		_, n, err := c.commit(ctx)
+		return n, err
+	}
 	return c.finish(ctx)
 }
 

@@ -39,24 +39,29 @@ func main() {
 	state := flag.String("state", "", "`file` that keeps the transactions, to rebuild the same agents at the next start")
 	withStdin := flag.Bool("exit-with-stdin", false, "end when standard input is closed")
 	artifacts := flag.String("artifacts", os.Getenv("ERC8004_ARTIFACTS"), "`folder` of other compiled registries to deploy; default $ERC8004_ARTIFACTS")
+	manual := flag.Bool("manual", false, "take commands on standard input, for tests: mine N, final, fork N; nothing is final by itself")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if *withStdin {
+	var commands io.Reader
+	if *manual {
+		commands = os.Stdin
+	} else if *withStdin {
 		go func() {
 			io.Copy(io.Discard, os.Stdin)
 			stop()
 		}()
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	if err := run(ctx, *listen, *artifacts, *state, log, os.Stdout); err != nil {
+	if err := run(ctx, *listen, *artifacts, *state, commands, log, os.Stdout); err != nil {
 		log.Error("devchain", "err", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, listen, artifacts, state string, log *slog.Logger, out io.Writer) error {
+// run serves until ctx ends, or with commands until they end.
+func run(ctx context.Context, listen, artifacts, state string, commands io.Reader, log *slog.Logger, out io.Writer) error {
 	c, err := Start(listen, artifacts, log)
 	if err != nil {
 		return err
@@ -69,6 +74,7 @@ func run(ctx context.Context, listen, artifacts, state string, log *slog.Logger,
 	if err := c.Replay(ctx, j); err != nil {
 		return err
 	}
+	c.manual = commands != nil
 	done := make(chan error, 1)
 	go func() { done <- c.Mine(ctx) }()
 	line, err := json.Marshal(c.Ready)
@@ -79,6 +85,9 @@ func run(ctx context.Context, listen, artifacts, state string, log *slog.Logger,
 		return err
 	}
 	log.Info("chain ready", "rpc", c.Ready.RPC, "identity", c.Ready.IdentityRegistry, "reputation", c.Ready.ReputationRegistry)
+	if commands != nil {
+		return c.obey(ctx, commands, out)
+	}
 	if err := <-done; ctx.Err() == nil {
 		return err
 	}

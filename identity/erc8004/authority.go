@@ -27,7 +27,8 @@ type Grant struct {
 	Wallet    common.Address // zero for none
 	Block     uint64
 	BlockHash common.Hash
-	Pending   bool // not final; only with Config.AllowPending
+	Final     uint64 // newest final block at the read
+	Pending   bool   // not final; only with Config.AllowPending
 }
 
 // Authority returns the grant of the key with that thumbprint for the agent.
@@ -87,7 +88,7 @@ func (r *Reader) grants(ctx context.Context, id ID, keyid string) ([]Grant, erro
 		}
 		out = append(out, Grant{
 			Identity: e.key, Display: e.display, Level: set.level, KeyID: k.Thumbprint, PublicKey: k.Public,
-			Owner: e.snap.Owner, Wallet: e.snap.Wallet, Block: e.snap.Block, BlockHash: e.snap.BlockHash, Pending: !final,
+			Owner: e.snap.Owner, Wallet: e.snap.Wallet, Block: e.snap.Block, BlockHash: e.snap.BlockHash, Final: e.final, Pending: !final,
 		})
 	}
 	switch {

@@ -23,6 +23,7 @@ type chain struct {
 	now       func() time.Time
 	log       *slog.Logger
 	drop      func(key string) // removes a cached agent
+	changed   func(chainID uint64, agents []string, all bool)
 
 	polling sync.Mutex         // held during one poll
 	fresh   singleflight.Group // looks that somebody waits for
@@ -71,7 +72,7 @@ func (ch *change) add(block uint64, authority bool, final uint64) {
 }
 
 func newChain(c Chain, final finality, cfg *Config, log *slog.Logger) (*chain, error) {
-	ch := &chain{Chain: c, final: final, now: time.Now, log: log, events: map[string]*change{},
+	ch := &chain{Chain: c, final: final, now: time.Now, log: log, events: map[string]*change{}, changed: cfg.Changed,
 		budget: newBudget(cfg.ReadsPerSec, cfg.ReadBurst)}
 	ch.logRange.Store(c.LogRange)
 	hc := httpClient(cfg.HTTPClient)

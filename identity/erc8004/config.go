@@ -29,6 +29,11 @@ type Config struct {
 	// the cache that had a record. It must not dial out.
 	Known func(ctx context.Context, id string) (bool, error)
 	Log   *slog.Logger
+	// Changed is told, after each look of [Reader.Run], of the agents in canonical
+	// spelling whose authority changed; with all, of any agent of the chain: after a
+	// reorganisation, a gap in the events, an upgrade, and at the first look. It must
+	// not block. Nil tells nobody.
+	Changed func(chainID uint64, agents []string, all bool)
 	// AllowPending grants a change of authority before it is final and says so
 	// in Grant.Pending. For development only: such a grant can be undone.
 	AllowPending bool

@@ -100,6 +100,7 @@ func (c *chain) poll(ctx context.Context) error {
 			return err
 		}
 		c.advance(v, logs, reset)
+		c.tellChanged(logs, reset)
 		return nil
 	})
 }

@@ -1,0 +1,121 @@
+package erc8004
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/rpc"
+)
+
+// A Control is who has an agent now, and the keys that its owner or wallet gave it.
+type Control struct {
+	Owner, Wallet string // in lower case; Wallet "" for none
+	Keys          []Key  // preferred first; none when no valid record names any
+	Block         uint64
+	// Pending: the last change of authority can still be undone. Keys are those of
+	// the head of the chain, which need not have authority yet.
+	Pending bool
+}
+
+// Control returns what the chain says of the agent at its head, from the cache or in
+// one batch of reads. Errors are those of [Reader.Snapshot], and ErrIdentityBound.
+func (r *Reader) Control(ctx context.Context, id ID) (Control, error) {
+	e, err := r.lookup(ctx, id)
+	if err != nil {
+		return Control{}, err
+	}
+	s := Control{Owner: addressText(e.snap.Owner), Wallet: addressText(e.snap.Wallet), Block: e.block, Pending: e.pending > 0}
+	set, err := r.keysNow(ctx, e)
+	switch {
+	case err == nil:
+		s.Keys = set.rec.Keys
+	case !errors.Is(err, ErrKeyUnknown):
+		return Control{}, err
+	}
+	return s, nil
+}
+
+// addressText is an address in lower case, "" for the zero address.
+func addressText(a common.Address) string {
+	if a == (common.Address{}) {
+		return ""
+	}
+	return strings.ToLower(a.Hex())
+}
+
+// BlockHashes returns the hashes of the blocks of those numbers that the chain has
+// now, in the same order; "" for a number above the head.
+func (r *Reader) BlockHashes(ctx context.Context, chainID uint64, numbers []uint64) (hashes []string, err error) {
+	c := r.chains[chainID]
+	if c == nil {
+		return nil, fmt.Errorf("%w: %d", ErrChainNotSupported, chainID)
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	err = c.try(ctx, func(ctx context.Context, e *endpoint) error {
+		found := make([]*header, len(numbers))
+		elems := make([]rpc.BatchElem, len(numbers))
+		for i, n := range numbers {
+			elems[i] = headerElem(hexutil.Uint64(n).String(), &found[i])
+		}
+		if err := e.batch(ctx, c.ID, elems); err != nil {
+			return err
+		}
+		hashes = make([]string, len(numbers))
+		for i, h := range found {
+			if elems[i].Error != nil {
+				return fmt.Errorf("eth_getBlockByNumber %d: %w", numbers[i], elems[i].Error)
+			}
+			if h != nil {
+				hashes[i] = h.Hash.Hex()
+			}
+		}
+		return nil
+	})
+	return hashes, err
+}
+
+// Registries are the registries that are read, as eip155:<chainId>:<address> in
+// lower case, by chain.
+func (r *Reader) Registries() map[uint64][]string {
+	all := map[uint64][]string{}
+	for id, c := range r.chains {
+		for _, reg := range c.Registries {
+			all[id] = append(all[id], fmt.Sprintf("eip155:%d:%s", id, strings.ToLower(reg.Identity.Hex())))
+		}
+	}
+	return all
+}
+
+// Keep makes [Reader.Run] watch the chain though nobody asks about its agents.
+func (r *Reader) Keep(chainID uint64) {
+	if c := r.chains[chainID]; c != nil {
+		c.lastUse.Store(c.now().UnixNano())
+	}
+}
+
+// tellChanged tells of the agents whose authority changed. all means that the
+// events since the last look are not known, or are void.
+func (c *chain) tellChanged(logs []logEntry, all bool) {
+	if c.changed == nil {
+		return
+	}
+	var agents []string
+	for _, l := range logs {
+		if l.Topics[0] == topicUpgraded {
+			all = true
+		} else if l.authority() {
+			agents = append(agents, ID{c.ID, l.Address, l.agent()}.String())
+		}
+	}
+	if all || len(agents) > 0 {
+		c.changed(c.ID, agents, all)
+	}
+}
+
+// Hands are owner and wallet of the grant as [Control] has them.
+func (g Grant) Hands() (owner, wallet string) { return addressText(g.Owner), addressText(g.Wallet) }
