@@ -1,9 +1,17 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"math/big"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -24,30 +32,121 @@ type onChainFlags struct {
 	Wallet string `required:"" env:"STOA_WALLET" placeholder:"FILE" help:"File with the owner's secp256k1 private key in hex."`
 }
 
-func (f onChainFlags) open() (*erc8004.Registrar, *owner, error) {
+// registryAccount is one registry of one chain, and an account to write with.
+type registryAccount struct {
+	chain     erc8004.Chain
+	registrar *erc8004.Registrar
+	wallet    *ecdsa.PrivateKey
+}
+
+func (f onChainFlags) open(stderr io.Writer) (*registryAccount, error) {
 	chain, err := erc8004.ParseChain(f.Chain)
 	if err != nil {
-		return nil, nil, usage{err}
+		return nil, usage{err}
 	}
-	raw, err := os.ReadFile(f.Wallet)
+	wallet, err := readWallet(f.Wallet, stderr)
 	if err != nil {
-		return nil, nil, err
-	}
-	wallet, err := erc8004.ParseWalletKey(string(raw))
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", f.Wallet, err)
+		return nil, fmt.Errorf("%s: %w", f.Wallet, err)
 	}
 	registrar, err := erc8004.NewRegistrar(erc8004.RegistrarConfig{
 		RPC: chain.RPC[0], ChainID: chain.ID, Registry: chain.Registries[0].Identity, Key: wallet,
 	})
-	return registrar, &owner{sign: func(id erc8004.ID, keys []erc8004.Key) (erc8004.Record, error) {
-		return erc8004.SignRecord(id, keys, time.Now(), wallet)
-	}}, err
+	return &registryAccount{chain, registrar, wallet}, err
 }
 
-// owner signs key records with the wallet.
-type owner struct {
-	sign func(id erc8004.ID, keys []erc8004.Key) (erc8004.Record, error)
+// readWallet reads the private key of an account. It warns where others can read it too.
+func readWallet(file string, stderr io.Writer) (*ecdsa.PrivateKey, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var store struct{ Crypto json.RawMessage } // the standard library takes both spellings of the member
+	if json.Unmarshal(raw, &store) == nil && store.Crypto != nil {
+		return nil, errors.New("this is an encrypted keystore; decrypt it with the tool that made it, and give a file of mode 0600 with the private key in 64 hex digits")
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
+		fmt.Fprintf(stderr, "stoa: %s can be read by others (mode %04o), and whoever has it owns the identity: chmod 600 %s\n", file, mode, file)
+	}
+	return erc8004.ParseWalletKey(string(raw))
+}
+
+// only reads an identity of the chain and registry that are configured. Of any
+// other, the token of the same number would be changed here.
+func only(chain erc8004.Chain, identity string) (erc8004.ID, error) {
+	id, err := erc8004.ParseID(identity)
+	switch {
+	case err != nil:
+		return id, usage{err}
+	case id.ChainID != chain.ID:
+		return id, usagef("%s is an identity of chain %d, and --chain (STOA_CHAIN) names chain %d: nothing was done", identity, id.ChainID, chain.ID)
+	case id.Registry != chain.Registries[0].Identity:
+		return id, usagef("%s is an identity of registry %s, and --chain (STOA_CHAIN) names registry %s: nothing was done", identity, id.Registry, chain.Registries[0].Identity)
+	}
+	return id, nil
+}
+
+// plan is what is about to be written, for the person who starts it to read.
+func (o *registryAccount) plan(w *world, id erc8004.ID, rows ...[2]string) (erc8004.Snapshot, error) {
+	reader, err := erc8004.NewReader(erc8004.Config{Chains: []erc8004.Chain{o.chain}})
+	if err != nil {
+		return erc8004.Snapshot{}, err
+	}
+	s, err := reader.Snapshot(w.ctx, id)
+	if err != nil {
+		return s, err
+	}
+	t := newTable(w.stderr)
+	for _, row := range append([][2]string{
+		{"chain", fmt.Sprint(o.chain.ID)}, {"registry", id.Registry.Hex()}, {"token", id.AgentID.String()},
+		{"owner", s.Owner.Hex()}, {"from", o.registrar.Address().Hex()},
+	}, rows...) {
+		fmt.Fprintf(t, "%s\t%s\n", row[0], row[1])
+	}
+	return s, t.Flush()
+}
+
+// sure asks before what cannot be undone.
+func sure(w *world, yes bool, what string) error {
+	if yes {
+		return nil
+	}
+	f, ok := w.stdin.(*os.File)
+	if ok {
+		info, err := f.Stat()
+		ok = err == nil && info.Mode()&os.ModeCharDevice != 0
+	}
+	if !ok {
+		return usagef("%s, and there is no terminal to ask at: say --yes if that is meant", what)
+	}
+	fmt.Fprintf(w.stderr, "%s. Continue? [y/N] ", strings.ToUpper(what[:1])+what[1:])
+	answer, _ := bufio.NewReader(f).ReadString('\n')
+	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+		return errors.New("nothing was done")
+	}
+	return nil
+}
+
+// record signs a key record with the wallet.
+func (o *registryAccount) record(id erc8004.ID, keys []erc8004.Key) (erc8004.Record, error) {
+	return erc8004.SignRecord(id, keys, time.Now(), o.wallet)
+}
+
+// published says what a key record does now.
+func published(w *world, keys int, block uint64) {
+	switch keys {
+	case 0:
+		fmt.Fprintf(w.stdout, "no keys, block %d\n", block)
+		return
+	case 1:
+		fmt.Fprintf(w.stdout, "1 key, block %d\n", block)
+	default:
+		fmt.Fprintf(w.stdout, "%d keys, block %d\n", keys, block)
+	}
+	fmt.Fprintf(w.stderr, "A key counts once block %d is final, which takes about a quarter of an hour on Ethereum; until then nodes answer identity-unverified.\n", block)
 }
 
 func entries(files []string) ([]erc8004.Key, error) {
@@ -57,14 +156,9 @@ func entries(files []string) ([]erc8004.Key, error) {
 		if err != nil {
 			return nil, err
 		}
-		pair, err := key.ParsePair(raw)
-		public := pair.Public()
+		public, err := publicKey(raw)
 		if err != nil {
-			parsed, err := key.ParsePublic(raw)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", file, err)
-			}
-			public = parsed.Key
+			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		k, err := erc8004.NewKey(public)
 		if err != nil {
@@ -75,14 +169,26 @@ func entries(files []string) ([]erc8004.Key, error) {
 	return keys, nil
 }
 
+// publicKey reads the public half of a JWK or PEM file, private or public.
+func publicKey(raw []byte) (crypto.PublicKey, error) {
+	if pair, err := key.ParsePair(raw); err == nil {
+		return pair.Public(), nil
+	}
+	if bytes.HasPrefix(bytes.TrimSpace(raw), []byte("-----BEGIN ")) {
+		return key.ParsePublicPEM(string(raw))
+	}
+	parsed, err := key.ParsePublic(raw)
+	return parsed.Key, err
+}
+
 type identityRegisterCmd struct {
 	onChainFlags `embed:""`
-	Key          []string `required:"" placeholder:"FILE" help:"JWK of a message key, public or private. Repeatable, at most four."`
+	Key          []string `required:"" placeholder:"FILE" help:"JWK or PEM file of a message key, public or private. Repeatable, at most four."`
 	URI          string   `placeholder:"URL" help:"Address of the registration document."`
 }
 
 func (c *identityRegisterCmd) Run(w *world) error {
-	registrar, owner, err := c.open()
+	o, err := c.open(w.stderr)
 	if err != nil {
 		return err
 	}
@@ -90,70 +196,111 @@ func (c *identityRegisterCmd) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	id, _, err := registrar.Register(w.ctx, c.URI)
+	id, _, err := o.registrar.Register(w.ctx, c.URI)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintln(w.stdout, id)
-	record, err := owner.sign(id, keys)
-	if err != nil {
-		return err
+	record, err := o.record(id, keys)
+	if err == nil {
+		var receipt erc8004.Receipt
+		if receipt, err = o.registrar.SetKeys(w.ctx, id.AgentID, record); err == nil {
+			fmt.Fprintf(w.stderr, "Its keys count once block %d is final, which takes about a quarter of an hour on Ethereum.\n", uint64(receipt.Block))
+			return nil
+		}
 	}
-	_, err = registrar.SetKeys(w.ctx, id.AgentID, record)
-	return err
+	again := []string{"stoa identity keys --chain", shellWord(c.Chain), "--wallet", shellWord(c.Wallet)}
+	for _, file := range c.Key {
+		again = append(again, "--key", shellWord(file))
+	}
+	return fmt.Errorf("the identity is registered and has no keys yet: %w\nPublish them with:\n  %s %s", err, strings.Join(again, " "), id)
 }
+
+// shellWord is a word as a shell takes it.
+func shellWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 type identityKeysCmd struct {
 	onChainFlags `embed:""`
 	Identity     string   `arg:"" help:"eip155:<chainId>:<registry>:<agentId>"`
-	Key          []string `placeholder:"FILE" help:"JWK of a message key. Repeatable; none revokes all."`
+	Key          []string `placeholder:"FILE" help:"JWK or PEM file of a message key. Repeatable; none revokes all."`
+	Yes          bool     `help:"Revoke without asking."`
 }
 
 func (c *identityKeysCmd) Run(w *world) error {
-	registrar, owner, err := c.open()
+	o, err := c.open(w.stderr)
 	if err != nil {
 		return err
 	}
-	id, err := erc8004.ParseID(c.Identity)
+	id, err := only(o.chain, c.Identity)
 	if err != nil {
-		return usage{err}
+		return err
 	}
 	keys, err := entries(c.Key)
 	if err != nil {
 		return err
 	}
-	record, err := owner.sign(id, keys)
+	rows := [][2]string{}
+	for _, k := range keys {
+		rows = append(rows, [2]string{"key", k.Thumbprint})
+	}
+	state, err := o.plan(w, id, rows...)
 	if err != nil {
 		return err
 	}
-	receipt, err := registrar.SetKeys(w.ctx, id.AgentID, record)
+	if from := o.registrar.Address(); from != state.Owner && from != state.Wallet {
+		return fmt.Errorf("this wallet is neither the owner nor the agentWallet (%s), so a record that it signs counts nowhere: nothing was done", state.Wallet)
+	}
+	if len(keys) == 0 {
+		if err := sure(w, c.Yes, "every key of the identity is revoked, and the profiles that are enrolled to it lose it"); err != nil {
+			return err
+		}
+	}
+	record, err := o.record(id, keys)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w.stdout, "%d keys, block %d\n", len(keys), receipt.Block)
+	receipt, err := o.registrar.SetKeys(w.ctx, id.AgentID, record)
+	if err != nil {
+		if o.registrar.Address() != state.Owner {
+			return fmt.Errorf("%w (the agentWallet may sign the record; the registry takes it from the owner, or from an account that the owner approved)", err)
+		}
+		return err
+	}
+	published(w, len(keys), uint64(receipt.Block))
 	return nil
 }
 
 type identityTransferCmd struct {
 	onChainFlags `embed:""`
-	Identity     string `arg:""`
+	Identity     string `arg:"" help:"eip155:<chainId>:<registry>:<agentId>"`
 	To           string `arg:"" help:"Account of the new owner."`
+	Yes          bool   `help:"Transfer without asking."`
 }
 
 func (c *identityTransferCmd) Run(w *world) error {
-	registrar, _, err := c.open()
+	o, err := c.open(w.stderr)
 	if err != nil {
 		return err
 	}
-	id, err := erc8004.ParseID(c.Identity)
+	id, err := only(o.chain, c.Identity)
 	if err != nil {
-		return usage{err}
+		return err
 	}
 	to, err := erc8004.ParseAddress(c.To)
 	if err != nil {
 		return usage{err}
 	}
-	receipt, err := registrar.Transfer(w.ctx, new(big.Int).Set(id.AgentID), to)
+	state, err := o.plan(w, id, [2]string{"to", to.Hex()})
+	if err != nil {
+		return err
+	}
+	if o.registrar.Address() != state.Owner {
+		return fmt.Errorf("this wallet is not the owner (%s): nothing was done", state.Owner)
+	}
+	if err := sure(w, c.Yes, "the identity goes to another owner and every key of it ends, which cannot be undone"); err != nil {
+		return err
+	}
+	receipt, err := o.registrar.Transfer(w.ctx, new(big.Int).Set(id.AgentID), to)
 	if err != nil {
 		return err
 	}
@@ -163,7 +310,7 @@ func (c *identityTransferCmd) Run(w *world) error {
 
 type identityShowCmd struct {
 	Chain    string `required:"" env:"STOA_CHAIN" placeholder:"ID=RPC,REGISTRY" help:"The chain: chainId=rpcURL,identityRegistry."`
-	Identity string `arg:""`
+	Identity string `arg:"" help:"eip155:<chainId>:<registry>:<agentId>"`
 }
 
 func (c *identityShowCmd) Run(w *world) error {
@@ -171,9 +318,9 @@ func (c *identityShowCmd) Run(w *world) error {
 	if err != nil {
 		return usage{err}
 	}
-	id, err := erc8004.ParseID(c.Identity)
+	id, err := only(chain, c.Identity)
 	if err != nil {
-		return usage{err}
+		return err
 	}
 	reader, err := erc8004.NewReader(erc8004.Config{Chains: []erc8004.Chain{chain}})
 	if err != nil {

@@ -43,7 +43,7 @@ func moveStory(t *testing.T, w *localWorld) {
 	id, _, err := registrar.Register(ctx, old.URL+"/.well-known/service-agents/"+pair.Thumbprint()+"/registration.json")
 	require.NoError(t, err)
 	publish := func(keys ...erc8004.Key) {
-		record, err := owner.sign(id, keys)
+		record, err := owner.record(id, keys)
 		require.NoError(t, err)
 		_, err = registrar.SetKeys(ctx, id.AgentID, record)
 		require.NoError(t, err)

@@ -286,7 +286,7 @@ func revoked(t *testing.T, w *localWorld) {
 	id, _, err := registrar.Register(ctx, "https://agent.example/registration.json")
 	require.NoError(t, err)
 	publish := func(keys ...erc8004.Key) {
-		record, err := owner.sign(id, keys)
+		record, err := owner.record(id, keys)
 		require.NoError(t, err)
 		_, err = registrar.SetKeys(ctx, id.AgentID, record)
 		require.NoError(t, err)

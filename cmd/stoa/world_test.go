@@ -180,13 +180,13 @@ func (w *localWorld) anonymous(i int) *client.Client {
 }
 
 // registrar writes to the chain as the owner of the seeded identity.
-func (w *localWorld) registrar() (*erc8004.Registrar, *owner) {
+func (w *localWorld) registrar() (*erc8004.Registrar, *registryAccount) {
 	w.t.Helper()
 	file := filepath.Join(filepath.Dir(w.Nodes[0].Data), "wallet")
 	f := onChainFlags{Chain: fmt.Sprintf("%d=%s,%s", w.Chain.ChainID, w.Chain.RPC, w.Chain.IdentityRegistry), Wallet: file}
-	registrar, owner, err := f.open()
+	o, err := f.open(io.Discard)
 	require.NoError(w.t, err)
-	return registrar, owner
+	return o.registrar, o
 }
 
 func post(t testing.TB, c *client.Client, in protocol.NewPost) protocol.Post {

@@ -99,11 +99,14 @@ func (p Pair) MarshalPrivate() ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// ParsePair reads a private JWK. The public members must belong to the private
+// ParsePair reads a private JWK, or an unencrypted PKCS #8 key in PEM. The public members must belong to the private
 // one, and kid, when it looks like a thumbprint, is not trusted but recomputed.
 // The error wraps ErrMalformed, ErrWeak or ErrUnsupported and never shows key
 // material.
 func ParsePair(b []byte) (Pair, error) {
+	if bytes.HasPrefix(bytes.TrimSpace(b), []byte("-----BEGIN ")) {
+		return parsePairPEM(b)
+	}
 	if _, err := object(b); err != nil { // size and repeated members
 		return Pair{}, err
 	}

@@ -1,6 +1,7 @@
 package key
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/x509"
 	"encoding/pem"
@@ -50,4 +51,25 @@ func ParsePublicPEM(s string) (crypto.PublicKey, error) {
 		return nil, err
 	}
 	return pub, nil
+}
+
+// parsePairPEM reads a private key as openssl genpkey writes it: PKCS #8, not
+// encrypted, in one PEM block.
+func parsePairPEM(b []byte) (Pair, error) {
+	block, rest := pem.Decode(b)
+	if block == nil || len(b) > 4*maxPEM || len(bytes.TrimSpace(rest)) > 0 {
+		return Pair{}, fmt.Errorf("%w: not one PEM block", ErrMalformed)
+	}
+	if block.Type != "PRIVATE KEY" {
+		return Pair{}, fmt.Errorf("%w: PEM block %q; a private key is read as JWK (stoa keygen) or as PRIVATE KEY (openssl genpkey -algorithm ed25519)", ErrUnsupported, block.Type)
+	}
+	priv, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return Pair{}, fmt.Errorf("%w: %s", ErrMalformed, block.Type)
+	}
+	signer, ok := priv.(crypto.Signer)
+	if !ok {
+		return Pair{}, ErrUnsupported
+	}
+	return NewPair(signer)
 }
