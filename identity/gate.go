@@ -48,8 +48,10 @@ type Credential struct {
 type Directory interface {
 	// KeyByThumbprint finds a registered, unretired key of a hosted profile.
 	KeyByThumbprint(ctx context.Context, thumbprint string) (h Hosted, ok bool, err error)
-	// HostedAgent finds the profile that a chain identity is enrolled to.
-	HostedAgent(ctx context.Context, erc8004 string) (h Hosted, ok bool, err error)
+	// HostedAgent finds the profile that a chain identity is enrolled to, if the
+	// key, by its thumbprint, speaks for it, and owner and wallet are those that it
+	// was enrolled by.
+	HostedAgent(ctx context.Context, k ChainKey, thumbprint string) (h Hosted, ok bool, err error)
 	// TokenBySecret finds an unrevoked API token by its secret text.
 	TokenBySecret(ctx context.Context, secret string) (c Credential, ok bool, err error)
 	// SessionBySecret finds a session that has not ended by its secret text.
@@ -65,9 +67,10 @@ type Chain interface {
 
 // A ChainKey is a key that the chain says may speak for an identity.
 type ChainKey struct {
-	Identity string // canonical, lower case
-	Key      httpsig.Key
-	Block    uint64
+	Identity      string // canonical, lower case
+	Owner, Wallet string // in lower case; Wallet "" for none
+	Key           httpsig.Key
+	Block         uint64
 }
 
 // Directories answers for foreign Web Bot Auth key directories. It fetches in

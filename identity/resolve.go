@@ -50,7 +50,7 @@ func (r resolver) chain(ctx context.Context, q httpsig.KeyRequest) (httpsig.Reso
 		return httpsig.Resolved{}, err
 	}
 	who := principal{erc8004: found.Identity, proof: protocol.AuthorProof{Level: protocol.ByChainKey, Block: new(int64(found.Block))}}
-	hosted, ok, err := r.g.Directory.HostedAgent(ctx, found.Identity)
+	hosted, ok, err := r.g.Directory.HostedAgent(ctx, found, q.Params.KeyID)
 	if err != nil {
 		return httpsig.Resolved{}, err
 	}

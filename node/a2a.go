@@ -65,7 +65,7 @@ func (n *Node) cardKeys(ctx context.Context, handle string) ([]a2aapi.CardKey, e
 	}
 	if handle != "" {
 		err := n.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-			pair, err := (&signer{keys: n.keys, base: n.Base}).hosted(ctx, tx, handle)
+			pair, err := (&signer{keys: n.keys, base: n.Base}).hosted(ctx, tx, handle, false)
 			if err == nil && !pair.IsZero() {
 				add(pair, "/.well-known/service-agents/"+pair.Thumbprint()+"/jwks.json")
 			}

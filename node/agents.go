@@ -22,10 +22,11 @@ type agents struct {
 	db        *storage.DB
 	directory *directory.Directory
 	base      string
-	chain     *chain // nil when no chain is configured
+	chain     *chain      // nil when no chain is configured
+	enrolled  *enrolments // the same
 
 	keys   current[identity.Hosted] // by thumbprint
-	chains current[identity.Hosted] // by chain identity
+	chains current[enrolled]        // by chain identity and thumbprint
 
 	tokens, sessions current[identity.Credential] // by hash of the secret
 
@@ -42,14 +43,15 @@ func newAgents(db *storage.DB, d *directory.Directory) *agents {
 
 // KeyByThumbprint implements identity.Directory.
 func (a *agents) KeyByThumbprint(ctx context.Context, thumbprint string) (identity.Hosted, bool, error) {
-	return a.keys.get(thumbprint, a.db.Version, func() (identity.Hosted, time.Time, bool, error) {
-		var h identity.Hosted
-		ok, err := a.read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+	return a.keys.get(thumbprint, a.db.Version, func() (h identity.Hosted, until time.Time, ok bool, err error) {
+		ok, err = a.read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 			stored, err := tx.AgentKeyByThumbprint(ctx, thumbprint)
 			if err != nil {
 				return err
 			}
-			if stored.RetiredAt != nil {
+			if stored.RetiredAt != nil || stored.OnChain {
+				// The key of a chain identity has its authority from the chain: the
+				// request must name the identity, so that the chain is asked.
 				return storage.ErrNotFound
 			}
 			public, err := key.ParsePublic(stored.PublicJWK)
@@ -60,32 +62,56 @@ func (a *agents) KeyByThumbprint(ctx context.Context, thumbprint string) (identi
 			if err != nil {
 				return err
 			}
-			if p.ERC8004 != "" && p.KeyHash == thumbprint {
-				// The key of a chain identity has its authority from the chain: the
-				// request must name the identity, so that the chain is asked.
-				return storage.ErrNotFound
-			}
 			h = identity.Hosted{Handle: stored.Handle, Name: p.Draft.Name}
 			h.Key, err = httpsig.NewKey(public.Key)
 			return err
 		})
-		return h, time.Time{}, ok, err
+		return h, until, ok, err
 	})
 }
 
-// HostedAgent implements identity.Directory.
-func (a *agents) HostedAgent(ctx context.Context, erc8004 string) (identity.Hosted, bool, error) {
-	return a.chains.get(erc8004, a.db.Version, func() (identity.Hosted, time.Time, bool, error) {
-		var h identity.Hosted
-		ok, err := a.read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-			p, err := tx.ProfileByAgent(ctx, erc8004)
+// An enrolled is a profile as a key of its chain identity finds it.
+type enrolled struct {
+	identity.Hosted
+	storage.Enrolment
+}
+
+// HostedAgent implements identity.Directory. A key that is not the profile's is
+// nobody's here, and so is the right key in other hands.
+func (a *agents) HostedAgent(ctx context.Context, k identity.ChainKey, thumbprint string) (identity.Hosted, bool, error) {
+	found, ok, err := a.chains.get(k.Identity+" "+thumbprint, a.db.Version, func() (f enrolled, until time.Time, ok bool, err error) {
+		ok, err = a.read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			if f.Enrolment, err = tx.EnrolmentByIdentity(ctx, k.Identity); err != nil {
+				return err
+			}
+			if f.KeyID != thumbprint {
+				registered, err := tx.AgentKeyByThumbprint(ctx, thumbprint)
+				if err != nil {
+					return err
+				}
+				if registered.Handle != f.Enrolment.Handle || registered.RetiredAt != nil || registered.Identity != k.Identity {
+					return storage.ErrNotFound
+				}
+			}
+			p, err := tx.ProfileByHandle(ctx, f.Enrolment.Handle)
 			if err == nil {
-				h = identity.Hosted{Handle: p.Draft.Handle, Name: p.Draft.Name, ERC8004: p.ERC8004}
+				f.Hosted = identity.Hosted{Handle: p.Draft.Handle, Name: p.Draft.Name, ERC8004: p.ERC8004}
 			}
 			return err
 		})
-		return h, time.Time{}, ok, err
+		return f, until, ok, err
 	})
+	if !ok || err != nil {
+		return identity.Hosted{}, false, err
+	}
+	if found.Owner == "" && found.KeyID == thumbprint { // enrolled before owners were kept; the next look ends it or names them
+		return found.Hosted, true, nil
+	}
+	if !found.SameHands(k.Owner, k.Wallet) {
+		a.enrolled.suspect(k.Identity)
+		return identity.Hosted{}, false, nil
+	}
+	return found.Hosted, true, nil
 }
 
 // read reports ok=false for what is not there.

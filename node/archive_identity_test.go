@@ -11,8 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/identity/key"
 	"stoa/node/archive"
 	"stoa/protocol"
+	"stoa/storage"
 )
 
 // registry is a chain that grants one key to one identity.
@@ -30,6 +32,14 @@ func (r registry) Authority(_ context.Context, id, keyid string) (crypto.PublicK
 		return nil, 0, protocol.Errorf(protocol.KeyUnknown, "the chain gives this key no authority for the identity")
 	}
 	return r.key, 7, nil
+}
+
+func (r registry) Enrolment(ctx context.Context, id, keyid string) (e storage.Enrolment, jwk []byte, err error) {
+	if _, _, err := r.Authority(ctx, id, keyid); err != nil {
+		return e, nil, err
+	}
+	jwk, err = key.MarshalPublic(key.Public{Key: r.key, Thumbprint: keyid, ID: keyid, Use: "sig"})
+	return storage.Enrolment{ERC8004: id, KeyID: keyid, Owner: "0xa", Wallet: "0xa", Block: 7, BlockHash: "0x7"}, jwk, err
 }
 
 // TestArchive_Identity: a chain identity comes along when the chain vouches for a

@@ -21,6 +21,8 @@ type chain struct {
 	reader *erc8004.Reader
 	keys   memo[httpsig.Key] // by thumbprint, which names the key for good
 	dev    bool
+	// tell is told of agents that changed; set before the reader runs. Nil tells nobody.
+	tell func(chainID uint64, agents []string, all bool)
 }
 
 func newChain(c Config, db *storage.DB, log *slog.Logger) (*chain, error) {
@@ -38,13 +40,17 @@ func newChain(c Config, db *storage.DB, log *slog.Logger) (*chain, error) {
 		}
 		chains = append(chains, parsed)
 	}
-	reader, err := erc8004.NewReader(erc8004.Config{
+	ch := &chain{dev: c.Dev}
+	var err error
+	ch.reader, err = erc8004.NewReader(erc8004.Config{
 		Chains: chains, Memory: issued{db}, Known: issued{db}.known, Log: log,
+		Changed: func(chainID uint64, agents []string, all bool) {
+			if ch.tell != nil {
+				ch.tell(chainID, agents, all)
+			}
+		},
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &chain{reader: reader, dev: c.Dev}, nil
+	return ch, err
 }
 
 // check refuses settings that the chains themselves show to be wrong. A chain
@@ -93,7 +99,8 @@ func (c *chain) MessageKey(ctx context.Context, network, claimed, keyid string) 
 		k, err := httpsig.NewKey(grant.PublicKey)
 		return k, err == nil, err
 	})
-	return identity.ChainKey{Identity: grant.Identity, Key: k, Block: grant.Block}, err
+	owner, wallet := grant.Hands()
+	return identity.ChainKey{Identity: grant.Identity, Owner: owner, Wallet: wallet, Key: k, Block: grant.Block}, err
 }
 
 func (c *chain) grant(ctx context.Context, claimed, keyid string) (erc8004.Grant, error) {

@@ -5,28 +5,42 @@ import (
 	"errors"
 
 	"stoa/identity/key"
+	"stoa/node/directory"
 	"stoa/protocol"
 	"stoa/storage"
 )
 
-// PutIdentity enrols a chain identity for a profile. keyHash is the thumbprint
-// of the registered key that speaks for it. The caller has checked with the
-// chain that it does.
+// PutIdentity enrols a chain identity for a profile without asking the chain: for
+// tests and trial data. keyHash is the thumbprint of the key that speaks for it. A
+// node that reads the chain finds out who has it at its next look, or ends it.
 func (a *Admin) PutIdentity(ctx context.Context, handle, erc8004, keyHash string) error {
-	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+	return a.enrol(ctx, storage.Enrolment{Handle: handle, ERC8004: erc8004, KeyID: keyHash}, nil)
+}
+
+func (a *Admin) enrol(ctx context.Context, e storage.Enrolment, jwk []byte) error {
+	err := a.write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Enrol(ctx, "operator", e, jwk) })
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		return protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", e.Handle)
+	case errors.Is(err, storage.ErrExists):
+		return protocol.Errorf(protocol.Conflict, "another profile of this node is enrolled to %s; drop that first: stoa admin identity drop", e.ERC8004)
+	case errors.Is(err, storage.ErrKeyTaken):
+		return protocol.Errorf(protocol.Conflict, "the key %s is another profile's, or was retired by its owner, which is for good; publish another on chain: stoa identity keys", e.KeyID)
+	}
+	return err
+}
+
+// DropIdentity ends the enrolment of a profile.
+func (a *Admin) DropIdentity(ctx context.Context, handle string) (erc8004 string, err error) {
+	err = a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		p, err := tx.ProfileToChange(ctx, handle)
-		if errors.Is(err, storage.ErrNotFound) {
-			return protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", handle)
-		}
 		if err != nil {
-			return err
+			return notFound(err, "there is no agent @%s on this node", handle)
 		}
-		p.ERC8004, p.KeyHash = erc8004, keyHash
-		if _, err := a.directory.Put(ctx, tx, p); err != nil {
-			return err
-		}
-		return tx.Audit(ctx, "operator", "identity put", handle, erc8004)
+		erc8004 = p.ERC8004
+		return directory.Drop(ctx, tx, "operator", p)
 	})
+	return erc8004, err
 }
 
 // AddKey registers a key with a profile. With keep, the node seals and keeps

@@ -47,6 +47,8 @@ func (d *doors) own(op *protocol.Operation, args map[string]any) map[string]any 
 		var k protocol.Key
 		ask("POST", "/api/owner/keys/kept", `{}`, &k)
 		args["keyid"] = k.KeyID
+	case op == protocol.DropIdentity.Operation:
+		require.NoError(d.t, d.n.Admin().PutIdentity(d.t.Context(), "asha", "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:7", strings.Repeat("k", 43)))
 	case strings.HasPrefix(id, protocol.TokenID+"_"):
 		var t protocol.MadeToken
 		ask("POST", "/api/owner/tokens", `{"name":"x","scopes":["post"]}`, &t)

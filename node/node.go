@@ -57,6 +57,7 @@ type Node struct {
 	keys        *keyring
 	agents      *agents
 	chain       *chain
+	enrolments  *enrolments // nil when no chain is configured
 	directories *keydirectory.Cache
 	table       *dispatch.Table
 	front       *front
@@ -172,6 +173,10 @@ func (n *Node) wire(ctx context.Context) error {
 		n.metrics.registry.MustRegister(chainStates{n.chain.reader})
 	}
 	n.agents.chain = n.chain
+	if n.chain != nil {
+		n.enrolments = newEnrolments(n.db, n.chain, n.log, c.Dev)
+		n.agents.enrolled = n.enrolments
+	}
 	n.archive = newArchive(c, n.db, n.keys, n.Base, client, n.chain)
 	n.webhooks = &webhook.Sender{Client: client, Key: n.keys.ed, Base: n.Base, Private: c.AllowPrivatePeers || c.Dev, Form: webhook.Form(c.AgentForm)}
 	n.contact.Webhook = n.webhooks
@@ -328,6 +333,7 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	dispatch.Bind(t, protocol.PutCapability, n.directory.PutCapability)
 	dispatch.Bind(t, protocol.DeleteCapability, n.directory.DeleteCapability)
 	dispatch.Bind(t, protocol.GetIdentity, n.directory.Identity)
+	dispatch.Bind(t, protocol.DropIdentity, n.directory.DropIdentity)
 
 	// account
 	dispatch.Bind(t, protocol.ServiceSession, n.accounts.Session)

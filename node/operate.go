@@ -50,32 +50,23 @@ func (a *Admin) RetireKey(ctx context.Context, thumbprint string) error {
 	})
 }
 
-// EnrolIdentity asks the chain whether the key speaks for the identity and, if
-// so, enrols it for the profile. The key must be registered with the profile.
-func (a *Admin) EnrolIdentity(ctx context.Context, c Config, handle, identity, keyHash string) error {
-	keys, err := a.Keys(ctx, handle)
-	if err != nil {
-		return err
-	}
-	known := false
-	for _, k := range keys {
-		known = known || k.Thumbprint == keyHash && k.RetiredAt == nil
-	}
-	if !known {
-		return protocol.Errorf(protocol.NotFound, "@%s has no key %s; register it first: stoa admin key add", handle, keyHash)
-	}
-	reader, err := newChain(c, a.DB, slog.New(slog.DiscardHandler))
+// EnrolIdentity asks the chain whether the key speaks for the identity and, if so,
+// enrols it for the profile, with the owner and wallet that the chain names. A key
+// that the profile does not have yet is registered as the chain has it.
+func (a *Admin) EnrolIdentity(ctx context.Context, handle, identity, keyHash string) error {
+	reader, err := newChain(a.config, a.DB, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
 	if reader == nil {
 		return fmt.Errorf("%w: name the chain with --chain", ErrConfig)
 	}
-	grant, err := reader.grant(ctx, identity, keyHash)
+	e, jwk, err := reader.Enrolment(ctx, identity, keyHash)
 	if err != nil {
 		return err
 	}
-	return a.PutIdentity(ctx, handle, grant.Identity, keyHash)
+	e.Handle = handle
+	return a.enrol(ctx, e, jwk)
 }
 
 // Jobs lists the first hundred jobs of a state.

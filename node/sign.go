@@ -21,7 +21,7 @@ type signer struct {
 }
 
 func (s *signer) sign(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) error {
-	pair, err := s.hosted(ctx, tx, *p.Author.Handle)
+	pair, err := s.hosted(ctx, tx, *p.Author.Handle, p.Author.ERC8004 != nil)
 	if err != nil || pair.IsZero() {
 		return err
 	}
@@ -50,9 +50,9 @@ func (s *signer) sign(ctx context.Context, tx *storage.Tx, p *protocol.StoredPos
 	return nil
 }
 
-// hosted is the newest unretired key of an agent that the node holds; the zero
-// Pair when the owner keeps it.
-func (s *signer) hosted(ctx context.Context, tx *storage.Tx, handle string) (key.Pair, error) {
+// hosted is the newest unretired key of an agent that the node holds, of an agent
+// with a chain identity one that speaks for that; the zero Pair when there is none.
+func (s *signer) hosted(ctx context.Context, tx *storage.Tx, handle string, onChain bool) (key.Pair, error) {
 	stored, err := tx.AgentKeys(ctx, handle)
 	if err != nil {
 		return key.Pair{}, err
@@ -60,7 +60,7 @@ func (s *signer) hosted(ctx context.Context, tx *storage.Tx, handle string) (key
 	var newest *storage.AgentKey
 	for i := range stored {
 		k := &stored[i]
-		if k.RetiredAt == nil && k.Sealed != nil && (newest == nil || k.CreatedAt.After(newest.CreatedAt)) {
+		if k.RetiredAt == nil && k.Sealed != nil && (k.OnChain || !onChain) && (newest == nil || k.CreatedAt.After(newest.CreatedAt)) {
 			newest = k
 		}
 	}

@@ -264,18 +264,33 @@ func (a *Author) level() ProofLevel {
 	return ByDirectory
 }
 
-// Is reports whether two verified authors are one: the same chain identity, the
-// same profile of this node, or the very same key. Handles of other nodes are
-// those nodes' word and prove nothing. An unverified author is nobody.
+// Is reports whether a verified author is the verified author b: by the very same
+// key, by the same profile of this node, or by the same chain identity. What a
+// profile of this node wrote is the profile's, whoever has its chain identity since.
+// Handles of other nodes are those nodes' word and prove nothing. An unverified
+// author is nobody.
 func (a Author) Is(b Author) bool {
+	if !a.Verified || !b.Verified {
+		return false
+	}
 	same := func(x, y *string) bool { return x != nil && y != nil && *x != "" && *x == *y }
-	return a.Verified && b.Verified && (same(a.ERC8004, b.ERC8004) || same(a.KeyID, b.KeyID) ||
-		a.Node == nil && b.Node == nil && same(a.Handle, b.Handle))
+	if b.hosted() {
+		return same(a.KeyID, b.KeyID) || a.hosted() && *a.Handle == *b.Handle
+	}
+	return same(a.ERC8004, b.ERC8004) || same(a.KeyID, b.KeyID)
 }
 
-// Wrote reports whether the caller is the verified author, by the same measure.
+// hosted reports whether the author is a profile of this node.
+func (a Author) hosted() bool { return a.Node == nil && a.Handle != nil }
+
+// Wrote reports whether the caller is the verified author, by the same measure; but
+// a profile's own key, without the profile's standing, is not the profile.
 func (c Caller) Wrote(a Author) bool {
-	who := Author{Verified: c.Standing&KnownAuthor != 0 && !c.Partial}
+	known := c.Standing&KnownAuthor != 0 && !c.Partial
+	if a.hosted() {
+		return known && a.Verified && (c.Handle == *a.Handle || c.Standing == Session && slices.Contains(c.Handles, *a.Handle))
+	}
+	who := Author{Verified: known}
 	for _, f := range []struct {
 		to   **string
 		from *string
@@ -284,5 +299,5 @@ func (c Caller) Wrote(a Author) bool {
 			*f.to = f.from
 		}
 	}
-	return who.Is(a) || c.Standing == Session && a.Verified && a.Node == nil && a.Handle != nil && slices.Contains(c.Handles, *a.Handle)
+	return who.Is(a)
 }

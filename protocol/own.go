@@ -125,21 +125,6 @@ var DeleteCapability = declare[PartRef, None](Operation{
 	Example: PartRef{Owned{"asha"}, "weave-cloth"},
 })
 
-// An IdentityStatus is what the node holds of a profile's on-chain identity.
-type IdentityStatus struct {
-	Identity
-	KeyID *string `json:"keyid" doc:"RFC 7638 thumbprint of the key that speaks for the identity; null without an identity."`
-}
-
-var GetIdentity = declare[OwnInput, IdentityStatus](Operation{
-	Name: "get_identity", Title: "Get the identity's status",
-	Summary:     "Which on-chain identity a profile of yours is enrolled to, and by which key.",
-	Description: "A signature under the identity is checked against the chain each time; this is what the node has on file.",
-	HTTP:        Route{"GET", "/api/owner/identity", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeKeys, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden},
-	Example: OwnInput{Owned{"asha"}},
-})
-
 // An OwnPostQuery selects a page of one's own posts.
 type OwnPostQuery struct {
 	Owned

@@ -10,13 +10,14 @@ const NewsKept = 180 * 24 * time.Hour
 
 // Names are what a reader goes by in the news of this node: whoever was told
 // something under one of them is the caller. A caller who is not recognised has
-// none.
+// none. A profile goes by its handle and not by its chain identity, which may
+// become another's.
 func (c Caller) Names() []string {
 	if c.Standing&(Session|Signed) == 0 {
 		return nil
 	}
 	var names []string
-	if c.Agent != "" {
+	if c.Agent != "" && c.Handle == "" {
 		names = append(names, "agent:"+c.Agent)
 	}
 	if c.Handle != "" {
@@ -43,10 +44,10 @@ func (a Author) Names() []string {
 		return nil
 	}
 	var names []string
-	if a.ERC8004 != nil {
+	if a.ERC8004 != nil && !a.hosted() {
 		names = append(names, "agent:"+*a.ERC8004)
 	}
-	if a.Handle != nil && a.Node == nil {
+	if a.hosted() {
 		names = append(names, "handle:"+*a.Handle)
 	}
 	if a.KeyID != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"stoa/protocol"
+
 	"github.com/uptrace/bun"
 )
 
@@ -15,6 +17,8 @@ type AgentKey struct {
 	Directory          []byte // the signed directory headers as the owner sent them, JSON; nil when the node signs
 	CreatedAt          time.Time
 	RetiredAt          *time.Time // no signature made after this counts; nil while in use
+	Identity           string     // the chain identity with whose enrolment the key ends; "" none
+	OnChain            bool       // the key has its authority from the record of that identity
 }
 
 type agentKeyRow struct {
@@ -26,16 +30,18 @@ type agentKeyRow struct {
 	Directory     []byte
 	CreatedAt     int64
 	RetiredAt     *int64
+	Identity      string
+	OnChain       bool
 }
 
 func (r agentKeyRow) key() AgentKey {
 	return AgentKey{Handle: r.Handle, Thumbprint: r.Thumbprint, PublicJWK: r.PublicJWK, Sealed: r.Sealed, Directory: r.Directory,
-		CreatedAt: moment(r.CreatedAt), RetiredAt: momentPtr(r.RetiredAt)}
+		CreatedAt: moment(r.CreatedAt), RetiredAt: momentPtr(r.RetiredAt), Identity: r.Identity, OnChain: r.OnChain}
 }
 
 // PutAgentKey stores a key, or what is new about one that is known: its sealed
 // form and directory. Whether a known key is retired is not touched: that is for
-// good, and RetireAgentKey's. A zero CreatedAt is now. ErrExists when the key
+// good, and RetireAgentKey's; with which identity it ends is Enrol's. A zero CreatedAt is now. ErrExists when the key
 // belongs to another handle.
 func (tx *Tx) PutAgentKey(ctx context.Context, k AgentKey) error {
 	if k.CreatedAt.IsZero() {
@@ -49,7 +55,7 @@ func (tx *Tx) PutAgentKey(ctx context.Context, k AgentKey) error {
 		return ErrExists
 	}
 	return tx.put(ctx, &agentKeyRow{Thumbprint: k.Thumbprint, Handle: k.Handle, PublicJWK: k.PublicJWK, Sealed: k.Sealed, Directory: k.Directory,
-		CreatedAt: millis(k.CreatedAt), RetiredAt: millisPtr(k.RetiredAt)}, "thumbprint", "sealed", "directory")
+		CreatedAt: millis(k.CreatedAt), RetiredAt: millisPtr(k.RetiredAt), Identity: k.Identity, OnChain: k.OnChain}, "thumbprint", "sealed", "directory")
 }
 
 // AgentKeyByThumbprint returns a key, retired or not; ErrNotFound when unknown.
@@ -69,10 +75,26 @@ func (tx *Tx) AgentKeys(ctx context.Context, handle string) ([]AgentKey, error) 
 	return convert(rows, agentKeyRow.key), err
 }
 
-// RetireAgentKey ends the use of a key now; one that is retired stays as it is.
-// ErrNotFound when unknown.
+// RetireAgentKey ends the use of a key now, for good: no enrolment takes it into
+// use again. One that is retired stays as it is. The enrolment whose key it is
+// ends. ErrNotFound when unknown.
 func (tx *Tx) RetireAgentKey(ctx context.Context, thumbprint string) error {
-	return one(tx.write(ctx, `UPDATE agent_key SET retired_at = COALESCE(retired_at, ?) WHERE thumbprint = ?`, millis(tx.Now), thumbprint))
+	k, err := tx.AgentKeyByThumbprint(ctx, thumbprint)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.write(ctx, `UPDATE agent_key SET retired_at = COALESCE(retired_at, ?), identity = '', on_chain = ? WHERE thumbprint = ?`,
+		millis(tx.Now), false, thumbprint); err != nil || k.Identity == "" {
+		return err
+	}
+	e, err := tx.EnrolmentByIdentity(ctx, k.Identity)
+	if err == nil && e.Handle == k.Handle && e.KeyID == thumbprint {
+		err = tx.EndEnrolment(ctx, "node", e, protocol.EndedByKey)
+	}
+	if err == ErrNotFound {
+		return nil
+	}
+	return err
 }
 
 // convert turns rows into what they stand for.

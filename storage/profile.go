@@ -245,7 +245,7 @@ func (tx *Tx) DeleteProfile(ctx context.Context, handle string) error {
 	}
 	for _, text := range []string{
 		`DELETE FROM agent_key WHERE handle = ?`, `DELETE FROM account_profile WHERE handle = ?`,
-		`DELETE FROM notify WHERE handle = ?`, `DELETE FROM api_token WHERE handle = ?`,
+		`DELETE FROM notify WHERE handle = ?`, `DELETE FROM enrolment WHERE handle = ?`, `DELETE FROM api_token WHERE handle = ?`,
 		`INSERT INTO archive_post (handle, seq) SELECT '', seq FROM archive_post WHERE handle = ? ON CONFLICT DO NOTHING`,
 		`DELETE FROM archive_post WHERE handle = ?`,
 		`DELETE FROM archive_import WHERE handle = ? AND state = 'running'`, // before what it writes: nothing more of it comes

@@ -203,17 +203,33 @@ func (c *keyRetireCmd) Run(w *world, all *adminCmd) error {
 }
 
 type adminIDCmd struct {
-	Put adminIDPutCmd `cmd:"" help:"Enrol a chain identity for a profile, after asking the chain (needs --chain)."`
+	Put  adminIDPutCmd  `cmd:"" help:"Enrol a chain identity for a profile, after asking the chain (needs --chain)."`
+	Drop adminIDDropCmd `cmd:"" help:"Take the chain identity off a profile, with every key that came by it."`
 }
 
 type adminIDPutCmd struct {
 	Handle   string `arg:""`
 	Identity string `arg:"" help:"eip155:<chainId>:<registry>:<agentId>"`
-	KeyHash  string `arg:"" help:"Thumbprint of a key registered with the profile that the chain names."`
+	KeyHash  string `arg:"" help:"Thumbprint of the key that speaks for it, which the chain names."`
 }
 
 func (c *adminIDPutCmd) Run(w *world, all *adminCmd) error {
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		return a.EnrolIdentity(ctx, all.Config, protocol.CleanHandle(c.Handle), c.Identity, c.KeyHash)
+		return a.EnrolIdentity(ctx, protocol.CleanHandle(c.Handle), c.Identity, c.KeyHash)
+	})
+}
+
+type adminIDDropCmd struct {
+	Handle string `arg:""`
+}
+
+func (c *adminIDDropCmd) Run(w *world, all *adminCmd) error {
+	return all.with(w, func(ctx context.Context, a *node.Admin) error {
+		handle := protocol.CleanHandle(c.Handle)
+		identity, err := a.DropIdentity(ctx, handle)
+		if err == nil {
+			fmt.Fprintf(w.stdout, "@%s is no longer enrolled to %s\n", handle, identity)
+		}
+		return err
 	})
 }

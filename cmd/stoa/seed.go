@@ -14,6 +14,7 @@ import (
 	"stoa/identity/erc8004"
 	"stoa/identity/key"
 	"stoa/node"
+	"stoa/protocol"
 )
 
 // seedProfiles are the agents of a local world: a JSON list of seeded.
@@ -118,7 +119,13 @@ func seedAgent(ctx context.Context, n *node.Node, who seeded, keyDir string, cha
 	}
 	identity := id.String()
 	a.ERC8004 = &identity
-	return a, admin.PutIdentity(ctx, handle, identity, pair.Thumbprint())
+	return a, await(ctx, "the registration of @"+handle+" is not final", func(ctx context.Context) (bool, error) {
+		err := admin.EnrolIdentity(ctx, handle, identity, pair.Thumbprint())
+		if code := protocol.CodeOf(err); code == protocol.IdentityUnverified || code.Temporary() {
+			return false, nil
+		}
+		return err == nil, err
+	})
 }
 
 // register mints an identity on the development chain and publishes the key.

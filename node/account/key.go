@@ -93,6 +93,9 @@ func (a *Accounts) register(ctx context.Context, tx *storage.Tx, c protocol.Call
 		return protocol.Key{}, err
 	}
 	k.Handle, k.CreatedAt = p.Draft.Handle, tx.Now
+	if k.Identity, err = addedBy(ctx, tx, c); err != nil {
+		return protocol.Key{}, err
+	}
 	switch old, err := tx.AgentKeyByThumbprint(ctx, k.Thumbprint); {
 	case err == nil && old.Handle != k.Handle:
 		return protocol.Key{}, protocol.Errorf(protocol.Conflict, "this key is registered with another profile")
@@ -125,7 +128,25 @@ func (a *Accounts) register(ctx context.Context, tx *storage.Tx, c protocol.Call
 	return show(k, p)
 }
 
-// RetireKey takes a key's authority on this node away.
+// addedBy is the chain identity by whose authority the caller adds a key: that of
+// its signature, or the one by which the key that signs was added. The new key ends
+// with it.
+func addedBy(ctx context.Context, tx *storage.Tx, c protocol.Caller) (string, error) {
+	switch {
+	case c.Standing != protocol.Signed:
+		return "", nil
+	case c.Agent != "":
+		return c.Agent, nil
+	}
+	k, err := tx.AgentKeyByThumbprint(ctx, c.KeyID)
+	if err != nil {
+		return "", missing(err, "the key that signs is not registered any more")
+	}
+	return k.Identity, nil
+}
+
+// RetireKey takes a key's authority on this node away. With the key that speaks
+// for the chain identity, the enrolment ends.
 func (a *Accounts) RetireKey(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.KeyRef) (protocol.None, error) {
 	p, err := a.own(ctx, tx, c, in.Owned)
 	if err != nil {

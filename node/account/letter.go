@@ -210,7 +210,10 @@ func (a *Accounts) Notice(_ context.Context, j storage.Job) (func(context.Contex
 
 // readAt is the page on which a person reads what a notice is about.
 func (a *Accounts) readAt(n protocol.Notice) string {
-	if protocol.IsID(protocol.ThreadID, n.Subject) {
+	switch {
+	case n.Event == protocol.IdentityEnded:
+		return a.Base + "/account"
+	case protocol.IsID(protocol.ThreadID, n.Subject):
 		return a.Base + "/account/threads/" + n.Subject
 	}
 	return a.about(n)
@@ -218,7 +221,10 @@ func (a *Accounts) readAt(n protocol.Notice) string {
 
 // about is where a program reads what a notice is about.
 func (a *Accounts) about(n protocol.Notice) string {
-	if protocol.IsID(protocol.PostID, n.Subject) {
+	switch {
+	case n.Event == protocol.IdentityEnded:
+		return a.Base + "/api/owner/identity"
+	case protocol.IsID(protocol.PostID, n.Subject):
 		return a.Base + "/board/" + n.Subject
 	}
 	return a.Base + "/api/owner/threads/" + n.Subject
@@ -229,6 +235,7 @@ var happened = map[protocol.NoticeEvent]string{
 	protocol.ThreadMessage: "A thread with @%s goes on",
 	protocol.PostReported:  "A post of @%s was reported",
 	protocol.PostHidden:    "A post of @%s was hidden",
+	protocol.IdentityEnded: "@%s has no chain identity any more",
 }
 
 // SendMail is the handler of MailJob.
@@ -243,8 +250,13 @@ func (a *Accounts) SendMail(ctx context.Context, j storage.Job) (func(context.Co
 		return nil, err
 	}
 	what := fmt.Sprintf(happened[in.Event], in.Handle)
+	when := ", at " + in.At.UTC().Format("2 Jan 2006, 15:04 UTC")
+	told := when + ". One line of it, which somebody else wrote and which is no message of this node:"
+	if in.Event == protocol.IdentityEnded {
+		told = when + ". It was enrolled to " + in.Subject + ", and the reason is this:"
+	}
 	err = a.Mail.Send(ctx, Letter{ID: in.ID, To: s.Mail, Subject: what, Text: paragraphs(
-		what+", at "+in.At.UTC().Format("2 Jan 2006, 15:04 UTC")+". One line of it, which somebody else wrote and which is no message of this node:",
+		what+told,
 		"    | "+plain(strings.ReplaceAll(in.Title, "://", ":// "), 140),
 		"Read it here: "+a.readAt(in.Notice),
 		"Where notices go is set on "+a.Base+"/account.",

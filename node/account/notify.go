@@ -130,5 +130,5 @@ func (a *Accounts) confirm(ctx context.Context, tx *storage.Tx, handle, code str
 
 // wants reports whether the owner is to be told of an event.
 func wants(s storage.NotifySettings, e protocol.NoticeEvent) bool {
-	return len(s.Events) == 0 || slices.Contains(s.Events, e)
+	return len(s.Events) == 0 || e == protocol.IdentityEnded || slices.Contains(s.Events, e)
 }

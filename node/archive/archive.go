@@ -18,6 +18,13 @@ import (
 	"stoa/storage"
 )
 
+// A Chain answers who may speak for a chain identity. Its errors are *protocol.Error.
+type Chain interface {
+	integrity.Authority
+	// Enrolment is what an enrolment by that key would name now, and the key.
+	Enrolment(ctx context.Context, identity, keyid string) (e storage.Enrolment, jwk []byte, err error)
+}
+
 // An Archive exports from and imports into one node. Make it with New.
 type Archive struct {
 	Base    string // public address of the node, without a slash at the end
@@ -26,7 +33,7 @@ type Archive struct {
 	Signer  key.Pair                                                        // the node's Ed25519 key: signs manifests
 	Open    func(k *storage.AgentKey) (key.Pair, error)                     // a private key that the node keeps
 	Seal    func(handle string, p key.Pair) ([]byte, error)                 // the opposite
-	Chain   integrity.Authority                                             // nil when no chain is configured
+	Chain   Chain                                                           // nil when no chain is configured
 	Nodes   func(ctx context.Context, base string) (key.Set, error)         // fetches the keys of another node
 	Watch   func(context.Context, *storage.Tx, *storage.StoredThread) error // closes a thread when it falls silent
 	Spool   func() (*os.File, error)                                        // a file that nobody else sees and that goes with its closing

@@ -24,6 +24,9 @@ func (im *importing) vouchers(ctx context.Context) error {
 		im.refusal = "the private half of the key that speaks for it did not come along; the operator can enrol it"
 	default:
 		_, _, err := im.Authority(ctx, strings.ToLower(id), keyid)
+		if err == nil {
+			im.enrols, im.enrolsKey, err = im.Chain.Enrolment(ctx, strings.ToLower(id), keyid)
+		}
 		if err != nil && protocol.CodeOf(err).Temporary() {
 			return err
 		}
@@ -72,6 +75,8 @@ type ruling struct {
 	Why      string            `json:"why,omitempty"`
 	Proven   []json.RawMessage `json:"proven,omitempty"` // JWKs of keys that are shown to be the bearer's
 	ERC8004  string            `json:"erc8004,omitempty"`
+	Enrols   storage.Enrolment `json:"enrols,omitzero"`
+	Key      json.RawMessage   `json:"key,omitempty"` // with Enrols
 	Asked    []asked           `json:"asked,omitempty"`
 }
 
@@ -91,7 +96,7 @@ func publicJWK(pub crypto.PublicKey) (json.RawMessage, error) {
 
 // ruling is what was decided.
 func (im *importing) ruling() ([]byte, error) {
-	r := ruling{Operator: im.operator(), Signed: im.signed, Why: im.why, ERC8004: im.erc8004}
+	r := ruling{Operator: im.operator(), Signed: im.signed, Why: im.why, ERC8004: im.erc8004, Enrols: im.enrols, Key: im.enrolsKey}
 	for _, pub := range im.proven {
 		jwk, err := publicJWK(pub)
 		if err != nil {
@@ -121,7 +126,7 @@ func (a *Archive) ruled(row *storage.Import) (*importing, error) {
 	if err := json.Unmarshal(row.Ruling, &r); err != nil {
 		return nil, err
 	}
-	im := &importing{Archive: a, handle: row.Handle, signed: r.Signed, why: r.Why, erc8004: r.ERC8004, asked: map[grant]answer{}, proven: map[string]crypto.PublicKey{}}
+	im := &importing{Archive: a, handle: row.Handle, signed: r.Signed, why: r.Why, erc8004: r.ERC8004, enrols: r.Enrols, enrolsKey: r.Key, asked: map[grant]answer{}, proven: map[string]crypto.PublicKey{}}
 	im.Limits = OwnerLimits
 	if r.Operator {
 		im.Limits = OperatorLimits

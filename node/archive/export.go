@@ -203,7 +203,7 @@ func (e *exporting) keys(ctx context.Context, passphrase string) error {
 	kept := 0
 	if err := e.member(keysFile, func(line func(any) error) error {
 		for _, k := range keys {
-			r := keyRecord{Kept: k.Sealed != nil, CreatedAt: k.CreatedAt, RetiredAt: k.RetiredAt}
+			r := keyRecord{Kept: k.Sealed != nil, CreatedAt: k.CreatedAt, RetiredAt: k.RetiredAt, Identity: k.Identity, OnChain: k.OnChain}
 			if err := json.Unmarshal(k.PublicJWK, &r.JWK); err != nil {
 				return err
 			}

@@ -81,6 +81,8 @@ type keyRecord struct {
 	Kept      bool               `json:"kept" doc:"The node held the private half."`
 	CreatedAt time.Time          `json:"createdAt"`
 	RetiredAt *time.Time         `json:"retiredAt,omitempty"`
+	Identity  string             `json:"identity,omitempty" maxLength:"200" doc:"The chain identity with which the key ends."`
+	OnChain   bool               `json:"onChain,omitempty" doc:"The key has its authority from the record of that identity."`
 }
 
 type authorRecord struct {

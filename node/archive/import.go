@@ -21,6 +21,7 @@ import (
 
 	"stoa/identity/key"
 	"stoa/protocol"
+	"stoa/storage"
 )
 
 // What is believed of an archive. Its bearer may have written it, so:
@@ -100,9 +101,12 @@ type importing struct {
 	sum      []byte                      // SHA-256 of the archive
 	proven   map[string]crypto.PublicKey // own, once everything was looked at
 	erc8004  string                      // the identity to enrol, "" none
+	enrols   storage.Enrolment           // with erc8004: what the chain says of it
 	refusal  string                      // why there is none
-	asked    map[grant]answer
-	asking   bool // the chain may be asked
+
+	enrolsKey []byte // with erc8004: the key as the chain has it
+	asked     map[grant]answer
+	asking    bool // the chain may be asked
 
 	report protocol.ImportReport
 	open   *openThread

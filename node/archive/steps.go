@@ -90,7 +90,7 @@ func (im *importing) storeHead(ctx context.Context, tx *storage.Tx, steps []step
 			return err
 		}
 	}
-	return nil
+	return im.enrol(ctx, tx)
 }
 
 var errUnderWay = &protocol.Error{Code: protocol.Overloaded, Detail: "an archive is being imported into this profile; try again when it is done", RetryAfter: 5 * time.Second}

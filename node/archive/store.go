@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"stoa/identity/key"
@@ -102,7 +103,7 @@ func (im *importing) mayHave(ctx context.Context, tx *storage.Tx) error {
 
 func (im *importing) storeProfile(ctx context.Context, tx *storage.Tx) error {
 	p := &storage.StoredProfile{Draft: im.profile.Draft, Unlisted: im.profile.Unlisted}
-	old, err := tx.ProfileByHandle(ctx, im.handle)
+	old, err := tx.ProfileToChange(ctx, im.handle)
 	if err == nil {
 		p.ERC8004, p.KeyHash, p.IdentityNote = old.ERC8004, old.KeyHash, old.IdentityNote
 		if im.report.Profile == kept {
@@ -111,20 +112,10 @@ func (im *importing) storeProfile(ctx context.Context, tx *storage.Tx) error {
 	} else if !errors.Is(err, storage.ErrNotFound) {
 		return err
 	}
-	enrol, err := im.enrolment(ctx, tx, p)
-	if err != nil {
+	if err := im.enrolment(ctx, tx, p); err != nil || im.report.Profile == kept {
 		return err
 	}
-	if im.report.Profile == kept && !enrol {
-		return nil
-	}
-	if enrol {
-		p.ERC8004, p.KeyHash = im.erc8004, im.profile.KeyID
-	}
 	written := past(im.profile.UpdatedAt, tx.Now)
-	if im.report.Profile == kept {
-		written = old.UpdatedAt
-	}
 	if _, err := tx.PutProfileOf(ctx, p, written); err != nil {
 		return err
 	}
@@ -143,33 +134,55 @@ func (im *importing) storeProfile(ctx context.Context, tx *storage.Tx) error {
 	return tx.HushNews(ctx, im.handle)
 }
 
-// enrolment reports whether the chain identity is to be enrolled now.
-func (im *importing) enrolment(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile) (bool, error) {
+// enrolled is what the report says of an identity that is enrolled with the import.
+const enrolled = "enrolled"
+
+// enrolment decides whether the chain identity is to be enrolled.
+func (im *importing) enrolment(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile) error {
 	if im.profile.ERC8004 == "" {
-		return false, nil
+		return nil
 	}
-	switch other, err := tx.ProfileByAgent(ctx, im.erc8004); {
-	case im.erc8004 == "":
+	leftOut := func(format string, args ...any) error {
 		im.report.Identity = "left-out"
-		im.note("the chain identity was left out: %s", im.refusal)
-		return false, nil
-	case err == nil && other.Draft.Handle != im.handle:
-		im.report.Identity = "left-out"
-		im.note("the chain identity was left out: another profile here has it")
-		return false, nil
+		im.note("the chain identity was left out: "+format, args...)
+		return nil
+	}
+	if im.erc8004 == "" {
+		return leftOut("%s", im.refusal)
+	}
+	switch other, err := tx.EnrolmentByIdentity(ctx, im.erc8004); {
+	case err == nil && other.Handle != im.handle:
+		// Another owner's enrolment ends with this one.
+		if other.Owner == "" || other.SameHands(im.enrols.Owner, im.enrols.Wallet) {
+			return leftOut("another profile here has it")
+		}
 	case err == nil && p.KeyHash == im.profile.KeyID, err == nil && im.report.Profile == kept:
 		im.report.Identity = kept
-		return false, nil
+		return nil
 	case err != nil && !errors.Is(err, storage.ErrNotFound):
-		return false, err
+		return err
 	}
 	if p.ERC8004 != "" && im.report.Profile == kept {
-		im.report.Identity = "left-out"
-		im.note("the chain identity was left out: the profile here has another")
-		return false, nil
+		return leftOut("the profile here has another")
 	}
-	im.report.Identity = "enrolled"
-	return true, nil
+	im.report.Identity = enrolled
+	return nil
+}
+
+// enrol enrols the identity once the profile and its keys are stored.
+func (im *importing) enrol(ctx context.Context, tx *storage.Tx) error {
+	if im.report.Identity != enrolled {
+		return nil
+	}
+	e := im.enrols
+	e.Handle = im.handle
+	err := tx.Enrol(ctx, im.By.Actor(), e, im.enrolsKey)
+	if errors.Is(err, storage.ErrKeyTaken) {
+		im.report.Identity = "left-out"
+		im.note("the chain identity was left out: its key is another profile's here, or was retired")
+		return nil
+	}
+	return err
 }
 
 // maxKeys is how many keys an archive may hold, retired ones included.
@@ -222,6 +235,7 @@ func (im *importing) storeKey(ctx context.Context, tx *storage.Tx, k keyRecord, 
 		} else {
 			stored.RetiredAt = new(past(*k.RetiredAt, tx.Now))
 		}
+		im.chained(&stored, k, tx.Now)
 		if stored.PublicJWK, err = key.MarshalPublic(public); err != nil {
 			return err
 		}
@@ -241,6 +255,20 @@ func (im *importing) storeKey(ctx context.Context, tx *storage.Tx, k keyRecord, 
 		im.note("private keys were left out: they are not in the archive, or no passphrase was given")
 	}
 	return tx.PutAgentKey(ctx, stored)
+}
+
+// chained keeps with which identity a new key ends. Where that is not enrolled, the
+// key has ended.
+func (im *importing) chained(stored *storage.AgentKey, k keyRecord, now time.Time) {
+	stored.Identity, stored.OnChain = strings.ToLower(k.Identity), k.OnChain && k.Identity != ""
+	if stored.Identity == "" && im.profile.ERC8004 != "" && stored.Thumbprint == im.profile.KeyID { // of a node that kept no such note
+		stored.Identity, stored.OnChain = strings.ToLower(im.profile.ERC8004), true
+	}
+	if stored.Identity == "" || stored.RetiredAt != nil || stored.Identity == im.erc8004 && (im.report.Identity == enrolled || im.report.Identity == kept) {
+		return
+	}
+	stored.RetiredAt = &now
+	im.note("keys that came by the chain identity are retired here: it was left out")
 }
 
 func (im *importing) keysFull(ctx context.Context, tx *storage.Tx) (bool, error) {

@@ -201,10 +201,10 @@ func writerNames(t *storage.StoredThread) []string {
 	}
 	who := t.Author
 	who.KeyID = nil
-	if t.WriterHandle == "" {
-		who.Handle = nil // the profile is gone; another may have its handle
+	if t.WriterHandle == "" && t.Author.Handle != nil {
+		return nil // the profile is gone; another may have its handle, or its identity
 	}
-	if names := who.Names(); len(names) > 0 || t.Author.Handle != nil {
+	if names := who.Names(); len(names) > 0 {
 		return names
 	}
 	return []string{t.Writer}
@@ -251,10 +251,10 @@ func wrote(t *storage.StoredThread, c protocol.Caller) bool {
 	}
 	same := func(p *string, s ...string) bool { return p != nil && *p != "" && slices.Contains(s, *p) }
 	switch {
+	case t.Author.Handle != nil: // not by the account: a token may be for another of its profiles; nor by the identity, which may be another's by now
+		return same(&t.WriterHandle, append([]string{c.Handle}, c.Handles...)...)
 	case same(t.Author.ERC8004, c.Agent):
 		return true
-	case t.Author.Handle != nil: // not by the account: a token may be for another of its profiles
-		return same(&t.WriterHandle, append([]string{c.Handle}, c.Handles...)...)
 	}
 	return t.Writer == c.ID()
 }

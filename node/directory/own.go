@@ -147,15 +147,60 @@ func without[T any](items []T, same func(T) bool) ([]T, error) {
 	return slices.Delete(items, i, i+1), nil
 }
 
-// Identity says which on-chain identity a profile is enrolled to.
+// Identity says which on-chain identity a profile is enrolled to, or how the last
+// enrolment ended.
 func (d *Directory) Identity(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.IdentityStatus, error) {
 	p, err := own(ctx, tx, c, in.Owned)
 	if err != nil {
 		return protocol.IdentityStatus{}, err
 	}
 	s := protocol.IdentityStatus{Identity: *d.identity(p)}
-	if p.KeyHash != "" {
-		s.KeyID = &p.KeyHash
+	if p.ERC8004 == "" {
+		e, reason, at, err := tx.LastEnrolment(ctx, p.Draft.Handle)
+		if err == storage.ErrNotFound {
+			return s, nil
+		}
+		s.Ended = &protocol.IdentityEnd{ERC8004: e.ERC8004, Reason: reason, Detail: reason.Text(), At: at}
+		return s, err
+	}
+	e, err := tx.EnrolmentByIdentity(ctx, p.ERC8004)
+	if err != nil {
+		return s, err
+	}
+	set := func(to **string, text string) {
+		if text != "" {
+			*to = &text
+		}
+	}
+	set(&s.KeyID, e.KeyID)
+	set(&s.Owner, e.Owner)
+	set(&s.Wallet, e.Wallet)
+	if e.Owner != "" {
+		s.Block = new(int64(e.Block))
+	}
+	if !e.MadeAt.IsZero() {
+		s.EnrolledAt = &e.MadeAt
 	}
 	return s, nil
+}
+
+// DropIdentity ends the enrolment of a profile on its owner's word, if there is one.
+func (d *Directory) DropIdentity(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.None, error) {
+	p, err := own(ctx, tx, c, in.Owned)
+	if err != nil || p.ERC8004 == "" {
+		return protocol.None{}, err
+	}
+	return protocol.None{}, Drop(ctx, tx, c.Actor(), p)
+}
+
+// Drop ends the enrolment of a profile.
+func Drop(ctx context.Context, tx *storage.Tx, actor string, p *storage.StoredProfile) error {
+	if p.ERC8004 == "" {
+		return protocol.Errorf(protocol.NotFound, "@%s is enrolled to no chain identity", p.Draft.Handle)
+	}
+	e, err := tx.EnrolmentByIdentity(ctx, p.ERC8004)
+	if err != nil {
+		return err
+	}
+	return tx.EndEnrolment(ctx, actor, e, protocol.EndedByDrop)
 }

@@ -1,0 +1,385 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"stoa/identity/erc8004"
+	"stoa/identity/key"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// enrolments keeps what profiles are enrolled to as the chain has it. It looks at an
+// enrolment when the poller saw that its agent's authority changed, and at all of a
+// chain after a reorganisation, a gap in the events and at the start. The state is in
+// the database, so several processes may find out the same: one of them writes it.
+type enrolments struct {
+	db    *storage.DB
+	chain *chain
+	log   *slog.Logger
+	pause time.Duration // between two steps
+
+	wake chan struct{}
+	mu   sync.Mutex           // guards all below
+	due  map[string]time.Time // identities to look at, and when
+	walk map[string]string    // registries that are walked through, with the last identity
+	lost map[uint64]bool      // chains whose blocks are to be looked at
+}
+
+const (
+	enrolmentPause = time.Second      // so a walk takes at most ten reads a second
+	enrolmentPage  = 10               // of a walk, in one step
+	enrolmentRetry = 5 * time.Second  // after what could not be decided
+	enrolmentKeep  = time.Minute      // how often chains with enrolments are kept awake
+	enrolmentMost  = 10_000           // identities that wait; with more, the chain is walked
+	blockBatch     = 50               // headers of one request
+	lookTimeout    = 10 * time.Second // one enrolment
+)
+
+func newEnrolments(db *storage.DB, c *chain, log *slog.Logger, dev bool) *enrolments {
+	w := &enrolments{db: db, chain: c, log: log, pause: enrolmentPause, wake: make(chan struct{}, 1),
+		due: map[string]time.Time{}, walk: map[string]string{}, lost: map[uint64]bool{}}
+	if dev {
+		w.pause = 100 * time.Millisecond
+	}
+	c.tell = w.changed
+	return w
+}
+
+// changed notes what the poller saw (erc8004.Config.Changed).
+func (w *enrolments) changed(chainID uint64, agents []string, all bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if all || len(w.due)+len(agents) > enrolmentMost {
+		w.lost[chainID] = true
+		for _, registry := range w.chain.reader.Registries()[chainID] {
+			w.walk[registry] = ""
+		}
+	}
+	if len(w.due)+len(agents) <= enrolmentMost {
+		for _, id := range agents {
+			w.due[id] = time.Time{}
+		}
+	}
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// suspect has an identity looked at that did not fit its enrolment.
+func (w *enrolments) suspect(identity string) {
+	if w == nil {
+		return
+	}
+	w.changed(0, []string{identity}, false)
+}
+
+// Run looks until ctx ends.
+func (w *enrolments) Run(ctx context.Context) error {
+	if w == nil {
+		return nil
+	}
+	tick := time.NewTicker(w.pause)
+	defer tick.Stop()
+	var kept time.Time
+	for {
+		if time.Since(kept) > enrolmentKeep {
+			kept = time.Now()
+			w.keep(ctx)
+		}
+		w.step(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-w.wake:
+		case <-tick.C:
+		}
+	}
+}
+
+// keep has the chains watched that somebody is enrolled on.
+func (w *enrolments) keep(ctx context.Context) {
+	for chainID, registries := range w.chain.reader.Registries() {
+		for _, registry := range registries {
+			some, err := w.page(ctx, registry, "", 1)
+			if err != nil {
+				w.log.Warn("read enrolments", "err", err)
+			}
+			if len(some) > 0 {
+				w.chain.reader.Keep(chainID)
+			}
+		}
+	}
+}
+
+func (w *enrolments) page(ctx context.Context, registry, after string, limit int) (some []storage.Enrolment, err error) {
+	err = w.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		some, err = tx.Enrolments(ctx, registry, after, limit)
+		return err
+	})
+	return some, err
+}
+
+// step looks at what is due and goes one page further in each walk.
+func (w *enrolments) step(ctx context.Context) {
+	now := time.Now()
+	var due []string
+	w.mu.Lock()
+	for id, at := range w.due {
+		if !at.After(now) {
+			due = append(due, id)
+			delete(w.due, id)
+		}
+	}
+	var lost []uint64
+	for chainID := range w.lost {
+		lost = append(lost, chainID)
+	}
+	clear(w.lost)
+	walks := map[string]string{}
+	for registry, after := range w.walk {
+		walks[registry] = after
+	}
+	w.mu.Unlock()
+
+	for _, chainID := range lost {
+		if err := w.blocks(ctx, chainID); err != nil && ctx.Err() == nil {
+			w.log.Warn("look at the blocks of enrolments", "chain", chainID, "err", err)
+			w.mu.Lock()
+			w.lost[chainID] = true
+			w.mu.Unlock()
+		}
+	}
+	for _, id := range due {
+		w.identity(ctx, id)
+	}
+	for registry, after := range walks {
+		some, err := w.page(ctx, registry, after, enrolmentPage)
+		if err != nil {
+			w.log.Warn("read enrolments", "err", err)
+			continue
+		}
+		for _, e := range some {
+			w.settle(ctx, e)
+		}
+		w.mu.Lock()
+		switch at, on := w.walk[registry]; {
+		case !on || at != after: // begun again meanwhile
+		case len(some) < enrolmentPage:
+			delete(w.walk, registry)
+		default:
+			w.walk[registry] = some[len(some)-1].ERC8004
+		}
+		w.mu.Unlock()
+	}
+}
+
+func (w *enrolments) identity(ctx context.Context, id string) {
+	var e storage.Enrolment
+	err := w.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		e, err = tx.EnrolmentByIdentity(ctx, id)
+		return err
+	})
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+	case err != nil:
+		w.later(id)
+	default:
+		w.settle(ctx, e)
+	}
+}
+
+func (w *enrolments) later(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.due) < enrolmentMost {
+		w.due[id] = time.Now().Add(min(enrolmentRetry, 10*w.pause))
+	}
+}
+
+// settle looks at one enrolment and writes what became of it; what cannot be decided
+// now is looked at again.
+func (w *enrolments) settle(ctx context.Context, e storage.Enrolment) {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	write, err := w.chain.fate(ctx, e)
+	if err == nil && write != nil {
+		err = w.db.Write(ctx, write)
+	}
+	switch {
+	case err == nil, errors.Is(err, storage.ErrNotFound): // enrolled otherwise meanwhile
+	case errors.Is(err, storage.ErrKeyTaken):
+		w.end(ctx, e, protocol.EndedByKey)
+	case errors.Is(err, erc8004.ErrRegistryNotAllowed), errors.Is(err, erc8004.ErrChainNotSupported):
+	default:
+		if ended, ok := errors.AsType[*endedError](err); ok {
+			w.end(ctx, e, ended.why)
+			return
+		}
+		w.later(e.ERC8004)
+	}
+}
+
+func (w *enrolments) end(ctx context.Context, e storage.Enrolment, why protocol.EnrolmentEnd) {
+	err := w.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.EndEnrolment(ctx, "node", e, why) })
+	switch {
+	case err == nil:
+		w.log.Warn("enrolment ended", "handle", e.Handle, "identity", e.ERC8004, "reason", string(why))
+	case !errors.Is(err, storage.ErrNotFound):
+		w.log.Warn("end enrolment", "handle", e.Handle, "err", err)
+		w.later(e.ERC8004)
+	}
+}
+
+// blocks ends the enrolments of a chain whose block it no longer has.
+func (w *enrolments) blocks(ctx context.Context, chainID uint64) error {
+	for _, registry := range w.chain.reader.Registries()[chainID] {
+		for after := ""; ; {
+			some, err := w.page(ctx, registry, after, 500)
+			if err != nil {
+				return err
+			}
+			if len(some) == 0 {
+				break
+			}
+			after = some[len(some)-1].ERC8004
+			if err := w.lostBlocks(ctx, chainID, some); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (w *enrolments) lostBlocks(ctx context.Context, chainID uint64, some []storage.Enrolment) error {
+	var numbers []uint64
+	for _, e := range some {
+		if e.BlockHash != "" && !slices.Contains(numbers, e.Block) {
+			numbers = append(numbers, e.Block)
+		}
+	}
+	now := map[uint64]string{}
+	for part := range slices.Chunk(numbers, blockBatch) {
+		hashes, err := w.chain.reader.BlockHashes(ctx, chainID, part)
+		if err != nil {
+			return err
+		}
+		for i, n := range part {
+			now[n] = hashes[i]
+		}
+	}
+	for _, e := range some {
+		switch hash := now[e.Block]; {
+		case e.BlockHash == "" || hash == e.BlockHash:
+		case hash == "": // the chain is shorter now, or this endpoint is behind
+			w.mu.Lock()
+			w.lost[chainID] = true
+			w.mu.Unlock()
+		default:
+			w.end(ctx, e, protocol.EndedByBlock)
+		}
+	}
+	return nil
+}
+
+// endedError says that an enrolment does not hold.
+type endedError struct{ why protocol.EnrolmentEnd }
+
+func (e *endedError) Error() string { return "enrolment ended: " + e.why.Text() }
+
+// errUndecided is for what the chain does not say yet.
+var errUndecided = errors.New("the chain does not say yet")
+
+// judge compares an enrolment with what the chain says of its agent. A nil error
+// means that it holds, follow that it may have to follow the record.
+func judge(e storage.Enrolment, s erc8004.Control, err error) (follow bool, _ error) {
+	switch {
+	case errors.Is(err, erc8004.ErrNotRegistered):
+		return false, &endedError{protocol.EndedByRegistry}
+	case errors.Is(err, erc8004.ErrIdentityBound):
+		return false, &endedError{protocol.EndedByBinding}
+	case err != nil:
+		return false, err
+	case s.Block < e.Block: // this process is behind the one that enrolled it
+		return false, errUndecided
+	case s.Owner != e.Owner:
+		return false, &endedError{protocol.EndedByOwner}
+	case s.Wallet != e.Wallet:
+		return false, &endedError{protocol.EndedByWallet}
+	case len(s.Keys) == 0:
+		return false, &endedError{protocol.EndedByKey}
+	case s.Pending:
+		return false, errUndecided // of keys that are new; a key that is gone has no authority meanwhile
+	}
+	return true, nil
+}
+
+// fate finds out what becomes of an enrolment: nothing, or what to write. It reads
+// the chain, so it is called outside of any transaction.
+func (c *chain) fate(ctx context.Context, e storage.Enrolment) (func(context.Context, *storage.Tx) error, error) {
+	id, err := erc8004.ParseID(e.ERC8004)
+	if err != nil {
+		return nil, nil // nothing can be said of it
+	}
+	if e.Owner == "" {
+		return c.bind(ctx, e)
+	}
+	s, err := c.reader.Control(ctx, id)
+	follow, err := judge(e, s, err)
+	if err != nil || !follow {
+		return nil, err
+	}
+	keys := make([]storage.EnrolledKey, len(s.Keys))
+	for i, k := range s.Keys {
+		jwk, err := key.MarshalPublic(key.Public{Key: k.Public, Thumbprint: k.Thumbprint, ID: k.Thumbprint, Use: "sig"})
+		if err != nil {
+			return nil, err
+		}
+		keys[i] = storage.EnrolledKey{Thumbprint: k.Thumbprint, JWK: jwk}
+	}
+	return func(ctx context.Context, tx *storage.Tx) error { return tx.FollowRecord(ctx, e, keys) }, nil
+}
+
+// bind is the fate of an enrolment that was made without asking the chain: it holds
+// for who has the agent now if the chain says that its key speaks for it.
+func (c *chain) bind(ctx context.Context, e storage.Enrolment) (func(context.Context, *storage.Tx) error, error) {
+	made, _, err := c.Enrolment(ctx, e.ERC8004, e.KeyID)
+	switch protocol.CodeOf(err) {
+	case "":
+		made.Handle = e.Handle
+		return func(ctx context.Context, tx *storage.Tx) error { return tx.BindEnrolment(ctx, made) }, nil
+	case protocol.KeyUnknown:
+		return nil, &endedError{protocol.EndedByKey}
+	}
+	_, err = judge(e, erc8004.Control{}, err)
+	return nil, err
+}
+
+// Enrolment is what an enrolment of an identity by a key would name now, and the
+// key. Its errors are those of grant.
+func (c *chain) Enrolment(ctx context.Context, claimed, keyid string) (e storage.Enrolment, jwk []byte, err error) {
+	grant, err := c.grant(ctx, claimed, keyid)
+	if err != nil {
+		return e, nil, err
+	}
+	id, err := erc8004.ParseID(grant.Identity)
+	if err != nil {
+		return e, nil, err
+	}
+	hashes, err := c.reader.BlockHashes(ctx, id.ChainID, []uint64{grant.Final})
+	if err == nil && hashes[0] == "" {
+		err = erc8004.ErrUnavailable
+	}
+	if err != nil {
+		return e, nil, chainError(err)
+	}
+	jwk, err = key.MarshalPublic(key.Public{Key: grant.PublicKey, Thumbprint: keyid, ID: keyid, Use: "sig"})
+	owner, wallet := grant.Hands()
+	return storage.Enrolment{ERC8004: grant.Identity, KeyID: grant.KeyID, Owner: owner, Wallet: wallet, Block: grant.Final, BlockHash: hashes[0]}, jwk, err
+}

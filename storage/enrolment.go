@@ -1,0 +1,265 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"stoa/protocol"
+)
+
+// An Enrolment ties a chain identity to a profile, with what the chain said when it
+// was made. docs/ARCHITECTURE.md, "Enrolments", says what ends it.
+type Enrolment struct {
+	Handle, ERC8004, KeyID string
+	Owner                  string // address in lower case; "" when the chain was not asked yet
+	Wallet                 string // the same; "" for none
+	Block                  uint64 // the newest final block at the time
+	BlockHash              string
+	MadeAt                 time.Time
+}
+
+// bound reports whether the chain was asked when the enrolment was made.
+func (e Enrolment) bound() bool { return e.Owner != "" }
+
+// SameHands reports whether owner and wallet are those of the enrolment. One that
+// was made without asking the chain names none, and is nobody's.
+func (e Enrolment) SameHands(owner, wallet string) bool {
+	return e.bound() && e.Owner == owner && e.Wallet == wallet
+}
+
+const enrolments = `SELECT p.handle, p.erc8004, COALESCE(p.key_hash, ''), COALESCE(e.owner, ''), COALESCE(e.wallet, ''),
+	COALESCE(e.block, 0), COALESCE(e.block_hash, ''), COALESCE(e.made_at, 0)
+	FROM profile p LEFT JOIN enrolment e ON e.handle = p.handle AND e.erc8004 = p.erc8004 AND e.ended_at IS NULL WHERE `
+
+const enrolmentsOfRegistry = enrolments + `p.erc8004 > ? AND p.erc8004 < ? ORDER BY p.erc8004 LIMIT ?`
+
+func scanEnrolment(s scanner) (e Enrolment, err error) {
+	var made int64
+	err = s.Scan(&e.Handle, &e.ERC8004, &e.KeyID, &e.Owner, &e.Wallet, &e.Block, &e.BlockHash, &made)
+	e.MadeAt = moment(made)
+	return e, err
+}
+
+// EnrolmentByIdentity returns the enrolment of a chain identity in lower case;
+// ErrNotFound when no profile has it.
+func (tx *Tx) EnrolmentByIdentity(ctx context.Context, erc8004 string) (Enrolment, error) {
+	return scanEnrolment(tx.row(ctx, enrolments+`p.erc8004 = ?`, erc8004))
+}
+
+// Enrolments returns enrolments of one registry, eip155:<chainId>:<address>, in the
+// order of their identities, those after a given one.
+func (tx *Tx) Enrolments(ctx context.Context, registry, after string, limit int) ([]Enrolment, error) {
+	after = max(after, registry+":")
+	rows, err := tx.query(ctx, enrolmentsOfRegistry, after, registry+";", limit) // ; is the character after :
+	return collect(rows, err, scanEnrolment)
+}
+
+// LastEnrolment returns how the last enrolment of a profile ended; ErrNotFound when
+// none did, or another was made since.
+func (tx *Tx) LastEnrolment(ctx context.Context, handle string) (e Enrolment, reason protocol.EnrolmentEnd, at time.Time, err error) {
+	e.Handle = handle
+	var ended int64
+	err = tx.row(ctx, `SELECT erc8004, owner, wallet, reason, ended_at FROM enrolment WHERE handle = ? AND ended_at IS NOT NULL`, handle).
+		Scan(&e.ERC8004, &e.Owner, &e.Wallet, &reason, &ended)
+	return e, reason, moment(ended), err
+}
+
+// Enrol ties an identity to a profile with the key that speaks for it. jwk is the
+// key as the chain has it, which is registered with the profile where it is not
+// yet; nil takes only keys that are. An enrolment of the identity with another
+// profile ends when it was made by another owner or wallet, and is ErrExists else.
+// ErrKeyTaken when the key is another profile's, or was retired by its owner.
+func (tx *Tx) Enrol(ctx context.Context, actor string, e Enrolment, jwk []byte) error {
+	p, err := tx.ProfileToChange(ctx, e.Handle)
+	if err != nil {
+		return err
+	}
+	switch old, err := tx.EnrolmentByIdentity(ctx, e.ERC8004); {
+	case err == ErrNotFound || err == nil && old.Handle == e.Handle:
+	case err != nil:
+		return err
+	case !old.bound() || !e.bound() || old.SameHands(e.Owner, e.Wallet):
+		return ErrExists
+	default:
+		if err := tx.EndEnrolment(ctx, actor, old, protocol.EndedByOwner); err != nil {
+			return err
+		}
+	}
+	if p.ERC8004 != "" && p.ERC8004 != e.ERC8004 {
+		old, err := tx.EnrolmentByIdentity(ctx, p.ERC8004)
+		if err != nil {
+			return err
+		}
+		if err := tx.EndEnrolment(ctx, actor, old, protocol.EndedByAnother); err != nil {
+			return err
+		}
+		if p, err = tx.ProfileToChange(ctx, e.Handle); err != nil {
+			return err
+		}
+	}
+	if err := tx.enrolKey(ctx, e, jwk); err != nil {
+		return err
+	}
+	p.ERC8004, p.KeyHash = e.ERC8004, e.KeyID
+	if _, err := tx.PutProfileOf(ctx, p, p.UpdatedAt); err != nil {
+		return err
+	}
+	if e.MadeAt.IsZero() {
+		e.MadeAt = tx.Now
+	}
+	if err := tx.putEnrolment(ctx, e, nil, ""); err != nil {
+		return err
+	}
+	return tx.Audit(ctx, actor, "identity put", e.Handle, e.ERC8004+" key "+e.KeyID)
+}
+
+func (tx *Tx) putEnrolment(ctx context.Context, e Enrolment, ended *time.Time, reason protocol.EnrolmentEnd) error {
+	_, err := tx.write(ctx, `INSERT INTO enrolment (handle, erc8004, owner, wallet, block, block_hash, made_at, ended_at, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (handle) DO UPDATE SET erc8004 = excluded.erc8004, owner = excluded.owner, wallet = excluded.wallet, block = excluded.block,
+		block_hash = excluded.block_hash, made_at = excluded.made_at, ended_at = excluded.ended_at, reason = excluded.reason`,
+		e.Handle, e.ERC8004, e.Owner, e.Wallet, int64(e.Block), e.BlockHash, millis(e.MadeAt), millisPtr(ended), string(reason))
+	return err
+}
+
+// ErrKeyTaken is for a key that cannot become a profile's: another has it, or its
+// owner retired it.
+var ErrKeyTaken = fmt.Errorf("key is another profile's or retired")
+
+// enrolKey makes the key one whose authority is the chain's. A key that only the
+// end of an enrolment of the same identity retired is taken into use again, also by
+// another profile: the chain vouches for it anew.
+func (tx *Tx) enrolKey(ctx context.Context, e Enrolment, jwk []byte) error {
+	old, err := tx.AgentKeyByThumbprint(ctx, e.KeyID)
+	switch {
+	case err == ErrNotFound && jwk == nil:
+		return nil
+	case err == ErrNotFound:
+		return tx.PutAgentKey(ctx, AgentKey{Handle: e.Handle, Thumbprint: e.KeyID, PublicJWK: jwk, Identity: e.ERC8004, OnChain: true})
+	case err != nil:
+		return err
+	}
+	ended := old.RetiredAt != nil && old.OnChain && old.Identity == e.ERC8004
+	if (old.RetiredAt != nil || old.Handle != e.Handle) && !ended {
+		return ErrKeyTaken
+	}
+	if old.Handle != e.Handle { // what the other profile kept of it stays with nobody
+		if _, err := tx.write(ctx, `UPDATE agent_key SET handle = ?, sealed = NULL, directory = NULL WHERE thumbprint = ?`, e.Handle, e.KeyID); err != nil {
+			return err
+		}
+	}
+	_, err = tx.write(ctx, `UPDATE agent_key SET retired_at = NULL, identity = ?, on_chain = ? WHERE thumbprint = ?`, e.ERC8004, true, e.KeyID)
+	return err
+}
+
+// BindEnrolment notes what the chain says of an enrolment that was made without
+// asking it. ErrNotFound when it is not that any more.
+func (tx *Tx) BindEnrolment(ctx context.Context, e Enrolment) error {
+	if err := tx.unchanged(ctx, Enrolment{Handle: e.Handle, ERC8004: e.ERC8004, KeyID: e.KeyID}); err != nil {
+		return err
+	}
+	if e.MadeAt.IsZero() {
+		e.MadeAt = tx.Now
+	}
+	return tx.putEnrolment(ctx, e, nil, "")
+}
+
+// unchanged locks the profile of an enrolment and returns ErrNotFound when it is
+// enrolled otherwise by now: what was found out about e says nothing of that.
+func (tx *Tx) unchanged(ctx context.Context, e Enrolment) error {
+	if _, err := tx.lockProfile(ctx, e.Handle); err != nil {
+		return err
+	}
+	now, err := tx.EnrolmentByIdentity(ctx, e.ERC8004)
+	if err == nil && (now.Handle != e.Handle || now.KeyID != e.KeyID || now.Owner != e.Owner || now.Wallet != e.Wallet || now.Block != e.Block) {
+		return ErrNotFound
+	}
+	return err
+}
+
+// EndEnrolment takes an identity off its profile, with the keys that came by it,
+// and tells the owner. ErrNotFound when it is enrolled otherwise by now.
+func (tx *Tx) EndEnrolment(ctx context.Context, actor string, e Enrolment, reason protocol.EnrolmentEnd) error {
+	if err := tx.unchanged(ctx, e); err != nil {
+		return err
+	}
+	p, err := tx.ProfileToChange(ctx, e.Handle)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.write(ctx, `UPDATE agent_key SET retired_at = COALESCE(retired_at, ?) WHERE handle = ? AND (identity = ? OR thumbprint = ?)`,
+		millis(tx.Now), e.Handle, e.ERC8004, e.KeyID); err != nil {
+		return err
+	}
+	p.ERC8004, p.KeyHash, p.IdentityNote = "", "", ""
+	if _, err := tx.PutProfileOf(ctx, p, p.UpdatedAt); err != nil {
+		return err
+	}
+	if err := tx.putEnrolment(ctx, e, &tx.Now, reason); err != nil {
+		return err
+	}
+	if err := tx.Audit(ctx, actor, "identity end", e.Handle, e.ERC8004+": "+reason.Text()); err != nil {
+		return err
+	}
+	return tx.Notify(ctx, protocol.Notice{Handle: e.Handle, Event: protocol.IdentityEnded, Subject: e.ERC8004, Title: reason.Text()})
+}
+
+// FollowRecord makes the enrolment follow the record that its owner or wallet
+// signed: keys are those it names now, preferred first, of which the first that can
+// be the profile's speaks for the identity. Keys that it names no more end.
+// ErrKeyTaken when none can be.
+func (tx *Tx) FollowRecord(ctx context.Context, e Enrolment, keys []EnrolledKey) error {
+	if err := tx.unchanged(ctx, e); err != nil {
+		return err
+	}
+	moved := e
+	moved.KeyID = ""
+	for _, k := range keys {
+		e.KeyID = k.Thumbprint
+		err := tx.enrolKey(ctx, e, k.JWK)
+		if err == ErrKeyTaken {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if moved.KeyID == "" {
+			moved.KeyID = k.Thumbprint
+		}
+	}
+	if moved.KeyID == "" {
+		return ErrKeyTaken
+	}
+	all, err := tx.AgentKeys(ctx, e.Handle)
+	if err != nil {
+		return err
+	}
+	for _, k := range all {
+		named := false
+		for _, n := range keys {
+			named = named || n.Thumbprint == k.Thumbprint
+		}
+		if named || !k.OnChain || k.Identity != e.ERC8004 || k.RetiredAt != nil {
+			continue
+		}
+		// The record may name it again.
+		if _, err := tx.write(ctx, `UPDATE agent_key SET retired_at = ? WHERE thumbprint = ?`, millis(tx.Now), k.Thumbprint); err != nil {
+			return err
+		}
+	}
+	p, err := tx.ProfileToChange(ctx, e.Handle)
+	if err != nil || p.KeyHash == moved.KeyID {
+		return err
+	}
+	p.KeyHash = moved.KeyID
+	if _, err := tx.PutProfileOf(ctx, p, p.UpdatedAt); err != nil {
+		return err
+	}
+	return tx.Audit(ctx, "node", "identity key", e.Handle, e.ERC8004+" key "+moved.KeyID)
+}
+
+// An EnrolledKey is a key that the record of an identity names.
+type EnrolledKey struct {
+	Thumbprint string
+	JWK        []byte
+}
