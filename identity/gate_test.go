@@ -43,8 +43,8 @@ func (p *place) KeyByThumbprint(_ context.Context, thumbprint string) (identity.
 	return h, ok, p.err
 }
 
-func (p *place) HostedAgent(_ context.Context, erc8004 string) (identity.Hosted, bool, error) {
-	h, ok := p.agents[erc8004]
+func (p *place) HostedAgent(_ context.Context, k identity.ChainKey, _ string) (identity.Hosted, bool, error) {
+	h, ok := p.agents[k.Identity]
 	return h, ok, p.err
 }
 
