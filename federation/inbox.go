@@ -364,7 +364,9 @@ func (f *Federation) problem(w http.ResponseWriter, err error) {
 	if !ok {
 		e := protocol.AsError(err)
 		r = refuse(e.Code.Status(), e.Detail, err)
-		f.log.Error("federation request failed", "err", err)
+		if e.Code == protocol.Internal {
+			f.log.Error("federation request failed", "err", err)
+		}
 	}
 	head := w.Header()
 	switch r.status {

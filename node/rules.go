@@ -57,7 +57,9 @@ func (r *rules) Fresh(ctx context.Context) {
 	}
 	defer r.reading.Unlock()
 	if err := r.read(context.WithoutCancel(ctx)); err != nil {
-		r.log.Error("blocks and limits cannot be read; those known hold on", "err", err)
+		if protocol.CodeOf(err) == protocol.Internal { // a database that is away says so itself
+			r.log.Error("blocks and limits cannot be read; those known hold", "err", err)
+		}
 	}
 	r.readAt.Store(time.Now().UnixNano())
 }

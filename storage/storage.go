@@ -55,6 +55,7 @@ type DB struct {
 	writers sync.WaitGroup
 	version atomic.Uint64
 	lastNow atomic.Int64
+	awayAt  atomic.Int64                           // when the log last said that the database is away
 	wake    map[string]chan struct{}               // fixed at Open
 	watch   func(tx *Tx, query string, args []any) // sees each query before it runs, so that tests explain it; else nil
 	spends  sync.Map                               // [16]byte → *batch: being spent by a running batch; PostgreSQL only
@@ -177,8 +178,13 @@ type Tx struct {
 }
 
 // Read runs fn on a snapshot: all it reads is of one moment. A write inside it
-// is ErrReadOnly or refused by the database. The error of fn comes back as it is.
-func (db *DB) Read(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) (err error) {
+// is ErrReadOnly or refused by the database. The error of fn comes back as it is,
+// but for that of a database that is away: it is overloaded.
+func (db *DB) Read(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
+	return db.available(ctx, db.read(ctx, fn))
+}
+
+func (db *DB) read(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) (err error) {
 	c, err := db.readers.get(ctx)
 	if err != nil {
 		return fmt.Errorf("begin a read: %w", err)

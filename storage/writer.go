@@ -186,6 +186,7 @@ func (w *writer) store(ops []*op) {
 		time.Sleep(time.Duration(try) * time.Duration(1+rand.IntN(20)) * time.Millisecond)
 	}
 	if err != nil {
+		err = w.db.available(context.Background(), err)
 		for _, o := range ops {
 			o.done <- err
 		}

@@ -9,7 +9,9 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"io/fs"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -18,6 +20,7 @@ import (
 
 	"stoa/storage"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 )
 
@@ -220,4 +223,62 @@ func random(prefix string) string {
 	var b [8]byte
 	rand.Read(b[:])
 	return prefix + hex.EncodeToString(b[:])
+}
+
+// Wire puts a proxy before a database of PostgreSQL and returns the address through
+// it. cut ends every connection and refuses new ones, as a server that was stopped
+// does, until it is called again.
+func Wire(t testing.TB, through string) (address string, cut func(bool)) {
+	t.Helper()
+	c, err := pgconn.ParseConfig(through)
+	if err != nil {
+		t.Fatal(err)
+	}
+	network, server := pgconn.NetworkAddress(c.Host, c.Port)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex // guards away and open
+	away, open := false, map[net.Conn]bool{}
+	keep := func(conn net.Conn) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		open[conn] = true
+		return !away
+	}
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			behind, err := net.Dial(network, server)
+			if err != nil || !keep(client) || !keep(behind) {
+				client.Close()
+				continue
+			}
+			pipe := func(to, from net.Conn) {
+				io.Copy(to, from)
+				to.Close()
+				from.Close()
+			}
+			go pipe(client, behind)
+			go pipe(behind, client)
+		}
+	}()
+	cut = func(down bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		away = down
+		for conn := range open {
+			conn.Close()
+			delete(open, conn)
+		}
+	}
+	t.Cleanup(func() {
+		listener.Close()
+		cut(true)
+	})
+	return "postgres://" + c.User + "@" + listener.Addr().String() + "/" + c.Database + "?sslmode=disable", cut
 }

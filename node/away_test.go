@@ -1,0 +1,77 @@
+package node
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+	"stoa/storage/storagetest"
+)
+
+// lines is a log that a test reads.
+type lines struct {
+	mu   sync.Mutex // guards text
+	text bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) count(what string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), what)
+}
+
+// While PostgreSQL is away, whoever asks is told to come back, by every kind of
+// caller, and the log says it once a second; afterwards all goes as before.
+func TestAway(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(storagetest.PostgresEnv) == "" {
+		return // SQLite is in the process
+	}
+	url, cut := storagetest.Wire(t, storagetest.PostgresURL(t))
+	log := new(lines)
+	n, err := New(t.Context(), Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test", Database: url}, slog.New(slog.NewTextHandler(log, nil)))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	h := &house{n, t}
+	pair := hostedAgent(t, n, "asha")
+	token, _, err := n.Admin().CreateToken(t.Context(), "asha", "test", 0)
+	require.NoError(t, err)
+	proof := h.proof("board")
+	ask := map[string]func() answer{
+		"read":   func() answer { return h.ask("GET", "/api/public/board?q="+protocol.NewID("x", time.Now()), "") },
+		"signed": func() answer { return h.signed(pair, goodPost, nil) },
+		"token":  func() answer { return h.ask("GET", "/api/owner/profile", "", "Authorization", "Bearer "+token) },
+		"proof":  func() answer { return h.ask("POST", "/api/public/board", goodPost, "Proof-Of-Work", proof) },
+	}
+	cut(true)
+	began := time.Now()
+	for range 20 {
+		for name, request := range ask {
+			a := request()
+			require.Equal(t, 503, a.Code, "%s: %s", name, a.Body)
+			require.Equal(t, protocol.Overloaded, a.problem().Code, name)
+			require.NotEmpty(t, a.Header().Get("Retry-After"), name)
+		}
+	}
+	require.Equal(t, 503, h.ask("GET", "/readyz", "").Code)
+	require.LessOrEqual(t, log.count("level=ERROR"), 3+int(time.Since(began)/time.Second), "%s", log.text.String())
+	require.Positive(t, log.count("the database is away"))
+
+	cut(false)
+	for name, request := range ask {
+		require.Eventually(t, func() bool { return request().Code < 300 }, 20*time.Second, 20*time.Millisecond, name)
+	}
+}

@@ -1,0 +1,56 @@
+package storage
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"stoa/protocol"
+)
+
+// awayEvery is how often the log says that the database is away.
+const awayEvery = time.Second
+
+// available turns the error of a database that cannot be reached into overloaded,
+// which callers answer with 503 and Retry-After, and leaves others as they are. A
+// server that restarts closes its connections, refuses new ones, and then says
+// that it is starting up.
+func (db *DB) available(ctx context.Context, err error) error {
+	if err == nil || db.engine != enginePostgres || ctx.Err() != nil || !away(err) {
+		return err
+	}
+	now := db.now().UnixMilli()
+	if last := db.awayAt.Load(); now-last >= awayEvery.Milliseconds() && db.awayAt.CompareAndSwap(last, now) {
+		cause := err
+		if e, ok := errors.AsType[*protocol.Error](err); ok && e.Err != nil {
+			cause = e.Err
+		}
+		db.log.Error("the database is away", "err", cause)
+	}
+	return overloaded("the database is away for a moment; try again", err)
+}
+
+func away(err error) bool {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		// Connection exceptions, too many connections, shutdown, crash, start.
+		return strings.HasPrefix(e.Code, "08") || e.Code == "53300" || strings.HasPrefix(e.Code, "57P")
+	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[net.Error](err); ok {
+		return true
+	}
+	for _, lost := range []error{driver.ErrBadConn, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed} {
+		if errors.Is(err, lost) {
+			return true
+		}
+	}
+	return strings.Contains(err.Error(), "conn closed") // pgx has no value for it
+}
