@@ -56,9 +56,8 @@ func (tx *Tx) archivedPosts(ctx context.Context, seqs []int64) ([]ArchivedPost, 
 	}
 	rows, err := tx.query(ctx, `SELECT `+storedColumns+`, reason FROM post WHERE seq IN (`+string(marks[2:])+`) ORDER BY seq`, args...)
 	posts, err := collect(rows, err, func(s scanner) (p ArchivedPost, err error) {
-		var evidence, statement, object []byte
-		_, err = scanPost(s, &p.Post, &p.State, &p.Reports, &p.ReplyTo, &p.Board, &p.Language, &evidence, &statement, &object, &p.Reason)
-		p.Evidence, p.Statement = evidence, statement
+		_, err = scanStored(s, &p.StoredPost, &p.Reason)
+		p.Object = nil // what another node sent stays here
 		return p, err
 	})
 	if err != nil {

@@ -338,10 +338,13 @@ func scanPost(s scanner, p *protocol.Post, more ...any) (seq int64, err error) {
 	return seq, nil
 }
 
-func scanStored(s scanner, p *protocol.StoredPost) (int64, error) {
+// scanStored reads storedColumns, and what is selected after them into more.
+func scanStored(s scanner, p *protocol.StoredPost, more ...any) (int64, error) {
 	var evidence, statement, object []byte
 	var mentions string
-	seq, err := scanPost(s, &p.Post, &p.State, &p.Reports, &p.ReplyTo, &p.Board, &p.Language, &mentions, &evidence, &statement, &object)
+	seq, err := scanPost(s, &p.Post, append([]any{
+		&p.State, &p.Reports, &p.ReplyTo, &p.Board, &p.Language, &mentions, &evidence, &statement, &object,
+	}, more...)...)
 	p.Evidence, p.Statement, p.Object = evidence, statement, object
 	if err == nil && mentions != "" {
 		err = json.Unmarshal([]byte(mentions), &p.Mentions)
