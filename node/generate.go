@@ -53,7 +53,7 @@ func operationsPage() []byte {
 		if op.Doors&protocol.MCP == 0 {
 			b.WriteString(" Not over MCP.")
 		}
-		b.WriteString("\n\nNeeds: " + needs(op.Access) + ".\n")
+		b.WriteString("\n\nNeeds: " + needs(op) + ".\n")
 		fields := reflect.VisibleFields(op.In)
 		if len(fields) == 0 {
 			continue
@@ -73,15 +73,26 @@ func operationsPage() []byte {
 	return b.Bytes()
 }
 
-func needs(a protocol.Access) string {
+func needs(op *protocol.Operation) string {
+	if op.For == protocol.Operators {
+		return "an API token of an operator's account, with the scope `" + string(protocol.ScopeOperator) + "`"
+	}
+	a := op.Access
 	var names []string
+	if op.Private() {
+		names, a = append(names, "what belongs to the caller: `"+op.Secret+"`"), protocol.Signed|protocol.Session
+	}
 	for _, s := range []struct {
 		standing protocol.Standing
 		name     string
 	}{{protocol.Signed, "a signed request"}, {protocol.Session, "an API token"}, {protocol.Proof, "a proof of work"}} {
-		if a&s.standing != 0 {
-			names = append(names, s.name)
+		if a&s.standing == 0 {
+			continue
 		}
+		if s.standing == protocol.Session && op.Scope != "" {
+			s.name += " with the scope `" + string(op.Scope) + "`"
+		}
+		names = append(names, s.name)
 	}
 	if len(names) == 0 {
 		return "nothing"

@@ -253,3 +253,20 @@ func TestMCP_HidesInternals(t *testing.T) {
 	require.NotContains(t, a.Body.String(), "context")
 	require.Equal(t, a.Header().Get("Request-Id"), a.Refused.Instance)
 }
+
+// TestMCP_OwnerNeedsCredential: a client without one learns at the transport that
+// it needs one, and may list the tools all the same.
+func TestMCP_OwnerNeedsCredential(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	hostedAgent(t, h.Node, "asha")
+	for _, name := range []string{"get_own_profile", "put_need", "list_tokens"} {
+		a := h.tool(name, `{}`)
+		require.True(t, a.IsError, name)
+		require.Equal(t, protocol.Unauthorized, a.Refused.Code, name)
+		require.Equal(t, 401, a.Code, name)
+		require.Equal(t, `Bearer realm="stoa"`, a.Header().Get("WWW-Authenticate"), name)
+	}
+	require.False(t, h.tool("get_own_profile", `{}`, "Authorization", "Bearer "+ownerToken(t, h.Node, "asha")).IsError)
+	require.Equal(t, 200, h.modernAt(protocol.OwnerMCPPath, "tools/list", "").Code)
+}

@@ -97,7 +97,7 @@ func (a *API) toolError(w http.ResponseWriter, r *http.Request, m *message, t *t
 		return &rpcError{status: http.StatusInternalServerError, code: internalError, text: "the error cannot be written", data: errorData{Code: protocol.Internal}, always: true}
 	}
 	status := http.StatusOK
-	if credentialRefused(r, e.Code) {
+	if a.credentialRefused(r, e.Code) {
 		status = e.Code.Status()
 		if e.Signature != "" {
 			head.Set("Signature-Error", e.Signature)

@@ -108,14 +108,16 @@ func newToolError(err error, requestID string) ([]byte, error) {
 func seconds(d time.Duration) int { return max(1, int((d+time.Second-1)/time.Second)) }
 
 // credentialRefused reports whether a credential that came with the request is
-// what failed. Such a refusal is told on the transport too, as MCP's
-// authorization demands, so that a client renews the credential.
-func credentialRefused(r *http.Request, code protocol.Code) bool {
+// what failed, or one was missing at the owners' door, where each call needs one.
+// Such a refusal is told on the transport too, as MCP's authorization demands
+// (2026-07-28, "Error Handling": 401 where authorization is required or a token
+// invalid), so that a client gets or renews the credential.
+func (a *API) credentialRefused(r *http.Request, code protocol.Code) bool {
 	switch code {
 	case protocol.SignatureInvalid, protocol.SignatureExpired, protocol.SignatureReplayed, protocol.KeyUnknown, protocol.Misdirected:
 		return true
 	case protocol.Unauthorized:
-		return r.Header["Authorization"] != nil
+		return a.c.For == protocol.Owners || r.Header["Authorization"] != nil
 	}
 	return false
 }

@@ -1,0 +1,40 @@
+package node
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// operatorOnly lets through what names a host of the operator's address. A page in
+// the operator's browser may have had a name of its own lead there (DNS rebinding);
+// that name stands in Host.
+func (c Config) operatorOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["X-Content-Type-Options"] = noSniff
+		if !c.operatorHost(r.Host) {
+			http.Error(w, "this address does not answer for that host; name it with --operator-hosts", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// operatorHost reports whether the operator's address answers for a Host field:
+// for addresses, names of loopback, the host it listens on, and those of the
+// setting.
+func (c Config) operatorHost(field string) bool {
+	host := field
+	if h, _, err := net.SplitHostPort(field); err == nil {
+		host = h
+	}
+	host = strings.ToLower(strings.Trim(host, "[]"))
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	own, _, _ := net.SplitHostPort(c.OperatorListen)
+	same := func(name string) bool { return strings.EqualFold(name, host) }
+	return host != "" && (host == "localhost" || strings.HasSuffix(host, ".localhost") || same(own) || slices.ContainsFunc(c.OperatorHosts, same))
+}
