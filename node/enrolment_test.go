@@ -171,6 +171,9 @@ func (s *stage) enrolled(handle string, account int) *actor {
 	require.NoError(s.t, err)
 	require.NoError(s.t, s.Admin().AddKey(ctx, handle, a.pair, true)) // the node keeps it, so its directory is served
 	a.token = ownerToken(s.t, s.Node, handle)
+	require.NoError(s.t, s.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		return tx.PutNotifySettings(ctx, storage.NotifySettings{Handle: handle, Webhook: "https://agent.example/notices", Events: []protocol.NoticeEvent{protocol.ThreadBegun}})
+	}))
 	a.id, _, err = s.chain.registrar(account).Register(ctx, "https://agent.example/"+handle)
 	require.NoError(s.t, err)
 	s.chain.publish(account, account, a.id, a.pair)

@@ -24,7 +24,10 @@ func TestEnrolment(t *testing.T) {
 		for _, handle := range []string{"asha", "bina"} {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 				_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}})
-				return err
+				if err != nil {
+					return err
+				}
+				return tx.PutNotifySettings(ctx, storage.NotifySettings{Handle: handle, Webhook: "https://agent.example/notices"})
 			})
 		}
 		enrol := func(handle, erc8004, key, owner, wallet string) error {

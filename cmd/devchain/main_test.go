@@ -22,7 +22,10 @@ func start(t *testing.T, state string) (Ready, func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	out, in := io.Pipe()
 	done := make(chan error, 1)
-	go func() { done <- run(ctx, "127.0.0.1:0", foreign, state, nil, slog.New(slog.DiscardHandler), in); in.Close() }()
+	go func() {
+		done <- run(ctx, "127.0.0.1:0", foreign, state, nil, slog.New(slog.DiscardHandler), in)
+		in.Close()
+	}()
 	line, err := bufio.NewReader(out).ReadBytes('\n')
 	if err != nil {
 		t.Fatal(<-done)

@@ -256,7 +256,7 @@ Tokens and keys: %s. Try, in another terminal:
 		fmt.Fprintf(&b, "  ./stoa call post_to_board --node %s --key %s --agent %s \\\n      --kind ability --title \"Signed\" --body \"Checked against the chain\"\n", first, *signed.Key, *signed.ERC8004)
 	}
 	if signed.ERC8004 != nil {
-		fmt.Fprintf(&b, "  ./stoa identity keys --wallet %s --chain %d=%s,%s \\\n      %s        # revoke the key; then sign again\n",
+		fmt.Fprintf(&b, "  ./stoa identity keys --yes --wallet %s --chain %d=%s,%s \\\n      %s        # revoke the key; then sign again\n",
 			filepath.Join(data, "wallet"), world.Chain.ChainID, world.Chain.RPC, world.Chain.IdentityRegistry, *signed.ERC8004)
 	}
 	fmt.Fprintf(&b, "  curl %s/api/public/board\n\nStop with Ctrl-C. Events follow.\n\n", last)

@@ -3,7 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -129,6 +132,7 @@ func TestStory(t *testing.T) {
 	t.Run("agents write to each other by A2A", func(t *testing.T) { a2aStory(t, w) })
 	t.Run("refusals store nothing", func(t *testing.T) { refusals(t, w, a) })
 	t.Run("moving with a chain identity", func(t *testing.T) { moveStory(t, w) })
+	t.Run("identity commands", func(t *testing.T) { identityCommands(t, w) })
 	t.Run("revoked and transferred", func(t *testing.T) { revoked(t, w) })
 	t.Run("documents", func(t *testing.T) { documents(t, w) })
 	t.Run("command line", func(t *testing.T) { commandLine(t, w) })
@@ -478,4 +482,88 @@ func TestDev_Continues(t *testing.T) {
 	require.True(t, second.Author.Verified)
 	require.True(t, arrives(t, w.Nodes[1].URL, second.URI, soon).Author.Verified)
 	require.Len(t, board(t, w.Nodes[1].URL, "&q=run"), 2)
+}
+
+// identityCommands: they act on the chain and registry that are configured and on
+// no other, and ask before what cannot be undone.
+func identityCommands(t *testing.T, w *localWorld) {
+	chain := fmt.Sprintf("%d=%s,%s", w.Chain.ChainID, w.Chain.RPC, w.Chain.IdentityRegistry)
+	wallet := filepath.Join(filepath.Dir(w.Nodes[0].Data), "wallet")
+	const buyer = "0x00000000000000000000000000000000000000AA"
+	identity := func(stdin string, args ...string) (string, string, int) {
+		return stoa(t, stdin, append([]string{"identity"}, args...)...)
+	}
+	file := filepath.Join(t.TempDir(), "key.pem")
+	pair, err := key.GenerateEd25519()
+	require.NoError(t, err)
+	der, err := x509.MarshalPKCS8PrivateKey(pair.Signer())
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, encodePEM("PRIVATE KEY", der), 0o600))
+	id, errs, code := identity("", "register", "--chain", chain, "--wallet", wallet, "--key", file)
+	require.Equal(t, exitDone, code, errs)
+	require.Contains(t, errs, "final")
+	id = strings.TrimSpace(id)
+	parts := strings.Split(id, ":")
+	shown := func() string {
+		out, errs, code := identity("", "show", "--chain", chain, id)
+		require.Equal(t, exitDone, code, errs)
+		return out
+	}
+	before := shown()
+	require.Contains(t, before, "owner")
+
+	elsewhere := strings.Join([]string{"eip155", "1", parts[2], parts[3]}, ":")
+	foreign := strings.Join([]string{"eip155", parts[1], "0x8004a169fb4a3325136eb29fa0ceb6d2e539a432", parts[3]}, ":")
+	for _, other := range []string{elsewhere, foreign} {
+		for _, args := range [][]string{{"transfer", "--yes", other, buyer}, {"keys", "--yes", other}, {"keys", "--key", file, other}, {"show", other}} {
+			full := append(args, "--chain", chain)
+			if args[0] != "show" {
+				full = append(full, "--wallet", wallet)
+			}
+			_, errs, code := identity("y\n", full...)
+			require.Equal(t, exitUsage, code, "%v: %s", args, errs)
+			require.Contains(t, errs, "nothing was done", "%v", args)
+		}
+	}
+	for _, args := range [][]string{{"transfer", id, buyer}, {"keys", id}} {
+		_, errs, code := identity("y\n", append(args, "--chain", chain, "--wallet", wallet)...)
+		require.Equal(t, exitUsage, code, errs)
+		require.Contains(t, errs, "--yes", "a pipe is no terminal")
+		for _, row := range []string{"chain", "registry", "token", "owner", "from"} {
+			require.Contains(t, errs, row)
+		}
+	}
+	require.Equal(t, firstLines(before, 4), firstLines(shown(), 4), "nothing was done")
+
+	out, errs, code := identity("", "keys", "--chain", chain, "--wallet", wallet, "--key", file, id)
+	require.Equal(t, exitDone, code, errs)
+	require.Contains(t, out, "1 key, block")
+	require.Contains(t, errs, "final")
+	open := filepath.Join(t.TempDir(), "open")
+	raw, err := os.ReadFile(wallet)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(open, raw, 0o644))
+	out, errs, code = identity("", "transfer", "--yes", "--chain", chain, "--wallet", open, id, buyer)
+	require.Equal(t, exitDone, code, errs)
+	require.Contains(t, out, "transferred in block")
+	require.Contains(t, errs, "chmod 600")
+	require.Contains(t, shown(), buyer)
+	_, errs, code = identity("", "transfer", "--yes", "--chain", chain, "--wallet", wallet, id, buyer)
+	require.Equal(t, exitFailed, code)
+	require.Contains(t, errs, "not the owner")
+
+	store := filepath.Join(t.TempDir(), "store")
+	require.NoError(t, os.WriteFile(store, []byte(`{"version":3,"crypto":{"cipher":"aes-128-ctr"}}`), 0o600))
+	_, errs, code = identity("", "keys", "--yes", "--chain", chain, "--wallet", store, id)
+	require.Equal(t, exitFailed, code)
+	require.Contains(t, errs, "keystore")
+}
+
+func encodePEM(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+}
+
+func firstLines(s string, n int) []string {
+	lines := strings.Split(s, "\n")
+	return lines[:min(n, len(lines))]
 }
