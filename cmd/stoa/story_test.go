@@ -202,7 +202,7 @@ func refusals(t *testing.T, w *localWorld, node string) {
 		}, protocol.SignatureExpired},
 		{"window too long", func() *http.Request {
 			return signedRequest(t, w, node, httpsig.SignOptions{TTL: time.Hour})
-		}, protocol.SignatureExpired},
+		}, protocol.SignatureInvalid},
 		{"unknown key", func() *http.Request {
 			return signedRequest(t, w, node, httpsig.SignOptions{Key: stranger.Signer()})
 		}, protocol.KeyUnknown},
