@@ -352,7 +352,7 @@ func TestAdmit_Signatures(t *testing.T) {
 		{"another body", w.Gate, post, with(w.signed(w.asha, "POST", board, httpsig.SignOptions{}), func(ev *identity.Evidence) { ev.Body = []byte("{}") }), protocol.SignatureInvalid, "", ""},
 		{"an identity put in afterwards", w.Gate, post, with(w.signed(w.asha, "POST", board, httpsig.SignOptions{}), func(ev *identity.Evidence) { ev.Request.Header.Set("Agent-Identity", enrolled) }), protocol.SignatureInvalid, "", ""},
 		{"old", w.Gate, post, w.signed(w.asha, "POST", board, httpsig.SignOptions{Created: time.Now().Add(-time.Hour)}), protocol.SignatureExpired, "", ""},
-		{"good for an hour", w.Gate, post, w.signed(w.asha, "POST", board, httpsig.SignOptions{TTL: time.Hour}), protocol.SignatureExpired, "", ""},
+		{"good for an hour", w.Gate, post, w.signed(w.asha, "POST", board, httpsig.SignOptions{TTL: time.Hour}), protocol.SignatureInvalid, "", ""},
 		{"without a nonce", w.Gate, post, w.signed(w.asha, "POST", board, httpsig.SignOptions{Nonce: "-"}), protocol.SignatureInvalid, "", ""},
 		{"the signature left away", w.Gate, read, with(w.signed(w.asha, "GET", board, httpsig.SignOptions{}), func(ev *identity.Evidence) { ev.Request.Header.Del("Signature") }), protocol.SignatureInvalid, "", ""},
 		{"its input left away", w.Gate, read, with(w.signed(w.asha, "GET", board, httpsig.SignOptions{}), func(ev *identity.Evidence) { ev.Request.Header.Del("Signature-Input") }), protocol.SignatureInvalid, "", ""},

@@ -28,7 +28,7 @@ type nobody struct{}
 func (nobody) KeyByThumbprint(context.Context, string) (identity.Hosted, bool, error) {
 	return identity.Hosted{}, false, nil
 }
-func (nobody) HostedAgent(context.Context, string) (identity.Hosted, bool, error) {
+func (nobody) HostedAgent(context.Context, identity.ChainKey, string) (identity.Hosted, bool, error) {
 	return identity.Hosted{}, false, nil
 }
 func (nobody) TokenBySecret(context.Context, string) (identity.Credential, bool, error) {
