@@ -58,6 +58,7 @@ func TestPlans(t *testing.T) {
 	text, args = noteQuery("x", "~", 21)
 	add("notes on a subject", text, args...)
 	add("moderation log", moderationLogQuery, 9, 21)
+	add("enrolments of a registry", enrolmentsOfRegistry, "eip155:1:0xa:", "eip155:1:0xa;", 10)
 	add("review", reviewQuery, 9, 21)
 	add("audit", auditQuery, 9, 21)
 	add("posts of a day", postsOfDay, 1, 2)
