@@ -26,7 +26,7 @@ func TestGuides_Sizes(t *testing.T) {
 	})
 	for what, c := range map[string]struct{ bytes, most int }{
 		"tools/list":                {len(h.modern("tools/list", "").Result), 40_000},
-		"tools/list of owners":      {len(h.modernAt("/mcp/owner", "tools/list", "").Result), 52_000},
+		"tools/list of owners":      {len(h.modernAt("/mcp/owner", "tools/list", "").Result), 56_000},
 		"SKILL.md":                  {h.ask("GET", "/SKILL.md", "").Body.Len(), 16_000},
 		"llms.txt":                  {h.ask("GET", "/llms.txt", "").Body.Len(), 8000},
 		"/openapi.json":             {h.ask("GET", "/openapi.json", "").Body.Len(), 150_000},
