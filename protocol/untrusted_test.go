@@ -26,6 +26,7 @@ var ours = map[string]string{
 	"Token.name":        "the caller's own",
 
 	"IdentityStatus.note":     "the node's",
+	"IdentityEnd.detail":      "the node's",
 	"ModerationEntry.subject": "a name, no text", "ModerationEntry.reason": "the operator's",
 	"ModerationNote.subject": "the operator's", "ModerationNote.text": "the operator's",
 	"Block.reason": "the operator's", "Block.note": "the operator's",

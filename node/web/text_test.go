@@ -129,14 +129,19 @@ func TestRating(t *testing.T) {
 func TestMarks(t *testing.T) {
 	t.Parallel()
 	there, agent := "b.example", "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:7"
+	verified := func(level protocol.ProofLevel, subject string) protocol.Author {
+		return protocol.Author{Verified: true, Proof: protocol.AuthorProof{Level: level, Subject: &subject}}
+	}
 	for _, tt := range []struct {
 		author     protocol.Author
 		word, says string
 	}{
-		{protocol.Author{Verified: true, Method: protocol.BySignature, ERC8004: &agent}, "verified", "registered on chain"},
-		{protocol.Author{Verified: true, Method: protocol.BySignature}, "verified", "no chain identity"},
-		{protocol.Author{Verified: true, Method: protocol.BySession, ERC8004: &agent}, "verified", "signed in"},
-		{protocol.Author{Verified: true, Method: protocol.ByFederation, Node: &there}, "verified", "own proof"},
+		{verified(protocol.ByChainKey, agent), "verified by chain key", "registered on chain"},
+		{verified(protocol.ByWallet, agent), "verified by wallet", "wallet that the chain names"},
+		{verified(protocol.ByOwner, agent), "verified by owner", "owns this identity"},
+		{verified(protocol.ByDirectory, "https://bot.example/x"), "verified for bot.example", "no more"},
+		{verified(protocol.ByProfileKey, ""), "verified by profile key", "author's profile"},
+		{verified(protocol.BySignIn, ""), "verified by sign-in", "signed in"},
 		{protocol.Author{Method: protocol.ByFederation, Node: &there, ERC8004: &agent}, "on the word of b.example", "did not check"},
 		{protocol.Author{Method: protocol.ByProof, Node: &there}, "on the word of b.example", "did not check"},
 		{protocol.Author{Method: protocol.ByProof}, "unverified", "Nobody vouches"},
