@@ -565,13 +565,15 @@ func TestEnrolment_Unwatched(t *testing.T) {
 		s.chain.must(s.chain.registrar(0).Transfer(t.Context(), a.id.AgentID, s.chain.registrar(1).Address()))
 		s.chain.publish(1, 1, a.id, buyers)
 		s.chain.do("final")
-		a.grants(buyers, "")
-		a.outside(buyers)
-		require.NotNil(t, a.profile().Identity.ERC8004)
-
 		two := &stage{newHouse(t, change, func(c *Config) {
 			c.Data, c.BaseURL, c.Chain = s.config.Data, s.Base, s.config.Chain
 		}), s.chain}
+		there := *a // at a process that has not looked at the identity before
+		there.s = two
+		there.grants(buyers, "")
+		there.outside(buyers)
+		require.NotNil(t, a.profile().Identity.ERC8004)
+
 		s.watch()
 		two.watch()
 		a.ends(protocol.EndedByOwner, a.pair)
