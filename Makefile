@@ -1,10 +1,11 @@
 # Everything a contributor types. What takes more than a line is in .ci/.
 
+export BUDGET ?= 10m
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 GOBUILD  = CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 PKG     ?= ./...
 
-.PHONY: build dev test race registries postgres lint fuzz bench bench-lists generate fmt help
+.PHONY: build dev test race soak registries postgres lint fuzz bench bench-lists generate fmt help
 
 build: ## build ./stoa and ./stoa-devchain (the default)
 	$(GOBUILD) -o stoa ./cmd/stoa
@@ -31,6 +32,9 @@ lint: ## staticcheck and the OpenAPI description
 
 fuzz: ## every fuzz target for FUZZTIME (1m)
 	.ci/fuzz $(PKG)
+
+soak: ## long runs for BUDGET (10m): growth up to a full node, random inputs, kills
+	.ci/soak
 
 bench: ## the figures of docs/PERFORMANCE.md, medians of five runs
 	.ci/bench

@@ -6,7 +6,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"stoa/protocol"
 	"stoa/storage"
 )
 
@@ -17,9 +16,9 @@ type backlog struct{ db *storage.DB }
 const scrapeTimeout = 2 * time.Second
 
 var (
-	jobsDesc    = prometheus.NewDesc("stoa_jobs", "Jobs by kind and state; dead ones want the operator.", []string{"kind", "state"}, nil)
-	outletsDesc = prometheus.NewDesc("stoa_outlets", "Inboxes that are delivered to, by state.", []string{"state"}, nil)
-	reviewDesc  = prometheus.NewDesc("stoa_review_posts", "Posts that wait for an operator's decision: with open reports, visible or hidden by them.", nil, nil)
+	jobsDesc    = prometheus.NewDesc("stoa_jobs", "Jobs by kind and state, up to 10,000 of each; dead ones want the operator.", []string{"kind", "state"}, nil)
+	outletsDesc = prometheus.NewDesc("stoa_outlets", "Inboxes that are delivered to, by state, up to 10,000 of each.", []string{"state"}, nil)
+	reviewDesc  = prometheus.NewDesc("stoa_review_posts", "Posts that wait for an operator's decision: with open reports, visible or hidden by them; up to 10,000.", nil, nil)
 	lagDesc     = prometheus.NewDesc("stoa_outlet_lag_entries", "How many log entries the furthest behind of the outlets has not been told of.", nil, nil)
 )
 
@@ -54,28 +53,15 @@ func (b *backlog) Collect(ch chan<- prometheus.Metric) {
 }
 
 func (b *backlog) outlets(ctx context.Context, tx *storage.Tx, ch chan<- prometheus.Metric) error {
-	counts, heads := map[storage.OutletState]int{}, map[string]int64{}
+	stats, err := tx.OutletStats(ctx)
+	if err != nil {
+		return err
+	}
+	counts := map[storage.OutletState]int{}
 	var lag int64
-	for after := ""; ; {
-		page, err := tx.ListOutlets(ctx, protocol.MaxLimit, after)
-		if err != nil {
-			return err
-		}
-		for _, o := range page.Items {
-			counts[o.State]++
-			head, known := heads[o.Board]
-			if !known {
-				if _, head, err = tx.LogHead(ctx, o.Board); err != nil {
-					return err
-				}
-				heads[o.Board] = head
-			}
-			lag = max(lag, head-o.Cursor)
-		}
-		if page.Next == nil {
-			break
-		}
-		after = *page.Next
+	for _, s := range stats {
+		counts[s.State] += s.Count
+		lag = max(lag, s.Lag)
 	}
 	for state, n := range counts {
 		ch <- prometheus.MustNewConstMetric(outletsDesc, prometheus.GaugeValue, float64(n), string(state))

@@ -9,9 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +19,7 @@ import (
 
 	"stoa/node/httpapi"
 	"stoa/protocol"
+	"stoa/storage/storagetest"
 )
 
 // rounds is how often TestProperty calls each operation at each door.
@@ -40,18 +39,8 @@ var unreached = map[string]string{
 // STOA_TEST_SEED is another, or "new" for one of the clock, which is printed.
 func TestProperty(t *testing.T) {
 	t.Parallel()
-	seed := uint64(1)
-	switch s := os.Getenv("STOA_TEST_SEED"); s {
-	case "":
-	case "new":
-		seed = uint64(time.Now().UnixNano())
-	default:
-		var err error
-		seed, err = strconv.ParseUint(s, 10, 64)
-		require.NoError(t, err)
-	}
+	seed := storagetest.Seed(t)
 	eachEngine(t, func(t *testing.T, change func(*Config)) {
-		t.Logf("seed %d", seed)
 		p := newProber(t, rand.New(rand.NewPCG(seed, 1)), change)
 		for round := range 4 * rounds {
 			if round >= rounds && len(p.unreached()) == 0 {

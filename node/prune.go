@@ -34,13 +34,15 @@ func enqueuePrune(ctx context.Context, tx *storage.Tx) error {
 // prune takes away bit by bit, each in a transaction of its own, so that no
 // write waits for it.
 func (n *Node) prune(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	for slice := range 256 {
-		if err := n.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.PruneSpent(ctx, byte(slice))
+	for after, more := []byte(nil), true; more; more = after != nil {
+		var last []byte
+		if err := n.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+			last, _, err = tx.PruneSpent(ctx, after)
 			return err
 		}); err != nil {
 			return nil, err
 		}
+		after = last
 	}
 	for _, some := range []func(context.Context, *storage.Tx) (int, error){
 		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneReceipts(ctx) },

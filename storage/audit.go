@@ -44,17 +44,17 @@ func (tx *Tx) ListAudit(ctx context.Context, limit int, after string) (protocol.
 const (
 	// toldByPeers are the actions that other nodes cause.
 	toldByPeers = `action IN ('kept-out', 'flag')`
-	oldTold     = `SELECT id FROM audit WHERE ` + toldByPeers + ` AND at < ? ORDER BY at LIMIT 1000`
-	oldAudit    = `SELECT id FROM audit WHERE at < ? ORDER BY at LIMIT 1000`
+	oldTold     = toldByPeers + ` AND at < ? ORDER BY at LIMIT 1000`
+	oldAudit    = `at < ? ORDER BY at LIMIT 1000`
 )
 
 // PruneAudit forgets what other nodes caused before one time and the rest from
 // before another, a thousand of each a call at most, and returns how many.
 func (tx *Tx) PruneAudit(ctx context.Context, told, all time.Time) (int, error) {
-	peers, err := tx.write(ctx, `DELETE FROM audit WHERE id IN (`+oldTold+`)`, millis(told))
+	peers, err := tx.deleteSome(ctx, "audit", "id", oldTold, millis(told))
 	if err != nil {
 		return 0, err
 	}
-	rest, err := tx.write(ctx, `DELETE FROM audit WHERE id IN (`+oldAudit+`)`, millis(all))
-	return int(peers + rest), err
+	rest, err := tx.deleteSome(ctx, "audit", "id", oldAudit, millis(all))
+	return peers + rest, err
 }

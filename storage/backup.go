@@ -61,6 +61,11 @@ var invariants = []invariant{
 		OR s.head <> (SELECT COALESCE(max(l.seq), 0) FROM log l WHERE l.stream = s.id) LIMIT 1`},
 	{"a reply count that is wrong", `SELECT p.id FROM post p WHERE p.reply_count <>
 		(SELECT count(*) FROM post r WHERE r.in_reply_to = p.id AND r.state = 'visible') LIMIT 1`},
+	{"a thread count that is wrong", `SELECT p.id FROM post p WHERE p.thread_count <>
+		(SELECT count(*) FROM post r WHERE r.root = p.id AND r.state = 'visible') LIMIT 1`},
+	{"a count of followers that is wrong", `SELECT c.local_actor FROM follower_count c WHERE c.n <>
+		(SELECT count(*) FROM follower f WHERE f.local_actor = c.local_actor)
+		UNION ALL SELECT f.local_actor FROM follower f LEFT JOIN follower_count c ON c.local_actor = f.local_actor WHERE c.n IS NULL LIMIT 1`},
 	{"a reply in another thread than its parent", `SELECT r.id FROM post r JOIN post p ON p.id = r.in_reply_to
 		WHERE r.root <> COALESCE(p.root, p.id) LIMIT 1`},
 	{"a post resolved by what is no visible resolution", `SELECT p.id FROM post p LEFT JOIN post r ON r.id = p.resolved_by

@@ -184,7 +184,5 @@ func (tx *Tx) WriterOf(ctx context.Context, postID string) (network string, err 
 // PruneWriters forgets the networks of posts made before a time, a thousand at
 // once, and returns how many. Ids sort by time.
 func (tx *Tx) PruneWriters(ctx context.Context, before time.Time) (int, error) {
-	n, err := tx.write(ctx, `DELETE FROM writer WHERE post_id IN (SELECT post_id FROM writer WHERE post_id < ? ORDER BY post_id LIMIT 1000)`,
-		protocol.NewID(protocol.PostID, before))
-	return int(n), err
+	return tx.deleteSome(ctx, "writer", "post_id", `post_id < ? ORDER BY post_id LIMIT 1000`, protocol.NewID(protocol.PostID, before))
 }

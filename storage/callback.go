@@ -104,11 +104,10 @@ func callbacksQuery(handle string, state protocol.CallbackState, threadID, befor
 	return `SELECT ` + callbackColumns + ` FROM callback WHERE ` + where + ` AND ` + rest, append(args, before, limit)
 }
 
-const oldCallbacks = `SELECT id FROM callback WHERE id < ? AND state <> 'waiting' ORDER BY id LIMIT 1000`
+const oldCallbacks = `id < ? AND state <> 'waiting' ORDER BY id LIMIT 1000`
 
 // PruneCallbacks forgets deliveries of messages from before a time that are over, a
 // thousand a call at most, and returns how many. Ids sort by time.
 func (tx *Tx) PruneCallbacks(ctx context.Context, before time.Time) (int, error) {
-	n, err := tx.write(ctx, `DELETE FROM callback WHERE id IN (`+oldCallbacks+`)`, protocol.NewID(protocol.MessageID, before))
-	return int(n), err
+	return tx.deleteSome(ctx, "callback", "id", oldCallbacks, protocol.NewID(protocol.MessageID, before))
 }

@@ -86,13 +86,13 @@ func (tx *Tx) Evict(ctx context.Context, of Stock, most Cap) (int, error) {
 		return 0, err
 	}
 	n := min(surplus+most.Rows/8, rows, evictAtOnce)
-	gone, err := tx.write(ctx, s.evict(false), n)
-	if err == nil && int(gone) < n && s.last != "" {
-		var more int64
-		more, err = tx.write(ctx, s.evict(true), n-int(gone))
+	gone, err := tx.deleteSome(ctx, s.table, s.key, s.oldest(false), n)
+	if err == nil && gone < n && s.last != "" {
+		var more int
+		more, err = tx.deleteSome(ctx, s.table, s.key, s.oldest(true), n-gone)
 		gone += more
 	}
-	return int(gone), err
+	return gone, err
 }
 
 func (s stock) measure() string {
@@ -103,13 +103,9 @@ func (s stock) measure() string {
 	return query
 }
 
-// evict deletes the oldest rows: of those that go last, or of the others.
-func (s stock) evict(last bool) string {
-	return `DELETE FROM ` + s.table + ` WHERE ` + s.key + ` IN (` + s.oldest(last) + `)`
-}
-
+// oldest finds the oldest rows: of those that go last, or of the others.
 func (s stock) oldest(last bool) string {
-	query := `SELECT ` + s.key + ` FROM ` + s.table + ` s WHERE true`
+	query := `true`
 	if s.of != "" {
 		query += ` AND ` + s.of
 	}

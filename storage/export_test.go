@@ -89,8 +89,8 @@ func ForgetProof(ctx context.Context, tx *Tx, id string) error {
 	return one(tx.write(ctx, `UPDATE post SET proof_level = NULL, proof_subject = NULL, proof_block = NULL, proof_at = NULL WHERE `+byID, idRange(id)...))
 }
 
-// CountVisits sums up how many rows the engine looks at for the queries of db from
-// now on, and calls each query once more for that. PostgreSQL counts them itself;
+// CountVisits sums up how many rows the engine looks at for the statements of db
+// from now on, and runs each once more for that, without effect. PostgreSQL counts them itself;
 // SQLite does not.
 func CountVisits(db *DB, visited *float64) {
 	type node struct {
@@ -109,9 +109,22 @@ func CountVisits(db *DB, visited *float64) {
 		}
 		return sum
 	}
+	db.watchWrites = true
 	db.watch = func(tx *Tx, query string, args []any) {
-		if db.engine != enginePostgres || !strings.HasPrefix(query, "SELECT") {
+		writes := !strings.HasPrefix(query, "SELECT")
+		if db.engine != enginePostgres || writes && tx.batch == nil {
 			return
+		}
+		if writes {
+			_, err := tx.conn.exec(context.Background(), "SAVEPOINT visits")
+			if err != nil {
+				panic(err)
+			}
+			defer func() {
+				if _, err := tx.conn.exec(context.Background(), "ROLLBACK TO SAVEPOINT visits"); err != nil {
+					panic(err)
+				}
+			}()
 		}
 		rows, err := tx.conn.query(context.Background(), "EXPLAIN (ANALYZE, FORMAT JSON) "+query, args...)
 		plans, err := collect(rows, err, func(s scanner) (text []byte, err error) { return text, s.Scan(&text) })
@@ -124,6 +137,32 @@ func CountVisits(db *DB, visited *float64) {
 		}
 		*visited += visits(top[0].Plan)
 	}
+}
+
+// CopyRows adds n copies of the row of a table that meets a condition. set says by
+// an expression with n, from 1, what is other in a copy.
+func CopyRows(ctx context.Context, db *DB, table, where string, n int, set map[string]string) error {
+	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+		text := `SELECT name FROM pragma_table_info(?)`
+		if db.engine == enginePostgres {
+			text = `SELECT column_name FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = ?`
+		}
+		rows, err := tx.query(ctx, text, table)
+		columns, err := collect(rows, err, scanText)
+		if err != nil {
+			return err
+		}
+		values := slices.Clone(columns)
+		for i, c := range columns {
+			if set[c] != "" {
+				values[i] = set[c]
+			}
+		}
+		_, err = tx.write(ctx, `INSERT INTO `+table+` (`+strings.Join(columns, ", ")+`)
+			WITH RECURSIVE series (s) AS (SELECT 1 UNION ALL SELECT s + 1 FROM series WHERE s < CAST(? AS BIGINT))
+			SELECT `+strings.Join(values, ", ")+` FROM `+table+` CROSS JOIN series WHERE `+where, n)
+		return err
+	})
 }
 
 // Exec runs statements as they are, with ? for arguments.

@@ -35,14 +35,37 @@ func (r followerRow) follower() Follower {
 
 // PutFollower stores a follower, or what is new about one that is known.
 func (tx *Tx) PutFollower(ctx context.Context, f Follower) error {
-	return tx.put(ctx, &followerRow{LocalActor: f.LocalActor, Actor: f.Actor, Inbox: f.Inbox, SharedInbox: f.SharedInbox, Host: f.Host,
-		FollowID: f.FollowID, Stoa: f.Stoa, CreatedAt: millis(tx.Now)}, "local_actor, actor", "inbox", "shared_inbox", "host", "follow_id", "stoa")
+	fresh, err := tx.write(ctx, `INSERT INTO follower (local_actor, actor, inbox, shared_inbox, host, follow_id, stoa, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		f.LocalActor, f.Actor, f.Inbox, f.SharedInbox, f.Host, f.FollowID, f.Stoa, millis(tx.Now))
+	if err != nil {
+		return err
+	}
+	if fresh > 0 {
+		return tx.addFollowers(ctx, f.LocalActor, fresh)
+	}
+	_, err = tx.write(ctx, `UPDATE follower SET inbox = ?, shared_inbox = ?, host = ?, follow_id = ?, stoa = ? WHERE local_actor = ? AND actor = ?`,
+		f.Inbox, f.SharedInbox, f.Host, f.FollowID, f.Stoa, f.LocalActor, f.Actor)
+	return err
+}
+
+// addFollowers keeps the number of followers of an actor.
+func (tx *Tx) addFollowers(ctx context.Context, localActor string, n int64) error {
+	if n == 0 {
+		return nil
+	}
+	_, err := tx.write(ctx, `INSERT INTO follower_count (local_actor, n) VALUES (?, ?)
+		ON CONFLICT (local_actor) DO UPDATE SET n = follower_count.n + EXCLUDED.n`, localActor, n)
+	return err
 }
 
 // DeleteFollower ends a follow; none to end is no error.
 func (tx *Tx) DeleteFollower(ctx context.Context, localActor, actor string) error {
-	_, err := tx.write(ctx, `DELETE FROM follower WHERE local_actor = ? AND actor = ?`, localActor, actor)
-	return err
+	gone, err := tx.write(ctx, `DELETE FROM follower WHERE local_actor = ? AND actor = ?`, localActor, actor)
+	if err != nil {
+		return err
+	}
+	return tx.addFollowers(ctx, localActor, -gone)
 }
 
 // Followers returns the followers of an actor, in the order of their ids.
@@ -60,7 +83,10 @@ func (tx *Tx) Followers(ctx context.Context, localActor string, limit int, after
 
 // CountFollowers is how many follow an actor.
 func (tx *Tx) CountFollowers(ctx context.Context, localActor string) (n int, err error) {
-	err = tx.row(ctx, `SELECT count(*) FROM follower WHERE local_actor = ?`, localActor).Scan(&n)
+	err = tx.row(ctx, `SELECT n FROM follower_count WHERE local_actor = ?`, localActor).Scan(&n)
+	if err == ErrNotFound {
+		return 0, nil
+	}
 	return n, err
 }
 
@@ -87,15 +113,26 @@ func (tx *Tx) Follows(ctx context.Context, localActor, actor string) (bool, erro
 	return err == nil, err
 }
 
-// DropDeadFollowers ends the follows of up to a thousand inboxes of a board that
+// DropDeadFollowers ends the follows of up to a hundred inboxes of a board that
 // are given up, with their cursors, and returns how many inboxes.
 func (tx *Tx) DropDeadFollowers(ctx context.Context, board string) (int, error) {
-	const dead = `SELECT inbox FROM outlet WHERE board = ? AND state = 'dead' ORDER BY inbox LIMIT 1000`
-	_, err := tx.write(ctx, `DELETE FROM follower WHERE local_actor = ?
-		AND (CASE WHEN shared_inbox <> '' THEN shared_inbox ELSE inbox END) IN (`+dead+`)`, board, board)
+	rows, err := tx.query(ctx, `SELECT inbox FROM outlet WHERE board = ? AND state = 'dead' ORDER BY cursor, inbox LIMIT 100`, board)
+	dead, err := collect(rows, err, scanText)
+	if err != nil || len(dead) == 0 {
+		return 0, err
+	}
+	args := []any{board}
+	for _, inbox := range dead {
+		args = append(args, inbox)
+	}
+	gone, err := tx.write(ctx, `DELETE FROM follower WHERE local_actor = ?
+		AND (CASE WHEN shared_inbox <> '' THEN shared_inbox ELSE inbox END) IN (`+marks(len(dead))+`)`, args...)
+	if err == nil {
+		err = tx.addFollowers(ctx, board, -gone)
+	}
 	if err != nil {
 		return 0, err
 	}
-	n, err := tx.write(ctx, `DELETE FROM outlet WHERE board = ? AND inbox IN (`+dead+`)`, board, board)
+	n, err := tx.write(ctx, `DELETE FROM outlet WHERE board = ? AND inbox IN (`+marks(len(dead))+`)`, args...)
 	return int(n), err
 }

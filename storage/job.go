@@ -151,7 +151,7 @@ func (tx *Tx) JobsNamed(ctx context.Context, kind string) ([]Job, error) {
 	return append(waiting, dead...), err
 }
 
-const laneFull = `SELECT count(*) FROM (SELECT 1 FROM job WHERE lane = ? AND state = 'waiting' AND lane IS NOT NULL LIMIT ?) r`
+const laneFull = `SELECT count(*) FROM (SELECT 1 FROM job WHERE lane = ? AND blocked IS NOT NULL LIMIT ?) r`
 
 // LaneFull reports whether as many jobs of a lane wait.
 func (tx *Tx) LaneFull(ctx context.Context, lane string, most int) (bool, error) {
@@ -191,8 +191,7 @@ func (tx *Tx) RequeueJob(ctx context.Context, id int64) error {
 // PruneJobs forgets jobs that were done or buried before a time, a thousand a
 // call at most, and returns how many.
 func (tx *Tx) PruneJobs(ctx context.Context, before time.Time) (int, error) {
-	n, err := tx.write(ctx, `DELETE FROM job WHERE id IN (SELECT id FROM job WHERE state <> 'waiting' AND done_at < ? ORDER BY done_at LIMIT 1000)`, millis(before))
-	return int(n), err
+	return tx.deleteSome(ctx, "job", "id", `state <> 'waiting' AND done_at < ? ORDER BY done_at LIMIT 1000`, millis(before))
 }
 
 // Jobs are counted kind by kind through an index, and not beyond mostCounted.

@@ -43,8 +43,7 @@ func (tx *Tx) EmptyKept(ctx context.Context, key [32]byte) error {
 // DropKept forgets activities kept before a time, a thousand a call at most, and
 // returns how many.
 func (tx *Tx) DropKept(ctx context.Context, before time.Time) (int, error) {
-	n, err := tx.write(ctx, `DELETE FROM kept WHERE key IN (SELECT key FROM kept WHERE at < ? LIMIT 1000)`, millis(before))
-	return int(n), err
+	return tx.deleteSome(ctx, "kept", "key", `at < ? ORDER BY at LIMIT 1000`, millis(before))
 }
 
 // PutTombstone remembers until a time that the thing with that ActivityPub id
@@ -68,6 +67,5 @@ func (tx *Tx) Tombstoned(ctx context.Context, uri string) (bool, error) {
 // PruneTombstones forgets those that have run out, a thousand a call at most, and
 // returns how many.
 func (tx *Tx) PruneTombstones(ctx context.Context) (int, error) {
-	n, err := tx.write(ctx, `DELETE FROM tombstone WHERE uri IN (SELECT uri FROM tombstone WHERE until <= ? ORDER BY until LIMIT 1000)`, millis(tx.Now))
-	return int(n), err
+	return tx.deleteSome(ctx, "tombstone", "uri", `until <= ? ORDER BY until LIMIT 1000`, millis(tx.Now))
 }

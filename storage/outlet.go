@@ -190,6 +190,44 @@ func (tx *Tx) ListOutlets(ctx context.Context, limit int, after string) (protoco
 	return page(outlets, limit, listing, func(o Outlet) string { return o.Board + " " + o.Inbox }), err
 }
 
+// An OutletStat counts the outlets of a board that are in one state.
+type OutletStat struct {
+	State OutletState
+	Count int   // up to 10,000
+	Lag   int64 // log entries that the furthest behind of them has not been told of
+}
+
+// Through outlet_state, by board and state; the one furthest behind comes first.
+const (
+	countOutlets = `SELECT count(*) FROM (SELECT 1 FROM outlet WHERE board = ? AND state = ? LIMIT ?) r`
+	outletLag    = `SELECT s.head - o.cursor FROM outlet o CROSS JOIN stream s WHERE o.board = ? AND o.state = ? AND s.board = ? ORDER BY o.cursor LIMIT 1`
+)
+
+// OutletStats counts the outlets of each board by state, where there are any.
+func (tx *Tx) OutletStats(ctx context.Context) ([]OutletStat, error) {
+	boards, err := tx.Boards(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var stats []OutletStat
+	for _, board := range boards {
+		for _, state := range []OutletState{OutletActive, OutletSlow, OutletDead} {
+			st := OutletStat{State: state}
+			if err := tx.row(ctx, countOutlets, board, string(state), mostCounted).Scan(&st.Count); err != nil {
+				return nil, err
+			}
+			if st.Count == 0 {
+				continue
+			}
+			if err := tx.row(ctx, outletLag, board, string(state), board).Scan(&st.Lag); err != nil {
+				return nil, err
+			}
+			stats = append(stats, st)
+		}
+	}
+	return stats, nil
+}
+
 // WakeHost makes the outlets of a host due now: it was heard of again.
 func (tx *Tx) WakeHost(ctx context.Context, host string) error {
 	n, err := tx.write(ctx, `UPDATE outlet SET next_at = 0 WHERE host = ? AND next_at > ?`, host, millis(tx.Now))

@@ -109,6 +109,5 @@ func (tx *Tx) HostScheme(ctx context.Context, host string) (scheme string, err e
 // DropSchemes forgets what was noted of hosts before a time, a thousand a call at
 // most, and returns how many: it is found out again.
 func (tx *Tx) DropSchemes(ctx context.Context, before time.Time) (int, error) {
-	n, err := tx.write(ctx, `DELETE FROM host_scheme WHERE host IN (SELECT host FROM host_scheme WHERE at < ? LIMIT 1000)`, millis(before))
-	return int(n), err
+	return tx.deleteSome(ctx, "host_scheme", "host", `at < ? ORDER BY at LIMIT 1000`, millis(before))
 }

@@ -105,8 +105,13 @@ func (tx *Tx) countReply(ctx context.Context, p *protocol.StoredPost, by int) er
 	if p.InReplyTo == nil {
 		return nil
 	}
-	_, err := tx.write(ctx, `UPDATE post SET reply_count = reply_count + ? WHERE `+byID, append([]any{by}, idRange(*p.InReplyTo)...)...)
-	return err
+	if _, err := tx.write(ctx, `UPDATE post SET reply_count = reply_count + ? WHERE `+byID, append([]any{by}, idRange(*p.InReplyTo)...)...); err != nil {
+		return err
+	}
+	if p.Root == nil { // larger than one write may join to its parent's thread
+		return nil
+	}
+	return tx.countThread(ctx, *p.Root, by)
 }
 
 // wipePost leaves a tombstone: what the post was, when, and in answer to what.

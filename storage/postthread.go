@@ -84,7 +84,7 @@ func (tx *Tx) moveThread(ctx context.Context, from, to string, room int) (int, e
 		seq int64
 	}
 	load := func(where string, args ...any) ([]member, error) {
-		rows, err := tx.query(ctx, `SELECT `+storedColumns+` FROM post WHERE `+where, args...)
+		rows, err := tx.query(ctx, `SELECT `+storedColumns+` FROM post WHERE `+where+tx.db.engine.forUpdate(), args...)
 		return collect(rows, err, func(s scanner) (m member, err error) {
 			m.seq, err = scanStored(s, &m.StoredPost)
 			return m, err
@@ -96,6 +96,23 @@ func (tx *Tx) moveThread(ctx context.Context, from, to string, room int) (int, e
 	}
 	first, err := load(byID, idRange(from)...)
 	if err != nil {
+		return 0, err
+	}
+	below := 0 // visible posts that the thread loses
+	for _, m := range members {
+		if m.State == protocol.Visible {
+			below++
+		}
+	}
+	if err := tx.countThread(ctx, from, -below); err != nil {
+		return 0, err
+	}
+	for _, m := range first {
+		if m.State == protocol.Visible {
+			below++
+		}
+	}
+	if err := tx.countThread(ctx, to, below); err != nil {
 		return 0, err
 	}
 	members = append(members, first...)
@@ -172,11 +189,23 @@ func (tx *Tx) ThreadAuthor(ctx context.Context, rootID, handle, host string) (ac
 	return actor, err
 }
 
+// countThread keeps the number of visible replies in the thread of a root.
+func (tx *Tx) countThread(ctx context.Context, rootID string, by int) error {
+	if by == 0 {
+		return nil
+	}
+	_, err := tx.write(ctx, `UPDATE post SET thread_count = thread_count + ? WHERE `+byID, append([]any{by}, idRange(rootID)...)...)
+	return err
+}
+
 // CountThread is how many visible replies the thread of a root has.
 func (tx *Tx) CountThread(ctx context.Context, rootID string) (n int, err error) {
 	if err := tx.settle(); err != nil {
 		return 0, err
 	}
-	err = tx.row(ctx, `SELECT count(*) FROM post WHERE root = ? AND state = 'visible'`, rootID).Scan(&n)
+	err = tx.row(ctx, `SELECT thread_count FROM post WHERE `+byID, idRange(rootID)...).Scan(&n)
+	if err == ErrNotFound {
+		return 0, nil
+	}
 	return n, err
 }

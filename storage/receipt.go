@@ -50,6 +50,5 @@ func (tx *Tx) KeepReceipt(ctx context.Context, r Receipt) error {
 // PruneReceipts forgets receipts that have run out, a thousand a call at most, and
 // returns how many.
 func (tx *Tx) PruneReceipts(ctx context.Context) (int, error) {
-	n, err := tx.write(ctx, `DELETE FROM receipt WHERE (caller, key) IN (SELECT caller, key FROM receipt WHERE expires <= ? ORDER BY expires LIMIT 1000)`, millis(tx.Now))
-	return int(n), err
+	return tx.deleteSome(ctx, "receipt", "rowid", `expires <= ? ORDER BY expires LIMIT 1000`, millis(tx.Now))
 }

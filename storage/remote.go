@@ -81,10 +81,10 @@ func (tx *Tx) RemoteKeyByID(ctx context.Context, keyID string) (*RemoteKey, erro
 // DropRemote forgets actors and keys fetched before a time, a thousand of each a
 // call at most, and returns how many. Followers keep their own inboxes.
 func (tx *Tx) DropRemote(ctx context.Context, before time.Time) (int, error) {
-	actors, err := tx.write(ctx, `DELETE FROM remote_actor WHERE id IN (SELECT id FROM remote_actor WHERE fetched_at < ? LIMIT 1000)`, millis(before))
+	actors, err := tx.deleteSome(ctx, "remote_actor", "id", `fetched_at < ? ORDER BY fetched_at LIMIT 1000`, millis(before))
 	if err != nil {
 		return 0, err
 	}
-	keys, err := tx.write(ctx, `DELETE FROM remote_key WHERE key_id IN (SELECT key_id FROM remote_key WHERE fetched_at < ? LIMIT 1000)`, millis(before))
-	return int(actors + keys), err
+	keys, err := tx.deleteSome(ctx, "remote_key", "key_id", `fetched_at < ? ORDER BY fetched_at LIMIT 1000`, millis(before))
+	return actors + keys, err
 }

@@ -124,16 +124,16 @@ func (tx *Tx) SpendTicket(ctx context.Context, hash [32]byte) (Ticket, error) {
 }
 
 // CountTicketsTo counts those for a purpose that went to an address and run out
-// after a moment.
+// after a moment, up to 100.
 func (tx *Tx) CountTicketsTo(ctx context.Context, purpose TicketPurpose, mail string, after time.Time) (n int, err error) {
-	err = tx.row(ctx, `SELECT count(*) FROM ticket WHERE expires_at > ? AND purpose = ? AND mail = ?`, millis(after), string(purpose), mail).Scan(&n)
+	err = tx.row(ctx, `SELECT count(*) FROM (SELECT 1 FROM ticket WHERE expires_at > ? AND purpose = ? AND mail = ? LIMIT 100) r`, millis(after), string(purpose), mail).Scan(&n)
 	return n, err
 }
 
 // CountTicketsOf counts those for a purpose that an account or a profile has and
-// that may still be used.
+// that may still be used, up to 100.
 func (tx *Tx) CountTicketsOf(ctx context.Context, purpose TicketPurpose, owner string) (n int, err error) {
-	err = tx.row(ctx, `SELECT count(*) FROM ticket WHERE expires_at > ? AND purpose = ? AND (account = ? OR handle = ?)`,
+	err = tx.row(ctx, `SELECT count(*) FROM (SELECT 1 FROM ticket WHERE expires_at > ? AND purpose = ? AND (account = ? OR handle = ?) LIMIT 100) r`,
 		millis(tx.Now), string(purpose), owner, owner).Scan(&n)
 	return n, err
 }
@@ -154,10 +154,10 @@ func (tx *Tx) DropTicketsTo(ctx context.Context, account string, purpose TicketP
 // how many.
 func (tx *Tx) PruneSessions(ctx context.Context) (int, error) {
 	now := millis(tx.Now)
-	sessions, err := tx.write(ctx, `DELETE FROM session WHERE id IN (SELECT id FROM session WHERE expires_at < ? ORDER BY expires_at LIMIT 1000)`, now)
+	sessions, err := tx.deleteSome(ctx, "session", "id", `expires_at < ? ORDER BY expires_at LIMIT 1000`, now)
 	if err != nil {
 		return 0, err
 	}
-	tickets, err := tx.write(ctx, `DELETE FROM ticket WHERE hash IN (SELECT hash FROM ticket WHERE expires_at < ? ORDER BY expires_at LIMIT 1000)`, now)
-	return int(sessions + tickets), err
+	tickets, err := tx.deleteSome(ctx, "ticket", "hash", `expires_at < ? ORDER BY expires_at LIMIT 1000`, now)
+	return sessions + tickets, err
 }

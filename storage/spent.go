@@ -2,8 +2,6 @@ package storage
 
 import (
 	"context"
-	"math"
-	"slices"
 
 	"stoa/protocol"
 )
@@ -48,13 +46,24 @@ func (b *batch) forgetSpends() {
 	})
 }
 
-// PruneSpent forgets what has run out among the keys that begin with the given
-// byte, and returns how many. The table has no index by time, which every write
-// would pay for; a call reads one row in 256 of it. Call it for
-// 0 to 255, each in its own transaction.
-func (tx *Tx) PruneSpent(ctx context.Context, first byte) (int, error) {
-	low, high := []byte{first}, slices.Repeat([]byte{math.MaxUint8}, 17)
-	high[0] = first
-	n, err := tx.write(ctx, `DELETE FROM spent WHERE key >= ? AND key <= ? AND until < ?`, low, high, millis(tx.Now))
-	return int(n), err
+// spentLook is how many keys PruneSpent looks at in one call.
+const spentLook = 4000
+
+// PruneSpent forgets what has run out among the keys after one, and returns how
+// many, and the last key it looked at: nil when there are no more. The table has
+// no index by time, which every write would pay for. Call it with nil first and
+// then with what it returned, each time in its own transaction.
+func (tx *Tx) PruneSpent(ctx context.Context, after []byte) (last []byte, n int, err error) {
+	if after == nil {
+		after = []byte{}
+	}
+	err = tx.row(ctx, `SELECT key FROM (SELECT key FROM spent WHERE key > ? ORDER BY key LIMIT ?) r ORDER BY key DESC LIMIT 1`, after, spentLook).Scan(&last)
+	if err == ErrNotFound {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	gone, err := tx.write(ctx, `DELETE FROM spent WHERE key > ? AND key <= ? AND until < ?`, after, last, millis(tx.Now))
+	return last, int(gone), err
 }

@@ -51,14 +51,15 @@ type DB struct {
 	main    *bun.DB // writers; on PostgreSQL readers too
 	readers *pool
 
-	queue   chan *op
-	writers sync.WaitGroup
-	version atomic.Uint64
-	lastNow atomic.Int64
-	awayAt  atomic.Int64                           // when the log last said that the database is away
-	wake    map[string]chan struct{}               // fixed at Open
-	watch   func(tx *Tx, query string, args []any) // sees each query before it runs, so that tests explain it; else nil
-	spends  sync.Map                               // [16]byte → *batch: being spent by a running batch; PostgreSQL only
+	queue       chan *op
+	writers     sync.WaitGroup
+	version     atomic.Uint64
+	lastNow     atomic.Int64
+	awayAt      atomic.Int64                           // when the log last said that the database is away
+	wake        map[string]chan struct{}               // fixed at Open
+	watch       func(tx *Tx, query string, args []any) // sees each query before it runs, so that tests explain it; else nil
+	watchWrites bool                                   // watch sees statements that write, too
+	spends      sync.Map                               // [16]byte → *batch: being spent by a running batch; PostgreSQL only
 
 	gate   sync.RWMutex // guards closed against sends on queue
 	closed bool

@@ -129,11 +129,10 @@ func (tx *Tx) TouchToken(ctx context.Context, id string) error {
 	return one(tx.write(ctx, `UPDATE api_token SET last_used_at = ? WHERE id = ?`, millis(tx.Now), id))
 }
 
-const endedTokens = `SELECT id FROM api_token WHERE COALESCE(revoked_at, expires_at) < ? ORDER BY COALESCE(revoked_at, expires_at) LIMIT 1000`
+const endedTokens = `COALESCE(revoked_at, expires_at) < ? ORDER BY COALESCE(revoked_at, expires_at) LIMIT 1000`
 
 // PruneTokens forgets tokens that were revoked, or else ran out, before a time, a
 // thousand a call at most, and returns how many.
 func (tx *Tx) PruneTokens(ctx context.Context, before time.Time) (int, error) {
-	n, err := tx.write(ctx, `DELETE FROM api_token WHERE id IN (`+endedTokens+`)`, millis(before))
-	return int(n), err
+	return tx.deleteSome(ctx, "api_token", "id", endedTokens, millis(before))
 }

@@ -29,7 +29,22 @@ func (tx *Tx) write(ctx context.Context, query string, args ...any) (int64, erro
 	if err := tx.dirty(); err != nil {
 		return 0, err
 	}
+	if tx.db.watchWrites {
+		tx.db.watch(tx, query, args)
+	}
 	return tx.conn.exec(tx.in(ctx), query, args...)
+}
+
+// deleteSome deletes rows of a table that a condition with an order and a limit
+// finds, and returns how many. PostgreSQL gets their places in an array: it would
+// read the whole table rather than join a thousand keys to it.
+func (tx *Tx) deleteSome(ctx context.Context, table, key, found string, args ...any) (int, error) {
+	query := `DELETE FROM ` + table + ` WHERE ` + key + ` IN (SELECT ` + key + ` FROM ` + table + ` s WHERE ` + found + `)`
+	if tx.db.engine == enginePostgres {
+		query = `DELETE FROM ` + table + ` WHERE ctid = ANY(ARRAY(SELECT ctid FROM ` + table + ` s WHERE ` + found + `))`
+	}
+	n, err := tx.write(ctx, query, args...)
+	return int(n), err
 }
 
 func (tx *Tx) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {

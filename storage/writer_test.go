@@ -91,10 +91,10 @@ func TestPruneSpent(t *testing.T) {
 		})
 		now = start.Add(2 * time.Minute)
 		total := 0
-		for first := range 256 {
+		for after, more := []byte(nil), true; more; more = after != nil {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				n, err := tx.PruneSpent(ctx, byte(first))
-				total += n
+				last, n, err := tx.PruneSpent(ctx, after)
+				after, total = last, total+n
 				return err
 			})
 		}

@@ -15,8 +15,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"stoa/storage"
 
@@ -27,6 +29,25 @@ import (
 // PostgresEnv names the environment variable with the postgres:// URL of a
 // cluster in which tests may make and drop databases.
 const PostgresEnv = "STOA_TEST_POSTGRES"
+
+// Seed is what random tests begin with: always 1, or the number in STOA_TEST_SEED,
+// or where that is "new" another one each time. It is printed.
+func Seed(t testing.TB) uint64 {
+	t.Helper()
+	seed := uint64(1)
+	switch s := os.Getenv("STOA_TEST_SEED"); s {
+	case "":
+	case "new":
+		seed = uint64(time.Now().UnixNano())
+	default:
+		var err error
+		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("seed %d", seed)
+	return seed
+}
 
 // Open returns a fresh, migrated SQLite database that is closed with the test.
 func Open(t testing.TB) *storage.DB { return OpenConfig(t, storage.Config{}) }
