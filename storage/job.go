@@ -160,15 +160,24 @@ func (tx *Tx) LaneFull(ctx context.Context, lane string, most int) (bool, error)
 	return n >= most, err
 }
 
-// DropNamed forgets the jobs of that name: the one that waits, unless it is being
-// run, and dead ones. It returns how many.
+// DropNamed deletes the jobs of that name: the one that waits, which leaves its
+// lane, unless it is being run; and dead ones. It returns how many.
 func (tx *Tx) DropNamed(ctx context.Context, kind, dedupe string) (int, error) {
-	waiting, err := tx.write(ctx, `DELETE FROM job WHERE dedupe = ? AND state = 'waiting' AND dedupe IS NOT NULL AND owner IS NULL`, dedupe)
+	if err := tx.lockName(ctx, claiming); err != nil { // no claim gives it a lane meanwhile
+		return 0, err
+	}
+	rows, err := tx.query(ctx, `DELETE FROM job WHERE dedupe = ? AND state = 'waiting' AND dedupe IS NOT NULL AND owner IS NULL RETURNING id`, dedupe)
+	waiting, err := collect(rows, err, scanInt)
 	if err != nil {
 		return 0, err
 	}
+	for _, id := range waiting {
+		if err := tx.leaveLane(ctx, id); err != nil {
+			return 0, err
+		}
+	}
 	dead, err := tx.write(ctx, `DELETE FROM job WHERE state = 'dead' AND kind = ? AND dedupe = ?`, kind, dedupe)
-	return int(waiting + dead), err
+	return len(waiting) + int(dead), err
 }
 
 // RequeueJob makes a dead job wait again, from its first attempt; ErrNotFound

@@ -358,3 +358,26 @@ func TestJobsNamed(t *testing.T) {
 		require.Empty(t, names())
 	})
 }
+
+// A job that is dropped leaves its lane: one of the same name that is enqueued
+// after it can run.
+func TestDropNamed_LeavesLane(t *testing.T) {
+	t.Parallel()
+	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
+		follow := storage.Job{Kind: "follow", Lane: "follow x", Dedupe: "follow x"}
+		for _, back := range []func([]storage.Job) error{
+			func([]storage.Job) error { return db.ReleaseJobs(t.Context(), "one") }, // the process stopped
+			func(jobs []storage.Job) error { return db.RetryJob(t.Context(), jobs[0].ID, start.Add(time.Hour), "away") },
+		} {
+			enqueue(t, db, follow)
+			jobs, kinds := claim(t, db, "one", 10)
+			require.Equal(t, []string{"follow"}, kinds)
+			require.NoError(t, back(jobs))
+			require.Equal(t, 1, pruned(t, db, func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.DropNamed(ctx, "follow", "follow x") }))
+			enqueue(t, db, follow)
+			jobs, kinds = claim(t, db, "two", 10)
+			require.Equal(t, []string{"follow"}, kinds)
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.FinishJob(ctx, jobs[0].ID) })
+		}
+	})
+}

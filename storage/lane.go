@@ -25,6 +25,9 @@ const (
 	claimRounds = 8  // such looks, while most of what they find becomes blocked
 )
 
+// claiming is the name that a claim locks.
+const claiming = "stoa claim jobs"
+
 const dueJobs = `SELECT j.id, j.lane, l.name IS NOT NULL, l.job FROM job j LEFT JOIN lane l ON l.name = j.lane
 	WHERE j.blocked = 0 AND j.run_at <= ? ORDER BY j.run_at, j.id LIMIT ?`
 
@@ -43,8 +46,8 @@ type candidate struct {
 }
 
 // ClaimJobs leases up to n jobs that are due to the owner, at most one a lane,
-// and counts the attempt. Whoever does not finish, retry or bury a job before
-// its lease ends must expect somebody else to run it too. busy says that another
+// and counts the attempt. An owner that does not finish, retry or bury a job before
+// its lease ends must expect another one to run it too. busy says that another
 // process is claiming: there may be more, in some milliseconds.
 func (db *DB) ClaimJobs(ctx context.Context, owner string, n int, lease time.Duration) (jobs []Job, busy bool, err error) {
 	err = db.Write(ctx, func(ctx context.Context, tx *Tx) (err error) {
@@ -52,7 +55,7 @@ func (db *DB) ClaimJobs(ctx context.Context, owner string, n int, lease time.Dur
 		if n <= 0 {
 			return nil
 		}
-		if busy, err = tx.nameTaken(ctx, "stoa claim jobs"); busy || err != nil {
+		if busy, err = tx.nameTaken(ctx, claiming); busy || err != nil {
 			return err
 		}
 		if err := tx.freeLanes(ctx); err != nil {
@@ -146,12 +149,14 @@ func (tx *Tx) freeLanes(ctx context.Context) error {
 	return err
 }
 
-// leaseJobs gives jobs to an owner, in the order of their times.
+// leaseJobs gives jobs to an owner, in the order of their times; those that ended
+// since they were chosen, by an owner whose lease had run out, are left as they are.
 func (tx *Tx) leaseJobs(ctx context.Context, owner string, lease time.Duration, ids []any) ([]Job, error) {
-	if _, err := tx.write(ctx, `UPDATE job SET owner = ?, attempt = attempt + 1, blocked = 0 WHERE id IN (`+marks(len(ids))+`)`, append([]any{owner}, ids...)...); err != nil {
+	if _, err := tx.write(ctx, `UPDATE job SET owner = ?, attempt = attempt + 1, blocked = 0
+		WHERE state = 'waiting' AND id IN (`+marks(len(ids))+`)`, append([]any{owner}, ids...)...); err != nil {
 		return nil, err
 	}
-	rows, err := tx.query(ctx, `SELECT `+jobColumns+` FROM job WHERE id IN (`+marks(len(ids))+`) ORDER BY run_at, id`, ids...)
+	rows, err := tx.query(ctx, `SELECT `+jobColumns+` FROM job WHERE state = 'waiting' AND id IN (`+marks(len(ids))+`) ORDER BY run_at, id`, ids...)
 	jobs, err := collect(rows, err, scanJob)
 	if err != nil {
 		return nil, err
@@ -160,7 +165,7 @@ func (tx *Tx) leaseJobs(ctx context.Context, owner string, lease time.Duration, 
 	for i := range jobs {
 		jobs[i].RunAt = ends
 	}
-	_, err = tx.write(ctx, `UPDATE job SET run_at = ? WHERE id IN (`+marks(len(ids))+`)`, append([]any{millis(ends)}, ids...)...)
+	_, err = tx.write(ctx, `UPDATE job SET run_at = ? WHERE state = 'waiting' AND id IN (`+marks(len(ids))+`)`, append([]any{millis(ends)}, ids...)...)
 	return jobs, err
 }
 
@@ -178,14 +183,15 @@ func (tx *Tx) NextJob(ctx context.Context, id int64, owner string, lease time.Du
 	if n, err := tx.endJob(ctx, id, JobDone, nil); err != nil || n == 0 {
 		return nil, err
 	}
-	if _, err := tx.write(ctx, `UPDATE lane SET job = ? WHERE job = ?`, *next, id); err != nil {
-		return nil, err
-	}
 	jobs, err := tx.leaseJobs(ctx, owner, lease, []any{*next})
-	if err != nil || len(jobs) == 0 {
+	if err != nil {
 		return nil, err
 	}
-	return &jobs[0], nil
+	if len(jobs) == 0 { // dropped meanwhile
+		return nil, tx.leaveLane(ctx, id)
+	}
+	_, err = tx.write(ctx, `UPDATE lane SET job = ? WHERE job = ?`, *next, id)
+	return &jobs[0], err
 }
 
 // endJob ends a waiting job with a state and, where it is not nil, the text of an
