@@ -1,10 +1,13 @@
 package node
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -132,4 +135,24 @@ func TestFront_Once(t *testing.T) {
 	r.RemoteAddr = address + ":1"
 	h.front.handBack(r)
 	require.Contains(t, left(address), `r=37;`, "of a request that has a bound of another kind")
+}
+
+// However often it is asked whether the node is ready, the database is asked once a
+// second.
+func TestReady_AsksOnceASecond(t *testing.T) {
+	t.Parallel()
+	var p pulse
+	asked := 0
+	ping := func(context.Context) error { asked++; return errors.New("away") } // under the lock of the pulse
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() { p.take(t.Context(), ping) })
+	}
+	all.Wait()
+	require.EqualError(t, p.take(t.Context(), ping), "away")
+	require.Equal(t, 1, asked)
+	p.at = p.at.Add(-pulseAge)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, p.take(gone, func(ctx context.Context) error { return ctx.Err() }), "of a client that left")
 }

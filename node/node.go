@@ -80,6 +80,7 @@ type Node struct {
 	listener, operatorListener net.Listener
 	handler                    http.Handler
 	draining                   atomic.Bool
+	pulse                      pulse
 }
 
 // New builds a node: it opens the database (making and migrating it as needed),

@@ -126,14 +126,34 @@ func (n *Node) ready(w http.ResponseWriter, r *http.Request) {
 		status(w, http.StatusServiceUnavailable, "stopping")
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
-	defer cancel()
-	if err := n.db.Ping(ctx); err != nil {
+	if err := n.pulse.take(r.Context(), n.db.Ping); err != nil {
 		n.log.Error("not ready", "err", err)
 		status(w, http.StatusServiceUnavailable, "database unreachable")
 		return
 	}
 	status(w, http.StatusOK, "ready", n.chain.troubles()...)
+}
+
+// pulseAge is how long it is known whether the database answers.
+const pulseAge = time.Second
+
+// A pulse is whether the database answers. It is asked once for all who want to
+// know at the same time, since nothing bounds those.
+type pulse struct {
+	mu  sync.Mutex // guards at and err; held while it is asked
+	at  time.Time
+	err error
+}
+
+func (p *pulse) take(ctx context.Context, ping func(context.Context) error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.at) >= pulseAge {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		p.err, p.at = ping(ctx), time.Now()
+	}
+	return p.err
 }
 
 // status answers with one word, and with what is wrong though the node serves.
