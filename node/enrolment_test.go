@@ -142,14 +142,14 @@ func (s *stage) watch() {
 
 // An actor is an agent with an account on the chain, and mostly a profile.
 type actor struct {
-	s              *stage
-	handle         string
-	account        int
-	id             erc8004.ID
-	pair           key.Pair
-	token, thread  string
-	ownPost, added string
-	addedPair      key.Pair
+	s             *stage
+	handle        string
+	account       int
+	id            erc8004.ID
+	pair          key.Pair
+	token, thread string
+	ownPost       string
+	addedPair     key.Pair
 }
 
 func newPair(t testing.TB) key.Pair {

@@ -367,7 +367,9 @@ func TestDropNamed_LeavesLane(t *testing.T) {
 		follow := storage.Job{Kind: "follow", Lane: "follow x", Dedupe: "follow x"}
 		for _, back := range []func([]storage.Job) error{
 			func([]storage.Job) error { return db.ReleaseJobs(t.Context(), "one") }, // the process stopped
-			func(jobs []storage.Job) error { return db.RetryJob(t.Context(), jobs[0].ID, start.Add(time.Hour), "away") },
+			func(jobs []storage.Job) error {
+				return db.RetryJob(t.Context(), jobs[0].ID, start.Add(time.Hour), "away")
+			},
 		} {
 			enqueue(t, db, follow)
 			jobs, kinds := claim(t, db, "one", 10)

@@ -45,7 +45,7 @@ func TestUpload_LeastRate(t *testing.T) {
 				start, piece := time.Now(), make([]byte, tt.piece)
 				var err error
 				for err == nil {
-					require.LessOrEqual(t, u.due(time.Now()).Sub(time.Now()), fileGrace)
+					require.LessOrEqual(t, time.Until(u.due(time.Now())), fileGrace)
 					got := 0
 					for got < len(piece) && err == nil {
 						var n int
