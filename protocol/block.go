@@ -65,6 +65,8 @@ func (b NewNodeBlock) Check() []Fault {
 		return nil
 	case b.Kind == "":
 		return []Fault{{"/kind", "required", "say what to block, or name a post"}}
+	case shapes[b.Kind] == "": // the schema's fault
+		return nil
 	case b.Kind == BlockNetwork && b.named():
 		return nil
 	case !b.Kind.takes(b.Canonical()):

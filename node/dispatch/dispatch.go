@@ -91,8 +91,9 @@ type entry struct {
 	run func(ctx context.Context, tx *storage.Tx, c protocol.Caller, args []byte) (any, error)
 	// file does an operation that takes a file, in transactions of its own.
 	file func(ctx context.Context, c protocol.Caller, args []byte, file io.Reader) (any, error)
-	// check decodes and applies the rules that span fields.
-	check func(args []byte) []protocol.Fault
+	// check decodes and applies the rules that span fields; fit says that the schema
+	// found no fault.
+	check func(args []byte, fit bool) []protocol.Fault
 	// ahead is what any anonymous caller would be refused for; nil for nothing.
 	ahead func(ctx context.Context, tx *storage.Tx, args []byte) error
 }
@@ -156,9 +157,11 @@ func Ahead[In, Out any](t *Table, op protocol.Op[In, Out], look func(ctx context
 	}
 }
 
-func checkOf[In any](args []byte) []protocol.Fault {
+// checkOf applies the rules that span fields, also to what can be decoded of
+// arguments that do not fit their schema.
+func checkOf[In any](args []byte, fit bool) []protocol.Fault {
 	in, err := decode[In](args)
-	if err != nil {
+	if err != nil && fit {
 		return protocol.AsError(err).Faults
 	}
 	if checker, ok := any(&in).(protocol.Checker); ok {
@@ -171,18 +174,19 @@ func checkOf[In any](args []byte) []protocol.Fault {
 // What the type cannot hold all the same is the caller's fault. Handles and tags
 // are folded here, once for every door.
 func decode[In any](args []byte) (in In, err error) {
-	if err := json.Unmarshal(args, &in); err != nil {
+	err = json.Unmarshal(args, &in) // as far as it can be had
+	protocol.Fold(&in)
+	if err != nil {
 		fault := protocol.Fault{Code: "wrong-type", Detail: "does not fit the schema of this operation"}
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 			fault.Pointer = "/" + strings.ReplaceAll(wrong.Field, ".", "/")
 		}
 		return in, protocol.Invalid(fault)
 	}
-	protocol.Fold(&in)
 	return in, nil
 }
 
-func (t *Table) add(op *protocol.Operation, plain bool, run func(context.Context, *storage.Tx, protocol.Caller, []byte) (any, error), check func([]byte) []protocol.Fault) {
+func (t *Table) add(op *protocol.Operation, plain bool, run func(context.Context, *storage.Tx, protocol.Caller, []byte) (any, error), check func([]byte, bool) []protocol.Fault) {
 	if t.entries[op.Name] != nil {
 		panic("dispatch: " + op.Name + " bound twice")
 	}
@@ -336,8 +340,8 @@ func open(raw []byte, ev *identity.Evidence) ([]byte, map[string]any, error) {
 
 func (t *Table) check(e *entry, args []byte, value map[string]any, req Request) error {
 	faults := append(t.Schemas.Check(e.in, value), req.Faults...)
-	if len(faults) == 0 {
-		faults = e.check(args)
+	if len(faults) < protocol.MaxFaults && !slices.ContainsFunc(faults, tooLarge) {
+		faults = apart(faults, e.check(args, len(faults) == 0))
 	}
 	if !goodKey(req.IdempotencyKey) {
 		faults = append(faults, protocol.Fault{Pointer: "", Code: "idempotency-key", Detail: "the Idempotency-Key header holds 1 to 64 visible ASCII characters"})
@@ -349,6 +353,23 @@ func (t *Table) check(e *entry, args []byte, value map[string]any, req Request) 
 		return protocol.Invalid(faults...)
 	}
 	return nil
+}
+
+// tooLarge reports a fault of what may cost more to look at than an operation is to.
+func tooLarge(f protocol.Fault) bool { return f.Code == "too-long" || f.Code == "too-many" }
+
+// apart adds those of more whose members no fault of the schema is about, nor about
+// a part of them: what the rules that span fields say of the others is not to be
+// trusted.
+func apart(faults, more []protocol.Fault) []protocol.Fault {
+	within := func(a, b string) bool { return a == b || strings.HasPrefix(a, b+"/") || b == "" }
+	of := len(faults)
+	for _, m := range more {
+		if !slices.ContainsFunc(faults[:of], func(f protocol.Fault) bool { return within(f.Pointer, m.Pointer) || within(m.Pointer, f.Pointer) }) {
+			faults = append(faults, m)
+		}
+	}
+	return faults
 }
 
 func goodKey(key string) bool {
