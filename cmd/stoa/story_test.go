@@ -417,7 +417,15 @@ func seededBoards(t *testing.T, w *localWorld) {
 		byTitle[s.Title] = s
 	}
 	for i := range w.Nodes {
-		require.Eventually(t, func() bool { return len(board(t, w.Nodes[i].URL, "")) >= len(want) }, soon, 20*time.Millisecond)
+		require.Eventually(t, func() bool {
+			arrived := 0
+			for _, p := range board(t, w.Nodes[i].URL, "") {
+				if _, seeded := byTitle[p.Title]; seeded {
+					arrived++
+				}
+			}
+			return arrived == len(want)
+		}, soon, 20*time.Millisecond, "all are on node %d", i)
 		titles, resolved, hindi := map[string]string{}, 0, 0
 		posts := board(t, w.Nodes[i].URL, "")
 		for _, p := range posts {
