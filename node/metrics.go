@@ -12,6 +12,7 @@ import (
 
 	"stoa/identity/erc8004"
 	"stoa/node/dispatch"
+	"stoa/node/feed"
 	"stoa/node/liveness"
 	"stoa/protocol"
 	"stoa/storage"
@@ -28,7 +29,7 @@ type metrics struct {
 	limited    prometheus.Counter
 }
 
-func newMetrics(db *storage.DB, version string, streaming func() int) *metrics {
+func newMetrics(db *storage.DB, version string, hub *feed.Hub) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		operations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -56,16 +57,37 @@ func newMetrics(db *storage.DB, version string, streaming func() int) *metrics {
 		Name: "stoa_storage_waiting_writes", Help: "Writes waiting for the group commit.",
 	}, func() float64 { return float64(db.QueueLen()) })
 	m.registry.MustRegister(&backlog{db: db})
-	streams := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "stoa_feed_streams", Help: "Open streams of the feed.",
-	}, func() float64 { return float64(streaming()) })
+	m.registry.MustRegister(streamMetrics(hub)...)
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "stoa_build_info", Help: "Always 1; the label says which version runs.", ConstLabels: prometheus.Labels{"version": version, "engine": db.Engine()},
 	})
 	build.Set(1)
-	m.registry.MustRegister(m.operations, m.jobs, m.federation, m.probes, m.limited, waiting, streams, build,
+	m.registry.MustRegister(m.operations, m.jobs, m.federation, m.probes, m.limited, waiting, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
+}
+
+// streamMetrics are what the hub of the feed's streams counts.
+func streamMetrics(hub *feed.Hub) []prometheus.Collector {
+	gauge := func(name, help string, value func(feed.Counts) float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return value(hub.Counts()) })
+	}
+	counter := func(name, help string, value func(feed.Counts) uint64) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(value(hub.Counts())) })
+	}
+	return []prometheus.Collector{
+		gauge("stoa_feed_streams", "Open streams of the feed.", func(c feed.Counts) float64 { return float64(c.Streams) }),
+		gauge("stoa_feed_stream_behind", "1 while more waits for the streams than a wake may give them, else 0.", func(c feed.Counts) float64 {
+			if c.Behind {
+				return 1
+			}
+			return 0
+		}),
+		counter("stoa_feed_stream_wakes_total", "Times that the waiting streams were woken.", func(c feed.Counts) uint64 { return c.Wakes }),
+		counter("stoa_feed_stream_batches_total", "Batches of events that streams were given, each one write.", func(c feed.Counts) uint64 { return c.Batches }),
+		counter("stoa_feed_stream_events_total", "Events that streams were given: items by streams.", func(c feed.Counts) uint64 { return c.Events }),
+		counter("stoa_feed_streams_cut_total", "Streams that were cut since they did not keep up.", func(c feed.Counts) uint64 { return c.Cut }),
+	}
 }
 
 // chainStates is one gauge a configured chain.

@@ -5,6 +5,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,6 +73,7 @@ type Node struct {
 	usage       *usage // nil for a node that is one process
 	feed        *feed.Feed
 	web         *web.Web
+	api         *httpapi.API
 	contact     *contact.Contact
 	webhooks    *webhook.Sender
 	accounts    *account.Accounts
@@ -118,7 +120,7 @@ func (n *Node) open(ctx context.Context) error {
 		return err
 	}
 	n.rooms()
-	n.metrics = newMetrics(n.db, c.Version, n.feed.Hub.Streams)
+	n.metrics = newMetrics(n.db, c.Version, n.feed.Hub)
 	return n.wire(ctx)
 }
 
@@ -150,6 +152,7 @@ func (n *Node) rooms() {
 	n.directory = directory.New(n.Base)
 	n.moderation = newModeration(n.keys, n.board, n.config)
 	n.feed = &feed.Feed{Base: n.Base, Hub: feed.NewHub(n.db, n.Base, n.log)}
+	n.feed.Hub.Max = cmp.Or(n.config.MaxStreams, feed.MaxStreams)
 	n.contact = &contact.Contact{Base: n.Base, Private: n.config.AllowPrivatePeers || n.config.Dev, DB: n.db}
 	n.accounts = &account.Accounts{Base: n.Base, Name: n.config.name(strings.TrimPrefix(strings.TrimPrefix(n.Base, "https://"), "http://")), DB: n.db, Private: n.config.AllowPrivatePeers || n.config.Dev, Seal: n.keys.sealAgent}
 	n.agents = newAgents(n.db, n.directory)
@@ -470,9 +473,4 @@ func trusted(c Config) []netip.Prefix {
 		}
 	}
 	return nets
-}
-
-// api makes the HTTP door.
-func (n *Node) api() *httpapi.API {
-	return httpapi.New(n.table, n.Base, n.front.network, n.db.Version)
 }

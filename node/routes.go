@@ -22,8 +22,8 @@ import (
 
 // route lays out the URL plan.
 func (n *Node) route(documents *wellknown.WellKnown) error {
-	api := n.api()
-	n.web = n.pages(api.Network)
+	n.api = httpapi.New(n.table, n.Base, n.front.network, n.db.Version)
+	n.web = n.pages(n.api.Network)
 	pages := n.web
 	m := newMux(pages.Fail, n.front)
 	m.spoken["ard"] = func(w http.ResponseWriter, _ *http.Request, err error) {
@@ -31,7 +31,7 @@ func (n *Node) route(documents *wellknown.WellKnown) error {
 	}
 	for _, op := range protocol.Operations() {
 		if op.Doors&protocol.HTTP != 0 {
-			m.handle(op.HTTP.Method, pattern(op.HTTP.Path), api.Handler(op))
+			m.handle(op.HTTP.Method, pattern(op.HTTP.Path), n.api.Handler(op))
 		}
 	}
 	for _, d := range documents.Routes() {
@@ -40,7 +40,7 @@ func (n *Node) route(documents *wellknown.WellKnown) error {
 	if err := n.mcp(m); err != nil {
 		return err
 	}
-	n.a2a(m, api.Network, pages.Fail)
+	n.a2a(m, n.api.Network, pages.Fail)
 	m.federation("/ap/*path", n.federation.Handler())
 	m.handle("GET", "/openapi.json", n.description())
 	m.handle("GET", "/schemas/agent-profile.v1.json", document("application/schema+json", bytes.Replace(schemas.AgentProfile, []byte(`"$id": "`), []byte(`"$id": "`+n.Base), 1)))

@@ -57,6 +57,7 @@ func (n *Node) Run(ctx context.Context) error {
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 		defer cancel()
 		err := server.Shutdown(end)
+		n.api.Wait(end)
 		if operator != nil {
 			operator.Close()
 		}

@@ -6,13 +6,16 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/textproto"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/httpapi"
 	"stoa/protocol"
 )
 
@@ -160,4 +163,94 @@ func TestStream_Refused(t *testing.T) {
 	a = h.ask("POST", "/api/public/feed/stream", "{}")
 	require.Equal(t, protocol.MethodNotAllowed, a.problem().Code)
 	require.Equal(t, "GET, HEAD", a.Header().Get("Allow"))
+}
+
+// TestStream_Wire reads streams as they are on the wire: what every answer
+// carries is there although the stream has the connection for itself, and a place
+// is free as soon as its client has gone.
+func TestStream_Wire(t *testing.T) {
+	t.Parallel()
+	n, stop := run(t, Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test"})
+	host := strings.TrimPrefix(n.URL, "http://")
+	for proto, status := range map[string]string{"HTTP/1.1": "HTTP/1.1 200 OK", "HTTP/1.0": "HTTP/1.0 200 OK"} {
+		conn, err := net.Dial("tcp", host)
+		require.NoError(t, err)
+		defer conn.Close()
+		_, err = io.WriteString(conn, "GET /api/public/feed/stream HTTP/"+proto[5:]+"\r\nHost: "+host+"\r\nAccept-Encoding: gzip\r\n\r\nGET / HTTP/1.1\r\n")
+		require.NoError(t, err)
+		in := bufio.NewReader(conn)
+		line, err := in.ReadString('\n')
+		require.NoError(t, err)
+		require.Equal(t, status, strings.TrimSpace(line))
+		head, err := textproto.NewReader(in).ReadMIMEHeader()
+		require.NoError(t, err)
+		for name, value := range map[string]string{
+			"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Connection": "close",
+			"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": protocol.ExposedHeaders, "X-Accel-Buffering": "no",
+		} {
+			require.Equal(t, []string{value}, head.Values(name), name)
+		}
+		for _, name := range []string{"Date", httpapi.RequestIDHeader, "RateLimit"} {
+			require.NotEmpty(t, head.Get(name), name)
+		}
+		for _, name := range []string{"Content-Encoding", "Content-Length", "Transfer-Encoding"} {
+			require.Empty(t, head.Get(name), name)
+		}
+		line, err = in.ReadString('\n')
+		require.NoError(t, err)
+		require.Equal(t, "retry: 2000\n", line)
+	}
+
+	var two http.Protocols
+	two.SetUnencryptedHTTP2(true)
+	transport := &http.Transport{Protocols: &two}
+	defer transport.CloseIdleConnections()
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, "GET", n.URL+"/api/public/feed/stream", nil)
+	require.NoError(t, err)
+	res, err := transport.RoundTrip(r)
+	require.NoError(t, err)
+	require.Equal(t, 2, res.ProtoMajor)
+	require.Equal(t, "nosniff", res.Header.Get("X-Content-Type-Options"))
+	shared := &subscriber{t, bufio.NewScanner(res.Body), cancel}
+	posts := &house{n, t}
+	posts.post("Over HTTP/2")
+	_, item, ok := shared.event()
+	require.True(t, ok)
+	require.Equal(t, "Over HTTP/2", item.Subject.Title)
+
+	var open []*subscriber
+	for n.feed.Hub.Streams() < 8 {
+		open = append(open, subscribe(t, n.URL, ""))
+	}
+	for _, s := range open {
+		s.close()
+	}
+	cancel()
+	require.Eventually(t, func() bool { return n.feed.Hub.Streams() == 2 }, time.Minute, time.Millisecond,
+		"those that have sent more than a request are noticed at the next write")
+	stop()
+	require.Zero(t, n.feed.Hub.Streams(), "Run returns after the last stream")
+}
+
+// TestStream_Setting: max-streams is the number of a process, and no more.
+func TestStream_Setting(t *testing.T) {
+	t.Parallel()
+	for max, right := range map[int]bool{-1: false, 0: true, 1: true, 5000: true, 100_000: true, 100_001: false} {
+		err := Config{Listen: "127.0.0.1:0", Data: t.TempDir(), MaxStreams: max}.Validate()
+		require.Equal(t, right, err == nil, "%d: %v", max, err)
+	}
+	n, _ := run(t, Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test", MaxStreams: 2})
+	first := subscribe(t, n.URL, "")
+	subscribe(t, n.URL, "")
+	refused := func() bool {
+		res, err := http.Get(n.URL + "/api/public/feed/stream")
+		require.NoError(t, err)
+		defer res.Body.Close()
+		return res.StatusCode == http.StatusServiceUnavailable && res.Header.Get("Retry-After") != ""
+	}
+	require.True(t, refused())
+	first.close()
+	require.Eventually(t, func() bool { return n.feed.Hub.Streams() == 1 }, time.Minute, time.Millisecond)
+	subscribe(t, n.URL, "")
 }

@@ -6,44 +6,127 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"stoa/protocol"
 	"stoa/storage"
 )
 
+// MaxStreams is how many streams a process serves unless its operator says otherwise.
+const MaxStreams = 1024
+
 const (
-	maxStreams        = 1024             // of one process
 	maxNetworkStreams = 8                // of one client network
 	poll              = time.Second      // how long another process's item may go unseen
 	pageSize          = 100              // items a read
-	waitingPages      = 16               // pages that may wait for a reader before it is cut
+	heartbeat         = 15 * time.Second // between two signs of life
+	waitingBatches    = 64               // that a reader may be behind the hub before it is cut: more than a door waits for one write
+	readTime          = 5 * time.Second  // for one page, so that signs of life come while the database does not answer
 	retryStream       = 30 * time.Second // what a reader is told to wait for a free place
+
+	// A wake costs a write to each stream, however much there is to write, so the
+	// time from one wake to the next grows with their number: all together make at
+	// most 4000 writes a second, a twentieth of a core.
+	streamRest = 250 * time.Microsecond
+	leastRest  = 100 * time.Millisecond
+	mostRest   = time.Second
+
+	// A wake gives all streams together wakeBytes, and each of them at least
+	// leastBytes and at most mostBytes, so that bytes cost no more than the writes.
+	// What is more waits in the database for the next wake.
+	wakeBytes  = 24 << 20
+	leastBytes = 24 << 10
+	mostBytes  = 128 << 10
 )
 
+// rest is the time from one wake of so many streams to the next.
+func rest(streams int) time.Duration {
+	return min(max(time.Duration(streams)*streamRest, leastRest), mostRest)
+}
+
+// share is how many bytes each of so many streams is given by a wake.
+func share(streams int) int { return min(max(wakeBytes/max(streams, 1), leastBytes), mostBytes) }
+
 // A Hub follows the feed for all streams of a process at once: one goroutine
-// (Run) reads what is new and hands it to every reader that has caught up.
-// Readers that have not read by themselves, page by page. What waits for a
-// reader is bounded; one that does not keep up is cut. Before Open and after Run
-// there are no streams, so none outlives the node.
+// (Run) reads what is new and wakes every reader that has caught up with a batch
+// that all share, and then rests. Readers that have not caught up read by
+// themselves, page by page, one at a time. A reader that does not keep up is cut.
+// Before Open and after Run there are no streams, so none outlives the node.
 type Hub struct {
 	DB   *storage.DB
 	Base string // public address of the node, without a slash at the end
 	Log  *slog.Logger
+	Max  int // streams at a time
 
 	arrived chan struct{} // a hint: a reader has caught up
+	reading chan struct{} // held by the reader that reads by itself
+	wakes   atomic.Uint64 // batches that were handed over, the number of the newest
+	counts  counts
 
 	mu       sync.Mutex    // guards what follows
 	ended    chan struct{} // closed when Run ends; nil before Open
 	at       int64         // up to this number every live reader has been handed everything
-	live     map[*reader]bool
-	networks map[string]int // streams of a client network
+	head     *wake         // the next one
+	live     int           // readers that wait for it, or for one before it
+	networks map[string]int
 	streams  int
 }
 
-// NewHub returns a hub that has no streams until Open.
+// A wake is what the hub hands to all live readers at once. They wait for the
+// newest; one that is late finds those it has missed one after the other.
+type wake struct {
+	ready chan struct{} // closed when the rest is set
+	n     uint64
+	page  []entry
+	beat  bool // those that get no event say that they are alive
+	next  *wake
+
+	mu sync.Mutex // guards by
+	by map[types]*protocol.Batch
+}
+
+func newWake() *wake { return &wake{ready: make(chan struct{})} }
+
+// batch is what streams of some types are given, shared by all of them.
+func (w *wake) batch(of types) *protocol.Batch {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	b := w.by[of]
+	if b == nil {
+		b = pick(w.page, of, 0)
+		if w.by == nil {
+			w.by = map[types]*protocol.Batch{}
+		}
+		w.by[of] = b
+	}
+	return b
+}
+
+// Counts is what a hub serves, and has done since it was made.
+type Counts struct {
+	Streams int    // that are open
+	Wakes   uint64 // times that the waiting streams were woken
+	Batches uint64 // batches of events that streams were given, each written at once
+	Events  uint64 // events in them
+	Cut     uint64 // streams that were too slow
+	Behind  bool   // whether more waited than the last wake could give
+}
+
+type counts struct {
+	batches, events, cut atomic.Uint64
+	behind               atomic.Bool
+}
+
+// Counts may be called at any time.
+func (h *Hub) Counts() Counts {
+	return Counts{h.Streams(), h.wakes.Load(), h.counts.batches.Load(), h.counts.events.Load(), h.counts.cut.Load(), h.counts.behind.Load()}
+}
+
+// NewHub returns a hub that has no streams until Open, and then MaxStreams.
 func NewHub(db *storage.DB, base string, log *slog.Logger) *Hub {
-	return &Hub{DB: db, Base: base, Log: log, arrived: make(chan struct{}, 1), live: map[*reader]bool{}, networks: map[string]int{}}
+	return &Hub{DB: db, Base: base, Log: log, Max: MaxStreams, arrived: make(chan struct{}, 1), reading: make(chan struct{}, 1),
+		head: newWake(), networks: map[string]int{}}
 }
 
 // Open lets streams begin, so that a server may be started behind it that
@@ -63,21 +146,38 @@ func (h *Hub) Run(ctx context.Context) error {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		close(h.ended)
-		clear(h.live)
 	}()
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
-	for {
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	beat := time.Now().Add(heartbeat)
+	for more := false; ; {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-h.DB.Wake(storage.TopicFeed):
-		case <-h.arrived:
-		case <-tick.C:
+		case <-pause.C:
 		}
-		if err := h.deliver(ctx); err != nil && ctx.Err() == nil {
+		if !more {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-h.DB.Wake(storage.TopicFeed):
+			case <-h.arrived:
+			case <-tick.C:
+			}
+		}
+		now := time.Now()
+		due := !now.Before(beat)
+		if due {
+			beat = now.Add(heartbeat)
+		}
+		var err error
+		if more, err = h.deliver(ctx, due); err != nil && ctx.Err() == nil {
 			h.Log.Warn("cannot read the feed for streams", "err", err)
 		}
+		h.counts.behind.Store(more)
+		pause.Reset(rest(h.Streams()))
 	}
 }
 
@@ -88,39 +188,49 @@ func (h *Hub) Streams() int {
 	return h.streams
 }
 
-// deliver hands what is new to the live readers.
-func (h *Hub) deliver(ctx context.Context) error {
-	for {
-		h.mu.Lock()
-		at, idle := h.at, len(h.live) == 0
-		h.mu.Unlock()
-		if idle {
-			return nil
-		}
-		p, err := h.read(ctx, at)
-		if err != nil || len(p) == 0 {
-			return err
-		}
-		h.hand(at, p)
+// deliver wakes the live readers with what is new, as much as one wake may give,
+// and reports whether there is more.
+func (h *Hub) deliver(ctx context.Context, beat bool) (more bool, err error) {
+	h.mu.Lock()
+	at, live := h.at, h.live
+	h.mu.Unlock()
+	if live == 0 {
+		return false, nil
 	}
+	room := share(live)
+	var page []entry
+	for after, full := at, true; full && room > 0; {
+		var p []entry
+		if p, err = h.read(ctx, after, room); err != nil {
+			break
+		}
+		for _, e := range p {
+			room -= e.size()
+			after = e.n
+		}
+		page, full = append(page, p...), len(p) == pageSize
+	}
+	if len(page) > 0 || beat {
+		h.hand(at, page, beat)
+	}
+	return room <= 0, err
 }
 
-// hand gives a page to every live reader that has room, and cuts the others.
-func (h *Hub) hand(at int64, p []entry) {
+// hand wakes every live reader.
+func (h *Hub) hand(at int64, page []entry, beat bool) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	if h.at != at {
+		h.mu.Unlock()
 		return // all had gone and others have come meanwhile, who stand elsewhere
 	}
-	h.at = p[len(p)-1].n
-	for r := range h.live {
-		select {
-		case r.pages <- p:
-		default:
-			delete(h.live, r)
-			close(r.cut)
-		}
+	if len(page) > 0 {
+		h.at = page[len(page)-1].n
 	}
+	w := h.head
+	h.head = newWake()
+	w.n, w.page, w.beat, w.next = h.wakes.Add(1), page, beat, h.head
+	h.mu.Unlock()
+	close(w.ready)
 }
 
 // An entry is a feed item as an event, with its number.
@@ -129,28 +239,49 @@ type entry struct {
 	n int64
 }
 
-// read is a page of the feed behind a number, in the order of commits.
-func (h *Hub) read(ctx context.Context, after int64) (p []entry, err error) {
+// size is about how many bytes it takes in a stream.
+func (e entry) size() int { return len(e.Data) + len(e.ID) + len(e.Type) }
+
+// read is a page of the feed behind a number, in the order of commits. It ends
+// with the item that fills room, in bytes.
+func (h *Hub) read(ctx context.Context, after int64, room int) (p []entry, err error) {
+	ctx, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
 	err = h.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		p = nil
 		items, err := tx.FeedAfter(ctx, after, pageSize)
 		if err != nil {
 			return err
 		}
-		for _, i := range items {
+		for left := room; len(items) > 0 && left > 0; items = items[1:] {
+			i := &items[0]
 			locate(h.Base, &i.FeedItem)
 			data, err := json.Marshal(i.FeedItem)
 			if err != nil {
 				return err
 			}
-			p = append(p, entry{protocol.Event{ID: i.ID, Type: string(i.Type), Data: data}, i.N})
+			e := entry{protocol.Event{ID: i.ID, Type: string(i.Type), Data: data}, i.N}
+			p, left = append(p, e), left-e.size()
 		}
 		return nil
 	})
 	return p, err
 }
 
+// readAlone is read for a reader that has not caught up. There is one at a time,
+// so that however many come back at once take one connection to the database.
+func (h *Hub) readAlone(ctx context.Context, after int64) ([]entry, error) {
+	select {
+	case h.reading <- struct{}{}:
+		defer func() { <-h.reading }()
+		return h.read(ctx, after, mostBytes)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 // open takes a place for a stream that begins behind a number.
-func (h *Hub) open(network string, after int64, place string, types []protocol.FeedType) (*reader, error) {
+func (h *Hub) open(network string, after int64, place string, want []protocol.FeedType) (*reader, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	full := func(detail string, wait time.Duration) error {
@@ -159,19 +290,16 @@ func (h *Hub) open(network string, after int64, place string, types []protocol.F
 	switch {
 	case !h.running():
 		return nil, full("this process serves no streams now; ask again", poll)
-	case h.streams >= maxStreams:
+	case h.streams >= h.Max:
 		return nil, full("this node serves as many streams as it can", retryStream)
 	case h.networks[network] >= maxNetworkStreams:
 		return nil, full("your network has as many streams as one may have; close one", retryStream)
 	}
 	h.streams++
 	h.networks[network]++
-	r := &reader{hub: h, ended: h.ended, network: network, at: after, place: place, pages: make(chan []entry, waitingPages), cut: make(chan struct{})}
-	if len(types) > 0 {
-		r.types = map[string]bool{}
-		for _, t := range types {
-			r.types[string(t)] = true
-		}
+	r := &reader{hub: h, ended: h.ended, network: network, at: after, place: place, types: allTypes}
+	if len(want) > 0 {
+		r.types = typesOf(want...)
 	}
 	return r, nil
 }
@@ -186,33 +314,39 @@ func (h *Hub) running() bool {
 	}
 }
 
-// attach makes a reader live that has read up to at. It is false when the hub
-// has handed out more than that: then the reader reads on by itself.
-func (h *Hub) attach(r *reader, at int64) (bool, error) {
+// attach gives a reader that has read up to at the wake to wait for. It is nil
+// when the hub has handed out more than that: then the reader reads on by itself.
+func (h *Hub) attach(at int64) (*wake, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.running() {
-		return false, errEnded
+		return nil, errEnded
 	}
-	if len(h.live) == 0 {
+	if h.live == 0 {
 		h.at = at
 	}
 	if h.at > at {
-		return false, nil
+		return nil, nil
 	}
-	h.live[r] = true
+	h.live++
 	select {
 	case h.arrived <- struct{}{}: // what was committed since the reader looked had no live reader to be read for
 	default:
 	}
-	return true, nil
+	return h.head, nil
+}
+
+// detach takes a reader from those that wait.
+func (h *Hub) detach() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.live--
 }
 
 // leave gives a place back.
 func (h *Hub) leave(r *reader) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.live, r)
 	h.streams--
 	if h.networks[r.network]--; h.networks[r.network] == 0 {
 		delete(h.networks, r.network)

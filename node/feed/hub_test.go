@@ -81,7 +81,7 @@ func next(t *testing.T, r protocol.Stream, n int) (ids []string, titles []string
 	for len(ids) < n {
 		events, err := r.Next(ctx)
 		require.NoError(t, err, "after %v", titles)
-		for _, e := range events {
+		for _, e := range events.Events {
 			ids, titles = append(ids, e.ID), append(titles, titleOf(t, e))
 		}
 	}
@@ -231,7 +231,7 @@ func TestHub_Places(t *testing.T) {
 	r, err := s.stream("there", "", "")
 	require.NoError(t, err, "a place that was given back")
 	open = append(open, r)
-	for n := 0; s.Hub.Streams() < maxStreams; n++ {
+	for n := 0; s.Hub.Streams() < MaxStreams; n++ {
 		r, err := s.stream(fmt.Sprint("net", n), "", "")
 		require.NoError(t, err)
 		open = append(open, r)
@@ -249,27 +249,30 @@ func TestHub_Places(t *testing.T) {
 // and the one that was cut goes on from where it stood.
 func TestHub_SlowReader(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, storagetest.Open(t))
-	s.say(protocol.FeedListing, "a")
-	slow, quick := s.mustStream("", ""), s.mustStream("", "")
-	attached(t, slow)
-	attached(t, quick)
-	const items = waitingPages + 5
-	for i := range items {
-		s.say(protocol.FeedListing, fmt.Sprint(i))
-		next(t, quick, 1) // so that each item is a page of its own
-	}
-	got := 0
-	var err error
-	for err == nil {
-		var events []protocol.Event
-		events, err = slow.Next(t.Context())
-		got += len(events)
-	}
-	require.Equal(t, protocol.Overloaded, protocol.CodeOf(err))
-	require.LessOrEqual(t, got, waitingPages)
-	_, titles := next(t, s.mustStream("", slow.Place()), items-got)
-	require.Equal(t, fmt.Sprint(got), titles[0])
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t, storagetest.Open(t))
+		s.say(protocol.FeedListing, "a")
+		slow, quick := s.mustStream("", ""), s.mustStream("", "")
+		attached(t, slow)
+		attached(t, quick)
+		const items = waitingBatches + 5
+		for i := range items {
+			s.say(protocol.FeedListing, fmt.Sprint(i))
+			next(t, quick, 1) // so that each item is a page of its own
+		}
+		got := 0
+		var err error
+		for err == nil {
+			var b *protocol.Batch
+			if b, err = slow.Next(t.Context()); err == nil {
+				got += len(b.Events)
+			}
+		}
+		require.Equal(t, protocol.Overloaded, protocol.CodeOf(err))
+		require.LessOrEqual(t, got, waitingBatches)
+		_, titles := next(t, s.mustStream("", slow.Place()), items-got)
+		require.Equal(t, fmt.Sprint(got), titles[0])
+	})
 }
 
 // attached lets a reader that has nothing to read catch up.
@@ -279,7 +282,7 @@ func attached(t *testing.T, r protocol.Stream) {
 	defer cancel()
 	_, err := r.Next(ctx)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.True(t, r.(*reader).live)
+	require.NotNil(t, r.(*reader).wake)
 }
 
 func titleOf(t *testing.T, e protocol.Event) string {
@@ -289,4 +292,162 @@ func titleOf(t *testing.T, e protocol.Event) string {
 	require.Equal(t, e.ID, item.ID)
 	require.Equal(t, e.Type, string(item.Type))
 	return item.Subject.Title
+}
+
+// TestHub_Work counts what streams cost while items come all the time: a write a
+// wake for each that wants something, and none for each item.
+func TestHub_Work(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t, storagetest.Open(t))
+		s.say(protocol.FeedListing, "before")
+		const all, filtered, items = 30, 10, 400
+		over, end := context.WithCancel(context.Background())
+		var group sync.WaitGroup
+		got := make([]int, all+filtered)
+		seen := make([]time.Duration, all) // the longest time from an item to its stream
+		for i := range got {
+			types := ""
+			if i >= all {
+				types = "review"
+			}
+			r, err := s.stream(fmt.Sprint(i), types, "")
+			require.NoError(t, err)
+			group.Go(func() {
+				defer r.Close()
+				for {
+					b, err := r.Next(over)
+					if err != nil {
+						return
+					}
+					got[i] += len(b.Events)
+					for _, e := range b.Events {
+						var item protocol.FeedItem
+						if json.Unmarshal(e.Data, &item) == nil && i < all {
+							seen[i] = max(seen[i], time.Since(item.At))
+						}
+					}
+				}
+			})
+		}
+		synctest.Wait()
+		<-time.After(time.Second)
+		began, before := time.Now(), s.Hub.Counts()
+		for n := range items {
+			s.say(protocol.FeedListing, fmt.Sprint(n))
+			<-time.After(5 * time.Millisecond)
+		}
+		<-time.After(leastRest)
+		synctest.Wait()
+		wakes := uint64(time.Since(began)/leastRest) + 2
+		c := s.Hub.Counts()
+		require.LessOrEqual(t, c.Wakes-before.Wakes, wakes)
+		require.LessOrEqual(t, c.Batches-before.Batches, all*wakes, "a stream that wants none of it writes nothing")
+		require.EqualValues(t, all*items, c.Events-before.Events)
+		require.False(t, c.Behind)
+		for i, n := range got {
+			want := items
+			if i >= all {
+				want = 0
+			}
+			require.Equal(t, want, n, "stream %d", i)
+		}
+		for _, late := range seen {
+			require.LessOrEqual(t, late, leastRest+50*time.Millisecond)
+		}
+		end()
+		group.Wait()
+	})
+}
+
+// TestHub_Share: what streams cost in a second is bounded by constants, whatever
+// their number and whatever is written.
+func TestHub_Share(t *testing.T) {
+	t.Parallel()
+	for _, streams := range []int{0, 1, 8, 100, 1024, 4000, 5000} {
+		wakes := float64(time.Second) / float64(rest(streams))
+		require.LessOrEqual(t, wakes*float64(streams), 5000.0, "writes a second of %d", streams)
+		require.LessOrEqual(t, wakes*float64(streams*share(streams)), float64(10*wakeBytes), "bytes a second of %d", streams)
+		require.GreaterOrEqual(t, share(streams), leastBytes)
+	}
+	require.LessOrEqual(t, rest(MaxStreams), 260*time.Millisecond)
+}
+
+// TestHub_Budget: what one wake cannot give comes with the next ones, whole and in order.
+func TestHub_Budget(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t, storagetest.Open(t))
+		s.say(protocol.FeedListing, "before")
+		r := s.mustStream("", "")
+		attached(t, r)
+		const items = 3000
+		require.NoError(t, s.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			for i := range items {
+				if err := tx.AppendFeed(ctx, protocol.FeedItem{ID: protocol.NewID(protocol.FeedID, tx.Now), Type: protocol.FeedListing, At: tx.Now,
+					Subject: protocol.Subject{Kind: "item", ID: fmt.Sprint(i), Title: fmt.Sprint(i)}}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		got, batches, behind := 0, 0, false
+		for got < items {
+			b, err := r.Next(t.Context())
+			require.NoError(t, err)
+			bytes := 0
+			for _, e := range b.Events {
+				require.Equal(t, fmt.Sprint(got), titleOf(t, e))
+				bytes += len(e.Data)
+				got++
+			}
+			require.Less(t, bytes, mostBytes+1000)
+			batches++
+			synctest.Wait()
+			behind = behind || s.Hub.Counts().Behind
+		}
+		require.Greater(t, batches, 2)
+		require.True(t, behind)
+	})
+}
+
+// TestStream_Resumes comes back again and again while items are written and wakes
+// are gathered: nothing is missed and nothing doubled.
+func TestStream_Resumes(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		s := newStand(t, db)
+		s.say(protocol.FeedListing, "first")
+		companion := s.mustStream("", "")
+		const items = 120
+		var group sync.WaitGroup
+		group.Go(func() {
+			for i := range items {
+				s.say(protocol.FeedListing, fmt.Sprint(i))
+			}
+		})
+		var got []string
+		for place := companion.Place(); len(got) < items; {
+			r, err := s.stream("here", "", place)
+			require.NoError(t, err)
+			for range 2 { // one page by itself, one from the hub or the database
+				b, err := r.Next(t.Context())
+				require.NoError(t, err)
+				for _, e := range b.Events {
+					got = append(got, titleOf(t, e))
+				}
+				if len(got) == items {
+					break
+				}
+			}
+			place = r.Place()
+			r.Close()
+		}
+		group.Wait()
+		for i, title := range got {
+			require.Equal(t, fmt.Sprint(i), title)
+		}
+		_, together := next(t, companion, items)
+		require.Equal(t, got, together)
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 
 	"stoa/protocol"
@@ -14,82 +15,122 @@ type reader struct {
 	hub     *Hub
 	ended   chan struct{}
 	network string
-	types   map[string]bool // nil for all
-	pages   chan []entry    // what the hub has handed over
-	cut     chan struct{}   // closed when pages was full
+	types   types
 
 	at    int64  // number of the last entry that was given or passed over
 	place string // its id
-	live  bool
+	wake  *wake  // what it waits for; nil while it reads by itself
 	once  sync.Once
 }
 
 // Next implements protocol.Stream.
-func (r *reader) Next(ctx context.Context) ([]protocol.Event, error) {
+func (r *reader) Next(ctx context.Context) (*protocol.Batch, error) {
 	for {
-		p, err := r.page(ctx)
-		if err != nil {
+		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if events := r.pass(p); len(events) > 0 {
-			return events, nil
-		}
-	}
-}
-
-// page is what comes next: read from the database until nothing is left, then
-// handed over by the hub.
-func (r *reader) page(ctx context.Context) ([]entry, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	for !r.live {
 		select {
 		case <-r.ended:
 			return nil, io.EOF
 		default:
 		}
-		p, err := r.hub.read(ctx, r.at)
-		if err != nil || len(p) > 0 {
-			return p, err
+		b, beat, err := r.step(ctx)
+		if err != nil {
+			return nil, err
 		}
-		if r.live, err = r.hub.attach(r, r.at); errors.Is(err, errEnded) {
-			return nil, io.EOF
+		if len(b.Events) > 0 {
+			r.hub.counts.batches.Add(1)
+			r.hub.counts.events.Add(uint64(len(b.Events)))
 		}
-	}
-	select {
-	case <-r.ended:
-		return nil, io.EOF
-	default:
-	}
-	select {
-	case p := <-r.pages:
-		return p, nil
-	case <-r.ended:
-		return nil, io.EOF
-	case <-r.cut:
-		return nil, &protocol.Error{Code: protocol.Overloaded, Detail: "the reader of this stream is too slow"}
-	case <-ctx.Done():
-		return nil, ctx.Err()
+		if len(b.Events) > 0 || beat {
+			return b, nil
+		}
 	}
 }
 
-// pass moves over a page and keeps what the reader wants and has not had.
-func (r *reader) pass(p []entry) (events []protocol.Event) {
-	for _, e := range p {
-		if e.n <= r.at {
-			continue
+// step is what comes next: read from the database until nothing is left, then
+// handed over by the hub. beat says that the hub asks for a sign of life.
+func (r *reader) step(ctx context.Context) (b *protocol.Batch, beat bool, err error) {
+	if r.wake == nil {
+		p, err := r.hub.readAlone(ctx, r.at)
+		if err != nil {
+			return nil, false, err
 		}
-		r.at, r.place = e.n, e.ID
-		if r.types == nil || r.types[e.Type] {
-			events = append(events, e.Event)
+		if len(p) == 0 {
+			r.wake, err = r.hub.attach(r.at)
+			if errors.Is(err, errEnded) {
+				err = io.EOF
+			}
 		}
+		return r.pass(p, func() *protocol.Batch { return pick(p, r.types, r.at) }), false, err
 	}
-	return events
+	select {
+	case <-r.wake.ready:
+	case <-r.ended:
+		return nil, false, io.EOF
+	case <-ctx.Done():
+		return nil, false, ctx.Err()
+	}
+	w := r.wake
+	if r.hub.wakes.Load()-w.n > waitingBatches {
+		r.hub.counts.cut.Add(1)
+		return nil, false, &protocol.Error{Code: protocol.Overloaded, Detail: "the reader of this stream is too slow"}
+	}
+	r.wake = w.next
+	return r.pass(w.page, func() *protocol.Batch {
+		if w.page[0].n > r.at {
+			return w.batch(r.types)
+		}
+		return pick(w.page, r.types, r.at) // it was ahead of the hub
+	}), w.beat, nil
+}
+
+// pass moves over a page and is what the reader wants and has not had.
+func (r *reader) pass(p []entry, wanted func() *protocol.Batch) *protocol.Batch {
+	if len(p) == 0 || p[len(p)-1].n <= r.at {
+		return &protocol.Batch{}
+	}
+	b := wanted()
+	last := p[len(p)-1]
+	r.at, r.place = last.n, last.ID
+	return b
 }
 
 // Place implements protocol.Stream.
 func (r *reader) Place() string { return r.place }
 
 // Close implements protocol.Stream.
-func (r *reader) Close() { r.once.Do(func() { r.hub.leave(r) }) }
+func (r *reader) Close() {
+	r.once.Do(func() {
+		if r.wake != nil {
+			r.hub.detach()
+			r.wake = nil
+		}
+		r.hub.leave(r)
+	})
+}
+
+// types is a set of types of feed items, a bit for each of protocol.FeedTypes.
+type types uint8
+
+const allTypes = ^types(0)
+
+func typesOf(want ...protocol.FeedType) (set types) {
+	for _, t := range want {
+		if i := slices.Index(protocol.FeedTypes, t); i >= 0 {
+			set |= 1 << i
+		}
+	}
+	return set
+}
+
+// pick is the events of a page behind a number that are of some types.
+func pick(page []entry, of types, after int64) *protocol.Batch {
+	b := &protocol.Batch{}
+	for _, e := range page {
+		if e.n > after && (of == allTypes || typesOf(protocol.FeedType(e.Type))&of != 0) {
+			b.Events = append(b.Events, e.Event)
+		}
+	}
+	return b
+}

@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"stoa/identity"
@@ -27,7 +28,8 @@ type API struct {
 	// Network is the keyed hash of the client's network.
 	Network func(r *http.Request) string
 
-	cache *dispatch.Cache[*answer]
+	cache   *dispatch.Cache[*answer]
+	streams sync.WaitGroup // that are open
 }
 
 // New returns the door. version grows whenever something stored may have

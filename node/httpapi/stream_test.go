@@ -20,7 +20,7 @@ import (
 
 // A script is a stream that tells what is put into it.
 type script struct {
-	events chan []protocol.Event
+	events chan *protocol.Batch
 	ends   chan error
 	closed chan struct{}
 
@@ -29,13 +29,15 @@ type script struct {
 }
 
 func newScript() *script {
-	return &script{events: make(chan []protocol.Event, 1), ends: make(chan error, 1), closed: make(chan struct{})}
+	return &script{events: make(chan *protocol.Batch, 1), ends: make(chan error, 1), closed: make(chan struct{})}
 }
 
-func (s *script) Next(ctx context.Context) ([]protocol.Event, error) {
+func (s *script) Next(ctx context.Context) (*protocol.Batch, error) {
 	select {
 	case e := <-s.events:
-		s.stand(e[len(e)-1].ID)
+		if n := len(e.Events); n > 0 {
+			s.stand(e.Events[n-1].ID)
+		}
 		return e, nil
 	case err := <-s.ends:
 		return nil, err
@@ -100,8 +102,8 @@ func (l *oneConn) Close() error {
 
 func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
 
-func event(n int) []protocol.Event {
-	return []protocol.Event{{ID: "feed_" + strconv.Itoa(n), Type: "board_post", Data: []byte(`{"n":` + strconv.Itoa(n) + `}`)}}
+func event(n int) *protocol.Batch {
+	return &protocol.Batch{Events: []protocol.Event{{ID: "feed_" + strconv.Itoa(n), Type: "board_post", Data: []byte(`{"n":` + strconv.Itoa(n) + `}`)}}}
 }
 
 // TestStream_Wire lets two hours pass: events as they come, a comment when
@@ -133,13 +135,14 @@ func TestStream_Wire(t *testing.T) {
 		s.events <- event(1)
 		require.Equal(t, "id: feed_1\nevent: board_post\ndata: {\"n\":1}\n", block())
 		require.Zero(t, time.Since(began))
+		s.events <- new(protocol.Batch)
 		require.Equal(t, ": alive\n", block())
-		require.Equal(t, heartbeat, time.Since(began))
 		s.stand("feed_7")
+		s.events <- new(protocol.Batch)
 		require.Equal(t, ": alive\n", block())
 		require.Equal(t, "id: feed_7\n", block())
-		for block() == ": alive\n" {
-		}
+		require.Zero(t, time.Since(began))
+		require.Empty(t, block())
 		require.NoError(t, lines.Err(), "an end in order")
 		require.Equal(t, streamLife, time.Since(began))
 		<-s.closed
