@@ -59,16 +59,12 @@ func (f *Federation) enqueueFollow(ctx context.Context, tx *storage.Tx, board, i
 // noteFollow says with a subscription that waits how the delivery of its Follow
 // fares; a nil cause is that it was taken.
 func (f *Federation) noteFollow(ctx context.Context, board string, tries int, cause error) error {
+	failures, last := 0, ""
+	if cause != nil {
+		failures, last = tries, clipError(cause)
+	}
 	return f.c.DB.Write(context.WithoutCancel(ctx), func(ctx context.Context, tx *storage.Tx) error {
-		s, err := tx.SubscriptionByBoard(ctx, board)
-		if err != nil || s.State != storage.SubscriptionPending {
-			return absent(err)
-		}
-		s.Failures, s.LastError = 0, ""
-		if cause != nil {
-			s.Failures, s.LastError = tries, clipError(cause)
-		}
-		return tx.PutSubscription(ctx, *s)
+		return tx.NoteFollow(ctx, board, failures, last)
 	})
 }
 

@@ -115,6 +115,9 @@ func TestSubscriptions(t *testing.T) {
 		require.True(t, advance("e1", 3, 4))
 		sub.State, sub.LastSeq = storage.SubscriptionRejected, 0
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.PutSubscription(ctx, sub) })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			return tx.NoteFollow(ctx, board, 3, "its answer was quicker")
+		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			got, err := tx.SubscriptionByBoard(ctx, board)
 			require.NoError(t, err)

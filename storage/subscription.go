@@ -61,6 +61,14 @@ func (tx *Tx) PutSubscription(ctx context.Context, s Subscription) error {
 		"board", "host", "node_actor", "log_url", "state", "follow_id", "checked_at", "next_at", "failures", "last_error")
 }
 
+// NoteFollow says with a subscription that waits for its answer how the delivery of
+// its Follow fares. One that was answered meanwhile is left as it is.
+func (tx *Tx) NoteFollow(ctx context.Context, board string, failures int, lastError string) error {
+	_, err := tx.write(ctx, `UPDATE subscription SET failures = ?, last_error = ? WHERE board = ? AND state = ?`,
+		failures, lastError, board, string(SubscriptionPending))
+	return err
+}
+
 // SubscriptionByBoard returns a subscription; ErrNotFound when there is none.
 func (tx *Tx) SubscriptionByBoard(ctx context.Context, board string) (*Subscription, error) {
 	var r subscriptionRow
