@@ -249,6 +249,11 @@ func TestDeletedAccount(t *testing.T) {
 			s.served[carol] = gone
 			forget(s)
 		}, 202, true},
+		{"and its domain sends more than it may", func(s *stranger) {
+			s.served[carol] = gone
+			forget(s)
+			s.f.limits.take("peer.example", deliveryRate.burst, s.tick.now())
+		}, 429, false},
 		{"404, and nothing of it is kept here", func(s *stranger) {
 			s.served[carol] = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }
 			forget(s)

@@ -249,7 +249,8 @@ func (f *Federation) departed(r *http.Request, d *delivery, refused error) error
 		return refused
 	}
 	d.signer = d.actor
-	return nil
+	d.peer, err = f.withinRate(r, d.host, len(d.body))
+	return err
 }
 
 // checkOrigins refuses a post that its actor did not write: attributed to
