@@ -8,7 +8,7 @@ import (
 	"stoa/storage"
 )
 
-// pruneKind is the job that takes away what has run out. docs/OPERATIONS.md has
+// pruneKind is the job that deletes what has run out. docs/OPERATIONS.md has
 // the table of what is kept how long.
 const pruneKind = "prune"
 
@@ -31,7 +31,7 @@ func enqueuePrune(ctx context.Context, tx *storage.Tx) error {
 	return tx.Enqueue(ctx, storage.Job{Kind: pruneKind, Lane: pruneKind, Dedupe: pruneKind, RunAt: tx.Now.Add(pruneEvery)})
 }
 
-// prune takes away bit by bit, each in a transaction of its own, so that no
+// prune deletes bit by bit, each in a transaction of its own, so that no
 // write waits for it.
 func (n *Node) prune(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	for after, more := []byte(nil), true; more; more = after != nil {
@@ -80,6 +80,9 @@ func (n *Node) prune(ctx context.Context, _ storage.Job) (func(context.Context, 
 		},
 		func(ctx context.Context, tx *storage.Tx) (int, error) {
 			return tx.PruneImports(ctx, tx.Now.Add(-keepImports))
+		},
+		func(ctx context.Context, tx *storage.Tx) (int, error) { // an hour adds at most what the budget of chain reads allows
+			return tx.Evict(ctx, storage.StockIssued, storage.Caps[storage.StockIssued])
 		},
 		func(ctx context.Context, tx *storage.Tx) (int, error) {
 			return tx.DropRemote(ctx, tx.Now.Add(-keepRemote))

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// A Stock is a table, or a part of one, that other servers can make grow.
+// A Stock is a table, or a part of one, that strangers can make grow.
 type Stock string
 
 const (
@@ -17,6 +17,7 @@ const (
 	StockTold       Stock = "told"       // audit, of what other nodes caused
 	StockJobs       Stock = "jobs"       // job, of those that ended
 	StockReaders    Stock = "readers"    // reader
+	StockIssued     Stock = "issued"     // issued, of identities that no profile has last
 )
 
 // A Cap bounds a stock. Bytes are those of the values that others chose.
@@ -35,6 +36,7 @@ var Caps = map[Stock]Cap{
 	StockTold:       {Rows: 100_000, Bytes: 64 << 20},
 	StockJobs:       {Rows: 200_000, Bytes: 256 << 20},
 	StockReaders:    {Rows: 50_000, Bytes: 16 << 20},
+	StockIssued:     {Rows: 200_000, Bytes: 64 << 20},
 }
 
 // A stock says how to measure one and what goes first.
@@ -56,8 +58,10 @@ var stocks = map[Stock]stock{
 	StockSchemes:    {table: "host_scheme", key: "host", age: "at", size: "length(host)", last: ofPeer},
 	StockKept:       {table: "kept", key: "key", age: "at", size: "length(actor) + length(signer)", of: "length(s.body) = 0"},
 	StockTold:       {table: "audit", key: "id", age: "at", size: "length(actor) + length(detail)", of: toldByPeers},
-	StockReaders:    {table: "reader", key: "id", age: "at", size: "length(host) + length(actor)"},
-	StockJobs:       {table: "job", key: "id", age: "done_at", size: "length(args)", of: "s.state <> 'waiting'", last: "s.state || '' = 'dead'"}, // || keeps the index by done_at
+	StockIssued: {table: "issued", key: "identity", age: "issued_at", size: "length(identity) + length(signer)",
+		last: "EXISTS (SELECT 1 FROM profile p WHERE p.erc8004 = s.identity)"},
+	StockReaders: {table: "reader", key: "id", age: "at", size: "length(host) + length(actor)"},
+	StockJobs:    {table: "job", key: "id", age: "done_at", size: "length(args)", of: "s.state <> 'waiting'", last: "s.state || '' = 'dead'"}, // || keeps the index by done_at
 }
 
 // evictAtOnce bounds what one call of Evict removes.

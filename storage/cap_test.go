@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"stoa/protocol"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 
@@ -156,5 +157,43 @@ func TestEvict_WhatIsOver(t *testing.T) {
 			require.Equal(t, 4, stats[0].Count)
 			return err
 		})
+	})
+}
+
+// TestEvict_Issued finds that issue times of identities that a profile has are kept
+// longest, and of the others the newest.
+func TestEvict_Issued(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		chainID := func(i int) string { return fmt.Sprintf("eip155:1:0xabc:%d", i) }
+		mine := &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}, ERC8004: chainID(0)}
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.PutProfile(ctx, mine)
+			require.NoError(t, err)
+			for i := range 16 {
+				require.NoError(t, tx.RaiseIssued(ctx, chainID(i), "0xa", uint64(100+i)))
+			}
+			return tx.RaiseIssued(ctx, chainID(0), "0xb", 1)
+		})
+		evict := func(rows int) int {
+			return pruned(t, db, func(ctx context.Context, tx *storage.Tx) (int, error) {
+				return tx.Evict(ctx, storage.StockIssued, storage.Cap{Rows: rows, Bytes: 1 << 20})
+			})
+		}
+		require.Zero(t, evict(17))
+		require.Equal(t, 3, evict(15), "down to seven eighths")
+		known := func(i int) (at uint64) {
+			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
+				at, err = tx.HighestIssued(ctx, chainID(i), "0xa")
+				return err
+			})
+			return at
+		}
+		require.EqualValues(t, 100, known(0), "an identity that a profile has")
+		for i := 1; i <= 3; i++ {
+			require.Zero(t, known(i))
+		}
+		require.EqualValues(t, 104, known(4))
+		require.Zero(t, evict(15))
 	})
 }

@@ -150,6 +150,9 @@ func TestPlans_Evict(t *testing.T) {
 	require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *Tx) error {
 		for name, s := range stocks {
 			for _, last := range []bool{false, true} {
+				if name == StockIssued { // once an hour, and not in a write that somebody waits for
+					continue
+				}
 				for _, step := range explain(t, ctx, tx, `SELECT `+s.key+` FROM `+s.table+` s WHERE `+s.oldest(last), []any{1}) {
 					require.NotContains(t, step, "TEMP B-TREE", name)
 					require.True(t, !strings.HasPrefix(step, "SCAN") || strings.Contains(step, "INDEX"), "%s: %s", name, step)
