@@ -28,11 +28,11 @@ type enrolments struct {
 	mu   sync.Mutex           // guards all below
 	due  map[string]time.Time // identities to look at, and when
 	walk map[string]string    // registries that are walked through, with the last identity
-	lost map[uint64]bool      // chains whose blocks are to be looked at
+	lost map[uint64]time.Time // chains whose blocks are to be looked at, and when
 }
 
 const (
-	enrolmentPause = time.Second      // so a walk takes at most ten reads a second
+	enrolmentPause = time.Second      // so a walk takes about ten reads a second
 	enrolmentPage  = 10               // of a walk, in one step
 	enrolmentRetry = 5 * time.Second  // after what could not be decided
 	enrolmentKeep  = time.Minute      // how often chains with enrolments are kept awake
@@ -43,7 +43,7 @@ const (
 
 func newEnrolments(db *storage.DB, c *chain, log *slog.Logger, dev bool) *enrolments {
 	w := &enrolments{db: db, chain: c, log: log, pause: enrolmentPause, wake: make(chan struct{}, 1),
-		due: map[string]time.Time{}, walk: map[string]string{}, lost: map[uint64]bool{}}
+		due: map[string]time.Time{}, walk: map[string]string{}, lost: map[uint64]time.Time{}}
 	if dev {
 		w.pause = 100 * time.Millisecond
 	}
@@ -56,7 +56,7 @@ func (w *enrolments) changed(chainID uint64, agents []string, all bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if all || len(w.due)+len(agents) > enrolmentMost {
-		w.lost[chainID] = true
+		w.lost[chainID] = time.Time{}
 		for _, registry := range w.chain.reader.Registries()[chainID] {
 			w.walk[registry] = ""
 		}
@@ -72,12 +72,18 @@ func (w *enrolments) changed(chainID uint64, agents []string, all bool) {
 	}
 }
 
-// suspect has an identity looked at that did not fit its enrolment.
+// suspect has an identity looked at that did not fit its enrolment. One that waits
+// for its time already is not looked at sooner, however often it is used.
 func (w *enrolments) suspect(identity string) {
 	if w == nil {
 		return
 	}
-	w.changed(0, []string{identity}, false)
+	w.mu.Lock()
+	_, waits := w.due[identity]
+	w.mu.Unlock()
+	if !waits {
+		w.changed(0, []string{identity}, false)
+	}
 }
 
 // Run looks until ctx ends.
@@ -138,10 +144,12 @@ func (w *enrolments) step(ctx context.Context) {
 		}
 	}
 	var lost []uint64
-	for chainID := range w.lost {
-		lost = append(lost, chainID)
+	for chainID, at := range w.lost {
+		if !at.After(now) {
+			lost = append(lost, chainID)
+			delete(w.lost, chainID)
+		}
 	}
-	clear(w.lost)
 	walks := map[string]string{}
 	for registry, after := range w.walk {
 		walks[registry] = after
@@ -151,9 +159,7 @@ func (w *enrolments) step(ctx context.Context) {
 	for _, chainID := range lost {
 		if err := w.blocks(ctx, chainID); err != nil && ctx.Err() == nil {
 			w.log.Warn("look at the blocks of enrolments", "chain", chainID, "err", err)
-			w.mu.Lock()
-			w.lost[chainID] = true
-			w.mu.Unlock()
+			w.blocksLater(chainID)
 		}
 	}
 	for _, id := range due {
@@ -199,9 +205,20 @@ func (w *enrolments) later(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.due) < enrolmentMost {
-		w.due[id] = time.Now().Add(min(enrolmentRetry, 10*w.pause))
+		w.due[id] = w.retryAt()
 	}
 }
+
+// blocksLater has the blocks of a chain looked at again.
+func (w *enrolments) blocksLater(chainID uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, waits := w.lost[chainID]; !waits {
+		w.lost[chainID] = w.retryAt()
+	}
+}
+
+func (w *enrolments) retryAt() time.Time { return time.Now().Add(min(enrolmentRetry, 10*w.pause)) }
 
 // settle looks at one enrolment and writes what became of it; what cannot be decided
 // now is looked at again.
@@ -277,10 +294,8 @@ func (w *enrolments) lostBlocks(ctx context.Context, chainID uint64, some []stor
 	for _, e := range some {
 		switch hash := now[e.Block]; {
 		case e.BlockHash == "" || hash == e.BlockHash:
-		case hash == "": // the chain is shorter now, or this endpoint is behind
-			w.mu.Lock()
-			w.lost[chainID] = true
-			w.mu.Unlock()
+		case hash == "": // the chain is shorter now, or this endpoint lags
+			w.blocksLater(chainID)
 		default:
 			w.end(ctx, e, protocol.EndedByBlock)
 		}
@@ -306,7 +321,7 @@ func judge(e storage.Enrolment, s erc8004.Control, err error) (follow bool, _ er
 		return false, &endedError{protocol.EndedByBinding}
 	case err != nil:
 		return false, err
-	case s.Block < e.Block: // this process is behind the one that enrolled it
+	case s.Block < e.Block: // this process lags the one that enrolled it
 		return false, errUndecided
 	case s.Owner != e.Owner:
 		return false, &endedError{protocol.EndedByOwner}

@@ -1,0 +1,29 @@
+package node
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/identity/erc8004"
+)
+
+// What could not be decided waits for its time: neither the next step nor requests
+// under the identity have the chain asked sooner.
+func TestEnrolments_Retries(t *testing.T) {
+	t.Parallel()
+	reader, err := erc8004.NewReader(erc8004.Config{})
+	require.NoError(t, err)
+	w := newEnrolments(nil, &chain{reader: reader}, slog.New(slog.DiscardHandler), false)
+	w.later("eip155:1:0xabc:7")
+	w.blocksLater(1)
+	w.suspect("eip155:1:0xabc:7")
+	w.step(t.Context()) // looks at nothing, or there would have to be a database
+	for _, at := range []time.Time{w.due["eip155:1:0xabc:7"], w.lost[1]} {
+		require.WithinDuration(t, time.Now().Add(enrolmentRetry), at, 3*time.Second)
+	}
+	w.changed(1, []string{"eip155:1:0xabc:7"}, false) // the chain told of it
+	require.Zero(t, w.due["eip155:1:0xabc:7"])
+}
