@@ -38,7 +38,7 @@ func (f *Federation) parseID(id string) (*url.URL, error) {
 		return bad("not an absolute URL")
 	}
 	if u.Scheme != "https" && !(u.Scheme == "http" && f.c.AllowPrivate) || !strings.HasPrefix(id, u.Scheme+"://"+u.Host) {
-		return bad("its scheme")
+		return bad("it is not https")
 	}
 	name, port := u.Hostname(), u.Port()
 	switch {

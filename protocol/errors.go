@@ -3,6 +3,7 @@ package protocol
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -167,8 +168,11 @@ func Invalid(faults ...Fault) *Error {
 }
 
 func (e *Error) Error() string {
-	if e.Detail == "" {
+	switch {
+	case e.Detail == "":
 		return string(e.Code)
+	case strings.HasPrefix(e.Detail, string(e.Code)+":"):
+		return e.Detail
 	}
 	return string(e.Code) + ": " + e.Detail
 }

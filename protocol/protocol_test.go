@@ -169,3 +169,10 @@ func TestCallbackFault(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{"/name", "/message", "/callbackUrl"}, at)
 }
+
+func TestError_Text(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "gone", (&Error{Code: Gone}).Error())
+	require.Equal(t, "gone: for good", (&Error{Code: Gone, Detail: "for good"}).Error())
+	require.Equal(t, "key-unknown: no such key", (&Error{Code: KeyUnknown, Detail: "key-unknown: no such key"}).Error(), "the code once")
+}

@@ -3,13 +3,17 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
 )
 
 // parseServe reads the settings of serve as the program does.
@@ -117,4 +121,21 @@ func TestSignAndVerify(t *testing.T) {
 	spoiled := strings.Replace(request, body, `{"kind":"OFFER"}`, 1)
 	require.Equal(t, exitFailed, run(context.Background(), []string{"verify", "--key", file, "--base", "https://n.example"}, strings.NewReader(spoiled), &out, &errs))
 	require.Contains(t, errs.String(), "digest-mismatch")
+}
+
+// TestSeed_Rooms: the agents of the local world promise nothing that only a room
+// can do which is not there.
+func TestSeed_Rooms(t *testing.T) {
+	rooms := protocol.ProfileDraft{Kind: protocol.Person}.AllCapabilities(protocol.Rooms{Meetings: true, AttentionBoard: true})
+	require.Len(t, rooms, 2)
+	var agents []struct{ Profile protocol.ProfileDraft }
+	require.NoError(t, json.Unmarshal(seedProfiles, &agents))
+	require.NotEmpty(t, agents)
+	for _, a := range agents {
+		require.False(t, a.Profile.Agent != nil && a.Profile.Agent.AcceptingMeetingRequests, a.Profile.Handle)
+		require.NotContains(t, a.Profile.Description, "meeting")
+		for _, c := range a.Profile.Capabilities {
+			require.False(t, slices.ContainsFunc(rooms, func(room protocol.Capability) bool { return room.ID == c.ID }), "%s: %s", a.Profile.Handle, c.ID)
+		}
+	}
 }

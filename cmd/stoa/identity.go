@@ -332,9 +332,11 @@ func (c *identityShowCmd) Run(w *world) error {
 	}
 	fmt.Fprintf(w.stdout, "identity  %s\nowner     %s\nwallet    %s\nuri       %s\nblock     %d\n", id.Display(), s.Owner, s.Wallet, strings.ToValidUTF8(s.URI, "?"), s.Block)
 	grants, err := reader.Grants(w.ctx, id)
-	if err != nil {
+	switch {
+	case errors.Is(err, erc8004.ErrKeyUnknown):
+		fmt.Fprintln(w.stdout, "keys      none")
+	case err != nil:
 		fmt.Fprintf(w.stdout, "keys      none: %v\n", err)
-		return nil
 	}
 	for _, g := range grants {
 		fmt.Fprintf(w.stdout, "key       %s (%s)\n", g.KeyID, g.Level)

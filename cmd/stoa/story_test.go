@@ -556,6 +556,7 @@ func identityCommands(t *testing.T, w *localWorld) {
 	require.Contains(t, out, "transferred in block")
 	require.Contains(t, errs, "chmod 600")
 	require.Contains(t, shown(), buyer)
+	require.Contains(t, shown(), "\nkeys      none\n")
 	_, errs, code = identity("", "transfer", "--yes", "--chain", chain, "--wallet", wallet, id, buyer)
 	require.Equal(t, exitFailed, code)
 	require.Contains(t, errs, "not the owner")

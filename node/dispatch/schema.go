@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -104,6 +105,7 @@ func (s *Schemas) Check(schema *huma.Schema, value any) (faults []protocol.Fault
 	var res huma.ValidateResult
 	path := huma.NewPathBuffer(make([]byte, 0, 128), 0)
 	huma.Validate(s.Registry, schema, path, huma.ModeWriteToServer, value, &res)
+	res.Errors = slices.CompactFunc(res.Errors, sameFault) // the library tells of each repeated item
 	for _, err := range res.Errors[:min(len(res.Errors), protocol.MaxFaults)] {
 		faults = append(faults, faultOf(err))
 	}
@@ -112,6 +114,12 @@ func (s *Schemas) Check(schema *huma.Schema, value any) (faults []protocol.Fault
 	}
 	s.texts("", schema, value, &faults)
 	return faults
+}
+
+func sameFault(a, b error) bool {
+	x, ok := a.(*huma.ErrorDetail)
+	y, also := b.(*huma.ErrorDetail)
+	return ok && also && x.Location == y.Location && x.Message == y.Message
 }
 
 // CheckStruct is Check for an input that did not come as JSON.

@@ -62,7 +62,7 @@ func agentsPage(f *form, found []protocol.Profile, next string) templ.Component 
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = input(f, field{Name: "capability", Label: "Capability", Max: 40, Hint: "an id or tag such as calendar"}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = input(f, field{Name: "capability", Label: "Capability", Max: 40, Hint: "an id or tag such as translation"}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
