@@ -13,8 +13,9 @@ import (
 // What fills a database with many things writes them new and whole, and looks
 // nothing up.
 
-// LoadPost stores a visible post of this node as it is, with its thread, count and
-// resolution, which must be true when the transaction ends.
+// LoadPost stores a visible post of this node as it is, with its thread, replies
+// and resolution, which must be true when the transaction ends. CountThreads counts
+// what was loaded.
 func (tx *Tx) LoadPost(p *protocol.StoredPost) error {
 	if tx.batch == nil {
 		return ErrReadOnly
@@ -25,6 +26,16 @@ func (tx *Tx) LoadPost(p *protocol.StoredPost) error {
 	}
 	p.State = protocol.Visible
 	return tx.holdPost(p, seq)
+}
+
+// CountThreads sets how many visible posts are below each root.
+func (tx *Tx) CountThreads(ctx context.Context) error {
+	if err := tx.settle(); err != nil {
+		return err
+	}
+	_, err := tx.write(ctx, `UPDATE post SET thread_count = t.n FROM
+		(SELECT root, count(*) AS n FROM post WHERE root IS NOT NULL AND state = 'visible' GROUP BY root) t WHERE post.id = t.root`)
+	return err
 }
 
 // LoadProfile stores a new profile with its liveness and, for a business, its

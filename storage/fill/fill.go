@@ -126,6 +126,11 @@ func Fill(ctx context.Context, db *storage.DB, c Config) error {
 				}
 				next = s
 				*done(&next) = to
+				if what == "posts" && to == of { // the counts are true with the last of them
+					if err := tx.CountThreads(ctx); err != nil {
+						return err
+					}
+				}
 				return put(ctx, tx, next)
 			})
 			if err != nil {
