@@ -131,7 +131,7 @@ func TestAnswer_HostAway(t *testing.T) {
 }
 
 // A host that follows the board learns from the log what becomes of a post, and
-// nothing twice. The reply itself it gets beside the boost, which mentions nobody.
+// nothing twice. The reply itself it gets in addition to the boost, which mentions nobody.
 func TestAnswer_HostFollows(t *testing.T) {
 	t.Parallel()
 	s := newStranger(t)
@@ -347,7 +347,7 @@ func (n *node) get(path string) (doc map[string]any) {
 }
 
 // The outbox lists what the board announced, each by the id under which it was
-// sent, however much of the board visitors wrote or stands on other boards.
+// sent, however much of the board visitors wrote or other boards hold.
 func TestOutbox(t *testing.T) {
 	t.Parallel()
 	f := newFollower(t)
@@ -421,7 +421,7 @@ func TestLanguage(t *testing.T) {
 	require.NotContains(t, w.get(w.post.URI), "contentMap")
 }
 
-// Whom a post names beside its parent's author it mentions and addresses.
+// Whom a post names in addition to its parent's author it mentions and addresses.
 func TestMentions(t *testing.T) {
 	t.Parallel()
 	s := newStranger(t)

@@ -119,7 +119,7 @@ func (f *Federation) admit(w http.ResponseWriter, r *http.Request) (*delivery, e
 }
 
 // checkSize refuses what would be kept in our log as it is, and is larger than
-// anybody needs.
+// any server needs.
 func (d *delivery) checkSize() error {
 	if !d.proven || !d.act.Type.Is("Create", "Delete") {
 		return nil
@@ -238,7 +238,7 @@ func (d *delivery) leaves() bool { return d.act.Type.Is("Delete") && d.act.Objec
 
 // departed takes the deletion of its own actor although its signature was
 // refused, when the actor's own document is gone: the key is then gone too, and
-// may not be kept here. Otherwise the refusal stands.
+// may not be kept here. Otherwise the refusal remains.
 func (f *Federation) departed(r *http.Request, d *delivery, refused error) error {
 	no, ok := errors.AsType[*refusal](refused)
 	if !ok || no.status != http.StatusUnauthorized || !d.leaves() {

@@ -61,7 +61,7 @@ func (f *Federation) makeBlocks(ctx context.Context) (func(), error) {
 	}
 }
 
-// logPage makes a page of the log behind a number, up to the next border. Where
+// logPage makes a page of the log after a number, up to the next border. Where
 // mayMake is false and it needs a block that is not in memory, it is errUnmade.
 func (f *Federation) logPage(ctx context.Context, tx *storage.Tx, epoch string, head, after int64, limit int, mayMake bool) ([]byte, error) {
 	if err := f.refreshBlocks(ctx, tx, epoch, head); err != nil {
@@ -87,14 +87,14 @@ func (f *Federation) logPage(ctx context.Context, tx *storage.Tx, epoch string, 
 		return page, err
 	}
 	// The entries are JSON already: they are put in as they are.
-	before, behind, _ := bytes.Cut(page, []byte(`"orderedItems":[]`))
-	whole := append(make([]byte, 0, len(page)+size+n), before...)
+	front, rest, _ := bytes.Cut(page, []byte(`"orderedItems":[]`))
+	whole := append(make([]byte, 0, len(page)+size+n), front...)
 	whole = append(whole, `"orderedItems":[`...)
 	for _, raw := range entries[:n] {
 		whole = append(append(whole, raw...), ',')
 	}
 	whole[len(whole)-1] = ']'
-	return append(whole, behind...), nil
+	return append(whole, rest...), nil
 }
 
 // refreshBlocks drops the blocks with entries that read otherwise by now: whatever
@@ -134,8 +134,8 @@ func (f *Federation) logBlock(ctx context.Context, tx *storage.Tx, epoch string,
 	if !mayMake {
 		return nil, errUnmade
 	}
-	behind := first - 1 + int64(len(b.entries))
-	more, err := tx.LogAfter(ctx, f.site.Board(), behind, most-len(b.entries))
+	last := first - 1 + int64(len(b.entries))
+	more, err := tx.LogAfter(ctx, f.site.Board(), last, most-len(b.entries))
 	if err != nil {
 		return nil, err
 	}

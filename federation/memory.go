@@ -43,7 +43,7 @@ func (m *memory) get(key string, now time.Time) (any, bool) {
 
 // put remembers a value of about that size in bytes.
 func (m *memory) put(key string, value any, size int, until, now time.Time) {
-	const row = 200 // what an entry takes beside its key and value
+	const row = 200 // what an entry takes apart from its key and value
 	size += len(key) + row
 	if size > m.most {
 		return

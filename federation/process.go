@@ -156,7 +156,7 @@ func (f *Federation) created(ctx context.Context, in *incoming) (after, error) {
 
 // said is what our log says that the actor said: the activity as received where it
 // carries the actor's proof, which holds for those bytes alone; else what is read
-// of it, without whatever else stands in it.
+// of it, without anything else that it holds.
 func (in *incoming) said(read activity.Object) ([]byte, error) {
 	if in.proven {
 		return in.raw, nil

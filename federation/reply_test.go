@@ -24,7 +24,7 @@ func (w *world) logged() (all []storage.LogEntry) {
 	return all
 }
 
-// A reply is kept with what is shown of it, however much stands around that; with
+// A reply is kept with what is shown of it, however much surrounds that; with
 // a proof of its own it is kept as it is, and so must be small.
 func TestAttack_PaddedReply(t *testing.T) {
 	t.Parallel()

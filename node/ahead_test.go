@@ -73,7 +73,7 @@ func TestProof_AskedWhereItHelps(t *testing.T) {
 	})
 }
 
-// TestProof_LooksAreLimited: whoever looks without a proof uses up the network's
+// TestProof_LooksAreLimited: a caller that looks without a proof uses up the network's
 // limit like one who writes.
 func TestProof_LooksAreLimited(t *testing.T) {
 	t.Parallel()

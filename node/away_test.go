@@ -33,7 +33,7 @@ func (l *lines) count(what string) int {
 	return strings.Count(l.text.String(), what)
 }
 
-// While PostgreSQL is away, whoever asks is told to come back, by every kind of
+// While PostgreSQL is away, each client is told to come back, by every kind of
 // caller, and the log says it once a second; afterwards all goes as before.
 func TestAway(t *testing.T) {
 	t.Parallel()

@@ -131,7 +131,7 @@ func newStage(t *testing.T, finality string, change ...func(*Config)) *stage {
 	return s
 }
 
-// watch runs what runs beside the doors.
+// watch runs what runs alongside the doors.
 func (s *stage) watch() {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	var group sync.WaitGroup
@@ -189,7 +189,7 @@ func (s *stage) enrolled(handle string, account int) *actor {
 	a.addedPair = newPair(s.t)
 	jwk, err := key.MarshalPublic(a.addedPair.Published())
 	require.NoError(s.t, err)
-	a.grants(a.pair, "") // the node's own look may be a moment behind
+	a.grants(a.pair, "") // the node's own look may lag a moment
 	added := a.signs(a.pair, "POST", "/api/owner/keys", `{"jwk":`+string(jwk)+`}`)
 	require.Equal(s.t, 201, added.Code, "%s", added.Body)
 	require.Equal(s.t, 200, s.signedAs(a.addedPair, "GET", "/api/owner/threads", "").Code)
@@ -288,7 +288,7 @@ func (a *actor) ended(why protocol.EnrolmentEnd, pair key.Pair) {
 	require.False(t, a.vouched())
 	said := a.post()
 	require.Nil(t, said.Author.ERC8004)
-	require.Equal(t, a.handle, *said.Author.Handle, "the owner's own token goes on")
+	require.Equal(t, a.handle, *said.Author.Handle, "the owner's own token remains")
 	require.Equal(t, 200, a.s.ask("GET", "/api/owner/threads", "", "Authorization", "Bearer "+a.token).Code)
 	require.Equal(t, 401, a.s.signedAs(a.addedPair, "GET", "/api/owner/threads", "").Code, "a key that the identity added")
 	require.Equal(t, 401, a.s.signedAs(pair, "GET", "/api/owner/threads", "").Code, "its own key, without the identity")

@@ -36,6 +36,6 @@ func (f *front) admit(head http.Header, r *http.Request) error {
 // handBack returns to a client network what admit took for a request.
 func (f *front) handBack(r *http.Request) { f.limits.Return(f.network(r)) }
 
-// probed reports a path of whoever watches the node: a load balancer may be one
-// network with everybody behind it.
+// probed reports a path for those who watch the node: a load balancer may be one
+// network for all of its clients.
 func probed(path string) bool { return path == "/healthz" || path == "/readyz" }

@@ -91,7 +91,7 @@ func TestFront(t *testing.T) {
 		}
 		for _, path := range []string{"/healthz", "/readyz"} {
 			a := h.from(address, "GET", path, "")
-			require.Equal(t, 200, a.Code, "%s: whoever watches the node is let through", d.name)
+			require.Equal(t, 200, a.Code, "%s: a watcher of the node is let through", d.name)
 			require.Equal(t, "nosniff", a.Header().Get("X-Content-Type-Options"))
 		}
 	}

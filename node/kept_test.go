@@ -60,7 +60,7 @@ func (h *house) watch() *atomic.Int64 {
 }
 
 // TestKept: a signed or token read of something public is served from the answers
-// kept for everybody, whoever made them, once the caller is admitted and not before.
+// kept for everybody, whichever caller made them, once the caller is admitted and not before.
 func TestKept(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, change func(*Config)) {

@@ -9,8 +9,8 @@ import (
 )
 
 // operatorOnly lets through what names a host of the operator's address. A page in
-// the operator's browser may have had a name of its own lead there (DNS rebinding);
-// that name stands in Host.
+// the operator's browser may have had its own name lead there (DNS rebinding);
+// that name is in Host.
 func (c Config) operatorOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header()["X-Content-Type-Options"] = noSniff

@@ -25,7 +25,7 @@ func (h *house) again(r *http.Request, body string) answer {
 	return answer{w, h.t}
 }
 
-// The same signed bytes open no kept answer: whoever read a request on the way
+// The same signed bytes open no kept answer: anyone who read a request on the way
 // does not get the read token in it. Its sender signs again and does.
 func TestSigned_RepeatedUnderIdempotencyKey(t *testing.T) {
 	t.Parallel()

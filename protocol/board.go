@@ -100,7 +100,7 @@ type StoredPost struct {
 	ReplyTo   string          // ActivityPub id of the parent, also when the parent is not held here
 	Board     string          // ActivityPub id of the board that logs it
 	Language  string          // the first of the author's languages when it was written, a tag of BCP 47; "" when unknown
-	Mentions  []Mention       // people of other servers whom it names, beside the author of its parent
+	Mentions  []Mention       // people of other servers whom it names, in addition to the author of its parent
 	Evidence  json.RawMessage // the author's signed request, if there was one
 	Statement json.RawMessage // the author's signed statement, if there was one
 	Object    json.RawMessage // the Note as received, for a post of another node

@@ -16,7 +16,7 @@ const (
 	token8 = "eip155:1:0xabc:8"
 )
 
-// An enrolment ends with the keys that came by it and leaves nothing behind but how
+// An enrolment ends with the keys that came by it and leaves nothing but how
 // it ended; the identity is then free for any profile, and so is its key.
 func TestEnrolment(t *testing.T) {
 	t.Parallel()

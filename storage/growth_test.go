@@ -20,7 +20,7 @@ import (
 	"stoa/storage/storagetest"
 )
 
-// skew fills a database with what lies in the tables of a node that is old, busy
+// skew fills a database with what is in the tables of a node that is old, busy
 // and badly treated, in thousandths of the full size. What is asked for stays as
 // it is at any scale: eight jobs that are due, three outlets that are behind.
 func skew(t *testing.T, db *storage.DB, scale int) {
@@ -398,7 +398,7 @@ func TestGrowth(t *testing.T) {
 		costs := map[string][2]float64{}
 		for i, scale := range []int{large / 10, large} {
 			own := c
-			if i == 1 { // beside the smaller one
+			if i == 1 { // next to the smaller one
 				if c.URL != "" {
 					own.URL = storagetest.PostgresURL(t)
 				} else {

@@ -140,7 +140,7 @@ const (
 // JobsNamed returns the jobs of a kind that wait under names which begin with the
 // kind and a space, at most 1000, by name, and the newest that are dead, at most 100.
 func (tx *Tx) JobsNamed(ctx context.Context, kind string) ([]Job, error) {
-	rows, err := tx.query(ctx, jobsWaiting, kind+" ", kind+"!") // ! is the character behind the space
+	rows, err := tx.query(ctx, jobsWaiting, kind+" ", kind+"!") // ! is the character after the space
 	waiting, err := collect(rows, err, scanJob)
 	if err != nil {
 		return nil, err

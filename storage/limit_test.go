@@ -12,7 +12,7 @@ import (
 	"stoa/storage/storagetest"
 )
 
-// A listing is bounded in storage, whoever asks: commands and jobs pass no schema.
+// A listing is bounded in storage, whichever caller asks: commands and jobs pass no schema.
 func TestList_Bounded(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {

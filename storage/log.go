@@ -141,12 +141,12 @@ func (tx *Tx) LastBoost(ctx context.Context, board, objectID string, before int6
 	return last, err
 }
 
-// logChanged begins with the entries behind a number: they are few.
+// logChanged begins with the entries after a number: they are few.
 const logChanged = `SELECT l.seq FROM log c JOIN log l ON l.object_id = c.object_id AND l.stream = c.stream
 	WHERE c.stream = (SELECT id FROM stream WHERE board = ?) AND c.seq > ? AND c.seq <= ? AND c.kind <> 'create'`
 
 // LogChanged returns the numbers of entries that read otherwise since the entries
-// behind one number, up to another, were appended: their posts were deleted,
+// after one number, up to another, were appended: their posts were deleted,
 // hidden or restored.
 func (tx *Tx) LogChanged(ctx context.Context, board string, after, upTo int64) ([]int64, error) {
 	if err := tx.settle(); err != nil {

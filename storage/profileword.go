@@ -305,7 +305,7 @@ func (s *search) wordsIn(l language, form string) []string {
 	return out
 }
 
-// shortestStart is how long, in bytes, a word is that stands for those that begin
+// shortestStart is how long, in bytes, a word is that represents those that begin
 // with it: three letters of ASCII, one or two of other scripts.
 const shortestStart = 3
 

@@ -16,7 +16,7 @@ func (tx *Tx) PutReader(ctx context.Context, postID, host, actor string) (fresh 
 	if err := tx.dirty(); err != nil {
 		return false, err
 	}
-	p, _, err := tx.lockPost(ctx, postID) // whoever deletes it tells those who were before
+	p, _, err := tx.lockPost(ctx, postID) // its deletion tells those who were before
 	if err != nil || p.State != protocol.Visible {
 		return false, err
 	}

@@ -141,7 +141,7 @@ func scanMessage(s scanner) (m numbered, err error) {
 	}
 	if m.From == protocol.AgentSide && m.Author.Proof.Level == protocol.ByChainKey && m.Author.Proof.Block == nil {
 		// Of before levels were kept: whatever key of the profile signed, the
-		// profile's identity was written beside it.
+		// profile's identity was written next to it.
 		m.Author.Proof = protocol.AuthorProof{Level: protocol.ByProfileKey}
 		m.Author.Rest(m.CreatedAt)
 	}

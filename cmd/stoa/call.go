@@ -233,7 +233,7 @@ func (in *invocation) place(values []string) error {
 	return nil
 }
 
-// readBody adds the fields that were given as JSON; what stands on the command line
+// readBody adds the fields that were given as JSON; what is given on the command line
 // wins over them.
 func (in *invocation) readBody(stdin io.Reader) error {
 	if in.body == "" || in.op == nil {

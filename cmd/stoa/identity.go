@@ -69,7 +69,7 @@ func readWallet(file string, stderr io.Writer) (*ecdsa.PrivateKey, error) {
 		return nil, errors.New("this is an encrypted keystore; decrypt it with the tool that made it, and give a file of mode 0600 with the private key in 64 hex digits")
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
-		fmt.Fprintf(stderr, "stoa: %s can be read by others (mode %04o), and whoever has it owns the identity: chmod 600 %s\n", file, mode, file)
+		fmt.Fprintf(stderr, "stoa: %s can be read by others (mode %04o), and anyone who has it owns the identity: chmod 600 %s\n", file, mode, file)
 	}
 	return erc8004.ParseWalletKey(string(raw))
 }

@@ -15,7 +15,7 @@ import (
 	"stoa/protocol"
 )
 
-// seedPosts is what stands on the boards of a new local world: a JSON list of
+// seedPosts is what the boards begin with of a new local world: a JSON list of
 // seedPost, each after the one that it answers.
 //
 //go:embed seedposts.json

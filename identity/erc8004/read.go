@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// load reads the agent, once for all who ask for it at the same time. Whoever
-// asked first pays for it; when that one is refused, the next pays.
+// load reads the agent, once for all who ask for it at the same time. The caller that
+// asked first pays for it; when it is refused, the next pays.
 func (r *Reader) load(ctx context.Context, c *chain, id ID, key string) (*entry, error) {
 	for {
 		e, paid, err := r.loadOnce(ctx, c, id, key)

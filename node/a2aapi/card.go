@@ -70,7 +70,7 @@ func (c *card) unchanged(r *http.Request) bool {
 	return err == nil && !c.modified.IsZero() && !c.modified.Truncate(time.Second).After(since)
 }
 
-// wellKnown is what stands where a handle does when a client joined the address of
+// wellKnown is what is in the place of a handle when a client joined the address of
 // an agent, without the slash at its end, with the well-known path (RFC 3986 §5.2).
 const wellKnown = ".well-known"
 

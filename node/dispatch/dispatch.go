@@ -396,7 +396,7 @@ func (t *Table) run(ctx context.Context, e *entry, req Request, args []byte, pai
 }
 
 // read runs an operation that changes nothing. An open one is run for nobody
-// first: its answer is then everybody's, whoever asked, and may be kept. What it
+// first: its answer is then everybody's, whichever caller asked, and may be kept. What it
 // refuses to nobody may be the caller's own, such as a hidden post.
 func (e *entry) read(ctx context.Context, tx *storage.Tx, args []byte, res *Result) (err error) {
 	if Open(e.op) {

@@ -15,7 +15,7 @@ import (
 )
 
 // What waits is done as fast as the work allows, not as often as somebody looks:
-// the jobs of one lane one after another and in order, those of many lanes beside
+// the jobs of one lane one after another and in order, those of many lanes alongside
 // each other, over two processes.
 func TestWorker_Backlog(t *testing.T) {
 	t.Parallel()

@@ -40,7 +40,7 @@ func (s Site) CreateOf(p *protocol.Post, actor string) Object {
 	}
 }
 
-// Inside is the object as it stands in another one, without @context.
+// Inside is the object as another one holds it, without @context.
 func (o Object) Inside() Object {
 	delete(o, "@context")
 	return o
@@ -131,8 +131,8 @@ func (s Site) Undo(id string, inner Object) Object {
 }
 
 // Answer is the Accept or Reject of a Follow of object, which it embeds by what
-// makes it that Follow. An Accept to a node that reads logs says where the log
-// stands.
+// makes it that Follow. An Accept to a node that reads logs has the head of the
+// log.
 func (s Site) Answer(kind, id, actor, follow, follower, object, epoch string, head int64) Object {
 	o := Object{
 		"@context": listContext, "id": id, "type": kind, "actor": actor, "to": []string{follower},

@@ -110,7 +110,7 @@ var titles = map[protocol.PostKind][2][]sentence{
 		नया {w} {w} आ गया`)},
 }
 
-// english and hindiText are what texts go on with.
+// english and hindiText are what texts continue with.
 var (
 	english = sentences(`
 		We keep {w}, {w} and {w}.
