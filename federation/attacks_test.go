@@ -127,7 +127,7 @@ func (w *world) fill(doc string) []byte {
 }
 
 // document is what an actor's id serves.
-func (a *actorKeys) document(t *testing.T) []byte {
+func (a *actorKeys) document(t testing.TB) []byte {
 	t.Helper()
 	pem, err := key.PublicPEM(a.keys.RSA.Public())
 	require.NoError(t, err)

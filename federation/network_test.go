@@ -453,7 +453,7 @@ func (r *registry) Authority(_ context.Context, id, keyid string) (crypto.Public
 	return nil, 0, protocol.Errorf(protocol.KeyUnknown, "no such key")
 }
 
-func asJSON(t *testing.T, v any) []byte {
+func asJSON(t testing.TB, v any) []byte {
 	t.Helper()
 	raw, err := json.Marshal(v)
 	require.NoError(t, err)

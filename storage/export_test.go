@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -163,6 +164,21 @@ func CopyRows(ctx context.Context, db *DB, table, where string, n int, set map[s
 			SELECT `+strings.Join(values, ", ")+` FROM `+table+` CROSS JOIN series WHERE `+where, n)
 		return err
 	})
+}
+
+// Claim claims jobs in a transaction that the caller rolls back.
+func Claim(ctx context.Context, tx *Tx, owner string, n int) ([]Job, error) {
+	return tx.claimJobs(ctx, owner, n, time.Minute)
+}
+
+// Analyze lets the engine count its rows, as it does by itself in time.
+func Analyze(t testing.TB, db *DB) {
+	t.Helper()
+	text := `ANALYZE`
+	if db.engine == engineSQLite {
+		text = `PRAGMA optimize`
+	}
+	require.NoError(t, Exec(t.Context(), db, text))
 }
 
 // Exec runs statements as they are, with ? for arguments.

@@ -111,11 +111,7 @@ func skew(t *testing.T, db *storage.DB, scale int) {
 	fill(100_000, `INSERT INTO probe (target, kind, host, domain, due_at) `+series+
 		`SELECT 'https://p' || `+name+`, 'http', 'p' || `+name+`, 'p' || `+name+`, `+at+` FROM series`)
 	exec(`UPDATE job SET done_at = ? WHERE id IN (SELECT id FROM job WHERE state = 'done' ORDER BY id LIMIT ?)`, now-1000*day, prunable)
-	if storage.OnPostgres(db) {
-		require.NoError(t, storage.Exec(t.Context(), db, `ANALYZE`))
-	} else {
-		require.NoError(t, storage.Exec(t.Context(), db, `PRAGMA optimize`))
-	}
+	storage.Analyze(t, db)
 }
 
 // grown are the statements that run again and again. Each leaves the database as

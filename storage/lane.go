@@ -58,22 +58,26 @@ func (db *DB) ClaimJobs(ctx context.Context, owner string, n int, lease time.Dur
 		if busy, err = tx.nameTaken(ctx, claiming); busy || err != nil {
 			return err
 		}
-		if err := tx.freeLanes(ctx); err != nil {
-			return err
-		}
-		chosen, lanes, err := tx.chooseJobs(ctx, n)
-		if err != nil || len(chosen) == 0 {
-			return err
-		}
-		if len(lanes) > 0 {
-			if _, err := tx.write(ctx, `INSERT INTO lane (name, job) VALUES (?, ?)`+strings.Repeat(", (?, ?)", len(lanes)/2-1), lanes...); err != nil {
-				return err
-			}
-		}
-		jobs, err = tx.leaseJobs(ctx, owner, lease, chosen)
+		jobs, err = tx.claimJobs(ctx, owner, n, lease)
 		return err
 	})
 	return jobs, busy, err
+}
+
+func (tx *Tx) claimJobs(ctx context.Context, owner string, n int, lease time.Duration) ([]Job, error) {
+	if err := tx.freeLanes(ctx); err != nil {
+		return nil, err
+	}
+	chosen, lanes, err := tx.chooseJobs(ctx, n)
+	if err != nil || len(chosen) == 0 {
+		return nil, err
+	}
+	if len(lanes) > 0 {
+		if _, err := tx.write(ctx, `INSERT INTO lane (name, job) VALUES (?, ?)`+strings.Repeat(", (?, ?)", len(lanes)/2-1), lanes...); err != nil {
+			return nil, err
+		}
+	}
+	return tx.leaseJobs(ctx, owner, lease, chosen)
 }
 
 // chooseJobs finds up to n jobs that can run now, and blocks those it meets whose
