@@ -67,7 +67,9 @@ func (a *agent) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	r = r.Clone(r.Context())
 	r.Body, r.RequestURI = io.NopCloser(bytes.NewReader(body)), r.URL.RequestURI()
-	r.Header.Set("Agent-Identity", a.id)
+	if a.id != "" {
+		r.Header.Set("Agent-Identity", a.id)
+	}
 	target, err := httpsig.ParseTarget(a.h.Base)
 	if err != nil {
 		return nil, err

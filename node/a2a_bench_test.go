@@ -1,0 +1,148 @@
+package node
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+)
+
+// unanswered sends what one caller may send to one agent that does not answer:
+// ten threads of twenty messages, or the first of them. alongside is called after
+// each. It returns how long each message took.
+func (a *agent) unanswered(handle string, most int, alongside func(n int)) (took []time.Duration) {
+	thread := ""
+	for n := range most {
+		var each time.Duration
+		each, thread = a.message(handle, thread, n)
+		took = append(took, each)
+		alongside(n)
+	}
+	return took
+}
+
+// message is the n-th of them, to the thread of the one before or a new one.
+func (a *agent) message(handle, thread string, n int) (took time.Duration, _ string) {
+	extra := fmt.Sprintf(`,"contextId":%q`, thread)
+	if n%protocol.MaxUnanswered == 0 {
+		extra = ""
+	}
+	began := time.Now()
+	answer := a.write(handle, fmt.Sprint("m-", n), "Can you quote for forty chairs of oak, by March?", extra)
+	return time.Since(began), answer.task(a.h.t).ContextID
+}
+
+func percentile(took []time.Duration, of int) time.Duration {
+	took = slices.Sorted(slices.Values(took))
+	return took[(len(took)-1)*of/100]
+}
+
+// posts writes a signed board post each ten milliseconds until it is stopped, and
+// then returns how long each took.
+func (h *house) posts(by string) (stop func() []time.Duration) {
+	h.t.Helper()
+	pair := hostedAgent(h.t, h.Node, by)
+	writer := &agent{h: h, pair: pair}
+	end, done := make(chan struct{}), make(chan []time.Duration, 1)
+	go func() {
+		var took []time.Duration
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for n := 0; ; n++ {
+			select {
+			case <-end:
+				done <- took
+				return
+			case <-tick.C:
+			}
+			body := fmt.Sprintf(`{"kind":"offer","title":"Post %d","body":"Two hundred sheets of hand-made paper, number %d."}`, n, n)
+			r, _ := http.NewRequest("POST", h.Base+"/api/public/board", strings.NewReader(body))
+			r.Header.Set("Content-Type", "application/json")
+			began := time.Now()
+			res, err := writer.RoundTrip(r)
+			took = append(took, time.Since(began))
+			if err != nil || res.StatusCode != http.StatusCreated {
+				h.t.Errorf("post: %v %v", res, err)
+			}
+		}
+	}()
+	return func() []time.Duration { close(end); return <-done }
+}
+
+// An a2aBacklog is what messages and posts cost without and with unanswered
+// messages of others.
+type a2aBacklog struct {
+	first, last       []time.Duration // a caller's messages to a fresh node and to one with those of the others, in turn
+	idle, other, busy []time.Duration // board posts: before the others send theirs, meanwhile on another node, and on the same
+}
+
+// askedInVain lets callers send so many messages each to an agent that answers
+// none, three at a time.
+func askedInVain(t testing.TB, callers, each int, quiet time.Duration) (m a2aBacklog) {
+	h, fresh := &house{startNode(t), t}, &house{startNode(t), t}
+	putOpen(t, h.Node, "asha", nil)
+	putOpen(t, fresh.Node, "asha", nil)
+	all, few := h.agents(callers+2), fresh.agents(2)
+	none := func(int) {}
+	all[0].unanswered("asha", each, none) // caches are warm
+	few[0].unanswered("asha", each, none)
+
+	stop := h.posts("idle")
+	<-time.After(quiet)
+	m.idle = stop()
+
+	work := make(chan *agent, callers)
+	for _, a := range all[2:] {
+		work <- a
+	}
+	close(work)
+	stop = h.posts("busy")
+	stopOther := fresh.posts("busy")
+	var senders sync.WaitGroup
+	for range 3 {
+		senders.Go(func() {
+			for a := range work {
+				a.unanswered("asha", each, none)
+			}
+		})
+	}
+	senders.Wait()
+	m.busy, m.other = stop(), stopOther()
+	thread := ""
+	m.first = few[1].unanswered("asha", each, func(n int) {
+		var took time.Duration
+		took, thread = all[1].message("asha", thread, n)
+		m.last = append(m.last, took)
+	})
+	return m
+}
+
+// BenchmarkA2ABacklog is a signed A2A message to a fresh node and to one with
+// 10,000 unanswered ones of 50 callers, and board posts before and alongside them;
+// those of another node meanwhile say what is the machine's share.
+func BenchmarkA2ABacklog(b *testing.B) {
+	for b.Loop() {
+		m := askedInVain(b, 50, protocol.MaxOpenThreads*protocol.MaxUnanswered, 4*time.Second)
+		for name, took := range map[string]time.Duration{
+			"first-message": percentile(m.first, 50), "last-message": percentile(m.last, 50),
+			"idle-post-p99": percentile(m.idle, 99), "other-post-p99": percentile(m.other, 99), "busy-post-p99": percentile(m.busy, 99),
+		} {
+			b.ReportMetric(float64(took.Microseconds()), "µs-"+name)
+		}
+	}
+}
+
+// TestA2A_Backlog: what others sent and nobody answered costs the next message
+// nothing.
+func TestA2A_Backlog(t *testing.T) {
+	t.Parallel()
+	m := askedInVain(t, 8, 60, 100*time.Millisecond)
+	require.Less(t, percentile(m.last, 50), 2*percentile(m.first, 50)+2*time.Millisecond)
+}
