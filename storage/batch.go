@@ -42,11 +42,13 @@ type batch struct {
 	news                                   *newsRows
 	heads                                  map[string]*stream // boards whose counter this transaction holds
 	split                                  bool               // something happened that only a careful run can sort out
+	ahead                                  map[[16]byte]aheadState
 
 	// Of the running op:
 	savepoint bool
 	touched   bool
 	spent     [][16]byte
+	taken     [][16]byte // of those that were inserted ahead
 	opTopics  map[string]bool
 	opHeads   map[string]int64 // counters as the op found them; -1: not held before
 }
@@ -74,6 +76,9 @@ func (w *writer) attempt(ops []*op, careful bool) (_ *batch, err error) {
 			}
 		}
 	}()
+	if err := b.spendAhead(ctx, ops); err != nil {
+		return nil, err
+	}
 	for i, o := range ops {
 		if b.results[i], err = b.run(o); err != nil {
 			return nil, err
@@ -83,7 +88,7 @@ func (w *writer) attempt(ops []*op, careful bool) (_ *batch, err error) {
 		b.wrote, b.topics = false, nil
 		return b, nil
 	}
-	if err := b.finish(ctx); err != nil {
+	if err := errors.Join(b.giveBack(ctx), b.finish(ctx)); err != nil {
 		return nil, b.apart(err)
 	}
 	if b.aborted() {
@@ -110,7 +115,7 @@ func (b *batch) apart(err error) error {
 func (b *batch) run(o *op) (result, fatal error) {
 	ctx := context.Background()
 	b.savepoint, b.touched = false, false
-	b.spent = b.spent[:0]
+	b.spent, b.taken = b.spent[:0], b.taken[:0]
 	clear(b.opTopics)
 	clear(b.opHeads)
 	for _, r := range b.buffers() {
@@ -193,6 +198,9 @@ func (b *batch) undo(ctx context.Context) error {
 		if _, err := b.conn.exec(ctx, "RELEASE op"); err != nil {
 			return err
 		}
+	}
+	for _, key := range b.taken {
+		b.ahead[key] = aheadFree
 	}
 	for _, key := range b.spent {
 		if _, err := b.conn.exec(ctx, `DELETE FROM spent WHERE key = ?`, key[:]); err != nil {

@@ -24,7 +24,8 @@ func BenchmarkWritePost(b *testing.B) {
 	onEach(b, func(b *testing.B, db *storage.DB) {
 		run(b, func(ctx context.Context, n int64) error {
 			p := samplePost(time.Now(), n)
-			return db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return publish(ctx, tx, p) })
+			s := spend()
+			return db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return publishSpending(ctx, tx, p, s) }, s)
 		})
 	})
 }
@@ -34,7 +35,8 @@ func BenchmarkWritePost(b *testing.B) {
 func BenchmarkBareGroupedInsert(b *testing.B) {
 	onEach(b, func(b *testing.B, db *storage.DB) {
 		run(b, func(ctx context.Context, n int64) error {
-			return db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Spend(ctx, spend()) })
+			s := spend()
+			return db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Spend(ctx, s) }, s)
 		})
 	})
 }
@@ -91,7 +93,11 @@ func spend() protocol.Spend {
 
 // publish does what a room does for a post.
 func publish(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) error {
-	if err := tx.Spend(ctx, spend()); err != nil {
+	return publishSpending(ctx, tx, p, spend())
+}
+
+func publishSpending(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, s protocol.Spend) error {
+	if err := tx.Spend(ctx, s); err != nil {
 		return err
 	}
 	if err := tx.InsertPost(ctx, p); err != nil {

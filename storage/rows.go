@@ -18,8 +18,31 @@ type insert struct {
 
 func (i insert) width() int { return strings.Count(i.row, "?") }
 
-// sizes are how many rows one statement takes, so that few texts are prepared.
+// sizes are how many rows one statement takes on SQLite, so that few texts are
+// prepared. On PostgreSQL, where statements stay unnamed, one takes all rows that
+// its parameters suffice for.
 var sizes = [...]int{32, 8, 1}
+
+const maxParameters = 65_535 // of a statement of PostgreSQL
+
+// size is how many of the rows that are left the next statement takes.
+func (i insert) size(c *conn, left int) int {
+	if i.alone {
+		return 1
+	}
+	if c.engine == enginePostgres {
+		return min(left, maxParameters/i.width())
+	}
+	for _, size := range sizes {
+		if size <= left {
+			return size
+		}
+	}
+	return 1
+}
+
+// text is the statement for so many rows.
+func (i insert) text(rows int) string { return i.into + i.row + strings.Repeat(", "+i.row, rows-1) }
 
 // rows are rows of one table that a batch holds back.
 type rows struct {
@@ -67,14 +90,12 @@ func (r *rows) flush(ctx context.Context, c *conn, n int) error {
 		r.sort(n)
 	}
 	at := 0
-	for _, size := range sizes {
-		for n-at >= size && (size == 1 || !r.alone) {
-			text := r.into + r.row + strings.Repeat(", "+r.row, size-1)
-			if _, err := c.exec(ctx, text, r.args[at*r.wide:(at+size)*r.wide]...); err != nil {
-				return fmt.Errorf("%s: %w", r.into, err)
-			}
-			at += size
+	for at < n {
+		size := r.size(c, n-at)
+		if _, err := c.exec(ctx, r.text(size), r.args[at*r.wide:(at+size)*r.wide]...); err != nil {
+			return fmt.Errorf("%s: %w", r.into, err)
 		}
+		at += size
 	}
 	left := copy(r.args, r.args[at*r.wide:])
 	clear(r.args[left:])

@@ -31,6 +31,8 @@ type op struct {
 	fn    func(ctx context.Context, tx *Tx) error
 	state atomic.Int32
 	done  chan error // capacity 1
+
+	spends []protocol.Spend
 }
 
 // Write runs fn in a transaction that it may share with other writes, and
@@ -43,8 +45,11 @@ type op struct {
 // when ctx does: once begun, a write is finished. A write whose ctx ends while
 // it waits is given up with the context's error. A full queue is an
 // *protocol.Error with code overloaded.
-func (db *DB) Write(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
-	o := &op{ctx: ctx, fn: fn, done: make(chan error, 1)}
+//
+// spends are what fn is likely to pass to Spend: declared here, they are written
+// for all writes of a transaction at once, on PostgreSQL. What fn does not spend stays unspent.
+func (db *DB) Write(ctx context.Context, fn func(ctx context.Context, tx *Tx) error, spends ...protocol.Spend) error {
+	o := &op{ctx: ctx, fn: fn, done: make(chan error, 1), spends: spends}
 	if err := db.submit(o); err != nil {
 		return err
 	}

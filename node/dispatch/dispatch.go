@@ -462,7 +462,7 @@ func (t *Table) write(ctx context.Context, e *entry, req Request, args []byte, p
 			Caller: res.Caller.ID(), Key: req.IdempotencyKey, Operation: e.op.Name,
 			Digest: digest, Answer: answer, Expires: tx.Now.Add(ReceiptLifetime),
 		}))
-	})
+	}, res.Caller.Spend...)
 }
 
 // spend spends the nonces of a caller, or what else it brought: a proof of work
