@@ -3,10 +3,14 @@ package federation
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,9 +22,9 @@ import (
 	"stoa/storage/storagetest"
 )
 
-// What one delivery costs from the socket to the disk: scan, proof, signature
-// (Ed25519), two writes.
-func BenchmarkInbox(b *testing.B) {
+// deliveries are n signed entries of a board that the returned node follows.
+func deliveries(b *testing.B, n int) (*Federation, []*http.Request) {
+	b.Helper()
 	net := newNetwork()
 	nodes := [2]*Federation{}
 	for i, base := range []string{"https://a.example", "https://b.example"} {
@@ -30,10 +34,14 @@ func BenchmarkInbox(b *testing.B) {
 		require.NoError(b, err)
 		net.hosts[u.Host] = nodes[i].Handler()
 	}
-	nodes[1].limits = newBuckets(rate{1e9, 1e9})
-	p := benchPost("https://a.example", 0)
-	requests := make([]*http.Request, b.N)
+	nodes[1].limits, nodes[1].peers = newBuckets(rate{1e9, 1e9}), newBuckets(rate{1e9, 1e9})
+	board := nodes[0].site.Board()
+	require.NoError(b, nodes[1].c.DB.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		return tx.PutSubscription(ctx, storage.Subscription{Board: board, Host: "a.example", LogURL: board + "/log", Epoch: "e", State: storage.SubscriptionAccepted})
+	}))
+	requests := make([]*http.Request, n)
 	for i := range requests {
+		p := benchPost("https://a.example", i)
 		inner, err := nodes[0].prove(nodes[0].site.Create(p, nil, ""), nodes[0].site.Anon(), p.CreatedAt)
 		require.NoError(b, err)
 		body, err := nodes[0].prove(nodes[0].site.Entry("e", int64(i+1), p.CreatedAt, inner), nodes[0].site.Board(), p.CreatedAt)
@@ -45,24 +53,94 @@ func BenchmarkInbox(b *testing.B) {
 		requests[i] = httptest.NewRequestWithContext(b.Context(), "POST", "/ap/inbox", bytes.NewReader(body))
 		requests[i].Host, requests[i].Header = "b.example", r.Header
 	}
-	work := make(chan *http.Request, b.N)
-	for _, r := range requests {
-		work <- r
+	return nodes[1], requests
+}
+
+// knock hands the requests to the inbox, 8 at once.
+func knock(b *testing.B, f *Federation, requests []*http.Request) {
+	b.Helper()
+	door := f.Handler()
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(requests)); i = next.Add(1) - 1 {
+				w := httptest.NewRecorder()
+				door.ServeHTTP(w, requests[i])
+				if w.Code != 202 {
+					b.Errorf("%d %s", w.Code, w.Body)
+					return
+				}
+			}
+		})
 	}
-	close(work)
-	door := nodes[1].Handler()
+	group.Wait()
+}
+
+// What one delivery costs from the socket to the disk: scan, proof, signature
+// (Ed25519), two writes.
+func BenchmarkInbox(b *testing.B) {
+	f, requests := deliveries(b, b.N)
 	b.ResetTimer()
-	b.SetParallelism(8)
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			w := httptest.NewRecorder()
-			door.ServeHTTP(w, <-work)
-			if w.Code != 202 {
-				b.Errorf("%d %s", w.Code, w.Body)
-				return
+	before := cpuTime()
+	knock(b, f, requests)
+	b.ReportMetric(float64((cpuTime()-before).Microseconds())/float64(b.N), "cpu-µs/op")
+}
+
+// What one delivery costs until it is applied: the door, the job and what it does.
+func BenchmarkInboxApplied(b *testing.B) {
+	f, requests := deliveries(b, b.N)
+	jobs, done := f.Jobs(), 0
+	b.ResetTimer()
+	before := cpuTime()
+	knock(b, f, requests)
+	for {
+		claimed, _, err := f.c.DB.ClaimJobs(b.Context(), "bench", 16, time.Minute)
+		require.NoError(b, err)
+		if len(claimed) == 0 {
+			break
+		}
+		for _, j := range claimed { // as package worker does it
+			finish, err := jobs[j.Kind](b.Context(), j)
+			require.NoError(b, err)
+			require.NoError(b, f.c.DB.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
+				if finish != nil {
+					if err := finish(ctx, tx); err != nil {
+						return err
+					}
+				}
+				return tx.FinishJob(ctx, j.ID)
+			}))
+			if j.Kind == "process" {
+				done++
 			}
 		}
-	})
+	}
+	b.ReportMetric(float64((cpuTime()-before).Microseconds())/float64(b.N), "cpu-µs/op")
+	require.Equal(b, b.N, done)
+}
+
+// BenchmarkEd25519Bare is the baseline of what verifies: the curve alone.
+func BenchmarkEd25519Bare(b *testing.B) {
+	pub, priv, err := ed25519.GenerateKey(nil)
+	require.NoError(b, err)
+	message := bytes.Repeat([]byte("x"), 450)
+	sig := ed25519.Sign(priv, message)
+	before := cpuTime()
+	for b.Loop() {
+		if !ed25519.Verify(pub, message, sig) {
+			b.Fatal("not verified")
+		}
+	}
+	b.ReportMetric(float64((cpuTime()-before).Nanoseconds())/1e3/float64(b.N), "cpu-µs/op")
+}
+
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func benchPost(base string, i int) *protocol.StoredPost {
@@ -124,9 +202,13 @@ func BenchmarkPull(b *testing.B) {
 	a := filled(b)
 	net := newNetwork()
 	net.hosts["a.example"] = a.Handler()
+	for after := 0; after < 200; after += 100 { // the sender's pages are made and kept
+		a.Handler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(b.Context(), "GET", fmt.Sprintf("/ap/board/log?after=%d", after), nil))
+	}
 	u, err := url.Parse("https://b.example")
 	require.NoError(b, err)
-	for b.Loop() {
+	var used time.Duration
+	for range b.N {
 		b.StopTimer()
 		f, err := New(Config{Base: u, DB: storagetest.Open(b), Client: &http.Client{Transport: net}, Keys: nodeKeys(1), Receiver: &room{}, Software: "stoa", Version: "0"})
 		require.NoError(b, err)
@@ -135,10 +217,13 @@ func BenchmarkPull(b *testing.B) {
 			return tx.PutSubscription(ctx, storage.Subscription{Board: board, Host: "a.example", LogURL: board + "/log", State: storage.SubscriptionAccepted})
 		}))
 		b.StartTimer()
+		before := cpuTime()
 		_, err = f.pull(b.Context(), storage.Job{Args: []byte(`"` + board + `"`)})
 		require.NoError(b, err)
+		used += cpuTime() - before
 		s, err := f.subscribed(b.Context(), board)
 		require.NoError(b, err)
 		require.Equal(b, int64(200), s.LastSeq)
 	}
+	b.ReportMetric(float64(used.Microseconds())/float64(200*b.N), "cpu-µs/entry")
 }

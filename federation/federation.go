@@ -97,6 +97,7 @@ type Federation struct {
 
 	fetching  singleflight.Group
 	misses    *memory  // URLs that could not be fetched, for a while
+	keys      *memory  // keys as they were in the database a moment ago
 	unproven  *memory  // keys that were fetched and have verified nothing yet
 	lookUps   *buckets // fetches that unverified requests cause
 	limits    *buckets // verified deliveries of hosts that are no peers
@@ -144,7 +145,7 @@ func New(c Config) (*Federation, error) {
 			Base: base, Host: strings.ToLower(c.Base.Host), Software: c.Software, Version: c.Version,
 			PublicKeyPEM: pem, Multikey: multikey,
 		},
-		misses: newMemory(4096, 4<<20), unproven: newMemory(4096, 8<<20), hosts: newSlots(),
+		misses: newMemory(4096, 4<<20), keys: newMemory(4096, 8<<20), unproven: newMemory(4096, 8<<20), hosts: newSlots(),
 		lookUps: newBuckets(lookUpRate), limits: newBuckets(deliveryRate), peers: newBuckets(peerRate),
 		growth:  growth{added: map[storage.Stock]int{}, caps: storage.Caps},
 		entries: newMemory(4096, 16<<20), blocks: newBlocks(), maxFollowers: maxFollowers,

@@ -23,8 +23,13 @@ const (
 	underAssertion = "assertionMethod" // may sign requests and documents (FEP-521a)
 )
 
-// keyAge is how long a key is used without being fetched again.
-const keyAge = 24 * time.Hour
+const (
+	// keyAge is how long a key is used without being fetched again.
+	keyAge = 24 * time.Hour
+	// keyMemory is how long a key is used as it was last read from the database:
+	// another process may have replaced it. This process drops what it replaces.
+	keyMemory = 5 * time.Second
+)
 
 var errKey = errors.New("the key is not one that this node takes")
 
@@ -37,13 +42,18 @@ type remoteKey struct {
 	actor     *activity.Actor // its owner, where the key was fetched and is not kept
 }
 
-// keyOf finds a key by its id: from the database while young, else fetched.
-// fresh forces a fetch unless the known key is younger than keyRetryAge. What is
-// fetched is kept when it has verified something: see keepProven.
+// keyOf finds a key by its id: from the database while young, otherwise fetched.
+// fresh forces a fetch unless the known key, as the database has it now, is younger
+// than keyRetryAge. What is fetched is kept when it has verified something: see keepProven.
 func (f *Federation) keyOf(ctx context.Context, id string, fresh bool) (*remoteKey, error) {
-	known, err := f.knownKey(ctx, id)
-	if err != nil {
-		return nil, err
+	var known *remoteKey
+	if kept, ok := f.keys.get(id, f.now()); ok && !fresh {
+		known = kept.(*remoteKey)
+	} else {
+		var err error
+		if known, err = f.knownKey(ctx, id); err != nil {
+			return nil, err
+		}
 	}
 	age := keyAge
 	if fresh {
@@ -74,6 +84,9 @@ func (f *Federation) keyOf(ctx context.Context, id string, fresh bool) (*remoteK
 // size is about what a key takes in memory, with its actor.
 func (k *remoteKey) size() int {
 	n := len(k.ID) + len(k.Owner) + 1<<10
+	if k.actor == nil {
+		return n
+	}
 	if doc, err := k.actor.Kept(); err == nil {
 		n += len(doc)
 	}
@@ -93,6 +106,7 @@ func (f *Federation) keepProven(ctx context.Context, k *remoteKey) error {
 	return nil
 }
 
+// knownKey reads a key from the database, nil where it has none.
 func (f *Federation) knownKey(ctx context.Context, id string) (*remoteKey, error) {
 	var row *storage.RemoteKey
 	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
@@ -106,7 +120,10 @@ func (f *Federation) knownKey(ctx context.Context, id string) (*remoteKey, error
 	if err != nil {
 		return nil, nil // written by another version: fetch it again
 	}
-	return &remoteKey{ID: id, Owner: row.Owner, Public: pub, Assertion: row.Algorithm == underAssertion, Fetched: row.FetchedAt}, nil
+	found := &remoteKey{ID: id, Owner: row.Owner, Public: pub, Assertion: row.Algorithm == underAssertion, Fetched: row.FetchedAt}
+	now := f.now()
+	f.keys.put(id, found, found.size(), now.Add(keyMemory), now)
+	return found, nil
 }
 
 func (f *Federation) keepKey(ctx context.Context, k *remoteKey) error {
@@ -118,6 +135,7 @@ func (f *Federation) keepKey(ctx context.Context, k *remoteKey) error {
 	if k.Assertion {
 		where = underAssertion
 	}
+	defer f.keys.drop(k.ID)
 	return f.c.DB.Write(context.WithoutCancel(ctx), func(ctx context.Context, tx *storage.Tx) error {
 		if err := f.keepActor(ctx, tx, k.actor); err != nil {
 			return err
