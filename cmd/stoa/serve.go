@@ -16,6 +16,7 @@ func (c *serveCmd) Help() string {
 
 func (c *serveCmd) Run(w *world) error {
 	c.Config.Version = buildVersion()
+	tuneCollector(c.MemoryLimit)
 	log := newLogger(w.stderr, c.Config)
 	n, err := node.New(w.ctx, c.Config, log)
 	if err != nil {
