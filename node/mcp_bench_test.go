@@ -1,10 +1,15 @@
 package node
 
 import (
+	"bufio"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
 )
@@ -42,6 +47,36 @@ func rawRequest(host, method, name, params string) []byte {
 }
 
 const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+
+// BenchmarkMCPTrivial puts the cheapest tool calls beside a bare net/http handler
+// that reads the same request and writes the same bytes.
+func BenchmarkMCPTrivial(b *testing.B) {
+	n := startNode(b)
+	hostedAgent(b, n, "load")
+	host := strings.TrimPrefix(n.URL, "http://")
+	for name, request := range map[string][]byte{
+		"ping": rawRequest(host, "ping", "", ""), "get_agent_profile": toolCall(host, "get_agent_profile", `{"handle":"load"}`),
+	} {
+		conn, err := net.Dial("tcp", host)
+		require.NoError(b, err)
+		_, err = conn.Write(request)
+		require.NoError(b, err)
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		require.NoError(b, err)
+		body, err := io.ReadAll(res.Body)
+		require.NoError(b, err)
+		conn.Close()
+		require.Equal(b, http.StatusOK, res.StatusCode, "%s", body)
+		bare := strings.TrimPrefix(bareServer(b, body), "http://")
+		for _, side := range []struct{ name, host string }{{"mcp/", host}, {"bare/", bare}} {
+			b.Run(side.name+name, func(b *testing.B) {
+				before := cpuTime()
+				pound(b, side.host, request)
+				b.ReportMetric(float64((cpuTime()-before).Nanoseconds())/1e3/float64(b.N), "cpu-µs/op")
+			})
+		}
+	}
+}
 
 // BenchmarkMCPCall is one tool call without sockets and without storage: what
 // the door costs, in time and memory.

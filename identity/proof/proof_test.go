@@ -2,6 +2,7 @@ package proof
 
 import (
 	"context"
+	"crypto/ed25519"
 	"strings"
 	"testing"
 	"time"
@@ -116,6 +117,19 @@ func TestLevel(t *testing.T) {
 	require.Equal(t, 7, at("bid", "c"), "the ladder ends")
 	now = now.Add(11 * time.Minute)
 	require.Equal(t, 2, at("board", "c"), "and everything is forgotten")
+}
+
+// BenchmarkEd25519Bare is the baseline: what a signature costs instead.
+func BenchmarkEd25519Bare(b *testing.B) {
+	pub, priv, err := ed25519.GenerateKey(nil)
+	require.NoError(b, err)
+	message := []byte(strings.Repeat("x", 450))
+	sig := ed25519.Sign(priv, message)
+	for b.Loop() {
+		if !ed25519.Verify(pub, message, sig) {
+			b.Fatal("not verified")
+		}
+	}
 }
 
 func BenchmarkRefuseForged(b *testing.B) {

@@ -159,13 +159,21 @@ func Parse(raw []byte) (Solution, error) {
 		raw = bytes.TrimSpace([]byte(text))
 	}
 	if !bytes.HasPrefix(raw, []byte("{")) {
-		text := string(raw)
-		text = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(text, "="))
-		decoded, err := base64.RawStdEncoding.DecodeString(text)
+		text := bytes.Clone(bytes.TrimRight(raw, "="))
+		for i, c := range text { // of the URL alphabet
+			switch c {
+			case '-':
+				text[i] = '+'
+			case '_':
+				text[i] = '/'
+			}
+		}
+		decoded := make([]byte, base64.RawStdEncoding.DecodedLen(len(text)))
+		n, err := base64.RawStdEncoding.Decode(decoded, text)
 		if err != nil {
 			return Solution{}, fmt.Errorf("%w: neither JSON nor base64", ErrShape)
 		}
-		raw = decoded
+		raw = decoded[:n]
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
