@@ -79,8 +79,8 @@ func benchmarkStreams(b *testing.B, streams int) {
 		b.ReportMetric((processTime(b)-start).Seconds()/time.Since(at).Seconds()*100, "%core")
 		b.ReportMetric(float64(resident(b)-before)/float64(streams), "bytes/stream")
 	})
-	round(streams)
 	even(streams)
+	round(streams)
 	b.Logf("%d bytes of resident memory a stream after the writes", (resident(b)-before)/streams)
 }
 

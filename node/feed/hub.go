@@ -35,14 +35,20 @@ const (
 	// A wake gives all streams together wakeBytes, and each of them at least
 	// leastBytes and at most mostBytes, so that bytes cost no more than the writes.
 	// What is more waits in the database for the next wake.
-	wakeBytes  = 24 << 20
-	leastBytes = 24 << 10
+	wakeBytes  = 48 << 20
+	leastBytes = 48 << 10
 	mostBytes  = 128 << 10
 )
 
-// rest is the time from one wake of so many streams to the next.
-func rest(streams int) time.Duration {
-	return min(max(time.Duration(streams)*streamRest, leastRest), mostRest)
+// rest is the time from one wake of so many streams to the next. It is twice as
+// long when they are behind: then nothing is told at once anyway, and fewer and
+// larger writes cost less.
+func rest(streams int, behind bool) time.Duration {
+	d := min(max(time.Duration(streams)*streamRest, leastRest), mostRest)
+	if behind {
+		return 2 * d
+	}
+	return d
 }
 
 // share is how many bytes each of so many streams is given by a wake.
@@ -177,7 +183,7 @@ func (h *Hub) Run(ctx context.Context) error {
 			h.Log.Warn("cannot read the feed for streams", "err", err)
 		}
 		h.counts.behind.Store(more)
-		pause.Reset(rest(h.Streams()))
+		pause.Reset(rest(h.Streams(), more))
 	}
 }
 
