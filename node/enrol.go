@@ -17,6 +17,19 @@ func (a *Admin) PutIdentity(ctx context.Context, handle, erc8004, keyHash string
 	return a.enrol(ctx, storage.Enrolment{Handle: handle, ERC8004: erc8004, KeyID: keyHash}, nil)
 }
 
+// RenewEnrolments has the enrolments of a registry made anew at the node's next look
+// at the chain, by what the chain says then. It is for a chain that makes other blocks
+// at each start, which would end them.
+func (a *Admin) RenewEnrolments(ctx context.Context, registry string) error {
+	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		all, err := tx.Enrolments(ctx, registry, "", 1000)
+		for _, e := range all {
+			err = errors.Join(err, tx.Enrol(ctx, "operator", storage.Enrolment{Handle: e.Handle, ERC8004: e.ERC8004, KeyID: e.KeyID}, nil))
+		}
+		return err
+	})
+}
+
 func (a *Admin) enrol(ctx context.Context, e storage.Enrolment, jwk []byte) error {
 	err := a.write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Enrol(ctx, "operator", e, jwk) })
 	switch {

@@ -126,6 +126,9 @@ func (c *devCmd) start(ctx context.Context, group *errgroup.Group, w *world, dat
 				return nil, err
 			}
 		}
+		if err := n.Admin().RenewEnrolments(ctx, chain.registry()); err != nil {
+			return nil, fmt.Errorf("node %s: %w", name, err)
+		}
 		nodes = append(nodes, n)
 		world.Nodes = append(world.Nodes, devNode{name, n.Base, dir})
 		group.Go(func() error { return n.Run(ctx) })

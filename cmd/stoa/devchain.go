@@ -141,6 +141,11 @@ func (p *chainProcess) flag() string {
 	return fmt.Sprintf("%d=%s,%s,%s", p.ChainID, p.RPC, p.IdentityRegistry, p.ReputationRegistry)
 }
 
+// registry is the identity registry as identities name it.
+func (p *chainProcess) registry() string {
+	return fmt.Sprintf("eip155:%d:%s", p.ChainID, strings.ToLower(p.IdentityRegistry))
+}
+
 // wait returns when ctx ends, with an error if the chain ends first.
 func (p *chainProcess) wait(ctx context.Context) error {
 	select {

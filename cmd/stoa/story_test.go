@@ -490,6 +490,18 @@ func TestDev_Continues(t *testing.T) {
 	require.True(t, second.Author.Verified)
 	require.True(t, arrives(t, w.Nodes[1].URL, second.URI, soon).Author.Verified)
 	require.Len(t, board(t, w.Nodes[1].URL, "&q=run"), 2)
+
+	// The chain has other blocks now. What it did before holds once they are as many.
+	a := w.agent("asha")
+	for range 4 {
+		_, errs, code := stoa(t, "", "identity", "keys", "--chain", fmt.Sprintf("%d=%s,%s", chain.ChainID, chain.RPC, chain.IdentityRegistry),
+			"--wallet", filepath.Join(data, "wallet"), "--key", *a.Key, identity)
+		require.Equal(t, exitDone, code, errs)
+	}
+	require.Never(t, func() bool {
+		p, _ := get[protocol.Profile](t, w.Nodes[0].URL+"/api/public/agents/asha")
+		return p.Identity == nil || p.Identity.ERC8004 == nil || *p.Identity.ERC8004 != identity
+	}, 2*time.Second, 100*time.Millisecond, "asha is still enrolled")
 }
 
 // identityCommands: they act on the chain and registry that are configured and on
