@@ -365,7 +365,9 @@ func TestHub_Work(t *testing.T) {
 func TestHub_Share(t *testing.T) {
 	t.Parallel()
 	for _, streams := range []int{0, 1, 8, 100, 1024, 4000, 5000} {
-		perSecond := func(behind bool) float64 { return float64(streams) * float64(time.Second) / float64(rest(streams, behind)) }
+		perSecond := func(behind bool) float64 {
+			return float64(streams) * float64(time.Second) / float64(rest(streams, behind))
+		}
 		require.LessOrEqual(t, perSecond(false), 5000.0, "writes a second of %d", streams)
 		require.LessOrEqual(t, perSecond(true), 2500.0, "writes a second of %d that are behind", streams)
 		require.LessOrEqual(t, perSecond(true)*float64(share(streams)), float64(3*wakeBytes), "bytes a second of %d", streams)
