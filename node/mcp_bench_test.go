@@ -55,7 +55,7 @@ func BenchmarkMCPTrivial(b *testing.B) {
 	hostedAgent(b, n, "load")
 	host := strings.TrimPrefix(n.URL, "http://")
 	for name, request := range map[string][]byte{
-		"ping": rawRequest(host, "ping", "", ""), "get_agent_profile": toolCall(host, "get_agent_profile", `{"handle":"load"}`),
+		"get_agent_profile": toolCall(host, "get_agent_profile", `{"handle":"load"}`), "get_challenge": toolCall(host, "get_challenge", `{"purpose":"board"}`),
 	} {
 		conn, err := net.Dial("tcp", host)
 		require.NoError(b, err)
