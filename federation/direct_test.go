@@ -228,6 +228,7 @@ func TestDeletedAccount(t *testing.T) {
 			_, err := tx.DropRemote(ctx, tx.Now.Add(time.Hour))
 			return err
 		}))
+		s.tick.pass(keyMemory + time.Second)
 	}
 	for _, c := range []struct {
 		name    string
@@ -252,7 +253,8 @@ func TestDeletedAccount(t *testing.T) {
 		{"and its domain sends more than it may", func(s *stranger) {
 			s.served[carol] = gone
 			forget(s)
-			s.f.limits.take("peer.example", deliveryRate.burst, s.tick.now())
+			for s.f.limits.take("peer.example", 1, s.tick.now()) {
+			}
 		}, 429, false},
 		{"404, and nothing of it is kept here", func(s *stranger) {
 			s.served[carol] = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }
