@@ -151,7 +151,7 @@ func (tx *Tx) JobsNamed(ctx context.Context, kind string) ([]Job, error) {
 	return append(waiting, dead...), err
 }
 
-const laneFull = `SELECT count(*) FROM (SELECT 1 FROM job WHERE lane = ? AND blocked IS NOT NULL LIMIT ?) r`
+const laneFull = `SELECT count(*) FROM (SELECT 1 FROM job WHERE lane = ? AND blocked IS NOT NULL ORDER BY blocked, id LIMIT ?) r`
 
 // LaneFull reports whether as many jobs of a lane wait.
 func (tx *Tx) LaneFull(ctx context.Context, lane string, most int) (bool, error) {

@@ -387,7 +387,8 @@ func TestHub_Budget(t *testing.T) {
 		const items = 3000
 		require.NoError(t, s.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			for i := range items {
-				if err := tx.AppendFeed(ctx, protocol.FeedItem{ID: protocol.NewID(protocol.FeedID, tx.Now), Type: protocol.FeedListing, At: tx.Now,
+				at := tx.Now.Add(time.Duration(i) * time.Millisecond) // ids of one moment have no order that a test could name
+				if err := tx.AppendFeed(ctx, protocol.FeedItem{ID: protocol.NewID(protocol.FeedID, at), Type: protocol.FeedListing, At: at,
 					Subject: protocol.Subject{Kind: "item", ID: fmt.Sprint(i), Title: fmt.Sprint(i)}}); err != nil {
 					return err
 				}
