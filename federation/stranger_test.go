@@ -230,13 +230,11 @@ func TestAttack_SlowHosts(t *testing.T) {
 			w := newWorld(t)
 			w.f.c.Network = func(r *http.Request) string { return r.Header.Get("X-Network") }
 			w.f.lookUps = newBuckets(rate{1e6, 1e6})
+			honest := w.newcomer()
 			refused := w.crowd(400, c.host, c.network)
 			require.Eventually(t, func() bool { return int(refused.Load()) == 400-c.held }, 10*time.Second, time.Millisecond, "they fail fast")
 
 			begun := time.Now()
-			honest := "https://honest.example/u/new"
-			w.actors[honest] = &actorKeys{honest, nodeKeys(101)}
-			w.net.hosts["honest.example"] = http.HandlerFunc(w.remote)
 			require.Equal(t, 202, w.deliver(honest, view(honest, 1)), "an honest new actor")
 			before := w.net.count("POST victim.example")
 			w.post = w.node.post(func(p *protocol.StoredPost) { p.Author.Method = protocol.BySession })
@@ -248,17 +246,23 @@ func TestAttack_SlowHosts(t *testing.T) {
 	}
 }
 
+// newcomer is an actor of a host that nobody has heard of.
+func (w *world) newcomer() string {
+	const id = "https://honest.example/u/new"
+	w.actors[id] = &actorKeys{id, nodeKeys(101)}
+	w.net.hosts["honest.example"] = http.HandlerFunc(w.remote)
+	return id
+}
+
 // A crowd of many networks and many domains fills every place; a fetch that has run
 // for a while gives way.
 func TestAttack_SlowHostsGiveWay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.f.c.Network = func(r *http.Request) string { return r.Header.Get("X-Network") }
+	honest := w.newcomer()
 	refused := w.crowd(400, func(i int) string { return fmt.Sprintf("slow%d.example", i) }, func(i int) string { return fmt.Sprint(i) })
 	require.Eventually(t, func() bool { return int(refused.Load()) == 400-strangersInAll }, 10*time.Second, time.Millisecond)
-	honest := "https://honest.example/u/new"
-	w.actors[honest] = &actorKeys{honest, nodeKeys(101)}
-	w.net.hosts["honest.example"] = http.HandlerFunc(w.remote)
 	require.Equal(t, 503, w.deliver(honest, view(honest, 1)), "no place, and at once")
 	require.Eventually(t, func() bool { return w.deliver(honest, view(honest, 1)) == 202 }, 2*strangersUndisputed, 100*time.Millisecond)
 	require.Eventually(t, func() bool { return int(refused.Load()) == 400-strangersInAll+1 }, time.Second, time.Millisecond, "one gave way, with 503")
