@@ -1,0 +1,117 @@
+package dispatch
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+
+	"stoa/identity/strictjson"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// write runs the operation in one transaction with everything that must not
+// come apart from it: the look at the receipt, the spending of proof or nonce,
+// the change with its consequences, and the new receipt.
+func (t *Table) write(ctx context.Context, e *entry, req Request, args []byte, paid bool, res *Result) error {
+	var digest [32]byte
+	if req.IdempotencyKey != "" {
+		digest = digestOf(e.op.Name, args)
+	}
+	return t.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		res.Value, res.JSON, res.Replayed = nil, nil, false
+		// A nonce is good once, also under an idempotency key: what somebody read on
+		// the way opens no kept answer. A repeated request is signed again.
+		if err := spend(ctx, tx, res.Caller, true); err != nil {
+			return err
+		}
+		if req.IdempotencyKey != "" {
+			kept, err := tx.Receipt(ctx, res.Caller.ID(), req.IdempotencyKey)
+			if err != nil {
+				return err
+			}
+			if kept != nil {
+				if kept.Digest != digest || kept.Operation != e.op.Name {
+					return &protocol.Error{Code: protocol.Conflict, Detail: "this Idempotency-Key was used for another request in the last 24 hours", Err: ErrKeyReused}
+				}
+				res.Replayed = true
+				res.JSON, err = t.unseal(kept)
+				return err
+			}
+		}
+		if err := spend(ctx, tx, res.Caller, false); err != nil {
+			return err
+		}
+		// Behind the receipt, so that a repeated request is no repetition.
+		if !paid {
+			return errAlike
+		}
+		value, err := e.run(ctx, tx, res.Caller, args)
+		if err != nil {
+			return err
+		}
+		answer, err := encode(e.op, value)
+		if err != nil {
+			return err
+		}
+		res.Value, res.JSON = value, answer
+		if req.IdempotencyKey == "" {
+			return nil
+		}
+		return tx.KeepReceipt(ctx, t.seal(storage.Receipt{
+			Caller: res.Caller.ID(), Key: req.IdempotencyKey, Operation: e.op.Name,
+			Digest: digest, Answer: answer, Expires: tx.Now.Add(ReceiptLifetime),
+		}))
+	}, res.Caller.Spend...)
+}
+
+// spend spends the nonces of a caller, or what else it brought: a proof of work
+// pays for the first answer to an idempotency key and for every repetition.
+func spend(ctx context.Context, tx *storage.Tx, c protocol.Caller, nonces bool) error {
+	for _, s := range c.Spend {
+		if nonces != (s.Code == protocol.SignatureReplayed) {
+			continue
+		}
+		if err := tx.Spend(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seal closes the answer of a receipt: it may hold a secret that is shown once
+// and otherwise stored as a hash only.
+func (t *Table) seal(r storage.Receipt) storage.Receipt {
+	if t.Receipts != nil {
+		r.Answer = t.Receipts.Seal(receiptPurpose(&r), r.Answer)
+	}
+	return r
+}
+
+func (t *Table) unseal(r *storage.Receipt) ([]byte, error) {
+	if t.Receipts == nil {
+		return r.Answer, nil
+	}
+	answer, err := t.Receipts.Open(receiptPurpose(r), r.Answer)
+	if err != nil {
+		return nil, protocol.Errorf(protocol.Conflict, "the kept answer to this Idempotency-Key cannot be read any more; use a new key: %w", err)
+	}
+	return answer, nil
+}
+
+func receiptPurpose(r *storage.Receipt) string { return "receipt " + r.Caller + " " + r.Key }
+
+// digestOf is what makes two requests the same for an idempotency key: the
+// operation and the arguments, without the proof that paid for them.
+func digestOf(op string, args []byte) [32]byte {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(args, &members) == nil {
+		delete(members, "pow")
+		if plain, err := json.Marshal(members); err == nil {
+			if canonical, err := strictjson.Canonical(plain); err == nil {
+				args = canonical
+			}
+		}
+	}
+	return sha256.Sum256(append([]byte(op+"\x00"), args...))
+}
