@@ -137,7 +137,12 @@ func (p *prober) args(op *protocol.Operation, round int) map[string]any {
 	for range 1 + p.r.IntN(3) {
 		p.spoil(args, p.inputs[op.Name], 0)
 	}
-	if op == protocol.CloseAccount.Operation && args["account"] == "asha" {
+	for name, of := range map[string]*protocol.Operation{"handle": protocol.PutOwnProfile.Operation, "as": protocol.ImportArchive.Operation} {
+		if handle := protocol.CleanHandle(word(args[name])); op == of && protocol.IsHandle(handle) {
+			args[name] = "asha" // with a second profile every call would have to say who acts
+		}
+	}
+	if op == protocol.CloseAccount.Operation && protocol.CleanHandle(word(args["account"])) == "asha" {
 		args["account"] = "nobody" // asha's account is needed to the end
 	}
 	return args
