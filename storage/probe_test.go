@@ -201,6 +201,6 @@ func TestClaimProbes_Crowd(t *testing.T) {
 		}
 		require.GreaterOrEqual(t, claim(30), crowd/240)
 		advance(50 * time.Minute)
-		require.Less(t, claim(1), 12, "each looks at eight that are due")
+		require.Less(t, claim(1), crowd/8/3, "a turn is some moment of sixteen hours; without turns all are due again, eight a round")
 	})
 }
