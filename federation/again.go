@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"stoa/netx"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -39,7 +40,7 @@ func (f *Federation) again(j storage.Job, t *trial, args any, cause error) (afte
 	if t.Try >= len(retryPauses) {
 		return nil, protocol.Errorf(protocol.Gone, "given up after a week: %w", cause)
 	}
-	wait = max(wait, jitter(retryPauses[t.Try]))
+	wait = max(wait, netx.Jitter(retryPauses[t.Try]))
 	t.Try++
 	t.Last = clipError(cause)
 	raw, err := json.Marshal(args)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"stoa/netx"
 	"stoa/protocol"
 	"stoa/protocol/activity"
 	"stoa/storage"
@@ -92,19 +93,9 @@ func (f *Federation) post(ctx context.Context, actor, inbox string, body []byte,
 	o := outcome{status: res.StatusCode}
 	if res.StatusCode < 200 || res.StatusCode > 299 {
 		o.err = fmt.Errorf("%s answered %d", r.URL.Host, res.StatusCode)
-		o.retryAfter = retryAfter(res.Header.Get("Retry-After"), f.now())
+		o.retryAfter = netx.RetryAfter(res.Header.Get("Retry-After"), f.now(), maxRetryAfter)
 	}
 	return o
-}
-
-func retryAfter(value string, now time.Time) time.Duration {
-	var d time.Duration
-	if n, err := strconv.Atoi(value); err == nil {
-		d = time.Duration(min(max(n, 0), int(maxRetryAfter/time.Second))) * time.Second
-	} else if at, err := http.ParseTime(value); err == nil {
-		d = at.Sub(now)
-	}
-	return min(max(d, 0), maxRetryAfter)
 }
 
 // A parcel is the argument of a deliver job: one activity for one inbox.

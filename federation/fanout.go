@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"stoa/netx"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -195,7 +196,7 @@ func (f *Federation) failed(ctx context.Context, o storage.Outlet, res outcome) 
 	if res.gone() {
 		return f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return f.forget(ctx, tx, o) })
 	}
-	pause := jitter(pauseAfter(o))
+	pause := netx.Jitter(pauseAfter(o))
 	if res.retryAfter > pause {
 		pause = res.retryAfter
 	}

@@ -2,14 +2,11 @@ package federation
 
 import (
 	"context"
-	"net"
-	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/net/publicsuffix"
+	"stoa/netx"
 )
 
 // memory remembers values for a while, at most max of them and so many bytes.
@@ -115,7 +112,7 @@ func newBuckets(r rate) *buckets { return &buckets{rate: r, rows: map[string]*bu
 
 // take takes tokens of the host's domain and reports whether there were as many.
 func (b *buckets) take(host string, cost float64, now time.Time) bool {
-	domain := registrable(host)
+	domain := netx.Registrable(host)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	row, ok := b.rows[domain]
@@ -153,29 +150,6 @@ func (b *buckets) shrink(now time.Time) {
 			left--
 		}
 	}
-}
-
-// registrable is the domain that somebody had to register, or the network of an
-// address: an IPv6 /56, which one customer has. Loopback addresses differ by port.
-func registrable(host string) string {
-	name := host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		name = h
-	}
-	if ip, err := netip.ParseAddr(strings.Trim(name, "[]")); err == nil {
-		switch ip = ip.Unmap(); {
-		case ip.IsLoopback():
-			return host
-		case ip.Is6():
-			network, _ := ip.WithZone("").Prefix(56)
-			return network.String()
-		}
-		return ip.String()
-	}
-	if d, err := publicsuffix.EffectiveTLDPlusOne(name); err == nil {
-		return d
-	}
-	return name
 }
 
 // slots bound how much is under way to one host and in all, so that a slow host

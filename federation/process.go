@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"stoa/netx"
 	"stoa/protocol"
 	"stoa/protocol/activity"
 	"stoa/storage"
@@ -334,7 +335,7 @@ func (f *Federation) flagged(in *incoming) after {
 			case policy == storage.PolicyTrusted:
 				err = r.ReportFrom(ctx, tx, p.ID, "node:"+in.host, reason)
 			default:
-				err = r.FlagFrom(ctx, tx, p.ID, registrable(in.host), reason)
+				err = r.FlagFrom(ctx, tx, p.ID, netx.Registrable(in.host), reason)
 			}
 			if err != nil {
 				return err

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"stoa/netx"
 	"stoa/protocol"
 	"stoa/protocol/activity"
 	"stoa/storage"
@@ -90,14 +91,12 @@ func (f *Federation) pullFailed(board string, cause error) after {
 		if err != nil {
 			return absent(err)
 		}
-		pause := min(time.Second<<min(s.Failures, 20), maxPullPause)
+		pause := netx.Backoff(time.Second, maxPullPause, s.Failures+1)
 		s.Failures++
-		s.CheckedAt, s.NextAt, s.LastError = tx.Now, tx.Now.Add(jitter(pause)), clipError(cause)
+		s.CheckedAt, s.NextAt, s.LastError = tx.Now, tx.Now.Add(netx.Jitter(pause)), clipError(cause)
 		return tx.PutSubscription(ctx, *s)
 	}
 }
-
-func jitter(d time.Duration) time.Duration { return d*3/4 + rand.N(d/2+1) }
 
 func clipError(err error) string {
 	s := err.Error()

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"stoa/netx"
 	"stoa/storage"
 )
 
@@ -44,7 +45,7 @@ func strangerOf(ctx context.Context) *claimant {
 // all. The fetch runs under the returned context.
 func (f *Federation) place(ctx context.Context, host string) (context.Context, func(), error) {
 	if s := strangerOf(ctx); s != nil {
-		return f.strangers.enter(ctx, registrable(host), s.network)
+		return f.strangers.enter(ctx, netx.Registrable(host), s.network)
 	}
 	release, err := f.hosts.take(ctx, host)
 	return ctx, release, err

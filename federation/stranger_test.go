@@ -334,17 +334,6 @@ func TestBuckets_Full(t *testing.T) {
 	require.False(t, b.take(busy, 1, now), "one that used up its rate is not forgotten for others")
 }
 
-func TestRegistrable(t *testing.T) {
-	t.Parallel()
-	for host, want := range map[string]string{
-		"a.b.example.org": "example.org", "a.b.example.org:8443": "example.org", "x.github.io": "x.github.io", "192.0.2.1:8443": "192.0.2.1", "192.0.2.1": "192.0.2.1",
-		"[2001:db8:0:1ff::1]:443": "2001:db8:0:100::/56", "[2001:db8:0:101::2]": "2001:db8:0:100::/56", "[::ffff:192.0.2.1]": "192.0.2.1",
-		"127.0.0.1:8080": "127.0.0.1:8080", "localhost:80": "localhost",
-	} {
-		require.Equal(t, want, registrable(host), host)
-	}
-}
-
 func TestMemory_Bytes(t *testing.T) {
 	t.Parallel()
 	m, now := newMemory(1000, 100_000), time.Now()

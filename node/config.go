@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"stoa/identity/erc8004"
+	"stoa/netx"
 	"stoa/node/dispatch"
 	"stoa/node/webhook"
 	"stoa/protocol"
@@ -68,7 +69,7 @@ func (c Config) Validate() error {
 	bad := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 	if host, _, err := net.SplitHostPort(c.Listen); err != nil {
 		bad("listen: %q is not host:port", c.Listen)
-	} else if c.BaseURL == "" && !loopback(host) {
+	} else if c.BaseURL == "" && !netx.IsLoopback(host) {
 		bad("base-url: name the public address; only a node on loopback can do without")
 	}
 	if c.OperatorListen != "" {
@@ -83,9 +84,9 @@ func (c Config) Validate() error {
 			bad("base-url: %q is not an absolute http or https URL", c.BaseURL)
 		case strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
 			bad("base-url: %q must have no path, query or fragment", c.BaseURL)
-		case u.Scheme == "http" && !loopback(u.Hostname()) && !c.AllowPrivatePeers:
+		case u.Scheme == "http" && !netx.IsLoopback(u.Hostname()) && !c.AllowPrivatePeers:
 			bad("base-url: must be https; what is signed on plain http proves nothing to anybody else on the way")
-		case c.Dev && !loopback(u.Hostname()):
+		case c.Dev && !netx.IsLoopback(u.Hostname()):
 			bad("base-url: a development node serves on loopback only, not on %s", u.Hostname())
 		}
 	}
@@ -141,14 +142,6 @@ func (c Config) Validate() error {
 
 // contentSignal is the form of contentsignals.org.
 var contentSignal = regexp.MustCompile(`^(search|ai-input|ai-train)=(yes|no)(, ?(search|ai-input|ai-train)=(yes|no)){0,2}$`)
-
-func loopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
-}
 
 // base is the public address of the node, without a slash at the end, given
 // the address it listens on.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 
+	"stoa/netx"
 	"stoa/node/account"
 	"stoa/node/provider/mail"
 	"stoa/protocol"
@@ -79,7 +80,7 @@ func (c Config) mailFaults(bad func(format string, args ...any)) {
 	switch c.SMTPSecurity {
 	case mail.TLS, mail.StartTLS:
 	case mail.Plain:
-		if !loopback(host) {
+		if !netx.IsLoopback(host) {
 			bad("smtp-security: none is for a server on this machine")
 		}
 	default:

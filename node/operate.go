@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"math/rand/v2"
 	"net/url"
 	"os"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"stoa/identity/key"
+	"stoa/netx"
 	"stoa/node/moderation"
 	"stoa/protocol"
 	"stoa/storage"
@@ -223,8 +223,7 @@ func (n *Node) followJob(ctx context.Context, j storage.Job) (func(context.Conte
 	if args.Since.IsZero() { // queued by a version that did not say
 		args.Since = now
 	}
-	wait := followPauses[min(args.Tries, len(followPauses)-1)]
-	wait = wait*3/4 + rand.N(wait/2)
+	wait := netx.Jitter(followPauses[min(args.Tries, len(followPauses)-1)])
 	args.Tries++
 	if now.Add(wait).Sub(args.Since) > followFor {
 		return nil, protocol.Errorf(protocol.Gone, "given up after a day and %d tries: %w", args.Tries, cause)

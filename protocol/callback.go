@@ -1,10 +1,11 @@
 package protocol
 
 import (
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
+
+	"stoa/netx"
 )
 
 // CallbackFor is how long a callback is tried before it is given up (contract §4).
@@ -49,19 +50,14 @@ func CallbackFault(raw string, private bool) string {
 		return "must hold no user name or password"
 	case u.Fragment != "":
 		return "must hold no fragment"
-	case private && (u.Scheme == "http" || u.Scheme == "https") && loopbackHost(u.Hostname()):
+	case private && (u.Scheme == "http" || u.Scheme == "https") && netx.IsLoopback(u.Hostname()):
 		return ""
 	case u.Scheme != "https":
 		return "must begin with https://"
 	case u.Port() != "" && u.Port() != "443":
 		return "must use port 443"
 	}
-	return notPublicHost(u.Hostname())
-}
-
-func loopbackHost(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
+	return netx.HostFault(u.Hostname())
 }
 
 // A CallbackState says what became of a delivery.

@@ -3,14 +3,12 @@ package storage
 import (
 	"context"
 	"math/rand/v2"
-	"net"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
-	"golang.org/x/net/publicsuffix"
-
+	"stoa/netx"
 	"stoa/protocol"
 )
 
@@ -124,20 +122,7 @@ func newProbe(target string) (Probe, bool) {
 	}
 	u.Fragment, u.RawFragment = "", ""
 	u.Host = strings.ToLower(u.Host)
-	return Probe{Target: u.String(), Kind: ProbeHTTP, Host: u.Host, Domain: registrable(u.Hostname())}, true
-}
-
-// registrable is the registrable domain of a host name (public suffix list), or
-// the host itself where it has none.
-func registrable(host string) string {
-	host = strings.TrimSuffix(host, ".")
-	if net.ParseIP(host) != nil {
-		return host
-	}
-	if d, err := publicsuffix.EffectiveTLDPlusOne(host); err == nil {
-		return d
-	}
-	return host
+	return Probe{Target: u.String(), Kind: ProbeHTTP, Host: u.Host, Domain: netx.Registrable(u.Hostname())}, true
 }
 
 func scanText(s scanner) (text string, err error) {

@@ -4,12 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"math"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
+	"stoa/netx"
 	"stoa/protocol"
 )
 
@@ -130,7 +130,7 @@ func (w *WellKnown) problem(rw http.ResponseWriter, r *http.Request, err error) 
 		h.Set("Cache-Control", "no-store")
 	}
 	if e.RetryAfter > 0 {
-		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
+		h.Set("Retry-After", strconv.Itoa(netx.Seconds(e.RetryAfter)))
 	}
 	h.Set("Content-Type", "application/problem+json")
 	h.Set("Content-Length", strconv.Itoa(len(body)))

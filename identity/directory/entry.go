@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"stoa/identity/httpsig"
+	"stoa/netx"
 )
 
 // entry is what is known about one directory. Cache.mu guards it.
@@ -94,10 +95,5 @@ func (e *entry) succeed(f *found) {
 // fail notes a failure. The set, if there is one, stays.
 func (e *entry) fail(f *Failure, now time.Time) {
 	e.failures++
-	e.failure, e.retry = f, now.Add(backoff(e.failures))
-}
-
-// backoff is 30 s after the first failure, doubling up to 300 s.
-func backoff(failures int) time.Duration {
-	return min(minRetry<<min(failures-1, 4), maxRetry)
+	e.failure, e.retry = f, now.Add(netx.Backoff(minRetry, maxRetry, e.failures))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/httpsig"
+	"stoa/netx"
 )
 
 func TestFetch_Refusals(t *testing.T) {
@@ -223,7 +224,7 @@ func TestLifetime(t *testing.T) {
 func TestBackoff(t *testing.T) {
 	t.Parallel()
 	for i, want := range []int{30, 60, 120, 240, 300, 300, 300} {
-		require.Equal(t, time.Duration(want)*time.Second, backoff(i+1))
+		require.Equal(t, time.Duration(want)*time.Second, netx.Backoff(minRetry, maxRetry, i+1))
 	}
-	require.Equal(t, maxRetry, backoff(1<<30))
+	require.Equal(t, maxRetry, netx.Backoff(minRetry, maxRetry, 1<<30))
 }

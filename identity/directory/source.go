@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"stoa/identity/httpsig"
+	"stoa/netx"
 )
 
 // source is what one entry of the cache is fetched from.
@@ -51,7 +52,7 @@ func newSource(raw string, card, loopback bool) (source, *Failure) {
 		return bad("not an absolute URL")
 	}
 	host := strings.ToLower(u.Hostname())
-	local := loopback && isLoopback(host)
+	local := loopback && netx.IsLoopback(host)
 	switch {
 	case u.User != nil:
 		return bad("userinfo")
@@ -90,14 +91,6 @@ func (s source) wellKnown() bool {
 	}
 	path, _, _ := strings.Cut(rest[i:], "?")
 	return path == httpsig.DirectoryPath
-}
-
-func isLoopback(host string) bool {
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
 }
 
 // isLiteral also catches the spellings that some resolvers read as IPv4: 127.1,

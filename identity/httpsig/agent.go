@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"strings"
 
+	"stoa/netx"
+
 	"github.com/dunglas/httpsfv"
 )
 
@@ -186,7 +188,7 @@ func checkAgentURL(u string, loopback bool) (bare bool, e *Error) {
 			return bad("URL: port")
 		}
 	}
-	if loopback && isLoopback(strings.Trim(host, "[]")) {
+	if loopback && netx.IsLoopback(strings.Trim(host, "[]")) {
 		return rest[end:] == "" || rest[end:] == "/", nil
 	}
 	if plain {

@@ -3,9 +3,10 @@ package httpsig
 import (
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
+
+	"stoa/netx"
 )
 
 // Target is where this node is reached, taken from configuration or from a
@@ -33,7 +34,7 @@ func ParseTarget(base string) (Target, error) {
 
 // Loopback reports whether the target names this machine, the only place where
 // signed plain http makes sense.
-func (t Target) Loopback() bool { return isLoopback(hostOnly(t.Authority)) }
+func (t Target) Loopback() bool { return netx.IsLoopback(hostOnly(t.Authority)) }
 
 func normalAuthority(scheme, a string) string {
 	a = lower(a)
@@ -61,14 +62,6 @@ func hostOnly(authority string) string {
 		return h
 	}
 	return strings.Trim(authority, "[]")
-}
-
-func isLoopback(host string) bool {
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
 }
 
 // Message is a borrowed view of a request, or of a response when Status is set.

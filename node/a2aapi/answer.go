@@ -8,6 +8,7 @@ import (
 
 	"stoa/identity"
 	"stoa/identity/httpsig"
+	"stoa/netx"
 	"stoa/protocol"
 	"stoa/protocol/a2a"
 )
@@ -66,7 +67,7 @@ func (a *API) refuse(w http.ResponseWriter, r *http.Request, id json.RawMessage,
 			head.Set("Signature-Error", e.Signature)
 		}
 		if e.RetryAfter > 0 || status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
-			head.Set("Retry-After", strconv.Itoa(seconds(e.RetryAfter)))
+			head.Set("Retry-After", strconv.Itoa(netx.Seconds(e.RetryAfter)))
 		}
 	}
 	if status == http.StatusUnauthorized || status == http.StatusForbidden {

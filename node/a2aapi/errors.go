@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
+	"stoa/netx"
 	"stoa/protocol"
 	"stoa/protocol/a2a"
 )
@@ -120,7 +120,7 @@ func (a *API) describe(err error, requestID string) (code int, text string, data
 		data = append(data, badRequest{rpcTypes + "BadRequest", violations(e.Faults)})
 	}
 	if wait := e.RetryAfter; wait > 0 {
-		data = append(data, retryInfo{rpcTypes + "RetryInfo", strconv.Itoa(seconds(wait)) + "s"})
+		data = append(data, retryInfo{rpcTypes + "RetryInfo", strconv.Itoa(netx.Seconds(wait)) + "s"})
 	}
 	return classOf(e.Code).Code, e.Detail, append(data, a.problem(e.Code, e.Detail, advice, e.Faults, requestID))
 }
@@ -154,6 +154,3 @@ func violations(faults []protocol.Fault) []a2a.Violation {
 	}
 	return list
 }
-
-// seconds rounds up; a wait that is not known is one second.
-func seconds(d time.Duration) int { return max(1, int((d+time.Second-1)/time.Second)) }

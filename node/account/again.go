@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"math/rand/v2"
 	"time"
 
+	"stoa/netx"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -42,7 +42,7 @@ func again(j storage.Job, pauses []time.Duration, t *trial, args any, cause erro
 	if t.Try >= len(pauses) {
 		return nil, protocol.Errorf(protocol.Gone, "given up after %d tries: %w", t.Try+1, cause)
 	}
-	wait = max(wait, time.Duration(float64(pauses[t.Try])*(0.75+rand.Float64()/2)))
+	wait = max(wait, netx.Jitter(pauses[t.Try]))
 	t.Try++
 	raw, err := json.Marshal(args)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"stoa/netx"
 	"stoa/protocol"
 	"stoa/protocol/pow"
 )
@@ -59,22 +60,11 @@ func readProblem(resp *http.Response, body []byte) *Problem {
 		p.Err.Detail = "the answer is no problem document; is this a stoa node? " + firstLine(body)
 	}
 	p.Err.Signature = resp.Header.Get("Signature-Error")
-	p.Err.RetryAfter = retryAfter(resp.Header.Get("Retry-After"))
+	p.Err.RetryAfter = netx.RetryAfter(resp.Header.Get("Retry-After"), time.Now(), 24*time.Hour)
 	return p
 }
 
 func firstLine(body []byte) string {
 	line, _, _ := strings.Cut(string(body[:min(len(body), 120)]), "\n")
 	return strings.ToValidUTF8(line, "?")
-}
-
-// retryAfter reads seconds or a date (RFC 9110 §10.2.3), at most a day.
-func retryAfter(s string) time.Duration {
-	var d time.Duration
-	if n, err := strconv.Atoi(s); err == nil {
-		d = time.Duration(min(max(n, 0), 24*60*60)) * time.Second
-	} else if at, err := http.ParseTime(s); err == nil {
-		d = time.Until(at)
-	}
-	return min(max(d, 0), 24*time.Hour)
 }

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 	"time"
 
+	"stoa/netx"
 	"stoa/node/webhook"
 	"stoa/protocol"
 	"stoa/storage"
@@ -151,8 +151,7 @@ func judge(cb *storage.StoredCallback, sent error, now time.Time) (again bool) {
 // backoff is how long to wait after the n-th try: 5 s doubling to an hour, with
 // jitter of a quarter, so that what failed together does not come back together.
 func backoff(n int) time.Duration {
-	wait := min(firstWait<<min(n-1, 20), longestWait)
-	return time.Duration(float64(wait) * (0.75 + rand.Float64()/2))
+	return netx.Jitter(netx.Backoff(firstWait, longestWait, n))
 }
 
 // ListCallbacks returns the deliveries of one of the owner's agents.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"stoa/identity/httpsig"
+	"stoa/netx"
 	"stoa/node/dispatch"
 	"stoa/protocol"
 )
@@ -42,7 +43,7 @@ func WriteProblem(w http.ResponseWriter, base string, dialect protocol.Dialect, 
 		head.Set("Signature-Error", e.Signature)
 	}
 	if s := p.Status; e.RetryAfter > 0 || s == http.StatusTooManyRequests || s == http.StatusServiceUnavailable {
-		head.Set("Retry-After", strconv.Itoa(max(1, int(e.RetryAfter.Seconds()+0.999))))
+		head.Set("Retry-After", strconv.Itoa(netx.Seconds(e.RetryAfter)))
 	}
 	body, err := dispatch.JSON(p)
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
@@ -235,9 +234,4 @@ func (p *Prober) askChain(ctx context.Context, target string) Outcome {
 		return Missing
 	}
 	return Undecided
-}
-
-// jitter spreads what would come at the same time: five to seven sixths.
-func jitter(d time.Duration) time.Duration {
-	return time.Duration(float64(d) * (5.0/6 + rand.Float64()/3))
 }

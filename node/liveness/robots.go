@@ -3,6 +3,7 @@ package liveness
 import (
 	"bytes"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -133,14 +134,16 @@ func normalize(path string) string {
 	var b strings.Builder
 	for i := 0; i < len(path); i++ {
 		c := path[i]
-		if c == '%' && i+2 < len(path) && unhex(path[i+1]) < 16 && unhex(path[i+2]) < 16 {
-			if d := unhex(path[i+1])<<4 | unhex(path[i+2]); unreserved(d) {
-				b.WriteByte(d)
-			} else {
-				b.WriteString(strings.ToUpper(path[i : i+3]))
+		if c == '%' && i+2 < len(path) {
+			if d, err := strconv.ParseUint(path[i+1:i+3], 16, 8); err == nil {
+				if unreserved(byte(d)) {
+					b.WriteByte(byte(d))
+				} else {
+					b.WriteString(strings.ToUpper(path[i : i+3]))
+				}
+				i += 2
+				continue
 			}
-			i += 2
-			continue
 		}
 		if c <= ' ' || c >= 0x7f {
 			b.WriteString("%" + string(digits[c>>4]) + string(digits[c&15]))
@@ -153,16 +156,4 @@ func normalize(path string) string {
 
 func unreserved(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
-}
-
-func unhex(c byte) byte {
-	switch {
-	case c >= '0' && c <= '9':
-		return c - '0'
-	case c >= 'a' && c <= 'f':
-		return c - 'a' + 10
-	case c >= 'A' && c <= 'F':
-		return c - 'A' + 10
-	}
-	return 255
 }

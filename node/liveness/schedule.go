@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"stoa/netx"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -40,7 +41,7 @@ func backoff(failures int) time.Duration {
 	if failures <= 1 {
 		return soon
 	}
-	return min(daily<<min(failures-2, 3), weekly)
+	return netx.Backoff(daily, weekly, failures-1)
 }
 
 // next is a probe after it was asked, and when it is to be asked again. One
@@ -70,3 +71,6 @@ func next(p storage.Probe, o Outcome, now time.Time, jitter func(time.Duration) 
 func cutTarget(target string) (identity, thumbprint string, ok bool) {
 	return strings.Cut(target, " ")
 }
+
+// jitter spreads what would come at the same time: five to seven sixths.
+func jitter(d time.Duration) time.Duration { return netx.Spread(d, 1.0/6) }

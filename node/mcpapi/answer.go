@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"stoa/netx"
 	"stoa/protocol"
 )
 
@@ -70,4 +71,6 @@ func (a *API) write(w http.ResponseWriter, status int, id []byte, member string,
 	}
 }
 
-func setRetry(head http.Header, d time.Duration) { head.Set("Retry-After", strconv.Itoa(seconds(d))) }
+func setRetry(head http.Header, d time.Duration) {
+	head.Set("Retry-After", strconv.Itoa(netx.Seconds(d)))
+}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"stoa/netx"
 	"stoa/node/dispatch"
 	"stoa/protocol"
 )
@@ -95,7 +96,7 @@ func newToolError(err error, requestID string) ([]byte, error) {
 	e := protocol.AsError(err)
 	t := toolError{Code: e.Code, Detail: e.Detail, Advice: e.Code.Advice(), Errors: e.Faults, Challenge: e.Challenge, Instance: requestID}
 	if e.RetryAfter > 0 || e.Code == protocol.RateLimited || e.Code.Status() == http.StatusServiceUnavailable {
-		t.RetryAfter = seconds(e.RetryAfter)
+		t.RetryAfter = netx.Seconds(e.RetryAfter)
 	}
 	if e.Challenge != nil {
 		t.How, t.Retry, t.Advice = solving, retrying, ""
@@ -103,9 +104,6 @@ func newToolError(err error, requestID string) ([]byte, error) {
 	text, err := dispatch.JSON(t)
 	return bytes.TrimSpace(text), err
 }
-
-// seconds rounds up; a wait that is not known is one second.
-func seconds(d time.Duration) int { return max(1, int((d+time.Second-1)/time.Second)) }
 
 // credentialRefused reports whether a credential that came with the request is
 // what failed, or one was missing at the owners' door, where each call needs one.

@@ -20,6 +20,7 @@ import (
 	"sync"
 
 	"stoa/identity/httpsig"
+	"stoa/netx"
 	"stoa/node/dispatch"
 	"stoa/protocol"
 )
@@ -158,7 +159,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, m *message, body []b
 func (a *API) Refuse(w http.ResponseWriter, _ *http.Request, err error) {
 	e := protocol.AsError(err)
 	a.refuse(w, nil, &rpcError{status: e.Code.Status(), code: internalError, text: e.Detail, retry: e.RetryAfter,
-		data: errorData{Code: e.Code, RetryAfter: seconds(e.RetryAfter)}})
+		data: errorData{Code: e.Code, RetryAfter: netx.Seconds(e.RetryAfter)}})
 }
 
 // readBody reads a JSON body within the limit.

@@ -3,12 +3,12 @@ package mcpapi
 import (
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 
 	"stoa/identity/httpsig"
 	"stoa/identity/session"
+	"stoa/netx"
 	"stoa/protocol"
 )
 
@@ -21,7 +21,7 @@ import (
 // could not do without it.
 func (a *API) reachable(r *http.Request) error {
 	own := httpsig.NewTarget(a.target.Scheme, r.Host).Authority == a.target.Authority
-	if !own && !(a.c.Loopback && isLoopback(hostname(r.Host))) {
+	if !own && !(a.c.Loopback && netx.IsLoopback(hostname(r.Host))) {
 		return transport(http.StatusForbidden, protocol.Forbidden, "this server answers for "+a.target.Authority+" and not for the host that was asked")
 	}
 	if a.c.For != protocol.Everybody && !session.SameOrigin(r, a.c.Base) {
@@ -31,7 +31,7 @@ func (a *API) reachable(r *http.Request) error {
 	if !a.loopback || len(origins) == 0 {
 		return nil
 	}
-	if u, err := url.Parse(origins[0]); len(origins) > 1 || err != nil || u.Scheme != "http" && u.Scheme != "https" || !isLoopback(u.Hostname()) {
+	if u, err := url.Parse(origins[0]); len(origins) > 1 || err != nil || u.Scheme != "http" && u.Scheme != "https" || !netx.IsLoopback(u.Hostname()) {
 		return transport(http.StatusForbidden, protocol.Forbidden, "a page of this origin may not reach a server on loopback")
 	}
 	return nil
@@ -42,14 +42,6 @@ func hostname(host string) string {
 		return name
 	}
 	return strings.Trim(host, "[]")
-}
-
-func isLoopback(name string) bool {
-	if strings.EqualFold(name, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(name)
-	return err == nil && ip.Unmap().IsLoopback()
 }
 
 // allowOrigin lets any page read the answers, without credentials.

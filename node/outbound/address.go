@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"stoa/protocol"
+	"stoa/netx"
 )
 
 // A Refused is a request that the client did not make because of where it would
@@ -47,7 +47,7 @@ func (r rules) check(network, address string) error {
 	if r.private && private(addr) {
 		return nil
 	}
-	if why := protocol.NotPublic(addr); why != "" {
+	if why := netx.NotPublic(addr); why != "" {
 		return &Refused{Target: address, Reason: why + " address"}
 	}
 	if !r.public {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"stoa/netx"
 	"stoa/protocol"
 )
 
@@ -136,7 +137,7 @@ func (s *Web) Fail(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	if e.RetryAfter > 0 || status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
-		head.Set("Retry-After", strconv.Itoa(retryAfter(e)))
+		head.Set("Retry-After", strconv.Itoa(netx.Seconds(e.RetryAfter)))
 	}
 	head.Set("Cache-Control", "no-store")
 	head.Del("ETag")
@@ -152,6 +153,3 @@ func above(path string) string {
 	}
 	return handle
 }
-
-// retryAfter is in whole seconds, one at least.
-func retryAfter(e *protocol.Error) int { return max(1, int(e.RetryAfter.Seconds()+0.999)) }

@@ -22,6 +22,7 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/netx"
 	"stoa/node/outbound"
 	"stoa/protocol"
 )
@@ -147,7 +148,7 @@ func (s *Sender) Send(ctx context.Context, address, id string, body []byte) erro
 	}
 	return &Failure{
 		Status: res.StatusCode, Kind: ErrRetry, Text: fmt.Sprintf("the receiver answered %d", res.StatusCode),
-		RetryAfter: retryAfter(res.Header.Get("Retry-After"), s.now()),
+		RetryAfter: netx.RetryAfter(res.Header.Get("Retry-After"), s.now(), maxRetryAfter),
 	}
 }
 
@@ -193,15 +194,4 @@ func unanswered(err error) error {
 		text = "the receiver did not answer in time"
 	}
 	return &Failure{Kind: ErrRetry, Text: text, Err: err}
-}
-
-// retryAfter reads the field in both its forms (RFC 9110 §10.2.3).
-func retryAfter(value string, now time.Time) time.Duration {
-	var d time.Duration
-	if n, err := strconv.Atoi(value); err == nil {
-		d = time.Duration(min(max(n, 0), int(maxRetryAfter/time.Second))) * time.Second
-	} else if at, err := http.ParseTime(value); err == nil {
-		d = at.Sub(now)
-	}
-	return min(max(d, 0), maxRetryAfter)
 }

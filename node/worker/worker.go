@@ -9,10 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"time"
 
+	"stoa/netx"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -186,7 +186,5 @@ func Backoff(attempt int, err error) time.Duration {
 	if e, ok := errors.AsType[*protocol.Error](err); ok && e.RetryAfter > 0 {
 		return min(e.RetryAfter, 24*time.Hour)
 	}
-	wait := 5 * time.Second << min(max(attempt-1, 0), 20)
-	wait = min(wait, 6*time.Hour)
-	return time.Duration(float64(wait) * (0.5 + rand.Float64()))
+	return netx.Spread(netx.Backoff(5*time.Second, 6*time.Hour, attempt), 0.5)
 }

@@ -1,8 +1,14 @@
-package protocol
+// Package netx holds what every part of the node needs to know of the network:
+// which addresses are public, who has registered a name, when to try again, and
+// how many requests somebody may make. It does no I/O.
+package netx
 
 import (
+	"net"
 	"net/netip"
 	"strings"
+
+	"golang.org/x/net/publicsuffix"
 )
 
 // special are the ranges that are not the public internet (IANA special-purpose
@@ -76,10 +82,10 @@ func NotPublic(a netip.Addr) string {
 // RFC 6762, RFC 8375, and the one that ICANN reserves for private use).
 var privateDomains = []string{"localhost", "local", "internal", "home.arpa", "invalid", "onion"}
 
-// notPublicHost says what keeps the host of an address from being one of the
+// HostFault says what keeps the host of an address from being one of the
 // public internet, as far as its spelling shows; "" when nothing does. What a name
 // leads to shows when it is connected to.
-func notPublicHost(host string) string {
+func HostFault(host string) string {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		if why := NotPublic(ip.Unmap()); why != "" {
 			return "must lead to a public address"
@@ -103,4 +109,40 @@ func notPublicHost(host string) string {
 		return "must name a host with its domain"
 	}
 	return ""
+}
+
+// IsLoopback reports whether a host, without port and brackets, is this machine:
+// a loopback address, localhost or a name below it (RFC 6761 §6.3).
+func IsLoopback(host string) bool {
+	const local = "localhost"
+	if n := len(host) - len(local); n >= 0 && strings.EqualFold(host[n:], local) && (n == 0 || host[n-1] == '.') {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// Registrable returns the domain that somebody had to register for a host, which
+// may have a port (public suffix list), or the network of an address: an IPv6 /56,
+// which one customer has. Loopback addresses differ by port.
+func Registrable(host string) string {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	if ip, err := netip.ParseAddr(strings.Trim(name, "[]")); err == nil {
+		switch ip = ip.Unmap(); {
+		case ip.IsLoopback():
+			return host
+		case ip.Is6():
+			network, _ := ip.WithZone("").Prefix(56)
+			return network.String()
+		}
+		return ip.String()
+	}
+	name = strings.TrimSuffix(name, ".")
+	if d, err := publicsuffix.EffectiveTLDPlusOne(name); err == nil {
+		return d
+	}
+	return name
 }
