@@ -97,8 +97,8 @@ type authorRecord struct {
 }
 
 func recordOf(a protocol.Author) authorRecord {
-	return authorRecord{Name: a.Name, Handle: or(a.Handle), Node: or(a.Node), Actor: or(a.Actor), ERC8004: or(a.ERC8004),
-		KeyID: or(a.KeyID), Verified: a.Verified, Method: string(a.Method)}
+	return authorRecord{Name: a.Name, Handle: orEmpty(a.Handle), Node: orEmpty(a.Node), Actor: orEmpty(a.Actor), ERC8004: orEmpty(a.ERC8004),
+		KeyID: orEmpty(a.KeyID), Verified: a.Verified, Method: string(a.Method)}
 }
 
 // author is an author as this node knows one from an archive: by the word of the
@@ -107,8 +107,8 @@ func (a authorRecord) author(host string) protocol.Author {
 	if a.Node != "" {
 		host = a.Node
 	}
-	return protocol.Author{Name: a.Name, Handle: some(a.Handle), Node: &host, Actor: some(a.Actor), ERC8004: some(a.ERC8004),
-		KeyID: some(a.KeyID), Method: protocol.ByFederation}
+	return protocol.Author{Name: a.Name, Handle: orNil(a.Handle), Node: &host, Actor: orNil(a.Actor), ERC8004: orNil(a.ERC8004),
+		KeyID: orNil(a.KeyID), Method: protocol.ByFederation}
 }
 
 type postRecord struct {
@@ -188,14 +188,14 @@ var records = []reflect.Type{
 	reflect.TypeFor[protocol.NotifyDraft](), reflect.TypeFor[keyRecord](), reflect.TypeFor[postRecord](), reflect.TypeFor[threadLine](), reflect.TypeFor[blockRecord](),
 }
 
-func or(s *string) string {
+func orEmpty(s *string) string {
 	if s == nil {
 		return ""
 	}
 	return *s
 }
 
-func some(s string) *string {
+func orNil(s string) *string {
 	if s == "" {
 		return nil
 	}

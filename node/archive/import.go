@@ -63,18 +63,18 @@ func (a *Archive) Read(ctx context.Context, f *os.File, o Order) (protocol.Impor
 		return protocol.ImportReport{}, errNoAccount
 	}
 	im := &importing{Archive: a, Order: o, asked: map[grant]answer{}}
-	if err := im.look(ctx, f); err != nil {
+	if err := im.inspect(ctx, f); err != nil {
 		return protocol.ImportReport{}, err
 	}
 	if o.DryRun {
-		return im.try(ctx, f)
+		return im.dryRun(ctx, f)
 	}
 	id, holder := protocol.NewID(protocol.ImportID, time.Now()), rand.Text()
 	if err := im.stage(ctx, f, id, holder); err != nil {
 		return protocol.ImportReport{}, err
 	}
 	if err := im.begin(ctx, id); err != nil {
-		return protocol.ImportReport{}, errors.Join(err, a.drop(ctx, id, true))
+		return protocol.ImportReport{}, errors.Join(err, a.deletePieces(ctx, id, true))
 	}
 	if !o.operator() { // a client that has gone does not stop it
 		ctx = context.WithoutCancel(ctx)
@@ -112,11 +112,11 @@ type importing struct {
 	open   *openThread
 }
 
-// look checks the archive whole, and asks the node it names and the chain.
-func (im *importing) look(ctx context.Context, f *os.File) error {
+// inspect checks the archive whole, and asks the node it names and the chain.
+func (im *importing) inspect(ctx context.Context, f *os.File) error {
 	im.asking, im.public = true, map[string]crypto.PublicKey{}
 	begin := func(m *manifest, raw []byte, sig signature) error {
-		if err := im.name(m); err != nil {
+		if err := im.setOrigin(m); err != nil {
 			return err
 		}
 		if im.handle = m.Handle; im.As != "" {
@@ -129,7 +129,7 @@ func (im *importing) look(ctx context.Context, f *os.File) error {
 		return err
 	}
 	sum := sha256.New()
-	err := walk(io.TeeReader(f, sum), im.Limits, begin, func(r record) error { return im.examine(ctx, r) }, im.Archive)
+	err := walk(io.TeeReader(f, sum), im.Limits, begin, func(r record) error { return im.checkRecord(ctx, r) }, im.Archive)
 	if err != nil {
 		return err
 	}
@@ -137,12 +137,12 @@ func (im *importing) look(ctx context.Context, f *os.File) error {
 	if im.open != nil && im.open.got != im.open.want {
 		return refused("a thread lacks messages")
 	}
-	if err := im.vouchers(ctx); err != nil { // an archive without posts has not asked yet
+	if err := im.askChain(ctx); err != nil { // an archive without posts has not asked yet
 		return err
 	}
 	proven := map[string]crypto.PublicKey{}
 	for keyid := range im.public {
-		if own := im.own(keyid); own != nil {
+		if own := im.provenKey(keyid); own != nil {
 			proven[keyid] = own
 		}
 	}
@@ -150,8 +150,8 @@ func (im *importing) look(ctx context.Context, f *os.File) error {
 	return nil
 }
 
-// name notes what the manifest says the archive is, and which node made it.
-func (im *importing) name(m *manifest) error {
+// setOrigin notes what the manifest says the archive is, and which node made it.
+func (im *importing) setOrigin(m *manifest) error {
 	u, err := url.Parse(m.Node)
 	if err != nil || u.Host == "" || m.Node != u.Scheme+"://"+u.Host || u.Host != strings.ToLower(u.Host) ||
 		u.Scheme != "https" && !(im.Private && u.Scheme == "http") {
@@ -185,8 +185,8 @@ func (im *importing) checkSignature(ctx context.Context, raw []byte, sig signatu
 	return true, ""
 }
 
-// examine checks one record and learns what the transaction must know before.
-func (im *importing) examine(ctx context.Context, r record) error {
+// checkRecord checks one record and learns what the transaction must know before.
+func (im *importing) checkRecord(ctx context.Context, r record) error {
 	switch r.file {
 	case profileFile:
 		if err := im.decode(r, &im.profile); err != nil {
@@ -224,13 +224,13 @@ func (im *importing) examine(ctx context.Context, r record) error {
 	case privateFile:
 		return im.unlock(r)
 	case postsFile:
-		if err := im.vouchers(ctx); err != nil {
+		if err := im.askChain(ctx); err != nil {
 			return err
 		}
 		_, err := im.post(ctx, r)
 		return err
 	case threadsFile:
-		return im.lookThreadLine(r)
+		return im.checkThreadLine(r)
 	case blocksFile:
 		var b blockRecord
 		if err := im.decode(r, &b); err != nil {
@@ -273,8 +273,8 @@ func (im *importing) unlock(r record) error {
 	return nil
 }
 
-// own gives the public half of a key that is shown to be the bearer's.
-func (im *importing) own(keyid string) crypto.PublicKey {
+// provenKey gives the public half of a key that is shown to be the bearer's.
+func (im *importing) provenKey(keyid string) crypto.PublicKey {
 	if im.proven != nil {
 		return im.proven[keyid]
 	}

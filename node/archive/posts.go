@@ -65,7 +65,7 @@ func (im *importing) post(ctx context.Context, r record) (*postIn, error) {
 	p.Evidence, p.Statement = in.Evidence, in.Statement
 	claim := integrity.Claim{
 		ID: in.URI, Kind: in.Kind, Title: in.Title, Body: in.Body, Tags: in.Tags, ReplyTo: in.ReplyTo, Name: in.Author.Name, Handle: in.Author.Handle,
-		ERC8004: in.Author.ERC8004, Actor: in.Author.Actor, Board: in.Board, Published: in.CreatedAt, Evidence: in.Evidence, Statement: in.Statement, Own: im.own,
+		ERC8004: in.Author.ERC8004, Actor: in.Author.Actor, Board: in.Board, Published: in.CreatedAt, Evidence: in.Evidence, Statement: in.Statement, Own: im.provenKey,
 	}
 	v, err := integrity.Judge(ctx, claim, im)
 	switch {
@@ -78,7 +78,7 @@ func (im *importing) post(ctx context.Context, r record) (*postIn, error) {
 	if v.Verified && (v.ERC8004 == "" || v.ERC8004 == im.erc8004) {
 		p.Author.Verified, p.Author.Method, p.Author.Proof = true, v.Method, v.Proof()
 	}
-	p.Author.ERC8004, p.Author.KeyID = some(v.ERC8004), some(v.KeyID)
+	p.Author.ERC8004, p.Author.KeyID = orNil(v.ERC8004), orNil(v.KeyID)
 	return p, nil
 }
 
@@ -102,7 +102,7 @@ func (im *importing) storePost(ctx context.Context, tx *storage.Tx, p *postIn) e
 		return nil
 	}
 	stored := p.ArchivedPost // the step may run twice
-	stored.CreatedAt = past(p.CreatedAt, tx.Now)
+	stored.CreatedAt = notAfter(p.CreatedAt, tx.Now)
 	stored.ID = protocol.RemoteID(protocol.PostID, stored.CreatedAt, p.URI)
 	switch err := tx.ImportPost(ctx, im.handle, &stored); {
 	case errors.Is(err, storage.ErrExists):
@@ -135,9 +135,9 @@ func (im *importing) storeSame(ctx context.Context, tx *storage.Tx, here *protoc
 	return tx.SetPostState(ctx, here.ID, protocol.Deleted, "by its origin")
 }
 
-// heard says why this node does not hear the node that made the archive, "" when
+// originBlocked says why this node does not hear the node that made the archive, "" when
 // it does.
-func (im *importing) heard(ctx context.Context, tx *storage.Tx) (why string, err error) {
+func (im *importing) originBlocked(ctx context.Context, tx *storage.Tx) (why string, err error) {
 	policy, err := tx.HostPolicyFor(ctx, im.host)
 	if err != nil {
 		return "", err

@@ -58,7 +58,7 @@ func walk(r io.Reader, lim Limits, begin func(m *manifest, raw []byte, sig signa
 	}
 	zip.Multistream(false)
 	packed := tar.NewReader(&bounded{r: zip, left: lim.Bytes})
-	raw, err := piece(packed, manifestFile, maxWhole)
+	raw, err := readPiece(packed, manifestFile, maxWhole)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func walk(r io.Reader, lim Limits, begin func(m *manifest, raw []byte, sig signa
 	if m.Format != protocol.ArchiveFormat {
 		return refused("this node reads %s", protocol.ArchiveFormat)
 	}
-	signed, err := piece(packed, signatureFile, maxWhole)
+	signed, err := readPiece(packed, signatureFile, maxWhole)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func next(packed *tar.Reader, name string) (*tar.Header, error) {
 	return h, nil
 }
 
-func piece(packed *tar.Reader, name string, most int64) ([]byte, error) {
+func readPiece(packed *tar.Reader, name string, most int64) ([]byte, error) {
 	h, err := next(packed, name)
 	if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func readMember(packed *tar.Reader, one member, each func(record) error) error {
 	lines.Buffer(make([]byte, 0, 16<<10), maxLine)
 	if whole(one.Name) {
 		lines.Buffer(make([]byte, 0, 16<<10), maxWhole+1)
-		lines.Split(everything)
+		lines.Split(scanWhole)
 	}
 	for lines.Scan() {
 		if count++; count > one.Count {
@@ -171,8 +171,8 @@ func readMember(packed *tar.Reader, one member, each func(record) error) error {
 	return nil
 }
 
-// everything is a bufio.SplitFunc that gives all there is as one.
-func everything(data []byte, atEOF bool) (int, []byte, error) {
+// scanWhole is a bufio.SplitFunc that gives all there is as one.
+func scanWhole(data []byte, atEOF bool) (int, []byte, error) {
 	if !atEOF || len(data) == 0 {
 		return 0, nil, nil
 	}

@@ -36,12 +36,12 @@ func (im *importing) stage(ctx context.Context, f *os.File, id, holder string) (
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	if err := im.insist(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.BeginImport(ctx, id, im.handle, holder) }); err != nil {
+	if err := im.writeWithRetry(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.BeginImport(ctx, id, im.handle, holder) }); err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, im.drop(ctx, id, true))
+			err = errors.Join(err, im.deletePieces(ctx, id, true))
 		}
 	}()
 	sum, piece := sha256.New(), make([]byte, pieceSize)
@@ -49,7 +49,7 @@ func (im *importing) stage(ctx context.Context, f *os.File, id, holder string) (
 		size, err := io.ReadFull(f, piece)
 		if size > 0 {
 			sum.Write(piece[:size])
-			if err := im.insist(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.AddPiece(ctx, id, n, piece[:size]) }); err != nil {
+			if err := im.writeWithRetry(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.AddPiece(ctx, id, n, piece[:size]) }); err != nil {
 				return err
 			}
 		}
@@ -69,11 +69,11 @@ func (im *importing) stage(ctx context.Context, f *os.File, id, holder string) (
 // begin stores what comes with the profile. From here on the import is finished,
 // whatever happens.
 func (im *importing) begin(ctx context.Context, id string) error {
-	steps, err := im.head(ctx, &pieces{ctx: ctx, db: im.DB, id: id})
+	steps, err := im.readHead(ctx, &pieces{ctx: ctx, db: im.DB, id: id})
 	if err != nil {
 		return err
 	}
-	return im.insist(ctx, func(ctx context.Context, tx *storage.Tx) error {
+	return im.writeWithRetry(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		if err := im.storeHead(ctx, tx, steps); err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func (im *importing) begin(ctx context.Context, id string) error {
 			return err
 		}
 		row.State = storage.ImportRunning
-		if row.Ruling, err = im.ruling(); err != nil {
+		if row.Ruling, err = im.encodeDecision(); err != nil {
 			return err
 		}
 		if row.Report, err = json.Marshal(im.report); err != nil {
@@ -91,14 +91,14 @@ func (im *importing) begin(ctx context.Context, id string) error {
 		if err := tx.SaveImport(ctx, row); err != nil {
 			return err
 		}
-		if err := again(id, tx.Now.Add(silence))(ctx, tx); err != nil {
+		if err := enqueueResume(id, tx.Now.Add(silence))(ctx, tx); err != nil {
 			return err
 		}
 		return tx.Audit(ctx, im.By.Actor(), "archive import", im.handle, im.manifest.Node+" @"+im.manifest.Handle)
 	})
 }
 
-func again(id string, at time.Time) func(context.Context, *storage.Tx) error {
+func enqueueResume(id string, at time.Time) func(context.Context, *storage.Tx) error {
 	return func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Enqueue(ctx, storage.Job{Kind: ImportJob, Lane: id, Args: []byte(`{"id":"` + id + `"}`), RunAt: at})
 	}
@@ -122,9 +122,9 @@ func (a *Archive) Resume(ctx context.Context, j storage.Job) (func(context.Conte
 	case err != nil:
 		return nil, err
 	case row.State == storage.ImportDone:
-		return nil, a.drop(ctx, row.ID, false)
+		return nil, a.deletePieces(ctx, row.ID, false)
 	case row.At.Add(silence).After(now):
-		return again(row.ID, row.At.Add(silence)), nil
+		return enqueueResume(row.ID, row.At.Add(silence)), nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, turn)
 	defer cancel()
@@ -132,7 +132,7 @@ func (a *Archive) Resume(ctx context.Context, j storage.Job) (func(context.Conte
 	case errors.Is(err, errGone):
 		return nil, nil
 	case ctx.Err() != nil, protocol.CodeOf(err) == protocol.Overloaded:
-		return again(row.ID, now.Add(silence)), nil
+		return enqueueResume(row.ID, now.Add(silence)), nil
 	default:
 		return nil, err
 	}
@@ -147,7 +147,7 @@ var (
 func (a *Archive) finish(ctx context.Context, id, holder string, progress Progress) (report protocol.ImportReport, err error) {
 	for {
 		var row *storage.Import
-		err := a.insist(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		err := a.writeWithRetry(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 			row, err = tx.ImportByID(ctx, id)
 			if err == nil && row.State == storage.ImportRunning && row.Holder != holder && !row.At.Add(silence).After(tx.Now) {
 				row.Holder = holder
@@ -161,10 +161,10 @@ func (a *Archive) finish(ctx context.Context, id, holder string, progress Progre
 		case err != nil:
 			return report, err
 		case row.State == storage.ImportDone:
-			_ = a.drop(ctx, id, false) // what stays goes with the job, or is pruned
+			_ = a.deletePieces(ctx, id, false) // what stays goes with the job, or is pruned
 			return report, json.Unmarshal(row.Report, &report)
 		case row.Holder == holder:
-			err = a.goOn(ctx, row, progress)
+			err = a.storeRest(ctx, row, progress)
 		default:
 			err = errTaken
 		}
@@ -181,15 +181,15 @@ func (a *Archive) finish(ctx context.Context, id, holder string, progress Progre
 	}
 }
 
-// goOn stores what is left of an import, bit by bit.
-func (a *Archive) goOn(ctx context.Context, row *storage.Import, progress Progress) error {
-	im, err := a.ruled(row)
+// storeRest stores what is left of an import, bit by bit.
+func (a *Archive) storeRest(ctx context.Context, row *storage.Import, progress Progress) error {
+	im, err := a.fromDecision(row)
 	if err != nil {
 		return err
 	}
 	im.Progress = progress
 	held := func(do func(ctx context.Context, tx *storage.Tx, row *storage.Import) error) error {
-		return a.insist(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		return a.writeWithRetry(ctx, func(ctx context.Context, tx *storage.Tx) error {
 			now, err := tx.ImportByID(ctx, row.ID)
 			switch {
 			case errors.Is(err, storage.ErrNotFound):
@@ -205,7 +205,7 @@ func (a *Archive) goOn(ctx context.Context, row *storage.Import, progress Progre
 			return tx.SaveImport(ctx, now)
 		})
 	}
-	err = im.body(ctx, &pieces{ctx: ctx, db: a.DB, id: row.ID}, row.Done, func(steps []step) error {
+	err = im.readRest(ctx, &pieces{ctx: ctx, db: a.DB, id: row.ID}, row.Done, func(steps []step) error {
 		for len(steps) > 0 {
 			n := 0
 			if err := held(func(ctx context.Context, tx *storage.Tx, now *storage.Import) (err error) {
@@ -213,7 +213,7 @@ func (a *Archive) goOn(ctx context.Context, row *storage.Import, progress Progre
 				if err := json.Unmarshal(now.Report, &im.report); err != nil {
 					return err
 				}
-				if n, err = im.some(ctx, tx, steps); err != nil {
+				if n, err = im.storeSteps(ctx, tx, steps); err != nil {
 					return err
 				}
 				now.Done += n
@@ -235,8 +235,8 @@ func (a *Archive) goOn(ctx context.Context, row *storage.Import, progress Progre
 	})
 }
 
-// insist writes although the queue may be full for a moment.
-func (a *Archive) insist(ctx context.Context, fn func(context.Context, *storage.Tx) error) error {
+// writeWithRetry writes although the queue may be full for a moment.
+func (a *Archive) writeWithRetry(ctx context.Context, fn func(context.Context, *storage.Tx) error) error {
 	for try := 1; ; try++ {
 		err := a.DB.Write(ctx, fn)
 		if protocol.CodeOf(err) != protocol.Overloaded || errors.Is(err, errUnderWay) || try == 30 {
@@ -250,12 +250,12 @@ func (a *Archive) insist(ctx context.Context, fn func(context.Context, *storage.
 	}
 }
 
-// drop takes the pieces of an archive away, and with whole what is known of its
+// deletePieces takes the pieces of an archive away, and with whole what is known of its
 // import. One that runs stays: a begin that seemed to fail may have been done.
-func (a *Archive) drop(ctx context.Context, id string, whole bool) error {
+func (a *Archive) deletePieces(ctx context.Context, id string, whole bool) error {
 	ctx = context.WithoutCancel(ctx)
 	for more := true; more; {
-		if err := a.insist(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		if err := a.writeWithRetry(ctx, func(ctx context.Context, tx *storage.Tx) error {
 			n, err := tx.DropPieces(ctx, id)
 			if more = n > 0; err != nil || more || !whole {
 				return err

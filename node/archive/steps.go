@@ -18,8 +18,8 @@ type step struct {
 	do     func(ctx context.Context, tx *storage.Tx) error
 }
 
-// inHead reports whether a member is stored together with the profile.
-func inHead(file string) bool {
+// isHead reports whether a member is stored together with the profile.
+func isHead(file string) bool {
 	return file != postsFile && file != threadsFile && file != blocksFile
 }
 
@@ -51,10 +51,10 @@ func (im *importing) step(ctx context.Context, r record) (step, error) {
 // errBody ends the reading where what comes with the profile ends.
 var errBody = errors.New("archive: the rest")
 
-// head reads what is stored with the profile.
-func (im *importing) head(ctx context.Context, r io.Reader) (steps []step, err error) {
+// readHead reads what is stored with the profile.
+func (im *importing) readHead(ctx context.Context, r io.Reader) (steps []step, err error) {
 	err = walk(r, im.Limits, skipBegin, func(r record) error {
-		if !inHead(r.file) {
+		if !isHead(r.file) {
 			return errBody
 		}
 		s, err := im.step(ctx, r)
@@ -72,7 +72,7 @@ func skipBegin(*manifest, []byte, signature) error { return nil }
 // storeHead writes what head has read. It may run twice.
 func (im *importing) storeHead(ctx context.Context, tx *storage.Tx, steps []step) error {
 	im.report = protocol.ImportReport{Handle: im.handle, From: im.manifest.Node, ExportedAt: im.manifest.ExportedAt, DryRun: im.DryRun, Identity: "none", Notes: []string{}}
-	if err := im.mayHave(ctx, tx); err != nil {
+	if err := im.checkMayImport(ctx, tx); err != nil {
 		return err
 	}
 	if runs, err := tx.ImportRuns(ctx, im.handle); err != nil {
@@ -80,7 +80,7 @@ func (im *importing) storeHead(ctx context.Context, tx *storage.Tx, steps []step
 	} else if runs {
 		return errUnderWay
 	}
-	if why, err := im.heard(ctx, tx); err != nil {
+	if why, err := im.originBlocked(ctx, tx); err != nil {
 		return err
 	} else if why != "" {
 		im.signed, im.why = false, why
@@ -101,14 +101,14 @@ const (
 	chunkBytes   = 1 << 20
 )
 
-// body reads everything behind the head, from record done on, and gives it to
+// readRest reads everything behind the head, from record done on, and gives it to
 // store in chunks that end where something begins.
-func (im *importing) body(ctx context.Context, r io.Reader, done int, store func([]step) error) error {
+func (im *importing) readRest(ctx context.Context, r io.Reader, done int, store func([]step) error) error {
 	var steps []step
 	seen, size := 0, 0
-	begin := func(m *manifest, _ []byte, _ signature) error { return im.name(m) }
+	begin := func(m *manifest, _ []byte, _ signature) error { return im.setOrigin(m) }
 	err := walk(r, im.Limits, begin, func(r record) error {
-		if inHead(r.file) {
+		if isHead(r.file) {
 			return nil
 		}
 		if seen++; seen <= done {
@@ -139,8 +139,8 @@ func (im *importing) body(ctx context.Context, r io.Reader, done int, store func
 // its end.
 const maxHold = 20 * time.Millisecond
 
-// some stores the first of some steps, and returns how many. It may run twice.
-func (im *importing) some(ctx context.Context, tx *storage.Tx, steps []step) (n int, err error) {
+// storeSteps stores the first of some steps, and returns how many. It may run twice.
+func (im *importing) storeSteps(ctx context.Context, tx *storage.Tx, steps []step) (n int, err error) {
 	im.open = nil
 	start := time.Now()
 	for n = range steps {
@@ -157,8 +157,8 @@ func (im *importing) some(ctx context.Context, tx *storage.Tx, steps []step) (n 
 // errDry ends the transactions of a dry run.
 var errDry = errors.New("archive: dry run")
 
-// try says what an import would do: it does it, and undoes each transaction.
-func (im *importing) try(ctx context.Context, f io.ReadSeeker) (protocol.ImportReport, error) {
+// dryRun says what an import would do: it does it, and undoes each transaction.
+func (im *importing) dryRun(ctx context.Context, f io.ReadSeeker) (protocol.ImportReport, error) {
 	dry := func(do func(context.Context, *storage.Tx) error) error {
 		err := im.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 			if err := do(ctx, tx); err != nil {
@@ -174,7 +174,7 @@ func (im *importing) try(ctx context.Context, f io.ReadSeeker) (protocol.ImportR
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return im.report, err
 	}
-	steps, err := im.head(ctx, f)
+	steps, err := im.readHead(ctx, f)
 	if err != nil {
 		return im.report, err
 	}
@@ -184,12 +184,12 @@ func (im *importing) try(ctx context.Context, f io.ReadSeeker) (protocol.ImportR
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return im.report, err
 	}
-	err = im.body(ctx, f, 0, func(steps []step) error {
+	err = im.readRest(ctx, f, 0, func(steps []step) error {
 		for len(steps) > 0 {
 			before, n := im.report, 0
 			if err := dry(func(ctx context.Context, tx *storage.Tx) (err error) {
 				im.report = before
-				n, err = im.some(ctx, tx, steps)
+				n, err = im.storeSteps(ctx, tx, steps)
 				return err
 			}); err != nil {
 				return err

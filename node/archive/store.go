@@ -16,7 +16,7 @@ func (im *importing) storeMerchant(ctx context.Context, tx *storage.Tx, m *merch
 	if im.report.Profile == kept {
 		return nil
 	}
-	if err := tx.PutMerchantOf(ctx, im.handle, m.Record, past(m.UpdatedAt, tx.Now)); err != nil {
+	if err := tx.PutMerchantOf(ctx, im.handle, m.Record, notAfter(m.UpdatedAt, tx.Now)); err != nil {
 		return err
 	}
 	return tx.HushNews(ctx, im.handle)
@@ -52,8 +52,8 @@ const (
 	kept     = "kept"
 )
 
-// mayHave decides whether the bearer may have the profile under its handle.
-func (im *importing) mayHave(ctx context.Context, tx *storage.Tx) error {
+// checkMayImport decides whether the bearer may have the profile under its handle.
+func (im *importing) checkMayImport(ctx context.Context, tx *storage.Tx) error {
 	for kind, value := range map[protocol.BlockKind]string{protocol.BlockHandle: im.handle, protocol.BlockAgent: im.erc8004} {
 		if blocked, err := tx.Blocked(ctx, kind, value); err != nil {
 			return err
@@ -115,7 +115,7 @@ func (im *importing) storeProfile(ctx context.Context, tx *storage.Tx) error {
 	if err := im.enrolment(ctx, tx, p); err != nil || im.report.Profile == kept {
 		return err
 	}
-	written := past(im.profile.UpdatedAt, tx.Now)
+	written := notAfter(im.profile.UpdatedAt, tx.Now)
 	if _, err := tx.PutProfileOf(ctx, p, written); err != nil {
 		return err
 	}
@@ -223,7 +223,7 @@ func (im *importing) storeKey(ctx context.Context, tx *storage.Tx, k keyRecord, 
 		im.note("a key was left out: it is registered with another profile here")
 		return nil
 	}
-	stored := storage.AgentKey{Handle: im.handle, Thumbprint: public.Thumbprint, CreatedAt: past(k.CreatedAt, tx.Now), RetiredAt: k.RetiredAt}
+	stored := storage.AgentKey{Handle: im.handle, Thumbprint: public.Thumbprint, CreatedAt: notAfter(k.CreatedAt, tx.Now), RetiredAt: k.RetiredAt}
 	if err == nil {
 		stored = *old
 		im.report.Keys.Same++
@@ -233,9 +233,9 @@ func (im *importing) storeKey(ctx context.Context, tx *storage.Tx, k keyRecord, 
 				return err
 			}
 		} else {
-			stored.RetiredAt = new(past(*k.RetiredAt, tx.Now))
+			stored.RetiredAt = new(notAfter(*k.RetiredAt, tx.Now))
 		}
-		im.chained(&stored, k, tx.Now)
+		im.setGrant(&stored, k, tx.Now)
 		if stored.PublicJWK, err = key.MarshalPublic(public); err != nil {
 			return err
 		}
@@ -257,9 +257,9 @@ func (im *importing) storeKey(ctx context.Context, tx *storage.Tx, k keyRecord, 
 	return tx.PutAgentKey(ctx, stored)
 }
 
-// chained keeps with which identity a new key ends. Where that is not enrolled, the
+// setGrant keeps with which identity a new key ends. Where that is not enrolled, the
 // key has ended.
-func (im *importing) chained(stored *storage.AgentKey, k keyRecord, now time.Time) {
+func (im *importing) setGrant(stored *storage.AgentKey, k keyRecord, now time.Time) {
 	stored.Identity, stored.OnChain = strings.ToLower(k.Identity), k.OnChain && k.Identity != ""
 	if stored.Identity == "" && im.profile.ERC8004 != "" && stored.Thumbprint == im.profile.KeyID { // of a node that kept no such note
 		stored.Identity, stored.OnChain = strings.ToLower(im.profile.ERC8004), true
@@ -287,9 +287,9 @@ func (im *importing) keysFull(ctx context.Context, tx *storage.Tx) (bool, error)
 	return false, err
 }
 
-// past is a time that an archive claims, not later than now and in whole
+// notAfter is a time that an archive claims, not later than now and in whole
 // milliseconds.
-func past(claimed, now time.Time) time.Time {
+func notAfter(claimed, now time.Time) time.Time {
 	claimed = claimed.UTC().Truncate(time.Millisecond)
 	if claimed.After(now) || claimed.Before(time.Unix(1e9, 0)) {
 		return now

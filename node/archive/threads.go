@@ -20,9 +20,9 @@ type openThread struct {
 	skip      bool // it is here already, or may not come
 }
 
-// lookThreadLine checks one line of threads.ndjson. Messages follow their thread,
+// checkThreadLine checks one line of threads.ndjson. Messages follow their thread,
 // numbered from 1, and none is missing.
-func (im *importing) lookThreadLine(r record) error {
+func (im *importing) checkThreadLine(r record) error {
 	var in threadLine
 	if err := im.decode(r, &in); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (im *importing) threadStep(r record) (step, error) {
 		}
 		m := in.Message
 		return tx.ImportMessage(ctx, im.open.ID, storage.NumberedMessage{N: m.N, ClientID: m.ClientID, Message: protocol.Message{
-			ID: m.ID, From: protocol.Side(m.From), Author: im.author(m.Author), Text: m.Text, CreatedAt: past(m.CreatedAt, tx.Now), Untrusted: true,
+			ID: m.ID, From: protocol.Side(m.From), Author: im.author(m.Author), Text: m.Text, CreatedAt: notAfter(m.CreatedAt, tx.Now), Untrusted: true,
 		}})
 	}}, nil
 }
@@ -94,10 +94,10 @@ func (im *importing) storeThread(ctx context.Context, tx *storage.Tx, in *thread
 		ID: in.ID, Handle: im.handle, Kind: protocol.ContactKind(in.Kind), State: protocol.ThreadState(in.State),
 		Writer: im.writer(in.Writer), Author: im.author(in.Author), Callback: in.Callback,
 		Messages: in.Messages, Unread: in.Unread, Unseen: in.Unseen,
-		CreatedAt: past(in.CreatedAt, tx.Now), UpdatedAt: past(in.UpdatedAt, tx.Now), ClosedBy: in.ClosedBy,
+		CreatedAt: notAfter(in.CreatedAt, tx.Now), UpdatedAt: notAfter(in.UpdatedAt, tx.Now), ClosedBy: in.ClosedBy,
 	}
 	if in.ClosedAt != nil {
-		t.ClosedAt = new(past(*in.ClosedAt, tx.Now))
+		t.ClosedAt = new(notAfter(*in.ClosedAt, tx.Now))
 	}
 	hash, err := hex.DecodeString(in.TokenHash)
 	if err != nil {
@@ -149,7 +149,7 @@ func (im *importing) storeCallback(ctx context.Context, tx *storage.Tx, in *call
 	}
 	c := storage.StoredCallback{
 		ID: in.ID, Handle: im.handle, ThreadID: im.open.ID, URL: in.URL, N: in.N, State: protocol.CallbackState(in.State), Attempts: in.Attempts,
-		Status: in.Status, LastError: in.LastError, CreatedAt: past(in.CreatedAt, tx.Now), NextAt: tx.Now, Until: tx.Now,
+		Status: in.Status, LastError: in.LastError, CreatedAt: notAfter(in.CreatedAt, tx.Now), NextAt: tx.Now, Until: tx.Now,
 	}
 	if in.State == "waiting" {
 		c.State, c.LastError = "failed", "the profile moved to another node before it was delivered"
@@ -218,5 +218,5 @@ func (im *importing) storeBlock(ctx context.Context, tx *storage.Tx, in *blockRe
 		return nil
 	}
 	im.report.Blocks.New++
-	return tx.SetContactBlockTime(ctx, b.ID, past(in.At, tx.Now))
+	return tx.SetContactBlockTime(ctx, b.ID, notAfter(in.At, tx.Now))
 }

@@ -11,8 +11,8 @@ import (
 	"stoa/storage"
 )
 
-// vouchers asks the chain, once, for the identity that the profile names.
-func (im *importing) vouchers(ctx context.Context) error {
+// askChain asks the chain, once, for the identity that the profile names.
+func (im *importing) askChain(ctx context.Context) error {
 	id, keyid := im.profile.ERC8004, im.profile.KeyID
 	if id == "" || im.erc8004 != "" || im.refusal != "" {
 		return nil
@@ -20,7 +20,7 @@ func (im *importing) vouchers(ctx context.Context) error {
 	switch {
 	case im.Chain == nil:
 		im.refusal = "this node reads no chain"
-	case keyid == "" || im.own(keyid) == nil && !im.operator():
+	case keyid == "" || im.provenKey(keyid) == nil && !im.operator():
 		im.refusal = "the private half of the key that speaks for it did not come along; the operator can enrol it"
 	default:
 		_, _, err := im.Authority(ctx, strings.ToLower(id), keyid)
@@ -67,9 +67,9 @@ func (im *importing) Authority(ctx context.Context, id, keyid string) (crypto.Pu
 	return found.pub, found.block, found.err
 }
 
-// A ruling is what was decided about an archive before it was stored, and is not
+// A decision is what was decided about an archive before it was stored, and is not
 // asked again.
-type ruling struct {
+type decision struct {
 	Operator bool              `json:"operator"` // whose limits hold
 	Signed   bool              `json:"signed"`
 	Why      string            `json:"why,omitempty"`
@@ -94,9 +94,9 @@ func publicJWK(pub crypto.PublicKey) (json.RawMessage, error) {
 	return key.MarshalPublic(key.Public{Key: pub, Thumbprint: key.Thumbprint(pub), ID: key.Thumbprint(pub), Use: "sig"})
 }
 
-// ruling is what was decided.
-func (im *importing) ruling() ([]byte, error) {
-	r := ruling{Operator: im.operator(), Signed: im.signed, Why: im.why, ERC8004: im.erc8004, Enrols: im.enrols, Key: im.enrolsKey}
+// encodeDecision is what was decided.
+func (im *importing) encodeDecision() ([]byte, error) {
+	r := decision{Operator: im.operator(), Signed: im.signed, Why: im.why, ERC8004: im.erc8004, Enrols: im.enrols, Key: im.enrolsKey}
 	for _, pub := range im.proven {
 		jwk, err := publicJWK(pub)
 		if err != nil {
@@ -120,9 +120,9 @@ func (im *importing) ruling() ([]byte, error) {
 	return json.Marshal(r)
 }
 
-// ruled is an import as its ruling has it.
-func (a *Archive) ruled(row *storage.Import) (*importing, error) {
-	var r ruling
+// fromDecision is an import as its decision has it.
+func (a *Archive) fromDecision(row *storage.Import) (*importing, error) {
+	var r decision
 	if err := json.Unmarshal(row.Ruling, &r); err != nil {
 		return nil, err
 	}
