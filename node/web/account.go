@@ -52,8 +52,8 @@ func (s *Web) accountRoutes() []Route {
 	}
 }
 
-// alone writes a page for this reader alone.
-func (s *Web) alone(w http.ResponseWriter, r *http.Request, status int, v view) {
+// writePrivate writes a page for this reader alone.
+func (s *Web) writePrivate(w http.ResponseWriter, r *http.Request, status int, v view) {
 	v.Private = true
 	v.Status = status
 	v.Request = w.Header().Get(requestID)
@@ -67,17 +67,17 @@ func (s *Web) signInPage(w http.ResponseWriter, r *http.Request) {
 	if ticket == "" && session.OfReader(r, s.Base) != "" {
 		state, err := s.state(r)
 		if err == nil && state.SignedIn {
-			see(w, r, "/account")
+			redirect(w, r, "/account")
 			return
 		}
 		ended = err == nil
 	}
-	s.alone(w, r, 0, view{Title: "Sign in", Path: "/sign-in", Body: signInBody(s, ticket, "", ended)})
+	s.writePrivate(w, r, 0, view{Title: "Sign in", Path: "/sign-in", Body: signInBody(s, ticket, "", ended)})
 }
 
 // signIn spends a link, or has one sent.
 func (s *Web) signIn(w http.ResponseWriter, r *http.Request) {
-	if err := s.posted(w, r); err != nil {
+	if err := s.parseForm(w, r); err != nil {
 		s.Fail(w, r, err)
 		return
 	}
@@ -87,34 +87,34 @@ func (s *Web) signIn(w http.ResponseWriter, r *http.Request) {
 	}
 	if mail := r.PostForm.Get("mail"); mail != "" && s.Accounts.SendsMail() {
 		if err := s.Accounts.AskLink(r.Context(), mail); err != nil {
-			s.alone(w, r, protocol.CodeOf(err).Status(), view{Title: "Sign in", Path: "/sign-in", Body: signInBody(s, "", protocol.AsError(err).Detail, false)})
+			s.writePrivate(w, r, protocol.CodeOf(err).Status(), view{Title: "Sign in", Path: "/sign-in", Body: signInBody(s, "", protocol.AsError(err).Detail, false)})
 			return
 		}
-		s.alone(w, r, 0, view{Title: "Look into your mail", Path: "/sign-in", Body: sentBody(s)})
+		s.writePrivate(w, r, 0, view{Title: "Look into your mail", Path: "/sign-in", Body: sentBody(s)})
 		return
 	}
 	secret, err := s.Accounts.SignIn(r.Context(), r.PostForm.Get("ticket"), r.UserAgent())
 	if err != nil {
 		if e := protocol.AsError(err); e.Code != protocol.Internal {
-			s.alone(w, r, e.Code.Status(), view{Title: "Sign in", Path: "/sign-in", Body: signInBody(s, "", e.Detail, false)})
+			s.writePrivate(w, r, e.Code.Status(), view{Title: "Sign in", Path: "/sign-in", Body: signInBody(s, "", e.Detail, false)})
 			return
 		}
 		s.Fail(w, r, err)
 		return
 	}
 	http.SetCookie(w, session.SetCookie(s.Base, secret))
-	see(w, r, "/account")
+	redirect(w, r, "/account")
 }
 
-func see(w http.ResponseWriter, r *http.Request, to string) {
+func redirect(w http.ResponseWriter, r *http.Request, to string) {
 	head := w.Header()
 	head.Set("Cache-Control", "no-store")
 	head["Content-Type"] = nil // a redirection without a body of its own
 	http.Redirect(w, r, to, http.StatusSeeOther)
 }
 
-// posted reads a posted form within its bounds.
-func (s *Web) posted(w http.ResponseWriter, r *http.Request) error {
+// parseForm reads a posted form within its bounds.
+func (s *Web) parseForm(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
 		return protocol.Errorf(protocol.InvalidRequest, "the form cannot be read, or is longer than %d bytes", maxForm)
@@ -130,10 +130,10 @@ func (s *Web) posted(w http.ResponseWriter, r *http.Request) error {
 // signOut ends the session of this browser.
 func (s *Web) signOut(w http.ResponseWriter, r *http.Request) {
 	var page protocol.Page[protocol.SignedIn]
-	err := s.as(r, protocol.ListSessions.Operation, map[string]any{"limit": protocol.MaxLimit}, &page)
+	err := s.invokeSignedIn(r, protocol.ListSessions.Operation, map[string]any{"limit": protocol.MaxLimit}, &page)
 	for _, x := range page.Items {
 		if x.Current {
-			err = s.as(r, protocol.EndSession.Operation, map[string]any{"id": x.ID}, nil)
+			err = s.invokeSignedIn(r, protocol.EndSession.Operation, map[string]any{"id": x.ID}, nil)
 		}
 	}
 	if err != nil && protocol.CodeOf(err) != protocol.Unauthorized { // one that ended is no session any more
@@ -141,11 +141,11 @@ func (s *Web) signOut(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	http.SetCookie(w, session.SetCookie(s.Base, ""))
-	see(w, r, "/sign-in")
+	redirect(w, r, "/sign-in")
 }
 
-// as does an operation as whoever is signed in.
-func (s *Web) as(r *http.Request, op *protocol.Operation, args any, into any) error {
+// invokeSignedIn does an operation as whoever is signed in.
+func (s *Web) invokeSignedIn(r *http.Request, op *protocol.Operation, args any, into any) error {
 	raw, err := json.Marshal(args)
 	if err != nil {
 		return err
@@ -164,7 +164,7 @@ func (s *Web) as(r *http.Request, op *protocol.Operation, args any, into any) er
 }
 
 func (s *Web) state(r *http.Request) (state protocol.SessionState, err error) {
-	err = s.as(r, protocol.ServiceSession.Operation, protocol.None{}, &state)
+	err = s.invokeSignedIn(r, protocol.ServiceSession.Operation, protocol.None{}, &state)
 	return state, err
 }
 
@@ -245,17 +245,17 @@ type ownProfile struct {
 
 // read gathers the account page from the owner's operations.
 func (a *account) read(s *Web, r *http.Request) error {
-	if err := s.as(r, protocol.GetAccount.Operation, protocol.None{}, &a.Account); err != nil {
+	if err := s.invokeSignedIn(r, protocol.GetAccount.Operation, protocol.None{}, &a.Account); err != nil {
 		return err
 	}
-	if err := s.as(r, protocol.GetAccountMail.Operation, protocol.None{}, &a.Mail); err != nil {
+	if err := s.invokeSignedIn(r, protocol.GetAccountMail.Operation, protocol.None{}, &a.Mail); err != nil {
 		return err
 	}
 	if err := a.readTokens(s, r); err != nil {
 		return err
 	}
 	var sessions protocol.Page[protocol.SignedIn]
-	if err := s.as(r, protocol.ListSessions.Operation, map[string]any{"limit": protocol.MaxLimit}, &sessions); err != nil {
+	if err := s.invokeSignedIn(r, protocol.ListSessions.Operation, map[string]any{"limit": protocol.MaxLimit}, &sessions); err != nil {
 		return err
 	}
 	a.Sessions = sessions.Items
@@ -263,13 +263,13 @@ func (a *account) read(s *Web, r *http.Request) error {
 		own := map[string]any{"handle": handle}
 		var p ownProfile
 		var keys protocol.Keys
-		if err := s.as(r, protocol.GetOwnProfile.Operation, own, &p.Profile); err != nil {
+		if err := s.invokeSignedIn(r, protocol.GetOwnProfile.Operation, own, &p.Profile); err != nil {
 			return err
 		}
-		if err := s.as(r, protocol.GetNotify.Operation, own, &p.Notify); err != nil {
+		if err := s.invokeSignedIn(r, protocol.GetNotify.Operation, own, &p.Notify); err != nil {
 			return err
 		}
-		if err := s.as(r, protocol.ListKeys.Operation, own, &keys); err != nil {
+		if err := s.invokeSignedIn(r, protocol.ListKeys.Operation, own, &keys); err != nil {
 			return err
 		}
 		p.Keys = keys.Items
@@ -284,7 +284,7 @@ func (a *account) readTokens(s *Web, r *http.Request) error {
 	args := map[string]any{"limit": protocol.MaxLimit}
 	for range maxTokenPages {
 		var page protocol.Page[protocol.Token]
-		if err := s.as(r, protocol.ListTokens.Operation, args, &page); err != nil {
+		if err := s.invokeSignedIn(r, protocol.ListTokens.Operation, args, &page); err != nil {
 			return err
 		}
 		for _, t := range page.Items {
@@ -310,33 +310,33 @@ func (s *Web) showAccount(w http.ResponseWriter, r *http.Request, a *account) {
 	a.Logged = s.Accounts.LogsMail()
 	err := a.read(s, r)
 	if a.Sent != nil && err == nil {
-		s.alone(w, r, a.Sent.err.Code.Status(), view{Title: "Your account", Path: "/account", Body: accountBody(a)})
+		s.writePrivate(w, r, a.Sent.err.Code.Status(), view{Title: "Your account", Path: "/account", Body: accountBody(a)})
 		return
 	}
 	switch {
 	case a.Sent != nil:
-		s.kept(w, r, a.Sent)
+		s.refusedPage(w, r, a.Sent)
 	case err == nil:
-		s.alone(w, r, 0, view{Title: "Your account", Path: "/account", Body: accountBody(a)})
+		s.writePrivate(w, r, 0, view{Title: "Your account", Path: "/account", Body: accountBody(a)})
 	case a.Made != nil:
-		s.alone(w, r, 0, view{Title: "Your new token", Path: "/account", Body: madeBody(a.Made)})
+		s.writePrivate(w, r, 0, view{Title: "Your new token", Path: "/account", Body: madeBody(a.Made)})
 	case protocol.CodeOf(err) == protocol.Unauthorized:
-		see(w, r, "/sign-in")
+		redirect(w, r, "/sign-in")
 	default:
 		s.Fail(w, r, err)
 	}
 }
 
-// kept writes a page of nothing but the form that was refused, with what was typed,
+// refusedPage writes a page of nothing but the form that was refused, with what was typed,
 // to be sent again.
-func (s *Web) kept(w http.ResponseWriter, r *http.Request, f *sent) {
+func (s *Web) refusedPage(w http.ResponseWriter, r *http.Request, f *sent) {
 	ended := f.err.Code == protocol.Unauthorized
 	title := f.err.Code.Title()
 	if ended {
 		title = "You are not signed in any more"
 		w.Header().Add("WWW-Authenticate", `Bearer realm="stoa"`)
 	}
-	s.alone(w, r, f.err.Code.Status(), view{Title: title, Path: "/account", Body: keptBody(f, title, ended, session.SameOrigin(r, s.Base))})
+	s.writePrivate(w, r, f.err.Code.Status(), view{Title: title, Path: "/account", Body: keptBody(f, title, ended, session.SameOrigin(r, s.Base))})
 }
 
 // doneWords say what a form did, on the page it leads back to.
@@ -352,7 +352,7 @@ var doneWords = map[string]string{
 // accountForm does what a form of the account page asks for: one of the owner's
 // operations, with the form's fields as its input.
 func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
-	if err := s.posted(w, r); err != nil {
+	if err := s.parseForm(w, r); err != nil {
 		s.Fail(w, r, err)
 		return
 	}
@@ -365,19 +365,19 @@ func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
 	args, err := s.input(r, op)
 	if err == nil && op == protocol.CreateToken.Operation {
 		a.Made = &protocol.MadeToken{}
-		err = s.as(r, op, args, a.Made)
+		err = s.invokeSignedIn(r, op, args, a.Made)
 	} else if err == nil {
-		err = s.as(r, op, args, nil)
+		err = s.invokeSignedIn(r, op, args, nil)
 	}
 	if err == nil && a.Made == nil {
-		see(w, r, "/account?"+url.Values{"done": {name}}.Encode())
+		redirect(w, r, "/account?"+url.Values{"done": {name}}.Encode())
 		return
 	}
 	if err != nil {
 		a.Made, a.Sent = nil, newSent(r.PostForm)
 		a.Sent.refuse(protocol.AsError(err))
 		if protocol.CodeOf(err) == protocol.Unauthorized {
-			s.kept(w, r, a.Sent)
+			s.refusedPage(w, r, a.Sent)
 			return
 		}
 	}

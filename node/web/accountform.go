@@ -217,7 +217,7 @@ func priced(r *http.Request, args map[string]any) error {
 // not show stays.
 func (s *Web) edited(r *http.Request, args map[string]any) error {
 	form := r.PostForm
-	if err := s.as(r, protocol.GetOwnProfile.Operation, map[string]any{"handle": form.Get("handle")}, &args); err != nil {
+	if err := s.invokeSignedIn(r, protocol.GetOwnProfile.Operation, map[string]any{"handle": form.Get("handle")}, &args); err != nil {
 		return err
 	}
 	for _, name := range []string{"name", "headline", "description", "timezone"} {

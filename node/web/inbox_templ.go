@@ -24,7 +24,7 @@ func (s *Web) inboxPage(w http.ResponseWriter, r *http.Request) {
 		}
 		var page protocol.Page[protocol.Thread]
 		if len(who.Handles) > 0 {
-			if err := s.as(r, protocol.ListThreads.Operation, f.args, &page); err != nil {
+			if err := s.invokeSignedIn(r, protocol.ListThreads.Operation, f.args, &page); err != nil {
 				return view{}, err
 			}
 		}
@@ -40,7 +40,7 @@ func (s *Web) inboxThread(w http.ResponseWriter, r *http.Request) {
 		}
 		f.args["threadId"] = id
 		var found protocol.Conversation
-		if err := s.as(r, protocol.GetThread.Operation, f.args, &found); err != nil {
+		if err := s.invokeSignedIn(r, protocol.GetThread.Operation, f.args, &found); err != nil {
 			return view{}, err
 		}
 		return view{Title: "A thread with @" + found.Handle, Body: threadBody(s, f, found, f.next("/account/threads/"+id, found.Messages.Next))}, nil
@@ -51,9 +51,9 @@ func (s *Web) inboxThread(w http.ResponseWriter, r *http.Request) {
 // they sign in.
 func (s *Web) inbox(w http.ResponseWriter, r *http.Request, op *protocol.Operation, build func(*form, protocol.Account) (view, error)) {
 	var who protocol.Account
-	err := s.as(r, protocol.GetAccount.Operation, protocol.None{}, &who)
+	err := s.invokeSignedIn(r, protocol.GetAccount.Operation, protocol.None{}, &who)
 	if protocol.CodeOf(err) == protocol.Unauthorized {
-		see(w, r, "/sign-in")
+		redirect(w, r, "/sign-in")
 		return
 	}
 	var v view
@@ -68,7 +68,7 @@ func (s *Web) inbox(w http.ResponseWriter, r *http.Request, op *protocol.Operati
 		return
 	}
 	v.Path = "/account"
-	s.alone(w, r, 0, v)
+	s.writePrivate(w, r, 0, v)
 }
 
 // threadStates are the states by which an inbox is filtered, as the page says them.

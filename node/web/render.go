@@ -86,7 +86,7 @@ func validate(w http.ResponseWriter, r *http.Request, media, keep string, body [
 	head := w.Header()
 	head.Set("Cache-Control", keep)
 	head.Set("ETag", tag)
-	if held(r.Header.Get("If-None-Match"), tag) {
+	if etagMatches(r.Header.Get("If-None-Match"), tag) {
 		guard(head)
 		w.WriteHeader(http.StatusNotModified)
 		return
@@ -94,9 +94,9 @@ func validate(w http.ResponseWriter, r *http.Request, media, keep string, body [
 	send(w, http.StatusOK, media, body)
 }
 
-// held reports whether an If-None-Match field names the tag. What the compressing
+// etagMatches reports whether an If-None-Match field names the tag. What the compressing
 // layer adds to it, the router has taken off.
-func held(field, tag string) bool {
+func etagMatches(field, tag string) bool {
 	for t := range strings.SplitSeq(field, ",") {
 		t = strings.TrimPrefix(strings.TrimSpace(t), "W/")
 		if t == "*" || t == tag {
@@ -131,7 +131,7 @@ func (s *Web) Fail(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	var b bytes.Buffer
-	v := view{Title: e.Code.Title(), Body: failure(e, head.Get(requestID), above(r.URL.Path))}
+	v := view{Title: e.Code.Title(), Body: failure(e, head.Get(requestID), handleAbove(r.URL.Path))}
 	if layout(s, v).Render(context.WithoutCancel(r.Context()), &b) != nil {
 		s.Problem(w, err)
 		return
@@ -144,8 +144,8 @@ func (s *Web) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	send(w, status, "text/html; charset=utf-8", b.Bytes())
 }
 
-// above is the handle that a path below a profile's page names, "" for other paths.
-func above(path string) string {
+// handleAbove is the handle that a path below a profile's page names, "" for other paths.
+func handleAbove(path string) string {
 	at, _, below := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	handle := strings.ToLower(strings.TrimPrefix(at, "@"))
 	if !below || !strings.HasPrefix(at, "@") || !protocol.IsHandle(handle) {
