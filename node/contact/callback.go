@@ -47,13 +47,13 @@ func enqueueTry(ctx context.Context, tx *storage.Tx, cb *storage.StoredCallback)
 	}
 	return tx.Enqueue(ctx, storage.Job{
 		Kind: CallbackJob, Lane: webhook.Lane(cb.URL), Args: args, RunAt: cb.NextAt,
-		Dedupe: try(cb),
+		Dedupe: dedupeKey(cb),
 	})
 }
 
-// try names the next try of a delivery. A job of another name is one that a replay
+// dedupeKey names the next try of a delivery. A job of another name is one that a replay
 // has overtaken: it must not begin a second row of tries.
-func try(cb *storage.StoredCallback) string {
+func dedupeKey(cb *storage.StoredCallback) string {
 	return CallbackJob + ":" + cb.ID + ":" + strconv.FormatInt(cb.NextAt.UnixMilli(), 10)
 }
 
@@ -73,7 +73,7 @@ func (r *Contact) Deliver(ctx context.Context, j storage.Job) (func(context.Cont
 		}
 		return err
 	})
-	if errors.Is(err, storage.ErrNotFound) || err == nil && (cb.State != protocol.CallbackWaiting || j.Dedupe != try(cb)) {
+	if errors.Is(err, storage.ErrNotFound) || err == nil && (cb.State != protocol.CallbackWaiting || j.Dedupe != dedupeKey(cb)) {
 		return nil, nil
 	}
 	if err != nil {
@@ -96,8 +96,8 @@ func settle(ctx context.Context, tx *storage.Tx, id, tried string, sent error) e
 	if err != nil {
 		return err
 	}
-	open := cb.State == protocol.CallbackWaiting && try(cb) == tried
-	after := judge(cb, sent, tx.Now)
+	open := cb.State == protocol.CallbackWaiting && dedupeKey(cb) == tried
+	after := applyOutcome(cb, sent, tx.Now)
 	if !open { // ended or replayed while this try was under way; a success still counts
 		if sent != nil {
 			return nil
@@ -116,10 +116,10 @@ func settle(ctx context.Context, tx *storage.Tx, id, tried string, sent error) e
 	return nil
 }
 
-// judge moves a delivery by the outcome of a try and reports whether it is to be
+// applyOutcome moves a delivery by the outcome of a try and reports whether it is to be
 // tried again: for 24 hours, unless the receiver is gone or must not be reached
 // (contract §4).
-func judge(cb *storage.StoredCallback, sent error, now time.Time) (again bool) {
+func applyOutcome(cb *storage.StoredCallback, sent error, now time.Time) (again bool) {
 	cb.Attempts++
 	cb.Tries++
 	cb.Status, cb.LastError = 0, ""
@@ -161,7 +161,7 @@ func (r *Contact) ListCallbacks(ctx context.Context, tx *storage.Tx, c protocol.
 		return protocol.Page[protocol.CallbackDelivery]{}, err
 	}
 	if in.ThreadID != "" {
-		t, err := own(ctx, tx, c, in.ThreadID)
+		t, err := ownThread(ctx, tx, c, in.ThreadID)
 		if err != nil {
 			return protocol.Page[protocol.CallbackDelivery]{}, err
 		}
@@ -191,7 +191,7 @@ func delivery(cb *storage.StoredCallback) protocol.CallbackDelivery {
 // fails for another 24 hours.
 func (r *Contact) Replay(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.CallbackRef) (protocol.CallbackDelivery, error) {
 	cb, err := tx.CallbackByID(ctx, in.ID)
-	if err == nil && !mine(c, cb.Handle) || errors.Is(err, storage.ErrNotFound) {
+	if err == nil && !actsAs(c, cb.Handle) || errors.Is(err, storage.ErrNotFound) {
 		return protocol.CallbackDelivery{}, protocol.Errorf(protocol.NotFound, "no reply of that id of an agent of yours goes to a callback address")
 	}
 	if err != nil {

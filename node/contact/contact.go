@@ -46,7 +46,7 @@ func (r *Contact) Begin(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 	if err := tx.InsertThread(ctx, t); err != nil {
 		return protocol.ContactReceipt{}, err
 	}
-	if _, err := r.say(ctx, tx, t, protocol.WriterSide, t.Author, in.Message); err != nil {
+	if _, err := r.appendMessage(ctx, tx, t, protocol.WriterSide, t.Author, in.Message); err != nil {
 		return protocol.ContactReceipt{}, err
 	}
 	if err := enqueueSilence(ctx, tx, t); err != nil {
@@ -89,7 +89,7 @@ func (r *Contact) admit(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 		if err := p.Draft.Policy().Admits(c, kind); err != nil {
 			return err
 		}
-		if err := unblocked(ctx, tx, handle, names(c, handle)); err != nil {
+		if err := unblocked(ctx, tx, handle, callerNames(c, handle)); err != nil {
 			return err
 		}
 	}
@@ -124,9 +124,9 @@ func writer(c protocol.Caller, handle string) string {
 	return "net:" + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// names is every name under which a caller may be blocked by an agent: one who
+// callerNames is every name under which a caller may be blocked by an agent: one who
 // leaves a proof of identity away is still known by its profile or key.
-func names(c protocol.Caller, handle string) []string {
+func callerNames(c protocol.Caller, handle string) []string {
 	all := []string{writer(c, handle)}
 	for prefix, name := range map[string]string{"agent:": c.Agent, "account:": c.Account, "handle:": c.Handle, "key:": c.KeyID} {
 		if name != "" && all[0] != prefix+name {
@@ -136,8 +136,8 @@ func names(c protocol.Caller, handle string) []string {
 	return all
 }
 
-// say stores the next message of a thread and moves its state.
-func (r *Contact) say(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, side protocol.Side, by protocol.Author, text string) (protocol.Message, error) {
+// appendMessage stores the next message of a thread and moves its state.
+func (r *Contact) appendMessage(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, side protocol.Side, by protocol.Author, text string) (protocol.Message, error) {
 	m := protocol.Message{
 		ID: protocol.NewID(protocol.MessageID, tx.Now), From: side, Author: by, Text: text,
 		CreatedAt: tx.Now, Untrusted: true,
@@ -162,7 +162,7 @@ func (r *Contact) say(ctx context.Context, tx *storage.Tx, t *storage.StoredThre
 	if err := tx.AppendMessage(ctx, t, m); err != nil {
 		return m, err
 	}
-	if err := tell(ctx, tx, t, side); err != nil {
+	if err := appendNews(ctx, tx, t, side); err != nil {
 		return m, err
 	}
 	return m, tx.SaveThread(ctx, t)
@@ -175,8 +175,8 @@ func reached(limit protocol.LimitReached, format string, args ...any) error {
 	return e
 }
 
-// tell makes the last message of a thread news for the other side.
-func tell(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, by protocol.Side) error {
+// appendNews makes the last message of a thread news for the other side.
+func appendNews(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, by protocol.Side) error {
 	ref := storage.MessageRef(t.ID, t.Messages)
 	if by == protocol.WriterSide {
 		return tx.AppendNews(ctx, storage.NewsInbox, ref, "handle:"+t.Handle)
@@ -222,15 +222,15 @@ func notify(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, event 
 
 func (r *Contact) url(threadID string) string { return r.Base + "/api/public/threads/" + threadID }
 
-// none is what a thread is to everybody whom it is not for: the same as one that
+// threadNotFound is what a thread is to everybody whom it is not for: the same as one that
 // never was.
-func none() error {
+func threadNotFound() error {
 	return protocol.Errorf(protocol.NotFound, "there is no thread of that id that you may read; send its read token, or sign as the one who began it")
 }
 
-// sides says which sides of a thread the caller speaks for. A read token or
+// sidesOf says which sides of a thread the caller speaks for. A read token or
 // cookie that is there and does not fit makes nobody.
-func sides(t *storage.StoredThread, c protocol.Caller, token string) (asWriter, asAgent bool) {
+func sidesOf(t *storage.StoredThread, c protocol.Caller, token string) (asWriter, asAgent bool) {
 	if token != "" {
 		return protocol.SecretMatches(token, t.TokenHash), false
 	}
@@ -240,12 +240,12 @@ func sides(t *storage.StoredThread, c protocol.Caller, token string) (asWriter, 
 	// Who has signed in since is still the browser that began the thread. Both are
 	// hashes: comparing them tells nothing about the cookie.
 	asWriter = t.Visitor != "" && c.Visitor == t.Visitor ||
-		c.Standing&(protocol.Session|protocol.Signed) != 0 && c.May(protocol.ScopePost) && wrote(t, c)
+		c.Standing&(protocol.Session|protocol.Signed) != 0 && c.May(protocol.ScopePost) && isWriter(t, c)
 	return asWriter, asAgent
 }
 
-// wrote reports whether a recognised caller is who began the thread.
-func wrote(t *storage.StoredThread, c protocol.Caller) bool {
+// isWriter reports whether a recognised caller is who began the thread.
+func isWriter(t *storage.StoredThread, c protocol.Caller) bool {
 	if !t.Author.Verified {
 		return false
 	}

@@ -49,11 +49,11 @@ func (r *Contact) exchangeThread(ctx context.Context, tx *storage.Tx, c protocol
 	if in.ExchangeID != "" {
 		id, ok := protocol.ParseExchangeID(in.ExchangeID)
 		if !ok {
-			return "", none()
+			return "", threadNotFound()
 		}
 		threadID, first = id.ThreadID, id.First
 	}
-	t, err := r.own(ctx, tx, c, in.Handle, threadID)
+	t, err := r.writerThread(ctx, tx, c, in.Handle, threadID)
 	if err != nil {
 		return "", err
 	}
@@ -75,17 +75,17 @@ func (r *Contact) exchangeThread(ctx context.Context, tx *storage.Tx, c protocol
 	return t.ID, nil
 }
 
-// own loads a thread of the caller's with an agent.
-func (r *Contact) own(ctx context.Context, tx *storage.Tx, c protocol.Caller, handle, threadID string) (*storage.StoredThread, error) {
+// writerThread loads a thread of the caller's with an agent.
+func (r *Contact) writerThread(ctx context.Context, tx *storage.Tx, c protocol.Caller, handle, threadID string) (*storage.StoredThread, error) {
 	t, err := tx.ThreadByID(ctx, threadID)
 	if errors.Is(err, storage.ErrNotFound) {
-		return nil, none()
+		return nil, threadNotFound()
 	}
 	if err != nil {
 		return nil, err
 	}
-	if asWriter, _ := sides(t, c, ""); !asWriter || t.Handle != handle {
-		return nil, none()
+	if asWriter, _ := sidesOf(t, c, ""); !asWriter || t.Handle != handle {
+		return nil, threadNotFound()
 	}
 	return t, nil
 }
@@ -94,9 +94,9 @@ func (r *Contact) own(ctx context.Context, tx *storage.Tx, c protocol.Caller, ha
 func (r *Contact) GetExchange(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ExchangeInput) (protocol.Exchange, error) {
 	id, ok := protocol.ParseExchangeID(in.ID)
 	if !ok {
-		return protocol.Exchange{}, none()
+		return protocol.Exchange{}, threadNotFound()
 	}
-	t, err := r.own(ctx, tx, c, in.Handle, id.ThreadID)
+	t, err := r.writerThread(ctx, tx, c, in.Handle, id.ThreadID)
 	if err != nil {
 		return protocol.Exchange{}, err
 	}
@@ -116,12 +116,12 @@ func exchange(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, firs
 	}
 	if first > 1 {
 		if len(messages) < 2 || messages[0].From != protocol.AgentSide {
-			return e, none()
+			return e, threadNotFound()
 		}
 		messages = messages[1:]
 	}
 	if len(messages) == 0 || messages[0].From != protocol.WriterSide {
-		return e, none()
+		return e, threadNotFound()
 	}
 	for _, m := range messages {
 		if m.From == protocol.WriterSide && e.State == protocol.ExchangeAnswered {

@@ -27,24 +27,24 @@ func convert[R, T any](found protocol.Page[R], to func(*R) T) protocol.Page[T] {
 	return out
 }
 
-// own returns a thread of one of the caller's agents. That of another's is not
+// ownThread returns a thread of one of the caller's agents. That of another's is not
 // there: ids are no secrets, and this must not confirm them.
-func own(ctx context.Context, tx *storage.Tx, c protocol.Caller, id string) (*storage.StoredThread, error) {
+func ownThread(ctx context.Context, tx *storage.Tx, c protocol.Caller, id string) (*storage.StoredThread, error) {
 	t, err := tx.ThreadByID(ctx, id)
-	if err == nil && !mine(c, t.Handle) || errors.Is(err, storage.ErrNotFound) {
+	if err == nil && !actsAs(c, t.Handle) || errors.Is(err, storage.ErrNotFound) {
 		return nil, protocol.Errorf(protocol.NotFound, "there is no thread of that id with an agent of yours")
 	}
 	return t, err
 }
 
-func mine(c protocol.Caller, handle string) bool {
+func actsAs(c protocol.Caller, handle string) bool {
 	_, err := c.ActsAs(handle)
 	return err == nil
 }
 
 // Get returns one thread and a page of its messages.
 func (r *Contact) Get(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ThreadPage) (protocol.Conversation, error) {
-	t, err := own(ctx, tx, c, in.ThreadID)
+	t, err := ownThread(ctx, tx, c, in.ThreadID)
 	if err != nil {
 		return protocol.Conversation{}, err
 	}
@@ -55,7 +55,7 @@ func (r *Contact) Get(ctx context.Context, tx *storage.Tx, c protocol.Caller, in
 // Answer stores the agent's next message and, where the writer gave an address,
 // puts it on its way there.
 func (r *Contact) Answer(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewAnswer) (protocol.Said, error) {
-	t, err := own(ctx, tx, c, in.ThreadID)
+	t, err := ownThread(ctx, tx, c, in.ThreadID)
 	if err != nil {
 		return protocol.Said{}, err
 	}
@@ -73,7 +73,7 @@ func (r *Contact) Answer(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 	if err != nil {
 		return protocol.Said{}, err
 	}
-	m, err := r.say(ctx, tx, t, protocol.AgentSide, by, in.Message)
+	m, err := r.appendMessage(ctx, tx, t, protocol.AgentSide, by, in.Message)
 	if err != nil {
 		return protocol.Said{}, err
 	}
@@ -98,19 +98,19 @@ func (r *Contact) agent(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 
 // Close ends a thread for good. One that is closed stays as it is.
 func (r *Contact) Close(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ThreadRef) (protocol.Thread, error) {
-	t, err := own(ctx, tx, c, in.ThreadID)
+	t, err := ownThread(ctx, tx, c, in.ThreadID)
 	if err != nil {
 		return protocol.Thread{}, err
 	}
 	if t.State != protocol.ThreadClosed {
-		err = shut(ctx, tx, t, "owner")
+		err = closeThread(ctx, tx, t, "owner")
 	}
 	return view(t, protocol.AgentSide), err
 }
 
 // Block keeps the writer of a thread away, by every name it showed.
 func (r *Contact) Block(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewBlock) (protocol.BlockedWriter, error) {
-	t, err := own(ctx, tx, c, in.ThreadID)
+	t, err := ownThread(ctx, tx, c, in.ThreadID)
 	if err != nil {
 		return protocol.BlockedWriter{}, err
 	}
@@ -145,7 +145,7 @@ func blocked(b *storage.ContactBlock) protocol.BlockedWriter {
 // Unblock lifts a block.
 func (r *Contact) Unblock(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.BlockRef) (protocol.None, error) {
 	b, err := tx.ContactBlockByID(ctx, in.ID)
-	if err == nil && !mine(c, b.Handle) || errors.Is(err, storage.ErrNotFound) {
+	if err == nil && !actsAs(c, b.Handle) || errors.Is(err, storage.ErrNotFound) {
 		return protocol.None{}, protocol.Errorf(protocol.NotFound, "there is no block of that id of an agent of yours")
 	}
 	if err != nil {

@@ -52,12 +52,12 @@ func (r *Contact) Silence(_ context.Context, j storage.Job) (func(context.Contex
 		case t.UpdatedAt.Add(protocol.ThreadSilence).After(tx.Now):
 			return enqueueSilence(ctx, tx, t)
 		}
-		return shut(ctx, tx, t, bySilence)
+		return closeThread(ctx, tx, t, bySilence)
 	}, nil
 }
 
-// shut closes a thread, for good, and tells whom it did not come from.
-func shut(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, by string) error {
+// closeThread closes a thread, for good, and tells whom it did not come from.
+func closeThread(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, by string) error {
 	now := tx.Now
 	t.State, t.ClosedAt, t.ClosedBy = protocol.ThreadClosed, &now, by
 	if err := tx.SaveThread(ctx, t); err != nil {

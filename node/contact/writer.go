@@ -13,14 +13,14 @@ import (
 func (r *Contact) Check(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ThreadInput) (protocol.Conversation, error) {
 	t, err := tx.ThreadByID(ctx, in.ThreadID)
 	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.Conversation{}, none()
+		return protocol.Conversation{}, threadNotFound()
 	}
 	if err != nil {
 		return protocol.Conversation{}, err
 	}
-	asWriter, asAgent := sides(t, c, cmp.Or(in.ReadToken, c.ReadToken))
+	asWriter, asAgent := sidesOf(t, c, cmp.Or(in.ReadToken, c.ReadToken))
 	if !asWriter && !asAgent {
-		return protocol.Conversation{}, none()
+		return protocol.Conversation{}, threadNotFound()
 	}
 	side := protocol.WriterSide
 	if asAgent && !asWriter {
@@ -47,29 +47,29 @@ func view(t *storage.StoredThread, side protocol.Side) protocol.Thread {
 func (r *Contact) Continue(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewMessage) (protocol.Said, error) {
 	t, err := tx.ThreadByID(ctx, in.ThreadID)
 	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.Said{}, none()
+		return protocol.Said{}, threadNotFound()
 	}
 	if err != nil {
 		return protocol.Said{}, err
 	}
-	asWriter, asAgent := sides(t, c, cmp.Or(in.ReadToken, c.ReadToken))
+	asWriter, asAgent := sidesOf(t, c, cmp.Or(in.ReadToken, c.ReadToken))
 	switch {
 	case !asWriter && asAgent:
 		return protocol.Said{}, protocol.Errorf(protocol.Forbidden, "this thread was begun by somebody else; answer it with answer_thread")
 	case !asWriter:
-		return protocol.Said{}, none()
+		return protocol.Said{}, threadNotFound()
 	case !c.Owns(t.Handle):
-		if err := unblocked(ctx, tx, t.Handle, append(names(c, t.Handle), t.Writer)); err != nil {
+		if err := unblocked(ctx, tx, t.Handle, append(callerNames(c, t.Handle), t.Writer)); err != nil {
 			return protocol.Said{}, err
 		}
 	}
 	// Whoever holds the token writes as who it is; the name that the writer gave
 	// is its own, and of those who show nothing.
 	name := ""
-	if c.Standing == protocol.Proof || wrote(t, c) {
+	if c.Standing == protocol.Proof || isWriter(t, c) {
 		name = t.Author.Name
 	}
-	m, err := r.say(ctx, tx, t, protocol.WriterSide, c.Author(r.Base, name, tx.Now), in.Message)
+	m, err := r.appendMessage(ctx, tx, t, protocol.WriterSide, c.Author(r.Base, name, tx.Now), in.Message)
 	if err != nil {
 		return protocol.Said{}, err
 	}
