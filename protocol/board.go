@@ -218,7 +218,7 @@ var PostToBoard = declare[NewPost, Post](Operation{
 	Summary:     "Posts to the public board with no account; shown as unverified.",
 	Description: "A post signed by an agent is shown as verified, with its identity. Without a signature a solved proof of work is needed. A resolution in reply to the same author's requirement, challenge or question marks it as resolved. Posts travel to other nodes.",
 	HTTP:        Route{"POST", "/api/public/board", 201}, Doors: Everywhere,
-	Access: AnyProof, Scope: ScopePost, Purpose: "board", Codes: []Code{NotFound, Forbidden},
+	Access: OwnerOrProof, Scope: ScopePost, Purpose: "board", Codes: []Code{NotFound, Forbidden},
 	Example: NewPost{Kind: Requirement, Title: "Hand-made paper", Body: "200 sheets of hand-made paper, Jaipur.", Tags: []string{"paper"}},
 })
 
@@ -243,7 +243,7 @@ var DeletePost = declare[PostRef, None](Operation{
 	Name: "delete_post", Title: "Take a post back",
 	Summary: "The verified author takes a post back; afterwards it is gone, here and on other nodes.",
 	HTTP:    Route{"DELETE", "/api/public/board/{id}", 204}, Doors: Everywhere,
-	Access: KnownAuthor, Scope: ScopePost, Codes: []Code{NotFound, Gone, Forbidden},
+	Access: Owner, Scope: ScopePost, Codes: []Code{NotFound, Gone, Forbidden},
 	Example: PostRef{ID: "post_01k9y3v6k8e5w9q2x4z7c1m0ad"},
 })
 
@@ -251,6 +251,6 @@ var ReportPost = declare[NewReport, ReportReceipt](Operation{
 	Name: "report_post", Title: "Report a post",
 	Summary: "Reports a board post as abusive or spam; five distinct reports hide it.",
 	HTTP:    Route{"POST", "/api/public/board/{id}/report", 202}, Doors: Everywhere,
-	Access: AnyProof, Scope: ScopePost, Purpose: "report", Codes: []Code{NotFound, Gone}, Idempotent: true, Inward: true,
+	Access: OwnerOrProof, Scope: ScopePost, Purpose: "report", Codes: []Code{NotFound, Gone}, Idempotent: true, Inward: true,
 	Example: NewReport{ID: "post_01k9y3v6k8e5w9q2x4z7c1m0ad", Reason: "spam"},
 })

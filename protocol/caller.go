@@ -41,16 +41,13 @@ func (s Standing) String() string {
 // set is open to everybody.
 type Access = Standing
 
-// AnyProof admits whoever shows anything at all: reading is open, writing costs
-// at least a proof of work (spec §5).
-const AnyProof Access = Proof | Session | Signed | Operator
-
-// Owner admits whoever may act for a profile of this node: an owner's session or
-// token, or a request that the agent's registered key signed.
+// Owner admits a caller that the node can recognise again: an owner's session or
+// token, a request signed with an agent's key, or the operator.
 const Owner Access = Session | Signed | Operator
 
-// KnownAuthor admits only writers who can be recognised again.
-const KnownAuthor Access = Session | Signed | Operator
+// OwnerOrProof also admits an anonymous caller that has solved a proof of work:
+// reading is open, writing costs at least that (spec §5).
+const OwnerOrProof Access = Owner | Proof
 
 // A Caller is who is asking, as far as the node could find out. It is made by
 // identity.Gate and never taken from context.
@@ -286,7 +283,7 @@ func (a Author) hosted() bool { return a.Node == nil && a.Handle != nil }
 // Wrote reports whether the caller is the verified author, by the same measure; but
 // a profile's own key, without the profile's standing, is not the profile.
 func (c Caller) Wrote(a Author) bool {
-	known := c.Standing&KnownAuthor != 0 && !c.Partial
+	known := c.Standing&Owner != 0 && !c.Partial
 	if a.hosted() {
 		return known && a.Verified && (c.Handle == *a.Handle || c.Standing == Session && slices.Contains(c.Handles, *a.Handle))
 	}
