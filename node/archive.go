@@ -74,7 +74,7 @@ func (a *Admin) openArchive(log *slog.Logger) (*archive.Archive, error) {
 	if a.archive != nil {
 		return a.archive, nil
 	}
-	chain, err := newChain(a.config, a.DB, log)
+	chain, err := newChain(a.config.Chain, a.config.Dev, a.DB, log)
 	if err != nil {
 		return nil, err
 	}

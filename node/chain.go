@@ -25,22 +25,22 @@ type chain struct {
 	tell func(chainID uint64, agents []string, all bool)
 }
 
-func newChain(c Config, db *storage.DB, log *slog.Logger) (*chain, error) {
-	if len(c.Chain) == 0 {
+func newChain(settings []string, dev bool, db *storage.DB, log *slog.Logger) (*chain, error) {
+	if len(settings) == 0 {
 		return nil, nil
 	}
 	var chains []erc8004.Chain
-	for _, s := range c.Chain {
+	for _, s := range settings {
 		parsed, err := erc8004.ParseChain(s)
 		if err != nil {
 			return nil, fmt.Errorf("chain: %w", err)
 		}
-		if c.Dev {
+		if dev {
 			parsed.Poll = 250 * time.Millisecond
 		}
 		chains = append(chains, parsed)
 	}
-	ch := &chain{dev: c.Dev}
+	ch := &chain{dev: dev}
 	var err error
 	ch.reader, err = erc8004.NewReader(erc8004.Config{
 		Chains: chains, Memory: issued{db}, Known: issued{db}.known, Log: log,
@@ -51,16 +51,6 @@ func newChain(c Config, db *storage.DB, log *slog.Logger) (*chain, error) {
 		},
 	})
 	return ch, err
-}
-
-// check refuses settings that the chains themselves show to be wrong. A chain
-// that does not answer now may later: that is told by /readyz and the metrics.
-func (c *chain) check(ctx context.Context) error {
-	err := c.reader.Check(ctx)
-	if wrong, ok := errors.AsType[*erc8004.SettingError](err); ok {
-		return fmt.Errorf("%w: %w", ErrConfig, wrong)
-	}
-	return ctx.Err()
 }
 
 // troubles says of each chain that is not served why, for everybody to read.

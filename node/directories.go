@@ -12,12 +12,13 @@ import (
 	"stoa/storage"
 )
 
-// newDirectories makes the cache of foreign key directories.
-func newDirectories(c Config, db *storage.DB, client *http.Client, log *slog.Logger) (*directory.Cache, error) {
+// newDirectories makes the cache of foreign key directories. loopback lets them be
+// on this machine.
+func newDirectories(db *storage.DB, client *http.Client, log *slog.Logger, loopback bool) (*directory.Cache, error) {
 	guarded := *client
 	guarded.Transport = notBlocked{db, client.Transport}
 	return directory.New(directory.Config{
-		Client: &guarded, Store: directoryStore{db}, Log: log, AllowLoopback: c.Dev || c.AllowPrivatePeers,
+		Client: &guarded, Store: directoryStore{db}, Log: log, AllowLoopback: loopback,
 		Classify: func(err error) httpsig.Code {
 			if _, refused := errors.AsType[*outbound.Refused](err); refused {
 				return httpsig.CodeDirectoryAddressRefused

@@ -41,10 +41,10 @@ const (
 	lookTimeout    = 10 * time.Second // one enrolment
 )
 
-func newEnrolments(db *storage.DB, c *chain, log *slog.Logger, dev bool) *enrolments {
+func newEnrolments(db *storage.DB, c *chain, log *slog.Logger) *enrolments {
 	w := &enrolments{db: db, chain: c, log: log, pause: enrolmentPause, wake: make(chan struct{}, 1),
 		due: map[string]time.Time{}, walk: map[string]string{}, lost: map[uint64]time.Time{}}
-	if dev {
+	if c.dev {
 		w.pause = 100 * time.Millisecond
 	}
 	c.tell = w.changed

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -54,15 +55,19 @@ func masterKey(ctx context.Context, db *storage.DB, file string) (*key.Sealer, e
 	}
 	sealer, err := key.LoadMaster(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errNoMaster(file)
+		return nil, missingMaster(file)
 	}
 	return sealer, err
 }
 
-func errNoMaster(file string) error {
-	return fmt.Errorf("%w: there is no master key %s, and the secrets in the database are sealed with one. No new key was made. "+
+// ErrNoMaster is wrapped by the error for a master key that is not there, though
+// the database has secrets that are sealed with it.
+var ErrNoMaster = errors.New("there is no master key")
+
+func missingMaster(file string) error {
+	return fmt.Errorf("%w %s, and the secrets in the database are sealed with one. No new key was made. "+
 		"Put the file back from where you keep it, with mode 0600, or name it with --master-key. "+
-		"If it is lost, so are the node's keys: begin again with another data directory and base-url", ErrConfig, file)
+		"If it is lost, so are the node's keys: begin again with another data directory and base-url", ErrNoMaster, file)
 }
 
 // openKeyring reads the node's keys, making them at the first start.
@@ -78,7 +83,7 @@ func openKeyring(ctx context.Context, db *storage.DB, sealer *key.Sealer) (*keyr
 	if k.rsa, err = k.pair(ctx, secretRSA, func() (key.Pair, error) { return key.GenerateRSA(rsaBits) }); err != nil {
 		return nil, err
 	}
-	networks, err := k.secret(ctx, secretNetworks, randomSecret)
+	networks, err := k.random(ctx, secretNetworks)
 	k.networks = identity.NewNetworks(networks)
 	return k, err
 }
@@ -95,6 +100,15 @@ func (k *keyring) pair(ctx context.Context, name string, generate func() (key.Pa
 		return key.Pair{}, err
 	}
 	return key.ParsePair(raw)
+}
+
+// random reads a secret of 32 random bytes.
+func (k *keyring) random(ctx context.Context, name string) ([]byte, error) {
+	return k.secret(ctx, name, func() ([]byte, error) {
+		raw := make([]byte, 32)
+		_, err := rand.Read(raw)
+		return raw, err
+	})
 }
 
 // secret reads a secret, making it once over all processes.

@@ -22,6 +22,7 @@ import (
 	"stoa/federation"
 	"stoa/identity"
 	keydirectory "stoa/identity/directory"
+	"stoa/identity/erc8004"
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
 	"stoa/identity/proof"
@@ -137,6 +138,9 @@ func openStore(ctx context.Context, c Config, log *slog.Logger) (*storage.DB, *k
 		return nil, nil, fmt.Errorf("open database: %w", err)
 	}
 	sealer, err := masterKey(ctx, db, c.masterKey())
+	if errors.Is(err, ErrNoMaster) {
+		err = fmt.Errorf("%w: %w", ErrConfig, err)
+	}
 	if err != nil {
 		return nil, nil, errors.Join(err, db.Close())
 	}
@@ -167,18 +171,22 @@ func (n *Node) wire(ctx context.Context) error {
 		return err
 	}
 	client := outbound.New(outbound.Options{AllowPrivate: c.AllowPrivatePeers || c.Dev, UserAgent: "stoa/" + c.Version + " (+" + n.Base + ")"})
-	if n.chain, err = newChain(c, n.db, n.log); err != nil {
+	if n.chain, err = newChain(c.Chain, c.Dev, n.db, n.log); err != nil {
 		return err
 	}
 	if n.chain != nil {
-		if err := n.chain.check(ctx); err != nil {
+		err := n.chain.reader.Check(ctx)
+		if wrong, ok := errors.AsType[*erc8004.SettingError](err); ok { // a chain that does not answer now may later: /readyz and the metrics say so
+			return fmt.Errorf("%w: %w", ErrConfig, wrong)
+		}
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 		n.metrics.registry.MustRegister(chainStates{n.chain.reader})
 	}
 	n.agents.chain = n.chain
 	if n.chain != nil {
-		n.enrolments = newEnrolments(n.db, n.chain, n.log, c.Dev)
+		n.enrolments = newEnrolments(n.db, n.chain, n.log)
 		n.agents.enrolled = n.enrolments
 	}
 	n.archive = newArchive(c, n.db, n.keys, n.Base, client, n.chain)
@@ -188,7 +196,7 @@ func (n *Node) wire(ctx context.Context) error {
 	if n.accounts.Mail, err = n.mailer(base); err != nil {
 		return err
 	}
-	if n.directories, err = newDirectories(c, n.db, client, n.log); err != nil {
+	if n.directories, err = newDirectories(n.db, client, n.log, c.Dev || c.AllowPrivatePeers); err != nil {
 		return err
 	}
 	gate, proofs, err := n.gate(ctx, base)
@@ -199,7 +207,7 @@ func (n *Node) wire(ctx context.Context) error {
 	n.table.Observe = n.observe
 	proxies := trusted(c)
 	n.front = &front{limits: n.table.Limits, refused: n.metrics.limited, network: func(r *http.Request) string { return n.keys.networks.Of(clientAddr(r, proxies)) }}
-	receipts, err := n.keys.secret(ctx, secretReceipts, randomSecret)
+	receipts, err := n.keys.random(ctx, secretReceipts)
 	if err != nil {
 		return err
 	}
@@ -258,7 +266,7 @@ func (n *Node) gate(ctx context.Context, base *url.URL) (*identity.Gate, *proof.
 	if err != nil {
 		return nil, nil, err
 	}
-	master, err := n.keys.secret(ctx, secretPow, randomSecret)
+	master, err := n.keys.random(ctx, secretPow)
 	if err != nil {
 		return nil, nil, err
 	}

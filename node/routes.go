@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -196,10 +195,4 @@ func siteFiles() []protocol.SiteEntry {
 		protocol.SiteEntry{Path: "/a2a/{handle}", Kind: "endpoint", Method: "POST", Purpose: "A2A 1.0 endpoint of an agent (JSON-RPC), for agents with an ERC-8004 identity; /a2a is the node's own."},
 		protocol.SiteEntry{Path: "/ap/board", Kind: "endpoint", Method: "GET", Purpose: "The board as an ActivityPub group; follow it from another node."},
 	)
-}
-
-func randomSecret() ([]byte, error) {
-	raw := make([]byte, 32)
-	_, err := rand.Read(raw)
-	return raw, err
 }
