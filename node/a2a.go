@@ -9,6 +9,7 @@ import (
 	"stoa/identity/erc8004"
 	"stoa/identity/key"
 	"stoa/node/a2aapi"
+	"stoa/node/credential"
 	"stoa/storage"
 )
 
@@ -65,7 +66,7 @@ func (n *Node) cardKeys(ctx context.Context, handle string) ([]a2aapi.CardKey, e
 	}
 	if handle != "" {
 		err := n.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-			pair, err := (&signer{keys: n.keys, base: n.Base}).hosted(ctx, tx, handle, false)
+			pair, err := (&credential.Signer{Keys: n.keys}).Hosted(ctx, tx, handle, false)
 			if err == nil && !pair.IsZero() {
 				add(pair, "/.well-known/service-agents/"+pair.Thumbprint()+"/jwks.json")
 			}
@@ -75,7 +76,7 @@ func (n *Node) cardKeys(ctx context.Context, handle string) ([]a2aapi.CardKey, e
 			return nil, fmt.Errorf("key of @%s: %w", handle, err)
 		}
 	}
-	add(n.keys.ed, nodeDirectory)
-	add(n.keys.p256, nodeDirectory)
+	add(n.keys.Ed, nodeDirectory)
+	add(n.keys.P256, nodeDirectory)
 	return keys, nil
 }

@@ -14,6 +14,7 @@ import (
 	"stoa/node/account"
 	"stoa/node/archive"
 	"stoa/node/board"
+	"stoa/node/credential"
 	"stoa/node/directory"
 	"stoa/node/dispatch"
 	"stoa/node/moderation"
@@ -27,7 +28,7 @@ type Admin struct {
 	DB   *storage.DB
 	Base string
 
-	keys      *keyring
+	keys      *credential.Keyring
 	schemas   *dispatch.Schemas
 	board     *board.Board
 	directory *directory.Directory
@@ -55,7 +56,7 @@ func OpenAdmin(ctx context.Context, c Config, log *slog.Logger) (*Admin, error) 
 	return newAdmin(db, keys, base, c), nil
 }
 
-func newAdmin(db *storage.DB, keys *keyring, base string, c Config) *Admin {
+func newAdmin(db *storage.DB, keys *credential.Keyring, base string, c Config) *Admin {
 	b, accounts := &board.Board{Base: base}, &account.Accounts{Base: base}
 	return &Admin{
 		DB: db, Base: base, keys: keys, schemas: dispatch.NewSchemas(), board: b,
@@ -71,8 +72,8 @@ func operators(db *storage.DB, m *moderation.Moderation, accounts *account.Accou
 	return t
 }
 
-func newModeration(keys *keyring, b *board.Board, c Config) *moderation.Moderation {
-	m := &moderation.Moderation{Base: b.Base, Defaults: c.limits(), Network: keys.networks.Of, Delete: b.Delete, Tell: b.Tell}
+func newModeration(keys *credential.Keyring, b *board.Board, c Config) *moderation.Moderation {
+	m := &moderation.Moderation{Base: b.Base, Defaults: c.limits(), Network: keys.Networks.Of, Delete: b.Delete, Tell: b.Tell}
 	return m.CountNumbers()
 }
 

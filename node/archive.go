@@ -12,16 +12,17 @@ import (
 	"stoa/identity/key"
 	"stoa/node/archive"
 	"stoa/node/contact"
+	"stoa/node/credential"
 	"stoa/node/outbound"
 	"stoa/protocol"
 	"stoa/storage"
 )
 
 // newArchive makes the room of export and import. A nil chain is none.
-func newArchive(c Config, db *storage.DB, keys *keyring, base string, client *http.Client, chain *chain) *archive.Archive {
+func newArchive(c Config, db *storage.DB, keys *credential.Keyring, base string, client *http.Client, chain *credential.Chain) *archive.Archive {
 	private := c.AllowPrivatePeers || c.Dev
 	a := archive.Archive{
-		Base: base, Private: private, DB: db, Signer: keys.ed, Open: keys.openAgent, Seal: keys.sealAgent,
+		Base: base, Private: private, DB: db, Signer: keys.Ed, Open: keys.OpenAgent, Seal: keys.SealAgent,
 		Nodes: nodeKeys(client), Watch: contact.Watch, Spool: spool(c.Data),
 	}
 	if chain != nil {
@@ -74,7 +75,7 @@ func (a *Admin) openArchive(log *slog.Logger) (*archive.Archive, error) {
 	if a.archive != nil {
 		return a.archive, nil
 	}
-	chain, err := newChain(a.config.Chain, a.config.Dev, a.DB, log)
+	chain, err := credential.NewChain(a.config.Chain, a.config.Dev, a.DB, log)
 	if err != nil {
 		return nil, err
 	}

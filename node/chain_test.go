@@ -168,7 +168,7 @@ func TestChain_FloodOfAgentIDs(t *testing.T) {
 	eachEngine(t, func(t *testing.T, change func(*Config)) {
 		rpc := newRPC(t)
 		h := newHouse(t, change, func(c *Config) { c.Chain = []string{rpc.setting()} })
-		h.chain.dev = false
+		h.chain.Dev = false
 		enrolled, enrolledPair := rpc.agent(1)
 		hostedAgent(t, h.Node, "asha")
 		require.NoError(t, h.Admin().PutIdentity(t.Context(), "asha", enrolled, enrolledPair.Thumbprint()))

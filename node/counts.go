@@ -21,7 +21,7 @@ func (n *Node) renewCounts(ctx context.Context) error {
 		case <-every.C:
 		}
 		for what, renew := range map[string]func(context.Context, *storage.DB) error{
-			"usage": n.agents.usage.Renew, "explored": n.directory.Explored.Renew, "statistics": n.moderation.Numbers.Renew,
+			"usage": n.agents.Counts.Renew, "explored": n.directory.Explored.Renew, "statistics": n.moderation.Numbers.Renew,
 		} {
 			if err := renew(ctx, n.db); err != nil && ctx.Err() == nil {
 				n.log.Warn("counts were not renewed", "what", what, "err", err)

@@ -65,7 +65,7 @@ func (a *Admin) AddKey(ctx context.Context, handle string, pair key.Pair, keep b
 	}
 	stored := storage.AgentKey{Handle: handle, Thumbprint: pair.Thumbprint(), PublicJWK: public}
 	if keep {
-		if stored.Sealed, err = a.keys.sealAgent(handle, pair); err != nil {
+		if stored.Sealed, err = a.keys.SealAgent(handle, pair); err != nil {
 			return err
 		}
 	}

@@ -135,7 +135,7 @@ func newStage(t *testing.T, finality string, change ...func(*Config)) *stage {
 func (s *stage) watch() {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	var group sync.WaitGroup
-	group.Go(func() { s.Node.chain.reader.Run(ctx) })
+	group.Go(func() { s.Node.chain.Reader.Run(ctx) })
 	group.Go(func() { s.enrolments.Run(ctx) })
 	s.t.Cleanup(func() { cancel(); group.Wait() })
 }

@@ -35,6 +35,7 @@ var mayImport = map[string][]string{
 	"stoa/node/contact":    {"stoa/protocol", "stoa/storage", "stoa/node/webhook"},
 	"stoa/node/webhook":    {"stoa/protocol", "stoa/identity", "stoa/node/outbound"},
 	"stoa/node/provider":   {"stoa/protocol"},
+	"stoa/node/credential": {"stoa/protocol", "stoa/storage", "stoa/identity", "stoa/wellknown", "stoa/node/directory", "stoa/node/outbound"},
 	"stoa/node/dispatch":   {"stoa/protocol", "stoa/storage", "stoa/identity"},
 	"stoa/node/httpapi":    {"stoa/protocol", "stoa/identity", "stoa/node/dispatch"},
 	"stoa/node/mcpapi":     {"stoa/protocol", "stoa/identity", "stoa/node/dispatch"},

@@ -35,7 +35,7 @@ func (n *Node) liveness(ctx context.Context) error {
 	}
 	if n.chain != nil {
 		n.prober.Identity = func(ctx context.Context, identity, thumbprint string) error {
-			_, err := n.chain.grant(ctx, identity, thumbprint)
+			_, err := n.chain.Grant(ctx, identity, thumbprint)
 			return err
 		}
 	}

@@ -30,6 +30,7 @@ import (
 	"stoa/node/archive"
 	"stoa/node/board"
 	"stoa/node/contact"
+	"stoa/node/credential"
 	"stoa/node/directory"
 	"stoa/node/dispatch"
 	"stoa/node/feed"
@@ -56,10 +57,10 @@ type Node struct {
 	config      Config
 	log         *slog.Logger
 	db          *storage.DB
-	keys        *keyring
-	agents      *agents
-	chain       *chain
-	enrolments  *enrolments // nil when no chain is configured
+	keys        *credential.Keyring
+	agents      *credential.Agents
+	chain       *credential.Chain
+	enrolments  *credential.Enrolments // nil when no chain is configured
 	directories *keydirectory.Cache
 	table       *dispatch.Table
 	front       *front
@@ -126,7 +127,7 @@ func (n *Node) open(ctx context.Context) error {
 }
 
 // openStore opens the database and what is sealed in it.
-func openStore(ctx context.Context, c Config, log *slog.Logger) (*storage.DB, *keyring, error) {
+func openStore(ctx context.Context, c Config, log *slog.Logger) (*storage.DB, *credential.Keyring, error) {
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return nil, nil, fmt.Errorf("%w: data: %w", ErrConfig, err)
 	}
@@ -137,14 +138,14 @@ func openStore(ctx context.Context, c Config, log *slog.Logger) (*storage.DB, *k
 	if err != nil {
 		return nil, nil, fmt.Errorf("open database: %w", err)
 	}
-	sealer, err := masterKey(ctx, db, c.masterKey())
-	if errors.Is(err, ErrNoMaster) {
+	sealer, err := credential.MasterKey(ctx, db, c.masterKey())
+	if errors.Is(err, credential.ErrNoMaster) {
 		err = fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, db.Close())
 	}
-	keys, err := openKeyring(ctx, db, sealer)
+	keys, err := credential.OpenKeyring(ctx, db, sealer)
 	if err != nil {
 		return nil, nil, errors.Join(err, db.Close())
 	}
@@ -158,9 +159,9 @@ func (n *Node) rooms() {
 	n.feed = &feed.Feed{Base: n.Base, Hub: feed.NewHub(n.db, n.Base, n.log)}
 	n.feed.Hub.Max = cmp.Or(n.config.MaxStreams, feed.MaxStreams)
 	n.contact = &contact.Contact{Base: n.Base, Private: n.config.AllowPrivatePeers || n.config.Dev, DB: n.db}
-	n.accounts = &account.Accounts{Base: n.Base, Name: n.config.name(strings.TrimPrefix(strings.TrimPrefix(n.Base, "https://"), "http://")), DB: n.db, Private: n.config.AllowPrivatePeers || n.config.Dev, Seal: n.keys.sealAgent}
-	n.agents = newAgents(n.db, n.directory)
-	n.board.Sign = (&signer{keys: n.keys, base: n.Base}).sign
+	n.accounts = &account.Accounts{Base: n.Base, Name: n.config.name(strings.TrimPrefix(strings.TrimPrefix(n.Base, "https://"), "http://")), DB: n.db, Private: n.config.AllowPrivatePeers || n.config.Dev, Seal: n.keys.SealAgent}
+	n.agents = credential.NewAgents(n.db, n.directory)
+	n.board.Sign = (&credential.Signer{Keys: n.keys}).Sign
 }
 
 // wire puts the parts together: gate, hall, doors, worker, federation.
@@ -171,32 +172,32 @@ func (n *Node) wire(ctx context.Context) error {
 		return err
 	}
 	client := outbound.New(outbound.Options{AllowPrivate: c.AllowPrivatePeers || c.Dev, UserAgent: "stoa/" + c.Version + " (+" + n.Base + ")"})
-	if n.chain, err = newChain(c.Chain, c.Dev, n.db, n.log); err != nil {
+	if n.chain, err = credential.NewChain(c.Chain, c.Dev, n.db, n.log); err != nil {
 		return err
 	}
 	if n.chain != nil {
-		err := n.chain.reader.Check(ctx)
+		err := n.chain.Reader.Check(ctx)
 		if wrong, ok := errors.AsType[*erc8004.SettingError](err); ok { // a chain that does not answer now may later: /readyz and the metrics say so
 			return fmt.Errorf("%w: %w", ErrConfig, wrong)
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n.metrics.registry.MustRegister(chainStates{n.chain.reader})
+		n.metrics.registry.MustRegister(chainStates{n.chain.Reader})
 	}
-	n.agents.chain = n.chain
+	n.agents.Chain = n.chain
 	if n.chain != nil {
-		n.enrolments = newEnrolments(n.db, n.chain, n.log)
-		n.agents.enrolled = n.enrolments
+		n.enrolments = credential.NewEnrolments(n.db, n.chain, n.log)
+		n.agents.Enrolled = n.enrolments
 	}
 	n.archive = newArchive(c, n.db, n.keys, n.Base, client, n.chain)
-	n.webhooks = &webhook.Sender{Client: client, Key: n.keys.ed, Base: n.Base, Private: c.AllowPrivatePeers || c.Dev, Form: webhook.Form(c.AgentForm)}
+	n.webhooks = &webhook.Sender{Client: client, Key: n.keys.Ed, Base: n.Base, Private: c.AllowPrivatePeers || c.Dev, Form: webhook.Form(c.AgentForm)}
 	n.contact.Webhook = n.webhooks
 	n.accounts.Webhook = n.webhooks
 	if n.accounts.Mail, err = n.mailer(base); err != nil {
 		return err
 	}
-	if n.directories, err = newDirectories(n.db, client, n.log, c.Dev || c.AllowPrivatePeers); err != nil {
+	if n.directories, err = credential.NewDirectories(n.db, client, n.log, c.Dev || c.AllowPrivatePeers); err != nil {
 		return err
 	}
 	gate, proofs, err := n.gate(ctx, base)
@@ -206,8 +207,8 @@ func (n *Node) wire(ctx context.Context) error {
 	n.table = dispatch.New(n.db, gate, dispatch.NewLimits(c.rates()))
 	n.table.Observe = n.observe
 	proxies := trusted(c)
-	n.front = &front{limits: n.table.Limits, refused: n.metrics.limited, network: func(r *http.Request) string { return n.keys.networks.Of(clientAddr(r, proxies)) }}
-	receipts, err := n.keys.random(ctx, secretReceipts)
+	n.front = &front{limits: n.table.Limits, refused: n.metrics.limited, network: func(r *http.Request) string { return n.keys.Networks.Of(clientAddr(r, proxies)) }}
+	receipts, err := n.keys.Random(ctx, credential.SecretReceipts)
 	if err != nil {
 		return err
 	}
@@ -266,7 +267,7 @@ func (n *Node) gate(ctx context.Context, base *url.URL) (*identity.Gate, *proof.
 	if err != nil {
 		return nil, nil, err
 	}
-	master, err := n.keys.random(ctx, secretPow)
+	master, err := n.keys.Random(ctx, credential.SecretPow)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -288,7 +289,7 @@ func (n *Node) gate(ctx context.Context, base *url.URL) (*identity.Gate, *proof.
 // bind ties every declared operation to the room that does it.
 func (n *Node) bind(proofs *proof.Issuer) {
 	t := n.table
-	about := &site.Site{Base: n.Base, Files: siteFiles(), Census: n.agents.census}
+	about := &site.Site{Base: n.Base, Files: siteFiles(), Census: n.agents.Census}
 
 	// board
 	dispatch.Bind(t, protocol.PostToBoard, n.board.Post)
@@ -420,7 +421,7 @@ type receiver struct {
 func (n *Node) federate(base *url.URL, client *http.Client) (*federation.Federation, error) {
 	c := federation.Config{
 		Base: base, DB: n.db, Client: client,
-		Keys:     federation.Keys{RSA: n.keys.rsa, Ed25519: n.keys.ed},
+		Keys:     federation.Keys{RSA: n.keys.RSA, Ed25519: n.keys.Ed},
 		Receiver: receiver{n.board, n.moderation}, Software: "stoa", Version: n.config.Version,
 		AllowPrivate: n.config.AllowPrivatePeers || n.config.Dev, Log: n.log, Observe: n.metrics.federated,
 		Network: n.front.network, Return: n.front.handBack,

@@ -15,6 +15,7 @@ import (
 
 	"stoa/identity/key"
 	"stoa/netx"
+	"stoa/node/credential"
 	"stoa/node/moderation"
 	"stoa/protocol"
 	"stoa/storage"
@@ -54,7 +55,7 @@ func (a *Admin) RetireKey(ctx context.Context, thumbprint string) error {
 // enrols it for the profile, with the owner and wallet that the chain names. A key
 // that the profile does not have yet is registered as the chain has it.
 func (a *Admin) EnrolIdentity(ctx context.Context, handle, identity, keyHash string) error {
-	reader, err := newChain(a.config.Chain, a.config.Dev, a.DB, slog.New(slog.DiscardHandler))
+	reader, err := credential.NewChain(a.config.Chain, a.config.Dev, a.DB, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -193,7 +194,7 @@ func (n *Node) SeesKey(ctx context.Context, identity, keyid string) bool {
 	if n.chain == nil {
 		return false
 	}
-	_, err := n.chain.grant(ctx, identity, keyid)
+	_, err := n.chain.Grant(ctx, identity, keyid)
 	return err == nil
 }
 
@@ -268,7 +269,7 @@ func Restore(ctx context.Context, c Config, file string, log *slog.Logger) error
 		return err
 	}
 	if _, err := key.LoadMaster(c.masterKey()); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %w", ErrConfig, missingMaster(c.masterKey())) // before anything is replaced
+		return fmt.Errorf("%w: %w", ErrConfig, credential.MissingMaster(c.masterKey())) // before anything is replaced
 	}
 	target := c.sqlite()
 	if err := storage.Replace(ctx, target, file); err != nil {

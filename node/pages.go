@@ -13,7 +13,7 @@ import (
 // pages makes the pages' door.
 func (n *Node) pages(network func(*http.Request) string) *web.Web {
 	return web.New(web.Config{
-		Table: n.table, Base: n.Base, Name: n.config.Name, Network: network, Census: n.agents.census, Accounts: signIns{n},
+		Table: n.table, Base: n.Base, Name: n.config.Name, Network: network, Census: n.agents.Census, Accounts: signIns{n},
 		Problem: func(w http.ResponseWriter, err error) { httpapi.WriteProblem(w, n.Base, protocol.DialectNone, err) },
 	})
 }

@@ -130,7 +130,7 @@ func (n *Node) ready(w http.ResponseWriter, r *http.Request) {
 		status(w, http.StatusServiceUnavailable, "database unreachable")
 		return
 	}
-	status(w, http.StatusOK, "ready", n.chain.troubles()...)
+	status(w, http.StatusOK, "ready", n.chain.Troubles()...)
 }
 
 // pulseAge is how long it is known whether the database answers.

@@ -44,7 +44,7 @@ func (n *Node) Run(ctx context.Context) error {
 	group.Go(func() error { return n.directories.Run(failed) })
 	group.Go(func() error { return n.renewCounts(failed) })
 	if n.chain != nil {
-		group.Go(func() error { return n.chain.reader.Run(failed) })
+		group.Go(func() error { return n.chain.Reader.Run(failed) })
 		group.Go(func() error { return n.enrolments.Run(failed) })
 	}
 	group.Go(func() error {

@@ -43,7 +43,7 @@ func TestUsage(t *testing.T) {
 		require.Equal(t, 401, write(h, "203.0.113.5"))
 		require.Equal(t, 429, write(h, "203.0.113.5"))
 		for range 5 {
-			h.table.Gate.Proofs.Paid(h.keys.networks.Of(netip.MustParseAddr("203.0.113.6")), pow.Parameters{}, nil)
+			h.table.Gate.Proofs.Paid(h.keys.Networks.Of(netip.MustParseAddr("203.0.113.6")), pow.Parameters{}, nil)
 		}
 		require.Equal(t, 2, level(two, "203.0.113.6"))
 		exchange()

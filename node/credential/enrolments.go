@@ -1,4 +1,4 @@
-package node
+package credential
 
 import (
 	"context"
@@ -14,13 +14,13 @@ import (
 	"stoa/storage"
 )
 
-// enrolments keeps what profiles are enrolled to as the chain has it. It looks at an
+// Enrolments keeps what profiles are enrolled to as the chain has it. It looks at an
 // enrolment when the poller saw that its agent's authority changed, and at all of a
 // chain after a reorganisation, a gap in the events and at the start. The state is in
 // the database, so several processes may find out the same: one of them writes it.
-type enrolments struct {
+type Enrolments struct {
 	db    *storage.DB
-	chain *chain
+	chain *Chain
 	log   *slog.Logger
 	pause time.Duration // between two steps
 
@@ -41,10 +41,10 @@ const (
 	lookTimeout    = 10 * time.Second // one enrolment
 )
 
-func newEnrolments(db *storage.DB, c *chain, log *slog.Logger) *enrolments {
-	w := &enrolments{db: db, chain: c, log: log, pause: enrolmentPause, wake: make(chan struct{}, 1),
+func NewEnrolments(db *storage.DB, c *Chain, log *slog.Logger) *Enrolments {
+	w := &Enrolments{db: db, chain: c, log: log, pause: enrolmentPause, wake: make(chan struct{}, 1),
 		due: map[string]time.Time{}, walk: map[string]string{}, lost: map[uint64]time.Time{}}
-	if c.dev {
+	if c.Dev {
 		w.pause = 100 * time.Millisecond
 	}
 	c.tell = w.changed
@@ -52,12 +52,12 @@ func newEnrolments(db *storage.DB, c *chain, log *slog.Logger) *enrolments {
 }
 
 // changed notes what the poller saw (erc8004.Config.Changed).
-func (w *enrolments) changed(chainID uint64, agents []string, all bool) {
+func (w *Enrolments) changed(chainID uint64, agents []string, all bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if all || len(w.due)+len(agents) > enrolmentMost {
 		w.lost[chainID] = time.Time{}
-		for _, registry := range w.chain.reader.Registries()[chainID] {
+		for _, registry := range w.chain.Reader.Registries()[chainID] {
 			w.walk[registry] = ""
 		}
 	}
@@ -74,7 +74,7 @@ func (w *enrolments) changed(chainID uint64, agents []string, all bool) {
 
 // suspect has an identity looked at that did not fit its enrolment. One that waits
 // for its time already is not looked at sooner, however often it is used.
-func (w *enrolments) suspect(identity string) {
+func (w *Enrolments) suspect(identity string) {
 	if w == nil {
 		return
 	}
@@ -87,7 +87,7 @@ func (w *enrolments) suspect(identity string) {
 }
 
 // Run looks until ctx ends.
-func (w *enrolments) Run(ctx context.Context) error {
+func (w *Enrolments) Run(ctx context.Context) error {
 	if w == nil {
 		return nil
 	}
@@ -110,21 +110,21 @@ func (w *enrolments) Run(ctx context.Context) error {
 }
 
 // keep has the chains watched that somebody is enrolled on.
-func (w *enrolments) keep(ctx context.Context) {
-	for chainID, registries := range w.chain.reader.Registries() {
+func (w *Enrolments) keep(ctx context.Context) {
+	for chainID, registries := range w.chain.Reader.Registries() {
 		for _, registry := range registries {
 			some, err := w.page(ctx, registry, "", 1)
 			if err != nil {
 				w.log.Warn("read enrolments", "err", err)
 			}
 			if len(some) > 0 {
-				w.chain.reader.Keep(chainID)
+				w.chain.Reader.Keep(chainID)
 			}
 		}
 	}
 }
 
-func (w *enrolments) page(ctx context.Context, registry, after string, limit int) (some []storage.Enrolment, err error) {
+func (w *Enrolments) page(ctx context.Context, registry, after string, limit int) (some []storage.Enrolment, err error) {
 	err = w.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		some, err = tx.Enrolments(ctx, registry, after, limit)
 		return err
@@ -133,7 +133,7 @@ func (w *enrolments) page(ctx context.Context, registry, after string, limit int
 }
 
 // step looks at what is due and goes one page further in each walk.
-func (w *enrolments) step(ctx context.Context) {
+func (w *Enrolments) step(ctx context.Context) {
 	now := time.Now()
 	var due []string
 	w.mu.Lock()
@@ -186,7 +186,7 @@ func (w *enrolments) step(ctx context.Context) {
 	}
 }
 
-func (w *enrolments) identity(ctx context.Context, id string) {
+func (w *Enrolments) identity(ctx context.Context, id string) {
 	var e storage.Enrolment
 	err := w.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 		e, err = tx.EnrolmentByIdentity(ctx, id)
@@ -201,7 +201,7 @@ func (w *enrolments) identity(ctx context.Context, id string) {
 	}
 }
 
-func (w *enrolments) later(id string) {
+func (w *Enrolments) later(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.due) < enrolmentMost {
@@ -210,7 +210,7 @@ func (w *enrolments) later(id string) {
 }
 
 // blocksLater has the blocks of a chain looked at again.
-func (w *enrolments) blocksLater(chainID uint64) {
+func (w *Enrolments) blocksLater(chainID uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, waits := w.lost[chainID]; !waits {
@@ -218,11 +218,11 @@ func (w *enrolments) blocksLater(chainID uint64) {
 	}
 }
 
-func (w *enrolments) retryAt() time.Time { return time.Now().Add(min(enrolmentRetry, 10*w.pause)) }
+func (w *Enrolments) retryAt() time.Time { return time.Now().Add(min(enrolmentRetry, 10*w.pause)) }
 
 // settle looks at one enrolment and writes what became of it; what cannot be decided
 // now is looked at again.
-func (w *enrolments) settle(ctx context.Context, e storage.Enrolment) {
+func (w *Enrolments) settle(ctx context.Context, e storage.Enrolment) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	write, err := w.chain.fate(ctx, e)
@@ -243,7 +243,7 @@ func (w *enrolments) settle(ctx context.Context, e storage.Enrolment) {
 	}
 }
 
-func (w *enrolments) end(ctx context.Context, e storage.Enrolment, why protocol.EnrolmentEnd) {
+func (w *Enrolments) end(ctx context.Context, e storage.Enrolment, why protocol.EnrolmentEnd) {
 	err := w.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.EndEnrolment(ctx, "node", e, why) })
 	switch {
 	case err == nil:
@@ -255,8 +255,8 @@ func (w *enrolments) end(ctx context.Context, e storage.Enrolment, why protocol.
 }
 
 // blocks ends the enrolments of a chain whose block it no longer has.
-func (w *enrolments) blocks(ctx context.Context, chainID uint64) error {
-	for _, registry := range w.chain.reader.Registries()[chainID] {
+func (w *Enrolments) blocks(ctx context.Context, chainID uint64) error {
+	for _, registry := range w.chain.Reader.Registries()[chainID] {
 		for after := ""; ; {
 			some, err := w.page(ctx, registry, after, 500)
 			if err != nil {
@@ -274,7 +274,7 @@ func (w *enrolments) blocks(ctx context.Context, chainID uint64) error {
 	return nil
 }
 
-func (w *enrolments) lostBlocks(ctx context.Context, chainID uint64, some []storage.Enrolment) error {
+func (w *Enrolments) lostBlocks(ctx context.Context, chainID uint64, some []storage.Enrolment) error {
 	var numbers []uint64
 	for _, e := range some {
 		if e.BlockHash != "" && !slices.Contains(numbers, e.Block) {
@@ -283,7 +283,7 @@ func (w *enrolments) lostBlocks(ctx context.Context, chainID uint64, some []stor
 	}
 	now := map[uint64]string{}
 	for part := range slices.Chunk(numbers, blockBatch) {
-		hashes, err := w.chain.reader.BlockHashes(ctx, chainID, part)
+		hashes, err := w.chain.Reader.BlockHashes(ctx, chainID, part)
 		if err != nil {
 			return err
 		}
@@ -337,7 +337,7 @@ func judge(e storage.Enrolment, s erc8004.Control, err error) (follow bool, _ er
 
 // fate finds out what becomes of an enrolment: nothing, or what to write. It reads
 // the chain, so it is called outside of any transaction.
-func (c *chain) fate(ctx context.Context, e storage.Enrolment) (func(context.Context, *storage.Tx) error, error) {
+func (c *Chain) fate(ctx context.Context, e storage.Enrolment) (func(context.Context, *storage.Tx) error, error) {
 	id, err := erc8004.ParseID(e.ERC8004)
 	if err != nil {
 		return nil, nil // nothing can be said of it
@@ -345,7 +345,7 @@ func (c *chain) fate(ctx context.Context, e storage.Enrolment) (func(context.Con
 	if e.Owner == "" {
 		return c.bind(ctx, e)
 	}
-	s, err := c.reader.Control(ctx, id)
+	s, err := c.Reader.Control(ctx, id)
 	follow, err := judge(e, s, err)
 	if err != nil || !follow {
 		return nil, err
@@ -363,7 +363,7 @@ func (c *chain) fate(ctx context.Context, e storage.Enrolment) (func(context.Con
 
 // bind is the fate of an enrolment that was made without asking the chain: it holds
 // for who has the agent now if the chain says that its key speaks for it.
-func (c *chain) bind(ctx context.Context, e storage.Enrolment) (func(context.Context, *storage.Tx) error, error) {
+func (c *Chain) bind(ctx context.Context, e storage.Enrolment) (func(context.Context, *storage.Tx) error, error) {
 	made, _, err := c.Enrolment(ctx, e.ERC8004, e.KeyID)
 	switch protocol.CodeOf(err) {
 	case "":
@@ -377,9 +377,9 @@ func (c *chain) bind(ctx context.Context, e storage.Enrolment) (func(context.Con
 }
 
 // Enrolment is what an enrolment of an identity by a key would name now, and the
-// key. Its errors are those of grant.
-func (c *chain) Enrolment(ctx context.Context, claimed, keyid string) (e storage.Enrolment, jwk []byte, err error) {
-	grant, err := c.grant(ctx, claimed, keyid)
+// key. Its errors are those of Grant.
+func (c *Chain) Enrolment(ctx context.Context, claimed, keyid string) (e storage.Enrolment, jwk []byte, err error) {
+	grant, err := c.Grant(ctx, claimed, keyid)
 	if err != nil {
 		return e, nil, err
 	}
@@ -387,7 +387,7 @@ func (c *chain) Enrolment(ctx context.Context, claimed, keyid string) (e storage
 	if err != nil {
 		return e, nil, err
 	}
-	hashes, err := c.reader.BlockHashes(ctx, id.ChainID, []uint64{grant.Final})
+	hashes, err := c.Reader.BlockHashes(ctx, id.ChainID, []uint64{grant.Final})
 	if err == nil && hashes[0] == "" {
 		err = erc8004.ErrUnavailable
 	}

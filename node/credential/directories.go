@@ -1,4 +1,4 @@
-package node
+package credential
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"stoa/storage"
 )
 
-// newDirectories makes the cache of foreign key directories. loopback lets them be
+// NewDirectories makes the cache of foreign key directories. loopback lets them be
 // on this machine.
-func newDirectories(db *storage.DB, client *http.Client, log *slog.Logger, loopback bool) (*directory.Cache, error) {
+func NewDirectories(db *storage.DB, client *http.Client, log *slog.Logger, loopback bool) (*directory.Cache, error) {
 	guarded := *client
 	guarded.Transport = notBlocked{db, client.Transport}
 	return directory.New(directory.Config{

@@ -1,4 +1,4 @@
-package node
+package credential
 
 import (
 	"context"
@@ -18,27 +18,27 @@ const (
 	secretEd25519  = "node-ed25519" // signs requests, activities and the node's key directory
 	secretRSA      = "node-rsa"     // signs for the older fediverse
 	secretP256     = "node-p256"    // signs agent cards beside Ed25519, for readers that know ES256 only
-	secretPow      = "pow"          // master of the proof-of-work secrets
-	secretReceipts = "receipts"     // seals kept answers to idempotency keys
+	SecretPow      = "pow"          // master of the proof-of-work secrets
+	SecretReceipts = "receipts"     // seals kept answers to idempotency keys
 	secretNetworks = "networks"     // keys the hashes of client networks
 )
 
 const rsaBits = 2048
 
-// keyring opens the node's own secrets and the hosted agents' keys. Secrets are
+// Keyring opens the node's own secrets and the hosted agents' keys. Secrets are
 // sealed with the master key; the purpose is part of the seal, so that one
 // cannot stand in for another.
-type keyring struct {
+type Keyring struct {
 	db            *storage.DB
 	sealer        *key.Sealer
-	ed, rsa, p256 key.Pair
-	networks      *identity.Networks
+	Ed, RSA, P256 key.Pair
+	Networks      *identity.Networks
 }
 
-// masterKey reads the master key, or makes it for a database that is new. A
+// MasterKey reads the master key, or makes it for a database that is new. A
 // database that holds secrets was sealed with a key already: another one opens
 // none of them, and would be in the place where the right one belongs.
-func masterKey(ctx context.Context, db *storage.DB, file string) (*key.Sealer, error) {
+func MasterKey(ctx context.Context, db *storage.DB, file string) (*key.Sealer, error) {
 	sealed := true
 	err := db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		_, err := tx.Secret(ctx, secretEd25519, nil) // a read makes none
@@ -55,7 +55,7 @@ func masterKey(ctx context.Context, db *storage.DB, file string) (*key.Sealer, e
 	}
 	sealer, err := key.LoadMaster(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, missingMaster(file)
+		return nil, MissingMaster(file)
 	}
 	return sealer, err
 }
@@ -64,31 +64,31 @@ func masterKey(ctx context.Context, db *storage.DB, file string) (*key.Sealer, e
 // the database has secrets that are sealed with it.
 var ErrNoMaster = errors.New("there is no master key")
 
-func missingMaster(file string) error {
+func MissingMaster(file string) error {
 	return fmt.Errorf("%w %s, and the secrets in the database are sealed with one. No new key was made. "+
 		"Put the file back from where you keep it, with mode 0600, or name it with --master-key. "+
 		"If it is lost, so are the node's keys: begin again with another data directory and base-url", ErrNoMaster, file)
 }
 
-// openKeyring reads the node's keys, making them at the first start.
-func openKeyring(ctx context.Context, db *storage.DB, sealer *key.Sealer) (*keyring, error) {
-	k := &keyring{db: db, sealer: sealer}
+// OpenKeyring reads the node's keys, making them at the first start.
+func OpenKeyring(ctx context.Context, db *storage.DB, sealer *key.Sealer) (*Keyring, error) {
+	k := &Keyring{db: db, sealer: sealer}
 	var err error
-	if k.ed, err = k.pair(ctx, secretEd25519, key.GenerateEd25519); err != nil {
+	if k.Ed, err = k.pair(ctx, secretEd25519, key.GenerateEd25519); err != nil {
 		return nil, err
 	}
-	if k.p256, err = k.pair(ctx, secretP256, key.GenerateP256); err != nil {
+	if k.P256, err = k.pair(ctx, secretP256, key.GenerateP256); err != nil {
 		return nil, err
 	}
-	if k.rsa, err = k.pair(ctx, secretRSA, func() (key.Pair, error) { return key.GenerateRSA(rsaBits) }); err != nil {
+	if k.RSA, err = k.pair(ctx, secretRSA, func() (key.Pair, error) { return key.GenerateRSA(rsaBits) }); err != nil {
 		return nil, err
 	}
-	networks, err := k.random(ctx, secretNetworks)
-	k.networks = identity.NewNetworks(networks)
+	networks, err := k.Random(ctx, secretNetworks)
+	k.Networks = identity.NewNetworks(networks)
 	return k, err
 }
 
-func (k *keyring) pair(ctx context.Context, name string, generate func() (key.Pair, error)) (key.Pair, error) {
+func (k *Keyring) pair(ctx context.Context, name string, generate func() (key.Pair, error)) (key.Pair, error) {
 	raw, err := k.secret(ctx, name, func() ([]byte, error) {
 		p, err := generate()
 		if err != nil {
@@ -102,8 +102,8 @@ func (k *keyring) pair(ctx context.Context, name string, generate func() (key.Pa
 	return key.ParsePair(raw)
 }
 
-// random reads a secret of 32 random bytes.
-func (k *keyring) random(ctx context.Context, name string) ([]byte, error) {
+// Random reads a secret of 32 random bytes.
+func (k *Keyring) Random(ctx context.Context, name string) ([]byte, error) {
 	return k.secret(ctx, name, func() ([]byte, error) {
 		raw := make([]byte, 32)
 		_, err := rand.Read(raw)
@@ -112,7 +112,7 @@ func (k *keyring) random(ctx context.Context, name string) ([]byte, error) {
 }
 
 // secret reads a secret, making it once over all processes.
-func (k *keyring) secret(ctx context.Context, name string, generate func() ([]byte, error)) ([]byte, error) {
+func (k *Keyring) secret(ctx context.Context, name string, generate func() ([]byte, error)) ([]byte, error) {
 	var sealed []byte
 	err := k.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		var err error
@@ -135,8 +135,8 @@ func (k *keyring) secret(ctx context.Context, name string, generate func() ([]by
 	return plain, nil
 }
 
-// sealAgent seals a hosted agent's private key.
-func (k *keyring) sealAgent(handle string, p key.Pair) ([]byte, error) {
+// SealAgent seals a hosted agent's private key.
+func (k *Keyring) SealAgent(handle string, p key.Pair) ([]byte, error) {
 	raw, err := p.MarshalPrivate()
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (k *keyring) sealAgent(handle string, p key.Pair) ([]byte, error) {
 	return k.sealer.Seal("agent "+handle+" "+p.Thumbprint(), raw), nil
 }
 
-func (k *keyring) openAgent(stored *storage.AgentKey) (key.Pair, error) {
+func (k *Keyring) OpenAgent(stored *storage.AgentKey) (key.Pair, error) {
 	raw, err := k.sealer.Open("agent "+stored.Handle+" "+stored.Thumbprint, stored.Sealed)
 	if err != nil {
 		return key.Pair{}, fmt.Errorf("open key of @%s: %w", stored.Handle, err)
@@ -153,10 +153,10 @@ func (k *keyring) openAgent(stored *storage.AgentKey) (key.Pair, error) {
 }
 
 // Node implements wellknown.Keys.
-func (k *keyring) Node(context.Context) ([]key.Pair, error) { return []key.Pair{k.ed, k.p256}, nil }
+func (k *Keyring) Node(context.Context) ([]key.Pair, error) { return []key.Pair{k.Ed, k.P256}, nil }
 
 // Agent implements wellknown.Keys.
-func (k *keyring) Agent(ctx context.Context, handle, thumbprint string) (key.Pair, error) {
+func (k *Keyring) Agent(ctx context.Context, handle, thumbprint string) (key.Pair, error) {
 	var stored *storage.AgentKey
 	err := k.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		var err error
@@ -169,5 +169,5 @@ func (k *keyring) Agent(ctx context.Context, handle, thumbprint string) (key.Pai
 	if err != nil {
 		return key.Pair{}, err
 	}
-	return k.openAgent(stored)
+	return k.OpenAgent(stored)
 }

@@ -1,4 +1,4 @@
-package node
+package credential
 
 import (
 	"context"
@@ -15,17 +15,17 @@ import (
 	"stoa/storage"
 )
 
-// chain answers who may speak for a chain identity, out of the reader's cache
+// A Chain answers who may speak for a chain identity, out of the reader's cache
 // or the chain itself. Nil when no chain is configured.
-type chain struct {
-	reader *erc8004.Reader
+type Chain struct {
+	Reader *erc8004.Reader
 	keys   memo[httpsig.Key] // by thumbprint, which names the key for good
-	dev    bool
+	Dev    bool
 	// tell is told of agents that changed; set before the reader runs. Nil tells nobody.
 	tell func(chainID uint64, agents []string, all bool)
 }
 
-func newChain(settings []string, dev bool, db *storage.DB, log *slog.Logger) (*chain, error) {
+func NewChain(settings []string, dev bool, db *storage.DB, log *slog.Logger) (*Chain, error) {
 	if len(settings) == 0 {
 		return nil, nil
 	}
@@ -40,9 +40,9 @@ func newChain(settings []string, dev bool, db *storage.DB, log *slog.Logger) (*c
 		}
 		chains = append(chains, parsed)
 	}
-	ch := &chain{dev: dev}
+	ch := &Chain{Dev: dev}
 	var err error
-	ch.reader, err = erc8004.NewReader(erc8004.Config{
+	ch.Reader, err = erc8004.NewReader(erc8004.Config{
 		Chains: chains, Memory: issued{db}, Known: issued{db}.known, Log: log,
 		Changed: func(chainID uint64, agents []string, all bool) {
 			if ch.tell != nil {
@@ -53,13 +53,13 @@ func newChain(settings []string, dev bool, db *storage.DB, log *slog.Logger) (*c
 	return ch, err
 }
 
-// troubles says of each chain that is not served why, for everybody to read.
-func (c *chain) troubles() []string {
+// Troubles says of each chain that is not served why, for everybody to read.
+func (c *Chain) Troubles() []string {
 	if c == nil {
 		return nil
 	}
 	var all []string
-	for _, s := range c.reader.States() {
+	for _, s := range c.Reader.States() {
 		if wrong, ok := errors.AsType[*erc8004.SettingError](s.Err); ok {
 			all = append(all, wrong.Error())
 		} else if s.Err != nil {
@@ -71,17 +71,17 @@ func (c *chain) troubles() []string {
 
 // Authority implements integrity.Authority: the key of that thumbprint, when
 // the chain says it may speak for the identity now.
-func (c *chain) Authority(ctx context.Context, identity, keyid string) (crypto.PublicKey, uint64, error) {
-	grant, err := c.grant(ctx, identity, keyid)
+func (c *Chain) Authority(ctx context.Context, identity, keyid string) (crypto.PublicKey, uint64, error) {
+	grant, err := c.Grant(ctx, identity, keyid)
 	return grant.PublicKey, grant.Block, err
 }
 
 // MessageKey implements identity.Chain.
-func (c *chain) MessageKey(ctx context.Context, network, claimed, keyid string) (identity.ChainKey, error) {
-	if !c.dev { // there, all callers are on one machine
+func (c *Chain) MessageKey(ctx context.Context, network, claimed, keyid string) (identity.ChainKey, error) {
+	if !c.Dev { // there, all callers are on one machine
 		ctx = erc8004.WithSource(ctx, network)
 	}
-	grant, err := c.grant(ctx, claimed, keyid)
+	grant, err := c.Grant(ctx, claimed, keyid)
 	if err != nil {
 		return identity.ChainKey{}, err
 	}
@@ -93,12 +93,12 @@ func (c *chain) MessageKey(ctx context.Context, network, claimed, keyid string) 
 	return identity.ChainKey{Identity: grant.Identity, Owner: owner, Wallet: wallet, Key: k, Block: grant.Block}, err
 }
 
-func (c *chain) grant(ctx context.Context, claimed, keyid string) (erc8004.Grant, error) {
+func (c *Chain) Grant(ctx context.Context, claimed, keyid string) (erc8004.Grant, error) {
 	id, err := erc8004.ParseID(claimed)
 	if err != nil {
 		return erc8004.Grant{}, protocol.Errorf(protocol.IdentityUnverified, "Agent-Identity must be eip155:<chainId>:<registry>:<agentId>: %w", err)
 	}
-	grant, err := c.reader.Authority(ctx, id, keyid)
+	grant, err := c.Reader.Authority(ctx, id, keyid)
 	if err != nil {
 		return erc8004.Grant{}, chainError(err)
 	}
@@ -164,11 +164,11 @@ func (m issued) known(ctx context.Context, id string) (known bool, err error) {
 }
 
 // agentURI is the registration address that the chain keeps for an identity.
-func (c *chain) agentURI(ctx context.Context, identity string) (string, error) {
+func (c *Chain) agentURI(ctx context.Context, identity string) (string, error) {
 	id, err := erc8004.ParseID(identity)
 	if err != nil {
 		return "", err
 	}
-	s, err := c.reader.Snapshot(ctx, id)
+	s, err := c.Reader.Snapshot(ctx, id)
 	return s.URI, err
 }

@@ -1,4 +1,4 @@
-package node
+package credential
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 const touchEvery = 10 * time.Minute
 
 // TokenBySecret implements identity.Directory.
-func (a *agents) TokenBySecret(ctx context.Context, secret string) (identity.Credential, bool, error) {
+func (a *Agents) TokenBySecret(ctx context.Context, secret string) (identity.Credential, bool, error) {
 	hash, ok := session.Hash(session.Token, secret)
 	if !ok {
 		return identity.Credential{}, false, nil
@@ -49,7 +49,7 @@ func (a *agents) TokenBySecret(ctx context.Context, secret string) (identity.Cre
 }
 
 // SessionBySecret implements identity.Directory.
-func (a *agents) SessionBySecret(ctx context.Context, secret string) (identity.Credential, bool, error) {
+func (a *Agents) SessionBySecret(ctx context.Context, secret string) (identity.Credential, bool, error) {
 	hash, ok := session.Hash(session.Cookie, secret)
 	if !ok {
 		return identity.Credential{}, false, nil
@@ -106,7 +106,7 @@ func credential(ctx context.Context, tx *storage.Tx, id, account, handle string)
 }
 
 // touch notes a use. When that cannot be written now, the next use will.
-func (a *agents) touch(ctx context.Context, fn func(context.Context, *storage.Tx) error) {
+func (a *Agents) touch(ctx context.Context, fn func(context.Context, *storage.Tx) error) {
 	_ = a.db.Write(ctx, fn)
 }
 

@@ -1,4 +1,4 @@
-package node
+package credential
 
 import (
 	"log/slog"
@@ -16,7 +16,7 @@ func TestEnrolments_Retries(t *testing.T) {
 	t.Parallel()
 	reader, err := erc8004.NewReader(erc8004.Config{})
 	require.NoError(t, err)
-	w := newEnrolments(nil, &chain{reader: reader}, slog.New(slog.DiscardHandler))
+	w := NewEnrolments(nil, &Chain{Reader: reader}, slog.New(slog.DiscardHandler))
 	w.later("eip155:1:0xabc:7")
 	w.blocksLater(1)
 	w.suspect("eip155:1:0xabc:7")

@@ -1,4 +1,4 @@
-package node
+package credential
 
 import (
 	"context"
@@ -16,33 +16,33 @@ import (
 	"stoa/wellknown"
 )
 
-// agents answers for the profiles of this node: to the gate (who may sign as
+// Agents answers for the profiles of this node: to the gate (who may sign as
 // whom) and to the well-known documents.
-type agents struct {
+type Agents struct {
 	db        *storage.DB
 	directory *directory.Directory
 	base      string
-	chain     *chain      // nil when no chain is configured
-	enrolled  *enrolments // the same
+	Chain     *Chain      // nil when no chain is configured
+	Enrolled  *Enrolments // the same
 
 	keys   current[identity.Hosted] // by thumbprint
 	chains current[enrolled]        // by chain identity and thumbprint
 
 	tokens, sessions current[identity.Credential] // by hash of the secret
 
-	usage storage.Memo[wellknown.Usage]
+	Counts storage.Memo[wellknown.Usage]
 }
 
 const usageTTL = 5 * time.Minute
 
-func newAgents(db *storage.DB, d *directory.Directory) *agents {
-	a := &agents{db: db, directory: d, base: d.Base}
-	a.usage.Age, a.usage.Count = usageTTL, countUsage
+func NewAgents(db *storage.DB, d *directory.Directory) *Agents {
+	a := &Agents{db: db, directory: d, base: d.Base}
+	a.Counts.Age, a.Counts.Count = usageTTL, countUsage
 	return a
 }
 
 // KeyByThumbprint implements identity.Directory.
-func (a *agents) KeyByThumbprint(ctx context.Context, thumbprint string) (identity.Hosted, bool, error) {
+func (a *Agents) KeyByThumbprint(ctx context.Context, thumbprint string) (identity.Hosted, bool, error) {
 	return a.keys.get(thumbprint, a.db.Version, func() (h identity.Hosted, until time.Time, ok bool, err error) {
 		ok, err = a.read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 			stored, err := tx.AgentKeyByThumbprint(ctx, thumbprint)
@@ -78,7 +78,7 @@ type enrolled struct {
 
 // HostedAgent implements identity.Directory. A key that is not the profile's is
 // nobody's here, and so is the right key in other hands.
-func (a *agents) HostedAgent(ctx context.Context, k identity.ChainKey, thumbprint string) (identity.Hosted, bool, error) {
+func (a *Agents) HostedAgent(ctx context.Context, k identity.ChainKey, thumbprint string) (identity.Hosted, bool, error) {
 	found, ok, err := a.chains.get(k.Identity+" "+thumbprint, a.db.Version, func() (f enrolled, until time.Time, ok bool, err error) {
 		ok, err = a.read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 			if f.Enrolment, err = tx.EnrolmentByIdentity(ctx, k.Identity); err != nil {
@@ -108,14 +108,14 @@ func (a *agents) HostedAgent(ctx context.Context, k identity.ChainKey, thumbprin
 		return found.Hosted, true, nil
 	}
 	if !found.SameHands(k.Owner, k.Wallet) {
-		a.enrolled.suspect(k.Identity)
+		a.Enrolled.suspect(k.Identity)
 		return identity.Hosted{}, false, nil
 	}
 	return found.Hosted, true, nil
 }
 
 // read reports ok=false for what is not there.
-func (a *agents) read(ctx context.Context, fn func(context.Context, *storage.Tx) error) (bool, error) {
+func (a *Agents) read(ctx context.Context, fn func(context.Context, *storage.Tx) error) (bool, error) {
 	err := a.db.Read(ctx, fn)
 	if errors.Is(err, storage.ErrNotFound) {
 		return false, nil
@@ -124,7 +124,7 @@ func (a *agents) read(ctx context.Context, fn func(context.Context, *storage.Tx)
 }
 
 // Profile implements wellknown.Directory.
-func (a *agents) Profile(ctx context.Context, handle string) (p protocol.Profile, err error) {
+func (a *Agents) Profile(ctx context.Context, handle string) (p protocol.Profile, err error) {
 	err = a.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		p, err = a.directory.Get(ctx, tx, protocol.Caller{}, protocol.HandleInput{Handle: handle})
 		return err
@@ -133,7 +133,7 @@ func (a *agents) Profile(ctx context.Context, handle string) (p protocol.Profile
 }
 
 // Key implements wellknown.Directory.
-func (a *agents) Key(ctx context.Context, thumbprint string) (wellknown.AgentKey, error) {
+func (a *Agents) Key(ctx context.Context, thumbprint string) (wellknown.AgentKey, error) {
 	var stored *storage.AgentKey
 	ok, err := a.read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 		stored, err = tx.AgentKeyByThumbprint(ctx, thumbprint)
@@ -152,9 +152,9 @@ func (a *agents) Key(ctx context.Context, thumbprint string) (wellknown.AgentKey
 }
 
 // Usage implements wellknown.Directory. It may be some minutes old.
-func (a *agents) Usage(ctx context.Context) (u wellknown.Usage, err error) {
+func (a *Agents) Usage(ctx context.Context) (u wellknown.Usage, err error) {
 	err = a.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		u, err = a.usage.Get(ctx, tx)
+		u, err = a.Counts.Get(ctx, tx)
 		return err
 	})
 	return u, err
@@ -173,8 +173,8 @@ func countUsage(ctx context.Context, tx *storage.Tx, _ *wellknown.Usage) (u well
 	return u, err
 }
 
-// census is the same for the room that speaks about the node.
-func (a *agents) census(ctx context.Context) (listed, answering, verified int, err error) {
+// Census is the same for the room that speaks about the node.
+func (a *Agents) Census(ctx context.Context) (listed, answering, verified int, err error) {
 	u, err := a.Usage(ctx)
 	return u.Listed, u.Answering, u.Verified, err
 }
@@ -219,8 +219,8 @@ func (m *memo[T]) get(name string, find func() (T, bool, error)) (T, bool, error
 
 // Elsewhere implements wellknown.Directory: hosted identities whose agent URI
 // on chain does not lead to this node. What the chain cannot say now is left out.
-func (a *agents) Elsewhere(ctx context.Context, limit int) ([]string, error) {
-	if a.chain == nil {
+func (a *Agents) Elsewhere(ctx context.Context, limit int) ([]string, error) {
+	if a.Chain == nil {
 		return nil, nil
 	}
 	var found []string
@@ -235,7 +235,7 @@ func (a *agents) Elsewhere(ctx context.Context, limit int) ([]string, error) {
 			return nil, err
 		}
 		for _, p := range page.Items {
-			if uri, err := a.chain.agentURI(ctx, p.ERC8004); err == nil && !strings.HasPrefix(uri, a.base+"/") && len(found) < limit {
+			if uri, err := a.Chain.agentURI(ctx, p.ERC8004); err == nil && !strings.HasPrefix(uri, a.base+"/") && len(found) < limit {
 				found = append(found, p.ERC8004)
 			}
 		}

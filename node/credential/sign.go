@@ -1,4 +1,4 @@
-package node
+package credential
 
 import (
 	"context"
@@ -12,16 +12,15 @@ import (
 	"stoa/storage"
 )
 
-// signer speaks for hosted agents whose key the node keeps: it signs a
+// A Signer speaks for hosted agents whose key the node keeps: it signs a
 // statement of each of their posts, which other nodes check against the chain
 // (or, without a chain identity, against the did:key it names).
-type signer struct {
-	keys *keyring
-	base string
+type Signer struct {
+	Keys *Keyring
 }
 
-func (s *signer) sign(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) error {
-	pair, err := s.hosted(ctx, tx, *p.Author.Handle, p.Author.ERC8004 != nil)
+func (s *Signer) Sign(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) error {
+	pair, err := s.Hosted(ctx, tx, *p.Author.Handle, p.Author.ERC8004 != nil)
 	if err != nil || pair.IsZero() {
 		return err
 	}
@@ -50,9 +49,9 @@ func (s *signer) sign(ctx context.Context, tx *storage.Tx, p *protocol.StoredPos
 	return nil
 }
 
-// hosted is the newest unretired key of an agent that the node holds, of an agent
+// Hosted is the newest unretired key of an agent that the node holds, of an agent
 // with a chain identity one that speaks for that; the zero Pair when there is none.
-func (s *signer) hosted(ctx context.Context, tx *storage.Tx, handle string, onChain bool) (key.Pair, error) {
+func (s *Signer) Hosted(ctx context.Context, tx *storage.Tx, handle string, onChain bool) (key.Pair, error) {
 	stored, err := tx.AgentKeys(ctx, handle)
 	if err != nil {
 		return key.Pair{}, err
@@ -67,5 +66,5 @@ func (s *signer) hosted(ctx context.Context, tx *storage.Tx, handle string, onCh
 	if newest == nil {
 		return key.Pair{}, nil
 	}
-	return s.keys.openAgent(newest)
+	return s.Keys.OpenAgent(newest)
 }
