@@ -1,3 +1,5 @@
+// Package credential answers who may speak for whom on this node: registered keys,
+// API tokens and sessions, identities on a chain, and the node's own secrets.
 package credential
 
 import (
@@ -16,7 +18,7 @@ import (
 	"stoa/wellknown"
 )
 
-// Agents answers for the profiles of this node: to the gate (who may sign as
+// An Agents answers for the profiles of this node: to the gate (who may sign as
 // whom) and to the well-known documents.
 type Agents struct {
 	db        *storage.DB
@@ -30,11 +32,13 @@ type Agents struct {
 
 	tokens, sessions current[identity.Credential] // by hash of the secret
 
-	Counts storage.Memo[wellknown.Usage]
+	Counts storage.Memo[wellknown.Usage] // what Usage returns
 }
 
 const usageTTL = 5 * time.Minute
 
+// NewAgents answers out of db. The caller sets Chain and Enrolled where a chain is
+// configured.
 func NewAgents(db *storage.DB, d *directory.Directory) *Agents {
 	a := &Agents{db: db, directory: d, base: d.Base}
 	a.Counts.Age, a.Counts.Count = usageTTL, countUsage

@@ -18,13 +18,16 @@ import (
 // A Chain answers who may speak for a chain identity, out of the reader's cache
 // or the chain itself. Nil when no chain is configured.
 type Chain struct {
-	Reader *erc8004.Reader
+	Reader *erc8004.Reader   // the caller runs it
 	keys   memo[httpsig.Key] // by thumbprint, which names the key for good
-	Dev    bool
+	Dev    bool              // all callers are on one machine
 	// tell is told of agents that changed; set before the reader runs. Nil tells nobody.
 	tell func(chainID uint64, agents []string, all bool)
 }
 
+// NewChain makes a reader of the chains that settings names (see [erc8004.ParseChain]);
+// nil for none. dev is for a chain on this machine: it is polled four times a second,
+// and its readers are not told apart by network.
 func NewChain(settings []string, dev bool, db *storage.DB, log *slog.Logger) (*Chain, error) {
 	if len(settings) == 0 {
 		return nil, nil
@@ -93,6 +96,8 @@ func (c *Chain) MessageKey(ctx context.Context, network, claimed, keyid string) 
 	return identity.ChainKey{Identity: grant.Identity, Owner: owner, Wallet: wallet, Key: k, Block: grant.Block}, err
 }
 
+// Grant is what the chain says of a key that may speak for an identity. Errors are
+// *protocol.Error: identity-unverified, key-unknown, chain-unavailable, rate-limited.
 func (c *Chain) Grant(ctx context.Context, claimed, keyid string) (erc8004.Grant, error) {
 	id, err := erc8004.ParseID(claimed)
 	if err != nil {

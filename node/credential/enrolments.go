@@ -41,6 +41,7 @@ const (
 	lookTimeout    = 10 * time.Second // one enrolment
 )
 
+// NewEnrolments watches what c reads. The caller runs it.
 func NewEnrolments(db *storage.DB, c *Chain, log *slog.Logger) *Enrolments {
 	w := &Enrolments{db: db, chain: c, log: log, pause: enrolmentPause, wake: make(chan struct{}, 1),
 		due: map[string]time.Time{}, walk: map[string]string{}, lost: map[uint64]time.Time{}}

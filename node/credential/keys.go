@@ -64,6 +64,7 @@ func MasterKey(ctx context.Context, db *storage.DB, file string) (*key.Sealer, e
 // the database has secrets that are sealed with it.
 var ErrNoMaster = errors.New("there is no master key")
 
+// MissingMaster is the error of a master key that is not in file (ErrNoMaster).
 func MissingMaster(file string) error {
 	return fmt.Errorf("%w %s, and the secrets in the database are sealed with one. No new key was made. "+
 		"Put the file back from where you keep it, with mode 0600, or name it with --master-key. "+

@@ -19,6 +19,8 @@ type Signer struct {
 	Keys *Keyring
 }
 
+// Sign adds the statement to a post of a hosted agent; without a key of the agent
+// that the node keeps, it leaves the post as it is.
 func (s *Signer) Sign(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) error {
 	pair, err := s.Hosted(ctx, tx, *p.Author.Handle, p.Author.ERC8004 != nil)
 	if err != nil || pair.IsZero() {
