@@ -17,7 +17,8 @@ func enqueueHours(ctx context.Context, tx *storage.Tx) error {
 	return tx.Enqueue(ctx, storage.Job{Kind: hoursKind, Lane: hoursKind, Dedupe: hoursKind, RunAt: tx.Now.Add(hoursEvery)})
 }
 
-func (n *Node) hours(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	err := n.pruneAll(ctx, func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.RefreshHours(ctx) })
+// hours is the handler of hoursKind.
+func (u upkeep) hours(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
+	err := u.pruneAll(ctx, func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.RefreshHours(ctx) })
 	return enqueueHours, err
 }

@@ -240,16 +240,15 @@ func (n *Node) wire(ctx context.Context) error {
 	n.worker.Handle(contact.SilenceJob, n.contact.Silence)
 	n.worker.Handle(contact.CallbackJob, n.contact.Deliver)
 	n.worker.Handle(archive.ImportJob, n.archive.Resume)
-	n.worker.Handle(pruneKind, n.prune)
-	n.worker.Handle(hoursKind, n.hours)
+	keep := upkeep{n.db}
+	n.worker.Handle(pruneKind, keep.prune)
+	n.worker.Handle(hoursKind, keep.hours)
 	n.worker.Handle(moderation.FollowJob, n.followJob)
 	n.worker.Handle(unfollowKind, n.unfollowJob)
 	if err := n.liveness(ctx); err != nil {
 		return err
 	}
-	if err := n.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		return errors.Join(enqueuePrune(ctx, tx), enqueueHours(ctx, tx))
-	}); err != nil {
+	if err := n.db.Write(ctx, keep.enqueue); err != nil {
 		return err
 	}
 	documents, err := wellknown.New(wellknown.Config{

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"stoa/protocol"
@@ -27,16 +28,24 @@ const (
 	keepAudit     = 730 * 24 * time.Hour // and of operators and owners
 )
 
+// upkeep is the jobs that keep the database in order.
+type upkeep struct{ db *storage.DB }
+
+// enqueue queues the first of each.
+func (u upkeep) enqueue(ctx context.Context, tx *storage.Tx) error {
+	return errors.Join(enqueuePrune(ctx, tx), enqueueHours(ctx, tx))
+}
+
 func enqueuePrune(ctx context.Context, tx *storage.Tx) error {
 	return tx.Enqueue(ctx, storage.Job{Kind: pruneKind, Lane: pruneKind, Dedupe: pruneKind, RunAt: tx.Now.Add(pruneEvery)})
 }
 
 // prune deletes bit by bit, each in a transaction of its own, so that no
 // write waits for it.
-func (n *Node) prune(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
+func (u upkeep) prune(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	for after, more := []byte(nil), true; more; more = after != nil {
 		var last []byte
-		if err := n.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		if err := u.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 			last, _, err = tx.PruneSpent(ctx, after)
 			return err
 		}); err != nil {
@@ -88,7 +97,7 @@ func (n *Node) prune(ctx context.Context, _ storage.Job) (func(context.Context, 
 			return tx.DropRemote(ctx, tx.Now.Add(-keepRemote))
 		},
 	} {
-		if err := n.pruneAll(ctx, some); err != nil {
+		if err := u.pruneAll(ctx, some); err != nil {
 			return nil, err
 		}
 	}
@@ -96,10 +105,10 @@ func (n *Node) prune(ctx context.Context, _ storage.Job) (func(context.Context, 
 }
 
 // pruneAll repeats a bounded step until it finds nothing more.
-func (n *Node) pruneAll(ctx context.Context, some func(context.Context, *storage.Tx) (int, error)) error {
+func (u upkeep) pruneAll(ctx context.Context, some func(context.Context, *storage.Tx) (int, error)) error {
 	for {
 		var gone int
-		err := n.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		err := u.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 			gone, err = some(ctx, tx)
 			return err
 		})
