@@ -28,6 +28,7 @@ var mayImport = map[string][]string{
 	"stoa/node/directory":  {"stoa/protocol", "stoa/storage"},
 	"stoa/node/feed":       {"stoa/protocol", "stoa/storage"},
 	"stoa/node/moderation": {"stoa/protocol", "stoa/storage"},
+	"stoa/node/operate":    {"stoa/protocol", "stoa/storage", "stoa/identity", "stoa/node/dispatch", "stoa/node/moderation"},
 	"stoa/node/site":       {"stoa/protocol", "stoa/storage"},
 	"stoa/node/worker":     {"stoa/protocol", "stoa/storage"},
 	"stoa/node/liveness":   {"stoa/protocol", "stoa/storage", "stoa/node/outbound"},

@@ -38,6 +38,7 @@ import (
 	"stoa/node/liveness"
 	"stoa/node/mcpapi"
 	"stoa/node/moderation"
+	"stoa/node/operate"
 	"stoa/node/outbound"
 	"stoa/node/site"
 	"stoa/node/web"
@@ -215,7 +216,7 @@ func (n *Node) wire(ctx context.Context) error {
 	if n.table.Receipts, err = key.NewSealer(receipts); err != nil {
 		return err
 	}
-	n.table.Rules = &rules{db: n.db, log: n.log, limits: n.table.Limits, proofs: proofs, config: c.rates(), dev: c.Dev}
+	n.table.Rules = &operate.Rules{DB: n.db, Log: n.log, Limits: n.table.Limits, Proofs: proofs, Config: c.rates(), Dev: c.Dev}
 	if n.db.Engine() == "postgres" && !c.Dev {
 		n.usage = newUsage(n.db, n.log, n.table.Limits, proofs)
 	}
@@ -240,15 +241,15 @@ func (n *Node) wire(ctx context.Context) error {
 	n.worker.Handle(contact.SilenceJob, n.contact.Silence)
 	n.worker.Handle(contact.CallbackJob, n.contact.Deliver)
 	n.worker.Handle(archive.ImportJob, n.archive.Resume)
-	keep := upkeep{n.db}
-	n.worker.Handle(pruneKind, keep.prune)
-	n.worker.Handle(hoursKind, keep.hours)
+	keep := operate.Upkeep{DB: n.db}
+	n.worker.Handle(operate.PruneJob, keep.Prune)
+	n.worker.Handle(operate.HoursJob, keep.Hours)
 	n.worker.Handle(moderation.FollowJob, n.followJob)
 	n.worker.Handle(unfollowKind, n.unfollowJob)
 	if err := n.liveness(ctx); err != nil {
 		return err
 	}
-	if err := n.db.Write(ctx, keep.enqueue); err != nil {
+	if err := n.db.Write(ctx, keep.Enqueue); err != nil {
 		return err
 	}
 	documents, err := wellknown.New(wellknown.Config{

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/key"
+	"stoa/node/operate"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -235,7 +236,7 @@ func TestSince_Forgotten(t *testing.T) {
 		require.False(t, seen.Missed)
 		h.begun("asha", `{"message":"Are you there?"}`)
 
-		_, err := (upkeep{h.db}).prune(t.Context(), storage.Job{})
+		_, err := (operate.Upkeep{DB: h.db}).Prune(t.Context(), storage.Job{})
 		require.NoError(t, err)
 		require.Equal(t, []string{"writer asha Hello", "writer asha Are you there?"}, newsOf(h.digest("", as)), "none is old")
 		require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {

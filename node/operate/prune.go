@@ -1,4 +1,6 @@
-package node
+// Package operate is the room of what operators do with the node itself, and what the
+// node does at set times to keep its database in order.
+package operate
 
 import (
 	"context"
@@ -9,9 +11,9 @@ import (
 	"stoa/storage"
 )
 
-// pruneKind is the job that deletes what has run out. docs/OPERATIONS.md has
+// PruneJob is the job that deletes what has run out. docs/OPERATIONS.md has
 // the table of what is kept how long.
-const pruneKind = "prune"
+const PruneJob = "prune"
 
 const (
 	pruneEvery   = time.Hour
@@ -28,24 +30,24 @@ const (
 	keepAudit     = 730 * 24 * time.Hour // and of operators and owners
 )
 
-// upkeep is the jobs that keep the database in order.
-type upkeep struct{ db *storage.DB }
+// Upkeep is the jobs that keep the database in order.
+type Upkeep struct{ DB *storage.DB }
 
-// enqueue queues the first of each.
-func (u upkeep) enqueue(ctx context.Context, tx *storage.Tx) error {
+// Enqueue queues the first of each.
+func (u Upkeep) Enqueue(ctx context.Context, tx *storage.Tx) error {
 	return errors.Join(enqueuePrune(ctx, tx), enqueueHours(ctx, tx))
 }
 
 func enqueuePrune(ctx context.Context, tx *storage.Tx) error {
-	return tx.Enqueue(ctx, storage.Job{Kind: pruneKind, Lane: pruneKind, Dedupe: pruneKind, RunAt: tx.Now.Add(pruneEvery)})
+	return tx.Enqueue(ctx, storage.Job{Kind: PruneJob, Lane: PruneJob, Dedupe: PruneJob, RunAt: tx.Now.Add(pruneEvery)})
 }
 
-// prune deletes bit by bit, each in a transaction of its own, so that no
+// Prune deletes bit by bit, each in a transaction of its own, so that no
 // write waits for it.
-func (u upkeep) prune(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
+func (u Upkeep) Prune(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	for after, more := []byte(nil), true; more; more = after != nil {
 		var last []byte
-		if err := u.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		if err := u.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 			last, _, err = tx.PruneSpent(ctx, after)
 			return err
 		}); err != nil {
@@ -105,10 +107,10 @@ func (u upkeep) prune(ctx context.Context, _ storage.Job) (func(context.Context,
 }
 
 // pruneAll repeats a bounded step until it finds nothing more.
-func (u upkeep) pruneAll(ctx context.Context, some func(context.Context, *storage.Tx) (int, error)) error {
+func (u Upkeep) pruneAll(ctx context.Context, some func(context.Context, *storage.Tx) (int, error)) error {
 	for {
 		var gone int
-		err := u.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		err := u.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 			gone, err = some(ctx, tx)
 			return err
 		})

@@ -1,4 +1,4 @@
-package node
+package operate
 
 import (
 	"context"
@@ -14,16 +14,16 @@ import (
 	"stoa/storage"
 )
 
-// rules are the operator's blocks and limits as this process knows them. They
+// Rules are the operator's blocks and limits as this process knows them. They
 // are read again when a commit of this process changed them, and once a second
 // for the changes of others; in between nothing is asked of the database.
-type rules struct {
-	db     *storage.DB
-	log    *slog.Logger
-	limits *dispatch.Limits
-	proofs *proof.Issuer
-	config dispatch.Rates
-	dev    bool // rates and proofs stay as they are
+type Rules struct {
+	DB     *storage.DB
+	Log    *slog.Logger
+	Limits *dispatch.Limits
+	Proofs *proof.Issuer
+	Config dispatch.Rates
+	Dev    bool // rates and proofs stay as they are
 
 	reading sync.Mutex // held by whoever reads
 	readAt  atomic.Int64
@@ -40,10 +40,10 @@ const rulesAge = time.Second
 
 // Fresh implements dispatch.Rules. Whoever finds the rules old reads them; the
 // others go on with what is known.
-func (r *rules) Fresh(ctx context.Context) {
+func (r *Rules) Fresh(ctx context.Context) {
 	changed := false
 	select {
-	case <-r.db.Wake(storage.TopicRules):
+	case <-r.DB.Wake(storage.TopicRules):
 		changed = true
 	default:
 	}
@@ -58,16 +58,16 @@ func (r *rules) Fresh(ctx context.Context) {
 	defer r.reading.Unlock()
 	if err := r.read(context.WithoutCancel(ctx)); err != nil {
 		if protocol.CodeOf(err) == protocol.Internal { // a database that is away says so itself
-			r.log.Error("blocks and limits cannot be read; those known hold", "err", err)
+			r.Log.Error("blocks and limits cannot be read; those known hold", "err", err)
 		}
 	}
 	r.readAt.Store(time.Now().UnixNano())
 }
 
-func (r *rules) read(ctx context.Context) error {
+func (r *Rules) read(ctx context.Context) error {
 	var all []protocol.Block
 	var set protocol.RunLimits
-	err := r.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+	err := r.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 		if all, err = tx.AllBlocks(ctx); err != nil {
 			return err
 		}
@@ -82,21 +82,21 @@ func (r *rules) read(ctx context.Context) error {
 		known[blocked{b.Kind, b.Value}] = b
 	}
 	r.blocks.Store(&known)
-	if r.dev {
+	if r.Dev {
 		return nil
 	}
-	r.limits.Set(r.config.With(set.ReadRate, set.WriteRate, set.IdentityRate))
+	r.Limits.Set(r.Config.With(set.ReadRate, set.WriteRate, set.IdentityRate))
 	level := 0
 	if set.ProofLevel != nil {
 		level = *set.ProofLevel
 	}
-	r.proofs.SetFloor(level)
+	r.Proofs.SetFloor(level)
 	return nil
 }
 
 // Blocked implements dispatch.Rules. A network's block holds for writers whom
 // nothing else makes known: a household is not its worst visitor.
-func (r *rules) Blocked(c protocol.Caller, handle string) error {
+func (r *Rules) Blocked(c protocol.Caller, handle string) error {
 	known := r.blocks.Load()
 	if known == nil || len(*known) == 0 || c.Standing == protocol.Operator {
 		return nil
