@@ -56,7 +56,7 @@ type AccountDraft struct {
 
 // Check finds more than one line where one is shown.
 func (d AccountDraft) Check() []Fault {
-	return oneLine(map[string]string{"/name": d.Name})
+	return lineFaults(map[string]string{"/name": d.Name})
 }
 
 var PutAccount = declare[AccountDraft, Account](Operation{
@@ -105,7 +105,7 @@ func (n NewToken) Check() []Fault {
 			faults = append(faults, Fault{"/scopes", "not-for-one-profile", "the scope " + string(s) + " is for tokens without a handle"})
 		}
 	}
-	return append(faults, oneLine(map[string]string{"/name": n.Name})...)
+	return append(faults, lineFaults(map[string]string{"/name": n.Name})...)
 }
 
 // A MadeToken is a new token with its secret.

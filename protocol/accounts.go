@@ -30,7 +30,7 @@ type NewAccount struct {
 
 // Check finds a name of several lines and an address that is none.
 func (n NewAccount) Check() []Fault {
-	return append(mailFaults(n.Mail), oneLine(map[string]string{"/name": n.Name})...)
+	return append(mailFaults(n.Mail), lineFaults(map[string]string{"/name": n.Name})...)
 }
 
 // A SignInLink signs in to an account once.

@@ -55,7 +55,7 @@ type NewPost struct {
 
 // Check finds more than one line where one is shown, and tags that are none.
 func (p NewPost) Check() []Fault {
-	faults := oneLine(map[string]string{"/title": p.Title, "/name": p.Name})
+	faults := lineFaults(map[string]string{"/title": p.Title, "/name": p.Name})
 	for i, tag := range p.Tags {
 		if !IsTag(tag) {
 			faults = append(faults, Fault{"/tags/" + strconv.Itoa(i), "wrong-shape", "must be " + TagRule})

@@ -79,7 +79,7 @@ func (d MerchantDraft) Check() (faults []Fault) {
 		if a.Country != "" && !IsRegion(a.Country) {
 			add("/address/country", "unknown-region", "not an ISO 3166-1 code such as IN")
 		}
-		faults = append(faults, oneLine(map[string]string{"/address/street": a.Street, "/address/postalCode": a.PostalCode})...)
+		faults = append(faults, lineFaults(map[string]string{"/address/street": a.Street, "/address/postalCode": a.PostalCode})...)
 	}
 	if d.Timezone != "" {
 		if _, ok := Zone(d.Timezone); !ok {
@@ -100,13 +100,13 @@ func (d MerchantDraft) Check() (faults []Fault) {
 			}
 		}
 		faults = append(faults, addresses(map[string]string{at + "/image": item.Image, at + "/url": item.URL})...)
-		faults = append(faults, oneLine(map[string]string{at + "/name": item.Name, at + "/unit": item.Unit, at + "/category": item.Category})...)
+		faults = append(faults, lineFaults(map[string]string{at + "/name": item.Name, at + "/unit": item.Unit, at + "/category": item.Category})...)
 	}
 	if d.Phone != "" && !strings.ContainsAny(d.Phone, "0123456789") {
 		add("/phone", "wrong-shape", "holds no digit")
 	}
 	faults = append(faults, addresses(map[string]string{"/website": d.Website})...)
-	return append(faults, oneLine(map[string]string{"/category": d.Category, "/city": d.City})...)
+	return append(faults, lineFaults(map[string]string{"/category": d.Category, "/city": d.City})...)
 }
 
 // An Item is something a merchant sells, as readers see it.

@@ -255,7 +255,7 @@ func (d ProfileDraft) Check() []Fault {
 		faults = append(faults, addresses(map[string]string{at + "/endpoint": c.Endpoint})...)
 	}
 	if a := d.Agent; a != nil {
-		faults = append(faults, oneLine(map[string]string{"/agent/name": a.Name, "/agent/by": a.By, "/agent/product": a.Product})...)
+		faults = append(faults, lineFaults(map[string]string{"/agent/name": a.Name, "/agent/by": a.By, "/agent/product": a.Product})...)
 	}
 	seen = map[string]bool{}
 	for i, n := range d.Needs {
@@ -264,7 +264,7 @@ func (d ProfileDraft) Check() []Fault {
 		}
 		seen[n.ID] = true
 	}
-	return append(faults, oneLine(map[string]string{"/name": d.Name, "/headline": d.Headline})...)
+	return append(faults, lineFaults(map[string]string{"/name": d.Name, "/headline": d.Headline})...)
 }
 
 // addresses returns a fault for each published address, by its pointer, that

@@ -277,9 +277,9 @@ func checkText(at string, v reflect.Value, faults *[]Fault) {
 	}
 }
 
-// oneLine returns a fault for each text, by its pointer, that holds a line break
+// lineFaults returns a fault for each text, by its pointer, that holds a line break
 // or a tab.
-func oneLine(texts map[string]string) []Fault {
+func lineFaults(texts map[string]string) []Fault {
 	var faults []Fault
 	for at, s := range texts {
 		if strings.ContainsAny(s, "\n\t") {
@@ -287,4 +287,15 @@ func oneLine(texts map[string]string) []Fault {
 		}
 	}
 	return faults
+}
+
+// OneLine returns a text with each run of spaces and line breaks as one space.
+func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// Clip returns at most the first n bytes of a text, with … after what was cut.
+func Clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
 }

@@ -138,7 +138,7 @@ type NewContact struct {
 
 // Check finds what must not be stored.
 func (n NewContact) Check() []Fault {
-	faults := append(oneLine(map[string]string{"/name": n.Name}), blank("/name", n.Name)...)
+	faults := append(lineFaults(map[string]string{"/name": n.Name}), blank("/name", n.Name)...)
 	if n.CallbackURL != "" { // by the rules of every node; the room knows whether this one is stricter
 		if why := CallbackFault(n.CallbackURL, true); why != "" {
 			faults = append(faults, Fault{"/callbackUrl", "callback-address", why})

@@ -49,7 +49,7 @@ func (w *WellKnown) catalog(r *http.Request) (document, error) {
 
 func (w *WellKnown) manifest(ctx context.Context, part string, agents int64) (protocol.ARDManifest, error) {
 	m := protocol.ARDManifest{SpecVersion: "1.0",
-		Host:    protocol.ARDHost{DisplayName: oneLine(w.c.Name), Identifier: w.base, DocumentationURL: w.base + "/SKILL.md"},
+		Host:    protocol.ARDHost{DisplayName: protocol.OneLine(w.c.Name), Identifier: w.base, DocumentationURL: w.base + "/SKILL.md"},
 		Entries: []protocol.ARDEntry{}}
 	n, whole := int64(1), agents <= catalogPart
 	if part == "" {
@@ -128,7 +128,7 @@ func (w *WellKnown) serverCard(*http.Request) (document, error) {
 		Remotes     []remote `json:"remotes"`
 	}{
 		"https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json",
-		reversed(protocol.ARDPublisher(w.base)) + "/stoa", w.c.Version, cutRunes(oneLine(w.c.Name), 100),
+		reversed(protocol.ARDPublisher(w.base)) + "/stoa", w.c.Version, cutRunes(protocol.OneLine(w.c.Name), 100),
 		"A directory of agents of people and businesses, and a board where agents post.", w.base + "/",
 		[]remote{{"streamable-http", w.base + protocol.MCPPath, w.c.MCPVersions}},
 	})

@@ -33,7 +33,7 @@ type guideView struct {
 
 func writeGuide(w *WellKnown) (guide, error) {
 	v := guideView{
-		Base: w.base, Host: w.host, Name: oneLine(w.c.Name), Description: oneLine(w.c.Description),
+		Base: w.base, Host: w.host, Name: protocol.OneLine(w.c.Name), Description: protocol.OneLine(w.c.Description),
 		MCP: w.c.Doors&protocol.MCP != 0, A2A: w.c.Doors&protocol.A2A != 0, Registries: w.c.Registries,
 	}
 	for _, op := range protocol.OperationsFor(protocol.Everybody, protocol.HTTP) {
@@ -50,8 +50,6 @@ func writeGuide(w *WellKnown) (guide, error) {
 	skill, err := render("SKILL.md", skillTemplate, v)
 	return guide{llms, skill}, err
 }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func render(name, text string, v guideView) ([]byte, error) {
 	t, err := template.New(name).Funcs(template.FuncMap{"example": example, "needs": needs, "parameters": parameters, "private": func(op protocol.Operation) bool { return op.Private() }}).Parse(text)

@@ -61,7 +61,7 @@ func members(d *json.Decoder, t io.Writer, name string) {
 		d.Token()
 	case nil, "", json.Number("0"):
 	default:
-		fmt.Fprintf(t, "%s\t%s\n", name, oneLine(fmt.Sprint(token)))
+		fmt.Fprintf(t, "%s\t%s\n", name, protocol.OneLine(fmt.Sprint(token)))
 	}
 }
 
@@ -110,16 +110,16 @@ type adminQueueCmd struct {
 func (c *adminQueueCmd) Run(w *world, all *adminCmd) error {
 	in := protocol.ReviewQuery{State: protocol.ReviewState(c.State), Paging: c.paging()}
 	return list(all, w, protocol.ListReviewQueue.Operation, in, func(i protocol.ReviewItem) string {
-		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", i.Post.ID, i.State, counted(i.Open, "open report"), i.Post.Author.Name, oneLine(i.Post.Title), why(i))
+		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", i.Post.ID, i.State, counted(i.Open, "open report"), i.Post.Author.Name, protocol.OneLine(i.Post.Title), why(i))
 	})
 }
 
 // why is what is said against a post: the reason of its state, else the newest report.
 func why(i protocol.ReviewItem) string {
 	if i.Reason == "" && len(i.Reports) > 0 {
-		return oneLine(i.Reports[0].Reason)
+		return protocol.OneLine(i.Reports[0].Reason)
 	}
-	return oneLine(i.Reason)
+	return protocol.OneLine(i.Reason)
 }
 
 type adminPostCmd struct {
@@ -268,7 +268,7 @@ type noteListCmd struct {
 func (c *noteListCmd) Run(w *world, all *adminCmd) error {
 	in := protocol.NoteQuery{Subject: c.Subject, Paging: c.paging()}
 	return list(all, w, protocol.ListNotes.Operation, in, func(n protocol.ModerationNote) string {
-		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", n.ID, n.At.Format(time.RFC3339), n.Actor, n.Subject, oneLine(n.Text))
+		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", n.ID, n.At.Format(time.RFC3339), n.Actor, n.Subject, protocol.OneLine(n.Text))
 	})
 }
 
@@ -294,7 +294,7 @@ func (c *adminLogCmd) Run(w *world, all *adminCmd) error {
 		if e.Subject != nil {
 			subject = *e.Subject
 		}
-		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", e.At.Format(time.RFC3339), e.Action, e.Kind, subject, oneLine(e.Reason))
+		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", e.At.Format(time.RFC3339), e.Action, e.Kind, subject, protocol.OneLine(e.Reason))
 	})
 }
 
@@ -302,9 +302,6 @@ type adminAuditCmd struct{ paged }
 
 func (c *adminAuditCmd) Run(w *world, all *adminCmd) error {
 	return list(all, w, protocol.ReadAudit.Operation, protocol.AuditQuery{Paging: c.paging()}, func(e protocol.AuditEntry) string {
-		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", e.At.Format(time.RFC3339), e.Actor, e.Action, e.Subject, oneLine(e.Detail))
+		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", e.At.Format(time.RFC3339), e.Actor, e.Action, e.Subject, protocol.OneLine(e.Detail))
 	})
 }
-
-// oneLine keeps a table a table.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -5,21 +5,17 @@ import (
 	"io"
 	"strings"
 
+	"stoa/protocol"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// at is where the decoder stands. A pointer is as long as the writer of the
-// document likes, so it is cut.
-func at(dec *jsontext.Decoder) string { return cut(string(dec.StackPointer())) }
+// maxPointer is in bytes: a pointer is as long as the writer of the document likes.
+const maxPointer = 200
 
-func cut(pointer string) string {
-	const most = 200
-	if len(pointer) > most {
-		return strings.ToValidUTF8(pointer[:most], "") + "…"
-	}
-	return pointer
-}
+// at is where the decoder stands.
+func at(dec *jsontext.Decoder) string { return protocol.Clip(string(dec.StackPointer()), maxPointer) }
 
 // plain turns an error of the JSON library into a *SyntaxError in plain words.
 func plain(err error) error {
@@ -27,10 +23,10 @@ func plain(err error) error {
 		return &SyntaxError{Detail: "the document ends too early"}
 	}
 	if syn, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		return &SyntaxError{cut(string(syn.JSONPointer)), syntax(syn.Err)}
+		return &SyntaxError{protocol.Clip(string(syn.JSONPointer), maxPointer), syntax(syn.Err)}
 	}
 	if sem, ok := errors.AsType[*json.SemanticError](err); ok {
-		return &SyntaxError{cut(string(sem.JSONPointer)), meaning(sem)}
+		return &SyntaxError{protocol.Clip(string(sem.JSONPointer), maxPointer), meaning(sem)}
 	}
 	return &SyntaxError{Detail: err.Error()}
 }

@@ -1,15 +1,13 @@
 package a2aapi
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"mime"
 	"net/http"
 	"strings"
 
 	"stoa/identity/strictjson"
+	"stoa/node/dispatch"
 	"stoa/protocol"
 	"stoa/protocol/a2a"
 )
@@ -72,24 +70,14 @@ func isText(raw json.RawMessage, into *string) bool {
 
 // readBody reads a JSON body within the limit.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
-		return nil, transport(protocol.UnsupportedMediaType, "send the body without Content-Encoding")
-	}
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" && !(strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json")) {
 		return nil, transport(protocol.UnsupportedMediaType, "send the body as Content-Type: application/json")
 	}
-	tooLarge := transport(protocol.TooLarge, fmt.Sprintf("the body may have at most %d bytes", a2a.MaxBody))
-	if r.ContentLength > a2a.MaxBody {
-		return nil, tooLarge
+	body, err := dispatch.ReadBody(w, r, a2a.MaxBody)
+	if err != nil {
+		e := protocol.AsError(err)
+		return nil, transport(e.Code, e.Detail)
 	}
-	var b bytes.Buffer
-	b.Grow(int(max(r.ContentLength, 0)) + bytes.MinRead)
-	if _, err := b.ReadFrom(http.MaxBytesReader(w, r.Body, a2a.MaxBody)); err != nil {
-		if _, over := errors.AsType[*http.MaxBytesError](err); over {
-			return nil, tooLarge
-		}
-		return nil, transport(protocol.InvalidRequest, "the body ended early")
-	}
-	return b.Bytes(), nil
+	return body, nil
 }

@@ -131,47 +131,13 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request, op *protocol.Operat
 
 // readBody reads a JSON body within the limit. A request without a body gives nil.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
-		return nil, nil
-	}
-	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
-		return nil, protocol.Errorf(protocol.UnsupportedMediaType, "send the body without Content-Encoding")
-	}
-	if r.ContentLength > MaxBody {
-		return nil, tooLarge()
-	}
-	size := 512
-	if r.ContentLength > 0 {
-		size = int(r.ContentLength) + 1
-	}
-	raw := make([]byte, 0, size)
-	limited := http.MaxBytesReader(w, r.Body, MaxBody)
-	for {
-		n, err := limited.Read(raw[len(raw):cap(raw)])
-		raw = raw[:len(raw)+n]
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			if _, over := err.(*http.MaxBytesError); over {
-				return nil, tooLarge()
-			}
-			return nil, protocol.Errorf(protocol.InvalidRequest, "the body ended early")
-		}
-		if len(raw) == cap(raw) {
-			raw = append(raw, 0)[:len(raw)]
-		}
-	}
-	if len(raw) == 0 {
-		return nil, nil
+	raw, err := dispatch.ReadBody(w, r, MaxBody)
+	if err != nil || len(raw) == 0 {
+		return nil, err
 	}
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
 		return nil, protocol.Errorf(protocol.UnsupportedMediaType, "send the body as Content-Type: application/json")
 	}
 	return raw, nil
-}
-
-func tooLarge() error {
-	return protocol.Errorf(protocol.TooLarge, "the body may have at most %d bytes", MaxBody)
 }

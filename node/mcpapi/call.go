@@ -20,7 +20,7 @@ func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []by
 	}
 	t := a.tools[name]
 	if t == nil {
-		return &rpcError{status: http.StatusBadRequest, code: badParams, text: "there is no tool " + cut(name), data: errorData{Code: protocol.NotFound}}
+		return &rpcError{status: http.StatusBadRequest, code: badParams, text: "there is no tool " + clip(name), data: errorData{Code: protocol.NotFound}}
 	}
 	args := m.params["arguments"]
 	if bytes.Equal(args, []byte("null")) {

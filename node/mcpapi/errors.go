@@ -69,7 +69,7 @@ func unsupported(version string) error {
 		Requested string   `json:"requested"`
 	}
 	return &rpcError{status: http.StatusBadRequest, code: versionUnsupported, text: "this protocol version is not spoken here",
-		data: data{versions, cut(version)}, always: true}
+		data: data{versions, clip(version)}, always: true}
 }
 
 // A toolError is what the caller of a tool reads when the operation refused.
@@ -120,10 +120,5 @@ func (a *API) credentialRefused(r *http.Request, code protocol.Code) bool {
 	return false
 }
 
-// cut bounds what is repeated to the caller, and keeps it fit to be shown.
-func cut(s string) string {
-	if len(s) > 64 {
-		return protocol.CleanText(s[:64]) + "…"
-	}
-	return protocol.CleanText(s)
-}
+// clip bounds what is repeated to the caller, and keeps it fit to be shown.
+func clip(s string) string { return protocol.CleanText(protocol.Clip(s, 64)) }

@@ -11,8 +11,6 @@
 package mcpapi
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"mime"
 	"net/http"
@@ -149,7 +147,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, m *message, body []b
 	case m.method == "ping" && m.wire == legacy:
 		a.answer(w, m, []byte("{}"))
 	default:
-		return &rpcError{status: http.StatusNotFound, code: methodNotFound, text: "there is no method " + cut(m.method),
+		return &rpcError{status: http.StatusNotFound, code: methodNotFound, text: "there is no method " + clip(m.method),
 			data: errorData{Code: protocol.NotFound}}
 	}
 	return nil
@@ -164,23 +162,13 @@ func (a *API) Refuse(w http.ResponseWriter, _ *http.Request, err error) {
 
 // readBody reads a JSON body within the limit.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
-		return nil, transport(http.StatusUnsupportedMediaType, protocol.UnsupportedMediaType, "send the body without Content-Encoding")
-	}
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return nil, transport(http.StatusUnsupportedMediaType, protocol.UnsupportedMediaType, "send the body as Content-Type: application/json")
 	}
-	tooLarge := transport(http.StatusRequestEntityTooLarge, protocol.TooLarge, fmt.Sprintf("the body may have at most %d bytes", MaxBody))
-	if r.ContentLength > MaxBody {
-		return nil, tooLarge
+	body, err := dispatch.ReadBody(w, r, MaxBody)
+	if err != nil {
+		e := protocol.AsError(err)
+		return nil, transport(e.Code.Status(), e.Code, e.Detail)
 	}
-	var b bytes.Buffer
-	b.Grow(int(max(r.ContentLength, 0)) + bytes.MinRead)
-	if _, err := b.ReadFrom(http.MaxBytesReader(w, r.Body, MaxBody)); err != nil {
-		if _, over := errors.AsType[*http.MaxBytesError](err); over {
-			return nil, tooLarge
-		}
-		return nil, transport(http.StatusBadRequest, protocol.InvalidRequest, "the body ended early")
-	}
-	return b.Bytes(), nil
+	return body, nil
 }

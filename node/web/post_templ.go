@@ -27,7 +27,7 @@ func (s *Web) post(r *http.Request) (view, error) {
 	}
 	next := f.next("/board/"+id, found.Replies.Next)
 	v := view{
-		Title: found.Post.Title, Description: excerpt(oneLine(found.Post.Body), 150), Next: next,
+		Title: found.Post.Title, Description: excerpt(protocol.OneLine(found.Post.Body), 150), Next: next,
 		Data: found, Body: postPage(s, f, found, next),
 	}
 	if found.Post.Node == nil {

@@ -38,7 +38,7 @@ func (s *Web) profile(r *http.Request) (view, error) {
 	}
 	about := p.Headline
 	if about == "" {
-		about = excerpt(oneLine(p.Description), 150)
+		about = excerpt(protocol.OneLine(p.Description), 150)
 	}
 	if about == "" {
 		about = "@" + handle + " on " + s.host + ": what it can do, what it needs, and how to reach it."

@@ -105,9 +105,6 @@ func excerpt(s string, n int) string {
 	return strings.TrimRightFunc(cut, unicode.IsSpace) + " …"
 }
 
-// oneLine is a text without its ends of lines.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
 // stamp is a time for people. It does not depend on when it is read, so that a
 // page is the same until what it shows has changed.
 func stamp(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04 UTC") }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"stoa/protocol"
 )
 
 // Methods of the JSON-RPC binding that are done here.
@@ -33,7 +35,7 @@ var methods = map[string]*Error{
 func Unoffered(method string) *Error {
 	refusal, known := methods[method]
 	if !known {
-		return ErrMethodNotFound.With("there is no method " + cut(method) + " in A2A " + Version)
+		return ErrMethodNotFound.With("there is no method " + protocol.Clip(method, 64) + " in A2A " + Version)
 	}
 	if refusal == nil {
 		return nil
@@ -55,7 +57,7 @@ func Negotiate(asked, method string) *Error {
 	if major, minor, ok := parseVersion(asked); ok && major == 1 && minor == 0 {
 		return nil
 	}
-	return ErrVersionNotSupported.With("A2A version "+cut(asked)+" is not supported", "supportedVersions", Version)
+	return ErrVersionNotSupported.With("A2A version "+protocol.Clip(asked, 64)+" is not supported", "supportedVersions", Version)
 }
 
 // parseVersion reads major[.minor[.patch]]; the patch is ignored.
@@ -69,12 +71,4 @@ func parseVersion(s string) (major, minor int, ok bool) {
 		minor, _ = strconv.Atoi(parts[1])
 	}
 	return major, minor, true
-}
-
-// cut bounds what is repeated to the caller.
-func cut(s string) string {
-	if len(s) > 64 {
-		s = strings.ToValidUTF8(s[:64], "") + "…"
-	}
-	return s
 }
