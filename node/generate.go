@@ -121,7 +121,11 @@ func typeName(t reflect.Type) string {
 func limits(tag reflect.StructTag) string {
 	var parts []string
 	for _, name := range []string{"enum", "minLength", "maxLength", "minimum", "maximum", "maxItems", "pattern", "default"} {
-		if v := tag.Get(name); v != "" {
+		v := tag.Get(name)
+		if name == "pattern" {
+			v = protocol.PatternOf(tag)
+		}
+		if v != "" {
 			parts = append(parts, name+" `"+strings.ReplaceAll(v, "|", `\|`)+"`")
 		}
 	}

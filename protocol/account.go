@@ -92,7 +92,7 @@ var ListTokens = declare[Paging, Page[Token]](Operation{
 type NewToken struct {
 	Name          string  `json:"name" minLength:"1" maxLength:"60" doc:"What it is for, so that you know it again."`
 	Scopes        []Scope `json:"scopes" minItems:"1" maxItems:"8" uniqueItems:"true" enum:"post,profile,keys,inbox,notify,archive,account,operator" doc:"What it allows; never more than what you use to make it."`
-	Handle        string  `json:"handle,omitempty" pattern:"^@?[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])$" fold:"handle" doc:"The one profile it is for; without, every profile of the account."`
+	Handle        string  `json:"handle,omitempty" shape:"handle" doc:"The one profile it is for; without, every profile of the account."`
 	ExpiresInDays int     `json:"expiresInDays,omitempty" minimum:"1" maximum:"3650" doc:"Days it lives; without, until it is revoked."`
 }
 
@@ -124,7 +124,7 @@ var CreateToken = declare[NewToken, MadeToken](Operation{
 
 // A TokenRef names one token.
 type TokenRef struct {
-	ID string `json:"id" pattern:"^tok_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Id of the token."`
+	ID string `json:"id" shape:"token-id" doc:"Id of the token."`
 }
 
 var RevokeToken = declare[TokenRef, None](Operation{
@@ -155,7 +155,7 @@ var ListSessions = declare[Paging, Page[SignedIn]](Operation{
 
 // A SessionRef names one session.
 type SessionRef struct {
-	ID string `json:"id" pattern:"^ses_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Id of the session."`
+	ID string `json:"id" shape:"session-id" doc:"Id of the session."`
 }
 
 var EndSession = declare[SessionRef, None](Operation{

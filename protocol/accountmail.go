@@ -44,7 +44,7 @@ var PutAccountMail = declare[AccountMailDraft, AccountMail](Operation{
 
 // An AccountMailCode is what the mail to a new address holds.
 type AccountMailCode struct {
-	Code string `json:"code" pattern:"^[A-Za-z0-9_-]{32}$" doc:"The code in the mail."`
+	Code string `json:"code" shape:"mail-code" doc:"The code in the mail."`
 }
 
 var ConfirmAccountMail = declare[AccountMailCode, AccountMail](Operation{

@@ -25,7 +25,7 @@ type NewAccount struct {
 	Name    string   `json:"name" minLength:"1" maxLength:"80" doc:"What the person is called. No profile shows it."`
 	Role    Role     `json:"role,omitempty" enum:"owner,operator" default:"owner"`
 	Mail    string   `json:"mail,omitempty" maxLength:"254" doc:"Address that you know to be theirs; sign-in links can be sent there."`
-	Handles []string `json:"handles,omitempty" maxItems:"100" uniqueItems:"true" pattern:"^@?[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])$" fold:"handle" doc:"Profiles that are theirs from now on, whosever they were."`
+	Handles []string `json:"handles,omitempty" maxItems:"100" uniqueItems:"true" shape:"handle" doc:"Profiles that are theirs from now on, whosever they were."`
 }
 
 // Check finds a name of several lines and an address that is none.
@@ -57,7 +57,7 @@ const needsAccountScope = "Whoever may do this can become anybody on the node. A
 
 // An AccountRef names one account.
 type AccountRef struct {
-	Account string `json:"account" pattern:"^(?:acc_[0-7][0-9a-hjkmnp-tv-z]{25}|@?[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9]))$" fold:"handle" doc:"Id of the account, or the handle of a profile of it."`
+	Account string `json:"account" shape:"account" doc:"Id of the account, or the handle of a profile of it."`
 }
 
 var exampleAccount = AccountRef{"acc_01k9y3v6k8e5w9q2x4z7c1m0ad"}

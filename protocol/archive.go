@@ -29,7 +29,7 @@ type File interface {
 // An ExportRequest asks for the archive of a profile.
 type ExportRequest struct {
 	Owned
-	Passphrase string `json:"passphrase,omitempty" minLength:"12" maxLength:"128" pattern:"^[!-~]([ -~]*[!-~])?$" doc:"Puts the private keys that the node keeps for the profile into the archive, encrypted under this passphrase (age, scrypt). Left out: they stay out. It takes the scope keys."`
+	Passphrase string `json:"passphrase,omitempty" minLength:"12" maxLength:"128" shape:"passphrase" doc:"Puts the private keys that the node keeps for the profile into the archive, encrypted under this passphrase (age, scrypt). Left out: they stay out. It takes the scope keys."`
 }
 
 var ExportArchive = declare[ExportRequest, File](Operation{
@@ -43,10 +43,10 @@ var ExportArchive = declare[ExportRequest, File](Operation{
 
 // An ImportRequest says what to do with the archive in the body.
 type ImportRequest struct {
-	As         string `json:"as,omitempty" pattern:"^@?[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])$" fold:"handle" doc:"The handle to have here; the archive's own when left out."`
+	As         string `json:"as,omitempty" shape:"handle" doc:"The handle to have here; the archive's own when left out."`
 	DryRun     bool   `json:"dryRun,omitempty" doc:"Change nothing; say what would happen."`
 	Replace    bool   `json:"replace,omitempty" doc:"Where you have the profile here already: put the archive's profile, merchant record and notification settings in place of it. Otherwise they stay, and only what is missing is added."`
-	Passphrase string `json:"passphrase,omitempty" minLength:"12" maxLength:"128" pattern:"^[!-~]([ -~]*[!-~])?$" doc:"Opens the private keys in the archive. Over HTTP it travels in the header Archive-Passphrase, never in the URL. Left out: they are passed over."`
+	Passphrase string `json:"passphrase,omitempty" minLength:"12" maxLength:"128" shape:"passphrase" doc:"Opens the private keys in the archive. Over HTTP it travels in the header Archive-Passphrase, never in the URL. Left out: they are passed over."`
 }
 
 // An ImportCount says what became of the things of one kind.

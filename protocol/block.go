@@ -43,7 +43,7 @@ func (b Block) Over(now time.Time) bool { return b.ExpiresAt != nil && !b.Expire
 type NewNodeBlock struct {
 	Kind   BlockKind `json:"kind,omitempty" enum:"agent,key,network,host,handle,actor" doc:"What to block. With a post and without a kind: the closest thing that is known of its writer."`
 	Value  string    `json:"value,omitempty" maxLength:"500" doc:"Chain identity, thumbprint, host, handle or actor. Of a network, its keyed hash or an address in it, of which the hash is kept. Leave it out with a post."`
-	Post   string    `json:"post,omitempty" pattern:"^post_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Blocks whoever wrote this post."`
+	Post   string    `json:"post,omitempty" shape:"post-id" doc:"Blocks whoever wrote this post."`
 	Reason string    `json:"reason,omitempty" maxLength:"300" doc:"The blocked one is told it, and everybody in the moderation log."`
 	Note   string    `json:"note,omitempty" maxLength:"1000" doc:"For the operators only."`
 	Hours  int       `json:"hours,omitempty" minimum:"1" maximum:"87600" doc:"How long it lasts; without, until it is lifted."`
@@ -148,7 +148,7 @@ type NodeBlockQuery struct {
 
 // A NodeBlockRef names one block.
 type NodeBlockRef struct {
-	ID string `json:"id" pattern:"^blk_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Id of the block."`
+	ID string `json:"id" shape:"block-id" doc:"Id of the block."`
 }
 
 var AddBlock = declare[NewNodeBlock, Block](Operation{

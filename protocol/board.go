@@ -48,8 +48,8 @@ type NewPost struct {
 	Kind      PostKind `json:"kind" enum:"requirement,ability,challenge,resolution,offer,question,announcement" doc:"What the post is for."`
 	Title     string   `json:"title" minLength:"1" maxLength:"120" doc:"One line."`
 	Body      string   `json:"body" minLength:"1" maxLength:"4000" doc:"Plain text."`
-	Tags      []string `json:"tags,omitempty" maxItems:"12" uniqueItems:"true" pattern:"^[^\\x00-/:-@\\[-\\x60{-\\x7f][^\\x00-,/;-@\\[-^\\x60{-\\x7f]{0,31}$" fold:"tag" doc:"Words to find it by, of any script: letters, marks, digits and _ . : -, shown in lower case."`
-	InReplyTo string   `json:"inReplyTo,omitempty" pattern:"^post_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Id of the post being replied to."`
+	Tags      []string `json:"tags,omitempty" maxItems:"12" uniqueItems:"true" shape:"post-tag" doc:"Words to find it by, of any script: letters, marks, digits and _ . : -, shown in lower case."`
+	InReplyTo string   `json:"inReplyTo,omitempty" shape:"post-id" doc:"Id of the post being replied to."`
 	Name      string   `json:"name,omitempty" maxLength:"60" doc:"Display name; an unsigned post is shown as unverified under it."`
 }
 
@@ -154,12 +154,12 @@ func ShownAt(claimed, now time.Time) time.Time {
 // A BoardQuery selects posts.
 type BoardQuery struct {
 	Kind         PostKind `json:"kind,omitempty" enum:"requirement,ability,challenge,resolution,offer,question,announcement" doc:"Only posts of this kind."`
-	Tag          string   `json:"tag,omitempty" pattern:"^[^\\x00-/:-@\\[-\\x60{-\\x7f][^\\x00-,/;-@\\[-^\\x60{-\\x7f]{0,31}$" fold:"tag" doc:"Only posts with this tag, in any case."`
+	Tag          string   `json:"tag,omitempty" shape:"post-tag" doc:"Only posts with this tag, in any case."`
 	Q            string   `json:"q,omitempty" maxLength:"200" doc:"Words to find in title and body; all must occur."`
-	Author       string   `json:"author,omitempty" pattern:"^@?[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])$" fold:"handle" doc:"Handle of the author."`
+	Author       string   `json:"author,omitempty" shape:"handle" doc:"Handle of the author."`
 	VerifiedOnly bool     `json:"verifiedOnly,omitempty" doc:"Only posts whose author this node verified."`
 	Resolved     *bool    `json:"resolved,omitempty" doc:"Only requirements, challenges and questions that are resolved (true) or still wait (false)."`
-	Root         string   `json:"root,omitempty" pattern:"^post_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Only replies in the thread that this post began, at any depth."`
+	Root         string   `json:"root,omitempty" shape:"post-id" doc:"Only replies in the thread that this post began, at any depth."`
 	Paging
 }
 
@@ -173,14 +173,14 @@ func (q BoardQuery) Check() []Fault {
 
 // A PostInput names one post and the page of its replies.
 type PostInput struct {
-	ID     string `json:"id" pattern:"^post_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Id of the post." example:"post_01k9y3v6k8e5w9q2x4z7c1m0ad"`
+	ID     string `json:"id" shape:"post-id" doc:"Id of the post." example:"post_01k9y3v6k8e5w9q2x4z7c1m0ad"`
 	Thread bool   `json:"thread,omitempty" doc:"Give the replies of the whole thread that the post stands in, at any depth, instead of the direct ones."`
 	Paging
 }
 
 // A PostRef names one post.
 type PostRef struct {
-	ID string `json:"id" pattern:"^post_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Id of the post." example:"post_01k9y3v6k8e5w9q2x4z7c1m0ad"`
+	ID string `json:"id" shape:"post-id" doc:"Id of the post." example:"post_01k9y3v6k8e5w9q2x4z7c1m0ad"`
 }
 
 // A PostWithReplies is one post and one page of its replies, oldest first.
@@ -202,7 +202,7 @@ type OwnPost struct {
 
 // A NewReport is the input of a report.
 type NewReport struct {
-	ID     string `json:"id" pattern:"^post_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Id of the post."`
+	ID     string `json:"id" shape:"post-id" doc:"Id of the post."`
 	Reason string `json:"reason,omitempty" maxLength:"500" doc:"Why, for the operator."`
 }
 

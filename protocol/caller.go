@@ -125,7 +125,7 @@ func (c Caller) ActsAs(handle string) (string, error) {
 
 // Owned is embedded in the input of an owner's operation.
 type Owned struct {
-	Handle string `json:"handle,omitempty" pattern:"^@?[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])$" fold:"handle" doc:"Which of your profiles; needed only when you have several."`
+	Handle string `json:"handle,omitempty" shape:"handle" doc:"Which of your profiles; needed only when you have several."`
 }
 
 // A Spend is something that may be used once over the whole deployment: a

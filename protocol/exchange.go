@@ -31,7 +31,7 @@ func ParseExchangeID(s string) (ExchangeID, bool) {
 // An AgentMessage is what an agent with a chain identity writes to an agent of
 // this node by A2A. Without ThreadID and ExchangeID it begins a thread.
 type AgentMessage struct {
-	Handle     string      `json:"handle" pattern:"^@?[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])$" fold:"handle" doc:"Whom it is for."`
+	Handle     string      `json:"handle" shape:"handle" doc:"Whom it is for."`
 	MessageID  string      `json:"messageId" minLength:"1" maxLength:"256" doc:"The writer's own id of the message."`
 	Text       string      `json:"text" minLength:"1" maxLength:"2000" doc:"Plain text."`
 	Kind       ContactKind `json:"kind,omitempty" enum:"question,quote_request,support" doc:"Why a thread is begun; question when it is not said."`
@@ -74,7 +74,7 @@ type ExchangeMessage struct {
 
 // An ExchangeInput names an exchange of one's own with an agent.
 type ExchangeInput struct {
-	Handle string `json:"handle" pattern:"^@?[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])$" fold:"handle"`
+	Handle string `json:"handle" shape:"handle"`
 	ID     string `json:"id" maxLength:"256"`
 }
 

@@ -82,7 +82,7 @@ func isFeedType(t FeedType) bool {
 // A FeedStream selects what a stream of the feed tells.
 type FeedStream struct {
 	Types string `json:"types,omitempty" maxLength:"80" doc:"Comma list of board_post, merchant_joined, listing, review, attention_bid."`
-	After string `json:"after,omitempty" pattern:"^feed_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Id of a feed item: the stream begins with what came behind it. The header Last-Event-ID says the same and goes first. Without either it begins with what comes next."`
+	After string `json:"after,omitempty" shape:"feed-id" doc:"Id of a feed item: the stream begins with what came behind it. The header Last-Event-ID says the same and goes first. Without either it begins with what comes next."`
 }
 
 // List is the wanted types; none means all.

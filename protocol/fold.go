@@ -63,7 +63,7 @@ func foldEach(list []string, one func(string) string) []string {
 }
 
 // Fold writes the handles and tags of an input, a pointer to a struct, in the
-// form that is stored: what the struct tags fold:"handle" and fold:"tag" name.
+// form that is stored, as the shapes of its fields say.
 func Fold(in any) {
 	if v := reflect.ValueOf(in).Elem(); v.Kind() == reflect.Struct {
 		foldStruct(v)
@@ -78,12 +78,9 @@ func foldStruct(v reflect.Value) {
 			foldStruct(v.Field(i))
 			continue
 		}
-		one := CleanHandle
-		switch f.Tag.Get("fold") {
-		case "":
+		one := textShapes[f.Tag.Get("shape")].fold
+		if one == nil {
 			continue
-		case "tag":
-			one = FoldTag
 		}
 		switch at := v.Field(i).Addr().Interface().(type) {
 		case *string:

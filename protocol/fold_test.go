@@ -23,11 +23,9 @@ func TestIsTag(t *testing.T) {
 func TestPostTagPattern(t *testing.T) {
 	t.Parallel()
 	for _, in := range []reflect.Type{reflect.TypeFor[NewPost](), reflect.TypeFor[BoardQuery]()} {
-		for _, f := range reflect.VisibleFields(in) {
-			if f.Tag.Get("fold") == "tag" {
-				require.Equal(t, PostTagPattern, f.Tag.Get("pattern"))
-			}
-		}
+		f, ok := in.FieldByNameFunc(func(name string) bool { return name == "Tag" || name == "Tags" })
+		require.True(t, ok)
+		require.Equal(t, PostTagPattern, PatternOf(f.Tag))
 	}
 	shape := regexp.MustCompile(PostTagPattern)
 	for c := range rune(0x180) {

@@ -13,8 +13,8 @@ import (
 // without any is a day on which nothing begins.
 type DayHours struct {
 	Day    string `json:"day" enum:"monday,tuesday,wednesday,thursday,friday,saturday,sunday" doc:"On which it begins."`
-	Opens  string `json:"opens" pattern:"^([01][0-9]|2[0-3]):[0-5][0-9]$" doc:"HH:MM, local time." example:"07:30"`
-	Closes string `json:"closes" pattern:"^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$" example:"21:00" doc:"24:00, and 23:59 where it opens at 00:00, is the end of the day."`
+	Opens  string `json:"opens" shape:"opens" doc:"HH:MM, local time." example:"07:30"`
+	Closes string `json:"closes" shape:"closes" example:"21:00" doc:"24:00, and 23:59 where it opens at 00:00, is the end of the day."`
 }
 
 // ExceptionHours replace the weekly hours on every local date from ValidFrom
@@ -25,8 +25,8 @@ type ExceptionHours struct {
 	Title        string `json:"title,omitempty" maxLength:"80" doc:"Why, such as a holiday." example:"Diwali"`
 	ValidFrom    string `json:"validFrom" format:"date" maxLength:"10" doc:"First local date, YYYY-MM-DD."`
 	ValidThrough string `json:"validThrough" format:"date" maxLength:"10" doc:"Last local date, YYYY-MM-DD."`
-	Opens        string `json:"opens,omitempty" pattern:"^([01][0-9]|2[0-3]):[0-5][0-9]$" doc:"HH:MM, local time; without times it is closed."`
-	Closes       string `json:"closes,omitempty" pattern:"^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$" doc:"HH:MM, local time; 24:00 is the end of the day."`
+	Opens        string `json:"opens,omitempty" shape:"opens" doc:"HH:MM, local time; without times it is closed."`
+	Closes       string `json:"closes,omitempty" shape:"closes" doc:"HH:MM, local time; 24:00 is the end of the day."`
 }
 
 // Weekdays are the days in the order of time.Weekday.

@@ -19,7 +19,7 @@ type ThreadPage struct {
 
 // A ThreadRef names one thread of an inbox.
 type ThreadRef struct {
-	ThreadID string `json:"threadId" pattern:"^thr_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Id of the thread." example:"thr_01k9y3v6k8e5w9q2x4z7c1m0ad"`
+	ThreadID string `json:"threadId" shape:"thread-id" doc:"Id of the thread." example:"thr_01k9y3v6k8e5w9q2x4z7c1m0ad"`
 }
 
 // A NewAnswer is the agent's next message in a thread.
@@ -62,7 +62,7 @@ type BlockedWriter struct {
 
 // A BlockRef names one block.
 type BlockRef struct {
-	ID string `json:"id" pattern:"^blk_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Id of the block." example:"blk_01k9y3v6k8e5w9q2x4z7c1m0ad"`
+	ID string `json:"id" shape:"block-id" doc:"Id of the block." example:"blk_01k9y3v6k8e5w9q2x4z7c1m0ad"`
 }
 
 // A BlockQuery selects blocks.
@@ -75,13 +75,13 @@ type BlockQuery struct {
 type CallbackQuery struct {
 	Owned
 	State    CallbackState `json:"state,omitempty" enum:"waiting,done,gone,refused,failed" doc:"Only deliveries in this state."`
-	ThreadID string        `json:"threadId,omitempty" pattern:"^thr_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Only deliveries of this thread."`
+	ThreadID string        `json:"threadId,omitempty" shape:"thread-id" doc:"Only deliveries of this thread."`
 	Paging
 }
 
 // A CallbackRef names one delivery, by the id of its reply.
 type CallbackRef struct {
-	ID string `json:"id" pattern:"^msg_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Id of the reply." example:"msg_01k9y3v6k8e5w9q2x4z7c1m0ad"`
+	ID string `json:"id" shape:"message-id" doc:"Id of the reply." example:"msg_01k9y3v6k8e5w9q2x4z7c1m0ad"`
 }
 
 const (

@@ -17,7 +17,7 @@ const (
 type Address struct {
 	Street     string `json:"street,omitempty" maxLength:"200" doc:"Street and number."`
 	PostalCode string `json:"postalCode,omitempty" maxLength:"20" doc:"Postal code."`
-	Region     string `json:"region,omitempty" pattern:"^[A-Z]{2}(-[A-Z0-9]{1,3})?$" doc:"ISO 3166-2 such as IN-KA."`
+	Region     string `json:"region,omitempty" shape:"region" doc:"ISO 3166-2 such as IN-KA."`
 	Country    string `json:"country,omitempty" pattern:"^[A-Z]{2}$" doc:"ISO 3166-1 such as IN."`
 }
 
@@ -48,10 +48,10 @@ type ItemDraft struct {
 	Price        *MoneyDraft  `json:"price,omitempty" doc:"Leave it out for a price on request."`
 	Unit         string       `json:"unit,omitempty" maxLength:"40" doc:"What the price is for, such as plate or kg."`
 	Category     string       `json:"category,omitempty" maxLength:"60" doc:"The group of your list that it belongs to, such as meals."`
-	Tags         []string     `json:"tags,omitempty" maxItems:"8" pattern:"^[a-z0-9][a-z0-9_.:-]{0,31}$" doc:"Words to find it by, lower case."`
+	Tags         []string     `json:"tags,omitempty" maxItems:"8" shape:"tag" doc:"Words to find it by, lower case."`
 	Availability Availability `json:"availability,omitempty" enum:"in_stock,backorder,preorder,out_of_stock,discontinued" doc:"in_stock when left out."`
-	Image        string       `json:"image,omitempty" format:"uri" pattern:"^https://" maxLength:"500" doc:"https address of a picture."`
-	URL          string       `json:"url,omitempty" format:"uri" pattern:"^https://" maxLength:"500" doc:"https address of its own page."`
+	Image        string       `json:"image,omitempty" format:"uri" shape:"https" maxLength:"500" doc:"https address of a picture."`
+	URL          string       `json:"url,omitempty" format:"uri" shape:"https" maxLength:"500" doc:"https address of its own page."`
 }
 
 // A MerchantDraft is the merchant record of a business, as its owner writes it.
@@ -64,7 +64,7 @@ type MerchantDraft struct {
 	Hours          []DayHours       `json:"hours,omitempty" maxItems:"42" doc:"Weekly opening hours; without any they are unknown."`
 	ExceptionHours []ExceptionHours `json:"exceptionHours,omitempty" maxItems:"60" doc:"Dates with other hours, or closed."`
 	Phone          string           `json:"phone,omitempty" pattern:"^[+]?[0-9 ()-]{3,30}$" doc:"Telephone number, such as +91 80 5550 1234."`
-	Website        string           `json:"website,omitempty" format:"uri" pattern:"^https://" maxLength:"500" doc:"https address of its own site."`
+	Website        string           `json:"website,omitempty" format:"uri" shape:"https" maxLength:"500" doc:"https address of its own site."`
 	Items          []ItemDraft      `json:"items,omitempty" maxItems:"100" doc:"All that it sells: an item that is left out is taken off the list."`
 }
 

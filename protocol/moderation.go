@@ -77,7 +77,7 @@ type ReportView struct {
 
 // A Decision is an operator's word on a post.
 type Decision struct {
-	ID     string `json:"id" pattern:"^post_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Id of the post."`
+	ID     string `json:"id" shape:"post-id" doc:"Id of the post."`
 	Reason string `json:"reason,omitempty" maxLength:"300" doc:"Why: the author reads it, and everybody in the moderation log."`
 	Note   string `json:"note,omitempty" maxLength:"1000" doc:"For the operators only."`
 }
@@ -150,7 +150,7 @@ type NoteQuery struct {
 
 // A NoteRef names one note.
 type NoteRef struct {
-	ID string `json:"id" pattern:"^note_[0-7][0-9a-hjkmnp-tv-z]{25}$"`
+	ID string `json:"id" shape:"note-id"`
 }
 
 var AddNote = declare[NewNote, ModerationNote](Operation{

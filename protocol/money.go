@@ -11,13 +11,13 @@ import (
 // Money is an amount as the node gives it: a decimal string, so that no reader
 // loses a digit (contract §1). It is stored as integer minor units.
 type Money struct {
-	Currency string `json:"currency" pattern:"^[A-Z]{3}$" example:"INR"`
-	Amount   string `json:"amount" pattern:"^[0-9]{1,15}([.][0-9]{1,4})?$" maxLength:"20" example:"1500.00"`
+	Currency string `json:"currency" shape:"currency" example:"INR"`
+	Amount   string `json:"amount" shape:"decimal" maxLength:"20" example:"1500.00"`
 }
 
 // MoneyDraft is an amount as it is written: a decimal string or a JSON number.
 type MoneyDraft struct {
-	Currency string  `json:"currency" pattern:"^[A-Z]{3}$" example:"INR" doc:"ISO 4217."`
+	Currency string  `json:"currency" shape:"currency" example:"INR" doc:"ISO 4217."`
 	Amount   Decimal `json:"amount" decimal:"true" doc:"A decimal string such as 120.50, or a number."`
 }
 

@@ -44,7 +44,7 @@ var PutNotify = declare[NotifyDraft, NotifySettings](Operation{
 // A MailCode is what a confirmation mail holds.
 type MailCode struct {
 	Owned
-	Code string `json:"code" pattern:"^[A-Za-z0-9_-]{32}$" doc:"The code in the mail."`
+	Code string `json:"code" shape:"mail-code" doc:"The code in the mail."`
 }
 
 var ConfirmMail = declare[MailCode, NotifySettings](Operation{

@@ -50,7 +50,7 @@ type OwnNeed struct {
 // A PartRef names one need or capability of a profile.
 type PartRef struct {
 	Owned
-	ID string `json:"id" pattern:"^[a-z][a-z0-9-]{1,39}$" doc:"Its id."`
+	ID string `json:"id" shape:"name" doc:"Its id."`
 }
 
 var ListNeeds = declare[OwnInput, OwnNeeds](Operation{
@@ -143,7 +143,7 @@ var ListOwnPosts = declare[OwnPostQuery, Page[OwnPost]](Operation{
 // An OwnPostRef names one of one's own posts.
 type OwnPostRef struct {
 	Owned
-	ID string `json:"id" pattern:"^post_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Id of the post."`
+	ID string `json:"id" shape:"post-id" doc:"Id of the post."`
 }
 
 var DeleteOwnPost = declare[OwnPostRef, None](Operation{
@@ -163,12 +163,12 @@ const MaxKeys = 20
 type PublicJWK struct {
 	Kty string `json:"kty" enum:"OKP,EC,RSA" doc:"Key type (RFC 7517)."`
 	Crv string `json:"crv,omitempty" enum:"Ed25519,P-256,P-384" doc:"Curve, of OKP and EC keys."`
-	X   string `json:"x,omitempty" pattern:"^[A-Za-z0-9_-]*$" maxLength:"128" doc:"Public part of OKP and EC keys, base64url."`
-	Y   string `json:"y,omitempty" pattern:"^[A-Za-z0-9_-]*$" maxLength:"128" doc:"Second public part of EC keys, base64url."`
-	N   string `json:"n,omitempty" pattern:"^[A-Za-z0-9_-]*$" maxLength:"1400" doc:"Modulus of RSA keys, base64url."`
-	E   string `json:"e,omitempty" pattern:"^[A-Za-z0-9_-]*$" maxLength:"16" doc:"Exponent of RSA keys, base64url."`
+	X   string `json:"x,omitempty" shape:"base64url" maxLength:"128" doc:"Public part of OKP and EC keys, base64url."`
+	Y   string `json:"y,omitempty" shape:"base64url" maxLength:"128" doc:"Second public part of EC keys, base64url."`
+	N   string `json:"n,omitempty" shape:"base64url" maxLength:"1400" doc:"Modulus of RSA keys, base64url."`
+	E   string `json:"e,omitempty" shape:"base64url" maxLength:"16" doc:"Exponent of RSA keys, base64url."`
 	Alg string `json:"alg,omitempty" pattern:"^[A-Za-z0-9-]*$" maxLength:"32" doc:"Algorithm; it may be left out."`
-	Kid string `json:"kid,omitempty" pattern:"^[A-Za-z0-9_-]*$" maxLength:"128" doc:"Passed over: the node names keys by their thumbprint."`
+	Kid string `json:"kid,omitempty" shape:"base64url" maxLength:"128" doc:"Passed over: the node names keys by their thumbprint."`
 	Use string `json:"use,omitempty" enum:"sig" doc:"sig, or left out."`
 }
 
@@ -220,7 +220,7 @@ var MakeKey = declare[OwnInput, Key](Operation{
 // A KeyRef names one key of a profile.
 type KeyRef struct {
 	Owned
-	KeyID string `json:"keyid" pattern:"^[A-Za-z0-9_-]{43}$" doc:"RFC 7638 thumbprint of the key."`
+	KeyID string `json:"keyid" shape:"keyid" doc:"RFC 7638 thumbprint of the key."`
 }
 
 var RetireKey = declare[KeyRef, None](Operation{

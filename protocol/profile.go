@@ -33,7 +33,7 @@ const (
 type Profile struct {
 	Schema        string          `json:"$schema,omitempty" format:"uri" doc:"Address of the schema of this document."`
 	Version       int             `json:"version" minimum:"1" maximum:"1" doc:"Always 1."`
-	Handle        string          `json:"handle" pattern:"^[a-z0-9](?:[a-z0-9-]{0,37}[a-z0-9])$" doc:"Unique on its node, lower case."`
+	Handle        string          `json:"handle" shape:"kept-handle" doc:"Unique on its node, lower case."`
 	Name          string          `json:"name" minLength:"1" maxLength:"80"`
 	Kind          ProfileKind     `json:"kind" enum:"person,business"`
 	Headline      string          `json:"headline" required:"false" maxLength:"140"`
@@ -42,9 +42,9 @@ type Profile struct {
 	Identity      *Identity       `json:"identity,omitempty"`
 	Capabilities  []Capability    `json:"capabilities" maxItems:"20"`
 	Needs         []Need          `json:"needs" maxItems:"20" doc:"What this agent seeks from other agents."`
-	Tags          []string        `json:"tags" required:"false" maxItems:"12" pattern:"^[a-z0-9][a-z0-9_.:-]{0,31}$"`
-	Languages     []string        `json:"languages" required:"false" maxItems:"10" pattern:"^[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*$" maxLength:"35" doc:"BCP 47 codes."`
-	Regions       []string        `json:"regions" required:"false" maxItems:"20" pattern:"^[A-Z]{2}(-[A-Z0-9]{1,3})?$" doc:"ISO 3166 codes such as IN or IN-KA."`
+	Tags          []string        `json:"tags" required:"false" maxItems:"12" shape:"tag"`
+	Languages     []string        `json:"languages" required:"false" maxItems:"10" shape:"language" maxLength:"35" doc:"BCP 47 codes."`
+	Regions       []string        `json:"regions" required:"false" maxItems:"20" shape:"region" doc:"ISO 3166 codes such as IN or IN-KA."`
 	Timezone      string          `json:"timezone,omitempty" maxLength:"64" doc:"IANA time zone name."`
 	Interfaces    Interfaces      `json:"interfaces"`
 	ContactPolicy ContactPolicy   `json:"contactPolicy"`
@@ -151,30 +151,30 @@ const (
 
 // A Capability is something an agent can do (spec §2.8).
 type Capability struct {
-	ID          string   `json:"id" pattern:"^[a-z][a-z0-9-]{1,39}$" doc:"Names it within the profile."`
+	ID          string   `json:"id" shape:"name" doc:"Names it within the profile."`
 	Name        string   `json:"name" minLength:"1" maxLength:"60" doc:"In a few words."`
 	Description string   `json:"description" minLength:"1" maxLength:"400" doc:"What it does."`
-	Tags        []string `json:"tags,omitempty" maxItems:"8" pattern:"^[a-z0-9][a-z0-9_.:-]{0,31}$" doc:"Words to find it by, lower case."`
+	Tags        []string `json:"tags,omitempty" maxItems:"8" shape:"tag" doc:"Words to find it by, lower case."`
 	Input       string   `json:"input,omitempty" maxLength:"200" doc:"What to send to use it."`
 	Output      string   `json:"output,omitempty" maxLength:"200" doc:"What comes back."`
 	Pricing     *Pricing `json:"pricing,omitempty" doc:"What it costs."`
-	Endpoint    string   `json:"endpoint,omitempty" format:"uri" pattern:"^https://" maxLength:"500" doc:"An https address where the capability can be used directly."`
+	Endpoint    string   `json:"endpoint,omitempty" format:"uri" shape:"https" maxLength:"500" doc:"An https address where the capability can be used directly."`
 }
 
 // Pricing says what a capability costs (spec §2.8). Amount is a JSON number
 // because the profile's schema says so.
 type Pricing struct {
 	Model    PricingModel `json:"model" enum:"free,fixed,per_use,quote" doc:"How it is paid for; quote: ask first."`
-	Currency string       `json:"currency,omitempty" pattern:"^[A-Z]{3}$" doc:"ISO 4217 code such as INR."`
+	Currency string       `json:"currency,omitempty" shape:"currency" doc:"ISO 4217 code such as INR."`
 	Amount   *float64     `json:"amount,omitempty" minimum:"0" doc:"In units of the currency: 49.5 is 49.50."`
 	Note     string       `json:"note,omitempty" maxLength:"120" doc:"Anything else about the price."`
 }
 
 // A Need is something an agent seeks from other agents (spec §2.9).
 type Need struct {
-	ID          string   `json:"id" pattern:"^[a-z][a-z0-9-]{1,39}$" doc:"Names it within the profile."`
+	ID          string   `json:"id" shape:"name" doc:"Names it within the profile."`
 	Description string   `json:"description" minLength:"1" maxLength:"400" doc:"What is sought."`
-	Tags        []string `json:"tags,omitempty" maxItems:"8" pattern:"^[a-z0-9][a-z0-9_.:-]{0,31}$" doc:"Words to find it by, lower case."`
+	Tags        []string `json:"tags,omitempty" maxItems:"8" shape:"tag" doc:"Words to find it by, lower case."`
 }
 
 // A ProfileDraft is what an owner writes of a profile. The rest (interfaces,
@@ -183,7 +183,7 @@ type Need struct {
 // owner's draft has no such members.
 type ProfileDraft struct {
 	Version       int             `json:"version,omitempty" minimum:"1" maximum:"1" doc:"Always 1."`
-	Handle        string          `json:"handle" pattern:"^@?[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])$" fold:"handle" doc:"Which profile."`
+	Handle        string          `json:"handle" shape:"handle" doc:"Which profile."`
 	Name          string          `json:"name" minLength:"1" maxLength:"80" doc:"What the agent is called."`
 	Kind          ProfileKind     `json:"kind" enum:"person,business" doc:"A person or a business."`
 	Headline      string          `json:"headline,omitempty" maxLength:"140" doc:"One line."`
@@ -191,9 +191,9 @@ type ProfileDraft struct {
 	Agent         *AssistantAgent `json:"agent,omitempty" doc:"The service's assistant for this person; persons only."`
 	Capabilities  []Capability    `json:"capabilities,omitempty" maxItems:"20" doc:"What the agent can do."`
 	Needs         []Need          `json:"needs,omitempty" maxItems:"20" doc:"What it seeks from other agents."`
-	Tags          []string        `json:"tags,omitempty" maxItems:"12" pattern:"^[a-z0-9][a-z0-9_.:-]{0,31}$" doc:"Words to find it by, lower case."`
-	Languages     []string        `json:"languages,omitempty" maxItems:"10" pattern:"^[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*$" maxLength:"35" doc:"BCP 47 codes such as en, hi."`
-	Regions       []string        `json:"regions,omitempty" maxItems:"20" pattern:"^[A-Z]{2}(-[A-Z0-9]{1,3})?$" doc:"ISO 3166 codes such as IN or IN-KA."`
+	Tags          []string        `json:"tags,omitempty" maxItems:"12" shape:"tag" doc:"Words to find it by, lower case."`
+	Languages     []string        `json:"languages,omitempty" maxItems:"10" shape:"language" maxLength:"35" doc:"BCP 47 codes such as en, hi."`
+	Regions       []string        `json:"regions,omitempty" maxItems:"20" shape:"region" doc:"ISO 3166 codes such as IN or IN-KA."`
 	Timezone      string          `json:"timezone,omitempty" maxLength:"64" doc:"IANA time zone name."`
 	ContactPolicy *PolicyDraft    `json:"contactPolicy,omitempty" doc:"Who may write to the agent, and what. Left out: as it was, and everybody for a new one."`
 	Returns       *ReturnsPolicy  `json:"returns,omitempty" doc:"Return and refund policy; businesses only."`
@@ -329,7 +329,7 @@ type AgentQuery struct {
 	Kind        ProfileKind `json:"kind,omitempty" enum:"business,person" doc:"Only businesses, or only persons."`
 	Capability  string      `json:"capability,omitempty" maxLength:"40" doc:"Id or tag of a capability."`
 	Tag         string      `json:"tag,omitempty" maxLength:"32" doc:"Only agents with this tag."`
-	Region      string      `json:"region,omitempty" pattern:"^[A-Z]{2}(-[A-Z0-9]{1,3})?$" doc:"ISO 3166 code; a country finds its subdivisions too."`
+	Region      string      `json:"region,omitempty" shape:"region" doc:"ISO 3166 code; a country finds its subdivisions too."`
 	HasIdentity *bool       `json:"hasIdentity,omitempty" doc:"Only agents with (true) or without (false) an on-chain identity."`
 	Paging
 }
@@ -345,7 +345,7 @@ func (q AgentQuery) Check() []Fault {
 
 // HandleInput names one agent.
 type HandleInput struct {
-	Handle string `json:"handle" pattern:"^@?[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])$" fold:"handle" doc:"Handle, in any case, with or without @." example:"asha"`
+	Handle string `json:"handle" shape:"handle" doc:"Handle, in any case, with or without @." example:"asha"`
 }
 
 var GetAgentProfile = declare[HandleInput, Profile](Operation{

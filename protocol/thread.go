@@ -129,7 +129,7 @@ func (p ContactPolicy) Admits(c Caller, kind ContactKind) error {
 
 // A NewContact begins a thread (spec §4.2).
 type NewContact struct {
-	Handle      string      `json:"handle" pattern:"^@?[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])$" fold:"handle" doc:"Handle of the agent, in any case, with or without @." example:"asha"`
+	Handle      string      `json:"handle" shape:"handle" doc:"Handle of the agent, in any case, with or without @." example:"asha"`
 	Message     string      `json:"message" minLength:"1" maxLength:"2000" doc:"Plain text."`
 	Kind        ContactKind `json:"kind,omitempty" enum:"question,quote_request,support" default:"question" doc:"Why you write."`
 	Name        string      `json:"name,omitempty" maxLength:"60" doc:"Your name; shown as unverified unless the request is signed."`
@@ -196,14 +196,14 @@ type Conversation struct {
 
 // A ThreadInput names one thread and the page of its messages.
 type ThreadInput struct {
-	ThreadID  string `json:"threadId" pattern:"^thr_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Id of the thread." example:"thr_01k9y3v6k8e5w9q2x4z7c1m0ad"`
+	ThreadID  string `json:"threadId" shape:"thread-id" doc:"Id of the thread." example:"thr_01k9y3v6k8e5w9q2x4z7c1m0ad"`
 	ReadToken string `json:"readToken,omitempty" maxLength:"100" doc:"What contact_agent gave. Over MCP and A2A it is needed unless the request is signed or carries an owner's token; over HTTP it travels as Authorization: Bearer, never in the URL, and the browser that began the thread needs none."`
 	Paging
 }
 
 // A NewMessage goes on in a thread.
 type NewMessage struct {
-	ThreadID  string `json:"threadId" pattern:"^thr_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Id of the thread." example:"thr_01k9y3v6k8e5w9q2x4z7c1m0ad"`
+	ThreadID  string `json:"threadId" shape:"thread-id" doc:"Id of the thread." example:"thr_01k9y3v6k8e5w9q2x4z7c1m0ad"`
 	Message   string `json:"message" minLength:"1" maxLength:"2000" doc:"Plain text."`
 	ReadToken string `json:"readToken,omitempty" maxLength:"100" doc:"What contact_agent gave. Needed unless the request is signed, carries an owner's token, or comes of the browser that began the thread; also taken as Authorization: Bearer."`
 }

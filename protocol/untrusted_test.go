@@ -77,7 +77,7 @@ func untrusted(t *testing.T, op string, typ reflect.Type, within []reflect.Type)
 			marked += untrusted(t, op, f.Type, within)
 			continue
 		}
-		free := f.Tag.Get("enum") == "" && f.Tag.Get("pattern") == "" && f.Tag.Get("format") == ""
+		free := f.Tag.Get("enum") == "" && PatternOf(f.Tag) == "" && f.Tag.Get("format") == ""
 		if at := typ.Name() + "." + name; free && slices.Contains(written, name) && ours[at] == "" {
 			t.Errorf("%s gives %s, which somebody wrote, without untrusted_content beside it; if the words are the node's own, name it in ours", op, at)
 		}

@@ -33,7 +33,7 @@ func whole(name string) bool {
 
 type manifest struct {
 	Format      string    `json:"format" maxLength:"40"`
-	Handle      string    `json:"handle" pattern:"^[a-z0-9](?:[a-z0-9-]{0,37}[a-z0-9])$"`
+	Handle      string    `json:"handle" shape:"kept-handle"`
 	Node        string    `json:"node" format:"uri" maxLength:"300" doc:"Base address of the node that made it."`
 	ExportedAt  time.Time `json:"exportedAt"`
 	PrivateKeys string    `json:"privateKeys" enum:"none,left-out,encrypted"`
@@ -45,7 +45,7 @@ type member struct {
 	Name   string `json:"name" maxLength:"40"`
 	Count  int    `json:"count" minimum:"0"`
 	Bytes  int64  `json:"bytes" minimum:"0"`
-	SHA256 string `json:"sha256" pattern:"^[0-9a-f]{64}$"`
+	SHA256 string `json:"sha256" shape:"sha256"`
 }
 
 var about = []string{
@@ -57,7 +57,7 @@ var about = []string{
 }
 
 type signature struct {
-	KeyID     string `json:"keyid" pattern:"^[A-Za-z0-9_-]{43}$"`
+	KeyID     string `json:"keyid" shape:"keyid"`
 	Protected string `json:"protected" maxLength:"400"`
 	Signature string `json:"signature" maxLength:"200"`
 }
@@ -66,7 +66,7 @@ type profileRecord struct {
 	Draft     protocol.ProfileDraft `json:"draft"`
 	Unlisted  bool                  `json:"unlisted"`
 	ERC8004   string                `json:"erc8004,omitempty" maxLength:"200"`
-	KeyID     string                `json:"keyid,omitempty" pattern:"^[A-Za-z0-9_-]{43}$" doc:"Of the key that speaks for the identity."`
+	KeyID     string                `json:"keyid,omitempty" shape:"keyid" doc:"Of the key that speaks for the identity."`
 	CreatedAt time.Time             `json:"createdAt"`
 	UpdatedAt time.Time             `json:"updatedAt"`
 }
@@ -112,12 +112,12 @@ func (a authorRecord) author(host string) protocol.Author {
 }
 
 type postRecord struct {
-	ID        string          `json:"id" pattern:"^post_[0-7][0-9a-hjkmnp-tv-z]{25}$"`
+	ID        string          `json:"id" shape:"post-id"`
 	URI       string          `json:"uri" format:"uri" maxLength:"600"`
 	Kind      string          `json:"kind" enum:"requirement,ability,challenge,resolution,offer,question,announcement"`
 	Title     string          `json:"title" maxLength:"120"`
 	Body      string          `json:"body" maxLength:"4000"`
-	Tags      []string        `json:"tags" maxItems:"12" uniqueItems:"true" pattern:"^[^\\x00-/:-@\\[-\\x60{-\\x7f][^\\x00-,/;-@\\[-^\\x60{-\\x7f]{0,31}$"`
+	Tags      []string        `json:"tags" maxItems:"12" uniqueItems:"true" shape:"post-tag"`
 	ReplyTo   string          `json:"replyTo,omitempty" maxLength:"600" doc:"ActivityPub id of what it answers."`
 	Board     string          `json:"board" format:"uri" maxLength:"600"`
 	Author    authorRecord    `json:"author"`
@@ -136,12 +136,12 @@ type threadLine struct {
 }
 
 type threadRecord struct {
-	ID        string       `json:"id" pattern:"^thr_[0-7][0-9a-hjkmnp-tv-z]{25}$"`
+	ID        string       `json:"id" shape:"thread-id"`
 	Kind      string       `json:"kind" enum:"question,quote_request,support"`
 	State     string       `json:"state" enum:"open,answered,closed"`
 	Writer    string       `json:"writer" maxLength:"300" doc:"Who began it, as limits and blocks know it."`
 	Author    authorRecord `json:"author"`
-	TokenHash string       `json:"tokenHash" pattern:"^[0-9a-f]{64}$" doc:"SHA-256 of the writer's read token."`
+	TokenHash string       `json:"tokenHash" shape:"sha256" doc:"SHA-256 of the writer's read token."`
 	Callback  string       `json:"callback,omitempty" maxLength:"500"`
 	Messages  int          `json:"messages" minimum:"0" maximum:"500"`
 	Unread    int          `json:"unread" minimum:"0" maximum:"500"`
@@ -154,7 +154,7 @@ type threadRecord struct {
 
 type messageRecord struct {
 	N         int          `json:"n" minimum:"1" maximum:"500"`
-	ID        string       `json:"id" pattern:"^msg_[0-7][0-9a-hjkmnp-tv-z]{25}$"`
+	ID        string       `json:"id" shape:"message-id"`
 	From      string       `json:"from" enum:"writer,agent"`
 	Author    authorRecord `json:"author"`
 	Text      string       `json:"text" minLength:"1" maxLength:"2000"`
@@ -163,7 +163,7 @@ type messageRecord struct {
 }
 
 type callbackRecord struct {
-	ID        string    `json:"id" pattern:"^msg_[0-7][0-9a-hjkmnp-tv-z]{25}$" doc:"Of the message that was delivered."`
+	ID        string    `json:"id" shape:"message-id" doc:"Of the message that was delivered."`
 	N         int       `json:"n" minimum:"1" maximum:"500"`
 	URL       string    `json:"url" maxLength:"500"`
 	State     string    `json:"state" enum:"waiting,done,gone,refused,failed"`

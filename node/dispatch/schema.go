@@ -47,8 +47,8 @@ func (s *Schemas) Of(t reflect.Type) *huma.Schema {
 	return schema
 }
 
-// finish applies the tags that the library does not know: orNull on an object,
-// and decimal on an amount that may be written as text or as a number.
+// finish applies the tags that the library does not know: shape on a text, orNull
+// on an object, and decimal on an amount that may be written as text or as a number.
 func (s *Schemas) finish() {
 	for name, schema := range s.Map() {
 		if s.finished[name] {
@@ -62,6 +62,15 @@ func (s *Schemas) finish() {
 		for _, f := range reflect.VisibleFields(t) {
 			member, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			p := schema.Properties[member]
+			if _, shaped := f.Tag.Lookup("shape"); shaped && p != nil {
+				text := p
+				if p.Items != nil {
+					text = p.Items
+				}
+				text.Pattern = protocol.PatternOf(f.Tag)
+				text.PrecomputeMessages()
+				p.PrecomputeMessages()
+			}
 			if p != nil && f.Tag.Get("decimal") != "" && p.AnyOf == nil {
 				schema.Properties[member] = &huma.Schema{Description: f.Tag.Get("doc"), AnyOf: decimal()}
 			}
@@ -75,7 +84,7 @@ func (s *Schemas) finish() {
 // decimal is an amount as it is written (contract §1).
 func decimal() []*huma.Schema {
 	least := 0.0
-	text := &huma.Schema{Type: "string", Pattern: `^[0-9]{1,15}([.][0-9]{1,4})?$`, Examples: []any{"120.50"}}
+	text := &huma.Schema{Type: "string", Pattern: protocol.PatternOf(`shape:"decimal"`), Examples: []any{"120.50"}}
 	number := &huma.Schema{Type: "number", Minimum: &least}
 	text.PrecomputeMessages()
 	number.PrecomputeMessages()

@@ -1,0 +1,59 @@
+package protocol
+
+import "reflect"
+
+// A shape is a form of text that many inputs have: the struct tag shape names it.
+type shape struct {
+	pattern string
+	fold    func(string) string // to the form that is stored; nil changes nothing
+}
+
+// id is the rest of an id after its prefix (contract §1).
+const id = `_[0-7][0-9a-hjkmnp-tv-z]{25}`
+
+// handle is a handle as people write it.
+const handle = `@?[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])`
+
+var textShapes = map[string]shape{
+	"account":     {`^(?:acc` + id + `|` + handle + `)$`, CleanHandle}, // or the handle of one of its profiles
+	"base64url":   {pattern: `^[A-Za-z0-9_-]*$`},
+	"block-id":    {pattern: `^blk` + id + `$`},
+	"closes":      {pattern: `^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$`},
+	"currency":    {pattern: `^[A-Z]{3}$`}, // ISO 4217
+	"decimal":     {pattern: `^[0-9]{1,15}([.][0-9]{1,4})?$`},
+	"feed-id":     {pattern: `^feed` + id + `$`},
+	"handle":      {`^` + handle + `$`, CleanHandle},
+	"https":       {pattern: `^https://`},
+	"kept-handle": {pattern: HandlePattern},
+	"keyid":       {pattern: `^[A-Za-z0-9_-]{43}$`}, // RFC 7638
+	"language":    {pattern: `^[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*$`},
+	"mail-code":   {pattern: `^[A-Za-z0-9_-]{32}$`},
+	"message-id":  {pattern: `^msg` + id + `$`},
+	"name":        {pattern: `^[a-z][a-z0-9-]{1,39}$`}, // of a part within a profile
+	"note-id":     {pattern: `^note` + id + `$`},
+	"opens":       {pattern: `^([01][0-9]|2[0-3]):[0-5][0-9]$`},
+	"passphrase":  {pattern: `^[!-~]([ -~]*[!-~])?$`},
+	"post-id":     {pattern: `^post` + id + `$`},
+	"post-tag":    {PostTagPattern, FoldTag},
+	"region":      {pattern: `^[A-Z]{2}(-[A-Z0-9]{1,3})?$`}, // ISO 3166
+	"session-id":  {pattern: `^ses` + id + `$`},
+	"sha256":      {pattern: `^[0-9a-f]{64}$`},
+	"tag":         {pattern: TagPattern},
+	"thread-id":   {pattern: `^thr` + id + `$`},
+	"token-id":    {pattern: `^tok` + id + `$`},
+}
+
+// PatternOf returns the regular expression that a field, or each item of one that
+// is a list, has to match: that of its tag shape, or its tag pattern; "" for none.
+// It panics when no shape has the name.
+func PatternOf(tag reflect.StructTag) string {
+	name, ok := tag.Lookup("shape")
+	if !ok {
+		return tag.Get("pattern")
+	}
+	s, known := textShapes[name]
+	if !known {
+		panic("no shape has the name " + name)
+	}
+	return s.pattern
+}
