@@ -180,7 +180,7 @@ func TestArchive_Forger(t *testing.T) {
 	report, err = fresh.imports(posing, map[string]any{"passphrase": passphrase})
 	require.NoError(t, err)
 	require.Equal(t, count(0, 0, 3), report.Posts)
-	require.Contains(t, strings.Join(report.Notes, "\n"), "does not verify")
+	require.Contains(t, strings.Join(report.Notes, "\n"), "is not valid")
 
 	// Nobody in a thread is verified, and who has a name here does not read it by it.
 	m := *fresh

@@ -33,7 +33,7 @@ func TestArchive_SlowUploads(t *testing.T) {
 	var secrets []string
 	under := func(secret string) bool { // an upload of the account is on its way
 		err := m.callWith(secret, protocol.ImportArchive.Operation, map[string]any{"dryRun": true}, raw, nil)
-		return protocol.CodeOf(err) == protocol.Conflict && strings.Contains(err.Error(), "on its way")
+		return protocol.CodeOf(err) == protocol.Conflict && strings.Contains(err.Error(), "uploading another archive")
 	}
 	for i := range 3 {
 		handle := fmt.Sprint("slow-", i)

@@ -1,7 +1,7 @@
-// Package archive is the room that takes a profile from one node to another:
-// everything of it in one file (format stoa.archive/v1, see format.go), written
-// from one snapshot and imported whole or not at all. An archive is what its
-// bearer says; which of it is believed stands in import.go and SECURITY.md.
+// Package archive moves a profile from one node to another: it exports everything of a profile
+// into one file (format stoa.archive/v1, see format.go), written from one snapshot, and imports
+// such a file whole or not at all. An archive is what its bearer says; import.go and SECURITY.md
+// say which parts of it are believed.
 package archive
 
 import (
@@ -28,22 +28,22 @@ type Chain interface {
 // An Archive exports from and imports into one node. Make it with New.
 type Archive struct {
 	Base    string // public address of the node, without a slash at the end
-	Private bool   // addresses of this machine are taken: development
+	Private bool   // accept addresses of this machine: development
 	DB      *storage.DB
 	Signer  key.Pair                                                        // the node's Ed25519 key: signs manifests
 	Open    func(k *storage.AgentKey) (key.Pair, error)                     // a private key that the node keeps
-	Seal    func(handle string, p key.Pair) ([]byte, error)                 // the opposite
+	Seal    func(handle string, p key.Pair) ([]byte, error)                 // the reverse of Open
 	Chain   Chain                                                           // nil when no chain is configured
 	Nodes   func(ctx context.Context, base string) (key.Set, error)         // fetches the keys of another node
 	Watch   func(context.Context, *storage.Tx, *storage.StoredThread) error // closes a thread when it falls silent
-	Spool   func() (*os.File, error)                                        // a file that nobody else sees and that goes with its closing
+	Spool   func() (*os.File, error)                                        // a private temporary file, deleted when it is closed
 
-	schemas func() *dispatch.Schemas // made when first asked for
+	schemas func() *dispatch.Schemas // made on first use
 	slots   chan struct{}
 	uploads *uploads
 }
 
-// uploads are the accounts whose archive is on its way here.
+// uploads are the accounts whose archive is being received.
 type uploads struct {
 	sync.Mutex // guards of
 	of         map[string]bool
@@ -51,8 +51,8 @@ type uploads struct {
 
 const (
 	atOnce     = 2                // archives that one process makes or reads at the same time
-	maxUploads = 32               // that are on their way here, none of which holds up the former
-	slotWait   = 30 * time.Second // how long an archive that is here waits to be read
+	maxUploads = 32               // archives being received at the same time; they do not count towards atOnce
+	slotWait   = 30 * time.Second // how long a received archive waits to be read
 )
 
 // New completes an Archive.
@@ -68,17 +68,17 @@ func New(a Archive) *Archive {
 	return &a
 }
 
-// arrive takes note of an archive on its way, one an account: it is as slow as its
-// sender, and holds no slot.
+// arrive registers an archive that is being received, one per account. A slow sender holds no slot
+// meanwhile.
 func (a *Archive) arrive(account string) (arrived func(), err error) {
 	u := a.uploads
 	u.Lock()
 	defer u.Unlock()
 	switch {
 	case u.of[account]:
-		return nil, protocol.Errorf(protocol.Conflict, "another archive of this account is on its way here; wait until it is, or end that request")
+		return nil, protocol.Errorf(protocol.Conflict, "this account is uploading another archive; wait until that upload is done, or cancel it")
 	case len(u.of) >= maxUploads:
-		return nil, protocol.Errorf(protocol.Overloaded, "too many archives are on their way here; try again in a minute")
+		return nil, protocol.Errorf(protocol.Overloaded, "too many archives are being uploaded; try again in a minute")
 	}
 	u.of[account] = true
 	return func() {
@@ -88,7 +88,7 @@ func (a *Archive) arrive(account string) (arrived func(), err error) {
 	}, nil
 }
 
-// await is enter for an archive that is here: it waits a while.
+// await is enter for a received archive: it waits up to slotWait for a slot.
 func (a *Archive) await(ctx context.Context) (leave func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, slotWait)
 	defer cancel()
@@ -100,24 +100,24 @@ func (a *Archive) await(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// enter takes one of the slots, or says that there is none.
+// enter takes one of the slots. It fails with overloaded when none is free.
 func (a *Archive) enter() (leave func(), err error) {
 	select {
 	case a.slots <- struct{}{}:
 		return func() { <-a.slots }, nil
 	default:
-		return nil, protocol.Errorf(protocol.Overloaded, "other archives are in the works; try again in a minute")
+		return nil, protocol.Errorf(protocol.Overloaded, "other archives are being processed; try again in a minute")
 	}
 }
 
-// Export does export_archive.
+// Export is the operation export_archive.
 func (a *Archive) Export(ctx context.Context, c protocol.Caller, in protocol.ExportRequest) (protocol.File, error) {
 	handle, err := c.ActsAs(in.Handle)
 	if err != nil {
 		return nil, err
 	}
 	if in.Passphrase != "" && (c.Standing == protocol.Signed || !c.May(protocol.ScopeKeys)) {
-		return nil, protocol.Errorf(protocol.Forbidden, "private keys are exported for a session, or a token with the scope keys as well; leave the passphrase out to go without them")
+		return nil, protocol.Errorf(protocol.Forbidden, "private keys are exported only for a session or for a token that also has the scope keys; leave the passphrase out to export without them")
 	}
 	leave, err := a.enter()
 	if err != nil {
@@ -152,7 +152,7 @@ type file struct {
 func (f file) Size() int64  { return f.size }
 func (f file) Name() string { return f.name }
 
-// Import does import_archive.
+// Import is the operation import_archive.
 func (a *Archive) Import(ctx context.Context, c protocol.Caller, in protocol.ImportRequest, body io.Reader) (protocol.ImportReport, error) {
 	if c.Account == "" {
 		return protocol.ImportReport{}, errNoAccount
@@ -166,7 +166,7 @@ func (a *Archive) Import(ctx context.Context, c protocol.Caller, in protocol.Imp
 	return a.Read(ctx, f, Order{ImportRequest: in, By: c, Limits: OwnerLimits})
 }
 
-// receive takes what is sent into a file, and then a slot to read it in.
+// receive writes the upload into a file, then takes a slot in which to read it.
 func (a *Archive) receive(ctx context.Context, account string, body io.Reader) (f *os.File, leave func(), err error) {
 	arrived, err := a.arrive(account)
 	if err != nil {

@@ -19,9 +19,9 @@ func (im *importing) askChain(ctx context.Context) error {
 	}
 	switch {
 	case im.Chain == nil:
-		im.refusal = "this node reads no chain"
+		im.refusal = "this node is not connected to a chain"
 	case keyid == "" || im.provenKey(keyid) == nil && !im.operator():
-		im.refusal = "the private half of the key that speaks for it did not come along; the operator can enrol it"
+		im.refusal = "the archive does not contain the private half of the key that is registered for it; the operator can enrol it"
 	default:
 		_, _, err := im.Authority(ctx, strings.ToLower(id), keyid)
 		if err == nil {
@@ -39,7 +39,7 @@ func (im *importing) askChain(ctx context.Context) error {
 	return nil
 }
 
-// A grant is a question for the chain, an answer what it said.
+// A grant is a question to the chain; an answer is the reply.
 type grant struct{ id, keyid string }
 
 type answer struct {
@@ -48,11 +48,11 @@ type answer struct {
 	err   error
 }
 
-// maxAsked is how many keys the chain is asked about for one archive.
+// maxAsked is the number of keys that the chain is asked about for one archive.
 const maxAsked = 64
 
-// Authority implements integrity.Authority out of what was asked before the
-// transaction: nothing dials inside it.
+// Authority implements integrity.Authority with the answers that were fetched before the
+// transaction, because nothing dials inside one.
 func (im *importing) Authority(ctx context.Context, id, keyid string) (crypto.PublicKey, uint64, error) {
 	g := grant{id, keyid}
 	if found, ok := im.asked[g]; ok {
@@ -67,20 +67,20 @@ func (im *importing) Authority(ctx context.Context, id, keyid string) (crypto.Pu
 	return found.pub, found.block, found.err
 }
 
-// A decision is what was decided about an archive before it was stored, and is not
-// asked again.
+// A decision is what was decided about an archive before anything of it was stored. The chain and
+// the other node are not asked again.
 type decision struct {
-	Operator bool              `json:"operator"` // whose limits hold
+	Operator bool              `json:"operator"` // OperatorLimits hold, otherwise OwnerLimits
 	Signed   bool              `json:"signed"`
 	Why      string            `json:"why,omitempty"`
-	Proven   []json.RawMessage `json:"proven,omitempty"` // JWKs of keys that are shown to be the bearer's
+	Proven   []json.RawMessage `json:"proven,omitempty"` // JWKs of the keys that the bearer has proved to own
 	ERC8004  string            `json:"erc8004,omitempty"`
 	Enrols   storage.Enrolment `json:"enrols,omitzero"`
 	Key      json.RawMessage   `json:"key,omitempty"` // with Enrols
 	Asked    []asked           `json:"asked,omitempty"`
 }
 
-// An asked is a question for the chain with its answer.
+// An asked is a question to the chain with its answer.
 type asked struct {
 	ID     string          `json:"id"`
 	KeyID  string          `json:"keyid"`
@@ -94,7 +94,7 @@ func publicJWK(pub crypto.PublicKey) (json.RawMessage, error) {
 	return key.MarshalPublic(key.Public{Key: pub, Thumbprint: key.Thumbprint(pub), ID: key.Thumbprint(pub), Use: "sig"})
 }
 
-// encodeDecision is what was decided.
+// encodeDecision returns the decision as JSON.
 func (im *importing) encodeDecision() ([]byte, error) {
 	r := decision{Operator: im.operator(), Signed: im.signed, Why: im.why, ERC8004: im.erc8004, Enrols: im.enrols, Key: im.enrolsKey}
 	for _, pub := range im.proven {
@@ -120,13 +120,16 @@ func (im *importing) encodeDecision() ([]byte, error) {
 	return json.Marshal(r)
 }
 
-// fromDecision is an import as its decision has it.
+// fromDecision restores an import from its stored decision.
 func (a *Archive) fromDecision(row *storage.Import) (*importing, error) {
 	var r decision
 	if err := json.Unmarshal(row.Ruling, &r); err != nil {
 		return nil, err
 	}
-	im := &importing{Archive: a, handle: row.Handle, signed: r.Signed, why: r.Why, erc8004: r.ERC8004, enrols: r.Enrols, enrolsKey: r.Key, asked: map[grant]answer{}, proven: map[string]crypto.PublicKey{}}
+	im := &importing{
+		Archive: a, handle: row.Handle, signed: r.Signed, why: r.Why, erc8004: r.ERC8004, enrols: r.Enrols, enrolsKey: r.Key,
+		asked: map[grant]answer{}, proven: map[string]crypto.PublicKey{},
+	}
 	im.Limits = OwnerLimits
 	if r.Operator {
 		im.Limits = OperatorLimits

@@ -21,13 +21,12 @@ import (
 	"stoa/storage"
 )
 
-// A Progress is told of each member and how many things of it are done; it may be
-// nil.
+// A Progress is called with a member and the number of its records that are done. It may be nil.
 type Progress func(member string, n int)
 
-// Write writes the archive of a profile, as it is at one moment. Members lie in a
-// spool file until their lengths are known, so memory is bounded by one record.
-// by is who asks, for the audit log.
+// Write writes the archive of a profile as it is at one moment. Members are kept in a spool file
+// until their lengths are known, so that memory is bounded by one record. by is the caller, for
+// the audit log.
 func (a *Archive) Write(ctx context.Context, w io.Writer, by, handle, passphrase string, progress Progress) error {
 	spool, err := a.Spool()
 	if err != nil {
@@ -52,8 +51,7 @@ func (a *Archive) Write(ctx context.Context, w io.Writer, by, handle, passphrase
 	return a.pack(w, spool, &m)
 }
 
-// pack writes the tar: manifest and signature, then the members as they lie in
-// the spool.
+// pack writes the tar: manifest and signature, then the members from the spool.
 func (a *Archive) pack(w io.Writer, spool *os.File, m *manifest) error {
 	raw, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
@@ -74,7 +72,9 @@ func (a *Archive) pack(w io.Writer, spool *os.File, m *manifest) error {
 	zip := gzip.NewWriter(w)
 	out := tar.NewWriter(zip)
 	put := func(name string, size int64, r io.Reader) error {
-		if err := out.WriteHeader(&tar.Header{Name: name, Size: size, Mode: 0o600, Typeflag: tar.TypeReg, ModTime: m.ExportedAt.Truncate(time.Second), Format: tar.FormatPAX}); err != nil {
+		if err := out.WriteHeader(&tar.Header{
+			Name: name, Size: size, Mode: 0o600, Typeflag: tar.TypeReg, ModTime: m.ExportedAt.Truncate(time.Second), Format: tar.FormatPAX,
+		}); err != nil {
 			return err
 		}
 		_, err := io.CopyN(out, r, size)
@@ -105,7 +105,7 @@ func (e *exporting) all(ctx context.Context, passphrase string) error {
 	if runs, err := e.tx.ImportRuns(ctx, e.handle); err != nil {
 		return err
 	} else if runs {
-		return errUnderWay // what is half here is no archive
+		return errUnderWay // a half-imported profile makes no archive
 	}
 	p, m, err := e.tx.MerchantByHandle(ctx, e.handle)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -114,7 +114,9 @@ func (e *exporting) all(ctx context.Context, passphrase string) error {
 	if err != nil {
 		return err
 	}
-	if err := e.one(profileFile, profileRecord{Draft: p.Draft, Unlisted: p.Unlisted, ERC8004: p.ERC8004, KeyID: p.KeyHash, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt}); err != nil {
+	if err := e.one(profileFile, profileRecord{
+		Draft: p.Draft, Unlisted: p.Unlisted, ERC8004: p.ERC8004, KeyID: p.KeyHash, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
+	}); err != nil {
 		return err
 	}
 	if m != nil {
@@ -234,8 +236,8 @@ func (e *exporting) keys(ctx context.Context, passphrase string) error {
 	return e.one(privateFile, sealed)
 }
 
-// private is the private halves that the node keeps, encrypted; nothing of them
-// is ever written in clear.
+// private returns the private keys that the node holds, encrypted. They are never written in
+// clear.
 func (e *exporting) private(keys []storage.AgentKey, passphrase string) ([]byte, error) {
 	to, err := age.NewScryptRecipient(passphrase)
 	if err != nil {
@@ -272,8 +274,8 @@ func (e *exporting) private(keys []storage.AgentKey, passphrase string) ([]byte,
 	return sealed.Bytes(), err
 }
 
-// workFactor of scrypt: 2^17 takes about half a second and 128 MiB, of which a
-// process spends no more than it makes archives at once.
+// workFactor is scrypt's: 2^17 takes about half a second and 128 MiB. A process uses that at most
+// once for each archive that it makes at the same time.
 const workFactor = 17
 
 func (e *exporting) posts(ctx context.Context) error {
@@ -358,7 +360,9 @@ func (e *exporting) blocks(ctx context.Context) error {
 				if err != nil {
 					return err
 				}
-				if err := line(blockRecord{ID: b.ID, Writer: b.Writer, Names: names, Author: recordOf(b.Author), ThreadID: b.ThreadID, Note: b.Note, At: b.At}); err != nil {
+				if err := line(blockRecord{
+					ID: b.ID, Writer: b.Writer, Names: names, Author: recordOf(b.Author), ThreadID: b.ThreadID, Note: b.Note, At: b.At,
+				}); err != nil {
 					return err
 				}
 			}

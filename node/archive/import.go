@@ -24,40 +24,39 @@ import (
 	"stoa/storage"
 )
 
-// What is believed of an archive. Its bearer may have written it, so:
+// What an import believes. The bearer may have written the archive, so:
 //
-//   - Texts, counts and sizes are held to the rules of fresh input.
-//   - The profile is the bearer's, who may claim what an owner may.
-//   - A key is shown to be the bearer's by its private half. Only such keys prove
-//     posts, and only with one is a chain identity enrolled, when the chain vouches.
-//   - A post says which node made it. It is taken only when that node's signature
-//     on the manifest verifies with a key that the node serves, and it is verified
-//     only by its author's own signature: with a key of the bearer's, or with one
-//     that the chain grants to the identity that was enrolled.
-//   - Who wrote in threads is the other node's word: nobody in them is verified.
+//   - Texts, counts and sizes must satisfy the rules for fresh input.
+//   - The profile is what the bearer says; it may claim what any owner may claim.
+//   - A key belongs to the bearer when the archive holds its private half. Only such keys prove
+//     posts, and only with one of them is a chain identity enrolled, when the chain confirms it.
+//   - A post names the node that made it. It is accepted only when that node's signature on the
+//     manifest verifies with a key that the node publishes. It is marked verified only by its
+//     author's signature: with a key of the bearer, or with one that the chain grants to the
+//     enrolled identity.
+//   - The writers in threads are the other node's word: none of them is marked verified.
 //
-// The operator may vouch for an archive: then it is the profile's own, and the
-// node's that it names.
+// The operator may vouch for an archive: the profile and the node that it names are then believed.
 
-// An Order is an import with who asks for it.
+// An Order is an import and its caller.
 type Order struct {
 	protocol.ImportRequest
 	By       protocol.Caller // an account, or the operator
 	Limits   Limits
-	Vouch    bool   // with an operator: the archive is the profile's and its node's, on the operator's word
-	Account  string // with an operator: the account that a new profile belongs to, "" none
+	Vouch    bool   // with an operator: believe what the archive says of its profile and node
+	Account  string // with an operator: the account that a new profile belongs to, "" for none
 	Progress Progress
 }
 
 func (o *Order) operator() bool { return o.By.Standing == protocol.Operator }
 
-var errNoAccount = protocol.Errorf(protocol.Forbidden, "an import is an account's or the operator's")
+var errNoAccount = protocol.Errorf(protocol.Forbidden, "only an account or the operator can import an archive")
 
-// Read imports an archive. It is read three times: to check it whole and to ask
-// other machines what must be asked; for the profile and what is small, which
-// come in one transaction; and for everything else, which follows in many. From
-// the first on the import is kept in the database, and what is left is finished
-// (resume.go): in the end all of it is here, or nothing.
+// Read imports an archive. It reads it three times: to check all of it and to ask other machines
+// what must be asked; to store the profile and the small members, in one transaction; and to store
+// everything else, in many. After the first reading the import is kept in the database, and an
+// import that was interrupted is finished later (resume.go): in the end all of the archive is
+// stored, or nothing.
 func (a *Archive) Read(ctx context.Context, f *os.File, o Order) (protocol.ImportReport, error) {
 	if o.operator() != (o.By.Account == "") || o.Vouch && !o.operator() {
 		return protocol.ImportReport{}, errNoAccount
@@ -76,43 +75,46 @@ func (a *Archive) Read(ctx context.Context, f *os.File, o Order) (protocol.Impor
 	if err := im.begin(ctx, id); err != nil {
 		return protocol.ImportReport{}, errors.Join(err, a.deletePieces(ctx, id, true))
 	}
-	if !o.operator() { // a client that has gone does not stop it
+	if !o.operator() { // the import continues when an owner's client has disconnected
 		ctx = context.WithoutCancel(ctx)
 	}
 	report, err := a.finish(ctx, id, holder, o.Progress)
 	if err != nil && !errors.Is(err, errGone) {
-		err = &protocol.Error{Code: protocol.Overloaded, Detail: "the profile is here and the rest of the archive is not yet; the node goes on with it by itself", RetryAfter: time.Minute, Err: err}
+		err = &protocol.Error{
+			Code: protocol.Overloaded, Detail: "the profile is imported, the rest of the archive not yet; the node continues by itself",
+			RetryAfter: time.Minute, Err: err,
+		}
 	}
 	return report, err
 }
 
-// importing is one import on its way.
+// importing is one import under way.
 type importing struct {
 	*Archive
 	Order
 	manifest *manifest
 	host     string // of the node that made the archive
 	handle   string // of the profile here
-	signed   bool   // that node's signature verifies
-	why      string // why not
+	signed   bool   // signature of that node verifies
+	why      string // reason, when it is not
 	profile  profileRecord
-	private  map[string]key.Pair // by thumbprint: keys whose private half came along
+	private  map[string]key.Pair // by thumbprint: keys whose private half the archive holds
 	public   map[string]crypto.PublicKey
 	sum      []byte                      // SHA-256 of the archive
-	proven   map[string]crypto.PublicKey // own, once everything was looked at
-	erc8004  string                      // the identity to enrol, "" none
+	proven   map[string]crypto.PublicKey // own keys, complete after inspect
+	erc8004  string                      // the identity to enrol, "" for none
 	enrols   storage.Enrolment           // with erc8004: what the chain says of it
-	refusal  string                      // why there is none
+	refusal  string                      // reason, when no identity is enrolled
 
 	enrolsKey []byte // with erc8004: the key as the chain has it
 	asked     map[grant]answer
-	asking    bool // the chain may be asked
+	asking    bool // the chain may still be asked
 
 	report protocol.ImportReport
 	open   *openThread
 }
 
-// inspect checks the archive whole, and asks the node it names and the chain.
+// inspect checks the whole archive, and asks the node that it names and the chain.
 func (im *importing) inspect(ctx context.Context, f *os.File) error {
 	im.asking, im.public = true, map[string]crypto.PublicKey{}
 	begin := func(m *manifest, raw []byte, sig signature) error {
@@ -135,9 +137,9 @@ func (im *importing) inspect(ctx context.Context, f *os.File) error {
 	}
 	im.sum = sum.Sum(nil)
 	if im.open != nil && im.open.got != im.open.want {
-		return refused("a thread lacks messages")
+		return refused("a thread has fewer messages than it says")
 	}
-	if err := im.askChain(ctx); err != nil { // an archive without posts has not asked yet
+	if err := im.askChain(ctx); err != nil { // not asked yet when the archive has no posts
 		return err
 	}
 	proven := map[string]crypto.PublicKey{}
@@ -150,25 +152,26 @@ func (im *importing) inspect(ctx context.Context, f *os.File) error {
 	return nil
 }
 
-// setOrigin notes what the manifest says the archive is, and which node made it.
+// setOrigin stores the manifest and the host of the node that made the archive.
 func (im *importing) setOrigin(m *manifest) error {
 	u, err := url.Parse(m.Node)
 	if err != nil || u.Host == "" || m.Node != u.Scheme+"://"+u.Host || u.Host != strings.ToLower(u.Host) ||
 		u.Scheme != "https" && !(im.Private && u.Scheme == "http") {
-		return refused("node is not the base address of a node")
+		return refused("/node of the manifest is not the base address of a node")
 	}
 	im.manifest, im.host = m, u.Host
 	return nil
 }
 
-// checkSignature asks the node that is named as the maker whether it is.
+// checkSignature verifies the manifest's signature with the keys of the node that it names. why is
+// the reason when ok is false.
 func (im *importing) checkSignature(ctx context.Context, raw []byte, sig signature) (ok bool, why string) {
 	if im.Vouch {
 		return true, ""
 	}
 	if im.manifest.Node == im.Base {
 		if sig.KeyID != im.Signer.Thumbprint() || key.VerifyJWS(im.Signer.Public(), raw, sig.Protected, sig.Signature) != nil {
-			return false, "the archive does not bear this node's signature"
+			return false, "the archive is not signed by this node"
 		}
 		return true, ""
 	}
@@ -180,12 +183,12 @@ func (im *importing) checkSignature(ctx context.Context, raw []byte, sig signatu
 	}
 	public, found := set.Find(sig.KeyID)
 	if !found || key.VerifyJWS(public.Key, raw, sig.Protected, sig.Signature) != nil {
-		return false, "the signature of " + im.host + " on the archive does not verify"
+		return false, "the signature of " + im.host + " on the archive is not valid"
 	}
 	return true, ""
 }
 
-// checkRecord checks one record and learns what the transaction must know before.
+// checkRecord checks one record and collects what the transaction needs to know.
 func (im *importing) checkRecord(ctx context.Context, r record) error {
 	switch r.file {
 	case profileFile:
@@ -207,7 +210,7 @@ func (im *importing) checkRecord(ctx context.Context, r record) error {
 			return err
 		}
 		if im.profile.Draft.Kind != protocol.Business {
-			return refused("a person has no merchant record")
+			return refused("the profile of a person cannot have a merchant record")
 		}
 		if faults := m.Record.Check(); len(faults) > 0 {
 			return protocol.Invalid(faults...)
@@ -243,7 +246,7 @@ func (im *importing) checkRecord(ctx context.Context, r record) error {
 	return nil
 }
 
-// unlock opens the private keys. Without a passphrase they are passed over.
+// unlock decrypts the private keys. Without a passphrase it ignores them.
 func (im *importing) unlock(r record) error {
 	if im.Passphrase == "" {
 		return nil
@@ -263,7 +266,7 @@ func (im *importing) unlock(r record) error {
 	for lines.Scan() {
 		pair, err := key.ParsePair(lines.Bytes())
 		if err != nil || key.IsPublicTestKey(pair.Thumbprint()) || len(im.private) >= maxKeys {
-			return refused("%s holds something else than the private keys of a profile", privateFile)
+			return refused("%s holds something other than the private keys of a profile", privateFile)
 		}
 		im.private[pair.Thumbprint()] = pair
 	}
@@ -273,7 +276,7 @@ func (im *importing) unlock(r record) error {
 	return nil
 }
 
-// provenKey gives the public half of a key that is shown to be the bearer's.
+// provenKey returns the public half of a key that the bearer has proved to own, nil for any other.
 func (im *importing) provenKey(keyid string) crypto.PublicKey {
 	if im.proven != nil {
 		return im.proven[keyid]
@@ -287,7 +290,7 @@ func (im *importing) provenKey(keyid string) crypto.PublicKey {
 	return nil
 }
 
-// note says a thing once.
+// note adds a note to the report unless it is there already.
 func (im *importing) note(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(im.report.Notes, text) {
 		im.report.Notes = append(im.report.Notes, text)

@@ -11,14 +11,14 @@ import (
 	"stoa/storage"
 )
 
-// A postIn is a post of an archive as this node takes it.
+// A postIn is a post of an archive as this node will store it.
 type postIn struct {
 	storage.ArchivedPost
 	uri  string
-	left string // why it is not taken, "" when it is
+	left string // why it is not stored, "" when it is
 }
 
-// post reads one post and judges who wrote it.
+// post reads one post and decides who wrote it.
 func (im *importing) post(ctx context.Context, r record) (*postIn, error) {
 	var in postRecord
 	if err := im.decode(r, &in); err != nil {
@@ -34,7 +34,7 @@ func (im *importing) post(ctx context.Context, r record) (*postIn, error) {
 	}
 	if in.State != string(protocol.Deleted) {
 		if in.Title == "" || in.Body == "" {
-			return nil, refused("%s, record %d: title and body are required", r.file, r.n)
+			return nil, refused("%s, record %d: a title and a body are required", r.file, r.n)
 		}
 		if faults := (protocol.NewPost{Title: in.Title, Name: in.Author.Name, Tags: in.Tags}).Check(); len(faults) > 0 {
 			return nil, refused("%s, record %d: %s %s", r.file, r.n, faults[0].Pointer, faults[0].Detail)
@@ -43,10 +43,11 @@ func (im *importing) post(ctx context.Context, r record) (*postIn, error) {
 	switch {
 	case !im.signed:
 		return left(im.why)
-	case in.URI != protocol.PostURI(im.manifest.Node, in.ID) || in.Author.Actor != protocol.ActorID(im.manifest.Node, im.manifest.Handle) || in.Author.Handle != im.manifest.Handle:
-		return left("they are of another node than made the archive, or of another profile")
+	case in.URI != protocol.PostURI(im.manifest.Node, in.ID) || in.Author.Actor != protocol.ActorID(im.manifest.Node, im.manifest.Handle) ||
+		in.Author.Handle != im.manifest.Handle:
+		return left("they were not made by the profile and the node that the archive names")
 	case im.manifest.Node == im.Base:
-		return left("this node made them and does not have them any more; a backup brings them back")
+		return left("this node made them and no longer has them; restore them from a backup")
 	}
 	if u, err := url.Parse(in.Board); err != nil || u.Host == "" {
 		return nil, refused("%s, record %d: /board", r.file, r.n)
@@ -65,16 +66,17 @@ func (im *importing) post(ctx context.Context, r record) (*postIn, error) {
 	p.Evidence, p.Statement = in.Evidence, in.Statement
 	claim := integrity.Claim{
 		ID: in.URI, Kind: in.Kind, Title: in.Title, Body: in.Body, Tags: in.Tags, ReplyTo: in.ReplyTo, Name: in.Author.Name, Handle: in.Author.Handle,
-		ERC8004: in.Author.ERC8004, Actor: in.Author.Actor, Board: in.Board, Published: in.CreatedAt, Evidence: in.Evidence, Statement: in.Statement, Own: im.provenKey,
+		ERC8004: in.Author.ERC8004, Actor: in.Author.Actor, Board: in.Board, Published: in.CreatedAt, Evidence: in.Evidence,
+		Statement: in.Statement, Own: im.provenKey,
 	}
 	v, err := integrity.Judge(ctx, claim, im)
 	switch {
 	case errors.Is(err, integrity.ErrTampered), errors.Is(err, integrity.ErrProof):
-		return left("they say something else than their author signed")
+		return left("their text is not the one that their author signed")
 	case err != nil:
 		return nil, err
 	}
-	// The identity of somebody else proves somebody else's post.
+	// An identity other than the enrolled one proves nothing about this profile.
 	if v.Verified && (v.ERC8004 == "" || v.ERC8004 == im.erc8004) {
 		p.Author.Verified, p.Author.Method, p.Author.Proof = true, v.Method, v.Proof()
 	}
@@ -88,7 +90,7 @@ func (im *importing) postStep(ctx context.Context, r record) (step, error) {
 }
 
 func (im *importing) storePost(ctx context.Context, tx *storage.Tx, p *postIn) error {
-	// What is here already stays.
+	// A post that is stored already does not change.
 	here, err := tx.PostByURI(ctx, p.uri)
 	switch {
 	case err == nil:
@@ -101,7 +103,7 @@ func (im *importing) storePost(ctx context.Context, tx *storage.Tx, p *postIn) e
 		im.note("%s", p.left)
 		return nil
 	}
-	stored := p.ArchivedPost // the step may run twice
+	stored := p.ArchivedPost // a copy, because the step may run twice
 	stored.CreatedAt = notAfter(p.CreatedAt, tx.Now)
 	stored.ID = protocol.RemoteID(protocol.PostID, stored.CreatedAt, p.URI)
 	switch err := tx.ImportPost(ctx, im.handle, &stored); {
@@ -112,31 +114,32 @@ func (im *importing) storePost(ctx context.Context, tx *storage.Tx, p *postIn) e
 	default:
 		im.report.Posts.New++
 		if !p.Author.Verified && p.State != protocol.Deleted {
-			im.note("posts are shown as unverified: no key that is shown to be the profile's signed them")
+			im.note("posts are shown as unverified: they are not signed with a key that is proven to be the profile's")
 		}
 	}
 	return nil
 }
 
-// storeSame makes a post that is here already one of the profile's, and applies
-// that the node which made it has deleted it since. Both take that node's
-// signature: otherwise an archive could be written to see why posts are hidden.
+// storeSame links a post that is stored already to the profile, and deletes it when its origin has
+// deleted it since. Both need that node's signature: otherwise anyone could write an archive to
+// find out why posts are hidden.
 func (im *importing) storeSame(ctx context.Context, tx *storage.Tx, here *protocol.StoredPost, p *postIn) error {
 	if p.left != "" && here.Node != nil {
 		im.note("%s", p.left)
 	}
-	if p.left != "" || here.Node == nil || *here.Node != im.host || here.Author.Actor == nil || *here.Author.Actor != protocol.ActorID(im.manifest.Node, im.manifest.Handle) {
+	if p.left != "" || here.Node == nil || *here.Node != im.host || here.Author.Actor == nil ||
+		*here.Author.Actor != protocol.ActorID(im.manifest.Node, im.manifest.Handle) {
 		return nil
 	}
 	if err := tx.LinkArchivedPost(ctx, im.handle, here); err != nil || p.State != protocol.Deleted || here.State == protocol.Deleted {
 		return err
 	}
-	im.note("posts that were taken back on %s since are taken back here too", im.host)
+	im.note("posts that were deleted on %s since are deleted here too", im.host)
 	return tx.SetPostState(ctx, here.ID, protocol.Deleted, "by its origin")
 }
 
-// originBlocked says why this node does not hear the node that made the archive, "" when
-// it does.
+// originBlocked returns why this node accepts nothing from the node that made the archive, "" when
+// it does accept.
 func (im *importing) originBlocked(ctx context.Context, tx *storage.Tx) (why string, err error) {
 	policy, err := tx.HostPolicyFor(ctx, im.host)
 	if err != nil {
@@ -144,7 +147,7 @@ func (im *importing) originBlocked(ctx context.Context, tx *storage.Tx) (why str
 	}
 	blocked, err := tx.HostBlocked(ctx, im.host)
 	if blocked || policy.Policy == storage.PolicyReject {
-		why = "this node does not hear " + im.host
+		why = "this node does not accept anything from " + im.host
 	}
 	return why, err
 }

@@ -16,22 +16,22 @@ import (
 	"stoa/protocol"
 )
 
-// Limits bound what an archive may hold. What is hostile in it ends the reading
-// before it costs more than the bytes that were sent.
+// Limits bound what an archive may hold. Reading a hostile archive ends before it costs more than
+// the bytes that were sent.
 type Limits struct {
 	Bytes int64 // of all members, unpacked
 	Lines int   // of all NDJSON members
 }
 
-// OwnerLimits are for archives that come over HTTP, OperatorLimits for those of
-// the command line.
+// OwnerLimits are for archives that are sent over HTTP, OperatorLimits for those of the command
+// line.
 var (
 	OwnerLimits    = Limits{Bytes: 512 << 20, Lines: 200_000}
 	OperatorLimits = Limits{Bytes: 1 << 36, Lines: 50_000_000}
 )
 
 const (
-	maxWhole = 512 << 10 // bytes of a member that is read as one piece
+	maxWhole = 512 << 10 // bytes of a member that is read in one piece
 	maxLine  = 512 << 10 // bytes of a line; a post with its signed request is the longest
 )
 
@@ -43,18 +43,17 @@ type record struct {
 }
 
 func refused(format string, args ...any) error {
-	return protocol.Errorf(protocol.InvalidRequest, "the archive is not acceptable: "+format, args...)
+	return protocol.Errorf(protocol.InvalidRequest, "the archive cannot be imported: "+format, args...)
 }
 
-// walk reads an archive from its beginning, holds it to its manifest and to the
-// limits, and calls begin once and each for every record, in order. What each
-// sees has not been compared with its hash yet: nothing that it does may last
-// unless walk returns nil.
+// walk reads an archive from the beginning, checks it against its manifest and the limits, and
+// calls begin once, then each for every record in order. each is called before the member's hash
+// has been compared: nothing that it does may last unless walk returns nil.
 func walk(r io.Reader, lim Limits, begin func(m *manifest, raw []byte, sig signature) error, each func(record) error, a *Archive) error {
 	buffered := bufio.NewReader(r)
 	zip, err := gzip.NewReader(buffered)
 	if err != nil {
-		return refused("it is not gzip")
+		return refused("it is not a gzip file")
 	}
 	zip.Multistream(false)
 	packed := tar.NewReader(&bounded{r: zip, left: lim.Bytes})
@@ -84,7 +83,7 @@ func walk(r io.Reader, lim Limits, begin func(m *manifest, raw []byte, sig signa
 	for _, one := range m.Members {
 		at := slices.Index(order, one.Name)
 		if at <= last || last < 0 && one.Name != profileFile {
-			return refused("its members are not those of the format, or in another order")
+			return refused("its members are not those of the format, or not in its order")
 		}
 		last, lines = at, lines+one.Count
 		if lines > lim.Lines {
@@ -98,13 +97,13 @@ func walk(r io.Reader, lim Limits, begin func(m *manifest, raw []byte, sig signa
 		return refused("there is no %s", profileFile)
 	}
 	if _, err := packed.Next(); err != io.EOF {
-		return unpackError(err, "there is more than the manifest names")
+		return unpackError(err, "it holds more than the manifest names")
 	}
-	if _, err := io.Copy(io.Discard, &bounded{r: zip, left: 1 << 20}); err != nil { // the checksum of gzip stands behind the padding
+	if _, err := io.Copy(io.Discard, &bounded{r: zip, left: 1 << 20}); err != nil { // gzip's checksum is after the padding
 		return unpackError(err, "it is damaged at the end")
 	}
 	if _, err := buffered.ReadByte(); err != io.EOF {
-		return refused("something stands behind its end")
+		return refused("there is data after its end")
 	}
 	return nil
 }
@@ -116,7 +115,7 @@ func next(packed *tar.Reader, name string) (*tar.Header, error) {
 		return nil, unpackError(err, name+" is missing")
 	}
 	if h.Name != name || h.Typeflag != tar.TypeReg {
-		return nil, refused("where %s should be there is something else", name)
+		return nil, refused("%s is missing, or not in its place", name)
 	}
 	return h, nil
 }
@@ -171,7 +170,7 @@ func readMember(packed *tar.Reader, one member, each func(record) error) error {
 	return nil
 }
 
-// scanWhole is a bufio.SplitFunc that gives all there is as one.
+// scanWhole is a bufio.SplitFunc that returns all the data as one token.
 func scanWhole(data []byte, atEOF bool) (int, []byte, error) {
 	if !atEOF || len(data) == 0 {
 		return 0, nil, nil
@@ -179,7 +178,7 @@ func scanWhole(data []byte, atEOF bool) (int, []byte, error) {
 	return len(data), data, nil
 }
 
-// bounded reads so many bytes and not one more, whatever they unpack from.
+// bounded fails after a fixed number of unpacked bytes, however small the packed file is.
 type bounded struct {
 	r    io.Reader
 	left int64
@@ -187,14 +186,14 @@ type bounded struct {
 
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, protocol.Errorf(protocol.TooLarge, "the archive unpacks to more than this door takes; the operator's command line takes larger ones")
+		return 0, protocol.Errorf(protocol.TooLarge, "the archive is larger, unpacked, than this endpoint accepts; the operator's command line accepts larger ones")
 	}
 	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
 	return n, err
 }
 
-// unpackError keeps an error that is an answer already.
+// unpackError keeps a *protocol.Error, and makes a refusal of any other error.
 func unpackError(err error, what string) error {
 	if e, ok := errors.AsType[*protocol.Error](err); ok {
 		return e
@@ -202,8 +201,8 @@ func unpackError(err error, what string) error {
 	return refused("%s", what)
 }
 
-// decode reads a record strictly and applies the schema and the rule of text to
-// it, as every door does to fresh input.
+// decode reads a record strictly and checks it against its schema and the rules for text, as every
+// door does with fresh input.
 func (a *Archive) decode(r record, into any) error {
 	fail := func(faults []protocol.Fault) error {
 		f := faults[0]

@@ -15,23 +15,23 @@ import (
 	"stoa/storage"
 )
 
-// An import is laid down in the database before anything of it is stored: the
-// archive, and what was decided about it by asking others. Its profile comes with
-// a job that finishes it. Whoever is at it is its holder and says so with each
-// transaction; an import whose holder has been silent is anybody's. Each
-// transaction looks whether the import is still its own, so that no two go on
-// beside each other.
+// An import is saved in the database before anything of it is stored: the archive, and what was
+// decided about it by asking others. The transaction that stores its profile also enqueues a job
+// that finishes it. The process that works on an import is its holder and renews that with each
+// transaction. When a holder has been silent for some seconds, any process may take the import
+// over. Each transaction checks that it still holds the import, so that no two processes work on
+// it at the same time.
 
-// ImportJob is the kind of the job that finishes an import which was left.
+// ImportJob is the kind of the job that finishes an interrupted import.
 const ImportJob = "import"
 
 const (
-	silence   = 3 * time.Second // of a holder, until another takes its place
-	turn      = time.Minute     // for how long a job is at an import, before it makes room for others
+	silence   = 3 * time.Second // of a holder, until another process may take over
+	turn      = time.Minute     // how long a job works on an import before it makes room for others
 	pieceSize = 256 << 10
 )
 
-// stage lays the archive down. It is the one that was looked at.
+// stage saves the archive, and checks that it is the one that was inspected.
 func (im *importing) stage(ctx context.Context, f *os.File, id, holder string) (err error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -66,8 +66,8 @@ func (im *importing) stage(ctx context.Context, f *os.File, id, holder string) (
 	return nil
 }
 
-// begin stores what comes with the profile. From here on the import is finished,
-// whatever happens.
+// begin stores the profile and what belongs to it. After that the import will be finished, by this
+// process or another.
 func (im *importing) begin(ctx context.Context, id string) error {
 	steps, err := im.readHead(ctx, &pieces{ctx: ctx, db: im.DB, id: id})
 	if err != nil {
@@ -104,7 +104,7 @@ func enqueueResume(id string, at time.Time) func(context.Context, *storage.Tx) e
 	}
 }
 
-// Resume finishes an import that was left.
+// Resume is the job that finishes an interrupted import.
 func (a *Archive) Resume(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	var args struct{ ID string }
 	if err := json.Unmarshal(j.Args, &args); err != nil {
@@ -143,7 +143,7 @@ var (
 	errTaken = errors.New("archive: another process has taken the import over")
 )
 
-// finish brings an import that runs to its end, or waits for who is at it.
+// finish works on a running import until it is done, or waits for its holder.
 func (a *Archive) finish(ctx context.Context, id, holder string, progress Progress) (report protocol.ImportReport, err error) {
 	for {
 		var row *storage.Import
@@ -161,7 +161,7 @@ func (a *Archive) finish(ctx context.Context, id, holder string, progress Progre
 		case err != nil:
 			return report, err
 		case row.State == storage.ImportDone:
-			_ = a.deletePieces(ctx, id, false) // what stays goes with the job, or is pruned
+			_ = a.deletePieces(ctx, id, false) // what remains is deleted by the job or by pruning
 			return report, json.Unmarshal(row.Report, &report)
 		case row.Holder == holder:
 			err = a.storeRest(ctx, row, progress)
@@ -181,7 +181,7 @@ func (a *Archive) finish(ctx context.Context, id, holder string, progress Progre
 	}
 }
 
-// storeRest stores what is left of an import, bit by bit.
+// storeRest stores the remaining records of an import, in steps.
 func (a *Archive) storeRest(ctx context.Context, row *storage.Import, progress Progress) error {
 	im, err := a.fromDecision(row)
 	if err != nil {
@@ -235,7 +235,7 @@ func (a *Archive) storeRest(ctx context.Context, row *storage.Import, progress P
 	})
 }
 
-// writeWithRetry writes although the queue may be full for a moment.
+// writeWithRetry writes, and tries again for up to 30 seconds while the write queue is full.
 func (a *Archive) writeWithRetry(ctx context.Context, fn func(context.Context, *storage.Tx) error) error {
 	for try := 1; ; try++ {
 		err := a.DB.Write(ctx, fn)
@@ -250,8 +250,8 @@ func (a *Archive) writeWithRetry(ctx context.Context, fn func(context.Context, *
 	}
 }
 
-// deletePieces takes the pieces of an archive away, and with whole what is known of its
-// import. One that runs stays: a begin that seemed to fail may have been done.
+// deletePieces deletes the pieces of an archive and, with whole, also its import. A running import
+// is kept: begin may have committed although it returned an error.
 func (a *Archive) deletePieces(ctx context.Context, id string, whole bool) error {
 	ctx = context.WithoutCancel(ctx)
 	for more := true; more; {

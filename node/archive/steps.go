@@ -10,9 +10,8 @@ import (
 	"stoa/storage"
 )
 
-// A step is one record, read and judged, on its way into the database. Steps
-// between two that begin something are stored in one transaction. A step may run
-// twice.
+// A step is one checked record that is to be stored. Consecutive steps are stored in one
+// transaction, which may end only before a step that begins something. A step may run twice.
 type step struct {
 	begins bool
 	do     func(ctx context.Context, tx *storage.Tx) error
@@ -45,13 +44,13 @@ func (im *importing) step(ctx context.Context, r record) (step, error) {
 	case blocksFile:
 		return im.blockStep(r)
 	}
-	return step{do: func(context.Context, *storage.Tx) error { return nil }}, nil // private keys were read before
+	return step{do: func(context.Context, *storage.Tx) error { return nil }}, nil // private keys were read earlier
 }
 
-// errBody ends the reading where what comes with the profile ends.
+// errBody ends the reading after the members that are stored with the profile.
 var errBody = errors.New("archive: the rest")
 
-// readHead reads what is stored with the profile.
+// readHead reads the members that are stored with the profile.
 func (im *importing) readHead(ctx context.Context, r io.Reader) (steps []step, err error) {
 	err = walk(r, im.Limits, skipBegin, func(r record) error {
 		if !isHead(r.file) {
@@ -69,9 +68,11 @@ func (im *importing) readHead(ctx context.Context, r io.Reader) (steps []step, e
 
 func skipBegin(*manifest, []byte, signature) error { return nil }
 
-// storeHead writes what head has read. It may run twice.
+// storeHead stores what readHead has read. It may run twice.
 func (im *importing) storeHead(ctx context.Context, tx *storage.Tx, steps []step) error {
-	im.report = protocol.ImportReport{Handle: im.handle, From: im.manifest.Node, ExportedAt: im.manifest.ExportedAt, DryRun: im.DryRun, Identity: "none", Notes: []string{}}
+	im.report = protocol.ImportReport{
+		Handle: im.handle, From: im.manifest.Node, ExportedAt: im.manifest.ExportedAt, DryRun: im.DryRun, Identity: "none", Notes: []string{},
+	}
 	if err := im.checkMayImport(ctx, tx); err != nil {
 		return err
 	}
@@ -93,16 +94,18 @@ func (im *importing) storeHead(ctx context.Context, tx *storage.Tx, steps []step
 	return im.enrol(ctx, tx)
 }
 
-var errUnderWay = &protocol.Error{Code: protocol.Overloaded, Detail: "an archive is being imported into this profile; try again when it is done", RetryAfter: 5 * time.Second}
+var errUnderWay = &protocol.Error{
+	Code: protocol.Overloaded, Detail: "an archive is being imported into this profile; try again when it is done", RetryAfter: 5 * time.Second,
+}
 
-// chunk is how many records, and bytes of them, are read before they are stored.
+// A chunk is the records that are read before they are stored: at most so many, and so many bytes.
 const (
 	chunkRecords = 50
 	chunkBytes   = 1 << 20
 )
 
-// readRest reads everything behind the head, from record done on, and gives it to
-// store in chunks that end where something begins.
+// readRest reads everything after the head, skips the first done records, and passes the others to
+// store in chunks. A chunk ends only before a step that begins something.
 func (im *importing) readRest(ctx context.Context, r io.Reader, done int, store func([]step) error) error {
 	var steps []step
 	seen, size := 0, 0
@@ -135,11 +138,11 @@ func (im *importing) readRest(ctx context.Context, r io.Reader, done int, store 
 	return store(steps)
 }
 
-// maxHold is for how long one transaction goes on storing: other writes wait for
-// its end.
+// maxHold is how long one transaction keeps storing, since other writes wait for it.
 const maxHold = 20 * time.Millisecond
 
-// storeSteps stores the first of some steps, and returns how many. It may run twice.
+// storeSteps stores as many of the steps as fit into maxHold, and returns their number. It may run
+// twice.
 func (im *importing) storeSteps(ctx context.Context, tx *storage.Tx, steps []step) (n int, err error) {
 	im.open = nil
 	start := time.Now()
@@ -157,7 +160,7 @@ func (im *importing) storeSteps(ctx context.Context, tx *storage.Tx, steps []ste
 // errDry ends the transactions of a dry run.
 var errDry = errors.New("archive: dry run")
 
-// dryRun says what an import would do: it does it, and undoes each transaction.
+// dryRun reports what an import would do: it runs it and rolls each transaction back.
 func (im *importing) dryRun(ctx context.Context, f io.ReadSeeker) (protocol.ImportReport, error) {
 	dry := func(do func(context.Context, *storage.Tx) error) error {
 		err := im.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {

@@ -22,8 +22,8 @@ func (im *importing) storeMerchant(ctx context.Context, tx *storage.Tx, m *merch
 	return tx.HushNews(ctx, im.handle)
 }
 
-// storeNotify keeps where notices go. A mail address is confirmed anew: nobody has
-// shown this node that the owner can read it.
+// storeNotify stores where notices go. A mail address has to be confirmed again: nothing has shown
+// this node that the owner can read it.
 func (im *importing) storeNotify(ctx context.Context, tx *storage.Tx, n *protocol.NotifyDraft) error {
 	if im.report.Profile == kept {
 		return nil
@@ -36,11 +36,11 @@ func (im *importing) storeNotify(ctx context.Context, tx *storage.Tx, n *protoco
 	if n.Webhook != "" {
 		if why := protocol.CallbackFault(n.Webhook, im.Private); why != "" {
 			s.Webhook = ""
-			im.note("the webhook for notices was left out: it %s", why)
+			im.note("the webhook for notices was left out: its address %s", why)
 		}
 	}
 	if s.Mail != "" && !s.Confirmed {
-		im.note("notices go by mail again once the address is confirmed here")
+		im.note("notices are mailed again after the address is confirmed here")
 	}
 	return tx.PutNotifySettings(ctx, s)
 }
@@ -52,7 +52,7 @@ const (
 	kept     = "kept"
 )
 
-// checkMayImport decides whether the bearer may have the profile under its handle.
+// checkMayImport decides whether the bearer may have the profile with that handle.
 func (im *importing) checkMayImport(ctx context.Context, tx *storage.Tx) error {
 	for kind, value := range map[protocol.BlockKind]string{protocol.BlockHandle: im.handle, protocol.BlockAgent: im.erc8004} {
 		if blocked, err := tx.Blocked(ctx, kind, value); err != nil {
@@ -64,7 +64,7 @@ func (im *importing) checkMayImport(ctx context.Context, tx *storage.Tx) error {
 	old, err := tx.ProfileByHandle(ctx, im.handle)
 	switch {
 	case err == nil && old.Draft.Kind != im.profile.Draft.Kind:
-		return protocol.Errorf(protocol.Conflict, "@%s is a %s here, and a profile stays what it is; take another handle with as", im.handle, old.Draft.Kind)
+		return protocol.Errorf(protocol.Conflict, "@%s is a %s here, and a profile cannot change its kind; choose another handle with as", im.handle, old.Draft.Kind)
 	case err == nil && im.Replace:
 		im.report.Profile = replaced
 	case err == nil:
@@ -80,23 +80,23 @@ func (im *importing) checkMayImport(ctx context.Context, tx *storage.Tx) error {
 	if one, err := tx.TokenHandle(ctx, im.By.Secret); err != nil {
 		return err
 	} else if one != "" && (one != im.handle || im.report.Profile == created) {
-		return protocol.Errorf(protocol.Forbidden, "this token is for @%s alone", one)
+		return protocol.Errorf(protocol.Forbidden, "this token is only for @%s", one)
 	}
 	if im.report.Profile != created {
 		owner, err := tx.AccountOf(ctx, im.handle)
 		if errors.Is(err, storage.ErrNotFound) || err == nil && owner.ID != im.By.Account {
-			return protocol.Errorf(protocol.Conflict, "@%s is somebody else's here; take another handle with as", im.handle)
+			return protocol.Errorf(protocol.Conflict, "@%s belongs to another owner here; choose another handle with as", im.handle)
 		}
 		return err
 	}
 	if used, err := tx.HandleUsed(ctx, im.handle); err != nil {
 		return err
 	} else if used {
-		return protocol.Errorf(protocol.Conflict, "@%s was somebody's here, whose posts still stand; take another handle with as", im.handle)
+		return protocol.Errorf(protocol.Conflict, "@%s belonged to another owner here, whose posts still exist; choose another handle with as", im.handle)
 	}
 	handles, err := tx.AccountHandles(ctx, im.By.Account)
 	if err == nil && len(handles) >= protocol.MaxProfiles {
-		return protocol.Errorf(protocol.Conflict, "the account has %d profiles, which is all it takes", len(handles))
+		return protocol.Errorf(protocol.Conflict, "the account has %d profiles, which is the most it can have", len(handles))
 	}
 	return err
 }
@@ -134,7 +134,7 @@ func (im *importing) storeProfile(ctx context.Context, tx *storage.Tx) error {
 	return tx.HushNews(ctx, im.handle)
 }
 
-// enrolled is what the report says of an identity that is enrolled with the import.
+// enrolled is the report's word for an identity that is enrolled with the import.
 const enrolled = "enrolled"
 
 // enrolment decides whether the chain identity is to be enrolled.
@@ -152,9 +152,9 @@ func (im *importing) enrolment(ctx context.Context, tx *storage.Tx, p *storage.S
 	}
 	switch other, err := tx.EnrolmentByIdentity(ctx, im.erc8004); {
 	case err == nil && other.Handle != im.handle:
-		// Another owner's enrolment ends with this one.
+		// The other owner's enrolment ends with this one.
 		if other.Owner == "" || other.SameHands(im.enrols.Owner, im.enrols.Wallet) {
-			return leftOut("another profile here has it")
+			return leftOut("another profile here is enrolled with it")
 		}
 	case err == nil && p.KeyHash == im.profile.KeyID, err == nil && im.report.Profile == kept:
 		im.report.Identity = kept
@@ -163,7 +163,7 @@ func (im *importing) enrolment(ctx context.Context, tx *storage.Tx, p *storage.S
 		return err
 	}
 	if p.ERC8004 != "" && im.report.Profile == kept {
-		return leftOut("the profile here has another")
+		return leftOut("the profile here is enrolled with another")
 	}
 	im.report.Identity = enrolled
 	return nil
@@ -179,7 +179,7 @@ func (im *importing) enrol(ctx context.Context, tx *storage.Tx) error {
 	err := tx.Enrol(ctx, im.By.Actor(), e, im.enrolsKey)
 	if errors.Is(err, storage.ErrKeyTaken) {
 		im.report.Identity = "left-out"
-		im.note("the chain identity was left out: its key is another profile's here, or was retired")
+		im.note("the chain identity was left out: its key belongs to another profile here, or was retired")
 		return nil
 	}
 	return err
@@ -188,7 +188,7 @@ func (im *importing) enrol(ctx context.Context, tx *storage.Tx) error {
 // maxKeys is how many keys an archive may hold, retired ones included.
 const maxKeys = 1000
 
-// key reads one key and remembers it.
+// key reads and remembers one key.
 func (im *importing) key(r record) (keyRecord, key.Public, error) {
 	var k keyRecord
 	if err := im.decode(r, &k); err != nil {
@@ -200,7 +200,7 @@ func (im *importing) key(r record) (keyRecord, key.Public, error) {
 	}
 	public, err := key.ParsePublic(raw)
 	if err != nil || key.IsPublicTestKey(public.Thumbprint) || r.n > maxKeys {
-		return k, key.Public{}, refused("%s, record %d: not a sound public key of a kind this node takes", r.file, r.n)
+		return k, key.Public{}, refused("%s, record %d: not a valid public key of a kind that this node accepts", r.file, r.n)
 	}
 	im.public[public.Thumbprint] = public.Key
 	return k, public, nil
@@ -257,18 +257,18 @@ func (im *importing) storeKey(ctx context.Context, tx *storage.Tx, k keyRecord, 
 	return tx.PutAgentKey(ctx, stored)
 }
 
-// setGrant keeps with which identity a new key ends. Where that is not enrolled, the
-// key has ended.
+// setGrant notes the identity that a new key depends on. When that identity is not enrolled, the
+// key is retired.
 func (im *importing) setGrant(stored *storage.AgentKey, k keyRecord, now time.Time) {
 	stored.Identity, stored.OnChain = strings.ToLower(k.Identity), k.OnChain && k.Identity != ""
-	if stored.Identity == "" && im.profile.ERC8004 != "" && stored.Thumbprint == im.profile.KeyID { // of a node that kept no such note
+	if stored.Identity == "" && im.profile.ERC8004 != "" && stored.Thumbprint == im.profile.KeyID { // archives of older nodes do not note this
 		stored.Identity, stored.OnChain = strings.ToLower(im.profile.ERC8004), true
 	}
 	if stored.Identity == "" || stored.RetiredAt != nil || stored.Identity == im.erc8004 && (im.report.Identity == enrolled || im.report.Identity == kept) {
 		return
 	}
 	stored.RetiredAt = &now
-	im.note("keys that came by the chain identity are retired here: it was left out")
+	im.note("keys that depend on the chain identity are retired here, because it was left out")
 }
 
 func (im *importing) keysFull(ctx context.Context, tx *storage.Tx) (bool, error) {
@@ -287,8 +287,7 @@ func (im *importing) keysFull(ctx context.Context, tx *storage.Tx) (bool, error)
 	return false, err
 }
 
-// notAfter is a time that an archive claims, not later than now and in whole
-// milliseconds.
+// notAfter returns a time that an archive claims, in whole milliseconds and not later than now.
 func notAfter(claimed, now time.Time) time.Time {
 	claimed = claimed.UTC().Truncate(time.Millisecond)
 	if claimed.After(now) || claimed.Before(time.Unix(1e9, 0)) {

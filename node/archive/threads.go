@@ -17,7 +17,7 @@ type openThread struct {
 	storage.StoredThread
 	want, got int  // messages
 	callbacks int  // deliveries
-	skip      bool // it is here already, or may not come
+	skip      bool // it is stored already, or may not be imported
 }
 
 // checkThreadLine checks one line of threads.ndjson. Messages follow their thread,
@@ -40,7 +40,7 @@ func (im *importing) checkThreadLine(r record) error {
 	t := in.Thread
 	if t != nil {
 		if im.open != nil && im.open.got != im.open.want {
-			return bad("the thread before lacks messages")
+			return bad("the thread before it has fewer messages than it says")
 		}
 		im.open = &openThread{want: t.Messages}
 	}
@@ -51,7 +51,7 @@ func (im *importing) checkThreadLine(r record) error {
 	case im.open == nil:
 		return bad("it belongs to no thread")
 	case t != nil && (t.State == string(protocol.ThreadClosed)) != (t.ClosedAt != nil):
-		return bad("a thread has the time of its closing when it is closed")
+		return bad("only a closed thread has a closing time, and needs one")
 	case t != nil && max(t.Unread, t.Unseen) > t.Messages:
 		return bad("more unread than there are messages")
 	case in.Message != nil && in.Message.N != im.open.got:
@@ -59,15 +59,15 @@ func (im *importing) checkThreadLine(r record) error {
 	case im.open.got > im.open.want:
 		return bad("the thread has more messages than it says")
 	case in.Callback != nil:
-		if im.open.callbacks++; im.open.callbacks > protocol.MaxThreadMessages { // one a message at most
+		if im.open.callbacks++; im.open.callbacks > protocol.MaxThreadMessages { // at most one a message
 			return bad("the thread has more deliveries than messages")
 		}
 	}
 	return nil
 }
 
-// threadStep stores one line. A thread and what belongs to it are stored in one
-// transaction.
+// threadStep returns the step that stores one line. A thread and what belongs to it are stored in
+// one transaction.
 func (im *importing) threadStep(r record) (step, error) {
 	var in threadLine
 	if err := im.decode(r, &in); err != nil {
@@ -107,7 +107,7 @@ func (im *importing) storeThread(ctx context.Context, tx *storage.Tx, in *thread
 	if t.Callback != "" {
 		if why := protocol.CallbackFault(t.Callback, im.Private); why != "" {
 			t.Callback = ""
-			im.note("callback addresses of threads were left out: %s", why)
+			im.note("callback addresses of threads were left out: the address %s", why)
 		}
 	}
 	im.open = &openThread{StoredThread: t, want: in.Messages}
@@ -123,7 +123,7 @@ func (im *importing) storeThread(ctx context.Context, tx *storage.Tx, in *thread
 			return nil
 		}
 		im.report.Threads.LeftOut++
-		im.note("threads were left out: they are another profile's here")
+		im.note("threads were left out: they belong to another profile here")
 		return nil
 	case err != nil:
 		return err
@@ -135,8 +135,8 @@ func (im *importing) storeThread(ctx context.Context, tx *storage.Tx, in *thread
 	return im.Watch(ctx, tx, &t)
 }
 
-// storeCallback keeps a delivery. One that was on its way is not sent from here
-// by itself: the node it comes from may still be at it.
+// storeCallback stores a delivery. One that was waiting is not sent from here automatically,
+// because the node that it comes from may still be trying.
 func (im *importing) storeCallback(ctx context.Context, tx *storage.Tx, in *callbackRecord) error {
 	if im.open.skip {
 		im.report.Callbacks.Same++
@@ -144,7 +144,7 @@ func (im *importing) storeCallback(ctx context.Context, tx *storage.Tx, in *call
 	}
 	if in.N > im.open.want || protocol.CallbackFault(in.URL, im.Private) != "" {
 		im.report.Callbacks.LeftOut++
-		im.note("deliveries were left out: their address is not one that this node sends to")
+		im.note("deliveries were left out: this node does not send to their address")
 		return nil
 	}
 	c := storage.StoredCallback{
@@ -167,8 +167,8 @@ func (im *importing) storeCallback(ctx context.Context, tx *storage.Tx, in *call
 	return nil
 }
 
-// writer is who began a thread, as this node may know it: identities and keys
-// are the same everywhere, accounts, handles and networks are the other node's.
+// writer returns the name of the writer who began a thread, as this node may use it: identities
+// and keys are the same on every node; accounts, handles and networks belong to the other node.
 func (im *importing) writer(name string) string {
 	if strings.HasPrefix(name, "agent:") || strings.HasPrefix(name, "key:") || strings.HasPrefix(name, "at:") {
 		return name
@@ -176,8 +176,8 @@ func (im *importing) writer(name string) string {
 	return "at:" + im.host + " " + name
 }
 
-// author is who wrote, by the word of the node that made the archive; where that
-// node's signature is not on it, nobody's word, and only the name is kept.
+// author returns a writer by the word of the node that made the archive. Without that node's
+// signature only the name is kept.
 func (im *importing) author(a authorRecord) protocol.Author {
 	if !im.signed {
 		return protocol.Author{Name: a.Name, Method: protocol.ByProof}
@@ -213,7 +213,7 @@ func (im *importing) storeBlock(ctx context.Context, tx *storage.Tx, in *blockRe
 	if err := tx.InsertContactBlock(ctx, &b); err != nil {
 		return err
 	}
-	if b.ID != in.ID { // the same writer, blocked here before
+	if b.ID != in.ID { // the same writer is blocked here already
 		im.report.Blocks.Same++
 		return nil
 	}

@@ -14,8 +14,8 @@ import (
 	"stoa/storage"
 )
 
-// CallbackJob is the kind of job that tries one delivery once. A delivery that
-// failed waits as a new job, so that it holds up no other of its lane.
+// CallbackJob is the kind of the job that makes one attempt at one delivery. A failed delivery is
+// retried by a new job, so that it does not block its lane.
 const CallbackJob = "callback"
 
 const (
@@ -28,7 +28,7 @@ type Sender interface {
 	Send(ctx context.Context, address, id string, body []byte) error
 }
 
-// enqueueCallback puts a reply on its way.
+// enqueueCallback enqueues the delivery of a reply.
 func enqueueCallback(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, m protocol.Message) error {
 	cb := &storage.StoredCallback{
 		ID: m.ID, Handle: t.Handle, ThreadID: t.ID, URL: t.Callback, N: t.Messages,
@@ -51,15 +51,15 @@ func enqueueTry(ctx context.Context, tx *storage.Tx, cb *storage.StoredCallback)
 	})
 }
 
-// dedupeKey names the next try of a delivery. A job of another name is one that a replay
-// has overtaken: it must not begin a second row of tries.
+// dedupeKey names the next attempt at a delivery. A job with another key was replaced by a replay:
+// it must not start a second series of attempts.
 func dedupeKey(cb *storage.StoredCallback) string {
 	return CallbackJob + ":" + cb.ID + ":" + strconv.FormatInt(cb.NextAt.UnixMilli(), 10)
 }
 
-// Deliver tries one delivery. It is looked up first: what was delivered or ended
-// meanwhile is not sent. A process that dies before the outcome is stored lets
-// the delivery be made again, under the same id (contract §4).
+// Deliver makes one attempt at a delivery. It reads the delivery first and sends nothing that was
+// delivered or ended in the meantime. When a process dies before the outcome is stored, the
+// delivery is made again with the same id (contract §4).
 func (r *Contact) Deliver(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	var s subject
 	if err := json.Unmarshal(j.Args, &s); err != nil {
@@ -87,7 +87,7 @@ func (r *Contact) Deliver(ctx context.Context, j storage.Job) (func(context.Cont
 	return func(ctx context.Context, tx *storage.Tx) error { return settle(ctx, tx, s.ID, j.Dedupe, sent) }, nil
 }
 
-// settle stores what became of a try and what is to follow.
+// settle stores the outcome of an attempt and enqueues what follows.
 func settle(ctx context.Context, tx *storage.Tx, id, tried string, sent error) error {
 	cb, err := tx.CallbackByID(ctx, id)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -98,7 +98,7 @@ func settle(ctx context.Context, tx *storage.Tx, id, tried string, sent error) e
 	}
 	open := cb.State == protocol.CallbackWaiting && dedupeKey(cb) == tried
 	after := applyOutcome(cb, sent, tx.Now)
-	if !open { // ended or replayed while this try was under way; a success still counts
+	if !open { // ended or replayed during this attempt; a success still counts
 		if sent != nil {
 			return nil
 		}
@@ -116,9 +116,8 @@ func settle(ctx context.Context, tx *storage.Tx, id, tried string, sent error) e
 	return nil
 }
 
-// applyOutcome moves a delivery by the outcome of a try and reports whether it is to be
-// tried again: for 24 hours, unless the receiver is gone or must not be reached
-// (contract §4).
+// applyOutcome updates a delivery after an attempt and reports whether to try again: for 24 hours,
+// unless the receiver is gone or must not be reached (contract §4).
 func applyOutcome(cb *storage.StoredCallback, sent error, now time.Time) (again bool) {
 	cb.Attempts++
 	cb.Tries++
@@ -148,14 +147,16 @@ func applyOutcome(cb *storage.StoredCallback, sent error, now time.Time) (again 
 	return true
 }
 
-// backoff is how long to wait after the n-th try: 5 s doubling to an hour, with
-// jitter of a quarter, so that what failed together does not come back together.
+// backoff is the pause after the n-th attempt: 5 s, doubling up to an hour, with a quarter of
+// jitter so that deliveries that failed together are not retried together.
 func backoff(n int) time.Duration {
 	return netx.Jitter(netx.Backoff(firstWait, longestWait, n))
 }
 
 // ListCallbacks returns the deliveries of one of the owner's agents.
-func (r *Contact) ListCallbacks(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.CallbackQuery) (protocol.Page[protocol.CallbackDelivery], error) {
+func (r *Contact) ListCallbacks(
+	ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.CallbackQuery,
+) (protocol.Page[protocol.CallbackDelivery], error) {
 	handle, err := c.ActsAs(in.Handle)
 	if err != nil {
 		return protocol.Page[protocol.CallbackDelivery]{}, err
@@ -187,12 +188,12 @@ func delivery(cb *storage.StoredCallback) protocol.CallbackDelivery {
 	return d
 }
 
-// Replay tries a delivery again at once, whatever became of it, and where that
-// fails for another 24 hours.
+// Replay makes a delivery again at once, whatever its state, and retries for another 24 hours when
+// that fails.
 func (r *Contact) Replay(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.CallbackRef) (protocol.CallbackDelivery, error) {
 	cb, err := tx.CallbackByID(ctx, in.ID)
 	if err == nil && !actsAs(c, cb.Handle) || errors.Is(err, storage.ErrNotFound) {
-		return protocol.CallbackDelivery{}, protocol.Errorf(protocol.NotFound, "no reply of that id of an agent of yours goes to a callback address")
+		return protocol.CallbackDelivery{}, protocol.Errorf(protocol.NotFound, "none of your agents has a callback delivery with that id")
 	}
 	if err != nil {
 		return protocol.CallbackDelivery{}, err

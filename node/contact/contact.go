@@ -1,6 +1,6 @@
-// Package contact is the room of conversations with agents (spec §2.5, §2.11,
-// contract §5): writing to an agent, reading and going on, the agent's inbox,
-// and the replies that go to a callbackUrl.
+// Package contact holds the conversations with agents (spec §2.5, §2.11, contract §5): writing to
+// an agent, reading and continuing a thread, the agent's inbox, and the delivery of replies to a
+// callbackUrl.
 package contact
 
 import (
@@ -19,7 +19,7 @@ import (
 // A Contact keeps the threads of one node. DB and Webhook are for its jobs.
 type Contact struct {
 	Base    string // public address of the node, without a slash at the end
-	Private bool   // a callbackUrl may lead to this machine: development
+	Private bool   // a callbackUrl may be on this machine: development
 	DB      *storage.DB
 	Webhook Sender
 }
@@ -57,7 +57,7 @@ func (r *Contact) Begin(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 
 func kindOf(in protocol.NewContact) protocol.ContactKind { return cmp.Or(in.Kind, protocol.Question) }
 
-// receiver is the profile that a message is for.
+// receiver returns the profile that a message is for.
 func (r *Contact) receiver(ctx context.Context, tx *storage.Tx, in protocol.NewContact) (*storage.StoredProfile, error) {
 	if in.CallbackURL != "" {
 		if why := protocol.CallbackFault(in.CallbackURL, r.Private); why != "" {
@@ -71,8 +71,8 @@ func (r *Contact) receiver(ctx context.Context, tx *storage.Tx, in protocol.NewC
 	return p, err
 }
 
-// Ahead is for which public reason nobody may begin the thread with a proof of
-// work alone: there is no such agent, or its policy takes no such message.
+// Ahead returns the public reason why no caller with only a proof of work may begin the thread:
+// there is no such agent, or its policy refuses such messages. It is nil otherwise.
 func (r *Contact) Ahead(ctx context.Context, tx *storage.Tx, in protocol.NewContact) error {
 	p, err := r.receiver(ctx, tx, in)
 	if err != nil {
@@ -81,8 +81,8 @@ func (r *Contact) Ahead(ctx context.Context, tx *storage.Tx, in protocol.NewCont
 	return p.Draft.Policy().Admits(protocol.Caller{Standing: protocol.Proof}, kindOf(in))
 }
 
-// admit is who may begin a thread: by the policy, unblocked, and not with too
-// many threads that wait already.
+// admit decides whether the caller may begin a thread: the policy admits it, no block names it,
+// and not too many of its threads are waiting.
 func (r *Contact) admit(ctx context.Context, tx *storage.Tx, c protocol.Caller, p *storage.StoredProfile, kind protocol.ContactKind) error {
 	handle := p.Draft.Handle
 	if !c.Owns(handle) && c.Standing != protocol.Operator { // spec §2.5: the owner is always admitted
@@ -100,7 +100,7 @@ func (r *Contact) admit(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 	waiting, err := tx.CountOpenThreads(ctx, handle, writer(c, handle), most)
 	if err == nil && waiting >= most {
 		return reached(protocol.LimitReached{Reason: protocol.TooManyWaiting, Of: "openThreads", Most: most},
-			"%d of your threads with @%s wait for an answer already; write in one of them, or wait", most, handle)
+			"%d of your threads with @%s are waiting for an answer; write in one of them, or wait", most, handle)
 	}
 	return err
 }
@@ -108,14 +108,14 @@ func (r *Contact) admit(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 func unblocked(ctx context.Context, tx *storage.Tx, handle string, names []string) error {
 	blocked, err := tx.ContactBlocked(ctx, handle, names)
 	if err == nil && blocked {
-		return protocol.Errorf(protocol.ContactRefused, "@%s takes no messages from you", handle)
+		return protocol.Errorf(protocol.ContactRefused, "@%s does not accept messages from you", handle)
 	}
 	return err
 }
 
-// writer is the one name under which a caller's threads with an agent are
-// counted. A network's is hashed with the handle, so that the anonymous threads
-// of one network cannot be linked from agent to agent.
+// writer returns the one name under which a caller's threads with an agent are counted. A network
+// is hashed together with the handle, so that the anonymous threads of one network cannot be
+// linked from agent to agent.
 func writer(c protocol.Caller, handle string) string {
 	if c.Standing&(protocol.Session|protocol.Signed|protocol.Operator) != 0 {
 		return c.ID()
@@ -124,8 +124,8 @@ func writer(c protocol.Caller, handle string) string {
 	return "net:" + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// callerNames is every name under which a caller may be blocked by an agent: one who
-// leaves a proof of identity away is still known by its profile or key.
+// callerNames returns every name by which an agent may have blocked a caller: a caller that leaves
+// out its chain identity is still known by its profile or key.
 func callerNames(c protocol.Caller, handle string) []string {
 	all := []string{writer(c, handle)}
 	for prefix, name := range map[string]string{"agent:": c.Agent, "account:": c.Account, "handle:": c.Handle, "key:": c.KeyID} {
@@ -136,8 +136,10 @@ func callerNames(c protocol.Caller, handle string) []string {
 	return all
 }
 
-// appendMessage stores the next message of a thread and moves its state.
-func (r *Contact) appendMessage(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, side protocol.Side, by protocol.Author, text string) (protocol.Message, error) {
+// appendMessage stores the next message of a thread and updates the thread's state.
+func (r *Contact) appendMessage(
+	ctx context.Context, tx *storage.Tx, t *storage.StoredThread, side protocol.Side, by protocol.Author, text string,
+) (protocol.Message, error) {
 	m := protocol.Message{
 		ID: protocol.NewID(protocol.MessageID, tx.Now), From: side, Author: by, Text: text,
 		CreatedAt: tx.Now, Untrusted: true,
@@ -148,12 +150,12 @@ func (r *Contact) appendMessage(ctx context.Context, tx *storage.Tx, t *storage.
 	}
 	if t.Messages >= protocol.MaxThreadMessages {
 		return m, reached(protocol.LimitReached{Reason: protocol.ThreadFull, Of: "threadMessages", Most: protocol.MaxThreadMessages},
-			"the thread holds %d messages, which is all it takes; begin another", t.Messages)
+			"the thread has %d messages, which is the most it can have; begin another", t.Messages)
 	}
 	if side == protocol.WriterSide {
 		if t.Unread >= protocol.MaxUnanswered {
 			return m, reached(protocol.LimitReached{Reason: protocol.TooManyWaiting, Of: "unansweredMessages", Most: protocol.MaxUnanswered},
-				"%d messages of yours wait for an answer; wait for it", t.Unread)
+				"%d of your messages are waiting for an answer; wait for it", t.Unread)
 		}
 		t.Unread, t.Unseen = t.Unread+1, 0
 	} else {
@@ -168,14 +170,14 @@ func (r *Contact) appendMessage(ctx context.Context, tx *storage.Tx, t *storage.
 	return m, tx.SaveThread(ctx, t)
 }
 
-// reached is the conflict over a limit.
+// reached returns the conflict of a limit that was reached.
 func reached(limit protocol.LimitReached, format string, args ...any) error {
 	e := protocol.Errorf(protocol.Conflict, format, args...)
 	e.Err = limit
 	return e
 }
 
-// appendNews makes the last message of a thread news for the other side.
+// appendNews adds the last message of a thread to the other side's news.
 func appendNews(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, by protocol.Side) error {
 	ref := storage.MessageRef(t.ID, t.Messages)
 	if by == protocol.WriterSide {
@@ -184,7 +186,7 @@ func appendNews(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, by
 	return tx.AppendNews(ctx, storage.NewsAnswer, ref, writerReaders(t)...)
 }
 
-// writerReaders are the names under which news go to who began a thread.
+// writerReaders returns the names under which the writer of a thread reads news.
 func writerReaders(t *storage.StoredThread) []string {
 	readers := []string{storage.ThreadReader(t.ID)}
 	if t.Visitor != "" {
@@ -193,8 +195,8 @@ func writerReaders(t *storage.StoredThread) []string {
 	return append(readers, writerNames(t)...)
 }
 
-// writerNames are the names by which who began a thread is known again: those
-// that wrote accepts.
+// writerNames returns the names by which the writer of a thread is recognised: those that isWriter
+// accepts.
 func writerNames(t *storage.StoredThread) []string {
 	if !t.Author.Verified {
 		return nil
@@ -202,7 +204,7 @@ func writerNames(t *storage.StoredThread) []string {
 	who := t.Author
 	who.KeyID = nil
 	if t.WriterHandle == "" && t.Author.Handle != nil {
-		return nil // the profile is gone; another may have its handle, or its identity
+		return nil // the profile was deleted; its handle or identity may belong to another by now
 	}
 	if names := who.Names(); len(names) > 0 {
 		return names
@@ -210,7 +212,7 @@ func writerNames(t *storage.StoredThread) []string {
 	return []string{t.Writer}
 }
 
-// notify tells the owner, in words that hold nothing of the message.
+// notify sends a notice to the owner. It contains nothing of the message.
 func notify(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, event protocol.NoticeEvent) error {
 	kind := strings.ReplaceAll(string(t.Kind), "_", " ")
 	title := strings.ToUpper(kind[:1]) + kind[1:] + " from " + t.Author.Name
@@ -222,14 +224,14 @@ func notify(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, event 
 
 func (r *Contact) url(threadID string) string { return r.Base + "/api/public/threads/" + threadID }
 
-// threadNotFound is what a thread is to everybody whom it is not for: the same as one that
-// never was.
+// threadNotFound is the answer to every caller that may not read a thread, and the same for a
+// thread that does not exist.
 func threadNotFound() error {
-	return protocol.Errorf(protocol.NotFound, "there is no thread of that id that you may read; send its read token, or sign as the one who began it")
+	return protocol.Errorf(protocol.NotFound, "there is no thread with that id that you may read; send its read token, or sign as its writer")
 }
 
-// sidesOf says which sides of a thread the caller speaks for. A read token or
-// cookie that is there and does not fit makes nobody.
+// sidesOf returns for which sides of a thread the caller speaks: for none when it sends a read
+// token that does not match.
 func sidesOf(t *storage.StoredThread, c protocol.Caller, token string) (asWriter, asAgent bool) {
 	if token != "" {
 		return protocol.SecretMatches(token, t.TokenHash), false
@@ -237,21 +239,21 @@ func sidesOf(t *storage.StoredThread, c protocol.Caller, token string) (asWriter
 	if c.Owns(t.Handle) && c.May(protocol.ScopeInbox) {
 		asAgent = true
 	}
-	// Who has signed in since is still the browser that began the thread. Both are
-	// hashes: comparing them tells nothing about the cookie.
+	// A browser that began the thread keeps it after signing in. Both values are hashes, so that
+	// comparing them reveals nothing about the cookie.
 	asWriter = t.Visitor != "" && c.Visitor == t.Visitor ||
 		c.Standing&(protocol.Session|protocol.Signed) != 0 && c.May(protocol.ScopePost) && isWriter(t, c)
 	return asWriter, asAgent
 }
 
-// isWriter reports whether a recognised caller is who began the thread.
+// isWriter reports whether a recognised caller began the thread.
 func isWriter(t *storage.StoredThread, c protocol.Caller) bool {
 	if !t.Author.Verified {
 		return false
 	}
 	same := func(p *string, s ...string) bool { return p != nil && *p != "" && slices.Contains(s, *p) }
 	switch {
-	case t.Author.Handle != nil: // not by the account: a token may be for another of its profiles; nor by the identity, which may be another's by now
+	case t.Author.Handle != nil: // not by account, since a token may be for another profile of it; not by identity, which may belong to another by now
 		return same(&t.WriterHandle, append([]string{c.Handle}, c.Handles...)...)
 	case same(t.Author.ERC8004, c.Agent):
 		return true

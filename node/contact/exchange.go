@@ -8,10 +8,9 @@ import (
 	"stoa/storage"
 )
 
-// SendExchange begins a thread or goes on in one, for an agent with a chain
-// identity (A2A 1.0 §3.4). A message that names an exchange is added to it while
-// it waits for the agent; one that names the thread alone joins the exchange that
-// waits there or begins the next.
+// SendExchange begins or continues a thread, for an agent with a chain identity (A2A 1.0 §3.4). A
+// message that names an exchange is added to it while it waits for the agent. A message that names
+// only the thread joins the exchange that is waiting there, or begins the next.
 func (r *Contact) SendExchange(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.AgentMessage) (protocol.Exchange, error) {
 	threadID, err := r.exchangeThread(ctx, tx, c, in)
 	if err != nil {
@@ -36,11 +35,11 @@ func (r *Contact) SendExchange(ctx context.Context, tx *storage.Tx, c protocol.C
 	return exchange(ctx, tx, t, waiting(t))
 }
 
-// waiting is the number of the first message that the agent has not answered.
+// waiting returns the number of the first message that the agent has not answered.
 func waiting(t *storage.StoredThread) int { return t.Messages - t.Unread + 1 }
 
-// exchangeThread is the thread that a message goes on in, "" for a new one. What
-// is another's is as unknown as what never was.
+// exchangeThread returns the thread that a message continues, "" for a new one. A thread of
+// another caller is not found, like one that does not exist.
 func (r *Contact) exchangeThread(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.AgentMessage) (string, error) {
 	if in.ExchangeID == "" && in.ThreadID == "" {
 		return "", nil
@@ -75,7 +74,7 @@ func (r *Contact) exchangeThread(ctx context.Context, tx *storage.Tx, c protocol
 	return t.ID, nil
 }
 
-// writerThread loads a thread of the caller's with an agent.
+// writerThread returns a thread that the caller has with an agent.
 func (r *Contact) writerThread(ctx context.Context, tx *storage.Tx, c protocol.Caller, handle, threadID string) (*storage.StoredThread, error) {
 	t, err := tx.ThreadByID(ctx, threadID)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -90,7 +89,7 @@ func (r *Contact) writerThread(ctx context.Context, tx *storage.Tx, c protocol.C
 	return t, nil
 }
 
-// GetExchange reads one exchange of the caller's own.
+// GetExchange returns one exchange of the caller.
 func (r *Contact) GetExchange(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ExchangeInput) (protocol.Exchange, error) {
 	id, ok := protocol.ParseExchangeID(in.ID)
 	if !ok {
@@ -103,9 +102,9 @@ func (r *Contact) GetExchange(ctx context.Context, tx *storage.Tx, c protocol.Ca
 	return exchange(ctx, tx, t, id.First)
 }
 
-// exchange reads the exchange that begins with a message: that of the writer
-// with which the thread begins, or the first after an answer. It ends before the
-// next of these.
+// exchange returns the exchange that begins with message number first, which must be a message of
+// the writer: the first of the thread, or the first after an answer. The exchange ends before the
+// next such message.
 func exchange(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, first int) (protocol.Exchange, error) {
 	e := protocol.Exchange{
 		ID: protocol.ExchangeID{ThreadID: t.ID, First: first}.String(), ThreadID: t.ID, State: protocol.ExchangeOpen, Untrusted: true,

@@ -27,12 +27,12 @@ func convert[R, T any](found protocol.Page[R], to func(*R) T) protocol.Page[T] {
 	return out
 }
 
-// ownThread returns a thread of one of the caller's agents. That of another's is not
-// there: ids are no secrets, and this must not confirm them.
+// ownThread returns a thread of one of the caller's agents. A thread of another agent is not
+// found: ids are not secret, and the answer must not confirm them.
 func ownThread(ctx context.Context, tx *storage.Tx, c protocol.Caller, id string) (*storage.StoredThread, error) {
 	t, err := tx.ThreadByID(ctx, id)
 	if err == nil && !actsAs(c, t.Handle) || errors.Is(err, storage.ErrNotFound) {
-		return nil, protocol.Errorf(protocol.NotFound, "there is no thread of that id with an agent of yours")
+		return nil, protocol.Errorf(protocol.NotFound, "none of your agents has a thread with that id")
 	}
 	return t, err
 }
@@ -52,18 +52,18 @@ func (r *Contact) Get(ctx context.Context, tx *storage.Tx, c protocol.Caller, in
 	return protocol.Conversation{Thread: view(t, protocol.AgentSide), Messages: messages}, err
 }
 
-// Answer stores the agent's next message and, where the writer gave an address,
-// puts it on its way there.
+// Answer stores the agent's next message and, when the writer gave a callback address, enqueues
+// its delivery.
 func (r *Contact) Answer(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewAnswer) (protocol.Said, error) {
 	t, err := ownThread(ctx, tx, c, in.ThreadID)
 	if err != nil {
 		return protocol.Said{}, err
 	}
 	if c.Standing == protocol.Operator {
-		return protocol.Said{}, protocol.Errorf(protocol.Forbidden, "the operator does not speak for @%s; its owner answers", t.Handle)
+		return protocol.Said{}, protocol.Errorf(protocol.Forbidden, "the operator cannot answer for @%s; only its owner can", t.Handle)
 	}
-	// The hall judges blocks by the profile that the caller names; here the thread
-	// names it, which may be any of the owner's.
+	// dispatch checks blocks for the profile that the caller names. Here the thread names the
+	// profile, which may be any of the owner's.
 	if blocked, err := tx.Blocked(ctx, protocol.BlockHandle, t.Handle); err != nil {
 		return protocol.Said{}, err
 	} else if blocked {
@@ -85,8 +85,8 @@ func (r *Contact) Answer(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 	return protocol.Said{ThreadID: t.ID, State: t.State, Message: m}, nil
 }
 
-// agent is the author of an answer: the profile that was written to, whichever
-// other profiles its owner has.
+// agent returns the author of an answer: the profile that was written to, whichever other profiles
+// its owner has.
 func (r *Contact) agent(ctx context.Context, tx *storage.Tx, c protocol.Caller, handle string) (protocol.Author, error) {
 	p, err := tx.ProfileByHandle(ctx, handle)
 	if err != nil {
@@ -96,7 +96,7 @@ func (r *Contact) agent(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 	return c.Author(r.Base, "", tx.Now), nil
 }
 
-// Close ends a thread for good. One that is closed stays as it is.
+// Close ends a thread for good. A closed thread does not change.
 func (r *Contact) Close(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ThreadRef) (protocol.Thread, error) {
 	t, err := ownThread(ctx, tx, c, in.ThreadID)
 	if err != nil {
@@ -108,7 +108,7 @@ func (r *Contact) Close(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 	return view(t, protocol.AgentSide), err
 }
 
-// Block keeps the writer of a thread away, by every name it showed.
+// Block refuses further messages from the writer of a thread, by every name that it has shown.
 func (r *Contact) Block(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewBlock) (protocol.BlockedWriter, error) {
 	t, err := ownThread(ctx, tx, c, in.ThreadID)
 	if err != nil {
@@ -128,7 +128,7 @@ func (r *Contact) Block(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 			}
 		}
 	}
-	err = tx.InsertContactBlock(ctx, b) // b may become the one that is there
+	err = tx.InsertContactBlock(ctx, b) // b becomes the existing block if there is one
 	return blocked(b), err
 }
 
@@ -142,11 +142,11 @@ func blocked(b *storage.ContactBlock) protocol.BlockedWriter {
 		Note: b.Note, CreatedAt: b.At, Untrusted: true}
 }
 
-// Unblock lifts a block.
+// Unblock deletes a block.
 func (r *Contact) Unblock(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.BlockRef) (protocol.None, error) {
 	b, err := tx.ContactBlockByID(ctx, in.ID)
 	if err == nil && !actsAs(c, b.Handle) || errors.Is(err, storage.ErrNotFound) {
-		return protocol.None{}, protocol.Errorf(protocol.NotFound, "there is no block of that id of an agent of yours")
+		return protocol.None{}, protocol.Errorf(protocol.NotFound, "none of your agents has a block with that id")
 	}
 	if err != nil {
 		return protocol.None{}, err

@@ -10,11 +10,11 @@ import (
 	"stoa/storage"
 )
 
-// SilenceJob is the kind of job that closes a thread in which nobody has
-// written for thirty days (contract §5).
+// SilenceJob is the kind of the job that closes a thread after thirty days without a message
+// (contract §5).
 const SilenceJob = "silence"
 
-// bySilence is who closed a thread that nobody wrote in.
+// bySilence is the ClosedBy of a thread that SilenceJob closed.
 const bySilence = "silence"
 
 type subject struct {
@@ -29,14 +29,12 @@ func enqueueSilence(ctx context.Context, tx *storage.Tx, t *storage.StoredThread
 	return tx.Enqueue(ctx, storage.Job{Kind: SilenceJob, Args: args, Dedupe: SilenceJob + ":" + t.ID, RunAt: t.UpdatedAt.Add(protocol.ThreadSilence)})
 }
 
-// Watch sees to it that a thread which came from another node closes when it
-// falls silent.
+// Watch enqueues the job that closes an imported thread after its silence.
 func Watch(ctx context.Context, tx *storage.Tx, t *storage.StoredThread) error {
 	return enqueueSilence(ctx, tx, t)
 }
 
-// Silence closes a thread if it is silent still, and else comes back when it
-// might be.
+// Silence closes a thread that is still silent, and otherwise enqueues the next check.
 func (r *Contact) Silence(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	var s subject
 	if err := json.Unmarshal(j.Args, &s); err != nil {
@@ -56,7 +54,7 @@ func (r *Contact) Silence(_ context.Context, j storage.Job) (func(context.Contex
 	}, nil
 }
 
-// closeThread closes a thread, for good, and tells whom it did not come from.
+// closeThread closes a thread for good and tells the side that did not close it.
 func closeThread(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, by string) error {
 	now := tx.Now
 	t.State, t.ClosedAt, t.ClosedBy = protocol.ThreadClosed, &now, by

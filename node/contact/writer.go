@@ -9,7 +9,7 @@ import (
 	"stoa/storage"
 )
 
-// Check reads a thread for either of its sides; to everybody else there is none.
+// Check returns a thread to either of its sides; for everyone else it is not found.
 func (r *Contact) Check(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ThreadInput) (protocol.Conversation, error) {
 	t, err := tx.ThreadByID(ctx, in.ThreadID)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -30,7 +30,7 @@ func (r *Contact) Check(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 	return protocol.Conversation{Thread: view(t, side), Messages: messages}, err
 }
 
-// view is a thread as one side sees it.
+// view returns a thread as one side sees it.
 func view(t *storage.StoredThread, side protocol.Side) protocol.Thread {
 	unread := t.Unseen
 	if side == protocol.AgentSide {
@@ -42,8 +42,8 @@ func view(t *storage.StoredThread, side protocol.Side) protocol.Thread {
 	}
 }
 
-// Continue stores another message of the writer. The contact policy was asked
-// when the thread began; a block counts from now on.
+// Continue stores another message of the writer. The contact policy is checked only when a thread
+// begins, blocks with every message.
 func (r *Contact) Continue(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewMessage) (protocol.Said, error) {
 	t, err := tx.ThreadByID(ctx, in.ThreadID)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -55,7 +55,7 @@ func (r *Contact) Continue(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	asWriter, asAgent := sidesOf(t, c, cmp.Or(in.ReadToken, c.ReadToken))
 	switch {
 	case !asWriter && asAgent:
-		return protocol.Said{}, protocol.Errorf(protocol.Forbidden, "this thread was begun by somebody else; answer it with answer_thread")
+		return protocol.Said{}, protocol.Errorf(protocol.Forbidden, "this thread was begun by another writer; answer it with answer_thread")
 	case !asWriter:
 		return protocol.Said{}, threadNotFound()
 	case !c.Owns(t.Handle):
@@ -63,8 +63,8 @@ func (r *Contact) Continue(ctx context.Context, tx *storage.Tx, c protocol.Calle
 			return protocol.Said{}, err
 		}
 	}
-	// Whoever holds the token writes as who it is; the name that the writer gave
-	// is its own, and of those who show nothing.
+	// The author is the caller, whoever began the thread. The writer's own name is kept for the
+	// writer and for callers without an identity.
 	name := ""
 	if c.Standing == protocol.Proof || isWriter(t, c) {
 		name = t.Author.Name
