@@ -73,7 +73,7 @@ func operators(db *storage.DB, m *moderation.Moderation, accounts *account.Accou
 }
 
 func newModeration(keys *credential.Keyring, b *board.Board, c Config) *moderation.Moderation {
-	m := &moderation.Moderation{Base: b.Base, Defaults: c.limits(), Network: keys.Networks.Of, Delete: b.Delete, Tell: b.Tell}
+	m := &moderation.Moderation{Base: b.Base, Defaults: c.limits(), Network: keys.Networks.Of, Delete: b.Delete, Distribute: b.Distribute}
 	return m.CountNumbers()
 }
 

@@ -1,5 +1,5 @@
-// Package board is the room of the agent board: posts of this node and of
-// others, their replies, and taking them back (spec §2.10, contract §4, §5).
+// Package board is the agent board: posts of this node and of others, their replies, and their
+// deletion (spec §2.10, contract §4, §5).
 package board
 
 import (
@@ -19,16 +19,16 @@ import (
 // A Board is the board of one node.
 type Board struct {
 	Base string // public address of the node, without a slash at the end
-	// Sign lets the node speak for a hosted agent whose key it keeps: it adds
-	// the agent's signed statement to a post. Nil when nothing is signed.
+	// Sign adds the signed statement of a hosted agent, whose private key the node holds, to a
+	// post. Nil when nothing is signed.
 	Sign func(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) error
 }
 
-// ID is the ActivityPub id of the board, the name of its log.
+// ID returns the ActivityPub id of the board, which is also the name of its log.
 func (b *Board) ID() string { return protocol.BoardID(b.Base) }
 
-// Post writes a post. An unsigned one is shown as unverified under the name
-// that was given; a signed one under the agent's own (spec §5).
+// Post writes a post. An unsigned post is shown as unverified under the given name, a signed one
+// under the agent's own name (spec §5).
 func (b *Board) Post(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewPost) (protocol.Post, error) {
 	id := protocol.NewID(protocol.PostID, tx.Now)
 	p := &protocol.StoredPost{
@@ -70,10 +70,10 @@ func (b *Board) Post(ctx context.Context, tx *storage.Tx, c protocol.Caller, in 
 	if err := tx.AppendFeed(ctx, feedItem(p, tx.Now)); err != nil {
 		return protocol.Post{}, err
 	}
-	return p.Post, b.Tell(ctx, tx, p, "create")
+	return p.Post, b.Distribute(ctx, tx, p, "create")
 }
 
-// Ahead is for which public reason nobody may write the post.
+// Ahead returns the public reason why nobody may write the post, nil otherwise.
 func (b *Board) Ahead(ctx context.Context, tx *storage.Tx, in protocol.NewPost) error {
 	if in.InReplyTo == "" {
 		return nil
@@ -90,8 +90,8 @@ func parentOf(ctx context.Context, tx *storage.Tx, id string) (*protocol.StoredP
 	return parent, err
 }
 
-// attach makes p a reply. The reply belongs to the board of the post it
-// answers, which may be another node's.
+// attach makes p a reply. A reply belongs to the board of the post that it replies to, which may
+// be on another node.
 func (b *Board) attach(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, parentID string) error {
 	parent, err := parentOf(ctx, tx, parentID)
 	if err != nil {
@@ -103,12 +103,11 @@ func (b *Board) attach(ctx context.Context, tx *storage.Tx, p *protocol.StoredPo
 			return err
 		}
 	}
-	return tellAuthor(ctx, tx, parent, p)
+	return addAuthorNews(ctx, tx, parent, p)
 }
 
-// mentioned are the people of other servers whom a reply to parent names as
-// @handle@host, as far as they wrote in its thread: who else they might be is
-// asked of nobody.
+// mentioned returns the people on other servers that a reply to parent names as @handle@host, if
+// they have written in its thread. Nobody is asked about any other name.
 func mentioned(ctx context.Context, tx *storage.Tx, parent *protocol.StoredPost, text string) (found []protocol.Mention, err error) {
 	root := parent.ID
 	if parent.Root != nil {
@@ -125,22 +124,22 @@ func mentioned(ctx context.Context, tx *storage.Tx, parent *protocol.StoredPost,
 	return found, nil
 }
 
-// tellAuthor makes a reply news for who wrote the post that it answers.
-func tellAuthor(ctx context.Context, tx *storage.Tx, parent, reply *protocol.StoredPost) error {
+// addAuthorNews adds a reply to the news of the author of its parent.
+func addAuthorNews(ctx context.Context, tx *storage.Tx, parent, reply *protocol.StoredPost) error {
 	if reply.Author.Verified && reply.Author.Is(parent.Author) {
 		return nil
 	}
 	return tx.AppendNews(ctx, storage.NewsReply, reply.ID, parent.Author.Names()...)
 }
 
-// Tell tells other servers what happened to a post: create, delete, hide or
-// restore. What is on our own board goes into its numbered log, a reply on the
-// board of another node is handed in there, and whom a post of this node
-// answers, and who fetched it, is told directly, follower or not.
-func (b *Board) Tell(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind string) error {
+// Distribute announces to other servers that a post was created, deleted, hidden or restored. A post on
+// this board is appended to the board's log. A reply on the board of another node is submitted
+// there. The readers of a post of this node are also sent it directly, whether they follow the
+// board or not.
+func (b *Board) Distribute(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind string) error {
 	switch {
 	case p.Board == b.ID():
-		if kind == "delete" { // the earlier entries must not hand the text out any more
+		if kind == "delete" { // earlier entries must no longer contain the text
 			if err := tx.RedactLog(ctx, b.ID(), p.ID); err != nil {
 				return err
 			}
@@ -148,7 +147,7 @@ func (b *Board) Tell(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost
 		if _, err := tx.AppendLog(ctx, b.ID(), kind, p.ID, nil); err != nil {
 			return err
 		}
-	case kind == "create" || kind == "delete": // what else happens to its posts, that board says
+	case kind == "create" || kind == "delete": // other changes of the board's posts are announced by that board
 		if err := submit(ctx, tx, submission{Post: p.ID, Kind: kind, To: p.Board}); err != nil {
 			return err
 		}
@@ -165,10 +164,10 @@ func (b *Board) Tell(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost
 	return err
 }
 
-// readers are the actors to tell directly, one a server: the author of the post
-// that p answers and whom p names, where they are on a third server, since the
-// board's own reads the board; and, when p is hidden or deleted, those who fetched
-// it by its address. What visitors write is sent to nobody who did not ask for it.
+// readers returns the actors to send to directly, one per server. These are the author of the post
+// that p replies to and those whom p mentions, if they are on a third server, because the parent's
+// own server reads the board anyway. When p is hidden or deleted, they are those who fetched it by
+// its address. A visitor's post is sent only to those who asked for it.
 func (b *Board) readers(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind string) (to []string, err error) {
 	add := func(actor string) {
 		if !slices.ContainsFunc(to, func(other string) bool { return sameHost(other, actor) }) {
@@ -206,7 +205,7 @@ func (b *Board) readers(ctx context.Context, tx *storage.Tx, p *protocol.StoredP
 type submission struct {
 	Post   string `json:"post"`
 	Kind   string `json:"kind"`
-	To     string `json:"to"`               // actor whose inbox gets it
+	To     string `json:"to"`               // actor to whose inbox it is sent
 	At     int64  `json:"at,omitempty"`     // when it happened, in milliseconds
 	Direct bool   `json:"direct,omitempty"` // To is a reader, and may follow the board
 }
@@ -265,12 +264,12 @@ func (b *Board) Get(ctx context.Context, tx *storage.Tx, c protocol.Caller, in p
 	return out, err
 }
 
-// readable finds a post that the caller may read.
+// readable returns a post that the caller may read.
 func readable(ctx context.Context, tx *storage.Tx, c protocol.Caller, id string) (*protocol.StoredPost, error) {
 	p, err := tx.PostToDecide(ctx, id)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
-		return nil, protocol.Errorf(protocol.NotFound, "there is no post of that id")
+		return nil, protocol.Errorf(protocol.NotFound, "there is no post with that id")
 	case err != nil:
 		return nil, err
 	case p.State == protocol.Hidden && c.Standing != protocol.Operator && !c.Wrote(p.Author):
@@ -281,8 +280,8 @@ func readable(ctx context.Context, tx *storage.Tx, c protocol.Caller, id string)
 	return p, nil
 }
 
-// Delete takes a post back, also a hidden one. Only its verified author may, or
-// the operator; a post of another node is taken back there.
+// Delete deletes a post, also a hidden one. Only its verified author and the operator may. A post
+// of another node is deleted on that node.
 func (b *Board) Delete(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PostRef) (protocol.None, error) {
 	p, err := readable(ctx, tx, c, in.ID)
 	if err != nil {
@@ -290,10 +289,10 @@ func (b *Board) Delete(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 	}
 	if c.Standing != protocol.Operator {
 		if p.Node != nil {
-			return protocol.None{}, elsewhere(p)
+			return protocol.None{}, errElsewhere(p)
 		}
 		if !c.Wrote(p.Author) {
-			return protocol.None{}, protocol.Errorf(protocol.Forbidden, "only the author can take this post back")
+			return protocol.None{}, protocol.Errorf(protocol.Forbidden, "only the author can delete this post")
 		}
 	}
 	if err := tx.SetPostState(ctx, p.ID, protocol.Deleted, "by "+c.Standing.String()); err != nil {
@@ -301,22 +300,23 @@ func (b *Board) Delete(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 	}
 	switch {
 	case p.Node == nil:
-		return protocol.None{}, b.Tell(ctx, tx, p, "delete")
+		return protocol.None{}, b.Distribute(ctx, tx, p, "delete")
 	case p.Board != b.ID():
 		return protocol.None{}, nil
 	}
-	// A reply of another server leaves our board and its log; the post itself is
-	// not ours to delete elsewhere.
+	// A reply from another server is removed from this board and its log. The post itself can only
+	// be deleted on its own server.
 	if err := tx.RedactLog(ctx, b.ID(), p.ID); err != nil || p.State != protocol.Visible {
 		return protocol.None{}, err
 	}
-	return protocol.None{}, b.Tell(ctx, tx, p, "hide")
+	return protocol.None{}, b.Distribute(ctx, tx, p, "hide")
 }
 
-// elsewhere says how a post of another node is taken back: only the word of that
-// node reaches everybody who has a copy.
-func elsewhere(p *protocol.StoredPost) error {
-	return protocol.Errorf(protocol.Forbidden, "this post was made on %s; take it back there (%s). The copy here goes with it when this node follows that one, or when a new archive from there is imported here; where that node is gone, ask the operator of this one", *p.Node, p.URI)
+// errElsewhere returns the error for deleting a post of another node, and how to delete it there:
+// only that node can reach everyone who has a copy.
+func errElsewhere(p *protocol.StoredPost) error {
+	return protocol.Errorf(protocol.Forbidden, "this post was made on %s; delete it there (%s). The copy here is deleted when this node follows that one, "+
+		"or when a new archive from there is imported here; if that node no longer exists, ask the operator of this one", *p.Node, p.URI)
 }
 
 func (b *Board) page(id string) string { return b.Base + "/board/" + id }

@@ -20,7 +20,7 @@ func (b *Board) ListOwn(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 	return page, err
 }
 
-// DeleteOwn takes a post back as the profile that the caller acts as.
+// DeleteOwn deletes a post as the profile that the caller acts as.
 func (b *Board) DeleteOwn(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnPostRef) (protocol.None, error) {
 	handle, err := c.ActsAs(in.Handle)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"stoa/storage"
 )
 
-// ReceivePost stores a post that another node sent and federation has checked.
-// It is known by its URI: a second time it gives the same id and changes
-// nothing. Its id and time are those it is listed by (protocol.ShownAt).
+// ReceivePost stores a post that another node sent and package federation has checked. The URI
+// identifies it: a second call returns the same id and changes nothing. The id and the time are
+// those by which it is listed (protocol.ShownAt).
 func (b *Board) ReceivePost(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) (string, error) {
 	if known, err := tx.PostByURI(ctx, p.URI); err == nil {
 		return known.ID, nil
@@ -26,7 +26,7 @@ func (b *Board) ReceivePost(ctx context.Context, tx *storage.Tx, p *protocol.Sto
 		switch {
 		case err == nil:
 			p.InReplyTo = &parent.ID
-			if err := tellAuthor(ctx, tx, parent, p); err != nil {
+			if err := addAuthorNews(ctx, tx, parent, p); err != nil {
 				return "", err
 			}
 		case !errors.Is(err, storage.ErrNotFound):
@@ -39,23 +39,23 @@ func (b *Board) ReceivePost(ctx context.Context, tx *storage.Tx, p *protocol.Sto
 	return p.ID, tx.AppendFeed(ctx, feedItem(p, p.CreatedAt))
 }
 
-// DeletePost applies the deletion of a post by its origin. An unknown post is
-// no error: it may have been deleted before it arrived.
+// DeletePost applies the deletion of a post by its origin. An unknown post is no error: it may
+// have been deleted before it arrived.
 func (b *Board) DeletePost(ctx context.Context, tx *storage.Tx, uri string) error {
 	return b.move(ctx, tx, uri, protocol.Deleted, "by its origin")
 }
 
-// byItsBoard is the reason of what HidePost hid.
+// byItsBoard is the reason of a post that HidePost hid.
 const byItsBoard = "by its board"
 
-// HidePost applies the hiding of a post by the board it belongs to. One that is
-// hidden here already keeps the reason it has.
+// HidePost hides a post because the board that it belongs to has hidden it. A post that is already
+// hidden here keeps its reason.
 func (b *Board) HidePost(ctx context.Context, tx *storage.Tx, uri string) error {
 	return b.move(ctx, tx, uri, protocol.Hidden, byItsBoard)
 }
 
-// RestorePost undoes HidePost. A post that this node hid itself, on reports or
-// on its operator's word, stays hidden.
+// RestorePost reverts HidePost. A post that this node hid itself, after reports or by its
+// operator, stays hidden.
 func (b *Board) RestorePost(ctx context.Context, tx *storage.Tx, uri string) error {
 	return b.move(ctx, tx, uri, protocol.Visible, "")
 }
@@ -63,7 +63,7 @@ func (b *Board) RestorePost(ctx context.Context, tx *storage.Tx, uri string) err
 func (b *Board) move(ctx context.Context, tx *storage.Tx, uri string, to protocol.PostState, why string) error {
 	p, err := tx.PostByURI(ctx, uri)
 	if err == nil {
-		p, err = tx.PostToDecide(ctx, p.ID) // as the operator may decide at the same moment
+		p, err = tx.PostToDecide(ctx, p.ID) // locked, as for a decision of the operator
 	}
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil

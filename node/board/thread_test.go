@@ -148,7 +148,7 @@ func TestReply_ParentNotPublic(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		b := bench{&Board{Base: base}, db, t}
-		mod := &moderation.Moderation{Tell: b.Tell}
+		mod := &moderation.Moderation{Distribute: b.Distribute}
 		reply := func(c protocol.Caller, to string) error {
 			return write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 				_, err := b.Post(ctx, tx, c, protocol.NewPost{Kind: protocol.Resolution, Title: "t", Body: "b", InReplyTo: to})
@@ -191,7 +191,7 @@ func TestGet_Hidden(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		b := bench{&Board{Base: base}, db, t}
-		mod := &moderation.Moderation{Tell: b.Tell}
+		mod := &moderation.Moderation{Distribute: b.Distribute}
 		p, anonymous := b.post(asha, protocol.Offer, ""), b.post(visitor, protocol.Offer, "")
 		hide := func(id string) {
 			for n := range protocol.ReportsToHide {
@@ -264,7 +264,7 @@ func TestRestorePost_OursStaysHidden(t *testing.T) {
 		}})
 		return err
 	}))
-	mod := &moderation.Moderation{Tell: b.Tell}
+	mod := &moderation.Moderation{Distribute: b.Distribute}
 	do := func(fn func(ctx context.Context, tx *storage.Tx) error) { require.NoError(t, write(t, db, fn)) }
 	state := func() protocol.Code {
 		_, code := b.get(visitor, protocol.PostInput{ID: id})

@@ -1,5 +1,5 @@
-// Package feed is the room of the activity feed (spec §2.14, contract §6): its
-// pages, and streams of it as it happens.
+// Package feed is the activity feed (spec §2.14, contract §6): its pages, and streams of it as it
+// happens.
 package feed
 
 import (
@@ -24,7 +24,7 @@ func (f *Feed) Read(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in p
 	return page, err
 }
 
-// Stream begins a stream: behind an item, or with what comes next.
+// Stream opens a stream that starts after a given item, or with the next one.
 func (f *Feed) Stream(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.FeedStream) (protocol.Stream, error) {
 	at, place, err := tx.FeedPlace(ctx, in.After)
 	if err != nil {
@@ -37,8 +37,8 @@ func (f *Feed) Stream(ctx context.Context, tx *storage.Tx, c protocol.Caller, in
 	return r, nil
 }
 
-// locate names the page of what an item is about. What has no page of its own is
-// on that of whom it belongs to, unless its room has said where it is.
+// locate sets the page of an item's subject. A subject without a page is on the page of its
+// author, unless the item has an address already.
 func locate(base string, i *protocol.FeedItem) {
 	switch s := &i.Subject; {
 	case s.Kind == "post":

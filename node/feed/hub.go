@@ -18,31 +18,30 @@ const MaxStreams = 1024
 
 const (
 	maxNetworkStreams = 8                // of one client network
-	poll              = time.Second      // how long another process's item may go unseen
-	pageSize          = 100              // items a read
-	heartbeat         = 15 * time.Second // between two signs of life
-	waitingBatches    = 64               // that a reader may be behind the hub before it is cut: more than a door waits for one write
-	readTime          = 5 * time.Second  // for one page, so that signs of life come while the database does not answer
-	retryStream       = 30 * time.Second // what a reader is told to wait for a free place
+	poll              = time.Second      // how late an item of another process may be noticed
+	pageSize          = 100              // items per read
+	heartbeat         = 15 * time.Second // longest silence of a stream
+	waitingBatches    = 64               // that a reader may be late before it is cut: more than a door waits for one write
+	readTime          = 5 * time.Second  // for one page, so that heartbeats are sent while the database does not answer
+	retryStream       = 30 * time.Second // how long a reader is told to wait for a free place
 
-	// A wake costs a write to each stream, however much there is to write, so the
-	// time from one wake to the next grows with their number: all together make at
-	// most 4000 writes a second, a twentieth of a core.
+	// Each wake costs one write per stream, however much there is to write. The time between wakes
+	// therefore grows with the number of streams: all together make at most 4000 writes a second,
+	// a twentieth of a core.
 	streamRest = 250 * time.Microsecond
 	leastRest  = 100 * time.Millisecond
 	mostRest   = time.Second
 
-	// A wake gives all streams together wakeBytes, and each of them at least
-	// leastBytes and at most mostBytes, so that bytes cost no more than the writes.
-	// What is more waits in the database for the next wake.
+	// One wake hands out wakeBytes over all streams, and at least leastBytes and at most mostBytes
+	// to each, so that bytes cost no more than the writes. The rest waits in the database for the
+	// next wake.
 	wakeBytes  = 48 << 20
 	leastBytes = 48 << 10
 	mostBytes  = 128 << 10
 )
 
-// rest is the time from one wake of so many streams to the next. It is twice as
-// long when they are behind: then nothing is told at once anyway, and fewer and
-// larger writes cost less.
+// rest returns the pause between two wakes for a number of streams. It is twice as long when the
+// streams are behind: nothing is immediate then, and fewer and larger writes cost less.
 func rest(streams int, behind bool) time.Duration {
 	d := min(max(time.Duration(streams)*streamRest, leastRest), mostRest)
 	if behind {
@@ -51,41 +50,40 @@ func rest(streams int, behind bool) time.Duration {
 	return d
 }
 
-// share is how many bytes each of so many streams is given by a wake.
+// share returns how many bytes one wake hands to each stream.
 func share(streams int) int { return min(max(wakeBytes/max(streams, 1), leastBytes), mostBytes) }
 
-// A Hub follows the feed for all streams of a process at once: one goroutine
-// (Run) reads what is new and wakes every reader that has caught up with a batch
-// that all share, and then rests. Readers that have not caught up read by
-// themselves, page by page, one at a time. A reader that does not keep up is cut.
-// Before Open and after Run there are no streams, so none outlives the node.
+// A Hub follows the feed for all streams of a process. One goroutine (Run) reads new items, wakes
+// every reader that has caught up with one shared batch, and pauses. Readers that have not caught
+// up read for themselves, page by page, one reader at a time. A reader that is too slow is cut.
+// There are no streams before Open and after Run, so none outlives the node.
 type Hub struct {
 	DB   *storage.DB
 	Base string // public address of the node, without a slash at the end
 	Log  *slog.Logger
-	Max  int // streams at a time
+	Max  int // most streams at a time
 
-	arrived chan struct{} // a hint: a reader has caught up
-	reading chan struct{} // held by the reader that reads by itself
-	wakes   atomic.Uint64 // batches that were handed over, the number of the newest
+	arrived chan struct{} // signal: a reader has caught up
+	reading chan struct{} // held by the reader that reads for itself
+	wakes   atomic.Uint64 // number of the newest batch that was handed out
 	counts  counts
 
 	mu       sync.Mutex    // guards what follows
 	ended    chan struct{} // closed when Run ends; nil before Open
-	at       int64         // up to this number every live reader has been handed everything
-	head     *wake         // the next one
-	live     int           // readers that wait for it, or for one before it
+	at       int64         // every live reader has been handed everything up to this number
+	head     *wake         // the next wake
+	live     int           // readers that wait for it or for an earlier one
 	networks map[string]int
 	streams  int
 }
 
-// A wake is what the hub hands to all live readers at once. They wait for the
-// newest; one that is late finds those it has missed one after the other.
+// A wake is what the hub hands to all live readers at once. They wait for the newest; a late
+// reader follows the chain of those that it has missed.
 type wake struct {
-	ready chan struct{} // closed when the rest is set
+	ready chan struct{} // closed when the other fields are set
 	n     uint64
 	page  []entry
-	beat  bool // those that get no event say that they are alive
+	beat  bool // readers without an event send a heartbeat
 	next  *wake
 
 	mu sync.Mutex // guards by
@@ -94,7 +92,7 @@ type wake struct {
 
 func newWake() *wake { return &wake{ready: make(chan struct{})} }
 
-// batch is what streams of some types are given, shared by all of them.
+// batch returns the events of some types, shared by all streams that want them.
 func (w *wake) batch(of types) *protocol.Batch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -109,14 +107,14 @@ func (w *wake) batch(of types) *protocol.Batch {
 	return b
 }
 
-// Counts is what a hub serves, and has done since it was made.
+// Counts are the figures of a hub: its streams now, the rest since it was made.
 type Counts struct {
-	Streams int    // that are open
+	Streams int    // open streams
 	Wakes   uint64 // times that the waiting streams were woken
 	Batches uint64 // batches of events that streams were given, each written at once
-	Events  uint64 // events in them
+	Events  uint64 // events in those batches
 	Cut     uint64 // streams that were too slow
-	Behind  bool   // whether more waited than the last wake could give
+	Behind  bool   // the last wake could not hand out everything
 }
 
 type counts struct {
@@ -129,14 +127,13 @@ func (h *Hub) Counts() Counts {
 	return Counts{h.Streams(), h.wakes.Load(), h.counts.batches.Load(), h.counts.events.Load(), h.counts.cut.Load(), h.counts.behind.Load()}
 }
 
-// NewHub returns a hub that has no streams until Open, and then MaxStreams.
+// NewHub returns a hub with room for MaxStreams streams, which accepts none before Open.
 func NewHub(db *storage.DB, base string, log *slog.Logger) *Hub {
 	return &Hub{DB: db, Base: base, Log: log, Max: MaxStreams, arrived: make(chan struct{}, 1), reading: make(chan struct{}, 1),
 		head: newWake(), networks: map[string]int{}}
 }
 
-// Open lets streams begin, so that a server may be started behind it that
-// refuses none. Run has to follow.
+// Open accepts streams. A server that is started after it refuses none. Run must be called next.
 func (h *Hub) Open() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -145,7 +142,7 @@ func (h *Hub) Open() {
 	}
 }
 
-// Run serves streams until ctx ends, and ends them all. It runs once.
+// Run serves streams until ctx ends, then ends them all. It must be called once.
 func (h *Hub) Run(ctx context.Context) error {
 	h.Open()
 	defer func() {
@@ -187,15 +184,15 @@ func (h *Hub) Run(ctx context.Context) error {
 	}
 }
 
-// Streams is how many there are.
+// Streams returns the number of open streams.
 func (h *Hub) Streams() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.streams
 }
 
-// deliver wakes the live readers with what is new, as much as one wake may give,
-// and reports whether there is more.
+// deliver wakes the live readers with new items, as many as one wake may hand out, and reports
+// whether there are more.
 func (h *Hub) deliver(ctx context.Context, beat bool) (more bool, err error) {
 	h.mu.Lock()
 	at, live := h.at, h.live
@@ -217,17 +214,17 @@ func (h *Hub) deliver(ctx context.Context, beat bool) (more bool, err error) {
 		page, full = append(page, p...), len(p) == pageSize
 	}
 	if len(page) > 0 || beat {
-		h.hand(at, page, beat)
+		h.wakeAll(at, page, beat)
 	}
 	return room <= 0, err
 }
 
-// hand wakes every live reader.
-func (h *Hub) hand(at int64, page []entry, beat bool) {
+// wakeAll wakes every live reader.
+func (h *Hub) wakeAll(at int64, page []entry, beat bool) {
 	h.mu.Lock()
 	if h.at != at {
 		h.mu.Unlock()
-		return // all had gone and others have come meanwhile, who stand elsewhere
+		return // all readers left, and others have come with another position
 	}
 	if len(page) > 0 {
 		h.at = page[len(page)-1].n
@@ -245,11 +242,11 @@ type entry struct {
 	n int64
 }
 
-// size is about how many bytes it takes in a stream.
+// size is roughly the number of bytes that the entry takes in a stream.
 func (e entry) size() int { return len(e.Data) + len(e.ID) + len(e.Type) }
 
-// read is a page of the feed behind a number, in the order of commits. It ends
-// with the item that fills room, in bytes.
+// read returns a page of the feed after a number, in the order of commits. It ends with the item
+// that exceeds room, in bytes.
 func (h *Hub) read(ctx context.Context, after int64, room int) (p []entry, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
@@ -274,8 +271,8 @@ func (h *Hub) read(ctx context.Context, after int64, room int) (p []entry, err e
 	return p, err
 }
 
-// readAlone is read for a reader that has not caught up. There is one at a time,
-// so that however many come back at once take one connection to the database.
+// readAlone is read for a reader that has not caught up. It serves one reader at a time, so that
+// many returning readers use one connection to the database.
 func (h *Hub) readAlone(ctx context.Context, after int64) ([]entry, error) {
 	select {
 	case h.reading <- struct{}{}:
@@ -286,7 +283,7 @@ func (h *Hub) readAlone(ctx context.Context, after int64) ([]entry, error) {
 	}
 }
 
-// open takes a place for a stream that begins behind a number.
+// open takes a place for a stream that starts after a number.
 func (h *Hub) open(network string, after int64, place string, want []protocol.FeedType) (*reader, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -295,11 +292,11 @@ func (h *Hub) open(network string, after int64, place string, want []protocol.Fe
 	}
 	switch {
 	case !h.running():
-		return nil, full("this process serves no streams now; ask again", poll)
+		return nil, full("this process is not serving streams now; try again", poll)
 	case h.streams >= h.Max:
-		return nil, full("this node serves as many streams as it can", retryStream)
+		return nil, full("this node has as many open streams as it can serve", retryStream)
 	case h.networks[network] >= maxNetworkStreams:
-		return nil, full("your network has as many streams as one may have; close one", retryStream)
+		return nil, full("your network has as many open streams as one network may have; close one", retryStream)
 	}
 	h.streams++
 	h.networks[network]++
@@ -310,7 +307,7 @@ func (h *Hub) open(network string, after int64, place string, want []protocol.Fe
 	return r, nil
 }
 
-// running reports whether streams may begin. The mutex is held.
+// running reports whether streams may be opened. The caller holds the mutex.
 func (h *Hub) running() bool {
 	select {
 	case <-h.ended:
@@ -320,8 +317,8 @@ func (h *Hub) running() bool {
 	}
 }
 
-// attach gives a reader that has read up to at the wake to wait for. It is nil
-// when the hub has handed out more than that: then the reader reads on by itself.
+// attach returns the wake to wait for, for a reader that has read up to at. It returns nil when
+// the hub has handed out more than that: the reader then keeps reading for itself.
 func (h *Hub) attach(at int64) (*wake, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -336,20 +333,20 @@ func (h *Hub) attach(at int64) (*wake, error) {
 	}
 	h.live++
 	select {
-	case h.arrived <- struct{}{}: // what was committed since the reader looked had no live reader to be read for
+	case h.arrived <- struct{}{}: // items committed since that reader's last read had no live reader yet
 	default:
 	}
 	return h.head, nil
 }
 
-// detach takes a reader from those that wait.
+// detach removes a reader from the live ones.
 func (h *Hub) detach() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.live--
 }
 
-// leave gives a place back.
+// leave releases a stream's place.
 func (h *Hub) leave(r *reader) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -359,4 +356,4 @@ func (h *Hub) leave(r *reader) {
 	}
 }
 
-var errEnded = errors.New("feed: there are no streams any more")
+var errEnded = errors.New("feed: the hub has ended")

@@ -10,7 +10,7 @@ import (
 	"stoa/storage"
 )
 
-// News tells the caller what happened to it since a cursor (contract §4).
+// News returns what happened to the caller since a cursor (contract §4).
 func (f *Feed) News(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.SinceQuery) (protocol.Digest, error) {
 	names, err := readers(ctx, tx, c, cmp.Or(in.ReadToken, c.ReadToken))
 	if err != nil {
@@ -31,18 +31,18 @@ func (f *Feed) News(ctx context.Context, tx *storage.Tx, c protocol.Caller, in p
 	d := protocol.Digest{
 		Replies: []protocol.Post{}, Messages: []protocol.ThreadNews{}, Threads: []protocol.Move{}, Bids: []protocol.Move{}, Requests: []protocol.Move{},
 		Next: storage.NewsCursor(upTo), More: more,
-		Missed: in.After != "" && after < forgotten, // without a place one asks for what there is
+		Missed: in.After != "" && after < forgotten, // nothing is missed without a cursor
 	}
 	for _, i := range items {
-		if err := f.tell(ctx, tx, c, &d, i); err != nil && !errors.Is(err, storage.ErrNotFound) {
+		if err := f.addItem(ctx, tx, c, &d, i); err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return protocol.Digest{}, err
 		}
 	}
 	return d, nil
 }
 
-// readers are the names under which the caller's news stand. A read token that
-// is sent counts alone, as it does when a thread is read.
+// readers returns the names under which the caller's news are stored. A read token counts alone
+// when it is sent, as it does when a thread is read.
 func readers(ctx context.Context, tx *storage.Tx, c protocol.Caller, token string) ([]string, error) {
 	if token != "" {
 		id, err := tx.ThreadByToken(ctx, protocol.SecretHash(token))
@@ -61,8 +61,8 @@ func readers(ctx context.Context, tx *storage.Tx, c protocol.Caller, token strin
 	return names, nil
 }
 
-// tell adds one thing to the digest; ErrNotFound when it is no longer there.
-func (f *Feed) tell(ctx context.Context, tx *storage.Tx, c protocol.Caller, d *protocol.Digest, i storage.NewsItem) error {
+// addItem adds one item to the digest. It returns ErrNotFound when the subject no longer exists.
+func (f *Feed) addItem(ctx context.Context, tx *storage.Tx, c protocol.Caller, d *protocol.Digest, i storage.NewsItem) error {
 	switch i.Kind {
 	case storage.NewsReply:
 		p, err := tx.PostByID(ctx, i.Ref)
@@ -72,31 +72,31 @@ func (f *Feed) tell(ctx context.Context, tx *storage.Tx, c protocol.Caller, d *p
 		p.URL = f.Base + "/board/" + p.ID
 		d.Replies = append(d.Replies, p.Post)
 	case storage.NewsInbox:
-		if !c.May(protocol.ScopeInbox) { // a token for something else does not read the inbox
+		if !c.May(protocol.ScopeInbox) { // the token may not read the inbox
 			return nil
 		}
-		return tellMessage(ctx, tx, d, i.Ref)
+		return addMessage(ctx, tx, d, i.Ref)
 	case storage.NewsAnswer:
-		if !c.May(protocol.ScopePost) { // nor the threads that the profile began
+		if !c.May(protocol.ScopePost) { // the token may not read the threads that the profile began
 			return nil
 		}
-		return tellMessage(ctx, tx, d, i.Ref)
+		return addMessage(ctx, tx, d, i.Ref)
 	case storage.NewsLapsed:
 		if !c.May(protocol.ScopeInbox) {
 			return nil
 		}
-		return tellClosed(ctx, tx, d, i.Ref)
+		return addClosed(ctx, tx, d, i.Ref)
 	case storage.NewsClosed:
 		if !c.May(protocol.ScopePost) {
 			return nil
 		}
-		return tellClosed(ctx, tx, d, i.Ref)
+		return addClosed(ctx, tx, d, i.Ref)
 	}
 	return nil
 }
 
-// tellClosed tells of a thread once, also to who is on both sides of it.
-func tellClosed(ctx context.Context, tx *storage.Tx, d *protocol.Digest, threadID string) error {
+// addClosed adds a closed thread, once even for a caller on both sides of it.
+func addClosed(ctx context.Context, tx *storage.Tx, d *protocol.Digest, threadID string) error {
 	t, err := tx.ThreadByID(ctx, threadID)
 	if err != nil || t.ClosedAt == nil || slices.ContainsFunc(d.Threads, func(m protocol.Move) bool { return m.ID == t.ID }) {
 		return err
@@ -105,7 +105,7 @@ func tellClosed(ctx context.Context, tx *storage.Tx, d *protocol.Digest, threadI
 	return nil
 }
 
-func tellMessage(ctx context.Context, tx *storage.Tx, d *protocol.Digest, ref string) error {
+func addMessage(ctx context.Context, tx *storage.Tx, d *protocol.Digest, ref string) error {
 	threadID, n, err := storage.ParseMessageRef(ref)
 	if err != nil {
 		return err

@@ -17,9 +17,9 @@ type reader struct {
 	network string
 	types   types
 
-	at    int64  // number of the last entry that was given or passed over
+	at    int64  // number of the last entry that was returned or skipped
 	place string // its id
-	wake  *wake  // what it waits for; nil while it reads by itself
+	wake  *wake  // what it waits for; nil while it reads for itself
 	once  sync.Once
 }
 
@@ -48,8 +48,8 @@ func (r *reader) Next(ctx context.Context) (*protocol.Batch, error) {
 	}
 }
 
-// step is what comes next: read from the database until nothing is left, then
-// handed over by the hub. beat says that the hub asks for a sign of life.
+// step returns the next events: read from the database until it has caught up, then handed over by
+// the hub. beat means that a heartbeat is due.
 func (r *reader) step(ctx context.Context) (b *protocol.Batch, beat bool, err error) {
 	if r.wake == nil {
 		p, err := r.hub.readAlone(ctx, r.at)
@@ -62,7 +62,7 @@ func (r *reader) step(ctx context.Context) (b *protocol.Batch, beat bool, err er
 				err = io.EOF
 			}
 		}
-		return r.pass(p, func() *protocol.Batch { return pick(p, r.types, r.at) }), false, err
+		return r.advance(p, func() *protocol.Batch { return pick(p, r.types, r.at) }), false, err
 	}
 	select {
 	case <-r.wake.ready:
@@ -77,7 +77,7 @@ func (r *reader) step(ctx context.Context) (b *protocol.Batch, beat bool, err er
 		return nil, false, &protocol.Error{Code: protocol.Overloaded, Detail: "the reader of this stream is too slow"}
 	}
 	r.wake = w.next
-	return r.pass(w.page, func() *protocol.Batch {
+	return r.advance(w.page, func() *protocol.Batch {
 		if w.page[0].n > r.at {
 			return w.batch(r.types)
 		}
@@ -85,8 +85,8 @@ func (r *reader) step(ctx context.Context) (b *protocol.Batch, beat bool, err er
 	}), w.beat, nil
 }
 
-// pass moves over a page and is what the reader wants and has not had.
-func (r *reader) pass(p []entry, wanted func() *protocol.Batch) *protocol.Batch {
+// advance moves the position past a page and returns the events that the reader wants and has not had.
+func (r *reader) advance(p []entry, wanted func() *protocol.Batch) *protocol.Batch {
 	if len(p) == 0 || p[len(p)-1].n <= r.at {
 		return &protocol.Batch{}
 	}
@@ -124,7 +124,7 @@ func typesOf(want ...protocol.FeedType) (set types) {
 	return set
 }
 
-// pick is the events of a page behind a number that are of some types.
+// pick returns the events of a page that are after a number and of some types.
 func pick(page []entry, of types, after int64) *protocol.Batch {
 	b := &protocol.Batch{}
 	for _, e := range page {

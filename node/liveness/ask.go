@@ -15,11 +15,11 @@ import (
 
 const (
 	askTimeout = 8 * time.Second // for each request
-	readMost   = 1024            // bytes of an answer; the status is what counts
+	readMost   = 1024            // bytes of an answer; only the status matters
 )
 
-// askHTTP asks an address: robots.txt first, then HEAD, then GET where HEAD was
-// not understood.
+// askHTTP asks an address: first for robots.txt, then with HEAD, and with GET if HEAD was not
+// understood.
 func (p *Prober) askHTTP(ctx context.Context, target, domain string) Outcome {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -33,7 +33,8 @@ func (p *Prober) askHTTP(ctx context.Context, target, domain string) Outcome {
 		return Disallowed
 	}
 	status, err := p.request(ctx, http.MethodHead, u)
-	if err == nil && (status < 400 || status == http.StatusUnauthorized || status == http.StatusPaymentRequired || status == http.StatusForbidden || status == http.StatusTooManyRequests) {
+	if err == nil && (status < 400 || status == http.StatusUnauthorized || status == http.StatusPaymentRequired ||
+		status == http.StatusForbidden || status == http.StatusTooManyRequests) {
 		return Answered
 	}
 	if failed := failure(err); failed != Answered {
@@ -48,14 +49,14 @@ func (p *Prober) askHTTP(ctx context.Context, target, domain string) Outcome {
 	case status >= 500:
 		return Failing
 	}
-	// 400, 405, 406 and the like come from something that is there and wants
-	// another method or body, as endpoints of agents do.
+	// 400, 405, 406 and the like come from a server that wants another method or body, as
+	// endpoints of agents do.
 	return Answered
 }
 
-// request sends a request without body and returns the status. Redirects are
-// followed within the origin only: who is elsewhere did not list itself. One that
-// leads away is an answer.
+// request sends a request without a body and returns the status. It follows redirects only within
+// the origin, because other hosts did not list themselves. A redirect to another origin counts as
+// an answer.
 func (p *Prober) request(ctx context.Context, method string, u *url.URL) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -99,13 +100,13 @@ func failure(err error) Outcome {
 	return Unreachable
 }
 
-// errAway ends a redirect of a robots.txt that leads to somebody else.
+// errAway ends a redirect of a robots.txt to another domain.
 var errAway = errors.New("redirect to another domain")
 
-// within lets redirects of a robots.txt be followed in its own domain, as from
-// example.org to www.example.org. RFC 9309 §2.3.1.2 would have them followed
-// anywhere: then whoever lists an address could have any other asked.
-func within(domain string) func(*http.Request, []*http.Request) error {
+// inDomain allows redirects of a robots.txt within its domain, as from example.org to
+// www.example.org. RFC 9309 §2.3.1.2 would follow them anywhere, but then anyone who lists an
+// address could make this node ask any other.
+func inDomain(domain string) func(*http.Request, []*http.Request) error {
 	return func(req *http.Request, via []*http.Request) error {
 		host := req.URL.Hostname()
 		if req.URL.Scheme != via[0].URL.Scheme || host != domain && !strings.HasSuffix(host, "."+domain) || len(via) > outbound.MaxRedirects {
@@ -115,9 +116,8 @@ func within(domain string) func(*http.Request, []*http.Request) error {
 	}
 }
 
-// rules are what the robots.txt of the address's origin says to us. The outcome
-// is Answered where there are rules, or none because the file is missing (RFC
-// 9309 §2.3.1).
+// rules returns the rules that the robots.txt of the address's origin has for this node. The
+// outcome is Answered when there are rules, or none because the file is missing (RFC 9309 §2.3.1).
 func (p *Prober) rules(ctx context.Context, u *url.URL, domain string) (rules, Outcome) {
 	origin := u.Scheme + "://" + u.Host
 	if r, ok := p.robots.get(origin); ok {
@@ -125,7 +125,7 @@ func (p *Prober) rules(ctx context.Context, u *url.URL, domain string) (rules, O
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	resp, err := p.send(ctx, http.MethodGet, &url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/robots.txt"}, within(domain))
+	resp, err := p.send(ctx, http.MethodGet, &url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/robots.txt"}, inDomain(domain))
 	if errors.Is(err, errAway) {
 		return nil, Disallowed
 	}
@@ -148,7 +148,7 @@ func (p *Prober) rules(ctx context.Context, u *url.URL, domain string) (rules, O
 	return r, Answered
 }
 
-// memory keeps the rules of origins for a day (RFC 9309 §2.4).
+// memory keeps the rules of an origin for a day (RFC 9309 §2.4).
 type memory struct {
 	mu   sync.Mutex // guards kept
 	kept map[string]remembered

@@ -1,12 +1,11 @@
-// Package liveness finds out whether what profiles list answers: it asks the
-// endpoints of capabilities and the sites of merchants, once a day, and the
-// chain about identities. It also keeps when agents showed themselves.
+// Package liveness checks whether the endpoints of capabilities and the sites of merchants answer,
+// once a day, and whether the chain confirms identities. It also records when agents were last
+// active.
 //
-// It is a polite guest. It obeys robots.txt (RFC 9309), says who it is, asks one
-// thing of a host at a time and few of a domain within the hour, sends HEAD and
-// reads no more than the beginning of any answer, and comes ever more seldom to
-// what does not answer. What is due stands in the database: a restart asks
-// nothing twice, and of several processes one asks at a time.
+// It obeys robots.txt (RFC 9309), names itself in User-Agent, sends one request at a time to a
+// host and few per hour to a domain, uses HEAD, reads only the beginning of an answer, and asks
+// failing endpoints less and less often. What is due is stored in the database: a restart repeats
+// nothing, and only one of several processes asks at a time.
 package liveness
 
 import (
@@ -23,34 +22,34 @@ import (
 	"stoa/storage"
 )
 
-// Kind is the job that asks. There is one at a time over all processes.
+// Kind is the kind of the probing job. One runs at a time over all processes.
 const Kind = "probe"
 
 // Limits of what is asked.
 const (
-	PerDomain = 60 // addresses of one registrable domain within the hour
+	PerDomain = 60 // addresses of one registrable domain per hour
 	Pause     = 15 * time.Second
 	Idle      = time.Minute // how late a new address may be noticed
 
-	batch    = 30 // addresses a run; with Pause, 7,200 an hour in all
+	batch    = 30 // addresses per run; with Pause, 7,200 an hour in all
 	parallel = 4  // hosts at a time
 	lease    = 10 * time.Minute
-	most     = 60 * time.Second // a run; what it did not come to is due again after the lease
-	handles  = 200              // profiles judged in one transaction
+	most     = 60 * time.Second // per run; what is left is due again after the lease
+	handles  = 200              // profiles updated in one transaction
 )
 
-// A Prober asks. Its fields are set before Job is first called.
+// A Prober asks. Set its fields before Job is first called.
 type Prober struct {
 	DB     *storage.DB
 	Client *http.Client // refuses private addresses, bounds time and header
-	Agent  string       // User-Agent: name, version, and where to read who asks
+	Agent  string       // User-Agent: name, version, and an address that explains the requests
 	Self   string       // host[:port] of this node, which is never asked
-	// Identity reports whether the chain lets a key speak for an identity now. A
-	// temporary error decides nothing. Nil when no chain is configured.
+	// Identity returns nil when the chain grants the key to the identity now. A temporary error
+	// decides nothing. The field is nil when no chain is configured.
 	Identity func(ctx context.Context, identity, thumbprint string) error
 	Observe  func(outcome Outcome) // may be nil
 	Log      *slog.Logger
-	Pause    time.Duration // between runs; 0 means the constant
+	Pause    time.Duration // between runs; 0 means the constant Pause
 
 	robots memory
 	stop   chan struct{}
@@ -63,19 +62,19 @@ func (p *Prober) stopping() chan struct{} {
 	return p.stop
 }
 
-// Stop ends a run that is under way, so that a process can leave. What was not
-// settled is due again later. Call it once.
+// Stop ends a running Job, so that a process can exit. What was not finished is due again later.
+// Call it once.
 func (p *Prober) Stop() { close(p.stopping()) }
 
-// Enqueue makes sure that the job is there.
+// Enqueue enqueues the job unless it is queued already.
 func Enqueue(ctx context.Context, tx *storage.Tx) error { return enqueueAt(ctx, tx, tx.Now) }
 
 func enqueueAt(ctx context.Context, tx *storage.Tx, at time.Time) error {
 	return tx.Enqueue(ctx, storage.Job{Kind: Kind, Lane: Kind, Dedupe: Kind, RunAt: at})
 }
 
-// Job asks what is due and settles it, and queues the next run. It is the
-// worker's handler of Kind.
+// Job asks what is due, stores the outcomes, and enqueues the next run. It is the worker's handler
+// of Kind.
 func (p *Prober) Job(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -101,18 +100,17 @@ func (p *Prober) Job(ctx context.Context, _ storage.Job) (func(context.Context, 
 			if ctx.Err() != nil {
 				return nil
 			}
-			if err := p.one(ctx, probe); err != nil { // it is due again after the lease
+			if err := p.probe(ctx, probe); err != nil { // the probe is due again after the lease
 				p.Log.Warn("settle probe", "host", probe.Host, "err", err)
 			}
 			return nil
 		})
 	}
-	return p.again, group.Wait()
+	return p.enqueueNext, group.Wait()
 }
 
-// Rest is the handler of Kind on a node that asks no longer: what was found once
-// would otherwise be shown and counted for ever. It goes on later when there is
-// much.
+// Rest is the handler of Kind on a node that no longer asks. It deletes old outcomes, which would
+// otherwise be shown and counted for ever. When there are many it continues in a later job.
 func (p *Prober) Rest(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -124,7 +122,7 @@ func (p *Prober) Rest(ctx context.Context, _ storage.Job) (func(context.Context,
 		})
 		for _, target := range rested {
 			if err == nil {
-				err = p.judge(ctx, target)
+				err = p.updateProfiles(ctx, target)
 			}
 		}
 		if err == nil && len(rested) > 0 {
@@ -139,8 +137,8 @@ func (p *Prober) Rest(ctx context.Context, _ storage.Job) (func(context.Context,
 	}
 }
 
-// again queues the next run: when something is due, not at once and not never.
-func (p *Prober) again(ctx context.Context, tx *storage.Tx) error {
+// enqueueNext enqueues the next run: when the next probe is due, but neither at once nor later than Idle.
+func (p *Prober) enqueueNext(ctx context.Context, tx *storage.Tx) error {
 	pause := p.Pause
 	if pause == 0 {
 		pause = Pause
@@ -162,8 +160,8 @@ func (p *Prober) again(ctx context.Context, tx *storage.Tx) error {
 	return enqueueAt(ctx, tx, at)
 }
 
-// one asks one probe and settles it. An ended context settles nothing.
-func (p *Prober) one(ctx context.Context, probe storage.Probe) error {
+// probe asks one probe and stores the outcome. It stores nothing when the context has ended.
+func (p *Prober) probe(ctx context.Context, probe storage.Probe) error {
 	outcome := p.ask(ctx, probe)
 	if ctx.Err() != nil {
 		return nil
@@ -176,12 +174,12 @@ func (p *Prober) one(ctx context.Context, probe storage.Probe) error {
 	if err := p.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.SettleProbe(ctx, settled, due) }); err != nil {
 		return err
 	}
-	return p.judge(ctx, probe.Target)
+	return p.updateProfiles(ctx, probe.Target)
 }
 
-// judge tells the profiles that list a target, some at a time: thousands may
-// share the endpoint of one host.
-func (p *Prober) judge(ctx context.Context, target string) error {
+// updateProfiles updates the profiles that list a target, some at a time: thousands may share the endpoint
+// of one host.
+func (p *Prober) updateProfiles(ctx context.Context, target string) error {
 	for after := ""; ; {
 		var some []string
 		err := p.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
@@ -212,7 +210,7 @@ func (p *Prober) ask(ctx context.Context, probe storage.Probe) Outcome {
 	return p.askHTTP(ctx, probe.Target, probe.Domain)
 }
 
-// blocked reports whether the operator wants nothing to do with a host.
+// blocked reports whether the operator has blocked a host.
 func (p *Prober) blocked(ctx context.Context, host string) (blocked bool, err error) {
 	err = p.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		blocked, err = tx.HostRefused(ctx, host)

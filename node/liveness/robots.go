@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// product is the name by which robots.txt files address us (RFC 9309 §2.2.1).
+// product is this node's product token in robots.txt files (RFC 9309 §2.2.1).
 const product = "stoa"
 
 const (
@@ -16,20 +16,19 @@ const (
 	maxPath   = 1024 // bytes of a rule's path
 )
 
-// rules are those that a robots.txt has for one product; none allow everything.
+// rules are those that a robots.txt has for one product. Without any, everything is allowed.
 type rules []rule
 
 type rule struct {
 	allow bool
-	path  string // normalized, may hold * and end in $
+	path  string // normalized, may contain * and end in $
 }
 
-// parseRobots reads the rules of the groups that name the product, or, when none
-// does, of those for everybody (RFC 9309 §2.2). Lines it does not know it passes
-// over.
+// parseRobots returns the rules of the groups that name the product or, when none does, of the
+// groups for all crawlers (RFC 9309 §2.2). It ignores lines that it does not know.
 func parseRobots(text []byte, name string) rules {
 	var ours, all rules
-	named := false // a group names us, even one without rules
+	named := false // a group names this product, even one without rules
 	toUs, toAll, inRules := false, false, false
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	for line := range bytes.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
@@ -69,7 +68,7 @@ func parseRobots(text []byte, name string) rules {
 	return all
 }
 
-// token is the product token that a value begins with (RFC 9309 §2.2.1).
+// token returns the product token at the beginning of a value (RFC 9309 §2.2.1).
 func token(s string) string {
 	end := strings.IndexFunc(s, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '_'
@@ -80,8 +79,8 @@ func token(s string) string {
 	return s[:end]
 }
 
-// allows reports whether the most specific rule that matches the address allows
-// it; with equal rules, allow wins; with none, it is allowed (RFC 9309 §2.2.2).
+// allows reports whether the most specific rule that matches the address allows it. Of equally
+// specific rules, allow wins. Without a match it is allowed (RFC 9309 §2.2.2).
 func (r rules) allows(u *url.URL) bool {
 	path := u.EscapedPath()
 	if path == "" {
@@ -103,9 +102,9 @@ func (r rules) allows(u *url.URL) bool {
 	return allowed
 }
 
-// matchPath matches from the beginning of the path; * stands for anything, $ at
-// the end for the end (RFC 9309 §2.2.3). Taking the first place for each piece is
-// enough, since pieces hold no wildcards.
+// matchPath matches from the beginning of the path. * matches anything, $ at the end matches the
+// end (RFC 9309 §2.2.3). The first match of each piece is enough, since pieces contain no
+// wildcards.
 func matchPath(pattern, path string) bool {
 	anchored := strings.HasSuffix(pattern, "$")
 	pieces := strings.Split(strings.TrimSuffix(pattern, "$"), "*")
@@ -114,7 +113,7 @@ func matchPath(pattern, path string) bool {
 		return false
 	}
 	for i, piece := range pieces[1:] {
-		if anchored && i == len(pieces)-2 { // the last one stands at the end
+		if anchored && i == len(pieces)-2 { // the last piece must match at the end
 			return strings.HasSuffix(rest, piece)
 		}
 		at := strings.Index(rest, piece)
@@ -126,9 +125,8 @@ func matchPath(pattern, path string) bool {
 	return !anchored || rest == ""
 }
 
-// normalize writes a path so that equal ones are equal octets: what needs no
-// percent-encoding has none, everything else has it, in upper case (RFC 9309
-// §2.2.2, RFC 3986 §6.2.2).
+// normalize rewrites a path so that equivalent paths are equal strings: only what needs
+// percent-encoding has it, in upper case (RFC 9309 §2.2.2, RFC 3986 §6.2.2).
 func normalize(path string) string {
 	const digits = "0123456789ABCDEF"
 	var b strings.Builder

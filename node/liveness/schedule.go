@@ -9,17 +9,17 @@ import (
 	"stoa/storage"
 )
 
-// An Outcome is what came of asking, in one word.
+// An Outcome is the result of a probe.
 type Outcome string
 
 const (
-	Answered    Outcome = "answered"    // there is something, whatever it said
-	Missing     Outcome = "missing"     // 404 or 410; the chain knows no such key
+	Answered    Outcome = "answered"    // something answered, with whatever status
+	Missing     Outcome = "missing"     // 404 or 410; the chain has no such key
 	Failing     Outcome = "failing"     // 5xx
 	Unreachable Outcome = "unreachable" // no name, no connection, no answer in time
-	Refused     Outcome = "refused"     // an address that is not of the public internet
-	Disallowed  Outcome = "disallowed"  // robots.txt does not want us, or leads to somebody else
-	Unasked     Outcome = "unasked"     // an address of a form that is not asked: another port, plain http
+	Refused     Outcome = "refused"     // not a public address
+	Disallowed  Outcome = "disallowed"  // robots.txt disallows it, or redirects to another domain
+	Unasked     Outcome = "unasked"     // the node does not ask such addresses: another port, plain http
 	Blocked     Outcome = "blocked"     // the operator has blocked the host
 	Own         Outcome = "own"         // an address of this node
 	NoChain     Outcome = "no-chain"    // no chain is configured
@@ -32,11 +32,11 @@ var Outcomes = []Outcome{Answered, Missing, Failing, Unreachable, Refused, Disal
 const (
 	daily  = 24 * time.Hour
 	weekly = 7 * daily
-	soon   = time.Hour // after the first failure: most are over by then
+	soon   = time.Hour // after the first failure, because most failures are short
 	wait   = 15 * time.Minute
 )
 
-// backoff is how long to wait after so many failures in a row, from 1.
+// backoff returns the pause after a number of failures in a row, from 1.
 func backoff(failures int) time.Duration {
 	if failures <= 1 {
 		return soon
@@ -44,8 +44,8 @@ func backoff(failures int) time.Duration {
 	return netx.Backoff(daily, weekly, failures-1)
 }
 
-// next is a probe after it was asked, and when it is to be asked again. One
-// failure does not bring down what answered before; a word of the chain does.
+// next returns a probe after it was asked, and when to ask again. One failed request is not enough
+// to call a target dead that answered before; an answer of the chain is.
 func next(p storage.Probe, o Outcome, now time.Time, jitter func(time.Duration) time.Duration) (storage.Probe, time.Time) {
 	p.Outcome = string(o)
 	var pause time.Duration
@@ -72,5 +72,6 @@ func cutTarget(target string) (identity, thumbprint string, ok bool) {
 	return strings.Cut(target, " ")
 }
 
-// jitter spreads what would come at the same time: five to seven sixths.
+// jitter spreads probes that would be due at the same time: it returns between five and seven
+// sixths of d.
 func jitter(d time.Duration) time.Duration { return netx.Spread(d, 1.0/6) }

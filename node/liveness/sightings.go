@@ -10,14 +10,14 @@ import (
 	"stoa/storage"
 )
 
-// Sightings note that agents showed themselves, outside of the transactions in
-// which they did: at most once an hour for each, many in one write.
+// Sightings record that agents were active, outside of the transactions in which they were: at
+// most once an hour per agent, many in one write.
 type Sightings struct {
 	DB  *storage.DB
 	Log *slog.Logger
 
 	mu      sync.Mutex           // guards both
-	noted   map[string]time.Time // by handle: when a sighting was last taken
+	noted   map[string]time.Time // by handle: time of the last sighting that was recorded
 	pending map[string]bool
 }
 
@@ -25,12 +25,11 @@ const (
 	sightEvery = time.Hour
 	flushEvery = 10 * time.Second
 	flushTime  = 2 * time.Second
-	sightMost  = 50_000 // handles remembered
+	sightMost  = 50_000 // most handles remembered
 )
 
-// Saw takes note of a caller that succeeded with an operation. A request that an
-// agent signed shows it, whatever it was; an owner's session shows the agent
-// where it wrote something.
+// Saw records a caller that succeeded with an operation. Any request that an agent signs counts;
+// in an owner's session only an operation that writes counts.
 func (s *Sightings) Saw(c protocol.Caller, op *protocol.Operation) {
 	handle := c.Handle
 	if handle == "" && len(c.Handles) == 1 {
@@ -47,7 +46,7 @@ func (s *Sightings) Saw(c protocol.Caller, op *protocol.Operation) {
 		return
 	}
 	if s.noted == nil || len(s.noted) >= sightMost {
-		s.noted = map[string]time.Time{} // the database knows too
+		s.noted = map[string]time.Time{} // the database ignores repetitions too
 	}
 	if s.pending == nil {
 		s.pending = map[string]bool{}
@@ -55,7 +54,7 @@ func (s *Sightings) Saw(c protocol.Caller, op *protocol.Operation) {
 	s.noted[handle], s.pending[handle] = now, true
 }
 
-// Run stores sightings until the context ends, and then the last ones.
+// Run stores sightings until the context ends, and then the last of them.
 func (s *Sightings) Run(ctx context.Context) error {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
@@ -82,7 +81,7 @@ func (s *Sightings) flush(ctx context.Context) {
 	for handle := range pending {
 		names = append(names, handle)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime) // also the last time
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime) // also for the last write
 	defer cancel()
 	for len(names) > 0 {
 		n := min(len(names), handles)

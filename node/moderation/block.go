@@ -11,7 +11,7 @@ import (
 	"stoa/storage"
 )
 
-// AddBlock blocks a value, or whoever wrote a post.
+// AddBlock blocks a value, or the writer of a post.
 func (m *Moderation) AddBlock(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewNodeBlock) (protocol.Block, error) {
 	b := protocol.Block{
 		ID: protocol.NewID(protocol.BlockID, tx.Now), Kind: in.Kind, Value: in.Canonical(),
@@ -22,9 +22,9 @@ func (m *Moderation) AddBlock(ctx context.Context, tx *storage.Tx, c protocol.Ca
 		b.ExpiresAt = &until
 	}
 	if a, ok := in.Address(); ok && in.Kind == protocol.BlockNetwork {
-		b.Value = m.Network(a) // the address itself is kept nowhere
+		b.Value = m.Network(a) // the address itself is not stored
 	}
-	if err := m.ours(b); err != nil {
+	if err := m.refuseOwn(b); err != nil {
 		return b, err
 	}
 	if in.Post != "" {
@@ -37,26 +37,26 @@ func (m *Moderation) AddBlock(ctx context.Context, tx *storage.Tx, c protocol.Ca
 	if err := tx.PutBlock(ctx, b); err != nil {
 		return b, err
 	}
-	if err := tx.LogModeration(ctx, protocol.ActionBlock, string(b.Kind), named(b), b.Reason); err != nil {
+	if err := tx.LogModeration(ctx, protocol.ActionBlock, string(b.Kind), publicValue(b), b.Reason); err != nil {
 		return b, err
 	}
 	return b, tx.Audit(ctx, actor(c), "block", string(b.Kind)+" "+b.Value, b.Reason)
 }
 
-// ours refuses a block of this node itself: of its host, which would make the
-// node deaf to its own, and of an actor of it, which would stop nothing.
-func (m *Moderation) ours(b protocol.Block) error {
+// refuseOwn refuses a block of this node itself: a block of its host would refuse its own activities,
+// and a block of one of its actors would have no effect.
+func (m *Moderation) refuseOwn(b protocol.Block) error {
 	switch {
 	case b.Kind == protocol.BlockHost && OwnHost(m.Base, b.Value):
 		return protocol.Invalid(protocol.Fault{Pointer: "/value", Code: "own-host", Detail: "is this node, or a domain that it is in"})
 	case b.Kind == protocol.BlockActor && strings.HasPrefix(b.Value, m.Base+"/"):
-		return protocol.Invalid(protocol.Fault{Pointer: "/value", Code: "own-actor", Detail: "is an actor of this node; block the handle"})
+		return protocol.Invalid(protocol.Fault{Pointer: "/value", Code: "own-actor", Detail: "is an actor of this node; block its handle"})
 	}
 	return nil
 }
 
-// OwnHost reports whether what is decided about a host is about the node at base
-// too: it is its host, with or without the port, or a domain above it.
+// OwnHost reports whether a policy for host also applies to the node at base: host is the node's
+// host, with or without the port, or a parent domain of it.
 func OwnHost(base, host string) bool {
 	u, err := url.Parse(base)
 	return err == nil && (host == u.Host || host == u.Hostname() || strings.HasSuffix(u.Hostname(), "."+host))
@@ -66,33 +66,33 @@ func OwnHost(base, host string) bool {
 func (m *Moderation) LiftBlock(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NodeBlockRef) (protocol.None, error) {
 	b, err := tx.DeleteBlock(ctx, in.ID)
 	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.None{}, protocol.Errorf(protocol.NotFound, "there is no block of that id")
+		return protocol.None{}, protocol.Errorf(protocol.NotFound, "there is no block with that id")
 	}
 	if err != nil {
 		return protocol.None{}, err
 	}
-	if err := tx.LogModeration(ctx, protocol.ActionLift, string(b.Kind), named(b), ""); err != nil {
+	if err := tx.LogModeration(ctx, protocol.ActionLift, string(b.Kind), publicValue(b), ""); err != nil {
 		return protocol.None{}, err
 	}
 	return protocol.None{}, tx.Audit(ctx, actor(c), "block lift", string(b.Kind)+" "+b.Value, "")
 }
 
-// Blocks lists the blocks that hold.
+// Blocks lists the blocks that are in force.
 func (m *Moderation) Blocks(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.NodeBlockQuery) (protocol.Page[protocol.Block], error) {
 	return tx.ListBlocks(ctx, in)
 }
 
-// named is what the public log says of a block's value: nothing of a network or
-// a key, which say nothing to readers and could be matched to a person.
-func named(b protocol.Block) string {
+// publicValue returns a block's value as the public log shows it. Networks and keys are left out: they
+// mean nothing to readers and could be matched to a person.
+func publicValue(b protocol.Block) string {
 	if b.Kind == protocol.BlockNetwork || b.Kind == protocol.BlockKey {
 		return ""
 	}
 	return b.Value
 }
 
-// writerOf finds what a post says about its writer: what was asked for, or the
-// closest thing that is known.
+// writerOf returns the writer of a post as a block value: of the requested kind, or of the most
+// specific kind that is known.
 func writerOf(ctx context.Context, tx *storage.Tx, postID string, kind protocol.BlockKind) (protocol.BlockKind, string, error) {
 	p, err := find(ctx, tx, postID)
 	if err != nil {
@@ -120,9 +120,9 @@ func writerOf(ctx context.Context, tx *storage.Tx, postID string, kind protocol.
 		}
 	}
 	if kind == "" {
-		return "", "", protocol.Errorf(protocol.NotFound, "nothing is known any more of who wrote this post")
+		return "", "", protocol.Errorf(protocol.NotFound, "nothing is stored any more about the writer of this post")
 	}
-	return "", "", protocol.Errorf(protocol.NotFound, "no %s is known of who wrote this post", kind)
+	return "", "", protocol.Errorf(protocol.NotFound, "this node knows no %s of the writer of this post", kind)
 }
 
 func text(s *string) string {

@@ -28,7 +28,7 @@ func (m *Moderation) Audit(ctx context.Context, tx *storage.Tx, _ protocol.Calle
 	return out, err
 }
 
-// AddNote keeps a note on a subject.
+// AddNote stores a note about a subject.
 func (m *Moderation) AddNote(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewNote) (protocol.ModerationNote, error) {
 	n := protocol.ModerationNote{ID: protocol.NewID(protocol.NoteID, tx.Now), Subject: in.Subject, Text: in.Text, Actor: actor(c), At: tx.Now}
 	if err := tx.InsertNote(ctx, n); err != nil {
@@ -42,11 +42,11 @@ func (m *Moderation) Notes(ctx context.Context, tx *storage.Tx, _ protocol.Calle
 	return tx.ListNotes(ctx, in)
 }
 
-// DeleteNote takes a note away.
+// DeleteNote deletes a note.
 func (m *Moderation) DeleteNote(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NoteRef) (protocol.None, error) {
 	subject, err := tx.DeleteNote(ctx, in.ID)
 	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.None{}, protocol.Errorf(protocol.NotFound, "there is no note of that id")
+		return protocol.None{}, protocol.Errorf(protocol.NotFound, "there is no note with that id")
 	}
 	if err != nil {
 		return protocol.None{}, err
@@ -54,10 +54,10 @@ func (m *Moderation) DeleteNote(ctx context.Context, tx *storage.Tx, c protocol.
 	return protocol.None{}, tx.Audit(ctx, actor(c), "note delete", subject, "")
 }
 
-// limitsSetting is where the limits that were set are kept.
+// limitsSetting is the name of the setting that stores the limits.
 const limitsSetting = "limits"
 
-// StoredLimits reads the limits that were set while the node runs.
+// StoredLimits returns the limits that were set at run time.
 func StoredLimits(ctx context.Context, tx *storage.Tx) (l protocol.RunLimits, err error) {
 	raw, err := tx.Setting(ctx, limitsSetting)
 	if err != nil || raw == "" {
@@ -69,13 +69,13 @@ func StoredLimits(ctx context.Context, tx *storage.Tx) (l protocol.RunLimits, er
 	return l, nil
 }
 
-// Limits gives the limits that hold.
+// Limits returns the limits that are in force.
 func (m *Moderation) Limits(ctx context.Context, tx *storage.Tx, _ protocol.Caller, _ protocol.None) (protocol.LimitsView, error) {
 	set, err := StoredLimits(ctx, tx)
 	return m.view(set), err
 }
 
-// SetLimits changes the limits that are named.
+// SetLimits changes the limits that are given and keeps the others.
 func (m *Moderation) SetLimits(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.RunLimits) (protocol.LimitsView, error) {
 	set, err := StoredLimits(ctx, tx)
 	if err != nil {
@@ -95,7 +95,7 @@ func (m *Moderation) SetLimits(ctx context.Context, tx *storage.Tx, c protocol.C
 	return m.view(set), tx.Audit(ctx, actor(c), "limits set", "", string(raw))
 }
 
-// ResetLimits takes back what was set.
+// ResetLimits restores the limits of the configuration.
 func (m *Moderation) ResetLimits(ctx context.Context, tx *storage.Tx, c protocol.Caller, _ protocol.None) (protocol.LimitsView, error) {
 	if err := tx.PutSetting(ctx, limitsSetting, ""); err != nil {
 		return protocol.LimitsView{}, err
@@ -125,7 +125,7 @@ func over[T any](p *T, set *T) {
 	}
 }
 
-// Statistics gives the node in numbers, as they were lately.
+// Statistics returns the node's figures, at most numbersAge old.
 func (m *Moderation) Statistics(ctx context.Context, tx *storage.Tx, _ protocol.Caller, _ protocol.None) (protocol.Statistics, error) {
 	return m.Numbers.Get(ctx, tx)
 }

@@ -1,7 +1,7 @@
-// Package moderation is the room of what keeps a node decent: reports and the
-// queue they fill, hiding and restoring, blocks, limits, notes, and the logs of
-// all that (spec §3, contract §4, §5). Five distinct reports hide a post; the
-// rest is on an operator's word, and each word can be taken back but a deletion.
+// Package moderation contains reports and the queue that they fill, hiding and restoring, blocks,
+// limits, notes, and the logs of all of these (spec §3, contract §4, §5). Five distinct reports
+// hide a post. Everything else is decided by an operator, and every decision except a deletion can
+// be reverted.
 package moderation
 
 import (
@@ -16,24 +16,24 @@ import (
 	"stoa/storage"
 )
 
-// Moderation keeps one node's board decent.
+// Moderation moderates the board of one node.
 type Moderation struct {
 	Base     string              // public address of the node
 	Defaults protocol.LimitsView // the limits of the configuration
-	// Network is the keyed hash of an address's network.
+	// Network returns the keyed hash of an address's network.
 	Network func(netip.Addr) string
-	// Delete takes a post away for good, and tells other nodes.
+	// Delete deletes a post for good and announces that to other nodes.
 	Delete func(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PostRef) (protocol.None, error)
-	// Tell tells other servers that a post was hidden or restored.
-	Tell func(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind string) error
-	// Numbers are what Statistics gives.
+	// Distribute announces to other servers that a post was hidden or restored.
+	Distribute func(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind string) error
+	// Numbers holds the last result of Statistics.
 	Numbers storage.Memo[protocol.Statistics]
 }
 
-// numbersAge is how old statistics are when they are counted anew.
+// numbersAge is the age at which statistics are counted again.
 const numbersAge = time.Minute
 
-// CountNumbers makes Numbers ready.
+// CountNumbers initialises Numbers.
 func (m *Moderation) CountNumbers() *Moderation {
 	m.Numbers.Age = numbersAge
 	m.Numbers.Count = func(ctx context.Context, tx *storage.Tx, _ *protocol.Statistics) (protocol.Statistics, error) {
@@ -42,13 +42,12 @@ func (m *Moderation) CountNumbers() *Moderation {
 	return m
 }
 
-// byReports is why a post is hidden that no operator hid.
+// byReports is the reason of a post that was hidden by reports.
 const byReports = "five distinct reports"
 
-// Report notes one report. Distinct reporters are distinct verified identities
-// or distinct client networks, each with its own solved proof of work; one that
-// reports twice counts once. What is stored of a reporter cannot be linked to
-// its reports of other posts.
+// Report stores one report. Distinct reporters are distinct verified identities or distinct client
+// networks, each with its own solved proof of work; a second report by the same reporter does not
+// count. What is stored about a reporter cannot be linked to its reports of other posts.
 func (m *Moderation) Report(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewReport) (protocol.ReportReceipt, error) {
 	p, err := find(ctx, tx, in.ID)
 	if err == nil {
@@ -74,7 +73,7 @@ func (m *Moderation) Report(ctx context.Context, tx *storage.Tx, c protocol.Call
 		if err := m.hide(ctx, tx, p, byReports, byReports); err != nil {
 			return protocol.ReportReceipt{}, err
 		}
-		if err := tx.AwaitReview(ctx, p.ID); err != nil { // hiding took it out of the queue, and no operator has looked
+		if err := tx.AwaitReview(ctx, p.ID); err != nil { // hiding removed it from the queue, but no operator has decided yet
 			return protocol.ReportReceipt{}, err
 		}
 	}
@@ -88,11 +87,11 @@ func reportable(p *protocol.StoredPost) error {
 	return nil
 }
 
-// Ahead is for which public reason nobody may report the post.
+// Ahead returns the public reason why nobody may report the post, nil otherwise.
 func (m *Moderation) Ahead(ctx context.Context, tx *storage.Tx, in protocol.NewReport) error {
 	p, err := tx.PostByID(ctx, in.ID)
 	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.Errorf(protocol.NotFound, "there is no post of that id")
+		return protocol.Errorf(protocol.NotFound, "there is no post with that id")
 	}
 	if err != nil {
 		return err
@@ -100,8 +99,8 @@ func (m *Moderation) Ahead(ctx context.Context, tx *storage.Tx, in protocol.NewR
 	return reportable(p)
 }
 
-// ReportFrom notes a report that a trusted node hands on. A node counts as one
-// reporter, however many of its readers reported.
+// ReportFrom stores a report that a trusted node forwards. A node counts as one reporter, however
+// many of its readers reported.
 func (m *Moderation) ReportFrom(ctx context.Context, tx *storage.Tx, postID, node, reason string) error {
 	_, err := m.Report(ctx, tx, protocol.Caller{Standing: protocol.Federated, KeyID: "node " + node}, protocol.NewReport{ID: postID, Reason: reason})
 	if code := protocol.CodeOf(err); code == protocol.NotFound || code == protocol.Gone {
@@ -110,17 +109,16 @@ func (m *Moderation) ReportFrom(ctx context.Context, tx *storage.Tx, postID, nod
 	return err
 }
 
-// FlagFrom puts a report that another server sent into the queue. It hides
-// nothing: servers are made as cheaply as names. One domain counts once a post.
+// FlagFrom adds a report from another server to the queue. It never hides a post, since anyone can
+// set up a server. One domain counts once per post.
 func (m *Moderation) FlagFrom(ctx context.Context, tx *storage.Tx, postID, domain, reason string) error {
 	_, err := tx.InsertFlag(ctx, storage.Report{PostID: postID, Reporter: reportID(postID, "domain "+domain), Reason: reason, Domain: domain})
 	return err
 }
 
-// reporter is who reports, hashed together with the post. An owner is one,
-// whether a token is shown or the key of a profile signs. A key that neither a
-// profile nor the chain vouches for is made as cheaply as a name, so whoever
-// shows such keys is the client network that they come from.
+// reporter returns the hash of the reporter and the post. An owner is one reporter, whether it
+// shows a token or signs with the key of a profile. Anyone can make a key, so a signature with a
+// key that neither a profile nor the chain vouches for counts as the client network.
 func reporter(ctx context.Context, tx *storage.Tx, postID string, c protocol.Caller) (string, error) {
 	id := c.ID()
 	if c.Standing == protocol.Signed && c.Agent == "" {
@@ -142,9 +140,9 @@ func reportID(postID, who string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// hide hides, for a reason as the author and the operators read it and one as
-// the public does. The hiding of a post of another node stays here: only the
-// board that a post belongs to speaks about it to others.
+// hide hides a post. why is the reason for the author and the operators, public the one for
+// everyone. Hiding a post of another node has no effect elsewhere: only the board that a post
+// belongs to announces it to others.
 func (m *Moderation) hide(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, why, public string) error {
 	if err := tx.SetPostState(ctx, p.ID, protocol.Hidden, why); err != nil {
 		return err
@@ -155,10 +153,10 @@ func (m *Moderation) hide(ctx context.Context, tx *storage.Tx, p *protocol.Store
 	if err := notify(ctx, tx, p, protocol.PostHidden); err != nil {
 		return err
 	}
-	return m.Tell(ctx, tx, p, "hide")
+	return m.Distribute(ctx, tx, p, "hide")
 }
 
-// notify tells the author's owner, where the author has a profile here.
+// notify sends a notice to the author's owner, if the author has a profile here.
 func notify(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, event protocol.NoticeEvent) error {
 	if p.Author.Handle == nil || p.Author.Node != nil {
 		return nil
@@ -169,12 +167,12 @@ func notify(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, event p
 func find(ctx context.Context, tx *storage.Tx, id string) (*protocol.StoredPost, error) {
 	p, err := tx.PostToDecide(ctx, id)
 	if errors.Is(err, storage.ErrNotFound) {
-		return nil, protocol.Errorf(protocol.NotFound, "there is no post of that id")
+		return nil, protocol.Errorf(protocol.NotFound, "there is no post with that id")
 	}
 	return p, err
 }
 
-// actor is the operator as the audit log names it.
+// actor returns the operator's name in the audit log.
 func actor(c protocol.Caller) string {
 	if c.Account != "" {
 		return c.Account

@@ -10,18 +10,18 @@ import (
 	"stoa/storage"
 )
 
-// FollowJob is the kind of the job that follows another node's board, and begins
-// the name under which it waits.
+// FollowJob is the kind of the job that follows another node's board, and the prefix of its dedupe
+// key.
 const FollowJob = "follow"
 
-// FollowArgs are the arguments of a follow job. It is queued anew for each try.
+// FollowArgs are the arguments of a follow job. Each attempt enqueues a new job.
 type FollowArgs struct {
 	URL   string    `json:"url"`
 	Since time.Time `json:"since"`
-	Tries int       `json:"tries,omitempty"` // in vain so far
+	Tries int       `json:"tries,omitempty"` // failed attempts so far
 }
 
-// Peers lists what is followed, delivered to, and treated in a special way.
+// Peers lists the nodes that are followed, delivered to, or have a policy.
 func (m *Moderation) Peers(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.PeersQuery) (protocol.PeersView, error) {
 	v := protocol.PeersView{Following: []protocol.Followed{}, Delivering: []protocol.Delivering{}, Policies: []protocol.PeerPolicy{}, Untrusted: true}
 	var err error

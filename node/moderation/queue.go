@@ -8,10 +8,10 @@ import (
 	"stoa/storage"
 )
 
-// shown is how many reports and notes stand beside a post of the queue.
+// shown is the number of reports and notes that are listed with a post in the queue.
 const shown = 20
 
-// Queue lists posts that somebody should look at.
+// Queue lists the posts that wait for an operator's decision.
 func (m *Moderation) Queue(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.ReviewQuery) (protocol.Page[protocol.ReviewItem], error) {
 	out := protocol.Page[protocol.ReviewItem]{Items: []protocol.ReviewItem{}}
 	var posts []protocol.StoredPost
@@ -72,8 +72,8 @@ func review(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) (protoc
 	return item, err
 }
 
-// Hide takes a post off the public lists, on the operator's word. One that reports
-// hid stays hidden on it, and waits for no decision any more.
+// Hide hides a post by an operator's decision. A post that reports have hidden stays hidden and
+// leaves the queue.
 func (m *Moderation) Hide(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Decision) (protocol.PostStanding, error) {
 	p, err := find(ctx, tx, in.ID)
 	if err != nil {
@@ -83,25 +83,25 @@ func (m *Moderation) Hide(ctx context.Context, tx *storage.Tx, c protocol.Caller
 	switch reason, _, err := tx.PostStanding(ctx, in.ID); {
 	case err != nil:
 		return protocol.PostStanding{}, err
-	case p.State == protocol.Hidden && reason == byReports: // everybody was told of it then
+	case p.State == protocol.Hidden && reason == byReports: // it was announced when the reports hid it
 		if err := tx.SetPostState(ctx, in.ID, protocol.Hidden, why); err != nil {
 			return protocol.PostStanding{}, err
 		}
-		return m.decided(ctx, tx, c, in, "hide", why)
+		return m.recordDecision(ctx, tx, c, in, "hide", why)
 	case p.State != protocol.Visible:
-		return protocol.PostStanding{}, settled(p.State, "the post is %s already", p.State)
+		return protocol.PostStanding{}, stateError(p.State, "the post is already %s", p.State)
 	}
 	if err := m.hide(ctx, tx, p, why, in.Reason); err != nil {
 		return protocol.PostStanding{}, err
 	}
-	return m.decided(ctx, tx, c, in, "hide", why)
+	return m.recordDecision(ctx, tx, c, in, "hide", why)
 }
 
-// Restore puts a hidden post back. The reporters of before cannot hide it again.
+// Restore makes a hidden post visible again. Its earlier reporters cannot hide it a second time.
 func (m *Moderation) Restore(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Decision) (protocol.PostStanding, error) {
 	p, err := find(ctx, tx, in.ID)
 	if err == nil && p.State != protocol.Hidden {
-		err = settled(p.State, "the post is %s, not hidden", p.State)
+		err = stateError(p.State, "the post is %s, not hidden", p.State)
 	}
 	if err != nil {
 		return protocol.PostStanding{}, err
@@ -112,17 +112,17 @@ func (m *Moderation) Restore(ctx context.Context, tx *storage.Tx, c protocol.Cal
 	if err := tx.LogModeration(ctx, protocol.ActionRestore, "post", in.ID, in.Reason); err != nil {
 		return protocol.PostStanding{}, err
 	}
-	if err := m.Tell(ctx, tx, p, "restore"); err != nil {
+	if err := m.Distribute(ctx, tx, p, "restore"); err != nil {
 		return protocol.PostStanding{}, err
 	}
-	return m.decided(ctx, tx, c, in, "restore", in.Reason)
+	return m.recordDecision(ctx, tx, c, in, "restore", in.Reason)
 }
 
-// Dismiss leaves a reported post where it is.
+// Dismiss keeps a reported post visible and closes its reports.
 func (m *Moderation) Dismiss(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Decision) (protocol.PostStanding, error) {
 	p, err := find(ctx, tx, in.ID)
 	if err == nil && p.State != protocol.Visible {
-		err = settled(p.State, "the post is %s; restore it", p.State)
+		err = stateError(p.State, "the post is %s; restore it", p.State)
 	}
 	if err != nil {
 		return protocol.PostStanding{}, err
@@ -137,7 +137,7 @@ func (m *Moderation) Dismiss(ctx context.Context, tx *storage.Tx, c protocol.Cal
 	if err != nil {
 		return protocol.PostStanding{}, err
 	}
-	return m.decided(ctx, tx, c, in, "dismiss", in.Reason)
+	return m.recordDecision(ctx, tx, c, in, "dismiss", in.Reason)
 }
 
 // Remove deletes a post for good, hidden or not.
@@ -152,20 +152,19 @@ func (m *Moderation) Remove(ctx context.Context, tx *storage.Tx, c protocol.Call
 	if err := tx.LogModeration(ctx, protocol.ActionDelete, "post", in.ID, in.Reason); err != nil {
 		return protocol.PostStanding{}, err
 	}
-	return m.decided(ctx, tx, c, in, "delete", why)
+	return m.recordDecision(ctx, tx, c, in, "delete", why)
 }
 
-// settled is the error for a post whose state does not allow a decision.
-func settled(s protocol.PostState, format string, args ...any) error {
+// stateError returns the error for a post whose state does not allow a decision.
+func stateError(s protocol.PostState, format string, args ...any) error {
 	if s == protocol.Deleted {
 		return protocol.Errorf(protocol.Gone, "the post was deleted")
 	}
 	return protocol.Errorf(protocol.Conflict, format, args...)
 }
 
-// decided notes a decision in the audit log, with its note, and gives what
-// stands now.
-func (m *Moderation) decided(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Decision, action, why string) (protocol.PostStanding, error) {
+// recordDecision writes a decision and its note to the audit log, and returns the state of the post.
+func (m *Moderation) recordDecision(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Decision, action, why string) (protocol.PostStanding, error) {
 	if err := tx.Audit(ctx, actor(c), "post "+action, in.ID, in.Reason); err != nil {
 		return protocol.PostStanding{}, err
 	}

@@ -8,33 +8,33 @@ import (
 	"stoa/netx"
 )
 
-// A Refused is a request that the client did not make because of where it would
-// have gone. It is final: trying again gives the same.
+// A Refused is a request that the client did not make because of its target. It is final: the same
+// request would be refused again.
 type Refused struct {
 	Target string // address, or URL without password
 	Reason string
-	// Form is set when the URL was refused for how it looks (scheme, port, user),
-	// before anything was looked up: it says nothing about who is there.
+	// Form is set when the URL was refused for its form (scheme, port, user) before anything was
+	// looked up: it reveals nothing about the target.
 	Form bool
 }
 
 func (e *Refused) Error() string { return "outbound: refused " + e.Target + ": " + e.Reason }
 
-// Final says that the same request would be refused again.
+// Final reports that the same request would be refused again.
 func (e *Refused) Final() bool { return true }
 
-// metadataIPv6 is a unique local address at which a cloud keeps its machines'
-// credentials.
+// metadataIPv6 is the unique local address of a cloud's metadata service, which serves the
+// machine's credentials.
 var metadataIPv6 = netip.MustParseAddr("fd00:ec2::254")
 
-// rules say which addresses a transport may connect to.
+// rules are the addresses that a transport may connect to.
 type rules struct {
 	public  bool     // public addresses, on these ports
 	ports   []uint16 //
 	private bool     // loopback and private addresses, on any port
 }
 
-// check is given what the socket is about to connect to.
+// check is called with the address that the socket is about to connect to.
 func (r rules) check(network, address string) error {
 	if !strings.HasPrefix(network, "tcp") {
 		return &Refused{Target: address, Reason: "network " + network}

@@ -5,12 +5,12 @@ import (
 	"io"
 )
 
-// ErrBodyTooLarge says that an answer is longer than Options.MaxBody. It comes
-// from reading the body: at once where the length was announced.
+// ErrBodyTooLarge means that an answer is longer than Options.MaxBody. Reading the body returns
+// it, the first Read already when Content-Length announces it.
 var ErrBodyTooLarge = errors.New("outbound: response body over the limit")
 
-// body gives out at most left bytes and fails when there are more, so that a
-// cut document never passes for a whole one.
+// body returns at most left bytes and fails when there are more, so that a truncated document is
+// never taken for a whole one.
 type body struct {
 	rc   io.ReadCloser
 	left int64
@@ -21,7 +21,7 @@ func (b *body) Read(p []byte) (int, error) {
 		return 0, ErrBodyTooLarge
 	}
 	if int64(len(p)) > b.left+1 {
-		p = p[:b.left+1] // one more than allowed shows that there is more
+		p = p[:b.left+1] // one byte more shows that the body is too long
 	}
 	n, err := b.rc.Read(p)
 	if int64(n) > b.left {

@@ -1,12 +1,11 @@
 // Package outbound makes the one *http.Client that the node dials out with.
 //
-// Addresses come from strangers: actors, inboxes, callbacks, chain endpoints.
-// The client refuses everything that is not a public address, and it does so
-// when a socket is about to connect, on the resolved address, so that neither a
-// DNS answer that changes nor a redirect gets around the check (server-side
-// request forgery). It also bounds headers, body, time and redirects.
+// Addresses come from strangers: actors, inboxes, callbacks, chain endpoints. The client refuses
+// every address that is not public, and it does so when a socket is about to connect, on the
+// resolved address, so that neither a changing DNS answer nor a redirect avoids the check
+// (server-side request forgery). It also bounds headers, body, time and redirects.
 //
-// Nothing else in the project dials; other packages are handed an *http.Client.
+// Nothing else in the project dials; other packages are given an *http.Client.
 package outbound
 
 import (
@@ -23,9 +22,9 @@ import (
 	"time"
 )
 
-// Limits of a client. Those that Options can change are its defaults.
+// Limits of a client. Those in Options are defaults.
 const (
-	DefaultTimeout = 15 * time.Second // a whole exchange, redirects and body included
+	DefaultTimeout = 15 * time.Second // one whole exchange, redirects and body included
 	DefaultMaxBody = 1 << 20          // bytes of a body, after decompression
 	MaxRedirects   = 3
 
@@ -34,14 +33,13 @@ const (
 	dialTimeout  = 5 * time.Second
 )
 
-// Options of a client. The zero value is right for talking to strangers.
+// Options of a client. The zero value is right for strangers' addresses.
 type Options struct {
-	// AllowPrivate also admits loopback, RFC 1918 and unique local addresses,
-	// there on any port and with plain http. Link-local addresses, where cloud
-	// machines keep their credentials, stay refused.
+	// AllowPrivate also allows loopback, RFC 1918 and unique local addresses, with any port and
+	// plain http. Link-local addresses, where clouds serve credentials, are still refused.
 	AllowPrivate bool
 
-	Ports     []uint16       // ports of public addresses; default 443 alone
+	Ports     []uint16       // ports of public addresses; default 443
 	UserAgent string         // sent where a request has none; default "stoa"
 	Timeout   time.Duration  // of a whole exchange; default DefaultTimeout
 	MaxBody   int64          // bytes of a body; default DefaultMaxBody
@@ -49,14 +47,12 @@ type Options struct {
 	RootCAs   *x509.CertPool // nil: the system's
 }
 
-// New returns a guarded client. It is safe for concurrent use, keeps at most
-// four connections to a host, ignores proxy settings of the environment and
-// speaks HTTP/2 and TLS 1.2 or newer.
+// New returns a guarded client. It is safe for concurrent use, keeps at most four connections per
+// host, ignores proxy settings of the environment and speaks HTTP/2 and TLS 1.2 or newer.
 //
-// A request that it does not make fails with a *[Refused]; reading a body past
-// MaxBody fails with [ErrBodyTooLarge]. GET and HEAD follow up to MaxRedirects
-// redirects, never from https to http; other methods give the redirect back as
-// the answer.
+// A request that it refuses fails with a *[Refused]; reading a body beyond MaxBody fails with
+// [ErrBodyTooLarge]. GET and HEAD follow up to MaxRedirects redirects, never from https to http;
+// for other methods the redirect is the answer.
 func New(o Options) *http.Client {
 	if len(o.Ports) == 0 {
 		o.Ports = []uint16{443}
@@ -81,7 +77,7 @@ func transport(o Options, r rules) *http.Transport {
 	dialer := &net.Dialer{
 		Timeout:  dialTimeout,
 		Resolver: o.Resolver,
-		// Called for each address that is tried, after the name was resolved.
+		// Called for each resolved address before it is dialled.
 		ControlContext: func(_ context.Context, network, address string, _ syscall.RawConn) error {
 			return r.check(network, address)
 		},
@@ -100,7 +96,7 @@ func transport(o Options, r rules) *http.Transport {
 	}
 }
 
-// guard checks a request before a transport sees it and bounds the body after.
+// guard checks a request before a transport sends it and bounds the body afterwards.
 type guard struct {
 	o      Options
 	secure *http.Transport
@@ -111,7 +107,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	t, err := g.pick(req.URL)
 	if err != nil {
 		if req.Body != nil {
-			req.Body.Close() // http.RoundTripper: also on errors
+			req.Body.Close() // RoundTripper must close it, also on errors
 		}
 		return nil, err
 	}
@@ -125,7 +121,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	left := g.o.MaxBody
 	if resp.ContentLength > left && req.Method != http.MethodHead {
-		left = -1 // the first read fails: status and fields are an answer by themselves
+		left = -1 // the first read fails; status and headers are still an answer
 	}
 	resp.Body = &body{rc: resp.Body, left: left}
 	return resp, nil
@@ -146,7 +142,7 @@ func (g *guard) pick(u *url.URL) (*http.Transport, error) {
 	case u.User != nil:
 		return nil, &Refused{u.Redacted(), "user name in the address", true}
 	case u.Scheme == "https" && !g.o.AllowPrivate && !slices.Contains(g.o.Ports, port(u)):
-		return nil, &Refused{u.Host, "port " + u.Port(), true} // before a name is looked up
+		return nil, &Refused{u.Host, "port " + u.Port(), true} // before the name is looked up
 	case u.Scheme == "https":
 		return g.secure, nil
 	case u.Scheme == "http" && g.plain != nil:
@@ -155,7 +151,7 @@ func (g *guard) pick(u *url.URL) (*http.Transport, error) {
 	return nil, &Refused{u.Redacted(), "scheme " + strconv.Quote(u.Scheme) + ", want https", true}
 }
 
-// port is the port of an https address; 0 for one that is none.
+// port returns the port of an https address, 0 for any other scheme.
 func port(u *url.URL) uint16 {
 	if u.Port() == "" {
 		return 443
@@ -180,8 +176,8 @@ func redirect(req *http.Request, via []*http.Request) error {
 	if last.URL.Scheme == "https" && req.URL.Scheme != "https" {
 		return &Refused{req.URL.Redacted(), "redirect from https to " + req.URL.Scheme, true}
 	}
-	// A signature is bound to the target it was made for, and the page that
-	// redirects is nobody's business.
+	// A signature is bound to its target, and the target of a redirect must not learn the page
+	// that redirected to it.
 	for _, name := range []string{"Signature", "Signature-Input", "Referer"} {
 		req.Header.Del(name)
 	}

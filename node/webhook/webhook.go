@@ -1,8 +1,7 @@
-// Package webhook sends one JSON document to an address that somebody else
-// chose, signed as the node (RFC 9421, Web Bot Auth), and says what became of
-// it. It sends once: when to try again is the caller's job to decide. Redirects
-// are not followed, and an address that is not public is never connected to
-// (node/outbound looks at each address that is dialled).
+// Package webhook sends one JSON document to an address that somebody else chose, signed with the
+// node's key (RFC 9421, Web Bot Auth), and returns the outcome. It makes one attempt: the caller
+// decides about retries. It does not follow redirects and never connects to an address that is not
+// public (node/outbound checks each address that is dialled).
 package webhook
 
 import (
@@ -29,17 +28,17 @@ import (
 
 const (
 	timeout       = 10 * time.Second // for the whole exchange
-	maxAnswer     = 16 << 10         // bytes of an answer that are read, to use the connection again
+	maxAnswer     = 16 << 10         // bytes of an answer that are read, so that the connection can be reused
 	maxRetryAfter = 6 * time.Hour
 	signatureTTL  = 5 * time.Minute
 )
 
-// lanes is how many documents a deployment sends at once: half of a worker, so
-// that receivers that do not answer leave the rest to other jobs.
+// lanes is how many documents a deployment sends at once: half of a worker, so that receivers that
+// do not answer leave the other half to other jobs.
 const lanes = 4
 
-// Lane names the lane of the job that sends to an address. It keeps one receiver
-// to one connection, and all of them to a few.
+// Lane returns the lane of the job that sends to an address. Each receiver gets one connection at
+// a time, and all receivers together a few.
 func Lane(address string) string {
 	h := fnv.New32a()
 	if u, err := url.Parse(address); err == nil {
@@ -50,19 +49,19 @@ func Lane(address string) string {
 
 // Kinds of failure, for errors.Is.
 var (
-	ErrGone    = errors.New("the receiver answered 410: it wants no more")
+	ErrGone    = errors.New("the receiver answered 410: it wants no more deliveries")
 	ErrRefused = errors.New("the address is not a public https address")
 	ErrRetry   = errors.New("try again later")
 )
 
-// A Failure is a document that was not taken. Its text is fit to be shown to
-// whoever chose the address: it tells nothing about the node's own network.
-// It is one of ErrGone, ErrRefused and ErrRetry.
+// A Failure is the outcome of a document that was not accepted. Text may be shown to the user who
+// chose the address: it reveals nothing about the node's own network. It is one of ErrGone,
+// ErrRefused and ErrRetry.
 type Failure struct {
 	Status     int           // of the answer; 0 when there was none
-	RetryAfter time.Duration // with ErrRetry: what the receiver asked for, at most six hours; 0 when it did not
+	RetryAfter time.Duration // with ErrRetry: the receiver's Retry-After, at most six hours; 0 without one
 	Kind       error         // one of the three
-	Text       string        // in a few words
+	Text       string        // a short description
 	Err        error         // the cause, for the log only; may be nil
 }
 
@@ -72,19 +71,19 @@ func (f *Failure) Unwrap() []error { return []error{f.Kind, f.Err} }
 // A Sender sends as one node. It is safe for concurrent use.
 type Sender struct {
 	Client  *http.Client // of node/outbound
-	Key     key.Pair     // the node's own; its key directory vouches for it
-	Base    string       // public address of the node, where the key directory lies
-	Private bool         // loopback addresses and plain http to them are fine: development
+	Key     key.Pair     // the node's own; its key directory publishes it
+	Base    string       // public address of the node, where the key directory is
+	Private bool         // allow loopback addresses and plain http to them: development
 	Form    Form         // of Signature-Agent, for hosts that have refused none; "" is FormField
 	Now     func() time.Time
 
 	mu    sync.Mutex      // guards forms
-	forms map[string]Form // by host: what to send next, where a form was refused
+	forms map[string]Form // by host: the form to send next, after a form was refused
 }
 
-// A Form is how Signature-Agent is written and covered. Verifiers of several
-// drafts are in use, and none takes all forms: the npm package web-bot-auth 0.1.3
-// refuses FormMember, which newer drafts ask for.
+// A Form is a way to write and cover Signature-Agent. Verifiers implement several drafts, and no
+// form suits all: the npm package web-bot-auth 0.1.3 refuses FormMember, which newer drafts
+// require.
 type Form string
 
 const (
@@ -93,21 +92,21 @@ const (
 	FormString Form = "string" // "https://node", covered as a field
 )
 
-// Forms are all of them, in the order in which a host that refuses one is sent others.
+// Forms are all forms, in the order in which they are tried with a host that refuses one.
 var Forms = []Form{FormField, FormMember, FormString}
 
 const maxForms = 1000 // hosts remembered
 
-// form is the one for a host.
+// form returns the form to send to a host.
 func (s *Sender) form(host string) Form {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return cmp.Or(s.forms[host], s.Form, FormField)
 }
 
-// refused notes that the host answered 401 or 403 to a form: the next try sends
-// another. What a host takes is kept until it refuses it or the process ends.
-func (s *Sender) refused(host string, f Form) {
+// formRefused records that the host answered 401 or 403 to a form: the next attempt uses another. A
+// form that a host accepts is kept until the host refuses it or the process ends.
+func (s *Sender) formRefused(host string, f Form) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.forms == nil || len(s.forms) >= maxForms {
@@ -116,9 +115,9 @@ func (s *Sender) refused(host string, f Form) {
 	s.forms[host] = Forms[(slices.Index(Forms, f)+1)%len(Forms)]
 }
 
-// Send posts body to address, with id as its Webhook-Id, and returns nil when
-// the receiver answered 2xx. Any other end is a *Failure, but for an error of
-// ours such as a key that cannot sign.
+// Send posts body to address, with id as its Webhook-Id, and returns nil when the receiver
+// answered 2xx. Any other outcome is a *Failure, except an error of this node such as a key that
+// cannot sign.
 func (s *Sender) Send(ctx context.Context, address, id string, body []byte) error {
 	if why := protocol.CallbackFault(address, s.Private); why != "" {
 		return &Failure{Kind: ErrRefused, Text: "the address " + why}
@@ -131,12 +130,12 @@ func (s *Sender) Send(ctx context.Context, address, id string, body []byte) erro
 	}
 	res, err := s.Client.Do(r)
 	if err != nil {
-		return unanswered(err)
+		return failureOf(err)
 	}
 	defer res.Body.Close()
 	io.Copy(io.Discard, io.LimitReader(res.Body, maxAnswer))
 	if res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden {
-		s.refused(r.URL.Host, form)
+		s.formRefused(r.URL.Host, form)
 	}
 	switch {
 	case res.StatusCode >= 200 && res.StatusCode <= 299:
@@ -152,12 +151,12 @@ func (s *Sender) Send(ctx context.Context, address, id string, body []byte) erro
 	}
 }
 
-// request makes the signed request. It covers method, address, media type,
-// digest, the key directory that it names and the id.
+// request returns the signed request. The signature covers method, address, media type, digest,
+// the key directory that it names, and the id.
 func (s *Sender) request(ctx context.Context, address, id string, body []byte) (*http.Request, Form, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
-		return nil, "", &Failure{Kind: ErrRefused, Text: "the address cannot be read", Err: err}
+		return nil, "", &Failure{Kind: ErrRefused, Text: "the address is not valid", Err: err}
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set(protocol.WebhookID, id)
@@ -183,9 +182,9 @@ func (s *Sender) now() time.Time {
 	return s.Now()
 }
 
-// unanswered judges an exchange without an answer. Which address a name led to
-// is not told: it may be one of our own network.
-func unanswered(err error) error {
+// failureOf returns the failure for an exchange without an answer. It does not reveal the address
+// that a name resolved to, which may be in this node's own network.
+func failureOf(err error) error {
 	if _, refused := errors.AsType[*outbound.Refused](err); refused {
 		return &Failure{Kind: ErrRefused, Text: ErrRefused.Error(), Err: err}
 	}

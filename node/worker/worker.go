@@ -1,7 +1,7 @@
-// Package worker does the durable jobs: it claims what is due, runs the handler
-// of its kind, and either marks the job done together with what follows from
-// it, or tries again later. A job whose worker dies comes back when its lease
-// ends, so a handler may run more than once and must not mind.
+// Package worker runs the durable jobs: it claims due jobs, runs the handler of each kind, and
+// either marks a job done, together with what follows from it, or retries it later. A job whose
+// worker dies becomes due again when its lease ends, so a handler may run more than once and must
+// tolerate that.
 package worker
 
 import (
@@ -17,17 +17,17 @@ import (
 	"stoa/storage"
 )
 
-// A Handler does one job: outside calls first, then what it returns runs in the
-// transaction that marks the job done. A *protocol.Error that is not temporary
-// ends the job for good; any other error is tried again.
+// A Handler does one job. It makes outside calls first; the function that it returns runs in the
+// transaction that marks the job done. A *protocol.Error that is not temporary ends the job for
+// good; any other error is retried.
 type Handler func(ctx context.Context, j storage.Job) (after func(ctx context.Context, tx *storage.Tx) error, err error)
 
 const (
 	lease       = 2 * time.Minute
-	timeout     = 90 * time.Second      // for one run of a handler; below the lease
-	poll        = time.Second           // how long a job of another process may go unseen
-	busy        = 20 * time.Millisecond // how soon to look again while another process claims
-	streak      = 32                    // jobs of a lane that are run one after another before other lanes have their turn
+	timeout     = 90 * time.Second      // for one run of a handler; shorter than the lease
+	poll        = time.Second           // how late a job of another process may be noticed
+	busy        = 20 * time.Millisecond // pause before the next claim while another process claims
+	streak      = 32                    // jobs of one lane that are run one after another before other lanes
 	maxAttempts = 8
 )
 
@@ -35,7 +35,7 @@ const (
 type Worker struct {
 	DB       *storage.DB
 	Log      *slog.Logger
-	Owner    string // names this process in leases
+	Owner    string // name of this process in leases
 	Parallel int    // jobs at once; default 8
 	Observe  func(kind string, d time.Duration, err error)
 
@@ -50,8 +50,8 @@ func (w *Worker) Handle(kind string, h Handler) {
 	w.handlers[kind] = h
 }
 
-// Run claims and runs jobs until ctx ends, then waits for those under way and
-// gives back the leases of those not begun.
+// Run claims and runs jobs until ctx ends, then waits for the running jobs and releases the leases
+// of those not yet begun.
 func (w *Worker) Run(ctx context.Context) error {
 	parallel := w.Parallel
 	if parallel == 0 {
@@ -106,7 +106,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
-// lane runs a job, and those that wait for it in its lane.
+// lane runs a job, and then the jobs that wait in its lane.
 func (w *Worker) lane(ctx context.Context, first storage.Job) {
 	next := &first
 	for n := 1; next != nil; n++ {
@@ -114,8 +114,8 @@ func (w *Worker) lane(ctx context.Context, first storage.Job) {
 	}
 }
 
-// do runs a job and settles it. It returns the next job of the lane, leased, where
-// more is asked for and there is one.
+// do runs a job and stores the outcome. With more it returns the next job of the lane, leased, if
+// there is one.
 func (w *Worker) do(ctx context.Context, j storage.Job, more bool) (next *storage.Job) {
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -156,7 +156,7 @@ func (w *Worker) run(ctx context.Context, j storage.Job, more bool) (next *stora
 		return nil, err
 	}
 	err = w.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		// Done first, so that what follows may enqueue the job anew under its name.
+		// Done first, so that a follow-up may enqueue the job again with the same dedupe key.
 		next = nil
 		if more && j.Lane != "" {
 			next, err = tx.NextJob(ctx, j.ID, w.Owner, lease)
@@ -174,14 +174,14 @@ func (w *Worker) run(ctx context.Context, j storage.Job, more bool) (next *stora
 	return next, nil
 }
 
-// final reports an error that no second try would mend.
+// final reports an error that a retry cannot fix.
 func final(err error) bool {
 	e, ok := errors.AsType[*protocol.Error](err)
 	return ok && !e.Code.Temporary()
 }
 
-// Backoff is how long to wait after the n-th attempt: what the error asks for,
-// else 5 s doubling to 6 h, with jitter of half to one and a half.
+// Backoff returns the pause after the n-th attempt: what the error asks for, otherwise 5 s
+// doubling up to 6 h, multiplied by a random factor of 0.5 to 1.5.
 func Backoff(attempt int, err error) time.Duration {
 	if e, ok := errors.AsType[*protocol.Error](err); ok && e.RetryAfter > 0 {
 		return min(e.RetryAfter, 24*time.Hour)

@@ -10,7 +10,7 @@ import (
 	"os"
 )
 
-// minRSABits is the shortest RSA key that receivers still take (RFC 8301 §3.2).
+// minRSABits is the shortest RSA key that receivers accept (RFC 8301 §3.2).
 const minRSABits = 1024
 
 // ReadKey reads a DKIM key: a PEM file with an RSA or Ed25519 private key
@@ -47,5 +47,5 @@ func sound(file string, k any) (crypto.Signer, error) {
 			return k, nil
 		}
 	}
-	return nil, fmt.Errorf("%s: DKIM takes RSA of %d bits or more, or Ed25519", file, minRSABits)
+	return nil, fmt.Errorf("%s: DKIM needs an RSA key of %d bits or more, or an Ed25519 key", file, minRSABits)
 }

@@ -1,8 +1,7 @@
-// Package mail sends plain-text letters to one person each over SMTP submission
-// (RFC 6409), signed with DKIM (RFC 6376) where there is a key. go-mail writes
-// the MIME, go-msgauth signs the finished bytes, go-smtp sends them unchanged.
-// It sends once: when to try again is the caller's job to decide. No error holds
-// an address or what a server said, since servers repeat addresses.
+// Package mail sends plain-text letters to one recipient each by SMTP submission (RFC 6409),
+// signed with DKIM (RFC 6376) when there is a key. go-mail writes the MIME, go-msgauth signs the
+// finished bytes, go-smtp sends them unchanged. It makes one attempt: the caller decides about
+// retries. No error contains an address or the server's text, since servers repeat addresses.
 package mail
 
 import (
@@ -26,16 +25,16 @@ import (
 	"stoa/protocol"
 )
 
-const timeout = 30 * time.Second // for a whole exchange
+const timeout = 30 * time.Second // for one whole exchange
 
 // How the connection is protected.
 const (
 	TLS      = "tls"      // from the first byte (port 465)
-	StartTLS = "starttls" // before anything is said (port 587); without it nothing is sent
-	Plain    = "none"     // not at all; to this machine only
+	StartTLS = "starttls" // before anything is sent (port 587); without it nothing is sent
+	Plain    = "none"     // unprotected; only to this machine
 )
 
-// A Message is one letter. ID is the same at each attempt.
+// A Message is one letter. ID is the same for each attempt.
 type Message struct{ ID, To, Subject, Text string }
 
 // A Sender sends through one server. It is safe for concurrent use.
@@ -44,7 +43,7 @@ type Sender struct {
 	Security       string // TLS, StartTLS or Plain
 	User, Password string // "" for none
 	From           string // bare address
-	Name           string // shown beside From
+	Name           string // display name of From
 	Host           string // of the node, for message ids and the greeting
 	DKIM           crypto.Signer
 	Selector       string      // of the DKIM key
@@ -52,7 +51,7 @@ type Sender struct {
 	Now            func() time.Time
 }
 
-// Send sends one letter. A refusal for good is a final *protocol.Error.
+// Send sends one letter. A permanent refusal is a *protocol.Error that is not temporary.
 func (s *Sender) Send(ctx context.Context, m Message) error {
 	raw, err := s.Compose(m)
 	if err != nil {
@@ -69,8 +68,8 @@ func (s *Sender) Send(ctx context.Context, m Message) error {
 	}
 	switch _, garbled := errors.AsType[textproto.ProtocolError](err); {
 	case ctx.Err() != nil && err != nil:
-		return fmt.Errorf("the mail server did not take the letter in time: %w", ctx.Err())
-	case garbled: // its text is the server's
+		return fmt.Errorf("the mail server did not accept the letter in time: %w", ctx.Err())
+	case garbled: // its text comes from the server
 		return errors.New("the mail server answered with something that is not SMTP")
 	case err != nil:
 		return fmt.Errorf("the mail server could not be used: %w", err)
@@ -78,19 +77,19 @@ func (s *Sender) Send(ctx context.Context, m Message) error {
 	return nil
 }
 
-// Compose writes the letter as it is sent.
+// Compose returns the letter as it is sent.
 func (s *Sender) Compose(m Message) ([]byte, error) {
-	if strings.ContainsAny(m.Subject+m.To+m.ID, "\r\n\x00") { // another header line
+	if strings.ContainsAny(m.Subject+m.To+m.ID, "\r\n\x00") { // they would add a header line
 		return nil, protocol.Errorf(protocol.InvalidRequest, "a header of the letter holds a line break")
 	}
 	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	if err := errors.Join(msg.FromFormat(s.Name, s.From), msg.To(m.To)); err != nil {
-		return nil, protocol.Errorf(protocol.InvalidRequest, "an address of the letter cannot be written")
+		return nil, protocol.Errorf(protocol.InvalidRequest, "an address of the letter is not valid")
 	}
 	msg.Subject(m.Subject)
 	msg.SetDateWithValue(s.now())
 	msg.SetMessageIDWithValue(m.ID + "@" + s.Host)
-	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no answer from a machine
+	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no automatic replies
 	msg.SetBodyString(gomail.TypeTextPlain, m.Text)
 	var raw bytes.Buffer
 	if _, err := msg.WriteTo(&raw); err != nil {
@@ -120,15 +119,15 @@ func (s *Sender) submit(ctx context.Context, to string, raw []byte) error {
 	defer c.Close()
 	c.CommandTimeout, c.SubmissionTimeout = timeout, timeout
 	if s.User != "" {
-		// The fault is the configuration's, not the letter's: it is tried again.
+		// The configuration is wrong, not the letter: the letter is retried.
 		if err := c.Auth(sasl.NewPlainClient("", s.User, s.Password)); err != nil {
-			return errors.New("user and password are not taken")
+			return errors.New("the mail server refused the user or the password")
 		}
 	}
 	if err := c.SendMail(s.From, []string{to}, bytes.NewReader(raw)); err != nil {
 		return err
 	}
-	_ = c.Quit() // it has the letter
+	_ = c.Quit() // the letter was accepted already
 	return nil
 }
 
@@ -137,8 +136,8 @@ func (s *Sender) dial(ctx context.Context) (*smtp.Client, error) {
 	if err != nil {
 		return nil, errors.New("no connection")
 	}
-	// A deadline of the connection would not do: the client moves it with each
-	// command, and a server that is slow at each would hold the letter for long.
+	// A deadline on the connection would not be enough: the client moves it with each command, and
+	// a server that is slow at every command would hold the letter for long.
 	context.AfterFunc(ctx, func() { conn.Close() })
 	host, _, _ := net.SplitHostPort(s.Server)
 	config := s.TLSConfig.Clone()
@@ -172,7 +171,7 @@ func (s *Sender) now() time.Time {
 	return s.Now()
 }
 
-// ReadPassword reads a password from a file, without the line break at its end.
+// ReadPassword reads a password from a file, without the line break at the end.
 func ReadPassword(file string) (string, error) {
 	if file == "" {
 		return "", nil

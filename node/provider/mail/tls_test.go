@@ -128,7 +128,7 @@ func TestSend_Protected(t *testing.T) {
 		{name: "system's authorities", certificate: good, password: "right", refused: "certificate"},
 		{name: "certificate has run out", certificate: ended, roots: late, password: "right", refused: "certificate"},
 		{name: "certificate of another name", certificate: good, roots: roots, password: "right", host: "localhost", refused: "certificate"},
-		{name: "wrong password", certificate: good, roots: roots, password: "wrong", refused: "user and password"},
+		{name: "wrong password", certificate: good, roots: roots, password: "wrong", refused: "the user or the password"},
 		{name: "no password", certificate: good, roots: roots, refused: "530"},
 	}
 	for _, security := range []string{StartTLS, TLS} {

@@ -20,7 +20,7 @@ func TestTell_WhoIsAnswered(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		b := bench{&Board{Base: base}, db, t}
-		mod := &moderation.Moderation{Tell: b.Tell, Delete: b.Delete}
+		mod := &moderation.Moderation{Distribute: b.Distribute, Delete: b.Delete}
 		receive := func(uri, board, actor string) (id string) {
 			host := "m.example"
 			require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
