@@ -126,7 +126,7 @@ func TestReadToken(t *testing.T) {
 	require.Equal(t, protocol.Validation, inURL.Code)
 	require.Len(t, inURL.Errors, 2, "every fault")
 	require.Contains(t, inURL.Errors, protocol.Fault{Pointer: "/readToken", Code: "secret-in-url",
-		Detail: "addresses reach logs; send it as Authorization: Bearer, and take this one for known"})
+		Detail: "addresses are written to logs; send it as Authorization: Bearer, and consider this one exposed"})
 	require.Equal(t, protocol.Validation, h.ask("GET", at+"?readToken="+begun.ReadToken, "", "Authorization", bearer).problem().Code)
 	posted := h.ask("POST", at+"/messages?readToken="+begun.ReadToken, `{"message":"And?"}`, "Proof-Of-Work", h.proof("contact"))
 	require.Equal(t, protocol.Validation, posted.problem().Code)

@@ -1,14 +1,12 @@
-// Package a2aapi is the A2A door: Agent2Agent 1.0 (1.0.1 of 2026-05-28) over
-// its JSON-RPC binding, an endpoint and a signed card for each agent of the
-// node and for the node itself. Only callers with a verified ERC-8004 identity
-// are served (spec §2.4, §5): each request is signed with a key that the chain
-// grants to the identity it names.
+// Package a2aapi is the A2A door: Agent2Agent 1.0 (1.0.1 of 2026-05-28) over its JSON-RPC binding,
+// with an endpoint and a signed card for each agent of the node and for the node itself. It serves
+// only callers with a verified ERC-8004 identity (spec §2.4, §5): each request is signed with a
+// key that the chain grants to the identity it names.
 //
-// A message becomes part of a contact thread, which is the context; a task is
-// one exchange of it: what the caller wrote, until the agent answers. A data
-// part {"operation", "input"} calls a declared operation instead and is answered
-// by a message. Streams, push notifications and version 0.3 are refused as the
-// specification says.
+// A message becomes part of a contact thread, which is the context. A task is one exchange of the
+// thread: what the caller wrote, up to the agent's answer. A data part {"operation", "input"}
+// calls a declared operation instead, and the answer is a message. Streams, push notifications and
+// version 0.3 are refused as the specification requires.
 package a2aapi
 
 import (
@@ -22,19 +20,19 @@ import (
 // requestIDHeader carries the id of a request; the router sets it.
 const requestIDHeader = "Request-Id"
 
-// A Config says what the door serves. All but Chains is required.
+// A Config configures the door. All fields but Chains are required.
 type Config struct {
 	Table    *dispatch.Table
 	Base     string   // public address of the node, without a slash at the end
 	Name     string   // what the operator calls the node
 	Software string   // version of the software
-	Chains   []string // chains whose identities are known, eip155:<chainId>
-	// Network is the keyed hash of the client's network.
+	Chains   []string // chains whose identities are verified, eip155:<chainId>
+	// Network returns the keyed hash of the client's network.
 	Network func(r *http.Request) string
-	// Changes grows whenever something stored may have changed; cards are kept
-	// until then.
+	// Changes returns a number that grows whenever stored data may have changed; cards are kept
+	// until it does.
 	Changes func() uint64
-	// Keys are what the card of an agent is signed with; "" is the node's own.
+	// Keys returns the keys that sign the card of an agent, of the node itself for "".
 	Keys func(ctx context.Context, handle string) ([]CardKey, error)
 	// Fail renders an error of a card as a problem document.
 	Fail func(w http.ResponseWriter, r *http.Request, err error)
@@ -47,7 +45,7 @@ type API struct {
 	cards *dispatch.Cache[*card]
 }
 
-// New makes the door.
+// New returns the door.
 func New(c Config) *API {
 	return &API{
 		c: c, host: a2a.Host{Base: c.Base, Name: c.Name, Chains: c.Chains, Software: c.Software},
@@ -55,15 +53,15 @@ func New(c Config) *API {
 	}
 }
 
-// A Route is one address of the door. Pattern is a path whose parameters are
-// written ":name"; the router hands their values over with SetPathValue.
+// A Route is one address of the door. Pattern is a path with parameters as ":name"; the router
+// passes their values with SetPathValue.
 type Route struct {
 	Method, Pattern string
 	Handler         http.Handler
 }
 
-// Routes returns the addresses. Clients join an endpoint's address with "/" and
-// with the well-known path, so both forms are served and none redirects.
+// Routes returns the addresses. Clients resolve both "/" and the well-known path against an
+// endpoint's address, so both forms are served without a redirect.
 func (a *API) Routes() []Route {
 	call, show := http.HandlerFunc(a.call), http.HandlerFunc(a.card)
 	return []Route{

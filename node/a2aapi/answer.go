@@ -13,8 +13,8 @@ import (
 	"stoa/protocol/a2a"
 )
 
-// admit finds out who asks: somebody whose identity the chain vouches for, and
-// nobody else (spec §5). The error has the status of its answer.
+// admit returns the caller, which must have an identity that the chain vouches for (spec §5). The
+// error has the status of its answer.
 func (a *API) admit(r *http.Request, m *message, body []byte) (*protocol.Caller, error) {
 	network := a.c.Network(r)
 	if m.method == a2a.SendMessage {
@@ -26,18 +26,19 @@ func (a *API) admit(r *http.Request, m *message, body []byte) (*protocol.Caller,
 	if err != nil {
 		e := protocol.AsError(err)
 		if e.Code == protocol.Unauthorized {
-			err = protocol.Errorf(protocol.Unauthorized, "sign the request (RFC 9421) with a key that the chain grants to your ERC-8004 identity and name the identity in Agent-Identity; a token or a proof of work is not enough here")
+			err = protocol.Errorf(protocol.Unauthorized, "sign the request (RFC 9421) with a key that the chain grants to your ERC-8004 identity "+
+				"and name the identity in Agent-Identity; a token or a proof of work is not enough here")
 		}
 		return nil, &refusal{err, e.Code.Status()}
 	}
 	if c.Agent == "" {
-		err = protocol.Errorf(protocol.IdentityUnverified, "the signature is good, but names no ERC-8004 identity; send Agent-Identity, covered by the signature")
+		err = protocol.Errorf(protocol.IdentityUnverified, "the signature is valid but names no ERC-8004 identity; send Agent-Identity, covered by the signature")
 		return nil, &refusal{err, protocol.IdentityUnverified.Status()}
 	}
 	return &c, nil
 }
 
-// Refuse answers a request that the node refuses before this door sees it.
+// Refuse answers a request that the node has refused before it reaches this door.
 func (a *API) Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Method == http.MethodPost {
 		a.refuse(w, r, nil, err)
@@ -73,7 +74,7 @@ func (a *API) refuse(w http.ResponseWriter, r *http.Request, id json.RawMessage,
 	if status == http.StatusUnauthorized || status == http.StatusForbidden {
 		head.Set("Accept-Signature", httpsig.AcceptFor(r, "agent-identity"))
 	}
-	if status == http.StatusUnauthorized { // a 401 names a way in (RFC 9110 §15.5.2), and there is this one
+	if status == http.StatusUnauthorized { // a 401 must name a scheme (RFC 9110 §15.5.2); this is the only one
 		head.Set("WWW-Authenticate", `Signature realm="stoa"`)
 	}
 	body, err := json.Marshal(struct {

@@ -9,25 +9,25 @@ import (
 	"stoa/protocol/a2a"
 )
 
-// signedCall is what the gate demands of every request to this door. Polling a task
-// is signed like a write, so that nobody can read with a signature of yesterday.
+// signedCall is what the gate requires of every request to this door. Reading a task needs a
+// signature like a write, so that an old signature cannot be used to read.
 var signedCall = &protocol.Operation{Name: "a2a", Access: protocol.Signed}
 
-// call answers one request. The order of the checks: HTTP, version, who asks,
-// envelope, method, parameters, operation.
+// call answers one request. It checks in this order: HTTP, version, caller, envelope, method,
+// parameters, operation.
 func (a *API) call(w http.ResponseWriter, r *http.Request) {
 	head := w.Header()
 	head.Set("Access-Control-Allow-Origin", "*")
 	head.Set("Access-Control-Expose-Headers", "A2A-Version, "+protocol.ExposedHeaders)
 	head.Set("A2A-Version", a2a.Version)
-	head.Add("Vary", "A2A-Version") // beside what the compressing layer has said
+	head.Add("Vary", "A2A-Version") // in addition to what the compression layer adds
 	body, err := readBody(w, r)
 	if err != nil {
 		a.refuse(w, r, nil, err)
 		return
 	}
 	m, broken := parse(body)
-	if broken == nil && m.id == nil { // a notification: there is none that needs doing
+	if broken == nil && m.id == nil { // a notification; none needs an action
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
@@ -47,8 +47,7 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// versionOf is the version of A2A that a client asks for, "" for none (A2A 1.0
-// §3.6.1).
+// versionOf returns the version of A2A that a client asks for, "" for none (A2A 1.0 §3.6.1).
 func versionOf(r *http.Request) string {
 	if asked := r.Header.Get("A2A-Version"); asked != "" {
 		return asked
@@ -62,10 +61,10 @@ type visit struct {
 	r      *http.Request
 	m      *message
 	c      *protocol.Caller
-	handle string // of the agent it is for; "" for the node's own
+	handle string // of the agent that the endpoint belongs to; "" for the node's own
 }
 
-// serve does what a request asks for.
+// serve executes a request.
 func (a *API) serve(v *visit) error {
 	if err := a2a.Unoffered(v.m.method); err != nil {
 		return err
@@ -84,7 +83,7 @@ func (a *API) serve(v *visit) error {
 	return a.answer(v.w, v.m.id, result)
 }
 
-// invoke does an operation for the caller that this door admitted.
+// invoke runs an operation for the caller that this door has admitted.
 func (a *API) invoke(v *visit, op *protocol.Operation, args []byte, idemKey string) (dispatch.Result, error) {
 	res, err := a.c.Table.Invoke(v.r.Context(), dispatch.Request{
 		Op: op.Name, Args: args, Caller: v.c, Evidence: identity.Evidence{Network: v.c.Network},

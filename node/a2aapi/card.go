@@ -17,17 +17,18 @@ import (
 	"stoa/protocol/a2a"
 )
 
-// A card is the bytes of a signed card. The same profile and keys always give
-// the same bytes to those that name a version and to those that do not, so that the tag holds at every process of a deployment.
+// A card is the bytes of a signed card. The same profile and keys always give the same bytes, one
+// form for clients that name a version and one for others, so that the ETag is the same on every
+// process of a deployment.
 type card struct {
 	body     []byte
 	tag      string
-	modified time.Time // zero: not known
+	modified time.Time // zero: unknown
 }
 
 const cardAge = "public, max-age=300"
 
-// card serves the card of an agent, or of the node where the path names none.
+// card serves the card of an agent, or the node's when the path names none.
 func (a *API) card(w http.ResponseWriter, r *http.Request) {
 	head := w.Header()
 	head.Set("Access-Control-Allow-Origin", "*")
@@ -55,8 +56,8 @@ func (a *API) card(w http.ResponseWriter, r *http.Request) {
 	w.Write(c.body)
 }
 
-// unchanged applies the conditions of RFC 9110 §13.1: a tag decides where there
-// is one, else the date.
+// unchanged applies the preconditions of RFC 9110 §13.1: If-None-Match decides when it is sent,
+// otherwise If-Modified-Since.
 func (c *card) unchanged(r *http.Request) bool {
 	if fields := r.Header.Values("If-None-Match"); len(fields) > 0 {
 		for tag := range strings.SplitSeq(strings.Join(fields, ","), ",") {
@@ -70,14 +71,16 @@ func (c *card) unchanged(r *http.Request) bool {
 	return err == nil && !c.modified.IsZero() && !c.modified.Truncate(time.Second).After(since)
 }
 
-// wellKnown is what is in the place of a handle when a client joined the address of
-// an agent, without the slash at its end, with the well-known path (RFC 3986 §5.2).
+// wellKnown is the value of the path parameter "handle" when a client resolved the well-known path
+// against an agent's address without a slash at its end (RFC 3986 §5.2).
 const wellKnown = ".well-known"
 
-// kept is the card of an agent, as it is for a client that names a version or not.
+// kept returns the card of an agent in the form for clients that do or do not name a version, from
+// the cache if possible.
 func (a *API) kept(ctx context.Context, handle string, versioned bool, network string) (*card, error) {
 	if handle == wellKnown {
-		return nil, protocol.Errorf(protocol.NotFound, "no agent is called %s; the card of one is at %s/a2a/{handle}/agent-card.json, so a base address for clients ends with a slash: %s/a2a/{handle}/", wellKnown, a.c.Base, a.c.Base)
+		return nil, protocol.Errorf(protocol.NotFound, "no agent has the handle %s; an agent's card is at %s/a2a/{handle}/agent-card.json, "+
+			"so the base address for clients ends with a slash: %s/a2a/{handle}/", wellKnown, a.c.Base, a.c.Base)
 	}
 	name := "@" + handle
 	if versioned {
@@ -112,8 +115,8 @@ func (a *API) make(ctx context.Context, handle string, versioned bool, network s
 		}
 	}
 	if !versioned {
-		// a2a-go 2.4.0 (2026) asks without a version and cannot read requirements as
-		// ProtoJSON has them; schemes and extension say the same.
+		// a2a-go 2.4.0 (2026) sends no version and cannot read security requirements in
+		// ProtoJSON's form; schemes and extension say the same.
 		shown.Security = nil
 	}
 	keys, err := a.c.Keys(ctx, handle)
@@ -135,10 +138,10 @@ func (a *API) make(ctx context.Context, handle string, versioned bool, network s
 	return c, nil
 }
 
-// profile reads the agent's profile as anybody would.
+// profile reads the agent's profile as an unknown caller.
 func (a *API) profile(ctx context.Context, handle, network string) (protocol.Profile, error) {
 	if !protocol.IsHandle(handle) {
-		return protocol.Profile{}, protocol.Errorf(protocol.NotFound, "there is no agent of that handle on this node")
+		return protocol.Profile{}, protocol.Errorf(protocol.NotFound, "there is no agent with that handle on this node")
 	}
 	res, err := a.c.Table.Invoke(ctx, dispatch.Request{
 		Op: protocol.GetAgentProfile.Name, Args: []byte(`{"handle":"` + handle + `"}`), Door: "a2a",

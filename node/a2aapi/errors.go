@@ -11,9 +11,9 @@ import (
 	"stoa/protocol/a2a"
 )
 
-// A refusal is an error with the status of its answer. Every error after
-// authentication stands under 200, since clients drop the body of another
-// status; before it, and for limits, the status says what HTTP knows.
+// A refusal is an error with the HTTP status of its answer. Errors after authentication have
+// status 200, since clients discard the body of any other status. Errors before it, and those of
+// limits, have the status that HTTP defines.
 type refusal struct {
 	err    error
 	status int
@@ -22,12 +22,12 @@ type refusal struct {
 func (r *refusal) Error() string { return r.err.Error() }
 func (r *refusal) Unwrap() error { return r.err }
 
-// transport refuses a request before a message was read.
+// transport returns the error for a request whose message was not read.
 func transport(code protocol.Code, text string) error {
 	return &refusal{protocol.Errorf(code, "%s", text), code.Status()}
 }
 
-// statusOf is the HTTP status of a refusal.
+// statusOf returns the HTTP status of a refusal.
 func statusOf(err error) int {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return r.status
@@ -42,7 +42,7 @@ func statusOf(err error) int {
 	return http.StatusOK
 }
 
-// classOf gives an error of ours its place among those of A2A and JSON-RPC.
+// classOf maps one of the node's error codes to an error of A2A or JSON-RPC.
 func classOf(code protocol.Code) *a2a.Error {
 	switch code.Status() {
 	case http.StatusUnauthorized, http.StatusMisdirectedRequest:
@@ -61,7 +61,7 @@ func classOf(code protocol.Code) *a2a.Error {
 	return a2a.ErrInvalidParams
 }
 
-// ourDomain names the errors that are the node's and not the protocol's.
+// ourDomain is the domain of errors of the node, as opposed to those of the protocol.
 const ourDomain = "stoa"
 
 // The members of error.data are objects with a type (A2A 1.0 §9.5).
@@ -82,7 +82,7 @@ type retryInfo struct {
 	Delay string `json:"retryDelay"`
 }
 
-// A problem is the node's own account of an error, with its code (contract §1).
+// A problem is the node's description of an error, with its code (contract §1).
 type problem struct {
 	Type     string           `json:"@type"`
 	Code     protocol.Code    `json:"code"`
@@ -94,25 +94,25 @@ type problem struct {
 
 const rpcTypes = "type.googleapis.com/google.rpc."
 
-// describe makes the JSON-RPC error of a failure.
+// describe returns the members of the JSON-RPC error for a failure.
 func (a *API) describe(err error, requestID string) (code int, text string, data []any) {
 	if e, ok := errors.AsType[*a2a.Error](err); ok {
 		data = append(data, errorInfo{rpcTypes + "ErrorInfo", e.Reason, a2a.ErrorDomain, e.Metadata})
 		if len(e.Violations) > 0 {
 			data = append(data, badRequest{rpcTypes + "BadRequest", e.Violations})
 		}
-		// The advice of our codes is about HTTP; what to do here the text says.
+		// The advice of the node's codes is about HTTP; here the text says what to do.
 		return e.Code, e.Text, append(data, a.problem(ours(e), e.Text, "", e.Faults(), requestID))
 	}
 	e := protocol.AsError(err)
 	reason := strings.ToUpper(strings.ReplaceAll(string(e.Code), "-", "_"))
 	advice := e.Code.Advice()
 	if e.Code == protocol.Unauthorized {
-		advice = "" // it names the token, which is not enough here
+		advice = "" // the advice recommends a token, which is not enough here
 	}
 	var metadata map[string]string
 	if limit, ok := errors.AsType[protocol.LimitReached](e.Err); ok {
-		// The advice of a conflict is about idempotency keys; what to do the text says.
+		// The advice of a conflict is about idempotency keys; the text says what to do.
 		reason, advice, metadata = limit.Reason, "", map[string]string{"limit": strconv.Itoa(limit.Most), "of": limit.Of}
 	}
 	data = append(data, errorInfo{rpcTypes + "ErrorInfo", reason, ourDomain, metadata})
@@ -129,7 +129,7 @@ func (a *API) problem(code protocol.Code, detail, advice string, faults []protoc
 	return problem{a.c.Base + "/problems/" + string(code), code, detail, advice, faults, requestID}
 }
 
-// ours is the code of contract §1 for an error of the protocol.
+// ours returns the code of contract §1 for an error of the protocol.
 func ours(e *a2a.Error) protocol.Code {
 	switch e.Code {
 	case a2a.ErrInvalidParams.Code, a2a.ErrPushNotSupported.Code, a2a.ErrUnsupportedOperation.Code, a2a.ErrTaskNotCancelable.Code:

@@ -26,11 +26,11 @@ var bodyLimits = strictjson.Limits{MaxBytes: a2a.MaxBody, MaxDepth: 24, MaxToken
 func parse(body []byte) (*message, error) {
 	m := &message{id: json.RawMessage("null")}
 	if err := strictjson.Check(body, bodyLimits); err != nil {
-		return m, a2a.ErrParse.With("the body is not acceptable JSON: " + err.Error())
+		return m, a2a.ErrParse.With("the body is not valid JSON: " + err.Error())
 	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(body, &members) != nil || members == nil {
-		return m, a2a.ErrInvalidRequest.With("send one JSON-RPC request object; batches are not taken")
+		return m, a2a.ErrInvalidRequest.With("send one JSON-RPC request object; batches are not supported")
 	}
 	id, sent := members["id"]
 	if sent && !goodID(id) {
@@ -47,7 +47,7 @@ func parse(body []byte) (*message, error) {
 		if sent {
 			m.id = id
 		}
-		return m, a2a.ErrInvalidRequest.With("method must name what is asked for")
+		return m, a2a.ErrInvalidRequest.With("method must be the name of a method")
 	}
 	m.id = id
 	m.params = members["params"]
@@ -63,7 +63,7 @@ func goodID(id json.RawMessage) bool {
 	return len(id) <= maxRequestID && (id[0] == '"' || id[0] == 'n' || id[0] == '-' || id[0] >= '0' && id[0] <= '9')
 }
 
-// isText decodes a string and reports whether raw is one.
+// isText decodes a JSON string and reports whether raw is one.
 func isText(raw json.RawMessage, into *string) bool {
 	return len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, into) == nil
 }

@@ -9,7 +9,7 @@ import (
 	"stoa/protocol/a2a"
 )
 
-// operate does the operation that a data part names and answers with a message.
+// operate runs the operation that a data part names and returns its result as a message.
 func (a *API) operate(v *visit, sent a2a.Message, call *a2a.Call, idemKey string) (any, error) {
 	at := fmt.Sprintf("message.parts[%d].data", call.Part)
 	op := protocol.Lookup(call.Name)
@@ -32,15 +32,15 @@ func (a *API) operate(v *visit, sent a2a.Message, call *a2a.Call, idemKey string
 		part = a2a.DataPart(json.RawMessage("{}"))
 	}
 	return a2a.SendResult{Message: &a2a.Message{
-		// The same message gets the same answer, under the same id; a message id that
-		// was used for another input gets another.
+		// The same message gets the same answer with the same id. When its message id is reused
+		// with other input, the answer has another id.
 		MessageID: "reply-" + digest(v.c.ID(), v.handle, sent.MessageID, op.Name, string(args))[4:], Role: a2a.RoleAgent, Parts: []a2a.Part{part},
 		Metadata: untrusted,
 	}}, nil
 }
 
-// address fills in the agent of this endpoint where an operation is about one.
-// Another agent has another endpoint.
+// address sets the handle of this endpoint's agent when the operation has one. Another agent has
+// another endpoint.
 func (a *API) address(op *protocol.Operation, handle string, input json.RawMessage, at string) ([]byte, error) {
 	if handle == "" {
 		return input, nil
@@ -59,12 +59,14 @@ func (a *API) address(op *protocol.Operation, handle string, input json.RawMessa
 	if members["handle"] == nil {
 		members["handle"] = json.RawMessage(`"` + handle + `"`)
 	} else if isText(members["handle"], &given) && protocol.CleanHandle(given) != handle {
-		return nil, a2a.Invalid(a2a.Violation{Field: at + ".input.handle", Description: "this is the endpoint of @" + handle + "; leave handle out or ask at the other agent's endpoint"})
+		return nil, a2a.Invalid(a2a.Violation{
+			Field: at + ".input.handle", Description: "this is the endpoint of @" + handle + "; leave handle out or use the other agent's endpoint",
+		})
 	}
 	return json.Marshal(members)
 }
 
-// operationError gives the refusal of an operation the form of this door.
+// operationError converts the error of an operation to an error of this door.
 func operationError(err error, at string) error {
 	e := protocol.AsError(err)
 	if e.Code != protocol.Validation {

@@ -13,10 +13,9 @@ import (
 	"stoa/protocol/a2a"
 )
 
-// send answers SendMessage: a data part that names an operation is done and
-// answered by a message; everything else is a message to the agent and becomes a
-// task. The owner of an agent may need days, so nobody is kept waiting: the task
-// comes back as it stands.
+// send is the method SendMessage. A data part that names an operation is executed and answered
+// with a message; anything else is a message to the agent and becomes a task. The owner of an
+// agent may need days, so the call does not wait: it returns the task in its present state.
 func (a *API) send(v *visit) (any, error) {
 	s, err := a2a.ParseSend(v.m.params)
 	if err != nil {
@@ -40,19 +39,22 @@ func (a *API) send(v *visit) (any, error) {
 		return a.operate(v, s.Message, call, idemKey)
 	}
 	if v.handle == "" {
-		return nil, a2a.Invalid(a2a.Violation{Field: "message.parts", Description: `the node's own agent takes a data part {"operation": name, "input": object}; write to an agent at its own endpoint`})
+		return nil, a2a.Invalid(a2a.Violation{
+			Field:       "message.parts",
+			Description: `the node's own agent accepts a data part {"operation": name, "input": object}; write to an agent at its own endpoint`,
+		})
 	}
 	return a.write(v, s, idemKey)
 }
 
-// digest is the idempotency key that a message id stands for; the caller is part
-// of the receipt already.
+// digest returns the idempotency key for a message id. It need not contain the caller, which is
+// part of the receipt.
 func digest(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return "a2a-" + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// write begins or continues an exchange and answers with its task.
+// write begins or continues an exchange and returns its task.
 func (a *API) write(v *visit, s a2a.Send, idemKey string) (any, error) {
 	kind, err := kindOf(s.Message.Metadata)
 	if err != nil {
@@ -71,7 +73,7 @@ func (a *API) write(v *visit, s a2a.Send, idemKey string) (any, error) {
 		return nil, sendError(err, in)
 	}
 	e, err := decode(res)
-	if err == nil && res.Replayed { // the answer is the task as it stands now
+	if err == nil && res.Replayed { // the answer is the task in its present state
 		e, err = a.exchange(v, e.ID)
 	}
 	if err != nil {
@@ -81,8 +83,7 @@ func (a *API) write(v *visit, s a2a.Send, idemKey string) (any, error) {
 	return a2a.SendResult{Task: &t}, nil
 }
 
-// sendError gives the refusals of the room the codes that A2A has for them (A2A
-// 1.0 §3.4.2, §7).
+// sendError gives an error of the room the code that A2A has for it (A2A 1.0 §3.4.2, §7).
 func sendError(err error, in protocol.AgentMessage) error {
 	e := protocol.AsError(err)
 	switch e.Code {
@@ -96,21 +97,23 @@ func sendError(err error, in protocol.AgentMessage) error {
 		case in.ExchangeID != "":
 			return a2a.ErrTaskNotFound.With(a2a.ErrTaskNotFound.Text, "taskId", in.ExchangeID)
 		case in.ThreadID != "":
-			return a2a.Invalid(a2a.Violation{Field: "message.contextId", Description: "there is no such context of yours with this agent; leave it out to begin one"})
+			return a2a.Invalid(a2a.Violation{Field: "message.contextId", Description: "you have no such context with this agent; leave it out to begin one"})
 		}
-	case protocol.Gone: // exchange or thread is over
+	case protocol.Gone: // the exchange or thread has ended
 		return a2a.ErrUnsupportedOperation.With(e.Detail)
 	}
 	return reused(err)
 }
 
-// reused tells that a message id came again with another message; another error
-// stays what it is.
+// reused returns the error for a message id that was used for another message; other errors are
+// returned unchanged.
 func reused(err error) error {
 	if !errors.Is(err, dispatch.ErrKeyReused) {
 		return err
 	}
-	c := a2a.Invalid(a2a.Violation{Field: "message.messageId", Description: "was used for another message in the last 24 hours; give each message an id of its own"})
+	c := a2a.Invalid(a2a.Violation{
+		Field: "message.messageId", Description: "was used for another message in the last 24 hours; give each message its own id",
+	})
 	c.Reason = "MESSAGE_ID_REUSED"
 	return c
 }
@@ -129,7 +132,7 @@ func fieldsOf(faults []protocol.Fault, names map[string]string) []a2a.Violation 
 	return list
 }
 
-// kindOf reads why somebody writes.
+// kindOf reads the kind of a contact from the message's metadata.
 func kindOf(metadata json.RawMessage) (protocol.ContactKind, error) {
 	var members map[string]json.RawMessage
 	if metadata == nil || json.Unmarshal(metadata, &members) != nil || members[a2a.ExtContact] == nil {
@@ -143,8 +146,8 @@ func kindOf(metadata json.RawMessage) (protocol.ContactKind, error) {
 	return protocol.ContactKind(kind), nil
 }
 
-// textOf makes one text of the parts. Data stands there as JSON, an address as
-// itself: both are only shown to the owner.
+// textOf joins the parts to one text. Data becomes JSON and a file its address: both are only
+// shown to the owner.
 func textOf(parts []a2a.Part) string {
 	var texts []string
 	for _, p := range parts {

@@ -12,14 +12,13 @@ import (
 // A CardKey signs cards.
 type CardKey struct {
 	Pair key.Pair
-	ID   string // kid, the name of the key in the set at JKU
+	ID   string // kid: the name of the key in the set at JKU
 	JKU  string // where its public half is published
 }
 
-// sign signs a card's payload with each key (A2A 1.0 §8.4: JWS over the RFC 8785
-// form of the card without signatures). Readers of 2025 escape what is not ASCII
-// before they check, so such a card gets a signature over that form as well: the
-// same content, written otherwise.
+// sign signs a card's payload with each key (A2A 1.0 §8.4: JWS over the RFC 8785 form of the card
+// without signatures). Verifiers of 2025 escape non-ASCII characters before they verify, so such a
+// card also gets a signature over that form of the same content.
 func sign(payload []byte, keys []CardKey) ([]a2a.Signature, error) {
 	canonical, err := strictjson.Canonical(payload)
 	if err != nil {
@@ -51,8 +50,8 @@ func sign(payload []byte, keys []CardKey) ([]a2a.Signature, error) {
 	return list, nil
 }
 
-// escape writes every character beyond ASCII as \uXXXX. In JSON such characters
-// stand in strings only.
+// escape writes every non-ASCII character as \uXXXX. In JSON such characters occur only in
+// strings.
 func escape(canonical []byte) []byte {
 	const hex = "0123456789abcdef"
 	out := make([]byte, 0, len(canonical))

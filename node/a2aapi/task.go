@@ -9,12 +9,12 @@ import (
 	"stoa/protocol/a2a"
 )
 
-// untrusted marks what others wrote: data, never instructions. The members of
-// metadata that are not the protocol's are named by their extension.
+// untrusted marks texts that others wrote: data, never instructions. Members of metadata that the
+// protocol does not define are named by their extension.
 var untrusted = json.RawMessage(`{"` + a2a.ExtProfile + `/untrustedContent":true}`)
 
-// task answers GetTask, and CancelTask, which is refused for every task that the
-// caller has: what was written is with the agent's owner already.
+// task is the methods GetTask and CancelTask. CancelTask fails for every task that the caller has:
+// the message has already reached the agent's owner.
 func (a *API) task(v *visit) (any, error) {
 	q, err := a2a.ParseTaskQuery(v.m.params)
 	if err != nil {
@@ -28,21 +28,21 @@ func (a *API) task(v *visit) (any, error) {
 		return nil, err
 	}
 	if v.m.method == a2a.CancelTask {
-		return nil, a2a.ErrTaskNotCancelable.With("what was written is with the agent's owner and cannot be canceled", "taskId", q.ID)
+		return nil, a2a.ErrTaskNotCancelable.With("the message has already reached the agent's owner and cannot be canceled", "taskId", q.ID)
 	}
 	return a.taskOf(e, q.HistoryLength), nil
 }
 
-// ownTenant refuses a tenant that is not the agent itself: cards name none.
+// ownTenant refuses a tenant other than the agent itself: cards name none.
 func ownTenant(tenant, handle string) error {
 	if tenant != "" && protocol.CleanHandle(tenant) != handle {
-		return a2a.Invalid(a2a.Violation{Field: "tenant", Description: "must be absent; each agent has an endpoint of its own"})
+		return a2a.Invalid(a2a.Violation{Field: "tenant", Description: "must be absent; each agent has its own endpoint"})
 	}
 	return nil
 }
 
-// exchange reads one exchange of the caller's own. Another's is as unknown as one
-// that never was.
+// exchange returns one exchange of the caller. Another caller's exchange is not found, like one
+// that does not exist.
 func (a *API) exchange(v *visit, id string) (protocol.Exchange, error) {
 	unknown := a2a.ErrTaskNotFound.With(a2a.ErrTaskNotFound.Text, "taskId", id)
 	if _, ok := protocol.ParseExchangeID(id); !ok || !protocol.IsHandle(v.handle) {
@@ -70,8 +70,8 @@ func decode(res dispatch.Result) (e protocol.Exchange, err error) {
 	return e, err
 }
 
-// states of an exchange as A2A names them. A task that the owner has not answered
-// stays submitted: asking the caller for input would make it write again.
+// states maps an exchange's state to A2A's. A task that the owner has not answered stays
+// submitted: input-required would make the caller write again.
 var states = map[protocol.ExchangeState]a2a.State{
 	protocol.ExchangeOpen:     a2a.Submitted,
 	protocol.ExchangeAnswered: a2a.Completed,
@@ -85,8 +85,8 @@ var outcomes = map[protocol.ExchangeState]string{
 	protocol.ExchangeExpired:  "Nobody answered; the thread closed after 30 days of silence.",
 }
 
-// taskOf shows an exchange as a task: the thread is its context, the agent's
-// answers are its artifacts.
+// taskOf returns an exchange as a task: the thread is its context, the agent's answers are its
+// artifacts.
 func (a *API) taskOf(e protocol.Exchange, historyLength *int) a2a.Task {
 	t := a2a.Task{ID: e.ID, ContextID: e.ThreadID, Status: a2a.Status{State: states[e.State], Timestamp: a2a.Timestamp(e.Since)}}
 	var history []a2a.Message

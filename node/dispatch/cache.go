@@ -12,13 +12,13 @@ const (
 	cacheEntries = 4096
 	cacheBytes   = 32 << 20
 	cacheBody    = 256 << 10       // an answer longer than this is not kept
-	cacheKey     = 1024            // a key longer than this neither
-	cacheTTL     = 1 * time.Second // how long another process's write may go unseen
+	cacheKey     = 1024            // an answer with a longer key is not kept
+	cacheTTL     = 1 * time.Second // how late another process's write may be noticed
 )
 
-// A Cache keeps the rendered answers of a door to open reads. An entry holds
-// while nothing was committed in this process; another process's commit shows
-// after a second at the latest. It is safe for concurrent use.
+// A Cache keeps a door's rendered answers to open reads. An entry is valid until something is
+// committed in this process, and at most cacheTTL, for commits of other processes. It is safe for
+// concurrent use.
 type Cache[T any] struct {
 	version func() uint64
 
@@ -34,25 +34,25 @@ type cached[T any] struct {
 	until   time.Time
 }
 
-// NewCache returns an empty cache. version grows whenever something stored may
+// NewCache returns an empty cache. version returns a number that grows whenever stored data may
 // have changed.
 func NewCache[T any](version func() uint64) *Cache[T] {
 	return &Cache[T]{version: version, entries: map[string]cached[T]{}}
 }
 
-// Open reports an operation whose answers may be kept: a read that is open to
-// everybody. What it answers to nobody is what it answers to everybody; its room
-// may give a known caller only what it refuses to others, and that is not kept.
+// Open reports whether answers of an operation may be kept: it is a read that is open to everyone.
+// Its answer to an unknown caller is valid for every caller. A known caller may be given more only
+// where others get an error, and that answer is not kept.
 func Open(op *protocol.Operation) bool {
 	return op.ReadOnly && op.HTTP.Method == http.MethodGet && op.Access == protocol.Anonymous && !op.NoStore
 }
 
-// Unknown reports a request without a credential or signature to be checked.
+// Unknown reports whether a request carries no credential or signature.
 func Unknown(r *http.Request) bool {
 	return r.Header["Authorization"] == nil && r.Header["Signature-Input"] == nil && r.Header["Signature"] == nil
 }
 
-// Version is what to give to Put; ask for it before the answer is made.
+// Version returns the version for Put; call it before the answer is made.
 func (c *Cache[T]) Version() uint64 { return c.version() }
 
 // Get returns the answer that is kept under a key.
@@ -66,8 +66,8 @@ func (c *Cache[T]) Get(key string) (answer T, ok bool) {
 	return e.answer, true
 }
 
-// Put keeps an answer of size bytes that was made while version held. An answer
-// under the empty key is not kept.
+// Put keeps an answer of size bytes that was made at that version. It keeps nothing with an empty
+// key.
 func (c *Cache[T]) Put(key string, version uint64, answer T, size int) {
 	if size > cacheBody || len(key) > cacheKey || key == "" {
 		return

@@ -1,8 +1,7 @@
-// Package dispatch is the hall: every door comes here with a [Request], and
-// here it is admitted, limited, checked, run in one transaction and observed,
-// in that order and for every operation alike. A room is bound to its declared
-// operation with [Bind]; what the declaration promises and what the function
-// takes and gives must be the same types, or it does not compile.
+// Package dispatch is the hall. Every door passes a [Request] to it, and it is admitted, limited,
+// checked, run in one transaction and observed, in that order and for every operation. [Bind]
+// binds a room's function to its declared operation; code in which their types differ does not
+// compile.
 package dispatch
 
 import (
@@ -31,54 +30,54 @@ var ErrKeyReused = errors.New("idempotency key reused")
 // ReceiptLifetime is how long an idempotency key is remembered (contract §1).
 const ReceiptLifetime = 24 * time.Hour
 
-// A Request is what a door makes of a message: the operation, its arguments as
-// one JSON object, and the evidence of who asks.
+// A Request is what a door makes of a message: the operation, its arguments as one JSON object,
+// and the evidence of the caller.
 type Request struct {
 	Op             string
-	Args           []byte // a JSON object; the member pow is lifted out; nil is {}
+	Args           []byte // a JSON object; the member pow is removed from it; nil means {}
 	Evidence       identity.Evidence
-	Faults         []protocol.Fault // what the door found wrong with the way the arguments came
-	Caller         *protocol.Caller // admitted by the door already, which took the network's write too; nil for the hall to do both
+	Faults         []protocol.Fault // faults that the door found in the form of the arguments
+	Caller         *protocol.Caller // admitted by the door already, which also counted the network's write; nil when the hall must do both
 	Upload         io.Reader        // the file of an operation that takes one; read after the caller is admitted
 	IdempotencyKey string           // 1 to 64 visible ASCII characters, "" for none
-	Kept           func() bool      // looks for an answer that the door keeps, once the caller is admitted; nil for none
+	Kept           func() bool      // looks for an answer that the door has kept, after the caller is admitted; nil for none
 	Door           string           // for the log: http, mcp, …
 	ID             string           // of the request, for the log
 }
 
-// A Result is the answer of an operation. JSON is its encoding; for an
-// operation with a Media type of its own, it is the text itself.
+// A Result is the answer of an operation. JSON is its encoding; for an operation with its own
+// media type it is the text itself.
 type Result struct {
 	Op       *protocol.Operation
 	Caller   protocol.Caller
-	Value    any // of an operation that streams, a protocol.Stream, which the door closes
+	Value    any // of a streaming operation, a protocol.Stream, which the door closes
 	JSON     []byte
-	Replayed bool // the kept answer to an idempotency key
+	Replayed bool // it is the stored answer for an idempotency key
 	Kept     bool // the door has the answer: Request.Kept found it
-	Open     bool // the answer is everybody's, so that the door may keep it
+	Open     bool // the answer is valid for every caller, so that the door may keep it
 }
 
-// A Table holds the bound operations. Bind all, Complete, then Invoke from as
-// many goroutines as you like.
+// A Table holds the bound operations. Call Bind for all, then Complete, then Invoke from any
+// number of goroutines.
 type Table struct {
 	DB      *storage.DB
 	Gate    *identity.Gate
 	Limits  *Limits
-	Rules   Rules             // what the operator changes while the node runs; may be nil
-	Observe func(Observation) // called once an Invoke; may be nil
+	Rules   Rules             // what the operator changes at run time; may be nil
+	Observe func(Observation) // called once per Invoke; may be nil
 	Schemas *Schemas
-	// Receipts seals kept answers; nil keeps them as they are.
+	// Receipts encrypts stored answers; nil stores them as they are.
 	Receipts *key.Sealer
 
 	entries map[string]*entry
 }
 
-// Rules are what the operator may change while the node runs.
+// Rules are what the operator may change at run time.
 type Rules interface {
-	// Fresh looks whether the rules have changed; it is called often and cheap.
+	// Fresh reloads the rules if they have changed; it is called often and must be cheap.
 	Fresh(ctx context.Context)
-	// Blocked is the error for a caller who may not write, nil for others. handle
-	// is the profile of an owner's operation, "" where it is the only one.
+	// Blocked returns the error for a caller that may not write, nil for others. handle is the
+	// profile of an owner's operation, "" when it names none.
 	Blocked(c protocol.Caller, handle string) error
 }
 
@@ -86,14 +85,14 @@ type entry struct {
 	op    *protocol.Operation
 	in    *huma.Schema
 	plain bool
-	// run decodes checked arguments and calls the room. tx is nil when plain.
+	// run decodes checked arguments and calls the room. tx is nil for a plain operation.
 	run func(ctx context.Context, tx *storage.Tx, c protocol.Caller, args []byte) (any, error)
-	// file does an operation that takes a file, in transactions of its own.
+	// file runs an operation that receives a file, in transactions of its own.
 	file func(ctx context.Context, c protocol.Caller, args []byte, file io.Reader) (any, error)
-	// check decodes and applies the rules that span fields; fit says that the schema
+	// check decodes and applies the rules that span several fields; fit means that the schema
 	// found no fault.
 	check func(args []byte, fit bool) []protocol.Fault
-	// ahead is what any anonymous caller would be refused for; nil for nothing.
+	// ahead returns the error that any anonymous caller would get; nil for none.
 	ahead func(ctx context.Context, tx *storage.Tx, args []byte) error
 }
 
@@ -102,9 +101,8 @@ func New(db *storage.DB, gate *identity.Gate, limits *Limits) *Table {
 	return &Table{DB: db, Gate: gate, Limits: limits, Schemas: NewSchemas(), entries: map[string]*entry{}}
 }
 
-// Bind binds an operation to the room that does it. The room runs inside one
-// transaction, a reading one when the operation is ReadOnly. It may run twice
-// and must touch nothing but the transaction.
+// Bind binds an operation to a room's function. It runs inside one transaction, a read transaction
+// for a ReadOnly operation. It may run twice and must have no effect outside the transaction.
 func Bind[In, Out any](t *Table, op protocol.Op[In, Out], run func(ctx context.Context, tx *storage.Tx, c protocol.Caller, in In) (Out, error)) {
 	t.add(op.Operation, false, func(ctx context.Context, tx *storage.Tx, c protocol.Caller, args []byte) (any, error) {
 		in, err := decode[In](args)
@@ -115,7 +113,7 @@ func Bind[In, Out any](t *Table, op protocol.Op[In, Out], run func(ctx context.C
 	}, checkOf[In])
 }
 
-// BindPlain binds an operation that reads nothing stored.
+// BindPlain binds an operation that reads no stored data.
 func BindPlain[In, Out any](t *Table, op protocol.Op[In, Out], run func(ctx context.Context, c protocol.Caller, in In) (Out, error)) {
 	t.add(op.Operation, true, func(ctx context.Context, _ *storage.Tx, c protocol.Caller, args []byte) (any, error) {
 		in, err := decode[In](args)
@@ -126,9 +124,8 @@ func BindPlain[In, Out any](t *Table, op protocol.Op[In, Out], run func(ctx cont
 	}, checkOf[In])
 }
 
-// BindFile binds an operation that takes a file, which may be long on its way:
-// the room opens transactions by itself, once it has it. Kept answers to
-// idempotency keys are not for it.
+// BindFile binds an operation that receives a file, which may take long to arrive: the room opens
+// its own transactions after that. Idempotency keys are not supported.
 func BindFile[In, Out any](t *Table, op protocol.Op[In, Out], run func(ctx context.Context, c protocol.Caller, in In, file io.Reader) (Out, error)) {
 	t.add(op.Operation, true, nil, checkOf[In])
 	t.entries[op.Name].file = func(ctx context.Context, c protocol.Caller, args []byte, file io.Reader) (any, error) {
@@ -143,9 +140,8 @@ func BindFile[In, Out any](t *Table, op protocol.Op[In, Out], run func(ctx conte
 	}
 }
 
-// Ahead gives a bound operation a look before a proof of work is asked for: for
-// which public reason would it be refused to anybody who has solved one? It tells
-// nothing that depends on the caller.
+// Ahead adds a check that runs before a proof of work is demanded: would the operation fail, for a
+// public reason, for anyone with a solved proof of work? Its result must not depend on the caller.
 func Ahead[In, Out any](t *Table, op protocol.Op[In, Out], look func(ctx context.Context, tx *storage.Tx, in In) error) {
 	t.entries[op.Name].ahead = func(ctx context.Context, tx *storage.Tx, args []byte) error {
 		in, err := decode[In](args)
@@ -156,8 +152,8 @@ func Ahead[In, Out any](t *Table, op protocol.Op[In, Out], look func(ctx context
 	}
 }
 
-// checkOf applies the rules that span fields, also to what can be decoded of
-// arguments that do not fit their schema.
+// checkOf applies the rules that span several fields, also to the decodable part of arguments that
+// do not fit their schema.
 func checkOf[In any](args []byte, fit bool) []protocol.Fault {
 	in, err := decode[In](args)
 	if err != nil && fit {
@@ -169,11 +165,10 @@ func checkOf[In any](args []byte, fit bool) []protocol.Fault {
 	return nil
 }
 
-// decode makes the input of an operation of arguments that its schema let pass.
-// What the type cannot hold all the same is the caller's fault. Handles and tags
-// are folded here, once for every door.
+// decode decodes arguments that passed the schema into an operation's input. A value that the type
+// cannot hold is a fault of the caller. Handles and tags are folded here, once for every door.
 func decode[In any](args []byte) (in In, err error) {
-	err = json.Unmarshal(args, &in) // as far as it can be had
+	err = json.Unmarshal(args, &in) // as far as it can be decoded
 	protocol.Fold(&in)
 	if err != nil {
 		fault := protocol.Fault{Code: "wrong-type", Detail: "does not fit the schema of this operation"}
@@ -185,7 +180,9 @@ func decode[In any](args []byte) (in In, err error) {
 	return in, nil
 }
 
-func (t *Table) add(op *protocol.Operation, plain bool, run func(context.Context, *storage.Tx, protocol.Caller, []byte) (any, error), check func([]byte, bool) []protocol.Fault) {
+func (t *Table) add(
+	op *protocol.Operation, plain bool, run func(context.Context, *storage.Tx, protocol.Caller, []byte) (any, error), check func([]byte, bool) []protocol.Fault,
+) {
 	if t.entries[op.Name] != nil {
 		panic("dispatch: " + op.Name + " bound twice")
 	}
@@ -196,7 +193,7 @@ func (t *Table) add(op *protocol.Operation, plain bool, run func(context.Context
 	t.entries[op.Name] = &entry{op: op, in: in, plain: plain, run: run, check: check}
 }
 
-// Complete reports the declared operations that no room does.
+// Complete returns an error when a declared operation is not bound.
 func (t *Table) Complete() error {
 	for _, op := range protocol.Operations() {
 		if t.entries[op.Name] == nil && op.Doors != protocol.InPage {
@@ -206,13 +203,15 @@ func (t *Table) Complete() error {
 	return nil
 }
 
-// Invoke does one operation for one caller. Errors are *protocol.Error or, when
-// the fault is ours, anything else; AsError gives what the caller may see.
+// Invoke runs one operation for one caller. Errors are *protocol.Error or, for faults of the node,
+// any other; AsError returns what the caller may see.
 func (t *Table) Invoke(ctx context.Context, req Request) (Result, error) {
 	start := time.Now()
 	res, err := t.invoke(ctx, req)
 	if t.Observe != nil {
-		t.Observe(Observation{ID: req.ID, Op: req.Op, Door: req.Door, Caller: res.Caller, Err: err, Duration: time.Since(start), Replayed: res.Replayed, Kept: res.Kept})
+		t.Observe(Observation{
+			ID: req.ID, Op: req.Op, Door: req.Door, Caller: res.Caller, Err: err, Duration: time.Since(start), Replayed: res.Replayed, Kept: res.Kept,
+		})
 	}
 	return res, err
 }
@@ -226,8 +225,8 @@ func (t *Table) invoke(ctx context.Context, req Request) (Result, error) {
 		t.Rules.Fresh(ctx)
 	}
 	res := Result{Op: e.op}
-	// The router bounded the request; that it is a write is known here, before
-	// anything that costs a hash or a fetch.
+	// The router has counted the request. Writes are counted here, where they are known to be
+	// writes and before anything that costs a hash or a fetch.
 	if !e.op.ReadOnly && !req.Evidence.Operator && req.Caller == nil {
 		if err := t.Limits.Write(req.Evidence.Network); err != nil {
 			return res, err
@@ -273,9 +272,9 @@ func (t *Table) invoke(ctx context.Context, req Request) (Result, error) {
 	return res, nil
 }
 
-// helpful is err, unless that asks for a proof of work which would not help: then
-// it is what is wrong with the arguments, or the public reason for which the
-// operation would be refused all the same. The network's limit was taken before.
+// helpful returns err, except when it demands a proof of work that would not help. Then it returns
+// the faults of the arguments, or the public reason why the operation would fail anyway. The
+// network's limit was counted before.
 func (t *Table) helpful(ctx context.Context, err error, e *entry, args []byte, value map[string]any, req Request) error {
 	if asks, ok := errors.AsType[*protocol.Error](err); !ok || asks.Challenge == nil {
 		return err
@@ -292,7 +291,7 @@ func (t *Table) helpful(ctx context.Context, err error, e *entry, args []byte, v
 	return err
 }
 
-// admit finds out who asks, unless the door did.
+// admit determines the caller, unless the door has.
 func (t *Table) admit(ctx context.Context, req Request, op *protocol.Operation) (protocol.Caller, error) {
 	if req.Caller == nil {
 		return t.Gate.Admit(ctx, req.Evidence, op)
@@ -303,10 +302,10 @@ func (t *Table) admit(ctx context.Context, req Request, op *protocol.Operation) 
 	return *req.Caller, nil
 }
 
-// limits of a JSON body (contract §1).
+// Limits of a JSON body (contract §1).
 var bodyLimits = strictjson.Limits{MaxBytes: 64 << 10, MaxDepth: 16, MaxTokens: 8192}
 
-// open reads the arguments strictly and lifts the proof of work out of them.
+// open reads the arguments strictly and removes the proof of work from them.
 func open(raw []byte, ev *identity.Evidence) ([]byte, map[string]any, error) {
 	if len(raw) == 0 {
 		return []byte("{}"), map[string]any{}, nil
@@ -319,7 +318,7 @@ func open(raw []byte, ev *identity.Evidence) ([]byte, map[string]any, error) {
 	}
 	raw = strictjson.Whole(raw)
 	var value map[string]any
-	if err := json.Unmarshal(raw, &value); err != nil { // it is JSON, so nothing else is left
+	if err := json.Unmarshal(raw, &value); err != nil { // it is valid JSON, so no other error is possible
 		return nil, nil, protocol.Errorf(protocol.InvalidRequest, "the body holds a number that is out of range")
 	}
 	if _, sent := value["pow"]; sent {
@@ -354,12 +353,11 @@ func (t *Table) check(e *entry, args []byte, value map[string]any, req Request) 
 	return nil
 }
 
-// tooLarge reports a fault of what may cost more to look at than an operation is to.
+// tooLarge reports a fault of a value that may cost more to check than an operation costs to run.
 func tooLarge(f protocol.Fault) bool { return f.Code == "too-long" || f.Code == "too-many" }
 
-// apart adds those of more whose members no fault of the schema is about, nor about
-// a part of them: what the rules that span fields say of the others is not to be
-// trusted.
+// apart appends those of more that are about members without a fault of the schema, in themselves
+// or in a part: for the others, the rules that span several fields are not reliable.
 func apart(faults, more []protocol.Fault) []protocol.Fault {
 	within := func(a, b string) bool { return a == b || strings.HasPrefix(a, b+"/") || b == "" }
 	of := len(faults)
@@ -394,9 +392,9 @@ func (t *Table) run(ctx context.Context, e *entry, req Request, args []byte, pai
 	return err
 }
 
-// read runs an operation that changes nothing. An open one is run for nobody
-// first: its answer is then everybody's, whichever caller asked, and may be kept. What it
-// refuses to nobody may be the caller's own, such as a hidden post.
+// read runs an operation that changes nothing. An open one is first run for an unknown caller:
+// that answer is the same for every caller and may be kept. If it fails, the caller may still have
+// a right to it, such as the author of a hidden post.
 func (e *entry) read(ctx context.Context, tx *storage.Tx, args []byte, res *Result) (err error) {
 	if Open(e.op) {
 		res.Value, err = e.run(ctx, tx, protocol.Caller{Network: res.Caller.Network}, args)
@@ -411,7 +409,7 @@ func (e *entry) read(ctx context.Context, tx *storage.Tx, args []byte, res *Resu
 
 func encode(op *protocol.Operation, value any) ([]byte, error) {
 	if op.Streams() || op.GivesFile() {
-		return nil, nil // the door writes it as it comes
+		return nil, nil // the door writes it while it is produced
 	}
 	if op.Media != "" {
 		if s, ok := value.(string); ok {
@@ -422,8 +420,8 @@ func encode(op *protocol.Operation, value any) ([]byte, error) {
 	return JSON(value)
 }
 
-// JSON encodes a value on a line of its own, with <, > and & as they are: models
-// and people read answers as they come.
+// JSON encodes a value on its own line, with <, > and & unescaped, since models and people read
+// answers as they are.
 func JSON(value any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

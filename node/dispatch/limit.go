@@ -18,12 +18,11 @@ type Rate struct {
 	Burst     int
 }
 
-// Rates are limits, of one process or, where they are shared, of all of a
-// deployment. A network is the keyed hash of a client
-// network; an identity is whoever signed or signed in.
+// Rates are the limits of one process or, when they are shared, of a whole deployment. A network
+// is the keyed hash of a client network; an identity is a signer or an account.
 type Rates struct {
 	NetworkRead   Rate // every request of a network
-	NetworkWrite  Rate // of those, what changes something, admitted or not
+	NetworkWrite  Rate // of those, requests that change something, admitted or not
 	IdentityWrite Rate // writes of one verified identity
 }
 
@@ -36,8 +35,8 @@ func DefaultRates() Rates {
 	}
 }
 
-// With returns the rates with others in the place of those that are not nil, in
-// requests a second. A burst is so many seconds' worth as that of the default.
+// With returns the rates with those that are not nil replaced, in requests a second. A burst keeps
+// the default's length in seconds.
 func (r Rates) With(read, write, identity *float64) Rates {
 	set := func(rate *Rate, perSecond *float64, seconds float64) {
 		if perSecond != nil && *perSecond > 0 {
@@ -50,28 +49,28 @@ func (r Rates) With(read, write, identity *float64) Rates {
 	return r
 }
 
-// WideRates limit nothing that a test or a development node would notice.
+// WideRates are so high that a test or a development node never reaches them.
 func WideRates() Rates {
 	wide := Rate{1e6, 1e6}
 	return Rates{wide, wide, wide}
 }
 
-// Limits applies Rates with the generic cell rate algorithm, one word of state
-// a key. It is safe for concurrent use. One process knows its own counts, and
-// those that it is told of others ([Limits.Share]).
+// Limits applies Rates with the generic cell rate algorithm, one word of state per key. It is safe
+// for concurrent use. A process counts its own requests, and those of others that it is told about
+// ([Limits.Share]).
 type Limits struct {
 	networkRead, networkWrite, identityWrite atomic.Pointer[gcra]
 	shared                                   atomic.Bool
 }
 
-// NewLimits returns limits with nothing used up.
+// NewLimits returns limits with nothing used.
 func NewLimits(r Rates) *Limits {
 	l := &Limits{}
 	l.Set(r)
 	return l
 }
 
-// Set changes the rates. Of one that stays, what is used up is remembered.
+// Set changes the rates. For a rate that does not change, what was used remains counted.
 func (l *Limits) Set(r Rates) {
 	for p, rate := range map[*atomic.Pointer[gcra]]Rate{&l.networkRead: r.NetworkRead, &l.networkWrite: r.NetworkWrite, &l.identityWrite: r.IdentityWrite} {
 		if old := p.Load(); old == nil || old.rate != rate {
@@ -82,27 +81,27 @@ func (l *Limits) Set(r Rates) {
 	}
 }
 
-// each are the limits by name.
+// each returns the limits by name.
 func (l *Limits) each() map[string]*atomic.Pointer[gcra] {
 	return map[string]*atomic.Pointer[gcra]{"read": &l.networkRead, "write": &l.networkWrite, "identity": &l.identityWrite}
 }
 
-// Request takes one request of a client network, before anything else is known.
-// The router calls it, once for each request of every door.
+// Request counts one request of a client network. The router calls it first, once for each request
+// to any door.
 func (l *Limits) Request(network string) error {
 	return l.networkRead.Load().take(network, "network")
 }
 
-// Return hands back what Request took, for a request that has a bound of another
-// kind: it was signed by a host that has one for itself.
+// Return undoes Request, for a request that another limit applies to: it was signed by a host that
+// has its own.
 func (l *Limits) Return(network string) { l.networkRead.Load().give(network) }
 
-// Write takes one request of a client network that changes something.
+// Write counts one request of a client network that changes something.
 func (l *Limits) Write(network string) error {
 	return l.networkWrite.Load().take(network, "network")
 }
 
-// Caller takes one write of a verified identity; others were counted already.
+// Caller counts one write of a verified identity; other callers were counted already.
 func (l *Limits) Caller(c protocol.Caller, op *protocol.Operation) error {
 	if op.ReadOnly || c.Standing&(protocol.Signed|protocol.Session) == 0 && c.Account == "" {
 		return nil
@@ -110,8 +109,8 @@ func (l *Limits) Caller(c protocol.Caller, op *protocol.Operation) error {
 	return l.identityWrite.Load().take(c.ID(), "identity")
 }
 
-// Fields writes the RateLimit fields of an answer: what is left to a network for
-// reading, or for writing (draft-ietf-httpapi-ratelimit-headers).
+// Fields writes the RateLimit fields of an answer: what a network has left for reading, or for
+// writing (draft-ietf-httpapi-ratelimit-headers).
 func (l *Limits) Fields(head http.Header, network string, readOnly bool) {
 	g := l.networkWrite.Load()
 	if readOnly {
@@ -124,7 +123,7 @@ func (l *Limits) Fields(head http.Header, network string, readOnly bool) {
 
 const (
 	shards   = 64
-	shardCap = 20_000 // keys a shard holds before it forgets those that are full again
+	shardCap = 20_000 // keys that a shard holds before it forgets those that are full again
 )
 
 // gcra keeps, for each key, the theoretical arrival time of its next request.
@@ -133,14 +132,14 @@ type gcra struct {
 	interval time.Duration // between two requests at the sustained rate
 	burst    int
 	seed     maphash.Seed
-	shared   atomic.Bool // taken ones are counted for others
+	shared   atomic.Bool // requests are counted for other processes
 	parts    [shards]part
 }
 
 type part struct {
 	sync.Mutex                  // guards both
 	tat        map[string]int64 // Unix nanoseconds
-	used       map[string]int   // taken since it was last told, where the limit is shared
+	used       map[string]int   // requests since the last drain, when the limit is shared
 }
 
 func newGCRA(r Rate) *gcra {
@@ -162,7 +161,7 @@ func (g *gcra) take(key, what string) error {
 	if over := next - now - int64(g.burst)*int64(g.interval); over > 0 {
 		wait := time.Duration(over)
 		return &protocol.Error{Code: protocol.RateLimited, RetryAfter: wait,
-			Detail: "Too many requests from this " + what + "; wait and send it again."}
+			Detail: "Too many requests from this " + what + "; wait, then try again."}
 	}
 	if len(p.tat) >= shardCap {
 		for k, t := range p.tat {
@@ -171,7 +170,7 @@ func (g *gcra) take(key, what string) error {
 			}
 		}
 		if len(p.tat) >= shardCap {
-			return &protocol.Error{Code: protocol.Overloaded, RetryAfter: time.Second, Detail: "Too many callers at once; send it again."}
+			return &protocol.Error{Code: protocol.Overloaded, RetryAfter: time.Second, Detail: "Too many callers at once; try again."}
 		}
 	}
 	p.tat[key] = next

@@ -14,5 +14,5 @@ type Observation struct {
 	Err      error
 	Duration time.Duration
 	Replayed bool
-	Kept     bool // out of what the door keeps
+	Kept     bool // from the door's cache
 }

@@ -10,9 +10,8 @@ import (
 	"stoa/storage"
 )
 
-// write runs the operation in one transaction with everything that must not
-// come apart from it: the look at the receipt, the spending of proof or nonce,
-// the change with its consequences, and the new receipt.
+// write runs the operation in one transaction with everything that belongs to it: reading the
+// receipt, spending the proof or nonce, the change and its consequences, and the new receipt.
 func (t *Table) write(ctx context.Context, e *entry, req Request, args []byte, paid bool, res *Result) error {
 	var digest [32]byte
 	if req.IdempotencyKey != "" {
@@ -20,8 +19,9 @@ func (t *Table) write(ctx context.Context, e *entry, req Request, args []byte, p
 	}
 	return t.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		res.Value, res.JSON, res.Replayed = nil, nil, false
-		// A nonce is good once, also under an idempotency key: what somebody read on
-		// the way opens no kept answer. A repeated request is signed again.
+		// A nonce is spent even when the idempotency key has a receipt: a request that was
+		// intercepted must not open the stored answer. A client that repeats a request signs it
+		// again.
 		if err := spend(ctx, tx, res.Caller, true); err != nil {
 			return err
 		}
@@ -42,7 +42,7 @@ func (t *Table) write(ctx context.Context, e *entry, req Request, args []byte, p
 		if err := spend(ctx, tx, res.Caller, false); err != nil {
 			return err
 		}
-		// Behind the receipt, so that a repeated request is no repetition.
+		// After the receipt, so that a repeated request does not count as a similar text.
 		if !paid {
 			return errAlike
 		}
@@ -65,8 +65,8 @@ func (t *Table) write(ctx context.Context, e *entry, req Request, args []byte, p
 	}, res.Caller.Spend...)
 }
 
-// spend spends the nonces of a caller, or what else it brought: a proof of work
-// pays for the first answer to an idempotency key and for every repetition.
+// spend spends the nonces of a caller, or everything else that it brought: a proof of work pays
+// for the first answer to an idempotency key and for every repetition.
 func spend(ctx context.Context, tx *storage.Tx, c protocol.Caller, nonces bool) error {
 	for _, s := range c.Spend {
 		if nonces != (s.Code == protocol.SignatureReplayed) {
@@ -79,8 +79,8 @@ func spend(ctx context.Context, tx *storage.Tx, c protocol.Caller, nonces bool) 
 	return nil
 }
 
-// seal closes the answer of a receipt: it may hold a secret that is shown once
-// and otherwise stored as a hash only.
+// seal encrypts the answer of a receipt: it may contain a secret that is shown once and otherwise
+// stored only as a hash.
 func (t *Table) seal(r storage.Receipt) storage.Receipt {
 	if t.Receipts != nil {
 		r.Answer = t.Receipts.Seal(receiptPurpose(&r), r.Answer)
@@ -94,15 +94,15 @@ func (t *Table) unseal(r *storage.Receipt) ([]byte, error) {
 	}
 	answer, err := t.Receipts.Open(receiptPurpose(r), r.Answer)
 	if err != nil {
-		return nil, protocol.Errorf(protocol.Conflict, "the kept answer to this Idempotency-Key cannot be read any more; use a new key: %w", err)
+		return nil, protocol.Errorf(protocol.Conflict, "the stored answer for this Idempotency-Key can no longer be read; use a new key: %w", err)
 	}
 	return answer, nil
 }
 
 func receiptPurpose(r *storage.Receipt) string { return "receipt " + r.Caller + " " + r.Key }
 
-// digestOf is what makes two requests the same for an idempotency key: the
-// operation and the arguments, without the proof that paid for them.
+// digestOf identifies a request for an idempotency key: the operation and the arguments, without
+// the proof of work.
 func digestOf(op string, args []byte) [32]byte {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(args, &members) == nil {

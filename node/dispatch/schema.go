@@ -14,25 +14,25 @@ import (
 	"stoa/protocol"
 )
 
-// RefPrefix is where the schemas stand in the OpenAPI document.
+// RefPrefix is the place of the schemas in the OpenAPI document.
 const RefPrefix = "#/components/schemas/"
 
-// Schemas is the registry of all JSON Schemas, made from the struct tags of
-// package protocol; what is published and what is checked are the same objects.
+// Schemas is the registry of all JSON Schemas, made from the struct tags of package protocol. The
+// same objects are published and used for checking.
 type Schemas struct {
 	huma.Registry
 	finished map[string]bool // by name
 }
 
-// NewSchemas returns an empty registry in the dialect of OpenAPI 3.1 (JSON
-// Schema 2020-12): members are matched exactly, lists are never null.
+// NewSchemas returns an empty registry in the dialect of OpenAPI 3.1 (JSON Schema 2020-12):
+// members are matched exactly, lists are never null.
 func NewSchemas() *Schemas {
 	strict()
 	return &Schemas{Registry: huma.NewMapRegistry(RefPrefix, huma.DefaultSchemaNamer), finished: map[string]bool{}}
 }
 
-// strict sets the library's package variables, once, to what the contract
-// wants: exact case (contract §1) and lists that are lists.
+// strict sets the library's package variables once: member names are case-sensitive (contract §1)
+// and lists are never null.
 var strict = sync.OnceFunc(func() {
 	huma.DefaultArrayNullable = false
 	huma.ValidateStrictCasing = true
@@ -41,14 +41,14 @@ var strict = sync.OnceFunc(func() {
 // Of returns the schema of a type, with a $ref for a struct.
 func (s *Schemas) Of(t reflect.Type) *huma.Schema {
 	schema := s.Schema(t, true, t.Name())
-	if len(s.Map()) != len(s.finished) { // only what is new has anything to finish
+	if len(s.Map()) != len(s.finished) { // only new schemas have anything to finish
 		s.finish()
 	}
 	return schema
 }
 
-// finish applies the tags that the library does not know: shape on a text, orNull
-// on an object, and decimal on an amount that may be written as text or as a number.
+// finish applies the tags that the library does not know: shape on a text, orNull on an
+// object, and decimal on an amount that may be a string or a number.
 func (s *Schemas) finish() {
 	for name, schema := range s.Map() {
 		if s.finished[name] {
@@ -81,7 +81,7 @@ func (s *Schemas) finish() {
 	}
 }
 
-// decimal is an amount as it is written (contract §1).
+// decimal returns the forms of an amount (contract §1).
 func decimal() []*huma.Schema {
 	least := 0.0
 	text := &huma.Schema{Type: "string", Pattern: protocol.PatternOf(`shape:"decimal"`), Examples: []any{"120.50"}}
@@ -99,22 +99,20 @@ func (s *Schemas) Resolve(schema *huma.Schema) *huma.Schema {
 	return schema
 }
 
-// Check validates a decoded JSON value and returns every fault, those of the
-// rule of text among them. Faults over protocol.MaxFaults are counted, and hold
-// nothing.
+// Check validates a decoded JSON value and returns every fault, including those of the rule of
+// text. Faults beyond protocol.MaxFaults are empty and only count.
 func (s *Schemas) Check(schema *huma.Schema, value any) (faults []protocol.Fault) {
-	// The library compares list elements with == to see whether they are
-	// unique, which panics for objects and lists; such an element is of the
-	// wrong type for every list we declare.
+	// The library compares list elements with == to find out whether they are unique, which panics
+	// for objects and lists. Such an element has the wrong type for every declared list.
 	defer func() {
 		if recover() != nil {
-			faults = append(faults, protocol.Fault{Code: "wrong-type", Detail: "a list here holds objects or lists where it takes strings"})
+			faults = append(faults, protocol.Fault{Code: "wrong-type", Detail: "a list contains objects or lists where it must contain strings"})
 		}
 	}()
 	var res huma.ValidateResult
 	path := huma.NewPathBuffer(make([]byte, 0, 128), 0)
 	huma.Validate(s.Registry, schema, path, huma.ModeWriteToServer, value, &res)
-	res.Errors = slices.CompactFunc(res.Errors, sameFault) // the library tells of each repeated item
+	res.Errors = slices.CompactFunc(res.Errors, sameFault) // the library reports each repeated item
 	for _, err := range res.Errors[:min(len(res.Errors), protocol.MaxFaults)] {
 		faults = append(faults, faultOf(err))
 	}
@@ -131,7 +129,7 @@ func sameFault(a, b error) bool {
 	return ok && also && x.Location == y.Location && x.Message == y.Message
 }
 
-// CheckStruct is Check for an input that did not come as JSON.
+// CheckStruct is Check for an input that did not arrive as JSON.
 func (s *Schemas) CheckStruct(in any) ([]protocol.Fault, error) {
 	raw, err := json.Marshal(in)
 	if err != nil {
@@ -144,8 +142,8 @@ func (s *Schemas) CheckStruct(in any) ([]protocol.Fault, error) {
 	return s.Check(s.Of(reflect.TypeOf(in)), value), nil
 }
 
-// faultOf turns the library's error into ours. It never repeats the value: for
-// an unknown member that would be the whole object.
+// faultOf converts an error of the library. It never repeats the value: for an unknown member that
+// would be the whole object.
 func faultOf(err error) protocol.Fault {
 	detail, ok := err.(*huma.ErrorDetail)
 	if !ok {
@@ -206,7 +204,7 @@ func formatName(msg string) string {
 	return word
 }
 
-// pointer turns the library's path ("tags[2].name") into a JSON Pointer.
+// pointer converts the library's path ("tags[2].name") to a JSON Pointer.
 func pointer(location string) string {
 	if location == "" {
 		return ""
@@ -228,8 +226,8 @@ func pointer(location string) string {
 	return b.String()
 }
 
-// Escape writes a member's name in a pointer. The name may be a stranger's: what
-// is shown of it is short, and fit to be shown.
+// Escape escapes a member's name for a JSON Pointer. The name may come from a stranger, so it is
+// shortened and made printable.
 func Escape(s string) string {
 	if len(s) > 64 {
 		s = s[:64]
@@ -243,8 +241,7 @@ func Escape(s string) string {
 // escapes are those of RFC 6901 §3.
 var escapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// ordinary reports a name that needs no change: most do not, and a request may
-// have thousands.
+// ordinary reports whether a name needs no change: most do not, and a request may have thousands.
 func ordinary(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c <= ' ' || c >= 0x7f || c == '~' || c == '/' {

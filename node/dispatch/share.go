@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Use is what one key of a limit took in one process, since it last told.
+// A Use is what one key of a limit used in one process since the last report.
 type Use struct {
 	Limit string `json:"limit"` // read, write or identity
 	Key   string `json:"key"`
@@ -13,17 +13,16 @@ type Use struct {
 }
 
 const (
-	// What is less than this part of a rate is not told: a caller that stays below
-	// it at as many processes has, over all, no more than the rate.
+	// Less than this fraction of a rate is not reported: a caller that stays below it on that many
+	// processes has, in total, no more than the rate.
 	told    = 8
 	maxUses = 1000
-	// maxDebt bounds how long a caller waits for what it took from others.
+	// maxDebt bounds how long a caller waits for what it used on other processes.
 	maxDebt = time.Minute
 )
 
-// Share begins to count for [Limits.Used], which is then called often. Limits
-// that are shared are those of all processes together, within what a burst at
-// each takes until the others are told.
+// Share starts counting for [Limits.Used], which must then be called often. Shared limits apply to
+// all processes together, plus at most one burst per process until the others have been told.
 func (l *Limits) Share() {
 	l.shared.Store(true)
 	for _, p := range l.each() {
@@ -31,8 +30,8 @@ func (l *Limits) Share() {
 	}
 }
 
-// Used is what was taken since the last call, of those who took enough to matter,
-// the busiest thousand.
+// Used returns what was used since the last call by those who used enough to matter: at most the
+// busiest thousand.
 func (l *Limits) Used(since time.Duration) []Use {
 	var uses []Use
 	for name, p := range l.each() {
@@ -47,7 +46,7 @@ func (l *Limits) Used(since time.Duration) []Use {
 	return uses[:min(len(uses), maxUses)]
 }
 
-// Add counts what other processes gave.
+// Add counts what other processes reported.
 func (l *Limits) Add(uses []Use) {
 	each := l.each()
 	for _, u := range uses {
@@ -57,7 +56,7 @@ func (l *Limits) Add(uses []Use) {
 	}
 }
 
-// drain takes what was counted.
+// drain returns and resets the counts.
 func (g *gcra) drain() map[string]int {
 	all := map[string]int{}
 	for i := range g.parts {
@@ -72,7 +71,7 @@ func (g *gcra) drain() map[string]int {
 	return all
 }
 
-// add takes n for a key without asking.
+// add counts n for a key without checking the limit.
 func (g *gcra) add(key string, n int) {
 	now := time.Now().UnixNano()
 	p := g.part(key)

@@ -13,11 +13,10 @@ import (
 	"stoa/protocol"
 )
 
-// texts applies the rule of text (protocol.Unfit) to every string of a value, and
-// to the names of its members. A string that the schema wants filled must show
-// something. What a type keeps byte for byte is passed over: a []byte, which
-// travels as base64, and raw JSON (a JWK, a signed document), which has a reader
-// of its own and is never shown as text.
+// texts applies the rule of text (protocol.Unfit) to every string of a value, and to the names of
+// its members. A string that the schema requires to be non-empty must contain something visible.
+// Types that keep bytes unchanged are skipped: []byte, which is sent as base64, and raw JSON (a
+// JWK, a signed document), which has its own parser and is never shown as text.
 func (s *Schemas) texts(at string, schema *huma.Schema, value any, faults *[]protocol.Fault) {
 	if schema != nil {
 		if schema = s.Resolve(schema); verbatim(schema) {
@@ -31,7 +30,7 @@ func (s *Schemas) texts(at string, schema *huma.Schema, value any, faults *[]pro
 		} else if f := protocol.AddressFault(at, v); f != nil && schema != nil && strings.HasPrefix(schema.Format, "uri") {
 			*faults = append(*faults, *f)
 		} else if v != "" && schema != nil && schema.MinLength != nil && *schema.MinLength > 0 && protocol.Blank(v) {
-			*faults = append(*faults, protocol.Fault{Pointer: at, Code: "blank", Detail: "must hold something that can be seen"})
+			*faults = append(*faults, protocol.Fault{Pointer: at, Code: "blank", Detail: "must contain a visible character"})
 		}
 	case []any:
 		var items *huma.Schema
@@ -69,15 +68,15 @@ func verbatim(schema *huma.Schema) bool {
 	return raw || schema.ContentEncoding == "base64"
 }
 
-// errAlike says that a proof of work does not cover a text that is like others.
+// errAlike means that a proof of work does not pay for a text that is similar to others.
 var errAlike = errors.New("dispatch: the text is like others")
 
-// proseFrom is the length, in characters, that a member must be allowed to have
-// for what stands in it to be prose; names and titles of things recur.
+// proseFrom is the length, in characters, that a member must allow for its value to count as
+// prose; names and titles often repeat.
 const proseFrom = 100
 
-// prose is what an anonymous write says, nil for every other call. Reports are
-// no such writes: honest reporters say the same.
+// prose returns the text of an anonymous write, nil for every other call. Reports do not count,
+// because honest reporters write the same.
 func (t *Table) prose(e *entry, c protocol.Caller, value map[string]any) *proof.Text {
 	if c.Standing != protocol.Proof || e.op.ReadOnly || e.op.Inward {
 		return nil

@@ -12,10 +12,9 @@ import (
 	"stoa/protocol"
 )
 
-// ToolInput returns the JSON Schema of an operation's input in the form that
-// agents' tools take: one closed object with every reference resolved, no list
-// of types, and the member pow where a proof of work is accepted. Model
-// providers refuse whole tool lists over less.
+// ToolInput returns the JSON Schema of an operation's input in the form that agents' tools need:
+// one closed object with every reference resolved, no lists of types, and the member pow when a
+// proof of work is accepted. Model providers refuse a whole tool list for smaller deviations.
 func (s *Schemas) ToolInput(op *protocol.Operation) (json.RawMessage, error) {
 	in, err := s.inline(op.In, true)
 	if err != nil {
@@ -26,19 +25,18 @@ func (s *Schemas) ToolInput(op *protocol.Operation) (json.RawMessage, error) {
 			Type: huma.TypeObject, Required: []string{"challenge", "solution"},
 			Description: "A solved challenge of " + protocol.GetChallenge.Name + "; not needed when the HTTP request is signed or carries a token.",
 			Properties: map[string]*huma.Schema{
-				"challenge": {Type: huma.TypeObject, Description: "The challenge as it came."},
-				"solution":  {Type: huma.TypeObject, Description: `What was found: {"counter": n}.`, Required: []string{"counter"}},
+				"challenge": {Type: huma.TypeObject, Description: "The challenge as you got it."},
+				"solution":  {Type: huma.TypeObject, Description: `The solution: {"counter": n}.`, Required: []string{"counter"}},
 			},
 		}
 	}
 	return encodeTool(in)
 }
 
-// ToolOutput returns the JSON Schema of an operation's result in the same form,
-// but open, since members may be added later (contract §1), and short, since a
-// model reads the whole list: names and types, to the members of what a result
-// holds. /openapi.json says the rest. It is nil for an operation whose result is
-// text.
+// ToolOutput returns the JSON Schema of an operation's result in the same form, but open, since
+// members may be added later (contract §1), and short, since a model reads the whole list: names
+// and types, down to the members of the result's objects. /openapi.json has the rest. It is nil
+// for an operation whose result is text.
 func (s *Schemas) ToolOutput(op *protocol.Operation) (json.RawMessage, error) {
 	if op.Media != "" {
 		return nil, nil
@@ -49,15 +47,15 @@ func (s *Schemas) ToolOutput(op *protocol.Operation) (json.RawMessage, error) {
 	}
 	depth := 2 // the members of the result, and of the objects and lists in it
 	if op.For != protocol.Everybody {
-		depth = 1 // there are many of these, and their results are mostly what was put
+		depth = 1 // they are many, and their results are mostly what was put
 	}
 	short := outline(out, depth)
 	short.Required = out.Required
 	return encodeTool(short)
 }
 
-// outline is a schema with the names and types alone, to a depth. Every value that
-// the schema allows, the outline does.
+// outline reduces a schema to names and types, down to a depth. It allows every value that the
+// schema allows.
 func outline(s *huma.Schema, depth int) *huma.Schema {
 	out := &huma.Schema{Type: s.Type}
 	if s.Items != nil {
@@ -76,8 +74,8 @@ func outline(s *huma.Schema, depth int) *huma.Schema {
 	return out
 }
 
-// encodeTool writes the schema; an object without members says so, because
-// strict clients miss "properties" otherwise.
+// encodeTool encodes the schema. An object without members gets an empty "properties", because
+// strict clients require it.
 func encodeTool(schema *huma.Schema) (json.RawMessage, error) {
 	raw, err := json.Marshal(schema)
 	if err != nil || len(schema.Properties) > 0 {
@@ -96,7 +94,7 @@ func (s *Schemas) inline(t reflect.Type, closed bool) (*huma.Schema, error) {
 	w := inliner{s, closed, nil}
 	out, err := w.copy(schema)
 	if err == nil && out.Type != huma.TypeObject {
-		err = fmt.Errorf("%s is no object", t)
+		err = fmt.Errorf("%s is not an object", t)
 	}
 	return out, err
 }
@@ -111,7 +109,7 @@ type inliner struct {
 func (w inliner) copy(from *huma.Schema) (*huma.Schema, error) {
 	if from.Ref != "" {
 		if slices.Contains(w.within, from.Ref) {
-			return nil, fmt.Errorf("%s holds itself", from.Ref)
+			return nil, fmt.Errorf("%s contains itself", from.Ref)
 		}
 		w.within = append(slices.Clip(w.within), from.Ref)
 		to, err := w.copy(w.s.SchemaFromRef(from.Ref))

@@ -11,12 +11,12 @@ import (
 	"stoa/protocol"
 )
 
-// An answer is a rendered success: bytes, media type, strong validator.
+// An answer is the rendered answer of a successful operation.
 type answer struct {
 	status       int
 	media        string
 	cacheControl string
-	etag         string // "" when the answer is not to be validated
+	etag         string // "" when the answer has no validator
 	body         []byte
 }
 
@@ -39,7 +39,7 @@ func answerOf(op *protocol.Operation, body []byte) *answer {
 	return a
 }
 
-// Tag is the strong entity tag of a body.
+// Tag returns the strong entity tag of a body.
 func Tag(body []byte) string {
 	sum := sha256.Sum256(body)
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`

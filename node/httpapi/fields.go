@@ -12,13 +12,13 @@ import (
 	"stoa/protocol"
 )
 
-// fields knows which members of an operation's input stand in the path and
-// what type the others have, so that strings of a query become JSON values.
+// fields knows which members of an operation's input are in the path and the types of the others,
+// so that strings of a query become JSON values.
 type fields struct {
 	op    *protocol.Operation
 	path  []string
 	types map[string]string // member → JSON Schema type
-	body  bool              // the rest travels in the body, else in the query
+	body  bool              // the other members are in the body, otherwise in the query
 }
 
 func newFields(s *dispatch.Schemas, op *protocol.Operation) *fields {
@@ -30,7 +30,7 @@ func newFields(s *dispatch.Schemas, op *protocol.Operation) *fields {
 	return f
 }
 
-// PathParams lists the names in braces of a route's path.
+// PathParams returns the names in braces of a route's path.
 func PathParams(path string) []string {
 	var names []string
 	for segment := range strings.SplitSeq(path, "/") {
@@ -41,14 +41,14 @@ func PathParams(path string) []string {
 	return names
 }
 
-// gather folds path, query and body into one JSON object. The faults are those
-// that the hall is to name beside its own.
+// gather combines path, query and body into one JSON object. The hall reports the faults together
+// with its own.
 func (f *fields) gather(r *http.Request, body []byte) ([]byte, []protocol.Fault, error) {
 	query, err := f.query(r)
 	if err != nil {
 		return nil, nil, err
 	}
-	if id := r.Header.Get("Last-Event-ID"); id != "" && f.op.Streams() { // HTML Standard §9.2.4: the client says where it was
+	if id := r.Header.Get("Last-Event-ID"); id != "" && f.op.Streams() { // HTML Standard §9.2.4: the id of the last event that the client received
 		query = maps.Clone(query)
 		if query == nil {
 			query = map[string]any{}
@@ -59,13 +59,13 @@ func (f *fields) gather(r *http.Request, body []byte) ([]byte, []protocol.Fault,
 	if _, sent := query[f.op.Secret]; sent && f.op.Secret != "" {
 		delete(query, f.op.Secret)
 		faults = []protocol.Fault{{Pointer: "/" + f.op.Secret, Code: "secret-in-url",
-			Detail: "addresses reach logs; send it as Authorization: Bearer, and take this one for known"}}
+			Detail: "addresses are written to logs; send it as Authorization: Bearer, and consider this one exposed"}}
 	}
 	if f.op.Upload > 0 {
 		const secret = "passphrase"
 		if _, sent := query[secret]; sent {
 			faults = append(faults, protocol.Fault{Pointer: "/" + secret, Code: "secret-in-url",
-				Detail: "addresses reach logs; send it in the header " + protocol.PassphraseHeader + ", and take this one for known"})
+				Detail: "addresses are written to logs; send it in the header " + protocol.PassphraseHeader + ", and consider this one exposed"})
 			delete(query, secret)
 		}
 		if p := r.Header.Get(protocol.PassphraseHeader); p != "" {
@@ -96,8 +96,8 @@ func (f *fields) fold(r *http.Request, query map[string]any, body []byte) ([]byt
 	return splice(args, body)
 }
 
-// splice puts the members of args into the body's object. The hall finds a
-// member that stands in both, since the result then has it twice.
+// splice adds the members of args to the body's object. A member that is in both occurs twice in
+// the result, which the hall reports.
 func splice(args map[string]any, body []byte) ([]byte, error) {
 	front, err := json.Marshal(args)
 	if err != nil {
@@ -114,8 +114,8 @@ func splice(args map[string]any, body []byte) ([]byte, error) {
 	return append(front, rest[1:]...), nil
 }
 
-// query reads the query string. Unknown names are faults, because agents
-// misspell; utm_* is what mailers add and is passed over (contract §1).
+// query reads the query string. Unknown names are faults, because agents misspell; utm_*, which
+// mailers add, is ignored (contract §1).
 func (f *fields) query(r *http.Request) (map[string]any, error) {
 	if r.URL.RawQuery == "" {
 		return nil, nil
@@ -127,17 +127,19 @@ func (f *fields) query(r *http.Request) (map[string]any, error) {
 	out := map[string]any{}
 	var faults []protocol.Fault
 	for name, vs := range values {
-		if len(faults) >= protocol.MaxFaults { // the rest is counted
+		if len(faults) >= protocol.MaxFaults { // the others are only counted
 			faults = append(faults, protocol.Fault{})
 			continue
 		}
 		kind, known := f.types[name]
 		switch {
 		case strings.HasPrefix(name, "utm_"):
-		case !known && !f.body && name != "pow": // the hall names it beside the other faults
+		case !known && !f.body && name != "pow": // the hall reports it together with the other faults
 			out[name] = vs[0]
 		case !known || f.body || f.inPath(name):
-			faults = append(faults, protocol.Fault{Pointer: "/" + dispatch.Escape(name), Code: "unknown-member", Detail: "there is no such query parameter; check the spelling"})
+			faults = append(faults, protocol.Fault{
+				Pointer: "/" + dispatch.Escape(name), Code: "unknown-member", Detail: "there is no such query parameter; check the spelling",
+			})
 		case len(vs) > 1 && kind != "array":
 			faults = append(faults, protocol.Fault{Pointer: "/" + dispatch.Escape(name), Code: "repeated", Detail: "give this parameter once"})
 		case kind == "array":
@@ -161,8 +163,8 @@ func (f *fields) inPath(name string) bool {
 	return false
 }
 
-// coerce makes a JSON value of a string by the member's type. What does not
-// fit stays a string, so that the schema check names the fault.
+// coerce converts a string to a JSON value of the member's type. A string that does not fit stays
+// a string, so that the schema check reports the fault.
 func coerce(kind, s string) any {
 	switch kind {
 	case "integer":
@@ -170,7 +172,7 @@ func coerce(kind, s string) any {
 			return n
 		}
 	case "number":
-		if n, err := strconv.ParseFloat(s, 64); err == nil && json.Valid([]byte(s)) { // NaN, Inf and 0x1p4 are no JSON
+		if n, err := strconv.ParseFloat(s, 64); err == nil && json.Valid([]byte(s)) { // NaN, Inf and 0x1p4 are not JSON
 			return n
 		}
 	case "boolean":

@@ -11,8 +11,8 @@ import (
 	"stoa/protocol"
 )
 
-// A file may take longer than an exchange: while it is sent or taken, an hour at
-// most. A stop ends it, and an upload that is slower than leastRate over all.
+// A transfer of a file may take longer than other requests, an hour at most. It ends when nothing
+// is transferred for a while, and an upload also when it is slower than leastRate on average.
 const (
 	fileLife  = time.Hour
 	fileGrace = 20 * time.Second
@@ -40,8 +40,8 @@ func sendFile(w http.ResponseWriter, op *protocol.Operation, f protocol.File) {
 	}
 }
 
-// uploaded is the body of a request that is a file. Nothing of it is read before
-// the caller is admitted.
+// uploaded returns the body of a request that is a file. It reads nothing of it before the caller
+// is admitted.
 func uploaded(w http.ResponseWriter, r *http.Request, op *protocol.Operation) (io.Reader, error) {
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
 		return nil, protocol.Errorf(protocol.UnsupportedMediaType, "send the file as it is, without Content-Encoding")
@@ -56,11 +56,10 @@ func uploaded(w http.ResponseWriter, r *http.Request, op *protocol.Operation) (i
 }
 
 func fileTooLarge(op *protocol.Operation) error {
-	return protocol.Errorf(protocol.TooLarge, "the file may have at most %d bytes over HTTP; the operator's command line takes larger ones", op.Upload)
+	return protocol.Errorf(protocol.TooLarge, "the file may have at most %d bytes over HTTP; the operator's command line accepts larger ones", op.Upload)
 }
 
-// An upload moves the deadlines of its request as long as bytes come, and enough
-// of them.
+// An upload extends the deadlines of its request while enough bytes arrive.
 type upload struct {
 	body    io.Reader
 	control *http.ResponseController
@@ -69,7 +68,7 @@ type upload struct {
 	got     int64 // bytes
 }
 
-// due is when the next bytes must be there.
+// due returns the time by which the next bytes must arrive.
 func (u *upload) due(now time.Time) time.Time {
 	due := now.Add(fileGrace)
 	if slowest := u.start.Add(fileGrace + time.Duration(u.got)*time.Second/leastRate); slowest.Before(due) {
@@ -85,9 +84,9 @@ func (u *upload) Read(p []byte) (int, error) {
 	case now.Sub(u.start) > fileLife:
 		return 0, protocol.Errorf(protocol.InvalidRequest, "the file took longer than an hour")
 	case now.After(due):
-		return 0, protocol.Errorf(protocol.InvalidRequest, "the file comes slower than %d KiB a second", leastRate>>10)
+		return 0, protocol.Errorf(protocol.InvalidRequest, "the file arrives slower than %d KiB a second", leastRate>>10)
 	}
-	// Nobody is asked for the time that the work itself takes, so writing gets it.
+	// The room may take long to process the file, so the write deadline is the longest life of a transfer.
 	if err := errors.Join(u.control.SetReadDeadline(due), u.control.SetWriteDeadline(now.Add(fileLife))); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return 0, err
 	}

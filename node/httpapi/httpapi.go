@@ -1,7 +1,6 @@
-// Package httpapi is the HTTP door: it folds path, query and body of a request
-// into one JSON object, hands it to the hall, and renders the answer or the
-// problem document (RFC 9457). It knows no operation by name: routes, fields
-// and codes come from the declarations.
+// Package httpapi is the HTTP door: it combines path, query and body of a request into one JSON
+// object, passes it to the hall, and renders the answer or the problem document (RFC 9457). It
+// names no operation: routes, fields and codes come from the declarations.
 package httpapi
 
 import (
@@ -25,15 +24,15 @@ const MaxBody = 64 << 10
 type API struct {
 	Table *dispatch.Table
 	Base  string // public address of the node, without a slash at the end
-	// Network is the keyed hash of the client's network.
+	// Network returns the keyed hash of the client's network.
 	Network func(r *http.Request) string
 
 	cache   *dispatch.Cache[*answer]
-	streams sync.WaitGroup // that are open
+	streams sync.WaitGroup // open streams
 }
 
-// New returns the door. version grows whenever something stored may have
-// changed; answers to open reads are kept until then.
+// New returns the door. version returns a number that grows whenever stored data may have changed;
+// answers to open reads are kept until it does.
 func New(t *dispatch.Table, base string, network func(*http.Request) string, version func() uint64) *API {
 	return &API{Table: t, Base: base, Network: network, cache: dispatch.NewCache[*answer](version)}
 }
@@ -46,10 +45,10 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		head := w.Header()
-		if op.For == protocol.Everybody { // owners and operators: no page of another origin (contract §1)
+		if op.For == protocol.Everybody { // owners' and operators' operations refuse pages of other origins (contract §1)
 			head["Access-Control-Allow-Origin"], head["Access-Control-Expose-Headers"] = anyOrigin, exposed
 		}
-		keeps := dispatch.Open(op) && r.ContentLength == 0 // a body may hold input, and is no part of the key
+		keeps := dispatch.Open(op) && r.ContentLength == 0 // a body may hold input and is not part of the key
 		unknown := dispatch.Unknown(r)
 		if keeps && unknown {
 			if kept, ok := a.cache.Get(r.RequestURI); ok {
@@ -90,7 +89,7 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 		if keeps && res.Open {
 			a.cache.Put(r.RequestURI, version, ans, len(ans.body))
 		}
-		if !(unknown && dispatch.Open(op)) && ans.cacheControl != "no-store" { // what one caller may read
+		if !(unknown && dispatch.Open(op)) && ans.cacheControl != "no-store" { // an answer for one caller only is not kept
 			own := *ans
 			own.cacheControl, ans = "private, no-cache", &own
 		}
@@ -103,7 +102,9 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 	})
 }
 
-func (a *API) invoke(w http.ResponseWriter, r *http.Request, op *protocol.Operation, f *fields, network, visitor string, kept func() bool) (dispatch.Result, error) {
+func (a *API) invoke(
+	w http.ResponseWriter, r *http.Request, op *protocol.Operation, f *fields, network, visitor string, kept func() bool,
+) (dispatch.Result, error) {
 	var body []byte
 	var upload io.Reader
 	var err error
@@ -129,7 +130,7 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request, op *protocol.Operat
 	})
 }
 
-// readBody reads a JSON body within the limit. A request without a body gives nil.
+// readBody reads a JSON body within the limit. Without a body it returns nil.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	raw, err := dispatch.ReadBody(w, r, MaxBody)
 	if err != nil || len(raw) == 0 {

@@ -12,23 +12,23 @@ import (
 
 // A Problem is an RFC 9457 problem document (contract §1).
 type Problem struct {
-	Type      string           `json:"type" format:"uri" doc:"Page that explains the code."`
+	Type      string           `json:"type" format:"uri" doc:"The page that explains the code."`
 	Title     string           `json:"title"`
 	Status    int              `json:"status"`
 	Detail    string           `json:"detail"`
 	Code      protocol.Code    `json:"code" doc:"Stable kebab-case code."`
 	Instance  string           `json:"instance" doc:"Request id, for the operator."`
-	Errors    []protocol.Fault `json:"errors,omitempty" doc:"With validation: every fault, up to 50; detail says how many more."`
+	Errors    []protocol.Fault `json:"errors,omitempty" doc:"With validation: all faults, up to 50; detail says how many more there are."`
 	Challenge any              `json:"challenge,omitempty" doc:"With pow-*: a fresh challenge."`
-	ErrorCode string           `json:"errorCode,omitempty" doc:"In ARD operations: the code in ARD's words."`
+	ErrorCode string           `json:"errorCode,omitempty" doc:"In ARD operations: the code that ARD defines."`
 	Message   string           `json:"message,omitempty" doc:"In ARD operations: the detail."`
 }
 
 // RequestIDHeader carries the id of a request; the router sets it.
 const RequestIDHeader = "Request-Id"
 
-// WriteProblem renders an error in a dialect. What is not a *protocol.Error is
-// internal and shows nothing but the request id.
+// WriteProblem renders an error in a dialect. An error that is not a *protocol.Error becomes
+// internal and shows only the request id.
 func WriteProblem(w http.ResponseWriter, base string, dialect protocol.Dialect, err error) {
 	e := protocol.AsError(err)
 	head := w.Header()
@@ -57,7 +57,7 @@ func WriteProblem(w http.ResponseWriter, base string, dialect protocol.Dialect, 
 	w.Write(body)
 }
 
-// problem renders an error of an operation and says what would help.
+// problem renders an error of an operation, with what helps the caller to fix it.
 func (a *API) problem(w http.ResponseWriter, r *http.Request, op *protocol.Operation, network string, err error) {
 	head := w.Header()
 	if protocol.AsError(err).Code.Status() == http.StatusUnauthorized {
@@ -75,7 +75,7 @@ func (a *API) problem(w http.ResponseWriter, r *http.Request, op *protocol.Opera
 	WriteProblem(w, a.Base, op.Dialect, err)
 }
 
-// ardCode is the word of ARD 0.9 for a status.
+// ardCode returns the code of ARD 0.9 for a status.
 func ardCode(status int) string {
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:

@@ -9,8 +9,8 @@ import (
 	"stoa/protocol"
 )
 
-// OpenAPIForEverybody is the part of a description that everybody's operations
-// need, compact: what readers pay for by the byte.
+// OpenAPIForEverybody returns the part of a description that everybody's operations need, without
+// indentation, because readers pay by the byte.
 func OpenAPIForEverybody(whole []byte) ([]byte, error) {
 	var doc map[string]any
 	if err := json.Unmarshal(whole, &doc); err != nil {

@@ -14,24 +14,23 @@ import (
 )
 
 const (
-	writeGrace = 5 * time.Second // a reader that takes nothing for so long is gone; less than a node may take to stop
-	streamLife = time.Hour       // then the client comes back by itself and goes on
-	reconnect  = 2 * time.Second // how long a client waits before it comes back
+	writeGrace = 5 * time.Second // a reader that accepts nothing for so long is gone; shorter than the time that a node has to stop
+	streamLife = time.Hour       // then the client reconnects and continues
+	reconnect  = 2 * time.Second // how long a client waits before it reconnects
 )
 
-// stream writes a stream as server-sent events (HTML Standard §9.2) until it
-// ends, the client goes, or it has lasted its time. A reader that is cut finds
-// the connection closed in order and comes back with Last-Event-ID.
+// stream writes a stream as server-sent events (HTML Standard §9.2) until it ends, the client
+// disconnects, or streamLife is over. A stream that is cut ends with a complete body, and the
+// client reconnects with Last-Event-ID.
 //
-// The server keeps for a request two goroutines with deep stacks, two buffers
-// and the request. A stream over HTTP/1 waits for hours, so it takes the
-// connection over and keeps two small goroutines. Over HTTP/2, where streams
-// share a connection, it stays the server's.
+// The server keeps two goroutines with deep stacks, two buffers and the request for each request.
+// A stream over HTTP/1 lasts for hours, so it hijacks the connection and keeps two small
+// goroutines. Over HTTP/2, where streams share a connection, the server keeps it.
 func (a *API) stream(w http.ResponseWriter, r *http.Request, op *protocol.Operation, s protocol.Stream) {
 	head := w.Header()
 	head["Content-Type"] = []string{op.Media}
 	head["Cache-Control"] = []string{"no-store"}
-	head["X-Accel-Buffering"] = []string{"no"} // nginx would gather what it passes on
+	head["X-Accel-Buffering"] = []string{"no"} // nginx would buffer the stream
 	if r.Method == http.MethodHead {
 		s.Close()
 		w.WriteHeader(op.HTTP.Status)
@@ -42,7 +41,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, op *protocol.Operat
 	conn, rest, err := control.Hijack()
 	if err == nil {
 		first := answerHead(r, op.HTTP.Status, head)
-		more := rest.Reader.Buffered() > 0 // of a client that does not wait for an answer
+		more := rest.Reader.Buffered() > 0 // of a client that pipelines
 		go func() {
 			defer a.streams.Done()
 			defer conn.Close()
@@ -56,8 +55,8 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, op *protocol.Operat
 		return
 	}
 	defer a.streams.Done()
-	// The server's deadlines are those of an exchange; a passed read deadline
-	// would end the request's context.
+	// The server's deadlines are meant for short requests; an expired read deadline would cancel
+	// the request's context.
 	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		s.Close()
 		return
@@ -70,7 +69,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, op *protocol.Operat
 	out.SetWriteDeadline(time.Now().Add(writeGrace)) // for the end of the body
 }
 
-// Wait returns when every stream has ended, or ctx has. No stream may begin any more.
+// Wait returns when every stream has ended, or ctx has. No stream may begin during or after it.
 func (a *API) Wait(ctx context.Context) {
 	done := make(chan struct{})
 	go func() { a.streams.Wait(); close(done) }()
@@ -80,8 +79,7 @@ func (a *API) Wait(ctx context.Context) {
 	}
 }
 
-// answerHead is the head of an answer whose body ends with the connection
-// (RFC 9112 §6.3).
+// answerHead returns the head of a response whose body ends with the connection (RFC 9112 §6.3).
 func answerHead(r *http.Request, status int, head http.Header) []byte {
 	var b bytes.Buffer
 	head["Connection"] = []string{"close"}
@@ -96,21 +94,21 @@ func answerHead(r *http.Request, status int, head http.Header) []byte {
 	return b.Bytes()
 }
 
-// watch ends a stream when its client closes the connection. A client that sends
-// something instead is noticed when it takes no more.
+// watch ends a stream when its client closes the connection. A client that sends more data is only
+// noticed when it stops reading.
 func watch(conn net.Conn, gone func()) {
 	if n, _ := conn.Read(make([]byte, 1)); n == 0 {
 		gone()
 	}
 }
 
-// A sink takes what a stream writes and passes it on at once.
+// A sink writes and flushes.
 type sink interface {
 	io.Writer
 	SetWriteDeadline(time.Time) error
 }
 
-// A flusher is the sink of a request that is the server's.
+// A flusher is the sink of a request that the server keeps.
 type flusher struct {
 	io.Writer
 	control *http.ResponseController
@@ -126,7 +124,7 @@ func (f flusher) Write(p []byte) (int, error) {
 
 func (f flusher) SetWriteDeadline(t time.Time) error { return supported(f.control.SetWriteDeadline(t)) }
 
-// supported is the error of a step that a recorder of a test does not take.
+// supported ignores the error of a step that a test's recorder does not implement.
 func supported(err error) error {
 	if errors.Is(err, http.ErrNotSupported) {
 		return nil
@@ -134,8 +132,8 @@ func supported(err error) error {
 	return err
 }
 
-// follow writes a stream until it or life ends, and closes it. Each batch is one
-// write of bytes that all streams share.
+// follow writes a stream until it ends or life does, and closes it. Each batch is one write of
+// bytes that all streams share.
 func follow(life context.Context, out sink, first []byte, s protocol.Stream) {
 	defer s.Close()
 	write := func(p []byte) bool {
@@ -174,8 +172,8 @@ func follow(life context.Context, out sink, first []byte, s protocol.Stream) {
 	}
 }
 
-// stand tells the client where it stands, without an event: what it did not ask
-// for is behind it too.
+// stand tells the client its position without an event, which is also past the events that it did
+// not ask for.
 func stand(place string) []byte {
 	if place == "" {
 		return nil
@@ -183,7 +181,7 @@ func stand(place string) []byte {
 	return []byte("id: " + place + "\n\n")
 }
 
-// render is events as the client reads them.
+// render returns events in the format of the event stream.
 func render(events []protocol.Event) []byte {
 	var b bytes.Buffer
 	for _, v := range events {

@@ -10,11 +10,10 @@ import (
 	"stoa/protocol"
 )
 
-// VisitorCookie names the cookie that knows a browser again that began something
-// here without an account (spec §2.11: the session that started a thread needs no
-// token). It is random, says nothing, and only its hash is kept. Under https its
-// prefix keeps others from planting one of theirs (RFC 6265bis §4.1.3.2): they
-// would read what the browser begins.
+// VisitorCookie returns the name of the cookie that recognises a browser that began something here
+// without an account (spec §2.11: the session that started a thread needs no token). Its value is
+// random and only its hash is stored. Under https its prefix prevents others from setting it (RFC
+// 6265bis §4.1.3.2): they could then read what the browser begins.
 func VisitorCookie(base string) string {
 	if strings.HasPrefix(base, "https://") {
 		return "__Host-stoa_visitor"
@@ -27,10 +26,10 @@ const (
 	visitorChars = 43                  // 256 bits in base64url
 )
 
-// visitor is the cookie's value, for an operation that looks at it and a request
-// of a page of this node; a new one where such a page writes and has none. Pages
-// of other origins get neither: their answers are without credentials, and their
-// writes must not be the visitor's.
+// visitor returns the hash of the cookie's value for an operation that uses it, when the request
+// is from a page of this node; for a write without the cookie it makes a new value. Pages of other
+// origins get neither: their responses are without credentials, and their writes must not count as
+// the visitor's.
 func (a *API) visitor(r *http.Request, op *protocol.Operation) string {
 	if !op.Visitor || !a.sameOrigin(r, op) {
 		return ""
@@ -46,8 +45,8 @@ func (a *API) visitor(r *http.Request, op *protocol.Operation) string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// sameOrigin judges by Sec-Fetch-Site, which every present browser sends, else
-// by Origin. A write that says neither is no page's; a read may be.
+// sameOrigin decides by Sec-Fetch-Site, which every current browser sends, otherwise by Origin. A
+// write with neither is not from a page; a read may be.
 func (a *API) sameOrigin(r *http.Request, op *protocol.Operation) bool {
 	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
 	switch {
@@ -59,7 +58,7 @@ func (a *API) sameOrigin(r *http.Request, op *protocol.Operation) bool {
 	return origin != "" || op.ReadOnly
 }
 
-// remember gives the browser its cookie after a write.
+// remember sets the browser's cookie after a write.
 func (a *API) remember(head http.Header, op *protocol.Operation, visitor string) {
 	if visitor == "" || op.ReadOnly {
 		return

@@ -11,17 +11,20 @@ import (
 	"stoa/protocol"
 )
 
-// answer sends a result under status 200.
+// answer sends a result with status 200.
 func (a *API) answer(w http.ResponseWriter, m *message, result []byte) {
 	a.write(w, http.StatusOK, m.id, "result", result)
 }
 
-// refuse sends a JSON-RPC error. Without a readable id the member is left out,
-// since MCP knows no null ids.
+// refuse sends a JSON-RPC error. When the id could not be read the member is omitted, since MCP
+// has no null ids.
 func (a *API) refuse(w http.ResponseWriter, m *message, err error) {
 	e, ok := errors.AsType[*rpcError](err)
 	if !ok {
-		e = &rpcError{status: http.StatusInternalServerError, code: internalError, text: "something went wrong on our side", data: errorData{Code: protocol.Internal}, always: true}
+		e = &rpcError{
+			status: http.StatusInternalServerError, code: internalError, text: "something went wrong on our side",
+			data: errorData{Code: protocol.Internal}, always: true,
+		}
 	}
 	status := http.StatusOK
 	if e.always || m == nil || m.wire == modern {

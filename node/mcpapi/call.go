@@ -11,12 +11,12 @@ import (
 	"stoa/protocol"
 )
 
-// call runs a tool. What the operation refuses is a result with isError, so
-// that the model sees it; an error is returned for what is no call at all.
+// call runs a tool. An error of the operation becomes a result with isError, so that the model
+// sees it. call returns an error only for a message that is not a valid call.
 func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []byte) error {
 	var name string
 	if !text(m.params["name"], &name) {
-		return invalidParams("params needs name, the name of a tool")
+		return invalidParams("params must have the member name, the name of a tool")
 	}
 	t := a.tools[name]
 	if t == nil {
@@ -24,7 +24,7 @@ func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []by
 	}
 	args := m.params["arguments"]
 	if bytes.Equal(args, []byte("null")) {
-		args = nil // what several clients send for a tool without input
+		args = nil // some clients send this for a tool without input
 	}
 	if len(args) > 0 && args[0] != '{' {
 		return invalidParams("arguments must be an object")
@@ -67,8 +67,8 @@ func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []by
 	return nil
 }
 
-// result writes a finished call: the text, and where there is a schema the same
-// as structured content.
+// result writes a successful call: the text and, for a tool with an output schema, the same as
+// structured content.
 func (a *API) result(m *message, t *tool, answer []byte) []byte {
 	structured := t.op.Media == ""
 	if structured {
@@ -88,13 +88,16 @@ func (a *API) result(m *message, t *tool, answer []byte) []byte {
 	return a.close(b, m)
 }
 
-// toolError writes a refused call.
+// toolError writes a call that failed.
 func (a *API) toolError(w http.ResponseWriter, r *http.Request, m *message, t *tool, err error) error {
 	head := w.Header()
 	e := protocol.AsError(err)
 	answer, err := newToolError(err, head.Get(requestIDHeader))
 	if err != nil {
-		return &rpcError{status: http.StatusInternalServerError, code: internalError, text: "the error cannot be written", data: errorData{Code: protocol.Internal}, always: true}
+		return &rpcError{
+			status: http.StatusInternalServerError, code: internalError, text: "the error cannot be encoded",
+			data: errorData{Code: protocol.Internal}, always: true,
+		}
 	}
 	status := http.StatusOK
 	if a.credentialRefused(r, e.Code) {
@@ -123,7 +126,7 @@ func (a *API) toolError(w http.ResponseWriter, r *http.Request, m *message, t *t
 	return nil
 }
 
-// close ends a result; the newer wire wants the server's name in each.
+// close ends a result; the modern wire wants the server's name in each.
 func (a *API) close(b []byte, m *message) []byte {
 	if m.wire == modern {
 		b = append(b, `,"_meta":{"`+metaServerInfo+`":`...)

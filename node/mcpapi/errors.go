@@ -23,20 +23,20 @@ const (
 	versionUnsupported = -32022
 )
 
-// An rpcError is a refusal by the protocol itself: the message cannot be served,
-// whatever operation it names. What an operation refuses is a tool error.
+// An rpcError is an error of the protocol itself: the message cannot be served, whatever operation
+// it names. An error of an operation is a toolError.
 type rpcError struct {
 	status int
 	code   int
 	text   string
 	data   any
 	retry  time.Duration
-	always bool // the status holds for the older wire too, whose errors stand under 200
+	always bool // the status is also used on the legacy wire, whose other errors have status 200
 }
 
 func (e *rpcError) Error() string { return strconv.Itoa(e.code) + " " + e.text }
 
-// errorData tells our own code beside that of JSON-RPC (contract §1).
+// errorData adds the node's own code to that of JSON-RPC (contract §1).
 type errorData struct {
 	Code       protocol.Code `json:"code"`
 	Detail     string        `json:"detail,omitempty"`
@@ -45,7 +45,7 @@ type errorData struct {
 
 var errNoObject = errors.New("not an object")
 
-// transport refuses a request before a message was read.
+// transport returns the error for a request whose message was not read.
 func transport(status int, code protocol.Code, text string) error {
 	return &rpcError{status: status, code: invalidRequest, text: text, data: errorData{Code: code}, always: true}
 }
@@ -59,7 +59,7 @@ func invalidParams(text string) error {
 }
 
 func mismatch(header, member string) error {
-	return &rpcError{status: http.StatusBadRequest, code: headerMismatch, text: "the header " + header + " must be there once and equal " + member,
+	return &rpcError{status: http.StatusBadRequest, code: headerMismatch, text: "the header " + header + " must be sent once and equal " + member,
 		data: errorData{Code: protocol.InvalidRequest}}
 }
 
@@ -68,13 +68,12 @@ func unsupported(version string) error {
 		Supported []string `json:"supported"`
 		Requested string   `json:"requested"`
 	}
-	return &rpcError{status: http.StatusBadRequest, code: versionUnsupported, text: "this protocol version is not spoken here",
+	return &rpcError{status: http.StatusBadRequest, code: versionUnsupported, text: "this server does not support that protocol version",
 		data: data{versions, clip(version)}, always: true}
 }
 
-// A toolError is what the caller of a tool reads when the operation refused.
-// It goes out as text only: some clients check structured content against the
-// output schema even of an error.
+// A toolError is what the caller of a tool reads when the operation failed. It is sent as text
+// only, because some clients check structured content against the output schema even for an error.
 type toolError struct {
 	Code       protocol.Code    `json:"code"`
 	Detail     string           `json:"detail"`
@@ -87,10 +86,11 @@ type toolError struct {
 	Instance   string           `json:"instance,omitempty"`
 }
 
-// solving tells an agent that never saw a challenge what to do with one.
+// solving explains a challenge to an agent that has never seen one.
 var solving = protocol.GetChallenge.Description
 
-const retrying = `Call the tool again with the same arguments and pow: {"challenge": the challenge as it came, "solution": {"counter": n}}, as an object or as a string that holds it.`
+const retrying = `Call the tool again with the same arguments and pow: {"challenge": the challenge as you got it, "solution": {"counter": n}}, ` +
+	`as an object or as a JSON string.`
 
 func newToolError(err error, requestID string) ([]byte, error) {
 	e := protocol.AsError(err)
@@ -105,11 +105,10 @@ func newToolError(err error, requestID string) ([]byte, error) {
 	return bytes.TrimSpace(text), err
 }
 
-// credentialRefused reports whether a credential that came with the request is
-// what failed, or one was missing at the owners' door, where each call needs one.
-// Such a refusal is told on the transport too, as MCP's authorization demands
-// (2026-07-28, "Error Handling": 401 where authorization is required or a token
-// invalid), so that a client gets or renews the credential.
+// credentialRefused reports whether a credential of the request was refused, or was missing at the
+// owners' door, where each call needs one. Such an error also sets the HTTP status, as MCP's
+// authorization requires (2026-07-28, "Error Handling": 401 where authorization is required or a
+// token invalid), so that a client obtains or renews the credential.
 func (a *API) credentialRefused(r *http.Request, code protocol.Code) bool {
 	switch code {
 	case protocol.SignatureInvalid, protocol.SignatureExpired, protocol.SignatureReplayed, protocol.KeyUnknown, protocol.Misdirected:
@@ -120,5 +119,5 @@ func (a *API) credentialRefused(r *http.Request, code protocol.Code) bool {
 	return false
 }
 
-// clip bounds what is repeated to the caller, and keeps it fit to be shown.
+// clip shortens a value that is repeated to the caller, and makes it printable.
 func clip(s string) string { return protocol.CleanText(protocol.Clip(s, 64)) }

@@ -1,13 +1,11 @@
-// Package mcpapi is the MCP door: the Model Context Protocol over streamable
-// HTTP, at one URL for both generations of the wire. Revision 2026-07-28 is
-// spoken as it is, without sessions; clients of 2025-03-26 to 2025-11-25 get
-// their handshake at the same place, also without sessions. Every declared
-// operation of its audience that names this door is a tool, made from its
-// declaration; the door knows none by name. There is one door for everybody's
-// operations and one for the owners', of which anybody may list the tools.
+// Package mcpapi is the MCP door: the Model Context Protocol over streamable HTTP, with one URL
+// for both generations of the wire. Revision 2026-07-28 is implemented without sessions; clients
+// of 2025-03-26 to 2025-11-25 do their handshake at the same URL, also without sessions. Every
+// declared operation that names this door and its audience is a tool, made from the declaration.
+// One door serves everybody's operations, another the owners', whose tools anyone may list.
 //
-// It answers each POST with one JSON document. It offers tools only: no
-// resources, prompts, streams or server requests.
+// It answers each POST with one JSON document. It offers only tools: no resources, prompts,
+// streams or server requests.
 package mcpapi
 
 import (
@@ -37,10 +35,10 @@ type Config struct {
 	Loopback bool              // the node listens on loopback only, so that loopback names may reach it
 	Name     string            // what the operator calls the node; default the host
 	Version  string            // of the software
-	// Network is the keyed hash of the client's network.
+	// Network returns the keyed hash of the client's network.
 	Network func(r *http.Request) string
-	// Changes grows whenever something stored may have changed; results of open
-	// reads are kept until then.
+	// Changes returns a number that grows whenever stored data may have changed; results of open
+	// reads are kept until it does.
 	Changes func() uint64
 }
 
@@ -51,12 +49,12 @@ type API struct {
 	tools    map[string]*tool
 	info     []byte                    // serverInfo
 	discover []byte                    // the modern answer to server/discover
-	lists    func() ([2][]byte, error) // the results of tools/list on either wire, made when the first client asks
+	lists    func() ([2][]byte, error) // the results of tools/list on either wire, made on the first request
 	cache    *dispatch.Cache[[]byte]
 	loopback bool // the public address is on loopback
 }
 
-// New makes the door.
+// New returns the door.
 func New(c Config) (*API, error) {
 	base, err := url.Parse(c.Base)
 	if err != nil {
@@ -80,16 +78,15 @@ func New(c Config) (*API, error) {
 	return a, nil
 }
 
-// ServeHTTP answers one request of either generation. The order of the checks
-// is that of the conformance suite: who may reach the door, the method, the
-// bytes, the message, the wire, the operation.
+// ServeHTTP answers one request of either generation. It checks in the order of the conformance
+// suite: origin, method, bytes, message, wire, operation.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	head := w.Header()
 	if err := a.reachable(r); err != nil {
 		a.refuse(w, nil, err)
 		return
 	}
-	if a.c.For == protocol.Everybody { // owners: no page of another origin (contract §1)
+	if a.c.For == protocol.Everybody { // the owners' door refuses pages of other origins (contract §1)
 		allowOrigin(head)
 	}
 	switch r.Method {
@@ -100,9 +97,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		w.WriteHeader(http.StatusNoContent)
 		return
-	default: // no stream to listen to and no session to end, in either generation
+	default: // neither generation has a stream to listen to or a session to end here
 		head.Set("Allow", "POST, OPTIONS")
-		a.refuse(w, nil, transport(http.StatusMethodNotAllowed, protocol.MethodNotAllowed, "send JSON-RPC requests by POST; this server keeps no stream and no session"))
+		a.refuse(w, nil, transport(http.StatusMethodNotAllowed, protocol.MethodNotAllowed,
+			"send JSON-RPC requests by POST; this server keeps no stream and no session"))
 		return
 	}
 	body, err := readBody(w, r)
@@ -111,7 +109,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m, err := parse(body)
-	if err == nil && m.id == nil { // a notification; there is none that needs doing
+	if err == nil && m.id == nil { // a notification; none needs an action
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
@@ -126,7 +124,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve does what a message asks for. Errors are *rpcError.
+// serve executes a message. Errors are *rpcError.
 func (a *API) serve(w http.ResponseWriter, r *http.Request, m *message, body []byte) error {
 	switch {
 	case m.method == "tools/call":
@@ -153,7 +151,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, m *message, body []b
 	return nil
 }
 
-// Refuse answers a request that the node refuses before this door sees it.
+// Refuse answers a request that the node has refused before it reaches this door.
 func (a *API) Refuse(w http.ResponseWriter, _ *http.Request, err error) {
 	e := protocol.AsError(err)
 	a.refuse(w, nil, &rpcError{status: e.Code.Status(), code: internalError, text: e.Detail, retry: e.RetryAfter,

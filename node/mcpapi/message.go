@@ -11,16 +11,15 @@ import (
 	"stoa/protocol"
 )
 
-// The revisions this door speaks, newest first. The first needs no handshake.
+// The supported revisions, newest first. The first needs no handshake.
 const latest = "2026-07-28"
 
 var versions = []string{latest, "2025-11-25", "2025-06-18", "2025-03-26"}
 
-// Versions are the revisions that the door speaks, newest first.
+// Versions returns the supported revisions, newest first.
 func Versions() []string { return slices.Clone(versions) }
 
-// latestLegacy is what a handshake settles on when the client asks for a
-// revision that this door does not speak.
+// latestLegacy is the revision that a handshake agrees on when the client asks for an unknown one.
 const latestLegacy = "2025-11-25"
 
 // A wire is a generation of the protocol.
@@ -28,7 +27,7 @@ type wire uint8
 
 const (
 	legacy wire = iota // up to 2025-11-25: handshake, errors under status 200
-	modern             // 2026-07-28: every request says its version, errors have a status
+	modern             // 2026-07-28: every request states its version, errors have an HTTP status
 )
 
 // Members of _meta that each modern request carries.
@@ -38,8 +37,8 @@ const (
 	metaServerInfo   = "io.modelcontextprotocol/serverInfo"
 )
 
-// A message is one JSON-RPC request or notification. Names are compared as
-// they are, so that a proxy that checked the headers read the same message.
+// A message is one JSON-RPC request or notification. Member names are case-sensitive, so that a
+// proxy that checked the headers has read the same message.
 type message struct {
 	id     json.RawMessage // as sent; nil for a notification
 	method string
@@ -48,19 +47,19 @@ type message struct {
 	wire   wire
 }
 
-// The arguments are checked again by the hall within its own limits; here only
-// what stands around them is added.
+// The hall checks the arguments again within its own limits; these only leave room for the
+// envelope.
 var bodyLimits = strictjson.Limits{MaxBytes: MaxBody, MaxDepth: 24, MaxTokens: 8192 + 256}
 
 // parse reads a body. On an error the message may still have its id.
 func parse(body []byte) (*message, error) {
 	if err := strictjson.Check(body, bodyLimits); err != nil {
-		return nil, &rpcError{status: http.StatusBadRequest, code: parseError, text: "the body is not acceptable JSON", always: true,
+		return nil, &rpcError{status: http.StatusBadRequest, code: parseError, text: "the body is not valid JSON", always: true,
 			data: errorData{Code: protocol.InvalidRequest, Detail: err.Error()}}
 	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(body, &members) != nil || members == nil {
-		return nil, invalid("send one JSON-RPC request object; batches are not taken")
+		return nil, invalid("send one JSON-RPC request object; batches are not supported")
 	}
 	m := &message{}
 	id, hasID := members["id"]
@@ -74,7 +73,7 @@ func parse(body []byte) (*message, error) {
 		return m, invalid(`jsonrpc must be "2.0"`)
 	}
 	if text(members["method"], &m.method); m.method == "" {
-		return m, invalid("method must name what is asked for; responses are not taken")
+		return m, invalid("method must be the name of a method; responses are not accepted")
 	}
 	if raw, sent := members["params"]; sent && object(raw, &m.params) != nil {
 		return m, invalid("params must be an object")
@@ -92,7 +91,7 @@ func goodID(id json.RawMessage) bool {
 	return len(id) <= 20 && (id[0] == '-' || id[0] >= '0' && id[0] <= '9') && !strings.ContainsAny(string(id), ".eE")
 }
 
-// text decodes a string and reports whether raw is one.
+// text decodes a JSON string and reports whether raw is one.
 func text(raw json.RawMessage, into *string) bool {
 	return len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, into) == nil
 }
@@ -104,8 +103,7 @@ func object(raw json.RawMessage, into *map[string]json.RawMessage) error {
 	return json.Unmarshal(raw, into)
 }
 
-// agree finds out which generation a request belongs to and checks what that
-// generation demands of it.
+// agree determines the generation of a request and checks the headers that it requires.
 func (m *message) agree(head http.Header) error {
 	sent, named := head.Values("MCP-Protocol-Version"), m.meta[metaVersion] != nil
 	header := ""
@@ -146,7 +144,7 @@ func (m *message) agreeModern(head http.Header, header string, sent int) error {
 		member = "name"
 	case "resources/read":
 		member = "uri"
-	default: // demanding Mcp-Name elsewhere breaks clients
+	default: // requiring Mcp-Name for other methods breaks clients
 		return nil
 	}
 	var want string
@@ -159,7 +157,7 @@ func (m *message) agreeModern(head http.Header, header string, sent int) error {
 	return nil
 }
 
-// decodeName undoes the wrapping of a name that a header cannot carry as it is.
+// decodeName decodes a name that was wrapped because a header cannot carry it as it is.
 func decodeName(s string) string {
 	s = strings.TrimSpace(s)
 	if inner, ok := strings.CutPrefix(s, "=?base64?"); ok {
@@ -172,8 +170,8 @@ func decodeName(s string) string {
 	return s
 }
 
-// isDate reports whether a version has the form of one, so that versions may be
-// compared as text.
+// isDate reports whether a version has the form of a date, so that versions may be compared as
+// text.
 func isDate(s string) bool {
 	if len(s) != 10 || s[4] != '-' || s[7] != '-' {
 		return false

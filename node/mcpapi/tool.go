@@ -21,7 +21,7 @@ type tool struct {
 	Annotations  annotations     `json:"annotations"`
 }
 
-// annotations are all given: what a client assumes without them is the worst.
+// annotations are always all given: a client assumes the worst for a missing one.
 type annotations struct {
 	Title       string `json:"title"`
 	ReadOnly    bool   `json:"readOnlyHint"`
@@ -34,7 +34,7 @@ func newTool(op *protocol.Operation) *tool {
 	return &tool{op: op, Name: op.Name, Title: op.Title, Description: describe(op), Annotations: annotate(op)}
 }
 
-// described is the tool with its schemas, which take most of the time.
+// described adds the schemas to a tool, which takes most of the time.
 func (t tool) described(s *dispatch.Schemas) (*tool, error) {
 	var err error
 	if t.InputSchema, err = s.ToolInput(t.op); err != nil {
@@ -44,8 +44,8 @@ func (t tool) described(s *dispatch.Schemas) (*tool, error) {
 	return &t, err
 }
 
-// annotate reads the hints off the declaration. PUT and DELETE change what is
-// there and may be repeated (RFC 9110 §9.2.2); POST adds.
+// annotate derives the hints from the declaration. PUT and DELETE are destructive and idempotent
+// (RFC 9110 §9.2.2); POST adds.
 func annotate(op *protocol.Operation) annotations {
 	replaces := op.HTTP.Method == http.MethodPut || op.HTTP.Method == http.MethodDelete
 	return annotations{
