@@ -360,11 +360,11 @@ func TestAccountPage_Kept(t *testing.T) {
 func TestSignIn_Development(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	require.Contains(t, h.ask("GET", "/sign-in", "", "Accept", "text/html").Body.String(), "sends nothing")
+	require.Contains(t, h.ask("GET", "/sign-in", "", "Accept", "text/html").Body.String(), "sends no mail")
 	a := h.ask("POST", "/sign-in", "mail=asha@example.org", "Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html")
 	require.Equal(t, 200, a.Code)
 	require.Contains(t, a.Body.String(), "log")
 	require.NotContains(t, a.Body.String(), "on its way")
 	h.accounts.Mail = &postbox{}
-	require.NotContains(t, h.ask("GET", "/sign-in", "", "Accept", "text/html").Body.String(), "sends nothing")
+	require.NotContains(t, h.ask("GET", "/sign-in", "", "Accept", "text/html").Body.String(), "sends no mail")
 }

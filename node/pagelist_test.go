@@ -47,7 +47,7 @@ func TestPages_Filters(t *testing.T) {
 		d := h.open(path, 200)
 		require.ElementsMatch(t, want, d.items(), path)
 		if len(want) == 0 {
-			require.Contains(t, d.text(), "answers to this", path)
+			require.Contains(t, d.text(), "matches this", path)
 		}
 	}
 	chosen := h.open("/board?kind=offer&q=loom&verifiedOnly=true", 200)

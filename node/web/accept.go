@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A shape is what a page is answered with.
+// A shape is a form in which a page can be answered.
 type shape int
 
 const (
@@ -17,10 +17,9 @@ const (
 	plainText
 )
 
-// accepted chooses by the Accept field (RFC 9110 §12.5.1). JSON of either sort
-// must be named to be chosen, and be liked at least as well as HTML: whoever
-// takes anything gets the page, except where a page has a plain text, which
-// goes to all who do not name HTML.
+// accepted chooses the shape by the Accept field (RFC 9110 §12.5.1). JSON of either kind must be
+// named, with at least the same quality as HTML. A client that accepts anything gets the page or,
+// when the page has a plain text, that: only clients that name HTML get HTML then.
 func accepted(r *http.Request, p page) shape {
 	likes := r.Header.Get("Accept")
 	html, _ := quality(likes, "text/html")
@@ -42,8 +41,8 @@ func accepted(r *http.Request, p page) shape {
 	return hypertext
 }
 
-// WantsHTML reports a reader that names HTML as something it takes, as every
-// browser does. Others get errors as problem documents.
+// WantsHTML reports whether a client names HTML in Accept, as every browser does. Others get
+// errors as problem documents.
 func WantsHTML(r *http.Request) bool {
 	likes := r.Header.Get("Accept")
 	for _, media := range []string{"text/html", "application/xhtml+xml"} {
@@ -54,9 +53,9 @@ func WantsHTML(r *http.Request) bool {
 	return false
 }
 
-// quality is how much an Accept field likes a media type, from 0 to 1, and
-// whether it names the type and not only a range around it. The most specific
-// range decides; one that cannot be read is passed over.
+// quality returns the quality that an Accept field gives a media type, from 0 to 1, and whether
+// the field names the type itself and not only a range that contains it. The most specific range
+// decides; a range that cannot be parsed is ignored.
 func quality(accept, media string) (q float64, named bool) {
 	best := 0
 	for part := range strings.SplitSeq(accept, ",") {
@@ -78,7 +77,7 @@ func quality(accept, media string) (q float64, named bool) {
 		}
 		weight := 1.0
 		if given, ok := params["q"]; ok {
-			if weight, err = strconv.ParseFloat(given, 64); err != nil || !(weight >= 0 && weight <= 1) { // NaN is neither
+			if weight, err = strconv.ParseFloat(given, 64); err != nil || !(weight >= 0 && weight <= 1) { // excludes NaN
 				continue
 			}
 		}

@@ -18,23 +18,23 @@ import (
 
 // Accounts is what signing in needs beyond the operations.
 type Accounts interface {
-	// SignIn spends the ticket of a sign-in link and gives the cookie's secret.
+	// SignIn spends the ticket of a sign-in link and returns the secret for the cookie.
 	SignIn(ctx context.Context, ticket, program string) (cookie string, err error)
-	// AskLink has a sign-in link sent to an address, if it is an account's.
+	// AskLink sends a sign-in link to an address, if it belongs to an account.
 	AskLink(ctx context.Context, mail string) error
 	// SendsMail reports whether the node sends mail at all.
 	SendsMail() bool
-	// LogsMail reports that letters go into the node's log and nowhere else.
+	// LogsMail reports whether letters are only written to the node's log.
 	LogsMail() bool
 }
 
 const (
-	maxForm       = 64 << 10 // bytes of a form: a profile in a script of three bytes a letter is 16 KiB as forms are encoded
-	maxTokenPages = 20       // of tokens, that the account page looks through for good ones
+	maxForm       = 64 << 10 // bytes of a form: percent-encoded, a profile in a script with three bytes per letter takes 16 KiB
+	maxTokenPages = 20       // pages of tokens in which the account page looks for valid ones
 )
 
-// accountRoutes are the pages of signing in. They are for one reader alone, so
-// nothing keeps them and no site map lists them.
+// accountRoutes returns the routes of signing in and of the account. Their pages are for one
+// reader: they are not cached and not in the site map.
 func (s *Web) accountRoutes() []Route {
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -52,7 +52,7 @@ func (s *Web) accountRoutes() []Route {
 	}
 }
 
-// writePrivate writes a page for this reader alone.
+// writePrivate writes a page that is only for this reader.
 func (s *Web) writePrivate(w http.ResponseWriter, r *http.Request, status int, v view) {
 	v.Private = true
 	v.Status = status
@@ -60,8 +60,8 @@ func (s *Web) writePrivate(w http.ResponseWriter, r *http.Request, status int, v
 	s.write(w, r, v)
 }
 
-// signInPage shows what a link leads to. Looking spends nothing: previews of
-// links look as well.
+// signInPage shows the page of a sign-in link. It does not spend the link, because link previews
+// open it too.
 func (s *Web) signInPage(w http.ResponseWriter, r *http.Request) {
 	ticket, ended := r.URL.Query().Get("ticket"), false
 	if ticket == "" && session.OfReader(r, s.Base) != "" {
@@ -75,7 +75,7 @@ func (s *Web) signInPage(w http.ResponseWriter, r *http.Request) {
 	s.writePrivate(w, r, 0, view{Title: "Sign in", Path: "/sign-in", Body: signInBody(s, ticket, "", ended)})
 }
 
-// signIn spends a link, or has one sent.
+// signIn spends a link, or sends one.
 func (s *Web) signIn(w http.ResponseWriter, r *http.Request) {
 	if err := s.parseForm(w, r); err != nil {
 		s.Fail(w, r, err)
@@ -90,7 +90,7 @@ func (s *Web) signIn(w http.ResponseWriter, r *http.Request) {
 			s.writePrivate(w, r, protocol.CodeOf(err).Status(), view{Title: "Sign in", Path: "/sign-in", Body: signInBody(s, "", protocol.AsError(err).Detail, false)})
 			return
 		}
-		s.writePrivate(w, r, 0, view{Title: "Look into your mail", Path: "/sign-in", Body: sentBody(s)})
+		s.writePrivate(w, r, 0, view{Title: "Check your mail", Path: "/sign-in", Body: sentBody(s)})
 		return
 	}
 	secret, err := s.Accounts.SignIn(r.Context(), r.PostForm.Get("ticket"), r.UserAgent())
@@ -109,7 +109,7 @@ func (s *Web) signIn(w http.ResponseWriter, r *http.Request) {
 func redirect(w http.ResponseWriter, r *http.Request, to string) {
 	head := w.Header()
 	head.Set("Cache-Control", "no-store")
-	head["Content-Type"] = nil // a redirection without a body of its own
+	head["Content-Type"] = nil // the redirect has no body
 	http.Redirect(w, r, to, http.StatusSeeOther)
 }
 
@@ -119,7 +119,7 @@ func (s *Web) parseForm(w http.ResponseWriter, r *http.Request) error {
 	if err := r.ParseForm(); err != nil {
 		return protocol.Errorf(protocol.InvalidRequest, "the form cannot be read, or is longer than %d bytes", maxForm)
 	}
-	for _, values := range r.PostForm { // forms send CR LF for what a reader typed and counted as one character (HTML §4.10.21.4)
+	for _, values := range r.PostForm { // browsers send CR LF for a line break, which counts as one character when typing (HTML §4.10.21.4)
 		for i := range values {
 			values[i] = strings.ReplaceAll(values[i], "\r\n", "\n")
 		}
@@ -136,7 +136,7 @@ func (s *Web) signOut(w http.ResponseWriter, r *http.Request) {
 			err = s.invokeSignedIn(r, protocol.EndSession.Operation, map[string]any{"id": x.ID}, nil)
 		}
 	}
-	if err != nil && protocol.CodeOf(err) != protocol.Unauthorized { // one that ended is no session any more
+	if err != nil && protocol.CodeOf(err) != protocol.Unauthorized { // a session that has expired is ended already
 		s.Fail(w, r, err)
 		return
 	}
@@ -144,7 +144,7 @@ func (s *Web) signOut(w http.ResponseWriter, r *http.Request) {
 	redirect(w, r, "/sign-in")
 }
 
-// invokeSignedIn does an operation as whoever is signed in.
+// invokeSignedIn invokes an operation as the signed-in user.
 func (s *Web) invokeSignedIn(r *http.Request, op *protocol.Operation, args any, into any) error {
 	raw, err := json.Marshal(args)
 	if err != nil {
@@ -175,13 +175,13 @@ type account struct {
 	Profiles []ownProfile
 	Tokens   []protocol.Token
 	Sessions []protocol.SignedIn
-	Made     *protocol.MadeToken // a token that was just made: its secret is shown this once
-	Sent     *sent               // the form that was refused; nil when none was
+	Made     *protocol.MadeToken // a new token, whose secret is shown only once
+	Sent     *sent               // the form that was refused; nil for none
 	Done     string              // what was done
-	Logged   bool                // letters go into the node's log and nowhere else
+	Logged   bool                // letters are only written to the node's log
 }
 
-// sent is the form that was refused where it is the one that is named, else nil.
+// sent returns the refused form if it is the named one, otherwise nil.
 func (a *account) sent(do, handle, id string) *sent {
 	if f := a.Sent; f != nil && f.do == do && f.handle == handle && f.id == id {
 		return f
@@ -189,8 +189,7 @@ func (a *account) sent(do, handle, id string) *sent {
 	return nil
 }
 
-// added is the form that was refused where it is one that adds to a list: the list
-// has nothing of its id.
+// added returns the refused form if it adds an element that the list does not have, otherwise nil.
 func (a *account) added(do, handle string, has func(id string) bool) *sent {
 	if f := a.Sent; f != nil && f.do == do && f.handle == handle && !has(f.id) {
 		return f
@@ -198,7 +197,7 @@ func (a *account) added(do, handle string, has func(id string) bool) *sent {
 	return nil
 }
 
-// at is the id of the form that was refused, as the page shows it.
+// at returns the id that the refused form has on the page.
 func (a *account) at() string {
 	f := a.Sent
 	for _, p := range a.Profiles {
@@ -214,13 +213,13 @@ func (a *account) at() string {
 		}
 	}
 	if f.do == protocol.CreateToken.Name {
-		return f.do // its handle is a choice in it
+		return f.do // its handle is one of its fields
 	}
 	return formID(f.do, f.handle, "")
 }
 
-// missing reports that the form that was refused is not among those that the page
-// shows now: its profile is another account's, or nothing is asked for any more.
+// missing reports whether the page no longer shows the form that was refused: its profile belongs
+// to another account now, or there is nothing left to confirm.
 func (a *account) missing() bool {
 	f := a.Sent
 	at := slices.IndexFunc(a.Profiles, func(p ownProfile) bool { return f != nil && p.Profile.Handle == f.handle })
@@ -243,7 +242,7 @@ type ownProfile struct {
 	Keys    []protocol.Key
 }
 
-// read gathers the account page from the owner's operations.
+// read fills the account page by invoking the owner's operations.
 func (a *account) read(s *Web, r *http.Request) error {
 	if err := s.invokeSignedIn(r, protocol.GetAccount.Operation, protocol.None{}, &a.Account); err != nil {
 		return err
@@ -278,8 +277,8 @@ func (a *account) read(s *Web, r *http.Request) error {
 	return nil
 }
 
-// readTokens gathers the tokens that are good. Those that were revoked or have run
-// out stand among them in the list, in any number.
+// readTokens collects the valid tokens. The list also contains any number of revoked and expired
+// ones.
 func (a *account) readTokens(s *Web, r *http.Request) error {
 	args := map[string]any{"limit": protocol.MaxLimit}
 	for range maxTokenPages {
@@ -304,8 +303,8 @@ func (s *Web) accountPage(w http.ResponseWriter, r *http.Request) {
 	s.showAccount(w, r, &account{Done: doneWords[r.URL.Query().Get("done")]})
 }
 
-// showAccount writes the account page. Where it cannot be read, what was typed and
-// a token that was just made are shown without it.
+// showAccount writes the account page. When it cannot be read, what was typed or a new token is
+// shown without the rest.
 func (s *Web) showAccount(w http.ResponseWriter, r *http.Request, a *account) {
 	a.Logged = s.Accounts.LogsMail()
 	err := a.read(s, r)
@@ -327,8 +326,8 @@ func (s *Web) showAccount(w http.ResponseWriter, r *http.Request, a *account) {
 	}
 }
 
-// refusedPage writes a page of nothing but the form that was refused, with what was typed,
-// to be sent again.
+// refusedPage writes a page with only the refused form, with what was typed, so that it can be
+// sent again.
 func (s *Web) refusedPage(w http.ResponseWriter, r *http.Request, f *sent) {
 	ended := f.err.Code == protocol.Unauthorized
 	title := f.err.Code.Title()
@@ -339,18 +338,19 @@ func (s *Web) refusedPage(w http.ResponseWriter, r *http.Request, f *sent) {
 	s.writePrivate(w, r, f.err.Code.Status(), view{Title: title, Path: "/account", Body: keptBody(f, title, ended, session.SameOrigin(r, s.Base))})
 }
 
-// doneWords say what a form did, on the page it leads back to.
+// doneWords say what a form has done. The account page shows them after the redirect.
 var doneWords = map[string]string{
-	"put_account": "The name was changed.", "put_account_mail": "Noted. A new address counts when its code is entered here.",
-	"confirm_account_mail": "Sign-in links go to the new address from now on.", "revoke_token": "The token was revoked.", "end_session": "That browser was signed out.",
-	"put_notify": "Where notices go was saved.", "confirm_mail": "The address was confirmed.", "put_own_profile": "The profile was saved.",
+	"put_account": "The name was changed.", "put_account_mail": "The change was received. A new address takes effect when you enter its code here.",
+	"confirm_account_mail": "Sign-in links go to the new address from now on.", "revoke_token": "The token was revoked.",
+	"end_session": "That browser was signed out.",
+	"put_notify":  "The settings for notices were saved.", "confirm_mail": "The address was confirmed.", "put_own_profile": "The profile was saved.",
 	"put_need": "The need was saved.", "delete_need": "The need was deleted.",
 	"put_capability": "The capability was saved.", "delete_capability": "The capability was deleted.",
-	"make_key": "The node keeps a new key.", "retire_key": "The key was retired.",
+	"make_key": "The node has made a new key and keeps it.", "retire_key": "The key was retired.",
 }
 
-// accountForm does what a form of the account page asks for: one of the owner's
-// operations, with the form's fields as its input.
+// accountForm executes a form of the account page: one of the owner's operations, with the form's
+// fields as its input.
 func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
 	if err := s.parseForm(w, r); err != nil {
 		s.Fail(w, r, err)
@@ -384,8 +384,7 @@ func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
 	s.showAccount(w, r, a)
 }
 
-// input makes the input of an operation of a form's fields. An empty field is
-// one that was left out.
+// input converts a form's fields to the input of an operation. An empty field is omitted.
 func (s *Web) input(r *http.Request, op *protocol.Operation) (map[string]any, error) {
 	args := map[string]any{}
 	if op == protocol.PutOwnProfile.Operation {

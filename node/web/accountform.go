@@ -13,22 +13,21 @@ import (
 	"stoa/protocol"
 )
 
-// A sent form is one of the account page as it was posted and refused: it is shown
-// again with what was typed, and with each fault at its field. A nil one is a form
-// that was not sent.
+// A sent form is a form of the account page that was posted and refused: it is shown again with
+// what was typed, and with each fault next to its field. A nil one is a form that was not sent.
 type sent struct {
 	do, handle, id string
 	values         url.Values
 	err            *protocol.Error   // why it was refused
-	wrong          map[string]string // by field: what is wrong with it
-	stray          []string          // what is wrong elsewhere
+	wrong          map[string]string // by field: its fault
+	stray          []string          // faults that belong to no field
 }
 
 func newSent(form url.Values) *sent {
 	return &sent{do: form.Get("do"), handle: form.Get("handle"), id: form.Get("id"), values: form}
 }
 
-// text is what a field of one value shows.
+// text returns the value to show in a field with one value.
 func (f *sent) text(name, stored string) string {
 	if f == nil {
 		return stored
@@ -44,7 +43,7 @@ func (f *sent) ticked(name, value string, stored bool) bool {
 	return slices.Contains(f.values[name], value)
 }
 
-// fault is what is wrong with a field, "" when nothing is.
+// fault returns what is wrong with a field, "" for nothing.
 func (f *sent) fault(name string) string {
 	if f == nil {
 		return ""
@@ -52,7 +51,7 @@ func (f *sent) fault(name string) string {
 	return f.wrong[name]
 }
 
-// attributes are those of a field: what the form says of it, and its fault.
+// attributes returns the attributes of a field: those of the form, and those of its fault.
 func (f *sent) attributes(at, name string, more templ.Attributes) templ.Attributes {
 	a := maps.Clone(more)
 	if a == nil {
@@ -64,13 +63,13 @@ func (f *sent) attributes(at, name string, more templ.Attributes) templ.Attribut
 	return a
 }
 
-// formID is the id of a form in the page, which those of its fields begin with.
+// formID returns the id of a form on the page; the ids of its fields begin with it.
 func formID(do, handle, id string) string {
 	return strings.Join(slices.DeleteFunc([]string{do, handle, id}, func(s string) bool { return s == "" }), "-")
 }
 
-// fields are those that the forms of the account page show, each with what a right
-// value is, "" where nothing but its length is bounded.
+// fields are the fields of the account page's forms, each with a description of a valid value, ""
+// when only its length is bounded.
 var fields = map[string]string{
 	"name": "", "headline": "", "description": "", "responseTime": "", "input": "", "output": "", "webhook": "", "pricing-model": "", "pricing-note": "",
 	"agents": "", "anonymous": "", "kinds": "", "listed": "", "scopes": "", "events": "",
@@ -87,8 +86,7 @@ var fields = map[string]string{
 	"code":             "a code of such a mail: 32 letters, digits, _ and -",
 }
 
-// refuse notes why the form was refused, each fault at its field in the words of
-// people.
+// refuse stores why the form was refused, with each fault at its field in plain words.
 func (f *sent) refuse(err *protocol.Error) {
 	f.err, f.wrong = err, map[string]string{}
 	for _, x := range err.Faults {
@@ -101,8 +99,8 @@ func (f *sent) refuse(err *protocol.Error) {
 	}
 }
 
-// place is the field that a fault is at, and of a list the element, "" for the
-// whole of it.
+// place returns the field of a fault and, in a list, the element that it is about, "" for the
+// whole list.
 func (f *sent) place(pointer string) (name, element string) {
 	parts := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	switch name = parts[0]; {
@@ -119,7 +117,7 @@ func (f *sent) place(pointer string) (name, element string) {
 	return name, element
 }
 
-// faultWords say what is wrong with a field.
+// faultWords returns what is wrong with a field, in plain words.
 func faultWords(name, element string, x protocol.Fault) string {
 	what := "This"
 	if element != "" {
@@ -140,12 +138,12 @@ func faultWords(name, element string, x protocol.Fault) string {
 	return sentence(x.Detail)
 }
 
-// shapeFaults are the faults of a value that is not of its field's kind.
+// shapeFaults are the faults of a value that does not have its field's form.
 var shapeFaults = []string{
 	"wrong-shape", "wrong-type", "not-allowed", "out-of-range", "unknown-zone", "unknown-language", "unknown-region", "unknown-currency", "not-an-address",
 }
 
-// key is the hidden field of a form of one button, which names what it is about.
+// key returns the hidden field of a form with one button, which names the subject.
 func (f *sent) key() (name, value string) {
 	for _, name := range []string{"id", "keyid"} {
 		if value := f.values.Get(name); value != "" {
@@ -155,10 +153,10 @@ func (f *sent) key() (name, value string) {
 	return "", ""
 }
 
-// listed are the fields of a form that hold several values, apart by commas.
+// listed are the fields that hold several values, separated by commas.
 var listed = map[string]bool{"tags": true, "languages": true, "regions": true}
 
-// commaList reads such a field.
+// commaList splits such a field.
 func commaList(text string) []string {
 	list := []string{}
 	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == '\n' || r == '\r' }) {
@@ -169,8 +167,8 @@ func commaList(text string) []string {
 	return list
 }
 
-// tidyList is such a field as its owner means it: tags in lower case without #,
-// regions in upper case, each once.
+// tidyList splits such a field and normalises its values: tags in lower case without #, regions in
+// upper case, each once.
 func tidyList(name, text string) []string {
 	list := []string{}
 	for _, part := range commaList(text) {
@@ -185,8 +183,8 @@ func tidyList(name, text string) []string {
 	return list
 }
 
-// priced makes the pricing of a capability of its fields; without a model there is
-// none.
+// priced converts the pricing fields of a capability to its member pricing; without a model there
+// is none.
 func priced(r *http.Request, args map[string]any) error {
 	pricing := map[string]any{}
 	for _, name := range []string{"model", "currency", "amount", "note"} {
@@ -204,7 +202,7 @@ func priced(r *http.Request, args map[string]any) error {
 	}
 	if amount, ok := pricing["amount"].(string); ok {
 		n, err := strconv.ParseFloat(amount, 64)
-		if err != nil || !(n >= 0 && n <= 1e15) { // NaN is neither
+		if err != nil || !(n >= 0 && n <= 1e15) { // excludes NaN
 			return protocol.Invalid(protocol.Fault{Pointer: "/pricing/amount", Code: "wrong-type", Detail: "must be a number, such as 120.50"})
 		}
 		pricing["amount"] = n
@@ -213,8 +211,8 @@ func priced(r *http.Request, args map[string]any) error {
 	return nil
 }
 
-// edited is a profile with what its form holds put in place; what the form does
-// not show stays.
+// edited returns the stored profile with the form's fields replaced; what the form does not show
+// is unchanged.
 func (s *Web) edited(r *http.Request, args map[string]any) error {
 	form := r.PostForm
 	if err := s.invokeSignedIn(r, protocol.GetOwnProfile.Operation, map[string]any{"handle": form.Get("handle")}, &args); err != nil {
@@ -238,7 +236,7 @@ func (s *Web) edited(r *http.Request, args map[string]any) error {
 	return nil
 }
 
-// named is the handle in the form, "" without one.
+// named returns the handle in the form, "" without one.
 func (f *sent) named() string {
 	if f == nil {
 		return ""

@@ -29,16 +29,16 @@ func amountOf(n *float64) string {
 	return strconv.FormatFloat(*n, 'f', -1, 64)
 }
 
-// contactKinds and pricingModels, as the forms say them.
+// contactKinds and pricingModels with their labels in the forms.
 var contactKinds = [][2]string{{"question", "Questions"}, {"quote_request", "Requests for a quote"}, {"support", "Support"}}
 
 var pricingModels = [][2]string{{"", "Not said"}, {"free", "Free"}, {"fixed", "Fixed price"}, {"per_use", "Per use"}, {"quote", "On request"}}
 
-// must marks a field that cannot be left empty.
+// must marks a field that must not be empty.
 var must = templ.Attributes{"required": true}
 
-// textField is one line of a form. At is the form's id; a refused form shows what
-// was typed instead of the value.
+// textField is one line of a form. at is the form's id; a refused form shows what was typed
+// instead of the value.
 func textField(f *sent, at, name, label, value string, most int, more templ.Attributes) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -162,7 +162,7 @@ func textField(f *sent, at, name, label, value string, most int, more templ.Attr
 	})
 }
 
-// textual is a field of text where it is of no other type.
+// textual sets a field's type to text unless it has another.
 func textual(a templ.Attributes) templ.Attributes {
 	if a["type"] == nil {
 		a["type"] = "text"
@@ -293,7 +293,7 @@ func textBox(f *sent, at, name, label, value string, most int, more templ.Attrib
 	})
 }
 
-// wrong is what is wrong with a field.
+// wrong shows what is wrong with a field.
 func wrong(f *sent, at, name string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -451,7 +451,7 @@ func profileForm(f *sent, p protocol.OwnProfile) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 29, "> Anybody, for a proof of work</label></fieldset><fieldset><legend>About what; none ticked is everything</legend> ")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 29, "> Anyone, with a proof of work</label></fieldset><fieldset><legend>About what; if none is ticked, everything</legend> ")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -527,7 +527,7 @@ func profileForm(f *sent, p protocol.OwnProfile) templ.Component {
 	})
 }
 
-// needForm writes a need; without an id it adds one.
+// needForm edits a need; without an id it adds one.
 func needForm(f *sent, handle string, n protocol.Need) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -604,7 +604,7 @@ func needForm(f *sent, handle string, n protocol.Need) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = textBox(f, at, "description", "What is sought", n.Description, 400, must).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = textBox(f, at, "description", "What you are looking for", n.Description, 400, must).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -712,11 +712,11 @@ func capabilityForm(f *sent, handle string, c protocol.Capability) templ.Compone
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = textField(f, at, "output", "What comes back", c.Output, 200, nil).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = textField(f, at, "output", "What it returns", c.Output, 200, nil).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = textField(f, at, "endpoint", "Address where it can be used, https", c.Endpoint, 500, nil).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = textField(f, at, "endpoint", "Address of the service, https", c.Endpoint, 500, nil).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

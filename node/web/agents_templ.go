@@ -106,7 +106,7 @@ func agentsPage(f *form, found []protocol.Profile, next string) templ.Component 
 				return templ_7745c5c3_Err
 			}
 		} else if f.err == nil {
-			templ_7745c5c3_Err = nothing(f, "/agents", "No agent answers to this.", "No agent has a profile here yet.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = nothing(f, "/agents", "No agent matches this.", "No agent has a profile here yet.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

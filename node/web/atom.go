@@ -5,8 +5,8 @@ import (
 	"encoding/xml"
 )
 
-// The elements of RFC 4287 that are written. Every text is of type "text", so
-// that no reader takes what somebody wrote for markup.
+// The elements of RFC 4287 that are written. Every text is of type "text", so that no reader takes
+// a text for markup.
 
 type atomFeed struct {
 	XMLName   xml.Name    `xml:"http://www.w3.org/2005/Atom feed"`
@@ -17,7 +17,7 @@ type atomFeed struct {
 	Links     []atomLink  `xml:"link"`
 	Icon      string      `xml:"icon"`
 	Generator string      `xml:"generator"`
-	Author    atomPerson  `xml:"author"` // of entries without one, RFC 4287 §4.1.1
+	Author    atomPerson  `xml:"author"` // of entries without an author, RFC 4287 §4.1.1
 	Entries   []atomEntry `xml:"entry"`
 }
 

@@ -8,16 +8,16 @@ import (
 	"stoa/protocol"
 )
 
-// A mark says what this node knows of an author: a word for the list, a class
-// for its colour, and a sentence for the page of the post (contract §2).
+// A mark is what this node knows about an author: a word for lists, a class for its colour, and a
+// sentence for the post's page (contract §2).
 type mark struct{ Word, Class, Why string }
 
 func markOf(a protocol.Author) mark {
 	if !a.Verified {
 		if a.Node != nil {
-			return mark{"on the word of " + *a.Node, "fair", "The other node says so. This node did not check a key of the author."}
+			return mark{"on the word of " + *a.Node, "fair", "Another node says who wrote this. This node has not verified the author's key."}
 		}
-		return mark{"unverified", "poor", "Nobody vouches for the name: it was written with a proof of work, without a key."}
+		return mark{"unverified", "poor", "Nobody vouches for the name: the post was written with a proof of work, without a key."}
 	}
 	m := mark{Class: "good"}
 	switch a.Proof.Level {
@@ -28,7 +28,8 @@ func markOf(a protocol.Author) mark {
 	case protocol.ByOwner:
 		m.Word, m.Why = "verified by owner", "This node checked the signature of the account that owns this identity on chain"
 	case protocol.ByDirectory:
-		m.Word, m.Why = "verified for a site", "This node checked the signature against a key that the site below publishes. It says which site the author speaks for, and no more"
+		m.Word = "verified for a site"
+		m.Why = "This node checked the signature against a key that the site below publishes. It shows which site the author speaks for, and nothing more"
 		if a.Proof.Subject != nil {
 			m.Word = "verified for " + hostOf(*a.Proof.Subject)
 		}
@@ -47,7 +48,7 @@ func markOf(a protocol.Author) mark {
 	return m
 }
 
-// hostOf is the host of an address, or the address where it has none.
+// hostOf returns the host of an address, or the address if it has none.
 func hostOf(address string) string {
 	if u, err := url.Parse(address); err == nil && u.Host != "" {
 		return u.Host
@@ -55,7 +56,7 @@ func hostOf(address string) string {
 	return address
 }
 
-// authorPath is the page of an author of this node, "" for everybody else.
+// authorPath returns the page of an author of this node, "" for others.
 func authorPath(a protocol.Author) string {
 	if a.Node == nil && a.Handle != nil {
 		return "/@" + *a.Handle
@@ -63,8 +64,7 @@ func authorPath(a protocol.Author) string {
 	return ""
 }
 
-// shortChain is a chain identity in few words; the whole stands on the page of
-// the post or profile.
+// shortChain shortens a chain identity; the page of the post or profile shows it whole.
 func shortChain(erc8004 string) string {
 	parts := strings.Split(erc8004, ":")
 	if len(parts) != 4 {
@@ -73,7 +73,7 @@ func shortChain(erc8004 string) string {
 	return "agent " + parts[3] + " on chain " + parts[1]
 }
 
-// isWeb reports an address that may be a link: http or https, nothing else.
+// isWeb reports whether an address may become a link: only http and https.
 func isWeb(address string) bool {
 	return strings.HasPrefix(address, "https://") || strings.HasPrefix(address, "http://")
 }

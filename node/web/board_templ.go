@@ -122,7 +122,7 @@ func boardPage(s *Web, f *form, posts []protocol.Post, next string) templ.Compon
 				return templ_7745c5c3_Err
 			}
 		} else if f.err == nil {
-			templ_7745c5c3_Err = nothing(f, "/board", "No post answers to this.", "Nobody has posted yet.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = nothing(f, "/board", "No post matches this.", "Nobody has posted yet.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -147,7 +147,7 @@ func boardPage(s *Web, f *form, posts []protocol.Post, next string) templ.Compon
 	})
 }
 
-// nothing stands where a list is empty.
+// nothing is shown for an empty list.
 func nothing(f *form, path, filtered, empty string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "stoa/protocol"
 
-// capability is something an agent can do, and what it takes to use it.
+// capability is something that an agent can do, and how to use it.
 func capability(c protocol.Capability) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -137,7 +137,7 @@ func capability(c protocol.Capability) templ.Component {
 	})
 }
 
-// fact is a line of what somebody wrote; none when it is empty.
+// fact is a line of text that somebody wrote; nothing when it is empty.
 func fact(label, text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

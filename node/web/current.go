@@ -10,15 +10,15 @@ import (
 	"stoa/protocol"
 )
 
-// A Home is the first page as data.
+// Home is the first page as data.
 type Home struct {
 	Board  protocol.Page[protocol.Post]    `json:"board"`
 	Agents protocol.Page[protocol.Profile] `json:"agents"`
 	Census Census                          `json:"census"`
 }
 
-// A Census counts the profiles that are listed, those of them that answered or
-// showed themselves of late, and those whose identity this node checked on chain.
+// A Census counts the listed profiles, those of them that answered or were active recently, and
+// those whose identity this node has checked on chain.
 type Census struct {
 	Listed    int `json:"listed"`
 	Answering int `json:"answering"`
@@ -26,7 +26,7 @@ type Census struct {
 }
 
 func (c Census) words() string {
-	return fmt.Sprintf("%d listed, %d of them answered of late, %d with an identity checked on chain.", c.Listed, c.Answering, c.Verified)
+	return fmt.Sprintf("%d listed, %d of them answered recently, %d with an identity checked on chain.", c.Listed, c.Answering, c.Verified)
 }
 
 // A Problem is the page of an error code as data.
@@ -37,8 +37,8 @@ type Problem struct {
 	Advice string        `json:"advice"`
 }
 
-// Current gives a page as data: what the page was made from (contract §4). It is
-// read as everybody sees it, at the cost of the network that asks.
+// Current returns a page as data: what the page was made from (contract §4). It is read as for an
+// unknown visitor, and counted for the caller's network.
 func (s *Web) Current(ctx context.Context, c protocol.Caller, in protocol.PageInput) (protocol.CurrentPage, error) {
 	path := in.Path
 	if path == "" {
@@ -46,7 +46,9 @@ func (s *Web) Current(ctx context.Context, c protocol.Caller, in protocol.PageIn
 	}
 	u, err := url.ParseRequestURI(path)
 	if err != nil || u.Host != "" {
-		return protocol.CurrentPage{}, protocol.Invalid(protocol.Fault{Pointer: "/path", Code: "wrong-shape", Detail: "a path of this node with its query, such as /board?kind=offer"})
+		return protocol.CurrentPage{}, protocol.Invalid(protocol.Fault{
+			Pointer: "/path", Code: "wrong-shape", Detail: "must be a path of this node with its query, such as /board?kind=offer",
+		})
 	}
 	r := (&http.Request{Method: http.MethodGet, URL: u, Header: http.Header{}}).WithContext(ctx)
 	p, ok := find(r)
@@ -72,7 +74,7 @@ func (s *Web) Current(ctx context.Context, c protocol.Caller, in protocol.PageIn
 	return out, nil
 }
 
-// find is the page at the path of r, whose parameters it sets.
+// find returns the page at the path of r, and sets its path parameters.
 func find(r *http.Request) (page, bool) {
 	given := strings.Split(r.URL.Path, "/")
 	for _, p := range pages {

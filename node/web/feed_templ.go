@@ -101,7 +101,7 @@ func feedPage(s *Web, f *form, news []protocol.FeedItem, next string) templ.Comp
 				return templ_7745c5c3_Err
 			}
 		} else if f.err == nil {
-			templ_7745c5c3_Err = nothing(f, "/feed", "Nothing of this sort has happened.", "Nothing has happened yet.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = nothing(f, "/feed", "Nothing of this kind has happened.", "Nothing has happened yet.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

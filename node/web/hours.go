@@ -12,7 +12,7 @@ import (
 // A day is one line of a table of opening hours.
 type day struct{ Name, Hours string }
 
-// week is the weekly hours as a table from Monday on; nil when there are none.
+// week returns the weekly hours as a table from Monday on; nil when there are none.
 func week(hours []protocol.DayHours) []day {
 	if len(hours) == 0 {
 		return nil
@@ -31,7 +31,7 @@ func week(hours []protocol.DayHours) []day {
 	return days
 }
 
-// exceptional is what stands beside the week, one line a stretch of dates.
+// exceptional returns the exceptions to the weekly hours, one line per range of dates.
 func exceptional(exceptions []protocol.ExceptionHours) (days []day) {
 	for _, e := range exceptions {
 		when := date(e.ValidFrom)
@@ -58,8 +58,8 @@ func date(s string) string {
 	return t.Format("2 Jan 2006")
 }
 
-// turn is when an open merchant closes or a closed one opens, in its own time;
-// "" when that is not near.
+// turn returns when an open merchant closes or a closed one opens, in its own time; "" when that
+// is not soon.
 func turn(m protocol.Merchant) string {
 	word, at := "opens", m.OpensAt
 	if m.ClosesAt != nil {
@@ -75,7 +75,7 @@ func turn(m protocol.Merchant) string {
 	return word + " " + at.In(zone).Format("Mon 2 Jan, 15:04")
 }
 
-// worth is an amount in words.
+// worth returns an amount in words.
 func worth(p *protocol.Money, unit *string) string {
 	if p == nil {
 		return "price on request"
@@ -86,7 +86,7 @@ func worth(p *protocol.Money, unit *string) string {
 	return p.Currency + " " + p.Amount
 }
 
-// postal is a postal address on lines of its own.
+// postal returns the lines of a postal address.
 func postal(a *protocol.Address, city *string) (lines []string) {
 	var town []string
 	if city != nil {

@@ -13,8 +13,8 @@ import (
 	"stoa/protocol"
 )
 
-// The inbox of an owner: the threads that others began with one of the account's
-// profiles, to be read. Answering is the operations' work.
+// The inbox of an owner: the threads that others began with one of the account's profiles. It only
+// shows them; answering is done with operations.
 
 func (s *Web) inboxPage(w http.ResponseWriter, r *http.Request) {
 	s.inbox(w, r, protocol.ListThreads.Operation, func(f *form, who protocol.Account) (view, error) {
@@ -36,7 +36,7 @@ func (s *Web) inboxThread(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	s.inbox(w, r, protocol.GetThread.Operation, func(f *form, _ protocol.Account) (view, error) {
 		if !protocol.IsID(protocol.ThreadID, id) {
-			return view{}, protocol.Errorf(protocol.NotFound, "there is no thread of that id")
+			return view{}, protocol.Errorf(protocol.NotFound, "there is no thread with that id")
 		}
 		f.args["threadId"] = id
 		var found protocol.Conversation
@@ -47,8 +47,8 @@ func (s *Web) inboxThread(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// inbox shows what build makes for whoever is signed in; others are led to where
-// they sign in.
+// inbox shows the page that build makes for the signed-in user; others are redirected to the
+// sign-in page.
 func (s *Web) inbox(w http.ResponseWriter, r *http.Request, op *protocol.Operation, build func(*form, protocol.Account) (view, error)) {
 	var who protocol.Account
 	err := s.invokeSignedIn(r, protocol.GetAccount.Operation, protocol.None{}, &who)
@@ -71,10 +71,10 @@ func (s *Web) inbox(w http.ResponseWriter, r *http.Request, op *protocol.Operati
 	s.writePrivate(w, r, 0, v)
 }
 
-// threadStates are the states by which an inbox is filtered, as the page says them.
+// threadStates are the filters of an inbox with their labels.
 var threadStates = [][2]string{{"", "All"}, {string(protocol.ThreadOpen), "Waiting for an answer"}, {string(protocol.ThreadAnswered), "Answered"}, {string(protocol.ThreadClosed), "Closed"}}
 
-// here marks the link of a row of links that leads to where the reader is.
+// here marks the current page's link in a row of links.
 func here(is bool) string {
 	if is {
 		return "page"
@@ -535,7 +535,7 @@ func threadBody(s *Web, f *form, t protocol.Conversation, next string) templ.Com
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, "</code></pre><p><code>close_thread</code> ends it, <code>block_writer</code> keeps the writer out.</p></section>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, "</code></pre><p><code>close_thread</code> ends it, <code>block_writer</code> refuses further messages from the writer.</p></section>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

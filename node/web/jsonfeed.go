@@ -7,9 +7,8 @@ import (
 	"stoa/protocol"
 )
 
-// The members of JSON Feed 1.1 (https://jsonfeed.org/version/1.1) that are
-// written. Text is content_text, never HTML. Our own member _stoa says what the
-// format has no word for.
+// The members of JSON Feed 1.1 (https://jsonfeed.org/version/1.1) that are written. Text is
+// content_text, never HTML. The extension _stoa contains what the format has no member for.
 
 type jsonFeed struct {
 	Version     string     `json:"version"`

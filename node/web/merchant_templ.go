@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "stoa/protocol"
 
-// openness says whether a merchant is open at the moment.
+// openness says whether a merchant is open now.
 func openness(m protocol.Merchant) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -290,7 +290,7 @@ func wares(m protocol.Merchant) templ.Component {
 	})
 }
 
-// place is where a merchant is and when it is open.
+// place shows a merchant's address and opening hours.
 func place(m protocol.Merchant) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

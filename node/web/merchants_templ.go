@@ -13,7 +13,7 @@ import (
 	"stoa/protocol"
 )
 
-// searchHint says what a box of words understands.
+// searchHint explains the syntax of a search field.
 const searchHint = `all of them; also "words in a row", tag:paper, and a minus before what to leave out`
 
 func (s *Web) merchants(r *http.Request) (view, error) {
@@ -109,7 +109,7 @@ func merchantsPage(f *form, found []protocol.MerchantEntry, next string) templ.C
 				return templ_7745c5c3_Err
 			}
 		} else if f.err == nil {
-			templ_7745c5c3_Err = nothing(f, "/merchants", "No merchant answers to this.", "No merchant is listed here yet.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = nothing(f, "/merchants", "No merchant matches this.", "No merchant is listed here yet.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

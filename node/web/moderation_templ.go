@@ -29,7 +29,7 @@ func (s *Web) moderation(r *http.Request) (view, error) {
 	}, nil
 }
 
-// deed is what a line of the moderation log says was done.
+// deed returns what was done, for a line of the moderation log.
 func deed(e protocol.ModerationEntry) string {
 	done := map[protocol.Action]string{
 		protocol.ActionHide: "hidden", protocol.ActionRestore: "restored", protocol.ActionDismiss: "reports dismissed",
@@ -38,7 +38,7 @@ func deed(e protocol.ModerationEntry) string {
 	return word(e.Kind) + " " + done
 }
 
-// stands reports whether the post of a line is still to be read.
+// stands reports whether the post of a line can still be read.
 func stands(e protocol.ModerationEntry) bool {
 	return e.Kind == "post" && (e.Action == protocol.ActionRestore || e.Action == protocol.ActionDismiss)
 }
@@ -64,7 +64,7 @@ func moderationPage(f *form, log []protocol.ModerationEntry, next string) templ.
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"lead\"><h1>Moderation log</h1><p>What was hidden, restored, deleted or blocked on this node, and why. Newest first. Five distinct reports hide a post; the operator can put it back.</p></div>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"lead\"><h1>Moderation log</h1><p>What was hidden, restored, deleted or blocked on this node, and why. Newest first. Five distinct reports hide a post; the operator can restore it.</p></div>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -187,7 +187,7 @@ func moderationPage(f *form, log []protocol.ModerationEntry, next string) templ.
 				return templ_7745c5c3_Err
 			}
 		} else if f.err == nil {
-			templ_7745c5c3_Err = nothing(f, "/moderation", "There is nothing further back.", "Nothing was hidden or blocked yet.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = nothing(f, "/moderation", "There are no earlier entries.", "Nothing was hidden or blocked yet.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

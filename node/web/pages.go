@@ -7,47 +7,59 @@ import (
 	"stoa/protocol"
 )
 
-// A page is one row of the table of pages. A new page is a row here and a
-// template with what makes it: route, navigation, site map, JSON twin and the
-// forms' types follow from the row.
+// A page is one row of the table of pages. A new page needs a row here and a template: route,
+// navigation, site map, JSON twin and the types of the form's fields follow from the row.
 type page struct {
 	path     string // as the site map shows it, parameters in braces
 	pattern  string // for the router where it differs from path: "/:at" for "/@{handle}"
 	kind     string // of protocol.CurrentPage
-	nav      string // its word in the navigation, "" when it is not there
+	nav      string // its word in the navigation, "" for none
 	purpose  string
-	twin     *protocol.Operation                           // the same as data; nil when there is none
+	twin     *protocol.Operation                           // the operation with the same data; nil when there is none
 	activity string                                        // path of the same thing as an ActivityPub object, "" for none
-	source   string                                        // of table sources: where feed readers find the same, "" for nowhere
-	text     func(s *Web, r *http.Request) (string, error) // what goes to readers that do not name HTML; nil for the page
+	source   string                                        // path in the table of sources for feed readers, "" for none
+	text     func(s *Web, r *http.Request) (string, error) // the answer for readers that do not name HTML; nil for the page
 	make     func(s *Web, r *http.Request) (view, error)
 }
 
 var pages = []page{
-	{path: "/", kind: "home", purpose: "What this node is, what is new, and every way to use it; plain text for readers that do not ask for HTML.", source: "/feed", text: (*Web).about, make: (*Web).home},
-	{path: "/agents", kind: "agents", nav: "Agents", purpose: "The directory of agents, with filters.", twin: protocol.SearchAgents.Operation, make: (*Web).agents},
-	{path: "/people", kind: "people", nav: "People", purpose: "People who chose to be listed.", twin: protocol.ListPeople.Operation, make: (*Web).people},
-	{path: "/merchants", kind: "merchants", nav: "Merchants", purpose: "Businesses, by category, city and whether they are open now.", twin: protocol.ListMerchants.Operation, make: (*Web).merchants},
-	{path: "/board", kind: "board", nav: "Board", purpose: "The public board, with filters; its ActivityPub actor for readers that ask for it.", twin: protocol.ReadBoard.Operation, source: "/board", activity: "/ap/board", make: (*Web).board},
-	{path: "/board/{id}", kind: "post", purpose: "A post and its replies; its ActivityPub object for readers that ask for it.", twin: protocol.GetBoardPost.Operation, activity: "/ap/posts/{id}", make: (*Web).post},
-	{path: "/feed", kind: "feed", nav: "Feed", purpose: "What happened here and on the nodes it follows.", twin: protocol.ReadFeed.Operation, source: "/feed", make: (*Web).feed},
-	{path: "/moderation", kind: "moderation", purpose: "What was hidden, restored, deleted or blocked on this node, and why.", twin: protocol.ReadModerationLog.Operation, make: (*Web).moderation},
-	{path: "/site-map", kind: "site-map", nav: "Site map", purpose: "Every public page, endpoint and file.", twin: protocol.GetSiteMap.Operation, make: (*Web).siteMap},
-	{path: "/@{handle}", kind: "person", pattern: "/:at", purpose: "An agent: its profile and newest posts, of a business its items, prices and opening hours; its ActivityPub actor for readers that ask for it.", twin: protocol.GetAgentProfile.Operation, source: "/@{handle}/feed", activity: "/ap/agents/{handle}", make: (*Web).profile},
-	{path: "/problems", kind: "problems", purpose: "Every error code with its meaning; plain text for readers that do not ask for HTML.", text: problemsText, make: (*Web).problems},
-	{path: "/problems/{code}", kind: "problem", purpose: "What an error code means and what to do; plain text for readers that do not ask for HTML.", text: problemText, make: (*Web).problem},
+	{path: "/", kind: "home", source: "/feed", text: (*Web).about, make: (*Web).home,
+		purpose: "What this node is, what is new, and every way to use it; plain text for readers that do not ask for HTML."},
+	{path: "/agents", kind: "agents", nav: "Agents", twin: protocol.SearchAgents.Operation, make: (*Web).agents,
+		purpose: "The directory of agents, with filters."},
+	{path: "/people", kind: "people", nav: "People", twin: protocol.ListPeople.Operation, make: (*Web).people,
+		purpose: "People who chose to be listed."},
+	{path: "/merchants", kind: "merchants", nav: "Merchants", twin: protocol.ListMerchants.Operation, make: (*Web).merchants,
+		purpose: "Businesses, by category, city and whether they are open now."},
+	{path: "/board", kind: "board", nav: "Board", twin: protocol.ReadBoard.Operation, source: "/board", activity: "/ap/board", make: (*Web).board,
+		purpose: "The public board, with filters; its ActivityPub actor for readers that ask for it."},
+	{path: "/board/{id}", kind: "post", twin: protocol.GetBoardPost.Operation, activity: "/ap/posts/{id}", make: (*Web).post,
+		purpose: "A post and its replies; its ActivityPub object for readers that ask for it."},
+	{path: "/feed", kind: "feed", nav: "Feed", twin: protocol.ReadFeed.Operation, source: "/feed", make: (*Web).feed,
+		purpose: "What happened here and on the nodes it follows."},
+	{path: "/moderation", kind: "moderation", twin: protocol.ReadModerationLog.Operation, make: (*Web).moderation,
+		purpose: "What was hidden, restored, deleted or blocked on this node, and why."},
+	{path: "/site-map", kind: "site-map", nav: "Site map", twin: protocol.GetSiteMap.Operation, make: (*Web).siteMap,
+		purpose: "Every public page, endpoint and file."},
+	{path: "/@{handle}", kind: "person", pattern: "/:at", twin: protocol.GetAgentProfile.Operation, source: "/@{handle}/feed",
+		activity: "/ap/agents/{handle}", make: (*Web).profile,
+		purpose: "An agent: its profile and newest posts, and for a business its items, prices and opening hours; " +
+			"its ActivityPub actor for readers that ask for it."},
+	{path: "/problems", kind: "problems", text: problemsText, make: (*Web).problems,
+		purpose: "Every error code with its meaning; plain text for readers that do not ask for HTML."},
+	{path: "/problems/{code}", kind: "problem", text: problemText, make: (*Web).problem,
+		purpose: "What an error code means and what to do; plain text for readers that do not ask for HTML."},
 }
 
-// A Route is where a page or file of this package is served, by GET and HEAD
-// where no method is named.
-// Pattern has ":name" for a parameter, which the handler reads as r.PathValue.
+// A Route is where a page or file of this package is served, for GET and HEAD when Method is "".
+// Pattern has ":name" for a parameter, which the handler reads with r.PathValue.
 type Route struct {
 	Pattern string
 	Handler http.Handler
 	Method  string // "" for GET
 }
 
-// Routes returns every route of the pages and of what they load.
+// Routes returns every route of the pages and of the files that they load.
 func (s *Web) Routes() []Route {
 	routes := []Route{{Pattern: stylesheet.path, Handler: stylesheet}, {Pattern: icon.path, Handler: icon}}
 	for _, p := range pages {
@@ -63,7 +75,7 @@ func (s *Web) Routes() []Route {
 	return append(routes, s.channelRoutes()...)
 }
 
-// Entries are the pages' lines of the site map.
+// Entries returns the pages' entries of the site map.
 func Entries() []protocol.SiteEntry {
 	entries := make([]protocol.SiteEntry, 0, len(pages))
 	for _, p := range pages {
@@ -109,7 +121,7 @@ func (s *Web) handler(p page) http.Handler {
 			return
 		}
 		v.Path, v.Request = p.path, w.Header().Get(requestID)
-		if len(given(r.URL.Query())) == 0 { // else it is a piece or selection of a page
+		if len(given(r.URL.Query())) == 0 { // otherwise it is a part or selection of the page
 			v.Address = s.Base + p.fill(p.path, r)
 		}
 		// What was refused as a page would be refused in every other form.
@@ -130,7 +142,7 @@ func (s *Web) handler(p page) http.Handler {
 	})
 }
 
-// parameters checks what stands in the path, before anybody is sent on.
+// parameters checks the parameters of the path before any redirect.
 func (p page) parameters(r *http.Request) error {
 	switch p.path {
 	case "/@{handle}", "/@{handle}/feed":
@@ -141,14 +153,14 @@ func (p page) parameters(r *http.Request) error {
 		r.SetPathValue("handle", handle)
 	case "/board/{id}":
 		if !protocol.IsID(protocol.PostID, r.PathValue("id")) {
-			return protocol.Errorf(protocol.NotFound, "there is no post of that id")
+			return protocol.Errorf(protocol.NotFound, "there is no post with that id")
 		}
 	}
 	return nil
 }
 
-// spelled redirects a path that spells a handle in capitals, as phones do, to the
-// same with the handle as it is, and reports whether it did.
+// spelled redirects a path with a handle in capitals, as phones write it, to the path with the
+// handle in lower case, and reports whether it did.
 func spelled(w http.ResponseWriter, r *http.Request) bool {
 	at, handle := r.PathValue("at"), r.PathValue("handle")
 	if handle == "" || at == "@"+handle {
@@ -171,7 +183,7 @@ func (p page) fill(path string, r *http.Request) string {
 	return path
 }
 
-// data is the path of the same data as JSON, with the same selection.
+// data returns the path of the same data as JSON, with the same selection.
 func (p page) data(r *http.Request) string {
 	path := p.fill(p.twin.HTTP.Path, r)
 	if query := given(r.URL.Query()).Encode(); query != "" {

@@ -86,7 +86,7 @@ func peoplePage(f *form, found []protocol.PersonEntry, next string) templ.Compon
 				return templ_7745c5c3_Err
 			}
 		} else if f.err == nil {
-			templ_7745c5c3_Err = nothing(f, "/people", "Nobody answers to this.", "Nobody is listed here yet.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = nothing(f, "/people", "Nobody matches this.", "Nobody is listed here yet.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -38,7 +38,7 @@ func (s *Web) post(r *http.Request) (view, error) {
 	return v, nil
 }
 
-// deeper reports whether the thread holds more than the replies that are shown.
+// deeper reports whether the thread has more replies than those shown.
 func deeper(found protocol.PostWithReplies) bool {
 	return found.Post.Root != nil || slices.ContainsFunc(found.Replies.Items, func(p protocol.Post) bool { return p.ReplyCount > 0 })
 }
@@ -212,7 +212,7 @@ func postPage(s *Web, f *form, found protocol.PostWithReplies, next string) temp
 			return templ_7745c5c3_Err
 		}
 		if found.State == protocol.Hidden {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "<div class=\"alert\" role=\"note\"><p><strong>Hidden.</strong> Only you, its author, and the operator see this post.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "<div class=\"alert\" role=\"note\"><p><strong>Hidden.</strong> Only you, as its author, and the operator can see this post.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -363,8 +363,8 @@ func postPage(s *Web, f *form, found protocol.PostWithReplies, next string) temp
 	})
 }
 
-// standing is what this node knows of the author of a post, and what it takes
-// to check it again.
+// standing shows what this node knows about the author of a post, and what is needed to verify it
+// again.
 func standing(p protocol.Post) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

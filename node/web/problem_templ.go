@@ -18,11 +18,11 @@ import (
 	"strings"
 )
 
-// codeOf is the error code that the path names.
+// codeOf returns the error code that the path names.
 func codeOf(r *http.Request) (protocol.Code, error) {
 	code := protocol.Code(r.PathValue("code"))
 	if !slices.Contains(protocol.Codes(), code) {
-		return "", protocol.Errorf(protocol.NotFound, "there is no error code of that name")
+		return "", protocol.Errorf(protocol.NotFound, "there is no error code with that name")
 	}
 	return code, nil
 }
@@ -36,7 +36,7 @@ func problemText(_ *Web, r *http.Request) (string, error) {
 	return fmt.Sprintf("%s (HTTP %d)\n\n%s.\n\n%s\n", code, code.Status(), code.Title(), code.Advice()), nil
 }
 
-// problemOf is an error code as data.
+// problemOf returns an error code as data.
 func problemOf(c protocol.Code) Problem { return Problem{c, c.Status(), c.Title(), c.Advice()} }
 
 // problemsText is the list of all codes for readers that do not name HTML.
@@ -88,7 +88,7 @@ func problemsPage() templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"lead\"><h1>Error codes</h1><p>Every answer that refuses something has one of these codes, over every door.</p></div><dl class=\"map\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"lead\"><h1>Error codes</h1><p>Every error has one of these codes, over HTTP, MCP and A2A alike.</p></div><dl class=\"map\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -145,7 +145,7 @@ func problemsPage() templ.Component {
 	})
 }
 
-// again says whether it helps to try the same once more.
+// again says whether a retry helps.
 func again(c protocol.Code) string {
 	if c.Temporary() {
 		return "Temporary: the same request may succeed later. Wait at least as long as Retry-After says."
@@ -255,7 +255,7 @@ func problemPage(c protocol.Code) templ.Component {
 	})
 }
 
-// failure is the page of an error that just happened.
+// failure is the page of an error.
 func failure(e *protocol.Error, id, handle string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -489,7 +489,7 @@ func failure(e *protocol.Error, id, handle string) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 37, "<li><a href=\"/\">The first page</a></li><li><a href=\"/site-map\">Everything there is</a></li></ul>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 37, "<li><a href=\"/\">The first page</a></li><li><a href=\"/site-map\">All pages</a></li></ul>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -49,10 +49,10 @@ func (s *Web) profile(r *http.Request) (view, error) {
 	}, nil
 }
 
-// A way is one of an agent's interfaces, by the name it has in the profile.
+// A way is one of an agent's interfaces, by the name that it has in the profile.
 type way struct{ Label, Address string }
 
-// ways are the addresses of a profile that are there for programs.
+// ways are the addresses in a profile that are meant for programs.
 func ways(i protocol.Interfaces) []way {
 	all := []way{{"Profile as JSON", i.Profile}, {"Posts as JSON", i.Board}, {"Agent card", i.AgentCard}, {"MCP", i.PublicMCP}}
 	if i.A2A != nil {
@@ -74,13 +74,13 @@ func ways(i protocol.Interfaces) []way {
 func writers(p protocol.ContactPolicy) string {
 	switch {
 	case p.Anonymous && p.OutsideAgentsWithIdentity:
-		return "Anybody, with a proof of work; agents with a chain identity, with their signature."
+		return "Anyone, with a proof of work; agents with a chain identity, with their signature."
 	case p.Anonymous:
-		return "Anybody, with a proof of work."
+		return "Anyone, with a proof of work."
 	case p.OutsideAgentsWithIdentity:
 		return "Agents with a chain identity, with their signature."
 	}
-	return "Nobody from outside."
+	return "Nobody except the owner."
 }
 
 func profilePage(s *Web, p protocol.Profile, m *protocol.Merchant, posts protocol.Page[protocol.Post]) templ.Component {
@@ -421,7 +421,7 @@ func profilePage(s *Web, p protocol.Profile, m *protocol.Merchant, posts protoco
 	})
 }
 
-// chainIdentity is how to check what claims to come from the agent.
+// chainIdentity shows how to verify what claims to come from the agent.
 func chainIdentity(p protocol.Profile) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -664,7 +664,7 @@ func contact(p protocol.Profile) templ.Component {
 	})
 }
 
-// words lists words of the wire for people.
+// words joins words of the wire for people.
 func words(list []string) string {
 	var plain []string
 	for _, w := range list {
@@ -748,7 +748,7 @@ func returns(p protocol.ReturnsPolicy) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if p.SupportAgentApprovesUp != nil {
-			templ_7745c5c3_Err = fact("The support agent approves up to", *p.SupportAgentApprovesUp).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = fact("The support agent can approve up to", *p.SupportAgentApprovesUp).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -926,7 +926,7 @@ func details(p protocol.Profile) templ.Component {
 	})
 }
 
-// plainFact is a line of codes that were checked; none when it is empty.
+// plainFact is a line of checked codes; nothing when it is empty.
 func plainFact(label, text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

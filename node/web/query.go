@@ -11,15 +11,15 @@ import (
 	"stoa/protocol"
 )
 
-// A form is what a reader asked of a listing, and what was wrong with it, so
-// that the page can show both again.
+// A form is a reader's selection in a listing and its faults, so that the page can show both
+// again.
 type form struct {
-	values url.Values // what was given, each field once
+	values url.Values // the given values, one per field
 	args   map[string]any
-	err    *protocol.Error // why it was refused, nil when it was not
+	err    *protocol.Error // why it was refused; nil when it was not
 }
 
-// typesOf is the JSON Schema type of each field of an operation's input.
+// typesOf returns the JSON Schema type of each field of an operation's input.
 func typesOf(s *dispatch.Schemas, op *protocol.Operation) map[string]string {
 	types := map[string]string{}
 	for name, p := range s.Resolve(s.Of(op.In)).Properties {
@@ -28,8 +28,8 @@ func typesOf(s *dispatch.Schemas, op *protocol.Operation) map[string]string {
 	return types
 }
 
-// given is the query as a form sends it: a field that was left empty was not
-// given, and one that was ticked several times is a comma list.
+// given normalises the query of a form: an empty field was not given, and several ticked boxes
+// become a comma list.
 func given(query url.Values) url.Values {
 	out := url.Values{}
 	for name, all := range query {
@@ -46,7 +46,7 @@ func given(query url.Values) url.Values {
 	return out
 }
 
-// tidy takes what people write for what they mean: @asha, #paper, in-ka.
+// tidy removes what people add to a value: @asha, #paper, in-ka.
 func tidy(name, v string) string {
 	switch name {
 	case "author":
@@ -59,8 +59,8 @@ func tidy(name, v string) string {
 	return v
 }
 
-// form reads the query of a page by the fields of its operation. What the
-// operation does not know goes to the hall too, which names every fault at once.
+// form reads the query of a page by the fields of its operation. Fields that the operation does
+// not know are passed to the hall too, which reports every fault at once.
 func (s *Web) form(r *http.Request, op *protocol.Operation) (*form, error) {
 	query, err := queryOf(r)
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *Web) form(r *http.Request, op *protocol.Operation) (*form, error) {
 	return f, nil
 }
 
-// bare refuses the query of a page that takes none.
+// bare refuses any query on a page that has none.
 func bare(r *http.Request) error {
 	query, err := queryOf(r)
 	if err != nil {
@@ -88,8 +88,8 @@ func bare(r *http.Request) error {
 	return nil
 }
 
-// queryOf is the query of a request. One that cannot be read in whole is refused:
-// without a filter that somebody meant, a listing would be another one.
+// queryOf parses the query of a request. It refuses a query that cannot be parsed completely:
+// without one of its filters, the listing would be a different one.
 func queryOf(r *http.Request) (url.Values, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -98,8 +98,8 @@ func queryOf(r *http.Request) (url.Values, error) {
 	return query, nil
 }
 
-// unknown is the fault of a query parameter that the page does not take: agents
-// misspell (contract §1).
+// unknown is the fault for a query parameter that the page does not have: agents misspell
+// (contract §1).
 func unknown(name string) error {
 	return protocol.Invalid(protocol.Fault{
 		Pointer: "/" + dispatch.Escape(name), Code: "unknown-member",
@@ -107,8 +107,8 @@ func unknown(name string) error {
 	})
 }
 
-// list reads a listing by the form. A refused form gives an empty page and
-// keeps the reason in f; any other error is the page's.
+// list reads a listing with the form's filters. A refused form gives an empty page and stores the
+// reason in f; any other error is returned.
 func list[In, Item any](s *Web, r *http.Request, op protocol.Op[In, protocol.Page[Item]], f *form) (protocol.Page[Item], error) {
 	var none protocol.Page[Item]
 	page, err := read(s, r, op, f.args)
@@ -122,8 +122,8 @@ func list[In, Item any](s *Web, r *http.Request, op protocol.Op[In, protocol.Pag
 	return page, nil
 }
 
-// coerce makes a JSON value of a string by the field's type. What does not fit
-// stays a string, so that the schema check names the fault.
+// coerce converts a string to a JSON value of the field's type. A string that does not fit stays a
+// string, so that the schema check reports the fault.
 func coerce(kind, v string) any {
 	switch kind {
 	case "integer":
@@ -138,10 +138,10 @@ func coerce(kind, v string) any {
 	return v
 }
 
-// get is what was given for a field.
+// get returns the value of a field.
 func (f *form) get(name string) string { return f.values.Get(name) }
 
-// has reports whether one of a comma list was ticked.
+// has reports whether a value of a comma list was ticked.
 func (f *form) has(name, value string) bool {
 	for v := range strings.SplitSeq(f.values.Get(name), ",") {
 		if v == value {
@@ -151,8 +151,8 @@ func (f *form) has(name, value string) bool {
 	return false
 }
 
-// fault is what is wrong with a field, "" when nothing is. A shape is named by
-// the field's own hint and not by its regular expression.
+// fault returns what is wrong with a field, "" for nothing. A wrong shape is explained by the
+// field's hint and not by its regular expression.
 func (f *form) fault(name, hint string) string {
 	if f.err == nil {
 		return ""
@@ -168,7 +168,7 @@ func (f *form) fault(name, hint string) string {
 	return ""
 }
 
-// stray is what is wrong elsewhere than at the named fields.
+// stray returns the faults that belong to none of the named fields.
 func (f *form) stray(fields ...string) []protocol.Fault {
 	if f.err == nil {
 		return nil
@@ -178,7 +178,7 @@ func (f *form) stray(fields ...string) []protocol.Fault {
 	})
 }
 
-// filtered reports whether anything but the place in the listing was asked for.
+// filtered reports whether any filter is set, other than the position in the listing.
 func (f *form) filtered() bool {
 	for name := range f.values {
 		if name != "after" && name != "limit" {
@@ -188,8 +188,8 @@ func (f *form) filtered() bool {
 	return false
 }
 
-// selection is the query of the listing from its newest item, with its question
-// mark; "" when everything is shown.
+// selection returns the query of the listing from its newest item, with its question mark; "" when
+// everything is shown.
 func (f *form) selection() string {
 	q := url.Values{}
 	for k, v := range f.values {
@@ -203,7 +203,7 @@ func (f *form) selection() string {
 	return "?" + q.Encode()
 }
 
-// to is a path of the same listing with one field changed; "" takes it out.
+// to returns the path of the listing with one field changed, or removed for "".
 func (f *form) to(path, name, value string) string {
 	q := url.Values{}
 	for k, v := range f.values {
@@ -219,7 +219,7 @@ func (f *form) to(path, name, value string) string {
 	return path + "?" + q.Encode()
 }
 
-// next is the path of the next page of a listing, "" on the last.
+// next returns the path of the next page of a listing, "" on the last.
 func (f *form) next(path string, cursor *string) string {
 	if cursor == nil {
 		return ""

@@ -15,40 +15,42 @@ import (
 	"stoa/protocol"
 )
 
-// Policy is the Content-Security-Policy of every page: no script, nothing from
-// elsewhere, no frame around it.
+// Policy is the Content-Security-Policy of every page: no script, nothing from other origins, no
+// frames.
 const Policy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// links are on every page, for programs that land there (RFC 8288).
-const links = `</.well-known/api-catalog>; rel="api-catalog", </openapi.json>; rel="service-desc"; type="application/vnd.oai.openapi+json", </llms.txt>; rel="describedby"; type="text/plain", </.well-known/ai-catalog.json>; rel="ai-catalog"; type="application/json"`
+// links are the Link fields of every page, for programs that start there (RFC 8288).
+const links = `</.well-known/api-catalog>; rel="api-catalog", ` +
+	`</openapi.json>; rel="service-desc"; type="application/vnd.oai.openapi+json", ` +
+	`</llms.txt>; rel="describedby"; type="text/plain", ` +
+	`</.well-known/ai-catalog.json>; rel="ai-catalog"; type="application/json"`
 
-// maxLink is the longest address of a page's own that goes into its head, in
-// bytes: proxies bound the fields of an answer.
+// maxLink is the longest address of the page itself that is put into a Link field, in bytes:
+// proxies limit the size of response fields.
 const maxLink = 1024
 
 // requestID is the header in which the router has put the id of the request.
 const requestID = "Request-Id"
 
-// guard sets what every answer of this package carries.
+// guard sets the security headers of every answer of this package.
 func guard(head http.Header) {
 	head.Set("Content-Security-Policy", Policy)
-	// Browsers send "Origin: null" with a form of a page under no-referrer (Fetch
-	// §3.2), which cannot be told from a stranger's.
+	// Under no-referrer browsers send "Origin: null" with a page's form (Fetch §3.2), which cannot
+	// be told from a form of another site.
 	head.Set("Referrer-Policy", "same-origin")
 	head.Set("Cross-Origin-Opener-Policy", "same-origin")
 	head.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
 }
 
-// vary says that the answer depends on Accept, beside what the compressing layer
-// says it depends on.
+// vary says that the answer depends on Accept, in addition to what the compression layer adds.
 func vary(head http.Header) {
 	if !slices.Contains(head.Values("Vary"), "Accept") {
 		head.Add("Vary", "Accept")
 	}
 }
 
-// write renders a page whole before its first byte goes out, so that a fault
-// in a template is an error page and not half a page.
+// write renders the whole page before its first byte is sent, so that a fault in a template
+// becomes an error page and not half a page.
 func (s *Web) write(w http.ResponseWriter, r *http.Request, v view) {
 	var b bytes.Buffer
 	if err := layout(s, v).Render(r.Context(), &b); err != nil {
@@ -73,13 +75,12 @@ func (s *Web) write(w http.ResponseWriter, r *http.Request, v view) {
 	}
 	keep := "public, no-cache"
 	if r.Header["Authorization"] != nil || r.Header["Signature"] != nil {
-		keep = "private, no-store" // it may show what is for this reader alone
+		keep = "private, no-store" // it may contain what only this reader may see
 	}
 	validate(w, r, "text/html; charset=utf-8", keep, b.Bytes())
 }
 
-// validate sends a body with a strong validator, or says that the reader's copy
-// is still good.
+// validate sends a body with a strong ETag, or 304 when the reader's copy is still valid.
 func validate(w http.ResponseWriter, r *http.Request, media, keep string, body []byte) {
 	sum := sha256.Sum256(body)
 	tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
@@ -94,8 +95,8 @@ func validate(w http.ResponseWriter, r *http.Request, media, keep string, body [
 	send(w, http.StatusOK, media, body)
 }
 
-// etagMatches reports whether an If-None-Match field names the tag. What the compressing
-// layer adds to it, the router has taken off.
+// etagMatches reports whether an If-None-Match field names the tag. The router has removed what
+// the compression layer adds to the tag.
 func etagMatches(field, tag string) bool {
 	for t := range strings.SplitSeq(field, ",") {
 		t = strings.TrimPrefix(strings.TrimSpace(t), "W/")
@@ -115,9 +116,9 @@ func send(w http.ResponseWriter, status int, media string, body []byte) {
 	w.Write(body)
 }
 
-// Fail answers with an error: as a page to a reader that asks for HTML, else by
-// Config.Problem. A failed signature or token never comes from a browser's own
-// doing and is always a problem document.
+// Fail answers with an error: with a page for a reader that asks for HTML, otherwise by
+// Config.Problem. A failed signature or token never comes from a browser, so it is always a
+// problem document.
 func (s *Web) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := protocol.AsError(err)
 	head := w.Header()
@@ -144,7 +145,7 @@ func (s *Web) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	send(w, status, "text/html; charset=utf-8", b.Bytes())
 }
 
-// handleAbove is the handle that a path below a profile's page names, "" for other paths.
+// handleAbove returns the handle in a path below a profile's page, "" for other paths.
 func handleAbove(path string) string {
 	at, _, below := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	handle := strings.ToLower(strings.TrimPrefix(at, "@"))

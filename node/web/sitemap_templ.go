@@ -30,7 +30,7 @@ func (s *Web) siteMap(r *http.Request) (view, error) {
 	}, nil
 }
 
-// ofKind selects the entries of one kind; endpoints stand in order of path.
+// ofKind selects the entries of one kind; endpoints are sorted by path.
 func ofKind(m protocol.SiteMap, kind string) []protocol.SiteEntry {
 	var found []protocol.SiteEntry
 	for _, e := range m.Items {
@@ -44,12 +44,12 @@ func ofKind(m protocol.SiteMap, kind string) []protocol.SiteEntry {
 	return found
 }
 
-// opens reports whether an entry can be opened as it stands.
+// opens reports whether an entry is a link that can be opened as it is.
 func opens(e protocol.SiteEntry) bool {
 	return e.Method == http.MethodGet && e.Kind != "endpoint" && !strings.Contains(e.Path, "{")
 }
 
-// allCodes is every error code, in order of status and name.
+// allCodes returns every error code, by status and name.
 func allCodes() []protocol.Code {
 	return slices.SortedFunc(slices.Values(protocol.Codes()), func(a, b protocol.Code) int {
 		return cmp.Or(cmp.Compare(a.Status(), b.Status()), cmp.Compare(a, b))

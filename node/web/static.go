@@ -15,8 +15,8 @@ var css []byte
 //go:embed static/stoa.svg
 var svg []byte
 
-// An asset is an embedded file whose name holds its hash: it may be kept for a
-// year, since another content has another name.
+// An asset is an embedded file whose path contains its hash: it may be cached for a year, since
+// other content has another path.
 type asset struct {
 	path, media string
 	body        []byte

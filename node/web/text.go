@@ -11,20 +11,19 @@ import (
 	"stoa/protocol"
 )
 
-// A segment is a piece of somebody's text; Href is set when it is a link.
+// A segment is a part of a text; Href is set when it is a link.
 type segment struct{ Text, Href string }
 
-// segments finds the http and https addresses in a text. Nothing else becomes a
-// link, and what is shown is the address itself, so that no link says one thing
-// and leads to another. An address with a user part is left as text: its host
-// is not where it seems to be. After some that are none the rest stays text, so
-// that each costs the length of the text only so often.
+// segments finds the http and https addresses in a text. Nothing else becomes a link, and the
+// address itself is shown, so that no link says one thing and leads to another. An address with a
+// user part stays text, since its host is not where it seems to be. After maxInvalid candidates
+// that are not addresses the rest stays text, so that the total cost is bounded.
 func segments(text string) []segment {
-	const maxNone = 20
+	const maxInvalid = 20
 	var out []segment
 	rest := text
-	from := 0 // of the text not yet handed out
-	for at, none := 0, 0; at < len(rest) && none < maxNone; {
+	from := 0 // start of the text that is not in out yet
+	for at, invalid := 0, 0; at < len(rest) && invalid < maxInvalid; {
 		i := start(rest[at:])
 		if i < 0 {
 			break
@@ -34,7 +33,7 @@ func segments(text string) []segment {
 		at = end
 		if u, err := url.Parse(rest[i:end]); err != nil || u.Host == "" || u.User != nil {
 			at = i + len("http")
-			none++
+			invalid++
 			continue
 		}
 		if from < i {
@@ -49,8 +48,8 @@ func segments(text string) []segment {
 	return out
 }
 
-// start is where the next address may begin: at a scheme that no letter or
-// digit stands before. It is -1 when there is none.
+// start returns where the next address may begin: at a scheme that is not preceded by a letter or
+// digit, -1 when there is none.
 func start(s string) int {
 	for from := 0; ; {
 		i := strings.Index(s[from:], "http")
@@ -67,16 +66,16 @@ func start(s string) int {
 	}
 }
 
-// address is the address that s begins with: up to white space or a character
-// that no URL holds, without the punctuation of the sentence around it.
+// address returns the address at the beginning of s: up to white space or a character that no URL
+// contains, without the punctuation of the sentence around it.
 func address(s string) string {
 	if i := strings.IndexFunc(s, func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r) || strings.ContainsRune("<>\"'`{}|\\^“”„«»‘’", r)
 	}); i >= 0 {
 		s = s[:i]
 	}
-	// How many more brackets are closed than opened: counted once, since a text may
-	// hold nothing else.
+	// How many more brackets are closed than opened. Counted once, since a text may consist only
+	// of brackets.
 	round, square := strings.Count(s, ")")-strings.Count(s, "("), strings.Count(s, "]")-strings.Count(s, "[")
 	for {
 		s = strings.TrimRightFunc(s, func(r rune) bool { return strings.ContainsRune(".,;:!?…।", r) })
@@ -92,8 +91,8 @@ func address(s string) string {
 	}
 }
 
-// excerpt is the beginning of a text, n characters at most, cut at a space
-// where there is one near.
+// excerpt returns the beginning of a text, at most n characters, cut at a space if there is one
+// nearby.
 func excerpt(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s
@@ -105,13 +104,13 @@ func excerpt(s string, n int) string {
 	return strings.TrimRightFunc(cut, unicode.IsSpace) + " …"
 }
 
-// stamp is a time for people. It does not depend on when it is read, so that a
-// page is the same until what it shows has changed.
+// stamp formats a time for people. It does not depend on the current time, so that a page is
+// unchanged until its content changes.
 func stamp(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04 UTC") }
 
 func machineTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// word makes a word of the wire one for people: "board_post" → "Board post".
+// word converts a word of the wire to one for people: "board_post" → "Board post".
 func word[S ~string](s S) string {
 	if s == "" {
 		return ""
@@ -119,7 +118,7 @@ func word[S ~string](s S) string {
 	return initial(strings.ReplaceAll(string(s), "_", " "))
 }
 
-// initial makes the first letter, which is of ASCII, a capital.
+// initial makes the first letter, which must be ASCII, a capital.
 func initial(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 func count(n int, one, many string) string {
@@ -129,7 +128,7 @@ func count(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
-// price is what a capability costs, in words.
+// price returns what a capability costs, in words.
 func price(p *protocol.Pricing) string {
 	var parts []string
 	if p.Amount != nil {
@@ -151,7 +150,7 @@ func price(p *protocol.Pricing) string {
 	return strings.Join(parts, " ")
 }
 
-// rating is what reviews say of an agent, in words.
+// rating returns the reviews of an agent in words.
 func rating(r protocol.Reputation) string {
 	s := count(r.Reviews, "review", "reviews")
 	if r.Average != nil {
@@ -160,7 +159,7 @@ func rating(r protocol.Reputation) string {
 	return s
 }
 
-// local is an address on this node as a path, and any other unchanged.
+// local returns an address on this node as a path, and any other unchanged.
 func (s *Web) local(address string) string {
 	if path, ok := strings.CutPrefix(address, s.Base); ok && strings.HasPrefix(path, "/") {
 		return path
@@ -168,10 +167,10 @@ func (s *Web) local(address string) string {
 	return address
 }
 
-// query is one field of a query string.
+// query returns one field of a query string.
 func query(name, value string) string { return url.Values{name: {value}}.Encode() }
 
-// sentence makes a detail one.
+// sentence makes a sentence of an error's detail.
 func sentence(s string) string {
 	if s == "" {
 		return ""

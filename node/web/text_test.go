@@ -139,11 +139,11 @@ func TestMarks(t *testing.T) {
 		{verified(protocol.ByChainKey, agent), "verified by chain key", "registered on chain"},
 		{verified(protocol.ByWallet, agent), "verified by wallet", "wallet that the chain names"},
 		{verified(protocol.ByOwner, agent), "verified by owner", "owns this identity"},
-		{verified(protocol.ByDirectory, "https://bot.example/x"), "verified for bot.example", "no more"},
+		{verified(protocol.ByDirectory, "https://bot.example/x"), "verified for bot.example", "nothing more"},
 		{verified(protocol.ByProfileKey, ""), "verified by profile key", "author's profile"},
 		{verified(protocol.BySignIn, ""), "verified by sign-in", "signed in"},
-		{protocol.Author{Method: protocol.ByFederation, Node: &there, ERC8004: &agent}, "on the word of b.example", "did not check"},
-		{protocol.Author{Method: protocol.ByProof, Node: &there}, "on the word of b.example", "did not check"},
+		{protocol.Author{Method: protocol.ByFederation, Node: &there, ERC8004: &agent}, "on the word of b.example", "has not verified"},
+		{protocol.Author{Method: protocol.ByProof, Node: &there}, "on the word of b.example", "has not verified"},
 		{protocol.Author{Method: protocol.ByProof}, "unverified", "Nobody vouches"},
 	} {
 		m := markOf(tt.author)

@@ -1,10 +1,8 @@
-// Package web is the pages' door: HTML for people, made from the same read
-// operations as the API, so that page and API cannot disagree. Every page can
-// be read without script. Text that others wrote is escaped by the templates
-// (github.com/a-h/templ), keeps its line breaks by style alone, and stands
-// visibly apart with what this node knows of its author. The package holds no
-// state but its two embedded files and reads nothing except through
-// dispatch.Invoke.
+// Package web is the pages' door: HTML for people, made from the same read operations as the API,
+// so that pages and API cannot disagree. Every page works without script. The templates
+// (github.com/a-h/templ) escape text that others wrote, keep its line breaks by style only, and
+// set it apart visibly, with what this node knows about its author. The package has no state but
+// its two embedded files and reads everything through dispatch.Invoke.
 package web
 
 import (
@@ -20,17 +18,17 @@ import (
 	"stoa/protocol"
 )
 
-// A Config is what the pages are made from. Every field but Accounts is needed.
+// A Config is what the pages are made from. All fields but Accounts are required.
 type Config struct {
 	Table *dispatch.Table
 	Base  string // public address of the node, without a slash at the end
 	Name  string // what the operator calls the node
-	// Network is the keyed hash of the client's network.
+	// Network returns the keyed hash of the client's network.
 	Network func(r *http.Request) string
-	// Census counts the listed profiles, those of them that answer, and those whose
-	// identity the node checked on chain.
+	// Census counts the listed profiles, those of them that are alive, and those whose identity
+	// the node has checked on chain.
 	Census   func(ctx context.Context) (listed, answering, verified int, err error)
-	Accounts Accounts // nil where nobody signs in
+	Accounts Accounts // nil when the node has no accounts
 	// Problem renders an error for a reader that did not ask for HTML.
 	Problem func(w http.ResponseWriter, err error)
 }
@@ -66,20 +64,20 @@ func New(c Config) *Web {
 type view struct {
 	Title       string
 	Description string           // one sentence for search engines
-	Path        string           // of the table of pages, to mark where the reader is
-	Address     string           // of the page where search engines should keep it, "" where they should not
+	Path        string           // in the table of pages, to mark the current page in the navigation
+	Address     string           // canonical address for search engines, "" when the page should not be indexed
 	JSON        string           // address of the same data as JSON, "" for none
 	Activity    string           // address of the same thing as an ActivityPub object, "" for none
-	Source      string           // path of the same for feed readers, without its ending, "" for none
-	Selection   string           // query of the same, with its question mark, "" for none
+	Source      string           // path of the feed for feed readers, without its extension, "" for none
+	Selection   string           // query of that feed, with its question mark, "" for none
 	Next        string           // path of the next page of a listing, "" on the last
 	Refused     *protocol.Error  // why the page's form was refused, nil when it was not
-	Stray       []protocol.Fault // of Refused, what is at no field of the form
-	Private     bool             // for this reader alone: nothing may keep it
-	Status      int              // of the answer where it is not 200
-	Request     string           // id of the request, shown where something is wrong
-	Data        any              // what the page was made from, for get_current_page
-	Kind        string           // of protocol.CurrentPage where it is not the page's own
+	Stray       []protocol.Fault // those faults of Refused that belong to no field of the form
+	Private     bool             // only for this reader: must not be cached
+	Status      int              // HTTP status, when it is not 200
+	Request     string           // id of the request, shown on error pages
+	Data        any              // the data that the page was made from, for get_current_page
+	Kind        string           // of protocol.CurrentPage, when it is not the page's own
 	Body        templ.Component
 }
 
