@@ -525,9 +525,11 @@ func TestReadersAreTold(t *testing.T) {
 		}
 		for n := range 20 {
 			keep(anonymous, n)
+			settle(t, w.node)
 			w.tick.pass(time.Second)
 		}
 		keep(other, 1)
+		settle(t, w.node)
 		require.LessOrEqual(t, count(anonymous)+count(other), 9, "the oldest give way")
 		require.Equal(t, 1, count(other))
 		w.f.growth.caps = storage.Caps

@@ -181,9 +181,11 @@ type JobHandler = func(ctx context.Context, j storage.Job) (after func(ctx conte
 // Jobs are the kinds of durable jobs that federation does:
 // process (one kept activity), erase (posts of a deleted account), deliver (one
 // activity to one inbox), submit (a local reply to the board of another node, or
-// to whom it answers), pull (walk a board's log), recheck (an author).
+// to whom it answers), pull (walk a board's log), recheck (an author), evict (rows of a
+// stock over its cap).
 func (f *Federation) Jobs() map[string]JobHandler {
-	return map[string]JobHandler{"process": f.process, "erase": f.eraseJob, "deliver": f.deliverJob, "submit": f.submit, "pull": f.pull, "recheck": f.recheck}
+	return map[string]JobHandler{"process": f.process, "erase": f.eraseJob, "deliver": f.deliverJob, "submit": f.submit, "pull": f.pull, "recheck": f.recheck,
+		evictKind: f.evict}
 }
 
 // Handler serves everything under /ap/.

@@ -316,29 +316,45 @@ type backlog struct {
 	bytes int64
 }
 
-// backlogged refuses a delivery where too much waits already.
+// backlogged refuses a delivery where too much waits already. One delivery a second
+// measures; the others go by what there was before.
 func (f *Federation) backlogged(ctx context.Context, d *delivery) error {
 	b := &f.backlog
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	if now := f.now(); now.Sub(b.at) >= time.Second {
+	last, before, now := b.at, b.bytes, f.now()
+	due := now.Sub(last) >= time.Second
+	if due {
+		b.at = now
+	}
+	b.mu.Unlock()
+	if due {
+		var bytes int64
 		err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-			b.bytes, err = tx.WaitingBytes(ctx)
+			bytes, err = tx.WaitingBytes(ctx, maxBacklog)
 			return err
 		})
+		b.mu.Lock()
+		if err == nil {
+			b.bytes += bytes - before
+		} else {
+			b.at = last // the next one measures
+		}
+		b.mu.Unlock()
 		if err != nil {
 			return err
 		}
-		b.at = now
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	most := int64(maxBacklog)
 	if !d.peer {
 		most /= 2
 	}
-	if b.bytes+int64(len(d.body)) > most {
+	size := int64(len(d.body)) + storage.KeptCost
+	if b.bytes+size > most {
 		return refuse(http.StatusServiceUnavailable, "too much waits to be processed; try again later", nil)
 	}
-	b.bytes += int64(len(d.body))
+	b.bytes += size
 	return nil
 }
 

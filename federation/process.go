@@ -207,12 +207,14 @@ func (f *Federation) receive(ctx context.Context, tx *storage.Tx, p *protocol.St
 	if blocked, err := blockedAuthor(ctx, tx, p.Author); err != nil || blocked {
 		return false, err
 	}
-	if spend, signed := signedOnce(p); signed {
-		if err := tx.Spend(ctx, spend); protocol.CodeOf(err) == protocol.SignatureReplayed {
-			f.log.Warn("post kept out", "uri", p.URI, "err", "its author's signature stands on another post already")
-			return false, nil
-		} else if err != nil {
+	if key, signed := signedOnce(p); signed {
+		first, err := tx.UseSignature(ctx, key, tx.Now.Add(onceFor))
+		if err != nil {
 			return false, err
+		}
+		if !first {
+			f.log.Warn("post kept out", "uri", p.URI, "err", "its author's signature is that of another post already")
+			return false, nil
 		}
 	}
 	copied := *p // a transaction may run twice

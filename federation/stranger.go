@@ -121,21 +121,30 @@ type growth struct {
 	caps  map[storage.Stock]storage.Cap
 }
 
-// grow makes room in a stock, in the transaction that adds to it: at the first row
-// that this process adds, and then for each sixty-fourth part of the cap.
+// evictKind is the job that makes room in a stock, which its arguments name.
+const evictKind = "evict"
+
+// grow has room made in a stock, in the transaction that adds to it: at the first row
+// that this process adds, and then for each sixty-fourth part of the cap. A job does
+// it, since measuring a stock takes as long as it is large. It comes before all that
+// waits: under a flood both grow.
 func (f *Federation) grow(ctx context.Context, tx *storage.Tx, of storage.Stock) error {
 	g := &f.growth
-	most := g.caps[of]
 	g.mu.Lock()
-	due := g.added[of]%max(most.Rows/64, 1) == 0
+	due := g.added[of]%max(g.caps[of].Rows/64, 1) == 0
 	g.added[of]++
 	g.mu.Unlock()
 	if !due {
 		return nil
 	}
-	n, err := tx.Evict(ctx, of, most)
+	return tx.Enqueue(ctx, storage.Job{Kind: evictKind, Lane: evictKind, Dedupe: evictKind + " " + string(of), Args: []byte(of), RunAt: tx.Now.Add(-time.Hour)})
+}
+
+func (f *Federation) evict(ctx context.Context, j storage.Job) (after, error) {
+	of := storage.Stock(j.Args)
+	n, err := f.c.DB.Evict(ctx, of, f.growth.caps[of])
 	if n > 0 {
 		f.log.Info("evicted", "stock", of, "rows", n)
 	}
-	return err
+	return nil, err
 }

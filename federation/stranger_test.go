@@ -167,7 +167,7 @@ func TestKeptIsEmptied(t *testing.T) {
 	}
 	waiting := func() (n int64) {
 		w.read(func(ctx context.Context, tx *storage.Tx) (err error) {
-			n, err = tx.WaitingBytes(ctx)
+			n, err = tx.WaitingBytes(ctx, maxBacklog)
 			return err
 		})
 		return n

@@ -244,6 +244,7 @@ func (n *Node) wire(ctx context.Context) error {
 	keep := operate.Upkeep{DB: n.db}
 	n.worker.Handle(operate.PruneJob, keep.Prune)
 	n.worker.Handle(operate.HoursJob, keep.Hours)
+	n.worker.Handle(storage.AdoptJob, keep.Adopt)
 	n.worker.Handle(moderation.FollowJob, n.followJob)
 	n.worker.Handle(unfollowKind, n.unfollowJob)
 	if err := n.liveness(ctx); err != nil {

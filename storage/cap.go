@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // A Stock is a table, or a part of one, that strangers can make grow.
@@ -64,39 +65,82 @@ var stocks = map[Stock]stock{
 	StockJobs:    {table: "job", key: "id", age: "done_at", size: "length(args)", of: "s.state <> 'waiting'", last: "s.state || '' = 'dead'"}, // || keeps the index by done_at
 }
 
-// evictAtOnce bounds what one call of Evict removes.
-const evictAtOnce = 2000
+// Bounds of an eviction.
+const (
+	chooseAtOnce = 100_000 // rows chosen on one snapshot
+	evictAtOnce  = 500     // rows deleted in one transaction
+)
 
-// Evict removes the oldest of a stock that is over its cap, down to seven
-// eighths of it, at most evictAtOnce rows a call, and returns how many.
-func (tx *Tx) Evict(ctx context.Context, of Stock, most Cap) (int, error) {
+// Evict deletes the oldest rows of a stock that is over its cap, down to seven
+// eighths of it, and returns how many. It measures and chooses on a snapshot, in a
+// time that grows with the stock and that no write waits for, and deletes in bounded
+// transactions.
+func (db *DB) Evict(ctx context.Context, of Stock, most Cap) (all int, err error) {
 	s, ok := stocks[of]
 	if !ok {
 		return 0, fmt.Errorf("storage: no stock %q", of)
 	}
+	for {
+		var keys []any
+		err := db.Read(ctx, func(ctx context.Context, tx *Tx) (err error) {
+			keys, err = s.surplus(ctx, tx, most)
+			return err
+		})
+		gone := 0
+		for chunk := range slices.Chunk(keys, evictAtOnce) {
+			n := 0
+			if err == nil {
+				err = db.Write(ctx, func(ctx context.Context, tx *Tx) (err error) {
+					n, err = s.drop(ctx, tx, chunk)
+					return err
+				})
+			}
+			gone += n
+		}
+		if all += gone; err != nil || gone == 0 {
+			return all, err
+		}
+	}
+}
+
+// surplus returns the keys of the rows that have to go, the oldest first.
+func (s stock) surplus(ctx context.Context, tx *Tx, most Cap) (keys []any, err error) {
 	var rows int
 	var bytes int64
 	if err := tx.row(ctx, s.measure()).Scan(&rows, &bytes); err != nil {
-		return 0, err
+		return nil, err
 	}
 	surplus := rows - most.Rows
 	if over := bytes - most.Bytes; over > 0 {
-		surplus = max(surplus, int(over*int64(rows)/bytes), 1) // as if all were of one size; the next call sees
+		surplus = max(surplus, int(over*int64(rows)/bytes), 1) // as if all were of one size; the next look tells
 	}
 	if surplus <= 0 {
-		return 0, nil
+		return nil, nil
 	}
-	if err := tx.lockName(ctx, "evict "+string(of)); err != nil {
-		return 0, err
+	n := min(surplus+most.Rows/8, rows, chooseAtOnce)
+	for _, last := range []bool{false, true} {
+		if len(keys) == n || last && s.last == "" {
+			break
+		}
+		found, err := tx.query(ctx, `SELECT `+s.key+` FROM `+s.table+` s WHERE `+s.oldest(last), n-len(keys))
+		more, err := collect(found, err, func(row scanner) (key any, err error) { return key, row.Scan(&key) })
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, more...)
 	}
-	n := min(surplus+most.Rows/8, rows, evictAtOnce)
-	gone, err := tx.deleteSome(ctx, s.table, s.key, s.oldest(false), n)
-	if err == nil && gone < n && s.last != "" {
-		var more int
-		more, err = tx.deleteSome(ctx, s.table, s.key, s.oldest(true), n-gone)
-		gone += more
+	return keys, nil
+}
+
+// drop deletes rows by their keys, but for those that have left the stock since they
+// were chosen.
+func (s stock) drop(ctx context.Context, tx *Tx, keys []any) (int, error) {
+	query := `DELETE FROM ` + s.table + ` AS s WHERE ` + s.key + ` IN (` + marks(len(keys)) + `)`
+	if s.of != "" {
+		query += ` AND ` + s.of
 	}
-	return gone, err
+	n, err := tx.write(ctx, query, keys...)
+	return int(n), err
 }
 
 func (s stock) measure() string {
@@ -122,10 +166,15 @@ func (s stock) oldest(last bool) string {
 	return query + ` ORDER BY ` + s.age + ` LIMIT ?`
 }
 
-// WaitingBytes is how many bytes of activities wait to be processed.
-func (tx *Tx) WaitingBytes(ctx context.Context) (n int64, err error) {
-	err = tx.row(ctx, waitingBytes).Scan(&n)
+// KeptCost is what a kept activity counts for beside its text, in bytes: its row, its
+// job and their indexes.
+const KeptCost = 1 << 10
+
+// WaitingBytes is how many bytes the activities that wait to be processed take, up to
+// a bound or a little more. It looks at no more of them than the bound has room for.
+func (tx *Tx) WaitingBytes(ctx context.Context, most int64) (n int64, err error) {
+	err = tx.row(ctx, waitingBytes, KeptCost, most/KeptCost+1).Scan(&n)
 	return n, err
 }
 
-const waitingBytes = `SELECT COALESCE(sum(length(body)), 0) FROM kept WHERE length(body) > 0`
+const waitingBytes = `SELECT COALESCE(sum(n + ?), 0) FROM (SELECT length(body) AS n FROM kept WHERE length(body) > 0 LIMIT ?) r`

@@ -14,6 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func evict(t *testing.T, db *storage.DB, of storage.Stock, most storage.Cap) int {
+	t.Helper()
+	gone, err := db.Evict(t.Context(), of, most)
+	require.NoError(t, err)
+	return gone
+}
+
 // TestEvict fills each stock and finds that the oldest rows of strangers go, that
 // those of peers go when nothing else is left, and that what waits stays.
 func TestEvict(t *testing.T) {
@@ -76,9 +83,7 @@ func TestEvict(t *testing.T) {
 					})
 					return n, oldest
 				}
-				evict := func(most storage.Cap) int {
-					return pruned(t, db, func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Evict(ctx, of, most) })
-				}
+				evict := func(most storage.Cap) int { return evict(t, db, of, most) }
 				require.Zero(t, evict(storage.Cap{Rows: 30, Bytes: 1 << 20}))
 				require.Equal(t, 5+25/8, evict(storage.Cap{Rows: 25, Bytes: 1 << 20}), "down to seven eighths")
 				n, oldest := count(stranger, 100)
@@ -117,8 +122,11 @@ func TestEvict_WhatIsOver(t *testing.T) {
 				require.NoError(t, tx.Audit(ctx, "a", "post hide", "p", "bad"))
 				require.NoError(t, tx.Enqueue(ctx, storage.Job{Kind: "k", Args: make([]byte, 100)}))
 			}
-			bytes, err := tx.WaitingBytes(ctx)
-			require.EqualValues(t, 1000, bytes)
+			bytes, err := tx.WaitingBytes(ctx, 1<<20)
+			require.EqualValues(t, 10*(100+storage.KeptCost), bytes)
+			require.NoError(t, err)
+			bytes, err = tx.WaitingBytes(ctx, 3*storage.KeptCost)
+			require.EqualValues(t, 4*(100+storage.KeptCost), bytes, "no more than a bound has room for, and one")
 			return err
 		})
 		jobs, _, err := db.ClaimJobs(t.Context(), "o", 6, time.Minute)
@@ -134,11 +142,9 @@ func TestEvict_WhatIsOver(t *testing.T) {
 			return nil
 		})
 		for of, want := range map[storage.Stock]int{storage.StockKept: 10, storage.StockTold: 10, storage.StockJobs: 5} {
-			gone := pruned(t, db, func(ctx context.Context, tx *storage.Tx) (int, error) {
-				return tx.Evict(ctx, of, storage.Cap{Rows: 10 - want, Bytes: 500})
-			})
+			gone := evict(t, db, of, storage.Cap{Rows: 10 - want, Bytes: 500})
 			require.Positive(t, gone, of)
-			gone += pruned(t, db, func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Evict(ctx, of, storage.Cap{}) })
+			gone += evict(t, db, of, storage.Cap{})
 			if of == storage.StockJobs {
 				want++ // the dead one as the last
 			}
@@ -175,11 +181,7 @@ func TestEvict_Issued(t *testing.T) {
 			}
 			return tx.RaiseIssued(ctx, chainID(0), "0xb", 1)
 		})
-		evict := func(rows int) int {
-			return pruned(t, db, func(ctx context.Context, tx *storage.Tx) (int, error) {
-				return tx.Evict(ctx, storage.StockIssued, storage.Cap{Rows: rows, Bytes: 1 << 20})
-			})
-		}
+		evict := func(rows int) int { return evict(t, db, storage.StockIssued, storage.Cap{Rows: rows, Bytes: 1 << 20}) }
 		require.Zero(t, evict(17))
 		require.Equal(t, 3, evict(15), "down to seven eighths")
 		known := func(i int) (at uint64) {

@@ -171,6 +171,11 @@ func Claim(ctx context.Context, tx *Tx, owner string, n int) ([]Job, error) {
 	return tx.claimJobs(ctx, owner, n, time.Minute)
 }
 
+// EvictKeys deletes rows of a stock that were chosen.
+func EvictKeys(ctx context.Context, tx *Tx, of Stock, keys ...any) (int, error) {
+	return stocks[of].drop(ctx, tx, keys)
+}
+
 // Analyze lets the engine count its rows, as it does by itself in time.
 func Analyze(t testing.TB, db *DB) {
 	t.Helper()

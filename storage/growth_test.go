@@ -58,6 +58,12 @@ func skew(t *testing.T, db *storage.DB, scale int) {
 		map[string]string{"seq": "seq + 1000000 + s", "id": "id || CAST(s AS TEXT)", "subject_id": "CAST(s AS TEXT)", "n": "1000 + s"})
 	exec(`UPDATE tally SET head = 1000000`)
 
+	orphan := remotePost(start.Add(2*time.Second), "orphan")
+	orphan.ReplyTo, orphan.Author.Actor = lateURI, ptr("https://far.example/u/asha")
+	write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.InsertPost(ctx, orphan) })
+	copies(50_000, "post", `in_reply_to IS NULL AND reply_to <> ''`, // hidden, since they are not in the index of words
+		map[string]string{"seq": "seq + s", "id": "id || CAST(s AS TEXT)", "uri": "uri || CAST(s AS TEXT)", "state": "'hidden'"})
+
 	outlet := `INSERT INTO outlet (board, inbox, host, stoa, cursor, failures, next_at, state) ` + series +
 		`SELECT ?, 'https://h' || CAST(n AS TEXT) || '.example/' || ?, 'h' || CAST(n AS TEXT) || '.example', FALSE, `
 	fill(6667, outlet+`CAST(? AS BIGINT), 0, 0, 'active' FROM series`, boardID, "active", head)
@@ -95,6 +101,17 @@ func skew(t *testing.T, db *storage.DB, scale int) {
 	fill(100_000, `INSERT INTO receipt (caller, key, operation, digest, answer, expires) `+series+`SELECT 'asha', `+name+`, 'create_post', ?, ?, `+at+` FROM series`, []byte("d"), []byte("a"))
 	fill(500_000, `INSERT INTO kept (key, host, actor, signer, proven, at, body) `+series+
 		`SELECT `+bytes(name)+`, 'h' || `+name+`, 'https://h.example/u', '', FALSE, `+at+`, ? FROM series`, []byte{})
+	fill(130_000, `INSERT INTO kept (key, host, actor, signer, proven, at, body) `+series+
+		`SELECT `+bytes(`'waits' || `+name)+`, 'h', 'https://h.example/u', '', FALSE, CAST(? AS BIGINT), ? FROM series`, now, []byte("{}"))
+	fill(1_000_000, `INSERT INTO used_signature (key, until) `+series+`SELECT `+bytes(`CAST(1000000000 + n AS TEXT)`)+`, `+at+` FROM series`)
+	fill(100_000, `INSERT INTO usage (process, n, at, doc) `+series+`SELECT 'p', n, n + `+at+`, ? FROM series`, []byte("{}"))
+	fill(100_000, `INSERT INTO sighting (handle, at) `+series+`SELECT `+name+`, `+at+` FROM series`)
+	words := map[bool]string{true: ", words", false: ""}[storage.OnPostgres(db)]
+	fill(100_000, `INSERT INTO profile_rank (pos, seq, since, until, closed_at`+words+`) `+series+`SELECT n, 1, 0, n, `+at+
+		map[bool]string{true: ", ''::tsvector", false: ""}[storage.OnPostgres(db)]+` FROM series`)
+	fill(10_000, `INSERT INTO archive_import (id, handle, state, holder, at, done, ruling, report) `+series+
+		`SELECT 'i' || `+name+`, 'x', 'staging', '', `+at+`, 0, ?, ? FROM series`, []byte{}, []byte{})
+	fill(100_000, `INSERT INTO archive_piece (import_id, n, bytes) `+series+`SELECT 'i' || CAST(n / 10 AS TEXT), n % 10, ? FROM series`, []byte("x"))
 	fill(100_000, `INSERT INTO tombstone (uri, host, until) `+series+`SELECT 'https://h.example/' || `+name+`, 'h.example', `+at+` FROM series`)
 	fill(50_000, `INSERT INTO remote_actor (id, host, type, handle, name, inbox, shared_inbox, doc, fetched_at) `+series+
 		`SELECT `+name+`, 'x' || `+name+`, 'Person', '', '', '', '', ?, `+at+` FROM series`, []byte{})
@@ -105,8 +122,8 @@ func skew(t *testing.T, db *storage.DB, scale int) {
 	fill(100_000, `INSERT INTO writer (post_id, network) `+series+`SELECT 'post_' || CAST(CASE WHEN n <= ? THEN n ELSE 8000000 + n END AS TEXT), 'x' FROM series`, prunable)
 	fill(10_000, `INSERT INTO block (id, kind, value, post, reason, note, actor, created_at, expires_at) `+series+
 		`SELECT `+name+`, 'host', 'h' || `+name+`, '', '', '', '', 0, `+at+` FROM series`)
-	fill(100_000, `INSERT INTO api_token (id, hash, account, handle, name, scopes, created_at, expires_at) `+series+
-		`SELECT `+name+`, `+bytes(name)+`, 'x' || `+name+`, 'x' || `+name+`, '', '[]', 0, `+at+` FROM series`)
+	fill(100_000, `INSERT INTO api_token (id, hash, account, handle, name, scopes, created_at, revoked_at) `+series+
+		`SELECT `+name+`, `+bytes(name)+`, 'acc_1', 'x' || `+name+`, '', '[]', 0, `+at+` FROM series`)
 	fill(10_000, `INSERT INTO review (seq, post_id) `+series+`SELECT n, 'x' FROM series`)
 	fill(100_000, `INSERT INTO probe (target, kind, host, domain, due_at) `+series+
 		`SELECT 'https://p' || `+name+`, 'http', 'p' || `+name+`, 'p' || `+name+`, `+at+` FROM series`)
@@ -172,14 +189,31 @@ var grown = []struct {
 		_, err := tx.ListReplies(ctx, root, 20, "")
 		return err
 	})},
-	{"reply in a thread", undone(func(ctx context.Context, tx *storage.Tx) error {
-		root, err := rootID(ctx, tx)
-		if err != nil {
-			return err
-		}
+	{"reply in a thread", inThreadUndone(func(ctx context.Context, tx *storage.Tx, root string) error {
 		p := samplePost(start.Add(time.Hour), 1)
 		p.InReplyTo = &root
 		return publish(ctx, tx, p)
+	})},
+	{"parent of a crowd", undone(func(ctx context.Context, tx *storage.Tx) error {
+		late := remotePost(start.Add(-time.Hour), "late")
+		late.URI = lateURI
+		err := tx.InsertPost(ctx, late)
+		p, _ := tx.PostByID(ctx, late.ID)
+		return some(p.ReplyCount, err)
+	})},
+	{"hide and show a post", inThreadUndone(func(ctx context.Context, tx *storage.Tx, root string) error {
+		return errors.Join(tx.SetPostState(ctx, root, protocol.Hidden, ""), tx.SetPostState(ctx, root, protocol.Visible, ""))
+	})},
+	{"verdict about a post", inThreadUndone(func(ctx context.Context, tx *storage.Tx, root string) error {
+		return tx.SetPostVerdict(ctx, root, protocol.AuthorProof{}, "", "")
+	})},
+	{"author in a thread", inThread(func(ctx context.Context, tx *storage.Tx, root string) error {
+		_, err := tx.ThreadAuthor(ctx, root, "asha", "h.example")
+		return err
+	})},
+	{"posts of an actor", reading(func(ctx context.Context, tx *storage.Tx) error {
+		posts, err := tx.PostsOfActor(ctx, "https://far.example/u/asha", 10)
+		return some(len(posts), err)
 	})},
 	{"a page of the log", reading(func(ctx context.Context, tx *storage.Tx) error {
 		entries, err := tx.LogAfter(ctx, boardID, 100, 50)
@@ -221,6 +255,53 @@ var grown = []struct {
 		_, err := tx.KeepActivity(ctx, storage.Kept{Key: sha256.Sum256([]byte("x")), Host: "a.example", Actor: "x", Body: []byte("{}")})
 		return err
 	})},
+	{"empty a kept activity", undone(func(ctx context.Context, tx *storage.Tx) error {
+		return tx.EmptyKept(ctx, [32]byte([]byte("waits1                          ")))
+	})},
+	{"evict some", undone(func(ctx context.Context, tx *storage.Tx) error {
+		n, err := storage.EvictKeys(ctx, tx, storage.StockActors, "1", "2", "3", "400")
+		return some(n-3, err)
+	})},
+	{"use a signature", undone(func(ctx context.Context, tx *storage.Tx) error {
+		first, err := tx.UseSignature(ctx, [32]byte{1}, start)
+		if err == nil && !first {
+			err = errors.New("used already")
+		}
+		return err
+	})},
+	{"note a reader", inThreadUndone(func(ctx context.Context, tx *storage.Tx, root string) error {
+		fresh, err := tx.PutReader(ctx, root, "reads.example", "x")
+		if err == nil && !fresh {
+			err = errors.New("not fresh")
+		}
+		return err
+	})},
+	{"follow", undone(func(ctx context.Context, tx *storage.Tx) error {
+		return tx.PutFollower(ctx, storage.Follower{LocalActor: boardID, Actor: "x", Host: "x"})
+	})},
+	{"followers", reading(func(ctx context.Context, tx *storage.Tx) error {
+		page, err := tx.Followers(ctx, boardID, 20, "")
+		return some(len(page.Items), err)
+	})},
+	{"wake the outlets of a host", undone(func(ctx context.Context, tx *storage.Tx) error { return tx.WakeHost(ctx, "h1.example") })},
+	{"usage of others", reading(func(ctx context.Context, tx *storage.Tx) error {
+		all, err := tx.UsageOfOthers(ctx, "other", time.Minute)
+		return some(len(all), err)
+	})},
+	{"tell usage", undone(func(ctx context.Context, tx *storage.Tx) error {
+		return tx.TellUsage(ctx, storage.Usage{Process: "other", N: 1, Doc: []byte{}})
+	})},
+	{"tokens of an account", reading(func(ctx context.Context, tx *storage.Tx) error {
+		_, err := tx.CountTokens(ctx, "acc_1")
+		return err
+	})},
+	{"thread by its token", reading(func(ctx context.Context, tx *storage.Tx) error {
+		_, err := tx.ThreadByToken(ctx, [32]byte{1})
+		if errors.Is(err, storage.ErrNotFound) {
+			err = nil
+		}
+		return err
+	})},
 	{"tombstoned", reading(func(ctx context.Context, tx *storage.Tx) error {
 		_, err := tx.Tombstoned(ctx, "https://h.example/1")
 		return err
@@ -260,6 +341,10 @@ var grown = []struct {
 		_, n, err := tx.PruneSpent(ctx, nil)
 		return some(n, err)
 	})},
+	{"prune signatures", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneSignatures(ctx) })},
+	{"prune usage", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneUsage(ctx) })},
+	{"prune ranks", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneRanks(ctx, longAgo) })},
+	{"prune imports", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneImports(ctx, longAgo) })},
 	{"prune receipts", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneReceipts(ctx) })},
 	{"prune sessions", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneSessions(ctx) })},
 	{"prune jobs", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneJobs(ctx, longAgo) })},
@@ -279,8 +364,9 @@ var grown = []struct {
 		return err
 	})},
 	{"prune actors and keys", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.DropRemote(ctx, longAgo) })},
-	{"prune sightings", undone(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.ForgetSightings(ctx)
+	{"prune sightings", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.ForgetSightings(ctx) })},
+	{"hours that begin or end", undone(func(ctx context.Context, tx *storage.Tx) error {
+		_, err := tx.RefreshHours(ctx)
 		return err
 	})},
 	{"news", reading(func(ctx context.Context, tx *storage.Tx) error {
@@ -292,6 +378,9 @@ var grown = []struct {
 		return err
 	})},
 }
+
+// lateURI is that of a post which many replies came before.
+const lateURI = "https://far.example/notes/late"
 
 // prunable is how many rows of each kind are of long ago.
 const prunable = 100
@@ -316,6 +405,14 @@ var bounded = []struct {
 		n, err := tx.DropDeadFollowers(ctx, boardID)
 		return some(n, err)
 	})},
+	{"bytes that wait", 300_000, reading(func(ctx context.Context, tx *storage.Tx) error {
+		n, err := tx.WaitingBytes(ctx, 128<<20)
+		return some(int(n), err)
+	})},
+	{"measure what may be evicted, on a snapshot", 700_000, func(ctx context.Context, db *storage.DB) error {
+		_, err := db.Evict(ctx, storage.StockKept, storage.Caps[storage.StockKept])
+		return err
+	}},
 	{"count the review queue", 30_000, reading(func(ctx context.Context, tx *storage.Tx) error {
 		n, err := tx.CountReview(ctx)
 		return some(n, err)
@@ -367,6 +464,16 @@ func rootID(ctx context.Context, tx *storage.Tx) (string, error) {
 
 func inThread(fn func(ctx context.Context, tx *storage.Tx, root string) error) func(ctx context.Context, db *storage.DB) error {
 	return reading(func(ctx context.Context, tx *storage.Tx) error {
+		root, err := rootID(ctx, tx)
+		if err != nil {
+			return err
+		}
+		return fn(ctx, tx, root)
+	})
+}
+
+func inThreadUndone(fn func(ctx context.Context, tx *storage.Tx, root string) error) func(ctx context.Context, db *storage.DB) error {
+	return undone(func(ctx context.Context, tx *storage.Tx) error {
 		root, err := rootID(ctx, tx)
 		if err != nil {
 			return err

@@ -111,14 +111,15 @@ func (tx *Tx) DropImport(ctx context.Context, id string) error {
 	return err
 }
 
-// PruneImports forgets imports that nobody has been at since a time and that are
-// not to be finished, and pieces that belong to none; a bit of it a call.
+// PruneImports deletes imports that nobody has been at since a time and that are not
+// to be finished, and their pieces first; a bit of it a call. The row is locked, so
+// that AddPiece adds no piece to an import that is deleted.
 func (tx *Tx) PruneImports(ctx context.Context, before time.Time) (int, error) {
-	var id string
-	err := tx.row(ctx, `SELECT import_id FROM archive_piece WHERE NOT EXISTS (SELECT 1 FROM archive_import i WHERE i.id = import_id) LIMIT 1`).Scan(&id)
-	if err == ErrNotFound {
-		err = tx.row(ctx, `SELECT id FROM archive_import WHERE state <> 'running' AND at < ? ORDER BY at LIMIT 1`, millis(before)).Scan(&id)
+	if err := tx.dirty(); err != nil {
+		return 0, err
 	}
+	var id string
+	err := tx.row(ctx, idleImport+tx.db.engine.forUpdate(), millis(before)).Scan(&id)
 	if err == ErrNotFound {
 		return 0, nil
 	}
@@ -134,3 +135,5 @@ func (tx *Tx) PruneImports(ctx context.Context, before time.Time) (int, error) {
 	}
 	return 1, nil
 }
+
+const idleImport = `SELECT id FROM archive_import WHERE state <> 'running' AND at < ? ORDER BY at LIMIT 1`

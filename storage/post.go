@@ -188,8 +188,14 @@ func (tx *Tx) insertPostNow(ctx context.Context, p *protocol.StoredPost, seq int
 	if err != nil {
 		return err
 	}
-	if err := tx.adoptReplies(ctx, p, seq); err != nil {
+	replies, err := tx.adoptReplies(ctx, p, seq)
+	if err != nil {
 		return err
+	}
+	if len(replies) > 0 {
+		if err := tx.findResolution(ctx, p, seq); err != nil {
+			return err
+		}
 	}
 	if p.State != protocol.Visible {
 		return nil

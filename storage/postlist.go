@@ -192,7 +192,7 @@ func (tx *Tx) CountBoosted(ctx context.Context, board string) (n int, err error)
 	return n, err
 }
 
-const postsOfActor = `SELECT ` + storedColumns + ` FROM post WHERE author_actor = ? AND node IS NOT NULL AND state <> 'deleted' ORDER BY seq LIMIT ?`
+const postsOfActor = `SELECT ` + storedColumns + ` FROM post WHERE author_actor = ? AND node IS NOT NULL AND state <> 'deleted' ORDER BY seq + 0 LIMIT ?`
 
 // PostsOfActor returns the oldest posts here by an actor of another server that
 // are not deleted.

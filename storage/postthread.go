@@ -11,10 +11,12 @@ import (
 // below it. Posts of other nodes arrive in any order, so threads grow together:
 // a reply whose parent is missing begins a thread until the parent comes.
 
-// maxJoined is how many posts move into another thread at once, when a parent
-// comes after its replies. What is more stays a thread of its own, so that nobody
-// makes one insert cost any number of writes.
-const maxJoined = 1000
+// Bounds of what moves into another thread when a parent comes after its replies, so
+// that nobody makes one write cost any number of them.
+const (
+	joinAtOnce = 100  // posts; a job joins the rest
+	maxJoined  = 1000 // posts of one thread: a larger one stays a thread of its own
+)
 
 // findParent fills in what a reply answers, where that is held, and its root.
 func (tx *Tx) findParent(ctx context.Context, p *protocol.StoredPost) (err error) {
@@ -45,57 +47,88 @@ func rootOf(p *protocol.Post) *string {
 	return &p.ID
 }
 
+// AdoptJob is the kind of job that joins replies to a parent that came after them. Its
+// arguments are the id of the parent.
+const AdoptJob = "adopt"
+
+// A numberedPost is a post with its number.
+type numberedPost struct {
+	protocol.StoredPost
+	seq int64
+}
+
+// postsWhere returns posts that a condition finds, locked.
+func (tx *Tx) postsWhere(ctx context.Context, where string, args ...any) ([]numberedPost, error) {
+	rows, err := tx.query(ctx, `SELECT `+storedColumns+` FROM post WHERE `+where+tx.db.engine.forUpdate(), args...)
+	return collect(rows, err, func(s scanner) (p numberedPost, err error) {
+		p.seq, err = scanStored(s, &p.StoredPost)
+		return p, err
+	})
+}
+
+const orphans = `reply_to = ? AND reply_to <> '' AND in_reply_to IS NULL AND id <> ? AND id <> ? ORDER BY seq + 0 LIMIT ?`
+
 // adoptReplies joins replies that came before p to it, and their threads to its
-// own. The root of p is passed over: replies in a circle stay one thread.
-func (tx *Tx) adoptReplies(ctx context.Context, p *protocol.StoredPost, seq int64) error {
-	const where = `reply_to = ? AND reply_to <> '' AND in_reply_to IS NULL AND id <> ? AND id <> ?`
-	args := []any{p.URI, p.ID, *rootOf(&p.Post)}
-	rows, err := tx.query(ctx, `SELECT id FROM post WHERE `+where+` ORDER BY seq LIMIT ?`, append(args, maxJoined)...)
-	orphans, err := collect(rows, err, func(s scanner) (id string, err error) { return id, s.Scan(&id) })
-	if err != nil || len(orphans) == 0 {
-		return err
+// own, until joinAtOnce posts have moved; a job joins the rest. It returns the replies.
+// The root of p is passed over: replies in a circle stay one thread.
+func (tx *Tx) adoptReplies(ctx context.Context, p *protocol.StoredPost, seq int64) ([]numberedPost, error) {
+	root := *rootOf(&p.Post)
+	found, err := tx.postsWhere(ctx, orphans, p.URI, p.ID, root, joinAtOnce+1)
+	if err != nil || len(found) == 0 {
+		return nil, err
 	}
+	if err := tx.settleWords(); err != nil {
+		return nil, err
+	}
+	joined, moved, visible := 0, 0, 0
+	for ; joined < len(found) && moved < joinAtOnce; joined++ {
+		o := &found[joined]
+		n, err := tx.moveThread(ctx, *o, root)
+		if err != nil {
+			return nil, err
+		}
+		moved += max(n, 1)
+		o.InReplyTo = &p.ID
+		if _, err := tx.write(ctx, `UPDATE post SET in_reply_to = ? WHERE seq = ?`, p.ID, o.seq); err != nil {
+			return nil, err
+		}
+		if o.State == protocol.Visible {
+			visible++
+		}
+	}
+	if _, err := tx.write(ctx, `UPDATE post SET reply_count = reply_count + ? WHERE seq = ?`, visible, seq); err != nil {
+		return nil, err
+	}
+	if joined < len(found) {
+		err = tx.Enqueue(ctx, Job{Kind: AdoptJob, Lane: AdoptJob, Dedupe: AdoptJob + " " + p.ID, Args: []byte(p.ID)})
+	}
+	return found[:joined], err
+}
+
+// AdoptReplies joins some more of the replies that came before a post to it, and
+// leaves the rest to another job.
+func (tx *Tx) AdoptReplies(ctx context.Context, postID string) error {
 	if err := tx.settleWords(); err != nil {
 		return err
 	}
-	if _, err := tx.write(ctx, `UPDATE post SET in_reply_to = ? WHERE `+where, append([]any{p.ID}, args...)...); err != nil {
-		return err
+	p, seq, err := tx.lockPost(ctx, postID)
+	if err != nil {
+		return orNothing(err)
 	}
-	room := maxJoined
-	for _, id := range orphans {
-		moved, err := tx.moveThread(ctx, id, *rootOf(&p.Post), room)
-		if err != nil {
-			return err
+	replies, err := tx.adoptReplies(ctx, p, seq)
+	for i := range replies {
+		if err == nil && replies[i].State == protocol.Visible {
+			err = tx.resolve(ctx, &replies[i].StoredPost)
 		}
-		room -= moved
 	}
-	if _, err := tx.write(ctx, `UPDATE post SET reply_count = (SELECT count(*) FROM post r WHERE r.in_reply_to = ? AND r.state = 'visible')
-		WHERE seq = ?`, p.ID, seq); err != nil {
-		return err
-	}
-	return tx.findResolution(ctx, p, seq)
+	return err
 }
 
-// moveThread puts a thread below another root, unless it is larger than room,
+// moveThread puts a thread below another root, unless it is larger than maxJoined,
 // and returns how many posts moved.
-func (tx *Tx) moveThread(ctx context.Context, from, to string, room int) (int, error) {
-	type member struct {
-		protocol.StoredPost
-		seq int64
-	}
-	load := func(where string, args ...any) ([]member, error) {
-		rows, err := tx.query(ctx, `SELECT `+storedColumns+` FROM post WHERE `+where+tx.db.engine.forUpdate(), args...)
-		return collect(rows, err, func(s scanner) (m member, err error) {
-			m.seq, err = scanStored(s, &m.StoredPost)
-			return m, err
-		})
-	}
-	members, err := load(`root = ? ORDER BY seq LIMIT ?`, from, room)
-	if err != nil || len(members) >= room {
-		return 0, err
-	}
-	first, err := load(byID, idRange(from)...)
-	if err != nil {
+func (tx *Tx) moveThread(ctx context.Context, first numberedPost, to string) (int, error) {
+	members, err := tx.postsWhere(ctx, `root = ? ORDER BY state, seq LIMIT ?`, first.ID, maxJoined)
+	if err != nil || len(members) >= maxJoined {
 		return 0, err
 	}
 	below := 0 // visible posts that the thread loses
@@ -104,18 +137,16 @@ func (tx *Tx) moveThread(ctx context.Context, from, to string, room int) (int, e
 			below++
 		}
 	}
-	if err := tx.countThread(ctx, from, -below); err != nil {
+	if err := tx.countThread(ctx, first.ID, -below); err != nil {
 		return 0, err
 	}
-	for _, m := range first {
-		if m.State == protocol.Visible {
-			below++
-		}
+	if first.State == protocol.Visible {
+		below++
 	}
 	if err := tx.countThread(ctx, to, below); err != nil {
 		return 0, err
 	}
-	members = append(members, first...)
+	members = append(members, first)
 	for i := range members {
 		m := &members[i]
 		visible := m.State == protocol.Visible

@@ -43,41 +43,79 @@ func TestThread_Circles(t *testing.T) {
 	})
 }
 
-// A parent that comes after its replies takes their threads over, as far as one
-// write may cost.
+// A parent that comes after its replies takes their threads over: some with itself,
+// the others by a job, piece by piece, and all but one that is too large.
 func TestThread_LateParent(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		const short = 150             // replies to the root without any below them
+		const whole, large = 60, 1000 // posts below chain-0 and below chain-1
+		question := remotePost(start.Add(-time.Hour), "chain-root")
+		question.Kind = protocol.QuestionPost
+		resolution := far(2+short-1, "root") // the last of the replies, so that a job joins it
+		resolution.Kind = protocol.Resolution
+		for _, p := range []*protocol.StoredPost{question, resolution} {
+			p.Author.Verified, p.Author.KeyID = true, ptr("k")
+		}
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			for n := range 1200 { // 0 is the start of a thread of 900 below, 1 of one of 298
-				parent := "0"
-				switch {
-				case n < 2:
-					parent = "root"
-				case n > 900:
-					parent = "1"
-				}
-				if err := publish(ctx, tx, far(n, parent)); err != nil {
+			for n := range 2 + short - 1 {
+				if err := publish(ctx, tx, far(n, "root")); err != nil {
 					return err
 				}
 			}
-			return nil
+			for n := range whole + large {
+				parent := "0"
+				if n >= whole {
+					parent = "1"
+				}
+				if err := publish(ctx, tx, far(1000+n, parent)); err != nil {
+					return err
+				}
+			}
+			return publish(ctx, tx, resolution)
 		})
-		root := remotePost(start.Add(-time.Hour), "chain-root")
-		store(t, db, root)
-		require.NoError(t, db.Check(t.Context()))
+		store(t, db, question)
+		count := func() (replies, thread int) {
+			require.NoError(t, db.Check(t.Context()))
+			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
+				got, err := tx.PostByID(ctx, question.ID)
+				require.NoError(t, err)
+				replies = got.ReplyCount
+				thread, err = tx.CountThread(ctx, question.ID)
+				return err
+			})
+			return replies, thread
+		}
+		replies, thread := count()
+		require.Equal(t, []int{1 + 38 + 1, 1 + whole + 38}, []int{replies, thread}, "a hundred posts, and the one that stays a thread")
+		steps := 0
+		for ; ; steps++ {
+			jobs, _, err := db.ClaimJobs(t.Context(), "o", 1, time.Minute)
+			require.NoError(t, err)
+			if len(jobs) == 0 {
+				break
+			}
+			require.Equal(t, storage.AdoptJob, jobs[0].Kind)
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				if err := tx.FinishJob(ctx, jobs[0].ID); err != nil {
+					return err
+				}
+				return tx.AdoptReplies(ctx, string(jobs[0].Args))
+			})
+			count()
+		}
+		require.Equal(t, 2, steps, "a hundred at once")
+		replies, thread = count()
+		require.Equal(t, []int{2 + short, 1 + whole + short}, []int{replies, thread})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.CountThread(ctx, root.ID)
+			got, err := tx.PostByID(ctx, question.ID)
 			require.NoError(t, err)
-			require.Equal(t, 900, n, "the first thread of 1 and 899")
-			got, err := tx.PostByID(ctx, root.ID)
-			require.NoError(t, err)
-			require.Equal(t, 2, got.ReplyCount, "both are replies")
-			n, err = tx.CountThread(ctx, walkID(ctx, t, tx, "https://far.example/notes/chain-1"))
-			require.Equal(t, 299, n, "the other one stays a thread of its own")
+			require.Equal(t, &resolution.ID, got.ResolvedBy)
+			n, err := tx.CountThread(ctx, walkID(ctx, t, tx, "https://far.example/notes/chain-1"))
+			require.Equal(t, large, n, "too large: it stays a thread of its own")
 			return err
 		})
-		require.Len(t, walkBoard(t, db, protocol.BoardQuery{Root: root.ID, Q: "rag", Paging: protocol.Paging{Limit: 100}}), 900)
+		require.Len(t, walkBoard(t, db, protocol.BoardQuery{Root: question.ID, Q: "rag", Paging: protocol.Paging{Limit: 100}}), 1+whole+short)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+	"time"
 
 	"stoa/protocol"
 )
@@ -135,10 +136,12 @@ func (b *batch) forgetSpends() {
 // spentLook is how many keys PruneSpent looks at in one call.
 const spentLook = 4000
 
-// PruneSpent forgets what has run out among the keys after one, and returns how
+// PruneSpent deletes what has expired among the keys after one, and returns how
 // many, and the last key it looked at: nil when there are no more. The table has
-// no index by time, which every write would pay for. Call it with nil first and
-// then with what it returned, each time in its own transaction.
+// no index by time, which every write would pay for: keys live for some minutes,
+// a day at most, so that nearly all of those that an hourly run looks at have expired,
+// and neighbours are deleted together. Call it with nil first and then with what it returned, each
+// time in its own transaction.
 func (tx *Tx) PruneSpent(ctx context.Context, after []byte) (last []byte, n int, err error) {
 	if after == nil {
 		after = []byte{}
@@ -153,3 +156,19 @@ func (tx *Tx) PruneSpent(ctx context.Context, after []byte) (last []byte, n int,
 	gone, err := tx.write(ctx, `DELETE FROM spent WHERE key > ? AND key <= ? AND until < ?`, after, last, millis(tx.Now))
 	return last, int(gone), err
 }
+
+// UseSignature notes that an author's signature counted for a post, and reports
+// whether this is the first time. It is remembered until a time which is years away,
+// in a table of its own: PruneSpent looks at every row.
+func (tx *Tx) UseSignature(ctx context.Context, key [32]byte, until time.Time) (first bool, err error) {
+	n, err := tx.write(ctx, `INSERT INTO used_signature (key, until) VALUES (?, ?) ON CONFLICT DO NOTHING`, key[:16], millis(until))
+	return n == 1, err
+}
+
+// PruneSignatures deletes signatures whose time has come, a thousand a call at most,
+// and returns how many.
+func (tx *Tx) PruneSignatures(ctx context.Context) (int, error) {
+	return tx.deleteSome(ctx, "used_signature", "key", usedSignatures, millis(tx.Now))
+}
+
+const usedSignatures = `until < ? ORDER BY until LIMIT 1000`

@@ -101,6 +101,26 @@ func TestPruneSpent(t *testing.T) {
 		require.Equal(t, 1, total)
 		err = db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Spend(ctx, young) })
 		require.Equal(t, protocol.SignatureReplayed, protocol.CodeOf(err))
+
+		use := func(key byte, want bool) {
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				first, err := tx.UseSignature(ctx, [32]byte{key}, now.Add(time.Hour))
+				require.Equal(t, want, first)
+				return err
+			})
+		}
+		prune := func() int {
+			return pruned(t, db, func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneSignatures(ctx) })
+		}
+		use(1, true)
+		use(1, false)
+		require.Zero(t, prune())
+		now = now.Add(30 * time.Minute)
+		use(2, true)
+		now = now.Add(31 * time.Minute)
+		require.Equal(t, 1, prune())
+		use(2, false)
+		use(1, true)
 	})
 }
 

@@ -56,6 +56,7 @@ func (u Upkeep) Prune(ctx context.Context, _ storage.Job) (func(context.Context,
 		after = last
 	}
 	for _, some := range []func(context.Context, *storage.Tx) (int, error){
+		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneSignatures(ctx) },
 		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneReceipts(ctx) },
 		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneSessions(ctx) },
 		func(ctx context.Context, tx *storage.Tx) (int, error) {
@@ -92,9 +93,6 @@ func (u Upkeep) Prune(ctx context.Context, _ storage.Job) (func(context.Context,
 		func(ctx context.Context, tx *storage.Tx) (int, error) {
 			return tx.PruneImports(ctx, tx.Now.Add(-keepImports))
 		},
-		func(ctx context.Context, tx *storage.Tx) (int, error) { // an hour adds at most what the budget of chain reads allows
-			return tx.Evict(ctx, storage.StockIssued, storage.Caps[storage.StockIssued])
-		},
 		func(ctx context.Context, tx *storage.Tx) (int, error) {
 			return tx.DropRemote(ctx, tx.Now.Add(-keepRemote))
 		},
@@ -102,6 +100,10 @@ func (u Upkeep) Prune(ctx context.Context, _ storage.Job) (func(context.Context,
 		if err := u.pruneAll(ctx, some); err != nil {
 			return nil, err
 		}
+	}
+	// An hour adds at most what the budget of chain reads allows.
+	if _, err := u.DB.Evict(ctx, storage.StockIssued, storage.Caps[storage.StockIssued]); err != nil {
+		return nil, err
 	}
 	return enqueuePrune, nil
 }
@@ -118,4 +120,9 @@ func (u Upkeep) pruneAll(ctx context.Context, some func(context.Context, *storag
 			return err
 		}
 	}
+}
+
+// Adopt joins replies to a post that came after them (storage.AdoptJob).
+func (u Upkeep) Adopt(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
+	return func(ctx context.Context, tx *storage.Tx) error { return tx.AdoptReplies(ctx, string(j.Args)) }, nil
 }
