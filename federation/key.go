@@ -218,10 +218,11 @@ func keyIn(a *activity.Actor, id string) (*remoteKey, error) {
 // verifyProof checks a document's integrity proof by owner. It fetches the
 // owner's key where it is not known, and once more where the known key fails.
 func (f *Federation) verifyProof(ctx context.Context, raw []byte, owner string) error {
-	p, err := integrity.Read(raw)
+	doc, err := integrity.Read(raw)
 	if err != nil {
 		return err
 	}
+	p := doc.Proof
 	if p.Controller() != owner {
 		return fmt.Errorf("%w: made by %s", integrity.ErrProof, p.Controller())
 	}
@@ -234,7 +235,7 @@ func (f *Federation) verifyProof(ctx context.Context, raw []byte, owner string) 
 		if !ok || !k.Assertion || k.Owner != owner {
 			return fmt.Errorf("%w: the key may not sign documents of %s", integrity.ErrProof, owner)
 		}
-		if _, err = integrity.Verify(raw, pub); err == nil {
+		if err = doc.Verify(pub); err == nil {
 			return f.keepProven(ctx, k)
 		}
 		if fresh {

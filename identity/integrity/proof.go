@@ -9,15 +9,19 @@
 package integrity
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mr-tron/base58"
 
 	"stoa/identity/strictjson"
@@ -57,16 +61,26 @@ func (p Proof) Controller() string {
 	return id
 }
 
-// Read returns the proof of a document without verifying it, so that the caller
+// A Document is a JSON object with a proof that may not hold.
+type Document struct {
+	Proof   Proof
+	members map[string]json.RawMessage
+}
+
+// Read returns a document with its proof, not verified yet, so that the caller
 // can find the key. It returns ErrNoProof when there is none, and an error that
 // wraps ErrProof when it is not the one accepted kind. A list of proofs is
 // refused: "any of them" is what forgers hope for.
-func Read(raw []byte) (Proof, error) {
+func Read(raw []byte) (*Document, error) {
 	doc, err := members(raw)
 	if err != nil {
-		return Proof{}, err
+		return nil, err
 	}
-	return read(doc)
+	p, err := read(doc)
+	if err != nil {
+		return nil, err
+	}
+	return &Document{p, doc}, nil
 }
 
 func read(doc map[string]json.RawMessage) (Proof, error) {
@@ -92,29 +106,34 @@ func read(doc map[string]json.RawMessage) (Proof, error) {
 	return p, nil
 }
 
-// Verify checks the proof of a document, as received, with a public key. It
-// does not ask whose key that is: see Proof.Controller.
+// Verify checks the proof of a document, as received, with a public key: Read and
+// Document.Verify.
 func Verify(raw []byte, pub ed25519.PublicKey) (Proof, error) {
-	doc, err := members(raw)
+	doc, err := Read(raw)
 	if err != nil {
 		return Proof{}, err
 	}
-	p, err := read(doc)
-	if err != nil {
+	if err := doc.Verify(pub); err != nil {
 		return Proof{}, err
 	}
-	sig, err := multibase(p.ProofValue)
+	return doc.Proof, nil
+}
+
+// Verify checks the proof with a public key. It does not ask whose key that is:
+// see Proof.Controller. The error wraps ErrProof.
+func (d *Document) Verify(pub ed25519.PublicKey) error {
+	sig, err := multibase(d.Proof.ProofValue)
 	if err != nil {
-		return Proof{}, err
+		return err
 	}
-	hash, err := hashData(doc, doc["proof"])
+	hash, err := hashData(d.members, d.members["proof"])
 	if err != nil {
-		return Proof{}, err
+		return err
 	}
 	if len(pub) != ed25519.PublicKeySize || !ed25519.Verify(pub, hash, sig) {
-		return Proof{}, fmt.Errorf("%w: the signature does not verify", ErrProof)
+		return fmt.Errorf("%w: the signature does not verify", ErrProof)
 	}
-	return p, nil
+	return nil
 }
 
 // Sign adds a proof to a JSON object that has none and returns it in canonical
@@ -199,6 +218,9 @@ func sameContext(doc, options map[string]json.RawMessage) error {
 	if !ok {
 		return nil
 	}
+	if bytes.Equal(own, doc["@context"]) {
+		return nil
+	}
 	a, err := strictjson.Canonical(own)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrProof, err)
@@ -228,12 +250,21 @@ func members(raw []byte) (map[string]json.RawMessage, error) {
 	return doc, nil
 }
 
+// canonical is the canonical form of an object. Members in canonical form, in the
+// order of their names, are that form already.
 func canonical(doc map[string]json.RawMessage) ([]byte, error) {
-	raw, err := json.Marshal(doc)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrProof, err)
+	raw := []byte{'{'}
+	for i, name := range slices.Sorted(maps.Keys(doc)) {
+		if i > 0 {
+			raw = append(raw, ',')
+		}
+		quoted, err := jsontext.AppendQuote(raw, name)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrProof, err)
+		}
+		raw = append(append(quoted, ':'), orNull(doc[name])...)
 	}
-	out, err := strictjson.Canonical(raw)
+	out, err := strictjson.Canonical(append(raw, '}'))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrProof, err)
 	}

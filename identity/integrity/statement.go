@@ -62,15 +62,15 @@ func OpenStatement(raw json.RawMessage) (Statement, ed25519.PublicKey, string, e
 	fail := func(err error) (Statement, ed25519.PublicKey, string, error) {
 		return Statement{}, nil, "", err
 	}
-	proof, err := Read(raw)
+	doc, err := Read(raw)
 	if err != nil {
 		return fail(err)
 	}
-	pub, err := key.ParseDIDKey(proof.VerificationMethod)
+	pub, err := key.ParseDIDKey(doc.Proof.VerificationMethod)
 	if err != nil {
 		return fail(fmt.Errorf("%w: %w", ErrProof, err))
 	}
-	if _, err := Verify(raw, pub); err != nil {
+	if err := doc.Verify(pub); err != nil {
 		return fail(err)
 	}
 	var s struct {
@@ -122,18 +122,18 @@ func VerifyIdentity(raw json.RawMessage, actor string) (ed25519.PublicKey, error
 	if err := strictjson.DecodeLoose(raw, &s); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrIdentity, err)
 	}
-	proof, err := Read(raw)
+	doc, err := Read(raw)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrIdentity, err)
 	}
-	if s.Type != "VerifiableIdentityStatement" || s.AlsoKnownAs != actor || proof.Controller() != s.Subject {
+	if s.Type != "VerifiableIdentityStatement" || s.AlsoKnownAs != actor || doc.Proof.Controller() != s.Subject {
 		return nil, fmt.Errorf("%w: it is about somebody else", ErrIdentity)
 	}
-	pub, err := key.ParseDIDKey(proof.VerificationMethod)
+	pub, err := key.ParseDIDKey(doc.Proof.VerificationMethod)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrIdentity, err)
 	}
-	if _, err := Verify(raw, pub); err != nil {
+	if err := doc.Verify(pub); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrIdentity, err)
 	}
 	return pub, nil

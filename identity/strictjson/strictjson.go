@@ -45,6 +45,14 @@ func (e *SyntaxError) Error() string {
 // *SyntaxError. It keeps nothing and decodes nothing.
 func Check(raw []byte, lim Limits) error {
 	lim = lim.orDefault()
+	if ok, _ := quick(raw, lim); ok {
+		return nil
+	}
+	return check(raw, lim)
+}
+
+// check is Check by the decoder, which names the fault.
+func check(raw []byte, lim Limits) error {
 	if len(raw) > lim.MaxBytes {
 		return &SyntaxError{Detail: fmt.Sprintf("%d bytes, at most %d", len(raw), lim.MaxBytes)}
 	}
@@ -100,6 +108,8 @@ func (l Limits) decode(raw []byte, v any, opts ...json.Options) error {
 	if err := Check(raw, l); err != nil {
 		return err
 	}
+	// What Check looked for is not looked for again.
+	opts = append(opts, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if err := json.Unmarshal(raw, v, opts...); err != nil {
 		return plain(err)
 	}
@@ -109,8 +119,14 @@ func (l Limits) decode(raw []byte, v any, opts ...json.Options) error {
 // Canonical returns raw in the form of RFC 8785 (JCS), in new memory. It checks
 // raw against Default first, and refuses numbers that no double can hold.
 func Canonical(raw []byte) ([]byte, error) {
-	if err := Check(raw, Default); err != nil {
-		return nil, err
+	ok, canonical := quick(raw, Default)
+	if ok && canonical {
+		return bytes.Clone(raw), nil
+	}
+	if !ok {
+		if err := check(raw, Default); err != nil {
+			return nil, err
+		}
 	}
 	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
 	for {
