@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"stoa/protocol"
@@ -100,12 +101,11 @@ func (tx *Tx) Blocked(ctx context.Context, kind protocol.BlockKind, value string
 
 // HostBlocked reports whether a block holds for a host or a domain above it.
 func (tx *Tx) HostBlocked(ctx context.Context, host string) (bool, error) {
-	for _, suffix := range suffixes(host) {
-		if blocked, err := tx.Blocked(ctx, protocol.BlockHost, suffix); err != nil || blocked {
-			return blocked, err
-		}
-	}
-	return false, nil
+	names := suffixes(host)
+	rows, err := tx.query(ctx, `SELECT `+blockColumns+` FROM block WHERE kind = ? AND value IN (`+marks(len(names))+`)`,
+		append([]any{string(protocol.BlockHost)}, anys(names)...)...)
+	all, err := collect(rows, err, scanBlock)
+	return slices.ContainsFunc(all, func(b protocol.Block) bool { return !b.Over(tx.Now) }), err
 }
 
 // AllBlocks returns every block that holds.

@@ -105,6 +105,18 @@ func (tx *Tx) nameTaken(ctx context.Context, name string) (bool, error) {
 // marks are n placeholders.
 func marks(n int) string { return strings.Repeat("?, ", n-1) + "?" }
 
+// limit is a LIMIT of a number that has few values. As a parameter, SQLite looks at
+// it to plan, and prepares the statement again at each execution.
+func limit(n int) string { return " LIMIT " + strconv.Itoa(n) }
+
+func anys(texts []string) []any {
+	all := make([]any, len(texts))
+	for i, s := range texts {
+		all[i] = s
+	}
+	return all
+}
+
 // conflicts reports whether a unique rule refused a row.
 func conflicts(err error) bool {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {

@@ -82,9 +82,9 @@ func (tx *Tx) DeleteOutlet(ctx context.Context, board, inbox string) error {
 // that wait nor those that have everything are looked at.
 const (
 	failingOutlets = `SELECT ` + outletColumns + ` FROM outlet o CROSS JOIN stream s
-	WHERE s.board = o.board AND o.cursor < s.head AND o.state <> 'active' AND o.next_at <= ? AND o.lease_until <= ? ORDER BY o.next_at LIMIT ?`
+	WHERE s.board = o.board AND o.cursor < s.head AND o.state <> 'active' AND o.next_at <= ? AND o.lease_until <= ? ORDER BY o.next_at`
 	behindOutlets = `SELECT ` + outletColumns + ` FROM outlet o WHERE o.board = ? AND o.state = 'active'
-	AND o.cursor < (SELECT s.head FROM stream s WHERE s.board = ?) AND o.next_at <= ? AND o.lease_until <= ? ORDER BY o.cursor LIMIT ?`
+	AND o.cursor < (SELECT s.head FROM stream s WHERE s.board = ?) AND o.next_at <= ? AND o.lease_until <= ? ORDER BY o.cursor`
 )
 
 // failingShare is the part of a claim that outlets that fail may take up while
@@ -116,8 +116,8 @@ func (db *DB) ClaimOutlets(ctx context.Context, owner string, n int, lease time.
 // dueOutlets returns up to n outlets to deliver to: of those that fail a quarter
 // and what the others leave, of the others those that are behind the furthest.
 func (tx *Tx) dueOutlets(ctx context.Context, n int) ([]Outlet, error) {
-	now, lock := millis(tx.Now), tx.db.engine.skipLocked("o")
-	rows, err := tx.query(ctx, failingOutlets+lock, now, now, n)
+	now, first := millis(tx.Now), limit(n)+tx.db.engine.skipLocked("o")
+	rows, err := tx.query(ctx, failingOutlets+first, now, now)
 	failing, err := collect(rows, err, scanOutlet)
 	if err != nil {
 		return nil, err
@@ -132,12 +132,12 @@ func (tx *Tx) dueOutlets(ctx context.Context, n int) ([]Outlet, error) {
 		if len(outlets) >= n {
 			break
 		}
-		rows, err := tx.query(ctx, behindOutlets+lock, board, board, now, now, n-len(outlets))
+		rows, err := tx.query(ctx, behindOutlets+first, board, board, now, now)
 		behind, err := collect(rows, err, scanOutlet)
 		if err != nil {
 			return nil, err
 		}
-		outlets = append(outlets, behind...)
+		outlets = append(outlets, behind[:min(len(behind), n-len(outlets))]...)
 	}
 	return append(outlets, failing[few:few+min(len(failing)-few, max(0, n-len(outlets)))]...), nil
 }

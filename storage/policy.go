@@ -36,14 +36,14 @@ func (tx *Tx) SetHostPolicy(ctx context.Context, p HostPolicy) error {
 // HostPolicyFor returns the policy that holds for a host, with or without a
 // port: the one of its longest domain suffix. Without any, Policy is empty.
 func (tx *Tx) HostPolicyFor(ctx context.Context, host string) (HostPolicy, error) {
-	for _, suffix := range suffixes(host) {
-		var p HostPolicy
-		err := tx.row(ctx, `SELECT host, policy, note FROM host_policy WHERE host = ?`, suffix).Scan(&p.Host, &p.Policy, &p.Note)
-		if err != ErrNotFound {
-			return p, err
-		}
+	names := suffixes(host) // the longest is the nearest
+	p := HostPolicy{Host: host}
+	err := tx.row(ctx, `SELECT host, policy, note FROM host_policy WHERE host IN (`+marks(len(names))+`) ORDER BY length(host) DESC LIMIT 1`,
+		anys(names)...).Scan(&p.Host, &p.Policy, &p.Note)
+	if err == ErrNotFound {
+		err = nil
 	}
-	return HostPolicy{Host: host}, nil
+	return p, err
 }
 
 // HostRefused reports whether the operator wants nothing to do with a host: a

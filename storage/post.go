@@ -178,7 +178,7 @@ func (tx *Tx) insertPostNow(ctx context.Context, p *protocol.StoredPost, seq int
 			return err
 		}
 	}
-	if _, _, err := tx.postByURI(ctx, p.URI); err != ErrNotFound {
+	if known, err := tx.HasPost(ctx, p.URI); err != nil || known {
 		return orExists(err)
 	}
 	if err := tx.findParent(ctx, p); err != nil {
@@ -205,7 +205,7 @@ func (tx *Tx) insertPostNow(ctx context.Context, p *protocol.StoredPost, seq int
 
 // placePost inserts the row under the first free number at or behind seq.
 func (tx *Tx) placePost(ctx context.Context, p *protocol.StoredPost, seq int64) (int64, error) {
-	if _, _, err := tx.postByID(ctx, p.ID); err != ErrNotFound {
+	if known, err := tx.hasPost(ctx, byID, idRange(p.ID)...); err != nil || known {
 		return 0, orExists(err)
 	}
 	for at := seq; at < seq+nearby; at++ {
@@ -286,6 +286,30 @@ func (tx *Tx) onePost(ctx context.Context, id, lock string) (*protocol.StoredPos
 		return nil, 0, err
 	}
 	return &p, seq, nil
+}
+
+// HasPost reports whether there is a post with that ActivityPub id, as PostByURI
+// finds it.
+func (tx *Tx) HasPost(ctx context.Context, uri string) (bool, error) {
+	if id := uri[strings.LastIndexByte(uri, '/')+1:]; protocol.IsID(protocol.PostID, id) {
+		known, err := tx.hasPost(ctx, byID+` AND uri = ?`, append(idRange(id), uri)...)
+		if err != nil || known {
+			return known, err
+		}
+	}
+	return tx.hasPost(ctx, `uri = ? AND foreign_uri`, uri)
+}
+
+func (tx *Tx) hasPost(ctx context.Context, where string, args ...any) (bool, error) {
+	if err := tx.settle(); err != nil {
+		return false, err
+	}
+	var one int
+	err := tx.row(ctx, `SELECT 1 FROM post WHERE `+where, args...).Scan(&one)
+	if err == ErrNotFound {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // PostByURI returns the post with that ActivityPub id, of this node or another,
