@@ -45,7 +45,7 @@ func (f *Federation) announced(ctx context.Context, in *incoming) (after, error)
 		}
 		return walk, nil
 	}
-	apply, err := f.readEntry(ctx, s, in.raw, true)
+	apply, err := f.readEntry(ctx, s, &in.act, announcedBy(&in.act), nil)
 	if err != nil {
 		f.observe("push", in.host, err)
 		return walk, nil // the walk decides whether to wait or to pass over
@@ -75,39 +75,62 @@ func (f *Federation) want(board string, seq int64) {
 // nothing is the effect of an entry that is passed over.
 func nothing(context.Context, *storage.Tx) error { return nil }
 
-// readEntry reads one entry of a followed board's log, does every look-up that
-// it needs, and returns its effect. proven says that the bytes are known to be
-// the board's; else the entry must carry its proof. Bad content has no effect
-// and the log goes on; an error is something to be tried again.
-func (f *Federation) readEntry(ctx context.Context, s *storage.Subscription, raw json.RawMessage, proven bool) (after, error) {
-	var e activity.Activity
-	if err := fetchLimits.DecodeLoose(raw, &e); err != nil {
-		return f.passOver(s, err)
+// An announcement is what an entry of a log announces, and the post in it, as far
+// as the bytes can be read.
+type announcement struct {
+	act             activity.Activity
+	note            activity.Note // of a Create
+	actErr, noteErr error         // why act or note cannot be read
+}
+
+func announcedBy(e *activity.Activity) *announcement {
+	a := &announcement{}
+	if !e.Embedded() {
+		a.actErr = activity.ErrShape
+	} else if a.actErr = fetchLimits.DecodeLoose(e.Object, &a.act); a.actErr == nil && a.act.Type.Is("Create") {
+		a.noteErr = fetchLimits.DecodeLoose(a.act.Object, &a.note)
 	}
+	return a
+}
+
+// readsAlone reports whether the activity can be read without the database: a
+// Delete, and a Create by a node like this one. A reply of the fediverse needs its
+// parent, a Remove or Add its post.
+func (a *announcement) readsAlone() bool {
+	if a.actErr != nil || a.act.Type.Is("Delete") {
+		return true
+	}
+	return a.act.Type.Is("Create") && a.noteErr == nil && a.note.IsStoa(a.act.Context)
+}
+
+// readEntry reads one entry of a followed board's log, does every look-up that
+// it needs, and returns its effect. raw is the entry as received, whose proof by
+// the board is verified; nil for one that is known to be the board's. Bad content
+// has no effect and the log continues; an error is something to be tried again.
+func (f *Federation) readEntry(ctx context.Context, s *storage.Subscription, e *activity.Activity, a *announcement, raw json.RawMessage) (after, error) {
 	if e.Type.Is("Tombstone") {
 		return nothing, nil
 	}
 	if e.Actor.One() != s.Board || !e.Type.Is("Announce") || !e.Embedded() {
 		return f.passOver(s, fmt.Errorf("%w: not an entry of this board", activity.ErrShape))
 	}
-	if !proven {
+	if raw != nil {
 		if err := f.verifyProof(ctx, raw, s.Board); err != nil {
 			return nil, fmt.Errorf("proof of the board: %w", err) // somebody between us changed it
 		}
 	}
-	var inner activity.Activity
-	if err := fetchLimits.DecodeLoose(e.Object, &inner); err != nil {
-		return f.passOver(s, err)
+	if a.actErr != nil {
+		return f.passOver(s, a.actErr)
 	}
 	var effect after
 	var err error
-	switch actor := inner.Actor.One(); {
+	switch inner := &a.act; {
 	case inner.Type.Is("Create"):
-		effect, err = f.readCreate(ctx, s, &inner, e.Object)
+		effect, err = f.readCreate(ctx, s, a, e.Object)
 	case inner.Type.Is("Delete"):
-		effect, err = f.readDelete(ctx, s, &inner, e.Object)
-	case inner.Type.Is("Remove", "Add") && actor == s.Board:
-		effect, err = f.readModeration(ctx, s, &inner)
+		effect, err = f.readDelete(ctx, s, inner, e.Object)
+	case inner.Type.Is("Remove", "Add") && inner.Actor.One() == s.Board:
+		effect, err = f.readModeration(ctx, s, inner)
 	default:
 		return nothing, nil
 	}
@@ -136,23 +159,27 @@ func (f *Federation) passOver(s *storage.Subscription, err error) (after, error)
 // readCreate reads a post of the board: of the board's own node, whose word the
 // log is, or a reply of a third node, which needs that node's proof or is
 // fetched there.
-func (f *Federation) readCreate(ctx context.Context, s *storage.Subscription, act *activity.Activity, raw json.RawMessage) (after, error) {
+func (f *Federation) readCreate(ctx context.Context, s *storage.Subscription, a *announcement, raw json.RawMessage) (after, error) {
+	act := &a.act
 	actor := act.Actor.One()
 	if f.ours(actor) {
 		return nothing, nil // our own reply has arrived in their log
 	}
-	var n activity.Note
-	if err := fetchLimits.DecodeLoose(act.Object, &n); err != nil {
-		return nil, fmt.Errorf("%w: %w", activity.ErrShape, err)
+	if a.noteErr != nil {
+		return nil, fmt.Errorf("%w: %w", activity.ErrShape, a.noteErr)
 	}
-	note, object := &n, act.Object
+	n := &a.note
+	note, object := n, act.Object
 	if n.AttributedTo.One() != actor || !f.sameOrigin(string(n.ID), actor) || !act.Embedded() {
 		return nil, fmt.Errorf("%w: the post is not its actor's own", errIdentity)
 	}
-	if err := f.admits(ctx, hostOf(actor)); err != nil { // CVE-2026-23961: the inner author counts
-		return nil, err
+	boards := sameNode(actor, s.Board)
+	if !boards || !n.IsStoa(act.Context) { // else examine asks
+		if err := f.admits(ctx, hostOf(actor)); err != nil { // CVE-2026-23961: the inner author counts
+			return nil, err
+		}
 	}
-	if !sameNode(actor, s.Board) {
+	if !boards {
 		fetched, raw, err := f.vouch(ctx, s, act, raw)
 		if err != nil {
 			return nil, err

@@ -199,9 +199,7 @@ func (f *Federation) receive(ctx context.Context, tx *storage.Tx, p *protocol.St
 			return false, err
 		}
 	}
-	if known, err := tx.PostByURI(ctx, p.URI); err == nil && known != nil {
-		return false, nil
-	} else if absent(err) != nil {
+	if known, err := tx.HasPost(ctx, p.URI); err != nil || known {
 		return false, err
 	}
 	if blocked, err := blockedAuthor(ctx, tx, p.Author); err != nil || blocked {

@@ -196,12 +196,13 @@ func (f *Federation) applyChunk(ctx context.Context, s *storage.Subscription, it
 		}
 		// Some entries are read with what the database holds: what they follow is
 		// applied first.
-		if e.Embedded() && !readsAlone(e.Object) {
+		announced := announcedBy(&e)
+		if e.Embedded() && !announced.readsAlone() {
 			if err := flush(); err != nil {
 				return 0, err
 			}
 		}
-		effect, err := f.readEntry(ctx, s, raw, false)
+		effect, err := f.readEntry(ctx, s, &e, announced, raw)
 		if err != nil {
 			return 0, errors.Join(err, flush())
 		}
@@ -218,18 +219,6 @@ func (f *Federation) applyChunk(ctx context.Context, s *storage.Subscription, it
 func timeIsShort(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ok && time.Until(deadline) < fetchTimeout+5*time.Second
-}
-
-// readsAlone reports whether an announced activity can be read without the
-// database: a Delete, and a Create by a node like this one. A reply of the
-// fediverse needs its parent, a Remove or Add its post.
-func readsAlone(raw json.RawMessage) bool {
-	var inner activity.Activity
-	if fetchLimits.DecodeLoose(raw, &inner) != nil || inner.Type.Is("Delete") {
-		return true
-	}
-	var n activity.Note
-	return inner.Type.Is("Create") && fetchLimits.DecodeLoose(inner.Object, &n) == nil && n.IsStoa(inner.Context)
 }
 
 func (f *Federation) commit(ctx context.Context, s *storage.Subscription, effects []after) error {

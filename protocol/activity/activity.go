@@ -9,6 +9,7 @@
 package activity
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,9 +67,9 @@ func (r *Refs) UnmarshalJSON(b []byte) error {
 func (r *Refs) read(b []byte, list bool) error {
 	switch first(b) {
 	case '"':
-		var s string
-		if err := json.Unmarshal(b, &s); err != nil {
-			return refused("%w", err)
+		s, err := text(b)
+		if err != nil {
+			return err
 		}
 		return r.add(s)
 	case '{':
@@ -117,8 +118,7 @@ type Types []string
 
 func (t *Types) UnmarshalJSON(b []byte) error {
 	*t = nil
-	var one string
-	if json.Unmarshal(b, &one) == nil {
+	if one, err := text(b); err == nil {
 		if one != "" {
 			*t = Types{one}
 		}
@@ -149,14 +149,27 @@ func (t Types) String() string {
 type Text string
 
 func (t *Text) UnmarshalJSON(b []byte) error {
-	var s string
-	if first(b) == '"' {
-		if err := json.Unmarshal(b, &s); err != nil {
-			return refused("%w", err)
-		}
+	*t = ""
+	if first(b) != '"' {
+		return nil
 	}
+	s, err := text(b)
 	*t = Text(s)
-	return nil
+	return err
+}
+
+// text decodes a JSON string. One of plain ASCII is what is between its quotes.
+func text(b []byte) (string, error) {
+	if n := len(b); n >= 2 && b[0] == '"' && b[n-1] == '"' && !bytes.ContainsFunc(b[1:n-1], func(c rune) bool {
+		return c < ' ' || c > '~' || c == '"' || c == '\\'
+	}) {
+		return string(b[1 : n-1]), nil
+	}
+	var s string
+	if err := json.Unmarshal(b, &s); err != nil {
+		return "", refused("%w", err)
+	}
+	return s, nil
 }
 
 // Time is a point in time with a zone; null and "" give the zero time. A time
