@@ -125,7 +125,7 @@ func TestPlans(t *testing.T) {
 	add("prune spent", `SELECT key FROM spent WHERE key > ? AND key <= ? AND until < ?`, []byte{1}, []byte{2}, 1)
 	add("prune signatures", `SELECT key FROM used_signature WHERE `+usedSignatures, 1)
 	add("idle imports", idleImport, 1)
-	add("orphans", `SELECT id FROM post WHERE `+orphans, "x", "y", "z", 1)
+	add("orphans", `SELECT id FROM post WHERE `+orphans, "x", "y", "z")
 	add("outlets of a host", `SELECT inbox FROM outlet WHERE host = ? AND next_at > ?`, "x", 1)
 	add("peers", isPeer, "x", "x")
 	require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *Tx) error {
