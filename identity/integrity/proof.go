@@ -16,12 +16,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mr-tron/base58"
 
 	"stoa/identity/strictjson"
@@ -250,21 +247,8 @@ func members(raw []byte) (map[string]json.RawMessage, error) {
 	return doc, nil
 }
 
-// canonical is the canonical form of an object. Members in canonical form, in the
-// order of their names, are that form already.
 func canonical(doc map[string]json.RawMessage) ([]byte, error) {
-	raw := []byte{'{'}
-	for i, name := range slices.Sorted(maps.Keys(doc)) {
-		if i > 0 {
-			raw = append(raw, ',')
-		}
-		quoted, err := jsontext.AppendQuote(raw, name)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrProof, err)
-		}
-		raw = append(append(quoted, ':'), orNull(doc[name])...)
-	}
-	out, err := strictjson.Canonical(append(raw, '}'))
+	out, err := strictjson.CanonicalObject(doc)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrProof, err)
 	}

@@ -12,6 +12,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -148,6 +150,29 @@ func Canonical(raw []byte) ([]byte, error) {
 		return nil, plain(err)
 	}
 	return out, nil
+}
+
+// CanonicalObject is Canonical of an object with these members, each a JSON value that
+// was read; nil is null. Members
+// in canonical form are not read again one by one.
+func CanonicalObject[V ~[]byte](members map[string]V) ([]byte, error) {
+	raw := []byte{'{'}
+	for i, name := range slices.Sorted(maps.Keys(members)) {
+		if i > 0 {
+			raw = append(raw, ',')
+		}
+		var err error
+		if raw, err = jsontext.AppendQuote(raw, name); err != nil {
+			return nil, plain(err)
+		}
+		raw = append(raw, ':')
+		if value := members[name]; value != nil {
+			raw = append(raw, value...)
+		} else {
+			raw = append(raw, "null"...)
+		}
+	}
+	return Canonical(append(raw, '}'))
 }
 
 func (l Limits) orDefault() Limits {

@@ -144,6 +144,17 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
+func TestCanonicalObject(t *testing.T) {
+	t.Parallel()
+	got, err := strictjson.CanonicalObject(map[string]json.RawMessage{"b": json.RawMessage(` {"y": 1.0, "x":"<"}`), "a": nil, "\"": json.RawMessage(`[]`)})
+	require.NoError(t, err)
+	require.Equal(t, `{"\"":[],"a":null,"b":{"x":"<","y":1}}`, string(got))
+	for _, bad := range []string{``, `1,"a":2`, `1}`} {
+		_, err := strictjson.CanonicalObject(map[string]json.RawMessage{"a": json.RawMessage(bad)})
+		require.Error(t, err, bad)
+	}
+}
+
 // Canonicalising twice changes nothing, and the result means the same.
 func FuzzCanonical(f *testing.F) {
 	for _, s := range []string{`{}`, `{"b":1,"a":[1.5e3,"\u20ac"]}`, `{"a":"\u0000"}`, `[[[[]]]]`, "\xff", `{"a":1,"a":2}`, `1e999`, `"\ud800"`} {
