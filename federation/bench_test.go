@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/cache"
 	"stoa/protocol"
 	"stoa/protocol/activity"
 	"stoa/storage"
@@ -187,7 +188,7 @@ func BenchmarkLogPage(b *testing.B) {
 					after = i % 60
 				}
 				if forget {
-					f.entries, f.blocks = newMemory(4096, 64<<20), newBlocks()
+					f.entries, f.blocks = cache.OfBytes[[]byte](64<<20), newBlocks()
 				}
 				w := httptest.NewRecorder()
 				door.ServeHTTP(w, httptest.NewRequestWithContext(b.Context(), "GET", fmt.Sprintf("/ap/board/log?after=%d", after), nil))

@@ -26,6 +26,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"stoa/cache"
 	"stoa/identity/httpsig"
 	"stoa/identity/integrity"
 	"stoa/identity/key"
@@ -96,25 +97,25 @@ type Federation struct {
 	client *http.Client // follows redirects within one origin only
 
 	fetching  singleflight.Group
-	misses    *memory  // URLs that could not be fetched, for a while
-	keys      *memory  // keys as they were in the database a moment ago
-	unproven  *memory  // keys that were fetched and have verified nothing yet
-	lookUps   *buckets // fetches that unverified requests cause
-	limits    *buckets // verified deliveries of hosts that are no peers
-	peers     *buckets // and of those that are
-	hosts     *slots   // fetches and deliveries under way, by host
-	strangers places   // fetches under way that unverified requests cause
+	misses    *cache.Cache[error]      // URLs that could not be fetched, for a while
+	keys      *cache.Cache[*remoteKey] // keys as they were in the database a moment ago
+	unproven  *cache.Cache[*remoteKey] // keys that were fetched and have verified nothing yet
+	lookUps   *buckets                 // fetches that unverified requests cause
+	limits    *buckets                 // verified deliveries of hosts that are no peers
+	peers     *buckets                 // and of those that are
+	hosts     *slots                   // fetches and deliveries under way, by host
+	strangers places                   // fetches under way that unverified requests cause
 	growth    growth
 	backlog   backlog
 
 	maxFollowers int
-	entries      *memory           // entries of our log as bytes
-	blocks       *blocks           // of our log, which pages are cut out of
-	readers      *memory           // who read what, as far as it is stored
-	reads        chan struct{}     // signed reads that are looked at
-	noting       sync.WaitGroup    // the same
-	boosted      storage.Memo[int] // how many posts our board shows to the fediverse
-	wanted       sync.Map          // board → int64: highest sequence number heard of
+	entries      *cache.Cache[[]byte]   // entries of our log as bytes
+	blocks       *blocks                // of our log, which pages are cut out of
+	readers      *cache.Cache[struct{}] // who read what, as far as it is stored
+	reads        chan struct{}          // signed reads that are looked at
+	noting       sync.WaitGroup         // the same
+	boosted      storage.Memo[int]      // how many posts our board shows to the fediverse
+	wanted       sync.Map               // board → int64: highest sequence number heard of
 }
 
 // New checks the configuration and builds a Federation. It starts nothing.
@@ -145,10 +146,10 @@ func New(c Config) (*Federation, error) {
 			Base: base, Host: strings.ToLower(c.Base.Host), Software: c.Software, Version: c.Version,
 			PublicKeyPEM: pem, Multikey: multikey,
 		},
-		misses: newMemory(4096, 4<<20), keys: newMemory(4096, 8<<20), unproven: newMemory(4096, 8<<20), hosts: newSlots(),
+		misses: cache.OfBytes[error](4 << 20), keys: cache.OfBytes[*remoteKey](8 << 20), unproven: cache.OfBytes[*remoteKey](8 << 20), hosts: newSlots(),
 		lookUps: newBuckets(lookUpRate), limits: newBuckets(deliveryRate), peers: newBuckets(peerRate),
 		growth:  growth{added: map[storage.Stock]int{}, caps: storage.Caps},
-		entries: newMemory(4096, 16<<20), blocks: newBlocks(), maxFollowers: maxFollowers,
+		entries: cache.OfBytes[[]byte](16 << 20), blocks: newBlocks(), maxFollowers: maxFollowers,
 	}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)
@@ -156,7 +157,7 @@ func New(c Config) (*Federation, error) {
 	if f.now == nil {
 		f.now = time.Now
 	}
-	f.readers, f.reads = newMemory(4096, 1<<20), make(chan struct{}, readersAtOnce)
+	f.readers, f.reads = cache.OfBytes[struct{}](1<<20), make(chan struct{}, readersAtOnce)
 	f.boosted.Age = boostedAge
 	f.boosted.Count = func(ctx context.Context, tx *storage.Tx, _ *int) (int, error) {
 		return tx.CountBoosted(ctx, f.site.Board())

@@ -46,10 +46,8 @@ type remoteKey struct {
 // fresh forces a fetch unless the known key, as the database has it now, is younger
 // than keyRetryAge. What is fetched is kept when it has verified something: see keepProven.
 func (f *Federation) keyOf(ctx context.Context, id string, fresh bool) (*remoteKey, error) {
-	var known *remoteKey
-	if kept, ok := f.keys.get(id, f.now()); ok && !fresh {
-		known = kept.(*remoteKey)
-	} else {
+	known, ok := f.keys.Get(id, f.now())
+	if !ok || fresh {
 		var err error
 		if known, err = f.knownKey(ctx, id); err != nil {
 			return nil, err
@@ -63,15 +61,14 @@ func (f *Federation) keyOf(ctx context.Context, id string, fresh bool) (*remoteK
 		return known, nil
 	}
 	name := "key " + id
-	if found, ok := f.unproven.get(name, f.now()); ok {
-		return found.(*remoteKey), nil
+	if found, ok := f.unproven.Get(name, f.now()); ok {
+		return found, nil
 	}
 	found, err := f.once(ctx, name, func(ctx context.Context) (any, error) {
 		found, err := f.fetchKey(ctx, id)
 		if err == nil {
-			now := f.now()
-			found.Fetched = now
-			f.unproven.put(name, found, found.size(), now.Add(keyRetryAge), now)
+			found.Fetched = f.now()
+			f.unproven.Put(name, found, found.size(), found.Fetched.Add(keyRetryAge))
 		}
 		return found, err
 	})
@@ -102,7 +99,7 @@ func (f *Federation) keepProven(ctx context.Context, k *remoteKey) error {
 	if err := f.keepKey(ctx, k); err != nil {
 		return err
 	}
-	f.unproven.drop("key " + k.ID)
+	f.unproven.Drop("key " + k.ID)
 	return nil
 }
 
@@ -121,8 +118,7 @@ func (f *Federation) knownKey(ctx context.Context, id string) (*remoteKey, error
 		return nil, nil // written by another version: fetch it again
 	}
 	found := &remoteKey{ID: id, Owner: row.Owner, Public: pub, Assertion: row.Algorithm == underAssertion, Fetched: row.FetchedAt}
-	now := f.now()
-	f.keys.put(id, found, found.size(), now.Add(keyMemory), now)
+	f.keys.Put(id, found, found.size(), f.now().Add(keyMemory))
 	return found, nil
 }
 
@@ -135,7 +131,7 @@ func (f *Federation) keepKey(ctx context.Context, k *remoteKey) error {
 	if k.Assertion {
 		where = underAssertion
 	}
-	defer f.keys.drop(k.ID)
+	defer f.keys.Drop(k.ID)
 	return f.c.DB.Write(context.WithoutCancel(ctx), func(ctx context.Context, tx *storage.Tx) error {
 		if err := f.keepActor(ctx, tx, k.actor); err != nil {
 			return err

@@ -53,8 +53,7 @@ func TestKeyMemory(t *testing.T) {
 
 	for i := range 10_000 { // strangers choose the ids
 		found := &remoteKey{ID: alice + "#" + string(rune('0'+i)), Owner: alice}
-		w.f.keys.put(found.ID, found, found.size(), w.tick.now().Add(keyMemory), w.tick.now())
+		w.f.keys.Put(found.ID, found, found.size(), w.tick.now().Add(keyMemory))
 	}
-	require.LessOrEqual(t, len(w.f.keys.rows), 4096)
-	require.LessOrEqual(t, w.f.keys.bytes, 8<<20)
+	require.Less(t, w.f.keys.Len(), 8000, "8 MiB of keys")
 }

@@ -97,13 +97,12 @@ func (f *Federation) entry(ctx context.Context, tx *storage.Tx, epoch string, e 
 		return raw, false, err
 	}
 	name := epoch + "/" + strconv.FormatInt(e.Seq, 10)
-	if known, ok := f.entries.get(name, f.now()); ok {
-		return known.([]byte), true, nil
+	if known, ok := f.entries.Get(name, f.now()); ok {
+		return known, true, nil
 	}
 	raw, err = f.prove(f.site.Entry(epoch, e.Seq, e.At, inner), f.site.Board(), e.At)
 	if err == nil {
-		now := f.now()
-		f.entries.put(name, raw, len(raw), now.Add(time.Hour), now)
+		f.entries.Put(name, raw, len(raw), f.now().Add(time.Hour))
 	}
 	return raw, true, err
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"stoa/cache"
 	"stoa/storage"
 )
 
@@ -28,14 +29,14 @@ const blockAge = 10 * time.Minute
 type blocks struct {
 	mu    sync.Mutex // guards epoch and head
 	epoch string
-	head  int64   // entries up to it have been looked at for what they change
-	rows  *memory // name of a block → *logBlock
+	head  int64                   // entries up to it have been looked at for what they change
+	rows  *cache.Cache[*logBlock] // by name
 
 	making chan struct{} // who makes blocks for others than peers
 }
 
 func newBlocks() *blocks {
-	return &blocks{rows: newMemory(256, 32<<20), making: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/4))}
+	return &blocks{rows: cache.OfBytes[*logBlock](32 << 20), making: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/4))}
 }
 
 // makeWait is how long a reader that is no peer waits for its turn.
@@ -115,7 +116,7 @@ func (f *Federation) refreshBlocks(ctx context.Context, tx *storage.Tx, epoch st
 		return err
 	}
 	for _, seq := range changed {
-		b.rows.drop(blockName(epoch, (seq-1)/maxLogPage))
+		b.rows.Drop(blockName(epoch, (seq-1)/maxLogPage))
 	}
 	b.head = head
 	return nil
@@ -126,8 +127,8 @@ func (f *Federation) logBlock(ctx context.Context, tx *storage.Tx, epoch string,
 	name, first := blockName(epoch, at), at*maxLogPage+1
 	most := int(min(maxLogPage, head-first+1))
 	b := &logBlock{first: first}
-	if known, ok := f.blocks.rows.get(name, f.now()); ok {
-		if b = known.(*logBlock); len(b.entries) >= most {
+	if known, ok := f.blocks.rows.Get(name, f.now()); ok {
+		if b = known; len(b.entries) >= most {
 			return b, nil
 		}
 	}
@@ -154,8 +155,7 @@ func (f *Federation) logBlock(ctx context.Context, tx *storage.Tx, epoch string,
 	f.blocks.mu.Lock()
 	defer f.blocks.mu.Unlock()
 	if f.blocks.epoch == epoch && f.blocks.head == head { // else it may be older than what is known to have changed
-		now := f.now()
-		f.blocks.rows.put(name, b, size, now.Add(blockAge), now)
+		f.blocks.rows.Put(name, b, size, f.now().Add(blockAge))
 	}
 	return b, nil
 }

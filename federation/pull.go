@@ -148,10 +148,10 @@ func (f *Federation) pullPage(ctx context.Context, s *storage.Subscription) (don
 func (f *Federation) changeEpoch(ctx context.Context, s *storage.Subscription, epoch string) error {
 	now := f.now()
 	if s.Epoch != "" {
-		if _, lately := f.misses.get("epoch "+s.Board, now); lately {
-			return fmt.Errorf("log of %s changes its epoch too often", s.Host)
+		if err, lately := f.misses.Get("epoch "+s.Board, now); lately {
+			return err
 		}
-		f.misses.put("epoch "+s.Board, true, 0, now.Add(epochPause), now)
+		f.misses.Put("epoch "+s.Board, fmt.Errorf("log of %s changes its epoch too often", s.Host), len(s.Host), now.Add(epochPause))
 		f.log.Warn("board begins its log again", "host", s.Host, "board", s.Board)
 	}
 	return f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {

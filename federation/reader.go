@@ -51,7 +51,7 @@ func (f *Federation) noteReader(r *http.Request, post string) {
 func (f *Federation) keepReader(ctx context.Context, post, actor string) error {
 	host, now := hostOf(actor), f.now()
 	name := post + " " + host
-	if _, ok := f.readers.get(name, now); ok || f.ours(actor) {
+	if _, ok := f.readers.Get(name, now); ok || f.ours(actor) {
 		return nil
 	}
 	err := f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
@@ -62,7 +62,7 @@ func (f *Federation) keepReader(ctx context.Context, post, actor string) error {
 		return f.grow(ctx, tx, storage.StockReaders)
 	})
 	if err == nil {
-		f.readers.put(name, true, 1, now.Add(readerAge), now)
+		f.readers.Put(name, struct{}{}, 0, now.Add(readerAge))
 	}
 	return err
 }

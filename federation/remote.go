@@ -270,10 +270,8 @@ func (f *Federation) once(ctx context.Context, name string, fetch func(ctx conte
 }
 
 func (f *Federation) missed(id string) error {
-	if v, ok := f.misses.get(id, f.now()); ok {
-		return v.(error)
-	}
-	return nil
+	err, _ := f.misses.Get(id, f.now())
+	return err
 }
 
 func (f *Federation) miss(id string, err error) error {
@@ -284,8 +282,7 @@ func (f *Federation) miss(id string, err error) error {
 	case away(err):
 		age = awayAge
 	}
-	now := f.now()
-	f.misses.put(id, err, len(err.Error()), now.Add(age), now)
+	f.misses.Put(id, err, len(err.Error()), f.now().Add(age))
 	return err
 }
 

@@ -334,29 +334,6 @@ func TestBuckets_Full(t *testing.T) {
 	require.False(t, b.take(busy, 1, now), "one that used up its rate is not forgotten for others")
 }
 
-func TestMemory_Bytes(t *testing.T) {
-	t.Parallel()
-	m, now := newMemory(1000, 100_000), time.Now()
-	for i := range 500 {
-		m.put(fmt.Sprint(i), i, 5000, now.Add(time.Hour), now)
-		require.LessOrEqual(t, m.bytes, 100_000)
-	}
-	_, ok := m.get("499", now)
-	require.True(t, ok)
-	m.put("large", 0, 100_001, now.Add(time.Hour), now)
-	_, ok = m.get("large", now)
-	require.False(t, ok)
-	sum := 0
-	for _, row := range m.rows {
-		sum += row.size
-	}
-	require.Equal(t, sum, m.bytes)
-	for i := range 5000 {
-		m.put(fmt.Sprint("small", i), i, 0, now.Add(time.Hour), now)
-		require.LessOrEqual(t, len(m.rows), 1000)
-	}
-}
-
 // Throw-away actors that follow fill no table: a follow too many is rejected until
 // followers are gone, and a host that takes no answers gets no more of them.
 func TestAttack_Followers(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"stoa/identity/httpsig"
@@ -43,7 +42,7 @@ func (w *WellKnown) nodeKeys(r *http.Request) (document, error) {
 		name.WriteString(p.Thumbprint())
 	}
 	d := document{media: directoryMedia, maxAge: nodeKeysAge, fixed: true}
-	d.body, d.header, err = w.signed.get(name.String(), func() ([]byte, http.Header, error) { return w.sign(pairs) })
+	d.body, d.header, err = w.signedOnce(name.String(), func() ([]byte, http.Header, error) { return w.sign(pairs) })
 	return d, err
 }
 
@@ -78,7 +77,7 @@ func (w *WellKnown) agentKeys(r *http.Request) (document, error) {
 		return w.presigned(k, d)
 	}
 	thumbprint := k.Public.Thumbprint
-	d.body, d.header, err = w.signed.get(k.Handle+"/"+thumbprint, func() ([]byte, http.Header, error) {
+	d.body, d.header, err = w.signedOnce(k.Handle+"/"+thumbprint, func() ([]byte, http.Header, error) {
 		pair, err := w.c.Keys.Agent(r.Context(), k.Handle, thumbprint)
 		switch {
 		case err != nil && protocol.CodeOf(err) == protocol.NotFound:
@@ -235,44 +234,26 @@ func unsigned() *protocol.Error {
 		Detail: "The agent holds its own key, and no signature of it on the key directory is valid now."}
 }
 
-// cache keeps signed directories until they are to be signed again.
-type cache struct {
-	mu      sync.Mutex
-	entries map[string]cached
-}
+// signedMost is how many signed directories are kept until they are to be signed again.
+const signedMost = 4096
 
-type cached struct {
+// A signedSet is a key directory with its signature.
+type signedSet struct {
 	body   []byte
 	header http.Header // not to be changed
-	made   time.Time
 }
 
-const cacheSize = 4096
-
-// get returns what is kept under name, or makes it. Two goroutines may make the
-// same entry at once; either is good.
-func (c *cache) get(name string, make func() ([]byte, http.Header, error)) ([]byte, http.Header, error) {
-	c.mu.Lock()
-	e, ok := c.entries[name]
-	c.mu.Unlock()
-	if ok && time.Since(e.made) < signAgain {
-		return e.body, e.header, nil
-	}
-	body, header, err := make()
-	if err != nil {
-		return nil, nil, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.entries == nil {
-		c.entries = map[string]cached{}
-	}
-	for old := range c.entries { // any: what is asked for again comes back
-		if len(c.entries) < cacheSize {
-			break
+// signedOnce returns what is kept under name, or makes it. Two goroutines may make
+// the same at once; either is good.
+func (w *WellKnown) signedOnce(name string, make func() ([]byte, http.Header, error)) ([]byte, http.Header, error) {
+	now := time.Now()
+	s, ok := w.signed.Get(name, now)
+	if !ok {
+		var err error
+		if s.body, s.header, err = make(); err != nil {
+			return nil, nil, err
 		}
-		delete(c.entries, old)
+		w.signed.Put(name, s, 0, now.Add(signAgain))
 	}
-	c.entries[name] = cached{body, header, time.Now()}
-	return body, header, nil
+	return s.body, s.header, nil
 }

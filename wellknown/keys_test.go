@@ -185,13 +185,3 @@ func TestSignedDirectory_Check(t *testing.T) {
 		})
 	}
 }
-
-func TestCache_IsBounded(t *testing.T) {
-	t.Parallel()
-	var c cache
-	for i := range cacheSize + 100 {
-		_, _, err := c.get(string(rune(i))+"x", func() ([]byte, http.Header, error) { return nil, nil, nil })
-		require.NoError(t, err)
-	}
-	require.LessOrEqual(t, len(c.entries), cacheSize)
-}

@@ -3,9 +3,9 @@ package wellknown
 import (
 	"context"
 	"strconv"
-	"sync"
 	"time"
 
+	"stoa/cache"
 	"stoa/protocol"
 )
 
@@ -13,14 +13,7 @@ import (
 // so that a crawler in a hurry costs the node no more than a patient one.
 type parts struct {
 	making chan struct{} // holds one token while a part is made
-
-	mu   sync.Mutex // guards kept
-	kept map[string]part
-}
-
-type part struct {
-	body []byte
-	made time.Time
+	kept   *cache.Cache[[]byte]
 }
 
 const (
@@ -30,12 +23,12 @@ const (
 )
 
 func newParts() parts {
-	return parts{making: make(chan struct{}, 1), kept: map[string]part{}}
+	return parts{making: make(chan struct{}, 1), kept: cache.Of[[]byte](partsMax)}
 }
 
 // get returns what is kept under name, or makes it.
 func (p *parts) get(ctx context.Context, name string, create func(context.Context) ([]byte, error)) ([]byte, error) {
-	if body, ok := p.look(name); ok {
+	if body, ok := p.kept.Get(name, time.Now()); ok {
 		return body, nil
 	}
 	wait := time.NewTimer(partWait)
@@ -48,30 +41,15 @@ func (p *parts) get(ctx context.Context, name string, create func(context.Contex
 	case <-wait.C:
 		return nil, &protocol.Error{Code: protocol.Overloaded, RetryAfter: time.Minute, Detail: "Too many parts are asked for at once; ask again later."}
 	}
-	if body, ok := p.look(name); ok { // made while we waited
+	if body, ok := p.kept.Get(name, time.Now()); ok { // made while we waited
 		return body, nil
 	}
 	body, err := create(ctx)
 	if err != nil {
 		return nil, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for old := range p.kept { // any: what is asked for again comes back
-		if len(p.kept) < partsMax {
-			break
-		}
-		delete(p.kept, old)
-	}
-	p.kept[name] = part{body, time.Now()}
+	p.kept.Put(name, body, 0, time.Now().Add(partAge))
 	return body, nil
-}
-
-func (p *parts) look(name string) ([]byte, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	e, ok := p.kept[name]
-	return e.body, ok && time.Since(e.made) < partAge
 }
 
 // divide is how many parts of size numbers there are up to a number.

@@ -173,7 +173,7 @@ func TestParts(t *testing.T) {
 		_, err := p.get(t.Context(), strconv.Itoa(i), func(context.Context) ([]byte, error) { return nil, nil })
 		require.NoError(t, err)
 	}
-	require.LessOrEqual(t, len(p.kept), partsMax)
+	require.LessOrEqual(t, p.kept.Len(), partsMax)
 
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -183,7 +183,7 @@ func TestParts(t *testing.T) {
 		return nil, fmt.Errorf("no luck")
 	})
 	require.EqualError(t, err, "no luck")
-	_, ok := p.look("slow")
+	_, ok := p.kept.Get("slow", time.Now())
 	require.False(t, ok, "failures are not kept")
 }
 

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"stoa/cache"
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
 	"stoa/protocol"
@@ -119,7 +120,7 @@ type WellKnown struct {
 	base   string // without trailing slash
 	host   string // host[:port], lower case
 	target httpsig.Target
-	signed cache
+	signed *cache.Cache[signedSet]
 	parts  parts
 	guide  guide
 }
@@ -140,7 +141,7 @@ func New(c Config) (*WellKnown, error) {
 	if c.Name == "" {
 		c.Name = c.Base.Host
 	}
-	w := &WellKnown{c: c, base: base, host: strings.ToLower(c.Base.Host), target: target, parts: newParts()}
+	w := &WellKnown{c: c, base: base, host: strings.ToLower(c.Base.Host), target: target, signed: cache.Of[signedSet](signedMost), parts: newParts()}
 	if w.guide, err = writeGuide(w); err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"time"
 
 	"stoa/identity"
@@ -40,7 +39,10 @@ const usageTTL = 5 * time.Minute
 // NewAgents answers out of db. The caller sets Chain and Enrolled where a chain is
 // configured.
 func NewAgents(db *storage.DB, d *directory.Directory) *Agents {
-	a := &Agents{db: db, directory: d, base: d.Base}
+	a := &Agents{
+		db: db, directory: d, base: d.Base, keys: newCurrent[identity.Hosted](), chains: newCurrent[enrolled](),
+		tokens: newCurrent[identity.Credential](), sessions: newCurrent[identity.Credential](),
+	}
 	a.Counts.Age, a.Counts.Count = usageTTL, countUsage
 	return a
 }
@@ -187,39 +189,6 @@ const (
 	memoTTL = 2 * time.Second // how long a found answer is kept for; current ends it with the next commit
 	memoMax = 10_000
 )
-
-// memo keeps found answers for a moment, so that a burst of requests of one
-// agent asks the database once. What was not found is asked for each time.
-type memo[T any] struct {
-	mu      sync.Mutex // guards entries
-	entries map[string]memoized[T]
-}
-
-type memoized[T any] struct {
-	value T
-	until time.Time
-}
-
-func (m *memo[T]) get(name string, find func() (T, bool, error)) (T, bool, error) {
-	now := time.Now()
-	m.mu.Lock()
-	e, ok := m.entries[name]
-	m.mu.Unlock()
-	if ok && now.Before(e.until) {
-		return e.value, true, nil
-	}
-	v, ok, err := find()
-	if err != nil || !ok {
-		return v, false, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.entries == nil || len(m.entries) >= memoMax {
-		m.entries = map[string]memoized[T]{}
-	}
-	m.entries[name] = memoized[T]{v, now.Add(memoTTL)}
-	return v, true, nil
-}
 
 // Elsewhere implements wellknown.Directory: hosted identities whose agent URI
 // on chain does not lead to this node. What the chain cannot say now is left out.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"stoa/cache"
 	"stoa/identity"
 	"stoa/identity/erc8004"
 	"stoa/identity/httpsig"
@@ -18,9 +19,9 @@ import (
 // A Chain answers who may speak for a chain identity, out of the reader's cache
 // or the chain itself. Nil when no chain is configured.
 type Chain struct {
-	Reader *erc8004.Reader   // the caller runs it
-	keys   memo[httpsig.Key] // by thumbprint, which names the key for good
-	Dev    bool              // all callers are on one machine
+	Reader *erc8004.Reader           // the caller runs it
+	keys   *cache.Cache[httpsig.Key] // by thumbprint, which names the key for good
+	Dev    bool                      // all callers are on one machine
 	// tell is told of agents that changed; set before the reader runs. Nil tells nobody.
 	tell func(chainID uint64, agents []string, all bool)
 }
@@ -43,7 +44,7 @@ func NewChain(settings []string, dev bool, db *storage.DB, log *slog.Logger) (*C
 		}
 		chains = append(chains, parsed)
 	}
-	ch := &Chain{Dev: dev}
+	ch := &Chain{Dev: dev, keys: cache.Of[httpsig.Key](memoMax)}
 	var err error
 	ch.Reader, err = erc8004.NewReader(erc8004.Config{
 		Chains: chains, Memory: issued{db}, Known: issued{db}.known, Log: log,
@@ -88,10 +89,13 @@ func (c *Chain) MessageKey(ctx context.Context, network, claimed, keyid string) 
 	if err != nil {
 		return identity.ChainKey{}, err
 	}
-	k, _, err := c.keys.get(grant.KeyID, func() (httpsig.Key, bool, error) {
-		k, err := httpsig.NewKey(grant.PublicKey)
-		return k, err == nil, err
-	})
+	now := time.Now()
+	k, ok := c.keys.Get(grant.KeyID, now)
+	if !ok {
+		if k, err = httpsig.NewKey(grant.PublicKey); err == nil {
+			c.keys.Put(grant.KeyID, k, 0, now.Add(memoTTL))
+		}
+	}
 	owner, wallet := grant.Hands()
 	return identity.ChainKey{Identity: grant.Identity, Owner: owner, Wallet: wallet, Key: k, Block: grant.Block}, err
 }

@@ -2,9 +2,9 @@ package credential
 
 import (
 	"context"
-	"sync"
 	"time"
 
+	"stoa/cache"
 	"stoa/identity"
 	"stoa/identity/session"
 	"stoa/protocol"
@@ -113,25 +113,20 @@ func (a *Agents) touch(ctx context.Context, fn func(context.Context, *storage.Tx
 // current keeps found answers while nothing was committed in this process, so
 // that what was revoked here has no effect from the next request on; what another
 // process revoked, within two seconds.
-type current[T any] struct {
-	mu      sync.Mutex // guards entries
-	entries map[string]held[T]
-}
+type current[T any] struct{ *cache.Cache[held[T]] }
 
 type held[T any] struct {
 	value   T
 	version uint64
-	until   time.Time
 }
+
+func newCurrent[T any]() current[T] { return current[T]{cache.Of[held[T]](memoMax)} }
 
 // get returns what find found last, or asks it. find says until when its answer
 // is good; the zero time is no bound.
-func (m *current[T]) get(name string, version func() uint64, find func() (T, time.Time, bool, error)) (T, bool, error) {
+func (m current[T]) get(name string, version func() uint64, find func() (T, time.Time, bool, error)) (T, bool, error) {
 	now, before := time.Now(), version()
-	m.mu.Lock()
-	e, ok := m.entries[name]
-	m.mu.Unlock()
-	if ok && e.version == before && now.Before(e.until) {
+	if e, ok := m.Get(name, now); ok && e.version == before {
 		return e.value, true, nil
 	}
 	v, until, ok, err := find()
@@ -141,11 +136,6 @@ func (m *current[T]) get(name string, version func() uint64, find func() (T, tim
 	if soon := now.Add(memoTTL); until.IsZero() || until.After(soon) {
 		until = soon
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.entries == nil || len(m.entries) >= memoMax {
-		m.entries = map[string]held[T]{}
-	}
-	m.entries[name] = held[T]{v, before, until}
+	m.Put(name, held[T]{v, before}, 0, until)
 	return v, true, nil
 }
