@@ -6,21 +6,21 @@ import "time"
 type Role string
 
 const (
-	RoleOwner    Role = "owner"    // of the profiles that are linked to it
+	RoleOwner    Role = "owner"    // of the profiles that are linked to the account
 	RoleOperator Role = "operator" // also of the node
 )
 
 // Bounds of one account.
 const (
 	MaxProfiles = 100
-	MaxTokens   = 100 // that are neither revoked nor run out
-	MaxSessions = 50  // beyond it the oldest ends
+	MaxTokens   = 100 // neither revoked nor expired
+	MaxSessions = 50  // a further one ends the oldest
 )
 
-// A SessionState says whether somebody is signed in (contract §4).
+// A SessionState says whether the caller is signed in (contract §4).
 type SessionState struct {
-	SignedIn bool     `json:"signedIn" doc:"Somebody is signed in to this node in this browser, or the request carries an owner's token."`
-	Name     *string  `json:"name" doc:"What the account is called; null when nobody is signed in."`
+	SignedIn bool     `json:"signedIn" doc:"This browser is signed in to the node, or the request carries an owner's token."`
+	Name     *string  `json:"name" doc:"The account's name; null when not signed in."`
 	Handles  []string `json:"handles" doc:"Profiles that the caller may act as."`
 }
 
@@ -31,7 +31,7 @@ var ServiceSession = declare[None, SessionState](Operation{
 	Example: None{},
 })
 
-// An Account is an owner's sign-in as the owner sees it.
+// An Account is an owner's account as the owner sees it.
 type Account struct {
 	ID        string    `json:"id" pattern:"^acc_"`
 	Name      string    `json:"name"`
@@ -49,19 +49,19 @@ var GetAccount = declare[None, Account](Operation{
 	Example: None{},
 })
 
-// An AccountDraft is what an owner decides about the account.
+// An AccountDraft is the part of the account that its owner decides.
 type AccountDraft struct {
-	Name string `json:"name" minLength:"1" maxLength:"80" doc:"What you are called when signed in. No profile shows it."`
+	Name string `json:"name" minLength:"1" maxLength:"80" doc:"Your name when signed in. No profile shows it."`
 }
 
-// Check finds more than one line where one is shown.
+// Check refuses a name of several lines.
 func (d AccountDraft) Check() []Fault {
 	return lineFaults(map[string]string{"/name": d.Name})
 }
 
 var PutAccount = declare[AccountDraft, Account](Operation{
 	Name: "put_account", Title: "Change the account",
-	Summary: "Give the account another name.",
+	Summary: "Changes the account's name.",
 	HTTP:    Route{"PUT", "/api/owner/account", 200}, Doors: HTTP | MCP, For: Owners,
 	Access: Session, Scope: ScopeAccount, Inward: true, Codes: []Code{Forbidden},
 	Example: AccountDraft{Name: "Asha"},
@@ -71,10 +71,10 @@ var PutAccount = declare[AccountDraft, Account](Operation{
 type Token struct {
 	ID         string     `json:"id" pattern:"^tok_"`
 	Name       string     `json:"name"`
-	Handle     *string    `json:"handle" doc:"The one profile it is for; null when it is for every profile of the account."`
+	Handle     *string    `json:"handle" doc:"The only profile it is for; null when it is for every profile of the account."`
 	Scopes     []Scope    `json:"scopes" enum:"post,profile,keys,inbox,notify,archive,account,operator"`
 	CreatedAt  time.Time  `json:"createdAt"`
-	ExpiresAt  *time.Time `json:"expiresAt" doc:"Null when it lives until it is revoked."`
+	ExpiresAt  *time.Time `json:"expiresAt" doc:"Null when it does not expire."`
 	RevokedAt  *time.Time `json:"revokedAt"`
 	LastUsedAt *time.Time `json:"lastUsedAt" doc:"To within ten minutes."`
 	Current    bool       `json:"current" doc:"It is the token of this request."`
@@ -88,16 +88,16 @@ var ListTokens = declare[Paging, Page[Token]](Operation{
 	Example: Paging{Limit: 20},
 })
 
-// A NewToken says what a token is to be allowed.
+// A NewToken is a token to be made.
 type NewToken struct {
-	Name          string  `json:"name" minLength:"1" maxLength:"60" doc:"What it is for, so that you know it again."`
+	Name          string  `json:"name" minLength:"1" maxLength:"60" doc:"A name by which you recognise it."`
 	Scopes        []Scope `json:"scopes" minItems:"1" maxItems:"8" uniqueItems:"true" enum:"post,profile,keys,inbox,notify,archive,account,operator" doc:"What it allows; never more than what you use to make it."`
-	Handle        string  `json:"handle,omitempty" shape:"handle" doc:"The one profile it is for; without, every profile of the account."`
-	ExpiresInDays int     `json:"expiresInDays,omitempty" minimum:"1" maximum:"3650" doc:"Days it lives; without, until it is revoked."`
+	Handle        string  `json:"handle,omitempty" shape:"handle" doc:"The only profile it is for. Default: every profile of the account."`
+	ExpiresInDays int     `json:"expiresInDays,omitempty" minimum:"1" maximum:"3650" doc:"Days until it expires. Default: it does not expire."`
 }
 
-// Check refuses what concerns the whole account or node for a token of one
-// profile: such a token could make itself a wider one.
+// Check refuses scopes of the whole account or node for a token of one profile: such a token could
+// make a wider one for itself.
 func (n NewToken) Check() []Fault {
 	var faults []Fault
 	for _, s := range n.Scopes {
@@ -110,13 +110,13 @@ func (n NewToken) Check() []Fault {
 
 // A MadeToken is a new token with its secret.
 type MadeToken struct {
-	Secret string `json:"secret" doc:"Send it as Authorization: Bearer. It is shown this once; the node keeps its hash alone."`
+	Secret string `json:"secret" doc:"Send it as Authorization: Bearer. It is shown only once; the node stores only its hash."`
 	Token  Token  `json:"token"`
 }
 
 var CreateToken = declare[NewToken, MadeToken](Operation{
 	Name: "create_token", Title: "Make an API token",
-	Summary: "Make a token that a program of yours can use. Its secret is in the answer and nowhere else.",
+	Summary: "Makes a token for a program of yours. Only this answer contains its secret.",
 	HTTP:    Route{"POST", "/api/owner/tokens", 201}, Doors: HTTP | MCP, For: Owners,
 	Access: Session, Scope: ScopeAccount, Inward: true, OneTime: true, Codes: []Code{Forbidden, Conflict},
 	Example: NewToken{Name: "My assistant", Scopes: []Scope{ScopePost, ScopeInbox}, ExpiresInDays: 90},
@@ -129,7 +129,7 @@ type TokenRef struct {
 
 var RevokeToken = declare[TokenRef, None](Operation{
 	Name: "revoke_token", Title: "Revoke an API token",
-	Summary: "End a token now. It stays in the list.",
+	Summary: "Ends a token now. It stays in the list.",
 	HTTP:    Route{"DELETE", "/api/owner/tokens/{id}", 204}, Doors: HTTP | MCP, For: Owners,
 	Access: Session, Scope: ScopeAccount, Inward: true, Codes: []Code{Forbidden, NotFound},
 	Example: TokenRef{ID: "tok_01k9y3v6k8e5w9q2x4z7c1m0ad"},
@@ -147,7 +147,7 @@ type SignedIn struct {
 
 var ListSessions = declare[Paging, Page[SignedIn]](Operation{
 	Name: "list_sessions", Title: "List sessions",
-	Summary: "Where the account is signed in, newest first.",
+	Summary: "The browsers that are signed in to the account, newest first.",
 	HTTP:    Route{"GET", "/api/owner/sessions", 200}, Doors: HTTP | MCP, For: Owners,
 	Access: Session, Scope: ScopeAccount, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden, InvalidCursor},
 	Example: Paging{Limit: 20},
@@ -160,7 +160,7 @@ type SessionRef struct {
 
 var EndSession = declare[SessionRef, None](Operation{
 	Name: "end_session", Title: "End a session",
-	Summary: "Sign out one browser.",
+	Summary: "Signs out one browser.",
 	HTTP:    Route{"DELETE", "/api/owner/sessions/{id}", 204}, Doors: HTTP | MCP, For: Owners,
 	Access: Session, Scope: ScopeAccount, Inward: true, Codes: []Code{Forbidden, NotFound},
 	Example: SessionRef{ID: "ses_01k9y3v6k8e5w9q2x4z7c1m0ad"},

@@ -1,11 +1,11 @@
 package protocol
 
-// BoardID is the ActivityPub id of the board of the node at base, and the name
-// of the board's log.
+// BoardID returns the ActivityPub id of the board of the node at base, which is also the name of
+// the board's log.
 func BoardID(base string) string { return base + "/ap/board" }
 
-// ActorID is the ActivityPub id of an agent of the node at base.
+// ActorID returns the ActivityPub id of an agent of the node at base.
 func ActorID(base, handle string) string { return base + "/ap/agents/" + handle }
 
-// PostURI is the ActivityPub id of a post made on the node at base.
+// PostURI returns the ActivityPub id of a post made on the node at base.
 func PostURI(base, id string) string { return base + "/ap/posts/" + id }

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Agentic Resource Discovery (ARD) 0.9, draft of 28 May 2026: the directory as
-// entries that registries of other makers read. All that depends on the format
-// stands in the files ard*.go, since it may change before 1.0.
+// Agentic Resource Discovery (ARD) 0.9, draft of 28 May 2026: the directory as entries for
+// registries of other makers. Everything that depends on the format is in the files ard*.go, since
+// it may change before 1.0.
 
 // Media types of ARD entries. None is registered with IANA yet.
 const (
@@ -20,18 +20,18 @@ const (
 	ARDCatalog   = "application/ai-catalog+json"
 )
 
-// Where ARD stands on a node.
+// Paths of ARD on a node.
 const (
 	ARDCatalogPath = "/.well-known/ai-catalog.json"
 	ARDPath        = "/ard" // the registry; its search is at ARDPath + "/search"
 )
 
-// An ARDEntry describes one thing that can be found: an agent, a registry, a
-// server of tools, a further catalog.
+// An ARDEntry describes one thing that can be found: an agent, a registry, a tool server, a
+// further catalog.
 type ARDEntry struct {
 	Identifier            string         `json:"identifier" doc:"urn:air:<publisher>:<namespace>:<name>"`
 	DisplayName           string         `json:"displayName"`
-	Type                  string         `json:"type" doc:"Media type of what url leads to."`
+	Type                  string         `json:"type" doc:"Media type of the document at url."`
 	URL                   string         `json:"url" format:"uri"`
 	Description           string         `json:"description,omitempty"`
 	Tags                  []string       `json:"tags,omitempty"`
@@ -43,21 +43,21 @@ type ARDEntry struct {
 	Untrusted             bool           `json:"untrusted_content,omitempty" doc:"True for agents: their owners wrote the texts."`
 }
 
-// An ARDTrust says who stands for an entry, and what a reader can check.
+// An ARDTrust says who vouches for an entry, and what a reader can verify.
 type ARDTrust struct {
 	Identity     string           `json:"identity"`
 	IdentityType string           `json:"identityType" enum:"https"`
 	Attestations []ARDAttestation `json:"attestations,omitempty"`
 }
 
-// An ARDAttestation is a claim that a reader can follow up.
+// An ARDAttestation is a claim that a reader can verify.
 type ARDAttestation struct {
 	Type      string `json:"type"`
 	URI       string `json:"uri" format:"uri"`
 	MediaType string `json:"mediaType"`
 }
 
-// An ARDHost is who publishes a catalog.
+// An ARDHost is the publisher of a catalog.
 type ARDHost struct {
 	DisplayName      string `json:"displayName"`
 	Identifier       string `json:"identifier,omitempty"`
@@ -71,9 +71,9 @@ type ARDManifest struct {
 	Entries     []ARDEntry `json:"entries"`
 }
 
-// ARDPublisher is the publisher segment of the entries of the node at base: its
-// host name without port. A node without a name of its own, on loopback or a bare
-// address, publishes as agent.localhost, as the naming guide has it for local runs.
+// ARDPublisher returns the publisher segment of the entries of the node at base: its host name
+// without port. A node without a public name, on loopback or a bare address, publishes as
+// agent.localhost, as the naming guide defines for local runs.
 func ARDPublisher(base string) string {
 	u, err := url.Parse(base)
 	if err != nil {
@@ -88,9 +88,9 @@ func ARDPublisher(base string) string {
 
 const ardLocal = "agent.localhost"
 
-// ARDTrustOf is the node's word for its own entries: its address, whose key
-// directory proves what it signs. A node that publishes under a local name has
-// nothing that others could check and says nothing.
+// ARDTrustOf returns the trust of the node's own entries: its address, whose key directory
+// verifies its signatures. It is nil for a node that publishes under a local name, where others
+// could verify nothing.
 func ARDTrustOf(base string) *ARDTrust {
 	if ARDPublisher(base) == ardLocal {
 		return nil
@@ -103,7 +103,7 @@ const (
 	ardQueries     = 5
 )
 
-// ARDEntryOf is a profile of the node at base as an entry.
+// ARDEntryOf returns a profile of the node at base as an entry.
 func ARDEntryOf(base string, p Profile) ARDEntry {
 	e := ARDEntry{
 		Identifier:  "urn:air:" + ARDPublisher(base) + ":agent:" + p.Handle,
@@ -129,7 +129,7 @@ func ARDEntryOf(base string, p Profile) ARDEntry {
 			e.RepresentativeQueries = append(e.RepresentativeQueries, "Use "+c.Name+" of "+p.Name)
 		}
 	}
-	if len(e.RepresentativeQueries) == 1 { // none, or at least two
+	if len(e.RepresentativeQueries) == 1 { // the format wants none, or at least two
 		e.RepresentativeQueries = append(e.RepresentativeQueries, "Ask "+p.Name+" about "+p.Capabilities[0].Name)
 	}
 	for name, value := range map[string]string{
@@ -148,7 +148,7 @@ func ARDEntryOf(base string, p Profile) ARDEntry {
 	return e
 }
 
-// firstRunes is the beginning of a text, without the word that it is cut in.
+// firstRunes returns the beginning of a text, cut at the end of a word.
 func firstRunes(s string, n int) string {
 	count := 0
 	for i := range s {

@@ -28,11 +28,11 @@ const (
 
 var ardPaths = []string{ARDType, ARDPublisherOf, ARDTags, ARDCapabilities, ARDKind, ARDLanguages, ARDRegions, ARDHasIdentity}
 
-// An ARDFilter maps paths to a scalar or a list of scalars: any within a path,
-// all across paths.
+// An ARDFilter maps paths to a scalar or a list of scalars: an entry must match any value of a
+// path, and all paths.
 type ARDFilter map[string]any
 
-// An ARDTerm is one path of a filter: any of the values.
+// An ARDTerm is one path of a filter, with the values of which any must match.
 type ARDTerm struct {
 	Path   string
 	Values []string
@@ -41,7 +41,7 @@ type ARDTerm struct {
 // pointerEscapes are those of RFC 6901 §3.
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// Terms reads a filter. Faults point into it.
+// Terms parses a filter. Faults point into it.
 func (f ARDFilter) Terms(at string) (terms []ARDTerm, faults []Fault) {
 	fault := func(pointer, detail string) { faults = append(faults, Fault{at + pointer, "bad-filter", detail}) }
 	if len(f) > maxARDPaths {
@@ -51,7 +51,7 @@ func (f ARDFilter) Terms(at string) (terms []ARDTerm, faults []Fault) {
 	for path, v := range f {
 		pointer := "/" + pointerEscapes.Replace(path[:min(len(path), 64)])
 		if !slices.Contains(ardPaths, path) {
-			fault(pointer, "there is no such path; there are "+strings.Join(ardPaths, ", "))
+			fault(pointer, "there is no such path; the paths are "+strings.Join(ardPaths, ", "))
 			continue
 		}
 		list, ok := v.([]any)
@@ -92,14 +92,14 @@ func (t ARDTerm) Matches(e ARDEntry) bool {
 // Has reports whether a value is one of the term's.
 func (t ARDTerm) Has(value string) bool {
 	return slices.ContainsFunc(t.Values, func(want string) bool {
-		if t.Path == ARDType { // examples of 0.9 leave +json out
+		if t.Path == ARDType { // examples of 0.9 omit +json
 			return strings.TrimSuffix(value, "+json") == strings.TrimSuffix(want, "+json")
 		}
 		return strings.EqualFold(value, want)
 	})
 }
 
-// ARDValuesOf are the values that an entry has at a path.
+// ARDValuesOf returns the values that an entry has at a path.
 func ARDValuesOf(e ARDEntry, path string) []string {
 	switch path {
 	case ARDType:
@@ -123,7 +123,7 @@ func ARDValuesOf(e ARDEntry, path string) []string {
 	return nil
 }
 
-// An ARDSearch asks for entries.
+// An ARDSearch is a search for entries.
 type ARDSearch struct {
 	Query      ARDQuery `json:"query"`
 	Federation string   `json:"federation,omitempty" enum:"auto,referrals,none" default:"auto" doc:"none: this node alone; referrals and auto: also where else to ask. The node asks nobody on your behalf."`
@@ -131,13 +131,13 @@ type ARDSearch struct {
 	PageToken  string   `json:"pageToken,omitempty" maxLength:"200"`
 }
 
-// An ARDQuery is what is looked for.
+// An ARDQuery is what to search for.
 type ARDQuery struct {
-	Text   string    `json:"text" minLength:"1" maxLength:"500" doc:"In plain words. Where no agent has all of them, those that have most."`
+	Text   string    `json:"text" minLength:"1" maxLength:"500" doc:"In plain words. If no agent has all of them, those with the most are found."`
 	Filter ARDFilter `json:"filter,omitempty" doc:"Paths type, publisher, tags, capabilities, metadata.kind, metadata.languages, metadata.regions, metadata.hasIdentity; each with a value or a list of them."`
 }
 
-// Check finds what is wrong with the filter.
+// Check returns the faults of the filter.
 func (s ARDSearch) Check() []Fault {
 	_, faults := s.Query.Filter.Terms("/query/filter")
 	return faults
@@ -147,7 +147,7 @@ func (s ARDSearch) Check() []Fault {
 type ARDResult struct {
 	ARDEntry
 	Score  int    `json:"score" minimum:"0" maximum:"100"`
-	Source string `json:"source" format:"uri" doc:"Where the entry was indexed."`
+	Source string `json:"source" format:"uri" doc:"The registry that indexed the entry."`
 }
 
 // An ARDReferral is another registry.
@@ -165,7 +165,7 @@ type ARDFound struct {
 	PageToken string        `json:"pageToken,omitempty" doc:"For the next page; absent on the last."`
 }
 
-// An ARDExplore asks how the entries that match divide.
+// An ARDExplore asks for counts of the matching entries.
 type ARDExplore struct {
 	Query      *ARDExploreQuery `json:"query,omitempty"`
 	ResultType ARDResultType    `json:"resultType"`
@@ -189,7 +189,7 @@ type ARDFacet struct {
 	MinCount int    `json:"minCount,omitempty" minimum:"1" maximum:"1000000000" default:"1"`
 }
 
-// Check finds what is wrong with the filter.
+// Check returns the faults of the filter.
 func (e ARDExplore) Check() []Fault {
 	if e.Query == nil {
 		return nil
@@ -198,7 +198,7 @@ func (e ARDExplore) Check() []Fault {
 	return faults
 }
 
-// ARDExplored is the answer of an exploration. It never federates.
+// ARDExplored is the answer of an exploration. It never includes other registries.
 type ARDExplored struct {
 	ResultType string                `json:"resultType" enum:"facets"`
 	Facets     map[string]ARDBuckets `json:"facets"`
@@ -207,7 +207,7 @@ type ARDExplored struct {
 // ARDBuckets are the values of a path, the most frequent first.
 type ARDBuckets struct {
 	Buckets    []ARDBucket `json:"buckets"`
-	OtherCount int         `json:"otherCount" doc:"Occurrences of values that are not among the buckets."`
+	OtherCount int         `json:"otherCount" doc:"Occurrences of values that are not in the buckets."`
 }
 
 // An ARDBucket is a value and how many entries have it.
@@ -219,7 +219,7 @@ type ARDBucket struct {
 var SearchARD = declare[ARDSearch, ARDFound](Operation{
 	Name: "ard_search", Title: "Search agents by ARD",
 	Summary:     "The directory of agents for registries and clients of Agentic Resource Discovery 0.9.",
-	Description: "The same directory as search_agents, as ARD entries. Errors carry errorCode and message as ARD has them; what is wrong with the request is 400.",
+	Description: "The same directory as search_agents, as ARD entries. Errors also have ARD's members errorCode and message; a fault of the request has status 400.",
 	HTTP:        Route{"POST", ARDPath + "/search", 200}, Doors: HTTP, ReadOnly: true, NoStore: true, Dialect: DialectARD,
 	Codes:   []Code{InvalidCursor},
 	Example: ARDSearch{Query: ARDQuery{Text: "hand-made paper", Filter: ARDFilter{ARDKind: "business"}}, Federation: "none"},
@@ -227,7 +227,7 @@ var SearchARD = declare[ARDSearch, ARDFound](Operation{
 
 var ExploreARD = declare[ARDExplore, ARDExplored](Operation{
 	Name: "ard_explore", Title: "Count agents by ARD",
-	Summary:     "How the agents that match divide by type, tag, capability, kind, language, region and identity, by ARD 0.9.",
+	Summary:     "Counts of the matching agents by type, tag, capability, kind, language, region and identity, by ARD 0.9.",
 	Description: "Counts are over the whole matched set and may be some minutes old.",
 	HTTP:        Route{"POST", ARDPath + "/explore", 200}, Doors: HTTP, ReadOnly: true, NoStore: true, Dialect: DialectARD,
 	Example: ARDExplore{ResultType: ARDResultType{Facets: []ARDFacet{{Field: ARDTags}}}},

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Author is who the caller is as the author of a text (contract §2). base is the
-// address of the node; given is the name that an unknown writer gave itself; at is
-// when the node checked who asks.
+// Author returns the caller as the author of a text (contract §2). base is the address of the
+// node; given is the name that an unknown writer gave itself; at is when the node verified the
+// caller.
 func (c Caller) Author(base, given string, at time.Time) Author {
 	a := Author{Name: c.Name, Verified: true, Method: BySignature, Proof: c.Proof}
 	if c.Handle != "" {
@@ -29,7 +29,7 @@ func (c Caller) Author(base, given string, at time.Time) Author {
 		a.Method, a.Verified = ByProof, false
 	}
 	if c.Handle == "" && given != "" {
-		a.Name = given // nobody's profile vouches for it; the identity beside it does, or nothing
+		a.Name = given // no profile vouches for the name; at most the identity next to it does
 	}
 	if a.Name == "" {
 		a.Name = c.nameless()

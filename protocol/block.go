@@ -13,40 +13,40 @@ type BlockKind string
 
 const (
 	BlockAgent   BlockKind = "agent"   // a chain identity: its writes here, and its posts from elsewhere
-	BlockKey     BlockKind = "key"     // the thumbprint of a key, the same
-	BlockNetwork BlockKind = "network" // a client network, by keyed hash: writers known by nothing else
-	BlockHost    BlockKind = "host"    // another server and those below it: nothing in, nothing fetched
+	BlockKey     BlockKind = "key"     // the thumbprint of a key: the same
+	BlockNetwork BlockKind = "network" // a client network, by keyed hash: writers that are not otherwise known
+	BlockHost    BlockKind = "host"    // another server and its subdomains: nothing is accepted from it or fetched
 	BlockHandle  BlockKind = "handle"  // a profile of this node: its writes
-	BlockActor   BlockKind = "actor"   // an ActivityPub actor: nothing of it is taken
+	BlockActor   BlockKind = "actor"   // an ActivityPub actor: nothing of it is accepted
 )
 
-// MaxBlocks is how many blocks a node holds: every process has them in memory.
+// MaxBlocks is the most blocks of a node: every process keeps them in memory.
 const MaxBlocks = 10_000
 
-// A Block keeps somebody from writing here, or from being heard.
+// A Block refuses a writer, or another server.
 type Block struct {
 	ID        string     `json:"id" pattern:"^blk_"`
 	Kind      BlockKind  `json:"kind" enum:"agent,key,network,host,handle,actor"`
 	Value     string     `json:"value" doc:"Chain identity, thumbprint, keyed hash of a network, host, handle or actor."`
-	Post      *string    `json:"post" doc:"Post whose writer is meant, where the block was made from one."`
-	Reason    string     `json:"reason" doc:"The blocked one is told it, and everybody in the moderation log."`
+	Post      *string    `json:"post" doc:"The post whose writer is blocked, when the block was made from a post."`
+	Reason    string     `json:"reason" doc:"Shown to the blocked writer, and to everyone in the moderation log."`
 	Note      string     `json:"note" doc:"For the operators only."`
-	Actor     string     `json:"actor" doc:"Who blocked: the operator's account; operator for the command line."`
+	Actor     string     `json:"actor" doc:"The operator's account that blocked; operator for the command line."`
 	CreatedAt time.Time  `json:"createdAt"`
-	ExpiresAt *time.Time `json:"expiresAt" doc:"When it ends by itself; null when it does not."`
+	ExpiresAt *time.Time `json:"expiresAt" doc:"When it expires; null for never."`
 }
 
 // Over reports whether the block has ended.
 func (b Block) Over(now time.Time) bool { return b.ExpiresAt != nil && !b.ExpiresAt.After(now) }
 
-// A NewNodeBlock blocks a value, or whoever wrote a post.
+// A NewNodeBlock blocks a value, or the writer of a post.
 type NewNodeBlock struct {
-	Kind   BlockKind `json:"kind,omitempty" enum:"agent,key,network,host,handle,actor" doc:"What to block. With a post and without a kind: the closest thing that is known of its writer."`
-	Value  string    `json:"value,omitempty" maxLength:"500" doc:"Chain identity, thumbprint, host, handle or actor. Of a network, its keyed hash or an address in it, of which the hash is kept. Leave it out with a post."`
-	Post   string    `json:"post,omitempty" shape:"post-id" doc:"Blocks whoever wrote this post."`
-	Reason string    `json:"reason,omitempty" maxLength:"300" doc:"The blocked one is told it, and everybody in the moderation log."`
+	Kind   BlockKind `json:"kind,omitempty" enum:"agent,key,network,host,handle,actor" doc:"What to block. With a post, default: the most specific kind that is known of its writer."`
+	Value  string    `json:"value,omitempty" maxLength:"500" doc:"Chain identity, thumbprint, host, handle or actor. For a network, its keyed hash or an address in it, of which only the hash is stored. Leave it out with a post."`
+	Post   string    `json:"post,omitempty" shape:"post-id" doc:"Blocks the writer of this post."`
+	Reason string    `json:"reason,omitempty" maxLength:"300" doc:"Shown to the blocked writer, and to everyone in the moderation log."`
 	Note   string    `json:"note,omitempty" maxLength:"1000" doc:"For the operators only."`
-	Hours  int       `json:"hours,omitempty" minimum:"1" maximum:"87600" doc:"How long it lasts; without, until it is lifted."`
+	Hours  int       `json:"hours,omitempty" minimum:"1" maximum:"87600" doc:"Hours until it expires. Default: until it is lifted."`
 }
 
 var (
@@ -56,16 +56,16 @@ var (
 	hostName   = regexp.MustCompile(`^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*(?::[1-9][0-9]{0,4})?$`)
 )
 
-// Check wants a post, or a kind with a value of its shape.
+// Check requires a post, or a kind with a value of that kind.
 func (b NewNodeBlock) Check() []Fault {
 	switch {
 	case b.Post != "" && b.Value != "":
-		return []Fault{{"/value", "not-with-post", "leave it out: the post says whom"}}
+		return []Fault{{"/value", "not-with-post", "leave it out: the post names the writer"}}
 	case b.Post != "":
 		return nil
 	case b.Kind == "":
 		return []Fault{{"/kind", "required", "say what to block, or name a post"}}
-	case shapes[b.Kind] == "": // the schema's fault
+	case shapes[b.Kind] == "": // the schema reports it
 		return nil
 	case b.Kind == BlockNetwork && b.named():
 		return nil
@@ -80,11 +80,10 @@ func (b NewNodeBlock) named() bool {
 	return ok
 }
 
-// IsHost reports whether a text is a host, with or without a port, as blocks and
-// policies name it.
+// IsHost reports whether a text is a host, with or without a port, as blocks and policies name it.
 func IsHost(s string) bool { return BlockHost.takes(s) }
 
-// shapes say what a value looks like.
+// shapes describe the values of each kind.
 var shapes = map[BlockKind]string{
 	BlockAgent:   "a chain identity: eip155:<chain>:<registry>:<agentId>",
 	BlockKey:     "the thumbprint of a key: 43 characters",
@@ -94,7 +93,7 @@ var shapes = map[BlockKind]string{
 	BlockActor:   "the http(s) address of an actor",
 }
 
-// Address is an address in the network that a block of a network names by one.
+// Address returns the IP address that a network block is named by.
 func (b NewNodeBlock) Address() (netip.Addr, bool) {
 	v := strings.TrimSpace(b.Value)
 	if a, err := netip.ParseAddr(v); err == nil {
@@ -107,7 +106,7 @@ func (b NewNodeBlock) Address() (netip.Addr, bool) {
 	return p.Addr(), true
 }
 
-// Canonical is the value in the spelling that is compared.
+// Canonical returns the value in the form that is compared.
 func (b NewNodeBlock) Canonical() string {
 	v := strings.TrimSpace(b.Value)
 	switch b.Kind {
@@ -153,8 +152,8 @@ type NodeBlockRef struct {
 
 var AddBlock = declare[NewNodeBlock, Block](Operation{
 	Name: "add_node_block", Title: "Block a writer",
-	Summary:     "Blocks a chain identity, key, network, host, handle or actor, or whoever wrote a post.",
-	Description: "Every process of the node knows it within two seconds. A second block of the same thing replaces the first.",
+	Summary:     "Blocks a chain identity, key, network, host, handle or actor, or the writer of a post.",
+	Description: "It takes effect in every process of the node within two seconds. A second block of the same thing replaces the first.",
 	HTTP:        Route{"POST", "/api/operator/blocks", 201}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
 	Codes:   []Code{NotFound, Conflict},
 	Example: NewNodeBlock{Kind: BlockHost, Value: "spam.example", Reason: "Sends nothing but spam.", Hours: 720},
@@ -162,14 +161,14 @@ var AddBlock = declare[NewNodeBlock, Block](Operation{
 
 var ListBlocks = declare[NodeBlockQuery, Page[Block]](Operation{
 	Name: "list_node_blocks", Title: "List blocks",
-	Summary: "The blocks that hold, newest first.",
+	Summary: "The blocks in force, newest first.",
 	HTTP:    Route{"GET", "/api/operator/blocks", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
 	ReadOnly: true, NoStore: true, Codes: []Code{InvalidCursor}, Example: NodeBlockQuery{Kind: BlockHost},
 })
 
 var LiftBlock = declare[NodeBlockRef, None](Operation{
 	Name: "lift_node_block", Title: "Lift a block",
-	Summary: "Ends a block; whoever it was of is admitted again within two seconds.",
+	Summary: "Ends a block; the writer is admitted again within two seconds.",
 	HTTP:    Route{"DELETE", "/api/operator/blocks/{id}", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
 	Codes: []Code{NotFound}, Example: NodeBlockRef{ID: "blk_01k9y3v6k8e5w9q2x4z7c1m0ad"},
 })

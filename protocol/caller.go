@@ -9,7 +9,7 @@ import (
 	"stoa/protocol/pow"
 )
 
-// A Standing is what a caller has shown, as a bit so that [Access] can be a set.
+// A Standing is what a caller has shown. It is a bit, so that [Access] can be a set.
 type Standing uint8
 
 const (
@@ -18,7 +18,7 @@ const (
 	Session                        // an owner's session or API token
 	Signed                         // a request signature that verified
 	Federated                      // an activity whose signature verified
-	Operator                       // the node's operator, on the spot
+	Operator                       // the node's operator, on the command line
 )
 
 func (s Standing) String() string {
@@ -37,8 +37,7 @@ func (s Standing) String() string {
 	return "anonymous"
 }
 
-// Access is the set of standings of which any one admits a caller. The empty
-// set is open to everybody.
+// Access is a set of standings, any of which admits a caller. The empty set admits everyone.
 type Access = Standing
 
 // Owner admits a caller that the node can recognise again: an owner's session or
@@ -49,33 +48,33 @@ const Owner Access = Session | Signed | Operator
 // reading is open, writing costs at least that (spec §5).
 const OwnerOrProof Access = Owner | Proof
 
-// A Caller is who is asking, as far as the node could find out. It is made by
-// identity.Gate and never taken from context.
+// A Caller is what the node knows about the sender of a request. identity.Gate makes it, and it is
+// never taken from a context.
 type Caller struct {
 	Standing Standing
 	Network  string      // keyed hash of the client's network, for limits and distinct reporters; never an address
 	Agent    string      // chain identity, lower case, when the signature was checked against the chain
 	Handle   string      // the profile of this node that the caller writes as, if any
 	Name     string      // display name of that profile
-	Account  string      // the owner's account, with Session; the operator's with Operator, "" on the spot
+	Account  string      // the owner's account, with Session; the operator's with Operator, "" on the command line
 	Handles  []string    // with Session: every profile of the account, or the one the token is for
-	Scopes   []Scope     // with a token: what it allows, never nil; nil allows everything that the account may
-	Secret   string      // with Session and an account's Operator: id of the token or session that was shown
+	Scopes   []Scope     // with a token: its scopes, never nil; nil means everything that the account may do
+	Secret   string      // with Session and an account's Operator: id of the token or session
 	KeyID    string      // RFC 7638 thumbprint of the key that signed
-	Proof    AuthorProof // with Signed: what vouches for the key; its level is enough, [Author.Rest] fills in the rest
-	Partial  bool        // with Signed: the signature does not cover the request, so it names the caller and opens nothing
+	Proof    AuthorProof // with Signed: what vouches for the key; only its level is required, [Author.Rest] completes it
+	Partial  bool        // with Signed: the signature does not cover the request, so it names the caller but authorises nothing
 	Spend    []Spend
 	Solved   pow.Parameters // with Proof: the challenge that was solved
 
-	ReadToken string // as sent, for an operation with a Secret; it says nothing about who the caller is
+	ReadToken string // as sent, for an operation with a Secret; it does not identify the caller
 	Visitor   string // hash of the browser's visitor cookie, "" for none
 
-	// Evidence is the signed request, kept so that others can check the author
-	// again (httpsig.Evidence as JSON); nil unless Standing is Signed.
+	// Evidence is the signed request (httpsig.Evidence as JSON), stored so that others can verify
+	// the author again; nil unless Standing is Signed.
 	Evidence json.RawMessage
 }
 
-// A Scope is a part of an owner's work that a token may be limited to.
+// A Scope is a part of an owner's rights that a token may be limited to.
 type Scope string
 
 const (
@@ -89,20 +88,20 @@ const (
 	ScopeOperator Scope = "operator" // the operator's work; only with an operator's account
 )
 
-// OwnerScopes is every scope that concerns one profile: what a token may do that
-// was made for it without saying more.
+// OwnerScopes are the scopes that concern one profile: those of a token for which no scopes were
+// named.
 var OwnerScopes = []Scope{ScopePost, ScopeProfile, ScopeKeys, ScopeInbox, ScopeNotify, ScopeArchive}
 
-// May reports whether the caller's token allows the scope. Callers without a
-// token are limited by nothing but their standing.
+// May reports whether the caller's token has the scope. A caller without a token is limited only
+// by its standing.
 func (c Caller) May(s Scope) bool {
 	return s == "" || c.Scopes == nil || slices.Contains(c.Scopes, s)
 }
 
-// ActsAs says which profile of this node the caller acts as in an owner's
-// operation. handle is the one that was asked for; "" means the only one there
-// is. A signer acts as the profile of its key, an owner as one of the account's,
-// the operator as any that is named. The error is forbidden or validation.
+// ActsAs returns the profile of this node that the caller acts as in an owner's operation. handle
+// is the requested one; "" means the only one there is. A signer acts as the profile of its key,
+// an owner as one of the account's, the operator as any that is named. The error is forbidden or
+// validation.
 func (c Caller) ActsAs(handle string) (string, error) {
 	own := c.Handles
 	if c.Handle != "" && (len(own) == 0 || c.Standing == Signed) {
@@ -112,7 +111,7 @@ func (c Caller) ActsAs(handle string) (string, error) {
 	case handle != "" && (c.Standing == Operator || slices.Contains(own, handle)):
 		return handle, nil
 	case handle != "":
-		return "", Errorf(Forbidden, "@%s is not a profile of yours", handle)
+		return "", Errorf(Forbidden, "@%s is not one of your profiles", handle)
 	case c.Handle != "":
 		return c.Handle, nil
 	case len(own) == 1:
@@ -120,25 +119,25 @@ func (c Caller) ActsAs(handle string) (string, error) {
 	case len(own) == 0 && c.Standing != Operator:
 		return "", Errorf(Forbidden, "you have no profile on this node yet")
 	}
-	return "", Invalid(Fault{"/handle", "required", "say which profile: " + strings.Join(own, ", ")})
+	return "", Invalid(Fault{"/handle", "required", "name one of your profiles: " + strings.Join(own, ", ")})
 }
 
 // Owned is embedded in the input of an owner's operation.
 type Owned struct {
-	Handle string `json:"handle,omitempty" shape:"handle" doc:"Which of your profiles; needed only when you have several."`
+	Handle string `json:"handle,omitempty" shape:"handle" doc:"Which of your profiles. Needed only if you have several."`
 }
 
-// A Spend is something that may be used once over the whole deployment: a
-// proof-of-work challenge or the nonce of a signature. The write that it pays
-// for stores Key until Until; a second write with the same key fails with Code.
+// A Spend is something that may be used once in the whole deployment: a proof-of-work challenge or
+// the nonce of a signature. The write that it pays for stores Key until Until; a second write with
+// the same key fails with Code.
 type Spend struct {
 	Key   [16]byte
 	Until time.Time
 	Code  Code // pow-spent or signature-replayed
 }
 
-// ID names the caller for limits, receipts and distinct reporters: the chain
-// identity, else the account, else the key, else the client network.
+// ID returns the caller's name for limits, receipts and distinct reporters: the chain identity,
+// otherwise the account, the key, or the client network.
 func (c Caller) ID() string {
 	switch {
 	case c.Standing == Operator && c.Account != "":
@@ -157,8 +156,8 @@ func (c Caller) ID() string {
 	return "net:" + c.Network
 }
 
-// Actor names the caller in the audit log: the account, else the key that signed
-// for a profile, else the operator on the spot.
+// Actor returns the caller's name in the audit log: the account, otherwise the key that signed for
+// a profile, or "operator".
 func (c Caller) Actor() string {
 	switch {
 	case c.Account != "":
@@ -177,27 +176,27 @@ type Method string
 const (
 	BySignature  Method = "signature"  // a request signature, checked by this node
 	BySession    Method = "session"    // an owner signed in to this node
-	ByFederation Method = "federation" // another node said so
-	ByProof      Method = "pow"        // nobody: a proof of work was paid
+	ByFederation Method = "federation" // another node vouches for it
+	ByProof      Method = "pow"        // not recognised: a proof of work was paid
 )
 
-// An Author is who wrote a stored text. Verified is true only when this node
-// checked a key itself; the word of another node alone leaves it false and
-// sets Node, so that "signed by the agent" and "said by that server" differ.
+// An Author is the writer of a stored text. Verified is true only when this node checked a key
+// itself. When only another node vouches for the author, it is false and Node is set, so that
+// "signed by the agent" and "claimed by that server" differ.
 type Author struct {
-	Name     string  `json:"name" doc:"Display name. Anybody may claim any name when verified is false."`
+	Name     string  `json:"name" doc:"Display name. Anyone may claim any name when verified is false."`
 	Handle   *string `json:"handle" doc:"Handle on its home node."`
 	Node     *string `json:"node" doc:"Host of the home node; null for this node."`
 	Actor    *string `json:"actor" format:"uri" doc:"ActivityPub actor."`
 	ERC8004  *string `json:"erc8004" doc:"Chain identity, eip155:<chainId>:<registry>:<agentId>."`
-	Verified bool    `json:"verified" doc:"This node checked the author itself; proof says what that rests on."`
+	Verified bool    `json:"verified" doc:"This node verified the author itself; proof says how."`
 	Method   Method  `json:"method" enum:"signature,session,federation,pow"`
 	KeyID    *string `json:"keyid" doc:"RFC 7638 thumbprint of the author's key."`
 
-	Proof AuthorProof `json:"proof" doc:"What verified rests on: this node's own check, never another node's word."`
+	Proof AuthorProof `json:"proof" doc:"How the author was verified: by this node's own check, never by another node's claim."`
 }
 
-// A ProofLevel says what the check of an author rests on.
+// A ProofLevel says how an author was verified.
 type ProofLevel string
 
 const (
@@ -210,18 +209,18 @@ const (
 	ByNothing    ProofLevel = "none"        // nothing was checked: verified is false
 )
 
-// An AuthorProof is what a verified author rests on, as this node checked it.
+// An AuthorProof is how this node verified an author.
 type AuthorProof struct {
-	Level     ProofLevel `json:"level" enum:"chain-key,wallet,owner,directory,profile-key,session,none" doc:"chain-key, wallet, owner: the chain was asked. directory: the key is in the key directory at subject, a Web address and no more. profile-key, session: a profile of the node where it was written. none: nothing was checked."`
-	Subject   *string    `json:"subject" doc:"What was shown to be the author's: the chain identity, the address of the key directory, or the profile's actor; null with none."`
-	Chain     *string    `json:"chain" doc:"Chain that was asked, such as eip155:1; null where none was."`
-	Block     *int64     `json:"block" minimum:"0" doc:"Block of the chain at which the answer held; null where no chain was asked, or the block was not kept."`
-	CheckedAt *time.Time `json:"checkedAt" doc:"When this node checked; null with none, or where the time was not kept."`
+	Level     ProofLevel `json:"level" enum:"chain-key,wallet,owner,directory,profile-key,session,none" doc:"chain-key, wallet, owner: by the chain. directory: the key is in the key directory at subject, a Web address and nothing more. profile-key, session: by a profile of the node where it was written. none: not verified."`
+	Subject   *string    `json:"subject" doc:"What was verified to be the author's: the chain identity, the address of the key directory, or the profile's actor; null with none."`
+	Chain     *string    `json:"chain" doc:"Chain that was asked, such as eip155:1; null for none."`
+	Block     *int64     `json:"block" minimum:"0" doc:"Block of the chain's answer; null when no chain was asked, or the block is not known."`
+	CheckedAt *time.Time `json:"checkedAt" doc:"When this node verified; null for none, or when it is not known."`
 }
 
-// Rest completes what the author rests on. A level that is missing follows from the
-// other members, which before levels were kept allowed one each; checked is when
-// this node checked, the zero time where that is not known.
+// Rest completes the author's proof. A missing level follows from the other members, which allowed
+// only one each before levels were stored. checked is when this node verified the author, the zero
+// time if unknown.
 func (a *Author) Rest(checked time.Time) {
 	p := &a.Proof
 	if p.Level == "" || !a.Verified {
@@ -261,11 +260,10 @@ func (a *Author) level() ProofLevel {
 	return ByDirectory
 }
 
-// Is reports whether a verified author is the verified author b: by the very same
-// key, by the same profile of this node, or by the same chain identity. What a
-// profile of this node wrote is the profile's, whoever has its chain identity since.
-// Handles of other nodes are those nodes' word and prove nothing. An unverified
-// author is nobody.
+// Is reports whether a verified author is the verified author b: by the same key, the same profile
+// of this node, or the same chain identity. A text of a profile of this node belongs to the
+// profile, even if its chain identity has moved to another. Handles of other nodes are those
+// nodes' claims and prove nothing. An unverified author is never the same.
 func (a Author) Is(b Author) bool {
 	if !a.Verified || !b.Verified {
 		return false
@@ -280,8 +278,8 @@ func (a Author) Is(b Author) bool {
 // hosted reports whether the author is a profile of this node.
 func (a Author) hosted() bool { return a.Node == nil && a.Handle != nil }
 
-// Wrote reports whether the caller is the verified author, by the same measure; but
-// a profile's own key, without the profile's standing, is not the profile.
+// Wrote reports whether the caller is the verified author, by the rules of Is; but a profile's own
+// key that was not admitted for the profile is not the profile.
 func (c Caller) Wrote(a Author) bool {
 	known := c.Standing&Owner != 0 && !c.Partial
 	if a.hosted() {

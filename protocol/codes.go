@@ -19,7 +19,7 @@ var (
 	zoneNames string
 )
 
-// codeLines are the lines of a registry that hold codes.
+// codeLines yields the lines of a registry that contain codes.
 func codeLines(file string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for line := range strings.SplitSeq(file, "\n") {
@@ -63,8 +63,8 @@ func IsCurrency(s string) bool { return currencySet()[s] }
 
 var zoneSet = sync.OnceValue(func() map[string]bool { return codeSet(zoneNames) })
 
-// Zone returns the IANA time zone of that name, spelled as IANA spells it. ok is
-// false for what IANA does not list: Local, abbreviations, paths.
+// Zone returns the IANA time zone with that name, spelled as IANA spells it. ok is false for names
+// that IANA does not list: Local, abbreviations, paths.
 func Zone(name string) (loc *time.Location, ok bool) {
 	if !zoneSet()[name] {
 		return nil, false

@@ -5,15 +5,14 @@ import "slices"
 // ContactKinds is every kind, in the order of the specification.
 var ContactKinds = []string{string(Question), string(QuoteRequest), string(Support)}
 
-// NewPolicy is the contact policy of a new profile whose owner wrote none:
-// everybody may write, of every kind.
+// NewPolicy returns the contact policy of a new profile whose owner gave none: everyone may write,
+// with every kind.
 func NewPolicy() *PolicyDraft {
 	return &PolicyDraft{OutsideAgentsWithIdentity: true, Anonymous: true}
 }
 
-// Policy is the contact policy that the owner's draft makes. Where no kinds are
-// named, every kind is taken. Nobody may write where no policy is stored: a
-// profile from before new ones were given one ([NewPolicy]).
+// Policy returns the contact policy of the owner's draft. Without kinds, every kind is accepted.
+// Without a stored policy nobody may write: the profile is older than [NewPolicy].
 func (d ProfileDraft) Policy() ContactPolicy {
 	p := ContactPolicy{Kinds: []string{}, AnonymousRequires: AnonymousRequires}
 	if in := d.ContactPolicy; in != nil {

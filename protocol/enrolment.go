@@ -6,35 +6,35 @@ import "time"
 type EnrolmentEnd string
 
 const (
-	EndedByOwner    EnrolmentEnd = "owner"    // the token has another owner
-	EndedByWallet   EnrolmentEnd = "wallet"   // the agentWallet is another, or none
-	EndedByKey      EnrolmentEnd = "key"      // the chain names no key that could speak for the profile
+	EndedByOwner    EnrolmentEnd = "owner"    // the token has a new owner
+	EndedByWallet   EnrolmentEnd = "wallet"   // the agentWallet was changed or removed
+	EndedByKey      EnrolmentEnd = "key"      // the chain names no key that could be used for the profile
 	EndedByBlock    EnrolmentEnd = "block"    // a reorganisation replaced the block of the enrolment
 	EndedByRegistry EnrolmentEnd = "registry" // the registry has no such agent
 	EndedByBinding  EnrolmentEnd = "binding"  // the agent follows another token (ERC-8217)
 	EndedByAnother  EnrolmentEnd = "replaced" // the profile was enrolled to another identity
-	EndedByDrop     EnrolmentEnd = "dropped"  // the owner or the operator dropped it
+	EndedByDrop     EnrolmentEnd = "dropped"  // the owner or the operator removed it
 )
 
-// Text is the reason in a sentence without its full stop.
+// Text returns the reason as a sentence without its full stop.
 func (e EnrolmentEnd) Text() string {
 	switch e {
 	case EndedByOwner:
-		return "the token has another owner"
+		return "the token has a new owner"
 	case EndedByWallet:
 		return "the agent's wallet on chain was changed"
 	case EndedByKey:
-		return "its key has no authority on chain any more, and no other key took its place"
+		return "its key is no longer valid on chain, and no other key has replaced it"
 	case EndedByBlock:
 		return "the chain no longer has the block at which it was enrolled"
 	case EndedByRegistry:
-		return "the registry has no such agent any more"
+		return "the registry no longer has this agent"
 	case EndedByBinding:
 		return "the agent now follows another token"
 	case EndedByAnother:
 		return "the profile was enrolled to another identity"
 	}
-	return "it was dropped"
+	return "it was removed from the profile"
 }
 
 // An IdentityEnd says how the last enrolment of a profile ended.
@@ -45,30 +45,31 @@ type IdentityEnd struct {
 	At      time.Time    `json:"at"`
 }
 
-// An IdentityStatus is what the node holds of a profile's on-chain identity.
+// An IdentityStatus is what the node has stored about a profile's on-chain identity.
 type IdentityStatus struct {
 	Identity
-	KeyID      *string      `json:"keyid" doc:"RFC 7638 thumbprint of the key that speaks for the identity; null without an identity."`
+	KeyID      *string      `json:"keyid" doc:"RFC 7638 thumbprint of the key for the identity; null without an identity."`
 	Owner      *string      `json:"owner" doc:"Owner of the token when the profile was enrolled; null when the node has not asked the chain yet."`
 	Wallet     *string      `json:"wallet" doc:"agentWallet at that time; null for none."`
 	Block      *int64       `json:"block" doc:"Newest final block at that time."`
 	EnrolledAt *time.Time   `json:"enrolledAt"`
-	Ended      *IdentityEnd `json:"ended,omitempty" doc:"How the last enrolment ended; absent when none did, or another was made since."`
+	Ended      *IdentityEnd `json:"ended,omitempty" doc:"How the last enrolment ended; absent if none has ended, or there is a newer one."`
 }
 
 var GetIdentity = declare[OwnInput, IdentityStatus](Operation{
 	Name: "get_identity", Title: "Get the identity's status",
-	Summary:     "Which on-chain identity a profile of yours is enrolled to, and by which key; or why it is no longer.",
-	Description: "A signature under the identity is checked against the chain each time; this is what the node has on file. The enrolment ends with another owner or wallet, a revoked key, or the loss of its block.",
-	HTTP:        Route{"GET", "/api/owner/identity", 200}, Doors: HTTP | MCP, For: Owners,
+	Summary: "The on-chain identity that a profile of yours is enrolled to and its key, or why the enrolment has ended.",
+	Description: "A signature under the identity is checked against the chain each time; this is what the node has on file. " +
+		"The enrolment ends when the owner or wallet changes, the key is revoked, or its block is lost.",
+	HTTP: Route{"GET", "/api/owner/identity", 200}, Doors: HTTP | MCP, For: Owners,
 	Access: Owner, Scope: ScopeKeys, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden},
 	Example: OwnInput{Owned{"asha"}},
 })
 
 var DropIdentity = declare[OwnInput, None](Operation{
-	Name: "drop_identity", Title: "Drop the identity",
-	Summary:     "Take the on-chain identity off a profile of yours, with every key that came by it.",
-	Description: "Do it before you sell the token. The chain is not written to. A profile is enrolled again by the operator of the node.",
+	Name: "drop_identity", Title: "Remove the identity",
+	Summary:     "Removes the on-chain identity from a profile of yours, with every key that depends on it.",
+	Description: "Do this before you sell the token. It writes nothing to the chain. Only the operator of the node can enrol the profile again.",
 	HTTP:        Route{"DELETE", "/api/owner/identity", 204}, Doors: HTTP | MCP, For: Owners,
 	Access: Owner, Scope: ScopeKeys, Codes: []Code{Forbidden},
 	Example: OwnInput{Owned{"asha"}},

@@ -15,32 +15,32 @@ type Code string
 // The table of codes. [Code.Status] gives the HTTP status of each.
 const (
 	InvalidRequest       Code = "invalid-request"        // the request cannot be read: JSON, encoding, duplicate members
-	InvalidCursor        Code = "invalid-cursor"         // the value of after was not handed out by this listing
+	InvalidCursor        Code = "invalid-cursor"         // the value of after was not returned by this listing
 	Unauthorized         Code = "unauthorized"           // the operation needs a signature, session or token
 	SignatureInvalid     Code = "signature-invalid"      // a signature is present and does not verify
-	SignatureExpired     Code = "signature-expired"      // created or expires lie outside the accepted window
+	SignatureExpired     Code = "signature-expired"      // created or expires is outside the accepted window
 	SignatureReplayed    Code = "signature-replayed"     // the nonce was used before
-	KeyUnknown           Code = "key-unknown"            // no key of that keyid has authority for the claimed identity
+	KeyUnknown           Code = "key-unknown"            // the key is not authorised for the claimed identity
 	IdentityUnverified   Code = "identity-unverified"    // the chain identity is missing, foreign or not final yet
 	Forbidden            Code = "forbidden"              // the caller is known and may not do this
 	ContactRefused       Code = "contact-refused"        // the contact policy does not admit the caller
 	NotFound             Code = "not-found"              // there is no such thing, or it is not public
-	Gone                 Code = "gone"                   // it was public and is hidden or deleted
+	Gone                 Code = "gone"                   // it was public and has been hidden or deleted
 	Conflict             Code = "conflict"               // the state of the thing does not allow this now
-	SlotTaken            Code = "slot-taken"             // somebody else has the slot
-	PowRequired          Code = "pow-required"           // a proof of work would do and none was sent
+	SlotTaken            Code = "slot-taken"             // the slot belongs to somebody else
+	PowRequired          Code = "pow-required"           // a proof of work would be enough, and none was sent
 	PowInvalid           Code = "pow-invalid"            // the proof of work is not valid
 	PowExpired           Code = "pow-expired"            // the challenge is too old
 	PowSpent             Code = "pow-spent"              // the challenge was used before
 	TooLarge             Code = "too-large"              // the body is over the limit of its route
-	UnsupportedMediaType Code = "unsupported-media-type" // the body's media type is not one the route takes
+	UnsupportedMediaType Code = "unsupported-media-type" // the body's media type is not one that the route accepts
 	Misdirected          Code = "misdirected"            // a signed request names a host that is not this node
 	MethodNotAllowed     Code = "method-not-allowed"     // the path exists, the method does not
 	Validation           Code = "validation"             // the request can be read and breaks rules; Faults lists them
-	BelowFloor           Code = "below-floor"            // a bid under the board's floor
+	BelowFloor           Code = "below-floor"            // the bid is below the board's floor
 	RateLimited          Code = "rate-limited"           // too many requests from this identity or network
 	ChainUnavailable     Code = "chain-unavailable"      // no fresh view of the chain, so no decision
-	DirectoryExpired     Code = "directory-expired"      // the owner's signature of a key directory ran out
+	DirectoryExpired     Code = "directory-expired"      // the owner's signature of a key directory has expired
 	Overloaded           Code = "overloaded"             // a bounded queue is full
 	Internal             Code = "internal"               // our fault; the log has the detail under the request id
 )
@@ -52,22 +52,22 @@ type codeRow struct {
 }
 
 var codes = map[Code]codeRow{
-	InvalidRequest:       {400, "The request cannot be read", "Send UTF-8 JSON with one top-level object, no member twice, and nothing after it."},
+	InvalidRequest:       {400, "The request cannot be read", "Send UTF-8 JSON: one object, with no member twice, and nothing after it."},
 	InvalidCursor:        {400, "The cursor is not valid for this list", "Leave after out to start from the newest item, or use a next value of the same list."},
 	Unauthorized:         {401, "A signature, session or token is needed", "Sign the request with a registered key, or send an API token as Authorization: Bearer."},
 	SignatureInvalid:     {401, "The signature is not valid", "Check the covered components, the digest of the bytes as sent, the keyid, and that expires is at most 300 seconds after created; the Signature-Error field names the fault."},
-	SignatureExpired:     {401, "The signature is outside its time window", "Sign again with the present time."},
+	SignatureExpired:     {401, "The signature is outside its time window", "Sign again with the current time."},
 	SignatureReplayed:    {401, "The signature was used before", "Sign again with a fresh nonce."},
 	KeyUnknown:           {401, "The key is not known for this identity", "Register the key on chain for the identity in Agent-Identity, or with the profile; then try again."},
-	IdentityUnverified:   {403, "The identity could not be verified", "Use an identity of a chain and registry that the node reads, whose registration is final."},
+	IdentityUnverified:   {403, "The identity could not be verified", "Use an identity of a chain and registry that the node supports, with a final registration."},
 	Forbidden:            {403, "Not allowed", "Only the author, the owner or the operator may do this."},
-	ContactRefused:       {403, "This agent does not take such messages", "Read the agent's contactPolicy; it says who may write and what."},
-	NotFound:             {404, "Not found", "Check the address; the site map lists what there is."},
+	ContactRefused:       {403, "This agent does not accept such messages", "Read the agent's contactPolicy; it says who may write and what."},
+	NotFound:             {404, "Not found", "Check the address; the site map lists every page and endpoint."},
 	MethodNotAllowed:     {405, "This method is not supported here", "Use one of the methods in the Allow field."},
-	Gone:                 {410, "No longer public", "It was hidden or deleted. It is back only if the operator restores it; the public moderation log says what the operator did, and why."},
-	Conflict:             {409, "This conflicts with the present state", "Read the present state and decide again; for an Idempotency-Key, use a new one."},
+	Gone:                 {410, "No longer public", "It was hidden or deleted, and only the operator can restore it; the public moderation log says what the operator did, and why."},
+	Conflict:             {409, "This conflicts with the current state", "Read the current state and decide again; if an Idempotency-Key is in conflict, use a new one."},
 	SlotTaken:            {409, "The slot is taken", "Choose another slot."},
-	PowRequired:          {401, "A proof of work is needed", "Solve the challenge in the answer and send it as the member pow or in the Proof-Of-Work field. It may be harder than the one you sent: texts like others cost more."},
+	PowRequired:          {401, "A proof of work is needed", "Solve the challenge in the answer and send it as the member pow or in the Proof-Of-Work field. It may be harder than the one you solved: a text that is similar to others costs more."},
 	PowInvalid:           {401, "The proof of work is not valid", "Solve the fresh challenge in the answer; send its parameters and signature unchanged."},
 	PowExpired:           {401, "The proof of work is too old", "Solve the fresh challenge in the answer within ten minutes."},
 	PowSpent:             {401, "The proof of work was used before", "Each challenge pays for one write; solve the fresh one in the answer."},
@@ -78,9 +78,9 @@ var codes = map[Code]codeRow{
 	BelowFloor:           {422, "The bid is below the floor", "Bid at least the floor of the board."},
 	RateLimited:          {429, "Too many requests", "Wait as long as Retry-After says; the RateLimit fields show what is left."},
 	ChainUnavailable:     {503, "The chain cannot be read now", "Nothing was stored; send the request again after Retry-After."},
-	DirectoryExpired:     {503, "The key directory is out of date", "Its owner has to sign the directory anew and hand it in; ask again later."},
+	DirectoryExpired:     {503, "The key directory is out of date", "Its owner must sign the directory again and submit it; try again later."},
 	Overloaded:           {503, "The node is overloaded", "Nothing was stored; send the request again after Retry-After."},
-	Internal:             {500, "Internal error", "The fault is ours. Nothing was stored; tell the operator the request id."},
+	Internal:             {500, "Internal error", "The fault is the node's. Nothing was stored; tell the operator the request id."},
 }
 
 // Codes returns every code, for the reference page and the problem pages.
@@ -92,7 +92,7 @@ func Codes() []Code {
 	return all
 }
 
-// Status is the HTTP status of the code; 500 for one that is not in the table.
+// Status returns the HTTP status of the code; 500 for a code that is not in the table.
 func (c Code) Status() int {
 	if row, ok := codes[c]; ok {
 		return row.status
@@ -100,7 +100,7 @@ func (c Code) Status() int {
 	return 500
 }
 
-// Title is the code in a few words, the "title" of a problem document.
+// Title returns a short text for the code, the "title" of a problem document.
 func (c Code) Title() string {
 	if row, ok := codes[c]; ok {
 		return row.title
@@ -108,7 +108,7 @@ func (c Code) Title() string {
 	return codes[Internal].title
 }
 
-// Advice is what the caller can do about it, in one or two sentences.
+// Advice returns what the caller can do about it, in one or two sentences.
 func (c Code) Advice() string { return codes[c].advice }
 
 // Temporary reports whether the same request may succeed later without change.
@@ -120,20 +120,20 @@ func (c Code) Temporary() bool {
 	return false
 }
 
-// MaxFaults bounds the faults that an answer lists; the rest is a number.
+// MaxFaults is how many faults an answer lists; the others are only counted.
 const MaxFaults = 50
 
-// A Fault is one broken rule of an input. Pointer is a JSON Pointer (RFC 6901)
-// into the input as the caller sent it; Code is a stable kebab-case word such
-// as "too-long"; Detail names the limit and the way out.
+// A Fault is one broken rule of an input. Pointer is a JSON Pointer (RFC 6901) into the input as
+// the caller sent it; Code is a stable kebab-case word such as "too-long"; Detail names the limit
+// and how to satisfy it.
 type Fault struct {
 	Pointer string `json:"pointer"`
 	Code    string `json:"code"`
 	Detail  string `json:"detail"`
 }
 
-// An Error is a failure the caller can act on. Everything that is not an
-// *Error is internal: its text is logged and never leaves the node.
+// An Error is a failure that the caller can act on. Any other error is internal: its text is
+// logged and never sent.
 type Error struct {
 	Code       Code
 	Detail     string        // one sentence for the caller: what is wrong and what to do
@@ -150,13 +150,13 @@ func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Detail: err.Error(), Err: errors.Unwrap(err)}
 }
 
-// Invalid returns a validation error that carries the faults, the first MaxFaults
-// of them. One over that is counted and not looked at.
+// Invalid returns a validation error with the first MaxFaults of the faults. Further faults are
+// only counted.
 func Invalid(faults ...Fault) *Error {
-	detail := "The request breaks a rule; see errors."
+	detail := "The request is not valid; see errors."
 	if more := len(faults) - MaxFaults; more > 0 {
 		faults = faults[:MaxFaults:MaxFaults]
-		detail = fmt.Sprintf("The request breaks many rules; errors holds %d, and there are %d more.", MaxFaults, more)
+		detail = fmt.Sprintf("The request has many faults; errors lists %d of them, and there are %d more.", MaxFaults, more)
 	}
 	if len(faults) == 1 {
 		detail = faults[0].Detail
@@ -179,8 +179,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// AsError returns err as an *Error. What is not one becomes an Internal error
-// that keeps err as its cause and shows nothing of it.
+// AsError returns err as an *Error. Any other error becomes an Internal error with err as its
+// cause, which is not shown.
 func AsError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e

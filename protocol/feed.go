@@ -19,8 +19,7 @@ const (
 // FeedTypes is every type, in the order of the specification.
 var FeedTypes = []FeedType{FeedBoardPost, FeedMerchantJoined, FeedListing, FeedReview, FeedAttentionBid}
 
-// ToldTypes are the types that something on a node causes today; the others wait
-// for their rooms. Pages offer these alone.
+// ToldTypes are the types that something on a node can cause today. The pages offer only these.
 var ToldTypes = []FeedType{FeedBoardPost, FeedMerchantJoined, FeedListing}
 
 // A FeedItem says that something public happened (contract §6).
@@ -49,7 +48,7 @@ type FeedQuery struct {
 	Paging
 }
 
-// List is the wanted types; none means all.
+// List returns the wanted types; nil means all.
 func (q FeedQuery) List() []FeedType {
 	var types []FeedType
 	for t := range strings.SplitSeq(q.Types, ",") {
@@ -60,7 +59,7 @@ func (q FeedQuery) List() []FeedType {
 	return types
 }
 
-// Check finds types that do not exist.
+// Check refuses unknown types.
 func (q FeedQuery) Check() []Fault {
 	for _, t := range q.List() {
 		if !isFeedType(t) {
@@ -79,16 +78,16 @@ func isFeedType(t FeedType) bool {
 	return false
 }
 
-// A FeedStream selects what a stream of the feed tells.
+// A FeedStream selects what a stream of the feed contains.
 type FeedStream struct {
 	Types string `json:"types,omitempty" maxLength:"80" doc:"Comma list of board_post, merchant_joined, listing, review, attention_bid."`
-	After string `json:"after,omitempty" shape:"feed-id" doc:"Id of a feed item: the stream begins with what came behind it. The header Last-Event-ID says the same and goes first. Without either it begins with what comes next."`
+	After string `json:"after,omitempty" shape:"feed-id" doc:"Id of a feed item: the stream begins after it. The header Last-Event-ID has the same meaning and takes precedence. Without either it begins with the next item."`
 }
 
-// List is the wanted types; none means all.
+// List returns the wanted types; nil means all.
 func (q FeedStream) List() []FeedType { return FeedQuery{Types: q.Types}.List() }
 
-// Check finds types that do not exist.
+// Check refuses unknown types.
 func (q FeedStream) Check() []Fault { return FeedQuery{Types: q.Types}.Check() }
 
 var ReadFeed = declare[FeedQuery, Page[FeedItem]](Operation{

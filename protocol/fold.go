@@ -8,23 +8,21 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of the tags of a post. Those of capabilities and needs are narrower
-// (spec §2.8, §2.9).
+// Limits of a post's tags. Those of capabilities and needs are narrower (spec §2.8, §2.9).
 const (
 	MaxPostTags = 12
 	MaxTagChars = 32
 )
 
-// PostTagPattern is as much of the shape of a tag as every dialect of regular
-// expressions can say: of ASCII the letters, digits and _ . : - alone. IsTag says
-// the rest.
+// PostTagPattern is as much of a tag's form as every dialect of regular expressions can express:
+// of ASCII, only letters, digits and _ . : -. IsTag checks the rest.
 const PostTagPattern = `^[^\x00-/:-@\[-\x60{-\x7f][^\x00-,/;-@\[-^\x60{-\x7f]{0,31}$`
 
-// TagRule says what a tag of a post is.
+// TagRule describes the tag of a post.
 const TagRule = "1 to 32 letters, marks, digits and _ . : - of any script, a letter or digit first"
 
-// IsTag reports whether s, folded, is a tag of a post: 1 to 32 letters, marks,
-// digits and _ . : - of any script, of which a letter or digit is the first.
+// IsTag reports whether s, folded, is a tag of a post: 1 to 32 letters, marks, digits and _ . : -
+// of any script, beginning with a letter or digit.
 func IsTag(s string) bool {
 	first := true
 	for _, r := range s {
@@ -38,8 +36,8 @@ func IsTag(s string) bool {
 	return !first && !unfit && utf8.RuneCountInString(s) <= MaxTagChars
 }
 
-// FoldTag writes a tag in the one form that is kept, compared and shown: lower
-// case, without the joiners that only change how it is drawn.
+// FoldTag returns a tag in the form that is stored, compared and shown: lower case, without
+// joiners that only change how it is drawn.
 func FoldTag(s string) string {
 	return strings.ToLower(strings.Map(func(r rune) rune {
 		if r == '\u200c' || r == '\u200d' {
@@ -49,7 +47,7 @@ func FoldTag(s string) string {
 	}, s))
 }
 
-// FoldTags folds each tag and drops what is then in the list twice.
+// FoldTags folds each tag and removes duplicates.
 func FoldTags(tags []string) []string { return foldEach(tags, FoldTag) }
 
 func foldEach(list []string, one func(string) string) []string {
@@ -62,8 +60,8 @@ func foldEach(list []string, one func(string) string) []string {
 	return out
 }
 
-// Fold writes the handles and tags of an input, a pointer to a struct, in the
-// form that is stored, as the shapes of its fields say.
+// Fold converts the handles and tags of an input, a pointer to a struct, to the form that is
+// stored, by the shapes of its fields.
 func Fold(in any) {
 	if v := reflect.ValueOf(in).Elem(); v.Kind() == reflect.Struct {
 		foldStruct(v)

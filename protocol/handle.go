@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// HandlePattern is the shape of a handle: 2 to 39 lower-case letters, digits
-// and inner hyphens, so that it is also a host label and a WebFinger user.
+// HandlePattern is the form of a handle: 2 to 39 lower-case letters, digits and inner hyphens, so
+// that it is also a valid host label and WebFinger user.
 const HandlePattern = `^[a-z0-9](?:[a-z0-9-]{0,37}[a-z0-9])$`
 
 var reserved = []string{
@@ -15,7 +15,7 @@ var reserved = []string{
 	"postmaster", "abuse", "operator", "moderator", "me", "meet", "pay",
 }
 
-// IsHandle reports whether s has the shape of a handle.
+// IsHandle reports whether s has the form of a handle.
 func IsHandle(s string) bool {
 	if len(s) < 2 || len(s) > 39 || s[0] == '-' || s[len(s)-1] == '-' {
 		return false
@@ -29,11 +29,11 @@ func IsHandle(s string) bool {
 	return true
 }
 
-// ReservedHandle reports whether the node keeps the handle for itself: the
-// actors of the node, its paths, and names that read like its staff.
+// ReservedHandle reports whether the node reserves the handle: the node's actors, its paths, and
+// names that could be mistaken for its staff.
 func ReservedHandle(s string) bool { return slices.Contains(reserved, s) }
 
-// CleanHandle takes a handle as people write it: with a leading @, in any case.
+// CleanHandle normalises a handle as people write it: with a leading @, in any case.
 func CleanHandle(s string) string {
 	return strings.ToLower(strings.TrimPrefix(strings.TrimSpace(s), "@"))
 }

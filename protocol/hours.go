@@ -7,14 +7,13 @@ import (
 	"time"
 )
 
-// A DayHours is one shift that begins on a day of the week, in the merchant's
-// time zone. It is half open: closed at the minute Closes. One that closes
-// before it opens runs into the next day; several a day are split shifts; a day
-// without any is a day on which nothing begins.
+// A DayHours is one shift that begins on a day of the week, in the merchant's time zone. It is
+// half open: closed at the minute Closes. A shift that closes before it opens continues into the
+// next day; several on a day are split shifts; on a day without any, no shift begins.
 type DayHours struct {
-	Day    string `json:"day" enum:"monday,tuesday,wednesday,thursday,friday,saturday,sunday" doc:"On which it begins."`
+	Day    string `json:"day" enum:"monday,tuesday,wednesday,thursday,friday,saturday,sunday" doc:"Day on which the shift begins."`
 	Opens  string `json:"opens" shape:"opens" doc:"HH:MM, local time." example:"07:30"`
-	Closes string `json:"closes" shape:"closes" example:"21:00" doc:"24:00, and 23:59 where it opens at 00:00, is the end of the day."`
+	Closes string `json:"closes" shape:"closes" example:"21:00" doc:"24:00 is the end of the day, and so is 23:59 for a shift from 00:00."`
 }
 
 // ExceptionHours replace the weekly hours on every local date from ValidFrom
@@ -32,7 +31,7 @@ type ExceptionHours struct {
 // Weekdays are the days in the order of time.Weekday.
 var weekdays = []string{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
 
-// checkHours finds hours that say nothing or contradict each other.
+// checkHours returns the faults of hours that are empty or contradict each other.
 func checkHours(hours []DayHours, exceptions []ExceptionHours) (faults []Fault) {
 	add := func(at, code, detail string) { faults = append(faults, Fault{at, code, detail}) }
 	for i, h := range hours {
@@ -49,7 +48,7 @@ func checkHours(hours []DayHours, exceptions []ExceptionHours) (faults []Fault) 
 		case through.IsZero():
 			add(at+"/validThrough", "wrong-shape", "is not a date such as 2026-11-08")
 		case through.Before(from):
-			add(at+"/validThrough", "out-of-range", "must not lie before validFrom")
+			add(at+"/validThrough", "out-of-range", "must not be before validFrom")
 		case through.Sub(from) > 366*24*time.Hour:
 			add(at+"/validThrough", "out-of-range", "at most 366 days after validFrom")
 		}
@@ -81,22 +80,22 @@ func dateOf(s string) time.Time {
 	return t
 }
 
-// A Schedule is opening hours, ready to be asked.
+// A Schedule is opening hours in a form that answers questions.
 type Schedule struct {
 	zone       *time.Location
 	week       [7][]shift
 	exceptions []exception
 }
 
-type shift struct{ opens, closes int } // minutes of the day; closes may lie beyond 24 h
+type shift struct{ opens, closes int } // minutes of the day; closes may exceed 24 h
 
 type exception struct {
-	from, through string // local dates, which order as texts
+	from, through string // local dates, which compare as texts
 	shifts        []shift
 }
 
-// NewSchedule reads hours that Check let pass. nil means that nothing is known:
-// no zone, or no hours at all.
+// NewSchedule returns the schedule of hours that passed Check, nil when nothing is known: no zone,
+// or no hours.
 func NewSchedule(zone string, hours []DayHours, exceptions []ExceptionHours) *Schedule {
 	loc, ok := Zone(zone)
 	if !ok || len(hours) == 0 && len(exceptions) == 0 {
@@ -134,8 +133,8 @@ func minutes(s string) int {
 	return int(s[0]-'0')*600 + int(s[1]-'0')*60 + int(s[3]-'0')*10 + int(s[4]-'0')
 }
 
-// on returns the shifts that begin on a local date, and the exception that rules
-// it: "" on a regular date.
+// on returns the shifts that begin on a local date, and the exception that applies to it: "" for
+// none.
 func (s *Schedule) on(date time.Time) (shifts []shift, rule string) {
 	name := date.Format(time.DateOnly)
 	for _, e := range s.exceptions {
@@ -149,18 +148,18 @@ func (s *Schedule) on(date time.Time) (shifts []shift, rule string) {
 	return s.week[date.Weekday()], ""
 }
 
-// A Span is time from From until, but not with, To.
+// A Span is the time from From up to, but not including, To.
 type Span struct{ From, To time.Time }
 
-// How far a schedule is looked through.
+// How far ahead a schedule is searched.
 const (
-	spanDays = 8   // a span that is longer has no end worth naming
-	nextDays = 370 // beyond that there is no next opening
+	spanDays = 8   // a longer span counts as endless
+	nextDays = 370 // no next opening beyond that
 )
 
-// Span returns the span of open time that holds t, or the next one after it.
-// Shifts that touch are one span. ok is false when there is none within a year;
-// endless means that no end lies within eight days, and To is that far away.
+// Span returns the span of open time that contains t, or the next one after it. Adjacent shifts
+// are one span. ok is false when there is none within a year; endless means that the span does not
+// end within eight days, and To is eight days ahead.
 func (s *Schedule) Span(t time.Time) (span Span, endless, ok bool) {
 	local := t.In(s.zone)
 	date := time.Date(local.Year(), local.Month(), local.Day(), 0, 0, 0, 0, time.UTC).AddDate(0, 0, -1)
@@ -186,7 +185,7 @@ func (s *Schedule) Span(t time.Time) (span Span, endless, ok bool) {
 			span.To = begun.Add(spanDays * 24 * time.Hour)
 			return span, true, true
 		}
-		// The next day's shifts may still join; those of the day after cannot.
+		// The next day's shifts may still be adjacent; those of the day after cannot.
 		if !s.at(date.AddDate(0, 0, n+1), 0).Before(span.To) {
 			if rest := s.spans(date.AddDate(0, 0, n+1)); len(rest) == 0 || rest[0].From.After(span.To) {
 				break
@@ -196,8 +195,8 @@ func (s *Schedule) Span(t time.Time) (span Span, endless, ok bool) {
 	return span, false, ok
 }
 
-// spans are the open times that begin on a date, in order. What runs past
-// midnight is cut where the next date is ruled by another exception.
+// spans returns the open times that begin on a date, in order. A span past midnight is cut when
+// another exception applies to the next date.
 func (s *Schedule) spans(date time.Time) (spans []Span) {
 	shifts, rule := s.on(date)
 	for _, h := range shifts {
@@ -214,8 +213,8 @@ func (s *Schedule) spans(date time.Time) (spans []Span) {
 	return spans
 }
 
-// at is the instant of a local time. One that the clocks pass twice is the first
-// of the two; one that they leap over is the moment they leap.
+// at returns the instant of a local time. For a time that occurs twice when clocks are put back,
+// it is the first; for one that is skipped, it is the moment of the change.
 func (s *Schedule) at(date time.Time, minute int) time.Time {
 	wall := time.Date(date.Year(), date.Month(), date.Day(), 0, minute, 0, 0, time.UTC)
 	_, before := wall.AddDate(0, 0, -1).In(s.zone).Zone()
@@ -223,7 +222,7 @@ func (s *Schedule) at(date time.Time, minute int) time.Time {
 	early := wall.Add(-time.Duration(before) * time.Second)
 	late := wall.Add(-time.Duration(after) * time.Second)
 	if _, is := early.In(s.zone).Zone(); is == before {
-		return early // of two, the first: clocks are put back
+		return early // the first of two, when clocks are put back
 	}
 	if _, is := late.In(s.zone).Zone(); is == after {
 		return late

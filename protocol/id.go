@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Prefixes of the identifiers this node hands out (contract §1).
+// Prefixes of the identifiers that this node makes (contract §1).
 const (
 	PostID     = "post"
 	FeedID     = "feed"
@@ -56,8 +56,8 @@ func encodeID(u [16]byte) string {
 	return string(out[:])
 }
 
-// IsID reports whether s is a well-formed id with the given prefix. It says
-// nothing about whether the thing exists.
+// IsID reports whether s is a well-formed id with the given prefix. It does not check whether the
+// thing exists.
 func IsID(prefix, s string) bool {
 	rest, ok := strings.CutPrefix(s, prefix+"_")
 	if !ok || len(rest) != 26 || rest[0] > '7' {

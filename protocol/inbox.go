@@ -28,7 +28,7 @@ type NewAnswer struct {
 	Message string `json:"message" minLength:"1" maxLength:"2000" doc:"Plain text."`
 }
 
-// Check finds what must not be stored.
+// Check refuses a blank message.
 func (n NewAnswer) Check() []Fault { return blank("/message", n.Message) }
 
 // A NewBlock keeps the writer of a thread from writing again.
@@ -37,7 +37,7 @@ type NewBlock struct {
 	Note string `json:"note,omitempty" maxLength:"300" doc:"Why, for yourself."`
 }
 
-// A KnownBy says what a blocked writer is known again by.
+// A KnownBy says by what a blocked writer is recognised.
 type KnownBy string
 
 const (
@@ -48,12 +48,12 @@ const (
 	ByNetwork  KnownBy = "network"  // the network of an anonymous writer, as a hash that is not shown
 )
 
-// A BlockedWriter is one that may not write to an agent.
+// A BlockedWriter is a writer that may not write to an agent.
 type BlockedWriter struct {
 	ID        string    `json:"id" pattern:"^blk_"`
 	Handle    string    `json:"handle" doc:"The agent that it may not write to."`
-	Writer    Author    `json:"writer" doc:"As it was seen when it was blocked."`
-	KnownBy   KnownBy   `json:"knownBy" enum:"identity,profile,key,account,network" doc:"What it is known again by in the first place. An anonymous writer is known by its network, which others may share."`
+	Writer    Author    `json:"writer" doc:"The writer as of when it was blocked."`
+	KnownBy   KnownBy   `json:"knownBy" enum:"identity,profile,key,account,network" doc:"What the writer is mainly recognised by. An anonymous writer is recognised by its network, which others may share."`
 	ThreadID  string    `json:"threadId" doc:"The thread it was blocked for."`
 	Note      string    `json:"note"`
 	CreatedAt time.Time `json:"createdAt"`
@@ -79,7 +79,7 @@ type CallbackQuery struct {
 	Paging
 }
 
-// A CallbackRef names one delivery, by the id of its reply.
+// A CallbackRef names one delivery by the id of its reply.
 type CallbackRef struct {
 	ID string `json:"id" shape:"message-id" doc:"Id of the reply." example:"msg_01k9y3v6k8e5w9q2x4z7c1m0ad"`
 }
@@ -108,8 +108,8 @@ var GetThread = declare[ThreadPage, Conversation](Operation{
 
 var AnswerThread = declare[NewAnswer, Said](Operation{
 	Name: "answer_thread", Title: "Answer a thread",
-	Summary:     "Answers whoever began a thread with your agent.",
-	Description: "The answer is read with check_conversation and, where the writer gave a callbackUrl, delivered there.",
+	Summary:     "Answers the writer who began a thread with your agent.",
+	Description: "The writer reads the answer with check_conversation. If the writer gave a callbackUrl, it is also delivered there.",
 	HTTP:        Route{"POST", "/api/owner/threads/{threadId}/messages", 201}, Doors: HTTP | MCP, For: Owners, Access: Owner, Scope: ScopeInbox,
 	Codes:   []Code{NotFound, Forbidden},
 	Example: NewAnswer{ThreadRef: ThreadRef{exampleThread}, Message: "Yes, within the week."},
@@ -125,16 +125,17 @@ var CloseThread = declare[ThreadRef, Thread](Operation{
 
 var BlockWriter = declare[NewBlock, BlockedWriter](Operation{
 	Name: "block_writer", Title: "Block a writer",
-	Summary:     "Keeps the writer of a thread from writing to your agent, in this thread and in others.",
-	Description: "Who signed is known again by chain identity, profile or key; an anonymous writer by its network, which others may share. Nobody else's agents are touched.",
-	HTTP:        Route{"POST", "/api/owner/threads/{threadId}/block", 201}, Doors: HTTP | MCP, For: Owners, Access: Owner, Scope: ScopeInbox,
+	Summary: "Refuses further messages from the writer of a thread to your agent, in any thread.",
+	Description: "A writer who signed is recognised by chain identity, profile or key; an anonymous writer by its network, which others may share. " +
+		"Other owners' agents are not affected.",
+	HTTP: Route{"POST", "/api/owner/threads/{threadId}/block", 201}, Doors: HTTP | MCP, For: Owners, Access: Owner, Scope: ScopeInbox,
 	Idempotent: true, Codes: []Code{NotFound, Forbidden},
 	Example: NewBlock{ThreadRef: ThreadRef{exampleThread}, Note: "spam"},
 })
 
 var UnblockWriter = declare[BlockRef, None](Operation{
 	Name: "unblock_writer", Title: "Unblock a writer",
-	Summary: "Lets a blocked writer write to your agent again.",
+	Summary: "Allows a blocked writer to write to your agent again.",
 	HTTP:    Route{"DELETE", "/api/owner/blocked-writers/{id}", 204}, Doors: HTTP | MCP, For: Owners, Access: Owner, Scope: ScopeInbox,
 	Codes:   []Code{NotFound, Forbidden},
 	Example: BlockRef{exampleBlock},
@@ -150,7 +151,7 @@ var ListBlockedWriters = declare[BlockQuery, Page[BlockedWriter]](Operation{
 
 var ListCallbacks = declare[CallbackQuery, Page[CallbackDelivery]](Operation{
 	Name: "list_callbacks", Title: "List callbacks",
-	Summary: "The replies of your agent on their way to writers' callback addresses, with tries and the last error, the newest first.",
+	Summary: "Your agent's deliveries to writers' callback addresses, with the number of attempts and the last error, newest first.",
 	HTTP:    Route{"GET", "/api/owner/callbacks", 200}, Doors: HTTP | MCP, For: Owners, Access: Owner, Scope: ScopeInbox,
 	ReadOnly: true, NoStore: true, Codes: []Code{NotFound, InvalidCursor, Forbidden},
 	Example: CallbackQuery{State: CallbackFailed},
@@ -158,7 +159,7 @@ var ListCallbacks = declare[CallbackQuery, Page[CallbackDelivery]](Operation{
 
 var ReplayCallback = declare[CallbackRef, CallbackDelivery](Operation{
 	Name: "replay_callback", Title: "Send a callback again",
-	Summary: "Sends a reply to the writer's callback address again, now and, where it fails, for another 24 hours.",
+	Summary: "Sends a reply to the writer's callback address again, now, and retries for another 24 hours if that fails.",
 	HTTP:    Route{"POST", "/api/owner/callbacks/{id}/replay", 202}, Doors: HTTP | MCP, For: Owners, Access: Owner, Scope: ScopeInbox,
 	Codes:   []Code{NotFound, Forbidden},
 	Example: CallbackRef{exampleMessage},

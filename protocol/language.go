@@ -9,8 +9,7 @@ import (
 //go:embed codes/bcp47.txt
 var subtagRegistry string
 
-// subtags are the registered subtags in lower case, a set for each section of
-// the registry.
+// subtags are the registered subtags in lower case, one set per section of the registry.
 var subtags = sync.OnceValue(func() map[string]map[string]bool {
 	all := map[string]map[string]bool{}
 	section := ""
@@ -27,8 +26,8 @@ var subtags = sync.OnceValue(func() map[string]map[string]bool {
 	return all
 })
 
-// registered reports whether a lower-case subtag stands in a section, by itself
-// or in one of the ranges for private use.
+// registered reports whether a lower-case subtag is in a section, by itself or in one of the
+// ranges for private use.
 func registered(section, subtag string) bool {
 	set := subtags()[section]
 	if set[subtag] {
@@ -45,9 +44,9 @@ func registered(section, subtag string) bool {
 	return false
 }
 
-// IsLanguage reports whether s is a valid language tag: well-formed, with
-// subtags that are all registered (RFC 5646 §2.2.9), in any case. Tags for
-// private use alone (x-…) say nothing to a stranger and are no languages here.
+// IsLanguage reports whether s is a valid language tag: well-formed, with registered subtags only
+// (RFC 5646 §2.2.9), in any case. Tags for private use (x-…) mean nothing to strangers and are
+// refused.
 func IsLanguage(s string) bool {
 	s = strings.ToLower(s)
 	if subtags()["grandfathered"][s] {
@@ -77,13 +76,13 @@ func IsLanguage(s string) bool {
 		if !next("variant", "45678") {
 			break
 		}
-		seen[variant] = true // RFC 5646 §2.2.5: a variant stands once
+		seen[variant] = true // RFC 5646 §2.2.5: a variant occurs once
 	}
 	return extensions(parts)
 }
 
-// extensions reports whether the rest of a tag is a sequence of extensions, each
-// with a singleton of its own, and private use at the end (RFC 5646 §2.2.6, §2.2.7).
+// extensions reports whether the rest of a tag is a sequence of extensions, each with its own
+// singleton, and private use at the end (RFC 5646 §2.2.6, §2.2.7).
 func extensions(parts []string) bool {
 	seen := map[string]bool{}
 	for len(parts) > 0 {

@@ -8,11 +8,11 @@ import (
 // MaxMail is the longest mail address, in bytes (RFC 5321 §4.5.3.1.3).
 const MaxMail = 254
 
-// ParseMail reads a bare mail address and brings it into the one form in which
-// it is stored and compared: ASCII, lower case. Quoted local parts, comments,
-// address literals and anything that could begin another header line are refused.
+// ParseMail parses a bare mail address and returns it in the form in which it is stored and
+// compared: ASCII, lower case. Quoted local parts, comments, address literals and anything that
+// could begin another header line are refused.
 func ParseMail(s string) (string, error) {
-	refused := Errorf(Validation, "that is not a mail address such as asha@example.org")
+	refused := Errorf(Validation, "this is not a mail address such as asha@example.org")
 	if len(s) > MaxMail || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),:;<>[\]`, r) }) {
 		return "", refused
 	}

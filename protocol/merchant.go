@@ -13,7 +13,7 @@ const (
 	MaxExceptionHours = 60
 )
 
-// An Address is where a merchant is. The city stands beside it in the record.
+// An Address is where a merchant is. The city is a separate member of the record.
 type Address struct {
 	Street     string `json:"street,omitempty" maxLength:"200" doc:"Street and number."`
 	PostalCode string `json:"postalCode,omitempty" maxLength:"20" doc:"Postal code."`
@@ -27,7 +27,7 @@ type Geo struct {
 	Longitude float64 `json:"longitude" minimum:"-180" maximum:"180" doc:"Degrees east."`
 }
 
-// An Availability says whether an item can be had.
+// An Availability says whether an item is available.
 type Availability string
 
 const (
@@ -38,12 +38,11 @@ const (
 	Discontinued Availability = "discontinued"
 )
 
-// An ItemDraft is something a merchant sells, as the owner writes it. SKU is the
-// owner's own name for it: an item that is put again under the same SKU stays
-// the same item and keeps its id.
+// An ItemDraft is something that a merchant sells, as the owner writes it. SKU is the owner's name
+// for it: an item that is written again with the same SKU keeps its id.
 type ItemDraft struct {
 	SKU          string       `json:"sku" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" doc:"Your own name for the item; unique among your items."`
-	Name         string       `json:"name" minLength:"1" maxLength:"120" doc:"What it is called."`
+	Name         string       `json:"name" minLength:"1" maxLength:"120" doc:"Name of the item."`
 	Description  string       `json:"description,omitempty" maxLength:"1000" doc:"Plain text."`
 	Price        *MoneyDraft  `json:"price,omitempty" doc:"Leave it out for a price on request."`
 	Unit         string       `json:"unit,omitempty" maxLength:"40" doc:"What the price is for, such as plate or kg."`
@@ -65,11 +64,11 @@ type MerchantDraft struct {
 	ExceptionHours []ExceptionHours `json:"exceptionHours,omitempty" maxItems:"60" doc:"Dates with other hours, or closed."`
 	Phone          string           `json:"phone,omitempty" pattern:"^[+]?[0-9 ()-]{3,30}$" doc:"Telephone number, such as +91 80 5550 1234."`
 	Website        string           `json:"website,omitempty" format:"uri" shape:"https" maxLength:"500" doc:"https address of its own site."`
-	Items          []ItemDraft      `json:"items,omitempty" maxItems:"100" doc:"All that it sells: an item that is left out is taken off the list."`
+	Items          []ItemDraft      `json:"items,omitempty" maxItems:"100" doc:"All items on sale: an item that is left out is removed."`
 }
 
-// Check finds what the tags cannot say: unknown codes and zones, hours that
-// contradict each other, amounts that are none, a SKU that stands twice.
+// Check returns the faults that tags cannot express: unknown codes and zones, contradictory hours,
+// invalid amounts, repeated SKUs.
 func (d MerchantDraft) Check() (faults []Fault) {
 	add := func(pointer, code, detail string) { faults = append(faults, Fault{pointer, code, detail}) }
 	if a := d.Address; a != nil {
@@ -103,7 +102,7 @@ func (d MerchantDraft) Check() (faults []Fault) {
 		faults = append(faults, lineFaults(map[string]string{at + "/name": item.Name, at + "/unit": item.Unit, at + "/category": item.Category})...)
 	}
 	if d.Phone != "" && !strings.ContainsAny(d.Phone, "0123456789") {
-		add("/phone", "wrong-shape", "holds no digit")
+		add("/phone", "wrong-shape", "contains no digit")
 	}
 	faults = append(faults, addresses(map[string]string{"/website": d.Website})...)
 	return append(faults, lineFaults(map[string]string{"/category": d.Category, "/city": d.City})...)
@@ -124,15 +123,15 @@ type Item struct {
 	URL          *string      `json:"url" nullable:"true" format:"uri"`
 }
 
-// Openness says whether a merchant is open at the moment of the answer. All
-// three are null where the hours are unknown.
+// Openness says whether a merchant is open at the moment of the answer. All three members are null
+// when the hours are unknown.
 type Openness struct {
 	OpenNow  *bool      `json:"openNow" nullable:"true" doc:"Null: the hours are not known."`
 	OpensAt  *time.Time `json:"opensAt" nullable:"true" doc:"When closed: when it opens next; null when not within a year."`
 	ClosesAt *time.Time `json:"closesAt" nullable:"true" doc:"When open: when it closes; null when not within eight days."`
 }
 
-// OpennessAt asks a schedule, which may be nil.
+// OpennessAt returns the openness of a schedule, which may be nil.
 func OpennessAt(s *Schedule, t time.Time) (o Openness) {
 	if s == nil {
 		return o
@@ -149,8 +148,8 @@ func OpennessAt(s *Schedule, t time.Time) (o Openness) {
 	return o
 }
 
-// A Merchant is the public page of a business as data (spec §2.15). All text in
-// it was written by the owner and is data, never instructions.
+// A Merchant is the public page of a business as data (spec §2.15). All text in it was written by
+// the owner and is data, never instructions.
 type Merchant struct {
 	Handle         string           `json:"handle"`
 	Name           string           `json:"name"`
@@ -207,7 +206,7 @@ type MerchantQuery struct {
 	Paging
 }
 
-// Check reads q.
+// Check parses q.
 func (q MerchantQuery) Check() []Fault {
 	_, faults := ParseQuery(q.Q)
 	return faults
@@ -216,7 +215,7 @@ func (q MerchantQuery) Check() []Fault {
 var ListMerchants = declare[MerchantQuery, Page[MerchantEntry]](Operation{
 	Name: "list_merchants", Title: "List merchants",
 	Summary:     "Businesses listed, filtered by text, category, city and whether they are open now.",
-	Description: "Those that match in their name come first, then those that answer, then those that changed last. openNow is asked anew for each page.",
+	Description: "Merchants that match by name come first, then those that answer, then the most recently changed. openNow is evaluated again for each page.",
 	HTTP:        Route{"GET", "/api/public/merchants", 200}, Doors: Everywhere, ReadOnly: true,
 	Codes:   []Code{InvalidCursor},
 	Example: MerchantQuery{City: "Bengaluru"},
@@ -244,7 +243,7 @@ type MerchantInput struct {
 	MerchantDraft
 }
 
-// Check is the record's; the handle is looked at by the room.
+// Check is that of the record; the room checks the handle.
 func (in MerchantInput) Check() []Fault { return in.MerchantDraft.Check() }
 
 var GetMerchantRecord = declare[Owned, MerchantRecord](Operation{
@@ -259,7 +258,7 @@ var GetMerchantRecord = declare[Owned, MerchantRecord](Operation{
 var PutMerchant = declare[MerchantInput, MerchantRecord](Operation{
 	Name: "put_merchant", Title: "Write your merchant record",
 	Summary:     "Replaces the merchant record of a business of yours: category, city, address, opening hours, items.",
-	Description: "An item keeps its id as long as its sku is put again. The first time an item is listed is told in the feed, of at most twenty items at once.",
+	Description: "An item keeps its id as long as it is written with the same sku. A new item is announced in the feed, at most twenty at once.",
 	HTTP:        Route{"PUT", "/api/owner/merchant", 200}, Doors: HTTP | MCP, For: Owners,
 	Access: Owner, Scope: ScopeProfile,
 	Codes:   []Code{Forbidden, NotFound},

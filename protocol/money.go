@@ -8,23 +8,23 @@ import (
 	"strings"
 )
 
-// Money is an amount as the node gives it: a decimal string, so that no reader
-// loses a digit (contract §1). It is stored as integer minor units.
+// Money is an amount in answers: a decimal string, so that no reader loses a digit (contract §1).
+// It is stored as integer minor units.
 type Money struct {
 	Currency string `json:"currency" shape:"currency" example:"INR"`
 	Amount   string `json:"amount" shape:"decimal" maxLength:"20" example:"1500.00"`
 }
 
-// MoneyDraft is an amount as it is written: a decimal string or a JSON number.
+// MoneyDraft is an amount in inputs: a decimal string or a JSON number.
 type MoneyDraft struct {
 	Currency string  `json:"currency" shape:"currency" example:"INR" doc:"ISO 4217."`
 	Amount   Decimal `json:"amount" decimal:"true" doc:"A decimal string such as 120.50, or a number."`
 }
 
-// A Decimal is the digits of an amount, as they stand in a JSON string or number.
+// A Decimal is the digits of an amount as they are in a JSON string or number.
 type Decimal string
 
-// UnmarshalJSON takes a JSON string or number.
+// UnmarshalJSON accepts a JSON string or number.
 func (d *Decimal) UnmarshalJSON(raw []byte) error {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) > 0 && raw[0] == '"' {
@@ -41,7 +41,7 @@ func (d *Decimal) UnmarshalJSON(raw []byte) error {
 // MaxMinor bounds an amount in minor units: ten thousand million rupees.
 const MaxMinor = 1_000_000_000_000
 
-// minorDigits is how many decimals an amount of a currency has (ISO 4217).
+// minorDigits returns how many decimals a currency has (ISO 4217).
 func minorDigits(currency string) int {
 	switch currency {
 	case "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF", "XPF":
@@ -56,8 +56,8 @@ func minorDigits(currency string) int {
 
 const unknownCurrency = "not a currency of ISO 4217 such as INR"
 
-// Minor is the amount in minor units. The error is a fault at the member that is
-// wrong, relative to the money.
+// Minor returns the amount in minor units. The error is a fault of one member, relative to the
+// money.
 func (m MoneyDraft) Minor() (int64, *Fault) {
 	if !IsCurrency(m.Currency) {
 		return 0, &Fault{"/currency", "unknown-currency", unknownCurrency}
@@ -79,7 +79,7 @@ func (m MoneyDraft) Minor() (int64, *Fault) {
 	return minor, nil
 }
 
-// MoneyOf writes an amount of minor units, which is not negative.
+// MoneyOf returns an amount of minor units, which must not be negative.
 func MoneyOf(currency string, minor int64) Money {
 	digits := minorDigits(currency)
 	s := fmt.Sprintf("%0*d", digits+1, minor)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A Route is where an operation is reached over HTTP. Path parameters stand in
-// braces and are fields of the input. Status is the status of success.
+// A Route is how an operation is reached over HTTP. Path parameters are in braces and are fields
+// of the input. Status is the status of success.
 type Route struct {
 	Method, Path string
 	Status       int
@@ -27,19 +27,20 @@ const (
 // Everywhere is every door.
 const Everywhere = HTTP | MCP | InPage | A2A
 
-// Where the MCP doors stand: everybody's (spec §2.4, §4.1) and the owners'.
+// Paths of the MCP doors: everybody's (spec §2.4, §4.1) and the owners'.
 const (
 	MCPPath      = "/mcp/public"
 	OwnerMCPPath = "/mcp/owner"
 )
 
-// ExposedHeaders are the fields that pages of other origins may read of an answer,
-// at every door that takes them (Fetch §3.3.3).
-const ExposedHeaders = "ETag, Link, Retry-After, RateLimit, RateLimit-Policy, Request-Id, WWW-Authenticate, Accept-Signature, Signature-Error, Idempotency-Replayed"
+// ExposedHeaders are the response fields that pages of other origins may read, at every door that
+// serves such pages (Fetch §3.3.3).
+const ExposedHeaders = "ETag, Link, Retry-After, RateLimit, RateLimit-Policy, Request-Id, WWW-Authenticate, Accept-Signature, " +
+	"Signature-Error, Idempotency-Replayed"
 
-// An Audience says for whom an operation is. The operations of owners and
-// operators stand apart from everybody's: no other origin's page may call them,
-// they are tools of another MCP door, and no site map or guide lists them.
+// An Audience is whom an operation is for. Operations of owners and operators are kept apart from
+// everybody's: pages of other origins may not call them, they are tools of another MCP door, and
+// no site map or guide lists them.
 type Audience uint8
 
 const (
@@ -48,16 +49,16 @@ const (
 	Operators          // of this node, under /api/operator/
 )
 
-// A Dialect is a standard whose clients read errors in a form of its own. The
-// problem document then has its members as well (contract §1).
+// A Dialect is a standard whose clients read errors in another form. The problem document then
+// also has the members of that form (contract §1).
 type Dialect uint8
 
 const (
 	DialectNone Dialect = iota
-	DialectARD          // errorCode and message; what is wrong with the request is 400
+	DialectARD          // errorCode and message; a fault of the request has status 400
 )
 
-// Status is the HTTP status that the dialect gives a code.
+// Status returns the HTTP status that the dialect gives a code.
 func (d Dialect) Status(c Code) int {
 	if d == DialectARD && c.Status() == 422 {
 		return 400
@@ -65,9 +66,9 @@ func (d Dialect) Status(c Code) int {
 	return c.Status()
 }
 
-// An Operation is one declared thing to do. It is data: package dispatch binds
-// it to the code that does it, and every door, the OpenAPI document, the
-// command line and the reference read it from here.
+// An Operation is one declared thing to do. It is data: package dispatch binds it to the function
+// that does it, and every door, the OpenAPI document, the command line and the reference read it
+// from here.
 type Operation struct {
 	Name        string // snake_case; the tool name and the operationId
 	Title       string
@@ -77,33 +78,31 @@ type Operation struct {
 	Doors       Door
 	For         Audience
 	Access      Access
-	Scope       Scope         // what an owner's token must allow; "" when any token will do
-	Purpose     string        // proof-of-work purpose accepted beside "contact"; only with Proof in Access
-	ReadOnly    bool          // changes nothing that is stored
-	Idempotent  bool          // a write by POST whose repetition changes nothing more
-	Inward      bool          // a write that reaches the node's operator only; others reach people and nodes
+	Scope       Scope         // what an owner's token must have; "" when any token is enough
+	Purpose     string        // proof-of-work purpose that is accepted in addition to "contact"; only with Proof in Access
+	ReadOnly    bool          // changes no stored data
+	Idempotent  bool          // a POST that changes nothing when it is repeated
+	Inward      bool          // a write that only reaches the node's operator; others reach people and nodes
 	Media       string        // media type of a result that is a string and not JSON; empty for JSON
-	MaxAge      time.Duration // how long a public cache may keep the answer; zero means ask again each time
-	NoStore     bool          // the answer is for this caller alone
-	Secret      string        // member of the input that opens one thing, a thread's read token: over HTTP it travels as Authorization: Bearer, never in a URL
-	Visitor     bool          // what a browser began here belongs to it: the HTTP door knows it again by a cookie, and gives one on a write
-	OneTime     bool          // a write whose answer holds a secret: it is not kept for an Idempotency-Key
-	Dialect     Dialect       // the standard in whose form errors are given too
-	Upload      int64         // the body is not JSON but a file of at most so many bytes; the input travels in the query
+	MaxAge      time.Duration // how long a public cache may keep the answer; zero means that it must revalidate each time
+	NoStore     bool          // the answer is only for this caller
+	Secret      string        // member of the input that opens one thing, such as a thread's read token: over HTTP it is sent as Authorization: Bearer, never in a URL
+	Visitor     bool          // what a browser began belongs to it: the HTTP door recognises it by a cookie, which it sets on a write
+	OneTime     bool          // a write whose answer contains a secret: it is not stored for an Idempotency-Key
+	Dialect     Dialect       // standard in whose form errors are also given
+	Upload      int64         // the body is a file of at most so many bytes, not JSON; the input is in the query
 	UploadMedia string        // its media type
-	Delivers    *Delivery     // what it sends later to an address that the caller names; nil for nothing
+	Delivers    *Delivery     // what is later sent to an address that the caller names; nil for nothing
 	Codes       []Code        // error codes beyond those every operation can give
 	Example     any           // a valid input, of type In
 
 	In, Out reflect.Type
 }
 
-// Streams reports whether the result is a [Stream], which only doors that can
-// carry one have.
+// Streams reports whether the result is a [Stream], which only some doors support.
 func (o *Operation) Streams() bool { return o.Out == reflect.TypeFor[Stream]() }
 
-// GivesFile reports whether the result is a [File], which only doors that can
-// carry one have.
+// GivesFile reports whether the result is a [File], which only some doors support.
 func (o *Operation) GivesFile() bool { return o.Out == reflect.TypeFor[File]() }
 
 // An Op is a declared operation that knows its input and output types, so that
@@ -115,8 +114,8 @@ func (o *Operation) TakesToken() bool {
 	return o.Access&Session != 0 || o.For == Operators
 }
 
-// Private reports whether a read is for whoever it belongs to: no standing is
-// demanded at the door, and the room tells by signature, token or secret.
+// Private reports whether a read is only for those who own its subject: the gate demands no
+// standing, and the room decides by signature, token or secret.
 func (o *Operation) Private() bool { return o.ReadOnly && o.Secret != "" }
 
 var operations []*Operation
@@ -145,8 +144,7 @@ func Operations() []*Operation {
 	return all
 }
 
-// OperationsFor returns the declared operations of one audience behind a door,
-// in order of name.
+// OperationsFor returns the declared operations of one audience at a door, in order of name.
 func OperationsFor(a Audience, door Door) []*Operation {
 	return slices.DeleteFunc(Operations(), func(o *Operation) bool { return o.For != a || o.Doors&door == 0 })
 }
@@ -161,9 +159,9 @@ func Lookup(name string) *Operation {
 	return nil
 }
 
-// A Checker is an input with rules that span fields or that tags cannot say.
-// Check returns every fault it finds; pointers are relative to the input.
+// A Checker is an input with rules that span several fields or that tags cannot express. Check
+// returns every fault; pointers are relative to the input.
 type Checker interface{ Check() []Fault }
 
-// None is the input of an operation that takes nothing.
+// None is the input of an operation without input.
 type None struct{}

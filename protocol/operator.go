@@ -2,8 +2,8 @@ package protocol
 
 import "time"
 
-// RunLimits are limits that an operator changes while the node runs. What is
-// null is as the configuration says.
+// RunLimits are limits that an operator may change at run time. A null member has the value of the
+// configuration.
 type RunLimits struct {
 	ReadRate     *float64 `json:"readRate,omitempty" minimum:"0.1" maximum:"1000000" doc:"Requests a second that one client network may make, after a burst of four seconds' worth."`
 	WriteRate    *float64 `json:"writeRate,omitempty" minimum:"0.1" maximum:"1000000" doc:"Writes a second that one client network may try, after a burst of eight seconds' worth."`
@@ -11,17 +11,17 @@ type RunLimits struct {
 	ProofLevel   *int     `json:"proofLevel,omitempty" minimum:"0" maximum:"7" doc:"Least level of every proof of work: 0 costs a thread 45 ms, each level about twice the one before, 7 costs 5 s."`
 }
 
-// Check wants something to set: taking limits back is an operation of its own.
+// Check requires at least one limit: resetting them is another operation.
 func (l RunLimits) Check() []Fault {
 	if l == (RunLimits{}) {
-		return []Fault{{"", "required", "name at least one limit; to take all back, reset them"}}
+		return []Fault{{"", "required", "name at least one limit; to undo all changes, use reset_limits"}}
 	}
 	return nil
 }
 
-// LimitsView are the limits that hold.
+// LimitsView is the limits that are in force.
 type LimitsView struct {
-	Set          RunLimits `json:"set" doc:"What was set while the node runs."`
+	Set          RunLimits `json:"set" doc:"What was changed at run time."`
 	ReadRate     float64   `json:"readRate" doc:"Requests a second of one client network."`
 	WriteRate    float64   `json:"writeRate" doc:"Writes a second of one client network."`
 	IdentityRate float64   `json:"identityRate" doc:"Writes a second of one verified identity."`
@@ -30,30 +30,30 @@ type LimitsView struct {
 
 var ReadLimits = declare[None, LimitsView](Operation{
 	Name: "read_limits", Title: "Read the limits",
-	Summary: "The limits that hold, and which of them were set while the node runs.",
+	Summary: "The limits in force, and those that were changed at run time.",
 	HTTP:    Route{"GET", "/api/operator/limits", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
 	ReadOnly: true, NoStore: true, Example: None{},
 })
 
 var SetLimits = declare[RunLimits, LimitsView](Operation{
 	Name: "set_limits", Title: "Set limits",
-	Summary:     "Changes limits while the node runs; what is not named stays as it is.",
-	Description: "Stored, and known to every process of the node within two seconds. Used-up parts of a rate are forgotten.",
+	Summary:     "Changes limits at run time; limits that are not named stay unchanged.",
+	Description: "The change is stored and takes effect in every process of the node within two seconds. A changed rate starts unused.",
 	HTTP:        Route{"PUT", "/api/operator/limits", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
 	Example: RunLimits{WriteRate: new(2.0), ProofLevel: new(4)},
 })
 
 var ResetLimits = declare[None, LimitsView](Operation{
-	Name: "reset_limits", Title: "Take limits back",
-	Summary: "All limits are again as the configuration says.",
+	Name: "reset_limits", Title: "Reset the limits",
+	Summary: "Sets all limits to the values of the configuration.",
 	HTTP:    Route{"DELETE", "/api/operator/limits", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
 	Example: None{},
 })
 
-// An AuditEntry says what somebody with power over the node did, or what the
-// node itself decided about something from outside.
+// An AuditEntry is what somebody with rights over the node did, or what the node itself decided
+// about something from outside.
 type AuditEntry struct {
-	ID        string    `json:"id" doc:"Its place in the log."`
+	ID        string    `json:"id" doc:"Position in the log."`
 	At        time.Time `json:"at"`
 	Actor     string    `json:"actor" doc:"The operator's account; operator for the command line; a host or actor for what came from outside."`
 	Action    string    `json:"action"`
@@ -76,18 +76,18 @@ var ReadAudit = declare[AuditQuery, Page[AuditEntry]](Operation{
 
 // Statistics are the node in numbers.
 type Statistics struct {
-	At       time.Time  `json:"countedAt" doc:"When all of this was counted: two minutes ago at most."`
+	At       time.Time  `json:"countedAt" doc:"When everything was counted: at most two minutes ago."`
 	Posts    PostCounts `json:"posts"`
 	Profiles int        `json:"profiles"`
 	Threads  int        `json:"threads"`
 	Review   int        `json:"review" doc:"Posts that wait for a decision: with open reports, visible or hidden by them."`
-	Blocks   int        `json:"blocks" doc:"Blocks that hold."`
-	Waiting  int        `json:"waiting" doc:"Writes that wait in this process."`
+	Blocks   int        `json:"blocks" doc:"Blocks in force."`
+	Waiting  int        `json:"waiting" doc:"Writes waiting in this process."`
 	Jobs     []JobCount `json:"jobs"`
 	Days     []DayCount `json:"days" doc:"The last thirty days, UTC, newest first."`
 }
 
-// PostCounts counts posts by state; those of other nodes are among them.
+// PostCounts counts posts by state, including those of other nodes.
 type PostCounts struct {
 	Visible int `json:"visible"`
 	Here    int `json:"here" doc:"Visible posts that were made on this node."`
@@ -108,7 +108,7 @@ type DayCount struct {
 	Day      string `json:"day" format:"date"`
 	Posts    int    `json:"posts" doc:"Posts of the day that are visible, of this node and others."`
 	Reports  int    `json:"reports"`
-	Profiles int    `json:"profiles" doc:"Profiles made that day that still stand."`
+	Profiles int    `json:"profiles" doc:"Profiles made that day that still exist."`
 }
 
 var ReadStatistics = declare[None, Statistics](Operation{

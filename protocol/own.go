@@ -5,22 +5,21 @@ import (
 	"time"
 )
 
-// What an owner does with a profile: by session, by token, or by a request that
-// the agent's registered key signed.
+// What an owner does with a profile: by session, by token, or by a request that is signed with the
+// agent's registered key.
 
 // An OwnInput names one of the caller's profiles.
 type OwnInput struct{ Owned }
 
-// An OwnProfile is a profile as its owner writes it: what was read may be edited
-// and put back.
+// An OwnProfile is a profile as its owner writes it: it may be read, edited and written back.
 type OwnProfile struct {
 	ProfileDraft
-	Untrusted bool `json:"untrusted_content,omitempty" doc:"Always true when read; may be left out when written."`
+	Untrusted bool `json:"untrusted_content,omitempty" doc:"Always true when read. It may be left out when written."`
 }
 
 var GetOwnProfile = declare[OwnInput, OwnProfile](Operation{
 	Name: "get_own_profile", Title: "Get your profile",
-	Summary: "A profile of yours as you wrote it, whole, to be edited and put back.",
+	Summary: "The whole profile as you wrote it, to edit and write back.",
 	HTTP:    Route{"GET", "/api/owner/profile", 200}, Doors: HTTP | MCP, For: Owners,
 	Access: Owner, Scope: ScopeProfile, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden},
 	Example: OwnInput{Owned{"asha"}},
@@ -28,8 +27,8 @@ var GetOwnProfile = declare[OwnInput, OwnProfile](Operation{
 
 var PutOwnProfile = declare[OwnProfile, OwnProfile](Operation{
 	Name: "put_own_profile", Title: "Write your profile",
-	Summary:     "Put a profile of yours in place of what is there, whole: what is left out is gone, but for listed and contactPolicy, which stay.",
-	Description: "Identity, interfaces and reputation are not part of it: the node fills them in. Profiles are opened by the operator.",
+	Summary:     "Replaces a profile of yours completely: what is left out is deleted, except listed and contactPolicy, which stay.",
+	Description: "Identity, interfaces and reputation are not part of it: the node adds them. Only the operator creates profiles.",
 	HTTP:        Route{"PUT", "/api/owner/profile", 200}, Doors: HTTP | MCP, For: Owners,
 	Access: Owner, Scope: ScopeProfile, Codes: []Code{Forbidden},
 	Example: OwnProfile{ProfileDraft: ProfileDraft{Handle: "asha", Name: "Asha Rao", Kind: Person, Headline: "Hand-loom weaver"}},
@@ -55,7 +54,7 @@ type PartRef struct {
 
 var ListNeeds = declare[OwnInput, OwnNeeds](Operation{
 	Name: "list_needs", Title: "List your needs",
-	Summary: "What a profile of yours seeks from other agents.",
+	Summary: "What a profile of yours needs from other agents.",
 	HTTP:    Route{"GET", "/api/owner/needs", 200}, Doors: HTTP | MCP, For: Owners,
 	Access: Owner, Scope: ScopeProfile, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden},
 	Example: OwnInput{Owned{"asha"}},
@@ -63,15 +62,15 @@ var ListNeeds = declare[OwnInput, OwnNeeds](Operation{
 
 var PutNeed = declare[OwnNeed, OwnNeeds](Operation{
 	Name: "put_need", Title: "Write a need",
-	Summary: "Add a need to a profile of yours, or replace the one of that id. At most 20.",
+	Summary: "Adds a need to a profile of yours, or replaces the one with that id. At most 20.",
 	HTTP:    Route{"PUT", "/api/owner/needs/{id}", 200}, Doors: HTTP | MCP, For: Owners,
 	Access: Owner, Scope: ScopeProfile, Codes: []Code{Forbidden},
 	Example: OwnNeed{Owned{"asha"}, Need{ID: "cotton-yarn", Description: "Hand-spun cotton yarn, 40 count.", Tags: []string{"yarn"}}},
 })
 
 var DeleteNeed = declare[PartRef, None](Operation{
-	Name: "delete_need", Title: "Take a need away",
-	Summary: "Take one need off a profile of yours.",
+	Name: "delete_need", Title: "Delete a need",
+	Summary: "Deletes one need of a profile of yours.",
 	HTTP:    Route{"DELETE", "/api/owner/needs/{id}", 204}, Doors: HTTP | MCP, For: Owners,
 	Access: Owner, Scope: ScopeProfile, Codes: []Code{Forbidden, NotFound},
 	Example: PartRef{Owned{"asha"}, "cotton-yarn"},
@@ -89,7 +88,7 @@ type OwnCapability struct {
 	Capability
 }
 
-// Check applies the rules of a profile to its one capability.
+// Check applies the rules of a profile to the one capability.
 func (c OwnCapability) Check() []Fault {
 	var faults []Fault
 	for _, f := range (ProfileDraft{Name: "x", Kind: Person, Capabilities: []Capability{c.Capability}}).Check() {
@@ -111,21 +110,21 @@ var ListCapabilities = declare[OwnInput, OwnCapabilities](Operation{
 
 var PutCapability = declare[OwnCapability, OwnCapabilities](Operation{
 	Name: "put_capability", Title: "Write a capability",
-	Summary: "Add a capability to a profile of yours, or replace the one of that id. At most 20.",
+	Summary: "Adds a capability to a profile of yours, or replaces the one with that id. At most 20.",
 	HTTP:    Route{"PUT", "/api/owner/capabilities/{id}", 200}, Doors: HTTP | MCP, For: Owners,
 	Access: Owner, Scope: ScopeProfile, Codes: []Code{Forbidden},
 	Example: OwnCapability{Owned{"asha"}, Capability{ID: "weave-cloth", Name: "Weave cloth", Description: "Hand-loom cloth to order.", Tags: []string{"weaving"}}},
 })
 
 var DeleteCapability = declare[PartRef, None](Operation{
-	Name: "delete_capability", Title: "Take a capability away",
-	Summary: "Take one capability off a profile of yours.",
+	Name: "delete_capability", Title: "Delete a capability",
+	Summary: "Deletes one capability of a profile of yours.",
 	HTTP:    Route{"DELETE", "/api/owner/capabilities/{id}", 204}, Doors: HTTP | MCP, For: Owners,
 	Access: Owner, Scope: ScopeProfile, Codes: []Code{Forbidden, NotFound},
 	Example: PartRef{Owned{"asha"}, "weave-cloth"},
 })
 
-// An OwnPostQuery selects a page of one's own posts.
+// An OwnPostQuery selects a page of the caller's own posts.
 type OwnPostQuery struct {
 	Owned
 	Paging
@@ -134,23 +133,24 @@ type OwnPostQuery struct {
 var ListOwnPosts = declare[OwnPostQuery, Page[OwnPost]](Operation{
 	Name: "list_own_posts", Title: "List your posts",
 	Summary:     "The posts of a profile of yours, newest first, hidden and deleted ones with the reason.",
-	Description: "Posts that came with an archive are among them: node and uri name the node that made them, where alone they can be taken back.",
+	Description: "This includes posts of an imported archive: node and uri name the node that made them, and only there can they be deleted.",
 	HTTP:        Route{"GET", "/api/owner/posts", 200}, Doors: HTTP | MCP, For: Owners,
 	Access: Owner, Scope: ScopePost, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden, InvalidCursor},
 	Example: OwnPostQuery{Owned{"asha"}, Paging{Limit: 20}},
 })
 
-// An OwnPostRef names one of one's own posts.
+// An OwnPostRef names one of the caller's own posts.
 type OwnPostRef struct {
 	Owned
 	ID string `json:"id" shape:"post-id" doc:"Id of the post."`
 }
 
 var DeleteOwnPost = declare[OwnPostRef, None](Operation{
-	Name: "delete_own_post", Title: "Take your post back",
-	Summary:     "Take a post of a profile of yours back, also a hidden one. It is gone, here and on other nodes.",
-	Description: "A post that came with an archive is taken back on the node that made it; its copy here goes too when this node follows that one, and else when a new archive from there is imported.",
-	HTTP:        Route{"DELETE", "/api/owner/posts/{id}", 204}, Doors: HTTP | MCP, For: Owners,
+	Name: "delete_own_post", Title: "Delete your post",
+	Summary: "Deletes a post of a profile of yours, also a hidden one, here and on other nodes.",
+	Description: "A post of an imported archive is deleted on the node that made it. Its copy here is deleted when this node follows that one, " +
+		"or when a new archive from there is imported.",
+	HTTP: Route{"DELETE", "/api/owner/posts/{id}", 204}, Doors: HTTP | MCP, For: Owners,
 	Access: Owner, Scope: ScopePost, Codes: []Code{Forbidden, NotFound, Gone},
 	Example: OwnPostRef{Owned{"asha"}, "post_01k9y3v6k8e5w9q2x4z7c1m0ad"},
 })
@@ -158,8 +158,8 @@ var DeleteOwnPost = declare[OwnPostRef, None](Operation{
 // MaxKeys is how many keys of a profile may be in use.
 const MaxKeys = 20
 
-// A PublicJWK is a public key (RFC 7517): Ed25519, ECDSA on P-256 or P-384, or
-// RSA. A private member is an unknown one here, and is refused.
+// A PublicJWK is a public key (RFC 7517): Ed25519, ECDSA on P-256 or P-384, or RSA. Private
+// members are unknown members here, and refused.
 type PublicJWK struct {
 	Kty string `json:"kty" enum:"OKP,EC,RSA" doc:"Key type (RFC 7517)."`
 	Crv string `json:"crv,omitempty" enum:"Ed25519,P-256,P-384" doc:"Curve, of OKP and EC keys."`
@@ -168,7 +168,7 @@ type PublicJWK struct {
 	N   string `json:"n,omitempty" shape:"base64url" maxLength:"1400" doc:"Modulus of RSA keys, base64url."`
 	E   string `json:"e,omitempty" shape:"base64url" maxLength:"16" doc:"Exponent of RSA keys, base64url."`
 	Alg string `json:"alg,omitempty" pattern:"^[A-Za-z0-9-]*$" maxLength:"32" doc:"Algorithm; it may be left out."`
-	Kid string `json:"kid,omitempty" shape:"base64url" maxLength:"128" doc:"Passed over: the node names keys by their thumbprint."`
+	Kid string `json:"kid,omitempty" shape:"base64url" maxLength:"128" doc:"Ignored: the node names keys by their thumbprint."`
 	Use string `json:"use,omitempty" enum:"sig" doc:"sig, or left out."`
 }
 
@@ -176,10 +176,10 @@ type PublicJWK struct {
 type Key struct {
 	KeyID     string     `json:"keyid" doc:"RFC 7638 thumbprint."`
 	JWK       PublicJWK  `json:"jwk" doc:"The public half."`
-	Kept      bool       `json:"kept" doc:"The node holds the private half, sealed, and signs with it for your sessions and tokens. It is never shown."`
-	Identity  bool       `json:"identity" doc:"It speaks for the profile's on-chain identity, so its authority comes from the chain."`
+	Kept      bool       `json:"kept" doc:"The node stores the private half, encrypted, and signs with it for your sessions and tokens. It is never shown."`
+	Identity  bool       `json:"identity" doc:"It is a key of the profile's on-chain identity, so it is valid as long as the chain says so."`
 	CreatedAt time.Time  `json:"createdAt"`
-	RetiredAt *time.Time `json:"retiredAt" doc:"No signature made after this counts; null while in use."`
+	RetiredAt *time.Time `json:"retiredAt" doc:"Signatures made after this are not valid; null while in use."`
 }
 
 // Keys are the keys of a profile, newest first.
@@ -195,7 +195,7 @@ var ListKeys = declare[OwnInput, Keys](Operation{
 	Example: OwnInput{Owned{"asha"}},
 })
 
-// A NewKey is a public key to be registered.
+// A NewKey is a public key to register.
 type NewKey struct {
 	Owned
 	JWK PublicJWK `json:"jwk" doc:"The public half. Keep the private one to yourself."`
@@ -203,15 +203,15 @@ type NewKey struct {
 
 var AddKey = declare[NewKey, Key](Operation{
 	Name: "add_key", Title: "Register a key",
-	Summary: "Register a public key of yours with a profile: what it signs counts as the profile's.",
+	Summary: "Registers a public key with a profile of yours: what it signs counts as the profile's.",
 	HTTP:    Route{"POST", "/api/owner/keys", 201}, Doors: HTTP | MCP, For: Owners, Idempotent: true,
 	Access: Owner, Scope: ScopeKeys, Inward: true, Codes: []Code{Forbidden, Conflict},
 	Example: NewKey{Owned{"asha"}, PublicJWK{Kty: "OKP", Crv: "Ed25519", X: "2itvMgnj7wAIocOGXPNAoAJxyX5szYnEFixFehwVba4"}},
 })
 
 var MakeKey = declare[OwnInput, Key](Operation{
-	Name: "make_key", Title: "Let the node keep a key",
-	Summary: "Make a key whose private half the node keeps, sealed, and signs with for your sessions and tokens.",
+	Name: "make_key", Title: "Make a key that the node keeps",
+	Summary: "Makes a key whose private half the node stores, encrypted, and signs with for your sessions and tokens.",
 	HTTP:    Route{"POST", "/api/owner/keys/kept", 201}, Doors: HTTP | MCP, For: Owners,
 	Access: Owner, Scope: ScopeKeys, Inward: true, Codes: []Code{Forbidden, Conflict},
 	Example: OwnInput{Owned{"asha"}},
@@ -225,8 +225,8 @@ type KeyRef struct {
 
 var RetireKey = declare[KeyRef, None](Operation{
 	Name: "retire_key", Title: "Retire a key",
-	Summary:     "Take a key's authority on this node away. It cannot come back.",
-	Description: "A key that the chain names is revoked on the chain.",
+	Summary:     "Ends a key's use on this node for good.",
+	Description: "A key that the chain names must be revoked on the chain.",
 	HTTP:        Route{"DELETE", "/api/owner/keys/{keyid}", 204}, Doors: HTTP | MCP, For: Owners,
 	Access: Owner, Scope: ScopeKeys, Inward: true, Codes: []Code{Forbidden, NotFound},
 	Example: KeyRef{Owned{"asha"}, "WRRm18HdbffbjQCO5v4IHs0t8PK0gTa_pPVpkADu9Sc"},

@@ -11,8 +11,8 @@ const (
 	MaxLimit     = 100
 )
 
-// A Page is one page of a listing. Next is the value of "after" that gives the
-// page behind it, nil on the last page.
+// A Page is one page of a listing. Next is the value of "after" for the next page, nil on the
+// last.
 type Page[T any] struct {
 	Items []T     `json:"items"`
 	Next  *string `json:"next" doc:"Value of after for the next page; null on the last."`
@@ -24,7 +24,7 @@ type Paging struct {
 	After string `json:"after,omitempty" doc:"The next value of the page before this one."`
 }
 
-// Size is the wanted page size, [DefaultLimit] when none was given.
+// Size returns the wanted page size, [DefaultLimit] when none was given.
 func (p Paging) Size() int {
 	if p.Limit == 0 {
 		return DefaultLimit
@@ -32,15 +32,15 @@ func (p Paging) Size() int {
 	return p.Limit
 }
 
-// Cursor packs the position of the last item of a page. The listing's name is
-// part of it, so that a cursor of one listing is refused by another.
+// Cursor encodes the position of the last item of a page. It includes the name of the listing, so
+// that another listing refuses it.
 func Cursor(listing, position string) *string {
 	s := base64.RawURLEncoding.EncodeToString([]byte(listing + "\x00" + position))
 	return &s
 }
 
-// ParseCursor undoes [Cursor]. An empty cursor is the beginning and gives "".
-// Anything this listing has not handed out is an invalid-cursor error.
+// ParseCursor decodes a [Cursor]. An empty cursor is the beginning and returns "". Anything that
+// this listing has not returned is an invalid-cursor error.
 func ParseCursor(listing, after string) (string, error) {
 	if after == "" {
 		return "", nil

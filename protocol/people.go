@@ -2,7 +2,7 @@ package protocol
 
 import "time"
 
-// A PersonEntry is somebody who chose to be listed (spec §2.15).
+// A PersonEntry is a person who chose to be listed (spec §2.15).
 type PersonEntry struct {
 	Handle            string     `json:"handle"`
 	Name              string     `json:"name"`
@@ -25,7 +25,7 @@ type PeopleQuery struct {
 	Paging
 }
 
-// Check reads q.
+// Check parses q.
 func (q PeopleQuery) Check() []Fault {
 	_, faults := ParseQuery(q.Q)
 	return faults

@@ -56,25 +56,25 @@ type Profile struct {
 	LastSeenAt    *time.Time      `json:"lastSeenAt,omitempty" doc:"When something the profile lists last answered this node."`
 }
 
-// A Liveness says whether what a profile lists answers this node.
+// A Liveness says whether what a profile lists answers.
 type Liveness string
 
 const (
 	LivenessUnknown Liveness = "unknown" // never asked, or nothing to ask
 	LivenessAlive   Liveness = "alive"
-	LivenessDead    Liveness = "dead" // asked, and no answer
+	LivenessDead    Liveness = "dead" // asked, without an answer
 )
 
 // An AssistantAgent is the service's own assistant of a person (spec §2.2).
 type AssistantAgent struct {
-	Name                     string `json:"name" minLength:"1" maxLength:"80" doc:"What the assistant is called."`
+	Name                     string `json:"name" minLength:"1" maxLength:"80" doc:"Name of the assistant."`
 	By                       string `json:"by" maxLength:"80" doc:"Operator of the assistant."`
-	Product                  string `json:"product" maxLength:"80" doc:"What it is called as a product."`
-	AcceptingMeetingRequests bool   `json:"acceptingMeetingRequests" doc:"Whether it takes requests to meet."`
+	Product                  string `json:"product" maxLength:"80" doc:"Name of the product."`
+	AcceptingMeetingRequests bool   `json:"acceptingMeetingRequests" doc:"Whether it accepts meeting requests."`
 }
 
-// An Identity is an agent's on-chain identity, if any (spec §2.3). Without one
-// the three addresses are null and Note says that none is set up yet.
+// An Identity is an agent's on-chain identity, if any (spec §2.3). Without one the three addresses
+// are null and Note says so.
 type Identity struct {
 	ERC8004      *string `json:"erc8004" nullable:"true" pattern:"^eip155:[1-9][0-9]{0,18}:0x[0-9a-fA-F]{40}:(0|[1-9][0-9]{0,77})$" doc:"eip155:<chainId>:<registry>:<agentId>"`
 	Registration *string `json:"registration" nullable:"true" format:"uri"`
@@ -89,20 +89,20 @@ type Interfaces struct {
 	Profile        string   `json:"profile" format:"uri"`
 	A2A            *string  `json:"a2a" nullable:"true" format:"uri" doc:"A2A endpoint, for agents with their own ERC-8004 identity."`
 	AgentCard      string   `json:"agentCard" format:"uri"`
-	PublicContact  *string  `json:"publicContact" nullable:"true" format:"uri" doc:"Takes a POST with a solved proof of work."`
+	PublicContact  *string  `json:"publicContact" nullable:"true" format:"uri" doc:"Accepts a POST with a solved proof of work."`
 	PublicMCP      string   `json:"publicMcp" format:"uri"`
 	Board          string   `json:"board" format:"uri"`
 	Catalog        **string `json:"catalog,omitempty" nullable:"true" format:"uri" doc:"Businesses only; null while no catalog is open."`
-	Meetings       **string `json:"meetings,omitempty" nullable:"true" format:"uri" doc:"Persons only; null while no requests to meet are taken."`
-	MeetingPage    **string `json:"meetingPage,omitempty" nullable:"true" format:"uri" doc:"Persons only; null while no requests to meet are taken."`
+	Meetings       **string `json:"meetings,omitempty" nullable:"true" format:"uri" doc:"Persons only; null while no meeting requests are accepted."`
+	MeetingPage    **string `json:"meetingPage,omitempty" nullable:"true" format:"uri" doc:"Persons only; null while no meeting requests are accepted."`
 	AttentionBoard **string `json:"attentionBoard,omitempty" nullable:"true" format:"uri" doc:"Persons only; null while no attention board is open."`
 }
 
-// Rooms are the rooms that a profile may have open: requests to meet and an
-// attention board of a person, the catalog of a business.
+// Rooms are the services that a profile may have open: meeting requests and an attention board for
+// a person, the catalog for a business.
 type Rooms struct{ Meetings, AttentionBoard, Catalog bool }
 
-// A ContactKind is why somebody writes to an agent.
+// A ContactKind is the purpose of a message to an agent.
 type ContactKind string
 
 const (
@@ -120,8 +120,7 @@ type ContactPolicy struct {
 	ResponseTime              *string  `json:"responseTime" nullable:"true" maxLength:"80" doc:"When to expect an answer, in words."`
 }
 
-// Reputation counts reviews confirmed on the chain (spec §2.6); persons and
-// businesses without any carry null.
+// Reputation counts reviews that are confirmed on the chain (spec §2.6); null without any.
 type Reputation struct {
 	Reviews int      `json:"reviews" minimum:"0"`
 	Average *float64 `json:"average" nullable:"true"`
@@ -130,7 +129,7 @@ type Reputation struct {
 
 // A ReturnsPolicy is a business's return and refund policy (spec §2.7).
 type ReturnsPolicy struct {
-	AcceptsReturns         bool    `json:"acceptsReturns" doc:"Whether returns are taken at all."`
+	AcceptsReturns         bool    `json:"acceptsReturns" doc:"Whether returns are accepted at all."`
 	WindowDays             *int    `json:"windowDays,omitempty" minimum:"0" maximum:"3650" doc:"For how many days."`
 	Covers                 string  `json:"covers,omitempty" maxLength:"300" doc:"What may be returned."`
 	GoodsMustComeBack      *bool   `json:"goodsMustComeBack,omitempty" doc:"Whether the goods have to be sent back."`
@@ -156,7 +155,7 @@ type Capability struct {
 	Description string   `json:"description" minLength:"1" maxLength:"400" doc:"What it does."`
 	Tags        []string `json:"tags,omitempty" maxItems:"8" shape:"tag" doc:"Words to find it by, lower case."`
 	Input       string   `json:"input,omitempty" maxLength:"200" doc:"What to send to use it."`
-	Output      string   `json:"output,omitempty" maxLength:"200" doc:"What comes back."`
+	Output      string   `json:"output,omitempty" maxLength:"200" doc:"What it returns."`
 	Pricing     *Pricing `json:"pricing,omitempty" doc:"What it costs."`
 	Endpoint    string   `json:"endpoint,omitempty" format:"uri" shape:"https" maxLength:"500" doc:"An https address where the capability can be used directly."`
 }
@@ -173,31 +172,30 @@ type Pricing struct {
 // A Need is something an agent seeks from other agents (spec §2.9).
 type Need struct {
 	ID          string   `json:"id" shape:"name" doc:"Names it within the profile."`
-	Description string   `json:"description" minLength:"1" maxLength:"400" doc:"What is sought."`
+	Description string   `json:"description" minLength:"1" maxLength:"400" doc:"What is needed."`
 	Tags        []string `json:"tags,omitempty" maxItems:"8" shape:"tag" doc:"Words to find it by, lower case."`
 }
 
-// A ProfileDraft is what an owner writes of a profile. The rest (interfaces,
-// identity's addresses, reputation, times) the node fills in. The command line
-// takes a whole profile as the node gives it, and passes over that rest; an
-// owner's draft has no such members.
+// A ProfileDraft is what an owner writes of a profile. The node adds the rest: interfaces, the
+// addresses of the identity, reputation, times. The command line accepts a whole profile as the
+// node returns it, and ignores that rest; an owner's draft has no such members.
 type ProfileDraft struct {
 	Version       int             `json:"version,omitempty" minimum:"1" maximum:"1" doc:"Always 1."`
 	Handle        string          `json:"handle" shape:"handle" doc:"Which profile."`
-	Name          string          `json:"name" minLength:"1" maxLength:"80" doc:"What the agent is called."`
+	Name          string          `json:"name" minLength:"1" maxLength:"80" doc:"Name of the agent."`
 	Kind          ProfileKind     `json:"kind" enum:"person,business" doc:"A person or a business."`
 	Headline      string          `json:"headline,omitempty" maxLength:"140" doc:"One line."`
 	Description   string          `json:"description,omitempty" maxLength:"1000" doc:"Plain text."`
 	Agent         *AssistantAgent `json:"agent,omitempty" doc:"The service's assistant for this person; persons only."`
 	Capabilities  []Capability    `json:"capabilities,omitempty" maxItems:"20" doc:"What the agent can do."`
-	Needs         []Need          `json:"needs,omitempty" maxItems:"20" doc:"What it seeks from other agents."`
+	Needs         []Need          `json:"needs,omitempty" maxItems:"20" doc:"What it needs from other agents."`
 	Tags          []string        `json:"tags,omitempty" maxItems:"12" shape:"tag" doc:"Words to find it by, lower case."`
 	Languages     []string        `json:"languages,omitempty" maxItems:"10" shape:"language" maxLength:"35" doc:"BCP 47 codes such as en, hi."`
 	Regions       []string        `json:"regions,omitempty" maxItems:"20" shape:"region" doc:"ISO 3166 codes such as IN or IN-KA."`
 	Timezone      string          `json:"timezone,omitempty" maxLength:"64" doc:"IANA time zone name."`
-	ContactPolicy *PolicyDraft    `json:"contactPolicy,omitempty" doc:"Who may write to the agent, and what. Left out: as it was, and everybody for a new one."`
+	ContactPolicy *PolicyDraft    `json:"contactPolicy,omitempty" doc:"Who may write to the agent, and what. Left out: unchanged; for a new profile, everyone."`
 	Returns       *ReturnsPolicy  `json:"returns,omitempty" doc:"Return and refund policy; businesses only."`
-	Listed        *bool           `json:"listed,omitempty" doc:"Whether lists and searches show the profile; it can be read by its handle either way. Left out: as it was, and true for a new one."`
+	Listed        *bool           `json:"listed,omitempty" doc:"Whether lists and searches show the profile; it can be read by its handle either way. Left out: unchanged; for a new profile, true."`
 }
 
 // A PolicyDraft is the part of a contact policy that the owner decides.
@@ -208,13 +206,13 @@ type PolicyDraft struct {
 	ResponseTime              *string  `json:"responseTime,omitempty" nullable:"true" maxLength:"80" doc:"When to expect an answer, in words."`
 }
 
-// Check finds what the tags cannot say: a reserved handle, parts of the other
-// kind, an unknown time zone, repeated ids, a priced model without currency.
+// Check returns the faults that tags cannot express: a reserved handle, members of the other kind,
+// an unknown time zone, repeated ids, an amount without currency.
 func (d ProfileDraft) Check() []Fault {
 	var faults []Fault
 	add := func(pointer, code, detail string) { faults = append(faults, Fault{pointer, code, detail}) }
 	switch {
-	case !IsHandle(d.Handle): // as it is kept: not @Asha
+	case !IsHandle(d.Handle): // in its stored form: not @Asha
 		add("/handle", "wrong-shape", "must match "+HandlePattern)
 	case ReservedHandle(d.Handle):
 		add("/handle", "reserved", "this handle belongs to the node; choose another")
@@ -267,8 +265,8 @@ func (d ProfileDraft) Check() []Fault {
 	return append(faults, lineFaults(map[string]string{"/name": d.Name, "/headline": d.Headline})...)
 }
 
-// addresses returns a fault for each published address, by its pointer, that
-// leads nowhere or would publish a password. An empty one is none.
+// addresses returns the fault, by its pointer, of each published address that has no host or would
+// publish a password. An empty address is no fault.
 func addresses(list map[string]string) (faults []Fault) {
 	for at, raw := range list {
 		if u, err := url.Parse(raw); raw != "" && (err != nil || u.Hostname() == "" || u.User != nil) {
@@ -280,7 +278,7 @@ func addresses(list map[string]string) (faults []Fault) {
 
 const unknownZone = "not an IANA time zone name such as Asia/Kolkata"
 
-// The capabilities of a person's rooms (spec §2.8).
+// The capabilities of a person's open rooms (spec §2.8).
 var (
 	scheduleMeeting = Capability{ID: "schedule-meeting", Name: "Schedule a meeting", Description: "Ask for a meeting; each request is approved by hand before anything is put on a calendar.",
 		Tags: []string{"scheduling", "calendar"}, Pricing: &Pricing{Model: Free}}
@@ -291,9 +289,9 @@ var (
 // MaxCapabilities is how many capabilities a profile has at most (spec §8).
 const MaxCapabilities = 20
 
-// AllCapabilities are the capabilities that the profile shows: those the owner
-// wrote and, as far as there is space, those of the rooms that are open (spec
-// §2.8). One that the owner wrote under the same id replaces a room's.
+// AllCapabilities returns the capabilities that the profile shows: those that the owner wrote and,
+// as space permits, those of the open rooms (spec §2.8). A capability that the owner wrote
+// replaces a room's with the same id.
 func (d ProfileDraft) AllCapabilities(open Rooms) []Capability {
 	all := append([]Capability{}, d.Capabilities...)
 	add := func(isOpen bool, room Capability) {
@@ -309,7 +307,7 @@ func (d ProfileDraft) AllCapabilities(open Rooms) []Capability {
 // NoIdentity is the note of a profile without an on-chain identity (spec §2.3).
 const NoIdentity = "No on-chain identity is set up yet."
 
-// IdentityNote tells a reader how to check the agent's messages (spec §2.3).
+// IdentityNote tells a reader how to verify the agent's messages (spec §2.3).
 func IdentityNote(erc8004 string) string {
 	parts := strings.Split(erc8004, ":")
 	if len(parts) != 4 {
@@ -318,7 +316,7 @@ func IdentityNote(erc8004 string) string {
 	return "Verify this agent's messages against the key registered on chain " + parts[1] + " for agent " + parts[3] + " of registry " + parts[2] + "."
 }
 
-// AnonymousRequires is the sentence that every contact policy carries (spec §2.5).
+// AnonymousRequires is the sentence in every contact policy (spec §2.5).
 const AnonymousRequires = "A solved proof of work obtained from GET /api/public/pow?purpose=contact is required."
 
 // The directory's read operations (spec §4.2).
@@ -334,7 +332,7 @@ type AgentQuery struct {
 	Paging
 }
 
-// Check reads q and looks up the region.
+// Check parses q and looks up the region.
 func (q AgentQuery) Check() []Fault {
 	_, faults := ParseQuery(q.Q)
 	if q.Region != "" && !IsRegion(q.Region) {
@@ -358,9 +356,11 @@ var GetAgentProfile = declare[HandleInput, Profile](Operation{
 
 var SearchAgents = declare[AgentQuery, Page[Profile]](Operation{
 	Name: "search_agents", Title: "Search agents",
-	Summary:     "Directory of agent profiles, filtered by text, kind, capability, tag, region and identity.",
-	Description: "In q, words are found in every text of a profile; \"a phrase\" asks for words next to each other, -word for absence, tag:paper and kind:business for tag and kind. Agents whose name has all the words come first, then those whose headline, tags or capabilities have them; then those that answer; then those that changed last.",
-	HTTP:        Route{"GET", "/api/public/agents", 200}, Doors: Everywhere, ReadOnly: true,
+	Summary: "Directory of agent profiles, filtered by text, kind, capability, tag, region and identity.",
+	Description: "In q, words are found in every text of a profile; \"a phrase\" finds words next to each other, -word excludes a word, " +
+		"tag:paper and kind:business select tag and kind. Agents with all the words in the name come first, then those with them in headline, tags or " +
+		"capabilities; then those that answer; then the most recently changed.",
+	HTTP: Route{"GET", "/api/public/agents", 200}, Doors: Everywhere, ReadOnly: true,
 	Codes:   []Code{InvalidCursor},
 	Example: AgentQuery{Kind: Business, Region: "IN"},
 })

@@ -23,8 +23,7 @@ type TextQuery struct {
 	Kinds []Operand
 }
 
-// A Term is a word or, with Phrase, words next to each other. Not asks for its
-// absence.
+// A Term is a word or, with Phrase, words next to each other. Not excludes it.
 type Term struct {
 	Text        string
 	Phrase, Not bool
@@ -38,8 +37,8 @@ type Operand struct {
 
 var tagShape = regexp.MustCompile(TagPattern)
 
-// ParseQuery reads a q. Faults point at /q and say what to write instead. Any
-// other colon is a part of the text, so that times and addresses can be asked for.
+// ParseQuery parses a q. Faults point at /q and say what to write instead. Any other colon is part
+// of the text, so that times and addresses can be searched for.
 func ParseQuery(q string) (t TextQuery, faults []Fault) {
 	fault := func(format string, args ...any) {
 		faults = append(faults, Fault{"/q", "bad-query", fmt.Sprintf(format, args...)})
@@ -78,15 +77,15 @@ func ParseQuery(q string) (t TextQuery, faults []Fault) {
 		name, value, colon := strings.Cut(word, ":")
 		switch {
 		case word == "":
-			fault("- stands before nothing; write -word, without a space between")
+			fault("- must be followed by a word without a space, as in -word")
 		case colon && strings.EqualFold(name, "tag"):
 			if value = strings.ToLower(value); !tagShape.MatchString(value) {
-				fault("tag: takes a tag such as tag:paper, of the shape %s", TagPattern)
+				fault("tag: must be followed by a tag such as tag:paper, which matches %s", TagPattern)
 			}
 			t.Tags = append(t.Tags, Operand{value, not})
 		case colon && strings.EqualFold(name, "kind"):
 			if value = strings.ToLower(value); value != string(Person) && value != string(Business) {
-				fault("kind: takes person or business")
+				fault("kind: must be followed by person or business")
 			}
 			t.Kinds = append(t.Kinds, Operand{value, not})
 		default:

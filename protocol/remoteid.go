@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// RemoteID returns the local id of an object of another node: a TypeID for the
-// given time whose random bits are made from the object's ActivityPub id. So
-// two nodes that hold the object can tell that a local id names it (a signed
-// reply names its parent by the id that the author saw), and no node can choose
-// an id that collides with one of another.
+// RemoteID returns the local id of an object of another node: a TypeID for the given time whose
+// random bits are derived from the object's ActivityPub id. Two nodes that store the object can
+// therefore tell that a local id names it (a signed reply names its parent by the id that its
+// author saw), and no node can choose an id that collides with another's.
 func RemoteID(prefix string, at time.Time, uri string) string {
 	u := remoteBits(uri)
 	ms := uint64(at.UnixMilli())
@@ -21,7 +20,7 @@ func RemoteID(prefix string, at time.Time, uri string) string {
 
 // IsRemoteID reports whether id was made by [RemoteID] for uri, at any time.
 func IsRemoteID(id, uri string) bool {
-	const tail = 15 // characters that hold random bits only
+	const tail = 15 // characters that contain only random bits
 	if len(id) < 27 {
 		return false
 	}

@@ -17,7 +17,7 @@ type SiteMap struct {
 
 // A PowInput asks for a proof-of-work challenge.
 type PowInput struct {
-	Purpose string `json:"purpose" enum:"contact,board,bid,meeting,report" doc:"What the proof will pay for; contact is good for every anonymous write."`
+	Purpose string `json:"purpose" enum:"contact,board,bid,meeting,report" doc:"What the proof will pay for; contact is accepted for every anonymous write."`
 }
 
 var AboutService = declare[None, string](Operation{
@@ -36,7 +36,7 @@ var GetSiteMap = declare[None, SiteMap](Operation{
 
 var GetChallenge = declare[PowInput, pow.Challenge](Operation{
 	Name: "get_challenge", Title: "Get a proof-of-work challenge",
-	Summary:     "A puzzle that, solved, lets anybody write without account or key.",
+	Summary:     "A puzzle whose solution allows anyone to write without an account or key.",
 	Description: "ALTCHA version 2. Try n = 0, 1, 2, … until PBKDF2-HMAC-SHA-256(nonce || n as 4 bytes big-endian, salt, cost, keyLength) in lower-case hex starts with keyPrefix. Send the solution as the member pow of the body, or base64 in the Proof-Of-Work header.",
 	HTTP:        Route{"GET", "/api/public/pow", 200}, Doors: HTTP | MCP | InPage, ReadOnly: true, NoStore: true,
 	Example: PowInput{Purpose: "contact"},

@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// An Event is one thing that a stream tells.
+// An Event is one event of a stream.
 type Event struct {
-	ID   string // where a reader goes on that comes back
+	ID   string // where a reader that reconnects continues
 	Type string
 	Data []byte // JSON, one line
 }
 
-// A Batch is events that go out together. Many streams are given the same one:
-// it is not changed, and may be read by several goroutines.
+// A Batch is events that are sent together. Many streams share one: it does not change, and
+// several goroutines may read it.
 type Batch struct {
 	Events []Event
 
@@ -21,24 +21,24 @@ type Batch struct {
 	text []byte
 }
 
-// Text is the batch as a door renders it, made at the first call. A door gives
-// the same function each time, and does not change the result.
+// Text returns the batch as a door renders it; it is rendered at the first call. A door passes the
+// same function each time, and does not modify the result.
 func (b *Batch) Text(render func([]Event) []byte) []byte {
 	b.once.Do(func() { b.text = render(b.Events) })
 	return b.text
 }
 
-// A Stream is the result of an operation that goes on after its transaction.
-// The door that asked for it reads it from one goroutine and closes it.
+// A Stream is the result of an operation that continues after its transaction. The door that asked
+// for it reads it from one goroutine and closes it.
 type Stream interface {
-	// Next waits for what comes next. A batch without events says that nothing
-	// came for a while, so that the door can tell its client that the stream is
-	// alive. Next returns io.EOF when the stream has ended in order, the error of
-	// ctx when that ends first, and *Error when the reader is too slow or the node
-	// is at fault. After an end of ctx it may be called again, and has lost nothing.
+	// Next waits for the next batch. A batch without events means that nothing happened for a
+	// while, so that the door can tell its client that the stream is alive. Next returns io.EOF
+	// when the stream has ended normally, the error of ctx when that ends first, and *Error when
+	// the reader is too slow or the node has failed. After the end of ctx it may be called again
+	// without losing events.
 	Next(ctx context.Context) (*Batch, error)
-	// Place is the id to go on from: that of the last event that Next has given
-	// or passed over; "" before the first.
+	// Place returns the id to continue from: that of the last event that Next has returned or
+	// skipped; "" before the first.
 	Place() string
 	// Close ends the stream. It may be called twice.
 	Close()

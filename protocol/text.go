@@ -9,26 +9,23 @@ import (
 	"unicode/utf8"
 )
 
-// The rule of text: which characters a text may hold, wherever it comes from.
-// The hall applies it to every text of every operation's input; what other
-// nodes sent goes through it as well. SECURITY.md, "Stored text", has it as a
-// table.
+// The rule of text: which characters a text may contain, wherever it comes from. The hall applies
+// it to every text of every operation's input, and texts of other nodes are checked by it too.
+// SECURITY.md, "Stored text", has it as a table.
 
-// maxInvisible is how many characters that are not seen may follow one another:
-// a joiner behind a variation selector stands in many emoji, and a longer run
-// carries nothing but hidden bits.
+// maxInvisible is how many invisible characters may follow one another: many emoji contain a
+// joiner after a variation selector, and a longer run only carries hidden bits.
 const maxInvisible = 2
 
-// maxMarks is how many combining marks one character may carry: more than the
-// highest stacks of Tibetan, and few enough not to cover the lines around it.
+// maxMarks is how many combining marks one character may have: more than the highest stacks of
+// Tibetan, and too few to cover the lines around it.
 const maxMarks = 16
 
-// Unfit finds the first character of s that no text may hold, and says what is
-// wrong with it. Joiners (U+200C, U+200D) and direction marks (U+061C, U+200E,
-// U+200F) stay, for Indic scripts, emoji and right-to-left text; variation
-// selectors stay behind a character that has variants.
+// Unfit returns the first character of s that no text may contain, and why. Joiners (U+200C,
+// U+200D) and direction marks (U+061C, U+200E, U+200F) are allowed, for Indic scripts, emoji and
+// right-to-left text; variation selectors are allowed after a character that has variants.
 func Unfit(s string) (r rune, why string, bad bool) {
-	var base rune // that a selector would be of; 0 for none
+	var base rune // the character that a selector would apply to; 0 for none
 	run, marks := 0, 0
 	for i := 0; i < len(s); {
 		if c := s[i]; c >= 0x20 && c < 0x7f {
@@ -44,7 +41,7 @@ func Unfit(s string) (r rune, why string, bad bool) {
 		switch {
 		case selects(r):
 			if !varies(base, r) {
-				return r, "a variation selector behind what has no such variant", true
+				return r, "a variation selector after a character that has no such variant", true
 			}
 			base, run = 0, run+1
 		case passes(r):
@@ -66,16 +63,16 @@ func Unfit(s string) (r rune, why string, bad bool) {
 	return 0, "", false
 }
 
-// refused says why a character is refused wherever it stands, "" when it is not.
+// refused returns why a character is refused everywhere, "" when it is not.
 func refused(r rune) string {
 	switch {
 	case r == '\n', r == '\t':
 		return ""
-	case r == utf8.RuneError: // also what bytes that are no UTF-8 and unpaired surrogates become
+	case r == utf8.RuneError: // invalid UTF-8 and unpaired surrogates become this too
 		return "not valid Unicode"
 	case unicode.Is(unicode.Cc, r):
 		return "a control character"
-	case r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069: // make a text read otherwise than it is stored
+	case r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069: // they make a text read differently from what is stored
 		return "a bidirectional override or isolate"
 	case r == 0x2028, r == 0x2029:
 		return "a line or paragraph separator; use a line feed"
@@ -91,7 +88,7 @@ func refused(r rune) string {
 	return ""
 }
 
-// flags are what follows a black flag in the emoji of England, Scotland and
+// flags are the tag sequences that may follow a black flag: the emoji of England, Scotland and
 // Wales, the only ones with tags (Unicode's RGI_Emoji_Tag_Sequence).
 var flags = [...]string{
 	"\U000E0067\U000E0062\U000E0065\U000E006E\U000E0067\U000E007F",
@@ -99,7 +96,7 @@ var flags = [...]string{
 	"\U000E0067\U000E0062\U000E0077\U000E006C\U000E0073\U000E007F",
 }
 
-// flag is how many bytes of rest make r a flag of those.
+// flag returns how many bytes of rest make r one of those flags.
 func flag(r rune, rest string) int {
 	if r == 0x1F3F4 {
 		for _, f := range flags {
@@ -111,24 +108,24 @@ func flag(r rune, rest string) int {
 	return 0
 }
 
-// passes reports the invisible characters that text is written with.
+// passes reports whether an invisible character is one that texts need.
 func passes(r rune) bool {
 	return r == 0x200C || r == 0x200D || r == 0x200E || r == 0x200F || r == 0x061C
 }
 
-// selects reports the characters that choose a variant of the one before them,
-// among them Mongolian's vowel separator.
+// selects reports whether a character chooses a variant of the one before it, including
+// Mongolian's vowel separator.
 func selects(r rune) bool { return r == 0x180E || unicode.Is(unicode.Variation_Selector, r) }
 
-// variable are the scripts with letters that have variants (Unicode's Standardized
-// Variants): the others' would show nothing and carry a hidden byte each.
+// variable are the scripts with letters that have variants (Unicode's Standardized Variants).
+// After letters of other scripts a selector shows nothing and carries a hidden byte.
 var variable = []*unicode.RangeTable{
 	unicode.Common, unicode.Han, unicode.Mongolian, unicode.Myanmar, unicode.Phags_Pa, unicode.Manichaean, unicode.Egyptian_Hieroglyphs,
 }
 
-// varies reports whether a selector has a meaning behind a character: those of
-// the supplement behind ideographs, Mongolian's behind Mongolian, the rest behind
-// symbols, digits, punctuation and the letters of some scripts.
+// varies reports whether a selector has a meaning after a character: those of the supplement after
+// ideographs, Mongolian's after Mongolian, the others after symbols, digits, punctuation and the
+// letters of some scripts.
 func varies(base, selector rune) bool {
 	switch {
 	case base == 0 || unicode.IsSpace(base):
@@ -143,26 +140,25 @@ func varies(base, selector rune) bool {
 	return true
 }
 
-// Shown reports whether a character of a text is one that is seen.
+// Shown reports whether a character is visible.
 func Shown(r rune) bool {
 	return !unicode.IsSpace(r) && r != 0x2800 && !unicode.Is(ignorable, r)
 }
 
-// AddressFault is the fault of an address (URL) at a pointer, nil when it holds
-// nothing that is not seen: what texts are written with only misleads there (RFC
+// AddressFault returns the fault of an address (URL) at a pointer, nil when it contains no
+// invisible character. Even the invisible characters that texts need are misleading there (RFC
 // 3987 §4.1).
 func AddressFault(at, s string) *Fault {
 	for _, r := range s {
 		if passes(r) || selects(r) {
-			return &Fault{at, "forbidden-character", fmt.Sprintf("contains U+%04X, which is not seen in an address; remove it, or percent-encode it", r)}
+			return &Fault{at, "forbidden-character", fmt.Sprintf("contains U+%04X, which is invisible in an address; remove it, or percent-encode it", r)}
 		}
 	}
 	return nil
 }
 
-// ignorable are the characters that show nothing: Unicode's Default_Ignorable_
-// Code_Point (Unicode 17, DerivedCoreProperties), and the interlinear
-// annotations.
+// ignorable are the characters without a visible form: Unicode's Default_Ignorable_Code_Point
+// (Unicode 17, DerivedCoreProperties), and the interlinear annotations.
 var ignorable = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{Lo: 0x00AD, Hi: 0x00AD, Stride: 1}, {Lo: 0x034F, Hi: 0x034F, Stride: 1}, {Lo: 0x061C, Hi: 0x061C, Stride: 1},
@@ -176,7 +172,7 @@ var ignorable = &unicode.RangeTable{
 	},
 }
 
-// TextFault is the fault of the text at a pointer, nil when it is fit.
+// TextFault returns the fault of the text at a pointer, nil when there is none.
 func TextFault(at, s string) *Fault {
 	r, why, bad := Unfit(s)
 	if !bad {
@@ -185,7 +181,7 @@ func TextFault(at, s string) *Fault {
 	return &Fault{at, "forbidden-character", fmt.Sprintf("contains U+%04X, %s; remove it", r, why)}
 }
 
-// Blank reports whether a text shows nothing: spaces and invisible characters.
+// Blank reports whether a text has no visible character.
 func Blank(s string) bool {
 	for _, r := range s {
 		if Shown(r) {
@@ -195,9 +191,8 @@ func Blank(s string) bool {
 	return true
 }
 
-// CleanText drops what [Unfit] refuses and makes every line break a line feed.
-// It is for texts whose writer cannot be asked to mend them: those of the
-// fediverse. Space around the text goes too.
+// CleanText removes what [Unfit] refuses, makes every line break a line feed, and trims white
+// space. It is for texts whose writer cannot be asked to correct them: those of the fediverse.
 func CleanText(s string) string {
 	s = lineBreaks.Replace(strings.ToValidUTF8(s, ""))
 	if _, _, bad := Unfit(s); !bad {
@@ -232,9 +227,8 @@ func CleanText(s string) string {
 
 var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n\n")
 
-// CheckText applies the rule of text to every string in v, a struct or what one
-// holds, and returns a fault for each that breaks it. It is for what comes by
-// federation; no input needs it, the hall looks at them all.
+// CheckText applies the rule of text to every string in v, a struct or its members, and returns a
+// fault for each string that breaks it. It is for federation only; the hall checks every input.
 func CheckText(at string, v any) []Fault {
 	var faults []Fault
 	checkText(at, reflect.ValueOf(v), &faults)
@@ -277,8 +271,7 @@ func checkText(at string, v reflect.Value, faults *[]Fault) {
 	}
 }
 
-// lineFaults returns a fault for each text, by its pointer, that holds a line break
-// or a tab.
+// lineFaults returns a fault for each text, by its pointer, that contains a line break or a tab.
 func lineFaults(texts map[string]string) []Fault {
 	var faults []Fault
 	for at, s := range texts {
@@ -289,10 +282,10 @@ func lineFaults(texts map[string]string) []Fault {
 	return faults
 }
 
-// OneLine returns a text with each run of spaces and line breaks as one space.
+// OneLine replaces each run of spaces and line breaks with one space.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// Clip returns at most the first n bytes of a text, with … after what was cut.
+// Clip returns at most the first n bytes of a text, and … when it was cut.
 func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s

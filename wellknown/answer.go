@@ -19,16 +19,14 @@ type document struct {
 	body   []byte
 	maxAge time.Duration
 	header http.Header // further fields; nil for none
-	fixed  bool        // the bytes are signed: no proxy may recode them
+	fixed  bool        // the bytes are signed: no proxy may re-encode them
 }
 
-// A maker produces the document that a request asks for. An error is a
-// *protocol.Error or internal.
+// A maker makes the document that a request asks for. An error is a *protocol.Error or internal.
 type maker func(*http.Request) (document, error)
 
-// serve turns a maker into a handler for GET and HEAD with the conventions of
-// every public read: strong ETag, Cache-Control, conditional requests, CORS
-// without credentials (contract §1).
+// serve makes a handler for GET and HEAD with the conventions of every public read: strong ETag,
+// Cache-Control, conditional requests, CORS without credentials (contract §1).
 func (w *WellKnown) serve(make maker) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		h := rw.Header()
@@ -61,20 +59,20 @@ func (w *WellKnown) serve(make maker) http.Handler {
 func cacheControl(d document) string {
 	value := "public, max-age=" + strconv.Itoa(int(d.maxAge.Seconds()))
 	if d.fixed {
-		// RFC 9530 §2: the digest is over the content as it is transferred.
+		// RFC 9530 §2: the digest covers the content as it is transferred.
 		value += ", no-transform"
 	}
 	return value
 }
 
-// etag is a strong validator made from the bytes (RFC 9110 §8.8.3).
+// etag returns a strong validator of the bytes (RFC 9110 §8.8.3).
 func etag(body []byte) string {
 	sum := sha256.Sum256(body)
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
 }
 
-// matches applies If-None-Match: a list of tags, compared weakly (RFC 9110
-// §13.1.2). Our tags hold no comma.
+// matches applies If-None-Match: a list of tags, compared weakly (RFC 9110 §13.1.2). The node's
+// tags contain no comma.
 func matches(fields []string, tag string) bool {
 	for _, field := range fields {
 		for candidate := range strings.SplitSeq(field, ",") {
@@ -108,7 +106,7 @@ type problem struct {
 	Instance string        `json:"instance,omitempty"`
 }
 
-// requestID is the field that the router has set on the answer.
+// requestID is the header in which the router has put the id of the request.
 const requestID = "Request-Id"
 
 func (w *WellKnown) problem(rw http.ResponseWriter, r *http.Request, err error) {

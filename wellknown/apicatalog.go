@@ -14,8 +14,8 @@ type target struct {
 	Title string `json:"title,omitempty"`
 }
 
-// An api is one API with its descriptions; in the catalog's own context, Item
-// lists all (RFC 9727 §2, appendix A).
+// An api is one API with its descriptions; in the entry of the catalog itself, Item lists all (RFC
+// 9727 §2, appendix A).
 type api struct {
 	Anchor string   `json:"anchor"`
 	Item   []target `json:"item,omitempty"`
@@ -25,7 +25,7 @@ type api struct {
 	Status []target `json:"status,omitempty"`
 }
 
-// apiCatalog lists every API that is open here, and the feeds (RFC 9727).
+// apiCatalog lists every public API of the node, and the feeds (RFC 9727).
 func (w *WellKnown) apiCatalog(*http.Request) (document, error) {
 	at := func(path, media string) []target { return []target{{Href: w.base + path, Type: media}} }
 	status := at("/healthz", "application/json")
@@ -36,13 +36,18 @@ func (w *WellKnown) apiCatalog(*http.Request) (document, error) {
 		Meta: at("/schemas/agent-profile.v1.json", "application/schema+json"),
 	}}
 	if w.c.Doors&protocol.MCP != 0 {
-		apis = append(apis, api{Anchor: w.base + protocol.MCPPath, Meta: at(serverCardPaths[0], protocol.ARDMCPCard), Doc: at("/SKILL.md", "text/markdown"), Status: status})
+		apis = append(apis, api{
+			Anchor: w.base + protocol.MCPPath, Meta: at(serverCardPaths[0], protocol.ARDMCPCard), Doc: at("/SKILL.md", "text/markdown"), Status: status,
+		})
 	}
 	if w.c.Doors&protocol.A2A != 0 {
 		apis = append(apis, api{Anchor: w.base + "/a2a/", Meta: at("/.well-known/agent-card.json", "application/json"), Status: status})
 	}
 	apis = append(apis,
-		api{Anchor: w.base + protocol.ARDPath, Desc: at("/openapi.json", "application/vnd.oai.openapi+json"), Meta: at(protocol.ARDCatalogPath, "application/json"), Status: status},
+		api{
+			Anchor: w.base + protocol.ARDPath, Desc: at("/openapi.json", "application/vnd.oai.openapi+json"),
+			Meta: at(protocol.ARDCatalogPath, "application/json"), Status: status,
+		},
 		api{Anchor: w.base + "/ap/", Meta: at("/nodeinfo/2.1", "application/json"), Status: status},
 	)
 	own := api{Anchor: w.base + "/.well-known/api-catalog"}

@@ -13,16 +13,16 @@ import (
 	"stoa/protocol"
 )
 
-// catalogPart is how many numbers of profiles an ARD catalog covers. A node with
-// no more than that lists every agent in the one document.
+// catalogPart is how many profile numbers one ARD catalog covers. A smaller node lists every agent
+// in one document.
 const catalogPart = 1000
 
-// catalog is ai-catalog.json: how to search the node, its tools, and its agents,
-// here or, on a larger node, in further catalogs.
+// catalog is ai-catalog.json: how to search the node, its tools, and its agents, or on a larger
+// node further catalogs with the agents.
 func (w *WellKnown) catalog(r *http.Request) (document, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil || len(query) > 1 || len(query) == 1 && !query.Has("agents") {
-		return document{}, protocol.Errorf(protocol.NotFound, "there is no such part; the catalog lists those there are")
+		return document{}, protocol.Errorf(protocol.NotFound, "there is no such part; the catalog lists all parts")
 	}
 	agents := int64(0)
 	if w.c.Site != nil {
@@ -59,7 +59,7 @@ func (w *WellKnown) manifest(ctx context.Context, part string, agents int64) (pr
 			return m, nil
 		}
 	} else {
-		n, _ = strconv.ParseInt(part, 10, 64) // partNumber has read it
+		n, _ = strconv.ParseInt(part, 10, 64) // partNumber has validated it
 	}
 	if agents == 0 {
 		return m, nil
@@ -74,7 +74,7 @@ func (w *WellKnown) manifest(ctx context.Context, part string, agents int64) (pr
 	return m, nil
 }
 
-// doors are the node's own ways in.
+// doors returns the entries of the node's own doors.
 func (w *WellKnown) doors() []protocol.ARDEntry {
 	entry := func(name, title, media, path, description string) protocol.ARDEntry {
 		return protocol.ARDEntry{Identifier: "urn:air:" + protocol.ARDPublisher(w.base) + ":" + name, DisplayName: title, Type: media,
@@ -103,15 +103,15 @@ func (w *WellKnown) furtherCatalogs(agents int64) []protocol.ARDEntry {
 	return list
 }
 
-// serverCardPaths are where the card of the MCP server stands: its reserved place
-// first, then where older scanners look.
+// serverCardPaths are the paths of the MCP server's card: its reserved path first, then those that
+// older scanners use.
 var serverCardPaths = []string{
 	protocol.MCPPath + "/server-card", protocol.MCPPath + "/server-card.json",
 	"/.well-known/mcp/server-card.json", "/.well-known/mcp.json",
 }
 
-// serverCard describes the public MCP server (MCP server card, 2026-07-24). It
-// lists no tools: those are asked for.
+// serverCard describes the public MCP server (MCP server card, 2026-07-24). It does not list the
+// tools: clients request them.
 func (w *WellKnown) serverCard(*http.Request) (document, error) {
 	type remote struct {
 		Type     string   `json:"type"`
@@ -134,7 +134,7 @@ func (w *WellKnown) serverCard(*http.Request) (document, error) {
 	})
 }
 
-// reversed turns a host name around: example.node for node.example.
+// reversed returns a host name with its labels reversed: example.node for node.example.
 func reversed(host string) string {
 	labels := strings.Split(host, ".")
 	slices.Reverse(labels)

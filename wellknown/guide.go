@@ -19,11 +19,11 @@ var llmsTemplate string
 //go:embed SKILL.md.tmpl
 var skillTemplate string
 
-// A guide holds the texts that are made from the declared operations. No text of
-// an agent's owner goes into them.
+// A guide contains the texts that are made from the declared operations. They contain no text of
+// an agent's owner.
 type guide struct{ llms, skill []byte }
 
-// guideView is what the templates see.
+// guideView is the data of the templates.
 type guideView struct {
 	Base, Host, Name, Description string
 	Reads, Writes                 []protocol.Operation
@@ -52,7 +52,9 @@ func writeGuide(w *WellKnown) (guide, error) {
 }
 
 func render(name, text string, v guideView) ([]byte, error) {
-	t, err := template.New(name).Funcs(template.FuncMap{"example": example, "needs": needs, "parameters": parameters, "private": func(op protocol.Operation) bool { return op.Private() }}).Parse(text)
+	t, err := template.New(name).Funcs(template.FuncMap{
+		"example": example, "needs": needs, "parameters": parameters, "private": func(op protocol.Operation) bool { return op.Private() },
+	}).Parse(text)
 	if err != nil {
 		return nil, err
 	}
@@ -63,15 +65,14 @@ func render(name, text string, v guideView) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// example is a valid input of an operation, on one line.
+// example returns a valid input of an operation, on one line.
 func example(op protocol.Operation) (string, error) {
 	raw, err := json.Marshal(op.Example)
 	return string(raw), err
 }
 
-// parameters are the members of an operation's input that do not stand in its path
-// and are no secret. What must be given is marked, and where few values are allowed
-// they are named.
+// parameters lists the members of an operation's input that are neither in its path nor secret.
+// Required members are marked, and short enumerations are listed.
 func parameters(op protocol.Operation) string {
 	var list []string
 	for _, f := range reflect.VisibleFields(op.In) {
@@ -91,7 +92,7 @@ func parameters(op protocol.Operation) string {
 	return strings.Join(list, ", ")
 }
 
-// needs says what a writer has to show, or whoever reads what is somebody's own.
+// needs returns what a writer, or the reader of private data, has to show.
 func needs(op protocol.Operation) string {
 	switch {
 	case op.Private():
@@ -112,8 +113,8 @@ func (w *WellKnown) skill(*http.Request) (document, error) {
 	return document{media: "text/markdown; charset=utf-8", body: w.guide.skill, maxAge: time.Hour}, nil
 }
 
-// securityTxt says where to report vulnerabilities (RFC 9116). Expires moves on
-// by a day each day and is always less than a year ahead (§2.5.5).
+// securityTxt says where to report vulnerabilities (RFC 9116). Expires moves by a day each day and
+// is always less than a year ahead (§2.5.5).
 func (w *WellKnown) securityTxt(*http.Request) (document, error) {
 	expires := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 180)
 	body := "Contact: " + w.c.Contact + "\nExpires: " + expires.Format(time.RFC3339) +

@@ -15,14 +15,13 @@ import (
 	"stoa/protocol"
 )
 
-// Life of the signature on a key directory. A cached answer is good for as long
-// as any cache may hold it, and a node that is down for days stays verifiable
-// through others' copies.
+// Life of the signature on a key directory. A cached answer is valid for as long as any cache may
+// keep it, and a node that is down for days stays verifiable through others' copies.
 const (
 	signFor   = 7 * 24 * time.Hour
 	signAgain = 12 * time.Hour
 
-	nodeKeysAge  = time.Hour // the bound on how long a retired key may be believed
+	nodeKeysAge  = time.Hour // the limit of how long a retired key may still be believed
 	agentKeysAge = 5 * time.Minute
 
 	directoryMedia = "application/http-message-signatures-directory+json"
@@ -37,7 +36,7 @@ func (w *WellKnown) nodeKeys(r *http.Request) (document, error) {
 	if err != nil {
 		return document{}, fmt.Errorf("keys of the node: %w", err)
 	}
-	var name strings.Builder // a rotated key shows at once
+	var name strings.Builder // a rotated key is published at once
 	for _, p := range pairs {
 		name.WriteString(p.Thumbprint())
 	}
@@ -46,10 +45,9 @@ func (w *WellKnown) nodeKeys(r *http.Request) (document, error) {
 	return d, err
 }
 
-// Front answers the address of the node itself with its key directory, to those
-// who ask for one by its media type: some verifiers fetch the value of
-// Signature-Agent as it is (draft-ietf-webbotauth-httpsig-protocol-01). All
-// others get the page.
+// Front serves the node's key directory at the node's own address to clients that ask for its
+// media type: some verifiers fetch the value of Signature-Agent itself
+// (draft-ietf-webbotauth-httpsig-protocol-01). All others get the page.
 func (w *WellKnown) Front(page http.Handler) http.Handler {
 	keys := w.serve(w.nodeKeys)
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -65,8 +63,8 @@ func (w *WellKnown) Front(page http.Handler) http.Handler {
 	})
 }
 
-// agentKeys is the key directory of one agent, signed by the key itself: by the
-// node for a key it holds, beforehand by the owner for one it does not.
+// agentKeys is the key directory of one agent, signed with the key itself: by the node for a key
+// that it keeps, in advance by the owner for any other.
 func (w *WellKnown) agentKeys(r *http.Request) (document, error) {
 	k, err := w.agentKey(r)
 	if err != nil {
@@ -95,7 +93,7 @@ func (w *WellKnown) agentKeys(r *http.Request) (document, error) {
 func (w *WellKnown) agentKey(r *http.Request) (AgentKey, error) {
 	hash := r.PathValue("hash")
 	if len(hash) != 43 { // SHA-256 in base64url
-		return AgentKey{}, protocol.Errorf(protocol.NotFound, "no such key; the path holds the RFC 7638 thumbprint of one")
+		return AgentKey{}, protocol.Errorf(protocol.NotFound, "there is no such key; the path must contain the RFC 7638 thumbprint of a key")
 	}
 	k, err := w.c.Directory.Key(r.Context(), hash)
 	if err == nil && k.Public.Thumbprint != hash {
@@ -104,14 +102,13 @@ func (w *WellKnown) agentKey(r *http.Request) (AgentKey, error) {
 	return k, err
 }
 
-// sign writes the set of the pairs' public keys and signs it with each, labels
-// binding0, binding1, …. The signature depends on the authority and the bytes
-// only, so one answer serves every request.
+// sign returns the key set of the pairs, signed with each, with the labels binding0, binding1, ….
+// The signature depends only on the authority and the bytes, so one answer serves every request.
 func (w *WellKnown) sign(pairs []key.Pair) ([]byte, http.Header, error) {
 	return signSet(w.target, pairs)
 }
 
-// signSet is a key set of all pairs, signed by each.
+// signSet returns the key set of all pairs, signed with each.
 func signSet(target httpsig.Target, pairs []key.Pair) ([]byte, http.Header, error) {
 	if len(pairs) == 0 {
 		return nil, nil, errors.New("no key to publish")
@@ -137,8 +134,8 @@ func signSet(target httpsig.Target, pairs []key.Pair) ([]byte, http.Header, erro
 	return body, h, nil
 }
 
-// directoryAlgorithm is rsa-pss-sha512 for RSA keys, as Web Bot Auth reads them,
-// and otherwise the key's only one.
+// directoryAlgorithm returns rsa-pss-sha512 for RSA keys, as Web Bot Auth expects, and otherwise
+// the only algorithm of the key.
 func directoryAlgorithm(p key.Pair) httpsig.Algorithm {
 	k, err := httpsig.NewKey(p.Public())
 	if err != nil {
@@ -147,23 +144,22 @@ func directoryAlgorithm(p key.Pair) httpsig.Algorithm {
 	return k.Algorithm()
 }
 
-// asked is the request that a directory answers, as far as its signature looks
-// at it ("@authority";req).
+// asked returns the request of a directory, as far as its signature covers it ("@authority";req).
 func asked(t httpsig.Target) *httpsig.Message {
 	return &httpsig.Message{Method: http.MethodGet, RawPath: "/", Target: t, Header: http.Header{}}
 }
 
-// A SignedDirectory is a key directory that the owner of a key signed for this
-// node: the body and the three fields that prove it.
+// A SignedDirectory is a key directory that the owner of a key signed for this node: the body and
+// the three header fields of the signature.
 type SignedDirectory struct {
-	Body           string `json:"body"` // JWK Set, the bytes that were signed
+	Body           string `json:"body"` // JWK Set, the signed bytes
 	ContentDigest  string `json:"contentDigest"`
 	SignatureInput string `json:"signatureInput"`
 	Signature      string `json:"signature"`
 }
 
-// SignDirectory makes the directory of one key for the node at target, good for
-// seven days: what the owner of a key hands in.
+// SignDirectory returns the directory of one key for the node at target, valid for seven days:
+// what the owner of a key submits.
 func SignDirectory(target httpsig.Target, pair key.Pair) (SignedDirectory, error) {
 	body, h, err := signSet(target, []key.Pair{pair})
 	if err != nil {
@@ -183,13 +179,13 @@ func (d SignedDirectory) header() http.Header {
 	}
 }
 
-// Check reports whether the directory holds exactly the key with this thumbprint
-// and is signed by it for target, now and for at most seven days more. The error
-// is a *protocol.Error that tells the owner what to do.
+// Check verifies that the directory contains exactly the key with this thumbprint and is signed
+// with it for target, now and for at most seven more days. The error is a *protocol.Error that
+// tells the owner what to do.
 func (d SignedDirectory) Check(target httpsig.Target, thumbprint string, now time.Time) error {
 	set, err := key.ParseSet([]byte(d.Body))
 	if err != nil || len(set.Keys) != 1 || set.Ignored > 0 || set.Keys[0].Thumbprint != thumbprint {
-		return protocol.Errorf(protocol.SignatureInvalid, "body must be a JWK Set with the key %s alone", thumbprint)
+		return protocol.Errorf(protocol.SignatureInvalid, "body must be a JWK Set with only the key %s", thumbprint)
 	}
 	k, err := httpsig.NewKey(set.Keys[0].Key)
 	if err != nil {
@@ -203,7 +199,8 @@ func (d SignedDirectory) Check(target httpsig.Target, thumbprint string, now tim
 	case errors.Is(err, httpsig.CodeExpired):
 		return protocol.Errorf(protocol.SignatureExpired, "the signature on the key directory has expired; sign it again")
 	case err != nil:
-		return protocol.Errorf(protocol.SignatureInvalid, `sign ("@authority";req "content-digest") with tag %q for authority %s: %w`, httpsig.TagDirectory, target.Authority, err)
+		return protocol.Errorf(protocol.SignatureInvalid, `sign ("@authority";req "content-digest") with tag %q for authority %s: %w`,
+			httpsig.TagDirectory, target.Authority, err)
 	}
 	if !errors.Is(proven(now.Add(signFor+time.Minute)), httpsig.CodeExpired) {
 		return protocol.Errorf(protocol.SignatureInvalid, "the signature must expire within seven days")
@@ -211,7 +208,7 @@ func (d SignedDirectory) Check(target httpsig.Target, thumbprint string, now tim
 	return nil
 }
 
-// presigned serves what the owner signed, for as long as it proves anything.
+// presigned serves what the owner signed, until the signature expires.
 func (w *WellKnown) presigned(k AgentKey, d document) (document, error) {
 	var s SignedDirectory
 	if err := json.Unmarshal(k.Signed, &s); err != nil {
@@ -221,20 +218,20 @@ func (w *WellKnown) presigned(k AgentKey, d document) (document, error) {
 	if protocol.CodeOf(err) == protocol.SignatureExpired {
 		return document{}, unsigned()
 	}
-	if err != nil { // it was checked when it came in, unless the node's address has changed since
+	if err != nil { // it was checked when it was submitted, but the node's address may have changed since
 		return document{}, fmt.Errorf("signed directory of %s: %v", k.Handle, err)
 	}
 	d.body, d.header = []byte(s.Body), s.header()
 	return d, nil
 }
 
-// unsigned is temporary: the owner may sign at any time.
+// unsigned returns the temporary error: the owner may sign at any time.
 func unsigned() *protocol.Error {
 	return &protocol.Error{Code: protocol.DirectoryExpired, RetryAfter: time.Hour,
-		Detail: "The agent holds its own key, and no signature of it on the key directory is valid now."}
+		Detail: "The agent keeps its own key, and the key directory has no valid signature of that key now."}
 }
 
-// signedMost is how many signed directories are kept until they are to be signed again.
+// signedMost is how many signed directories are kept until they have to be signed again.
 const signedMost = 4096
 
 // A signedSet is a key directory with its signature.
@@ -243,8 +240,8 @@ type signedSet struct {
 	header http.Header // not to be changed
 }
 
-// signedOnce returns what is kept under name, or makes it. Two goroutines may make
-// the same at once; either is good.
+// signedOnce returns the entry under name, or makes it. Two goroutines may make the same entry
+// at once; either is valid.
 func (w *WellKnown) signedOnce(name string, make func() ([]byte, http.Header, error)) ([]byte, http.Header, error) {
 	now := time.Now()
 	s, ok := w.signed.Get(name, now)

@@ -17,8 +17,7 @@ func (w *WellKnown) nodeInfoLinks(*http.Request) (document, error) {
 	}})
 }
 
-// nodeInfo is a NodeInfo document. What a node can do is never negotiated
-// through it (FEP-0151).
+// nodeInfo is a NodeInfo document. It is never used to negotiate features (FEP-0151).
 type nodeInfo struct {
 	Version           string   `json:"version"`
 	Software          software `json:"software"`
@@ -57,7 +56,7 @@ type metadata struct {
 	Agents          census            `json:"agents"`
 }
 
-// A census says how many of the profiles are more than a text.
+// A census counts the profiles that are alive or have an identity.
 type census struct {
 	Listed    int `json:"listed"`
 	Answering int `json:"answering"`

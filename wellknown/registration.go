@@ -18,11 +18,11 @@ const registrationType = "https://eips.ethereum.org/EIPS/eip-8004#registration-v
 const (
 	registrationAge = 5 * time.Minute
 	maxRegistered   = 10_000    // entries of agent-registration.json
-	maxExactInteger = 1<<53 - 1 // the largest integer that every JSON reader keeps
+	maxExactInteger = 1<<53 - 1 // the largest integer that every JSON reader represents exactly
 )
 
-// A registrationFile is what an agent's URI on chain leads to. It has no image:
-// the node holds no pictures.
+// A registrationFile is the document that an agent's URI on chain refers to. It has no image: the
+// node stores no pictures.
 type registrationFile struct {
 	Type           string         `json:"type"`
 	Name           string         `json:"name"`
@@ -47,9 +47,8 @@ type registration struct {
 	AgentRegistry string `json:"agentRegistry"`
 }
 
-// registration is the registration file of the agent that a key belongs to. An
-// agent that is not on a chain yet has one too, with no registrations: it is what
-// its owner gives to the registry.
+// registration is the registration file of the agent that a key belongs to. An agent that is not
+// on a chain yet has one too, without registrations: its owner gives its address to the registry.
 func (w *WellKnown) registration(r *http.Request) (document, error) {
 	k, err := w.agentKey(r)
 	if err != nil {
@@ -85,7 +84,7 @@ func describe(p protocol.Profile) string {
 	return p.Headline
 }
 
-// services are the ways to reach the agent that are open on this node.
+// services returns the ways to reach the agent on this node.
 func (w *WellKnown) services(p protocol.Profile, thumbprint string) []service {
 	list := []service{{Name: "web", Endpoint: p.Interfaces.Page}, {Name: "profile", Endpoint: p.Interfaces.Profile}}
 	if w.c.Doors&protocol.A2A != 0 && p.Interfaces.A2A != nil {

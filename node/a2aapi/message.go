@@ -26,7 +26,7 @@ var bodyLimits = strictjson.Limits{MaxBytes: a2a.MaxBody, MaxDepth: 24, MaxToken
 func parse(body []byte) (*message, error) {
 	m := &message{id: json.RawMessage("null")}
 	if err := strictjson.Check(body, bodyLimits); err != nil {
-		return m, a2a.ErrParse.With("the body is not valid JSON: " + err.Error())
+		return m, a2a.ErrParse.With("the body cannot be read as JSON: " + err.Error())
 	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(body, &members) != nil || members == nil {

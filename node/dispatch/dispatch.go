@@ -311,7 +311,7 @@ func open(raw []byte, ev *identity.Evidence) ([]byte, map[string]any, error) {
 		return []byte("{}"), map[string]any{}, nil
 	}
 	if err := strictjson.Check(raw, bodyLimits); err != nil {
-		return nil, nil, protocol.Errorf(protocol.InvalidRequest, "the body is not acceptable JSON: %w", err)
+		return nil, nil, protocol.Errorf(protocol.InvalidRequest, "the body cannot be read as JSON: %w", err)
 	}
 	if !bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("{")) {
 		return nil, nil, protocol.Errorf(protocol.InvalidRequest, "the body must be a JSON object")

@@ -54,7 +54,7 @@ var bodyLimits = strictjson.Limits{MaxBytes: MaxBody, MaxDepth: 24, MaxTokens: 8
 // parse reads a body. On an error the message may still have its id.
 func parse(body []byte) (*message, error) {
 	if err := strictjson.Check(body, bodyLimits); err != nil {
-		return nil, &rpcError{status: http.StatusBadRequest, code: parseError, text: "the body is not valid JSON", always: true,
+		return nil, &rpcError{status: http.StatusBadRequest, code: parseError, text: "the body cannot be read as JSON", always: true,
 			data: errorData{Code: protocol.InvalidRequest, Detail: err.Error()}}
 	}
 	var members map[string]json.RawMessage

@@ -12,7 +12,7 @@ type Call struct {
 	Input json.RawMessage // an object; nil when absent
 }
 
-// FindCall finds the one data part that names an operation, nil when there is none.
+// FindCall returns the one data part that names an operation, nil when there is none.
 func FindCall(parts []Part) (*Call, error) {
 	var found *Call
 	for i, p := range parts {

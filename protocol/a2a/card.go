@@ -2,21 +2,20 @@ package a2a
 
 import "encoding/json"
 
-// Extensions that cards of this software declare. They hold data only, so that
-// none of them is required of a client.
+// Extensions that the node's cards declare. They contain only data, so clients are not required to
+// support them.
 const (
 	ExtSignedRequests = "urn:stoa:a2a:signed-requests:v1" // how a request is signed
 	ExtOperations     = "urn:stoa:a2a:operations:v1"      // a data part names an operation
-	ExtContact        = "urn:stoa:a2a:contact:v1"         // kind of a message: metadata of the message under this name
+	ExtContact        = "urn:stoa:a2a:contact:v1"         // kind of a message: in the message's metadata, under this name
 	ExtProfile        = "urn:stoa:a2a:profile:v1"         // the profile that a card was made from
 )
 
-// MaxCard is how long a card may be, in bytes: registries refuse longer ones.
+// MaxCard is the longest card, in bytes: registries refuse longer ones.
 const MaxCard = 10 << 10
 
-// A Card is an agent card of A2A 1.0 (§4.4, §8). A card made here has no empty
-// list, object or string, no null and no false, so that every reader's canonical
-// form is the same.
+// A Card is an agent card of A2A 1.0 (§4.4, §8). It contains no empty list, object or string, no
+// null and no false, so that every reader derives the same canonical form.
 type Card struct {
 	Name                string                    `json:"name"`
 	Description         string                    `json:"description"`
@@ -33,21 +32,21 @@ type Card struct {
 	Signatures          []Signature               `json:"signatures,omitempty"`
 }
 
-// An Interface is where and how the agent is reached.
+// An Interface is an endpoint of the agent.
 type Interface struct {
 	URL             string `json:"url"`
 	ProtocolBinding string `json:"protocolBinding"`
 	ProtocolVersion string `json:"protocolVersion"`
 }
 
-// A Provider is who runs the agent.
+// A Provider is the operator of the agent.
 type Provider struct {
 	Organization string `json:"organization"`
 	URL          string `json:"url"`
 }
 
-// Capabilities are the optional parts of the protocol. Neither streams nor push
-// notifications are offered, which is said by their absence.
+// Capabilities are the optional parts of the protocol. Streams and push notifications are not
+// supported, which their absence says.
 type Capabilities struct {
 	Extensions []Extension `json:"extensions,omitempty"`
 }
@@ -59,8 +58,8 @@ type Extension struct {
 	Params      map[string]any `json:"params,omitempty"`
 }
 
-// A SecurityScheme is how a caller shows who it is. The union of A2A 1.0 has no
-// member for RFC 9421; a header is the nearest.
+// A SecurityScheme is how a caller authenticates. A2A 1.0 has no scheme for RFC 9421; a header is
+// the nearest.
 type SecurityScheme struct {
 	APIKey *APIKeyScheme `json:"apiKeySecurityScheme,omitempty"`
 }
@@ -72,13 +71,13 @@ type APIKeyScheme struct {
 	Name        string `json:"name"`
 }
 
-// A SecurityRequirement lists schemes of which all are needed. An empty list of
-// scopes makes some readers drop the requirement, so it holds one.
+// A SecurityRequirement lists schemes that are all needed. Some readers drop a requirement with an
+// empty list of scopes, so it contains one.
 type SecurityRequirement struct {
 	Schemes map[string]Scopes `json:"schemes"`
 }
 
-// Scopes are of one scheme.
+// Scopes are the scopes of one scheme.
 type Scopes struct {
 	List []string `json:"list"`
 }
@@ -98,8 +97,7 @@ type Signature struct {
 	Signature string `json:"signature"`
 }
 
-// Payload is the card without its signatures, as JSON: what is made canonical
-// and signed.
+// Payload returns the card without its signatures, as JSON: what is canonicalised and signed.
 func (c Card) Payload() ([]byte, error) {
 	c.Signatures = nil
 	return json.Marshal(c)

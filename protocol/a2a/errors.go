@@ -6,11 +6,11 @@ import (
 	"stoa/protocol"
 )
 
-// ErrorDomain names the errors that the specification defines.
+// ErrorDomain is the domain of the errors that the specification defines.
 const ErrorDomain = "a2a-protocol.org"
 
-// An Error is one of the errors of A2A 1.0 §5.4 and of JSON-RPC 2.0 §5.1. Use
-// With to say more; the ones below are not changed.
+// An Error is one of the errors of A2A 1.0 §5.4 and of JSON-RPC 2.0 §5.1. With returns a modified
+// copy; the values below never change.
 type Error struct {
 	Code       int
 	Reason     string // of google.rpc.ErrorInfo, UPPER_SNAKE
@@ -23,11 +23,11 @@ type Error struct {
 type Violation struct {
 	Field       string         `json:"field"` // path such as message.parts[0].text
 	Description string         `json:"description"`
-	Fault       protocol.Fault `json:"-"` // of the operation's input; zero where the rule is the protocol's
+	Fault       protocol.Fault `json:"-"` // of the operation's input; zero when the rule is the protocol's
 }
 
-// Faults are the violations as faults, with a JSON pointer each: into the input
-// of an operation where it is that which breaks a rule, else into the parameters.
+// Faults returns the violations as faults with JSON pointers: into the input of an operation if
+// the operation has a rule that is broken, otherwise into the parameters.
 func (e *Error) Faults() []protocol.Fault {
 	var list []protocol.Fault
 	for _, v := range e.Violations {
@@ -39,7 +39,7 @@ func (e *Error) Faults() []protocol.Fault {
 	return list
 }
 
-// Pointer writes a path such as message.parts[0].text as /message/parts/0/text.
+// Pointer converts a path such as message.parts[0].text to /message/parts/0/text.
 func Pointer(field string) string {
 	if field == "" {
 		return ""
@@ -54,15 +54,15 @@ func Pointer(field string) string {
 }
 
 var (
-	ErrParse                = &Error{Code: -32700, Reason: "PARSE_ERROR", Text: "the body is not acceptable JSON"}
+	ErrParse                = &Error{Code: -32700, Reason: "PARSE_ERROR", Text: "the body cannot be read as JSON"}
 	ErrInvalidRequest       = &Error{Code: -32600, Reason: "INVALID_REQUEST", Text: "not a JSON-RPC 2.0 request"}
 	ErrMethodNotFound       = &Error{Code: -32601, Reason: "METHOD_NOT_FOUND", Text: "there is no such method"}
-	ErrInvalidParams        = &Error{Code: -32602, Reason: "INVALID_PARAMS", Text: "the parameters break rules"}
+	ErrInvalidParams        = &Error{Code: -32602, Reason: "INVALID_PARAMS", Text: "the parameters are not valid"}
 	ErrInternal             = &Error{Code: -32603, Reason: "INTERNAL", Text: "something went wrong on our side"}
 	ErrServer               = &Error{Code: -32000, Reason: "UNAVAILABLE", Text: "the request cannot be served now"}
-	ErrTaskNotFound         = &Error{Code: -32001, Reason: "TASK_NOT_FOUND", Text: "there is no such task of yours at this agent"}
+	ErrTaskNotFound         = &Error{Code: -32001, Reason: "TASK_NOT_FOUND", Text: "you have no such task with this agent"}
 	ErrTaskNotCancelable    = &Error{Code: -32002, Reason: "TASK_NOT_CANCELABLE", Text: "the task cannot be canceled"}
-	ErrPushNotSupported     = &Error{Code: -32003, Reason: "PUSH_NOTIFICATION_NOT_SUPPORTED", Text: "push notifications are not supported; ask with GetTask"}
+	ErrPushNotSupported     = &Error{Code: -32003, Reason: "PUSH_NOTIFICATION_NOT_SUPPORTED", Text: "push notifications are not supported; poll with GetTask"}
 	ErrUnsupportedOperation = &Error{Code: -32004, Reason: "UNSUPPORTED_OPERATION", Text: "this is not supported"}
 	ErrContentType          = &Error{Code: -32005, Reason: "CONTENT_TYPE_NOT_SUPPORTED", Text: "the content type is not supported"}
 	ErrVersionNotSupported  = &Error{Code: -32009, Reason: "VERSION_NOT_SUPPORTED", Text: "the version is not supported"}
@@ -91,7 +91,7 @@ func (e *Error) With(text string, pairs ...string) *Error {
 	return &c
 }
 
-// Invalid says which parameters break which rules.
+// Invalid returns the error for parameters that break rules.
 func Invalid(v ...Violation) *Error {
 	texts := make([]string, len(v))
 	for i := range v {

@@ -1,8 +1,7 @@
-// Package a2a holds the shapes of the Agent2Agent protocol, version 1.0 (1.0.1
-// of 2026-05-28), over its JSON-RPC binding: messages, tasks, errors, agent
-// cards, and how a profile becomes a card. Version 0.3, streams and push
-// notifications are known by name only, so that they can be refused as the
-// specification says. It does no I/O.
+// Package a2a contains the types of the Agent2Agent protocol, version 1.0 (1.0.1 of 2026-05-28),
+// over its JSON-RPC binding: messages, tasks, errors, agent cards, and the conversion of a profile
+// to a card. Of version 0.3, streams and push notifications it only knows the names, so that they
+// can be refused as the specification requires. It does no I/O.
 package a2a
 
 import (
@@ -10,7 +9,7 @@ import (
 	"time"
 )
 
-// Version is what is spoken here; patch numbers never stand on the wire.
+// Version is the supported version; patch numbers are never sent.
 const Version = "1.0"
 
 // Limits of what a caller sends.
@@ -18,7 +17,7 @@ const (
 	MaxBody      = 256 << 10 // bytes of a request (contract §1)
 	MaxParts     = 20
 	MaxList      = 20       // entries of extensions and of referenceTaskIds
-	MaxID        = 256      // characters of an id that the caller makes
+	MaxID        = 256      // characters of an id that the caller chooses
 	MaxMetadata  = 16 << 10 // bytes
 	MaxMediaType = 128
 	MaxFilename  = 255
@@ -33,8 +32,7 @@ const (
 	RoleAgent Role = "ROLE_AGENT"
 )
 
-// A State is where a task stands. Completed, Failed, Canceled and Rejected are
-// final.
+// A State is the state of a task. Completed, Failed, Canceled and Rejected are final.
 type State string
 
 const (
@@ -77,7 +75,7 @@ func TextPart(s string) Part { return Part{Text: &s} }
 // DataPart is a part of JSON.
 func DataPart(data json.RawMessage) Part { return Part{Data: data, MediaType: "application/json"} }
 
-// A Status is a state and since when.
+// A Status is a state and the time since when it holds.
 type Status struct {
 	State     State    `json:"state"`
 	Message   *Message `json:"message,omitempty"`
@@ -94,7 +92,7 @@ type Task struct {
 	Metadata  json.RawMessage `json:"metadata,omitempty"`
 }
 
-// An Artifact is what a task gave.
+// An Artifact is a result of a task.
 type Artifact struct {
 	ArtifactID  string          `json:"artifactId"`
 	Name        string          `json:"name,omitempty"`
@@ -104,17 +102,17 @@ type Artifact struct {
 	Extensions  []string        `json:"extensions,omitempty"`
 }
 
-// A SendResult is the answer to SendMessage: a task, or a message at once.
+// A SendResult is the answer to SendMessage: a task, or a message.
 type SendResult struct {
 	Task    *Task    `json:"task,omitempty"`
 	Message *Message `json:"message,omitempty"`
 }
 
-// Timestamp writes a moment as A2A does: UTC, with milliseconds.
+// Timestamp formats a time as A2A does: UTC, with milliseconds.
 func Timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// Recent keeps the last n messages of a history; nil keeps all of at most 100,
-// and nothing is left of 0 (A2A 1.0 §3.2.4).
+// Recent returns the last n messages of a history; nil returns all, at most 100, and 0 returns
+// none (A2A 1.0 §3.2.4).
 func Recent(history []Message, n *int) []Message {
 	most := 100
 	if n != nil {

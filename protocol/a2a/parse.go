@@ -11,7 +11,7 @@ type Send struct {
 	Tenant        string
 	Message       Message
 	HistoryLength *int
-	Push          bool // a push notification config was sent along
+	Push          bool // a push notification config was sent
 	Immediately   bool
 }
 
@@ -22,11 +22,10 @@ type TaskQuery struct {
 	HistoryLength *int
 }
 
-// ParseSend reads the parameters of SendMessage. The bytes were checked to be
-// JSON before. As ProtoJSON says, names may be camelCase or snake_case, null is
-// absence, and members that are not known are left alone. The error is an
-// invalid-params *Error that lists every fault, or that a content type is not
-// supported.
+// ParseSend parses the parameters of SendMessage, which are known to be valid JSON. As in
+// ProtoJSON, names may be camelCase or snake_case, null means absent, and unknown members are
+// ignored. The error is an invalid-params *Error with every fault, or says that a content type is
+// not supported.
 func ParseSend(params json.RawMessage) (Send, error) {
 	r := &reader{}
 	o := r.object("params", params)
@@ -88,7 +87,7 @@ func parsePart(o *object) Part {
 		}
 		p.Text = &s
 	}
-	if o.take("raw") != nil { // bytes are not taken, so they are not decoded
+	if o.take("raw") != nil { // bytes are not supported, so they are not decoded
 		contents++
 		o.r.unsupported = true
 	}
@@ -98,7 +97,7 @@ func parsePart(o *object) Part {
 			o.fault("url", "must be an https address")
 		}
 	}
-	// A data part may hold null; absence is the absence of the member.
+	// A data part may be null; only a missing member is absent.
 	if raw, sent := o.members["data"]; sent {
 		contents++
 		p.Data = raw
@@ -109,7 +108,7 @@ func parsePart(o *object) Part {
 	switch media, _, _ := strings.Cut(p.MediaType, ";"); strings.ToLower(strings.TrimSpace(media)) {
 	case "", "text/plain", "application/json":
 	default:
-		if p.URL == "" && o.r != nil { // what an address leads to may be of any type
+		if p.URL == "" && o.r != nil { // the document at an address may be of any type
 			o.r.unsupported = true
 		}
 	}

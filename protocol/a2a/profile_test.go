@@ -36,7 +36,7 @@ func TestFromProfile(t *testing.T) {
 	require.Equal(t, "1795168800", c.Version)
 	require.Equal(t, &Provider{"node.example", "https://node.example"}, c.Provider)
 	require.Equal(t, []Skill{
-		{"contact", "Write to Asha Rao", "A message begins a thread or goes on in one; the agent's owner answers. Kinds: question, quote_request. Usual answer: within a day.", []string{"contact", "question", "quote_request"}},
+		{"contact", "Write to Asha Rao", "A message begins or continues a thread; the agent's owner answers. Kinds: question, quote_request. Usual answer: within a day.", []string{"contact", "question", "quote_request"}},
 		{"schedule-meeting", "Schedule a meeting", "The owner approves first.", []string{"scheduling"}},
 		{"capability-contact", "Letters", "By hand. Send: An address Gives: A letter", []string{"capability-contact"}},
 	}, c.Skills)
@@ -61,7 +61,7 @@ func TestFromProfile(t *testing.T) {
 	c, err = FromProfile(p, host)
 	require.NoError(t, err)
 	require.Equal(t, "Chairs", c.Description)
-	require.Contains(t, c.Skills[0].Description, "takes no messages", "the card can still be read")
+	require.Contains(t, c.Skills[0].Description, "does not accept messages", "the card can still be read")
 }
 
 // TestCard_Stable: no empty text, list or object, no null and no false, so that

@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// A reader collects what is wrong with the parameters of one request.
+// A reader collects the faults of one request's parameters.
 type reader struct {
 	faults      []Violation
 	unsupported bool // a content type
 }
 
-// maxFaults bounds the list of faults: the rest would only repeat.
+// maxFaults bounds the list of faults; more would only repeat.
 const maxFaults = 20
 
 func (r *reader) fault(field, text string) {
@@ -28,13 +28,13 @@ func (r *reader) err() error {
 	case len(r.faults) > 0:
 		return Invalid(r.faults...)
 	case r.unsupported:
-		return ErrContentType.With("parts are taken as text/plain and application/json, and as addresses; not as bytes and not as other types")
+		return ErrContentType.With("parts may be text/plain, application/json, or addresses; bytes and other types are not supported")
 	}
 	return nil
 }
 
-// An object is one JSON object of the parameters. The zero object has no
-// members and reports nothing, so that what is missing is told once.
+// An object is one JSON object of the parameters. The zero object has no members and reports
+// nothing, so that a missing object is reported once.
 type object struct {
 	r       *reader
 	path    string
@@ -60,7 +60,7 @@ func (o *object) open(path string, raw json.RawMessage) *object {
 // child opens an object inside this one.
 func (o *object) child(name string, raw json.RawMessage) *object { return o.open(o.at(name), raw) }
 
-// object opens a member that must be there.
+// object opens a required member.
 func (o *object) object(name string) *object {
 	if o.r == nil {
 		return o
@@ -90,7 +90,7 @@ func (o *object) take(name string) json.RawMessage {
 	if other := snake(name); other != name {
 		if alias, both := o.members[other]; both {
 			if sent {
-				o.fault(name, "stands there twice, also as "+other)
+				o.fault(name, "is there twice, also as "+other)
 			}
 			raw = alias
 		}
@@ -113,7 +113,7 @@ func snake(name string) string {
 	return b.String()
 }
 
-// text is a string of at most most characters, "" when it is absent.
+// text returns a string of at most most characters, "" when it is absent.
 func (o *object) text(name string, most int) string {
 	raw := o.take(name)
 	if raw == nil {
@@ -154,7 +154,7 @@ func (o *object) role() Role {
 	return ""
 }
 
-// length reads a count that is not negative; a string of digits is one too.
+// length reads a non-negative count, which may also be a string of digits.
 func (o *object) length(name string) *int {
 	raw := o.take(name)
 	if raw == nil {

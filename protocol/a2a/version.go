@@ -8,15 +8,15 @@ import (
 	"stoa/protocol"
 )
 
-// Methods of the JSON-RPC binding that are done here.
+// Supported methods of the JSON-RPC binding.
 const (
 	SendMessage = "SendMessage"
 	GetTask     = "GetTask"
-	CancelTask  = "CancelTask" // of one's own task it is refused, of another's unknown
+	CancelTask  = "CancelTask" // fails for the caller's own task, not found for another's
 )
 
-// methods are all that version 1.0 has. The value says how one that is not done
-// here is refused (A2A 1.0 §3.1, §9.4); nil is done.
+// methods are all methods of version 1.0, with the error for those that are not supported (A2A 1.0
+// §3.1, §9.4); nil for supported ones.
 var methods = map[string]*Error{
 	SendMessage:                        nil,
 	GetTask:                            nil,
@@ -31,7 +31,7 @@ var methods = map[string]*Error{
 	"GetExtendedAgentCard":             ErrUnsupportedOperation,
 }
 
-// Unoffered returns how a method is refused, nil for one that is done here.
+// Unoffered returns the error for a method, nil for a supported one.
 func Unoffered(method string) *Error {
 	refusal, known := methods[method]
 	if !known {
@@ -40,12 +40,12 @@ func Unoffered(method string) *Error {
 	if refusal == nil {
 		return nil
 	}
-	return refusal.With(method + " is not offered here; use " + SendMessage + " and " + GetTask)
+	return refusal.With(method + " is not supported here; use " + SendMessage + " and " + GetTask)
 }
 
-// Negotiate checks the version that a request asks for: the A2A-Version header,
-// else the query parameter of that name. Without either the specification means
-// 0.3; a method name of 1.0 shows that the client only forgot (A2A 1.0 §3.6).
+// Negotiate checks the version that a request asks for: in the header A2A-Version, otherwise in
+// the query parameter of that name. Without either the specification assumes 0.3, but a method
+// name of 1.0 shows that the client only forgot it (A2A 1.0 §3.6).
 func Negotiate(asked, method string) *Error {
 	asked = strings.TrimSpace(asked)
 	if asked == "" {

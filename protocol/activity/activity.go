@@ -1,11 +1,10 @@
-// Package activity is the ActivityStreams 2.0 that this node speaks: what it
-// reads from others, what it writes, and how posts and profiles map to both.
+// Package activity is the ActivityStreams 2.0 of this node: what it reads from others, what it
+// writes, and the mapping of posts and profiles to both.
 //
-// There is no JSON-LD processing. Members are read by their literal names, and
-// members of this service ("stoa:kind") only where the @context has the inline
-// entry "stoa": "urn:stoa:ns:v1#". Reading is tolerant of the shapes that real
-// software sends (one value for a list, null anywhere, objects for ids);
-// whoever calls it has checked size, depth and duplicate members before.
+// There is no JSON-LD processing. Members are read by their literal names, and members of this
+// service ("stoa:kind") only when the @context has the inline entry "stoa": "urn:stoa:ns:v1#".
+// Reading accepts what real software sends (one value for a list, null anywhere, objects for ids);
+// the caller has checked size, depth and duplicate members before.
 package activity
 
 import (
@@ -18,7 +17,7 @@ import (
 	"time"
 )
 
-// Addresses and names of the wire.
+// Addresses and names on the wire.
 const (
 	Public    = "https://www.w3.org/ns/activitystreams#Public"
 	Namespace = "urn:stoa:ns:v1#"
@@ -26,7 +25,7 @@ const (
 	Profile   = `application/ld+json; profile="https://www.w3.org/ns/activitystreams"`
 )
 
-// Limits of one activity. More is refused before anything is looked up.
+// Limits of one activity, checked before anything is looked up.
 const (
 	MaxBody        = 256 << 10 // inbox (contract §1)
 	MaxAddressees  = 500       // to and cc together
@@ -43,12 +42,11 @@ func refused(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrShape}, args...)...)
 }
 
-// Refs are ids as they come: a string, an object with an id, or a list of
-// either. Null and objects without id give none. Numbers are refused: an actor
-// that is "1" is somebody's row, not an actor.
+// Refs are ids in any form: a string, an object with an id, or a list of either. Null and objects
+// without id give none. Numbers are refused: an actor that is "1" is a database key, not an actor.
 type Refs []string
 
-// One returns the only id, "" when there is none or several.
+// One returns the only id, "" when there is none or more than one.
 func (r Refs) One() string {
 	if len(r) == 1 {
 		return r[0]
@@ -137,7 +135,7 @@ func (t Types) Is(names ...string) bool {
 	return slices.ContainsFunc(t, func(s string) bool { return slices.Contains(names, s) })
 }
 
-// String is the first type.
+// String returns the first type.
 func (t Types) String() string {
 	if len(t) == 0 {
 		return ""
@@ -145,7 +143,7 @@ func (t Types) String() string {
 	return t[0]
 }
 
-// Text is a string; null and values of another kind give "".
+// Text is a string; null and values of another type give "".
 type Text string
 
 func (t *Text) UnmarshalJSON(b []byte) error {
@@ -172,8 +170,8 @@ func text(b []byte) (string, error) {
 	return s, nil
 }
 
-// Time is a point in time with a zone; null and "" give the zero time. A time
-// without a zone is refused: it would mean another one on every node.
+// Time is a point in time with a zone; null and "" give the zero time. A time without a zone is
+// refused: it would be a different time on every node.
 type Time struct{ time.Time }
 
 func (t *Time) UnmarshalJSON(b []byte) error {
@@ -184,14 +182,14 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 	}
 	at, err := time.Parse(time.RFC3339, string(s))
 	if err != nil || at.Year() < 1 || at.Year() > 9999 {
-		return refused("%q is no time with a zone", s)
+		return refused("%q is not a time with a zone", s)
 	}
 	t.Time = at.UTC()
 	return nil
 }
 
-// An Activity is the envelope of what arrives in an inbox or stands in a log.
-// Object stays as received, because proofs are checked over it.
+// An Activity is the envelope of what arrives in an inbox or is in a log. Object is kept as
+// received, because proofs are verified over it.
 type Activity struct {
 	Context   json.RawMessage `json:"@context"`
 	ID        Text            `json:"id"`
@@ -211,7 +209,7 @@ type Activity struct {
 	Epoch Text   `json:"stoa:epoch"`
 	Head  *int64 `json:"stoa:head"`
 
-	// Members that re-arrange a document for readers with JSON-LD.
+	// Members that rearrange a document for readers with JSON-LD.
 	Graph    json.RawMessage `json:"@graph"`
 	Reverse  json.RawMessage `json:"@reverse"`
 	Included json.RawMessage `json:"@included"`
@@ -219,8 +217,8 @@ type Activity struct {
 	AtID     json.RawMessage `json:"@id"`
 }
 
-// Check refuses what no activity of ours or of others needs: several actors, no
-// id or type, too many addressees, JSON-LD re-arrangement.
+// Check refuses what no valid activity has: several actors, no id or type, too many addressees,
+// JSON-LD rearrangement.
 func (a *Activity) Check() error {
 	switch {
 	case a.Graph != nil || a.Reverse != nil || a.Included != nil || a.AtType != nil || a.AtID != nil:
@@ -239,7 +237,7 @@ func (a *Activity) Check() error {
 	return nil
 }
 
-// ObjectRefs are the ids that object names, embedded or not.
+// ObjectRefs returns the ids of the object, embedded or not.
 func (a *Activity) ObjectRefs() Refs {
 	var r Refs
 	if a.Object != nil && r.UnmarshalJSON(a.Object) != nil {
@@ -248,18 +246,18 @@ func (a *Activity) ObjectRefs() Refs {
 	return r
 }
 
-// ObjectID is the id of the only object, "" when there is none or several.
+// ObjectID returns the id of the only object, "" when there is none or more than one.
 func (a *Activity) ObjectID() string { return a.ObjectRefs().One() }
 
-// Embedded reports whether the object came along and not only its id.
+// Embedded reports whether the object is embedded, and not only its id.
 func (a *Activity) Embedded() bool { return first(a.Object) == '{' }
 
 // IsPublic reports whether Public is among the addressees, in any of its three
 // spellings.
 func IsPublic(r Refs) bool { return r.Has(Public) || r.Has("as:Public") || r.Has("Public") }
 
-// HasStoa reports whether an @context maps the prefix stoa to this service's
-// namespace, so that "stoa:kind" means what we mean by it.
+// HasStoa reports whether an @context maps the prefix stoa to this service's namespace, so that
+// "stoa:kind" has this service's meaning.
 func HasStoa(context json.RawMessage) bool {
 	var m map[string]json.RawMessage
 	switch first(context) {
@@ -279,7 +277,7 @@ func HasStoa(context json.RawMessage) bool {
 			if first(item) != '{' {
 				continue
 			}
-			// A later entry may take the prefix away again.
+			// A later entry may remove the prefix.
 			if strings.Contains(string(item), `"stoa"`) {
 				found = HasStoa(item)
 			}
@@ -289,9 +287,8 @@ func HasStoa(context json.RawMessage) bool {
 	return false
 }
 
-// remaps reports whether an inline @context gives actor, object or another
-// member that decides who speaks a meaning of its own. A reader with JSON-LD
-// would then see another document than this one (CVE-2022-24307).
+// remaps reports whether an inline @context redefines actor, object or another member that decides
+// who is the author. A reader with JSON-LD would then see a different document (CVE-2022-24307).
 func remaps(context json.RawMessage) bool {
 	items, err := list(context, 200)
 	if err != nil {
@@ -313,7 +310,7 @@ func remaps(context json.RawMessage) bool {
 	return false
 }
 
-// first is the first byte of a JSON value, 0 for none.
+// first returns the first byte of a JSON value, 0 for none.
 func first(b []byte) byte {
 	for _, c := range b {
 		if c != ' ' && c != '\t' && c != '\n' && c != '\r' {

@@ -9,11 +9,11 @@ import (
 	"stoa/protocol"
 )
 
-// ActorTypes are the types that are taken as actors.
+// ActorTypes are the types that count as actors.
 var ActorTypes = []string{"Application", "Group", "Organization", "Person", "Service"}
 
-// LogFeature is the entry of generator.implements (FEP-844e) that says: this
-// node has a numbered log, follow it by cursor.
+// LogFeature is the entry of generator.implements (FEP-844e) of nodes that have a numbered log,
+// which can be followed by cursor.
 const LogFeature = Namespace + "log"
 
 // An Actor is an actor document as read from another server.
@@ -78,7 +78,7 @@ func (k *Keys) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Find returns the key of that id.
+// Find returns the key with that id.
 func (k Keys) Find(id string) (Key, bool) {
 	for _, one := range k {
 		if string(one.ID) == id {
@@ -110,7 +110,7 @@ func (g *Generator) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Implements reports whether the actor's software says it does feature.
+// Implements reports whether the actor's software claims a feature.
 func (a *Actor) Implements(feature string) bool {
 	for _, f := range a.Generator.Implements {
 		if f == feature {
@@ -120,16 +120,16 @@ func (a *Actor) Implements(feature string) bool {
 	return false
 }
 
-// MaxActor bounds what is kept of an actor document, in bytes.
+// MaxActor is the size limit of a stored actor document, in bytes.
 const MaxActor = 16 << 10
 
-// Tidy cuts the names of an actor to one line of at most MaxName characters.
+// Tidy shortens the names of an actor to one line of at most MaxName characters.
 func (a *Actor) Tidy() {
 	a.Username, a.Name = Text(clip(clean(string(a.Username)), MaxName)), Text(clip(clean(string(a.Name)), MaxName))
 }
 
-// Kept is the part of an actor document that is read again, as a document of at
-// most MaxActor bytes. Keys are kept apart, each when it has verified something.
+// Kept returns the part of an actor document that will be read again, in at most MaxActor bytes.
+// Keys are stored separately, each after it has verified something.
 func (a *Actor) Kept() ([]byte, error) {
 	o := Object{
 		"id": a.ID, "inbox": a.Inbox.One(), "preferredUsername": a.Username, "name": a.Name,
@@ -151,7 +151,7 @@ func (a *Actor) Kept() ([]byte, error) {
 	return raw, err
 }
 
-// actor is what all actors of a node have.
+// actor returns what all actors of a node have in common.
 func (s Site) actor(id, kind, username, name, summary, url string) Object {
 	return Object{
 		"@context": actorContext,
@@ -172,31 +172,32 @@ func (s Site) actor(id, kind, username, name, summary, url string) Object {
 	}
 }
 
-// NodeActor signs fetches, follows and reports.
+// NodeActor returns the actor that signs fetches, follows and reports.
 func (s Site) NodeActor(hostname string) Object {
 	o := s.actor(s.Node(), "Application", hostname, s.Host, paragraph("A stoa node: a directory and board for agents."), s.Base+"/")
 	o["stoa:board"], o["stoa:feed"], o["stoa:log"] = s.Board(), s.Feed(), s.Log()
 	return o
 }
 
-// BoardActor is the board, a group in the sense of FEP-1b12.
+// BoardActor returns the board's actor, a group in the sense of FEP-1b12.
 func (s Site) BoardActor() Object {
 	o := s.actor(s.Board(), "Group", "board", "Board of "+s.Host, paragraph("The agent board of "+s.Host+"."), s.Base+"/board")
 	o["stoa:log"] = s.Log()
 	return o
 }
 
-// FeedActor stands for the activity feed.
+// FeedActor returns the actor of the activity feed.
 func (s Site) FeedActor() Object {
 	return s.actor(s.Feed(), "Service", "feed", "Feed of "+s.Host, paragraph("Activity on "+s.Host+"."), s.Base+"/feed")
 }
 
-// AnonActor is the author of posts whose writer has no profile here.
+// AnonActor returns the author of posts whose writer has no profile here.
 func (s Site) AnonActor() Object {
-	return s.actor(s.Anon(), "Service", "anon", "Visitors of "+s.Host, paragraph("Posts of visitors and of agents without a profile on "+s.Host+"."), s.Base+"/board")
+	return s.actor(s.Anon(), "Service", "anon", "Visitors of "+s.Host,
+		paragraph("Posts of visitors and of agents without a profile on "+s.Host+"."), s.Base+"/board")
 }
 
-// AgentActor is a hosted profile. erc8004 and keyHash are "" where there is none.
+// AgentActor returns the actor of a hosted profile. erc8004 and keyHash are "" for none.
 func (s Site) AgentActor(p protocol.ProfileDraft, erc8004, keyHash string, created, updated time.Time) Object {
 	kind := "Service"
 	if p.Kind == protocol.Business {
@@ -215,7 +216,7 @@ func (s Site) AgentActor(p protocol.ProfileDraft, erc8004, keyHash string, creat
 	attachment := []any{property("A2A card", `<a href="`+html.EscapeString(card)+`" rel="nofollow noopener">`+html.EscapeString(card)+`</a>`)}
 	if erc8004 != "" {
 		o["stoa:erc8004"] = erc8004
-		// GoToSocial (2025) drops a value that reads as a URI; inside an element it stays.
+		// GoToSocial (2025) drops a value that is only a URI; inside an element it keeps it.
 		attachment = append(attachment, property("ERC-8004", "<span>"+html.EscapeString(erc8004)+"</span>"))
 	}
 	if keyHash != "" {
@@ -229,5 +230,5 @@ func property(name, value string) Object {
 	return Object{"type": "PropertyValue", "name": name, "value": value}
 }
 
-// stamp writes a time as RFC 3339 in UTC with milliseconds where there are any.
+// stamp formats a time as RFC 3339 in UTC, with milliseconds unless they are zero.
 func stamp(t time.Time) string { return t.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano) }

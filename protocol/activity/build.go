@@ -8,22 +8,21 @@ import (
 	"stoa/protocol"
 )
 
-// CreateID, DeleteID and EntryID are the ids of what this node says about a post.
+// CreateID, DeleteID and EntryID return the ids of this node's activities about a post.
 func CreateID(uri string) string { return uri + "/activity" }
 
-// DeleteID is the id of the Delete of a post.
+// DeleteID returns the id of the Delete of a post.
 func DeleteID(uri string) string { return uri + "#delete" }
 
-// HideID is the id of the Delete of a post that was hidden at a time and may be
-// restored.
+// HideID returns the id of the Delete of a post that was hidden at a time and may be restored.
 func HideID(uri string, at time.Time) string {
 	return uri + "#hide-" + strconv.FormatInt(at.UnixMilli(), 10)
 }
 
-// EntryID is the id of one entry of the board's log.
+// EntryID returns the id of one entry of the board's log.
 func (s Site) EntryID(seq int64) string { return s.Log() + "/" + strconv.FormatInt(seq, 10) }
 
-// Create is the Create of a post of this node, without proof.
+// Create returns the Create of a post of this node, without proof.
 func (s Site) Create(p, parent *protocol.StoredPost, digest string) Object {
 	note := s.Note(p, parent, digest)
 	return Object{
@@ -32,7 +31,7 @@ func (s Site) Create(p, parent *protocol.StoredPost, digest string) Object {
 	}
 }
 
-// CreateOf is a Create as an outbox lists it, with the post by its id.
+// CreateOf returns a Create as an outbox lists it, with only the id of the post.
 func (s Site) CreateOf(p *protocol.Post, actor string) Object {
 	return Object{
 		"id": CreateID(p.URI), "type": "Create", "actor": actor, "published": stamp(p.CreatedAt),
@@ -40,13 +39,13 @@ func (s Site) CreateOf(p *protocol.Post, actor string) Object {
 	}
 }
 
-// Inside is the object as another one holds it, without @context.
+// Inside returns the object without @context, as a member of another one.
 func (o Object) Inside() Object {
 	delete(o, "@context")
 	return o
 }
 
-// Delete is the Delete of a post of this node, without proof.
+// Delete returns the Delete of a post of this node, without proof.
 func (s Site) Delete(p *protocol.StoredPost, at time.Time) Object {
 	actor := s.Author(p)
 	return Object{
@@ -56,8 +55,8 @@ func (s Site) Delete(p *protocol.StoredPost, at time.Time) Object {
 	}
 }
 
-// Departed is the Delete of a post of another server by its author, without proof;
-// id is that of the author's own Delete, of the post or of the account.
+// Departed returns the Delete of a post of another server by its author, without proof; id is that
+// of the author's own Delete, of the post or of the account.
 func Departed(id, actor, uri string) Object {
 	return Object{
 		"@context": "https://www.w3.org/ns/activitystreams", "id": id, "type": "Delete", "actor": actor,
@@ -65,12 +64,12 @@ func Departed(id, actor, uri string) Object {
 	}
 }
 
-// Tombstone is what is left of a post.
+// Tombstone returns what replaces a deleted post.
 func Tombstone(uri string, at time.Time) Object {
 	return Object{"id": uri, "type": "Tombstone", "formerType": "Note", "deleted": stamp(at)}
 }
 
-// Moderate is the board's Remove (a post is hidden) or Add (it is back).
+// Moderate returns the board's Remove (a post is hidden) or Add (it is restored).
 func (s Site) Moderate(kind, uri string, seq int64, at time.Time) Object {
 	return Object{
 		"@context": postContext, "id": s.EntryID(seq) + "#" + kind, "type": kind, "actor": s.Board(),
@@ -79,8 +78,8 @@ func (s Site) Moderate(kind, uri string, seq int64, at time.Time) Object {
 	}
 }
 
-// Entry is one entry of the board's log, without proof: the board announces an
-// activity under a number. The activity stands in it as it is, with its proof.
+// Entry returns one entry of the board's log, without proof: the board announces an activity under
+// a number. The activity is embedded unchanged, with its proof.
 func (s Site) Entry(epoch string, seq int64, at time.Time, inner json.RawMessage) Object {
 	return Object{
 		"@context": postContext, "id": s.EntryID(seq), "type": "Announce", "actor": s.Board(),
@@ -89,14 +88,14 @@ func (s Site) Entry(epoch string, seq int64, at time.Time, inner json.RawMessage
 	}
 }
 
-// Erased stands in the log for an entry whose post is deleted, so that numbers
-// stay without gaps and no deleted text is served.
+// Erased replaces a log entry whose post is deleted, so that the numbers have no gaps and no
+// deleted text is served.
 func (s Site) Erased(seq int64) Object {
 	return Object{"id": s.EntryID(seq), "type": "Tombstone", "formerType": "Announce", "stoa:seq": seq}
 }
 
-// Boost is the board's Announce of a post for followers that read no log.
-// number makes its id unique: what was hidden and restored is boosted anew.
+// Boost returns the board's Announce of a post, for followers that do not read the log. number
+// makes its id unique: a post that was hidden and restored is announced again.
 func (s Site) Boost(uri string, number int64, at time.Time) Object {
 	return Object{
 		"@context": "https://www.w3.org/ns/activitystreams",
@@ -105,7 +104,7 @@ func (s Site) Boost(uri string, number int64, at time.Time) Object {
 	}
 }
 
-// Unboost takes a Boost back.
+// Unboost returns the Undo of a Boost.
 func (s Site) Unboost(uri string, number, boost int64, at time.Time) Object {
 	o := s.Boost(uri, boost, at).Inside()
 	return Object{
@@ -115,7 +114,7 @@ func (s Site) Unboost(uri string, number, boost int64, at time.Time) Object {
 	}
 }
 
-// Follow asks to follow an actor, as the node.
+// Follow returns the node's Follow of an actor.
 func (s Site) Follow(id, object string) Object {
 	return Object{
 		"@context": "https://www.w3.org/ns/activitystreams", "id": id, "type": "Follow",
@@ -123,16 +122,15 @@ func (s Site) Follow(id, object string) Object {
 	}
 }
 
-// Undo takes an earlier activity of the node back; inner is that activity.
+// Undo returns the Undo of an earlier activity of the node, inner.
 func (s Site) Undo(id string, inner Object) Object {
 	return Object{
 		"@context": "https://www.w3.org/ns/activitystreams", "id": id, "type": "Undo", "actor": s.Node(), "object": inner,
 	}
 }
 
-// Answer is the Accept or Reject of a Follow of object, which it embeds by what
-// makes it that Follow. An Accept to a node that reads logs has the head of the
-// log.
+// Answer returns the Accept or Reject of a Follow of object, which it embeds with the members that
+// identify it. An Accept to a node that reads logs contains the head of the log.
 func (s Site) Answer(kind, id, actor, follow, follower, object, epoch string, head int64) Object {
 	o := Object{
 		"@context": listContext, "id": id, "type": kind, "actor": actor, "to": []string{follower},

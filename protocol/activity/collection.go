@@ -2,7 +2,7 @@ package activity
 
 import "strconv"
 
-// Collection is the head of an ordered collection; pages are reached by First.
+// Collection returns the head of an ordered collection; pages are linked from first.
 func Collection(id string, total int, first string) Object {
 	o := Object{"@context": "https://www.w3.org/ns/activitystreams", "id": id, "type": "OrderedCollection", "totalItems": total}
 	if first != "" {
@@ -11,7 +11,7 @@ func Collection(id string, total int, first string) Object {
 	return o
 }
 
-// CollectionPage is one page; next is "" on the last.
+// CollectionPage returns one page; next is "" on the last.
 func CollectionPage(id, of, next string, items []any) Object {
 	o := Object{
 		"@context": postContext, "id": id, "type": "OrderedCollectionPage", "partOf": of, "orderedItems": items,
@@ -22,8 +22,8 @@ func CollectionPage(id, of, next string, items []any) Object {
 	return o
 }
 
-// LogPage is one page of the board's log, ascending from the entry behind
-// after. It names the page behind it also when that is still empty.
+// LogPage returns one page of the board's log, in ascending order, beginning after entry after. It
+// links the next page even when that is still empty.
 func (s Site) LogPage(after int64, limit int, epoch string, head, last int64, items []any) Object {
 	at := func(n int64) string {
 		return s.Log() + "?after=" + strconv.FormatInt(n, 10) + "&limit=" + strconv.Itoa(limit)

@@ -9,8 +9,8 @@ import (
 	"stoa/protocol"
 )
 
-// paragraph writes plain text as HTML: escaped, a blank line ends a paragraph,
-// a newline a line, http(s) addresses become links.
+// paragraph converts plain text to HTML: escaped, with a paragraph per blank line, a line break
+// per newline, and links for http(s) addresses.
 func paragraph(text string) string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(strings.ReplaceAll(strings.TrimSpace(text), "\r\n", "\n"), "\n\n") {
@@ -30,8 +30,8 @@ func paragraph(text string) string {
 	return b.String()
 }
 
-// linked writes one line with its addresses as links. Where a link goes and what
-// it shows are the same text, so a link cannot lie.
+// linked writes one line with its addresses as links. The target and the text of a link are the
+// same, so a link cannot deceive.
 func linked(b *strings.Builder, line string) {
 	for {
 		at := strings.Index(line, "http")
@@ -62,8 +62,8 @@ func linked(b *strings.Builder, line string) {
 	}
 }
 
-// content is a post as the fediverse shows it. The title is part of it, because
-// a name on a Note becomes a content warning there (GoToSocial, 2025).
+// content returns a post as the fediverse shows it. It includes the title, because a name on a
+// Note becomes a content warning there (GoToSocial, 2025).
 func (s Site) content(p *protocol.StoredPost) string {
 	var b strings.Builder
 	if p.Author.Handle == nil {
@@ -97,7 +97,7 @@ func (s Site) content(p *protocol.StoredPost) string {
 
 func (s Site) tagURL(tag string) string { return s.Base + "/board?tag=" + url.QueryEscape(tag) }
 
-// hashtag writes a tag as FEP-eb48 wants it; one of digits only is none.
+// hashtag converts a tag to the form of FEP-eb48; "" for one that consists of digits.
 func hashtag(tag string) string {
 	name := strings.Map(func(r rune) rune {
 		if r == '.' || r == ':' || r == '-' {

@@ -9,8 +9,7 @@ import (
 	"stoa/protocol"
 )
 
-// A Note is a post as other software writes it: Note, and the types that are
-// read like one.
+// A Note is a post as other software writes it: a Note, or a type that is read like one.
 type Note struct {
 	Context      json.RawMessage `json:"@context"`
 	ID           Text            `json:"id"`
@@ -41,10 +40,10 @@ type Note struct {
 	Digest    Text            `json:"stoa:digest"`
 }
 
-// NoteTypes are read as posts; a Tombstone is what is left of one.
+// NoteTypes are read as posts; a Tombstone is a deleted post.
 var NoteTypes = []string{"Note", "Article", "Page", "Question", "Event", "Video"}
 
-// An AuthorClaim is what a node says about the author of a post: a claim.
+// An AuthorClaim is what a node claims about the author of a post.
 type AuthorClaim struct {
 	Name    Text `json:"name"`
 	Handle  Text `json:"handle"`
@@ -52,8 +51,8 @@ type AuthorClaim struct {
 	KeyID   Text `json:"keyid"`
 }
 
-// Check refuses a Note that nobody could show: without id or with several
-// authors, with too much of something.
+// Check refuses a Note that cannot be shown: without id, with several authors, or with too much of
+// something.
 func (n *Note) Check() error {
 	var attachments []json.RawMessage
 	if first(n.Attachment) == '[' && json.Unmarshal(n.Attachment, &attachments) != nil {
@@ -74,20 +73,20 @@ func (n *Note) Check() error {
 	return nil
 }
 
-// IsStoa reports whether the Note is a post of a node like this one; context is
-// that of the activity around it.
+// IsStoa reports whether the Note is a post of a stoa node; context is that of the activity around
+// it.
 func (n *Note) IsStoa(context json.RawMessage) bool {
 	return n.Kind != "" && (HasStoa(n.Context) || HasStoa(context))
 }
 
-// IsPublic reports whether anybody may read the Note; IsListed whether it may
-// stand in lists too (Public in to, not only in cc).
+// IsPublic reports whether everyone may read the Note, IsListed whether it may also be listed
+// (Public in to, not only in cc).
 func (n *Note) IsPublic() bool { return IsPublic(n.To) || IsPublic(n.CC) }
 
 // IsListed reports whether Public is in to.
 func (n *Note) IsListed() bool { return IsPublic(n.To) }
 
-// Text is the content as HTML: content, else the first of contentMap.
+// Text returns the content as HTML: content, otherwise the first of contentMap.
 func (n *Note) Text() string {
 	if n.Content == "" && len(n.ContentMap) > 0 {
 		return n.ContentMap[0].Text
@@ -95,7 +94,7 @@ func (n *Note) Text() string {
 	return string(n.Content)
 }
 
-// Language is the language of Text, "" when unknown.
+// Language returns the language of Text, "" when unknown.
 func (n *Note) Language() string {
 	for _, l := range n.ContentMap {
 		if n.Content == "" || l.Text == string(n.Content) {
@@ -105,7 +104,7 @@ func (n *Note) Language() string {
 	return ""
 }
 
-// Hashtags are the names of the Hashtag tags, without # and folded.
+// Hashtags returns the names of the Hashtag tags, without # and folded.
 func (n *Note) Hashtags() []string {
 	names := []string{}
 	for _, t := range n.Tag {
@@ -179,8 +178,8 @@ func (s *Strings) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// URLs are links: strings or Link objects. The page for people is the first of
-// type text/html, else the first.
+// URLs are links: strings or Link objects. Page is the first of type text/html, otherwise the
+// first.
 type URLs struct{ Page string }
 
 func (u *URLs) UnmarshalJSON(b []byte) error {
@@ -238,7 +237,7 @@ func (s *Source) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Languages is contentMap in the order it was written.
+// Languages is contentMap in its original order.
 type Languages []struct{ Tag, Text string }
 
 func (l *Languages) UnmarshalJSON(b []byte) error {

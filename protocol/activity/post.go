@@ -10,9 +10,9 @@ import (
 	"stoa/protocol"
 )
 
-// Note writes a post of this node. parent is the post it answers where this
-// node holds it, nil otherwise: its author is told. digest is that of the
-// author's statement, "" without one.
+// Note returns the Note of a post of this node. parent is the post that it replies to if this node
+// has it, otherwise nil: its author is mentioned. digest is that of the author's statement, ""
+// without one.
 func (s Site) Note(p, parent *protocol.StoredPost, digest string) Object {
 	author := s.Author(p)
 	cc := []string{author + "/followers", p.Board}
@@ -57,14 +57,14 @@ func (s Site) Note(p, parent *protocol.StoredPost, digest string) Object {
 	return o
 }
 
-// WithContext adds the @context that a Note needs when it stands alone.
+// WithContext adds the @context that a Note needs as a separate document.
 func WithContext(o Object) Object {
 	o["@context"] = postContext
 	return o
 }
 
-// Author is the actor of a post of this node: the hosted profile, else the
-// actor of all who have none.
+// Author returns the actor of a post of this node: the hosted profile, otherwise the actor for all
+// authors without one.
 func (s Site) Author(p *protocol.StoredPost) string {
 	if p.Author.Handle != nil {
 		return s.Agent(*p.Author.Handle)
@@ -89,7 +89,7 @@ func authorClaim(a protocol.Author) Object {
 	return o
 }
 
-// mention tells the author of a post of another node that it was answered.
+// mention returns the mention that tells the author of a post of another node about a reply.
 func mention(parent *protocol.StoredPost) *protocol.Mention {
 	if parent == nil || parent.Node == nil || parent.Author.Actor == nil || parent.Author.Handle == nil {
 		return nil
@@ -111,9 +111,9 @@ const (
 	MaxName  = 80
 )
 
-// Post reads a Note of a node like this one as a post. It applies the rules of
-// a local post (spec §2.10); what breaks them wraps ErrShape. The author is only
-// what the other node claims: not verified, and without chain identity.
+// Post reads a Note of a stoa node as a post. It applies the rules of a local post (spec §2.10);
+// errors wrap ErrShape. The author is only what the other node claims: not verified, and without
+// chain identity.
 func (n *Note) Post(raw json.RawMessage) (*protocol.StoredPost, error) {
 	author, err := n.author()
 	if err != nil {
@@ -151,20 +151,19 @@ func checkPost(p *protocol.StoredPost, n *Note) error {
 			return refused("tags: lower-case, each once")
 		}
 	}
-	// The rule of text: what nobody here may write. It is refused and not mended,
-	// since the author's signature is over these characters.
+	// The rule of text for what nobody here may write. The post is refused and not corrected,
+	// since the author's signature covers these characters.
 	if faults := protocol.CheckText("", struct{ Title, Body, Name string }{p.Title, p.Body, p.Author.Name}); len(faults) > 0 {
 		return refused("%s: %s", faults[0].Pointer, faults[0].Detail)
 	}
 	return nil
 }
 
-// author is what the Note says about its author, as far as it can be believed
-// of the node that the Note is from.
+// author returns what the Note says about its author, as far as its node may claim it.
 func (n *Note) author() (protocol.Author, error) {
 	id, err := url.Parse(string(n.ID))
 	if err != nil || id.Host == "" {
-		return protocol.Author{}, refused("id is no URL")
+		return protocol.Author{}, refused("id is not a URL")
 	}
 	host, actor := strings.ToLower(id.Host), n.AttributedTo[0]
 	a := protocol.Author{Name: clip(strings.TrimSpace(string(n.Author.Name)), MaxName), Node: &host, Actor: &actor, Method: protocol.ByFederation}
@@ -177,9 +176,8 @@ func (n *Note) author() (protocol.Author, error) {
 	return a, nil
 }
 
-// Reply reads a Note of the fediverse as a reply (text is its content as plain
-// text). parentTitle gives the title where the Note has none. handle is the
-// author's name on its server.
+// Reply reads a Note of the fediverse as a reply. text is its content as plain text; parentTitle
+// is used when the Note has no title; handle is the author's name on its server.
 func (n *Note) Reply(text, parentTitle, handle, name string) (*protocol.StoredPost, error) {
 	author, err := n.author()
 	if err != nil {
@@ -225,8 +223,8 @@ func (n *Note) Reply(text, parentTitle, handle, name string) (*protocol.StoredPo
 	return p, err
 }
 
-// relayed is what is kept of a reply by another server: what is shown of it, in
-// bounds, and none of the rest that its server wrote.
+// relayed returns what is stored of a reply from another server: the bounded part that is shown,
+// and nothing else that its server wrote.
 func (n *Note) relayed(p *protocol.StoredPost) Object {
 	tags := []any{}
 	for _, tag := range append([]string{string(p.Kind)}, p.Tags...) {
@@ -244,8 +242,8 @@ func (n *Note) relayed(p *protocol.StoredPost) Object {
 	return o
 }
 
-// Relayed is the Create of a reply by another server that carries no proof of its
-// author: id is that of the author's own Create. Its note is p.Object.
+// Relayed returns the Create of a reply from another server without a proof of its author: id is
+// that of the author's own Create. Its note is p.Object.
 func Relayed(id string, p *protocol.StoredPost) Object {
 	return Object{
 		"@context": "https://www.w3.org/ns/activitystreams", "id": id, "type": "Create", "actor": *p.Author.Actor,
@@ -253,13 +251,13 @@ func Relayed(id string, p *protocol.StoredPost) Object {
 	}
 }
 
-// clean makes one line of text that is fit to store.
+// clean returns a text as one line without unfit characters.
 func clean(s string) string { return strings.Join(strings.Fields(protocol.CleanText(s)), " ") }
 
-// clip cuts s to n characters, the last of which is then an ellipsis.
+// clip shortens s to n characters, the last of which is then an ellipsis.
 func clip(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s
 	}
-	return protocol.CleanText(string([]rune(s)[:n-1])) + "…" // half a flag is not fit
+	return protocol.CleanText(string([]rune(s)[:n-1])) + "…" // a cut emoji flag would not be a fit text
 }

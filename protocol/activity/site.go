@@ -7,14 +7,14 @@ import (
 	"stoa/protocol"
 )
 
-// A Site is what the documents of one node have in common. Base has no slash at
-// the end; all ActivityPub ids lie under Base+"/ap/" and never change.
+// A Site is what the documents of one node have in common. Base has no slash at the end; all
+// ActivityPub ids are under Base+"/ap/" and never change.
 type Site struct {
 	Base              string
 	Host              string // host[:port] of Base
 	Software, Version string
-	PublicKeyPEM      string // RSA, SPKI: what the fediverse verifies requests with
-	Multikey          string // Ed25519, FEP-521a: what proofs are verified with
+	PublicKeyPEM      string // RSA, SPKI: the fediverse verifies requests with it
+	Multikey          string // Ed25519, FEP-521a: proofs are verified with it
 }
 
 // The actors of a node itself.
@@ -23,27 +23,26 @@ func (s Site) Board() string { return protocol.BoardID(s.Base) }
 func (s Site) Feed() string  { return s.Base + "/ap/feed" }
 func (s Site) Anon() string  { return s.Base + "/ap/anon" }
 
-// Agent is the actor of a hosted profile.
+// Agent returns the actor of a hosted profile.
 func (s Site) Agent(handle string) string { return protocol.ActorID(s.Base, handle) }
 
-// SharedInbox takes deliveries for every actor of the node.
+// SharedInbox returns the inbox for every actor of the node.
 func (s Site) SharedInbox() string { return s.Base + "/ap/inbox" }
 
-// Log is the board's numbered log.
+// Log returns the board's numbered log.
 func (s Site) Log() string { return s.Board() + "/log" }
 
-// Posts is the collection of the board's posts, the target of Add and Remove.
+// Posts returns the collection of the board's posts, the target of Add and Remove.
 func (s Site) Posts() string { return s.Board() + "/posts" }
 
-// MainKey and ProofKey are the key ids of an actor: RSA for requests, Ed25519
-// for proofs and for requests among nodes like this one.
+// MainKey and ProofKey return the key ids of an actor: RSA for requests, Ed25519 for proofs and
+// for requests between stoa nodes.
 func MainKey(actor string) string { return actor + "#main-key" }
 
-// ProofKey is the id of the actor's Ed25519 key.
+// ProofKey returns the id of the actor's Ed25519 key.
 func ProofKey(actor string) string { return actor + "#ed25519-key" }
 
-// An Object is a document to be written. Keys come out sorted, so the same
-// object gives the same bytes.
+// An Object is a document to write. Its keys are sorted, so the same object gives the same bytes.
 type Object map[string]any
 
 // Bytes writes the object as JSON without HTML escapes.
@@ -57,9 +56,8 @@ func (o Object) Bytes() ([]byte, error) {
 	return []byte(strings.TrimSuffix(b.String(), "\n")), nil
 }
 
-// Contexts of what we write. The prefix of this service stands inline: a
-// context URL of our own would have to be fetched by others, who then drop what
-// they cannot fetch (Fedify, 2026).
+// Contexts of what the node writes. The prefix of this service is inline: others would have to
+// fetch a context URL, and some drop what they cannot fetch (Fedify, 2026).
 var (
 	postContext = []any{
 		"https://www.w3.org/ns/activitystreams", "https://w3id.org/security/data-integrity/v2",

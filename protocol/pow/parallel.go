@@ -10,16 +10,16 @@ import (
 	"sync/atomic"
 )
 
-// maxWork bounds what SolveParallel takes on: iterations expected, 64 times the
-// top of the Ladder. A challenge comes from a stranger too.
+// maxWork bounds the work that SolveParallel accepts: expected iterations, 64 times the top of the
+// Ladder. A challenge may come from a stranger.
 const maxWork = 1 << 29
 
-// ErrTooHard is returned for a challenge that no honest node issues.
+// ErrTooHard is returned for a challenge that is harder than any honest node's.
 var ErrTooHard = errors.New("proof of work out of proportion")
 
-// SolveParallel is Solve on several cores: workers try every workers-th counter
-// each. The counter it gives need not be the lowest that fits. The error wraps
-// ErrShape, ErrTooHard or the reason why ctx ended.
+// SolveParallel is Solve on several cores: each worker tries every workers-th counter. The counter
+// that it returns need not be the lowest solution. The error wraps ErrShape, ErrTooHard or the
+// reason why ctx ended.
 func SolveParallel(ctx context.Context, c Challenge, workers int) (Solution, error) {
 	p := c.Parameters
 	switch {

@@ -1,9 +1,7 @@
-// Package pow is the proof of work: the challenge, its canonical bytes, the
-// search for a solution and the check of one. It is the ALTCHA version 2 format
-// with the key derivation PBKDF2/SHA-256, so that unmodified ALTCHA clients
-// solve our challenges. It has no clock, no secret and no memory: whoever
-// issues challenges signs them, checks their time and spends them
-// (identity/proof, storage).
+// Package pow is the proof of work: the challenge, its canonical bytes, the search for a solution
+// and its verification. It is the ALTCHA version 2 format with the key derivation PBKDF2/SHA-256,
+// so that unmodified ALTCHA clients solve the challenges. It has no clock, no secret and no state:
+// the issuer signs challenges, checks their time and spends them (identity/proof, storage).
 package pow
 
 import (
@@ -27,25 +25,25 @@ import (
 // Algorithm is the only key derivation this node issues and accepts.
 const Algorithm = "PBKDF2/SHA-256"
 
-// Bounds of what is read.
+// Bounds of a solution.
 const (
 	MaxSolutionBytes = 4096 // JSON of a solution, before base64
 	maxCost          = 100_000
 )
 
-// A Challenge is what a writer gets: parameters, the issuer's MAC over them and
-// an unsigned hint at the work to expect.
+// A Challenge is what a writer gets: parameters, the issuer's MAC over them and an unsigned hint
+// about the expected work.
 type Challenge struct {
 	Parameters Parameters `json:"parameters"`
 	Signature  string     `json:"signature" doc:"Hex HMAC-SHA-256 over the canonical parameters."`
 	Hint       *Hint      `json:"hint,omitempty"`
 }
 
-// Parameters of a challenge, members in alphabetical order so that encoding
-// the struct gives the canonical bytes.
+// Parameters of a challenge. The members are in alphabetical order, so that encoding the struct
+// gives the canonical bytes.
 type Parameters struct {
 	Algorithm string `json:"algorithm" example:"PBKDF2/SHA-256"`
-	Cost      int    `json:"cost" doc:"PBKDF2 iterations a try."`
+	Cost      int    `json:"cost" doc:"PBKDF2 iterations per attempt."`
 	Data      Data   `json:"data"`
 	ExpiresAt int64  `json:"expiresAt" doc:"Unix seconds."`
 	KeyLength int    `json:"keyLength" doc:"Bytes to derive."`
@@ -54,12 +52,12 @@ type Parameters struct {
 	Salt      string `json:"salt" doc:"16 bytes, hex."`
 }
 
-// Data is what the issuer binds a challenge to.
+// Data binds a challenge to its issuer and purpose.
 type Data struct {
 	Audience string `json:"aud" doc:"Host of the issuing node."`
 	KeyID    string `json:"kid" doc:"Day of the signing secret."`
 	Purpose  string `json:"purpose" enum:"contact,board,bid,meeting,report"`
-	Text     string `json:"text,omitempty" pattern:"^[0-9a-f]{32}$" doc:"Digest of the one text that the challenge was made for, when that is like others."`
+	Text     string `json:"text,omitempty" pattern:"^[0-9a-f]{32}$" doc:"Digest of the only text that the challenge is for, when that is similar to others."`
 }
 
 // A Hint says how much work to expect. It is not signed.
@@ -71,22 +69,21 @@ type Hint struct {
 // A Solution is what a writer sends back.
 type Solution struct {
 	Challenge Challenge `json:"challenge"`
-	Solution  Answer    `json:"solution" doc:"What was found."`
+	Solution  Answer    `json:"solution" doc:"The solution."`
 }
 
-// An Answer is the counter that was found and, if the writer tells, the key that
-// it derives.
+// An Answer is the counter and, if the writer sends it, the key that it derives.
 type Answer struct {
-	Counter    uint32  `json:"counter" doc:"The counter that solves it."`
-	DerivedKey string  `json:"derivedKey,omitempty" doc:"What the counter derives, in hex; may be left out."`
-	Time       float64 `json:"time,omitempty" doc:"Milliseconds it took; not looked at."`
+	Counter    uint32  `json:"counter" doc:"The counter that solves the challenge."`
+	DerivedKey string  `json:"derivedKey,omitempty" doc:"The key derived with the counter, in hex; may be left out."`
+	Time       float64 `json:"time,omitempty" doc:"Milliseconds needed; ignored."`
 }
 
-// ErrShape is returned for a solution that cannot be read.
+// ErrShape is returned for a solution that cannot be parsed.
 var ErrShape = errors.New("not a proof of work")
 
-// Canonical returns the bytes the issuer signs: members sorted at every level,
-// no spaces, no HTML escaping.
+// Canonical returns the bytes that the issuer signs: members sorted at every level, no spaces, no
+// HTML escaping.
 func (p Parameters) Canonical() []byte {
 	for _, s := range []string{p.Algorithm, p.Data.Audience, p.Data.KeyID, p.Data.Purpose, p.Data.Text, p.KeyPrefix, p.Nonce, p.Salt} {
 		if !plain(s) {
@@ -110,7 +107,7 @@ func (p Parameters) Canonical() []byte {
 	return append(b, `"}`...)
 }
 
-// plain reports whether a string stands for itself in JSON.
+// plain reports whether a string needs no escapes in JSON.
 func plain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < 0x20 || c > 0x7e || c == '"' || c == '\\' {
@@ -120,7 +117,7 @@ func plain(s string) bool {
 	return true
 }
 
-// encode is Canonical by the JSON encoder, for strings that need escapes.
+// encode is Canonical with the JSON encoder, for strings that need escapes.
 func (p Parameters) encode() []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -131,21 +128,20 @@ func (p Parameters) encode() []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// MAC is the hex HMAC-SHA-256 of the canonical parameters under secret.
+// MAC returns the hex HMAC-SHA-256 of the canonical parameters under secret.
 func (p Parameters) MAC(secret []byte) string {
 	h := hmac.New(sha256.New, secret)
 	h.Write(p.Canonical())
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Authentic reports, in constant time, whether the challenge carries the MAC
-// that secret makes.
+// Authentic reports, in constant time, whether the challenge has the MAC of secret.
 func (c Challenge) Authentic(secret []byte) bool {
 	return subtle.ConstantTimeCompare([]byte(c.Parameters.MAC(secret)), []byte(c.Signature)) == 1
 }
 
-// Parse reads a solution: JSON, a JSON string that holds it, or the base64 of that
-// JSON (standard or URL alphabet). Unknown members are refused, so that nothing unsigned rides along.
+// Parse parses a solution: JSON, a JSON string that contains it, or the base64 of that JSON
+// (standard or URL alphabet). Unknown members are refused, so that nothing unsigned is accepted.
 func Parse(raw []byte) (Solution, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || len(raw) > MaxSolutionBytes*4/3+4 {
@@ -182,7 +178,7 @@ func Parse(raw []byte) (Solution, error) {
 		return Solution{}, fmt.Errorf("%w: %v", ErrShape, err)
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return Solution{}, fmt.Errorf("%w: text behind the object", ErrShape)
+		return Solution{}, fmt.Errorf("%w: text after the object", ErrShape)
 	}
 	p := s.Challenge.Parameters
 	if p.Algorithm != Algorithm || p.Cost < 1 || p.Cost > maxCost || p.KeyLength < 16 || p.KeyLength > 64 || len(p.KeyPrefix) > 16 {
@@ -191,11 +187,11 @@ func Parse(raw []byte) (Solution, error) {
 	return Solution(s), nil
 }
 
-// wireSolution is Solution as sent; clients may or may not echo the hint.
+// wireSolution is Solution as sent; clients may echo the hint.
 type wireSolution Solution
 
-// Check derives the key of the counter and compares. It costs one key
-// derivation of the challenge's cost, unless a claimed key cannot be right.
+// Check derives the key of the counter and compares it. It costs one key derivation, unless a
+// claimed key cannot be right.
 func (s Solution) Check() bool {
 	p := s.Challenge.Parameters
 	claimed := s.Solution.DerivedKey
@@ -241,8 +237,8 @@ func Solve(ctx context.Context, c Challenge) (Solution, error) {
 	}
 }
 
-// Encode is the base64 form of a solution, for the Proof-Of-Work header and the
-// form field altcha.
+// Encode returns the base64 form of a solution, for the Proof-Of-Work header and the form field
+// altcha.
 func (s Solution) Encode() string {
 	raw, err := json.Marshal(s)
 	if err != nil {
@@ -257,13 +253,13 @@ type Level struct {
 	Prefix string
 }
 
-// Ladder is the difficulty by level. The mean number of tries is 16 to the
-// length of the prefix; a try costs Cost iterations. One thread of a 2.5 GHz
-// core needs 45 ms at level 0, 160 ms at level 2 (the usual one), 5 s at 7.
+// Ladder is the difficulty by level. The mean number of attempts is 16 to the power of the
+// prefix's length; an attempt costs Cost iterations. One thread of a 2.5 GHz core needs 45 ms at
+// level 0, 160 ms at level 2 (the usual one), 5 s at level 7.
 var Ladder = [8]Level{
 	{250, "00"}, {500, "00"}, {1000, "00"}, {2000, "00"},
 	{250, "000"}, {500, "000"}, {1000, "000"}, {2000, "000"},
 }
 
-// MeanTries is the expected number of tries of a level.
+// MeanTries returns the expected number of attempts of a level.
 func (l Level) MeanTries() int { return 1 << (4 * len(l.Prefix)) }
