@@ -28,12 +28,8 @@ import (
 // startNode runs a real node on loopback, with limits that a load does not meet.
 func startNode(t testing.TB, change ...func(*Config)) *Node {
 	t.Helper()
-	c := Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test"}
-	for _, f := range change {
-		f(&c)
-	}
 	ctx, stop := context.WithCancel(context.Background())
-	n, err := New(ctx, c, slog.New(slog.DiscardHandler))
+	n, err := New(ctx, testConfig(t, change...), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	done := make(chan error, 1)
 	go func() { done <- n.Run(ctx) }()

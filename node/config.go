@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"stoa/identity/erc8004"
+	"stoa/identity/key"
 	"stoa/netx"
 	"stoa/node/dispatch"
 	"stoa/node/webhook"
@@ -58,6 +59,9 @@ type Config struct {
 	Dev bool `kong:"-"`
 	// Version of the software, for NodeInfo and the User-Agent.
 	Version string `kong:"-"`
+	// newRSA makes the node's RSA key at the first start; nil is
+	// credential.GenerateRSA. Tests that start hundreds of nodes set it.
+	newRSA func() (key.Pair, error) `kong:"-"`
 }
 
 // ErrConfig is wrapped by every error of Validate.

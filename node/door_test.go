@@ -26,11 +26,7 @@ type house struct {
 
 func newHouse(t testing.TB, change ...func(*Config)) *house {
 	t.Helper()
-	c := Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test"}
-	for _, f := range change {
-		f(&c)
-	}
-	n, err := New(context.Background(), c, slog.New(slog.DiscardHandler))
+	n, err := New(context.Background(), testConfig(t, change...), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, n.db.Check(context.Background()), "the invariants of the database hold")

@@ -146,7 +146,7 @@ func openStore(ctx context.Context, c Config, log *slog.Logger) (*storage.DB, *c
 	if err != nil {
 		return nil, nil, errors.Join(err, db.Close())
 	}
-	keys, err := credential.OpenKeyring(ctx, db, sealer)
+	keys, err := credential.OpenKeyring(ctx, db, sealer, c.newRSA)
 	if err != nil {
 		return nil, nil, errors.Join(err, db.Close())
 	}

@@ -71,8 +71,9 @@ func MissingMaster(file string) error {
 		"If it is lost, so are the node's keys: begin again with another data directory and base-url", ErrNoMaster, file)
 }
 
-// OpenKeyring reads the node's keys, making them at the first start.
-func OpenKeyring(ctx context.Context, db *storage.DB, sealer *key.Sealer) (*Keyring, error) {
+// OpenKeyring reads the node's keys, making them at the first start: the RSA key
+// with newRSA, or where that is nil with GenerateRSA.
+func OpenKeyring(ctx context.Context, db *storage.DB, sealer *key.Sealer, newRSA func() (key.Pair, error)) (*Keyring, error) {
 	k := &Keyring{db: db, sealer: sealer}
 	var err error
 	if k.Ed, err = k.pair(ctx, secretEd25519, key.GenerateEd25519); err != nil {
@@ -81,13 +82,19 @@ func OpenKeyring(ctx context.Context, db *storage.DB, sealer *key.Sealer) (*Keyr
 	if k.P256, err = k.pair(ctx, secretP256, key.GenerateP256); err != nil {
 		return nil, err
 	}
-	if k.RSA, err = k.pair(ctx, secretRSA, func() (key.Pair, error) { return key.GenerateRSA(rsaBits) }); err != nil {
+	if newRSA == nil {
+		newRSA = GenerateRSA
+	}
+	if k.RSA, err = k.pair(ctx, secretRSA, newRSA); err != nil {
 		return nil, err
 	}
 	networks, err := k.Random(ctx, secretNetworks)
 	k.Networks = identity.NewNetworks(networks)
 	return k, err
 }
+
+// GenerateRSA makes a key of the size that the fediverse expects.
+func GenerateRSA() (key.Pair, error) { return key.GenerateRSA(rsaBits) }
 
 func (k *Keyring) pair(ctx context.Context, name string, generate func() (key.Pair, error)) (key.Pair, error) {
 	raw, err := k.secret(ctx, name, func() ([]byte, error) {

@@ -58,15 +58,21 @@ func OpenConfig(t testing.TB, c storage.Config) *storage.DB {
 	t.Helper()
 	if c.Path == "" {
 		c.Path = filepath.Join(t.TempDir(), "stoa.db")
-		file, err := template()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(c.Path, file, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		Migrated(t, c.Path)
 	}
 	return open(t, c)
+}
+
+// Migrated writes a fresh, migrated SQLite database to a path where no file is.
+func Migrated(t testing.TB, path string) {
+	t.Helper()
+	file, err := template()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // template migrates once a process and keeps the bytes of the file.
@@ -112,14 +118,8 @@ func Each(t *testing.T, fn func(t *testing.T, db *storage.DB)) {
 func EachConfig(t *testing.T, fn func(t *testing.T, c storage.Config)) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		file, err := template()
-		if err != nil {
-			t.Fatal(err)
-		}
 		path := filepath.Join(t.TempDir(), "stoa.db")
-		if err := os.WriteFile(path, file, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		Migrated(t, path)
 		fn(t, storage.Config{Path: path})
 	})
 	if os.Getenv(PostgresEnv) == "" {

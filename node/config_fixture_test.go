@@ -1,0 +1,81 @@
+package node
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"errors"
+	"io/fs"
+	"math/big"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/identity/key"
+	"stoa/storage/storagetest"
+)
+
+// testConfig is the configuration of a node on loopback with a database that is
+// migrated and, where change says nothing else, new. Migrating it and making an RSA
+// key are nearly all of what the first start of a node costs.
+func testConfig(t testing.TB, change ...func(*Config)) Config {
+	t.Helper()
+	c := Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test", newRSA: rsaKeys.pair}
+	for _, f := range change {
+		f(&c)
+	}
+	if path := c.sqlite(); path != "" {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			require.NoError(t, os.MkdirAll(c.Data, 0o700))
+			storagetest.Migrated(t, path)
+		}
+	}
+	return c
+}
+
+// rsaKeys are those of the nodes of all tests.
+var rsaKeys rsaPool
+
+// An rsaPool makes RSA keys, all distinct, each of another two of its primes: n
+// primes are enough for n(n-1)/2 keys, and what takes time is to find primes.
+type rsaPool struct {
+	mu     sync.Mutex
+	primes []*big.Int
+	i, j   int // of the last key, i below j
+}
+
+func (p *rsaPool) pair() (key.Pair, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.i++; p.i >= p.j {
+		p.i, p.j = 0, p.j+1
+	}
+	for p.j >= len(p.primes) {
+		fresh, err := rsa.GenerateKey(rand.Reader, 2048)
+		if err != nil {
+			return key.Pair{}, err
+		}
+		p.primes = append(p.primes, fresh.Primes...)
+	}
+	one, a, b := big.NewInt(1), p.primes[p.i], p.primes[p.j]
+	k := &rsa.PrivateKey{PublicKey: rsa.PublicKey{N: new(big.Int).Mul(a, b), E: 65537}, Primes: []*big.Int{a, b}}
+	phi := new(big.Int).Mul(new(big.Int).Sub(a, one), new(big.Int).Sub(b, one))
+	k.D = new(big.Int).ModInverse(big.NewInt(int64(k.E)), phi)
+	k.Precompute()
+	return key.NewPair(k)
+}
+
+// Twenty nodes need eight primes, and no two have the same key.
+func TestRSAPool(t *testing.T) {
+	t.Parallel()
+	var p rsaPool
+	seen := map[string]bool{}
+	for range 20 {
+		pair, err := p.pair()
+		require.NoError(t, err)
+		seen[pair.Thumbprint()] = true
+	}
+	require.Len(t, seen, 20)
+	require.LessOrEqual(t, len(p.primes), 8)
+}
