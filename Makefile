@@ -14,7 +14,7 @@ build: ## build ./stoa and ./stoa-devchain (the default)
 dev: build ## nodes on loopback with a chain and sample data
 	./stoa dev
 
-test: build ## every check: vet, tests on SQLite and PostgreSQL, staticcheck, OpenAPI
+test: $(if $(filter ./...,$(PKG)),build) ## every check: vet, tests on SQLite and PostgreSQL, staticcheck, OpenAPI
 	.ci/test $(PKG)
 
 race: ## the tests with the race detector

@@ -31,8 +31,9 @@ var chainProgram = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	command := exec.Command("go", "build", "-o", filepath.Join(dir, "stoa-devchain"), ".")
+	command := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, "stoa-devchain"), ".")
 	command.Dir = "../cmd/devchain"
+	command.Env = append(os.Environ(), "CGO_ENABLED=0") // what make compiled serves
 	if out, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the chain: %w\n%s", err, out)
 	}

@@ -40,8 +40,9 @@ var binaries = sync.OnceValues(func() (string, error) {
 	for _, build := range []struct{ dir, out, pkg string }{
 		{".", "stoa", "."}, {"../devchain", "stoa-devchain", "."},
 	} {
-		command := exec.Command("go", "build", "-o", filepath.Join(dir, build.out), build.pkg)
+		command := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, build.out), build.pkg)
 		command.Dir = build.dir
+		command.Env = append(os.Environ(), "CGO_ENABLED=0") // what make compiled serves
 		if out, err := command.CombinedOutput(); err != nil {
 			return "", fmt.Errorf("build %s: %w\n%s", build.out, err, out)
 		}
