@@ -5,11 +5,17 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 GOBUILD  = CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 PKG     ?= ./...
 
-.PHONY: build dev test race soak registries postgres lint fuzz bench bench-lists generate fmt help
+.PHONY: build release profile dev test race soak registries postgres lint fuzz bench bench-lists generate fmt help
 
 build: ## build ./stoa and ./stoa-devchain (the default)
 	$(GOBUILD) -o stoa ./cmd/stoa
 	cd cmd/devchain && $(GOBUILD) -o ../../stoa-devchain .
+
+release: ## ./stoa optimised by cmd/stoa/release.pgo; compiles everything anew, some minutes
+	$(GOBUILD) -pgo=cmd/stoa/release.pgo -o stoa ./cmd/stoa
+
+profile: ## cmd/stoa/release.pgo from the load benchmarks
+	.ci/profile
 
 dev: build ## nodes on loopback with a chain and sample data
 	./stoa dev
