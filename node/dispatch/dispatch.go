@@ -85,13 +85,12 @@ type entry struct {
 	op    *protocol.Operation
 	in    *huma.Schema
 	plain bool
-	// run decodes checked arguments and calls the room. tx is nil for a plain operation.
-	run func(ctx context.Context, tx *storage.Tx, c protocol.Caller, args []byte) (any, error)
+	// decode decodes arguments, as far as they can be decoded, into a pointer to the input.
+	decode func(args []byte) (in any, err error)
+	// run calls the room with what decode returned. tx is nil for a plain operation.
+	run func(ctx context.Context, tx *storage.Tx, c protocol.Caller, in any) (any, error)
 	// file runs an operation that receives a file, in transactions of its own.
 	file func(ctx context.Context, c protocol.Caller, args []byte, file io.Reader) (any, error)
-	// check decodes and applies the rules that span several fields; fit means that the schema
-	// found no fault.
-	check func(args []byte, fit bool) []protocol.Fault
 	// ahead returns the error that any anonymous caller would get; nil for none.
 	ahead func(ctx context.Context, tx *storage.Tx, args []byte) error
 }
@@ -104,30 +103,22 @@ func New(db *storage.DB, gate *identity.Gate, limits *Limits) *Table {
 // Bind binds an operation to a room's function. It runs inside one transaction, a read transaction
 // for a ReadOnly operation. It may run twice and must have no effect outside the transaction.
 func Bind[In, Out any](t *Table, op protocol.Op[In, Out], run func(ctx context.Context, tx *storage.Tx, c protocol.Caller, in In) (Out, error)) {
-	t.add(op.Operation, false, func(ctx context.Context, tx *storage.Tx, c protocol.Caller, args []byte) (any, error) {
-		in, err := decode[In](args)
-		if err != nil {
-			return nil, err
-		}
-		return run(ctx, tx, c, in)
-	}, checkOf[In])
+	t.add(op.Operation, false, decoder[In], func(ctx context.Context, tx *storage.Tx, c protocol.Caller, in any) (any, error) {
+		return run(ctx, tx, c, *in.(*In))
+	})
 }
 
 // BindPlain binds an operation that reads no stored data.
 func BindPlain[In, Out any](t *Table, op protocol.Op[In, Out], run func(ctx context.Context, c protocol.Caller, in In) (Out, error)) {
-	t.add(op.Operation, true, func(ctx context.Context, _ *storage.Tx, c protocol.Caller, args []byte) (any, error) {
-		in, err := decode[In](args)
-		if err != nil {
-			return nil, err
-		}
-		return run(ctx, c, in)
-	}, checkOf[In])
+	t.add(op.Operation, true, decoder[In], func(ctx context.Context, _ *storage.Tx, c protocol.Caller, in any) (any, error) {
+		return run(ctx, c, *in.(*In))
+	})
 }
 
 // BindFile binds an operation that receives a file, which may take long to arrive: the room opens
 // its own transactions after that. Idempotency keys are not supported.
 func BindFile[In, Out any](t *Table, op protocol.Op[In, Out], run func(ctx context.Context, c protocol.Caller, in In, file io.Reader) (Out, error)) {
-	t.add(op.Operation, true, nil, checkOf[In])
+	t.add(op.Operation, true, decoder[In], nil)
 	t.entries[op.Name].file = func(ctx context.Context, c protocol.Caller, args []byte, file io.Reader) (any, error) {
 		in, err := decode[In](args)
 		if err != nil {
@@ -152,14 +143,45 @@ func Ahead[In, Out any](t *Table, op protocol.Op[In, Out], look func(ctx context
 	}
 }
 
-// checkOf applies the rules that span several fields, also to the decodable part of arguments that
-// do not fit their schema.
-func checkOf[In any](args []byte, fit bool) []protocol.Fault {
+func decoder[In any](args []byte) (any, error) {
 	in, err := decode[In](args)
+	return &in, err
+}
+
+// An input is the arguments of one request. They are decoded for the check, and the room gets
+// what was checked. A room that runs again gets them decoded again: it may have changed them.
+type input struct {
+	args  []byte
+	in    any
+	err   error
+	fresh bool // in and err are of args, and no room had them
+}
+
+func (i *input) decode(e *entry) (any, error) {
+	if !i.fresh {
+		i.in, i.err, i.fresh = nil, nil, true
+		i.in, i.err = e.decode(i.args)
+	}
+	return i.in, i.err
+}
+
+// run calls the room.
+func (i *input) run(ctx context.Context, e *entry, tx *storage.Tx, c protocol.Caller) (any, error) {
+	in, err := i.decode(e)
+	if i.fresh = false; err != nil {
+		return nil, err
+	}
+	return e.run(ctx, tx, c, in)
+}
+
+// check applies the rules that span several fields, also to the decodable part of arguments that
+// do not fit their schema; fit means that the schema found no fault.
+func (i *input) check(e *entry, fit bool) []protocol.Fault {
+	in, err := i.decode(e)
 	if err != nil && fit {
 		return protocol.AsError(err).Faults
 	}
-	if checker, ok := any(&in).(protocol.Checker); ok {
+	if checker, ok := in.(protocol.Checker); ok {
 		return checker.Check()
 	}
 	return nil
@@ -181,7 +203,7 @@ func decode[In any](args []byte) (in In, err error) {
 }
 
 func (t *Table) add(
-	op *protocol.Operation, plain bool, run func(context.Context, *storage.Tx, protocol.Caller, []byte) (any, error), check func([]byte, bool) []protocol.Fault,
+	op *protocol.Operation, plain bool, decode func([]byte) (any, error), run func(context.Context, *storage.Tx, protocol.Caller, any) (any, error),
 ) {
 	if t.entries[op.Name] != nil {
 		panic("dispatch: " + op.Name + " bound twice")
@@ -190,7 +212,7 @@ func (t *Table) add(
 	if op.Media == "" {
 		t.Schemas.Of(op.Out)
 	}
-	t.entries[op.Name] = &entry{op: op, in: in, plain: plain, run: run, check: check}
+	t.entries[op.Name] = &entry{op: op, in: in, plain: plain, decode: decode, run: run}
 }
 
 // Complete returns an error when a declared operation is not bound.
@@ -236,8 +258,9 @@ func (t *Table) invoke(ctx context.Context, req Request) (Result, error) {
 	if err != nil {
 		return res, err
 	}
+	in := &input{args: args}
 	if res.Caller, err = t.admit(ctx, req, e.op); err != nil {
-		return res, t.helpful(ctx, err, e, args, value, req)
+		return res, t.helpful(ctx, err, e, in, value, req)
 	}
 	if t.Rules != nil && !e.op.ReadOnly {
 		handle, _ := value["handle"].(string)
@@ -255,16 +278,16 @@ func (t *Table) invoke(ctx context.Context, req Request) (Result, error) {
 		res.Kept = true
 		return res, nil
 	}
-	if err := t.check(e, args, value, req); err != nil {
+	if err := t.check(e, in, value, req); err != nil {
 		return res, err
 	}
 	text := t.prose(e, res.Caller, value)
 	paid := text == nil || t.Gate.Proofs.Covers(res.Caller.Solved, res.Caller.Network, text)
-	switch err := t.run(ctx, e, req, args, paid, &res); {
+	switch err := t.run(ctx, e, req, in, paid, &res); {
 	case errors.Is(err, errAlike):
-		return res, t.helpful(ctx, t.Gate.Harder(res.Caller, e.op, text), e, args, value, req)
+		return res, t.helpful(ctx, t.Gate.Harder(res.Caller, e.op, text), e, in, value, req)
 	case err != nil:
-		return res, t.helpful(ctx, t.Gate.Refresh(err, req.Evidence, e.op), e, args, value, req)
+		return res, t.helpful(ctx, t.Gate.Refresh(err, req.Evidence, e.op), e, in, value, req)
 	}
 	if res.Caller.Standing == protocol.Proof && !res.Replayed {
 		t.Gate.Proofs.Paid(res.Caller.Network, res.Caller.Solved, text)
@@ -275,17 +298,17 @@ func (t *Table) invoke(ctx context.Context, req Request) (Result, error) {
 // helpful returns err, except when it demands a proof of work that would not help. Then it returns
 // the faults of the arguments, or the public reason why the operation would fail anyway. The
 // network's limit was counted before.
-func (t *Table) helpful(ctx context.Context, err error, e *entry, args []byte, value map[string]any, req Request) error {
+func (t *Table) helpful(ctx context.Context, err error, e *entry, in *input, value map[string]any, req Request) error {
 	if asks, ok := errors.AsType[*protocol.Error](err); !ok || asks.Challenge == nil {
 		return err
 	}
-	if wrong := t.check(e, args, value, req); wrong != nil {
+	if wrong := t.check(e, in, value, req); wrong != nil {
 		return wrong
 	}
 	if e.ahead == nil {
 		return err
 	}
-	if wrong := t.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error { return e.ahead(ctx, tx, args) }); wrong != nil {
+	if wrong := t.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error { return e.ahead(ctx, tx, in.args) }); wrong != nil {
 		return wrong
 	}
 	return err
@@ -322,24 +345,18 @@ func open(raw []byte, ev *identity.Evidence) ([]byte, map[string]any, error) {
 		return nil, nil, protocol.Errorf(protocol.InvalidRequest, "the body holds a number that is out of range")
 	}
 	if _, sent := value["pow"]; sent {
-		var lifted struct {
-			Pow json.RawMessage `json:"pow"`
-		}
-		if err := json.Unmarshal(raw, &lifted); err != nil {
-			return nil, nil, protocol.Errorf(protocol.InvalidRequest, "the member pow cannot be read")
-		}
-		if len(ev.Proof) == 0 && !bytes.Equal(lifted.Pow, []byte("null")) {
-			ev.Proof = lifted.Pow
+		if pow := strictjson.Members(raw)["pow"]; len(ev.Proof) == 0 && !bytes.Equal(pow, []byte("null")) {
+			ev.Proof = pow
 		}
 		delete(value, "pow")
 	}
 	return raw, value, nil
 }
 
-func (t *Table) check(e *entry, args []byte, value map[string]any, req Request) error {
+func (t *Table) check(e *entry, in *input, value map[string]any, req Request) error {
 	faults := append(t.Schemas.Check(e.in, value), req.Faults...)
 	if len(faults) < protocol.MaxFaults && !slices.ContainsFunc(faults, tooLarge) {
-		faults = apart(faults, e.check(args, len(faults) == 0))
+		faults = apart(faults, in.check(e, len(faults) == 0))
 	}
 	if !goodKey(req.IdempotencyKey) {
 		faults = append(faults, protocol.Fault{Pointer: "", Code: "idempotency-key", Detail: "the Idempotency-Key header holds 1 to 64 visible ASCII characters"})
@@ -373,17 +390,17 @@ func goodKey(key string) bool {
 	return len(key) <= 64 && !slices.ContainsFunc([]byte(key), func(c byte) bool { return c < 0x21 || c > 0x7e })
 }
 
-func (t *Table) run(ctx context.Context, e *entry, req Request, args []byte, paid bool, res *Result) error {
+func (t *Table) run(ctx context.Context, e *entry, req Request, in *input, paid bool, res *Result) error {
 	var err error
 	switch {
 	case e.file != nil:
-		res.Value, err = e.file(ctx, res.Caller, args, req.Upload)
+		res.Value, err = e.file(ctx, res.Caller, in.args, req.Upload)
 	case e.plain:
-		err = e.read(ctx, nil, args, res)
+		err = e.read(ctx, nil, in, res)
 	case e.op.ReadOnly:
-		err = t.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error { return e.read(ctx, tx, args, res) })
+		err = t.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error { return e.read(ctx, tx, in, res) })
 	default:
-		return t.write(ctx, e, req, args, paid, res)
+		return t.write(ctx, e, req, in, paid, res)
 	}
 	if err != nil {
 		return err
@@ -395,15 +412,15 @@ func (t *Table) run(ctx context.Context, e *entry, req Request, args []byte, pai
 // read runs an operation that changes nothing. An open one is first run for an unknown caller:
 // that answer is the same for every caller and may be kept. If it fails, the caller may still have
 // a right to it, such as the author of a hidden post.
-func (e *entry) read(ctx context.Context, tx *storage.Tx, args []byte, res *Result) (err error) {
+func (e *entry) read(ctx context.Context, tx *storage.Tx, in *input, res *Result) (err error) {
 	if Open(e.op) {
-		res.Value, err = e.run(ctx, tx, protocol.Caller{Network: res.Caller.Network}, args)
+		res.Value, err = in.run(ctx, e, tx, protocol.Caller{Network: res.Caller.Network})
 		res.Open = err == nil
 		if err == nil || res.Caller.Standing == protocol.Anonymous || protocol.CodeOf(err) == protocol.Internal {
 			return err
 		}
 	}
-	res.Value, err = e.run(ctx, tx, res.Caller, args)
+	res.Value, err = in.run(ctx, e, tx, res.Caller)
 	return err
 }
 

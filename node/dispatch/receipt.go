@@ -12,12 +12,12 @@ import (
 
 // write runs the operation in one transaction with everything that belongs to it: reading the
 // receipt, spending the proof or nonce, the change and its consequences, and the new receipt.
-func (t *Table) write(ctx context.Context, e *entry, req Request, args []byte, paid bool, res *Result) error {
+func (t *Table) write(ctx context.Context, e *entry, req Request, in *input, paid bool, res *Result) error {
 	var digest [32]byte
 	if req.IdempotencyKey != "" {
-		digest = digestOf(e.op.Name, args)
+		digest = digestOf(e.op.Name, in.args)
 	}
-	return t.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+	err := t.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		res.Value, res.JSON, res.Replayed = nil, nil, false
 		// A nonce is spent even when the idempotency key has a receipt: a request that was
 		// intercepted must not open the stored answer. A client that repeats a request signs it
@@ -46,23 +46,28 @@ func (t *Table) write(ctx context.Context, e *entry, req Request, args []byte, p
 		if !paid {
 			return errAlike
 		}
-		value, err := e.run(ctx, tx, res.Caller, args)
+		value, err := in.run(ctx, e, tx, res.Caller)
 		if err != nil {
 			return err
+		}
+		res.Value = value
+		if req.IdempotencyKey == "" {
+			return nil
 		}
 		answer, err := encode(e.op, value)
 		if err != nil {
 			return err
 		}
-		res.Value, res.JSON = value, answer
-		if req.IdempotencyKey == "" {
-			return nil
-		}
+		res.JSON = answer
 		return tx.KeepReceipt(ctx, t.seal(storage.Receipt{
 			Caller: res.Caller.ID(), Key: req.IdempotencyKey, Operation: e.op.Name,
 			Digest: digest, Answer: answer, Expires: tx.Now.Add(ReceiptLifetime),
 		}))
 	}, res.Caller.Spend...)
+	if err == nil && req.IdempotencyKey == "" { // encoded here, where no other write waits
+		res.JSON, err = encode(e.op, res.Value)
+	}
+	return err
 }
 
 // spend spends the nonces of a caller, or everything else that it brought: a proof of work pays
