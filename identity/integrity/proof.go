@@ -237,10 +237,10 @@ func orNull(raw json.RawMessage) json.RawMessage {
 }
 
 func members(raw []byte) (map[string]json.RawMessage, error) {
-	var doc map[string]json.RawMessage
-	if err := strictjson.DecodeLoose(raw, &doc); err != nil {
+	if err := strictjson.Check(raw, strictjson.Default); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrProof, err)
 	}
+	doc := strictjson.Members(raw)
 	if doc == nil {
 		return nil, fmt.Errorf("%w: not an object", ErrProof)
 	}

@@ -7,6 +7,7 @@ import (
 	"stoa/identity"
 	"stoa/identity/httpsig"
 	"stoa/identity/session"
+	"stoa/identity/strictjson"
 	"stoa/node/dispatch"
 	"stoa/protocol"
 )
@@ -14,8 +15,8 @@ import (
 // call runs a tool. An error of the operation becomes a result with isError, so that the model
 // sees it. call returns an error only for a message that is not a valid call.
 func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []byte) error {
-	var name string
-	if !text(m.params["name"], &name) {
+	name, ok := strictjson.String(m.params["name"])
+	if !ok {
 		return invalidParams("params must have the member name, the name of a tool")
 	}
 	t := a.tools[name]

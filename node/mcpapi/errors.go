@@ -2,7 +2,6 @@ package mcpapi
 
 import (
 	"bytes"
-	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -42,8 +41,6 @@ type errorData struct {
 	Detail     string        `json:"detail,omitempty"`
 	RetryAfter int           `json:"retryAfter,omitempty"` // seconds
 }
-
-var errNoObject = errors.New("not an object")
 
 // transport returns the error for a request whose message was not read.
 func transport(status int, code protocol.Code, text string) error {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"stoa/identity/strictjson"
 	"stoa/node/dispatch"
 	"stoa/protocol"
 )
@@ -90,8 +91,7 @@ func (a *API) instructions() string {
 
 // initialize answers the handshake of the legacy wire. It opens no session.
 func (a *API) initialize(m *message) []byte {
-	var asked string
-	text(m.params["protocolVersion"], &asked)
+	asked, _ := strictjson.String(m.params["protocolVersion"])
 	if !slices.Contains(versions[1:], asked) {
 		asked = latestLegacy
 	}
@@ -109,9 +109,7 @@ func (a *API) initialize(m *message) []byte {
 
 // firstPage refuses any cursor: the whole list is one page, so the server never returns a cursor.
 func firstPage(m *message) error {
-	raw := m.params["cursor"]
-	var cursor string
-	if raw == nil || string(raw) == "null" || text(raw, &cursor) && cursor == "" {
+	if raw := m.params["cursor"]; raw == nil || string(raw) == "null" || string(raw) == `""` {
 		return nil
 	}
 	return &rpcError{status: 400, code: badParams, text: "the cursor does not belong to this list", data: errorData{Code: protocol.InvalidCursor}}

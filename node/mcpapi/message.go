@@ -1,6 +1,7 @@
 package mcpapi
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
@@ -57,8 +58,8 @@ func parse(body []byte) (*message, error) {
 		return nil, &rpcError{status: http.StatusBadRequest, code: parseError, text: "the body cannot be read as JSON", always: true,
 			data: errorData{Code: protocol.InvalidRequest, Detail: err.Error()}}
 	}
-	var members map[string]json.RawMessage
-	if json.Unmarshal(body, &members) != nil || members == nil {
+	members := strictjson.Members(body)
+	if members == nil {
 		return nil, invalid("send one JSON-RPC request object; batches are not supported")
 	}
 	m := &message{}
@@ -72,14 +73,18 @@ func parse(body []byte) (*message, error) {
 	if string(members["jsonrpc"]) != `"2.0"` {
 		return m, invalid(`jsonrpc must be "2.0"`)
 	}
-	if text(members["method"], &m.method); m.method == "" {
+	if m.method, _ = strictjson.String(members["method"]); m.method == "" {
 		return m, invalid("method must be the name of a method; responses are not accepted")
 	}
-	if raw, sent := members["params"]; sent && object(raw, &m.params) != nil {
-		return m, invalid("params must be an object")
+	if raw, sent := members["params"]; sent {
+		if m.params = strictjson.Members(raw); m.params == nil {
+			return m, invalid("params must be an object")
+		}
 	}
-	if raw, sent := m.params["_meta"]; sent && object(raw, &m.meta) != nil {
-		return m, invalidParams("_meta must be an object")
+	if raw, sent := m.params["_meta"]; sent {
+		if m.meta = strictjson.Members(raw); m.meta == nil {
+			return m, invalidParams("_meta must be an object")
+		}
 	}
 	return m, nil
 }
@@ -89,18 +94,6 @@ func goodID(id json.RawMessage) bool {
 		return true
 	}
 	return len(id) <= 20 && (id[0] == '-' || id[0] >= '0' && id[0] <= '9') && !strings.ContainsAny(string(id), ".eE")
-}
-
-// text decodes a JSON string and reports whether raw is one.
-func text(raw json.RawMessage, into *string) bool {
-	return len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, into) == nil
-}
-
-func object(raw json.RawMessage, into *map[string]json.RawMessage) error {
-	if len(raw) == 0 || raw[0] != '{' {
-		return errNoObject
-	}
-	return json.Unmarshal(raw, into)
 }
 
 // agree determines the generation of a request and checks the headers that it requires.
@@ -121,12 +114,11 @@ func (m *message) agree(head http.Header) error {
 }
 
 func (m *message) agreeModern(head http.Header, header string, sent int) error {
-	var version string
-	if !text(m.meta[metaVersion], &version) {
+	version, ok := strictjson.String(m.meta[metaVersion])
+	if !ok {
 		return invalidParams("_meta needs " + metaVersion)
 	}
-	var capabilities map[string]json.RawMessage
-	if object(m.meta[metaCapabilities], &capabilities) != nil {
+	if !bytes.HasPrefix(m.meta[metaCapabilities], []byte("{")) {
 		return invalidParams("_meta needs " + metaCapabilities)
 	}
 	if sent != 1 || header != version {
@@ -147,8 +139,8 @@ func (m *message) agreeModern(head http.Header, header string, sent int) error {
 	default: // requiring Mcp-Name for other methods breaks clients
 		return nil
 	}
-	var want string
-	if !text(m.params[member], &want) {
+	want, ok := strictjson.String(m.params[member])
+	if !ok {
 		return invalidParams("params needs " + member)
 	}
 	if name := head.Values("Mcp-Name"); len(name) != 1 || decodeName(name[0]) != want {
