@@ -78,7 +78,7 @@ func (f *Federation) keepFresh(ctx context.Context) {
 func (f *Federation) pullDue(ctx context.Context) error {
 	var due []storage.Subscription
 	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		due, err = tx.DueSubscriptions(ctx, f.now())
+		due, err = tx.DueSubscriptions(ctx)
 		return err
 	})
 	if err != nil {
@@ -204,7 +204,7 @@ func (f *Federation) failed(ctx context.Context, o storage.Outlet, res outcome) 
 	if o.Failures+1 >= deadAfter {
 		state = storage.OutletDead
 	}
-	return f.c.DB.FailOutlet(ctx, o.Board, o.Inbox, f.now().Add(pause), clipError(res.err), state)
+	return f.c.DB.FailOutlet(ctx, o.Board, o.Inbox, pause, clipError(res.err), state)
 }
 
 // forget removes an inbox that is gone, and the followers behind it.

@@ -291,7 +291,7 @@ func (n *node) do(j storage.Job) {
 		require.NoError(n.t, n.write(func(ctx context.Context, tx *storage.Tx) error { return tx.BuryJob(ctx, j.ID, err.Error()) }))
 		return
 	}
-	require.NoError(n.t, n.db.RetryJob(ctx, j.ID, n.tick.now().Add(time.Minute), err.Error()))
+	require.NoError(n.t, n.db.RetryJob(ctx, j.ID, time.Minute, err.Error()))
 }
 
 // settle lets all nodes work until nobody has anything to do.

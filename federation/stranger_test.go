@@ -361,7 +361,7 @@ func TestAttack_Followers(t *testing.T) {
 	}
 	settle(t, w.node)
 	require.Equal(t, 3, followers())
-	require.NoError(t, w.db.FailOutlet(t.Context(), protocol.BoardID(w.base), id(0)+"/inbox", w.tick.now(), "gone", storage.OutletDead))
+	require.NoError(t, w.db.FailOutlet(t.Context(), protocol.BoardID(w.base), id(0)+"/inbox", 0, "gone", storage.OutletDead))
 	follow(4, 1)
 	settle(t, w.node)
 	require.Equal(t, 3, followers(), "in the place of one that was given up")

@@ -220,17 +220,16 @@ func (n *Node) followJob(ctx context.Context, j storage.Job) (func(context.Conte
 	if e, ok := errors.AsType[*protocol.Error](cause); ok && !e.Code.Temporary() {
 		return nil, cause // buried, with a word in the log
 	}
-	now := time.Now()
-	if args.Since.IsZero() { // queued by a version that did not say
-		args.Since = now
-	}
 	wait := netx.Jitter(followPauses[min(args.Tries, len(followPauses)-1)])
 	args.Tries++
-	if now.Add(wait).Sub(args.Since) > followFor {
+	if !args.Since.IsZero() && time.Since(args.Since)+wait > followFor {
 		return nil, protocol.Errorf(protocol.Gone, "given up after a day and %d tries: %w", args.Tries, cause)
 	}
 	n.log.Warn("follow failed and is tried again", "address", args.URL, "tries", args.Tries, "in", wait.Round(time.Second), "err", cause)
 	return func(ctx context.Context, tx *storage.Tx) error {
+		if args.Since.IsZero() { // queued by a version that did not say
+			args.Since = tx.Now
+		}
 		return enqueueFollow(ctx, tx, args, wait, cause.Error())
 	}, nil
 }

@@ -158,7 +158,7 @@ var grown = []struct {
 		return db.ReleaseOutlets(ctx, "growth")
 	}},
 	{"due subscriptions", reading(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.DueSubscriptions(ctx, start)
+		_, err := tx.DueSubscriptions(ctx)
 		return err
 	})},
 	{"tickets sent to an address", reading(func(ctx context.Context, tx *storage.Tx) error {

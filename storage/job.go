@@ -91,11 +91,10 @@ func (tx *Tx) FinishJob(ctx context.Context, id int64) error {
 	return tx.leaveLane(ctx, id)
 }
 
-// RetryJob gives a job back, to be run again at the given time, with what went
-// wrong.
-func (db *DB) RetryJob(ctx context.Context, id int64, at time.Time, errText string) error {
+// RetryJob gives a job back, to be run again after a pause, with what went wrong.
+func (db *DB) RetryJob(ctx context.Context, id int64, after time.Duration, errText string) error {
 	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
-		_, err := tx.write(ctx, `UPDATE job SET owner = NULL, run_at = ?, last_error = ? WHERE id = ? AND state = 'waiting'`, millis(at), shown(errText), id)
+		_, err := tx.write(ctx, `UPDATE job SET owner = NULL, run_at = ?, last_error = ? WHERE id = ? AND state = 'waiting'`, millis(tx.Now.Add(after)), shown(errText), id)
 		return err
 	})
 }

@@ -65,7 +65,7 @@ func TestJobs_LanesRunOneAtATimeInOrder(t *testing.T) {
 		require.Equal(t, []string{"a2"}, kinds)
 
 		// A try that waits holds its lane: Delete never overtakes Create.
-		require.NoError(t, db.RetryJob(t.Context(), next[0].ID, start.Add(10*time.Minute), "boom"))
+		require.NoError(t, db.RetryJob(t.Context(), next[0].ID, 10*time.Minute, "boom"))
 		enqueue(t, db, storage.Job{Kind: "a3", Lane: "a"})
 		_, kinds = claim(t, db, "two", 10)
 		require.Empty(t, kinds)
@@ -233,7 +233,7 @@ func TestJobs_DeadStaysDead(t *testing.T) {
 		}
 		before := dead()
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.FinishJob(ctx, id) })
-		require.NoError(t, db.RetryJob(t.Context(), id, start, "again"))
+		require.NoError(t, db.RetryJob(t.Context(), id, 0, "again"))
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.BuryJob(ctx, id, "another reason") })
 		require.Equal(t, before, dead())
 		_, kinds := claim(t, db, "two", 1)
@@ -299,7 +299,7 @@ func TestJobs_ErrorTexts(t *testing.T) {
 			require.Len(t, jobs, 1, name)
 			require.NotEmpty(t, jobs[0].LastError)
 			require.True(t, utf8.ValidString(jobs[0].LastError))
-			require.NoError(t, db.RetryJob(t.Context(), jobs[0].ID, time.Now(), text), name)
+			require.NoError(t, db.RetryJob(t.Context(), jobs[0].ID, 0, text), name)
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.BuryJob(ctx, jobs[0].ID, text) })
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 				page, err := tx.ListJobs(ctx, storage.JobDead, 1, "")
@@ -368,7 +368,7 @@ func TestDropNamed_LeavesLane(t *testing.T) {
 		for _, back := range []func([]storage.Job) error{
 			func([]storage.Job) error { return db.ReleaseJobs(t.Context(), "one") }, // the process stopped
 			func(jobs []storage.Job) error {
-				return db.RetryJob(t.Context(), jobs[0].ID, start.Add(time.Hour), "away")
+				return db.RetryJob(t.Context(), jobs[0].ID, time.Hour, "away")
 			},
 		} {
 			enqueue(t, db, follow)

@@ -168,11 +168,11 @@ func (tx *Tx) MoveOutlet(ctx context.Context, board, inbox string, cursor int64)
 }
 
 // FailOutlet notes a failed delivery, ends the lease and puts the next try off
-// until at.
-func (db *DB) FailOutlet(ctx context.Context, board, inbox string, at time.Time, errText string, state OutletState) error {
+// by a pause.
+func (db *DB) FailOutlet(ctx context.Context, board, inbox string, pause time.Duration, errText string, state OutletState) error {
 	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
 		return one(tx.write(ctx, `UPDATE outlet SET failures = failures + 1, next_at = ?, last_error = ?, state = ?`+freeOutlet,
-			millis(at), errText, string(state), board, inbox))
+			millis(tx.Now.Add(pause)), errText, string(state), board, inbox))
 	})
 }
 

@@ -89,11 +89,10 @@ func (tx *Tx) ListSubscriptions(ctx context.Context) ([]Subscription, error) {
 	return convert(rows, subscriptionRow.subscription), err
 }
 
-// DueSubscriptions returns the accepted ones to be looked at by now, the longest
-// due first.
-func (tx *Tx) DueSubscriptions(ctx context.Context, now time.Time) ([]Subscription, error) {
+// DueSubscriptions returns the accepted ones that are due, the longest due first.
+func (tx *Tx) DueSubscriptions(ctx context.Context) ([]Subscription, error) {
 	var rows []subscriptionRow
-	err := tx.selectFrom(&rows).Where("state = 'accepted'").Where("next_at <= ?", now.UnixMilli()).Order("next_at").Limit(maxSubscriptions).Scan(tx.in(ctx))
+	err := tx.selectFrom(&rows).Where("state = 'accepted'").Where("next_at <= ?", millis(tx.Now)).Order("next_at").Limit(maxSubscriptions).Scan(tx.in(ctx))
 	return convert(rows, subscriptionRow.subscription), err
 }
 

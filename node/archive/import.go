@@ -68,8 +68,9 @@ func (a *Archive) Read(ctx context.Context, f *os.File, o Order) (protocol.Impor
 	if o.DryRun {
 		return im.dryRun(ctx, f)
 	}
-	id, holder := protocol.NewID(protocol.ImportID, time.Now()), rand.Text()
-	if err := im.stage(ctx, f, id, holder); err != nil {
+	holder := rand.Text()
+	id, err := im.stage(ctx, f, holder)
+	if err != nil {
 		return protocol.ImportReport{}, err
 	}
 	if err := im.begin(ctx, id); err != nil {

@@ -31,13 +31,17 @@ const (
 	pieceSize = 256 << 10
 )
 
-// stage saves the archive, and checks that it is the one that was inspected.
-func (im *importing) stage(ctx context.Context, f *os.File, id, holder string) (err error) {
+// stage saves the archive, and checks that it is the one that was inspected. It returns the id of
+// the import.
+func (im *importing) stage(ctx context.Context, f *os.File, holder string) (id string, err error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return err
+		return id, err
 	}
-	if err := im.writeWithRetry(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.BeginImport(ctx, id, im.handle, holder) }); err != nil {
-		return err
+	if err := im.writeWithRetry(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		id = protocol.NewID(protocol.ImportID, tx.Now)
+		return tx.BeginImport(ctx, id, im.handle, holder)
+	}); err != nil {
+		return id, err
 	}
 	defer func() {
 		if err != nil {
@@ -50,20 +54,20 @@ func (im *importing) stage(ctx context.Context, f *os.File, id, holder string) (
 		if size > 0 {
 			sum.Write(piece[:size])
 			if err := im.writeWithRetry(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.AddPiece(ctx, id, n, piece[:size]) }); err != nil {
-				return err
+				return id, err
 			}
 		}
 		if err == io.EOF || err == io.ErrUnexpectedEOF {
 			break
 		}
 		if err != nil {
-			return err
+			return id, err
 		}
 	}
 	if !bytes.Equal(sum.Sum(nil), im.sum) {
-		return refused("the file changed while it was read")
+		return id, refused("the file changed while it was read")
 	}
-	return nil
+	return id, nil
 }
 
 // begin stores the profile and what belongs to it. After that the import will be finished, by this

@@ -170,8 +170,10 @@ func (p *Prober) probe(ctx context.Context, probe storage.Probe) error {
 		p.Observe(outcome)
 	}
 	p.Log.Debug("asked", "kind", probe.Kind, "host", probe.Host, "code", outcome)
-	settled, due := next(probe, outcome, time.Now().UTC().Truncate(time.Millisecond), jitter)
-	if err := p.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.SettleProbe(ctx, settled, due) }); err != nil {
+	if err := p.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		settled, due := next(probe, outcome, tx.Now, jitter)
+		return tx.SettleProbe(ctx, settled, due)
+	}); err != nil {
 		return err
 	}
 	return p.updateProfiles(ctx, probe.Target)

@@ -131,9 +131,9 @@ func (w *Worker) do(ctx context.Context, j storage.Job, more bool) (next *storag
 		w.Log.Warn("job is dead", "job", j.ID, "kind", j.Kind, "attempt", j.Attempt, "err", err)
 		err = w.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.BuryJob(ctx, j.ID, err.Error()) })
 	} else {
-		at := time.Now().Add(Backoff(j.Attempt, err))
-		w.Log.Debug("job is tried again", "job", j.ID, "kind", j.Kind, "attempt", j.Attempt, "at", at, "err", err)
-		err = w.DB.RetryJob(ctx, j.ID, at, err.Error())
+		wait := Backoff(j.Attempt, err)
+		w.Log.Debug("job is tried again", "job", j.ID, "kind", j.Kind, "attempt", j.Attempt, "in", wait, "err", err)
+		err = w.DB.RetryJob(ctx, j.ID, wait, err.Error())
 	}
 	if err != nil {
 		w.Log.Error("settle job", "job", j.ID, "kind", j.Kind, "err", err)
