@@ -13,17 +13,17 @@ import (
 	"stoa/protocol"
 )
 
-// Evidence is everything a door hands in to say who is asking. The zero value
-// is an anonymous caller.
+// Evidence is everything that a door passes on to identify the caller. The zero value is an
+// anonymous caller.
 type Evidence struct {
-	Request  *http.Request // as received, for its signature; nil behind doors without HTTP
+	Request  *http.Request // as received, for its signature; nil for doors without HTTP
 	Body     []byte        // the bytes as received
 	Proof    []byte        // a solved proof of work: JSON or base64
-	Session  string        // secret of a browser's session, where the door has made sure that a page of this node asks
-	ActAs    string        // handle of the profile to write as, for an owner of several
+	Session  string        // secret of a browser's session, when the door has checked that the request is from a page of this node
+	ActAs    string        // handle of the profile to write as, for an owner with several
 	Network  string        // keyed hash of the client's network, see Networks
-	Visitor  string        // the browser's visitor cookie, where a page of this node sent it
-	Operator bool          // the node's operator, on the spot; set by no network door
+	Visitor  string        // the browser's visitor cookie, when a page of this node sent it
+	Operator bool          // the node's operator, on the command line; set by no network door
 }
 
 // A Hosted is a profile of this node, as far as the gate needs it.
@@ -34,38 +34,37 @@ type Hosted struct {
 	Key     httpsig.Key // with KeyByThumbprint: the key
 }
 
-// A Credential is what an API token or a browser's session stands for.
+// A Credential is what an API token or a browser's session gives access to.
 type Credential struct {
 	ID       string // of the token or session
 	Account  string
 	Operator bool             // the account is an operator's
 	Scopes   []protocol.Scope // of a token, never nil; nil for a session
-	Profiles []Hosted         // that it may act as, in order of handle
+	Profiles []Hosted         // that it may act as, sorted by handle
 }
 
-// Directory answers for the profiles of this node. Each returns ok=false when
-// there is no such thing; an error means that it could not be found out.
+// Directory looks up the profiles of this node. ok is false when there is no such thing; an error
+// means that the lookup failed.
 type Directory interface {
-	// KeyByThumbprint finds a registered, unretired key of a hosted profile.
+	// KeyByThumbprint finds a registered key of a hosted profile that is not retired.
 	KeyByThumbprint(ctx context.Context, thumbprint string) (h Hosted, ok bool, err error)
-	// HostedAgent finds the profile that a chain identity is enrolled to, if the
-	// key, by its thumbprint, speaks for it, and owner and wallet are those that it
-	// was enrolled by.
+	// HostedAgent finds the profile that is enrolled to a chain identity, if the key with that
+	// thumbprint is its key and owner and wallet are those of the enrolment.
 	HostedAgent(ctx context.Context, k ChainKey, thumbprint string) (h Hosted, ok bool, err error)
 	// TokenBySecret finds an unrevoked API token by its secret text.
 	TokenBySecret(ctx context.Context, secret string) (c Credential, ok bool, err error)
-	// SessionBySecret finds a session that has not ended by its secret text.
+	// SessionBySecret finds an active session by its secret text.
 	SessionBySecret(ctx context.Context, secret string) (c Credential, ok bool, err error)
 }
 
-// Chain resolves the message key of a chain identity. Its errors are
-// *protocol.Error: key-unknown, identity-unverified, chain-unavailable, and
-// rate-limited when the network ([Evidence]) asked about too many new identities.
+// Chain resolves the message key of a chain identity. Its errors are *protocol.Error: key-unknown,
+// identity-unverified, chain-unavailable, and rate-limited when the network ([Evidence]) asked
+// about too many new identities.
 type Chain interface {
 	MessageKey(ctx context.Context, network, erc8004, thumbprint string) (ChainKey, error)
 }
 
-// A ChainKey is a key that the chain says may speak for an identity.
+// A ChainKey is a key that the chain grants to an identity.
 type ChainKey struct {
 	Identity      string // canonical, lower case
 	Owner, Wallet string // in lower case; Wallet "" for none
@@ -73,15 +72,14 @@ type ChainKey struct {
 	Block         uint64
 }
 
-// Directories answers for foreign Web Bot Auth key directories. It fetches in
-// the background, and lets few requests of a client network wait for that, and
-// not for long.
+// Directories resolves keys of foreign Web Bot Auth key directories. It fetches in the background;
+// few requests of a client network wait for that, and only briefly.
 type Directories interface {
 	Await(ctx context.Context, network string, ref httpsig.AgentRef, thumbprint string, now time.Time) (httpsig.Key, error)
 }
 
-// A Gate admits callers. Target is where the node is reached, from
-// configuration. Chain and Directories may be nil.
+// A Gate admits callers. Target is the node's configured address. Chain and Directories may be
+// nil.
 type Gate struct {
 	Target      httpsig.Target
 	Directory   Directory
@@ -89,12 +87,12 @@ type Gate struct {
 	Directories Directories
 	Proofs      *proof.Issuer
 	Now         func() time.Time
-	// AllowLoopback lets Signature-Agent lead to this machine: development only.
+	// AllowLoopback allows Signature-Agent addresses of this machine: development only.
 	AllowLoopback bool
 }
 
-// Admit finds out who is asking and whether that is enough for the operation.
-// Errors are *protocol.Error; those of a proof of work carry a fresh challenge.
+// Admit determines the caller and whether it may call the operation. Errors are *protocol.Error;
+// those of a proof of work carry a fresh challenge.
 func (g *Gate) Admit(ctx context.Context, ev Evidence, op *protocol.Operation) (protocol.Caller, error) {
 	c := protocol.Caller{Network: ev.Network}
 	var who Credential
@@ -113,7 +111,7 @@ func (g *Gate) Admit(ctx context.Context, ev Evidence, op *protocol.Operation) (
 	case signed(ev.Request):
 		c, err = g.signature(ctx, ev, op)
 	case readToken && op.Secret == "":
-		err = protocol.Errorf(protocol.Unauthorized, "this is the read token of a thread; it opens that thread and nothing else")
+		err = protocol.Errorf(protocol.Unauthorized, "this is the read token of a thread; it gives access to that thread only")
 	case secret != "" && !readToken:
 		c, err = g.token(ctx, ev, op)
 	case signedIn:
@@ -140,8 +138,8 @@ func (g *Gate) Admit(ctx context.Context, ev Evidence, op *protocol.Operation) (
 	return c, nil
 }
 
-// signed reports whether the request carries a signature in any form, so that
-// one that is stripped in half is refused and not taken as anonymous.
+// signed reports whether the request carries any part of a signature, so that one that was partly
+// stripped is refused and not treated as anonymous.
 func signed(r *http.Request) bool {
 	return r != nil && (r.Header["Signature-Input"] != nil || r.Header["Signature"] != nil)
 }
@@ -157,9 +155,9 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(secret)
 }
 
-// ambient reports whether the browser's session is to be looked at: it is there,
-// nothing else was sent to say who asks, and the answer may depend on it. An open
-// read is the same for everybody, and kept for everybody.
+// ambient reports whether to use the browser's session: it is there, no other evidence was sent,
+// and the answer may depend on it. The answer of an open read is the same for everyone and is
+// cached.
 func ambient(ev Evidence, op *protocol.Operation) bool {
 	return ev.Session != "" && !ev.Operator && !signed(ev.Request) && bearer(ev.Request) == "" &&
 		(op.Access != protocol.Anonymous || op.NoStore || !op.ReadOnly)
@@ -171,16 +169,15 @@ func (g *Gate) token(ctx context.Context, ev Evidence, op *protocol.Operation) (
 		return protocol.Caller{}, err
 	}
 	if !ok {
-		return protocol.Caller{}, protocol.Errorf(protocol.Unauthorized, "the bearer token is not one of this node, has run out or was revoked")
+		return protocol.Caller{}, protocol.Errorf(protocol.Unauthorized, "the bearer token is not from this node, has expired or was revoked")
 	}
 	return owner(ev, op, t)
 }
 
-// owner is the caller that a token or session stands for. It writes as one of
-// the account's profiles: the one that is named, else the only one. The
-// operator's standing is given for the operators' operations alone, and to a
-// token only if it names that scope; everywhere else an operator is an owner
-// like others, so that nothing is written or shown differently by accident.
+// owner returns the caller for a token or session. It writes as one of the account's profiles: the
+// one that is named, otherwise the only one. Operator standing is given only for operators'
+// operations, and to a token only with that scope; elsewhere an operator is an ordinary owner, so
+// that nothing is written or shown differently by accident.
 func owner(ev Evidence, op *protocol.Operation, who Credential) (protocol.Caller, error) {
 	c := protocol.Caller{Standing: protocol.Session, Network: ev.Network, Account: who.Account, Secret: who.ID, Scopes: who.Scopes}
 	if op.For == protocol.Operators {
@@ -188,7 +185,8 @@ func owner(ev Evidence, op *protocol.Operation, who Credential) (protocol.Caller
 			c.Standing = protocol.Operator
 			return c, nil
 		}
-		return c, protocol.Errorf(protocol.Forbidden, "this is the operator's work: it takes an operator's account, and a token with the scope %s", protocol.ScopeOperator)
+		return c, protocol.Errorf(protocol.Forbidden, "only an operator may do this: it needs an operator's account, and a token with the scope %s",
+			protocol.ScopeOperator)
 	}
 	actAs := protocol.CleanHandle(ev.ActAs)
 	for _, p := range who.Profiles {
@@ -201,11 +199,11 @@ func owner(ev Evidence, op *protocol.Operation, who Credential) (protocol.Caller
 	case c.Handle != "" || actAs == "" && (op.For != protocol.Everybody || op.ReadOnly):
 		return c, nil
 	case actAs != "":
-		return c, protocol.Errorf(protocol.Forbidden, "the profile in Act-As is not one of yours")
+		return c, protocol.Errorf(protocol.Forbidden, "the profile in Act-As is not one of your profiles")
 	case len(c.Handles) == 0:
 		return c, protocol.Errorf(protocol.Forbidden, "you have no profile on this node to write as")
 	}
-	return c, protocol.Errorf(protocol.Forbidden, "say in the header Act-As which of your profiles writes: %s", strings.Join(c.Handles, ", "))
+	return c, protocol.Errorf(protocol.Forbidden, "name the profile that writes in the header Act-As: %s", strings.Join(c.Handles, ", "))
 }
 
 func (g *Gate) proof(ctx context.Context, ev Evidence, op *protocol.Operation) (protocol.Caller, error) {
@@ -223,8 +221,8 @@ func (g *Gate) signature(ctx context.Context, ev Evidence, op *protocol.Operatio
 	}
 	whole := httpsig.WritePolicy()
 	policy := whole
-	// What the caller's standing opens is signed for as whole as a write; elsewhere
-	// a read may be signed with less, which names a caller and opens nothing.
+	// A request that needs the caller's standing must be signed as completely as a write. Any
+	// other read may be signed with less, which identifies the caller and authorises nothing.
 	if op.ReadOnly && op.Access == protocol.Anonymous && op.Secret == "" {
 		policy = httpsig.ReadPolicy()
 	}
@@ -240,7 +238,7 @@ func (g *Gate) signature(ctx context.Context, ev Evidence, op *protocol.Operatio
 	}
 	if !op.ReadOnly {
 		c.Spend = []protocol.Spend{{Key: res.NonceKey, Until: res.NonceUntil, Code: protocol.SignatureReplayed}}
-		if len(ev.Body) <= httpsig.MaxEvidenceBody { // only the A2A door takes longer ones, which prove nothing to others
+		if len(ev.Body) <= httpsig.MaxEvidenceBody { // only the A2A door accepts longer bodies, which are no evidence for others
 			if c.Evidence, err = capture(&m, ev.Body, res); err != nil {
 				return protocol.Caller{}, signatureError(err)
 			}
@@ -249,7 +247,7 @@ func (g *Gate) signature(ctx context.Context, ev Evidence, op *protocol.Operatio
 	return c, nil
 }
 
-// capture keeps the signed request as others can check it again.
+// capture returns the signed request in the form that others can verify.
 func capture(m *httpsig.Message, body []byte, res *httpsig.Result) (json.RawMessage, error) {
 	e, err := httpsig.Capture(m, body, res)
 	if err != nil {
@@ -265,7 +263,8 @@ func (g *Gate) verifier(network string) *httpsig.Verifier {
 func (g *Gate) missing(ev Evidence, op *protocol.Operation) error {
 	switch {
 	case op.For == protocol.Operators:
-		return protocol.Errorf(protocol.Unauthorized, "send an API token of an operator's account, with the scope %s, as Authorization: Bearer", protocol.ScopeOperator)
+		return protocol.Errorf(protocol.Unauthorized, "send an API token of an operator's account, with the scope %s, as Authorization: Bearer",
+			protocol.ScopeOperator)
 	case op.Access&(protocol.Signed|protocol.Session) == protocol.Session:
 		return protocol.Errorf(protocol.Unauthorized, "send an API token of the account as Authorization: Bearer, or sign in at /sign-in")
 	case op.Access&protocol.Proof == 0:
@@ -275,8 +274,8 @@ func (g *Gate) missing(ev Evidence, op *protocol.Operation) error {
 		"solve the challenge and send it as the member pow (or the Proof-Of-Work header), or sign the request"), ev, op)
 }
 
-// withChallenge adds a fresh challenge to an error that a new proof would mend,
-// which saves the client a round trip (contract §3).
+// withChallenge adds a fresh challenge to an error that a new proof would fix, which saves the
+// client a round trip (contract §3).
 func (g *Gate) withChallenge(err error, ev Evidence, op *protocol.Operation) error {
 	e, ok := errors.AsType[*protocol.Error](err)
 	if !ok || op.Access&protocol.Proof == 0 {
@@ -289,9 +288,8 @@ func (g *Gate) withChallenge(err error, ev Evidence, op *protocol.Operation) err
 	return e
 }
 
-// Refresh completes an error that came after admission, when a proof or a nonce
-// turned out to be spent inside the transaction: a fresh challenge, or the
-// Signature-Error of a replay.
+// Refresh completes an error from inside the transaction, where a proof or a nonce turned out to
+// be spent: with a fresh challenge, or with the Signature-Error of a replay.
 func (g *Gate) Refresh(err error, ev Evidence, op *protocol.Operation) error {
 	if e, ok := errors.AsType[*protocol.Error](err); ok && e.Code == protocol.SignatureReplayed && e.Signature == "" {
 		e.Signature = (&httpsig.Error{Code: httpsig.CodeReplayed}).SignatureError()
@@ -299,10 +297,11 @@ func (g *Gate) Refresh(err error, ev Evidence, op *protocol.Operation) error {
 	return g.withChallenge(err, ev, op)
 }
 
-// Harder is the error for a caller whose proof does not cover its text, with a
-// challenge that will.
+// Harder returns the error for a caller whose proof does not pay for its text, with a challenge
+// that will.
 func (g *Gate) Harder(c protocol.Caller, op *protocol.Operation, text *proof.Text) error {
-	e := protocol.Errorf(protocol.PowRequired, "texts like this one were sent lately, so it costs more; solve the challenge in this answer and send the same again")
+	e := protocol.Errorf(protocol.PowRequired,
+		"similar texts were sent recently, so this one costs more; solve the challenge in this answer and send the same request again")
 	e.Challenge = g.Proofs.Harder(c.Solved, op.Purpose, c.Network, text)
 	return e
 }

@@ -274,7 +274,7 @@ func TestAdmit_Tokens(t *testing.T) {
 	require.Equal(t, "Asha", c.Name)
 	require.Equal(t, "tok_1", c.Secret)
 	_, err = w.Admit(t.Context(), actAs("stoa_two", "asha"), post)
-	require.ErrorContains(t, err, "not one of yours")
+	require.ErrorContains(t, err, "not one of your profiles")
 	w.place.looked = 0
 	for _, ev := range []identity.Evidence{session("asha", "Authorization: Bearer stoa_asha"), session("asha", "Signature: sig1=:AAAA:"), with(session("asha"), func(ev *identity.Evidence) { ev.Operator = true })} {
 		_, _ = w.Admit(t.Context(), ev, post)

@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// Networks turns client addresses into keyed hashes, so that limits and
-// distinct reporters can be told apart and no address is stored. The zero value
-// is of no use; make one with NewNetworks. It is safe for concurrent use.
+// Networks turns client addresses into keyed hashes, so that limits and reporters can be told
+// apart without storing addresses. Make one with NewNetworks; the zero value is not usable. It is
+// safe for concurrent use.
 type Networks struct {
 	key []byte
 
@@ -18,7 +18,7 @@ type Networks struct {
 	known map[netip.Addr]string
 }
 
-// maxKnown bounds how many hashes are remembered, in memory only.
+// maxKnown is how many hashes are remembered, in memory only.
 const maxKnown = 10_000
 
 // NewNetworks returns Networks under a secret of the deployment, at least 16
@@ -27,8 +27,8 @@ func NewNetworks(key []byte) *Networks {
 	return &Networks{key: key, known: map[netip.Addr]string{}}
 }
 
-// Of is the keyed hash of the network of an address: the address itself for
-// IPv4, the /56 for IPv6, which is what one subscriber usually gets (contract §1).
+// Of returns the keyed hash of an address's network: the address itself for IPv4, the /56 for
+// IPv6, which is what one subscriber usually gets (contract §1).
 func (n *Networks) Of(addr netip.Addr) string {
 	addr = addr.Unmap().WithZone("")
 	if addr.Is6() {

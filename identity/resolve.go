@@ -14,9 +14,8 @@ type principal struct {
 	proof                 protocol.AuthorProof
 }
 
-// resolver finds the key of a signature: for a claimed chain identity on the
-// chain and nowhere else; else among the keys of hosted profiles; else in the
-// key directory that Signature-Agent names.
+// resolver finds the key of a signature: for a claimed chain identity only on the chain; otherwise
+// among the keys of hosted profiles, and then in the key directory that Signature-Agent names.
 type resolver struct {
 	g       *Gate
 	network string // of the client, see Evidence
@@ -32,7 +31,9 @@ func (r resolver) Resolve(ctx context.Context, q httpsig.KeyRequest) (httpsig.Re
 		return httpsig.Resolved{}, err
 	}
 	if ok {
-		return httpsig.Resolved{Key: hosted.Key, Principal: principal{hosted.ERC8004, hosted.Handle, hosted.Name, protocol.AuthorProof{Level: protocol.ByProfileKey}}}, nil
+		return httpsig.Resolved{Key: hosted.Key, Principal: principal{
+			hosted.ERC8004, hosted.Handle, hosted.Name, protocol.AuthorProof{Level: protocol.ByProfileKey},
+		}}, nil
 	}
 	if g.Directories != nil && q.Agent.URL != "" {
 		k, err := g.Directories.Await(ctx, r.network, q.Agent, q.Params.KeyID, q.Now)
@@ -43,7 +44,7 @@ func (r resolver) Resolve(ctx context.Context, q httpsig.KeyRequest) (httpsig.Re
 
 func (r resolver) chain(ctx context.Context, q httpsig.KeyRequest) (httpsig.Resolved, error) {
 	if r.g.Chain == nil {
-		return httpsig.Resolved{}, protocol.Errorf(protocol.IdentityUnverified, "this node reads no chain, so it cannot check %s", q.Identity)
+		return httpsig.Resolved{}, protocol.Errorf(protocol.IdentityUnverified, "this node is not connected to a chain, so it cannot verify %s", q.Identity)
 	}
 	found, err := r.g.Chain.MessageKey(ctx, r.network, q.Identity, q.Params.KeyID)
 	if err != nil {
@@ -60,8 +61,8 @@ func (r resolver) chain(ctx context.Context, q httpsig.KeyRequest) (httpsig.Reso
 	return httpsig.Resolved{Key: found.Key, Principal: who}, nil
 }
 
-// signatureError translates an httpsig error into the public code. A
-// *protocol.Error from the chain stays what it is.
+// signatureError converts an httpsig error to the public code. A *protocol.Error from the chain is
+// returned unchanged.
 func signatureError(err error) error {
 	if e, ok := errors.AsType[*protocol.Error](err); ok {
 		return e
@@ -88,7 +89,7 @@ func signatureError(err error) error {
 	detail := string(e.Code)
 	switch {
 	case e.Code == httpsig.CodeKeyUnknown:
-		detail += ": no registered key has this keyid; a key that stands on a chain signs with Agent-Identity, covered"
+		detail += ": no registered key has this keyid; for a key on a chain, send Agent-Identity, covered by the signature"
 	case e.Detail != "":
 		detail += ": " + e.Detail
 	}

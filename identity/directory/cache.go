@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// The methods of this file are called with Cache.mu held.
+// The methods of this file need Cache.mu to be held.
 
-// insert makes an entry, and room for it first.
+// insert adds an entry, after making room for it.
 func (c *Cache) insert(src source) *entry {
 	for len(c.entries) >= c.maxURLs {
-		// A flood of made-up URLs pushes itself out, not the sets that are in use.
+		// A flood of invented URLs evicts itself, not the sets in use.
 		if !c.evictOldest(&c.bare, nil) && !c.evictOldest(&c.full, nil) {
-			break // all are queued or being fetched, and that is bounded
+			break // all entries are queued or being fetched, and their number is bounded
 		}
 	}
 	e := &entry{src: src}
@@ -30,7 +30,7 @@ func (c *Cache) listOf(e *entry) *list.List {
 	return &c.bare
 }
 
-// adopt gives an entry its set.
+// adopt sets the key set of an entry.
 func (c *Cache) adopt(e *entry, f *found) {
 	c.listOf(e).Remove(e.pos)
 	c.bytes -= e.size
@@ -42,7 +42,7 @@ func (c *Cache) adopt(e *entry, f *found) {
 	}
 }
 
-// forget takes its set from an entry.
+// forget removes the key set of an entry.
 func (c *Cache) forget(e *entry) {
 	c.full.Remove(e.pos)
 	c.bytes -= e.size
@@ -74,7 +74,7 @@ func (c *Cache) admits(host string) bool {
 	return len(c.queue) < maxWaiting && (h == nil || h.waiting < maxHostWait)
 }
 
-// enqueue orders one fetch of an idle entry.
+// enqueue queues one fetch of an idle entry.
 func (c *Cache) enqueue(e *entry) bool {
 	if !c.admits(e.src.host) {
 		return false
@@ -91,7 +91,7 @@ func (c *Cache) enqueue(e *entry) bool {
 	return true
 }
 
-// take removes the first fetch from the queue that may begin, nil when none may.
+// take removes and returns the first fetch in the queue that may begin, nil for none.
 func (c *Cache) take(now time.Time) *entry {
 	if c.fetches >= maxFetches {
 		return nil
@@ -99,7 +99,7 @@ func (c *Cache) take(now time.Time) *entry {
 	for i, e := range c.queue {
 		h := c.hosts[e.src.host]
 		if h.fetching >= maxPerHost {
-			continue // a slow host holds up nobody else
+			continue // a slow host does not delay others
 		}
 		c.queue = append(c.queue[:i], c.queue[i+1:]...)
 		h.waiting--
@@ -111,7 +111,7 @@ func (c *Cache) take(now time.Time) *entry {
 	return nil
 }
 
-// leave ends what enter, or take for a whole fetch, began.
+// leave undoes enter, or take after the whole fetch.
 func (c *Cache) leave(host string) {
 	h := c.hosts[host]
 	if h.fetching--; h.fetching == 0 && h.waiting == 0 {
@@ -119,7 +119,7 @@ func (c *Cache) leave(host string) {
 	}
 }
 
-// enter counts one more fetch to a host, beside those that take counts.
+// enter counts a further fetch to a host, in addition to those that take counts.
 func (c *Cache) enter(host string) bool {
 	h := c.hosts[host]
 	if h == nil {

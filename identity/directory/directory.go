@@ -1,14 +1,13 @@
-// Package directory keeps the key directories of foreign agents: JWK Sets that
-// a Signature-Agent field leads to (Web Bot Auth,
-// draft-meunier-webbotauth-httpsig-protocol-02 and the drafts around it).
+// Package directory caches the key directories of foreign agents: JWK Sets that a Signature-Agent
+// field refers to (Web Bot Auth, draft-meunier-webbotauth-httpsig-protocol-02 and related drafts).
 //
-// A lookup answers out of memory. What is not there is fetched in the
-// background; a request waits for that at most a second, and is otherwise told to
-// come again. A key belongs to the URL it was fetched from: the same key under
-// another URL is another answer, so no directory speaks for a second agent.
+// A lookup is answered from memory. A missing set is fetched in the background; a request waits
+// for that at most a second, and is otherwise told to retry. A key belongs to the URL that it was
+// fetched from: the same key at another URL is a different entry, so no directory can speak for
+// another agent.
 //
-// Everything here is paced by strangers, so everything is bounded: fetches at
-// once, fetches waiting, bytes, keys, time, and the number of URLs remembered.
+// Strangers control everything here, so everything is bounded: concurrent fetches, queued fetches,
+// bytes, keys, time, and the number of URLs remembered.
 package directory
 
 import (
@@ -24,26 +23,26 @@ import (
 	"stoa/identity/httpsig"
 )
 
-// How long things hold.
+// Lifetimes.
 const (
 	MinLifetime = time.Minute    // of a fetched set, whatever Cache-Control says
 	MaxLifetime = time.Hour      // likewise; there is no revocation, so this bounds the life of a removed key
-	MaxStale    = 24 * time.Hour // how long a set outlives refreshes that fail
+	MaxStale    = 24 * time.Hour // how long a set is used after it expired, while refreshes fail
 
 	defaultLifetime = 5 * time.Minute  // without Cache-Control
 	fetchTimeout    = 3 * time.Second  // for one directory, a card's second document included
 	awaitTimeout    = time.Second      // how long a request waits for a fetch that is under way
-	fetchSoon       = 2 * time.Second  // when to send the request again, while a fetch is under way
+	fetchSoon       = 2 * time.Second  // when to retry the request while a fetch is under way
 	busyWait        = 5 * time.Second  // likewise, while no fetch can be queued
-	refetchEvery    = time.Minute      // for a keyid that the set lacks
+	refetchEvery    = time.Minute      // for a keyid that is not in the set
 	minRetry        = 30 * time.Second // after a failure, doubling up to
 	maxRetry        = 5 * time.Minute
-	staleGrace      = 30 * time.Second // for a retry that is due and has not ended
+	staleGrace      = 30 * time.Second // for a retry that is due and has not finished
 	sweepEvery      = 10 * time.Second
 	storeTimeout    = 5 * time.Second
 )
 
-// How much there may be of things.
+// Bounds.
 const (
 	MaxBody = 64 << 10 // bytes of one document
 	MaxKeys = 16       // keys used of one directory; later ones are ignored
@@ -67,8 +66,8 @@ type Config struct {
 	// httpsig.CodeDirectoryAddressRefused, or returns "". nil: all are
 	// directory-unreachable.
 	Classify func(error) httpsig.Code
-	// Store keeps sets over a restart, so that a restarted node does not ask
-	// everybody at once. nil: memory only.
+	// Store keeps sets across a restart, so that a restarted node does not have to fetch all of
+	// them at once. nil: memory only.
 	Store Store
 	Log   *slog.Logger // nil: none
 	// AllowLoopback also accepts http and IP literals in URLs of this machine:
@@ -76,9 +75,8 @@ type Config struct {
 	AllowLoopback bool
 }
 
-// Store keeps fetched sets. Losing it costs fetches and nothing else; its
-// errors are logged. Methods are called by several goroutines at once, never
-// while a request waits.
+// Store stores fetched sets. Losing it only costs fetches; its errors are logged. Its methods are
+// called concurrently, never while a request waits.
 type Store interface {
 	// Load returns what was saved and not removed, in any order.
 	Load(ctx context.Context) ([]Record, error)
@@ -96,8 +94,8 @@ type Record struct {
 	Expires   time.Time
 }
 
-// A Cache answers for foreign key directories. It is safe for concurrent use.
-// Nothing is fetched unless Run runs.
+// A Cache answers lookups in foreign key directories. It is safe for concurrent use. Nothing is
+// fetched unless Run is running.
 type Cache struct {
 	cfg     Config
 	client  *http.Client
@@ -107,12 +105,12 @@ type Cache struct {
 	maxURLs int
 	ready   atomic.Bool // the store has been read
 
-	mu      sync.Mutex // guards what follows, entries included; held for no I/O
+	mu      sync.Mutex // guards the fields below, including entries; not held during I/O
 	entries map[string]*entry
-	full    list.List // of *entry with a set, last used first
-	bare    list.List // of *entry without: never fetched, or failed
+	full    list.List // of *entry with a set, most recently used first
+	bare    list.List // of *entry without a set: never fetched, or failed
 	bytes   int       // of the sets in full
-	queue   []*entry  // to be fetched, first come first
+	queue   []*entry  // to be fetched, in order
 	fetches int       // under way
 	hosts   map[string]*hostLoad
 	waiters map[string]int      // requests that wait for a fetch, by client network
@@ -122,7 +120,7 @@ type Cache struct {
 
 type hostLoad struct{ waiting, fetching int }
 
-// New makes a cache. Call Run to make it fetch.
+// New returns a cache. It fetches only while Run is running.
 func New(cfg Config) (*Cache, error) {
 	if cfg.Client == nil {
 		return nil, fmt.Errorf("directory: no client")
@@ -151,10 +149,9 @@ func (c *Cache) Lookup(ref httpsig.AgentRef, thumbprint string, now time.Time) (
 	return k, err
 }
 
-// Await is Lookup for a request: where a fetch is under way, it waits up to a
-// second for its end, so that a client that sends one request only is known
-// too. network is the client's; few requests of one network wait at once, and
-// the others are answered as Lookup does.
+// Await is Lookup for a request: when a fetch is under way, it waits up to a second for its end,
+// so that a client that sends only one request is recognised too. network is the client's; few
+// requests of one network may wait at once, and the others are answered like Lookup.
 func (c *Cache) Await(ctx context.Context, network string, ref httpsig.AgentRef, thumbprint string, now time.Time) (httpsig.Key, error) {
 	k, ended, err := c.lookup(ref, thumbprint, now)
 	if ended == nil || !c.await(network) {
@@ -173,7 +170,7 @@ func (c *Cache) Await(ctx context.Context, network string, ref httpsig.AgentRef,
 	return nil, err
 }
 
-// await takes one of the places for requests that wait.
+// await takes one of the places for waiting requests.
 func (c *Cache) await(network string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -194,10 +191,10 @@ func (c *Cache) awaited(network string) {
 	}
 }
 
-// lookup also returns the channel that is closed when the fetch that is under way
-// ends, nil where there is none.
+// lookup also returns the channel that is closed when the fetch under way ends, nil if there is
+// none.
 func (c *Cache) lookup(ref httpsig.AgentRef, thumbprint string, now time.Time) (httpsig.Key, <-chan struct{}, error) {
-	if !isThumbprint(thumbprint) { // no set can hold it: nothing to fetch for
+	if !isThumbprint(thumbprint) { // no set can contain it, so a fetch is useless
 		return nil, nil, (&Failure{Code: httpsig.CodeKeyUnknown, Detail: "keyid is not an RFC 7638 SHA-256 thumbprint in base64url"}).answer(0)
 	}
 	src, f := sourceOf(ref, c.cfg.AllowLoopback)
@@ -238,7 +235,7 @@ func (c *Cache) lookup(ref httpsig.AgentRef, thumbprint string, now time.Time) (
 	return nil, e.ended, src.underWay()
 }
 
-// isThumbprint reports whether s looks like a SHA-256 in base64url.
+// isThumbprint reports whether s has the form of a SHA-256 in base64url.
 func isThumbprint(s string) bool {
 	if len(s) != 43 {
 		return false

@@ -8,28 +8,28 @@ import (
 	"stoa/netx"
 )
 
-// entry is what is known about one directory. Cache.mu guards it.
+// An entry is what is known about one directory. Cache.mu guards it.
 type entry struct {
 	src source
-	pos *list.Element // in Cache.full when it has a set, else in Cache.bare
+	pos *list.Element // in Cache.full when it has a set, otherwise in Cache.bare
 
 	keys    map[string]listed // by thumbprint; nil: there is no set
 	size    int               // bytes of the set as JSON
 	fetched time.Time
 	expires time.Time
-	refresh time.Time // when a set in use is fetched anew, before it expires
+	refresh time.Time // when a set in use is fetched again, before it expires
 
 	tried    time.Time // begin of the last fetch
 	failures int       // since the last success
 	failure  *Failure  // of the last fetch, nil when it succeeded
-	retry    time.Time // after a failure: not before
+	retry    time.Time // after a failure: earliest next attempt
 
 	used  bool          // a key was found since the last fetch began
 	busy  bool          // queued or being fetched
 	ended chan struct{} // closed when that ends
 }
 
-// listed is one key of a directory, or the reason why it is not used.
+// listed is one key of a directory, or the reason why it is not usable.
 type listed struct {
 	key     httpsig.Key
 	from    time.Time // nbf; zero: no bound
@@ -37,13 +37,13 @@ type listed struct {
 	refused *Failure
 }
 
-// clockSkew is how far an agent's clock may be ahead of ours. exp is taken as it
-// stands: who publishes it can rotate in time.
+// clockSkew is how far an agent's clock may be ahead of the node's. exp is applied exactly: its
+// publisher can rotate in time.
 const clockSkew = 30 * time.Second
 
-// usable reports whether the set counts. Past its lifetime it counts only while
-// refreshing is tried and fails: a set that nobody asked for since may have lost
-// a key long ago, and is fetched before it is believed.
+// usable reports whether the set is valid. After its lifetime it is valid only while refreshing is
+// attempted and fails: a set that nobody has used since may have lost a key long ago, and is
+// fetched before it is used.
 func (e *entry) usable(now time.Time) bool {
 	if e.keys == nil {
 		return false
@@ -70,13 +70,13 @@ func (e *entry) find(thumbprint string, now time.Time) (httpsig.Key, *Failure) {
 	return k.key, nil
 }
 
-// nextTry is when a lookup that found nothing may cause a fetch.
+// nextTry returns when a lookup that found nothing may cause a fetch.
 func (e *entry) nextTry(now time.Time) time.Time {
 	var at time.Time
 	if e.failures > 0 {
 		at = e.retry
 	}
-	if e.usable(now) { // the keyid may be new: look again, but not for every guess
+	if e.usable(now) { // the keyid may be new: fetch again, but not for every guess
 		if again := e.tried.Add(refetchEvery); again.After(at) {
 			at = again
 		}
@@ -84,7 +84,7 @@ func (e *entry) nextTry(now time.Time) time.Time {
 	return at
 }
 
-// succeed takes in what was fetched.
+// succeed stores what was fetched.
 func (e *entry) succeed(f *found) {
 	e.keys, e.size = f.keys, len(f.set)
 	e.fetched, e.expires = f.at, f.at.Add(f.lifetime)
@@ -92,7 +92,7 @@ func (e *entry) succeed(f *found) {
 	e.failures, e.failure, e.retry = 0, nil, time.Time{}
 }
 
-// fail notes a failure. The set, if there is one, stays.
+// fail records a failure. An existing set is kept.
 func (e *entry) fail(f *Failure, now time.Time) {
 	e.failures++
 	e.failure, e.retry = f, now.Add(netx.Backoff(minRetry, maxRetry, e.failures))

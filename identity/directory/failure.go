@@ -18,7 +18,7 @@ import (
 // of it and lose when to try again.
 type Failure struct {
 	Code   httpsig.Code
-	Detail string // for the caller; holds nothing that the directory sent
+	Detail string // for the caller; contains nothing that the directory sent
 	Err    error  // cause, for the log
 }
 
@@ -38,8 +38,7 @@ func (f *Failure) Is(target error) bool {
 	return ok && c == f.Code
 }
 
-// answer is the failure as the caller sees it. wait is when another try may find
-// more; 0: it will not.
+// answer returns the failure for the caller. wait is when a retry may succeed; 0: never.
 func (f *Failure) answer(wait time.Duration) *protocol.Error {
 	return &protocol.Error{
 		Code: protocol.KeyUnknown, Detail: string(f.Code) + ": " + f.Detail, RetryAfter: wait,

@@ -13,14 +13,14 @@ import (
 	"stoa/identity/httpsig"
 )
 
-// The media types of key sets. At the well-known path the first is mandatory.
+// Media types of key sets. The first is mandatory at the well-known path.
 const (
 	directoryMedia = "application/http-message-signatures-directory+json"
 	jwkSetMedia    = "application/jwk-set+json"
 	jsonMedia      = "application/json"
 )
 
-// found is what a fetch brings.
+// found is the result of a fetch.
 type found struct {
 	keys     map[string]listed // by thumbprint, never nil
 	set      []byte            // JWK Set of the keys that are used
@@ -34,8 +34,8 @@ type document struct {
 	body   []byte
 }
 
-// fetch gets a key set: the document of the URL or, for a card, the set that the
-// card holds or names.
+// fetch fetches a key set: the document at the URL or, for a card, the set that the card contains
+// or links to.
 func (c *Cache) fetch(ctx context.Context, src source) (*found, *Failure) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -65,10 +65,10 @@ func (c *Cache) fetch(ctx context.Context, src source) (*found, *Failure) {
 	return got, nil
 }
 
-// follow makes the one hop from a card to its jwks_uri.
+// follow follows the link of a card to its jwks_uri.
 func (c *Cache) follow(ctx context.Context, uri, from string) (*found, *Failure) {
 	if len(uri) > httpsig.MaxAgentURL {
-		return nil, &Failure{Code: httpsig.CodeDirectoryMalformed, Detail: "jwks_uri of the card: at most 512 bytes"}
+		return nil, &Failure{Code: httpsig.CodeDirectoryMalformed, Detail: "jwks_uri of the card is longer than 512 bytes"}
 	}
 	src, failure := newSource(uri, false, c.cfg.AllowLoopback)
 	if failure != nil {
@@ -78,12 +78,12 @@ func (c *Cache) follow(ctx context.Context, uri, from string) (*found, *Failure)
 		failure.Detail = "jwks_uri of the card: " + failure.Detail
 		return nil, failure
 	}
-	if src.host != from { // the card's own place is held already
+	if src.host != from { // the host of the card is counted already
 		c.mu.Lock()
 		ok := c.enter(src.host)
 		c.mu.Unlock()
 		if !ok { // many cards that name one victim
-			return nil, &Failure{Code: httpsig.CodeDirectoryUnreachable, Detail: "the host of jwks_uri is being asked by others; send the request again later"}
+			return nil, &Failure{Code: httpsig.CodeDirectoryUnreachable, Detail: "the host of jwks_uri has too many fetches under way; send the request again later"}
 		}
 		defer func() {
 			c.mu.Lock()
@@ -99,7 +99,7 @@ func (c *Cache) follow(ctx context.Context, uri, from string) (*found, *Failure)
 	return keysOf(doc, doc.body, src, time.Now())
 }
 
-// get asks for one document: status 200 only, no redirect, MaxBody bytes.
+// get fetches one document: status 200 only, no redirect, at most MaxBody bytes.
 func (c *Cache) get(ctx context.Context, src source, card bool) (*document, *Failure) {
 	fail := func(code httpsig.Code, detail string, err error) (*document, *Failure) {
 		return nil, &Failure{Code: code, Detail: src.url + " " + detail, Err: err}
@@ -112,7 +112,7 @@ func (c *Cache) get(ctx context.Context, src source, card bool) (*document, *Fai
 	if card {
 		req.Header.Set("Accept", jsonMedia)
 	}
-	req.Header.Set("Accept-Encoding", "identity") // the proof is over the bytes as sent, and nothing inflates
+	req.Header.Set("Accept-Encoding", "identity") // the proof covers the bytes as sent, and nothing is decompressed
 	resp, err := c.client.Do(req)
 	if err != nil {
 		return nil, c.broken(ctx, src, err)
@@ -122,7 +122,7 @@ func (c *Cache) get(ctx context.Context, src source, card bool) (*document, *Fai
 	coding := resp.Header.Get("Content-Encoding")
 	switch {
 	case resp.StatusCode/100 == 3:
-		return fail(httpsig.CodeDirectoryRedirect, "redirects; a key directory must be where its URL says", nil)
+		return fail(httpsig.CodeDirectoryRedirect, "redirects; a key directory must be served at its own URL", nil)
 	case resp.StatusCode != http.StatusOK:
 		return fail(httpsig.CodeDirectoryStatus, "answered with status "+strconv.Itoa(resp.StatusCode), nil)
 	case coding != "" && !strings.EqualFold(coding, "identity"):
@@ -142,11 +142,11 @@ func (c *Cache) get(ctx context.Context, src source, card bool) (*document, *Fai
 	return &document{resp.Header, body}, nil
 }
 
-// broken is an exchange that brought no answer.
+// broken returns the failure of an exchange without an answer.
 func (c *Cache) broken(ctx context.Context, src source, err error) *Failure {
 	f := &Failure{Code: httpsig.CodeDirectoryUnreachable, Detail: src.url + " cannot be reached", Err: err}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		f.Detail = src.url + " gave no whole answer within 3 seconds"
+		f.Detail = src.url + " gave no complete answer within 3 seconds"
 		return f
 	}
 	if c.cfg.Classify == nil {
@@ -184,9 +184,9 @@ func wanted(src source, card bool) string {
 	return jwkSetMedia + " or " + jsonMedia
 }
 
-// lifetime is how long an answer counts: max-age less Age (RFC 9111 §4.2.1,
-// §5.2.2), within MinLifetime and MaxLifetime. What cannot be read is stale
-// (RFC 9111 §4.2.1), as is what must not be stored.
+// lifetime returns how long an answer is valid: max-age less Age (RFC 9111 §4.2.1, §5.2.2),
+// between MinLifetime and MaxLifetime. An answer whose Cache-Control cannot be parsed (RFC 9111
+// §4.2.1) or forbids storing gets MinLifetime.
 func lifetime(h http.Header) time.Duration {
 	d, set := defaultLifetime, false
 	for part := range strings.SplitSeq(strings.Join(h.Values("Cache-Control"), ","), ",") {
@@ -208,7 +208,7 @@ func lifetime(h http.Header) time.Duration {
 	return clamp(d)
 }
 
-// seconds reads delta-seconds (RFC 9111 §1.2.2); what is none is 0.
+// seconds parses delta-seconds (RFC 9111 §1.2.2); anything else is 0.
 func seconds(s string) time.Duration {
 	n, err := strconv.ParseUint(s, 10, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {

@@ -11,9 +11,8 @@ import (
 	"stoa/identity/key"
 )
 
-// Run fetches until ctx ends, then waits for what is under way and returns nil.
-// It reads the store first; lookups before that are told to come again. It may be
-// called again once it has returned, not before.
+// Run fetches until ctx ends, then waits for running fetches and returns nil. It reads the store
+// first; lookups before that are told to retry. It may be called again after it has returned.
 func (c *Cache) Run(ctx context.Context) error {
 	if !c.running.CompareAndSwap(false, true) {
 		return errors.New("directory: Run is running")
@@ -49,7 +48,7 @@ func (c *Cache) next(ctx context.Context) *entry {
 	return c.take(time.Now())
 }
 
-// do fetches one directory and takes in what came of it.
+// do fetches one directory and stores the result.
 func (c *Cache) do(ctx context.Context, e *entry) {
 	got, failure := c.fetch(ctx, e.src)
 	switch had := c.settle(ctx, e, got, failure); {
@@ -59,10 +58,10 @@ func (c *Cache) do(ctx context.Context, e *entry) {
 		c.save(ctx, e.src.name, got)
 	case had:
 		c.log.WarnContext(ctx, "key directory not refreshed", "url", e.src.url, "err", failure)
-	default: // anybody can name a URL that fails
+	default: // anyone can name a URL that fails
 		c.log.DebugContext(ctx, "key directory not fetched", "url", e.src.url, "err", failure)
 	}
-	// Only now, so that a slow store holds up fetching and piles up nothing.
+	// After saving, so that a slow store delays fetching and nothing accumulates.
 	c.mu.Lock()
 	c.fetches--
 	c.leave(e.src.host)
@@ -70,7 +69,7 @@ func (c *Cache) do(ctx context.Context, e *entry) {
 	c.signal()
 }
 
-// settle notes the result of a fetch and reports whether there was a set before.
+// settle records the result of a fetch and reports whether there was a set before.
 func (c *Cache) settle(ctx context.Context, e *entry, got *found, failure *Failure) (had bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,14 +79,14 @@ func (c *Cache) settle(ctx context.Context, e *entry, got *found, failure *Failu
 	switch {
 	case failure == nil:
 		c.adopt(e, got)
-	case ctx.Err() == nil: // else we broke it off ourselves
+	case ctx.Err() == nil: // otherwise the fetch was cancelled here
 		e.fail(failure, time.Now())
 	}
 	return had
 }
 
-// sweep queues the refresh of sets that are in use, lets go of those too old to
-// be believed, and returns what the store should remove.
+// sweep queues refreshes of the sets in use, forgets sets that are too old, and returns the names
+// that the store should remove.
 func (c *Cache) sweep(now time.Time) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +102,7 @@ func (c *Cache) sweep(now time.Time) []string {
 			due = append(due, e)
 		}
 	}
-	for _, e := range due { // the last used first; the rest comes with a later sweep
+	for _, e := range due { // most recently used first; the rest follows in a later sweep
 		c.enqueue(e)
 	}
 	names := slices.Collect(maps.Keys(c.dropped))
@@ -131,8 +130,7 @@ func (c *Cache) remove(ctx context.Context, names []string) {
 	}
 }
 
-// load takes in what the store has kept. What is too old, or cannot be read, is
-// removed.
+// load reads the store. Records that are too old or cannot be parsed are removed.
 func (c *Cache) load(ctx context.Context) {
 	if c.ready.Load() {
 		return
@@ -160,7 +158,7 @@ func (c *Cache) load(ctx context.Context) {
 	}
 }
 
-// kept reads a record, nil when it is of no use.
+// kept parses a record; it returns nil for a useless one.
 func (c *Cache) kept(r Record, now time.Time) (source, *found) {
 	src, failure := sourceOfName(r.Name, c.cfg.AllowLoopback)
 	age := now.Sub(r.FetchedAt)

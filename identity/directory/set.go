@@ -12,9 +12,8 @@ import (
 	"stoa/identity/strictjson"
 )
 
-// keysOf reads a JWK Set that stood in doc, which src answered with. One bad key
-// does not spoil the set. A set without a usable key is a good answer too: its
-// owner has taken all keys back.
+// keysOf parses a JWK Set in doc, which src returned. An unusable key does not affect the others.
+// A set without a usable key is valid too: its owner has revoked all keys.
 func keysOf(doc *document, set []byte, src source, now time.Time) (*found, *Failure) {
 	parsed, err := key.ParseSet(set) // at most MaxBody bytes and MaxKeys keys; no private members
 	if err != nil {
@@ -31,10 +30,10 @@ func keysOf(doc *document, set []byte, src source, now time.Time) (*found, *Fail
 			k = listed{refused: failure}
 		}
 		if _, twice := f.keys[p.Thumbprint]; twice {
-			continue // the first counts
+			continue // the first one counts
 		}
 		if f.keys[p.Thumbprint] = k; failure == nil {
-			if p.Alg != "RS256" { // the only name that says more than the kind of key
+			if p.Alg != "RS256" { // the only name that says more than the type of key
 				p.Alg = ""
 			}
 			good = append(good, p)
@@ -46,7 +45,7 @@ func keysOf(doc *document, set []byte, src source, now time.Time) (*found, *Fail
 	return f, nil
 }
 
-// listKey judges one key by what its JWK says about it.
+// listKey decides about one key by what its JWK says.
 func listKey(p key.Public, wellKnown bool) (listed, *Failure) {
 	if p.Use != "" && p.Use != "sig" {
 		return listed{}, &Failure{Code: httpsig.CodeKeyMalformed, Detail: "the key directory says that the key is not for signatures (use)"}
@@ -69,17 +68,17 @@ func listKey(p key.Public, wellKnown bool) (listed, *Failure) {
 	return listed{key: k, from: p.NotBefore, until: p.Expires}, nil
 }
 
-// algorithms translates the JOSE names (RFC 7518, RFC 8037, RFC 9864) to those
-// of RFC 9421. Without one, the kind of key decides.
+// algorithms maps JOSE names (RFC 7518, RFC 8037, RFC 9864) to those of RFC 9421. Without a name,
+// the type of key decides.
 var algorithms = map[string]httpsig.Algorithm{
 	"": "", "EdDSA": httpsig.Ed25519, "Ed25519": httpsig.Ed25519,
 	"ES256": httpsig.ECDSAP256SHA256, "ES384": httpsig.ECDSAP384SHA384,
 	"PS512": httpsig.RSAPSSSHA512, "RS256": httpsig.RSAv15SHA256,
 }
 
-// prove checks the signature that a key may have put to its directory. Fetched
-// over TLS from its own place, a directory needs none; a wrong one says that
-// somebody publishes a key that is not theirs.
+// prove verifies a signature that a key made over its directory. A directory that is fetched over
+// TLS from its own address needs none; an invalid one means that somebody publishes a key that is
+// not theirs.
 func prove(doc *document, src source, k httpsig.Key, now time.Time) *Failure {
 	target, err := httpsig.ParseTarget(src.url)
 	if err != nil {
@@ -101,13 +100,13 @@ func prove(doc *document, src source, k httpsig.Key, now time.Time) *Failure {
 		if e, ok := errors.AsType[*httpsig.Error](proof.Err); ok {
 			code = e.Code
 		}
-		return &Failure{Code: code, Detail: "the signature of the key directory by this key does not verify", Err: proof.Err}
+		return &Failure{Code: code, Detail: "the signature of the key directory with this key is not valid", Err: proof.Err}
 	}
 	return nil
 }
 
-// card is what counts of a Signature Agent Card, an OAuth client metadata
-// document: where its keys are. Without either it has none.
+// card is the part of a Signature Agent Card, an OAuth client metadata document, that says where
+// its keys are. Without either member it has none.
 type card struct {
 	uri string
 	set []byte
@@ -115,8 +114,7 @@ type card struct {
 
 var cardLimits = strictjson.Limits{MaxBytes: MaxBody, MaxDepth: 16, MaxTokens: 4096}
 
-// parseCard reads a card that was fetched from url
-// (draft-meunier-webbotauth-registry-04).
+// parseCard parses a card that was fetched from url (draft-meunier-webbotauth-registry-04).
 func parseCard(body []byte, url string) (card, *Failure) {
 	fail := func(why string, err error) (card, *Failure) {
 		return card{}, &Failure{Code: httpsig.CodeDirectoryMalformed, Detail: "card " + url + ": " + why, Err: err}

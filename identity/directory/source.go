@@ -9,19 +9,18 @@ import (
 	"stoa/netx"
 )
 
-// source is what one entry of the cache is fetched from.
+// source is where an entry of the cache is fetched from.
 type source struct {
 	name string // cache key, see Record.Name
 	url  string // with lower-case scheme and host, and without the default port
-	host string // without port: what fetches are counted by
-	card bool   // the URL is a client metadata document, which holds or names the set
+	host string // without port: fetches are counted by it
+	card bool   // the URL is that of a client metadata document, which contains or links the set
 }
 
-const cardPrefix = "cimd:" // no URL begins with it: they are https
+const cardPrefix = "cimd:" // cannot be confused with a URL, which begins with https
 
-// sourceOf finds where the key set of an agent is. The reference has passed the
-// verifier; what a fetch must not do is checked again here, because this is the
-// place that fetches.
+// sourceOf returns where the key set of an agent is. The verifier has accepted the reference; what
+// a fetch must never do is checked again here, next to the fetch.
 func sourceOf(ref httpsig.AgentRef, loopback bool) (source, *Failure) {
 	raw, card := ref.KeySetURL(), ref.Form == httpsig.AgentCard
 	if card {
@@ -33,8 +32,8 @@ func sourceOf(ref httpsig.AgentRef, loopback bool) (source, *Failure) {
 	return newSource(raw, card, loopback)
 }
 
-// newSource checks the spelling of a URL that a stranger chose. The address it
-// resolves to and its port are judged by the client that dials.
+// newSource checks the form of a URL that a stranger chose. The client that dials checks the
+// resolved address and the port.
 func newSource(raw string, card, loopback bool) (source, *Failure) {
 	bad := func(why string) (source, *Failure) {
 		return source{}, &Failure{Code: httpsig.CodeAgentMalformed, Detail: "URL of the key directory: " + why}
@@ -61,7 +60,7 @@ func newSource(raw string, card, loopback bool) (source, *Failure) {
 	case !local && isLiteral(host):
 		return source{}, &Failure{Code: httpsig.CodeDirectoryAddressRefused, Detail: "URL of the key directory: IP literal"}
 	}
-	// Path and query stay as written: normalising them could ask for something else.
+	// Path and query are kept as written: normalising them could request something else.
 	_, rest, _ := strings.Cut(raw, "://")
 	tail := ""
 	if i := strings.IndexAny(rest, "/?"); i >= 0 {
@@ -75,14 +74,14 @@ func newSource(raw string, card, loopback bool) (source, *Failure) {
 	return s, nil
 }
 
-// sourceOfName is the source of a kept record.
+// sourceOfName returns the source of a stored record.
 func sourceOfName(name string, loopback bool) (source, *Failure) {
 	raw, card := strings.CutPrefix(name, cardPrefix)
 	return newSource(raw, card, loopback)
 }
 
-// wellKnown reports whether the URL is the well-known path of its origin, where
-// the rules are stricter.
+// wellKnown reports whether the URL is the well-known path of its origin, where stricter rules
+// apply.
 func (s source) wellKnown() bool {
 	_, rest, _ := strings.Cut(s.url, "://")
 	i := strings.IndexByte(rest, '/')
@@ -93,8 +92,7 @@ func (s source) wellKnown() bool {
 	return path == httpsig.DirectoryPath
 }
 
-// isLiteral also catches the spellings that some resolvers read as IPv4: 127.1,
-// 2130706433, 0x7f.1.
+// isLiteral also recognises forms that some resolvers read as IPv4: 127.1, 2130706433, 0x7f.1.
 func isLiteral(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true

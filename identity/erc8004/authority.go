@@ -14,9 +14,8 @@ const (
 	LevelSignedFile = "signed-file" // the same record published off chain, at most 90 days old
 )
 
-// A Grant is the authority of one key to speak for one agent, with the block
-// that shows it. Keep Block and BlockHash with what the key signed: later the
-// chain says something else.
+// A Grant is the authority of one key for one agent, with the block that shows it. Store Block and
+// BlockHash with what the key signed: the chain's state changes later.
 type Grant struct {
 	Identity  string // canonical
 	Display   string // with EIP-55 checksum
@@ -33,18 +32,17 @@ type Grant struct {
 
 // Authority returns the grant of the key with that thumbprint for the agent.
 //
-// A valid record on chain is the only source when there is one; without it the
-// record that [Records] has is taken. Revocation and transfer count at once, at
-// the head of the chain. A new grant counts when the change is final; until then
-// only keys that the last final state had too are granted. Beside the errors of
-// [Reader.Snapshot] it returns ErrKeyUnknown, ErrPendingFinality and
-// ErrIdentityBound. A cached answer costs no call, except for contract owners,
-// who are asked each time at the head. A refusal by a view older than a second
-// is looked up again first.
+// A valid record on chain is the only source if there is one; otherwise the record of [Records] is
+// used. Revocation and transfer take effect at once, at the head of the chain. A new grant takes
+// effect when the change is final; until then only keys that were also granted in the last final
+// state are granted. In addition to the errors of [Reader.Snapshot] it returns ErrKeyUnknown,
+// ErrPendingFinality and ErrIdentityBound. A cached answer costs no call, except for contract
+// owners, who are asked each time at the head. A refusal based on a view older than a second is
+// checked again first.
 func (r *Reader) Authority(ctx context.Context, id ID, keyid string) (Grant, error) {
 	grants, err := r.grants(ctx, id, keyid)
 	if errors.Is(err, ErrNotRegistered) || errors.Is(err, ErrKeyUnknown) || errors.Is(err, ErrPendingFinality) {
-		// The view may be as old as a poll: look again before refusing.
+		// The view may be as old as one polling interval: look again before refusing.
 		if c := r.chains[id.ChainID]; c != nil && c.freshen(ctx) {
 			grants, err = r.grants(ctx, id, keyid)
 		}
@@ -55,8 +53,8 @@ func (r *Reader) Authority(ctx context.Context, id ID, keyid string) (Grant, err
 	return grants[0], nil
 }
 
-// Grants returns the grants of all keys of the agent, preferred first. Errors
-// are those of [Reader.Authority]: an agent without keys gives ErrKeyUnknown.
+// Grants returns the grants of all keys of the agent, preferred first. Errors are those of
+// [Reader.Authority]; an agent without keys gives ErrKeyUnknown.
 func (r *Reader) Grants(ctx context.Context, id ID) ([]Grant, error) {
 	return r.grants(ctx, id, "")
 }
@@ -100,7 +98,7 @@ func (r *Reader) grants(ctx context.Context, id ID, keyid string) ([]Grant, erro
 	return nil, ErrKeyUnknown
 }
 
-// keysNow is the key set that counts for the entry's own state.
+// keysNow returns the key set that is valid for the entry's own state.
 func (r *Reader) keysNow(ctx context.Context, e *entry) (*keySet, error) {
 	if len(e.snap.Binding) > 0 {
 		return nil, ErrIdentityBound // ERC-8217
@@ -108,7 +106,7 @@ func (r *Reader) keysNow(ctx context.Context, e *entry) (*keySet, error) {
 	if ok, err := r.holds(ctx, e, e.keys); err != nil {
 		return nil, err
 	} else if ok {
-		return e.keys, nil // also with no keys at all: that revokes, and nothing else is asked
+		return e.keys, nil // also with no keys at all: that revokes, and no other source is used
 	}
 	set, err := r.fileKeys(ctx, e)
 	if err != nil {

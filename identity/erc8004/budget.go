@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// How many reads one source may cause: of identities that are new here, and of
-// those known good, whose number bounds what a stranger can do with their names.
+// How many reads one source may cause: of identities that are new here, and of those that are
+// known, whose number bounds what a stranger can do with their names.
 const (
 	strangerEvery = 10 * time.Second // six a minute
 	strangerBurst = 6
 	knownEvery    = 500 * time.Millisecond
 	knownBurst    = 120
-	maxSources    = 10_000 // sources remembered; all further ones share one budget
+	maxSources    = 10_000 // sources remembered; further ones share one budget
 )
 
-// A BudgetError says that the reads that requests may cause are used up: those
-// of the caller's source, or those of the chain. It is ErrUnavailable too.
+// A BudgetError means that the reads that requests may cause are used up: those of the caller's
+// source, or those of the chain. It is ErrUnavailable too.
 type BudgetError struct {
-	Source bool          // the source's; else the chain's
-	Wait   time.Duration // until there is room for one read
+	Source bool          // the source's; otherwise the chain's
+	Wait   time.Duration // until one read is possible
 }
 
 func (e *BudgetError) Error() string {
@@ -36,14 +36,14 @@ func (e *BudgetError) Is(target error) bool { return target == ErrUnavailable }
 
 type sourceKey struct{}
 
-// WithSource says who causes the reads of a context: text that is the same for
-// all requests of one client network. Reads without a source are the node's own
-// work, which shares one budget of a quarter of the chain's.
+// WithSource sets the source that the reads of a context are counted for: the same text for all
+// requests of one client network. Reads without a source are the node's own, which share a quarter
+// of the chain's budget.
 func WithSource(ctx context.Context, source string) context.Context {
 	return context.WithValue(ctx, sourceKey{}, source)
 }
 
-// An asker is on whose account a read goes.
+// An asker is the source that a read is counted for.
 type asker struct {
 	source string
 	known  bool // the identity is known good
@@ -59,9 +59,9 @@ func (a asker) rate(b *budget) (every time.Duration, burst int) {
 	return strangerEvery, strangerBurst
 }
 
-// A budget bounds the reads of one chain that requests can cause, with the
-// generic cell rate algorithm. Identities that are not known good leave half of
-// the chain's burst unused, so that they never keep out those that are.
+// A budget bounds the reads of one chain that requests can cause, with the generic cell rate
+// algorithm. Identities that are not known leave half of the chain's burst unused, so that they
+// never displace known ones.
 type budget struct {
 	every time.Duration // between two reads at the sustained rate
 	burst int
@@ -75,9 +75,9 @@ func newBudget(perSecond float64, burst int) *budget {
 	return &budget{every: time.Duration(float64(time.Second) / perSecond), burst: burst, sources: map[asker]time.Time{}}
 }
 
-// take counts one read, or returns a *BudgetError. What is refused counts
-// neither for the source nor for the chain. The node's own reads of identities
-// known good have no bound but the chain's.
+// take counts one read, or returns a *BudgetError. A refused read counts neither for the source
+// nor for the chain. The node's own reads of known identities are bounded only by the chain's
+// budget.
 func (b *budget) take(now time.Time, who asker) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -111,7 +111,7 @@ func (b *budget) take(now time.Time, who asker) error {
 	return nil
 }
 
-// sweep forgets the sources whose budget is whole. Holds b.mu.
+// sweep forgets the sources with a full budget. It needs b.mu.
 func (b *budget) sweep(now time.Time) {
 	for who, t := range b.sources {
 		if !t.After(now) {

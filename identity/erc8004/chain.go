@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// A chain is what the Reader knows about one chain.
+// A chain is the state of the Reader for one chain.
 type chain struct {
 	Chain
 	final     finality
@@ -26,7 +26,7 @@ type chain struct {
 	changed   func(chainID uint64, agents []string, all bool)
 
 	polling sync.Mutex         // held during one poll
-	fresh   singleflight.Group // looks that somebody waits for
+	fresh   singleflight.Group // looks that callers wait for
 
 	lastUse  atomic.Int64 // Unix nanoseconds of the last lookup
 	logRange atomic.Uint64
@@ -34,21 +34,21 @@ type chain struct {
 	mu       sync.Mutex // guards all below
 	view     view       // head that the events below reach; zero before the first look
 	since    uint64     // events are complete from the block after since
-	covered  bool       // view, since and events hold without a gap
+	covered  bool       // view, since and events are complete without a gap
 	lookedAt time.Time  // end of the last good look
-	epoch    uint64     // raised when everything cached is void
+	epoch    uint64     // incremented when all cached entries become invalid
 	setting  error      // what the last check found wrong with the setting
-	failed   bool       // no endpoint answered the last time
+	failed   bool       // no endpoint answered the last attempt
 	events   map[string]*change
 }
 
-// A view is a head with the finality that was seen beside it.
+// A view is a head and the finality that was read with it.
 type view struct {
 	head  header
 	final uint64
 }
 
-// A change is what the events of one agent say.
+// A change is what the events of one agent show.
 type change struct {
 	seen        uint64 // block of the last event of any kind: an older snapshot is stale
 	first, last uint64 // blocks of the first and last change of authority, 0 for none
@@ -56,7 +56,7 @@ type change struct {
 	at          time.Time
 }
 
-// add notes an event, given the finality at that time.
+// add records an event, given the finality at that time.
 func (ch *change) add(block uint64, authority bool, final uint64) {
 	ch.seen = max(ch.seen, block)
 	if !authority {
@@ -96,9 +96,8 @@ func (c *chain) allowed(registry common.Address) bool {
 	return false
 }
 
-// try runs f on one endpoint after another until it succeeds. Endpoints whose
-// breaker is open come last: with every one of them failing, the next request
-// finds out when it is over.
+// try calls f with one endpoint after another until it succeeds. Endpoints with an open breaker
+// come last: when all of them fail, the next request finds out whether they work again.
 func (c *chain) try(ctx context.Context, f func(context.Context, *endpoint) error) error {
 	var errs []error
 	for _, wantOpen := range []bool{true, false} {
@@ -139,8 +138,8 @@ func (c *chain) answered(yes bool) {
 	c.failed = !yes
 }
 
-// look reads head and finality of one endpoint. With prev it also returns the
-// header that now stands at prev's height.
+// look reads head and finality of one endpoint. With prev it also returns the header that is now
+// at prev's height.
 func (c *chain) look(ctx context.Context, e *endpoint, prev *header) (v view, there *header, err error) {
 	var head, final *header
 	elems := []rpc.BatchElem{headerElem("latest", &head)}
@@ -174,20 +173,20 @@ func (c *chain) look(ctx context.Context, e *endpoint, prev *header) (v view, th
 	return v, there, nil
 }
 
-// healthy reports whether the poller keeps the view fresh. Holds c.mu.
+// healthy reports whether the poller keeps the view fresh. It needs c.mu.
 func (c *chain) healthy(now time.Time) bool {
 	return c.covered && now.Sub(c.lookedAt) <= 3*c.Poll && c.view.head.age(now) <= c.MaxHeadAge
 }
 
-// current is the poller's view, if it can be relied on.
+// current returns the poller's view, if it is reliable.
 func (c *chain) current() (v view, epoch uint64, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.view, c.epoch, c.healthy(c.now())
 }
 
-// advance takes over a look of the poller and the events up to its head. reset
-// voids what was known before.
+// advance adopts a look of the poller and the events up to its head. reset discards what was known
+// before.
 func (c *chain) advance(v view, logs []logEntry, reset bool) {
 	now := c.now()
 	c.mu.Lock()
@@ -223,7 +222,7 @@ func (c *chain) advance(v view, logs []logEntry, reset bool) {
 	}
 }
 
-// forget voids everything that came from the poller.
+// forget discards everything that came from the poller.
 func (c *chain) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// A SettingError is a chain setting that cannot work, as the chain itself shows.
-// Its text repeats nothing that an endpoint sent, nor where that is.
+// A SettingError is a chain setting that cannot work, as the chain itself shows. Its text contains
+// nothing that an endpoint sent, nor the endpoint's address.
 type SettingError struct {
 	Chain  uint64
 	Detail string
@@ -21,10 +21,10 @@ type SettingError struct {
 
 func (e *SettingError) Error() string { return fmt.Sprintf("chain %d: %s", e.Chain, e.Detail) }
 
-// Check asks the configured chains whether their settings can work: that each
-// endpoint which answers serves the chain, that there is an ERC-721 contract at
-// each registry's address, and that the reputation registry points back at it.
-// All faults are joined: a *[SettingError], or ErrUnavailable where nobody answers.
+// Check asks the configured chains whether their settings can work: whether each endpoint that
+// answers serves the chain, whether there is an ERC-721 contract at each registry's address, and
+// whether the reputation registry refers to it. All faults are joined: a *[SettingError], or
+// ErrUnavailable when no endpoint answers.
 func (r *Reader) Check(ctx context.Context) error {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -41,14 +41,14 @@ func (r *Reader) Check(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// A State is how a chain is served. Err is nil when it is; a *[SettingError]; or
-// ErrUnavailable when no endpoint answered the last time one was asked.
+// A State is the state of a chain. Err is nil when it can be read; a *[SettingError]; or
+// ErrUnavailable when no endpoint answered the last attempt.
 type State struct {
 	Chain uint64
 	Err   error
 }
 
-// States are those of the configured chains, in order of their ids.
+// States returns the states of the configured chains, sorted by id.
 func (r *Reader) States() []State {
 	var all []State
 	for id, c := range r.chains {
@@ -64,7 +64,7 @@ func (r *Reader) States() []State {
 	return all
 }
 
-// watch repeats Check: every hour, and every minute while something is wrong.
+// watch repeats Check: every hour, and every minute while a check fails.
 func (r *Reader) watch(ctx context.Context) {
 	said := ""
 	for ctx.Err() == nil {
@@ -82,8 +82,7 @@ func (r *Reader) watch(ctx context.Context) {
 	}
 }
 
-// check is Check of one chain. It keeps what is wrong with the setting until a
-// check that finds it right.
+// check is Check for one chain. It keeps a fault of the setting until a check succeeds.
 func (c *chain) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -104,8 +103,8 @@ func (c *chain) check(ctx context.Context) error {
 	return err
 }
 
-// checkEndpoints refuses an endpoint of another chain, also where another
-// endpoint would do. One that does not answer is left to checkRegistry.
+// checkEndpoints refuses an endpoint of another chain, even if another endpoint works. Endpoints
+// that do not answer are left to checkRegistry.
 func (c *chain) checkEndpoints(ctx context.Context) error {
 	for i, e := range c.endpoints {
 		attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
@@ -119,8 +118,8 @@ func (c *chain) checkEndpoints(ctx context.Context) error {
 	return nil
 }
 
-// ranCode reports whether the error of a call is what a contract's code did, and
-// not that the endpoint could not run it. Some endpoints send no data with a revert.
+// ranCode reports whether the error of a call was caused by the contract's code, and not by the
+// endpoint failing to run it. Some endpoints send no data with a revert.
 func ranCode(err error) bool {
 	s := strings.ToLower(err.Error())
 	return strings.Contains(s, "revert") || strings.Contains(s, "opcode") || strings.Contains(s, "jump") || strings.Contains(s, "out of gas")
@@ -148,12 +147,12 @@ func (c *chain) checkRegistry(ctx context.Context, reg Registry) error {
 		return err
 	}
 	if is, err := result[bool]("supportsInterface", got[0]); err != nil || !is {
-		return &SettingError{c.ID, fmt.Sprintf("at %s there is no identity registry: no contract that says it is an ERC-721 token", reg.Identity)}
+		return &SettingError{c.ID, fmt.Sprintf("there is no identity registry at %s: no contract that reports to be an ERC-721 token", reg.Identity)}
 	}
 	if len(got) > 1 {
 		back, err := result[common.Address]("getIdentityRegistry", got[1])
 		if err != nil {
-			return &SettingError{c.ID, fmt.Sprintf("at %s there is no reputation registry", reg.Reputation)}
+			return &SettingError{c.ID, fmt.Sprintf("there is no reputation registry at %s", reg.Reputation)}
 		}
 		if back != reg.Identity {
 			return &SettingError{c.ID, fmt.Sprintf("the reputation registry %s belongs to the identity registry %s, not to %s", reg.Reputation, back, reg.Identity)}

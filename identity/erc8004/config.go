@@ -15,30 +15,29 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Config says which chains and registries a [Reader] believes. Everything not
-// listed is refused: an address that begins with 0x8004 proves nothing.
+// Config lists the chains and registries that a [Reader] trusts. All others are refused: an
+// address that begins with 0x8004 proves nothing.
 type Config struct {
 	Chains []Chain
-	// HTTPClient makes the calls. Redirects are refused and bodies cut in any
-	// case. Nil uses a client of its own that ignores proxy variables.
+	// HTTPClient makes the calls. Redirects are always refused and bodies always bounded. Nil uses
+	// a client that ignores proxy variables.
 	HTTPClient *http.Client
 	Memory     Memory  // nil forgets at restart
 	Records    Records // nil means on-chain records only
-	// Known reports whether an identity, in canonical spelling, is known good:
-	// then it is read on a share that new ones cannot use up. Nil: only those in
-	// the cache that had a record. It must not dial out.
+	// Known reports whether an identity, in canonical form, is known: then its reads use a share
+	// that new identities cannot use up. Nil: only cached identities with a record are known. It
+	// must not dial out.
 	Known func(ctx context.Context, id string) (bool, error)
 	Log   *slog.Logger
-	// Changed is told, after each look of [Reader.Run], of the agents in canonical
-	// spelling whose authority changed; with all, of any agent of the chain: after a
-	// reorganisation, a gap in the events, an upgrade, and at the first look. It must
-	// not block. Nil tells nobody.
+	// Changed is called after each look of [Reader.Run] with the agents, in canonical form, whose
+	// authority changed; with all it means any agent of the chain: after a reorganisation, a gap
+	// in the events, an upgrade, and at the first look. It must not block. It may be nil.
 	Changed func(chainID uint64, agents []string, all bool)
-	// AllowPending grants a change of authority before it is final and says so
-	// in Grant.Pending. For development only: such a grant can be undone.
+	// AllowPending grants a change of authority before it is final and sets Grant.Pending. For
+	// development only: such a grant can be reverted.
 	AllowPending bool
 	CacheEntries int     // default 50,000 agents
-	ReadsPerSec  float64 // chain reads a second and chain, default 20; a read is at most four requests
+	ReadsPerSec  float64 // chain reads a second per chain, default 20; a read is at most four requests
 	ReadBurst    int     // default 40
 }
 
@@ -53,15 +52,15 @@ type Chain struct {
 	LogRange   uint64        // blocks of one eth_getLogs, default 500; halved when the provider refuses
 }
 
-// A Registry is one deployment of ERC-8004. Reputation may be zero; it is only
-// checked for pointing back at Identity.
+// A Registry is one deployment of ERC-8004. Reputation may be zero; it is only checked to refer to
+// Identity.
 type Registry struct {
 	Identity   common.Address
 	Reputation common.Address
 }
 
-// Registries at the same address on every chain of a class (the addresses that
-// the standard's authors publish, August 2026).
+// Registries with the same address on every chain of a class (addresses published by the
+// standard's authors, August 2026).
 var (
 	MainnetRegistry = Registry{
 		Identity:   common.HexToAddress("0x8004A169FB4a3325136EB29fA0ceB6D2e539a432"),
@@ -94,8 +93,8 @@ func parseFinality(s string) (finality, error) {
 	return finality{depth: depth}, nil
 }
 
-// merged joins the entries of one chain: their registries, and their endpoints
-// in the order of the list. What else two entries say of a chain must agree.
+// merged joins the entries of one chain: their registries, and their endpoints in order. All other
+// settings of the entries must agree.
 func merged(list []Chain) ([]Chain, error) {
 	var out []Chain
 	for _, c := range list {
@@ -107,7 +106,7 @@ func merged(list []Chain) ([]Chain, error) {
 		}
 		o := &out[i]
 		if o.Finality != c.Finality || o.Poll != c.Poll || o.MaxHeadAge != c.MaxHeadAge || o.LogRange != c.LogRange {
-			return nil, fmt.Errorf("chain %d: its entries differ in finality or another setting; say the same in each", c.ID)
+			return nil, fmt.Errorf("chain %d: its entries differ in finality or another setting; they must be the same", c.ID)
 		}
 		for _, u := range c.RPC {
 			if !slices.Contains(o.RPC, u) {
@@ -131,7 +130,7 @@ func (c *Chain) normalise() (finality, error) {
 		return finality{}, fmt.Errorf("chain %d: id, rpc and registries are needed", c.ID)
 	}
 	for _, s := range c.RPC {
-		// Package rpc would also take ws, ipc paths and a child process on stdio.
+		// Package rpc would also accept ws, ipc paths and a child process on stdio.
 		if u, err := url.Parse(s); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			return finality{}, fmt.Errorf("chain %d: rpc: want http or https addresses", c.ID)
 		}
@@ -157,12 +156,12 @@ func setDefault[T int | uint64 | float64 | time.Duration](v *T, def T) {
 	}
 }
 
-// maxBody bounds an answer: package rpc reads what it is sent.
+// maxBody bounds an answer: package rpc reads everything that is sent.
 const maxBody = 4 << 20
 
 var errRedirect = errors.New("endpoint redirects")
 
-// httpClient wraps the caller's client in the limits that hold for every call.
+// httpClient wraps the caller's client with the limits for every call.
 func httpClient(c *http.Client) *http.Client {
 	if c == nil {
 		t := http.DefaultTransport.(*http.Transport).Clone()

@@ -36,10 +36,10 @@ type endpoint struct {
 	name   string // host for the log; the path often holds a secret
 	client *rpc.Client
 
-	mu       sync.Mutex // guards all below
+	mu       sync.Mutex // guards the fields below
 	failures int
 	closedTo time.Time // no calls before
-	byNumber bool      // answered errHashRefused once
+	byNumber bool      // it has returned errHashRefused
 }
 
 func (e *endpoint) open(now time.Time) bool {
@@ -63,14 +63,14 @@ func (e *endpoint) report(now time.Time, err error) {
 	}
 }
 
-// batch sends eth_chainId and the elements in one request, so that an endpoint
-// that was pointed at another chain is found at once. It returns an error when
-// any answer is missing; errors inside the elements are the caller's.
+// batch sends eth_chainId and the elements in one request, so that an endpoint that now serves
+// another chain is noticed at once. It returns an error when any answer is missing; errors of the
+// elements are left to the caller.
 func (e *endpoint) batch(ctx context.Context, chain uint64, elems []rpc.BatchElem) error {
 	var id hexutil.Uint64
 	all := append([]rpc.BatchElem{{Method: "eth_chainId", Result: &id}}, elems...)
-	// A provider that refuses the whole batch sends one error object; then the
-	// elements carry no error and only this one tells.
+	// A provider that refuses the whole batch sends one error object; the elements then carry no
+	// error.
 	if err := e.client.BatchCallContext(ctx, all); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (e *endpoint) batch(ctx context.Context, chain uint64, elems []rpc.BatchEle
 	return nil
 }
 
-// A header is what is needed of eth_getBlockByNumber.
+// A header is the part of eth_getBlockByNumber that is used.
 type header struct {
 	Number hexutil.Uint64 `json:"number"`
 	Hash   common.Hash    `json:"hash"`
@@ -102,7 +102,7 @@ func headerElem(block string, into **header) rpc.BatchElem {
 	return rpc.BatchElem{Method: "eth_getBlockByNumber", Args: []any{block, false}, Result: into}
 }
 
-// A call is one eth_call; gas bounds what a hostile contract can cost and send.
+// A call is one eth_call; gas bounds the cost and the size of a hostile contract's answer.
 type call struct {
 	to   common.Address
 	data []byte
@@ -116,10 +116,9 @@ type answer struct {
 	err    error // any other error of this call
 }
 
-// callAt runs the calls against the state of one block. The block is named by
-// hash and has to be canonical: by default geth answers from orphaned blocks
-// too. An endpoint that takes no hash is asked by number, and then whether that
-// number still has that hash.
+// callAt runs the calls against the state of one block. The block is named by hash and must be
+// canonical: by default geth also answers from orphaned blocks. An endpoint that accepts no hash
+// is asked by number, and then whether that number still has the hash.
 func (e *endpoint) callAt(ctx context.Context, chain uint64, at header, calls []call) ([]answer, error) {
 	e.mu.Lock()
 	byNumber := e.byNumber
@@ -198,9 +197,9 @@ func errorCode(err error) int {
 	return 0
 }
 
-// unknownBlock knows geth 1.17's "header for hash not found" and "hash is not
-// currently canonical", anvil 1.7's -32001, and what nodes say of a block whose
-// state they no longer have: geth keeps that of 128 blocks.
+// unknownBlock recognises geth 1.17's "header for hash not found" and "hash is not currently
+// canonical", anvil 1.7's -32001, and what nodes return for a block whose state they no longer
+// have: geth keeps that of 128 blocks.
 func unknownBlock(err error) bool {
 	if errorCode(err) == -32001 {
 		return true

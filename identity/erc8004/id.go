@@ -11,19 +11,19 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// An ID names one agent: the chain, the identity registry on it and the token
-// in that registry. Agent ids count from 0, so nil is the only "none".
+// An ID names one agent: the chain, the identity registry on it and the token in that registry.
+// Agent ids count from 0, so only nil means none.
 type ID struct {
 	ChainID  uint64
 	Registry common.Address
-	AgentID  *big.Int // 0 to 2^256-1; not changed after the ID is made
+	AgentID  *big.Int // 0 to 2^256-1; must not be changed
 }
 
 var idPattern = regexp.MustCompile(`^eip155:([1-9][0-9]{0,18}):(0x[0-9a-fA-F]{40}):(0|[1-9][0-9]{0,77})$`)
 
-// ParseID reads eip155:<chainId>:<registry>:<agentId>. Numbers have no leading
-// zeros; an address in mixed case must carry its EIP-55 checksum. Every other
-// namespace or spelling is refused with [ErrInvalidID].
+// ParseID parses eip155:<chainId>:<registry>:<agentId>. Numbers have no leading zeros; an address
+// in mixed case must have its EIP-55 checksum. Any other namespace or form is refused with
+// [ErrInvalidID].
 func ParseID(s string) (ID, error) {
 	m := idPattern.FindStringSubmatch(s)
 	if m == nil {
@@ -44,10 +44,10 @@ func ParseID(s string) (ID, error) {
 	return ID{ChainID: chain, Registry: addr, AgentID: agent}, nil
 }
 
-// String is the canonical spelling, all lower case: the one to store and compare.
+// String returns the canonical form, all lower case: the one to store and compare.
 func (id ID) String() string { return id.text("0x" + hex.EncodeToString(id.Registry[:])) }
 
-// Display is the spelling to show, with the EIP-55 checksum.
+// Display returns the form to show, with the EIP-55 checksum.
 func (id ID) Display() string { return id.text(id.Registry.Hex()) }
 
 func (id ID) text(registry string) string {

@@ -12,8 +12,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// A keySet is a record that counts: its signer is owner or wallet in the
-// snapshot, and it is neither from the future nor older than one seen before.
+// A keySet is a valid record: its signer is owner or wallet in the snapshot, and it is neither
+// from the future nor older than one that was seen before.
 type keySet struct {
 	level    string
 	rec      Record
@@ -21,13 +21,13 @@ type keySet struct {
 	digest   common.Hash
 
 	mu         sync.Mutex  // guards all below
-	noCode     bool        // asked once, and there is no contract
+	noCode     bool        // it was asked once, and is not a contract
 	remembered bool        // issuedAt is in Memory
-	askedAt    common.Hash // the block that answer is of; zero for none
+	askedAt    common.Hash // block of that answer; zero for none
 	answer     verdict
 }
 
-// proven reports whether the signature is known to be the signer's.
+// proven reports whether the signature is known to be valid.
 func (k *keySet) proven() bool {
 	if k == nil || !k.contract {
 		return k != nil
@@ -37,16 +37,16 @@ func (k *keySet) proven() bool {
 	return k.remembered
 }
 
-// fileCache keeps the last off-chain record of an entry, so that it is verified once.
+// fileCache holds the last off-chain record of an entry, so that it is verified only once.
 type fileCache struct {
 	mu  sync.Mutex // guards all below
 	raw []byte
 	set *keySet
 }
 
-// judge checks the bytes of a record against a snapshot. What does not count is
-// the same as absent, nil: it is logged and not an error, since anybody with
-// rights on the token can write it. maxAge 0 means any age.
+// judge checks the bytes of a record against a snapshot. An invalid record is treated as absent,
+// nil: it is logged and is not an error, since anyone with rights to the token can write it.
+// maxAge 0 means any age.
 func (r *Reader) judge(ctx context.Context, s *Snapshot, raw []byte, maxAge time.Duration) (*keySet, error) {
 	if len(raw) == 0 {
 		return nil, nil
@@ -75,8 +75,8 @@ func (r *Reader) judge(ctx context.Context, s *Snapshot, raw []byte, maxAge time
 	return set, nil
 }
 
-// timely refuses records from the future, too old ones, and those older than
-// another that the same signer made for this agent.
+// timely refuses records from the future, records that are too old, and records older than another
+// by the same signer for this agent.
 func (r *Reader) timely(ctx context.Context, s *Snapshot, rec Record, maxAge time.Duration) error {
 	now := uint64(r.now().Unix())
 	if rec.IssuedAt > now+uint64(recordSkew/time.Second) {
@@ -97,8 +97,8 @@ func (r *Reader) timely(ctx context.Context, s *Snapshot, rec Record, maxAge tim
 
 func signerKey(a common.Address) string { return strings.ToLower(a.Hex()) }
 
-// remember keeps the issuedAt of a record that is final and proven. One that
-// was not final may be undone and must not shut out the record before it.
+// remember stores the issuedAt of a record that is final and proven. One that is not final may be
+// reverted and must not invalidate its predecessor.
 func (r *Reader) remember(ctx context.Context, e *entry, set *keySet) error {
 	set.mu.Lock()
 	defer set.mu.Unlock()
@@ -112,8 +112,8 @@ func (r *Reader) remember(ctx context.Context, e *entry, set *keySet) error {
 	return nil
 }
 
-// holds reports whether the set's signature stands now. Contract signers are
-// asked at the present head: a wallet that replaced its key emits no event here.
+// holds reports whether the set's signature is valid now. Contract signers are asked at the
+// current head: a wallet that replaced its key emits no event here.
 func (r *Reader) holds(ctx context.Context, e *entry, set *keySet) (bool, error) {
 	if set == nil {
 		return false, nil
@@ -150,7 +150,7 @@ func (r *Reader) ask(ctx context.Context, id ID, set *keySet) (v verdict, err er
 	at, _, fresh := c.current()
 	if set.mu.Lock(); fresh && set.askedAt == at.head.Hash {
 		defer set.mu.Unlock()
-		return set.answer, nil // the same code in the same state
+		return set.answer, nil // the same code with the same state
 	}
 	set.mu.Unlock()
 	if err := r.pay(ctx, c, id.String(), set.proven()); err != nil {
@@ -183,7 +183,7 @@ func (r *Reader) ask(ctx context.Context, id ID, set *keySet) (v verdict, err er
 	return v, err
 }
 
-// fileKeys judges the off-chain record of the entry's agent, if there is one.
+// fileKeys checks the off-chain record of the entry's agent, if there is one.
 func (r *Reader) fileKeys(ctx context.Context, e *entry) (*keySet, error) {
 	if r.records == nil {
 		return nil, nil

@@ -26,8 +26,8 @@ const (
 	codecP256    = "\x80\x24" // 0x1200, 33 bytes follow: the compressed point
 )
 
-// NewKey makes a Key of an ed25519.PublicKey or an *ecdsa.PublicKey on P-256.
-// Any other key, a point off its curve and one of small order are errors.
+// NewKey returns a Key for an ed25519.PublicKey or an *ecdsa.PublicKey on P-256. Other keys,
+// points off the curve and points of small order are errors.
 func NewKey(public crypto.PublicKey) (Key, error) {
 	switch k := public.(type) {
 	case ed25519.PublicKey:
@@ -36,7 +36,7 @@ func NewKey(public crypto.PublicKey) (Key, error) {
 		}
 		p, err := new(edwards25519.Point).SetBytes(k)
 		if err != nil || !bytes.Equal(p.Bytes(), k) {
-			return Key{}, fmt.Errorf("ed25519 key is no canonical point of the curve")
+			return Key{}, fmt.Errorf("ed25519 key is not a canonical point of the curve")
 		}
 		// A point of small order verifies signatures that nobody made.
 		if new(edwards25519.Point).MultByCofactor(p).Equal(edwards25519.NewIdentityPoint()) == 1 {
@@ -56,7 +56,7 @@ func NewKey(public crypto.PublicKey) (Key, error) {
 	return Key{}, fmt.Errorf("message key: want Ed25519 or P-256, have %T", public)
 }
 
-// appendEntry writes the key in the form of a record entry.
+// appendEntry appends the key in the form of a record entry.
 func (k Key) appendEntry(b []byte) []byte {
 	switch p := k.Public.(type) {
 	case ed25519.PublicKey:
@@ -69,7 +69,7 @@ func (k Key) appendEntry(b []byte) []byte {
 	return b
 }
 
-// parseEntry reads one record entry and returns what follows it.
+// parseEntry parses one record entry and returns the remaining bytes.
 func parseEntry(b []byte) (Key, []byte, error) {
 	if len(b) < 2 {
 		return Key{}, nil, fmt.Errorf("short entry")

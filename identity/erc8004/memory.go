@@ -5,27 +5,25 @@ import (
 	"sync"
 )
 
-// A Memory keeps the newest issuedAt seen of each (agent, signer), so that an
-// old public record cannot be posted again after a rotation or after the agent
-// was sold and bought back. Both methods may be called at once; an error makes
-// the Reader answer [ErrUnavailable]. The id is canonical, the signer lower-case
-// hex with 0x.
+// A Memory stores the newest issuedAt of each (agent, signer), so that an old public record cannot
+// be used again after a rotation or after the agent was sold and bought back. Both methods may be
+// called concurrently; an error makes the Reader return [ErrUnavailable]. The id is canonical, the
+// signer lower-case hex with 0x.
 type Memory interface {
-	// Newest returns the highest value raised so far, 0 if there is none.
+	// Newest returns the highest value so far, 0 for none.
 	Newest(ctx context.Context, id, signer string) (uint64, error)
-	// Raise stores issuedAt if it is higher than what is kept.
+	// Raise stores issuedAt if it is higher than the stored value.
 	Raise(ctx context.Context, id, signer string, issuedAt uint64) error
 }
 
-// Records hands in key records that are published off chain, for agents that
-// have no valid one on chain: from enrolment, or from a registration document
-// that a background worker fetched. It must not dial out. Nil and no error
-// means there is none. The bytes are as hostile as any others.
+// Records returns key records that are published off chain, for agents without a valid one on
+// chain: from enrolment, or from a registration document that a background worker fetched. It must
+// not dial out. Nil without error means none. The bytes are as untrusted as any others.
 type Records interface {
 	Record(ctx context.Context, id string) ([]byte, error)
 }
 
-// memory is the Memory of a Reader that was given none: it forgets at restart.
+// memory is the default Memory of a Reader: it forgets at restart.
 type memory struct {
 	mu     sync.Mutex
 	newest map[[2]string]uint64

@@ -11,10 +11,10 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 )
 
-// ParseChain reads a chain as an operator writes it:
-// chainId=rpcURL[|rpcURL…],identityRegistry[,reputationRegistry][,finality],
-// where finality is finalized (the default), safe or depth:<blocks>. Of several
-// endpoints the first that answers is taken.
+// ParseChain parses a chain as an operator writes it:
+// chainId=rpcURL[|rpcURL…],identityRegistry[,reputationRegistry][,finality], where finality is
+// finalized (the default), safe or depth:<blocks>. Of several endpoints the first that answers is
+// used.
 func ParseChain(s string) (Chain, error) {
 	number, rest, ok := strings.Cut(s, "=")
 	id, err := strconv.ParseUint(number, 10, 64)
@@ -33,7 +33,7 @@ func ParseChain(s string) (Chain, error) {
 		return Chain{}, fmt.Errorf("chain %d is not chainId=rpcURL,identityRegistry[,reputationRegistry][,finality]", id)
 	}
 	for i, endpoint := range strings.Split(parts[0], "|") {
-		// An endpoint's address often holds a secret: it is not repeated.
+		// An endpoint's address often contains a secret, so it is not repeated.
 		if u, err := url.Parse(endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return Chain{}, fmt.Errorf("endpoint %d of chain %d is not an http or https URL", i+1, id)
 		}
@@ -52,8 +52,8 @@ func ParseChain(s string) (Chain, error) {
 	return c, nil
 }
 
-// ParseAddress reads a 20-byte address, with its EIP-55 checksum when its
-// letters are of both cases.
+// ParseAddress parses a 20-byte address, and checks its EIP-55 checksum when its letters are in
+// mixed case.
 func ParseAddress(s string) (common.Address, error) {
 	if !strings.HasPrefix(s, "0x") || !common.IsHexAddress(s) {
 		return common.Address{}, fmt.Errorf("%q is not an address of 0x and 40 hex digits", s)
@@ -65,7 +65,7 @@ func ParseAddress(s string) (common.Address, error) {
 	return a, nil
 }
 
-// ParseWalletKey reads a secp256k1 private key: 64 hex digits, with or without 0x.
+// ParseWalletKey parses a secp256k1 private key: 64 hex digits, with or without 0x.
 func ParseWalletKey(s string) (*ecdsa.PrivateKey, error) {
 	k, err := crypto.HexToECDSA(strings.TrimPrefix(strings.TrimSpace(s), "0x"))
 	if err != nil {

@@ -14,11 +14,10 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 )
 
-// Run watches the chains until ctx ends: it keeps heads and finality fresh,
-// drops cached agents at their events and repeats [Reader.Check] every hour. A
-// chain that nobody asked about for 15 minutes is not polled. Without Run the
-// Reader still answers; it then reads more and keeps what it read for a minute
-// only.
+// Run watches the chains until ctx ends: it keeps heads and finality fresh, evicts cached agents
+// when their events arrive, and repeats [Reader.Check] every hour. A chain without lookups for 15
+// minutes is not polled. Without Run the Reader still works; it then reads more and caches for a
+// minute only.
 func (r *Reader) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for _, c := range r.chains {
@@ -29,7 +28,7 @@ func (r *Reader) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// every calls f at once and then with the given pause until ctx ends.
+// every calls f at once and then after each pause until ctx ends.
 func every(ctx context.Context, pause time.Duration, f func()) {
 	t := time.NewTicker(pause)
 	defer t.Stop()
@@ -56,7 +55,7 @@ func (c *chain) run(ctx context.Context) {
 		if err := c.poll(ctx); err == nil {
 			failed = 0
 		} else if failed++; failed == 3 {
-			// Begin anew: the chain may have become shorter.
+			// Start again: the chain may have become shorter.
 			c.forget()
 		}
 	})
@@ -65,8 +64,8 @@ func (c *chain) run(ctx context.Context) {
 // maxWindow bounds, in slices, how many blocks of events one look may catch up.
 const maxWindow = 100
 
-// poll takes one look at the head and reads the events since the last one. Only
-// one runs at a time, so that the view never goes back.
+// poll looks at the head once and reads the events since the last look. Only one poll runs at a
+// time, so that the view never goes back.
 func (c *chain) poll(ctx context.Context) error {
 	c.polling.Lock()
 	defer c.polling.Unlock()
@@ -105,13 +104,12 @@ func (c *chain) poll(ctx context.Context) error {
 	})
 }
 
-// staleAfter is how old a view must be for a refusal by it to be doubted.
+// staleAfter is the age at which a view is not enough for a refusal.
 const staleAfter = time.Second
 
-// freshen polls at once when the view is not of the last second, and reports
-// whether the view is newer now. A key that was registered a moment ago is then
-// found without waiting for the next poll, at the cost of at most one look a
-// second however many strangers are refused.
+// freshen polls at once when the view is older than a second, and reports whether the view is
+// newer now. A key that was just registered is then found without waiting for the next poll, at
+// the cost of at most one look a second, however many strangers are refused.
 func (c *chain) freshen(ctx context.Context) bool {
 	stale := func() bool {
 		c.mu.Lock()
@@ -132,7 +130,7 @@ func (c *chain) freshen(ctx context.Context) bool {
 	}
 }
 
-// A logEntry is one event. It always has a first topic and an agent, or is Upgraded.
+// A logEntry is one event. It always has a first topic and an agent, unless it is Upgraded.
 type logEntry struct {
 	Address common.Address `json:"address"`
 	Topics  []common.Hash  `json:"topics"`
@@ -146,7 +144,7 @@ func (l logEntry) agent() *big.Int {
 	return l.Topics[1].Big()
 }
 
-// authority reports whether the event changes who may speak for the agent.
+// authority reports whether the event changes who is authorised for the agent.
 func (l logEntry) authority() bool {
 	if l.Topics[0] == topicMetadataSet {
 		for _, k := range authorityKeys {
@@ -186,7 +184,7 @@ func (c *chain) allLogs() []logFilter {
 		topicTransfer, topicMetadataSet, topicURIUpdated, topicRegistered, topicUpgraded}}}}
 }
 
-// agentLogs finds the changes of authority of one agent.
+// agentLogs returns the filters for changes of authority of one agent.
 func agentLogs(id ID) []logFilter {
 	agent := common.BigToHash(id.AgentID)
 	return []logFilter{
@@ -195,9 +193,9 @@ func agentLogs(id ID) []logFilter {
 	}
 }
 
-// logs reads the events of the blocks from..to, in slices. Providers allow 500
-// to 10,000 blocks and say so in many ways, so any error that speaks of a range
-// or a limit halves the slice for good.
+// logs reads the events of the blocks from..to, in slices. Providers allow 500 to 10,000 blocks
+// and say so in many ways, so any error that mentions a range or a limit halves the slice
+// permanently.
 func (c *chain) logs(ctx context.Context, e *endpoint, from, to uint64, filters []logFilter) ([]logEntry, error) {
 	var all []logEntry
 	if to >= from && to-from >= maxWindow*c.LogRange {

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// load reads the agent, once for all who ask for it at the same time. The caller that
-// asked first pays for it; when it is refused, the next pays.
+// load reads the agent, once for all concurrent callers. The read is counted for the first caller;
+// when that is refused, for the next.
 func (r *Reader) load(ctx context.Context, c *chain, id ID, key string) (*entry, error) {
 	for {
 		e, paid, err := r.loadOnce(ctx, c, id, key)
@@ -18,7 +18,7 @@ func (r *Reader) load(ctx context.Context, c *chain, id ID, key string) (*entry,
 	}
 }
 
-// loadOnce reports whether the read was made on this caller's account.
+// loadOnce reports whether the read was counted for this caller.
 func (r *Reader) loadOnce(ctx context.Context, c *chain, id ID, key string) (e *entry, paid bool, err error) {
 	var first atomic.Bool
 	done := r.flight.DoChan(key, func() (any, error) {
@@ -51,8 +51,8 @@ func (r *Reader) loadOnce(ctx context.Context, c *chain, id ID, key string) (e *
 	}
 }
 
-// pay takes one read from the budgets: from those of new identities while there
-// is room, so that nobody is asked which identities are known good until it matters.
+// pay counts one read: in the budget of new identities while there is room, so that known
+// identities are only looked up when it matters.
 func (r *Reader) pay(ctx context.Context, c *chain, key string, good bool) error {
 	source, _ := ctx.Value(sourceKey{}).(string)
 	if !good {
@@ -71,8 +71,8 @@ func (r *Reader) pay(ctx context.Context, c *chain, key string, good bool) error
 	return c.budget.take(c.now(), asker{source, true})
 }
 
-// read takes one snapshot at the poller's head, or else at the endpoint's own,
-// and finds out whether its authority is final.
+// read takes one snapshot at the poller's head, or at the endpoint's own, and determines whether
+// its authority is final.
 func (r *Reader) read(ctx context.Context, c *chain, id ID, key string) (*entry, error) {
 	old, _ := r.cache.GetIfPresent(key)
 	if old != nil && old.pending > 0 {
@@ -89,7 +89,7 @@ func (r *Reader) read(ctx context.Context, c *chain, id ID, key string) (*entry,
 		}
 		snap, err := ep.snapshot(ctx, id, v.head)
 		if errors.Is(err, errUnknownBlock) {
-			// Orphaned meanwhile, or this endpoint has not seen it yet.
+			// The block was orphaned, or this endpoint does not have it yet.
 			covered = false
 			if v, _, err = c.look(ctx, ep, nil); err != nil {
 				return err
@@ -111,8 +111,8 @@ func (r *Reader) read(ctx context.Context, c *chain, id ID, key string) (*entry,
 		}
 		if ch.last > e.final {
 			e.pending = ch.last
-			// The old entry speaks for the final state if nothing changed
-			// between the finality it was read under and the present one.
+			// The old entry is the final state if nothing changed between the finality at which it
+			// was read and the current one.
 			if old != nil && old.snap != nil && max(since, ch.settled) <= old.final && ch.first > e.final {
 				e.kept = old
 			}
@@ -128,8 +128,8 @@ func (r *Reader) read(ctx context.Context, c *chain, id ID, key string) (*entry,
 	return e, err
 }
 
-// changesOf returns the agent's changes of authority in the blocks after since:
-// from the poller where its events reach far enough, else from the endpoint.
+// changesOf returns the agent's changes of authority in the blocks after since: from the poller if
+// its events reach far enough, otherwise from the endpoint.
 func (c *chain) changesOf(ctx context.Context, ep *endpoint, id ID, e, old *entry, covered bool) (change, uint64, error) {
 	if covered {
 		c.mu.Lock()

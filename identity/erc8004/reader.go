@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// How long an agent's snapshot is used. Authority has a life of its own: a key
-// never changes under its thumbprint, its authority does.
+// How long an agent's snapshot is used. Authority has its own lifetime: the key of a thumbprint
+// never changes, its authority does.
 const (
 	ttlPolled   = 5 * time.Minute // with a poller that sees every event
 	ttlAlone    = time.Minute     // without one, or when it is behind
@@ -20,8 +20,7 @@ const (
 	maxAttempts = 3 // reads of one lookup that events overtook
 )
 
-// A Reader answers who speaks for an agent. It may be used at once from many
-// goroutines.
+// A Reader determines which keys are authorised for an agent. It is safe for concurrent use.
 type Reader struct {
 	chains       map[uint64]*chain
 	cache        *otter.Cache[string, *entry]
@@ -34,7 +33,7 @@ type Reader struct {
 	allowPending bool
 }
 
-// NewReader checks the configuration and dials nothing.
+// NewReader checks the configuration; it does not dial.
 func NewReader(cfg Config) (*Reader, error) {
 	setDefault(&cfg.CacheEntries, 50_000)
 	setDefault(&cfg.ReadsPerSec, 20)
@@ -78,11 +77,10 @@ func hostOf(address string) string {
 	return u.Host
 }
 
-// Snapshot returns what the registry says about the agent, from the cache or
-// in one batch of reads at one block. It may be up to a minute old, or five
-// while [Reader.Run] sees the events. The errors are ErrChainNotSupported,
-// ErrRegistryNotAllowed, ErrNotRegistered and ErrUnavailable. Its byte slices
-// belong to the Reader.
+// Snapshot returns the registry's data about the agent, from the cache or in one batch of reads at
+// one block. It may be up to a minute old, or five while [Reader.Run] sees the events. The errors
+// are ErrChainNotSupported, ErrRegistryNotAllowed, ErrNotRegistered and ErrUnavailable. Its byte
+// slices belong to the Reader.
 func (r *Reader) Snapshot(ctx context.Context, id ID) (Snapshot, error) {
 	e, err := r.lookup(ctx, id)
 	if err != nil {
@@ -91,7 +89,7 @@ func (r *Reader) Snapshot(ctx context.Context, id ID) (Snapshot, error) {
 	return *e.snap, nil
 }
 
-// chainOf applies the operator's lists (ERC-8004 knows no root of trust but them).
+// chainOf applies the operator's lists, which are the only root of trust of ERC-8004.
 func (r *Reader) chainOf(id ID) (*chain, error) {
 	c := r.chains[id.ChainID]
 	if c == nil {
@@ -108,24 +106,24 @@ func (r *Reader) chainOf(id ID) (*chain, error) {
 
 // An entry is one cached agent.
 type entry struct {
-	key, display string    // the agent's id, in both spellings
-	snap         *Snapshot // nil when there is no such agent
-	keys         *keySet   // of the on-chain record; nil when it has none that counts
+	key, display string    // the agent's id, in both forms
+	snap         *Snapshot // nil when the agent does not exist
+	keys         *keySet   // of the on-chain record; nil when there is no valid one
 	block        uint64
 	final        uint64 // finality at the read
 	epoch        uint64
 	at           time.Time
 
-	// A change of authority at block pending was not final at the read. kept is
-	// the entry that still describes the final state, if that is known.
+	// A change of authority at block pending was not final at the read. kept is the entry with the
+	// final state, if that is known.
 	pending uint64
 	kept    *entry
 
 	file fileCache
 }
 
-// usable reports whether a cached entry still counts; overtaken when an event
-// or a reorganisation made it stale, whatever its age.
+// usable reports whether a cached entry is still valid; overtaken when an event or a
+// reorganisation made it stale, whatever its age.
 func (c *chain) usable(e *entry) (ok, overtaken bool) {
 	now := c.now()
 	c.mu.Lock()
@@ -138,7 +136,7 @@ func (c *chain) usable(e *entry) (ok, overtaken bool) {
 	case e.snap == nil:
 		ttl = ttlMissing
 	case healthy && e.pending > 0 && c.view.final >= e.pending:
-		// Final by number. The block itself may have been replaced: read again.
+		// Final by number. The block itself may have been replaced, so read again.
 		return false, false
 	case healthy:
 		ttl = ttlPolled

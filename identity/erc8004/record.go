@@ -14,7 +14,7 @@ import (
 const (
 	MaxRecordKeys  = 4
 	MaxRecordBytes = 4096
-	minRecordBytes = 31 // the head and one byte of signature
+	minRecordBytes = 31 // the header and one byte of signature
 	recordHead     = 1 + 20 + 8 + 1
 )
 
@@ -24,8 +24,8 @@ const MetadataKeys = "agentKeys"
 // recordSkew is how far in the future a record may be issued.
 const recordSkew = 5 * time.Minute
 
-// fileRecordAge is how old a record may be that is published off chain, where
-// nobody can see that a newer one replaced it.
+// fileRecordAge is the longest age of a record that is published off chain, where nobody can see
+// that a newer one replaced it.
 const fileRecordAge = 90 * 24 * time.Hour
 
 var recordType = crypto.Keccak256([]byte("AgentKeySet(uint256 agentId,address signer,uint64 issuedAt,bytes32 keysHash)"))
@@ -34,18 +34,17 @@ var recordType = crypto.Keccak256([]byte("AgentKeySet(uint256 agentId,address si
 //
 //	01 | signer (20) | issuedAt (8, Unix seconds) | n (1) | n entries | signature
 //
-// The agent itself is not in the bytes but in what is signed, so a record
-// copied to another agent, registry or chain does not verify. No keys at all is
-// the way to revoke.
+// The agent is not in the bytes but in what is signed, so a record that is copied to another
+// agent, registry or chain does not verify. An empty list revokes all keys.
 type Record struct {
 	Signer    common.Address // owner or agentWallet of the agent
-	IssuedAt  uint64         // Unix seconds; the newest one seen of a signer wins
-	Keys      []Key          // at most MaxRecordKeys, preferred first, no two alike
-	Signature []byte         // 65 bytes r | s | v, or whatever an ERC-1271 signer takes
+	IssuedAt  uint64         // Unix seconds; the newest one of a signer is valid
+	Keys      []Key          // at most MaxRecordKeys, preferred first, without duplicates
+	Signature []byte         // 65 bytes r | s | v, or whatever an ERC-1271 signer accepts
 }
 
-// SignRecord makes the record of the given agent. Keys come from [NewKey];
-// issuedAt is cut to seconds.
+// SignRecord returns the record of the given agent. Keys come from [NewKey]; issuedAt is truncated
+// to seconds.
 func SignRecord(id ID, keys []Key, issuedAt time.Time, signer *ecdsa.PrivateKey) (Record, error) {
 	r := Record{Signer: crypto.PubkeyToAddress(signer.PublicKey), IssuedAt: uint64(issuedAt.Unix()), Keys: keys}
 	if err := r.checkKeys(); err != nil {
@@ -56,10 +55,10 @@ func SignRecord(id ID, keys []Key, issuedAt time.Time, signer *ecdsa.PrivateKey)
 	return r, err
 }
 
-// ParseRecord reads the bytes of a record strictly: an unknown version or
-// codec, a short entry, more than [MaxRecordKeys], a key twice, a point off its
-// curve, no signature or more than [MaxRecordBytes] give [ErrInvalidRecord].
-// It does not check the signature. The result shares no memory with b.
+// ParseRecord parses a record strictly: an unknown version or codec, a short entry, more than
+// [MaxRecordKeys], a duplicate key, a point off its curve, no signature or more than
+// [MaxRecordBytes] give [ErrInvalidRecord]. It does not check the signature. The result shares no
+// memory with b.
 func ParseRecord(b []byte) (Record, error) {
 	if len(b) < minRecordBytes || len(b) > MaxRecordBytes {
 		return Record{}, fmt.Errorf("%w: %d bytes", ErrInvalidRecord, len(b))
@@ -86,7 +85,7 @@ func ParseRecord(b []byte) (Record, error) {
 	return r, r.checkKeys()
 }
 
-// Encode gives the bytes that are put on chain; 129 for one Ed25519 key.
+// Encode returns the bytes that are stored on chain; 129 for one Ed25519 key.
 func (r Record) Encode() []byte {
 	b := make([]byte, 0, recordHead+len(r.Keys)*35+len(r.Signature))
 	b = append(append(b, 1), r.Signer[:]...)
@@ -95,16 +94,16 @@ func (r Record) Encode() []byte {
 	return append(append(b, r.entries()...), r.Signature...)
 }
 
-// Digest is what the signer signs for the given agent (EIP-712, domain
-// "ServiceAgentKey" version "1").
+// Digest returns what the signer signs for the given agent (EIP-712, domain "ServiceAgentKey"
+// version "1").
 func (r Record) Digest(id ID) common.Hash {
 	return typedDigest(id, "ServiceAgentKey", recordType,
 		wordBig(id.AgentID), wordAddress(r.Signer), word64(r.IssuedAt), crypto.Keccak256(r.entries()))
 }
 
-// SignedBySigner reports whether the signature is an ordinary account's and
-// that account is Signer. False may still be a contract that answers for
-// itself (ERC-1271); only a [Reader] can ask it.
+// SignedBySigner reports whether the signature is that of an ordinary account, and that account is
+// Signer. When it is not, Signer may still be a contract that accepts it (ERC-1271), which only a
+// [Reader] can ask.
 func (r Record) SignedBySigner(id ID) bool {
 	who, ok := recoverSigner(r.Digest(id), r.Signature)
 	return ok && who == r.Signer && who != common.Address{}
@@ -125,7 +124,7 @@ func (r Record) checkKeys() error {
 	for i, k := range r.Keys {
 		for _, other := range r.Keys[:i] {
 			if k.Thumbprint == other.Thumbprint {
-				return fmt.Errorf("%w: a key stands twice", ErrInvalidRecord)
+				return fmt.Errorf("%w: a key is listed twice", ErrInvalidRecord)
 			}
 		}
 	}

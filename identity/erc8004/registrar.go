@@ -18,9 +18,9 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 )
 
-// A Registrar writes to one identity registry with one account. It is meant for
-// development chains and for an administrator's own agents; it has no failover.
-// It may be used at once from many goroutines, one transaction after the other.
+// A Registrar writes to one identity registry with one account. It is meant for development chains
+// and for an administrator's own agents; it has no failover. It is safe for concurrent use and
+// sends one transaction after the other.
 type Registrar struct {
 	cfg  RegistrarConfig
 	rpc  *rpc.Client
@@ -29,7 +29,7 @@ type Registrar struct {
 	mu sync.Mutex // held from nonce to sending
 }
 
-// RegistrarConfig says where and as whom to write.
+// RegistrarConfig says where to write and with which account.
 type RegistrarConfig struct {
 	RPC        string // http or https
 	HTTPClient *http.Client
@@ -56,13 +56,12 @@ type Receipt struct {
 	Logs     []logEntry      `json:"logs"`
 }
 
-// A RevertError is the contract's refusal, with its reason as text or its error
-// data in hex.
+// A RevertError is the contract's refusal, with its reason as text or its error data in hex.
 type RevertError struct{ Reason string }
 
 func (e *RevertError) Error() string { return "contract refuses: " + e.Reason }
 
-// NewRegistrar dials nothing yet.
+// NewRegistrar does not dial.
 func NewRegistrar(cfg RegistrarConfig) (*Registrar, error) {
 	if cfg.Key == nil || cfg.ChainID == 0 {
 		return nil, errors.New("registrar: key and chain id are needed")
@@ -136,8 +135,8 @@ func (g *Registrar) UnsetAgentWallet(ctx context.Context, agent *big.Int) (Recei
 	return g.do(ctx, "unsetAgentWallet", agent)
 }
 
-// SetAgentWallet makes wallet the agentWallet. signer has to be wallet's own
-// key, or one that the contract at wallet accepts (ERC-1271).
+// SetAgentWallet makes wallet the agentWallet. signer must be wallet's own key, or one that the
+// contract at wallet accepts (ERC-1271).
 func (g *Registrar) SetAgentWallet(ctx context.Context, agent *big.Int, wallet common.Address, signer *ecdsa.PrivateKey) (Receipt, error) {
 	head, err := g.head(ctx)
 	if err != nil {
@@ -152,7 +151,7 @@ func (g *Registrar) SetAgentWallet(ctx context.Context, agent *big.Int, wallet c
 	if err != nil {
 		return Receipt{}, fmt.Errorf("setAgentWallet: %w", err)
 	}
-	// The registry takes at most five minutes, by the clock of its chain.
+	// The registry accepts at most five minutes, by the clock of its chain.
 	deadline := new(big.Int).SetUint64(uint64(head.Time) + 240)
 	sig, err := signDigest(WalletDigest(g.ID(agent), wallet, owner, deadline), signer)
 	if err != nil {
@@ -163,9 +162,8 @@ func (g *Registrar) SetAgentWallet(ctx context.Context, agent *big.Int, wallet c
 
 var walletSetType = crypto.Keccak256([]byte("AgentWalletSet(uint256 agentId,address newWallet,address owner,uint256 deadline)"))
 
-// WalletDigest is what a new agentWallet signs to be accepted by the registry
-// (EIP-712, domain "ERC8004IdentityRegistry" version "1"). The deadline is in
-// Unix seconds of the chain.
+// WalletDigest returns what a new agentWallet signs to be accepted by the registry (EIP-712,
+// domain "ERC8004IdentityRegistry" version "1"). The deadline is in Unix seconds of the chain.
 func WalletDigest(id ID, wallet, owner common.Address, deadline *big.Int) common.Hash {
 	return typedDigest(id, "ERC8004IdentityRegistry", walletSetType,
 		wordBig(id.AgentID), wordAddress(wallet), wordAddress(owner), wordBig(deadline))
@@ -199,10 +197,9 @@ func (g *Registrar) head(ctx context.Context) (*head, error) {
 	return h, nil
 }
 
-// Send signs and sends a call of any contract, or deploys one when to is nil,
-// and waits for the receipt. A refusal is a [*RevertError]; it is found before
-// anything is sent where the node can estimate it. When the time is over the
-// transaction may still be included later.
+// Send signs and sends a call of any contract, or deploys one when to is nil, and waits for the
+// receipt. A refusal is a [*RevertError], found before sending when the node can estimate the
+// call. After a timeout the transaction may still be included.
 func (g *Registrar) Send(ctx context.Context, to *common.Address, data []byte) (Receipt, error) {
 	ctx, cancel := context.WithTimeout(ctx, g.cfg.Timeout)
 	defer cancel()
@@ -274,12 +271,12 @@ func (g *Registrar) submit(ctx context.Context, to *common.Address, data []byte)
 // maxTxGas is what one transaction may use (EIP-7825).
 const maxTxGas = 1 << 24
 
-// withReserve adds a quarter to an estimate, for state that changes meanwhile.
+// withReserve adds a quarter to an estimate, for state that changes before inclusion.
 func withReserve(gas uint64) uint64 {
 	return max(gas, min(gas+gas/4, maxTxGas))
 }
 
-// refusal turns the data of a revert into a RevertError.
+// refusal converts the data of a revert to a RevertError.
 func refusal(err error) error {
 	data := revertData(err)
 	if data == nil {

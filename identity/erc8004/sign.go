@@ -12,9 +12,9 @@ import (
 
 var domainType = crypto.Keccak256([]byte("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"))
 
-// typedDigest is the EIP-712 digest of one struct whose members are the given
-// 32-byte words, under a domain of version "1" at the registry of id. The chain
-// and the registry in it keep a signature from counting anywhere else.
+// typedDigest returns the EIP-712 digest of one struct whose members are the given 32-byte words,
+// under a domain of version "1" with the registry of id. The chain and the registry in the domain
+// make the signature invalid anywhere else.
 func typedDigest(id ID, domain string, structType []byte, members ...[]byte) common.Hash {
 	sep := crypto.Keccak256(domainType, crypto.Keccak256([]byte(domain)), crypto.Keccak256([]byte("1")),
 		word64(id.ChainID), wordAddress(id.Registry))
@@ -32,8 +32,7 @@ func wordBig(v *big.Int) []byte { return v.FillBytes(make([]byte, 32)) }
 
 func wordAddress(a common.Address) []byte { return common.LeftPadBytes(a[:], 32) }
 
-// signDigest gives r | s | v with v 27 or 28, the form that contracts and
-// wallets use.
+// signDigest returns r | s | v with v 27 or 28, the form of contracts and wallets.
 func signDigest(digest common.Hash, key *ecdsa.PrivateKey) ([]byte, error) {
 	sig, err := crypto.Sign(digest[:], key)
 	if err != nil {
@@ -43,9 +42,9 @@ func signDigest(digest common.Hash, key *ecdsa.PrivateKey) ([]byte, error) {
 	return sig, nil
 }
 
-// recoverSigner returns the account that made sig over digest. It wants
-// exactly 65 bytes, v in {0, 1, 27, 28} and the low half of s: SigToPub alone
-// takes the high twin of a signature too, which anybody can compute.
+// recoverSigner returns the account that made sig over digest. It requires exactly 65 bytes, v in
+// {0, 1, 27, 28} and the low half of s: SigToPub also accepts the high twin of a signature, which
+// anyone can compute.
 func recoverSigner(digest common.Hash, sig []byte) (common.Address, bool) {
 	if len(sig) != 65 {
 		return common.Address{}, false

@@ -11,21 +11,21 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// A Snapshot is what the registry says about one agent at one block.
+// A Snapshot is the registry's data about one agent at one block.
 type Snapshot struct {
 	ID        ID
 	Block     uint64
 	BlockHash common.Hash
 	Owner     common.Address
 	Wallet    common.Address // agentWallet; zero for none
-	URI       string         // agentURI, as hostile as whoever set it
+	URI       string         // agentURI, untrusted
 	Keys      []byte         // metadata agentKeys, unchecked
 	Binding   []byte         // metadata agent-binding (ERC-8217)
 	ReadAt    time.Time
 }
 
-// callGas bounds one eth_call: enough for 20 KB of metadata, and the answer
-// stays in the tens of kilobytes.
+// callGas bounds one eth_call: enough for 20 KB of metadata, and the answer stays in the tens of
+// kilobytes.
 const callGas = 3_000_000
 
 // snapshot reads the agent at one block, or returns ErrNotRegistered.
@@ -55,9 +55,9 @@ func (e *endpoint) snapshot(ctx context.Context, id ID, at header) (*Snapshot, e
 	s.Wallet, errs[2] = result[common.Address]("getAgentWallet", got[2])
 	s.Keys, errs[3] = result[[]byte]("getMetadata", got[3])
 	s.Binding, errs[4] = result[[]byte]("getMetadata", got[4])
-	// Texts too long to be read under the gas limit are the agent's doing, so
-	// they must not count against the endpoint. Without a URI or a record the
-	// agent has less; a binding that cannot be read still binds.
+	// Texts that are too long for the gas limit are the agent's fault, so they must not count
+	// against the endpoint. Without a URI or a record the agent only has less; a binding that
+	// cannot be read still binds.
 	for _, i := range []int{1, 3, 4} {
 		if errors.Is(errs[i], errGas) {
 			errs[i] = nil
@@ -103,21 +103,21 @@ func (c *chain) changes(ctx context.Context, e *endpoint, id ID, from, to uint64
 // magic1271 is a positive answer of isValidSignature (ERC-1271), padded to a word.
 var magic1271 = new(big.Int).Lsh(big.NewInt(0x1626ba7e), 224)
 
-// A verdict is the answer of a contract asked about a signature.
+// A verdict is the answer of a contract about a signature.
 type verdict int
 
 const (
 	refused verdict = iota
 	accepted
-	noCode // an ordinary account: it will not answer next time either
+	noCode // an ordinary account: it will not answer later either
 	unsure // the node could not run the code
 )
 
 // gas1271 bounds the code of a stranger's wallet.
 const gas1271 = 300_000
 
-// ask asks a contract account about a signature at one block (ERC-1271). Only a
-// whole word with the magic value and nothing else is a yes.
+// ask asks a contract account about a signature at one block (ERC-1271). Only a single word with
+// the magic value is a yes.
 func (e *endpoint) ask(ctx context.Context, chain uint64, at header, who common.Address, digest common.Hash, sig []byte) (verdict, error) {
 	got, err := e.callAt(ctx, chain, at, []call{{who, mustPack("isValidSignature", digest, sig), gas1271}})
 	if err != nil {
@@ -128,9 +128,8 @@ func (e *endpoint) ask(ctx context.Context, chain uint64, at header, who common.
 	case a.revert != nil:
 		return refused, nil
 	case a.err != nil:
-		// What the code did (out of gas, invalid jump, ...) and what the node
-		// lacks look alike. Neither may trip the endpoint's breaker: anybody can
-		// deploy such code.
+		// Failures of the contract (out of gas, invalid jump, ...) and failures of the node look
+		// alike. Neither may trip the endpoint's breaker, since anyone can deploy such code.
 		if strings.Contains(a.err.Error(), "gas") {
 			return refused, nil
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/ethereum/go-ethereum/rlp"
 )
 
-// A tx is an EIP-1559 transaction without access list or value. Package
-// core/types of go-ethereum would bring the whole of KZG along for these lines.
+// A tx is an EIP-1559 transaction without access list or value. go-ethereum's package core/types
+// would pull in all of KZG for these lines.
 type tx struct {
 	chainID *big.Int
 	nonce   uint64
@@ -21,7 +21,7 @@ type tx struct {
 	data    []byte
 }
 
-// sign gives the raw transaction: 02 | rlp(fields, yParity, r, s) (EIP-1559).
+// sign returns the raw transaction: 02 | rlp(fields, yParity, r, s) (EIP-1559).
 func (t tx) sign(key *ecdsa.PrivateKey) ([]byte, error) {
 	fields := []any{t.chainID, t.nonce, t.tip, t.feeCap, t.gas, t.to, new(big.Int), t.data, []any{}}
 	body, err := rlp.EncodeToBytes(fields)

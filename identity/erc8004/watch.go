@@ -11,18 +11,18 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 )
 
-// A Control is who has an agent now, and the keys that its owner or wallet gave it.
+// A Control is the current owner and wallet of an agent, and the keys that they gave it.
 type Control struct {
 	Owner, Wallet string // in lower case; Wallet "" for none
 	Keys          []Key  // preferred first; none when no valid record names any
 	Block         uint64
-	// Pending: the last change of authority can still be undone. Keys are those of
-	// the head of the chain, which need not have authority yet.
+	// Pending: the last change of authority can still be reverted. Keys are those at the head of
+	// the chain, which may not be authorised yet.
 	Pending bool
 }
 
-// Control returns what the chain says of the agent at its head, from the cache or in
-// one batch of reads. Errors are those of [Reader.Snapshot], and ErrIdentityBound.
+// Control returns the chain's data about the agent at the head, from the cache or in one batch of
+// reads. Errors are those of [Reader.Snapshot], and ErrIdentityBound.
 func (r *Reader) Control(ctx context.Context, id ID) (Control, error) {
 	e, err := r.lookup(ctx, id)
 	if err != nil {
@@ -39,7 +39,7 @@ func (r *Reader) Control(ctx context.Context, id ID) (Control, error) {
 	return s, nil
 }
 
-// addressText is an address in lower case, "" for the zero address.
+// addressText returns an address in lower case, "" for the zero address.
 func addressText(a common.Address) string {
 	if a == (common.Address{}) {
 		return ""
@@ -47,8 +47,8 @@ func addressText(a common.Address) string {
 	return strings.ToLower(a.Hex())
 }
 
-// BlockHashes returns the hashes of the blocks of those numbers that the chain has
-// now, in the same order; "" for a number above the head.
+// BlockHashes returns the current hashes of the blocks with those numbers, in the same order; ""
+// for a number above the head.
 func (r *Reader) BlockHashes(ctx context.Context, chainID uint64, numbers []uint64) (hashes []string, err error) {
 	c := r.chains[chainID]
 	if c == nil {
@@ -79,8 +79,8 @@ func (r *Reader) BlockHashes(ctx context.Context, chainID uint64, numbers []uint
 	return hashes, err
 }
 
-// Registries are the registries that are read, as eip155:<chainId>:<address> in
-// lower case, by chain.
+// Registries returns the configured registries, as eip155:<chainId>:<address> in lower case, by
+// chain.
 func (r *Reader) Registries() map[uint64][]string {
 	all := map[uint64][]string{}
 	for id, c := range r.chains {
@@ -91,15 +91,15 @@ func (r *Reader) Registries() map[uint64][]string {
 	return all
 }
 
-// Keep makes [Reader.Run] watch the chain though nobody asks about its agents.
+// Keep makes [Reader.Run] watch the chain even without lookups.
 func (r *Reader) Keep(chainID uint64) {
 	if c := r.chains[chainID]; c != nil {
 		c.lastUse.Store(c.now().UnixNano())
 	}
 }
 
-// tellChanged tells of the agents whose authority changed. all means that the
-// events since the last look are not known, or are void.
+// tellChanged reports the agents whose authority changed. all means that the events since the last
+// look are unknown or invalid.
 func (c *chain) tellChanged(logs []logEntry, all bool) {
 	if c.changed == nil {
 		return
@@ -117,5 +117,5 @@ func (c *chain) tellChanged(logs []logEntry, all bool) {
 	}
 }
 
-// Hands are owner and wallet of the grant as [Control] has them.
+// Hands returns owner and wallet of the grant in the form of [Control].
 func (g Grant) Hands() (owner, wallet string) { return addressText(g.Owner), addressText(g.Wallet) }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Wanted is the signature that a server asks for. Its zero value asks for what
-// WritePolicy demands of a request with a body.
+// Wanted is the signature that a server requests. Its zero value requests what WritePolicy
+// requires for a request with a body.
 type Wanted struct {
 	Label      string   // default "sig1"; the answer uses the same
 	Components []string // as in SignOptions; nil: full coverage with a body
@@ -17,11 +17,10 @@ type Wanted struct {
 	Tag        string   // default web-bot-auth
 }
 
-// AcceptFor is the value of Accept-Signature in the answer to r: the signature
-// that WritePolicy takes for the same request, with a fresh nonce, so that a client
-// that fulfils it literally is admitted (RFC 9421 §5.2). The signer chooses
-// created and expires, at most 300 s apart. more are components to cover besides,
-// fields that the next request will have.
+// AcceptFor returns the value of Accept-Signature in the answer to r: the signature that
+// WritePolicy accepts for the same request, with a fresh nonce, so that a client that follows it
+// literally is admitted (RFC 9421 §5.2). The signer chooses created and expires, at most 300 s
+// apart. more are further components to cover, fields that the next request will have.
 func AcceptFor(r *http.Request, more ...string) string {
 	query := r.URL.RawQuery != "" || r.URL.ForceQuery
 	list := wanted(r.Header, query, r.ContentLength != 0)
@@ -33,8 +32,7 @@ func AcceptFor(r *http.Request, more ...string) string {
 	return AcceptSignature(Wanted{Components: list, Nonce: rand.Text()})
 }
 
-// wanted lists what a signature must cover by WritePolicy, for a request with
-// these fields.
+// wanted returns what a signature must cover by WritePolicy, for a request with these fields.
 func wanted(h http.Header, query, body bool) []string {
 	list := []string{"@method", "@authority", "@path"}
 	if query {
@@ -51,9 +49,9 @@ func wanted(h http.Header, query, body bool) []string {
 	return list
 }
 
-// AcceptSignature is the value of the Accept-Signature response field
-// (RFC 9421 §5). created and expires stand in it as bare flags. Characters that no
-// string may hold are left out of parameter values.
+// AcceptSignature returns the value of the Accept-Signature response field (RFC 9421 §5). created
+// and expires are bare flags in it. Characters that a string cannot contain are removed from
+// parameter values.
 func AcceptSignature(w Wanted) string {
 	if w.Label == "" {
 		w.Label = "sig1"

@@ -25,18 +25,17 @@ const DirectoryPath = "/.well-known/http-message-signatures-directory"
 // MaxAgentURL bounds a Signature-Agent URL in bytes.
 const MaxAgentURL = 512
 
-// AgentRef is the covered Signature-Agent of a signature. The URL has passed the
-// checks of spelling only: https, no userinfo, no fragment, no IP literal, at most
-// MaxAgentURL bytes. Whoever fetches it must still judge the address it resolves
-// to and the port.
+// AgentRef is the covered Signature-Agent of a signature. Only the form of the URL has been
+// checked: https, no userinfo, no fragment, no IP literal, at most MaxAgentURL bytes. A fetcher
+// must also check the resolved address and the port.
 type AgentRef struct {
 	Form   AgentForm
 	Member string // dictionary key, "" in the String form
 	URL    string // as sent
 }
 
-// ID is the URL as an identifier: lower-case host, no default port, no query
-// (RFC 3986 §6.2.2, §6.2.3). An origin has no path.
+// ID returns the URL as an identifier: lower-case host, no default port, no query (RFC 3986
+// §6.2.2, §6.2.3). An origin has no path.
 func (a AgentRef) ID() string {
 	scheme, rest, ok := strings.Cut(a.URL, "://")
 	if !ok {
@@ -53,8 +52,8 @@ func (a AgentRef) ID() string {
 	return scheme + "://" + normalAuthority(scheme, host) + path
 }
 
-// KeySetURL is where the agent's JWK Set is: the well-known directory of an
-// origin, or the URL itself. It is "" for AgentNone and AgentCard.
+// KeySetURL returns where the agent's JWK Set is: the well-known directory of an origin, or the
+// URL itself. It is "" for AgentNone and AgentCard.
 func (a AgentRef) KeySetURL() string {
 	switch a.Form {
 	case AgentOrigin:
@@ -65,8 +64,8 @@ func (a AgentRef) KeySetURL() string {
 	return ""
 }
 
-// agentOf reads the Signature-Agent that the signature covers. Four forms are on
-// the wire in 2026; the shape of the value decides.
+// agentOf reads the Signature-Agent that the signature covers. Four forms are in use in 2026; the
+// form of the value decides.
 func agentOf(m *Message, label string, comps []component, loopback bool) (AgentRef, *Error) {
 	var c *component
 	for i := range comps {
@@ -74,7 +73,7 @@ func agentOf(m *Message, label string, comps []component, loopback bool) (AgentR
 		if d.name != "signature-agent" || d.flags&(flagBS|flagReq) != 0 {
 			continue
 		}
-		// With several, the one keyed like the label is ours.
+		// With several, the one whose key is the label belongs to this signature.
 		if c == nil || d.flags&flagKey != 0 && d.arg == label {
 			c = d
 		} else if !(c.flags&flagKey != 0 && c.arg == label) {
@@ -157,7 +156,7 @@ func newAgent(member, u, typ string, loopback bool) (AgentRef, *Error) {
 	return ref, nil
 }
 
-// checkAgentURL judges the spelling and reports whether the URL is a bare origin.
+// checkAgentURL checks the form and reports whether the URL is a bare origin.
 func checkAgentURL(u string, loopback bool) (bare bool, e *Error) {
 	bad := func(why string) (bool, *Error) { return false, fail(CodeAgentMalformed, why) }
 	if len(u) > MaxAgentURL {
@@ -194,7 +193,7 @@ func checkAgentURL(u string, loopback bool) (bare bool, e *Error) {
 	if plain {
 		return bad("URL: https only")
 	}
-	if ipLiteral(host) { // SSRF: the fetcher judges resolved addresses too
+	if ipLiteral(host) { // SSRF: the fetcher checks resolved addresses too
 		return false, fail(CodeDirectoryAddressRefused, "URL: IP literal")
 	}
 	for label := range strings.SplitSeq(host, ".") {
@@ -205,8 +204,7 @@ func checkAgentURL(u string, loopback bool) (bare bool, e *Error) {
 	return rest[end:] == "" || rest[end:] == "/", nil
 }
 
-// ipLiteral also catches the spellings that some resolvers read as IPv4: 127.1,
-// 2130706433, 0x7f.1.
+// ipLiteral also recognises forms that some resolvers read as IPv4: 127.1, 2130706433, 0x7f.1.
 func ipLiteral(host string) bool {
 	if strings.HasPrefix(host, "[") {
 		return true

@@ -46,17 +46,17 @@ type Key interface {
 	Thumbprint() string // RFC 7638
 }
 
-// NewKey checks a public key: ed25519.PublicKey, *ecdsa.PublicKey on P-256 or
-// P-384, or *rsa.PublicKey, which then verifies rsa-pss-sha512, the algorithm of
-// Web Bot Auth. For RSA keys of the fediverse use NewKeyFor.
+// NewKey checks a public key: ed25519.PublicKey, *ecdsa.PublicKey on P-256 or P-384, or
+// *rsa.PublicKey, which then verifies rsa-pss-sha512, the algorithm of Web Bot Auth. For RSA keys
+// of the fediverse use NewKeyFor.
 //
-// The error is an *Error with CodeKeyMalformed, CodeKeyWeak or
-// CodeAlgorithmUnsupported. Making a key costs more than a map lookup: keep it.
+// The error is an *Error with CodeKeyMalformed, CodeKeyWeak or CodeAlgorithmUnsupported. Making a
+// key costs more than a map lookup, so reuse it.
 func NewKey(pub crypto.PublicKey) (Key, error) { return NewKeyFor(pub, "") }
 
-// NewKeyFor is NewKey with the algorithm stated, which only RSA keys need: pass
-// RSAv15SHA256 for actors of the fediverse. An algorithm that does not belong to
-// the kind of key gives CodeAlgorithmMismatch; "" is the kind's own.
+// NewKeyFor is NewKey with an explicit algorithm, which only RSA keys need: pass RSAv15SHA256 for
+// actors of the fediverse. An algorithm that does not fit the type of key gives
+// CodeAlgorithmMismatch; "" is the type's default.
 func NewKeyFor(pub crypto.PublicKey, alg Algorithm) (Key, error) {
 	if err := key.Check(pub); err != nil {
 		code := CodeKeyMalformed
@@ -121,7 +121,7 @@ func (k *ecdsaKey) Algorithm() Algorithm {
 	return ECDSAP256SHA256
 }
 
-// Verify takes r ‖ s, each as long as the field, not ASN.1 (RFC 9421 §3.3.4).
+// Verify expects r ‖ s, each as long as the field, not ASN.1 (RFC 9421 §3.3.4).
 func (k *ecdsaKey) Verify(base, sig []byte) error {
 	size := (k.pub.Curve.Params().BitSize + 7) / 8
 	if len(sig) != 2*size {

@@ -1,8 +1,8 @@
 package httpsig
 
-// buildBase writes the signature base of a member into p.base (RFC 9421 §2.5).
-// Identifiers are judged before any value is taken, so that the same message
-// always fails for the same reason.
+// buildBase writes the signature base of a member into p.base (RFC 9421 §2.5). It checks all
+// identifiers before it reads any value, so that the same message always fails for the same
+// reason.
 func (p *parse) buildBase(m *Message, sig *member) *Error {
 	comps := p.comps[sig.compFrom:sig.compTo]
 	for i := range comps {

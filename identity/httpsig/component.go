@@ -1,7 +1,7 @@
 package httpsig
 
-// component is one covered component: its name, its parameters, and where its
-// canonical identifier stands in parse.canon.
+// component is one covered component: its name, its parameters, and the position of its canonical
+// identifier in parse.canon.
 type component struct {
 	name         string
 	arg          string // value of ;key or ;name
@@ -52,8 +52,8 @@ func (c *component) same(d *component) bool {
 	return c.flags == d.flags && c.name == d.name && c.arg == d.arg
 }
 
-// check refuses an identifier that cannot stand in a signature of such a message
-// (RFC 9421 §2.1, §2.2). It looks at no value.
+// check refuses an identifier that a signature of such a message cannot contain (RFC 9421 §2.1,
+// §2.2). It reads no value.
 func (c *component) check(response bool) *Error {
 	unsupported := func(why string) *Error { return fail(CodeComponentUnsupported, why) }
 	switch {

@@ -20,7 +20,7 @@ const (
 	coverRelatedAuthority
 )
 
-// coverageOf sums up the components of a signature whose base could be built.
+// coverageOf returns the coverage of a signature whose base could be built.
 func coverageOf(comps []component) coverage {
 	var cov coverage
 	for i := range comps {
@@ -66,8 +66,8 @@ func coverageOf(comps []component) coverage {
 	return cov
 }
 
-// Covered is the list of components that a verified signature covers. Handlers
-// ask it, not the header, whether a value can be relied on.
+// Covered is the list of components that a verified signature covers. Handlers ask it, not the
+// header, whether a value is reliable.
 type Covered struct {
 	list string // the inner list as signed, `("@method" "x";key="a")`
 }
@@ -87,7 +87,7 @@ func (c Covered) IDs() []string {
 	return ids
 }
 
-// idEnd finds the blank or parenthesis after an identifier, past quoted text.
+// idEnd finds the blank or parenthesis after an identifier, skipping quoted text.
 func idEnd(s string) int {
 	quoted := false
 	for i := 0; i < len(s); i++ {

@@ -28,7 +28,7 @@ func appendDerived(b []byte, m *Message, c *component) ([]byte, *Error) {
 	case "@path":
 		b = appendPath(b, m)
 	case "@query":
-		b = append(append(b, '?'), m.RawQuery...) // "?" alone when there is no query (§2.2.7)
+		b = append(append(b, '?'), m.RawQuery...) // only "?" when there is no query (§2.2.7)
 	case "@query-param":
 		return appendQueryParam(b, m.RawQuery, c.arg)
 	case "@status":
@@ -63,9 +63,8 @@ func appendTarget(b []byte, m *Message) []byte {
 	return b
 }
 
-// appendQueryParam finds the one parameter whose re-encoded name is want. A name
-// that occurs twice is refused: handlers differ on which value counts
-// (RFC 9421 §2.2.8).
+// appendQueryParam finds the one parameter whose re-encoded name is want. A repeated name is
+// refused: handlers differ on which value counts (RFC 9421 §2.2.8).
 func appendQueryParam(b []byte, query, want string) ([]byte, *Error) {
 	var value string
 	found := 0
@@ -93,8 +92,8 @@ func appendQueryParam(b []byte, query, want string) ([]byte, *Error) {
 	return appendFormEncoded(b, text), nil
 }
 
-// formDecode decodes application/x-www-form-urlencoded text. A broken escape or
-// invalid UTF-8 is refused where a browser would guess.
+// formDecode decodes application/x-www-form-urlencoded text. It refuses broken escapes and invalid
+// UTF-8, where a browser would guess.
 func formDecode(s string) (string, bool) {
 	out := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {

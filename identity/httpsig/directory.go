@@ -8,18 +8,17 @@ import (
 // Proof says whether a key of a directory signed the directory.
 type Proof struct {
 	Thumbprint string
-	// Err is nil when the key proved itself, CodeSignatureMissing when it made no
-	// acceptable signature (older clients cover no digest: proof absent, not
-	// wrong), and anything else when a signature in its name is wrong: refuse the
-	// key.
+	// Err is nil when the key signed the directory, CodeSignatureMissing when it made no
+	// acceptable signature (older clients cover no digest: the proof is absent, not wrong), and
+	// another code when a signature with the key is invalid: refuse the key.
 	Err error
 }
 
-// VerifyDirectory checks the signatures of a key directory by its own keys
-// (draft-meunier-webbotauth-httpsig-protocol-02). m is the response with Related
-// set to the request that fetched it, or would have: its Target is what is
-// proven. The result has one entry for each key, in order. Proof is required for
-// key material relayed by someone else, optional for a directory fetched over TLS.
+// VerifyDirectory verifies the signatures of a key directory with its own keys
+// (draft-meunier-webbotauth-httpsig-protocol-02). m is the response with Related set to the
+// request that fetched it, or would have: its Target is what is proven. The result has one entry
+// for each key, in order. Proof is required for key material that someone else relayed, optional
+// for a directory fetched over TLS.
 func VerifyDirectory(m *Message, body []byte, keys []Key, now time.Time, allowTestKeys bool) []Proof {
 	proofs := make([]Proof, len(keys))
 	for i, k := range keys {

@@ -10,16 +10,16 @@ import (
 // error itself: errors.Is(err, httpsig.CodeExpired).
 type Code string
 
-// Error makes a Code usable as a target of errors.Is, and as the error of a
-// KeyResolver that has nothing to add.
+// Error makes a Code usable as a target of errors.Is, and as the error of a KeyResolver without
+// further details.
 func (c Code) Error() string { return string(c) }
 
 const (
-	// No signature for us: the message counts as unsigned.
+	// No signature for this node: the message counts as unsigned.
 	CodeSignatureMissing      Code = "signature-missing"
 	CodeNoAcceptableSignature Code = "no-acceptable-signature" // signed for another application
 
-	// The message cannot be read as RFC 9421 says.
+	// The message cannot be parsed by RFC 9421.
 	CodeTargetInvalid           Code = "target-invalid" // request target with '#', non-ASCII, or no path
 	CodeHostUnknown             Code = "host-unknown"   // Host is not the configured authority; answer 421
 	CodeSignatureInputMalformed Code = "signature-input-malformed"
@@ -58,7 +58,7 @@ const (
 	CodeKeyExpired           Code = "key-expired"
 	CodeKeyNotYetValid       Code = "key-not-yet-valid"
 
-	// Nothing could be decided; most come from the KeyResolver.
+	// Nothing could be decided; most of these come from the KeyResolver.
 	CodeKeyUnknown              Code = "key-unknown"
 	CodeAgentMissing            Code = "agent-missing"
 	CodeDirectoryUnreachable    Code = "directory-unreachable"
@@ -70,10 +70,10 @@ const (
 	CodeDirectoryAddressRefused Code = "directory-address-refused"
 	CodeReplayStoreUnavailable  Code = "replay-store-unavailable"
 	CodeAccountUnavailable      Code = "account-unavailable"
-	CodeKeyUnavailable          Code = "key-unavailable" // the resolver failed without saying why
+	CodeKeyUnavailable          Code = "key-unavailable" // the resolver failed without a reason
 )
 
-// Outcome is the class of an error. Verified is the absence of one.
+// Outcome is the class of an error. There is no Outcome for a verified message.
 type Outcome string
 
 const (
@@ -83,9 +83,9 @@ const (
 	OutcomeUnverified Outcome = "unverified" // could not decide; never treat as verified
 )
 
-// Error is every error of this package. Detail names the part at fault. Of the
-// signature base it holds derived components only, so that a signer finds the one
-// that differs (RFC 9421 §7.5.6): what it does not know itself stays here.
+// Error is every error of this package. Detail names the faulty part. Of the signature base it
+// contains only derived components, so that a signer can find the one that differs (RFC 9421
+// §7.5.6) without learning anything new.
 type Error struct {
 	Code   Code
 	Label  string // label of the signature at fault, "" when the whole message is
@@ -96,7 +96,7 @@ type Error struct {
 	required  []string // components that a signature of this message must cover
 }
 
-// wanting notes what a signature of the message would have had to cover.
+// wanting records what a signature of the message would have to cover.
 func (e *Error) wanting(m *Message, body []byte) *Error {
 	if !m.response() {
 		e.required = wanted(m.Header, m.HasQuery, len(body) > 0)
@@ -148,7 +148,7 @@ func (e *Error) Outcome() Outcome {
 	return OutcomeInvalid
 }
 
-// Status is the HTTP status that a route which demands a signature answers.
+// Status returns the HTTP status for a route that requires a signature.
 func (e *Error) Status() int {
 	switch e.Code {
 	case CodeHostUnknown:
@@ -162,8 +162,8 @@ func (e *Error) Status() int {
 	return http.StatusUnauthorized
 }
 
-// SignatureError is the value of the Signature-Error response field
-// (draft-hardt-httpbis-signature-key), or "" where the field must be absent.
+// SignatureError returns the value of the Signature-Error response field
+// (draft-hardt-httpbis-signature-key), or "" when the field must be absent.
 func (e *Error) SignatureError() string {
 	switch e.Code {
 	case CodeReplayStoreUnavailable, CodeAccountUnavailable, CodeKeyUnavailable, CodeHostUnknown:
@@ -187,8 +187,8 @@ func (e *Error) SignatureError() string {
 func fail(c Code, detail string) *Error      { return &Error{Code: c, Detail: detail} }
 func malformed(c Code, detail string) *Error { return &Error{Code: c, Detail: detail, malformed: true} }
 
-// asError turns any error into an *Error, with fallback for one that carries no
-// code. The result is the caller's to change.
+// asError converts any error to an *Error, with fallback for one without a code. The caller may
+// modify the result.
 func asError(err error, fallback Code) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		own := *e

@@ -20,9 +20,9 @@ const (
 // EvidenceType is the value of Evidence.Type.
 const EvidenceType = "HttpMessageSignature"
 
-// Evidence is a signed request kept so that another node can verify it later:
-// the one signature that was verified, the fields it covers, and the body. It
-// proves what the signature covers and no more.
+// Evidence is a signed request that is stored so that another node can verify it later: the one
+// verified signature, the fields that it covers, and the body. It proves only what the signature
+// covers.
 type Evidence struct {
 	Type           string            `json:"type"`
 	Method         string            `json:"method"`
@@ -33,10 +33,10 @@ type Evidence struct {
 	Body           string            `json:"body"`       // base64url without padding; "" unless content-digest is covered
 }
 
-// Capture makes the evidence of a request that was just verified with result
-// res. The error is an *Error with CodeEvidenceMalformed when the request cannot
-// be carried: a response, a body over MaxEvidenceBody, a ;bs component of several
-// lines, or a scheme that the reader could not know (see Open).
+// Capture returns the evidence of a request that was just verified with result res. The error is
+// an *Error with CodeEvidenceMalformed when the request cannot be represented: a response, a body
+// over MaxEvidenceBody, a ;bs component of several lines, or a scheme that the reader could not
+// know (see Open).
 func Capture(m *Message, body []byte, res *Result) (Evidence, error) {
 	if m.response() {
 		return Evidence{}, fail(CodeEvidenceMalformed, "not a request")
@@ -77,8 +77,8 @@ func Capture(m *Message, body []byte, res *Result) (Evidence, error) {
 	return e, nil
 }
 
-// fieldEvidence is the value of a field as far as the signature covers it: where
-// only members of a dictionary are covered, those members.
+// fieldEvidence returns the value of a field as far as the signature covers it: when only members
+// of a dictionary are covered, only those.
 func fieldEvidence(m *Message, comps []component, name string) (string, *Error) {
 	lines, ok := m.values(name)
 	if !ok {
@@ -108,14 +108,14 @@ func fieldEvidence(m *Message, comps []component, name string) (string, *Error) 
 	return string(members), nil
 }
 
-// memberText re-serialises one signature as fields that hold nothing else.
+// memberText re-serialises one signature as fields that contain nothing else.
 func (p *parse) memberText(sig *member) (input, signature string) {
 	return sig.label + "=" + string(p.canon[sig.canonFrom:sig.canonTo]),
 		sig.label + "=:" + base64.StdEncoding.EncodeToString(p.sigs[sig.sigFrom:sig.sigTo]) + ":"
 }
 
-// ParseEvidence decodes one JSON evidence of at most MaxEvidence bytes. Unknown
-// and repeated members are refused. Open does the rest.
+// ParseEvidence decodes one JSON evidence of at most MaxEvidence bytes. Unknown and repeated
+// members are refused. Open checks the rest.
 func ParseEvidence(b []byte) (Evidence, error) {
 	var e Evidence
 	if len(b) > MaxEvidence {
@@ -127,15 +127,14 @@ func ParseEvidence(b []byte) (Evidence, error) {
 	return e, nil
 }
 
-// Open rebuilds the request for Verifier.Verify, with Policy.At set to the time at
-// which it was captured or to its own created time. The caller still decides
-// whether Message.Target is the node it should have been sent to.
+// Open rebuilds the request for Verifier.Verify, with Policy.At set to the time of capture or to
+// its own created time. The caller must still check whether Message.Target is the node that it
+// should have been sent to.
 //
-// Nothing that the signature does not cover comes out of it: a field that is not
-// covered, a body without covered digest, an uncovered method, path or query, and
-// plain http are refused, as is every spelling but the canonical one. The scheme
-// may be uncovered when it is https, or when the target is a loopback address,
-// where it proves nothing. The error is an *Error.
+// It returns nothing that the signature does not cover: it refuses an uncovered field, a body
+// without covered digest, an uncovered method, path or query, plain http, and every form but the
+// canonical one. The scheme may be uncovered when it is https, or when the target is a loopback
+// address, where it proves nothing. The error is an *Error.
 func (e Evidence) Open() (Message, []byte, error) {
 	bad := func(why string) (Message, []byte, error) {
 		return Message{}, nil, fail(CodeEvidenceMalformed, why)
@@ -182,7 +181,7 @@ func (e Evidence) Open() (Message, []byte, error) {
 	return m, body, nil
 }
 
-// uncovered names the part of a rebuilt request that its signature leaves open.
+// uncovered names the part of a rebuilt request that its signature does not cover.
 func uncovered(m *Message, body []byte, comps []component) string {
 	cov := coverageOf(comps)
 	uri := cov&coverTargetURI != 0
@@ -235,7 +234,7 @@ func (e Evidence) fields(m *Message, comps []component) *Error {
 	return nil
 }
 
-// openTarget reads an absolute target URI in canonical spelling.
+// openTarget parses an absolute target URI in canonical form.
 func openTarget(s string) (Message, bool) {
 	scheme, rest, ok := strings.Cut(s, "://")
 	slash := strings.IndexByte(rest, '/')

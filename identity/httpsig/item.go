@@ -9,7 +9,7 @@ import (
 // span is the scanned value of a parameter.
 type span struct {
 	kind byte   // 's' string, 'i' integer, 'b' boolean, 'o' any other type
-	text string // string without its escapes
+	text string // string, unescaped
 	num  int64  // integer, or 1 for true
 }
 
@@ -77,9 +77,8 @@ func (p *parse) number() (span, bool) {
 	return span{kind: 'i', num: n}, true
 }
 
-// rare reads the types that no known parameter has, Decimal, Byte Sequence, Date
-// and Display String: it finds the end of the value and leaves the rest to
-// httpsfv.
+// rare scans the types that no known parameter has, Decimal, Byte Sequence, Date and Display
+// String: it finds the end of the value and leaves the rest to httpsfv.
 func (p *parse) rare() (span, bool) {
 	from := p.i
 	switch c := p.s[p.i]; {
@@ -129,8 +128,8 @@ func (p *parse) key() (string, bool) {
 	return p.s[from:p.i], true
 }
 
-// quoted reads an sf-string, appends it as it stands, which is its canonical form,
-// and returns the text without escapes. It allocates only when there are escapes.
+// quoted reads an sf-string, appends it unchanged, which is its canonical form, and returns the
+// unescaped text. It allocates only when there are escapes.
 func (p *parse) quoted() (string, bool) {
 	from := p.i
 	if !p.take('"') {

@@ -9,9 +9,8 @@ import (
 	"stoa/netx"
 )
 
-// Target is where this node is reached, taken from configuration or from a
-// trusted proxy, never from the message. Make it with NewTarget or ParseTarget,
-// which normalise.
+// Target is the node's address, from configuration or a trusted proxy, never from the message.
+// Make it with NewTarget or ParseTarget, which normalise.
 type Target struct {
 	Scheme    string // "https" or "http"
 	Authority string // lower case, without the scheme's default port
@@ -23,7 +22,7 @@ func NewTarget(scheme, authority string) Target {
 	return Target{Scheme: scheme, Authority: normalAuthority(scheme, authority)}
 }
 
-// ParseTarget takes scheme and authority of an absolute URL such as public_url.
+// ParseTarget returns the scheme and authority of an absolute URL such as public_url.
 func ParseTarget(base string) (Target, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" {
@@ -64,8 +63,8 @@ func hostOnly(authority string) string {
 	return strings.Trim(authority, "[]")
 }
 
-// Message is a borrowed view of a request, or of a response when Status is set.
-// Nothing is copied: the header must not change while the message is in use.
+// Message is a view of a request, or of a response when Status is set. Nothing is copied: the
+// header must not change while the message is in use.
 type Message struct {
 	Method   string // as sent; "" in responses
 	RawPath  string // as sent, percent-encoding untouched; "" counts as "/"
@@ -80,14 +79,13 @@ type Message struct {
 
 func (m *Message) response() bool { return m.Status != 0 }
 
-// FromRequest views a request that a server received. It reads r.RequestURI and
-// r.Host, because r.URL has been decoded and rewritten. A request that is to be
-// sent, whose RequestURI is empty, is viewed as http.Client would send it.
+// FromRequest views a request that a server received. It reads r.RequestURI and r.Host, because
+// r.URL has been decoded and rewritten. A request that is about to be sent, whose RequestURI is
+// empty, is viewed as http.Client would send it.
 //
-// The error is CodeHostUnknown when Host is not t's authority (absolute-form
-// targets included), to be answered with 421 before anything else; and
-// CodeTargetInvalid for CONNECT, a fragment, or bytes outside printable ASCII in
-// the target.
+// The error is CodeHostUnknown when Host is not t's authority (absolute-form targets included), to
+// be answered with 421 before anything else; and CodeTargetInvalid for CONNECT, a fragment, or
+// bytes outside printable ASCII in the target.
 func FromRequest(r *http.Request, t Target) (Message, error) {
 	m := Message{Method: r.Method, Target: t, Host: r.Host, Header: r.Header}
 	target := r.RequestURI
@@ -147,8 +145,7 @@ func (m *Message) values(name string) ([]string, bool) {
 	return v, ok
 }
 
-// canonicalName is http.CanonicalHeaderKey without its allocation for the names
-// that are covered most.
+// canonicalName is http.CanonicalHeaderKey without its allocation for the most common names.
 func canonicalName(name string) string {
 	switch name {
 	case "content-digest":

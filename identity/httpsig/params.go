@@ -12,8 +12,8 @@ type Params struct {
 	HasCreated, HasExpires, HasNonce, HasKeyID, HasTag, HasAlg bool
 }
 
-// set keeps a known parameter. A wrong type is remembered and judged only when
-// the signature turns out to be for us.
+// set stores a known parameter. A wrong type is recorded and refused only if the signature turns
+// out to be for this node.
 func (m *member) set(name string, v span) {
 	want := byte('s')
 	var text *string

@@ -39,28 +39,28 @@ const (
 	MaxKeyID = 512
 )
 
-// Policy is what a route demands of a signature. created and keyid are always
-// required. A Policy is read-only once in use; change a copy.
+// Policy is what a route requires of a signature. created and keyid are always required. A Policy
+// must not be changed once in use; change a copy.
 type Policy struct {
-	Tags      []string      // accepted tags; others are not for us. nil: any tag or none
+	Tags      []string      // accepted tags; signatures with others are not for this node. nil: any tag or none
 	Require   Require       //
 	MaxWindow time.Duration // longest expires-created; 0: no bound
 	MaxAge    time.Duration // longest now-created; 0: no bound but expires
-	Skew      time.Duration // how far clocks may differ, both ways
+	Skew      time.Duration // how far clocks may differ, in both directions
 
 	// Algorithms accepted; nil: all that NewKey makes.
 	Algorithms []Algorithm
 
-	// NamedQuery lets @query-param components stand for @query. The handler then
-	// may read only parameters that Result.Covered.QueryParam confirms.
+	// NamedQuery accepts @query-param components instead of @query. The handler may then read only
+	// parameters that Result.Covered.QueryParam confirms.
 	NamedQuery bool
 
-	// At fixes the clock, for evidence that is checked later. Zero: Verifier.Now.
+	// At sets the time, for evidence that is verified later. Zero: Verifier.Now.
 	At time.Time
 }
 
-// WritePolicy is for requests that change something: full coverage, at most five
-// minutes, a nonce to spend.
+// WritePolicy is for requests that change something: full coverage, at most five minutes, and a
+// nonce to spend.
 func WritePolicy() *Policy {
 	return &Policy{
 		Tags: []string{TagWebBotAuth, TagStoa},
@@ -71,8 +71,8 @@ func WritePolicy() *Policy {
 	}
 }
 
-// ReadPolicy is the bare minimum of Web Bot Auth. What it accepts may be replayed
-// for a day against any path: it names a caller for rate limits and nothing else.
+// ReadPolicy is the minimum of Web Bot Auth. What it accepts can be replayed for a day against any
+// path: it identifies a caller for rate limits and nothing else.
 func ReadPolicy() *Policy {
 	return &Policy{
 		Tags:      []string{TagWebBotAuth, TagStoa},
@@ -82,8 +82,8 @@ func ReadPolicy() *Policy {
 	}
 }
 
-// FederationPolicy is for inboxes and signed fetches: what Mastodon, Fedify and
-// others send. There is no nonce; the inbox is idempotent by activity id.
+// FederationPolicy is for inboxes and signed fetches: what Mastodon, Fedify and others send. There
+// is no nonce; the inbox is idempotent by activity id.
 func FederationPolicy() *Policy {
 	return &Policy{
 		Require: RequireMethod | RequireTarget | RequireBody,
@@ -92,7 +92,7 @@ func FederationPolicy() *Policy {
 	}
 }
 
-// DirectoryPolicy is for key directories that were signed by their own keys
+// DirectoryPolicy is for key directories that are signed with their own keys
 // (draft-meunier-webbotauth-httpsig-protocol-02, "signed by the key itself").
 func DirectoryPolicy() *Policy {
 	return &Policy{
@@ -112,7 +112,7 @@ func (q *Policy) accepts(a Algorithm) bool {
 	return q.Algorithms == nil || slices.Contains(q.Algorithms, a)
 }
 
-// checkParams judges types, presence, order and time, before anything that costs.
+// checkParams checks types, presence, order and time, before anything expensive.
 func (q *Policy) checkParams(sig *member, now time.Time) *Error {
 	if sig.wrongType != "" {
 		return malformed(CodeParameterInvalid, sig.wrongType+": type")
@@ -163,7 +163,7 @@ func (q *Policy) checkTimes(p *Params, now int64) *Error {
 	return nil
 }
 
-// until is the last moment at which the same signature could be accepted.
+// until returns the last moment at which the same signature could be accepted.
 func (q *Policy) until(p *Params) time.Time {
 	end := int64(1<<62 - 1)
 	if p.HasExpires {
@@ -175,7 +175,7 @@ func (q *Policy) until(p *Params) time.Time {
 	return time.Unix(end, 0)
 }
 
-// checkCoverage judges what the signature covers, once its base could be built.
+// checkCoverage checks what the signature covers, after its base could be built.
 func (q *Policy) checkCoverage(m *Message, body []byte, cov coverage) *Error {
 	missing := func(name string) *Error { return fail(CodeCoverageInsufficient, name) }
 	has := func(name string) bool { _, ok := m.Header[canonicalName(name)]; return ok }
@@ -206,8 +206,8 @@ func (q *Policy) checkCoverage(m *Message, body []byte, cov coverage) *Error {
 		if len(body) > 0 && cov&coverContentType == 0 {
 			return missing("content-type")
 		}
-		// The digest is over the encoded bytes: an encoding added on the way would
-		// change what they say.
+		// The digest covers the encoded bytes: an encoding that is added on the way would change
+		// their meaning.
 		if cov&coverContentEncoding == 0 && has("content-encoding") {
 			return missing("content-encoding")
 		}

@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// Limits bounds what a verifier reads of one message. Zero fields take the
-// defaults.
+// Limits bounds what a verifier reads of one message. Zero fields have defaults.
 type Limits struct {
 	InputBytes     int // Signature-Input, all lines joined; default 8192
 	SignatureBytes int // Signature, all lines joined; default 8192
 	OneSignature   int // bytes of one signature; default 1024, an RSA-8192 signature
-	Labels         int // signatures of all applications; default 16
-	Candidates     int // signatures for us, each costing a verification; default 4
+	Labels         int // signatures for all applications; default 16
+	Candidates     int // signatures for this node, each of which costs a verification; default 4
 	Components     int // covered components of one signature; default 32
 	Params         int // parameters of one signature or one component; default 16
 }
@@ -34,8 +33,8 @@ func (l Limits) orDefault() Limits {
 	return l
 }
 
-// member is one signature of a message: a member of Signature-Input with its
-// counterpart in Signature. Ranges point into the parse that holds it.
+// member is one signature of a message: a member of Signature-Input and its counterpart in
+// Signature. Ranges point into the parse that contains it.
 type member struct {
 	label              string
 	compFrom, compTo   int // parse.comps
@@ -43,11 +42,11 @@ type member struct {
 	sigFrom, sigTo     int // parse.sigs
 	params             Params
 	wrongType          string // a known parameter whose value has the wrong type
-	signed             bool   // the label stood in Signature
+	signed             bool   // the label is in Signature
 }
 
-// parse is the work space for one message. It is reused: slices keep their
-// capacity, strings are slices of the fields.
+// parse is the work space for one message. It is reused: slices keep their capacity, strings are
+// slices of the fields.
 type parse struct {
 	limits  Limits
 	s       string // text under the scanner
@@ -58,12 +57,12 @@ type parse struct {
 	members []member
 	names   []string // parameter names of the item being read
 
-	base  []byte // signature base of the candidate being judged
+	base  []byte // signature base of the current candidate
 	value []byte
 }
 
-// read scans both fields into p. Every member of both fields must be well formed,
-// also those of other applications: RFC 9421 §4.1 makes the field the unit.
+// read scans both fields into p. Every member of both fields must be well formed, also those for
+// other applications: RFC 9421 §4.1 makes the field the unit.
 func (p *parse) read(input, signature []string) *Error {
 	p.canon, p.sigs, p.comps, p.members = p.canon[:0], p.sigs[:0], p.comps[:0], p.members[:0]
 	if e := p.readInput(join(input)); e != nil {
@@ -80,7 +79,7 @@ func (p *parse) read(input, signature []string) *Error {
 	return nil
 }
 
-// join makes one dictionary of the lines of a field (RFC 9110 §5.3).
+// join joins the lines of a field to one dictionary (RFC 9110 §5.3).
 func join(lines []string) string {
 	if len(lines) == 1 {
 		return lines[0]
@@ -157,8 +156,8 @@ func (p *parse) innerList(m *member) *Error {
 	}
 }
 
-// params reads the parameters of a signature (m), of a component (c), or of
-// something whose parameters mean nothing (both nil).
+// params reads the parameters of a signature (m), of a component (c), or of something whose
+// parameters are ignored (both nil).
 func (p *parse) params(m *member, c *component) *Error {
 	p.names = p.names[:0]
 	for p.take(';') {
@@ -269,8 +268,8 @@ func (p *parse) find(label string) *member {
 	return nil
 }
 
-// comma reads what stands between members. more is false at the end of the
-// field; ok is false for anything else than one comma with blanks around it.
+// comma reads what separates members. more is false at the end of the field; ok is false for
+// anything but one comma with optional blanks around it.
 func (p *parse) comma() (more, ok bool) {
 	p.skipOWS()
 	if p.i == len(p.s) {

@@ -30,26 +30,23 @@ type SignOptions struct {
 	Nonce   string        // default: 18 random bytes in base64url; "-" leaves the nonce out
 	SendAlg bool          // send the alg parameter (the fediverse expects it)
 
-	// Components replaces the default list. An entry is a name with parameters as
-	// they stand after the quoted name: "@path", `signature-agent;key="sig1"`,
-	// "@authority;req".
+	// Components replaces the default list. An entry is a name with parameters in the form after
+	// the quoted name: "@path", `signature-agent;key="sig1"`, "@authority;req".
 	Components []string
 	Extra      []string // added to the list, such as "idempotency-key"
-	WholeAgent bool     // by default cover Signature-Agent as a field, also where it has a member for the label
+	WholeAgent bool     // cover Signature-Agent as a field by default, even if it has a member for the label
 }
 
-// SignRequest signs a request that is about to be sent: it sets Content-Digest
-// when there is a body, and adds Signature-Input and Signature. body is what
-// r.Body will yield; it is not read from there. Sign last: a header that changes
-// afterwards breaks the signature.
+// SignRequest signs a request that is about to be sent: it sets Content-Digest when there is a
+// body, and adds Signature-Input and Signature. body is what r.Body will yield; it is not read
+// from there. Sign last: changing a header afterwards invalidates the signature.
 //
-// By default it covers what WritePolicy demands: @method, @authority, @path,
-// @query when there is one, content-type, content-digest, signature-agent and
-// agent-identity where they are present. For actors of the fediverse set
-// Components to @method, @target-uri and content-digest.
+// By default it covers what WritePolicy requires: @method, @authority, @path, @query when there is
+// one, content-type, content-digest, signature-agent and agent-identity when present. For actors
+// of the fediverse set Components to @method, @target-uri and content-digest.
 //
-// On error the request is unchanged but for Content-Digest. The error is an
-// *Error when the request is at fault.
+// On error the request is unchanged except for Content-Digest. The error is an *Error when the
+// request is at fault.
 func SignRequest(r *http.Request, t Target, body []byte, o SignOptions) error {
 	m, err := FromRequest(r, t)
 	if err != nil {
@@ -67,10 +64,10 @@ func SignRequest(r *http.Request, t Target, body []byte, o SignOptions) error {
 	return sign(&m, o)
 }
 
-// SignResponse signs a response; related is the request that it answers. By
-// default it is a key directory that proves its own key: components
-// "@authority";req and content-digest, tag http-message-signatures-directory,
-// label binding0, valid for seven days, no nonce. It sets Content-Digest.
+// SignResponse signs a response; related is the request that it answers. By default the response
+// is a key directory signed with its own key: components "@authority";req and content-digest, tag
+// http-message-signatures-directory, label binding0, valid for seven days, no nonce. It sets
+// Content-Digest.
 func SignResponse(h http.Header, status int, related *Message, body []byte, o SignOptions) error {
 	h.Set("Content-Digest", ContentDigest(body))
 	if o.Components == nil {
@@ -104,7 +101,7 @@ func defaultComponents(m *Message, body bool, o SignOptions) []string {
 		list = append(list, "@query")
 	}
 	if m.Target.Scheme != "https" {
-		list = []string{"@method", "@target-uri"} // the scheme is not what a reader assumes
+		list = []string{"@method", "@target-uri"} // the reader would assume another scheme
 	}
 	has := func(name string) bool { return len(m.Header[canonicalName(name)]) > 0 }
 	if body {
@@ -134,8 +131,8 @@ func newNonce() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// sign writes the member as text and builds its base with the verifier's own
-// scanner, so that what is signed is what a strict reader sees.
+// sign writes the member as text and builds its base with the verifier's own scanner, so that what
+// is signed is what a strict reader sees.
 func sign(m *Message, o SignOptions) error {
 	alg, err := o.algorithm()
 	if err != nil {
@@ -231,7 +228,7 @@ func (o SignOptions) algorithm() (Algorithm, error) {
 		want = RSAv15SHA256
 	}
 	if _, ok := o.Key.(ed25519.PrivateKey); ok && want == "" {
-		return Ed25519, nil // spares the curve check on every request
+		return Ed25519, nil // avoids the curve check on every request
 	}
 	k, err := NewKeyFor(o.Key.Public(), want)
 	if err != nil {

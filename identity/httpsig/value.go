@@ -7,8 +7,8 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// appendValue appends the value of a component that has passed check. The
-// message is the one that holds the signature; ;req turns to the related request.
+// appendValue appends the value of a component that passed check. m is the message with the
+// signature; with ;req the value is that of the related request.
 func (p *parse) appendValue(b []byte, m *Message, c *component) ([]byte, *Error) {
 	if c.flags&flagReq != 0 {
 		if m = m.Related; m == nil {
@@ -56,8 +56,8 @@ func appendLines(b []byte, lines []string) []byte {
 	return b
 }
 
-// unfold trims a line and replaces obsolete folding by one blank. net/http
-// unfolds before a handler sees the line; other transports may not.
+// unfold trims a line and replaces obsolete line folding with one blank. net/http unfolds before a
+// handler sees the line; other transports may not.
 func unfold(l string) string {
 	l = strings.Trim(l, " \t")
 	if !strings.Contains(l, "\n") {
@@ -115,8 +115,8 @@ func appendMember(b []byte, name string, lines []string, key string) ([]byte, *E
 	return append(b, text...), nil
 }
 
-// singleString takes `key="text"` apart, the usual Signature-Agent, and returns
-// `"text"`. It declines everything that needs a parser.
+// singleString splits `key="text"`, the usual Signature-Agent, and returns `"text"`. It reports
+// false for everything that needs a parser.
 func singleString(lines []string, key string) (string, bool) {
 	if len(lines) != 1 {
 		return "", false
@@ -137,8 +137,8 @@ func singleString(lines []string, key string) (string, bool) {
 	return text, true
 }
 
-// Structured types of the fields that ;sf may name (RFC 9421 §2.1.1). Without the
-// type a value cannot be re-serialised.
+// Structured types of the fields that ;sf may name (RFC 9421 §2.1.1). Without the type a value
+// cannot be re-serialised.
 func structuredType(name string) string {
 	switch name {
 	case "content-digest", "repr-digest", "want-content-digest", "want-repr-digest", "signature-input", "signature",

@@ -12,9 +12,8 @@ import (
 	"stoa/identity/key"
 )
 
-// KeyRequest is what is known about a signature before its key is known. All of
-// it is the sender's claim; Agent and Identity are covered by the signature that
-// is about to be checked.
+// KeyRequest is what is known about a signature before its key is known. Everything in it is the
+// sender's claim; Agent and Identity are covered by the signature.
 type KeyRequest struct {
 	Params   Params
 	Agent    AgentRef
@@ -22,36 +21,34 @@ type KeyRequest struct {
 	Now      time.Time
 }
 
-// Resolved is a key and who owns it.
+// Resolved is a key and its owner.
 type Resolved struct {
 	Key       Key
 	Principal any // opaque; handed to Result
 }
 
-// KeyResolver finds the key of a signature. Look it up by the pair of agent URL
-// and keyid, or by the identity: a lookup by keyid alone lets one directory speak
-// for another. Resolve returns a Code or an *Error (key-unknown, agent-missing,
-// key-expired, directory-…); any other error becomes CodeKeyUnavailable. It is
-// called at most Limits.Candidates times a message, by many goroutines at once.
+// KeyResolver finds the key of a signature. Look it up by the pair of agent URL and keyid, or by
+// the identity: with a lookup by keyid only, one directory could speak for another. Resolve
+// returns a Code or an *Error (key-unknown, agent-missing, key-expired, directory-…); any other
+// error becomes CodeKeyUnavailable. It is called at most Limits.Candidates times per message,
+// concurrently.
 type KeyResolver interface {
 	Resolve(ctx context.Context, q KeyRequest) (Resolved, error)
 }
 
-// Verifier checks messages. It holds no state, may be shared, and must not be
-// changed once in use.
+// Verifier verifies messages. It has no state, may be shared, and must not be changed once in use.
 type Verifier struct {
 	Keys   KeyResolver
 	Now    func() time.Time // nil: time.Now
 	Limits Limits
 
-	AllowTestKeys bool // accept keys whose private half stands in an RFC: tests only
+	AllowTestKeys bool // accept keys whose private half is published in an RFC: tests only
 	AllowLoopback bool // accept http and IP literals in Signature-Agent URLs of this machine: development only
 }
 
-// Result says what a verified signature proves. It exists only after the
-// signature, the key, the times, the coverage and the body have been checked;
-// only spending the nonce is left to the caller. Its strings share memory with
-// the header.
+// Result is what a verified signature proves. It exists only after the signature, the key, the
+// times, the coverage and the body have been checked; only the nonce remains for the caller to
+// spend. Its strings share memory with the header.
 type Result struct {
 	Label      string // chosen by the sender or an intermediary: no meaning in it
 	Params     Params
@@ -64,17 +61,16 @@ type Result struct {
 
 	coverage coverage
 
-	// NonceKey identifies the signature among all that can still be accepted:
-	// SHA-256(keyid ‖ 0 ‖ nonce), 16 bytes. The caller inserts it in its own
-	// transaction, keeps it until NonceUntil, and answers CodeReplayed when it is
-	// there already. It is zero when the signature has no nonce.
+	// NonceKey identifies the signature among all that can still be accepted: SHA-256(keyid ‖ 0 ‖
+	// nonce), 16 bytes. The caller inserts it in its own transaction, keeps it until NonceUntil,
+	// and answers CodeReplayed if it exists already. It is zero when the signature has no nonce.
 	NonceKey   [16]byte
 	NonceUntil time.Time
 }
 
 var pool = sync.Pool{New: func() any { return new(parse) }}
 
-// release gives the work space back. What one huge header made grow is dropped.
+// release returns the work space to the pool. Buffers that one huge header enlarged are dropped.
 func (p *parse) release() {
 	p.s = ""
 	clear(p.members)
@@ -83,12 +79,12 @@ func (p *parse) release() {
 	}
 }
 
-// Verify checks a message against a policy. body is the content as transferred,
-// already read under the route's own limit; nil and empty are the same.
+// Verify checks a message against a policy. body is the content as transferred, already read
+// within the route's limit; nil and empty are the same.
 //
-// The error is always an *Error. With several signatures for us the first that
-// verifies wins, in wire order; otherwise the first failure is returned. A failed
-// signature is never tried as another profile.
+// The error is always an *Error. Of several signatures for this node the first that verifies is
+// used, in wire order; otherwise the first failure is returned. A failed signature is never tried
+// as another profile.
 func (v *Verifier) Verify(ctx context.Context, m *Message, body []byte, q *Policy) (*Result, error) {
 	p := pool.Get().(*parse)
 	defer p.release()
@@ -132,7 +128,7 @@ func (v *Verifier) verify(ctx context.Context, p *parse, m *Message, body []byte
 	for i := range p.members {
 		sig := &p.members[i]
 		if !q.ours(sig.params) {
-			continue // another application's (RFC 9421 §2.3, tag)
+			continue // for another application (RFC 9421 §2.3, tag)
 		}
 		r, e := v.judge(ctx, p, m, body, q, sig, now)
 		if e == nil {
@@ -145,7 +141,7 @@ func (v *Verifier) verify(ctx context.Context, p *parse, m *Message, body []byte
 	return nil, first
 }
 
-// judge takes one signature through every step, cheap ones first.
+// judge checks one signature in every step, cheap ones first.
 func (v *Verifier) judge(ctx context.Context, p *parse, m *Message, body []byte, q *Policy, sig *member, now time.Time) (*Result, *Error) {
 	if e := q.checkParams(sig, now); e != nil {
 		return nil, e
@@ -205,8 +201,8 @@ func (v *Verifier) judge(ctx context.Context, p *parse, m *Message, body []byte,
 	return r, nil
 }
 
-// Meets reports whether a signature that verified for m would also do for
-// another policy of the same tags and algorithms.
+// Meets reports whether a signature that verified for m also satisfies another policy with the
+// same tags and algorithms.
 func (r *Result) Meets(q *Policy, m *Message, body []byte) bool {
 	p := &r.Params
 	window := !q.wants(RequireExpires) || p.HasExpires && (q.MaxWindow == 0 || p.Expires-p.Created <= int64(q.MaxWindow/time.Second))
@@ -214,11 +210,11 @@ func (r *Result) Meets(q *Policy, m *Message, body []byte) bool {
 	return window && nonce && q.checkCoverage(m, body, r.coverage) == nil
 }
 
-// derived is the part of a signature base that depends on how the request was
-// received: the lines of derived components, cut to what a person reads.
+// derived returns the part of a signature base that depends on how the request was received: the
+// lines of derived components, shortened for people.
 func (p *parse) derived(sig *member) string {
 	var b strings.Builder
-	b.WriteString("the signature does not fit its base, in which this node has")
+	b.WriteString("the signature does not match its base, in which this node has")
 	rest := p.base
 	for i := sig.compFrom; i < sig.compTo; i++ {
 		line, after, _ := bytes.Cut(rest, []byte("\n"))
@@ -232,7 +228,7 @@ func (p *parse) derived(sig *member) string {
 	return b.String()
 }
 
-// listOf is the inner list without the signature's parameters.
+// listOf returns the inner list without the signature's parameters.
 func (p *parse) listOf(sig *member) []byte {
 	end := sig.canonFrom + 1
 	if sig.compTo > sig.compFrom {
@@ -258,8 +254,8 @@ func identityOf(m *Message) string {
 	return string(appendLines(nil, lines))
 }
 
-// Signed reports whether a header carries both signature fields, so that a
-// missing signature can be told from a broken one. It looks at no value.
+// Signed reports whether a header carries both signature fields, so that a missing signature can
+// be told from an invalid one. It reads no value.
 func Signed(h http.Header) bool {
 	return len(h["Signature-Input"]) > 0 && len(h["Signature"]) > 0
 }

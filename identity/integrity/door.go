@@ -10,10 +10,9 @@ import (
 	"stoa/protocol/a2a"
 )
 
-// posted returns the input of post_to_board that a signed request to the post's
-// home node carries: the body of its route, the arguments of the tool call at its
-// MCP door, or the input of the data part at an A2A endpoint. ok is false for any
-// other request.
+// posted returns the input of post_to_board in a signed request to the post's home node: the body
+// of its route, the arguments of the tool call at its MCP door, or the input of the data part at
+// an A2A endpoint. ok is false for any other request.
 func (c Claim) posted(msg *httpsig.Message, target string, body []byte) (input []byte, ok bool) {
 	if msg.Method != "POST" {
 		return nil, false

@@ -17,28 +17,25 @@ import (
 	"stoa/protocol"
 )
 
-// MaxDelay is how far apart an author's signature and the publication of the
-// post may lie. The home node publishes while the request waits.
+// MaxDelay is the longest time between an author's signature and the publication of the post. The
+// home node publishes while the request waits.
 const MaxDelay = 10 * time.Minute
 
-// PostPath is where a signed request posts to a board, under the node's base.
+// PostPath is the path, under the node's base, to which a signed request posts.
 const PostPath = "/api/public/board"
 
-// ErrTampered says that a post carries its author's signature and says
-// something else than what was signed, or carries a broken one. Such a post is
-// kept out: it is not shown, not even as unverified.
+// ErrTampered means that a post carries its author's signature but differs from what was signed,
+// or carries an invalid signature. Such a post is refused: it is not even shown as unverified.
 var ErrTampered = errors.New("post differs from what its author signed")
 
-// Authority says whether a key may speak for a chain identity now. keyid is an
-// RFC 7638 thumbprint. A *protocol.Error with a temporary code means that no
-// answer could be had; key-unknown, identity-unverified and forbidden are
-// answers.
+// Authority decides whether a chain identity grants a key now. keyid is an RFC 7638 thumbprint. A
+// *protocol.Error with a temporary code means that there is no answer; key-unknown,
+// identity-unverified and forbidden are answers.
 type Authority interface {
 	Authority(ctx context.Context, erc8004, keyid string) (pub crypto.PublicKey, block uint64, err error)
 }
 
-// A Claim is what a post of another node says about itself, beside what its
-// author signed.
+// A Claim is what a post of another node says about itself, in addition to what its author signed.
 type Claim struct {
 	ID        string // ActivityPub id of the post, "{base}/ap/posts/{post id}"
 	Kind      string
@@ -57,29 +54,28 @@ type Claim struct {
 	Evidence  json.RawMessage // stoa:evidence, nil when absent
 	Statement json.RawMessage // stoa:statement, nil when absent
 
-	// Own gives a key that is known to be the author's own, without a chain: nil for
-	// any other. It may be nil. Who sets it answers for the keys.
+	// Own returns a key that is known to be the author's own without a chain, nil for any other.
+	// It may be nil. Its caller is responsible for the keys.
 	Own func(keyid string) crypto.PublicKey
 }
 
-// A Verdict is what this node found out about the author of a post by itself.
+// A Verdict is what this node itself has found out about the author of a post.
 type Verdict struct {
-	Verified bool            // the chain says the key that signed belongs to ERC8004
-	Method   protocol.Method // signature when Verified, else federation
+	Verified bool            // the chain grants the key that signed to ERC8004
+	Method   protocol.Method // signature when Verified, otherwise federation
 	KeyID    string          // thumbprint of the key that signed or claims to have, "" none
-	ERC8004  string          // claimed identity where something signed it, "" none
+	ERC8004  string          // claimed identity that the signature covers, "" for none
 	Block    uint64          // block of the chain view that was used
 	Reason   string          // why it is not verified, for the operator; "" when it is
 }
 
-// Judge decides who wrote a post that came from another node. Verified is true
-// only when this node's own view of the chain says that the key that signed
-// belongs to the identity; the word of the other node never makes it true.
+// Judge determines who wrote a post that came from another node. Verified is true only when this
+// node's own view of the chain grants the key that signed to the identity; the other node's claim
+// never makes it true.
 //
-// The error wraps ErrTampered for a post to keep out; any other error is
-// temporary (the chain cannot be read), and the caller tries again later. A key
-// that is unknown or revoked is neither: the post is shown unverified. A nil
-// Authority means that no chain is configured.
+// The error wraps ErrTampered for a post to refuse; any other error is temporary (the chain cannot
+// be read), and the caller retries later. A key that is unknown or revoked is neither: the post is
+// shown as unverified. A nil Authority means that no chain is configured.
 func Judge(ctx context.Context, c Claim, a Authority) (Verdict, error) {
 	switch {
 	case c.Statement != nil:
@@ -87,7 +83,7 @@ func Judge(ctx context.Context, c Claim, a Authority) (Verdict, error) {
 	case c.Evidence != nil:
 		return judgeEvidence(ctx, c, a)
 	}
-	return Verdict{Method: protocol.ByFederation, Reason: "no signature of the author came with the post"}, nil
+	return Verdict{Method: protocol.ByFederation, Reason: "the post carries no signature of its author"}, nil
 }
 
 func tampered(format string, args ...any) (Verdict, error) {
@@ -100,7 +96,7 @@ func judgeStatement(ctx context.Context, c Claim, a Authority) (Verdict, error) 
 		return tampered("%w", err)
 	}
 	if c.Digest != "" && c.Digest != digest {
-		return tampered("stoa:digest is another")
+		return tampered("stoa:digest does not match")
 	}
 	created, err := time.Parse(time.RFC3339, s.Created)
 	if err != nil || apart(created, c.Published) > MaxDelay {
@@ -133,13 +129,13 @@ func judgeStatement(ctx context.Context, c Claim, a Authority) (Verdict, error) 
 		return v, err
 	}
 	if own, ok := granted.(ed25519.PublicKey); !ok || !own.Equal(pub) {
-		return tampered("the key is not the one of its thumbprint")
+		return tampered("the key does not have its thumbprint")
 	}
 	return v.yes(), nil
 }
 
-// ask looks up the authority of v.KeyID for v.ERC8004. A nil key without an
-// error means that there is none; v.Reason says why.
+// ask looks up the key v.KeyID of v.ERC8004. A nil key without an error means that there is none;
+// v.Reason says why.
 func (v *Verdict) ask(ctx context.Context, a Authority) (crypto.PublicKey, error) {
 	if a == nil {
 		v.Reason = "no chain is configured here"
@@ -160,7 +156,7 @@ func (v *Verdict) ask(ctx context.Context, a Authority) (crypto.PublicKey, error
 	return pub, nil
 }
 
-// Proof is what the author rests on.
+// Proof returns how the author was verified.
 func (v Verdict) Proof() protocol.AuthorProof {
 	switch {
 	case !v.Verified:
@@ -188,7 +184,7 @@ func judgeEvidence(ctx context.Context, c Claim, a Authority) (Verdict, error) {
 	v := Verdict{Method: protocol.ByFederation, ERC8004: strings.ToLower(strings.Join(msg.Header["Agent-Identity"], ","))}
 	input, ours := c.posted(&msg, e.TargetURI, body)
 	if !ours {
-		// Signed through a door that this version cannot read, or for another node.
+		// Signed for a door that this version does not know, or for another node.
 		v.ERC8004, v.Reason = "", "the signed request is not a post to this board"
 		return v, nil
 	}
@@ -197,9 +193,9 @@ func judgeEvidence(ctx context.Context, c Claim, a Authority) (Verdict, error) {
 		return Verdict{}, err
 	}
 	if !c.parentIs(parent) {
-		// The author saw another node's post under an id of its own node: only one
-		// that was made from the post's ActivityPub id can be told to be it.
-		v.Reason = "which post of another node is answered cannot be told from the signed request"
+		// The author saw another node's post under an id of its own node: it can only be
+		// recognised if the id was derived from the post's ActivityPub id.
+		v.Reason = "the signed request does not say which post of another node it replies to"
 		return v, nil
 	}
 	if v.ERC8004 == "" {
@@ -215,7 +211,7 @@ func judgeEvidence(ctx context.Context, c Claim, a Authority) (Verdict, error) {
 	return c.checkSignature(ctx, a, v, msg, body)
 }
 
-// parseEvidence reads the evidence strictly: no member twice, none unknown.
+// parseEvidence parses the evidence strictly: no repeated and no unknown members.
 func parseEvidence(raw json.RawMessage) (httpsig.Evidence, error) {
 	if err := strictjson.Check(raw, strictjson.Limits{MaxBytes: httpsig.MaxEvidence}); err != nil {
 		return httpsig.Evidence{}, err
@@ -223,8 +219,8 @@ func parseEvidence(raw json.RawMessage) (httpsig.Evidence, error) {
 	return httpsig.ParseEvidence(raw)
 }
 
-// signer gives the verifier the one key that the chain grants, and keeps what
-// the look-up found out.
+// signer gives the verifier the one key that the chain grants, and stores the result of the
+// lookup.
 type signer struct {
 	verdict *Verdict
 	from    Authority
@@ -246,7 +242,7 @@ func (s *signer) Resolve(ctx context.Context, q httpsig.KeyRequest) (httpsig.Res
 	return httpsig.Resolved{Key: k}, nil
 }
 
-// checkSignature verifies the author's request as it was on the day it was made.
+// checkSignature verifies the author's request as of the time when it was made.
 func (c Claim) checkSignature(ctx context.Context, a Authority, v Verdict, msg httpsig.Message, body []byte) (Verdict, error) {
 	keys := &signer{verdict: &v, from: a}
 	policy := httpsig.WritePolicy()
@@ -286,8 +282,7 @@ func (k ownKeys) Authority(_ context.Context, _, keyid string) (crypto.PublicKey
 	return k.c.own(keyid), 0, nil
 }
 
-// matchBody compares the signed request with what the post says, and returns
-// the parent that it names.
+// matchBody compares the signed request with the post, and returns the parent that it names.
 func (c Claim) matchBody(input []byte) (parent string, err error) {
 	var in protocol.NewPost
 	if err := strictjson.DecodeLoose(input, &in); err != nil {
@@ -321,10 +316,10 @@ func (c Claim) differs(kind, title, body string, tags []string) string {
 	return ""
 }
 
-// parentIs compares the parent of the signed request, a post id of the author's
-// home node, with the parent of the post, an ActivityPub id. A parent of the
-// home node ends in that id; one of another node has there an id made from its
-// ActivityPub id (protocol.RemoteID).
+// parentIs compares the parent in the signed request, a post id of the author's home node, with
+// the parent of the post, an ActivityPub id. The ActivityPub id of a parent of the home node ends
+// in that id; for a parent of another node the id is derived from its ActivityPub id
+// (protocol.RemoteID).
 func (c Claim) parentIs(id string) bool {
 	if id == "" || c.ReplyTo == "" {
 		return id == c.ReplyTo
@@ -335,7 +330,7 @@ func (c Claim) parentIs(id string) bool {
 	return protocol.IsRemoteID(id, c.ReplyTo)
 }
 
-// base is the home node of the post.
+// base returns the home node of the post.
 func (c Claim) base() string {
 	base, _, _ := strings.Cut(c.ID, "/ap/posts/")
 	return base

@@ -165,7 +165,7 @@ func TestJudge_Evidence(t *testing.T) {
 		"no tool call":           {evidence: evidence(t, pair, home+protocol.MCPPath, agent, body(t, nil), published), reason: "not a post to this board"},
 		"another door":           {evidence: evidence(t, pair, home+"/a2a/asha", agent, body(t, nil), published), reason: "not a post to this board"},
 		"no identity":            {evidence: evidence(t, pair, url, "", body(t, nil), published), reason: "names no chain identity"},
-		"nothing signed":         {reason: "no signature of the author"},
+		"nothing signed":         {reason: "no signature of its author"},
 		"reply at home": {
 			evidence: evidence(t, pair, url, agent, body(t, func(p *protocol.NewPost) { p.InReplyTo = "post_01kaa9zv6k8e5w9q2x4z7c1m0b" }), published),
 			change:   func(c *integrity.Claim) { c.ReplyTo = home + "/ap/posts/post_01kaa9zv6k8e5w9q2x4z7c1m0b" }, verified: true,
@@ -176,7 +176,7 @@ func TestJudge_Evidence(t *testing.T) {
 		},
 		"reply moved": {
 			evidence: evidence(t, pair, url, agent, body(t, func(p *protocol.NewPost) { p.InReplyTo = localID }), published),
-			change:   func(c *integrity.Claim) { c.ReplyTo = remoteParent + "c" }, reason: "cannot be told",
+			change:   func(c *integrity.Claim) { c.ReplyTo = remoteParent + "c" }, reason: "does not say which post",
 		},
 		"reply moved at home": {
 			evidence: evidence(t, pair, url, agent, body(t, func(p *protocol.NewPost) { p.InReplyTo = localID }), published),

@@ -1,11 +1,9 @@
-// Package integrity makes and checks what travels inside documents: FEP-8b32
-// integrity proofs (Data Integrity, cryptosuite eddsa-jcs-2022), an agent's own
-// signed statement of a post, and the verdict on who wrote a post that came
-// from another node.
+// Package integrity makes and verifies what is embedded in documents: FEP-8b32 integrity proofs
+// (Data Integrity, cryptosuite eddsa-jcs-2022), an agent's own signed statement of a post, and the
+// verdict on who wrote a post that came from another node.
 //
-// Proofs are checked over the bytes as received, never over a struct that was
-// decoded and written again. The package fetches nothing: whoever calls it
-// brings the key and the authority.
+// Proofs are verified over the bytes as received, never over a struct that was decoded and encoded
+// again. The package fetches nothing: the caller provides the key and the authority.
 package integrity
 
 import (
@@ -34,12 +32,12 @@ const (
 var (
 	// ErrNoProof: the document has no member proof.
 	ErrNoProof = errors.New("no integrity proof")
-	// ErrProof: the proof is of another kind, malformed, or does not verify.
+	// ErrProof: the proof is of another kind, malformed, or not valid.
 	ErrProof = errors.New("integrity proof refused")
 )
 
-// A Proof is the proof of a document as its signer wrote it. Until it verified,
-// all of it is a claim.
+// A Proof is the proof of a document as its signer wrote it. Until it is verified, all of it is a
+// claim.
 type Proof struct {
 	Context            json.RawMessage `json:"@context,omitempty"`
 	Type               string          `json:"type"`
@@ -50,15 +48,15 @@ type Proof struct {
 	ProofValue         string          `json:"proofValue"`
 }
 
-// Controller is whose key the proof names: the verification method without its
-// fragment. A proof speaks for a document only when this is its actor, or its
-// attributedTo where it has no actor.
+// Controller returns the owner of the key that the proof names: the verification method without
+// its fragment. A proof is valid for a document only when this is its actor, or its attributedTo
+// if it has no actor.
 func (p Proof) Controller() string {
 	id, _, _ := strings.Cut(p.VerificationMethod, "#")
 	return id
 }
 
-// A Document is a JSON object with a proof that may not hold.
+// A Document is a JSON object with a proof that may not be valid.
 type Document struct {
 	Proof   Proof
 	members map[string]json.RawMessage
@@ -98,7 +96,7 @@ func read(doc map[string]json.RawMessage) (Proof, error) {
 		return Proof{}, fmt.Errorf("%w: verificationMethod missing or too long", ErrProof)
 	}
 	if _, err := time.Parse(time.RFC3339, p.Created); err != nil {
-		return Proof{}, fmt.Errorf("%w: created is no time", ErrProof)
+		return Proof{}, fmt.Errorf("%w: created is not a time", ErrProof)
 	}
 	return p, nil
 }
@@ -178,9 +176,9 @@ func (p Proof) withoutValue() (json.RawMessage, error) {
 	return options, nil
 }
 
-// hashData is SHA-256 of the canonical proof options followed by SHA-256 of the
-// canonical document (FEP-8b32, "Proof generation"). Both leave the proof value
-// out; an old linked-data signature beside the proof is not part of it either.
+// hashData returns SHA-256 of the canonical proof options followed by SHA-256 of the canonical
+// document (FEP-8b32, "Proof generation"). Both exclude the proof value; an old linked-data
+// signature next to the proof is also excluded.
 func hashData(doc map[string]json.RawMessage, proof json.RawMessage) ([]byte, error) {
 	options, err := members(proof)
 	if err != nil {
@@ -208,8 +206,8 @@ func hashData(doc map[string]json.RawMessage, proof json.RawMessage) ([]byte, er
 	return append(h[:], b[:]...), nil
 }
 
-// sameContext refuses a proof made for another context than the document's, so
-// that no reader can be told that the same members mean something else.
+// sameContext refuses a proof whose context differs from the document's, so that the same members
+// cannot mean something else.
 func sameContext(doc, options map[string]json.RawMessage) error {
 	own, ok := options["@context"]
 	if !ok {

@@ -17,10 +17,9 @@ import (
 // StatementType is the type of a Statement.
 const StatementType = "PostStatement"
 
-// A Statement is what an agent signs with its own key about one post, before a
-// node sees it. Author is the agent's chain identity, or the did:key where it
-// has none; Actor and Board bind it to one place, so that it cannot be replayed
-// on another node.
+// A Statement is what an agent signs with its own key about one post, before a node sees it.
+// Author is the agent's chain identity, or the did:key if it has none; Actor and Board bind it to
+// one place, so that it cannot be replayed on another node.
 type Statement struct {
 	Type      string   `json:"type"`
 	Version   int      `json:"version"`
@@ -36,8 +35,8 @@ type Statement struct {
 	Nonce     string   `json:"nonce"`
 }
 
-// SignStatement signs s with an Ed25519 key and returns it as JSON with its
-// proof. Type and Version are filled in; Created is created when empty.
+// SignStatement signs s with an Ed25519 key and returns it as JSON with its proof. It sets Type
+// and Version, and Created when empty.
 func SignStatement(s Statement, signer crypto.Signer, created time.Time) (json.RawMessage, error) {
 	pub, ok := signer.Public().(ed25519.PublicKey)
 	if !ok {
@@ -54,10 +53,9 @@ func SignStatement(s Statement, signer crypto.Signer, created time.Time) (json.R
 	return Sign(raw, signer, key.DIDKeyMethod(pub), created)
 }
 
-// OpenStatement verifies the proof of a statement with the did:key it names and
-// returns it with that key and its digest. Unknown members are refused, because
-// a reader could not tell what the agent meant by them. What the key is worth
-// is for the caller to find out.
+// OpenStatement verifies the proof of a statement with the did:key that it names and returns it
+// with that key and its digest. Unknown members are refused, because a reader could not know what
+// the agent meant by them. The caller must decide what the key is worth.
 func OpenStatement(raw json.RawMessage) (Statement, ed25519.PublicKey, string, error) {
 	fail := func(err error) (Statement, ed25519.PublicKey, string, error) {
 		return Statement{}, nil, "", err
@@ -90,8 +88,8 @@ func OpenStatement(raw json.RawMessage) (Statement, ed25519.PublicKey, string, e
 	return s.Statement, pub, digest, nil
 }
 
-// Digest identifies a document whatever its proof: "sha256:" and the hex of the
-// SHA-256 of its canonical form without proof. Equal digests are the same post.
+// Digest identifies a document regardless of its proof: "sha256:" and the hex SHA-256 of its
+// canonical form without proof. Equal digests mean the same post.
 func Digest(raw json.RawMessage) (string, error) {
 	doc, err := members(raw)
 	if err != nil {
@@ -106,13 +104,12 @@ func Digest(raw json.RawMessage) (string, error) {
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 
-// ErrIdentity: an identity statement does not tie its key to its actor.
+// ErrIdentity: an identity statement does not bind its key to its actor.
 var ErrIdentity = errors.New("identity statement refused")
 
-// VerifyIdentity checks a FEP-c390 VerifiableIdentityStatement that ties a
-// did:key to an actor: subject and verification method are the same key, which
-// signed it, and alsoKnownAs is the actor. did:pkh subjects are refused here;
-// wallets speak through the registry instead.
+// VerifyIdentity verifies a FEP-c390 VerifiableIdentityStatement that binds a did:key to an actor:
+// subject and verification method are the same key, which signed it, and alsoKnownAs is the actor.
+// did:pkh subjects are refused here; wallets are verified by the registry instead.
 func VerifyIdentity(raw json.RawMessage, actor string) (ed25519.PublicKey, error) {
 	var s struct {
 		Type        string `json:"type"`

@@ -19,7 +19,7 @@ import (
 // Limits on a foreign JWK Set.
 const (
 	MaxSetBytes = 64 << 10
-	MaxSetKeys  = 16 // later entries are not read
+	MaxSetKeys  = 16 // later entries are ignored
 )
 
 // Public is one public key of a JWK Set.
@@ -33,7 +33,7 @@ type Public struct {
 	Expires    time.Time        // "exp"; zero: no bound
 }
 
-// Set is what was usable in a JWK Set.
+// Set is the usable part of a JWK Set.
 type Set struct {
 	Keys    []Public
 	Ignored int // entries of unknown kind, malformed, weak, or with private members
@@ -49,9 +49,9 @@ func (s Set) Find(thumbprint string) (Public, bool) {
 	return Public{}, false
 }
 
-// ParseSet reads a foreign JWK Set (RFC 7517 §5). One bad entry does not spoil
-// the set: it is counted in Ignored. The error wraps ErrMalformed when the
-// document itself is no JWK Set or is larger than MaxSetBytes.
+// ParseSet parses a foreign JWK Set (RFC 7517 §5). An unusable entry does not affect the others:
+// it is counted in Ignored. The error wraps ErrMalformed when the document is not a JWK Set or is
+// larger than MaxSetBytes.
 func ParseSet(b []byte) (Set, error) {
 	if len(b) > MaxSetBytes {
 		return Set{}, fmt.Errorf("%w: set of %d bytes, at most %d", ErrMalformed, len(b), MaxSetBytes)
@@ -80,12 +80,11 @@ func ParseSet(b []byte) (Set, error) {
 	return s, nil
 }
 
-// privateMembers must not stand in a published key (RFC 7518 §6, RFC 8037 §2).
+// privateMembers must not occur in a published key (RFC 7518 §6, RFC 8037 §2).
 var privateMembers = []string{"d", "p", "q", "dp", "dq", "qi", "oth", "k"}
 
-// ParsePublic reads one public JWK. It refuses repeated members, private
-// members (ErrPrivate), kinds that nothing here verifies with (ErrUnsupported)
-// and keys that Check refuses.
+// ParsePublic parses one public JWK. It refuses repeated members, private members (ErrPrivate),
+// types that nothing here verifies with (ErrUnsupported) and keys that Check refuses.
 func ParsePublic(b []byte) (Public, error) {
 	if len(b) > MaxSetBytes {
 		return Public{}, fmt.Errorf("%w: key of %d bytes", ErrMalformed, len(b))
@@ -124,8 +123,8 @@ func ParsePublic(b []byte) (Public, error) {
 	return p, nil
 }
 
-// object reads one JSON object. Repeated member names are refused: two readers
-// could otherwise see two different keys in one document.
+// object parses one JSON object. It refuses repeated member names: two readers could otherwise see
+// two different keys in one document.
 func object(b []byte) (map[string]json.RawMessage, error) {
 	var m map[string]json.RawMessage
 	if err := strictjson.DecodeLoose(b, &m); err != nil {
@@ -137,7 +136,7 @@ func object(b []byte) (map[string]json.RawMessage, error) {
 	return m, nil
 }
 
-// reader takes typed members from a JWK and keeps the first error.
+// reader reads typed members of a JWK and keeps the first error.
 type reader struct {
 	members map[string]json.RawMessage
 	err     error
@@ -189,7 +188,7 @@ func (r *reader) bytes(name string) []byte {
 
 func (r *reader) rsa() *rsa.PublicKey {
 	n, e := r.bytes("n"), r.bytes("e")
-	// RFC 7518 §6.3.1: no leading zero octets; with them one key had two thumbprints.
+	// RFC 7518 §6.3.1: no leading zero octets; otherwise one key could have two thumbprints.
 	if r.err != nil || n[0] == 0 || e[0] == 0 || len(e) > 4 {
 		r.fail("n")
 		return nil

@@ -12,9 +12,8 @@ import (
 	"github.com/lestrrat-go/jwx/v2/jwk"
 )
 
-// MarshalSet writes a JWK Set for publication: kid is the thumbprint, use is
-// "sig", nbf and exp are written when set. Alg is written when set. The output is
-// the same for the same keys, so it can be signed and cached.
+// MarshalSet encodes a JWK Set for publication: kid is the thumbprint, use is "sig"; nbf, exp and
+// alg are written when set. The same keys give the same output, so it can be signed and cached.
 func MarshalSet(keys []Public) ([]byte, error) {
 	set := jwk.NewSet()
 	for _, p := range keys {
@@ -33,8 +32,7 @@ func MarshalSet(keys []Public) ([]byte, error) {
 	return b, nil
 }
 
-// MarshalPublic writes one public JWK in the form that MarshalSet gives its
-// entries.
+// MarshalPublic encodes one public JWK in the form of MarshalSet's entries.
 func MarshalPublic(p Public) ([]byte, error) {
 	k, err := publicJWK(p)
 	if err != nil {
@@ -79,8 +77,8 @@ func publicJWK(p Public) (jwk.Key, error) {
 	return k, nil
 }
 
-// MarshalPrivate writes the pair as a private JWK with kid, indented, with a
-// final line end: the form of a key file. Keep it from logs and from other users.
+// MarshalPrivate encodes the pair as a private JWK with kid, indented, with a final newline: the
+// form of a key file. Keep it from logs and from other users.
 func (p Pair) MarshalPrivate() ([]byte, error) {
 	if p.signer == nil {
 		return nil, fmt.Errorf("%w: no key", ErrMalformed)
@@ -99,10 +97,9 @@ func (p Pair) MarshalPrivate() ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// ParsePair reads a private JWK, or an unencrypted PKCS #8 key in PEM. The public members must belong to the private
-// one, and kid, when it looks like a thumbprint, is not trusted but recomputed.
-// The error wraps ErrMalformed, ErrWeak or ErrUnsupported and never shows key
-// material.
+// ParsePair parses a private JWK, or an unencrypted PKCS #8 key in PEM. The public members must
+// match the private one, and kid, when it looks like a thumbprint, is recomputed and not trusted.
+// The error wraps ErrMalformed, ErrWeak or ErrUnsupported and never contains key material.
 func ParsePair(b []byte) (Pair, error) {
 	if bytes.HasPrefix(bytes.TrimSpace(b), []byte("-----BEGIN ")) {
 		return parsePairPEM(b)
@@ -120,14 +117,14 @@ func ParsePair(b []byte) (Pair, error) {
 	}
 	switch priv := raw.(type) {
 	case ed25519.PrivateKey:
-		// jwx joins d and x without comparing them. A wrong x makes crypto/ed25519
-		// sign under another key, and two such signatures give the seed away.
+		// jwx joins d and x without comparing them. With a wrong x crypto/ed25519 would sign with
+		// another key, and two such signatures reveal the seed.
 		if !bytes.Equal(ed25519.NewKeyFromSeed(priv.Seed()), priv) {
 			return Pair{}, fmt.Errorf("%w: x does not belong to d", ErrMalformed)
 		}
 		return NewPair(priv)
 	case *rsa.PrivateKey:
-		priv.Precompute() // jwx leaves it out, and every signature would pay for it
+		priv.Precompute() // jwx omits it, and every signature would pay for it
 		if err := priv.Validate(); err != nil {
 			return Pair{}, fmt.Errorf("%w: inconsistent RSA key", ErrMalformed)
 		}

@@ -13,10 +13,9 @@ import (
 	"math/big"
 )
 
-// SignJWS signs a payload that travels beside the signature (RFC 7515 appendix
-// F): an Ed25519 pair as EdDSA (RFC 8037), a P-256 pair as ES256. The header
-// names typ JOSE, kid and, unless it is "", jku. The same payload always gets
-// the same signature. Other pairs give an error that wraps ErrUnsupported.
+// SignJWS signs a detached payload (RFC 7515 appendix F): an Ed25519 pair as EdDSA (RFC 8037), a
+// P-256 pair as ES256. The header contains typ JOSE, kid and, unless it is "", jku. The same
+// payload always gets the same signature. Other pairs give an error that wraps ErrUnsupported.
 func (p Pair) SignJWS(payload []byte, kid, jku string) (protected, signature string, err error) {
 	header := struct {
 		Alg string `json:"alg"`
@@ -67,8 +66,8 @@ func fixed(der []byte, size int) ([]byte, error) {
 	return out, nil
 }
 
-// VerifyJWS checks a signature of [Pair.SignJWS] made with an Ed25519 key. Errors
-// wrap ErrMalformed, or ErrUnsupported for another algorithm.
+// VerifyJWS verifies a signature of [Pair.SignJWS] that was made with an Ed25519 key. Errors wrap
+// ErrMalformed, or ErrUnsupported for another algorithm.
 func VerifyJWS(pub crypto.PublicKey, payload []byte, protected, signature string) error {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(protected)
 	if err != nil {

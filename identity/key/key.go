@@ -1,10 +1,9 @@
-// Package key holds the keys that agents, nodes and actors sign with: key
-// pairs, their JWK, PEM and Multikey forms, RFC 7638 thumbprints, and the
-// sealing of private keys at rest.
+// Package key contains the keys that agents, nodes and actors sign with: key pairs, their JWK, PEM
+// and Multikey forms, RFC 7638 thumbprints, and the sealing of private keys at rest.
 //
-// Foreign JWK Sets are read by our own strict code, entry by entry; jwx (v2) is
-// used only to write JWKs and to read our own private key files. The package
-// fetches nothing and keeps nothing.
+// Foreign JWK Sets are parsed by the package's own strict code, entry by entry; jwx (v2) is used
+// only to encode JWKs and to read the node's own private key files. The package fetches nothing
+// and stores nothing.
 package key
 
 import (
@@ -73,9 +72,8 @@ func Check(pub crypto.PublicKey) error {
 	return fmt.Errorf("%w: %T", ErrUnsupported, pub)
 }
 
-// checkEd25519 refuses what is no canonical point and what has low order: under
-// the identity point an all-zero S verifies every message, and crypto/ed25519
-// accepts it.
+// checkEd25519 refuses points that are not canonical and points of low order: with the identity
+// point an all-zero S verifies every message, and crypto/ed25519 accepts it.
 func checkEd25519(k ed25519.PublicKey) error {
 	if len(k) != ed25519.PublicKeySize {
 		return fmt.Errorf("%w: Ed25519 key of %d bytes", ErrMalformed, len(k))
@@ -115,8 +113,8 @@ func Thumbprint(pub crypto.PublicKey) string {
 	return b64(sum[:])
 }
 
-// IsPublicTestKey reports whether the private half of the key with this
-// thumbprint stands in an RFC, so that everybody can sign with it.
+// IsPublicTestKey reports whether the private half of the key with this thumbprint is published in
+// an RFC, so that everyone can sign with it.
 func IsPublicTestKey(thumbprint string) bool {
 	switch thumbprint {
 	case "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U", // RFC 9421 test-key-ed25519

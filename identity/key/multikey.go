@@ -8,8 +8,8 @@ import (
 	"github.com/mr-tron/base58"
 )
 
-// ed25519Multicodec is the varint 0xed that stands before an Ed25519 public key
-// (multicodec table, "ed25519-pub").
+// ed25519Multicodec is the varint 0xed that precedes an Ed25519 public key (multicodec table,
+// "ed25519-pub").
 const ed25519Multicodec = "\xed\x01"
 
 // maxMultikey bounds the text before base58, whose decoding is quadratic.
@@ -54,8 +54,8 @@ func DIDKeyMethod(pub ed25519.PublicKey) string {
 	return didKey + mk + "#" + mk
 }
 
-// ParseDIDKey reads an Ed25519 did:key, or a verification method of one, whose
-// fragment must repeat the key.
+// ParseDIDKey parses an Ed25519 did:key, or a verification method of one, whose fragment must
+// repeat the key.
 func ParseDIDKey(s string) (ed25519.PublicKey, error) {
 	mk, ok := strings.CutPrefix(s, didKey)
 	if !ok {

@@ -10,9 +10,9 @@ import (
 	"fmt"
 )
 
-// Pair is a private key with its public half. The zero Pair is no key; make one
-// with Generate…, NewPair or ParsePair. A Pair is immutable, may be used by many
-// goroutines at once, and never prints its private half.
+// Pair is a private key with its public half. The zero Pair is not a key; make one with Generate…,
+// NewPair or ParsePair. A Pair is immutable, safe for concurrent use, and never prints its private
+// half.
 type Pair struct {
 	signer     crypto.Signer
 	thumbprint string
@@ -81,8 +81,8 @@ func (p Pair) Public() crypto.PublicKey {
 // Thumbprint returns the RFC 7638 thumbprint, which is the pair's keyid.
 func (p Pair) Thumbprint() string { return p.thumbprint }
 
-// String names the pair by its thumbprint; it never shows the private key.
+// String returns the thumbprint of the pair; it never shows the private key.
 func (p Pair) String() string { return "key " + p.thumbprint }
 
-// GoString keeps %#v from printing the private key.
+// GoString prevents %#v from printing the private key.
 func (p Pair) GoString() string { return "key.Pair{" + p.thumbprint + "}" }

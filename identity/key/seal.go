@@ -20,8 +20,8 @@ const MasterSize = 32
 // changed while old rows can still be opened.
 const sealVersion = 1
 
-// ErrOpen says that sealed bytes were made with another master key, for another
-// purpose, or were changed. It says no more on purpose.
+// ErrOpen means that sealed bytes were made with another master key, for another purpose, or were
+// changed. On purpose it does not say which.
 var ErrOpen = errors.New("key: sealed bytes do not open")
 
 // Sealer encrypts secrets at rest with AES-256-GCM under a master key. It is safe
@@ -45,10 +45,9 @@ func NewSealer(master []byte) (*Sealer, error) {
 	return &Sealer{aead: aead}, nil
 }
 
-// Seal encrypts secret for purpose, a fixed text that names what and whose the
-// secret is, such as "profile-key:asha". The same purpose must be given to Open;
-// a sealed key therefore cannot be moved to another row. The result is 29 bytes
-// longer than secret.
+// Seal encrypts secret for purpose, a fixed text that names the secret and its owner, such as
+// "profile-key:asha". The same purpose must be given to Open; a sealed key therefore cannot be
+// moved to another row. The result is 29 bytes longer than secret.
 func (s *Sealer) Seal(purpose string, secret []byte) []byte {
 	out := make([]byte, 1, 1+len(secret)+s.aead.Overhead())
 	out[0] = sealVersion
@@ -79,7 +78,7 @@ func LoadMaster(path string) (*Sealer, error) {
 		return nil, fmt.Errorf("master key %s: mode %v, want a regular file with 0600", path, info.Mode())
 	}
 	if info.Size() > 256 {
-		return nil, fmt.Errorf("master key %s: %d bytes is no master key", path, info.Size())
+		return nil, fmt.Errorf("master key %s: %d bytes cannot be a master key", path, info.Size())
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -92,9 +91,9 @@ func LoadMaster(path string) (*Sealer, error) {
 	return NewSealer(master)
 }
 
-// LoadOrCreateMaster reads the master key file, making it with a random key when
-// it does not exist. The new file appears complete or not at all, and of two
-// processes that start at once both use the one that won.
+// LoadOrCreateMaster reads the master key file, and creates it with a random key when it does not
+// exist. The new file appears completely or not at all; two processes that start at the same time
+// use the same key.
 func LoadOrCreateMaster(path string) (*Sealer, error) {
 	s, err := LoadMaster(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -108,8 +107,8 @@ func LoadOrCreateMaster(path string) (*Sealer, error) {
 	return LoadMaster(path)
 }
 
-// createOnce writes path with mode 0600 unless it exists: a synced temporary file
-// is linked into place, which fails where a rename would overwrite.
+// createOnce writes path with mode 0600 unless it exists: it links a synced temporary file into
+// place, which fails where a rename would overwrite.
 func createOnce(path string, b []byte) error {
 	dir := filepath.Dir(path)
 	tmp, err := os.CreateTemp(dir, ".master-*") // CreateTemp uses 0600

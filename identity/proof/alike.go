@@ -11,30 +11,29 @@ import (
 	"stoa/protocol"
 )
 
-// What makes two texts alike. A shingle is some letters in a row; two texts are
-// alike when half of their shingles are the same, as far as the marks of a
-// MinHash tell (Broder 1997). Texts of one language that say different things
-// share less than a tenth.
+// How similar texts are recognised. A shingle is a few consecutive letters; two texts are alike
+// when half of their shingles are the same, as estimated by the marks of a MinHash (Broder 1997).
+// Texts of one language with different content share less than a tenth.
 const (
 	shingle   = 5  // letters
-	marks     = 64 // of a text; the estimate is off by 0.06 at one half
+	marks     = 64 // of a text; the estimate has an error of 0.06 at one half
 	alikeFrom = marks / 2
-	short     = 24 // letters; what is shorter (greetings) is alike by nature
+	short     = 24 // letters; shorter texts (greetings) are always alike
 
-	maxGroups   = 2048 // texts that are remembered, with everything that is like them
+	maxGroups   = 2048 // texts that are remembered, each with everything that is like it
 	maxNetworks = 32   // of one group
 	half        = 10 * time.Minute
 )
 
-// A Text is what a write says, as far as its likeness to others goes.
+// A Text is the content of a write, as far as its similarity to others matters.
 type Text struct {
 	digest string // of the exact text
 	marks  [marks]uint32
 	short  bool
 }
 
-// NewText reads a text. Case, spaces, punctuation and what is not seen make no
-// difference to its likeness. It costs some 10 ns a letter and mark.
+// NewText parses a text. Case, spaces, punctuation and invisible characters do not affect its
+// similarity. It costs some 10 ns per letter and mark.
 func NewText(s string) *Text {
 	sum := sha256.Sum256([]byte("stoa text\x00" + s))
 	t := &Text{digest: hex.EncodeToString(sum[:16])}
@@ -61,7 +60,7 @@ func NewText(s string) *Text {
 	return t
 }
 
-// hash is FNV-1a over the letters.
+// hash returns the FNV-1a of the letters.
 func hash(letters []rune) uint64 {
 	h := uint64(14695981039346656037)
 	for _, r := range letters {
@@ -88,27 +87,26 @@ func (t *Text) like(other *[marks]uint32) int {
 	return same
 }
 
-// alike remembers recent texts in groups that are like one another, and how
-// often each was sent: a number that falls by half in ten minutes. One process
-// remembers its own and what it is told of others; like load, it steers a price
-// and limits nothing.
+// alike remembers recent texts in groups of similar ones, and how often each was sent: a number
+// that halves every ten minutes. A process remembers its own and those that others report; like
+// load, it affects a price and limits nothing.
 type alike struct {
 	mu     sync.Mutex // guards all below
 	groups []*group
-	shared bool // what is added is to be told to other processes
+	shared bool // additions are to be reported to other processes
 }
 
-// A group is a text and those like it. Its marks are those of the first: small
-// edits of edits leave the group at last and begin another.
+// A group is a text and those that are like it. Its marks are those of the first text: after many
+// small edits a text leaves the group and begins another.
 type group struct {
 	marks    [marks]uint32
 	short    bool
 	all      tally
 	networks map[string]*tally
-	untold   map[string]int // how often networks sent it, for other processes
+	untold   map[string]int // how often networks sent it, not yet reported to other processes
 }
 
-// A tally is a number that falls by half in the time of half.
+// A tally is a number that halves in a fixed time.
 type tally struct {
 	n  float64
 	at time.Time
@@ -123,9 +121,9 @@ func (t *tally) value(now time.Time) float64 {
 
 func (t *tally) add(n int, now time.Time) { t.n, t.at = t.value(now)+float64(n), now }
 
-// steps is how many levels to add for a text: one for each time the network sent
-// its like, and one for each doubling of the times that anybody did. Of short
-// texts only the network's own count.
+// steps returns how many levels to add for a text: one for each time that the network sent a
+// similar one, and one for each doubling of the times that anyone did. For short texts only the
+// network's own count matters.
 func (a *alike) steps(t *Text, network string, now time.Time) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -153,7 +151,7 @@ func (a *alike) add(t *Text, network string, now time.Time) {
 	}
 }
 
-// group is the group of a text, made where there is none.
+// group returns the group of a text, and creates it if necessary.
 func (a *alike) group(t *Text, now time.Time) *group {
 	g := a.find(t)
 	if g == nil {
@@ -191,7 +189,7 @@ func (a *alike) find(t *Text) *group {
 	return best
 }
 
-// lightest is the group that matters least.
+// lightest returns the group with the lowest count.
 func (a *alike) lightest(now time.Time) int {
 	at, least := 0, math.Inf(1)
 	for i, g := range a.groups {
@@ -202,7 +200,7 @@ func (a *alike) lightest(now time.Time) int {
 	return at
 }
 
-// forget drops the network that matters least.
+// forget removes the network with the lowest count.
 func (g *group) forget(now time.Time) {
 	lightest, least := "", math.Inf(1)
 	for network, t := range g.networks {

@@ -15,9 +15,9 @@ const (
 	underWay = 5 * time.Second // longest time between the check of a proof and the end of its write
 )
 
-// load counts accepted anonymous writes: over all networks in the last minute,
-// and per network in the last ten. One process counts its own and what it is told
-// of others; the numbers are estimates that steer a price, not limits.
+// load counts accepted anonymous writes: over all networks in the last minute, and per network in
+// the last ten. A process counts its own and those that others report; the numbers are estimates
+// for a price, not limits.
 type load struct {
 	target int
 
@@ -27,15 +27,15 @@ type load struct {
 	previous int // writes in the one before
 	networks map[string][]time.Time
 	begun    map[string][]time.Time // likewise, proofs whose write is under way
-	told     *Usage                 // what other processes are to be told; nil where there are none
+	told     *Usage                 // not yet reported to other processes; nil when there are none
 }
 
 func newLoad(target int) *load {
 	return &load{target: target, networks: map[string][]time.Time{}, begun: map[string][]time.Time{}}
 }
 
-// begin notes a good proof whose write has not ended. add ends it; a write that
-// fails is forgotten after some seconds.
+// begin records a valid proof whose write has not ended. add ends it; a write that fails is
+// forgotten after some seconds.
 func (l *load) begin(network string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,8 +72,8 @@ func (l *load) note(network string, now time.Time) {
 	l.networks[network] = times
 }
 
-// steps is how many levels to add for the node's load and for the network;
-// withBegun counts what is under way as well.
+// steps returns how many levels to add for the node's load and for the network; withBegun also
+// counts proofs under way.
 func (l *load) steps(network string, now time.Time, withBegun bool) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,7 +108,7 @@ func (l *load) forget(now time.Time) {
 	}
 }
 
-// since leaves out the times that are longer ago than d.
+// since returns the times that are at most d ago.
 func since(times []time.Time, now time.Time, d time.Duration) []time.Time {
 	for len(times) > 0 && now.Sub(times[0]) > d {
 		times = times[1:]

@@ -6,24 +6,23 @@ import (
 	"stoa/protocol/pow"
 )
 
-// SetFloor sets the least level of every challenge from now on; 0 leaves each
-// purpose its own. Challenges that are out stay good.
+// SetFloor sets the lowest level of every challenge from now on; 0 means that of each purpose.
+// Issued challenges stay valid.
 func (i *Issuer) SetFloor(level int) { i.floor.Store(int32(level)) }
 
-// Paid notes that a proof was accepted for a text: it raises the price of the
-// network's next challenges, over all networks of everybody's, and that of
-// texts like it. text may be nil.
+// Paid records that a proof was accepted for a text: it raises the price of the network's next
+// challenges, that of everyone's by the total load, and that of similar texts. text may be nil.
 func (i *Issuer) Paid(network string, p pow.Parameters, text *Text) {
 	now := i.c.Now()
 	i.load.add(network, now)
-	if text != nil && p.Data.Text != text.digest { // else it was noted when it was asked for
+	if text != nil && p.Data.Text != text.digest { // otherwise Harder has recorded it
 		i.alike.add(text, network, now)
 	}
 }
 
-// recent reports whether a challenge asked for about what is asked for now, or was
-// issued within the last minute. Proofs that were accepted and whose writes are
-// still under way count too, or many could be sent at once.
+// recent reports whether a challenge is about as hard as the current price, or was issued within
+// the last minute. Accepted proofs whose writes are still under way count too, otherwise many
+// could be sent at once.
 func (i *Issuer) recent(p pow.Parameters, purpose, network string, now time.Time) bool {
 	if i.c.Flat != nil || now.Before(time.Unix(p.ExpiresAt, 0).Add(youth-Lifetime)) {
 		return true
@@ -32,9 +31,9 @@ func (i *Issuer) recent(p pow.Parameters, purpose, network string, now time.Time
 	return levelOf(p) >= min(present, len(pow.Ladder)-1)-lag
 }
 
-// Covers reports whether a solved challenge pays for a text. It does when it was
-// issued for this very text, or is as hard as the purpose wants with the steps
-// for texts alike. Repetition thus costs more and is never refused.
+// Covers reports whether a solved challenge pays for a text: it was issued for exactly this text,
+// or is as hard as the purpose requires with the levels for similar texts. Repetition thus costs
+// more and is never refused.
 func (i *Issuer) Covers(p pow.Parameters, network string, text *Text) bool {
 	if i.c.Flat != nil || p.Data.Text == text.digest {
 		return true
@@ -43,10 +42,10 @@ func (i *Issuer) Covers(p pow.Parameters, network string, text *Text) bool {
 	return steps == 0 || levelOf(p) >= min(baseLevel[p.Data.Purpose]+steps, len(pow.Ladder)-1)
 }
 
-// Harder returns a challenge for a text that the one just solved does not cover.
-// For a minute it is good for this text whatever the price will be when it comes
-// back, so that one round trip is enough. The asking counts as a repetition, or many could
-// ask at the price of one; and the solved challenge is used up by it.
+// Harder returns a challenge for a text that the one just solved does not pay for. For a minute it
+// is valid for this text, whatever the price is then, so that one round trip is enough. The
+// request counts as a repetition, otherwise many could ask at the price of one; and it uses up the
+// solved challenge.
 func (i *Issuer) Harder(solved pow.Parameters, purpose, network string, text *Text) pow.Challenge {
 	now := i.c.Now()
 	level := min(i.level(purpose, network, now)+i.alike.steps(text, network, now), len(pow.Ladder)-1)
@@ -55,8 +54,7 @@ func (i *Issuer) Harder(solved pow.Parameters, purpose, network string, text *Te
 	return i.issue(purpose, level, text.digest, now)
 }
 
-// levelOf is the step of the ladder that a challenge stands on, 0 for one of an
-// older ladder.
+// levelOf returns the level of a challenge, 0 for one of an older ladder.
 func levelOf(p pow.Parameters) int {
 	for level, step := range pow.Ladder {
 		if step.Cost == p.Cost && step.Prefix == p.KeyPrefix {

@@ -1,8 +1,7 @@
-// Package proof issues and checks proof-of-work challenges (protocol/pow). A
-// challenge is stateless: it carries the issuer's MAC, made with a secret that
-// all processes of a deployment share, so it survives a restart and is good at
-// every process. What may be used once is spent by storage, in the transaction
-// of the write that it pays for.
+// Package proof issues and checks proof-of-work challenges (protocol/pow). A challenge is
+// stateless: it carries the issuer's MAC, made with a secret that all processes of a deployment
+// share, so it survives a restart and is valid on every process. Storage spends it, in the
+// transaction of the write that it pays for.
 package proof
 
 import (
@@ -27,24 +26,24 @@ const (
 
 	keyBytes  = 32
 	queueWait = 2 * time.Second // longest wait for a free core to derive a key
-	youth     = time.Minute     // how long a challenge is good at any level
-	lag       = 2               // levels that an older one may be below the present
+	youth     = time.Minute     // how long a challenge is valid at any level
+	lag       = 2               // levels that an older one may be below the current price
 	maxBurnt  = 100_000
 )
 
-// baseLevel is the difficulty a purpose starts from, see pow.Ladder.
+// baseLevel is the level at which a purpose starts, see pow.Ladder.
 var baseLevel = map[string]int{"report": 1, "contact": 2, "board": 2, "meeting": 2, "bid": 3}
 
-// A Config says how to issue. Master is the secret of the deployment, at least
-// 16 bytes. Audience is the node's host; a challenge of another node is refused.
+// A Config configures an Issuer. Master is the secret of the deployment, at least 16 bytes.
+// Audience is the node's host; a challenge of another node is refused.
 type Config struct {
 	Master   []byte
 	Audience string
 	Now      func() time.Time
 	// Flat, when not nil, is the level of every challenge, without the ramp.
 	Flat *int
-	// Target is the number of anonymous writes a minute that the node is happy
-	// with; each doubling beyond it raises the level by one. Default 60.
+	// Target is the number of anonymous writes a minute at the lowest price; each doubling beyond
+	// it raises the level by one. Default 60.
 	Target int
 }
 
@@ -76,9 +75,8 @@ func New(c Config) *Issuer {
 	}
 }
 
-// Issue returns a fresh challenge. Its difficulty follows the node's load and
-// what this client network has paid lately. The purpose has been checked
-// against the declared ones (protocol.PowInput).
+// Issue returns a fresh challenge. Its level depends on the node's load and on what this client
+// network has paid recently. The purpose must be one of the declared ones (protocol.PowInput).
 func (i *Issuer) Issue(purpose, network string) pow.Challenge {
 	now := i.c.Now()
 	return i.issue(purpose, i.level(purpose, network, now), "", now)
@@ -97,13 +95,12 @@ func (i *Issuer) issue(purpose string, level int, text string, now time.Time) po
 	return pow.Challenge{Parameters: p, Signature: p.MAC(i.secret(p.Data.KeyID)), Hint: &pow.Hint{Level: level, MeanTries: step.MeanTries()}}
 }
 
-// Check verifies a solution for a purpose and returns what must be spent, and
-// what was solved. The order is cheap first: shape, expiry, day, MAC, audience,
-// purpose and level, claimed prefix, and only then the key derivation, which waits
-// for a core at most two seconds. A challenge that is older than a minute must be
-// within two levels of what the network would be asked now: the price is what
-// writing costs, not what it cost before many challenges were fetched at once.
-// Errors are *protocol.Error with a pow-* code or overloaded.
+// Check verifies a solution for a purpose and returns what must be spent, and what was solved.
+// Cheap checks come first: shape, expiry, day, MAC, audience, purpose and level, claimed prefix,
+// and only then the key derivation, which waits for a core at most two seconds. A challenge that
+// is older than a minute must be within two levels of the network's current price, so that a store
+// of challenges fetched at a low price is worth little. Errors are *protocol.Error with a pow-*
+// code or overloaded.
 func (i *Issuer) Check(ctx context.Context, raw []byte, purpose, network string) (protocol.Spend, pow.Parameters, error) {
 	s, err := pow.Parse(raw)
 	if err != nil {
@@ -112,26 +109,29 @@ func (i *Issuer) Check(ctx context.Context, raw []byte, purpose, network string)
 	p, now := s.Challenge.Parameters, i.c.Now()
 	expires := time.Unix(p.ExpiresAt, 0)
 	if now.After(expires) {
-		return protocol.Spend{}, pow.Parameters{}, protocol.Errorf(protocol.PowExpired, "the challenge ran out at %s; solve the fresh one", expires.UTC().Format(time.RFC3339))
+		return protocol.Spend{}, pow.Parameters{}, protocol.Errorf(protocol.PowExpired, "the challenge expired at %s; solve the fresh one",
+			expires.UTC().Format(time.RFC3339))
 	}
 	if p.Data.KeyID != day(now) && p.Data.KeyID != day(now.Add(-Lifetime)) {
-		return protocol.Spend{}, pow.Parameters{}, protocol.Errorf(protocol.PowInvalid, "the challenge is not one of this node")
+		return protocol.Spend{}, pow.Parameters{}, protocol.Errorf(protocol.PowInvalid, "the challenge was not issued by this node")
 	}
 	if !s.Challenge.Authentic(i.secret(p.Data.KeyID)) {
-		return protocol.Spend{}, pow.Parameters{}, protocol.Errorf(protocol.PowInvalid, "the challenge is not one of this node, or was changed")
+		return protocol.Spend{}, pow.Parameters{}, protocol.Errorf(protocol.PowInvalid, "the challenge was not issued by this node, or was changed")
 	}
 	if p.Data.Audience != i.c.Audience {
 		return protocol.Spend{}, pow.Parameters{}, protocol.Errorf(protocol.PowInvalid, "the challenge was issued for %s", p.Data.Audience)
 	}
 	if p.Data.Purpose != "contact" && p.Data.Purpose != purpose {
-		return protocol.Spend{}, pow.Parameters{}, protocol.Errorf(protocol.PowInvalid, "the challenge has the purpose %s; this needs %s or contact", p.Data.Purpose, purpose)
+		return protocol.Spend{}, pow.Parameters{}, protocol.Errorf(protocol.PowInvalid, "the challenge has the purpose %s; this needs %s or contact",
+			p.Data.Purpose, purpose)
 	}
 	if i.isBurnt(s.Challenge.Signature) {
-		return protocol.Spend{}, pow.Parameters{}, protocol.Errorf(protocol.PowInvalid, "this challenge was answered before, wrongly or for a text that costs more; solve the fresh one")
+		return protocol.Spend{}, pow.Parameters{}, protocol.Errorf(protocol.PowInvalid,
+			"this challenge was already used, for a wrong solution or a text that costs more; solve the fresh one")
 	}
 	if !i.recent(p, purpose, network, now) {
 		return protocol.Spend{}, pow.Parameters{}, protocol.Errorf(protocol.PowExpired,
-			"much was written since this challenge was issued, so writing costs more now; solve the fresh one")
+			"writing costs more now than when this challenge was issued; solve the fresh one")
 	}
 	if err := i.derive(ctx, s); err != nil {
 		return protocol.Spend{}, pow.Parameters{}, err
@@ -147,20 +147,20 @@ func (i *Issuer) derive(ctx context.Context, s pow.Solution) error {
 	case i.slots <- struct{}{}:
 		defer func() { <-i.slots }()
 	case <-wait.C:
-		return &protocol.Error{Code: protocol.Overloaded, Detail: "Too many proofs are waiting to be checked; send yours again.", RetryAfter: 2 * time.Second}
+		return &protocol.Error{Code: protocol.Overloaded, Detail: "Too many proofs are waiting to be checked; try again.", RetryAfter: 2 * time.Second}
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	if s.Check() {
 		return nil
 	}
-	// A wrong answer under a good MAC burns the challenge, so that nobody can
-	// make the node derive keys for free.
+	// A wrong solution with a valid MAC burns the challenge, so that nobody can make the node
+	// derive keys for free.
 	i.burn(s.Challenge.Signature, time.Unix(s.Challenge.Parameters.ExpiresAt, 0))
-	return protocol.Errorf(protocol.PowInvalid, "the solution does not fit the challenge; solve the fresh one")
+	return protocol.Errorf(protocol.PowInvalid, "the solution does not solve the challenge; solve the fresh one")
 }
 
-// spendKey is the MAC's own bytes: unique per challenge and unguessable.
+// spendKey returns bytes of the MAC: unique per challenge and unguessable.
 func spendKey(mac string) (key [16]byte) {
 	raw, err := hex.DecodeString(mac)
 	if err != nil || len(raw) < len(key) {

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// A Usage is what one process tells the others of a deployment, so that prices
-// follow what all of them saw: how many proofs were accepted since it last told,
-// and which texts were sent how often, as marks.
+// A Usage is what one process reports to the others of a deployment, so that prices follow what
+// all of them saw: how many proofs were accepted since the last report, and how often which texts
+// were sent, as marks.
 type Usage struct {
 	All      int            `json:"all,omitempty"`
 	Networks map[string]int `json:"networks,omitempty"`
 	Texts    []TextUse      `json:"texts,omitempty"`
 }
 
-// A TextUse is how often each network sent texts that are alike.
+// A TextUse is how often each network sent similar texts.
 type TextUse struct {
 	Marks    []byte         `json:"marks"`
 	Short    bool           `json:"short,omitempty"`
@@ -28,10 +28,10 @@ const (
 	maxToldTexts    = 128 // the most repeated
 )
 
-// Empty reports whether there is nothing to tell.
+// Empty reports whether there is nothing to report.
 func (u Usage) Empty() bool { return u.All == 0 && len(u.Texts) == 0 }
 
-// Share begins to count for [Issuer.Used], which is then called often.
+// Share starts counting for [Issuer.Used], which must then be called often.
 func (i *Issuer) Share() {
 	i.load.mu.Lock()
 	i.load.told = &Usage{Networks: map[string]int{}}
@@ -41,14 +41,14 @@ func (i *Issuer) Share() {
 	i.alike.mu.Unlock()
 }
 
-// Used is what there is to tell since the last call.
+// Used returns what is to be reported since the last call.
 func (i *Issuer) Used() Usage {
 	u := i.load.drain()
 	u.Texts = i.alike.drain()
 	return u
 }
 
-// Add counts what another process told.
+// Add counts what another process reported.
 func (i *Issuer) Add(u Usage) {
 	now := i.c.Now()
 	i.load.join(u, now)
@@ -117,7 +117,7 @@ func (t TextUse) count() (all int) {
 	return all
 }
 
-// text is the text that was told, nil for what is none.
+// text returns the reported text, nil if it is not valid.
 func (t TextUse) text() *Text {
 	if len(t.Marks) != 4*marks {
 		return nil

@@ -1,8 +1,7 @@
-// Package session makes the secrets that owners carry: API tokens, the cookie of
-// a browser's session and one-time tickets, and says which cookie of a request
-// counts. A secret holds 192 random bits, so its hash needs neither salt nor
-// slowness; what is stored is the hash alone, and each kind is hashed in its own
-// way, so that a secret of one kind is never good as another.
+// Package session makes the secrets of owners: API tokens, the cookies of browsers' sessions and
+// one-time tickets, and decides which cookie of a request counts. A secret has 192 random bits, so
+// its hash needs neither salt nor a slow function; only the hash is stored, and each kind is
+// hashed differently, so that a secret of one kind is never valid as another.
 package session
 
 import (
@@ -37,7 +36,7 @@ const (
 	maxSecret   = 100 // characters
 )
 
-// New makes a secret and the hash to store.
+// New returns a secret and the hash to store.
 func New(k Kind) (secret string, hash [32]byte) {
 	var raw [secretBytes]byte
 	rand.Read(raw[:])
@@ -49,7 +48,7 @@ func New(k Kind) (secret string, hash [32]byte) {
 	return secret, hash
 }
 
-// Hash is what is stored of a secret. ok is false for what was never one.
+// Hash returns the stored form of a secret. ok is false for a text that cannot be a secret.
 func Hash(k Kind, secret string) (hash [32]byte, ok bool) {
 	if len(secret) > maxSecret || len(secret) < secretBytes {
 		return hash, false
@@ -60,9 +59,8 @@ func Hash(k Kind, secret string) (hash [32]byte, ok bool) {
 	return sha256.Sum256([]byte(string(k) + "\x00" + secret)), true
 }
 
-// CookieName is the name of the session's cookie. Under https it has the prefix
-// that makes browsers refuse it from a subdomain, over http or with a path
-// (RFC 6265bis §4.1.3.2).
+// CookieName returns the name of the session's cookie. Under https it has the prefix with which
+// browsers refuse it from a subdomain, over http or with a path (RFC 6265bis §4.1.3.2).
 func CookieName(base string) string {
 	if strings.HasPrefix(base, "https://") {
 		return "__Host-stoa_session"
@@ -70,8 +68,8 @@ func CookieName(base string) string {
 	return "stoa_session"
 }
 
-// SetCookie is the cookie that begins a session at the node at base, or with an
-// empty secret the one that ends it.
+// SetCookie returns the cookie that begins a session at the node at base or, with an empty secret,
+// ends it.
 func SetCookie(base, secret string) *http.Cookie {
 	c := &http.Cookie{
 		Name: CookieName(base), Value: secret, Path: "/", HttpOnly: true,
@@ -84,9 +82,9 @@ func SetCookie(base, secret string) *http.Cookie {
 	return c
 }
 
-// Of is the secret in the session's cookie of a request, "" when there is none
-// or when the request was not made by a page of this node: a cookie goes along
-// with what other pages ask for, so by itself it is no evidence of who asks.
+// Of returns the secret in the session's cookie of a request, "" when there is none or when the
+// request was not made by a page of this node: browsers send a cookie with requests of other pages
+// too, so a cookie alone is no evidence.
 func Of(r *http.Request, base string) string {
 	if r == nil || r.Header["Cookie"] == nil || !SameOrigin(r, base) {
 		return ""
@@ -94,9 +92,8 @@ func Of(r *http.Request, base string) string {
 	return value(r, base)
 }
 
-// OfReader is Of for a page that is only looked at: a link from elsewhere may
-// lead to it (a mail, a bookmark), since looking changes nothing and the other
-// page sees nothing of it.
+// OfReader is Of for a page that is only read: a link from elsewhere may lead to it (a mail, a
+// bookmark), since reading changes nothing and the other page sees nothing of it.
 func OfReader(r *http.Request, base string) string {
 	if secret := Of(r, base); secret != "" || r == nil {
 		return secret
@@ -113,7 +110,7 @@ func value(r *http.Request, base string) string {
 	name, found := CookieName(base), ""
 	for _, c := range r.Cookies() {
 		if c.Name == name {
-			if found != "" { // somebody else has set one beside ours
+			if found != "" { // another site has set one in addition
 				return ""
 			}
 			found = c.Value
@@ -122,9 +119,9 @@ func value(r *http.Request, base string) string {
 	return found
 }
 
-// SameOrigin reports whether a request was made by a page of the node at base,
-// by the address bar, or by a program that is no browser. Browsers say so in
-// Sec-Fetch-Site; those that do not send it send Origin where it matters.
+// SameOrigin reports whether a request was made by a page of the node at base, from the address
+// bar, or by a program that is not a browser. Browsers say so in Sec-Fetch-Site; those without it
+// send Origin when it matters.
 func SameOrigin(r *http.Request, base string) bool {
 	origins := r.Header["Origin"]
 	if len(origins) > 1 || len(origins) == 1 && origins[0] != base {

@@ -11,13 +11,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxPointer is in bytes: a pointer is as long as the writer of the document likes.
+// maxPointer is in bytes: the document determines the length of a pointer.
 const maxPointer = 200
 
-// at is where the decoder stands.
+// at returns the position of the decoder.
 func at(dec *jsontext.Decoder) string { return protocol.Clip(string(dec.StackPointer()), maxPointer) }
 
-// plain turns an error of the JSON library into a *SyntaxError in plain words.
+// plain converts an error of the JSON library to a *SyntaxError in plain words.
 func plain(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return &SyntaxError{Detail: "the document ends too early"}
@@ -34,7 +34,7 @@ func plain(err error) error {
 func syntax(err error) string {
 	switch {
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		return "this member stands twice"
+		return "this member occurs twice"
 	case errors.Is(err, jsontext.ErrNonStringName):
 		return "a member's name must be a string"
 	case err == nil:

@@ -1,11 +1,10 @@
-// Package strictjson reads JSON that strangers wrote. It accepts I-JSON (RFC
-// 7493) and no more: valid UTF-8, no member twice, one value and nothing behind
-// it, within limits of size, depth and number of tokens that are checked before
-// anything else is done. Names of members are compared as they are, so "Title"
-// is not "title".
+// Package strictjson parses JSON that strangers wrote. It accepts only I-JSON (RFC 7493): valid
+// UTF-8, no member twice, one value and nothing after it, within limits of size, depth and number
+// of tokens that are checked before anything else. Member names are case-sensitive: "Title" is not
+// "title".
 //
-// Two readers of one document then see one document: what a signature was
-// checked over is what the program acts on.
+// Two readers of one document then see the same document: what a signature was verified over is
+// what the program acts on.
 package strictjson
 
 import (
@@ -21,19 +20,19 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Limits bound a document. A zero field stands for that of Default.
+// Limits bound a document. A zero field means that of Default.
 type Limits struct {
 	MaxBytes  int
 	MaxDepth  int // nested objects and arrays; the top-level object is depth 1
 	MaxTokens int // brackets, names and values
 }
 
-// Default is the limit of everything that Decode, DecodeLoose and Canonical
-// read. Canonicalising without a limit of depth is what attackers look for.
+// Default is the limit for Decode, DecodeLoose and Canonical. Canonicalising without a depth limit
+// would be an attack surface.
 var Default = Limits{MaxBytes: 1 << 20, MaxDepth: 32, MaxTokens: 20_000}
 
-// A SyntaxError says where a document breaks which rule, for the one who wrote
-// it. Pointer is a JSON Pointer (RFC 6901), "" for the document as a whole.
+// A SyntaxError says where a document breaks which rule, for its author. Pointer is a JSON Pointer
+// (RFC 6901), "" for the whole document.
 type SyntaxError struct{ Pointer, Detail string }
 
 func (e *SyntaxError) Error() string {
@@ -43,8 +42,8 @@ func (e *SyntaxError) Error() string {
 	return "json: at " + e.Pointer + ": " + e.Detail
 }
 
-// Check reads the document once and reports the first rule it breaks, as a
-// *SyntaxError. It keeps nothing and decodes nothing.
+// Check reads the document once and returns the first violation, as a *SyntaxError. It stores and
+// decodes nothing.
 func Check(raw []byte, lim Limits) error {
 	lim = lim.orDefault()
 	if ok, _ := quick(raw, lim); ok {
@@ -83,20 +82,19 @@ func check(raw []byte, lim Limits) error {
 		}
 	}
 	if _, err := dec.ReadToken(); err != io.EOF {
-		return &SyntaxError{Detail: "something stands behind the JSON value"}
+		return &SyntaxError{Detail: "there is data after the JSON value"}
 	}
 	return nil
 }
 
-// Decode checks raw against Default and decodes it into v. Members that v does
-// not know are refused: who misspells a name should hear of it. Every error is
-// a *SyntaxError.
+// Decode checks raw against Default and decodes it into v. Unknown members are refused, so that a
+// misspelled name is noticed. Every error is a *SyntaxError.
 func Decode(raw []byte, v any) error {
 	return Default.decode(raw, v, json.RejectUnknownMembers(true))
 }
 
-// DecodeLoose is Decode for documents whose writers may add members of their
-// own (activities, actors, registration documents).
+// DecodeLoose is Decode for documents whose authors may add members (activities, actors,
+// registration documents).
 func DecodeLoose(raw []byte, v any) error {
 	return Default.decode(raw, v)
 }
@@ -118,8 +116,8 @@ func (l Limits) decode(raw []byte, v any, opts ...json.Options) error {
 	return nil
 }
 
-// Canonical returns raw in the form of RFC 8785 (JCS), in new memory. It checks
-// raw against Default first, and refuses numbers that no double can hold.
+// Canonical returns raw in the form of RFC 8785 (JCS), in new memory. It checks raw against
+// Default first, and refuses numbers that no double can represent.
 func Canonical(raw []byte) ([]byte, error) {
 	ok, canonical := quick(raw, Default)
 	if ok && canonical {

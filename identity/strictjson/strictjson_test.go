@@ -28,10 +28,10 @@ func TestCheck(t *testing.T) {
 		"tokens":            {in: `[1,2,3]`, lim: strictjson.Limits{MaxTokens: 4}, want: "more than 4 tokens"},
 		"tokens enough":     {in: `[1,2,3]`, lim: strictjson.Limits{MaxTokens: 5}},
 		"bytes":             {in: `[1,2,3]`, lim: strictjson.Limits{MaxBytes: 6}, want: "7 bytes, at most 6"},
-		"twice":             {in: `{"a":{"b":1,"b":2}}`, want: "at /a/b: this member stands twice"},
-		"twice by escape":   {in: `{"a":1,"\u0061":2}`, want: "stands twice"},
-		"behind":            {in: `{} {}`, want: "behind"},
-		"junk behind":       {in: `{}x`, want: "behind"},
+		"twice":             {in: `{"a":{"b":1,"b":2}}`, want: "at /a/b: this member occurs twice"},
+		"twice by escape":   {in: `{"a":1,"\u0061":2}`, want: "occurs twice"},
+		"behind":            {in: `{} {}`, want: "after the JSON value"},
+		"junk behind":       {in: `{}x`, want: "after the JSON value"},
 		"early end":         {in: `{"a":`, want: "ends too early"},
 		"nothing":           {in: ``, want: "ends too early"},
 		"invalid UTF-8":     {in: "{\"a\":\"\xff\"}", want: "UTF-8"},
@@ -45,7 +45,7 @@ func TestCheck(t *testing.T) {
 		"comma at the end":  {in: `[1,]`, want: "not JSON"},
 		"not a number":      {in: `[NaN]`, want: "not JSON"},
 		"number as a name":  {in: `{1:2}`, want: "must be a string"},
-		"two top-level nos": {in: `1 2`, want: "behind"},
+		"two top-level nos": {in: `1 2`, want: "after the JSON value"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -88,7 +88,7 @@ func TestDecode(t *testing.T) {
 		"inside a list": {`{"tags":["a",true]}`, "/tags/1", "a boolean where a string belongs"},
 		"not a list":    {`{"tags":{}}`, "/tags", "an object where an array belongs"},
 		"not a time":    {`{"when":"today"}`, "/when", "a string where a time such as 2026-11-20T10:00:00Z belongs"},
-		"twice":         {`{"title":"x","title":"x"}`, "/title", "this member stands twice"},
+		"twice":         {`{"title":"x","title":"x"}`, "/title", "this member occurs twice"},
 		"top level":     {`[]`, "", "an array where an object belongs"},
 	} {
 		t.Run(name, func(t *testing.T) {

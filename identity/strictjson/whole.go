@@ -5,13 +5,12 @@ import (
 	"strings"
 )
 
-// Whole returns a document that Check let pass with every whole number written
-// in digits alone: 20.0 and 2e1 become 20. To JSON Schema they are integers
-// (draft 2020-12, validation §6.1.1), to a Go decoder of integers they are not.
-// Other numbers, and those of more than 16 digits, stay as they are. A document
-// without any is returned as it is.
+// Whole returns a document that passed Check with every whole number written only in digits: 20.0
+// and 2e1 become 20. For JSON Schema they are integers (draft 2020-12, validation §6.1.1), for a
+// Go decoder of integers they are not. Other numbers, and those of more than 16 digits, are
+// unchanged. A document without any is returned as it is.
 func Whole(raw []byte) []byte {
-	var out []byte // nil as long as nothing was changed
+	var out []byte // nil until something was changed
 	copied := 0
 	for i := 0; i < len(raw); {
 		switch c := raw[i]; {
@@ -41,8 +40,7 @@ func Whole(raw []byte) []byte {
 	return append(out, raw[copied:]...)
 }
 
-// digitsOf writes a number that is whole, and has a fraction or an exponent,
-// without them.
+// digitsOf returns a whole number with a fraction or an exponent without them.
 func digitsOf(number string) (string, bool) {
 	if !strings.ContainsAny(number, ".eE") {
 		return "", false

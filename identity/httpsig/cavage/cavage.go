@@ -1,11 +1,9 @@
-// Package cavage reads and writes draft-cavage-http-signatures-12 as the fediverse
-// practises it (SWICG ActivityPub HTTP signatures report): the form that peers
-// without RFC 9421 still send to inboxes.
+// Package cavage reads and writes draft-cavage-http-signatures-12 as the fediverse uses it (SWICG
+// ActivityPub HTTP signatures report): the form that peers without RFC 9421 still send to inboxes.
 //
-// The verifier is our own and strict: it demands coverage, hashes the body and
-// judges the time. Signing goes through go-fed/httpsig, whose verifier does none
-// of that and is used by the tests only, as a second opinion. A request that
-// carries Signature-Input is never read as cavage.
+// The verifier is the package's own and strict: it requires coverage, hashes the body and checks
+// the time. Signing uses go-fed/httpsig, whose verifier does none of that and is used only by the
+// tests, as a second opinion. A request with Signature-Input is never read as cavage.
 package cavage
 
 import (
@@ -23,16 +21,16 @@ import (
 	"stoa/identity/key"
 )
 
-// DefaultWindow is how far Date or (created) may be from our clock, both ways.
+// DefaultWindow is how far Date or (created) may differ from the node's clock, in both directions.
 const DefaultWindow = time.Hour
 
-// skew is what a passed (expires) is forgiven.
+// skew is how late a passed (expires) is still accepted.
 const skew = 10 * time.Second
 
-// Resolver finds the public key that a keyId names, an URL of a key or an actor in
-// the fediverse. It returns an httpsig.Code or *httpsig.Error such as key-unknown;
-// other errors become key-unavailable. The caller of Verify must check that the
-// key's owner is the actor of the activity.
+// Resolver finds the public key of a keyId, the URL of a key or an actor in the fediverse. It
+// returns an httpsig.Code or *httpsig.Error such as key-unknown; other errors become
+// key-unavailable. The caller of Verify must check that the key's owner is the actor of the
+// activity.
 type Resolver interface {
 	Resolve(ctx context.Context, keyID string) (Resolved, error)
 }
@@ -51,8 +49,8 @@ type Verifier struct {
 	AllowTestKeys bool             // tests only
 }
 
-// Result says what was verified: the request target, the host, a time within the
-// window and, with a body or a method other than GET and HEAD, the body.
+// Result is what was verified: the request target, the host, a time within the window and, with a
+// body or a method other than GET and HEAD, the body.
 type Result struct {
 	KeyID      string
 	Headers    []string // covered, lower case, in signed order
@@ -130,7 +128,7 @@ func (v *Verifier) Verify(ctx context.Context, m *httpsig.Message, body []byte) 
 		if !m.HasQuery {
 			return nil, fail(httpsig.CodeSignatureInvalid, "")
 		}
-		// Fedify and older Mastodon sign the path alone (2026).
+		// Fedify and older Mastodon sign only the path (2026).
 		if base, e = s.base(m, false); e != nil {
 			return nil, e
 		}
@@ -154,8 +152,8 @@ func resolveError(err error) error {
 	return &httpsig.Error{Code: httpsig.CodeKeyUnavailable, Err: err}
 }
 
-// checkKey refuses weak keys and a label that contradicts the key. "hs2019" and an
-// absent label leave the choice to the key, which in practice means RSA-SHA256.
+// checkKey refuses weak keys and a label that contradicts the key. "hs2019" and an absent label
+// leave the choice to the key, in practice RSA-SHA256.
 func checkKey(pub crypto.PublicKey, algorithm string) error {
 	want := httpsig.RSAv15SHA256
 	if _, ok := pub.(ed25519.PublicKey); ok {

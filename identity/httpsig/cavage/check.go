@@ -14,8 +14,8 @@ import (
 	"stoa/identity/httpsig"
 )
 
-// covers judges the list of signed headers: the target, the host and a time on
-// every request, the digest wherever a body counts.
+// covers checks the list of signed headers: the target, the host and a time on every request, the
+// digest whenever a body counts.
 func (s *signature) covers(method string, body bool) *httpsig.Error {
 	need := []string{"(request-target)", "host"}
 	if body || method != http.MethodGet && method != http.MethodHead {
@@ -32,7 +32,7 @@ func (s *signature) covers(method string, body bool) *httpsig.Error {
 	return nil
 }
 
-// times judges every covered time and returns the earliest.
+// times checks every covered time and returns the earliest.
 func (s *signature) times(m *httpsig.Message, now time.Time, window time.Duration) (time.Time, *httpsig.Error) {
 	var signedAt []time.Time
 	if slices.Contains(s.headers, "(created)") {
@@ -57,14 +57,14 @@ func (s *signature) times(m *httpsig.Message, now time.Time, window time.Duratio
 			return time.Time{}, fail(httpsig.CodeExpired, "date or (created)")
 		}
 	}
-	// Honoured even when it is not covered: who strips it gains nothing more.
+	// Applied even when it is not covered: stripping it gains nothing.
 	if s.hasExpires && now.After(time.Unix(s.expires, 0).Add(skew)) {
 		return time.Time{}, fail(httpsig.CodeExpired, "expires")
 	}
 	return slices.MinFunc(signedAt, time.Time.Compare), nil
 }
 
-// base is the signing string (draft-cavage-12 §2.3).
+// base returns the signing string (draft-cavage-12 §2.3).
 func (s *signature) base(m *httpsig.Message, query bool) ([]byte, *httpsig.Error) {
 	var b []byte
 	for i, h := range s.headers {
@@ -108,7 +108,7 @@ func (s *signature) base(m *httpsig.Message, query bool) ([]byte, *httpsig.Error
 	return b, nil
 }
 
-// hostOf is Host as sent, which must name our target.
+// hostOf returns Host as sent, which must be the node's own.
 func hostOf(m *httpsig.Message) (string, *httpsig.Error) {
 	host := m.Host
 	if host == "" {
@@ -123,8 +123,8 @@ func hostOf(m *httpsig.Message) (string, *httpsig.Error) {
 	return host, nil
 }
 
-// checkDigest verifies Digest (RFC 3230): SHA-256 and SHA-512 are understood, each
-// one present must match.
+// checkDigest verifies Digest (RFC 3230): SHA-256 and SHA-512 are supported, and each one present
+// must match.
 func checkDigest(lines []string, body []byte) *httpsig.Error {
 	if len(lines) == 0 {
 		return fail(httpsig.CodeDigestMissing, "Digest")

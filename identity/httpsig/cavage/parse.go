@@ -131,7 +131,7 @@ func (s *signature) set(name, value string, quoted bool) *httpsig.Error {
 	return nil
 }
 
-// complete judges the parameters together.
+// complete checks the parameters together.
 func (s *signature) complete() (*signature, *httpsig.Error) {
 	if s.keyID == "" || len(s.keyID) > maxKeyID || len(s.signature) == 0 {
 		return nil, fail(httpsig.CodeSignatureMalformed, "keyId and signature are required")

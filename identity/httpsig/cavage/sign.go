@@ -12,10 +12,10 @@ import (
 	"stoa/identity/httpsig"
 )
 
-// Sign signs a request that is about to be sent with RSA-SHA256, labelled hs2019,
-// over (request-target), host, date and, with a body or a method other than GET
-// and HEAD, digest. It sets Date when absent, Digest and Signature, replacing
-// older values. Sign a repeated delivery again: the peer looks at the date.
+// Sign signs a request that is about to be sent with RSA-SHA256, labelled hs2019, over
+// (request-target), host, date and, with a body or a method other than GET and HEAD, digest. It
+// sets Date when absent, Digest and Signature, replacing older values. Sign a retried delivery
+// again: the peer checks the date.
 //
 // Safe for concurrent use with different requests.
 func Sign(r *http.Request, body []byte, keyID string, key *rsa.PrivateKey) error {
@@ -51,9 +51,9 @@ func Sign(r *http.Request, body []byte, keyID string, key *rsa.PrivateKey) error
 	return nil
 }
 
-// forGoFed is a copy of r that go-fed v1.1.0 signs rightly: it takes Host from the
-// header, where net/http never keeps it, and writes the decoded path, so the path
-// is given to it as it will stand on the wire.
+// forGoFed returns a copy of r that go-fed v1.1.0 signs correctly: it takes Host from the header,
+// where net/http never keeps it, and writes the decoded path, so the path is set to its form on
+// the wire.
 func forGoFed(r *http.Request) *http.Request {
 	host := r.Host
 	if host == "" {
