@@ -39,7 +39,7 @@ lint: ## staticcheck and the OpenAPI description
 fuzz: ## every fuzz target for FUZZTIME (1m)
 	.ci/fuzz $(PKG)
 
-soak: ## long runs for BUDGET (10m): growth up to a full node, random inputs, kills
+soak: ## long runs for BUDGET (10m): growth up to a full node, kills, crashes of PostgreSQL, random inputs, models
 	.ci/soak
 
 bench: ## the figures of docs/PERFORMANCE.md, medians of five runs

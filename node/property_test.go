@@ -22,7 +22,8 @@ import (
 	"stoa/storage/storagetest"
 )
 
-// rounds is how often TestProperty calls each operation at each door.
+// rounds is how often TestProperty calls each operation at each door, and four times
+// as often where some had no luck.
 const rounds = 16
 
 // unreached are the operations that no call of TestProperty can make succeed,
@@ -39,11 +40,11 @@ var unreached = map[string]string{
 // STOA_TEST_SEED is another, or "new" for one of the clock, which is printed.
 func TestProperty(t *testing.T) {
 	t.Parallel()
-	seed := storagetest.Seed(t)
+	seed, least := storagetest.Seed(t), storagetest.Rounds(t, rounds)
 	eachEngine(t, func(t *testing.T, change func(*Config)) {
 		p := newProber(t, rand.New(rand.NewPCG(seed, 1)), change)
 		for round := range 4 * rounds {
-			if round >= rounds && len(p.unreached()) == 0 {
+			if round >= least && len(p.unreached()) == 0 {
 				break // the rounds beyond are for what had no luck with the things it named
 			}
 			for _, op := range protocol.Operations() {

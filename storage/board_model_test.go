@@ -93,9 +93,9 @@ func (m model) list(show func(*protocol.StoredPost) bool, descending bool) (ids 
 // every combination of filters, and every thread, count and resolution.
 func TestBoard_LikeAModel(t *testing.T) {
 	t.Parallel()
-	first := storagetest.Seed(t) - 1
+	first, runs := storagetest.Seed(t)-1, storagetest.Rounds(t, 4)
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
-		for seed := range uint64(3) {
+		for seed := range uint64(runs) {
 			boardLikeModel(t, db, rand.New(rand.NewPCG(first+seed, 7)), fmt.Sprint("s", seed))
 			require.NoError(t, db.Check(t.Context()))
 		}

@@ -162,6 +162,7 @@ func TestListProfiles_Order(t *testing.T) {
 func TestListProfiles_WalkWhileChanging(t *testing.T) {
 	t.Parallel()
 	const profiles, writers = 60, 4
+	seed, rounds := storagetest.Seed(t), storagetest.Rounds(t, 12)
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		d := directory{t, db}
 		handle := func(n int) string { return fmt.Sprintf("p%d-x", n) }
@@ -172,7 +173,7 @@ func TestListProfiles_WalkWhileChanging(t *testing.T) {
 		var group sync.WaitGroup
 		for w := range writers {
 			group.Go(func() {
-				r := rand.New(rand.NewPCG(uint64(w), 1))
+				r := rand.New(rand.NewPCG(uint64(w), seed))
 				for ctx.Err() == nil {
 					err := db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
 						h := handle(r.IntN(profiles))
@@ -196,7 +197,7 @@ func TestListProfiles_WalkWhileChanging(t *testing.T) {
 				}
 			})
 		}
-		for round := range 12 {
+		for round := range rounds {
 			for _, q := range []protocol.AgentQuery{{}, {Q: "indigo"}, {Tag: "keep"}, {Q: "indigo -else", Tag: "keep"}} {
 				// A first page of one carries its moment. From there the list is
 				// read twice, in large steps and in small ones.

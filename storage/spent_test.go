@@ -113,6 +113,7 @@ func TestSpend_FreeAgainInTheBatch(t *testing.T) {
 // exactly as many writes as say so, one at most, and by none of those that failed.
 func TestSpend_LikeAModel(t *testing.T) {
 	t.Parallel()
+	seed, rounds := storagetest.Seed(t), storagetest.Rounds(t, 30)
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
 		c.Log = slog.New(slog.DiscardHandler) // the panics are meant
 		var dbs [2]*storage.DB
@@ -132,8 +133,8 @@ func TestSpend_LikeAModel(t *testing.T) {
 		won := map[[16]byte]int{}
 		posts := 1
 		together(32, func(worker int) {
-			random := rand.New(rand.NewPCG(uint64(worker), 7))
-			for n := range 30 {
+			random := rand.New(rand.NewPCG(uint64(worker), seed))
+			for n := range rounds {
 				s, sort := keys[random.IntN(len(keys))], random.IntN(8)
 				var declared []protocol.Spend
 				if random.IntN(4) > 0 {

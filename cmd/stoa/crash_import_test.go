@@ -19,6 +19,7 @@ import (
 	"stoa/node"
 	"stoa/protocol"
 	"stoa/storage"
+	"stoa/storage/storagetest"
 )
 
 const elsewhere = "https://elsewhere.example"
@@ -85,14 +86,17 @@ func outfits(t *testing.T, handles []string, posts, threads, messages int) (all 
 // all; one whose profile showed is there.
 func TestCrash_Import(t *testing.T) {
 	const posts, threads, messages = 200, 40, 3
+	random := rand.New(rand.NewPCG(storagetest.Seed(t), 2))
 	rounds := []struct {
 		handle      string
 		shown, both bool // killed when the profile shows; the node too
 		unharmed    bool
 	}{
-		{handle: "shown", shown: true}, {handle: "shown-both", shown: true, both: true},
-		{handle: "random"}, {handle: "random-both", both: true}, {handle: "random-again", both: true}, {handle: "unharmed", unharmed: true},
+		{handle: "shown-both", shown: true, both: true}, {handle: "random-both", both: true}, {handle: "shown", shown: true},
+		{handle: "random"}, {handle: "random-again", both: true}, {handle: "random-later", both: true}, {handle: "random-last", both: true},
+		{handle: "unharmed", unharmed: true},
 	}
+	rounds = rounds[:storagetest.Rounds(t, len(rounds))]
 	handles := make([]string, len(rounds))
 	for i, r := range rounds {
 		handles[i] = r.handle
@@ -123,7 +127,7 @@ func TestCrash_Import(t *testing.T) {
 			require.Eventually(t, func() bool { return shows(r.handle) }, time.Minute, time.Millisecond)
 			whole[r.handle] = true
 		default:
-			time.Sleep(time.Duration(rand.IntN(700)) * time.Millisecond)
+			time.Sleep(time.Duration(random.IntN(700)) * time.Millisecond)
 		}
 		importer.Process.Kill()
 		<-ended

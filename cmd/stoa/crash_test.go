@@ -19,6 +19,7 @@ import (
 	"stoa/identity/key"
 	"stoa/node/client"
 	"stoa/protocol"
+	"stoa/storage/storagetest"
 )
 
 // server is one `stoa serve` process that is killed and started again.
@@ -102,23 +103,27 @@ func TestCrash(t *testing.T) {
 		require.Len(t, board(t, b.url, "&q=cut"), 1, "once")
 	})
 
-	const writers, each, rounds = 6, 60, 6
+	const writers = 6
+	random, rounds := rand.New(rand.NewPCG(storagetest.Seed(t), 1)), storagetest.Rounds(t, 8)
+	each := 8 * rounds
 	titles := make(chan string, writers*each)
 	var group sync.WaitGroup
 	for i := range writers {
-		group.Go(func() { writeAll(t, a.url, file, fmt.Sprintf("crash-%d", i), each, titles) })
+		group.Go(func() {
+			writeAll(t, a.url, client.Options{Key: readPair(t, file)}, fmt.Sprintf("crash-%d", i), each, titles)
+		})
 	}
 	killer := make(chan struct{})
 	go func() {
 		defer close(killer)
 		for i := range rounds {
-			time.Sleep(time.Duration(50+rand.IntN(350)) * time.Millisecond)
+			time.Sleep(time.Duration(50+random.IntN(350)) * time.Millisecond)
 			victim := a
 			if i%2 == 1 {
 				victim = b
 			}
 			victim.kill()
-			time.Sleep(time.Duration(rand.IntN(200)) * time.Millisecond)
+			time.Sleep(time.Duration(random.IntN(200)) * time.Millisecond)
 			victim.start()
 		}
 	}()
@@ -158,8 +163,8 @@ func readPair(t testing.TB, file string) key.Pair {
 }
 
 // writeAll posts n signed posts, each until it is acknowledged.
-func writeAll(t testing.TB, node, file, name string, n int, done chan<- string) {
-	c, err := client.New(node, client.Options{Key: readPair(t, file)})
+func writeAll(t testing.TB, node string, o client.Options, name string, n int, done chan<- string) {
+	c, err := client.New(node, o)
 	if err != nil {
 		t.Error(err)
 		return

@@ -50,6 +50,18 @@ func Seed(t testing.TB) uint64 {
 	return seed
 }
 
+// Rounds is how many of the rounds of a random test are run, printed: a quarter, or
+// with "all" in STOA_TEST_ROUNDS all of them, as make soak does.
+func Rounds(t testing.TB, all int) int {
+	t.Helper()
+	n := max(1, all/4)
+	if os.Getenv("STOA_TEST_ROUNDS") == "all" {
+		n = all
+	}
+	t.Logf("%d of %d rounds", n, all)
+	return n
+}
+
 // Open returns a fresh, migrated SQLite database that is closed with the test.
 func Open(t testing.TB) *storage.DB { return OpenConfig(t, storage.Config{}) }
 
