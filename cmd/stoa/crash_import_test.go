@@ -85,6 +85,7 @@ func outfits(t *testing.T, handles []string, posts, threads, messages int) (all 
 // When the node has finished what was left, each archive is there whole or not at
 // all; one whose profile showed is there.
 func TestCrash_Import(t *testing.T) {
+	t.Parallel()
 	const posts, threads, messages = 200, 40, 3
 	random := rand.New(rand.NewPCG(storagetest.Seed(t), 2))
 	rounds := []struct {

@@ -74,6 +74,7 @@ func (s *server) kill() {
 // In the end each one stands exactly once on the node it was made on and once
 // on the node that follows it: nothing acknowledged is lost, nothing doubled.
 func TestCrash(t *testing.T) {
+	t.Parallel()
 	port := freePorts(t, 2)
 	a, b := newServerProcess(t, port), newServerProcess(t, port+10)
 	handle, file := "load", filepath.Join(t.TempDir(), "load.jwk")

@@ -31,6 +31,7 @@ import (
 // sockets, a real chain. Two nodes follow each other; what is posted on one
 // shows on the other, and each checks the author itself.
 func TestStory(t *testing.T) {
+	t.Parallel()
 	port := freePorts(t, 2)
 	w := startWorld(t, t.TempDir(), port)
 	a, b := w.Nodes[0].URL, w.Nodes[1].URL
@@ -470,6 +471,7 @@ func seededBoards(t *testing.T, w *localWorld) {
 // TestDev_Continues runs a local world twice on one directory: the chain is
 // rebuilt with the same identities, and the nodes go on where they stopped.
 func TestDev_Continues(t *testing.T) {
+	t.Parallel()
 	data, port := t.TempDir(), freePorts(t, 2)
 	w := startWorld(t, data, port)
 	first := post(t, w.as(0, "asha"), protocol.NewPost{Kind: protocol.Offer, Title: "Before", Body: "The first run."})

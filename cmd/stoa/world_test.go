@@ -69,12 +69,23 @@ func bin(t testing.TB) string {
 	return dir
 }
 
-// freePorts finds a base port with room for n nodes of the dev command.
+var (
+	portsMu sync.Mutex
+	ports   = map[int]bool{} // those that freePorts returned
+)
+
+// freePorts finds a base port with room for n nodes of the dev command, none of
+// which it returned before.
 func freePorts(t testing.TB, n int) int {
 	t.Helper()
+	portsMu.Lock()
+	defer portsMu.Unlock()
 	for range 100 {
 		base := 20000 + rand.IntN(3000)*10
 		free := true
+		for i := range n {
+			free = free && !ports[base+10*i]
+		}
 		for i := range n {
 			for _, p := range []int{base + 10*i, base + 10*i + 1} {
 				l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", p))
@@ -86,6 +97,9 @@ func freePorts(t testing.TB, n int) int {
 			}
 		}
 		if free {
+			for i := range n {
+				ports[base+10*i] = true
+			}
 			return base
 		}
 	}
