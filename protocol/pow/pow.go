@@ -171,24 +171,31 @@ func Parse(raw []byte) (Solution, error) {
 		}
 		raw = decoded[:n]
 	}
+	s, ok := readSolution(raw)
+	if !ok {
+		var err error
+		if s, err = decodeSolution(raw); err != nil {
+			return Solution{}, err
+		}
+	}
+	p := s.Challenge.Parameters
+	if p.Algorithm != Algorithm || p.Cost < 1 || p.Cost > maxCost || p.KeyLength < 16 || p.KeyLength > 64 || len(p.KeyPrefix) > 16 {
+		return Solution{}, fmt.Errorf("%w: parameters this node does not issue", ErrShape)
+	}
+	return s, nil
+}
+
+func decodeSolution(raw []byte) (s Solution, err error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
-	var s wireSolution
 	if err := dec.Decode(&s); err != nil {
 		return Solution{}, fmt.Errorf("%w: %v", ErrShape, err)
 	}
 	if _, err := dec.Token(); err != io.EOF {
 		return Solution{}, fmt.Errorf("%w: text after the object", ErrShape)
 	}
-	p := s.Challenge.Parameters
-	if p.Algorithm != Algorithm || p.Cost < 1 || p.Cost > maxCost || p.KeyLength < 16 || p.KeyLength > 64 || len(p.KeyPrefix) > 16 {
-		return Solution{}, fmt.Errorf("%w: parameters this node does not issue", ErrShape)
-	}
-	return Solution(s), nil
+	return s, nil
 }
-
-// wireSolution is Solution as sent; clients may echo the hint.
-type wireSolution Solution
 
 // Check derives the key of the counter and compares it. It costs one key derivation, unless a
 // claimed key cannot be right.
