@@ -2,8 +2,6 @@ package storage
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"time"
 
 	"stoa/protocol"
@@ -92,20 +90,22 @@ func (tx *Tx) Blocked(ctx context.Context, kind protocol.BlockKind, value string
 	if value == "" {
 		return false, nil
 	}
-	b, err := tx.blockWhere(ctx, `kind = ? AND value = ?`, string(kind), value)
-	if errors.Is(err, ErrNotFound) {
-		return false, nil
-	}
-	return err == nil && !b.Over(tx.Now), err
+	return tx.blockedAny(ctx, kind, []string{value})
 }
 
 // HostBlocked reports whether a block holds for a host or a domain above it.
 func (tx *Tx) HostBlocked(ctx context.Context, host string) (bool, error) {
-	names := suffixes(host)
-	rows, err := tx.query(ctx, `SELECT `+blockColumns+` FROM block WHERE kind = ? AND value IN (`+marks(len(names))+`)`,
-		append([]any{string(protocol.BlockHost)}, anys(names)...)...)
-	all, err := collect(rows, err, scanBlock)
-	return slices.ContainsFunc(all, func(b protocol.Block) bool { return !b.Over(tx.Now) }), err
+	return tx.blockedAny(ctx, protocol.BlockHost, suffixes(host))
+}
+
+func (tx *Tx) blockedAny(ctx context.Context, kind protocol.BlockKind, values []string) (bool, error) {
+	var one int
+	err := tx.row(ctx, `SELECT 1 FROM block WHERE (expires_at IS NULL OR expires_at > ?) AND kind = ? AND value IN (`+marks(len(values))+`) LIMIT 1`,
+		append([]any{millis(tx.Now), string(kind)}, anys(values)...)...).Scan(&one)
+	if err == ErrNotFound {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // AllBlocks returns every block that holds.
