@@ -1,16 +1,17 @@
 package node
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"io/fs"
 	"log/slog"
-	"reflect"
-	"strings"
+	"os"
 
 	"stoa/identity"
-	"stoa/identity/strictjson"
+	"stoa/identity/key"
 	"stoa/node/account"
 	"stoa/node/archive"
 	"stoa/node/board"
@@ -18,24 +19,20 @@ import (
 	"stoa/node/directory"
 	"stoa/node/dispatch"
 	"stoa/node/moderation"
+	"stoa/node/operate"
+	"stoa/node/outbound"
 	"stoa/protocol"
 	"stoa/storage"
 )
 
-// An Admin does the operator's work directly on a node's database, beside a
-// running node or without one.
+// An Admin does operations as the operator on the machine, on a node's database,
+// alongside a running node or without one.
 type Admin struct {
 	DB   *storage.DB
 	Base string
 
-	keys      *credential.Keyring
-	schemas   *dispatch.Schemas
-	board     *board.Board
-	directory *directory.Directory
-	operators *dispatch.Table
-	accounts  *account.Accounts
-	config    Config
-	archive   *archive.Archive // made when it is first needed
+	table   *dispatch.Table
+	archive *archive.Archive
 }
 
 // OpenAdmin opens the database that the configuration names. The node's public
@@ -50,26 +47,64 @@ func OpenAdmin(ctx context.Context, c Config, log *slog.Logger) (*Admin, error) 
 		base = c.base(c.Listen)
 		err = claimBase(ctx, db, base)
 	}
+	var a *Admin
+	if err == nil {
+		a, err = newAdmin(db, keys, base, c)
+	}
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return newAdmin(db, keys, base, c), nil
+	return a, nil
 }
 
-func newAdmin(db *storage.DB, keys *credential.Keyring, base string, c Config) *Admin {
-	b, accounts := &board.Board{Base: base}, &account.Accounts{Base: base}
-	return &Admin{
-		DB: db, Base: base, keys: keys, schemas: dispatch.NewSchemas(), board: b,
-		directory: directory.New(base), operators: operators(db, newModeration(keys, b, c), accounts),
-		accounts: accounts, config: c,
+// newAdmin binds the rooms without the doors.
+func newAdmin(db *storage.DB, keys *credential.Keyring, base string, c Config) (*Admin, error) {
+	quiet := slog.New(slog.DiscardHandler)
+	chain, err := credential.NewChain(c.Chain, c.Dev, db, quiet)
+	if err != nil {
+		return nil, err
 	}
+	b, accounts := &board.Board{Base: base}, &account.Accounts{Base: base, DB: db, Seal: keys.SealAgent}
+	a := &Admin{DB: db, Base: base, table: dispatch.New(db, &identity.Gate{}, dispatch.NewLimits(dispatch.WideRates()))}
+	a.archive = newArchive(c, db, keys, accounts, outbound.New(outboundOptions(c, base)), chain)
+	m := newModeration(keys, b, c)
+	bindOperators(a.table, m, accounts)
+	bindDirectory(a.table, directory.New(base))
+	bindAccounts(a.table, accounts)
+	dispatch.BindPlain(a.table, protocol.ExportArchive, a.archive.Export)
+	enrol := enroller{DB: db, Chain: func() (*credential.Chain, error) {
+		if len(c.Chain) == 0 {
+			return nil, fmt.Errorf("%w: name the chain with --chain", ErrConfig)
+		}
+		return credential.NewChain(c.Chain, c.Dev, db, quiet)
+	}}
+	return a, a.bind(b, m, accounts, enrol)
 }
 
-// operators is a hall with the operator's operations alone.
-func operators(db *storage.DB, m *moderation.Moderation, accounts *account.Accounts) *dispatch.Table {
-	t := dispatch.New(db, &identity.Gate{}, dispatch.NewLimits(dispatch.WideRates()))
-	bindOperators(t, m, accounts)
-	return t
+// bind ties the operations without a door to their rooms.
+func (a *Admin) bind(b *board.Board, m *moderation.Moderation, accounts *account.Accounts, enrol enroller) error {
+	t, d := a.table, directory.New(a.Base)
+	dispatch.Bind(t, protocol.PutProfile, d.PutFor)
+	dispatch.Bind(t, protocol.DeleteProfile, d.Delete)
+	dispatch.Bind(t, protocol.KeepKey, accounts.KeepKey)
+	dispatch.Bind(t, protocol.PutKeyDirectory, presigned{a.Base}.Put)
+	dispatch.BindPlain(t, protocol.EnrolIdentity, enrol.Enrol)
+	dispatch.Bind(t, protocol.RenewEnrolments, renewEnrolments)
+	dispatch.Bind(t, protocol.LinkProfile, accounts.LinkProfile)
+	dispatch.Bind(t, protocol.UnlinkProfile, accounts.UnlinkProfile)
+	dispatch.Bind(t, protocol.SetRole, accounts.SetRole)
+	dispatch.Bind(t, protocol.SetAccountMail, accounts.SetMail)
+	dispatch.Bind(t, protocol.SignOut, accounts.SignOut)
+	dispatch.Bind(t, protocol.GrantToken, accounts.GrantToken)
+	dispatch.Bind(t, protocol.TokensOf, accounts.TokensOf)
+	dispatch.Bind(t, protocol.FollowPeer, followPeer)
+	dispatch.Bind(t, protocol.UnfollowPeer, unfollowPeer)
+	dispatch.Bind(t, protocol.SetPeerPolicy, m.SetPolicy)
+	dispatch.Bind(t, protocol.ListJobs, operate.Jobs)
+	dispatch.Bind(t, protocol.RequeueJob, operate.Requeue)
+	dispatch.BindFile(t, protocol.ImportFor, a.archive.ImportFor)
+	dispatch.Bind(t, protocol.NewEpoch, b.NewEpoch)
+	return t.Complete(protocol.LocalOperations())
 }
 
 func newModeration(keys *credential.Keyring, b *board.Board, c Config) *moderation.Moderation {
@@ -77,153 +112,115 @@ func newModeration(keys *credential.Keyring, b *board.Board, c Config) *moderati
 	return m.CountNumbers()
 }
 
-// Operate does one of the operator's operations, as a door of the node would:
-// checked, in one transaction, noted in the audit log. in is its input.
-func (a *Admin) Operate(ctx context.Context, op *protocol.Operation, in, out any) error {
-	args, err := json.Marshal(in)
+// Do does an operation as the operator on the machine, as a door of the node would:
+// checked, in one transaction, noted in the audit log.
+func Do[In, Out any](ctx context.Context, a *Admin, op protocol.Op[In, Out], in In) (out Out, err error) {
+	res, err := a.invoke(ctx, op.Operation, in, nil)
 	if err != nil {
-		return err
+		return out, err
 	}
-	res, err := a.operators.Invoke(ctx, dispatch.Request{Op: op.Name, Args: args, Door: "operator", Evidence: identity.Evidence{Operator: true}})
+	return res.Value.(Out), nil
+}
+
+// Operate is Do for an operation that is not known beforehand: out points to what its
+// JSON is read into; nil reads nothing.
+func (a *Admin) Operate(ctx context.Context, op *protocol.Operation, in, out any) error {
+	res, err := a.invoke(ctx, op, in, nil)
 	if err != nil || out == nil {
 		return err
 	}
 	return json.Unmarshal(res.JSON, out)
 }
 
-// Admin is the operator's hand on a node that runs in this process.
-func (n *Node) Admin() *Admin { return newAdmin(n.db, n.keys, n.Base, n.config) }
+func (a *Admin) invoke(ctx context.Context, op *protocol.Operation, in any, file io.Reader) (dispatch.Result, error) {
+	args, err := json.Marshal(in)
+	if err != nil {
+		return dispatch.Result{}, err
+	}
+	return a.table.Invoke(ctx, dispatch.Request{Op: op.Name, Args: args, Door: "operator", Upload: file, Evidence: identity.Evidence{Operator: true}})
+}
+
+// Import brings a profile here from an archive in a file. progress may be nil.
+func (a *Admin) Import(ctx context.Context, f *os.File, in protocol.ImportOrder, progress archive.Progress) (out protocol.ImportReport, err error) {
+	a.archive.Report = progress
+	res, err := a.invoke(ctx, protocol.ImportFor.Operation, in, f)
+	if err != nil {
+		return out, err
+	}
+	return res.Value.(protocol.ImportReport), nil
+}
+
+// Export makes an archive of everything of a profile, which the caller reads and
+// closes. progress may be nil.
+func (a *Admin) Export(ctx context.Context, in protocol.ExportRequest, progress archive.Progress) (protocol.File, error) {
+	a.archive.Report = progress
+	return Do(ctx, a, protocol.ExportArchive, in)
+}
 
 // Close closes the database of an Admin that OpenAdmin made.
 func (a *Admin) Close() error { return a.DB.Close() }
 
-func (a *Admin) write(ctx context.Context, fn func(context.Context, *storage.Tx) error) error {
-	return a.DB.Write(ctx, fn)
-}
-
-var draftType = reflect.TypeFor[protocol.ProfileDraft]()
-
-// filled are members of a profile that the node fills in. A profile as it was
-// read may be edited and put back, so they are passed over.
-var filled = []string{"$schema", "interfaces", "reputation", "updatedAt", "untrusted_content", "alive", "lastSeenAt"}
-
-// ParseProfile reads a profile as an owner writes it, and its chain identity.
-// The error is a validation error with every fault.
-func (a *Admin) ParseProfile(raw []byte) (protocol.ProfileDraft, string, error) {
-	var draft protocol.ProfileDraft
-	if err := strictjson.Check(raw, strictjson.Limits{MaxBytes: 256 << 10, MaxDepth: 16, MaxTokens: 20_000}); err != nil {
-		return draft, "", protocol.Errorf(protocol.InvalidRequest, "the profile is not acceptable JSON: %w", err)
-	}
-	var members map[string]any
-	if err := json.Unmarshal(raw, &members); err != nil {
-		return draft, "", protocol.Errorf(protocol.InvalidRequest, "the profile must be a JSON object")
-	}
-	for _, name := range filled {
-		delete(members, name)
-	}
-	erc8004, fault := takeIdentity(members)
-	if policy, ok := members["contactPolicy"].(map[string]any); ok {
-		delete(policy, "anonymousRequires")
-	}
-	faults := a.schemas.Check(a.schemas.Of(draftType), members)
-	if fault != nil {
-		faults = append(faults, *fault)
-	}
-	if len(faults) == 0 {
-		plain, err := json.Marshal(members)
-		if err != nil {
-			return draft, "", err
-		}
-		if err := json.NewDecoder(bytes.NewReader(plain)).Decode(&draft); err != nil {
-			return draft, "", err
-		}
-		protocol.Fold(&draft)
-		faults = draft.Check()
-	}
-	if len(faults) > 0 {
-		return draft, "", protocol.Invalid(faults...)
-	}
-	return draft, erc8004, nil
-}
-
-// PutProfile creates or replaces a profile. An identity it names must be one
-// that the chain gave to a key registered with the profile; see PutIdentity.
-func (a *Admin) PutProfile(ctx context.Context, raw []byte) (protocol.Profile, bool, error) {
-	draft, erc8004, err := a.ParseProfile(raw)
+// Admin does operations as the operator on a node that runs in this process.
+func (n *Node) Admin() *Admin {
+	a, err := newAdmin(n.db, n.keys, n.Base, n.config)
 	if err != nil {
-		return protocol.Profile{}, false, err
+		panic("node: " + err.Error()) // of settings that New took
 	}
-	var stored *storage.StoredProfile
-	var created bool
-	err = a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		stored = &storage.StoredProfile{Draft: draft, CreatedAt: tx.Now}
-		switch old, err := tx.ProfileToChange(ctx, draft.Handle); {
-		case err == nil:
-			stored.ERC8004, stored.KeyHash, stored.IdentityNote, stored.CreatedAt = old.ERC8004, old.KeyHash, old.IdentityNote, old.CreatedAt
-		case !errors.Is(err, storage.ErrNotFound):
-			return err
-		}
-		if erc8004 != "" && erc8004 != stored.ERC8004 {
-			return protocol.Invalid(protocol.Fault{Pointer: "/identity/erc8004", Code: "not-enrolled",
-				Detail: "an identity is set with its proof: stoa admin identity put <handle> <identity> <thumbprint>"})
-		}
-		created, err = a.directory.Put(ctx, tx, stored)
-		if err == nil {
-			err = tx.Audit(ctx, "operator", "profile put", draft.Handle, "")
+	return a
+}
+
+// Follow lets a running node follow another at once.
+func (n *Node) Follow(ctx context.Context, address string) error {
+	_, err := n.federation.Follow(ctx, address)
+	return err
+}
+
+// AcceptedPeers counts the boards that accepted our follow.
+func (n *Node) AcceptedPeers(ctx context.Context) (accepted int, err error) {
+	err = n.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		all, err := tx.ListSubscriptions(ctx)
+		for _, s := range all {
+			if s.State == storage.SubscriptionAccepted {
+				accepted++
+			}
 		}
 		return err
 	})
+	return accepted, err
+}
+
+// SeesKey reports whether the chain, as this node sees it, gives a key authority
+// for an identity.
+func (n *Node) SeesKey(ctx context.Context, identity, keyid string) bool {
+	if n.chain == nil {
+		return false
+	}
+	_, err := n.chain.Grant(ctx, identity, keyid)
+	return err == nil
+}
+
+// Restore puts a backup in place of a stopped node's database and begins a new
+// epoch of the board's log, so that peers walk it again. What was there is
+// kept alongside.
+func Restore(ctx context.Context, c Config, file string, log *slog.Logger) error {
+	if c.Database != "" {
+		return fmt.Errorf("%w: restore works on SQLite; restore PostgreSQL with pg_restore and run: stoa admin check", ErrConfig)
+	}
+	if _, err := os.Stat(file); err != nil {
+		return err
+	}
+	if _, err := key.LoadMaster(c.masterKey()); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", ErrConfig, credential.MissingMaster(c.masterKey())) // before anything is replaced
+	}
+	target := c.sqlite()
+	if err := storage.Replace(ctx, target, file); err != nil {
+		return err
+	}
+	a, err := OpenAdmin(ctx, c, log)
 	if err != nil {
-		return protocol.Profile{}, false, err
-	}
-	return a.directory.Profile(stored), created, nil
-}
-
-// Profile reads one profile as the public sees it.
-func (a *Admin) Profile(ctx context.Context, handle string) (p protocol.Profile, err error) {
-	err = a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		p, err = a.directory.Get(ctx, tx, protocol.Caller{}, protocol.HandleInput{Handle: handle})
 		return err
-	})
-	return p, err
-}
-
-// Profiles lists profiles, newest first.
-func (a *Admin) Profiles(ctx context.Context, q protocol.AgentQuery) (page protocol.Page[protocol.Profile], err error) {
-	err = a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		page, err = a.directory.Search(ctx, tx, protocol.Caller{}, q)
-		return err
-	})
-	return page, err
-}
-
-// DeleteProfile takes a profile away; its posts stay.
-func (a *Admin) DeleteProfile(ctx context.Context, handle string) error {
-	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		if err := a.directory.Delete(ctx, tx, handle); err != nil {
-			return err
-		}
-		return tx.Audit(ctx, "operator", "profile delete", handle, "")
-	})
-}
-
-// takeIdentity lifts the chain identity out of a profile; its other members
-// are the node's to fill in.
-func takeIdentity(members map[string]any) (string, *protocol.Fault) {
-	raw, ok := members["identity"]
-	delete(members, "identity")
-	if !ok || raw == nil {
-		return "", nil
 	}
-	id, ok := raw.(map[string]any)
-	if !ok {
-		return "", &protocol.Fault{Pointer: "/identity", Code: "wrong-type", Detail: "must be of type object"}
-	}
-	switch s := id["erc8004"].(type) {
-	case nil:
-		return "", nil
-	case string:
-		return strings.ToLower(s), nil
-	}
-	return "", &protocol.Fault{Pointer: "/identity/erc8004", Code: "wrong-type", Detail: "must be of type string"}
+	defer a.Close()
+	_, err = Do(ctx, a, protocol.NewEpoch, protocol.None{})
+	return err
 }

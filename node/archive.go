@@ -4,26 +4,24 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"os"
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/node/account"
 	"stoa/node/archive"
 	"stoa/node/contact"
 	"stoa/node/credential"
-	"stoa/node/outbound"
-	"stoa/protocol"
 	"stoa/storage"
 )
 
 // newArchive makes the room of export and import. A nil chain is none.
-func newArchive(c Config, db *storage.DB, keys *credential.Keyring, base string, client *http.Client, chain *credential.Chain) *archive.Archive {
+func newArchive(c Config, db *storage.DB, keys *credential.Keyring, accounts *account.Accounts, client *http.Client, chain *credential.Chain) *archive.Archive {
 	private := c.AllowPrivatePeers || c.Dev
 	a := archive.Archive{
-		Base: base, Private: private, DB: db, Signer: keys.Ed, Open: keys.OpenAgent, Seal: keys.SealAgent,
-		Nodes: nodeKeys(client), Watch: contact.Watch, Spool: spool(c.Data),
+		Base: accounts.Base, Private: private, DB: db, Signer: keys.Ed, Open: keys.OpenAgent, Seal: keys.SealAgent,
+		Nodes: nodeKeys(client), Watch: contact.Watch, Spool: spool(c.Data), Named: accounts.Named,
 	}
 	if chain != nil {
 		a.Chain = chain
@@ -67,51 +65,4 @@ func spool(dir string) func() (*os.File, error) {
 		}
 		return f, os.Remove(f.Name())
 	}
-}
-
-// openArchive is the room beside a node: it may ask the chain that the
-// configuration names, and other nodes for their keys.
-func (a *Admin) openArchive(log *slog.Logger) (*archive.Archive, error) {
-	if a.archive != nil {
-		return a.archive, nil
-	}
-	chain, err := credential.NewChain(a.config.Chain, a.config.Dev, a.DB, log)
-	if err != nil {
-		return nil, err
-	}
-	client := outbound.New(outbound.Options{AllowPrivate: a.config.AllowPrivatePeers || a.config.Dev, UserAgent: "stoa/" + a.config.Version + " (+" + a.Base + ")"})
-	a.archive = newArchive(a.config, a.DB, a.keys, a.Base, client, chain)
-	return a.archive, nil
-}
-
-// Export writes everything of a profile as one archive.
-func (a *Admin) Export(ctx context.Context, w io.Writer, handle, passphrase string, progress archive.Progress) error {
-	room, err := a.openArchive(slog.New(slog.DiscardHandler))
-	if err != nil {
-		return err
-	}
-	return room.Write(ctx, w, "operator", handle, passphrase, progress)
-}
-
-// Import brings a profile here from an archive. account, which may be "", is whom
-// a new profile belongs to: an account's id, or a profile of it. With vouch, the
-// operator answers for it that the archive is what it says.
-func (a *Admin) Import(ctx context.Context, f *os.File, in protocol.ImportRequest, account string, vouch bool, progress archive.Progress) (protocol.ImportReport, error) {
-	room, err := a.openArchive(slog.New(slog.DiscardHandler))
-	if err != nil {
-		return protocol.ImportReport{}, err
-	}
-	if account != "" {
-		if err := a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-			acc, err := a.accounts.Named(ctx, tx, account)
-			account = acc.ID
-			return err
-		}); err != nil {
-			return protocol.ImportReport{}, err
-		}
-	}
-	return room.Read(ctx, f, archive.Order{
-		ImportRequest: in, By: protocol.Caller{Standing: protocol.Operator}, Limits: archive.OperatorLimits,
-		Vouch: vouch, Account: account, Progress: progress,
-	})
 }

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -127,8 +126,7 @@ func TestArchive_GivesWay(t *testing.T) {
 			part := arrived(t, h.Node, "asha")
 			require.Contains(t, part, "profile ")
 			require.NotContains(t, part, "1203 posts")
-			var out bytes.Buffer
-			err := h.Admin().Export(t.Context(), &out, "asha", "", nil)
+			_, err := h.archive.Export(t.Context(), protocol.Caller{Standing: protocol.Operator}, protocol.ExportRequest{Owned: owned("asha")})
 			require.Equal(t, protocol.Overloaded, protocol.CodeOf(err), "%v", err)
 			_, err = h.archive.Read(t.Context(), archiveFile(t, raw), vouched(nil))
 			require.Equal(t, protocol.Overloaded, protocol.CodeOf(err), "%v", err)

@@ -27,7 +27,6 @@ var wallClock = map[string]string{
 	"node/liveness/ask.go":               "age of a cache",
 	"node/liveness/sightings.go":         "what was said within the hour, in memory",
 	"node/operate/rules.go":              "age of a cache",
-	"node/presigned.go":                  "whether a signature has expired",
 	"node/routes.go":                     "age of a cache",
 	"node/usage.go":                      "over how long rates were counted",
 	"node/worker/worker.go":              "how long a job took",

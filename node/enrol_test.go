@@ -20,37 +20,37 @@ func TestAddKey_Again(t *testing.T) {
 		ravis := hostedAgent(t, h.Node, "ravi")
 		pair, err := key.GenerateEd25519()
 		require.NoError(t, err)
-		private, err := pair.MarshalPrivate()
-		require.NoError(t, err)
 		public, err := key.MarshalPublic(pair.Published())
 		require.NoError(t, err)
 		stored := func() (kept, retired bool) {
-			keys, err := admin.Keys(t.Context(), "asha")
+			keys, err := Do(t.Context(), admin, protocol.ListKeys, protocol.OwnInput{Owned: owned("asha")})
 			require.NoError(t, err)
-			for _, k := range keys {
-				if k.Thumbprint == pair.Thumbprint() {
-					return k.Sealed != nil, k.RetiredAt != nil
+			for _, k := range keys.Items {
+				if k.KeyID == pair.Thumbprint() {
+					return k.Kept, k.RetiredAt != nil
 				}
 			}
 			t.Fatal("the key is not there")
 			return
 		}
 
-		_, kept, err := admin.AddKeyFile(t.Context(), "asha", private)
-		require.NoError(t, err)
+		require.NoError(t, admin.AddKey(t.Context(), "asha", pair, false))
+		kept, _ := stored()
+		require.False(t, kept)
+		require.NoError(t, admin.AddKey(t.Context(), "asha", pair, true))
+		kept, _ = stored()
 		require.True(t, kept)
-		_, _, err = admin.AddKeyFile(t.Context(), "asha", public)
-		require.NoError(t, err)
+		require.NoError(t, admin.AddKey(t.Context(), "asha", pair, false))
 		kept, retired := stored()
 		require.True(t, kept, "the private half that the node keeps stays")
 		require.False(t, retired)
 		require.Equal(t, protocol.Conflict, protocol.CodeOf(admin.AddKey(t.Context(), "asha", ravis, false)), "another profile's")
 
 		require.NoError(t, admin.RetireKey(t.Context(), pair.Thumbprint()))
-		for _, file := range [][]byte{private, public} {
-			_, _, err = admin.AddKeyFile(t.Context(), "asha", file)
+		for _, keep := range []bool{true, false} {
+			err = admin.AddKey(t.Context(), "asha", pair, keep)
 			require.Equal(t, protocol.Conflict, protocol.CodeOf(err))
-			require.ErrorContains(t, err, "stoa keygen", "it names the way out")
+			require.ErrorContains(t, err, "make another", "it names the way out")
 		}
 		bearer := []string{"Authorization", "Bearer " + ownerToken(t, h.Node, "asha")}
 		require.Equal(t, 409, h.ask("POST", "/api/owner/keys", `{"jwk":`+string(public)+`}`, bearer...).Code)

@@ -149,6 +149,8 @@ func TestMerchant_Limits(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	admin := h.Admin()
+	_, _, err := admin.PutProfile(t.Context(), []byte(`{"handle":"limits","name":"L","kind":"business","timezone":"Asia/Kolkata"}`))
+	require.NoError(t, err)
 	s := func(n int) string { return `"` + strings.Repeat("क", n) + `"` }
 	item := func(field string) string { return `"items":[{"sku":"a","name":"n",` + field + `}]` }
 	price := func(amount string) string { return item(`"price":{"currency":"INR","amount":` + amount + `}`) }
@@ -217,9 +219,9 @@ func TestMerchant_Limits(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := admin.ParseMerchant([]byte(`{` + tt.at + `}`))
+			_, err := admin.PutMerchant(t.Context(), "limits", []byte(`{`+tt.at+`}`))
 			require.NoError(t, err, "%+v", protocol.AsError(err))
-			_, err = admin.ParseMerchant([]byte(`{` + tt.past + `}`))
+			_, err = admin.PutMerchant(t.Context(), "limits", []byte(`{`+tt.past+`}`))
 			require.Equal(t, protocol.Validation, protocol.CodeOf(err))
 			require.Contains(t, pointers(protocol.AsError(err).Faults), tt.pointer)
 		})

@@ -172,7 +172,7 @@ func (n *Node) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	client := outbound.New(outbound.Options{AllowPrivate: c.AllowPrivatePeers || c.Dev, UserAgent: "stoa/" + c.Version + " (+" + n.Base + ")"})
+	client := outbound.New(outboundOptions(c, n.Base))
 	if n.chain, err = credential.NewChain(c.Chain, c.Dev, n.db, n.log); err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (n *Node) wire(ctx context.Context) error {
 		n.enrolments = credential.NewEnrolments(n.db, n.chain, n.log)
 		n.agents.Enrolled = n.enrolments
 	}
-	n.archive = newArchive(c, n.db, n.keys, n.Base, client, n.chain)
+	n.archive = newArchive(c, n.db, n.keys, n.accounts, client, n.chain)
 	n.webhooks = &webhook.Sender{Client: client, Key: n.keys.Ed, Base: n.Base, Private: c.AllowPrivatePeers || c.Dev, Form: webhook.Form(c.AgentForm)}
 	n.contact.Webhook = n.webhooks
 	n.accounts.Webhook = n.webhooks
@@ -221,7 +221,7 @@ func (n *Node) wire(ctx context.Context) error {
 		n.usage = newUsage(n.db, n.log, n.table.Limits, proofs)
 	}
 	n.bind(proofs)
-	if err := n.table.Complete(); err != nil {
+	if err := n.table.Complete(protocol.Operations()); err != nil {
 		return err
 	}
 	n.worker = &worker.Worker{DB: n.db, Log: n.log, Owner: owner(), Observe: n.metrics.job}
@@ -245,8 +245,9 @@ func (n *Node) wire(ctx context.Context) error {
 	n.worker.Handle(operate.PruneJob, keep.Prune)
 	n.worker.Handle(operate.HoursJob, keep.Hours)
 	n.worker.Handle(storage.AdoptJob, keep.Adopt)
-	n.worker.Handle(moderation.FollowJob, n.followJob)
-	n.worker.Handle(unfollowKind, n.unfollowJob)
+	peers := followJobs{Follow: n.Follow, Unfollow: n.federation.Unfollow, Log: n.log}
+	n.worker.Handle(moderation.FollowJob, peers.Job)
+	n.worker.Handle(unfollowKind, peers.EndJob)
 	if err := n.liveness(ctx); err != nil {
 		return err
 	}
@@ -261,6 +262,10 @@ func (n *Node) wire(ctx context.Context) error {
 		return err
 	}
 	return n.route(documents)
+}
+
+func outboundOptions(c Config, base string) outbound.Options {
+	return outbound.Options{AllowPrivate: c.AllowPrivatePeers || c.Dev, UserAgent: "stoa/" + c.Version + " (+" + base + ")"}
 }
 
 func (n *Node) gate(ctx context.Context, base *url.URL) (*identity.Gate, *proof.Issuer, error) {
@@ -328,46 +333,8 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	dispatch.Bind(t, protocol.StreamFeed, n.feed.Stream)
 	dispatch.Bind(t, protocol.WhatsNew, n.feed.News)
 
-	// directory
-	dispatch.Bind(t, protocol.GetAgentProfile, n.directory.Get)
-	dispatch.Bind(t, protocol.SearchAgents, n.directory.Search)
-	dispatch.Bind(t, protocol.SearchARD, n.directory.SearchARD)
-	dispatch.Bind(t, protocol.ExploreARD, n.directory.ExploreARD)
-	dispatch.Bind(t, protocol.ListPeople, n.directory.People)
-	dispatch.Bind(t, protocol.ListMerchants, n.directory.Merchants)
-	dispatch.Bind(t, protocol.GetMerchant, n.directory.Merchant)
-	dispatch.Bind(t, protocol.GetMerchantRecord, n.directory.Record)
-	dispatch.Bind(t, protocol.PutMerchant, n.directory.PutRecord)
-	dispatch.Bind(t, protocol.GetOwnProfile, n.directory.GetOwn)
-	dispatch.Bind(t, protocol.PutOwnProfile, n.directory.PutOwn)
-	dispatch.Bind(t, protocol.ListNeeds, n.directory.Needs)
-	dispatch.Bind(t, protocol.PutNeed, n.directory.PutNeed)
-	dispatch.Bind(t, protocol.DeleteNeed, n.directory.DeleteNeed)
-	dispatch.Bind(t, protocol.ListCapabilities, n.directory.Capabilities)
-	dispatch.Bind(t, protocol.PutCapability, n.directory.PutCapability)
-	dispatch.Bind(t, protocol.DeleteCapability, n.directory.DeleteCapability)
-	dispatch.Bind(t, protocol.GetIdentity, n.directory.Identity)
-	dispatch.Bind(t, protocol.DropIdentity, n.directory.DropIdentity)
-
-	// account
-	dispatch.Bind(t, protocol.ServiceSession, n.accounts.Session)
-	dispatch.Bind(t, protocol.GetAccount, n.accounts.Get)
-	dispatch.Bind(t, protocol.PutAccount, n.accounts.Put)
-	dispatch.Bind(t, protocol.GetAccountMail, n.accounts.GetMail)
-	dispatch.Bind(t, protocol.PutAccountMail, n.accounts.PutMail)
-	dispatch.Bind(t, protocol.ConfirmAccountMail, n.accounts.ConfirmAccountMail)
-	dispatch.Bind(t, protocol.ListTokens, n.accounts.Tokens)
-	dispatch.Bind(t, protocol.CreateToken, n.accounts.CreateToken)
-	dispatch.Bind(t, protocol.RevokeToken, n.accounts.RevokeToken)
-	dispatch.Bind(t, protocol.ListSessions, n.accounts.Sessions)
-	dispatch.Bind(t, protocol.EndSession, n.accounts.EndSession)
-	dispatch.Bind(t, protocol.GetNotify, n.accounts.GetNotify)
-	dispatch.Bind(t, protocol.PutNotify, n.accounts.PutNotify)
-	dispatch.Bind(t, protocol.ConfirmMail, n.accounts.ConfirmMail)
-	dispatch.Bind(t, protocol.ListKeys, n.accounts.Keys)
-	dispatch.Bind(t, protocol.AddKey, n.accounts.AddKey)
-	dispatch.Bind(t, protocol.MakeKey, n.accounts.MakeKey)
-	dispatch.Bind(t, protocol.RetireKey, n.accounts.RetireKey)
+	bindDirectory(t, n.directory)
+	bindAccounts(t, n.accounts)
 
 	// archive
 	dispatch.BindPlain(t, protocol.ExportArchive, n.archive.Export)
@@ -384,8 +351,51 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	})
 }
 
+func bindDirectory(t *dispatch.Table, d *directory.Directory) {
+	dispatch.Bind(t, protocol.GetAgentProfile, d.Get)
+	dispatch.Bind(t, protocol.SearchAgents, d.Search)
+	dispatch.Bind(t, protocol.SearchARD, d.SearchARD)
+	dispatch.Bind(t, protocol.ExploreARD, d.ExploreARD)
+	dispatch.Bind(t, protocol.ListPeople, d.People)
+	dispatch.Bind(t, protocol.ListMerchants, d.Merchants)
+	dispatch.Bind(t, protocol.GetMerchant, d.Merchant)
+	dispatch.Bind(t, protocol.GetMerchantRecord, d.Record)
+	dispatch.Bind(t, protocol.PutMerchant, d.PutRecord)
+	dispatch.Bind(t, protocol.GetOwnProfile, d.GetOwn)
+	dispatch.Bind(t, protocol.PutOwnProfile, d.PutOwn)
+	dispatch.Bind(t, protocol.ListNeeds, d.Needs)
+	dispatch.Bind(t, protocol.PutNeed, d.PutNeed)
+	dispatch.Bind(t, protocol.DeleteNeed, d.DeleteNeed)
+	dispatch.Bind(t, protocol.ListCapabilities, d.Capabilities)
+	dispatch.Bind(t, protocol.PutCapability, d.PutCapability)
+	dispatch.Bind(t, protocol.DeleteCapability, d.DeleteCapability)
+	dispatch.Bind(t, protocol.GetIdentity, d.Identity)
+	dispatch.Bind(t, protocol.DropIdentity, d.DropIdentity)
+}
+
+func bindAccounts(t *dispatch.Table, a *account.Accounts) {
+	dispatch.Bind(t, protocol.ServiceSession, a.Session)
+	dispatch.Bind(t, protocol.GetAccount, a.Get)
+	dispatch.Bind(t, protocol.PutAccount, a.Put)
+	dispatch.Bind(t, protocol.GetAccountMail, a.GetMail)
+	dispatch.Bind(t, protocol.PutAccountMail, a.PutMail)
+	dispatch.Bind(t, protocol.ConfirmAccountMail, a.ConfirmAccountMail)
+	dispatch.Bind(t, protocol.ListTokens, a.Tokens)
+	dispatch.Bind(t, protocol.CreateToken, a.CreateToken)
+	dispatch.Bind(t, protocol.RevokeToken, a.RevokeToken)
+	dispatch.Bind(t, protocol.ListSessions, a.Sessions)
+	dispatch.Bind(t, protocol.EndSession, a.EndSession)
+	dispatch.Bind(t, protocol.GetNotify, a.GetNotify)
+	dispatch.Bind(t, protocol.PutNotify, a.PutNotify)
+	dispatch.Bind(t, protocol.ConfirmMail, a.ConfirmMail)
+	dispatch.Bind(t, protocol.ListKeys, a.Keys)
+	dispatch.Bind(t, protocol.AddKey, a.AddKey)
+	dispatch.Bind(t, protocol.MakeKey, a.MakeKey)
+	dispatch.Bind(t, protocol.RetireKey, a.RetireKey)
+}
+
 // bindOperators ties the operator's operations, and the public log of what they
-// do, to their room: for a node and for an Admin beside it.
+// do, to their room.
 func bindOperators(t *dispatch.Table, m *moderation.Moderation, accounts *account.Accounts) {
 	dispatch.Bind(t, protocol.ListAccounts, accounts.List)
 	dispatch.Bind(t, protocol.OpenAccount, accounts.OpenFor)

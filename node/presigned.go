@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"time"
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
@@ -27,32 +26,32 @@ func SignDirectory(base string, pair key.Pair) ([]byte, error) {
 	return json.MarshalIndent(d, "", "  ")
 }
 
-// PutDirectory stores the key directory that the owner of a key signed, for the
-// node to serve until its signature runs out.
-func (a *Admin) PutDirectory(ctx context.Context, thumbprint string, raw []byte) error {
+// presigned takes the key directories that owners of keys signed for the node at Base.
+type presigned struct{ Base string }
+
+// Put stores a signed key directory, for the node to serve until its signature runs out.
+func (p presigned) Put(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.SignedDirectory) (protocol.None, error) {
 	var d wellknown.SignedDirectory
-	if err := json.Unmarshal(raw, &d); err != nil {
-		return protocol.Errorf(protocol.InvalidRequest, "not a signed key directory: %w", err)
+	if err := json.Unmarshal([]byte(in.Directory), &d); err != nil {
+		return protocol.None{}, protocol.Errorf(protocol.InvalidRequest, "not a signed key directory: %w", err)
 	}
-	target, err := httpsig.ParseTarget(a.Base)
+	target, err := httpsig.ParseTarget(p.Base)
 	if err != nil {
-		return err
+		return protocol.None{}, err
 	}
-	if err := d.Check(target, thumbprint, time.Now()); err != nil {
-		return err
+	if err := d.Check(target, in.KeyID, tx.Now); err != nil {
+		return protocol.None{}, err
 	}
-	return a.write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		k, err := tx.AgentKeyByThumbprint(ctx, thumbprint)
-		if errors.Is(err, storage.ErrNotFound) {
-			return protocol.Errorf(protocol.NotFound, "no profile has the key %s; register it first: stoa admin key add", thumbprint)
-		}
-		if err != nil {
-			return err
-		}
-		k.Directory = raw
-		if err := tx.PutAgentKey(ctx, *k); err != nil {
-			return err
-		}
-		return tx.Audit(ctx, "operator", "key directory", k.Handle, thumbprint)
-	})
+	k, err := tx.AgentKeyByThumbprint(ctx, in.KeyID)
+	if errors.Is(err, storage.ErrNotFound) {
+		return protocol.None{}, protocol.Errorf(protocol.NotFound, "no profile has the key %s; register it first: stoa admin key add", in.KeyID)
+	}
+	if err != nil {
+		return protocol.None{}, err
+	}
+	k.Directory = []byte(in.Directory)
+	if err := tx.PutAgentKey(ctx, *k); err != nil {
+		return protocol.None{}, err
+	}
+	return protocol.None{}, tx.Audit(ctx, c.Actor(), "key directory", k.Handle, in.KeyID)
 }

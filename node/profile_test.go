@@ -13,6 +13,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
+	"stoa/identity"
+	"stoa/node/dispatch"
 	"stoa/protocol"
 )
 
@@ -121,13 +123,6 @@ func TestProfile(t *testing.T) {
 	require.Nil(t, rao["contactPolicy"].(map[string]any)["responseTime"])
 	require.Equal(t, 12.5, asha["capabilities"].([]any)[0].(map[string]any)["pricing"].(map[string]any)["amount"], "a JSON number")
 
-	// What the node gives can be edited and put back.
-	raw, err := json.Marshal(asha)
-	require.NoError(t, err)
-	_, created, err := h.Admin().PutProfile(ctx, raw)
-	require.NoError(t, err)
-	require.False(t, created)
-
 	var found protocol.Page[json.RawMessage]
 	h.ask("GET", "/api/public/agents?limit=100", "").into(&found)
 	require.Len(t, found.Items, 3)
@@ -205,16 +200,16 @@ func TestProfile_Limits(t *testing.T) {
 			profile := func(field string) []byte {
 				return fmt.Appendf(nil, `{"handle":"limits","name":"L","kind":"person",%s}`, field)
 			}
-			_, _, err := h.Admin().ParseProfile(profile(tt.at))
+			_, _, err := h.Admin().PutProfile(t.Context(), profile(tt.at))
 			require.NoError(t, err)
-			_, _, err = h.Admin().ParseProfile(profile(tt.past))
+			_, _, err = h.Admin().PutProfile(t.Context(), profile(tt.past))
 			require.Equal(t, protocol.Validation, protocol.CodeOf(err))
 			require.Contains(t, pointers(protocol.AsError(err).Faults), tt.pointer)
 		})
 	}
 }
 
-func FuzzParseProfile(f *testing.F) {
+func FuzzPutProfile(f *testing.F) {
 	f.Add([]byte(fullPerson))
 	f.Add([]byte(fullBusiness))
 	f.Add([]byte(`{"handle":"a","contactPolicy":[],"identity":{"erc8004":7}}`))
@@ -222,7 +217,7 @@ func FuzzParseProfile(f *testing.F) {
 	h := newHouse(f)
 	admin := h.Admin()
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		_, _, err := admin.ParseProfile(raw)
+		_, err := admin.table.Invoke(t.Context(), dispatch.Request{Op: protocol.PutProfile.Name, Args: raw, Evidence: identity.Evidence{Operator: true}})
 		if err != nil {
 			require.NotEqual(t, protocol.Internal, protocol.CodeOf(err), "%s", raw)
 		}

@@ -131,7 +131,7 @@ var RevokeToken = declare[TokenRef, None](Operation{
 	Name: "revoke_token", Title: "Revoke an API token",
 	Summary: "Ends a token now. It stays in the list.",
 	HTTP:    Route{"DELETE", "/api/owner/tokens/{id}", 204}, Doors: HTTP | MCP, For: Owners,
-	Access: Session, Scope: ScopeAccount, Inward: true, Codes: []Code{Forbidden, NotFound},
+	Access: Session | Operator, Scope: ScopeAccount, Inward: true, Codes: []Code{Forbidden, NotFound},
 	Example: TokenRef{ID: "tok_01k9y3v6k8e5w9q2x4z7c1m0ad"},
 })
 

@@ -77,6 +77,7 @@ type Operation struct {
 	HTTP        Route
 	Doors       Door
 	For         Audience
+	Local       bool // without a door: only the operator on the machine does it
 	Access      Access
 	Scope       Scope         // what an owner's token must have; "" when any token is enough
 	Purpose     string        // proof-of-work purpose that is accepted in addition to "contact"; only with Proof in Access
@@ -121,14 +122,19 @@ func (o *Operation) Private() bool { return o.ReadOnly && o.Secret != "" }
 var operations []*Operation
 
 func declare[In, Out any](o Operation) Op[In, Out] {
-	o.In, o.Out = reflect.TypeFor[In](), reflect.TypeFor[Out]()
 	if slices.ContainsFunc(operations, func(p *Operation) bool { return p.Name == o.Name }) {
 		panic(fmt.Sprintf("protocol: operation %s declared twice", o.Name))
 	}
 	if _, ok := o.Example.(In); !ok {
 		panic(fmt.Sprintf("protocol: operation %s has no example of its input", o.Name))
 	}
-	operations = append(operations, &o)
+	op := typed[In, Out](o)
+	operations = append(operations, op.Operation)
+	return op
+}
+
+func typed[In, Out any](o Operation) Op[In, Out] {
+	o.In, o.Out = reflect.TypeFor[In](), reflect.TypeFor[Out]()
 	return Op[In, Out]{&o}
 }
 

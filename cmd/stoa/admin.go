@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"stoa/identity/strictjson"
 	"stoa/node"
 	"stoa/protocol"
 )
@@ -52,6 +53,14 @@ func (c *adminCmd) with(w *world, do func(ctx context.Context, a *node.Admin) er
 	}
 	defer a.Close()
 	return do(w.ctx, a)
+}
+
+// do does an operation of which nothing is printed.
+func do[In, Out any](c *adminCmd, w *world, op protocol.Op[In, Out], in In) error {
+	return c.with(w, func(ctx context.Context, a *node.Admin) error {
+		_, err := node.Do(ctx, a, op, in)
+		return err
+	})
 }
 
 // table prints what was found: as JSON with --json, else as the lines that fill
@@ -111,18 +120,53 @@ func (c *profilePutCmd) Run(w *world, all *adminCmd) error {
 		return err
 	}
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		p, created, err := a.PutProfile(ctx, raw)
+		p, err := putProfile(ctx, a, raw)
 		if err != nil {
 			return err
 		}
 		done := "replaced"
-		if created {
+		if p.Created {
 			done = "created"
 		}
-		return all.table(w, map[string]string{"done": done, "profile": p.Interfaces.Profile}, func(t io.Writer) {
-			fmt.Fprintf(t, "%s %s\n", done, p.Interfaces.Profile)
+		return all.table(w, map[string]string{"done": done, "profile": p.Profile}, func(t io.Writer) {
+			fmt.Fprintf(t, "%s %s\n", done, p.Profile)
 		})
 	})
+}
+
+// filled are members of a profile that the node fills in. A profile as it was
+// read may be edited and put back, so they are passed over.
+var filled = []string{"$schema", "interfaces", "reputation", "updatedAt", "untrusted_content", "alive", "lastSeenAt"}
+
+// putProfile creates or replaces a profile from JSON.
+func putProfile(ctx context.Context, a *node.Admin, raw []byte) (p protocol.WrittenProfile, err error) {
+	in, err := members(raw, "profile")
+	if err != nil {
+		return p, err
+	}
+	for _, name := range filled {
+		delete(in, name)
+	}
+	if policy, ok := in["contactPolicy"].(map[string]any); ok {
+		delete(policy, "anonymousRequires")
+	}
+	if id, ok := in["identity"].(map[string]any); ok && id["erc8004"] != nil {
+		in["identity"] = map[string]any{"erc8004": id["erc8004"]}
+	} else if ok || in["identity"] == nil {
+		delete(in, "identity")
+	}
+	return p, a.Operate(ctx, protocol.PutProfile.Operation, in, &p)
+}
+
+// members reads the object in a file of the operator.
+func members(raw []byte, what string) (in map[string]any, err error) {
+	if err := strictjson.Check(raw, strictjson.Limits{MaxBytes: 256 << 10, MaxDepth: 16, MaxTokens: 20_000}); err != nil {
+		return nil, protocol.Errorf(protocol.InvalidRequest, "the %s is not acceptable JSON: %w", what, err)
+	}
+	if err := json.Unmarshal(strictjson.Whole(raw), &in); err != nil || in == nil {
+		return nil, protocol.Errorf(protocol.InvalidRequest, "the %s must be a JSON object", what)
+	}
+	return in, nil
 }
 
 func readInput(w *world, file string) ([]byte, error) {
@@ -138,7 +182,7 @@ type profileGetCmd struct {
 
 func (c *profileGetCmd) Run(w *world, all *adminCmd) error {
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		p, err := a.Profile(ctx, protocol.CleanHandle(c.Handle))
+		p, err := node.Do(ctx, a, protocol.GetAgentProfile, protocol.HandleInput{Handle: c.Handle})
 		if err != nil {
 			return err
 		}
@@ -154,7 +198,7 @@ type profileListCmd struct {
 
 func (c *profileListCmd) Run(w *world, all *adminCmd) error {
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		page, err := a.Profiles(ctx, protocol.AgentQuery{Q: c.Q, Paging: protocol.Paging{Limit: min(max(c.Limit, 1), protocol.MaxLimit), After: c.After}})
+		page, err := node.Do(ctx, a, protocol.SearchAgents, protocol.AgentQuery{Q: c.Q, Paging: protocol.Paging{Limit: min(max(c.Limit, 1), protocol.MaxLimit), After: c.After}})
 		if err != nil {
 			return err
 		}
@@ -185,9 +229,7 @@ type profileDeleteCmd struct {
 }
 
 func (c *profileDeleteCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		return a.DeleteProfile(ctx, protocol.CleanHandle(c.Handle))
-	})
+	return do(all, w, protocol.DeleteProfile, protocol.HandleInput{Handle: c.Handle})
 }
 
 type adminBackupCmd struct {
@@ -221,7 +263,7 @@ func (c *adminRestoreCmd) Run(w *world, all *adminCmd) error {
 type adminEpochCmd struct{}
 
 func (c *adminEpochCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error { return a.NewEpoch(ctx) })
+	return do(all, w, protocol.NewEpoch, protocol.None{})
 }
 
 type adminCheckCmd struct{}

@@ -19,7 +19,8 @@ func TestAdmin_Forms(t *testing.T) {
 		require.Equal(t, exitDone, code, "%v: %s", args, errs)
 		return out, errs
 	}
-	admin(`{"handle":"asha","name":"Asha Menon","kind":"person"}`, "profile", "put")
+	admin(`{"handle":"asha","name":"Asha Menon","kind":"person","agent":{"name":"A","by":"stoa","product":"stoa","acceptingMeetingRequests":true},
+		"contactPolicy":{"outsideAgentsWithIdentity":true,"anonymous":true,"kinds":["question"],"responseTime":"a day"}}`, "profile", "put")
 	link, errs := admin("", "account", "create", "Asha", "--profile", "asha")
 	account, _, _ := strings.Cut(errs, "\n")
 	require.True(t, strings.HasPrefix(account, "acc_"), errs)

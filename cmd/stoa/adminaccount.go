@@ -32,16 +32,12 @@ type accountCreateCmd struct {
 
 func (c *accountCreateCmd) Run(w *world, all *adminCmd) error {
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		handles := make([]string, len(c.Profile))
-		for i, h := range c.Profile {
-			handles[i] = protocol.CleanHandle(h)
-		}
-		acc, link, err := a.OpenAccount(ctx, c.Name, protocol.Role(c.Role), c.Mail, handles)
+		made, err := node.Do(ctx, a, protocol.OpenAccount, protocol.NewAccount{Name: c.Name, Role: protocol.Role(c.Role), Mail: c.Mail, Handles: c.Profile})
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(w.stderr, acc.ID)
-		return all.printLink(w, acc.ID, link)
+		fmt.Fprintln(w.stderr, made.Account.ID)
+		return all.printLink(w, made.Account.ID, made.SignIn.URL)
 	})
 }
 
@@ -57,11 +53,11 @@ type accountListCmd struct {
 
 func (c *accountListCmd) Run(w *world, all *adminCmd) error {
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		var page protocol.Page[protocol.KnownAccount]
-		if err := a.Operate(ctx, protocol.ListAccounts.Operation, protocol.Paging{Limit: c.Limit, After: c.After}, &page); err != nil {
+		page, err := node.Do(ctx, a, protocol.ListAccounts, protocol.Paging{Limit: c.Limit, After: c.After})
+		if err != nil {
 			return err
 		}
-		err := all.table(w, page, func(t io.Writer) {
+		err = all.table(w, page, func(t io.Writer) {
 			for _, acc := range page.Items {
 				mail, handles := "", make([]string, len(acc.Handles))
 				if acc.Mail != nil {
@@ -92,9 +88,7 @@ type accountLinkCmd struct {
 }
 
 func (c *accountLinkCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		return a.LinkProfile(ctx, c.Account, protocol.CleanHandle(c.Handle))
-	})
+	return do(all, w, protocol.LinkProfile, protocol.ProfileLink{HandleInput: protocol.HandleInput{Handle: c.Handle}, Account: c.Account})
 }
 
 type accountUnlinkCmd struct {
@@ -102,9 +96,7 @@ type accountUnlinkCmd struct {
 }
 
 func (c *accountUnlinkCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		return a.UnlinkProfile(ctx, protocol.CleanHandle(c.Handle))
-	})
+	return do(all, w, protocol.UnlinkProfile, protocol.HandleInput{Handle: c.Handle})
 }
 
 type accountSignInCmd struct {
@@ -113,11 +105,11 @@ type accountSignInCmd struct {
 
 func (c *accountSignInCmd) Run(w *world, all *adminCmd) error {
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		link, err := a.SignInLink(ctx, protocol.CleanHandle(c.Account))
+		link, err := node.Do(ctx, a, protocol.MakeSignInLink, protocol.AccountRef{Account: c.Account})
 		if err != nil {
 			return err
 		}
-		return all.printLink(w, c.Account, link)
+		return all.printLink(w, c.Account, link.URL)
 	})
 }
 
@@ -127,11 +119,11 @@ type accountSignOutCmd struct {
 
 func (c *accountSignOutCmd) Run(w *world, all *adminCmd) error {
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		ended, err := a.SignOut(ctx, c.Account)
+		out, err := node.Do(ctx, a, protocol.SignOut, protocol.AccountRef{Account: c.Account})
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w.stderr, "ended: %d; API tokens stay, see stoa admin token list\n", ended)
+		fmt.Fprintf(w.stderr, "ended: %d; API tokens stay, see stoa admin token list\n", out.Ended)
 		return nil
 	})
 }
@@ -142,9 +134,7 @@ type accountRoleCmd struct {
 }
 
 func (c *accountRoleCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		return a.SetRole(ctx, c.Account, protocol.Role(c.Role))
-	})
+	return do(all, w, protocol.SetRole, protocol.RoleChange{AccountRef: protocol.AccountRef{Account: c.Account}, Role: protocol.Role(c.Role)})
 }
 
 type accountMailCmd struct {
@@ -153,7 +143,9 @@ type accountMailCmd struct {
 }
 
 func (c *accountMailCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error { return a.SetMail(ctx, c.Account, c.Mail) })
+	return do(all, w, protocol.SetAccountMail, protocol.MailChange{
+		AccountRef: protocol.AccountRef{Account: c.Account}, AccountMailDraft: protocol.AccountMailDraft{Mail: c.Mail},
+	})
 }
 
 type accountCloseCmd struct {
@@ -161,9 +153,7 @@ type accountCloseCmd struct {
 }
 
 func (c *accountCloseCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		return a.Operate(ctx, protocol.CloseAccount.Operation, protocol.AccountRef{Account: protocol.CleanHandle(c.Account)}, nil)
-	})
+	return do(all, w, protocol.CloseAccount, protocol.AccountRef{Account: c.Account})
 }
 
 type adminTokenCmd struct {
@@ -180,24 +170,23 @@ type tokenCreateCmd struct {
 }
 
 func (c *tokenCreateCmd) Run(w *world, all *adminCmd) error {
-	scopes := make([]protocol.Scope, len(c.Scope))
-	for i, s := range c.Scope {
-		scopes[i] = protocol.Scope(s)
+	in := protocol.TokenGrant{NewToken: protocol.NewToken{Name: c.Label, Scopes: protocol.OwnerScopes}, Lifetime: c.TTL}
+	if len(c.Scope) > 0 {
+		in.Scopes = nil
+	}
+	for _, s := range c.Scope {
+		in.Scopes = append(in.Scopes, protocol.Scope(s))
+	}
+	if in.Handle = c.For; protocol.IsID(protocol.AccountID, c.For) {
+		in.Handle, in.Account = "", c.For
 	}
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		create, name := a.CreateToken, protocol.CleanHandle(c.For)
-		if protocol.IsID(protocol.AccountID, c.For) {
-			create, name = a.CreateAccountToken, c.For
-			if len(scopes) == 0 {
-				scopes = protocol.OwnerScopes
-			}
-		}
-		secret, t, err := create(ctx, name, c.Label, c.TTL, scopes...)
+		made, err := node.Do(ctx, a, protocol.GrantToken, in)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w.stderr, "%s: keep it, it is not shown again\n", t.ID)
-		return all.table(w, map[string]string{"id": t.ID, "token": secret}, func(t io.Writer) { fmt.Fprintln(t, secret) })
+		fmt.Fprintf(w.stderr, "%s: keep it, it is not shown again\n", made.Token.ID)
+		return all.table(w, map[string]string{"id": made.Token.ID, "token": made.Secret}, func(t io.Writer) { fmt.Fprintln(t, made.Secret) })
 	})
 }
 
@@ -207,12 +196,12 @@ type tokenListCmd struct {
 
 func (c *tokenListCmd) Run(w *world, all *adminCmd) error {
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		tokens, err := a.Tokens(ctx, c.For)
+		tokens, err := node.Do(ctx, a, protocol.TokensOf, protocol.AccountRef{Account: c.For})
 		if err != nil {
 			return err
 		}
 		var lines [][]string
-		for _, k := range tokens {
+		for _, k := range tokens.Items {
 			state := "active"
 			switch {
 			case k.RevokedAt != nil:
@@ -220,7 +209,11 @@ func (c *tokenListCmd) Run(w *world, all *adminCmd) error {
 			case k.ExpiresAt != nil && k.ExpiresAt.Before(time.Now()):
 				state = "run out"
 			}
-			lines = append(lines, []string{k.ID, k.Name, k.CreatedAt.Format(time.RFC3339), state, strings.Join(k.Scopes, ",")})
+			scopes := make([]string, len(k.Scopes))
+			for i, s := range k.Scopes {
+				scopes[i] = string(s)
+			}
+			lines = append(lines, []string{k.ID, k.Name, k.CreatedAt.Format(time.RFC3339), state, strings.Join(scopes, ",")})
 		}
 		return all.rows(w, "id label createdAt state scopes", lines)
 	})
@@ -231,5 +224,5 @@ type tokenRevokeCmd struct {
 }
 
 func (c *tokenRevokeCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error { return a.RevokeToken(ctx, c.ID) })
+	return do(all, w, protocol.RevokeToken, protocol.TokenRef{ID: c.ID})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"stoa/node"
@@ -25,7 +26,13 @@ func (c *adminExportCmd) Run(w *world, all *adminCmd) error {
 		return usage{err}
 	}
 	err = all.with(w, func(ctx context.Context, a *node.Admin) error {
-		return a.Export(ctx, f, protocol.CleanHandle(c.Handle), c.Passphrase, progressOn(w))
+		out, err := a.Export(ctx, protocol.ExportRequest{Owned: protocol.Owned{Handle: c.Handle}, Passphrase: c.Passphrase}, progressOn(w))
+		if err != nil {
+			return err
+		}
+		defer out.Close()
+		_, err = io.Copy(f, out)
+		return err
 	})
 	if err == nil {
 		err = f.Sync()
@@ -55,12 +62,14 @@ func (c *adminImportCmd) Run(w *world, all *adminCmd) error {
 		return err
 	}
 	defer f.Close()
-	in := protocol.ImportRequest{As: protocol.CleanHandle(c.As), DryRun: c.DryRun, Replace: c.Replace, Passphrase: c.Passphrase}
+	in := protocol.ImportOrder{Account: c.Account, Vouch: c.Vouch, ImportRequest: protocol.ImportRequest{
+		As: protocol.CleanHandle(c.As), DryRun: c.DryRun, Replace: c.Replace, Passphrase: c.Passphrase,
+	}}
 	if in.As != "" && !protocol.IsHandle(in.As) {
 		return usagef("%s is not a handle", c.As)
 	}
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		report, err := a.Import(ctx, f, in, c.Account, c.Vouch, progressOn(w))
+		report, err := a.Import(ctx, f, in, progressOn(w))
 		if err != nil {
 			return err
 		}

@@ -24,12 +24,22 @@ func (c *shopPutCmd) Run(w *world, all *adminCmd) error {
 		return err
 	}
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		r, err := a.PutMerchant(ctx, protocol.CleanHandle(c.Handle), raw)
+		r, err := putMerchant(ctx, a, c.Handle, raw)
 		if err != nil {
 			return err
 		}
 		return all.line(w, "done", fmt.Sprintf("%s %s/api/public/merchants/%s", counted(len(r.Record.Items), "item"), a.Base, r.Handle))
 	})
+}
+
+// putMerchant writes the merchant record of a business from JSON.
+func putMerchant(ctx context.Context, a *node.Admin, handle string, raw []byte) (r protocol.MerchantRecord, err error) {
+	in, err := members(raw, "record")
+	if err != nil {
+		return r, err
+	}
+	in["handle"] = handle
+	return r, a.Operate(ctx, protocol.PutMerchant.Operation, in, &r)
 }
 
 type shopGetCmd struct {
@@ -38,7 +48,7 @@ type shopGetCmd struct {
 
 func (c *shopGetCmd) Run(w *world, all *adminCmd) error {
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		r, err := a.Merchant(ctx, protocol.CleanHandle(c.Handle))
+		r, err := node.Do(ctx, a, protocol.GetMerchantRecord, protocol.Owned{Handle: c.Handle})
 		if err != nil {
 			return err
 		}

@@ -36,13 +36,13 @@ func (c *adminCmd) found(w *world, v any) error {
 	return c.table(w, json.RawMessage(raw), func(t io.Writer) {
 		d := json.NewDecoder(bytes.NewReader(raw))
 		d.UseNumber()
-		members(d, t, "")
+		lines(d, t, "")
 	})
 }
 
-// members writes what a JSON value holds, in its order: "name<tab>value". What is
+// lines writes what a JSON value holds, in its order: "name<tab>value". What is
 // null or empty is left out, of numbers too.
-func members(d *json.Decoder, t io.Writer, name string) {
+func lines(d *json.Decoder, t io.Writer, name string) {
 	token, err := d.Token()
 	if err != nil {
 		return
@@ -51,12 +51,12 @@ func members(d *json.Decoder, t io.Writer, name string) {
 	case json.Delim('{'):
 		for d.More() {
 			key, _ := d.Token()
-			members(d, t, strings.TrimPrefix(name+"."+fmt.Sprint(key), "."))
+			lines(d, t, strings.TrimPrefix(name+"."+fmt.Sprint(key), "."))
 		}
 		d.Token()
 	case json.Delim('['):
 		for i := 1; d.More(); i++ {
-			members(d, t, fmt.Sprintf("%s.%d", name, i))
+			lines(d, t, fmt.Sprintf("%s.%d", name, i))
 		}
 		d.Token()
 	case nil, "", json.Number("0"):

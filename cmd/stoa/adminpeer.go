@@ -2,14 +2,15 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
 	"time"
 
+	"stoa/identity/key"
 	"stoa/node"
 	"stoa/protocol"
-	"stoa/storage"
 )
 
 type adminPeerCmd struct {
@@ -25,7 +26,7 @@ type peerFollowCmd struct {
 
 func (c *peerFollowCmd) Run(w *world, all *adminCmd) error {
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		if err := a.Follow(ctx, c.URL); err != nil {
+		if _, err := node.Do(ctx, a, protocol.FollowPeer, protocol.PeerAddress{URL: c.URL}); err != nil {
 			return err
 		}
 		fmt.Fprintln(w.stderr, "the running node follows within a second, or tries for a day; see: stoa admin peer list")
@@ -38,7 +39,7 @@ type peerUnfollowCmd struct {
 }
 
 func (c *peerUnfollowCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error { return a.Unfollow(ctx, c.Board) })
+	return do(all, w, protocol.UnfollowPeer, protocol.PeerAddress{URL: c.Board})
 }
 
 type peerListCmd struct{}
@@ -48,8 +49,8 @@ func (c *peerListCmd) Run(w *world, all *adminCmd) error {
 		var peers protocol.PeersView
 		var lines [][]string
 		for in := (protocol.PeersQuery{Paging: protocol.Paging{Limit: protocol.MaxLimit}}); ; in.After = *peers.Next {
-			peers = protocol.PeersView{}
-			if err := a.Operate(ctx, protocol.ListPeers.Operation, in, &peers); err != nil {
+			var err error
+			if peers, err = node.Do(ctx, a, protocol.ListPeers, in); err != nil {
 				return err
 			}
 			for _, f := range peers.Following {
@@ -90,9 +91,7 @@ type peerPolicyCmd struct {
 }
 
 func (c *peerPolicyCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		return a.SetHostPolicy(ctx, c.Host, c.Policy, c.Note)
-	})
+	return do(all, w, protocol.SetPeerPolicy, protocol.PolicyChange{Host: c.Host, Policy: c.Policy, Note: c.Note})
 }
 
 type adminJobCmd struct {
@@ -106,12 +105,12 @@ type jobListCmd struct {
 
 func (c *jobListCmd) Run(w *world, all *adminCmd) error {
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		jobs, err := a.Jobs(ctx, storage.JobState(c.State))
+		jobs, err := node.Do(ctx, a, protocol.ListJobs, protocol.JobQuery{State: c.State})
 		if err != nil {
 			return err
 		}
 		var lines [][]string
-		for _, j := range jobs {
+		for _, j := range jobs.Items {
 			lines = append(lines, []string{fmt.Sprint(j.ID), j.Kind, j.Lane, fmt.Sprint("attempt ", j.Attempt), j.RunAt.Format(time.RFC3339), j.LastError})
 		}
 		return all.rows(w, "id kind lane attempt runAt error", lines)
@@ -123,7 +122,7 @@ type jobRequeueCmd struct {
 }
 
 func (c *jobRequeueCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error { return a.RequeueJob(ctx, c.ID) })
+	return do(all, w, protocol.RequeueJob, protocol.JobRef{ID: c.ID})
 }
 
 type adminKeyCmd struct {
@@ -144,7 +143,7 @@ func (c *keyDirectoryCmd) Run(w *world, all *adminCmd) error {
 	if err != nil {
 		return err
 	}
-	return all.with(w, func(ctx context.Context, a *node.Admin) error { return a.PutDirectory(ctx, c.Thumbprint, raw) })
+	return do(all, w, protocol.PutKeyDirectory, protocol.SignedDirectory{KeyID: c.Thumbprint, Directory: string(raw)})
 }
 
 type keyAddCmd struct {
@@ -158,15 +157,40 @@ func (c *keyAddCmd) Run(w *world, all *adminCmd) error {
 		return err
 	}
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		thumbprint, kept, err := a.AddKeyFile(ctx, protocol.CleanHandle(c.Handle), raw)
+		k, private, err := addKey(ctx, a, c.Handle, raw)
 		if err != nil {
 			return err
 		}
-		if kept {
+		if private {
 			fmt.Fprintln(w.stderr, "the node keeps the private key, sealed, and signs for the agent")
 		}
-		return all.line(w, "thumbprint", thumbprint)
+		return all.line(w, "thumbprint", k.KeyID)
 	})
+}
+
+// addKey registers the key of a JWK. Of a private one the node keeps the private half.
+func addKey(ctx context.Context, a *node.Admin, handle string, jwk []byte) (k protocol.Key, private bool, err error) {
+	if pair, err := key.ParsePair(jwk); err == nil {
+		raw, err := pair.MarshalPrivate()
+		if err == nil {
+			k, err = node.Do(ctx, a, protocol.KeepKey, protocol.PrivateKey{Owned: protocol.Owned{Handle: handle}, JWK: string(raw)})
+		}
+		return k, true, err
+	}
+	public, err := key.ParsePublic(jwk)
+	if err != nil {
+		return k, false, protocol.Errorf(protocol.InvalidRequest, "not a public JWK of a kind this node takes: %w", err)
+	}
+	raw, err := key.MarshalPublic(public)
+	if err != nil {
+		return k, false, err
+	}
+	in := protocol.NewKey{Owned: protocol.Owned{Handle: handle}}
+	if err := json.Unmarshal(raw, &in.JWK); err != nil {
+		return k, false, err
+	}
+	k, err = node.Do(ctx, a, protocol.AddKey, in)
+	return k, false, err
 }
 
 type keyListCmd struct {
@@ -175,20 +199,20 @@ type keyListCmd struct {
 
 func (c *keyListCmd) Run(w *world, all *adminCmd) error {
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		keys, err := a.Keys(ctx, protocol.CleanHandle(c.Handle))
+		keys, err := node.Do(ctx, a, protocol.ListKeys, protocol.OwnInput{Owned: protocol.Owned{Handle: c.Handle}})
 		if err != nil {
 			return err
 		}
 		var lines [][]string
-		for _, k := range keys {
+		for _, k := range keys.Items {
 			held, state := "owner", "active"
-			if k.Sealed != nil {
+			if k.Kept {
 				held = "node"
 			}
 			if k.RetiredAt != nil {
 				state = "retired " + k.RetiredAt.Format(time.RFC3339)
 			}
-			lines = append(lines, []string{k.Thumbprint, "held by the " + held, state})
+			lines = append(lines, []string{k.KeyID, "held by the " + held, state})
 		}
 		return all.rows(w, "thumbprint held state", lines)
 	})
@@ -199,7 +223,7 @@ type keyRetireCmd struct {
 }
 
 func (c *keyRetireCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error { return a.RetireKey(ctx, c.Thumbprint) })
+	return do(all, w, protocol.RetireKey, protocol.KeyRef{KeyID: c.Thumbprint})
 }
 
 type adminIDCmd struct {
@@ -214,9 +238,7 @@ type adminIDPutCmd struct {
 }
 
 func (c *adminIDPutCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		return a.EnrolIdentity(ctx, protocol.CleanHandle(c.Handle), c.Identity, c.KeyHash)
-	})
+	return do(all, w, protocol.EnrolIdentity, protocol.NewEnrolment{HandleInput: protocol.HandleInput{Handle: c.Handle}, ERC8004: c.Identity, KeyID: c.KeyHash})
 }
 
 type adminIDDropCmd struct {
@@ -225,10 +247,16 @@ type adminIDDropCmd struct {
 
 func (c *adminIDDropCmd) Run(w *world, all *adminCmd) error {
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		handle := protocol.CleanHandle(c.Handle)
-		identity, err := a.DropIdentity(ctx, handle)
-		if err == nil {
-			fmt.Fprintf(w.stdout, "@%s is no longer enrolled to %s\n", handle, identity)
+		in := protocol.OwnInput{Owned: protocol.Owned{Handle: protocol.CleanHandle(c.Handle)}}
+		status, err := node.Do(ctx, a, protocol.GetIdentity, in)
+		if err != nil {
+			return err
+		}
+		if status.ERC8004 == nil {
+			return protocol.Errorf(protocol.NotFound, "@%s is enrolled to no chain identity", in.Handle)
+		}
+		if _, err = node.Do(ctx, a, protocol.DropIdentity, in); err == nil {
+			fmt.Fprintf(w.stdout, "@%s is no longer enrolled to %s\n", in.Handle, *status.ERC8004)
 		}
 		return err
 	})

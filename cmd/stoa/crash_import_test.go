@@ -39,7 +39,7 @@ func outfits(t *testing.T, handles []string, posts, threads, messages int) (all 
 	defer a.Close()
 	for _, handle := range handles {
 		o := outfit{handle: handle, file: filepath.Join(dir, handle)}
-		_, _, err := a.PutProfile(t.Context(), fmt.Appendf(nil, `{"handle":%q,"name":"Mover","kind":"person"}`, handle))
+		_, err := putProfile(t.Context(), a, fmt.Appendf(nil, `{"handle":%q,"name":"Mover","kind":"person"}`, handle))
 		require.NoError(t, err)
 		require.NoError(t, a.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			for i := range posts {
@@ -73,7 +73,11 @@ func outfits(t *testing.T, handles []string, posts, threads, messages int) (all 
 		}))
 		f, err := os.Create(o.file)
 		require.NoError(t, err)
-		require.NoError(t, a.Export(t.Context(), f, handle, "", nil))
+		archive, err := a.Export(t.Context(), protocol.ExportRequest{Owned: protocol.Owned{Handle: handle}}, nil)
+		require.NoError(t, err)
+		_, err = io.Copy(f, archive)
+		require.NoError(t, err)
+		require.NoError(t, archive.Close())
 		require.NoError(t, f.Close())
 		all = append(all, o)
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"stoa/node"
+	"stoa/protocol"
 	"stoa/storage/fill"
 )
 
@@ -126,7 +127,7 @@ func (c *devCmd) start(ctx context.Context, group *errgroup.Group, w *world, dat
 				return nil, err
 			}
 		}
-		if err := n.Admin().RenewEnrolments(ctx, chain.registry()); err != nil {
+		if _, err := node.Do(ctx, n.Admin(), protocol.RenewEnrolments, protocol.Registry{Registry: chain.registry()}); err != nil {
 			return nil, fmt.Errorf("node %s: %w", name, err)
 		}
 		nodes = append(nodes, n)

@@ -87,11 +87,11 @@ func seedAgent(ctx context.Context, n *node.Node, who seeded, keyDir string, cha
 	handle := who.name()
 	a := devAgent{Handle: handle}
 	admin := n.Admin()
-	if _, _, err := admin.PutProfile(ctx, who.Profile); err != nil {
+	if _, err := putProfile(ctx, admin, who.Profile); err != nil {
 		return a, err
 	}
 	if who.Merchant != nil {
-		if _, err := admin.PutMerchant(ctx, handle, who.Merchant); err != nil {
+		if _, err := putMerchant(ctx, admin, handle, who.Merchant); err != nil {
 			return a, err
 		}
 	}
@@ -104,12 +104,18 @@ func seedAgent(ctx context.Context, n *node.Node, who seeded, keyDir string, cha
 		return a, err
 	}
 	a.Key = &file
-	if err := admin.AddKey(ctx, handle, pair, true); err != nil {
+	jwk, err := pair.MarshalPrivate()
+	if err != nil {
 		return a, err
 	}
-	if a.OwnerToken, _, err = admin.CreateToken(ctx, handle, "dev", 0); err != nil {
+	if _, _, err := addKey(ctx, admin, handle, jwk); err != nil {
 		return a, err
 	}
+	made, err := node.Do(ctx, admin, protocol.GrantToken, protocol.TokenGrant{NewToken: protocol.NewToken{Handle: handle, Name: "dev", Scopes: protocol.OwnerScopes}})
+	if err != nil {
+		return a, err
+	}
+	a.OwnerToken = made.Secret
 	if handle != onChain {
 		return a, nil
 	}
@@ -120,7 +126,7 @@ func seedAgent(ctx context.Context, n *node.Node, who seeded, keyDir string, cha
 	identity := id.String()
 	a.ERC8004 = &identity
 	return a, await(ctx, "the registration of @"+handle+" is not final", func(ctx context.Context) (bool, error) {
-		err := admin.EnrolIdentity(ctx, handle, identity, pair.Thumbprint())
+		_, err := node.Do(ctx, admin, protocol.EnrolIdentity, protocol.NewEnrolment{HandleInput: protocol.HandleInput{Handle: handle}, ERC8004: identity, KeyID: pair.Thumbprint()})
 		if code := protocol.CodeOf(err); code == protocol.IdentityUnverified || code.Temporary() {
 			return false, nil
 		}

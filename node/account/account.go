@@ -109,11 +109,6 @@ func (a *Accounts) CreateToken(ctx context.Context, tx *storage.Tx, c protocol.C
 	if err != nil {
 		return protocol.MadeToken{}, err
 	}
-	for _, s := range in.Scopes {
-		if !c.May(s) || s == protocol.ScopeOperator && who.Role != protocol.RoleOperator {
-			return protocol.MadeToken{}, protocol.Errorf(protocol.Forbidden, "you cannot give the scope %s, which you do not have here", s)
-		}
-	}
 	if in.Handle != "" {
 		if _, err := c.ActsAs(in.Handle); err != nil {
 			return protocol.MadeToken{}, err
@@ -123,11 +118,7 @@ func (a *Accounts) CreateToken(ctx context.Context, tx *storage.Tx, c protocol.C
 	if err != nil {
 		return protocol.MadeToken{}, err
 	}
-	made, secret, err := a.NewToken(ctx, tx, storage.Token{Account: c.Account, Handle: in.Handle, Name: in.Name, ExpiresAt: expires}, in.Scopes)
-	if err != nil {
-		return protocol.MadeToken{}, err
-	}
-	return protocol.MadeToken{Secret: secret, Token: token(made, c)}, tx.Audit(ctx, c.Actor(), "token create", made.ID, in.Name)
+	return a.makeToken(ctx, tx, c, who, in, expires)
 }
 
 // expiry is when a new token runs out, nil for never. One that a token makes
@@ -150,28 +141,38 @@ func (a *Accounts) expiry(ctx context.Context, tx *storage.Tx, c protocol.Caller
 	return expires, nil
 }
 
-// NewToken stores a token for an account and returns it with its secret.
-func (a *Accounts) NewToken(ctx context.Context, tx *storage.Tx, t storage.Token, scopes []protocol.Scope) (storage.Token, string, error) {
-	n, err := tx.CountTokens(ctx, t.Account)
+// makeToken stores a token of an account. The scope operator takes an operator's account.
+func (a *Accounts) makeToken(ctx context.Context, tx *storage.Tx, c protocol.Caller, who storage.Account, in protocol.NewToken, expires *time.Time) (protocol.MadeToken, error) {
+	for _, s := range in.Scopes {
+		if !c.May(s) || s == protocol.ScopeOperator && who.Role != protocol.RoleOperator {
+			return protocol.MadeToken{}, protocol.Errorf(protocol.Forbidden, "you cannot give the scope %s, which you do not have here", s)
+		}
+	}
+	n, err := tx.CountTokens(ctx, who.ID)
 	if err != nil {
-		return t, "", err
+		return protocol.MadeToken{}, err
 	}
 	if n >= protocol.MaxTokens {
-		return t, "", protocol.Errorf(protocol.Conflict, "the account has %d tokens; revoke one first", n)
+		return protocol.MadeToken{}, protocol.Errorf(protocol.Conflict, "the account has %d tokens; revoke one first", n)
 	}
 	secret, hash := session.New(session.Token)
-	t.ID, t.Hash, t.CreatedAt = protocol.NewID(protocol.TokenID, tx.Now), hash, tx.Now
-	t.Scopes = make([]string, len(scopes))
-	for i, s := range scopes {
+	t := storage.Token{
+		ID: protocol.NewID(protocol.TokenID, tx.Now), Hash: hash, Account: who.ID, Handle: in.Handle, Name: in.Name,
+		Scopes: make([]string, len(in.Scopes)), CreatedAt: tx.Now, ExpiresAt: expires,
+	}
+	for i, s := range in.Scopes {
 		t.Scopes[i] = string(s)
 	}
-	return t, secret, tx.InsertToken(ctx, t)
+	if err := tx.InsertToken(ctx, t); err != nil {
+		return protocol.MadeToken{}, err
+	}
+	return protocol.MadeToken{Secret: secret, Token: token(t, c)}, tx.Audit(ctx, c.Actor(), "token create", t.ID, in.Name)
 }
 
-// RevokeToken ends a token of the account.
+// RevokeToken ends a token of the account; the operator, any.
 func (a *Accounts) RevokeToken(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.TokenRef) (protocol.None, error) {
 	t, err := tx.Token(ctx, in.ID)
-	if errors.Is(err, storage.ErrNotFound) || err == nil && t.Account != c.Account {
+	if errors.Is(err, storage.ErrNotFound) || err == nil && t.Account != c.Account && c.Standing != protocol.Operator {
 		return protocol.None{}, protocol.Errorf(protocol.NotFound, "the account has no token of that id")
 	}
 	if err != nil || t.RevokedAt != nil {

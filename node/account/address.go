@@ -166,20 +166,6 @@ func (a *Accounts) ConfirmAccountMail(ctx context.Context, tx *storage.Tx, c pro
 	return a.moved(ctx, tx, c.Actor(), acc, t.Mail)
 }
 
-// SetMail gives an account an address that the operator vouches for, "" for none.
-func (a *Accounts) SetMail(ctx context.Context, tx *storage.Tx, actor, account, mail string) (protocol.AccountMail, error) {
-	acc, err := tx.AccountToChange(ctx, account)
-	if err != nil {
-		return protocol.AccountMail{}, missing(err, "there is no account %s", account)
-	}
-	if mail != "" {
-		if mail, err = protocol.ParseMail(mail); err != nil {
-			return protocol.AccountMail{}, err
-		}
-	}
-	return a.moved(ctx, tx, actor, acc, mail)
-}
-
 // moved gives the account another address, "" for none. Codes that are about, and
 // links that were sent to the former address, are good no longer; the former
 // address is told.

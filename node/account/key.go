@@ -66,11 +66,25 @@ func (a *Accounts) AddKey(ctx context.Context, tx *storage.Tx, c protocol.Caller
 
 // MakeKey makes a key whose private half the node keeps.
 func (a *Accounts) MakeKey(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.Key, error) {
-	handle, err := c.ActsAs(in.Handle)
+	pair, err := key.GenerateEd25519()
 	if err != nil {
 		return protocol.Key{}, err
 	}
-	pair, err := key.GenerateEd25519()
+	return a.keep(ctx, tx, c, in.Owned, pair)
+}
+
+// KeepKey registers a key with its private half, which the node keeps from now on.
+func (a *Accounts) KeepKey(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PrivateKey) (protocol.Key, error) {
+	pair, err := key.ParsePair([]byte(in.JWK))
+	if err != nil || key.IsPublicTestKey(pair.Thumbprint()) {
+		return protocol.Key{}, protocol.Invalid(protocol.Fault{Pointer: "/jwk", Code: "not-a-key", Detail: "not a sound private key of a kind this node takes"})
+	}
+	return a.keep(ctx, tx, c, in.Owned, pair)
+}
+
+// keep registers a key whose private half is sealed and stays here.
+func (a *Accounts) keep(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Owned, pair key.Pair) (protocol.Key, error) {
+	handle, err := c.ActsAs(in.Handle)
 	if err != nil {
 		return protocol.Key{}, err
 	}
@@ -82,11 +96,11 @@ func (a *Accounts) MakeKey(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	if err != nil {
 		return protocol.Key{}, err
 	}
-	return a.register(ctx, tx, c, in.Owned, storage.AgentKey{Thumbprint: pair.Thumbprint(), PublicJWK: raw, Sealed: sealed})
+	return a.register(ctx, tx, c, in, storage.AgentKey{Thumbprint: pair.Thumbprint(), PublicJWK: raw, Sealed: sealed})
 }
 
 // register stores a key for the profile that the caller acts as. One that the
-// profile has stays as it is.
+// profile has stays as it is, but for a private half that the node did not keep.
 func (a *Accounts) register(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Owned, k storage.AgentKey) (protocol.Key, error) {
 	p, err := a.own(ctx, tx, c, in)
 	if err != nil {
@@ -101,8 +115,11 @@ func (a *Accounts) register(ctx context.Context, tx *storage.Tx, c protocol.Call
 		return protocol.Key{}, protocol.Errorf(protocol.Conflict, "this key is registered with another profile")
 	case err == nil && old.RetiredAt != nil:
 		return protocol.Key{}, protocol.Errorf(protocol.Conflict, "this key was retired, which is for good; make another")
-	case err == nil:
+	case err == nil && (k.Sealed == nil || old.Sealed != nil):
 		return show(*old, p)
+	case err == nil: // the private half is new here
+		old.Sealed = k.Sealed
+		return a.put(ctx, tx, c, p, *old)
 	case !errors.Is(err, storage.ErrNotFound):
 		return protocol.Key{}, err
 	}
@@ -119,6 +136,10 @@ func (a *Accounts) register(ctx context.Context, tx *storage.Tx, c protocol.Call
 	if inUse >= protocol.MaxKeys {
 		return protocol.Key{}, protocol.Errorf(protocol.Conflict, "the profile has %d keys in use; retire one first", inUse)
 	}
+	return a.put(ctx, tx, c, p, k)
+}
+
+func (a *Accounts) put(ctx context.Context, tx *storage.Tx, c protocol.Caller, p *storage.StoredProfile, k storage.AgentKey) (protocol.Key, error) {
 	if err := tx.PutAgentKey(ctx, k); err != nil {
 		return protocol.Key{}, err
 	}
@@ -145,9 +166,17 @@ func addedBy(ctx context.Context, tx *storage.Tx, c protocol.Caller) (string, er
 	return k.Identity, nil
 }
 
-// RetireKey takes a key's authority on this node away. With the key that speaks
+// RetireKey takes a key's authority on this node away; the operator names the key
+// alone. With the key that speaks
 // for the chain identity, the enrolment ends.
 func (a *Accounts) RetireKey(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.KeyRef) (protocol.None, error) {
+	if c.Standing == protocol.Operator && in.Handle == "" {
+		k, err := tx.AgentKeyByThumbprint(ctx, in.KeyID)
+		if err != nil {
+			return protocol.None{}, missing(err, "there is no key %s", in.KeyID)
+		}
+		in.Handle = k.Handle
+	}
 	p, err := a.own(ctx, tx, c, in.Owned)
 	if err != nil {
 		return protocol.None{}, err

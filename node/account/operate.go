@@ -2,6 +2,7 @@ package account
 
 import (
 	"context"
+	"time"
 
 	"stoa/identity/session"
 	"stoa/protocol"
@@ -91,6 +92,101 @@ func (a *Accounts) Close(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 		return protocol.None{}, err
 	}
 	return protocol.None{}, tx.Audit(ctx, c.Actor(), "account close", acc.ID, acc.Name)
+}
+
+// LinkProfile gives a profile to an account, and takes it from the one that had it.
+func (a *Accounts) LinkProfile(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ProfileLink) (protocol.None, error) {
+	if err := a.Link(ctx, tx, in.Account, in.Handle); err != nil {
+		return protocol.None{}, err
+	}
+	return protocol.None{}, tx.Audit(ctx, c.Actor(), "account link", in.Account, in.Handle)
+}
+
+// UnlinkProfile takes a profile from its account, with its tokens.
+func (a *Accounts) UnlinkProfile(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.HandleInput) (protocol.None, error) {
+	if err := tx.UnlinkProfile(ctx, in.Handle); err != nil {
+		return protocol.None{}, missing(err, "no account has a profile @%s", in.Handle)
+	}
+	return protocol.None{}, tx.Audit(ctx, c.Actor(), "account unlink", in.Handle, "")
+}
+
+// SetRole makes an account an owner's or an operator's.
+func (a *Accounts) SetRole(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.RoleChange) (protocol.None, error) {
+	acc, err := a.Named(ctx, tx, in.Account)
+	if err != nil {
+		return protocol.None{}, err
+	}
+	if err := tx.SetAccountRole(ctx, acc.ID, in.Role); err != nil {
+		return protocol.None{}, err
+	}
+	return protocol.None{}, tx.Audit(ctx, c.Actor(), "account role", acc.ID, string(in.Role))
+}
+
+// SetMail gives an account an address that the operator vouches for, "" for none.
+func (a *Accounts) SetMail(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.MailChange) (out protocol.AccountMail, err error) {
+	acc, err := a.Named(ctx, tx, in.Account)
+	if err != nil {
+		return out, err
+	}
+	if acc, err = tx.AccountToChange(ctx, acc.ID); err != nil {
+		return out, err
+	}
+	if in.Mail != "" {
+		if in.Mail, err = protocol.ParseMail(in.Mail); err != nil {
+			return out, err
+		}
+	}
+	return a.moved(ctx, tx, c.Actor(), acc, in.Mail)
+}
+
+// SignOut ends every session of an account, and its sign-in links.
+func (a *Accounts) SignOut(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.AccountRef) (out protocol.SignedOut, err error) {
+	acc, err := a.Named(ctx, tx, in.Account)
+	if err != nil {
+		return out, err
+	}
+	if err := tx.DropTickets(ctx, acc.ID, storage.TicketSignIn); err != nil {
+		return out, err
+	}
+	if out.Ended, err = tx.EndSessions(ctx, acc.ID); err != nil {
+		return out, err
+	}
+	return out, tx.Audit(ctx, c.Actor(), "account sign-out", acc.ID, "")
+}
+
+// GrantToken makes a token on the operator's word. For a profile that belongs to no
+// account, one is opened.
+func (a *Accounts) GrantToken(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.TokenGrant) (out protocol.MadeToken, err error) {
+	var acc storage.Account
+	if in.Handle != "" {
+		acc, err = a.OwnerOf(ctx, tx, in.Handle)
+	} else {
+		acc, err = a.Named(ctx, tx, in.Account)
+	}
+	if err != nil {
+		return out, err
+	}
+	var expires *time.Time
+	if in.Lifetime > 0 {
+		expires = new(tx.Now.Add(in.Lifetime))
+	}
+	return a.makeToken(ctx, tx, c, acc, in.NewToken, expires)
+}
+
+// TokensOf lists the tokens that are for one profile, or the newest of an account.
+func (a *Accounts) TokensOf(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.AccountRef) (out protocol.Page[protocol.Token], err error) {
+	var found []storage.Token
+	if protocol.IsID(protocol.AccountID, in.Account) {
+		page, wrong := tx.AccountTokens(ctx, in.Account, protocol.MaxLimit, "")
+		found, err = page.Items, wrong
+	} else {
+		found, err = tx.ListTokens(ctx, in.Account)
+	}
+	out.Items = make([]protocol.Token, 0, len(found))
+	for _, t := range found {
+		out.Items = append(out.Items, token(t, c))
+	}
+	return out, err
 }
 
 // Named is the account of that id, or the one that a profile belongs to.

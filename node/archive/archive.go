@@ -37,6 +37,9 @@ type Archive struct {
 	Nodes   func(ctx context.Context, base string) (key.Set, error)         // fetches the keys of another node
 	Watch   func(context.Context, *storage.Tx, *storage.StoredThread) error // closes a thread when it falls silent
 	Spool   func() (*os.File, error)                                        // a private temporary file, deleted when it is closed
+	// Named is the account of that id, or the one that a profile belongs to.
+	Named  func(ctx context.Context, tx *storage.Tx, name string) (storage.Account, error)
+	Report Progress // of exports and of ImportFor; may be nil
 
 	schemas func() *dispatch.Schemas // made on first use
 	slots   chan struct{}
@@ -128,7 +131,7 @@ func (a *Archive) Export(ctx context.Context, c protocol.Caller, in protocol.Exp
 	if err != nil {
 		return nil, err
 	}
-	if err := a.Write(ctx, f, c.Actor(), handle, in.Passphrase, nil); err != nil {
+	if err := a.Write(ctx, f, c.Actor(), handle, in.Passphrase, a.Report); err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -151,6 +154,24 @@ type file struct {
 
 func (f file) Size() int64  { return f.size }
 func (f file) Name() string { return f.name }
+
+// ImportFor does import_for: file is an *os.File, which is read where it is.
+func (a *Archive) ImportFor(ctx context.Context, c protocol.Caller, in protocol.ImportOrder, file io.Reader) (protocol.ImportReport, error) {
+	f, ok := file.(*os.File)
+	if !ok {
+		return protocol.ImportReport{}, protocol.Errorf(protocol.InvalidRequest, "the archive must be a file")
+	}
+	if in.Account != "" {
+		if err := a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			acc, err := a.Named(ctx, tx, in.Account)
+			in.Account = acc.ID
+			return err
+		}); err != nil {
+			return protocol.ImportReport{}, err
+		}
+	}
+	return a.Read(ctx, f, Order{ImportRequest: in.ImportRequest, By: c, Limits: OperatorLimits, Vouch: in.Vouch, Account: in.Account, Progress: a.Report})
+}
 
 // Import is the operation import_archive.
 func (a *Archive) Import(ctx context.Context, c protocol.Caller, in protocol.ImportRequest, body io.Reader) (protocol.ImportReport, error) {

@@ -335,3 +335,11 @@ func feedItem(p *protocol.StoredPost, at time.Time) protocol.FeedItem {
 		Node:    p.Node, Untrusted: true,
 	}
 }
+
+// NewEpoch begins a new epoch of the board's log, so that its followers walk it again.
+func (b *Board) NewEpoch(ctx context.Context, tx *storage.Tx, c protocol.Caller, _ protocol.None) (protocol.None, error) {
+	if _, err := tx.NewEpoch(ctx, b.ID()); err != nil {
+		return protocol.None{}, err
+	}
+	return protocol.None{}, tx.Audit(ctx, c.Actor(), "new epoch", b.ID(), "")
+}

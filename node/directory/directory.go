@@ -5,6 +5,7 @@ package directory
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"stoa/protocol"
@@ -96,15 +97,40 @@ func (d *Directory) author(p *storage.StoredProfile, at time.Time) protocol.Auth
 	return a
 }
 
-// Delete takes a profile away, and its news with it. Its posts stay: they are
-// the author's own word.
-func (d *Directory) Delete(ctx context.Context, tx *storage.Tx, handle string) error {
-	err := d.showNews(ctx, tx, handle, false)
+// PutFor creates or replaces a profile on the operator's word. An identity that it
+// names must be the one that the profile is enrolled to.
+func (d *Directory) PutFor(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ProfileFile) (out protocol.WrittenProfile, err error) {
+	p, err := tx.ProfileToChange(ctx, in.Handle)
+	if errors.Is(err, storage.ErrNotFound) {
+		p, err = &storage.StoredProfile{CreatedAt: tx.Now}, nil
+	}
+	if err != nil {
+		return out, err
+	}
+	if id := strings.ToLower(in.Identity.ERC8004); id != "" && id != p.ERC8004 {
+		return out, protocol.Invalid(protocol.Fault{Pointer: "/identity/erc8004", Code: "not-enrolled",
+			Detail: "an identity is set with its proof: stoa admin identity put <handle> <identity> <thumbprint>"})
+	}
+	p.Draft = in.ProfileDraft
+	if out.Created, err = d.Put(ctx, tx, p); err != nil {
+		return out, err
+	}
+	out.Profile = d.interfaces(p.Draft, p.Open()).Profile
+	return out, tx.Audit(ctx, c.Actor(), "profile put", in.Handle, "")
+}
+
+// Delete deletes a profile, and its news with it. Its posts stay: they are the
+// author's own word.
+func (d *Directory) Delete(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.HandleInput) (protocol.None, error) {
+	err := d.showNews(ctx, tx, in.Handle, false)
 	if err == nil {
-		err = tx.DeleteProfile(ctx, handle)
+		err = tx.DeleteProfile(ctx, in.Handle)
 	}
 	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", handle)
+		return protocol.None{}, protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", in.Handle)
 	}
-	return err
+	if err != nil {
+		return protocol.None{}, err
+	}
+	return protocol.None{}, tx.Audit(ctx, c.Actor(), "profile delete", in.Handle, "")
 }

@@ -99,28 +99,29 @@ func (d *Directory) Record(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	return record(handle, m), err
 }
 
-// PutRecord writes the record of a business whole.
+// PutRecord writes the record of a business whole and tells the feed of items
+// that are listed for the first time.
 func (d *Directory) PutRecord(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.MerchantInput) (protocol.MerchantRecord, error) {
 	handle, err := c.ActsAs(in.Handle)
 	if err != nil {
 		return protocol.MerchantRecord{}, err
 	}
-	return d.PutMerchant(ctx, tx, handle, in.MerchantDraft)
-}
-
-// PutMerchant writes the record of a business whole and tells the feed of items
-// that are listed for the first time.
-func (d *Directory) PutMerchant(ctx context.Context, tx *storage.Tx, handle string, draft protocol.MerchantDraft) (protocol.MerchantRecord, error) {
 	p, err := d.business(ctx, tx, handle)
 	if err != nil {
 		return protocol.MerchantRecord{}, err
 	}
+	draft := in.MerchantDraft
 	if len(draft.Hours)+len(draft.ExceptionHours) > 0 && draft.Timezone == "" && p.Draft.Timezone == "" {
 		return protocol.MerchantRecord{}, protocol.Invalid(protocol.Fault{Pointer: "/timezone", Code: "required", Detail: "hours need a time zone, here or in the profile"})
 	}
 	m, err := tx.PutMerchant(ctx, handle, draft)
 	if err != nil {
 		return protocol.MerchantRecord{}, err
+	}
+	if c.Standing == protocol.Operator {
+		if err := tx.Audit(ctx, c.Actor(), "merchant put", handle, ""); err != nil {
+			return protocol.MerchantRecord{}, err
+		}
 	}
 	return record(handle, m), d.tellNews(ctx, tx, p)
 }

@@ -184,23 +184,15 @@ func (d *Directory) Identity(ctx context.Context, tx *storage.Tx, c protocol.Cal
 	return s, nil
 }
 
-// DropIdentity ends the enrolment of a profile on its owner's word, if there is one.
+// DropIdentity ends the enrolment of a profile, if there is one.
 func (d *Directory) DropIdentity(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.None, error) {
 	p, err := own(ctx, tx, c, in.Owned)
 	if err != nil || p.ERC8004 == "" {
 		return protocol.None{}, err
 	}
-	return protocol.None{}, Drop(ctx, tx, c.Actor(), p)
-}
-
-// Drop ends the enrolment of a profile.
-func Drop(ctx context.Context, tx *storage.Tx, actor string, p *storage.StoredProfile) error {
-	if p.ERC8004 == "" {
-		return protocol.Errorf(protocol.NotFound, "@%s is enrolled to no chain identity", p.Draft.Handle)
-	}
 	e, err := tx.EnrolmentByIdentity(ctx, p.ERC8004)
 	if err != nil {
-		return err
+		return protocol.None{}, err
 	}
-	return tx.EndEnrolment(ctx, actor, e, protocol.EndedByDrop)
+	return protocol.None{}, tx.EndEnrolment(ctx, c.Actor(), e, protocol.EndedByDrop)
 }

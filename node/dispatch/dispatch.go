@@ -215,9 +215,9 @@ func (t *Table) add(
 	t.entries[op.Name] = &entry{op: op, in: in, plain: plain, decode: decode, run: run}
 }
 
-// Complete returns an error when a declared operation is not bound.
-func (t *Table) Complete() error {
-	for _, op := range protocol.Operations() {
+// Complete returns an error when one of the operations is not bound.
+func (t *Table) Complete(all []*protocol.Operation) error {
+	for _, op := range all {
 		if t.entries[op.Name] == nil && op.Doors != protocol.InPage {
 			return fmt.Errorf("operation %s is declared and not bound", op.Name)
 		}
@@ -240,7 +240,7 @@ func (t *Table) Invoke(ctx context.Context, req Request) (Result, error) {
 
 func (t *Table) invoke(ctx context.Context, req Request) (Result, error) {
 	e := t.entries[req.Op]
-	if e == nil {
+	if e == nil || e.op.Local && !req.Evidence.Operator {
 		return Result{}, protocol.Errorf(protocol.NotFound, "there is no operation of that name")
 	}
 	if t.Rules != nil {
@@ -325,15 +325,22 @@ func (t *Table) admit(ctx context.Context, req Request, op *protocol.Operation) 
 	return *req.Caller, nil
 }
 
-// Limits of a JSON body (contract §1).
-var bodyLimits = strictjson.Limits{MaxBytes: 64 << 10, MaxDepth: 16, MaxTokens: 8192}
+// Limits of a JSON body (contract §1), and of a file of the operator on the machine.
+var (
+	bodyLimits = strictjson.Limits{MaxBytes: 64 << 10, MaxDepth: 16, MaxTokens: 8192}
+	fileLimits = strictjson.Limits{MaxBytes: 256 << 10, MaxDepth: 16, MaxTokens: 20_000}
+)
 
 // open reads the arguments strictly and removes the proof of work from them.
 func open(raw []byte, ev *identity.Evidence) ([]byte, map[string]any, error) {
 	if len(raw) == 0 {
 		return []byte("{}"), map[string]any{}, nil
 	}
-	if err := strictjson.Check(raw, bodyLimits); err != nil {
+	limits := bodyLimits
+	if ev.Operator {
+		limits = fileLimits
+	}
+	if err := strictjson.Check(raw, limits); err != nil {
 		return nil, nil, protocol.Errorf(protocol.InvalidRequest, "the body cannot be read as JSON: %w", err)
 	}
 	if !bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("{")) {

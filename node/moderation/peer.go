@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"stoa/protocol"
@@ -19,6 +20,24 @@ type FollowArgs struct {
 	URL   string    `json:"url"`
 	Since time.Time `json:"since"`
 	Tries int       `json:"tries,omitempty"` // failed attempts so far
+}
+
+// SetPolicy sets how a host and its subdomains are treated.
+func (m *Moderation) SetPolicy(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PolicyChange) (protocol.None, error) {
+	host, policy := strings.TrimSuffix(strings.ToLower(in.Host), "."), storage.Policy(in.Policy)
+	if in.Policy == "none" {
+		policy = ""
+	}
+	if !protocol.IsHost(host) {
+		return protocol.None{}, protocol.Errorf(protocol.InvalidRequest, "%q is not a host such as n1.example", host)
+	}
+	if policy == storage.PolicyReject && OwnHost(m.Base, host) {
+		return protocol.None{}, protocol.Errorf(protocol.InvalidRequest, "%s is this node, or a domain that it is in", host)
+	}
+	if err := tx.SetHostPolicy(ctx, storage.HostPolicy{Host: host, Policy: policy, Note: in.Note}); err != nil {
+		return protocol.None{}, err
+	}
+	return protocol.None{}, tx.Audit(ctx, c.Actor(), "peer policy", host, string(policy)+" "+in.Note)
 }
 
 // Peers lists the nodes that are followed, delivered to, or have a policy.

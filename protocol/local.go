@@ -1,0 +1,206 @@
+package protocol
+
+import (
+	"slices"
+	"time"
+)
+
+// What only the operator on the machine does (stoa admin): operations without a
+// door, which no document lists.
+
+var locals []*Operation
+
+// local declares an operation without a door.
+func local[In, Out any](o Operation) Op[In, Out] {
+	o.Local, o.For, o.Access = true, Operators, Operator
+	op := typed[In, Out](o)
+	locals = append(locals, op.Operation)
+	return op
+}
+
+// LocalOperations returns the operations without a door.
+func LocalOperations() []*Operation { return slices.Clone(locals) }
+
+// An EnrolledIdentity names a chain identity, eip155:<chainId>:<registry>:<agentId>.
+type EnrolledIdentity struct {
+	ERC8004 string `json:"erc8004,omitempty"`
+}
+
+// A ProfileFile is a profile as the operator writes it. Identity must be the one that
+// the profile is enrolled to already; without, the enrolment stays.
+type ProfileFile struct {
+	OwnProfile
+	Identity EnrolledIdentity `json:"identity,omitzero"`
+}
+
+// A WrittenProfile says what became of a profile.
+type WrittenProfile struct {
+	Created bool   `json:"created"` // else replaced
+	Profile string `json:"profile"` // address
+}
+
+// PutProfile creates or replaces a profile.
+var PutProfile = local[ProfileFile, WrittenProfile](Operation{Name: "put_profile"})
+
+// DeleteProfile deletes a profile; its posts stay.
+var DeleteProfile = local[HandleInput, None](Operation{Name: "delete_profile"})
+
+// A PrivateKey is a JWK with its private half, as JSON text.
+type PrivateKey struct {
+	Owned
+	JWK string `json:"jwk" maxLength:"8192"`
+}
+
+// KeepKey registers a key with a profile. The node keeps the private half, sealed,
+// and signs with it.
+var KeepKey = local[PrivateKey, Key](Operation{Name: "keep_key"})
+
+// A SignedDirectory is the key directory that the owner of a key signed, as JSON text.
+type SignedDirectory struct {
+	KeyID     string `json:"keyid" doc:"RFC 7638 thumbprint of the key."`
+	Directory string `json:"directory" maxLength:"65536"`
+}
+
+// PutKeyDirectory stores a signed key directory, for the node to serve until its
+// signature runs out.
+var PutKeyDirectory = local[SignedDirectory, None](Operation{Name: "put_key_directory"})
+
+// A NewEnrolment names a profile, a chain identity and the key that speaks for it.
+type NewEnrolment struct {
+	HandleInput
+	ERC8004 string `json:"erc8004"`
+	KeyID   string `json:"keyid" doc:"RFC 7638 thumbprint of the key, which the chain names."`
+}
+
+// EnrolIdentity asks the chain whether the key speaks for the identity, and enrols it
+// for the profile with the owner and wallet that the chain names. A key that the
+// profile does not have is registered as the chain has it.
+var EnrolIdentity = local[NewEnrolment, None](Operation{Name: "enrol_identity"})
+
+// A Registry is a registry of chain identities, eip155:<chainId>:<address>.
+type Registry struct {
+	Registry string `json:"registry"`
+}
+
+// RenewEnrolments has the enrolments of a registry made anew at the node's next look
+// at the chain, by what the chain says then. It is for a chain that makes other blocks
+// at each start, which would end them.
+var RenewEnrolments = local[Registry, None](Operation{Name: "renew_enrolments"})
+
+// A ProfileLink is a profile and the account that it is to belong to.
+type ProfileLink struct {
+	HandleInput
+	Account string `json:"account" doc:"Id of the account."`
+}
+
+// LinkProfile gives a profile to an account, and takes it from the one that had it.
+var LinkProfile = local[ProfileLink, None](Operation{Name: "link_profile"})
+
+// UnlinkProfile takes a profile from its account, with the tokens for it.
+var UnlinkProfile = local[HandleInput, None](Operation{Name: "unlink_profile"})
+
+// A RoleChange is an account and its new role.
+type RoleChange struct {
+	AccountRef
+	Role Role `json:"role" enum:"owner,operator"`
+}
+
+// SetRole makes an account an owner's or an operator's.
+var SetRole = local[RoleChange, None](Operation{Name: "set_role"})
+
+// A MailChange is an account and the address that the operator vouches for.
+type MailChange struct {
+	AccountRef
+	AccountMailDraft
+}
+
+// SetAccountMail sets the address that sign-in links go to; the former one is told.
+var SetAccountMail = local[MailChange, AccountMail](Operation{Name: "set_account_mail"})
+
+// SignedOut says how many sessions ended.
+type SignedOut struct {
+	Ended int `json:"ended"`
+}
+
+// SignOut ends every session of an account, and its sign-in links.
+var SignOut = local[AccountRef, SignedOut](Operation{Name: "sign_out"})
+
+// A TokenGrant is a token to be made: for the profile in Handle and the account that
+// it belongs to, which is opened when there is none, else for every profile of Account.
+type TokenGrant struct {
+	NewToken
+	Account  string        `json:"account,omitempty" doc:"Id of the account."`
+	Lifetime time.Duration `json:"lifetime,omitempty" minimum:"0" doc:"Nanoseconds it lives; 0 until it is revoked."`
+}
+
+// GrantToken makes an API token.
+var GrantToken = local[TokenGrant, MadeToken](Operation{Name: "grant_token", OneTime: true})
+
+// TokensOf lists the API tokens that are for one profile, or those of an account.
+var TokensOf = local[AccountRef, Page[Token]](Operation{Name: "tokens_of", ReadOnly: true})
+
+// A PeerAddress is the address of another node or of its board.
+type PeerAddress struct {
+	URL string `json:"url"`
+}
+
+// FollowPeer has the running node follow a board at once, or try for a day.
+var FollowPeer = local[PeerAddress, None](Operation{Name: "follow_peer"})
+
+// UnfollowPeer has the running node stop following a board, and tell it so.
+var UnfollowPeer = local[PeerAddress, None](Operation{Name: "unfollow_peer"})
+
+// A PolicyChange says how a host and its subdomains are treated from now on.
+type PolicyChange struct {
+	Host   string `json:"host"`
+	Policy string `json:"policy" enum:"reject,silence,trusted,none"`
+	Note   string `json:"note,omitempty"`
+}
+
+// SetPeerPolicy sets how a host is treated.
+var SetPeerPolicy = local[PolicyChange, None](Operation{Name: "set_peer_policy"})
+
+// A JobQuery selects the first hundred jobs of a state.
+type JobQuery struct {
+	State string `json:"state" enum:"waiting,dead,done"`
+}
+
+// A Job is a durable job.
+type Job struct {
+	ID        int64     `json:"id"`
+	Kind      string    `json:"kind"`
+	Lane      string    `json:"lane"`
+	Attempt   int       `json:"attempt"`
+	RunAt     time.Time `json:"runAt"`
+	LastError string    `json:"lastError"`
+}
+
+// Jobs are jobs, newest first.
+type Jobs struct {
+	Items []Job `json:"items"`
+}
+
+// ListJobs lists jobs of one state.
+var ListJobs = local[JobQuery, Jobs](Operation{Name: "list_jobs", ReadOnly: true})
+
+// A JobRef names one job.
+type JobRef struct {
+	ID int64 `json:"id"`
+}
+
+// RequeueJob has a dead job tried again.
+var RequeueJob = local[JobRef, None](Operation{Name: "requeue_job"})
+
+// An ImportOrder is an import on the operator's word.
+type ImportOrder struct {
+	ImportRequest
+	Account string `json:"account,omitempty" doc:"Whom a new profile belongs to: an account's id, or a profile of it."`
+	Vouch   bool   `json:"vouch,omitempty" doc:"The archive is the profile's, and of the node that it names."`
+}
+
+// ImportFor brings a profile here from an archive in a file.
+var ImportFor = local[ImportOrder, ImportReport](Operation{Name: "import_for"})
+
+// NewEpoch has the followers of the board walk its log again. It is for a database
+// that was restored from a backup.
+var NewEpoch = local[None, None](Operation{Name: "new_epoch"})
