@@ -72,7 +72,7 @@ func newAdmin(db *storage.DB, keys *credential.Keyring, base string, c Config) (
 	bindDirectory(a.table, directory.New(base))
 	bindAccounts(a.table, accounts)
 	dispatch.BindPlain(a.table, protocol.ExportArchive, a.archive.Export)
-	enrol := enroller{DB: db, Chain: func() (*credential.Chain, error) {
+	enrol := credential.Enroller{DB: db, Chain: func() (*credential.Chain, error) {
 		if len(c.Chain) == 0 {
 			return nil, fmt.Errorf("%w: name the chain with --chain", ErrConfig)
 		}
@@ -82,14 +82,14 @@ func newAdmin(db *storage.DB, keys *credential.Keyring, base string, c Config) (
 }
 
 // bind ties the operations without a door to their rooms.
-func (a *Admin) bind(b *board.Board, m *moderation.Moderation, accounts *account.Accounts, enrol enroller) error {
+func (a *Admin) bind(b *board.Board, m *moderation.Moderation, accounts *account.Accounts, enrol credential.Enroller) error {
 	t, d := a.table, directory.New(a.Base)
 	dispatch.Bind(t, protocol.PutProfile, d.PutFor)
 	dispatch.Bind(t, protocol.DeleteProfile, d.Delete)
 	dispatch.Bind(t, protocol.KeepKey, accounts.KeepKey)
-	dispatch.Bind(t, protocol.PutKeyDirectory, presigned{a.Base}.Put)
+	dispatch.Bind(t, protocol.PutKeyDirectory, credential.Presigned{Base: a.Base}.Put)
 	dispatch.BindPlain(t, protocol.EnrolIdentity, enrol.Enrol)
-	dispatch.Bind(t, protocol.RenewEnrolments, renewEnrolments)
+	dispatch.Bind(t, protocol.RenewEnrolments, credential.Renew)
 	dispatch.Bind(t, protocol.LinkProfile, accounts.LinkProfile)
 	dispatch.Bind(t, protocol.UnlinkProfile, accounts.UnlinkProfile)
 	dispatch.Bind(t, protocol.SetRole, accounts.SetRole)
@@ -97,8 +97,8 @@ func (a *Admin) bind(b *board.Board, m *moderation.Moderation, accounts *account
 	dispatch.Bind(t, protocol.SignOut, accounts.SignOut)
 	dispatch.Bind(t, protocol.GrantToken, accounts.GrantToken)
 	dispatch.Bind(t, protocol.TokensOf, accounts.TokensOf)
-	dispatch.Bind(t, protocol.FollowPeer, followPeer)
-	dispatch.Bind(t, protocol.UnfollowPeer, unfollowPeer)
+	dispatch.Bind(t, protocol.FollowPeer, operate.Follow)
+	dispatch.Bind(t, protocol.UnfollowPeer, operate.Unfollow)
 	dispatch.Bind(t, protocol.SetPeerPolicy, m.SetPolicy)
 	dispatch.Bind(t, protocol.ListJobs, operate.Jobs)
 	dispatch.Bind(t, protocol.RequeueJob, operate.Requeue)

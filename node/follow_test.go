@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/node/moderation"
+	"stoa/node/operate"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -35,7 +36,7 @@ func TestFollow_Shows(t *testing.T) {
 			if change != nil {
 				change(&j)
 			}
-			after, err := followJobs{Follow: h.Follow, Log: h.log}.Job(t.Context(), j)
+			after, err := operate.FollowJobs{Follow: h.Follow, Log: h.log}.Job(t.Context(), j)
 			require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 				if err != nil {
 					require.Equal(t, protocol.Gone, protocol.CodeOf(err))

@@ -245,9 +245,9 @@ func (n *Node) wire(ctx context.Context) error {
 	n.worker.Handle(operate.PruneJob, keep.Prune)
 	n.worker.Handle(operate.HoursJob, keep.Hours)
 	n.worker.Handle(storage.AdoptJob, keep.Adopt)
-	peers := followJobs{Follow: n.Follow, Unfollow: n.federation.Unfollow, Log: n.log}
+	peers := operate.FollowJobs{Follow: n.Follow, Unfollow: n.federation.Unfollow, Log: n.log}
 	n.worker.Handle(moderation.FollowJob, peers.Job)
-	n.worker.Handle(unfollowKind, peers.EndJob)
+	n.worker.Handle(operate.UnfollowJob, peers.EndJob)
 	if err := n.liveness(ctx); err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/node/credential"
 	"stoa/protocol"
 	"stoa/storage/storagetest"
 )
@@ -256,9 +257,9 @@ func TestPresignedDirectory(t *testing.T) {
 	at := "/.well-known/service-agents/" + pair.Thumbprint() + "/jwks.json"
 	require.Equal(t, protocol.DirectoryExpired, h.ask("GET", at, "").problem().Code)
 
-	signed, err := SignDirectory(h.Base, pair)
+	signed, err := credential.SignDirectory(h.Base, pair)
 	require.NoError(t, err)
-	elsewhere, err := SignDirectory("https://other.example", pair)
+	elsewhere, err := credential.SignDirectory("https://other.example", pair)
 	require.NoError(t, err)
 	require.Error(t, h.Admin().PutDirectory(ctx, pair.Thumbprint(), elsewhere), "signed for another node")
 	require.Error(t, h.Admin().PutDirectory(ctx, pair.Thumbprint(), []byte("{}")))

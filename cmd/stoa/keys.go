@@ -13,7 +13,7 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
-	"stoa/node"
+	"stoa/node/credential"
 	"stoa/protocol/pow"
 )
 
@@ -130,7 +130,7 @@ func (c *directoryCmd) Run(w *world) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.Key, err)
 	}
-	signed, err := node.SignDirectory(c.Node, pair)
+	signed, err := credential.SignDirectory(c.Node, pair)
 	if err != nil {
 		return usage{err}
 	}

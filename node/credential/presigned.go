@@ -1,4 +1,4 @@
-package node
+package credential
 
 import (
 	"context"
@@ -26,11 +26,11 @@ func SignDirectory(base string, pair key.Pair) ([]byte, error) {
 	return json.MarshalIndent(d, "", "  ")
 }
 
-// presigned takes the key directories that owners of keys signed for the node at Base.
-type presigned struct{ Base string }
+// Presigned takes the key directories that owners of keys signed for the node at Base.
+type Presigned struct{ Base string }
 
 // Put stores a signed key directory, for the node to serve until its signature runs out.
-func (p presigned) Put(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.SignedDirectory) (protocol.None, error) {
+func (p Presigned) Put(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.SignedDirectory) (protocol.None, error) {
 	var d wellknown.SignedDirectory
 	if err := json.Unmarshal([]byte(in.Directory), &d); err != nil {
 		return protocol.None{}, protocol.Errorf(protocol.InvalidRequest, "not a signed key directory: %w", err)

@@ -1,24 +1,23 @@
-package node
+package credential
 
 import (
 	"context"
 	"errors"
 
-	"stoa/node/credential"
 	"stoa/protocol"
 	"stoa/storage"
 )
 
-// enroller enrols profiles to chain identities on the operator's word.
-type enroller struct {
+// An Enroller enrols profiles to chain identities on the operator's word.
+type Enroller struct {
 	DB    *storage.DB
-	Chain func() (*credential.Chain, error) // as it is now
+	Chain func() (*Chain, error) // as it is now
 }
 
 // Enrol asks the chain whether the key speaks for the identity and, if so, enrols it
 // for the profile, with the owner and wallet that the chain names. A key that the
 // profile does not have yet is registered as the chain has it.
-func (r enroller) Enrol(ctx context.Context, c protocol.Caller, in protocol.NewEnrolment) (protocol.None, error) {
+func (r Enroller) Enrol(ctx context.Context, c protocol.Caller, in protocol.NewEnrolment) (protocol.None, error) {
 	chain, err := r.Chain()
 	if err != nil {
 		return protocol.None{}, err
@@ -41,9 +40,9 @@ func (r enroller) Enrol(ctx context.Context, c protocol.Caller, in protocol.NewE
 	return protocol.None{}, err
 }
 
-// renewEnrolments has the enrolments of a registry made anew at the node's next look
+// Renew has the enrolments of a registry made anew at the node's next look
 // at the chain.
-func renewEnrolments(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Registry) (protocol.None, error) {
+func Renew(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Registry) (protocol.None, error) {
 	all, err := tx.Enrolments(ctx, in.Registry, "", 1000)
 	for _, e := range all {
 		err = errors.Join(err, tx.Enrol(ctx, c.Actor(), storage.Enrolment{Handle: e.Handle, ERC8004: e.ERC8004, KeyID: e.KeyID}, nil))

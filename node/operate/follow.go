@@ -1,4 +1,4 @@
-package node
+package operate
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"stoa/storage"
 )
 
-// followPeer has the running node follow a board.
-func followPeer(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PeerAddress) (protocol.None, error) {
+// Follow has the running node follow a board.
+func Follow(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PeerAddress) (protocol.None, error) {
 	u, err := url.Parse(in.URL)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return protocol.None{}, protocol.Errorf(protocol.InvalidRequest, "%q is not an address such as https://n1.example", in.URL)
@@ -41,12 +41,12 @@ func enqueueFollow(ctx context.Context, tx *storage.Tx, in moderation.FollowArgs
 	})
 }
 
-// unfollowKind is the job that stops following a board.
-const unfollowKind = "unfollow"
+// UnfollowJob is the job that stops following a board.
+const UnfollowJob = "unfollow"
 
-// unfollowPeer has the running node stop following a board, and tell it so. What it
+// Unfollow has the running node stop following a board, and tell it so. What it
 // has sent stays.
-func unfollowPeer(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PeerAddress) (protocol.None, error) {
+func Unfollow(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PeerAddress) (protocol.None, error) {
 	args, err := json.Marshal(in)
 	if err != nil {
 		return protocol.None{}, err
@@ -61,14 +61,14 @@ func unfollowPeer(ctx context.Context, tx *storage.Tx, c protocol.Caller, in pro
 	if err != nil {
 		return protocol.None{}, err
 	}
-	if err := tx.Enqueue(ctx, storage.Job{Kind: unfollowKind, Lane: "host:" + s.Host, Args: args, Dedupe: unfollowKind + " " + in.URL}); err != nil {
+	if err := tx.Enqueue(ctx, storage.Job{Kind: UnfollowJob, Lane: "host:" + s.Host, Args: args, Dedupe: UnfollowJob + " " + in.URL}); err != nil {
 		return protocol.None{}, err
 	}
 	return protocol.None{}, tx.Audit(ctx, c.Actor(), "peer unfollow", in.URL, "")
 }
 
-// followJobs does what the operators' words about peers ask of a running node.
-type followJobs struct {
+// FollowJobs does what the operators' words about peers ask of a running node.
+type FollowJobs struct {
 	Follow, Unfollow func(ctx context.Context, address string) error
 	Log              *slog.Logger
 }
@@ -83,7 +83,7 @@ const followFor = 24 * time.Hour
 
 // Job is the handler of moderation.FollowJob. A node that is not a stoa node
 // with a board is final; one that does not answer is tried for a day.
-func (f followJobs) Job(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
+func (f FollowJobs) Job(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	var args moderation.FollowArgs
 	if err := json.Unmarshal(j.Args, &args); err != nil {
 		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
@@ -109,8 +109,8 @@ func (f followJobs) Job(ctx context.Context, j storage.Job) (func(context.Contex
 	}, nil
 }
 
-// EndJob is the handler of unfollowKind.
-func (f followJobs) EndJob(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
+// EndJob is the handler of UnfollowJob.
+func (f FollowJobs) EndJob(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	var args protocol.PeerAddress
 	if err := json.Unmarshal(j.Args, &args); err != nil {
 		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
