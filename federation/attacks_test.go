@@ -491,7 +491,7 @@ func blocked(t *testing.T, block func(ctx context.Context, tx *storage.Tx) error
 	require.NoError(t, err)
 	p := a.post(nil)
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.AppendLog(ctx, protocol.BoardID(a.base), "create", p.ID, raw)
+		err := tx.AppendLog(ctx, protocol.BoardID(a.base), "create", p.ID, raw)
 		return err
 	}))
 	settle(t, w.node, a)

@@ -166,7 +166,7 @@ func filled(b *testing.B) *Federation {
 			if err := tx.InsertPost(ctx, p); err != nil {
 				return err
 			}
-			if _, err := tx.AppendLog(ctx, p.Board, "create", p.ID, nil); err != nil {
+			if err := tx.AppendLog(ctx, p.Board, "create", p.ID, nil); err != nil {
 				return err
 			}
 		}

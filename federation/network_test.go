@@ -354,7 +354,7 @@ func (n *node) tell(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost,
 	if p.Board != protocol.BoardID(n.base) {
 		return tx.Enqueue(ctx, storage.Job{Kind: "submit", Lane: "to:" + hostOf(p.Board), Args: []byte(`{"post":"` + p.ID + `","kind":"` + kind + `"}`)})
 	}
-	if _, err := tx.AppendLog(ctx, p.Board, kind, p.ID, nil); err != nil {
+	if err := tx.AppendLog(ctx, p.Board, kind, p.ID, nil); err != nil {
 		return err
 	}
 	var to []string

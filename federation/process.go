@@ -150,8 +150,7 @@ func (f *Federation) created(ctx context.Context, in *incoming) (after, error) {
 		if err != nil || !fresh {
 			return err
 		}
-		_, err = tx.AppendLog(ctx, f.site.Board(), "create", p.ID, said)
-		return err
+		return tx.AppendLog(ctx, f.site.Board(), "create", p.ID, said)
 	}, nil
 }
 
@@ -265,8 +264,7 @@ func (f *Federation) logDeletion(ctx context.Context, tx *storage.Tx, p *protoco
 	if err := tx.RedactLog(ctx, p.Board, p.ID); err != nil {
 		return err
 	}
-	_, err := tx.AppendLog(ctx, p.Board, "delete", p.ID, said)
-	return err
+	return tx.AppendLog(ctx, p.Board, "delete", p.ID, said)
 }
 
 // erase deletes a post of another node for its author, and remembers the

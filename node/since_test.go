@@ -53,6 +53,7 @@ func newsOf(d protocol.Digest) (words []string) {
 
 func (h *house) digest(after string, ask func(path string) answer) (d protocol.Digest) {
 	h.t.Helper()
+	require.NoError(h.t, h.db.Numbered(context.Background()))
 	path := since
 	if after != "" {
 		path += "?after=" + url.QueryEscape(after)

@@ -72,6 +72,11 @@ var invariants = []invariant{
 		WHERE p.resolved_by IS NOT NULL AND (r.id IS NULL OR r.state <> 'visible' OR r.kind <> 'resolution' OR NOT r.verified OR r.in_reply_to <> p.id) LIMIT 1`},
 }
 
+// waitingInvariant is of a table that PostgreSQL alone has.
+var waitingInvariant = invariant{"a live log entry that waits for its number and whose post is missing or deleted",
+	`SELECT w.object_id FROM log_waiting w LEFT JOIN post p ON p.id = w.object_id
+		WHERE NOT w.redacted AND w.kind <> 'delete' AND w.object_id LIKE 'post~_%' ESCAPE '~' AND (p.id IS NULL OR p.state = 'deleted') LIMIT 1`}
+
 // Check looks whether the database is sound: the file itself on SQLite, and what
 // must be true of its rows. It reads everything; the error names what is wrong.
 func (db *DB) Check(ctx context.Context) error {
@@ -93,7 +98,11 @@ func (db *DB) Check(ctx context.Context) error {
 				wrong = append(wrong, errors.New(text))
 			}
 		}
-		for _, i := range invariants {
+		all := invariants
+		if db.engine == enginePostgres {
+			all = append(all[:len(all):len(all)], waitingInvariant)
+		}
+		for _, i := range all {
 			var what string
 			switch err := tx.row(ctx, i.query).Scan(&what); err {
 			case ErrNotFound:

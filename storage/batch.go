@@ -40,8 +40,7 @@ type batch struct {
 
 	posts, tags, words, feed, log, writers *rows
 	news                                   *newsRows
-	heads                                  map[string]*stream // boards whose counter this transaction holds
-	split                                  bool               // something happened that only a careful run can sort out
+	split                                  bool // something happened that only a careful run can sort out
 	ahead                                  map[[16]byte]aheadState
 
 	// Of the running op:
@@ -50,7 +49,6 @@ type batch struct {
 	spent     [][16]byte
 	taken     [][16]byte // of those that were inserted ahead
 	opTopics  map[string]bool
-	opHeads   map[string]int64 // counters as the op found them; -1: not held before
 }
 
 func (w *writer) attempt(ops []*op, careful bool) (_ *batch, err error) {
@@ -60,9 +58,13 @@ func (w *writer) attempt(ops []*op, careful bool) (_ *batch, err error) {
 		results: make([]error, len(ops)), topics: map[string]bool{}, opTopics: map[string]bool{},
 		posts: newRows(postInsert), tags: newRows(tagInsert), words: newRows(postWords.insert(w.db.engine)),
 		feed: newRows(feedInsert), log: newRows(logInsert), writers: newRows(writerInsert), news: &newsRows{rows: newRows(newsInsert)},
-		heads: map[string]*stream{}, opHeads: map[string]int64{},
 	}
-	b.tx = &Tx{Now: w.db.clock(), db: w.db, conn: w.conn, batch: b}
+	if w.db.engine == enginePostgres {
+		b.log = newRows(waitingInsert)
+	} else {
+		b.log.number = b.numberLog
+	}
+	b.tx = &Tx{Now: w.db.clock(), db: w.db, conn: w.conn, batch: b, told: w.db.told.Load()}
 	if _, err := w.conn.exec(ctx, w.db.engine.begin()); err != nil {
 		w.conn.broken = w.db.engine == enginePostgres
 		return nil, errors.Join(errBegin, err)
@@ -117,7 +119,6 @@ func (b *batch) run(o *op) (result, fatal error) {
 	b.savepoint, b.touched = false, false
 	b.spent, b.taken = b.spent[:0], b.taken[:0]
 	clear(b.opTopics)
-	clear(b.opHeads)
 	for _, r := range b.buffers() {
 		r.mark = r.n
 	}
@@ -179,18 +180,6 @@ func (b *batch) undo(ctx context.Context) error {
 	for _, r := range b.buffers() {
 		r.cut()
 	}
-	for board, head := range b.opHeads {
-		// A counter that the op was the first to read is read again: its row
-		// lock, and on a new board its row, go with the savepoint.
-		if head < 0 {
-			delete(b.heads, board)
-		} else {
-			b.heads[board].head = head
-		}
-	}
-	for _, s := range b.heads {
-		s.stored = -1 // what was stored behind the savepoint is not
-	}
 	if b.savepoint {
 		if _, err := b.conn.exec(ctx, "ROLLBACK TO op"); err != nil {
 			return err
@@ -248,21 +237,12 @@ func (b *batch) finish(ctx context.Context) error {
 	return b.flushFeed(ctx, b.feed.n, b.news.n)
 }
 
-// flush writes what is held back for the tables, and the counters of the logs.
+// flush writes what is held back for the tables.
 func (b *batch) flush(ctx context.Context) error {
 	for _, r := range b.tables() {
 		if err := r.flush(ctx, b.conn, r.n); err != nil {
 			return err
 		}
-	}
-	for _, s := range b.heads {
-		if s.head == s.stored {
-			continue
-		}
-		if _, err := b.conn.exec(ctx, `UPDATE stream SET head = ? WHERE id = ?`, s.head, s.id); err != nil {
-			return fmt.Errorf("raise the log's counter: %w", err)
-		}
-		s.stored = s.head
 	}
 	return nil
 }

@@ -189,8 +189,8 @@ func (db *DB) openPostgres(ctx context.Context) error {
 	db.engine = enginePostgres
 	pool := stdlib.OpenDB(*cfg)
 	n := max(8, 4*runtime.GOMAXPROCS(0))
-	pool.SetMaxOpenConns(n + postgresWriters)
-	pool.SetMaxIdleConns(n + postgresWriters)
+	pool.SetMaxOpenConns(n + postgresWriters + 1) // one numbers
+	pool.SetMaxIdleConns(n + postgresWriters + 1)
 	db.main = bun.NewDB(pool, pgdialect.New())
 	db.readers = newPool(db.main, db.engine, n, false)
 	var encoding string

@@ -196,3 +196,28 @@ func Exec(ctx context.Context, db *DB, query string, args ...any) error {
 
 // OnPostgres reports which engine a database is of.
 func OnPostgres(db *DB) bool { return db.engine == enginePostgres }
+
+// NumberPlans are the plans of what numbers and tells after commits, with indexes
+// wherever they serve.
+func NumberPlans(ctx context.Context, t *testing.T, db *DB) string {
+	t.Helper()
+	var plans []string
+	require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+		if _, err := tx.write(ctx, `SET LOCAL enable_seqscan = off`); err != nil {
+			return err
+		}
+		for _, q := range []struct {
+			text string
+			args []any
+		}{{numbersHeld, []any{0, true}}, {logNumbers, []any{0, numberLimit, "x"}}, {redactWaiting, []any{"x", "y"}}} {
+			rows, err := tx.query(ctx, "EXPLAIN "+q.text, q.args...)
+			steps, err := collect(rows, err, scanText)
+			if err != nil {
+				return err
+			}
+			plans = append(plans, steps...)
+		}
+		return nil
+	}))
+	return strings.Join(plans, "\n")
+}

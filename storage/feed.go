@@ -29,8 +29,7 @@ func (tx *Tx) AppendFeed(ctx context.Context, item protocol.FeedItem) error {
 	if err != nil {
 		return fmt.Errorf("encode feed item: %w", err)
 	}
-	b.touched = true
-	b.opTopics[TopicFeed] = true
+	b.appended(TopicFeed)
 	values := []any{seq, item.ID, string(item.Type), item.Subject.ID, true, string(doc), int64(0)}
 	if b.careful {
 		return tx.placeFeed(ctx, values, seq, item.ID)
@@ -43,11 +42,11 @@ func (tx *Tx) AppendFeed(ctx context.Context, item protocol.FeedItem) error {
 }
 
 func (tx *Tx) placeFeed(ctx context.Context, values []any, seq int64, id string) error {
-	last, err := tx.batch.take(ctx, 1)
+	numbers, err := tx.batch.take(ctx, 1)
 	if err != nil {
 		return err
 	}
-	values[len(values)-1] = last + 1
+	values[len(values)-1] = numbers[0]
 	for at := seq; at < seq+nearby; at++ {
 		values[0] = at
 		n, err := tx.write(ctx, feedInsert.into+feedInsert.row+` ON CONFLICT DO NOTHING`, values...)
@@ -142,19 +141,23 @@ func (tx *Tx) wipeFeed(ctx context.Context, subjectID string) error {
 	return err
 }
 
-// A FeedEntry is a feed item with its number: numbers rise in the order of
-// commits, so that whoever has read up to one has missed nothing below it.
+// A FeedEntry is a feed item with its number: whoever has read up to one with
+// FeedAfter has missed nothing below it.
 type FeedEntry struct {
 	protocol.FeedItem
 	N int64
 }
 
-// FeedAfter returns visible items behind a number, in the order of commits.
+// FeedAfter returns visible items with greater numbers than after, in their order.
 func (tx *Tx) FeedAfter(ctx context.Context, after int64, limit int) ([]FeedEntry, error) {
 	if err := tx.settleFeed(""); err != nil {
 		return nil, err
 	}
-	rows, err := tx.query(ctx, feedAfter, after, bounded(limit))
+	told, err := tx.toldUpTo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := tx.query(ctx, feedAfter, after, told, bounded(limit))
 	return collect(rows, err, func(s scanner) (e FeedEntry, err error) {
 		var doc []byte
 		if err := s.Scan(&e.N, &doc); err != nil {
@@ -165,31 +168,37 @@ func (tx *Tx) FeedAfter(ctx context.Context, after int64, limit int) ([]FeedEntr
 }
 
 const (
-	feedAfter  = `SELECT n, doc FROM feed WHERE n > ? AND visible ORDER BY n LIMIT ?`
-	feedNewest = `SELECT n, id FROM feed WHERE n > 0 ORDER BY n DESC LIMIT 1`
+	feedAfter  = `SELECT n, doc FROM feed WHERE n > ? AND n <= ? AND visible ORDER BY n LIMIT ?`
+	feedNewest = `SELECT n, id FROM feed WHERE n > 0 AND n <= ? ORDER BY n DESC LIMIT 1`
 )
 
 // FeedPlace is the number and id of the item with that id, of any visibility;
 // with no id, of the newest. An item that is not held stands for its time: then
-// it is the place of the item before it. 0 is the place before all.
+// it is the place of the item before it. 0 is the place before all. On PostgreSQL
+// an item that was just committed stands for the number that readers are told up
+// to: what it and its neighbours are is told (once more).
 func (tx *Tx) FeedPlace(ctx context.Context, id string) (n int64, at string, err error) {
 	if err := tx.settleFeed(""); err != nil {
 		return 0, "", err
 	}
+	told, err := tx.toldUpTo(ctx)
+	if err != nil {
+		return 0, "", err
+	}
 	if id == "" {
-		err = tx.row(ctx, feedNewest).Scan(&n, &at)
+		err = tx.row(ctx, feedNewest, told).Scan(&n, &at)
 		return n, at, orNothing(err)
 	}
 	err = tx.row(ctx, `SELECT n, id FROM feed WHERE `+byID, idRange(id)...).Scan(&n, &at)
 	if err != ErrNotFound {
-		return n, at, err
+		return min(n, told), at, err
 	}
 	seq, err := seqOf(id)
 	if err != nil {
 		return 0, "", protocol.Errorf(protocol.InvalidCursor, "this is not the id of a feed item")
 	}
 	err = tx.row(ctx, `SELECT n FROM feed WHERE seq < ? ORDER BY seq DESC LIMIT 1`, seq).Scan(&n)
-	return n, id, orNothing(err)
+	return min(n, told), id, orNothing(err)
 }
 
 func orNothing(err error) error {

@@ -20,62 +20,60 @@ type LogEntry struct {
 	Redacted bool // its object was deleted; Activity is nil
 }
 
-var logInsert = insert{into: `INSERT INTO log (stream, seq, kind, object_id, at, redacted, activity) VALUES `, row: `(?, ?, ?, ?, ?, ?, ?)`}
+var (
+	logInsert     = insert{into: `INSERT INTO log (stream, seq, kind, object_id, at, redacted, activity) VALUES `, row: `(?, ?, ?, ?, ?, ?, ?)`}
+	waitingInsert = insert{into: `INSERT INTO log_waiting (board, kind, object_id, at, redacted, activity) VALUES `, row: `(?, ?, ?, ?, ?, ?)`}
+)
 
-// A stream is a board's counter, held by the running transaction.
-type stream struct {
-	id     int64
-	head   int64 // with the entries that are held back
-	stored int64 // in the row
-}
-
-// AppendLog gives the event the next number of the board's log. The board comes
-// to be with its first entry. The number is final once the transaction is.
-func (tx *Tx) AppendLog(ctx context.Context, board, kind, objectID string, activity []byte) (seq int64, err error) {
+// AppendLog adds the event to the board's log, which comes to be with its first
+// entry. On SQLite the entry has its number when it is written; on PostgreSQL it
+// has one, and is read, some milliseconds after the commit (number.go).
+func (tx *Tx) AppendLog(_ context.Context, board, kind, objectID string, activity []byte) error {
 	b := tx.batch
 	if b == nil {
-		return 0, ErrReadOnly
+		return ErrReadOnly
 	}
-	s, err := tx.stream(ctx, board)
-	if err != nil {
-		return 0, err
+	b.appended(TopicLog)
+	if tx.db.engine == enginePostgres {
+		b.log.add(board, kind, objectID, millis(tx.Now), false, blob(activity))
+	} else {
+		b.log.add(board, nil, kind, objectID, millis(tx.Now), false, blob(activity))
 	}
-	b.touched = true
-	b.opTopics[TopicLog] = true
-	s.head++
-	b.log.add(s.id, s.head, kind, objectID, millis(tx.Now), false, blob(activity))
-	return s.head, nil
+	return nil
 }
 
-// stream takes the board's counter for this transaction: whoever else wants to
-// append waits until it ends, which is what keeps numbers and commits in order.
-func (tx *Tx) stream(ctx context.Context, board string) (*stream, error) {
-	b := tx.batch
-	if s, ok := b.heads[board]; ok {
-		if _, seen := b.opHeads[board]; !seen {
-			b.opHeads[board] = s.head
-		}
-		return s, nil
-	}
-	s, err := tx.lockStream(ctx, board)
-	if err == ErrNotFound {
-		if _, err := tx.write(ctx, `INSERT INTO stream (board, epoch, head) VALUES (?, ?, 0) ON CONFLICT DO NOTHING`, board, newEpoch(tx.Now)); err != nil {
-			return nil, err
-		}
-		s, err = tx.lockStream(ctx, board)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("log of %s: %w", board, err)
-	}
-	b.heads[board], b.opHeads[board] = s, -1
-	return s, nil
-}
+const (
+	raiseHead = `UPDATE stream SET head = head + ? WHERE board = ? RETURNING id, head`
+	newStream = `INSERT INTO stream (board, epoch, head) VALUES (?, ?, 0) ON CONFLICT DO NOTHING`
+)
 
-func (tx *Tx) lockStream(ctx context.Context, board string) (*stream, error) {
-	var s stream
-	err := tx.row(ctx, `SELECT id, head FROM stream WHERE board = ?`+tx.db.engine.forUpdate(), board).Scan(&s.id, &s.head)
-	s.stored = s.head
-	return &s, err
+// numberLog gives the first n entries that are held back the next numbers of their
+// boards. On SQLite, whose writer is alone, they are final once the transaction is.
+func (b *batch) numberLog(ctx context.Context, n int) error {
+	entries := map[string]int64{}
+	for i := range n {
+		entries[b.log.args[i*b.log.wide].(string)]++
+	}
+	for board, count := range entries {
+		var id, head int64
+		err := b.tx.row(ctx, raiseHead, count, board).Scan(&id, &head)
+		if err == ErrNotFound {
+			if _, err = b.conn.exec(ctx, newStream, board, newEpoch(b.tx.Now)); err == nil {
+				err = b.tx.row(ctx, raiseHead, count, board).Scan(&id, &head)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("log of %s: %w", board, err)
+		}
+		seq := head - count
+		for i := range n {
+			if at := i * b.log.wide; b.log.args[at] == any(board) {
+				seq++
+				b.log.args[at], b.log.args[at+1] = id, seq
+			}
+		}
+	}
+	return nil
 }
 
 // newEpoch names the life of a log between two restores from a backup.
@@ -96,7 +94,7 @@ func (tx *Tx) LogHead(ctx context.Context, board string) (epoch string, head int
 	if err != ErrNotFound || tx.batch == nil {
 		return epoch, head, err
 	}
-	if _, err := tx.stream(ctx, board); err != nil {
+	if _, err := tx.write(ctx, newStream, board, newEpoch(tx.Now)); err != nil {
 		return "", 0, err
 	}
 	err = tx.row(ctx, text, board).Scan(&epoch, &head)
@@ -156,6 +154,12 @@ func (tx *Tx) LogChanged(ctx context.Context, board string, after, upTo int64) (
 	return collect(rows, err, scanInt)
 }
 
+const (
+	redact        = ` SET redacted = TRUE, activity = NULL WHERE object_id = ? AND kind <> 'delete' AND `
+	redactLog     = `UPDATE log` + redact + `stream = (SELECT id FROM stream WHERE board = ?)`
+	redactWaiting = `UPDATE log_waiting` + redact + `board = ?`
+)
+
 // RedactLog takes the activities of a deleted object out of a board's log.
 // The entries stay as tombstones, so that the numbers have no gap. Entries that
 // say delete are not touched.
@@ -166,8 +170,12 @@ func (tx *Tx) RedactLog(ctx context.Context, board, objectID string) error {
 	if err := tx.settle(); err != nil {
 		return err
 	}
-	_, err := tx.write(ctx, `UPDATE log SET redacted = TRUE, activity = NULL
-		WHERE object_id = ? AND kind <> 'delete' AND stream = (SELECT id FROM stream WHERE board = ?)`, objectID, board)
+	if tx.db.engine == enginePostgres { // first: an entry that is given its number meanwhile is waited for, and then found there
+		if _, err := tx.write(ctx, redactWaiting, objectID, board); err != nil {
+			return err
+		}
+	}
+	_, err := tx.write(ctx, redactLog, objectID, board)
 	return err
 }
 
@@ -177,12 +185,11 @@ func (tx *Tx) NewEpoch(ctx context.Context, board string) (epoch string, err err
 	if err := tx.dirty(); err != nil {
 		return "", err
 	}
-	s, err := tx.stream(ctx, board)
-	if err != nil {
+	if _, _, err := tx.LogHead(ctx, board); err != nil {
 		return "", err
 	}
 	epoch = newEpoch(tx.Now)
-	if _, err = tx.write(ctx, `UPDATE stream SET epoch = ? WHERE id = ?`, epoch, s.id); err != nil {
+	if _, err = tx.write(ctx, `UPDATE stream SET epoch = ? WHERE board = ?`, epoch, board); err != nil {
 		return "", err
 	}
 	return epoch, tx.skipNumbers(ctx)

@@ -24,17 +24,10 @@ func TestLog(t *testing.T) {
 		})
 		const other = "https://n1.example/ap/feed"
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			for want := int64(1); want <= 3; want++ {
-				seq, err := tx.AppendLog(ctx, boardID, "create", "x", []byte(`{"id":1}`))
-				require.NoError(t, err)
-				require.Equal(t, want, seq)
-				_, head, err := tx.LogHead(ctx, boardID)
-				require.NoError(t, err)
-				require.Equal(t, want, head, "its own write is seen")
+			for range 3 {
+				require.NoError(t, tx.AppendLog(ctx, boardID, "create", "x", []byte(`{"id":1}`)))
 			}
-			seq, err := tx.AppendLog(ctx, other, "delete", "x", nil)
-			require.EqualValues(t, 1, seq)
-			return err
+			return tx.AppendLog(ctx, other, "delete", "x", nil)
 		})
 		var epoch string
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
@@ -44,7 +37,9 @@ func TestLog(t *testing.T) {
 			boards, err := tx.Boards(ctx)
 			require.NoError(t, err)
 			require.Equal(t, []string{boardID, other}, boards)
-			epoch, _, err = tx.LogHead(ctx, boardID)
+			var head int64
+			epoch, head, err = tx.LogHead(ctx, boardID)
+			require.EqualValues(t, 3, head)
 			return err
 		})
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.RedactLog(ctx, boardID, "x") })
@@ -61,7 +56,7 @@ func TestLog(t *testing.T) {
 			return err
 		})
 		err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.AppendLog(ctx, boardID, "no-such-kind", "x", nil)
+			err := tx.AppendLog(ctx, boardID, "no-such-kind", "x", nil)
 			return err
 		})
 		require.Error(t, err)

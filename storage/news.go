@@ -41,7 +41,7 @@ func ParseMessageRef(ref string) (threadID string, n int, err error) {
 
 // A NewsItem is one thing that happened to a reader.
 type NewsItem struct {
-	N         int64 // rises in the order of commits
+	N         int64
 	Kind, Ref string
 }
 
@@ -64,17 +64,17 @@ func (r *newsRows) events(n int) (count int) {
 	return count
 }
 
-// number gives the events of the first n rows the numbers behind last.
-func (r *newsRows) number(n int, last int64) {
+// number gives the events of the first n rows their numbers.
+func (r *newsRows) number(n int, numbers []int64) {
 	var ordinal any
+	event := -1
 	for i := range n {
-		if at := i*r.wide + 1; i == 0 || r.args[at] != ordinal {
+		at := i*r.wide + 1
+		if i == 0 || r.args[at] != ordinal {
 			ordinal = r.args[at]
-			last++
-			r.args[at] = last
-		} else {
-			r.args[at] = last
+			event++
 		}
+		r.args[at] = numbers[event]
 	}
 }
 
@@ -90,7 +90,7 @@ func (tx *Tx) AppendNews(_ context.Context, kind, ref string, readers ...string)
 	for _, reader := range readers {
 		if reader != "" && !told[reader] {
 			told[reader] = true
-			b.touched = true
+			b.appended(topicNumbers)
 			b.news.add(reader, b.news.event, kind, ref)
 		}
 	}
@@ -109,14 +109,14 @@ func (tx *Tx) News(ctx context.Context, names []string, after int64, limit int) 
 	if err := tx.settleFeed(""); err != nil {
 		return nil, 0, false, err
 	}
-	if err := tx.row(ctx, `SELECT head FROM tally WHERE one = 1`).Scan(&upTo); err != nil {
+	if upTo, err = tx.toldUpTo(ctx); err != nil {
 		return nil, 0, false, err
 	}
 	names = names[:min(len(names), maxNames)]
 	if len(names) == 0 {
 		return []NewsItem{}, max(upTo, after), false, nil
 	}
-	text, args := newsQuery(names, after, limit+1)
+	text, args := newsQuery(names, after, upTo, limit+1)
 	rows, err := tx.query(ctx, text, args...)
 	items, err = collect(rows, err, func(s scanner) (i NewsItem, err error) {
 		return i, s.Scan(&i.N, &i.Kind, &i.Ref)
@@ -131,11 +131,11 @@ func (tx *Tx) News(ctx context.Context, names []string, after int64, limit int) 
 }
 
 // newsQuery merges one index range a name; the rows of one event become one.
-func newsQuery(names []string, after int64, limit int) (string, []any) {
-	const one = `SELECT n, kind, ref FROM (SELECT n, kind, ref FROM news WHERE reader = ? AND n > ? ORDER BY n LIMIT ?) r`
+func newsQuery(names []string, after, upTo int64, limit int) (string, []any) {
+	const one = `SELECT n, kind, ref FROM (SELECT n, kind, ref FROM news WHERE reader = ? AND n > ? AND n <= ? ORDER BY n LIMIT ?) r`
 	var args []any
 	for _, name := range names {
-		args = append(args, name, after, limit)
+		args = append(args, name, after, upTo, limit)
 	}
 	return `SELECT n, kind, ref FROM (` + strings.Repeat(one+` UNION `, len(names)-1) + one + `) m ORDER BY n LIMIT ?`, append(args, limit)
 }
@@ -163,9 +163,13 @@ func (tx *Tx) PruneNews(ctx context.Context, before time.Time) (int, error) {
 	if err := tx.dirty(); err != nil {
 		return 0, err
 	}
-	if _, err := tx.write(ctx, `INSERT INTO news_mark (n, at) SELECT head, ? FROM tally
-		WHERE one = 1 AND NOT EXISTS (SELECT 1 FROM news_mark WHERE at > ?) ON CONFLICT DO NOTHING`,
-		millis(tx.Now), millis(tx.Now.Add(-markEvery))); err != nil {
+	told, err := tx.toldUpTo(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := tx.write(ctx, `INSERT INTO news_mark (n, at) SELECT CAST(? AS BIGINT), CAST(? AS BIGINT)
+		WHERE NOT EXISTS (SELECT 1 FROM news_mark WHERE at > ?) ON CONFLICT DO NOTHING`,
+		told, millis(tx.Now), millis(tx.Now.Add(-markEvery))); err != nil {
 		return 0, fmt.Errorf("mark the news: %w", err)
 	}
 	var upTo int64

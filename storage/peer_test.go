@@ -19,7 +19,7 @@ func TestOutlets(t *testing.T) {
 		append3 := func() {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 				for range 3 {
-					if _, err := tx.AppendLog(ctx, boardID, "create", "x", nil); err != nil {
+					if err := tx.AppendLog(ctx, boardID, "create", "x", nil); err != nil {
 						return err
 					}
 				}

@@ -23,7 +23,7 @@ import (
 // knows of a handful of rows it may do as it likes. SQLite names no conditions.
 var (
 	endToEnd = regexp.MustCompile(`Seq Scan on|\bSCAN [a-z_]+$`)
-	pages    = regexp.MustCompile(`SCAN (r|m|waiting)$|Seq Scan on tally`)
+	pages    = regexp.MustCompile(`SCAN (r|m|waiting)$`)
 	sorted   = regexp.MustCompile(`\bSort\b|TEMP B-TREE`)
 	dropped  = regexp.MustCompile(`Filter:`)
 	handful  = regexp.MustCompile(`rows=\d{1,2} `)

@@ -106,6 +106,6 @@ func publishSpending(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost
 	if err := tx.AppendFeed(ctx, feedItem(p)); err != nil {
 		return err
 	}
-	_, err := tx.AppendLog(ctx, boardID, "create", p.ID, nil)
+	err := tx.AppendLog(ctx, boardID, "create", p.ID, nil)
 	return err
 }

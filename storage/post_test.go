@@ -19,6 +19,7 @@ var start = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 func write(t testing.TB, db *storage.DB, fn func(ctx context.Context, tx *storage.Tx) error) {
 	t.Helper()
 	require.NoError(t, db.Write(t.Context(), fn))
+	require.NoError(t, db.Numbered(t.Context()))
 }
 
 func read(t testing.TB, db *storage.DB, fn func(ctx context.Context, tx *storage.Tx) error) {

@@ -50,8 +50,10 @@ type rows struct {
 	wide int
 	args []any // wide values a row
 	n    int
-	mark int            // rows of the ops before the running one
-	seen map[int64]bool // numbers of this transaction, also of rows that were dropped
+	mark int // rows of the ops before the running one
+
+	number func(ctx context.Context, n int) error // completes the first n rows before they are written, where set
+	seen   map[int64]bool                         // numbers of this transaction, also of rows that were dropped
 }
 
 func newRows(i insert) *rows { return &rows{insert: i, wide: i.width()} }
@@ -88,6 +90,11 @@ func (r *rows) flush(ctx context.Context, c *conn, n int) error {
 	}
 	if r.bySeq {
 		r.sort(n)
+	}
+	if r.number != nil {
+		if err := r.number(ctx, n); err != nil {
+			return err
+		}
 	}
 	at := 0
 	for at < n {

@@ -38,12 +38,12 @@ func TestListedPosts(t *testing.T) {
 				if p.Node != nil {
 					activity = []byte(`{"relayed":true}`)
 				}
-				if _, err := tx.AppendLog(ctx, p.Board, "create", p.ID, activity); err != nil {
+				if err := tx.AppendLog(ctx, p.Board, "create", p.ID, activity); err != nil {
 					return err
 				}
 				ids = append(ids, p.ID)
 			}
-			_, err := tx.AppendLog(ctx, boardID, "update", ids[0], nil)
+			err := tx.AppendLog(ctx, boardID, "update", ids[0], nil)
 			return err
 		}))
 		require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {

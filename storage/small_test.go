@@ -209,7 +209,7 @@ func TestCheck_FindsWhatIsWrong(t *testing.T) {
 			if err := tx.InsertPost(ctx, p); err != nil {
 				return err
 			}
-			_, err := tx.AppendLog(ctx, boardID, "create", protocol.NewID(protocol.PostID, start), nil)
+			err := tx.AppendLog(ctx, boardID, "create", protocol.NewID(protocol.PostID, start), nil)
 			return err
 		})
 		err := db.Check(t.Context())

@@ -9,8 +9,9 @@
 // protocol.
 //
 // Times are integer milliseconds UTC, listings page by key and never by offset,
-// and what readers page over is numbered in the order of commits. The package
-// starts no goroutine but its writers and knows nothing of who is asking.
+// and who pages over numbers misses nothing that is committed later. The package
+// starts no goroutine but its writers, and the one that numbers on PostgreSQL
+// (number.go), and knows nothing of who is asking.
 package storage
 
 import (
@@ -60,6 +61,8 @@ type DB struct {
 	watch       func(tx *Tx, query string, args []any) // sees each query before it runs, so that tests explain it; else nil
 	watchWrites bool                                   // watch sees statements that write, too
 	spends      sync.Map                               // [16]byte → *batch: being spent by a running batch; PostgreSQL only
+	told        atomic.Int64                           // readers see feed items and news up to it; PostgreSQL only
+	numbering   numbering                              // PostgreSQL only
 
 	gate   sync.RWMutex // guards closed against sends on queue
 	closed bool
@@ -78,7 +81,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if db.now == nil {
 		db.now = time.Now
 	}
-	for _, topic := range []string{TopicJobs, TopicLog, TopicFeed, TopicRules} {
+	for _, topic := range []string{TopicJobs, TopicLog, TopicFeed, TopicRules, topicNumbers} {
 		db.wake[topic] = make(chan struct{}, 1)
 	}
 	if c.Queue <= 0 {
@@ -101,6 +104,9 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if err := db.startWriters(ctx); err != nil {
 		return nil, errors.Join(err, db.closePools())
 	}
+	if err := db.startNumbering(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
 	if err := errors.Join(db.makeWords(ctx), db.reindex(ctx)); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -122,6 +128,7 @@ func (db *DB) Close() error {
 	close(db.queue)
 	db.gate.Unlock()
 	db.writers.Wait()
+	db.numbering.end()
 	return db.closePools()
 }
 
@@ -143,14 +150,17 @@ func (db *DB) Version() uint64 { return db.version.Load() }
 // Topics of [DB.Wake].
 const (
 	TopicJobs = "jobs" // a job was enqueued
-	TopicLog  = "log"  // a board's log grew
-	TopicFeed = "feed" // the feed grew
+	TopicLog  = "log"  // a board's log has new entries to read
+	TopicFeed = "feed" // the feed has new items to read
 
 	TopicRules = "rules" // blocks or limits changed
+
+	topicNumbers = "numbers" // what was committed has to be numbered or told, on PostgreSQL
 )
 
 // Wake returns the topic's channel, which receives a hint after a commit of
-// this process that touched the topic. There is one channel a topic, with room
+// this process that touched the topic, on PostgreSQL once what it appended can be
+// read. There is one channel a topic, with room
 // for one hint, for one receiver; hints coalesce and other processes send none,
 // so receivers also poll. An unknown topic gives nil, which never receives.
 func (db *DB) Wake(topic string) <-chan struct{} { return db.wake[topic] }
@@ -176,6 +186,7 @@ type Tx struct {
 	db    *DB
 	conn  *conn
 	batch *batch // nil in a read
+	told  int64  // as DB.told was before it began
 }
 
 // Read runs fn on a snapshot: all it reads is of one moment. A write inside it
@@ -191,6 +202,7 @@ func (db *DB) read(ctx context.Context, fn func(ctx context.Context, tx *Tx) err
 		return fmt.Errorf("begin a read: %w", err)
 	}
 	defer func() { db.readers.put(c) }()
+	told := db.told.Load() // before the snapshot
 	if _, err := c.exec(ctx, db.engine.beginRead()); err != nil {
 		c.broken = true
 		return fmt.Errorf("begin a read: %w", err)
@@ -201,7 +213,7 @@ func (db *DB) read(ctx context.Context, fn func(ctx context.Context, tx *Tx) err
 			c.broken = true
 		}
 	}()
-	return fn(ctx, &Tx{Now: db.clock(), db: db, conn: c})
+	return fn(ctx, &Tx{Now: db.clock(), db: db, conn: c, told: told})
 }
 
 // clock is the time in whole milliseconds; it never runs backwards.

@@ -5,19 +5,40 @@ import (
 	"fmt"
 )
 
-// Feed items and news are numbered in the order of commits: their readers come
-// back with the last number they know and must miss nothing. The counter is a
-// row that the transaction holds until it ends. It is the last thing a batch
-// takes, so that no two transactions wait for each other, and for the time of a
-// commit only. Numbers rise and may have gaps.
+// Feed items and news are numbered over all boards and readers. Their readers come
+// back with the last number they know and must miss nothing: they see items up to
+// a number below which no more come (Tx.told). On SQLite that is the head of the
+// counter. On PostgreSQL numbers come from a sequence, which holds up nobody, and
+// commits overtake each other (number.go). Numbers rise and may have gaps.
 
-// take raises the counter and returns the number before the first that is ours.
-func (b *batch) take(ctx context.Context, count int) (int64, error) {
+// take returns so many new numbers, rising. It is called at the end of a batch
+// where possible: readers wait for the transactions that have numbers.
+func (b *batch) take(ctx context.Context, count int) (numbers []int64, err error) {
+	if b.db.engine == enginePostgres {
+		rows, err := b.tx.query(ctx, `SELECT nextval('feed_number') FROM generate_series(1, ?)`, count)
+		if numbers, err = collect(rows, err, scanInt); err != nil {
+			return nil, fmt.Errorf("take numbers for the feed: %w", err)
+		}
+		return numbers, nil
+	}
 	var head int64
 	if err := b.tx.row(ctx, `UPDATE tally SET head = head + ? WHERE one = 1 RETURNING head`, count).Scan(&head); err != nil {
-		return 0, fmt.Errorf("raise the counter of the feed: %w", err)
+		return nil, fmt.Errorf("raise the counter of the feed: %w", err)
 	}
-	return head - int64(count), nil
+	for n := head - int64(count) + 1; n <= head; n++ {
+		numbers = append(numbers, n)
+	}
+	return numbers, nil
+}
+
+// toldUpTo is the number up to which this transaction may read feed items and news:
+// none at or below it is committed later.
+func (tx *Tx) toldUpTo(ctx context.Context) (n int64, err error) {
+	if tx.db.engine == enginePostgres {
+		return tx.told, nil
+	}
+	err = tx.row(ctx, `SELECT head FROM tally WHERE one = 1`).Scan(&n)
+	return n, err
 }
 
 // flushFeed numbers and writes the first feed items and news that are held back.
@@ -27,15 +48,14 @@ func (b *batch) flushFeed(ctx context.Context, items, news int) error {
 	}
 	b.feed.sort(items)
 	events := b.news.events(news)
-	last, err := b.take(ctx, items+events)
+	numbers, err := b.take(ctx, items+events)
 	if err != nil {
 		return err
 	}
 	for i := range items {
-		last++
-		b.feed.args[(i+1)*b.feed.wide-1] = last
+		b.feed.args[(i+1)*b.feed.wide-1] = numbers[i]
 	}
-	b.news.number(news, last)
+	b.news.number(news, numbers[items:])
 	if err := b.feed.flush(ctx, b.conn, items); err != nil {
 		return err
 	}
@@ -90,6 +110,10 @@ func (tx *Tx) skipNumbers(ctx context.Context) error {
 	if err := tx.settleFeed(""); err != nil {
 		return err
 	}
-	_, err := tx.write(ctx, `UPDATE tally SET head = ? WHERE one = 1 AND head < ?`, millis(tx.Now), millis(tx.Now))
+	raise := `UPDATE tally SET head = ? WHERE one = 1 AND head < ?`
+	if tx.db.engine == enginePostgres {
+		raise = `SELECT setval('feed_number', ?) FROM feed_number WHERE last_value < ?`
+	}
+	_, err := tx.write(ctx, raise, millis(tx.Now), millis(tx.Now))
 	return err
 }

@@ -51,7 +51,7 @@ func TestFeedAfter_Writers(t *testing.T) {
 						if err := tx.AppendNews(ctx, storage.NewsReply, subject, "handle:asha", "key:k", "", "key:k"); err != nil {
 							return err
 						}
-						if _, err := tx.AppendLog(ctx, fmt.Sprint("board", i%3), "create", subject, nil); err != nil {
+						if err := tx.AppendLog(ctx, fmt.Sprint("board", i%3), "create", subject, nil); err != nil {
 							return err
 						}
 						if i%6 == 5 {
@@ -72,7 +72,7 @@ func TestFeedAfter_Writers(t *testing.T) {
 		feed, news := map[string]int{}, map[string]int{}
 		var at, told int64
 		for last := false; ; {
-			read(t, dbs[1], func(ctx context.Context, tx *storage.Tx) error {
+			err := dbs[1].Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 				entries, err := tx.FeedAfter(ctx, at, 7)
 				for _, e := range entries {
 					require.Greater(t, e.N, at)
@@ -90,6 +90,7 @@ func TestFeedAfter_Writers(t *testing.T) {
 				told = upTo
 				return err
 			})
+			require.NoError(t, err)
 			if len(feed) == wanted && len(news) == wanted {
 				break
 			}
@@ -97,6 +98,7 @@ func TestFeedAfter_Writers(t *testing.T) {
 			case <-done:
 				require.False(t, t.Failed(), "a writer gave up")
 				require.False(t, last, "one more look after the last commit finds the rest") // only when less came than fits a page
+				require.NoError(t, dbs[1].Numbered(t.Context()))
 				last = len(feed)+7 >= wanted && len(news)+5 >= wanted
 			default:
 			}

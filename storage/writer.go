@@ -239,9 +239,14 @@ func (db *DB) announce(b *batch) {
 		db.version.Add(1)
 	}
 	for topic := range b.topics {
-		select {
-		case db.wake[topic] <- struct{}{}:
-		default:
-		}
+		db.hint(topic)
+	}
+}
+
+// hint wakes who waits for a topic.
+func (db *DB) hint(topic string) {
+	select {
+	case db.wake[topic] <- struct{}{}:
+	default:
 	}
 }

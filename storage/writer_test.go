@@ -212,6 +212,7 @@ func TestWrite_NeighboursAreKeptApart(t *testing.T) {
 				}
 			}
 		})
+		require.NoError(t, db.Numbered(t.Context()))
 		listed := walkBoard(t, db, protocol.BoardQuery{Paging: protocol.Paging{Limit: 100}})
 		require.Len(t, listed, len(succeeded))
 		for _, id := range listed {

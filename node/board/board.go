@@ -144,7 +144,7 @@ func (b *Board) Distribute(ctx context.Context, tx *storage.Tx, p *protocol.Stor
 				return err
 			}
 		}
-		if _, err := tx.AppendLog(ctx, b.ID(), kind, p.ID, nil); err != nil {
+		if err := tx.AppendLog(ctx, b.ID(), kind, p.ID, nil); err != nil {
 			return err
 		}
 	case kind == "create" || kind == "delete": // other changes of the board's posts are announced by that board

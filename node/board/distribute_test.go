@@ -100,6 +100,7 @@ func TestTell_WhoIsAnswered(t *testing.T) {
 			decide(mod.Remove, id)
 			to := map[string]string{anonymous.ID: dave, signed.ID: carol}[id]
 			require.Equal(t, []submission{{Post: id, Kind: "delete", To: to, Direct: true}}, told())
+			require.NoError(t, db.Numbered(t.Context()))
 			require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 				left, err := tx.Readers(ctx, id)
 				require.Empty(t, left)
@@ -131,7 +132,7 @@ func TestDelete_ForeignReply(t *testing.T) {
 				Author: protocol.Author{Name: "Carol", Node: &host, Method: protocol.ByFederation}, Node: &host, CreatedAt: tx.Now,
 			}})
 			if err == nil {
-				_, err = tx.AppendLog(ctx, b.ID(), "create", id, []byte("what was received"))
+				err = tx.AppendLog(ctx, b.ID(), "create", id, []byte("what was received"))
 			}
 			return err
 		}))
@@ -139,6 +140,7 @@ func TestDelete_ForeignReply(t *testing.T) {
 			_, err := b.Delete(ctx, tx, operator, protocol.PostRef{ID: id})
 			return err
 		}))
+		require.NoError(t, db.Numbered(t.Context()))
 		require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			entries, err := tx.LogAfter(ctx, b.ID(), 0, 10)
 			require.Len(t, entries, 2)
@@ -165,6 +167,7 @@ func TestPost_Language(t *testing.T) {
 		}
 		language := func(c protocol.Caller) (tag string) {
 			id := b.post(c, protocol.Offer, "").ID
+			require.NoError(t, db.Numbered(t.Context()))
 			require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 				p, err := tx.PostByID(ctx, id)
 				tag = p.Language

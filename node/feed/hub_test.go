@@ -54,6 +54,7 @@ func (s *stand) say(kind protocol.FeedType, subjects ...string) {
 				Actor: protocol.Author{Name: "Asha"}, Subject: protocol.Subject{Kind: "item", ID: subject, Title: subject}})
 		}))
 	}
+	require.NoError(s.t, s.db.Numbered(context.Background()))
 }
 
 func (s *stand) stream(network, types, after string) (r protocol.Stream, err error) {
