@@ -111,7 +111,7 @@ func TestCrash(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range writers {
 		group.Go(func() {
-			writeAll(t, a.url, client.Options{Key: readPair(t, file)}, fmt.Sprintf("crash-%d", i), each, titles)
+			writeAll(t, a.url, client.Options{Key: readPair(t, file)}, fmt.Sprintf("crash-%d", i), "", each, func(p protocol.Post) { titles <- p.Title })
 		})
 	}
 	killer := make(chan struct{})
@@ -163,8 +163,9 @@ func readPair(t testing.TB, file string) key.Pair {
 	return pair
 }
 
-// writeAll posts n signed posts, each until it is acknowledged.
-func writeAll(t testing.TB, node string, o client.Options, name string, n int, done chan<- string) {
+// writeAll posts n signed posts, replies to a post where one is named, each until
+// it is acknowledged.
+func writeAll(t testing.TB, node string, o client.Options, name, to string, n int, done func(protocol.Post)) {
 	c, err := client.New(node, o)
 	if err != nil {
 		t.Error(err)
@@ -175,15 +176,18 @@ func writeAll(t testing.TB, node string, o client.Options, name string, n int, d
 		title := fmt.Sprintf("%s-%d", name, i)
 		for {
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-			res, err := c.Do(ctx, client.Call{Operation: "post_to_board", IdempotencyKey: title,
-				Args: map[string]any{"kind": "offer", "title": title, "body": "Written under fire."}})
+			args := map[string]any{"kind": "offer", "title": title, "body": "Written under fire."}
+			if to != "" {
+				args["inReplyTo"] = to
+			}
+			res, err := c.Do(ctx, client.Call{Operation: "post_to_board", IdempotencyKey: title, Args: args})
 			cancel()
 			if err == nil {
 				var p protocol.Post
 				if err := json.Unmarshal(res.Body, &p); err != nil || p.Title != title {
 					t.Errorf("answer to %s: %s", title, res.Body)
 				}
-				done <- title
+				done(p)
 				break
 			}
 			if time.Now().After(deadline) {
