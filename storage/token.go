@@ -56,13 +56,10 @@ func (tx *Tx) InsertToken(ctx context.Context, t Token) error {
 	if err != nil {
 		return fmt.Errorf("encode scopes: %w", err)
 	}
-	n, err := tx.write(ctx, `INSERT INTO api_token (id, hash, account, handle, name, scopes, created_at, expires_at, revoked_at, last_used_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`, t.ID, t.Hash[:], t.Account, t.Handle, t.Name, string(scopes),
-		millis(t.CreatedAt), millisPtr(t.ExpiresAt), millisPtr(t.RevokedAt), millisPtr(t.LastUsedAt))
-	if err == nil && n == 0 {
-		return ErrExists
-	}
-	return err
+	return tx.insert(ctx, &tokenRow{
+		ID: t.ID, Hash: t.Hash[:], Account: t.Account, Handle: t.Handle, Name: t.Name, Scopes: string(scopes),
+		CreatedAt: millis(t.CreatedAt), ExpiresAt: millisPtr(t.ExpiresAt), RevokedAt: millisPtr(t.RevokedAt), LastUsedAt: millisPtr(t.LastUsedAt),
+	})
 }
 
 // TokenByHash returns a token, also one that has run out or was revoked: that is

@@ -108,6 +108,22 @@ func collect[T any](rows *sql.Rows, err error, scan func(scanner) (T, error)) ([
 
 func (tx *Tx) selectFrom(model any) *bun.SelectQuery { return tx.conn.bun.NewSelect().Model(model) }
 
+// insert inserts the row; ErrExists when one of its keys is taken.
+func (tx *Tx) insert(ctx context.Context, model any) error {
+	if err := tx.dirty(); err != nil {
+		return err
+	}
+	res, err := tx.conn.bun.NewInsert().Model(model).On("CONFLICT DO NOTHING").Exec(tx.in(ctx))
+	if err != nil {
+		return err
+	}
+	n, err := res.RowsAffected()
+	if err == nil && n == 0 {
+		return ErrExists
+	}
+	return err
+}
+
 // put inserts the row, or where the key exists already replaces the named
 // columns of the row that is there.
 func (tx *Tx) put(ctx context.Context, model any, key string, columns ...string) error {
