@@ -35,14 +35,13 @@ func (r followerRow) follower() Follower {
 
 // PutFollower stores a follower, or what is new about one that is known.
 func (tx *Tx) PutFollower(ctx context.Context, f Follower) error {
-	fresh, err := tx.write(ctx, `INSERT INTO follower (local_actor, actor, inbox, shared_inbox, host, follow_id, stoa, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		f.LocalActor, f.Actor, f.Inbox, f.SharedInbox, f.Host, f.FollowID, f.Stoa, millis(tx.Now))
-	if err != nil {
-		return err
+	err := tx.insert(ctx, &followerRow{LocalActor: f.LocalActor, Actor: f.Actor, Inbox: f.Inbox, SharedInbox: f.SharedInbox, Host: f.Host,
+		FollowID: f.FollowID, Stoa: f.Stoa, CreatedAt: millis(tx.Now)})
+	if err == nil {
+		return tx.addFollowers(ctx, f.LocalActor, 1)
 	}
-	if fresh > 0 {
-		return tx.addFollowers(ctx, f.LocalActor, fresh)
+	if err != ErrExists {
+		return err
 	}
 	_, err = tx.write(ctx, `UPDATE follower SET inbox = ?, shared_inbox = ?, host = ?, follow_id = ?, stoa = ? WHERE local_actor = ? AND actor = ?`,
 		f.Inbox, f.SharedInbox, f.Host, f.FollowID, f.Stoa, f.LocalActor, f.Actor)
