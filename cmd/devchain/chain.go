@@ -31,18 +31,17 @@ const (
 	pollEvery = 25 * time.Millisecond
 	// beatEvery keeps the head younger than any reader's max_head_age.
 	beatEvery = 5 * time.Second
-	// baseFee stays where it is: an eighth of 7 wei rounds to nothing. So a
-	// transaction that was paid enough once is paid enough on replay.
+	// baseFee does not change: an eighth of 7 wei rounds to nothing. A transaction that paid
+	// enough once therefore pays enough on replay.
 	baseFee = 7
 )
 
 // A Chain is a running chain with the two registries on it.
 //
-// It mines when a transaction waits, and then goes on with empty blocks up to
-// the next multiple of 32, so that whatever was sent is final a moment after it
-// was included. Without transactions it adds a block every five seconds. Each
-// block is at least one second after the one before, so busy chains run ahead of
-// the clock; only deadlines in contracts notice.
+// It mines when a transaction is waiting, and then adds empty blocks up to the next multiple of
+// 32, so that everything sent is final a moment after it was included. Without transactions it
+// adds a block every five seconds. Each block is at least one second after the previous one, so
+// busy chains run ahead of the clock; only deadlines in contracts notice.
 type Chain struct {
 	Ready     Ready
 	contracts contracts
@@ -52,13 +51,13 @@ type Chain struct {
 	journal   *journal
 	// keystore is an empty folder that the backend insists on.
 	keystore string
-	manual   bool // a transaction gets one block and is not final by itself; set before Mine
+	manual   bool // a transaction gets one block and does not become final by itself; set before Mine
 
 	mu sync.Mutex // held over every block and its journal entry
 }
 
-// Start makes the chain, serves it and deploys the registries. Artifacts is a
-// folder with other compiled registries than this program's, or "".
+// Start creates the chain, serves it and deploys the registries. artifacts is a folder with other
+// compiled registries than this program's, or "".
 func Start(listen, artifacts string, log *slog.Logger) (*Chain, error) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -68,7 +67,7 @@ func Start(listen, artifacts string, log *slog.Logger) (*Chain, error) {
 	if c.keystore, err = os.MkdirTemp("", "stoa-devchain-"); err != nil {
 		return nil, err
 	}
-	for range 5 { // a free port may be taken before the backend has it
+	for range 5 { // another process may take a free port before the backend does
 		if c.backend, err = c.startBackend(host, port); err == nil || port != "0" {
 			break
 		}
@@ -86,7 +85,7 @@ func Start(listen, artifacts string, log *slog.Logger) (*Chain, error) {
 	return c, nil
 }
 
-// startBackend turns the backend's panics into errors: a taken port is one.
+// startBackend converts the backend's panics to errors, such as that of a port in use.
 func (c *Chain) startBackend(host, port string) (b *simulated.Backend, err error) {
 	if port == "0" {
 		l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
@@ -109,15 +108,15 @@ func (c *Chain) startBackend(host, port string) (b *simulated.Backend, err error
 	return simulated.NewBackend(funds(), func(nc *node.Config, ec *ethconfig.Config) {
 		nc.KeyStoreDir, nc.HTTPHost, nc.HTTPPort, nc.HTTPModules = c.keystore, host, int(n), []string{"eth", "net", "web3", "txpool"}
 		rules := *params.AllDevChainProtocolChanges
-		rules.BogotaTime = nil // storage at present prices
+		rules.BogotaTime = nil // storage at current prices
 		ec.Genesis.Config = &rules
 		ec.Genesis.BaseFee = big.NewInt(baseFee)
 	}), nil
 }
 
-// Close ends the chain; everything not in a journal is lost. The server would
-// wait five seconds for connections that a client opened and never used, so
-// Close leaves it to that after a quarter of one.
+// Close ends the chain; everything that is not in a journal is lost. The server would wait five
+// seconds for connections that a client opened and never used, so Close waits for it only a
+// quarter of a second.
 func (c *Chain) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,7 +137,7 @@ func (c *Chain) Close() error {
 	return errors.Join(err, os.RemoveAll(c.keystore))
 }
 
-// deploy puts the registries on the chain, from the deployer's first transactions on.
+// deploy deploys the registries, with the deployer's first transactions.
 func (c *Chain) deploy() (err error) {
 	d := c.deployment(deployerKey(), 0)
 	if c.Ready.IdentityRegistry, err = d.identity(); err == nil {
@@ -150,7 +149,7 @@ func (c *Chain) deploy() (err error) {
 	return nil
 }
 
-// deployment sends as one account, from that nonce on, a block for each transaction.
+// deployment sends as one account, from that nonce on, one block per transaction.
 func (c *Chain) deployment(key *ecdsa.PrivateKey, nonce uint64) deployment {
 	send := func(to *common.Address, data []byte) error {
 		tx, err := types.SignNewTx(key, types.LatestSignerForChainID(big.NewInt(chainID)), &types.DynamicFeeTx{
@@ -186,8 +185,8 @@ func (c *Chain) include(ctx context.Context, tx *types.Transaction) error {
 	return nil
 }
 
-// Replay includes the journal's transactions, makes them final, and keeps
-// everything that follows in the same journal. Call it before Mine.
+// Replay includes the journal's transactions, makes them final, and appends everything that
+// follows to the same journal. Call it before Mine.
 func (c *Chain) Replay(ctx context.Context, j *journal) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -225,7 +224,7 @@ func (c *Chain) Mine(ctx context.Context) error {
 				if err != nil {
 					return err
 				}
-				if n == 0 { // a transaction that cannot be included, e.g. paid too little
+				if n == 0 { // a transaction that cannot be included, e.g. because it paid too little
 					retry = now.Add(time.Second)
 				}
 			} else if now.After(beat) {
@@ -265,8 +264,8 @@ func (c *Chain) block(ctx context.Context) error {
 	return err
 }
 
-// finish mines up to the next multiple of 32 and counts the transactions that
-// found their way into these blocks. Holds c.mu.
+// finish mines up to the next multiple of 32 and counts the transactions in these blocks. It needs
+// c.mu.
 func (c *Chain) finish(ctx context.Context) (int, error) {
 	total := 0
 	for {
@@ -278,7 +277,7 @@ func (c *Chain) finish(ctx context.Context) (int, error) {
 	}
 }
 
-// commit mines one block, keeps its transactions and counts them. Holds c.mu.
+// commit mines one block, keeps its transactions and counts them. It needs c.mu.
 func (c *Chain) commit(ctx context.Context) (number uint64, included int, err error) {
 	if c.backend == nil {
 		return 0, 0, errors.New("chain is closed")

@@ -29,7 +29,7 @@ type artifact struct {
 
 type bytecode []byte
 
-// UnmarshalJSON reads hex, with or without 0x, or an object with a member of that name.
+// UnmarshalJSON accepts hex, with or without 0x, or an object with a member of that name.
 func (b *bytecode) UnmarshalJSON(raw []byte) error {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
@@ -47,8 +47,8 @@ func (b *bytecode) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// contracts finds artifacts by name: in a folder and those under it, or, where
-// the folder is "", among those of this program.
+// contracts finds artifacts by name: in a folder and its subfolders or, if the folder is "", among
+// those of this program.
 type contracts struct{ dir string }
 
 func (c contracts) load(name string) (artifact, error) {
@@ -88,13 +88,13 @@ func (c contracts) has(name string) bool {
 	return err == nil
 }
 
-// code is the creation code with the arguments of the constructor.
+// code returns the creation code with the arguments of the constructor.
 func (a artifact) code(args ...any) ([]byte, error) {
 	packed, err := a.ABI.Pack("", args...)
 	return bytes.Join([][]byte{a.Bytecode, packed}, nil), err
 }
 
-// call is the data of a call.
+// call returns the data of a call.
 func (a artifact) call(method string, args ...any) ([]byte, error) {
 	return a.ABI.Pack(method, args...)
 }
@@ -106,8 +106,8 @@ type deployment struct {
 	call      func(to common.Address, data []byte) error
 }
 
-// identity deploys the identity registry: IdentityRegistry as it is, or
-// IdentityRegistryUpgradeable (the reference's name) in a proxy of its own.
+// identity deploys the identity registry: IdentityRegistry itself, or IdentityRegistryUpgradeable
+// (the reference's name) behind a proxy.
 func (d deployment) identity() (common.Address, error) {
 	const upgradeable = "IdentityRegistryUpgradeable"
 	if !d.contracts.has(upgradeable) {
@@ -137,9 +137,9 @@ func (d deployment) plain(name string, args ...any) (common.Address, error) {
 	return d.create(code)
 }
 
-// proxied deploys as the reference does (ERC-1967, UUPS): a proxy with the minimal
-// implementation, which takes an owner, is upgraded to the registry, whose
-// initialize gets the arguments. It is for the owner to call.
+// proxied deploys as the reference does (ERC-1967, UUPS): a proxy with the minimal implementation,
+// which gets an owner, is upgraded to the registry, whose initialize gets the arguments. Only the
+// owner may call it.
 func (d deployment) proxied(name string, minimal common.Address, args ...any) (common.Address, error) {
 	fail := func(err error) (common.Address, error) {
 		return common.Address{}, fmt.Errorf("contract %s: %w", name, err)

@@ -10,10 +10,10 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 )
 
-// A journal keeps the signed transactions of the chain in their order. Replayed
-// on the same genesis by the same accounts they give the same agents, records,
-// owners and reviews. Block numbers and times differ; a call that depends on the
-// time (setAgentWallet has a deadline) is refused on replay, and said in the log.
+// A journal stores the signed transactions of the chain in order. Replayed on the same genesis
+// with the same accounts they give the same agents, records, owners and reviews. Block numbers and
+// times differ; a call that depends on the time (setAgentWallet has a deadline) is refused on
+// replay, and logged.
 type journal struct {
 	path string // "" keeps nothing
 

@@ -1,14 +1,12 @@
-// Stoa-devchain is a throw-away Ethereum chain with the ERC-8004 registries,
-// for `stoa dev` and for tests. It runs go-ethereum's simulated backend in
-// memory behind real JSON-RPC over HTTP, chain id 1337.
+// Stoa-devchain is a throw-away Ethereum chain with the ERC-8004 registries, for `stoa dev` and
+// for tests. It runs go-ethereum's simulated backend in memory behind real JSON-RPC over HTTP,
+// chain id 1337.
 //
-// It is a binary and a module of its own because the simulated backend is five
-// times as heavy as the node itself. Never use its keys on another chain: they
-// are printed at every start.
+// It is a separate binary and module because the simulated backend is five times as large as the
+// node itself. Never use its keys on another chain: they are printed at every start.
 //
-// When the chain is ready it prints one line of JSON on stdout ([Ready]); logs
-// go to stderr. It ends on SIGTERM, on SIGINT and, with -exit-with-stdin, when
-// its standard input is closed.
+// When the chain is ready it prints one line of JSON on stdout ([Ready]); logs go to stderr. It
+// ends on SIGTERM, on SIGINT and, with -exit-with-stdin, when its standard input is closed.
 package main
 
 import (
@@ -35,11 +33,11 @@ type Ready struct {
 }
 
 func main() {
-	listen := flag.String("listen", "127.0.0.1:0", "`address` of the JSON-RPC server; port 0 takes a free one")
-	state := flag.String("state", "", "`file` that keeps the transactions, to rebuild the same agents at the next start")
+	listen := flag.String("listen", "127.0.0.1:0", "`address` of the JSON-RPC server; port 0 chooses a free one")
+	state := flag.String("state", "", "`file` that stores the transactions, to recreate the same agents at the next start")
 	withStdin := flag.Bool("exit-with-stdin", false, "end when standard input is closed")
 	artifacts := flag.String("artifacts", os.Getenv("ERC8004_ARTIFACTS"), "`folder` of other compiled registries to deploy; default $ERC8004_ARTIFACTS")
-	manual := flag.Bool("manual", false, "take commands on standard input, for tests: mine N, final, fork N; nothing is final by itself")
+	manual := flag.Bool("manual", false, "accept commands on standard input, for tests: mine N, final, fork N; nothing becomes final by itself")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)

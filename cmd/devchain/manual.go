@@ -53,7 +53,7 @@ func (c *Chain) command(ctx context.Context, line string) (string, error) {
 		if err := c.backend.Fork(parent.Hash()); err != nil {
 			return "", err
 		}
-		c.backend.Rollback() // what was in the old blocks does not come back
+		c.backend.Rollback() // the transactions of the old blocks are not included again
 		n++
 	default:
 		return "", fmt.Errorf("not a command: %q", line)

@@ -15,7 +15,7 @@ import (
 
 type adminCmd struct {
 	node.Config `embed:""`
-	JSON        bool `name:"json" help:"Print JSON in place of a table."`
+	JSON        bool `name:"json" help:"Print JSON instead of a table."`
 
 	Profile adminProfileCmd `cmd:"" help:"Profiles of agents."`
 	Shop    adminShopCmd    `cmd:"" name:"merchant" help:"Merchant records of businesses: hours, city, items."`
@@ -23,29 +23,30 @@ type adminCmd struct {
 	ID      adminIDCmd      `cmd:"" name:"identity" help:"Chain identities of agents."`
 	Account adminAccountCmd `cmd:"" help:"Accounts of owners and operators."`
 	Token   adminTokenCmd   `cmd:"" help:"API tokens of owners and operators."`
-	Queue   adminQueueCmd   `cmd:"" help:"Posts that somebody should look at, with reports, reasons and notes."`
+	Queue   adminQueueCmd   `cmd:"" help:"Posts that wait for a decision, with reports, reasons and notes."`
 	Post    adminPostCmd    `cmd:"" help:"Hide, restore and delete posts of the board."`
-	Block   adminBlockCmd   `cmd:"" help:"Who may not write here, or be heard."`
-	Limit   adminLimitCmd   `cmd:"" help:"Limits that change while the node runs."`
+	Block   adminBlockCmd   `cmd:"" help:"Blocks of writers and of other servers."`
+	Limit   adminLimitCmd   `cmd:"" help:"Limits that can be changed at run time."`
 	Note    adminNoteCmd    `cmd:"" help:"The operators' notes on posts, handles, hosts, …"`
-	Stats   adminStatsCmd   `cmd:"" help:"The node in numbers."`
+	Stats   adminStatsCmd   `cmd:"" help:"Statistics of the node."`
 	Log     adminLogCmd     `cmd:"" help:"The public moderation log, newest first."`
 	Peer    adminPeerCmd    `cmd:"" help:"Other nodes."`
 	Job     adminJobCmd     `cmd:"" help:"Durable jobs and dead letters."`
 	Audit   adminAuditCmd   `cmd:"" help:"Every action of the operators, newest first."`
 	Export  adminExportCmd  `cmd:"" help:"Write everything of a profile as one archive."`
-	Import  adminImportCmd  `cmd:"" help:"Bring a profile here from an archive."`
-	Backup  adminBackupCmd  `cmd:"" help:"Write a consistent copy of the SQLite database, beside the running node."`
+	Import  adminImportCmd  `cmd:"" help:"Import a profile from an archive."`
+	Backup  adminBackupCmd  `cmd:"" help:"Write a consistent copy of the SQLite database, while the node runs."`
 	Check   adminCheckCmd   `cmd:"" help:"Check the database and its invariants."`
-	Restore adminRestoreCmd `cmd:"" help:"Put a backup in place of the database of a stopped node."`
-	Epoch   adminEpochCmd   `cmd:"" name:"new-epoch" help:"After restoring PostgreSQL from a backup: let peers walk the board's log again."`
+	Restore adminRestoreCmd `cmd:"" help:"Replace the database of a stopped node with a backup."`
+	Epoch   adminEpochCmd   `cmd:"" name:"new-epoch" help:"After restoring PostgreSQL from a backup: make peers read the board's log again."`
 }
 
 func (c *adminCmd) Help() string {
-	return "Works on the data directory or database that the node uses, alongside a running node or without one. What is found is printed as a table, or with --json as JSON; profile get and merchant get always print the JSON that put takes."
+	return "Works on the data directory or database that the node uses, whether the node is running or not. " +
+		"The output is a table, or JSON with --json; profile get and merchant get always print the JSON that put reads."
 }
 
-// with opens the database, does one thing and closes it.
+// with opens the database, calls do and closes the database.
 func (c *adminCmd) with(w *world, do func(ctx context.Context, a *node.Admin) error) error {
 	a, err := node.OpenAdmin(w.ctx, c.Config, newLogger(w.stderr, c.Config))
 	if err != nil {
@@ -74,7 +75,7 @@ func (c *adminCmd) table(w *world, found any, fill func(t io.Writer)) error {
 	return t.Flush()
 }
 
-// rows prints lines whose cells have names, which are the members with --json.
+// rows prints lines with named cells; the names are the members with --json.
 func (c *adminCmd) rows(w *world, names string, lines [][]string) error {
 	columns, items := strings.Fields(names), []map[string]string{}
 	for _, line := range lines {
@@ -91,7 +92,7 @@ func (c *adminCmd) rows(w *world, names string, lines [][]string) error {
 	})
 }
 
-// line prints the one thing that was made, which has a name with --json.
+// line prints one value, which has a name with --json.
 func (c *adminCmd) line(w *world, name, value string) error {
 	return c.table(w, map[string]string{name: value}, func(t io.Writer) { fmt.Fprintln(t, value) })
 }
@@ -107,7 +108,7 @@ type adminProfileCmd struct {
 	Put    profilePutCmd    `cmd:"" help:"Create or replace a profile from JSON on standard input or in a file."`
 	Get    profileGetCmd    `cmd:"" help:"Print a profile as the public sees it."`
 	List   profileListCmd   `cmd:"" help:"List profiles."`
-	Delete profileDeleteCmd `cmd:"" help:"Take a profile away. Its posts stay."`
+	Delete profileDeleteCmd `cmd:"" help:"Delete a profile. Its posts stay."`
 }
 
 type profilePutCmd struct {
@@ -244,7 +245,7 @@ func (c *adminBackupCmd) Run(w *world, all *adminCmd) error {
 		if err := a.DB.Backup(ctx, c.File); err != nil {
 			return err
 		}
-		fmt.Fprintf(w.stderr, "wrote %s; keep master.key with it, or the secrets in it stay sealed\n", c.File)
+		fmt.Fprintf(w.stderr, "wrote %s; keep master.key with it, because the secrets in it cannot be decrypted without it\n", c.File)
 		return nil
 	})
 }
@@ -257,7 +258,7 @@ func (c *adminRestoreCmd) Run(w *world, all *adminCmd) error {
 	if err := node.Restore(w.ctx, all.Config, c.File, newLogger(w.stderr, all.Config)); err != nil {
 		return err
 	}
-	return all.line(w, "done", "restored; what was there is kept alongside under a name with the time")
+	return all.line(w, "done", "restored; the previous database is kept next to it, with the time in its name")
 }
 
 type adminEpochCmd struct{}

@@ -14,20 +14,20 @@ import (
 type adminAccountCmd struct {
 	Create  accountCreateCmd  `cmd:"" help:"Make an account and print a one-time sign-in link."`
 	List    accountListCmd    `cmd:"" help:"List accounts and their profiles."`
-	Link    accountLinkCmd    `cmd:"" help:"Give a profile to an account, whosever it was before."`
-	Unlink  accountUnlinkCmd  `cmd:"" help:"Take a profile from its account, with the tokens for it."`
+	Link    accountLinkCmd    `cmd:"" help:"Assign a profile to an account; a previous owner loses it."`
+	Unlink  accountUnlinkCmd  `cmd:"" help:"Remove a profile from its account, with the tokens for it."`
 	SignIn  accountSignInCmd  `cmd:"" name:"sign-in" help:"Print another one-time sign-in link."`
 	SignOut accountSignOutCmd `cmd:"" name:"sign-out" help:"End every session of an account."`
 	Role    accountRoleCmd    `cmd:"" help:"Make an account an owner's or an operator's."`
-	Mail    accountMailCmd    `cmd:"" help:"Set the address that sign-in links go to; the former one is told."`
-	Close   accountCloseCmd   `cmd:"" help:"Take an account away with its sessions and tokens; its profiles stay."`
+	Mail    accountMailCmd    `cmd:"" help:"Set the address that sign-in links go to; the former address is notified."`
+	Close   accountCloseCmd   `cmd:"" help:"Delete an account with its sessions and tokens; its profiles stay."`
 }
 
 type accountCreateCmd struct {
-	Name    string   `arg:"" help:"What the person is called."`
+	Name    string   `arg:"" help:"Name of the person."`
 	Role    string   `default:"owner" enum:"owner,operator" help:"owner or operator."`
 	Mail    string   `help:"Mail address that you know to be theirs; sign-in links can be sent there."`
-	Profile []string `placeholder:"HANDLE" help:"A profile that is theirs. Repeatable."`
+	Profile []string `placeholder:"HANDLE" help:"A profile to assign to the account. Repeatable."`
 }
 
 func (c *accountCreateCmd) Run(w *world, all *adminCmd) error {
@@ -42,7 +42,7 @@ func (c *accountCreateCmd) Run(w *world, all *adminCmd) error {
 }
 
 func (c *adminCmd) printLink(w *world, account, link string) error {
-	fmt.Fprintln(w.stderr, "the link signs in once, within 30 minutes")
+	fmt.Fprintln(w.stderr, "the link can be used once, within 30 minutes")
 	return c.table(w, map[string]string{"account": account, "link": link}, func(t io.Writer) { fmt.Fprintln(t, link) })
 }
 
@@ -100,7 +100,7 @@ func (c *accountUnlinkCmd) Run(w *world, all *adminCmd) error {
 }
 
 type accountSignInCmd struct {
-	Account string `arg:"" help:"Id of the account, or a profile of it."`
+	Account string `arg:"" help:"Id of the account, or one of its profiles."`
 }
 
 func (c *accountSignInCmd) Run(w *world, all *adminCmd) error {
@@ -114,7 +114,7 @@ func (c *accountSignInCmd) Run(w *world, all *adminCmd) error {
 }
 
 type accountSignOutCmd struct {
-	Account string `arg:"" help:"Id of the account, or a profile of it."`
+	Account string `arg:"" help:"Id of the account, or one of its profiles."`
 }
 
 func (c *accountSignOutCmd) Run(w *world, all *adminCmd) error {
@@ -129,7 +129,7 @@ func (c *accountSignOutCmd) Run(w *world, all *adminCmd) error {
 }
 
 type accountRoleCmd struct {
-	Account string `arg:"" help:"Id of the account, or a profile of it."`
+	Account string `arg:"" help:"Id of the account, or one of its profiles."`
 	Role    string `arg:"" enum:"owner,operator" help:"owner or operator."`
 }
 
@@ -138,8 +138,8 @@ func (c *accountRoleCmd) Run(w *world, all *adminCmd) error {
 }
 
 type accountMailCmd struct {
-	Account string `arg:"" help:"Id of the account, or a profile of it."`
-	Mail    string `arg:"" optional:"" help:"Address that you know to be theirs; without, the account has none."`
+	Account string `arg:"" help:"Id of the account, or one of its profiles."`
+	Mail    string `arg:"" optional:"" help:"Address that you know to be theirs. Without it the account's address is removed."`
 }
 
 func (c *accountMailCmd) Run(w *world, all *adminCmd) error {
@@ -149,7 +149,7 @@ func (c *accountMailCmd) Run(w *world, all *adminCmd) error {
 }
 
 type accountCloseCmd struct {
-	Account string `arg:"" help:"Id of the account, or a profile of it."`
+	Account string `arg:"" help:"Id of the account, or one of its profiles."`
 }
 
 func (c *accountCloseCmd) Run(w *world, all *adminCmd) error {
@@ -163,10 +163,10 @@ type adminTokenCmd struct {
 }
 
 type tokenCreateCmd struct {
-	For   string        `arg:"" name:"for" help:"The profile it is for, or the id of an account, for every profile of it."`
-	Label string        `default:"token" help:"What it is for."`
-	TTL   time.Duration `name:"ttl" help:"How long it lives; without, until it is revoked."`
-	Scope []string      `enum:"post,profile,keys,inbox,notify,archive,account,operator" help:"What it allows: post, profile, keys, inbox, notify, archive; for an account also account, and for an operator's account operator. Default: all that concerns a profile."`
+	For   string        `arg:"" name:"for" help:"The profile that it is for, or the id of an account for all its profiles."`
+	Label string        `default:"token" help:"Name of the token."`
+	TTL   time.Duration `name:"ttl" help:"Lifetime. Default: it does not expire."`
+	Scope []string      `enum:"post,profile,keys,inbox,notify,archive,account,operator" help:"What it allows: post, profile, keys, inbox, notify, archive; for an account also account, and for an operator's account operator. Default: everything that concerns a profile."`
 }
 
 func (c *tokenCreateCmd) Run(w *world, all *adminCmd) error {

@@ -41,19 +41,19 @@ func (c *adminExportCmd) Run(w *world, all *adminCmd) error {
 		return errors.Join(err, os.Remove(c.File))
 	}
 	if c.Passphrase == "" {
-		fmt.Fprintln(w.stderr, "private keys are not in it; give a passphrase to take those along that the node keeps")
+		fmt.Fprintln(w.stderr, "the archive contains no private keys; give a passphrase to include those that the node keeps")
 	}
 	return nil
 }
 
 type adminImportCmd struct {
 	File       string `arg:"" type:"existingfile" help:"The archive."`
-	As         string `help:"The handle to have here; the archive's own when left out."`
-	Account    string `help:"Whom a new profile belongs to: an account's id, or a profile of it."`
-	DryRun     bool   `help:"Change nothing; say what would happen."`
-	Replace    bool   `help:"Put the archive's profile, merchant record and notification settings in place of those that are here."`
-	Vouch      bool   `help:"You know that the archive is the owner's and from the node it names: take its posts also when that node cannot be asked, and its keys for the owner's."`
-	Passphrase string `env:"STOA_PASSPHRASE" help:"Opens the private keys in the archive."`
+	As         string `help:"The handle on this node. Default: the archive's."`
+	Account    string `help:"The account of a new profile: its id, or one of its profiles."`
+	DryRun     bool   `help:"Change nothing; report what would happen."`
+	Replace    bool   `help:"Replace the profile, merchant record and notification settings here with the archive's."`
+	Vouch      bool   `help:"You know that the archive is from the owner and the node that it names: accept its posts even if that node cannot be asked, and its keys as the owner's."`
+	Passphrase string `env:"STOA_PASSPHRASE" help:"Decrypts the private keys in the archive."`
 }
 
 func (c *adminImportCmd) Run(w *world, all *adminCmd) error {

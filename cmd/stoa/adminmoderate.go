@@ -13,7 +13,7 @@ import (
 	"stoa/protocol"
 )
 
-// operate does one of the operator's operations and prints what came of it.
+// operate invokes one of the operator's operations and prints the result.
 func (c *adminCmd) operate(w *world, op *protocol.Operation, in any) error {
 	return c.with(w, func(ctx context.Context, a *node.Admin) error {
 		if op.HTTP.Status == 204 {
@@ -27,7 +27,7 @@ func (c *adminCmd) operate(w *world, op *protocol.Operation, in any) error {
 	})
 }
 
-// found prints a document: each member that says something on a line of a table.
+// found prints a document as a table: one line per member that is not empty.
 func (c *adminCmd) found(w *world, v any) error {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -65,7 +65,7 @@ func lines(d *json.Decoder, t io.Writer, name string) {
 	}
 }
 
-// list prints a page as lines of a table, and how to get the next one.
+// list prints a page as lines of a table, and how to get the next page.
 func list[T any](c *adminCmd, w *world, op *protocol.Operation, in any, line func(T) string) error {
 	return c.with(w, func(ctx context.Context, a *node.Admin) error {
 		var page protocol.Page[T]
@@ -103,7 +103,7 @@ type paged struct {
 func (p paged) paging() protocol.Paging { return protocol.Paging{Limit: p.Limit, After: p.After} }
 
 type adminQueueCmd struct {
-	State string `default:"waiting" enum:"waiting,reported,hidden" help:"waiting: what nobody has decided about, visible posts with open reports and those that reports hid. reported: the visible ones of them. hidden: every hidden post."`
+	State string `default:"waiting" enum:"waiting,reported,hidden" help:"waiting: posts without a decision, both visible posts with open reports and posts that reports have hidden. reported: the visible ones of them. hidden: every hidden post."`
 	paged
 }
 
@@ -114,7 +114,7 @@ func (c *adminQueueCmd) Run(w *world, all *adminCmd) error {
 	})
 }
 
-// why is what is said against a post: the reason of its state, else the newest report.
+// why returns what is said against a post: the reason of its state, otherwise the newest report.
 func why(i protocol.ReviewItem) string {
 	if i.Reason == "" && len(i.Reports) > 0 {
 		return protocol.OneLine(i.Reports[0].Reason)
@@ -123,9 +123,9 @@ func why(i protocol.ReviewItem) string {
 }
 
 type adminPostCmd struct {
-	Hide    postHideCmd    `cmd:"" help:"Take a post off the public lists."`
-	Restore postRestoreCmd `cmd:"" help:"Put a hidden post back; the reporters of before cannot hide it again."`
-	Dismiss postDismissCmd `cmd:"" help:"Leave a reported post where it is; its reports so far count no longer."`
+	Hide    postHideCmd    `cmd:"" help:"Hide a post from the public."`
+	Restore postRestoreCmd `cmd:"" help:"Make a hidden post visible again; its earlier reporters cannot hide it again."`
+	Dismiss postDismissCmd `cmd:"" help:"Keep a reported post visible; its reports so far no longer count."`
 	Delete  postDeleteCmd  `cmd:"" help:"Delete a post for good."`
 }
 
@@ -164,23 +164,23 @@ func (c *postDeleteCmd) Run(w *world, all *adminCmd) error {
 }
 
 type adminBlockCmd struct {
-	Add  blockAddCmd  `cmd:"" help:"Block a value, or whoever wrote a post."`
-	List blockListCmd `cmd:"" help:"The blocks that hold, newest first."`
+	Add  blockAddCmd  `cmd:"" help:"Block a value, or the writer of a post."`
+	List blockListCmd `cmd:"" help:"The blocks in force, newest first."`
 	Lift blockLiftCmd `cmd:"" help:"End a block."`
 }
 
 type blockAddCmd struct {
-	Kind  string        `arg:"" optional:"" help:"agent, key, network, host, handle or actor. With --post and without: the closest thing that is known of its writer."`
-	Value string        `arg:"" optional:"" help:"Chain identity, thumbprint, host, handle or actor; of a network an address in it, or its keyed hash."`
-	Post  string        `help:"Block whoever wrote this post."`
-	For   time.Duration `help:"How long, in whole hours such as 72h; without, until it is lifted."`
-	Why   string        `help:"Reason, for the one who is blocked and the public moderation log."`
+	Kind  string        `arg:"" optional:"" help:"agent, key, network, host, handle or actor. Default with --post: the most specific kind that is known of its writer."`
+	Value string        `arg:"" optional:"" help:"Chain identity, thumbprint, host, handle or actor; for a network an address in it, or its keyed hash."`
+	Post  string        `help:"Block the writer of this post."`
+	For   time.Duration `help:"How long, in whole hours such as 72h. Default: until it is lifted."`
+	Why   string        `help:"Reason, for the blocked writer and the public moderation log."`
 	Note  string        `help:"Note, for the operators only."`
 }
 
 func (c *blockAddCmd) Run(w *world, all *adminCmd) error {
 	if c.For%time.Hour != 0 {
-		return usagef("--for takes whole hours, such as 72h")
+		return usagef("--for must be whole hours, such as 72h")
 	}
 	return all.operate(w, protocol.AddBlock.Operation, protocol.NewNodeBlock{
 		Kind: protocol.BlockKind(c.Kind), Value: c.Value, Post: c.Post, Reason: c.Why, Note: c.Note, Hours: int(c.For / time.Hour),
@@ -212,9 +212,9 @@ func (c *blockLiftCmd) Run(w *world, all *adminCmd) error {
 }
 
 type adminLimitCmd struct {
-	Show  limitShowCmd  `cmd:"" help:"The limits that hold."`
-	Set   limitSetCmd   `cmd:"" help:"Change limits; a running node knows within two seconds."`
-	Reset limitResetCmd `cmd:"" help:"All limits are again as the configuration says."`
+	Show  limitShowCmd  `cmd:"" help:"The limits in force."`
+	Set   limitSetCmd   `cmd:"" help:"Change limits; a running node applies them within two seconds."`
+	Reset limitResetCmd `cmd:"" help:"Set all limits to the values of the configuration."`
 }
 
 type limitShowCmd struct{}
@@ -246,9 +246,9 @@ func (c *limitResetCmd) Run(w *world, all *adminCmd) error {
 }
 
 type adminNoteCmd struct {
-	Add    noteAddCmd    `cmd:"" help:"Note something on a subject."`
+	Add    noteAddCmd    `cmd:"" help:"Add a note about a subject."`
 	List   noteListCmd   `cmd:"" help:"Notes, newest first."`
-	Delete noteDeleteCmd `cmd:"" help:"Take a note away."`
+	Delete noteDeleteCmd `cmd:"" help:"Delete a note."`
 }
 
 type noteAddCmd struct {

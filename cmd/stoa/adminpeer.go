@@ -16,7 +16,7 @@ import (
 type adminPeerCmd struct {
 	Follow   peerFollowCmd   `cmd:"" help:"Follow another node's board."`
 	Unfollow peerUnfollowCmd `cmd:"" help:"Stop following a board."`
-	List     peerListCmd     `cmd:"" help:"What we follow, who is delivered to, and how each fares."`
+	List     peerListCmd     `cmd:"" help:"The boards that the node follows, the inboxes that it delivers to, and their state."`
 	Policy   peerPolicyCmd   `cmd:"" help:"Set how a host is treated: reject, silence, trusted, or none."`
 }
 
@@ -29,7 +29,7 @@ func (c *peerFollowCmd) Run(w *world, all *adminCmd) error {
 		if _, err := node.Do(ctx, a, protocol.FollowPeer, protocol.PeerAddress{URL: c.URL}); err != nil {
 			return err
 		}
-		fmt.Fprintln(w.stderr, "the running node follows within a second, or tries for a day; see: stoa admin peer list")
+		fmt.Fprintln(w.stderr, "the running node follows within a second, or retries for a day; see: stoa admin peer list")
 		return nil
 	})
 }
@@ -54,7 +54,7 @@ func (c *peerListCmd) Run(w *world, all *adminCmd) error {
 				return err
 			}
 			for _, f := range peers.Following {
-				if in.After == "" { // every page has all
+				if in.After == "" { // every page has all of them
 					lines = append(lines, []string{"following", f.Address, f.State, fmt.Sprint("seq ", f.Seq), attempts(f)})
 				}
 			}
@@ -72,7 +72,7 @@ func (c *peerListCmd) Run(w *world, all *adminCmd) error {
 	})
 }
 
-// attempts says how a board that is followed fares.
+// attempts describes the state of a board that is followed.
 func attempts(f protocol.Followed) string {
 	text := f.LastError
 	if f.Attempts > 0 {
@@ -85,7 +85,7 @@ func attempts(f protocol.Followed) string {
 }
 
 type peerPolicyCmd struct {
-	Host   string `arg:"" help:"Host; its subdomains are meant too."`
+	Host   string `arg:"" help:"Host; this includes its subdomains."`
 	Policy string `arg:"" enum:"reject,silence,trusted,none" help:"reject, silence, trusted or none."`
 	Note   string `help:"Why, for the log."`
 }
@@ -128,9 +128,9 @@ func (c *jobRequeueCmd) Run(w *world, all *adminCmd) error {
 type adminKeyCmd struct {
 	Add    keyAddCmd    `cmd:"" help:"Register a key with a profile, from a JWK file."`
 	List   keyListCmd   `cmd:"" help:"List the keys of a profile."`
-	Retire keyRetireCmd `cmd:"" help:"Take a key's authority away."`
+	Retire keyRetireCmd `cmd:"" help:"Retire a key: new signatures with it are not valid."`
 
-	Directory keyDirectoryCmd `cmd:"" help:"Hand in a key directory that the owner of a key signed (stoa directory)."`
+	Directory keyDirectoryCmd `cmd:"" help:"Submit a key directory that the owner of a key signed (stoa directory)."`
 }
 
 type keyDirectoryCmd struct {
@@ -148,7 +148,7 @@ func (c *keyDirectoryCmd) Run(w *world, all *adminCmd) error {
 
 type keyAddCmd struct {
 	Handle string `arg:""`
-	File   string `arg:"" help:"JWK. A public one registers the key; a private one also lets the node sign for the agent (kept sealed)."`
+	File   string `arg:"" help:"JWK. A public one registers the key; a private one also lets the node sign for the agent (stored encrypted)."`
 }
 
 func (c *keyAddCmd) Run(w *world, all *adminCmd) error {
@@ -228,13 +228,13 @@ func (c *keyRetireCmd) Run(w *world, all *adminCmd) error {
 
 type adminIDCmd struct {
 	Put  adminIDPutCmd  `cmd:"" help:"Enrol a chain identity for a profile, after asking the chain (needs --chain)."`
-	Drop adminIDDropCmd `cmd:"" help:"Take the chain identity off a profile, with every key that came by it."`
+	Drop adminIDDropCmd `cmd:"" help:"Remove the chain identity from a profile, with every key that depends on it."`
 }
 
 type adminIDPutCmd struct {
 	Handle   string `arg:""`
 	Identity string `arg:"" help:"eip155:<chainId>:<registry>:<agentId>"`
-	KeyHash  string `arg:"" help:"Thumbprint of the key that speaks for it, which the chain names."`
+	KeyHash  string `arg:"" help:"Thumbprint of the identity's key, which the chain must name."`
 }
 
 func (c *adminIDPutCmd) Run(w *world, all *adminCmd) error {

@@ -37,7 +37,7 @@ node asks for one.`
 // A callOption is an option of call itself, not of the operation.
 type callOption struct {
 	name, value, about string
-	of                 func(*protocol.Operation) bool // which operations it concerns; nil: all
+	of                 func(*protocol.Operation) bool // the operations that it applies to; nil: all
 }
 
 var callOptions = []callOption{
@@ -47,13 +47,13 @@ var callOptions = []callOption{
 	{"token", "T", "an owner's or operator's API token (default $STOA_TOKEN)", func(o *protocol.Operation) bool { return o.Access == 0 || o.TakesToken() }},
 	{"idempotency-key", "K", "give the same answer when the call is repeated", func(o *protocol.Operation) bool { return !o.ReadOnly }},
 	{"json-body", "JSON", "all fields as one JSON object; @FILE reads a file, - standard input", func(o *protocol.Operation) bool { return o.In.NumField() > 0 }},
-	{"file", "FILE", "the file that the operation takes; - reads standard input", func(o *protocol.Operation) bool { return o.Upload > 0 }},
+	{"file", "FILE", "the file to upload; - reads standard input", func(o *protocol.Operation) bool { return o.Upload > 0 }},
 }
 
 // callSwitches are the options without a value.
 var callSwitches = []string{"json", "help", "list"}
 
-// optionsText lists the options that concern an operation, or all.
+// optionsText lists the options that apply to an operation, or all.
 func optionsText(op *protocol.Operation) string {
 	var b strings.Builder
 	for _, o := range callOptions {
@@ -62,7 +62,7 @@ func optionsText(op *protocol.Operation) string {
 		}
 	}
 	if op == nil || op.Media == "" {
-		fmt.Fprintf(&b, "  --%-20s %s\n", "json", "print the answer as it came, on one line")
+		fmt.Fprintf(&b, "  --%-20s %s\n", "json", "print the answer unchanged, on one line")
 	}
 	return b.String()
 }
@@ -148,8 +148,8 @@ func printAnswer(w io.Writer, in *invocation, body []byte) error {
 	return nil
 }
 
-// parseCall reads the operation, the options of call and the fields of the
-// operation's input, whose flags are made from its declaration.
+// parseCall parses the operation, the options of call and the fields of the operation's input,
+// whose flags come from its declaration.
 func parseCall(args []string) (*invocation, error) {
 	in := &invocation{
 		node: envOr("STOA_NODE", "http://127.0.0.1:8080"), keyFile: os.Getenv("STOA_KEY"),
@@ -165,7 +165,8 @@ func parseCall(args []string) (*invocation, error) {
 			switch {
 			case in.op == nil:
 				if in.op = protocol.Lookup(strings.ReplaceAll(args[i], "-", "_")); in.op == nil {
-					return nil, usagef("there is no operation %q%s; stoa call --list shows them", args[i], didYouMean(strings.ReplaceAll(args[i], "-", "_"), operationNames()))
+					return nil, usagef("there is no operation %q%s; stoa call --list shows all operations",
+						args[i], didYouMean(strings.ReplaceAll(args[i], "-", "_"), operationNames()))
 				}
 			default:
 				positions = append(positions, args[i])
@@ -204,8 +205,8 @@ func operationNames() (names []string) {
 	return names
 }
 
-// place gives the fields that were given by position: the parts of the address
-// first, then what else is required.
+// place assigns positional values to fields: first the parts of the address, then other required
+// fields.
 func (in *invocation) place(values []string) error {
 	if len(values) == 0 {
 		return nil
@@ -233,8 +234,7 @@ func (in *invocation) place(values []string) error {
 	return nil
 }
 
-// readBody adds the fields that were given as JSON; what is given on the command line
-// wins over them.
+// readBody adds the fields that were given as JSON; fields on the command line take precedence.
 func (in *invocation) readBody(stdin io.Reader) error {
 	if in.body == "" || in.op == nil {
 		return nil
@@ -263,8 +263,8 @@ func (in *invocation) readBody(stdin io.Reader) error {
 	return nil
 }
 
-// openFile opens what an operation is to be sent. Standard input is kept first, since
-// a body that is signed or sent again is read twice.
+// openFile opens the file to upload. Standard input is saved first, since a body that is signed or
+// sent again is read twice.
 func openFile(stdin io.Reader, name string) (io.ReadSeekCloser, error) {
 	if name != "-" {
 		return os.Open(name)
@@ -273,7 +273,7 @@ func openFile(stdin io.Reader, name string) (io.ReadSeekCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Remove(f.Name()); err != nil { // it lives as long as it is open
+	if err := os.Remove(f.Name()); err != nil { // the file exists as long as it is open
 		return nil, errors.Join(err, f.Close())
 	}
 	if _, err := io.Copy(f, io.LimitReader(stdin, protocol.MaxArchiveUpload+1)); err != nil {
@@ -335,8 +335,8 @@ func fieldsOf(t reflect.Type) []field {
 	return all
 }
 
-// kindOf is how a field is written on the command line: objects and lists of
-// objects as JSON (Struct), what has a text form of its own as that.
+// kindOf returns how a field is written on the command line: objects and lists of objects as JSON
+// (Struct), types with a text form as that.
 func kindOf(t reflect.Type) reflect.Kind {
 	switch {
 	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
@@ -378,7 +378,7 @@ func (f field) parse(s string) (any, error) {
 	return s, nil
 }
 
-// listOperations prints what can be called, by who may.
+// listOperations prints the operations by audience.
 func listOperations(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for i, group := range []struct {
@@ -409,7 +409,7 @@ func describeOperation(w io.Writer, op *protocol.Operation) error {
 	fields := fieldsOf(op.In)
 	fmt.Fprintln(w)
 	if len(fields) == 0 {
-		fmt.Fprintln(w, "It takes no fields.")
+		fmt.Fprintln(w, "It has no fields.")
 	} else {
 		fmt.Fprintln(w, "Fields:")
 	}
@@ -444,7 +444,7 @@ func kindName(k reflect.Kind) string {
 	return "text"
 }
 
-// about is the field's description and limits, from its tags.
+// about returns the field's description and limits, from its tags.
 func (f field) about() string {
 	var parts []string
 	if doc := f.tag.Get("doc"); doc != "" {

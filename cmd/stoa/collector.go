@@ -5,13 +5,13 @@ import (
 	"runtime/debug"
 )
 
-// gcPercent is how far the heap grows between two collections, in percent of what
-// is live. What a node has live is small and what its requests leave is much, so
-// that Go's own 100 collects most of the time.
+// gcPercent is how far the heap grows between two collections, in percent of the live heap. A
+// node's live heap is small and its requests leave much garbage, so with Go's default of 100 it
+// would collect most of the time.
 const gcPercent = 300
 
-// tuneCollector sets the target of the garbage collector and its soft memory limit
-// in MiB, 0 for none. The environment of the Go runtime, GOGC and GOMEMLIMIT, wins.
+// tuneCollector sets the target of the garbage collector and its soft memory limit in MiB, 0 for
+// none. The environment variables GOGC and GOMEMLIMIT take precedence.
 func tuneCollector(limit uint32) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)

@@ -15,11 +15,12 @@ type completionCmd struct {
 }
 
 func (c *completionCmd) Help() string {
-	return "For bash: source <(stoa completion bash). For zsh: source <(stoa completion zsh), after compinit. For fish: stoa completion fish | source. Put the line into the shell's start file."
+	return "For bash: source <(stoa completion bash). For zsh: source <(stoa completion zsh), after compinit. " +
+		"For fish: stoa completion fish | source. Put the line into the shell's start file."
 }
 
-// completions are the scripts. Each hands the words so far to stoa __complete,
-// which prints what could come next, a line each; where nothing could, a file does.
+// completions are the scripts. Each passes the words so far to stoa __complete, which prints the
+// possible next words, one per line; without any, file names are completed.
 var completions = map[string]string{
 	"bash": `_stoa() {
 	local IFS=$'\n'
@@ -48,14 +49,14 @@ func (c *completionCmd) Run(w *world) error {
 	return err
 }
 
-// completeCmd prints what could be the last of the words of a command line.
+// completeCmd prints the completions of the last word of a command line.
 type completeCmd struct {
 	Words []string `arg:"" optional:""`
 }
 
 func (c *completeCmd) Run(w *world, parser *kong.Kong) error {
 	words := c.Words
-	if len(words) > 0 && words[0] == "--" { // the shell's words are not ours to read
+	if len(words) > 0 && words[0] == "--" { // the words come from the shell and must not be parsed as flags
 		words = words[1:]
 	}
 	for _, word := range complete(parser.Model.Node, words) {
@@ -64,13 +65,13 @@ func (c *completeCmd) Run(w *world, parser *kong.Kong) error {
 	return nil
 }
 
-// complete is what the last word, which may be begun or empty, could become.
+// complete returns the completions of the last word, which may be empty.
 func complete(at *kong.Node, words []string) []string {
 	if len(words) == 0 {
 		words = []string{""}
 	}
 	before, last := words[:len(words)-1], words[len(words)-1]
-	var flag *kong.Flag // that waits for its value
+	var flag *kong.Flag // a flag that needs a value
 	args := 0
 	for i, word := range before {
 		switch {
@@ -114,7 +115,7 @@ func complete(at *kong.Node, words []string) []string {
 	return starting(last, next)
 }
 
-// completeCall is what could follow the words after stoa call.
+// completeCall returns what may follow the words after stoa call.
 func completeCall(before []string) (next []string) {
 	var op *protocol.Operation
 	waits := ""

@@ -12,9 +12,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// A tomlFile is the settings of a TOML file. The order is flag, environment,
-// file, default; so a setting that the environment gives is left to it. A key
-// that no setting has is an error.
+// A tomlFile is the settings of a TOML file. The precedence is flag, environment, file, default,
+// so it does not resolve a setting that the environment has. A key without a setting is an error.
 type tomlFile struct{ values map[string]any }
 
 func (f *tomlFile) read(r io.Reader) (kong.Resolver, error) {
@@ -25,12 +24,11 @@ func (f *tomlFile) read(r io.Reader) (kong.Resolver, error) {
 	return f, nil
 }
 
-// Validate finds nothing: faults looks for what no setting has, and tells it with
-// everything else that is wrong.
+// Validate always succeeds: faults reports unknown keys together with all other faults.
 func (f *tomlFile) Validate(*kong.Application) error { return nil }
 
-// faults is all that is wrong: what the parser found in the values of the settings,
-// and every key of the file that no flag has.
+// faults returns all faults: those that the parser found in the values of the settings, and every
+// key of the file that has no flag.
 func (f *tomlFile) faults(app *kong.Application, err error) error {
 	var known []string
 	for _, command := range app.Children {
@@ -46,7 +44,7 @@ func (f *tomlFile) faults(app *kong.Application, err error) error {
 	return err
 }
 
-// Resolve gives the value of a flag.
+// Resolve returns the value of a flag.
 func (f *tomlFile) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	for _, env := range flag.Envs {
 		if _, set := os.LookupEnv(env); set {

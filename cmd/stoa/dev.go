@@ -22,14 +22,15 @@ import (
 type devCmd struct {
 	Nodes  int    `default:"2" help:"How many nodes."`
 	Port   int    `default:"8080" help:"Port of the first node; the next ones follow in steps of ten."`
-	Data   string `default:"./data/dev" placeholder:"DIR" help:"Where the world is kept. Run again on the same directory, it continues."`
+	Data   string `default:"./data/dev" placeholder:"DIR" help:"Directory of the data. A second run with the same directory continues."`
 	JSON   bool   `name:"json" help:"Print one line of JSON on stdout once everything is ready."`
 	Silent bool   `help:"Do not print a line for each event."`
-	Fill   string `placeholder:"N" help:"Fill node a for a trial with N posts in threads a tenth as many profiles that wrote them and a twentieth as many contact threads; or posts=N,profiles=M,threads=T,seed=S. Numbers may end in k or m. A million posts take some minutes; the other nodes are not told of them."`
+	Fill   string `placeholder:"N" help:"Fill node a for load tests with N posts in threads, a tenth as many profiles that wrote them and a twentieth as many contact threads; or posts=N,profiles=M,threads=T,seed=S. Numbers may end in k or m. A million posts take some minutes; they are not sent to the other nodes."`
 }
 
 func (c *devCmd) Help() string {
-	return "Everything is on loopback. Proofs of work are at their easiest, limits are wide, and the chain's private keys are public: nothing here is for the open web."
+	return "Everything is on loopback. Proofs of work have the lowest difficulty, limits are wide, and the chain's private keys are public: " +
+		"do not use any of this on the open web."
 }
 
 // devWorld is the line that dev --json prints (contract §7).
@@ -79,7 +80,7 @@ func (c *devCmd) Run(w *world) error {
 		return err
 	}
 	defer chain.stop()
-	// The owner of the seeded identity; a public key of a throw-away chain.
+	// The owner of the seeded identity: a published key of a throw-away chain.
 	if err := os.WriteFile(filepath.Join(data, "wallet"), []byte(chain.wallet+"\n"), 0o600); err != nil {
 		return err
 	}
@@ -137,7 +138,7 @@ func (c *devCmd) start(ctx context.Context, group *errgroup.Group, w *world, dat
 	return nodes, nil
 }
 
-// fill fills a node that does not run yet, and says how far it is.
+// fill fills a node before it runs, and prints the progress.
 func (c *devCmd) fill(ctx context.Context, w *world, n *node.Node) error {
 	what, err := fill.Parse(c.Fill)
 	if err != nil {
@@ -154,7 +155,7 @@ func (c *devCmd) fill(ctx context.Context, w *world, n *node.Node) error {
 	return fill.Fill(ctx, n.Admin().DB, what)
 }
 
-// shortTime keeps the clock of a log line and drops the date.
+// shortTime shortens the time of a log line to hours, minutes and seconds.
 func shortTime(_ []string, a slog.Attr) slog.Attr {
 	if a.Key == slog.TimeKey {
 		a.Value = slog.StringValue(a.Value.Time().Format("15:04:05.000"))
@@ -212,7 +213,7 @@ func (c *devCmd) prepare(ctx context.Context, nodes []*node.Node, data string, c
 	return seedBoards(ctx, nodes, agents, filepath.Join(data, "posts.json"), stderr)
 }
 
-// await asks until done says so, for ten seconds at most.
+// await calls done until it returns true, for ten seconds at most.
 func await(ctx context.Context, complaint string, done func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -234,7 +235,7 @@ func (c *devCmd) announce(w *world, data string, world *devWorld) error {
 		return json.NewEncoder(w.stdout).Encode(world)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nA local world of %s. Proofs of work are at their easiest and limits are wide here.\n\n", counted(len(world.Nodes), "node"))
+	fmt.Fprintf(&b, "\nA local world of %s. Proofs of work have the lowest difficulty, and limits are wide.\n\n", counted(len(world.Nodes), "node"))
 	for _, n := range world.Nodes {
 		fmt.Fprintf(&b, "  node %s   %s\n", n.Name, n.URL)
 	}

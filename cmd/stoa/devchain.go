@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// chainBinary is the development chain: a second program, so that the node
-// does not carry an EVM.
+// chainBinary is the development chain: a second program, so that the node does not contain an
+// EVM.
 const chainBinary = "stoa-devchain"
 
 type devChain struct {
@@ -36,13 +36,13 @@ type chainProcess struct {
 	command *exec.Cmd
 	stdin   io.Closer
 	ended   chan struct{}
-	err     error // why it ended; read after ended is closed
+	err     error // why it ended; valid after ended is closed
 	once    sync.Once
 }
 
-// startChain runs the chain and waits until it answers. Its program is next to
-// this one or in PATH. Under data it keeps its agents, and its port, so that an
-// address that was written down is good after a restart.
+// startChain runs the chain and waits until it answers. Its program must be next to this one or in
+// PATH. Under data it stores its agents and its port, so that a saved address stays valid after a
+// restart.
 func startChain(ctx context.Context, data string, stderr io.Writer) (*chainProcess, error) {
 	path, err := findChain()
 	if err != nil {
@@ -54,7 +54,7 @@ func startChain(ctx context.Context, data string, stderr io.Writer) (*chainProce
 		port = strings.TrimSpace(string(raw))
 	}
 	if l, err := net.Listen("tcp", "127.0.0.1:"+port); err != nil {
-		fmt.Fprintf(stderr, "stoa: the port %s of the chain is not free; it gets another\n", port)
+		fmt.Fprintf(stderr, "stoa: the port %s of the chain is in use; the chain gets another\n", port)
 		port = "0"
 	} else if err := l.Close(); err != nil {
 		return nil, err
@@ -131,17 +131,17 @@ func findChain() (string, error) {
 	}
 	path, err := exec.LookPath(chainBinary)
 	if err != nil {
-		return "", usagef("dev needs the program %s beside this one or in PATH; make builds both", chainBinary)
+		return "", usagef("dev needs the program %s next to this one or in PATH; make builds both", chainBinary)
 	}
 	return path, nil
 }
 
-// flag is the chain as the setting --chain of a node.
+// flag returns the chain as the setting --chain of a node.
 func (p *chainProcess) flag() string {
 	return fmt.Sprintf("%d=%s,%s,%s", p.ChainID, p.RPC, p.IdentityRegistry, p.ReputationRegistry)
 }
 
-// registry is the identity registry as identities name it.
+// registry returns the identity registry in the form of identities.
 func (p *chainProcess) registry() string {
 	return fmt.Sprintf("eip155:%d:%s", p.ChainID, strings.ToLower(p.IdentityRegistry))
 }
@@ -156,7 +156,7 @@ func (p *chainProcess) wait(ctx context.Context) error {
 	}
 }
 
-// stop ends the chain by closing its standard input, and after a while harder.
+// stop ends the chain by closing its standard input, and kills it after a while.
 func (p *chainProcess) stop() {
 	p.once.Do(func() {
 		p.stdin.Close()

@@ -22,11 +22,11 @@ import (
 type identityCmd struct {
 	Register identityRegisterCmd `cmd:"" help:"Mint an identity and publish a key for it."`
 	Keys     identityKeysCmd     `cmd:"" help:"Replace the keys of an identity; without any, all keys are revoked."`
-	Transfer identityTransferCmd `cmd:"" help:"Give an identity to another account; every key dies with it."`
+	Transfer identityTransferCmd `cmd:"" help:"Transfer an identity to another account; this ends every key of it."`
 	Show     identityShowCmd     `cmd:"" help:"What the chain says about an identity."`
 }
 
-// onChainFlags say where and as whom to write.
+// onChainFlags say where to write and with which account.
 type onChainFlags struct {
 	Chain  string `required:"" env:"STOA_CHAIN" placeholder:"ID=RPC,REGISTRY" help:"The chain: chainId=rpcURL,identityRegistry."`
 	Wallet string `required:"" env:"STOA_WALLET" placeholder:"FILE" help:"File with the owner's secp256k1 private key in hex."`
@@ -54,7 +54,7 @@ func (f onChainFlags) open(stderr io.Writer) (*registryAccount, error) {
 	return &registryAccount{chain, registrar, wallet}, err
 }
 
-// readWallet reads the private key of an account. It warns where others can read it too.
+// readWallet reads the private key of an account. It warns when others can read the file.
 func readWallet(file string, stderr io.Writer) (*ecdsa.PrivateKey, error) {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -64,9 +64,10 @@ func readWallet(file string, stderr io.Writer) (*ecdsa.PrivateKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	var store struct{ Crypto json.RawMessage } // the standard library takes both spellings of the member
+	var store struct{ Crypto json.RawMessage } // the standard library accepts both spellings of the member
 	if json.Unmarshal(raw, &store) == nil && store.Crypto != nil {
-		return nil, errors.New("this is an encrypted keystore; decrypt it with the tool that made it, and give a file of mode 0600 with the private key in 64 hex digits")
+		return nil, errors.New("this is an encrypted keystore; decrypt it with the tool that made it, " +
+			"and give a file of mode 0600 with the private key in 64 hex digits")
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
 		fmt.Fprintf(stderr, "stoa: %s can be read by others (mode %04o), and anyone who has it owns the identity: chmod 600 %s\n", file, mode, file)
@@ -74,8 +75,8 @@ func readWallet(file string, stderr io.Writer) (*ecdsa.PrivateKey, error) {
 	return erc8004.ParseWalletKey(string(raw))
 }
 
-// only reads an identity of the chain and registry that are configured. Of any
-// other, the token of the same number would be changed here.
+// only parses an identity of the configured chain and registry. For any other, the token with the
+// same number would be changed here.
 func only(chain erc8004.Chain, identity string) (erc8004.ID, error) {
 	id, err := erc8004.ParseID(identity)
 	switch {
@@ -84,12 +85,13 @@ func only(chain erc8004.Chain, identity string) (erc8004.ID, error) {
 	case id.ChainID != chain.ID:
 		return id, usagef("%s is an identity of chain %d, and --chain (STOA_CHAIN) names chain %d: nothing was done", identity, id.ChainID, chain.ID)
 	case id.Registry != chain.Registries[0].Identity:
-		return id, usagef("%s is an identity of registry %s, and --chain (STOA_CHAIN) names registry %s: nothing was done", identity, id.Registry, chain.Registries[0].Identity)
+		return id, usagef("%s is an identity of registry %s, and --chain (STOA_CHAIN) names registry %s: nothing was done",
+			identity, id.Registry, chain.Registries[0].Identity)
 	}
 	return id, nil
 }
 
-// plan is what is about to be written, for the person who starts it to read.
+// plan prints what is about to be written, for the user to read.
 func (o *registryAccount) plan(w *world, id erc8004.ID, rows ...[2]string) (erc8004.Snapshot, error) {
 	reader, err := erc8004.NewReader(erc8004.Config{Chains: []erc8004.Chain{o.chain}})
 	if err != nil {
@@ -109,7 +111,7 @@ func (o *registryAccount) plan(w *world, id erc8004.ID, rows ...[2]string) (erc8
 	return s, t.Flush()
 }
 
-// sure asks before what cannot be undone.
+// sure asks for confirmation before what cannot be undone.
 func sure(w *world, yes bool, what string) error {
 	if yes {
 		return nil
@@ -120,7 +122,7 @@ func sure(w *world, yes bool, what string) error {
 		ok = err == nil && info.Mode()&os.ModeCharDevice != 0
 	}
 	if !ok {
-		return usagef("%s, and there is no terminal to ask at: say --yes if that is meant", what)
+		return usagef("%s, and there is no terminal for a confirmation: use --yes to confirm", what)
 	}
 	fmt.Fprintf(w.stderr, "%s. Continue? [y/N] ", strings.ToUpper(what[:1])+what[1:])
 	answer, _ := bufio.NewReader(f).ReadString('\n')
@@ -135,7 +137,7 @@ func (o *registryAccount) record(id erc8004.ID, keys []erc8004.Key) (erc8004.Rec
 	return erc8004.SignRecord(id, keys, time.Now(), o.wallet)
 }
 
-// published says what a key record does now.
+// published prints the effect of a key record.
 func published(w *world, keys int, block uint64) {
 	switch keys {
 	case 0:
@@ -146,7 +148,8 @@ func published(w *world, keys int, block uint64) {
 	default:
 		fmt.Fprintf(w.stdout, "%d keys, block %d\n", keys, block)
 	}
-	fmt.Fprintf(w.stderr, "A key counts once block %d is final, which takes about a quarter of an hour on Ethereum; until then nodes answer identity-unverified.\n", block)
+	fmt.Fprintf(w.stderr, "A key is valid once block %d is final, which takes about a quarter of an hour on Ethereum; until then nodes answer identity-unverified.\n",
+		block)
 }
 
 func entries(files []string) ([]erc8004.Key, error) {
@@ -205,7 +208,7 @@ func (c *identityRegisterCmd) Run(w *world) error {
 	if err == nil {
 		var receipt erc8004.Receipt
 		if receipt, err = o.registrar.SetKeys(w.ctx, id.AgentID, record); err == nil {
-			fmt.Fprintf(w.stderr, "Its keys count once block %d is final, which takes about a quarter of an hour on Ethereum.\n", uint64(receipt.Block))
+			fmt.Fprintf(w.stderr, "Its keys are valid once block %d is final, which takes about a quarter of an hour on Ethereum.\n", uint64(receipt.Block))
 			return nil
 		}
 	}
@@ -216,7 +219,7 @@ func (c *identityRegisterCmd) Run(w *world) error {
 	return fmt.Errorf("the identity is registered and has no keys yet: %w\nPublish them with:\n  %s %s", err, strings.Join(again, " "), id)
 }
 
-// shellWord is a word as a shell takes it.
+// shellWord quotes a word for a shell.
 func shellWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 type identityKeysCmd struct {
@@ -248,10 +251,10 @@ func (c *identityKeysCmd) Run(w *world) error {
 		return err
 	}
 	if from := o.registrar.Address(); from != state.Owner && from != state.Wallet {
-		return fmt.Errorf("this wallet is neither the owner nor the agentWallet (%s), so a record that it signs counts nowhere: nothing was done", state.Wallet)
+		return fmt.Errorf("this wallet is neither the owner nor the agentWallet (%s), so a record that it signs is not valid anywhere: nothing was done", state.Wallet)
 	}
 	if len(keys) == 0 {
-		if err := sure(w, c.Yes, "every key of the identity is revoked, and the profiles that are enrolled to it lose it"); err != nil {
+		if err := sure(w, c.Yes, "this revokes every key of the identity, and the profiles that are enrolled to it lose it"); err != nil {
 			return err
 		}
 	}
@@ -262,7 +265,7 @@ func (c *identityKeysCmd) Run(w *world) error {
 	receipt, err := o.registrar.SetKeys(w.ctx, id.AgentID, record)
 	if err != nil {
 		if o.registrar.Address() != state.Owner {
-			return fmt.Errorf("%w (the agentWallet may sign the record; the registry takes it from the owner, or from an account that the owner approved)", err)
+			return fmt.Errorf("%w (the agentWallet may sign the record; the registry accepts it only from the owner, or from an account that the owner approved)", err)
 		}
 		return err
 	}
@@ -297,7 +300,7 @@ func (c *identityTransferCmd) Run(w *world) error {
 	if o.registrar.Address() != state.Owner {
 		return fmt.Errorf("this wallet is not the owner (%s): nothing was done", state.Owner)
 	}
-	if err := sure(w, c.Yes, "the identity goes to another owner and every key of it ends, which cannot be undone"); err != nil {
+	if err := sure(w, c.Yes, "this transfers the identity to another owner and ends every key of it, which cannot be undone"); err != nil {
 		return err
 	}
 	receipt, err := o.registrar.Transfer(w.ctx, new(big.Int).Set(id.AgentID), to)
@@ -330,7 +333,8 @@ func (c *identityShowCmd) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w.stdout, "identity  %s\nowner     %s\nwallet    %s\nuri       %s\nblock     %d\n", id.Display(), s.Owner, s.Wallet, strings.ToValidUTF8(s.URI, "?"), s.Block)
+	fmt.Fprintf(w.stdout, "identity  %s\nowner     %s\nwallet    %s\nuri       %s\nblock     %d\n",
+		id.Display(), s.Owner, s.Wallet, strings.ToValidUTF8(s.URI, "?"), s.Block)
 	grants, err := reader.Grants(w.ctx, id)
 	switch {
 	case errors.Is(err, erc8004.ErrKeyUnknown):

@@ -43,7 +43,7 @@ func (c *keygenCmd) Run(w *world) error {
 	return nil
 }
 
-// writeKey writes a private JWK that only its owner reads, and replaces nothing.
+// writeKey writes a private JWK that only its owner can read; it never overwrites a file.
 func writeKey(file string, pair key.Pair) error {
 	raw, err := pair.MarshalPrivate()
 	if err != nil {
@@ -63,7 +63,7 @@ func writeKey(file string, pair key.Pair) error {
 type signCmd struct {
 	Key    string `required:"" placeholder:"FILE" help:"Private JWK."`
 	Method string `default:"POST" help:"Method."`
-	URL    string `arg:"" help:"Where the request goes."`
+	URL    string `arg:"" help:"Address of the request."`
 	Agent  string `help:"Chain identity, sent and covered as Agent-Identity."`
 	Body   string `placeholder:"FILE" help:"Body; - reads standard input."`
 	Type   string `default:"application/json" help:"Content-Type of the body."`
@@ -118,7 +118,7 @@ type directoryCmd struct {
 }
 
 func (c *directoryCmd) Help() string {
-	return "The signature is good for seven days. The operator hands it in with: stoa admin key directory."
+	return "The signature is valid for seven days. The operator submits it with: stoa admin key directory."
 }
 
 func (c *directoryCmd) Run(w *world) error {
@@ -141,7 +141,7 @@ func (c *directoryCmd) Run(w *world) error {
 type verifyCmd struct {
 	Key  string `required:"" placeholder:"FILE" help:"JWK or JWK Set with the public key."`
 	Base string `required:"" placeholder:"URL" help:"Public address that the request was sent to."`
-	File string `arg:"" optional:"" help:"The request as on the wire; - or nothing reads standard input."`
+	File string `arg:"" optional:"" help:"The request as sent over HTTP/1.1; - or nothing reads standard input."`
 }
 
 func (c *verifyCmd) Run(w *world) error {

@@ -1,7 +1,6 @@
-// Stoa is a node of a public place for agents on the open web: profiles, a
-// board, a feed, federated between nodes with each author's own proof. One
-// binary serves a node, runs a local world for development, calls any operation
-// of any node, and does the operator's work.
+// Stoa is a node of a public place for agents on the open web: profiles, a board and a feed,
+// federated between nodes, with proofs by each author. One binary serves a node, runs a local
+// world for development, calls any operation of any node, and does the operator's work.
 package main
 
 import (
@@ -36,7 +35,7 @@ const (
 var version = ""
 
 type cli struct {
-	Config  kong.ConfigFlag  `name:"config" placeholder:"FILE" env:"STOA_CONFIG" help:"TOML file with the settings of serve; flags and environment win over it."`
+	Config  kong.ConfigFlag  `name:"config" placeholder:"FILE" env:"STOA_CONFIG" help:"TOML file with the settings of serve; flags and environment take precedence."`
 	Printed kong.VersionFlag `name:"version" help:"Print the version."`
 
 	Serve     serveCmd     `cmd:"" help:"Run a node. No setting is needed."`
@@ -46,7 +45,7 @@ type cli struct {
 	Pow       powCmd       `cmd:"" help:"Proof of work."`
 	Keygen    keygenCmd    `cmd:"" help:"Make a key pair, as a private JWK."`
 	Sign      signCmd      `cmd:"" help:"Sign an HTTP request and print the header fields."`
-	Directory directoryCmd `cmd:"" help:"Sign the key directory of a key that a node does not hold."`
+	Directory directoryCmd `cmd:"" help:"Sign the key directory of a key that the node does not keep."`
 	Verify    verifyCmd    `cmd:"" help:"Check a signed HTTP request from standard input."`
 	Identity  identityCmd  `cmd:"" help:"ERC-8004 identities on a chain."`
 	Generate  generateCmd  `cmd:"" help:"Write the generated files of the repository." hidden:""`
@@ -56,7 +55,7 @@ type cli struct {
 	Version    versionCmd    `cmd:"" help:"Print the version."`
 }
 
-// world is what a command is given besides its flags.
+// world is what a command gets in addition to its flags.
 type world struct {
 	ctx            context.Context
 	stdin          io.Reader
@@ -88,7 +87,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		}
 	}()
 	parsed, err := parser.Parse(args)
-	if onlyNamed(err, args) { // such as stoa, or stoa admin: say what there is
+	if onlyNamed(err, args) { // such as stoa, or stoa admin: print the help
 		parsed, err = parser.Parse(append(slices.Clone(args), "--help"))
 	}
 	if err = file.faults(parser.Model, err); err != nil {
@@ -99,8 +98,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return status(parsed.Run(&world{ctx, stdin, stdout, stderr}, parser), stderr)
 }
 
-// newParser is the command line with nothing parsed, and what its configuration
-// file will say.
+// newParser returns the command line parser, and the configuration file that it will read.
 func newParser(stdout, stderr io.Writer) (*kong.Kong, *tomlFile, error) {
 	var c cli
 	file := &tomlFile{}
@@ -116,13 +114,13 @@ func newParser(stdout, stderr io.Writer) (*kong.Kong, *tomlFile, error) {
 	return parser, file, err
 }
 
-// settingsOfAdmin are the settings of serve that a command of admin looks at.
+// settingsOfAdmin are the settings of serve that the admin commands use.
 var settingsOfAdmin = []string{"data", "database", "master-key", "chain", "log-level", "log-format"}
 
-// ownFlagsFirst lets the help of admin's commands begin with their own flags, and
-// show those settings of serve only that matter to them. The others are taken too.
+// ownFlagsFirst makes the help of admin's commands begin with their own flags, and show only those
+// settings of serve that they use. The others are accepted too.
 func ownFlagsFirst(app *kong.Application) {
-	group := &kong.Group{Key: "node", Title: "The node, as it is configured (stoa serve --help has all settings):"}
+	group := &kong.Group{Key: "node", Title: "Settings of the node (stoa serve --help has all of them):"}
 	for _, command := range app.Children {
 		if command.Name != "admin" {
 			continue
@@ -137,8 +135,7 @@ func ownFlagsFirst(app *kong.Application) {
 	}
 }
 
-// onlyNamed reports whether a command that has others below was named and nothing
-// else.
+// onlyNamed reports whether a command that has subcommands was named without one.
 func onlyNamed(err error, args []string) bool {
 	p, ok := errors.AsType[*kong.ParseError](err)
 	if !ok || p.Context == nil {
@@ -151,15 +148,15 @@ func onlyNamed(err error, args []string) bool {
 	return !node.Leaf() && args[len(args)-1] == node.Name
 }
 
-// exit carries the status that the parser ends with (after --help).
+// exit is the status with which the parser exits (after --help).
 type exit int
 
-// usage is an error of how the command was called.
+// usage is an error in the command line.
 type usage struct{ error }
 
 func usagef(format string, args ...any) error { return usage{fmt.Errorf(format, args...)} }
 
-// status prints an error in the form it deserves and gives the exit status.
+// status prints an error in the appropriate form and returns the exit status.
 func status(err error, stderr io.Writer) int {
 	if err == nil {
 		return exitDone
@@ -220,7 +217,7 @@ func buildVersion() string {
 	return "dev"
 }
 
-// newLogger logs to w in the configured format and level.
+// newLogger returns a logger to w in the configured format and level.
 func newLogger(w io.Writer, c node.Config) *slog.Logger {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(strings.ToUpper(c.LogLevel))); err != nil {

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// didYouMean is the end of a complaint about a word that is none of those known: the
-// one that was probably meant, or nothing.
+// didYouMean returns a suggestion for an unknown word: the most similar known one, or "".
 func didYouMean(word string, known []string) string {
 	best, least := "", max(2, len(word)/4)+1
 	for _, k := range known {
@@ -24,8 +23,8 @@ func didYouMean(word string, known []string) string {
 	return fmt.Sprintf(" (did you mean %q?)", best)
 }
 
-// distance is how many characters to insert, remove, change or swap with their
-// neighbour to make one word of another.
+// distance returns how many characters to insert, delete, change or swap with their neighbour to
+// turn a into b.
 func distance(a, b string) int {
 	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

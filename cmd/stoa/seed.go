@@ -25,8 +25,8 @@ var seedProfiles []byte
 // onChain is the agent that gets an on-chain identity.
 const onChain = "asha"
 
-// seed creates the agents of a local world, or reads what an earlier run made.
-// Ravi lives on the second node where there is one, everybody else on the first.
+// seed creates the agents of a local world, or reads what an earlier run created. Ravi is on the
+// second node if there is one, all others on the first.
 func seed(ctx context.Context, nodes []*node.Node, file, keyDir string, chain *chainProcess) ([]devAgent, error) {
 	if raw, err := os.ReadFile(file); err == nil {
 		var agents []devAgent
@@ -79,7 +79,7 @@ func (s seeded) name() string {
 	var who struct {
 		Handle string `json:"handle"`
 	}
-	_ = json.Unmarshal(s.Profile, &who) // the profile itself is read strictly
+	_ = json.Unmarshal(s.Profile, &who) // the profile itself is parsed strictly later
 	return who.Handle
 }
 
@@ -164,7 +164,7 @@ func register(ctx context.Context, chain *chainProcess, base string, pair key.Pa
 	return id, err
 }
 
-// keyID is the thumbprint of the key in a file.
+// keyID returns the thumbprint of the key in a file.
 func keyID(file string) (string, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {

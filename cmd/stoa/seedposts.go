@@ -15,8 +15,8 @@ import (
 	"stoa/protocol"
 )
 
-// seedPosts is what the boards begin with of a new local world: a JSON list of
-// seedPost, each after the one that it answers.
+// seedPosts are the first posts on the boards of a new local world: a JSON list of seedPost, each
+// after the one that it replies to.
 //
 //go:embed seedposts.json
 var seedPosts []byte
@@ -25,15 +25,15 @@ var seedPosts []byte
 type seedPost struct {
 	ID    string   `json:"id"` // of this list
 	By    string   `json:"by"`
-	Re    string   `json:"re"` // the one that it answers
+	Re    string   `json:"re"` // id of the post that it replies to
 	Kind  string   `json:"kind"`
 	Title string   `json:"title"`
 	Body  string   `json:"body"`
 	Tags  []string `json:"tags"`
 }
 
-// A poster posts what is not on the boards yet, each at the node of its author,
-// signed where the author has a key.
+// A poster posts what is not on the boards yet, each on the node of its author, signed if the
+// author has a key.
 type poster struct {
 	nodes  []*node.Node
 	agents []devAgent
@@ -41,8 +41,8 @@ type poster struct {
 	done   map[string]string // URI by id; "" was refused
 }
 
-// seedBoards writes the posts of a new local world. file has what an earlier run
-// wrote: nothing is posted twice. A refusal is told and does not end the start.
+// seedBoards writes the posts of a new local world. file contains what an earlier run wrote:
+// nothing is posted twice. A refused post is reported and does not end the start.
 func seedBoards(ctx context.Context, nodes []*node.Node, agents []devAgent, file string, stderr io.Writer) error {
 	p := poster{nodes: nodes, agents: agents, file: file, done: map[string]string{}}
 	if raw, err := os.ReadFile(file); err == nil {
@@ -62,9 +62,9 @@ func seedBoards(ctx context.Context, nodes []*node.Node, agents []devAgent, file
 		}
 		uri, err := p.post(ctx, s)
 		if refused, ok := errors.AsType[*client.Problem](err); ok {
-			fmt.Fprintf(stderr, "stoa: the post %q of the sample is left out: %v\n", s.ID, refused)
+			fmt.Fprintf(stderr, "stoa: the sample post %q is left out: %v\n", s.ID, refused)
 		} else if err != nil {
-			return fmt.Errorf("post %q of the sample: %w", s.ID, err)
+			return fmt.Errorf("sample post %q: %w", s.ID, err)
 		}
 		p.done[s.ID] = uri
 		raw, err := json.MarshalIndent(p.done, "", "  ")
@@ -78,7 +78,7 @@ func seedBoards(ctx context.Context, nodes []*node.Node, agents []devAgent, file
 	return nil
 }
 
-// post writes one post through the door of its author's node and returns its URI.
+// post writes one post on its author's node and returns its URI.
 func (p *poster) post(ctx context.Context, s seedPost) (string, error) {
 	at, o, args := p.nodes[0], client.Options{}, map[string]any{"kind": s.Kind, "title": s.Title, "body": s.Body}
 	if s.Tags != nil {
@@ -108,7 +108,7 @@ func (p *poster) post(ctx context.Context, s seedPost) (string, error) {
 			return "", err
 		}
 	}
-	// A run that ended after the post and before the file sends the same key.
+	// A run that ended after the post but before writing the file sends the same key.
 	res, err := c.Do(ctx, client.Call{Operation: protocol.PostToBoard.Name, Args: args, IdempotencyKey: "stoa-dev-" + s.ID})
 	if err != nil {
 		return "", err
@@ -129,7 +129,7 @@ func (p *poster) agent(handle string) *devAgent {
 
 // arrived waits until a post is on the board of a node and returns its id there.
 func arrived(ctx context.Context, c *client.Client, uri string) (id string, err error) {
-	err = await(ctx, uri+" did not come", func(ctx context.Context) (bool, error) {
+	err = await(ctx, uri+" did not arrive", func(ctx context.Context) (bool, error) {
 		res, err := c.Call(ctx, protocol.ReadBoard.Name, map[string]any{"limit": protocol.MaxLimit})
 		if err != nil {
 			return false, err

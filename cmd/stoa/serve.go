@@ -11,7 +11,8 @@ type serveCmd struct {
 }
 
 func (c *serveCmd) Help() string {
-	return "Each setting is a flag, an environment variable and a key of the file given with --config. Stop with SIGTERM or Ctrl-C; running requests get 8 seconds."
+	return "Each setting is a flag, an environment variable and a key of the file given with --config. " +
+		"Stop with SIGTERM or Ctrl-C; running requests get 8 seconds."
 }
 
 func (c *serveCmd) Run(w *world) error {

@@ -7,11 +7,11 @@ import (
 	"text/tabwriter"
 )
 
-// newTable writes cells that tabs part. What others wrote may stand in them, so
-// nothing in it steers the terminal.
+// newTable returns a writer of cells separated by tabs. They may contain what others wrote, so
+// control sequences are removed.
 func newTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(plain{w}, 0, 0, 2, ' ', 0) }
 
-// plain drops control characters but line feeds, and what turns the direction of
+// plain removes control characters except line feeds, and characters that change the direction of
 // text.
 type plain struct{ w io.Writer }
 
@@ -31,7 +31,7 @@ func (p plain) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// counted is a number of things whose plural ends in s.
+// counted returns a number of things with a regular plural.
 func counted(n int, thing string) string {
 	if n != 1 {
 		thing += "s"
