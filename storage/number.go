@@ -34,7 +34,7 @@ import (
 
 const (
 	numberPoll  = time.Second           // how long what another process has committed may go unseen
-	numberRest  = 10 * time.Millisecond // from one round to the next, so that they cost little under load
+	numberRest  = 40 * time.Millisecond // from one round to the next, so that they cost little under load
 	numberLimit = 5000                  // entries of logs a round
 	numberStart = 10 * time.Second      // that a start waits for transactions of other processes
 )
