@@ -6,8 +6,8 @@ import (
 	"errors"
 	"time"
 
-	"stoa/netx"
 	"stoa/protocol"
+	"stoa/protocol/netx"
 	"stoa/storage"
 )
 

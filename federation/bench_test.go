@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/cache"
+	"stoa/identity/cache"
 	"stoa/protocol"
 	"stoa/protocol/activity"
 	"stoa/storage"

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"time"
 
-	"stoa/netx"
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/netx"
 	"stoa/storage"
 )
 

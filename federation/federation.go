@@ -26,7 +26,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
-	"stoa/cache"
+	"stoa/identity/cache"
 	"stoa/identity/httpsig"
 	"stoa/identity/integrity"
 	"stoa/identity/key"

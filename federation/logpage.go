@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"stoa/cache"
+	"stoa/identity/cache"
 	"stoa/storage"
 )
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"stoa/netx"
+	"stoa/protocol/netx"
 )
 
 // A rate bounds what one registrable domain may have: tokens a second, and at once.

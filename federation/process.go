@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"stoa/netx"
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/netx"
 	"stoa/storage"
 )
 

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"stoa/netx"
+	"stoa/protocol/netx"
 	"stoa/storage"
 )
 

@@ -13,10 +13,10 @@ import (
 
 	"stoa/identity/erc8004"
 	"stoa/identity/key"
-	"stoa/netx"
 	"stoa/node/dispatch"
 	"stoa/node/webhook"
 	"stoa/protocol"
+	"stoa/protocol/netx"
 )
 
 // A Config says how to run one node. Each field is a flag, an environment

@@ -7,10 +7,10 @@ import (
 	"net"
 	"net/url"
 
-	"stoa/netx"
 	"stoa/node/account"
 	"stoa/node/provider/mail"
 	"stoa/protocol"
+	"stoa/protocol/netx"
 )
 
 // mailer makes what sends letters: an SMTP server where one is set, in

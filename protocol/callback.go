@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"stoa/netx"
+	"stoa/protocol/netx"
 )
 
 // CallbackFor is how long the delivery of a callback is retried (contract §4).

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"stoa/netx"
 	"stoa/protocol"
+	"stoa/protocol/netx"
 )
 
 // A Probe is something that profiles list and that either answers or does not.

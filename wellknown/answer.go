@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"stoa/netx"
 	"stoa/protocol"
+	"stoa/protocol/netx"
 )
 
 // A document is one answer.

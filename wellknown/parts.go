@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"stoa/cache"
+	"stoa/identity/cache"
 	"stoa/protocol"
 )
 

@@ -19,7 +19,7 @@ import (
 	"strings"
 	"time"
 
-	"stoa/cache"
+	"stoa/identity/cache"
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
 	"stoa/protocol"

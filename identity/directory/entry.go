@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"stoa/identity/httpsig"
-	"stoa/netx"
+	"stoa/protocol/netx"
 )
 
 // An entry is what is known about one directory. Cache.mu guards it.

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/httpsig"
-	"stoa/netx"
+	"stoa/protocol/netx"
 )
 
 func TestFetch_Refusals(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"stoa/identity/httpsig"
-	"stoa/netx"
+	"stoa/protocol/netx"
 )
 
 // source is where an entry of the cache is fetched from.

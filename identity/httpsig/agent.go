@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"stoa/netx"
+	"stoa/protocol/netx"
 
 	"github.com/dunglas/httpsfv"
 )

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strings"
 
-	"stoa/netx"
+	"stoa/protocol/netx"
 )
 
 // Target is the node's address, from configuration or a trusted proxy, never from the message.

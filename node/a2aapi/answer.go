@@ -8,9 +8,9 @@ import (
 
 	"stoa/identity"
 	"stoa/identity/httpsig"
-	"stoa/netx"
 	"stoa/protocol"
 	"stoa/protocol/a2a"
+	"stoa/protocol/netx"
 )
 
 // admit returns the caller, which must have an identity that the chain vouches for (spec §5). The

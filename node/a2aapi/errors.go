@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"stoa/netx"
 	"stoa/protocol"
 	"stoa/protocol/a2a"
+	"stoa/protocol/netx"
 )
 
 // A refusal is an error with the HTTP status of its answer. Errors after authentication have

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"stoa/netx"
 	"stoa/protocol"
+	"stoa/protocol/netx"
 	"stoa/protocol/pow"
 )
 

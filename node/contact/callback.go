@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"time"
 
-	"stoa/netx"
 	"stoa/node/webhook"
 	"stoa/protocol"
+	"stoa/protocol/netx"
 	"stoa/storage"
 )
 

@@ -8,8 +8,8 @@ import (
 	"log/slog"
 	"time"
 
-	"stoa/cache"
 	"stoa/identity"
+	"stoa/identity/cache"
 	"stoa/identity/erc8004"
 	"stoa/identity/httpsig"
 	"stoa/protocol"

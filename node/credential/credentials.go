@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"stoa/cache"
 	"stoa/identity"
+	"stoa/identity/cache"
 	"stoa/identity/session"
 	"stoa/protocol"
 	"stoa/storage"

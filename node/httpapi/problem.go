@@ -5,9 +5,9 @@ import (
 	"strconv"
 
 	"stoa/identity/httpsig"
-	"stoa/netx"
 	"stoa/node/dispatch"
 	"stoa/protocol"
+	"stoa/protocol/netx"
 )
 
 // A Problem is an RFC 9457 problem document (contract §1).

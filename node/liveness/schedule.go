@@ -4,8 +4,8 @@ import (
 	"strings"
 	"time"
 
-	"stoa/netx"
 	"stoa/protocol"
+	"stoa/protocol/netx"
 	"stoa/storage"
 )
 

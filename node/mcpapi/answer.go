@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"stoa/netx"
 	"stoa/protocol"
+	"stoa/protocol/netx"
 )
 
 // answer sends a result with status 200.

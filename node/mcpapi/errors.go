@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"time"
 
-	"stoa/netx"
 	"stoa/node/dispatch"
 	"stoa/protocol"
+	"stoa/protocol/netx"
 )
 
 // Codes of JSON-RPC 2.0 §5.1 and of MCP 2026-07-28.

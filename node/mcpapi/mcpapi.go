@@ -16,9 +16,9 @@ import (
 	"sync"
 
 	"stoa/identity/httpsig"
-	"stoa/netx"
 	"stoa/node/dispatch"
 	"stoa/protocol"
+	"stoa/protocol/netx"
 )
 
 // MaxBody is the longest body of a request, in bytes (contract §1).

@@ -8,8 +8,8 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/session"
-	"stoa/netx"
 	"stoa/protocol"
+	"stoa/protocol/netx"
 )
 
 // reachable refuses requests that a page elsewhere could send through a visitor's browser to a

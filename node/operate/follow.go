@@ -8,9 +8,9 @@ import (
 	"net/url"
 	"time"
 
-	"stoa/netx"
 	"stoa/node/moderation"
 	"stoa/protocol"
+	"stoa/protocol/netx"
 	"stoa/storage"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"stoa/netx"
+	"stoa/protocol/netx"
 )
 
 // A Refused is a request that the client did not make because of its target. It is final: the same

@@ -12,8 +12,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"stoa/netx"
 	"stoa/protocol"
+	"stoa/protocol/netx"
 	"strconv"
 	"strings"
 )

@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 
-	"stoa/netx"
 	"stoa/protocol"
+	"stoa/protocol/netx"
 )
 
 // Policy is the Content-Security-Policy of every page: no script, nothing from other origins, no

@@ -21,9 +21,9 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
-	"stoa/netx"
 	"stoa/node/outbound"
 	"stoa/protocol"
+	"stoa/protocol/netx"
 )
 
 const (
