@@ -17,19 +17,19 @@ import (
 // collectionPage is how many items a page of an outbox or thread holds.
 const collectionPage = 40
 
-// boostedAge is how old the number of posts in the board's outbox may be, at most
-// twice.
+// boostedAge is the longest time that the number of posts in the board's outbox is
+// served from memory.
 const boostedAge = time.Minute
 
-// A document is what a handler serves: bytes, or a status without any.
+// A document is the answer of a handler: bytes, or a status without a body.
 type document struct {
 	body   []byte
 	status int
 }
 
 // serve reads a document in one snapshot and answers with it, its ETag and its
-// cache time. Nothing here asks for a signature: two servers that both insist
-// on signed reads never get to know each other.
+// cache time. No signature is required: two servers that both insist on signed
+// reads could never fetch each other's keys.
 func (f *Federation) serve(w http.ResponseWriter, r *http.Request, make func(ctx context.Context, tx *storage.Tx) (activity.Object, error)) {
 	var d document
 	err := f.c.DB.Read(r.Context(), func(ctx context.Context, tx *storage.Tx) error {
@@ -132,7 +132,7 @@ func (f *Federation) serveAgentPart(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// counted is a collection of which others see only the number.
+// counted is a collection that shows only its number of items.
 func (f *Federation) counted(ctx context.Context, tx *storage.Tx, actor, part string) (activity.Object, error) {
 	switch part {
 	case "followers":
@@ -144,8 +144,8 @@ func (f *Federation) counted(ctx context.Context, tx *storage.Tx, actor, part st
 	return nil, nil
 }
 
-// boardPosts is the board's outbox (what it announced to the fediverse) or the
-// posts themselves, newest first.
+// boardPosts is the board's outbox (what it announced to the fediverse) or its
+// posts, newest first.
 func (f *Federation) boardPosts(ctx context.Context, tx *storage.Tx, part, before string) (activity.Object, error) {
 	board := f.site.Board()
 	id := board + "/" + part
@@ -194,7 +194,8 @@ func (f *Federation) agentPosts(ctx context.Context, tx *storage.Tx, handle, bef
 	return pageOf(id, before, items, page.Next), nil
 }
 
-// cursorOf is the cursor of a listing for a page: the first is called "first".
+// cursorOf converts the name of a page to the cursor of a listing; the first page
+// is named "first".
 func cursorOf(before string) string {
 	if before == "first" {
 		return ""

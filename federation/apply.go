@@ -11,22 +11,22 @@ import (
 	"stoa/storage"
 )
 
-// maxAhead is how far ahead of our cursor a pushed number may be. Farther ones
-// are a mistake or a forgery; the heartbeat finds the truth.
+// maxAhead is the largest distance between our cursor and a pushed sequence number.
+// A larger one is a mistake or a forgery; the heartbeat reads the true head.
 const maxAhead = 100_000
 
-// patience is how many failed walks an entry of a third node may cost before it
-// is passed over, so that one dead node cannot hold up a board for ever.
+// patience is the number of failed walks after which an entry of a third node is
+// skipped, so that one dead node cannot stop a board forever.
 const patience = 5
 
-// errMoved says that another worker has advanced the cursor.
+// errMoved is returned when another worker has advanced the cursor.
 var errMoved = errors.New("the cursor has moved")
 
-// announced takes a pushed entry of the log of a board that this node follows.
-// The next one is applied at once; a gap, another epoch, or anything that
-// cannot be decided now makes the log be walked instead. Other announcements
-// are not for us.
-func (f *Federation) announced(ctx context.Context, in *incoming) (after, error) {
+// handleAnnounce handles a pushed entry of the log of a board that this node
+// follows. The next entry is applied at once; a gap, another epoch, or an entry
+// that cannot be decided now queues a walk of the log. Other announcements are
+// ignored.
+func (f *Federation) handleAnnounce(ctx context.Context, in *incoming) (after, error) {
 	if in.act.Seq == nil || !activity.HasStoa(in.act.Context) {
 		return nil, nil
 	}
@@ -48,7 +48,7 @@ func (f *Federation) announced(ctx context.Context, in *incoming) (after, error)
 	apply, err := f.readEntry(ctx, s, &in.act, announcedBy(&in.act), nil)
 	if err != nil {
 		f.observe("push", in.host, err)
-		return walk, nil // the walk decides whether to wait or to pass over
+		return walk, nil // the walk decides whether to wait or to skip
 	}
 	return func(ctx context.Context, tx *storage.Tx) error {
 		moved, err := tx.AdvanceSubscription(ctx, s.Board, s.Epoch, seq-1, seq)
@@ -62,7 +62,8 @@ func (f *Federation) announced(ctx context.Context, in *incoming) (after, error)
 	}, nil
 }
 
-// want notes the highest number heard of, so that a walk under way goes that far.
+// want records the highest sequence number that was announced, so that a running
+// walk continues up to it.
 func (f *Federation) want(board string, seq int64) {
 	for {
 		old, loaded := f.wanted.LoadOrStore(board, seq)
@@ -72,15 +73,15 @@ func (f *Federation) want(board string, seq int64) {
 	}
 }
 
-// nothing is the effect of an entry that is passed over.
+// nothing is the effect of an entry that is skipped.
 func nothing(context.Context, *storage.Tx) error { return nil }
 
-// An announcement is what an entry of a log announces, and the post in it, as far
-// as the bytes can be read.
+// An announcement is the activity that an entry of a log announces, and the post in
+// it, if they can be read.
 type announcement struct {
 	act             activity.Activity
 	note            activity.Note // of a Create
-	actErr, noteErr error         // why act or note cannot be read
+	actErr, noteErr error         // the error of reading act or note
 }
 
 func announcedBy(e *activity.Activity) *announcement {
@@ -94,8 +95,8 @@ func announcedBy(e *activity.Activity) *announcement {
 }
 
 // readsAlone reports whether the activity can be read without the database: a
-// Delete, and a Create by a node like this one. A reply of the fediverse needs its
-// parent, a Remove or Add its post.
+// Delete, and a Create by a stoa node. A reply of the fediverse needs its parent, a
+// Remove or Add its post.
 func (a *announcement) readsAlone() bool {
 	if a.actErr != nil || a.act.Type.Is("Delete") {
 		return true
@@ -103,10 +104,10 @@ func (a *announcement) readsAlone() bool {
 	return a.act.Type.Is("Create") && a.noteErr == nil && a.note.IsStoa(a.act.Context)
 }
 
-// readEntry reads one entry of a followed board's log, does every look-up that
-// it needs, and returns its effect. raw is the entry as received, whose proof by
-// the board is verified; nil for one that is known to be the board's. Bad content
-// has no effect and the log continues; an error is something to be tried again.
+// readEntry reads one entry of a followed board's log, does every lookup that it
+// needs, and returns its effect. raw is the entry as received, whose proof by the
+// board is verified; nil if the entry is known to be the board's. Invalid content
+// has no effect and the log continues; an error means that the entry is retried.
 func (f *Federation) readEntry(ctx context.Context, s *storage.Subscription, e *activity.Activity, a *announcement, raw json.RawMessage) (after, error) {
 	if e.Type.Is("Tombstone") {
 		return nothing, nil
@@ -116,7 +117,7 @@ func (f *Federation) readEntry(ctx context.Context, s *storage.Subscription, e *
 	}
 	if raw != nil {
 		if err := f.verifyProof(ctx, raw, s.Board); err != nil {
-			return nil, fmt.Errorf("proof of the board: %w", err) // somebody between us changed it
+			return nil, fmt.Errorf("proof of the board: %w", err) // changed in transit
 		}
 	}
 	if a.actErr != nil {
@@ -143,7 +144,7 @@ func (f *Federation) readEntry(ctx context.Context, s *storage.Subscription, e *
 	return nil, err
 }
 
-// passOver records why an entry has no effect.
+// passOver records why an entry is skipped.
 func (f *Federation) passOver(s *storage.Subscription, err error) (after, error) {
 	f.observe("kept-out", s.Host, err)
 	f.log.Warn("log entry kept out", "host", s.Host, "board", s.Board, "err", err)
@@ -156,9 +157,9 @@ func (f *Federation) passOver(s *storage.Subscription, err error) (after, error)
 	}, nil
 }
 
-// readCreate reads a post of the board: of the board's own node, whose word the
-// log is, or a reply of a third node, which needs that node's proof or is
-// fetched there.
+// readCreate reads a post of the board. The log is sufficient for a post of the
+// board's own node; a reply of a third node needs that node's proof or is fetched
+// from there.
 func (f *Federation) readCreate(ctx context.Context, s *storage.Subscription, a *announcement, raw json.RawMessage) (after, error) {
 	act := &a.act
 	actor := act.Actor.One()
@@ -174,7 +175,7 @@ func (f *Federation) readCreate(ctx context.Context, s *storage.Subscription, a 
 		return nil, fmt.Errorf("%w: the post is not its actor's own", errIdentity)
 	}
 	boards := sameNode(actor, s.Board)
-	if !boards || !n.IsStoa(act.Context) { // else examine asks
+	if !boards || !n.IsStoa(act.Context) { // otherwise examine checks the host
 		if err := f.admits(ctx, hostOf(actor)); err != nil { // CVE-2026-23961: the inner author counts
 			return nil, err
 		}
@@ -210,8 +211,8 @@ func (f *Federation) readCreate(ctx context.Context, s *storage.Subscription, a 
 	return func(ctx context.Context, tx *storage.Tx) error { _, err := f.receive(ctx, tx, p); return err }, nil
 }
 
-// vouch makes sure that a third node said what a board announces of it: by its
-// proof on the activity, else by fetching the post from it.
+// vouch checks that a third node published what a board announces of it: by the
+// node's proof on the activity, otherwise by fetching the post from the node.
 func (f *Federation) vouch(ctx context.Context, s *storage.Subscription, act *activity.Activity, raw json.RawMessage) (*activity.Note, json.RawMessage, error) {
 	err := f.verifyProof(ctx, raw, act.Actor.One())
 	if err == nil {
@@ -230,7 +231,7 @@ func (f *Federation) vouch(ctx context.Context, s *storage.Subscription, act *ac
 	return n, fetched, nil
 }
 
-// outOfPatience makes an error final once the board's log has waited for it
+// outOfPatience makes an error final once the board's log has waited for the entry
 // often enough.
 func (f *Federation) outOfPatience(s *storage.Subscription, err error) error {
 	if s.Failures >= patience && !isRefused(err) {
@@ -239,8 +240,8 @@ func (f *Federation) outOfPatience(s *storage.Subscription, err error) error {
 	return err
 }
 
-// readDelete reads the deletion of a post by its author. That the board's node
-// announces it proves it for its own posts; a third node's needs its proof.
+// readDelete reads the deletion of a post by its author. The board's announcement
+// is sufficient for posts of the board's own node; a third node's needs its proof.
 func (f *Federation) readDelete(ctx context.Context, s *storage.Subscription, act *activity.Activity, raw json.RawMessage) (after, error) {
 	actor, uri := act.Actor.One(), act.ObjectID()
 	if f.ours(actor) || uri == "" || !f.sameOrigin(uri, actor) {
@@ -248,7 +249,7 @@ func (f *Federation) readDelete(ctx context.Context, s *storage.Subscription, ac
 	}
 	if !sameNode(actor, s.Board) {
 		if err := f.verifyProof(ctx, raw, actor); err != nil {
-			// Without its proof the origin itself says whether the post is gone.
+			// Without a proof, the origin is asked whether the post is gone.
 			if _, _, ferr := f.fetchNote(ctx, uri); ferr == nil {
 				return nil, fmt.Errorf("%w: its origin still has the post", errIdentity)
 			} else if !errors.Is(ferr, errGone) && !errors.Is(ferr, errNotFound) {
@@ -262,8 +263,8 @@ func (f *Federation) readDelete(ctx context.Context, s *storage.Subscription, ac
 	}, nil
 }
 
-// readModeration reads that the board hid a post, or put it back. One that was
-// hidden when this node walked past it is fetched now.
+// readModeration reads that the board hid or restored a post. A restored post that
+// was hidden when this node read its entry is fetched now.
 func (f *Federation) readModeration(ctx context.Context, s *storage.Subscription, act *activity.Activity) (after, error) {
 	uri := act.ObjectID()
 	held, err := f.heldPost(ctx, uri)

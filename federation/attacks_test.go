@@ -261,7 +261,7 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// pem is an actor's key as it stands inside a JSON string.
+// pem is an actor's key as part of a JSON string.
 func (w *world) pem(actor string) []byte {
 	w.t.Helper()
 	pem, err := key.PublicPEM(w.actors[actor].keys.RSA.Public())

@@ -8,7 +8,7 @@ import (
 	"stoa/storage"
 )
 
-// deliverEntries sends a fediverse inbox what it lacks, one entry after the
+// deliverEntries delivers the missing entries to a fediverse inbox, one after the
 // other: a Delete must not overtake its post.
 func (f *Federation) deliverEntries(ctx context.Context, o storage.Outlet) error {
 	var entries []storage.LogEntry
@@ -34,7 +34,7 @@ func (f *Federation) deliverEntries(ctx context.Context, o storage.Outlet) error
 					}
 					o.Failures = 0
 				}
-				return f.failed(ctx, o, res)
+				return f.deliveryFailed(ctx, o, res)
 			}
 		}
 		cursor = e.Seq
@@ -42,10 +42,10 @@ func (f *Federation) deliverEntries(ctx context.Context, o storage.Outlet) error
 	return f.advance(ctx, o, cursor)
 }
 
-// forFediverse is what an entry of the log means to followers that read no log:
-// a post is boosted by the board, a deletion comes from its author, hiding takes
-// the boost back. Posts of visitors are not sent, but who fetched one by its
-// address is told when it is hidden or deleted.
+// forFediverse is the activity of a log entry for followers that do not read the
+// log: a post is boosted by the board, a deletion comes from its author, hiding
+// undoes the boost. Posts of visitors are not sent, but servers that fetched one by
+// its address are told when it is hidden or deleted.
 func (f *Federation) forFediverse(ctx context.Context, e storage.LogEntry) (actor string, body []byte, err error) {
 	err = f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		p, err := tx.PostByID(ctx, e.ObjectID)
@@ -81,8 +81,8 @@ func (f *Federation) forFediverse(ctx context.Context, e storage.LogEntry) (acto
 	return actor, body, err
 }
 
-// withdrawal tells that a post of a visitor is deleted or hidden, nil when it is
-// not.
+// withdrawal is the activity that says that a visitor's post is deleted or hidden,
+// nil if it is neither.
 func (f *Federation) withdrawal(p *protocol.StoredPost, e storage.LogEntry) ([]byte, error) {
 	if p.State == protocol.Visible || e.Kind != "delete" && e.Kind != "hide" {
 		return nil, nil

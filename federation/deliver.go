@@ -16,20 +16,21 @@ import (
 	"stoa/storage"
 )
 
-// maxRetryAfter bounds what a peer may ask us to wait.
+// maxRetryAfter is the longest Retry-After of a peer that is obeyed.
 const maxRetryAfter = 24 * time.Hour
 
-// An outcome is what became of one delivery.
+// An outcome is the result of one delivery.
 type outcome struct {
 	status     int           // 0: no answer
-	retryAfter time.Duration // asked for by the peer, 0 none
+	retryAfter time.Duration // the peer's Retry-After, 0 if it sent none
 	err        error         // nil: delivered
 }
 
-// done reports that the peer has it.
+// done reports whether the peer accepted the activity.
 func (o outcome) done() bool { return o.err == nil }
 
-// hopeless reports that the peer will never take this activity; others it may.
+// hopeless reports whether the peer will never accept this activity; it may accept
+// others.
 func (o outcome) hopeless() bool {
 	switch o.status {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable,
@@ -39,11 +40,11 @@ func (o outcome) hopeless() bool {
 	return false
 }
 
-// gone reports that the inbox is no more.
+// gone reports whether the inbox no longer exists.
 func (o outcome) gone() bool { return o.status == http.StatusGone }
 
-// send signs and posts one activity once, and once more with the other kind of
-// signature when the first is answered with 401.
+// send signs and posts one activity. When the answer is 401, it tries once more
+// with the other signature scheme.
 func (f *Federation) send(ctx context.Context, actor, inbox string, body []byte) outcome {
 	u, err := f.parseID(inbox)
 	if err != nil {
@@ -98,26 +99,26 @@ func (f *Federation) post(ctx context.Context, actor, inbox string, body []byte,
 	return o
 }
 
-// A parcel is the argument of a deliver job: one activity for one inbox.
-type parcel struct {
+// deliverArgs are the arguments of a deliver job: one activity for one inbox.
+type deliverArgs struct {
 	Actor string          `json:"actor"`
 	Inbox string          `json:"inbox"`
 	Body  json.RawMessage `json:"body"`
 	Board string          `json:"board,omitempty"` // of a Follow of ours
-	trial
+	retryState
 }
 
-// enqueueDelivery queues one activity that is not in the log, such as the answer
-// to a Follow.
+// enqueueDelivery queues one activity that is not in the log, such as the answer to
+// a Follow.
 func (f *Federation) enqueueDelivery(ctx context.Context, tx *storage.Tx, actor, inbox string, o activity.Object) error {
 	body, err := o.Bytes()
 	if err != nil {
 		return err
 	}
-	return f.enqueueParcel(ctx, tx, parcel{Actor: actor, Inbox: inbox, Body: body})
+	return f.enqueueDeliverJob(ctx, tx, deliverArgs{Actor: actor, Inbox: inbox, Body: body})
 }
 
-func (f *Federation) enqueueParcel(ctx context.Context, tx *storage.Tx, p parcel) error {
+func (f *Federation) enqueueDeliverJob(ctx context.Context, tx *storage.Tx, p deliverArgs) error {
 	args, err := json.Marshal(p)
 	if err != nil {
 		return err
@@ -125,11 +126,11 @@ func (f *Federation) enqueueParcel(ctx context.Context, tx *storage.Tx, p parcel
 	return tx.Enqueue(ctx, storage.Job{Kind: "deliver", Lane: laneTo(p.Inbox), Args: args})
 }
 
-// laneTo is the lane of what is delivered to an inbox.
+// laneTo is the lane of deliveries to an inbox.
 func laneTo(inbox string) string { return "to:" + hostOf(inbox) }
 
 func (f *Federation) deliverJob(ctx context.Context, j storage.Job) (after, error) {
-	var p parcel
+	var p deliverArgs
 	if err := json.Unmarshal(j.Args, &p); err != nil {
 		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
 	}
@@ -143,13 +144,13 @@ func (f *Federation) deliverJob(ctx context.Context, j storage.Job) (after, erro
 		}
 	}
 	if cause != nil {
-		return f.again(j, &p.trial, &p, cause)
+		return f.retry(j, &p.retryState, &p, cause)
 	}
 	return nil, nil
 }
 
-// settle turns the outcome of a job's delivery into the job's: final where
-// another try would not help.
+// settle converts the outcome of a delivery to the result of its job: final where a
+// retry would not help.
 func (f *Federation) settle(o outcome) error {
 	switch {
 	case o.done():
@@ -162,22 +163,22 @@ func (f *Federation) settle(o outcome) error {
 	return o.err
 }
 
-// A submission is the argument of a submit job: what happened to a post of this
-// node (create, delete, hide, restore), and the actor to be told.
-type submission struct {
+// submitArgs are the arguments of a submit job: what happened to a post of this
+// node (create, delete, hide, restore), and the actor that is told.
+type submitArgs struct {
 	Post   string `json:"post"`
 	Kind   string `json:"kind"`
 	To     string `json:"to"`     // "" is the post's board
-	At     int64  `json:"at"`     // milliseconds; in the ids of what happens more than once
+	At     int64  `json:"at"`     // Unix milliseconds; part of the ids of what can happen more than once
 	Direct bool   `json:"direct"` // To is a reader, and may follow our board
-	trial
+	retryState
 }
 
-// submit hands a local reply in at the board of another node, or tells a reader
-// of a post about it. The post is read when sending: what was deleted meanwhile
-// is not sent.
+// submit delivers a local reply to the board of another node, or tells a reader of
+// a post about it. The post is read when sending, so a post that was deleted
+// meanwhile is not sent.
 func (f *Federation) submit(ctx context.Context, j storage.Job) (after, error) {
-	var s submission
+	var s submitArgs
 	if err := json.Unmarshal(j.Args, &s); err != nil {
 		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
 	}
@@ -195,7 +196,7 @@ func (f *Federation) submit(ctx context.Context, j storage.Job) (after, error) {
 			return err
 		}
 		author = f.site.Author(p)
-		body, err = f.news(ctx, tx, p, &s)
+		body, err = f.submissionActivity(ctx, tx, p, &s)
 		return err
 	})
 	if err != nil || body == nil {
@@ -206,15 +207,15 @@ func (f *Federation) submit(ctx context.Context, j storage.Job) (after, error) {
 		err = f.settle(f.send(ctx, author, a.Inbox.One(), body))
 	}
 	if err != nil {
-		return f.again(j, &s.trial, &s, err)
+		return f.retry(j, &s.retryState, &s, err)
 	}
 	return nil, nil
 }
 
-// toldByTheLog reports whether the host of a reader learns it as a follower of
-// our board. A follower of the fediverse gets a boost, which mentions nobody:
-// the post itself it is sent nevertheless.
-func (f *Federation) toldByTheLog(ctx context.Context, tx *storage.Tx, s *submission) (bool, error) {
+// toldByTheLog reports whether the host of a reader receives the change as a
+// follower of our board. A follower of the fediverse receives a boost, which
+// mentions nobody; the post itself is sent to it nevertheless.
+func (f *Federation) toldByTheLog(ctx context.Context, tx *storage.Tx, s *submitArgs) (bool, error) {
 	if !s.Direct {
 		return false, nil
 	}
@@ -225,10 +226,10 @@ func (f *Federation) toldByTheLog(ctx context.Context, tx *storage.Tx, s *submis
 	return stoa || s.Kind != "create", nil
 }
 
-// news is the activity that tells a reader what happened to a post, nil when it
-// is true no longer. A hidden post is deleted at those who hold it, since they
-// know nothing like hiding, and sent anew when it is restored.
-func (f *Federation) news(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, s *submission) ([]byte, error) {
+// submissionActivity is the activity that tells a reader what happened to a post,
+// nil when it no longer applies. A hidden post is deleted at the servers that hold
+// it, since ActivityPub has no hiding, and sent again when it is restored.
+func (f *Federation) submissionActivity(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, s *submitArgs) ([]byte, error) {
 	author := f.site.Author(p)
 	switch {
 	case s.Kind == "create" && p.State == protocol.Visible:

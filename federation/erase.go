@@ -9,8 +9,8 @@ import (
 	"stoa/storage"
 )
 
-// A departure is the argument of an erase job: an actor whose account is deleted.
-type departure struct {
+// eraseArgs are the arguments of an erase job: an actor whose account is deleted.
+type eraseArgs struct {
 	Actor    string `json:"actor"`
 	Activity string `json:"activity"` // id of the Delete
 }
@@ -18,10 +18,10 @@ type departure struct {
 // erasedAtOnce is how many posts one erase job deletes.
 const erasedAtOnce = 50
 
-// left takes the deletion of an account: the actor follows no longer, posts that
-// are still on their way are not taken, and those that are here are erased, in as
-// many jobs as they need.
-func (f *Federation) left(in *incoming) after {
+// handleActorDelete handles the deletion of an account: the actor's follow is
+// removed, its posts that arrive later are refused, and its stored posts are
+// erased, in as many jobs as needed.
+func (f *Federation) handleActorDelete(in *incoming) after {
 	return func(ctx context.Context, tx *storage.Tx) error {
 		if err := f.grow(ctx, tx, storage.StockTombstones); err != nil {
 			return err
@@ -32,11 +32,11 @@ func (f *Federation) left(in *incoming) after {
 		if err := f.unfollow(ctx, tx, f.site.Board(), in.actor); err != nil {
 			return err
 		}
-		return enqueueErase(ctx, tx, departure{in.actor, string(in.act.ID)})
+		return enqueueErase(ctx, tx, eraseArgs{in.actor, string(in.act.ID)})
 	}
 }
 
-func enqueueErase(ctx context.Context, tx *storage.Tx, d departure) error {
+func enqueueErase(ctx context.Context, tx *storage.Tx, d eraseArgs) error {
 	args, err := json.Marshal(d)
 	if err != nil {
 		return err
@@ -44,11 +44,11 @@ func enqueueErase(ctx context.Context, tx *storage.Tx, d departure) error {
 	return tx.Enqueue(ctx, storage.Job{Kind: "erase", Lane: "erase " + d.Actor, Args: args})
 }
 
-// eraseJob deletes posts of an actor that left. What was on our board is an
-// entry of its log each: our followers ask the author's server whether the post
-// is gone, since the actor's word does not name it.
+// eraseJob deletes posts of a deleted actor. Each post on our board becomes an
+// entry of the board's log: our followers ask the author's server whether the post
+// is gone, since the actor's Delete does not name it.
 func (f *Federation) eraseJob(_ context.Context, j storage.Job) (after, error) {
-	var d departure
+	var d eraseArgs
 	if err := json.Unmarshal(j.Args, &d); err != nil {
 		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
 	}

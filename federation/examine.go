@@ -20,14 +20,14 @@ func isRefused(err error) bool {
 		errors.Is(err, integrity.ErrProof) || errors.Is(err, errBlocked) || errors.Is(err, errIdentity)
 }
 
-// Limits of what is kept as it was received, since a proof is checked over it.
+// Limits of what is stored as received, because a proof is checked over its bytes.
 const (
-	maxStoaNote = 128 << 10 // by a node like this one, with the author's signed request
-	maxProven   = 32 << 10  // of anybody else's activity with a proof
+	maxStoaNote = 128 << 10 // a Note by a stoa node, with the author's signed request
+	maxProven   = 32 << 10  // any other activity with a proof
 )
 
-// examine reads a Note of a node like this one and finds out by itself who
-// wrote it. The caller has made sure that the node said it.
+// examine reads a Note of a stoa node and verifies its author independently. The
+// caller has checked that the node published it.
 func (f *Federation) examine(ctx context.Context, n *activity.Note, raw json.RawMessage) (*protocol.StoredPost, error) {
 	if err := n.Check(); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (f *Federation) examine(ctx context.Context, n *activity.Note, raw json.Raw
 	return p, nil
 }
 
-// present turns null into nothing.
+// present returns nil for JSON null.
 func present(raw json.RawMessage) json.RawMessage {
 	if string(raw) == "null" {
 		return nil
@@ -81,7 +81,7 @@ func present(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// readReply reads a Note of the fediverse as a reply to a post held here.
+// readReply reads a Note of the fediverse as a reply to a post stored here.
 func (f *Federation) readReply(ctx context.Context, n *activity.Note, parent *protocol.StoredPost) (*protocol.StoredPost, error) {
 	if err := n.Check(); err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (f *Federation) readReply(ctx context.Context, n *activity.Note, parent *pr
 	return n.Reply(text, parent.Title, string(a.Username), string(a.Name))
 }
 
-// fetchNote gets a post from its own origin, where its bytes need no proof.
+// fetchNote fetches a post from its own origin, where its bytes need no proof.
 func (f *Federation) fetchNote(ctx context.Context, uri string) (*activity.Note, json.RawMessage, error) {
 	raw, err := f.fetch(ctx, uri, "")
 	if err != nil {
@@ -113,7 +113,7 @@ func (f *Federation) fetchNote(ctx context.Context, uri string) (*activity.Note,
 	return &n, raw, nil
 }
 
-// sameNode reports whether two hosts of ids are one.
+// sameNode reports whether two ids have the same host.
 func sameNode(a, b string) bool { return hostOf(a) != "" && hostOf(a) == hostOf(b) }
 
 // subscribed returns the subscription to a board, nil when it is not followed.

@@ -11,12 +11,12 @@ import (
 	"stoa/storage"
 )
 
-// How the log reaches others.
+// Limits of delivering the log.
 const (
 	outletLease = 2 * time.Minute
 	claimAtOnce = 128
-	poll        = time.Second // how long an entry written by another process may go unseen
-	perClaim    = 20          // entries for one fediverse inbox before others have their turn
+	poll        = time.Second // the longest time until an entry of another process is noticed
+	perClaim    = 20          // entries for one fediverse inbox per claim
 	deadAfter   = 20          // failures in a row: about a week
 )
 
@@ -39,7 +39,7 @@ func (f *Federation) Run(ctx context.Context) error {
 	return nil
 }
 
-// pullAll queues a walk of every board that accepted us.
+// pullAll queues a walk of every board that accepted our Follow.
 func (f *Federation) pullAll(ctx context.Context) error {
 	return f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		all, err := tx.ListSubscriptions(ctx)
@@ -58,8 +58,8 @@ func (f *Federation) pullAll(ctx context.Context) error {
 	})
 }
 
-// keepFresh queues the walks that are due: the heartbeat, and the next try
-// after one that failed.
+// keepFresh queues the walks that are due: the heartbeat, and the retry of a failed
+// walk.
 func (f *Federation) keepFresh(ctx context.Context) {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
@@ -97,8 +97,8 @@ func (f *Federation) pullDue(ctx context.Context) error {
 	})
 }
 
-// fanOut claims the outlets that are behind and delivers to each by itself, as
-// soon as something is written to a log.
+// fanOut claims the outlets whose cursor is behind the log and delivers to each
+// concurrently, as soon as an entry is written to a log.
 func (f *Federation) fanOut(ctx context.Context, owner string, running *sync.WaitGroup) {
 	free := make(chan struct{}, claimAtOnce)
 	ended := make(chan struct{}, 1)
@@ -127,15 +127,15 @@ func (f *Federation) fanOut(ctx context.Context, owner string, running *sync.Wai
 		select {
 		case <-ctx.Done():
 		case <-wake:
-		case <-ended: // a place is free, and perhaps an outlet with more to deliver
+		case <-ended: // a slot is free, and an outlet may have more to deliver
 		case <-time.After(poll):
 		}
 	}
 }
 
-// serveOutlet delivers to one outlet what it lacks and moves its cursor. The
-// cursor moves after the delivery: a crash in between delivers again, and the
-// receiver knows what it has.
+// serveOutlet delivers the missing entries to one outlet and advances its cursor.
+// The cursor is advanced after the delivery: after a crash in between, the entry is
+// delivered again and the receiver ignores it.
 func (f *Federation) serveOutlet(ctx context.Context, o storage.Outlet) {
 	ctx, cancel := context.WithTimeout(ctx, outletLease-10*time.Second)
 	defer cancel()
@@ -150,9 +150,9 @@ func (f *Federation) serveOutlet(ctx context.Context, o storage.Outlet) {
 	}
 }
 
-// pushEntry sends one entry to a stoa peer: the next one when the peer lacks
-// only that, else the newest, whose number makes the peer read the rest from
-// the log. So a burst costs one request a peer.
+// pushEntry sends one entry to a stoa peer: the next one if the peer lacks only
+// that, otherwise the newest, whose sequence number makes the peer read the rest
+// from the log. So a burst costs one request per peer.
 func (f *Federation) pushEntry(ctx context.Context, o storage.Outlet) error {
 	var body []byte
 	var head int64
@@ -182,7 +182,7 @@ func (f *Federation) pushEntry(ctx context.Context, o storage.Outlet) error {
 	if res.done() || res.hopeless() { // a peer that refuses this one still reads the log
 		return f.advance(ctx, o, head)
 	}
-	return f.failed(ctx, o, res)
+	return f.deliveryFailed(ctx, o, res)
 }
 
 func (f *Federation) advance(ctx context.Context, o storage.Outlet, cursor int64) error {
@@ -191,10 +191,11 @@ func (f *Federation) advance(ctx context.Context, o storage.Outlet, cursor int64
 	})
 }
 
-// failed puts the next try off, and ends what will never work again.
-func (f *Federation) failed(ctx context.Context, o storage.Outlet, res outcome) error {
+// deliveryFailed schedules the retry of an outlet, or removes an outlet whose inbox
+// is gone.
+func (f *Federation) deliveryFailed(ctx context.Context, o storage.Outlet, res outcome) error {
 	if res.gone() {
-		return f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return f.forget(ctx, tx, o) })
+		return f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return f.removeInbox(ctx, tx, o) })
 	}
 	pause := netx.Jitter(pauseAfter(o))
 	if res.retryAfter > pause {
@@ -207,8 +208,8 @@ func (f *Federation) failed(ctx context.Context, o storage.Outlet, res outcome) 
 	return f.c.DB.FailOutlet(ctx, o.Board, o.Inbox, pause, clipError(res.err), state)
 }
 
-// forget removes an inbox that is gone, and the followers behind it.
-func (f *Federation) forget(ctx context.Context, tx *storage.Tx, o storage.Outlet) error {
+// removeInbox deletes an inbox that is gone and all its followers.
+func (f *Federation) removeInbox(ctx context.Context, tx *storage.Tx, o storage.Outlet) error {
 	var actors []string
 	err := eachFollower(ctx, tx, o.Board, func(w storage.Follower) {
 		if w.SharedInbox == o.Inbox || w.SharedInbox == "" && w.Inbox == o.Inbox {
@@ -226,9 +227,9 @@ func (f *Federation) forget(ctx context.Context, tx *storage.Tx, o storage.Outle
 	return tx.DeleteOutlet(ctx, o.Board, o.Inbox)
 }
 
-// fediversePauses is the timetable of an inbox that fails (quick
-// at first, then twice a day). A stoa peer is probed more often, since a
-// probe is one small request and it reads the rest by itself.
+// fediversePauses are the pauses between the attempts at a failing inbox: short at
+// first, then 12 hours. A stoa peer is tried more often, since an attempt is one
+// small request and the peer reads the rest itself.
 var fediversePauses = []time.Duration{
 	time.Minute, 5 * time.Minute, 20 * time.Minute, time.Hour, 3 * time.Hour, 8 * time.Hour, 12 * time.Hour,
 }

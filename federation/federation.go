@@ -1,15 +1,15 @@
-// Package federation speaks with other nodes over ActivityPub: it serves the
-// actors and objects of this node, takes what others deliver, and hands on what
-// is posted here.
+// Package federation exchanges posts with other nodes over ActivityPub: it serves
+// the actors and objects of this node, accepts deliveries from other nodes, and
+// delivers what is posted here.
 //
-// A board has a numbered log, and the log is the truth (log.go). A stoa peer
+// Each board has a numbered log, which is authoritative (log.go). A stoa peer
 // follows it by cursor: it is pushed each new entry and pulls what it missed
-// (fanout.go, pull.go), so that every entry is applied once and in order,
-// whatever is lost, repeated or reordered on the way. An inbox of the fediverse
-// is a cursor over the same log. What arrives is kept on disk before it is
-// answered with 202 (inbox.go) and processed afterwards (process.go).
+// (fanout.go, pull.go), so that every entry is applied once and in order, even if
+// deliveries are lost, repeated or reordered. An inbox of the fediverse is a cursor
+// over the same log. A received activity is stored before it is answered with 202
+// (inbox.go) and processed afterwards (process.go).
 //
-// Nothing is dialled while a transaction is open.
+// No network request is made while a transaction is open.
 package federation
 
 import (
@@ -35,16 +35,16 @@ import (
 	"stoa/storage"
 )
 
-// Keys are the node's own. All its actors publish both: RSA for the fediverse,
-// Ed25519 for proofs and among nodes like this one.
+// Keys are the node's keys. All its actors publish both: RSA for the fediverse,
+// Ed25519 for integrity proofs and between stoa nodes.
 type Keys struct {
 	RSA     key.Pair // 2048 bits
 	Ed25519 key.Pair
 }
 
-// A Receiver takes what federation has accepted. Its methods run inside the
-// transaction that records the acceptance, dial nobody, and may see the same
-// thing twice. An unknown URI is no error.
+// A Receiver stores what federation has accepted. Its methods run inside the
+// transaction that records the acceptance, make no network requests, and may be
+// called again with the same content. An unknown URI is no error.
 type Receiver interface {
 	ReceivePost(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) (id string, err error)
 	DeletePost(ctx context.Context, tx *storage.Tx, uri string) error
@@ -52,42 +52,42 @@ type Receiver interface {
 	RestorePost(ctx context.Context, tx *storage.Tx, uri string) error
 }
 
-// A Reporter takes reports by other servers: of a trusted node as one that
-// counts, of others for the operator to see. A Receiver may be one; otherwise
-// they only reach the audit trail.
+// A Reporter receives reports by other servers: those of a trusted node count,
+// those of others are only shown to the operator. A Receiver may implement it;
+// otherwise reports are only written to the audit trail.
 type Reporter interface {
 	ReportFrom(ctx context.Context, tx *storage.Tx, postID, reporter, reason string) error
 	FlagFrom(ctx context.Context, tx *storage.Tx, postID, domain, reason string) error
 }
 
-// Authority is integrity.Authority: which key may speak for a chain identity.
+// Authority is integrity.Authority: which key may sign for a chain identity.
 type Authority = integrity.Authority
 
-// A Config says whom the node speaks as and with what. Base, DB, Client, Keys
-// and Receiver are required.
+// A Config configures a Federation. Base, DB, Client, Keys and Receiver are
+// required.
 type Config struct {
 	Base      *url.URL // public address, without path
 	DB        *storage.DB
 	Client    *http.Client // guarded against private addresses
 	Keys      Keys
 	Receiver  Receiver
-	Authority Authority // nil: no chain is configured, no foreign author is verified
+	Authority Authority // nil: no chain is configured, no author of another node is verified
 
 	Software, Version string
-	AllowPrivate      bool                       // talk plain http, for development
-	Network           func(*http.Request) string // names the client's network; nil: all are one
+	AllowPrivate      bool                       // allow plain http, for development
+	Network           func(*http.Request) string // the client's network; nil: all clients are in one network
 	Log               *slog.Logger
 	Now               func() time.Time                           // for signatures and caches; nil: time.Now
-	Observe           func(event string, host string, err error) // nil: nobody counts
-	// Return hands back to the client network what the router took of its bound
-	// for a request. It is called at most once a request, after the signature
-	// verified with a key of a known host, which is counted in a bound of the host
-	// in its place. May be nil.
+	Observe           func(event string, host string, err error) // counts events; may be nil
+	// Return returns to the client's network the rate that the router charged for a
+	// request. It is called at most once per request, after the signature was verified
+	// with a key of a known host; the request is then charged to the host instead. May
+	// be nil.
 	Return func(r *http.Request)
 }
 
-// A Federation is the ActivityPub side of one node. Its handlers and jobs may
-// be used at once by anybody; Run is called at most once.
+// A Federation is the ActivityPub side of one node. Its handlers and jobs may be
+// used concurrently; Run is called at most once.
 type Federation struct {
 	c      Config
 	site   activity.Site
@@ -97,25 +97,25 @@ type Federation struct {
 	client *http.Client // follows redirects within one origin only
 
 	fetching  singleflight.Group
-	misses    *cache.Cache[error]      // URLs that could not be fetched, for a while
-	keys      *cache.Cache[*remoteKey] // keys as they were in the database a moment ago
-	unproven  *cache.Cache[*remoteKey] // keys that were fetched and have verified nothing yet
-	lookUps   *buckets                 // fetches that unverified requests cause
-	limits    *buckets                 // verified deliveries of hosts that are no peers
-	peers     *buckets                 // and of those that are
-	hosts     *slots                   // fetches and deliveries under way, by host
-	strangers places                   // fetches under way that unverified requests cause
+	misses    *cache.Cache[error]      // URLs that could not be fetched recently
+	keys      *cache.Cache[*remoteKey] // keys recently read from the database
+	unproven  *cache.Cache[*remoteKey] // fetched keys that have not verified anything yet
+	lookUps   *buckets                 // rate of fetches caused by unverified requests
+	limits    *buckets                 // rate of verified deliveries of hosts that are not peers
+	peers     *buckets                 // the same for peers
+	hosts     *slots                   // running fetches and deliveries, by host
+	strangers places                   // running fetches caused by unverified requests
 	growth    growth
 	backlog   backlog
 
 	maxFollowers int
-	entries      *cache.Cache[[]byte]   // entries of our log as bytes
-	blocks       *blocks                // of our log, which pages are cut out of
-	readers      *cache.Cache[struct{}] // who read what, as far as it is stored
-	reads        chan struct{}          // signed reads that are looked at
-	noting       sync.WaitGroup         // the same
-	boosted      storage.Memo[int]      // how many posts our board shows to the fediverse
-	wanted       sync.Map               // board → int64: highest sequence number heard of
+	entries      *cache.Cache[[]byte]   // serialized entries of our log
+	blocks       *blocks                // blocks of our log, from which pages are built
+	readers      *cache.Cache[struct{}] // stored pairs of post and reader
+	reads        chan struct{}          // signed reads that are being verified
+	noting       sync.WaitGroup         // for the goroutines that verify signed reads
+	boosted      storage.Memo[int]      // number of posts in our board's outbox
+	wanted       sync.Map               // board → int64: highest announced sequence number
 }
 
 // New checks the configuration and builds a Federation. It starts nothing.
@@ -176,14 +176,14 @@ func multikeyOf(pair key.Pair) (string, error) {
 	return key.Multikey(pub), nil
 }
 
-// A JobHandler does one durable job; see package worker.
+// A JobHandler runs one durable job; see package worker.
 type JobHandler = func(ctx context.Context, j storage.Job) (after func(ctx context.Context, tx *storage.Tx) error, err error)
 
-// Jobs are the kinds of durable jobs that federation does:
-// process (one kept activity), erase (posts of a deleted account), deliver (one
-// activity to one inbox), submit (a local reply to the board of another node, or
-// to whom it answers), pull (walk a board's log), recheck (an author), evict (rows of a
-// stock over its cap).
+// Jobs are the handlers of federation's durable jobs: process (one stored
+// activity), erase (posts of a deleted account), deliver (one activity to one
+// inbox), submit (a local reply to the board of another node, or to a reader of the
+// post), pull (walk a board's log), recheck (an author), evict (rows of a stock
+// over its cap).
 func (f *Federation) Jobs() map[string]JobHandler {
 	return map[string]JobHandler{"process": f.process, "erase": f.eraseJob, "deliver": f.deliverJob, "submit": f.submit, "pull": f.pull, "recheck": f.recheck,
 		evictKind: f.evict}
@@ -210,7 +210,7 @@ func (f *Federation) Handler() http.Handler {
 	return mux
 }
 
-// observe tells the node's metrics and log about something at a host.
+// observe reports an event at a host to the node's metrics and log.
 func (f *Federation) observe(event, host string, err error) {
 	if f.c.Observe != nil {
 		f.c.Observe(event, host, err)

@@ -12,9 +12,9 @@ import (
 	"stoa/storage"
 )
 
-// Follow asks to follow the board of another node, named by its base address or
-// by the board's own id. The answer comes later: until then the subscription is
-// pending. Asking again sends the request again, but for an accepted one.
+// Follow requests to follow the board of another node, named by its base address or
+// by the board's id. The answer arrives later; until then the subscription is
+// pending. A repeated call sends the request again unless it was accepted.
 func (f *Federation) Follow(ctx context.Context, address string) (storage.Subscription, error) {
 	board, node, err := f.discover(ctx, address)
 	if err != nil && away(err) {
@@ -46,18 +46,18 @@ func (f *Federation) Follow(ctx context.Context, address string) (storage.Subscr
 	return s, err
 }
 
-// enqueueFollow queues the Follow of a board, whose subscription is told how it
-// fares.
+// enqueueFollow queues the Follow of a board. The result of its delivery is
+// recorded in the subscription.
 func (f *Federation) enqueueFollow(ctx context.Context, tx *storage.Tx, board, inbox, id string) error {
 	body, err := f.site.Follow(id, board).Bytes()
 	if err != nil {
 		return err
 	}
-	return f.enqueueParcel(ctx, tx, parcel{Actor: f.site.Node(), Inbox: inbox, Body: body, Board: board})
+	return f.enqueueDeliverJob(ctx, tx, deliverArgs{Actor: f.site.Node(), Inbox: inbox, Body: body, Board: board})
 }
 
-// noteFollow says with a subscription that waits how the delivery of its Follow
-// fares; a nil cause is that it was taken.
+// noteFollow records in a pending subscription the result of delivering its Follow;
+// a nil cause means that it was delivered.
 func (f *Federation) noteFollow(ctx context.Context, board string, tries int, cause error) error {
 	failures, last := 0, ""
 	if cause != nil {
@@ -68,7 +68,8 @@ func (f *Federation) noteFollow(ctx context.Context, board string, tries int, ca
 	})
 }
 
-// Unfollow ends a subscription and says so to the board. What came from it stays.
+// Unfollow ends a subscription and sends an Undo to the board. Posts received from
+// it are kept.
 func (f *Federation) Unfollow(ctx context.Context, board string) error {
 	inbox := board + "/inbox"
 	if a, err := f.actorOf(ctx, board, actorAge); err == nil {
@@ -88,8 +89,8 @@ func (f *Federation) Unfollow(ctx context.Context, board string) error {
 	})
 }
 
-// discover finds a board: the address is its id, or that of its node, whose
-// actor WebFinger names (FEP-d556).
+// discover finds a board by its id or by the address of its node, whose actor
+// WebFinger names (FEP-d556).
 func (f *Federation) discover(ctx context.Context, address string) (board *activity.Actor, node string, err error) {
 	u, err := f.parseID(strings.TrimSuffix(address, "/"))
 	if err != nil {
@@ -126,7 +127,7 @@ func (f *Federation) boardOf(ctx context.Context, base *url.URL) (board, node st
 	return a.Board.One(), node, nil
 }
 
-// webfinger asks a host for its node actor.
+// webfinger looks up the node actor of a host.
 func (f *Federation) webfinger(ctx context.Context, base *url.URL) (string, error) {
 	q := url.Values{"resource": {origin(base) + "/"}}
 	raw, err := f.fetchAs(ctx, origin(base)+"/.well-known/webfinger?"+q.Encode(), "", jrd)

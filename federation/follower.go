@@ -9,9 +9,9 @@ import (
 	"stoa/storage"
 )
 
-// followed answers a Follow. Only the board has a log to follow; other actors
-// of the node reject.
-func (f *Federation) followed(ctx context.Context, in *incoming) (after, error) {
+// handleFollow answers a Follow. Only the board has a log to follow; the node's
+// other actors reject.
+func (f *Federation) handleFollow(ctx context.Context, in *incoming) (after, error) {
 	a, err := f.actorOf(ctx, in.actor, actorAge)
 	if err != nil {
 		if errors.Is(err, errGone) {
@@ -58,14 +58,14 @@ func (f *Federation) followed(ctx context.Context, in *incoming) (after, error) 
 	}, nil
 }
 
-// Bounds of what throw-away actors can make this node keep by following.
+// Limits of the followers and answers that throw-away actors can create.
 const (
 	maxFollowers = 100_000
-	maxAnswers   = 200 // that wait for one host
+	maxAnswers   = 200 // pending for one host
 )
 
-// full reports whether the board can have no new follower, also when those that
-// are given up have been forgotten.
+// full reports whether the board cannot have a new follower, even after inactive
+// ones are deleted.
 func (f *Federation) full(ctx context.Context, tx *storage.Tx, board, actor string) (bool, error) {
 	n, err := tx.CountFollowers(ctx, board)
 	if err != nil || n < f.maxFollowers {
@@ -78,8 +78,8 @@ func (f *Federation) full(ctx context.Context, tx *storage.Tx, board, actor stri
 	return gone == 0, err
 }
 
-// openOutlet begins the cursor of an inbox at the head of the log: what is
-// older a stoa peer pulls, and the fediverse does not ask for.
+// openOutlet creates the cursor of an inbox at the head of the log: a stoa peer
+// pulls older entries, and the fediverse does not ask for them.
 func (f *Federation) openOutlet(ctx context.Context, tx *storage.Tx, inbox, host string, stoa bool, head int64) error {
 	known, err := tx.OutletByInbox(ctx, f.site.Board(), inbox)
 	if absent(err) != nil {
@@ -95,15 +95,15 @@ func (f *Federation) openOutlet(ctx context.Context, tx *storage.Tx, inbox, host
 
 func (f *Federation) answer(ctx context.Context, tx *storage.Tx, kind, actor string, in *incoming, inbox, epoch string, head int64) error {
 	if full, err := tx.LaneFull(ctx, laneTo(inbox), maxAnswers); err != nil || full {
-		return err // a host that takes nothing gets no more of them
+		return err // no more answers to a host that accepts none
 	}
 	id := f.site.Base + "/ap/answers/" + protocol.NewID(protocol.ActivityID, tx.Now)
 	o := f.site.Answer(kind, id, actor, string(in.act.ID), in.actor, in.act.ObjectID(), epoch, head)
 	return f.enqueueDelivery(ctx, tx, actor, inbox, o)
 }
 
-// undone takes back a Follow by its own follower.
-func (f *Federation) undone(in *incoming) after {
+// handleUndo undoes a Follow for the follower that sent it.
+func (f *Federation) handleUndo(in *incoming) after {
 	var inner activity.Activity
 	if !in.act.Embedded() || inboxLimits.DecodeLoose(in.act.Object, &inner) != nil {
 		return nil
@@ -116,7 +116,7 @@ func (f *Federation) undone(in *incoming) after {
 	}
 }
 
-// unfollow removes a follower, and the outlet that nobody else stands behind.
+// unfollow deletes a follower, and its outlet if no other follower uses it.
 func (f *Federation) unfollow(ctx context.Context, tx *storage.Tx, local, actor string) error {
 	var inbox string
 	behind := map[string]int{}
@@ -159,8 +159,9 @@ func eachFollower(ctx context.Context, tx *storage.Tx, local string, do func(sto
 	}
 }
 
-// answered takes the answer to a Follow of ours, from the followed board only.
-func (f *Federation) answered(in *incoming) after {
+// handleAccept handles the Accept or Reject of our Follow, from the followed board
+// only.
+func (f *Federation) handleAccept(in *incoming) after {
 	follow := in.act.ObjectID()
 	return func(ctx context.Context, tx *storage.Tx) error {
 		s, err := tx.SubscriptionByBoard(ctx, in.actor)

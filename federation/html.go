@@ -6,10 +6,10 @@ import (
 	"golang.org/x/net/html"
 )
 
-// plainText is what a person reads of a post's HTML: paragraphs and list items
-// on lines of their own, the address of a link behind a text that differs from
-// it (a link cannot pretend to lead elsewhere), nothing of scripts and styles.
-// The mentions that fediverse software puts in front are dropped.
+// plainText is the readable text of a post's HTML: paragraphs and list items on
+// separate lines, the address of a link after a text that differs from it (so that
+// a link cannot misrepresent its target), without scripts and styles. Leading
+// mentions, which fediverse software adds, are dropped.
 func plainText(content string) string {
 	t := &texter{tokens: html.NewTokenizer(strings.NewReader(content)), leading: true}
 	for {
@@ -31,11 +31,11 @@ func plainText(content string) string {
 type texter struct {
 	tokens  *html.Tokenizer
 	out     strings.Builder
-	skip    string // inside script, style, …: until its end
-	href    string // of the link we are in
-	mention bool   // the link is a mention or a hashtag
+	skip    string // inside script, style, …: until its end tag
+	href    string // of the current link
+	mention bool   // the current link is a mention or a hashtag
 	link    strings.Builder
-	leading bool // nothing but mentions so far
+	leading bool // only mentions so far
 }
 
 func (t *texter) text(s string) {
@@ -94,7 +94,7 @@ func (t *texter) end(name string) {
 	}
 }
 
-// line ends a line or paragraph; several in a row are one.
+// line ends a line or paragraph; consecutive ends count as one.
 func (t *texter) line(sep string) {
 	if t.skip != "" || t.leading || t.href != "" {
 		return

@@ -20,23 +20,23 @@ import (
 	"stoa/storage"
 )
 
-// inboxLimits bound what an inbox takes.
+// inboxLimits are the limits of an inbox's request body.
 var inboxLimits = strictjson.Limits{MaxBytes: activity.MaxBody, MaxDepth: 32, MaxTokens: 20_000}
 
-// A delivery is one request to an inbox on its way through the checks.
+// A delivery is one request to an inbox while it is checked.
 type delivery struct {
 	body   []byte
 	act    activity.Activity
-	actor  string // the one actor
+	actor  string // the activity's only actor
 	host   string // host[:port] of the actor
 	key    [32]byte
 	signer string // actor whose key signed the request
-	peer   bool   // of a host that follows, or is followed
+	peer   bool   // its host follows our board, or is followed
 	rfc    bool   // signed with RFC 9421
 	proven bool   // carries a valid integrity proof of its actor
 }
 
-// refusal is an answer that ends a request.
+// A refusal is an error with the HTTP answer that ends a request.
 type refusal struct {
 	status int
 	detail string
@@ -61,9 +61,9 @@ func (f *Federation) actorInbox(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// inbox takes a delivery. 202 means that it is on disk; what it does is decided
-// afterwards, so that a slow decision never times out a peer. Cheap checks come
-// first, each ends the request.
+// inbox accepts a delivery. 202 means that it is stored; it is processed
+// afterwards, so that slow processing never times out a peer. Cheap checks come
+// first, and each can end the request.
 func (f *Federation) inbox(w http.ResponseWriter, r *http.Request) {
 	d, err := f.admit(w, r)
 	if err == nil {
@@ -118,8 +118,8 @@ func (f *Federation) admit(w http.ResponseWriter, r *http.Request) (*delivery, e
 	return d, f.checkOrigins(d)
 }
 
-// checkSize refuses what would be kept in our log as it is, and is larger than
-// any server needs.
+// checkSize refuses an activity that would be stored unchanged in our log and is
+// larger than any server needs.
 func (d *delivery) checkSize() error {
 	if !d.proven || !d.act.Type.Is("Create", "Delete") {
 		return nil
@@ -134,7 +134,7 @@ func (d *delivery) checkSize() error {
 	return nil
 }
 
-// scan reads the envelope and applies every rule that needs no look-up.
+// scan reads the envelope and applies every rule that needs no lookup.
 func (f *Federation) scan(d *delivery) error {
 	if err := strictjson.Check(d.body, inboxLimits); err != nil {
 		return refuse(http.StatusBadRequest, err.Error(), err)
@@ -154,7 +154,8 @@ func (f *Federation) scan(d *delivery) error {
 	if f.ours(d.actor) {
 		return refuse(http.StatusForbidden, "the actor is one of this node", nil)
 	}
-	// An id of another host would let anybody mark that host's activities as seen.
+	// An id of another host would allow any server to mark that host's activities as
+	// seen.
 	if !f.sameOrigin(d.actor, string(d.act.ID)) {
 		return refuse(http.StatusForbidden, "the activity's id is not of its actor's origin", nil)
 	}
@@ -162,7 +163,7 @@ func (f *Federation) scan(d *delivery) error {
 	return f.scanObject(d)
 }
 
-// scanObject counts what is in an embedded post before anybody looks at it.
+// scanObject checks the limits of an embedded post before it is used.
 func (f *Federation) scanObject(d *delivery) error {
 	if !d.act.Type.Is("Create", "Update") || !d.act.Embedded() {
 		return nil
@@ -180,8 +181,8 @@ func (f *Federation) scanObject(d *delivery) error {
 	return nil
 }
 
-// dedupeKey names an activity. GoToSocial (2025) uses one id for all Updates of
-// a post, so for an Update the body counts too.
+// dedupeKey identifies an activity. GoToSocial (2025) uses one id for all Updates
+// of a post, so for an Update the body is included.
 func dedupeKey(a *activity.Activity, body []byte) [32]byte {
 	text := a.Type.String() + "\x00" + string(a.ID)
 	if a.Type.Is("Update") {
@@ -191,9 +192,9 @@ func dedupeKey(a *activity.Activity, body []byte) [32]byte {
 	return sha256.Sum256([]byte(text))
 }
 
-// known ends what was accepted before, what comes from a blocked host, and what
-// would only cost a fetch: servers broadcast the deletion of every actor, and
-// the key of one that we never knew is gone.
+// known ends the request of an activity that was accepted before, that comes from a
+// blocked host, or that would only cause a fetch: servers broadcast the deletion of
+// every actor, and the key of one that we never knew is gone.
 func (f *Federation) known(ctx context.Context, d *delivery) error {
 	var quiet bool
 	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
@@ -236,9 +237,9 @@ func (f *Federation) known(ctx context.Context, d *delivery) error {
 // leaves reports whether the activity is the deletion of its own actor.
 func (d *delivery) leaves() bool { return d.act.Type.Is("Delete") && d.act.ObjectID() == d.actor }
 
-// departed takes the deletion of its own actor although its signature was
-// refused, when the actor's own document is gone: the key is then gone too, and
-// may not be kept here. Otherwise the refusal remains.
+// departed accepts the deletion of its own actor although its signature was
+// refused, if the actor's document is gone: then its key is gone too, and may not
+// be stored here. Otherwise it returns the refusal.
 func (f *Federation) departed(r *http.Request, d *delivery, refused error) error {
 	no, ok := errors.AsType[*refusal](refused)
 	if !ok || no.status != http.StatusUnauthorized || !d.leaves() {
@@ -253,8 +254,8 @@ func (f *Federation) departed(r *http.Request, d *delivery, refused error) error
 	return err
 }
 
-// checkOrigins refuses a post that its actor did not write: attributed to
-// somebody else, or with the id of another origin (CVE-2024-23832).
+// checkOrigins refuses a post that its actor did not write: attributed to another
+// actor, or with the id of another origin (CVE-2024-23832).
 func (f *Federation) checkOrigins(d *delivery) error {
 	if !d.act.Type.Is("Create") || !d.act.Embedded() {
 		return nil
@@ -272,9 +273,9 @@ func (f *Federation) checkOrigins(d *delivery) error {
 	return nil
 }
 
-// keep writes the activity and the job that processes it, in one transaction.
-// The activity counts as seen only from here on: what did not verify must not
-// keep the genuine one out.
+// keep stores the activity and the job that processes it, in one transaction. Only
+// a stored activity counts as seen: an activity that did not verify must not block
+// the genuine one.
 func (f *Federation) keep(ctx context.Context, d *delivery) error {
 	if err := f.backlogged(ctx, d); err != nil {
 		return err
@@ -289,7 +290,7 @@ func (f *Federation) keep(ctx context.Context, d *delivery) error {
 		if err := f.grow(ctx, tx, storage.StockKept); err != nil {
 			return err
 		}
-		if err := f.heard(ctx, tx, d); err != nil {
+		if err := f.noteHost(ctx, tx, d); err != nil {
 			return err
 		}
 		args, err := json.Marshal(processArgs{Key: hex.EncodeToString(d.key[:])})
@@ -304,20 +305,20 @@ func (f *Federation) keep(ctx context.Context, d *delivery) error {
 	return err
 }
 
-// maxBacklog bounds the bytes of activities that wait to be processed. Half of it
-// is for peers alone.
+// maxBacklog is the largest size in bytes of the activities that wait to be
+// processed. Half of it is reserved for peers.
 const maxBacklog = 128 << 20
 
-// backlog is how many bytes wait, as measured a second ago at most, and what this
-// process added since.
+// A backlog is the number of waiting bytes, as measured at most a second ago, plus
+// what this process added since.
 type backlog struct {
 	mu    sync.Mutex // guards at and bytes
 	at    time.Time
 	bytes int64
 }
 
-// backlogged refuses a delivery where too much waits already. One delivery a second
-// measures; the others go by what there was before.
+// backlogged refuses a delivery when too much is waiting. One delivery per second
+// measures; the others use its result.
 func (f *Federation) backlogged(ctx context.Context, d *delivery) error {
 	b := &f.backlog
 	b.mu.Lock()
@@ -337,7 +338,7 @@ func (f *Federation) backlogged(ctx context.Context, d *delivery) error {
 		if err == nil {
 			b.bytes += bytes - before
 		} else {
-			b.at = last // the next one measures
+			b.at = last // the next delivery measures again
 		}
 		b.mu.Unlock()
 		if err != nil {
@@ -358,9 +359,9 @@ func (f *Federation) backlogged(ctx context.Context, d *delivery) error {
 	return nil
 }
 
-// heard notes what a signed request tells about its host: it is up, so what
-// waits for it is tried now; and it speaks RFC 9421.
-func (f *Federation) heard(ctx context.Context, tx *storage.Tx, d *delivery) error {
+// noteHost records what a signed request shows about its host: it is up, so
+// deliveries that wait for it are retried now; and it uses RFC 9421.
+func (f *Federation) noteHost(ctx context.Context, tx *storage.Tx, d *delivery) error {
 	if d.rfc {
 		known, err := tx.HostScheme(ctx, d.host)
 		if absent(err) != nil {
@@ -375,7 +376,7 @@ func (f *Federation) heard(ctx context.Context, tx *storage.Tx, d *delivery) err
 	return tx.WakeHost(ctx, d.host)
 }
 
-// problem answers with an RFC 9457 document. A blocked host gets no word.
+// problem answers with an RFC 9457 document. A blocked host receives no detail.
 func (f *Federation) problem(w http.ResponseWriter, err error) {
 	r, ok := errors.AsType[*refusal](err)
 	if !ok {

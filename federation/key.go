@@ -17,7 +17,7 @@ import (
 	"stoa/storage"
 )
 
-// Where a remote key stands in its owner's document, as kept with the key.
+// Position of a remote key in its owner's document, stored with the key.
 const (
 	underPublicKey = "publicKey"       // may sign requests
 	underAssertion = "assertionMethod" // may sign requests and documents (FEP-521a)
@@ -26,8 +26,8 @@ const (
 const (
 	// keyAge is how long a key is used without being fetched again.
 	keyAge = 24 * time.Hour
-	// keyMemory is how long a key is used as it was last read from the database:
-	// another process may have replaced it. This process drops what it replaces.
+	// keyMemory is how long a key is used from memory: another process may have
+	// replaced it in the database. This process removes what it replaces.
 	keyMemory = 5 * time.Second
 )
 
@@ -35,16 +35,16 @@ var errKey = errors.New("the key is not one that this node takes")
 
 // A remoteKey is a public key of an actor of another node.
 type remoteKey struct {
-	ID, Owner string // Owner is the actor's id; it names this key in turn
+	ID, Owner string // Owner is the actor's id; its document names this key
 	Public    crypto.PublicKey
-	Assertion bool // may sign documents
+	Assertion bool // the key may sign documents
 	Fetched   time.Time
-	actor     *activity.Actor // its owner, where the key was fetched and is not kept
+	actor     *activity.Actor // its owner, if the key was fetched and is not stored
 }
 
-// keyOf finds a key by its id: from the database while young, otherwise fetched.
-// fresh forces a fetch unless the known key, as the database has it now, is younger
-// than keyRetryAge. What is fetched is kept when it has verified something: see keepProven.
+// keyOf finds a key by its id: from the database while it is young, otherwise
+// fetched. fresh forces a fetch unless the stored key is younger than keyRetryAge.
+// A fetched key is stored once it has verified something: see keepProven.
 func (f *Federation) keyOf(ctx context.Context, id string, fresh bool) (*remoteKey, error) {
 	known, ok := f.keys.Get(id, f.now())
 	if !ok || fresh {
@@ -64,7 +64,7 @@ func (f *Federation) keyOf(ctx context.Context, id string, fresh bool) (*remoteK
 	if found, ok := f.unproven.Get(name, f.now()); ok {
 		return found, nil
 	}
-	found, err := f.once(ctx, name, func(ctx context.Context) (any, error) {
+	found, err := f.fetchOnce(ctx, name, func(ctx context.Context) (any, error) {
 		found, err := f.fetchKey(ctx, id)
 		if err == nil {
 			found.Fetched = f.now()
@@ -78,7 +78,7 @@ func (f *Federation) keyOf(ctx context.Context, id string, fresh bool) (*remoteK
 	return found.(*remoteKey), nil
 }
 
-// size is about what a key takes in memory, with its actor.
+// size is the approximate memory of a key with its actor, in bytes.
 func (k *remoteKey) size() int {
 	n := len(k.ID) + len(k.Owner) + 1<<10
 	if k.actor == nil {
@@ -90,8 +90,8 @@ func (k *remoteKey) size() int {
 	return n
 }
 
-// keepProven keeps a fetched key, and its actor, once something verified with it:
-// what an unsigned stranger makes us fetch is never stored.
+// keepProven stores a fetched key and its actor once the key has verified
+// something: what an unverified request causes to be fetched is never stored.
 func (f *Federation) keepProven(ctx context.Context, k *remoteKey) error {
 	if k.actor == nil {
 		return nil // from the database
@@ -103,7 +103,7 @@ func (f *Federation) keepProven(ctx context.Context, k *remoteKey) error {
 	return nil
 }
 
-// knownKey reads a key from the database, nil where it has none.
+// knownKey reads a key from the database, nil if it is not there.
 func (f *Federation) knownKey(ctx context.Context, id string) (*remoteKey, error) {
 	var row *storage.RemoteKey
 	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
@@ -145,10 +145,10 @@ func (f *Federation) keepKey(ctx context.Context, k *remoteKey) error {
 	})
 }
 
-// fetchKey fetches the document that a key id names. Where that is the actor
-// itself (a fragment of it), it decides alone; where it is a document of its
-// own (GoToSocial), the owner must name the key in turn: anybody can write a
-// document that claims to be somebody's key.
+// fetchKey fetches the document that a key id names. If that is the actor itself
+// (with a fragment), the document is sufficient; if it is a separate document
+// (GoToSocial), the owner's document must name the key as well: anyone can publish
+// a document that claims to be another actor's key.
 func (f *Federation) fetchKey(ctx context.Context, id string) (*remoteKey, error) {
 	address := withoutFragment(id)
 	raw, err := f.fetch(ctx, address, "")
@@ -207,12 +207,12 @@ func keyIn(a *activity.Actor, id string) (*remoteKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", errKey, id, err)
 	}
-	_, err = a.Kept() // an actor that is too large to be kept
+	_, err = a.Kept() // an actor that is too large to be stored
 	return found, err
 }
 
-// verifyProof checks a document's integrity proof by owner. It fetches the
-// owner's key where it is not known, and once more where the known key fails.
+// verifyProof checks a document's integrity proof by owner. It fetches the owner's
+// key if it is not known, and once more if the known key fails.
 func (f *Federation) verifyProof(ctx context.Context, raw []byte, owner string) error {
 	doc, err := integrity.Read(raw)
 	if err != nil {
@@ -241,8 +241,8 @@ func (f *Federation) verifyProof(ctx context.Context, raw []byte, owner string) 
 	return nil
 }
 
-// httpKey makes the verifier's key of a remote key: Ed25519, or RSA with the
-// one padding that the fediverse uses.
+// httpKey converts a remote key for the signature verifier: Ed25519, or RSA with
+// PKCS #1 v1.5 padding, the only one that the fediverse uses.
 func httpKey(k *remoteKey) (httpsig.Key, error) {
 	if _, ok := k.Public.(ed25519.PublicKey); ok {
 		return httpsig.NewKey(k.Public)

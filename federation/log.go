@@ -18,12 +18,12 @@ import (
 
 // Limits of one page of the log.
 const (
-	maxLogPage  = 200       // and a page ends at a multiple of it
+	maxLogPage  = 200       // entries; a page ends at a multiple of it
 	maxLogBytes = 900 << 10 // of entries; a reader takes 1 MiB
 )
 
-// createOf is the Create of a post of this node, with the node's proof in the
-// name of its author. It depends on the row alone, so its bytes stay the same.
+// createOf is the Create of a post of this node, with the node's proof in the name
+// of its author. It depends only on the row, so its bytes never change.
 func (f *Federation) createOf(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) ([]byte, error) {
 	o, err := f.newCreate(ctx, tx, p)
 	if err != nil {
@@ -51,8 +51,8 @@ func digestOf(p *protocol.StoredPost) (string, error) {
 	return integrity.Digest(p.Statement)
 }
 
-// innerOf is the activity that an entry of the log announces. A nil body
-// without error stands for an entry whose post is no longer public.
+// innerOf is the activity that an entry of the log announces. It is nil without an
+// error if the entry's post is no longer public.
 func (f *Federation) innerOf(ctx context.Context, tx *storage.Tx, e storage.LogEntry) ([]byte, error) {
 	p, err := tx.PostByID(ctx, e.ObjectID)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -84,8 +84,8 @@ func (f *Federation) innerOf(ctx context.Context, tx *storage.Tx, e storage.LogE
 	return nil, fmt.Errorf("log entry %d: unknown kind %q", e.Seq, e.Kind)
 }
 
-// entry is one entry of our log as other nodes read it: numbered, proven by the
-// board, the announced activity inside. public is false for one that only
+// entry is one entry of our log as other nodes read it: numbered, with the board's
+// proof, containing the announced activity. public is false for an entry that only
 // keeps its number.
 func (f *Federation) entry(ctx context.Context, tx *storage.Tx, epoch string, e storage.LogEntry) (raw []byte, public bool, err error) {
 	inner, err := f.innerOf(ctx, tx, e)
@@ -107,17 +107,17 @@ func (f *Federation) entry(ctx context.Context, tx *storage.Tx, epoch string, e 
 	return raw, true, err
 }
 
-// serveLog serves a page of the board's log, ascending (GET …?after=N&limit=M).
-// The ETag is epoch and head, so that asking again costs nothing; If-Match with
-// another epoch gives 412. A signed reader is evidently up, and what waits for
-// it is tried now.
+// serveLog serves a page of the board's log, ascending (GET …?after=N&limit=M). The
+// ETag is epoch and head, so that a repeated request costs little; If-Match with
+// another epoch gives 412. A signed reader is evidently up, so deliveries that wait
+// for it are retried now.
 func (f *Federation) serveLog(w http.ResponseWriter, r *http.Request) {
 	after, limit, err := logQuery(r)
 	if err != nil {
 		f.problem(w, refuse(http.StatusBadRequest, err.Error(), err))
 		return
 	}
-	mayMake := f.reader(r) // peers have turns of their own
+	mayMake := f.reader(r) // peers do not wait for a turn
 	var page []byte
 	var status int
 	read := func(ctx context.Context, tx *storage.Tx) error {
@@ -134,7 +134,7 @@ func (f *Federation) serveLog(w http.ResponseWriter, r *http.Request) {
 		return err
 	}
 	err = f.c.DB.Read(r.Context(), read)
-	if errors.Is(err, storage.ErrNotFound) { // the first look at the log of a new board makes it
+	if errors.Is(err, storage.ErrNotFound) { // the first request creates the log of a new board
 		err = f.c.DB.Write(r.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			_, _, err := tx.LogHead(ctx, f.site.Board())
 			return err
@@ -187,13 +187,14 @@ func logTag(epoch string, head int64) string {
 	return `"` + epoch + "-" + strconv.FormatInt(head, 10) + `"`
 }
 
-// precondition answers If-Match and If-None-Match; 0 means go on.
+// precondition evaluates If-Match and If-None-Match; 0 means that the request
+// continues.
 func precondition(r *http.Request, etag, epoch string) int {
 	if want := r.Header.Get("If-Match"); want != "" && want != "*" && !strings.HasPrefix(want, `"`+epoch+"-") {
 		return http.StatusPreconditionFailed
 	}
 	for tag := range strings.SplitSeq(r.Header.Get("If-None-Match"), ",") {
-		// Compression on the way out marks tags with -gzip.
+		// Compressing proxies append -gzip to tags.
 		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
 		if tag = strings.TrimSuffix(strings.Trim(tag, `"`), "-gzip"); tag != "" && tag == strings.Trim(etag, `"`) {
 			return http.StatusNotModified
@@ -202,7 +203,7 @@ func precondition(r *http.Request, etag, epoch string) int {
 	return 0
 }
 
-// reader notes that a node whose key we know reads the log, and reports whether it
+// reader records that a node with a known key reads the log, and reports whether it
 // is a peer. It fetches nothing.
 func (f *Federation) reader(r *http.Request) (peer bool) {
 	host, ok := f.knownSigner(r)
@@ -220,8 +221,8 @@ func (f *Federation) reader(r *http.Request) (peer bool) {
 	return peer
 }
 
-// knownSigner returns the host of the actor that signed a read, when its key is
-// known here and verifies.
+// knownSigner returns the host of the actor that signed a read, if its key is
+// stored here and verifies.
 func (f *Federation) knownSigner(r *http.Request) (string, bool) {
 	if !httpsig.Signed(r.Header) {
 		return "", false
@@ -238,7 +239,7 @@ func (f *Federation) knownSigner(r *http.Request) (string, bool) {
 	return hostOf(keys.owner), keys.owner != ""
 }
 
-// storedKeys finds keys that are in the database and fetches none.
+// A storedKeys resolver finds keys in the database and fetches none.
 type storedKeys struct {
 	f     *Federation
 	owner string

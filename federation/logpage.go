@@ -14,41 +14,41 @@ import (
 	"stoa/storage"
 )
 
-// A logBlock is a run of our log between two multiples of maxLogPage, as ready
-// bytes. Every page is cut out of one, so that a page costs the same wherever it
-// begins. A block is not changed; another takes its place.
+// A logBlock is a run of our log between two multiples of maxLogPage, serialized.
+// Each page is built from one block, so that its cost does not depend on where it
+// begins. A block is immutable; it is replaced by another.
 type logBlock struct {
 	first   int64    // number of the first entry
-	entries [][]byte // as other nodes read them
+	entries [][]byte // as they are served
 }
 
-// blockAge is how long a block is kept that nothing is heard of.
+// blockAge is how long a block that is not used stays in memory.
 const blockAge = 10 * time.Minute
 
-// blocks are the blocks in memory and how far they are known to be true.
+// blocks are the blocks in memory and the position up to which they are current.
 type blocks struct {
 	mu    sync.Mutex // guards epoch and head
 	epoch string
-	head  int64                   // entries up to it have been looked at for what they change
+	head  int64                   // changes by the entries up to it are applied to the blocks
 	rows  *cache.Cache[*logBlock] // by name
 
-	making chan struct{} // who makes blocks for others than peers
+	making chan struct{} // slots for making blocks for readers that are not peers
 }
 
 func newBlocks() *blocks {
 	return &blocks{rows: cache.OfBytes[*logBlock](32 << 20), making: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/4))}
 }
 
-// makeWait is how long a reader that is no peer waits for its turn.
+// makeWait is how long a reader that is not a peer waits for a slot.
 const makeWait = 2 * time.Second
 
 func blockName(epoch string, at int64) string { return epoch + " " + strconv.FormatInt(at, 10) }
 
-// errUnmade says that a page needs a block that is not in memory.
+// errUnmade is returned when a page needs a block that is not in memory.
 var errUnmade = errors.New("this part of the log is not in memory")
 
-// makeBlocks waits for a turn to make blocks: it costs the signatures of 200 posts,
-// so that those who are no peers have few turns at once.
+// makeBlocks waits for a slot to make blocks. Making one costs the signatures of
+// 200 posts, so readers that are not peers share few slots.
 func (f *Federation) makeBlocks(ctx context.Context) (func(), error) {
 	timeout := time.NewTimer(makeWait)
 	defer timeout.Stop()
@@ -62,8 +62,8 @@ func (f *Federation) makeBlocks(ctx context.Context) (func(), error) {
 	}
 }
 
-// logPage makes a page of the log after a number, up to the next border. Where
-// mayMake is false and it needs a block that is not in memory, it is errUnmade.
+// logPage makes a page of the log after a number, up to the end of its block. It
+// returns errUnmade if mayMake is false and the block is not in memory.
 func (f *Federation) logPage(ctx context.Context, tx *storage.Tx, epoch string, head, after int64, limit int, mayMake bool) ([]byte, error) {
 	if err := f.refreshBlocks(ctx, tx, epoch, head); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (f *Federation) logPage(ctx context.Context, tx *storage.Tx, epoch string, 
 		if err != nil {
 			return nil, err
 		}
-		end := min(int64(len(b.entries)), head-b.first+1) // a later reader may have made more of it
+		end := min(int64(len(b.entries)), head-b.first+1) // a later reader may have extended it
 		if from := after - b.first + 1; from < end {
 			entries = b.entries[from:min(end, from+int64(limit))]
 		}
@@ -87,7 +87,7 @@ func (f *Federation) logPage(ctx context.Context, tx *storage.Tx, epoch string, 
 	if err != nil || n == 0 {
 		return page, err
 	}
-	// The entries are JSON already: they are put in as they are.
+	// The entries are JSON already and are inserted unchanged.
 	front, rest, _ := bytes.Cut(page, []byte(`"orderedItems":[]`))
 	whole := append(make([]byte, 0, len(page)+size+n), front...)
 	whole = append(whole, `"orderedItems":[`...)
@@ -98,8 +98,8 @@ func (f *Federation) logPage(ctx context.Context, tx *storage.Tx, epoch string, 
 	return append(whole, rest...), nil
 }
 
-// refreshBlocks drops the blocks with entries that read otherwise by now: whatever
-// changes an entry is an entry itself.
+// refreshBlocks drops the blocks with entries that have changed: each change of an
+// entry is itself an entry.
 func (f *Federation) refreshBlocks(ctx context.Context, tx *storage.Tx, epoch string, head int64) error {
 	f.blocks.mu.Lock()
 	defer f.blocks.mu.Unlock()
@@ -122,7 +122,7 @@ func (f *Federation) refreshBlocks(ctx context.Context, tx *storage.Tx, epoch st
 	return nil
 }
 
-// logBlock takes a block from memory, or makes it, or makes more of it.
+// logBlock takes a block from memory, or makes or extends it.
 func (f *Federation) logBlock(ctx context.Context, tx *storage.Tx, epoch string, head, at int64, mayMake bool) (*logBlock, error) {
 	name, first := blockName(epoch, at), at*maxLogPage+1
 	most := int(min(maxLogPage, head-first+1))
@@ -154,7 +154,7 @@ func (f *Federation) logBlock(ctx context.Context, tx *storage.Tx, epoch string,
 	}
 	f.blocks.mu.Lock()
 	defer f.blocks.mu.Unlock()
-	if f.blocks.epoch == epoch && f.blocks.head == head { // else it may be older than what is known to have changed
+	if f.blocks.epoch == epoch && f.blocks.head == head { // otherwise the block may predate a known change
 		f.blocks.rows.Put(name, b, size, f.now().Add(blockAge))
 	}
 	return b, nil

@@ -99,7 +99,7 @@ func TestLogPages_Borders(t *testing.T) {
 	require.Equal(t, "Tombstone", kinds[20])
 }
 
-// Who reads what nobody read lately has few turns; a peer has turns of its own.
+// Readers of uncached blocks share few slots; a peer needs none of them.
 func TestAttack_LogPagesNotInMemory(t *testing.T) {
 	t.Parallel()
 	a, b := two(t, nil)

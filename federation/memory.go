@@ -9,27 +9,28 @@ import (
 	"stoa/protocol/netx"
 )
 
-// A rate bounds what one registrable domain may have: tokens a second, and at once.
+// A rate is the rate limit of one registrable domain: tokens per second, and the
+// size of its bucket.
 type rate struct{ perSecond, burst float64 }
 
-// What one registrable domain may make this node do.
+// Rate limits of one registrable domain.
 var (
-	// deliveryRate is of deliveries whose signature verified.
+	// deliveryRate is for deliveries whose signature is verified.
 	deliveryRate = rate{50, 500}
-	// peerRate is the same for a host that follows, or is followed.
+	// peerRate is the same for a host that follows our board, or is followed.
 	peerRate = rate{200, 2000}
-	// lookUpRate is of keys and actors that are fetched to check a signature.
+	// lookUpRate is for keys and actors that are fetched to check a signature.
 	lookUpRate = rate{10, 100}
 )
 
 const (
 	domains = 10_000
-	// weigh is how many bytes of a delivery cost one token more.
+	// weigh is the number of bytes of a delivery that cost one more token.
 	weigh = 16 << 10
 )
 
-// buckets are token buckets by registrable domain, so that ten thousand
-// sub-domains are one sender (CVE-2026-69132).
+// buckets are token buckets by registrable domain, so that ten thousand subdomains
+// count as one sender (CVE-2026-69132).
 type buckets struct {
 	rate rate
 	mu   sync.Mutex // guards rows
@@ -43,7 +44,8 @@ type bucket struct {
 
 func newBuckets(r rate) *buckets { return &buckets{rate: r, rows: map[string]*bucket{}} }
 
-// take takes tokens of the host's domain and reports whether there were as many.
+// take takes tokens from the bucket of the host's domain and reports whether there
+// were enough.
 func (b *buckets) take(host string, cost float64, now time.Time) bool {
 	domain := netx.Registrable(host)
 	b.mu.Lock()
@@ -68,8 +70,8 @@ func (b *buckets) tokens(row *bucket, now time.Time) float64 {
 	return min(b.rate.burst, row.tokens+now.Sub(row.at).Seconds()*b.rate.perSecond)
 }
 
-// shrink forgets the fuller half: strangers may fill the table with domains, and
-// what is forgotten gains the least by it.
+// shrink deletes the fuller half of the buckets: strangers may fill the table with
+// domains, and a full bucket loses the least when it is created again.
 func (b *buckets) shrink(now time.Time) {
 	full := make([]float64, 0, len(b.rows))
 	for _, row := range b.rows {
@@ -85,8 +87,8 @@ func (b *buckets) shrink(now time.Time) {
 	}
 }
 
-// slots bound how much is under way to one host and in all, so that a slow host
-// cannot hold up the others.
+// slots limit the concurrent requests to one host and in all, so that a slow host
+// cannot delay the others.
 type slots struct {
 	all   chan struct{}
 	mu    sync.Mutex // guards hosts
@@ -107,8 +109,8 @@ func newSlots() *slots {
 	return &slots{all: make(chan struct{}, slotsInAll), hosts: map[string]*hostSlots{}}
 }
 
-// take waits for a slot to host; the host's first, so that waiting for a slow
-// host takes nothing from the others. The returned function gives it back.
+// take waits for a slot to host; the host's limit first, so that waiting for a slow
+// host uses no slot of the others. The returned function releases it.
 func (s *slots) take(ctx context.Context, host string) (func(), error) {
 	s.mu.Lock()
 	h := s.hosts[host]

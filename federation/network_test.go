@@ -24,7 +24,7 @@ import (
 	"stoa/storage/storagetest"
 )
 
-// A network is a map host → handler. It stands for the outside: nothing leaves
+// A network is a map host → handler. It replaces the network: nothing leaves
 // the process.
 type network struct {
 	mu    sync.Mutex // guards all
@@ -374,7 +374,7 @@ func (n *node) tell(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost,
 		}
 	}
 	for _, actor := range to {
-		s := submission{Post: p.ID, Kind: kind, To: actor, At: tx.Now.UnixMilli(), Direct: true}
+		s := submitArgs{Post: p.ID, Kind: kind, To: actor, At: tx.Now.UnixMilli(), Direct: true}
 		if err := tx.Enqueue(ctx, storage.Job{Kind: "submit", Lane: "to:" + hostOf(actor), Args: asJSON(n.t, s)}); err != nil {
 			return err
 		}

@@ -12,8 +12,8 @@ import (
 	"stoa/storage"
 )
 
-// servePost serves a local post as its Note: 410 with a Tombstone when it is
-// deleted, 200 with one while it is hidden (FEP-4f05).
+// servePost serves a local post as its Note: 410 with a Tombstone if it is deleted,
+// 200 with a Tombstone while it is hidden (FEP-4f05).
 func (f *Federation) servePost(w http.ResponseWriter, r *http.Request) {
 	shown := ""
 	f.serve(w, r, func(ctx context.Context, tx *storage.Tx) (activity.Object, error) {
@@ -72,8 +72,8 @@ func (f *Federation) parentOf(ctx context.Context, tx *storage.Tx, p *protocol.S
 	return parent, err
 }
 
-// servePostPart serves a post's Create with its proof, its replies and its
-// thread, oldest first.
+// servePostPart serves a post's Create with its proof, its replies or its thread,
+// oldest first.
 func (f *Federation) servePostPart(w http.ResponseWriter, r *http.Request) {
 	f.serve(w, r, func(ctx context.Context, tx *storage.Tx) (activity.Object, error) {
 		p, err := f.localPost(ctx, tx, r.PathValue("id"))
@@ -97,7 +97,7 @@ func (f *Federation) servePostPart(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// unpack reads a document back member by member; its values stay as they are.
+// unpack decodes a document into its members; their values stay unchanged.
 func unpack(raw []byte) (activity.Object, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil {
@@ -148,7 +148,7 @@ func (f *Federation) thread(ctx context.Context, tx *storage.Tx, p *protocol.Sto
 	return activity.CollectionPage(id+"?after="+after, id, next, items), nil
 }
 
-// serveBoost serves a boost of the board by its number.
+// serveBoost serves a boost of the board by its sequence number.
 func (f *Federation) serveBoost(w http.ResponseWriter, r *http.Request) {
 	f.serve(w, r, func(ctx context.Context, tx *storage.Tx) (activity.Object, error) {
 		seq, err := strconv.ParseInt(r.PathValue("seq"), 10, 64)

@@ -19,8 +19,8 @@ var (
 	errRedirect = errors.New("a redirect that is not followed")
 )
 
-// parseID reads an id or address of another node in its one accepted spelling:
-// https (http only where private peers are allowed), lower-case host without
+// parseID parses an id or address of another node in its only accepted spelling:
+// https (http only where private peers are allowed), a lower-case host without
 // final dot, default port or user, no dot segments. Other spellings of the same
 // host would be a second identity (CVE-2023-42451).
 func (f *Federation) parseID(id string) (*url.URL, error) {
@@ -50,18 +50,18 @@ func (f *Federation) parseID(id string) (*url.URL, error) {
 	return u, nil
 }
 
-// origin is scheme and host of an id that parseID took (FEP-fe34).
+// origin is the scheme and host of an id that parseID accepted (FEP-fe34).
 func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
-// sameOrigin reports whether two ids are of one origin; ids that this node does
-// not take are of none.
+// sameOrigin reports whether two ids have the same origin; an id that this node
+// does not accept has none.
 func (f *Federation) sameOrigin(a, b string) bool {
 	u, err := f.parseID(a)
 	v, err2 := f.parseID(b)
 	return err == nil && err2 == nil && origin(u) == origin(v)
 }
 
-// ours reports whether an id lies on this node.
+// ours reports whether an id belongs to this node.
 func (f *Federation) ours(id string) bool {
 	return id == f.site.Base || strings.HasPrefix(id, f.site.Base+"/")
 }
@@ -71,8 +71,8 @@ func withoutFragment(id string) string {
 	return id
 }
 
-// policy is what the operator decided about a host: a block that holds is a
-// rejection, else the policy of the longest matching domain suffix wins.
+// policy is the operator's policy for a host: an active block is a rejection,
+// otherwise the policy of the longest matching domain suffix applies.
 func (f *Federation) policy(ctx context.Context, host string) (storage.Policy, error) {
 	var p storage.Policy
 	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
@@ -103,8 +103,8 @@ func (f *Federation) admits(ctx context.Context, host string) error {
 	return err
 }
 
-// blockedAuthor reports whether the operator has blocked whom a post is from: its
-// actor, the chain identity that it was checked for, or the key.
+// blockedAuthor reports whether the operator has blocked the author of a post: its
+// actor, its verified chain identity, or its key.
 func blockedAuthor(ctx context.Context, tx *storage.Tx, a protocol.Author) (bool, error) {
 	for kind, value := range map[protocol.BlockKind]*string{protocol.BlockActor: a.Actor, protocol.BlockAgent: a.ERC8004, protocol.BlockKey: a.KeyID} {
 		if value == nil {
@@ -117,8 +117,8 @@ func blockedAuthor(ctx context.Context, tx *storage.Tx, a protocol.Author) (bool
 	return false, nil
 }
 
-// sameOriginRedirect lets a fetch be redirected at most three times and never
-// to another origin: what is fetched there could not speak for the id.
+// sameOriginRedirect allows at most three redirects of a fetch, never to another
+// origin: a document of another origin has no authority over the id.
 func sameOriginRedirect(r *http.Request, via []*http.Request) error {
 	if len(via) > 3 {
 		return fmt.Errorf("%w: more than 3", errRedirect)

@@ -16,11 +16,11 @@ import (
 	"stoa/storage"
 )
 
-// tombstoneAge is how long a deletion of something unknown is remembered, for
-// the Create that comes after its Delete.
+// tombstoneAge is how long the deletion of an unknown object is remembered, for a
+// Create that arrives after its Delete.
 const tombstoneAge = 30 * 24 * time.Hour
 
-// An incoming is one kept activity being processed.
+// An incoming is one stored activity that is being processed.
 type incoming struct {
 	key    [32]byte
 	raw    []byte
@@ -30,17 +30,17 @@ type incoming struct {
 	proven bool
 }
 
-// after is what a job leaves to do in the transaction that marks it done.
+// after is the effect of a job, applied in the transaction that marks the job done.
 type after = func(ctx context.Context, tx *storage.Tx) error
 
 // processArgs are the arguments of a process job.
 type processArgs struct {
-	Key string `json:"key"` // of the kept activity, hex
-	trial
+	Key string `json:"key"` // of the stored activity, hexadecimal
+	retryState
 }
 
-// process decides about one kept activity. What it does not understand it
-// ignores; what cannot be decided now is tried again.
+// process processes one stored activity. Unknown activities are ignored; what
+// cannot be decided now is retried.
 func (f *Federation) process(ctx context.Context, j storage.Job) (after, error) {
 	var args processArgs
 	if err := json.Unmarshal(j.Args, &args); err != nil {
@@ -52,7 +52,7 @@ func (f *Federation) process(ctx context.Context, j storage.Job) (after, error) 
 	}
 	effect, err := f.decide(ctx, in)
 	if err != nil {
-		return f.again(j, &args.trial, &args, err)
+		return f.retry(j, &args.retryState, &args, err)
 	}
 	return func(ctx context.Context, tx *storage.Tx) error {
 		if err := tx.EmptyKept(ctx, in.key); err != nil {
@@ -74,24 +74,24 @@ func (f *Federation) decide(ctx context.Context, in *incoming) (after, error) {
 	}
 	switch {
 	case in.act.Type.Is("Follow"):
-		return f.followed(ctx, in)
+		return f.handleFollow(ctx, in)
 	case in.act.Type.Is("Undo"):
-		return f.undone(in), nil
+		return f.handleUndo(in), nil
 	case in.act.Type.Is("Accept", "Reject"):
-		return f.answered(in), nil
+		return f.handleAccept(in), nil
 	case in.act.Type.Is("Create"):
-		return f.created(ctx, in)
+		return f.handleCreate(ctx, in)
 	case in.act.Type.Is("Delete"):
-		return f.deleted(in), nil
+		return f.handleDelete(in), nil
 	case in.act.Type.Is("Announce"):
-		return f.announced(ctx, in)
+		return f.handleAnnounce(ctx, in)
 	case in.act.Type.Is("Flag"):
-		return f.flagged(in), nil
+		return f.handleFlag(in), nil
 	}
 	return nil, nil
 }
 
-// incoming reads a kept activity by its key; nil when it is no longer kept.
+// incoming reads a stored activity by its key; nil if it is no longer stored.
 func (f *Federation) incoming(ctx context.Context, text string) (*incoming, error) {
 	var key [32]byte
 	if n, err := hex.Decode(key[:], []byte(text)); err != nil || n != len(key) {
@@ -102,7 +102,7 @@ func (f *Federation) incoming(ctx context.Context, text string) (*incoming, erro
 		kept, err = tx.KeptByKey(ctx, key)
 		return absent(err)
 	})
-	if err != nil || kept == nil || len(kept.Body) == 0 { // forgotten, or processed
+	if err != nil || kept == nil || len(kept.Body) == 0 { // expired, or processed
 		return nil, err
 	}
 	in := &incoming{key: key, raw: kept.Body, actor: kept.Actor, host: kept.Host, proven: kept.Proven}
@@ -112,10 +112,9 @@ func (f *Federation) incoming(ctx context.Context, text string) (*incoming, erro
 	return in, nil
 }
 
-// created takes a reply to a post of our board: by a node like this one, or by
-// anybody in the fediverse. Everything else that is created somewhere is not
-// for us.
-func (f *Federation) created(ctx context.Context, in *incoming) (after, error) {
+// handleCreate handles a reply to a post of our board, by a stoa node or any server
+// of the fediverse. All other Creates are ignored.
+func (f *Federation) handleCreate(ctx context.Context, in *incoming) (after, error) {
 	var n activity.Note
 	if !in.act.Embedded() || inboxLimits.DecodeLoose(in.act.Object, &n) != nil || !n.Type.Is(activity.NoteTypes...) || !n.IsPublic() {
 		return nil, nil
@@ -154,9 +153,9 @@ func (f *Federation) created(ctx context.Context, in *incoming) (after, error) {
 	}, nil
 }
 
-// said is what our log says that the actor said: the activity as received where it
-// carries the actor's proof, which holds for those bytes alone; else what is read
-// of it, without anything else that it holds.
+// said is the activity that our log announces: as received if it carries the
+// actor's proof, which is valid only for those bytes; otherwise read, the part of
+// it that was understood.
 func (in *incoming) said(read activity.Object) ([]byte, error) {
 	if in.proven {
 		return in.raw, nil
@@ -176,8 +175,8 @@ func (f *Federation) heldPost(ctx context.Context, uri string) (*protocol.Stored
 	return p, err
 }
 
-// keptOut turns a refusal of content into "nothing more to do", so that one bad
-// post does not come back; other errors are tried again.
+// keptOut returns nil for a refusal of content, so that an invalid post is not
+// retried; other errors are retried.
 func (f *Federation) keptOut(host string, err error) error {
 	if isRefused(err) {
 		f.observe("kept-out", host, err)
@@ -187,8 +186,8 @@ func (f *Federation) keptOut(host string, err error) error {
 	return err
 }
 
-// receive hands a checked post to the board unless it is known or was deleted
-// before it came. It reports whether the post is new, and sets its id.
+// receive passes a checked post to the board unless it is known or was deleted
+// before it arrived. It reports whether the post is new, and sets its id.
 func (f *Federation) receive(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) (fresh bool, err error) {
 	for _, uri := range []*string{&p.URI, p.Author.Actor} {
 		if uri == nil {
@@ -204,8 +203,8 @@ func (f *Federation) receive(ctx context.Context, tx *storage.Tx, p *protocol.St
 	if blocked, err := blockedAuthor(ctx, tx, p.Author); err != nil || blocked {
 		return false, err
 	}
-	if key, signed := signedOnce(p); signed {
-		first, err := tx.UseSignature(ctx, key, tx.Now.Add(onceFor))
+	if key, signed := usedSignature(p); signed {
+		first, err := tx.UseSignature(ctx, key, tx.Now.Add(usedSignatureAge))
 		if err != nil {
 			return false, err
 		}
@@ -232,15 +231,15 @@ func (f *Federation) receive(ctx context.Context, tx *storage.Tx, p *protocol.St
 	if err != nil || policy != storage.PolicySilence {
 		return true, err
 	}
-	return true, f.c.Receiver.HidePost(ctx, tx, p.URI) // stored, on no list, for the operator to show
+	return true, f.c.Receiver.HidePost(ctx, tx, p.URI) // stored hidden; the operator can restore it
 }
 
-// deleted applies the deletion of a post by its own author. Of our board it is
-// an entry of the log in turn, and the text leaves the log.
-func (f *Federation) deleted(in *incoming) after {
+// handleDelete handles the deletion of a post by its author. For a post of our
+// board it adds an entry to the log and removes the text from the log.
+func (f *Federation) handleDelete(in *incoming) after {
 	uri := in.act.ObjectID()
 	if uri == in.actor {
-		return f.left(in)
+		return f.handleActorDelete(in)
 	}
 	if uri == "" || !f.sameOrigin(uri, in.actor) {
 		return nil
@@ -258,8 +257,8 @@ func (f *Federation) deleted(in *incoming) after {
 	}
 }
 
-// logDeletion takes a deleted post out of our log and says so there; said is
-// the word of its author.
+// logDeletion removes a deleted post's text from our log and appends its deletion;
+// said is the author's Delete.
 func (f *Federation) logDeletion(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, said []byte) error {
 	if err := tx.RedactLog(ctx, p.Board, p.ID); err != nil {
 		return err
@@ -267,9 +266,8 @@ func (f *Federation) logDeletion(ctx context.Context, tx *storage.Tx, p *protoco
 	return tx.AppendLog(ctx, p.Board, "delete", p.ID, said)
 }
 
-// erase deletes a post of another node for its author, and remembers the
-// deletion of one that is not here yet. It returns the post where there was one
-// to delete.
+// erase deletes a post of another node for its author, and remembers the deletion
+// of a post that is not stored. It returns the deleted post, nil if there was none.
 func (f *Federation) erase(ctx context.Context, tx *storage.Tx, uri, actor string) (*protocol.StoredPost, error) {
 	p, err := tx.PostByURI(ctx, uri)
 	if absent(err) != nil {
@@ -277,7 +275,7 @@ func (f *Federation) erase(ctx context.Context, tx *storage.Tx, uri, actor strin
 	}
 	if err == nil && p != nil {
 		if p.Node == nil || p.Author.Actor == nil || *p.Author.Actor != actor || p.State == protocol.Deleted {
-			return nil, nil // not theirs
+			return nil, nil // not the actor's post
 		}
 		if err := f.c.Receiver.DeletePost(ctx, tx, uri); err != nil {
 			return nil, err
@@ -286,7 +284,7 @@ func (f *Federation) erase(ctx context.Context, tx *storage.Tx, uri, actor strin
 		p = nil
 	}
 	if p != nil {
-		return p, nil // its row keeps a late Create out
+		return p, nil // its row refuses a late Create
 	}
 	if err := f.grow(ctx, tx, storage.StockTombstones); err != nil {
 		return nil, err
@@ -294,9 +292,10 @@ func (f *Federation) erase(ctx context.Context, tx *storage.Tx, uri, actor strin
 	return nil, tx.PutTombstone(ctx, uri, hostOf(uri), tx.Now.Add(tombstoneAge))
 }
 
-// flagged takes a report by another server: into the operator's queue, and from
-// a trusted node as one report that counts. Throw-away hosts must not hide anything.
-func (f *Federation) flagged(in *incoming) after {
+// handleFlag handles a report by another server: it goes to the operator's queue,
+// and counts as one report if the node is trusted. Reports of throw-away hosts must
+// not hide anything.
+func (f *Federation) handleFlag(in *incoming) after {
 	reason := string(in.act.Content)
 	if reason == "" {
 		reason = string(in.act.Summary)

@@ -15,14 +15,14 @@ import (
 	"stoa/storage"
 )
 
-// When a board is looked at although nothing was pushed, and limits of a walk.
+// Intervals of reading a board's log without a push, and limits of a walk.
 const (
 	heartbeat      = 15 * time.Minute
 	heartbeatDrift = 5 * time.Minute
 	maxPullPause   = 15 * time.Minute
-	pullBudget     = 60 * time.Second // of one job; a longer walk goes on in the next
+	pullBudget     = 60 * time.Second // of one job; a longer walk continues in the next
 	applyTogether  = 50               // entries in one transaction
-	epochPause     = time.Hour        // between two epochs that are believed
+	epochPause     = time.Hour        // between two accepted changes of epoch
 )
 
 // A logPage is one page of another board's log.
@@ -34,7 +34,7 @@ type logPage struct {
 	OrderedItems []json.RawMessage `json:"orderedItems"`
 }
 
-// enqueuePull queues a walk of a board's log; one that waits is enough.
+// enqueuePull queues a walk of a board's log, unless one is waiting already.
 func (f *Federation) enqueuePull(ctx context.Context, tx *storage.Tx, board string) error {
 	args, err := json.Marshal(board)
 	if err != nil {
@@ -43,8 +43,8 @@ func (f *Federation) enqueuePull(ctx context.Context, tx *storage.Tx, board stri
 	return tx.Enqueue(ctx, storage.Job{Kind: "pull", Lane: "pull:" + board, Dedupe: "pull:" + board, Args: args})
 }
 
-// pull walks the log of a followed board from our cursor to its head. It keeps
-// its own timetable with the subscription, so it never fails as a job.
+// pull walks the log of a followed board from our cursor to its head. The
+// subscription holds its schedule of retries, so it never fails as a job.
 func (f *Federation) pull(ctx context.Context, j storage.Job) (after, error) {
 	var board string
 	if err := json.Unmarshal(j.Args, &board); err != nil {
@@ -77,7 +77,7 @@ func (f *Federation) pull(ctx context.Context, j storage.Job) (after, error) {
 		}
 		next := heartbeat + rand.N(2*heartbeatDrift) - heartbeatDrift
 		if v, ok := f.wanted.Load(board); ok && v.(int64) > s.LastSeq || more {
-			f.wanted.Delete(board) // once: a number that does not exist must not keep us busy
+			f.wanted.Delete(board) // once: a number that does not exist must not cause endless walks
 			next = 0
 		}
 		s.CheckedAt, s.NextAt, s.Failures, s.LastError = tx.Now, tx.Now.Add(next), 0, ""
@@ -106,7 +106,7 @@ func clipError(err error) string {
 	return s
 }
 
-// pullPage reads and applies one page. done says that the head is reached.
+// pullPage reads and applies one page. done reports that the head is reached.
 func (f *Federation) pullPage(ctx context.Context, s *storage.Subscription) (done bool, err error) {
 	address := s.LogURL + "?after=" + strconv.FormatInt(s.LastSeq, 10) + "&limit=" + strconv.Itoa(maxLogPage)
 	etag := ""
@@ -134,7 +134,7 @@ func (f *Federation) pullPage(ctx context.Context, s *storage.Subscription) (don
 		chunk := page.OrderedItems[at:min(at+applyTogether, len(page.OrderedItems))]
 		n, err := f.applyChunk(ctx, s, chunk)
 		if errors.Is(err, errMoved) {
-			return false, nil // look again from where the other worker stands
+			return false, nil // continue from the other worker's cursor
 		}
 		if err != nil || n < len(chunk) {
 			return false, err
@@ -143,8 +143,8 @@ func (f *Federation) pullPage(ctx context.Context, s *storage.Subscription) (don
 	return len(page.OrderedItems) == 0 || s.LastSeq >= *page.Head, nil
 }
 
-// changeEpoch begins a log again from its start: its board was restored from a
-// backup. What is known stays; the walk adds what is missing.
+// changeEpoch restarts a log from its beginning: its board was restored from a
+// backup. Known entries are kept; the walk adds what is missing.
 func (f *Federation) changeEpoch(ctx context.Context, s *storage.Subscription, epoch string) error {
 	now := f.now()
 	if s.Epoch != "" {
@@ -159,7 +159,7 @@ func (f *Federation) changeEpoch(ctx context.Context, s *storage.Subscription, e
 		if err != nil || !moved || s.Epoch == "" {
 			return err
 		}
-		// The backup may be older than our Follow: ask again, under a new id.
+		// The backup may be older than our Follow: send it again, under a new id.
 		now, err := tx.SubscriptionByBoard(ctx, s.Board)
 		if err != nil {
 			return err
@@ -172,10 +172,10 @@ func (f *Federation) changeEpoch(ctx context.Context, s *storage.Subscription, e
 	})
 }
 
-// applyChunk reads entries with all their look-ups, then applies them in one
-// transaction that also moves the cursor: all of it happens, or nothing. What
-// can be read before the first that fails is applied. It returns how many were,
-// and moves s along; fewer than all without an error means that time is short.
+// applyChunk reads entries with all their lookups, then applies them in one
+// transaction that also advances the cursor. If an entry fails, those before it are
+// applied. It returns how many were applied, and advances s; fewer than all without
+// an error means that the job is short of time.
 func (f *Federation) applyChunk(ctx context.Context, s *storage.Subscription, items []json.RawMessage) (applied int, err error) {
 	var effects []after
 	flush := func() error {
@@ -194,8 +194,8 @@ func (f *Federation) applyChunk(ctx context.Context, s *storage.Subscription, it
 		if e.Seq == nil || *e.Seq != seq {
 			return 0, errors.Join(fmt.Errorf("log of %s: entry %d is not where it belongs", s.Host, seq), flush())
 		}
-		// Some entries are read with what the database holds: what they follow is
-		// applied first.
+		// Some entries are read using the database: the entries before them are applied
+		// first.
 		announced := announcedBy(&e)
 		if e.Embedded() && !announced.readsAlone() {
 			if err := flush(); err != nil {
@@ -214,8 +214,8 @@ func (f *Federation) applyChunk(ctx context.Context, s *storage.Subscription, it
 	return applied, err
 }
 
-// timeIsShort reports whether the job must come to its end, so that what it has
-// read is applied before it is stopped.
+// timeIsShort reports whether the job must end soon, so that what it has read is
+// applied before it is stopped.
 func timeIsShort(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ok && time.Until(deadline) < fetchTimeout+5*time.Second

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// readersAtOnce is how many signed reads are looked at, at once.
+	// readersAtOnce is how many signed reads are verified concurrently.
 	readersAtOnce = 16
-	// readerAge is how long it is known without a look that a server read a post.
+	// readerAge is how long a stored reader of a post is remembered in memory.
 	readerAge = time.Hour
 )
 
-// noteReader remembers which server fetched a post with a signature, so that it
-// can be told when the post is hidden or deleted. The signature is checked after
-// the answer, since its key may have to be fetched; when there is too much to
-// check, some readers are not remembered.
+// noteReader remembers which server fetched a post with a signature, so that it can
+// be told when the post is hidden or deleted. The signature is checked after the
+// answer, since its key may have to be fetched; under load some readers are not
+// remembered.
 func (f *Federation) noteReader(r *http.Request, post string) {
 	if !httpsig.Signed(r.Header) && !cavage.Signed(r.Header) {
 		return

@@ -12,9 +12,9 @@ import (
 	"stoa/storage"
 )
 
-// recheckAfter is when the author of a post is looked up again that carries a
-// signature which the chain, as this node sees it, does not vouch for. Mostly
-// our view is a few blocks behind that of the node where the post was made.
+// recheckAfter are the delays after which an author is verified again whose
+// signature the chain, as this node reads it, does not confirm. Usually this node
+// is a few blocks behind the node where the post was made.
 var recheckAfter = []time.Duration{3 * time.Second, 30 * time.Second, 5 * time.Minute, time.Hour, 12 * time.Hour}
 
 // recheckArgs are the arguments of a recheck job.
@@ -23,12 +23,12 @@ type recheckArgs struct {
 	Try  int    `json:"try"` // index into recheckAfter
 }
 
-// hopeful reports whether a later look at the chain may verify the author.
+// hopeful reports whether a later read of the chain may verify the author.
 func hopeful(p *protocol.StoredPost) bool {
 	return !p.Author.Verified && p.Author.ERC8004 != nil && (p.Evidence != nil || p.Statement != nil)
 }
 
-// enqueueRecheck asks for the try-th look at a post's author.
+// enqueueRecheck queues attempt number try to verify a post's author.
 func (f *Federation) enqueueRecheck(ctx context.Context, tx *storage.Tx, post string, try int) error {
 	if try >= len(recheckAfter) || f.c.Authority == nil {
 		return nil
@@ -40,8 +40,8 @@ func (f *Federation) enqueueRecheck(ctx context.Context, tx *storage.Tx, post st
 	return tx.Enqueue(ctx, storage.Job{Kind: "recheck", Lane: "recheck:" + post, Args: args, RunAt: tx.Now.Add(recheckAfter[try])})
 }
 
-// recheck looks at the author of a post of another node again, by the evidence
-// that is stored with it.
+// recheck verifies the author of a post of another node again, with the evidence
+// that is stored with the post.
 func (f *Federation) recheck(ctx context.Context, j storage.Job) (after, error) {
 	var args recheckArgs
 	if err := json.Unmarshal(j.Args, &args); err != nil {
@@ -62,7 +62,7 @@ func (f *Federation) recheck(ctx context.Context, j storage.Job) (after, error) 
 	seen, err := f.examine(ctx, &n, held.Object)
 	if err != nil {
 		if isRefused(err) {
-			return nil, nil // it was let in before; what it says cannot have become worse
+			return nil, nil // the post was accepted before; its content has not changed
 		}
 		return nil, fmt.Errorf("recheck %s: %w", held.URI, err)
 	}

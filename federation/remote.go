@@ -20,16 +20,16 @@ import (
 const (
 	fetchTimeout = 10 * time.Second
 	maxFetch     = 1 << 20
-	maxStranger  = 256 << 10       // of a document that an unverified request names
-	actorAge     = 24 * time.Hour  // then an actor is fetched again
-	awayAge      = 5 * time.Second // how long a host that did not answer is left alone
+	maxStranger  = 256 << 10       // of a document named by an unverified request
+	actorAge     = 24 * time.Hour  // age after which an actor is fetched again
+	awayAge      = 5 * time.Second // how long a host that did not answer is not asked again
 	missAge      = 5 * time.Minute // how long a document that was refused is not fetched again
 	goneAge      = 10 * time.Hour  // the same, after 410
-	keyRetryAge  = 5 * time.Minute // a key that fails is fetched again when older
+	keyRetryAge  = 5 * time.Minute // age after which a key that fails is fetched again
 	jrd          = "application/jrd+json"
 )
 
-// fetchLimits bound a fetched document; a page of a log is the largest.
+// fetchLimits are the limits of a fetched document; a page of a log is the largest.
 var fetchLimits = strictjson.Limits{MaxBytes: maxFetch, MaxDepth: 32, MaxTokens: 200_000}
 
 var (
@@ -38,14 +38,14 @@ var (
 	errAway     = errors.New("the host does not answer")
 )
 
-// away reports whether a fetch failed in a way that passes: the host did not
-// answer, or said that it cannot now.
+// away reports whether a fetch failed for a temporary reason: the host did not
+// answer, or answered that it is unavailable.
 func away(err error) bool {
 	return errors.Is(err, errAway) || errors.Is(err, context.DeadlineExceeded) || protocol.CodeOf(err) == protocol.Overloaded
 }
 
-// refusedToDial reports whether our own client will not make a request, however
-// often it is tried: to a private address, or along a redirect.
+// refusedToDial reports whether our own client always refuses the request: to a
+// private address, or along a redirect.
 func refusedToDial(err error) bool {
 	f, ok := errors.AsType[interface {
 		error
@@ -54,10 +54,10 @@ func refusedToDial(err error) bool {
 	return errors.Is(err, errRedirect) || ok && f.Final()
 }
 
-// fetch gets one ActivityPub document, signed as the node: some servers answer
-// nobody else. It refuses our own host, blocked hosts, redirects to another
-// origin, other media types (an upload could be served as an actor,
-// CVE-2024-25623) and what is too large or malformed. etag is sent as
+// fetch fetches one ActivityPub document with a request signed by the node, which
+// some servers require. It refuses our own host, blocked hosts, redirects to
+// another origin, other media types (an upload could be served as an actor,
+// CVE-2024-25623) and documents that are too large or malformed. etag is sent as
 // If-None-Match; a 304 gives nil without error.
 func (f *Federation) fetch(ctx context.Context, address, etag string) ([]byte, error) {
 	return f.fetchAs(ctx, address, etag, activity.MediaType+", "+activity.Profile)
@@ -125,7 +125,7 @@ func (f *Federation) userAgent() string {
 }
 
 func closeBody(res *http.Response) {
-	_, _ = io.CopyN(io.Discard, res.Body, 4<<10) // so that the connection can be used again
+	_, _ = io.CopyN(io.Discard, res.Body, 4<<10) // so that the connection can be reused
 	_ = res.Body.Close()
 }
 
@@ -158,8 +158,8 @@ func readDocument(ctx context.Context, res *http.Response, accept string) ([]byt
 	return raw, strictjson.Check(raw, limits)
 }
 
-// isActivity reports whether a media type is one that ActivityPub documents
-// have: activity+json, or ld+json with the profile.
+// isActivity reports whether a media type is one of ActivityPub documents:
+// activity+json, or ld+json with the profile.
 func isActivity(contentType string) bool {
 	kind, params, err := mime.ParseMediaType(contentType)
 	if err != nil {
@@ -187,7 +187,7 @@ func mediaType(contentType string) string {
 }
 
 // actorOf returns an actor document: from the database while it is younger than
-// age, else fetched. Its id is the one asked for.
+// age, otherwise fetched. Its id is the requested one.
 func (f *Federation) actorOf(ctx context.Context, id string, age time.Duration) (*activity.Actor, error) {
 	var known *storage.RemoteActor
 	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
@@ -206,7 +206,7 @@ func (f *Federation) actorOf(ctx context.Context, id string, age time.Duration) 
 	return f.fetchActor(ctx, id)
 }
 
-// absent turns ErrNotFound into nil: the row may be missing.
+// absent converts ErrNotFound to nil, for a row that may be missing.
 func absent(err error) error {
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil
@@ -214,7 +214,7 @@ func absent(err error) error {
 	return err
 }
 
-// fetchActor fetches and keeps an actor that somebody known has named.
+// fetchActor fetches and stores an actor that a verified source named.
 func (f *Federation) fetchActor(ctx context.Context, id string) (*activity.Actor, error) {
 	a, err := f.lookUpActor(ctx, id)
 	if err != nil {
@@ -223,11 +223,11 @@ func (f *Federation) fetchActor(ctx context.Context, id string) (*activity.Actor
 	return a, f.c.DB.Write(context.WithoutCancel(ctx), func(ctx context.Context, tx *storage.Tx) error { return f.keepActor(ctx, tx, a) })
 }
 
-// lookUpActor fetches an actor and keeps nothing. Many at once share one fetch,
-// and a failure is remembered, so that a flood of signatures cannot make us flood
-// the host they name.
+// lookUpActor fetches an actor and stores nothing. Concurrent calls share one
+// fetch, and a failure is remembered, so that a flood of signatures cannot cause a
+// flood of requests to the host that they name.
 func (f *Federation) lookUpActor(ctx context.Context, id string) (*activity.Actor, error) {
-	v, err := f.once(ctx, "actor "+id, func(ctx context.Context) (any, error) {
+	v, err := f.fetchOnce(ctx, "actor "+id, func(ctx context.Context) (any, error) {
 		raw, err := f.fetch(ctx, id, "")
 		if err != nil {
 			return nil, err
@@ -240,11 +240,11 @@ func (f *Federation) lookUpActor(ctx context.Context, id string) (*activity.Acto
 	return v.(*activity.Actor), nil
 }
 
-// once fetches what has that name, unless a fetch of it is under way, which is
-// then waited for, or failed a short while ago.
-func (f *Federation) once(ctx context.Context, name string, fetch func(ctx context.Context) (any, error)) (any, error) {
+// fetchOnce runs fetch for a name. It waits for a running fetch of the same name
+// instead, and returns the error of one that failed recently.
+func (f *Federation) fetchOnce(ctx context.Context, name string, fetch func(ctx context.Context) (any, error)) (any, error) {
 	flight := name
-	if s := strangerOf(ctx); s != nil { // what a stranger's fetch is refused for is refused to nobody else
+	if s := strangerOf(ctx); s != nil { // a refusal of a stranger's fetch applies only to that stranger
 		flight += " for " + s.network
 	}
 	v, err, _ := f.fetching.Do(flight, func() (any, error) {
@@ -261,7 +261,7 @@ func (f *Federation) once(ctx context.Context, name string, fetch func(ctx conte
 		case errors.Is(err, errBusy):
 			return nil, refuse(http.StatusServiceUnavailable, errBusy.Error()+"; try again later", err)
 		}
-		if _, ok := errors.AsType[*refusal](err); ok { // of a look-up inside this one
+		if _, ok := errors.AsType[*refusal](err); ok { // of a lookup inside this one
 			return nil, err
 		}
 		return nil, f.miss(name, err)
@@ -306,7 +306,7 @@ func (f *Federation) readActor(id string, raw []byte) (*activity.Actor, error) {
 	return &a, nil
 }
 
-// keepActor keeps what is read again of an actor.
+// keepActor stores the members of an actor that are read again.
 func (f *Federation) keepActor(ctx context.Context, tx *storage.Tx, a *activity.Actor) error {
 	id := string(a.ID)
 	u, err := f.parseID(id)
@@ -331,8 +331,8 @@ func (f *Federation) keepActor(ctx context.Context, tx *storage.Tx, a *activity.
 	})
 }
 
-// inboxOf is where deliveries to an actor go: the shared inbox of its server
-// where there is one.
+// inboxOf is the inbox for deliveries to an actor: the shared inbox of its server
+// if there is one.
 func inboxOf(a *activity.Actor) string {
 	if a.Endpoints.SharedInbox != "" {
 		return string(a.Endpoints.SharedInbox)

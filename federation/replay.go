@@ -7,14 +7,14 @@ import (
 	"stoa/protocol"
 )
 
-// onceFor is how long it is remembered that an author's signature has been used
-// for a post.
-const onceFor = 10 * 365 * 24 * time.Hour
+// usedSignatureAge is how long a signature of an author that was used for a post is
+// remembered.
+const usedSignatureAge = 10 * 365 * 24 * time.Hour
 
-// signedOnce is the hash of the signature that a post carries of its author: one
-// signature is good for one post, so that a node cannot repeat an author's word
-// under new ids. signed is false for a post that carries none.
-func signedOnce(p *protocol.StoredPost) (key [32]byte, signed bool) {
+// usedSignature is the hash of the author's signature that a post carries. One
+// signature is valid for one post, so that a node cannot publish an author's words
+// again under new ids. signed is false for a post without a signature.
+func usedSignature(p *protocol.StoredPost) (key [32]byte, signed bool) {
 	proof := p.Evidence
 	if proof == nil {
 		proof = p.Statement

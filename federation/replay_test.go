@@ -11,8 +11,8 @@ import (
 )
 
 // TestSignatureIsGoodForOnePost is a node that publishes an author's signed
-// request a second time under another id: the first stands, the copy is kept
-// out, and the log goes on.
+// request a second time under another id: the first is accepted, the copy is
+// refused, and the log continues.
 func TestSignatureIsGoodForOnePost(t *testing.T) {
 	t.Parallel()
 	pair, err := key.GenerateEd25519()

@@ -11,25 +11,25 @@ import (
 	"stoa/storage"
 )
 
-// retryPauses is the timetable of a job whose trouble lies elsewhere: a peer
-// that is away, a chain that cannot be read. It covers a week, which the
-// worker's own few tries do not, and a job that waits for its time holds up no
-// other of its lane.
+// retryPauses are the pauses between the attempts of a job that failed for an
+// outside reason: a peer that does not answer, a chain that cannot be read. They
+// cover a week, which the worker's few attempts do not, and a waiting job delays no
+// other job of its lane.
 var retryPauses = []time.Duration{
 	2 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute, 5 * time.Minute, 20 * time.Minute, time.Hour, 3 * time.Hour, 8 * time.Hour,
 	12 * time.Hour, 12 * time.Hour, 12 * time.Hour, 12 * time.Hour, 12 * time.Hour, 12 * time.Hour,
 	12 * time.Hour, 12 * time.Hour, 12 * time.Hour, 12 * time.Hour, 12 * time.Hour, 12 * time.Hour,
 }
 
-// A trial counts the tries of a job; it stands in the job's arguments.
-type trial struct {
+// A retryState counts the attempts of a job. It is part of the job's arguments.
+type retryState struct {
 	Try  int    `json:"try,omitempty"`
-	Last string `json:"last,omitempty"` // what went wrong last time, for the operator
+	Last string `json:"last,omitempty"` // error of the last attempt, for the operator
 }
 
-// again ends a try that failed: for good, or with the same job queued for
-// later. args carries t.
-func (f *Federation) again(j storage.Job, t *trial, args any, cause error) (after, error) {
+// retry handles a failed attempt: it returns a final error, or queues the same job
+// for later. args contains t.
+func (f *Federation) retry(j storage.Job, t *retryState, args any, cause error) (after, error) {
 	var wait time.Duration
 	if e, ok := errors.AsType[*protocol.Error](cause); ok {
 		if !e.Code.Temporary() {

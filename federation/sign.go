@@ -16,15 +16,15 @@ import (
 	"stoa/storage"
 )
 
-// How a host wants requests signed. Unknown hosts get the first: it is what
-// most of the fediverse took in 2026; a 401 makes us try the next once.
+// Signature schemes of a host. Unknown hosts get the first: it is what most of the
+// fediverse accepted in 2026; after a 401 the next is tried once.
 const (
 	schemeCavage  = "cavage"
 	schemeRSA     = "rfc9421-rsa"
 	schemeEd25519 = "rfc9421-ed25519"
 )
 
-// requestTTL is how long a signature of ours may be used.
+// requestTTL is how long a signature of ours is valid.
 const requestTTL = 5 * time.Minute
 
 func ed25519Of(pair key.Pair) (ed25519.PublicKey, error) {
@@ -35,8 +35,8 @@ func ed25519Of(pair key.Pair) (ed25519.PublicKey, error) {
 	return pub, nil
 }
 
-// sign signs a request as one of the node's actors. It is done when sending:
-// a signature made when queueing would be too old after an outage.
+// sign signs a request as one of the node's actors. It is called when sending: a
+// signature made when queueing would be too old after an outage.
 func (f *Federation) sign(r *http.Request, body []byte, actor, scheme string) error {
 	now := f.now()
 	if scheme == schemeCavage {
@@ -60,7 +60,7 @@ func (f *Federation) sign(r *http.Request, body []byte, actor, scheme string) er
 	return httpsig.SignRequest(r, httpsig.NewTarget(r.URL.Scheme, r.URL.Host), body, o)
 }
 
-// otherScheme is what to try once after a 401.
+// otherScheme is the scheme to try once after a 401.
 func otherScheme(scheme string) string {
 	if scheme == schemeCavage {
 		return schemeRSA
@@ -99,7 +99,7 @@ func (f *Federation) setScheme(ctx context.Context, tx *storage.Tx, host, scheme
 	return tx.SetHostScheme(ctx, host, scheme)
 }
 
-// prove signs a document with the node's Ed25519 key under an actor's name. The
+// prove signs a document with the node's Ed25519 key in the name of an actor. The
 // same document and time give the same bytes.
 func (f *Federation) prove(o activity.Object, actor string, at time.Time) ([]byte, error) {
 	raw, err := o.Bytes()

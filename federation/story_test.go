@@ -307,7 +307,7 @@ func TestChainAway(t *testing.T) {
 	require.True(t, b.held(p.URI).Author.Verified)
 }
 
-// Whoever stands between two nodes can change nothing: neither what is pushed
+// An attacker between two nodes can change nothing: neither what is pushed
 // nor what is pulled.
 func TestTamperedOnTheWay(t *testing.T) {
 	t.Parallel()

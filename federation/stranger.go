@@ -11,27 +11,27 @@ import (
 	"stoa/storage"
 )
 
-// Anybody can send a request with a made-up signature and so make this node fetch
-// the key that it names, wherever that is. Such fetches have places of their own:
-// slow hosts hold up neither deliveries nor walks, and one domain or one client
-// network cannot have all of the places.
+// Anyone can send a request with a made-up signature and so cause this node to
+// fetch the key that it names, from any host. Such fetches have separate places:
+// slow hosts delay neither deliveries nor walks, and one domain or one client
+// network cannot occupy all places.
 const (
 	strangersInAll      = 64
 	strangersOfDomain   = 8
 	strangersOfNetwork  = 8
-	strangersUndisputed = 2 * time.Second // then a fetch gives way to one that has no place
+	strangersUndisputed = 2 * time.Second // after it, a fetch can be cancelled for a new one
 )
 
-// errBusy says that a fetch had no place, or had to give way.
+// errBusy is returned when a fetch got no place, or was cancelled for another.
 var errBusy = errors.New("too many keys of hosts that are not known yet are being fetched")
 
-// A claimant is who causes a fetch by a request that is not verified.
+// A claimant is the sender of an unverified request that causes a fetch.
 type claimant struct{ network string }
 
 type strangerKey struct{}
 
-// forStranger marks what is fetched under ctx as caused by an unverified request
-// of a client network, "" where that is not known.
+// forStranger marks fetches under ctx as caused by an unverified request of a
+// client network, "" if that is not known.
 func forStranger(ctx context.Context, network string) context.Context {
 	return context.WithValue(ctx, strangerKey{}, &claimant{network})
 }
@@ -41,8 +41,8 @@ func strangerOf(ctx context.Context) *claimant {
 	return s
 }
 
-// place waits for a slot to a host, or takes a stranger's place at once or not at
-// all. The fetch runs under the returned context.
+// place waits for a slot to a host; for a stranger's fetch it takes a stranger's
+// place or fails at once. The fetch runs under the returned context.
 func (f *Federation) place(ctx context.Context, host string) (context.Context, func(), error) {
 	if s := strangerOf(ctx); s != nil {
 		return f.strangers.enter(ctx, netx.Registrable(host), s.network)
@@ -51,7 +51,7 @@ func (f *Federation) place(ctx context.Context, host string) (context.Context, f
 	return ctx, release, err
 }
 
-// awayOrBusy is why a request under ctx failed.
+// awayOrBusy is the reason why a request under ctx failed.
 func awayOrBusy(ctx context.Context) error {
 	if errors.Is(context.Cause(ctx), errBusy) {
 		return errBusy
@@ -59,10 +59,10 @@ func awayOrBusy(ctx context.Context) error {
 	return errAway
 }
 
-// places are what strangers' fetches are under way in.
+// places limit the concurrent fetches of strangers.
 type places struct {
 	mu    sync.Mutex // guards under
-	under []*placed  // the longest under way first
+	under []*placed  // oldest first
 }
 
 type placed struct {
@@ -71,8 +71,9 @@ type placed struct {
 	giveWay         context.CancelCauseFunc
 }
 
-// enter takes a place for a domain that a client network names. Where its bound is
-// reached, the longest fetch that counts for it gives way, unless it is young.
+// enter takes a place for a domain named by a client network. If its limit is
+// reached, the oldest fetch that counts against the limit is cancelled, unless it
+// is young.
 func (p *places) enter(ctx context.Context, domain, network string) (context.Context, func(), error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,20 +115,21 @@ func (p *places) enter(ctx context.Context, domain, network string) (context.Con
 	}, nil
 }
 
-// growth counts what this process adds to the stocks that strangers grow.
+// growth counts the rows that this process adds to the stocks that strangers can
+// grow.
 type growth struct {
 	mu    sync.Mutex // guards added
 	added map[storage.Stock]int
 	caps  map[storage.Stock]storage.Cap
 }
 
-// evictKind is the job that makes room in a stock, which its arguments name.
+// evictKind is the kind of the job that deletes rows of the stock in its arguments.
 const evictKind = "evict"
 
-// grow has room made in a stock, in the transaction that adds to it: at the first row
-// that this process adds, and then for each sixty-fourth part of the cap. A job does
-// it, since measuring a stock takes as long as it is large. It comes before all that
-// waits: under a flood both grow.
+// grow queues an evict job for a stock, in the transaction that adds to it: at the
+// first row that this process adds, and then after each 64th part of the cap. A job
+// does the work, since the time of measuring a stock grows with its size. The job
+// comes before all others that wait: under a flood both grow.
 func (f *Federation) grow(ctx context.Context, tx *storage.Tx, of storage.Stock) error {
 	g := &f.growth
 	g.mu.Lock()

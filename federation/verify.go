@@ -13,7 +13,7 @@ import (
 	"stoa/storage"
 )
 
-// verify checks the request's signature, and the document's own proof where
+// verify checks the request's signature, and the document's integrity proof if
 // another actor delivers it.
 func (f *Federation) verify(r *http.Request, d *delivery) error {
 	if lines := r.Header["Content-Digest"]; len(lines) > 0 { // before a key is fetched
@@ -56,8 +56,8 @@ func (f *Federation) verify(r *http.Request, d *delivery) error {
 	return nil
 }
 
-// verifySignature returns the owner of the key that signed the request. A known
-// key that fails is fetched once more: it may have been replaced.
+// verifySignature returns the owner of the key that signed the request. A known key
+// that fails is fetched once more: it may have been replaced.
 func (f *Federation) verifySignature(ctx context.Context, msg *httpsig.Message, d *delivery) (string, error) {
 	d.rfc = httpsig.Signed(msg.Header)
 	var first error
@@ -82,10 +82,10 @@ func (f *Federation) verifySignature(ctx context.Context, msg *httpsig.Message, 
 func (f *Federation) verifyOnce(ctx context.Context, msg *httpsig.Message, d *delivery, fresh bool) (string, error) {
 	keys := &resolver{f: f, fresh: fresh, last: d.act.Type.Is("Delete")}
 	var err error
-	if d.rfc { // RFC 9421 when Signature-Input is there, and then nothing else
+	if d.rfc { // with Signature-Input only RFC 9421 is used
 		v := httpsig.Verifier{Keys: keys, Now: f.now, AllowLoopback: f.c.AllowPrivate}
 		policy := httpsig.FederationPolicy()
-		if d.body != nil { // a read has none
+		if d.body != nil { // a read has no body
 			policy.Require |= httpsig.RequireDigest
 		}
 		_, err = v.Verify(ctx, msg, d.body, policy)
@@ -102,11 +102,11 @@ func (f *Federation) verifyOnce(ctx context.Context, msg *httpsig.Message, d *de
 	return keys.found.Owner, f.keepProven(ctx, keys.found)
 }
 
-// A resolver finds keys for one request and remembers the last.
+// A resolver finds keys for one request and remembers the last one.
 type resolver struct {
 	f       *Federation
 	fresh   bool
-	last    bool // a key that is gone counts as it was when it was kept
+	last    bool // a key that is gone is used as it was stored
 	found   *remoteKey
 	refused *refusal
 }
@@ -131,7 +131,7 @@ func (k *resolver) find(ctx context.Context, keyID string) (*remoteKey, error) {
 		}
 	}
 	if err != nil {
-		if away(err) { // the sender is to try again: it does so on 503, not on 401
+		if away(err) { // the sender must retry: it does so after 503, not after 401
 			k.refused = refuse(http.StatusServiceUnavailable, "the host of the key does not answer; try again later", err)
 		}
 		if r, ok := errors.AsType[*refusal](err); ok {
@@ -172,7 +172,7 @@ func codeOf(err error) httpsig.Code {
 	return httpsig.CodeSignatureInvalid
 }
 
-// networkOf names the network that a request came from.
+// networkOf is the network that a request came from.
 func (f *Federation) networkOf(r *http.Request) string {
 	if f.c.Network == nil {
 		return ""
@@ -180,9 +180,9 @@ func (f *Federation) networkOf(r *http.Request) string {
 	return f.c.Network(r)
 }
 
-// withinRate refuses what is more than the domain of a verified sender may send.
-// It is asked once the signature verified: nobody uses up another's rate by naming
-// its key. A peer's rate is in place of its client network's.
+// withinRate refuses requests over the rate of a verified sender's domain. It is
+// called after the signature is verified, so that nobody can use up another's rate
+// by naming its key. A peer's rate replaces that of its client network.
 func (f *Federation) withinRate(r *http.Request, host string, bytes int) (peer bool, err error) {
 	err = f.c.DB.Read(r.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
 		peer, err = tx.IsPeer(ctx, host)
