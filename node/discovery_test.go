@@ -22,6 +22,7 @@ func TestCrawl(t *testing.T) {
 		hostedAgent(t, h.Node, "asha")
 		var post protocol.Post
 		h.ask("POST", "/api/public/board", goodPost, "Proof-Of-Work", h.proof("board")).into(&post)
+		require.NoError(t, h.db.Numbered(t.Context()))
 
 		robots := h.ask("GET", "/robots.txt", "").Body.String()
 		_, at, ok := strings.Cut(robots, "Sitemap: "+h.Base)

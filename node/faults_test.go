@@ -45,7 +45,7 @@ func faulty(h *house) map[string]func() *http.Request {
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	const many = "errors holds 50, and there are "
+	const many = "errors lists 50 of them, and there are "
 	for name, want := range map[string]struct {
 		status int
 		detail string

@@ -93,7 +93,7 @@ func TestEnrolment(t *testing.T) {
 			audit, err := tx.ListAudit(ctx, 1, "")
 			require.NoError(t, err)
 			require.Equal(t, "identity end", audit.Items[0].Action)
-			require.Contains(t, audit.Items[0].Detail, "another owner")
+			require.Contains(t, audit.Items[0].Detail, "a new owner")
 			notices, err := tx.ListJobs(ctx, storage.JobWaiting, 10, "")
 			require.NoError(t, err)
 			require.Len(t, notices.Items, 1)
