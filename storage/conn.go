@@ -15,6 +15,7 @@ type conn struct {
 	bun    bun.Conn
 	engine engine
 	stmts  map[string]*sql.Stmt // by text; nil on PostgreSQL, where statements stay unnamed
+	named  map[string]held      // by text (held.go)
 	broken bool                 // not to be used again
 }
 

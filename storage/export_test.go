@@ -221,3 +221,54 @@ func NumberPlans(ctx context.Context, t *testing.T, db *DB) string {
 	}))
 	return strings.Join(plans, "\n")
 }
+
+// Held are the tables of which a transaction holds something back, or which give it
+// when what it holds back is written.
+func Held(tx *Tx) (tables []string) {
+	for table, of := range heldIn {
+		if tx.batch.held()&of != 0 {
+			tables = append(tables, table)
+		}
+	}
+	slices.Sort(tables)
+	return tables
+}
+
+// Count is how many rows a table has.
+func Count(ctx context.Context, tx *Tx, table string) (n int, err error) {
+	err = tx.row(ctx, `SELECT count(*) FROM `+table).Scan(&n)
+	return n, err
+}
+
+// Together runs functions as the writes of one batch and returns their errors.
+func Together(ctx context.Context, db *DB, fns ...func(ctx context.Context, tx *Tx) error) (errs []error) {
+	var ops []*op
+	for _, fn := range fns {
+		ops = append(ops, &op{ctx: ctx, fn: fn, done: make(chan error, 1)})
+	}
+	if db.engine == enginePostgres {
+		c, err := openConn(ctx, db.main, db.engine)
+		if err != nil {
+			return []error{err}
+		}
+		defer c.close()
+		(&writer{db: db, conn: c}).commit(ops)
+	} else { // they wait while the only writer does
+		begun, queued := make(chan struct{}), make(chan struct{})
+		ops = append(ops, &op{ctx: ctx, done: make(chan error, 1), fn: func(context.Context, *Tx) error {
+			close(begun)
+			<-queued
+			return nil
+		}})
+		db.queue <- ops[len(fns)]
+		<-begun
+		for _, o := range ops[:len(fns)] {
+			db.queue <- o
+		}
+		close(queued)
+	}
+	for _, o := range ops {
+		errs = append(errs, <-o.done)
+	}
+	return errs[:len(fns)]
+}

@@ -75,7 +75,7 @@ func (tx *Tx) ListFeed(ctx context.Context, types []protocol.FeedType, limit int
 	if err != nil {
 		return protocol.Page[protocol.FeedItem]{}, err
 	}
-	if err := tx.settleFeed(""); err != nil {
+	if err := tx.settleFeed(); err != nil {
 		return protocol.Page[protocol.FeedItem]{}, err
 	}
 	text, args := feedQuery(types, before, limit+1)
@@ -124,9 +124,6 @@ func feedQuery(types []protocol.FeedType, before int64, limit int) (string, []an
 
 // SetFeedVisible shows or hides every item about a subject.
 func (tx *Tx) SetFeedVisible(ctx context.Context, subjectID string, visible bool) error {
-	if err := tx.settleFeed(subjectID); err != nil {
-		return err
-	}
 	_, err := tx.write(ctx, `UPDATE feed SET visible = ? WHERE subject_id = ?`, visible, subjectID)
 	return err
 }
@@ -134,9 +131,6 @@ func (tx *Tx) SetFeedVisible(ctx context.Context, subjectID string, visible bool
 // wipeFeed takes the text out of the items about a subject. Their rows stay, so
 // that whoever has seen one last can go on from it.
 func (tx *Tx) wipeFeed(ctx context.Context, subjectID string) error {
-	if err := tx.settleFeed(subjectID); err != nil {
-		return err
-	}
 	_, err := tx.write(ctx, `UPDATE feed SET visible = FALSE, doc = '' WHERE subject_id = ?`, subjectID)
 	return err
 }
@@ -150,7 +144,7 @@ type FeedEntry struct {
 
 // FeedAfter returns visible items with greater numbers than after, in their order.
 func (tx *Tx) FeedAfter(ctx context.Context, after int64, limit int) ([]FeedEntry, error) {
-	if err := tx.settleFeed(""); err != nil {
+	if err := tx.settleFeed(); err != nil {
 		return nil, err
 	}
 	told, err := tx.toldUpTo(ctx)
@@ -178,7 +172,7 @@ const (
 // an item that was just committed stands for the number that readers are told up
 // to: what it and its neighbours are is told (once more).
 func (tx *Tx) FeedPlace(ctx context.Context, id string) (n int64, at string, err error) {
-	if err := tx.settleFeed(""); err != nil {
+	if err := tx.settleFeed(); err != nil {
 		return 0, "", err
 	}
 	told, err := tx.toldUpTo(ctx)

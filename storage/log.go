@@ -56,10 +56,10 @@ func (b *batch) numberLog(ctx context.Context, n int) error {
 	}
 	for board, count := range entries {
 		var id, head int64
-		err := b.tx.row(ctx, raiseHead, count, board).Scan(&id, &head)
+		err := first(b.tx.queryUnsettled(ctx, raiseHead, count, board)).Scan(&id, &head)
 		if err == ErrNotFound {
 			if _, err = b.conn.exec(ctx, newStream, board, newEpoch(b.tx.Now)); err == nil {
-				err = b.tx.row(ctx, raiseHead, count, board).Scan(&id, &head)
+				err = first(b.tx.queryUnsettled(ctx, raiseHead, count, board)).Scan(&id, &head)
 			}
 		}
 		if err != nil {

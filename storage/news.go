@@ -106,7 +106,7 @@ const maxNames = protocol.MaxProfiles + 4
 // on from there. more says that the limit was reached.
 func (tx *Tx) News(ctx context.Context, names []string, after int64, limit int) (items []NewsItem, upTo int64, more bool, err error) {
 	limit = bounded(limit)
-	if err := tx.settleFeed(""); err != nil {
+	if err := tx.settleFeed(); err != nil {
 		return nil, 0, false, err
 	}
 	if upTo, err = tx.toldUpTo(ctx); err != nil {

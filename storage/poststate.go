@@ -184,9 +184,6 @@ func (tx *Tx) SetPostVerdict(ctx context.Context, id string, proof protocol.Auth
 
 // setFeedVerdict brings the feed item of a post in line with its author.
 func (tx *Tx) setFeedVerdict(ctx context.Context, postID string, a protocol.Author) error {
-	if err := tx.settleFeed(postID); err != nil {
-		return err
-	}
 	var seq int64
 	var doc string
 	err := tx.row(ctx, `SELECT seq, doc FROM feed WHERE subject_id = ? AND doc <> ''`, postID).Scan(&seq, &doc)
@@ -205,7 +202,7 @@ func (tx *Tx) setFeedVerdict(ctx context.Context, postID string, a protocol.Auth
 	if err != nil {
 		return fmt.Errorf("encode feed item: %w", err)
 	}
-	_, err = tx.write(ctx, `UPDATE feed SET doc = ? WHERE seq = ?`, string(raw), seq)
+	_, err = tx.write(ctx, `UPDATE feed SET doc = ? WHERE subject_id = ? AND seq = ?`, string(raw), postID, seq)
 	return err
 }
 

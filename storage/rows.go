@@ -75,6 +75,16 @@ func (r *rows) first(seq int64) bool {
 	return true
 }
 
+// holds reports whether a row with this number is held back.
+func (r *rows) holds(seq int64) bool {
+	for i := range r.n {
+		if r.args[i*r.wide] == any(seq) {
+			return true
+		}
+	}
+	return false
+}
+
 // cut drops the rows of the running op.
 func (r *rows) cut() {
 	if r.n > r.mark {

@@ -41,13 +41,19 @@ func (w wordIndex) add(ctx context.Context, tx *Tx, seq int64, words string) err
 	return err
 }
 
-// drop takes a row out. The words must be those it was added with.
+// drop takes a row out. The words must be those it was added with. Words of other
+// rows stay held back.
 func (w wordIndex) drop(ctx context.Context, tx *Tx, seq int64, words string) error {
+	if b := tx.batch; b != nil && b.words.holds(seq) {
+		if err := tx.settleWords(); err != nil {
+			return err
+		}
+	}
 	if tx.db.engine == engineSQLite {
-		_, err := tx.write(ctx, "INSERT INTO "+w.table+" ("+w.table+", rowid, words) VALUES ('delete', ?, ?)", seq, words)
+		_, err := tx.writeUnsettled(ctx, "INSERT INTO "+w.table+" ("+w.table+", rowid, words) VALUES ('delete', ?, ?)", seq, words)
 		return err
 	}
-	_, err := tx.write(ctx, "DELETE FROM "+w.table+" WHERE seq = ?", seq)
+	_, err := tx.writeUnsettled(ctx, "DELETE FROM "+w.table+" WHERE seq = ?", seq)
 	return err
 }
 

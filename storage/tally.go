@@ -15,14 +15,14 @@ import (
 // where possible: readers wait for the transactions that have numbers.
 func (b *batch) take(ctx context.Context, count int) (numbers []int64, err error) {
 	if b.db.engine == enginePostgres {
-		rows, err := b.tx.query(ctx, `SELECT nextval('feed_number') FROM generate_series(1, ?)`, count)
+		rows, err := b.tx.queryUnsettled(ctx, `SELECT nextval('feed_number') FROM generate_series(1, ?)`, count)
 		if numbers, err = collect(rows, err, scanInt); err != nil {
 			return nil, fmt.Errorf("take numbers for the feed: %w", err)
 		}
 		return numbers, nil
 	}
 	var head int64
-	if err := b.tx.row(ctx, `UPDATE tally SET head = head + ? WHERE one = 1 RETURNING head`, count).Scan(&head); err != nil {
+	if err := first(b.tx.queryUnsettled(ctx, `UPDATE tally SET head = head + ? WHERE one = 1 RETURNING head`, count)).Scan(&head); err != nil {
 		return nil, fmt.Errorf("raise the counter of the feed: %w", err)
 	}
 	for n := head - int64(count) + 1; n <= head; n++ {
@@ -62,12 +62,12 @@ func (b *batch) flushFeed(ctx context.Context, items, news int) error {
 	return b.news.flush(ctx, b.conn, news)
 }
 
-// settleFeed is called before what looks at or changes feed items about a
-// subject, "" for any. Like words (settleWords), items of earlier ops must not be
-// written behind the savepoint of this one.
-func (tx *Tx) settleFeed(subjectID string) error {
+// settleFeed writes the feed items and news that are held back. Like words
+// (settleWords), those of earlier ops must not be written after the savepoint of
+// this one.
+func (tx *Tx) settleFeed() error {
 	b := tx.batch
-	if b == nil || !b.holdsFeed(subjectID) {
+	if b == nil || b.feed.n+b.news.n == 0 {
 		return nil
 	}
 	ctx := context.Background()
@@ -90,9 +90,10 @@ func (tx *Tx) settleFeed(subjectID string) error {
 	return nil
 }
 
-func (b *batch) holdsFeed(subjectID string) bool {
-	if subjectID == "" {
-		return b.feed.n+b.news.n > 0
+// holdsSubject reports whether a feed item about a subject is held back.
+func (b *batch) holdsSubject(subjectID any) bool {
+	if _, text := subjectID.(string); !text { // []byte cannot be compared
+		return false
 	}
 	for i := range b.feed.n {
 		if b.feed.args[i*b.feed.wide+3] == subjectID {
@@ -107,9 +108,6 @@ func (b *batch) holdsFeed(subjectID string) bool {
 // nothing of what comes. Numbers are fewer than a thousand a second, so that the
 // time in milliseconds is beyond all of them.
 func (tx *Tx) skipNumbers(ctx context.Context) error {
-	if err := tx.settleFeed(""); err != nil {
-		return err
-	}
 	raise := `UPDATE tally SET head = ? WHERE one = 1 AND head < ?`
 	if tx.db.engine == enginePostgres {
 		raise = `SELECT setval('feed_number', ?) FROM feed_number WHERE last_value < ?`

@@ -259,7 +259,7 @@ func (tx *Tx) DropThreads(ctx context.Context, handle string) error {
 			return err
 		}
 	}
-	if err := tx.settleFeed(""); err != nil {
+	if err := tx.settleFeed(); err != nil {
 		return err
 	}
 	_, err := tx.write(ctx, `DELETE FROM news WHERE reader = ?`, "handle:"+handle)

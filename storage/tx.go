@@ -24,8 +24,17 @@ func (tx *Tx) in(ctx context.Context) context.Context {
 	return ctx
 }
 
-// write runs a statement that changes something at once.
+// write runs a statement that changes something at once, after what is held back
+// of the tables that it names.
 func (tx *Tx) write(ctx context.Context, query string, args ...any) (int64, error) {
+	if err := tx.settleFor(query, args); err != nil {
+		return 0, err
+	}
+	return tx.writeUnsettled(ctx, query, args...)
+}
+
+// writeUnsettled is write for a statement that does not touch the rows that are held back.
+func (tx *Tx) writeUnsettled(ctx context.Context, query string, args ...any) (int64, error) {
 	if err := tx.dirty(); err != nil {
 		return 0, err
 	}
@@ -47,7 +56,17 @@ func (tx *Tx) deleteSome(ctx context.Context, table, key, found string, args ...
 	return int(n), err
 }
 
+// query runs a statement that returns rows, after what is held back of the tables
+// that it names.
 func (tx *Tx) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if err := tx.settleFor(query, args); err != nil {
+		return nil, err
+	}
+	return tx.queryUnsettled(ctx, query, args...)
+}
+
+// queryUnsettled is query for what writes the rows that are held back.
+func (tx *Tx) queryUnsettled(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	if tx.db.watch != nil {
 		tx.db.watch(tx, query, args)
 	}
@@ -64,9 +83,10 @@ type row struct {
 }
 
 func (tx *Tx) row(ctx context.Context, query string, args ...any) row {
-	rows, err := tx.query(ctx, query, args...)
-	return row{rows, err}
+	return first(tx.query(ctx, query, args...))
 }
+
+func first(rows *sql.Rows, err error) row { return row{rows, err} }
 
 // Scan reads the row; ErrNotFound when there is none.
 func (r row) Scan(dest ...any) error {
