@@ -199,9 +199,6 @@ func (tx *Tx) TokenHandle(ctx context.Context, id string) (handle string, err er
 // HandleUsed reports whether posts stand here that a profile of that handle wrote
 // on this node.
 func (tx *Tx) HandleUsed(ctx context.Context, handle string) (bool, error) {
-	if err := tx.settle(); err != nil {
-		return false, err
-	}
 	var n int
 	err := tx.row(ctx, `SELECT (SELECT count(*) FROM (SELECT 1 FROM post WHERE author_handle = ? AND author_local AND state = 'visible' LIMIT 1) AS v)
 		+ (SELECT count(*) FROM (SELECT 1 FROM post WHERE author_handle = ? AND author_local AND state <> 'visible' LIMIT 1) AS w)`, handle, handle).Scan(&n)

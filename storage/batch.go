@@ -22,8 +22,8 @@ var errBegin = errors.New("storage: begin a write")
 // The ops of the hot path only spend and append, and what they append is held
 // back and written for the whole batch with one statement a table. They need no
 // savepoint: undoing them is dropping what is held back and un-spending. Any
-// other write opens a savepoint for its op first (dirty), and any read of a
-// table with held-back rows writes them first (settle).
+// other write opens a savepoint for its op first (dirty), and any statement that
+// names a table with held-back rows writes them first (held.go).
 //
 // Held-back rows that the database then refuses (a doubled id) cannot be blamed
 // on one op any more. Then everything is rolled back and the ops run again
@@ -274,8 +274,8 @@ func (tx *Tx) dirty() error {
 	return b.openSavepoint(context.Background())
 }
 
-// settle is called before each statement that looks at a table whose rows may
-// be held back. Rows of the running op are written behind a savepoint only.
+// settle writes what is held back for the tables. Rows of the running op are
+// written after a savepoint only.
 func (tx *Tx) settle() error {
 	b := tx.batch
 	if b == nil {
@@ -299,9 +299,9 @@ func (tx *Tx) settle() error {
 	return nil
 }
 
-// settleWords is called before what looks at the full-text index of posts or
-// takes something out of it. It is best called before dirty: words of earlier
-// ops must not be written behind the savepoint of this one.
+// settleWords writes the words that are held back. An op that will drop words calls
+// it before dirty: words of earlier ops must not be written after the savepoint of
+// this one, and a batch that needs that runs again with care.
 func (tx *Tx) settleWords() error {
 	b := tx.batch
 	if b == nil || b.words.n == 0 {

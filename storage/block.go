@@ -174,9 +174,6 @@ func (tx *Tx) keepWriter(ctx context.Context, p *protocol.StoredPost) error {
 // WriterOf is the network that an anonymous post came from, as a keyed hash;
 // ErrNotFound when it is not known, or no longer.
 func (tx *Tx) WriterOf(ctx context.Context, postID string) (network string, err error) {
-	if err := tx.settle(); err != nil {
-		return "", err
-	}
 	err = tx.row(ctx, `SELECT network FROM writer WHERE post_id = ?`, postID).Scan(&network)
 	return network, err
 }

@@ -75,9 +75,6 @@ func (tx *Tx) ListFeed(ctx context.Context, types []protocol.FeedType, limit int
 	if err != nil {
 		return protocol.Page[protocol.FeedItem]{}, err
 	}
-	if err := tx.settleFeed(); err != nil {
-		return protocol.Page[protocol.FeedItem]{}, err
-	}
 	text, args := feedQuery(types, before, limit+1)
 	type entry struct {
 		protocol.FeedItem
@@ -144,9 +141,6 @@ type FeedEntry struct {
 
 // FeedAfter returns visible items with greater numbers than after, in their order.
 func (tx *Tx) FeedAfter(ctx context.Context, after int64, limit int) ([]FeedEntry, error) {
-	if err := tx.settleFeed(); err != nil {
-		return nil, err
-	}
 	told, err := tx.toldUpTo(ctx)
 	if err != nil {
 		return nil, err
@@ -172,9 +166,6 @@ const (
 // an item that was just committed stands for the number that readers are told up
 // to: what it and its neighbours are is told (once more).
 func (tx *Tx) FeedPlace(ctx context.Context, id string) (n int64, at string, err error) {
-	if err := tx.settleFeed(); err != nil {
-		return 0, "", err
-	}
 	told, err := tx.toldUpTo(ctx)
 	if err != nil {
 		return 0, "", err

@@ -30,9 +30,6 @@ func (tx *Tx) LoadPost(p *protocol.StoredPost) error {
 
 // CountThreads sets how many visible posts are below each root.
 func (tx *Tx) CountThreads(ctx context.Context) error {
-	if err := tx.settle(); err != nil {
-		return err
-	}
 	_, err := tx.write(ctx, `UPDATE post SET thread_count = t.n FROM
 		(SELECT root, count(*) AS n FROM post WHERE root IS NOT NULL AND state = 'visible' GROUP BY root) t WHERE post.id = t.root`)
 	return err

@@ -86,9 +86,6 @@ func newEpoch(now time.Time) string {
 // entries gets its log here when the transaction may write; in a read it gives
 // ErrNotFound.
 func (tx *Tx) LogHead(ctx context.Context, board string) (epoch string, head int64, err error) {
-	if err := tx.settle(); err != nil {
-		return "", 0, err
-	}
 	const text = `SELECT epoch, head FROM stream WHERE board = ?`
 	err = tx.row(ctx, text, board).Scan(&epoch, &head)
 	if err != ErrNotFound || tx.batch == nil {
@@ -106,9 +103,6 @@ const maxLogPage = 1000
 
 // LogAfter returns up to limit entries behind a number, in order, at most 1000.
 func (tx *Tx) LogAfter(ctx context.Context, board string, after int64, limit int) ([]LogEntry, error) {
-	if err := tx.settle(); err != nil {
-		return nil, err
-	}
 	rows, err := tx.query(ctx, `SELECT seq, kind, object_id, at, redacted, activity FROM log
 		WHERE stream = (SELECT id FROM stream WHERE board = ?) AND seq > ? ORDER BY seq LIMIT ?`, board, after, min(max(limit, 0), maxLogPage))
 	return collect(rows, err, func(s scanner) (LogEntry, error) {
@@ -125,9 +119,6 @@ const boosts = `SELECT seq, at FROM log WHERE object_id = ? AND kind IN ('create
 // LastBoost returns number and time of the last entry before a number that shows
 // an object, zero when there is none.
 func (tx *Tx) LastBoost(ctx context.Context, board, objectID string, before int64) (last LogEntry, err error) {
-	if err := tx.settle(); err != nil {
-		return last, err
-	}
 	rows, err := tx.query(ctx, boosts, objectID, before, board)
 	_, err = collect(rows, err, func(s scanner) (none struct{}, err error) {
 		var seq, at int64
@@ -147,9 +138,6 @@ const logChanged = `SELECT l.seq FROM log c JOIN log l ON l.object_id = c.object
 // after one number, up to another, were appended: their posts were deleted,
 // hidden or restored.
 func (tx *Tx) LogChanged(ctx context.Context, board string, after, upTo int64) ([]int64, error) {
-	if err := tx.settle(); err != nil {
-		return nil, err
-	}
 	rows, err := tx.query(ctx, logChanged, board, after, upTo)
 	return collect(rows, err, scanInt)
 }
@@ -165,9 +153,6 @@ const (
 // say delete are not touched.
 func (tx *Tx) RedactLog(ctx context.Context, board, objectID string) error {
 	if err := tx.dirty(); err != nil {
-		return err
-	}
-	if err := tx.settle(); err != nil {
 		return err
 	}
 	if tx.db.engine == enginePostgres { // first: an entry that is given its number meanwhile is waited for, and then found there

@@ -106,9 +106,6 @@ const maxNames = protocol.MaxProfiles + 4
 // on from there. more says that the limit was reached.
 func (tx *Tx) News(ctx context.Context, names []string, after int64, limit int) (items []NewsItem, upTo int64, more bool, err error) {
 	limit = bounded(limit)
-	if err := tx.settleFeed(); err != nil {
-		return nil, 0, false, err
-	}
 	if upTo, err = tx.toldUpTo(ctx); err != nil {
 		return nil, 0, false, err
 	}
@@ -160,7 +157,7 @@ const (
 // PruneNews forgets about a thousand of the news from before a time, a day more or
 // less, and returns how many rows are gone. It also notes how far news have come.
 func (tx *Tx) PruneNews(ctx context.Context, before time.Time) (int, error) {
-	if err := tx.dirty(); err != nil {
+	if err := tx.settleFeed(); err != nil { // before the first write opens a savepoint
 		return 0, err
 	}
 	told, err := tx.toldUpTo(ctx)

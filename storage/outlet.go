@@ -96,9 +96,6 @@ const failingShare = 4
 // MoveOutlet, FailOutlet, ReleaseOutlets, or by itself.
 func (db *DB) ClaimOutlets(ctx context.Context, owner string, n int, lease time.Duration) (outlets []Outlet, err error) {
 	err = db.Write(ctx, func(ctx context.Context, tx *Tx) error {
-		if err := tx.settle(); err != nil {
-			return err
-		}
 		if outlets, err = tx.dueOutlets(ctx, n); err != nil {
 			return err
 		}

@@ -170,9 +170,6 @@ func postText(p *protocol.StoredPost) string {
 
 // insertPostNow stores a post at once and finds every conflict.
 func (tx *Tx) insertPostNow(ctx context.Context, p *protocol.StoredPost, seq int64) error {
-	if err := tx.settle(); err != nil {
-		return err
-	}
 	if p.Kind == protocol.Resolution { // its parent may have to be indexed again
 		if err := tx.settleWords(); err != nil {
 			return err
@@ -277,9 +274,6 @@ func (tx *Tx) lockPost(ctx context.Context, id string) (*protocol.StoredPost, in
 }
 
 func (tx *Tx) onePost(ctx context.Context, id, lock string) (*protocol.StoredPost, int64, error) {
-	if err := tx.settle(); err != nil {
-		return nil, 0, err
-	}
 	var p protocol.StoredPost
 	seq, err := scanStored(tx.row(ctx, `SELECT `+storedColumns+` FROM post WHERE `+byID+lock, idRange(id)...), &p)
 	if err != nil {
@@ -301,9 +295,6 @@ func (tx *Tx) HasPost(ctx context.Context, uri string) (bool, error) {
 }
 
 func (tx *Tx) hasPost(ctx context.Context, where string, args ...any) (bool, error) {
-	if err := tx.settle(); err != nil {
-		return false, err
-	}
 	var one int
 	err := tx.row(ctx, `SELECT 1 FROM post WHERE `+where, args...).Scan(&one)
 	if err == ErrNotFound {
@@ -325,9 +316,6 @@ func (tx *Tx) postByURI(ctx context.Context, uri string) (*protocol.StoredPost, 
 		if err == nil && p.URI == uri || err != nil && err != ErrNotFound {
 			return p, seq, err
 		}
-	}
-	if err := tx.settle(); err != nil {
-		return nil, 0, err
 	}
 	var p protocol.StoredPost
 	seq, err := scanStored(tx.row(ctx, `SELECT `+storedColumns+` FROM post WHERE uri = ? AND foreign_uri`, uri), &p)
@@ -384,9 +372,6 @@ func scanStored(s scanner, p *protocol.StoredPost, more ...any) (int64, error) {
 
 // CountPosts is how many posts of this node are visible.
 func (tx *Tx) CountPosts(ctx context.Context) (n int, err error) {
-	if err := tx.settle(); err != nil {
-		return 0, err
-	}
 	err = tx.row(ctx, `SELECT (SELECT count(*) FROM post WHERE state = 'visible')
 		- (SELECT count(*) FROM post WHERE state = 'visible' AND node IS NOT NULL)`).Scan(&n)
 	return n, err

@@ -33,9 +33,6 @@ func (tx *Tx) ListPosts(ctx context.Context, q protocol.BoardQuery) (protocol.Pa
 		return protocol.Page[protocol.Post]{}, err
 	}
 	q.Tag = tagKey(q.Tag)
-	if err := tx.settle(); err != nil {
-		return protocol.Page[protocol.Post]{}, err
-	}
 	anywhere := false
 	if q.Author != "" {
 		_, err := tx.ProfileByHandle(ctx, q.Author)
@@ -54,9 +51,6 @@ func (tx *Tx) ListPosts(ctx context.Context, q protocol.BoardQuery) (protocol.Pa
 			return protocol.Page[protocol.Post]{}, err
 		}
 	default:
-		if err := tx.settleWords(); err != nil {
-			return protocol.Page[protocol.Post]{}, err
-		}
 		if seqs, err = postWords.find(ctx, tx, boardWords(q, anywhere, words), before, limit+1); err != nil {
 			return protocol.Page[protocol.Post]{}, err
 		}
@@ -185,9 +179,6 @@ func (tx *Tx) ListBoosted(ctx context.Context, board string, limit int, after st
 
 // CountBoosted is how many there are. It reads an index whole.
 func (tx *Tx) CountBoosted(ctx context.Context, board string) (n int, err error) {
-	if err := tx.settle(); err != nil {
-		return 0, err
-	}
 	err = tx.row(ctx, `SELECT count(*) FROM post WHERE `+boosted, board).Scan(&n)
 	return n, err
 }
@@ -197,9 +188,6 @@ const postsOfActor = `SELECT ` + storedColumns + ` FROM post WHERE author_actor 
 // PostsOfActor returns the oldest posts here by an actor of another server that
 // are not deleted.
 func (tx *Tx) PostsOfActor(ctx context.Context, actor string, limit int) ([]protocol.StoredPost, error) {
-	if err := tx.settle(); err != nil {
-		return nil, err
-	}
 	rows, err := tx.query(ctx, postsOfActor, actor, limit)
 	return collect(rows, err, func(s scanner) (p protocol.StoredPost, err error) {
 		_, err = scanStored(s, &p)
@@ -211,9 +199,6 @@ func (tx *Tx) listStored(ctx context.Context, listing, where string, args []any,
 	limit = bounded(limit)
 	before, err := position(listing, after, math.MaxInt64)
 	if err != nil {
-		return protocol.Page[protocol.StoredPost]{}, err
-	}
-	if err := tx.settle(); err != nil {
 		return protocol.Page[protocol.StoredPost]{}, err
 	}
 	type item struct {
@@ -244,9 +229,6 @@ func (tx *Tx) ListOwnPosts(ctx context.Context, handle string, limit int, after 
 	limit = bounded(limit)
 	before, err := position(listOwn, after, math.MaxInt64)
 	if err != nil {
-		return protocol.Page[protocol.OwnPost]{}, err
-	}
-	if err := tx.settle(); err != nil {
 		return protocol.Page[protocol.OwnPost]{}, err
 	}
 	text, args := ownQuery(handle, before, limit+1)

@@ -93,9 +93,6 @@ func (tx *Tx) setResolved(ctx context.Context, p *protocol.StoredPost, seq int64
 	if p.State != protocol.Visible || p.Resolved == (by != nil) {
 		return nil
 	}
-	if err := tx.settleWords(); err != nil {
-		return err
-	}
 	if err := postWords.drop(ctx, tx, seq, postText(p)); err != nil {
 		return err
 	}

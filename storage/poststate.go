@@ -95,9 +95,6 @@ func (tx *Tx) unindexPost(ctx context.Context, p *protocol.StoredPost, seq int64
 			return err
 		}
 	}
-	if err := tx.settleWords(); err != nil {
-		return err
-	}
 	return postWords.drop(ctx, tx, seq, postText(p))
 }
 
@@ -209,9 +206,6 @@ func (tx *Tx) setFeedVerdict(ctx context.Context, postID string, a protocol.Auth
 // PostStanding is what the operator and the author see beside a post: why it is
 // in its state, and what the last check of its author had to say.
 func (tx *Tx) PostStanding(ctx context.Context, id string) (reason, verdict string, err error) {
-	if err := tx.settle(); err != nil {
-		return "", "", err
-	}
 	err = tx.row(ctx, `SELECT reason, verdict_note FROM post WHERE `+byID, idRange(id)...).Scan(&reason, &verdict)
 	return reason, verdict, err
 }

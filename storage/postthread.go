@@ -77,9 +77,6 @@ func (tx *Tx) adoptReplies(ctx context.Context, p *protocol.StoredPost, seq int6
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	if err := tx.settleWords(); err != nil {
-		return nil, err
-	}
 	joined, moved, visible := 0, 0, 0
 	for ; joined < len(found) && moved < joinAtOnce; joined++ {
 		o := &found[joined]
@@ -184,9 +181,6 @@ func (tx *Tx) listUnder(ctx context.Context, listing, column, id string, limit i
 	if err != nil {
 		return protocol.Page[protocol.Post]{}, err
 	}
-	if err := tx.settle(); err != nil {
-		return protocol.Page[protocol.Post]{}, err
-	}
 	rows, err := tx.query(ctx, underQuery(column), id, from, limit+1)
 	seqs, err := collect(rows, err, scanInt)
 	if err != nil {
@@ -231,9 +225,6 @@ func (tx *Tx) countThread(ctx context.Context, rootID string, by int) error {
 
 // CountThread is how many visible replies the thread of a root has.
 func (tx *Tx) CountThread(ctx context.Context, rootID string) (n int, err error) {
-	if err := tx.settle(); err != nil {
-		return 0, err
-	}
 	err = tx.row(ctx, `SELECT thread_count FROM post WHERE `+byID, idRange(rootID)...).Scan(&n)
 	if err == ErrNotFound {
 		return 0, nil

@@ -78,9 +78,6 @@ const (
 // board has under numbers above after and up to upTo. Posts of other nodes are
 // not among them: their pages are elsewhere.
 func (tx *Tx) ListedPosts(ctx context.Context, board string, after, upTo int64) ([]Listed, error) {
-	if err := tx.settle(); err != nil {
-		return nil, err
-	}
 	rows, err := tx.query(ctx, createdHere, board, after, upTo)
 	ids, err := collect(rows, err, func(s scanner) (id string, err error) {
 		err = s.Scan(&id)

@@ -24,9 +24,6 @@ const (
 // Statistics counts what is stored. It reads indexes, and takes a tenth of a second
 // a million posts: keep the answer in a Memo.
 func (tx *Tx) Statistics(ctx context.Context) (s protocol.Statistics, err error) {
-	if err := tx.settle(); err != nil {
-		return s, err
-	}
 	count := func(n *int, text string, args ...any) {
 		if err == nil {
 			err = tx.row(ctx, text, args...).Scan(n)

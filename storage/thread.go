@@ -259,9 +259,6 @@ func (tx *Tx) DropThreads(ctx context.Context, handle string) error {
 			return err
 		}
 	}
-	if err := tx.settleFeed(); err != nil {
-		return err
-	}
 	_, err := tx.write(ctx, `DELETE FROM news WHERE reader = ?`, "handle:"+handle)
 	return err
 }

@@ -554,3 +554,44 @@ func TestWrite_StatementsSettle(t *testing.T) {
 		}
 	})
 }
+
+// Decisions about one post leave what an earlier write holds back about another, and
+// the batch does not run again.
+func TestWrite_DecidesBesideWhatIsHeldBack(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		decided := samplePost(start, 0)
+		store(t, db, decided)
+		proof := protocol.AuthorProof{Level: protocol.ByNothing}
+		for i, decide := range []func(ctx context.Context, tx *storage.Tx) error{
+			func(ctx context.Context, tx *storage.Tx) error {
+				return tx.SetPostVerdict(ctx, decided.ID, proof, "", "")
+			},
+			func(ctx context.Context, tx *storage.Tx) error {
+				return tx.SetPostState(ctx, decided.ID, protocol.Hidden, "")
+			},
+			func(ctx context.Context, tx *storage.Tx) error {
+				return tx.SetPostState(ctx, decided.ID, protocol.Visible, "")
+			},
+			func(ctx context.Context, tx *storage.Tx) error {
+				return errors.Join(tx.SetPostState(ctx, decided.ID, protocol.Deleted, ""), tx.RedactLog(ctx, decided.Board, decided.ID))
+			},
+		} {
+			p := samplePost(start.Add(time.Duration(i+1)*time.Minute), 0)
+			ran := 0
+			var held []string
+			errs := storage.Together(t.Context(), db, func(ctx context.Context, tx *storage.Tx) error {
+				ran++
+				return publish(ctx, tx, p)
+			}, func(ctx context.Context, tx *storage.Tx) error {
+				err := decide(ctx, tx)
+				held = storage.Held(tx)
+				return err
+			})
+			require.NoError(t, errors.Join(errs...))
+			require.Equal(t, 1, ran, i)
+			require.Contains(t, held, "feed", i)
+		}
+		require.NoError(t, db.Check(t.Context()))
+	})
+}
