@@ -55,8 +55,15 @@ func heldBy(query string) (all held) {
 	return all
 }
 
+// maxNamed is the longest text that is remembered, in bytes; longer ones hold long
+// lists of placeholders.
+const maxNamed = 4096
+
 // heldBy is heldBy, remembered by the statement's text.
 func (c *conn) heldBy(query string) held {
+	if len(query) > maxNamed {
+		return heldBy(query)
+	}
 	all, known := c.named[query]
 	if !known {
 		if c.named == nil || len(c.named) >= maxStmts {
