@@ -60,13 +60,13 @@ func (f *Federation) forFediverse(ctx context.Context, e storage.LogEntry) (acto
 		actor = f.site.Board()
 		var o activity.Object
 		switch {
-		case (e.Kind == "create" || e.Kind == "restore") && p.State == protocol.Visible:
+		case (e.Kind == storage.LogCreate || e.Kind == storage.LogRestore) && p.State == protocol.Visible:
 			o = f.site.Boost(p.URI, e.Seq, e.At)
-		case e.Kind == "delete" && p.Node == nil:
+		case e.Kind == storage.LogDelete && p.Node == nil:
 			actor = f.site.Author(p)
 			body, err = f.prove(f.site.Delete(p, e.At), actor, e.At)
 			return err
-		case e.Kind == "delete" || e.Kind == "hide":
+		case e.Kind == storage.LogDelete || e.Kind == storage.LogHide:
 			boost, err := tx.LastBoost(ctx, e.Board, e.ObjectID, e.Seq)
 			if err != nil || boost.Seq == 0 {
 				return err
@@ -84,11 +84,11 @@ func (f *Federation) forFediverse(ctx context.Context, e storage.LogEntry) (acto
 // withdrawal is the activity that says that a visitor's post is deleted or hidden,
 // nil if it is neither.
 func (f *Federation) withdrawal(p *protocol.StoredPost, e storage.LogEntry) ([]byte, error) {
-	if p.State == protocol.Visible || e.Kind != "delete" && e.Kind != "hide" {
+	if p.State == protocol.Visible || e.Kind != storage.LogDelete && e.Kind != storage.LogHide {
 		return nil, nil
 	}
 	o := f.site.Delete(p, e.At)
-	if e.Kind == "hide" {
+	if e.Kind == storage.LogHide {
 		o["id"] = activity.HideID(p.URI, e.At)
 	}
 	return f.prove(o, f.site.Author(p), e.At)

@@ -123,7 +123,7 @@ func (f *Federation) enqueueDeliverJob(ctx context.Context, tx *storage.Tx, p de
 	if err != nil {
 		return err
 	}
-	return tx.Enqueue(ctx, storage.Job{Kind: "deliver", Lane: laneTo(p.Inbox), Args: args})
+	return tx.Enqueue(ctx, storage.Job{Kind: deliverKind, Lane: laneTo(p.Inbox), Args: args})
 }
 
 // laneTo is the lane of deliveries to an inbox.
@@ -166,11 +166,11 @@ func (f *Federation) settle(o outcome) error {
 // submitArgs are the arguments of a submit job: what happened to a post of this
 // node (create, delete, hide, restore), and the actor that is told.
 type submitArgs struct {
-	Post   string `json:"post"`
-	Kind   string `json:"kind"`
-	To     string `json:"to"`     // "" is the post's board
-	At     int64  `json:"at"`     // Unix milliseconds; part of the ids of what can happen more than once
-	Direct bool   `json:"direct"` // To is a reader, and may follow our board
+	Post   string          `json:"post"`
+	Kind   storage.LogKind `json:"kind"`
+	To     string          `json:"to"`     // "" is the post's board
+	At     int64           `json:"at"`     // Unix milliseconds; part of the ids of what can happen more than once
+	Direct bool            `json:"direct"` // To is a reader, and may follow our board
 	retryState
 }
 
@@ -223,7 +223,7 @@ func (f *Federation) toldByTheLog(ctx context.Context, tx *storage.Tx, s *submit
 	if err != nil {
 		return false, absent(err)
 	}
-	return stoa || s.Kind != "create", nil
+	return stoa || s.Kind != storage.LogCreate, nil
 }
 
 // submissionActivity is the activity that tells a reader what happened to a post,
@@ -232,18 +232,18 @@ func (f *Federation) toldByTheLog(ctx context.Context, tx *storage.Tx, s *submit
 func (f *Federation) submissionActivity(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, s *submitArgs) ([]byte, error) {
 	author := f.site.Author(p)
 	switch {
-	case s.Kind == "create" && p.State == protocol.Visible:
+	case s.Kind == storage.LogCreate && p.State == protocol.Visible:
 		return f.createOf(ctx, tx, p)
-	case s.Kind == "restore" && p.State == protocol.Visible:
+	case s.Kind == storage.LogRestore && p.State == protocol.Visible:
 		o, err := f.newCreate(ctx, tx, p)
 		if err != nil {
 			return nil, err
 		}
 		o["id"] = activity.CreateID(p.URI) + "#" + strconv.FormatInt(s.At, 10)
 		return f.prove(o, author, p.CreatedAt)
-	case s.Kind == "delete", s.Kind == "hide" && p.State == protocol.Hidden:
+	case s.Kind == storage.LogDelete, s.Kind == storage.LogHide && p.State == protocol.Hidden:
 		o := f.site.Delete(p, tx.Now)
-		if s.Kind == "hide" {
+		if s.Kind == storage.LogHide {
 			o["id"] = activity.HideID(p.URI, time.UnixMilli(s.At))
 		}
 		return f.prove(o, author, tx.Now)

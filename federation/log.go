@@ -62,7 +62,7 @@ func (f *Federation) innerOf(ctx context.Context, tx *storage.Tx, e storage.LogE
 		return nil, err
 	}
 	switch e.Kind {
-	case "create", "update":
+	case storage.LogCreate, storage.LogUpdate:
 		switch {
 		case e.Redacted || p.State != protocol.Visible:
 			return nil, nil
@@ -70,15 +70,15 @@ func (f *Federation) innerOf(ctx context.Context, tx *storage.Tx, e storage.LogE
 			return e.Activity, nil // as received: its proof holds
 		}
 		return f.createOf(ctx, tx, p)
-	case "delete":
+	case storage.LogDelete:
 		if e.Activity != nil {
 			return e.Activity, nil
 		}
 		author := f.site.Author(p)
 		return f.prove(f.site.Delete(p, e.At), author, e.At)
-	case "hide":
+	case storage.LogHide:
 		return f.prove(f.site.Moderate("Remove", p.URI, e.Seq, e.At), f.site.Board(), e.At)
-	case "restore":
+	case storage.LogRestore:
 		return f.prove(f.site.Moderate("Add", p.URI, e.Seq, e.At), f.site.Board(), e.At)
 	}
 	return nil, fmt.Errorf("log entry %d: unknown kind %q", e.Seq, e.Kind)

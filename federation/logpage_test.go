@@ -74,7 +74,7 @@ func TestLogPages_Borders(t *testing.T) {
 		<-a.f.blocks.making
 	}
 
-	change := func(p *protocol.StoredPost, to protocol.PostState, kind string) string {
+	change := func(p *protocol.StoredPost, to protocol.PostState, kind storage.LogKind) string {
 		a.change(p, to, kind)
 		_, page := a.page("?after=20")
 		_, kinds := entriesOf(t, page)

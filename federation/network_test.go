@@ -350,9 +350,9 @@ func (n *node) post(change func(*protocol.StoredPost)) *protocol.StoredPost {
 }
 
 // tell does what the board room's Tell does.
-func (n *node) tell(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind string) error {
+func (n *node) tell(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind storage.LogKind) error {
 	if p.Board != protocol.BoardID(n.base) {
-		return tx.Enqueue(ctx, storage.Job{Kind: "submit", Lane: "to:" + hostOf(p.Board), Args: []byte(`{"post":"` + p.ID + `","kind":"` + kind + `"}`)})
+		return tx.Enqueue(ctx, storage.Job{Kind: "submit", Lane: "to:" + hostOf(p.Board), Args: []byte(`{"post":"` + p.ID + `","kind":"` + string(kind) + `"}`)})
 	}
 	if err := tx.AppendLog(ctx, p.Board, kind, p.ID, nil); err != nil {
 		return err
@@ -382,7 +382,7 @@ func (n *node) tell(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost,
 	return nil
 }
 
-func (n *node) change(p *protocol.StoredPost, to protocol.PostState, kind string) {
+func (n *node) change(p *protocol.StoredPost, to protocol.PostState, kind storage.LogKind) {
 	n.t.Helper()
 	require.NoError(n.t, n.write(func(ctx context.Context, tx *storage.Tx) error {
 		if err := tx.SetPostState(ctx, p.ID, to, "test"); err != nil {

@@ -156,7 +156,7 @@ func (f *Federation) serveBoost(w http.ResponseWriter, r *http.Request) {
 			return nil, storage.ErrNotFound
 		}
 		entries, err := tx.LogAfter(ctx, f.site.Board(), seq-1, 1)
-		if err != nil || len(entries) == 0 || entries[0].Kind != "create" && entries[0].Kind != "restore" {
+		if err != nil || len(entries) == 0 || entries[0].Kind != storage.LogCreate && entries[0].Kind != storage.LogRestore {
 			return nil, err
 		}
 		p, err := tx.PostByID(ctx, entries[0].ObjectID)

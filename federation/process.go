@@ -149,7 +149,7 @@ func (f *Federation) handleCreate(ctx context.Context, in *incoming) (after, err
 		if err != nil || !fresh {
 			return err
 		}
-		return tx.AppendLog(ctx, f.site.Board(), "create", p.ID, said)
+		return tx.AppendLog(ctx, f.site.Board(), storage.LogCreate, p.ID, said)
 	}, nil
 }
 
@@ -263,7 +263,7 @@ func (f *Federation) logDeletion(ctx context.Context, tx *storage.Tx, p *protoco
 	if err := tx.RedactLog(ctx, p.Board, p.ID); err != nil {
 		return err
 	}
-	return tx.AppendLog(ctx, p.Board, "delete", p.ID, said)
+	return tx.AppendLog(ctx, p.Board, storage.LogDelete, p.ID, said)
 }
 
 // erase deletes a post of another node for its author, and remembers the deletion

@@ -59,7 +59,7 @@ func TestAttack_PaddedReply(t *testing.T) {
 	settle(t, w.node)
 	require.Equal(t, protocol.Deleted, w.state("https://victim.example/n/80"))
 	entry = w.logged()[len(w.logged())-1]
-	require.Equal(t, "delete", entry.Kind)
+	require.Equal(t, storage.LogDelete, entry.Kind)
 	require.Less(t, len(entry.Activity), 500)
 
 	prove := func(body []byte) []byte {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/base64"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -50,11 +51,12 @@ func newMux(problem func(http.ResponseWriter, *http.Request, error), front *fron
 	return m
 }
 
-// handle adds a route. Pattern is written ":name" for a parameter.
+// handle adds a route. Pattern is written ":name" for a parameter. It panics when the
+// route has a handler already: the node does not start with two.
 func (m *mux) handle(method, pattern string, h http.Handler) {
 	at := shape(pattern)
 	if slices.Contains(m.methods[at], method) {
-		return
+		panic(fmt.Sprintf("two handlers for %s %s", method, pattern))
 	}
 	adapted := func(w http.ResponseWriter, r bunrouter.Request) error {
 		for name, value := range r.Params().Map() {

@@ -34,7 +34,9 @@ func (n *Node) route(documents *wellknown.WellKnown) error {
 		}
 	}
 	for _, d := range documents.Routes() {
-		m.handle(d.Method, d.Pattern, d.Handler)
+		if d.Method != http.MethodHead { // handle adds it
+			m.handle(d.Method, d.Pattern, d.Handler)
+		}
 	}
 	if err := n.mcp(m); err != nil {
 		return err

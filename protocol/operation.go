@@ -119,10 +119,13 @@ func (o *Operation) TakesToken() bool {
 // standing, and the room decides by signature, token or secret.
 func (o *Operation) Private() bool { return o.ReadOnly && o.Secret != "" }
 
-var operations []*Operation
+var (
+	operations []*Operation
+	byName     = map[string]*Operation{}
+)
 
 func declare[In, Out any](o Operation) Op[In, Out] {
-	if slices.ContainsFunc(operations, func(p *Operation) bool { return p.Name == o.Name }) {
+	if byName[o.Name] != nil {
 		panic(fmt.Sprintf("protocol: operation %s declared twice", o.Name))
 	}
 	if _, ok := o.Example.(In); !ok {
@@ -130,6 +133,7 @@ func declare[In, Out any](o Operation) Op[In, Out] {
 	}
 	op := typed[In, Out](o)
 	operations = append(operations, op.Operation)
+	byName[o.Name] = op.Operation
 	return op
 }
 
@@ -157,12 +161,7 @@ func OperationsFor(a Audience, door Door) []*Operation {
 
 // Lookup returns the operation of that name, nil when there is none.
 func Lookup(name string) *Operation {
-	for _, o := range operations {
-		if o.Name == name {
-			return o
-		}
-	}
-	return nil
+	return byName[name]
 }
 
 // A Checker is an input with rules that span several fields or that tags cannot express. Check

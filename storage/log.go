@@ -12,8 +12,8 @@ import (
 // A LogEntry is one event of a board, for the nodes that follow it.
 type LogEntry struct {
 	Board    string
-	Seq      int64  // 1, 2, 3, … without gaps, in the order of commits
-	Kind     string // create, update, delete, hide, restore
+	Seq      int64 // 1, 2, 3, … without gaps, in the order of commits
+	Kind     LogKind
 	ObjectID string // post id
 	Activity []byte // as received, for relayed foreign activities; nil for local ones, which are built from the row
 	At       time.Time
@@ -28,16 +28,16 @@ var (
 // AppendLog adds the event to the board's log, which comes to be with its first
 // entry. On SQLite the entry has its number when it is written; on PostgreSQL it
 // has one, and is read, some milliseconds after the commit (number.go).
-func (tx *Tx) AppendLog(_ context.Context, board, kind, objectID string, activity []byte) error {
+func (tx *Tx) AppendLog(_ context.Context, board string, kind LogKind, objectID string, activity []byte) error {
 	b := tx.batch
 	if b == nil {
 		return ErrReadOnly
 	}
 	b.appended(TopicLog)
 	if tx.db.engine == enginePostgres {
-		b.log.add(board, kind, objectID, millis(tx.Now), false, blob(activity))
+		b.log.add(board, string(kind), objectID, millis(tx.Now), false, blob(activity))
 	} else {
-		b.log.add(board, nil, kind, objectID, millis(tx.Now), false, blob(activity))
+		b.log.add(board, nil, string(kind), objectID, millis(tx.Now), false, blob(activity))
 	}
 	return nil
 }

@@ -159,7 +159,7 @@ func TestNumbers_Waiting(t *testing.T) {
 						return err
 					}
 				}
-				return tx.AppendLog(ctx, boardID, kind, "x", []byte("text"))
+				return tx.AppendLog(ctx, boardID, storage.LogKind(kind), "x", []byte("text"))
 			}))
 		}
 		append2(dbs[0], "create", false)
@@ -175,7 +175,7 @@ func TestNumbers_Waiting(t *testing.T) {
 			require.Len(t, entries, 2)
 			require.True(t, entries[0].Redacted)
 			require.Nil(t, entries[0].Activity)
-			require.Equal(t, "delete", entries[1].Kind)
+			require.Equal(t, storage.LogDelete, entries[1].Kind)
 			require.Equal(t, []byte("text"), entries[1].Activity)
 			return err
 		}))
@@ -200,7 +200,7 @@ func TestNumbers_Order(t *testing.T) {
 									return err
 								}
 							}
-							return tx.AppendLog(ctx, boardID, kind, object, nil)
+							return tx.AppendLog(ctx, boardID, storage.LogKind(kind), object, nil)
 						}); err != nil {
 							t.Error(err)
 						}

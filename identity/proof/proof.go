@@ -60,13 +60,19 @@ type Issuer struct {
 	burnt   map[string]time.Time // MACs that are used up without a write, until they expire; guarded by mu
 }
 
-// New returns an Issuer.
+// New returns an Issuer. It panics when an operation is paid for with a purpose that
+// has no level: its proofs would cost nothing.
 func New(c Config) *Issuer {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
 	if c.Target == 0 {
 		c.Target = 60
+	}
+	for _, op := range protocol.Operations() {
+		if _, known := baseLevel[op.Purpose]; op.Purpose != "" && !known {
+			panic(fmt.Sprintf("operation %s: no level for proofs of purpose %s", op.Name, op.Purpose))
+		}
 	}
 	return &Issuer{
 		c: c, load: newLoad(c.Target),

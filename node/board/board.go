@@ -70,7 +70,7 @@ func (b *Board) Post(ctx context.Context, tx *storage.Tx, c protocol.Caller, in 
 	if err := tx.AppendFeed(ctx, feedItem(p, tx.Now)); err != nil {
 		return protocol.Post{}, err
 	}
-	return p.Post, b.Distribute(ctx, tx, p, "create")
+	return p.Post, b.Distribute(ctx, tx, p, storage.LogCreate)
 }
 
 // Ahead returns the public reason why nobody may write the post, nil otherwise.
@@ -136,10 +136,10 @@ func addAuthorNews(ctx context.Context, tx *storage.Tx, parent, reply *protocol.
 // this board is appended to the board's log. A reply on the board of another node is submitted
 // there. The readers of a post of this node are also sent it directly, whether they follow the
 // board or not.
-func (b *Board) Distribute(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind string) error {
+func (b *Board) Distribute(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind storage.LogKind) error {
 	switch {
 	case p.Board == b.ID():
-		if kind == "delete" { // earlier entries must no longer contain the text
+		if kind == storage.LogDelete { // earlier entries must no longer contain the text
 			if err := tx.RedactLog(ctx, b.ID(), p.ID); err != nil {
 				return err
 			}
@@ -147,7 +147,7 @@ func (b *Board) Distribute(ctx context.Context, tx *storage.Tx, p *protocol.Stor
 		if err := tx.AppendLog(ctx, b.ID(), kind, p.ID, nil); err != nil {
 			return err
 		}
-	case kind == "create" || kind == "delete": // other changes of the board's posts are announced by that board
+	case kind == storage.LogCreate || kind == storage.LogDelete: // other changes of the board's posts are announced by that board
 		if err := submit(ctx, tx, submission{Post: p.ID, Kind: kind, To: p.Board}); err != nil {
 			return err
 		}
@@ -168,7 +168,7 @@ func (b *Board) Distribute(ctx context.Context, tx *storage.Tx, p *protocol.Stor
 // that p replies to and those whom p mentions, if they are on a third server, because the parent's
 // own server reads the board anyway. When p is hidden or deleted, they are those who fetched it by
 // its address. A visitor's post is sent only to those who asked for it.
-func (b *Board) readers(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind string) (to []string, err error) {
+func (b *Board) readers(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind storage.LogKind) (to []string, err error) {
 	add := func(actor string) {
 		if !slices.ContainsFunc(to, func(other string) bool { return sameHost(other, actor) }) {
 			to = append(to, actor)
@@ -188,14 +188,14 @@ func (b *Board) readers(ctx context.Context, tx *storage.Tx, p *protocol.StoredP
 			}
 		}
 	}
-	if kind != "hide" && kind != "delete" {
+	if kind != storage.LogHide && kind != storage.LogDelete {
 		return to, nil
 	}
 	fetched, err := tx.Readers(ctx, p.ID)
 	for _, actor := range fetched {
 		add(actor)
 	}
-	if err == nil && kind == "delete" && len(fetched) > 0 {
+	if err == nil && kind == storage.LogDelete && len(fetched) > 0 {
 		err = tx.DropReaders(ctx, p.ID)
 	}
 	return to, err
@@ -203,11 +203,11 @@ func (b *Board) readers(ctx context.Context, tx *storage.Tx, p *protocol.StoredP
 
 // A submission is the argument of a submit job of package federation.
 type submission struct {
-	Post   string `json:"post"`
-	Kind   string `json:"kind"`
-	To     string `json:"to"`               // actor to whose inbox it is sent
-	At     int64  `json:"at,omitempty"`     // when it happened, in milliseconds
-	Direct bool   `json:"direct,omitempty"` // To is a reader, and may follow the board
+	Post   string          `json:"post"`
+	Kind   storage.LogKind `json:"kind"`
+	To     string          `json:"to"`               // actor to whose inbox it is sent
+	At     int64           `json:"at,omitempty"`     // when it happened, in milliseconds
+	Direct bool            `json:"direct,omitempty"` // To is a reader, and may follow the board
 }
 
 func submit(ctx context.Context, tx *storage.Tx, s submission) error {
@@ -219,7 +219,7 @@ func submit(ctx context.Context, tx *storage.Tx, s submission) error {
 	if err != nil {
 		return err
 	}
-	return tx.Enqueue(ctx, storage.Job{Kind: "submit", Lane: "to:" + to.Host, Args: args})
+	return tx.Enqueue(ctx, storage.Job{Kind: storage.SubmitJob, Lane: "to:" + to.Host, Args: args})
 }
 
 func sameHost(a, b string) bool {
@@ -300,7 +300,7 @@ func (b *Board) Delete(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 	}
 	switch {
 	case p.Node == nil:
-		return protocol.None{}, b.Distribute(ctx, tx, p, "delete")
+		return protocol.None{}, b.Distribute(ctx, tx, p, storage.LogDelete)
 	case p.Board != b.ID():
 		return protocol.None{}, nil
 	}
@@ -309,7 +309,7 @@ func (b *Board) Delete(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 	if err := tx.RedactLog(ctx, b.ID(), p.ID); err != nil || p.State != protocol.Visible {
 		return protocol.None{}, err
 	}
-	return protocol.None{}, b.Distribute(ctx, tx, p, "hide")
+	return protocol.None{}, b.Distribute(ctx, tx, p, storage.LogHide)
 }
 
 // errElsewhere returns the error for deleting a post of another node, and how to delete it there:

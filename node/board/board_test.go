@@ -90,7 +90,7 @@ func TestDelete_OnlyTheAuthor(t *testing.T) {
 		entries, err := tx.LogAfter(ctx, b.ID(), 0, 10)
 		var kinds []string
 		for _, e := range entries {
-			kinds = append(kinds, e.Kind)
+			kinds = append(kinds, string(e.Kind))
 		}
 		require.Equal(t, []string{"create", "create", "delete", "delete"}, kinds)
 		return err

@@ -146,7 +146,7 @@ func TestDelete_ForeignReply(t *testing.T) {
 			require.Len(t, entries, 2)
 			require.True(t, entries[0].Redacted)
 			require.Nil(t, entries[0].Activity)
-			require.Equal(t, "hide", entries[1].Kind)
+			require.Equal(t, storage.LogHide, entries[1].Kind)
 			return err
 		}))
 	})
@@ -223,7 +223,7 @@ func TestPost_Mentions(t *testing.T) {
 			for _, j := range jobs {
 				var s submission
 				require.NoError(t, json.Unmarshal(j.Args, &s))
-				to = append(to, s.Kind+" "+s.To)
+				to = append(to, string(s.Kind)+" "+s.To)
 				require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.FinishJob(ctx, j.ID) }))
 			}
 			return to

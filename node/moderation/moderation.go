@@ -25,7 +25,7 @@ type Moderation struct {
 	// Delete deletes a post for good and announces that to other nodes.
 	Delete func(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PostRef) (protocol.None, error)
 	// Distribute announces to other servers that a post was hidden or restored.
-	Distribute func(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind string) error
+	Distribute func(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind storage.LogKind) error
 	// Numbers holds the last result of Statistics.
 	Numbers storage.Memo[protocol.Statistics]
 }
@@ -153,7 +153,7 @@ func (m *Moderation) hide(ctx context.Context, tx *storage.Tx, p *protocol.Store
 	if err := notify(ctx, tx, p, protocol.PostHidden); err != nil {
 		return err
 	}
-	return m.Distribute(ctx, tx, p, "hide")
+	return m.Distribute(ctx, tx, p, storage.LogHide)
 }
 
 // notify sends a notice to the author's owner, if the author has a profile here.

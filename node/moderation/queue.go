@@ -112,7 +112,7 @@ func (m *Moderation) Restore(ctx context.Context, tx *storage.Tx, c protocol.Cal
 	if err := tx.LogModeration(ctx, protocol.ActionRestore, "post", in.ID, in.Reason); err != nil {
 		return protocol.PostStanding{}, err
 	}
-	if err := m.Distribute(ctx, tx, p, "restore"); err != nil {
+	if err := m.Distribute(ctx, tx, p, storage.LogRestore); err != nil {
 		return protocol.PostStanding{}, err
 	}
 	return m.recordDecision(ctx, tx, c, in, "restore", in.Reason)

@@ -73,7 +73,7 @@ func TestReporter(t *testing.T) {
 func TestReport_ManyKeys(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
-		m := &Moderation{Distribute: func(context.Context, *storage.Tx, *protocol.StoredPost, string) error { return nil }}
+		m := &Moderation{Distribute: func(context.Context, *storage.Tx, *protocol.StoredPost, storage.LogKind) error { return nil }}
 		id := protocol.NewID(protocol.PostID, time.Now())
 		report := func(c protocol.Caller) (state protocol.PostState) {
 			require.NoError(t, db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {

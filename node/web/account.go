@@ -349,6 +349,14 @@ var doneWords = map[string]string{
 	"make_key": "The node has made a new key and keeps it.", "retire_key": "The key was retired.",
 }
 
+// accountForms are the operations that the account page has forms for: what a form may do.
+var accountForms = []*protocol.Operation{
+	protocol.PutAccount.Operation, protocol.PutAccountMail.Operation, protocol.ConfirmAccountMail.Operation, protocol.CreateToken.Operation,
+	protocol.RevokeToken.Operation, protocol.EndSession.Operation, protocol.PutNotify.Operation, protocol.ConfirmMail.Operation,
+	protocol.PutOwnProfile.Operation, protocol.PutNeed.Operation, protocol.DeleteNeed.Operation, protocol.PutCapability.Operation,
+	protocol.DeleteCapability.Operation, protocol.MakeKey.Operation, protocol.RetireKey.Operation,
+}
+
 // accountForm executes a form of the account page: one of the owner's operations, with the form's
 // fields as its input.
 func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
@@ -358,7 +366,7 @@ func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
 	}
 	name := r.PostForm.Get("do")
 	op, a := protocol.Lookup(name), &account{}
-	if op == nil || doneWords[name] == "" && op != protocol.CreateToken.Operation {
+	if !slices.Contains(accountForms, op) {
 		s.Fail(w, r, protocol.Errorf(protocol.InvalidRequest, "there is no such form here"))
 		return
 	}

@@ -42,10 +42,13 @@ type Worker struct {
 	handlers map[string]Handler
 }
 
-// Handle registers the handler of a kind. Call it before Run.
+// Handle registers the handler of a kind; it panics on a second. Call it before Run.
 func (w *Worker) Handle(kind string, h Handler) {
 	if w.handlers == nil {
 		w.handlers = map[string]Handler{}
+	}
+	if w.handlers[kind] != nil {
+		panic("two handlers for jobs of kind " + kind)
 	}
 	w.handlers[kind] = h
 }

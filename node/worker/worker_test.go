@@ -105,3 +105,11 @@ func TestBackoff(t *testing.T) {
 	asked := Backoff(1, &protocol.Error{Code: protocol.Overloaded, RetryAfter: time.Minute})
 	require.Equal(t, time.Minute, asked)
 }
+
+func TestHandle_Twice(t *testing.T) {
+	t.Parallel()
+	w, none := &Worker{}, func(context.Context, storage.Job) (func(context.Context, *storage.Tx) error, error) { return nil, nil }
+	w.Handle("one", none)
+	w.Handle("two", none)
+	require.Panics(t, func() { w.Handle("one", none) })
+}

@@ -1,0 +1,16 @@
+package storage
+
+// A LogKind says what an entry of a board's log tells of a post.
+type LogKind string
+
+const (
+	LogCreate  LogKind = "create"
+	LogUpdate  LogKind = "update"
+	LogDelete  LogKind = "delete"
+	LogHide    LogKind = "hide"
+	LogRestore LogKind = "restore"
+)
+
+// SubmitJob is the kind of the jobs that tell other servers of a change of a post:
+// the board enqueues them, the federation does them.
+const SubmitJob = "submit"
