@@ -7,7 +7,7 @@ import (
 	"stoa/protocol"
 )
 
-// An Account is somebody's sign-in to this node.
+// An Account is an owner's or operator's sign-in to this node.
 type Account struct {
 	ID, Name  string
 	Role      protocol.Role
@@ -25,7 +25,7 @@ func scanAccount(s scanner) (a Account, err error) {
 	return a, err
 }
 
-// InsertAccount stores an account. A zero CreatedAt is now. ErrExists when its
+// InsertAccount stores an account. A zero CreatedAt means now. ErrExists when its
 // id or address is taken.
 func (tx *Tx) InsertAccount(ctx context.Context, a Account) error {
 	if a.CreatedAt.IsZero() {
@@ -44,7 +44,7 @@ func (tx *Tx) Account(ctx context.Context, id string) (Account, error) {
 	return scanAccount(tx.row(ctx, `SELECT `+accountColumns+` FROM account WHERE id = ?`, id))
 }
 
-// AccountToChange is Account for a transaction that writes back what it found: the
+// AccountToChange is Account for a transaction that writes the account back: the
 // row is locked.
 func (tx *Tx) AccountToChange(ctx context.Context, id string) (Account, error) {
 	if err := tx.dirty(); err != nil {
@@ -53,14 +53,14 @@ func (tx *Tx) AccountToChange(ctx context.Context, id string) (Account, error) {
 	return scanAccount(tx.row(ctx, `SELECT `+accountColumns+` FROM account WHERE id = ?`+tx.db.engine.forUpdate(), id))
 }
 
-// AccountByMail returns the account whose confirmed address it is; ErrNotFound
-// when there is none.
+// AccountByMail returns the account with a confirmed address; ErrNotFound when
+// there is none.
 func (tx *Tx) AccountByMail(ctx context.Context, mail string) (Account, error) {
 	return scanAccount(tx.row(ctx, `SELECT `+accountColumns+` FROM account WHERE mail = ?`, mail))
 }
 
 // AccountOf returns the account that a profile belongs to; ErrNotFound when it
-// belongs to none.
+// belongs to no account.
 func (tx *Tx) AccountOf(ctx context.Context, handle string) (Account, error) {
 	return scanAccount(tx.row(ctx, `SELECT `+accountColumns+` FROM account WHERE id = (SELECT account FROM account_profile WHERE handle = ?)`, handle))
 }
@@ -78,8 +78,8 @@ func (tx *Tx) ListAccounts(ctx context.Context, limit int, after string) (protoc
 	return page(accounts, limit, listing, func(a Account) string { return a.ID }), err
 }
 
-// idPosition reads the id in a cursor of a listing that is ordered by id,
-// newest first; without a cursor, what stands above every id.
+// idPosition reads the id in a cursor of a listing that is ordered by id, newest
+// first; without a cursor it returns a string above every id.
 func idPosition(listing, after string) (string, error) {
 	p, err := protocol.ParseCursor(listing, after)
 	if p == "" {
@@ -98,15 +98,15 @@ func (tx *Tx) SetAccountRole(ctx context.Context, id string, role protocol.Role)
 	return one(tx.write(ctx, `UPDATE account SET role = ? WHERE id = ?`, string(role), id))
 }
 
-// AskAccountMail notes an address that an account is to have once it is
-// confirmed, "" for none. ErrNotFound when there is no such account.
+// AskAccountMail stores an address that becomes the account's once it is confirmed,
+// "" for none. ErrNotFound when there is no such account.
 func (tx *Tx) AskAccountMail(ctx context.Context, id, mail string) error {
 	return one(tx.write(ctx, `UPDATE account SET asked_mail = ? WHERE id = ?`, mail, id))
 }
 
-// SetAccountMail sets the confirmed address of an account, "" for none; none is
-// asked for any more.
-// ErrExists when it is another account's.
+// SetAccountMail sets the confirmed address of an account, "" for none, and deletes
+// the address that waits for confirmation. ErrExists when another account has the
+// address.
 func (tx *Tx) SetAccountMail(ctx context.Context, id, mail string) error {
 	if mail != "" {
 		switch other, err := tx.AccountByMail(ctx, mail); {
@@ -123,9 +123,9 @@ func (tx *Tx) SetAccountMail(ctx context.Context, id, mail string) error {
 	return err
 }
 
-// DeleteAccount takes an account away with what signs in to it. Its profiles belong
-// to nobody from now on, and nobody is told about them. ErrNotFound when there is
-// none.
+// DeleteAccount deletes an account with its sessions, tickets and tokens. Its
+// profiles belong to no account afterwards, and no notices about them are sent.
+// ErrNotFound when there is none.
 func (tx *Tx) DeleteAccount(ctx context.Context, id string) error {
 	for _, query := range []string{
 		`DELETE FROM session WHERE account = ?`,
@@ -141,9 +141,9 @@ func (tx *Tx) DeleteAccount(ctx context.Context, id string) error {
 	return one(tx.write(ctx, `DELETE FROM account WHERE id = ?`, id))
 }
 
-// LinkProfile gives a profile to an account, whosever it was before: tokens that
-// another account made for it end, and notices go to nobody until the new owner
-// says where.
+// LinkProfile gives a profile to an account, whichever account it belonged to:
+// tokens that another account made for it end, and notices stop until the new owner
+// sets an address.
 func (tx *Tx) LinkProfile(ctx context.Context, account, handle string) error {
 	if _, err := tx.write(ctx, `DELETE FROM notify WHERE handle = ? AND EXISTS (SELECT 1 FROM account_profile WHERE handle = ? AND account <> ?)`, handle, handle, account); err != nil {
 		return err
@@ -156,8 +156,9 @@ func (tx *Tx) LinkProfile(ctx context.Context, account, handle string) error {
 	return err
 }
 
-// UnlinkProfile takes a profile from its account, with the tokens that were made
-// for it and the settings of its notices. ErrNotFound when it belongs to none.
+// UnlinkProfile removes a profile from its account, with the tokens that were made
+// for it and the settings of its notices. ErrNotFound when it belongs to no
+// account.
 func (tx *Tx) UnlinkProfile(ctx context.Context, handle string) error {
 	if _, err := tx.write(ctx, `DELETE FROM notify WHERE handle = ?`, handle); err != nil {
 		return err

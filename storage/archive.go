@@ -10,17 +10,17 @@ import (
 	"stoa/protocol"
 )
 
-// What the export of a profile reads and its import writes, beside what the
-// rooms do: rows are stored with the times they had.
+// What the export of a profile reads and its import writes, in addition to the
+// rooms: rows are stored with their original times.
 
 // An ArchivedPost is a post with the reason of its state.
 type ArchivedPost struct {
 	protocol.StoredPost
 	Reason    string
-	ParentURI string // ActivityPub id of what it answers, "" for none
+	ParentURI string // ActivityPub id of the post that it answers, "" for none
 }
 
-// archiveChunk is how many posts are read at once.
+// archiveChunk is how many posts are read in one query.
 const archiveChunk = 200
 
 // EachOwnPost calls fn for every post of a profile, oldest first, in any state:
@@ -57,7 +57,7 @@ func (tx *Tx) archivedPosts(ctx context.Context, seqs []int64) ([]ArchivedPost, 
 	rows, err := tx.query(ctx, `SELECT `+storedColumns+`, reason FROM post WHERE seq IN (`+string(marks[2:])+`) ORDER BY seq`, args...)
 	posts, err := collect(rows, err, func(s scanner) (p ArchivedPost, err error) {
 		_, err = scanStored(s, &p.StoredPost, &p.Reason)
-		p.Object = nil // what another node sent stays here
+		p.Object = nil // the object of another node is not exported
 		return p, err
 	})
 	if err != nil {
@@ -80,8 +80,8 @@ func (tx *Tx) archivedPosts(ctx context.Context, seqs []int64) ([]ArchivedPost, 
 	return posts, nil
 }
 
-// ImportPost stores a post of another node that belongs to a profile of this
-// one. ErrExists when its uri is held already.
+// ImportPost stores a post of another node that belongs to a profile of this one.
+// ErrExists when its uri is already stored.
 func (tx *Tx) ImportPost(ctx context.Context, handle string, p *ArchivedPost) error {
 	if err := tx.InsertPost(ctx, &p.StoredPost); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (tx *Tx) ImportPost(ctx context.Context, handle string, p *ArchivedPost) er
 	return err
 }
 
-// ImportThread stores a thread as it is, with its messages, numbered from 1.
+// ImportThread stores a thread unchanged, with its messages, numbered from 1.
 // ErrExists when the id is taken.
 func (tx *Tx) ImportThread(ctx context.Context, t *StoredThread) error {
 	author, err := json.Marshal(t.Author)
@@ -131,7 +131,7 @@ func (tx *Tx) ImportMessage(ctx context.Context, threadID string, m NumberedMess
 	return tx.SetClientID(ctx, threadID, m.N, m.ClientID)
 }
 
-// ImportCallback stores a delivery as it is. ErrExists when its id is taken.
+// ImportCallback stores a delivery unchanged. ErrExists when its id is taken.
 func (tx *Tx) ImportCallback(ctx context.Context, c *StoredCallback) error {
 	n, err := tx.write(ctx, `INSERT INTO callback (`+callbackColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 		c.ID, c.Handle, c.ThreadID, c.N, c.URL, string(c.State), c.Attempts, c.Tries, c.Status, c.LastError,
@@ -142,13 +142,13 @@ func (tx *Tx) ImportCallback(ctx context.Context, c *StoredCallback) error {
 	return err
 }
 
-// ContactBlockNames are the names that a block is known by.
+// ContactBlockNames are the names by which a blocked writer is recognized.
 func (tx *Tx) ContactBlockNames(ctx context.Context, id string) ([]string, error) {
 	rows, err := tx.query(ctx, `SELECT name FROM contact_block_name WHERE block_id = ? ORDER BY name`, id)
 	return collect(rows, err, func(s scanner) (name string, err error) { return name, s.Scan(&name) })
 }
 
-// SetContactBlockTime gives a block the time it had.
+// SetContactBlockTime sets the original time of a block.
 func (tx *Tx) SetContactBlockTime(ctx context.Context, id string, at time.Time) error {
 	_, err := tx.write(ctx, `UPDATE contact_block SET at = ? WHERE id = ?`, millis(at), id)
 	return err
@@ -165,8 +165,8 @@ func (tx *Tx) PutMerchantOf(ctx context.Context, handle string, draft protocol.M
 	return err
 }
 
-// HushNews takes what a business has for told: the feed will not tell that it
-// joined, nor of the items it has now.
+// HushNews marks the news of a business as told: the feed will neither announce
+// that it joined, nor the items that it has now.
 func (tx *Tx) HushNews(ctx context.Context, handle string) error {
 	if _, err := tx.write(ctx, `UPDATE profile SET joined_at = ? WHERE handle = ? AND joined_at = 0`, millis(tx.Now), handle); err != nil {
 		return err
@@ -175,8 +175,7 @@ func (tx *Tx) HushNews(ctx context.Context, handle string) error {
 	return err
 }
 
-// LinkArchivedPost counts a post of another node that is held already among those
-// of a profile.
+// LinkArchivedPost counts a stored post of another node as one of a profile.
 func (tx *Tx) LinkArchivedPost(ctx context.Context, handle string, p *protocol.StoredPost) error {
 	_, seq, err := tx.postByID(ctx, p.ID)
 	if err != nil {
@@ -186,8 +185,8 @@ func (tx *Tx) LinkArchivedPost(ctx context.Context, handle string, p *protocol.S
 	return err
 }
 
-// TokenHandle is the one profile that a token is for; "" when the id is no
-// token's, or the token is for a whole account.
+// TokenHandle is the handle of the one profile that a token is for; "" when there
+// is no such token, or when it is for a whole account.
 func (tx *Tx) TokenHandle(ctx context.Context, id string) (handle string, err error) {
 	err = tx.row(ctx, `SELECT handle FROM api_token WHERE id = ?`, id).Scan(&handle)
 	if err == ErrNotFound {
@@ -196,8 +195,8 @@ func (tx *Tx) TokenHandle(ctx context.Context, id string) (handle string, err er
 	return handle, err
 }
 
-// HandleUsed reports whether posts stand here that a profile of that handle wrote
-// on this node.
+// HandleUsed reports whether posts exist that a profile of that handle wrote on
+// this node.
 func (tx *Tx) HandleUsed(ctx context.Context, handle string) (bool, error) {
 	var n int
 	err := tx.row(ctx, `SELECT (SELECT count(*) FROM (SELECT 1 FROM post WHERE author_handle = ? AND author_local AND state = 'visible' LIMIT 1) AS v)

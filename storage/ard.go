@@ -12,8 +12,8 @@ import (
 	"stoa/protocol"
 )
 
-// A ScoredProfile is a profile that a search in plain words found, with how well
-// it fits, 0 to 100.
+// A ScoredProfile is a profile found by a search in natural language, with its
+// score, 0 to 100.
 type ScoredProfile struct {
 	ListedProfile
 	Score int
@@ -22,17 +22,16 @@ type ScoredProfile struct {
 const (
 	listARD    = "ard"
 	listARDAny = "ard-any"
-	// ardWindow is how many profiles are weighed where none has all the words.
+	// ardWindow is how many profiles are scored when none has all the words.
 	ardWindow = 300
 	ardWords  = 24
 )
 
-// stopWords say nothing of what is looked for. A text of nothing else is taken as
-// it is.
+// stopWords are ignored in a search. A text of stop words only is used unchanged.
 const stopWords = " a an and any are at by can for from has have help i in is it me my need of on or please some somebody someone something" +
 	" that the their this to want we what which who with you your "
 
-// plainWords are the words of a text that say what is looked for.
+// plainWords are the words of a text without the stop words.
 func plainWords(text string) []string {
 	all := foldWords(text)
 	slices.Sort(all)
@@ -44,11 +43,11 @@ func plainWords(text string) []string {
 	return some[:min(len(some), ardWords)]
 }
 
-// termFacets are the facets of a term, any of which will do; false where the
-// index does not tell and the caller looks itself.
+// termFacets are the facets of a term, of which one must match; false where the
+// index cannot decide and the caller checks the profiles.
 func termFacets(t protocol.ARDTerm) (group []string, ok bool) {
 	names := map[string][]string{
-		protocol.ARDTags:         {facetTag, facetCapability}, // tags of capabilities stand among these
+		protocol.ARDTags:         {facetTag, facetCapability}, // includes tags of capabilities
 		protocol.ARDCapabilities: {facetCapability},
 		protocol.ARDKind:         {facetKind},
 		protocol.ARDLanguages:    {facetLanguage},
@@ -80,9 +79,10 @@ func newPlainSearch(text string, terms []protocol.ARDTerm) search {
 	return s
 }
 
-// SearchPlain finds listed profiles by a text in plain words: those that have all
-// of its words, in the order of [Tx.ListProfiles], or where there are none, those
-// that have most. A term may let pass what it should not; the caller looks again.
+// SearchPlain finds listed profiles by a text in natural language: those that have
+// all of its words, in the order of [Tx.ListProfiles], or if there are none, those
+// that have most. The terms are applied only as far as the index can decide; the
+// caller checks the rest.
 func (tx *Tx) SearchPlain(ctx context.Context, text string, terms []protocol.ARDTerm, limit int, after string) (protocol.Page[ScoredProfile], error) {
 	out := protocol.Page[ScoredProfile]{Items: []ScoredProfile{}}
 	s := newPlainSearch(text, terms)
@@ -98,7 +98,7 @@ func (tx *Tx) SearchPlain(ctx context.Context, text string, terms []protocol.ARD
 	}
 	for i := range found.Items {
 		p := ScoredProfile{found.Items[i], 0}
-		p.Score = max(s.score(&p.ListedProfile), 50) // it has all words, be it in an item
+		p.Score = max(s.score(&p.ListedProfile), 50) // it has all words, possibly in an item
 		out.Items = append(out.Items, p)
 	}
 	slices.SortStableFunc(out.Items, func(a, b ScoredProfile) int { return cmp.Compare(b.Score, a.Score) })
@@ -106,8 +106,8 @@ func (tx *Tx) SearchPlain(ctx context.Context, text string, terms []protocol.ARD
 	return out, nil
 }
 
-// searchAny weighs the profiles that have some of the words. A walk reads the
-// same versions again and goes on where it was.
+// searchAny scores the profiles that have some of the words. A walk reads the same
+// versions again and continues at its position.
 func (tx *Tx) searchAny(ctx context.Context, s search, limit int, position string) (protocol.Page[ScoredProfile], error) {
 	out := protocol.Page[ScoredProfile]{Items: []ScoredProfile{}}
 	now, pruned, err := tx.clockNow(ctx)
@@ -147,8 +147,8 @@ func (tx *Tx) searchAny(ctx context.Context, s search, limit int, position strin
 	return out, nil
 }
 
-// score is how much of what is looked for a profile has, each word by the best
-// place it stands in.
+// score is the share of the words that a profile has, each weighted by the best
+// place in which it occurs.
 func (s *search) score(p *ListedProfile) int {
 	if len(s.words) == 0 {
 		return 100
@@ -167,14 +167,14 @@ func (s *search) score(p *ListedProfile) int {
 	return sum / len(s.words)
 }
 
-// A PlacedProfile is a profile with the place of its version, which it keeps until
-// anything about it changes (rank.go).
+// A PlacedProfile is a profile with the place of its version, which is constant
+// until the profile changes (rank.go).
 type PlacedProfile struct {
 	Pos int64
 	StoredProfile
 }
 
-// ListedPlaces returns the places of all listed profiles and their numbers, in the
+// ListedPlaces returns the places and the numbers of all listed profiles, in the
 // order of places.
 func (tx *Tx) ListedPlaces(ctx context.Context) (places, seqs []int64, err error) {
 	text := `SELECT group_concat(pos || ' ' || seq, ' ') FROM profile_rank WHERE until = ?`
@@ -197,8 +197,8 @@ func (tx *Tx) ListedPlaces(ctx context.Context) (places, seqs []int64, err error
 	return places, seqs, nil
 }
 
-// gather runs a query that gives numbers in one text, which is many times quicker
-// than a row for each.
+// gather runs a query that returns all numbers in one text, which is many times
+// faster than one row each.
 func (tx *Tx) gather(ctx context.Context, query string, args ...any) ([]int64, error) {
 	var text *string
 	if err := tx.row(ctx, query, args...).Scan(&text); err != nil || text == nil {
@@ -215,9 +215,9 @@ func (tx *Tx) gather(ctx context.Context, query string, args ...any) ([]int64, e
 	return numbers, nil
 }
 
-// gatherByIndex is gather for a condition on words. Where most rows meet it,
-// PostgreSQL reads the table from end to end and unpacks the words of each, which
-// takes twenty times as long as to ask the index.
+// gatherByIndex is gather for a condition on words. Where most rows match,
+// PostgreSQL would scan the whole table and unpack the words of each row, which
+// takes twenty times as long as using the index.
 func (tx *Tx) gatherByIndex(ctx context.Context, query string, args ...any) ([]int64, error) {
 	if _, err := tx.conn.exec(ctx, `SET LOCAL enable_seqscan = off`); err != nil {
 		return nil, err
@@ -230,7 +230,8 @@ func (tx *Tx) gatherByIndex(ctx context.Context, query string, args ...any) ([]i
 	return found, err
 }
 
-// ListedBySeq returns those of some hundred profiles that are listed.
+// ListedBySeq returns the listed profiles among those numbers, of which there may
+// be some hundred.
 func (tx *Tx) ListedBySeq(ctx context.Context, seqs []int64) ([]PlacedProfile, error) {
 	if len(seqs) == 0 {
 		return nil, nil
@@ -252,8 +253,8 @@ func (tx *Tx) ListedBySeq(ctx context.Context, seqs []int64) ([]PlacedProfile, e
 	return all, nil
 }
 
-// MatchPlain returns the places of what [Tx.SearchPlain] finds for a text, in no
-// order; versions that ended are among them as long as they are kept.
+// MatchPlain returns the places of the profiles that [Tx.SearchPlain] finds for a
+// text, in no order, including ended versions that are still stored.
 func (tx *Tx) MatchPlain(ctx context.Context, text string) ([]int64, error) {
 	s := newPlainSearch(text, nil)
 	if s.nothing {
@@ -268,7 +269,7 @@ func (tx *Tx) MatchPlain(ctx context.Context, text string) ([]int64, error) {
 }
 
 func (tx *Tx) matchPlain(ctx context.Context, s *search) ([]int64, error) {
-	words := inForm(formPlain, s.words) // which stands in every place
+	words := inForm(formPlain, s.words) // which is indexed for every place
 	write := func(l language) string {
 		if s.any {
 			return matchAll(words, l.quote, l.or)

@@ -8,14 +8,14 @@ import (
 	"stoa/protocol"
 )
 
-// An AuditEntry says what somebody with power did.
+// An AuditEntry is one action of an operator, owner or peer.
 type AuditEntry struct {
 	ID                             int64
 	Actor, Action, Subject, Detail string
 	At                             time.Time
 }
 
-// Audit notes an action, in the transaction that does it.
+// Audit records an action, in the transaction that does it.
 func (tx *Tx) Audit(ctx context.Context, actor, action, subject, detail string) error {
 	_, err := tx.write(ctx, `INSERT INTO audit (at, actor, action, subject, detail) VALUES (?, ?, ?, ?, ?)`, millis(tx.Now), actor, action, subject, detail)
 	return err
@@ -23,7 +23,7 @@ func (tx *Tx) Audit(ctx context.Context, actor, action, subject, detail string) 
 
 const auditQuery = `SELECT id, at, actor, action, subject, detail FROM audit WHERE id < ? ORDER BY id DESC LIMIT ?`
 
-// ListAudit returns what was noted, newest first.
+// ListAudit returns the audit log, newest first.
 func (tx *Tx) ListAudit(ctx context.Context, limit int, after string) (protocol.Page[AuditEntry], error) {
 	limit = bounded(limit)
 	const listing = "audit"
@@ -42,14 +42,14 @@ func (tx *Tx) ListAudit(ctx context.Context, limit int, after string) (protocol.
 }
 
 const (
-	// toldByPeers are the actions that other nodes cause.
+	// toldByPeers selects the actions that other nodes cause.
 	toldByPeers = `action IN ('kept-out', 'flag')`
 	oldTold     = toldByPeers + ` AND at < ? ORDER BY at LIMIT 1000`
 	oldAudit    = `at < ? ORDER BY at LIMIT 1000`
 )
 
-// PruneAudit forgets what other nodes caused before one time and the rest from
-// before another, a thousand of each a call at most, and returns how many.
+// PruneAudit deletes what other nodes caused before told and all other entries
+// before all, at most a thousand of each per call, and returns how many.
 func (tx *Tx) PruneAudit(ctx context.Context, told, all time.Time) (int, error) {
 	peers, err := tx.deleteSome(ctx, "audit", "id", oldTold, millis(told))
 	if err != nil {

@@ -14,13 +14,13 @@ import (
 	"stoa/protocol"
 )
 
-// awayEvery is how often the log says that the database is away.
+// awayEvery is how often at most the log says that the database is unavailable.
 const awayEvery = time.Second
 
-// available turns the error of a database that cannot be reached into overloaded,
-// which callers answer with 503 and Retry-After, and leaves others as they are. A
-// server that restarts closes its connections, refuses new ones, and then says
-// that it is starting up.
+// available converts the error of an unreachable database to overloaded, which
+// callers answer with 503 and Retry-After, and returns others unchanged. A server
+// that restarts closes its connections, refuses new ones, and then answers that it
+// is starting up.
 func (db *DB) available(ctx context.Context, err error) error {
 	if err == nil || db.engine != enginePostgres || ctx.Err() != nil || !away(err) {
 		return err

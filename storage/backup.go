@@ -39,8 +39,8 @@ func (db *DB) Backup(ctx context.Context, path string) error {
 	return nil
 }
 
-// An invariant is a query that finds nothing in a sound database, or the first
-// thing that is wrong.
+// An invariant is a query that returns nothing in a consistent database, otherwise
+// the first violation.
 type invariant struct{ name, query string }
 
 var invariants = []invariant{
@@ -72,13 +72,13 @@ var invariants = []invariant{
 		WHERE p.resolved_by IS NOT NULL AND (r.id IS NULL OR r.state <> 'visible' OR r.kind <> 'resolution' OR NOT r.verified OR r.in_reply_to <> p.id) LIMIT 1`},
 }
 
-// waitingInvariant is of a table that PostgreSQL alone has.
+// waitingInvariant is about a table that only PostgreSQL has.
 var waitingInvariant = invariant{"a live log entry that waits for its number and whose post is missing or deleted",
 	`SELECT w.object_id FROM log_waiting w LEFT JOIN post p ON p.id = w.object_id
 		WHERE NOT w.redacted AND w.kind <> 'delete' AND w.object_id LIKE 'post~_%' ESCAPE '~' AND (p.id IS NULL OR p.state = 'deleted') LIMIT 1`}
 
-// Check looks whether the database is sound: the file itself on SQLite, and what
-// must be true of its rows. It reads everything; the error names what is wrong.
+// Check verifies that the database is consistent: the file itself on SQLite, and
+// the invariants of its rows. It reads everything; the error names the violation.
 func (db *DB) Check(ctx context.Context) error {
 	return db.Read(ctx, func(ctx context.Context, tx *Tx) error {
 		var wrong []error
@@ -116,9 +116,9 @@ func (db *DB) Check(ctx context.Context) error {
 	})
 }
 
-// refreshTextIndexes opens each text index once. FTS5 keeps the layout of an index
-// in the connection and looks whether it still holds when a search begins, but not
-// when it is checked: what was written by others would be taken for a fault.
+// refreshTextIndexes opens each text index once. FTS5 caches the layout of an index
+// in the connection and validates it when a search begins, but not in an integrity
+// check: writes of other connections would be reported as corruption.
 func (tx *Tx) refreshTextIndexes(ctx context.Context) error {
 	rows, err := tx.query(ctx, `SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL TABLE%USING fts5%'`)
 	names, err := collect(rows, err, func(s scanner) (name string, err error) { return name, s.Scan(&name) })

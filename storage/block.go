@@ -29,9 +29,9 @@ func scanBlock(s scanner) (b protocol.Block, err error) {
 	return b, err
 }
 
-// PutBlock stores a block, in place of one of the same thing, and tells this
-// process; others look once a second. A conflict when there are too many. Blocks
-// are put one after another, also by several processes.
+// PutBlock stores a block, replacing one of the same subject, and informs this
+// process; other processes check once a second. It is a conflict when there are too
+// many. Calls run one after another, also over several processes.
 func (tx *Tx) PutBlock(ctx context.Context, b protocol.Block) error {
 	if err := tx.dirty(); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (tx *Tx) blockWhere(ctx context.Context, where string, args ...any) (protoc
 	return all[0], nil
 }
 
-// Blocked reports whether a block of the kind holds for the value.
+// Blocked reports whether an active block of the kind matches the value.
 func (tx *Tx) Blocked(ctx context.Context, kind protocol.BlockKind, value string) (bool, error) {
 	if value == "" {
 		return false, nil
@@ -93,7 +93,7 @@ func (tx *Tx) Blocked(ctx context.Context, kind protocol.BlockKind, value string
 	return tx.blockedAny(ctx, kind, []string{value})
 }
 
-// HostBlocked reports whether a block holds for a host or a domain above it.
+// HostBlocked reports whether an active block matches a host or a domain above it.
 func (tx *Tx) HostBlocked(ctx context.Context, host string) (bool, error) {
 	return tx.blockedAny(ctx, protocol.BlockHost, suffixes(host))
 }
@@ -108,13 +108,13 @@ func (tx *Tx) blockedAny(ctx context.Context, kind protocol.BlockKind, values []
 	return err == nil, err
 }
 
-// AllBlocks returns every block that holds.
+// AllBlocks returns every active block.
 func (tx *Tx) AllBlocks(ctx context.Context) ([]protocol.Block, error) {
 	rows, err := tx.query(ctx, `SELECT `+blockColumns+` FROM block WHERE expires_at IS NULL OR expires_at > ? LIMIT ?`, millis(tx.Now), protocol.MaxBlocks)
 	return collect(rows, err, scanBlock)
 }
 
-// ListBlocks returns the blocks that hold, of one kind or all, newest first.
+// ListBlocks returns the active blocks of one kind or of all, newest first.
 func (tx *Tx) ListBlocks(ctx context.Context, q protocol.NodeBlockQuery) (protocol.Page[protocol.Block], error) {
 	limit := bounded(q.Limit)
 	before, err := textPosition(listBlocks, q.After)
@@ -135,7 +135,7 @@ func blockQuery(kind protocol.BlockKind, before string, now int64, limit int) (s
 	return `SELECT ` + blockColumns + ` FROM block WHERE kind = ? AND ` + rest, []any{string(kind), before, now, limit}
 }
 
-// textPosition is the id in a cursor; one behind all ids where there is none.
+// textPosition is the id in a cursor; without a cursor it sorts after all ids.
 func textPosition(listing, after string) (string, error) {
 	p, err := protocol.ParseCursor(listing, after)
 	if p == "" {
@@ -144,19 +144,20 @@ func textPosition(listing, after string) (string, error) {
 	return p, err
 }
 
-// CountBlocks is how many blocks are stored, those that ended lately among them.
+// CountBlocks is how many blocks are stored, including those that have ended but
+// are not pruned.
 func (tx *Tx) CountBlocks(ctx context.Context) (n int, err error) {
 	err = tx.row(ctx, `SELECT count(*) FROM block`).Scan(&n)
 	return n, err
 }
 
-// PruneBlocks forgets blocks that have ended, and returns how many.
+// PruneBlocks deletes blocks that have ended, and returns how many.
 func (tx *Tx) PruneBlocks(ctx context.Context) (int, error) {
 	n, err := tx.write(ctx, `DELETE FROM block WHERE expires_at IS NOT NULL AND expires_at <= ?`, millis(tx.Now))
 	return int(n), err
 }
 
-// writerInsert keeps from which network an anonymous post came.
+// writerInsert stores the network from which an anonymous post came.
 var writerInsert = insert{into: `INSERT INTO writer (post_id, network) VALUES `, row: `(?, ?)`}
 
 func (tx *Tx) keepWriter(ctx context.Context, p *protocol.StoredPost) error {
@@ -172,14 +173,14 @@ func (tx *Tx) keepWriter(ctx context.Context, p *protocol.StoredPost) error {
 }
 
 // WriterOf is the network that an anonymous post came from, as a keyed hash;
-// ErrNotFound when it is not known, or no longer.
+// ErrNotFound when it is not known or was pruned.
 func (tx *Tx) WriterOf(ctx context.Context, postID string) (network string, err error) {
 	err = tx.row(ctx, `SELECT network FROM writer WHERE post_id = ?`, postID).Scan(&network)
 	return network, err
 }
 
-// PruneWriters forgets the networks of posts made before a time, a thousand at
-// once, and returns how many. Ids sort by time.
+// PruneWriters deletes the networks of posts made before a time, at most a thousand
+// per call, and returns how many. Ids sort by time.
 func (tx *Tx) PruneWriters(ctx context.Context, before time.Time) (int, error) {
 	return tx.deleteSome(ctx, "writer", "post_id", `post_id < ? ORDER BY post_id LIMIT 1000`, protocol.NewID(protocol.PostID, before))
 }

@@ -7,8 +7,8 @@ import (
 	"stoa/protocol"
 )
 
-// A StoredCallback is one reply on its way to the address its thread's writer
-// gave.
+// A StoredCallback is the delivery of one reply to the callback address of its
+// thread's writer.
 type StoredCallback struct {
 	ID, Handle, ThreadID, URL string // ID is the message's
 	N                         int    // of the message in its thread
@@ -29,7 +29,7 @@ func scanCallback(s scanner) (c StoredCallback, err error) {
 	return c, err
 }
 
-// InsertCallback stores a delivery that waits.
+// InsertCallback stores a waiting delivery.
 func (tx *Tx) InsertCallback(ctx context.Context, c *StoredCallback) error {
 	c.CreatedAt = tx.Now
 	_, err := tx.write(ctx, `INSERT INTO callback (`+callbackColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -59,14 +59,14 @@ func (tx *Tx) CallbackByID(ctx context.Context, id string) (*StoredCallback, err
 	return &found[0], nil
 }
 
-// SaveCallback stores what may change of a delivery.
+// SaveCallback stores the mutable fields of a delivery.
 func (tx *Tx) SaveCallback(ctx context.Context, c *StoredCallback) error {
 	return one(tx.write(ctx, `UPDATE callback SET state = ?, attempts = ?, tries = ?, status = ?, last_error = ?, next_at = ?, until = ? WHERE id = ?`,
 		string(c.State), c.Attempts, c.Tries, c.Status, c.LastError, millis(c.NextAt), millis(c.Until), c.ID))
 }
 
-// EndCallbacks ends what waits of a thread whose receiver wants no more, and
-// sends its later replies nowhere.
+// EndCallbacks ends the waiting deliveries of a thread whose receiver refuses them,
+// and disables those of later replies.
 func (tx *Tx) EndCallbacks(ctx context.Context, threadID, why string) error {
 	if _, err := tx.write(ctx, `UPDATE thread SET callback = '' WHERE id = ?`, threadID); err != nil {
 		return err
@@ -75,9 +75,8 @@ func (tx *Tx) EndCallbacks(ctx context.Context, threadID, why string) error {
 	return err
 }
 
-// ListCallbacks returns the deliveries of an agent's replies, the newest first;
-// state and threadID may be "". That the thread is one with the agent is the
-// caller's to see to.
+// ListCallbacks returns the deliveries of an agent's replies, newest first; state
+// and threadID may be "". The caller checks that the thread is one with the agent.
 func (tx *Tx) ListCallbacks(ctx context.Context, handle string, state protocol.CallbackState, threadID string, limit int, after string) (protocol.Page[StoredCallback], error) {
 	limit = bounded(limit)
 	listing := "callbacks-" + string(state) + threadID
@@ -94,7 +93,7 @@ func (tx *Tx) ListCallbacks(ctx context.Context, handle string, state protocol.C
 func callbacksQuery(handle string, state protocol.CallbackState, threadID, before string, limit int) (text string, args []any) {
 	where, args, rest := `handle = ?`, []any{handle}, onesOwn
 	switch {
-	case threadID != "" && state != "": // there are few of one thread, so its state needs no index
+	case threadID != "" && state != "": // a thread has few, so their state needs no index
 		where, args = `thread_id = ? AND state = ?`, []any{threadID, string(state)}
 	case threadID != "":
 		where, args = `thread_id = ?`, []any{threadID}
@@ -106,8 +105,8 @@ func callbacksQuery(handle string, state protocol.CallbackState, threadID, befor
 
 const oldCallbacks = `id < ? AND state <> 'waiting' ORDER BY id LIMIT 1000`
 
-// PruneCallbacks forgets deliveries of messages from before a time that are over, a
-// thousand a call at most, and returns how many. Ids sort by time.
+// PruneCallbacks deletes finished deliveries of messages from before a time, at
+// most a thousand per call, and returns how many. Ids sort by time.
 func (tx *Tx) PruneCallbacks(ctx context.Context, before time.Time) (int, error) {
 	return tx.deleteSome(ctx, "callback", "id", oldCallbacks, protocol.NewID(protocol.MessageID, before))
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// A Stock is a table, or a part of one, that strangers can make grow.
+// A Stock is a table, or a part of one, that strangers can cause to grow.
 type Stock string
 
 const (
@@ -21,13 +21,13 @@ const (
 	StockIssued     Stock = "issued"     // issued, of identities that no profile has last
 )
 
-// A Cap bounds a stock. Bytes are those of the values that others chose.
+// A Cap limits a stock. Bytes are those of the values that others chose.
 type Cap struct {
 	Rows  int
 	Bytes int64
 }
 
-// Caps are the bounds of a node.
+// Caps are the caps of a node.
 var Caps = map[Stock]Cap{
 	StockActors:     {Rows: 50_000, Bytes: 128 << 20},
 	StockKeys:       {Rows: 50_000, Bytes: 32 << 20},
@@ -40,7 +40,7 @@ var Caps = map[Stock]Cap{
 	StockIssued:     {Rows: 200_000, Bytes: 64 << 20},
 }
 
-// A stock says how to measure one and what goes first.
+// A stock describes how to measure a stock and which rows are evicted first.
 type stock struct {
 	table, key, age string // age orders it, the oldest first
 	size            string // bytes of a row
@@ -48,7 +48,7 @@ type stock struct {
 	last            string // which of them are evicted last; "" none
 }
 
-// ofPeer holds for rows of a host that follows, or is followed.
+// ofPeer selects rows of a host that follows, or is followed.
 const ofPeer = `(EXISTS (SELECT 1 FROM follower f WHERE f.host = s.host) OR EXISTS (SELECT 1 FROM subscription b WHERE b.host = s.host))`
 
 var stocks = map[Stock]stock{
@@ -65,16 +65,16 @@ var stocks = map[Stock]stock{
 	StockJobs:    {table: "job", key: "id", age: "done_at", size: "length(args)", of: "s.state <> 'waiting'", last: "s.state || '' = 'dead'"}, // || keeps the index by done_at
 }
 
-// Bounds of an eviction.
+// Limits of an eviction.
 const (
 	chooseAtOnce = 100_000 // rows chosen on one snapshot
 	evictAtOnce  = 500     // rows deleted in one transaction
 )
 
 // Evict deletes the oldest rows of a stock that is over its cap, down to seven
-// eighths of it, and returns how many. It measures and chooses on a snapshot, in a
-// time that grows with the stock and that no write waits for, and deletes in bounded
-// transactions.
+// eighths of it, and returns how many. It measures and selects on a snapshot, in a
+// time that grows with the stock and for which no write waits, and deletes in
+// bounded transactions.
 func (db *DB) Evict(ctx context.Context, of Stock, most Cap) (all int, err error) {
 	s, ok := stocks[of]
 	if !ok {
@@ -103,7 +103,7 @@ func (db *DB) Evict(ctx context.Context, of Stock, most Cap) (all int, err error
 	}
 }
 
-// surplus returns the keys of the rows that have to go, the oldest first.
+// surplus returns the keys of the rows to delete, oldest first.
 func (s stock) surplus(ctx context.Context, tx *Tx, most Cap) (keys []any, err error) {
 	var rows int
 	var bytes int64
@@ -112,7 +112,7 @@ func (s stock) surplus(ctx context.Context, tx *Tx, most Cap) (keys []any, err e
 	}
 	surplus := rows - most.Rows
 	if over := bytes - most.Bytes; over > 0 {
-		surplus = max(surplus, int(over*int64(rows)/bytes), 1) // as if all were of one size; the next look tells
+		surplus = max(surplus, int(over*int64(rows)/bytes), 1) // assuming rows of one size; the next measurement corrects it
 	}
 	if surplus <= 0 {
 		return nil, nil
@@ -132,8 +132,8 @@ func (s stock) surplus(ctx context.Context, tx *Tx, most Cap) (keys []any, err e
 	return keys, nil
 }
 
-// drop deletes rows by their keys, but for those that have left the stock since they
-// were chosen.
+// drop deletes rows by their keys, except those that have left the stock since they
+// were selected.
 func (s stock) drop(ctx context.Context, tx *Tx, keys []any) (int, error) {
 	query := `DELETE FROM ` + s.table + ` AS s WHERE ` + s.key + ` IN (` + marks(len(keys)) + `)`
 	if s.of != "" {
@@ -151,7 +151,7 @@ func (s stock) measure() string {
 	return query
 }
 
-// oldest finds the oldest rows: of those that go last, or of the others.
+// oldest selects the oldest rows: of those that are evicted last, or of the others.
 func (s stock) oldest(last bool) string {
 	query := `true`
 	if s.of != "" {
@@ -166,12 +166,12 @@ func (s stock) oldest(last bool) string {
 	return query + ` ORDER BY ` + s.age + ` LIMIT ?`
 }
 
-// KeptCost is what a kept activity counts for beside its text, in bytes: its row, its
-// job and their indexes.
+// KeptCost is the cost of a stored activity in addition to its text, in bytes: its
+// row, its job and their indexes.
 const KeptCost = 1 << 10
 
-// WaitingBytes is how many bytes the activities that wait to be processed take, up to
-// a bound or a little more. It looks at no more of them than the bound has room for.
+// WaitingBytes is the size in bytes of the activities that wait to be processed, up
+// to a bound or a little more. It reads no more of them than fit into the bound.
 func (tx *Tx) WaitingBytes(ctx context.Context, most int64) (n int64, err error) {
 	err = tx.row(ctx, waitingBytes, KeptCost, most/KeptCost+1).Scan(&n)
 	return n, err

@@ -2,8 +2,8 @@ package storage
 
 import "sync"
 
-// Cities with more than one name in use. The first is the one that stands in the
-// index; names are compared folded, so case and accents do not matter.
+// Cities with more than one name in use. The first name is the one in the index;
+// names are compared folded, so case and accents do not matter.
 var cities = [][]string{
 	{"Mumbai", "Bombay", "मुंबई", "मुम्बई", "बंबई"},
 	{"Bengaluru", "Bangalore", "Bengalooru", "Bangaluru", "ಬೆಂಗಳೂರು", "बेंगलुरु", "बैंगलोर", "बंगलौर"},
@@ -87,7 +87,7 @@ var cityNames = sync.OnceValue(func() map[string]string {
 	return names
 })
 
-// cityName is the one name of a city, folded.
+// cityName is the indexed name of a city, folded.
 func cityName(s string) string {
 	name := foldName(s)
 	if one, ok := cityNames()[name]; ok {

@@ -16,11 +16,11 @@ type conn struct {
 	engine engine
 	stmts  map[string]*sql.Stmt // by text; nil on PostgreSQL, where statements stay unnamed
 	named  map[string]held      // by text (held.go)
-	broken bool                 // not to be used again
+	broken bool                 // must not be used again
 }
 
-// maxStmts bounds the prepared statements of a connection. The package has far
-// fewer texts; the bound is for those that are built.
+// maxStmts limits the prepared statements of a connection. The package has far
+// fewer constant texts; the limit is for texts that are built.
 const maxStmts = 512
 
 func openConn(ctx context.Context, db *bun.DB, e engine) (*conn, error) {
@@ -38,7 +38,7 @@ func openConn(ctx context.Context, db *bun.DB, e engine) (*conn, error) {
 func (c *conn) close() error {
 	var err error
 	if c.broken {
-		// So that the driver's pool does not lend it out again.
+		// So that the driver's pool does not reuse it.
 		_ = c.bun.Conn.Raw(func(any) error { return driver.ErrBadConn })
 		return nil
 	}

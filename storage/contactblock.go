@@ -10,11 +10,11 @@ import (
 	"stoa/protocol"
 )
 
-// A ContactBlock keeps a writer from an agent.
+// A ContactBlock prevents a writer from writing to an agent.
 type ContactBlock struct {
 	ID, Handle string
-	Writer     string          // as threads know it
-	Names      []string        // every name by which the writer is known again; not read back
+	Writer     string          // as stored in threads
+	Names      []string        // every name by which the writer is recognized; not read back
 	Author     protocol.Author // as the writer of the thread was seen
 	ThreadID   string
 	Note       string // the owner's
@@ -33,8 +33,8 @@ func scanContactBlock(s scanner) (b ContactBlock, err error) {
 	return b, readAuthor(author, &b.Author, time.Time{})
 }
 
-// InsertContactBlock stores a block and sets its time. Where the writer is
-// blocked already, b becomes the block that is there.
+// InsertContactBlock stores a block and sets its time. If the writer is already
+// blocked, b becomes the stored block.
 func (tx *Tx) InsertContactBlock(ctx context.Context, b *ContactBlock) error {
 	author, err := json.Marshal(b.Author)
 	if err != nil {
@@ -64,7 +64,7 @@ func (tx *Tx) InsertContactBlock(ctx context.Context, b *ContactBlock) error {
 	return nil
 }
 
-// DeleteContactBlock lifts a block of an agent; ErrNotFound when there is none.
+// DeleteContactBlock deletes a block of an agent; ErrNotFound when there is none.
 func (tx *Tx) DeleteContactBlock(ctx context.Context, id string) error {
 	if _, err := tx.write(ctx, `DELETE FROM contact_block_name WHERE block_id = ?`, id); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (tx *Tx) ContactBlocked(ctx context.Context, handle string, names []string)
 	return n > 0, err
 }
 
-// ListContactBlocks returns the blocks of an agent, the newest first.
+// ListContactBlocks returns the blocks of an agent, newest first.
 func (tx *Tx) ListContactBlocks(ctx context.Context, handle string, limit int, after string) (protocol.Page[ContactBlock], error) {
 	limit = bounded(limit)
 	const listing = "contact-blocks"

@@ -22,8 +22,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// An engine is a database program. What differs between the two stands in this
-// file and in the statements that ask for it by name.
+// An engine is a database program. The differences between the two are in this file
+// and in the statements that use it.
 type engine string
 
 const (
@@ -33,7 +33,7 @@ const (
 
 func (e engine) begin() string {
 	if e == engineSQLite {
-		return "BEGIN IMMEDIATE" // a deferred one fails at once when it must turn into a write
+		return "BEGIN IMMEDIATE" // a deferred one fails at once when it must become a write
 	}
 	return "BEGIN ISOLATION LEVEL READ COMMITTED"
 }
@@ -45,8 +45,8 @@ func (e engine) beginRead() string {
 	return "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 }
 
-// rebind turns ? into the engine's placeholders. Statements here hold no
-// question mark that is not a placeholder.
+// rebind replaces ? with the engine's placeholders. Statements of this package
+// contain no question mark that is not a placeholder.
 func (e engine) rebind(query string) string {
 	if e == engineSQLite || !strings.Contains(query, "?") {
 		return query
@@ -72,7 +72,7 @@ func (e engine) forUpdate() string {
 	return ""
 }
 
-// skipLocked locks the rows of a SELECT that nobody else has locked.
+// skipLocked locks the rows of a SELECT that no other transaction has locked.
 func (e engine) skipLocked(of string) string {
 	if e == enginePostgres {
 		return " FOR UPDATE OF " + of + " SKIP LOCKED"
@@ -81,7 +81,7 @@ func (e engine) skipLocked(of string) string {
 }
 
 // lockName makes other transactions that lock the same name wait for the end of
-// this one; SQLite has one writer and needs no lock. A batch that dies of a
+// this one; SQLite has one writer and needs no lock. A batch that fails with a
 // deadlock is run again.
 func (tx *Tx) lockName(ctx context.Context, name string) error {
 	if tx.db.engine != enginePostgres {
@@ -91,9 +91,9 @@ func (tx *Tx) lockName(ctx context.Context, name string) error {
 	return err
 }
 
-// nameTaken locks the same name as lockName, or reports that another transaction
-// has it and waits for nothing.
-func (tx *Tx) nameTaken(ctx context.Context, name string) (bool, error) {
+// tryLockName locks the same name as lockName, or reports at once that another
+// transaction has it.
+func (tx *Tx) tryLockName(ctx context.Context, name string) (bool, error) {
 	if tx.db.engine != enginePostgres {
 		return false, nil
 	}
@@ -105,8 +105,8 @@ func (tx *Tx) nameTaken(ctx context.Context, name string) (bool, error) {
 // marks are n placeholders.
 func marks(n int) string { return strings.Repeat("?, ", n-1) + "?" }
 
-// limit is a LIMIT of a number that has few values. As a parameter, SQLite looks at
-// it to plan, and prepares the statement again at each execution.
+// limit is a LIMIT with a constant that has few values. SQLite inspects a parameter
+// to plan the statement, and prepares it again at each execution.
 func limit(n int) string { return " LIMIT " + strconv.Itoa(n) }
 
 func anys(texts []string) []any {
@@ -117,7 +117,7 @@ func anys(texts []string) []any {
 	return all
 }
 
-// conflicts reports whether a unique rule refused a row.
+// conflicts reports whether a unique constraint refused a row.
 func conflicts(err error) bool {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return e.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || e.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
@@ -152,9 +152,9 @@ func (db *DB) openSQLite(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("database directory: %w", err)
 	}
-	// The file holds secrets, so it is made before SQLite would, which follows
-	// the umask. An existing one is never opened here: closing a descriptor of
-	// it would drop the locks of this process.
+	// The file holds secrets, so it is created here with its mode: SQLite would follow
+	// the umask. An existing file is never opened here: closing a descriptor of it
+	// would drop the locks of this process.
 	if f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o600); err == nil {
 		f.Close()
 	} else if !os.IsExist(err) {
@@ -184,7 +184,7 @@ func (db *DB) openPostgres(ctx context.Context) error {
 		return fmt.Errorf("database URL: %w", err)
 	}
 	// One round trip and no named statements: every text is new under bun, and a
-	// transaction pooler does not know a name from one moment to the next.
+	// transaction pooler does not keep names.
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
 	db.engine = enginePostgres
 	pool := stdlib.OpenDB(*cfg)

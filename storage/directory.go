@@ -7,9 +7,9 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// A KeyDirectory is a foreign key directory as it was fetched and checked.
+// A KeyDirectory is a verified key directory of another host.
 type KeyDirectory struct {
-	Name      string // the URL, or what else names it
+	Name      string // its URL or other name
 	Keys      []byte // JWK Set
 	FetchedAt time.Time
 	ExpiresAt time.Time
@@ -23,7 +23,7 @@ type keyDirectoryRow struct {
 	ExpiresAt     int64
 }
 
-// PutKeyDirectory stores a directory, in place of what was there.
+// PutKeyDirectory stores a directory, replacing the previous one.
 func (tx *Tx) PutKeyDirectory(ctx context.Context, d KeyDirectory) error {
 	return tx.put(ctx, &keyDirectoryRow{Name: d.Name, Keys: append([]byte{}, d.Keys...), FetchedAt: millis(d.FetchedAt), ExpiresAt: millis(d.ExpiresAt)},
 		"name", "keys", "fetched_at", "expires_at")

@@ -8,8 +8,8 @@ import (
 	"stoa/protocol"
 )
 
-// An Enrolment ties a chain identity to a profile, with what the chain said when it
-// was made. docs/ARCHITECTURE.md, "Enrolments", says what ends it.
+// An Enrolment ties a chain identity to a profile, with the state of the chain when
+// it was made. docs/ARCHITECTURE.md, "Enrolments", says what ends it.
 type Enrolment struct {
 	Handle, ERC8004, KeyID string
 	Owner                  string // address in lower case; "" when the chain was not asked yet
@@ -23,7 +23,7 @@ type Enrolment struct {
 func (e Enrolment) bound() bool { return e.Owner != "" }
 
 // SameHands reports whether owner and wallet are those of the enrolment. One that
-// was made without asking the chain names none, and is nobody's.
+// was made without asking the chain has neither, so it is false.
 func (e Enrolment) SameHands(owner, wallet string) bool {
 	return e.bound() && e.Owner == owner && e.Wallet == wallet
 }
@@ -56,7 +56,7 @@ func (tx *Tx) Enrolments(ctx context.Context, registry, after string, limit int)
 }
 
 // LastEnrolment returns how the last enrolment of a profile ended; ErrNotFound when
-// none did, or another was made since.
+// none has ended, or another was made since.
 func (tx *Tx) LastEnrolment(ctx context.Context, handle string) (e Enrolment, reason protocol.EnrolmentEnd, at time.Time, err error) {
 	e.Handle = handle
 	var ended int64
@@ -66,10 +66,11 @@ func (tx *Tx) LastEnrolment(ctx context.Context, handle string) (e Enrolment, re
 }
 
 // Enrol ties an identity to a profile with the key that speaks for it. jwk is the
-// key as the chain has it, which is registered with the profile where it is not
-// yet; nil takes only keys that are. An enrolment of the identity with another
-// profile ends when it was made by another owner or wallet, and is ErrExists else.
-// ErrKeyTaken when the key is another profile's, or was retired by its owner.
+// key as the chain has it, which is registered with the profile if it is not yet;
+// nil accepts only registered keys. An enrolment of the identity with another
+// profile ends if it was made by another owner or wallet, otherwise the error is
+// ErrExists. ErrKeyTaken when the key belongs to another profile, or was retired by
+// its owner.
 func (tx *Tx) Enrol(ctx context.Context, actor string, e Enrolment, jwk []byte) error {
 	p, err := tx.ProfileToChange(ctx, e.Handle)
 	if err != nil {
@@ -122,13 +123,13 @@ func (tx *Tx) putEnrolment(ctx context.Context, e Enrolment, ended *time.Time, r
 	return err
 }
 
-// ErrKeyTaken is for a key that cannot become a profile's: another has it, or its
-// owner retired it.
+// ErrKeyTaken is returned for a key that cannot become a profile's: another profile
+// has it, or its owner retired it.
 var ErrKeyTaken = fmt.Errorf("key is another profile's or retired")
 
-// enrolKey makes the key one whose authority is the chain's. A key that only the
-// end of an enrolment of the same identity retired is taken into use again, also by
-// another profile: the chain vouches for it anew.
+// enrolKey gives the key the chain's authority. A key that was retired only by the
+// end of an enrolment of the same identity is used again, also by another profile:
+// the chain confirms it again.
 func (tx *Tx) enrolKey(ctx context.Context, e Enrolment, jwk []byte) error {
 	old, err := tx.AgentKeyByThumbprint(ctx, e.KeyID)
 	switch {
@@ -143,7 +144,7 @@ func (tx *Tx) enrolKey(ctx context.Context, e Enrolment, jwk []byte) error {
 	if (old.RetiredAt != nil || old.Handle != e.Handle) && !ended {
 		return ErrKeyTaken
 	}
-	if old.Handle != e.Handle { // what the other profile kept of it stays with nobody
+	if old.Handle != e.Handle { // the other profile's private key and directory are deleted
 		if _, err := tx.write(ctx, `UPDATE agent_key SET handle = ?, sealed = NULL, directory = NULL WHERE thumbprint = ?`, e.Handle, e.KeyID); err != nil {
 			return err
 		}
@@ -152,8 +153,8 @@ func (tx *Tx) enrolKey(ctx context.Context, e Enrolment, jwk []byte) error {
 	return err
 }
 
-// BindEnrolment notes what the chain says of an enrolment that was made without
-// asking it. ErrNotFound when it is not that any more.
+// BindEnrolment stores the chain's owner and wallet in an enrolment that was made
+// without asking the chain. ErrNotFound when the enrolment has changed.
 func (tx *Tx) BindEnrolment(ctx context.Context, e Enrolment) error {
 	if err := tx.unchanged(ctx, Enrolment{Handle: e.Handle, ERC8004: e.ERC8004, KeyID: e.KeyID}); err != nil {
 		return err
@@ -164,8 +165,8 @@ func (tx *Tx) BindEnrolment(ctx context.Context, e Enrolment) error {
 	return tx.putEnrolment(ctx, e, nil, "")
 }
 
-// unchanged locks the profile of an enrolment and returns ErrNotFound when it is
-// enrolled otherwise by now: what was found out about e says nothing of that.
+// unchanged locks the profile of an enrolment and returns ErrNotFound when its
+// enrolment has changed: then what was found out about e does not apply.
 func (tx *Tx) unchanged(ctx context.Context, e Enrolment) error {
 	if _, err := tx.lockProfile(ctx, e.Handle); err != nil {
 		return err
@@ -177,8 +178,8 @@ func (tx *Tx) unchanged(ctx context.Context, e Enrolment) error {
 	return err
 }
 
-// EndEnrolment takes an identity off its profile, with the keys that came by it,
-// and tells the owner. ErrNotFound when it is enrolled otherwise by now.
+// EndEnrolment removes an identity from its profile, with the keys that came with
+// it, and notifies the owner. ErrNotFound when the enrolment has changed.
 func (tx *Tx) EndEnrolment(ctx context.Context, actor string, e Enrolment, reason protocol.EnrolmentEnd) error {
 	if err := tx.unchanged(ctx, e); err != nil {
 		return err
@@ -204,10 +205,10 @@ func (tx *Tx) EndEnrolment(ctx context.Context, actor string, e Enrolment, reaso
 	return tx.Notify(ctx, protocol.Notice{Handle: e.Handle, Event: protocol.IdentityEnded, Subject: e.ERC8004, Title: reason.Text()})
 }
 
-// FollowRecord makes the enrolment follow the record that its owner or wallet
-// signed: keys are those it names now, preferred first, of which the first that can
-// be the profile's speaks for the identity. Keys that it names no more end.
-// ErrKeyTaken when none can be.
+// FollowRecord updates the enrolment to the record that its owner or wallet signed:
+// keys are those it names now, preferred first; the first of them that can belong
+// to the profile speaks for the identity. Keys that it no longer names end.
+// ErrKeyTaken when none can belong to the profile.
 func (tx *Tx) FollowRecord(ctx context.Context, e Enrolment, keys []EnrolledKey) error {
 	if err := tx.unchanged(ctx, e); err != nil {
 		return err

@@ -6,22 +6,22 @@ import (
 	"stoa/protocol"
 )
 
-// A NumberedMessage is a message of a thread with its number in it and the id
-// that its writer gave it, "" when none was given.
+// A NumberedMessage is a message of a thread with its number and the id that its
+// writer gave it, "" for none.
 type NumberedMessage struct {
 	N        int
 	ClientID string
 	protocol.Message
 }
 
-// SetClientID keeps the id that its writer gave to a message.
+// SetClientID stores the id that the writer gave to a message.
 func (tx *Tx) SetClientID(ctx context.Context, threadID string, n int, clientID string) error {
 	_, err := tx.write(ctx, `INSERT INTO client_message (thread_id, n, client_id) VALUES (?, ?, ?)`, threadID, n, clientID)
 	return err
 }
 
-// MessagesFrom returns at most limit messages of a thread, oldest first, from a
-// number on.
+// MessagesFrom returns at most limit messages of a thread, oldest first, beginning
+// with number n.
 func (tx *Tx) MessagesFrom(ctx context.Context, threadID string, n, limit int) ([]NumberedMessage, error) {
 	rows, err := tx.query(ctx, `SELECT m.n, m.id, m.side, m.author, m.text, m.at, COALESCE(c.client_id, '')
 		FROM thread_message m LEFT JOIN client_message c ON c.thread_id = m.thread_id AND c.n = m.n
@@ -33,7 +33,7 @@ func (tx *Tx) MessagesFrom(ctx context.Context, threadID string, n, limit int) (
 	})
 }
 
-// withClientID scans one column behind those of a message.
+// withClientID scans one more column after those of a message.
 type withClientID struct {
 	scanner
 	clientID *string

@@ -12,7 +12,7 @@ import (
 // A Follower is a remote actor that follows an actor of this node.
 type Follower struct {
 	LocalActor, Actor, Inbox, SharedInbox, Host, FollowID string
-	Stoa                                                  bool // a node of our own kind, which pulls
+	Stoa                                                  bool // a stoa node, which pulls
 	CreatedAt                                             time.Time
 }
 
@@ -33,7 +33,7 @@ func (r followerRow) follower() Follower {
 		FollowID: r.FollowID, Stoa: r.Stoa, CreatedAt: moment(r.CreatedAt)}
 }
 
-// PutFollower stores a follower, or what is new about one that is known.
+// PutFollower stores a follower, or updates a known one.
 func (tx *Tx) PutFollower(ctx context.Context, f Follower) error {
 	err := tx.insert(ctx, &followerRow{LocalActor: f.LocalActor, Actor: f.Actor, Inbox: f.Inbox, SharedInbox: f.SharedInbox, Host: f.Host,
 		FollowID: f.FollowID, Stoa: f.Stoa, CreatedAt: millis(tx.Now)})
@@ -48,7 +48,7 @@ func (tx *Tx) PutFollower(ctx context.Context, f Follower) error {
 	return err
 }
 
-// addFollowers keeps the number of followers of an actor.
+// addFollowers updates the number of followers of an actor.
 func (tx *Tx) addFollowers(ctx context.Context, localActor string, n int64) error {
 	if n == 0 {
 		return nil
@@ -58,7 +58,7 @@ func (tx *Tx) addFollowers(ctx context.Context, localActor string, n int64) erro
 	return err
 }
 
-// DeleteFollower ends a follow; none to end is no error.
+// DeleteFollower deletes a follower; it is no error if there is none.
 func (tx *Tx) DeleteFollower(ctx context.Context, localActor, actor string) error {
 	gone, err := tx.write(ctx, `DELETE FROM follower WHERE local_actor = ? AND actor = ?`, localActor, actor)
 	if err != nil {
@@ -80,7 +80,7 @@ func (tx *Tx) Followers(ctx context.Context, localActor string, limit int, after
 	return page(convert(rows, followerRow.follower), limit, listing, func(f Follower) string { return f.Actor }), err
 }
 
-// CountFollowers is how many follow an actor.
+// CountFollowers is the number of followers of an actor.
 func (tx *Tx) CountFollowers(ctx context.Context, localActor string) (n int, err error) {
 	err = tx.row(ctx, `SELECT n FROM follower_count WHERE local_actor = ?`, localActor).Scan(&n)
 	if err == ErrNotFound {
@@ -89,8 +89,8 @@ func (tx *Tx) CountFollowers(ctx context.Context, localActor string) (n int, err
 	return n, err
 }
 
-// IsPeer reports whether somebody of a host follows an actor of this node, or one
-// of its boards is followed.
+// IsPeer reports whether an actor of a host follows an actor of this node, or one
+// of the host's boards is followed.
 func (tx *Tx) IsPeer(ctx context.Context, host string) (bool, error) {
 	var n int
 	err := tx.row(ctx, isPeer, host, host).Scan(&n)
@@ -112,8 +112,8 @@ func (tx *Tx) Follows(ctx context.Context, localActor, actor string) (bool, erro
 	return err == nil, err
 }
 
-// DropDeadFollowers ends the follows of up to a hundred inboxes of a board that
-// are given up, with their cursors, and returns how many inboxes.
+// DropDeadFollowers deletes the followers with up to a hundred dead inboxes of a
+// board, with their cursors, and returns how many inboxes.
 func (tx *Tx) DropDeadFollowers(ctx context.Context, board string) (int, error) {
 	rows, err := tx.query(ctx, `SELECT inbox FROM outlet WHERE board = ? AND state = 'dead' ORDER BY cursor, inbox LIMIT 100`, board)
 	dead, err := collect(rows, err, scanText)

@@ -6,40 +6,40 @@ import (
 	"time"
 )
 
-// An import of an archive is many short transactions, so that other writes go on.
-// What it has come to stands here: the archive itself in pieces, what was decided
-// about it before the first of it was stored, and how far it is. So another
-// process, or this one when it is started again, finishes what was left.
+// An import of an archive is many short transactions, so that other writes are not
+// delayed. Its state is stored here: the archive itself in pieces, the decisions
+// that were made before the first record was stored, and its progress. So another
+// process, or this one after a restart, can finish it.
 
-// An ImportState says how far an import is.
+// An ImportState is the phase of an import.
 type ImportState string
 
 const (
-	ImportStaging ImportState = "staging" // nothing of it is stored; when it is left, it is forgotten
-	ImportRunning ImportState = "running" // its profile is here; when it is left, it is finished
-	ImportDone    ImportState = "done"    // all of it is here
+	ImportStaging ImportState = "staging" // none of its records is stored; when abandoned, it is deleted
+	ImportRunning ImportState = "running" // its profile is stored; when abandoned, it is resumed
+	ImportDone    ImportState = "done"    // all of it is stored
 )
 
 // An Import is one import of an archive into a profile.
 type Import struct {
 	ID, Handle string
 	State      ImportState
-	Holder     string    // who is at it
-	At         time.Time // when its holder last was
-	Done       int       // records stored of those that come after the profile
-	Ruling     []byte    // JSON: what was decided about it, written once
-	Report     []byte    // JSON: what it has come to
+	Holder     string    // the process that runs it
+	At         time.Time // when its holder last reported
+	Done       int       // number of stored records after the profile
+	Ruling     []byte    // JSON: the decisions about it, written once
+	Report     []byte    // JSON: its results so far
 }
 
-// BeginImport notes an import that is being staged.
+// BeginImport stores an import that is being staged.
 func (tx *Tx) BeginImport(ctx context.Context, id, handle, holder string) error {
 	_, err := tx.write(ctx, `INSERT INTO archive_import (id, handle, state, holder, at, done, ruling, report) VALUES (?, ?, 'staging', ?, ?, 0, ?, ?)`,
 		id, handle, holder, millis(tx.Now), []byte{}, []byte{})
 	return err
 }
 
-// AddPiece keeps the next bytes of the archive of a staged import. ErrNotFound
-// when the import was forgotten meanwhile.
+// AddPiece stores the next bytes of the archive of a staged import. ErrNotFound
+// when the import was deleted meanwhile.
 func (tx *Tx) AddPiece(ctx context.Context, id string, n int, bytes []byte) error {
 	if err := one(tx.write(ctx, `UPDATE archive_import SET at = ? WHERE id = ? AND state = 'staging'`, millis(tx.Now), id)); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (tx *Tx) AddPiece(ctx context.Context, id string, n int, bytes []byte) erro
 	return err
 }
 
-// Piece is the n-th piece of an archive, from 0; ErrNotFound behind the last.
+// Piece is the n-th piece of an archive, from 0; ErrNotFound after the last.
 func (tx *Tx) Piece(ctx context.Context, id string, n int) (bytes []byte, err error) {
 	err = tx.row(ctx, `SELECT bytes FROM archive_piece WHERE import_id = ? AND n = ?`, id, n).Scan(&bytes)
 	return bytes, err
@@ -73,15 +73,15 @@ func (tx *Tx) ImportByID(ctx context.Context, id string) (*Import, error) {
 	return &im, nil
 }
 
-// SaveImport stores what may change of an import and sets its time to now.
+// SaveImport stores the mutable fields of an import and sets its time to now.
 func (tx *Tx) SaveImport(ctx context.Context, im *Import) error {
 	im.At = tx.Now
 	return one(tx.write(ctx, `UPDATE archive_import SET state = ?, holder = ?, at = ?, done = ?, ruling = ?, report = ? WHERE id = ?`,
 		string(im.State), im.Holder, millis(im.At), im.Done, im.Ruling, im.Report, im.ID))
 }
 
-// ImportRuns reports whether something is being imported into a profile. In a
-// writing transaction no other begins before its end.
+// ImportRuns reports whether an import into a profile is running. In a writing
+// transaction no other import begins before its end.
 func (tx *Tx) ImportRuns(ctx context.Context, handle string) (bool, error) {
 	if tx.batch != nil {
 		if err := tx.lockName(ctx, "import "+handle); err != nil {
@@ -93,11 +93,11 @@ func (tx *Tx) ImportRuns(ctx context.Context, handle string) (bool, error) {
 	return n > 0, err
 }
 
-// piecesAtOnce is how many pieces one transaction takes away.
+// piecesAtOnce is how many pieces one transaction deletes.
 const piecesAtOnce = 8
 
-// DropPieces takes some pieces of an archive away, unless its import runs, and
-// returns how many; 0 when none is left.
+// DropPieces deletes some pieces of an archive, unless its import runs, and returns
+// how many; 0 when none is left.
 func (tx *Tx) DropPieces(ctx context.Context, id string) (int, error) {
 	n, err := tx.write(ctx, `DELETE FROM archive_piece WHERE import_id = ? AND n IN
 		(SELECT n FROM archive_piece WHERE import_id = ? ORDER BY n DESC LIMIT ?)
@@ -105,15 +105,15 @@ func (tx *Tx) DropPieces(ctx context.Context, id string) (int, error) {
 	return int(n), err
 }
 
-// DropImport forgets an import whose pieces are gone, unless it runs.
+// DropImport deletes an import whose pieces are deleted, unless it runs.
 func (tx *Tx) DropImport(ctx context.Context, id string) error {
 	_, err := tx.write(ctx, `DELETE FROM archive_import WHERE id = ? AND state <> 'running'`, id)
 	return err
 }
 
-// PruneImports deletes imports that nobody has been at since a time and that are not
-// to be finished, and their pieces first; a bit of it a call. The row is locked, so
-// that AddPiece adds no piece to an import that is deleted.
+// PruneImports deletes imports that have been inactive since a time and are not to
+// be resumed, their pieces first, a part per call. The row is locked, so that
+// AddPiece adds no piece to an import that is deleted.
 func (tx *Tx) PruneImports(ctx context.Context, before time.Time) (int, error) {
 	if err := tx.dirty(); err != nil {
 		return 0, err

@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// HighestIssued is the largest issue time of a signed key record seen for a
-// chain identity and signer, 0 when none: an older record is a replay.
+// HighestIssued is the largest issue time of a signed key record seen for a chain
+// identity and signer, 0 if none was seen: an older record is a replay.
 func (tx *Tx) HighestIssued(ctx context.Context, identity, signer string) (uint64, error) {
 	var at int64
 	err := tx.row(ctx, `SELECT issued_at FROM issued WHERE identity = ? AND signer = ?`, identity, signer).Scan(&at)
@@ -17,7 +17,7 @@ func (tx *Tx) HighestIssued(ctx context.Context, identity, signer string) (uint6
 	return uint64(at), err
 }
 
-// RaiseIssued remembers an issue time if it is larger than what is known.
+// RaiseIssued stores an issue time if it is larger than the stored one.
 func (tx *Tx) RaiseIssued(ctx context.Context, identity, signer string, issuedAt uint64) error {
 	if issuedAt > math.MaxInt64 {
 		return fmt.Errorf("storage: issue time %d is out of range", issuedAt)
@@ -28,8 +28,8 @@ func (tx *Tx) RaiseIssued(ctx context.Context, identity, signer string, issuedAt
 	return err
 }
 
-// KnownIdentity reports whether a chain identity is enrolled with a profile or
-// had a signed key record that counted.
+// KnownIdentity reports whether a chain identity is enrolled with a profile or had
+// a valid signed key record.
 func (tx *Tx) KnownIdentity(ctx context.Context, identity string) (known bool, err error) {
 	err = tx.row(ctx, `SELECT EXISTS (SELECT 1 FROM profile WHERE erc8004 = ?) OR EXISTS (SELECT 1 FROM issued WHERE identity = ?)`,
 		identity, identity).Scan(&known)

@@ -10,21 +10,21 @@ import (
 	"stoa/protocol"
 )
 
-// A Job is something to be done after a commit, at least once.
+// A Job is work to do after a commit, at least once.
 type Job struct {
 	ID        int64
 	Kind      string
-	Lane      string // at most one job of a lane runs at a time, oldest first; "" runs beside everything
+	Lane      string // at most one job of a lane runs at a time, oldest first; "" has no such limit
 	Args      []byte
 	RunAt     time.Time // not before; zero means now. While the job is leased, the end of the lease
 	Attempt   int       // 1 on the first run
 	LastError string
-	Dedupe    string // unique among waiting jobs; "" none
+	Dedupe    string // unique among waiting jobs; "" for none
 	State     JobState
 	DoneAt    *time.Time // when it was done or buried
 }
 
-// A JobState says what is left to do.
+// A JobState is the state of a job.
 type JobState string
 
 const (
@@ -51,10 +51,9 @@ func scanJob(s scanner) (j Job, err error) {
 	return j, err
 }
 
-// Enqueue adds a job: it will be run if this transaction commits, and not
-// otherwise. Only Kind, Lane, Args, RunAt, Dedupe and LastError, for a job that
-// goes on with another's work, are looked at. A waiting job with the same Dedupe
-// makes it a no-op.
+// Enqueue adds a job, which runs only if this transaction commits. Only Kind, Lane,
+// Args, RunAt, Dedupe and LastError (for a job that continues another's work) are
+// used. If a job with the same Dedupe is waiting, nothing is added.
 func (tx *Tx) Enqueue(ctx context.Context, j Job) error {
 	if j.RunAt.IsZero() {
 		j.RunAt = tx.Now
@@ -70,8 +69,8 @@ func (tx *Tx) Enqueue(ctx context.Context, j Job) error {
 	return err
 }
 
-// shown is the text of an error as the column takes it: others may have written
-// some of it, and PostgreSQL refuses NUL and what is not UTF-8.
+// shown is the text of an error as the column accepts it: parts of it may come from
+// others, and PostgreSQL refuses NUL and invalid UTF-8.
 func shown(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 	if len(text) > maxErrorText {
@@ -82,8 +81,8 @@ func shown(text string) string {
 
 const maxErrorText = 2000 // bytes
 
-// FinishJob marks a job done and leaves its lane; a job that is not waiting stays
-// as it is.
+// FinishJob marks a job done and leaves its lane; a job that is not waiting is
+// unchanged.
 func (tx *Tx) FinishJob(ctx context.Context, id int64) error {
 	if n, err := tx.endJob(ctx, id, JobDone, nil); err != nil || n == 0 {
 		return err
@@ -91,7 +90,8 @@ func (tx *Tx) FinishJob(ctx context.Context, id int64) error {
 	return tx.leaveLane(ctx, id)
 }
 
-// RetryJob gives a job back, to be run again after a pause, with what went wrong.
+// RetryJob ends the lease of a job and schedules it again after a pause, with the
+// error of the attempt.
 func (db *DB) RetryJob(ctx context.Context, id int64, after time.Duration, errText string) error {
 	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
 		_, err := tx.write(ctx, `UPDATE job SET owner = NULL, run_at = ?, last_error = ? WHERE id = ? AND state = 'waiting'`, millis(tx.Now.Add(after)), shown(errText), id)
@@ -99,7 +99,7 @@ func (db *DB) RetryJob(ctx context.Context, id int64, after time.Duration, errTe
 	})
 }
 
-// BuryJob gives a job up and leaves its lane. It stays in sight, with the reason,
+// BuryJob marks a job dead and leaves its lane. It is listed, with the reason,
 // until pruned.
 func (tx *Tx) BuryJob(ctx context.Context, id int64, errText string) error {
 	errText = shown(errText)
@@ -137,7 +137,7 @@ const (
 )
 
 // JobsNamed returns the jobs of a kind that wait under names which begin with the
-// kind and a space, at most 1000, by name, and the newest that are dead, at most 100.
+// kind and a space, at most 1000, by name, and the newest dead ones, at most 100.
 func (tx *Tx) JobsNamed(ctx context.Context, kind string) ([]Job, error) {
 	rows, err := tx.query(ctx, jobsWaiting, kind+" ", kind+"!") // ! is the character after the space
 	waiting, err := collect(rows, err, scanJob)
@@ -154,15 +154,15 @@ func laneFull(most int) string {
 	return `SELECT count(*) FROM (SELECT 1 FROM job WHERE lane = ? AND blocked IS NOT NULL ORDER BY blocked, id` + limit(most) + `) r`
 }
 
-// LaneFull reports whether as many jobs of a lane wait.
+// LaneFull reports whether at least most jobs of a lane are waiting.
 func (tx *Tx) LaneFull(ctx context.Context, lane string, most int) (bool, error) {
 	var n int
 	err := tx.row(ctx, laneFull(most), lane).Scan(&n)
 	return n >= most, err
 }
 
-// DropNamed deletes the jobs of that name: the one that waits, which leaves its
-// lane, unless it is being run; and dead ones. It returns how many.
+// DropNamed deletes the jobs of that name: the waiting one, which leaves its lane,
+// unless it is running; and dead ones. It returns how many.
 func (tx *Tx) DropNamed(ctx context.Context, kind, dedupe string) (int, error) {
 	if err := tx.lockName(ctx, claiming); err != nil { // no claim gives it a lane meanwhile
 		return 0, err
@@ -181,8 +181,8 @@ func (tx *Tx) DropNamed(ctx context.Context, kind, dedupe string) (int, error) {
 	return len(waiting) + int(dead), err
 }
 
-// RequeueJob makes a dead job wait again, from its first attempt; ErrNotFound
-// when it is not dead, ErrExists when a job with its Dedupe waits already.
+// RequeueJob makes a dead job wait again, from its first attempt; ErrNotFound when
+// it is not dead, ErrExists when a job with its Dedupe is waiting.
 func (tx *Tx) RequeueJob(ctx context.Context, id int64) error {
 	var twins int
 	if err := tx.row(ctx, `SELECT count(*) FROM job d JOIN job w ON w.dedupe = d.dedupe AND w.state = 'waiting' WHERE d.id = ? AND d.state = 'dead'`, id).Scan(&twins); err != nil {
@@ -198,13 +198,13 @@ func (tx *Tx) RequeueJob(ctx context.Context, id int64) error {
 	return one(n, err)
 }
 
-// PruneJobs forgets jobs that were done or buried before a time, a thousand a
-// call at most, and returns how many.
+// PruneJobs deletes jobs that were done or buried before a time, at most a thousand
+// per call, and returns how many.
 func (tx *Tx) PruneJobs(ctx context.Context, before time.Time) (int, error) {
 	return tx.deleteSome(ctx, "job", "id", `state <> 'waiting' AND done_at < ? ORDER BY done_at LIMIT 1000`, millis(before))
 }
 
-// Jobs are counted kind by kind through an index, and not beyond mostCounted.
+// Jobs are counted kind by kind through an index, up to mostCounted.
 const (
 	nextKind    = `SELECT kind FROM job WHERE state = ? AND kind > ? ORDER BY kind LIMIT 1`
 	countKind   = `SELECT count(*), min(run_at) FROM (SELECT run_at FROM job WHERE state = ? AND kind = ? ORDER BY run_at LIMIT ?) r`

@@ -13,11 +13,11 @@ import (
 type AgentKey struct {
 	Handle, Thumbprint string // RFC 7638
 	PublicJWK          []byte
-	Sealed             []byte // the private key, sealed; nil when the owner holds it
+	Sealed             []byte // the sealed private key; nil when the owner holds it
 	Directory          []byte // the signed directory headers as the owner sent them, JSON; nil when the node signs
 	CreatedAt          time.Time
-	RetiredAt          *time.Time // no signature made after this counts; nil while in use
-	Identity           string     // the chain identity with whose enrolment the key ends; "" none
+	RetiredAt          *time.Time // signatures made after this are not valid; nil while in use
+	Identity           string     // the chain identity with whose enrolment the key ends; "" for none
 	OnChain            bool       // the key has its authority from the record of that identity
 }
 
@@ -39,10 +39,10 @@ func (r agentKeyRow) key() AgentKey {
 		CreatedAt: moment(r.CreatedAt), RetiredAt: momentPtr(r.RetiredAt), Identity: r.Identity, OnChain: r.OnChain}
 }
 
-// PutAgentKey stores a key, or what is new about one that is known: its sealed
-// form and directory. Whether a known key is retired is not touched: that is for
-// good, and RetireAgentKey's; with which identity it ends is Enrol's. A zero CreatedAt is now. ErrExists when the key
-// belongs to another handle.
+// PutAgentKey stores a key, or updates the sealed form and directory of a known
+// one. It does not change whether a known key is retired, which is final and set by
+// RetireAgentKey, nor with which identity it ends, which is set by Enrol. A zero
+// CreatedAt means now. ErrExists when the key belongs to another handle.
 func (tx *Tx) PutAgentKey(ctx context.Context, k AgentKey) error {
 	if k.CreatedAt.IsZero() {
 		k.CreatedAt = tx.Now
@@ -68,16 +68,16 @@ func (tx *Tx) AgentKeyByThumbprint(ctx context.Context, thumbprint string) (*Age
 	return &k, nil
 }
 
-// AgentKeys returns the keys of a profile, retired ones too, newest first.
+// AgentKeys returns the keys of a profile, including retired ones, newest first.
 func (tx *Tx) AgentKeys(ctx context.Context, handle string) ([]AgentKey, error) {
 	var rows []agentKeyRow
 	err := tx.selectFrom(&rows).Where("handle = ?", handle).Order("created_at DESC", "thumbprint").Limit(1000).Scan(tx.in(ctx))
 	return convert(rows, agentKeyRow.key), err
 }
 
-// RetireAgentKey ends the use of a key now, for good: no enrolment takes it into
-// use again. One that is retired stays as it is. The enrolment whose key it is
-// ends. ErrNotFound when unknown.
+// RetireAgentKey ends the use of a key permanently: no enrolment makes it usable
+// again. A retired key is unchanged. The enrolment of which it is the key ends.
+// ErrNotFound when unknown.
 func (tx *Tx) RetireAgentKey(ctx context.Context, thumbprint string) error {
 	k, err := tx.AgentKeyByThumbprint(ctx, thumbprint)
 	if err != nil {
@@ -97,7 +97,7 @@ func (tx *Tx) RetireAgentKey(ctx context.Context, thumbprint string) error {
 	return err
 }
 
-// convert turns rows into what they stand for.
+// convert converts rows to their values.
 func convert[R, T any](rows []R, to func(R) T) []T {
 	out := make([]T, len(rows))
 	for i, r := range rows {

@@ -6,23 +6,24 @@ import (
 	"time"
 )
 
-// How a job finds its turn.
+// How lanes work.
 //
-// A job without lane may run as soon as it is due. Of the jobs of a lane one
-// holds the lane (table lane) from the moment it is claimed until it is done or
-// buried, and also while it waits for another try. A claim looks at the jobs that
-// are due and not blocked, in the order of their times. Those it finds in a lane
-// that another one holds become blocked, once, and are not looked at again until
-// the lane is free and they are the oldest in it. So the cost of a claim depends
-// neither on jobs whose time has not come nor on those that queue in a lane.
+// A job without a lane may run as soon as it is due. One job of a lane holds the
+// lane (table lane) from the moment it is claimed until it is done or buried, also
+// while it waits for a retry. A claim reads the jobs that are due and not blocked,
+// in the order of their times. Those whose lane is held by another job become
+// blocked, once, and are not read again until the lane is free and they are the
+// oldest in it. So the cost of a claim depends neither on jobs that are not due nor
+// on those that queue in a lane.
 //
 // Only claims block and unblock, and on PostgreSQL one process claims at a time.
-// Enqueue touches no lane: two writers never wait for each other because of one.
+// Enqueue does not touch lanes: two writers never wait for each other because of a
+// lane.
 
-// Bounds of one claim.
+// Limits of one claim.
 const (
-	claimLook   = 64 // jobs, or freed lanes, looked at in one statement
-	claimRounds = 8  // such looks, while most of what they find becomes blocked
+	claimLook   = 64 // jobs, or freed lanes, read by one statement
+	claimRounds = 8  // such reads, while most of the jobs found become blocked
 )
 
 // claiming is the name that a claim locks.
@@ -42,20 +43,20 @@ type candidate struct {
 	id     int64
 	lane   *string
 	held   bool   // the lane has a row
-	holder *int64 // the job that holds it; nil where it is free for the oldest blocked one
+	holder *int64 // the job that holds it; nil if it is free for the oldest blocked one
 }
 
-// ClaimJobs leases up to n jobs that are due to the owner, at most one a lane,
-// and counts the attempt. An owner that does not finish, retry or bury a job before
-// its lease ends must expect another one to run it too. busy says that another
-// process is claiming: there may be more, in some milliseconds.
+// ClaimJobs leases up to n due jobs to the owner, at most one per lane, and counts
+// the attempt. If an owner does not finish, retry or bury a job before its lease
+// ends, another may run it too. busy reports that another process is claiming:
+// there may be more jobs in some milliseconds.
 func (db *DB) ClaimJobs(ctx context.Context, owner string, n int, lease time.Duration) (jobs []Job, busy bool, err error) {
 	err = db.Write(ctx, func(ctx context.Context, tx *Tx) (err error) {
 		jobs, busy = nil, false
 		if n <= 0 {
 			return nil
 		}
-		if busy, err = tx.nameTaken(ctx, claiming); busy || err != nil {
+		if busy, err = tx.tryLockName(ctx, claiming); busy || err != nil {
 			return err
 		}
 		jobs, err = tx.claimJobs(ctx, owner, n, lease)
@@ -80,8 +81,8 @@ func (tx *Tx) claimJobs(ctx context.Context, owner string, n int, lease time.Dur
 	return tx.leaseJobs(ctx, owner, lease, chosen)
 }
 
-// chooseJobs finds up to n jobs that can run now, and blocks those it meets whose
-// lane is taken. lanes are the names and holders of lanes that are taken by it.
+// chooseJobs finds up to n jobs that can run now, and blocks those whose lane is
+// taken. lanes are the names and holders of the lanes that it takes.
 func (tx *Tx) chooseJobs(ctx context.Context, n int) (chosen, lanes []any, err error) {
 	taken := map[string]bool{}
 	for range claimRounds {
@@ -121,8 +122,8 @@ func (tx *Tx) chooseJobs(ctx context.Context, n int) (chosen, lanes []any, err e
 	return chosen, lanes, nil
 }
 
-// freeLanes hands lanes whose job has ended to their oldest blocked job, and
-// forgets those in which none waits.
+// freeLanes gives lanes whose job has ended to their oldest blocked job, and
+// deletes those in which none waits.
 func (tx *Tx) freeLanes(ctx context.Context) error {
 	rows, err := tx.query(ctx, freeLanes+limit(claimLook)+tx.db.engine.skipLocked("l"))
 	if err != nil {
@@ -153,8 +154,8 @@ func (tx *Tx) freeLanes(ctx context.Context) error {
 	return err
 }
 
-// leaseJobs gives jobs to an owner, in the order of their times; those that ended
-// since they were chosen, by an owner whose lease had run out, are left as they are.
+// leaseJobs leases jobs to an owner, in the order of their times; jobs that ended
+// since they were chosen, by an owner whose lease had expired, are unchanged.
 func (tx *Tx) leaseJobs(ctx context.Context, owner string, lease time.Duration, ids []any) ([]Job, error) {
 	if _, err := tx.write(ctx, `UPDATE job SET owner = ?, attempt = attempt + 1, blocked = 0
 		WHERE state = 'waiting' AND id IN (`+marks(len(ids))+`)`, append([]any{owner}, ids...)...); err != nil {
@@ -174,8 +175,8 @@ func (tx *Tx) leaseJobs(ctx context.Context, owner string, lease time.Duration, 
 }
 
 // NextJob marks a job done like FinishJob and leases the next one of its lane,
-// which is blocked by it, to the same owner: nil where there is none. A lane is so
-// worked off with one commit a job.
+// which it blocked, to the same owner: nil if there is none. So a lane is worked
+// off with one commit per job.
 func (tx *Tx) NextJob(ctx context.Context, id int64, owner string, lease time.Duration) (*Job, error) {
 	var next *int64
 	if err := tx.row(ctx, nextInLane, id).Scan(&next); err != nil {
@@ -198,8 +199,8 @@ func (tx *Tx) NextJob(ctx context.Context, id int64, owner string, lease time.Du
 	return &jobs[0], err
 }
 
-// endJob ends a waiting job with a state and, where it is not nil, the text of an
-// error. The lane stays its own.
+// endJob ends a waiting job with a state and, if it is not nil, the text of an
+// error. The job still holds its lane.
 func (tx *Tx) endJob(ctx context.Context, id int64, state JobState, errText *string) (int64, error) {
 	return tx.write(ctx, `UPDATE job SET state = ?, blocked = NULL, owner = NULL, done_at = ?, last_error = COALESCE(?, last_error) WHERE id = ? AND state = 'waiting'`,
 		string(state), millis(tx.Now), errText, id)

@@ -10,12 +10,11 @@ import (
 	"stoa/protocol"
 )
 
-// What fills a database with many things writes them new and whole, and looks
-// nothing up.
+// Functions that fill a database with many new rows, without lookups.
 
-// LoadPost stores a visible post of this node as it is, with its thread, replies
+// LoadPost stores a visible post of this node unchanged, with its thread, replies
 // and resolution, which must be true when the transaction ends. CountThreads counts
-// what was loaded.
+// the loaded replies.
 func (tx *Tx) LoadPost(p *protocol.StoredPost) error {
 	if tx.batch == nil {
 		return ErrReadOnly
@@ -28,7 +27,7 @@ func (tx *Tx) LoadPost(p *protocol.StoredPost) error {
 	return tx.holdPost(p, seq)
 }
 
-// CountThreads sets how many visible posts are below each root.
+// CountThreads sets the number of visible posts below each root.
 func (tx *Tx) CountThreads(ctx context.Context) error {
 	_, err := tx.write(ctx, `UPDATE post SET thread_count = t.n FROM
 		(SELECT root, count(*) AS n FROM post WHERE root IS NOT NULL AND state = 'visible' GROUP BY root) t WHERE post.id = t.root`)
@@ -36,8 +35,9 @@ func (tx *Tx) CountThreads(ctx context.Context) error {
 }
 
 // LoadProfile stores a new profile with its liveness and, for a business, its
-// merchant record; nil is none. Nothing is probed. ErrExists when handle or identity are taken. Some
-// hundred in one transaction are enough: each moves the clock of the lists.
+// merchant record; nil for none. Nothing is probed. ErrExists when handle or
+// identity is taken. Load some hundred per transaction: each advances the clock of
+// the lists.
 func (tx *Tx) LoadProfile(ctx context.Context, p *StoredProfile, merchant *protocol.MerchantDraft) error {
 	if err := tx.dirty(); err != nil {
 		return err
@@ -67,13 +67,13 @@ func (tx *Tx) LoadProfile(ctx context.Context, p *StoredProfile, merchant *proto
 	return tx.rerank(ctx, &r, p, m)
 }
 
-// gathered is the setting that holds how to make the indexes that a load has
-// dropped, so that the next start makes them when the load did not end.
+// gathered is the setting that holds the definitions of the indexes that a load has
+// dropped, so that the next start makes them if the load did not end.
 const gathered = "indexes to make"
 
 // Load runs fn, which fills the database. On PostgreSQL the full-text indexes are
 // dropped before and made afterwards, also when fn fails: that takes a fraction of
-// the time, and searches are slow meanwhile.
+// the time, but searches are slow meanwhile.
 func (db *DB) Load(ctx context.Context, fn func() error) error {
 	if db.engine == enginePostgres {
 		if err := db.Write(ctx, dropWords); err != nil {
@@ -106,7 +106,7 @@ func dropWords(ctx context.Context, tx *Tx) error {
 	return tx.PutSetting(ctx, gathered, string(raw))
 }
 
-// dropped is how to make the indexes that are dropped.
+// dropped are the definitions of the dropped indexes.
 func (tx *Tx) dropped(ctx context.Context) (texts []string, err error) {
 	raw, err := tx.Setting(ctx, gathered)
 	if err != nil || raw == "" {

@@ -8,12 +8,12 @@ import (
 	"stoa/protocol"
 )
 
-// A Memo keeps in memory what is slow to count, for a while. Whoever renews it in
-// time (Renew) keeps its readers from waiting; where nobody does, one of them
-// counts anew. The zero Memo with Age and Count is ready; it must not be copied.
+// A Memo keeps in memory what is slow to count. If Renew is called regularly,
+// readers never wait; otherwise one of them counts again. The zero Memo with Age
+// and Count is ready; it must not be copied.
 type Memo[T any] struct {
-	Age   time.Duration                                                   // when it is renewed; what is read is at most twice as old
-	Count func(ctx context.Context, tx *Tx, last *T) (fresh T, err error) // last is what was counted before, nil for nothing; one at a time
+	Age   time.Duration                                                   // age at which it is renewed; values read are at most twice as old
+	Count func(ctx context.Context, tx *Tx, last *T) (fresh T, err error) // last is the previous value, nil at first; one call at a time
 
 	counting sync.Mutex
 	mu       sync.Mutex // guards the rest
@@ -22,8 +22,8 @@ type Memo[T any] struct {
 	asked    bool // since it was last counted
 }
 
-// Get returns what was counted lately. While somebody counts, the others have
-// what there was before; where there was nothing, they are told to come back.
+// Get returns the last value. While one caller counts, the others get the previous
+// value; if there is none, their error tells them to retry.
 func (m *Memo[T]) Get(ctx context.Context, tx *Tx) (T, error) {
 	m.mu.Lock()
 	last, age := m.last, tx.Now.Sub(m.at)
@@ -43,8 +43,8 @@ func (m *Memo[T]) Get(ctx context.Context, tx *Tx) (T, error) {
 	return m.count(ctx, tx)
 }
 
-// Renew counts anew if somebody has asked since it was last counted, and that is
-// as long ago as Age.
+// Renew counts again if the value was read since it was last counted and is older
+// than Age.
 func (m *Memo[T]) Renew(ctx context.Context, db *DB) error {
 	m.mu.Lock()
 	due := m.asked && db.clock().Sub(m.at) >= m.Age

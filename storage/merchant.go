@@ -16,12 +16,12 @@ type StoredMerchant struct {
 	Items     []StoredItem
 	UpdatedAt time.Time
 
-	// The span of open time that was running or coming up when it was last looked
-	// at; both zero where the hours are unknown.
+	// The open interval that was current or next when it was last computed; both zero
+	// if the hours are unknown.
 	opens, closes int64
 }
 
-// A StoredItem is something a merchant sells.
+// A StoredItem is an item that a merchant sells.
 type StoredItem struct {
 	ID       string
 	Draft    protocol.ItemDraft // without price
@@ -37,7 +37,7 @@ func (i StoredItem) Price() *protocol.Money {
 	return new(protocol.MoneyOf(i.Currency, i.Minor))
 }
 
-// Schedule is the merchant's hours in its time zone, else in that of the
+// Schedule is the merchant's hours in its time zone, otherwise in that of the
 // profile; nil when they are unknown. A nil record has none.
 func (m *StoredMerchant) Schedule(profileZone string) *protocol.Schedule {
 	if m == nil {
@@ -50,7 +50,7 @@ func (m *StoredMerchant) Schedule(profileZone string) *protocol.Schedule {
 	return protocol.NewSchedule(zone, m.Draft.Hours, m.Draft.ExceptionHours)
 }
 
-// span finds the open time that the record is kept with.
+// span computes the open interval that is stored with the record.
 func (m *StoredMerchant) span(profileZone string, now time.Time) {
 	m.opens, m.closes = 0, 0
 	s := m.Schedule(profileZone)
@@ -58,15 +58,15 @@ func (m *StoredMerchant) span(profileZone string, now time.Time) {
 		return
 	}
 	span, _, ok := s.Span(now)
-	if !ok { // looked at again when it is not known any more
+	if !ok { // computed again after the known part
 		span.From = now.AddDate(1, 0, 0)
 		span.To = span.From
 	}
 	m.opens, m.closes = millis(span.From), millis(span.To)
 }
 
-// open reports what the kept span says of a moment; past its end it says
-// nothing, and the hours are asked.
+// open reports whether the business is open at a moment by the stored interval;
+// after its end the hours are used.
 func (m *StoredMerchant) open(profileZone string, now time.Time) bool {
 	if ms := millis(now); ms < m.closes {
 		return m.opens <= ms
@@ -75,9 +75,9 @@ func (m *StoredMerchant) open(profileZone string, now time.Time) bool {
 	return open != nil && *open
 }
 
-// PutMerchant stores the record of the business of that handle in place of the
-// one that is there. An item keeps its id while its SKU is there or was not long
-// ago. ErrNotFound when there is no such profile.
+// PutMerchant stores the record of the business of that handle, replacing the
+// previous one. An item keeps its id while its SKU exists or was removed recently.
+// ErrNotFound when there is no such profile.
 func (tx *Tx) PutMerchant(ctx context.Context, handle string, draft protocol.MerchantDraft) (*StoredMerchant, error) {
 	return tx.putMerchant(ctx, handle, draft, tx.Now)
 }
@@ -101,7 +101,7 @@ func (tx *Tx) putMerchant(ctx context.Context, handle string, draft protocol.Mer
 	return m, tx.PutProbes(ctx, handle, FromMerchant, []string{draft.Website})
 }
 
-// storeMerchant writes a record and its items, and no version.
+// storeMerchant writes a record and its items, without a new version.
 func (tx *Tx) storeMerchant(ctx context.Context, seq int64, p *StoredProfile, draft protocol.MerchantDraft, written time.Time) (m *StoredMerchant, err error) {
 	m = &StoredMerchant{Draft: draft, UpdatedAt: written}
 	if m.Items, err = tx.putItems(ctx, seq, draft.Items); err != nil {
@@ -121,15 +121,15 @@ func (tx *Tx) storeMerchant(ctx context.Context, seq int64, p *StoredProfile, dr
 	return m, nil
 }
 
-// moveHours looks at the hours again after the profile has changed: its zone is
-// theirs where the record names none.
+// moveHours computes the hours again after the profile has changed: its zone
+// applies if the record names none.
 func (tx *Tx) moveHours(ctx context.Context, seq int64, p *StoredProfile, m *StoredMerchant) error {
 	m.span(p.Draft.Timezone, tx.Now)
 	_, err := tx.write(ctx, `UPDATE merchant SET opens = ?, closes = ? WHERE seq = ?`, m.opens, m.closes, seq)
 	return err
 }
 
-// Items that were taken out keep their id for their SKU so long, and so many.
+// Removed items keep their id for their SKU for so long, and so many.
 const (
 	keepAway = 90 * 24 * time.Hour
 	maxAway  = 1000
@@ -196,7 +196,7 @@ func (tx *Tx) placeItems(ctx context.Context, items []StoredItem, args []any) er
 }
 
 // MerchantByHandle returns the record of a business, with its items; nil when the
-// profile has none, ErrNotFound when there is no such profile.
+// profile has no record, ErrNotFound when there is no such profile.
 func (tx *Tx) MerchantByHandle(ctx context.Context, handle string) (*StoredProfile, *StoredMerchant, error) {
 	r, err := tx.profileWhere(ctx, "handle = ?", handle)
 	if err != nil {
@@ -210,15 +210,14 @@ func (tx *Tx) MerchantByHandle(ctx context.Context, handle string) (*StoredProfi
 	return p, m, err
 }
 
-// merchantOf is the whole record of a profile, nil when it has none.
+// merchantOf is the whole record of a profile, nil if it has none.
 func (tx *Tx) merchantOf(ctx context.Context, seq int64) (*StoredMerchant, error) {
 	one := map[int64]*ListedProfile{seq: {}}
 	err := tx.readMerchants(ctx, one, "seq IN (?)", []any{seq}, true)
 	return one[seq].Merchant, err
 }
 
-// readMerchants reads the records of profiles, and their items where they are
-// wanted.
+// readMerchants reads the records of profiles, with their items if requested.
 func (tx *Tx) readMerchants(ctx context.Context, profiles map[int64]*ListedProfile, in string, args []any, items bool) error {
 	type entry struct {
 		seq int64
@@ -268,8 +267,8 @@ func (tx *Tx) readMerchants(ctx context.Context, profiles map[int64]*ListedProfi
 	return nil
 }
 
-// TakeNews returns what of a listed business the feed has not told yet: that it
-// joined, and items that were never listed before. It is told once.
+// TakeNews returns the news of a listed business that the feed has not published:
+// that it joined, and items that were never listed before. Each is returned once.
 func (tx *Tx) TakeNews(ctx context.Context, handle string) (joined bool, items []StoredItem, err error) {
 	n, err := tx.write(ctx, `UPDATE profile SET joined_at = ? WHERE handle = ? AND listed AND joined_at = 0`, millis(tx.Now), handle)
 	if err != nil {
@@ -287,14 +286,14 @@ func (tx *Tx) TakeNews(ctx context.Context, handle string) (joined bool, items [
 	return n > 0, items, err
 }
 
-// ItemIDs are the ids of every item that a profile ever had and that is kept.
+// ItemIDs are the ids of every stored item that a profile has or had.
 func (tx *Tx) ItemIDs(ctx context.Context, handle string) ([]string, error) {
 	rows, err := tx.query(ctx, `SELECT id FROM merchant_item WHERE seq = (SELECT seq FROM profile WHERE handle = ?)`, handle)
 	return collect(rows, err, func(s scanner) (id string, err error) { return id, s.Scan(&id) })
 }
 
-// RefreshHours looks again at the hours of merchants whose kept span has ended;
-// the count is how many. Lists are right without it, and slower.
+// RefreshHours computes again the hours of merchants whose stored interval has
+// ended, and returns how many. Without it lists are correct but slower.
 func (tx *Tx) RefreshHours(ctx context.Context) (int, error) {
 	rows, err := tx.query(ctx, `SELECT seq FROM merchant WHERE closes > 0 AND closes <= ? ORDER BY closes LIMIT 500`, millis(tx.Now))
 	seqs, err := collect(rows, err, scanInt)
@@ -321,7 +320,7 @@ func (tx *Tx) RefreshHours(ctx context.Context) (int, error) {
 	return len(seqs), nil
 }
 
-// dropMerchant takes a record away with its items.
+// dropMerchant deletes a record with its items.
 func (tx *Tx) dropMerchant(ctx context.Context, seq int64) error {
 	if _, err := tx.write(ctx, `DELETE FROM merchant_item WHERE seq = ?`, seq); err != nil {
 		return err

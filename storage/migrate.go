@@ -12,13 +12,11 @@ import (
 	"github.com/pressly/goose/v3/lock"
 )
 
-// Migrations are numbered SQL, one file an engine, forward only.
-//
-//go:embed migrations
+// Migrations are numbered SQL, one file per engine, forward only.
 var migrations embed.FS
 
-// starters is how often a process tries again when another one brings the same
-// SQLite file up to date at the same moment.
+// starters is how often a process retries when another one migrates the same SQLite
+// file at the same moment.
 const starters = 20
 
 func (db *DB) migrate(ctx context.Context) error {
@@ -43,9 +41,9 @@ func (db *DB) migrate(ctx context.Context) error {
 		if err == nil || db.engine == enginePostgres || try == starters {
 			break
 		}
-		// SQLite has no lock between the look at the version and the change.
-		// Each migration is one transaction, so whoever comes second fails
-		// whole and finds nothing left to do when it looks again.
+		// SQLite has no lock between reading the version and the change. Each migration
+		// is one transaction, so the second process fails completely and finds nothing
+		// left to do when it retries.
 		if e := pause(ctx, 50*time.Millisecond); e != nil {
 			return errors.Join(e, err)
 		}

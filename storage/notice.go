@@ -9,12 +9,12 @@ import (
 	"stoa/protocol"
 )
 
-// NoticeJob is the kind of job that carries a notice to its owner.
+// NoticeJob is the kind of job that sends a notice to its owner.
 const NoticeJob = "notice"
 
-// Notify tells the owner of a profile of something, by the ways the owner has
-// chosen, if this transaction commits. An owner who has chosen none costs no job,
-// and what happens again before the owner was told is told once.
+// Notify notifies the owner of a profile, by the ways the owner has chosen, if this
+// transaction commits. An owner who has chosen none costs no job, and repeated
+// events are combined into one notice until it is sent.
 func (tx *Tx) Notify(ctx context.Context, n protocol.Notice) error {
 	var one int
 	switch err := tx.row(ctx, `SELECT 1 FROM notify WHERE handle = ? AND (mail <> '' OR webhook <> '')`, n.Handle).Scan(&one); {
@@ -31,7 +31,7 @@ func (tx *Tx) Notify(ctx context.Context, n protocol.Notice) error {
 	return tx.Enqueue(ctx, Job{Kind: NoticeJob, Lane: NoticeJob + ":" + n.Handle, Args: args, Dedupe: NoticeKey(NoticeJob, n)})
 }
 
-// NoticeKey names what a notice is about among the jobs of a kind that wait.
+// NoticeKey identifies the subject of a notice among the waiting jobs of a kind.
 func NoticeKey(kind string, n protocol.Notice) string {
 	return kind + " " + n.Handle + " " + string(n.Event) + " " + n.Subject
 }

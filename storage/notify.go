@@ -8,18 +8,18 @@ import (
 	"stoa/protocol"
 )
 
-// NotifySettings say where notices about a profile go.
+// NotifySettings say where notices about a profile are sent.
 type NotifySettings struct {
 	Handle    string
 	Mail      string // "" for none
-	Confirmed bool   // the address can be read by the owner
+	Confirmed bool   // the owner has confirmed the address
 	Webhook   string // "" for none
 	Events    []protocol.NoticeEvent
 }
 
-// NotifySettings returns the settings of a profile; without any, the zero
-// settings of that handle. In a writing transaction the row is locked: what is
-// written back is what was found.
+// NotifySettings returns the settings of a profile; if it has none, the zero
+// settings with that handle. In a writing transaction the row is locked, so that it
+// can be changed and written back.
 func (tx *Tx) NotifySettings(ctx context.Context, handle string) (NotifySettings, error) {
 	s := NotifySettings{Handle: handle}
 	var events string
@@ -43,7 +43,7 @@ func (tx *Tx) NotifySettings(ctx context.Context, handle string) (NotifySettings
 	return s, nil
 }
 
-// PutNotifySettings stores the settings of a profile in place of what is there.
+// PutNotifySettings stores the settings of a profile, replacing the previous ones.
 func (tx *Tx) PutNotifySettings(ctx context.Context, s NotifySettings) error {
 	events, err := json.Marshal(append([]protocol.NoticeEvent{}, s.Events...))
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"stoa/protocol"
 )
 
-// An Outlet is a reader of a board's log that we deliver to: one cursor for
-// each board and (shared) inbox.
+// An Outlet is a reader of a board's log that we deliver to: one cursor for each
+// board and (shared) inbox.
 type Outlet struct {
 	Board, Inbox, Host string
 	Stoa               bool
@@ -21,13 +21,13 @@ type Outlet struct {
 	LastOK             time.Time
 }
 
-// An OutletState says how an outlet has been doing.
+// An OutletState is the result of an outlet's recent deliveries.
 type OutletState string
 
 const (
 	OutletActive OutletState = "active"
-	OutletSlow   OutletState = "slow" // failing; tried now and then
-	OutletDead   OutletState = "dead" // failing for long; probed rarely
+	OutletSlow   OutletState = "slow" // failing; retried with growing pauses
+	OutletDead   OutletState = "dead" // failing for a long time; retried rarely
 )
 
 const outletColumns = `o.board, o.inbox, o.host, o.stoa, o.cursor, o.failures, o.next_at, o.state, o.last_error, o.last_ok`
@@ -39,8 +39,8 @@ func scanOutlet(s scanner) (o Outlet, err error) {
 	return o, err
 }
 
-// PutOutlet makes an outlet that begins behind Cursor. One that is there keeps
-// its place and state; only Host and Stoa are renewed.
+// PutOutlet creates an outlet whose first entry is the one after Cursor. An
+// existing one keeps its cursor and state; only Host and Stoa are updated.
 func (tx *Tx) PutOutlet(ctx context.Context, o Outlet) error {
 	if o.State == "" {
 		o.State = OutletActive
@@ -64,22 +64,22 @@ func (tx *Tx) OutletByInbox(ctx context.Context, board, inbox string) (*Outlet, 
 	return &outlets[0], nil
 }
 
-// FollowingHost reports whether a host that follows a board is a node of our own
-// kind; ErrNotFound when it does not follow.
+// FollowingHost reports whether a host that follows a board is a stoa node;
+// ErrNotFound when it does not follow.
 func (tx *Tx) FollowingHost(ctx context.Context, board, host string) (stoa bool, err error) {
 	err = tx.row(ctx, `SELECT stoa FROM outlet WHERE host = ? AND board = ? ORDER BY stoa DESC LIMIT 1`, host, board).Scan(&stoa)
 	return stoa, err
 }
 
-// DeleteOutlet ends an outlet; none to end is no error.
+// DeleteOutlet deletes an outlet; it is no error if there is none.
 func (tx *Tx) DeleteOutlet(ctx context.Context, board, inbox string) error {
 	_, err := tx.write(ctx, `DELETE FROM outlet WHERE board = ? AND inbox = ?`, board, inbox)
 	return err
 }
 
-// Outlets that fail have a time for the next try and are always behind; the others
-// are due whenever they are behind. Each kind has its index, so that neither those
-// that wait nor those that have everything are looked at.
+// Failing outlets have a time for the next attempt and are always behind the log;
+// the others are due whenever they are behind. Each kind has its index, so that
+// neither those that wait nor those that are complete are read.
 const (
 	failingOutlets = `SELECT ` + outletColumns + ` FROM outlet o CROSS JOIN stream s
 	WHERE s.board = o.board AND o.cursor < s.head AND o.state <> 'active' AND o.next_at <= ? AND o.lease_until <= ? ORDER BY o.next_at`
@@ -87,13 +87,13 @@ const (
 	AND o.cursor < (SELECT s.head FROM stream s WHERE s.board = ?) AND o.next_at <= ? AND o.lease_until <= ? ORDER BY o.cursor`
 )
 
-// failingShare is the part of a claim that outlets that fail may take up while
-// others are behind.
+// failingShare limits the failing outlets of a claim to one part in this many while
+// others are due.
 const failingShare = 4
 
-// ClaimOutlets leases up to n outlets that are due to the owner: behind the head
-// of their board and not before NextAt. A lease ends with AdvanceOutlet,
-// MoveOutlet, FailOutlet, ReleaseOutlets, or by itself.
+// ClaimOutlets leases up to n due outlets to the owner: behind the head of their
+// board and not before NextAt. A lease ends with AdvanceOutlet, MoveOutlet,
+// FailOutlet, ReleaseOutlets, or by expiry.
 func (db *DB) ClaimOutlets(ctx context.Context, owner string, n int, lease time.Duration) (outlets []Outlet, err error) {
 	err = db.Write(ctx, func(ctx context.Context, tx *Tx) error {
 		if outlets, err = tx.dueOutlets(ctx, n); err != nil {
@@ -110,8 +110,9 @@ func (db *DB) ClaimOutlets(ctx context.Context, owner string, n int, lease time.
 	return outlets, err
 }
 
-// dueOutlets returns up to n outlets to deliver to: of those that fail a quarter
-// and what the others leave, of the others those that are behind the furthest.
+// dueOutlets returns up to n outlets to deliver to: at most a quarter of them
+// failing, unless the others are fewer; of the others those that are furthest
+// behind.
 func (tx *Tx) dueOutlets(ctx context.Context, n int) ([]Outlet, error) {
 	now, first := millis(tx.Now), limit(n)+tx.db.engine.skipLocked("o")
 	rows, err := tx.query(ctx, failingOutlets+first, now, now)
@@ -149,23 +150,22 @@ func (db *DB) ReleaseOutlets(ctx context.Context, owner string) error {
 
 const freeOutlet = `, lease_until = 0, owner = NULL WHERE board = ? AND inbox = ?`
 
-// AdvanceOutlet notes that everything up to cursor was delivered: the cursor
-// moves forward only, failures are forgotten and the lease ends. ErrNotFound
-// when there is no such outlet.
+// AdvanceOutlet records that all entries up to cursor were delivered: the cursor
+// only moves forward, failures are reset and the lease ends. ErrNotFound when there
+// is no such outlet.
 func (tx *Tx) AdvanceOutlet(ctx context.Context, board, inbox string, cursor int64) error {
 	return one(tx.write(ctx, `UPDATE outlet SET cursor = CASE WHEN cursor < ? THEN ? ELSE cursor END,
 		failures = 0, next_at = 0, state = 'active', last_error = '', last_ok = ?`+freeOutlet, cursor, cursor, millis(tx.Now), board, inbox))
 }
 
-// MoveOutlet sets the cursor to exactly this number, forward or back, and ends
-// the lease; it says nothing about success. ErrNotFound when there is no such
-// outlet.
+// MoveOutlet sets the cursor to exactly this number, forward or back, and ends the
+// lease; failures are unchanged. ErrNotFound when there is no such outlet.
 func (tx *Tx) MoveOutlet(ctx context.Context, board, inbox string, cursor int64) error {
 	return one(tx.write(ctx, `UPDATE outlet SET cursor = ?`+freeOutlet, cursor, board, inbox))
 }
 
-// FailOutlet notes a failed delivery, ends the lease and puts the next try off
-// by a pause.
+// FailOutlet records a failed delivery, ends the lease and schedules the retry
+// after a pause.
 func (db *DB) FailOutlet(ctx context.Context, board, inbox string, pause time.Duration, errText string, state OutletState) error {
 	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
 		return one(tx.write(ctx, `UPDATE outlet SET failures = failures + 1, next_at = ?, last_error = ?, state = ?`+freeOutlet,
@@ -187,20 +187,21 @@ func (tx *Tx) ListOutlets(ctx context.Context, limit int, after string) (protoco
 	return page(outlets, limit, listing, func(o Outlet) string { return o.Board + " " + o.Inbox }), err
 }
 
-// An OutletStat counts the outlets of a board that are in one state.
+// An OutletStat counts the outlets of a board in one state.
 type OutletStat struct {
 	State OutletState
 	Count int   // up to 10,000
-	Lag   int64 // log entries that the furthest behind of them has not been told of
+	Lag   int64 // entries not yet delivered to the one furthest behind
 }
 
-// Through outlet_state, by board and state; the one furthest behind comes first.
+// Uses the index outlet_state, by board and state; the one furthest behind comes
+// first.
 const (
 	countOutlets = `SELECT count(*) FROM (SELECT 1 FROM outlet WHERE board = ? AND state = ? LIMIT ?) r`
 	outletLag    = `SELECT s.head - o.cursor FROM outlet o CROSS JOIN stream s WHERE o.board = ? AND o.state = ? AND s.board = ? ORDER BY o.cursor LIMIT 1`
 )
 
-// OutletStats counts the outlets of each board by state, where there are any.
+// OutletStats counts the outlets of each board by state, without zero counts.
 func (tx *Tx) OutletStats(ctx context.Context) ([]OutletStat, error) {
 	boards, err := tx.Boards(ctx)
 	if err != nil {
@@ -225,7 +226,7 @@ func (tx *Tx) OutletStats(ctx context.Context) ([]OutletStat, error) {
 	return stats, nil
 }
 
-// WakeHost makes the outlets of a host due now: it was heard of again.
+// WakeHost makes the outlets of a host due now: the host has sent a request.
 func (tx *Tx) WakeHost(ctx context.Context, host string) error {
 	n, err := tx.write(ctx, `UPDATE outlet SET next_at = 0 WHERE host = ? AND next_at > ?`, host, millis(tx.Now))
 	if n > 0 {

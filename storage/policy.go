@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// A Policy says how to treat a host and the hosts below it.
+// A Policy is how a host and the hosts below it are treated.
 type Policy string
 
 const (
-	PolicyReject  Policy = "reject"  // nothing in, nothing fetched
+	PolicyReject  Policy = "reject"  // nothing is accepted or fetched
 	PolicySilence Policy = "silence" // stored, and kept off the lists
 	PolicyTrusted Policy = "trusted" // its reports count
 )
 
-// A HostPolicy is the operator's word on a host.
+// A HostPolicy is the operator's policy for a host.
 type HostPolicy struct {
 	Host   string // lower case
 	Policy Policy // "" none
@@ -33,8 +33,8 @@ func (tx *Tx) SetHostPolicy(ctx context.Context, p HostPolicy) error {
 	return err
 }
 
-// HostPolicyFor returns the policy that holds for a host, with or without a
-// port: the one of its longest domain suffix. Without any, Policy is empty.
+// HostPolicyFor returns the policy for a host, with or without a port: the one of
+// its longest domain suffix. Policy is empty if there is none.
 func (tx *Tx) HostPolicyFor(ctx context.Context, host string) (HostPolicy, error) {
 	names := suffixes(host) // the longest is the nearest
 	p := HostPolicy{Host: host}
@@ -46,8 +46,8 @@ func (tx *Tx) HostPolicyFor(ctx context.Context, host string) (HostPolicy, error
 	return p, err
 }
 
-// HostRefused reports whether the operator wants nothing to do with a host: a
-// block holds for it, or its policy is to reject.
+// HostRefused reports whether the operator refuses a host: by an active block or by
+// the reject policy.
 func (tx *Tx) HostRefused(ctx context.Context, host string) (bool, error) {
 	if blocked, err := tx.HostBlocked(ctx, host); err != nil || blocked {
 		return blocked, err
@@ -56,8 +56,8 @@ func (tx *Tx) HostRefused(ctx context.Context, host string) (bool, error) {
 	return p.Policy == PolicyReject, err
 }
 
-// maxLabels bounds how many labels of a host are looked at (RFC 1035 §2.3.4
-// allows 127).
+// maxLabels limits the labels of a host that are considered (RFC 1035 §2.3.4 allows
+// 127).
 const maxLabels = 127
 
 // suffixes are the host as given, without its port, and each domain above it.
@@ -90,14 +90,14 @@ func (tx *Tx) ListHostPolicies(ctx context.Context) ([]HostPolicy, error) {
 	})
 }
 
-// SetHostScheme remembers which signature scheme a host understands.
+// SetHostScheme stores the signature scheme of a host.
 func (tx *Tx) SetHostScheme(ctx context.Context, host, scheme string) error {
 	_, err := tx.write(ctx, `INSERT INTO host_scheme (host, scheme, at) VALUES (?, ?, ?)
 		ON CONFLICT (host) DO UPDATE SET scheme = EXCLUDED.scheme, at = EXCLUDED.at`, host, scheme, millis(tx.Now))
 	return err
 }
 
-// HostScheme returns what SetHostScheme remembered, "" when nothing.
+// HostScheme returns the stored signature scheme, "" if there is none.
 func (tx *Tx) HostScheme(ctx context.Context, host string) (scheme string, err error) {
 	err = tx.row(ctx, `SELECT scheme FROM host_scheme WHERE host = ?`, host).Scan(&scheme)
 	if err == ErrNotFound {
@@ -106,8 +106,8 @@ func (tx *Tx) HostScheme(ctx context.Context, host string) (scheme string, err e
 	return scheme, err
 }
 
-// DropSchemes forgets what was noted of hosts before a time, a thousand a call at
-// most, and returns how many: it is found out again.
+// DropSchemes deletes what was stored about hosts before a time, at most a thousand
+// per call, and returns how many: it is found out again.
 func (tx *Tx) DropSchemes(ctx context.Context, before time.Time) (int, error) {
 	return tx.deleteSome(ctx, "host_scheme", "host", `at < ? ORDER BY at LIMIT 1000`, millis(before))
 }

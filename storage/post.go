@@ -29,12 +29,12 @@ var postInsert = insert{
 
 var tagInsert = insert{into: `INSERT INTO post_tag (tag, kind, verified, seq) VALUES `, row: `(?, ?, ?, ?)`}
 
-// InsertPost stores a new post; an empty state means visible. ErrExists when
-// its id or uri is held already, also by a deleted post: what was taken back
-// does not return. A visible reply raises the count of its parent, where that
-// is held, and may resolve it; a parent known only by ReplyTo is looked up, and
-// replies that came before their parent are joined to it with their threads. What
-// p says of its root and resolution is found here.
+// InsertPost stores a new post; an empty state means visible. ErrExists when its id
+// or uri is stored, also as a deleted post: a deleted post does not return. A
+// visible reply increments the count of its parent, if that is stored, and may
+// resolve it; a parent known only by ReplyTo is looked up, and replies that arrived
+// before their parent are joined to it with their threads. The root and resolution
+// of p are set here.
 func (tx *Tx) InsertPost(ctx context.Context, p *protocol.StoredPost) error {
 	if tx.batch == nil {
 		return ErrReadOnly
@@ -60,11 +60,11 @@ func (tx *Tx) InsertPost(ctx context.Context, p *protocol.StoredPost) error {
 
 func foreignURI(p *protocol.StoredPost) bool { return !strings.HasSuffix(p.URI, "/"+p.ID) }
 
-// holdPost leaves the post to the end of the batch.
+// holdPost leaves writing the post to the end of the batch.
 func (tx *Tx) holdPost(p *protocol.StoredPost, seq int64) error {
 	b := tx.batch
 	if !b.posts.first(seq) {
-		return b.apart(ErrExists) // two ids of one number, or one id twice: the careful run tells
+		return b.apart(ErrExists) // two ids of one number, or one id twice: the run in a transaction alone decides
 	}
 	b.touched = true
 	b.posts.add(postValues(tx, p, seq)...)
@@ -85,8 +85,8 @@ func postValues(tx *Tx, p *protocol.StoredPost, seq int64) []any {
 		p.ReplyCount, orNull(p.ResolvedBy), p.Language, encodeMentions(p.Mentions), string(a.Proof.Level), proofSubject(a), a.Proof.Block, millisPtr(a.Proof.CheckedAt)}
 }
 
-// proofSubject is what is kept of the subject: that of a key directory. The others
-// are the author's identity or actor.
+// proofSubject is the stored subject of a proof: that of a key directory. The other
+// subjects are the author's identity or actor.
 func proofSubject(a *protocol.Author) any {
 	if a.Proof.Level != protocol.ByDirectory {
 		return nil
@@ -124,7 +124,7 @@ func encodeMentions(all []protocol.Mention) string {
 	return string(raw)
 }
 
-// postText is what full text knows of a post: its words, and a facet for each
+// postText is the full-text document of a post: its words, and a facet for each
 // filter of the board.
 func postText(p *protocol.StoredPost) string {
 	tags := tagKeys(p.Tags)
@@ -168,7 +168,7 @@ func postText(p *protocol.StoredPost) string {
 	return string(b)
 }
 
-// insertPostNow stores a post at once and finds every conflict.
+// insertPostNow stores a post at once and detects every conflict.
 func (tx *Tx) insertPostNow(ctx context.Context, p *protocol.StoredPost, seq int64) error {
 	if p.Kind == protocol.Resolution { // its parent may have to be indexed again
 		if err := tx.settleWords(); err != nil {
@@ -200,7 +200,7 @@ func (tx *Tx) insertPostNow(ctx context.Context, p *protocol.StoredPost, seq int
 	return tx.showPost(ctx, p, seq)
 }
 
-// placePost inserts the row under the first free number at or behind seq.
+// placePost inserts the row under the first free number from seq on.
 func (tx *Tx) placePost(ctx context.Context, p *protocol.StoredPost, seq int64) (int64, error) {
 	if known, err := tx.hasPost(ctx, byID, idRange(p.ID)...); err != nil || known {
 		return 0, orExists(err)
@@ -213,7 +213,7 @@ func (tx *Tx) placePost(ctx context.Context, p *protocol.StoredPost, seq int64) 
 		if n == 1 {
 			return at, nil
 		}
-		// Taken since, or by another id: only on PostgreSQL by the same one.
+		// Taken since, or by another id: by the same id only on PostgreSQL.
 		if _, _, err := tx.postByID(ctx, p.ID); err != ErrNotFound {
 			return 0, orExists(err)
 		}
@@ -248,13 +248,13 @@ func (tx *Tx) PostByID(ctx context.Context, id string) (*protocol.StoredPost, er
 	return p, err
 }
 
-// PostToDecide is PostByID for who decides by what it finds: in a writing
-// transaction the post's row is locked, so that what was found holds to its end.
+// PostToDecide is PostByID for a caller that decides by the result: in a writing
+// transaction the post's row is locked, so that the result is valid until its end.
 func (tx *Tx) PostToDecide(ctx context.Context, id string) (*protocol.StoredPost, error) {
 	if tx.batch == nil {
 		return tx.PostByID(ctx, id)
 	}
-	if err := tx.settleWords(); err != nil { // a decision takes its words out
+	if err := tx.settleWords(); err != nil { // a decision removes its words
 		return nil, err
 	}
 	p, _, err := tx.lockPost(ctx, id)
@@ -303,8 +303,8 @@ func (tx *Tx) hasPost(ctx context.Context, where string, args ...any) (bool, err
 	return err == nil, err
 }
 
-// PostByURI returns the post with that ActivityPub id, of this node or another,
-// in any state; ErrNotFound when there is none.
+// PostByURI returns the post with that ActivityPub id, of this node or another, in
+// any state; ErrNotFound when there is none.
 func (tx *Tx) PostByURI(ctx context.Context, uri string) (*protocol.StoredPost, error) {
 	p, _, err := tx.postByURI(ctx, uri)
 	return p, err
@@ -337,11 +337,11 @@ func scanPost(s scanner, p *protocol.Post, more ...any) (seq int64, err error) {
 	if err := s.Scan(dest...); err != nil {
 		return 0, err
 	}
-	if level != nil { // else it is of before levels were kept
+	if level != nil { // otherwise it was stored before levels existed
 		a.Proof.Level = protocol.ProofLevel(*level)
 	}
 	a.Proof.CheckedAt = momentPtr(checked)
-	if p.Node == nil { // checked while it was written
+	if p.Node == nil { // checked when it was written
 		a.Rest(moment(created))
 	} else {
 		a.Rest(time.Time{})

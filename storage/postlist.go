@@ -9,7 +9,7 @@ import (
 	"stoa/protocol"
 )
 
-// Names of listings, as they stand in cursors.
+// Names of listings in cursors.
 const (
 	listBoard   = "board"
 	listReplies = "replies"
@@ -23,9 +23,9 @@ const (
 )
 
 // ListPosts returns visible posts, newest first by id. All filters combine. A
-// handle means the author of this node where it has a profile of that name,
-// else authors of that name on any node. Words are found in title and body, and
-// all must occur; a q without any word finds nothing.
+// handle means the author of this node if it has a profile of that name, otherwise
+// authors of that name on any node. Words are found in title and body, and all must
+// occur; a q without any word finds nothing.
 func (tx *Tx) ListPosts(ctx context.Context, q protocol.BoardQuery) (protocol.Page[protocol.Post], error) {
 	limit := bounded(q.Limit)
 	before, err := position(listBoard, q.After, math.MaxInt64)
@@ -59,7 +59,7 @@ func (tx *Tx) ListPosts(ctx context.Context, q protocol.BoardQuery) (protocol.Pa
 }
 
 // boardWords are the words and filters of a query as words of the index, roughly
-// the rarest first.
+// rarest first.
 func boardWords(q protocol.BoardQuery, anywhere bool, words []string) []string {
 	var all []string
 	add := func(name, value string) { all = append(all, facet(name, value)) }
@@ -83,7 +83,7 @@ func boardWords(q protocol.BoardQuery, anywhere bool, words []string) []string {
 	}
 	if q.Resolved != nil && *q.Resolved {
 		add(facetResolved, string(q.Kind))
-		checked = true // nobody else's post is ever resolved
+		checked = true // only posts of verified authors can be resolved
 	}
 	all = append(all, words...)
 	if q.Resolved != nil && !*q.Resolved {
@@ -100,11 +100,10 @@ func boardWords(q protocol.BoardQuery, anywhere bool, words []string) []string {
 	return all
 }
 
-// boardQuery selects the numbers of a page. Kind and verified lead every index
-// of the board, so each filter is a handful of index ranges that are merged, and
-// no filter ever walks over posts that it does not show: no kind means each of
-// the seven, not verified means both. Author and tag together are the index of
-// words' (boardWords).
+// boardQuery selects the numbers of a page. Kind and verified lead every index of
+// the board, so each filter is a handful of index ranges that are merged, and no
+// filter reads posts that it does not show: no kind means each of the seven, not
+// verified means both. Author and tag together use the index of words (boardWords).
 func boardQuery(q protocol.BoardQuery, anywhere bool, before int64, limit int) (string, []any) {
 	kinds := protocol.PostKinds
 	if q.Kind != "" {
@@ -141,7 +140,8 @@ func boardQuery(q protocol.BoardQuery, anywhere bool, before int64, limit int) (
 	return `SELECT seq FROM (` + text + `) m ORDER BY seq DESC LIMIT ?`, append(args, limit)
 }
 
-// postPage reads the posts of a page that was selected one beyond its limit.
+// postPage reads the posts of a page that was selected with one more than its
+// limit.
 func (tx *Tx) postPage(ctx context.Context, listing string, seqs []int64, limit int) (protocol.Page[protocol.Post], error) {
 	p := page(seqs, limit, listing, number)
 	out := protocol.Page[protocol.Post]{Items: []protocol.Post{}, Next: p.Next}
@@ -162,22 +162,24 @@ func (tx *Tx) ListHidden(ctx context.Context, limit int, after string) (protocol
 	return tx.listStored(ctx, listHidden, `state = 'hidden'`, nil, limit, after)
 }
 
-// PostsByAgent returns posts that claim the chain identity, newest first, hidden
-// ones too, so that they can be checked again.
+// PostsByAgent returns posts that claim the chain identity, newest first, including
+// hidden ones, so that they can be verified again.
 func (tx *Tx) PostsByAgent(ctx context.Context, erc8004 string, limit int, after string) (protocol.Page[protocol.StoredPost], error) {
 	return tx.listStored(ctx, listByAgent, `author_erc8004 = ? AND state <> 'deleted'`, []any{erc8004}, limit, after)
 }
 
-// boosted are the posts of a board that its followers of the fediverse see: all
-// but those of visitors.
+// boosted are the posts of a board that it announces to the fediverse: all except
+// those of visitors.
 const boosted = `board = ? AND state = 'visible' AND author_method <> 'pow'`
 
-// ListBoosted returns what a board shows to the fediverse, newest first.
+// ListBoosted returns the posts that a board announces to the fediverse, newest
+// first.
 func (tx *Tx) ListBoosted(ctx context.Context, board string, limit int, after string) (protocol.Page[protocol.StoredPost], error) {
 	return tx.listStored(ctx, listBoosted, boosted, []any{board}, limit, after)
 }
 
-// CountBoosted is how many there are. It reads an index whole.
+// CountBoosted is the number of posts that ListBoosted returns. It reads a whole
+// index.
 func (tx *Tx) CountBoosted(ctx context.Context, board string) (n int, err error) {
 	err = tx.row(ctx, `SELECT count(*) FROM post WHERE `+boosted, board).Scan(&n)
 	return n, err
@@ -185,7 +187,7 @@ func (tx *Tx) CountBoosted(ctx context.Context, board string) (n int, err error)
 
 const postsOfActor = `SELECT ` + storedColumns + ` FROM post WHERE author_actor = ? AND node IS NOT NULL AND state <> 'deleted' ORDER BY seq + 0 LIMIT ?`
 
-// PostsOfActor returns the oldest posts here by an actor of another server that
+// PostsOfActor returns the oldest stored posts by an actor of another server that
 // are not deleted.
 func (tx *Tx) PostsOfActor(ctx context.Context, actor string, limit int) ([]protocol.StoredPost, error) {
 	rows, err := tx.query(ctx, postsOfActor, actor, limit)
@@ -247,15 +249,15 @@ func (tx *Tx) ListOwnPosts(ctx context.Context, handle string, limit int, after 
 	out.Items, err = collect(rows, err, func(s scanner) (p protocol.OwnPost, err error) {
 		_, err = scanPost(s, &p.Post, &p.State, &p.Reason)
 		if p.State == protocol.Visible {
-			p.Reason = "" // that of a restoration is the operator's note
+			p.Reason = "" // the reason of a restoration is the operator's note
 		}
 		return p, err
 	})
 	return out, err
 }
 
-// ownQuery merges the visible posts of an author with the few that are not, and
-// with those that came with an archive of the profile.
+// ownQuery merges the visible posts of an author with the few that are not visible,
+// and with those that came with an archive of the profile.
 func ownQuery(handle string, before int64, limit int) (string, []any) {
 	text, args := boardQuery(protocol.BoardQuery{Author: handle}, false, before, limit)
 	text = strings.TrimSuffix(text, `) m ORDER BY seq DESC LIMIT ?`) + ` UNION ALL SELECT seq FROM (SELECT seq FROM post

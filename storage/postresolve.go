@@ -7,11 +7,11 @@ import (
 )
 
 // A requirement, challenge or question names the first visible resolution by its
-// own author (protocol.Resolves). The name is kept true by whatever changes one
-// of the two: insert, hide, restore, delete, verdict, and a parent that comes late.
+// own author (protocol.Resolves). The name is updated by every change of one of the
+// two: insert, hide, restore, delete, verdict, and a parent that arrives late.
 
-// resolve marks the parent of a visible post as resolved by it, where it is so
-// and no earlier resolution has done it.
+// resolve marks the parent of a visible post as resolved by it, if it is and no
+// earlier resolution exists.
 func (tx *Tx) resolve(ctx context.Context, p *protocol.StoredPost) error {
 	parent, seq, err := tx.mayResolve(ctx, p)
 	if err != nil || parent == nil || !protocol.Resolves(&p.Post, &parent.Post) {
@@ -23,8 +23,8 @@ func (tx *Tx) resolve(ctx context.Context, p *protocol.StoredPost) error {
 	return tx.setResolved(ctx, parent, seq, &p.ID)
 }
 
-// unresolve takes back what a post resolved that no longer does; the next
-// resolution takes its place.
+// unresolve clears the parent's resolution if p no longer resolves it; the next
+// resolution replaces it.
 func (tx *Tx) unresolve(ctx context.Context, p *protocol.StoredPost) error {
 	parent, seq, err := tx.mayResolve(ctx, p)
 	if err != nil || parent == nil || parent.ResolvedBy == nil || *parent.ResolvedBy != p.ID {
@@ -37,7 +37,7 @@ func (tx *Tx) unresolve(ctx context.Context, p *protocol.StoredPost) error {
 	return tx.setResolved(ctx, parent, seq, next)
 }
 
-// mayResolve is the post that p could resolve, nil when there is none.
+// mayResolve is the post that p could resolve, nil if there is none.
 func (tx *Tx) mayResolve(ctx context.Context, p *protocol.StoredPost) (*protocol.StoredPost, int64, error) {
 	if p.Kind != protocol.Resolution || p.InReplyTo == nil {
 		return nil, 0, nil
@@ -49,8 +49,7 @@ func (tx *Tx) mayResolve(ctx context.Context, p *protocol.StoredPost) (*protocol
 	return parent, seq, err
 }
 
-// findResolution looks for the resolution of p, whose place in the index is the
-// caller's to mend.
+// findResolution finds the resolution of p; the caller updates the index.
 func (tx *Tx) findResolution(ctx context.Context, p *protocol.StoredPost, seq int64) error {
 	if p.State == protocol.Deleted {
 		return nil
@@ -64,15 +63,15 @@ func (tx *Tx) findResolution(ctx context.Context, p *protocol.StoredPost, seq in
 	return err
 }
 
-// resolutionOf is the first visible resolution of p by its own author: Resolves
-// of package protocol, in SQL, so that resolutions of others are not read.
+// resolutionOf is the first visible resolution of p by its own author:
+// protocol.Resolves in SQL, so that resolutions of others are not read.
 func (tx *Tx) resolutionOf(ctx context.Context, p *protocol.Post) (*string, error) {
 	a := p.Author
 	if !p.Kind.Resolvable() || !a.Verified {
 		return nil, nil
 	}
 	if a.Node != nil {
-		a.Handle = nil // another node's word
+		a.Handle = nil // claimed by another node
 	}
 	var id string
 	err := tx.row(ctx, resolutionQuery, p.ID, orNull(a.ERC8004), orNull(a.KeyID), orNull(a.Handle)).Scan(&id)
@@ -85,7 +84,7 @@ func (tx *Tx) resolutionOf(ctx context.Context, p *protocol.Post) (*string, erro
 const resolutionQuery = `SELECT id FROM post WHERE in_reply_to = ? AND state = 'visible' AND kind = 'resolution' AND verified
 	AND (author_erc8004 = ? OR author_keyid = ? OR author_local AND author_handle = ?) ORDER BY seq LIMIT 1`
 
-// setResolved writes what resolves a post and mends its place in the index.
+// setResolved stores the resolution of a post and updates its words in the index.
 func (tx *Tx) setResolved(ctx context.Context, p *protocol.StoredPost, seq int64, by *string) error {
 	if _, err := tx.write(ctx, `UPDATE post SET resolved_by = ? WHERE seq = ?`, orNull(by), seq); err != nil {
 		return err

@@ -9,12 +9,12 @@ import (
 	"stoa/protocol"
 )
 
-// SetPostState moves a post between its states (contract §5) and says why; the
-// same state again changes the reason only. Hidden and deleted posts leave
-// lists, search, feed and their parent's count; visible brings a hidden one back
-// and lets the reports so far not count again. Deleting wipes title, body,
-// tags, names, evidence, statement and object, and is final: any later move is
-// a gone error. The entries of the board's log are RedactLog's.
+// SetPostState moves a post between its states (contract §5) with a reason; the
+// same state again changes only the reason. Hidden and deleted posts leave lists,
+// search, feed and their parent's count; visible restores a hidden one and marks
+// its reports as spent. Deleting clears title, body, tags, names, evidence,
+// statement and object, and is final: any later change is a gone error. The entries
+// of the board's log are changed by RedactLog.
 func (tx *Tx) SetPostState(ctx context.Context, id string, state protocol.PostState, reason string) error {
 	if err := tx.settleWords(); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (tx *Tx) SetPostState(ctx context.Context, id string, state protocol.PostSt
 		if err = tx.unshowPost(ctx, p, seq); err == nil {
 			err = tx.unresolve(ctx, p)
 		}
-		if err == nil { // other servers' reports have been heard
+		if err == nil { // other servers' reports are decided
 			_, err = tx.write(ctx, `UPDATE report SET spent = TRUE WHERE post_id = ? AND domain <> ''`, id)
 		}
 	case state == protocol.Visible:
@@ -59,7 +59,7 @@ func (tx *Tx) SetPostState(ctx context.Context, id string, state protocol.PostSt
 	return tx.SetFeedVisible(ctx, id, state == protocol.Visible)
 }
 
-// showPost enters a post in the lists that hold visible posts only.
+// showPost adds a post to the lists that hold only visible posts.
 func (tx *Tx) showPost(ctx context.Context, p *protocol.StoredPost, seq int64) error {
 	if err := tx.indexPost(ctx, p, seq); err != nil {
 		return err
@@ -105,13 +105,13 @@ func (tx *Tx) countReply(ctx context.Context, p *protocol.StoredPost, by int) er
 	if _, err := tx.write(ctx, `UPDATE post SET reply_count = reply_count + ? WHERE `+byID, append([]any{by}, idRange(*p.InReplyTo)...)...); err != nil {
 		return err
 	}
-	if p.Root == nil { // larger than one write may join to its parent's thread
+	if p.Root == nil { // its thread is larger than one write may join to its parent's
 		return nil
 	}
 	return tx.countThread(ctx, *p.Root, by)
 }
 
-// wipePost leaves a tombstone: what the post was, when, and in answer to what.
+// wipePost leaves a tombstone: kind, time and parent of the post.
 func (tx *Tx) wipePost(ctx context.Context, id string, seq int64) error {
 	if _, err := tx.write(ctx, `UPDATE post SET title = '', body = '', tags = '[]', author_name = '', resolved_by = NULL, mentions = '',
 		evidence = NULL, statement = NULL, object = NULL WHERE seq = ?`, seq); err != nil {
@@ -124,10 +124,10 @@ func (tx *Tx) wipePost(ctx context.Context, id string, seq int64) error {
 	return err
 }
 
-// SetPostVerdict says whether this node could check the author's own key, by
-// which key, and what there is to say about it. The feed item follows. A post of
-// another node counts as signed when it is verified, else as that node's word.
-// What the post resolves, or is resolved by, follows too.
+// SetPostVerdict stores whether this node could verify the author's own key, by
+// which key, and a note. The feed item is updated. A post of another node counts as
+// signed when it is verified, otherwise as claimed by that node. The resolution of
+// the post, or by the post, is updated too.
 func (tx *Tx) SetPostVerdict(ctx context.Context, id string, proof protocol.AuthorProof, keyid, note string) error {
 	verified := proof.Level != protocol.ByNothing
 	if err := tx.settleWords(); err != nil {
@@ -173,13 +173,13 @@ func (tx *Tx) SetPostVerdict(ctx context.Context, id string, proof protocol.Auth
 	if err := tx.indexPost(ctx, p, seq); err != nil {
 		return err
 	}
-	if err := tx.unresolve(ctx, p); err != nil { // by another key it may be somebody else's
+	if err := tx.unresolve(ctx, p); err != nil { // with another key it may have another author
 		return err
 	}
 	return tx.resolve(ctx, p)
 }
 
-// setFeedVerdict brings the feed item of a post in line with its author.
+// setFeedVerdict updates the author of the feed item of a post.
 func (tx *Tx) setFeedVerdict(ctx context.Context, postID string, a protocol.Author) error {
 	var seq int64
 	var doc string
@@ -203,8 +203,8 @@ func (tx *Tx) setFeedVerdict(ctx context.Context, postID string, a protocol.Auth
 	return err
 }
 
-// PostStanding is what the operator and the author see beside a post: why it is
-// in its state, and what the last check of its author had to say.
+// PostStanding is what the operator and the author see with a post: the reason of
+// its state, and the note of the last verification of its author.
 func (tx *Tx) PostStanding(ctx context.Context, id string) (reason, verdict string, err error) {
 	err = tx.row(ctx, `SELECT reason, verdict_note FROM post WHERE `+byID, idRange(id)...).Scan(&reason, &verdict)
 	return reason, verdict, err

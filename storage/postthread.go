@@ -7,18 +7,18 @@ import (
 	"stoa/protocol"
 )
 
-// A thread is a post that answers none held here, its root, and every reply
-// below it. Posts of other nodes arrive in any order, so threads grow together:
-// a reply whose parent is missing begins a thread until the parent comes.
+// A thread is a post that answers no stored post, its root, and every reply below
+// it. Posts of other nodes arrive in any order, so threads are joined: a reply
+// whose parent is missing begins a thread until the parent arrives.
 
-// Bounds of what moves into another thread when a parent comes after its replies, so
-// that nobody makes one write cost any number of them.
+// Limits of what moves into another thread when a parent arrives after its replies,
+// so that the cost of one write is bounded.
 const (
-	joinAtOnce = 100  // posts; a job joins the rest
-	maxJoined  = 1000 // posts of one thread: a larger one stays a thread of its own
+	joinAtOnce = 100  // posts per transaction; a job joins the rest
+	maxJoined  = 1000 // posts of one thread: a larger one stays a separate thread
 )
 
-// findParent fills in what a reply answers, where that is held, and its root.
+// findParent sets the parent of a reply, if it is stored, and its root.
 func (tx *Tx) findParent(ctx context.Context, p *protocol.StoredPost) (err error) {
 	var parent *protocol.StoredPost
 	switch {
@@ -47,8 +47,8 @@ func rootOf(p *protocol.Post) *string {
 	return &p.ID
 }
 
-// AdoptJob is the kind of job that joins replies to a parent that came after them. Its
-// arguments are the id of the parent.
+// AdoptJob is the kind of job that joins replies to a parent that arrived after
+// them. Its arguments are the id of the parent.
 const AdoptJob = "adopt"
 
 // A numberedPost is a post with its number.
@@ -57,7 +57,7 @@ type numberedPost struct {
 	seq int64
 }
 
-// postsWhere returns posts that a condition finds, locked.
+// postsWhere returns the posts that match a condition, locked.
 func (tx *Tx) postsWhere(ctx context.Context, where string, args ...any) ([]numberedPost, error) {
 	rows, err := tx.query(ctx, `SELECT `+storedColumns+` FROM post WHERE `+where+tx.db.engine.forUpdate(), args...)
 	return collect(rows, err, func(s scanner) (p numberedPost, err error) {
@@ -68,9 +68,9 @@ func (tx *Tx) postsWhere(ctx context.Context, where string, args ...any) ([]numb
 
 const orphans = `reply_to = ? AND reply_to <> '' AND in_reply_to IS NULL AND id <> ? AND id <> ? ORDER BY seq + 0`
 
-// adoptReplies joins replies that came before p to it, and their threads to its
-// own, until joinAtOnce posts have moved; a job joins the rest. It returns the replies.
-// The root of p is passed over: replies in a circle stay one thread.
+// adoptReplies joins replies that arrived before p to it, and their threads to its
+// thread, until joinAtOnce posts have moved; a job joins the rest. It returns the
+// replies. The root of p is skipped: replies in a circle stay one thread.
 func (tx *Tx) adoptReplies(ctx context.Context, p *protocol.StoredPost, seq int64) ([]numberedPost, error) {
 	root := *rootOf(&p.Post)
 	found, err := tx.postsWhere(ctx, orphans+limit(joinAtOnce+1), p.URI, p.ID, root)
@@ -102,7 +102,7 @@ func (tx *Tx) adoptReplies(ctx context.Context, p *protocol.StoredPost, seq int6
 	return found[:joined], err
 }
 
-// AdoptReplies joins some more of the replies that came before a post to it, and
+// AdoptReplies joins more of the replies that arrived before a post to it, and
 // leaves the rest to another job.
 func (tx *Tx) AdoptReplies(ctx context.Context, postID string) error {
 	if err := tx.settleWords(); err != nil {
@@ -121,7 +121,7 @@ func (tx *Tx) AdoptReplies(ctx context.Context, postID string) error {
 	return err
 }
 
-// moveThread puts a thread below another root, unless it is larger than maxJoined,
+// moveThread moves a thread below another root, unless it is larger than maxJoined,
 // and returns how many posts moved.
 func (tx *Tx) moveThread(ctx context.Context, first numberedPost, to string) (int, error) {
 	members, err := tx.postsWhere(ctx, `root = ? ORDER BY state, seq LIMIT ?`, first.ID, maxJoined)
@@ -174,7 +174,7 @@ func (tx *Tx) ListThread(ctx context.Context, rootID string, limit int, after st
 	return tx.listUnder(ctx, listThread, `root`, rootID, limit, after)
 }
 
-// listUnder lists posts by one of the two columns that say what they hang on.
+// listUnder lists posts by their root or by their parent.
 func (tx *Tx) listUnder(ctx context.Context, listing, column, id string, limit int, after string) (protocol.Page[protocol.Post], error) {
 	limit = bounded(limit)
 	from, err := position(listing, after, 0)
@@ -214,7 +214,7 @@ func (tx *Tx) ThreadAuthor(ctx context.Context, rootID, handle, host string) (ac
 	return actor, err
 }
 
-// countThread keeps the number of visible replies in the thread of a root.
+// countThread adds to the number of visible replies in the thread of a root.
 func (tx *Tx) countThread(ctx context.Context, rootID string, by int) error {
 	if by == 0 {
 		return nil
@@ -223,7 +223,7 @@ func (tx *Tx) countThread(ctx context.Context, rootID string, by int) error {
 	return err
 }
 
-// CountThread is how many visible replies the thread of a root has.
+// CountThread is the number of visible replies in the thread of a root.
 func (tx *Tx) CountThread(ctx context.Context, rootID string) (n int, err error) {
 	err = tx.row(ctx, `SELECT thread_count FROM post WHERE `+byID, idRange(rootID)...).Scan(&n)
 	if err == ErrNotFound {

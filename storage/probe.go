@@ -12,7 +12,7 @@ import (
 	"stoa/protocol/netx"
 )
 
-// A Probe is something that profiles list and that either answers or does not.
+// A Probe is a target that profiles list and that either answers or does not.
 type Probe struct {
 	Target     string // an address, or for a chain identity "<identity> <thumbprint>"
 	Kind       ProbeKind
@@ -22,31 +22,31 @@ type Probe struct {
 	AnsweredAt time.Time
 	Failures   int // since it last answered
 	Alive      protocol.Liveness
-	Outcome    string // of the last time, one word
+	Outcome    string // of the last attempt, one word
 }
 
-// A ProbeKind says how a probe is asked.
+// A ProbeKind is how a target is probed.
 type ProbeKind string
 
 const (
 	ProbeHTTP  ProbeKind = "http"
-	ProbeChain ProbeKind = "chain" // says who is verified, not who is alive
+	ProbeChain ProbeKind = "chain" // reports verification, not liveness
 )
 
-// Where a profile's probes come from; each part is replaced by itself.
+// Sources of a profile's probes; each is replaced separately.
 const (
 	FromProfile  = "profile"
 	FromMerchant = "merchant"
 )
 
 const (
-	spokeFor   = 7 * 24 * time.Hour // how long an agent counts as alive after it showed itself
-	probeSoon  = time.Minute        // within which a new probe is asked
-	maxTargets = 32                 // of a part
+	spokeFor   = 7 * 24 * time.Hour // how long an agent counts as alive after a sighting
+	probeSoon  = time.Minute        // within which a new target is probed
+	maxTargets = 32                 // of a source
 )
 
-// profileProbes are what a profile lists: its capabilities' endpoints and its
-// chain identity.
+// profileProbes are the targets that a profile lists: its capabilities' endpoints
+// and its chain identity.
 func profileProbes(p *StoredProfile) []string {
 	var targets []string
 	for _, c := range p.Draft.Capabilities {
@@ -58,14 +58,14 @@ func profileProbes(p *StoredProfile) []string {
 	return targets
 }
 
-// PutProbes sets what one part of a profile lists. New targets are asked soon;
-// of those no longer listed, nothing is asked any more.
+// PutProbes sets the targets that one source of a profile lists. New targets are
+// probed soon; targets that are no longer listed are not probed again.
 func (tx *Tx) PutProbes(ctx context.Context, handle, source string, targets []string) error {
 	changed, err := tx.replaceProbes(ctx, handle, source, targets)
 	if err != nil || !changed {
 		return err
 	}
-	return tx.judge(ctx, handle, time.Time{})
+	return tx.judgeAgent(ctx, handle, time.Time{})
 }
 
 func (tx *Tx) replaceProbes(ctx context.Context, handle, source string, targets []string) (changed bool, err error) {
@@ -106,7 +106,7 @@ func (tx *Tx) replaceProbes(ctx context.Context, handle, source string, targets 
 	return changed, nil
 }
 
-// newProbe reads a target; false for what is never asked.
+// newProbe parses a target; false if it is never probed.
 func newProbe(target string) (Probe, bool) {
 	if identity, _, ok := strings.Cut(target, " "); ok {
 		parts := strings.SplitN(identity, ":", 3)
@@ -139,11 +139,11 @@ func scanProbe(s scanner) (p Probe, err error) {
 	return p, err
 }
 
-// A ProbeClaim says how many probes to take.
+// A ProbeClaim is how many probes to claim.
 type ProbeClaim struct {
-	Most      int           // in all
+	Most      int           // in total
 	PerDomain int           // of one registrable domain within the hour
-	Lease     time.Duration // until the probe is due again if nobody settles it
+	Lease     time.Duration // until the probe is due again if it is not settled
 }
 
 const (
@@ -156,9 +156,9 @@ const (
 	longestTurn    = 7 * 24 * time.Hour
 )
 
-// ClaimProbes takes probes that are due, of each host one at most, and notes
-// that they are asked now. What would be too much for a domain is put off, and
-// what nobody lists any more is forgotten once it no longer counts.
+// ClaimProbes claims due probes, at most one per host, and records that they are
+// probed now. Those over the limit of a domain are postponed, and targets that no
+// profile lists are deleted once they no longer count.
 func (tx *Tx) ClaimProbes(ctx context.Context, c ProbeClaim) ([]Probe, error) {
 	rows, err := tx.query(ctx, dueProbes, millis(tx.Now), c.Most*probesLookedAt)
 	due, err := collect(rows, err, scanProbe)
@@ -170,7 +170,7 @@ func (tx *Tx) ClaimProbes(ctx context.Context, c ProbeClaim) ([]Probe, error) {
 		if len(claimed) == c.Most {
 			break
 		}
-		if hosts[p.Host]++; hosts[p.Host] > 1 && p.Kind == ProbeHTTP { // the next after a moment
+		if hosts[p.Host]++; hosts[p.Host] > 1 && p.Kind == ProbeHTTP { // the next a moment later
 			var turn time.Duration
 			if turn, err = tx.turn(ctx, c, p.Domain, turns); err == nil {
 				err = tx.postponeProbe(ctx, p, time.Duration(hosts[p.Host])*time.Minute+turn)
@@ -185,10 +185,10 @@ func (tx *Tx) ClaimProbes(ctx context.Context, c ProbeClaim) ([]Probe, error) {
 	return claimed, nil
 }
 
-// turn is by how much to put off an address of a domain besides: nothing, or
-// where the domain has more than may be asked within the hour, some moment of the
-// time that they all take. A thousand addresses would else be due again and again,
-// and the others come late. turns remembers the domains of this claim.
+// turn is by how much to postpone an address of a domain: zero, or if the domain
+// has more addresses than may be probed within the hour, a random part of the time
+// that all of them take. Otherwise a thousand addresses would be due again and
+// again, and delay the others. turns caches the domains of this claim.
 func (tx *Tx) turn(ctx context.Context, c ProbeClaim, domain string, turns map[string]time.Duration) (time.Duration, error) {
 	all, known := turns[domain]
 	if !known {
@@ -245,7 +245,7 @@ func (tx *Tx) ProbeHandles(ctx context.Context, target, after string, limit int)
 	return collect(rows, err, scanText)
 }
 
-// SettleProbe keeps the outcome of a claimed probe and when it is due next.
+// SettleProbe stores the outcome of a claimed probe and when it is due next.
 func (tx *Tx) SettleProbe(ctx context.Context, p Probe, due time.Time) error {
 	_, err := tx.write(ctx, `UPDATE probe SET answered_at = ?, failures = ?, alive = ?, outcome = ?, due_at = ? WHERE target = ?`,
 		millis(p.AnsweredAt), p.Failures, string(p.Alive), p.Outcome, millis(due), p.Target)
@@ -254,11 +254,11 @@ func (tx *Tx) SettleProbe(ctx context.Context, p Probe, due time.Time) error {
 
 const probesAfter = `SELECT ` + probeColumns + ` FROM probe WHERE target > ? ORDER BY target LIMIT ?`
 
-// RestProbes takes back the verdicts of probes, those behind a target in order: for
-// a node that asks no longer, what it once found says nothing any more. It returns
-// the targets whose verdict went, and the last one it looked at, "" at the end.
-// Their agents are to be judged, and then it is over ([Tx.EndRest]); until then
-// they are returned again.
+// RestProbes deletes the verdicts of probes, in the order of targets after a given
+// one: on a node that no longer probes, old verdicts have no meaning. It returns
+// the targets whose verdict was deleted, and the last target read, "" at the end.
+// The caller judges their agents and then calls [Tx.EndRest]; until then they are
+// returned again.
 func (tx *Tx) RestProbes(ctx context.Context, after string, limit int) (rested []string, last string, err error) {
 	rows, err := tx.query(ctx, probesAfter, after, limit)
 	some, err := collect(rows, err, scanProbe)
@@ -280,11 +280,12 @@ func (tx *Tx) RestProbes(ctx context.Context, after string, limit int) (rested [
 	return rested, last, nil
 }
 
-// resting is the outcome of a probe whose verdict went and whose agents are not
-// judged yet.
+// resting is the outcome of a probe whose verdict was deleted and whose agents are
+// not judged yet.
 const resting = "resting"
 
-// EndRest is for targets that RestProbes returned and whose agents are judged.
+// EndRest ends the rest of targets that RestProbes returned and whose agents are
+// judged.
 func (tx *Tx) EndRest(ctx context.Context, targets []string) error {
 	for _, target := range targets {
 		if _, err := tx.write(ctx, `UPDATE probe SET outcome = '' WHERE target = ?`, target); err != nil {
@@ -297,7 +298,7 @@ func (tx *Tx) EndRest(ctx context.Context, targets []string) error {
 // JudgeAgents sets the liveness of agents from their probes and sightings.
 func (tx *Tx) JudgeAgents(ctx context.Context, handles []string) error {
 	for _, handle := range handles {
-		if err := tx.judge(ctx, handle, time.Time{}); err != nil && err != ErrNotFound {
+		if err := tx.judgeAgent(ctx, handle, time.Time{}); err != nil && err != ErrNotFound {
 			return err
 		}
 	}
@@ -314,17 +315,17 @@ func (tx *Tx) NextProbe(ctx context.Context) (time.Time, error) {
 	return moment(due), err
 }
 
-// Probes returns what a profile lists, with what came of it.
+// Probes returns the targets of a profile with their outcomes.
 func (tx *Tx) Probes(ctx context.Context, handle string) ([]Probe, error) {
 	rows, err := tx.query(ctx, `SELECT DISTINCT p.target, p.kind, p.host, p.domain, p.asked_at, p.answered_at, p.failures, p.alive, p.outcome
 		FROM probe_of o JOIN probe p ON p.target = o.target WHERE o.handle = ? ORDER BY p.target`, handle)
 	return collect(rows, err, scanProbe)
 }
 
-// judge sets whether an agent answers: it does when it showed itself within the
-// week or one of its probes answers; it does not when every probe was asked in
-// vain; else nobody knows. seen is when it showed itself just now, or zero.
-func (tx *Tx) judge(ctx context.Context, handle string, seen time.Time) error {
+// judgeAgent sets whether an agent is alive: it is if it was sighted within the
+// week or one of its probes answers; it is not if every probe failed; otherwise it
+// is unknown. seen is the time of a sighting just now, or zero.
+func (tx *Tx) judgeAgent(ctx context.Context, handle string, seen time.Time) error {
 	p, err := tx.profileWhere(ctx, "handle = ?", handle)
 	if err != nil {
 		return err

@@ -11,21 +11,21 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// A StoredProfile is what its owner wrote of a profile, and what the node found
-// out about its identity.
+// A StoredProfile is the owner's draft of a profile, and what the node found out
+// about its identity.
 type StoredProfile struct {
 	Draft                protocol.ProfileDraft
 	ERC8004              string // chain identity, lower case; "" none
 	KeyHash              string // thumbprint shown in identity; "" none
 	IdentityNote         string
-	Unlisted             bool              // readable by handle, and in no list and search
+	Unlisted             bool              // readable by handle, but in no list or search
 	Alive                protocol.Liveness // "" counts as unknown
 	LastSeenAt           time.Time         // when it last answered; zero: never
 	CreatedAt, UpdatedAt time.Time
 }
 
-// Open are the rooms that the profile has open. Profile, card, lists, pages and
-// index all ask here. Nothing opens a room yet.
+// Open are the rooms that the profile has open, for profile, card, lists, pages and
+// index. No room can be opened yet.
 func (p *StoredProfile) Open() protocol.Rooms { return protocol.Rooms{} }
 
 type profileRow struct {
@@ -55,11 +55,10 @@ func (r *profileRow) profile() (*StoredProfile, error) {
 	return p, nil
 }
 
-// PutProfile stores a profile under the handle of its draft, in place of the one
-// that is there, and sets the times and the liveness of p: what the owner writes
-// changes nothing of whether the agent answers. Unlisted says whether lists show
-// it; the draft's own word is not looked at. ErrExists when another profile has
-// the same chain identity.
+// PutProfile stores a profile under the handle of its draft, replacing the previous
+// one, and sets the times and the liveness of p: the owner's changes do not affect
+// liveness. Unlisted decides whether lists show it; the draft's field is ignored.
+// ErrExists when another profile has the same chain identity.
 func (tx *Tx) PutProfile(ctx context.Context, p *StoredProfile) (created bool, err error) {
 	return tx.putProfile(ctx, p, tx.Now)
 }
@@ -138,9 +137,8 @@ func (tx *Tx) lockProfile(ctx context.Context, handle string) (*profileRow, erro
 	return tx.profileWhere(ctx, "handle = ?"+tx.db.engine.forUpdate(), handle)
 }
 
-// ProfileToChange is ProfileByHandle for who writes what it found back, changed:
-// in a writing transaction the row is locked, so that nothing that was written
-// meanwhile is lost.
+// ProfileToChange is ProfileByHandle for a caller that writes the profile back: in
+// a writing transaction the row is locked, so that no concurrent change is lost.
 func (tx *Tx) ProfileToChange(ctx context.Context, handle string) (*StoredProfile, error) {
 	if tx.batch == nil {
 		return tx.ProfileByHandle(ctx, handle)
@@ -171,9 +169,9 @@ func (tx *Tx) ProfileByAgent(ctx context.Context, erc8004 string) (*StoredProfil
 	return r.profile()
 }
 
-// SetLiveness keeps whether an agent answers; at is when it was last seen to.
-// An earlier or zero time leaves the one that is there. ErrNotFound when there
-// is no such profile.
+// SetLiveness stores whether an agent is alive; at is when it was last seen. An
+// earlier or zero time leaves the stored one. ErrNotFound when there is no such
+// profile.
 func (tx *Tx) SetLiveness(ctx context.Context, handle string, alive protocol.Liveness, at time.Time) error {
 	if err := one(tx.write(ctx, `UPDATE profile SET last_seen_at = CASE WHEN last_seen_at < ? THEN ? ELSE last_seen_at END WHERE handle = ?`,
 		millis(at), millis(at), handle)); err != nil {
@@ -198,9 +196,9 @@ func (tx *Tx) SetLiveness(ctx context.Context, handle string, alive protocol.Liv
 	return tx.rerank(ctx, r, p, m)
 }
 
-// SetListed puts a profile on the lists or takes it off them. Whoever writes
-// many things of a profile at once lists it last, so that the index sees it once.
-// ErrNotFound when there is no such profile.
+// SetListed adds a profile to the lists or removes it. A caller that writes many
+// parts of a profile lists it last, so that it is indexed once. ErrNotFound when
+// there is no such profile.
 func (tx *Tx) SetListed(ctx context.Context, handle string, listed bool) error {
 	r, err := tx.lockProfile(ctx, handle)
 	if err != nil || r.Listed == listed {
@@ -232,7 +230,7 @@ func (tx *Tx) DeleteProfile(ctx context.Context, handle string) error {
 		return err
 	}
 	if r.Pos != 0 {
-		clock, err := tx.tick(ctx)
+		clock, err := tx.advanceClock(ctx)
 		if err != nil {
 			return err
 		}
@@ -248,7 +246,7 @@ func (tx *Tx) DeleteProfile(ctx context.Context, handle string) error {
 		`DELETE FROM notify WHERE handle = ?`, `DELETE FROM enrolment WHERE handle = ?`, `DELETE FROM api_token WHERE handle = ?`,
 		`INSERT INTO archive_post (handle, seq) SELECT '', seq FROM archive_post WHERE handle = ? ON CONFLICT DO NOTHING`,
 		`DELETE FROM archive_post WHERE handle = ?`,
-		`DELETE FROM archive_import WHERE handle = ? AND state = 'running'`, // before what it writes: nothing more of it comes
+		`DELETE FROM archive_import WHERE handle = ? AND state = 'running'`, // first, so that the import writes nothing more
 	} {
 		if _, err := tx.write(ctx, text, handle); err != nil {
 			return err

@@ -11,7 +11,7 @@ import (
 	"stoa/protocol"
 )
 
-// Names of the lists of profiles, as they stand in cursors.
+// Names of the lists of profiles in cursors.
 const (
 	listProfiles  = "agents"
 	listPeople    = "people"
@@ -25,10 +25,10 @@ type ListedProfile struct {
 	Merchant *StoredMerchant
 }
 
-// ListProfiles returns listed profiles. All filters combine; a q without any
-// word finds nothing. Those that match in a better place come first, then those
-// that answer, then those that changed last. A walk shows the list as it was
-// when it began, without what has been deleted or taken off the lists since.
+// ListProfiles returns listed profiles. All filters combine; a q without any word
+// finds nothing. Those that match in a better place come first, then those that are
+// alive, then those that changed last. A walk shows the list as it was when it
+// began, without profiles that were deleted or unlisted since.
 func (tx *Tx) ListProfiles(ctx context.Context, q protocol.AgentQuery) (protocol.Page[ListedProfile], error) {
 	s, err := newSearch(q.Q, profileFacets(q)...)
 	if err != nil {
@@ -47,8 +47,8 @@ func (tx *Tx) ListPeople(ctx context.Context, q protocol.PeopleQuery) (protocol.
 }
 
 // ListMerchants returns listed businesses, in the order of [Tx.ListProfiles]. A
-// word of q finds its singular and plural, the last one what begins with it.
-// OpenNow is asked at tx.Now, for each page anew.
+// word of q also matches its singular and plural, the last word also longer words
+// that begin with it. OpenNow is evaluated at tx.Now, for each page.
 func (tx *Tx) ListMerchants(ctx context.Context, q protocol.MerchantQuery) (protocol.Page[ListedProfile], error) {
 	facets := []string{facet(facetKind, string(protocol.Business))}
 	if q.Category != "" {
@@ -86,7 +86,7 @@ func profileFacets(q protocol.AgentQuery) []string {
 	return facets
 }
 
-// A walk is a place in a list of profiles: the number of the clock at which it
+// A walk is a position in a list of profiles: the number of the clock at which it
 // began, and the class and number of the last version seen.
 type walk struct {
 	clock  int64
@@ -96,8 +96,8 @@ type walk struct {
 
 func (w walk) String() string { return fmt.Sprintf("%d.%d.%d", w.clock, w.class, w.before) }
 
-// begin reads a cursor, or begins a walk. A walk from before the versions that
-// are left, or from the future of another database, is refused.
+// beginWalk reads a cursor, or begins a walk. A walk that is older than the stored
+// versions, or from the future of another database, is refused.
 func (tx *Tx) beginWalk(ctx context.Context, listing, after string, classes int) (w walk, err error) {
 	at, err := protocol.ParseCursor(listing, after)
 	if err != nil {
@@ -119,9 +119,9 @@ func (tx *Tx) beginWalk(ctx context.Context, listing, after string, classes int)
 	return w, nil
 }
 
-// maxLooked bounds the profiles that are read for one page. Only what no index
-// can tell (phrases of three words, hours that have just changed) makes a page
-// look at more than it shows; it then ends early and has a next all the same.
+// maxLooked limits the profiles that are read for one page. Only what no index can
+// decide (phrases of three words, hours that have just changed) makes a page read
+// more than it shows; it then ends early and still has a next page.
 const maxLooked = 1000
 
 func (tx *Tx) listProfiles(ctx context.Context, listing string, s search, paging protocol.Paging, open bool) (out protocol.Page[ListedProfile], err error) {
@@ -169,11 +169,11 @@ func (tx *Tx) listProfiles(ctx context.Context, listing string, s search, paging
 	return out, nil
 }
 
-// reads reports whether the index does not tell everything.
+// reads reports whether the index cannot decide everything.
 func (s *search) reads() bool { return len(s.phrases)+len(s.absent) > 0 }
 
-// fits asks what the index could not: whether the words of phrases stand next to
-// each other, and not only each pair of them.
+// fits checks what the index cannot: whether the words of a phrase are all
+// adjacent, and not only each pair of them.
 func (s *search) fits(p *ListedProfile) bool {
 	has := func(phrase []string) bool { return holds(&p.StoredProfile, p.Merchant, phrase) }
 	return !slices.ContainsFunc(s.absent, has) && !slices.ContainsFunc(s.phrases, func(phrase []string) bool { return !has(phrase) })
@@ -197,9 +197,9 @@ func (tx *Tx) findVersions(ctx context.Context, s *search, w walk, limit int, op
 	return collect(rows, err, scanVersion)
 }
 
-// versionsOf asks for the versions of a walk's moment, of those open at the time
-// if so wanted. The kept span of a merchant's open time may be over, so what is
-// found is asked again.
+// versionsOf selects the versions of a walk's moment, optionally only those open
+// now. The stored open interval of a merchant may be over, so results are checked
+// again.
 func versionsOf(w walk, open bool, now time.Time) (from, where string, args []any) {
 	from, where, args = `profile_rank r`, `r.pos < ? AND r.since <= ? AND r.until > ?`, []any{w.before, w.clock, w.clock}
 	if open {
@@ -210,21 +210,22 @@ func versionsOf(w walk, open bool, now time.Time) (from, where string, args []an
 	return from, where, args
 }
 
-// wordsOf asks SQLite's index first, which gives its rows in the order of pos.
+// wordsOf queries SQLite's index first, which returns its rows in the order of pos.
 func wordsOf(s *search, w walk, from, where string, args []any) (string, []any) {
 	return `SELECT r.pos, r.seq FROM profile_word CROSS JOIN ` + from + ` WHERE profile_word MATCH ? AND profile_word.rowid < ? AND r.pos = profile_word.rowid AND ` +
 			where + ` ORDER BY profile_word.rowid DESC LIMIT ?`,
 		append([]any{s.write(fts5, w.class), w.before}, args...)
 }
 
-// nearVersions is how many versions a search on PostgreSQL looks through one by
-// one before it asks the index for all that match.
+// nearVersions is how many versions a search on PostgreSQL reads one by one before
+// it uses the index for all matches.
 const nearVersions = 400
 
-// findPostgres asks twice at most. Left alone with ORDER BY and LIMIT, the planner
-// walks the whole table backwards for a rare word; with the index alone, it
-// gathers every match of a common one. So: the next few versions, which is enough
-// for what is common; then all matches by the index, and the first of them.
+// findPostgres runs at most two queries. With ORDER BY and LIMIT alone, the planner
+// reads the whole table backwards for a rare word; with the index alone, it gathers
+// every match of a common one. So it first reads the next few versions, which is
+// enough for common words; then all matches by the index, of which it takes the
+// first.
 func (tx *Tx) findPostgres(ctx context.Context, s *search, w walk, from, where string, args []any, limit int) ([]version, error) {
 	query := s.write(tsquery, w.class)
 	floor := int64(-1)
@@ -247,8 +248,8 @@ func (tx *Tx) findPostgres(ctx context.Context, s *search, w walk, from, where s
 	return collect(rows, err, scanVersion)
 }
 
-// profilesOf reads the profiles of versions, as they are now, by number; of all
-// of them or of those that are listed.
+// profilesOf reads the profiles of versions, as they are now, by number; all of
+// them or only those that are listed.
 func (tx *Tx) profilesOf(ctx context.Context, found []version, listed, items bool) (map[int64]*ListedProfile, error) {
 	profiles := map[int64]*ListedProfile{}
 	if len(found) == 0 {

@@ -7,17 +7,17 @@ import (
 	"stoa/protocol"
 )
 
-// What the directory's index knows of a profile. A word stands there plainly
-// and, where it occurs in a better place, in that place's form as well, so that
-// the classes of a search are searches of their own:
+// The tokens of a profile in the directory's index. A word is indexed plainly and,
+// if it occurs in a better place, also in that place's form, so that each class of
+// a search is a separate query:
 //
 //	name  name and handle
 //	head  these, headline, tags and capabilities
 //	plain these, description, needs, and what a merchant's record says
 //
-// What items are described by and tagged with is found plainly, too. Two words next
-// to each other are a token as well, so that phrases are found
-// without positions. Beside them stand facets (word.go).
+// Descriptions and tags of items are indexed plainly, too. Two adjacent words are
+// also one token, so that phrases are found without positions. The index also
+// contains facets (word.go).
 const (
 	formPlain = ""
 	formHead  = "\ue001"
@@ -28,8 +28,8 @@ const (
 // forms are the forms of the classes, the best first.
 var forms = [...]string{formName, formHead, formPlain}
 
-// maxText is how many bytes of words one version of a profile has: PostgreSQL takes
-// a vector of 1 MiB. The words after that are not found.
+// maxText is the maximum size of the words of one version of a profile, in bytes:
+// PostgreSQL accepts a vector of 1 MiB. Words after that are not found.
 const maxText = 768 << 10
 
 // A text is the tokens of one version of a profile.
@@ -45,7 +45,7 @@ func (t *text) put(token string) {
 	}
 }
 
-// add puts the words and pairs of s in the forms from the given class down.
+// add adds the words and pairs of s in the forms from the given class down.
 func (t *text) add(class int, s string) {
 	words := foldWords(s)
 	for i, w := range words {
@@ -101,7 +101,7 @@ func profileText(p *StoredProfile, m *StoredMerchant) string {
 	return string(t.b)
 }
 
-// eachField hands over every searched text of a profile with its class.
+// eachField calls field for every searched text of a profile with its class.
 func eachField(p *StoredProfile, m *StoredMerchant, field func(class int, s string)) {
 	d := &p.Draft
 	field(0, d.Name)
@@ -143,7 +143,8 @@ func eachField(p *StoredProfile, m *StoredMerchant, field func(class int, s stri
 	}
 }
 
-// holds reports whether some text of the profile has the words next to each other.
+// holds reports whether a text of the profile contains the words next to each
+// other.
 func holds(p *StoredProfile, m *StoredMerchant, phrase []string) (found bool) {
 	want := " " + strings.Join(phrase, " ") + " "
 	eachField(p, m, func(_ int, s string) {
@@ -152,25 +153,26 @@ func holds(p *StoredProfile, m *StoredMerchant, phrase []string) (found bool) {
 	return found
 }
 
-// foldName is a short text by which things are put together: a category, a city.
+// foldName is the folded form of a short text by which profiles are grouped: a
+// category, a city.
 func foldName(s string) string { return strings.Join(foldWords(s), " ") }
 
-// A search is what a list of profiles asks for.
+// A search is the parsed conditions of a list of profiles.
 type search struct {
-	facets  []string   // all of them
+	facets  []string   // all must match
 	words   []string   // words and pairs, all of them, in one place's form
-	not     [][]string // not all of any group
-	groups  [][]string // one at least of each group
-	any     bool       // one of the words will do
+	not     [][]string // no group may match completely
+	groups  [][]string // at least one of each group
+	any     bool       // one of the words is enough
 	phrases [][]string // of three words and more: their pairs are in words
-	absent  [][]string // phrases of three words and more that must not stand anywhere
-	nothing bool       // what was asked for holds no word
+	absent  [][]string // phrases of three words and more that must not occur
+	nothing bool       // the query contains no word
 
-	near bool   // a word's singular or plural will do, and what begins with the last
-	last string // the last word, when it is long enough to stand for what begins with it
+	near bool   // also matches singular, plural, and words that begin with the last
+	last string // the last word, if it is long enough for a prefix search
 }
 
-// newSearch reads a q. The error is one of validation.
+// newSearch parses a q. The error is one of validation.
 func newSearch(q string, facets ...string) (search, error) {
 	s := search{facets: facets}
 	asked, faults := protocol.ParseQuery(q)
@@ -222,7 +224,7 @@ func (s *search) operand(o protocol.Operand, name string) {
 	}
 }
 
-// classes is how many classes the search has, one search each.
+// classes is the number of classes of the search; each is a separate query.
 func (s *search) classes() int {
 	if len(s.words) == 0 {
 		return 1
@@ -230,10 +232,10 @@ func (s *search) classes() int {
 	return len(forms)
 }
 
-// plain reports whether the search asks for nothing but what is listed.
+// plain reports whether the search has no condition.
 func (s *search) plain() bool { return len(s.facets)+len(s.words)+len(s.not)+len(s.groups) == 0 }
 
-// A language is how an engine writes a search.
+// A language is the query syntax of an engine.
 type language struct{ quote, and, or, not, begins string }
 
 var (
@@ -241,8 +243,8 @@ var (
 	tsquery = language{"'", " & ", " | ", " & !", ":*"}
 )
 
-// quoted writes tokens as expressions. They hold letters, marks, digits and
-// private-use characters only (word.go), so quoting is enough.
+// quoted writes tokens as expressions. They contain only letters, marks, digits and
+// private-use characters (word.go), so quoting is enough.
 func (l language) quoted(tokens []string) []string {
 	out := make([]string, len(tokens))
 	for i, t := range tokens {
@@ -251,8 +253,8 @@ func (l language) quoted(tokens []string) []string {
 	return out
 }
 
-// write is the search of one class: what has all words in its place, and has not
-// in the place before.
+// write is the query of one class: matches of all words in its place that do not
+// match in the place before.
 func (s *search) write(l language, class int) string {
 	must, here := l.quoted(s.facets), s.wordsIn(l, forms[class])
 	var groups, not, before []string
@@ -305,12 +307,12 @@ func (s *search) wordsIn(l language, form string) []string {
 	return out
 }
 
-// shortestStart is how long, in bytes, a word is that represents those that begin
-// with it: three letters of ASCII, one or two of other scripts.
+// shortestStart is the minimum length, in bytes, of a word for a prefix search:
+// three letters of ASCII, one or two of other scripts.
 const shortestStart = 3
 
-// siblings are a word, and its singular and plural as English makes them. It may
-// name forms that are no words: nothing is found by those.
+// siblings are a word, and its English singular and plural. It may contain forms
+// that are not words: nothing is found by those.
 func siblings(w string) []string {
 	all := []string{w}
 	if len(w) < 3 || !ascii(w) || w[len(w)-1] <= '9' {

@@ -9,21 +9,21 @@ import (
 	"stoa/protocol"
 )
 
-// Lists of profiles show those that answer first and then those that changed
-// last, and both change while somebody walks. So a listed profile has versions.
-// A version is a row of profile_rank with its words in the index; it is never
-// changed but for its end. The clock counts every beginning and end, in the order
-// of commits: its row is held until the transaction ends. A walk carries the
-// number at which it began, and reads the versions of that number.
+// Lists of profiles show those that are alive first and then those that changed
+// last, and both change during a walk. So a listed profile has versions. A version
+// is a row of profile_rank with its words in the index; only its end ever changes.
+// The clock counts every beginning and end, in the order of commits: its row is
+// locked until the transaction ends. A walk's cursor contains the number at which
+// it began, and it reads the versions of that number.
 //
-// Ended versions are taken away after a while (PruneRanks); a walk that is older
-// than that is refused.
+// Ended versions are deleted after a while (PruneRanks); a walk that is older is
+// refused.
 
-// forever is the end of a version that has none yet.
+// forever is the end of a version that has not ended.
 const forever = math.MaxInt64
 
 // place is the number that orders versions: liveness, then the time of the last
-// change, then the clock, which keeps two of one moment apart.
+// change, then the clock, which makes it unique.
 func place(alive protocol.Liveness, fresh, clock int64) int64 {
 	rank := int64(1)
 	switch alive {
@@ -35,8 +35,8 @@ func place(alive protocol.Liveness, fresh, clock int64) int64 {
 	return rank<<61 | (fresh&(1<<42-1))<<19 | clock&(1<<19-1)
 }
 
-// tick moves the clock of the directory and returns its number.
-func (tx *Tx) tick(ctx context.Context) (n int64, err error) {
+// advanceClock increments the clock of the directory and returns its number.
+func (tx *Tx) advanceClock(ctx context.Context) (n int64, err error) {
 	if err := tx.dirty(); err != nil {
 		return 0, err
 	}
@@ -44,8 +44,8 @@ func (tx *Tx) tick(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// clockNow is the number of the clock and the number up to which ended versions
-// are gone.
+// clockNow is the number of the clock and the number up to which ended versions are
+// deleted.
 func (tx *Tx) clockNow(ctx context.Context) (now, pruned int64, err error) {
 	err = tx.row(ctx, `SELECT now, pruned FROM profile_clock WHERE id = 1`).Scan(&now, &pruned)
 	return now, pruned, err
@@ -77,13 +77,13 @@ func (tx *Tx) openVersion(ctx context.Context, r *profileRow, p *StoredProfile, 
 	return nil
 }
 
-// rerank gives a profile that has changed a new version, or none when it is not
-// listed any more.
+// rerank gives a changed profile a new version, or none when it is no longer
+// listed.
 func (tx *Tx) rerank(ctx context.Context, r *profileRow, p *StoredProfile, m *StoredMerchant) error {
 	if !r.Listed && r.Pos == 0 {
 		return nil
 	}
-	clock, err := tx.tick(ctx)
+	clock, err := tx.advanceClock(ctx)
 	if err != nil {
 		return err
 	}
@@ -117,8 +117,8 @@ func freshness(r *profileRow, m *StoredMerchant) int64 {
 	return max(r.UpdatedAt, millis(m.UpdatedAt))
 }
 
-// PruneRanks takes away some of the versions that ended before a time; the count
-// is how many.
+// PruneRanks deletes some of the versions that ended before a time, and returns how
+// many.
 func (tx *Tx) PruneRanks(ctx context.Context, before time.Time) (int, error) {
 	type ended struct{ pos, until int64 }
 	rows, err := tx.query(ctx, `SELECT pos, until FROM profile_rank WHERE closed_at IS NOT NULL AND closed_at < ? ORDER BY closed_at LIMIT 500`, millis(before))
@@ -144,15 +144,15 @@ func (tx *Tx) PruneRanks(ctx context.Context, before time.Time) (int, error) {
 	return len(gone), err
 }
 
-// profileWordsVersion is what the words of profiles are made by: the rules of
-// word.go and those of profileword.go.
+// profileWordsVersion is the version of the rules for the words of profiles: those
+// of word.go and of profileword.go.
 var profileWordsVersion = fmt.Sprint(postWordsVersion, ".4")
 
 const profileWordsSetting = "words of profiles"
 
-// placeUnplaced gives listed profiles without a place one: those of a database
-// from before there were places, and all of them after a change of what the
-// index holds.
+// placeUnplaced creates versions for listed profiles without one: those of a
+// database from before versions existed, and all of them after a change of the
+// index's contents.
 func (db *DB) placeUnplaced(ctx context.Context) error {
 	var made string
 	if err := db.Read(ctx, func(ctx context.Context, tx *Tx) (err error) {
@@ -180,7 +180,7 @@ func (db *DB) placeUnplaced(ctx context.Context) error {
 
 // displaceAll empties the index. Walks that began before are refused afterwards.
 func displaceAll(ctx context.Context, tx *Tx) error {
-	now, err := tx.tick(ctx)
+	now, err := tx.advanceClock(ctx)
 	if err != nil {
 		return err
 	}
@@ -199,9 +199,9 @@ func displaceAll(ctx context.Context, tx *Tx) error {
 	return tx.PutSetting(ctx, profileWordsSetting, profileWordsVersion)
 }
 
-// placeSome gives some profiles their place, and notes what they list, which was
-// not noted before there were places. The lock keeps two processes that start at
-// the same time from placing the same ones.
+// placeSome creates versions for some profiles, and stores their probe targets,
+// which older databases lack. The lock prevents two processes that start at the
+// same time from doing the same profiles.
 func (tx *Tx) placeSome(ctx context.Context) (int, error) {
 	if _, err := tx.write(ctx, `UPDATE profile_clock SET now = now WHERE id = 1`); err != nil {
 		return 0, err

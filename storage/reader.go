@@ -9,14 +9,14 @@ import (
 // MaxReaders is how many servers that fetched one post are remembered.
 const MaxReaders = 100
 
-// PutReader remembers that an actor of a server fetched a post that is visible,
-// and reports whether that is new. Servers that follow the post's board are told
-// by its log and not remembered.
+// PutReader remembers that an actor of a server fetched a visible post, and reports
+// whether that is new. Servers that follow the post's board are told by its log and
+// not remembered.
 func (tx *Tx) PutReader(ctx context.Context, postID, host, actor string) (fresh bool, err error) {
 	if err := tx.dirty(); err != nil {
 		return false, err
 	}
-	p, _, err := tx.lockPost(ctx, postID) // its deletion tells those who were before
+	p, _, err := tx.lockPost(ctx, postID) // its deletion tells the readers stored before it
 	if err != nil || p.State != protocol.Visible {
 		return false, err
 	}
@@ -33,7 +33,7 @@ func (tx *Tx) PutReader(ctx context.Context, postID, host, actor string) (fresh 
 
 const readersOfPost = `SELECT count(*) FROM reader WHERE post_id = ?`
 
-// Readers are the actors that fetched a post, one a server.
+// Readers are the actors that fetched a post, one per server.
 func (tx *Tx) Readers(ctx context.Context, postID string) ([]string, error) {
 	rows, err := tx.query(ctx, `SELECT actor FROM reader WHERE post_id = ?`, postID)
 	return collect(rows, err, func(s scanner) (actor string, err error) {
@@ -42,7 +42,7 @@ func (tx *Tx) Readers(ctx context.Context, postID string) ([]string, error) {
 	})
 }
 
-// DropReaders forgets who fetched a post.
+// DropReaders deletes the readers of a post.
 func (tx *Tx) DropReaders(ctx context.Context, postID string) error {
 	_, err := tx.write(ctx, `DELETE FROM reader WHERE post_id = ?`, postID)
 	return err

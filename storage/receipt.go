@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// A Receipt is the answer to a write that carried an Idempotency-Key, kept so
-// that the same request gets it again (contract §1).
+// A Receipt is the answer to a write with an Idempotency-Key, stored so that the
+// same request gets it again (contract §1).
 type Receipt struct {
 	Caller, Key, Operation string
-	Digest                 [32]byte // of the request, to tell another one under the same key
+	Digest                 [32]byte // of the request, to detect another one under the same key
 	Answer                 []byte
 	Expires                time.Time
 }
 
-// Receipt returns what is kept for the caller's key, nil when nothing is or it
-// has run out.
+// Receipt returns the stored answer for the caller's key, nil if there is none or
+// it has expired.
 func (tx *Tx) Receipt(ctx context.Context, caller, key string) (*Receipt, error) {
 	r := Receipt{Caller: caller, Key: key}
 	var digest []byte
@@ -35,8 +35,7 @@ func (tx *Tx) Receipt(ctx context.Context, caller, key string) (*Receipt, error)
 	return &r, nil
 }
 
-// KeepReceipt keeps an answer. One that is kept already and has not run out
-// stays: ErrExists.
+// KeepReceipt stores an answer. ErrExists if one is stored that has not expired.
 func (tx *Tx) KeepReceipt(ctx context.Context, r Receipt) error {
 	n, err := tx.write(ctx, `INSERT INTO receipt (caller, key, operation, digest, answer, expires) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (caller, key) DO UPDATE SET operation = EXCLUDED.operation, digest = EXCLUDED.digest, answer = EXCLUDED.answer, expires = EXCLUDED.expires
@@ -47,8 +46,8 @@ func (tx *Tx) KeepReceipt(ctx context.Context, r Receipt) error {
 	return err
 }
 
-// PruneReceipts forgets receipts that have run out, a thousand a call at most, and
-// returns how many.
+// PruneReceipts deletes expired receipts, at most a thousand per call, and returns
+// how many.
 func (tx *Tx) PruneReceipts(ctx context.Context) (int, error) {
 	return tx.deleteSome(ctx, "receipt", "rowid", `expires <= ? ORDER BY expires LIMIT 1000`, millis(tx.Now))
 }

@@ -8,14 +8,14 @@ import (
 	"stoa/protocol"
 )
 
-// postWordsVersion is what the words of posts are made by. See word.go.
+// postWordsVersion is the version of the rules for the words of posts. See word.go.
 const postWordsVersion = 5
 
 const wordsSetting = "words of posts"
 
-// reindex builds the full-text index of posts again when it was made by another
-// version of the rules. It is one transaction: another process that starts at the
-// same time waits for it and finds nothing left to do.
+// reindex rebuilds the full-text index of posts if it was made by another version
+// of the rules. It is one transaction: another process that starts at the same time
+// waits for it and finds nothing left to do.
 func (db *DB) reindex(ctx context.Context) error {
 	made := func(ctx context.Context, tx *Tx) (bool, error) {
 		version, err := tx.Setting(ctx, wordsSetting)

@@ -7,20 +7,20 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// A RemoteActor is what is kept of an actor of another server.
+// A RemoteActor is the stored part of an actor of another server.
 type RemoteActor struct {
 	ID, Host, Type, Handle, Name, Inbox, SharedInbox string
-	Doc                                              []byte // the part that is read again
+	Doc                                              []byte // the members that are read again
 	FetchedAt                                        time.Time
 }
 
-// A RemoteKey is a key of an actor of another server, or the memory that there
-// was none.
+// A RemoteKey is a key of an actor of another server, or the fact that there was
+// none.
 type RemoteKey struct {
 	KeyID, Owner, Host, Algorithm string // Host is the owner's
 	Key                           []byte // SPKI or raw; empty when none was found
 	FetchedAt                     time.Time
-	NegativeUntil                 time.Time // no key, and not asked for again before this; zero for a key
+	NegativeUntil                 time.Time // no key, and not fetched again before this; zero for a key
 }
 
 type remoteActorRow struct {
@@ -36,7 +36,7 @@ type remoteActorRow struct {
 	FetchedAt     int64
 }
 
-// PutRemoteActor stores what was fetched, in place of what was there.
+// PutRemoteActor stores a fetched actor, replacing the previous one.
 func (tx *Tx) PutRemoteActor(ctx context.Context, a RemoteActor) error {
 	return tx.put(ctx, &remoteActorRow{ID: a.ID, Host: a.Host, Type: a.Type, Handle: a.Handle, Name: a.Name, Inbox: a.Inbox, SharedInbox: a.SharedInbox,
 		Doc: append([]byte{}, a.Doc...), FetchedAt: millis(a.FetchedAt)}, "id", "host", "type", "handle", "name", "inbox", "shared_inbox", "doc", "fetched_at")
@@ -63,13 +63,13 @@ type remoteKeyRow struct {
 	NegativeUntil int64
 }
 
-// PutRemoteKey stores what was fetched, in place of what was there.
+// PutRemoteKey stores a fetched key, replacing the previous one.
 func (tx *Tx) PutRemoteKey(ctx context.Context, k RemoteKey) error {
 	return tx.put(ctx, &remoteKeyRow{KeyID: k.KeyID, Owner: k.Owner, Host: k.Host, Algorithm: k.Algorithm, Key: append([]byte{}, k.Key...),
 		FetchedAt: millis(k.FetchedAt), NegativeUntil: millis(k.NegativeUntil)}, "key_id", "owner", "host", "algorithm", "key", "fetched_at", "negative_until")
 }
 
-// RemoteKeyByID returns a key; ErrNotFound when it was never asked for.
+// RemoteKeyByID returns a key; ErrNotFound when it was never fetched.
 func (tx *Tx) RemoteKeyByID(ctx context.Context, keyID string) (*RemoteKey, error) {
 	var r remoteKeyRow
 	if err := tx.selectFrom(&r).Where("key_id = ?", keyID).Scan(tx.in(ctx)); err != nil {
@@ -78,8 +78,8 @@ func (tx *Tx) RemoteKeyByID(ctx context.Context, keyID string) (*RemoteKey, erro
 	return &RemoteKey{KeyID: r.KeyID, Owner: r.Owner, Host: r.Host, Algorithm: r.Algorithm, Key: r.Key, FetchedAt: moment(r.FetchedAt), NegativeUntil: moment(r.NegativeUntil)}, nil
 }
 
-// DropRemote forgets actors and keys fetched before a time, a thousand of each a
-// call at most, and returns how many. Followers keep their own inboxes.
+// DropRemote deletes actors and keys fetched before a time, at most a thousand of
+// each per call, and returns how many. Followers keep their own inboxes.
 func (tx *Tx) DropRemote(ctx context.Context, before time.Time) (int, error) {
 	actors, err := tx.deleteSome(ctx, "remote_actor", "id", `fetched_at < ? ORDER BY fetched_at LIMIT 1000`, millis(before))
 	if err != nil {

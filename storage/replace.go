@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Replace puts a backup in place of the SQLite database of a stopped node. The
-// backup is copied beside it, checked, and only then moved in; what stood there
+// Replace replaces the SQLite database of a stopped node with a backup. The backup
+// is copied next to it, checked, and only then moved into place; the previous file
 // is kept under a name with the time.
 func Replace(ctx context.Context, target, backup string) error {
 	if err := unused(ctx, target); err != nil {
@@ -38,8 +38,8 @@ func Replace(ctx context.Context, target, backup string) error {
 	return os.Rename(fresh, target)
 }
 
-// unused makes sure that no process has the database open: a connection that
-// wants the file for itself alone gets it from nobody.
+// unused checks that no process has the database open, by taking an exclusive lock
+// on the file.
 func unused(ctx context.Context, path string) error {
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return nil

@@ -15,8 +15,8 @@ type Report struct {
 	Domain                   string // of the server that sent it; such a report does not count towards hiding. "" for others
 }
 
-// Caps of reports that other servers sent and nobody has decided about: of one
-// post, of one domain, and of all.
+// Limits of undecided reports from other servers: of one post, of one domain, and
+// in total.
 const (
 	MaxFlagsOfPost   = 20
 	MaxFlagsOfDomain = 50
@@ -29,9 +29,9 @@ const (
 	flagsInAll    = `SELECT count(*) FROM report WHERE domain <> '' AND NOT spent`
 )
 
-// InsertFlag stores a report that another server sent, for the queue, and
-// reports whether it did: not of a post that is hidden or deleted, not twice by
-// one reporter, and not over a cap.
+// InsertFlag stores a report of another server in the review queue, and reports
+// whether it did: not of a post that is hidden or deleted, not twice by one
+// reporter, and not over a limit.
 func (tx *Tx) InsertFlag(ctx context.Context, r Report) (fresh bool, err error) {
 	if err := tx.dirty(); err != nil {
 		return false, err
@@ -58,10 +58,10 @@ func (tx *Tx) InsertFlag(ctx context.Context, r Report) (fresh bool, err error) 
 	return true, tx.review(ctx, seq, r.PostID)
 }
 
-// InsertReport stores a report. Reporter is a keyed hash or an identity, never
-// an address. A reporter that reports again is not fresh and counts once, also
-// after the post was restored (contract §4). Distinct is how many reports count
-// now, this one with them. ErrNotFound when there is no such post.
+// InsertReport stores a report. Reporter is a keyed hash or an identity, never an
+// address. A repeated report of a reporter is not fresh and counts once, also after
+// the post was restored (contract §4). Distinct is how many reports count now,
+// including this one. ErrNotFound when there is no such post.
 func (tx *Tx) InsertReport(ctx context.Context, postID, reporter, reason string) (fresh bool, distinct int, err error) {
 	if err := tx.dirty(); err != nil {
 		return false, 0, err

@@ -8,14 +8,14 @@ import (
 	"stoa/protocol"
 )
 
-// A Review is a post that somebody should look at.
+// A Review is a post that waits for an operator's decision.
 type Review struct {
 	Post   protocol.StoredPost
 	Reason string // of its state
 }
 
 // ListReview returns the posts that wait for a decision, newest post first: visible
-// ones with open reports, and those that AwaitReview put there.
+// ones with open reports, and those that AwaitReview added.
 func (tx *Tx) ListReview(ctx context.Context, limit int, after string) (protocol.Page[string], error) {
 	limit = bounded(limit)
 	before, err := position(listReview, after, math.MaxInt64)
@@ -41,7 +41,7 @@ func (tx *Tx) ListReview(ctx context.Context, limit int, after string) (protocol
 
 const reviewQuery = `SELECT seq, post_id FROM review WHERE seq < ? ORDER BY seq DESC LIMIT ?`
 
-// review and reviewed put a post into the queue and take it out.
+// review adds a post to the queue; reviewed removes it.
 func (tx *Tx) review(ctx context.Context, seq int64, postID string) error {
 	_, err := tx.write(ctx, `INSERT INTO review (seq, post_id) VALUES (?, ?) ON CONFLICT DO NOTHING`, seq, postID)
 	return err
@@ -52,8 +52,8 @@ func (tx *Tx) reviewed(ctx context.Context, seq int64) error {
 	return err
 }
 
-// AwaitReview puts a post into the queue whatever its state, until the state or
-// its reason is set again.
+// AwaitReview adds a post to the queue in any state, until its state or reason is
+// set again.
 func (tx *Tx) AwaitReview(ctx context.Context, postID string) error {
 	if err := tx.dirty(); err != nil {
 		return err
@@ -73,8 +73,8 @@ func (tx *Tx) CountReview(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// SpendReports lets the reports of a post so far not count again, and takes it
-// out of the queue. It returns how many counted.
+// SpendReports marks the reports of a post as spent, so that they no longer count,
+// and removes it from the queue. It returns how many counted.
 func (tx *Tx) SpendReports(ctx context.Context, postID string) (int, error) {
 	if err := tx.dirty(); err != nil {
 		return 0, err
@@ -96,7 +96,8 @@ func (tx *Tx) InsertNote(ctx context.Context, n protocol.ModerationNote) error {
 	return err
 }
 
-// DeleteNote removes a note and returns what it was about; ErrNotFound without one.
+// DeleteNote deletes a note and returns its subject; ErrNotFound when there is
+// none.
 func (tx *Tx) DeleteNote(ctx context.Context, id string) (subject string, err error) {
 	if err := tx.dirty(); err != nil {
 		return "", err
@@ -133,8 +134,8 @@ func noteQuery(subject, before string, limit int) (string, []any) {
 	return `SELECT id, subject, text, actor, at FROM moderation_note WHERE subject = ? AND id < ? ORDER BY id DESC LIMIT ?`, []any{subject, before, limit}
 }
 
-// LogModeration adds a line to the public moderation log. An empty subject says
-// that there was one and does not name it.
+// LogModeration adds a line to the public moderation log. An empty subject means
+// that the subject is not named.
 func (tx *Tx) LogModeration(ctx context.Context, action protocol.Action, kind, subject, reason string) error {
 	_, err := tx.write(ctx, `INSERT INTO moderation_log (at, action, kind, subject, reason) VALUES (?, ?, ?, ?, ?)`,
 		millis(tx.Now), string(action), kind, subject, reason)

@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// An insert is the text of an INSERT that takes any number of rows.
+// An insert is the text of an INSERT of any number of rows.
 type insert struct {
 	into  string // INSERT INTO t (…) VALUES
 	row   string // (?, ?, …)
-	bySeq bool   // the first value is a number that held-back rows are written in order of
-	alone bool   // a statement takes one row only
+	bySeq bool   // held-back rows are written in the order of their first value, a number
+	alone bool   // only one row per statement
 }
 
 func (i insert) width() int { return strings.Count(i.row, "?") }
 
-// sizes are how many rows one statement takes on SQLite, so that few texts are
-// prepared. On PostgreSQL, where statements stay unnamed, one takes all rows that
-// its parameters suffice for.
+// sizes are the numbers of rows of one statement on SQLite, so that few texts are
+// prepared. On PostgreSQL, where statements stay unnamed, one statement takes as
+// many rows as its parameters allow.
 var sizes = [...]int{32, 8, 1}
 
 const maxParameters = 65_535 // of a statement of PostgreSQL
 
-// size is how many of the rows that are left the next statement takes.
+// size is how many of the remaining rows the next statement takes.
 func (i insert) size(c *conn, left int) int {
 	if i.alone {
 		return 1
@@ -44,15 +44,15 @@ func (i insert) size(c *conn, left int) int {
 // text is the statement for so many rows.
 func (i insert) text(rows int) string { return i.into + i.row + strings.Repeat(", "+i.row, rows-1) }
 
-// rows are rows of one table that a batch holds back.
+// rows are the rows of one table that a batch holds back.
 type rows struct {
 	insert
 	wide int
-	args []any // wide values a row
+	args []any // wide values per row
 	n    int
 	mark int // rows of the ops before the running one
 
-	number func(ctx context.Context, n int) error // completes the first n rows before they are written, where set
+	number func(ctx context.Context, n int) error // completes the first n rows before they are written; may be nil
 	seen   map[int64]bool                         // numbers of this transaction, also of rows that were dropped
 }
 
@@ -120,8 +120,8 @@ func (r *rows) flush(ctx context.Context, c *conn, n int) error {
 	return nil
 }
 
-// sort orders the first n rows by number: rows go in where the last one went,
-// and FTS5 gathers words only as long as numbers rise.
+// sort orders the first n rows by number: then rows are appended at the end of the
+// table, and FTS5 buffers words only as long as numbers rise.
 func (r *rows) sort(n int) {
 	order := make([]int, n)
 	for i := range order {

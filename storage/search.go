@@ -8,7 +8,7 @@ import (
 )
 
 // A wordIndex is a full-text index: FTS5 on SQLite, a tsvector with GIN on
-// PostgreSQL. Rows are numbered as those of the table they belong to.
+// PostgreSQL. Its rows have the numbers of the table that it indexes.
 type wordIndex struct {
 	table, of string
 	steps     steps
@@ -16,9 +16,9 @@ type wordIndex struct {
 
 // Steps are the sizes of a search on PostgreSQL: see findPostgres.
 type steps struct {
-	near int // rows back that are looked through first
-	few  int // so many matches are gathered and sorted without a second thought
-	far  int // rows back that are looked through next, for a common word not used of late
+	near int // newest rows that are read first
+	few  int // up to so many matches are gathered and sorted at once
+	far  int // newest rows that are read next, for a common word not used recently
 }
 
 var (
@@ -28,8 +28,8 @@ var (
 
 func (w wordIndex) insert(e engine) insert {
 	if e == engineSQLite {
-		// A statement of several rows has a savepoint of its own, at which FTS5
-		// writes out what it has gathered; one that takes one row has none.
+		// A statement of several rows has its own savepoint, at which FTS5 writes out its
+		// buffer; one of a single row has none.
 		return insert{into: "INSERT INTO " + w.table + " (rowid, words) VALUES ", row: "(?, ?)", bySeq: true, alone: true}
 	}
 	return insert{into: "INSERT INTO " + w.table + " (seq, words) VALUES ", row: "(?, array_to_tsvector(string_to_array(trim(?), ' ')))", bySeq: true}
@@ -41,7 +41,7 @@ func (w wordIndex) add(ctx context.Context, tx *Tx, seq int64, words string) err
 	return err
 }
 
-// drop takes a row out. The words must be those it was added with. Words of other
+// drop removes a row. The words must be those it was added with. Words of other
 // rows stay held back.
 func (w wordIndex) drop(ctx context.Context, tx *Tx, seq int64, words string) error {
 	if b := tx.batch; b != nil && b.words.holds(seq) {
@@ -57,8 +57,8 @@ func (w wordIndex) drop(ctx context.Context, tx *Tx, seq int64, words string) er
 	return err
 }
 
-// find returns the newest limit rows before the given one that hold every
-// word, newest first. At least one word is needed.
+// find returns the newest limit rows before the given one that contain every word,
+// newest first. At least one word is needed.
 func (w wordIndex) find(ctx context.Context, tx *Tx, words []string, before int64, limit int) ([]int64, error) {
 	if tx.db.engine == engineSQLite {
 		rows, err := tx.query(ctx, "SELECT rowid FROM "+w.table+" WHERE "+w.table+" MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?",
@@ -68,10 +68,10 @@ func (w wordIndex) find(ctx context.Context, tx *Tx, words []string, before int6
 	return w.findPostgres(ctx, tx, matchAll(words, "'", " & "), before, limit)
 }
 
-// findPostgres asks in steps. Left alone with ORDER BY and LIMIT, the planner
-// walks the whole table backwards for a rare word; with the index alone, it
-// gathers every match of a common one. So: the newest rows; all matches, if they
-// are few; more of the newest rows; everything.
+// findPostgres searches in steps. With ORDER BY and LIMIT alone, the planner reads
+// the whole table backwards for a rare word; with the index alone, it gathers every
+// match of a common one. So it reads the newest rows; all matches, if they are few;
+// more of the newest rows; everything.
 func (w wordIndex) findPostgres(ctx context.Context, tx *Tx, query string, before int64, limit int) ([]int64, error) {
 	found, whole, err := w.findWithin(ctx, tx, query, before, limit, w.steps.near)
 	if err != nil || whole {
@@ -94,8 +94,8 @@ func (w wordIndex) findPostgres(ctx context.Context, tx *Tx, query string, befor
 	return collect(rows, err, scanInt)
 }
 
-// findWithin looks through size rows before the given one. It is whole when the
-// page is full or there are no more rows.
+// findWithin reads size rows before the given one. whole is true when the page is
+// full or there are no more rows.
 func (w wordIndex) findWithin(ctx context.Context, tx *Tx, query string, before int64, limit, size int) (found []int64, whole bool, err error) {
 	floor := int64(math.MinInt64)
 	err = tx.row(ctx, "SELECT seq FROM "+w.of+" WHERE seq < ? ORDER BY seq DESC OFFSET ? LIMIT 1", before, size).Scan(&floor)
@@ -108,8 +108,8 @@ func (w wordIndex) findWithin(ctx context.Context, tx *Tx, query string, before 
 	return found, len(found) == limit || floor == math.MinInt64, err
 }
 
-// matchAll writes a query that asks for every word. Words hold letters, marks,
-// digits and private-use characters only (word.go), so quoting is enough.
+// matchAll writes a query for every word. Words contain only letters, marks, digits
+// and private-use characters (word.go), so quoting is enough.
 func matchAll(words []string, quote, and string) string {
 	var b strings.Builder
 	for i, w := range words {

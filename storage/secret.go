@@ -2,9 +2,9 @@ package storage
 
 import "context"
 
-// Secret returns the secret of that name, making it when there is none yet. All
-// processes on the database get the same one. In a read it is ErrNotFound until
-// somebody has made it.
+// Secret returns the secret of that name, making it if there is none yet. All
+// processes on the database get the same one. In a read it is ErrNotFound until it
+// is made.
 func (tx *Tx) Secret(ctx context.Context, name string, make func() ([]byte, error)) ([]byte, error) {
 	const text = `SELECT value FROM secret WHERE name = ?`
 	var value []byte

@@ -7,13 +7,12 @@ import (
 	"stoa/protocol"
 )
 
-// A Session is somebody signed in with a browser. Only the hash of its secret
-// is kept.
+// A Session is a signed-in browser. Only the hash of its secret is stored.
 type Session struct {
 	ID                               string
 	Hash                             [32]byte
 	Account                          string
-	Program                          string // what the browser calls itself
+	Program                          string // the browser's name for itself
 	CreatedAt, ExpiresAt, LastUsedAt time.Time
 }
 
@@ -35,13 +34,12 @@ func (tx *Tx) InsertSession(ctx context.Context, s Session) error {
 	return err
 }
 
-// SessionByHash returns a session, also one that has run out. ErrNotFound when
-// unknown.
+// SessionByHash returns a session, also an expired one. ErrNotFound when unknown.
 func (tx *Tx) SessionByHash(ctx context.Context, hash [32]byte) (Session, error) {
 	return scanSession(tx.row(ctx, `SELECT `+sessionColumns+` FROM session WHERE hash = ?`, hash[:]))
 }
 
-// ListSessions returns the sessions of an account that have not run out, newest
+// ListSessions returns the sessions of an account that have not expired, newest
 // first.
 func (tx *Tx) ListSessions(ctx context.Context, account string, limit int, after string) (protocol.Page[Session], error) {
 	limit = bounded(limit)
@@ -61,7 +59,7 @@ func (tx *Tx) EndSession(ctx context.Context, account, id string) error {
 	return one(tx.write(ctx, `DELETE FROM session WHERE id = ? AND account = ?`, id, account))
 }
 
-// EndSessions ends every session of an account and says how many there were.
+// EndSessions ends every session of an account and returns how many there were.
 func (tx *Tx) EndSessions(ctx context.Context, account string) (int, error) {
 	n, err := tx.write(ctx, `DELETE FROM session WHERE account = ?`, account)
 	return int(n), err
@@ -73,12 +71,12 @@ func (tx *Tx) KeepSessions(ctx context.Context, account string, n int) error {
 	return err
 }
 
-// TouchSession notes that a session was used now; ErrNotFound when unknown.
+// TouchSession records that a session was used now; ErrNotFound when unknown.
 func (tx *Tx) TouchSession(ctx context.Context, id string) error {
 	return one(tx.write(ctx, `UPDATE session SET last_used_at = ? WHERE id = ?`, millis(tx.Now), id))
 }
 
-// A TicketPurpose is what a one-time secret is good for.
+// A TicketPurpose is what a one-time secret may be used for.
 type TicketPurpose string
 
 const (
@@ -88,7 +86,7 @@ const (
 	TicketFormerMail  TicketPurpose = "former-mail"  // opens nothing: Mail, which was the account's, is to be told so
 )
 
-// A Ticket is a secret that was handed out to be used once.
+// A Ticket is a one-time secret that was handed out.
 type Ticket struct {
 	Hash                  [32]byte
 	Purpose               TicketPurpose
@@ -103,8 +101,8 @@ func (tx *Tx) InsertTicket(ctx context.Context, t Ticket) error {
 	return err
 }
 
-// TicketByHash returns a ticket that may still be used; ErrNotFound when there is
-// none. Looking spends nothing.
+// TicketByHash returns a ticket that is still valid, without spending it;
+// ErrNotFound when there is none.
 func (tx *Tx) TicketByHash(ctx context.Context, hash [32]byte) (t Ticket, err error) {
 	var expires int64
 	err = tx.row(ctx, `SELECT purpose, account, handle, mail, expires_at FROM ticket WHERE hash = ? AND expires_at > ?`, hash[:], millis(tx.Now)).
@@ -113,8 +111,8 @@ func (tx *Tx) TicketByHash(ctx context.Context, hash [32]byte) (t Ticket, err er
 	return t, err
 }
 
-// SpendTicket uses a ticket up. Of two that try at once, one gets ErrNotFound, as
-// does whoever comes too late.
+// SpendTicket spends a ticket. If two try at once, one gets ErrNotFound, as for an
+// expired ticket.
 func (tx *Tx) SpendTicket(ctx context.Context, hash [32]byte) (Ticket, error) {
 	t, err := tx.TicketByHash(ctx, hash)
 	if err != nil {
@@ -123,35 +121,34 @@ func (tx *Tx) SpendTicket(ctx context.Context, hash [32]byte) (Ticket, error) {
 	return t, one(tx.write(ctx, `DELETE FROM ticket WHERE hash = ?`, hash[:]))
 }
 
-// CountTicketsTo counts those for a purpose that went to an address and run out
-// after a moment, up to 100.
+// CountTicketsTo counts the tickets for a purpose that were sent to an address and
+// expire after a time, up to 100.
 func (tx *Tx) CountTicketsTo(ctx context.Context, purpose TicketPurpose, mail string, after time.Time) (n int, err error) {
 	err = tx.row(ctx, `SELECT count(*) FROM (SELECT 1 FROM ticket WHERE expires_at > ? AND purpose = ? AND mail = ? LIMIT 100) r`, millis(after), string(purpose), mail).Scan(&n)
 	return n, err
 }
 
-// CountTicketsOf counts those for a purpose that an account or a profile has and
-// that may still be used, up to 100.
+// CountTicketsOf counts the valid tickets for a purpose of an account or a profile,
+// up to 100.
 func (tx *Tx) CountTicketsOf(ctx context.Context, purpose TicketPurpose, owner string) (n int, err error) {
 	err = tx.row(ctx, `SELECT count(*) FROM (SELECT 1 FROM ticket WHERE expires_at > ? AND purpose = ? AND (account = ? OR handle = ?) LIMIT 100) r`,
 		millis(tx.Now), string(purpose), owner, owner).Scan(&n)
 	return n, err
 }
 
-// DropTickets takes back what was handed out to an account for a purpose.
+// DropTickets deletes the tickets of an account for a purpose.
 func (tx *Tx) DropTickets(ctx context.Context, account string, purpose TicketPurpose) error {
 	_, err := tx.write(ctx, `DELETE FROM ticket WHERE account = ? AND purpose = ?`, account, string(purpose))
 	return err
 }
 
-// DropTicketsTo takes back what was sent to an address of an account.
+// DropTicketsTo deletes the tickets that were sent to an address of an account.
 func (tx *Tx) DropTicketsTo(ctx context.Context, account string, purpose TicketPurpose, mail string) error {
 	_, err := tx.write(ctx, `DELETE FROM ticket WHERE account = ? AND purpose = ? AND mail = ?`, account, string(purpose), mail)
 	return err
 }
 
-// PruneSessions takes away some sessions and tickets that have run out, and says
-// how many.
+// PruneSessions deletes some expired sessions and tickets, and returns how many.
 func (tx *Tx) PruneSessions(ctx context.Context) (int, error) {
 	now := millis(tx.Now)
 	sessions, err := tx.deleteSome(ctx, "session", "id", `expires_at < ? ORDER BY expires_at LIMIT 1000`, now)

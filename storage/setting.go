@@ -5,12 +5,12 @@ import (
 	"errors"
 )
 
-// Settings stand beside the secrets, under names of their own.
+// Settings are stored with the secrets, under names with this prefix.
 const settingPrefix = "setting "
 
-// Setting reads a setting of the deployment, "" when it was never set. In a
-// writing transaction whoever reads or writes the same at once waits for its end,
-// so that of two changes neither is lost.
+// Setting reads a setting of the deployment, "" if it was never set. In a writing
+// transaction, others that read or write the same setting wait for its end, so that
+// no change is lost.
 func (tx *Tx) Setting(ctx context.Context, name string) (string, error) {
 	if tx.batch != nil {
 		if err := tx.lockName(ctx, settingPrefix+name); err != nil {
@@ -25,7 +25,7 @@ func (tx *Tx) Setting(ctx context.Context, name string) (string, error) {
 	return string(value), err
 }
 
-// PutSetting writes a setting of the deployment, and tells this process that the
+// PutSetting writes a setting of the deployment, and informs this process that the
 // rules may have changed.
 func (tx *Tx) PutSetting(ctx context.Context, name, value string) error {
 	if err := tx.dirty(); err != nil {

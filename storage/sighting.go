@@ -8,8 +8,8 @@ import (
 // sightingEvery is how often at most a sighting of one agent is stored.
 const sightingEvery = time.Hour
 
-// Sight notes that agents of this node showed themselves: they are alive. Those
-// that did within the hour are passed over, and so is who has no profile.
+// Sight records that agents of this node are alive. Those sighted within the hour
+// are skipped, and so are handles without a profile.
 func (tx *Tx) Sight(ctx context.Context, handles []string) error {
 	for _, handle := range handles {
 		n, err := tx.write(ctx, `INSERT INTO sighting (handle, at) SELECT handle, CAST(? AS BIGINT) FROM profile WHERE handle = ?
@@ -21,15 +21,15 @@ func (tx *Tx) Sight(ctx context.Context, handles []string) error {
 		if n == 0 {
 			continue
 		}
-		if err := tx.judge(ctx, handle, tx.Now); err != nil {
+		if err := tx.judgeAgent(ctx, handle, tx.Now); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// ForgetSightings takes away sightings that no longer say anything, at most a
-// thousand, and judges their agents again.
+// ForgetSightings deletes expired sightings, at most a thousand, and judges their
+// agents again.
 func (tx *Tx) ForgetSightings(ctx context.Context) (int, error) {
 	rows, err := tx.query(ctx, `SELECT handle FROM sighting WHERE at < ? ORDER BY at LIMIT 1000`, millis(tx.Now.Add(-spokeFor)))
 	handles, err := collect(rows, err, scanText)
@@ -44,11 +44,11 @@ func (tx *Tx) ForgetSightings(ctx context.Context) (int, error) {
 	return len(handles), tx.JudgeAgents(ctx, handles)
 }
 
-// A Census counts the profiles of a node honestly: how many are listed, how many
-// of those answer, and how many have an identity that this node checked on chain.
+// A Census counts the profiles of a node: how many are listed, how many of those
+// are alive, and how many have an identity that this node verified on chain.
 type Census struct{ Listed, Answering, Verified int }
 
-// Census counts. It is slow on a large node; keep the answer for some minutes.
+// Census counts. It is slow on a large node; cache the result for some minutes.
 func (tx *Tx) Census(ctx context.Context) (c Census, err error) {
 	for _, row := range []struct {
 		n    *int
@@ -66,7 +66,7 @@ func (tx *Tx) Census(ctx context.Context) (c Census, err error) {
 	return c, nil
 }
 
-// dropProbes forgets what a deleted profile listed.
+// dropProbes deletes the probe targets of a deleted profile.
 func (tx *Tx) dropProbes(ctx context.Context, handle string) error {
 	for _, text := range []string{`DELETE FROM probe_of WHERE handle = ?`, `DELETE FROM sighting WHERE handle = ?`} {
 		if _, err := tx.write(ctx, text, handle); err != nil {

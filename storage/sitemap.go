@@ -9,16 +9,16 @@ import (
 	"stoa/protocol"
 )
 
-// A Listed is a page of this node as a site map shows it: the handle of a
-// profile or the id of a post, and when the page last changed.
+// A Listed is a page of this node in a site map: the handle of a profile or the id
+// of a post, and when the page last changed.
 type Listed struct {
 	Name    string
 	Changed time.Time
 }
 
-// SiteSize is up to which number the profiles of this node and the entries of
-// its board's log go. Both only grow, and their numbers never move: whoever
-// divides them by number needs no list of where the parts begin.
+// SiteSize returns the highest number of the profiles of this node and of the
+// entries of its board's log. Both only grow, and numbers never change, so a site
+// map can be divided by number.
 func (tx *Tx) SiteSize(ctx context.Context, board string) (profiles, posts int64, err error) {
 	if err := tx.row(ctx, `SELECT COALESCE(max(seq), 0) FROM profile`).Scan(&profiles); err != nil {
 		return 0, 0, err
@@ -63,8 +63,8 @@ const (
 	createdHere = `SELECT object_id FROM log WHERE stream = (SELECT id FROM stream WHERE board = ?)
 		AND seq > ? AND seq <= ? AND kind = 'create' AND activity IS NULL ORDER BY seq`
 
-	// A page changes with the last reply it shows. The number of a post begins
-	// with the time in its id (seqOf).
+	// A page changes with the last reply it shows. The number of a post begins with
+	// the time in its id (seqOf).
 	listedPosts = ` SELECT p.id, p.created_at, CASE WHEN p.reply_count > 0 THEN
 			(SELECT max(r.seq) FROM post r WHERE r.in_reply_to = p.id AND r.state = 'visible' AND r.in_reply_to IS NOT NULL) END
 		FROM want JOIN post p ON p.seq BETWEEN want.low AND want.high AND p.id = want.id
@@ -74,9 +74,9 @@ const (
 	listedStep = 250
 )
 
-// ListedPosts returns the visible posts among those whose making the log of a
-// board has under numbers above after and up to upTo. Posts of other nodes are
-// not among them: their pages are elsewhere.
+// ListedPosts returns the visible posts whose creation is in the log of a board
+// under numbers above after and up to upTo. Posts of other nodes are not included:
+// their pages are on those nodes.
 func (tx *Tx) ListedPosts(ctx context.Context, board string, after, upTo int64) ([]Listed, error) {
 	rows, err := tx.query(ctx, createdHere, board, after, upTo)
 	ids, err := collect(rows, err, func(s scanner) (id string, err error) {

@@ -11,10 +11,10 @@ import (
 	"stoa/protocol"
 )
 
-// Spend uses up a proof or nonce. The second use, by any process, in this batch
-// or any earlier one, is an error with the code of s. On PostgreSQL a use that
-// another batch of this process has not committed yet counts already: waiting
-// for it while holding a log's counter would lock both up.
+// Spend spends a proof or nonce. The second use, by any process, in this batch or
+// any earlier one, is an error with the code of s. On PostgreSQL a use that another
+// batch of this process has not committed yet already counts: waiting for it while
+// holding a log's counter would deadlock both.
 func (tx *Tx) Spend(ctx context.Context, s protocol.Spend) error {
 	b := tx.batch
 	if b == nil {
@@ -47,11 +47,11 @@ func (tx *Tx) Spend(ctx context.Context, s protocol.Spend) error {
 	return nil
 }
 
-// An aheadState is that of a key that an op of the batch declared (DB.Write).
+// An aheadState is the state of a key that an op of the batch declared (DB.Write).
 type aheadState byte
 
 const (
-	aheadUsed  aheadState = iota // by an earlier batch, or by one that runs now
+	aheadUsed  aheadState = iota // spent by an earlier batch, or by one that is running
 	aheadFree                    // its row is inserted, for the first op that spends it
 	aheadTaken                   // spent by an op of this batch
 )
@@ -59,11 +59,11 @@ const (
 var spentInsert = insert{into: `INSERT INTO spent (key, until) VALUES `, row: `(?, ?)`}
 
 // spendAhead inserts the keys that the ops declared, before any of them runs and
-// with one statement for all: the rows that come back are those that nobody had
-// spent. It saves PostgreSQL a round trip each; SQLite, which has none, takes a
-// prepared statement for one row in less time than this needs. They go in by key, so that processes which insert the same ones wait for
-// each other in one order. Which op gets a key is decided when it calls Spend; what
-// an op that fails has taken is free again for the next one.
+// with one statement for all: the returned rows are those that were not spent. It
+// saves PostgreSQL a round trip each; on SQLite a prepared statement for one row is
+// faster. They are sorted by key, so that processes which insert the same ones wait
+// for each other in one order. Which op gets a key is decided when it calls Spend;
+// a key of an op that fails is free again for the next one.
 func (b *batch) spendAhead(ctx context.Context, ops []*op) error {
 	if b.db.engine != enginePostgres {
 		return nil
@@ -120,7 +120,7 @@ func (b *batch) giveBack(ctx context.Context) error {
 	return nil
 }
 
-// forgetSpends gives back the keys that the batch held; its transaction has ended.
+// forgetSpends releases the keys that the batch held; its transaction has ended.
 func (b *batch) forgetSpends() {
 	if b.db.engine != enginePostgres {
 		return
@@ -133,15 +133,15 @@ func (b *batch) forgetSpends() {
 	})
 }
 
-// spentLook is how many keys PruneSpent looks at in one call.
+// spentLook is how many keys PruneSpent reads in one call.
 const spentLook = 4000
 
-// PruneSpent deletes what has expired among the keys after one, and returns how
-// many, and the last key it looked at: nil when there are no more. The table has
-// no index by time, which every write would pay for: keys live for some minutes,
-// a day at most, so that nearly all of those that an hourly run looks at have expired,
-// and neighbours are deleted together. Call it with nil first and then with what it returned, each
-// time in its own transaction.
+// PruneSpent deletes the expired keys among those after a key, and returns how
+// many, and the last key it read: nil at the end. The table has no index by time,
+// which every write would have to update: keys are valid for some minutes, a day at
+// most, so nearly all of those that an hourly run reads have expired, and
+// neighbours are deleted together. Call it with nil first and then with the
+// returned key, each time in its own transaction.
 func (tx *Tx) PruneSpent(ctx context.Context, after []byte) (last []byte, n int, err error) {
 	if after == nil {
 		after = []byte{}
@@ -157,16 +157,16 @@ func (tx *Tx) PruneSpent(ctx context.Context, after []byte) (last []byte, n int,
 	return last, int(gone), err
 }
 
-// UseSignature notes that an author's signature counted for a post, and reports
-// whether this is the first time. It is remembered until a time which is years away,
-// in a table of its own: PruneSpent looks at every row.
+// UseSignature records that an author's signature was used for a post, and reports
+// whether this is the first time. It is remembered until a time which is years
+// away, in a separate table, since PruneSpent reads every row of spent.
 func (tx *Tx) UseSignature(ctx context.Context, key [32]byte, until time.Time) (first bool, err error) {
 	n, err := tx.write(ctx, `INSERT INTO used_signature (key, until) VALUES (?, ?) ON CONFLICT DO NOTHING`, key[:16], millis(until))
 	return n == 1, err
 }
 
-// PruneSignatures deletes signatures whose time has come, a thousand a call at most,
-// and returns how many.
+// PruneSignatures deletes expired signatures, at most a thousand per call, and
+// returns how many.
 func (tx *Tx) PruneSignatures(ctx context.Context) (int, error) {
 	return tx.deleteSome(ctx, "used_signature", "key", usedSignatures, millis(tx.Now))
 }

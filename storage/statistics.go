@@ -7,14 +7,14 @@ import (
 	"stoa/protocol"
 )
 
-// statisticDays is how many days Statistics goes back.
+// statisticDays is how many days Statistics covers.
 const statisticDays = 30
 
 // seqAt is the smallest number of an id made at t or later.
 func seqAt(t time.Time) int64 { return t.UnixMilli() << 21 }
 
-// postsOfDay counts through the index of feed items: that of posts has no order
-// by time alone which is not as wide as the table.
+// postsOfDay counts through the index of feed items: posts have no index ordered
+// only by time that is narrower than the table.
 const (
 	postsOfDay    = `SELECT count(*) FROM feed WHERE type = 'board_post' AND visible AND seq >= ? AND seq < ?`
 	reportsOfDay  = `SELECT count(*) FROM report WHERE at >= ? AND at < ?`
@@ -22,7 +22,7 @@ const (
 )
 
 // Statistics counts what is stored. It reads indexes, and takes a tenth of a second
-// a million posts: keep the answer in a Memo.
+// per million posts: cache the result in a Memo.
 func (tx *Tx) Statistics(ctx context.Context) (s protocol.Statistics, err error) {
 	count := func(n *int, text string, args ...any) {
 		if err == nil {

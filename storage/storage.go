@@ -1,17 +1,17 @@
-// Package storage remembers. It is one concrete store over two databases,
-// SQLite (a file) and PostgreSQL, and the only place with SQL in it.
+// Package storage stores everything that a node keeps. It is one concrete store
+// over two databases, SQLite (a file) and PostgreSQL, and the only package with
+// SQL.
 //
 // Everything happens in a transaction: [DB.Read] gives a snapshot, [DB.Write]
-// hands a function to the group-commit writer, which runs many functions in
-// one transaction with one flush to disk and keeps them apart, so that one that
-// fails harms none of the others (writer.go, batch.go). Methods of [Tx] are verb
-// and noun, one file a subject; they take and return the types of package
-// protocol.
+// passes a function to the group-commit writer, which runs many functions in one
+// transaction with one flush to disk and isolates them, so that one that fails does
+// not affect the others (writer.go, batch.go). Methods of [Tx] are verb and noun,
+// one file per subject; they take and return the types of package protocol.
 //
-// Times are integer milliseconds UTC, listings page by key and never by offset,
-// and who pages over numbers misses nothing that is committed later. The package
-// starts no goroutine but its writers, and the one that numbers on PostgreSQL
-// (number.go), and knows nothing of who is asking.
+// Times are integer milliseconds UTC, listings page by key and never by offset, and
+// a reader that pages over numbers misses nothing that is committed later. The
+// package starts no goroutine except its writers, and the one that numbers on
+// PostgreSQL (number.go), and knows nothing about callers.
 package storage
 
 import (
@@ -29,21 +29,21 @@ import (
 // Errors a caller tests for with errors.Is.
 var (
 	ErrNotFound = errors.New("storage: not found")      // there is no such row
-	ErrExists   = errors.New("storage: exists already") // a unique rule refuses the row
+	ErrExists   = errors.New("storage: exists already") // a unique constraint refuses the row
 	ErrReadOnly = errors.New("storage: write in a read transaction")
 	ErrClosed   = errors.New("storage: closed")
 )
 
-// A Config says where to remember. Exactly one of Path and URL is set.
+// A Config is where to store. Exactly one of Path and URL is set.
 type Config struct {
-	Path  string           // SQLite file; its directory is made, mode 0700, where missing
+	Path  string           // SQLite file; its directory is created with mode 0700 if missing
 	URL   string           // postgres://…
 	Log   *slog.Logger     // nil means slog.Default
 	Now   func() time.Time // the clock of Tx.Now; nil means time.Now
 	Queue int              // writes that may wait before new ones are refused; 0 means 1024
 }
 
-// A DB is an open database. Its methods may be called at once by anybody.
+// A DB is an open database. Its methods may be called concurrently.
 type DB struct {
 	engine  engine
 	log     *slog.Logger
@@ -56,11 +56,11 @@ type DB struct {
 	writers     sync.WaitGroup
 	version     atomic.Uint64
 	lastNow     atomic.Int64
-	awayAt      atomic.Int64                           // when the log last said that the database is away
+	awayAt      atomic.Int64                           // when the log last said that the database is unavailable
 	wake        map[string]chan struct{}               // fixed at Open
-	watch       func(tx *Tx, query string, args []any) // sees each query before it runs, so that tests explain it; else nil
-	watchWrites bool                                   // watch sees statements that write, too
-	spends      sync.Map                               // [16]byte → *batch: being spent by a running batch; PostgreSQL only
+	watch       func(tx *Tx, query string, args []any) // called before each query, so that tests can explain it; otherwise nil
+	watchWrites bool                                   // watch is also called for statements that write
+	spends      sync.Map                               // [16]byte → *batch: keys being spent by a running batch; PostgreSQL only
 	told        atomic.Int64                           // readers see feed items and news up to it; PostgreSQL only
 	numbering   numbering                              // PostgreSQL only
 
@@ -68,8 +68,8 @@ type DB struct {
 	closed bool
 }
 
-// Open opens the database, brings its tables up to date and starts the
-// writers. Several processes may open the same database at once.
+// Open opens the database, migrates its tables and starts the writers. Several
+// processes may open the same database.
 func Open(ctx context.Context, c Config) (*DB, error) {
 	if (c.Path == "") == (c.URL == "") {
 		return nil, errors.New("storage: set either a path (SQLite) or a URL (PostgreSQL)")
@@ -116,7 +116,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	return db, nil
 }
 
-// Close lets waiting writes finish, stops the writers and closes the database.
+// Close waits for the queued writes, stops the writers and closes the database.
 // Reads must have ended. A second Close does nothing.
 func (db *DB) Close() error {
 	db.gate.Lock()
@@ -143,8 +143,8 @@ func (db *DB) closePools() error {
 // Engine is "sqlite" or "postgres".
 func (db *DB) Engine() string { return string(db.engine) }
 
-// Version grows with each commit of this process. What was computed from reads
-// is still true of this process's writes while Version stands still.
+// Version grows with each commit of this process. While it is unchanged, a result
+// computed from reads includes all writes of this process.
 func (db *DB) Version() uint64 { return db.version.Load() }
 
 // Topics of [DB.Wake].
@@ -158,11 +158,11 @@ const (
 	topicNumbers = "numbers" // what was committed has to be numbered or told, on PostgreSQL
 )
 
-// Wake returns the topic's channel, which receives a hint after a commit of
-// this process that touched the topic, on PostgreSQL once what it appended can be
-// read. There is one channel a topic, with room
-// for one hint, for one receiver; hints coalesce and other processes send none,
-// so receivers also poll. An unknown topic gives nil, which never receives.
+// Wake returns the topic's channel, which receives a hint after a commit of this
+// process that touched the topic, on PostgreSQL once what it appended can be read.
+// There is one channel per topic, with room for one hint, for one receiver; hints
+// coalesce and other processes send none, so receivers also poll. An unknown topic
+// gives nil, which never receives.
 func (db *DB) Wake(topic string) <-chan struct{} { return db.wake[topic] }
 
 // Ping reports whether the database answers.
@@ -173,11 +173,11 @@ func (db *DB) Ping(ctx context.Context) error {
 	})
 }
 
-// QueueLen is how many writes wait.
+// QueueLen is the number of waiting writes.
 func (db *DB) QueueLen() int { return len(db.queue) }
 
-// A Tx is a running transaction. It is valid until the function it was given to
-// returns, and serves one goroutine.
+// A Tx is a running transaction. It is valid until the function that it was passed
+// to returns, and is used by one goroutine.
 type Tx struct {
 	// Now is when the transaction began, UTC, in whole milliseconds: the only
 	// clock for what is stored.
@@ -189,9 +189,9 @@ type Tx struct {
 	told  int64  // as DB.told was before it began
 }
 
-// Read runs fn on a snapshot: all it reads is of one moment. A write inside it
-// is ErrReadOnly or refused by the database. The error of fn comes back as it is,
-// but for that of a database that is away: it is overloaded.
+// Read runs fn on a snapshot: everything it reads is of one moment. A write inside
+// it is ErrReadOnly or refused by the database. The error of fn is returned
+// unchanged, except that of an unavailable database, which becomes overloaded.
 func (db *DB) Read(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
 	return db.available(ctx, db.read(ctx, fn))
 }
@@ -208,7 +208,7 @@ func (db *DB) read(ctx context.Context, fn func(ctx context.Context, tx *Tx) err
 		return fmt.Errorf("begin a read: %w", err)
 	}
 	defer func() {
-		// Also on a panic, and when the caller's context has ended.
+		// Also after a panic, and when the caller's context has ended.
 		if _, e := c.exec(context.Background(), "ROLLBACK"); e != nil {
 			c.broken = true
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// A Subscription is a board of another node that this one follows, and how far
-// its log has been applied here.
+// A Subscription is a board of another node that this node follows, and how far its
+// log has been applied.
 type Subscription struct {
 	Board, Host, NodeActor, LogURL, Epoch string
 	LastSeq                               int64 // of the log under Epoch; 0 is before the first
@@ -19,7 +19,7 @@ type Subscription struct {
 	LastError                             string
 }
 
-// A SubscriptionState says what became of our Follow.
+// A SubscriptionState is the state of our Follow.
 type SubscriptionState string
 
 const (
@@ -50,8 +50,8 @@ func (r subscriptionRow) subscription() Subscription {
 		Failures: r.Failures, LastError: r.LastError}
 }
 
-// PutSubscription stores a subscription as it is given. For one that is there,
-// epoch and number stay: they are AdvanceSubscription's and ResetSubscription's.
+// PutSubscription stores a subscription. Epoch and number of an existing one are
+// unchanged: they are set by AdvanceSubscription and ResetSubscription.
 func (tx *Tx) PutSubscription(ctx context.Context, s Subscription) error {
 	if s.State == "" {
 		s.State = SubscriptionPending
@@ -61,8 +61,8 @@ func (tx *Tx) PutSubscription(ctx context.Context, s Subscription) error {
 		"board", "host", "node_actor", "log_url", "state", "follow_id", "checked_at", "next_at", "failures", "last_error")
 }
 
-// NoteFollow says with a subscription that waits for its answer how the delivery of
-// its Follow fares. One that was answered meanwhile is left as it is.
+// NoteFollow records the delivery of the Follow of a pending subscription. One that
+// was answered meanwhile is unchanged.
 func (tx *Tx) NoteFollow(ctx context.Context, board string, failures int, lastError string) error {
 	_, err := tx.write(ctx, `UPDATE subscription SET failures = ?, last_error = ? WHERE board = ? AND state = ?`,
 		failures, lastError, board, string(SubscriptionPending))
@@ -79,7 +79,7 @@ func (tx *Tx) SubscriptionByBoard(ctx context.Context, board string) (*Subscript
 	return &s, nil
 }
 
-// maxSubscriptions bounds what a listing of them returns.
+// maxSubscriptions limits a listing of them.
 const maxSubscriptions = 10_000
 
 // ListSubscriptions returns every subscription, by board.
@@ -89,7 +89,7 @@ func (tx *Tx) ListSubscriptions(ctx context.Context) ([]Subscription, error) {
 	return convert(rows, subscriptionRow.subscription), err
 }
 
-// DueSubscriptions returns the accepted ones that are due, the longest due first.
+// DueSubscriptions returns the accepted ones that are due, longest due first.
 func (tx *Tx) DueSubscriptions(ctx context.Context) ([]Subscription, error) {
 	var rows []subscriptionRow
 	err := tx.selectFrom(&rows).Where("state = 'accepted'").Where("next_at <= ?", millis(tx.Now)).Order("next_at").Limit(maxSubscriptions).Scan(tx.in(ctx))
@@ -97,22 +97,22 @@ func (tx *Tx) DueSubscriptions(ctx context.Context) ([]Subscription, error) {
 }
 
 // AdvanceSubscription moves from one number to the next under an epoch, in the
-// transaction that applies what lies between. It is false, and nothing happens,
-// when the subscription does not stand there (any more): then somebody else has
-// applied it, and the caller undoes its work by returning an error.
+// transaction that applies the entries between. It is false, and changes nothing,
+// when the subscription is not (or no longer) at that number: then another worker
+// has applied them, and the caller undoes its work by returning an error.
 func (tx *Tx) AdvanceSubscription(ctx context.Context, board, epoch string, fromSeq, toSeq int64) (ok bool, err error) {
 	n, err := tx.write(ctx, `UPDATE subscription SET last_seq = ? WHERE board = ? AND epoch = ? AND last_seq = ?`, toSeq, board, epoch, fromSeq)
 	return n == 1, err
 }
 
-// ResetSubscription begins at the start of the log under another epoch. It is
-// false when the subscription is not under the epoch it is said to leave.
+// ResetSubscription begins at the start of the log under another epoch. It is false
+// when the subscription is not under the epoch from.
 func (tx *Tx) ResetSubscription(ctx context.Context, board, from, to string) (ok bool, err error) {
 	n, err := tx.write(ctx, `UPDATE subscription SET epoch = ?, last_seq = 0 WHERE board = ? AND epoch = ?`, to, board, from)
 	return n == 1, err
 }
 
-// DeleteSubscription ends a subscription; none to end is no error.
+// DeleteSubscription deletes a subscription; it is no error if there is none.
 func (tx *Tx) DeleteSubscription(ctx context.Context, board string) error {
 	_, err := tx.write(ctx, `DELETE FROM subscription WHERE board = ?`, board)
 	return err

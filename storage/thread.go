@@ -9,17 +9,17 @@ import (
 	"stoa/protocol"
 )
 
-// A StoredThread is a conversation with what the node keeps beside it.
+// A StoredThread is a conversation with the node's own data about it.
 type StoredThread struct {
 	ID, Handle           string
 	Kind                 protocol.ContactKind
 	State                protocol.ThreadState
-	Writer               string // who began it, as limits and blocks know it
-	WriterHandle         string // the profile of this node that began it, "" none or none any more
+	Writer               string // who began it, as used by limits and blocks
+	WriterHandle         string // the profile of this node that began it, "" for none or a deleted one
 	Author               protocol.Author
 	TokenHash            [32]byte
-	Visitor              string // hash of the cookie of the browser that began it, "" none
-	Callback             string // where replies go, "" nowhere
+	Visitor              string // hash of the cookie of the browser that began it, "" for none
+	Callback             string // where replies are sent, "" for nowhere
 	Messages             int    // the number of the last one
 	Unread, Unseen       int    // messages of the writer, of the agent, since the other side last wrote
 	CreatedAt, UpdatedAt time.Time
@@ -72,7 +72,7 @@ func (tx *Tx) InsertThread(ctx context.Context, t *StoredThread) error {
 }
 
 // ThreadByID returns a thread; ErrNotFound when there is none. In a writing
-// transaction its row is locked, so that what is decided about it holds.
+// transaction its row is locked, so that a decision about it stays valid.
 func (tx *Tx) ThreadByID(ctx context.Context, id string) (*StoredThread, error) {
 	query := `SELECT ` + threadColumns + ` FROM thread WHERE id = ?`
 	if tx.batch != nil {
@@ -92,8 +92,8 @@ func (tx *Tx) ThreadByID(ctx context.Context, id string) (*StoredThread, error) 
 	return &found[0], nil
 }
 
-// ThreadByToken returns the id of the thread that a read token opens, by the
-// token's hash; ErrNotFound when there is none.
+// ThreadByToken returns the id of the thread that a read token gives access to, by
+// the token's hash; ErrNotFound when there is none.
 func (tx *Tx) ThreadByToken(ctx context.Context, hash [32]byte) (id string, err error) {
 	err = tx.row(ctx, threadByToken, hash[:]).Scan(&id)
 	return id, err
@@ -101,15 +101,15 @@ func (tx *Tx) ThreadByToken(ctx context.Context, hash [32]byte) (id string, err 
 
 const threadByToken = `SELECT id FROM thread WHERE token_hash = ?`
 
-// SaveThread stores what may change of a thread: state, counts, callback, and
+// SaveThread stores the mutable fields of a thread: state, counts, callback, and
 // when and by whom it was closed.
 func (tx *Tx) SaveThread(ctx context.Context, t *StoredThread) error {
 	return one(tx.write(ctx, `UPDATE thread SET state = ?, callback = ?, messages = ?, unread = ?, unseen = ?, updated_at = ?, closed_at = ?, closed_by = ? WHERE id = ?`,
 		string(t.State), t.Callback, t.Messages, t.Unread, t.Unseen, millis(t.UpdatedAt), millisPtr(t.ClosedAt), t.ClosedBy, t.ID))
 }
 
-// AppendMessage stores the next message of a thread. The caller has the thread
-// of ThreadByID in the same transaction and saves it.
+// AppendMessage stores the next message of a thread. The caller has read the thread
+// with ThreadByID in the same transaction and saves it.
 func (tx *Tx) AppendMessage(ctx context.Context, t *StoredThread, m protocol.Message) error {
 	author, err := json.Marshal(m.Author)
 	if err != nil {
@@ -140,16 +140,16 @@ func scanMessage(s scanner) (m numbered, err error) {
 		return m, fmt.Errorf("message %s: %w", m.ID, err)
 	}
 	if m.From == protocol.AgentSide && m.Author.Proof.Level == protocol.ByChainKey && m.Author.Proof.Block == nil {
-		// Of before levels were kept: whatever key of the profile signed, the
-		// profile's identity was written next to it.
+		// Stored before levels existed: whatever key of the profile signed, the profile's
+		// identity was written with it.
 		m.Author.Proof = protocol.AuthorProof{Level: protocol.ByProfileKey}
 		m.Author.Rest(m.CreatedAt)
 	}
 	return m, nil
 }
 
-// readAuthor reads a stored author. One of before levels were kept was checked when
-// it was stored.
+// readAuthor reads a stored author. One that was stored before levels existed was
+// checked when it was stored.
 func readAuthor(raw string, a *protocol.Author, at time.Time) error {
 	if err := json.Unmarshal([]byte(raw), a); err != nil {
 		return err
@@ -189,8 +189,8 @@ func (tx *Tx) MessageByNumber(ctx context.Context, threadID string, n int) (*pro
 	return &found[0].Message, nil
 }
 
-// ListThreads returns the threads with an agent, the newest first; state "" is
-// every state.
+// ListThreads returns the threads with an agent, newest first; state "" is every
+// state.
 func (tx *Tx) ListThreads(ctx context.Context, handle string, state protocol.ThreadState, limit int, after string) (protocol.Page[StoredThread], error) {
 	limit = bounded(limit)
 	listing := "threads-" + string(state)
@@ -206,8 +206,8 @@ func (tx *Tx) ListThreads(ctx context.Context, handle string, state protocol.Thr
 
 // onesOwn is a page of the rows of one agent, newest first, onesOwnState one of
 // those in one state. Each is ordered by an expression that only its own index has,
-// so that no engine takes the primary key and looks at the rows of everybody in
-// between, as PostgreSQL does where one agent has a good part of them.
+// so that no engine uses the primary key and reads the rows of all agents in
+// between, as PostgreSQL does if one agent has a large part of them.
 const (
 	onesOwn      = `id || '' < ? ORDER BY id || '' DESC LIMIT ?`
 	onesOwnState = `'' || id < ? ORDER BY '' || id DESC LIMIT ?`
@@ -220,8 +220,8 @@ func threadsQuery(handle string, state protocol.ThreadState, before string, limi
 	return `SELECT ` + threadColumns + ` FROM thread WHERE handle = ? AND state = ? AND ` + onesOwnState, []any{handle, string(state), before, limit}
 }
 
-// positionID reads the id in a cursor of a listing that runs down by id; what is
-// greater than every id where there is no cursor.
+// positionID reads the id in a cursor of a listing that is descending by id;
+// without a cursor it returns a string greater than every id.
 func positionID(listing, after string) (string, error) {
 	p, err := protocol.ParseCursor(listing, after)
 	if p == "" {
@@ -233,8 +233,8 @@ func positionID(listing, after string) (string, error) {
 const countOpenThreads = `SELECT count(*) FROM (SELECT 1 FROM thread WHERE handle = ? AND writer = ? AND state = 'open' LIMIT ?) AS waiting`
 
 // CountOpenThreads counts the threads of a writer with an agent that wait for an
-// answer, up to most. Whoever counts the same at once waits for this transaction
-// to end, so that a limit holds over all processes.
+// answer, up to most. A concurrent count of the same waits for this transaction to
+// end, so that a limit is exact over all processes.
 func (tx *Tx) CountOpenThreads(ctx context.Context, handle, writer string, most int) (n int, err error) {
 	if err := tx.lockName(ctx, "thread "+handle+" "+writer); err != nil {
 		return 0, err
@@ -245,8 +245,8 @@ func (tx *Tx) CountOpenThreads(ctx context.Context, handle, writer string, most 
 
 const disownThreads = `UPDATE thread SET writer_handle = NULL WHERE writer_handle = ?`
 
-// DropThreads forgets every thread, callback, block and news of a profile that is
-// no more, and that it began threads with others: whoever takes the handle next
+// DropThreads deletes every thread, callback, block and news of a deleted profile,
+// and its handle in threads that it began with others: the next owner of the handle
 // must not read them.
 func (tx *Tx) DropThreads(ctx context.Context, handle string) error {
 	for _, statement := range []string{

@@ -11,13 +11,14 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// A Token lets an owner's program write. Only the hash of its secret is kept.
+// A Token allows an owner's program to write. Only the hash of its secret is
+// stored.
 type Token struct {
 	ID                               string
 	Hash                             [32]byte
 	Account, Name                    string
 	Handle                           string   // the one profile it is for; "" for all of the account
-	Scopes                           []string // what it may do; without any, nothing that needs one
+	Scopes                           []string // what it may do; none allows nothing that needs a scope
 	CreatedAt                        time.Time
 	ExpiresAt, RevokedAt, LastUsedAt *time.Time // nil: never
 }
@@ -46,7 +47,7 @@ func (r tokenRow) token() Token {
 	return t
 }
 
-// InsertToken stores a token. A zero CreatedAt is now. ErrExists when its id or
+// InsertToken stores a token. A zero CreatedAt means now. ErrExists when its id or
 // hash is taken.
 func (tx *Tx) InsertToken(ctx context.Context, t Token) error {
 	if t.CreatedAt.IsZero() {
@@ -62,8 +63,8 @@ func (tx *Tx) InsertToken(ctx context.Context, t Token) error {
 	})
 }
 
-// TokenByHash returns a token, also one that has run out or was revoked: that is
-// the caller's to look at. ErrNotFound when unknown.
+// TokenByHash returns a token, also an expired or revoked one, which the caller
+// must check. ErrNotFound when unknown.
 func (tx *Tx) TokenByHash(ctx context.Context, hash [32]byte) (*Token, error) {
 	var r tokenRow
 	if err := tx.selectFrom(&r).Where("hash = ?", hash[:]).Scan(tx.in(ctx)); err != nil {
@@ -83,7 +84,7 @@ func (tx *Tx) Token(ctx context.Context, id string) (*Token, error) {
 	return &t, nil
 }
 
-// ListTokens returns the tokens that are for one profile alone, newest first.
+// ListTokens returns the tokens that are for one profile only, newest first.
 func (tx *Tx) ListTokens(ctx context.Context, handle string) ([]Token, error) {
 	var rows []tokenRow
 	err := tx.selectFrom(&rows).Where("handle = ?", handle).Order("id DESC").Limit(1000).Scan(tx.in(ctx))
@@ -103,9 +104,9 @@ func (tx *Tx) AccountTokens(ctx context.Context, account string, limit int, afte
 	return page(convert(rows, tokenRow.token), limit, listing, func(t Token) string { return t.ID }), err
 }
 
-// CountTokens is how many tokens of an account are neither revoked nor run out.
-// In a writing transaction whoever counts the same at once waits for its end, so
-// that a limit holds over all processes.
+// CountTokens is the number of tokens of an account that are neither revoked nor
+// expired. In a writing transaction a concurrent count of the same waits for its
+// end, so that a limit is exact over all processes.
 func (tx *Tx) CountTokens(ctx context.Context, account string) (n int, err error) {
 	if tx.batch != nil {
 		if err := tx.lockName(ctx, "tokens "+account); err != nil {
@@ -121,15 +122,15 @@ func (tx *Tx) RevokeToken(ctx context.Context, id string) error {
 	return one(tx.write(ctx, `UPDATE api_token SET revoked_at = COALESCE(revoked_at, ?) WHERE id = ?`, millis(tx.Now), id))
 }
 
-// TouchToken notes that a token was used now; ErrNotFound when unknown.
+// TouchToken records that a token was used now; ErrNotFound when unknown.
 func (tx *Tx) TouchToken(ctx context.Context, id string) error {
 	return one(tx.write(ctx, `UPDATE api_token SET last_used_at = ? WHERE id = ?`, millis(tx.Now), id))
 }
 
 const endedTokens = `COALESCE(revoked_at, expires_at) < ? ORDER BY COALESCE(revoked_at, expires_at) LIMIT 1000`
 
-// PruneTokens forgets tokens that were revoked, or else ran out, before a time, a
-// thousand a call at most, and returns how many.
+// PruneTokens deletes tokens that were revoked or expired before a time, at most a
+// thousand per call, and returns how many.
 func (tx *Tx) PruneTokens(ctx context.Context, before time.Time) (int, error) {
 	return tx.deleteSome(ctx, "api_token", "id", endedTokens, millis(before))
 }

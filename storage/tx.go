@@ -15,8 +15,8 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// in is the context a statement runs under. A batch is many callers' work, so
-// nobody's context may end one of its statements.
+// in is the context of a statement. A batch is the work of many callers, so no
+// caller's context may end one of its statements.
 func (tx *Tx) in(ctx context.Context) context.Context {
 	if tx.batch != nil {
 		return context.Background()
@@ -24,8 +24,8 @@ func (tx *Tx) in(ctx context.Context) context.Context {
 	return ctx
 }
 
-// write runs a statement that changes something at once, after what is held back
-// of the tables that it names.
+// write runs a statement that changes data immediately, after the held-back rows
+// of the tables that it names are written.
 func (tx *Tx) write(ctx context.Context, query string, args ...any) (int64, error) {
 	if err := tx.settleFor(query, args); err != nil {
 		return 0, err
@@ -44,8 +44,8 @@ func (tx *Tx) writeUnsettled(ctx context.Context, query string, args ...any) (in
 	return tx.conn.exec(tx.in(ctx), query, args...)
 }
 
-// deleteSome deletes rows of a table that a condition with an order and a limit
-// finds, and returns how many. PostgreSQL gets their places in an array: it would
+// deleteSome deletes the rows of a table that match a condition with an order and a
+// limit, and returns how many. PostgreSQL gets their keys in an array: it would
 // read the whole table rather than join a thousand keys to it.
 func (tx *Tx) deleteSome(ctx context.Context, table, key, found string, args ...any) (int, error) {
 	query := `DELETE FROM ` + table + ` WHERE ` + key + ` IN (SELECT ` + key + ` FROM ` + table + ` s WHERE ` + found + `)`
@@ -73,7 +73,7 @@ func (tx *Tx) queryUnsettled(ctx context.Context, query string, args ...any) (*s
 	return tx.conn.query(tx.in(ctx), query, args...)
 }
 
-// A scanner is a *sql.Rows that stands on a row.
+// A scanner is a *sql.Rows that is positioned at a row.
 type scanner interface{ Scan(dest ...any) error }
 
 // A row is the first row of a query.
@@ -123,8 +123,8 @@ func collect[T any](rows *sql.Rows, err error, scan func(scanner) (T, error)) ([
 	return items, rows.Err()
 }
 
-// Builders of bun, for statements that are not on the hot path. Those that
-// write open the op's savepoint first.
+// Builders of bun, for statements that are not on the hot path. Those that write
+// open the op's savepoint first.
 
 func (tx *Tx) selectFrom(model any) *bun.SelectQuery { return tx.conn.bun.NewSelect().Model(model) }
 
@@ -144,8 +144,8 @@ func (tx *Tx) insert(ctx context.Context, model any) error {
 	return err
 }
 
-// put inserts the row, or where the key exists already replaces the named
-// columns of the row that is there.
+// put inserts the row, or if the key exists, replaces the named columns of the
+// existing row.
 func (tx *Tx) put(ctx context.Context, model any, key string, columns ...string) error {
 	if err := tx.dirty(); err != nil {
 		return err
@@ -163,7 +163,7 @@ func (tx *Tx) put(ctx context.Context, model any, key string, columns ...string)
 	return err
 }
 
-// found turns database/sql's word for nothing into ours.
+// found converts sql.ErrNoRows to ErrNotFound.
 func found(err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrNotFound
@@ -171,7 +171,7 @@ func found(err error) error {
 	return err
 }
 
-// one says ErrNotFound where a statement changed nothing.
+// one returns ErrNotFound if a statement changed nothing.
 func one(n int64, err error) error {
 	if err == nil && n == 0 {
 		return ErrNotFound
@@ -211,7 +211,7 @@ func momentPtr(ms *int64) *time.Time {
 	return &t
 }
 
-// page cuts a listing that was read one item beyond its limit.
+// page cuts a listing that was read with one more than its limit.
 func page[T any](items []T, limit int, listing string, position func(T) string) protocol.Page[T] {
 	p := protocol.Page[T]{Items: items}
 	if len(items) > limit {
@@ -221,7 +221,7 @@ func page[T any](items []T, limit int, listing string, position func(T) string) 
 	return p
 }
 
-// bounded is a limit that a listing works with, whatever was asked for.
+// bounded is the requested limit within the allowed range.
 func bounded(limit int) int {
 	if limit <= 0 {
 		return protocol.DefaultLimit
@@ -229,7 +229,7 @@ func bounded(limit int) int {
 	return min(limit, protocol.MaxLimit)
 }
 
-// position reads the number in a cursor; start where there is no cursor.
+// position reads the number in a cursor; start if there is no cursor.
 func position(listing, after string, start int64) (int64, error) {
 	p, err := protocol.ParseCursor(listing, after)
 	if err != nil || p == "" {
@@ -244,9 +244,9 @@ func position(listing, after string, start int64) (int64, error) {
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }
 
-// seqOf is the number that orders things with time-ordered ids (TypeIDs over a
-// UUIDv7): 42 bits of milliseconds and the first 21 random bits. It sorts as
-// the id does; where two ids share it, the later one is moved up by a little.
+// seqOf is the number that orders rows with time-ordered ids (TypeIDs over a
+// UUIDv7): 42 bits of milliseconds and the first 21 random bits. It sorts as the id
+// does; if two ids share it, the later one gets a slightly higher number.
 func seqOf(id string) (int64, error) {
 	if len(id) < 27 || id[len(id)-27] != '_' {
 		return 0, fmt.Errorf("storage: %q is not an id", id)
@@ -289,8 +289,8 @@ func decodeDigit(c byte) byte {
 // nearby is how far an id may be from its number.
 const nearby = 16
 
-// Positions that are addresses are longer than a public cursor may be. The
-// listings that use them are the operator's and the federation's own.
+// Positions that are addresses are longer than a public cursor may be. Only
+// listings for the operator and for federation use them.
 
 func longPosition(listing, after string) (string, error) {
 	if after == "" {

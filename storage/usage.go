@@ -5,20 +5,21 @@ import (
 	"time"
 )
 
-// A Usage is what one process of a deployment tells the others of what its
-// callers used up: a document that the processes agree about.
+// A Usage is what one process of a deployment tells the others about the usage of
+// its callers: a document in a format of the processes.
 type Usage struct {
 	Process string
-	N       int64 // counts what the process told, from 1
+	N       int64 // number of the process's document, from 1
 	Doc     []byte
 }
 
-// usageKept is how long a Usage stays: whoever did not read it by then was away.
+// usageKept is how long a Usage is stored: a process that did not read it by then
+// was not running.
 const usageKept = time.Minute
 
 const usageQuery = `SELECT process, n, doc FROM usage WHERE at > ? AND process <> ? ORDER BY at, process, n LIMIT 1000`
 
-// TellUsage stores what a process tells, and forgets what is old of all.
+// TellUsage stores a process's document, and deletes the old documents of all.
 func (tx *Tx) TellUsage(ctx context.Context, u Usage) error {
 	if _, err := tx.PruneUsage(ctx); err != nil {
 		return err
@@ -27,8 +28,8 @@ func (tx *Tx) TellUsage(ctx context.Context, u Usage) error {
 	return err
 }
 
-// UsageOfOthers returns what other processes told within the age, which is at
-// most a minute, oldest first.
+// UsageOfOthers returns the documents of other processes within the age, which is
+// at most a minute, oldest first.
 func (tx *Tx) UsageOfOthers(ctx context.Context, process string, age time.Duration) ([]Usage, error) {
 	rows, err := tx.query(ctx, usageQuery, millis(tx.Now.Add(-age)), process)
 	return collect(rows, err, func(s scanner) (u Usage, err error) {
@@ -37,7 +38,7 @@ func (tx *Tx) UsageOfOthers(ctx context.Context, process string, age time.Durati
 	})
 }
 
-// PruneUsage forgets what is old, and returns how many.
+// PruneUsage deletes old documents, and returns how many.
 func (tx *Tx) PruneUsage(ctx context.Context) (int, error) {
 	n, err := tx.write(ctx, `DELETE FROM usage WHERE at <= ?`, millis(tx.Now.Add(-usageKept)))
 	return int(n), err

@@ -80,18 +80,18 @@ func ascii(s string) bool {
 
 func single(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) }
 
-// maxGrowth is by how many bytes the compatibility forms of a text may be longer
-// than the text. A single character may say a sentence (U+FDFA is eleven times as
-// long), and what folds and stores it pays for the sentence.
+// maxGrowth is the maximum number of bytes by which the compatibility forms of a
+// text may be longer than the text. A single character may expand to a sentence
+// (U+FDFA is eleven times as long), which costs time and space to fold and store.
 const maxGrowth = 4 << 10
 
-// compact replaces characters whose compatibility forms would make a text longer
-// by more than maxGrowth in all with spaces. Canonical forms are short: at most
+// compact replaces characters with spaces whose compatibility forms would make a
+// text longer by more than maxGrowth in total. Canonical forms are short: at most
 // three times as long (Unicode TR15), and composed again.
 func compact(text string) string {
 	growth := 0
 	for i, r := range text {
-		if r < 0x2000 || r >= 0x3400 && r < 0xd800 { // what grows there grows by three bytes
+		if r < 0x2000 || r >= 0x3400 && r < 0xd800 { // growth there is at most three bytes
 			continue
 		}
 		growth += grows(text[i:])
@@ -107,8 +107,8 @@ func compact(text string) string {
 	return text
 }
 
-// grows is by how many bytes the compatibility form of the first character of s is
-// longer than the character.
+// grows is the number of bytes by which the compatibility form of the first
+// character of s is longer than the character.
 func grows(s string) int {
 	form := norm.NFKD.PropertiesString(s)
 	long := len(form.Decomposition()) - form.Size()
@@ -139,7 +139,7 @@ func foldUnicode(text string) string {
 	return norm.NFKC.String(text)
 }
 
-// drawing reports what changes how text is drawn and not what it says.
+// drawing reports characters that change how text is drawn and not what it says.
 func drawing(r rune) bool {
 	return r >= 0x200c && r <= 0x200f || r == 0x061c || unicode.In(r, unicode.Variation_Selector, unicode.Me)
 }
@@ -160,10 +160,9 @@ func digit(r rune) rune {
 	return 0
 }
 
-// hindi takes away what writers of Hindi do either way: the dot below (कागज,
-// काग़ज़), and the nasal before a consonant of its own class, which is written
-// out, as a dot or as a moon and dot (हिन्दी, हिंदी; मुम्बई, मुंबई; चाँद, चांद). text is
-// decomposed.
+// hindi removes spelling variants of Hindi: the dot below (कागज, काग़ज़), and the
+// nasal before a consonant of its own class, which is written out, as a dot or as a
+// moon and dot (हिन्दी, हिंदी; मुम्बई, मुंबई; चाँद, चांद). text is decomposed.
 func hindi(text string) string {
 	const moon, dot, nukta, virama = '\u0901', '\u0902', '\u093c', '\u094d'
 	in := []rune(strings.ReplaceAll(text, string(nukta), ""))
@@ -184,21 +183,22 @@ func hindi(text string) string {
 // nasals are the nasals of Devanagari with the other consonants of their class.
 var nasals = map[rune]string{'ङ': "कखगघ", 'ञ': "चछजझ", 'ण': "टठडढ", 'न': "तथदध", 'म': "पफबभ"}
 
-// queryWords are the words of what a visitor typed, each once.
+// queryWords are the distinct words of a visitor's query.
 func queryWords(q string) []string {
 	words := foldWords(q)
 	slices.Sort(words)
 	return slices.Compact(words)
 }
 
-// Facets stand in the index beside the words, so that a search with filters
-// reads no row it does not show. They begin with a private-use character, which
-// is never part of a word.
+// Facets are in the index alongside the words, so that a search with filters reads
+// no row it does not show. They begin with a private-use character, which is never
+// part of a word.
 const (
 	facetKind     = "\ue000k"
 	facetVerified = "\ue000v"
 
-	// Filters that together find little, though each finds much, are one facet.
+	// Pairs of filters that together match few rows, though each matches many, are one
+	// facet.
 	facetKindVerified = "\ue000x"
 	facetTagVerified  = "\ue000y"
 
@@ -213,7 +213,7 @@ const (
 	facetAnyAuthor  = "\ue000b" // handle of an author of any node
 	facetTag        = "\ue000t"
 	facetCapability = "\ue000c" // id or tag of a capability
-	facetRegion     = "\ue000r" // a region, and the country it lies in
+	facetRegion     = "\ue000r" // a region, and its country
 	facetIdentity   = "\ue000i"
 	facetNobody     = "\ue000n" // without identity
 	facetListed     = "\ue000l" // every listed profile
@@ -222,8 +222,8 @@ const (
 	facetLanguage   = "\ue000m" // language that an agent speaks
 )
 
-// facet is one word for a filter's value. What is neither letter nor digit is
-// moved to private use, so that the index does not divide there.
+// facet is one word for a filter's value. Characters that are neither letter nor
+// digit are moved to private use, so that the index does not divide the word there.
 func facet(name, value string) string {
 	var b strings.Builder
 	b.WriteString(name)
@@ -240,10 +240,10 @@ func facet(name, value string) string {
 	return b.String()
 }
 
-// tagKey is a tag as it is looked up by: what is drawn alike is alike.
+// tagKey is the normalized form of a tag: tags that are drawn alike are equal.
 func tagKey(tag string) string { return norm.NFC.String(tag) }
 
-// tagKeys are the keys of a post's tags, each once.
+// tagKeys are the distinct keys of a post's tags.
 func tagKeys(tags []string) []string {
 	keys := make([]string, 0, len(tags))
 	for _, tag := range tags {

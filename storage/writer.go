@@ -13,21 +13,21 @@ import (
 
 const (
 	maxBatch        = 128 // operations in one transaction
-	postgresWriters = 2   // while one commits, the other fills
-	maxTries        = 6   // of ops whose transaction the database gave up
-	triesTogether   = 2   // of them, before each op is tried in a transaction of its own
+	postgresWriters = 2   // while one commits, the other fills its batch
+	maxTries        = 6   // of ops whose transaction the database aborted
+	triesTogether   = 2   // of them, before each op is tried in a separate transaction
 )
 
-// States of an op: the caller may take it back until a writer has begun it.
+// States of an op: the caller may withdraw it until a writer has begun it.
 const (
 	opWaiting int32 = iota
 	opTaken
 	opWithdrawn
 )
 
-// An op is one call of Write on its way through a writer.
+// An op is one call of Write.
 type op struct {
-	ctx   context.Context // the caller's: looked at before the op begins, never after
+	ctx   context.Context // the caller's: checked before the op begins, never after
 	fn    func(ctx context.Context, tx *Tx) error
 	state atomic.Int32
 	done  chan error // capacity 1
@@ -35,19 +35,19 @@ type op struct {
 	spends []protocol.Spend
 }
 
-// Write runs fn in a transaction that it may share with other writes, and
-// returns when the transaction is on disk. An error of fn comes back as it is
-// and undoes what fn wrote, and nothing else.
+// Write runs fn in a transaction that it may share with other writes, and returns
+// when the transaction is on disk. An error of fn is returned unchanged and undoes
+// what fn wrote, and nothing else.
 //
-// fn may run twice: when the database gives up a transaction, and when a
-// neighbour breaks it. So it touches nothing but tx, does no I/O, and never
-// calls Read or Write. Its context carries the values of ctx and does not end
-// when ctx does: once begun, a write is finished. A write whose ctx ends while
-// it waits is given up with the context's error. A full queue is an
-// *protocol.Error with code overloaded.
+// fn may run twice: when the database aborts a transaction, and when another op of
+// the batch breaks it. So it accesses only tx, does no I/O, and never calls Read or
+// Write. Its context has the values of ctx but does not end when ctx does: once
+// begun, a write is finished. A write whose ctx ends while it waits is abandoned
+// with the context's error. A full queue is a *protocol.Error with code overloaded.
 //
 // spends are what fn is likely to pass to Spend: declared here, they are written
-// for all writes of a transaction at once, on PostgreSQL. What fn does not spend stays unspent.
+// for all writes of a transaction at once, on PostgreSQL. Those that fn does not
+// spend stay unspent.
 func (db *DB) Write(ctx context.Context, fn func(ctx context.Context, tx *Tx) error, spends ...protocol.Spend) error {
 	o := &op{ctx: ctx, fn: fn, done: make(chan error, 1), spends: spends}
 	if err := db.submit(o); err != nil {
@@ -82,7 +82,7 @@ func overloaded(detail string, cause error) error {
 	return &protocol.Error{Code: protocol.Overloaded, Detail: detail, RetryAfter: time.Second, Err: cause}
 }
 
-// A writer owns one connection and turns waiting ops into transactions.
+// A writer owns one connection and runs waiting ops in transactions.
 type writer struct {
 	db   *DB
 	conn *conn
@@ -107,8 +107,8 @@ func (db *DB) startWriters(ctx context.Context) error {
 	return nil
 }
 
-// loop takes what waits, without waiting for more: batches form by themselves
-// while the one before is on its way to the disk.
+// loop takes the waiting ops, without waiting for more: batches form by themselves
+// while the previous one is written to disk.
 func (w *writer) loop() {
 	ops := make([]*op, 0, maxBatch)
 	ended := false
@@ -117,8 +117,8 @@ func (w *writer) loop() {
 			w.conn.close()
 			return
 		}
-		// A function has called runtime.Goexit, as a failing test does. Its batch
-		// is rolled back; another goroutine goes on.
+		// A function has called runtime.Goexit, as a failing test does. Its batch is
+		// rolled back; another goroutine continues.
 		for _, o := range ops {
 			select {
 			case o.done <- errors.New("storage: a write has ended its goroutine"):
@@ -146,17 +146,16 @@ func (w *writer) loop() {
 	ended = true
 }
 
-// commit brings the ops to disk and answers each.
+// commit writes the ops to disk and answers each.
 func (w *writer) commit(ops []*op) {
-	if ops = take(ops); len(ops) > 0 {
+	if ops = beginOps(ops); len(ops) > 0 {
 		w.store(ops)
 	}
 }
 
 // store is commit of ops that are taken. Ops of a batch take locks in the order in
-// which they came, so that batches of several processes may wait for each other
-// in a ring as often as they are tried. An op alone holds few locks, and the
-// counter of the feed as its last.
+// which they arrived, so batches of several processes may deadlock at each attempt.
+// A single op holds few locks, and the counter of the feed as its last.
 func (w *writer) store(ops []*op) {
 	var b *batch
 	var err error
@@ -173,8 +172,8 @@ func (w *writer) store(ops []*op) {
 		if e := w.reopen(); e != nil {
 			err = errors.Join(err, e)
 		}
-		// Any other failure may have come after the database took the commit,
-		// so running again could do things twice.
+		// Any other failure may have come after the database accepted the commit, so
+		// running again could repeat the writes.
 		if !passing(err) && !errors.Is(err, errBegin) {
 			break
 		}
@@ -203,9 +202,9 @@ func (w *writer) store(ops []*op) {
 	}
 }
 
-// take marks the ops as begun and drops those that were withdrawn or whose
-// caller has gone.
-func take(ops []*op) []*op {
+// beginOps marks the ops as begun and drops those that were withdrawn or whose
+// caller's context has ended.
+func beginOps(ops []*op) []*op {
 	kept := ops[:0]
 	for _, o := range ops {
 		if !o.state.CompareAndSwap(opWaiting, opTaken) {
@@ -220,7 +219,7 @@ func take(ops []*op) []*op {
 	return kept
 }
 
-// reopen replaces a connection that the network has lost.
+// reopen replaces a lost connection.
 func (w *writer) reopen() error {
 	if !w.conn.broken {
 		return nil
@@ -243,7 +242,7 @@ func (db *DB) announce(b *batch) {
 	}
 }
 
-// hint wakes who waits for a topic.
+// hint wakes the receiver of a topic.
 func (db *DB) hint(topic string) {
 	select {
 	case db.wake[topic] <- struct{}{}:
