@@ -1,6 +1,7 @@
-// Package account is the room of owners: accounts and what signs in to them
-// (contract §2, §4), and what an owner does with a profile. Whose profile it is,
-// and what a token allows, the gate has found out; a room asks the caller.
+// Package account is the room of owners: accounts and how owners sign in to them
+// (contract §2, §4), and what an owner does with a profile. The gate has decided to
+// which profiles the caller has access, and what its token allows; the room reads
+// it from the caller.
 package account
 
 import (
@@ -28,7 +29,7 @@ type Accounts struct {
 	Seal func(handle string, p key.Pair) ([]byte, error)
 }
 
-// Session says who is signed in.
+// Session returns who is signed in.
 func (a *Accounts) Session(ctx context.Context, tx *storage.Tx, c protocol.Caller, _ protocol.None) (protocol.SessionState, error) {
 	s := protocol.SessionState{Handles: []string{}}
 	if c.Account == "" {
@@ -69,7 +70,7 @@ func scopesOf(r protocol.Role) []protocol.Scope {
 	return all
 }
 
-// Put changes what the owner decides about the account.
+// Put changes the owner's settings of the account.
 func (a *Accounts) Put(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.AccountDraft) (protocol.Account, error) {
 	if err := tx.RenameAccount(ctx, c.Account, in.Name); err != nil {
 		return protocol.Account{}, err
@@ -102,8 +103,8 @@ func token(t storage.Token, c protocol.Caller) protocol.Token {
 	return out
 }
 
-// CreateToken makes a token that may do no more, and live no longer, than what
-// the caller has shown: a token must not be a way to a wider one.
+// CreateToken makes a token with at most the scopes and lifetime of the caller: a
+// token must not be a way to a wider one.
 func (a *Accounts) CreateToken(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewToken) (protocol.MadeToken, error) {
 	who, err := tx.Account(ctx, c.Account)
 	if err != nil {
@@ -121,8 +122,8 @@ func (a *Accounts) CreateToken(ctx context.Context, tx *storage.Tx, c protocol.C
 	return a.makeToken(ctx, tx, c, who, in, expires)
 }
 
-// expiry is when a new token runs out, nil for never. One that a token makes
-// does not outlive it.
+// expiry is when a new token expires, nil for never. A token made by a token does
+// not outlive it.
 func (a *Accounts) expiry(ctx context.Context, tx *storage.Tx, c protocol.Caller, days int) (*time.Time, error) {
 	var expires *time.Time
 	if days > 0 {
@@ -169,7 +170,7 @@ func (a *Accounts) makeToken(ctx context.Context, tx *storage.Tx, c protocol.Cal
 	return protocol.MadeToken{Secret: secret, Token: token(t, c)}, tx.Audit(ctx, c.Actor(), "token create", t.ID, in.Name)
 }
 
-// RevokeToken ends a token of the account; the operator, any.
+// RevokeToken revokes a token of the account; the operator can revoke any.
 func (a *Accounts) RevokeToken(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.TokenRef) (protocol.None, error) {
 	t, err := tx.Token(ctx, in.ID)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && t.Account != c.Account && c.Standing != protocol.Operator {

@@ -23,7 +23,7 @@ const (
 	tellFor     = 7 * 24 * time.Hour // how long a former address is kept to be told, at most
 )
 
-// GetMail says where sign-in links go.
+// GetMail returns the address to which sign-in links are sent.
 func (a *Accounts) GetMail(ctx context.Context, tx *storage.Tx, c protocol.Caller, _ protocol.None) (protocol.AccountMail, error) {
 	acc, err := tx.Account(ctx, c.Account)
 	return a.address(acc), err
@@ -40,8 +40,8 @@ func (a *Accounts) address(acc storage.Account) protocol.AccountMail {
 	return out
 }
 
-// PutMail notes the address that an owner wants and has its code sent there.
-// Nothing else changes before the code comes back.
+// PutMail stores the address that an owner wants and sends a code to it. Nothing
+// else changes before the code is confirmed.
 func (a *Accounts) PutMail(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.AccountMailDraft) (protocol.AccountMail, error) {
 	acc, err := tx.AccountToChange(ctx, c.Account)
 	if err != nil {
@@ -80,8 +80,8 @@ func (a *Accounts) PutMail(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	return a.address(acc), tx.Enqueue(ctx, storage.Job{Kind: AddressJob, Lane: letterLane, Args: args, Dedupe: AddressJob + " " + acc.ID})
 }
 
-// mayMove refuses a token that may less than the account: whoever reads its
-// address can sign in, and a token must not be a way to a wider standing.
+// mayMove refuses a token with fewer rights than the account: a reader of its mail
+// can sign in, and a token must not be a way to more rights.
 func (a *Accounts) mayMove(ctx context.Context, tx *storage.Tx, c protocol.Caller, acc storage.Account) error {
 	if !protocol.IsID(protocol.TokenID, c.Secret) {
 		return nil
@@ -100,8 +100,8 @@ func (a *Accounts) mayMove(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	return nil
 }
 
-// mayAsk reports sent when a code went to the address less than [askEvery] ago:
-// nobody is to be mailed at somebody else's will. The error is rate-limited when
+// mayAsk reports sent when a code was sent to the address less than [askEvery] ago:
+// nobody can cause more mail to another's address. The error is rate-limited when
 // owner, an account or profile, has had codes sent to too many addresses.
 func mayAsk(ctx context.Context, tx *storage.Tx, purpose storage.TicketPurpose, owner, mail string) (sent bool, err error) {
 	n, err := tx.CountTicketsTo(ctx, purpose, mail, tx.Now.Add(session.TicketLifetime-askEvery))
@@ -146,7 +146,7 @@ func (a *Accounts) SendAddressCode(ctx context.Context, j storage.Job) (func(con
 	)})
 }
 
-// ConfirmAccountMail makes the address that was asked for the account's.
+// ConfirmAccountMail makes a confirmed address the account's.
 func (a *Accounts) ConfirmAccountMail(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.AccountMailCode) (protocol.AccountMail, error) {
 	hash, ok := session.Hash(session.Ticket, in.Code)
 	if !ok {
@@ -166,9 +166,9 @@ func (a *Accounts) ConfirmAccountMail(ctx context.Context, tx *storage.Tx, c pro
 	return a.moved(ctx, tx, c.Actor(), acc, t.Mail)
 }
 
-// moved gives the account another address, "" for none. Codes that are about, and
-// links that were sent to the former address, are good no longer; the former
-// address is told.
+// moved sets another address of the account, "" for none. Pending codes, and links
+// that were sent to the former address, become invalid; the former address is
+// notified.
 func (a *Accounts) moved(ctx context.Context, tx *storage.Tx, actor string, acc storage.Account, mail string) (protocol.AccountMail, error) {
 	former := acc.Mail
 	err := tx.SetAccountMail(ctx, acc.ID, mail)
@@ -190,8 +190,8 @@ func (a *Accounts) moved(ctx context.Context, tx *storage.Tx, actor string, acc 
 	return a.address(acc), tx.Audit(ctx, actor, "account mail", acc.ID, "")
 }
 
-// tellFormer has a former address told. A job holds no address, so it lies where
-// one-time secrets do, which are taken away in time.
+// tellFormer queues the letter to a former address. A job holds no address, so the
+// address is stored with the one-time secrets, which expire.
 func tellFormer(ctx context.Context, tx *storage.Tx, account, former string) error {
 	if err := tx.DropTicketsTo(ctx, account, storage.TicketSignIn, former); err != nil {
 		return err

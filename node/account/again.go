@@ -11,17 +11,17 @@ import (
 	"stoa/storage"
 )
 
-// A trial counts the tries of a letter or notice and stands in the arguments of
-// its job. What failed waits as a new job, so that one address whose server says
-// "later" holds up nobody else's letters.
+// A trial counts the attempts to send a letter or notice. It is part of its job's
+// arguments. A failed one waits as a new job, so that an address whose server is
+// temporarily unavailable does not delay other letters.
 type trial struct {
 	Try int `json:"try,omitempty"`
 }
 
-// Timetables. A server that greylists wants to be asked again after some minutes;
-// a letter with a secret is worth nothing when its ticket has run out.
+// Pauses between attempts. A server that greylists accepts a repeat after some
+// minutes; a letter with a secret is useless when its ticket has expired.
 var (
-	whileWaiting = []time.Duration{ // somebody sits before the page: half an hour
+	whileWaiting = []time.Duration{ // a person waits for the letter: half an hour
 		15 * time.Second, 45 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute, 5 * time.Minute, 5 * time.Minute,
 	}
 	forADay = []time.Duration{
@@ -29,8 +29,8 @@ var (
 	}
 )
 
-// again ends a try that failed: for good, or with the same job queued for later.
-// args carries t.
+// again handles a failed attempt: it returns a final error, or queues the same job
+// for later. args contains t.
 func again(j storage.Job, pauses []time.Duration, t *trial, args any, cause error) (func(context.Context, *storage.Tx) error, error) {
 	var wait time.Duration
 	if e, ok := errors.AsType[*protocol.Error](cause); ok {

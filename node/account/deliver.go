@@ -11,8 +11,8 @@ import (
 	"stoa/storage"
 )
 
-// SendWebhook is the handler of WebhookJob. A receiver that wants no more gets
-// no more.
+// SendWebhook is the handler of WebhookJob. A receiver that answers that it is gone
+// is removed.
 func (a *Accounts) SendWebhook(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	job, err := arguments[telling](j)
 	if err != nil {
@@ -43,7 +43,7 @@ func (a *Accounts) SendWebhook(ctx context.Context, j storage.Job) (func(context
 	return again(j, forADay, &job.trial, &job, err)
 }
 
-// forget takes a webhook out of the settings, unless there is another by now.
+// forget removes a webhook from the settings, unless it was replaced meanwhile.
 func forget(ctx context.Context, tx *storage.Tx, s storage.NotifySettings) error {
 	now, err := tx.NotifySettings(ctx, s.Handle)
 	if err != nil || now.Webhook != s.Webhook {

@@ -36,7 +36,7 @@ func (a *Accounts) own(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 	if err != nil {
 		return nil, err
 	}
-	p, err := tx.ProfileToChange(ctx, handle) // its row guards the number of its keys
+	p, err := tx.ProfileToChange(ctx, handle) // the lock on its row makes the limit of keys exact
 	return p, missing(err, "there is no agent @%s on this node", handle)
 }
 
@@ -73,7 +73,7 @@ func (a *Accounts) MakeKey(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	return a.keep(ctx, tx, c, in.Owned, pair)
 }
 
-// KeepKey registers a key with its private half, which the node keeps from now on.
+// KeepKey registers a key with its private half, which the node stores.
 func (a *Accounts) KeepKey(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PrivateKey) (protocol.Key, error) {
 	pair, err := key.ParsePair([]byte(in.JWK))
 	if err != nil || key.IsPublicTestKey(pair.Thumbprint()) {
@@ -82,7 +82,7 @@ func (a *Accounts) KeepKey(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	return a.keep(ctx, tx, c, in.Owned, pair)
 }
 
-// keep registers a key whose private half is sealed and stays here.
+// keep registers a key whose private half is sealed and stored by the node.
 func (a *Accounts) keep(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Owned, pair key.Pair) (protocol.Key, error) {
 	handle, err := c.ActsAs(in.Handle)
 	if err != nil {
@@ -99,8 +99,8 @@ func (a *Accounts) keep(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 	return a.register(ctx, tx, c, in, storage.AgentKey{Thumbprint: pair.Thumbprint(), PublicJWK: raw, Sealed: sealed})
 }
 
-// register stores a key for the profile that the caller acts as. One that the
-// profile has stays as it is, but for a private half that the node did not keep.
+// register stores a key for the profile that the caller acts as. A key that the
+// profile already has is unchanged, except that a missing private half is added.
 func (a *Accounts) register(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Owned, k storage.AgentKey) (protocol.Key, error) {
 	p, err := a.own(ctx, tx, c, in)
 	if err != nil {
@@ -150,7 +150,7 @@ func (a *Accounts) put(ctx context.Context, tx *storage.Tx, c protocol.Caller, p
 }
 
 // addedBy is the chain identity by whose authority the caller adds a key: that of
-// its signature, or the one by which the key that signs was added. The new key ends
+// its signature, or the one by which the signing key was added. The new key ends
 // with it.
 func addedBy(ctx context.Context, tx *storage.Tx, c protocol.Caller) (string, error) {
 	switch {
@@ -166,9 +166,8 @@ func addedBy(ctx context.Context, tx *storage.Tx, c protocol.Caller) (string, er
 	return k.Identity, nil
 }
 
-// RetireKey takes a key's authority on this node away; the operator names the key
-// alone. With the key that speaks
-// for the chain identity, the enrolment ends.
+// RetireKey ends a key's authority on this node; the operator names only the key.
+// If the key speaks for the chain identity, the enrolment ends.
 func (a *Accounts) RetireKey(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.KeyRef) (protocol.None, error) {
 	if c.Standing == protocol.Operator && in.Handle == "" {
 		k, err := tx.AgentKeyByThumbprint(ctx, in.KeyID)

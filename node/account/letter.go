@@ -14,8 +14,8 @@ import (
 	"stoa/storage"
 )
 
-// Kinds of jobs of this room. What a job holds is a name, never an address or a
-// secret: both are looked up or made when it runs.
+// Kinds of jobs of this room. A job holds a name, never an address or a secret:
+// both are looked up or made when it runs.
 const (
 	SignInJob  = "sign-in-mail"   // a sign-in link to the address of an account
 	ConfirmJob = "confirm-mail"   // the link that confirms the address of a profile
@@ -29,24 +29,24 @@ type Letter struct {
 	To, Subject, Text string
 }
 
-// A Mailer sends letters. An error that is a final *protocol.Error is not to be
-// tried again. No error and no log line may hold the address.
+// A Mailer sends letters. After a final *protocol.Error a letter must not be
+// retried. Errors and log lines must not contain the address.
 type Mailer interface {
 	Send(ctx context.Context, l Letter) error
 }
 
-// A Webhook posts a document to an address that somebody chose.
+// A Webhook posts a document to an address that an owner chose.
 type Webhook interface {
 	Send(ctx context.Context, address, id string, body []byte) error
 }
 
-// Lanes. What somebody waits for does not stand behind notices.
+// Lanes. Letters that a person waits for are not queued after notices.
 const (
 	letterLane = "mail"
 	noticeLane = "mail-notices"
 )
 
-// letter is what a job knows.
+// letter is the arguments of a letter's job.
 type letter struct {
 	Account string `json:"account,omitempty"`
 	Handle  string `json:"handle,omitempty"`
@@ -54,9 +54,9 @@ type letter struct {
 	trial
 }
 
-// AskLink has a sign-in link sent to an address, if it is an account's. The same
-// is written and answered whether it is or not, so that nobody learns who has an
-// account here.
+// AskLink sends a sign-in link to an address, if it is an account's. The writes and
+// the answer are the same if it is not, so that nobody learns who has an account
+// here.
 func (a *Accounts) AskLink(ctx context.Context, tx *storage.Tx, mail string) error {
 	address, err := protocol.ParseMail(mail)
 	if err != nil {
@@ -73,9 +73,9 @@ func (a *Accounts) AskLink(ctx context.Context, tx *storage.Tx, mail string) err
 	return tx.Enqueue(ctx, storage.Job{Kind: SignInJob, Lane: letterLane, Args: args, Dedupe: SignInJob + " " + acc.ID})
 }
 
-// linkEvery is how often sign-in links go to one address, at most, and linksAtOnce
-// how many of an account are good at a time: whoever knows an address can ask for
-// them, and its owner has all of those.
+// linkEvery is the shortest time between sign-in links to one address, and
+// linksAtOnce the number of valid links of an account: anyone who knows an address
+// can request them, and its owner receives all of them.
 const (
 	linkEvery   = 2 * time.Minute
 	linksAtOnce = 5
@@ -117,7 +117,7 @@ func (a *Accounts) SendLink(ctx context.Context, j storage.Job) (func(context.Co
 	)})
 }
 
-// sendWaiting sends a letter that somebody waits for.
+// sendWaiting sends a letter that a person waits for.
 func (a *Accounts) sendWaiting(ctx context.Context, j storage.Job, in letter, l Letter) (func(context.Context, *storage.Tx) error, error) {
 	if err := a.Mail.Send(ctx, l); err != nil {
 		return again(j, whileWaiting, &in.trial, &in, err)
@@ -125,9 +125,9 @@ func (a *Accounts) sendWaiting(ctx context.Context, j storage.Job, in letter, l 
 	return nil, nil
 }
 
-// sentLately reports whether a letter with a ticket went out less than every ago.
-// The ticket of an attempt of the same job that failed does not count: its letter
-// did not arrive.
+// sentLately reports whether a letter with a ticket was sent less than every ago.
+// The ticket of a failed attempt of the same job does not count: its letter did not
+// arrive.
 func sentLately(ctx context.Context, tx *storage.Tx, j storage.Job, in letter, purpose storage.TicketPurpose, mail string, every time.Duration) (bool, error) {
 	if j.Attempt > 1 || in.Try > 0 {
 		return false, nil
@@ -165,7 +165,7 @@ func (a *Accounts) SendConfirmation(ctx context.Context, j storage.Job) (func(co
 	)})
 }
 
-// notice is what a webhook gets.
+// notice is the document sent to a webhook.
 type notice struct {
 	Type string `json:"type"`
 	ID   string `json:"id"`
@@ -174,14 +174,14 @@ type notice struct {
 	Untrusted bool   `json:"untrusted_content"`
 }
 
-// telling is what the jobs that tell somebody of a notice know.
+// telling is the arguments of the jobs that send a notice.
 type telling struct {
 	Notice notice `json:"notice"`
 	trial
 }
 
-// Notice is the handler of storage.NoticeJob: it looks how the owner wants to be
-// told, and has it done, each way by a job of its own.
+// Notice is the handler of storage.NoticeJob: it queues one job for each way by
+// which the owner wants to be notified.
 func (a *Accounts) Notice(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	in, err := arguments[protocol.Notice](j)
 	if err != nil {
@@ -208,7 +208,7 @@ func (a *Accounts) Notice(_ context.Context, j storage.Job) (func(context.Contex
 	}, nil
 }
 
-// readAt is the page on which a person reads what a notice is about.
+// readAt is the page for people about the subject of a notice.
 func (a *Accounts) readAt(n protocol.Notice) string {
 	switch {
 	case n.Event == protocol.IdentityEnded:
@@ -219,7 +219,7 @@ func (a *Accounts) readAt(n protocol.Notice) string {
 	return a.about(n)
 }
 
-// about is where a program reads what a notice is about.
+// about is the address for programs of the subject of a notice.
 func (a *Accounts) about(n protocol.Notice) string {
 	switch {
 	case n.Event == protocol.IdentityEnded:

@@ -12,10 +12,10 @@ import (
 	"stoa/storage"
 )
 
-// askEvery is how often one address is asked to confirm itself, at most.
+// askEvery is the shortest time between confirmation codes to one address.
 const askEvery = 15 * time.Minute
 
-// GetNotify says where notices about a profile go.
+// GetNotify returns where notices about a profile are sent.
 func (a *Accounts) GetNotify(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.NotifySettings, error) {
 	p, err := a.own(ctx, tx, c, in.Owned)
 	if err != nil {
@@ -77,8 +77,8 @@ func (a *Accounts) PutNotify(ctx context.Context, tx *storage.Tx, c protocol.Cal
 	return a.settings(s), nil
 }
 
-// askConfirmation sends the code by which the address of a profile is confirmed,
-// unless one went there a moment ago.
+// askConfirmation sends the code that confirms the address of a profile, unless one
+// was sent recently.
 func (a *Accounts) askConfirmation(ctx context.Context, tx *storage.Tx, s storage.NotifySettings) error {
 	if sent, err := mayAsk(ctx, tx, storage.TicketNoticeMail, s.Handle, s.Mail); err != nil || sent {
 		return err
@@ -90,7 +90,7 @@ func (a *Accounts) askConfirmation(ctx context.Context, tx *storage.Tx, s storag
 	return tx.Enqueue(ctx, storage.Job{Kind: ConfirmJob, Lane: letterLane, Args: args, Dedupe: ConfirmJob + " " + s.Handle})
 }
 
-// ConfirmMail notes that the owner can read what is sent to the address.
+// ConfirmMail records that the owner can read mail to the address.
 func (a *Accounts) ConfirmMail(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.MailCode) (protocol.NotifySettings, error) {
 	p, err := a.own(ctx, tx, c, in.Owned)
 	if err != nil {
@@ -99,7 +99,7 @@ func (a *Accounts) ConfirmMail(ctx context.Context, tx *storage.Tx, c protocol.C
 	return a.confirm(ctx, tx, p.Draft.Handle, in.Code)
 }
 
-// ErrCode is what a code gives that was used, has run out or never was.
+// ErrCode is the error of a code that was used, has expired or never existed.
 var ErrCode = protocol.Errorf(protocol.Gone, "this code was used before, has run out, or is for another address; set the address again for a new one")
 
 func (a *Accounts) confirm(ctx context.Context, tx *storage.Tx, handle, code string) (protocol.NotifySettings, error) {
@@ -128,7 +128,7 @@ func (a *Accounts) confirm(ctx context.Context, tx *storage.Tx, handle, code str
 	return a.settings(s), tx.PutNotifySettings(ctx, s)
 }
 
-// wants reports whether the owner is to be told of an event.
+// wants reports whether the owner wants notices of an event.
 func wants(s storage.NotifySettings, e protocol.NoticeEvent) bool {
 	return len(s.Events) == 0 || e == protocol.IdentityEnded || slices.Contains(s.Events, e)
 }

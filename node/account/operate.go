@@ -35,7 +35,7 @@ func known(ctx context.Context, tx *storage.Tx, acc storage.Account) (protocol.K
 	return out, err
 }
 
-// OpenFor opens an account at an operator's word, with a link to sign in.
+// OpenFor opens an account for an operator, with a link to sign in.
 func (a *Accounts) OpenFor(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewAccount) (out protocol.OpenedAccount, err error) {
 	if in.Role == "" {
 		in.Role = protocol.RoleOwner
@@ -79,7 +79,7 @@ func (a *Accounts) signInLink(ctx context.Context, tx *storage.Tx, account strin
 	return link, tx.InsertTicket(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketSignIn, Account: account, ExpiresAt: link.ExpiresAt})
 }
 
-// Close takes an account away.
+// Close deletes an account.
 func (a *Accounts) Close(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.AccountRef) (protocol.None, error) {
 	acc, err := a.Named(ctx, tx, in.Account)
 	if err != nil {
@@ -94,7 +94,7 @@ func (a *Accounts) Close(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 	return protocol.None{}, tx.Audit(ctx, c.Actor(), "account close", acc.ID, acc.Name)
 }
 
-// LinkProfile gives a profile to an account, and takes it from the one that had it.
+// LinkProfile gives a profile to an account, and removes it from its previous one.
 func (a *Accounts) LinkProfile(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ProfileLink) (protocol.None, error) {
 	if err := a.Link(ctx, tx, in.Account, in.Handle); err != nil {
 		return protocol.None{}, err
@@ -102,7 +102,7 @@ func (a *Accounts) LinkProfile(ctx context.Context, tx *storage.Tx, c protocol.C
 	return protocol.None{}, tx.Audit(ctx, c.Actor(), "account link", in.Account, in.Handle)
 }
 
-// UnlinkProfile takes a profile from its account, with its tokens.
+// UnlinkProfile removes a profile from its account, with its tokens.
 func (a *Accounts) UnlinkProfile(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.HandleInput) (protocol.None, error) {
 	if err := tx.UnlinkProfile(ctx, in.Handle); err != nil {
 		return protocol.None{}, missing(err, "no account has a profile @%s", in.Handle)
@@ -154,8 +154,8 @@ func (a *Accounts) SignOut(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	return out, tx.Audit(ctx, c.Actor(), "account sign-out", acc.ID, "")
 }
 
-// GrantToken makes a token on the operator's word. For a profile that belongs to no
-// account, one is opened.
+// GrantToken makes a token for an operator. If the profile belongs to no account,
+// one is opened.
 func (a *Accounts) GrantToken(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.TokenGrant) (out protocol.MadeToken, err error) {
 	var acc storage.Account
 	if in.Handle != "" {

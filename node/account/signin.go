@@ -51,7 +51,7 @@ func (a *Accounts) Link(ctx context.Context, tx *storage.Tx, account, handle str
 	return tx.LinkProfile(ctx, account, handle)
 }
 
-// OwnerOf is the account of a profile. One that has none gets one of its own.
+// OwnerOf is the account of a profile. If it has none, a new one is opened.
 func (a *Accounts) OwnerOf(ctx context.Context, tx *storage.Tx, handle string) (storage.Account, error) {
 	p, err := tx.ProfileByHandle(ctx, handle)
 	if err != nil {
@@ -67,7 +67,7 @@ func (a *Accounts) OwnerOf(ctx context.Context, tx *storage.Tx, handle string) (
 	return acc, tx.LinkProfile(ctx, acc.ID, handle)
 }
 
-// ErrTicket is what a link gives that was used, has run out or never was.
+// ErrTicket is the error of a link that was used, has expired or never existed.
 var ErrTicket = protocol.Errorf(protocol.Gone, "this link was used before or has run out; ask for a new one")
 
 // SignIn spends the ticket of a sign-in link and begins a session. program is
@@ -101,8 +101,8 @@ func (a *Accounts) SignIn(ctx context.Context, tx *storage.Tx, ticket, program s
 	return secret, tx.Audit(ctx, t.Account, "session begin", s.ID, "")
 }
 
-// plain keeps n characters of a text from outside, without any that control how
-// it is shown.
+// plain returns at most n characters of an untrusted text, without control
+// characters.
 func plain(s string, n int) string {
 	s = strings.Map(func(r rune) rune {
 		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {

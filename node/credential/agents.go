@@ -1,5 +1,6 @@
-// Package credential answers who may speak for whom on this node: registered keys,
-// API tokens and sessions, identities on a chain, and the node's own secrets.
+// Package credential answers which callers may speak for which profiles of this
+// node: registered keys, API tokens and sessions, identities on a chain, and the
+// node's own secrets.
 package credential
 
 import (
@@ -36,7 +37,7 @@ type Agents struct {
 
 const usageTTL = 5 * time.Minute
 
-// NewAgents answers out of db. The caller sets Chain and Enrolled where a chain is
+// NewAgents answers from db. The caller sets Chain and Enrolled if a chain is
 // configured.
 func NewAgents(db *storage.DB, d *directory.Directory) *Agents {
 	a := &Agents{
@@ -76,14 +77,15 @@ func (a *Agents) KeyByThumbprint(ctx context.Context, thumbprint string) (identi
 	})
 }
 
-// An enrolled is a profile as a key of its chain identity finds it.
+// An enrolled is a profile found by a key of its chain identity.
 type enrolled struct {
 	identity.Hosted
 	storage.Enrolment
 }
 
 // HostedAgent implements identity.Directory. A key that is not the profile's is
-// nobody's here, and so is the right key in other hands.
+// unknown here, and so is the right key after the identity's owner or wallet
+// changed.
 func (a *Agents) HostedAgent(ctx context.Context, k identity.ChainKey, thumbprint string) (identity.Hosted, bool, error) {
 	found, ok, err := a.chains.get(k.Identity+" "+thumbprint, a.db.Version, func() (f enrolled, until time.Time, ok bool, err error) {
 		ok, err = a.read(ctx, func(ctx context.Context, tx *storage.Tx) error {
@@ -120,7 +122,7 @@ func (a *Agents) HostedAgent(ctx context.Context, k identity.ChainKey, thumbprin
 	return found.Hosted, true, nil
 }
 
-// read reports ok=false for what is not there.
+// read runs fn in a transaction; ok is false after storage.ErrNotFound.
 func (a *Agents) read(ctx context.Context, fn func(context.Context, *storage.Tx) error) (bool, error) {
 	err := a.db.Read(ctx, fn)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -157,7 +159,7 @@ func (a *Agents) Key(ctx context.Context, thumbprint string) (wellknown.AgentKey
 	return wellknown.AgentKey{Handle: stored.Handle, Public: public, Signed: stored.Directory}, err
 }
 
-// Usage implements wellknown.Directory. It may be some minutes old.
+// Usage implements wellknown.Directory. The result may be some minutes old.
 func (a *Agents) Usage(ctx context.Context) (u wellknown.Usage, err error) {
 	err = a.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		u, err = a.Counts.Get(ctx, tx)
@@ -179,7 +181,7 @@ func countUsage(ctx context.Context, tx *storage.Tx, _ *wellknown.Usage) (u well
 	return u, err
 }
 
-// Census is the same for the room that speaks about the node.
+// Census is the same for the room that describes the node.
 func (a *Agents) Census(ctx context.Context) (listed, answering, verified int, err error) {
 	u, err := a.Usage(ctx)
 	return u.Listed, u.Answering, u.Verified, err
@@ -190,8 +192,9 @@ const (
 	memoMax = 10_000
 )
 
-// Elsewhere implements wellknown.Directory: hosted identities whose agent URI
-// on chain does not lead to this node. What the chain cannot say now is left out.
+// Elsewhere implements wellknown.Directory: hosted identities whose agent URI on
+// chain does not lead to this node. Identities that the chain cannot answer for now
+// are omitted.
 func (a *Agents) Elsewhere(ctx context.Context, limit int) ([]string, error) {
 	if a.Chain == nil {
 		return nil, nil

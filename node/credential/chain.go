@@ -16,8 +16,8 @@ import (
 	"stoa/storage"
 )
 
-// A Chain answers who may speak for a chain identity, out of the reader's cache
-// or the chain itself. Nil when no chain is configured.
+// A Chain answers which keys may speak for a chain identity, from the reader's
+// cache or the chain itself. Nil when no chain is configured.
 type Chain struct {
 	Reader *erc8004.Reader           // the caller runs it
 	keys   *cache.Cache[httpsig.Key] // by thumbprint, which names the key for good
@@ -57,7 +57,7 @@ func NewChain(settings []string, dev bool, db *storage.DB, log *slog.Logger) (*C
 	return ch, err
 }
 
-// Troubles says of each chain that is not served why, for everybody to read.
+// Troubles are public explanations for the chains that are not served.
 func (c *Chain) Troubles() []string {
 	if c == nil {
 		return nil
@@ -100,8 +100,9 @@ func (c *Chain) MessageKey(ctx context.Context, network, claimed, keyid string) 
 	return identity.ChainKey{Identity: grant.Identity, Owner: owner, Wallet: wallet, Key: k, Block: grant.Block}, err
 }
 
-// Grant is what the chain says of a key that may speak for an identity. Errors are
-// *protocol.Error: identity-unverified, key-unknown, chain-unavailable, rate-limited.
+// Grant is the chain's answer for a key that may speak for an identity. Errors are
+// *protocol.Error: identity-unverified, key-unknown, chain-unavailable,
+// rate-limited.
 func (c *Chain) Grant(ctx context.Context, claimed, keyid string) (erc8004.Grant, error) {
 	id, err := erc8004.ParseID(claimed)
 	if err != nil {
@@ -114,7 +115,7 @@ func (c *Chain) Grant(ctx context.Context, claimed, keyid string) (erc8004.Grant
 	return grant, nil
 }
 
-// chainError gives a reader's answer its public code.
+// chainError converts a reader's error to its public code.
 func chainError(err error) error {
 	if spent, ok := errors.AsType[*erc8004.BudgetError](err); ok {
 		if spent.Source {
@@ -146,7 +147,7 @@ func chainError(err error) error {
 	return err
 }
 
-// issued is the reader's lasting memory (erc8004.Memory).
+// issued is the reader's persistent memory (erc8004.Memory).
 type issued struct{ db *storage.DB }
 
 func (m issued) Newest(ctx context.Context, id, signer string) (newest uint64, err error) {
@@ -163,7 +164,7 @@ func (m issued) Raise(ctx context.Context, id, signer string, issuedAt uint64) e
 	})
 }
 
-// known reports whether an identity is enrolled here or had a record that counted.
+// known reports whether an identity is enrolled here or had a valid record.
 func (m issued) known(ctx context.Context, id string) (known bool, err error) {
 	err = m.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		known, err = tx.KnownIdentity(ctx, id)
@@ -172,7 +173,7 @@ func (m issued) known(ctx context.Context, id string) (known bool, err error) {
 	return known, err
 }
 
-// agentURI is the registration address that the chain keeps for an identity.
+// agentURI is the registration address of an identity on the chain.
 func (c *Chain) agentURI(ctx context.Context, identity string) (string, error) {
 	id, err := erc8004.ParseID(identity)
 	if err != nil {

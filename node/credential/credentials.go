@@ -11,7 +11,8 @@ import (
 	"stoa/storage"
 )
 
-// touchEvery is how exactly the node knows when a token or session was last used.
+// touchEvery is the precision of the stored time at which a token or session was
+// last used.
 const touchEvery = 10 * time.Minute
 
 // TokenBySecret implements identity.Directory.
@@ -76,8 +77,8 @@ func (a *Agents) SessionBySecret(ctx context.Context, secret string) (identity.C
 	})
 }
 
-// credential reads what an account may act as: every profile of it, or the one
-// that was named, if it is still the account's.
+// credential reads which profiles an account may act as: all of its profiles, or
+// the named one, if it still belongs to the account.
 func credential(ctx context.Context, tx *storage.Tx, id, account, handle string) (identity.Credential, error) {
 	c := identity.Credential{ID: id, Account: account}
 	owner, err := tx.Account(ctx, account)
@@ -105,14 +106,14 @@ func credential(ctx context.Context, tx *storage.Tx, id, account, handle string)
 	return c, nil
 }
 
-// touch notes a use. When that cannot be written now, the next use will.
+// touch records a use. If that fails, the next use records it.
 func (a *Agents) touch(ctx context.Context, fn func(context.Context, *storage.Tx) error) {
 	_ = a.db.Write(ctx, fn)
 }
 
-// current keeps found answers while nothing was committed in this process, so
-// that what was revoked here has no effect from the next request on; what another
-// process revoked, within two seconds.
+// current caches results while nothing is committed in this process, so that a
+// revocation here applies from the next request on; one by another process within
+// two seconds.
 type current[T any] struct{ *cache.Cache[held[T]] }
 
 type held[T any] struct {
@@ -122,8 +123,8 @@ type held[T any] struct {
 
 func newCurrent[T any]() current[T] { return current[T]{cache.Of[held[T]](memoMax)} }
 
-// get returns what find found last, or asks it. find says until when its answer
-// is good; the zero time is no bound.
+// get returns the last result of find, or calls it. find returns until when its
+// result is valid; the zero time means no limit.
 func (m current[T]) get(name string, version func() uint64, find func() (T, time.Time, bool, error)) (T, bool, error) {
 	now, before := time.Now(), version()
 	if e, ok := m.Get(name, now); ok && e.version == before {

@@ -12,8 +12,8 @@ import (
 	"stoa/storage"
 )
 
-// NewDirectories makes the cache of foreign key directories. loopback lets them be
-// on this machine.
+// NewDirectories makes the cache of other hosts' key directories. loopback allows
+// directories on this machine.
 func NewDirectories(db *storage.DB, client *http.Client, log *slog.Logger, loopback bool) (*directory.Cache, error) {
 	guarded := *client
 	guarded.Transport = notBlocked{db, client.Transport}
@@ -31,7 +31,7 @@ func NewDirectories(db *storage.DB, client *http.Client, log *slog.Logger, loopb
 	})
 }
 
-// notBlocked asks nothing of hosts that the operator blocked or rejects.
+// notBlocked refuses requests to hosts that the operator blocked or rejects.
 type notBlocked struct {
 	db   *storage.DB
 	next http.RoundTripper
@@ -55,7 +55,8 @@ func (t notBlocked) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(req)
 }
 
-// directoryStore keeps key directories over a restart (directory.Store).
+// directoryStore stores key directories, so that they survive a restart
+// (directory.Store).
 type directoryStore struct{ db *storage.DB }
 
 func (s directoryStore) Load(ctx context.Context) (records []directory.Record, err error) {

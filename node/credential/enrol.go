@@ -8,7 +8,7 @@ import (
 	"stoa/storage"
 )
 
-// An Enroller enrols profiles to chain identities on the operator's word.
+// An Enroller enrols profiles to chain identities for the operator.
 type Enroller struct {
 	DB    *storage.DB
 	Chain func() (*Chain, error) // as it is now
@@ -40,8 +40,8 @@ func (r Enroller) Enrol(ctx context.Context, c protocol.Caller, in protocol.NewE
 	return protocol.None{}, err
 }
 
-// Renew has the enrolments of a registry made anew at the node's next look
-// at the chain.
+// Renew makes the node check the enrolments of a registry again at its next read of
+// the chain.
 func Renew(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Registry) (protocol.None, error) {
 	all, err := tx.Enrolments(ctx, in.Registry, "", 1000)
 	for _, e := range all {

@@ -14,10 +14,11 @@ import (
 	"stoa/storage"
 )
 
-// Enrolments keeps what profiles are enrolled to as the chain has it. It looks at an
-// enrolment when the poller saw that its agent's authority changed, and at all of a
-// chain after a reorganisation, a gap in the events and at the start. The state is in
-// the database, so several processes may find out the same: one of them writes it.
+// Enrolments keeps the enrolments of profiles up to date with the chain. It checks
+// an enrolment when the poller saw that its agent's authority changed, and all of a
+// chain after a reorganisation, a gap in the events and at the start. The state is
+// in the database, so several processes may find the same change: one of them
+// writes it.
 type Enrolments struct {
 	db    *storage.DB
 	chain *Chain
@@ -73,8 +74,8 @@ func (w *Enrolments) changed(chainID uint64, agents []string, all bool) {
 	}
 }
 
-// suspect has an identity looked at that did not fit its enrolment. One that waits
-// for its time already is not looked at sooner, however often it is used.
+// suspect schedules a check of an identity that did not match its enrolment. One
+// that is already scheduled is not checked sooner, however often it is used.
 func (w *Enrolments) suspect(identity string) {
 	if w == nil {
 		return
@@ -87,7 +88,7 @@ func (w *Enrolments) suspect(identity string) {
 	}
 }
 
-// Run looks until ctx ends.
+// Run checks enrolments until ctx ends.
 func (w *Enrolments) Run(ctx context.Context) error {
 	if w == nil {
 		return nil
@@ -110,7 +111,7 @@ func (w *Enrolments) Run(ctx context.Context) error {
 	}
 }
 
-// keep has the chains watched that somebody is enrolled on.
+// keep keeps the chains with enrolments watched.
 func (w *Enrolments) keep(ctx context.Context) {
 	for chainID, registries := range w.chain.Reader.Registries() {
 		for _, registry := range registries {
@@ -133,7 +134,7 @@ func (w *Enrolments) page(ctx context.Context, registry, after string, limit int
 	return some, err
 }
 
-// step looks at what is due and goes one page further in each walk.
+// step checks the due enrolments and one page of each walk.
 func (w *Enrolments) step(ctx context.Context) {
 	now := time.Now()
 	var due []string
@@ -210,7 +211,7 @@ func (w *Enrolments) later(id string) {
 	}
 }
 
-// blocksLater has the blocks of a chain looked at again.
+// blocksLater schedules another check of a chain's blocks.
 func (w *Enrolments) blocksLater(chainID uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -221,8 +222,8 @@ func (w *Enrolments) blocksLater(chainID uint64) {
 
 func (w *Enrolments) retryAt() time.Time { return time.Now().Add(min(enrolmentRetry, 10*w.pause)) }
 
-// settle looks at one enrolment and writes what became of it; what cannot be decided
-// now is looked at again.
+// settle checks one enrolment and writes the result; what cannot be decided now is
+// checked again later.
 func (w *Enrolments) settle(ctx context.Context, e storage.Enrolment) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -255,7 +256,7 @@ func (w *Enrolments) end(ctx context.Context, e storage.Enrolment, why protocol.
 	}
 }
 
-// blocks ends the enrolments of a chain whose block it no longer has.
+// blocks ends the enrolments of a chain whose block is no longer part of it.
 func (w *Enrolments) blocks(ctx context.Context, chainID uint64) error {
 	for _, registry := range w.chain.Reader.Registries()[chainID] {
 		for after := ""; ; {
@@ -304,16 +305,16 @@ func (w *Enrolments) lostBlocks(ctx context.Context, chainID uint64, some []stor
 	return nil
 }
 
-// endedError says that an enrolment does not hold.
+// endedError means that an enrolment is no longer valid.
 type endedError struct{ why protocol.EnrolmentEnd }
 
 func (e *endedError) Error() string { return "enrolment ended: " + e.why.Text() }
 
-// errUndecided is for what the chain does not say yet.
+// errUndecided means that the chain has no answer yet.
 var errUndecided = errors.New("the chain does not say yet")
 
-// judge compares an enrolment with what the chain says of its agent. A nil error
-// means that it holds, follow that it may have to follow the record.
+// judge compares an enrolment with the chain's data of its agent. A nil error means
+// that it is valid, follow that it may have to follow the record.
 func judge(e storage.Enrolment, s erc8004.Control, err error) (follow bool, _ error) {
 	switch {
 	case errors.Is(err, erc8004.ErrNotRegistered):
@@ -336,8 +337,8 @@ func judge(e storage.Enrolment, s erc8004.Control, err error) (follow bool, _ er
 	return true, nil
 }
 
-// fate finds out what becomes of an enrolment: nothing, or what to write. It reads
-// the chain, so it is called outside of any transaction.
+// fate decides what to write about an enrolment; nil if nothing. It reads the
+// chain, so it is called outside of any transaction.
 func (c *Chain) fate(ctx context.Context, e storage.Enrolment) (func(context.Context, *storage.Tx) error, error) {
 	id, err := erc8004.ParseID(e.ERC8004)
 	if err != nil {
@@ -362,8 +363,8 @@ func (c *Chain) fate(ctx context.Context, e storage.Enrolment) (func(context.Con
 	return func(ctx context.Context, tx *storage.Tx) error { return tx.FollowRecord(ctx, e, keys) }, nil
 }
 
-// bind is the fate of an enrolment that was made without asking the chain: it holds
-// for who has the agent now if the chain says that its key speaks for it.
+// bind is the fate of an enrolment that was made without asking the chain: it
+// becomes valid for the agent's current owner if the chain confirms its key.
 func (c *Chain) bind(ctx context.Context, e storage.Enrolment) (func(context.Context, *storage.Tx) error, error) {
 	made, _, err := c.Enrolment(ctx, e.ERC8004, e.KeyID)
 	switch protocol.CodeOf(err) {

@@ -13,11 +13,11 @@ import (
 	"stoa/storage"
 )
 
-// Names of the secrets of a deployment. All lie sealed in the database.
+// Names of the secrets of a deployment. All are stored sealed in the database.
 const (
 	secretEd25519  = "node-ed25519" // signs requests, activities and the node's key directory
 	secretRSA      = "node-rsa"     // signs for the older fediverse
-	secretP256     = "node-p256"    // signs agent cards beside Ed25519, for readers that know ES256 only
+	secretP256     = "node-p256"    // signs agent cards in addition to Ed25519, for readers that only know ES256
 	SecretPow      = "pow"          // master of the proof-of-work secrets
 	SecretReceipts = "receipts"     // seals kept answers to idempotency keys
 	secretNetworks = "networks"     // keys the hashes of client networks
@@ -26,8 +26,8 @@ const (
 const rsaBits = 2048
 
 // Keyring opens the node's own secrets and the hosted agents' keys. Secrets are
-// sealed with the master key; the purpose is part of the seal, so that one
-// cannot stand in for another.
+// sealed with the master key; the purpose is part of the seal, so that one cannot
+// be used as another.
 type Keyring struct {
 	db            *storage.DB
 	sealer        *key.Sealer
@@ -35,9 +35,9 @@ type Keyring struct {
 	Networks      *identity.Networks
 }
 
-// MasterKey reads the master key, or makes it for a database that is new. A
-// database that holds secrets was sealed with a key already: another one opens
-// none of them, and would be in the place where the right one belongs.
+// MasterKey reads the master key, or makes it for a new database. A database that
+// holds secrets was sealed with an existing key: a new one could open none of them,
+// and its file would be in the place of the right one.
 func MasterKey(ctx context.Context, db *storage.DB, file string) (*key.Sealer, error) {
 	sealed := true
 	err := db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
@@ -60,8 +60,8 @@ func MasterKey(ctx context.Context, db *storage.DB, file string) (*key.Sealer, e
 	return sealer, err
 }
 
-// ErrNoMaster is wrapped by the error for a master key that is not there, though
-// the database has secrets that are sealed with it.
+// ErrNoMaster is wrapped by the error for a missing master key when the database
+// has secrets that are sealed with it.
 var ErrNoMaster = errors.New("there is no master key")
 
 // MissingMaster is the error of a master key that is not in file (ErrNoMaster).
@@ -72,7 +72,7 @@ func MissingMaster(file string) error {
 }
 
 // OpenKeyring reads the node's keys, making them at the first start: the RSA key
-// with newRSA, or where that is nil with GenerateRSA.
+// with newRSA, or if that is nil with GenerateRSA.
 func OpenKeyring(ctx context.Context, db *storage.DB, sealer *key.Sealer, newRSA func() (key.Pair, error)) (*Keyring, error) {
 	k := &Keyring{db: db, sealer: sealer}
 	var err error
@@ -119,7 +119,7 @@ func (k *Keyring) Random(ctx context.Context, name string) ([]byte, error) {
 	})
 }
 
-// secret reads a secret, making it once over all processes.
+// secret reads a secret, making it once for all processes.
 func (k *Keyring) secret(ctx context.Context, name string, generate func() ([]byte, error)) ([]byte, error) {
 	var sealed []byte
 	err := k.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {

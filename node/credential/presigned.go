@@ -12,8 +12,8 @@ import (
 	"stoa/wellknown"
 )
 
-// SignDirectory makes the signed key directory that the owner of a key hands in
-// at the node with that address, as JSON. It is good for seven days.
+// SignDirectory makes the signed key directory that the owner of a key submits to
+// the node with that address, as JSON. It is valid for seven days.
 func SignDirectory(base string, pair key.Pair) ([]byte, error) {
 	target, err := httpsig.ParseTarget(base)
 	if err != nil {
@@ -26,10 +26,12 @@ func SignDirectory(base string, pair key.Pair) ([]byte, error) {
 	return json.MarshalIndent(d, "", "  ")
 }
 
-// Presigned takes the key directories that owners of keys signed for the node at Base.
+// Presigned stores the key directories that owners of keys signed for the node at
+// Base.
 type Presigned struct{ Base string }
 
-// Put stores a signed key directory, for the node to serve until its signature runs out.
+// Put stores a signed key directory, which the node serves until its signature
+// expires.
 func (p Presigned) Put(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.SignedDirectory) (protocol.None, error) {
 	var d wellknown.SignedDirectory
 	if err := json.Unmarshal([]byte(in.Directory), &d); err != nil {

@@ -12,15 +12,15 @@ import (
 	"stoa/storage"
 )
 
-// A Signer speaks for hosted agents whose key the node keeps: it signs a
-// statement of each of their posts, which other nodes check against the chain
-// (or, without a chain identity, against the did:key it names).
+// A Signer signs for hosted agents whose key the node keeps: it signs a statement
+// of each of their posts, which other nodes check against the chain (or, without a
+// chain identity, against the did:key it names).
 type Signer struct {
 	Keys *Keyring
 }
 
-// Sign adds the statement to a post of a hosted agent; without a key of the agent
-// that the node keeps, it leaves the post as it is.
+// Sign adds the statement to a post of a hosted agent; if the node keeps no key of
+// the agent, the post is unchanged.
 func (s *Signer) Sign(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) error {
 	pair, err := s.Hosted(ctx, tx, *p.Author.Handle, p.Author.ERC8004 != nil)
 	if err != nil || pair.IsZero() {
@@ -51,8 +51,9 @@ func (s *Signer) Sign(ctx context.Context, tx *storage.Tx, p *protocol.StoredPos
 	return nil
 }
 
-// Hosted is the newest unretired key of an agent that the node holds, of an agent
-// with a chain identity one that speaks for that; the zero Pair when there is none.
+// Hosted is the newest unretired key of an agent that the node holds; if the agent
+// has a chain identity, one that speaks for it. It is the zero Pair if there is
+// none.
 func (s *Signer) Hosted(ctx context.Context, tx *storage.Tx, handle string, onChain bool) (key.Pair, error) {
 	stored, err := tx.AgentKeys(ctx, handle)
 	if err != nil {

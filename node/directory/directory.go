@@ -1,5 +1,5 @@
-// Package directory is the room of agent profiles (spec §2.1 to §2.9): reading
-// and searching them, and writing them on the owner's or operator's word.
+// Package directory is the room of agent profiles (spec §2.1 to §2.9): reading and
+// searching them, and writing them for the owner or operator.
 package directory
 
 import (
@@ -49,10 +49,10 @@ func (d *Directory) Search(ctx context.Context, tx *storage.Tx, _ protocol.Calle
 	return page, err
 }
 
-// Put writes a profile whole and reports whether it is new. The draft's own word
-// decides whether it is listed and who may write to it; without one both stay as
-// they are. A new profile takes messages. A business that is listed for the first
-// time is news for the feed.
+// Put writes a whole profile and reports whether it is new. The draft decides
+// whether it is listed and who may write to it; if it does not say, both are
+// unchanged. A new profile accepts messages. A business that is listed for the
+// first time is announced in the feed.
 func (d *Directory) Put(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile) (created bool, err error) {
 	old, err := tx.ProfileToChange(ctx, p.Draft.Handle)
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
@@ -97,8 +97,8 @@ func (d *Directory) author(p *storage.StoredProfile, at time.Time) protocol.Auth
 	return a
 }
 
-// PutFor creates or replaces a profile on the operator's word. An identity that it
-// names must be the one that the profile is enrolled to.
+// PutFor creates or replaces a profile for the operator. An identity that it names
+// must be the one that the profile is enrolled to.
 func (d *Directory) PutFor(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ProfileFile) (out protocol.WrittenProfile, err error) {
 	p, err := tx.ProfileToChange(ctx, in.Handle)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -119,8 +119,8 @@ func (d *Directory) PutFor(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	return out, tx.Audit(ctx, c.Actor(), "profile put", in.Handle, "")
 }
 
-// Delete deletes a profile, and its news with it. Its posts stay: they are the
-// author's own word.
+// Delete deletes a profile and its news. Its posts are kept: they belong to their
+// author.
 func (d *Directory) Delete(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.HandleInput) (protocol.None, error) {
 	err := d.showNews(ctx, tx, in.Handle, false)
 	if err == nil {

@@ -12,11 +12,11 @@ import (
 	"stoa/storage"
 )
 
-// exploreAge is how old counts are when they are made anew.
+// exploreAge is the age at which counts are made again.
 const exploreAge = 5 * time.Minute
 
-// explored is what is counted, kept in few words: for each listed profile the
-// numbers of its values. A hundred thousand profiles are some megabytes.
+// explored is the counted data in compact form: for each listed profile the numbers
+// of its values. A hundred thousand profiles take some megabytes.
 type explored struct {
 	*values
 	texts  []value    // of values, as far as the rows name them
@@ -26,7 +26,7 @@ type explored struct {
 
 type value struct{ field, text string }
 
-// values are those that were ever seen, with their numbers. Whoever counts adds.
+// values are all values ever seen, with their numbers. Counting adds to them.
 type values struct {
 	list    []value
 	numbers map[value]uint32
@@ -36,8 +36,8 @@ type values struct {
 // counted are the fields that differ between entries of this node.
 var counted = []string{protocol.ARDTags, protocol.ARDCapabilities, protocol.ARDKind, protocol.ARDLanguages, protocol.ARDRegions, protocol.ARDHasIdentity}
 
-// count makes the rows of what is new since last, and takes the others over: a
-// version of a profile never changes.
+// count makes the rows of new versions since last, and copies the others: a version
+// of a profile never changes.
 func (d *Directory) count(ctx context.Context, tx *storage.Tx, last *explored) (explored, error) {
 	const step = 500
 	places, seqs, err := tx.ListedPlaces(ctx)
@@ -98,7 +98,7 @@ func (v *values) row(e protocol.ARDEntry) []uint32 {
 	return row
 }
 
-// ExploreARD counts how the entries that match divide (ARD 0.9, explore).
+// ExploreARD counts the matching entries by field (ARD 0.9, explore).
 func (d *Directory) ExploreARD(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.ARDExplore) (protocol.ARDExplored, error) {
 	out := protocol.ARDExplored{ResultType: "facets", Facets: map[string]protocol.ARDBuckets{}}
 	var q protocol.ARDExploreQuery
@@ -192,7 +192,7 @@ func (x explored) buckets(f protocol.ARDFacet, counts []int) protocol.ARDBuckets
 	return out
 }
 
-// baseOf is the address of the node that an ActivityPub id is of.
+// baseOf is the address of the node of an ActivityPub id.
 func baseOf(id string) (string, bool) {
 	u, err := url.Parse(id)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {

@@ -78,7 +78,7 @@ func item(s storage.StoredItem) protocol.Item {
 	return i
 }
 
-// given is null for what is not.
+// given is nil for an empty string.
 func given(s string) *string {
 	if s == "" {
 		return nil
@@ -86,7 +86,7 @@ func given(s string) *string {
 	return &s
 }
 
-// Record gives the owner the record of a business as it was written.
+// Record returns the record of a business as the owner wrote it.
 func (d *Directory) Record(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Owned) (protocol.MerchantRecord, error) {
 	handle, err := c.ActsAs(in.Handle)
 	if err != nil {
@@ -99,8 +99,8 @@ func (d *Directory) Record(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	return record(handle, m), err
 }
 
-// PutRecord writes the record of a business whole and tells the feed of items
-// that are listed for the first time.
+// PutRecord writes the whole record of a business and announces in the feed the
+// items that are listed for the first time.
 func (d *Directory) PutRecord(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.MerchantInput) (protocol.MerchantRecord, error) {
 	handle, err := c.ActsAs(in.Handle)
 	if err != nil {
@@ -137,7 +137,7 @@ func (d *Directory) business(ctx context.Context, tx *storage.Tx, handle string)
 	return p, err
 }
 
-// record writes a stored record as its owner wrote it.
+// record converts a stored record to the form that its owner wrote.
 func record(handle string, m *storage.StoredMerchant) protocol.MerchantRecord {
 	r := protocol.MerchantRecord{Handle: handle, Untrusted: true}
 	if m == nil {
@@ -154,12 +154,12 @@ func record(handle string, m *storage.StoredMerchant) protocol.MerchantRecord {
 	return r
 }
 
-// maxTold is of how many new items the feed tells at once. The others are listed
-// all the same: nobody fills the feed with a catalog.
+// maxTold is the number of new items that the feed announces at once. The others
+// are only listed: a catalog must not fill the feed.
 const maxTold = 20
 
-// tellNews tells the feed what is new of a listed business: that it joined, and
-// items. Each is told once, whatever is edited later.
+// tellNews announces in the feed the news of a listed business: that it joined, and
+// new items. Each is announced once, whatever is edited later.
 func (d *Directory) tellNews(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile) error {
 	joined, items, err := tx.TakeNews(ctx, p.Draft.Handle)
 	if err != nil {
@@ -191,7 +191,7 @@ func (d *Directory) tell(ctx context.Context, tx *storage.Tx, p *storage.StoredP
 	})
 }
 
-// showNews shows or hides what the feed told of a business.
+// showNews shows or hides the feed items about a business.
 func (d *Directory) showNews(ctx context.Context, tx *storage.Tx, handle string, visible bool) error {
 	ids, err := tx.ItemIDs(ctx, handle)
 	if err != nil {

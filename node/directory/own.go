@@ -39,8 +39,8 @@ func written(p *storage.StoredProfile) protocol.OwnProfile {
 	return out
 }
 
-// PutOwn writes a profile whole. What is the node's to say of it (identity,
-// liveness) stays; Put says what else stays where the draft leaves it out.
+// PutOwn writes a whole profile. The node's findings (identity, liveness) are
+// unchanged; Put describes which fields stay if the draft omits them.
 func (d *Directory) PutOwn(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnProfile) (protocol.OwnProfile, error) {
 	p, err := own(ctx, tx, c, protocol.Owned{Handle: in.Handle})
 	if err != nil {
@@ -62,7 +62,7 @@ func (d *Directory) Needs(ctx context.Context, tx *storage.Tx, c protocol.Caller
 	return protocol.OwnNeeds{Items: list(p.Draft.Needs), Untrusted: true}, nil
 }
 
-// PutNeed adds a need, or replaces the one of its id where it stands.
+// PutNeed adds a need, or replaces the one with its id in place.
 func (d *Directory) PutNeed(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnNeed) (protocol.OwnNeeds, error) {
 	p, err := own(ctx, tx, c, in.Owned)
 	if err != nil {
@@ -76,7 +76,7 @@ func (d *Directory) PutNeed(ctx context.Context, tx *storage.Tx, c protocol.Call
 	return protocol.OwnNeeds{Items: p.Draft.Needs, Untrusted: true}, err
 }
 
-// DeleteNeed takes one need away.
+// DeleteNeed deletes one need.
 func (d *Directory) DeleteNeed(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PartRef) (protocol.None, error) {
 	p, err := own(ctx, tx, c, in.Owned)
 	if err != nil {
@@ -99,7 +99,7 @@ func (d *Directory) Capabilities(ctx context.Context, tx *storage.Tx, c protocol
 	return protocol.OwnCapabilities{Items: list(p.Draft.Capabilities), Untrusted: true}, nil
 }
 
-// PutCapability adds a capability, or replaces the one of its id where it stands.
+// PutCapability adds a capability, or replaces the one with its id in place.
 func (d *Directory) PutCapability(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnCapability) (protocol.OwnCapabilities, error) {
 	p, err := own(ctx, tx, c, in.Owned)
 	if err != nil {
@@ -113,7 +113,7 @@ func (d *Directory) PutCapability(ctx context.Context, tx *storage.Tx, c protoco
 	return protocol.OwnCapabilities{Items: p.Draft.Capabilities, Untrusted: true}, err
 }
 
-// DeleteCapability takes one capability away.
+// DeleteCapability deletes one capability.
 func (d *Directory) DeleteCapability(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PartRef) (protocol.None, error) {
 	p, err := own(ctx, tx, c, in.Owned)
 	if err != nil {
@@ -127,7 +127,7 @@ func (d *Directory) DeleteCapability(ctx context.Context, tx *storage.Tx, c prot
 	return protocol.None{}, err
 }
 
-// placed puts an item in place of the one that is the same, else behind the last.
+// placed replaces the item that is the same, otherwise appends.
 func placed[T any](items []T, item T, same func(T) bool) ([]T, error) {
 	if i := slices.IndexFunc(items, same); i >= 0 {
 		items[i] = item
@@ -147,8 +147,8 @@ func without[T any](items []T, same func(T) bool) ([]T, error) {
 	return slices.Delete(items, i, i+1), nil
 }
 
-// Identity says which on-chain identity a profile is enrolled to, or how the last
-// enrolment ended.
+// Identity returns the on-chain identity to which a profile is enrolled, or how the
+// last enrolment ended.
 func (d *Directory) Identity(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.IdentityStatus, error) {
 	p, err := own(ctx, tx, c, in.Owned)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"stoa/storage"
 )
 
-// Profile makes the public profile of a stored one: what the owner wrote, and
-// what follows from it and from the node (spec §2.1).
+// Profile makes the public profile of a stored one: the owner's draft, and what the
+// node derives from it (spec §2.1).
 func (d *Directory) Profile(s *storage.StoredProfile) protocol.Profile {
 	in := s.Draft
 	updated := s.UpdatedAt
@@ -68,10 +68,10 @@ func (d *Directory) identity(s *storage.StoredProfile) *protocol.Identity {
 	return id
 }
 
-// interfaces are the ways to reach the agent (spec §2.4). publicContact is null
-// where the contact policy takes no anonymous messages, a2a where it takes none
-// of outside agents with an identity. What belongs to a room is null while the
-// room is not open, and absent for the kind that cannot have it.
+// interfaces are the ways to reach the agent (spec §2.4). publicContact is null if
+// the contact policy accepts no anonymous messages, a2a if it accepts none of
+// outside agents with an identity. The interface of a room is null while the room
+// is not open, and absent for the kind that cannot have it.
 func (d *Directory) interfaces(in protocol.ProfileDraft, open protocol.Rooms) protocol.Interfaces {
 	page, api := d.Base+"/@"+in.Handle, d.Base+"/api/public/agents/"+in.Handle
 	i := protocol.Interfaces{

@@ -14,7 +14,7 @@ import (
 	"stoa/storage"
 )
 
-// Follow has the running node follow a board.
+// Follow makes the running node follow a board.
 func Follow(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PeerAddress) (protocol.None, error) {
 	u, err := url.Parse(in.URL)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
@@ -44,8 +44,8 @@ func enqueueFollow(ctx context.Context, tx *storage.Tx, in moderation.FollowArgs
 // UnfollowJob is the job that stops following a board.
 const UnfollowJob = "unfollow"
 
-// Unfollow has the running node stop following a board, and tell it so. What it
-// has sent stays.
+// Unfollow makes the running node stop following a board, and notify it. Received
+// posts are kept.
 func Unfollow(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PeerAddress) (protocol.None, error) {
 	args, err := json.Marshal(in)
 	if err != nil {
@@ -67,22 +67,22 @@ func Unfollow(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protoco
 	return protocol.None{}, tx.Audit(ctx, c.Actor(), "peer unfollow", in.URL, "")
 }
 
-// FollowJobs does what the operators' words about peers ask of a running node.
+// FollowJobs are the jobs that follow and unfollow for operators.
 type FollowJobs struct {
 	Follow, Unfollow func(ctx context.Context, address string) error
 	Log              *slog.Logger
 }
 
-// followPauses is the timetable of a follow whose node does not answer; from then
-// on it is tried once an hour, until followFor is over.
+// followPauses are the pauses of a follow whose node does not answer; afterwards it
+// is retried once an hour, until followFor is over.
 var followPauses = []time.Duration{
 	5 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 20 * time.Minute, 30 * time.Minute, time.Hour,
 }
 
 const followFor = 24 * time.Hour
 
-// Job is the handler of moderation.FollowJob. A node that is not a stoa node
-// with a board is final; one that does not answer is tried for a day.
+// Job is the handler of moderation.FollowJob. A node that is not a stoa node with a
+// board is a final error; one that does not answer is retried for a day.
 func (f FollowJobs) Job(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	var args moderation.FollowArgs
 	if err := json.Unmarshal(j.Args, &args); err != nil {

@@ -7,8 +7,8 @@ import (
 	"stoa/storage"
 )
 
-// HoursJob is the job that looks again at the hours of merchants whose kept
-// span of open time is over, so that "open now" need not.
+// HoursJob is the job that computes again the hours of merchants whose stored
+// interval is over, so that "open now" need not.
 const HoursJob = "hours"
 
 const hoursEvery = 5 * time.Minute

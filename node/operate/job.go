@@ -19,7 +19,7 @@ func Jobs(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.Jo
 	return out, err
 }
 
-// Requeue has a dead job tried again.
+// Requeue makes a dead job wait again.
 func Requeue(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.JobRef) (protocol.None, error) {
 	if err := tx.RequeueJob(ctx, in.ID); err != nil {
 		return protocol.None{}, missing(err, "there is no dead job %d", in.ID)

@@ -1,5 +1,5 @@
-// Package operate is the room of what operators do with the node itself, and what the
-// node does at set times to keep its database in order.
+// Package operate is the room of the operators' work on the node itself, and of the
+// jobs that maintain its database.
 package operate
 
 import (
@@ -11,17 +11,17 @@ import (
 	"stoa/storage"
 )
 
-// PruneJob is the job that deletes what has run out. docs/OPERATIONS.md has
-// the table of what is kept how long.
+// PruneJob is the job that deletes expired rows. docs/OPERATIONS.md has the table
+// of how long each kind is kept.
 const PruneJob = "prune"
 
 const (
 	pruneEvery   = time.Hour
 	keepJobs     = 14 * 24 * time.Hour // finished and dead jobs, for the operator's questions
-	keepRemote   = 60 * 24 * time.Hour // fetched actors and keys nobody asked about
+	keepRemote   = 60 * 24 * time.Hour // fetched actors and keys
 	keepRanks    = 6 * time.Hour       // versions of the directory's lists, for walks under way
 	keepWriters  = 30 * 24 * time.Hour // from which network an anonymous post came, as a keyed hash
-	keepImports  = 24 * time.Hour      // what imports came to, and archives whose import never began
+	keepImports  = 24 * time.Hour      // results of imports, and archives whose import never began
 	keepActivity = 7 * 24 * time.Hour  // processed activities, so that a repeat is known
 
 	keepCallbacks = 90 * 24 * time.Hour  // deliveries of replies that are over, which the owner may replay
@@ -30,7 +30,7 @@ const (
 	keepAudit     = 730 * 24 * time.Hour // and of operators and owners
 )
 
-// Upkeep is the jobs that keep the database in order.
+// Upkeep is the jobs that maintain the database.
 type Upkeep struct{ DB *storage.DB }
 
 // Enqueue queues the first of each.
@@ -42,8 +42,8 @@ func enqueuePrune(ctx context.Context, tx *storage.Tx) error {
 	return tx.Enqueue(ctx, storage.Job{Kind: PruneJob, Lane: PruneJob, Dedupe: PruneJob, RunAt: tx.Now.Add(pruneEvery)})
 }
 
-// Prune deletes bit by bit, each in a transaction of its own, so that no
-// write waits for it.
+// Prune deletes in small parts, each in a separate transaction, so that no write
+// waits for it.
 func (u Upkeep) Prune(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	for after, more := []byte(nil), true; more; more = after != nil {
 		var last []byte
@@ -108,7 +108,7 @@ func (u Upkeep) Prune(ctx context.Context, _ storage.Job) (func(context.Context,
 	return enqueuePrune, nil
 }
 
-// pruneAll repeats a bounded step until it finds nothing more.
+// pruneAll repeats a bounded step until it deletes nothing.
 func (u Upkeep) pruneAll(ctx context.Context, some func(context.Context, *storage.Tx) (int, error)) error {
 	for {
 		var gone int
@@ -122,7 +122,7 @@ func (u Upkeep) pruneAll(ctx context.Context, some func(context.Context, *storag
 	}
 }
 
-// Adopt joins replies to a post that came after them (storage.AdoptJob).
+// Adopt joins replies to a post that arrived after them (storage.AdoptJob).
 func (u Upkeep) Adopt(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	return func(ctx context.Context, tx *storage.Tx) error { return tx.AdoptReplies(ctx, string(j.Args)) }, nil
 }

@@ -14,9 +14,9 @@ import (
 	"stoa/storage"
 )
 
-// Rules are the operator's blocks and limits as this process knows them. They
-// are read again when a commit of this process changed them, and once a second
-// for the changes of others; in between nothing is asked of the database.
+// Rules are the operator's blocks and limits as this process knows them. They are
+// read again when a commit of this process changed them, and once a second for the
+// changes of others; in between the database is not used.
 type Rules struct {
 	DB     *storage.DB
 	Log    *slog.Logger
@@ -25,12 +25,12 @@ type Rules struct {
 	Config dispatch.Rates
 	Dev    bool // rates and proofs stay as they are
 
-	reading sync.Mutex // held by whoever reads
+	reading sync.Mutex // held while reading
 	readAt  atomic.Int64
 	blocks  atomic.Pointer[map[blocked]protocol.Block]
 }
 
-// A blocked names what a block is of.
+// A blocked is the subject of a block.
 type blocked struct {
 	kind  protocol.BlockKind
 	value string
@@ -38,8 +38,8 @@ type blocked struct {
 
 const rulesAge = time.Second
 
-// Fresh implements dispatch.Rules. Whoever finds the rules old reads them; the
-// others go on with what is known.
+// Fresh implements dispatch.Rules. The first caller that finds the rules old reads
+// them; the others continue with the known ones.
 func (r *Rules) Fresh(ctx context.Context) {
 	changed := false
 	select {
@@ -94,8 +94,8 @@ func (r *Rules) read(ctx context.Context) error {
 	return nil
 }
 
-// Blocked implements dispatch.Rules. A network's block holds for writers whom
-// nothing else makes known: a household is not its worst visitor.
+// Blocked implements dispatch.Rules. A network's block applies only to writers
+// without any other identity: a household is not its worst visitor.
 func (r *Rules) Blocked(c protocol.Caller, handle string) error {
 	known := r.blocks.Load()
 	if known == nil || len(*known) == 0 || c.Standing == protocol.Operator {
