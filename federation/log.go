@@ -194,7 +194,7 @@ func precondition(r *http.Request, etag, epoch string) int {
 		return http.StatusPreconditionFailed
 	}
 	for tag := range strings.SplitSeq(r.Header.Get("If-None-Match"), ",") {
-		// Compressing proxies append -gzip to tags.
+		// The tag of a compressed answer ends in -gzip (compressedTag of the router).
 		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
 		if tag = strings.TrimSuffix(strings.Trim(tag, `"`), "-gzip"); tag != "" && tag == strings.Trim(etag, `"`) {
 			return http.StatusNotModified
