@@ -13,6 +13,8 @@ import (
 )
 
 // Migrations are numbered SQL, one file per engine, forward only.
+//
+//go:embed migrations
 var migrations embed.FS
 
 // starters is how often a process retries when another one migrates the same SQLite
