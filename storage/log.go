@@ -50,11 +50,16 @@ const (
 // numberLog gives the first n entries that are held back the next numbers of their
 // boards. On SQLite, whose writer is alone, they are final once the transaction is.
 func (b *batch) numberLog(ctx context.Context, n int) error {
+	var boards []string // in the order of their first entries
 	entries := map[string]int64{}
 	for i := range n {
-		entries[b.log.args[i*b.log.wide].(string)]++
+		board := b.log.args[i*b.log.wide].(string)
+		if entries[board]++; entries[board] == 1 {
+			boards = append(boards, board)
+		}
 	}
-	for board, count := range entries {
+	for _, board := range boards {
+		count := entries[board]
 		var id, head int64
 		err := first(b.tx.queryUnsettled(ctx, raiseHead, count, board)).Scan(&id, &head)
 		if err == ErrNotFound {
