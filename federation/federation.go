@@ -158,6 +158,7 @@ func New(c Config) (*Federation, error) {
 		f.now = time.Now
 	}
 	f.readers, f.reads = cache.OfBytes[struct{}](1<<20), make(chan struct{}, readersAtOnce)
+	f.strangers.undisputed = strangersUndisputed
 	f.boosted.Age = boostedAge
 	f.boosted.Count = func(ctx context.Context, tx *storage.Tx, _ *int) (int, error) {
 		return tx.CountBoosted(ctx, f.site.Board())

@@ -61,8 +61,9 @@ func awayOrBusy(ctx context.Context) error {
 
 // places limit the concurrent fetches of strangers.
 type places struct {
-	mu    sync.Mutex // guards under
-	under []*placed  // oldest first
+	mu         sync.Mutex // guards what follows
+	undisputed time.Duration
+	under      []*placed // oldest first
 }
 
 type placed struct {
@@ -96,7 +97,7 @@ func (p *places) enter(ctx context.Context, domain, network string) (context.Con
 		if n < bound.most {
 			continue
 		}
-		if time.Since(p.under[first].since) < strangersUndisputed {
+		if time.Since(p.under[first].since) < p.undisputed {
 			return ctx, nil, errBusy
 		}
 		p.under[first].giveWay(errBusy)
