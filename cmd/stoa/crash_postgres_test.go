@@ -272,7 +272,7 @@ func TestCrash_Postgres(t *testing.T) {
 }
 
 // crashPostgres kills a process of the server: it ends all others, recovers from its
-// log and goes on. It returns when the server answers.
+// log and continues. It returns when the server answers.
 func crashPostgres(t *testing.T, admin *sql.DB) {
 	var pid int
 	require.NoError(t, admin.QueryRow(`SELECT pg_backend_pid()`).Scan(&pid))

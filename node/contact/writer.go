@@ -63,7 +63,7 @@ func (r *Contact) Continue(ctx context.Context, tx *storage.Tx, c protocol.Calle
 			return protocol.Said{}, err
 		}
 	}
-	// The author is the caller, whoever began the thread. The writer's own name is kept for the
+	// The author is the caller, no matter who began the thread. The writer's own name is kept for the
 	// writer and for callers without an identity.
 	name := ""
 	if c.Standing == protocol.Proof || isWriter(t, c) {
