@@ -10,44 +10,44 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// errApart says that a batch could not be kept apart in the fast way and must
-// run again with a savepoint around every op.
+// errApart means that an error cannot be attributed to one op of the batch, which
+// must run again with a savepoint around every op.
 var errApart = errors.New("storage: run the batch again with savepoints")
 
-// errBegin says that a transaction did not begin, so that nothing was done.
+// errBegin means that a transaction did not begin, so nothing was written.
 var errBegin = errors.New("storage: begin a write")
 
 // A batch is one transaction of several ops.
 //
-// The ops of the hot path only spend and append, and what they append is held
-// back and written for the whole batch with one statement a table. They need no
-// savepoint: undoing them is dropping what is held back and un-spending. Any
-// other write opens a savepoint for its op first (dirty), and any statement that
-// names a table with held-back rows writes them first (held.go).
+// The ops of the hot path only spend and append. Their rows are held back and
+// written for the whole batch with one statement per table. They need no savepoint:
+// to undo them, the batch drops their held-back rows and deletes what they spent.
+// Any other write opens a savepoint for its op first (dirty), and any statement
+// that names a table with held-back rows writes them first (held.go).
 //
-// Held-back rows that the database then refuses (a doubled id) cannot be blamed
-// on one op any more. Then everything is rolled back and the ops run again
-// carefully: a savepoint around each, nothing held back beyond its end.
+// When the database refuses held-back rows (a duplicate id), it is not known which
+// op they belong to. Then the transaction is rolled back and the ops run again in
+// careful mode: with a savepoint around each, and no rows held back after its end.
 type batch struct {
 	db      *DB
 	conn    *conn
 	tx      *Tx
 	careful bool
-	single  bool // one op: rolling back the transaction is rolling back the op
+	single  bool // one op: it is undone by rolling back the transaction
 	results []error
 	wrote   bool
 	topics  map[string]bool
 
 	posts, tags, words, feed, log, writers *rows
 	news                                   *newsRows
-	split                                  bool // something happened that only a careful run can sort out
+	split                                  bool // the batch must run again in careful mode
 	ahead                                  map[[16]byte]aheadState
 
-	// Of the running op:
+	// State of the running op:
 	savepoint bool
 	touched   bool
 	spent     [][16]byte
-	taken     [][16]byte // of those that were inserted ahead
+	taken     [][16]byte // the spent keys that were inserted ahead
 	opTopics  map[string]bool
 }
 
@@ -72,7 +72,7 @@ func (w *writer) attempt(ops []*op, careful bool) (_ *batch, err error) {
 	defer b.forgetSpends()
 	ended := false
 	defer func() {
-		if !ended { // with an error, or because fn has ended its goroutine
+		if !ended { // an error, or fn has ended its goroutine
 			if _, e := w.conn.exec(ctx, "ROLLBACK"); e != nil {
 				w.conn.broken = true
 			}
@@ -94,7 +94,7 @@ func (w *writer) attempt(ops []*op, careful bool) (_ *batch, err error) {
 		return nil, b.apart(err)
 	}
 	if b.aborted() {
-		// PostgreSQL answers COMMIT with a rollback then, and calls it no error.
+		// PostgreSQL would answer COMMIT with a rollback and no error.
 		return nil, b.apart(errors.New("storage: the transaction was given up"))
 	}
 	if _, err := w.conn.exec(ctx, "COMMIT"); err != nil {
@@ -104,7 +104,8 @@ func (w *writer) attempt(ops []*op, careful bool) (_ *batch, err error) {
 	return b, nil
 }
 
-// apart turns an error that no single op can be blamed for into a careful run.
+// apart returns an error that makes the batch run again in careful mode, when err
+// cannot be attributed to one op.
 func (b *batch) apart(err error) error {
 	if b.careful || passing(err) {
 		return err
@@ -113,7 +114,7 @@ func (b *batch) apart(err error) error {
 	return errors.Join(errApart, err)
 }
 
-// run does one op. The first error is the op's; the second is the batch's end.
+// run runs one op. result is the op's error; fatal ends the batch.
 func (b *batch) run(o *op) (result, fatal error) {
 	ctx := context.Background()
 	b.savepoint, b.touched = false, false
@@ -175,7 +176,7 @@ func (b *batch) call(o *op) (err error) {
 	return o.fn(context.WithoutCancel(o.ctx), b.tx)
 }
 
-// undo takes back what the running op did.
+// undo undoes the running op.
 func (b *batch) undo(ctx context.Context) error {
 	for _, r := range b.buffers() {
 		r.cut()
@@ -203,13 +204,13 @@ func (b *batch) buffers() [7]*rows {
 	return [7]*rows{b.writers, b.words, b.posts, b.tags, b.feed, b.log, b.news.rows}
 }
 
-// tables are the buffers without those that wait for the end of the batch
-// wherever they can: words, since each savepoint makes FTS5 write out what it has
-// gathered, and what is numbered over all boards (tally.go).
+// tables are the buffers that are written before a savepoint. The others are written
+// at the end of the batch if possible: words, because each savepoint makes FTS5
+// write out its buffer, and rows that are numbered over all boards (tally.go).
 func (b *batch) tables() [4]*rows { return [4]*rows{b.posts, b.tags, b.log, b.writers} }
 
-// openSavepoint sets the point to which the running op can be undone. What
-// earlier ops hold back is written first, so that it lies before the point.
+// openSavepoint begins the savepoint of the running op. The held-back rows of
+// earlier ops are written first, so that undoing this op does not undo them.
 func (b *batch) openSavepoint(ctx context.Context) error {
 	if b.savepoint {
 		return nil
@@ -226,7 +227,7 @@ func (b *batch) openSavepoint(ctx context.Context) error {
 	return nil
 }
 
-// finish writes everything that is held back.
+// finish writes all held-back rows.
 func (b *batch) finish(ctx context.Context) error {
 	if err := b.words.flush(ctx, b.conn, b.words.n); err != nil {
 		return err
@@ -237,7 +238,7 @@ func (b *batch) finish(ctx context.Context) error {
 	return b.flushFeed(ctx, b.feed.n, b.news.n)
 }
 
-// flush writes what is held back for the tables.
+// flush writes the held-back rows of tables.
 func (b *batch) flush(ctx context.Context) error {
 	for _, r := range b.tables() {
 		if err := r.flush(ctx, b.conn, r.n); err != nil {
@@ -261,7 +262,8 @@ func (b *batch) aborted() bool {
 	return err != nil || status == 'E'
 }
 
-// dirty is called before each write that is not held back.
+// dirty is called before each write that is not held back. It opens the op's
+// savepoint.
 func (tx *Tx) dirty() error {
 	b := tx.batch
 	if b == nil {
@@ -274,8 +276,8 @@ func (tx *Tx) dirty() error {
 	return b.openSavepoint(context.Background())
 }
 
-// settle writes what is held back for the tables. Rows of the running op are
-// written after a savepoint only.
+// settle writes the held-back rows of tables. Rows of the running op are written
+// inside its savepoint only.
 func (tx *Tx) settle() error {
 	b := tx.batch
 	if b == nil {
@@ -299,9 +301,10 @@ func (tx *Tx) settle() error {
 	return nil
 }
 
-// settleWords writes the words that are held back. An op that will drop words calls
-// it before dirty: words of earlier ops must not be written after the savepoint of
-// this one, and a batch that needs that runs again with care.
+// settleWords writes the words that are held back. An op that will delete words
+// calls it before dirty: words of earlier ops must not be written inside the
+// savepoint of this one. A batch in which that would be needed runs again in
+// careful mode.
 func (tx *Tx) settleWords() error {
 	b := tx.batch
 	if b == nil || b.words.n == 0 {

@@ -13,8 +13,8 @@ import (
 
 var feedInsert = insert{into: `INSERT INTO feed (seq, id, type, subject_id, visible, doc, n) VALUES `, row: `(?, ?, ?, ?, ?, ?, ?)`, bySeq: true}
 
-// AppendFeed adds an item to the feed. Its id is a TypeID of the time it
-// happened. ErrExists when the id is taken.
+// AppendFeed adds an item to the feed. Its id is a TypeID of the time of the event.
+// It returns ErrExists when the id is taken.
 func (tx *Tx) AppendFeed(ctx context.Context, item protocol.FeedItem) error {
 	b := tx.batch
 	if b == nil {
@@ -67,8 +67,8 @@ func (tx *Tx) placeFeed(ctx context.Context, values []any, seq int64, id string)
 	return fmt.Errorf("storage: no room for feed item %s near its time", id)
 }
 
-// ListFeed returns visible items of the types, newest first by id; no types
-// means all.
+// ListFeed returns visible items of the types, newest first by id; without types,
+// items of all types.
 func (tx *Tx) ListFeed(ctx context.Context, types []protocol.FeedType, limit int, after string) (protocol.Page[protocol.FeedItem], error) {
 	limit = bounded(limit)
 	before, err := position(listFeed, after, math.MaxInt64)
@@ -99,7 +99,7 @@ func (tx *Tx) ListFeed(ctx context.Context, types []protocol.FeedType, limit int
 	return out, nil
 }
 
-// feedQuery merges one index range a type.
+// feedQuery merges one index range per type.
 func feedQuery(types []protocol.FeedType, before int64, limit int) (string, []any) {
 	wanted := map[protocol.FeedType]bool{}
 	for _, t := range types {
@@ -119,21 +119,21 @@ func feedQuery(types []protocol.FeedType, before int64, limit int) (string, []an
 	return `SELECT seq, doc FROM (` + strings.Join(parts, ` UNION ALL `) + `) m ORDER BY seq DESC LIMIT ?`, append(args, limit)
 }
 
-// SetFeedVisible shows or hides every item about a subject.
+// SetFeedVisible sets whether the items about a subject are visible.
 func (tx *Tx) SetFeedVisible(ctx context.Context, subjectID string, visible bool) error {
 	_, err := tx.write(ctx, `UPDATE feed SET visible = ? WHERE subject_id = ?`, visible, subjectID)
 	return err
 }
 
-// wipeFeed takes the text out of the items about a subject. Their rows stay, so
-// that whoever has seen one last can go on from it.
+// wipeFeed deletes the text of the items about a subject. Their rows remain, so that
+// a client whose last item is one of them can continue after it.
 func (tx *Tx) wipeFeed(ctx context.Context, subjectID string) error {
 	_, err := tx.write(ctx, `UPDATE feed SET visible = FALSE, doc = '' WHERE subject_id = ?`, subjectID)
 	return err
 }
 
-// A FeedEntry is a feed item with its number: whoever has read up to one with
-// FeedAfter has missed nothing below it.
+// A FeedEntry is a feed item with its number. A client that has read up to a number
+// with FeedAfter has missed no item below it.
 type FeedEntry struct {
 	protocol.FeedItem
 	N int64
@@ -160,11 +160,11 @@ const (
 	feedNewest = `SELECT n, id FROM feed WHERE n > 0 AND n <= ? ORDER BY n DESC LIMIT 1`
 )
 
-// FeedPlace is the number and id of the item with that id, of any visibility;
-// with no id, of the newest. An item that is not held stands for its time: then
-// it is the place of the item before it. 0 is the place before all. On PostgreSQL
-// an item that was just committed stands for the number that readers are told up
-// to: what it and its neighbours are is told (once more).
+// FeedPlace returns the number and id of the item with an id, visible or not;
+// without an id, of the newest item. When the item is not stored, its id gives a
+// time, and the number is that of the last item before it, 0 before the first one.
+// On PostgreSQL the number is at most Tx.told: a client that continues after an item
+// just committed gets that item and its neighbours (again).
 func (tx *Tx) FeedPlace(ctx context.Context, id string) (n int64, at string, err error) {
 	told, err := tx.toldUpTo(ctx)
 	if err != nil {
@@ -193,8 +193,8 @@ func orNothing(err error) error {
 	return err
 }
 
-// readItem reads a stored item, whose author was checked when it happened: here, or
-// where it is of another node at a time that is not known.
+// readItem decodes a stored item. Its author was verified when the item was made;
+// for an item of another node that time is not known.
 func readItem(doc []byte, item *protocol.FeedItem) error {
 	if err := json.Unmarshal(doc, item); err != nil {
 		return err

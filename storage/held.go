@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// A held is a set of what a batch holds back.
+// A held is a set of buffers in which a batch holds rows back.
 type held uint8
 
 const (
@@ -17,12 +17,12 @@ const (
 	heldWords
 	heldFeed
 	heldNews
-	bySubject // of a statement: it finds feed items by their subject only
+	bySubject // of a statement: it selects feed items only by subject
 )
 
-// heldIn says for each table what a batch holds back of it, or gives it when what
-// is held back is written. Every statement of a Tx that names one of them settles
-// first (Tx.query, Tx.write).
+// heldIn maps each table to the buffers that hold rows of it, or whose rows get
+// their numbers from it when they are written. A statement of a Tx that names such
+// a table writes these buffers first (Tx.query, Tx.write).
 var heldIn = map[string]held{
 	"post":        heldPosts,
 	"post_tag":    heldTags,
@@ -37,9 +37,9 @@ var heldIn = map[string]held{
 	"feed_number": heldFeed | heldNews,
 }
 
-// heldBy is what may be held back of the tables that a statement names. Every word
-// of the text counts as a name, so that none is missed; one that is something else
-// there settles in vain.
+// heldBy returns the buffers of the tables that a statement names. Every word of the
+// text counts as a name, so that none is missed; a word that means something else
+// there costs an unnecessary write.
 func heldBy(query string) (all held) {
 	named := 0
 	for word := range strings.FieldsFuncSeq(query, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
@@ -55,11 +55,11 @@ func heldBy(query string) (all held) {
 	return all
 }
 
-// maxNamed is the longest text that is remembered, in bytes; longer ones hold long
-// lists of placeholders.
+// maxNamed is the length of the longest cached text, in bytes; longer ones contain
+// long lists of placeholders.
 const maxNamed = 4096
 
-// heldBy is heldBy, remembered by the statement's text.
+// heldBy is the function heldBy with a cache by the statement's text.
 func (c *conn) heldBy(query string) held {
 	if len(query) > maxNamed {
 		return heldBy(query)
@@ -75,7 +75,7 @@ func (c *conn) heldBy(query string) held {
 	return all
 }
 
-// held is what the batch holds back now.
+// held returns the buffers that have rows.
 func (b *batch) held() (all held) {
 	for i, r := range [...]*rows{b.posts, b.tags, b.writers, b.log, b.words, b.feed, b.news.rows} {
 		if r.n > 0 {
@@ -85,8 +85,9 @@ func (b *batch) held() (all held) {
 	return all
 }
 
-// settleFor writes what is held back of the tables that a statement names. The
-// items of the feed stay where the statement finds others by their subject.
+// settleFor writes the held-back rows of the tables that a statement names. Feed
+// items remain held back when the statement selects items by subject, and none of
+// them has that subject.
 func (tx *Tx) settleFor(query string, args []any) error {
 	b := tx.batch
 	if b == nil {

@@ -25,9 +25,9 @@ var (
 	waitingInsert = insert{into: `INSERT INTO log_waiting (board, kind, object_id, at, redacted, activity) VALUES `, row: `(?, ?, ?, ?, ?, ?)`}
 )
 
-// AppendLog adds the event to the board's log, which comes to be with its first
+// AppendLog adds the event to the board's log, which is created with its first
 // entry. On SQLite the entry has its number when it is written; on PostgreSQL it
-// has one, and is read, some milliseconds after the commit (number.go).
+// gets its number, and can be read, some milliseconds after the commit (number.go).
 func (tx *Tx) AppendLog(_ context.Context, board string, kind LogKind, objectID string, activity []byte) error {
 	b := tx.batch
 	if b == nil {
@@ -48,7 +48,7 @@ const (
 )
 
 // numberLog gives the first n entries that are held back the next numbers of their
-// boards. On SQLite, whose writer is alone, they are final once the transaction is.
+// boards. SQLite has one writer, so the numbers are final when it commits.
 func (b *batch) numberLog(ctx context.Context, n int) error {
 	var boards []string // in the order of their first entries
 	entries := map[string]int64{}
@@ -81,15 +81,14 @@ func (b *batch) numberLog(ctx context.Context, n int) error {
 	return nil
 }
 
-// newEpoch names the life of a log between two restores from a backup.
+// newEpoch returns a name for the time of a log between two restores from a backup.
 func newEpoch(now time.Time) string {
 	_, id, _ := strings.Cut(protocol.NewID("epoch", now), "_")
 	return id
 }
 
-// LogHead is the epoch of a board's log and its last number. A board without
-// entries gets its log here when the transaction may write; in a read it gives
-// ErrNotFound.
+// LogHead returns the epoch of a board's log and its last number. A log that does
+// not exist is created when the transaction may write; a read returns ErrNotFound.
 func (tx *Tx) LogHead(ctx context.Context, board string) (epoch string, head int64, err error) {
 	const text = `SELECT epoch, head FROM stream WHERE board = ?`
 	err = tx.row(ctx, text, board).Scan(&epoch, &head)
@@ -106,7 +105,7 @@ func (tx *Tx) LogHead(ctx context.Context, board string) (epoch string, head int
 // maxLogPage bounds a page of the log.
 const maxLogPage = 1000
 
-// LogAfter returns up to limit entries behind a number, in order, at most 1000.
+// LogAfter returns up to limit entries after a number, in order, at most 1000.
 func (tx *Tx) LogAfter(ctx context.Context, board string, after int64, limit int) ([]LogEntry, error) {
 	rows, err := tx.query(ctx, `SELECT seq, kind, object_id, at, redacted, activity FROM log
 		WHERE stream = (SELECT id FROM stream WHERE board = ?) AND seq > ? ORDER BY seq LIMIT ?`, board, after, min(max(limit, 0), maxLogPage))
@@ -121,8 +120,8 @@ func (tx *Tx) LogAfter(ctx context.Context, board string, after int64, limit int
 
 const boosts = `SELECT seq, at FROM log WHERE object_id = ? AND kind IN ('create', 'restore') AND seq < ? AND stream = (SELECT id FROM stream WHERE board = ?)`
 
-// LastBoost returns number and time of the last entry before a number that shows
-// an object, zero when there is none.
+// LastBoost returns the number and time of the last entry before a number that shows
+// an object, or zero when there is no such entry.
 func (tx *Tx) LastBoost(ctx context.Context, board, objectID string, before int64) (last LogEntry, err error) {
 	rows, err := tx.query(ctx, boosts, objectID, before, board)
 	_, err = collect(rows, err, func(s scanner) (none struct{}, err error) {
@@ -135,13 +134,12 @@ func (tx *Tx) LastBoost(ctx context.Context, board, objectID string, before int6
 	return last, err
 }
 
-// logChanged begins with the entries after a number: they are few.
+// logChanged begins with the entries after a number, because they are few.
 const logChanged = `SELECT l.seq FROM log c JOIN log l ON l.object_id = c.object_id AND l.stream = c.stream
 	WHERE c.stream = (SELECT id FROM stream WHERE board = ?) AND c.seq > ? AND c.seq <= ? AND c.kind <> 'create'`
 
-// LogChanged returns the numbers of entries that read otherwise since the entries
-// after one number, up to another, were appended: their posts were deleted,
-// hidden or restored.
+// LogChanged returns the numbers of entries whose posts were deleted, hidden or
+// restored by the entries after one number, up to another.
 func (tx *Tx) LogChanged(ctx context.Context, board string, after, upTo int64) ([]int64, error) {
 	rows, err := tx.query(ctx, logChanged, board, after, upTo)
 	return collect(rows, err, scanInt)
@@ -153,14 +151,15 @@ const (
 	redactWaiting = `UPDATE log_waiting` + redact + `board = ?`
 )
 
-// RedactLog takes the activities of a deleted object out of a board's log.
-// The entries stay as tombstones, so that the numbers have no gap. Entries that
-// say delete are not touched.
+// RedactLog removes the activities of a deleted object from a board's log. The
+// entries remain as tombstones, so that the numbers have no gap. Entries of kind
+// delete are not changed.
 func (tx *Tx) RedactLog(ctx context.Context, board, objectID string) error {
 	if err := tx.dirty(); err != nil {
 		return err
 	}
-	if tx.db.engine == enginePostgres { // first: an entry that is given its number meanwhile is waited for, and then found there
+	// The waiting entries come first: when one is being numbered, this statement waits, and the next one finds it in log.
+	if tx.db.engine == enginePostgres {
 		if _, err := tx.write(ctx, redactWaiting, objectID, board); err != nil {
 			return err
 		}
@@ -169,8 +168,8 @@ func (tx *Tx) RedactLog(ctx context.Context, board, objectID string) error {
 	return err
 }
 
-// NewEpoch tells the followers of a board that its log may have lost entries,
-// after a restore from a backup: they walk it again.
+// NewEpoch starts a new epoch of a board's log, after a restore from a backup. It
+// informs the followers that the log may have lost entries, so they read it again.
 func (tx *Tx) NewEpoch(ctx context.Context, board string) (epoch string, err error) {
 	if err := tx.dirty(); err != nil {
 		return "", err

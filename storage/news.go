@@ -11,42 +11,41 @@ import (
 	"stoa/protocol"
 )
 
-// Kinds of news. Ref names what it is about: the reply, the thread message, the
-// thread.
+// Kinds of news. Ref identifies the reply, the thread message or the thread.
 const (
 	NewsReply  = "reply"  // to a post of the reader
 	NewsInbox  = "inbox"  // a message to an agent of the reader
 	NewsAnswer = "answer" // a message in a thread that the reader began
 	NewsClosed = "closed" // a thread that the reader began
-	NewsLapsed = "lapsed" // a thread with an agent of the reader, closed by silence
+	NewsLapsed = "lapsed" // a thread with an agent of the reader, closed because nobody wrote
 )
 
-// ThreadReader is the name of whoever holds the read token of a thread.
+// ThreadReader returns the reader name of a client with the read token of a thread.
 func ThreadReader(threadID string) string { return "thread:" + threadID }
 
-// VisitorReader is the name of a browser, by the hash of its cookie.
+// VisitorReader returns the reader name of a browser, from the hash of its cookie.
 func VisitorReader(hash string) string {
 	return "visitor:" + base64.RawURLEncoding.EncodeToString([]byte(hash))
 }
 
-// MessageRef names a message of a thread by its number; ParseMessageRef reads it.
+// MessageRef identifies a message of a thread by its number.
 func MessageRef(threadID string, n int) string { return threadID + "#" + strconv.Itoa(n) }
 
-// ParseMessageRef undoes MessageRef.
+// ParseMessageRef reads a reference that MessageRef made.
 func ParseMessageRef(ref string) (threadID string, n int, err error) {
 	threadID, number, _ := strings.Cut(ref, "#")
 	n, err = strconv.Atoi(number)
 	return threadID, n, err
 }
 
-// A NewsItem is one thing that happened to a reader.
+// A NewsItem is one event that concerns a reader.
 type NewsItem struct {
 	N         int64
 	Kind, Ref string
 }
 
-// newsRows are held-back news. The number of a row is, until it is written, the
-// ordinal of its event: the rows of one event share it.
+// newsRows are held-back news. Until a row is written, its number is the ordinal of
+// its event, which the rows of one event share.
 type newsRows struct {
 	*rows
 	event int64
@@ -54,7 +53,7 @@ type newsRows struct {
 
 var newsInsert = insert{into: `INSERT INTO news (reader, n, kind, ref) VALUES `, row: `(?, ?, ?, ?)`}
 
-// events is how many events the first n rows are of.
+// events counts the events of the first n rows.
 func (r *newsRows) events(n int) (count int) {
 	for i := range n {
 		if i == 0 || r.args[i*r.wide+1] != r.args[(i-1)*r.wide+1] {
@@ -78,8 +77,8 @@ func (r *newsRows) number(n int, numbers []int64) {
 	}
 }
 
-// AppendNews tells readers what happened to them. A reader is known by several
-// names (protocol.Caller.Names); the event counts once for all of them.
+// AppendNews adds an event for its readers. A reader may have several names
+// (protocol.Caller.Names) and gets the event once.
 func (tx *Tx) AppendNews(_ context.Context, kind, ref string, readers ...string) error {
 	b := tx.batch
 	if b == nil {
@@ -97,13 +96,13 @@ func (tx *Tx) AppendNews(_ context.Context, kind, ref string, readers ...string)
 	return nil
 }
 
-// maxNames bounds the names that one question is asked for: an account's profiles,
-// the account, a chain identity, a key and a browser.
+// maxNames bounds the names of one query: an account's profiles, the account, a
+// chain identity, a key and a browser.
 const maxNames = protocol.MaxProfiles + 4
 
-// News returns what happened to a reader behind a number, oldest first, at most
-// limit, and the number up to which everything is told: the next question goes
-// on from there. more says that the limit was reached.
+// News returns the events of a reader after a number, oldest first, at most limit,
+// and the number up to which they are complete, from which the next call continues.
+// more is true when the limit was reached.
 func (tx *Tx) News(ctx context.Context, names []string, after int64, limit int) (items []NewsItem, upTo int64, more bool, err error) {
 	limit = bounded(limit)
 	if upTo, err = tx.toldUpTo(ctx); err != nil {
@@ -127,7 +126,7 @@ func (tx *Tx) News(ctx context.Context, names []string, after int64, limit int) 
 	return items, max(upTo, after), false, nil
 }
 
-// newsQuery merges one index range a name; the rows of one event become one.
+// newsQuery merges one index range per name; the rows of one event become one.
 func newsQuery(names []string, after, upTo int64, limit int) (string, []any) {
 	const one = `SELECT n, kind, ref FROM (SELECT n, kind, ref FROM news WHERE reader = ? AND n > ? AND n <= ? ORDER BY n LIMIT ?) r`
 	var args []any
@@ -137,25 +136,25 @@ func newsQuery(names []string, after, upTo int64, limit int) (string, []any) {
 	return `SELECT n, kind, ref FROM (` + strings.Repeat(one+` UNION `, len(names)-1) + one + `) m ORDER BY n LIMIT ?`, append(args, limit)
 }
 
-// NewsCursor and ParseNewsCursor are the number as readers hold it.
+// NewsCursor returns the cursor of a number.
 func NewsCursor(n int64) string { return *protocol.Cursor(listNews, number(n)) }
 
-// ParseNewsCursor gives 0 for no cursor.
+// ParseNewsCursor returns the number of a cursor, 0 for "".
 func ParseNewsCursor(after string) (int64, error) { return position(listNews, after, 0) }
 
-// Numbers of news hold no time. A mark says which number was the last one at a
-// time, so that what is older than a time can be forgotten; there is one a day.
+// Numbers of news contain no time. A mark records which number was the last one at
+// a time, so that older news can be deleted; there is one mark per day.
 const markEvery = 24 * time.Hour
 
 const (
 	newsOld  = `SELECT n FROM news WHERE n + 0 <= ? ORDER BY n + 0 LIMIT 1000`
 	newsMark = `SELECT n FROM news_mark WHERE at <= ? ORDER BY n DESC LIMIT 1`
-	// forgottenSetting is the number up to which news are gone.
+	// forgottenSetting is the number up to which news were deleted.
 	forgottenSetting = "news forgotten"
 )
 
-// PruneNews forgets about a thousand of the news from before a time, a day more or
-// less, and returns how many rows are gone. It also notes how far news have come.
+// PruneNews deletes about a thousand of the news from before a time, which is exact
+// to a day, and returns the number of deleted rows. It also adds the mark of the day.
 func (tx *Tx) PruneNews(ctx context.Context, before time.Time) (int, error) {
 	if err := tx.settleFeed(); err != nil { // before the first write opens a savepoint
 		return 0, err
@@ -178,7 +177,7 @@ func (tx *Tx) PruneNews(ctx context.Context, before time.Time) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if len(old) == 0 { // what the mark is for is done
+	if len(old) == 0 { // older marks are no longer needed
 		_, err := tx.write(ctx, `DELETE FROM news_mark WHERE n < ?`, upTo)
 		return 0, err
 	}
@@ -190,8 +189,8 @@ func (tx *Tx) PruneNews(ctx context.Context, before time.Time) (int, error) {
 	return int(n), tx.PutSetting(ctx, forgottenSetting, number(last))
 }
 
-// NewsForgotten is the number up to which news are gone: who asks for what came
-// after a smaller one may miss some.
+// NewsForgotten returns the number up to which news were deleted: a reader that
+// continues after a smaller one may miss some.
 func (tx *Tx) NewsForgotten(ctx context.Context) (int64, error) {
 	text, err := tx.Setting(ctx, forgottenSetting)
 	if err != nil || text == "" {

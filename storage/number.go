@@ -12,34 +12,34 @@ import (
 	"stoa/protocol"
 )
 
-// On PostgreSQL no transaction waits for another one's number: a lock that is held
-// over a commit would let only one process commit at a time, so that the server
-// could not bring several commits to disk at once. Numbers are given and told
-// after the commit, by each process for what it knows of.
+// On PostgreSQL no transaction waits for the number of another one: a lock that is
+// held during a commit would let only one process commit at a time, so the server
+// could not flush several commits together. Log entries get their numbers, and feed
+// items become visible, after the commit.
 //
-// Entries of logs wait in log_waiting, and one statement moves those that are
-// committed into log, with the next numbers of their boards. It runs in one process
-// at a time; whichever comes next also finds the entries of one that died. The
-// order is that of their ids, which are taken at the end of a batch, when its ops
-// have seen everything that they depend on. So an entry that depends on another
-// one has the greater id, and was committed later: whoever sees the one sees the
-// other. (Ids of transactions are taken at their beginning and would not do.)
+// Log entries are inserted into log_waiting. One statement, which runs in one
+// process at a time, moves the committed ones into log with the next numbers of
+// their boards, including the entries of a process that died. They are numbered in
+// the order of their ids, which are taken at the end of a batch, when its ops have
+// read everything that they depend on. So an entry that depends on another one has
+// the greater id and was committed later: a transaction that sees it also sees the
+// other one. (Transaction ids are taken at the beginning and have no such order.)
 //
 // Feed items and news have numbers from a sequence before they are committed.
 // Readers may see them up to a number (DB.told) that is committed itself, so that
-// no crash gives it out again, and below which every transaction has ended. Those
-// that took numbers hold a lock on the sequence until they end, as whoever calls
-// nextval does: when those that held it at a moment are gone, the greatest number
-// committed at that moment may be told.
+// it is not issued again after a crash, and below which every transaction has
+// ended. A transaction that calls nextval holds a lock on the sequence until it
+// ends: when all transactions that held the lock at a moment have ended, readers
+// may see up to the greatest number that was committed at that moment.
 
 const (
-	numberPoll  = time.Second           // how long what another process has committed may go unseen
-	numberRest  = 40 * time.Millisecond // from one round to the next, so that they cost little under load
-	numberLimit = 5000                  // entries of logs a round
-	numberStart = 10 * time.Second      // that a start waits for transactions of other processes
+	numberPoll  = time.Second           // the longest time before a commit of another process is noticed
+	numberRest  = 40 * time.Millisecond // between two rounds, so that they cost little under load
+	numberLimit = 5000                  // log entries per round
+	numberStart = 10 * time.Second      // for which a start waits for transactions of other processes
 )
 
-// appended has who waits for a topic woken when what was appended can be read.
+// appended wakes the receiver of a topic once the appended rows can be read.
 func (b *batch) appended(topic string) {
 	if b.db.engine == enginePostgres {
 		topic = topicNumbers
@@ -48,32 +48,33 @@ func (b *batch) appended(topic string) {
 	b.opTopics[topic] = true
 }
 
-// numbering is what the rounds of a process know.
+// numbering is the state of a process between its rounds.
 type numbering struct {
 	end func() // ends the goroutine and waits for it
 
-	mu      sync.Mutex // one round at a time; guards what follows
-	moved   int64      // greatest id of the entries that this process has given numbers
-	ended   int64      // no transaction that runs has taken an id up to it
-	passed  int64      // no entry with an id up to it waits or will
-	running *takers    // of the moment that is waited for; nil when there is nothing to tell
+	mu      sync.Mutex // one round at a time; guards the fields below
+	moved   int64      // greatest id of the entries that this process has numbered
+	ended   int64      // no running transaction has taken an id up to it
+	passed  int64      // log_waiting has, and will have, no entry with an id up to it
+	running *takers    // the transactions that a round waits for; nil when it waits for none
 }
 
-// takers are the transactions that had numbers at a moment and have not ended.
+// takers are the transactions that had taken numbers at a moment and have not ended.
 type takers struct {
 	ids  map[string]bool
-	feed int64 // the greatest number of the feed and the news that was committed
-	log  int64 // numbering.moved
+	feed int64 // the greatest committed number of feed and news at that moment
+	log  int64 // numbering.moved at that moment
 }
 
-// A round says how far numbers have come.
+// A round is the result of one run of number.
 type round struct {
-	complete bool  // every entry of a log that was committed before it has its number
-	newest   int64 // the greatest number of the feed and the news that is committed
+	complete bool  // every log entry that was committed before the round has its number
+	newest   int64 // the greatest committed number of feed and news
 	waits    bool  // for transactions to end, or for another process
 }
 
-// startNumbering returns when what was committed before may be told.
+// startNumbering returns when readers may see everything that was committed before
+// the call.
 func (db *DB) startNumbering(ctx context.Context) error {
 	db.numbering.end = func() {}
 	if db.engine != enginePostgres {
@@ -119,8 +120,8 @@ func (db *DB) keepNumbering(ctx context.Context) {
 }
 
 // Numbered returns when everything that was committed before the call has its
-// number and may be read by it, which on PostgreSQL is some milliseconds after the
-// commit.
+// number and can be read by number. On PostgreSQL that is some milliseconds after
+// the commit.
 func (db *DB) Numbered(ctx context.Context) error {
 	if db.engine != enginePostgres {
 		return nil
@@ -141,7 +142,8 @@ func (db *DB) Numbered(ctx context.Context) error {
 	}
 }
 
-// number gives and tells the numbers that can be.
+// number is one round: it numbers the committed log entries, and lets readers see
+// feed items and news up to the greatest number below which no transaction runs.
 func (db *DB) number(ctx context.Context) (r round, err error) {
 	n := &db.numbering
 	n.mu.Lock()
@@ -185,7 +187,8 @@ func (db *DB) number(ctx context.Context) (r round, err error) {
 	return r, nil
 }
 
-// tell tells what was waited for when no transaction that had a number is left.
+// tell lets readers see the numbers that the round waited for, when all transactions
+// that had taken numbers have ended.
 func (db *DB) tell() {
 	n := &db.numbering
 	if len(n.running.ids) > 0 {
@@ -199,16 +202,17 @@ func (db *DB) tell() {
 	n.running = nil
 }
 
-// numbersHeld is read from one snapshot but for the locks, which are of a moment after it.
+// numbersHeld reads one snapshot, except for the locks, which are read slightly later.
 const numbersHeld = `SELECT n, CASE WHEN n > ? OR ? THEN (SELECT COALESCE(string_agg(DISTINCT virtualtransaction, ' '), '') FROM pg_locks
 		WHERE locktype = 'relation' AND mode = 'RowExclusiveLock' AND granted
 		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 		AND relation IN ('feed_number'::regclass, 'log_waiting_id_seq'::regclass)) ELSE '' END
 	FROM (SELECT GREATEST((SELECT max(n) FROM feed), (SELECT max(n + 0) FROM news), 0) AS n) newest`
 
-// logNumbers moves entries, as many as may be, from log_waiting to log. Of two at
-// once the second does nothing. One that begins before another ends and gets the
-// lock after it finds the rows gone that the other has moved.
+// logNumbers moves up to a number of entries from log_waiting to log. When two
+// processes run it at the same time, the second one does nothing. One that begins
+// before the other ends, and gets the lock after it, does not find the rows that
+// the other has moved.
 const logNumbers = `WITH turn AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(hashtextextended('number the logs', 0)) AS mine),
 	moved AS (
 		DELETE FROM log_waiting WHERE id = ANY(ARRAY(SELECT id FROM log_waiting WHERE id > ? AND (SELECT mine FROM turn) ORDER BY id LIMIT ?))

@@ -5,12 +5,12 @@ import (
 	"errors"
 )
 
-// Settings are stored with the secrets, under names with this prefix.
+// settingPrefix begins the names of settings, which are stored with the secrets.
 const settingPrefix = "setting "
 
-// Setting reads a setting of the deployment, "" if it was never set. In a writing
-// transaction, others that read or write the same setting wait for its end, so that
-// no change is lost.
+// Setting returns a setting of the deployment, "" if it was never set. In a writing
+// transaction it locks the setting: other writing transactions that read or write it
+// wait until this one ends, so that no change is lost.
 func (tx *Tx) Setting(ctx context.Context, name string) (string, error) {
 	if tx.batch != nil {
 		if err := tx.lockName(ctx, settingPrefix+name); err != nil {
@@ -25,8 +25,8 @@ func (tx *Tx) Setting(ctx context.Context, name string) (string, error) {
 	return string(value), err
 }
 
-// PutSetting writes a setting of the deployment, and informs this process that the
-// rules may have changed.
+// PutSetting stores a setting of the deployment, and makes this process read the
+// rules again.
 func (tx *Tx) PutSetting(ctx context.Context, name, value string) error {
 	if err := tx.dirty(); err != nil {
 		return err

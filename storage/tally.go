@@ -5,14 +5,16 @@ import (
 	"fmt"
 )
 
-// Feed items and news are numbered over all boards and readers. Their readers come
-// back with the last number they know and must miss nothing: they see items up to
-// a number below which no more come (Tx.told). On SQLite that is the head of the
-// counter. On PostgreSQL numbers come from a sequence, which holds up nobody, and
-// commits overtake each other (number.go). Numbers rise and may have gaps.
+// Feed items and news are numbered over all boards and readers. A reader asks for
+// what follows the last number it has seen and must miss nothing, so it sees items
+// up to a number below which no more are committed (Tx.told). On SQLite that is the
+// head of the counter. On PostgreSQL numbers come from a sequence, for which no
+// transaction waits, and commits may have another order (number.go). Numbers
+// increase and may have gaps.
 
-// take returns so many new numbers, rising. It is called at the end of a batch
-// where possible: readers wait for the transactions that have numbers.
+// take returns count new numbers in increasing order. It is called at the end of a
+// batch where possible, because readers wait for transactions that have taken
+// numbers.
 func (b *batch) take(ctx context.Context, count int) (numbers []int64, err error) {
 	if b.db.engine == enginePostgres {
 		rows, err := b.tx.queryUnsettled(ctx, `SELECT nextval('feed_number') FROM generate_series(1, ?)`, count)
@@ -32,7 +34,7 @@ func (b *batch) take(ctx context.Context, count int) (numbers []int64, err error
 }
 
 // toldUpTo is the number up to which this transaction may read feed items and news:
-// none at or below it is committed later.
+// no item with a number at or below it is committed later.
 func (tx *Tx) toldUpTo(ctx context.Context) (n int64, err error) {
 	if tx.db.engine == enginePostgres {
 		return tx.told, nil
@@ -41,7 +43,8 @@ func (tx *Tx) toldUpTo(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// flushFeed numbers and writes the first feed items and news that are held back.
+// flushFeed numbers and writes the first held-back rows: so many feed items and so
+// many news.
 func (b *batch) flushFeed(ctx context.Context, items, news int) error {
 	if items+news == 0 {
 		return nil
@@ -62,9 +65,9 @@ func (b *batch) flushFeed(ctx context.Context, items, news int) error {
 	return b.news.flush(ctx, b.conn, news)
 }
 
-// settleFeed writes the feed items and news that are held back. Like words
-// (settleWords), those of earlier ops must not be written after the savepoint of
-// this one.
+// settleFeed writes the feed items and news that are held back. As with words
+// (settleWords), those of earlier ops must not be written inside the savepoint of
+// the running op.
 func (tx *Tx) settleFeed() error {
 	b := tx.batch
 	if b == nil || b.feed.n+b.news.n == 0 {
@@ -103,10 +106,10 @@ func (b *batch) holdsSubject(subjectID any) bool {
 	return false
 }
 
-// skipNumbers leaves every number behind that may have been handed out before a
-// restore from a backup, so that readers whose place lies beyond the backup miss
-// nothing of what comes. Numbers are fewer than a thousand a second, so that the
-// time in milliseconds is beyond all of them.
+// skipNumbers continues above every number that may have been issued before a
+// restore from a backup, so that readers whose last number is newer than the backup
+// miss no later item. Fewer than a thousand numbers are issued per second, so the
+// time in milliseconds is greater than all of them.
 func (tx *Tx) skipNumbers(ctx context.Context) error {
 	raise := `UPDATE tally SET head = ? WHERE one = 1 AND head < ?`
 	if tx.db.engine == enginePostgres {

@@ -14,11 +14,11 @@ import (
 const (
 	maxBatch        = 128 // operations in one transaction
 	postgresWriters = 2   // while one commits, the other fills its batch
-	maxTries        = 6   // of ops whose transaction the database aborted
-	triesTogether   = 2   // of them, before each op is tried in a separate transaction
+	maxTries        = 6   // for ops whose transaction the database aborted
+	triesTogether   = 2   // the first of these, before each op gets a transaction to itself
 )
 
-// States of an op: the caller may withdraw it until a writer has begun it.
+// States of an op. The caller may withdraw it until a writer has begun it.
 const (
 	opWaiting int32 = iota
 	opTaken
@@ -40,14 +40,15 @@ type op struct {
 // what fn wrote, and nothing else.
 //
 // fn may run twice: when the database aborts a transaction, and when another op of
-// the batch breaks it. So it accesses only tx, does no I/O, and never calls Read or
-// Write. Its context has the values of ctx but does not end when ctx does: once
-// begun, a write is finished. A write whose ctx ends while it waits is abandoned
-// with the context's error. A full queue is a *protocol.Error with code overloaded.
+// the batch makes it fail. So it accesses only tx, does no I/O, and never calls Read
+// or Write. Its context has the values of ctx but does not end when ctx does: a
+// write that has begun is finished. A write whose ctx ends while it waits is dropped
+// and returns the context's error. When the queue is full, Write returns a
+// *protocol.Error with code overloaded.
 //
-// spends are what fn is likely to pass to Spend: declared here, they are written
-// for all writes of a transaction at once, on PostgreSQL. Those that fn does not
-// spend stay unspent.
+// spends are what fn is likely to pass to Spend. On PostgreSQL they are inserted for
+// all writes of a transaction with one statement. Those that fn does not spend
+// remain unspent.
 func (db *DB) Write(ctx context.Context, fn func(ctx context.Context, tx *Tx) error, spends ...protocol.Spend) error {
 	o := &op{ctx: ctx, fn: fn, done: make(chan error, 1), spends: spends}
 	if err := db.submit(o); err != nil {
@@ -107,8 +108,8 @@ func (db *DB) startWriters(ctx context.Context) error {
 	return nil
 }
 
-// loop takes the waiting ops, without waiting for more: batches form by themselves
-// while the previous one is written to disk.
+// loop runs the waiting ops and does not wait for more: the next batch gathers in
+// the queue while the previous one is written to disk.
 func (w *writer) loop() {
 	ops := make([]*op, 0, maxBatch)
 	ended := false
@@ -122,7 +123,7 @@ func (w *writer) loop() {
 		for _, o := range ops {
 			select {
 			case o.done <- errors.New("storage: a write has ended its goroutine"):
-			default: // answered already
+			default: // it has its answer
 			}
 		}
 		w.db.writers.Go(w.loop)
@@ -153,9 +154,9 @@ func (w *writer) commit(ops []*op) {
 	}
 }
 
-// store is commit of ops that are taken. Ops of a batch take locks in the order in
-// which they arrived, so batches of several processes may deadlock at each attempt.
-// A single op holds few locks, and the counter of the feed as its last.
+// store commits ops that have begun. The ops of a batch take locks in the order of
+// their arrival, so batches of several processes may deadlock at each attempt. A
+// single op holds few locks, and takes that of the feed's counter last.
 func (w *writer) store(ops []*op) {
 	var b *batch
 	var err error
@@ -172,8 +173,8 @@ func (w *writer) store(ops []*op) {
 		if e := w.reopen(); e != nil {
 			err = errors.Join(err, e)
 		}
-		// Any other failure may have come after the database accepted the commit, so
-		// running again could repeat the writes.
+		// Any other error may have occurred after the database accepted the commit, so
+		// another run could repeat the writes.
 		if !passing(err) && !errors.Is(err, errBegin) {
 			break
 		}
