@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"strconv"
+	"strings"
 
 	"github.com/uptrace/bun"
 )
@@ -75,6 +77,7 @@ func (c *conn) exec(ctx context.Context, query string, args ...any) (int64, erro
 		res, err = c.bun.Conn.ExecContext(ctx, c.engine.rebind(query), args...)
 	} else {
 		var s *sql.Stmt
+		query, args = literalLimits(query, args)
 		if s, err = c.prepare(query); err == nil {
 			res, err = s.ExecContext(ctx, args...)
 		}
@@ -89,11 +92,43 @@ func (c *conn) query(ctx context.Context, query string, args ...any) (*sql.Rows,
 	if c.stmts == nil {
 		return c.bun.Conn.QueryContext(ctx, c.engine.rebind(query), args...)
 	}
+	query, args = literalLimits(query, args)
 	s, err := c.prepare(query)
 	if err != nil {
 		return nil, err
 	}
 	return s.QueryContext(ctx, args...)
+}
+
+// literalLimits writes the integers of LIMIT ? into a statement. SQLite inspects such a
+// parameter to plan the statement, and would prepare it again at each execution;
+// limits have few values, so that each text is prepared once.
+func literalLimits(query string, args []any) (string, []any) {
+	const parameter = "LIMIT ?"
+	if !strings.Contains(query, parameter) || strings.Count(query, "?") != len(args) {
+		return query, args
+	}
+	var text strings.Builder
+	kept := make([]any, 0, len(args))
+	for {
+		before, after, found := strings.Cut(query, parameter)
+		text.WriteString(before)
+		n := strings.Count(before, "?")
+		kept, args = append(kept, args[:n]...), args[n:]
+		if !found {
+			return text.String(), kept
+		}
+		switch n := args[0].(type) {
+		case int:
+			text.WriteString("LIMIT " + strconv.Itoa(n))
+		case int64:
+			text.WriteString("LIMIT " + strconv.FormatInt(n, 10))
+		default:
+			text.WriteString(parameter)
+			kept = append(kept, n)
+		}
+		query, args = after, args[1:]
+	}
 }
 
 // A pool lends connections to readers.

@@ -105,10 +105,6 @@ func (tx *Tx) tryLockName(ctx context.Context, name string) (bool, error) {
 // marks are n placeholders.
 func marks(n int) string { return strings.Repeat("?, ", n-1) + "?" }
 
-// limit is a LIMIT with a constant that has few values. SQLite inspects a parameter
-// to plan the statement, and prepares it again at each execution.
-func limit(n int) string { return " LIMIT " + strconv.Itoa(n) }
-
 func anys(texts []string) []any {
 	all := make([]any, len(texts))
 	for i, s := range texts {

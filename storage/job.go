@@ -150,14 +150,12 @@ func (tx *Tx) JobsNamed(ctx context.Context, kind string) ([]Job, error) {
 	return append(waiting, dead...), err
 }
 
-func laneFull(most int) string {
-	return `SELECT count(*) FROM (SELECT 1 FROM job WHERE lane = ? AND blocked IS NOT NULL ORDER BY blocked, id` + limit(most) + `) r`
-}
+const laneFull = `SELECT count(*) FROM (SELECT 1 FROM job WHERE lane = ? AND blocked IS NOT NULL ORDER BY blocked, id LIMIT ?) r`
 
 // LaneFull reports whether at least most jobs of a lane are waiting.
 func (tx *Tx) LaneFull(ctx context.Context, lane string, most int) (bool, error) {
 	var n int
-	err := tx.row(ctx, laneFull(most), lane).Scan(&n)
+	err := tx.row(ctx, laneFull, lane, most).Scan(&n)
 	return n >= most, err
 }
 

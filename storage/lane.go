@@ -30,10 +30,10 @@ const (
 const claiming = "stoa claim jobs"
 
 const dueJobs = `SELECT j.id, j.lane, l.name IS NOT NULL, l.job FROM job j LEFT JOIN lane l ON l.name = j.lane
-	WHERE j.blocked = 0 AND j.run_at <= ? ORDER BY j.run_at, j.id`
+	WHERE j.blocked = 0 AND j.run_at <= ? ORDER BY j.run_at, j.id LIMIT ?`
 
 const freeLanes = `SELECT l.name, (SELECT min(k.id) FROM job k WHERE k.lane = l.name AND k.blocked = 1)
-	FROM lane l WHERE l.job IS NULL`
+	FROM lane l WHERE l.job IS NULL LIMIT ?`
 
 // nextInLane is the oldest blocked job of the lane that a job holds.
 const nextInLane = `SELECT min(k.id) FROM job k WHERE k.lane = (SELECT name FROM lane WHERE job = ?) AND k.blocked = 1`
@@ -86,7 +86,7 @@ func (tx *Tx) claimJobs(ctx context.Context, owner string, n int, lease time.Dur
 func (tx *Tx) chooseJobs(ctx context.Context, n int) (chosen, lanes []any, err error) {
 	taken := map[string]bool{}
 	for range claimRounds {
-		rows, err := tx.query(ctx, dueJobs+limit(max(n, claimLook)), millis(tx.Now))
+		rows, err := tx.query(ctx, dueJobs, millis(tx.Now), max(n, claimLook))
 		found, err := collect(rows, err, func(s scanner) (c candidate, err error) {
 			err = s.Scan(&c.id, &c.lane, &c.held, &c.holder)
 			return c, err
@@ -125,7 +125,7 @@ func (tx *Tx) chooseJobs(ctx context.Context, n int) (chosen, lanes []any, err e
 // freeLanes gives lanes whose job has ended to their oldest blocked job, and
 // deletes those in which none waits.
 func (tx *Tx) freeLanes(ctx context.Context) error {
-	rows, err := tx.query(ctx, freeLanes+limit(claimLook)+tx.db.engine.skipLocked("l"))
+	rows, err := tx.query(ctx, freeLanes+tx.db.engine.skipLocked("l"), claimLook)
 	if err != nil {
 		return err
 	}

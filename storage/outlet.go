@@ -82,9 +82,9 @@ func (tx *Tx) DeleteOutlet(ctx context.Context, board, inbox string) error {
 // neither those that wait nor those that are complete are read.
 const (
 	failingOutlets = `SELECT ` + outletColumns + ` FROM outlet o CROSS JOIN stream s
-	WHERE s.board = o.board AND o.cursor < s.head AND o.state <> 'active' AND o.next_at <= ? AND o.lease_until <= ? ORDER BY o.next_at`
+	WHERE s.board = o.board AND o.cursor < s.head AND o.state <> 'active' AND o.next_at <= ? AND o.lease_until <= ? ORDER BY o.next_at LIMIT ?`
 	behindOutlets = `SELECT ` + outletColumns + ` FROM outlet o WHERE o.board = ? AND o.state = 'active'
-	AND o.cursor < (SELECT s.head FROM stream s WHERE s.board = ?) AND o.next_at <= ? AND o.lease_until <= ? ORDER BY o.cursor`
+	AND o.cursor < (SELECT s.head FROM stream s WHERE s.board = ?) AND o.next_at <= ? AND o.lease_until <= ? ORDER BY o.cursor LIMIT ?`
 )
 
 // failingShare limits the failing outlets of a claim to one part in this many while
@@ -114,8 +114,8 @@ func (db *DB) ClaimOutlets(ctx context.Context, owner string, n int, lease time.
 // failing, unless the others are fewer; of the others those that are furthest
 // behind.
 func (tx *Tx) dueOutlets(ctx context.Context, n int) ([]Outlet, error) {
-	now, first := millis(tx.Now), limit(n)+tx.db.engine.skipLocked("o")
-	rows, err := tx.query(ctx, failingOutlets+first, now, now)
+	now, lock := millis(tx.Now), tx.db.engine.skipLocked("o")
+	rows, err := tx.query(ctx, failingOutlets+lock, now, now, n)
 	failing, err := collect(rows, err, scanOutlet)
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (tx *Tx) dueOutlets(ctx context.Context, n int) ([]Outlet, error) {
 		if len(outlets) >= n {
 			break
 		}
-		rows, err := tx.query(ctx, behindOutlets+first, board, board, now, now)
+		rows, err := tx.query(ctx, behindOutlets+lock, board, board, now, now, n)
 		behind, err := collect(rows, err, scanOutlet)
 		if err != nil {
 			return nil, err

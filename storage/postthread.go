@@ -66,14 +66,14 @@ func (tx *Tx) postsWhere(ctx context.Context, where string, args ...any) ([]numb
 	})
 }
 
-const orphans = `reply_to = ? AND reply_to <> '' AND in_reply_to IS NULL AND id <> ? AND id <> ? ORDER BY seq + 0`
+const orphans = `reply_to = ? AND reply_to <> '' AND in_reply_to IS NULL AND id <> ? AND id <> ? ORDER BY seq + 0 LIMIT ?`
 
 // adoptReplies joins replies that arrived before p to it, and their threads to its
 // thread, until joinAtOnce posts have moved; a job joins the rest. It returns the
 // replies. The root of p is skipped: replies in a circle stay one thread.
 func (tx *Tx) adoptReplies(ctx context.Context, p *protocol.StoredPost, seq int64) ([]numberedPost, error) {
 	root := *rootOf(&p.Post)
-	found, err := tx.postsWhere(ctx, orphans+limit(joinAtOnce+1), p.URI, p.ID, root)
+	found, err := tx.postsWhere(ctx, orphans, p.URI, p.ID, root, joinAtOnce+1)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
