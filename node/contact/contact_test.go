@@ -243,6 +243,7 @@ func TestSilence(t *testing.T) {
 		w.pass(3 * time.Hour)
 		require.NoError(w.t, w.runJobs(nil))
 		require.Equal(w.t, protocol.ThreadClosed, w.thread(begun.ThreadID).State)
+		require.NoError(w.t, w.DB.Numbered(w.t.Context()))
 		for reader, kind := range map[string]string{storage.ThreadReader(begun.ThreadID): storage.NewsClosed, "handle:asha": storage.NewsLapsed} {
 			require.NoError(w.t, w.DB.Read(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 				items, _, _, err := tx.News(ctx, []string{reader}, 0, 10)
