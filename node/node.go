@@ -245,6 +245,7 @@ func (n *Node) wire(ctx context.Context) error {
 	n.worker.Handle(operate.PruneJob, keep.Prune)
 	n.worker.Handle(operate.HoursJob, keep.Hours)
 	n.worker.Handle(storage.AdoptJob, keep.Adopt)
+	n.worker.Handle(storage.DropJob, keep.DropThreads)
 	peers := operate.FollowJobs{Follow: n.Follow, Unfollow: n.federation.Unfollow, Log: n.log}
 	n.worker.Handle(moderation.FollowJob, peers.Job)
 	n.worker.Handle(operate.UnfollowJob, peers.EndJob)

@@ -218,3 +218,38 @@ func TestFlags(t *testing.T) {
 		require.NotContains(t, queue(), ids[0])
 	})
 }
+
+// More reports of one post than anybody reads are not stored, so that a decision
+// changes a bounded number of rows; after the decision new ones count again.
+func TestInsertReport_Bounded(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		p := samplePost(start, 1)
+		store(t, db, p)
+		report := func(by string) (fresh bool, distinct int) {
+			write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
+				fresh, distinct, err = tx.InsertReport(ctx, p.ID, by, "spam")
+				return err
+			})
+			return fresh, distinct
+		}
+		report("first")
+		require.NoError(t, storage.CopyRows(t.Context(), db, "report", `reporter = 'first'`, storage.MaxReportsOfPost-2, map[string]string{"reporter": "CAST(s AS TEXT)"}))
+		fresh, n := report("last")
+		require.True(t, fresh)
+		require.Equal(t, storage.MaxReportsOfPost, n)
+		for _, by := range []string{"one more", "first"} {
+			fresh, n = report(by)
+			require.False(t, fresh, by)
+			require.Equal(t, storage.MaxReportsOfPost, n)
+		}
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			n, err := tx.SpendReports(ctx, p.ID)
+			require.Equal(t, storage.MaxReportsOfPost, n)
+			return err
+		})
+		fresh, n = report("one more")
+		require.True(t, fresh)
+		require.Equal(t, 1, n)
+	})
+}

@@ -43,10 +43,10 @@ func (tx *Tx) SetPostState(ctx context.Context, id string, state protocol.PostSt
 			err = tx.unresolve(ctx, p)
 		}
 		if err == nil { // other servers' reports are decided
-			_, err = tx.write(ctx, `UPDATE report SET spent = TRUE WHERE post_id = ? AND domain <> ''`, id)
+			_, err = tx.write(ctx, `UPDATE report SET spent = TRUE WHERE post_id = ? AND domain <> '' AND NOT spent`, id)
 		}
 	case state == protocol.Visible:
-		if _, err = tx.write(ctx, `UPDATE report SET spent = TRUE WHERE post_id = ?`, id); err == nil {
+		if _, err = tx.write(ctx, `UPDATE report SET spent = TRUE WHERE post_id = ? AND NOT spent`, id); err == nil {
 			err = tx.showPost(ctx, p, seq)
 		}
 	}
@@ -120,7 +120,7 @@ func (tx *Tx) wipePost(ctx context.Context, id string, seq int64) error {
 	if err := tx.wipeFeed(ctx, id); err != nil {
 		return err
 	}
-	_, err := tx.write(ctx, `UPDATE report SET reason = '' WHERE post_id = ?`, id)
+	_, err := tx.write(ctx, `UPDATE report SET reason = '' WHERE post_id = ? AND reason <> ''`, id)
 	return err
 }
 

@@ -90,6 +90,9 @@ func (tx *Tx) putProfile(ctx context.Context, p *StoredProfile, written time.Tim
 	created = err == ErrNotFound
 	var m *StoredMerchant
 	if created {
+		if err := tx.freeHandle(ctx, p.Draft.Handle); err != nil {
+			return false, err
+		}
 		_, err = tx.conn.bun.NewInsert().Model(&r).Returning("seq").Exec(tx.in(ctx))
 	} else {
 		r.Seq, r.CreatedAt, r.Alive, r.LastSeenAt, r.JoinedAt, r.Pos = old.Seq, old.CreatedAt, old.Alive, old.LastSeenAt, old.JoinedAt, old.Pos
@@ -220,7 +223,8 @@ func (tx *Tx) SetListed(ctx context.Context, handle string, listed bool) error {
 }
 
 // DeleteProfile removes a profile with its keys, tokens, settings, threads and
-// merchant record; ErrNotFound when there is none.
+// merchant record; ErrNotFound when there is none. A job deletes threads that are too
+// many for one transaction; until then the handle cannot be taken.
 func (tx *Tx) DeleteProfile(ctx context.Context, handle string) error {
 	if err := tx.dirty(); err != nil {
 		return err
@@ -252,14 +256,13 @@ func (tx *Tx) DeleteProfile(ctx context.Context, handle string) error {
 			return err
 		}
 	}
-	if err := tx.DropThreads(ctx, handle); err != nil {
-		return err
-	}
 	if err := tx.dropProbes(ctx, handle); err != nil {
 		return err
 	}
-	_, err = tx.write(ctx, `DELETE FROM profile WHERE seq = ?`, r.Seq)
-	return err
+	if _, err = tx.write(ctx, `DELETE FROM profile WHERE seq = ?`, r.Seq); err != nil {
+		return err
+	}
+	return tx.DropThreads(ctx, handle)
 }
 
 // CountProfiles is how many profiles there are.

@@ -58,10 +58,15 @@ func (tx *Tx) InsertFlag(ctx context.Context, r Report) (fresh bool, err error) 
 	return true, tx.review(ctx, seq, r.PostID)
 }
 
+// MaxReportsOfPost limits the undecided reports of one post: more say nothing new, and a
+// decision changes all of them in one transaction.
+const MaxReportsOfPost = 1000
+
 // InsertReport stores a report. Reporter is a keyed hash or an identity, never an
 // address. A repeated report of a reporter is not fresh and counts once, also after
-// the post was restored (contract §4). Distinct is how many reports count now,
-// including this one. ErrNotFound when there is no such post.
+// the post was restored (contract §4); nor is one over MaxReportsOfPost fresh, which is
+// not stored. Distinct is how many reports count now, including this one. ErrNotFound
+// when there is no such post.
 func (tx *Tx) InsertReport(ctx context.Context, postID, reporter, reason string) (fresh bool, distinct int, err error) {
 	if err := tx.dirty(); err != nil {
 		return false, 0, err
@@ -73,23 +78,21 @@ func (tx *Tx) InsertReport(ctx context.Context, postID, reporter, reason string)
 	if p.State == protocol.Deleted {
 		return false, 0, protocol.Errorf(protocol.Gone, "the post was deleted")
 	}
+	if distinct, err = tx.OpenReports(ctx, postID); err != nil || distinct >= MaxReportsOfPost {
+		return false, distinct, err
+	}
 	n, err := tx.write(ctx, `INSERT INTO report (post_id, reporter, reason, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 		postID, reporter, reason, millis(tx.Now))
-	if err != nil {
+	if err != nil || n == 0 {
+		return false, distinct, err
+	}
+	if _, err := tx.write(ctx, `UPDATE post SET reports = reports + 1 WHERE seq = ?`, seq); err != nil {
 		return false, 0, err
 	}
-	if n == 1 {
-		if _, err := tx.write(ctx, `UPDATE post SET reports = reports + 1 WHERE seq = ?`, seq); err != nil {
-			return false, 0, err
-		}
-		if p.State == protocol.Visible {
-			if err := tx.review(ctx, seq, postID); err != nil {
-				return false, 0, err
-			}
-		}
+	if p.State == protocol.Visible {
+		err = tx.review(ctx, seq, postID)
 	}
-	distinct, err = tx.OpenReports(ctx, postID)
-	return n == 1, distinct, err
+	return true, distinct + 1, err
 }
 
 // ListReports returns the newest reports of a post, newest first.

@@ -242,23 +242,3 @@ func (tx *Tx) CountOpenThreads(ctx context.Context, handle, writer string, most 
 	err = tx.row(ctx, countOpenThreads, handle, writer, most).Scan(&n)
 	return n, err
 }
-
-const disownThreads = `UPDATE thread SET writer_handle = NULL WHERE writer_handle = ?`
-
-// DropThreads deletes every thread, callback, block and news of a deleted profile,
-// and its handle in threads that it began with others: the next owner of the handle
-// must not read them.
-func (tx *Tx) DropThreads(ctx context.Context, handle string) error {
-	for _, statement := range []string{
-		`DELETE FROM client_message WHERE thread_id IN (SELECT id FROM thread WHERE handle = ?)`,
-		`DELETE FROM thread_message WHERE thread_id IN (SELECT id FROM thread WHERE handle = ?)`,
-		`DELETE FROM thread WHERE handle = ?`, `DELETE FROM callback WHERE handle = ?`, `DELETE FROM contact_block WHERE handle = ?`, `DELETE FROM contact_block_name WHERE handle = ?`,
-		disownThreads,
-	} {
-		if _, err := tx.write(ctx, statement, handle); err != nil {
-			return err
-		}
-	}
-	_, err := tx.write(ctx, `DELETE FROM news WHERE reader = ?`, "handle:"+handle)
-	return err
-}

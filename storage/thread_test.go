@@ -28,10 +28,12 @@ func TestThreadPlans(t *testing.T) {
 		"messages":                 {`SELECT ` + messageColumns + ` FROM thread_message WHERE thread_id = ? AND n > ? ORDER BY n LIMIT ?`, []any{"x", 1, 2}},
 		"blocks":                   {`SELECT ` + contactBlockColumns + ` FROM contact_block WHERE handle = ? AND ` + onesOwn, []any{"x", "y", 2}},
 		"blocked":                  {`SELECT count(*) FROM contact_block_name WHERE handle = ? AND name IN (?, ?)`, []any{"x", "y", "z"}},
-		"threads of a profile":     {`DELETE FROM thread WHERE handle = ?`, []any{"x"}},
-		"threads by a profile":     {disownThreads, []any{"x"}},
-		"news of a profile":        {`DELETE FROM news WHERE reader = ?`, []any{"handle:x"}},
-		"callbacks of a profile":   {`DELETE FROM callback WHERE handle = ?`, []any{"x"}},
+		"threads of a profile":     {oldestThreads, []any{"x", 2}},
+		"threads by a profile":     {disownThreads, []any{"x", 2}},
+		"news of a profile":        {`SELECT n FROM news WHERE ` + leftNews, []any{"handle:x", 2}},
+		"callbacks of a profile":   {`SELECT id FROM callback WHERE ` + leftCallbacks, []any{"x", 2}},
+		"blocks of a profile":      {`SELECT id FROM contact_block WHERE ` + leftBlocks, []any{"x", 2}},
+		"their names":              {`SELECT block_id FROM contact_block_name WHERE ` + leftNames, []any{"x", 2}},
 		"waiting of a thread":      {`UPDATE callback SET state = 'gone' WHERE thread_id = ? AND state = 'waiting'`, []any{"x"}},
 	}
 	for _, state := range []protocol.ThreadState{"", protocol.ThreadOpen} {

@@ -45,10 +45,10 @@ func (tx *Tx) writeUnsettled(ctx context.Context, query string, args ...any) (in
 }
 
 // deleteSome deletes the rows of a table that match a condition with an order and a
-// limit, and returns how many. PostgreSQL gets their keys in an array: it would
+// limit, and returns how many. key are the columns that identify a row. PostgreSQL gets their keys in an array: it would
 // read the whole table rather than join a thousand keys to it.
 func (tx *Tx) deleteSome(ctx context.Context, table, key, found string, args ...any) (int, error) {
-	query := `DELETE FROM ` + table + ` WHERE ` + key + ` IN (SELECT ` + key + ` FROM ` + table + ` s WHERE ` + found + `)`
+	query := `DELETE FROM ` + table + ` WHERE (` + key + `) IN (SELECT ` + key + ` FROM ` + table + ` s WHERE ` + found + `)`
 	if tx.db.engine == enginePostgres {
 		query = `DELETE FROM ` + table + ` WHERE ctid = ANY(ARRAY(SELECT ctid FROM ` + table + ` s WHERE ` + found + `))`
 	}

@@ -126,3 +126,8 @@ func (u Upkeep) pruneAll(ctx context.Context, some func(context.Context, *storag
 func (u Upkeep) Adopt(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	return func(ctx context.Context, tx *storage.Tx) error { return tx.AdoptReplies(ctx, string(j.Args)) }, nil
 }
+
+// DropThreads deletes more of what a deleted profile left (storage.DropJob).
+func (u Upkeep) DropThreads(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
+	return func(ctx context.Context, tx *storage.Tx) error { return tx.DropThreads(ctx, string(j.Args)) }, nil
+}
