@@ -38,6 +38,30 @@ func (d *Decimal) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// Rupee is the currency of bids (spec §2.12).
+const Rupee = "INR"
+
+// Paise returns an amount of rupees in paise, by arithmetic on its digits. The fault is relative to
+// the object that has the amount as its member amount.
+func (d Decimal) Paise() (int64, *Fault) { return MoneyDraft{Rupee, d}.Minor() }
+
+// FormatRupees returns an amount for people: a sign when it is negative, lakh grouping, and two
+// decimals unless it is whole rupees, such as ₹1,00,000 or ₹1,500.50.
+func FormatRupees(paise int64) string {
+	sign, abs := "", uint64(paise)
+	if paise < 0 {
+		sign, abs = "-", -abs
+	}
+	rupees := strconv.FormatUint(abs/100, 10)
+	for i := len(rupees) - 3; i > 0; i -= 2 { // one group of three, then groups of two
+		rupees = rupees[:i] + "," + rupees[i:]
+	}
+	if rest := abs % 100; rest != 0 {
+		rupees += fmt.Sprintf(".%02d", rest)
+	}
+	return sign + "₹" + rupees
+}
+
 // MaxMinor bounds an amount in minor units: ten thousand million rupees.
 const MaxMinor = 1_000_000_000_000
 

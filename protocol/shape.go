@@ -1,6 +1,9 @@
 package protocol
 
-import "reflect"
+import (
+	"reflect"
+	"strings"
+)
 
 // A shape is a form of text that many inputs have: the struct tag shape names it.
 type shape struct {
@@ -41,6 +44,8 @@ var textShapes = map[string]shape{
 	"tag":         {pattern: TagPattern},
 	"thread-id":   {pattern: `^thr` + id + `$`},
 	"token-id":    {pattern: `^tok` + id + `$`},
+	"utr":         {utrPattern, FoldUTR},
+	"vpa":         {vpaPattern, strings.TrimSpace},
 }
 
 // PatternOf returns the regular expression that a field, or each item of one that
