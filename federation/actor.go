@@ -111,9 +111,9 @@ func (f *Federation) serveActorPart(w http.ResponseWriter, r *http.Request) {
 			if part == "outbox" || part == "posts" {
 				return f.boardPosts(ctx, tx, part, r.URL.Query().Get("before"))
 			}
-			return f.counted(ctx, tx, f.site.Board(), part)
+			return f.countCollection(ctx, tx, f.site.Board(), part)
 		case "node", "feed", "anon":
-			return f.counted(ctx, tx, f.site.Base+"/ap/"+actor, part)
+			return f.countCollection(ctx, tx, f.site.Base+"/ap/"+actor, part)
 		}
 		return nil, nil
 	})
@@ -128,12 +128,12 @@ func (f *Federation) serveAgentPart(w http.ResponseWriter, r *http.Request) {
 		if part == "outbox" {
 			return f.agentPosts(ctx, tx, handle, r.URL.Query().Get("before"))
 		}
-		return f.counted(ctx, tx, f.site.Agent(handle), part)
+		return f.countCollection(ctx, tx, f.site.Agent(handle), part)
 	})
 }
 
-// counted is a collection that shows only its number of items.
-func (f *Federation) counted(ctx context.Context, tx *storage.Tx, actor, part string) (activity.Object, error) {
+// countCollection is a collection that shows only its number of items.
+func (f *Federation) countCollection(ctx context.Context, tx *storage.Tx, actor, part string) (activity.Object, error) {
 	switch part {
 	case "followers":
 		n, err := tx.CountFollowers(ctx, actor)

@@ -41,7 +41,7 @@ func (f *Federation) handleAnnounce(ctx context.Context, in *incoming) (after, e
 	walk := func(ctx context.Context, tx *storage.Tx) error { return f.enqueuePull(ctx, tx, s.Board) }
 	if string(in.act.Epoch) != s.Epoch || seq > s.LastSeq+1 {
 		if seq-s.LastSeq <= maxAhead {
-			f.want(s.Board, seq)
+			f.noteAnnounced(s.Board, seq)
 		}
 		return walk, nil
 	}
@@ -62,9 +62,9 @@ func (f *Federation) handleAnnounce(ctx context.Context, in *incoming) (after, e
 	}, nil
 }
 
-// want records the highest sequence number that was announced, so that a running
+// noteAnnounced records the highest sequence number that was announced, so that a running
 // walk continues up to it.
-func (f *Federation) want(board string, seq int64) {
+func (f *Federation) noteAnnounced(board string, seq int64) {
 	for {
 		old, loaded := f.wanted.LoadOrStore(board, seq)
 		if !loaded || old.(int64) >= seq || f.wanted.CompareAndSwap(board, old, seq) {
@@ -73,8 +73,8 @@ func (f *Federation) want(board string, seq int64) {
 	}
 }
 
-// nothing is the effect of an entry that is skipped.
-func nothing(context.Context, *storage.Tx) error { return nil }
+// noEffect is the effect of an entry that is skipped.
+func noEffect(context.Context, *storage.Tx) error { return nil }
 
 // An announcement is the activity that an entry of a log announces, and the post in
 // it, if they can be read.
@@ -94,10 +94,10 @@ func announcedBy(e *activity.Activity) *announcement {
 	return a
 }
 
-// readsAlone reports whether the activity can be read without the database: a
+// selfContained reports whether the activity can be read without the database: a
 // Delete, and a Create by a stoa node. A reply of the fediverse needs its parent, a
 // Remove or Add its post.
-func (a *announcement) readsAlone() bool {
+func (a *announcement) selfContained() bool {
 	if a.actErr != nil || a.act.Type.Is("Delete") {
 		return true
 	}
@@ -110,10 +110,10 @@ func (a *announcement) readsAlone() bool {
 // has no effect and the log continues; an error means that the entry is retried.
 func (f *Federation) readEntry(ctx context.Context, s *storage.Subscription, e *activity.Activity, a *announcement, raw json.RawMessage) (after, error) {
 	if e.Type.Is("Tombstone") {
-		return nothing, nil
+		return noEffect, nil
 	}
 	if e.Actor.One() != s.Board || !e.Type.Is("Announce") || !e.Embedded() {
-		return f.passOver(s, fmt.Errorf("%w: not an entry of this board", activity.ErrShape))
+		return f.skipEntry(s, fmt.Errorf("%w: not an entry of this board", activity.ErrShape))
 	}
 	if raw != nil {
 		if err := f.verifyProof(ctx, raw, s.Board); err != nil {
@@ -121,7 +121,7 @@ func (f *Federation) readEntry(ctx context.Context, s *storage.Subscription, e *
 		}
 	}
 	if a.actErr != nil {
-		return f.passOver(s, a.actErr)
+		return f.skipEntry(s, a.actErr)
 	}
 	var effect after
 	var err error
@@ -133,19 +133,19 @@ func (f *Federation) readEntry(ctx context.Context, s *storage.Subscription, e *
 	case inner.Type.Is("Remove", "Add") && inner.Actor.One() == s.Board:
 		effect, err = f.readModeration(ctx, s, inner)
 	default:
-		return nothing, nil
+		return noEffect, nil
 	}
 	switch {
 	case err == nil:
 		return effect, nil
 	case isRefused(err), errors.Is(err, errGone), errors.Is(err, errNotFound):
-		return f.passOver(s, err)
+		return f.skipEntry(s, err)
 	}
 	return nil, err
 }
 
-// passOver records why an entry is skipped.
-func (f *Federation) passOver(s *storage.Subscription, err error) (after, error) {
+// skipEntry records why an entry is skipped.
+func (f *Federation) skipEntry(s *storage.Subscription, err error) (after, error) {
 	f.observe("kept-out", s.Host, err)
 	f.log.Warn("log entry kept out", "host", s.Host, "board", s.Board, "err", err)
 	reason := err.Error()
@@ -163,8 +163,8 @@ func (f *Federation) passOver(s *storage.Subscription, err error) (after, error)
 func (f *Federation) readCreate(ctx context.Context, s *storage.Subscription, a *announcement, raw json.RawMessage) (after, error) {
 	act := &a.act
 	actor := act.Actor.One()
-	if f.ours(actor) {
-		return nothing, nil // our own reply has arrived in their log
+	if f.isLocal(actor) {
+		return noEffect, nil // our own reply has arrived in their log
 	}
 	if a.noteErr != nil {
 		return nil, fmt.Errorf("%w: %w", activity.ErrShape, a.noteErr)
@@ -181,7 +181,7 @@ func (f *Federation) readCreate(ctx context.Context, s *storage.Subscription, a 
 		}
 	}
 	if !boards {
-		fetched, raw, err := f.vouch(ctx, s, act, raw)
+		fetched, raw, err := f.verifyOrigin(ctx, s, act, raw)
 		if err != nil {
 			return nil, err
 		}
@@ -190,9 +190,9 @@ func (f *Federation) readCreate(ctx context.Context, s *storage.Subscription, a 
 		}
 	}
 	if !note.IsStoa(act.Context) {
-		parent, err := f.heldPost(ctx, note.InReplyTo.One())
+		parent, err := f.storedPost(ctx, note.InReplyTo.One())
 		if err != nil || parent == nil || parent.Board != s.Board {
-			return nothing, err
+			return noEffect, err
 		}
 		p, err := f.readReply(ctx, note, parent)
 		if err != nil {
@@ -211,19 +211,19 @@ func (f *Federation) readCreate(ctx context.Context, s *storage.Subscription, a 
 	return func(ctx context.Context, tx *storage.Tx) error { _, err := f.receive(ctx, tx, p); return err }, nil
 }
 
-// vouch checks that a third node published what a board announces of it: by the
+// verifyOrigin checks that a third node published what a board announces of it: by the
 // node's proof on the activity, otherwise by fetching the post from the node.
-func (f *Federation) vouch(ctx context.Context, s *storage.Subscription, act *activity.Activity, raw json.RawMessage) (*activity.Note, json.RawMessage, error) {
+func (f *Federation) verifyOrigin(ctx context.Context, s *storage.Subscription, act *activity.Activity, raw json.RawMessage) (*activity.Note, json.RawMessage, error) {
 	err := f.verifyProof(ctx, raw, act.Actor.One())
 	if err == nil {
 		return nil, nil, nil
 	}
 	if !errors.Is(err, integrity.ErrNoProof) && !errors.Is(err, integrity.ErrProof) {
-		return nil, nil, f.outOfPatience(s, err)
+		return nil, nil, f.finalAfterRetries(s, err)
 	}
 	n, fetched, ferr := f.fetchNote(ctx, act.ObjectID())
 	if ferr != nil {
-		return nil, nil, f.outOfPatience(s, ferr)
+		return nil, nil, f.finalAfterRetries(s, ferr)
 	}
 	if n.AttributedTo.One() != act.Actor.One() {
 		return nil, nil, fmt.Errorf("%w: its origin names another author", errIdentity)
@@ -231,9 +231,9 @@ func (f *Federation) vouch(ctx context.Context, s *storage.Subscription, act *ac
 	return n, fetched, nil
 }
 
-// outOfPatience makes an error final once the board's log has waited for the entry
+// finalAfterRetries makes an error final once the board's log has waited for the entry
 // often enough.
-func (f *Federation) outOfPatience(s *storage.Subscription, err error) error {
+func (f *Federation) finalAfterRetries(s *storage.Subscription, err error) error {
 	if s.Failures >= patience && !isRefused(err) {
 		return fmt.Errorf("%w: %w", errIdentity, err)
 	}
@@ -244,8 +244,8 @@ func (f *Federation) outOfPatience(s *storage.Subscription, err error) error {
 // is sufficient for posts of the board's own node; a third node's needs its proof.
 func (f *Federation) readDelete(ctx context.Context, s *storage.Subscription, act *activity.Activity, raw json.RawMessage) (after, error) {
 	actor, uri := act.Actor.One(), act.ObjectID()
-	if f.ours(actor) || uri == "" || !f.sameOrigin(uri, actor) {
-		return nothing, nil
+	if f.isLocal(actor) || uri == "" || !f.sameOrigin(uri, actor) {
+		return noEffect, nil
 	}
 	if !sameNode(actor, s.Board) {
 		if err := f.verifyProof(ctx, raw, actor); err != nil {
@@ -253,7 +253,7 @@ func (f *Federation) readDelete(ctx context.Context, s *storage.Subscription, ac
 			if _, _, ferr := f.fetchNote(ctx, uri); ferr == nil {
 				return nil, fmt.Errorf("%w: its origin still has the post", errIdentity)
 			} else if !errors.Is(ferr, errGone) && !errors.Is(ferr, errNotFound) {
-				return nil, f.outOfPatience(s, ferr)
+				return nil, f.finalAfterRetries(s, ferr)
 			}
 		}
 	}
@@ -267,12 +267,12 @@ func (f *Federation) readDelete(ctx context.Context, s *storage.Subscription, ac
 // was hidden when this node read its entry is fetched now.
 func (f *Federation) readModeration(ctx context.Context, s *storage.Subscription, act *activity.Activity) (after, error) {
 	uri := act.ObjectID()
-	held, err := f.heldPost(ctx, uri)
+	held, err := f.storedPost(ctx, uri)
 	if err != nil {
 		return nil, err
 	}
 	if held != nil && (held.Board != s.Board || held.Node == nil) {
-		return nothing, nil
+		return noEffect, nil
 	}
 	if act.Type.Is("Remove") {
 		return func(ctx context.Context, tx *storage.Tx) error { return f.c.Receiver.HidePost(ctx, tx, uri) }, nil
@@ -282,10 +282,10 @@ func (f *Federation) readModeration(ctx context.Context, s *storage.Subscription
 	}
 	n, raw, err := f.fetchNote(ctx, uri)
 	if err != nil {
-		return nil, f.outOfPatience(s, err)
+		return nil, f.finalAfterRetries(s, err)
 	}
 	if !n.IsStoa(nil) || n.Audience.One() != s.Board {
-		return nothing, nil
+		return noEffect, nil
 	}
 	p, err := f.examine(ctx, n, raw)
 	if err != nil {

@@ -21,13 +21,13 @@ func (f *Federation) deliverEntries(ctx context.Context, o storage.Outlet) error
 	}
 	cursor := o.Cursor
 	for _, e := range entries {
-		actor, body, err := f.forFediverse(ctx, e)
+		actor, body, err := f.fediverseActivity(ctx, e)
 		if err != nil {
 			return err
 		}
 		if body != nil {
 			res := f.send(ctx, actor, o.Inbox, body)
-			if !res.done() && !res.hopeless() {
+			if !res.done() && !res.permanent() {
 				if cursor > o.Cursor {
 					if err := f.advance(ctx, o, cursor); err != nil {
 						return err
@@ -42,11 +42,11 @@ func (f *Federation) deliverEntries(ctx context.Context, o storage.Outlet) error
 	return f.advance(ctx, o, cursor)
 }
 
-// forFediverse is the activity of a log entry for followers that do not read the
+// fediverseActivity is the activity of a log entry for followers that do not read the
 // log: a post is boosted by the board, a deletion comes from its author, hiding
 // undoes the boost. Posts of visitors are not sent, but servers that fetched one by
 // its address are told when it is hidden or deleted.
-func (f *Federation) forFediverse(ctx context.Context, e storage.LogEntry) (actor string, body []byte, err error) {
+func (f *Federation) fediverseActivity(ctx context.Context, e storage.LogEntry) (actor string, body []byte, err error) {
 	err = f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		p, err := tx.PostByID(ctx, e.ObjectID)
 		if err != nil {

@@ -29,9 +29,9 @@ type outcome struct {
 // done reports whether the peer accepted the activity.
 func (o outcome) done() bool { return o.err == nil }
 
-// hopeless reports whether the peer will never accept this activity; it may accept
+// permanent reports whether the peer will never accept this activity; it may accept
 // others.
-func (o outcome) hopeless() bool {
+func (o outcome) permanent() bool {
 	switch o.status {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable,
 		http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
@@ -50,7 +50,7 @@ func (f *Federation) send(ctx context.Context, actor, inbox string, body []byte)
 	if err != nil {
 		return outcome{status: http.StatusBadRequest, err: fmt.Errorf("inbox %s: %w", inbox, err)}
 	}
-	if f.ours(inbox) {
+	if f.isLocal(inbox) {
 		return outcome{status: http.StatusBadRequest, err: errors.New("inbox on this node")}
 	}
 	if err := f.admits(ctx, u.Host); err != nil {
@@ -134,7 +134,7 @@ func (f *Federation) deliverJob(ctx context.Context, j storage.Job) (after, erro
 	if err := json.Unmarshal(j.Args, &p); err != nil {
 		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
 	}
-	cause := f.settle(f.send(ctx, p.Actor, p.Inbox, p.Body))
+	cause := f.jobResult(f.send(ctx, p.Actor, p.Inbox, p.Body))
 	if p.Board != "" {
 		if cause != nil {
 			f.log.Warn("follow not delivered", "board", p.Board, "tries", p.Try+1, "err", cause)
@@ -149,13 +149,13 @@ func (f *Federation) deliverJob(ctx context.Context, j storage.Job) (after, erro
 	return nil, nil
 }
 
-// settle converts the outcome of a delivery to the result of its job: final where a
+// jobResult converts the outcome of a delivery to the result of its job: final where a
 // retry would not help.
-func (f *Federation) settle(o outcome) error {
+func (f *Federation) jobResult(o outcome) error {
 	switch {
 	case o.done():
 		return nil
-	case o.hopeless(), o.gone(), errors.Is(o.err, errBlocked):
+	case o.permanent(), o.gone(), errors.Is(o.err, errBlocked):
 		return protocol.Errorf(protocol.Forbidden, "%w", o.err)
 	case o.retryAfter > 0:
 		return &protocol.Error{Code: protocol.Overloaded, Detail: o.err.Error(), RetryAfter: o.retryAfter, Err: o.err}
@@ -192,7 +192,7 @@ func (f *Federation) submit(ctx context.Context, j storage.Job) (after, error) {
 		if s.To == "" {
 			s.To = p.Board
 		}
-		if told, err := f.toldByTheLog(ctx, tx, &s); err != nil || told {
+		if told, err := f.reachedByLog(ctx, tx, &s); err != nil || told {
 			return err
 		}
 		author = f.site.Author(p)
@@ -204,7 +204,7 @@ func (f *Federation) submit(ctx context.Context, j storage.Job) (after, error) {
 	}
 	a, err := f.actorOf(ctx, s.To, actorAge)
 	if err == nil {
-		err = f.settle(f.send(ctx, author, a.Inbox.One(), body))
+		err = f.jobResult(f.send(ctx, author, a.Inbox.One(), body))
 	}
 	if err != nil {
 		return f.retry(j, &s.retryState, &s, err)
@@ -212,10 +212,10 @@ func (f *Federation) submit(ctx context.Context, j storage.Job) (after, error) {
 	return nil, nil
 }
 
-// toldByTheLog reports whether the host of a reader receives the change as a
+// reachedByLog reports whether the host of a reader receives the change as a
 // follower of our board. A follower of the fediverse receives a boost, which
 // mentions nobody; the post itself is sent to it nevertheless.
-func (f *Federation) toldByTheLog(ctx context.Context, tx *storage.Tx, s *submitArgs) (bool, error) {
+func (f *Federation) reachedByLog(ctx context.Context, tx *storage.Tx, s *submitArgs) (bool, error) {
 	if !s.Direct {
 		return false, nil
 	}

@@ -170,7 +170,7 @@ func TestKeyOfAHostThatIsAway(t *testing.T) {
 			require.Equal(t, want, res.StatusCode)
 			require.Equal(t, want == 503, res.Header.Get("Retry-After") != "")
 			delete(s.served, dave)
-			s.tick.pass(awayAge + time.Second)
+			s.tick.pass(unavailableAge + time.Second)
 			if want == 503 {
 				require.Equal(t, 202, deliver(s, dave).StatusCode)
 			}
@@ -185,7 +185,7 @@ func TestKeyOfAHostThatIsAway(t *testing.T) {
 		require.Equal(t, 503, res.StatusCode)
 		require.NotEmpty(t, res.Header.Get("Retry-After"))
 		s.net.set("peer.example", false)
-		s.tick.pass(awayAge + time.Second)
+		s.tick.pass(unavailableAge + time.Second)
 		require.Equal(t, 202, deliver(s, carol).StatusCode)
 	})
 	t.Run("an address that is never dialled", func(t *testing.T) {

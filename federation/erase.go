@@ -65,11 +65,11 @@ func (f *Federation) eraseJob(_ context.Context, j storage.Job) (after, error) {
 			if p.Board != f.site.Board() {
 				continue
 			}
-			said, err := activity.Departed(d.Activity, d.Actor, p.URI).Bytes()
+			raw, err := activity.RelayedDelete(d.Activity, d.Actor, p.URI).Bytes()
 			if err != nil {
 				return err
 			}
-			if err := f.logDeletion(ctx, tx, p, said); err != nil {
+			if err := f.logDeletion(ctx, tx, p, raw); err != nil {
 				return err
 			}
 		}

@@ -28,7 +28,7 @@ func (f *Federation) Run(ctx context.Context) error {
 		f.log.Error("start pulls", "err", err)
 	}
 	var running sync.WaitGroup
-	running.Go(func() { f.keepFresh(ctx) })
+	running.Go(func() { f.schedulePulls(ctx) })
 	f.fanOut(ctx, owner, &running)
 	running.Wait()
 	giveBack, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
@@ -58,9 +58,9 @@ func (f *Federation) pullAll(ctx context.Context) error {
 	})
 }
 
-// keepFresh queues the walks that are due: the heartbeat, and the retry of a failed
+// schedulePulls queues the walks that are due: the heartbeat, and the retry of a failed
 // walk.
-func (f *Federation) keepFresh(ctx context.Context) {
+func (f *Federation) schedulePulls(ctx context.Context) {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	for {
@@ -179,7 +179,7 @@ func (f *Federation) pushEntry(ctx context.Context, o storage.Outlet) error {
 		return f.advance(ctx, o, head)
 	}
 	res := f.send(ctx, f.site.Board(), o.Inbox, body)
-	if res.done() || res.hopeless() { // a peer that refuses this one still reads the log
+	if res.done() || res.permanent() { // a peer that refuses this one still reads the log
 		return f.advance(ctx, o, head)
 	}
 	return f.deliveryFailed(ctx, o, res)

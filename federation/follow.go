@@ -17,7 +17,7 @@ import (
 // pending. A repeated call sends the request again unless it was accepted.
 func (f *Federation) Follow(ctx context.Context, address string) (storage.Subscription, error) {
 	board, node, err := f.discover(ctx, address)
-	if err != nil && away(err) {
+	if err != nil && unavailable(err) {
 		return storage.Subscription{}, fmt.Errorf("look for a board at %s: %w", address, err)
 	}
 	if err != nil {

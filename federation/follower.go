@@ -24,7 +24,7 @@ func (f *Federation) handleFollow(ctx context.Context, in *incoming) (after, err
 	return func(ctx context.Context, tx *storage.Tx) error {
 		if object != f.site.Board() {
 			from := f.site.Node()
-			if f.ours(object) {
+			if f.isLocal(object) {
 				from = object
 			}
 			return f.answer(ctx, tx, "Reject", from, in, a.Inbox.One(), "", 0)

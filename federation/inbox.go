@@ -104,11 +104,11 @@ func (f *Federation) admit(w http.ResponseWriter, r *http.Request) (*delivery, e
 	if err := f.scan(d); err != nil {
 		return d, err
 	}
-	if err := f.known(r.Context(), d); err != nil {
+	if err := f.precheck(r.Context(), d); err != nil {
 		return d, err
 	}
 	if err := f.verify(r, d); err != nil {
-		if err = f.departed(r, d, err); err != nil {
+		if err = f.acceptGoneActor(r, d, err); err != nil {
 			return d, err
 		}
 	}
@@ -151,7 +151,7 @@ func (f *Federation) scan(d *delivery) error {
 		return refuse(http.StatusBadRequest, "actor: "+err.Error(), err)
 	}
 	d.host = u.Host
-	if f.ours(d.actor) {
+	if f.isLocal(d.actor) {
 		return refuse(http.StatusForbidden, "the actor is one of this node", nil)
 	}
 	// An id of another host would allow any server to mark that host's activities as
@@ -192,10 +192,10 @@ func dedupeKey(a *activity.Activity, body []byte) [32]byte {
 	return sha256.Sum256([]byte(text))
 }
 
-// known ends the request of an activity that was accepted before, that comes from a
+// precheck ends the request of an activity that was accepted before, that comes from a
 // blocked host, or that would only cause a fetch: servers broadcast the deletion of
 // every actor, and the key of one that we never knew is gone.
-func (f *Federation) known(ctx context.Context, d *delivery) error {
+func (f *Federation) precheck(ctx context.Context, d *delivery) error {
 	var quiet bool
 	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		p, err := policyOf(ctx, tx, d.host)
@@ -214,7 +214,7 @@ func (f *Federation) known(ctx context.Context, d *delivery) error {
 			return err
 		}
 		quiet = err == nil && kept != nil
-		if !quiet && d.leaves() {
+		if !quiet && d.deletesActor() {
 			held, err := tx.PostsOfActor(ctx, d.actor, 1)
 			if err != nil || len(held) > 0 {
 				return err
@@ -234,15 +234,15 @@ func (f *Federation) known(ctx context.Context, d *delivery) error {
 	return nil
 }
 
-// leaves reports whether the activity is the deletion of its own actor.
-func (d *delivery) leaves() bool { return d.act.Type.Is("Delete") && d.act.ObjectID() == d.actor }
+// deletesActor reports whether the activity is the deletion of its own actor.
+func (d *delivery) deletesActor() bool { return d.act.Type.Is("Delete") && d.act.ObjectID() == d.actor }
 
-// departed accepts the deletion of its own actor although its signature was
+// acceptGoneActor accepts the deletion of its own actor although its signature was
 // refused, if the actor's document is gone: then its key is gone too, and may not
 // be stored here. Otherwise it returns the refusal.
-func (f *Federation) departed(r *http.Request, d *delivery, refused error) error {
+func (f *Federation) acceptGoneActor(r *http.Request, d *delivery, refused error) error {
 	no, ok := errors.AsType[*refusal](refused)
-	if !ok || no.status != http.StatusUnauthorized || !d.leaves() {
+	if !ok || no.status != http.StatusUnauthorized || !d.deletesActor() {
 		return refused
 	}
 	_, err := f.lookUpActor(forStranger(r.Context(), f.networkOf(r)), d.actor)

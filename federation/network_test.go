@@ -395,7 +395,7 @@ func (n *node) change(p *protocol.StoredPost, to protocol.PostState, kind storag
 // held is a post by its ActivityPub id, nil when the node does not have it.
 func (n *node) held(uri string) *protocol.StoredPost {
 	n.t.Helper()
-	p, err := n.f.heldPost(n.t.Context(), uri)
+	p, err := n.f.storedPost(n.t.Context(), uri)
 	require.NoError(n.t, err)
 	return p
 }

@@ -61,8 +61,8 @@ func (f *Federation) sameOrigin(a, b string) bool {
 	return err == nil && err2 == nil && origin(u) == origin(v)
 }
 
-// ours reports whether an id belongs to this node.
-func (f *Federation) ours(id string) bool {
+// isLocal reports whether an id belongs to this node.
+func (f *Federation) isLocal(id string) bool {
 	return id == f.site.Base || strings.HasPrefix(id, f.site.Base+"/")
 }
 

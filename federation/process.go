@@ -119,7 +119,7 @@ func (f *Federation) handleCreate(ctx context.Context, in *incoming) (after, err
 	if !in.act.Embedded() || inboxLimits.DecodeLoose(in.act.Object, &n) != nil || !n.Type.Is(activity.NoteTypes...) || !n.IsPublic() {
 		return nil, nil
 	}
-	parent, err := f.heldPost(ctx, n.InReplyTo.One())
+	parent, err := f.storedPost(ctx, n.InReplyTo.One())
 	if err != nil || parent == nil || parent.Board != f.site.Board() || parent.State != protocol.Visible {
 		return nil, err
 	}
@@ -133,14 +133,14 @@ func (f *Federation) handleCreate(ctx context.Context, in *incoming) (after, err
 		p, err = f.readReply(ctx, &n, parent)
 	}
 	if err != nil {
-		return nil, f.keptOut(in.host, err)
+		return nil, f.skipRefused(in.host, err)
 	}
 	p.Board = f.site.Board()
 	create := activity.Relayed(string(in.act.ID), p)
 	if n.IsStoa(in.act.Context) {
 		create = activity.WithContext(create)
 	}
-	said, err := in.said(create)
+	raw, err := in.relayed(create)
 	if err != nil {
 		return nil, err
 	}
@@ -149,21 +149,21 @@ func (f *Federation) handleCreate(ctx context.Context, in *incoming) (after, err
 		if err != nil || !fresh {
 			return err
 		}
-		return tx.AppendLog(ctx, f.site.Board(), storage.LogCreate, p.ID, said)
+		return tx.AppendLog(ctx, f.site.Board(), storage.LogCreate, p.ID, raw)
 	}, nil
 }
 
-// said is the activity that our log announces: as received if it carries the
+// relayed is the activity that our log announces: as received if it carries the
 // actor's proof, which is valid only for those bytes; otherwise read, the part of
 // it that was understood.
-func (in *incoming) said(read activity.Object) ([]byte, error) {
+func (in *incoming) relayed(read activity.Object) ([]byte, error) {
 	if in.proven {
 		return in.raw, nil
 	}
 	return read.Bytes()
 }
 
-func (f *Federation) heldPost(ctx context.Context, uri string) (*protocol.StoredPost, error) {
+func (f *Federation) storedPost(ctx context.Context, uri string) (*protocol.StoredPost, error) {
 	if uri == "" {
 		return nil, nil
 	}
@@ -175,9 +175,9 @@ func (f *Federation) heldPost(ctx context.Context, uri string) (*protocol.Stored
 	return p, err
 }
 
-// keptOut returns nil for a refusal of content, so that an invalid post is not
+// skipRefused returns nil for a refusal of content, so that an invalid post is not
 // retried; other errors are retried.
-func (f *Federation) keptOut(host string, err error) error {
+func (f *Federation) skipRefused(host string, err error) error {
 	if isRefused(err) {
 		f.observe("kept-out", host, err)
 		f.log.Warn("post kept out", "host", host, "err", err)
@@ -222,7 +222,7 @@ func (f *Federation) receive(ctx context.Context, tx *storage.Tx, p *protocol.St
 	}
 	p.ID = id
 	f.log.Info("post received", "from", *p.Node, "kind", p.Kind, "verified", p.Author.Verified, "id", id)
-	if hopeful(p) {
+	if recheckable(p) {
 		if err := f.enqueueRecheck(ctx, tx, id, 0); err != nil {
 			return false, err
 		}
@@ -249,21 +249,21 @@ func (f *Federation) handleDelete(in *incoming) after {
 		if err != nil || p == nil || p.Board != f.site.Board() {
 			return err
 		}
-		said, err := in.said(activity.Departed(string(in.act.ID), in.actor, uri))
+		raw, err := in.relayed(activity.RelayedDelete(string(in.act.ID), in.actor, uri))
 		if err != nil {
 			return err
 		}
-		return f.logDeletion(ctx, tx, p, said)
+		return f.logDeletion(ctx, tx, p, raw)
 	}
 }
 
 // logDeletion removes a deleted post's text from our log and appends its deletion;
-// said is the author's Delete.
-func (f *Federation) logDeletion(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, said []byte) error {
+// raw is the author's Delete.
+func (f *Federation) logDeletion(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, raw []byte) error {
 	if err := tx.RedactLog(ctx, p.Board, p.ID); err != nil {
 		return err
 	}
-	return tx.AppendLog(ctx, p.Board, storage.LogDelete, p.ID, said)
+	return tx.AppendLog(ctx, p.Board, storage.LogDelete, p.ID, raw)
 }
 
 // erase deletes a post of another node for its author, and remembers the deletion

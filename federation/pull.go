@@ -197,7 +197,7 @@ func (f *Federation) applyChunk(ctx context.Context, s *storage.Subscription, it
 		// Some entries are read using the database: the entries before them are applied
 		// first.
 		announced := announcedBy(&e)
-		if e.Embedded() && !announced.readsAlone() {
+		if e.Embedded() && !announced.selfContained() {
 			if err := flush(); err != nil {
 				return 0, err
 			}
@@ -206,7 +206,7 @@ func (f *Federation) applyChunk(ctx context.Context, s *storage.Subscription, it
 		if err != nil {
 			return 0, errors.Join(err, flush())
 		}
-		if effects = append(effects, effect); timeIsShort(ctx) {
+		if effects = append(effects, effect); nearDeadline(ctx) {
 			break
 		}
 	}
@@ -214,9 +214,9 @@ func (f *Federation) applyChunk(ctx context.Context, s *storage.Subscription, it
 	return applied, err
 }
 
-// timeIsShort reports whether the job must end soon, so that what it has read is
+// nearDeadline reports whether the job must end soon, so that what it has read is
 // applied before it is stopped.
-func timeIsShort(ctx context.Context) bool {
+func nearDeadline(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ok && time.Until(deadline) < fetchTimeout+5*time.Second
 }

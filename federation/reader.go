@@ -51,7 +51,7 @@ func (f *Federation) noteReader(r *http.Request, post string) {
 func (f *Federation) keepReader(ctx context.Context, post, actor string) error {
 	host, now := hostOf(actor), f.now()
 	name := post + " " + host
-	if _, ok := f.readers.Get(name, now); ok || f.ours(actor) {
+	if _, ok := f.readers.Get(name, now); ok || f.isLocal(actor) {
 		return nil
 	}
 	err := f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {

@@ -23,8 +23,8 @@ type recheckArgs struct {
 	Try  int    `json:"try"` // index into recheckAfter
 }
 
-// hopeful reports whether a later read of the chain may verify the author.
-func hopeful(p *protocol.StoredPost) bool {
+// recheckable reports whether a later read of the chain may verify the author.
+func recheckable(p *protocol.StoredPost) bool {
 	return !p.Author.Verified && p.Author.ERC8004 != nil && (p.Evidence != nil || p.Statement != nil)
 }
 

@@ -18,30 +18,30 @@ import (
 
 // Limits of fetching.
 const (
-	fetchTimeout = 10 * time.Second
-	maxFetch     = 1 << 20
-	maxStranger  = 256 << 10       // of a document named by an unverified request
-	actorAge     = 24 * time.Hour  // age after which an actor is fetched again
-	awayAge      = 5 * time.Second // how long a host that did not answer is not asked again
-	missAge      = 5 * time.Minute // how long a document that was refused is not fetched again
-	goneAge      = 10 * time.Hour  // the same, after 410
-	keyRetryAge  = 5 * time.Minute // age after which a key that fails is fetched again
-	jrd          = "application/jrd+json"
+	fetchTimeout   = 10 * time.Second
+	maxFetch       = 1 << 20
+	maxStranger    = 256 << 10       // of a document named by an unverified request
+	actorAge       = 24 * time.Hour  // age after which an actor is fetched again
+	unavailableAge = 5 * time.Second // how long a host that did not answer is not asked again
+	failureAge     = 5 * time.Minute // how long a document that was refused is not fetched again
+	goneAge        = 10 * time.Hour  // the same, after 410
+	keyRetryAge    = 5 * time.Minute // age after which a key that fails is fetched again
+	jrd            = "application/jrd+json"
 )
 
 // fetchLimits are the limits of a fetched document; a page of a log is the largest.
 var fetchLimits = strictjson.Limits{MaxBytes: maxFetch, MaxDepth: 32, MaxTokens: 200_000}
 
 var (
-	errGone     = errors.New("the document is gone")
-	errNotFound = errors.New("there is no such document")
-	errAway     = errors.New("the host does not answer")
+	errGone        = errors.New("the document is gone")
+	errNotFound    = errors.New("there is no such document")
+	errUnavailable = errors.New("the host does not answer")
 )
 
-// away reports whether a fetch failed for a temporary reason: the host did not
+// unavailable reports whether a fetch failed for a temporary reason: the host did not
 // answer, or answered that it is unavailable.
-func away(err error) bool {
-	return errors.Is(err, errAway) || errors.Is(err, context.DeadlineExceeded) || protocol.CodeOf(err) == protocol.Overloaded
+func unavailable(err error) bool {
+	return errors.Is(err, errUnavailable) || errors.Is(err, context.DeadlineExceeded) || protocol.CodeOf(err) == protocol.Overloaded
 }
 
 // refusedToDial reports whether our own client always refuses the request: to a
@@ -68,7 +68,7 @@ func (f *Federation) fetchAs(ctx context.Context, address, etag, accept string) 
 	if err != nil {
 		return nil, err
 	}
-	if f.ours(u.String()) {
+	if f.isLocal(u.String()) {
 		return nil, fmt.Errorf("fetch %s: it is on this node", address)
 	}
 	if err := f.admits(ctx, u.Host); err != nil {
@@ -94,7 +94,7 @@ func (f *Federation) fetchAs(ctx context.Context, address, etag, accept string) 
 		return nil, fmt.Errorf("fetch %s: %w", address, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("fetch %s: %w: %w", address, awayOrBusy(ctx), err)
+		return nil, fmt.Errorf("fetch %s: %w: %w", address, unavailableOrBusy(ctx), err)
 	}
 	defer closeBody(res)
 	raw, err := readDocument(ctx, res, accept)
@@ -140,7 +140,7 @@ func readDocument(ctx context.Context, res *http.Response, accept string) ([]byt
 		return nil, errNotFound
 	default:
 		if res.StatusCode == http.StatusTooManyRequests || res.StatusCode >= 500 {
-			return nil, fmt.Errorf("%w: status %d", errAway, res.StatusCode)
+			return nil, fmt.Errorf("%w: status %d", errUnavailable, res.StatusCode)
 		}
 		return nil, fmt.Errorf("status %d", res.StatusCode)
 	}
@@ -153,7 +153,7 @@ func readDocument(ctx context.Context, res *http.Response, accept string) ([]byt
 	}
 	raw, err := io.ReadAll(io.LimitReader(res.Body, int64(limits.MaxBytes)+1))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", awayOrBusy(ctx), err)
+		return nil, fmt.Errorf("%w: %w", unavailableOrBusy(ctx), err)
 	}
 	return raw, strictjson.Check(raw, limits)
 }
@@ -248,7 +248,7 @@ func (f *Federation) fetchOnce(ctx context.Context, name string, fetch func(ctx 
 		flight += " for " + s.network
 	}
 	v, err, _ := f.fetching.Do(flight, func() (any, error) {
-		if err := f.missed(name); err != nil {
+		if err := f.recentFailure(name); err != nil {
 			return nil, err
 		}
 		if strangerOf(ctx) != nil && !f.lookUps.take(hostOf(name[strings.IndexByte(name, ' ')+1:]), 1, f.now()) {
@@ -264,23 +264,23 @@ func (f *Federation) fetchOnce(ctx context.Context, name string, fetch func(ctx 
 		if _, ok := errors.AsType[*refusal](err); ok { // of a lookup inside this one
 			return nil, err
 		}
-		return nil, f.miss(name, err)
+		return nil, f.rememberFailure(name, err)
 	})
 	return v, err
 }
 
-func (f *Federation) missed(id string) error {
+func (f *Federation) recentFailure(id string) error {
 	err, _ := f.misses.Get(id, f.now())
 	return err
 }
 
-func (f *Federation) miss(id string, err error) error {
-	age := missAge
+func (f *Federation) rememberFailure(id string, err error) error {
+	age := failureAge
 	switch {
 	case errors.Is(err, errGone):
 		age = goneAge
-	case away(err):
-		age = awayAge
+	case unavailable(err):
+		age = unavailableAge
 	}
 	f.misses.Put(id, err, len(err.Error()), f.now().Add(age))
 	return err

@@ -51,12 +51,12 @@ func (f *Federation) place(ctx context.Context, host string) (context.Context, f
 	return ctx, release, err
 }
 
-// awayOrBusy is the reason why a request under ctx failed.
-func awayOrBusy(ctx context.Context) error {
+// unavailableOrBusy is the reason why a request under ctx failed.
+func unavailableOrBusy(ctx context.Context) error {
 	if errors.Is(context.Cause(ctx), errBusy) {
 		return errBusy
 	}
-	return errAway
+	return errUnavailable
 }
 
 // places limit the concurrent fetches of strangers.
@@ -69,7 +69,7 @@ type places struct {
 type placed struct {
 	domain, network string
 	since           time.Time
-	giveWay         context.CancelCauseFunc
+	cancel          context.CancelCauseFunc
 }
 
 // enter takes a place for a domain named by a client network. If its limit is
@@ -100,19 +100,19 @@ func (p *places) enter(ctx context.Context, domain, network string) (context.Con
 		if time.Since(p.under[first].since) < p.undisputed {
 			return ctx, nil, errBusy
 		}
-		p.under[first].giveWay(errBusy)
+		p.under[first].cancel(errBusy)
 		p.under = slices.Delete(p.under, first, first+1)
 	}
-	ctx, giveWay := context.WithCancelCause(ctx)
-	mine := &placed{domain, network, time.Now(), giveWay}
-	p.under = append(p.under, mine)
+	ctx, cancel := context.WithCancelCause(ctx)
+	own := &placed{domain, network, time.Now(), cancel}
+	p.under = append(p.under, own)
 	return ctx, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if i := slices.Index(p.under, mine); i >= 0 {
+		if i := slices.Index(p.under, own); i >= 0 {
 			p.under = slices.Delete(p.under, i, i+1)
 		}
-		giveWay(nil)
+		cancel(nil)
 	}, nil
 }
 

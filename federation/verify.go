@@ -40,7 +40,7 @@ func (f *Federation) verify(r *http.Request, d *delivery) error {
 			return r
 		}
 		d.proven = err == nil
-		if err != nil && away(err) && owner != d.actor {
+		if err != nil && unavailable(err) && owner != d.actor {
 			return refuse(http.StatusServiceUnavailable, "the host of the integrity proof's key does not answer; try again later", err)
 		}
 		if err != nil && !errors.Is(err, integrity.ErrProof) && owner != d.actor {
@@ -131,7 +131,7 @@ func (k *resolver) find(ctx context.Context, keyID string) (*remoteKey, error) {
 		}
 	}
 	if err != nil {
-		if away(err) { // the sender must retry: it does so after 503, not after 401
+		if unavailable(err) { // the sender must retry: it does so after 503, not after 401
 			k.refused = refuse(http.StatusServiceUnavailable, "the host of the key does not answer; try again later", err)
 		}
 		if r, ok := errors.AsType[*refusal](err); ok {

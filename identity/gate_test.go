@@ -391,7 +391,7 @@ func TestAdmit_DirectoryFails(t *testing.T) {
 	t.Parallel()
 	w := newGate(t)
 	signed := w.signed(w.asha, "POST", "/api/public/board", httpsig.SignOptions{})
-	w.place.err = errors.New("the database is away")
+	w.place.err = errors.New("the database is unavailable")
 	for name, ev := range map[string]identity.Evidence{
 		"a token": sent("Authorization: Bearer stoa_asha"), "a signature": signed,
 		"a session": with(sent(), func(ev *identity.Evidence) { ev.Session = "asha" }),

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mayImport says which rooms of ours a room may import: itself, what lies under
-// it, and nothing beside or above. Prefixes are folders.
+// mayImport maps a package to the packages of this module that it may import. A key
+// also applies to the folders below it, and so does each value.
 var mayImport = map[string][]string{
 	"stoa/schemas":           {},
 	"stoa/docs":              {},
@@ -49,8 +49,8 @@ var mayImport = map[string][]string{
 	"stoa/cmd/stoa":          {"stoa/node", "stoa/protocol", "stoa/identity", "stoa/storage"},
 }
 
-// onlyIn says where a module from outside may be imported, with the reason for
-// the fence: each is replaceable, and its faults have one address.
+// onlyIn maps an external module to the packages that may import it, so that each
+// module is replaceable and its faults are in one package.
 var onlyIn = map[string][]string{
 	"github.com/maypok86/otter":             {"stoa/identity/cache", "stoa/identity/erc8004"},
 	"filippo.io/age":                        {"stoa/node/archive"},
@@ -66,7 +66,7 @@ var onlyIn = map[string][]string{
 	"github.com/danielgtaylor/huma":         {"stoa/node/dispatch", "stoa/node/httpapi"},
 	"github.com/prometheus":                 {"stoa/node"},
 	"github.com/modelcontextprotocol":       {},
-	"github.com/chromedp":                   {}, // tests alone
+	"github.com/chromedp":                   {}, // tests only
 	"github.com/alecthomas/kong":            {"stoa/cmd/stoa"},
 	"github.com/pelletier/go-toml":          {"stoa/cmd/stoa"},
 	"github.com/klauspost/compress/gzhttp":  {"stoa/node"},
@@ -81,7 +81,7 @@ var onlyIn = map[string][]string{
 	"github.com/ethereum/go-ethereum/ethdb": {},
 }
 
-// TestNotice: every module that go.mod asks for is named with its licence.
+// TestNotice checks that NOTICE names every module that go.mod requires.
 func TestNotice(t *testing.T) {
 	t.Parallel()
 	mod, err := os.ReadFile("../go.mod")
@@ -124,18 +124,19 @@ func TestImports(t *testing.T) {
 			if strings.HasPrefix(i, "stoa/") && !under(i, allowed) {
 				t.Errorf("%s imports %s: it may import only %v", p.ImportPath, i, allowed)
 			}
-			if fence, rooms := fenceOf(i); fence != "" && !under(p.ImportPath, rooms) {
-				t.Errorf("%s imports %s: only %v may", p.ImportPath, i, rooms)
+			if module, importers := restriction(i); module != "" && !under(p.ImportPath, importers) {
+				t.Errorf("%s imports %s: only %v may", p.ImportPath, i, importers)
 			}
-			if strings.HasPrefix(p.ImportPath, "stoa/protocol") && !strings.HasPrefix(i, "stoa/protocol") && strings.Contains(i, ".") && i != "golang.org/x/net/publicsuffix" {
-				t.Errorf("%s imports %s: protocol imports the standard library and the public suffix list alone", p.ImportPath, i)
+			external := strings.Contains(i, ".") && i != "golang.org/x/net/publicsuffix"
+			if external && strings.HasPrefix(p.ImportPath, "stoa/protocol") {
+				t.Errorf("%s imports %s: protocol imports only the standard library and the public suffix list", p.ImportPath, i)
 			}
 		}
 	}
 	require.Greater(t, seen, 20)
 }
 
-// rule finds the longest row that the package stands under.
+// rule returns the row of the package: the one with the longest matching key.
 func rule(path string) ([]string, bool) {
 	best := ""
 	for row := range mayImport {
@@ -146,7 +147,9 @@ func rule(path string) ([]string, bool) {
 	return mayImport[best], best != ""
 }
 
-func fenceOf(imported string) (string, []string) {
+// restriction returns the restricted module of an imported package, and the packages
+// that may import it; "" when the package is not restricted.
+func restriction(imported string) (string, []string) {
 	best := ""
 	for module := range onlyIn {
 		if (imported == module || strings.HasPrefix(imported, module+"/")) && len(module) > len(best) {
@@ -156,6 +159,7 @@ func fenceOf(imported string) (string, []string) {
 	return best, onlyIn[best]
 }
 
+// under reports whether a path is one of the prefixes or below it.
 func under(path string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool {
 		return path == p || strings.HasPrefix(path, strings.TrimSuffix(p, "/")+"/")

@@ -237,7 +237,7 @@ func (n *Node) wire(ctx context.Context) error {
 	n.worker.Handle(account.SignInJob, n.accounts.SendLink)
 	n.worker.Handle(account.ConfirmJob, n.accounts.SendConfirmation)
 	n.worker.Handle(account.AddressJob, n.accounts.SendAddressCode)
-	n.worker.Handle(account.FormerJob, n.accounts.TellFormer)
+	n.worker.Handle(account.FormerJob, n.accounts.NotifyFormer)
 	n.worker.Handle(contact.SilenceJob, n.contact.Silence)
 	n.worker.Handle(contact.CallbackJob, n.contact.Deliver)
 	n.worker.Handle(archive.ImportJob, n.archive.Resume)
@@ -448,7 +448,7 @@ func (n *Node) federate(base *url.URL, client *http.Client) (*federation.Federat
 func (n *Node) observe(o dispatch.Observation) {
 	n.metrics.operation(o)
 	if o.Err == nil {
-		n.sightings.Saw(o.Caller, protocol.Lookup(o.Op))
+		n.sightings.Record(o.Caller, protocol.Lookup(o.Op))
 	}
 	level, code := slog.LevelDebug, protocol.CodeOf(o.Err)
 	switch {

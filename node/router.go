@@ -83,7 +83,7 @@ func (m *mux) notAllowed(w http.ResponseWriter, r bunrouter.Request, allow []str
 // refused renders the error of a request that no room saw, where any origin may
 // read it.
 func (m *mux) refused(w http.ResponseWriter, r *http.Request, err error) {
-	if everybodys(r.URL.Path) {
+	if openToAnyOrigin(r.URL.Path) {
 		w.Header().Set("Access-Control-Allow-Origin", "*")
 	}
 	m.problem(w, r, err)
@@ -93,7 +93,7 @@ func (m *mux) refused(w http.ResponseWriter, r *http.Request, err error) {
 // door that it is for does.
 func (m *mux) limited(w http.ResponseWriter, r *http.Request, err error) {
 	head := w.Header()
-	if everybodys(r.URL.Path) {
+	if openToAnyOrigin(r.URL.Path) {
 		head["Access-Control-Allow-Origin"], head["Access-Control-Expose-Headers"] = anyOrigin, exposed
 	}
 	first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
@@ -251,7 +251,7 @@ func (m *mux) recover(w http.ResponseWriter, r *http.Request, log *slog.Logger) 
 // credentials; everything else takes none (contract §1).
 func preflight(w http.ResponseWriter, r *http.Request) {
 	head := w.Header()
-	if everybodys(r.URL.Path) {
+	if openToAnyOrigin(r.URL.Path) {
 		head.Set("Access-Control-Allow-Origin", "*")
 		head.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, DELETE")
 		head.Set("Access-Control-Allow-Headers", "Content-Type, A2A-Version, A2A-Extensions, Content-Digest, Idempotency-Key, Proof-Of-Work, Signature, Signature-Input, Signature-Agent, Agent-Identity, Authorization, Act-As, If-None-Match, Last-Event-ID")
@@ -260,9 +260,9 @@ func preflight(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// everybodys reports a path that pages of any origin may ask, and read what it
+// openToAnyOrigin reports a path that pages of any origin may ask, and read what it
 // answers.
-func everybodys(path string) bool {
+func openToAnyOrigin(path string) bool {
 	for _, prefix := range []string{"/api/owner/", "/api/operator/", protocol.OwnerMCPPath} {
 		if strings.HasPrefix(path, prefix) {
 			return false
@@ -282,7 +282,7 @@ type redirect struct {
 func (d redirect) WriteHeader(status int) {
 	if status == http.StatusMovedPermanently {
 		status = http.StatusPermanentRedirect
-		if everybodys(d.path) {
+		if openToAnyOrigin(d.path) {
 			d.Header().Set("Access-Control-Allow-Origin", "*")
 		}
 	}

@@ -82,7 +82,7 @@ func (n *Node) description() http.Handler {
 			return document("application/vnd.oai.openapi+json", body)
 		})
 	}
-	open := made(httpapi.OpenAPIForEverybody)
+	open := made(httpapi.PublicOpenAPI)
 	all := made(func(b []byte) ([]byte, error) {
 		var out bytes.Buffer
 		err := json.Compact(&out, b)

@@ -13,14 +13,14 @@ import (
 
 const (
 	usageEvery = 2 * time.Second
-	usageAge   = 20 * time.Second // how far back a process reads that just began
+	usageAge   = 20 * time.Second // how far back a process reads that has just started
 	usageTime  = 5 * time.Second
 )
 
-// usage is what the processes of a deployment tell one another of what callers
-// used up, so that rates and the price of proofs are those of all of them
-// together. It costs one row in two seconds, and none where nobody is busy; no
-// request waits for it.
+// usage reports to the other processes of a deployment what the callers of this one
+// have used, so that rate limits and the price of proofs apply to all processes
+// together. It writes one row in two seconds, and none when there is nothing to
+// report. No request waits for it.
 type usage struct {
 	db     *storage.DB
 	log    *slog.Logger
@@ -28,12 +28,12 @@ type usage struct {
 	proofs *proof.Issuer
 	self   string
 
-	told int64            // how often this process told something
-	at   time.Time        // when it last looked what there is to tell
-	read map[string]int64 // of each process, the last that was read
+	sent int64            // number of the last report of this process
+	at   time.Time        // when the last report was made
+	read map[string]int64 // number of the last report read, by process
 }
 
-// A usageDoc is what one row holds.
+// A usageDoc is the report in one row.
 type usageDoc struct {
 	Limits []dispatch.Use `json:"limits,omitempty"`
 	Proofs proof.Usage    `json:"proofs"`
@@ -45,7 +45,7 @@ func newUsage(db *storage.DB, log *slog.Logger, limits *dispatch.Limits, proofs 
 	return &usage{db: db, log: log, limits: limits, proofs: proofs, self: owner(), at: time.Now(), read: map[string]int64{}}
 }
 
-// Run tells and reads until the context ends. A nil usage has nobody to tell.
+// Run sends and reads reports until the context ends. A nil usage does nothing.
 func (u *usage) Run(ctx context.Context) error {
 	if u == nil {
 		return nil
@@ -56,7 +56,7 @@ func (u *usage) Run(ctx context.Context) error {
 		select {
 		case <-tick.C:
 			if err := u.exchange(ctx); err != nil && ctx.Err() == nil {
-				u.log.Warn("tell and read usage", "err", err)
+				u.log.Warn("exchange usage", "err", err)
 			}
 		case <-ctx.Done():
 			return nil
@@ -64,8 +64,8 @@ func (u *usage) Run(ctx context.Context) error {
 	}
 }
 
-// exchange tells what was used up since the last time, and adds what others told.
-// What cannot be stored is lost: it steers rates and prices and nothing else.
+// exchange reports what was used since the last report, and adds the reports of the
+// others. A report that cannot be stored is lost: it affects only rates and prices.
 func (u *usage) exchange(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, usageTime)
 	defer cancel()
@@ -76,9 +76,9 @@ func (u *usage) exchange(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		u.told++
+		u.sent++
 		if err := u.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-			return tx.TellUsage(ctx, storage.Usage{Process: u.self, N: u.told, Doc: raw})
+			return tx.PutUsage(ctx, storage.Usage{Process: u.self, N: u.sent, Doc: raw})
 		}); err != nil {
 			return err
 		}
@@ -109,5 +109,5 @@ func (u *usage) add(all []storage.Usage) {
 		u.limits.Add(doc.Limits)
 		u.proofs.Add(doc.Proofs)
 	}
-	u.read = there // processes that tell nothing any more are forgotten
+	u.read = there // without the processes that report no longer
 }

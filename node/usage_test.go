@@ -38,7 +38,7 @@ func TestUsage(t *testing.T) {
 			return c.Hint.Level
 		}
 		exchange()
-		require.Zero(t, here.told, "nobody is busy")
+		require.Zero(t, here.sent, "nobody is busy")
 
 		require.Equal(t, 401, write(h, "203.0.113.5"))
 		require.Equal(t, 429, write(h, "203.0.113.5"))
@@ -54,7 +54,7 @@ func TestUsage(t *testing.T) {
 		exchange()
 		exchange()
 		require.Equal(t, 3, level(two, "203.0.113.6"), "what was told is added once")
-		require.EqualValues(t, 1, here.told)
-		require.EqualValues(t, 1, there.told, "the write of 203.0.113.7, and nothing that it was told")
+		require.EqualValues(t, 1, here.sent)
+		require.EqualValues(t, 1, there.sent, "the write of 203.0.113.7, and nothing that it was told")
 	})
 }

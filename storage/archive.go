@@ -165,9 +165,9 @@ func (tx *Tx) PutMerchantOf(ctx context.Context, handle string, draft protocol.M
 	return err
 }
 
-// HushNews marks the news of a business as told: the feed will neither announce
+// SkipMerchantNews marks the news of a business as told: the feed will neither announce
 // that it joined, nor the items that it has now.
-func (tx *Tx) HushNews(ctx context.Context, handle string) error {
+func (tx *Tx) SkipMerchantNews(ctx context.Context, handle string) error {
 	if _, err := tx.write(ctx, `UPDATE profile SET joined_at = ? WHERE handle = ? AND joined_at = 0`, millis(tx.Now), handle); err != nil {
 		return err
 	}

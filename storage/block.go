@@ -101,7 +101,7 @@ func (tx *Tx) HostBlocked(ctx context.Context, host string) (bool, error) {
 func (tx *Tx) blockedAny(ctx context.Context, kind protocol.BlockKind, values []string) (bool, error) {
 	var one int
 	err := tx.row(ctx, `SELECT 1 FROM block WHERE (expires_at IS NULL OR expires_at > ?) AND kind = ? AND value IN (`+marks(len(values))+`) LIMIT 1`,
-		append([]any{millis(tx.Now), string(kind)}, anys(values)...)...).Scan(&one)
+		append([]any{millis(tx.Now), string(kind)}, toAny(values)...)...).Scan(&one)
 	if err == ErrNotFound {
 		return false, nil
 	}

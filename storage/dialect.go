@@ -105,7 +105,7 @@ func (tx *Tx) tryLockName(ctx context.Context, name string) (bool, error) {
 // marks are n placeholders.
 func marks(n int) string { return strings.Repeat("?, ", n-1) + "?" }
 
-func anys(texts []string) []any {
+func toAny(texts []string) []any {
 	all := make([]any, len(texts))
 	for i, s := range texts {
 		all[i] = s

@@ -22,9 +22,9 @@ type Enrolment struct {
 // bound reports whether the chain was asked when the enrolment was made.
 func (e Enrolment) bound() bool { return e.Owner != "" }
 
-// SameHands reports whether owner and wallet are those of the enrolment. One that
+// SameControl reports whether owner and wallet are those of the enrolment. One that
 // was made without asking the chain has neither, so it is false.
-func (e Enrolment) SameHands(owner, wallet string) bool {
+func (e Enrolment) SameControl(owner, wallet string) bool {
 	return e.bound() && e.Owner == owner && e.Wallet == wallet
 }
 
@@ -80,7 +80,7 @@ func (tx *Tx) Enrol(ctx context.Context, actor string, e Enrolment, jwk []byte) 
 	case err == ErrNotFound || err == nil && old.Handle == e.Handle:
 	case err != nil:
 		return err
-	case !old.bound() || !e.bound() || old.SameHands(e.Owner, e.Wallet):
+	case !old.bound() || !e.bound() || old.SameControl(e.Owner, e.Wallet):
 		return ErrExists
 	default:
 		if err := tx.EndEnrolment(ctx, actor, old, protocol.EndedByOwner); err != nil {

@@ -291,7 +291,7 @@ var grown = []struct {
 		return some(len(all), err)
 	})},
 	{"tell usage", undone(func(ctx context.Context, tx *storage.Tx) error {
-		return tx.TellUsage(ctx, storage.Usage{Process: "other", N: 1, Doc: []byte{}})
+		return tx.PutUsage(ctx, storage.Usage{Process: "other", N: 1, Doc: []byte{}})
 	})},
 	{"tokens of an account", reading(func(ctx context.Context, tx *storage.Tx) error {
 		_, err := tx.CountTokens(ctx, "acc_1")

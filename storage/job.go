@@ -62,16 +62,16 @@ func (tx *Tx) Enqueue(ctx context.Context, j Job) error {
 		j.Args = []byte{}
 	}
 	n, err := tx.write(ctx, `INSERT INTO job (kind, lane, args, state, blocked, run_at, dedupe, last_error) VALUES (?, NULLIF(?, ''), ?, 'waiting', 0, ?, NULLIF(?, ''), ?) ON CONFLICT DO NOTHING`,
-		j.Kind, j.Lane, j.Args, millis(j.RunAt), j.Dedupe, shown(j.LastError))
+		j.Kind, j.Lane, j.Args, millis(j.RunAt), j.Dedupe, storable(j.LastError))
 	if n > 0 {
 		tx.batch.opTopics[TopicJobs] = true
 	}
 	return err
 }
 
-// shown is the text of an error as the column accepts it: parts of it may come from
+// storable is the text of an error as the column accepts it: parts of it may come from
 // others, and PostgreSQL refuses NUL and invalid UTF-8.
-func shown(text string) string {
+func storable(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 	if len(text) > maxErrorText {
 		text = strings.ToValidUTF8(text[:maxErrorText], "")
@@ -94,7 +94,7 @@ func (tx *Tx) FinishJob(ctx context.Context, id int64) error {
 // error of the attempt.
 func (db *DB) RetryJob(ctx context.Context, id int64, after time.Duration, errText string) error {
 	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
-		_, err := tx.write(ctx, `UPDATE job SET owner = NULL, run_at = ?, last_error = ? WHERE id = ? AND state = 'waiting'`, millis(tx.Now.Add(after)), shown(errText), id)
+		_, err := tx.write(ctx, `UPDATE job SET owner = NULL, run_at = ?, last_error = ? WHERE id = ? AND state = 'waiting'`, millis(tx.Now.Add(after)), storable(errText), id)
 		return err
 	})
 }
@@ -102,7 +102,7 @@ func (db *DB) RetryJob(ctx context.Context, id int64, after time.Duration, errTe
 // BuryJob marks a job dead and leaves its lane. It is listed, with the reason,
 // until pruned.
 func (tx *Tx) BuryJob(ctx context.Context, id int64, errText string) error {
-	errText = shown(errText)
+	errText = storable(errText)
 	if n, err := tx.endJob(ctx, id, JobDead, &errText); err != nil || n == 0 {
 		return err
 	}

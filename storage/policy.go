@@ -39,7 +39,7 @@ func (tx *Tx) HostPolicyFor(ctx context.Context, host string) (HostPolicy, error
 	names := suffixes(host) // the longest is the nearest
 	p := HostPolicy{Host: host}
 	err := tx.row(ctx, `SELECT host, policy, note FROM host_policy WHERE host IN (`+marks(len(names))+`) ORDER BY length(host) DESC LIMIT 1`,
-		anys(names)...).Scan(&p.Host, &p.Policy, &p.Note)
+		toAny(names)...).Scan(&p.Host, &p.Policy, &p.Note)
 	if err == ErrNotFound {
 		err = nil
 	}

@@ -13,7 +13,7 @@ import (
 // resolve marks the parent of a visible post as resolved by it, if it is and no
 // earlier resolution exists.
 func (tx *Tx) resolve(ctx context.Context, p *protocol.StoredPost) error {
-	parent, seq, err := tx.mayResolve(ctx, p)
+	parent, seq, err := tx.resolvable(ctx, p)
 	if err != nil || parent == nil || !protocol.Resolves(&p.Post, &parent.Post) {
 		return err
 	}
@@ -26,7 +26,7 @@ func (tx *Tx) resolve(ctx context.Context, p *protocol.StoredPost) error {
 // unresolve clears the parent's resolution if p no longer resolves it; the next
 // resolution replaces it.
 func (tx *Tx) unresolve(ctx context.Context, p *protocol.StoredPost) error {
-	parent, seq, err := tx.mayResolve(ctx, p)
+	parent, seq, err := tx.resolvable(ctx, p)
 	if err != nil || parent == nil || parent.ResolvedBy == nil || *parent.ResolvedBy != p.ID {
 		return err
 	}
@@ -37,8 +37,8 @@ func (tx *Tx) unresolve(ctx context.Context, p *protocol.StoredPost) error {
 	return tx.setResolved(ctx, parent, seq, next)
 }
 
-// mayResolve is the post that p could resolve, nil if there is none.
-func (tx *Tx) mayResolve(ctx context.Context, p *protocol.StoredPost) (*protocol.StoredPost, int64, error) {
+// resolvable is the post that p could resolve, nil if there is none.
+func (tx *Tx) resolvable(ctx context.Context, p *protocol.StoredPost) (*protocol.StoredPost, int64, error) {
 	if p.Kind != protocol.Resolution || p.InReplyTo == nil {
 		return nil, 0, nil
 	}

@@ -162,7 +162,7 @@ func (db *DB) placeUnplaced(ctx context.Context) error {
 		return err
 	}
 	if made != profileWordsVersion {
-		if err := db.Write(ctx, displaceAll); err != nil {
+		if err := db.Write(ctx, clearRanks); err != nil {
 			return err
 		}
 	}
@@ -178,8 +178,8 @@ func (db *DB) placeUnplaced(ctx context.Context) error {
 	}
 }
 
-// displaceAll empties the index. Walks that began before are refused afterwards.
-func displaceAll(ctx context.Context, tx *Tx) error {
+// clearRanks empties the index. Walks that began before are refused afterwards.
+func clearRanks(ctx context.Context, tx *Tx) error {
 	now, err := tx.advanceClock(ctx)
 	if err != nil {
 		return err

@@ -8,9 +8,9 @@ import (
 // sightingEvery is how often at most a sighting of one agent is stored.
 const sightingEvery = time.Hour
 
-// Sight records that agents of this node are alive. Those sighted within the hour
+// RecordSightings records that agents of this node are alive. Those sighted within the hour
 // are skipped, and so are handles without a profile.
-func (tx *Tx) Sight(ctx context.Context, handles []string) error {
+func (tx *Tx) RecordSightings(ctx context.Context, handles []string) error {
 	for _, handle := range handles {
 		n, err := tx.write(ctx, `INSERT INTO sighting (handle, at) SELECT handle, CAST(? AS BIGINT) FROM profile WHERE handle = ?
 			ON CONFLICT (handle) DO UPDATE SET at = EXCLUDED.at WHERE sighting.at <= ?`,

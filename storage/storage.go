@@ -52,17 +52,17 @@ type DB struct {
 	main    *bun.DB // writers; on PostgreSQL readers too
 	readers *pool
 
-	queue       chan *op
-	writers     sync.WaitGroup
-	version     atomic.Uint64
-	lastNow     atomic.Int64
-	awayAt      atomic.Int64                           // when the log last said that the database is unavailable
-	wake        map[string]chan struct{}               // fixed at Open
-	watch       func(tx *Tx, query string, args []any) // called before each query, so that tests can explain it; otherwise nil
-	watchWrites bool                                   // watch is also called for statements that write
-	spends      sync.Map                               // [16]byte → *batch: keys being spent by a running batch; PostgreSQL only
-	told        atomic.Int64                           // readers see feed items and news up to it; PostgreSQL only
-	numbering   numbering                              // PostgreSQL only
+	queue         chan *op
+	writers       sync.WaitGroup
+	version       atomic.Uint64
+	lastNow       atomic.Int64
+	unavailableAt atomic.Int64                           // when the log last said that the database is unavailable
+	wake          map[string]chan struct{}               // fixed at Open
+	watch         func(tx *Tx, query string, args []any) // called before each query, so that tests can explain it; otherwise nil
+	watchWrites   bool                                   // watch is also called for statements that write
+	spends        sync.Map                               // [16]byte → *batch: keys being spent by a running batch; PostgreSQL only
+	told          atomic.Int64                           // readers see feed items and news up to it; PostgreSQL only
+	numbering     numbering                              // PostgreSQL only
 
 	gate   sync.RWMutex // guards closed against sends on queue
 	closed bool

@@ -19,8 +19,8 @@ const usageKept = time.Minute
 
 const usageQuery = `SELECT process, n, doc FROM usage WHERE at > ? AND process <> ? ORDER BY at, process, n LIMIT 1000`
 
-// TellUsage stores a process's document, and deletes the old documents of all.
-func (tx *Tx) TellUsage(ctx context.Context, u Usage) error {
+// PutUsage stores a process's document, and deletes the old documents of all.
+func (tx *Tx) PutUsage(ctx context.Context, u Usage) error {
 	if _, err := tx.PruneUsage(ctx); err != nil {
 		return err
 	}

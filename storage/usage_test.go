@@ -16,7 +16,7 @@ func TestUsage(t *testing.T) {
 	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
 		tell := func(process string, n int64, doc string) {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				return tx.TellUsage(ctx, storage.Usage{Process: process, N: n, Doc: []byte(doc)})
+				return tx.PutUsage(ctx, storage.Usage{Process: process, N: n, Doc: []byte(doc)})
 			})
 		}
 		others := func(process string) (docs []string) {

@@ -84,7 +84,7 @@ func run(ctx context.Context, listen, artifacts, state string, commands io.Reade
 	}
 	log.Info("chain ready", "rpc", c.Ready.RPC, "identity", c.Ready.IdentityRegistry, "reputation", c.Ready.ReputationRegistry)
 	if commands != nil {
-		return c.obey(ctx, commands, out)
+		return c.runCommand(ctx, commands, out)
 	}
 	if err := <-done; ctx.Err() == nil {
 		return err

@@ -8,13 +8,13 @@ import (
 	"math/big"
 )
 
-// obey does what the lines of in say, each with one line of answer: the number of
+// runCommand does what the lines of in say, each with one line of answer: the number of
 // the head, or "error:" and why.
 //
 //	mine N   add N blocks
 //	final    add blocks until everything so far is final
 //	fork N   replace the last N blocks by N+1 empty ones
-func (c *Chain) obey(ctx context.Context, in io.Reader, out io.Writer) error {
+func (c *Chain) runCommand(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
 		answer, err := c.command(ctx, lines.Text())

@@ -28,7 +28,7 @@ func (c *shopPutCmd) Run(w *world, all *adminCmd) error {
 		if err != nil {
 			return err
 		}
-		return all.line(w, "done", fmt.Sprintf("%s %s/api/public/merchants/%s", counted(len(r.Record.Items), "item"), a.Base, r.Handle))
+		return all.line(w, "done", fmt.Sprintf("%s %s/api/public/merchants/%s", plural(len(r.Record.Items), "item"), a.Base, r.Handle))
 	})
 }
 

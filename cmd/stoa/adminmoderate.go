@@ -110,7 +110,7 @@ type adminQueueCmd struct {
 func (c *adminQueueCmd) Run(w *world, all *adminCmd) error {
 	in := protocol.ReviewQuery{State: protocol.ReviewState(c.State), Paging: c.paging()}
 	return list(all, w, protocol.ListReviewQueue.Operation, in, func(i protocol.ReviewItem) string {
-		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", i.Post.ID, i.State, counted(i.Open, "open report"), i.Post.Author.Name, protocol.OneLine(i.Post.Title), why(i))
+		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", i.Post.ID, i.State, plural(i.Open, "open report"), i.Post.Author.Name, protocol.OneLine(i.Post.Title), why(i))
 	})
 }
 

@@ -235,7 +235,7 @@ func (c *devCmd) announce(w *world, data string, world *devWorld) error {
 		return json.NewEncoder(w.stdout).Encode(world)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nA local world of %s. Proofs of work have the lowest difficulty, and limits are wide.\n\n", counted(len(world.Nodes), "node"))
+	fmt.Fprintf(&b, "\nA local world of %s. Proofs of work have the lowest difficulty, and limits are wide.\n\n", plural(len(world.Nodes), "node"))
 	for _, n := range world.Nodes {
 		fmt.Fprintf(&b, "  node %s   %s\n", n.Name, n.URL)
 	}

@@ -111,8 +111,8 @@ func (o *registryAccount) plan(w *world, id erc8004.ID, rows ...[2]string) (erc8
 	return s, t.Flush()
 }
 
-// sure asks for confirmation before what cannot be undone.
-func sure(w *world, yes bool, what string) error {
+// confirm asks for confirmation before what cannot be undone.
+func confirm(w *world, yes bool, what string) error {
 	if yes {
 		return nil
 	}
@@ -254,7 +254,7 @@ func (c *identityKeysCmd) Run(w *world) error {
 		return fmt.Errorf("this wallet is neither the owner nor the agentWallet (%s), so a record that it signs is not valid anywhere: nothing was done", state.Wallet)
 	}
 	if len(keys) == 0 {
-		if err := sure(w, c.Yes, "this revokes every key of the identity, and the profiles that are enrolled to it lose it"); err != nil {
+		if err := confirm(w, c.Yes, "this revokes every key of the identity, and the profiles that are enrolled to it lose it"); err != nil {
 			return err
 		}
 	}
@@ -300,7 +300,7 @@ func (c *identityTransferCmd) Run(w *world) error {
 	if o.registrar.Address() != state.Owner {
 		return fmt.Errorf("this wallet is not the owner (%s): nothing was done", state.Owner)
 	}
-	if err := sure(w, c.Yes, "this transfers the identity to another owner and ends every key of it, which cannot be undone"); err != nil {
+	if err := confirm(w, c.Yes, "this transfers the identity to another owner and ends every key of it, which cannot be undone"); err != nil {
 		return err
 	}
 	receipt, err := o.registrar.Transfer(w.ctx, new(big.Int).Set(id.AgentID), to)

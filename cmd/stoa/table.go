@@ -31,8 +31,8 @@ func (p plain) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// counted returns a number of things with a regular plural.
-func counted(n int, thing string) string {
+// plural returns a number of things with a regular plural.
+func plural(n int, thing string) string {
 	if n != 1 {
 		thing += "s"
 	}

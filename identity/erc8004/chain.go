@@ -110,12 +110,12 @@ func (c *chain) try(ctx context.Context, f func(context.Context, *endpoint) erro
 			cancel()
 			if err == nil {
 				e.report(c.now(), nil)
-				c.answered(true)
+				c.setReachable(true)
 				return nil
 			}
 			if ctx.Err() != nil {
 				if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-					c.answered(false)
+					c.setReachable(false)
 				}
 				return fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
 			}
@@ -128,19 +128,19 @@ func (c *chain) try(ctx context.Context, f func(context.Context, *endpoint) erro
 			errs = append(errs, fmt.Errorf("%s: %w", e.name, err))
 		}
 	}
-	c.answered(false)
+	c.setReachable(false)
 	return fmt.Errorf("%w: %w", ErrUnavailable, errors.Join(errs...))
 }
 
-func (c *chain) answered(yes bool) {
+func (c *chain) setReachable(yes bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.failed = !yes
 }
 
-// look reads head and finality of one endpoint. With prev it also returns the header that is now
+// readBlocks reads head and finality of one endpoint. With prev it also returns the header that is now
 // at prev's height.
-func (c *chain) look(ctx context.Context, e *endpoint, prev *header) (v view, there *header, err error) {
+func (c *chain) readBlocks(ctx context.Context, e *endpoint, prev *header) (v view, there *header, err error) {
 	var head, final *header
 	elems := []rpc.BatchElem{headerElem("latest", &head)}
 	if c.final.tag != "" {

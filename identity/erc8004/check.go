@@ -118,9 +118,9 @@ func (c *chain) checkEndpoints(ctx context.Context) error {
 	return nil
 }
 
-// ranCode reports whether the error of a call was caused by the contract's code, and not by the
+// revertedByCode reports whether the error of a call was caused by the contract's code, and not by the
 // endpoint failing to run it. Some endpoints send no data with a revert.
-func ranCode(err error) bool {
+func revertedByCode(err error) bool {
 	s := strings.ToLower(err.Error())
 	return strings.Contains(s, "revert") || strings.Contains(s, "opcode") || strings.Contains(s, "jump") || strings.Contains(s, "out of gas")
 }
@@ -132,12 +132,12 @@ func (c *chain) checkRegistry(ctx context.Context, reg Registry) error {
 	}
 	var got []answer
 	err := c.try(ctx, func(ctx context.Context, e *endpoint) error {
-		v, _, err := c.look(ctx, e, nil)
+		v, _, err := c.readBlocks(ctx, e, nil)
 		if err == nil {
 			got, err = e.callAt(ctx, c.ID, v.head, calls)
 		}
 		for _, a := range got {
-			if a.err != nil && !ranCode(a.err) {
+			if a.err != nil && !revertedByCode(a.err) {
 				err = errors.Join(err, a.err)
 			}
 		}

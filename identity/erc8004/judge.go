@@ -56,7 +56,7 @@ func (r *Reader) judge(ctx context.Context, s *Snapshot, raw []byte, maxAge time
 		err = fmt.Errorf("%w: signer is neither owner nor wallet", ErrInvalidRecord)
 	}
 	if err == nil {
-		err = r.timely(ctx, s, rec, maxAge)
+		err = r.checkTimes(ctx, s, rec, maxAge)
 	}
 	if errors.Is(err, ErrUnavailable) {
 		return nil, err
@@ -75,9 +75,9 @@ func (r *Reader) judge(ctx context.Context, s *Snapshot, raw []byte, maxAge time
 	return set, nil
 }
 
-// timely refuses records from the future, records that are too old, and records older than another
+// checkTimes refuses records from the future, records that are too old, and records older than another
 // by the same signer for this agent.
-func (r *Reader) timely(ctx context.Context, s *Snapshot, rec Record, maxAge time.Duration) error {
+func (r *Reader) checkTimes(ctx context.Context, s *Snapshot, rec Record, maxAge time.Duration) error {
 	now := uint64(r.now().Unix())
 	if rec.IssuedAt > now+uint64(recordSkew/time.Second) {
 		return fmt.Errorf("%w: issued in the future", ErrInvalidRecord)
@@ -163,7 +163,7 @@ func (r *Reader) ask(ctx context.Context, id ID, set *keySet) (v verdict, err er
 		for {
 			var err error
 			if !fresh {
-				if at, _, err = c.look(ctx, ep, nil); err != nil {
+				if at, _, err = c.readBlocks(ctx, ep, nil); err != nil {
 					return err
 				}
 			}

@@ -79,7 +79,7 @@ func (c *chain) poll(ctx context.Context) error {
 		if covered {
 			prev = &last
 		}
-		v, there, err := c.look(ctx, e, prev)
+		v, there, err := c.readBlocks(ctx, e, prev)
 		if err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ func (c *chain) poll(ctx context.Context) error {
 			return err
 		}
 		c.advance(v, logs, reset)
-		c.tellChanged(logs, reset)
+		c.reportChanged(logs, reset)
 		return nil
 	})
 }

@@ -83,7 +83,7 @@ func (r *Reader) read(ctx context.Context, c *chain, id ID, key string) (*entry,
 		v, epoch, covered := c.current()
 		var err error
 		if !covered {
-			if v, _, err = c.look(ctx, ep, nil); err != nil {
+			if v, _, err = c.readBlocks(ctx, ep, nil); err != nil {
 				return err
 			}
 		}
@@ -91,7 +91,7 @@ func (r *Reader) read(ctx context.Context, c *chain, id ID, key string) (*entry,
 		if errors.Is(err, errUnknownBlock) {
 			// The block was orphaned, or this endpoint does not have it yet.
 			covered = false
-			if v, _, err = c.look(ctx, ep, nil); err != nil {
+			if v, _, err = c.readBlocks(ctx, ep, nil); err != nil {
 				return err
 			}
 			snap, err = ep.snapshot(ctx, id, v.head)

@@ -98,9 +98,9 @@ func (r *Reader) Keep(chainID uint64) {
 	}
 }
 
-// tellChanged reports the agents whose authority changed. all means that the events since the last
-// look are unknown or invalid.
-func (c *chain) tellChanged(logs []logEntry, all bool) {
+// reportChanged reports the agents whose authority changed. all means that the events since the last
+// readBlocks are unknown or invalid.
+func (c *chain) reportChanged(logs []logEntry, all bool) {
 	if c.changed == nil {
 		return
 	}
@@ -117,5 +117,7 @@ func (c *chain) tellChanged(logs []logEntry, all bool) {
 	}
 }
 
-// Hands returns owner and wallet of the grant in the form of [Control].
-func (g Grant) Hands() (owner, wallet string) { return addressText(g.Owner), addressText(g.Wallet) }
+// Controllers returns owner and wallet of the grant in the form of [Control].
+func (g Grant) Controllers() (owner, wallet string) {
+	return addressText(g.Owner), addressText(g.Wallet)
+}

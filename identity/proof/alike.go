@@ -103,7 +103,7 @@ type group struct {
 	short    bool
 	all      tally
 	networks map[string]*tally
-	untold   map[string]int // how often networks sent it, not yet reported to other processes
+	unshared map[string]int // how often networks sent it, not yet reported to other processes
 }
 
 // A tally is a number that halves in a fixed time.
@@ -143,11 +143,11 @@ func (a *alike) add(t *Text, network string, now time.Time) {
 	defer a.mu.Unlock()
 	g := a.group(t, now)
 	g.add(network, 1, now)
-	if a.shared && (len(g.untold) < maxNetworks || g.untold[network] > 0) {
-		if g.untold == nil {
-			g.untold = map[string]int{}
+	if a.shared && (len(g.unshared) < maxNetworks || g.unshared[network] > 0) {
+		if g.unshared == nil {
+			g.unshared = map[string]int{}
 		}
-		g.untold[network]++
+		g.unshared[network]++
 	}
 }
 

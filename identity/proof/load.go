@@ -27,7 +27,7 @@ type load struct {
 	previous int // writes in the one before
 	networks map[string][]time.Time
 	begun    map[string][]time.Time // likewise, proofs whose write is under way
-	told     *Usage                 // not yet reported to other processes; nil when there are none
+	unshared *Usage                 // not yet reported to other processes; nil when there are none
 }
 
 func newLoad(target int) *load {
@@ -49,14 +49,14 @@ func (l *load) begin(network string, now time.Time) {
 func (l *load) add(network string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.turn(now)
+	l.rotate(now)
 	l.current++
 	if times := since(l.begun[network], now, underWay); len(times) > 1 {
 		l.begun[network] = times[1:]
 	} else {
 		delete(l.begun, network)
 	}
-	l.tell(network)
+	l.countShared(network)
 	l.note(network, now)
 }
 
@@ -77,7 +77,7 @@ func (l *load) note(network string, now time.Time) {
 func (l *load) steps(network string, now time.Time, withBegun bool) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.turn(now)
+	l.rotate(now)
 	into := now.Sub(l.minute).Seconds() / 60
 	rate := float64(l.current) + float64(l.previous)*(1-into) // sliding minute
 	paid := len(since(l.networks[network], now, window))
@@ -87,7 +87,7 @@ func (l *load) steps(network string, now time.Time, withBegun bool) int {
 	return max(0, bits.Len(uint(rate)/uint(l.target))-1) + paid/perStep
 }
 
-func (l *load) turn(now time.Time) {
+func (l *load) rotate(now time.Time) {
 	switch start := now.Truncate(time.Minute); {
 	case start.Equal(l.minute):
 	case start.Sub(l.minute) == time.Minute:

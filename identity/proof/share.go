@@ -24,8 +24,8 @@ type TextUse struct {
 }
 
 const (
-	maxToldNetworks = 1000
-	maxToldTexts    = 128 // the most repeated
+	maxSharedNetworks = 1000
+	maxSharedTexts    = 128 // the most repeated
 )
 
 // Empty reports whether there is nothing to report.
@@ -34,7 +34,7 @@ func (u Usage) Empty() bool { return u.All == 0 && len(u.Texts) == 0 }
 // Share starts counting for [Issuer.Used], which must then be called often.
 func (i *Issuer) Share() {
 	i.load.mu.Lock()
-	i.load.told = &Usage{Networks: map[string]int{}}
+	i.load.unshared = &Usage{Networks: map[string]int{}}
 	i.load.mu.Unlock()
 	i.alike.mu.Lock()
 	i.alike.shared = true
@@ -62,29 +62,29 @@ func (i *Issuer) Add(u Usage) {
 func (l *load) drain() Usage {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.told == nil {
+	if l.unshared == nil {
 		return Usage{}
 	}
-	u := *l.told
-	l.told = &Usage{Networks: map[string]int{}}
+	u := *l.unshared
+	l.unshared = &Usage{Networks: map[string]int{}}
 	return u
 }
 
-// tell counts one proof for the others; the caller holds the mutex.
-func (l *load) tell(network string) {
-	if l.told == nil {
+// countShared counts one proof for the others; the caller holds the mutex.
+func (l *load) countShared(network string) {
+	if l.unshared == nil {
 		return
 	}
-	l.told.All++
-	if _, known := l.told.Networks[network]; known || len(l.told.Networks) < maxToldNetworks {
-		l.told.Networks[network]++
+	l.unshared.All++
+	if _, known := l.unshared.Networks[network]; known || len(l.unshared.Networks) < maxSharedNetworks {
+		l.unshared.Networks[network]++
 	}
 }
 
 func (l *load) join(u Usage, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.turn(now)
+	l.rotate(now)
 	l.current += max(0, u.All)
 	for network, n := range u.Networks {
 		for range min(n, mostTimes) {
@@ -98,16 +98,16 @@ func (a *alike) drain() []TextUse {
 	defer a.mu.Unlock()
 	var all []TextUse
 	for _, g := range a.groups {
-		if len(g.untold) > 0 {
-			t := TextUse{Short: g.short, Networks: g.untold}
+		if len(g.unshared) > 0 {
+			t := TextUse{Short: g.short, Networks: g.unshared}
 			for _, m := range g.marks {
 				t.Marks = binary.BigEndian.AppendUint32(t.Marks, m)
 			}
-			all, g.untold = append(all, t), nil
+			all, g.unshared = append(all, t), nil
 		}
 	}
 	slices.SortFunc(all, func(x, y TextUse) int { return cmp.Compare(y.count(), x.count()) })
-	return all[:min(len(all), maxToldTexts)]
+	return all[:min(len(all), maxSharedTexts)]
 }
 
 func (t TextUse) count() (all int) {

@@ -75,16 +75,16 @@ func TestShare_Bounds(t *testing.T) {
 	i.Paid("net", pow.Parameters{}, NewText("who shares nothing counts nothing for others"))
 	require.True(t, i.Used().Empty())
 	i.Share()
-	for n := range 3 * maxToldTexts {
-		i.Paid(fmt.Sprint("net", n%(2*maxToldNetworks)), pow.Parameters{}, NewText(fmt.Sprintf("%x %[1]o text %[1]d about thing %[1]d of many", n*n*7919)))
+	for n := range 3 * maxSharedTexts {
+		i.Paid(fmt.Sprint("net", n%(2*maxSharedNetworks)), pow.Parameters{}, NewText(fmt.Sprintf("%x %[1]o text %[1]d about thing %[1]d of many", n*n*7919)))
 	}
-	for n := range 2 * maxToldNetworks {
+	for n := range 2 * maxSharedNetworks {
 		i.Paid(fmt.Sprint("n", n), pow.Parameters{}, nil)
 	}
 	u := i.Used()
-	require.Len(t, u.Texts, maxToldTexts)
-	require.Len(t, u.Networks, maxToldNetworks)
-	require.Equal(t, 3*maxToldTexts+2*maxToldNetworks, u.All)
+	require.Len(t, u.Texts, maxSharedTexts)
+	require.Len(t, u.Networks, maxSharedNetworks)
+	require.Equal(t, 3*maxSharedTexts+2*maxSharedNetworks, u.All)
 
 	j := New(Config{Master: make([]byte, 32), Audience: "n"})
 	j.Add(Usage{All: -1, Networks: map[string]int{"a": 1 << 60, "b": -1}, Texts: []TextUse{{Marks: []byte("short")}, {Marks: make([]byte, 4*marks), Networks: map[string]int{"a": -3}}}})

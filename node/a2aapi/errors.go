@@ -102,7 +102,7 @@ func (a *API) describe(err error, requestID string) (code int, text string, data
 			data = append(data, badRequest{rpcTypes + "BadRequest", e.Violations})
 		}
 		// The advice of the node's codes is about HTTP; here the text says what to do.
-		return e.Code, e.Text, append(data, a.problem(ours(e), e.Text, "", e.Faults(), requestID))
+		return e.Code, e.Text, append(data, a.problem(codeOf(e), e.Text, "", e.Faults(), requestID))
 	}
 	e := protocol.AsError(err)
 	reason := strings.ToUpper(strings.ReplaceAll(string(e.Code), "-", "_"))
@@ -129,8 +129,8 @@ func (a *API) problem(code protocol.Code, detail, advice string, faults []protoc
 	return problem{a.c.Base + "/problems/" + string(code), code, detail, advice, faults, requestID}
 }
 
-// ours returns the code of contract §1 for an error of the protocol.
-func ours(e *a2a.Error) protocol.Code {
+// codeOf returns the code of contract §1 for an error of the protocol.
+func codeOf(e *a2a.Error) protocol.Code {
 	switch e.Code {
 	case a2a.ErrInvalidParams.Code, a2a.ErrPushNotSupported.Code, a2a.ErrUnsupportedOperation.Code, a2a.ErrTaskNotCancelable.Code:
 		if e.Code == a2a.ErrInvalidParams.Code {

@@ -183,16 +183,16 @@ func (a *Accounts) moved(ctx context.Context, tx *storage.Tx, actor string, acc 
 		return a.address(acc), err
 	}
 	if former != "" {
-		if err := tellFormer(ctx, tx, acc.ID, former); err != nil {
+		if err := enqueueFormerNotice(ctx, tx, acc.ID, former); err != nil {
 			return protocol.AccountMail{}, err
 		}
 	}
 	return a.address(acc), tx.Audit(ctx, actor, "account mail", acc.ID, "")
 }
 
-// tellFormer queues the letter to a former address. A job holds no address, so the
+// enqueueFormerNotice queues the letter to a former address. A job holds no address, so the
 // address is stored with the one-time secrets, which expire.
-func tellFormer(ctx context.Context, tx *storage.Tx, account, former string) error {
+func enqueueFormerNotice(ctx context.Context, tx *storage.Tx, account, former string) error {
 	if err := tx.DropTicketsTo(ctx, account, storage.TicketSignIn, former); err != nil {
 		return err
 	}
@@ -207,8 +207,8 @@ func tellFormer(ctx context.Context, tx *storage.Tx, account, former string) err
 	return tx.Enqueue(ctx, storage.Job{Kind: FormerJob, Lane: letterLane, Args: args})
 }
 
-// TellFormer is the handler of FormerJob.
-func (a *Accounts) TellFormer(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
+// NotifyFormer is the handler of FormerJob.
+func (a *Accounts) NotifyFormer(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	in, err := arguments[letter](j)
 	if err != nil || a.Mail == nil {
 		return nil, err
@@ -235,7 +235,7 @@ func (a *Accounts) TellFormer(ctx context.Context, j storage.Job) (func(context.
 		"If that was not you, tell the operator of the node.",
 	)})
 	if err != nil {
-		return again(j, forADay, &in.trial, &in, err)
+		return retry(j, forADay, &in.trial, &in, err)
 	}
 	return func(ctx context.Context, tx *storage.Tx) error {
 		_, err := tx.SpendTicket(ctx, hash)

@@ -40,7 +40,7 @@ func (a *Accounts) SendWebhook(ctx context.Context, j storage.Job) (func(context
 		wait = f.RetryAfter
 	}
 	err = &protocol.Error{Code: protocol.Overloaded, Detail: "the webhook of @" + s.Handle + " did not take the notice", RetryAfter: wait, Err: err}
-	return again(j, forADay, &job.trial, &job, err)
+	return retry(j, forADay, &job.trial, &job, err)
 }
 
 // forget removes a webhook from the settings, unless it was replaced meanwhile.

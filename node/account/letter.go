@@ -120,7 +120,7 @@ func (a *Accounts) SendLink(ctx context.Context, j storage.Job) (func(context.Co
 // sendWaiting sends a letter that a person waits for.
 func (a *Accounts) sendWaiting(ctx context.Context, j storage.Job, in letter, l Letter) (func(context.Context, *storage.Tx) error, error) {
 	if err := a.Mail.Send(ctx, l); err != nil {
-		return again(j, whileWaiting, &in.trial, &in, err)
+		return retry(j, whileWaiting, &in.trial, &in, err)
 	}
 	return nil, nil
 }
@@ -262,7 +262,7 @@ func (a *Accounts) SendMail(ctx context.Context, j storage.Job) (func(context.Co
 		"Where notices go is set on "+a.Base+"/account.",
 	)})
 	if err != nil {
-		return again(j, forADay, &job.trial, &job, err)
+		return retry(j, forADay, &job.trial, &job, err)
 	}
 	return nil, nil
 }

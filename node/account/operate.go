@@ -14,7 +14,7 @@ func (a *Accounts) List(ctx context.Context, tx *storage.Tx, _ protocol.Caller, 
 	found, err := tx.ListAccounts(ctx, in.Size(), in.After)
 	page := protocol.Page[protocol.KnownAccount]{Items: make([]protocol.KnownAccount, 0, len(found.Items)), Next: found.Next}
 	for _, acc := range found.Items {
-		known, err := known(ctx, tx, acc)
+		known, err := knownAccount(ctx, tx, acc)
 		if err != nil {
 			return page, err
 		}
@@ -23,7 +23,7 @@ func (a *Accounts) List(ctx context.Context, tx *storage.Tx, _ protocol.Caller, 
 	return page, err
 }
 
-func known(ctx context.Context, tx *storage.Tx, acc storage.Account) (protocol.KnownAccount, error) {
+func knownAccount(ctx context.Context, tx *storage.Tx, acc storage.Account) (protocol.KnownAccount, error) {
 	handles, err := tx.AccountHandles(ctx, acc.ID)
 	out := protocol.KnownAccount{
 		ID: acc.ID, Name: acc.Name, Role: acc.Role, CreatedAt: acc.CreatedAt, Untrusted: true,
@@ -49,7 +49,7 @@ func (a *Accounts) OpenFor(ctx context.Context, tx *storage.Tx, c protocol.Calle
 			return out, err
 		}
 	}
-	if out.Account, err = known(ctx, tx, acc); err != nil {
+	if out.Account, err = knownAccount(ctx, tx, acc); err != nil {
 		return out, err
 	}
 	if out.SignIn, err = a.signInLink(ctx, tx, acc.ID); err != nil {

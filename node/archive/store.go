@@ -19,7 +19,7 @@ func (im *importing) storeMerchant(ctx context.Context, tx *storage.Tx, m *merch
 	if err := tx.PutMerchantOf(ctx, im.handle, m.Record, notAfter(m.UpdatedAt, tx.Now)); err != nil {
 		return err
 	}
-	return tx.HushNews(ctx, im.handle)
+	return tx.SkipMerchantNews(ctx, im.handle)
 }
 
 // storeNotify stores where notices go. A mail address has to be confirmed again: nothing has shown
@@ -131,7 +131,7 @@ func (im *importing) storeProfile(ctx context.Context, tx *storage.Tx) error {
 			return err
 		}
 	}
-	return tx.HushNews(ctx, im.handle)
+	return tx.SkipMerchantNews(ctx, im.handle)
 }
 
 // enrolled is the report's word for an identity that is enrolled with the import.
@@ -153,7 +153,7 @@ func (im *importing) enrolment(ctx context.Context, tx *storage.Tx, p *storage.S
 	switch other, err := tx.EnrolmentByIdentity(ctx, im.erc8004); {
 	case err == nil && other.Handle != im.handle:
 		// The other owner's enrolment ends with this one.
-		if other.Owner == "" || other.SameHands(im.enrols.Owner, im.enrols.Wallet) {
+		if other.Owner == "" || other.SameControl(im.enrols.Owner, im.enrols.Wallet) {
 			return leftOut("another profile here is enrolled with it")
 		}
 	case err == nil && p.KeyHash == im.profile.KeyID, err == nil && im.report.Profile == kept:

@@ -115,7 +115,7 @@ func (a *Agents) HostedAgent(ctx context.Context, k identity.ChainKey, thumbprin
 	if found.Owner == "" && found.KeyID == thumbprint { // enrolled before owners were kept; the next look ends it or names them
 		return found.Hosted, true, nil
 	}
-	if !found.SameHands(k.Owner, k.Wallet) {
+	if !found.SameControl(k.Owner, k.Wallet) {
 		a.Enrolled.suspect(k.Identity)
 		return identity.Hosted{}, false, nil
 	}

@@ -96,7 +96,7 @@ func (c *Chain) MessageKey(ctx context.Context, network, claimed, keyid string) 
 			c.keys.Put(grant.KeyID, k, 0, now.Add(memoTTL))
 		}
 	}
-	owner, wallet := grant.Hands()
+	owner, wallet := grant.Controllers()
 	return identity.ChainKey{Identity: grant.Identity, Owner: owner, Wallet: wallet, Key: k, Block: grant.Block}, err
 }
 

@@ -227,7 +227,7 @@ func (w *Enrolments) retryAt() time.Time { return time.Now().Add(min(enrolmentRe
 func (w *Enrolments) settle(ctx context.Context, e storage.Enrolment) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	write, err := w.chain.fate(ctx, e)
+	write, err := w.chain.decide(ctx, e)
 	if err == nil && write != nil {
 		err = w.db.Write(ctx, write)
 	}
@@ -337,9 +337,9 @@ func judge(e storage.Enrolment, s erc8004.Control, err error) (follow bool, _ er
 	return true, nil
 }
 
-// fate decides what to write about an enrolment; nil if nothing. It reads the
+// decide decides what to write about an enrolment; nil if nothing. It reads the
 // chain, so it is called outside of any transaction.
-func (c *Chain) fate(ctx context.Context, e storage.Enrolment) (func(context.Context, *storage.Tx) error, error) {
+func (c *Chain) decide(ctx context.Context, e storage.Enrolment) (func(context.Context, *storage.Tx) error, error) {
 	id, err := erc8004.ParseID(e.ERC8004)
 	if err != nil {
 		return nil, nil // nothing can be said of it
@@ -397,6 +397,6 @@ func (c *Chain) Enrolment(ctx context.Context, claimed, keyid string) (e storage
 		return e, nil, chainError(err)
 	}
 	jwk, err = key.MarshalPublic(key.Public{Key: grant.PublicKey, Thumbprint: keyid, ID: keyid, Use: "sig"})
-	owner, wallet := grant.Hands()
+	owner, wallet := grant.Controllers()
 	return storage.Enrolment{ERC8004: grant.Identity, KeyID: grant.KeyID, Owner: owner, Wallet: wallet, Block: grant.Final, BlockHash: hashes[0]}, jwk, err
 }

@@ -84,7 +84,7 @@ func (d *Directory) Put(ctx context.Context, tx *storage.Tx, p *storage.StoredPr
 			return false, err
 		}
 	}
-	return created, d.tellNews(ctx, tx, p)
+	return created, d.announceNews(ctx, tx, p)
 }
 
 func (d *Directory) author(p *storage.StoredProfile, at time.Time) protocol.Author {

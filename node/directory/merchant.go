@@ -123,7 +123,7 @@ func (d *Directory) PutRecord(ctx context.Context, tx *storage.Tx, c protocol.Ca
 			return protocol.MerchantRecord{}, err
 		}
 	}
-	return record(handle, m), d.tellNews(ctx, tx, p)
+	return record(handle, m), d.announceNews(ctx, tx, p)
 }
 
 func (d *Directory) business(ctx context.Context, tx *storage.Tx, handle string) (*storage.StoredProfile, error) {
@@ -158,15 +158,15 @@ func record(handle string, m *storage.StoredMerchant) protocol.MerchantRecord {
 // are only listed: a catalog must not fill the feed.
 const maxTold = 20
 
-// tellNews announces in the feed the news of a listed business: that it joined, and
+// announceNews announces in the feed the news of a listed business: that it joined, and
 // new items. Each is announced once, whatever is edited later.
-func (d *Directory) tellNews(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile) error {
+func (d *Directory) announceNews(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile) error {
 	joined, items, err := tx.TakeNews(ctx, p.Draft.Handle)
 	if err != nil {
 		return err
 	}
 	if joined {
-		if err := d.tell(ctx, tx, p, protocol.FeedMerchantJoined,
+		if err := d.announce(ctx, tx, p, protocol.FeedMerchantJoined,
 			protocol.Subject{Kind: "profile", ID: p.Draft.Handle, Title: p.Draft.Name},
 			p.Draft.Name+" joined. "+p.Draft.Headline); err != nil {
 			return err
@@ -177,14 +177,14 @@ func (d *Directory) tellNews(ctx context.Context, tx *storage.Tx, p *storage.Sto
 		if price := i.Price(); price != nil {
 			summary += ", " + price.Currency + " " + price.Amount
 		}
-		if err := d.tell(ctx, tx, p, protocol.FeedListing, protocol.Subject{Kind: "item", ID: i.ID, Title: i.Draft.Name}, summary+"."); err != nil {
+		if err := d.announce(ctx, tx, p, protocol.FeedListing, protocol.Subject{Kind: "item", ID: i.ID, Title: i.Draft.Name}, summary+"."); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d *Directory) tell(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile, kind protocol.FeedType, subject protocol.Subject, summary string) error {
+func (d *Directory) announce(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile, kind protocol.FeedType, subject protocol.Subject, summary string) error {
 	return tx.AppendFeed(ctx, protocol.FeedItem{
 		ID: protocol.NewID(protocol.FeedID, tx.Now), Type: kind, At: tx.Now, Actor: d.author(p, tx.Now),
 		Subject: subject, Summary: strings.TrimSpace(summary), Untrusted: true,

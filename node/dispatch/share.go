@@ -15,8 +15,8 @@ type Use struct {
 const (
 	// Less than this fraction of a rate is not reported: a caller that stays below it on that many
 	// processes has, in total, no more than the rate.
-	told    = 8
-	maxUses = 1000
+	leastShare = 8
+	maxUses    = 1000
 	// maxDebt bounds how long a caller waits for what it used on other processes.
 	maxDebt = time.Minute
 )
@@ -37,7 +37,7 @@ func (l *Limits) Used(since time.Duration) []Use {
 	for name, p := range l.each() {
 		g := p.Load()
 		for key, n := range g.drain() {
-			if float64(n*told) > g.rate.PerSecond*since.Seconds() {
+			if float64(n*leastShare) > g.rate.PerSecond*since.Seconds() {
 				uses = append(uses, Use{name, key, n})
 			}
 		}

@@ -9,9 +9,9 @@ import (
 	"stoa/protocol"
 )
 
-// OpenAPIForEverybody returns the part of a description that everybody's operations need, without
+// PublicOpenAPI returns the part of a description that everybody's operations need, without
 // indentation, because readers pay by the byte.
-func OpenAPIForEverybody(whole []byte) ([]byte, error) {
+func PublicOpenAPI(whole []byte) ([]byte, error) {
 	var doc map[string]any
 	if err := json.Unmarshal(whole, &doc); err != nil {
 		return nil, fmt.Errorf("read the OpenAPI description: %w", err)

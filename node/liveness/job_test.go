@@ -394,11 +394,11 @@ func TestSightings(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- s.Run(ctx) }()
 		read, wrote := protocol.GetAgentProfile.Operation, protocol.PostToBoard.Operation
-		s.Saw(protocol.Caller{Standing: protocol.Signed, Handle: "asha"}, read)
-		s.Saw(protocol.Caller{Standing: protocol.Session, Handles: []string{"ravi"}}, read)
-		s.Saw(protocol.Caller{Standing: protocol.Proof, Handle: "ravi"}, wrote)
-		s.Saw(protocol.Caller{Standing: protocol.Signed, Agent: "eip155:1:0x0:1"}, wrote)
-		s.Saw(protocol.Caller{Standing: protocol.Signed, Handle: "nobody"}, wrote)
+		s.Record(protocol.Caller{Standing: protocol.Signed, Handle: "asha"}, read)
+		s.Record(protocol.Caller{Standing: protocol.Session, Handles: []string{"ravi"}}, read)
+		s.Record(protocol.Caller{Standing: protocol.Proof, Handle: "ravi"}, wrote)
+		s.Record(protocol.Caller{Standing: protocol.Signed, Agent: "eip155:1:0x0:1"}, wrote)
+		s.Record(protocol.Caller{Standing: protocol.Signed, Handle: "nobody"}, wrote)
 		time.Sleep(2 * flushEvery)
 		asha := profile(t, db, "asha")
 		require.Equal(t, protocol.LivenessAlive, asha.Alive)
@@ -407,11 +407,11 @@ func TestSightings(t *testing.T) {
 
 		version := db.Version()
 		for range 1000 {
-			s.Saw(protocol.Caller{Standing: protocol.Signed, Handle: "asha"}, wrote)
+			s.Record(protocol.Caller{Standing: protocol.Signed, Handle: "asha"}, wrote)
 		}
 		time.Sleep(50 * time.Minute)
 		require.Equal(t, version, db.Version(), "once an hour")
-		s.Saw(protocol.Caller{Standing: protocol.Session, Handles: []string{"ravi"}}, wrote)
+		s.Record(protocol.Caller{Standing: protocol.Session, Handles: []string{"ravi"}}, wrote)
 		cancel()
 		require.NoError(t, <-ended)
 		require.Equal(t, protocol.LivenessAlive, profile(t, db, "ravi").Alive, "the last ones are stored too")
@@ -431,7 +431,7 @@ func TestSightings_Bounded(t *testing.T) {
 	t.Parallel()
 	s := &Sightings{}
 	for i := range 2 * sightMost {
-		s.Saw(protocol.Caller{Standing: protocol.Signed, Handle: fmt.Sprint("a", i)}, nil)
+		s.Record(protocol.Caller{Standing: protocol.Signed, Handle: fmt.Sprint("a", i)}, nil)
 	}
 	require.LessOrEqual(t, len(s.noted), sightMost)
 }

@@ -28,9 +28,9 @@ const (
 	sightMost  = 50_000 // most handles remembered
 )
 
-// Saw records a caller that succeeded with an operation. Any request that an agent signs counts;
+// Record records a caller that succeeded with an operation. Any request that an agent signs counts;
 // in an owner's session only an operation that writes counts.
-func (s *Sightings) Saw(c protocol.Caller, op *protocol.Operation) {
+func (s *Sightings) Record(c protocol.Caller, op *protocol.Operation) {
 	handle := c.Handle
 	if handle == "" && len(c.Handles) == 1 {
 		handle = c.Handles[0]
@@ -86,7 +86,7 @@ func (s *Sightings) flush(ctx context.Context) {
 	for len(names) > 0 {
 		n := min(len(names), handles)
 		some := names[:n]
-		if err := s.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Sight(ctx, some) }); err != nil {
+		if err := s.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.RecordSightings(ctx, some) }); err != nil {
 			s.Log.Warn("note sightings", "err", err)
 		}
 		names = names[n:]

@@ -57,7 +57,7 @@ func (r *Rules) Fresh(ctx context.Context) {
 	}
 	defer r.reading.Unlock()
 	if err := r.read(context.WithoutCancel(ctx)); err != nil {
-		if protocol.CodeOf(err) == protocol.Internal { // a database that is away says so itself
+		if protocol.CodeOf(err) == protocol.Internal { // an unavailable database is logged by package storage
 			r.Log.Error("blocks and limits cannot be read; those known hold", "err", err)
 		}
 	}

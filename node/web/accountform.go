@@ -35,8 +35,8 @@ func (f *sent) text(name, stored string) string {
 	return f.values.Get(name)
 }
 
-// ticked reports whether a box is ticked.
-func (f *sent) ticked(name, value string, stored bool) bool {
+// checked reports whether a box is ticked.
+func (f *sent) checked(name, value string, stored bool) bool {
 	if f == nil {
 		return stored
 	}

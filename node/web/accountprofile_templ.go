@@ -435,7 +435,7 @@ func profileForm(f *sent, p protocol.OwnProfile) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if f.ticked("agents", "true", p.Policy().OutsideAgentsWithIdentity) {
+		if f.checked("agents", "true", p.Policy().OutsideAgentsWithIdentity) {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, " checked")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -445,7 +445,7 @@ func profileForm(f *sent, p protocol.OwnProfile) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if f.ticked("anonymous", "true", p.Policy().Anonymous) {
+		if f.checked("anonymous", "true", p.Policy().Anonymous) {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, " checked")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -473,7 +473,7 @@ func profileForm(f *sent, p protocol.OwnProfile) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if f.ticked("kinds", k[0], slices.Contains(p.Policy().Kinds, k[0])) {
+			if f.checked("kinds", k[0], slices.Contains(p.Policy().Kinds, k[0])) {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, " checked")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -486,7 +486,7 @@ func profileForm(f *sent, p protocol.OwnProfile) templ.Component {
 			var templ_7745c5c3_Var22 string
 			templ_7745c5c3_Var22, templ_7745c5c3_Err = templ.JoinStringErrs(k[1])
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `accountprofile.templ`, Line: 86, Col: 161}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `accountprofile.templ`, Line: 86, Col: 162}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var22))
 			if templ_7745c5c3_Err != nil {
@@ -513,7 +513,7 @@ func profileForm(f *sent, p protocol.OwnProfile) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if f.ticked("listed", "true", p.Listed != nil && *p.Listed) {
+		if f.checked("listed", "true", p.Listed != nil && *p.Listed) {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 37, " checked")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

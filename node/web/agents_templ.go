@@ -25,7 +25,7 @@ func (s *Web) agents(r *http.Request) (view, error) {
 	next := f.next("/agents", found.Next)
 	return view{
 		Title: "Agents", Description: "Directory of agents of people and businesses: what they can do, what they need, how to reach them.",
-		Next: next, Refused: f.err, Stray: f.stray("q", "kind", "capability", "tag", "region", "hasIdentity"), Data: found, Body: agentsPage(f, found.Items, next),
+		Next: next, Refused: f.err, Stray: f.otherFaults("q", "kind", "capability", "tag", "region", "hasIdentity"), Data: found, Body: agentsPage(f, found.Items, next),
 	}, nil
 }
 

@@ -25,7 +25,7 @@ func (s *Web) board(r *http.Request) (view, error) {
 	next := f.next("/board", posts.Next)
 	return view{
 		Title: "Board", Description: "Requirements, abilities, challenges, offers, questions and announcements of agents, newest first.",
-		Next: next, Refused: f.err, Stray: f.stray("q", "kind", "tag", "author", "resolved"), Data: posts, Body: boardPage(s, f, posts.Items, next),
+		Next: next, Refused: f.err, Stray: f.otherFaults("q", "kind", "tag", "author", "resolved"), Data: posts, Body: boardPage(s, f, posts.Items, next),
 	}, nil
 }
 

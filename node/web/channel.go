@@ -88,7 +88,7 @@ func (s *Web) channelHandler(c source, media string, render func(channel, string
 			s.Fail(w, r, err)
 			return
 		}
-		if spelled(w, r) {
+		if redirectCapitals(w, r) {
 			return
 		}
 		made, err := c.make(s, r)

@@ -26,7 +26,7 @@ func (s *Web) feed(r *http.Request) (view, error) {
 	next := f.next("/feed", news.Next)
 	return view{
 		Title: "Feed", Description: "What happened on this node and on those it follows, newest first.",
-		Next: next, Refused: f.err, Stray: f.stray(), Data: news, Body: feedPage(s, f, news.Items, next),
+		Next: next, Refused: f.err, Stray: f.otherFaults(), Data: news, Body: feedPage(s, f, news.Items, next),
 	}, nil
 }
 
@@ -239,7 +239,7 @@ func entry(s *Web, item protocol.FeedItem) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = outward(address).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = externalLink(address).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -58,9 +58,9 @@ func date(s string) string {
 	return t.Format("2 Jan 2006")
 }
 
-// turn returns when an open merchant closes or a closed one opens, in its own time; "" when that
+// nextChange returns when an open merchant closes or a closed one opens, in its own time; "" when that
 // is not soon.
-func turn(m protocol.Merchant) string {
+func nextChange(m protocol.Merchant) string {
 	word, at := "opens", m.OpensAt
 	if m.ClosesAt != nil {
 		word, at = "closes", m.ClosesAt
@@ -75,8 +75,8 @@ func turn(m protocol.Merchant) string {
 	return word + " " + at.In(zone).Format("Mon 2 Jan, 15:04")
 }
 
-// worth returns an amount in words.
-func worth(p *protocol.Money, unit *string) string {
+// amount returns an amount in words.
+func amount(p *protocol.Money, unit *string) string {
 	if p == nil {
 		return "price on request"
 	}

@@ -496,7 +496,7 @@ func threadBody(s *Web, f *form, t protocol.Conversation, next string) templ.Com
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = said(m.Text).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = userText(m.Text).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

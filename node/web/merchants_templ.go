@@ -28,7 +28,7 @@ func (s *Web) merchants(r *http.Request) (view, error) {
 	next := f.next("/merchants", found.Next)
 	return view{
 		Title: "Merchants", Description: "Businesses: what they sell, where they are, and whether they are open now.",
-		Next: next, Refused: f.err, Stray: f.stray("q", "category", "city"), Data: found, Body: merchantsPage(f, found.Items, next),
+		Next: next, Refused: f.err, Stray: f.otherFaults("q", "category", "city"), Data: found, Body: merchantsPage(f, found.Items, next),
 	}, nil
 }
 
@@ -175,7 +175,7 @@ func merchantCard(m protocol.MerchantEntry) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if m.Headline != "" {
-			templ_7745c5c3_Err = said(m.Headline).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = userText(m.Headline).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -25,7 +25,7 @@ func (s *Web) moderation(r *http.Request) (view, error) {
 	next := f.next("/moderation", log.Next)
 	return view{
 		Title: "Moderation log", Description: "What was hidden, restored, deleted or blocked on this node, and why.",
-		Next: next, Refused: f.err, Stray: f.stray(), Data: log, Body: moderationPage(f, log.Items, next),
+		Next: next, Refused: f.err, Stray: f.otherFaults(), Data: log, Body: moderationPage(f, log.Items, next),
 	}, nil
 }
 
@@ -38,8 +38,8 @@ func deed(e protocol.ModerationEntry) string {
 	return word(e.Kind) + " " + done
 }
 
-// stands reports whether the post of a line can still be read.
-func stands(e protocol.ModerationEntry) bool {
+// readable reports whether the post of a line can still be read.
+func readable(e protocol.ModerationEntry) bool {
 	return e.Kind == "post" && (e.Action == protocol.ActionRestore || e.Action == protocol.ActionDismiss)
 }
 
@@ -104,7 +104,7 @@ func moderationPage(f *form, log []protocol.ModerationEntry, next string) templ.
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					if stands(e) {
+					if readable(e) {
 						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<a href=\"")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
@@ -164,7 +164,7 @@ func moderationPage(f *form, log []protocol.ModerationEntry, next string) templ.
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = said(e.Reason).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = userText(e.Reason).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

@@ -88,7 +88,7 @@ func (s *Web) handler(p page) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		vary(w.Header())
 		err := p.parameters(r)
-		if err == nil && spelled(w, r) {
+		if err == nil && redirectCapitals(w, r) {
 			return
 		}
 		if err == nil {
@@ -159,9 +159,9 @@ func (p page) parameters(r *http.Request) error {
 	return nil
 }
 
-// spelled redirects a path with a handle in capitals, as phones write it, to the path with the
+// redirectCapitals redirects a path with a handle in capitals, as phones write it, to the path with the
 // handle in lower case, and reports whether it did.
-func spelled(w http.ResponseWriter, r *http.Request) bool {
+func redirectCapitals(w http.ResponseWriter, r *http.Request) bool {
 	at, handle := r.PathValue("at"), r.PathValue("handle")
 	if handle == "" || at == "@"+handle {
 		return false

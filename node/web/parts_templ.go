@@ -18,9 +18,9 @@ import (
 	"time"
 )
 
-// said shows a text that somebody wrote: escaped, with its line breaks, in a language that the
+// userText shows a text of a user: escaped, with its line breaks, in a language that the
 // page does not know.
-func said(text string) templ.Component {
+func userText(text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -47,7 +47,7 @@ func said(text string) templ.Component {
 		}
 		for _, part := range segments(text) {
 			if part.Href != "" {
-				templ_7745c5c3_Err = outward(part.Href).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = externalLink(part.Href).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -66,8 +66,8 @@ func said(text string) templ.Component {
 	})
 }
 
-// outward is a link that somebody else wrote; rel says that the node does not endorse it.
-func outward(address string) templ.Component {
+// externalLink is a link in a text of a user; rel says that the node does not endorse it.
+func externalLink(address string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -789,12 +789,12 @@ func postIn(p protocol.Post, level int, whole bool) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if whole {
-			templ_7745c5c3_Err = said(p.Body).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = userText(p.Body).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = said(excerpt(p.Body, 280)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = userText(excerpt(p.Body, 280)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1026,12 +1026,12 @@ func agentCard(p protocol.Profile, level int) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if p.Headline != "" {
-			templ_7745c5c3_Err = said(p.Headline).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = userText(p.Headline).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else if p.Description != "" {
-			templ_7745c5c3_Err = said(excerpt(p.Description, 140)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = userText(excerpt(p.Description, 140)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

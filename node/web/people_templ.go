@@ -25,7 +25,7 @@ func (s *Web) people(r *http.Request) (view, error) {
 	next := f.next("/people", found.Next)
 	return view{
 		Title: "People", Description: "People who chose to be listed, and what they do.",
-		Next: next, Refused: f.err, Stray: f.stray("q"), Data: found, Body: peoplePage(f, found.Items, next),
+		Next: next, Refused: f.err, Stray: f.otherFaults("q"), Data: found, Body: peoplePage(f, found.Items, next),
 	}, nil
 }
 
@@ -152,7 +152,7 @@ func personCard(p protocol.PersonEntry) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if p.Headline != "" {
-			templ_7745c5c3_Err = said(p.Headline).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = userText(p.Headline).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

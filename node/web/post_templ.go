@@ -172,7 +172,7 @@ func postPage(s *Web, f *form, found protocol.PostWithReplies, next string) temp
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = said(found.Post.Body).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = userText(found.Post.Body).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -450,7 +450,7 @@ func standing(p protocol.Post) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = outward(*p.Author.Proof.Subject).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = externalLink(*p.Author.Proof.Subject).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -483,7 +483,7 @@ func standing(p protocol.Post) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = outward(*p.Author.Actor).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = externalLink(*p.Author.Actor).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -516,7 +516,7 @@ func standing(p protocol.Post) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = outward(p.URI).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = externalLink(p.URI).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

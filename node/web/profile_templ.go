@@ -212,7 +212,7 @@ func profilePage(s *Web, p protocol.Profile, m *protocol.Merchant, posts protoco
 			}
 		}
 		if p.Description != "" {
-			templ_7745c5c3_Err = said(p.Description).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = userText(p.Description).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -293,7 +293,7 @@ func profilePage(s *Web, p protocol.Profile, m *protocol.Merchant, posts protoco
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = said(n.Description).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = userText(n.Description).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

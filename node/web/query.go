@@ -168,8 +168,8 @@ func (f *form) fault(name, hint string) string {
 	return ""
 }
 
-// stray returns the faults that belong to none of the named fields.
-func (f *form) stray(fields ...string) []protocol.Fault {
+// otherFaults returns the faults that belong to none of the named fields.
+func (f *form) otherFaults(fields ...string) []protocol.Fault {
 	if f.err == nil {
 		return nil
 	}

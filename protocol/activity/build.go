@@ -55,9 +55,9 @@ func (s Site) Delete(p *protocol.StoredPost, at time.Time) Object {
 	}
 }
 
-// Departed returns the Delete of a post of another server by its author, without proof; id is that
+// RelayedDelete returns the Delete of a post of another server by its author, without proof; id is that
 // of the author's own Delete, of the post or of the account.
-func Departed(id, actor, uri string) Object {
+func RelayedDelete(id, actor, uri string) Object {
 	return Object{
 		"@context": "https://www.w3.org/ns/activitystreams", "id": id, "type": "Delete", "actor": actor,
 		"to": []string{Public}, "object": uri,

@@ -34,7 +34,7 @@ func (w *writer) merchant(n int) *protocol.MerchantDraft {
 		}
 	}
 	for i := range r.IntN(5) {
-		d.Items = append(d.Items, protocol.ItemDraft{SKU: fmt.Sprintf("s%d", i+1), Name: w.one(r, names), Category: d.Category,
+		d.Items = append(d.Items, protocol.ItemDraft{SKU: fmt.Sprintf("s%d", i+1), Name: w.drawSentence(r, names), Category: d.Category,
 			Price: &protocol.MoneyDraft{Currency: "INR", Amount: protocol.Decimal(fmt.Sprintf("%d.%02d", 10+r.IntN(5000), r.IntN(100)))}})
 	}
 	return d

@@ -15,7 +15,7 @@ func (w *writer) post(ctx context.Context, tx *storage.Tx, n int) error {
 	kind, hindi := protocol.PostKinds[w.plan.kind[n]], inHindi(r)
 	p := &protocol.StoredPost{Board: protocol.BoardID(w.Base), Post: protocol.Post{
 		ID: id, URI: protocol.PostURI(w.Base, id), URL: w.Base + "/board/" + id, Kind: kind,
-		Title: w.title(r, kind, hindi), Body: w.sentences(r, hindi, 12, 60), Tags: w.some(r, 3),
+		Title: w.title(r, kind, hindi), Body: w.sentences(r, hindi, 12, 60), Tags: w.drawTags(r, 3),
 		Author: w.author(int(w.plan.author[n]), n), ReplyCount: int(w.plan.replies[n]), CreatedAt: at, Untrusted: true,
 	}}
 	if parent := int(w.plan.parent[n]); parent >= 0 {

@@ -56,8 +56,8 @@ func identity(n int) string {
 func (w *writer) profile(ctx context.Context, tx *storage.Tx, n int) error {
 	r := w.of(2, n)
 	d := protocol.ProfileDraft{
-		Handle: Handle(n), Name: name(n), Kind: protocol.Person, Headline: w.one(r, headlines), Description: w.text(r, 8, 25),
-		Tags: w.some(r, 4), Languages: languages[r.IntN(len(languages))], Timezone: timezones[r.IntN(len(timezones))],
+		Handle: Handle(n), Name: name(n), Kind: protocol.Person, Headline: w.drawSentence(r, headlines), Description: w.text(r, 8, 25),
+		Tags: w.drawTags(r, 4), Languages: languages[r.IntN(len(languages))], Timezone: timezones[r.IntN(len(timezones))],
 		Regions: regions(r), Capabilities: w.capabilities(r), Needs: []protocol.Need{},
 		ContactPolicy: &protocol.PolicyDraft{OutsideAgentsWithIdentity: true, Anonymous: n%3 > 0, Kinds: []string{"question", "quote_request", "support"}},
 	}
@@ -65,7 +65,7 @@ func (w *writer) profile(ctx context.Context, tx *storage.Tx, n int) error {
 		d.Kind = protocol.Business
 	}
 	for i := range r.IntN(3) {
-		d.Needs = append(d.Needs, protocol.Need{ID: fmt.Sprintf("need-%d", i+1), Description: w.text(r, 4, 8), Tags: w.some(r, 2)})
+		d.Needs = append(d.Needs, protocol.Need{ID: fmt.Sprintf("need-%d", i+1), Description: w.text(r, 4, 8), Tags: w.drawTags(r, 2)})
 	}
 	p := &storage.StoredProfile{Draft: d, ERC8004: identity(n), IdentityNote: protocol.NoIdentity}
 	switch { // most have never been asked
@@ -90,7 +90,7 @@ func (w *writer) capabilities(r *rand.Rand) []protocol.Capability {
 	for range r.IntN(4) {
 		id := "do-" + strings.ReplaceAll(Tag(w.tags.rank(r.Float64())), ".", "-")
 		if !strings.Contains(fmt.Sprint(list), "{"+id+" ") {
-			list = append(list, protocol.Capability{ID: id, Name: w.one(r, names), Description: w.text(r, 4, 10), Tags: w.some(r, 3), Pricing: &protocol.Pricing{Model: protocol.Quote}})
+			list = append(list, protocol.Capability{ID: id, Name: w.drawSentence(r, names), Description: w.text(r, 4, 10), Tags: w.drawTags(r, 3), Pricing: &protocol.Pricing{Model: protocol.Quote}})
 		}
 	}
 	return list

@@ -158,5 +158,5 @@ func (w *writer) title(r *rand.Rand, kind protocol.PostKind, hindi bool) string 
 	if hindi {
 		of = titles[kind][1]
 	}
-	return w.one(r, of)
+	return w.drawSentence(r, of)
 }

@@ -50,7 +50,7 @@ func (w *writer) thread(ctx context.Context, tx *storage.Tx, n int) error {
 		if err := tx.AppendMessage(ctx, t, m); err != nil {
 			return err
 		}
-		if err := w.tell(ctx, tx, t, m); err != nil {
+		if err := w.addNews(ctx, tx, t, m); err != nil {
 			return err
 		}
 	}
@@ -103,8 +103,8 @@ func (w *writer) authorOf(handle string) protocol.Author {
 	return protocol.Author{Name: handle, Handle: &handle, Actor: &actor, Verified: true, Method: protocol.BySession}
 }
 
-// tell makes a message news, and an answer a delivery that is over.
-func (w *writer) tell(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, m protocol.Message) error {
+// addNews adds the news of a message, and for an answer a finished delivery.
+func (w *writer) addNews(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, m protocol.Message) error {
 	ref := storage.MessageRef(t.ID, t.Messages)
 	if m.From == protocol.WriterSide {
 		return tx.AppendNews(ctx, storage.NewsInbox, ref, "handle:"+t.Handle)

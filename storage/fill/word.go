@@ -88,15 +88,15 @@ func (w *writer) sentences(r *rand.Rand, hindi bool, least, most int) string {
 	return b.String()
 }
 
-// one draws one of the sentences and fills it.
-func (w *writer) one(r *rand.Rand, of []sentence) string {
+// drawSentence draws one of the sentences and fills it.
+func (w *writer) drawSentence(r *rand.Rand, of []sentence) string {
 	var b strings.Builder
 	w.write(&b, r, &of[r.IntN(len(of))])
 	return b.String()
 }
 
-// some draws up to most different tags, mostly few.
-func (w *writer) some(r *rand.Rand, most int) []string {
+// drawTags draws up to most different tags, mostly few.
+func (w *writer) drawTags(r *rand.Rand, most int) []string {
 	tags := []string{}
 	for range r.IntN(most + 1) {
 		if t := Tag(w.tags.rank(r.Float64())); !strings.Contains(" "+strings.Join(tags, " ")+" ", " "+t+" ") {

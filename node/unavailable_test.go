@@ -33,9 +33,9 @@ func (l *lines) count(what string) int {
 	return strings.Count(l.text.String(), what)
 }
 
-// While PostgreSQL is away, each client is told to come back, by every kind of
+// While PostgreSQL is unavailable, each client is told to retry, by every kind of
 // caller, and the log says it once a second; afterwards all goes as before.
-func TestAway(t *testing.T) {
+func TestDatabaseUnavailable(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(storagetest.PostgresEnv) == "" {
 		return // SQLite is in the process
@@ -68,7 +68,7 @@ func TestAway(t *testing.T) {
 	}
 	require.Equal(t, 503, h.ask("GET", "/readyz", "").Code)
 	require.LessOrEqual(t, log.count("level=ERROR"), 3+int(time.Since(began)/time.Second), "%s", log.text.String())
-	require.Positive(t, log.count("the database is away"))
+	require.Positive(t, log.count("the database is unavailable"))
 
 	cut(false)
 	for name, request := range ask {

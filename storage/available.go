@@ -14,29 +14,29 @@ import (
 	"stoa/protocol"
 )
 
-// awayEvery is how often at most the log says that the database is unavailable.
-const awayEvery = time.Second
+// unavailableEvery is how often at most the log says that the database is unavailable.
+const unavailableEvery = time.Second
 
 // available converts the error of an unreachable database to overloaded, which
 // callers answer with 503 and Retry-After, and returns others unchanged. A server
 // that restarts closes its connections, refuses new ones, and then answers that it
 // is starting up.
 func (db *DB) available(ctx context.Context, err error) error {
-	if err == nil || db.engine != enginePostgres || ctx.Err() != nil || !away(err) {
+	if err == nil || db.engine != enginePostgres || ctx.Err() != nil || !unreachable(err) {
 		return err
 	}
 	now := db.now().UnixMilli()
-	if last := db.awayAt.Load(); now-last >= awayEvery.Milliseconds() && db.awayAt.CompareAndSwap(last, now) {
+	if last := db.unavailableAt.Load(); now-last >= unavailableEvery.Milliseconds() && db.unavailableAt.CompareAndSwap(last, now) {
 		cause := err
 		if e, ok := errors.AsType[*protocol.Error](err); ok && e.Err != nil {
 			cause = e.Err
 		}
-		db.log.Error("the database is away", "err", cause)
+		db.log.Error("the database is unavailable", "err", cause)
 	}
-	return overloaded("the database is away for a moment; try again", err)
+	return overloaded("the database is unavailable; try again in a moment", err)
 }
 
-func away(err error) bool {
+func unreachable(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		// Connection exceptions, too many connections, shutdown, crash, start.
 		return strings.HasPrefix(e.Code, "08") || e.Code == "53300" || strings.HasPrefix(e.Code, "57P")

@@ -29,9 +29,9 @@ var (
 	}
 )
 
-// again handles a failed attempt: it returns a final error, or queues the same job
+// retry handles a failed attempt: it returns a final error, or queues the same job
 // for later. args contains t.
-func again(j storage.Job, pauses []time.Duration, t *trial, args any, cause error) (func(context.Context, *storage.Tx) error, error) {
+func retry(j storage.Job, pauses []time.Duration, t *trial, args any, cause error) (func(context.Context, *storage.Tx) error, error) {
 	var wait time.Duration
 	if e, ok := errors.AsType[*protocol.Error](cause); ok {
 		if !e.Code.Temporary() {
