@@ -79,7 +79,7 @@ func (s siteList) Profiles(ctx context.Context, after, upTo int64) ([]protocol.P
 	err := s.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		found, err := tx.ProfilesNumbered(ctx, after, upTo)
 		for i := range found {
-			profiles = append(profiles, s.directory.Profile(&found[i]))
+			profiles = append(profiles, s.directory.Profile(&found[i].StoredProfile))
 		}
 		return err
 	})

@@ -238,19 +238,7 @@ func (tx *Tx) ListedBySeq(ctx context.Context, seqs []int64) ([]PlacedProfile, e
 	}
 	in, args := inSeqs(seqs)
 	rows, err := tx.query(ctx, `SELECT `+profileColumns+` FROM profile WHERE `+in+` AND listed`, args...)
-	found, err := collect(rows, err, scanProfile)
-	if err != nil {
-		return nil, err
-	}
-	all := make([]PlacedProfile, 0, len(found))
-	for i := range found {
-		p, err := found[i].profile()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, PlacedProfile{found[i].Pos, *p})
-	}
-	return all, nil
+	return collect(rows, err, scanPlaced)
 }
 
 // MatchPlain returns the places of the profiles that [Tx.SearchPlain] finds for a

@@ -53,10 +53,8 @@ func (tx *Tx) LoadProfile(ctx context.Context, p *StoredProfile, merchant *proto
 	if r.Alive == "" {
 		r.Alive = string(protocol.LivenessUnknown)
 	}
-	if _, err := tx.conn.bun.NewInsert().Model(&r).Returning("seq").Exec(tx.in(ctx)); conflicts(err) {
-		return ErrExists
-	} else if err != nil {
-		return fmt.Errorf("store profile: %w", err)
+	if err := tx.saveProfile(ctx, &r); err != nil {
+		return err
 	}
 	var m *StoredMerchant
 	if merchant != nil {

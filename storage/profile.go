@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"stoa/protocol"
-
-	"github.com/uptrace/bun"
 )
 
 // A StoredProfile is the owner's draft of a profile, and what the node found out
@@ -29,20 +27,15 @@ type StoredProfile struct {
 func (p *StoredProfile) Open() protocol.Rooms { return protocol.Rooms{} }
 
 type profileRow struct {
-	bun.BaseModel `bun:"table:profile"`
-	Seq           int64  `bun:",pk,autoincrement"`
-	Handle        string `bun:",notnull"`
-	Draft         string `bun:",notnull"`
-	ERC8004       string `bun:"erc8004,nullzero"`
-	KeyHash       string `bun:",nullzero"`
-	IdentityNote  string
-	Listed        bool
-	Alive         string
-	LastSeenAt    int64
-	JoinedAt      int64
-	Pos           int64 `bun:",nullzero"` // of its version in profile_rank; 0 none
-	CreatedAt     int64
-	UpdatedAt     int64
+	Seq                  int64
+	Handle, Draft        string
+	ERC8004, KeyHash     string // "" none
+	IdentityNote         string
+	Listed               bool
+	Alive                string
+	LastSeenAt, JoinedAt int64
+	Pos                  int64 // of its version in profile_rank; 0 none
+	CreatedAt, UpdatedAt int64
 }
 
 func (r *profileRow) profile() (*StoredProfile, error) {
@@ -81,31 +74,23 @@ func (tx *Tx) putProfile(ctx context.Context, p *StoredProfile, written time.Tim
 			return false, err
 		}
 	}
-	old, err := tx.lockProfile(ctx, p.Draft.Handle)
-	if err != nil && err != ErrNotFound {
-		return false, err
-	}
-	r := profileRow{Handle: p.Draft.Handle, Draft: string(raw), ERC8004: p.ERC8004, KeyHash: p.KeyHash,
-		IdentityNote: p.IdentityNote, Listed: !p.Unlisted, Alive: string(protocol.LivenessUnknown), CreatedAt: millis(tx.Now), UpdatedAt: millis(written)}
-	created = err == ErrNotFound
+	r, err := tx.lockProfile(ctx, p.Draft.Handle)
 	var m *StoredMerchant
-	if created {
-		if err := tx.freeHandle(ctx, p.Draft.Handle); err != nil {
-			return false, err
-		}
-		_, err = tx.conn.bun.NewInsert().Model(&r).Returning("seq").Exec(tx.in(ctx))
-	} else {
-		r.Seq, r.CreatedAt, r.Alive, r.LastSeenAt, r.JoinedAt, r.Pos = old.Seq, old.CreatedAt, old.Alive, old.LastSeenAt, old.JoinedAt, old.Pos
-		if m, err = tx.merchantOf(ctx, r.Seq); err != nil {
-			return false, err
-		}
-		_, err = tx.conn.bun.NewUpdate().Model(&r).WherePK().Exec(tx.in(ctx))
-	}
-	if conflicts(err) {
-		return false, ErrExists
+	switch {
+	case err == ErrNotFound:
+		created = true
+		r = &profileRow{Handle: p.Draft.Handle, Alive: string(protocol.LivenessUnknown), CreatedAt: millis(tx.Now)}
+		err = tx.freeHandle(ctx, r.Handle)
+	case err == nil:
+		m, err = tx.merchantOf(ctx, r.Seq)
 	}
 	if err != nil {
-		return false, fmt.Errorf("store profile: %w", err)
+		return false, err
+	}
+	r.Draft, r.ERC8004, r.KeyHash, r.IdentityNote = string(raw), p.ERC8004, p.KeyHash, p.IdentityNote
+	r.Listed, r.UpdatedAt = !p.Unlisted, millis(written)
+	if err := tx.saveProfile(ctx, r); err != nil {
+		return false, err
 	}
 	p.CreatedAt, p.UpdatedAt = moment(r.CreatedAt), moment(r.UpdatedAt)
 	p.Alive, p.LastSeenAt = protocol.Liveness(r.Alive), moment(r.LastSeenAt)
@@ -114,10 +99,30 @@ func (tx *Tx) putProfile(ctx context.Context, p *StoredProfile, written time.Tim
 			return false, err
 		}
 	}
-	if err := tx.rerank(ctx, &r, p, m); err != nil {
+	if err := tx.rerank(ctx, r, p, m); err != nil {
 		return false, err
 	}
 	return created, tx.PutProbes(ctx, p.Draft.Handle, FromProfile, profileProbes(p))
+}
+
+// saveProfile inserts a row without a number, setting it, or writes what an owner
+// changes in one that has a number. ErrExists when handle or identity is taken.
+func (tx *Tx) saveProfile(ctx context.Context, r *profileRow) (err error) {
+	if r.Seq != 0 {
+		_, err = tx.write(ctx, `UPDATE profile SET draft = ?, erc8004 = NULLIF(?, ''), key_hash = NULLIF(?, ''), identity_note = ?, listed = ?, updated_at = ? WHERE seq = ?`,
+			r.Draft, r.ERC8004, r.KeyHash, r.IdentityNote, r.Listed, r.UpdatedAt, r.Seq)
+	} else if err = tx.dirty(); err == nil {
+		err = tx.row(ctx, `INSERT INTO profile (handle, draft, erc8004, key_hash, identity_note, listed, alive, last_seen_at, created_at, updated_at)
+			VALUES (?, ?, NULLIF(?, ''), NULLIF(?, ''), ?, ?, ?, ?, ?, ?) RETURNING seq`,
+			r.Handle, r.Draft, r.ERC8004, r.KeyHash, r.IdentityNote, r.Listed, r.Alive, r.LastSeenAt, r.CreatedAt, r.UpdatedAt).Scan(&r.Seq)
+	}
+	if conflicts(err) {
+		return ErrExists
+	}
+	if err != nil {
+		return fmt.Errorf("store profile: %w", err)
+	}
+	return nil
 }
 
 const profileColumns = `seq, handle, draft, COALESCE(erc8004, ''), COALESCE(key_hash, ''), identity_note, listed, alive, last_seen_at, joined_at, COALESCE(pos, 0), created_at, updated_at`
@@ -125,6 +130,19 @@ const profileColumns = `seq, handle, draft, COALESCE(erc8004, ''), COALESCE(key_
 func scanProfile(s scanner) (r profileRow, err error) {
 	err = s.Scan(&r.Seq, &r.Handle, &r.Draft, &r.ERC8004, &r.KeyHash, &r.IdentityNote, &r.Listed, &r.Alive, &r.LastSeenAt, &r.JoinedAt, &r.Pos, &r.CreatedAt, &r.UpdatedAt)
 	return r, err
+}
+
+// scanPlaced reads a profile and its place.
+func scanPlaced(s scanner) (p PlacedProfile, err error) {
+	r, err := scanProfile(s)
+	if err != nil {
+		return p, err
+	}
+	stored, err := r.profile()
+	if err != nil {
+		return p, err
+	}
+	return PlacedProfile{r.Pos, *stored}, nil
 }
 
 func (tx *Tx) profileWhere(ctx context.Context, where string, args ...any) (*profileRow, error) {
@@ -184,6 +202,13 @@ func (tx *Tx) SetLiveness(ctx context.Context, handle string, alive protocol.Liv
 	if err != nil || r.Alive == string(alive) {
 		return err
 	}
+	r.Alive = string(alive)
+	return tx.setRanked(ctx, r, "alive", r.Alive)
+}
+
+// setRanked writes a column of a profile on which its place depends. The row has
+// the value already.
+func (tx *Tx) setRanked(ctx context.Context, r *profileRow, column string, value any) error {
 	p, err := r.profile()
 	if err != nil {
 		return err
@@ -192,10 +217,9 @@ func (tx *Tx) SetLiveness(ctx context.Context, handle string, alive protocol.Liv
 	if err != nil {
 		return err
 	}
-	if _, err := tx.write(ctx, `UPDATE profile SET alive = ? WHERE seq = ?`, string(alive), r.Seq); err != nil {
+	if _, err := tx.write(ctx, `UPDATE profile SET `+column+` = ? WHERE seq = ?`, value, r.Seq); err != nil {
 		return err
 	}
-	r.Alive = string(alive)
 	return tx.rerank(ctx, r, p, m)
 }
 
@@ -207,19 +231,8 @@ func (tx *Tx) SetListed(ctx context.Context, handle string, listed bool) error {
 	if err != nil || r.Listed == listed {
 		return err
 	}
-	p, err := r.profile()
-	if err != nil {
-		return err
-	}
-	m, err := tx.merchantOf(ctx, r.Seq)
-	if err != nil {
-		return err
-	}
-	if _, err := tx.write(ctx, `UPDATE profile SET listed = ? WHERE seq = ?`, listed, r.Seq); err != nil {
-		return err
-	}
 	r.Listed = listed
-	return tx.rerank(ctx, r, p, m)
+	return tx.setRanked(ctx, r, "listed", listed)
 }
 
 // DeleteProfile removes a profile with its keys, tokens, settings, threads and

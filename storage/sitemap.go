@@ -32,20 +32,9 @@ func (tx *Tx) SiteSize(ctx context.Context, board string) (profiles, posts int64
 
 // ProfilesNumbered returns the listed profiles with numbers above after and up to
 // upTo.
-func (tx *Tx) ProfilesNumbered(ctx context.Context, after, upTo int64) ([]StoredProfile, error) {
-	var rows []profileRow
-	if err := tx.selectFrom(&rows).Where("seq > ? AND seq <= ? AND listed", after, upTo).Order("seq").Scan(tx.in(ctx)); err != nil {
-		return nil, err
-	}
-	all := make([]StoredProfile, 0, len(rows))
-	for i := range rows {
-		p, err := rows[i].profile()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, *p)
-	}
-	return all, nil
+func (tx *Tx) ProfilesNumbered(ctx context.Context, after, upTo int64) ([]PlacedProfile, error) {
+	rows, err := tx.query(ctx, `SELECT `+profileColumns+` FROM profile WHERE seq > ? AND seq <= ? AND listed ORDER BY seq`, after, upTo)
+	return collect(rows, err, scanPlaced)
 }
 
 // ListedProfiles returns handle and time of the same profiles.
