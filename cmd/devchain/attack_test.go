@@ -220,38 +220,6 @@ func TestBoundIdentity(t *testing.T) {
 	w.want(id, key, nil)
 }
 
-type files map[string][]byte
-
-func (f files) Record(_ context.Context, id string) ([]byte, error) { return f[id], nil }
-
-func TestSignedFile(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	key, next := messageKey(t, "file"), messageKey(t, "chain")
-	id := w.agent(0)
-	cfg := w.config()
-	ask := func(k erc8004.Key) (erc8004.Grant, error) { return w.reader(cfg).Authority(w.ctx, id, k.Thumbprint) }
-	cfg.Records = files{id.String(): w.record(0, id, time.Now(), key).Encode()}
-	g, err := ask(key)
-	require.NoError(t, err)
-	require.Equal(t, erc8004.LevelSignedFile, g.Level)
-
-	cfg.Records = files{id.String(): w.record(0, id, time.Now().AddDate(0, 0, -91), key).Encode()}
-	_, err = ask(key)
-	require.ErrorIs(t, err, erc8004.ErrKeyUnknown, "older than 90 days")
-	cfg.Records = files{id.String(): w.record(1, id, time.Now(), key).Encode()}
-	_, err = ask(key)
-	require.ErrorIs(t, err, erc8004.ErrKeyUnknown, "signed by a stranger")
-
-	cfg.Records = files{id.String(): w.record(0, id, time.Now(), key).Encode()}
-	w.must(w.registrar(0).SetKeys(w.ctx, id.AgentID, w.record(0, id, time.Now(), next)))
-	w.finalise()
-	_, err = ask(key)
-	require.ErrorIs(t, err, erc8004.ErrKeyUnknown, "the record on chain is the only source")
-	_, err = ask(next)
-	require.NoError(t, err)
-}
-
 func TestRegistry_Refusals(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

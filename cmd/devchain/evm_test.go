@@ -172,7 +172,6 @@ func TestRegister_Grant(t *testing.T) {
 	require.Equal(t, "0", id.AgentID.String(), "agent ids count from 0")
 
 	g := w.want(id, key, nil)
-	require.Equal(t, erc8004.LevelChainKey, g.Level)
 	require.Equal(t, id.String(), g.Identity)
 	require.Equal(t, id.Display(), g.Display)
 	require.Equal(t, key.Public, g.PublicKey)

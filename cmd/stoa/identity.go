@@ -343,7 +343,7 @@ func (c *identityShowCmd) Run(w *world) error {
 		fmt.Fprintf(w.stdout, "keys      none: %v\n", err)
 	}
 	for _, g := range grants {
-		fmt.Fprintf(w.stdout, "key       %s (%s)\n", g.KeyID, g.Level)
+		fmt.Fprintf(w.stdout, "key       %s (chain-key)\n", g.KeyID)
 	}
 	return nil
 }

@@ -8,18 +8,11 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// How a key came by its authority.
-const (
-	LevelChainKey   = "chain-key"   // a signed record on chain
-	LevelSignedFile = "signed-file" // the same record published off chain, at most 90 days old
-)
-
 // A Grant is the authority of one key for one agent, with the block that shows it. Store Block and
 // BlockHash with what the key signed: the chain's state changes later.
 type Grant struct {
-	Identity  string // canonical
-	Display   string // with EIP-55 checksum
-	Level     string
+	Identity  string           // canonical
+	Display   string           // with EIP-55 checksum
 	KeyID     string           // RFC 7638 thumbprint
 	PublicKey crypto.PublicKey // ed25519.PublicKey or *ecdsa.PublicKey on P-256
 	Owner     common.Address
@@ -32,13 +25,12 @@ type Grant struct {
 
 // Authority returns the grant of the key with that thumbprint for the agent.
 //
-// A valid record on chain is the only source if there is one; otherwise the record of [Records] is
-// used. Revocation and transfer take effect at once, at the head of the chain. A new grant takes
-// effect when the change is final; until then only keys that were also granted in the last final
-// state are granted. In addition to the errors of [Reader.Snapshot] it returns ErrKeyUnknown,
-// ErrPendingFinality and ErrIdentityBound. A cached answer costs no call, except for contract
-// owners, who are asked each time at the head. A refusal based on a view older than a second is
-// checked again first.
+// The signed record on chain is the only source. Revocation and transfer take effect at once, at
+// the head of the chain. A new grant takes effect when the change is final; until then only keys
+// that were also granted in the last final state are granted. In addition to the errors of
+// [Reader.Snapshot] it returns ErrKeyUnknown, ErrPendingFinality and ErrIdentityBound. A cached
+// answer costs no call, except for contract owners, who are asked each time at the head. A refusal
+// based on a view older than a second is checked again first.
 func (r *Reader) Authority(ctx context.Context, id ID, keyid string) (Grant, error) {
 	grants, err := r.grants(ctx, id, keyid)
 	if errors.Is(err, ErrNotRegistered) || errors.Is(err, ErrKeyUnknown) || errors.Is(err, ErrPendingFinality) {
@@ -85,7 +77,7 @@ func (r *Reader) grants(ctx context.Context, id ID, keyid string) ([]Grant, erro
 			continue
 		}
 		out = append(out, Grant{
-			Identity: e.key, Display: e.display, Level: set.level, KeyID: k.Thumbprint, PublicKey: k.Public,
+			Identity: e.key, Display: e.display, KeyID: k.Thumbprint, PublicKey: k.Public,
 			Owner: e.snap.Owner, Wallet: e.snap.Wallet, Block: e.snap.Block, BlockHash: e.snap.BlockHash, Final: e.final, Pending: !final,
 		})
 	}
@@ -105,19 +97,10 @@ func (r *Reader) keysNow(ctx context.Context, e *entry) (*keySet, error) {
 	}
 	if ok, err := r.holds(ctx, e, e.keys); err != nil {
 		return nil, err
-	} else if ok {
-		return e.keys, nil // also with no keys at all: that revokes, and no other source is used
-	}
-	set, err := r.fileKeys(ctx, e)
-	if err != nil {
-		return nil, err
-	}
-	if ok, err := r.holds(ctx, e, set); err != nil {
-		return nil, err
 	} else if !ok {
 		return nil, ErrKeyUnknown
 	}
-	return set, nil
+	return e.keys, nil
 }
 
 // hadKey reports whether the last final state of a pending entry is known,

@@ -22,8 +22,7 @@ type Config struct {
 	// HTTPClient makes the calls. Redirects are always refused and bodies always bounded. Nil uses
 	// a client that ignores proxy variables.
 	HTTPClient *http.Client
-	Memory     Memory  // nil forgets at restart
-	Records    Records // nil means on-chain records only
+	Memory     Memory // nil forgets at restart
 	// Known reports whether an identity, in canonical form, is known: then its reads use a share
 	// that new identities cannot use up. Nil: only cached identities with a record are known. It
 	// must not dial out.

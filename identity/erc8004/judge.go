@@ -1,13 +1,11 @@
 package erc8004
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 )
@@ -15,7 +13,6 @@ import (
 // A keySet is a valid record: its signer is owner or wallet in the snapshot, and it is neither
 // from the future nor older than one that was seen before.
 type keySet struct {
-	level    string
 	rec      Record
 	contract bool // not an ordinary signature: the signer must be asked each time (ERC-1271)
 	digest   common.Hash
@@ -37,17 +34,9 @@ func (k *keySet) proven() bool {
 	return k.remembered
 }
 
-// fileCache holds the last off-chain record of an entry, so that it is verified only once.
-type fileCache struct {
-	mu  sync.Mutex // guards all below
-	raw []byte
-	set *keySet
-}
-
 // judge checks the bytes of a record against a snapshot. An invalid record is treated as absent,
 // nil: it is logged and is not an error, since anyone with rights to the token can write it.
-// maxAge 0 means any age.
-func (r *Reader) judge(ctx context.Context, s *Snapshot, raw []byte, maxAge time.Duration) (*keySet, error) {
+func (r *Reader) judge(ctx context.Context, s *Snapshot, raw []byte) (*keySet, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
@@ -56,7 +45,7 @@ func (r *Reader) judge(ctx context.Context, s *Snapshot, raw []byte, maxAge time
 		err = fmt.Errorf("%w: signer is neither owner nor wallet", ErrInvalidRecord)
 	}
 	if err == nil {
-		err = r.checkTimes(ctx, s, rec, maxAge)
+		err = r.checkTimes(ctx, s, rec)
 	}
 	if errors.Is(err, ErrUnavailable) {
 		return nil, err
@@ -65,25 +54,18 @@ func (r *Reader) judge(ctx context.Context, s *Snapshot, raw []byte, maxAge time
 		r.log.Info("key record does not count", "agent", s.ID.String(), "block", s.Block, "err", err)
 		return nil, nil
 	}
-	set := &keySet{level: LevelChainKey, rec: rec}
-	if maxAge > 0 {
-		set.level = LevelSignedFile
-	}
+	set := &keySet{rec: rec}
 	if !rec.SignedBySigner(s.ID) {
 		set.contract, set.digest = true, rec.Digest(s.ID)
 	}
 	return set, nil
 }
 
-// checkTimes refuses records from the future, records that are too old, and records older than another
-// by the same signer for this agent.
-func (r *Reader) checkTimes(ctx context.Context, s *Snapshot, rec Record, maxAge time.Duration) error {
-	now := uint64(r.now().Unix())
-	if rec.IssuedAt > now+uint64(recordSkew/time.Second) {
+// checkTimes refuses records from the future, and records older than another by the same signer for
+// this agent.
+func (r *Reader) checkTimes(ctx context.Context, s *Snapshot, rec Record) error {
+	if rec.IssuedAt > uint64(r.now().Add(recordSkew).Unix()) {
 		return fmt.Errorf("%w: issued in the future", ErrInvalidRecord)
-	}
-	if maxAge > 0 && rec.IssuedAt+uint64(maxAge/time.Second) < now {
-		return fmt.Errorf("%w: older than %s", ErrInvalidRecord, maxAge)
 	}
 	newest, err := r.memory.Newest(ctx, s.ID.String(), signerKey(rec.Signer))
 	if err != nil {
@@ -181,24 +163,4 @@ func (r *Reader) ask(ctx context.Context, id ID, set *keySet) (v verdict, err er
 		}
 	})
 	return v, err
-}
-
-// fileKeys checks the off-chain record of the entry's agent, if there is one.
-func (r *Reader) fileKeys(ctx context.Context, e *entry) (*keySet, error) {
-	if r.records == nil {
-		return nil, nil
-	}
-	raw, err := r.records.Record(ctx, e.key)
-	if err != nil {
-		return nil, fmt.Errorf("%w: off-chain record: %w", ErrUnavailable, err)
-	}
-	e.file.mu.Lock()
-	defer e.file.mu.Unlock()
-	if e.file.set == nil || !bytes.Equal(raw, e.file.raw) {
-		if e.file.set, err = r.judge(ctx, e.snap, raw, fileRecordAge); err != nil {
-			return nil, err
-		}
-		e.file.raw = bytes.Clone(raw)
-	}
-	return e.file.set, nil
 }

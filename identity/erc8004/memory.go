@@ -16,13 +16,6 @@ type Memory interface {
 	Raise(ctx context.Context, id, signer string, issuedAt uint64) error
 }
 
-// Records returns key records that are published off chain, for agents without a valid one on
-// chain: from enrolment, or from a registration document that a background worker fetched. It must
-// not dial out. Nil without error means none. The bytes are as untrusted as any others.
-type Records interface {
-	Record(ctx context.Context, id string) ([]byte, error)
-}
-
 // memory is the default Memory of a Reader: it forgets at restart.
 type memory struct {
 	mu     sync.Mutex

@@ -123,7 +123,7 @@ func (r *Reader) read(ctx context.Context, c *chain, id ID, key string) (*entry,
 		return nil, err
 	}
 	if e.snap != nil {
-		e.keys, err = r.judge(ctx, e.snap, e.snap.Keys, 0)
+		e.keys, err = r.judge(ctx, e.snap, e.snap.Keys)
 	}
 	return e, err
 }

@@ -26,7 +26,6 @@ type Reader struct {
 	cache        *otter.Cache[string, *entry]
 	flight       singleflight.Group
 	memory       Memory
-	records      Records
 	known        func(context.Context, string) (bool, error)
 	log          *slog.Logger
 	now          func() time.Time
@@ -38,7 +37,7 @@ func NewReader(cfg Config) (*Reader, error) {
 	setDefault(&cfg.CacheEntries, 50_000)
 	setDefault(&cfg.ReadsPerSec, 20)
 	setDefault(&cfg.ReadBurst, 40)
-	r := &Reader{chains: map[uint64]*chain{}, memory: cfg.Memory, records: cfg.Records, known: cfg.Known, log: cfg.Log,
+	r := &Reader{chains: map[uint64]*chain{}, memory: cfg.Memory, known: cfg.Known, log: cfg.Log,
 		now: time.Now, allowPending: cfg.AllowPending}
 	if r.memory == nil {
 		r.memory = newMemory()
@@ -118,8 +117,6 @@ type entry struct {
 	// final state, if that is known.
 	pending uint64
 	kept    *entry
-
-	file fileCache
 }
 
 // usable reports whether a cached entry is still valid; overtaken when an event or a

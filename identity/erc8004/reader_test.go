@@ -589,7 +589,7 @@ func TestJudge_ZeroSigner(t *testing.T) {
 		counts bool
 	}{"owner": {owner, true}, "zero": {common.Address{}, false}, "a stranger": {common.HexToAddress("0x01"), false}} {
 		rec.Signer = c.signer
-		set, err := r.judge(t.Context(), &Snapshot{ID: id, Owner: owner}, rec.Encode(), 0)
+		set, err := r.judge(t.Context(), &Snapshot{ID: id, Owner: owner}, rec.Encode())
 		require.NoError(t, err)
 		require.Equal(t, c.counts, set != nil, name)
 	}

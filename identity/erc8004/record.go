@@ -24,10 +24,6 @@ const MetadataKeys = "agentKeys"
 // recordSkew is how far in the future a record may be issued.
 const recordSkew = 5 * time.Minute
 
-// fileRecordAge is the longest age of a record that is published off chain, where nobody can see
-// that a newer one replaced it.
-const fileRecordAge = 90 * 24 * time.Hour
-
 var recordType = crypto.Keccak256([]byte("AgentKeySet(uint256 agentId,address signer,uint64 issuedAt,bytes32 keysHash)"))
 
 // A Record is a signed list of the message keys of one agent, version 1:
