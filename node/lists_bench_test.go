@@ -22,8 +22,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
-	"stoa/storage/fill"
 	"stoa/storage/storagetest"
+	"stoa/storage/storagetest/fill"
 )
 
 // goal is how long a question may take, with 95 of 100 (or the slowest of fewer)

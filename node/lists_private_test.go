@@ -8,7 +8,7 @@ import (
 
 	"stoa/protocol"
 	"stoa/storage"
-	"stoa/storage/fill"
+	"stoa/storage/storagetest/fill"
 )
 
 // listKeys are what opens the lists of a filled node that are not for everybody,

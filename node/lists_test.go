@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
-	"stoa/storage/fill"
+	"stoa/storage/storagetest/fill"
 )
 
 // A listing is a read that gives pages, with values for each of its filters:

@@ -11,8 +11,8 @@ import (
 
 	"stoa/protocol"
 	"stoa/storage"
-	"stoa/storage/fill"
 	"stoa/storage/storagetest"
+	"stoa/storage/storagetest/fill"
 )
 
 // TestListMerchants_Words finds merchants by what a customer types: words of the

@@ -11,8 +11,8 @@ import (
 
 	"stoa/protocol"
 	"stoa/storage"
-	"stoa/storage/fill"
 	"stoa/storage/storagetest"
+	"stoa/storage/storagetest/fill"
 
 	"github.com/stretchr/testify/require"
 )

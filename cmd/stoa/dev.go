@@ -16,7 +16,7 @@ import (
 
 	"stoa/node"
 	"stoa/protocol"
-	"stoa/storage/fill"
+	"stoa/storage/storagetest/fill"
 )
 
 type devCmd struct {
