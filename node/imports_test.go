@@ -46,6 +46,7 @@ var mayImport = map[string][]string{
 	"stoa/node/web":          {"stoa/protocol", "stoa/identity", "stoa/node/dispatch"},
 	"stoa/node/client":       {"stoa/protocol", "stoa/identity", "stoa/node/outbound"},
 	"stoa/node":              {"stoa/"},
+	"stoa/cmd/fill":          {"stoa/storage"},
 	"stoa/cmd/stoa":          {"stoa/node", "stoa/protocol", "stoa/identity", "stoa/storage"},
 }
 

@@ -63,22 +63,6 @@ func ExplainQueries(db *DB, see func(query string, plan []string, err error)) {
 	}
 }
 
-// Indexes are the names of the indexes of a database, sorted.
-func Indexes(ctx context.Context, t *testing.T, db *DB) (names []string) {
-	t.Helper()
-	text := `SELECT name FROM sqlite_schema WHERE type = 'index' ORDER BY name`
-	if db.engine == enginePostgres {
-		text = `SELECT indexname || ' ' || indexdef FROM pg_indexes WHERE schemaname = current_schema() ORDER BY indexname`
-	}
-	require.NoError(t, db.Read(ctx, func(ctx context.Context, tx *Tx) (err error) {
-		rows, err := tx.query(ctx, text)
-		names, err = collect(rows, err, func(s scanner) (name string, err error) { return name, s.Scan(&name) })
-		return err
-	}))
-	require.NotEmpty(t, names)
-	return names
-}
-
 // ForgetProof leaves a post as it was stored before it said what its author rests on.
 func ForgetProof(ctx context.Context, tx *Tx, id string) error {
 	return one(tx.write(ctx, `UPDATE post SET proof_level = NULL, proof_subject = NULL, proof_block = NULL, proof_at = NULL WHERE `+byID, idRange(id)...))

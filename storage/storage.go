@@ -107,7 +107,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if err := db.startNumbering(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	if err := errors.Join(db.makeWords(ctx), db.reindex(ctx)); err != nil {
+	if err := db.reindex(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	if err := db.placeUnplaced(ctx); err != nil {

@@ -16,7 +16,6 @@ import (
 
 	"stoa/node"
 	"stoa/protocol"
-	"stoa/storage/storagetest/fill"
 )
 
 type devCmd struct {
@@ -25,7 +24,6 @@ type devCmd struct {
 	Data   string `default:"./data/dev" placeholder:"DIR" help:"Directory of the data. A second run with the same directory continues."`
 	JSON   bool   `name:"json" help:"Print one line of JSON on stdout once everything is ready."`
 	Silent bool   `help:"Do not print a line for each event."`
-	Fill   string `placeholder:"N" help:"Fill node a for load tests with N posts in threads, a tenth as many profiles that wrote them and a twentieth as many contact threads; or posts=N,profiles=M,threads=T,seed=S. Numbers may end in k or m. A million posts take some minutes; they are not sent to the other nodes."`
 }
 
 func (c *devCmd) Help() string {
@@ -60,11 +58,6 @@ func (c *devCmd) Run(w *world) error {
 	}
 	if c.Port < 1 || c.Port+10*c.Nodes > 65535 {
 		return usagef("--port: no room for %d nodes above %d", c.Nodes, c.Port)
-	}
-	if c.Fill != "" {
-		if _, err := fill.Parse(c.Fill); err != nil {
-			return usagef("--fill: %v", err)
-		}
 	}
 	data, err := filepath.Abs(c.Data)
 	if err != nil {
@@ -123,11 +116,6 @@ func (c *devCmd) start(ctx context.Context, group *errgroup.Group, w *world, dat
 		if err != nil {
 			return nil, fmt.Errorf("node %s: %w", name, err)
 		}
-		if i == 0 && c.Fill != "" {
-			if err := c.fill(ctx, w, n); err != nil {
-				return nil, err
-			}
-		}
 		if _, err := node.Do(ctx, n.Admin(), protocol.RenewEnrolments, protocol.Registry{Registry: chain.registry()}); err != nil {
 			return nil, fmt.Errorf("node %s: %w", name, err)
 		}
@@ -136,23 +124,6 @@ func (c *devCmd) start(ctx context.Context, group *errgroup.Group, w *world, dat
 		group.Go(func() error { return n.Run(ctx) })
 	}
 	return nodes, nil
-}
-
-// fill fills a node before it runs, and prints the progress.
-func (c *devCmd) fill(ctx context.Context, w *world, n *node.Node) error {
-	what, err := fill.Parse(c.Fill)
-	if err != nil {
-		return err
-	}
-	what.Base = n.Base
-	start, told := time.Now(), time.Time{}
-	what.Progress = func(what string, done, of int) {
-		if time.Since(told) > 2*time.Second || done == of {
-			told = time.Now()
-			fmt.Fprintf(w.stderr, "filling: %d of %d %s, %s\n", done, of, what, time.Since(start).Round(time.Second))
-		}
-	}
-	return fill.Fill(ctx, n.Admin().DB, what)
 }
 
 // shortTime shortens the time of a log line to hours, minutes and seconds.

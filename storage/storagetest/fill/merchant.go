@@ -22,7 +22,6 @@ func (w *writer) merchant(n int) *protocol.MerchantDraft {
 	r := w.of(3, n)
 	d := &protocol.MerchantDraft{
 		Category: often(r, Categories), City: often(r, Cities), Phone: "+91 80 5550 0100",
-		Website: fmt.Sprintf("https://shop-%d.example/", n),
 	}
 	if r.IntN(10) > 0 {
 		opens, closes := fmt.Sprintf("%02d:00", 7+r.IntN(4)), fmt.Sprintf("%02d:30", 17+r.IntN(6))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"time"
 
 	"stoa/protocol"
 	"stoa/storage"
@@ -68,16 +69,24 @@ func (w *writer) profile(ctx context.Context, tx *storage.Tx, n int) error {
 		d.Needs = append(d.Needs, protocol.Need{ID: fmt.Sprintf("need-%d", i+1), Description: w.text(r, 4, 8), Tags: w.drawTags(r, 2)})
 	}
 	p := &storage.StoredProfile{Draft: d, ERC8004: identity(n), IdentityNote: protocol.NoIdentity}
+	p.Unlisted = true // until all of it is written, so that it is indexed once
+	if _, err := tx.PutProfile(ctx, p); err != nil {
+		return err
+	}
+	var err error
 	switch { // most have never been asked
 	case n%4 == 1:
-		p.Alive, p.LastSeenAt = protocol.LivenessAlive, tx.Now
+		err = tx.SetLiveness(ctx, d.Handle, protocol.LivenessAlive, tx.Now)
 	case n%40 == 2:
-		p.Alive = protocol.LivenessDead
+		err = tx.SetLiveness(ctx, d.Handle, protocol.LivenessDead, time.Time{})
 	}
-	if business(n) {
-		return tx.LoadProfile(ctx, p, w.merchant(n))
+	if err == nil && business(n) {
+		_, err = tx.PutMerchant(ctx, d.Handle, *w.merchant(n))
 	}
-	return tx.LoadProfile(ctx, p, nil)
+	if err != nil {
+		return err
+	}
+	return tx.SetListed(ctx, d.Handle, true)
 }
 
 func regions(r *rand.Rand) []string {
