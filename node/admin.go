@@ -162,11 +162,14 @@ func (a *Admin) Close() error { return a.DB.Close() }
 
 // Admin does operations as the operator on a node that runs in this process.
 func (n *Node) Admin() *Admin {
-	a, err := newAdmin(n.db, n.keys, n.Base, n.config)
-	if err != nil {
-		panic("node: " + err.Error()) // of settings that New took
-	}
-	return a
+	n.adminOnce.Do(func() {
+		a, err := newAdmin(n.db, n.keys, n.Base, n.config)
+		if err != nil {
+			panic("node: " + err.Error()) // of settings that New took
+		}
+		n.admin = a
+	})
+	return n.admin
 }
 
 // Follow lets a running node follow another at once.

@@ -17,6 +17,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"stoa/federation"
@@ -85,6 +86,8 @@ type Node struct {
 	listener, operatorListener net.Listener
 	handler                    http.Handler
 	draining                   atomic.Bool
+	admin                      *Admin // made by adminOnce
+	adminOnce                  sync.Once
 	pulse                      pulse
 }
 

@@ -41,7 +41,6 @@ type Archive struct {
 	Named  func(ctx context.Context, tx *storage.Tx, name string) (storage.Account, error)
 	Report Progress // of exports and of ImportFor; may be nil
 
-	schemas func() *dispatch.Schemas // made on first use
 	slots   chan struct{}
 	uploads *uploads
 }
@@ -61,15 +60,17 @@ const (
 // New completes an Archive.
 func New(a Archive) *Archive {
 	a.slots, a.uploads = make(chan struct{}, atOnce), &uploads{of: map[string]bool{}}
-	a.schemas = sync.OnceValue(func() *dispatch.Schemas {
-		s := dispatch.NewSchemas()
-		for _, t := range records { // the registry may be read, not written, by several
-			s.Of(t)
-		}
-		return s
-	})
 	return &a
 }
+
+// recordSchemas returns the schemas of the records, made once: they may be read, not written, by several.
+var recordSchemas = sync.OnceValue(func() *dispatch.Schemas {
+	s := dispatch.NewSchemas()
+	for _, t := range records {
+		s.Of(t)
+	}
+	return s
+})
 
 // arrive registers an archive that is being received, one per account. A slow sender holds no slot
 // meanwhile.

@@ -215,7 +215,7 @@ func (a *Archive) decode(r record, into any) error {
 	if err := json.Unmarshal(r.raw, &value); err != nil || value == nil {
 		return refused("%s, record %d is not a JSON object", r.file, r.n)
 	}
-	schemas := a.schemas()
+	schemas := recordSchemas()
 	schema := schemas.Of(typeOf(into))
 	if faults := schemas.Check(schema, value); len(faults) > 0 {
 		return fail(faults)

@@ -97,7 +97,7 @@ type entry struct {
 
 // New returns an empty table.
 func New(db *storage.DB, gate *identity.Gate, limits *Limits) *Table {
-	return &Table{DB: db, Gate: gate, Limits: limits, Schemas: NewSchemas(), entries: map[string]*entry{}}
+	return &Table{DB: db, Gate: gate, Limits: limits, Schemas: Declared(), entries: map[string]*entry{}}
 }
 
 // Bind binds an operation to a room's function. It runs inside one transaction, a read transaction
@@ -208,11 +208,7 @@ func (t *Table) add(
 	if t.entries[op.Name] != nil {
 		panic("dispatch: " + op.Name + " bound twice")
 	}
-	in := t.Schemas.Of(op.In)
-	if op.Media == "" {
-		t.Schemas.Of(op.Out)
-	}
-	t.entries[op.Name] = &entry{op: op, in: in, plain: plain, decode: decode, run: run}
+	t.entries[op.Name] = &entry{op: op, in: t.Schemas.Of(op.In), plain: plain, decode: decode, run: run}
 }
 
 // Complete returns an error when one of the operations is not bound.

@@ -31,6 +31,19 @@ func NewSchemas() *Schemas {
 	return &Schemas{Registry: huma.NewMapRegistry(RefPrefix, huma.DefaultSchemaNamer), finished: map[string]bool{}}
 }
 
+// Declared returns the schemas of all declared operations, which are made once for all tables of
+// a process. Any number of goroutines may read them; Of adds nothing for a declared type.
+var Declared = sync.OnceValue(func() *Schemas {
+	s := NewSchemas()
+	for _, op := range slices.Concat(protocol.Operations(), protocol.LocalOperations()) {
+		s.Of(op.In)
+		if op.Media == "" {
+			s.Of(op.Out)
+		}
+	}
+	return s
+})
+
 // strict sets the library's package variables once: member names are case-sensitive (contract §1)
 // and lists are never null.
 var strict = sync.OnceFunc(func() {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"stoa/identity/strictjson"
-	"stoa/node/dispatch"
 	"stoa/protocol"
 )
 
@@ -52,13 +51,11 @@ func (a *API) meta() map[string]json.RawMessage {
 	return map[string]json.RawMessage{metaServerInfo: a.info}
 }
 
-// list returns the results of tools/list. It has its own schemas, because others read those of the
-// hall at the same time.
+// list returns the results of tools/list.
 func (a *API) list() (results [2][]byte, err error) {
-	schemas := dispatch.NewSchemas()
 	tools := make([]*tool, 0, len(a.tools))
 	for _, name := range slices.Sorted(maps.Keys(a.tools)) {
-		t, err := a.tools[name].described(schemas)
+		t, err := a.tools[name].described(a.c.Table.Schemas)
 		if err != nil {
 			return results, err
 		}
