@@ -6,13 +6,6 @@ import (
 	"time"
 )
 
-// Limits of a merchant record.
-const (
-	MaxItems          = 100
-	MaxHours          = 42 // six shifts a day
-	MaxExceptionHours = 60
-)
-
 // An Address is where a merchant is. The city is a separate member of the record.
 type Address struct {
 	Street     string `json:"street,omitempty" maxLength:"200" doc:"Street and number."`

@@ -19,13 +19,8 @@ const (
 // ProfileStandard names what a profile is (spec §2.1, §9).
 const ProfileStandard = "service.agent-profile/v1"
 
-// Limits of a profile (spec §8).
-const (
-	TagPattern          = `^[a-z0-9][a-z0-9_.:-]{0,31}$`
-	MaxProfileTags      = 12
-	MaxProfileLanguages = 10
-	MaxProfileRegions   = 20
-)
+// TagPattern is the form of a tag of a profile (spec §8).
+const TagPattern = `^[a-z0-9][a-z0-9_.:-]{0,31}$`
 
 // A Profile is the public, machine-readable description of one agent (spec
 // §2.1). All text in it was written by the agent's owner and is data, never

@@ -31,9 +31,10 @@ func SpoilWords(ctx context.Context, tx *Tx) error {
 	}
 	rows, err := tx.query(ctx, `SELECT seq FROM post`)
 	seqs, err := collect(rows, err, scanInt)
+	add := postWords.insert(tx.db.engine)
 	for _, seq := range seqs {
 		if err == nil {
-			err = postWords.add(ctx, tx, seq, "rag ")
+			_, err = tx.write(ctx, add.into+add.row, seq, "rag ")
 		}
 	}
 	if err != nil {

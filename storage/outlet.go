@@ -92,7 +92,7 @@ const (
 const failingShare = 4
 
 // ClaimOutlets leases up to n due outlets to the owner: behind the head of their
-// board and not before NextAt. A lease ends with AdvanceOutlet, MoveOutlet,
+// board and not before NextAt. A lease ends with AdvanceOutlet,
 // FailOutlet, ReleaseOutlets, or by expiry.
 func (db *DB) ClaimOutlets(ctx context.Context, owner string, n int, lease time.Duration) (outlets []Outlet, err error) {
 	err = db.Write(ctx, func(ctx context.Context, tx *Tx) error {
@@ -156,12 +156,6 @@ const freeOutlet = `, lease_until = 0, owner = NULL WHERE board = ? AND inbox = 
 func (tx *Tx) AdvanceOutlet(ctx context.Context, board, inbox string, cursor int64) error {
 	return one(tx.write(ctx, `UPDATE outlet SET cursor = CASE WHEN cursor < ? THEN ? ELSE cursor END,
 		failures = 0, next_at = 0, state = 'active', last_error = '', last_ok = ?`+freeOutlet, cursor, cursor, millis(tx.Now), board, inbox))
-}
-
-// MoveOutlet sets the cursor to exactly this number, forward or back, and ends the
-// lease; failures are unchanged. ErrNotFound when there is no such outlet.
-func (tx *Tx) MoveOutlet(ctx context.Context, board, inbox string, cursor int64) error {
-	return one(tx.write(ctx, `UPDATE outlet SET cursor = ?`+freeOutlet, cursor, board, inbox))
 }
 
 // FailOutlet records a failed delivery, ends the lease and schedules the retry

@@ -403,11 +403,11 @@ func TestSetPostVerdict(t *testing.T) {
 			require.Len(t, walkBoard(t, db, protocol.BoardQuery{Q: "rag", Tag: "paper"}), 1)
 		}
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			page, err := tx.PostsByAgent(ctx, *p.Author.ERC8004, 10, "")
-			require.Len(t, page.Items, 1)
-			require.Equal(t, "thumb", *page.Items[0].Author.KeyID)
-			require.Equal(t, int64(9), *page.Items[0].Author.Proof.Block)
-			require.NotNil(t, page.Items[0].Author.Proof.CheckedAt)
+			found, err := tx.PostByID(ctx, p.ID)
+			require.NoError(t, err)
+			require.Equal(t, "thumb", *found.Author.KeyID)
+			require.Equal(t, int64(9), *found.Author.Proof.Block)
+			require.NotNil(t, found.Author.Proof.CheckedAt)
 			_, note, e := tx.PostStanding(ctx, p.ID)
 			require.NoError(t, e)
 			require.Equal(t, "why", note)

@@ -15,7 +15,6 @@ const (
 	listReplies = "replies"
 	listThread  = "thread"
 	listHidden  = "hidden"
-	listByAgent = "posts-by-agent"
 	listBoosted = "boosted"
 	listOwn     = "own-posts"
 	listFeed    = "feed"
@@ -160,12 +159,6 @@ func (tx *Tx) postPage(ctx context.Context, listing string, seqs []int64, limit 
 // ListHidden returns hidden posts, newest first, for the operator.
 func (tx *Tx) ListHidden(ctx context.Context, limit int, after string) (protocol.Page[protocol.StoredPost], error) {
 	return tx.listStored(ctx, listHidden, `state = 'hidden'`, nil, limit, after)
-}
-
-// PostsByAgent returns posts that claim the chain identity, newest first, including
-// hidden ones, so that they can be verified again.
-func (tx *Tx) PostsByAgent(ctx context.Context, erc8004 string, limit int, after string) (protocol.Page[protocol.StoredPost], error) {
-	return tx.listStored(ctx, listByAgent, `author_erc8004 = ? AND state <> 'deleted'`, []any{erc8004}, limit, after)
 }
 
 // boosted are the posts of a board that it announces to the fediverse: all except

@@ -180,16 +180,6 @@ func (tx *Tx) ProfileByHandle(ctx context.Context, handle string) (*StoredProfil
 	return r.profile()
 }
 
-// ProfileByAgent returns the profile of a chain identity (lower case);
-// ErrNotFound when there is none.
-func (tx *Tx) ProfileByAgent(ctx context.Context, erc8004 string) (*StoredProfile, error) {
-	r, err := tx.profileWhere(ctx, "erc8004 = ?", erc8004)
-	if err != nil {
-		return nil, err
-	}
-	return r.profile()
-}
-
 // SetLiveness stores whether an agent is alive; at is when it was last seen. An
 // earlier or zero time leaves the stored one. ErrNotFound when there is no such
 // profile.
@@ -203,12 +193,6 @@ func (tx *Tx) SetLiveness(ctx context.Context, handle string, alive protocol.Liv
 		return err
 	}
 	r.Alive = string(alive)
-	return tx.setRanked(ctx, r, "alive", r.Alive)
-}
-
-// setRanked writes a column of a profile on which its place depends. The row has
-// the value already.
-func (tx *Tx) setRanked(ctx context.Context, r *profileRow, column string, value any) error {
 	p, err := r.profile()
 	if err != nil {
 		return err
@@ -217,22 +201,10 @@ func (tx *Tx) setRanked(ctx context.Context, r *profileRow, column string, value
 	if err != nil {
 		return err
 	}
-	if _, err := tx.write(ctx, `UPDATE profile SET `+column+` = ? WHERE seq = ?`, value, r.Seq); err != nil {
+	if _, err := tx.write(ctx, `UPDATE profile SET alive = ? WHERE seq = ?`, r.Alive, r.Seq); err != nil {
 		return err
 	}
 	return tx.rerank(ctx, r, p, m)
-}
-
-// SetListed adds a profile to the lists or removes it. A caller that writes many
-// parts of a profile lists it last, so that it is indexed once. ErrNotFound when
-// there is no such profile.
-func (tx *Tx) SetListed(ctx context.Context, handle string, listed bool) error {
-	r, err := tx.lockProfile(ctx, handle)
-	if err != nil || r.Listed == listed {
-		return err
-	}
-	r.Listed = listed
-	return tx.setRanked(ctx, r, "listed", listed)
 }
 
 // DeleteProfile removes a profile with its keys, tokens, settings, threads and

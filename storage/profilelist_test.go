@@ -258,10 +258,17 @@ func TestListProfiles_Cursor(t *testing.T) {
 		got, next, err := d.page(protocol.AgentQuery{Q: "indigo", Paging: one})
 		require.NoError(t, err)
 		require.Equal(t, []string{"a1"}, got)
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			require.NoError(t, tx.SetListed(ctx, "b2", false))
-			return tx.DeleteProfile(ctx, "c3")
-		})
+		list := func(listed bool) {
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				p, err := tx.ProfileToChange(ctx, "b2")
+				require.NoError(t, err)
+				p.Unlisted = !listed
+				_, err = tx.PutProfile(ctx, p)
+				return err
+			})
+		}
+		list(false)
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.DeleteProfile(ctx, "c3") })
 		d.put(protocol.ProfileDraft{Handle: "e5", Headline: "woad"})
 		require.Equal(t, []string{"d4", "e5"}, d.walk(protocol.AgentQuery{Q: "indigo", Paging: protocol.Paging{Limit: 1, After: next}}), "as it was, without what is gone")
 		require.Equal(t, []string{"a1", "d4"}, d.walk(protocol.AgentQuery{Q: "indigo"}))
@@ -270,8 +277,8 @@ func TestListProfiles_Cursor(t *testing.T) {
 			require.True(t, p.Unlisted)
 			return err
 		})
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.SetListed(ctx, "b2", true) })
-		require.Equal(t, []string{"a1", "b2", "d4"}, d.walk(protocol.AgentQuery{Q: "indigo"}))
+		list(true)
+		require.Equal(t, []string{"b2", "a1", "d4"}, d.walk(protocol.AgentQuery{Q: "indigo"}))
 
 		prune := func(before time.Time) (n int) {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {

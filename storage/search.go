@@ -35,12 +35,6 @@ func (w wordIndex) insert(e engine) insert {
 	return insert{into: "INSERT INTO " + w.table + " (seq, words) VALUES ", row: "(?, array_to_tsvector(string_to_array(trim(?), ' ')))", bySeq: true}
 }
 
-func (w wordIndex) add(ctx context.Context, tx *Tx, seq int64, words string) error {
-	i := w.insert(tx.db.engine)
-	_, err := tx.write(ctx, i.into+i.row, seq, words)
-	return err
-}
-
 // drop removes a row. The words must be those it was added with. Words of other
 // rows stay held back.
 func (w wordIndex) drop(ctx context.Context, tx *Tx, seq int64, words string) error {

@@ -75,18 +75,6 @@ type Covered struct {
 // String returns the list as it was signed, without signature parameters.
 func (c Covered) String() string { return c.list }
 
-// IDs returns the component identifiers in signed order, in their canonical form
-// with quotes and parameters: `"@method"`, `"signature-agent";key="sig1"`.
-func (c Covered) IDs() []string {
-	var ids []string
-	for rest := strings.TrimPrefix(c.list, "("); rest != "" && rest != ")"; {
-		end := idEnd(rest)
-		ids = append(ids, rest[:end])
-		rest = strings.TrimPrefix(rest[end:], " ")
-	}
-	return ids
-}
-
 // idEnd finds the blank or parenthesis after an identifier, skipping quoted text.
 func idEnd(s string) int {
 	quoted := false

@@ -101,19 +101,6 @@ func read(doc map[string]json.RawMessage) (Proof, error) {
 	return p, nil
 }
 
-// Verify checks the proof of a document, as received, with a public key: Read and
-// Document.Verify.
-func Verify(raw []byte, pub ed25519.PublicKey) (Proof, error) {
-	doc, err := Read(raw)
-	if err != nil {
-		return Proof{}, err
-	}
-	if err := doc.Verify(pub); err != nil {
-		return Proof{}, err
-	}
-	return doc.Proof, nil
-}
-
 // Verify checks the proof with a public key. It does not ask whose key that is:
 // see Proof.Controller. The error wraps ErrProof.
 func (d *Document) Verify(pub ed25519.PublicKey) error {

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -102,36 +101,4 @@ func Digest(raw json.RawMessage) (string, error) {
 	}
 	sum := sha256.Sum256(body)
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
-}
-
-// ErrIdentity: an identity statement does not bind its key to its actor.
-var ErrIdentity = errors.New("identity statement refused")
-
-// VerifyIdentity verifies a FEP-c390 VerifiableIdentityStatement that binds a did:key to an actor:
-// subject and verification method are the same key, which signed it, and alsoKnownAs is the actor.
-// did:pkh subjects are refused here; wallets are verified by the registry instead.
-func VerifyIdentity(raw json.RawMessage, actor string) (ed25519.PublicKey, error) {
-	var s struct {
-		Type        string `json:"type"`
-		Subject     string `json:"subject"`
-		AlsoKnownAs string `json:"alsoKnownAs"`
-	}
-	if err := strictjson.DecodeLoose(raw, &s); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrIdentity, err)
-	}
-	doc, err := Read(raw)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrIdentity, err)
-	}
-	if s.Type != "VerifiableIdentityStatement" || s.AlsoKnownAs != actor || doc.Proof.Controller() != s.Subject {
-		return nil, fmt.Errorf("%w: it is about somebody else", ErrIdentity)
-	}
-	pub, err := key.ParseDIDKey(doc.Proof.VerificationMethod)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrIdentity, err)
-	}
-	if err := doc.Verify(pub); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrIdentity, err)
-	}
-	return pub, nil
 }

@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -140,19 +139,6 @@ func sameFault(a, b error) bool {
 	x, ok := a.(*huma.ErrorDetail)
 	y, also := b.(*huma.ErrorDetail)
 	return ok && also && x.Location == y.Location && x.Message == y.Message
-}
-
-// CheckStruct is Check for an input that did not arrive as JSON.
-func (s *Schemas) CheckStruct(in any) ([]protocol.Fault, error) {
-	raw, err := json.Marshal(in)
-	if err != nil {
-		return nil, err
-	}
-	var value any
-	if err := json.Unmarshal(raw, &value); err != nil {
-		return nil, err
-	}
-	return s.Check(s.Of(reflect.TypeOf(in)), value), nil
 }
 
 // faultOf converts an error of the library. It never repeats the value: for an unknown member that

@@ -72,7 +72,7 @@ func quirk(t *testing.T, want string, value any, note activity.Note, act activit
 	case "public":
 		require.Equal(t, value, note.IsPublic())
 	case "listed":
-		require.Equal(t, value, note.IsListed())
+		require.Equal(t, value, activity.IsPublic(note.To))
 	case "tags":
 		require.Len(t, value, len(note.Hashtags()))
 		for i, tag := range value.([]any) {

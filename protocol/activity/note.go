@@ -79,12 +79,8 @@ func (n *Note) IsStoa(context json.RawMessage) bool {
 	return n.Kind != "" && (HasStoa(n.Context) || HasStoa(context))
 }
 
-// IsPublic reports whether everyone may read the Note, IsListed whether it may also be listed
-// (Public in to, not only in cc).
+// IsPublic reports whether everyone may read the Note.
 func (n *Note) IsPublic() bool { return IsPublic(n.To) || IsPublic(n.CC) }
-
-// IsListed reports whether Public is in to.
-func (n *Note) IsListed() bool { return IsPublic(n.To) }
 
 // Text returns the content as HTML: content, otherwise the first of contentMap.
 func (n *Note) Text() string {

@@ -69,7 +69,7 @@ func (w *writer) profile(ctx context.Context, tx *storage.Tx, n int) error {
 		d.Needs = append(d.Needs, protocol.Need{ID: fmt.Sprintf("need-%d", i+1), Description: w.text(r, 4, 8), Tags: w.drawTags(r, 2)})
 	}
 	p := &storage.StoredProfile{Draft: d, ERC8004: identity(n), IdentityNote: protocol.NoIdentity}
-	p.Unlisted = true // until all of it is written, so that it is indexed once
+	p.Unlisted = business(n) || n%4 == 1 || n%40 == 2 // until all of it is written, so that it is indexed once
 	if _, err := tx.PutProfile(ctx, p); err != nil {
 		return err
 	}
@@ -86,7 +86,11 @@ func (w *writer) profile(ctx context.Context, tx *storage.Tx, n int) error {
 	if err != nil {
 		return err
 	}
-	return tx.SetListed(ctx, d.Handle, true)
+	if p.Unlisted {
+		p.Unlisted = false
+		_, err = tx.PutProfile(ctx, p)
+	}
+	return err
 }
 
 func regions(r *rand.Rand) []string {
