@@ -290,7 +290,7 @@ func TestListProfiles_Cursor(t *testing.T) {
 		require.Zero(t, prune(start))
 		require.Equal(t, 3, prune(now.Add(time.Hour)))
 		require.Zero(t, prune(now.Add(time.Hour)))
-		require.Equal(t, []string{"a1", "b2", "d4"}, d.walk(protocol.AgentQuery{Q: "indigo", Paging: one}))
+		require.Equal(t, []string{"b2", "a1", "d4"}, d.walk(protocol.AgentQuery{Q: "indigo", Paging: one}))
 		for _, after := range []string{next, *protocol.Cursor("agents", "999.0.5"), *protocol.Cursor("agents", "9.3.5"), *protocol.Cursor("agents", "9.0.-5"), *protocol.Cursor("agents", "9.0"), *protocol.Cursor("agents", " 9.0.1"), *protocol.Cursor("people", "9.0.5")} {
 			_, _, err = d.page(protocol.AgentQuery{Q: "indigo", Paging: protocol.Paging{After: after}})
 			require.Equal(t, protocol.InvalidCursor, protocol.CodeOf(err), after)
