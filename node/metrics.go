@@ -14,6 +14,7 @@ import (
 	"stoa/node/dispatch"
 	"stoa/node/feed"
 	"stoa/node/liveness"
+	"stoa/node/operate"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -56,7 +57,7 @@ func newMetrics(db *storage.DB, version string, hub *feed.Hub) *metrics {
 	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "stoa_storage_waiting_writes", Help: "Writes waiting for the group commit.",
 	}, func() float64 { return float64(db.QueueLen()) })
-	m.registry.MustRegister(&backlog{db: db})
+	m.registry.MustRegister(&operate.Backlog{DB: db})
 	m.registry.MustRegister(streamMetrics(hub)...)
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "stoa_build_info", Help: "Always 1; the label says which version runs.", ConstLabels: prometheus.Labels{"version": version, "engine": db.Engine()},

@@ -74,7 +74,7 @@ type Node struct {
 	moderation  *moderation.Moderation
 	prober      *liveness.Prober
 	sightings   *liveness.Sightings
-	usage       *usage // nil for a node that is one process
+	usage       *operate.Usage // nil for a node that is one process
 	feed        *feed.Feed
 	web         *web.Web
 	api         *httpapi.API
@@ -221,7 +221,7 @@ func (n *Node) wire(ctx context.Context) error {
 	}
 	n.table.Rules = &operate.Rules{DB: n.db, Log: n.log, Limits: n.table.Limits, Proofs: proofs, Config: c.rates(), Dev: c.Dev}
 	if n.db.Engine() == "postgres" && !c.Dev {
-		n.usage = newUsage(n.db, n.log, n.table.Limits, proofs)
+		n.usage = operate.NewUsage(owner(), n.db, n.log, n.table.Limits, proofs)
 	}
 	n.bind(proofs)
 	if err := n.table.Complete(protocol.Operations()); err != nil {

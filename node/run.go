@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"stoa/node/operate"
 )
 
 // drain is how long running requests may take after the end was asked for
@@ -42,7 +44,8 @@ func (n *Node) Run(ctx context.Context) error {
 	group.Go(func() error { return n.usage.Run(failed) })
 	group.Go(func() error { return n.federation.Run(failed) })
 	group.Go(func() error { return n.directories.Run(failed) })
-	group.Go(func() error { return n.renewCounts(failed) })
+	counts := operate.Counts{"usage": n.agents.Counts.Renew, "explored": n.directory.Explored.Renew, "statistics": n.moderation.Numbers.Renew}
+	group.Go(func() error { return counts.Run(failed, n.db, n.log) })
 	if n.chain != nil {
 		group.Go(func() error { return n.chain.Reader.Run(failed) })
 		group.Go(func() error { return n.enrolments.Run(failed) })

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/operate"
 	"stoa/protocol/pow"
 )
 
@@ -17,17 +18,17 @@ func TestUsage(t *testing.T) {
 		slow := func(c *Config) { c.Dev, c.WriteRate = false, 0.001 } // one write, and the next in a quarter of an hour
 		h := newHouse(t, change, slow)
 		two := newHouse(t, change, slow, func(c *Config) { c.Data, c.BaseURL = h.config.Data, h.Base })
-		of := func(at *house) *usage { // SQLite is for one process, which shares nothing
+		of := func(at *house) *operate.Usage { // SQLite is for one process, which shares nothing
 			require.Equal(t, at.db.Engine() == "postgres", at.usage != nil)
 			if at.usage != nil {
 				return at.usage
 			}
-			return newUsage(at.db, at.log, at.table.Limits, at.table.Gate.Proofs)
+			return operate.NewUsage(owner(), at.db, at.log, at.table.Limits, at.table.Gate.Proofs)
 		}
 		here, there := of(h), of(two)
 		exchange := func() {
-			require.NoError(t, here.exchange(t.Context()))
-			require.NoError(t, there.exchange(t.Context()))
+			require.NoError(t, here.Exchange(t.Context()))
+			require.NoError(t, there.Exchange(t.Context()))
 		}
 		write := func(at *house, address string) int {
 			return at.from(address, "POST", "/api/public/board", goodPost).Code
@@ -38,7 +39,7 @@ func TestUsage(t *testing.T) {
 			return c.Hint.Level
 		}
 		exchange()
-		require.Zero(t, here.sent, "nobody is busy")
+		require.Zero(t, here.Sent, "nobody is busy")
 
 		require.Equal(t, 401, write(h, "203.0.113.5"))
 		require.Equal(t, 429, write(h, "203.0.113.5"))
@@ -54,7 +55,7 @@ func TestUsage(t *testing.T) {
 		exchange()
 		exchange()
 		require.Equal(t, 3, level(two, "203.0.113.6"), "what was told is added once")
-		require.EqualValues(t, 1, here.sent)
-		require.EqualValues(t, 1, there.sent, "the write of 203.0.113.7, and nothing that it was told")
+		require.EqualValues(t, 1, here.Sent)
+		require.EqualValues(t, 1, there.Sent, "the write of 203.0.113.7, and nothing that it was told")
 	})
 }

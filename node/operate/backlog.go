@@ -1,4 +1,4 @@
-package node
+package operate
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"stoa/storage"
 )
 
-// backlog is the collector of what waits: jobs by kind and state, and how far
+// Backlog is the collector of what waits: jobs by kind and state, and how far
 // each kind of outlet is behind the log. It asks the database at each scrape.
-type backlog struct{ db *storage.DB }
+type Backlog struct{ DB *storage.DB }
 
 const scrapeTimeout = 2 * time.Second
 
@@ -22,17 +22,17 @@ var (
 	lagDesc     = prometheus.NewDesc("stoa_outlet_lag_entries", "How many log entries the furthest behind of the outlets has not been told of.", nil, nil)
 )
 
-func (b *backlog) Describe(ch chan<- *prometheus.Desc) {
+func (b *Backlog) Describe(ch chan<- *prometheus.Desc) {
 	ch <- jobsDesc
 	ch <- outletsDesc
 	ch <- reviewDesc
 	ch <- lagDesc
 }
 
-func (b *backlog) Collect(ch chan<- prometheus.Metric) {
+func (b *Backlog) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
-	err := b.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+	err := b.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		stats, err := tx.JobStats(ctx)
 		if err != nil {
 			return err
@@ -52,7 +52,7 @@ func (b *backlog) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-func (b *backlog) outlets(ctx context.Context, tx *storage.Tx, ch chan<- prometheus.Metric) error {
+func (b *Backlog) outlets(ctx context.Context, tx *storage.Tx, ch chan<- prometheus.Metric) error {
 	stats, err := tx.OutletStats(ctx)
 	if err != nil {
 		return err

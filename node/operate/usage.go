@@ -1,4 +1,4 @@
-package node
+package operate
 
 import (
 	"context"
@@ -17,18 +17,18 @@ const (
 	usageTime  = 5 * time.Second
 )
 
-// usage reports to the other processes of a deployment what the callers of this one
+// Usage reports to the other processes of a deployment what the callers of this one
 // have used, so that rate limits and the price of proofs apply to all processes
 // together. It writes one row in two seconds, and none when there is nothing to
 // report. No request waits for it.
-type usage struct {
+type Usage struct {
 	db     *storage.DB
 	log    *slog.Logger
 	limits *dispatch.Limits
 	proofs *proof.Issuer
 	self   string
 
-	sent int64            // number of the last report of this process
+	Sent int64            // number of the last report of this process
 	at   time.Time        // when the last report was made
 	read map[string]int64 // number of the last report read, by process
 }
@@ -39,14 +39,15 @@ type usageDoc struct {
 	Proofs proof.Usage    `json:"proofs"`
 }
 
-func newUsage(db *storage.DB, log *slog.Logger, limits *dispatch.Limits, proofs *proof.Issuer) *usage {
+// NewUsage shares limits and proofs with the other processes; self names this one.
+func NewUsage(self string, db *storage.DB, log *slog.Logger, limits *dispatch.Limits, proofs *proof.Issuer) *Usage {
 	limits.Share()
 	proofs.Share()
-	return &usage{db: db, log: log, limits: limits, proofs: proofs, self: owner(), at: time.Now(), read: map[string]int64{}}
+	return &Usage{db: db, log: log, limits: limits, proofs: proofs, self: self, at: time.Now(), read: map[string]int64{}}
 }
 
-// Run sends and reads reports until the context ends. A nil usage does nothing.
-func (u *usage) Run(ctx context.Context) error {
+// Run sends and reads reports until the context ends. A nil Usage does nothing.
+func (u *Usage) Run(ctx context.Context) error {
 	if u == nil {
 		return nil
 	}
@@ -55,7 +56,7 @@ func (u *usage) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-tick.C:
-			if err := u.exchange(ctx); err != nil && ctx.Err() == nil {
+			if err := u.Exchange(ctx); err != nil && ctx.Err() == nil {
 				u.log.Warn("exchange usage", "err", err)
 			}
 		case <-ctx.Done():
@@ -64,9 +65,9 @@ func (u *usage) Run(ctx context.Context) error {
 	}
 }
 
-// exchange reports what was used since the last report, and adds the reports of the
+// Exchange reports what was used since the last report, and adds the reports of the
 // others. A report that cannot be stored is lost: it affects only rates and prices.
-func (u *usage) exchange(ctx context.Context) error {
+func (u *Usage) Exchange(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, usageTime)
 	defer cancel()
 	doc := usageDoc{Limits: u.limits.Used(max(time.Since(u.at), usageEvery)), Proofs: u.proofs.Used()}
@@ -76,9 +77,9 @@ func (u *usage) exchange(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		u.sent++
+		u.Sent++
 		if err := u.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-			return tx.PutUsage(ctx, storage.Usage{Process: u.self, N: u.sent, Doc: raw})
+			return tx.PutUsage(ctx, storage.Usage{Process: u.self, N: u.Sent, Doc: raw})
 		}); err != nil {
 			return err
 		}
@@ -94,7 +95,7 @@ func (u *usage) exchange(ctx context.Context) error {
 	return nil
 }
 
-func (u *usage) add(all []storage.Usage) {
+func (u *Usage) add(all []storage.Usage) {
 	there := map[string]int64{}
 	for _, one := range all {
 		there[one.Process] = max(there[one.Process], one.N, u.read[one.Process])
