@@ -50,6 +50,7 @@ type Config struct {
 	MailFrom          string   `name:"mail-from" env:"STOA_MAIL_FROM" placeholder:"ADDRESS" help:"Address that mail comes from."`
 	DKIMKey           string   `name:"dkim-key" env:"STOA_DKIM_KEY" placeholder:"FILE" help:"PEM file of the private key, RSA or Ed25519, that signs mail with DKIM. Empty: the mail server signs, or nobody."`
 	DKIMSelector      string   `name:"dkim-selector" env:"STOA_DKIM_SELECTOR" placeholder:"NAME" help:"Selector under which the public half of the DKIM key stands in the DNS."`
+	PaySandbox        bool     `name:"pay-sandbox" env:"STOA_PAY_SANDBOX" help:"Offer the payment provider sandbox, which moves no money, to owners of attention boards. Such boards and bids are labelled TEST and are not told to other nodes. For tests."`
 	MemoryLimit       uint32   `name:"memory-limit" default:"1024" env:"STOA_MEMORY_LIMIT" placeholder:"MIB" help:"Soft limit of the node's own memory in MiB: near it the garbage collector works more, and nothing fails. 0: none. GOMEMLIMIT, where set, wins. SQLite's and the system's buffers are not counted."`
 	LogFormat         string   `default:"text" enum:"text,json" env:"STOA_LOG_FORMAT" help:"text or json."`
 	LogLevel          string   `default:"info" enum:"debug,info,warn,error" env:"STOA_LOG_LEVEL" help:"debug, info, warn or error."`

@@ -25,6 +25,7 @@ var mayImport = map[string][]string{
 	"stoa/federation":        {"stoa/protocol", "stoa/identity", "stoa/storage"},
 	"stoa/node/account":      {"stoa/protocol", "stoa/storage", "stoa/identity/session", "stoa/identity/key", "stoa/node/webhook"},
 	"stoa/node/archive":      {"stoa/protocol", "stoa/storage", "stoa/identity", "stoa/node/dispatch"},
+	"stoa/node/attention":    {"stoa/protocol", "stoa/storage", "stoa/node/provider/pay", "stoa/node/webhook"},
 	"stoa/node/board":        {"stoa/protocol", "stoa/storage"},
 	"stoa/node/directory":    {"stoa/protocol", "stoa/storage"},
 	"stoa/node/feed":         {"stoa/protocol", "stoa/storage"},

@@ -29,6 +29,7 @@ import (
 	"stoa/identity/proof"
 	"stoa/node/account"
 	"stoa/node/archive"
+	"stoa/node/attention"
 	"stoa/node/board"
 	"stoa/node/contact"
 	"stoa/node/credential"
@@ -79,6 +80,7 @@ type Node struct {
 	web         *web.Web
 	api         *httpapi.API
 	contact     *contact.Contact
+	attention   *attention.Attention
 	webhooks    *webhook.Sender
 	accounts    *account.Accounts
 	archive     *archive.Archive
@@ -163,6 +165,7 @@ func (n *Node) rooms() {
 	n.feed = &feed.Feed{Base: n.Base, Hub: feed.NewHub(n.db, n.Base, n.log)}
 	n.feed.Hub.Max = cmp.Or(n.config.MaxStreams, feed.MaxStreams)
 	n.contact = &contact.Contact{Base: n.Base, Private: n.config.AllowPrivatePeers || n.config.Dev, DB: n.db}
+	n.attention = &attention.Attention{Base: n.Base, Private: n.config.AllowPrivatePeers || n.config.Dev, Sandbox: n.config.Dev || n.config.PaySandbox, DB: n.db, Seal: n.keys}
 	n.accounts = &account.Accounts{Base: n.Base, Name: n.config.name(strings.TrimPrefix(strings.TrimPrefix(n.Base, "https://"), "http://")), DB: n.db, Private: n.config.AllowPrivatePeers || n.config.Dev, Seal: n.keys.SealAgent}
 	n.agents = credential.NewAgents(n.db, n.directory)
 	n.board.Sign = (&credential.Signer{Keys: n.keys}).Sign
@@ -337,6 +340,7 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	dispatch.Bind(t, protocol.StreamFeed, n.feed.Stream)
 	dispatch.Bind(t, protocol.WhatsNew, n.feed.News)
 
+	bindAttention(t, n.attention)
 	bindDirectory(t, n.directory)
 	bindAccounts(t, n.accounts)
 
@@ -375,6 +379,17 @@ func bindDirectory(t *dispatch.Table, d *directory.Directory) {
 	dispatch.Bind(t, protocol.DeleteCapability, d.DeleteCapability)
 	dispatch.Bind(t, protocol.GetIdentity, d.Identity)
 	dispatch.Bind(t, protocol.DropIdentity, d.DropIdentity)
+}
+
+func bindAttention(t *dispatch.Table, a *attention.Attention) {
+	dispatch.Bind(t, protocol.ListAttentionBoards, a.List)
+	dispatch.Bind(t, protocol.ReadAttentionBoard, a.ReadBoard)
+	dispatch.Bind(t, protocol.CheckBid, a.Check)
+	dispatch.Bind(t, protocol.GetOwnAttentionBoard, a.GetOwn)
+	dispatch.Bind(t, protocol.PutAttentionBoard, a.PutOwn)
+	dispatch.Bind(t, protocol.GetPaymentAccount, a.GetAccount)
+	dispatch.Bind(t, protocol.PutPaymentAccount, a.PutAccount)
+	dispatch.Bind(t, protocol.DeletePaymentAccount, a.DeleteAccount)
 }
 
 func bindAccounts(t *dispatch.Table, a *account.Accounts) {

@@ -129,13 +129,12 @@ func stateRows(s *spec) []specRow {
 	}
 }
 
-// laterRows are what the specification has and this node does not yet: attention
-// boards, meetings, the catalog.
+// laterRows are what the specification has and this node does not yet: pages and
+// bids of attention boards, meetings, the catalog.
 func laterRows(*spec) (rows []specRow) {
 	for row, path := range map[string]string{
-		"§2.12, §4.2 list_attention_boards": "/api/public/attention", "§4.2 read_attention_board": "/api/public/agents/asha/attention",
-		"§4.2 check_bid": "/api/public/agents/asha/attention/check?amount=5", "§2.13, §4.2 get_meeting_info": "/api/public/agents/asha/meetings",
-		"§4.1 catalog": "/api/ucp/catalog/search", "§4.1 page /attention": "/attention", "§4.1 page /@asha/board": "/@asha/board", "§4.1 page /@asha/meet": "/@asha/meet",
+		"§2.13, §4.2 get_meeting_info": "/api/public/agents/asha/meetings",
+		"§4.1 catalog":                 "/api/ucp/catalog/search", "§4.1 page /attention": "/attention", "§4.1 page /@asha/board": "/@asha/board", "§4.1 page /@asha/meet": "/@asha/meet",
 	} {
 		rows = append(rows, specRow{row: row + ", later", path: path, status: 404})
 	}

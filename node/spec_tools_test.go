@@ -148,6 +148,7 @@ func TestSpecification_Tools(t *testing.T) {
 		{"read_board", "kind tag q author verifiedOnly limit after", "", true}, {"get_board_post", "id", "id", true},
 		{"contact_agent", "handle message kind name callbackUrl", "handle message", false}, {"check_conversation", "threadId readToken", "threadId", true},
 		{"post_to_board", "kind title body tags inReplyTo name", "kind title body", false}, {"report_post", "id", "id", false},
+		{"list_attention_boards", "category limit after", "", true}, {"read_attention_board", "handle", "handle", true}, {"check_bid", "handle amount category", "handle amount", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tool, there := tools[tt.name]
@@ -167,7 +168,7 @@ func TestSpecification_Tools(t *testing.T) {
 			require.ElementsMatch(t, strings.Fields(tt.required), names)
 		})
 	}
-	for _, later := range []string{"list_attention_boards", "read_attention_board", "check_bid", "get_meeting_info", "bid_for_attention", "request_meeting"} {
+	for _, later := range []string{"get_meeting_info", "bid_for_attention", "request_meeting"} {
 		require.NotContains(t, tools, later)
 	}
 }

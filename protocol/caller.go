@@ -78,19 +78,20 @@ type Caller struct {
 type Scope string
 
 const (
-	ScopePost     Scope = "post"     // write on the board and in threads as the profile
-	ScopeProfile  Scope = "profile"  // the profile, its needs, capabilities and merchant record
-	ScopeKeys     Scope = "keys"     // the keys of the profile
-	ScopeInbox    Scope = "inbox"    // threads that others began: read, answer, close, block
-	ScopeNotify   Scope = "notify"   // where notices go
-	ScopeArchive  Scope = "archive"  // export and import
-	ScopeAccount  Scope = "account"  // tokens, sessions and address of the account itself; with the scope operator, other accounts
-	ScopeOperator Scope = "operator" // the operator's work; only with an operator's account
+	ScopePost      Scope = "post"      // write on the board and in threads as the profile
+	ScopeProfile   Scope = "profile"   // the profile, its needs, capabilities and merchant record
+	ScopeKeys      Scope = "keys"      // the keys of the profile
+	ScopeInbox     Scope = "inbox"     // threads that others began: read, answer, close, block
+	ScopeNotify    Scope = "notify"    // where notices go
+	ScopeArchive   Scope = "archive"   // export and import
+	ScopeAttention Scope = "attention" // the attention board, its bids and their money
+	ScopeAccount   Scope = "account"   // tokens, sessions and address of the account itself; with the scope operator, other accounts
+	ScopeOperator  Scope = "operator"  // the operator's work; only with an operator's account
 )
 
 // OwnerScopes are the scopes that concern one profile: those of a token for which no scopes were
 // named.
-var OwnerScopes = []Scope{ScopePost, ScopeProfile, ScopeKeys, ScopeInbox, ScopeNotify, ScopeArchive}
+var OwnerScopes = []Scope{ScopePost, ScopeProfile, ScopeKeys, ScopeInbox, ScopeNotify, ScopeArchive, ScopeAttention}
 
 // May reports whether the caller's token has the scope. A caller without a token is limited only
 // by its standing.

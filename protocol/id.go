@@ -26,6 +26,11 @@ const (
 	BlockID    = "blk"
 	ImportID   = "imp"
 	NoteID     = "note"
+
+	AttentionID = "abd" // an attention board
+	PayeeID     = "pya" // a payment account
+	PaymentID   = "pay"
+	RefundID    = "rfd"
 )
 
 const crockford = "0123456789abcdefghjkmnpqrstvwxyz"

@@ -19,19 +19,22 @@ type StoredProfile struct {
 	Unlisted             bool              // readable by handle, but in no list or search
 	Alive                protocol.Liveness // "" counts as unknown
 	LastSeenAt           time.Time         // when it last answered; zero: never
+	Attention            bool              // its attention board is open; only PutBoard changes it
 	CreatedAt, UpdatedAt time.Time
 }
 
 // Open are the rooms that the profile has open, for profile, card, lists, pages and
-// index. No room can be opened yet.
-func (p *StoredProfile) Open() protocol.Rooms { return protocol.Rooms{} }
+// index.
+func (p *StoredProfile) Open() protocol.Rooms {
+	return protocol.Rooms{AttentionBoard: p.Attention && p.Draft.Kind == protocol.Person}
+}
 
 type profileRow struct {
 	Seq                  int64
 	Handle, Draft        string
 	ERC8004, KeyHash     string // "" none
 	IdentityNote         string
-	Listed               bool
+	Listed, Attention    bool
 	Alive                string
 	LastSeenAt, JoinedAt int64
 	Pos                  int64 // of its version in profile_rank; 0 none
@@ -40,7 +43,7 @@ type profileRow struct {
 
 func (r *profileRow) profile() (*StoredProfile, error) {
 	p := &StoredProfile{ERC8004: r.ERC8004, KeyHash: r.KeyHash, IdentityNote: r.IdentityNote,
-		Unlisted: !r.Listed, Alive: protocol.Liveness(r.Alive), LastSeenAt: moment(r.LastSeenAt),
+		Unlisted: !r.Listed, Attention: r.Attention, Alive: protocol.Liveness(r.Alive), LastSeenAt: moment(r.LastSeenAt),
 		CreatedAt: moment(r.CreatedAt), UpdatedAt: moment(r.UpdatedAt)}
 	if err := json.Unmarshal([]byte(r.Draft), &p.Draft); err != nil {
 		return nil, fmt.Errorf("profile %s: %w", r.Handle, err)
@@ -93,7 +96,12 @@ func (tx *Tx) putProfile(ctx context.Context, p *StoredProfile, written time.Tim
 		return false, err
 	}
 	p.CreatedAt, p.UpdatedAt = moment(r.CreatedAt), moment(r.UpdatedAt)
-	p.Alive, p.LastSeenAt = protocol.Liveness(r.Alive), moment(r.LastSeenAt)
+	p.Alive, p.LastSeenAt, p.Attention = protocol.Liveness(r.Alive), moment(r.LastSeenAt), r.Attention
+	if r.Attention {
+		if err := tx.relistBoard(ctx, r.Handle, r.Listed && p.Open().AttentionBoard); err != nil {
+			return false, err
+		}
+	}
 	if m != nil {
 		if err := tx.moveHours(ctx, r.Seq, p, m); err != nil {
 			return false, err
@@ -125,10 +133,10 @@ func (tx *Tx) saveProfile(ctx context.Context, r *profileRow) (err error) {
 	return nil
 }
 
-const profileColumns = `seq, handle, draft, COALESCE(erc8004, ''), COALESCE(key_hash, ''), identity_note, listed, alive, last_seen_at, joined_at, COALESCE(pos, 0), created_at, updated_at`
+const profileColumns = `seq, handle, draft, COALESCE(erc8004, ''), COALESCE(key_hash, ''), identity_note, listed, attention, alive, last_seen_at, joined_at, COALESCE(pos, 0), created_at, updated_at`
 
 func scanProfile(s scanner) (r profileRow, err error) {
-	err = s.Scan(&r.Seq, &r.Handle, &r.Draft, &r.ERC8004, &r.KeyHash, &r.IdentityNote, &r.Listed, &r.Alive, &r.LastSeenAt, &r.JoinedAt, &r.Pos, &r.CreatedAt, &r.UpdatedAt)
+	err = s.Scan(&r.Seq, &r.Handle, &r.Draft, &r.ERC8004, &r.KeyHash, &r.IdentityNote, &r.Listed, &r.Attention, &r.Alive, &r.LastSeenAt, &r.JoinedAt, &r.Pos, &r.CreatedAt, &r.UpdatedAt)
 	return r, err
 }
 

@@ -152,6 +152,16 @@ func (k *Keyring) SealAgent(handle string, p key.Pair) ([]byte, error) {
 	return k.sealer.Seal("agent "+handle+" "+p.Thumbprint(), raw), nil
 }
 
+// Seal encrypts a secret that a room stores. purpose names the room, the secret and its owner.
+func (k *Keyring) Seal(purpose string, secret []byte) []byte {
+	return k.sealer.Seal("room "+purpose, secret)
+}
+
+// Open decrypts what Seal made for the same purpose.
+func (k *Keyring) Open(purpose string, sealed []byte) ([]byte, error) {
+	return k.sealer.Open("room "+purpose, sealed)
+}
+
 func (k *Keyring) OpenAgent(stored *storage.AgentKey) (key.Pair, error) {
 	raw, err := k.sealer.Open("agent "+stored.Handle+" "+stored.Thumbprint, stored.Sealed)
 	if err != nil {

@@ -1,0 +1,153 @@
+package storage_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+	"stoa/storage"
+	"stoa/storage/storagetest"
+)
+
+func person(t *testing.T, db *storage.DB, handle string, unlisted bool) {
+	t.Helper()
+	write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+		_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: "Name of " + handle, Kind: protocol.Person}, Unlisted: unlisted})
+		return err
+	})
+}
+
+func attentionBoard(t *testing.T, db *storage.DB, handle string, draft protocol.AttentionDraft) *storage.AttentionBoard {
+	t.Helper()
+	terms, faults := draft.Terms()
+	require.Empty(t, faults)
+	b := &storage.AttentionBoard{Handle: handle, Open: true, Terms: terms}
+	write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.PutBoard(ctx, b) })
+	return b
+}
+
+func boardsListed(t *testing.T, db *storage.DB, category string, size int) (handles []string) {
+	t.Helper()
+	for after, more := "", true; more; {
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			page, err := tx.ListBoards(ctx, category, size, after)
+			for _, b := range page.Items {
+				handles = append(handles, b.Handle)
+			}
+			if more = page.Next != nil; more {
+				after = *page.Next
+			}
+			return err
+		})
+	}
+	return handles
+}
+
+// TestAttentionBoard: the profile, its index and the list of boards agree about what is open,
+// whatever is changed.
+func TestAttentionBoard(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		for i := range 5 {
+			person(t, db, fmt.Sprint("agent-", i), i == 3)
+		}
+		capable := func() (handles []string) {
+			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				page, err := tx.ListProfiles(ctx, protocol.AgentQuery{Capability: "attention-board"})
+				for _, p := range page.Items {
+					require.True(t, p.Open().AttentionBoard)
+					handles = append(handles, p.Draft.Handle)
+				}
+				return err
+			})
+			return handles
+		}
+		require.Empty(t, capable())
+		boards := map[string]*storage.AttentionBoard{}
+		for i := range 4 {
+			handle := fmt.Sprint("agent-", i)
+			boards[handle] = attentionBoard(t, db, handle, protocol.AttentionDraft{Categories: []protocol.BoardCategory{{Name: "Yarn"}, {Name: handle}}})
+		}
+		require.Equal(t, []string{"agent-2", "agent-1", "agent-0"}, boardsListed(t, db, "", 2), "newest first, without that of an unlisted profile")
+		require.Equal(t, []string{"agent-2", "agent-1", "agent-0"}, boardsListed(t, db, " yARN ", 1))
+		require.Equal(t, []string{"agent-1"}, boardsListed(t, db, "Agent-1", 20))
+		require.ElementsMatch(t, []string{"agent-2", "agent-1", "agent-0"}, capable())
+
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			b, err := tx.BoardOf(ctx, "agent-1")
+			require.NoError(t, err)
+			require.Equal(t, boards["agent-1"].ID, b.ID)
+			b.Open = false
+			return tx.PutBoard(ctx, b)
+		})
+		person(t, db, "agent-3", false)
+		require.Equal(t, []string{"agent-3", "agent-2", "agent-0"}, boardsListed(t, db, "yarn", 20))
+		require.ElementsMatch(t, []string{"agent-3", "agent-2", "agent-0"}, capable())
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "agent-2", Name: "New", Kind: protocol.Person}, Unlisted: true})
+			return err
+		})
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "agent-0", Name: "New", Kind: protocol.Person}})
+			return err
+		})
+		require.Equal(t, []string{"agent-3", "agent-0"}, boardsListed(t, db, "", 20))
+		require.ElementsMatch(t, []string{"agent-3", "agent-0"}, capable(), "a profile that is written again keeps its board")
+		require.NoError(t, db.Check(t.Context()))
+	})
+}
+
+// TestBoardCursor: a cursor is of one listing.
+func TestBoardCursor(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		for i := range 3 {
+			person(t, db, fmt.Sprint("agent-", i), false)
+			attentionBoard(t, db, fmt.Sprint("agent-", i), protocol.AttentionDraft{Categories: []protocol.BoardCategory{{Name: "Yarn"}}})
+		}
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			page, err := tx.ListBoards(ctx, "", 1, "")
+			require.NoError(t, err)
+			_, err = tx.ListBoards(ctx, "yarn", 1, *page.Next)
+			require.Equal(t, protocol.InvalidCursor, protocol.CodeOf(err))
+			return nil
+		})
+	})
+}
+
+func TestPaymentAccount(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		a := &storage.PaymentAccount{Handle: "asha", Provider: protocol.PayRazorpay, Hook: "h1", Sealed: []byte{1}, PaymentAccountDoc: storage.PaymentAccountDoc{KeyID: "k"}}
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.PutPaymentAccount(ctx, a) })
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			got, err := tx.PaymentAccountByHook(ctx, "razorpay", "h1")
+			require.NoError(t, err)
+			require.Equal(t, a, got)
+			_, err = tx.PaymentAccountByHook(ctx, "sandbox", "h1")
+			require.ErrorIs(t, err, storage.ErrNotFound)
+			owes, err := tx.PaymentAccountOwes(ctx, a.ID)
+			require.False(t, owes)
+			return err
+		})
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			require.NoError(t, tx.DropPaymentSecrets(ctx, a.ID))
+			got, err := tx.PaymentAccountByID(ctx, a.ID)
+			require.Equal(t, []byte{1}, got.Sealed, "in use")
+			got.RetiredAt = &tx.Now
+			require.NoError(t, tx.PutPaymentAccount(ctx, got))
+			return err
+		})
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			require.NoError(t, tx.DropPaymentSecrets(ctx, a.ID))
+			all, err := tx.PaymentAccounts(ctx, "asha")
+			require.Len(t, all, 1)
+			require.Nil(t, all[0].Sealed)
+			require.NotNil(t, all[0].RetiredAt)
+			return err
+		})
+	})
+}
