@@ -61,7 +61,10 @@ type Route struct {
 
 // Routes returns every route of the pages and of the files that they load.
 func (s *Web) Routes() []Route {
-	routes := []Route{{Pattern: stylesheet.path, Handler: stylesheet}, {Pattern: icon.path, Handler: icon}}
+	var routes []Route
+	for _, a := range assets {
+		routes = append(routes, Route{Pattern: a.path, Handler: a})
+	}
 	for _, p := range pages {
 		pattern := p.pattern
 		if pattern == "" {

@@ -15,9 +15,13 @@ import (
 	"stoa/protocol/netx"
 )
 
-// Policy is the Content-Security-Policy of every page: no script, nothing from other origins, no
-// frames.
+// Policy is the Content-Security-Policy of every page without a script: nothing from other origins,
+// no frames.
 const Policy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// ScriptPolicy is that of a page with a script, which is a file of the node too, as is what it
+// reads and the worker that it starts.
+const ScriptPolicy = Policy + "; script-src 'self'; worker-src 'self'; connect-src 'self'; require-trusted-types-for 'script'; trusted-types stoa"
 
 // links are the Link fields of every page, for programs that start there (RFC 8288).
 const links = `</.well-known/api-catalog>; rel="api-catalog", ` +
@@ -32,12 +36,17 @@ const maxLink = 1024
 // requestID is the header in which the router has put the id of the request.
 const requestID = "Request-Id"
 
-// guard sets the security headers of every answer of this package.
+// guard sets the security headers of every answer of this package, except those that the page has
+// set.
 func guard(head http.Header) {
-	head.Set("Content-Security-Policy", Policy)
-	// Under no-referrer browsers send "Origin: null" with a page's form (Fetch §3.2), which cannot
-	// be told from a form of another site.
-	head.Set("Referrer-Policy", "same-origin")
+	if head["Content-Security-Policy"] == nil {
+		head.Set("Content-Security-Policy", Policy)
+	}
+	if head["Referrer-Policy"] == nil {
+		// Under no-referrer browsers send "Origin: null" with a page's form (Fetch §3.2), which
+		// cannot be told from a form of another site.
+		head.Set("Referrer-Policy", "same-origin")
+	}
 	head.Set("Cross-Origin-Opener-Policy", "same-origin")
 	head.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
 }
@@ -61,6 +70,12 @@ func (s *Web) write(w http.ResponseWriter, r *http.Request, v view) {
 	head.Set("Link", links)
 	if v.JSON != "" && len(v.JSON) <= maxLink {
 		head.Add("Link", "<"+v.JSON+`>; rel="alternate"; type="application/json"`)
+	}
+	if v.Script {
+		head.Set("Content-Security-Policy", ScriptPolicy)
+	}
+	if v.Secret {
+		head.Set("Referrer-Policy", "no-referrer")
 	}
 	if v.Private {
 		head.Set("Cache-Control", "no-store")

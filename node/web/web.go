@@ -2,7 +2,7 @@
 // so that pages and API cannot disagree. Every page works without script. The templates
 // (github.com/a-h/templ) escape text that others wrote, keep its line breaks by style only, and
 // set it apart visibly, with what this node knows about its author. The package has no state but
-// its two embedded files and reads everything through dispatch.Invoke.
+// its embedded files and reads everything through dispatch.Invoke.
 package web
 
 import (
@@ -74,6 +74,8 @@ type view struct {
 	Refused     *protocol.Error  // why the page's form was refused, nil when it was not
 	Stray       []protocol.Fault // those faults of Refused that belong to no field of the form
 	Private     bool             // only for this reader: must not be cached
+	Secret      bool             // its address opens something: no Referer field contains it
+	Script      bool             // it has a form that needs a proof of work
 	Status      int              // HTTP status, when it is not 200
 	Request     string           // id of the request, shown on error pages
 	Data        any              // the data that the page was made from, for get_current_page
