@@ -6,6 +6,7 @@ package razorpay
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -93,9 +94,13 @@ func (p *Provider) Check(ctx context.Context) error {
 }
 
 // CreateLink implements pay.Provider. The vendor takes each reference once. When the reference is
-// taken, an earlier attempt got further than its answer, and the link is looked up.
+// taken, or it is too late for a new link, an earlier attempt may have got further than its answer,
+// and the link is looked up.
 func (p *Provider) CreateLink(ctx context.Context, r pay.LinkRequest) (pay.Link, error) {
-	if err := p.Caps().Admit(r, p.a.Now()); err != nil {
+	now := p.a.Now()
+	if err := p.Caps().Admit(r, now); errors.Is(err, pay.ErrExpiry) && r.ExpiresAt.After(now) {
+		return p.earlier(ctx, r, err)
+	} else if err != nil {
 		return pay.Link{}, err
 	}
 	in := newLink{
@@ -109,9 +114,7 @@ func (p *Provider) CreateLink(ctx context.Context, r pay.LinkRequest) (pay.Link,
 	err := p.call(ctx, http.MethodPost, "/v1/payment_links", nil, in, &l)
 	switch {
 	case says(err, "already attempted"):
-		if l, err = p.findLink(ctx, r.Ref); err != nil {
-			return pay.Link{}, err
-		}
+		return p.earlier(ctx, r, pay.Fail(pay.ErrTemporary, "razorpay: the link of %s exists and is not listed yet", r.Ref))
 	case says(err, "15 minutes"):
 		return pay.Link{}, &pay.Failure{Kind: pay.ErrExpiry, Status: http.StatusBadRequest, Text: "razorpay: the link would expire too soon", Err: err}
 	case err != nil:
@@ -134,19 +137,20 @@ func (l link) usable(r pay.LinkRequest) (pay.Link, error) {
 	return pay.Link{ProviderID: l.ID, URL: l.ShortURL, ExpiresAt: time.Unix(int64(l.ExpireBy), 0)}, nil
 }
 
-func (p *Provider) findLink(ctx context.Context, ref string) (link, error) {
+// earlier returns the link that an earlier attempt made, or the error none when there is none.
+func (p *Provider) earlier(ctx context.Context, r pay.LinkRequest, none error) (pay.Link, error) {
 	var found struct {
 		Links []link `json:"payment_links"`
 	}
-	if err := p.call(ctx, http.MethodGet, "/v1/payment_links?reference_id="+url.QueryEscape(ref), nil, nil, &found); err != nil {
-		return link{}, err
+	if err := p.call(ctx, http.MethodGet, "/v1/payment_links?reference_id="+url.QueryEscape(r.Ref), nil, nil, &found); err != nil {
+		return pay.Link{}, err
 	}
 	for _, l := range found.Links {
-		if l.ReferenceID == ref { // the vendor's filter is not trusted to be exact
-			return l, nil
+		if l.ReferenceID == r.Ref { // the vendor's filter is not trusted to be exact
+			return l.usable(r)
 		}
 	}
-	return link{}, pay.Fail(pay.ErrTemporary, "razorpay: the link of %s exists and is not listed yet", ref)
+	return pay.Link{}, none
 }
 
 // CancelLink implements pay.Provider.

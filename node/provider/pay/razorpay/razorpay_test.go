@@ -176,6 +176,48 @@ func TestCreateLink_Again(t *testing.T) {
 	}
 }
 
+// TestCreateLink_AgainLate: a link that was made in time is found when it is too late to make one.
+func TestCreateLink_AgainLate(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	r, other := w.Request(1), w.Request(2)
+	w.vendor.FailNext(paytest.Lost)
+	_, err := w.p.CreateLink(t.Context(), r)
+	require.ErrorIs(t, err, pay.ErrTemporary)
+	w.pass(6 * time.Minute)
+	w.vendor.FailNext(paytest.Unavailable)
+	_, err = w.p.CreateLink(t.Context(), r)
+	require.ErrorIs(t, err, pay.ErrTemporary, "whether there is one is not known")
+	l, err := w.p.CreateLink(t.Context(), r)
+	require.NoError(t, err)
+	require.WithinDuration(t, r.ExpiresAt, l.ExpiresAt, 0)
+	_, err = w.p.CreateLink(t.Context(), other)
+	require.ErrorIs(t, err, pay.ErrExpiry)
+	w.pass(14 * time.Minute)
+	_, err = w.p.CreateLink(t.Context(), r)
+	require.ErrorIs(t, err, pay.ErrExpiry, "the hold is over")
+}
+
+// TestCreateLink_NotListed: a reference that is taken and not listed yet is asked for again.
+func TestCreateLink_NotListed(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			w.Write([]byte(`{"payment_links":[{"reference_id":"bid_1-10","id":"plink_1"}]}`))
+			return
+		}
+		w.WriteHeader(http.StatusBadRequest)
+		w.Write([]byte(`{"error":{"description":"payment link creation with reference ID already attempted"}}`))
+	}))
+	t.Cleanup(s.Close)
+	w := open(t)
+	r := w.Request(1)
+	r.Ref = "bid_1-1"
+	_, err := w.account(t, func(a *razorpay.Account) { a.Base = s.URL }).CreateLink(t.Context(), r)
+	require.ErrorIs(t, err, pay.ErrTemporary)
+	require.ErrorContains(t, err, "not listed yet")
+}
+
 // TestCreateLink_RefUsed: a closed link, or one of another amount, is never given out again.
 func TestCreateLink_RefUsed(t *testing.T) {
 	t.Parallel()

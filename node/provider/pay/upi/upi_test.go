@@ -86,6 +86,42 @@ func TestLink_Hostile(t *testing.T) {
 	}
 }
 
+// FuzzLink: a link says the name and the note that were given, cut at the end, and nothing else.
+func FuzzLink(f *testing.F) {
+	f.Add("Asha Rao", "Attention bid 01JD", int64(150000))
+	f.Add("A&am=1", "x#y%zz+", int64(1))
+	f.Add("\xff\x00", "", int64(99))
+	f.Fuzz(func(t *testing.T, name, note string, paise int64) {
+		p, err := upi.New("asha@okbank", name, clock)
+		if err != nil {
+			require.ErrorIs(t, err, pay.ErrAccount)
+			return
+		}
+		l, err := p.CreateLink(t.Context(), pay.LinkRequest{Ref: "b-1", AmountPaise: paise, Currency: "INR", Description: note, ExpiresAt: noon.Add(time.Minute)})
+		if err != nil {
+			require.ErrorIs(t, err, pay.ErrAmount)
+			return
+		}
+		require.LessOrEqual(t, len(l.UPI), 500)
+		u, err := url.Parse(l.UPI)
+		require.NoError(t, err)
+		q, err := url.ParseQuery(u.RawQuery)
+		require.NoError(t, err)
+		require.Equal(t, []string{"asha@okbank"}, q["pa"])
+		require.Len(t, q["am"], 1)
+		require.Equal(t, []string{"INR"}, q["cu"])
+		require.Equal(t, []string{"B1"}, q["tr"])
+		for member, given := range map[string]string{"pn": name, "tn": note} {
+			valid := string([]rune(strings.Join(strings.Fields(given), " "))) // each wrong byte is U+FFFD
+			require.True(t, strings.HasPrefix(valid, q.Get(member)), "%q %q", given, q.Get(member))
+		}
+		require.NotEmpty(t, q.Get("pn"))
+		for member := range q {
+			require.Contains(t, []string{"pa", "pn", "am", "cu", "tr", "tn"}, member)
+		}
+	})
+}
+
 func TestLink_TooMuchForABank(t *testing.T) {
 	t.Parallel()
 	p, err := upi.New("asha@okbank", "Asha", clock)
