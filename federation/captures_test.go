@@ -190,7 +190,7 @@ func TestCapturedStory(t *testing.T) {
 	n.read(func(ctx context.Context, tx *storage.Tx) error {
 		dead, err := tx.ListJobs(ctx, storage.JobDead, 10, "")
 		for _, j := range dead.Items { // carol follows no actor of this node: the Reject finds no inbox in the captures
-			require.Equal(t, "deliver", j.Kind, j.LastError)
+			require.Equal(t, storage.DeliverJob, j.Kind, j.LastError)
 		}
 		return err
 	})

@@ -123,7 +123,7 @@ func (f *Federation) enqueueDeliverJob(ctx context.Context, tx *storage.Tx, p de
 	if err != nil {
 		return err
 	}
-	return tx.Enqueue(ctx, storage.Job{Kind: deliverKind, Lane: laneTo(p.Inbox), Args: args})
+	return tx.Enqueue(ctx, storage.Job{Kind: storage.DeliverJob, Lane: laneTo(p.Inbox), Args: args})
 }
 
 // laneTo is the lane of deliveries to an inbox.

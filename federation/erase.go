@@ -41,7 +41,7 @@ func enqueueErase(ctx context.Context, tx *storage.Tx, d eraseArgs) error {
 	if err != nil {
 		return err
 	}
-	return tx.Enqueue(ctx, storage.Job{Kind: eraseKind, Lane: "erase " + d.Actor, Args: args})
+	return tx.Enqueue(ctx, storage.Job{Kind: storage.EraseJob, Lane: "erase " + d.Actor, Args: args})
 }
 
 // eraseJob deletes posts of a deleted actor. Each post on our board becomes an

@@ -180,23 +180,12 @@ func multikeyOf(pair key.Pair) (string, error) {
 // A JobHandler runs one durable job; see package worker.
 type JobHandler = func(ctx context.Context, j storage.Job) (after func(ctx context.Context, tx *storage.Tx) error, err error)
 
-// Kinds of the federation's jobs, with storage.SubmitJob.
-const (
-	deliverKind = "deliver"
-	eraseKind   = "erase"
-	processKind = "process"
-	pullKind    = "pull"
-	recheckKind = "recheck"
-)
-
-// Jobs are the handlers of federation's durable jobs: process (one stored
-// activity), erase (posts of a deleted account), deliver (one activity to one
-// inbox), submit (a local reply to the board of another node, or to a reader of the
-// post), pull (walk a board's log), recheck (an author), evict (rows of a stock
-// over its cap).
-func (f *Federation) Jobs() map[string]JobHandler {
-	return map[string]JobHandler{processKind: f.process, eraseKind: f.eraseJob, deliverKind: f.deliverJob, storage.SubmitJob: f.submit, pullKind: f.pull, recheckKind: f.recheck,
-		evictKind: f.evict}
+// Jobs are the handlers of the federation's durable jobs.
+func (f *Federation) Jobs() map[storage.JobKind]JobHandler {
+	return map[storage.JobKind]JobHandler{
+		storage.ProcessJob: f.process, storage.EraseJob: f.eraseJob, storage.DeliverJob: f.deliverJob, storage.SubmitJob: f.submit,
+		storage.PullJob: f.pull, storage.RecheckJob: f.recheck, storage.EvictJob: f.evict,
+	}
 }
 
 // Handler serves everything under /ap/.

@@ -297,7 +297,7 @@ func (f *Federation) keep(ctx context.Context, d *delivery) error {
 		if err != nil {
 			return err
 		}
-		return tx.Enqueue(ctx, storage.Job{Kind: processKind, Lane: "host:" + d.host, Args: args})
+		return tx.Enqueue(ctx, storage.Job{Kind: storage.ProcessJob, Lane: "host:" + d.host, Args: args})
 	})
 	if protocol.CodeOf(err) == protocol.Overloaded {
 		return refuse(http.StatusServiceUnavailable, "too much at once; try again later", err)

@@ -40,7 +40,7 @@ func (f *Federation) enqueuePull(ctx context.Context, tx *storage.Tx, board stri
 	if err != nil {
 		return err
 	}
-	return tx.Enqueue(ctx, storage.Job{Kind: pullKind, Lane: "pull:" + board, Dedupe: "pull:" + board, Args: args})
+	return tx.Enqueue(ctx, storage.Job{Kind: storage.PullJob, Lane: "pull:" + board, Dedupe: "pull:" + board, Args: args})
 }
 
 // pull walks the log of a followed board from our cursor to its head. The

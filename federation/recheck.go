@@ -37,7 +37,7 @@ func (f *Federation) enqueueRecheck(ctx context.Context, tx *storage.Tx, post st
 	if err != nil {
 		return err
 	}
-	return tx.Enqueue(ctx, storage.Job{Kind: recheckKind, Lane: "recheck:" + post, Args: args, RunAt: tx.Now.Add(recheckAfter[try])})
+	return tx.Enqueue(ctx, storage.Job{Kind: storage.RecheckJob, Lane: "recheck:" + post, Args: args, RunAt: tx.Now.Add(recheckAfter[try])})
 }
 
 // recheck verifies the author of a post of another node again, with the evidence

@@ -124,9 +124,6 @@ type growth struct {
 	caps  map[storage.Stock]storage.Cap
 }
 
-// evictKind is the kind of the job that deletes rows of the stock in its arguments.
-const evictKind = "evict"
-
 // grow queues an evict job for a stock, in the transaction that adds to it: at the
 // first row that this process adds, and then after each 64th part of the cap. A job
 // does the work, since the time of measuring a stock grows with its size. The job
@@ -140,7 +137,7 @@ func (f *Federation) grow(ctx context.Context, tx *storage.Tx, of storage.Stock)
 	if !due {
 		return nil
 	}
-	return tx.Enqueue(ctx, storage.Job{Kind: evictKind, Lane: evictKind, Dedupe: evictKind + " " + string(of), Args: []byte(of), RunAt: tx.Now.Add(-time.Hour)})
+	return tx.Enqueue(ctx, storage.Job{Kind: storage.EvictJob, Lane: string(storage.EvictJob), Dedupe: string(storage.EvictJob) + " " + string(of), Args: []byte(of), RunAt: tx.Now.Add(-time.Hour)})
 }
 
 func (f *Federation) evict(ctx context.Context, j storage.Job) (after, error) {

@@ -188,7 +188,7 @@ func TestArchive_GoesOn(t *testing.T) {
 			require.NoError(t, n.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 				jobs, err := tx.ListJobs(ctx, storage.JobWaiting, 100, "")
 				for _, j := range jobs.Items {
-					if j.Kind == archive.ImportJob {
+					if j.Kind == storage.ImportJob {
 						waiting++
 					}
 				}

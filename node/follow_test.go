@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/moderation"
 	"stoa/node/operate"
 	"stoa/protocol"
 	"stoa/storage"
@@ -30,7 +29,7 @@ func TestFollow_Shows(t *testing.T) {
 		jobs, _, err := h.db.ClaimJobs(t.Context(), "test", 10, time.Minute)
 		require.NoError(t, err)
 		for _, j := range jobs {
-			if j.Kind != moderation.FollowJob {
+			if j.Kind != storage.FollowJob {
 				continue
 			}
 			if change != nil {

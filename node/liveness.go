@@ -8,6 +8,7 @@ import (
 	"stoa/node/liveness"
 	"stoa/node/outbound"
 	"stoa/node/worker"
+	"stoa/storage"
 )
 
 const (
@@ -40,9 +41,9 @@ func (n *Node) liveness(ctx context.Context) error {
 		}
 	}
 	if c.NoProbes {
-		n.worker.Handle(liveness.Kind, worker.Handler(n.prober.Rest))
+		n.worker.Handle(storage.ProbeJob, worker.Handler(n.prober.Rest))
 		return nil
 	}
-	n.worker.Handle(liveness.Kind, worker.Handler(n.prober.Job))
+	n.worker.Handle(storage.ProbeJob, worker.Handler(n.prober.Job))
 	return n.db.Write(ctx, liveness.Enqueue)
 }

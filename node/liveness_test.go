@@ -39,7 +39,7 @@ func TestLiveness(t *testing.T) {
 		jobs, _, err := h.db.ClaimJobs(ctx, "test", 8, time.Minute)
 		require.NoError(t, err)
 		require.Len(t, jobs, 1)
-		require.Equal(t, "probe", jobs[0].Kind)
+		require.Equal(t, storage.ProbeJob, jobs[0].Kind)
 		require.Eventually(t, func() bool { // new addresses are asked within a minute
 			require.NoError(t, h.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 				for _, handle := range []string{"asha", "ravi"} {

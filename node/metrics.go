@@ -122,8 +122,8 @@ func (m *metrics) operation(o dispatch.Observation) {
 	m.operations.WithLabelValues(name, o.Door, code).Observe(o.Duration.Seconds())
 }
 
-func (m *metrics) job(kind string, d time.Duration, err error) {
-	m.jobs.WithLabelValues(kind, strconv.FormatBool(err != nil)).Observe(d.Seconds())
+func (m *metrics) job(kind storage.JobKind, d time.Duration, err error) {
+	m.jobs.WithLabelValues(string(kind), strconv.FormatBool(err != nil)).Observe(d.Seconds())
 }
 
 func (m *metrics) federated(event, _ string, err error) {

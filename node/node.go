@@ -238,24 +238,27 @@ func (n *Node) wire(ctx context.Context) error {
 		n.worker.Handle(kind, worker.Handler(handle))
 	}
 	n.worker.Handle(storage.NoticeJob, n.accounts.Notice)
-	n.worker.Handle(account.MailJob, n.accounts.SendMail)
-	n.worker.Handle(account.WebhookJob, n.accounts.SendWebhook)
-	n.worker.Handle(account.SignInJob, n.accounts.SendLink)
-	n.worker.Handle(account.ConfirmJob, n.accounts.SendConfirmation)
-	n.worker.Handle(account.AddressJob, n.accounts.SendAddressCode)
-	n.worker.Handle(account.FormerJob, n.accounts.NotifyFormer)
-	n.worker.Handle(contact.SilenceJob, n.contact.Silence)
-	n.worker.Handle(contact.CallbackJob, n.contact.Deliver)
-	n.worker.Handle(archive.ImportJob, n.archive.Resume)
+	n.worker.Handle(storage.MailJob, n.accounts.SendMail)
+	n.worker.Handle(storage.WebhookJob, n.accounts.SendWebhook)
+	n.worker.Handle(storage.SignInJob, n.accounts.SendLink)
+	n.worker.Handle(storage.ConfirmJob, n.accounts.SendConfirmation)
+	n.worker.Handle(storage.AddressJob, n.accounts.SendAddressCode)
+	n.worker.Handle(storage.FormerJob, n.accounts.NotifyFormer)
+	n.worker.Handle(storage.SilenceJob, n.contact.Silence)
+	n.worker.Handle(storage.CallbackJob, n.contact.Deliver)
+	n.worker.Handle(storage.ImportJob, n.archive.Resume)
 	keep := operate.Upkeep{DB: n.db}
-	n.worker.Handle(operate.PruneJob, keep.Prune)
-	n.worker.Handle(operate.HoursJob, keep.Hours)
+	n.worker.Handle(storage.PruneJob, keep.Prune)
+	n.worker.Handle(storage.HoursJob, keep.Hours)
 	n.worker.Handle(storage.AdoptJob, keep.Adopt)
 	n.worker.Handle(storage.DropJob, keep.DropThreads)
 	peers := operate.FollowJobs{Follow: n.Follow, Unfollow: n.federation.Unfollow, Log: n.log}
-	n.worker.Handle(moderation.FollowJob, peers.Job)
-	n.worker.Handle(operate.UnfollowJob, peers.EndJob)
+	n.worker.Handle(storage.FollowJob, peers.Job)
+	n.worker.Handle(storage.UnfollowJob, peers.EndJob)
 	if err := n.liveness(ctx); err != nil {
+		return err
+	}
+	if err := n.worker.Complete(storage.JobKinds()); err != nil {
 		return err
 	}
 	if err := n.db.Write(ctx, keep.Enqueue); err != nil {

@@ -198,7 +198,7 @@ func TestLetters_OneWaits(t *testing.T) {
 			}
 		}
 		require.Eventually(t, func() bool {
-			kept := map[string]bool{}
+			kept := map[storage.JobKind]bool{}
 			require.NoError(t, h.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 				jobs, err := tx.ListJobs(ctx, storage.JobWaiting, 100, "")
 				for _, j := range jobs.Items {
@@ -206,7 +206,7 @@ func TestLetters_OneWaits(t *testing.T) {
 				}
 				return err
 			}))
-			return kept[account.SignInJob] && kept[account.MailJob] && kept[account.WebhookJob]
+			return kept[storage.SignInJob] && kept[storage.MailJob] && kept[storage.WebhookJob]
 		}, time.Minute, 20*time.Millisecond, "what was not taken is tried again")
 	})
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/operate"
 	"stoa/protocol"
 	"stoa/storage"
 	"stoa/storage/storagetest"
@@ -128,7 +127,7 @@ func (o *oldNode) fill() {
 	o.exec(`INSERT INTO report (post_id, reporter, reason, at) VALUES (?, ?, ?, ?)`, o.posts["Too many"], "network x", "spam", o.began.UnixMilli())
 	o.exec(`INSERT INTO stream (board, epoch, head) VALUES (?, ?, ?)`, oldBase+"/ap/board", "e1", 1)
 	o.exec(`INSERT INTO log (stream, seq, kind, object_id, at, redacted, activity) VALUES (1, 1, 'create', ?, ?, ?, ?)`, o.posts["Sheets wanted"], o.began.UnixMilli(), false, []byte(`{}`))
-	for _, j := range [][2]string{{operate.PruneJob, "waiting"}, {"deliver", "done"}, {"submit", "dead"}} {
+	for _, j := range [][2]string{{"prune", "waiting"}, {"deliver", "done"}, {"submit", "dead"}} {
 		o.exec(`INSERT INTO job (kind, args, state, run_at, last_error) VALUES (?, ?, ?, ?, ?)`, j[0], []byte(`{}`), j[1], o.began.UnixMilli(), "")
 	}
 }
@@ -161,7 +160,7 @@ func TestUpgrade(t *testing.T) {
 			require.NoError(t, h.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 				dead, err := tx.ListJobs(ctx, storage.JobDead, 10, "")
 				require.Len(t, dead.Items, 1)
-				require.Equal(t, "submit", dead.Items[0].Kind)
+				require.Equal(t, storage.SubmitJob, dead.Items[0].Kind)
 				if err != nil {
 					return err
 				}

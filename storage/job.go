@@ -13,7 +13,7 @@ import (
 // A Job is work to do after a commit, at least once.
 type Job struct {
 	ID        int64
-	Kind      string
+	Kind      JobKind
 	Lane      string // at most one job of a lane runs at a time, oldest first; "" has no such limit
 	Args      []byte
 	RunAt     time.Time // not before; zero means now. While the job is leased, the end of the lease
@@ -35,7 +35,7 @@ const (
 
 // A JobStat counts the jobs of one kind and state.
 type JobStat struct {
-	Kind   string
+	Kind   JobKind
 	State  JobState
 	Count  int
 	Oldest time.Time // smallest RunAt
@@ -62,7 +62,7 @@ func (tx *Tx) Enqueue(ctx context.Context, j Job) error {
 		j.Args = []byte{}
 	}
 	n, err := tx.write(ctx, `INSERT INTO job (kind, lane, args, state, blocked, run_at, dedupe, last_error) VALUES (?, NULLIF(?, ''), ?, 'waiting', 0, ?, NULLIF(?, ''), ?) ON CONFLICT DO NOTHING`,
-		j.Kind, j.Lane, j.Args, millis(j.RunAt), j.Dedupe, storable(j.LastError))
+		string(j.Kind), j.Lane, j.Args, millis(j.RunAt), j.Dedupe, storable(j.LastError))
 	if n > 0 {
 		tx.batch.opTopics[TopicJobs] = true
 	}
@@ -138,14 +138,14 @@ const (
 
 // JobsNamed returns the jobs of a kind that wait under names which begin with the
 // kind and a space, at most 1000, by name, and the newest dead ones, at most 100.
-func (tx *Tx) JobsNamed(ctx context.Context, kind string) ([]Job, error) {
-	rows, err := tx.query(ctx, jobsWaiting, kind+" ", kind+"!") // ! is the character after the space
+func (tx *Tx) JobsNamed(ctx context.Context, kind JobKind) ([]Job, error) {
+	rows, err := tx.query(ctx, jobsWaiting, string(kind)+" ", string(kind)+"!") // ! is the character after the space
 	waiting, err := collect(rows, err, scanJob)
 	if err != nil {
 		return nil, err
 	}
 	slices.SortFunc(waiting, func(a, b Job) int { return strings.Compare(a.Dedupe, b.Dedupe) })
-	rows, err = tx.query(ctx, jobsDead, kind)
+	rows, err = tx.query(ctx, jobsDead, string(kind))
 	dead, err := collect(rows, err, scanJob)
 	return append(waiting, dead...), err
 }
@@ -161,7 +161,7 @@ func (tx *Tx) LaneFull(ctx context.Context, lane string, most int) (bool, error)
 
 // DropNamed deletes the jobs of that name: the waiting one, which leaves its lane,
 // unless it is running; and dead ones. It returns how many.
-func (tx *Tx) DropNamed(ctx context.Context, kind, dedupe string) (int, error) {
+func (tx *Tx) DropNamed(ctx context.Context, kind JobKind, dedupe string) (int, error) {
 	if err := tx.lockName(ctx, claiming); err != nil { // no claim gives it a lane meanwhile
 		return 0, err
 	}
@@ -175,7 +175,7 @@ func (tx *Tx) DropNamed(ctx context.Context, kind, dedupe string) (int, error) {
 			return 0, err
 		}
 	}
-	dead, err := tx.write(ctx, `DELETE FROM job WHERE state = 'dead' AND kind = ? AND dedupe = ?`, kind, dedupe)
+	dead, err := tx.write(ctx, `DELETE FROM job WHERE state = 'dead' AND kind = ? AND dedupe = ?`, string(kind), dedupe)
 	return len(waiting) + int(dead), err
 }
 
@@ -213,8 +213,8 @@ const (
 func (tx *Tx) JobStats(ctx context.Context) ([]JobStat, error) {
 	stats := []JobStat{}
 	for _, state := range []JobState{JobDead, JobDone, JobWaiting} {
-		for kind := ""; ; {
-			err := tx.row(ctx, nextKind, string(state), kind).Scan(&kind)
+		for kind := JobKind(""); ; {
+			err := tx.row(ctx, nextKind, string(state), string(kind)).Scan(&kind)
 			if err == ErrNotFound {
 				break
 			}
@@ -222,7 +222,7 @@ func (tx *Tx) JobStats(ctx context.Context) ([]JobStat, error) {
 				return nil, err
 			}
 			st, oldest := JobStat{Kind: kind, State: state}, int64(0)
-			if err := tx.row(ctx, countKind, string(state), kind, mostCounted).Scan(&st.Count, &oldest); err != nil {
+			if err := tx.row(ctx, countKind, string(state), string(kind), mostCounted).Scan(&st.Count, &oldest); err != nil {
 				return nil, err
 			}
 			st.Oldest = moment(oldest)

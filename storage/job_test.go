@@ -45,7 +45,7 @@ func claim(t *testing.T, db *storage.DB, owner string, n int) (jobs []storage.Jo
 	jobs, _, err := db.ClaimJobs(t.Context(), owner, n, time.Minute)
 	require.NoError(t, err)
 	for _, j := range jobs {
-		kinds = append(kinds, j.Kind)
+		kinds = append(kinds, string(j.Kind))
 	}
 	return jobs, kinds
 }
@@ -111,7 +111,7 @@ func TestJobs_NextOfALane(t *testing.T) {
 		require.Nil(t, next(jobs[1]), "a lane in which none waits")
 		require.Nil(t, next(jobs[2]), "no lane")
 		a2 := next(jobs[0])
-		require.Equal(t, "a2", a2.Kind)
+		require.EqualValues(t, "a2", a2.Kind)
 		require.Equal(t, 1, a2.Attempt)
 		require.Equal(t, start.Add(time.Minute), a2.RunAt)
 		require.Nil(t, next(jobs[0]), "a job ends once, and its lane is another's by now")
@@ -123,7 +123,7 @@ func TestJobs_NextOfALane(t *testing.T) {
 		require.Equal(t, []string{"a2"}, kinds)
 		require.Equal(t, 2, again[0].Attempt)
 		a3 := next(again[0])
-		require.Equal(t, "a3", a3.Kind)
+		require.EqualValues(t, "a3", a3.Kind)
 		require.NoError(t, db.ReleaseJobs(t.Context(), "one"))
 		last, kinds := claim(t, db, "two", 10)
 		require.Equal(t, []string{"a3"}, kinds)

@@ -21,7 +21,7 @@ func TestList_Bounded(t *testing.T) {
 				if err := tx.Audit(ctx, "acc_1", "note", fmt.Sprint(n), ""); err != nil {
 					return err
 				}
-				if err := tx.Enqueue(ctx, storage.Job{Kind: fmt.Sprint("k", n)}); err != nil {
+				if err := tx.Enqueue(ctx, storage.Job{Kind: storage.JobKind(fmt.Sprint("k", n))}); err != nil {
 					return err
 				}
 			}

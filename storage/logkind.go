@@ -10,7 +10,3 @@ const (
 	LogHide    LogKind = "hide"
 	LogRestore LogKind = "restore"
 )
-
-// SubmitJob is the kind of the jobs that tell other servers of a change of a post:
-// the board enqueues them, the federation does them.
-const SubmitJob = "submit"

@@ -9,9 +9,6 @@ import (
 	"stoa/protocol"
 )
 
-// NoticeJob is the kind of job that sends a notice to its owner.
-const NoticeJob = "notice"
-
 // Notify notifies the owner of a profile, by the ways the owner has chosen, if this
 // transaction commits. An owner who has chosen none costs no job, and repeated
 // events are combined into one notice until it is sent.
@@ -28,10 +25,10 @@ func (tx *Tx) Notify(ctx context.Context, n protocol.Notice) error {
 	if err != nil {
 		return fmt.Errorf("encode notice: %w", err)
 	}
-	return tx.Enqueue(ctx, Job{Kind: NoticeJob, Lane: NoticeJob + ":" + n.Handle, Args: args, Dedupe: NoticeKey(NoticeJob, n)})
+	return tx.Enqueue(ctx, Job{Kind: NoticeJob, Lane: string(NoticeJob) + ":" + n.Handle, Args: args, Dedupe: NoticeKey(NoticeJob, n)})
 }
 
 // NoticeKey identifies the subject of a notice among the waiting jobs of a kind.
-func NoticeKey(kind string, n protocol.Notice) string {
-	return kind + " " + n.Handle + " " + string(n.Event) + " " + n.Subject
+func NoticeKey(kind JobKind, n protocol.Notice) string {
+	return string(kind) + " " + n.Handle + " " + string(n.Event) + " " + n.Subject
 }

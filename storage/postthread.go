@@ -47,10 +47,6 @@ func rootOf(p *protocol.Post) *string {
 	return &p.ID
 }
 
-// AdoptJob is the kind of job that joins replies to a parent that arrived after
-// them. Its arguments are the id of the parent.
-const AdoptJob = "adopt"
-
 // A numberedPost is a post with its number.
 type numberedPost struct {
 	protocol.StoredPost
@@ -97,7 +93,7 @@ func (tx *Tx) adoptReplies(ctx context.Context, p *protocol.StoredPost, seq int6
 		return nil, err
 	}
 	if joined < len(found) {
-		err = tx.Enqueue(ctx, Job{Kind: AdoptJob, Lane: AdoptJob, Dedupe: AdoptJob + " " + p.ID, Args: []byte(p.ID)})
+		err = tx.Enqueue(ctx, Job{Kind: AdoptJob, Lane: string(AdoptJob), Dedupe: string(AdoptJob) + " " + p.ID, Args: []byte(p.ID)})
 	}
 	return found[:joined], err
 }

@@ -49,7 +49,7 @@ func (tx *Tx) Statistics(ctx context.Context) (s protocol.Statistics, err error)
 	}
 	s.Jobs = []protocol.JobCount{}
 	for _, j := range stats {
-		s.Jobs = append(s.Jobs, protocol.JobCount{Kind: j.Kind, State: string(j.State), Count: j.Count, Oldest: j.Oldest})
+		s.Jobs = append(s.Jobs, protocol.JobCount{Kind: string(j.Kind), State: string(j.State), Count: j.Count, Oldest: j.Oldest})
 	}
 	s.Waiting = tx.db.QueueLen()
 	day := tx.Now.Truncate(24 * time.Hour)

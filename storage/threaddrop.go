@@ -5,10 +5,6 @@ import (
 	"fmt"
 )
 
-// DropJob is the kind of job that deletes what is left of the threads of a deleted
-// profile. Its arguments are the handle.
-const DropJob = "drop-threads"
-
 // Limits of what DropThreads deletes in one transaction: threads, their messages (or
 // those of one thread), and rows of each other table.
 const (
@@ -31,7 +27,7 @@ func (tx *Tx) DropThreads(ctx context.Context, handle string) error {
 	if complete, err := tx.dropThreads(ctx, handle); err != nil || complete {
 		return err
 	}
-	return tx.Enqueue(ctx, Job{Kind: DropJob, Lane: DropJob, Dedupe: DropJob + " " + handle, Args: []byte(handle)})
+	return tx.Enqueue(ctx, Job{Kind: DropJob, Lane: string(DropJob), Dedupe: string(DropJob) + " " + handle, Args: []byte(handle)})
 }
 
 // freeHandle deletes what a deleted profile left under a handle, which a new one is

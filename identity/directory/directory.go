@@ -80,8 +80,9 @@ type Config struct {
 type Store interface {
 	// Load returns what was saved and not removed, in any order.
 	Load(ctx context.Context) ([]Record, error)
-	// Save inserts or replaces the record of its name.
-	Save(ctx context.Context, r Record) error
+	// Save inserts or replaces the record of a name: a set that was fetched just now, by the
+	// clock of the store, and expires after lifetime.
+	Save(ctx context.Context, name string, set []byte, lifetime time.Duration) error
 	// Remove deletes the records of these names; unknown names are no error.
 	Remove(ctx context.Context, names []string) error
 }

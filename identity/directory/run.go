@@ -116,8 +116,7 @@ func (c *Cache) save(ctx context.Context, name string, f *found) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	err := c.cfg.Store.Save(ctx, Record{Name: name, Set: f.set, FetchedAt: f.at, Expires: f.at.Add(f.lifetime)})
-	if err != nil {
+	if err := c.cfg.Store.Save(ctx, name, f.set, f.lifetime); err != nil {
 		c.log.WarnContext(ctx, "key directory not saved", "url", name, "err", err)
 	}
 }

@@ -35,13 +35,13 @@ func (m *memory) Load(context.Context) ([]Record, error) {
 	return all, m.broken
 }
 
-func (m *memory) Save(_ context.Context, r Record) error {
+func (m *memory) Save(_ context.Context, name string, set []byte, lifetime time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.records == nil {
 		m.records = map[string]Record{}
 	}
-	m.records[r.Name] = r
+	m.records[name] = Record{Name: name, Set: set, FetchedAt: time.Now(), Expires: time.Now().Add(lifetime)}
 	return m.broken
 }
 

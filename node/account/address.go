@@ -12,12 +12,6 @@ import (
 	"stoa/storage"
 )
 
-// Jobs of an account's address.
-const (
-	AddressJob = "confirm-account-mail" // the code that confirms a new address
-	FormerJob  = "former-account-mail"  // tells the former address of the change
-)
-
 const (
 	askedAtOnce = 3                  // codes of one account or profile that are good at a time
 	tellFor     = 7 * 24 * time.Hour // how long a former address is kept to be told, at most
@@ -77,7 +71,7 @@ func (a *Accounts) PutMail(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	if err != nil {
 		return protocol.AccountMail{}, err
 	}
-	return a.address(acc), tx.Enqueue(ctx, storage.Job{Kind: AddressJob, Lane: letterLane, Args: args, Dedupe: AddressJob + " " + acc.ID})
+	return a.address(acc), tx.Enqueue(ctx, storage.Job{Kind: storage.AddressJob, Lane: letterLane, Args: args, Dedupe: string(storage.AddressJob) + " " + acc.ID})
 }
 
 // mayMove refuses a token with fewer rights than the account: a reader of its mail
@@ -204,7 +198,7 @@ func enqueueFormerNotice(ctx context.Context, tx *storage.Tx, account, former st
 	if err != nil {
 		return err
 	}
-	return tx.Enqueue(ctx, storage.Job{Kind: FormerJob, Lane: letterLane, Args: args})
+	return tx.Enqueue(ctx, storage.Job{Kind: storage.FormerJob, Lane: letterLane, Args: args})
 }
 
 // NotifyFormer is the handler of FormerJob.

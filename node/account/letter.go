@@ -14,15 +14,6 @@ import (
 	"stoa/storage"
 )
 
-// Kinds of jobs of this room. A job holds a name, never an address or a secret:
-// both are looked up or made when it runs.
-const (
-	SignInJob  = "sign-in-mail"   // a sign-in link to the address of an account
-	ConfirmJob = "confirm-mail"   // the link that confirms the address of a profile
-	MailJob    = "notice-mail"    // a notice as mail
-	WebhookJob = "notice-webhook" // a notice to the owner's webhook
-)
-
 // A Letter is a mail to one person, in plain text.
 type Letter struct {
 	ID                string // unique; the same at each attempt where the letter is, so that a repeat is recognised
@@ -70,7 +61,7 @@ func (a *Accounts) AskLink(ctx context.Context, tx *storage.Tx, mail string) err
 	if err != nil {
 		return err
 	}
-	return tx.Enqueue(ctx, storage.Job{Kind: SignInJob, Lane: letterLane, Args: args, Dedupe: SignInJob + " " + acc.ID})
+	return tx.Enqueue(ctx, storage.Job{Kind: storage.SignInJob, Lane: letterLane, Args: args, Dedupe: string(storage.SignInJob) + " " + acc.ID})
 }
 
 // linkEvery is the shortest time between sign-in links to one address, and
@@ -197,14 +188,14 @@ func (a *Accounts) Notice(_ context.Context, j storage.Job) (func(context.Contex
 			return err
 		}
 		if s.Mail != "" && s.Confirmed && a.Mail != nil {
-			if err := tx.Enqueue(ctx, storage.Job{Kind: MailJob, Lane: noticeLane, Args: args, Dedupe: storage.NoticeKey(MailJob, in)}); err != nil {
+			if err := tx.Enqueue(ctx, storage.Job{Kind: storage.MailJob, Lane: noticeLane, Args: args, Dedupe: storage.NoticeKey(storage.MailJob, in)}); err != nil {
 				return err
 			}
 		}
 		if s.Webhook == "" {
 			return nil
 		}
-		return tx.Enqueue(ctx, storage.Job{Kind: WebhookJob, Lane: webhook.Lane(s.Webhook), Args: args, Dedupe: storage.NoticeKey(WebhookJob, in)})
+		return tx.Enqueue(ctx, storage.Job{Kind: storage.WebhookJob, Lane: webhook.Lane(s.Webhook), Args: args, Dedupe: storage.NoticeKey(storage.WebhookJob, in)})
 	}, nil
 }
 

@@ -53,7 +53,7 @@ func TestSendLink_AfterAFailedAttempt(t *testing.T) {
 		}))
 		return left
 	}
-	first := storage.Job{ID: 1, Kind: SignInJob, Lane: letterLane, Attempt: 1, Args: []byte(`{"account":"` + acc.ID + `"}`), Dedupe: "one"}
+	first := storage.Job{ID: 1, Kind: storage.SignInJob, Lane: letterLane, Attempt: 1, Args: []byte(`{"account":"` + acc.ID + `"}`), Dedupe: "one"}
 	again := send(first)
 	require.Len(t, again, 1)
 	require.Empty(t, server.sent)
@@ -63,13 +63,13 @@ func TestSendLink_AfterAFailedAttempt(t *testing.T) {
 	server.ill = false
 	send(again[0])
 	require.Equal(t, []string{"asha@example.org"}, server.sent)
-	send(storage.Job{ID: 3, Kind: SignInJob, Attempt: 1, Args: first.Args})
+	send(storage.Job{ID: 3, Kind: storage.SignInJob, Attempt: 1, Args: first.Args})
 	require.Len(t, server.sent, 1, "asked for again at once")
-	send(storage.Job{ID: 3, Kind: SignInJob, Attempt: 2, Args: first.Args})
+	send(storage.Job{ID: 3, Kind: storage.SignInJob, Attempt: 2, Args: first.Args})
 	require.Len(t, server.sent, 2, "a process died over it: nobody knows whether the letter went out")
 
 	server.ill = true
-	last := storage.Job{ID: 4, Kind: SignInJob, Attempt: 1, Args: []byte(`{"account":"` + acc.ID + `","try":8}`)}
+	last := storage.Job{ID: 4, Kind: storage.SignInJob, Attempt: 1, Args: []byte(`{"account":"` + acc.ID + `","try":8}`)}
 	_, err := a.SendLink(t.Context(), last)
 	require.Equal(t, protocol.Gone, protocol.CodeOf(err), "every row of tries ends")
 }

@@ -87,7 +87,7 @@ func (a *Accounts) askConfirmation(ctx context.Context, tx *storage.Tx, s storag
 	if err != nil {
 		return err
 	}
-	return tx.Enqueue(ctx, storage.Job{Kind: ConfirmJob, Lane: letterLane, Args: args, Dedupe: ConfirmJob + " " + s.Handle})
+	return tx.Enqueue(ctx, storage.Job{Kind: storage.ConfirmJob, Lane: letterLane, Args: args, Dedupe: string(storage.ConfirmJob) + " " + s.Handle})
 }
 
 // ConfirmMail records that the owner can read mail to the address.

@@ -22,9 +22,6 @@ import (
 // over. Each transaction checks that it still holds the import, so that no two processes work on
 // it at the same time.
 
-// ImportJob is the kind of the job that finishes an interrupted import.
-const ImportJob = "import"
-
 const (
 	silence   = 3 * time.Second // of a holder, until another process may take over
 	turn      = time.Minute     // how long a job works on an import before it makes room for others
@@ -104,7 +101,7 @@ func (im *importing) begin(ctx context.Context, id string) error {
 
 func enqueueResume(id string, at time.Time) func(context.Context, *storage.Tx) error {
 	return func(ctx context.Context, tx *storage.Tx) error {
-		return tx.Enqueue(ctx, storage.Job{Kind: ImportJob, Lane: id, Args: []byte(`{"id":"` + id + `"}`), RunAt: at})
+		return tx.Enqueue(ctx, storage.Job{Kind: storage.ImportJob, Lane: id, Args: []byte(`{"id":"` + id + `"}`), RunAt: at})
 	}
 }
 
@@ -132,7 +129,7 @@ func (a *Archive) Resume(ctx context.Context, j storage.Job) (func(context.Conte
 	}
 	ctx, cancel := context.WithTimeout(ctx, turn)
 	defer cancel()
-	switch _, err := a.finish(ctx, row.ID, j.Kind+" "+rand.Text(), nil); {
+	switch _, err := a.finish(ctx, row.ID, string(j.Kind)+" "+rand.Text(), nil); {
 	case errors.Is(err, errGone):
 		return nil, nil
 	case ctx.Err() != nil, protocol.CodeOf(err) == protocol.Overloaded:

@@ -126,7 +126,7 @@ func TestReceived(t *testing.T) {
 	require.NoError(t, db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
 		jobs, err := tx.ListJobs(ctx, "waiting", 10, "")
 		require.Len(t, jobs.Items, 1)
-		require.Equal(t, "submit", jobs.Items[0].Kind)
+		require.Equal(t, storage.SubmitJob, jobs.Items[0].Kind)
 		require.Equal(t, "to:n2.example", jobs.Items[0].Lane)
 		_, _, err2 := tx.LogHead(ctx, b.ID())
 		require.ErrorIs(t, err2, storage.ErrNotFound, "our own log says nothing of other boards' posts")

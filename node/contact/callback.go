@@ -14,10 +14,6 @@ import (
 	"stoa/storage"
 )
 
-// CallbackJob is the kind of the job that makes one attempt at one delivery. A failed delivery is
-// retried by a new job, so that it does not block its lane.
-const CallbackJob = "callback"
-
 const (
 	firstWait   = 5 * time.Second
 	longestWait = time.Hour
@@ -46,7 +42,7 @@ func enqueueTry(ctx context.Context, tx *storage.Tx, cb *storage.StoredCallback)
 		return err
 	}
 	return tx.Enqueue(ctx, storage.Job{
-		Kind: CallbackJob, Lane: webhook.Lane(cb.URL), Args: args, RunAt: cb.NextAt,
+		Kind: storage.CallbackJob, Lane: webhook.Lane(cb.URL), Args: args, RunAt: cb.NextAt,
 		Dedupe: dedupeKey(cb),
 	})
 }
@@ -54,7 +50,7 @@ func enqueueTry(ctx context.Context, tx *storage.Tx, cb *storage.StoredCallback)
 // dedupeKey names the next attempt at a delivery. A job with another key was replaced by a replay:
 // it must not start a second series of attempts.
 func dedupeKey(cb *storage.StoredCallback) string {
-	return CallbackJob + ":" + cb.ID + ":" + strconv.FormatInt(cb.NextAt.UnixMilli(), 10)
+	return string(storage.CallbackJob) + ":" + cb.ID + ":" + strconv.FormatInt(cb.NextAt.UnixMilli(), 10)
 }
 
 // Deliver makes one attempt at a delivery. It reads the delivery first and sends nothing that was

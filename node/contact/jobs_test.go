@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"stoa/node/contact"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -21,9 +20,9 @@ func (w *world) runJobs(crash func(storage.Job) bool) error {
 		for _, j := range jobs {
 			var after func(context.Context, *storage.Tx) error
 			switch j.Kind {
-			case contact.SilenceJob:
+			case storage.SilenceJob:
 				after, err = w.Silence(w.t.Context(), j)
-			case contact.CallbackJob:
+			case storage.CallbackJob:
 				after, err = w.Deliver(w.t.Context(), j)
 			}
 			if err != nil {

@@ -10,10 +10,6 @@ import (
 	"stoa/storage"
 )
 
-// SilenceJob is the kind of the job that closes a thread after thirty days without a message
-// (contract §5).
-const SilenceJob = "silence"
-
 // bySilence is the ClosedBy of a thread that SilenceJob closed.
 const bySilence = "silence"
 
@@ -26,7 +22,7 @@ func enqueueSilence(ctx context.Context, tx *storage.Tx, t *storage.StoredThread
 	if err != nil {
 		return err
 	}
-	return tx.Enqueue(ctx, storage.Job{Kind: SilenceJob, Args: args, Dedupe: SilenceJob + ":" + t.ID, RunAt: t.UpdatedAt.Add(protocol.ThreadSilence)})
+	return tx.Enqueue(ctx, storage.Job{Kind: storage.SilenceJob, Args: args, Dedupe: string(storage.SilenceJob) + ":" + t.ID, RunAt: t.UpdatedAt.Add(protocol.ThreadSilence)})
 }
 
 // Watch enqueues the job that closes an imported thread after its silence.

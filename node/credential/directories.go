@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"stoa/identity/directory"
 	"stoa/identity/httpsig"
@@ -71,9 +72,9 @@ func (s directoryStore) Load(ctx context.Context) (records []directory.Record, e
 	return records, err
 }
 
-func (s directoryStore) Save(ctx context.Context, r directory.Record) error {
+func (s directoryStore) Save(ctx context.Context, name string, set []byte, lifetime time.Duration) error {
 	return s.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		return tx.PutKeyDirectory(ctx, storage.KeyDirectory{Name: r.Name, Keys: r.Set, FetchedAt: r.FetchedAt, ExpiresAt: r.Expires})
+		return tx.PutKeyDirectory(ctx, storage.KeyDirectory{Name: name, Keys: set, FetchedAt: tx.Now, ExpiresAt: tx.Now.Add(lifetime)})
 	})
 }
 

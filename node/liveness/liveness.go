@@ -22,9 +22,6 @@ import (
 	"stoa/storage"
 )
 
-// Kind is the kind of the probing job. One runs at a time over all processes.
-const Kind = "probe"
-
 // Limits of what is asked.
 const (
 	PerDomain = 60 // addresses of one registrable domain per hour
@@ -70,11 +67,11 @@ func (p *Prober) Stop() { close(p.stopping()) }
 func Enqueue(ctx context.Context, tx *storage.Tx) error { return enqueueAt(ctx, tx, tx.Now) }
 
 func enqueueAt(ctx context.Context, tx *storage.Tx, at time.Time) error {
-	return tx.Enqueue(ctx, storage.Job{Kind: Kind, Lane: Kind, Dedupe: Kind, RunAt: at})
+	return tx.Enqueue(ctx, storage.Job{Kind: storage.ProbeJob, Lane: string(storage.ProbeJob), Dedupe: string(storage.ProbeJob), RunAt: at})
 }
 
 // Job asks what is due, stores the outcomes, and enqueues the next run. It is the worker's handler
-// of Kind.
+// of ProbeJob.
 func (p *Prober) Job(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -109,7 +106,7 @@ func (p *Prober) Job(ctx context.Context, _ storage.Job) (func(context.Context, 
 	return p.enqueueNext, group.Wait()
 }
 
-// Rest is the handler of Kind on a node that no longer asks. It deletes old outcomes, which would
+// Rest is the handler of ProbeJob on a node that no longer asks. It deletes old outcomes, which would
 // otherwise be shown and counted for ever. When there are many it continues in a later job.
 func (p *Prober) Rest(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	ctx, cancel := context.WithTimeout(ctx, most)

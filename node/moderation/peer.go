@@ -11,10 +11,6 @@ import (
 	"stoa/storage"
 )
 
-// FollowJob is the kind of the job that follows another node's board, and the prefix of its dedupe
-// key.
-const FollowJob = "follow"
-
 // FollowArgs are the arguments of a follow job. Each attempt enqueues a new job.
 type FollowArgs struct {
 	URL   string    `json:"url"`
@@ -47,7 +43,7 @@ func (m *Moderation) Peers(ctx context.Context, tx *storage.Tx, _ protocol.Calle
 	if _, v.Head, err = tx.LogHead(ctx, protocol.BoardID(m.Base)); err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return v, err
 	}
-	follows, err := tx.JobsNamed(ctx, FollowJob)
+	follows, err := tx.JobsNamed(ctx, storage.FollowJob)
 	if err != nil {
 		return v, err
 	}

@@ -38,7 +38,7 @@ func (b *Backlog) Collect(ch chan<- prometheus.Metric) {
 			return err
 		}
 		for _, s := range stats {
-			ch <- prometheus.MustNewConstMetric(jobsDesc, prometheus.GaugeValue, float64(s.Count), s.Kind, string(s.State))
+			ch <- prometheus.MustNewConstMetric(jobsDesc, prometheus.GaugeValue, float64(s.Count), string(s.Kind), string(s.State))
 		}
 		review, err := tx.CountReview(ctx)
 		if err != nil {

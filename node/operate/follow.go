@@ -20,7 +20,7 @@ func Follow(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return protocol.None{}, protocol.Errorf(protocol.InvalidRequest, "%q is not an address such as https://n1.example", in.URL)
 	}
-	if _, err := tx.DropNamed(ctx, moderation.FollowJob, followName(in.URL)); err != nil { // the operator wants it tried now
+	if _, err := tx.DropNamed(ctx, storage.FollowJob, followName(in.URL)); err != nil { // the operator wants it tried now
 		return protocol.None{}, err
 	}
 	if err := enqueueFollow(ctx, tx, moderation.FollowArgs{URL: in.URL, Since: tx.Now}, 0, ""); err != nil {
@@ -29,7 +29,7 @@ func Follow(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.
 	return protocol.None{}, tx.Audit(ctx, c.Actor(), "peer follow", in.URL, "")
 }
 
-func followName(address string) string { return moderation.FollowJob + " " + address }
+func followName(address string) string { return string(storage.FollowJob) + " " + address }
 
 func enqueueFollow(ctx context.Context, tx *storage.Tx, in moderation.FollowArgs, wait time.Duration, last string) error {
 	args, err := json.Marshal(in)
@@ -37,12 +37,9 @@ func enqueueFollow(ctx context.Context, tx *storage.Tx, in moderation.FollowArgs
 		return err
 	}
 	return tx.Enqueue(ctx, storage.Job{
-		Kind: moderation.FollowJob, Lane: followName(in.URL), Args: args, Dedupe: followName(in.URL), RunAt: tx.Now.Add(wait), LastError: last,
+		Kind: storage.FollowJob, Lane: followName(in.URL), Args: args, Dedupe: followName(in.URL), RunAt: tx.Now.Add(wait), LastError: last,
 	})
 }
-
-// UnfollowJob is the job that stops following a board.
-const UnfollowJob = "unfollow"
 
 // Unfollow makes the running node stop following a board, and notify it. Received
 // posts are kept.
@@ -51,7 +48,7 @@ func Unfollow(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protoco
 	if err != nil {
 		return protocol.None{}, err
 	}
-	if n, err := tx.DropNamed(ctx, moderation.FollowJob, followName(in.URL)); err != nil || n > 0 { // of an address that is not followed yet
+	if n, err := tx.DropNamed(ctx, storage.FollowJob, followName(in.URL)); err != nil || n > 0 { // of an address that is not followed yet
 		return protocol.None{}, errors.Join(err, tx.Audit(ctx, c.Actor(), "peer unfollow", in.URL, ""))
 	}
 	s, err := tx.SubscriptionByBoard(ctx, in.URL)
@@ -61,7 +58,7 @@ func Unfollow(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protoco
 	if err != nil {
 		return protocol.None{}, err
 	}
-	if err := tx.Enqueue(ctx, storage.Job{Kind: UnfollowJob, Lane: "host:" + s.Host, Args: args, Dedupe: UnfollowJob + " " + in.URL}); err != nil {
+	if err := tx.Enqueue(ctx, storage.Job{Kind: storage.UnfollowJob, Lane: "host:" + s.Host, Args: args, Dedupe: string(storage.UnfollowJob) + " " + in.URL}); err != nil {
 		return protocol.None{}, err
 	}
 	return protocol.None{}, tx.Audit(ctx, c.Actor(), "peer unfollow", in.URL, "")
@@ -81,7 +78,7 @@ var followPauses = []time.Duration{
 
 const followFor = 24 * time.Hour
 
-// Job is the handler of moderation.FollowJob. A node that is not a stoa node with a
+// Job is the handler of storage.FollowJob. A node that is not a stoa node with a
 // board is a final error; one that does not answer is retried for a day.
 func (f FollowJobs) Job(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	var args moderation.FollowArgs

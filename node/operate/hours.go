@@ -7,14 +7,10 @@ import (
 	"stoa/storage"
 )
 
-// HoursJob is the job that computes again the hours of merchants whose stored
-// interval is over, so that "open now" need not.
-const HoursJob = "hours"
-
 const hoursEvery = 5 * time.Minute
 
 func enqueueHours(ctx context.Context, tx *storage.Tx) error {
-	return tx.Enqueue(ctx, storage.Job{Kind: HoursJob, Lane: HoursJob, Dedupe: HoursJob, RunAt: tx.Now.Add(hoursEvery)})
+	return tx.Enqueue(ctx, storage.Job{Kind: storage.HoursJob, Lane: string(storage.HoursJob), Dedupe: string(storage.HoursJob), RunAt: tx.Now.Add(hoursEvery)})
 }
 
 // Hours is the handler of HoursJob.

@@ -14,7 +14,7 @@ func Jobs(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.Jo
 	page, err := tx.ListJobs(ctx, storage.JobState(in.State), protocol.MaxLimit, "")
 	out := protocol.Jobs{Items: make([]protocol.Job, 0, len(page.Items))}
 	for _, j := range page.Items {
-		out.Items = append(out.Items, protocol.Job{ID: j.ID, Kind: j.Kind, Lane: j.Lane, Attempt: j.Attempt, RunAt: j.RunAt, LastError: j.LastError})
+		out.Items = append(out.Items, protocol.Job{ID: j.ID, Kind: string(j.Kind), Lane: j.Lane, Attempt: j.Attempt, RunAt: j.RunAt, LastError: j.LastError})
 	}
 	return out, err
 }

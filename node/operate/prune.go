@@ -11,10 +11,6 @@ import (
 	"stoa/storage"
 )
 
-// PruneJob is the job that deletes expired rows. docs/OPERATIONS.md has the table
-// of how long each kind is kept.
-const PruneJob = "prune"
-
 const (
 	pruneEvery   = time.Hour
 	keepJobs     = 14 * 24 * time.Hour // finished and dead jobs, for the operator's questions
@@ -39,7 +35,7 @@ func (u Upkeep) Enqueue(ctx context.Context, tx *storage.Tx) error {
 }
 
 func enqueuePrune(ctx context.Context, tx *storage.Tx) error {
-	return tx.Enqueue(ctx, storage.Job{Kind: PruneJob, Lane: PruneJob, Dedupe: PruneJob, RunAt: tx.Now.Add(pruneEvery)})
+	return tx.Enqueue(ctx, storage.Job{Kind: storage.PruneJob, Lane: string(storage.PruneJob), Dedupe: string(storage.PruneJob), RunAt: tx.Now.Add(pruneEvery)})
 }
 
 // Prune deletes in small parts, each in a separate transaction, so that no write

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,20 +38,35 @@ type Worker struct {
 	Log      *slog.Logger
 	Owner    string // name of this process in leases
 	Parallel int    // jobs at once; default 8
-	Observe  func(kind string, d time.Duration, err error)
+	Observe  func(kind storage.JobKind, d time.Duration, err error)
 
-	handlers map[string]Handler
+	handlers map[storage.JobKind]Handler
 }
 
 // Handle registers the handler of a kind; it panics on a second. Call it before Run.
-func (w *Worker) Handle(kind string, h Handler) {
+func (w *Worker) Handle(kind storage.JobKind, h Handler) {
 	if w.handlers == nil {
-		w.handlers = map[string]Handler{}
+		w.handlers = map[storage.JobKind]Handler{}
 	}
 	if w.handlers[kind] != nil {
-		panic("two handlers for jobs of kind " + kind)
+		panic("two handlers for jobs of kind " + string(kind))
 	}
 	w.handlers[kind] = h
+}
+
+// Complete returns an error when a kind has no handler, or a handler a kind that is not among all.
+func (w *Worker) Complete(all []storage.JobKind) error {
+	for _, kind := range all {
+		if w.handlers[kind] == nil {
+			return fmt.Errorf("jobs of kind %s have no handler", kind)
+		}
+	}
+	for kind := range w.handlers {
+		if !slices.Contains(all, kind) {
+			return fmt.Errorf("jobs of kind %s have a handler, but storage.JobKinds does not list the kind", kind)
+		}
+	}
+	return nil
 }
 
 // Run claims and runs jobs until ctx ends, then waits for the running jobs and releases the leases

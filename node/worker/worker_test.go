@@ -70,7 +70,7 @@ func TestWorker(t *testing.T) {
 				return tx.Enqueue(ctx, storage.Job{Kind: "again", Dedupe: "again", RunAt: tx.Now.Add(time.Hour)})
 			}, nil
 		})
-		for _, kind := range []string{"good", "final", "later", "panics", "unknown"} {
+		for _, kind := range []storage.JobKind{"good", "final", "later", "panics", "unknown"} {
 			enqueue(t, db, storage.Job{Kind: kind})
 		}
 		enqueue(t, db, storage.Job{Kind: "again", Dedupe: "again"})
@@ -78,7 +78,7 @@ func TestWorker(t *testing.T) {
 		require.Eventually(t, func() bool { return len(jobs(t, db, "done")) == 2 && len(jobs(t, db, "dead")) == 1 }, time.Minute, 10*time.Millisecond)
 		require.EqualValues(t, 1, ran.Load())
 		require.Equal(t, "gone: the receiver is gone", jobs(t, db, "dead")[0].LastError)
-		var waiting = map[string]storage.Job{}
+		var waiting = map[storage.JobKind]storage.Job{}
 		require.Eventually(t, func() bool {
 			clear(waiting)
 			for _, j := range jobs(t, db, "waiting") {
@@ -112,4 +112,18 @@ func TestHandle_Twice(t *testing.T) {
 	w.Handle("one", none)
 	w.Handle("two", none)
 	require.Panics(t, func() { w.Handle("one", none) })
+}
+
+// TestComplete checks that a kind without a handler, and a handler of a kind that is not listed, are errors.
+func TestComplete(t *testing.T) {
+	t.Parallel()
+	w := &Worker{}
+	all := storage.JobKinds()
+	for _, kind := range all[1:] {
+		w.Handle(kind, func(context.Context, storage.Job) (func(context.Context, *storage.Tx) error, error) { return nil, nil })
+	}
+	require.EqualError(t, w.Complete(all), "jobs of kind process have no handler")
+	require.NoError(t, w.Complete(all[1:]))
+	require.ErrorContains(t, w.Complete(all[1:len(all)-1]), "jobs of kind drop-threads have a handler")
+	require.Panics(t, func() { w.Handle(all[1], w.handlers[all[1]]) }, "a second handler")
 }

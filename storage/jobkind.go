@@ -1,0 +1,52 @@
+package storage
+
+// A JobKind says which handler runs a job. Every kind is declared here and listed in
+// JobKinds: a node does not start when a kind has no handler, or when a handler is
+// registered for another kind.
+type JobKind string
+
+// Jobs of package federation.
+const (
+	ProcessJob JobKind = "process" // one received activity
+	DeliverJob JobKind = "deliver" // one activity to one inbox
+	SubmitJob  JobKind = "submit"  // a change of a post, to the board of another node or to a reader of the post; enqueued by package board
+	EraseJob   JobKind = "erase"   // deletes the posts of a deleted account
+	PullJob    JobKind = "pull"    // reads the log of a followed board
+	RecheckJob JobKind = "recheck" // verifies the author of a post of another node again
+	EvictJob   JobKind = "evict"   // deletes rows of a stock over its cap; the arguments are the stock
+)
+
+// Jobs of package account. Their arguments hold no address and no secret: both are
+// looked up or made when the job runs.
+const (
+	NoticeJob  JobKind = "notice"               // one notice to its owner, by the ways that the owner chose
+	MailJob    JobKind = "notice-mail"          // a notice as mail
+	WebhookJob JobKind = "notice-webhook"       // a notice to the owner's webhook
+	SignInJob  JobKind = "sign-in-mail"         // a sign-in link to the address of an account
+	ConfirmJob JobKind = "confirm-mail"         // the code that confirms the address of a profile
+	AddressJob JobKind = "confirm-account-mail" // the code that confirms a new address of an account
+	FormerJob  JobKind = "former-account-mail"  // informs the former address of the change
+)
+
+// Jobs of the other packages of node.
+const (
+	CallbackJob JobKind = "callback"     // one attempt at one delivery of a reply; a failed one is retried by a new job
+	SilenceJob  JobKind = "silence"      // closes a thread after thirty days without a message (contract §5)
+	ImportJob   JobKind = "import"       // finishes an interrupted import
+	FollowJob   JobKind = "follow"       // follows another node's board; also the prefix of its dedupe key
+	UnfollowJob JobKind = "unfollow"     // stops following a board
+	ProbeJob    JobKind = "probe"        // asks which agents are alive; one runs at a time over all processes
+	PruneJob    JobKind = "prune"        // deletes expired rows, as in the table of docs/OPERATIONS.md
+	HoursJob    JobKind = "hours"        // computes "open now" of merchants whose stored interval is over
+	AdoptJob    JobKind = "adopt"        // joins replies to a parent that arrived after them; the arguments are the id of the parent
+	DropJob     JobKind = "drop-threads" // deletes the rest of the threads of a deleted profile; the arguments are the handle
+)
+
+// JobKinds returns every kind.
+func JobKinds() []JobKind {
+	return []JobKind{
+		ProcessJob, DeliverJob, SubmitJob, EraseJob, PullJob, RecheckJob, EvictJob,
+		NoticeJob, MailJob, WebhookJob, SignInJob, ConfirmJob, AddressJob, FormerJob,
+		CallbackJob, SilenceJob, ImportJob, FollowJob, UnfollowJob, ProbeJob, PruneJob, HoursJob, AdoptJob, DropJob,
+	}
+}
