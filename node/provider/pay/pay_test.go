@@ -22,7 +22,10 @@ func TestRef(t *testing.T) {
 		require.Equal(t, bid, got)
 		require.Equal(t, n, at)
 	}
-	for _, s := range []string{"", "-", "-1", bid, bid + "-", bid + "-0", bid + "-01", bid + "-+1", bid + "--1", bid + "-x", strings.Repeat("b", 39) + "-1", bid + "-99999999999999999999"} {
+	for _, s := range []string{
+		"", "-", "-1", bid, bid + "-", bid + "-0", bid + "-01", bid + "-+1", bid + "--1", bid + "-x", strings.Repeat("b", 39) + "-1",
+		bid + "-99999999999999999999",
+	} {
 		_, _, ok := ParseRef(s)
 		require.Equal(t, s == bid+"--1", ok, s) // the bid would be another
 	}

@@ -164,7 +164,8 @@ func exercisePayment(t *testing.T, r Rail) {
 	require.NoError(t, err)
 	require.Len(t, polled, 1)
 	require.Equal(t, e.PaymentID, polled[0].PaymentID, "poller and webhook name one payment")
-	require.Equal(t, []any{e.Kind, e.Ref, e.ProviderID, e.AmountPaise, e.Currency}, []any{polled[0].Kind, polled[0].Ref, polled[0].ProviderID, polled[0].AmountPaise, polled[0].Currency})
+	got := polled[0]
+	require.Equal(t, []any{e.Kind, e.Ref, e.ProviderID, e.AmountPaise, e.Currency}, []any{got.Kind, got.Ref, got.ProviderID, got.AmountPaise, got.Currency})
 	same, err := r.Provider.FetchLink(t.Context(), l.ProviderID)
 	require.NoError(t, err)
 	require.Equal(t, polled, same, "polling again finds the same events")

@@ -53,12 +53,9 @@ func (p *Provider) call(ctx context.Context, method, path string, header http.He
 		return unreachable(err)
 	}
 	defer res.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	raw, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer)) // an object that is cut is no JSON
 	if res.StatusCode < 200 || res.StatusCode > 299 {
 		return failure(res, raw, p.a.Now())
-	}
-	if err == nil && len(raw) > maxAnswer {
-		err = errors.New("longer than 256 KiB")
 	}
 	if err == nil {
 		err = json.Unmarshal(raw, out)

@@ -3,6 +3,7 @@ package razorpay_test
 import (
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"slices"
@@ -132,6 +133,25 @@ func TestLate(t *testing.T) {
 		require.Equal(t, []pay.Kind{pay.Paid, pay.Paid}, kinds(events), name)
 		require.Equal(t, []string{first, second}, []string{events[0].PaymentID, events[1].PaymentID}, name)
 		require.Equal(t, w.now(), events[0].OccurredAt, name)
+	}
+}
+
+// TestFetchLink_Strange: a link that says it is paid and lists no payment is asked for again, as is
+// the answer for another link; payments that took nothing are left out.
+func TestFetchLink_Strange(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	for body, want := range map[string]error{
+		`{"id":"plink_1","status":"paid","amount":100,"amount_paid":100,"payments":null}`:                                                        pay.ErrTemporary,
+		`{"id":"plink_1","status":"paid","amount":100,"amount_paid":100,"payments":[{"payment_id":"pay_1","amount":100,"status":"authorized"}]}`: pay.ErrTemporary,
+		`{"id":"plink_2","status":"created","amount":100}`:                                                                                       pay.ErrTemporary,
+		`{"id":"plink_1","status":"created","amount":100,"payments":[{"payment_id":"pay_1","amount":100,"status":"failed"}]}`:                    nil,
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(body)) }))
+		events, err := w.account(t, func(a *razorpay.Account) { a.Base = s.URL }).FetchLink(t.Context(), "plink_1")
+		require.ErrorIs(t, err, want, body)
+		require.Empty(t, events, body)
+		s.Close()
 	}
 }
 

@@ -64,7 +64,8 @@ func TestLink(t *testing.T) {
 func TestLink_Hostile(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		"Asha&am=1.00", "Asha#x", "Asha+Rao", "100% Asha", "Asha\r\nRao", strings.Repeat("a", 500), strings.Repeat("आशा राव ", 60), strings.Repeat("😀", 90), "a=b?c",
+		"Asha&am=1.00", "Asha#x", "Asha+Rao", "100% Asha", "Asha\r\nRao", "a=b?c", strings.Repeat("a", 500), strings.Repeat("आशा राव ", 60),
+		strings.Repeat("😀", 90),
 	} {
 		raw := linkOf(t, "asha@okbank", text, text, 150000)
 		require.Less(t, len(raw), 800)
