@@ -591,7 +591,7 @@ func TestAttack_Flood(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var codes []int
-	for i := range int(lookUpRate.burst) + 20 {
+	for i := range int(lookUpRate.Burst) + 20 {
 		host := fmt.Sprintf("s%d.evil.example", i)
 		body := fmt.Sprintf(`{"id":"https://%s/f/%d","type":"Follow","actor":"https://%s/u","object":"https://u.example/ap/board"}`, host, i, host)
 		r := w.request(mallory, schemeCavage, []byte(body))

@@ -19,6 +19,7 @@ import (
 	"stoa/identity/cache"
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/rate"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -35,7 +36,7 @@ func deliveries(b *testing.B, n int) (*Federation, []*http.Request) {
 		require.NoError(b, err)
 		net.hosts[u.Host] = nodes[i].Handler()
 	}
-	nodes[1].limits, nodes[1].peers = newBuckets(rate{1e9, 1e9}), newBuckets(rate{1e9, 1e9})
+	nodes[1].limits, nodes[1].peers = newBuckets(rate.PerSecond(1e9, 1e9)), newBuckets(rate.PerSecond(1e9, 1e9))
 	board := nodes[0].site.Board()
 	require.NoError(b, nodes[1].c.DB.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		return tx.PutSubscription(ctx, storage.Subscription{Board: board, Host: "a.example", LogURL: board + "/log", Epoch: "e", State: storage.SubscriptionAccepted})

@@ -2,25 +2,21 @@ package federation
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
 	"stoa/protocol/netx"
+	"stoa/protocol/rate"
 )
-
-// A rate is the rate limit of one registrable domain: tokens per second, and the
-// size of its bucket.
-type rate struct{ perSecond, burst float64 }
 
 // Rate limits of one registrable domain.
 var (
 	// deliveryRate is for deliveries whose signature is verified.
-	deliveryRate = rate{50, 500}
+	deliveryRate = rate.PerSecond(50, 500)
 	// peerRate is the same for a host that follows our board, or is followed.
-	peerRate = rate{200, 2000}
+	peerRate = rate.PerSecond(200, 2000)
 	// lookUpRate is for keys and actors that are fetched to check a signature.
-	lookUpRate = rate{10, 100}
+	lookUpRate = rate.PerSecond(10, 100)
 )
 
 const (
@@ -29,62 +25,34 @@ const (
 	weigh = 16 << 10
 )
 
-// buckets are token buckets by registrable domain, so that ten thousand subdomains
-// count as one sender (CVE-2026-69132).
+// buckets limit the rate of each registrable domain, so that ten thousand
+// subdomains count as one sender (CVE-2026-69132).
 type buckets struct {
-	rate rate
+	rate rate.Limit
 	mu   sync.Mutex // guards rows
-	rows map[string]*bucket
+	rows rate.Table[string]
 }
 
-type bucket struct {
-	tokens float64
-	at     time.Time
+func newBuckets(r rate.Limit) *buckets {
+	return &buckets{rate: r, rows: rate.Table[string]{Most: domains}}
 }
-
-func newBuckets(r rate) *buckets { return &buckets{rate: r, rows: map[string]*bucket{}} }
 
 // take takes tokens from the bucket of the host's domain and reports whether there
-// were enough.
+// were enough. Strangers may fill the table with domains: then those that took the
+// least are dropped, since a full bucket loses the least when it is created again.
 func (b *buckets) take(host string, cost float64, now time.Time) bool {
 	domain := netx.Registrable(host)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	row, ok := b.rows[domain]
-	if !ok {
-		if len(b.rows) >= domains {
-			b.shrink(now)
-		}
-		row = &bucket{tokens: b.rate.burst, at: now}
-		b.rows[domain] = row
+	if !b.rows.Room(domain, now.UnixNano()) {
+		b.rows.Halve()
 	}
-	row.tokens, row.at = b.tokens(row, now), now
-	if row.tokens < cost {
+	next, wait := b.rate.Take(b.rows.Free(domain), now.UnixNano(), cost)
+	if wait > 0 {
 		return false
 	}
-	row.tokens -= cost
+	b.rows.Set(domain, next)
 	return true
-}
-
-func (b *buckets) tokens(row *bucket, now time.Time) float64 {
-	return min(b.rate.burst, row.tokens+now.Sub(row.at).Seconds()*b.rate.perSecond)
-}
-
-// shrink deletes the fuller half of the buckets: strangers may fill the table with
-// domains, and a full bucket loses the least when it is created again.
-func (b *buckets) shrink(now time.Time) {
-	full := make([]float64, 0, len(b.rows))
-	for _, row := range b.rows {
-		full = append(full, b.tokens(row, now))
-	}
-	slices.Sort(full)
-	from, left := full[len(full)/2], len(full)/2
-	for domain, row := range b.rows {
-		if left > 0 && b.tokens(row, now) >= from {
-			delete(b.rows, domain)
-			left--
-		}
-	}
 }
 
 // slots limit the concurrent requests to one host and in all, so that a slow host

@@ -15,6 +15,7 @@ import (
 
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/rate"
 	"stoa/storage"
 )
 
@@ -229,7 +230,7 @@ func TestAttack_SlowHosts(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.f.c.Network = func(r *http.Request) string { return r.Header.Get("X-Network") }
-			w.f.lookUps = newBuckets(rate{1e6, 1e6})
+			w.f.lookUps = newBuckets(rate.PerSecond(1e6, 1e6))
 			w.undisputed(time.Hour)
 			honest := w.newcomer()
 			refused := w.crowd(400, c.host, c.network)
@@ -282,7 +283,7 @@ func TestAttack_SlowHostsGiveWay(t *testing.T) {
 func TestAttack_NamedHostIsNotHeldUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for i := range int(deliveryRate.burst) + 20 {
+	for i := range int(deliveryRate.Burst) + 20 {
 		require.Equal(t, 401, w.do(w.claimed(alice, i)))
 	}
 	require.Equal(t, 202, w.deliver(alice, view(alice, 1)))
@@ -305,14 +306,14 @@ func TestDeliveryRates(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, int(deliveryRate.burst), most("evil.example", 100))
+	require.Equal(t, int(deliveryRate.Burst), most("evil.example", 100))
 	require.Zero(t, returned)
 	require.Equal(t, 429, w.deliver(mallory, view(mallory, 1)))
 	require.Equal(t, 202, w.deliver(alice, view(alice, 1)))
-	require.Equal(t, int(peerRate.burst)-1, most("victim.example", 100), "alice follows the board")
-	require.Equal(t, int(peerRate.burst), returned)
+	require.Equal(t, int(peerRate.Burst)-1, most("victim.example", 100), "alice follows the board")
+	require.Equal(t, int(peerRate.Burst), returned)
 	require.Equal(t, 429, w.deliver(alice, view(alice, 2)))
-	require.Less(t, most("other.example", 200<<10), int(deliveryRate.burst)/10)
+	require.Less(t, most("other.example", 200<<10), int(deliveryRate.Burst)/10)
 }
 
 // Where too much waits to be processed, strangers are told to come back before
@@ -332,7 +333,7 @@ func TestAttack_Backlog(t *testing.T) {
 
 func TestBuckets_Full(t *testing.T) {
 	t.Parallel()
-	b, now := newBuckets(rate{1, 10}), time.Now()
+	b, now := newBuckets(rate.PerSecond(1, 10)), time.Now()
 	busy := "busy.example"
 	for range 10 {
 		require.True(t, b.take(busy, 1, now))
@@ -340,7 +341,7 @@ func TestBuckets_Full(t *testing.T) {
 	for i := range 3 * domains {
 		require.True(t, b.take(fmt.Sprintf("d%d.example", i), 1, now), "a new domain is served however many there are")
 	}
-	require.LessOrEqual(t, len(b.rows), domains)
+	require.LessOrEqual(t, b.rows.Len(), domains)
 	require.False(t, b.take(busy, 1, now), "one that used up its rate is not forgotten for others")
 }
 

@@ -387,8 +387,8 @@ func TestBudget_OfASource(t *testing.T) {
 	s := newStub(t)
 	s.setAgent(t)
 	r := newTestReader(t, nil, s)
-	require.Equal(t, strangerBurst, flood(t, r, "one", 1000))
-	require.Equal(t, 5*strangerBurst, s.count("eth_call"))
+	require.Equal(t, int(strangerLimit.Burst), flood(t, r, "one", 1000))
+	require.Equal(t, 5*int(strangerLimit.Burst), s.count("eth_call"))
 	require.NoError(t, ask(t, r), "the node's own work")
 	r.cache.InvalidateAll()
 	_, err := r.Authority(WithSource(t.Context(), "two"), mustID(t, vectorID), vectorThumb)
@@ -398,8 +398,8 @@ func TestBudget_OfASource(t *testing.T) {
 	r.pass(61 * time.Second)
 	_, err = r.Authority(WithSource(t.Context(), "one"), mustID(t, vectorID), vectorThumb)
 	require.NoError(t, err, "seen good, though the cache ran out")
-	require.Equal(t, strangerBurst, flood(t, r, "one", 5000), "whole again after a minute")
-	r.pass(strangerEvery)
+	require.Equal(t, int(strangerLimit.Burst), flood(t, r, "one", 5000), "whole again after a minute")
+	r.pass(strangerLimit.Every)
 	require.Equal(t, 1, flood(t, r, "one", 9000))
 }
 
@@ -439,7 +439,7 @@ func TestBudget_KnownNamesOfASource(t *testing.T) {
 	for b.take(now, asker{"one", true}) == nil {
 		taken++
 	}
-	require.Equal(t, knownBurst, taken)
+	require.EqualValues(t, knownLimit.Burst, taken)
 	require.NoError(t, b.take(now, asker{"two", true}))
 	require.NoError(t, b.take(now, asker{"one", false}))
 }
@@ -454,11 +454,11 @@ func TestBudget_SourcesAreBounded(t *testing.T) {
 			refused++
 		}
 	}
-	require.LessOrEqual(t, len(b.sources), maxSources+1)
-	require.Equal(t, maxSources-strangerBurst, refused, "those without a place share one budget")
+	require.LessOrEqual(t, b.sources.Len(), maxSources+1)
+	require.Equal(t, maxSources-int(strangerLimit.Burst), refused, "those without a place share one budget")
 	now = now.Add(time.Hour)
 	require.NoError(t, b.take(now, asker{source: "late"}))
-	require.Len(t, b.sources, 1)
+	require.Equal(t, 1, b.sources.Len())
 }
 
 // Of many who ask for one agent at once, one that is refused takes nobody with it.

@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"hash/maphash"
-	"math"
 	"net/http"
 	"strconv"
 	"sync"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/rate"
 )
 
 // A Rate is a sustained number of requests a second and the burst above it.
@@ -55,8 +55,7 @@ func WideRates() Rates {
 	return Rates{wide, wide, wide}
 }
 
-// Limits applies Rates with the generic cell rate algorithm, one word of state per key. It is safe
-// for concurrent use. A process counts its own requests, and those of others that it is told about
+// Limits applies Rates with one word of state per key. It is safe for concurrent use. A process counts its own requests, and those of others that it is told about
 // ([Limits.Share]).
 type Limits struct {
 	networkRead, networkWrite, identityWrite atomic.Pointer[gcra]
@@ -117,7 +116,7 @@ func (l *Limits) Fields(head http.Header, network string, readOnly bool) {
 		g = l.networkRead.Load()
 	}
 	left, reset := g.left(network)
-	head["Ratelimit-Policy"] = []string{`"network";q=` + strconv.Itoa(g.burst)}
+	head["Ratelimit-Policy"] = []string{`"network";q=` + strconv.Itoa(int(g.cell.Burst))}
 	head["Ratelimit"] = []string{`"network";r=` + strconv.Itoa(max(left, 0)) + `;t=` + strconv.Itoa(int((reset+time.Second-1)/time.Second))}
 }
 
@@ -126,26 +125,25 @@ const (
 	shardCap = 20_000 // keys that a shard holds before it forgets those that are full again
 )
 
-// gcra keeps, for each key, the theoretical arrival time of its next request.
+// gcra applies one rate to each key.
 type gcra struct {
-	rate     Rate
-	interval time.Duration // between two requests at the sustained rate
-	burst    int
-	seed     maphash.Seed
-	shared   atomic.Bool // requests are counted for other processes
-	parts    [shards]part
+	rate   Rate
+	cell   rate.Limit
+	seed   maphash.Seed
+	shared atomic.Bool // requests are counted for other processes
+	parts  [shards]part
 }
 
 type part struct {
-	sync.Mutex                  // guards both
-	tat        map[string]int64 // Unix nanoseconds
-	used       map[string]int   // requests since the last drain, when the limit is shared
+	sync.Mutex                    // guards both
+	free       rate.Table[string] // when all of a key's burst is free
+	used       map[string]int     // requests since the last drain, when the limit is shared
 }
 
 func newGCRA(r Rate) *gcra {
-	g := &gcra{rate: r, interval: time.Duration(math.Max(1, float64(time.Second)/r.PerSecond)), burst: max(1, r.Burst), seed: maphash.MakeSeed()}
+	g := &gcra{rate: r, cell: rate.PerSecond(r.PerSecond, float64(max(1, r.Burst))), seed: maphash.MakeSeed()}
 	for i := range g.parts {
-		g.parts[i].tat, g.parts[i].used = map[string]int64{}, map[string]int{}
+		g.parts[i].free.Most, g.parts[i].used = shardCap, map[string]int{}
 	}
 	return g
 }
@@ -157,23 +155,15 @@ func (g *gcra) take(key, what string) error {
 	p := g.part(key)
 	p.Lock()
 	defer p.Unlock()
-	next := max(p.tat[key], now) + int64(g.interval)
-	if over := next - now - int64(g.burst)*int64(g.interval); over > 0 {
-		wait := time.Duration(over)
+	next, wait := g.cell.Take(p.free.Free(key), now, 1)
+	if wait > 0 {
 		return &protocol.Error{Code: protocol.RateLimited, RetryAfter: wait,
 			Detail: "Too many requests from this " + what + "; wait, then try again."}
 	}
-	if len(p.tat) >= shardCap {
-		for k, t := range p.tat {
-			if t <= now {
-				delete(p.tat, k)
-			}
-		}
-		if len(p.tat) >= shardCap {
-			return &protocol.Error{Code: protocol.Overloaded, RetryAfter: time.Second, Detail: "Too many callers at once; try again."}
-		}
+	if !p.free.Room(key, now) {
+		return &protocol.Error{Code: protocol.Overloaded, RetryAfter: time.Second, Detail: "Too many callers at once; try again."}
 	}
-	p.tat[key] = next
+	p.free.Set(key, next)
 	if g.shared.Load() {
 		p.used[key]++
 	}
@@ -184,8 +174,8 @@ func (g *gcra) give(key string) {
 	p := g.part(key)
 	p.Lock()
 	defer p.Unlock()
-	if at, ok := p.tat[key]; ok {
-		p.tat[key] = at - int64(g.interval)
+	if at := p.free.Free(key); at != 0 {
+		p.free.Set(key, at-int64(g.cell.Every))
 	}
 	if p.used[key] > 0 {
 		p.used[key]--
@@ -197,6 +187,6 @@ func (g *gcra) left(key string) (int, time.Duration) {
 	p := g.part(key)
 	p.Lock()
 	defer p.Unlock()
-	used := time.Duration(max(p.tat[key]-now, 0))
-	return g.burst - int((used+g.interval-1)/g.interval), used
+	used := time.Duration(max(p.free.Free(key)-now, 0))
+	return int(g.cell.Burst) - int((used+g.cell.Every-1)/g.cell.Every), used
 }

@@ -77,10 +77,11 @@ func (g *gcra) add(key string, n int) {
 	p := g.part(key)
 	p.Lock()
 	defer p.Unlock()
-	if _, known := p.tat[key]; !known && len(p.tat) >= shardCap {
+	if !p.free.Room(key, now) {
 		return
 	}
-	n = min(n, 1<<20)
-	most := now + int64(g.burst)*int64(g.interval) + int64(maxDebt)
-	p.tat[key] = max(p.tat[key], min(most, max(p.tat[key], now)+int64(n)*int64(g.interval)))
+	free := p.free.Free(key)
+	next, _ := g.cell.Take(free, now, float64(min(n, 1<<20)))
+	most := now + int64(g.cell.Burst)*int64(g.cell.Every) + int64(maxDebt)
+	p.free.Set(key, max(free, min(most, next)))
 }
