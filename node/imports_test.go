@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 	"stoa/node/operate":      {"stoa/protocol", "stoa/storage", "stoa/identity", "stoa/node/dispatch", "stoa/node/moderation"},
 	"stoa/node/site":         {"stoa/protocol", "stoa/storage"},
 	"stoa/node/worker":       {"stoa/protocol", "stoa/storage"},
-	"stoa/node/liveness":     {"stoa/protocol", "stoa/storage", "stoa/node/outbound"},
+	"stoa/node/liveness":     {"stoa/protocol", "stoa/storage", "stoa/identity/cache", "stoa/node/outbound"},
 	"stoa/node/outbound":     {"stoa/protocol"},
 	"stoa/node/contact":      {"stoa/protocol", "stoa/storage", "stoa/node/webhook"},
 	"stoa/node/webhook":      {"stoa/protocol", "stoa/identity", "stoa/node/outbound"},

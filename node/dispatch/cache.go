@@ -2,18 +2,17 @@ package dispatch
 
 import (
 	"net/http"
-	"sync"
 	"time"
 
+	"stoa/identity/cache"
 	"stoa/protocol"
 )
 
 const (
-	cacheEntries = 4096
-	cacheBytes   = 32 << 20
-	cacheBody    = 256 << 10       // an answer longer than this is not kept
-	cacheKey     = 1024            // an answer with a longer key is not kept
-	cacheTTL     = 1 * time.Second // how late another process's write may be noticed
+	cacheBytes = 32 << 20
+	cacheBody  = 256 << 10       // an answer longer than this is not kept
+	cacheKey   = 1024            // an answer with a longer key is not kept
+	cacheTTL   = 1 * time.Second // how late another process's write may be noticed
 )
 
 // A Cache keeps a door's rendered answers to open reads. An entry is valid until something is
@@ -21,23 +20,18 @@ const (
 // concurrent use.
 type Cache[T any] struct {
 	version func() uint64
-
-	mu      sync.RWMutex // guards the two below
-	entries map[string]cached[T]
-	size    int
+	kept    *cache.Cache[versioned[T]]
 }
 
-type cached[T any] struct {
+type versioned[T any] struct {
 	answer  T
-	size    int
 	version uint64
-	until   time.Time
 }
 
 // NewCache returns an empty cache. version returns a number that grows whenever stored data may
 // have changed.
 func NewCache[T any](version func() uint64) *Cache[T] {
-	return &Cache[T]{version: version, entries: map[string]cached[T]{}}
+	return &Cache[T]{version, cache.OfBytes[versioned[T]](cacheBytes)}
 }
 
 // Open reports whether answers of an operation may be kept: it is a read that is open to everyone.
@@ -57,10 +51,8 @@ func (c *Cache[T]) Version() uint64 { return c.version() }
 
 // Get returns the answer that is kept under a key.
 func (c *Cache[T]) Get(key string) (answer T, ok bool) {
-	c.mu.RLock()
-	e, ok := c.entries[key]
-	c.mu.RUnlock()
-	if !ok || e.version != c.version() || time.Now().After(e.until) {
+	e, ok := c.kept.Get(key, time.Now())
+	if !ok || e.version != c.version() {
 		return answer, false
 	}
 	return e.answer, true
@@ -69,15 +61,7 @@ func (c *Cache[T]) Get(key string) (answer T, ok bool) {
 // Put keeps an answer of size bytes that was made at that version. It keeps nothing with an empty
 // key.
 func (c *Cache[T]) Put(key string, version uint64, answer T, size int) {
-	if size > cacheBody || len(key) > cacheKey || key == "" {
-		return
+	if size <= cacheBody && len(key) <= cacheKey && key != "" {
+		c.kept.Put(key, versioned[T]{answer, version}, size, time.Now().Add(cacheTTL))
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.entries) >= cacheEntries || c.size+size > cacheBytes {
-		clear(c.entries)
-		c.size = 0
-	}
-	c.size += size - c.entries[key].size
-	c.entries[key] = cached[T]{answer, size, version, time.Now().Add(cacheTTL)}
 }

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"stoa/node/outbound"
@@ -119,8 +118,9 @@ func inDomain(domain string) func(*http.Request, []*http.Request) error {
 // rules returns the rules that the robots.txt of the address's origin has for this node. The
 // outcome is Answered when there are rules, or none because the file is missing (RFC 9309 §2.3.1).
 func (p *Prober) rules(ctx context.Context, u *url.URL, domain string) (rules, Outcome) {
+	p.begin()
 	origin := u.Scheme + "://" + u.Host
-	if r, ok := p.robots.get(origin); ok {
+	if r, ok := p.robots.Get(origin, time.Now()); ok {
 		return r, Answered
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
@@ -144,38 +144,11 @@ func (p *Prober) rules(ctx context.Context, u *url.URL, domain string) (rules, O
 		}
 		r = parseRobots(text, product)
 	}
-	p.robots.put(origin, r)
+	p.robots.Put(origin, r, 0, time.Now().Add(robotsAge))
 	return r, Answered
 }
 
-// memory keeps the rules of an origin for a day (RFC 9309 §2.4).
-type memory struct {
-	mu   sync.Mutex // guards kept
-	kept map[string]remembered
-}
-
-type remembered struct {
-	rules rules
-	at    time.Time
-}
-
 const (
-	robotsAge  = 20 * time.Hour
+	robotsAge  = 20 * time.Hour // within the day of RFC 9309 §2.4
 	robotsMost = 256
 )
-
-func (m *memory) get(origin string) (rules, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	e, ok := m.kept[origin]
-	return e.rules, ok && time.Since(e.at) < robotsAge
-}
-
-func (m *memory) put(origin string, r rules) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.kept == nil || len(m.kept) >= robotsMost {
-		m.kept = map[string]remembered{}
-	}
-	m.kept[origin] = remembered{r, time.Now()}
-}

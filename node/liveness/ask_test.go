@@ -235,7 +235,7 @@ func TestAsk_RemembersRobots(t *testing.T) {
 	}
 	require.Equal(t, []string{"GET /robots.txt", "HEAD /yes", "HEAD /yes", "HEAD /yes"}, s.asked)
 	for i := range 3 * robotsMost {
-		p.robots.put(fmt.Sprint(i), nil)
+		p.robots.Put(fmt.Sprint(i), nil, 0, time.Now().Add(time.Hour))
 	}
-	require.LessOrEqual(t, len(p.robots.kept), robotsMost)
+	require.LessOrEqual(t, p.robots.Len(), robotsMost)
 }

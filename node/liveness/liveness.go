@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"stoa/identity/cache"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -48,14 +49,18 @@ type Prober struct {
 	Log      *slog.Logger
 	Pause    time.Duration // between runs; 0 means the constant Pause
 
-	robots memory
+	once   sync.Once // makes both
+	robots *cache.Cache[rules]
 	stop   chan struct{}
-	once   sync.Once
+}
+
+func (p *Prober) begin() {
+	p.once.Do(func() { p.robots, p.stop = cache.Of[rules](robotsMost), make(chan struct{}) })
 }
 
 // stopping is the channel that Stop closes.
 func (p *Prober) stopping() chan struct{} {
-	p.once.Do(func() { p.stop = make(chan struct{}) })
+	p.begin()
 	return p.stop
 }
 
