@@ -36,20 +36,24 @@ const (
 // accountRoutes returns the routes of signing in and of the account. Their pages are for one
 // reader: they are not cached and not in the site map.
 func (s *Web) accountRoutes() []Route {
+	return []Route{
+		{Pattern: "/sign-in", Handler: http.HandlerFunc(s.signInPage)},
+		{Pattern: "/sign-in", Method: http.MethodPost, Handler: s.guarded(s.signIn)},
+		{Pattern: "/sign-out", Method: http.MethodPost, Handler: s.guarded(s.signOut)},
+		{Pattern: "/account", Handler: http.HandlerFunc(s.accountPage)},
+		{Pattern: "/account/threads", Handler: http.HandlerFunc(s.inboxPage)},
+		{Pattern: "/account/threads/:id", Handler: http.HandlerFunc(s.inboxThread)},
+		{Pattern: "/account", Method: http.MethodPost, Handler: s.guarded(s.accountForm)},
+	}
+}
+
+// guarded refuses forms that pages of other sites send.
+func (s *Web) guarded(do http.HandlerFunc) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.Fail(w, r, protocol.Errorf(protocol.Forbidden, "this form was not sent by a page of this node; nothing was done"))
 	}))
-	guarded := protection.Handler
-	return []Route{
-		{Pattern: "/sign-in", Handler: http.HandlerFunc(s.signInPage)},
-		{Pattern: "/sign-in", Method: http.MethodPost, Handler: guarded(http.HandlerFunc(s.signIn))},
-		{Pattern: "/sign-out", Method: http.MethodPost, Handler: guarded(http.HandlerFunc(s.signOut))},
-		{Pattern: "/account", Handler: http.HandlerFunc(s.accountPage)},
-		{Pattern: "/account/threads", Handler: http.HandlerFunc(s.inboxPage)},
-		{Pattern: "/account/threads/:id", Handler: http.HandlerFunc(s.inboxThread)},
-		{Pattern: "/account", Method: http.MethodPost, Handler: guarded(http.HandlerFunc(s.accountForm))},
-	}
+	return protection.Handler(do)
 }
 
 // writePrivate writes a page that is only for this reader.

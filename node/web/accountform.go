@@ -83,6 +83,10 @@ var fields = map[string]string{
 	"pricing-currency": "a currency code of three letters such as INR",
 	"expiresInDays":    "a whole number of days from 1 to 3650",
 	"mail":             "a mail address such as asha@example.org",
+	"amount":           "an amount of rupees such as 1500 or 1500.50",
+	"message":          "",
+	"category":         "a category of this board",
+	"url":              "an address that begins with https://",
 	"code":             "a code of such a mail: 32 letters, digits, _ and -",
 }
 

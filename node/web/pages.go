@@ -31,6 +31,10 @@ var pages = []page{
 		purpose: "People who chose to be listed."},
 	{path: "/merchants", kind: "merchants", nav: "Merchants", twin: protocol.ListMerchants.Operation, make: (*Web).merchants,
 		purpose: "Businesses, by category, city and whether they are open now."},
+	{path: "/attention", kind: "attention", nav: "Attention", twin: protocol.ListAttentionBoards.Operation, make: (*Web).attention,
+		purpose: "People who sell slots of their attention, by category."},
+	{path: "/@{handle}/board", kind: "attention-board", pattern: "/:at/board", twin: protocol.ReadAttentionBoard.Operation, make: (*Web).attentionBoard,
+		purpose: "A person's attention board: rules, live bids, the price of a slot, and a form to bid."},
 	{path: "/board", kind: "board", nav: "Board", twin: protocol.ReadBoard.Operation, source: "/board", activity: "/ap/board", make: (*Web).board,
 		purpose: "The public board, with filters; its ActivityPub actor for readers that ask for it."},
 	{path: "/board/{id}", kind: "post", twin: protocol.GetBoardPost.Operation, activity: "/ap/posts/{id}", make: (*Web).post,
@@ -75,7 +79,7 @@ func (s *Web) Routes() []Route {
 	if s.Accounts != nil {
 		routes = append(routes, s.accountRoutes()...)
 	}
-	return append(routes, s.channelRoutes()...)
+	return append(append(routes, s.bidRoutes()...), s.channelRoutes()...)
 }
 
 // Entries returns the pages' entries of the site map.
@@ -148,7 +152,7 @@ func (s *Web) handler(p page) http.Handler {
 // parameters checks the parameters of the path before any redirect.
 func (p page) parameters(r *http.Request) error {
 	switch p.path {
-	case "/@{handle}", "/@{handle}/feed":
+	case "/@{handle}", "/@{handle}/board", "/@{handle}/feed":
 		handle, ok := strings.CutPrefix(r.PathValue("at"), "@")
 		if handle = strings.ToLower(handle); !ok || !protocol.IsHandle(handle) {
 			return protocol.Errorf(protocol.NotFound, "there is nothing at this path")
