@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -98,9 +99,9 @@ func (db *DB) Check(ctx context.Context) error {
 				wrong = append(wrong, errors.New(text))
 			}
 		}
-		all := invariants
+		all := slices.Concat(invariants, bidInvariants)
 		if db.engine == enginePostgres {
-			all = append(all[:len(all):len(all)], waitingInvariant)
+			all = append(all, waitingInvariant)
 		}
 		for _, i := range all {
 			var what string
