@@ -95,10 +95,10 @@ func announcedBy(e *activity.Activity) *announcement {
 }
 
 // selfContained reports whether the activity can be read without the database: a
-// Delete, and a Create by a stoa node. A reply of the fediverse needs its parent, a
+// Delete, a bid, and a Create by a stoa node. A reply of the fediverse needs its parent, a
 // Remove or Add its post.
 func (a *announcement) selfContained() bool {
-	if a.actErr != nil || a.act.Type.Is("Delete") {
+	if a.actErr != nil || a.act.Type.Is("Delete", "Offer", "Undo") {
 		return true
 	}
 	return a.act.Type.Is("Create") && a.noteErr == nil && a.note.IsStoa(a.act.Context)
@@ -132,6 +132,10 @@ func (f *Federation) readEntry(ctx context.Context, s *storage.Subscription, e *
 		effect, err = f.readDelete(ctx, s, inner, e.Object)
 	case inner.Type.Is("Remove", "Add") && inner.Actor.One() == s.Board:
 		effect, err = f.readModeration(ctx, s, inner)
+	case inner.Type.Is("Offer"):
+		effect, err = f.readOffer(ctx, s, inner)
+	case inner.Type.Is("Undo"):
+		effect, err = f.readUndo(s, inner)
 	default:
 		return noEffect, nil
 	}

@@ -200,6 +200,7 @@ func (f *Federation) Handler() http.Handler {
 	mux.HandleFunc("GET /ap/board/announces/{seq}", f.serveBoost)
 	mux.HandleFunc("GET /ap/posts/{id}", f.servePost)
 	mux.HandleFunc("GET /ap/posts/{id}/{part}", f.servePostPart)
+	mux.HandleFunc("GET /ap/bids/{id}", f.serveBid)
 	mux.HandleFunc("POST /ap/inbox", f.inbox)
 	mux.HandleFunc("POST /ap/{actor}/inbox", f.actorInbox)
 	mux.HandleFunc("POST /ap/agents/{handle}/inbox", f.inbox)

@@ -54,6 +54,9 @@ func digestOf(p *protocol.StoredPost) (string, error) {
 // innerOf is the activity that an entry of the log announces. It is nil without an
 // error if the entry's post is no longer public.
 func (f *Federation) innerOf(ctx context.Context, tx *storage.Tx, e storage.LogEntry) ([]byte, error) {
+	if protocol.IsID(protocol.BidID, e.ObjectID) {
+		return f.bidEntry(ctx, tx, e)
+	}
 	p, err := tx.PostByID(ctx, e.ObjectID)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, nil

@@ -14,7 +14,7 @@ type LogEntry struct {
 	Board    string
 	Seq      int64 // 1, 2, 3, … without gaps, in the order of commits
 	Kind     LogKind
-	ObjectID string // post id
+	ObjectID string // post or bid id
 	Activity []byte // as received, for relayed foreign activities; nil for local ones, which are built from the row
 	At       time.Time
 	Redacted bool // its object was deleted; Activity is nil

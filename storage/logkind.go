@@ -1,6 +1,6 @@
 package storage
 
-// A LogKind says what an entry of a board's log tells of a post.
+// A LogKind says what an entry of a board's log tells of a post or a bid.
 type LogKind string
 
 const (

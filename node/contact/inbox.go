@@ -108,7 +108,8 @@ func (r *Contact) Close(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 	return view(t, protocol.AgentSide), err
 }
 
-// Block refuses further messages from the writer of a thread, by every name that it has shown.
+// Block refuses further messages from the writer of a thread, by every name that it has shown. Bids of
+// the writer on the agent's attention board leave the feed.
 func (r *Contact) Block(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewBlock) (protocol.BlockedWriter, error) {
 	t, err := ownThread(ctx, tx, c, in.ThreadID)
 	if err != nil {
@@ -128,8 +129,10 @@ func (r *Contact) Block(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 			}
 		}
 	}
-	err = tx.InsertContactBlock(ctx, b) // b becomes the existing block if there is one
-	return blocked(b), err
+	if err := tx.InsertContactBlock(ctx, b); err != nil { // b becomes the existing block if there is one
+		return protocol.BlockedWriter{}, err
+	}
+	return blocked(b), tx.RetractBidsOn(ctx, protocol.BoardID(r.Base), t.Handle, b.Names)
 }
 
 var knownBy = map[string]protocol.KnownBy{

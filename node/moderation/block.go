@@ -11,7 +11,7 @@ import (
 	"stoa/storage"
 )
 
-// AddBlock blocks a value, or the writer of a post.
+// AddBlock blocks a value, or the writer of a post. Bids of the author leave the feed.
 func (m *Moderation) AddBlock(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewNodeBlock) (protocol.Block, error) {
 	b := protocol.Block{
 		ID: protocol.NewID(protocol.BlockID, tx.Now), Kind: in.Kind, Value: in.Canonical(),
@@ -35,6 +35,9 @@ func (m *Moderation) AddBlock(ctx context.Context, tx *storage.Tx, c protocol.Ca
 		b.Post = &in.Post
 	}
 	if err := tx.PutBlock(ctx, b); err != nil {
+		return b, err
+	}
+	if err := tx.RetractBidsOf(ctx, protocol.BoardID(m.Base), b.Kind, b.Value); err != nil {
 		return b, err
 	}
 	if err := tx.LogModeration(ctx, protocol.ActionBlock, string(b.Kind), publicValue(b), b.Reason); err != nil {
