@@ -217,7 +217,9 @@ func (f *Federation) readCreate(ctx context.Context, s *storage.Subscription, a 
 
 // verifyOrigin checks that a third node published what a board announces of it: by the
 // node's proof on the activity, otherwise by fetching the post from the node.
-func (f *Federation) verifyOrigin(ctx context.Context, s *storage.Subscription, act *activity.Activity, raw json.RawMessage) (*activity.Note, json.RawMessage, error) {
+func (f *Federation) verifyOrigin(
+	ctx context.Context, s *storage.Subscription, act *activity.Activity, raw json.RawMessage,
+) (*activity.Note, json.RawMessage, error) {
 	err := f.verifyProof(ctx, raw, act.Actor.One())
 	if err == nil {
 		return nil, nil, nil

@@ -63,7 +63,8 @@ var elsewhere = map[string]string{
 	"fetch-recursion-thread": "TestAttack_NoFetchFromContent", "fetch-recursion-collection": "TestAttack_NoFetchFromContent",
 	"fetch-fanout-mentions": "TestAttack_Bodies", "body-huge": "TestAttack_Bodies", "body-deep": "TestAttack_Bodies",
 	"body-gzip-bomb": "TestAttack_Bodies", "body-bad-utf8": "TestAttack_Bodies", "body-array": "TestAttack_Bodies",
-	"slowloris": "the server's timeouts", "jsonld-remote-context": "TestAttack_NoFetchFromContent", "webfinger-mismatch": "handles are shown with the actor's own host",
+	"slowloris": "the server's timeouts", "jsonld-remote-context": "TestAttack_NoFetchFromContent",
+	"webfinger-mismatch":      "handles are shown with the actor's own host",
 	"preferred-username-html": "TestFediverseReply", "content-xss": "TestPlainText", "url-xss": "activity.TestQuirks", "link-spoof": "TestPlainText",
 	"flag-flood": "TestAttack_Flags", "follow-flood": "TestAttack_Flood", "new-host-flood": "TestAttack_Flood",
 	"seq-forgery": "TestAttack_Log", "log-split-view": "TestAttack_Log",
@@ -106,13 +107,17 @@ func newWorld(t *testing.T) *world {
 	w.post = w.node.post(nil)
 	w.reply = "https://victim.example/n/1"
 	settle(t, w.node)
-	code := w.deliver(alice, w.fill(fmt.Sprintf(`{"@context":"https://www.w3.org/ns/activitystreams","id":"https://victim.example/a/0","type":"Create","actor":%q,"to":"as:Public",
-		"object":{"id":%q,"type":"Note","attributedTo":%q,"content":"<p>hello</p>","published":"2026-11-20T10:00:00Z","to":"as:Public","inReplyTo":"POST"}}`, alice, w.reply, alice)))
+	code := w.deliver(alice, w.fill(fmt.Sprintf(`{"@context":"https://www.w3.org/ns/activitystreams","id":"https://victim.example/a/0","type":"Create",
+		"actor":%q,"to":"as:Public",
+		"object":{"id":%q,"type":"Note","attributedTo":%q,"content":"<p>hello</p>","published":"2026-11-20T10:00:00Z","to":"as:Public",
+		"inReplyTo":"POST"}}`, alice, w.reply, alice)))
 	require.Equal(t, 202, code)
-	code = w.deliver(alice, w.fill(fmt.Sprintf(`{"@context":"https://www.w3.org/ns/activitystreams","id":"https://victim.example/f/1","type":"Follow","actor":%q,"object":"https://us.example/ap/board"}`, alice)))
+	code = w.deliver(alice, w.fill(fmt.Sprintf(`{"@context":"https://www.w3.org/ns/activitystreams","id":"https://victim.example/f/1","type":"Follow",`+
+		`"actor":%q,"object":"https://us.example/ap/board"}`, alice)))
 	require.Equal(t, 202, code)
 	require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		return tx.PutSubscription(ctx, storage.Subscription{Board: "https://victim.example/ap/board", Host: "victim.example", State: storage.SubscriptionPending, FollowID: "https://u.example/ap/follows/1"})
+		return tx.PutSubscription(ctx, storage.Subscription{Board: "https://victim.example/ap/board", Host: "victim.example",
+			State: storage.SubscriptionPending, FollowID: "https://u.example/ap/follows/1"})
 	}))
 	settle(t, w.node)
 	require.Equal(t, protocol.Visible, w.state(w.reply))
@@ -273,7 +278,8 @@ func (w *world) pem(actor string) []byte {
 func TestAttack_DedupeIsAfterVerification(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	body := w.fill(fmt.Sprintf(`{"id":"https://victim.example/a/9","type":"Create","actor":%q,"to":"as:Public","object":{"id":"https://victim.example/n/9","type":"Note",
+	body := w.fill(fmt.Sprintf(`{"id":"https://victim.example/a/9","type":"Create","actor":%q,"to":"as:Public",
+		"object":{"id":"https://victim.example/n/9","type":"Note",
 		"attributedTo":%q,"content":"<p>hi</p>","published":"2026-11-20T10:00:00Z","to":"as:Public","inReplyTo":"POST"}}`, alice, alice))
 	require.Equal(t, 403, w.deliver(mallory, body))
 	require.Equal(t, 202, w.deliver(alice, body))
@@ -284,8 +290,10 @@ func TestAttack_DedupeIsAfterVerification(t *testing.T) {
 }
 
 func (w *world) note(n int, more string) []byte {
-	return w.fill(fmt.Sprintf(`{"@context":["https://www.w3.org/ns/activitystreams"],"id":"https://victim.example/a/%d","type":"Create","actor":%q,"to":["as:Public"],
-		"object":{"id":"https://victim.example/n/%d","type":"Note","attributedTo":%q,"content":"<p>hi</p>","published":"2026-11-20T10:00:00Z","to":["as:Public"],"inReplyTo":"POST"%s}}`, n, alice, n, alice, more))
+	return w.fill(fmt.Sprintf(`{"@context":["https://www.w3.org/ns/activitystreams"],"id":"https://victim.example/a/%d","type":"Create","actor":%q,
+		"to":["as:Public"],
+		"object":{"id":"https://victim.example/n/%d","type":"Note","attributedTo":%q,"content":"<p>hi</p>","published":"2026-11-20T10:00:00Z",
+		"to":["as:Public"],"inReplyTo":"POST"%s}}`, n, alice, n, alice, more))
 }
 
 func TestAttack_Proofs(t *testing.T) {
@@ -485,7 +493,8 @@ func blocked(t *testing.T, block func(ctx context.Context, tx *storage.Tx) error
 	w.node.follow(a)
 	raw, err := integrity.Sign(asJSON(t, map[string]any{
 		"@context": []any{map[string]any{"stoa": activity.Namespace}}, "id": mallory + "/a/1", "type": "Create", "actor": mallory,
-		"object": map[string]any{"id": "https://evil.example/n/1", "type": "Note", "attributedTo": mallory, "to": activity.Public, "audience": protocol.BoardID(a.base),
+		"object": map[string]any{"id": "https://evil.example/n/1", "type": "Note", "attributedTo": mallory, "to": activity.Public,
+			"audience":  protocol.BoardID(a.base),
 			"stoa:kind": "offer", "stoa:title": "x", "source": map[string]any{"content": "x"}, "published": "2026-11-20T10:00:00Z"},
 	}), w.actors[mallory].keys.Ed25519.Signer(), mallory+"#ed25519-key", w.tick.now())
 	require.NoError(t, err)
@@ -554,10 +563,12 @@ func TestAttack_NoFetchFromContent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	before := w.net.count("GET")
-	body := bytes.Replace(w.note(40, `,"replies":"https://evil.example/r","url":"https://evil.example/u","tag":[{"type":"Mention","href":"https://evil.example/m"}]`),
+	body := bytes.Replace(w.note(40,
+		`,"replies":"https://evil.example/r","url":"https://evil.example/u","tag":[{"type":"Mention","href":"https://evil.example/m"}]`),
 		[]byte(`"https://www.w3.org/ns/activitystreams"`), []byte(`"https://evil.example/ctx"`), 1)
 	require.Equal(t, 202, w.deliver(alice, body))
-	chain := fmt.Sprintf(`{"id":"https://victim.example/a/41","type":"Create","actor":%q,"to":"as:Public","object":{"id":"https://victim.example/n/41","type":"Note","attributedTo":%q,
+	chain := fmt.Sprintf(`{"id":"https://victim.example/a/41","type":"Create","actor":%q,"to":"as:Public","object":{"id":"https://victim.example/n/41",
+		"type":"Note","attributedTo":%q,
 		"content":"x","published":"2026-11-20T10:00:00Z","to":"as:Public","inReplyTo":"https://evil.example/endless/1"}}`, alice, alice)
 	require.Equal(t, 202, w.deliver(alice, []byte(chain)))
 	settle(t, w.node)
@@ -616,7 +627,8 @@ func TestAttack_Log(t *testing.T) {
 		epoch, _, err = tx.LogHead(ctx, protocol.BoardID(a.base))
 		return err
 	})
-	inner := asJSON(t, map[string]any{"id": a.base + "/x", "type": "Remove", "actor": protocol.BoardID(a.base), "object": p.URI, "target": protocol.BoardID(a.base) + "/posts"})
+	inner := asJSON(t, map[string]any{"id": a.base + "/x", "type": "Remove", "actor": protocol.BoardID(a.base), "object": p.URI,
+		"target": protocol.BoardID(a.base) + "/posts"})
 	forge := func(f *Federation, seq int64, epoch string) []byte {
 		raw, err := f.prove(f.site.Entry(epoch, seq, w.tick.now(), inner), f.site.Board(), w.tick.now())
 		require.NoError(t, err)
@@ -644,7 +656,9 @@ func TestAttack_Log(t *testing.T) {
 func TestParseID(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for _, id := range []string{"https://a.example/u", "https://a.example?c=1", "https://a.example:8443/u", "https://[2001:db8::1]/u", "https://xn--bcher-kva.example/u"} {
+	for _, id := range []string{
+		"https://a.example/u", "https://a.example?c=1", "https://a.example:8443/u", "https://[2001:db8::1]/u", "https://xn--bcher-kva.example/u",
+	} {
 		_, err := w.f.parseID(id)
 		require.NoError(t, err, id)
 	}

@@ -32,7 +32,8 @@ func deliveries(b *testing.B, n int) (*Federation, []*http.Request) {
 	for i, base := range []string{"https://a.example", "https://b.example"} {
 		u, err := url.Parse(base)
 		require.NoError(b, err)
-		nodes[i], err = New(Config{Base: u, DB: storagetest.Open(b), Client: &http.Client{Transport: net}, Keys: nodeKeys(i), Receiver: &room{base: base}, Software: "stoa", Version: "0"})
+		nodes[i], err = New(Config{Base: u, DB: storagetest.Open(b), Client: &http.Client{Transport: net}, Keys: nodeKeys(i), Receiver: &room{base: base},
+			Software: "stoa", Version: "0"})
 		require.NoError(b, err)
 		net.hosts[u.Host] = nodes[i].Handler()
 	}
@@ -159,7 +160,8 @@ func filled(b *testing.B) *Federation {
 	b.Helper()
 	u, err := url.Parse("https://a.example")
 	require.NoError(b, err)
-	f, err := New(Config{Base: u, DB: storagetest.Open(b), Client: &http.Client{Transport: newNetwork()}, Keys: nodeKeys(0), Receiver: &room{}, Software: "stoa", Version: "0"})
+	f, err := New(Config{Base: u, DB: storagetest.Open(b), Client: &http.Client{Transport: newNetwork()}, Keys: nodeKeys(0), Receiver: &room{},
+		Software: "stoa", Version: "0"})
 	require.NoError(b, err)
 	require.NoError(b, f.c.DB.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		for i := range 200 {
@@ -212,7 +214,8 @@ func BenchmarkPull(b *testing.B) {
 	var used time.Duration
 	for range b.N {
 		b.StopTimer()
-		f, err := New(Config{Base: u, DB: storagetest.Open(b), Client: &http.Client{Transport: net}, Keys: nodeKeys(1), Receiver: &room{}, Software: "stoa", Version: "0"})
+		f, err := New(Config{Base: u, DB: storagetest.Open(b), Client: &http.Client{Transport: net}, Keys: nodeKeys(1), Receiver: &room{}, Software: "stoa",
+			Version: "0"})
 		require.NoError(b, err)
 		board := protocol.BoardID("https://a.example")
 		require.NoError(b, f.c.DB.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {

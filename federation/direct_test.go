@@ -53,7 +53,8 @@ func newStranger(t *testing.T) *stranger {
 func (s *stranger) reply(id string) {
 	s.t.Helper()
 	require.Equal(s.t, 202, s.deliver(carol, s.fill(fmt.Sprintf(`{"id":"%s#create","type":"Create","actor":%q,"to":"as:Public",
-		"object":{"id":%q,"type":"Note","attributedTo":%q,"content":"<p>How much?</p>","published":"2026-11-20T10:00:00Z","to":"as:Public","inReplyTo":"POST"}}`, id, carol, id, carol))))
+		"object":{"id":%q,"type":"Note","attributedTo":%q,"content":"<p>How much?</p>","published":"2026-11-20T10:00:00Z","to":"as:Public",
+		"inReplyTo":"POST"}}`, id, carol, id, carol))))
 	settle(s.t, s.node)
 	require.Equal(s.t, protocol.Visible, s.state(id))
 }
@@ -216,7 +217,8 @@ func (finally) Final() bool   { return true }
 // leave is the deletion of carol's account, as Mastodon sends it.
 func (s *stranger) leave(signer string) int {
 	s.t.Helper()
-	return s.do(s.request(signer, schemeCavage, []byte(fmt.Sprintf(`{"id":"%s#delete","type":"Delete","actor":%q,"to":["as:Public"],"object":%q}`, carol, carol, carol))))
+	return s.do(s.request(signer, schemeCavage, []byte(fmt.Sprintf(`{"id":"%s#delete","type":"Delete","actor":%q,"to":["as:Public"],"object":%q}`, carol,
+		carol, carol))))
 }
 
 // The deletion of an account erases what it wrote, however its key is known.
@@ -306,7 +308,8 @@ func TestDeletedAccount(t *testing.T) {
 			uri := fmt.Sprintf("https://peer.example/n/%d", 100+i)
 			s.served[uri] = func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", activity.MediaType)
-				_, _ = w.Write(s.fill(fmt.Sprintf(`{"id":%q,"type":"Note","attributedTo":%q,"content":"x","published":"2026-11-20T10:00:00Z","to":"as:Public","inReplyTo":"POST"}`, uri, carol)))
+				_, _ = w.Write(s.fill(fmt.Sprintf(`{"id":%q,"type":"Note","attributedTo":%q,"content":"x","published":"2026-11-20T10:00:00Z","to":"as:Public",`+
+					`"inReplyTo":"POST"}`, uri, carol)))
 			}
 			s.reply(uri)
 		}
@@ -330,7 +333,8 @@ func TestDeletedAccount(t *testing.T) {
 			return err
 		})
 		late := s.fill(fmt.Sprintf(`{"id":"https://peer.example/n/9#create","type":"Create","actor":%q,"to":"as:Public",
-			"object":{"id":"https://peer.example/n/9","type":"Note","attributedTo":%q,"content":"<p>late</p>","published":"2026-11-20T10:00:00Z","to":"as:Public","inReplyTo":"POST"}}`, carol, carol))
+			"object":{"id":"https://peer.example/n/9","type":"Note","attributedTo":%q,"content":"<p>late</p>","published":"2026-11-20T10:00:00Z",
+			"to":"as:Public","inReplyTo":"POST"}}`, carol, carol))
 		require.Equal(t, 202, s.deliver(carol, late))
 		settle(t, s.node)
 		require.Nil(t, s.held("https://peer.example/n/9"))
@@ -393,7 +397,8 @@ func TestOutbox(t *testing.T) {
 	require.Equal(t, []any{hidden.URI, first.URI, w.reply}, w.get(w.base + "/ap/board/posts?before=first")["orderedItems"])
 
 	require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "ada", Name: "Ada", Kind: protocol.Person}, CreatedAt: tx.Now, UpdatedAt: tx.Now})
+		_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "ada", Name: "Ada", Kind: protocol.Person},
+			CreatedAt: tx.Now, UpdatedAt: tx.Now})
 		return err
 	}))
 	for range collectionPage {

@@ -190,7 +190,8 @@ func TestFollowOfOtherActorsIsRejected(t *testing.T) {
 	t.Parallel()
 	f := newFollower(t)
 	for i, object := range []string{"https://u.example/ap/feed", "https://u.example/ap/agents/ada", activity.Public} {
-		require.Equal(t, 202, f.w.deliver(alice, []byte(fmt.Sprintf(`{"id":"https://victim.example/f/%d","type":"Follow","actor":%q,"object":%q}`, 10+i, alice, object))))
+		require.Equal(t, 202, f.w.deliver(alice, []byte(fmt.Sprintf(`{"id":"https://victim.example/f/%d","type":"Follow","actor":%q,"object":%q}`, 10+i,
+			alice, object))))
 	}
 	settle(t, f.w.node)
 	require.Equal(t, "Reject Reject Reject", f.types())
@@ -200,7 +201,8 @@ func TestFollowOfOtherActorsIsRejected(t *testing.T) {
 func TestFediverseReply(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	body := w.note(60, `,"name":"A\u202e <i>title</i>","tag":[{"type":"Hashtag","name":"#Offer"},{"type":"Hashtag","name":"#Jaipur"},{"type":"Hashtag","name":"#हिन्दी"},{"type":"Hashtag","name":"#ДОМ"},{"type":"Hashtag","name":"#two words"}]`)
+	body := w.note(60, `,"name":"A\u202e <i>title</i>","tag":[{"type":"Hashtag","name":"#Offer"},{"type":"Hashtag","name":"#Jaipur"},{"type":"Hashtag",`+
+		`"name":"#हिन्दी"},{"type":"Hashtag","name":"#ДОМ"},{"type":"Hashtag","name":"#two words"}]`)
 	require.Equal(t, 202, w.deliver(alice, body))
 	private := strings.ReplaceAll(string(w.note(61, "")), `"to":["as:Public"]`, `"to":["https://u.example/ap/board"]`)
 	require.Equal(t, 202, w.deliver(alice, []byte(private)))
@@ -208,7 +210,8 @@ func TestFediverseReply(t *testing.T) {
 	require.Equal(t, 202, w.deliver(alice, []byte(future)))
 	settle(t, w.node)
 	p := w.held("https://victim.example/n/60")
-	require.Equal(t, []any{"A <i>title</i>", protocol.Offer, []string{"jaipur", "हिन्दी", "дом"}, "A <b>name</b>", "hi"}, []any{p.Title, p.Kind, p.Tags, p.Author.Name, p.Body})
+	require.Equal(t, []any{"A <i>title</i>", protocol.Offer, []string{"jaipur", "हिन्दी", "дом"}, "A <b>name</b>", "hi"},
+		[]any{p.Title, p.Kind, p.Tags, p.Author.Name, p.Body})
 	require.Empty(t, protocol.CheckText("", p.Post))
 	require.Nil(t, w.held("https://victim.example/n/61"), "what is not public never reaches the board")
 	id := w.held("https://victim.example/n/62").ID
@@ -228,7 +231,8 @@ func TestFediverseReplyTravelsOn(t *testing.T) {
 			return
 		}
 		rw.Header().Set("Content-Type", activity.MediaType)
-		_, _ = rw.Write(w.fill(fmt.Sprintf(`{"id":%q,"type":"Note","attributedTo":%q,"content":"<p>as its server has it</p>","published":"2026-11-20T10:00:00Z","to":"as:Public","inReplyTo":"POST"}`, w.reply, alice)))
+		_, _ = rw.Write(w.fill(fmt.Sprintf(`{"id":%q,"type":"Note","attributedTo":%q,"content":"<p>as its server has it</p>",`+
+			`"published":"2026-11-20T10:00:00Z","to":"as:Public","inReplyTo":"POST"}`, w.reply, alice)))
 	}
 	a := newNode(t, w.net, w.tick, 0, nil)
 	a.follow(w.node)
@@ -258,8 +262,9 @@ func TestPlainText(t *testing.T) {
 		`<a href="https://x.example/">https://x.example/</a>`: "https://x.example/",
 		`<a href="https://evil.example"><span class="invisible">https://</span>bank.example</a>`: "https://bank.example (https://evil.example)",
 		`<a href="javascript:1">x</a>`: "x",
-		`<p><span class="h-card"><a href="https://u.example/@ada" class="u-url mention">@<span>ada</span></a></span> hello <a class="mention hashtag" href="https://m/t">#<span>x</span></a></p>`: "hello #x",
-		`<img src=x onerror=alert(1)><svg><script>1</script></svg><a href="javascript:1">x</a><noscript><p title="</noscript><img src=x onerror=1>">`:                                             "x\">",
+		`<p><span class="h-card"><a href="https://u.example/@ada" class="u-url mention">@<span>ada</span></a></span> hello <a class="mention hashtag" ` +
+			`href="https://m/t">#<span>x</span></a></p>`: "hello #x",
+		`<img src=x onerror=alert(1)><svg><script>1</script></svg><a href="javascript:1">x</a><noscript><p title="</noscript><img src=x onerror=1>">`: "x\">",
 		`<p>unclosed <a href="https://x.example/">link`: "unclosed link (https://x.example/)",
 		``: "",
 	} {
@@ -271,7 +276,8 @@ func TestServedDocuments(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "ada", Name: "Ada", Kind: protocol.Person}, ERC8004: agentID, CreatedAt: tx.Now, UpdatedAt: tx.Now})
+		_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "ada", Name: "Ada", Kind: protocol.Person},
+			ERC8004: agentID, CreatedAt: tx.Now, UpdatedAt: tx.Now})
 		return err
 	}))
 	p, gone, hidden := w.node.post(known), w.node.post(known), w.node.post(known)

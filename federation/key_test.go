@@ -23,7 +23,8 @@ func TestKeyMemory(t *testing.T) {
 		spki, err := x509.MarshalPKIXPublicKey(k.RSA.Public())
 		require.NoError(t, err)
 		require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-			return tx.PutRemoteKey(ctx, storage.RemoteKey{KeyID: id, Owner: alice, Host: "victim.example", Algorithm: underPublicKey, Key: spki, FetchedAt: w.tick.now()})
+			return tx.PutRemoteKey(ctx, storage.RemoteKey{KeyID: id, Owner: alice, Host: "victim.example", Algorithm: underPublicKey, Key: spki,
+				FetchedAt: w.tick.now()})
 		}))
 	}
 	holds := func(k Keys, why string) {

@@ -33,7 +33,8 @@ func TestAttack_PaddedReply(t *testing.T) {
 	pad := func(body []byte, bytes int) []byte {
 		return []byte(strings.Replace(string(body), `{`, `{"padding":"`+padding[:bytes]+`",`, 1))
 	}
-	require.Equal(t, 202, w.deliver(alice, pad(w.note(80, `,"padding":"`+padding[:1000]+`","tag":[{"type":"Hashtag","name":"#offer"},{"type":"Hashtag","name":"#paper"}]`), 230_000)))
+	require.Equal(t, 202, w.deliver(alice,
+		pad(w.note(80, `,"padding":"`+padding[:1000]+`","tag":[{"type":"Hashtag","name":"#offer"},{"type":"Hashtag","name":"#paper"}]`), 230_000)))
 	settle(t, w.node)
 	p := w.held("https://victim.example/n/80")
 	require.Equal(t, "hi", p.Body)
@@ -48,14 +49,16 @@ func TestAttack_PaddedReply(t *testing.T) {
 		}
 	}
 	require.NoError(t, json.Unmarshal(entry.Activity, &kept))
-	require.Equal(t, []string{"https://victim.example/a/80", "Create", alice, "https://victim.example/n/80", alice, w.post.URI, "<p>hi</p>", "2026-11-20T10:00:00Z"},
+	require.Equal(t, []string{"https://victim.example/a/80", "Create", alice, "https://victim.example/n/80", alice, w.post.URI, "<p>hi</p>",
+		"2026-11-20T10:00:00Z"},
 		[]string{kept.ID, kept.Type, kept.Actor, kept.Object.ID, kept.Object.AttributedTo, kept.Object.InReplyTo, kept.Object.Content, kept.Object.Published})
 	require.Equal(t, "#offer #paper", kept.Object.Tag[0].Name+" "+kept.Object.Tag[1].Name)
 	status, page := w.page("?after=0")
 	require.Equal(t, 200, status)
 	require.Len(t, page.OrderedItems, len(w.logged()))
 
-	require.Equal(t, 202, w.deliver(alice, pad(fmt.Appendf(nil, `{"id":"https://victim.example/d/80","type":"Delete","actor":%q,"object":"https://victim.example/n/80"}`, alice), 230_000)))
+	require.Equal(t, 202, w.deliver(alice, pad(fmt.Appendf(nil,
+		`{"id":"https://victim.example/d/80","type":"Delete","actor":%q,"object":"https://victim.example/n/80"}`, alice), 230_000)))
 	settle(t, w.node)
 	require.Equal(t, protocol.Deleted, w.state("https://victim.example/n/80"))
 	entry = w.logged()[len(w.logged())-1]

@@ -163,7 +163,9 @@ func TestAttack_CapsOfStocks(t *testing.T) {
 func TestKeptIsEmptied(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for i, body := range [][]byte{view(alice, 1), w.note(60, ""), []byte(`{"id":"https://victim.example/f/2","type":"Flag","actor":"` + alice + `","object":[]}`)} {
+	for i, body := range [][]byte{
+		view(alice, 1), w.note(60, ""), []byte(`{"id":"https://victim.example/f/2","type":"Flag","actor":"` + alice + `","object":[]}`),
+	} {
 		require.Equal(t, 202, w.deliver(alice, body), i)
 	}
 	waiting := func() (n int64) {
@@ -223,8 +225,9 @@ func TestAttack_SlowHosts(t *testing.T) {
 		host, network func(i int) string
 		held          int
 	}{
-		"sub-domains, many networks": {func(i int) string { return fmt.Sprintf("s%d.slow.example", i) }, func(i int) string { return fmt.Sprint(i) }, strangersOfDomain},
-		"domains, one network":       {func(i int) string { return fmt.Sprintf("slow%d.example", i) }, one, strangersOfNetwork},
+		"sub-domains, many networks": {func(i int) string { return fmt.Sprintf("s%d.slow.example", i) }, func(i int) string { return fmt.Sprint(i) },
+			strangersOfDomain},
+		"domains, one network": {func(i int) string { return fmt.Sprintf("slow%d.example", i) }, one, strangersOfNetwork},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

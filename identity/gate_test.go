@@ -102,7 +102,8 @@ func newGate(t *testing.T) *gateWorld {
 			"stoa_notify": {ID: "tok_2", Account: "acc_asha", Scopes: []protocol.Scope{protocol.ScopeNotify}, Profiles: []identity.Hosted{asha}},
 			"stoa_two":    {ID: "tok_3", Account: "acc_two", Scopes: all, Profiles: []identity.Hosted{ravi, shop}},
 			"stoa_none":   {ID: "tok_4", Account: "acc_none", Scopes: all},
-			"stoa_op":     {ID: "tok_5", Account: "acc_op", Operator: true, Scopes: []protocol.Scope{protocol.ScopeOperator, protocol.ScopePost}, Profiles: []identity.Hosted{ravi}},
+			"stoa_op": {ID: "tok_5", Account: "acc_op", Operator: true, Scopes: []protocol.Scope{protocol.ScopeOperator, protocol.ScopePost},
+				Profiles: []identity.Hosted{ravi}},
 			"stoa_op_not": {ID: "tok_6", Account: "acc_op", Operator: true, Scopes: all, Profiles: []identity.Hosted{ravi}},
 			"stoa_liar":   {ID: "tok_7", Account: "acc_asha", Scopes: []protocol.Scope{protocol.ScopeOperator}, Profiles: []identity.Hosted{asha}},
 		},
@@ -276,7 +277,8 @@ func TestAdmit_Tokens(t *testing.T) {
 	_, err = w.Admit(t.Context(), actAs("stoa_two", "asha"), post)
 	require.ErrorContains(t, err, "not one of your profiles")
 	w.place.looked = 0
-	for _, ev := range []identity.Evidence{session("asha", "Authorization: Bearer stoa_asha"), session("asha", "Signature: sig1=:AAAA:"), with(session("asha"), func(ev *identity.Evidence) { ev.Operator = true })} {
+	for _, ev := range []identity.Evidence{session("asha", "Authorization: Bearer stoa_asha"), session("asha", "Signature: sig1=:AAAA:"),
+		with(session("asha"), func(ev *identity.Evidence) { ev.Operator = true })} {
 		_, _ = w.Admit(t.Context(), ev, post)
 	}
 	require.Zero(t, w.place.looked, "a cookie says nothing of who shows something else")
@@ -345,17 +347,24 @@ func TestAdmit_Signatures(t *testing.T) {
 		{"an identity from outside", w.Gate, post, w.signed(w.agent, "POST", board, httpsig.SignOptions{}, id(outside)), "", "", outside},
 		{"an identity with another's key", w.Gate, post, w.signed(w.asha, "POST", board, httpsig.SignOptions{}, id(outside)), protocol.KeyUnknown, "", ""},
 		{"an identity with an unknown key", w.Gate, post, w.signed(w.strange, "POST", board, httpsig.SignOptions{}, id(enrolled)), protocol.KeyUnknown, "", ""},
-		{"an identity where no chain is read", &noChain, post, w.signed(w.asha, "POST", board, httpsig.SignOptions{}, id(enrolled)), protocol.IdentityUnverified, "", ""},
+		{"an identity where no chain is read", &noChain, post, w.signed(w.asha, "POST", board, httpsig.SignOptions{}, id(enrolled)),
+			protocol.IdentityUnverified, "", ""},
 		{"for another node", &elsewhere, post, w.signed(w.asha, "POST", board, httpsig.SignOptions{}), protocol.Misdirected, "", ""},
-		{"a signature and a token: the signature", w.Gate, post, w.signed(w.asha, "POST", board, httpsig.SignOptions{}, "Authorization: Bearer stoa_two"), "", "ravi", ""},
-		{"a broken signature and a token", w.Gate, post, w.signed(w.strange, "POST", board, httpsig.SignOptions{}, "Authorization: Bearer stoa_asha"), protocol.KeyUnknown, "", ""},
-		{"another body", w.Gate, post, with(w.signed(w.asha, "POST", board, httpsig.SignOptions{}), func(ev *identity.Evidence) { ev.Body = []byte("{}") }), protocol.SignatureInvalid, "", ""},
-		{"an identity put in afterwards", w.Gate, post, with(w.signed(w.asha, "POST", board, httpsig.SignOptions{}), func(ev *identity.Evidence) { ev.Request.Header.Set("Agent-Identity", enrolled) }), protocol.SignatureInvalid, "", ""},
+		{"a signature and a token: the signature", w.Gate, post, w.signed(w.asha, "POST", board, httpsig.SignOptions{}, "Authorization: Bearer stoa_two"),
+			"", "ravi", ""},
+		{"a broken signature and a token", w.Gate, post, w.signed(w.strange, "POST", board, httpsig.SignOptions{}, "Authorization: Bearer stoa_asha"),
+			protocol.KeyUnknown, "", ""},
+		{"another body", w.Gate, post, with(w.signed(w.asha, "POST", board, httpsig.SignOptions{}), func(ev *identity.Evidence) { ev.Body = []byte("{}") }),
+			protocol.SignatureInvalid, "", ""},
+		{"an identity put in afterwards", w.Gate, post, with(w.signed(w.asha, "POST", board, httpsig.SignOptions{}),
+			func(ev *identity.Evidence) { ev.Request.Header.Set("Agent-Identity", enrolled) }), protocol.SignatureInvalid, "", ""},
 		{"old", w.Gate, post, w.signed(w.asha, "POST", board, httpsig.SignOptions{Created: time.Now().Add(-time.Hour)}), protocol.SignatureExpired, "", ""},
 		{"good for an hour", w.Gate, post, w.signed(w.asha, "POST", board, httpsig.SignOptions{TTL: time.Hour}), protocol.SignatureInvalid, "", ""},
 		{"without a nonce", w.Gate, post, w.signed(w.asha, "POST", board, httpsig.SignOptions{Nonce: "-"}), protocol.SignatureInvalid, "", ""},
-		{"the signature left away", w.Gate, read, with(w.signed(w.asha, "GET", board, httpsig.SignOptions{}), func(ev *identity.Evidence) { ev.Request.Header.Del("Signature") }), protocol.SignatureInvalid, "", ""},
-		{"its input left away", w.Gate, read, with(w.signed(w.asha, "GET", board, httpsig.SignOptions{}), func(ev *identity.Evidence) { ev.Request.Header.Del("Signature-Input") }), protocol.SignatureInvalid, "", ""},
+		{"the signature left away", w.Gate, read, with(w.signed(w.asha, "GET", board, httpsig.SignOptions{}),
+			func(ev *identity.Evidence) { ev.Request.Header.Del("Signature") }), protocol.SignatureInvalid, "", ""},
+		{"its input left away", w.Gate, read, with(w.signed(w.asha, "GET", board, httpsig.SignOptions{}),
+			func(ev *identity.Evidence) { ev.Request.Header.Del("Signature-Input") }), protocol.SignatureInvalid, "", ""},
 
 		{"a signed read", w.Gate, read, w.signed(w.asha, "GET", board, httpsig.SignOptions{}), "", "ravi", ""},
 		{"a read signed in part", w.Gate, read, w.signed(w.asha, "GET", board, few), "", "ravi", ""},

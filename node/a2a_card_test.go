@@ -108,7 +108,8 @@ func TestA2A_Card(t *testing.T) {
 		require.Equal(t, "*", a.Header().Get("Access-Control-Allow-Origin"))
 		require.Equal(t, "public, max-age=300", a.Header().Get("Cache-Control"))
 		require.Contains(t, a.Header().Values("Vary"), "A2A-Version")
-		require.Equal(t, []string{"EdDSA", "EdDSA", "ES256", "EdDSA", "EdDSA"}, h.signatures(a.Body.Bytes()), "the agent's key and the node's; EdDSA once more for readers that escape")
+		require.Equal(t, []string{"EdDSA", "EdDSA", "ES256", "EdDSA", "EdDSA"}, h.signatures(a.Body.Bytes()),
+			"the agent's key and the node's; EdDSA once more for readers that escape")
 		require.Equal(t, a.Body.String(), h.ask("GET", "/a2a/asha/.well-known/agent-card.json?A2A-Version=1.0", "").Body.String())
 		require.Contains(t, a.Body.String(), `"securityRequirements":[{"schemes":{"httpsig":{"list":["agent"]}}}]`)
 		bare := h.ask("GET", "/a2a/asha/agent-card.json", "")

@@ -157,7 +157,8 @@ func TestA2A_Repeated(t *testing.T) {
 	require.NotEqual(t, first.ContextID, other.write("asha", "1", "Hello", "").task(t).ContextID, "ids are each caller's own")
 	require.NotEqual(t, first.ContextID, me.write("vikram", "1", "Hello", "").task(t).ContextID, "and each agent's own")
 
-	post := `{"message":{"messageId":"p","role":"ROLE_USER","parts":[{"data":{"operation":"post_to_board","input":{"kind":"offer","title":"Looms","body":"Two looms."}}}]}}`
+	post := `{"message":{"messageId":"p","role":"ROLE_USER","parts":[{"data":{"operation":"post_to_board","input":{"kind":"offer","title":"Looms",` +
+		`"body":"Two looms."}}}]}}`
 	one, two := me.do("/a2a", "SendMessage", post), me.do("/a2a", "SendMessage", post)
 	require.Nil(t, one.Error, "%s", one.Raw)
 	require.JSONEq(t, string(one.Result), string(two.Result), "the same answer, under the same id")

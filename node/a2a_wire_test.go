@@ -53,7 +53,8 @@ func TestA2A_Refusals(t *testing.T) {
 		{name: "null id", body: `{"jsonrpc":"2.0","id":null,"method":"nonsense"}`, code: -32601, ours: protocol.NotFound, id: "null"},
 		{name: "unknown method", body: method("Nonsense"), code: -32601, ours: protocol.NotFound},
 		{name: "method of 0.3 in 1.0", body: method("message/send"), code: -32601, ours: protocol.NotFound},
-		{name: "0.3 by its method", body: method("message/send"), headers: []string{"A2A-Version", ""}, code: -32009, ours: protocol.InvalidRequest, reason: "VERSION_NOT_SUPPORTED"},
+		{name: "0.3 by its method", body: method("message/send"), headers: []string{"A2A-Version", ""}, code: -32009, ours: protocol.InvalidRequest,
+			reason: "VERSION_NOT_SUPPORTED"},
 		{name: "0.3", body: hello, headers: []string{"A2A-Version", "0.3"}, code: -32009, ours: protocol.InvalidRequest},
 		{name: "9.9", body: hello, headers: []string{"A2A-Version", "9.9"}, code: -32009, ours: protocol.InvalidRequest},
 		{name: "streaming", body: method("SendStreamingMessage"), code: -32004, ours: protocol.Conflict, reason: "UNSUPPORTED_OPERATION"},
@@ -61,21 +62,32 @@ func TestA2A_Refusals(t *testing.T) {
 		{name: "listing", body: method("ListTasks"), code: -32004, ours: protocol.Conflict},
 		{name: "extended card", body: method("GetExtendedAgentCard"), code: -32004, ours: protocol.Conflict},
 		{name: "push", body: method("CreateTaskPushNotificationConfig"), code: -32003, ours: protocol.Conflict, reason: "PUSH_NOTIFICATION_NOT_SUPPORTED"},
-		{name: "push along with a message", body: strings.Replace(hello, `"params":{`, `"params":{"configuration":{"taskPushNotificationConfig":{"url":"https://a.example/"}},`, 1), code: -32003, ours: protocol.Conflict},
+		{name: "push along with a message", body: strings.Replace(hello, `"params":{`,
+			`"params":{"configuration":{"taskPushNotificationConfig":{"url":"https://a.example/"}},`, 1), code: -32003, ours: protocol.Conflict},
 		{name: "no params", body: `{"jsonrpc":"2.0","id":7,"method":"SendMessage"}`, code: -32602, ours: protocol.Validation},
 		{name: "another tenant", body: strings.Replace(hello, `"params":{`, `"params":{"tenant":"x",`, 1), code: -32602, ours: protocol.Validation, field: "tenant"},
-		{name: "bytes", body: strings.Replace(hello, `{"text":"hi"}`, `{"raw":"aGk="}`, 1), code: -32005, ours: protocol.UnsupportedMediaType, reason: "CONTENT_TYPE_NOT_SUPPORTED"},
-		{name: "too long a text", body: strings.Replace(hello, `"hi"`, `"`+strings.Repeat("x", 2001)+`"`, 1), code: -32602, ours: protocol.Validation, field: "message.parts"},
+		{name: "bytes", body: strings.Replace(hello, `{"text":"hi"}`, `{"raw":"aGk="}`, 1), code: -32005, ours: protocol.UnsupportedMediaType,
+			reason: "CONTENT_TYPE_NOT_SUPPORTED"},
+		{name: "too long a text", body: strings.Replace(hello, `"hi"`, `"`+strings.Repeat("x", 2001)+`"`, 1), code: -32602, ours: protocol.Validation,
+			field: "message.parts"},
 		{name: "invisible text", body: strings.Replace(hello, `"hi"`, `"a\u202eb"`, 1), code: -32602, ours: protocol.Validation, field: "message.parts"},
-		{name: "kind", body: strings.Replace(hello, `"role"`, `"metadata":{"urn:stoa:a2a:contact:v1":{"kind":"rumour"}},"role"`, 1), code: -32602, ours: protocol.Validation, field: `message.metadata["urn:stoa:a2a:contact:v1"].kind`},
-		{name: "kind of a wrong type", body: strings.Replace(hello, `"role"`, `"metadata":{"urn:stoa:a2a:contact:v1":{"kind":1}},"role"`, 1), code: -32602, ours: protocol.Validation},
+		{name: "kind", body: strings.Replace(hello, `"role"`, `"metadata":{"urn:stoa:a2a:contact:v1":{"kind":"rumour"}},"role"`, 1), code: -32602,
+			ours: protocol.Validation, field: `message.metadata["urn:stoa:a2a:contact:v1"].kind`},
+		{name: "kind of a wrong type", body: strings.Replace(hello, `"role"`, `"metadata":{"urn:stoa:a2a:contact:v1":{"kind":1}},"role"`, 1), code: -32602,
+			ours: protocol.Validation},
 		{name: "unknown operation", body: data(`{"operation":"dance"}`), code: -32602, ours: protocol.Validation, field: "message.parts[0].data.operation"},
-		{name: "operation of an owner", body: data(`{"operation":"send_exchange","input":{}}`), code: -32602, ours: protocol.Validation, field: "message.parts[0].data.operation"},
-		{name: "operation with a wrong input", body: data(`{"operation":"post_to_board","input":{"kind":"rumour","title":"t","body":"b"}}`), code: -32602, ours: protocol.Validation, field: "message.parts[0].data.input.kind"},
-		{name: "input of a wrong type", body: data(`{"operation":"post_to_board","input":7}`), code: -32602, ours: protocol.Validation, field: "message.parts[0].data.input"},
-		{name: "about another agent", body: data(`{"operation":"get_agent_profile","input":{"handle":"vikram"}}`), code: -32602, ours: protocol.Validation, field: "message.parts[0].data.input.handle"},
-		{name: "what is not there", body: data(`{"operation":"get_board_post","input":{"id":"post_01k9h2v4tqe7dsq1h0y5m8x3zr"}}`), code: -32602, ours: protocol.NotFound, reason: "NOT_FOUND"},
-		{name: "media type", body: hello, headers: []string{"Content-Type", "text/plain"}, status: 415, code: -32005, ours: protocol.UnsupportedMediaType, id: "null"},
+		{name: "operation of an owner", body: data(`{"operation":"send_exchange","input":{}}`), code: -32602, ours: protocol.Validation,
+			field: "message.parts[0].data.operation"},
+		{name: "operation with a wrong input", body: data(`{"operation":"post_to_board","input":{"kind":"rumour","title":"t","body":"b"}}`), code: -32602,
+			ours: protocol.Validation, field: "message.parts[0].data.input.kind"},
+		{name: "input of a wrong type", body: data(`{"operation":"post_to_board","input":7}`), code: -32602, ours: protocol.Validation,
+			field: "message.parts[0].data.input"},
+		{name: "about another agent", body: data(`{"operation":"get_agent_profile","input":{"handle":"vikram"}}`), code: -32602, ours: protocol.Validation,
+			field: "message.parts[0].data.input.handle"},
+		{name: "what is not there", body: data(`{"operation":"get_board_post","input":{"id":"post_01k9h2v4tqe7dsq1h0y5m8x3zr"}}`), code: -32602,
+			ours: protocol.NotFound, reason: "NOT_FOUND"},
+		{name: "media type", body: hello, headers: []string{"Content-Type", "text/plain"}, status: 415, code: -32005, ours: protocol.UnsupportedMediaType,
+			id: "null"},
 		{name: "encoding", body: hello, headers: []string{"Content-Encoding", "gzip"}, status: 415, code: -32005, ours: protocol.UnsupportedMediaType, id: "null"},
 		{name: "too large", body: hello + strings.Repeat(" ", 256<<10), status: 413, code: -32600, ours: protocol.TooLarge, id: "null"},
 	}
@@ -101,7 +113,9 @@ func TestA2A_Refusals(t *testing.T) {
 		})
 	}
 	t.Run("good all the same", func(t *testing.T) {
-		for _, headers := range [][]string{{"A2A-Version", ""}, {"A2A-Version", "1.0.1"}, {"Content-Type", "application/a2a+json"}, {"Content-Type", "application/json; charset=utf-8"}} {
+		for _, headers := range [][]string{
+			{"A2A-Version", ""}, {"A2A-Version", "1.0.1"}, {"Content-Type", "application/a2a+json"}, {"Content-Type", "application/json; charset=utf-8"},
+		} {
 			require.Nil(t, me.post("/a2a/asha", hello, headers...).Error)
 		}
 		require.Nil(t, me.post("/a2a/asha/", hello).Error, "with a slash behind it")
@@ -173,9 +187,11 @@ func TestA2A_Who(t *testing.T) {
 		{"a key that nobody knows", signed(stranger, "", nil), 401, -31401, protocol.KeyUnknown, true},
 		{"a key that the chain does not grant", signed(stranger, me.id, nil), 401, -31401, protocol.KeyUnknown, false},
 		{"an identity that is not registered", signed(me.pair, me.id+"7", nil), 403, -31403, protocol.IdentityUnverified, false},
-		{"another body", signed(me.pair, me.id, func(r *http.Request) { r.Body = readCloser(strings.Replace(hello, "hi", "ho", 1)) }), 401, -31401, protocol.SignatureInvalid, true},
+		{"another body", signed(me.pair, me.id, func(r *http.Request) { r.Body = readCloser(strings.Replace(hello, "hi", "ho", 1)) }), 401, -31401,
+			protocol.SignatureInvalid, true},
 		{"half a signature", signed(me.pair, me.id, func(r *http.Request) { r.Header.Del("Signature") }), 401, -31401, protocol.SignatureInvalid, true},
-		{"an identity that is not covered", signed(me.pair, "", func(r *http.Request) { r.Header.Set("Agent-Identity", me.id) }), 401, -31401, protocol.SignatureInvalid, true},
+		{"an identity that is not covered", signed(me.pair, "", func(r *http.Request) { r.Header.Set("Agent-Identity", me.id) }), 401, -31401,
+			protocol.SignatureInvalid, true},
 	}
 	for _, tt := range tests {
 		code, ours := tt.answer.code()
@@ -217,7 +233,8 @@ func FuzzA2A(f *testing.F) {
 	f.Add(raw)
 	f.Add([]byte(hello))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":"a","method":"GetTask","params":{"id":"task_01k9y3v6k8e5w9q2x4z7c1m0ad_1","history_length":"0"}}`))
-	f.Add([]byte(`{"jsonrpc":"2.0","id":null,"method":"SendMessage","params":{"message":{"message_id":"m","role":1,"parts":[{"data":{"operation":"read_board","input":{"limit":1}}}]}}}`))
+	f.Add([]byte(`{"jsonrpc":"2.0","id":null,"method":"SendMessage","params":{"message":{"message_id":"m","role":1,` +
+		`"parts":[{"data":{"operation":"read_board","input":{"limit":1}}}]}}}`))
 	var file struct {
 		Pairs []struct{ V1, V03 json.RawMessage }
 	}

@@ -39,7 +39,8 @@ func TestA2A_Limits(t *testing.T) {
 	for i := range protocol.MaxUnanswered - 1 {
 		require.Nil(t, all[1].write("asha", fmt.Sprint("n-", i+1), "And", fmt.Sprintf(`,"contextId":%q`, task.ContextID)).Error)
 	}
-	refused(all[1].write("asha", "n-last", "And", fmt.Sprintf(`,"contextId":%q`, task.ContextID)), protocol.TooManyWaiting, "unansweredMessages", protocol.MaxUnanswered)
+	refused(all[1].write("asha", "n-last", "And", fmt.Sprintf(`,"contextId":%q`, task.ContextID)), protocol.TooManyWaiting, "unansweredMessages",
+		protocol.MaxUnanswered)
 }
 
 // TestA2A_Members: what the node adds to the protocol's objects is named by an
@@ -106,13 +107,15 @@ func TestA2A_Faults(t *testing.T) {
 		require.NotNil(t, a.Error)
 		return a.Error.Data[len(a.Error.Data)-1].Errors
 	}
-	a := me.do("/a2a", "SendMessage", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":{"operation":"read_board","input":{"limit":0,"kind":"rumour"}}}]}}`)
+	a := me.do("/a2a", "SendMessage",
+		`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":{"operation":"read_board","input":{"limit":0,"kind":"rumour"}}}]}}`)
 	require.ElementsMatch(t, overHTTP, last(a), "%s", a.Raw)
 	for body, want := range map[string]string{
-		`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"` + strings.Repeat("x", 2001) + `"}]}}`:                          "/message/parts too-long",
-		`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}],"metadata":{"urn:stoa:a2a:contact:v1":{"kind":"gossip"}}}}`: "/message/metadata/urn:stoa:a2a:contact:v1/kind not-allowed",
-		`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":{"operation":"read_board","input":[]}}]}}`:                        "/message/parts/0/data/input invalid",
-		`{"message":{"messageId":"m","role":"ROLE_NOBODY","parts":[{"text":"x"}]}}`:                                                        "/message/role invalid",
+		`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"` + strings.Repeat("x", 2001) + `"}]}}`: "/message/parts too-long",
+		`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}],"metadata":{"urn:stoa:a2a:contact:v1":{"kind":"gossip"}}}}`: "/message/metadata/" +
+			"urn:stoa:a2a:contact:v1/kind not-allowed",
+		`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":{"operation":"read_board","input":[]}}]}}`: "/message/parts/0/data/input invalid",
+		`{"message":{"messageId":"m","role":"ROLE_NOBODY","parts":[{"text":"x"}]}}`:                                 "/message/role invalid",
 	} {
 		a := me.do("/a2a/asha", "SendMessage", body)
 		var got []string

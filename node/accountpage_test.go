@@ -64,11 +64,13 @@ func TestAccountPage_Profile(t *testing.T) {
 
 	for name, refused := range map[string]answer{
 		"an amount that is none": send("put_capability", "id", "weave", "name", "W", "description", "d", "pricing-model", "fixed", "pricing-amount", "much"),
-		"NaN":                    send("put_capability", "id", "weave", "name", "W", "description", "d", "pricing-model", "fixed", "pricing-currency", "INR", "pricing-amount", "NaN"),
-		"infinity":               send("put_capability", "id", "weave", "name", "W", "description", "d", "pricing-model", "fixed", "pricing-currency", "INR", "pricing-amount", "Inf"),
-		"a zone that is none":    send("put_own_profile", "name", "Asha", "timezone", "Nowhere/At-all"),
-		"an id that is none":     send("put_need", "id", "Not an id", "description", "d"),
-		"no such need":           send("delete_need", "id", "silk"),
+		"NaN": send("put_capability", "id", "weave", "name", "W", "description", "d", "pricing-model", "fixed", "pricing-currency",
+			"INR", "pricing-amount", "NaN"),
+		"infinity": send("put_capability", "id", "weave", "name", "W", "description", "d", "pricing-model", "fixed", "pricing-currency",
+			"INR", "pricing-amount", "Inf"),
+		"a zone that is none": send("put_own_profile", "name", "Asha", "timezone", "Nowhere/At-all"),
+		"an id that is none":  send("put_need", "id", "Not an id", "description", "d"),
+		"no such need":        send("delete_need", "id", "silk"),
 	} {
 		require.GreaterOrEqual(t, refused.Code, 400, name)
 		require.Less(t, refused.Code, 500, name)
@@ -158,7 +160,8 @@ func TestAccountPage_Inbox(t *testing.T) {
 	require.Contains(t, one, "Do you &lt;b&gt;deliver&lt;/b&gt;?")
 	require.Contains(t, one, "&lt;i&gt;Kim")
 	require.Contains(t, one, "unverified")
-	require.Equal(t, 200, page("/account/threads/"+ashas, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document").Code, "the link in a mail")
+	require.Equal(t, 200, page("/account/threads/"+ashas, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest",
+		"document").Code, "the link in a mail")
 
 	for path, want := range map[string]int{
 		"/account/threads/" + miras:                   404,

@@ -40,7 +40,8 @@ func BenchmarkImport(b *testing.B) {
 				for running := true; running; {
 					before := time.Now()
 					require.NoError(b, n.db.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
-						_, err := n.board.Post(ctx, tx, protocol.Caller{Standing: protocol.Proof}, protocol.NewPost{Kind: protocol.Offer, Title: fmt.Sprint(len(waits)), Body: "Meanwhile."})
+						_, err := n.board.Post(ctx, tx, protocol.Caller{Standing: protocol.Proof},
+							protocol.NewPost{Kind: protocol.Offer, Title: fmt.Sprint(len(waits)), Body: "Meanwhile."})
 						return err
 					}))
 					waits = append(waits, time.Since(before))

@@ -68,11 +68,12 @@ func TestArchive_Identity(t *testing.T) {
 		identity   string
 		code       protocol.Code
 	}{
-		"granted, with the key":       {chain: grants, passphrase: passphrase, identity: "enrolled"},
-		"granted, without the key":    {chain: grants, identity: "left-out"},
-		"the operator vouches":        {chain: grants, operator: true, identity: "enrolled"},
-		"another key":                 {chain: registry{id: id, keyid: "x", key: pair.Public()}, passphrase: passphrase, identity: "left-out"},
-		"the chain cannot be read":    {chain: registry{err: protocol.Errorf(protocol.ChainUnavailable, "later")}, passphrase: passphrase, code: protocol.ChainUnavailable},
+		"granted, with the key":    {chain: grants, passphrase: passphrase, identity: "enrolled"},
+		"granted, without the key": {chain: grants, identity: "left-out"},
+		"the operator vouches":     {chain: grants, operator: true, identity: "enrolled"},
+		"another key":              {chain: registry{id: id, keyid: "x", key: pair.Public()}, passphrase: passphrase, identity: "left-out"},
+		"the chain cannot be read": {chain: registry{err: protocol.Errorf(protocol.ChainUnavailable, "later")}, passphrase: passphrase,
+			code: protocol.ChainUnavailable},
 		"another profile here has it": {chain: grants, passphrase: passphrase, identity: "left-out"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -104,8 +104,10 @@ func newMover(t testing.TB, change ...func(*Config)) *mover {
 }
 
 const rich = `{"handle":"asha","name":"Asha <Rao>","kind":"person","headline":"हाथ से बुना कपड़ा","description":"Weaves.","tags":["weaving","cotton"],
-	"languages":["en","hi"],"regions":["IN-KA"],"timezone":"Asia/Kolkata","capabilities":[{"id":"weave","name":"Weave","description":"Cloth to order.","pricing":{"model":"fixed","currency":"INR","amount":1500.5}}],
-	"needs":[{"id":"yarn","description":"Hand-spun yarn."}],"contactPolicy":{"anonymous":true,"outsideAgentsWithIdentity":true,"kinds":["question","support"],"responseTime":"a day"}}`
+	"languages":["en","hi"],"regions":["IN-KA"],"timezone":"Asia/Kolkata","capabilities":[{"id":"weave","name":"Weave","description":"Cloth to order.",
+	"pricing":{"model":"fixed","currency":"INR","amount":1500.5}}],
+	"needs":[{"id":"yarn","description":"Hand-spun yarn."}],"contactPolicy":{"anonymous":true,"outsideAgentsWithIdentity":true,"kinds":["question",
+	"support"],"responseTime":"a day"}}`
 
 // settle makes asha on a node, with everything that an archive holds.
 func (m *mover) settle() (thread protocol.ContactReceipt, posts []protocol.Post) {
@@ -131,7 +133,8 @@ func (m *mover) settle() (thread protocol.ContactReceipt, posts []protocol.Post)
 	gone := post(map[string]any{"kind": "offer", "title": "Mistake", "body": "Not this."})
 	require.NoError(t, m.call(protocol.DeleteOwnPost.Operation, map[string]any{"handle": "asha", "id": gone.ID}, nil, nil))
 
-	require.NoError(t, m.callWith("", protocol.ContactAgent.Operation, map[string]any{"handle": "asha", "message": "Do you ship?", "name": "Visitor", "callbackUrl": "https://reader.example.org/replies"}, nil, &thread))
+	require.NoError(t, m.callWith("", protocol.ContactAgent.Operation,
+		map[string]any{"handle": "asha", "message": "Do you ship?", "name": "Visitor", "callbackUrl": "https://reader.example.org/replies"}, nil, &thread))
 	require.NoError(t, m.call(protocol.AnswerThread.Operation, map[string]any{"threadId": thread.ThreadID, "message": "We do."}, nil, nil))
 	var other protocol.ContactReceipt
 	hostedAgent(t, m.Node, "loud")
@@ -140,7 +143,8 @@ func (m *mover) settle() (thread protocol.ContactReceipt, posts []protocol.Post)
 	require.NoError(t, m.callWith(loud, protocol.ContactAgent.Operation, map[string]any{"handle": "asha", "message": "Buy now!!!"}, nil, &other))
 	require.NoError(t, m.call(protocol.BlockWriter.Operation, map[string]any{"threadId": other.ThreadID, "note": "spam"}, nil, nil))
 	m.write(func(ctx context.Context, tx *storage.Tx) error {
-		return tx.PutNotifySettings(ctx, storage.NotifySettings{Handle: "asha", Mail: "asha@example.org", Confirmed: true, Webhook: "https://reader.example.org/notices", Events: []protocol.NoticeEvent{protocol.ThreadBegun}})
+		return tx.PutNotifySettings(ctx, storage.NotifySettings{Handle: "asha", Mail: "asha@example.org", Confirmed: true,
+			Webhook: "https://reader.example.org/notices", Events: []protocol.NoticeEvent{protocol.ThreadBegun}})
 	})
 	return thread, []protocol.Post{first, reply}
 }
@@ -224,7 +228,8 @@ func TestArchive(t *testing.T) {
 	was := one.get("/api/public/threads/"+thread.ThreadID, "Authorization", "Bearer "+thread.ReadToken)
 	now := two.get("/api/public/threads/"+thread.ThreadID, "Authorization", "Bearer "+thread.ReadToken)
 	require.Equal(t, said(t, was), said(t, now))
-	require.NoError(t, two.callWith("", protocol.ContinueConversation.Operation, map[string]any{"threadId": thread.ThreadID, "readToken": thread.ReadToken, "message": "And here?"}, nil, nil))
+	require.NoError(t, two.callWith("", protocol.ContinueConversation.Operation,
+		map[string]any{"threadId": thread.ThreadID, "readToken": thread.ReadToken, "message": "And here?"}, nil, nil))
 	require.NoError(t, two.call(protocol.AnswerThread.Operation, map[string]any{"threadId": thread.ThreadID, "message": "Here too."}, nil, nil))
 
 	// The kept key signs here.

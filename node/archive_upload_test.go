@@ -25,7 +25,8 @@ func TestArchive_SlowUploads(t *testing.T) {
 		conn, err := net.Dial("tcp", host)
 		require.NoError(t, err)
 		t.Cleanup(func() { conn.Close() })
-		_, err = fmt.Fprintf(conn, "POST /api/owner/import?dryRun=true HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/gzip\r\nContent-Length: %d\r\n\r\n%s", host, secret, len(raw), raw[:1])
+		_, err = fmt.Fprintf(conn, "POST /api/owner/import?dryRun=true HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: "+
+			"application/gzip\r\nContent-Length: %d\r\n\r\n%s", host, secret, len(raw), raw[:1])
 		require.NoError(t, err)
 		return conn
 	}

@@ -26,10 +26,12 @@ func ardAgents(t *testing.T, h *house) {
 		}))
 	}
 	off := false
-	put(protocol.ProfileDraft{Handle: "asha", Name: "Asha Legal", Kind: protocol.Business, Headline: "Reviews a lease in Hindi", Tags: []string{"legal"}, Languages: []string{"hi", "en"}, Regions: []string{"IN-KA"},
+	put(protocol.ProfileDraft{Handle: "asha", Name: "Asha Legal", Kind: protocol.Business, Headline: "Reviews a lease in Hindi", Tags: []string{"legal"},
+		Languages: []string{"hi", "en"}, Regions: []string{"IN-KA"},
 		Capabilities: []protocol.Capability{{ID: "review-lease", Name: "Review a lease", Description: "Reads it.", Tags: []string{"contracts"}}}},
 		"eip155:1337:0x5fbdb2315678afecb367f032d93f642f64180aa3:7")
-	put(protocol.ProfileDraft{Handle: "ravi", Name: "Ravi Papers", Kind: protocol.Business, Headline: "Hand-made paper", Description: "Also leases looms.", Tags: []string{"paper"}, Languages: []string{"hi"}, Regions: []string{"IN"}}, "")
+	put(protocol.ProfileDraft{Handle: "ravi", Name: "Ravi Papers", Kind: protocol.Business, Headline: "Hand-made paper",
+		Description: "Also leases looms.", Tags: []string{"paper"}, Languages: []string{"hi"}, Regions: []string{"IN"}}, "")
 	put(protocol.ProfileDraft{Handle: "meera", Name: "Meera", Kind: protocol.Person, Headline: "Paper artist"}, "")
 	put(protocol.ProfileDraft{Handle: "hidden", Name: "Hidden Papers", Kind: protocol.Business, Headline: "paper", Listed: &off}, "")
 }
@@ -104,7 +106,8 @@ func TestARDSearch_Pages(t *testing.T) {
 		h := newHouse(t, change)
 		for i := range 25 {
 			require.NoError(t, h.db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
-				_, err := h.directory.Put(ctx, tx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: fmt.Sprintf("agent-%d", i), Name: "Agent", Kind: protocol.Business, Headline: "paper"}})
+				_, err := h.directory.Put(ctx, tx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: fmt.Sprintf("agent-%d", i), Name: "Agent",
+					Kind: protocol.Business, Headline: "paper"}})
 				return err
 			}))
 		}
@@ -209,7 +212,8 @@ func TestARDExplore(t *testing.T) {
 			}))
 		}
 		put(protocol.ProfileDraft{Handle: "ravi", Name: "Ravi Aeroplanes", Kind: protocol.Business, Tags: []string{"wings"}})
-		require.Equal(t, buckets(0, "business", 1, "person", 1), explore(`"query":{"text":"paper"},`, `{"field":"metadata.kind"}`), "all of it is of the time when it was counted")
+		require.Equal(t, buckets(0, "business", 1, "person", 1), explore(`"query":{"text":"paper"},`, `{"field":"metadata.kind"}`),
+			"all of it is of the time when it was counted")
 		require.Equal(t, buckets(0), explore(`"query":{"text":"aeroplanes"},`, `{"field":"tags"}`))
 		h.directory.Explored.Age = 0 // each is counted anew, from what was counted before
 		require.Equal(t, buckets(0, "wings", 1), explore(`"query":{"text":"aeroplanes"},`, `{"field":"tags"}`))
@@ -296,7 +300,8 @@ func TestARD_Referrals(t *testing.T) {
 		}
 		return nil
 	}))
-	want := []protocol.ARDReferral{{Identifier: "urn:air:n2.example:registry:stoa", DisplayName: "n2.example", Type: "application/ai-registry+json", URL: "https://n2.example/ard/search"}}
+	want := []protocol.ARDReferral{{Identifier: "urn:air:n2.example:registry:stoa", DisplayName: "n2.example", Type: "application/ai-registry+json",
+		URL: "https://n2.example/ard/search"}}
 	require.Equal(t, want, h.ardSearch(`{"query":{"text":"paper"},"federation":"referrals"}`).Referrals)
 	require.Equal(t, want, h.ardSearch(`{"query":{"text":"paper"}}`).Referrals)
 	require.Empty(t, h.ardSearch(`{"query":{"text":"paper"},"federation":"none"}`).Referrals)

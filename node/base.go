@@ -21,7 +21,8 @@ func claimBase(ctx context.Context, db *storage.DB, base string) error {
 				return err
 			}
 			if posts > 0 {
-				return fmt.Errorf("%w: this database belongs to the node %s, and posts under that address have gone out; start it with --base-url %s, or use another data directory", ErrConfig, stored, stored)
+				return fmt.Errorf("%w: this database belongs to the node %s, and posts under that address have gone out; start it with --base-url %s, or use "+
+					"another data directory", ErrConfig, stored, stored)
 			}
 		}
 		return tx.PutSetting(ctx, "base", base)

@@ -77,7 +77,8 @@ func BenchmarkSignedWrite(b *testing.B) {
 	for range connections {
 		group.Go(func() {
 			for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
-				body := fmt.Appendf(nil, `{"kind":"offer","title":"Post %d","body":"Two hundred sheets of hand-made paper from Jaipur, number %d, samples first, within the week."}`, i, i)
+				body := fmt.Appendf(nil, `{"kind":"offer","title":"Post %d","body":"Two hundred sheets of hand-made paper from Jaipur, number %d, samples first, `+
+					`within the week."}`, i, i)
 				r, _ := http.NewRequest("POST", n.URL+"/api/public/board", bytes.NewReader(body))
 				r.Header.Set("Content-Type", "application/json")
 				if err := httpsig.SignRequest(r, target, body, httpsig.SignOptions{Key: pair.Signer()}); err != nil {

@@ -73,7 +73,9 @@ func (b *tab) load(step chromedp.Action[chromedp.Void]) int {
 	defer stop()
 	res, err := chromedp.RunResponse(ctx, step)
 	require.NoError(b.t, err)
-	for _, f := range look[[]string](b, `[...document.forms].filter(f => f.method == "post").map(f => new URL(f.action).pathname + " " + (f.elements.do?.value ?? f.elements.ticket?.name ?? ""))`) {
+	for _, f := range look[[]string](b,
+		`[...document.forms].filter(f => f.method == "post").map(f => new URL(f.action).pathname + " " + (f.elements.do?.value ?? f.elements.ticket?.name ?? ""))`,
+	) {
 		b.forms[f] = true
 	}
 	return int(res.Status)
@@ -201,7 +203,8 @@ func TestBrowser(t *testing.T) {
 	require.Equal(t, []string{"paper", "loom"}, p.Tags)
 	require.Equal(t, []string{"IN-KA"}, p.Regions)
 	require.Equal(t, []string{"question", "support"}, p.ContactPolicy.Kinds)
-	b.save("put_capability", "#put_capability-asha", "id", "weave", "name", "Weave", "description", "Cloth to order.", "tags", "Cloth", "pricing-model", "fixed", "pricing-amount", "120.5", "pricing-currency", "inr")
+	b.save("put_capability", "#put_capability-asha", "id", "weave", "name", "Weave", "description", "Cloth to order.", "tags", "Cloth", "pricing-model",
+		"fixed", "pricing-amount", "120.5", "pricing-currency", "inr")
 	b.save("put_capability", "#put_capability-asha-weave", "name", "Weave cloth")
 	require.Equal(t, "Weave cloth", own().Capabilities[0].Name)
 	require.Equal(t, "INR", own().Capabilities[0].Pricing.Currency)
@@ -295,7 +298,8 @@ func TestAccountPage_Kept(t *testing.T) {
 	require.NoError(t, err)
 	cookie := "stoa_session=" + h.signIn(link)
 	send := func(form url.Values, headers ...string) answer {
-		return h.ask("POST", "/account", form.Encode(), append([]string{"Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html", "Cookie", cookie}, headers...)...)
+		return h.ask("POST", "/account", form.Encode(), append([]string{"Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html",
+			"Cookie", cookie}, headers...)...)
 	}
 	ours := []string{"Sec-Fetch-Site", "same-origin", "Origin", h.Base}
 	typed := url.Values{"do": {"put_account"}, "name": {"Typed <b>"}}

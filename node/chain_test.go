@@ -237,7 +237,8 @@ func TestChain_WrongSettingRefusesTheStart(t *testing.T) {
 		if c.change != nil {
 			c.change(rpc)
 		}
-		_, err := New(t.Context(), Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Chain: []string{rpc.setting() + c.more}}, slog.New(slog.DiscardHandler))
+		_, err := New(t.Context(), Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Chain: []string{rpc.setting() + c.more}},
+			slog.New(slog.DiscardHandler))
 		require.ErrorIs(t, err, ErrConfig, name)
 		require.ErrorContains(t, err, c.want, name)
 		require.NotContains(t, err.Error(), rpc.URL, "an endpoint's address may hold a secret")

@@ -192,7 +192,9 @@ func TestPrivateReadsAreSignedWhole(t *testing.T) {
 		h.Handler().ServeHTTP(w, r)
 		return answer{w, t}
 	}
-	for _, path := range []string{"/api/public/threads/" + begun.ThreadID, "/api/owner/threads", "/api/owner/threads/" + begun.ThreadID, "/api/owner/callbacks?limit=5"} {
+	for _, path := range []string{
+		"/api/public/threads/" + begun.ThreadID, "/api/owner/threads", "/api/owner/threads/" + begun.ThreadID, "/api/owner/callbacks?limit=5",
+	} {
 		require.Equal(t, 200, ask(path, httpsig.SignOptions{}).Code, path)
 		for name, o := range map[string]httpsig.SignOptions{
 			"authority alone": {Components: []string{"@authority"}},
@@ -261,7 +263,8 @@ func TestCallback_EndToEnd(t *testing.T) {
 	require.Equal(t, said.Message.ID, got.request.Header.Get("Webhook-Id"))
 	var cb protocol.Callback
 	require.NoError(t, json.Unmarshal(got.body, &cb))
-	require.Equal(t, protocol.Callback{Type: "thread.reply", ID: said.Message.ID, ThreadID: begun.ThreadID, Handle: "asha", Message: said.Message, CreatedAt: said.Message.CreatedAt}, cb)
+	require.Equal(t, protocol.Callback{Type: "thread.reply", ID: said.Message.ID, ThreadID: begun.ThreadID, Handle: "asha", Message: said.Message,
+		CreatedAt: said.Message.CreatedAt}, cb)
 
 	require.Equal(t, `sig1="`+h.Base+`"`, got.request.Header.Get("Signature-Agent"))
 	res, err := http.Get(h.URL + "/.well-known/http-message-signatures-directory")
@@ -297,7 +300,8 @@ func guided(t *testing.T, h *house, url string, head http.Header, directory []by
 	guide := h.ask("GET", "/SKILL.md", "").Body.String()
 	agent := head.Get("Signature-Agent")
 	require.Equal(t, `"`+h.Base+`"`, strings.TrimPrefix(agent, "sig1="))
-	values := map[string]string{`"@method"`: "POST", `"@target-uri"`: url, `"signature-agent"`: agent, `"signature-agent";key="sig1"`: strings.TrimPrefix(agent, "sig1=")}
+	values := map[string]string{`"@method"`: "POST", `"@target-uri"`: url, `"signature-agent"`: agent,
+		`"signature-agent";key="sig1"`: strings.TrimPrefix(agent, "sig1=")}
 	for name := range values {
 		require.Contains(t, guide, "'"+name+"': ", "the guide names what is covered")
 	}

@@ -20,7 +20,8 @@ import (
 // token for it.
 func (h *house) agent(handle, policy string) (token string) {
 	h.t.Helper()
-	_, _, err := h.Admin().PutProfile(context.Background(), fmt.Appendf(nil, `{"handle":%q,"name":"Agent %s","kind":"person","contactPolicy":%s}`, handle, handle, policy))
+	_, _, err := h.Admin().PutProfile(context.Background(), fmt.Appendf(nil, `{"handle":%q,"name":"Agent %s","kind":"person","contactPolicy":%s}`,
+		handle, handle, policy))
 	require.NoError(h.t, err)
 	token, _, err = h.Admin().CreateToken(context.Background(), handle, "test", 0)
 	require.NoError(h.t, err)
@@ -85,7 +86,8 @@ func TestContact_Writers(t *testing.T) {
 				return h.ask(method, path, body, headers...)
 			}, protocol.Author{Name: "Dev", Method: protocol.ByProof, Proof: protocol.AuthorProof{Level: protocol.ByNothing}}},
 			{"signed", func(method, path, body, _ string) answer { return h.signedAs(pair, method, path, body) },
-				protocol.Author{Name: "Load", Handle: new("carol"), Actor: new(h.Base + "/ap/agents/carol"), Verified: true, Method: protocol.BySignature, KeyID: new(pair.Thumbprint()),
+				protocol.Author{Name: "Load", Handle: new("carol"), Actor: new(h.Base + "/ap/agents/carol"), Verified: true, Method: protocol.BySignature,
+					KeyID: new(pair.Thumbprint()),
 					Proof: protocol.AuthorProof{Level: protocol.ByProfileKey, Subject: new(h.Base + "/ap/agents/carol")}}},
 			{"session", func(method, path, body, _ string) answer { return h.ask(method, path, body, "Authorization", bob) },
 				protocol.Author{Name: "Agent bob", Handle: new("bob"), Actor: new(h.Base + "/ap/agents/bob"), Verified: true, Method: protocol.BySession,

@@ -60,7 +60,8 @@ func TestCurrentPage(t *testing.T) {
 	for path, code := range map[string]protocol.Code{
 		"/nothing": protocol.NotFound, "/@nobody": protocol.NotFound, "/@": protocol.NotFound, "/board/": protocol.NotFound, "/board/x": protocol.NotFound,
 		"/api/public/board": protocol.NotFound, "//evil.example/": protocol.NotFound, "/board/" + post.ID: protocol.Gone, "/problems/none": protocol.NotFound,
-		"/board?kind=rumour": protocol.Validation, "/board?after=x": protocol.InvalidCursor, "/@asha?x=1": protocol.Validation, "board": protocol.Validation, "/%zz": protocol.Validation,
+		"/board?kind=rumour": protocol.Validation, "/board?after=x": protocol.InvalidCursor, "/@asha?x=1": protocol.Validation,
+		"board": protocol.Validation, "/%zz": protocol.Validation,
 	} {
 		p := h.ask("GET", "/api/public/page?path="+url.QueryEscape(path), "").problem()
 		require.Equal(t, code, p.Code, path)

@@ -114,14 +114,18 @@ func TestDoor_BadInput(t *testing.T) {
 		{name: "not JSON", method: "POST", path: "/api/public/board", body: `{"kind":`, code: protocol.InvalidRequest},
 		{name: "a list", method: "POST", path: "/api/public/board", body: `[]`, code: protocol.InvalidRequest},
 		{name: "null", method: "POST", path: "/api/public/board", body: `null`, code: protocol.InvalidRequest},
-		{name: "member twice", method: "POST", path: "/api/public/board", body: `{"kind":"offer","kind":"offer","title":"a","body":"b"}`, code: protocol.InvalidRequest},
+		{name: "member twice", method: "POST", path: "/api/public/board", body: `{"kind":"offer","kind":"offer","title":"a","body":"b"}`,
+			code: protocol.InvalidRequest},
 		{name: "text behind", method: "POST", path: "/api/public/board", body: goodPost + `{}`, code: protocol.InvalidRequest},
-		{name: "deep", method: "POST", path: "/api/public/board", body: `{"tags":` + strings.Repeat("[", 40) + strings.Repeat("]", 40) + `}`, code: protocol.InvalidRequest},
+		{name: "deep", method: "POST", path: "/api/public/board", body: `{"tags":` + strings.Repeat("[", 40) + strings.Repeat("]", 40) + `}`,
+			code: protocol.InvalidRequest},
 		{name: "not UTF-8", method: "POST", path: "/api/public/board", body: "{\"kind\":\"offer\",\"title\":\"\xff\",\"body\":\"b\"}", code: protocol.InvalidRequest},
 		{name: "a number beyond all", method: "POST", path: "/api/public/board", body: `{"title":1e400}`, code: protocol.InvalidRequest},
 		{name: "too large", method: "POST", path: "/api/public/board", body: `{"body":"` + long + `"}`, code: protocol.TooLarge},
-		{name: "media type", method: "POST", path: "/api/public/board", body: goodPost, headers: []string{"Content-Type", "text/plain"}, code: protocol.UnsupportedMediaType},
-		{name: "encoded", method: "POST", path: "/api/public/board", body: goodPost, headers: []string{"Content-Encoding", "gzip"}, code: protocol.UnsupportedMediaType},
+		{name: "media type", method: "POST", path: "/api/public/board", body: goodPost, headers: []string{"Content-Type", "text/plain"},
+			code: protocol.UnsupportedMediaType},
+		{name: "encoded", method: "POST", path: "/api/public/board", body: goodPost, headers: []string{"Content-Encoding", "gzip"},
+			code: protocol.UnsupportedMediaType},
 		{name: "all faults at once", method: "POST", path: "/api/public/board",
 			body: `{"kind":"rumour","title":"","titel":"x","tags":["Bad Tag","ok"],"inReplyTo":"7"}`, code: protocol.Validation,
 			pointers: []string{"/body", "/inReplyTo", "/kind", "/tags/0", "/titel", "/title"}},
@@ -130,14 +134,22 @@ func TestDoor_BadInput(t *testing.T) {
 			pointers: []string{"/body", "/kind", "/tags/0", "/tags/1", "/title"}},
 		{name: "more than is looked at", method: "POST", path: "/api/public/board",
 			body: `{"kind":"offer","title":"` + strings.Repeat("x", 200) + `","body":"b","tags":["\u263a"]}`, code: protocol.Validation, pointers: []string{"/title"}},
-		{name: "faults of both kinds in a query", method: "GET", path: "/api/public/agents?region=ZZ&kind=robot", code: protocol.Validation, pointers: []string{"/kind", "/region"}},
-		{name: "wrong case", method: "POST", path: "/api/public/board", body: `{"Kind":"offer","title":"a","body":"b"}`, code: protocol.Validation, pointers: []string{"/Kind", "/kind"}},
-		{name: "wrong types", method: "POST", path: "/api/public/board", body: `{"kind":1,"title":{},"body":[],"tags":"a"}`, code: protocol.Validation, pointers: []string{"/body", "/kind", "/tags", "/title"}},
-		{name: "objects where tags are", method: "POST", path: "/api/public/board", body: `{"kind":"offer","title":"a","body":"b","tags":[{},{}]}`, code: protocol.Validation},
-		{name: "repeated tags", method: "POST", path: "/api/public/board", body: `{"kind":"offer","title":"a","body":"b","tags":["a","a"]}`, code: protocol.Validation, pointers: []string{"/tags"}},
-		{name: "override characters", method: "POST", path: "/api/public/board", body: `{"kind":"offer","title":"a\u202eb","body":"b\u0007"}`, code: protocol.Validation, pointers: []string{"/body", "/title"}},
-		{name: "two lines", method: "POST", path: "/api/public/board", body: `{"kind":"offer","title":"a\nb","body":"two\nlines"}`, code: protocol.Validation, pointers: []string{"/title"}},
-		{name: "reply to nothing", method: "POST", path: "/api/public/board", body: `{"kind":"offer","title":"a","body":"b","inReplyTo":"post_01k9y3v6k8e5w9q2x4z7c1m0ad"}`, code: protocol.Validation, pointers: []string{"/inReplyTo"}},
+		{name: "faults of both kinds in a query", method: "GET", path: "/api/public/agents?region=ZZ&kind=robot", code: protocol.Validation,
+			pointers: []string{"/kind", "/region"}},
+		{name: "wrong case", method: "POST", path: "/api/public/board", body: `{"Kind":"offer","title":"a","body":"b"}`, code: protocol.Validation,
+			pointers: []string{"/Kind", "/kind"}},
+		{name: "wrong types", method: "POST", path: "/api/public/board", body: `{"kind":1,"title":{},"body":[],"tags":"a"}`, code: protocol.Validation,
+			pointers: []string{"/body", "/kind", "/tags", "/title"}},
+		{name: "objects where tags are", method: "POST", path: "/api/public/board", body: `{"kind":"offer","title":"a","body":"b","tags":[{},{}]}`,
+			code: protocol.Validation},
+		{name: "repeated tags", method: "POST", path: "/api/public/board", body: `{"kind":"offer","title":"a","body":"b","tags":["a","a"]}`,
+			code: protocol.Validation, pointers: []string{"/tags"}},
+		{name: "override characters", method: "POST", path: "/api/public/board", body: `{"kind":"offer","title":"a\u202eb","body":"b\u0007"}`,
+			code: protocol.Validation, pointers: []string{"/body", "/title"}},
+		{name: "two lines", method: "POST", path: "/api/public/board", body: `{"kind":"offer","title":"a\nb","body":"two\nlines"}`,
+			code: protocol.Validation, pointers: []string{"/title"}},
+		{name: "reply to nothing", method: "POST", path: "/api/public/board",
+			body: `{"kind":"offer","title":"a","body":"b","inReplyTo":"post_01k9y3v6k8e5w9q2x4z7c1m0ad"}`, code: protocol.Validation, pointers: []string{"/inReplyTo"}},
 		{name: "unknown parameter", method: "GET", path: "/api/public/board?autor=asha", code: protocol.Validation, pointers: []string{"/autor"}},
 		{name: "parameter twice", method: "GET", path: "/api/public/board?tag=a&tag=b", code: protocol.Validation, pointers: []string{"/tag"}},
 		{name: "limit zero", method: "GET", path: "/api/public/board?limit=0", code: protocol.Validation, pointers: []string{"/limit"}},
@@ -155,8 +167,10 @@ func TestDoor_BadInput(t *testing.T) {
 		{name: "no such method", method: "DELETE", path: "/api/public/feed", code: protocol.MethodNotAllowed},
 		{name: "encoded slash", method: "GET", path: "/api/public/agents/a%2fb", code: protocol.InvalidRequest},
 		{name: "delete without a name", method: "DELETE", path: "/api/public/board/post_01k9y3v6k8e5w9q2x4z7c1m0ad", code: protocol.Unauthorized},
-		{name: "unknown token", method: "POST", path: "/api/public/board", body: goodPost, headers: []string{"Authorization", "Bearer stoa_nothing"}, code: protocol.Unauthorized},
-		{name: "idempotency key", method: "POST", path: "/api/public/board", body: goodPost, headers: []string{"Idempotency-Key", "two words"}, code: protocol.Validation},
+		{name: "unknown token", method: "POST", path: "/api/public/board", body: goodPost, headers: []string{"Authorization", "Bearer stoa_nothing"},
+			code: protocol.Unauthorized},
+		{name: "idempotency key", method: "POST", path: "/api/public/board", body: goodPost, headers: []string{"Idempotency-Key", "two words"},
+			code: protocol.Validation},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -358,7 +372,10 @@ func TestDoor_CORSAndMethods(t *testing.T) {
 	require.Equal(t, "GET, HEAD, POST", refused.Header().Get("Allow"))
 	owner := h.ask("OPTIONS", "/api/owner/profile", "", "Origin", "https://elsewhere.example")
 	require.Empty(t, owner.Header().Get("Access-Control-Allow-Origin"))
-	for _, path := range []string{"/api/public/board", "/api/public/agents/nobody", "/api/public/none", "/feed.json?types=gossip", "/openapi.json", "/.well-known/api-catalog", "/.well-known/agent-card.json"} {
+	for _, path := range []string{
+		"/api/public/board", "/api/public/agents/nobody", "/api/public/none", "/feed.json?types=gossip", "/openapi.json", "/.well-known/api-catalog",
+		"/.well-known/agent-card.json",
+	} {
 		a := h.ask("GET", path, "")
 		require.Equal(t, "*", a.Header().Get("Access-Control-Allow-Origin"), "%s: errors are for every origin too", path)
 		if path != "/api/public/none" {

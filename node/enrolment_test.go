@@ -168,12 +168,15 @@ func (s *stage) enrolled(handle string, account int) *actor {
 	ctx := s.t.Context()
 	a := &actor{s: s, handle: handle, account: account}
 	a.pair = hostedAgent(s.t, s.Node, handle)
-	_, _, err := s.Admin().PutProfile(ctx, fmt.Appendf(nil, `{"handle":%q,"name":"Load","kind":"person","contactPolicy":{"anonymous":true,"outsideAgentsWithIdentity":true,"kinds":["question"]}}`, handle))
+	_, _, err := s.Admin().PutProfile(ctx,
+		fmt.Appendf(nil, `{"handle":%q,"name":"Load","kind":"person","contactPolicy":{"anonymous":true,"outsideAgentsWithIdentity":true,`+
+			`"kinds":["question"]}}`, handle))
 	require.NoError(s.t, err)
 	require.NoError(s.t, s.Admin().AddKey(ctx, handle, a.pair, true)) // the node keeps it, so its directory is served
 	a.token = ownerToken(s.t, s.Node, handle)
 	require.NoError(s.t, s.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		return tx.PutNotifySettings(ctx, storage.NotifySettings{Handle: handle, Webhook: "https://agent.example/notices", Events: []protocol.NoticeEvent{protocol.ThreadBegun}})
+		return tx.PutNotifySettings(ctx, storage.NotifySettings{Handle: handle, Webhook: "https://agent.example/notices",
+			Events: []protocol.NoticeEvent{protocol.ThreadBegun}})
 	}))
 	a.id, _, err = s.chain.registrar(account).Register(ctx, "https://agent.example/"+handle)
 	require.NoError(s.t, err)

@@ -106,5 +106,6 @@ func TestFaults_Repeated(t *testing.T) {
 	var problem struct{ Errors []protocol.Fault }
 	tags := strings.Repeat(`"paper",`, 39) + `"paper"`
 	h.ask("POST", "/api/public/board", `{"kind":"question","title":"t","body":"b","tags":[`+tags+`]}`).into(&problem)
-	require.Equal(t, []protocol.Fault{{Pointer: "/tags", Code: "too-many", Detail: "at most 12 items"}, {Pointer: "/tags", Code: "repeated", Detail: "items must differ"}}, problem.Errors)
+	require.Equal(t, []protocol.Fault{{Pointer: "/tags", Code: "too-many", Detail: "at most 12 items"},
+		{Pointer: "/tags", Code: "repeated", Detail: "items must differ"}}, problem.Errors)
 }

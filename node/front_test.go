@@ -113,7 +113,9 @@ func TestFront_Once(t *testing.T) {
 		h.table.Limits.Fields(head, h.front.network(r), true)
 		return head.Get("RateLimit")
 	}
-	for i, path := range []string{"/", "/board", "/api/public/page?path=/", "/api/public/board", "/.well-known/webfinger?resource=acct:board@" + strings.TrimPrefix(h.Base, "http://")} {
+	for i, path := range []string{
+		"/", "/board", "/api/public/page?path=/", "/api/public/board", "/.well-known/webfinger?resource=acct:board@" + strings.TrimPrefix(h.Base, "http://"),
+	} {
 		address := "203.0.113." + strconv.Itoa(i+1)
 		require.Equal(t, 200, h.from(address, "GET", path, "", "Accept", browser).Code, path)
 		require.Contains(t, left(address), `r=39;`, path)

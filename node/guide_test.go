@@ -143,6 +143,7 @@ func TestGuide_SamplesRun(t *testing.T) {
 	require.Equal(t, outside.id, *p.Author.ERC8004, "named in Agent-Identity, bare")
 
 	define, _, _ := strings.Cut(sign, "\nbody = ")
-	read := define + "\nreq = signed(json.load(open('key.jwk')), 'GET', '" + h.Base + "/api/public/since?limit=5')\nprint(urllib.request.urlopen(req).read().decode())\n"
+	read := define + "\nreq = signed(json.load(open('key.jwk')), 'GET', '" + h.Base +
+		"/api/public/since?limit=5')\nprint(urllib.request.urlopen(req).read().decode())\n"
 	require.Contains(t, python(t, pair, read), `"next"`)
 }

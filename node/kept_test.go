@@ -111,7 +111,8 @@ func TestKept(t *testing.T) {
 		require.Equal(t, 200, h.ask("GET", path, "").Code, "an answer is kept")
 		refused("a forged signature", unverifiable(signed), unverifiable(mcpSigned))
 		refused("half a signature", []string{"Signature", "sig1=:AAAA:"}, []string{"Signature", "sig1=:AAAA:"})
-		refused("a read token", []string{"Authorization", "Bearer " + protocol.ReadTokenPrefix + "x"}, []string{"Authorization", "Bearer " + protocol.ReadTokenPrefix + "x"})
+		refused("a read token", []string{"Authorization", "Bearer " + protocol.ReadTokenPrefix + "x"},
+			[]string{"Authorization", "Bearer " + protocol.ReadTokenPrefix + "x"})
 		require.NoError(t, h.Admin().RevokeToken(t.Context(), token.ID))
 		require.Equal(t, 200, h.ask("GET", path, "").Code)
 		refused("a revoked token", bearer, bearer)
@@ -226,7 +227,8 @@ func BenchmarkKnownRead(b *testing.B) {
 				want   int
 				spent  time.Duration
 			}{
-				{"anonymous", nil, 200, 0}, {"forged", unverifiable(signed), 401, 0}, {"signed", signed, 200, 0}, {"token", []string{"Authorization", "Bearer " + secret}, 200, 0},
+				{"anonymous", nil, 200, 0}, {"forged", unverifiable(signed), 401, 0}, {"signed", signed, 200, 0},
+				{"token", []string{"Authorization", "Bearer " + secret}, 200, 0},
 			}
 			for b.Loop() {
 				for i := range kinds {

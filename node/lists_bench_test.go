@@ -219,7 +219,9 @@ func deeper(body []byte) string {
 // roots are two posts that began threads: of those that are there, the one with
 // the most replies and another.
 func (h *asker) roots() []string {
-	body, _ := h.get(question{op: protocol.ReadBoard.Operation, query: url.Values{"kind": {"resolution"}, "limit": {"100"}, "after": {*protocol.Cursor("board", strconv.FormatInt(int64(time.Now().Add(-100*24*time.Hour).UnixMilli())<<21, 10))}}})
+	body, _ := h.get(question{op: protocol.ReadBoard.Operation,
+		query: url.Values{"kind": {"resolution"}, "limit": {"100"},
+			"after": {*protocol.Cursor("board", strconv.FormatInt(int64(time.Now().Add(-100*24*time.Hour).UnixMilli())<<21, 10))}}})
 	var page protocol.Page[protocol.Post]
 	require.NoError(h.t, json.Unmarshal(body, &page))
 	count := map[string]int{}
@@ -240,7 +242,8 @@ func (h *asker) roots() []string {
 // reportOf is a table of the listings and the slowest questions.
 func reportOf(runs []listRun) string {
 	var b strings.Builder
-	b.WriteString("\n| listing | engine | posts | questions | median | 95 % | 95 % of the fastest of three | slowest | over " + goal.String() + " |\n|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("\n| listing | engine | posts | questions | median | 95 % | 95 % of the fastest of three | slowest | over " + goal.String() +
+		" |\n|---|---|---|---|---|---|---|---|---|\n")
 	type key struct{ engine, group string }
 	small := map[key]time.Duration{}
 	for _, r := range runs {

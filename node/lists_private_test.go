@@ -49,7 +49,8 @@ func privateListings(k listKeys) []listing {
 	return []listing{
 		{op: protocol.ListThreads.Operation, bearer: k.owner, axes: []axis{of, {"state", []string{"open", "answered", "closed"}}}},
 		{op: protocol.GetThread.Operation, bearer: k.owner, axes: []axis{{"threadId", []string{k.threadID, k.answered}}}},
-		{op: protocol.ListCallbacks.Operation, bearer: k.owner, axes: []axis{of, {"state", []string{"done", "failed", "waiting"}}, {"threadId", []string{k.answered}}}},
+		{op: protocol.ListCallbacks.Operation, bearer: k.owner, axes: []axis{of, {"state", []string{"done", "failed", "waiting"}},
+			{"threadId", []string{k.answered}}}},
 		{op: protocol.ListBlockedWriters.Operation, bearer: k.owner, axes: []axis{of}},
 		{op: protocol.ListOwnPosts.Operation, bearer: k.owner, axes: []axis{of}},
 		{op: protocol.ListTokens.Operation, bearer: k.owner},
@@ -82,13 +83,15 @@ func counts(k listKeys) (all []question) {
 		}
 	}
 	texts := []string{frequent, middling, rare, frequent + " " + fill.Word(1), "somebody who can " + middling + " in the absent evening"}
-	post(protocol.ExploreARD.Operation, `{"resultType":{"facets":[{"field":"tags"}]}}`, `{"query":{"filter":{"metadata.kind":["person"]}},"resultType":{"facets":[{"field":"capabilities"}]}}`)
+	post(protocol.ExploreARD.Operation, `{"resultType":{"facets":[{"field":"tags"}]}}`,
+		`{"query":{"filter":{"metadata.kind":["person"]}},"resultType":{"facets":[{"field":"capabilities"}]}}`)
 	for _, filter := range []string{``, `,"filter":{"metadata.kind":["business"]}`, `,"filter":{"tags":["` + fill.Tag(60) + `"],"metadata.regions":["IN"]}`} {
 		for _, text := range texts {
 			post(protocol.SearchARD.Operation, `{"query":{"text":"`+text+`"`+filter+`}}`)
 		}
 		for _, text := range texts {
-			post(protocol.ExploreARD.Operation, `{"query":{"text":"`+text+`"`+filter+`},"resultType":{"facets":[{"field":"tags"},{"field":"metadata.kind"},{"field":"metadata.regions","limit":100}]}}`)
+			post(protocol.ExploreARD.Operation,
+				`{"query":{"text":"`+text+`"`+filter+`},"resultType":{"facets":[{"field":"tags"},{"field":"metadata.kind"},{"field":"metadata.regions","limit":100}]}}`)
 		}
 	}
 	return all

@@ -31,8 +31,9 @@ var (
 	frequent, middling, rare = fill.Word(0), fill.Word(150), fill.Word(30_000)
 
 	words = axis{"q", []string{frequent, middling, rare, "absent", frequent + " " + fill.Word(1), fill.Word(2) + " " + fill.Word(3000), "हाथ में"}}
-	asked = axis{"q", append(slices.Clone(words.values), `"`+frequent+" "+fill.Word(1)+`"`, frequent+" -"+fill.Word(1), "tag:"+fill.Tag(60)+" "+middling, "kind:business "+rare)}
-	tags  = axis{"tag", []string{fill.Tag(0), fill.Tag(60), fill.Tag(1990)}}
+	asked = axis{"q", append(slices.Clone(words.values), `"`+frequent+" "+fill.Word(1)+`"`, frequent+" -"+fill.Word(1), "tag:"+fill.Tag(60)+" "+middling,
+		"kind:business "+rare)}
+	tags = axis{"tag", []string{fill.Tag(0), fill.Tag(60), fill.Tag(1990)}}
 )
 
 // listings are all that are for everybody. roots are posts with many replies and with few.

@@ -39,7 +39,8 @@ func toolCall(host, name, args string) []byte {
 // rawRequest is a request of the newer wire as bytes.
 func rawRequest(host, method, name, params string) []byte {
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s%s}}`, method, params, modernMeta)
-	head := fmt.Sprintf("POST /mcp/public HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: %s\r\n", host, len(body), method)
+	head := fmt.Sprintf("POST /mcp/public HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nMCP-Protocol-Version: "+
+		"2026-07-28\r\nMcp-Method: %s\r\n", host, len(body), method)
 	if name != "" {
 		head += "Mcp-Name: " + name + "\r\n"
 	}

@@ -21,7 +21,8 @@ func FuzzMCP(f *testing.F) {
 		args, err := json.Marshal(op.Example)
 		require.NoError(f, err)
 		f.Add([]byte(modernBody("tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, op.Name, args))), "2026-07-28", "tools/call", op.Name)
-		f.Add([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":{"pow":{},"kind":[{}],"tags":[{},[]],"limit":1e400}}}`, op.Name)), "", "", "")
+		f.Add([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":{"pow":{},"kind":[{}],"tags":[{},[]],`+
+			`"limit":1e400}}}`, op.Name)), "", "", "")
 	}
 	f.Add([]byte(`{"jsonrpc":"2.0","id":-0,"method":"initialize","params":{"protocolVersion":7}}`), "2025-11-25", "", "")
 	f.Add([]byte(`[{"jsonrpc":"2.0"}]`), "2026-07-28", "x", "=?base64?!?=")

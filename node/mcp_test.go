@@ -104,7 +104,8 @@ func modernBody(method, params string) string {
 // tool calls a tool on the newer wire.
 func (h *house) tool(name, args string, headers ...string) toolAnswer {
 	h.t.Helper()
-	return h.readTool(h.modernAt(doorOf(name), "tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, name, args), append([]string{"Mcp-Name", name}, headers...)...))
+	return h.readTool(h.modernAt(doorOf(name), "tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, name, args),
+		append([]string{"Mcp-Name", name}, headers...)...))
 }
 
 // doorOf is the MCP door whose tool an operation is.
@@ -227,7 +228,8 @@ func TestMCP_Handshake(t *testing.T) {
 		"2025-11-25": "2025-11-25", "2025-06-18": "2025-06-18", "2025-03-26": "2025-03-26",
 		"2024-11-05": "2025-11-25", "2099-01-01": "2025-11-25", "": "2025-11-25",
 	} {
-		a := h.rpc(fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`, asked))
+		a := h.rpc(fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"x",`+
+			`"version":"1"}}}`, asked))
 		require.Equal(t, 200, a.Code)
 		require.Equal(t, "0", string(a.ID))
 		require.Empty(t, a.Header().Get("Mcp-Session-Id"))
@@ -251,7 +253,8 @@ func TestMCP_Handshake(t *testing.T) {
 
 	list := h.rpc(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":""}}`, "MCP-Protocol-Version", "2025-06-18")
 	require.NotContains(t, string(list.Result), "resultType")
-	called := h.readTool(h.rpc(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"site_map","arguments":null}}`, "MCP-Protocol-Version", "2025-06-18"))
+	called := h.readTool(h.rpc(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"site_map","arguments":null}}`, "MCP-Protocol-Version",
+		"2025-06-18"))
 	require.JSONEq(t, h.ask("GET", "/api/public/site-map", "").Body.String(), string(called.Structured))
 	require.Empty(t, called.Meta)
 }
@@ -291,7 +294,8 @@ func TestMCP_Discover(t *testing.T) {
 	// A name may be wrapped, and blanks around it mean nothing.
 	wrapped := h.modern("tools/call", `"name":"site_map"`, "Mcp-Name", " =?base64?c2l0ZV9tYXA=?= ")
 	require.Nil(t, wrapped.Error)
-	numbered := h.rpc(strings.Replace(modernBody("server/discover", ""), `"q-1"`, "9007199254740993", 1), "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "server/discover")
+	numbered := h.rpc(strings.Replace(modernBody("server/discover", ""), `"q-1"`, "9007199254740993", 1), "MCP-Protocol-Version", "2026-07-28",
+		"Mcp-Method", "server/discover")
 	require.Equal(t, "9007199254740993", string(numbered.ID), "the id comes back as it was sent")
 }
 

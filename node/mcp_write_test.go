@@ -112,7 +112,9 @@ func (h *house) signTool(pair key.Pair, name, args string, change func(*http.Req
 	body := []byte(modernBody("tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, name, args)))
 	r := httptest.NewRequest("POST", h.Base+protocol.MCPPath, bytes.NewReader(body))
 	r.RequestURI = protocol.MCPPath
-	for field, value := range map[string]string{"Content-Type": "application/json", "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": name} {
+	for field, value := range map[string]string{
+		"Content-Type": "application/json", "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": name,
+	} {
 		r.Header.Set(field, value)
 	}
 	target, err := httpsig.ParseTarget(h.Base)
@@ -160,8 +162,10 @@ func TestMCP_Signed(t *testing.T) {
 		{"unknown key", protocol.KeyUnknown, h.signedTool(stranger, "post_to_board", goodPost, nil)},
 		{"a proof beside it", protocol.KeyUnknown, h.signedTool(stranger, "post_to_board", proven, nil)},
 		{"on a read", protocol.KeyUnknown, h.signedTool(stranger, "read_board", `{}`, nil)},
-		{"half a signature", protocol.SignatureInvalid, h.modern("tools/call", `"name":"post_to_board","arguments":`+proven, "Mcp-Name", "post_to_board", "Signature", "sig1=:AAAA:")},
-		{"unknown token", protocol.Unauthorized, h.modern("tools/call", `"name":"post_to_board","arguments":`+proven, "Mcp-Name", "post_to_board", "Authorization", "Bearer stoa_nothing")},
+		{"half a signature", protocol.SignatureInvalid, h.modern("tools/call", `"name":"post_to_board","arguments":`+proven, "Mcp-Name", "post_to_board",
+			"Signature", "sig1=:AAAA:")},
+		{"unknown token", protocol.Unauthorized, h.modern("tools/call", `"name":"post_to_board","arguments":`+proven, "Mcp-Name", "post_to_board",
+			"Authorization", "Bearer stoa_nothing")},
 	} {
 		a := h.readTool(tt.got)
 		require.True(t, a.IsError, tt.name)
@@ -245,7 +249,8 @@ func TestMCP_HidesInternals(t *testing.T) {
 	h := newHouse(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r := httptest.NewRequestWithContext(ctx, "POST", h.Base+protocol.MCPPath, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_board"}}`))
+	r := httptest.NewRequestWithContext(ctx, "POST", h.Base+protocol.MCPPath,
+		strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_board"}}`))
 	r.Header.Set("Content-Type", "application/json")
 	a := h.readTool(h.send(r))
 	require.Equal(t, protocol.Internal, a.Refused.Code)

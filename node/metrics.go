@@ -94,7 +94,8 @@ func streamMetrics(hub *feed.Hub) []prometheus.Collector {
 // chainStates is one gauge a configured chain.
 type chainStates struct{ reader *erc8004.Reader }
 
-var chainUp = prometheus.NewDesc("stoa_chain_up", "1 while the chain's setting is right and an endpoint answered the last time, else 0.", []string{"chain"}, nil)
+var chainUp = prometheus.NewDesc("stoa_chain_up", "1 while the chain's setting is right and an endpoint answered the last time, else 0.",
+	[]string{"chain"}, nil)
 
 // Describe implements prometheus.Collector.
 func (chainStates) Describe(ch chan<- *prometheus.Desc) { ch <- chainUp }

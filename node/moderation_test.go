@@ -301,7 +301,8 @@ func TestModeration_BlockInputs(t *testing.T) {
 	post := h.post("Lamps")
 	bad := []map[string]any{
 		{}, {"kind": "host"}, {"value": "x"}, {"kind": "host", "value": "http://a"}, {"kind": "host", "value": "a/b"}, {"kind": "key", "value": "short"},
-		{"kind": "agent", "value": "eip155:1:0x1:1"}, {"kind": "network", "value": "203.0.113.0/24"}, {"kind": "network", "value": "0.0.0.0/0"}, {"kind": "network", "value": "2001:db8::/32"}, {"kind": "network", "value": "fe80::1%eth0"}, {"kind": "handle", "value": "a_b"},
+		{"kind": "agent", "value": "eip155:1:0x1:1"}, {"kind": "network", "value": "203.0.113.0/24"}, {"kind": "network", "value": "0.0.0.0/0"},
+		{"kind": "network", "value": "2001:db8::/32"}, {"kind": "network", "value": "fe80::1%eth0"}, {"kind": "handle", "value": "a_b"},
 		{"kind": "actor", "value": "javascript:x"}, {"kind": "actor", "value": "https://u@a.example/x"}, {"post": post.ID, "value": "x"},
 		{"kind": "host", "value": "a.example", "hours": 0}, {"kind": "host", "value": "a.example", "hours": 1e6}, {"kind": "person", "value": "x"},
 	}
@@ -310,7 +311,9 @@ func TestModeration_BlockInputs(t *testing.T) {
 	}
 	base, err := url.Parse(h.Base)
 	require.NoError(t, err)
-	for _, own := range []map[string]any{{"kind": "host", "value": base.Host}, {"kind": "host", "value": strings.ToUpper(base.Hostname())}, {"kind": "actor", "value": h.Base + "/ap/agents/asha"}} {
+	for _, own := range []map[string]any{
+		{"kind": "host", "value": base.Host}, {"kind": "host", "value": strings.ToUpper(base.Hostname())}, {"kind": "actor", "value": h.Base + "/ap/agents/asha"},
+	} {
 		o.do(422, "POST", "/api/operator/blocks", own, nil)
 	}
 	require.Error(t, h.Admin().SetHostPolicy(t.Context(), base.Host, "reject", ""))

@@ -165,8 +165,10 @@ func (n *Node) rooms() {
 	n.feed = &feed.Feed{Base: n.Base, Hub: feed.NewHub(n.db, n.Base, n.log)}
 	n.feed.Hub.Max = cmp.Or(n.config.MaxStreams, feed.MaxStreams)
 	n.contact = &contact.Contact{Base: n.Base, Private: n.config.AllowPrivatePeers || n.config.Dev, DB: n.db}
-	n.attention = &attention.Attention{Base: n.Base, Private: n.config.AllowPrivatePeers || n.config.Dev, Sandbox: n.config.Dev || n.config.PaySandbox, DB: n.db, Seal: n.keys}
-	n.accounts = &account.Accounts{Base: n.Base, Name: n.config.name(strings.TrimPrefix(strings.TrimPrefix(n.Base, "https://"), "http://")), DB: n.db, Private: n.config.AllowPrivatePeers || n.config.Dev, Seal: n.keys.SealAgent}
+	n.attention = &attention.Attention{Base: n.Base, Private: n.config.AllowPrivatePeers || n.config.Dev, Sandbox: n.config.Dev || n.config.PaySandbox,
+		DB: n.db, Seal: n.keys}
+	n.accounts = &account.Accounts{Base: n.Base, Name: n.config.name(strings.TrimPrefix(strings.TrimPrefix(n.Base, "https://"), "http://")), DB: n.db,
+		Private: n.config.AllowPrivatePeers || n.config.Dev, Seal: n.keys.SealAgent}
 	n.agents = credential.NewAgents(n.db, n.directory)
 	n.board.Sign = (&credential.Signer{Keys: n.keys}).Sign
 }
@@ -214,7 +216,8 @@ func (n *Node) wire(ctx context.Context) error {
 	n.table = dispatch.New(n.db, gate, dispatch.NewLimits(c.rates()))
 	n.table.Observe = n.observe
 	proxies := trusted(c)
-	n.front = &front{limits: n.table.Limits, refused: n.metrics.limited, network: func(r *http.Request) string { return n.keys.Networks.Of(clientAddr(r, proxies)) }}
+	n.front = &front{limits: n.table.Limits, refused: n.metrics.limited,
+		network: func(r *http.Request) string { return n.keys.Networks.Of(clientAddr(r, proxies)) }}
 	receipts, err := n.keys.Random(ctx, credential.SecretReceipts)
 	if err != nil {
 		return err
@@ -266,7 +269,8 @@ func (n *Node) wire(ctx context.Context) error {
 	}
 	documents, err := wellknown.New(wellknown.Config{
 		Base: base, Directory: n.agents, Keys: n.keys, Site: siteList{n.db, n.directory}, Name: c.Name, Version: c.Version,
-		Doors: protocol.HTTP | protocol.MCP | protocol.A2A, MCPVersions: mcpapi.Versions(), Registries: registryNames(c), Feeds: feedDocuments(), Contact: c.Contact, Policy: c.SecurityPolicy, Signal: c.ContentSignal, Log: n.log,
+		Doors: protocol.HTTP | protocol.MCP | protocol.A2A, MCPVersions: mcpapi.Versions(), Registries: registryNames(c), Feeds: feedDocuments(),
+		Contact: c.Contact, Policy: c.SecurityPolicy, Signal: c.ContentSignal, Log: n.log,
 	})
 	if err != nil {
 		return err

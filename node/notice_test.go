@@ -117,7 +117,8 @@ func testNotices(t *testing.T, change func(*Config)) {
 		return a.Body.String()
 	}
 	mask := regexp.MustCompile(`request <code>[^<]*`)
-	require.Equal(t, mask.ReplaceAllString(form("stranger@example.org"), ""), mask.ReplaceAllString(form("ravi@example.org"), ""), "nobody learns who has an account")
+	require.Equal(t, mask.ReplaceAllString(form("stranger@example.org"), ""), mask.ReplaceAllString(form("ravi@example.org"), ""),
+		"nobody learns who has an account")
 	link := box.next(t, h)
 	require.Equal(t, "ravi@example.org", link.To)
 	ticket := regexp.MustCompile(`/sign-in\?ticket=([A-Za-z0-9_-]{32})`).FindStringSubmatch(link.Text)
@@ -126,7 +127,8 @@ func testNotices(t *testing.T, change func(*Config)) {
 		require.Equal(t, 200, h.ask("GET", ticket[0], "", "Accept", "text/html").Code)
 	}
 	spend := func(headers ...string) answer {
-		return h.ask("POST", "/sign-in", "ticket="+ticket[1], append([]string{"Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html"}, headers...)...)
+		return h.ask("POST", "/sign-in", "ticket="+ticket[1], append([]string{"Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html"},
+			headers...)...)
 	}
 	require.Equal(t, 403, spend("Sec-Fetch-Site", "cross-site").Code)
 	in := spend("Sec-Fetch-Site", "same-origin")

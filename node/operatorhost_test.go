@@ -22,12 +22,16 @@ func TestOperatorHosts(t *testing.T) {
 		require.Equal(t, "nosniff", res.Header.Get("X-Content-Type-Options"), host)
 		return res
 	}
-	for _, host := range []string{"evil.example", "evil.example:8081", "127.0.0.1.evil.example", "localhost.evil.example", "evillocalhost", "stoa-a.internal.evil.example"} {
+	for _, host := range []string{
+		"evil.example", "evil.example:8081", "127.0.0.1.evil.example", "localhost.evil.example", "evillocalhost", "stoa-a.internal.evil.example",
+	} {
 		for _, path := range []string{"/metrics", "/debug/pprof/goroutine?debug=2", "/healthz"} {
 			require.Equal(t, 421, get(host, path).StatusCode, host+path)
 		}
 	}
-	for _, host := range []string{"127.0.0.1:8081", "localhost", "LOCALHOST:8081", "a.localhost:1", "[::1]:8081", "192.0.2.7", "stoa-a.internal:8081", "Stoa-A.internal"} {
+	for _, host := range []string{
+		"127.0.0.1:8081", "localhost", "LOCALHOST:8081", "a.localhost:1", "[::1]:8081", "192.0.2.7", "stoa-a.internal:8081", "Stoa-A.internal",
+	} {
 		for _, path := range []string{"/metrics", "/healthz"} {
 			require.Equal(t, 200, get(host, path).StatusCode, host+path)
 		}

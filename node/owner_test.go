@@ -84,7 +84,8 @@ func TestOwner_Scopes(t *testing.T) {
 				got := ended(t, c, op, example)
 				if op.Scope != "" && op.Scope != s {
 					require.Equal(t, protocol.Forbidden, got, "scope %s", s)
-				} else if op != protocol.CreateToken.Operation && op != protocol.PutAccountMail.Operation { // which give nothing that it has not: see TestOwner_Tokens, TestAccountMail_Bounds
+					// which give nothing that it has not: see TestOwner_Tokens, TestAccountMail_Bounds
+				} else if op != protocol.CreateToken.Operation && op != protocol.PutAccountMail.Operation {
 					require.NotContains(t, []protocol.Code{protocol.Forbidden, protocol.Unauthorized, protocol.Internal}, got, "scope %s", s)
 				}
 			}
@@ -382,7 +383,8 @@ func TestOwner_Profile(t *testing.T) {
 		require.Equal(t, "Other", needs.Items[3].Description, "it keeps its place")
 		require.Equal(t, 204, h.ask("DELETE", "/api/owner/needs/need-3", "", auth...).Code)
 		require.Equal(t, 404, h.ask("DELETE", "/api/owner/needs/need-3", "", auth...).Code)
-		require.Equal(t, 200, h.ask("PUT", "/api/owner/capabilities/weave", `{"name":"W","description":"d","pricing":{"model":"fixed","amount":5,"currency":"INR"}}`, auth...).Code)
+		require.Equal(t, 200, h.ask("PUT", "/api/owner/capabilities/weave",
+			`{"name":"W","description":"d","pricing":{"model":"fixed","amount":5,"currency":"INR"}}`, auth...).Code)
 		bad := h.ask("PUT", "/api/owner/capabilities/weave", `{"name":"W","description":"d","pricing":{"model":"fixed","amount":5}}`, auth...).problem()
 		require.Equal(t, "/pricing/currency", bad.Errors[0].Pointer)
 		var profile protocol.Profile
@@ -397,8 +399,10 @@ func TestOwner_Profile(t *testing.T) {
 		var k protocol.Key
 		made.into(&k)
 		require.True(t, k.Kept)
-		require.Equal(t, 422, h.ask("POST", "/api/owner/keys", `{"jwk":{"kty":"OKP","crv":"Ed25519","x":"cCOnUAOpk8zGtYDLPZ3Bm6fPxg1MSIAtEYLUyTc4iYk","d":"secret"}}`, auth...).Code)
-		require.Equal(t, 422, h.ask("POST", "/api/owner/keys", `{"jwk":{"kty":"OKP","crv":"Ed25519","x":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}`, auth...).Code, "low order")
+		require.Equal(t, 422, h.ask("POST", "/api/owner/keys",
+			`{"jwk":{"kty":"OKP","crv":"Ed25519","x":"cCOnUAOpk8zGtYDLPZ3Bm6fPxg1MSIAtEYLUyTc4iYk","d":"secret"}}`, auth...).Code)
+		require.Equal(t, 422, h.ask("POST", "/api/owner/keys", `{"jwk":{"kty":"OKP","crv":"Ed25519","x":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}`,
+			auth...).Code, "low order")
 		require.Equal(t, 204, h.ask("DELETE", "/api/owner/keys/"+k.KeyID, "", auth...).Code)
 		var keys protocol.Keys
 		h.ask("GET", "/api/owner/keys", "", auth...).into(&keys)

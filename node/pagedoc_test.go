@@ -209,7 +209,8 @@ func (d *pageDoc) references() {
 		}
 		switch n.Data {
 		case "input", "select":
-			require.True(d.t, attr(n, "type") == "hidden" || labelled[attr(n, "id")] && has(n, "id") || n.Parent.Data == "label", "%s: %s has no label", d.path, attr(n, "name"))
+			require.True(d.t, attr(n, "type") == "hidden" || labelled[attr(n, "id")] && has(n, "id") || n.Parent.Data == "label", "%s: %s has no label",
+				d.path, attr(n, "name"))
 		case "a":
 			require.NotEmpty(d.t, attr(n, "href"), "%s: a link to nothing", d.path)
 			require.NotEmpty(d.t, strings.TrimSpace(textOf(n)), "%s: %s has no text", d.path, attr(n, "href"))

@@ -113,7 +113,9 @@ func TestPages_Empty(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	for path, says := range map[string]string{
-		"/": "Nobody has posted yet.", "/board": "Nobody has posted yet.", "/agents": "No agent has a profile here yet.", "/people": "Nobody is listed here yet.", "/moderation": "Nothing was hidden or blocked yet.", "/merchants": "No merchant is listed here yet.", "/feed": "Nothing has happened yet.",
+		"/": "Nobody has posted yet.", "/board": "Nobody has posted yet.", "/agents": "No agent has a profile here yet.",
+		"/people": "Nobody is listed here yet.", "/moderation": "Nothing was hidden or blocked yet.", "/merchants": "No merchant is listed here yet.",
+		"/feed": "Nothing has happened yet.",
 	} {
 		require.Contains(t, h.open(path, 200).text(), says)
 	}

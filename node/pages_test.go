@@ -49,32 +49,39 @@ func village(t *testing.T) (h *house, texts []string, post, reply protocol.Post)
 	}
 	for _, part := range []string{
 		`"handle":"asha","kind":"person","agent":{"name":` + quoted(80) + `,"by":` + quoted(80) + `,"product":` + quoted(80) + `,"acceptingMeetingRequests":true}`,
-		`"handle":"rao","kind":"business","returns":{"acceptsReturns":true,"windowDays":3,"covers":` + quoted(300) + `,"supportAgentApprovesUpTo":` + quoted(40) + `,"instructions":` + quoted(1000) + `,"note":` + quoted(300) + `}`,
+		`"handle":"rao","kind":"business","returns":{"acceptsReturns":true,"windowDays":3,"covers":` + quoted(300) + `,"supportAgentApprovesUpTo":` +
+			quoted(40) + `,"instructions":` + quoted(1000) + `,"note":` + quoted(300) + `}`,
 	} {
 		profile := `{` + part + `,"name":` + quoted(80) + `,"headline":` + quoted(140) + `,"description":` + quoted(1000) + `,
 			"capabilities":[{"id":"cap","name":` + quoted(60) + `,"description":` + quoted(400) + `,"input":` + quoted(200) + `,"output":` + quoted(200) + `,
 				"tags":["paper"],"pricing":{"model":"fixed","currency":"INR","amount":12.5,"note":` + quoted(120) + `},"endpoint":"https://cap.example/use"}],
-			"needs":[{"id":"need","description":` + quoted(400) + `,"tags":["supply"]}],"tags":["paper"],"languages":["en","hi"],"regions":["IN-KA"],"timezone":"Asia/Kolkata",
+			"needs":[{"id":"need","description":` + quoted(400) + `,"tags":["supply"]}],"tags":["paper"],"languages":["en","hi"],"regions":["IN-KA"],
+			"timezone":"Asia/Kolkata",
 			"contactPolicy":{"outsideAgentsWithIdentity":true,"anonymous":true,"kinds":["quote_request"],"responseTime":` + quoted(80) + `}}`
 		_, _, err := h.Admin().PutProfile(context.Background(), []byte(profile))
 		require.NoError(t, err)
 	}
-	_, err := h.Admin().PutMerchant(context.Background(), "rao", []byte(`{"category":`+quoted(60)+`,"city":`+quoted(80)+`,"timezone":"Asia/Kolkata","phone":"+91 80 1234 5678",
+	_, err := h.Admin().PutMerchant(context.Background(), "rao", []byte(`{"category":`+quoted(60)+`,"city":`+quoted(80)+`,"timezone":"Asia/Kolkata",
+		"phone":"+91 80 1234 5678",
 		"website":"https://rao.example/?a=1&b=2","address":{"street":`+quoted(200)+`,"postalCode":`+quoted(20)+`,"region":"IN-KA"},
 		"hours":[{"day":"monday","opens":"07:30","closes":"11:00"},{"day":"monday","opens":"17:00","closes":"01:00"}],
 		"exceptionHours":[{"title":`+quoted(80)+`,"validFrom":"2026-11-08","validThrough":"2026-11-09"}],
-		"items":[{"sku":"meal-1","name":`+quoted(120)+`,"description":`+quoted(1000)+`,"unit":`+quoted(40)+`,"category":`+quoted(60)+`,"price":{"currency":"INR","amount":"120.50"},
-			"image":"https://rao.example/p.png","url":"https://rao.example/meal","tags":["veg"],"availability":"out_of_stock"},{"sku":"meal-2","name":`+quoted(120)+`}]}`))
+		"items":[{"sku":"meal-1","name":`+quoted(120)+`,"description":`+quoted(1000)+`,"unit":`+quoted(40)+`,"category":`+quoted(60)+`,
+		"price":{"currency":"INR","amount":"120.50"},
+			"image":"https://rao.example/p.png","url":"https://rao.example/meal","tags":["veg"],"availability":"out_of_stock"},{"sku":"meal-2",
+			"name":`+quoted(120)+`}]}`))
 	require.NoError(t, err)
 	write := func(rest string) (p protocol.Post) {
-		a := h.ask("POST", "/api/public/board", `{"kind":"offer","title":`+quoted(120)+`,"body":`+quoted(4000)+`,"name":`+quoted(60)+`,"tags":["paper"]`+rest+`}`, "Proof-Of-Work", h.proof("board"))
+		a := h.ask("POST", "/api/public/board",
+			`{"kind":"offer","title":`+quoted(120)+`,"body":`+quoted(4000)+`,"name":`+quoted(60)+`,"tags":["paper"]`+rest+`}`, "Proof-Of-Work", h.proof("board"))
 		require.Equal(t, 201, a.Code, "%s", a.Body)
 		a.into(&p)
 		return p
 	}
 	post = write("")
 	reply = write(`,"inReplyTo":"` + post.ID + `"`)
-	h.receive("https://b.example/ap/posts/1", protocol.Author{Name: attack(80), Node: new("b.example"), Actor: new("javascript:alert(1)"), Method: protocol.ByFederation}, attack(120), attack(300))
+	h.receive("https://b.example/ap/posts/1", protocol.Author{Name: attack(80), Node: new("b.example"), Actor: new("javascript:alert(1)"),
+		Method: protocol.ByFederation}, attack(120), attack(300))
 	return h, texts, post, reply
 }
 
@@ -83,7 +90,8 @@ func (h *house) receive(uri string, author protocol.Author, title, body string) 
 	h.t.Helper()
 	require.NoError(h.t, h.db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) (err error) {
 		id, err = h.board.ReceivePost(ctx, tx, &protocol.StoredPost{
-			Post:  protocol.Post{ID: protocol.NewID(protocol.PostID, tx.Now), URI: uri, Kind: protocol.Announcement, Title: title, Body: body, Author: author, Node: author.Node, CreatedAt: tx.Now},
+			Post: protocol.Post{ID: protocol.NewID(protocol.PostID, tx.Now), URI: uri, Kind: protocol.Announcement, Title: title, Body: body, Author: author,
+				Node: author.Node, CreatedAt: tx.Now},
 			Board: "https://b.example/ap/board",
 		})
 		return err
@@ -116,7 +124,8 @@ func TestPages_LinesAndLinks(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	body := "First line\n\n  indented https://a.example/b?c=1&d=2.\nhttps://you@evil.example/ javascript:alert(1)"
-	id := h.receive("https://b.example/ap/posts/2", protocol.Author{Name: "B", Node: new("b.example"), Actor: new("https://b.example/ap/agents/b"), ERC8004: new("eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:7"), Verified: true, Method: protocol.ByFederation}, "Title", body)
+	id := h.receive("https://b.example/ap/posts/2", protocol.Author{Name: "B", Node: new("b.example"), Actor: new("https://b.example/ap/agents/b"),
+		ERC8004: new("eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:7"), Verified: true, Method: protocol.ByFederation}, "Title", body)
 	d := h.open("/board/"+id, 200)
 	require.Contains(t, d.text(), body, "every line and space is there")
 	require.Contains(t, d.raw, "First line<br><br>  indented", "also for readers that take no style")
@@ -140,13 +149,15 @@ func TestPages_Headers(t *testing.T) {
 		a := h.ask("GET", path, "", "Accept", browser)
 		require.Equal(t, 200, a.Code, path)
 		head := a.Header()
-		require.Equal(t, "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'", head.Get("Content-Security-Policy"))
+		require.Equal(t, "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+			head.Get("Content-Security-Policy"))
 		require.Equal(t, web.Policy, head.Get("Content-Security-Policy"))
 		require.Equal(t, "nosniff", head.Get("X-Content-Type-Options"))
 		require.Equal(t, "same-origin", head.Get("Referrer-Policy"))
 		require.Equal(t, "public, no-cache", head.Get("Cache-Control"))
 		require.Contains(t, head.Get("Link"), `</openapi.json>; rel="service-desc"`)
-		require.Contains(t, h.ask("HEAD", path, "").Header().Get("Link"), `</.well-known/api-catalog>; rel="api-catalog"`, "%s, whatever is asked for (RFC 9727 §3)", path)
+		require.Contains(t, h.ask("HEAD", path, "").Header().Get("Link"), `</.well-known/api-catalog>; rel="api-catalog"`,
+			"%s, whatever is asked for (RFC 9727 §3)", path)
 		same := h.ask("GET", path, "", "Accept", browser, "If-None-Match", head.Get("ETag"))
 		require.Equal(t, 304, same.Code, path)
 		require.Empty(t, same.Body.Bytes())
@@ -438,7 +449,8 @@ func TestPages_Handle(t *testing.T) {
 	h := newHouse(t)
 	hostedAgent(t, h.Node, "asha")
 	for path, to := range map[string]string{
-		"/@Asha": "/@asha", "/@ASHA?after=x%20y": "/@asha?after=x%20y", "/@aSHA/feed.atom": "/@asha/feed.atom", "/@Asha/feed.json?limit=2": "/@asha/feed.json?limit=2",
+		"/@Asha": "/@asha", "/@ASHA?after=x%20y": "/@asha?after=x%20y", "/@aSHA/feed.atom": "/@asha/feed.atom",
+		"/@Asha/feed.json?limit=2": "/@asha/feed.json?limit=2",
 	} {
 		for _, method := range []string{"GET", "HEAD"} {
 			a := h.ask(method, path, "", "Accept", "text/html")

@@ -13,7 +13,8 @@ import (
 	"stoa/protocol/pow"
 )
 
-const leaflet = `{"kind":"offer","title":"Paper %d","body":"We print 200 sheets of hand-made paper a week in Jaipur and look for a shop that would sell them. Samples by post."}`
+const leaflet = `{"kind":"offer","title":"Paper %d","body":"We print 200 sheets of hand-made paper a week in Jaipur and look for a shop that would ` +
+	`sell them. Samples by post."}`
 
 // TestPrice_OverHTTP posts texts that are alike with real challenges: each is
 // admitted, the second for a harder one that the refusal carries.
@@ -66,7 +67,8 @@ func TestPrice_OverHTTP(t *testing.T) {
 	t.Run("a report says what others say", func(t *testing.T) {
 		for range 3 {
 			id := h.unlike(t).ID
-			a := h.ask("POST", "/api/public/board/"+id+"/report", `{"reason":"This is the same spam as everywhere, please take it away at once."}`, "Proof-Of-Work", h.proof("report"))
+			a := h.ask("POST", "/api/public/board/"+id+"/report", `{"reason":"This is the same spam as everywhere, please take it away at once."}`,
+				"Proof-Of-Work", h.proof("report"))
 			require.Equal(t, 202, a.Code, "%s", a.Body)
 		}
 	})
@@ -95,7 +97,8 @@ func TestPrice_Client(t *testing.T) {
 	owner, err := client.New(n.URL, client.Options{Token: token})
 	require.NoError(t, err)
 	for _, c := range []*client.Client{anybody, anybody, owner, owner, owner} {
-		res, err := c.Call(t.Context(), "post_to_board", map[string]any{"kind": "offer", "title": "Paper", "body": "We print 200 sheets of hand-made paper a week in Jaipur and look for a shop."})
+		res, err := c.Call(t.Context(), "post_to_board", map[string]any{"kind": "offer", "title": "Paper",
+			"body": "We print 200 sheets of hand-made paper a week in Jaipur and look for a shop."})
 		require.NoError(t, err)
 		require.Equal(t, http.StatusCreated, res.Status)
 	}

@@ -40,8 +40,10 @@ func valid(t testing.TB, s *jsonschema.Schema, raw []byte) {
 
 const fullPerson = `{"handle":"asha","name":"Asha","kind":"person","headline":"Paper","description":"I make paper.",
  "agent":{"name":"A","by":"stoa","product":"stoa","acceptingMeetingRequests":true},
- "capabilities":[{"id":"schedule-meeting","name":"Meet","description":"Ask.","tags":["scheduling"],"input":"what","output":"invite","pricing":{"model":"fixed","currency":"INR","amount":12.5,"note":"per hour"},"endpoint":"https://asha.example/meet"}],
- "needs":[{"id":"rag","description":"Cotton rag.","tags":["paper"]}],"tags":["paper"],"languages":["en","hi"],"regions":["IN","IN-RJ"],"timezone":"Asia/Kolkata",
+ "capabilities":[{"id":"schedule-meeting","name":"Meet","description":"Ask.","tags":["scheduling"],"input":"what","output":"invite",
+ "pricing":{"model":"fixed","currency":"INR","amount":12.5,"note":"per hour"},"endpoint":"https://asha.example/meet"}],
+ "needs":[{"id":"rag","description":"Cotton rag.","tags":["paper"]}],"tags":["paper"],"languages":["en","hi"],"regions":["IN","IN-RJ"],
+ "timezone":"Asia/Kolkata",
  "contactPolicy":{"outsideAgentsWithIdentity":true,"anonymous":true,"kinds":["question"],"responseTime":"a day"}}`
 
 const fullBusiness = `{"handle":"rao-tiffins","name":"Rao","kind":"business",
@@ -104,7 +106,8 @@ func TestProfile(t *testing.T) {
 	require.Contains(t, rao, "returns")
 
 	person := asha["interfaces"].(map[string]any)
-	require.ElementsMatch(t, []string{"page", "profile", "a2a", "agentCard", "publicContact", "publicMcp", "board", "meetings", "meetingPage", "attentionBoard"}, slices.Collect(maps.Keys(person)))
+	require.ElementsMatch(t, []string{"page", "profile", "a2a", "agentCard", "publicContact", "publicMcp", "board", "meetings", "meetingPage",
+		"attentionBoard"}, slices.Collect(maps.Keys(person)))
 	require.Equal(t, base+"/@asha", person["page"])
 	require.Equal(t, base+"/api/public/agents/asha", person["profile"])
 	require.Equal(t, base+"/a2a/asha/agent-card.json", person["agentCard"])
@@ -114,7 +117,8 @@ func TestProfile(t *testing.T) {
 		require.Nil(t, person[room], "null while the room is not open: %s", room)
 	}
 	business := rao["interfaces"].(map[string]any)
-	require.ElementsMatch(t, []string{"page", "profile", "a2a", "agentCard", "publicContact", "publicMcp", "board", "catalog"}, slices.Collect(maps.Keys(business)))
+	require.ElementsMatch(t, []string{"page", "profile", "a2a", "agentCard", "publicContact", "publicMcp", "board", "catalog"},
+		slices.Collect(maps.Keys(business)))
 	require.Nil(t, business["catalog"])
 
 	policy := asha["contactPolicy"].(map[string]any)
@@ -160,7 +164,8 @@ func TestProfile_Limits(t *testing.T) {
 	tests := []struct{ name, at, past, pointer string }{
 		{"headline", `"headline":"` + s(140) + `"`, `"headline":"` + s(141) + `"`, "/headline"},
 		{"description", `"description":"` + s(1000) + `"`, `"description":"` + s(1001) + `"`, "/description"},
-		{"capabilities", `"capabilities":` + list(20, `{"id":"c#","name":"n","description":"d"}`), `"capabilities":` + list(21, `{"id":"c#","name":"n","description":"d"}`), "/capabilities"},
+		{"capabilities", `"capabilities":` + list(20, `{"id":"c#","name":"n","description":"d"}`), `"capabilities":` +
+			list(21, `{"id":"c#","name":"n","description":"d"}`), "/capabilities"},
 		{"needs", `"needs":` + list(20, `{"id":"n#","description":"d"}`), `"needs":` + list(21, `{"id":"n#","description":"d"}`), "/needs"},
 		{"tags", `"tags":` + list(12, `"t#"`), `"tags":` + list(13, `"t#"`), "/tags"},
 		{"languages", `"languages":` + list(10, `"en-x-a#"`), `"languages":` + list(11, `"en-x-a#"`), "/languages"},
@@ -168,31 +173,41 @@ func TestProfile_Limits(t *testing.T) {
 		{"a region", `"regions":["IN","IN-KA"]`, `"regions":["IN","IN-ZZ"]`, "/regions/1"},
 		{"a country", `"regions":["GB-ENG"]`, `"regions":["UK"]`, "/regions/0"},
 		{"a language", `"languages":["hi-Deva-IN"]`, `"languages":["en","hi-Dave"]`, "/languages/1"},
-		{"agent name", `"agent":{"name":"` + s(80) + `","by":"b","product":"p","acceptingMeetingRequests":false}`, `"agent":{"name":"` + s(81) + `","by":"b","product":"p","acceptingMeetingRequests":false}`, "/agent/name"},
+		{"agent name", `"agent":{"name":"` + s(80) + `","by":"b","product":"p","acceptingMeetingRequests":false}`, `"agent":{"name":"` + s(81) +
+			`","by":"b","product":"p","acceptingMeetingRequests":false}`, "/agent/name"},
 		{"kind", `"agent":{"name":"n","by":"b","product":"p","acceptingMeetingRequests":false}`, `"returns":{"acceptsReturns":true}`, "/returns"},
 		{"currency", capability(`"pricing":{"model":"quote"}`), capability(`"pricing":{"model":"fixed","amount":3}`), "/capabilities/0/pricing/currency"},
 		{"pricing model", capability(`"pricing":{"model":"per_use"}`), capability(`"pricing":{"model":"auction"}`), "/capabilities/0/pricing/model"},
-		{"need tags", `"needs":[{"id":"ab","description":"d","tags":` + list(8, `"t#"`) + `}]`, `"needs":[{"id":"ab","description":"d","tags":` + list(9, `"t#"`) + `}]`, "/needs/0/tags"},
-		{"capability name", `"capabilities":[{"id":"ab","name":"` + s(60) + `","description":"d"}]`, `"capabilities":[{"id":"ab","name":"` + s(61) + `","description":"d"}]`, "/capabilities/0/name"},
-		{"capability description", `"capabilities":[{"id":"ab","name":"n","description":"` + s(400) + `"}]`, `"capabilities":[{"id":"ab","name":"n","description":"` + s(401) + `"}]`, "/capabilities/0/description"},
+		{"need tags", `"needs":[{"id":"ab","description":"d","tags":` + list(8, `"t#"`) + `}]`, `"needs":[{"id":"ab","description":"d","tags":` +
+			list(9, `"t#"`) + `}]`, "/needs/0/tags"},
+		{"capability name", `"capabilities":[{"id":"ab","name":"` + s(60) + `","description":"d"}]`, `"capabilities":[{"id":"ab","name":"` + s(61) +
+			`","description":"d"}]`, "/capabilities/0/name"},
+		{"capability description", `"capabilities":[{"id":"ab","name":"n","description":"` + s(400) + `"}]`,
+			`"capabilities":[{"id":"ab","name":"n","description":"` + s(401) + `"}]`, "/capabilities/0/description"},
 		{"capability input", capability(`"input":"` + s(200) + `"`), capability(`"input":"` + s(201) + `"`), "/capabilities/0/input"},
 		{"capability output", capability(`"output":"` + s(200) + `"`), capability(`"output":"` + s(201) + `"`), "/capabilities/0/output"},
-		{"pricing note", capability(`"pricing":{"model":"free","note":"` + s(120) + `"}`), capability(`"pricing":{"model":"free","note":"` + s(121) + `"}`), "/capabilities/0/pricing/note"},
-		{"pricing amount", capability(`"pricing":{"model":"fixed","currency":"INR","amount":0}`), capability(`"pricing":{"model":"fixed","currency":"INR","amount":-0.01}`), "/capabilities/0/pricing/amount"},
+		{"pricing note", capability(`"pricing":{"model":"free","note":"` + s(120) + `"}`), capability(`"pricing":{"model":"free","note":"` + s(121) + `"}`),
+			"/capabilities/0/pricing/note"},
+		{"pricing amount", capability(`"pricing":{"model":"fixed","currency":"INR","amount":0}`),
+			capability(`"pricing":{"model":"fixed","currency":"INR","amount":-0.01}`), "/capabilities/0/pricing/amount"},
 		{"capability tags", capability(`"tags":` + list(8, `"t#"`)), capability(`"tags":` + list(9, `"t#"`)), "/capabilities/0/tags"},
-		{"capability id", `"capabilities":[{"id":"a` + strings.Repeat("b", 39) + `","name":"n","description":"d"}]`, `"capabilities":[{"id":"a` + strings.Repeat("b", 40) + `","name":"n","description":"d"}]`, "/capabilities/0/id"},
-		{"capability id short", `"capabilities":[{"id":"ab","name":"n","description":"d"}]`, `"capabilities":[{"id":"a","name":"n","description":"d"}]`, "/capabilities/0/id"},
+		{"capability id", `"capabilities":[{"id":"a` + strings.Repeat("b", 39) + `","name":"n","description":"d"}]`, `"capabilities":[{"id":"a` +
+			strings.Repeat("b", 40) + `","name":"n","description":"d"}]`, "/capabilities/0/id"},
+		{"capability id short", `"capabilities":[{"id":"ab","name":"n","description":"d"}]`, `"capabilities":[{"id":"a","name":"n","description":"d"}]`,
+			"/capabilities/0/id"},
 		{"tag", `"tags":["` + strings.Repeat("t", 32) + `"]`, `"tags":["` + strings.Repeat("t", 33) + `"]`, "/tags/0"},
 		{"tag characters", `"tags":["a_b.c:d-e"]`, `"tags":["A"]`, "/tags/0"},
 		{"need description", `"needs":[{"id":"ab","description":"` + s(400) + `"}]`, `"needs":[{"id":"ab","description":"` + s(401) + `"}]`, "/needs/0/description"},
 		{"endpoint", capability(`"endpoint":"https://a.example/x"`), capability(`"endpoint":"http://a.example/x"`), "/capabilities/0/endpoint"},
 		{"endpoint of somewhere", capability(`"endpoint":"https://a.example:8443"`), capability(`"endpoint":"https://"`), "/capabilities/0/endpoint"},
 		{"endpoint without a password", capability(`"endpoint":"https://a.example"`), capability(`"endpoint":"https://u:p@a.example"`), "/capabilities/0/endpoint"},
-		{"currency of ISO 4217", capability(`"pricing":{"model":"fixed","currency":"USD","amount":1}`), capability(`"pricing":{"model":"fixed","currency":"XXY","amount":1}`), "/capabilities/0/pricing/currency"},
+		{"currency of ISO 4217", capability(`"pricing":{"model":"fixed","currency":"USD","amount":1}`),
+			capability(`"pricing":{"model":"fixed","currency":"XXY","amount":1}`), "/capabilities/0/pricing/currency"},
 		{"additional capability member", capability(`"output":"x"`), capability(`"colour":"x"`), "/capabilities/0/colour"},
 		{"additional need member", `"needs":[{"id":"ab","description":"d"}]`, `"needs":[{"id":"ab","description":"d","x":1}]`, "/needs/0/x"},
 		{"time zone", `"timezone":"Asia/Kolkata"`, `"timezone":"Asia/Atlantis"`, "/timezone"},
-		{"contact kinds", `"contactPolicy":{"outsideAgentsWithIdentity":true,"anonymous":true,"kinds":["question","quote_request","support"]}`, `"contactPolicy":{"outsideAgentsWithIdentity":true,"anonymous":true,"kinds":["gossip"]}`, "/contactPolicy/kinds/0"},
+		{"contact kinds", `"contactPolicy":{"outsideAgentsWithIdentity":true,"anonymous":true,"kinds":["question","quote_request","support"]}`,
+			`"contactPolicy":{"outsideAgentsWithIdentity":true,"anonymous":true,"kinds":["gossip"]}`, "/contactPolicy/kinds/0"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -231,7 +246,8 @@ func TestAnswers(t *testing.T) {
 	_, _, err := h.Admin().PutProfile(context.Background(), []byte(fullPerson))
 	require.NoError(t, err)
 	parent := h.post("A question")
-	reply := h.ask("POST", "/api/public/board", `{"kind":"resolution","title":"An answer","body":"b","inReplyTo":"`+parent.ID+`"}`, "Proof-Of-Work", h.proof("board"))
+	reply := h.ask("POST", "/api/public/board", `{"kind":"resolution","title":"An answer","body":"b","inReplyTo":"`+parent.ID+`"}`, "Proof-Of-Work",
+		h.proof("board"))
 	require.Equal(t, 201, reply.Code)
 	openapi := h.ask("GET", "/openapi.json", "")
 	require.Equal(t, 200, openapi.Code)

@@ -47,7 +47,8 @@ func TestProofScript(t *testing.T) {
 		default:
 			w.Header().Set("Content-Type", "text/html")
 			w.Header().Set("Content-Security-Policy", web.ScriptPolicy)
-			strings.NewReplacer("SCRIPT", asset("proof"), "WORKER", asset("solve"), "PURPOSE", r.FormValue("purpose"), "CHALLENGE", r.FormValue("challenge")).WriteString(w, tryPage)
+			strings.NewReplacer("SCRIPT", asset("proof"), "WORKER", asset("solve"), "PURPOSE", r.FormValue("purpose"), "CHALLENGE",
+				r.FormValue("challenge")).WriteString(w, tryPage)
 		}
 	})
 	server.Start()

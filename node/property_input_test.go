@@ -133,10 +133,13 @@ func (p *prober) fresh(op *protocol.Operation) string {
 // nasty are texts that have broken somebody's program before.
 var nasty = []any{
 	"", " ", "\t\n", "0", "null", "-1", "asha", "@asha", "ASHA", "..", "../../etc/passwd", "%00", "%2f", "a/b", "a?b#c", "'; DROP TABLE post; --", `" OR 1=1`,
-	"<script>alert(1)</script>", "{{.}}", "${jndi:ldap://x}", "\u202eabc", "a\u200bb", "\ufeffa", "e\u0301", "ﷺ", "👩‍👩‍👧‍👦", "नमस्ते", "\u0000", "\U000e0041", "\uffff", "\x7f", "ＡＳＨＡ", "ß", "İ",
-	json.RawMessage(`"\ud800"`), json.RawMessage(`"\udc00\ud800"`), json.RawMessage(`"\u0000"`), json.RawMessage(`1e400`), json.RawMessage(`-0`), json.RawMessage(`9007199254740993`), json.RawMessage(`1.5`), json.RawMessage(`0.1e-7`),
+	"<script>alert(1)</script>", "{{.}}", "${jndi:ldap://x}", "\u202eabc", "a\u200bb", "\ufeffa", "e\u0301", "ﷺ", "👩‍👩‍👧‍👦", "नमस्ते", "\u0000",
+	"\U000e0041", "\uffff", "\x7f", "ＡＳＨＡ", "ß", "İ",
+	json.RawMessage(`"\ud800"`), json.RawMessage(`"\udc00\ud800"`), json.RawMessage(`"\u0000"`), json.RawMessage(`1e400`), json.RawMessage(`-0`),
+	json.RawMessage(`9007199254740993`), json.RawMessage(`1.5`), json.RawMessage(`0.1e-7`),
 	nil, true, false, 0, -1, 1, 101, 1 << 40, 0.5, []any{}, []any{nil}, []any{[]any{}}, []any{"a", "a"}, map[string]any{}, map[string]any{"a": map[string]any{}},
-	"2026-02-30T25:61:00Z", "9999-12-31T23:59:59Z", "https://", "https://a.example/" + strings.Repeat("x", 600), "http://127.0.0.1/", "javascript:alert(1)", "https://user:pw@a.example/",
+	"2026-02-30T25:61:00Z", "9999-12-31T23:59:59Z", "https://", "https://a.example/" + strings.Repeat("x", 600), "http://127.0.0.1/",
+	"javascript:alert(1)", "https://user:pw@a.example/",
 	"post_01k9y3v6k8e5w9q2x4z7c1m0ad", "thr_7zzzzzzzzzzzzzzzzzzzzzzzzz", "post_8zzzzzzzzzzzzzzzzzzzzzzzzz", "Asia/Kolkata", "en-IN", "IN-KA",
 	"tag:paper", `"two words" -none kind:person`, `"`, "-", "kind:", strings.Repeat("a ", 90), strings.Repeat("\"", 50),
 }
@@ -245,7 +248,8 @@ func (p *prober) populate(h *house) {
 	hostedAgent(t, h.Node, "asha")
 	putOpen(t, h.Node, "asha", nil)
 	p.token = ownerToken(t, h.Node, "asha")
-	raw, err := json.Marshal(protocol.ProfileDraft{Handle: "bazaar", Name: "Bazaar", Kind: protocol.Business, ContactPolicy: &protocol.PolicyDraft{Anonymous: true}})
+	raw, err := json.Marshal(protocol.ProfileDraft{Handle: "bazaar", Name: "Bazaar", Kind: protocol.Business,
+		ContactPolicy: &protocol.PolicyDraft{Anonymous: true}})
 	require.NoError(t, err)
 	_, _, err = h.Admin().PutProfile(t.Context(), raw)
 	require.NoError(t, err)
@@ -267,7 +271,8 @@ func (p *prober) populate(h *house) {
 	for range 4 {
 		p.harvest(protocol.PostToBoard.Operation, h.ask("POST", "/api/public/board", goodPost, "Authorization", "Bearer "+p.token).Body.Bytes())
 		var begun protocol.ContactReceipt
-		h.ask("POST", "/api/public/agents/asha/contact", `{"message":"Do you deliver?","callbackUrl":"https://127.0.0.1:1/hook"}`, "Proof-Of-Work", h.proof("contact")).into(&begun)
+		h.ask("POST", "/api/public/agents/asha/contact", `{"message":"Do you deliver?","callbackUrl":"https://127.0.0.1:1/hook"}`, "Proof-Of-Work",
+			h.proof("contact")).into(&begun)
 		answer := h.ask("POST", "/api/owner/threads/"+begun.ThreadID+"/messages", `{"message":"Yes."}`, "Authorization", "Bearer "+p.token)
 		require.Equal(t, 201, answer.Code, "%s", answer.Body)
 		for _, id := range typeID.FindAllString(h.ask("GET", "/api/owner/callbacks", "", "Authorization", "Bearer "+p.token).Body.String(), -1) {

@@ -17,7 +17,9 @@ func TestRooms_PromiseNothing(t *testing.T) {
 	h := newHouse(t)
 	h.agent("asha", openPolicy)
 	putOpen(t, h.Node, "tiffins", func(d *protocol.ProfileDraft) { d.Kind = protocol.Business })
-	for _, path := range []string{"/api/public/agents/asha", "/a2a/asha/agent-card.json", "/.well-known/ai-catalog.json", "/@asha", "/people", "/feed", "/", "/agents"} {
+	for _, path := range []string{
+		"/api/public/agents/asha", "/a2a/asha/agent-card.json", "/.well-known/ai-catalog.json", "/@asha", "/people", "/feed", "/", "/agents",
+	} {
 		a := h.ask("GET", path, "")
 		require.Equal(t, 200, a.Code, path)
 		for _, word := range []string{"schedule-meeting", "attention-board", "slots of", "Attention bid", "Meetings</dt>", "/meet", "/ucp/"} {

@@ -254,7 +254,9 @@ func preflight(w http.ResponseWriter, r *http.Request) {
 	if openToAnyOrigin(r.URL.Path) {
 		head.Set("Access-Control-Allow-Origin", "*")
 		head.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, DELETE")
-		head.Set("Access-Control-Allow-Headers", "Content-Type, A2A-Version, A2A-Extensions, Content-Digest, Idempotency-Key, Proof-Of-Work, Signature, Signature-Input, Signature-Agent, Agent-Identity, Authorization, Act-As, If-None-Match, Last-Event-ID")
+		head.Set("Access-Control-Allow-Headers",
+			"Content-Type, A2A-Version, A2A-Extensions, Content-Digest, Idempotency-Key, Proof-Of-Work, Signature, Signature-Input, Signature-Agent, "+
+				"Agent-Identity, Authorization, Act-As, If-None-Match, Last-Event-ID")
 		head.Set("Access-Control-Max-Age", "86400")
 	}
 	w.WriteHeader(http.StatusNoContent)

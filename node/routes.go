@@ -44,7 +44,8 @@ func (n *Node) route(documents *wellknown.WellKnown) error {
 	n.a2a(m, n.api.Network, pages.Fail)
 	m.federation("/ap/*path", n.federation.Handler())
 	m.handle("GET", "/openapi.json", n.description())
-	m.handle("GET", "/schemas/agent-profile.v1.json", document("application/schema+json", bytes.Replace(schemas.AgentProfile, []byte(`"$id": "`), []byte(`"$id": "`+n.Base), 1)))
+	m.handle("GET", "/schemas/agent-profile.v1.json", document("application/schema+json",
+		bytes.Replace(schemas.AgentProfile, []byte(`"$id": "`), []byte(`"$id": "`+n.Base), 1)))
 	for _, p := range pages.Routes() {
 		h := p.Handler
 		if p.Pattern == "/" {
@@ -95,7 +96,8 @@ func (n *Node) description() http.Handler {
 		case "all":
 			all().ServeHTTP(w, r)
 		default:
-			httpapi.WriteProblem(w, n.Base, protocol.DialectNone, protocol.Invalid(protocol.Fault{Pointer: "/for", Code: "not-allowed", Detail: "must be all, or left out"}))
+			httpapi.WriteProblem(w, n.Base, protocol.DialectNone, protocol.Invalid(protocol.Fault{Pointer: "/for", Code: "not-allowed",
+				Detail: "must be all, or left out"}))
 		}
 	})
 }
@@ -170,7 +172,8 @@ func status(w http.ResponseWriter, code int, word string, degraded ...string) {
 
 func siteFiles() []protocol.SiteEntry {
 	files := []protocol.SiteEntry{
-		{Path: "/openapi.json", Purpose: "Machine-readable description of everybody's HTTP operations (OpenAPI 3.1); with for=all of those of owners and operators too."},
+		{Path: "/openapi.json", Purpose: "Machine-readable description of everybody's HTTP operations (OpenAPI 3.1); with for=all of those of owners and " +
+			"operators too."},
 		{Path: "/schemas/agent-profile.v1.json", Purpose: "JSON Schema of an agent profile."},
 		{Path: "/SKILL.md", Purpose: "Skill description for agents."},
 		{Path: "/llms.txt", Purpose: "Plain-text description for language models."},
@@ -194,7 +197,8 @@ func siteFiles() []protocol.SiteEntry {
 	}
 	return append(append(append(files, web.Feeds()...), web.Entries()...),
 		protocol.SiteEntry{Path: protocol.MCPPath, Kind: "endpoint", Method: "POST", Purpose: "Public MCP endpoint: the operations as tools, over streamable HTTP."},
-		protocol.SiteEntry{Path: "/a2a/{handle}", Kind: "endpoint", Method: "POST", Purpose: "A2A 1.0 endpoint of an agent (JSON-RPC), for agents with an ERC-8004 identity; /a2a is the node's own."},
+		protocol.SiteEntry{Path: "/a2a/{handle}", Kind: "endpoint", Method: "POST",
+			Purpose: "A2A 1.0 endpoint of an agent (JSON-RPC), for agents with an ERC-8004 identity; /a2a is the node's own."},
 		protocol.SiteEntry{Path: "/ap/board", Kind: "endpoint", Method: "GET", Purpose: "The board as an ActivityPub group; follow it from another node."},
 	)
 }

@@ -116,7 +116,8 @@ func TestSince(t *testing.T) {
 		h.ask("POST", "/api/owner/threads/"+begun.ThreadID+"/close", "{}", "Authorization", asha)
 		var closed protocol.Thread
 		h.ask("POST", "/api/owner/threads/"+begun.ThreadID+"/close", "{}", "Authorization", asha).into(&closed)
-		require.Equal(t, []protocol.Move{{ID: begun.ThreadID, State: "closed", At: *closed.ClosedAt}}, h.digest(place, asCarol).Threads, "told once, though closed twice")
+		require.Equal(t, []protocol.Move{{ID: begun.ThreadID, State: "closed", At: *closed.ClosedAt}}, h.digest(place, asCarol).Threads,
+			"told once, though closed twice")
 		require.Empty(t, h.digest("", asAsha).Threads, "who closes a thread knows")
 		require.Empty(t, h.digest("", token).Threads)
 

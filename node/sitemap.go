@@ -62,7 +62,9 @@ func (s siteList) Posts(ctx context.Context, after, upTo int64) ([]wellknown.Loc
 	})
 }
 
-func (s siteList) locations(ctx context.Context, prefix string, list func(context.Context, *storage.Tx) ([]storage.Listed, error)) ([]wellknown.Location, error) {
+func (s siteList) locations(
+	ctx context.Context, prefix string, list func(context.Context, *storage.Tx) ([]storage.Listed, error),
+) ([]wellknown.Location, error) {
 	var locations []wellknown.Location
 	err := s.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		found, err := list(ctx, tx)

@@ -21,8 +21,10 @@ func boardRows(s *spec) (rows []specRow) {
 		rows = append(rows, row)
 	}
 	for body, fault := range map[string]string{
-		`{"kind":"rumour","title":"t","body":"b"}`: "/kind", `{"title":"t","body":"b"}`: "/kind", `{"kind":"offer","body":"b"}`: "/title", `{"kind":"offer","title":"t"}`: "/body",
-		`{"kind":"offer","title":"","body":"b"}`: "/title", with(offer, "inReplyTo", "p"): "/inReplyTo", with(offer, "tags", []string{"a b"}): "/tags/0", with(offer, "mood", "good"): "/mood",
+		`{"kind":"rumour","title":"t","body":"b"}`: "/kind", `{"title":"t","body":"b"}`: "/kind", `{"kind":"offer","body":"b"}`: "/title",
+		`{"kind":"offer","title":"t"}`:           "/body",
+		`{"kind":"offer","title":"","body":"b"}`: "/title", with(offer, "inReplyTo", "p"): "/inReplyTo", with(offer, "tags", []string{"a b"}): "/tags/0",
+		with(offer, "mood", "good"): "/mood",
 	} {
 		row := post("§2.10 "+fault, body)
 		row.fault = fault
@@ -32,20 +34,24 @@ func boardRows(s *spec) (rows []specRow) {
 	rows = append(rows, limit(post("§8 board post body", ""), 4000, "/body", func(n int) string { return with(offer, "body", long(n)) })...)
 	reply := post("§2.10 inReplyTo", with(with(offer, "inReplyTo", s.post.ID), "title", "I do"))
 	reply.want = []string{fmt.Sprintf("inReplyTo=%q", s.post.ID)}
-	named := specRow{row: "§2.10, §5 name is shown as unverified", method: "POST", path: "/api/public/board", as: "pow", body: with(with(offer, "name", "Meera"), "title", "By hand"), status: 201,
+	named := specRow{row: "§2.10, §5 name is shown as unverified", method: "POST", path: "/api/public/board", as: "pow",
+		body: with(with(offer, "name", "Meera"), "title", "By hand"), status: 201,
 		want: []string{`author.name="Meera"`, "author.verified=false", `author.method="pow"`}}
 	read := func(row, query string, want ...string) specRow {
 		return specRow{row: row, path: "/api/public/board" + query, want: want}
 	}
-	nameless := specRow{row: "§2.10, §5 without a name", method: "POST", path: "/api/public/board", as: "pow", body: with(offer, "title", "By nobody"), status: 201,
-		want: []string{"author.name~.", "author.handle=null", "author.erc8004=null", "author.verified=false"}}
+	nameless := specRow{row: "§2.10, §5 without a name", method: "POST", path: "/api/public/board", as: "pow", body: with(offer, "title", "By nobody"),
+		status: 201,
+		want:   []string{"author.name~.", "author.handle=null", "author.erc8004=null", "author.verified=false"}}
 	orphan := post("§2.10 inReplyTo of nothing", with(offer, "inReplyTo", "post_01k9h2v4tqe7dsq1h0y5m8x3zr"))
 	orphan.fault = "/inReplyTo"
 	for _, kind := range protocol.PostKinds {
-		rows = append(rows, specRow{row: "§2.10 filter kind " + string(kind), path: "/api/public/board?limit=100&kind=" + string(kind), want: []string{fmt.Sprintf("items.0.kind=%q", kind)}})
+		rows = append(rows, specRow{row: "§2.10 filter kind " + string(kind), path: "/api/public/board?limit=100&kind=" + string(kind),
+			want: []string{fmt.Sprintf("items.0.kind=%q", kind)}})
 	}
 	return append(rows, reply, named, nameless, orphan,
-		specRow{row: "§2.10 a post and its replies", path: "/api/public/board/" + s.post.ID, want: []string{fmt.Sprintf("post.id=%q", s.post.ID), "replies.items.#=1", `replies.items.0.title="I do"`}},
+		specRow{row: "§2.10 a post and its replies", path: "/api/public/board/" + s.post.ID,
+			want: []string{fmt.Sprintf("post.id=%q", s.post.ID), "replies.items.#=1", `replies.items.0.title="I do"`}},
 		read("§2.10 filter kind", "?kind=challenge", "items.#=1", `items.0.kind="challenge"`),
 		read("§2.10 filter tag", "?tag=cloth", "items.#=1", fmt.Sprintf("items.0.id=%q", s.post.ID)),
 		read("§2.10 filter q", "?q=binds", "items.#=1"),
@@ -73,12 +79,14 @@ func threadRows(s *spec) (rows []specRow) {
 	contact := func(row, as, body string) specRow {
 		return specRow{row: row, method: "POST", path: "/api/public/agents/asha/contact", as: as, body: body, status: 201}
 	}
-	begun := contact("§2.11 a thread id and a read token come back", "pow", `{"message":"Hello","kind":"question","name":"Meera","callbackUrl":"https://a.example/hook"}`)
+	begun := contact("§2.11 a thread id and a read token come back", "pow",
+		`{"message":"Hello","kind":"question","name":"Meera","callbackUrl":"https://a.example/hook"}`)
 	begun.want = []string{"threadId", "readToken", `state="open"`}
 	rows = append(rows, begun)
 	rows = append(rows, limit(contact("§8 contact message", "pow", ""), 2000, "/message", func(n int) string { return with(`{}`, "message", long(n)) })...)
 	for body, fault := range map[string]string{
-		`{}`: "/message", `{"message":""}`: "/message", `{"message":"m","kind":"rumour"}`: "/kind", `{"message":"m","callbackUrl":"http://a.example/"}`: "/callbackUrl", `{"message":"m","mood":"x"}`: "/mood",
+		`{}`: "/message", `{"message":""}`: "/message", `{"message":"m","kind":"rumour"}`: "/kind",
+		`{"message":"m","callbackUrl":"http://a.example/"}`: "/callbackUrl", `{"message":"m","mood":"x"}`: "/mood",
 	} {
 		row := contact("§4.2 contact_agent "+fault, "pow", body)
 		row.fault = fault
@@ -86,8 +94,10 @@ func threadRows(s *spec) (rows []specRow) {
 	}
 	read := "/api/public/threads/" + s.thread.ThreadID
 	return append(rows,
-		specRow{row: "§5.2 writing takes a proof of work", method: "POST", path: "/api/public/agents/asha/contact", body: `{"message":"m"}`, status: 401, want: []string{`code="pow-required"`, "challenge"}},
-		specRow{row: "§2.5, §5.5 a kind that is not taken", method: "POST", path: "/api/public/agents/asha/contact", as: "pow", body: `{"message":"m","kind":"support"}`, status: 403, want: []string{`code="contact-refused"`}},
+		specRow{row: "§5.2 writing takes a proof of work", method: "POST", path: "/api/public/agents/asha/contact", body: `{"message":"m"}`, status: 401,
+			want: []string{`code="pow-required"`, "challenge"}},
+		specRow{row: "§2.5, §5.5 a kind that is not taken", method: "POST", path: "/api/public/agents/asha/contact", as: "pow",
+			body: `{"message":"m","kind":"support"}`, status: 403, want: []string{`code="contact-refused"`}},
 		specRow{row: "§2.11 read with the token", path: read, as: "read", want: []string{`messages.items.0.text="Do you deliver?"`, "untrusted_content=true"}},
 		specRow{row: "§2.11 not without", path: read, status: 404},
 		specRow{row: "§4.2 check_conversation threadId", path: "/api/public/threads/x", fault: "/threadId"},
@@ -122,10 +132,13 @@ func stateRows(s *spec) []specRow {
 		{row: "contract §5 deleted is final", method: "DELETE", path: taken, as: "asha", status: 410},
 		{row: "contract §5 deleted leaves the board", path: "/api/public/board?q=ink", want: []string{"items=[]"}},
 		{row: "contract §5 open", path: read, as: "read", want: []string{`state="open"`}},
-		{row: "contract §5 open, answered", method: "POST", path: owner + "/messages", as: "asha", body: `{"message":"Yes."}`, status: 201, want: []string{`state="answered"`}},
-		{row: "contract §5 answered, open", method: "POST", path: read + "/messages", body: with(`{"message":"And to Ajmer?"}`, "readToken", s.thread.ReadToken), as: "pow", status: 201, want: []string{`state="open"`}},
+		{row: "contract §5 open, answered", method: "POST", path: owner + "/messages", as: "asha", body: `{"message":"Yes."}`, status: 201,
+			want: []string{`state="answered"`}},
+		{row: "contract §5 answered, open", method: "POST", path: read + "/messages",
+			body: with(`{"message":"And to Ajmer?"}`, "readToken", s.thread.ReadToken), as: "pow", status: 201, want: []string{`state="open"`}},
 		{row: "contract §5 closed", method: "POST", path: owner + "/close", as: "asha", body: `{}`, want: []string{`state="closed"`}},
-		{row: "contract §5 closed takes nothing more", method: "POST", path: read + "/messages", body: with(`{"message":"Hello?"}`, "readToken", s.thread.ReadToken), as: "pow", status: 409},
+		{row: "contract §5 closed takes nothing more", method: "POST", path: read + "/messages",
+			body: with(`{"message":"Hello?"}`, "readToken", s.thread.ReadToken), as: "pow", status: 409},
 	}
 }
 
@@ -134,12 +147,14 @@ func stateRows(s *spec) []specRow {
 func laterRows(*spec) (rows []specRow) {
 	for row, path := range map[string]string{
 		"§2.13, §4.2 get_meeting_info": "/api/public/agents/asha/meetings",
-		"§4.1 catalog":                 "/api/ucp/catalog/search", "§4.1 page /attention": "/attention", "§4.1 page /@asha/board": "/@asha/board", "§4.1 page /@asha/meet": "/@asha/meet",
+		"§4.1 catalog":                 "/api/ucp/catalog/search", "§4.1 page /attention": "/attention", "§4.1 page /@asha/board": "/@asha/board",
+		"§4.1 page /@asha/meet": "/@asha/meet",
 	} {
 		rows = append(rows, specRow{row: row + ", later", path: path, status: 404})
 	}
 	for row, path := range map[string]string{
-		"§3, §4.2 bid_for_attention": "/api/public/agents/asha/attention/bids", "§3, §4.2 request_meeting": "/api/public/agents/asha/meetings", "§4.1 catalog": "/api/ucp/catalog/search",
+		"§3, §4.2 bid_for_attention": "/api/public/agents/asha/attention/bids", "§3, §4.2 request_meeting": "/api/public/agents/asha/meetings",
+		"§4.1 catalog": "/api/ucp/catalog/search",
 	} {
 		rows = append(rows, specRow{row: row + ", later", method: "POST", path: path, body: `{}`, as: "pow", status: 404})
 	}

@@ -6,7 +6,8 @@ import (
 )
 
 const (
-	person   = `{"handle":"asha","name":"Asha","kind":"person","contactPolicy":{"outsideAgentsWithIdentity":true,"anonymous":true,"kinds":["question","quote_request"]}}`
+	person = `{"handle":"asha","name":"Asha","kind":"person","contactPolicy":{"outsideAgentsWithIdentity":true,"anonymous":true,"kinds":["question",` +
+		`"quote_request"]}}`
 	business = `{"handle":"bazaar","name":"Bazaar","kind":"business"}`
 	own      = "/api/owner/profile"
 )
@@ -22,24 +23,34 @@ func profileRows(s *spec) []specRow {
 	reads := "/api/public/agents/"
 	iface := func(name, value string) string { return "interfaces." + name + `="` + s.Base + value + `"` }
 	return []specRow{
-		{row: "§2.1 version, handle, name, kind, untrusted_content", path: reads + "asha", want: []string{"version=1", `handle="asha"`, `name="Asha"`, `kind="person"`, "untrusted_content=true", "updatedAt", "$schema"}},
+		{row: "§2.1 version, handle, name, kind, untrusted_content", path: reads + "asha",
+			want: []string{"version=1", `handle="asha"`, `name="Asha"`, `kind="person"`, "untrusted_content=true", "updatedAt", "$schema"}},
 		{row: "§2.1 required lists", path: reads + "asha", want: []string{"capabilities", "needs", "interfaces", "contactPolicy"}},
 		{row: "§2.1 empty when unset", path: reads + "bazaar", want: []string{`headline=""`, "reputation=null", "!agent"}},
 		{row: "§2.2 agent", path: reads + "asha", want: []string{"agent.name", "agent.by", "agent.product", "agent.acceptingMeetingRequests"}},
-		{row: "§2.3 identity without a chain", path: reads + "asha", want: []string{"identity.erc8004=null", "identity.registration=null", "identity.keyDirectory=null", `identity.note="No on-chain identity is set up yet."`}},
-		{row: "§2.4 interfaces of all", path: reads + "asha", want: []string{iface("page", "/@asha"), iface("profile", "/api/public/agents/asha"), iface("a2a", "/a2a/asha"), iface("agentCard", "/a2a/asha/agent-card.json"),
+		{row: "§2.3 identity without a chain", path: reads + "asha",
+			want: []string{"identity.erc8004=null", "identity.registration=null", "identity.keyDirectory=null", `identity.note="No on-chain identity is set up yet."`}},
+		{row: "§2.4 interfaces of all", path: reads + "asha", want: []string{iface("page", "/@asha"), iface("profile", "/api/public/agents/asha"),
+			iface("a2a", "/a2a/asha"), iface("agentCard", "/a2a/asha/agent-card.json"),
 			iface("publicContact", "/api/public/agents/asha/contact"), iface("publicMcp", "/mcp/public"), iface("board", "/api/public/board?author=asha")}},
-		{row: "§2.4 interfaces of persons", path: reads + "asha", want: []string{"interfaces.meetings=null", "interfaces.meetingPage=null", "interfaces.attentionBoard=null", "!interfaces.catalog"}},
-		{row: "§2.4 interfaces of businesses", path: reads + "bazaar", want: []string{"interfaces.catalog=null", "!interfaces.meetings", "!interfaces.meetingPage", "!interfaces.attentionBoard"}},
-		{row: "§2.5 contact policy", path: reads + "asha", want: []string{"contactPolicy.outsideAgentsWithIdentity=true", "contactPolicy.anonymous=true", `contactPolicy.kinds=["question","quote_request"]`, "contactPolicy.responseTime=null",
+		{row: "§2.4 interfaces of persons", path: reads + "asha", want: []string{"interfaces.meetings=null", "interfaces.meetingPage=null",
+			"interfaces.attentionBoard=null", "!interfaces.catalog"}},
+		{row: "§2.4 interfaces of businesses", path: reads + "bazaar",
+			want: []string{"interfaces.catalog=null", "!interfaces.meetings", "!interfaces.meetingPage", "!interfaces.attentionBoard"}},
+		{row: "§2.5 contact policy", path: reads + "asha", want: []string{"contactPolicy.outsideAgentsWithIdentity=true", "contactPolicy.anonymous=true",
+			`contactPolicy.kinds=["question","quote_request"]`, "contactPolicy.responseTime=null",
 			`contactPolicy.anonymousRequires="A solved proof of work obtained from GET /api/public/pow?purpose=contact is required."`}},
 		put("§2.4 null is not accepted", "bazaar", business, "contactPolicy", map[string]any{"outsideAgentsWithIdentity": false, "anonymous": false}),
 		{row: "§2.4 null is not accepted", path: reads + "bazaar", want: []string{"interfaces.a2a=null", "interfaces.publicContact=null"}},
-		bad("§2.5 kinds", "asha", person, "contactPolicy", map[string]any{"outsideAgentsWithIdentity": true, "anonymous": true, "kinds": []string{"rumour"}}, "/contactPolicy/kinds/0"),
-		put("§2.5 every kind, and when to expect an answer", "bazaar", business, "contactPolicy", map[string]any{"outsideAgentsWithIdentity": true, "anonymous": true, "kinds": []string{"support", "quote_request", "question"}, "responseTime": "same day"}),
-		{row: "§2.5 every kind, and when to expect an answer", path: reads + "bazaar", want: []string{`contactPolicy.kinds=["support","quote_request","question"]`, `contactPolicy.responseTime="same day"`}},
+		bad("§2.5 kinds", "asha", person, "contactPolicy", map[string]any{"outsideAgentsWithIdentity": true, "anonymous": true,
+			"kinds": []string{"rumour"}}, "/contactPolicy/kinds/0"),
+		put("§2.5 every kind, and when to expect an answer", "bazaar", business, "contactPolicy",
+			map[string]any{"outsideAgentsWithIdentity": true, "anonymous": true, "kinds": []string{"support", "quote_request", "question"}, "responseTime": "same day"}),
+		{row: "§2.5 every kind, and when to expect an answer", path: reads + "bazaar",
+			want: []string{`contactPolicy.kinds=["support","quote_request","question"]`, `contactPolicy.responseTime="same day"`}},
 		bad("§2.5 anonymous", "asha", person, "contactPolicy", map[string]any{"outsideAgentsWithIdentity": true, "anonymous": "yes"}, "/contactPolicy/anonymous"),
-		bad("§2.5 outsideAgentsWithIdentity", "asha", person, "contactPolicy", map[string]any{"outsideAgentsWithIdentity": 1, "anonymous": true}, "/contactPolicy/outsideAgentsWithIdentity"),
+		bad("§2.5 outsideAgentsWithIdentity", "asha", person, "contactPolicy", map[string]any{"outsideAgentsWithIdentity": 1, "anonymous": true},
+			"/contactPolicy/outsideAgentsWithIdentity"),
 		put("§2.1 version", "asha", person, "version", 1),
 		bad("§2.1 version is 1", "asha", person, "version", 2, "/version"),
 		bad("§2.1 version is an integer", "asha", person, "version", 1.5, "/version"),
@@ -57,18 +68,24 @@ func profileRows(s *spec) []specRow {
 		bad("§2.1 timezone is IANA's", "asha", person, "timezone", "Asia/Atlantis", "/timezone"),
 		put("§2.2 agent", "asha", person, "agent", map[string]any{"name": "Mitra", "by": "Stoa", "product": "Stoa One", "acceptingMeetingRequests": true}),
 		{row: "§2.2 agent", path: reads + "asha", want: []string{`agent={"name":"Mitra","by":"Stoa","product":"Stoa One","acceptingMeetingRequests":true}`}},
-		bad("§2.2 acceptingMeetingRequests", "asha", person, "agent", map[string]any{"name": "a", "by": "b", "product": "c", "acceptingMeetingRequests": "no"}, "/agent/acceptingMeetingRequests"),
+		bad("§2.2 acceptingMeetingRequests", "asha", person, "agent",
+			map[string]any{"name": "a", "by": "b", "product": "c", "acceptingMeetingRequests": "no"}, "/agent/acceptingMeetingRequests"),
 		put("§2.2 agent, the node's", "asha", person, "headline", ""),
-		bad("§2.2 agent is for persons", "bazaar", business, "agent", map[string]any{"name": "a", "by": "b", "product": "c", "acceptingMeetingRequests": true}, "/agent"),
-		put("§2.7 returns", "bazaar", business, "returns", map[string]any{"acceptsReturns": true, "windowDays": 30, "covers": "Faults", "goodsMustComeBack": true, "supportAgentApprovesUpTo": "₹500", "instructions": "Write first.", "note": "Thanks."}),
-		{row: "§2.7 returns", path: reads + "bazaar", want: []string{"returns.acceptsReturns=true", "returns.windowDays=30", `returns.covers="Faults"`, "returns.goodsMustComeBack=true", `returns.supportAgentApprovesUpTo="₹500"`, `returns.instructions="Write first."`, `returns.note="Thanks."`}},
-		put("§2.7 returns, the least, and null where it may be", "bazaar", business, "returns", map[string]any{"acceptsReturns": false, "supportAgentApprovesUpTo": nil, "instructions": nil}),
+		bad("§2.2 agent is for persons", "bazaar", business, "agent",
+			map[string]any{"name": "a", "by": "b", "product": "c", "acceptingMeetingRequests": true}, "/agent"),
+		put("§2.7 returns", "bazaar", business, "returns", map[string]any{"acceptsReturns": true, "windowDays": 30, "covers": "Faults",
+			"goodsMustComeBack": true, "supportAgentApprovesUpTo": "₹500", "instructions": "Write first.", "note": "Thanks."}),
+		{row: "§2.7 returns", path: reads + "bazaar", want: []string{"returns.acceptsReturns=true", "returns.windowDays=30", `returns.covers="Faults"`,
+			"returns.goodsMustComeBack=true", `returns.supportAgentApprovesUpTo="₹500"`, `returns.instructions="Write first."`, `returns.note="Thanks."`}},
+		put("§2.7 returns, the least, and null where it may be", "bazaar", business, "returns",
+			map[string]any{"acceptsReturns": false, "supportAgentApprovesUpTo": nil, "instructions": nil}),
 		{row: "§2.7 returns, the least", path: reads + "bazaar", want: []string{exactly("returns", "acceptsReturns"), "returns.acceptsReturns=false"}},
 		bad("§2.7 acceptsReturns", "bazaar", business, "returns", map[string]any{"acceptsReturns": "yes"}, "/returns/acceptsReturns"),
 		bad("§2.7 windowDays", "bazaar", business, "returns", map[string]any{"acceptsReturns": true, "windowDays": 1.5}, "/returns/windowDays"),
 		bad("§2.7 covers", "bazaar", business, "returns", map[string]any{"acceptsReturns": true, "covers": 1}, "/returns/covers"),
 		bad("§2.7 goodsMustComeBack", "bazaar", business, "returns", map[string]any{"acceptsReturns": true, "goodsMustComeBack": "no"}, "/returns/goodsMustComeBack"),
-		bad("§2.7 supportAgentApprovesUpTo", "bazaar", business, "returns", map[string]any{"acceptsReturns": true, "supportAgentApprovesUpTo": 500}, "/returns/supportAgentApprovesUpTo"),
+		bad("§2.7 supportAgentApprovesUpTo", "bazaar", business, "returns", map[string]any{"acceptsReturns": true, "supportAgentApprovesUpTo": 500},
+			"/returns/supportAgentApprovesUpTo"),
 		bad("§2.7 instructions", "bazaar", business, "returns", map[string]any{"acceptsReturns": true, "instructions": []string{}}, "/returns/instructions"),
 		bad("§2.7 note", "bazaar", business, "returns", map[string]any{"acceptsReturns": true, "note": true}, "/returns/note"),
 		bad("§2.7 nothing else", "bazaar", business, "returns", map[string]any{"acceptsReturns": true, "colour": "red"}, "/returns/colour"),
@@ -104,7 +121,8 @@ func profileLimits(*spec) (rows []specRow) {
 	} {
 		rows = append(rows, limit(put("§8 "+l.member), l.edge, l.fault, func(n int) string { return with(person, l.member, l.value(n)) })...)
 	}
-	rows = append(rows, limit(put("§8 tag of 1 to 32 characters"), 32, "/tags/0", func(n int) string { return with(person, "tags", []string{strings.Repeat("a", n)}) })...)
+	rows = append(rows, limit(put("§8 tag of 1 to 32 characters"), 32, "/tags/0",
+		func(n int) string { return with(person, "tags", []string{strings.Repeat("a", n)}) })...)
 	for _, tag := range []string{"", "-a", "A", "a b", "é"} {
 		row := put("§8 pattern of tags")
 		row.body, row.fault = with(person, "tags", []string{tag}), "/tags/0"
@@ -168,8 +186,10 @@ func partLimits(*spec) (rows []specRow) {
 		})...)
 		for price, fault := range map[string]string{
 			`{"model":"free"}`: "", `{"model":"fixed","currency":"INR","amount":0}`: "", `{"model":"per_use","currency":"INR"}`: "", `{"model":"quote"}`: "",
-			`{}`: "pricing/model", `{"model":"barter"}`: "pricing/model", `{"model":"fixed","currency":"inr","amount":1}`: "pricing/currency", `{"model":"fixed","currency":"INR","amount":-1}`: "pricing/amount",
-			`{"model":"fixed","currency":"INR","amount":49.5}`: "", `{"model":"fixed","currency":"INR","amount":"49.50"}`: "pricing/amount", `{"model":"fixed","currency":"IN"}`: "pricing/currency", `{"model":"fixed","currency":"INRR"}`: "pricing/currency",
+			`{}`: "pricing/model", `{"model":"barter"}`: "pricing/model", `{"model":"fixed","currency":"inr","amount":1}`: "pricing/currency",
+			`{"model":"fixed","currency":"INR","amount":-1}`:   "pricing/amount",
+			`{"model":"fixed","currency":"INR","amount":49.5}`: "", `{"model":"fixed","currency":"INR","amount":"49.50"}`: "pricing/amount",
+			`{"model":"fixed","currency":"IN"}`: "pricing/currency", `{"model":"fixed","currency":"INRR"}`: "pricing/currency",
 			`{"model":"fixed","currency":"XXY"}`: "pricing/currency", `{"model":"free","colour":"red"}`: "pricing/colour",
 		} {
 			row := put("§2.8 pricing " + price)
@@ -179,7 +199,9 @@ func partLimits(*spec) (rows []specRow) {
 			}
 			rows = append(rows, row)
 		}
-		for endpoint, good := range map[string]bool{"https://a.example/x": true, "http://a.example/x": false, "ftp://a.example": false, "a.example": false, "https://": false, "https://a b.example/": false} {
+		for endpoint, good := range map[string]bool{
+			"https://a.example/x": true, "http://a.example/x": false, "ftp://a.example": false, "a.example": false, "https://": false, "https://a b.example/": false,
+		} {
 			row := put("§2.8 endpoint " + endpoint)
 			if row.body = body("endpoint", endpoint); !good {
 				row.fault = at + "endpoint"

@@ -42,7 +42,8 @@ func TestSpecification(t *testing.T) {
 			rows func(*spec) []specRow
 		}{
 			{"members", memberRows}, {"profile", profileRows}, {"profile limits", profileLimits}, {"profile parts", partLimits}, {"board", boardRows},
-			{"threads", threadRows}, {"states", stateRows}, {"paths", pathRows}, {"tools", toolRows}, {"listings", listingRows}, {"filters", filterRows}, {"walks", nextRows}, {"later", laterRows},
+			{"threads", threadRows}, {"states", stateRows}, {"paths", pathRows}, {"tools", toolRows}, {"listings", listingRows}, {"filters", filterRows},
+			{"walks", nextRows}, {"later", laterRows},
 		} {
 			t.Run(subject.name, func(t *testing.T) {
 				rows := subject.rows(s)
@@ -81,7 +82,8 @@ func newSpec(t *testing.T, change func(*Config)) *spec {
 		s.tokens[handle] = ownerToken(t, s.Node, handle)
 	}
 	for _, raw := range []string{`{"handle":"chai","name":"Chai","kind":"business"}`,
-		`{"handle":"vidya","name":"Vidya","kind":"person","headline":"हिन्दी में हथकरघा, hand loom","tags":["loom"],"regions":["IN-KA"],"capabilities":[{"id":"weave","name":"Weave","description":"Cloth to order.","tags":["cloth:fine"]}]}`} {
+		`{"handle":"vidya","name":"Vidya","kind":"person","headline":"हिन्दी में हथकरघा, hand loom","tags":["loom"],"regions":["IN-KA"],` +
+			`"capabilities":[{"id":"weave","name":"Weave","description":"Cloth to order.","tags":["cloth:fine"]}]}`} {
 		_, _, err := s.Admin().PutProfile(t.Context(), []byte(raw))
 		require.NoError(t, err)
 	}
@@ -92,7 +94,8 @@ func newSpec(t *testing.T, change func(*Config)) *spec {
 	require.NoError(t, s.Admin().PutIdentity(t.Context(), "vidya", vidyaID, s.keyid))
 	_, err = s.Admin().PutMerchant(t.Context(), "bazaar", []byte(bazaarRecord))
 	require.NoError(t, err)
-	s.ask("POST", "/api/public/board", `{"kind":"question","title":"Who binds books?","body":"Ten of them, in cloth.","tags":["books","cloth"]}`, "Authorization", "Bearer "+s.tokens["asha"]).into(&s.post)
+	s.ask("POST", "/api/public/board", `{"kind":"question","title":"Who binds books?","body":"Ten of them, in cloth.","tags":["books","cloth"]}`,
+		"Authorization", "Bearer "+s.tokens["asha"]).into(&s.post)
 	s.ask("POST", "/api/public/agents/asha/contact", `{"message":"Do you deliver?"}`, "Proof-Of-Work", s.proof("contact")).into(&s.thread)
 	return s
 }

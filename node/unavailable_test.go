@@ -42,7 +42,8 @@ func TestDatabaseUnavailable(t *testing.T) {
 	}
 	url, cut := storagetest.Wire(t, storagetest.PostgresURL(t))
 	log := new(lines)
-	n, err := New(t.Context(), Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test", Database: url}, slog.New(slog.NewTextHandler(log, nil)))
+	n, err := New(t.Context(), Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test", Database: url},
+		slog.New(slog.NewTextHandler(log, nil)))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	h := &house{n, t}

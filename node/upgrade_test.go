@@ -85,7 +85,8 @@ func (o *oldNode) post(n int, p oldPost) {
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, seqOfID(id), id, oldBase+"/ap/posts/"+id, false, oldBase+"/board/"+id,
 		p.kind, p.state, p.title, `["paper"]`, parent, replyTo, oldBase+"/ap/board", name, handle, true, method, key, p.handle != "", p.replies,
 		at.UnixMilli(), at.UnixMilli(), "Body of "+p.title)
-	item := protocol.FeedItem{ID: protocol.NewID(protocol.FeedID, at), Type: protocol.FeedBoardPost, At: at, Actor: protocol.Author{Name: name, Method: protocol.Method(method)},
+	item := protocol.FeedItem{ID: protocol.NewID(protocol.FeedID, at), Type: protocol.FeedBoardPost, At: at,
+		Actor:   protocol.Author{Name: name, Method: protocol.Method(method)},
 		Subject: protocol.Subject{Kind: "post", ID: id, URL: oldBase + "/board/" + id, Title: p.title}, Summary: p.title, Untrusted: true}
 	o.item(item, p.state == "visible")
 	if p.state == "visible" {
@@ -96,7 +97,8 @@ func (o *oldNode) post(n int, p oldPost) {
 
 func (o *oldNode) item(item protocol.FeedItem, visible bool) {
 	doc, _ := json.Marshal(item)
-	o.exec(`INSERT INTO feed (seq, id, type, subject_id, visible, doc) VALUES (?, ?, ?, ?, ?, ?)`, seqOfID(item.ID), item.ID, string(item.Type), item.Subject.ID, visible, string(doc))
+	o.exec(`INSERT INTO feed (seq, id, type, subject_id, visible, doc) VALUES (?, ?, ?, ?, ?, ?)`, seqOfID(item.ID), item.ID, string(item.Type),
+		item.Subject.ID, visible, string(doc))
 	if visible {
 		o.feed = append(o.feed, item.ID)
 	}
@@ -126,7 +128,8 @@ func (o *oldNode) fill() {
 	}
 	o.exec(`INSERT INTO report (post_id, reporter, reason, at) VALUES (?, ?, ?, ?)`, o.posts["Too many"], "network x", "spam", o.began.UnixMilli())
 	o.exec(`INSERT INTO stream (board, epoch, head) VALUES (?, ?, ?)`, oldBase+"/ap/board", "e1", 1)
-	o.exec(`INSERT INTO log (stream, seq, kind, object_id, at, redacted, activity) VALUES (1, 1, 'create', ?, ?, ?, ?)`, o.posts["Sheets wanted"], o.began.UnixMilli(), false, []byte(`{}`))
+	o.exec(`INSERT INTO log (stream, seq, kind, object_id, at, redacted, activity) VALUES (1, 1, 'create', ?, ?, ?, ?)`, o.posts["Sheets wanted"],
+		o.began.UnixMilli(), false, []byte(`{}`))
 	for _, j := range [][2]string{{"prune", "waiting"}, {"deliver", "done"}, {"submit", "dead"}} {
 		o.exec(`INSERT INTO job (kind, args, state, run_at, last_error) VALUES (?, ?, ?, ?, ?)`, j[0], []byte(`{}`), j[1], o.began.UnixMilli(), "")
 	}
@@ -221,7 +224,8 @@ func (h *house) oldTokens(t *testing.T, o *oldNode) {
 	for _, secret := range []string{"stoa_old-secret-of-a-laptop", "stoa_second-secret-of-a-laptop"} {
 		bearer := "Bearer " + secret
 		var p protocol.Post
-		a := h.ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"offer","title":"By %s","body":"b","inReplyTo":%q}`, secret, o.posts["Too many"]), "Authorization", bearer)
+		a := h.ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"offer","title":"By %s","body":"b","inReplyTo":%q}`, secret, o.posts["Too many"]),
+			"Authorization", bearer)
 		require.Equal(t, 201, a.Code, "%s", a.Body)
 		a.into(&p)
 		require.Equal(t, "asha", *p.Author.Handle)

@@ -117,7 +117,8 @@ func (w *walkWorld) list(h *house, op *protocol.Operation, args map[string]any) 
 			query.Set(name, word(v))
 		}
 	}
-	a := (&house{h.Node, w.t}).ask("GET", path+"?"+query.Encode(), "", "Authorization", "Bearer "+w.tokens[op.For == protocol.Owners && op.Name == protocol.ListBlockedWriters.Name])
+	a := (&house{h.Node, w.t}).ask("GET", path+"?"+query.Encode(), "", "Authorization",
+		"Bearer "+w.tokens[op.For == protocol.Owners && op.Name == protocol.ListBlockedWriters.Name])
 	require.Equal(w.t, 200, a.Code, "%s: %s", op.Name, a.Body)
 	return a.Body.Bytes()
 }
@@ -207,7 +208,8 @@ func (w *walkWorld) writeOne(h *house, writer, n, what int) int {
 	case 0:
 		return h.ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"question","title":"While you walk %s","body":"b %s"}`, unique, unique), asha...).Code
 	case 1:
-		return h.ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"question","title":"Reply %s","body":"b %s","inReplyTo":%q}`, unique, unique, w.root.ID), asha...).Code
+		return h.ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"question","title":"Reply %s","body":"b %s","inReplyTo":%q}`, unique, unique,
+			w.root.ID), asha...).Code
 	case 2:
 		return agent.send(h, "POST", "/api/public/agents/asha/contact", fmt.Sprintf(`{"message":"Later %s","callbackUrl":"https://127.0.0.1:1/hook"}`, unique))
 	case 3:

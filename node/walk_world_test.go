@@ -66,7 +66,8 @@ func (w *walkWorld) fill(h *house) {
 		require.Equal(w.t, 200, w.operate(h, protocol.AddBlock.Operation, protocol.NewNodeBlock{Kind: protocol.BlockHost, Value: fmt.Sprintf("s%d.example", i)}))
 		_, hash := session.New(session.Cookie)
 		require.NoError(w.t, h.db.Write(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			return tx.InsertSession(ctx, storage.Session{ID: protocol.NewID(protocol.SessionID, tx.Now), Hash: hash, Account: account.ID, ExpiresAt: tx.Now.Add(time.Hour)})
+			return tx.InsertSession(ctx, storage.Session{ID: protocol.NewID(protocol.SessionID, tx.Now), Hash: hash, Account: account.ID,
+				ExpiresAt: tx.Now.Add(time.Hour)})
 		}))
 	}
 }

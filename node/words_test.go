@@ -98,7 +98,8 @@ func TestHandles_AsWritten(t *testing.T) {
 			a := h.ask("GET", path+"?handle="+handle, "", "Authorization", token)
 			require.Equal(t, 200, a.Code, "%s: %s", path, a.Body)
 		}
-		put := h.ask("PUT", "/api/owner/profile", fmt.Sprintf(`{"handle":%q,"name":"Asha","kind":"person","contactPolicy":%s}`, handle, openPolicy), "Authorization", token)
+		put := h.ask("PUT", "/api/owner/profile", fmt.Sprintf(`{"handle":%q,"name":"Asha","kind":"person","contactPolicy":%s}`, handle, openPolicy),
+			"Authorization", token)
 		require.Equal(t, 200, put.Code, "%s", put.Body)
 		require.Contains(t, put.Body.String(), `"handle":"asha"`)
 	}

@@ -35,7 +35,8 @@ type ExportRequest struct {
 var ExportArchive = declare[ExportRequest, File](Operation{
 	Name: "export_archive", Title: "Export everything",
 	Summary: "Exports everything of a profile of yours as one archive, a gzip-compressed tar of JSON that another node can import.",
-	Description: "The format is " + ArchiveFormat + ", a snapshot of one moment. It does not contain tokens, sessions and the account; private keys only encrypted, " +
+	Description: "The format is " + ArchiveFormat +
+		", a snapshot of one moment. It does not contain tokens, sessions and the account; private keys only encrypted, " +
 		"and only when a passphrase is given.",
 	HTTP: Route{"POST", "/api/owner/export", 200}, Doors: HTTP, For: Owners, Media: "application/gzip",
 	Access: Owner, Scope: ScopeArchive, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden},

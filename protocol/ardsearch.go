@@ -218,9 +218,10 @@ type ARDBucket struct {
 
 var SearchARD = declare[ARDSearch, ARDFound](Operation{
 	Name: "ard_search", Title: "Search agents by ARD",
-	Summary:     "The directory of agents for registries and clients of Agentic Resource Discovery 0.9.",
-	Description: "The same directory as search_agents, as ARD entries. Errors also have ARD's members errorCode and message; a fault of the request has status 400.",
-	HTTP:        Route{"POST", ARDPath + "/search", 200}, Doors: HTTP, ReadOnly: true, NoStore: true, Dialect: DialectARD,
+	Summary: "The directory of agents for registries and clients of Agentic Resource Discovery 0.9.",
+	Description: "The same directory as search_agents, as ARD entries. Errors also have ARD's members errorCode and message; a fault of the request has " +
+		"status 400.",
+	HTTP: Route{"POST", ARDPath + "/search", 200}, Doors: HTTP, ReadOnly: true, NoStore: true, Dialect: DialectARD,
 	Codes:   []Code{InvalidCursor},
 	Example: ARDSearch{Query: ARDQuery{Text: "hand-made paper", Filter: ARDFilter{ARDKind: "business"}}, Federation: "none"},
 })

@@ -130,7 +130,8 @@ func (d AttentionDraft) Terms() (BoardTerms, []Fault) {
 	t := BoardTerms{
 		Rules: d.Rules, Floor: amount("/floor", d.Floor, MinFloor, DefaultFloor), Slots: cmp.Or(d.Slots, DefaultSlots), SlotDays: cmp.Or(d.SlotDays, DefaultSlotDays),
 		ProtectHours: valueOr(d.ProtectHours, DefaultProtect), FullRefundHours: d.FullRefundHours, RespondWithinDays: valueOr(d.RespondWithinDays, 0),
-		RefundIfNoReply: d.RefundIfNoReply, ClaimHours: cmp.Or(d.ClaimHours, DefaultClaim), Accepting: valueOr(d.Accepting, true), AutoApprove: valueOr(d.AutoApprove, true),
+		RefundIfNoReply: d.RefundIfNoReply, ClaimHours: cmp.Or(d.ClaimHours, DefaultClaim), Accepting: valueOr(d.Accepting, true),
+		AutoApprove: valueOr(d.AutoApprove, true),
 	}
 	t.Step = amount("/step", d.Step, 1, max(minStep, t.Floor*stepPercent/100))
 	t.MaxBid = amount("/maxBid", d.MaxBid, t.Floor, max(DefaultMaxBid, t.Floor))

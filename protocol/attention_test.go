@@ -14,7 +14,8 @@ func TestAttentionDraft_Defaults(t *testing.T) {
 	t.Parallel()
 	terms, faults := AttentionDraft{}.Terms()
 	require.Empty(t, faults)
-	require.Equal(t, BoardTerms{Floor: 100_00, Step: 10_00, MaxBid: 1_00_000_00, Slots: 5, SlotDays: 7, ProtectHours: 24, ClaimHours: 12, Accepting: true, AutoApprove: true}, terms)
+	require.Equal(t, BoardTerms{Floor: 100_00, Step: 10_00, MaxBid: 1_00_000_00, Slots: 5, SlotDays: 7, ProtectHours: 24, ClaimHours: 12,
+		Accepting: true, AutoApprove: true}, terms)
 
 	terms, faults = AttentionDraft{Floor: "500000", Categories: []BoardCategory{{Name: " Yarn "}, {Name: "Paper", Floor: "500000"}}, ProtectHours: new(0)}.Terms()
 	require.Empty(t, faults)

@@ -116,7 +116,8 @@ type Mention struct {
 // MaxMentions is how many people a post may mention.
 const MaxMentions = 5
 
-var mentionPattern = regexp.MustCompile(`(?:^|[^\w@/.])@([A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9_])?)@([A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?(?::[0-9]{1,5})?)`)
+var mentionPattern = regexp.MustCompile(`(?:^|[^\w@/.])@([A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9_])?)` +
+	`@([A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?(?::[0-9]{1,5})?)`)
 
 // NamesOf returns the names in a text that have the form @handle@host, each once, at most
 // MaxMentions. Whether they exist is not checked.

@@ -14,7 +14,9 @@ func TestIsTag(t *testing.T) {
 	for _, good := range []string{"paper", "हिन्दी", "தமிழ்", "日本語", "עברית", "русский", "ink.blue_2", "a:b-c", "2026", "é", "e\u0301", strings.Repeat("क", 32)} {
 		require.True(t, IsTag(good), good)
 	}
-	for _, bad := range []string{"", "two words", "#paper", "_x", ".", "-x", "a/b", "a,b", "a\u200bb", "\u0301a", "a\u202eb", "👍", strings.Repeat("क", 33), "a" + strings.Repeat("\u0301", 17)} {
+	for _, bad := range []string{
+		"", "two words", "#paper", "_x", ".", "-x", "a/b", "a,b", "a\u200bb", "\u0301a", "a\u202eb", "👍", strings.Repeat("क", 33), "a" + strings.Repeat("\u0301", 17),
+	} {
 		require.False(t, IsTag(bad), bad)
 	}
 }

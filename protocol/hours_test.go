@@ -47,7 +47,8 @@ func TestOpenness(t *testing.T) {
 		{"past midnight, night", berlin, on("friday", "20:00", "02:00"), nil, "2026-11-21T00:59:59Z", "2026-11-21T01:00:00Z", ""},
 		{"past midnight, over", berlin, on("friday", "20:00", "02:00"), nil, "2026-11-21T01:00:00Z", "", "2026-11-27T19:00:00Z"},
 		{"past the end of the week", berlin, on("saturday", "22:00", "05:00"), nil, "2026-11-22T03:00:00Z", "2026-11-22T04:00:00Z", ""},
-		{"to midnight and on", berlin, append(on("friday", "20:00", "24:00"), on("saturday", "00:00", "03:00")...), nil, "2026-11-20T20:00:00Z", "2026-11-21T02:00:00Z", ""},
+		{"to midnight and on", berlin, append(on("friday", "20:00", "24:00"), on("saturday", "00:00", "03:00")...), nil, "2026-11-20T20:00:00Z",
+			"2026-11-21T02:00:00Z", ""},
 		{"to midnight", berlin, on("friday", "20:00", "24:00"), nil, "2026-11-20T22:59:59Z", "2026-11-20T23:00:00Z", ""},
 		{"to 00:00 is midnight too", berlin, on("friday", "20:00", "00:00"), nil, "2026-11-20T22:59:59Z", "2026-11-20T23:00:00Z", ""},
 
@@ -71,13 +72,20 @@ func TestOpenness(t *testing.T) {
 		{"closed on a feast", kolkata, every("09:00", "18:00"), diwali, "2026-11-08T06:00:00Z", "", "2026-11-10T03:30:00Z"},
 		{"open the day before", kolkata, every("09:00", "18:00"), diwali, "2026-11-07T06:00:00Z", "2026-11-07T12:30:00Z", ""},
 		{"a night is cut where the feast begins", kolkata, every("20:00", "03:00"), diwali, "2026-11-07T18:00:00Z", "2026-11-07T18:30:00Z", ""},
-		{"other hours", kolkata, every("09:00", "18:00"), []ExceptionHours{{ValidFrom: "2026-11-08", ValidThrough: "2026-11-08", Opens: "06:00", Closes: "08:00"}}, "2026-11-08T01:00:00Z", "2026-11-08T02:30:00Z", ""},
-		{"other hours only", kolkata, every("09:00", "18:00"), []ExceptionHours{{ValidFrom: "2026-11-08", ValidThrough: "2026-11-08", Opens: "06:00", Closes: "08:00"}}, "2026-11-08T04:00:00Z", "", "2026-11-09T03:30:00Z"},
-		{"two shifts on a feast", kolkata, nil, []ExceptionHours{{ValidFrom: "2026-11-08", ValidThrough: "2026-11-08", Opens: "06:00", Closes: "08:00"}, {ValidFrom: "2026-11-08", ValidThrough: "2026-11-08", Opens: "10:00", Closes: "11:00"}}, "2026-11-08T03:00:00Z", "", "2026-11-08T04:30:00Z"},
-		{"nights of a feast join", kolkata, nil, []ExceptionHours{{ValidFrom: "2026-11-08", ValidThrough: "2026-11-09", Opens: "20:00", Closes: "02:00"}}, "2026-11-08T19:00:00Z", "2026-11-08T20:30:00Z", ""},
-		{"its last night runs on", kolkata, every("09:00", "10:00"), []ExceptionHours{{ValidFrom: "2026-11-08", ValidThrough: "2026-11-09", Opens: "20:00", Closes: "02:00"}}, "2026-11-09T19:00:00Z", "2026-11-09T20:30:00Z", ""},
+		{"other hours", kolkata, every("09:00", "18:00"), []ExceptionHours{{ValidFrom: "2026-11-08", ValidThrough: "2026-11-08", Opens: "06:00",
+			Closes: "08:00"}}, "2026-11-08T01:00:00Z", "2026-11-08T02:30:00Z", ""},
+		{"other hours only", kolkata, every("09:00", "18:00"), []ExceptionHours{{ValidFrom: "2026-11-08", ValidThrough: "2026-11-08", Opens: "06:00",
+			Closes: "08:00"}}, "2026-11-08T04:00:00Z", "", "2026-11-09T03:30:00Z"},
+		{"two shifts on a feast", kolkata, nil, []ExceptionHours{{ValidFrom: "2026-11-08", ValidThrough: "2026-11-08", Opens: "06:00", Closes: "08:00"},
+			{ValidFrom: "2026-11-08", ValidThrough: "2026-11-08", Opens: "10:00", Closes: "11:00"}}, "2026-11-08T03:00:00Z", "", "2026-11-08T04:30:00Z"},
+		{"nights of a feast join", kolkata, nil, []ExceptionHours{{ValidFrom: "2026-11-08", ValidThrough: "2026-11-09", Opens: "20:00", Closes: "02:00"}},
+			"2026-11-08T19:00:00Z", "2026-11-08T20:30:00Z", ""},
+		{"its last night runs on", kolkata, every("09:00", "10:00"),
+			[]ExceptionHours{{ValidFrom: "2026-11-08", ValidThrough: "2026-11-09", Opens: "20:00", Closes: "02:00"}}, "2026-11-09T19:00:00Z",
+			"2026-11-09T20:30:00Z", ""},
 		{"over for good", kolkata, nil, diwali, "2026-11-10T06:00:00Z", "", ""},
-		{"not before next year's feast", kolkata, nil, []ExceptionHours{{ValidFrom: "2027-11-08", ValidThrough: "2027-11-08", Opens: "06:00", Closes: "08:00"}}, "2026-11-10T06:00:00Z", "", "2027-11-08T00:30:00Z"},
+		{"not before next year's feast", kolkata, nil, []ExceptionHours{{ValidFrom: "2027-11-08", ValidThrough: "2027-11-08", Opens: "06:00",
+			Closes: "08:00"}}, "2026-11-10T06:00:00Z", "", "2027-11-08T00:30:00Z"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -137,10 +145,13 @@ func TestMoney(t *testing.T) {
 		back, fault      string
 	}{
 		{"INR", "1500", 150000, "1500.00", ""}, {"INR", "120.5", 12050, "120.50", ""}, {"INR", "0", 0, "0.00", ""}, {"INR", "0.01", 1, "0.01", ""},
-		{"INR", "7.100", 710, "7.10", ""}, {"JPY", "500", 500, "500", ""}, {"JPY", "500.00", 500, "500", ""}, {"KWD", "1.234", 1234, "1.234", ""}, {"CLF", "1.2345", 12345, "1.2345", ""},
+		{"INR", "7.100", 710, "7.10", ""}, {"JPY", "500", 500, "500", ""}, {"JPY", "500.00", 500, "500", ""}, {"KWD", "1.234", 1234, "1.234", ""},
+		{"CLF", "1.2345", 12345, "1.2345", ""},
 		{"INR", "10000000000.00", MaxMinor, "10000000000.00", ""}, {"INR", "10000000000.01", 0, "", "/amount"},
-		{"INR", "1.001", 0, "", "/amount"}, {"JPY", "1.5", 0, "", "/amount"}, {"INR", "-1", 0, "", "/amount"}, {"INR", "1e3", 0, "", "/amount"}, {"INR", "", 0, "", "/amount"},
-		{"INR", ".5", 0, "", "/amount"}, {"INR", "5.", 0, "", "/amount"}, {"INR", "1,000", 0, "", "/amount"}, {"INR", "१०", 0, "", "/amount"}, {"INR", "9999999999999999999999", 0, "", "/amount"},
+		{"INR", "1.001", 0, "", "/amount"}, {"JPY", "1.5", 0, "", "/amount"}, {"INR", "-1", 0, "", "/amount"}, {"INR", "1e3", 0, "", "/amount"},
+		{"INR", "", 0, "", "/amount"},
+		{"INR", ".5", 0, "", "/amount"}, {"INR", "5.", 0, "", "/amount"}, {"INR", "1,000", 0, "", "/amount"}, {"INR", "१०", 0, "", "/amount"},
+		{"INR", "9999999999999999999999", 0, "", "/amount"},
 		{"XXY", "1", 0, "", "/currency"}, {"inr", "1", 0, "", "/currency"},
 	} {
 		minor, fault := MoneyDraft{tt.currency, Decimal(tt.amount)}.Minor()

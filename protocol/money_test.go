@@ -27,7 +27,8 @@ func TestPaise(t *testing.T) {
 		`1e3`: "wrong-shape", `1E3`: "wrong-shape", `1.5e2`: "wrong-shape", `-1`: "wrong-shape", `"+1"`: "wrong-shape", `"-0"`: "wrong-shape",
 		`1.005`: "wrong-shape", `"1."`: "wrong-shape", `".5"`: "wrong-shape", `""`: "wrong-shape", `"1,000"`: "wrong-shape", `"१५००"`: "wrong-shape",
 		`" 1"`: "wrong-shape", `"1.0.0"`: "wrong-shape", `"0x10"`: "wrong-shape", `"1_000"`: "wrong-shape", `"NaN"`: "wrong-shape",
-		`10000000000.01`: "out-of-range", `999999999999999`: "out-of-range", `9999999999999999`: "wrong-shape", `11258999068426.25`: "out-of-range", // 2^50 paise and one
+		// 2^50 paise and one
+		`10000000000.01`: "out-of-range", `999999999999999`: "out-of-range", `9999999999999999`: "wrong-shape", `11258999068426.25`: "out-of-range",
 	} {
 		var d Decimal
 		require.NoError(t, json.Unmarshal([]byte(raw), &d), raw)

@@ -87,15 +87,17 @@ type Operation struct {
 	Media       string        // media type of a result that is a string and not JSON; empty for JSON
 	MaxAge      time.Duration // how long a public cache may keep the answer; zero means that it must revalidate each time
 	NoStore     bool          // the answer is only for this caller
-	Secret      string        // member of the input that opens one thing, such as a thread's read token: over HTTP it is sent as Authorization: Bearer, never in a URL
-	Visitor     bool          // what a browser began belongs to it: the HTTP door recognises it by a cookie, which it sets on a write
-	OneTime     bool          // a write whose answer contains a secret: it is not stored for an Idempotency-Key
-	Dialect     Dialect       // standard in whose form errors are also given
-	Upload      int64         // the body is a file of at most so many bytes, not JSON; the input is in the query
-	UploadMedia string        // its media type
-	Delivers    *Delivery     // what is later sent to an address that the caller names; nil for nothing
-	Codes       []Code        // error codes beyond those every operation can give
-	Example     any           // a valid input, of type In
+	// Secret is the member of the input that opens one thing, such as a thread's read token:
+	// over HTTP it is sent as Authorization: Bearer, never in a URL.
+	Secret      string
+	Visitor     bool      // what a browser began belongs to it: the HTTP door recognises it by a cookie, which it sets on a write
+	OneTime     bool      // a write whose answer contains a secret: it is not stored for an Idempotency-Key
+	Dialect     Dialect   // standard in whose form errors are also given
+	Upload      int64     // the body is a file of at most so many bytes, not JSON; the input is in the query
+	UploadMedia string    // its media type
+	Delivers    *Delivery // what is later sent to an address that the caller names; nil for nothing
+	Codes       []Code    // error codes beyond those every operation can give
+	Example     any       // a valid input, of type In
 
 	In, Out reflect.Type
 }

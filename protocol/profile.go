@@ -275,10 +275,12 @@ const unknownZone = "not an IANA time zone name such as Asia/Kolkata"
 
 // The capabilities of a person's open rooms (spec §2.8).
 var (
-	scheduleMeeting = Capability{ID: "schedule-meeting", Name: "Schedule a meeting", Description: "Ask for a meeting; each request is approved by hand before anything is put on a calendar.",
-		Tags: []string{"scheduling", "calendar"}, Pricing: &Pricing{Model: Free}}
-	attentionBoard = Capability{ID: "attention-board", Name: "Attention board", Description: "Bid in rupees for a slot of attention; nothing is charged unless the payment link is paid.",
-		Tags: []string{"attention", "ads"}, Pricing: &Pricing{Model: PerUse, Currency: "INR"}}
+	scheduleMeeting = Capability{ID: "schedule-meeting", Name: "Schedule a meeting",
+		Description: "Ask for a meeting; each request is approved by hand before anything is put on a calendar.",
+		Tags:        []string{"scheduling", "calendar"}, Pricing: &Pricing{Model: Free}}
+	attentionBoard = Capability{ID: "attention-board", Name: "Attention board",
+		Description: "Bid in rupees for a slot of attention; nothing is charged unless the payment link is paid.",
+		Tags:        []string{"attention", "ads"}, Pricing: &Pricing{Model: PerUse, Currency: "INR"}}
 )
 
 // MaxCapabilities is how many capabilities a profile has at most (spec §8).

@@ -23,7 +23,10 @@ func TestNewID(t *testing.T) {
 		ids = append(ids, id)
 	}
 	require.True(t, slices.IsSorted(ids), "ids sort by the millisecond they were made for")
-	for _, bad := range []string{"", "post_", "post_01k9y3v6k8e5w9q2x4z7c1m0a", "post_81k9y3v6k8e5w9q2x4z7c1m0ad", "post_01K9Y3V6K8E5W9Q2X4Z7C1M0AD", "post_01k9y3v6k8e5w9q2x4z7c1m0al", "thr_01k9y3v6k8e5w9q2x4z7c1m0ad"} {
+	for _, bad := range []string{
+		"", "post_", "post_01k9y3v6k8e5w9q2x4z7c1m0a", "post_81k9y3v6k8e5w9q2x4z7c1m0ad", "post_01K9Y3V6K8E5W9Q2X4Z7C1M0AD",
+		"post_01k9y3v6k8e5w9q2x4z7c1m0al", "thr_01k9y3v6k8e5w9q2x4z7c1m0ad",
+	} {
 		require.False(t, IsID(PostID, bad), bad)
 	}
 }
@@ -144,7 +147,9 @@ func TestOperations(t *testing.T) {
 
 func TestCallbackFault(t *testing.T) {
 	t.Parallel()
-	for _, good := range []string{"https://a.example", "https://a.example:443/hook?for=me&q=%E0%A4%A8", "HTTPS://xn--r8jz45g.example/a%20b", "https://8.8.8.8/", "https://a.example./"} {
+	for _, good := range []string{
+		"https://a.example", "https://a.example:443/hook?for=me&q=%E0%A4%A8", "HTTPS://xn--r8jz45g.example/a%20b", "https://8.8.8.8/", "https://a.example./",
+	} {
 		require.Empty(t, CallbackFault(good, false), good)
 	}
 	for raw, want := range map[string]string{
@@ -154,7 +159,8 @@ func TestCallbackFault(t *testing.T) {
 		"https://localhost/": "public host", "https://x.LOCALHOST./": "public host", "https://printer.local/": "public host", "https://db.internal/": "public host",
 		"https://2130706433/": "usual form", "https://127.1/": "usual form", "https://0x7f000001/": "usual form", "https://0177.0.0.1/": "usual form",
 		"https://127.0.0.1./": "usual form", "https://intranet/": "domain",
-		"https://100.64.0.1/": "public", "https://192.0.2.1/": "public", "https://198.18.0.1/": "public", "https://0.0.0.0/": "public", "https://240.0.0.1/": "public",
+		"https://100.64.0.1/": "public", "https://192.0.2.1/": "public", "https://198.18.0.1/": "public", "https://0.0.0.0/": "public",
+		"https://240.0.0.1/":         "public",
 		"https://[64:ff9b::7f00:1]/": "public", "https://[::ffff:127.0.0.1]/": "public", "https://[2001:db8::1]/": "public", "https://[2002:7f00:1::]/": "public",
 		"https://[fd00:ec2::254]/": "public", "https://[fe80::1%25eth0]/": "public",
 	} {

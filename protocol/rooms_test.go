@@ -31,6 +31,10 @@ func TestAllCapabilities(t *testing.T) {
 	}
 	raw, err := json.Marshal([]Capability{scheduleMeeting, attentionBoard})
 	require.NoError(t, err)
-	require.JSONEq(t, `[{"id":"schedule-meeting","name":"Schedule a meeting","description":"Ask for a meeting; each request is approved by hand before anything is put on a calendar.","tags":["scheduling","calendar"],"pricing":{"model":"free"}},
-		{"id":"attention-board","name":"Attention board","description":"Bid in rupees for a slot of attention; nothing is charged unless the payment link is paid.","tags":["attention","ads"],"pricing":{"model":"per_use","currency":"INR"}}]`, string(raw))
+	require.JSONEq(t, `[{"id":"schedule-meeting","name":"Schedule a meeting",
+		"description":"Ask for a meeting; each request is approved by hand before anything is put on a calendar.","tags":["scheduling","calendar"],
+		"pricing":{"model":"free"}},
+		{"id":"attention-board","name":"Attention board",
+		"description":"Bid in rupees for a slot of attention; nothing is charged unless the payment link is paid.","tags":["attention","ads"],
+		"pricing":{"model":"per_use","currency":"INR"}}]`, string(raw))
 }

@@ -36,9 +36,10 @@ var GetSiteMap = declare[None, SiteMap](Operation{
 
 var GetChallenge = declare[PowInput, pow.Challenge](Operation{
 	Name: "get_challenge", Title: "Get a proof-of-work challenge",
-	Summary:     "A puzzle whose solution allows anyone to write without an account or key.",
-	Description: "ALTCHA version 2. Try n = 0, 1, 2, … until PBKDF2-HMAC-SHA-256(nonce || n as 4 bytes big-endian, salt, cost, keyLength) in lower-case hex starts with keyPrefix. Send the solution as the member pow of the body, or base64 in the Proof-Of-Work header.",
-	HTTP:        Route{"GET", "/api/public/pow", 200}, Doors: HTTP | MCP | InPage, ReadOnly: true, NoStore: true,
+	Summary: "A puzzle whose solution allows anyone to write without an account or key.",
+	Description: "ALTCHA version 2. Try n = 0, 1, 2, … until PBKDF2-HMAC-SHA-256(nonce || n as 4 bytes big-endian, salt, cost, keyLength) in lower-case " +
+		"hex starts with keyPrefix. Send the solution as the member pow of the body, or base64 in the Proof-Of-Work header.",
+	HTTP: Route{"GET", "/api/public/pow", 200}, Doors: HTTP | MCP | InPage, ReadOnly: true, NoStore: true,
 	Example: PowInput{Purpose: "contact"},
 })
 

@@ -145,10 +145,14 @@ func (tx *Tx) DeleteAccount(ctx context.Context, id string) error {
 // tokens that another account made for it end, and notices stop until the new owner
 // sets an address.
 func (tx *Tx) LinkProfile(ctx context.Context, account, handle string) error {
-	if _, err := tx.write(ctx, `DELETE FROM notify WHERE handle = ? AND EXISTS (SELECT 1 FROM account_profile WHERE handle = ? AND account <> ?)`, handle, handle, account); err != nil {
+	if _, err := tx.write(ctx,
+		`DELETE FROM notify WHERE handle = ? AND EXISTS (SELECT 1 FROM account_profile WHERE handle = ? AND account <> ?)`, handle, handle, account,
+	); err != nil {
 		return err
 	}
-	if _, err := tx.write(ctx, `UPDATE api_token SET revoked_at = COALESCE(revoked_at, ?) WHERE handle = ? AND account <> ?`, millis(tx.Now), handle, account); err != nil {
+	if _, err := tx.write(ctx,
+		`UPDATE api_token SET revoked_at = COALESCE(revoked_at, ?) WHERE handle = ? AND account <> ?`, millis(tx.Now), handle, account,
+	); err != nil {
 		return err
 	}
 	_, err := tx.write(ctx, `INSERT INTO account_profile (handle, account, at) VALUES (?, ?, ?)

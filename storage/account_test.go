@@ -20,7 +20,8 @@ func TestAccounts(t *testing.T) {
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		asha := storage.Account{ID: protocol.NewID(protocol.AccountID, start), Name: "Asha", Role: protocol.RoleOwner, Mail: "asha@example.org", CreatedAt: start}
 		ravi := storage.Account{ID: protocol.NewID(protocol.AccountID, start.Add(time.Second)), Name: "Ravi", Role: protocol.RoleOperator, CreatedAt: start}
-		token := storage.Token{ID: protocol.NewID(protocol.TokenID, start), Hash: [32]byte{1}, Account: asha.ID, Handle: "shop", Name: "t", Scopes: []string{"post"}, CreatedAt: start}
+		token := storage.Token{ID: protocol.NewID(protocol.TokenID, start), Hash: [32]byte{1}, Account: asha.ID, Handle: "shop", Name: "t",
+			Scopes: []string{"post"}, CreatedAt: start}
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			require.NoError(t, tx.InsertAccount(ctx, asha))
 			require.NoError(t, tx.InsertAccount(ctx, ravi))

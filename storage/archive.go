@@ -171,7 +171,8 @@ func (tx *Tx) SkipMerchantNews(ctx context.Context, handle string) error {
 	if _, err := tx.write(ctx, `UPDATE profile SET joined_at = ? WHERE handle = ? AND joined_at = 0`, millis(tx.Now), handle); err != nil {
 		return err
 	}
-	_, err := tx.write(ctx, `UPDATE merchant_item SET listed_at = ? WHERE listed_at = 0 AND seq = (SELECT seq FROM profile WHERE handle = ?)`, millis(tx.Now), handle)
+	_, err := tx.write(ctx, `UPDATE merchant_item SET listed_at = ? WHERE listed_at = 0 AND seq = (SELECT seq FROM profile WHERE handle = ?)`,
+		millis(tx.Now), handle)
 	return err
 }
 

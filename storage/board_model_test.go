@@ -200,7 +200,8 @@ func compareLists(t *testing.T, db *storage.DB, m model) {
 					for _, verified := range []bool{false, true} {
 						for _, resolved := range []*bool{nil, ptr(true), ptr(false)} {
 							for _, root := range roots {
-								q := protocol.BoardQuery{Kind: kind, Tag: tag, Q: text, Author: author, VerifiedOnly: verified, Resolved: resolved, Root: root, Paging: protocol.Paging{Limit: 7}}
+								q := protocol.BoardQuery{Kind: kind, Tag: tag, Q: text, Author: author, VerifiedOnly: verified, Resolved: resolved, Root: root,
+									Paging: protocol.Paging{Limit: 7}}
 								want := m.list(func(p *protocol.StoredPost) bool { return m.shows(p, q) }, true)
 								require.Equal(t, want, walkBoard(t, db, q), "%+v", q)
 							}

@@ -77,7 +77,9 @@ func (tx *Tx) EndCallbacks(ctx context.Context, threadID, why string) error {
 
 // ListCallbacks returns the deliveries of an agent's replies, newest first; state
 // and threadID may be "". The caller checks that the thread is one with the agent.
-func (tx *Tx) ListCallbacks(ctx context.Context, handle string, state protocol.CallbackState, threadID string, limit int, after string) (protocol.Page[StoredCallback], error) {
+func (tx *Tx) ListCallbacks(
+	ctx context.Context, handle string, state protocol.CallbackState, threadID string, limit int, after string,
+) (protocol.Page[StoredCallback], error) {
 	limit = bounded(limit)
 	listing := "callbacks-" + string(state) + threadID
 	before, err := positionID(listing, after)

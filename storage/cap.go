@@ -62,7 +62,8 @@ var stocks = map[Stock]stock{
 	StockIssued: {table: "issued", key: "identity", age: "issued_at", size: "length(identity) + length(signer)",
 		last: "EXISTS (SELECT 1 FROM profile p WHERE p.erc8004 = s.identity)"},
 	StockReaders: {table: "reader", key: "id", age: "at", size: "length(host) + length(actor)"},
-	StockJobs:    {table: "job", key: "id", age: "done_at", size: "length(args)", of: "s.state <> 'waiting'", last: "s.state || '' = 'dead'"}, // || keeps the index by done_at
+	// || keeps the index by done_at
+	StockJobs: {table: "job", key: "id", age: "done_at", size: "length(args)", of: "s.state <> 'waiting'", last: "s.state || '' = 'dead'"},
 }
 
 // Limits of an eviction.

@@ -21,7 +21,8 @@ func TestCheck_AfterSearch(t *testing.T) {
 			for i := range 30 {
 				write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 					_, err := tx.PutProfile(ctx, &storage.StoredProfile{
-						Draft: protocol.ProfileDraft{Handle: fmt.Sprintf("agent-%d-%d", round, i), Name: fmt.Sprintf("Weaver %d", i), Kind: protocol.Person}, CreatedAt: tx.Now, UpdatedAt: tx.Now,
+						Draft:     protocol.ProfileDraft{Handle: fmt.Sprintf("agent-%d-%d", round, i), Name: fmt.Sprintf("Weaver %d", i), Kind: protocol.Person},
+						CreatedAt: tx.Now, UpdatedAt: tx.Now,
 					})
 					return err
 				})

@@ -57,7 +57,9 @@ func (tx *Tx) InsertContactBlock(ctx context.Context, b *ContactBlock) error {
 		}
 	}
 	for _, name := range b.Names {
-		if _, err := tx.write(ctx, `INSERT INTO contact_block_name (handle, name, block_id) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, b.Handle, name, b.ID); err != nil {
+		if _, err := tx.write(ctx,
+			`INSERT INTO contact_block_name (handle, name, block_id) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, b.Handle, name, b.ID,
+		); err != nil {
 			return err
 		}
 	}

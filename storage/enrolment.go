@@ -116,7 +116,8 @@ func (tx *Tx) Enrol(ctx context.Context, actor string, e Enrolment, jwk []byte) 
 }
 
 func (tx *Tx) putEnrolment(ctx context.Context, e Enrolment, ended *time.Time, reason protocol.EnrolmentEnd) error {
-	_, err := tx.write(ctx, `INSERT INTO enrolment (handle, erc8004, owner, wallet, block, block_hash, made_at, ended_at, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+	_, err := tx.write(ctx, `INSERT INTO enrolment (handle, erc8004, owner, wallet, block, block_hash, made_at, ended_at, reason)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (handle) DO UPDATE SET erc8004 = excluded.erc8004, owner = excluded.owner, wallet = excluded.wallet, block = excluded.block,
 		block_hash = excluded.block_hash, made_at = excluded.made_at, ended_at = excluded.ended_at, reason = excluded.reason`,
 		e.Handle, e.ERC8004, e.Owner, e.Wallet, int64(e.Block), e.BlockHash, millis(e.MadeAt), millisPtr(ended), string(reason))

@@ -32,7 +32,8 @@ func TestEnrolment(t *testing.T) {
 		}
 		enrol := func(handle, erc8004, key, owner, wallet string) error {
 			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				return tx.Enrol(ctx, "operator", storage.Enrolment{Handle: handle, ERC8004: erc8004, KeyID: key, Owner: owner, Wallet: wallet, Block: 9, BlockHash: "0x9"}, []byte(`{}`))
+				return tx.Enrol(ctx, "operator", storage.Enrolment{Handle: handle, ERC8004: erc8004, KeyID: key, Owner: owner, Wallet: wallet, Block: 9,
+					BlockHash: "0x9"}, []byte(`{}`))
 			})
 		}
 		get := func(erc8004 string) (e storage.Enrolment) {

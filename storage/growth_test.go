@@ -72,7 +72,8 @@ func skew(t *testing.T, db *storage.DB, scale int) {
 	fill(3333, outlet+`1, 20, CAST(? AS BIGINT) + n, 'dead' FROM series`, boardID, "dead", now+day)
 	exec(`UPDATE outlet SET cursor = cursor - 1 WHERE host IN ('h1.example', 'h2.example', 'h3.example') AND state = 'active'`)
 	fill(100_000, `INSERT INTO follower (local_actor, actor, inbox, shared_inbox, host, follow_id, stoa, created_at) `+series+
-		`SELECT ?, 'https://h' || CAST(n AS TEXT) || '.example/u', 'https://h' || CAST(n AS TEXT) || '.example/in', '', 'h' || CAST(n AS TEXT) || '.example', 'x', FALSE, 0 FROM series`, boardID)
+		`SELECT ?, 'https://h' || CAST(n AS TEXT) || '.example/u', 'https://h' || CAST(n AS TEXT) || '.example/in', '', 'h' || CAST(n AS TEXT) ||
+			'.example', 'x', FALSE, 0 FROM series`, boardID)
 	exec(`INSERT INTO follower_count (local_actor, n) VALUES (?, ?)`, boardID, 100*scale)
 
 	fill(1000, `INSERT INTO subscription (board, host, node_actor, log_url, epoch, last_seq, state, follow_id, checked_at, next_at, failures, last_error) `+series+
@@ -100,7 +101,8 @@ func skew(t *testing.T, db *storage.DB, scale int) {
 	exec(`INSERT INTO news_mark (n, at) VALUES (?, ?), (1000000, ?)`, prunable, now-1000*day, now)
 	fill(100_000, `INSERT INTO host_scheme (host, scheme, at) `+series+`SELECT 'h' || `+name+`, 'rfc9421', `+at+` FROM series`)
 	fill(1_000_000, `INSERT INTO spent (key, until) `+series+`SELECT `+bytes(`CAST(1000000000 + n AS TEXT)`)+`, `+at+` FROM series`)
-	fill(100_000, `INSERT INTO receipt (caller, key, operation, digest, answer, expires) `+series+`SELECT 'asha', `+name+`, 'create_post', ?, ?, `+at+` FROM series`, []byte("d"), []byte("a"))
+	fill(100_000, `INSERT INTO receipt (caller, key, operation, digest, answer, expires) `+series+
+		`SELECT 'asha', `+name+`, 'create_post', ?, ?, `+at+` FROM series`, []byte("d"), []byte("a"))
 	fill(500_000, `INSERT INTO kept (key, host, actor, signer, proven, at, body) `+series+
 		`SELECT `+bytes(name)+`, 'h' || `+name+`, 'https://h.example/u', '', FALSE, `+at+`, ? FROM series`, []byte{})
 	fill(130_000, `INSERT INTO kept (key, host, actor, signer, proven, at, body) `+series+
@@ -121,7 +123,8 @@ func skew(t *testing.T, db *storage.DB, scale int) {
 		`SELECT `+name+`, '', 'x' || `+name+`, '', ?, `+at+`, 0 FROM series`, []byte{})
 	fill(50_000, `INSERT INTO reader (post_id, host, actor, at) `+series+`SELECT `+name+`, 'x', '', `+at+` FROM series`)
 	fill(100_000, `INSERT INTO audit (at, actor, action, subject, detail) `+series+`SELECT `+at+`, 'x', 'flag', 'x', '' FROM series`)
-	fill(100_000, `INSERT INTO writer (post_id, network) `+series+`SELECT 'post_' || CAST(CASE WHEN n <= ? THEN n ELSE 8000000 + n END AS TEXT), 'x' FROM series`, prunable)
+	fill(100_000, `INSERT INTO writer (post_id, network) `+series+`SELECT 'post_' || CAST(CASE WHEN n <= ? THEN n ELSE 8000000 + n END AS TEXT), 'x'
+		FROM series`, prunable)
 	fill(10_000, `INSERT INTO block (id, kind, value, post, reason, note, actor, created_at, expires_at) `+series+
 		`SELECT `+name+`, 'host', 'h' || `+name+`, '', '', '', '', 0, `+at+` FROM series`)
 	fill(100_000, `INSERT INTO api_token (id, hash, account, handle, name, scopes, created_at, revoked_at) `+series+

@@ -61,7 +61,8 @@ func (tx *Tx) Enqueue(ctx context.Context, j Job) error {
 	if j.Args == nil {
 		j.Args = []byte{}
 	}
-	n, err := tx.write(ctx, `INSERT INTO job (kind, lane, args, state, blocked, run_at, dedupe, last_error) VALUES (?, NULLIF(?, ''), ?, 'waiting', 0, ?, NULLIF(?, ''), ?) ON CONFLICT DO NOTHING`,
+	n, err := tx.write(ctx, `INSERT INTO job (kind, lane, args, state, blocked, run_at, dedupe, last_error)
+		VALUES (?, NULLIF(?, ''), ?, 'waiting', 0, ?, NULLIF(?, ''), ?) ON CONFLICT DO NOTHING`,
 		string(j.Kind), j.Lane, j.Args, millis(j.RunAt), j.Dedupe, storable(j.LastError))
 	if n > 0 {
 		tx.batch.opTopics[TopicJobs] = true
@@ -94,7 +95,8 @@ func (tx *Tx) FinishJob(ctx context.Context, id int64) error {
 // error of the attempt.
 func (db *DB) RetryJob(ctx context.Context, id int64, after time.Duration, errText string) error {
 	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
-		_, err := tx.write(ctx, `UPDATE job SET owner = NULL, run_at = ?, last_error = ? WHERE id = ? AND state = 'waiting'`, millis(tx.Now.Add(after)), storable(errText), id)
+		_, err := tx.write(ctx, `UPDATE job SET owner = NULL, run_at = ?, last_error = ? WHERE id = ? AND state = 'waiting'`, millis(tx.Now.Add(after)),
+			storable(errText), id)
 		return err
 	})
 }
@@ -183,13 +185,16 @@ func (tx *Tx) DropNamed(ctx context.Context, kind JobKind, dedupe string) (int, 
 // it is not dead, ErrExists when a job with its Dedupe is waiting.
 func (tx *Tx) RequeueJob(ctx context.Context, id int64) error {
 	var twins int
-	if err := tx.row(ctx, `SELECT count(*) FROM job d JOIN job w ON w.dedupe = d.dedupe AND w.state = 'waiting' WHERE d.id = ? AND d.state = 'dead'`, id).Scan(&twins); err != nil {
+	if err := tx.row(ctx,
+		`SELECT count(*) FROM job d JOIN job w ON w.dedupe = d.dedupe AND w.state = 'waiting' WHERE d.id = ? AND d.state = 'dead'`, id,
+	).Scan(&twins); err != nil {
 		return err
 	}
 	if twins > 0 {
 		return ErrExists
 	}
-	n, err := tx.write(ctx, `UPDATE job SET state = 'waiting', blocked = 0, attempt = 0, run_at = ?, done_at = NULL WHERE id = ? AND state = 'dead'`, millis(tx.Now), id)
+	n, err := tx.write(ctx, `UPDATE job SET state = 'waiting', blocked = 0, attempt = 0, run_at = ?, done_at = NULL WHERE id = ? AND state = 'dead'`,
+		millis(tx.Now), id)
 	if n > 0 {
 		tx.batch.opTopics[TopicJobs] = true
 	}

@@ -202,7 +202,8 @@ func (tx *Tx) NextJob(ctx context.Context, id int64, owner string, lease time.Du
 // endJob ends a waiting job with a state and, if it is not nil, the text of an
 // error. The job still holds its lane.
 func (tx *Tx) endJob(ctx context.Context, id int64, state JobState, errText *string) (int64, error) {
-	return tx.write(ctx, `UPDATE job SET state = ?, blocked = NULL, owner = NULL, done_at = ?, last_error = COALESCE(?, last_error) WHERE id = ? AND state = 'waiting'`,
+	return tx.write(ctx, `UPDATE job SET state = ?, blocked = NULL, owner = NULL, done_at = ?, last_error = COALESCE(?, last_error) WHERE id = ?
+		AND state = 'waiting'`,
 		string(state), millis(tx.Now), errText, id)
 }
 

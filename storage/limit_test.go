@@ -27,7 +27,9 @@ func TestList_Bounded(t *testing.T) {
 			}
 			return nil
 		})
-		for limit, want := range map[int]int{-1: protocol.DefaultLimit, 0: protocol.DefaultLimit, 1: 1, protocol.MaxLimit: protocol.MaxLimit, 1 << 40: protocol.MaxLimit} {
+		for limit, want := range map[int]int{
+			-1: protocol.DefaultLimit, 0: protocol.DefaultLimit, 1: 1, protocol.MaxLimit: protocol.MaxLimit, 1 << 40: protocol.MaxLimit,
+		} {
 			require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 				entries, err := tx.ListAudit(ctx, limit, "")
 				require.NoError(t, err)

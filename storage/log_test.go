@@ -71,7 +71,8 @@ func TestFeed(t *testing.T) {
 		for n := range 20 {
 			at := start.Add(time.Duration(n) * time.Second)
 			items = append(items, protocol.FeedItem{ID: protocol.NewID(protocol.FeedID, at), Type: protocol.FeedTypes[1+n%4], At: at,
-				Actor: protocol.Author{Name: "Asha", Method: protocol.BySession, Proof: protocol.AuthorProof{Level: protocol.ByNothing}}, Subject: protocol.Subject{Kind: "item", ID: string(rune('a' + n))}, Untrusted: true})
+				Actor:   protocol.Author{Name: "Asha", Method: protocol.BySession, Proof: protocol.AuthorProof{Level: protocol.ByNothing}},
+				Subject: protocol.Subject{Kind: "item", ID: string(rune('a' + n))}, Untrusted: true})
 		}
 		for _, i := range items {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.AppendFeed(ctx, i) })

@@ -248,7 +248,8 @@ func (tx *Tx) readMerchants(ctx context.Context, profiles map[int64]*ListedProfi
 		seq  int64
 		item StoredItem
 	}
-	rows, err = tx.query(ctx, `SELECT seq, id, doc, COALESCE(currency, ''), COALESCE(minor, 0) FROM merchant_item WHERE `+in+` AND place IS NOT NULL ORDER BY seq, place`, args...)
+	rows, err = tx.query(ctx, `SELECT seq, id, doc, COALESCE(currency, ''), COALESCE(minor, 0) FROM merchant_item WHERE `+in+` AND place IS NOT NULL `+
+		`ORDER BY seq, place`, args...)
 	things, err := collect(rows, err, func(s scanner) (t thing, err error) {
 		var doc []byte
 		if err := s.Scan(&t.seq, &t.item.ID, &doc, &t.item.Currency, &t.item.Minor); err != nil {

@@ -36,7 +36,9 @@ func TestBlocks(t *testing.T) {
 			t.Fatal("this process is told")
 		}
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			for host, want := range map[string]bool{"evil.example": true, "sub.evil.example:8443": true, "EVIL.example": true, "notevil.example": false, "late.example": false, "example": false} {
+			for host, want := range map[string]bool{
+				"evil.example": true, "sub.evil.example:8443": true, "EVIL.example": true, "notevil.example": false, "late.example": false, "example": false,
+			} {
 				got, err := tx.HostBlocked(ctx, host)
 				require.NoError(t, err)
 				require.Equal(t, want, got, host)
@@ -234,7 +236,8 @@ func TestInsertReport_Bounded(t *testing.T) {
 			return fresh, distinct
 		}
 		report("first")
-		require.NoError(t, storage.CopyRows(t.Context(), db, "report", `reporter = 'first'`, storage.MaxReportsOfPost-2, map[string]string{"reporter": "CAST(s AS TEXT)"}))
+		require.NoError(t, storage.CopyRows(t.Context(), db, "report", `reporter = 'first'`, storage.MaxReportsOfPost-2,
+			map[string]string{"reporter": "CAST(s AS TEXT)"}))
 		fresh, n := report("last")
 		require.True(t, fresh)
 		require.Equal(t, storage.MaxReportsOfPost, n)

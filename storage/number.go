@@ -150,7 +150,8 @@ func (db *DB) number(ctx context.Context) (r round, err error) {
 	defer n.mu.Unlock()
 	var count, last int64
 	var mine bool
-	err = db.main.DB.QueryRowContext(ctx, db.engine.rebind(logNumbers), n.passed, numberLimit, newEpoch(time.UnixMilli(db.lastNow.Load()))).Scan(&count, &last, &mine)
+	err = db.main.DB.QueryRowContext(ctx, db.engine.rebind(logNumbers), n.passed, numberLimit, newEpoch(time.UnixMilli(db.lastNow.Load()))).Scan(&count,
+		&last, &mine)
 	if err != nil {
 		return r, fmt.Errorf("number the logs: %w", err)
 	}

@@ -41,7 +41,8 @@ const (
 	paymentAccountByID   = `SELECT ` + paymentAccountColumns + ` FROM payment_account WHERE id = ?`
 	paymentAccountByHook = `SELECT ` + paymentAccountColumns + ` FROM payment_account WHERE hook = ? AND provider = ?`
 	paymentAccountsOf    = `SELECT ` + paymentAccountColumns + ` FROM payment_account WHERE handle = ? ORDER BY id DESC LIMIT 100`
-	paymentAccountOwes   = `SELECT 1 FROM bid WHERE account = ? AND state IN ('held', 'claimed', 'live', 'outbid', 'ended', 'removed', 'unanswered', 'refund_due', 'refunding', 'refund_failed') LIMIT 1`
+	paymentAccountOwes   = `SELECT 1 FROM bid WHERE account = ? AND state IN ('held', 'claimed', 'live', 'outbid', 'ended', 'removed', 'unanswered',
+		'refund_due', 'refunding', 'refund_failed') LIMIT 1`
 )
 
 func scanPaymentAccount(s scanner) (a PaymentAccount, err error) {

@@ -165,7 +165,8 @@ func TestFollowers(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		for n := range 5 {
-			f := storage.Follower{LocalActor: boardID, Actor: fmt.Sprintf("https://%d.example/%s", n, string(make([]byte, 0, 200))), Inbox: "i", SharedInbox: "s", Host: "h", FollowID: "f"}
+			f := storage.Follower{LocalActor: boardID, Actor: fmt.Sprintf("https://%d.example/%s", n, string(make([]byte, 0, 200))), Inbox: "i",
+				SharedInbox: "s", Host: "h", FollowID: "f"}
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.PutFollower(ctx, f) })
 			f.Stoa = true
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.PutFollower(ctx, f) })
@@ -270,7 +271,9 @@ func TestHostPolicies(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			for host, p := range map[string]storage.Policy{"example": storage.PolicyReject, "good.example": storage.PolicyTrusted, "127.0.0.1:8080": storage.PolicySilence} {
+			for host, p := range map[string]storage.Policy{
+				"example": storage.PolicyReject, "good.example": storage.PolicyTrusted, "127.0.0.1:8080": storage.PolicySilence,
+			} {
 				require.NoError(t, tx.SetHostPolicy(ctx, storage.HostPolicy{Host: host, Policy: p, Note: "n"}))
 			}
 			require.NoError(t, tx.SetHostScheme(ctx, "h", "cavage"))

@@ -18,7 +18,8 @@ import (
 
 // large are the tables that grow with a node. No listing may read one from end to
 // end, or sort what it did not find by an index.
-var large = regexp.MustCompile(`\b(?:Seq Scan on|SCAN) (post|post_tag|post_word|feed|log|profile|profile_rank|profile_word|merchant|merchant_item|thread|thread_message)\b`)
+var large = regexp.MustCompile(`\b(?:Seq Scan on|SCAN) ` +
+	`(post|post_tag|post_word|feed|log|profile|profile_rank|profile_word|merchant|merchant_item|thread|thread_message)\b`)
 
 // byTime is the walk over posts in the order of their numbers that looks at each.
 // On SQLite it calls itself a search; on PostgreSQL it filters what it finds.
@@ -110,7 +111,9 @@ func askEverything(t *testing.T, db *storage.DB, asking *string) {
 			p, err := tx.ListPeople(ctx, protocol.PeopleQuery{Q: text, Paging: protocol.Paging{After: after}})
 			return p.Next, err
 		})
-		for _, q := range []protocol.MerchantQuery{{}, {Category: fill.Categories[0]}, {City: fill.Cities[7]}, {OpenNow: true}, {Category: fill.Categories[6], City: fill.Cities[0], OpenNow: true}} {
+		for _, q := range []protocol.MerchantQuery{
+			{}, {Category: fill.Categories[0]}, {City: fill.Cities[7]}, {OpenNow: true}, {Category: fill.Categories[6], City: fill.Cities[0], OpenNow: true},
+		} {
 			q.Q = text
 			ask(q, func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
 				q.After = after

@@ -107,7 +107,9 @@ func fillAccounts(t *testing.T, db *storage.DB) {
 				if err := tx.InsertToken(ctx, token); err != nil {
 					return err
 				}
-				if err := tx.InsertSession(ctx, storage.Session{ID: protocol.NewID(protocol.SessionID, tx.Now), Hash: hash(), Account: id, ExpiresAt: tx.Now.Add(time.Hour)}); err != nil {
+				if err := tx.InsertSession(ctx,
+					storage.Session{ID: protocol.NewID(protocol.SessionID, tx.Now), Hash: hash(), Account: id, ExpiresAt: tx.Now.Add(time.Hour)},
+				); err != nil {
 					return err
 				}
 			}

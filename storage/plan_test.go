@@ -198,7 +198,9 @@ func TestSeqOf(t *testing.T) {
 	next, err := seqOf("post_01k9y3v6k9e5w9q2x4z7c1m0ad")
 	require.NoError(t, err)
 	require.Greater(t, next, seq)
-	for _, bad := range []string{"", "post_", "post-01k9y3v6k8e5w9q2x4z7c1m0ad", "post_01k9y3v6k8e5w9q2x4z7c1m0aU", "post_00000000000000000000000000", "post_7zzzzzzzzzzzzzzzzzzzzzzzzz"} {
+	for _, bad := range []string{
+		"", "post_", "post-01k9y3v6k8e5w9q2x4z7c1m0ad", "post_01k9y3v6k8e5w9q2x4z7c1m0aU", "post_00000000000000000000000000", "post_7zzzzzzzzzzzzzzzzzzzzzzzzz",
+	} {
 		_, err := seqOf(bad)
 		require.Error(t, err, bad)
 	}

@@ -82,7 +82,8 @@ func postValues(tx *Tx, p *protocol.StoredPost, seq int64) []any {
 		a.Name, orNull(a.Handle), orNull(a.Node), a.Node == nil, orNull(a.Actor), orNull(a.ERC8004), string(a.Method), orNull(a.KeyID),
 		a.Verified, orNull(p.Node), p.CreatedAt.UnixMilli(), tx.Now.UnixMilli(), p.Body,
 		blob(p.Evidence), blob(p.Statement), blob(p.Object), orNull(p.Root),
-		p.ReplyCount, orNull(p.ResolvedBy), p.Language, encodeMentions(p.Mentions), string(a.Proof.Level), proofSubject(a), a.Proof.Block, millisPtr(a.Proof.CheckedAt)}
+		p.ReplyCount, orNull(p.ResolvedBy), p.Language, encodeMentions(p.Mentions), string(a.Proof.Level), proofSubject(a), a.Proof.Block,
+		millisPtr(a.Proof.CheckedAt)}
 }
 
 // proofSubject is the stored subject of a proof: that of a key directory. The other

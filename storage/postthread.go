@@ -191,7 +191,8 @@ func underQuery(column string) string {
 	return `SELECT seq FROM post WHERE ` + column + ` = ? AND state = 'visible' AND seq > ? ORDER BY seq LIMIT ?`
 }
 
-const threadAuthor = `SELECT author_actor FROM post WHERE root = ? AND state = 'visible' AND node = ? AND author_handle = ? AND author_actor IS NOT NULL LIMIT 1`
+const threadAuthor = `SELECT author_actor FROM post WHERE root = ? AND state = 'visible' AND node = ? AND author_handle = ?
+	AND author_actor IS NOT NULL LIMIT 1`
 
 // ThreadAuthor is the actor of another server that wrote in the thread of a root
 // under a handle and host; "" when there is none.

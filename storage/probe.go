@@ -269,7 +269,9 @@ func (tx *Tx) RestProbes(ctx context.Context, after string, limit int) (rested [
 		if p.Alive == protocol.LivenessUnknown && p.Outcome != resting {
 			continue
 		}
-		if _, err := tx.write(ctx, `UPDATE probe SET alive = ?, outcome = ?, failures = 0 WHERE target = ?`, string(protocol.LivenessUnknown), resting, p.Target); err != nil {
+		if _, err := tx.write(ctx,
+			`UPDATE probe SET alive = ?, outcome = ?, failures = 0 WHERE target = ?`, string(protocol.LivenessUnknown), resting, p.Target,
+		); err != nil {
 			return nil, "", err
 		}
 		rested = append(rested, p.Target)

@@ -40,7 +40,8 @@ func TestPutProbes(t *testing.T) {
 			}))
 			return list
 		}
-		chain := draft("asha", "https://A.Example/x#part", "https://a.example/x", "", "https://sub.user.github.io/", "ftp://a.example/", "https://10.0.0.1/", "https://u@a.example/", "https://")
+		chain := draft("asha", "https://A.Example/x#part", "https://a.example/x", "", "https://sub.user.github.io/", "ftp://a.example/",
+			"https://10.0.0.1/", "https://u@a.example/", "https://")
 		chain.ERC8004, chain.KeyHash = "eip155:1337:0x5fbdb2315678afecb367f032d93f642f64180aa3:7", "key"
 		put(chain)
 		write(func(ctx context.Context, tx *storage.Tx) error {

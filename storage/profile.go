@@ -117,7 +117,8 @@ func (tx *Tx) putProfile(ctx context.Context, p *StoredProfile, written time.Tim
 // changes in one that has a number. ErrExists when handle or identity is taken.
 func (tx *Tx) saveProfile(ctx context.Context, r *profileRow) (err error) {
 	if r.Seq != 0 {
-		_, err = tx.write(ctx, `UPDATE profile SET draft = ?, erc8004 = NULLIF(?, ''), key_hash = NULLIF(?, ''), identity_note = ?, listed = ?, updated_at = ? WHERE seq = ?`,
+		_, err = tx.write(ctx, `UPDATE profile SET draft = ?, erc8004 = NULLIF(?, ''), key_hash = NULLIF(?, ''), identity_note = ?, listed = ?, updated_at
+			= ? WHERE seq = ?`,
 			r.Draft, r.ERC8004, r.KeyHash, r.IdentityNote, r.Listed, r.UpdatedAt, r.Seq)
 	} else if err = tx.dirty(); err == nil {
 		err = tx.row(ctx, `INSERT INTO profile (handle, draft, erc8004, key_hash, identity_note, listed, alive, last_seen_at, created_at, updated_at)
@@ -133,10 +134,12 @@ func (tx *Tx) saveProfile(ctx context.Context, r *profileRow) (err error) {
 	return nil
 }
 
-const profileColumns = `seq, handle, draft, COALESCE(erc8004, ''), COALESCE(key_hash, ''), identity_note, listed, attention, alive, last_seen_at, joined_at, COALESCE(pos, 0), created_at, updated_at`
+const profileColumns = `seq, handle, draft, COALESCE(erc8004, ''), COALESCE(key_hash, ''), identity_note, listed, attention, alive, last_seen_at,
+	joined_at, COALESCE(pos, 0), created_at, updated_at`
 
 func scanProfile(s scanner) (r profileRow, err error) {
-	err = s.Scan(&r.Seq, &r.Handle, &r.Draft, &r.ERC8004, &r.KeyHash, &r.IdentityNote, &r.Listed, &r.Attention, &r.Alive, &r.LastSeenAt, &r.JoinedAt, &r.Pos, &r.CreatedAt, &r.UpdatedAt)
+	err = s.Scan(&r.Seq, &r.Handle, &r.Draft, &r.ERC8004, &r.KeyHash, &r.IdentityNote, &r.Listed, &r.Attention, &r.Alive, &r.LastSeenAt, &r.JoinedAt,
+		&r.Pos, &r.CreatedAt, &r.UpdatedAt)
 	return r, err
 }
 

@@ -212,7 +212,8 @@ func versionsOf(w walk, open bool, now time.Time) (from, where string, args []an
 
 // wordsOf queries SQLite's index first, which returns its rows in the order of pos.
 func wordsOf(s *search, w walk, from, where string, args []any) (string, []any) {
-	return `SELECT r.pos, r.seq FROM profile_word CROSS JOIN ` + from + ` WHERE profile_word MATCH ? AND profile_word.rowid < ? AND r.pos = profile_word.rowid AND ` +
+	return `SELECT r.pos, r.seq FROM profile_word CROSS JOIN ` + from +
+			` WHERE profile_word MATCH ? AND profile_word.rowid < ? AND r.pos = profile_word.rowid AND ` +
 			where + ` ORDER BY profile_word.rowid DESC LIMIT ?`,
 		append([]any{s.write(fts5, w.class), w.before}, args...)
 }
@@ -244,7 +245,8 @@ func (tx *Tx) findPostgres(ctx context.Context, s *search, w walk, from, where s
 	if _, err := tx.conn.exec(ctx, `SET LOCAL enable_seqscan = off`); err != nil {
 		return nil, err
 	}
-	rows, err = tx.query(ctx, `WITH m AS MATERIALIZED (`+match+`) SELECT pos, seq FROM m ORDER BY pos DESC LIMIT ?`, append(append([]any{}, args...), query, limit)...)
+	rows, err = tx.query(ctx, `WITH m AS MATERIALIZED (`+match+`) SELECT pos, seq FROM m ORDER BY pos DESC LIMIT ?`,
+		append(append([]any{}, args...), query, limit)...)
 	return collect(rows, err, scanVersion)
 }
 

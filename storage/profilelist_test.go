@@ -99,16 +99,24 @@ func TestListProfiles_Operators(t *testing.T) {
 			q    string
 			want []string // in any order
 		}{
-			{"hand made", []string{"a1", "b2", "c3", "d4", "e5"}}, {`"hand made"`, []string{"a1", "c3", "d4"}}, {`"made hand"`, nil}, {`"HAND-made"`, []string{"a1", "c3", "d4"}},
-			{`"hand made paper"`, []string{"a1", "c3"}}, {`"made paper hand"`, []string{"d4"}}, {`"paper hand made"`, []string{"d4"}}, {`"hand made paper bags"`, []string{"c3"}}, {`"made paper bags hand"`, nil},
+			{"hand made", []string{"a1", "b2", "c3", "d4", "e5"}}, {`"hand made"`, []string{"a1", "c3", "d4"}}, {`"made hand"`, nil},
+			{`"HAND-made"`, []string{"a1", "c3", "d4"}},
+			{`"hand made paper"`, []string{"a1", "c3"}}, {`"made paper hand"`, []string{"d4"}}, {`"paper hand made"`, []string{"d4"}},
+			{`"hand made paper bags"`, []string{"c3"}}, {`"made paper bags hand"`, nil},
 			{`"made by hand"`, []string{"b2"}}, {`"hand"`, []string{"a1", "b2", "c3", "d4", "e5"}},
-			{"hand -paper", []string{"e5"}}, {"-paper", []string{"e5"}}, {`hand -"hand made"`, []string{"b2", "e5"}}, {`-"hand made" -made`, nil}, {"-hand-made", []string{"b2", "e5"}},
-			{`-"hand made paper"`, []string{"b2", "d4", "e5"}}, {"-hand-made-paper", []string{"b2", "d4", "e5"}}, {`hand -"hand made paper" -"made by hand"`, []string{"d4", "e5"}}, {`"hand made paper" -"made paper bags"`, []string{"a1"}},
+			{"hand -paper", []string{"e5"}}, {"-paper", []string{"e5"}}, {`hand -"hand made"`, []string{"b2", "e5"}}, {`-"hand made" -made`, nil},
+			{"-hand-made", []string{"b2", "e5"}},
+			{`-"hand made paper"`, []string{"b2", "d4", "e5"}}, {"-hand-made-paper", []string{"b2", "d4", "e5"}},
+			{`hand -"hand made paper" -"made by hand"`, []string{"d4", "e5"}}, {`"hand made paper" -"made paper bags"`, []string{"a1"}},
 			{`"hand made" -"hand made paper"`, []string{"d4"}}, {`-"no such words"`, []string{"a1", "b2", "c3", "d4", "e5"}},
-			{hans(200), nil}, {`"` + hans(198) + `"`, nil}, {"-" + hans(199), []string{"a1", "b2", "c3", "d4", "e5"}}, {strings.Repeat("﷽", 200), nil}, {`"` + strings.Repeat("﷽", 198) + `"`, nil},
-			{"tag:paper", []string{"a1", "b2"}}, {"tag:PAPER -tag:craft", []string{"b2"}}, {"-tag:paper", []string{"c3", "d4", "e5"}}, {"tag:paper tag:craft", []string{"a1"}},
-			{"kind:person", []string{"a1", "d4"}}, {"kind:business hand", []string{"b2", "c3", "e5"}}, {"-kind:business", []string{"a1", "d4"}}, {"kind:person kind:business", nil},
-			{"काग़ज़", []string{"c3"}}, {`"में काग़ज़"`, []string{"c3"}}, {`"काग़ज़ में"`, nil}, {"काग", nil}, {"कागज", []string{"c3"}}, {`"हिंदी में कागज"`, []string{"c3"}}, {"-कागज -paper", []string{"e5"}}, {"hand -काग़ज़ -paper", []string{"e5"}}, {"हिन्\u200dदी", []string{"c3"}},
+			{hans(200), nil}, {`"` + hans(198) + `"`, nil}, {"-" + hans(199), []string{"a1", "b2", "c3", "d4", "e5"}}, {strings.Repeat("﷽", 200), nil},
+			{`"` + strings.Repeat("﷽", 198) + `"`, nil},
+			{"tag:paper", []string{"a1", "b2"}}, {"tag:PAPER -tag:craft", []string{"b2"}}, {"-tag:paper", []string{"c3", "d4", "e5"}},
+			{"tag:paper tag:craft", []string{"a1"}},
+			{"kind:person", []string{"a1", "d4"}}, {"kind:business hand", []string{"b2", "c3", "e5"}}, {"-kind:business", []string{"a1", "d4"}},
+			{"kind:person kind:business", nil},
+			{"काग़ज़", []string{"c3"}}, {`"में काग़ज़"`, []string{"c3"}}, {`"काग़ज़ में"`, nil}, {"काग", nil}, {"कागज", []string{"c3"}},
+			{`"हिंदी में कागज"`, []string{"c3"}}, {"-कागज -paper", []string{"e5"}}, {"hand -काग़ज़ -paper", []string{"e5"}}, {"हिन्\u200dदी", []string{"c3"}},
 			{"schedule", nil}, {"?!", nil}, {"paper ?!", []string{"a1", "b2", "c3", "d4"}}, {`"?!"`, nil},
 		} {
 			require.ElementsMatch(t, tt.want, d.find(tt.q), "%q", tt.q)
@@ -184,10 +192,12 @@ func TestListProfiles_WalkWhileChanging(t *testing.T) {
 							_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: h, Name: "Else", Kind: protocol.Business}})
 							return err
 						case 2:
-							_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: h, Name: "Indigo", Kind: protocol.Person, Description: "indigo", Tags: []string{"keep"}}})
+							_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: h, Name: "Indigo", Kind: protocol.Person,
+								Description: "indigo", Tags: []string{"keep"}}})
 							return err
 						}
-						_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: fmt.Sprintf("new-%d-%d", w, r.IntN(1000)), Name: "Indigo", Kind: protocol.Business, Description: "indigo", Tags: []string{"keep"}}})
+						_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: fmt.Sprintf("new-%d-%d", w, r.IntN(1000)),
+							Name: "Indigo", Kind: protocol.Business, Description: "indigo", Tags: []string{"keep"}}})
 						return err
 					})
 					if err != nil {
@@ -270,7 +280,8 @@ func TestListProfiles_Cursor(t *testing.T) {
 		list(false)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.DeleteProfile(ctx, "c3") })
 		d.put(protocol.ProfileDraft{Handle: "e5", Headline: "woad"})
-		require.Equal(t, []string{"d4", "e5"}, d.walk(protocol.AgentQuery{Q: "indigo", Paging: protocol.Paging{Limit: 1, After: next}}), "as it was, without what is gone")
+		require.Equal(t, []string{"d4", "e5"}, d.walk(protocol.AgentQuery{Q: "indigo", Paging: protocol.Paging{Limit: 1, After: next}}),
+			"as it was, without what is gone")
 		require.Equal(t, []string{"a1", "d4"}, d.walk(protocol.AgentQuery{Q: "indigo"}))
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			p, err := tx.ProfileByHandle(ctx, "b2")
@@ -291,7 +302,10 @@ func TestListProfiles_Cursor(t *testing.T) {
 		require.Equal(t, 3, prune(now.Add(time.Hour)))
 		require.Zero(t, prune(now.Add(time.Hour)))
 		require.Equal(t, []string{"b2", "a1", "d4"}, d.walk(protocol.AgentQuery{Q: "indigo", Paging: one}))
-		for _, after := range []string{next, *protocol.Cursor("agents", "999.0.5"), *protocol.Cursor("agents", "9.3.5"), *protocol.Cursor("agents", "9.0.-5"), *protocol.Cursor("agents", "9.0"), *protocol.Cursor("agents", " 9.0.1"), *protocol.Cursor("people", "9.0.5")} {
+		for _, after := range []string{
+			next, *protocol.Cursor("agents", "999.0.5"), *protocol.Cursor("agents", "9.3.5"), *protocol.Cursor("agents", "9.0.-5"),
+			*protocol.Cursor("agents", "9.0"), *protocol.Cursor("agents", " 9.0.1"), *protocol.Cursor("people", "9.0.5"),
+		} {
 			_, _, err = d.page(protocol.AgentQuery{Q: "indigo", Paging: protocol.Paging{After: after}})
 			require.Equal(t, protocol.InvalidCursor, protocol.CodeOf(err), after)
 		}

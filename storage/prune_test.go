@@ -119,7 +119,9 @@ func TestPrune_Ended(t *testing.T) {
 					return err
 				}
 			}
-			for _, c := range []*storage.StoredCallback{callback(early, protocol.CallbackDone), callback(waits, protocol.CallbackWaiting), callback(young, protocol.CallbackDone)} {
+			for _, c := range []*storage.StoredCallback{
+				callback(early, protocol.CallbackDone), callback(waits, protocol.CallbackWaiting), callback(young, protocol.CallbackDone),
+			} {
 				if err := tx.InsertCallback(ctx, c); err != nil {
 					return err
 				}

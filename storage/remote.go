@@ -75,7 +75,8 @@ func (tx *Tx) RemoteKeyByID(ctx context.Context, keyID string) (*RemoteKey, erro
 	if err := tx.selectFrom(&r).Where("key_id = ?", keyID).Scan(tx.in(ctx)); err != nil {
 		return nil, found(err)
 	}
-	return &RemoteKey{KeyID: r.KeyID, Owner: r.Owner, Host: r.Host, Algorithm: r.Algorithm, Key: r.Key, FetchedAt: moment(r.FetchedAt), NegativeUntil: moment(r.NegativeUntil)}, nil
+	return &RemoteKey{KeyID: r.KeyID, Owner: r.Owner, Host: r.Host, Algorithm: r.Algorithm, Key: r.Key, FetchedAt: moment(r.FetchedAt),
+		NegativeUntil: moment(r.NegativeUntil)}, nil
 }
 
 // DropRemote deletes actors and keys fetched before a time, at most a thousand of

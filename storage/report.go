@@ -97,7 +97,8 @@ func (tx *Tx) InsertReport(ctx context.Context, postID, reporter, reason string)
 
 // ListReports returns the newest reports of a post, newest first.
 func (tx *Tx) ListReports(ctx context.Context, postID string, limit int) ([]Report, error) {
-	rows, err := tx.query(ctx, `SELECT post_id, reporter, reason, at, spent, domain FROM report WHERE post_id = ? ORDER BY at DESC, reporter LIMIT ?`, postID, limit)
+	rows, err := tx.query(ctx, `SELECT post_id, reporter, reason, at, spent, domain FROM report WHERE post_id = ? ORDER BY at DESC, reporter LIMIT ?`,
+		postID, limit)
 	return collect(rows, err, func(s scanner) (r Report, err error) {
 		var at int64
 		err = s.Scan(&r.PostID, &r.Reporter, &r.Reason, &at, &r.Spent, &r.Domain)

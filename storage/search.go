@@ -83,7 +83,8 @@ func (w wordIndex) findPostgres(ctx context.Context, tx *Tx, query string, befor
 	if err != nil || whole {
 		return found, err
 	}
-	rows, err = tx.query(ctx, "WITH m AS MATERIALIZED (SELECT seq FROM "+w.table+" WHERE words @@ ?::tsquery AND seq < ?) SELECT seq FROM m ORDER BY seq DESC LIMIT ?",
+	rows, err = tx.query(ctx, "WITH m AS MATERIALIZED (SELECT seq FROM "+w.table+" WHERE words @@ ?::tsquery AND seq < ?) SELECT seq FROM m ORDER BY "+
+		"seq DESC LIMIT ?",
 		query, before, limit)
 	return collect(rows, err, scanInt)
 }

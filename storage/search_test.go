@@ -43,9 +43,11 @@ func TestListPosts_FullText(t *testing.T) {
 	}{
 		{"paper", []int{6, 0}}, {"PAPER jaipur", []int{0}}, {"made hand", []int{0}}, {"pap", nil},
 		{"creme brulee", []int{1}}, {"Crème", []int{1}}, {"zoe", []int{1}}, {"full", []int{1}},
-		{"जयपुर", []int{2}}, {"हाथ से", []int{2}}, {"कागज", []int{2}}, {"हिंदी", []int{3}}, {"मुंबई", []int{8}}, {"बम्बई", nil}, {"चांद", []int{8}}, {"पंडित", []int{8}}, {"पण्डित", []int{8}}, {"जन्म", []int{8}}, {"जंम", nil}, {"५००", []int{8}}, {"500", []int{8}}, {"संस्कृत", []int{8}},
+		{"जयपुर", []int{2}}, {"हाथ से", []int{2}}, {"कागज", []int{2}}, {"हिंदी", []int{3}}, {"मुंबई", []int{8}}, {"बम्बई", nil}, {"चांद", []int{8}},
+		{"पंडित", []int{8}}, {"पण्डित", []int{8}}, {"जन्म", []int{8}}, {"जंम", nil}, {"५००", []int{8}}, {"500", []int{8}}, {"संस्कृत", []int{8}},
 		{"love", []int{9}}, {"❤️", nil}, {"1st", []int{9}}, {"οδος", []int{9}}, {"ΟΔΟΣ", []int{9}}, {"abc", []int{9}}, {"ab", nil}, {"٤٢", []int{9}},
-		{strings.Repeat("紙", 200), []int{4}}, {hans(200), nil}, {strings.Repeat("﷽", 200), nil}, {"काग़ज़", []int{2}}, {"किताबें", []int{3}}, {"किताब", nil}, {"हिन्दी", []int{3}}, {"हिन\u200dदी", nil}, {"हिन्\u200dदी", []int{3}}, {"ह", nil},
+		{strings.Repeat("紙", 200), []int{4}}, {hans(200), nil}, {strings.Repeat("﷽", 200), nil}, {"काग़ज़", []int{2}}, {"किताबें", []int{3}},
+		{"किताब", nil}, {"हिन्दी", []int{3}}, {"हिन\u200dदी", nil}, {"हिन्\u200dदी", []int{3}}, {"ह", nil},
 		{"日本", []int{4}}, {"紙", []int{4}}, {"бумага", []int{5}}, {"ПРИВЕТ", []int{5}}, {"தமிழ்", []int{7}},
 		{"not or", []int{6}}, {`"quoted"`, []int{6}}, {"paper*", []int{6, 0}}, {"near x", []int{6}}, {"col:on", []int{6}}, {"-paper", []int{6, 0}},
 		{"paper AND nothing", nil}, {"' OR 1=1 --", nil}, {"\ue000koffer", nil},
@@ -145,7 +147,8 @@ func TestListProfiles(t *testing.T) {
 			Handle: "asha", Name: "Asha", Kind: protocol.Person, Headline: "Dyes cloth", Regions: []string{"IN-RJ"}, Tags: []string{"dye"},
 			Capabilities: []protocol.Capability{{ID: "dye-cloth", Name: "Dyeing", Description: "Indigo vats", Tags: []string{"indigo"}}},
 			Needs:        []protocol.Need{{ID: "n1", Description: "wants alum"}}}}
-		shop := &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "paper-shop", Name: "काग़ज़ घर", Kind: protocol.Business, Regions: []string{"IN", "US-CA"}}}
+		shop := &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "paper-shop", Name: "काग़ज़ घर", Kind: protocol.Business,
+			Regions: []string{"IN", "US-CA"}}}
 		require.True(t, put(asha))
 		require.True(t, put(shop))
 		find := func(q protocol.AgentQuery) (handles []string) {
@@ -173,7 +176,8 @@ func TestListProfiles(t *testing.T) {
 			{protocol.AgentQuery{}, both}, {protocol.AgentQuery{Kind: protocol.Person}, both[1:]}, {protocol.AgentQuery{Region: "IN"}, both},
 			{protocol.AgentQuery{Region: "IN-RJ"}, both[1:]}, {protocol.AgentQuery{Region: "US"}, both[:1]}, {protocol.AgentQuery{Region: "US-CA"}, both[:1]},
 			{protocol.AgentQuery{Tag: "dye"}, both[1:]}, {protocol.AgentQuery{Tag: "indigo"}, nil},
-			{protocol.AgentQuery{Capability: "dye-cloth"}, both[1:]}, {protocol.AgentQuery{Capability: "indigo"}, both[1:]}, {protocol.AgentQuery{Capability: "dye"}, nil},
+			{protocol.AgentQuery{Capability: "dye-cloth"}, both[1:]}, {protocol.AgentQuery{Capability: "indigo"}, both[1:]},
+			{protocol.AgentQuery{Capability: "dye"}, nil},
 			{protocol.AgentQuery{HasIdentity: ptr(true)}, both[1:]}, {protocol.AgentQuery{HasIdentity: ptr(false)}, both[:1]},
 			{protocol.AgentQuery{Q: "alum"}, both[1:]}, {protocol.AgentQuery{Q: "काग़ज़"}, both[:1]}, {protocol.AgentQuery{Q: "cloth", Kind: protocol.Business}, nil},
 			{protocol.AgentQuery{Q: "cloth", Kind: protocol.Person, Region: "IN", Tag: "dye", Capability: "indigo", HasIdentity: ptr(true)}, both[1:]},

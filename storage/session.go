@@ -67,7 +67,8 @@ func (tx *Tx) EndSessions(ctx context.Context, account string) (int, error) {
 
 // KeepSessions ends the oldest sessions of an account beyond the newest n.
 func (tx *Tx) KeepSessions(ctx context.Context, account string, n int) error {
-	_, err := tx.write(ctx, `DELETE FROM session WHERE account = ? AND id NOT IN (SELECT id FROM session WHERE account = ? ORDER BY id DESC LIMIT ?)`, account, account, n)
+	_, err := tx.write(ctx, `DELETE FROM session WHERE account = ? AND id NOT IN (SELECT id FROM session WHERE account = ? ORDER BY id DESC LIMIT ?)`,
+		account, account, n)
 	return err
 }
 
@@ -124,7 +125,8 @@ func (tx *Tx) SpendTicket(ctx context.Context, hash [32]byte) (Ticket, error) {
 // CountTicketsTo counts the tickets for a purpose that were sent to an address and
 // expire after a time, up to 100.
 func (tx *Tx) CountTicketsTo(ctx context.Context, purpose TicketPurpose, mail string, after time.Time) (n int, err error) {
-	err = tx.row(ctx, `SELECT count(*) FROM (SELECT 1 FROM ticket WHERE expires_at > ? AND purpose = ? AND mail = ? LIMIT 100) r`, millis(after), string(purpose), mail).Scan(&n)
+	err = tx.row(ctx, `SELECT count(*) FROM (SELECT 1 FROM ticket WHERE expires_at > ? AND purpose = ? AND mail = ? LIMIT 100) r`, millis(after),
+		string(purpose), mail).Scan(&n)
 	return n, err
 }
 

@@ -35,6 +35,7 @@ func (tx *Tx) PutSetting(ctx context.Context, name, value string) error {
 		return err
 	}
 	tx.batch.opTopics[TopicRules] = true
-	_, err := tx.write(ctx, `INSERT INTO secret (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`, settingPrefix+name, []byte(value))
+	_, err := tx.write(ctx, `INSERT INTO secret (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`, settingPrefix+name,
+		[]byte(value))
 	return err
 }

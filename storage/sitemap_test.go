@@ -91,7 +91,8 @@ func TestListedProfiles(t *testing.T) {
 		ctx := context.Background()
 		put := func(handle string) {
 			require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-				_, err := tx.PutProfile(ctx, &storage.StoredProfile{Unlisted: handle == "hidden", Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}})
+				_, err := tx.PutProfile(ctx, &storage.StoredProfile{Unlisted: handle == "hidden",
+					Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}})
 				return err
 			}))
 		}

@@ -27,7 +27,8 @@ type StoredThread struct {
 	ClosedBy             string // "owner" or "silence"
 }
 
-const threadColumns = `id, handle, kind, state, writer, author, token_hash, visitor, callback, messages, unread, unseen, created_at, updated_at, closed_at, closed_by, writer_handle`
+const threadColumns = `id, handle, kind, state, writer, author, token_hash, visitor, callback, messages, unread, unseen, created_at, updated_at,
+	closed_at, closed_by, writer_handle`
 
 func scanThread(s scanner) (t StoredThread, err error) {
 	var author string
@@ -104,7 +105,8 @@ const threadByToken = `SELECT id FROM thread WHERE token_hash = ?`
 // SaveThread stores the mutable fields of a thread: state, counts, callback, and
 // when and by whom it was closed.
 func (tx *Tx) SaveThread(ctx context.Context, t *StoredThread) error {
-	return one(tx.write(ctx, `UPDATE thread SET state = ?, callback = ?, messages = ?, unread = ?, unseen = ?, updated_at = ?, closed_at = ?, closed_by = ? WHERE id = ?`,
+	return one(tx.write(ctx, `UPDATE thread SET state = ?, callback = ?, messages = ?, unread = ?, unseen = ?, updated_at = ?, closed_at = ?, closed_by
+		= ? WHERE id = ?`,
 		string(t.State), t.Callback, t.Messages, t.Unread, t.Unseen, millis(t.UpdatedAt), millisPtr(t.ClosedAt), t.ClosedBy, t.ID))
 }
 

@@ -113,7 +113,8 @@ func (tx *Tx) CountTokens(ctx context.Context, account string) (n int, err error
 			return 0, err
 		}
 	}
-	err = tx.row(ctx, `SELECT count(*) FROM api_token WHERE account = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)`, account, millis(tx.Now)).Scan(&n)
+	err = tx.row(ctx, `SELECT count(*) FROM api_token WHERE account = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)`, account,
+		millis(tx.Now)).Scan(&n)
 	return n, err
 }
 

@@ -158,7 +158,8 @@ func TestSignedDirectory_Check(t *testing.T) {
 		{name: "expired", at: now.Add(8 * 24 * time.Hour), code: protocol.SignatureExpired},
 		{name: "not yet", at: now.Add(-time.Hour), code: protocol.SignatureInvalid},
 		{name: "other node", target: "n2.example", code: protocol.SignatureInvalid},
-		{name: "too long", change: func(d *SignedDirectory) { *d = presign(t, ravi, httpsig.SignOptions{TTL: 30 * 24 * time.Hour}) }, code: protocol.SignatureInvalid},
+		{name: "too long", change: func(d *SignedDirectory) { *d = presign(t, ravi, httpsig.SignOptions{TTL: 30 * 24 * time.Hour}) },
+			code: protocol.SignatureInvalid},
 		{name: "other tag", change: func(d *SignedDirectory) { *d = presign(t, ravi, httpsig.SignOptions{Tag: "web-bot-auth"}) }, code: protocol.SignatureInvalid},
 		{name: "body not covered", change: func(d *SignedDirectory) {
 			*d = presign(t, ravi, httpsig.SignOptions{Components: []string{"@authority;req"}})

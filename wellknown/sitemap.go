@@ -70,7 +70,9 @@ func (w *WellKnown) sitemapIndex(agents, posts int64) []byte {
 	return []byte(b.String())
 }
 
-func (w *WellKnown) sitemapPart(r *http.Request, kind, number string, upTo int64, list func(context.Context, int64, int64) ([]Location, error)) ([]byte, error) {
+func (w *WellKnown) sitemapPart(
+	r *http.Request, kind, number string, upTo int64, list func(context.Context, int64, int64) ([]Location, error),
+) ([]byte, error) {
 	n, err := partNumber(number, upTo, sitemapPart)
 	if err != nil {
 		return nil, err

@@ -59,7 +59,8 @@ func (s *site) handle(n int64) string {
 func (s *site) Profiles(_ context.Context, after, upTo int64) (list []protocol.Profile, err error) {
 	s.asked++
 	for n := after + 1; n <= min(upTo, s.size); n++ {
-		p := protocol.Profile{Handle: s.handle(n), Name: "Agent", Kind: protocol.Person, Interfaces: protocol.Interfaces{AgentCard: base + "/a2a/" + s.handle(n) + "/agent-card.json"}}
+		p := protocol.Profile{Handle: s.handle(n), Name: "Agent", Kind: protocol.Person,
+			Interfaces: protocol.Interfaces{AgentCard: base + "/a2a/" + s.handle(n) + "/agent-card.json"}}
 		if s.agents != nil {
 			if known, ok := s.agents.profiles[p.Handle]; ok {
 				known.Interfaces.AgentCard = p.Interfaces.AgentCard
@@ -143,7 +144,10 @@ func TestSitemap_Walk(t *testing.T) {
 func TestSitemap_UnknownParts(t *testing.T) {
 	t.Parallel()
 	h := large(t, &site{size: 10, posts: 0}, base)
-	for _, query := range []string{"posts=1", "agents=0", "agents=2", "agents=-1", "agents=01", "agents=x", "agents=99999999999999999999", "agents", "part=all", "x=1", "agents=1&posts=1", "%zz"} {
+	for _, query := range []string{
+		"posts=1", "agents=0", "agents=2", "agents=-1", "agents=01", "agents=x", "agents=99999999999999999999", "agents", "part=all", "x=1",
+		"agents=1&posts=1", "%zz",
+	} {
 		require.Equal(t, http.StatusNotFound, get(h, "/sitemap.xml?"+query).Code, query)
 		require.Equal(t, http.StatusNotFound, get(h, "/.well-known/ai-catalog.json?"+strings.ReplaceAll(query, "agents=2", "posts=2")).Code, query)
 	}
@@ -234,7 +238,8 @@ func TestAPICatalog(t *testing.T) {
 	u, err := url.Parse(base)
 	require.NoError(t, err)
 	a := &agents{}
-	w, err := New(Config{Base: u, Directory: a, Keys: a, Doors: protocol.HTTP | protocol.MCP | protocol.A2A, Feeds: []Feed{{"/feed.atom", "application/atom+xml", "The feed"}}})
+	w, err := New(Config{Base: u, Directory: a, Keys: a, Doors: protocol.HTTP | protocol.MCP | protocol.A2A,
+		Feeds: []Feed{{"/feed.atom", "application/atom+xml", "The feed"}}})
 	require.NoError(t, err)
 	rec := httptest.NewRecorder()
 	w.serve(w.apiCatalog).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, base+"/.well-known/api-catalog", nil))
@@ -243,7 +248,8 @@ func TestAPICatalog(t *testing.T) {
 	for _, part := range []string{
 		`"anchor":"` + base + `/.well-known/api-catalog","item":[`, `{"href":"` + base + `/api/public/"}`, `{"href":"` + base + `/mcp/public"}`,
 		`{"href":"` + base + `/a2a/"}`, `{"href":"` + base + `/ard"}`, `{"href":"` + base + `/feed.atom","type":"application/atom+xml","title":"The feed"}`,
-		`"service-desc":[{"href":"` + base + `/openapi.json"`, `"status":[{"href":"` + base + `/healthz"`, `"service-meta":[{"href":"` + base + `/mcp/public/server-card"`,
+		`"service-desc":[{"href":"` + base + `/openapi.json"`, `"status":[{"href":"` + base + `/healthz"`, `"service-meta":[{"href":"` + base +
+			`/mcp/public/server-card"`,
 	} {
 		require.Contains(t, body, part)
 	}

@@ -111,7 +111,8 @@ func node(t testing.TB) (*agents, http.Handler) {
 	}
 	u, err := url.Parse(base)
 	require.NoError(t, err)
-	w, err := New(Config{Base: u, Directory: a, Keys: a, Site: &site{agents: a, size: 2, posts: 3}, Registries: []string{"eip155:8453:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432"}, Name: "First node", Description: "For tests.", Version: "1.2.3",
+	w, err := New(Config{Base: u, Directory: a, Keys: a, Site: &site{agents: a, size: 2, posts: 3},
+		Registries: []string{"eip155:8453:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432"}, Name: "First node", Description: "For tests.", Version: "1.2.3",
 		Repository: "https://code.example/stoa", Contact: "mailto:security@n1.example", Policy: "https://n1.example/policy"})
 	require.NoError(t, err)
 	mux := http.NewServeMux()

@@ -451,7 +451,8 @@ func TestContracts_ForeignArtifacts(t *testing.T) {
 	raw, err := contractFiles.ReadFile("contracts/IdentityRegistry.json")
 	require.NoError(t, err)
 	dir := t.TempDir()
-	writeArtifact(t, dir, "out/IdentityRegistry.sol/IdentityRegistry.json", raw, func(m map[string]any) { m["bytecode"] = map[string]any{"object": m["bytecode"]} })
+	writeArtifact(t, dir, "out/IdentityRegistry.sol/IdentityRegistry.json", raw,
+		func(m map[string]any) { m["bytecode"] = map[string]any{"object": m["bytecode"]} })
 	raw, err = contractFiles.ReadFile("contracts/ReputationRegistry.json")
 	require.NoError(t, err)
 	writeArtifact(t, dir, "ReputationRegistry.json", raw, func(m map[string]any) { m["bytecode"] = strings.TrimPrefix(m["bytecode"].(string), "0x") })

@@ -199,7 +199,8 @@ type profileListCmd struct {
 
 func (c *profileListCmd) Run(w *world, all *adminCmd) error {
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		page, err := node.Do(ctx, a, protocol.SearchAgents, protocol.AgentQuery{Q: c.Q, Paging: protocol.Paging{Limit: min(max(c.Limit, 1), protocol.MaxLimit), After: c.After}})
+		page, err := node.Do(ctx, a, protocol.SearchAgents, protocol.AgentQuery{Q: c.Q,
+			Paging: protocol.Paging{Limit: min(max(c.Limit, 1), protocol.MaxLimit), After: c.After}})
 		if err != nil {
 			return err
 		}

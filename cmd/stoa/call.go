@@ -43,7 +43,8 @@ type callOption struct {
 var callOptions = []callOption{
 	{"node", "URL", "the node; default $STOA_NODE or http://127.0.0.1:8080", nil},
 	{"key", "FILE", "sign with this private JWK (default $STOA_KEY)", func(o *protocol.Operation) bool { return o.Access == 0 || o.Access&protocol.Signed != 0 }},
-	{"agent", "ID", "sign as this chain identity, eip155:<chain>:<registry>:<agent>", func(o *protocol.Operation) bool { return o.Access == 0 || o.Access&protocol.Signed != 0 }},
+	{"agent", "ID", "sign as this chain identity, eip155:<chain>:<registry>:<agent>",
+		func(o *protocol.Operation) bool { return o.Access == 0 || o.Access&protocol.Signed != 0 }},
 	{"token", "T", "an owner's or operator's API token (default $STOA_TOKEN)", func(o *protocol.Operation) bool { return o.Access == 0 || o.TakesToken() }},
 	{"idempotency-key", "K", "give the same answer when the call is repeated", func(o *protocol.Operation) bool { return !o.ReadOnly }},
 	{"json-body", "JSON", "all fields as one JSON object; @FILE reads a file, - standard input", func(o *protocol.Operation) bool { return o.In.NumField() > 0 }},

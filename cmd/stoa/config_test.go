@@ -30,7 +30,10 @@ func parseServe(t testing.TB, args ...string) (serveCmd, error) {
 
 func TestConfig_Order(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "stoa.toml")
-	require.NoError(t, os.WriteFile(file, []byte("listen = \"127.0.0.1:1\"\nname = \"from the file\"\ntrusted-proxies = [\"10.0.0.0/8\", \"192.168.0.0/16\"]\nwrite-rate = 7.5\nchain = [\"1=https://a.example,0x8004A169FB4a3325136EB29fA0ceB6D2e539a432\", \"8453=https://b.example,0x8004A169FB4a3325136EB29fA0ceB6D2e539a432\"]\nallow-private-peers = true\n"), 0o600))
+	require.NoError(t, os.WriteFile(file,
+		[]byte("listen = \"127.0.0.1:1\"\nname = \"from the file\"\ntrusted-proxies = [\"10.0.0.0/8\", \"192.168.0.0/16\"]\nwrite-rate = 7.5\nchain = "+
+			"[\"1=https://a.example,0x8004A169FB4a3325136EB29fA0ceB6D2e539a432\", \"8453=https://b.example,"+
+			"0x8004A169FB4a3325136EB29fA0ceB6D2e539a432\"]\nallow-private-peers = true\n"), 0o600))
 
 	c, err := parseServe(t)
 	require.NoError(t, err)
@@ -65,16 +68,19 @@ func TestConfig_Faults(t *testing.T) {
 	require.ErrorContains(t, err, `no setting "lisen"`)
 
 	var out, errs bytes.Buffer
-	code := run(context.Background(), []string{"serve", "--listen", "nonsense", "--base-url", "ftp://x", "--chain", "1=x", "--trusted-proxies", "all", "--content-signal", "ai-train=perhaps", "--data", t.TempDir()}, strings.NewReader(""), &out, &errs)
+	code := run(context.Background(), []string{"serve", "--listen", "nonsense", "--base-url", "ftp://x", "--chain", "1=x", "--trusted-proxies", "all",
+		"--content-signal", "ai-train=perhaps", "--data", t.TempDir()}, strings.NewReader(""), &out, &errs)
 	require.Equal(t, exitUsage, code)
 	for _, part := range []string{"listen:", "base-url:", "chain:", "trusted-proxies:", "content-signal:"} {
 		require.Contains(t, errs.String(), part, "all faults at once")
 	}
 	errs.Reset()
-	require.Equal(t, exitUsage, run(context.Background(), []string{"serve", "--listen", "0.0.0.0:8080", "--data", t.TempDir()}, strings.NewReader(""), &out, &errs))
+	require.Equal(t, exitUsage, run(context.Background(), []string{"serve", "--listen", "0.0.0.0:8080", "--data", t.TempDir()}, strings.NewReader(""),
+		&out, &errs))
 	require.Contains(t, errs.String(), "name the public address")
 	errs.Reset()
-	require.Equal(t, exitUsage, run(context.Background(), []string{"serve", "--base-url", "http://stoa.example", "--data", t.TempDir()}, strings.NewReader(""), &out, &errs))
+	require.Equal(t, exitUsage, run(context.Background(), []string{"serve", "--base-url", "http://stoa.example", "--data", t.TempDir()},
+		strings.NewReader(""), &out, &errs))
 	require.Contains(t, errs.String(), "must be https")
 	require.Equal(t, exitUsage, run(context.Background(), []string{"sing"}, strings.NewReader(""), &out, &errs))
 	require.Equal(t, exitDone, run(context.Background(), []string{"--help"}, strings.NewReader(""), &out, &errs))
@@ -98,7 +104,8 @@ func FuzzConfig(f *testing.F) {
 func TestPowSolve(t *testing.T) {
 	t.Parallel()
 	var out, errs bytes.Buffer
-	challenge := `{"parameters":{"algorithm":"PBKDF2/SHA-256","cost":10,"data":{"aud":"a","kid":"k","purpose":"contact"},"expiresAt":1,"keyLength":32,"keyPrefix":"0","nonce":"00","salt":"00"},"signature":"00"}`
+	challenge := `{"parameters":{"algorithm":"PBKDF2/SHA-256","cost":10,"data":{"aud":"a","kid":"k","purpose":"contact"},"expiresAt":1,"keyLength":32,` +
+		`"keyPrefix":"0","nonce":"00","salt":"00"},"signature":"00"}`
 	require.Equal(t, exitDone, run(context.Background(), []string{"pow", "solve"}, strings.NewReader(challenge), &out, &errs), "%s", &errs)
 	require.Contains(t, out.String(), `"counter":`)
 	require.Equal(t, exitUsage, run(context.Background(), []string{"pow", "solve"}, strings.NewReader("{}"), &out, &errs))
@@ -113,13 +120,16 @@ func TestSignAndVerify(t *testing.T) {
 	require.Equal(t, exitFailed, run(context.Background(), []string{"keygen", file}, strings.NewReader(""), &out, &errs), "a key is never overwritten")
 	out.Reset()
 	body := `{"kind":"offer"}`
-	require.Equal(t, exitDone, run(context.Background(), []string{"sign", "--key", file, "--body", "-", "https://n.example/api/public/board"}, strings.NewReader(body), &out, &errs), "%s", &errs)
+	require.Equal(t, exitDone, run(context.Background(), []string{"sign", "--key", file, "--body", "-", "https://n.example/api/public/board"},
+		strings.NewReader(body), &out, &errs), "%s", &errs)
 	request := "POST /api/public/board HTTP/1.1\r\nHost: n.example\r\nContent-Length: 16\r\n" + strings.ReplaceAll(out.String(), "\n", "\r\n") + "\r\n" + body
 	out.Reset()
-	require.Equal(t, exitDone, run(context.Background(), []string{"verify", "--key", file, "--base", "https://n.example"}, strings.NewReader(request), &out, &errs), "%s", &errs)
+	require.Equal(t, exitDone, run(context.Background(), []string{"verify", "--key", file, "--base", "https://n.example"}, strings.NewReader(request),
+		&out, &errs), "%s", &errs)
 	require.Contains(t, out.String(), "verified: keyid ")
 	spoiled := strings.Replace(request, body, `{"kind":"OFFER"}`, 1)
-	require.Equal(t, exitFailed, run(context.Background(), []string{"verify", "--key", file, "--base", "https://n.example"}, strings.NewReader(spoiled), &out, &errs))
+	require.Equal(t, exitFailed, run(context.Background(), []string{"verify", "--key", file, "--base", "https://n.example"}, strings.NewReader(spoiled),
+		&out, &errs))
 	require.Contains(t, errs.String(), "digest-mismatch")
 }
 

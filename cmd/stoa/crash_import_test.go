@@ -56,13 +56,15 @@ func outfits(t *testing.T, handles []string, posts, threads, messages int) (all 
 			}
 			for i := range threads {
 				author := protocol.Author{Name: "Visitor", Method: protocol.ByProof}
-				thread := storage.StoredThread{ID: protocol.NewID(protocol.ThreadID, tx.Now), Handle: handle, Kind: protocol.Question, State: protocol.ThreadOpen, Writer: "net:x", Author: author,
+				thread := storage.StoredThread{ID: protocol.NewID(protocol.ThreadID, tx.Now), Handle: handle, Kind: protocol.Question, State: protocol.ThreadOpen,
+					Writer: "net:x", Author: author,
 					TokenHash: sha256.Sum256(fmt.Append(nil, handle, i)), Messages: messages, CreatedAt: tx.Now, UpdatedAt: tx.Now}
 				if err := tx.ImportThread(ctx, &thread); err != nil {
 					return err
 				}
 				for n := range messages {
-					m := protocol.Message{ID: protocol.NewID(protocol.MessageID, tx.Now), From: protocol.WriterSide, Author: author, Text: "Is it there still?", CreatedAt: tx.Now}
+					m := protocol.Message{ID: protocol.NewID(protocol.MessageID, tx.Now), From: protocol.WriterSide, Author: author, Text: "Is it there still?",
+						CreatedAt: tx.Now}
 					if err := tx.ImportMessage(ctx, thread.ID, storage.NumberedMessage{N: n + 1, Message: m}); err != nil {
 						return err
 					}

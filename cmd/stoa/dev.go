@@ -229,7 +229,8 @@ Tokens and keys: %s. Try, in another terminal:
   ./stoa call post_to_board --node %s --kind offer --title "Hello" --body "First post"
 `, filepath.Join(data, "agents.json"), first, first)
 	if signed.Key != nil {
-		fmt.Fprintf(&b, "  ./stoa call post_to_board --node %s --key %s --agent %s \\\n      --kind ability --title \"Signed\" --body \"Checked against the chain\"\n", first, *signed.Key, *signed.ERC8004)
+		fmt.Fprintf(&b, "  ./stoa call post_to_board --node %s --key %s --agent %s \\\n      --kind ability --title \"Signed\" --body \"Checked against "+
+			"the chain\"\n", first, *signed.Key, *signed.ERC8004)
 	}
 	if signed.ERC8004 != nil {
 		fmt.Fprintf(&b, "  ./stoa identity keys --yes --wallet %s --chain %d=%s,%s \\\n      %s        # revoke the key; then sign again\n",

@@ -81,7 +81,9 @@ func TestConfig_FaultsTogether(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("lisen = \"x\"\nbase_url = \"y\"\nlisten = \"nonsense\"\nbase-url = \"ftp://x\"\n"), 0o600))
 	_, errs, code := typed(t, "", "serve", "--config", file, "--data", t.TempDir())
 	require.Equal(t, exitUsage, code)
-	for _, part := range []string{`no setting "lisen" (did you mean "listen"?)`, `no setting "base_url" (did you mean "base-url"?)`, `"nonsense" is not host:port`, `"ftp://x" is not`} {
+	for _, part := range []string{
+		`no setting "lisen" (did you mean "listen"?)`, `no setting "base_url" (did you mean "base-url"?)`, `"nonsense" is not host:port`, `"ftp://x" is not`,
+	} {
 		require.Contains(t, errs, part)
 	}
 }
@@ -176,12 +178,18 @@ func TestCall_Fields(t *testing.T) {
 		{"the id by position", "", []string{"get_board_post", "post_x"}, "GET /api/public/board/post_x", ""},
 		{"the id by position and a field", "", []string{"get_board_post", "post_x", "--limit", "3"}, "GET /api/public/board/post_x?limit=3", ""},
 		{"options first", "", []string{"--json", "get_board_post", "post_x"}, "GET /api/public/board/post_x", ""},
-		{"required fields by position", "", []string{"answer_thread", "thr_x", "Yes.", "--token", "stoa_t"}, "POST /api/owner/threads/thr_x/messages", `{"message":"Yes."}`},
-		{"given by name, the next by position", "", []string{"answer_thread", "--threadId", "thr_x", "Yes.", "--token", "stoa_t"}, "POST /api/owner/threads/thr_x/messages", `{"message":"Yes."}`},
-		{"fields as JSON", "", []string{"answer_thread", "thr_x", "--json-body", `{"message":"Yes."}`, "--token", "stoa_t"}, "POST /api/owner/threads/thr_x/messages", `{"message":"Yes."}`},
-		{"from standard input", `{"threadId":"thr_x","message":"Yes."}`, []string{"answer_thread", "--json-body", "-", "--token", "stoa_t"}, "POST /api/owner/threads/thr_x/messages", `{"message":"Yes."}`},
-		{"from a file, a flag wins", "", []string{"answer_thread", "thr_x", "--json-body", "@" + fields, "--message", "No.", "--token", "stoa_t"}, "POST /api/owner/threads/thr_x/messages", `{"kind":"question","message":"No."}`},
-		{"a file from standard input", "not really gzip", []string{"import_archive", "--file", "-", "--token", "stoa_t", "--dryRun", "true"}, "POST /api/owner/import?dryRun=true", "not really gzip"},
+		{"required fields by position", "", []string{"answer_thread", "thr_x", "Yes.", "--token", "stoa_t"}, "POST /api/owner/threads/thr_x/messages",
+			`{"message":"Yes."}`},
+		{"given by name, the next by position", "", []string{"answer_thread", "--threadId", "thr_x", "Yes.", "--token", "stoa_t"},
+			"POST /api/owner/threads/thr_x/messages", `{"message":"Yes."}`},
+		{"fields as JSON", "", []string{"answer_thread", "thr_x", "--json-body", `{"message":"Yes."}`, "--token", "stoa_t"},
+			"POST /api/owner/threads/thr_x/messages", `{"message":"Yes."}`},
+		{"from standard input", `{"threadId":"thr_x","message":"Yes."}`, []string{"answer_thread", "--json-body", "-", "--token", "stoa_t"},
+			"POST /api/owner/threads/thr_x/messages", `{"message":"Yes."}`},
+		{"from a file, a flag wins", "", []string{"answer_thread", "thr_x", "--json-body", "@" + fields, "--message", "No.", "--token", "stoa_t"},
+			"POST /api/owner/threads/thr_x/messages", `{"kind":"question","message":"No."}`},
+		{"a file from standard input", "not really gzip", []string{"import_archive", "--file", "-", "--token", "stoa_t", "--dryRun", "true"},
+			"POST /api/owner/import?dryRun=true", "not really gzip"},
 	} {
 		node, asked := far(t, protocol.Lookup(operationOf(tt.args)).HTTP.Status, `{}`)
 		_, errs, code := typed(t, tt.stdin, append([]string{"call", "--node", node}, tt.args...)...)

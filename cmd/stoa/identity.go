@@ -148,7 +148,8 @@ func published(w *world, keys int, block uint64) {
 	default:
 		fmt.Fprintf(w.stdout, "%d keys, block %d\n", keys, block)
 	}
-	fmt.Fprintf(w.stderr, "A key is valid once block %d is final, which takes about a quarter of an hour on Ethereum; until then nodes answer identity-unverified.\n",
+	fmt.Fprintf(w.stderr, "A key is valid once block %d is final, which takes about a quarter of an hour on Ethereum; until then nodes answer "+
+		"identity-unverified.\n",
 		block)
 }
 
@@ -251,7 +252,8 @@ func (c *identityKeysCmd) Run(w *world) error {
 		return err
 	}
 	if from := o.registrar.Address(); from != state.Owner && from != state.Wallet {
-		return fmt.Errorf("this wallet is neither the owner nor the agentWallet (%s), so a record that it signs is not valid anywhere: nothing was done", state.Wallet)
+		return fmt.Errorf("this wallet is neither the owner nor the agentWallet (%s), so a record that it signs is not valid anywhere: nothing was done",
+			state.Wallet)
 	}
 	if len(keys) == 0 {
 		if err := confirm(w, c.Yes, "this revokes every key of the identity, and the profiles that are enrolled to it lose it"); err != nil {

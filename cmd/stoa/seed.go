@@ -111,7 +111,8 @@ func seedAgent(ctx context.Context, n *node.Node, who seeded, keyDir string, cha
 	if _, _, err := addKey(ctx, admin, handle, jwk); err != nil {
 		return a, err
 	}
-	made, err := node.Do(ctx, admin, protocol.GrantToken, protocol.TokenGrant{NewToken: protocol.NewToken{Handle: handle, Name: "dev", Scopes: protocol.OwnerScopes}})
+	made, err := node.Do(ctx, admin, protocol.GrantToken, protocol.TokenGrant{NewToken: protocol.NewToken{Handle: handle, Name: "dev",
+		Scopes: protocol.OwnerScopes}})
 	if err != nil {
 		return a, err
 	}
@@ -126,7 +127,8 @@ func seedAgent(ctx context.Context, n *node.Node, who seeded, keyDir string, cha
 	identity := id.String()
 	a.ERC8004 = &identity
 	return a, await(ctx, "the registration of @"+handle+" is not final", func(ctx context.Context) (bool, error) {
-		_, err := node.Do(ctx, admin, protocol.EnrolIdentity, protocol.NewEnrolment{HandleInput: protocol.HandleInput{Handle: handle}, ERC8004: identity, KeyID: pair.Thumbprint()})
+		_, err := node.Do(ctx, admin, protocol.EnrolIdentity, protocol.NewEnrolment{HandleInput: protocol.HandleInput{Handle: handle}, ERC8004: identity,
+			KeyID: pair.Thumbprint()})
 		if code := protocol.CodeOf(err); code == protocol.IdentityUnverified || code.Temporary() {
 			return false, nil
 		}

@@ -46,10 +46,11 @@ func TestFetch_Refusals(t *testing.T) {
 		"keys null":                {elsewhere, answer(jsonMedia, `{"keys":null}`), httpsig.CodeDirectoryMalformed},
 		"keys twice":               {elsewhere, answer(jsonMedia, `{"keys":[],"keys":[]}`), httpsig.CodeDirectoryMalformed},
 		"something behind":         {elsewhere, answer(jsonMedia, good+good), httpsig.CodeDirectoryMalformed},
-		"deep":                     {elsewhere, answer(jsonMedia, `{"keys":`+strings.Repeat("[", 5000)+strings.Repeat("]", 5000)+`}`), httpsig.CodeDirectoryMalformed},
-		"slow header":              {elsewhere, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, httpsig.CodeDirectoryUnreachable},
-		"slow body":                {elsewhere, drip, httpsig.CodeDirectoryUnreachable},
-		"broken off":               {elsewhere, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, httpsig.CodeDirectoryUnreachable},
+		"deep": {elsewhere, answer(jsonMedia, `{"keys":`+strings.Repeat("[", 5000)+strings.Repeat("]", 5000)+`}`),
+			httpsig.CodeDirectoryMalformed},
+		"slow header": {elsewhere, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, httpsig.CodeDirectoryUnreachable},
+		"slow body":   {elsewhere, drip, httpsig.CodeDirectoryUnreachable},
+		"broken off":  {elsewhere, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, httpsig.CodeDirectoryUnreachable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

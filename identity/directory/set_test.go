@@ -173,7 +173,8 @@ func TestParseCard_Vectors(t *testing.T) {
 func FuzzParseCard(f *testing.F) {
 	const url = "https://a.example/me"
 	f.Add([]byte(`{"client_id":"` + url + `","jwks_uri":"https://a.example/jwks"}`))
-	f.Add([]byte(`{"client_id":"` + url + `","jwks":{"keys":[{"kty":"OKP","crv":"Ed25519","x":"JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs","use":"sig","nbf":1e9,"exp":2e9}]}}`))
+	f.Add([]byte(`{"client_id":"` + url +
+		`","jwks":{"keys":[{"kty":"OKP","crv":"Ed25519","x":"JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs","use":"sig","nbf":1e9,"exp":2e9}]}}`))
 	f.Add([]byte(`{"client_id":null,"jwks":null}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		got, failure := parseCard(body, url)

@@ -660,7 +660,8 @@ func TestAuthority_ChainRanAhead(t *testing.T) {
 	t.Parallel()
 	for name, say := range map[string]string{
 		"geth, paths": "historical state 2fa1 is not available", "geth, hashes": "missing trie node 2fa1 (path ) state 0x2fa1 is not available",
-		"geth, tracing": "required historical state unavailable (reexec=0)", "erigon": "state at block 100 is PRUNED", "nethermind": "No state available for block 0x64",
+		"geth, tracing": "required historical state unavailable (reexec=0)", "erigon": "state at block 100 is PRUNED",
+		"nethermind": "No state available for block 0x64",
 	} {
 		s := newStub(t)
 		s.setAgent(t)

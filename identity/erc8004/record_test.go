@@ -114,7 +114,8 @@ func TestWalletDigest_Vector(t *testing.T) {
 	require.Equal(t, "4d2dfad1d474a9f92a4d8b407b705b36c1cf3a5dd66e6db3b34073f6f03e2e6f", hex.EncodeToString(d[:]))
 	sig, err := signDigest(d, walletKey())
 	require.NoError(t, err)
-	require.Equal(t, "164bdadbea483a25a43df85458090e22d9bad8865d80e6dda95f98a8067e2e81150244ffe7c22b5b39aedb1b9cfbddcfbd4ec46237a2b35f9d61dbe7298f48341b", hex.EncodeToString(sig))
+	require.Equal(t, "164bdadbea483a25a43df85458090e22d9bad8865d80e6dda95f98a8067e2e81"+
+		"150244ffe7c22b5b39aedb1b9cfbddcfbd4ec46237a2b35f9d61dbe7298f48341b", hex.EncodeToString(sig))
 }
 
 func TestCalldata_Vectors(t *testing.T) {

@@ -129,7 +129,8 @@ func FuzzEvidence(f *testing.F) {
 	raw, err := json.Marshal(e)
 	require.NoError(f, err)
 	f.Add(raw)
-	f.Add([]byte(`{"type":"HttpMessageSignature","method":"GET","targetUri":"https://a/","signatureInput":"a=(\"@method\" \"@target-uri\")","signature":"a=:AAAA:","components":{},"body":""}`))
+	f.Add([]byte(`{"type":"HttpMessageSignature","method":"GET","targetUri":"https://a/","signatureInput":"a=(\"@method\" \"@target-uri\")",` +
+		`"signature":"a=:AAAA:","components":{},"body":""}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		e, err := ParseEvidence(raw)
 		if err != nil {

@@ -201,7 +201,8 @@ func TestSignResponse_Directory(t *testing.T) {
 
 func TestAcceptSignature(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, `sig1=("@method" "@authority" "@path" "@query" "content-type" "content-digest" "signature-agent";key="sig1");created;expires;nonce="n";tag="web-bot-auth"`,
+	require.Equal(t, `sig1=("@method" "@authority" "@path" "@query" "content-type" "content-digest" `+
+		`"signature-agent";key="sig1");created;expires;nonce="n";tag="web-bot-auth"`,
 		AcceptSignature(Wanted{Nonce: "n"}))
 	require.Equal(t, `a=("@authority";req);created;expires;keyid="k";alg="ed25519";tag="stoa"`,
 		AcceptSignature(Wanted{Label: "a", Components: []string{"@authority;req"}, KeyID: "k\r\n\"", Alg: "ed25519", Tag: TagStoa}))

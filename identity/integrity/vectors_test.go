@@ -227,14 +227,18 @@ func TestVerify_Refuses(t *testing.T) {
 		"other context":        with("@context", `["y"]`),
 		"another suite":        with("proof", strings.Replace(proof, "eddsa-jcs-2022", "eddsa-rdfc-2022", 1)),
 		"another purpose":      with("proof", strings.Replace(proof, "assertionMethod", "authentication", 1)),
-		"short value":          with("proof", `{"type":"DataIntegrityProof","cryptosuite":"eddsa-jcs-2022","created":"2026-11-20T10:00:02Z","verificationMethod":"x","proofPurpose":"assertionMethod","proofValue":"z11"}`),
-		"huge value":           with("proof", `{"type":"DataIntegrityProof","cryptosuite":"eddsa-jcs-2022","created":"2026-11-20T10:00:02Z","verificationMethod":"x","proofPurpose":"assertionMethod","proofValue":"z`+strings.Repeat("2", 100_000)+`"}`),
-		"changed":              with("n", "2"),
-		"a member more":        with("m", "2"),
-		"a member twice":       []byte(strings.Replace(string(good), `"n":1`, `"n":1,"n":1`, 1)),
-		"deep":                 with("n", strings.Repeat("[", 40)+strings.Repeat("]", 40)),
-		"null":                 []byte(`null`),
-		"an array":             []byte(`[]`),
+		"short value": with("proof",
+			`{"type":"DataIntegrityProof","cryptosuite":"eddsa-jcs-2022","created":"2026-11-20T10:00:02Z","verificationMethod":"x",`+
+				`"proofPurpose":"assertionMethod","proofValue":"z11"}`),
+		"huge value": with("proof",
+			`{"type":"DataIntegrityProof","cryptosuite":"eddsa-jcs-2022","created":"2026-11-20T10:00:02Z","verificationMethod":"x",`+
+				`"proofPurpose":"assertionMethod","proofValue":"z`+strings.Repeat("2", 100_000)+`"}`),
+		"changed":        with("n", "2"),
+		"a member more":  with("m", "2"),
+		"a member twice": []byte(strings.Replace(string(good), `"n":1`, `"n":1,"n":1`, 1)),
+		"deep":           with("n", strings.Repeat("[", 40)+strings.Repeat("]", 40)),
+		"null":           []byte(`null`),
+		"an array":       []byte(`[]`),
 	} {
 		_, err := verify(raw, pub)
 		require.Error(t, err, name)

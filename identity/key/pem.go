@@ -61,7 +61,8 @@ func parsePairPEM(b []byte) (Pair, error) {
 		return Pair{}, fmt.Errorf("%w: not one PEM block", ErrMalformed)
 	}
 	if block.Type != "PRIVATE KEY" {
-		return Pair{}, fmt.Errorf("%w: PEM block %q; a private key is read as JWK (stoa keygen) or as PRIVATE KEY (openssl genpkey -algorithm ed25519)", ErrUnsupported, block.Type)
+		return Pair{}, fmt.Errorf("%w: PEM block %q; a private key is read as JWK (stoa keygen) or as PRIVATE KEY (openssl genpkey -algorithm ed25519)",
+			ErrUnsupported, block.Type)
 	}
 	priv, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {

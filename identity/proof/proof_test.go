@@ -46,11 +46,15 @@ func TestCheck(t *testing.T) {
 		{name: "expiry pushed out", purpose: "board", pay: "board", change: func(s *pow.Solution) { s.Challenge.Parameters.ExpiresAt++ }, want: protocol.PowInvalid},
 		{name: "cheaper", purpose: "board", pay: "board", change: func(s *pow.Solution) { s.Challenge.Parameters.Cost = 1 }, want: protocol.PowInvalid},
 		{name: "shorter prefix", purpose: "board", pay: "board", change: func(s *pow.Solution) { s.Challenge.Parameters.KeyPrefix = "" }, want: protocol.PowInvalid},
-		{name: "purpose changed", purpose: "report", pay: "board", change: func(s *pow.Solution) { s.Challenge.Parameters.Data.Purpose = "board" }, want: protocol.PowInvalid},
-		{name: "unknown day", purpose: "board", pay: "board", change: func(s *pow.Solution) { s.Challenge.Parameters.Data.KeyID = "2020-01-01" }, want: protocol.PowInvalid},
+		{name: "purpose changed", purpose: "report", pay: "board", change: func(s *pow.Solution) { s.Challenge.Parameters.Data.Purpose = "board" },
+			want: protocol.PowInvalid},
+		{name: "unknown day", purpose: "board", pay: "board", change: func(s *pow.Solution) { s.Challenge.Parameters.Data.KeyID = "2020-01-01" },
+			want: protocol.PowInvalid},
 		{name: "wrong counter", purpose: "board", pay: "board", change: func(s *pow.Solution) { s.Solution.Counter += 1 }, want: protocol.PowInvalid},
-		{name: "of another deployment", purpose: "board", pay: "board", change: func(s *pow.Solution) { *s = solve(t, other.Issue("board", "n")) }, want: protocol.PowInvalid},
-		{name: "of another node with the same secret", purpose: "board", pay: "board", change: func(s *pow.Solution) { *s = solve(t, sibling.Issue("board", "n")) }, want: protocol.PowInvalid},
+		{name: "of another deployment", purpose: "board", pay: "board", change: func(s *pow.Solution) { *s = solve(t, other.Issue("board", "n")) },
+			want: protocol.PowInvalid},
+		{name: "of another node with the same secret", purpose: "board", pay: "board",
+			change: func(s *pow.Solution) { *s = solve(t, sibling.Issue("board", "n")) }, want: protocol.PowInvalid},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -87,7 +87,8 @@ func TestShare_Bounds(t *testing.T) {
 	require.Equal(t, 3*maxSharedTexts+2*maxSharedNetworks, u.All)
 
 	j := New(Config{Master: make([]byte, 32), Audience: "n"})
-	j.Add(Usage{All: -1, Networks: map[string]int{"a": 1 << 60, "b": -1}, Texts: []TextUse{{Marks: []byte("short")}, {Marks: make([]byte, 4*marks), Networks: map[string]int{"a": -3}}}})
+	j.Add(Usage{All: -1, Networks: map[string]int{"a": 1 << 60, "b": -1},
+		Texts: []TextUse{{Marks: []byte("short")}, {Marks: make([]byte, 4*marks), Networks: map[string]int{"a": -3}}}})
 	require.LessOrEqual(t, len(j.load.networks["a"]), mostTimes)
 	require.Equal(t, 2+mostTimes/perStep, min(100, 2+j.load.steps("a", time.Now(), false)))
 }

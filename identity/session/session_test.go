@@ -137,7 +137,8 @@ func TestOf(t *testing.T) {
 		{"a form of another site", "POST", link, false, false},
 		{"an image of another site", "GET", []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors", "Sec-Fetch-Dest: image"}, false, false},
 		{"a frame of another site", "GET", []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: iframe"}, false, false},
-		{"a script of another site", "GET", []string{"Origin: https://evil.example", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: cors", "Sec-Fetch-Dest: empty"}, false, false},
+		{"a script of another site", "GET", []string{"Origin: https://evil.example", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: cors",
+			"Sec-Fetch-Dest: empty"}, false, false},
 	} {
 		r := request(tt.method, secure, secret, tt.lines...)
 		require.Equal(t, tt.acts, session.Of(r, secure) == secret, tt.name)

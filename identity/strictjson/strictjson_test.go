@@ -119,7 +119,8 @@ func TestCanonical(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, `{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],"string":"€$\u000f\nA'B\"\\\\\"/"}`, string(got))
 
-	got, err = strictjson.Canonical([]byte(`{"\u20ac":"Euro Sign","\r":"Carriage Return","\ufb33":"Hebrew Letter Dalet With Dagesh","1":"One","\ud83d\ude00":"Emoji: Grinning Face","\u0080":"Control","\u00f6":"Latin Small Letter O With Diaeresis"}`))
+	got, err = strictjson.Canonical([]byte(`{"\u20ac":"Euro Sign","\r":"Carriage Return","\ufb33":"Hebrew Letter Dalet With Dagesh","1":"One",` +
+		`"\ud83d\ude00":"Emoji: Grinning Face","\u0080":"Control","\u00f6":"Latin Small Letter O With Diaeresis"}`))
 	require.NoError(t, err)
 	var order []string
 	for _, word := range []string{"Carriage", "One", "Control", "Latin", "Euro", "Emoji", "Hebrew"} {

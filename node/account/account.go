@@ -143,7 +143,9 @@ func (a *Accounts) expiry(ctx context.Context, tx *storage.Tx, c protocol.Caller
 }
 
 // makeToken stores a token of an account. The scope operator takes an operator's account.
-func (a *Accounts) makeToken(ctx context.Context, tx *storage.Tx, c protocol.Caller, who storage.Account, in protocol.NewToken, expires *time.Time) (protocol.MadeToken, error) {
+func (a *Accounts) makeToken(
+	ctx context.Context, tx *storage.Tx, c protocol.Caller, who storage.Account, in protocol.NewToken, expires *time.Time,
+) (protocol.MadeToken, error) {
 	for _, s := range in.Scopes {
 		if !c.May(s) || s == protocol.ScopeOperator && who.Role != protocol.RoleOperator {
 			return protocol.MadeToken{}, protocol.Errorf(protocol.Forbidden, "you cannot give the scope %s, which you do not have here", s)

@@ -89,7 +89,9 @@ func (a *Accounts) mayMove(ctx context.Context, tx *storage.Tx, c protocol.Calle
 		whole = whole && c.May(s)
 	}
 	if !whole {
-		return protocol.Errorf(protocol.Forbidden, "whoever reads the account's address can sign in and do everything, which this token may not: sign in with a browser, or use a token with every scope that does not run out")
+		return protocol.Errorf(protocol.Forbidden,
+			"whoever reads the account's address can sign in and do everything, which this token may not: sign in with a browser, or use a token with every "+
+				"scope that does not run out")
 	}
 	return nil
 }
@@ -105,7 +107,8 @@ func mayAsk(ctx context.Context, tx *storage.Tx, purpose storage.TicketPurpose, 
 	if n, err = tx.CountTicketsOf(ctx, purpose, owner); err != nil || n < askedAtOnce {
 		return false, err
 	}
-	return false, &protocol.Error{Code: protocol.RateLimited, Detail: "codes were sent to several addresses in the last half an hour; wait for a while", RetryAfter: askEvery}
+	return false, &protocol.Error{Code: protocol.RateLimited, Detail: "codes were sent to several addresses in the last half an hour; wait for a while",
+		RetryAfter: askEvery}
 }
 
 // SendAddressCode is the handler of AddressJob.
@@ -125,7 +128,8 @@ func (a *Accounts) SendAddressCode(ctx context.Context, j storage.Job) (func(con
 		if err != nil || late {
 			return err
 		}
-		return tx.InsertTicket(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketAccountMail, Account: acc.ID, Mail: acc.AskedMail, ExpiresAt: tx.Now.Add(session.TicketLifetime)})
+		return tx.InsertTicket(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketAccountMail, Account: acc.ID, Mail: acc.AskedMail,
+			ExpiresAt: tx.Now.Add(session.TicketLifetime)})
 	})
 	if errors.Is(err, storage.ErrNotFound) || err == nil && (acc.AskedMail == "" || late) {
 		return nil, nil
@@ -134,7 +138,8 @@ func (a *Accounts) SendAddressCode(ctx context.Context, j storage.Job) (func(con
 		return nil, err
 	}
 	return a.sendWaiting(ctx, j, in, Letter{ID: letterID(j), To: acc.AskedMail, Subject: "Confirm this address for your account", Text: paragraphs(
-		"Somebody, probably you, wants to sign in to "+a.Base+" with this address. To agree, enter this code on the account page within 30 minutes, or give it to confirm_account_mail:",
+		"Somebody, probably you, wants to sign in to "+a.Base+" with this address. To agree, enter this code on the account page within 30 minutes, or "+
+			"give it to confirm_account_mail:",
 		secret,
 		"If that is not you, pass this over: nothing happens without the code.",
 	)})
@@ -191,7 +196,9 @@ func enqueueFormerNotice(ctx context.Context, tx *storage.Tx, account, former st
 		return err
 	}
 	_, hash := session.New(session.Ticket)
-	if err := tx.InsertTicket(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketFormerMail, Account: account, Mail: former, ExpiresAt: tx.Now.Add(tellFor)}); err != nil {
+	if err := tx.InsertTicket(ctx,
+		storage.Ticket{Hash: hash, Purpose: storage.TicketFormerMail, Account: account, Mail: former, ExpiresAt: tx.Now.Add(tellFor)},
+	); err != nil {
 		return err
 	}
 	args, err := json.Marshal(letter{Account: account, Ticket: hex.EncodeToString(hash[:])})

@@ -56,7 +56,8 @@ func (a *Accounts) AddKey(ctx context.Context, tx *storage.Tx, c protocol.Caller
 	}
 	public, err := key.ParsePublic(raw)
 	if err != nil || key.IsPublicTestKey(public.Thumbprint) {
-		return protocol.Key{}, protocol.Invalid(protocol.Fault{Pointer: "/jwk", Code: "not-a-key", Detail: "not a sound public key of a kind this node takes: Ed25519, P-256, P-384 or RSA of 2048 to 8192 bits"})
+		return protocol.Key{}, protocol.Invalid(protocol.Fault{Pointer: "/jwk", Code: "not-a-key",
+			Detail: "not a sound public key of a kind this node takes: Ed25519, P-256, P-384 or RSA of 2048 to 8192 bits"})
 	}
 	if raw, err = key.MarshalPublic(public); err != nil {
 		return protocol.Key{}, err

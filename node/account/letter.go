@@ -93,7 +93,8 @@ func (a *Accounts) SendLink(ctx context.Context, j storage.Job) (func(context.Co
 		if late = n >= linksAtOnce && in.Try == 0; err != nil || late {
 			return err
 		}
-		return tx.InsertTicket(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketSignIn, Account: acc.ID, Mail: acc.Mail, ExpiresAt: tx.Now.Add(session.TicketLifetime)})
+		return tx.InsertTicket(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketSignIn, Account: acc.ID, Mail: acc.Mail,
+			ExpiresAt: tx.Now.Add(session.TicketLifetime)})
 	})
 	if errors.Is(err, storage.ErrNotFound) || err == nil && (acc.Mail == "" || late) {
 		return nil, nil
@@ -144,13 +145,15 @@ func (a *Accounts) SendConfirmation(ctx context.Context, j storage.Job) (func(co
 		if err != nil || late {
 			return err
 		}
-		return tx.InsertTicket(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketNoticeMail, Handle: in.Handle, Mail: s.Mail, ExpiresAt: tx.Now.Add(session.TicketLifetime)})
+		return tx.InsertTicket(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketNoticeMail, Handle: in.Handle, Mail: s.Mail,
+			ExpiresAt: tx.Now.Add(session.TicketLifetime)})
 	})
 	if err != nil || s.Mail == "" || s.Confirmed || late {
 		return nil, err
 	}
 	return a.sendWaiting(ctx, j, in, Letter{ID: letterID(j), To: s.Mail, Subject: "Confirm this address for @" + in.Handle, Text: paragraphs(
-		"The owner of @"+in.Handle+" at "+a.Base+" wants notices to be sent to this address. To agree, enter this code on the account page within 30 minutes, or give it to confirm_mail:",
+		"The owner of @"+in.Handle+" at "+a.Base+" wants notices to be sent to this address. To agree, enter this code on the account page within 30 "+
+			"minutes, or give it to confirm_mail:",
 		secret,
 		"If that is not you, pass this over: nothing more will be sent.",
 	)})

@@ -104,7 +104,8 @@ func TestSendLink_Bounded(t *testing.T) {
 			return err
 		}
 		for i := range linksAtOnce - 1 { // of some minutes ago
-			err := tx.InsertTicket(ctx, storage.Ticket{Hash: [32]byte{byte(i)}, Purpose: storage.TicketSignIn, Account: acc.ID, Mail: acc.Mail, ExpiresAt: tx.Now.Add(20 * time.Minute)})
+			err := tx.InsertTicket(ctx, storage.Ticket{Hash: [32]byte{byte(i)}, Purpose: storage.TicketSignIn, Account: acc.ID, Mail: acc.Mail,
+				ExpiresAt: tx.Now.Add(20 * time.Minute)})
 			if err != nil {
 				return err
 			}

@@ -121,7 +121,8 @@ func (a *Archive) Export(ctx context.Context, c protocol.Caller, in protocol.Exp
 		return nil, err
 	}
 	if in.Passphrase != "" && (c.Standing == protocol.Signed || !c.May(protocol.ScopeKeys)) {
-		return nil, protocol.Errorf(protocol.Forbidden, "private keys are exported only for a session or for a token that also has the scope keys; leave the passphrase out to export without them")
+		return nil, protocol.Errorf(protocol.Forbidden,
+			"private keys are exported only for a session or for a token that also has the scope keys; leave the passphrase out to export without them")
 	}
 	leave, err := a.enter()
 	if err != nil {

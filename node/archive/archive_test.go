@@ -298,7 +298,8 @@ func TestWalk(t *testing.T) {
 		{"too many records", good, Limits{Bytes: 1 << 20, Lines: 3}, protocol.TooLarge},
 		{"as many as may be", good, Limits{Bytes: 1 << 20, Lines: 4}, ""},
 		{"too many bytes", good, Limits{Bytes: 2048, Lines: 10}, protocol.TooLarge},
-		{"a bomb", packed(t, []part{profile, {name: postsFile, body: strings.Repeat("{}\n", 1<<20)}}, nil), Limits{Bytes: 1 << 20, Lines: 1 << 30}, protocol.TooLarge},
+		{"a bomb", packed(t, []part{profile, {name: postsFile, body: strings.Repeat("{}\n", 1<<20)}}, nil), Limits{Bytes: 1 << 20, Lines: 1 << 30},
+			protocol.TooLarge},
 		{"a line without an end", packed(t, []part{profile, {name: postsFile, body: strings.Repeat(" ", maxLine+1) + "\n"}}, nil), small, protocol.InvalidRequest},
 		{"a profile that is too long", packed(t, []part{{name: profileFile, body: strings.Repeat(" ", maxWhole+1)}}, nil), small, protocol.InvalidRequest},
 	} {

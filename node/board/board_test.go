@@ -29,7 +29,8 @@ func TestAuthor(t *testing.T) {
 	some := func(s string) *string { return &s }
 	at := time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC)
 	actor, none := base+"/ap/agents/asha", protocol.AuthorProof{Level: protocol.ByNothing}
-	chain := protocol.AuthorProof{Level: protocol.ByChainKey, Subject: some(agent), Chain: some(agent[:strings.LastIndex(agent, ":0x")]), Block: new(int64(7)), CheckedAt: &at}
+	chain := protocol.AuthorProof{Level: protocol.ByChainKey, Subject: some(agent), Chain: some(agent[:strings.LastIndex(agent, ":0x")]),
+		Block: new(int64(7)), CheckedAt: &at}
 	for _, tt := range []struct {
 		name   string
 		caller protocol.Caller
@@ -38,14 +39,18 @@ func TestAuthor(t *testing.T) {
 	}{
 		{"nobody", protocol.Caller{Standing: protocol.Proof}, "", protocol.Author{Name: "Anonymous", Method: protocol.ByProof, Proof: none}},
 		{"a claimed name", protocol.Caller{Standing: protocol.Proof}, "Meera", protocol.Author{Name: "Meera", Method: protocol.ByProof, Proof: none}},
-		{"a profile", protocol.Caller{Standing: protocol.Signed, Handle: "asha", Name: "Asha", KeyID: "k", Proof: protocol.AuthorProof{Level: protocol.ByProfileKey}}, "Somebody else",
+		{"a profile", protocol.Caller{Standing: protocol.Signed, Handle: "asha", Name: "Asha", KeyID: "k",
+			Proof: protocol.AuthorProof{Level: protocol.ByProfileKey}}, "Somebody else",
 			protocol.Author{Name: "Asha", Handle: some("asha"), Actor: some(base + "/ap/agents/asha"), KeyID: some("k"), Verified: true, Method: protocol.BySignature,
 				Proof: protocol.AuthorProof{Level: protocol.ByProfileKey, Subject: &actor, CheckedAt: &at}}},
-		{"an agent from outside", protocol.Caller{Standing: protocol.Signed, Agent: agent, KeyID: "k", Proof: protocol.AuthorProof{Level: protocol.ByChainKey, Block: new(int64(7))}}, "",
+		{"an agent from outside", protocol.Caller{Standing: protocol.Signed, Agent: agent, KeyID: "k",
+			Proof: protocol.AuthorProof{Level: protocol.ByChainKey, Block: new(int64(7))}}, "",
 			protocol.Author{Name: "Agent 17", ERC8004: some(agent), KeyID: some("k"), Verified: true, Method: protocol.BySignature, Proof: chain}},
-		{"an agent that says its name", protocol.Caller{Standing: protocol.Signed, Agent: agent, Proof: protocol.AuthorProof{Level: protocol.ByChainKey, Block: new(int64(7))}}, "Visitor",
+		{"an agent that says its name", protocol.Caller{Standing: protocol.Signed, Agent: agent,
+			Proof: protocol.AuthorProof{Level: protocol.ByChainKey, Block: new(int64(7))}}, "Visitor",
 			protocol.Author{Name: "Visitor", ERC8004: some(agent), Verified: true, Method: protocol.BySignature, Proof: chain}},
-		{"a site", protocol.Caller{Standing: protocol.Signed, Name: "https://bot.example", KeyID: "k", Proof: protocol.AuthorProof{Level: protocol.ByDirectory, Subject: some("https://bot.example")}}, "Asha",
+		{"a site", protocol.Caller{Standing: protocol.Signed, Name: "https://bot.example", KeyID: "k",
+			Proof: protocol.AuthorProof{Level: protocol.ByDirectory, Subject: some("https://bot.example")}}, "Asha",
 			protocol.Author{Name: "Asha", KeyID: some("k"), Verified: true, Method: protocol.BySignature,
 				Proof: protocol.AuthorProof{Level: protocol.ByDirectory, Subject: some("https://bot.example"), CheckedAt: &at}}},
 		{"an owner", protocol.Caller{Standing: protocol.Session, Handle: "asha", Name: "Asha", Agent: agent, Account: "acc"}, "",

@@ -114,7 +114,8 @@ func TestTell_WhoIsAnswered(t *testing.T) {
 		require.Equal(t, []submission{{Post: r.ID, Kind: "create", To: "https://m.example/ap/board"}}, told(), "who is of the board's own node reads the board")
 		third := receive("https://m.example/n/3", "https://m.example:8443/ap/board", carol)
 		q := b.post(asha, protocol.Offer, third)
-		require.ElementsMatch(t, []submission{{Post: q.ID, Kind: "create", To: "https://m.example:8443/ap/board"}, {Post: q.ID, Kind: "create", To: carol, Direct: true}}, told())
+		require.ElementsMatch(t, []submission{{Post: q.ID, Kind: "create", To: "https://m.example:8443/ap/board"},
+			{Post: q.ID, Kind: "create", To: carol, Direct: true}}, told())
 	})
 }
 

@@ -61,7 +61,8 @@ func TestResolved(t *testing.T) {
 		}{
 			{"own requirement", protocol.Requirement, asha, protocol.Resolution, asha, true},
 			{"own challenge", protocol.Challenge, asha, protocol.Resolution, asha, true},
-			{"own question, by chain identity", protocol.QuestionPost, ravi, protocol.Resolution, protocol.Caller{Standing: protocol.Signed, Agent: agent, KeyID: "another"}, true},
+			{"own question, by chain identity", protocol.QuestionPost, ravi, protocol.Resolution,
+				protocol.Caller{Standing: protocol.Signed, Agent: agent, KeyID: "another"}, true},
 			{"own question, by the very key", protocol.QuestionPost, asha, protocol.Resolution, protocol.Caller{Standing: protocol.Signed, KeyID: "key-a"}, true},
 			{"own question, signed in", protocol.QuestionPost, asha, protocol.Resolution, protocol.Caller{Standing: protocol.Session, Handle: "asha"}, true},
 			{"an offer waits for nothing", protocol.Offer, asha, protocol.Resolution, asha, false},

@@ -212,7 +212,8 @@ func (c *Client) send(ctx context.Context, p *plan, idemKey string) (*Result, er
 	}
 	if p.secret != "" {
 		if c.o.Token != "" {
-			return nil, protocol.Invalid(protocol.Fault{Pointer: "/" + p.op.Secret, Code: "two-tokens", Detail: "is not sent beside an owner's token; leave one of them away"})
+			return nil, protocol.Invalid(protocol.Fault{Pointer: "/" + p.op.Secret, Code: "two-tokens",
+				Detail: "is not sent beside an owner's token; leave one of them away"})
 		}
 		req.Header.Set("Authorization", "Bearer "+p.secret)
 	}

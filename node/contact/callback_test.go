@@ -114,7 +114,8 @@ func TestCallback_Delivered(t *testing.T) {
 		require.Equal(w.t, protocol.AgentSide, got.Message.From)
 		require.Equal(w.t, "asha", *got.Message.Author.Handle)
 		require.True(w.t, got.Message.Untrusted)
-		require.Equal(w.t, protocol.Callback{Type: "thread.reply", ID: message, ThreadID: thread, Handle: "asha", Message: got.Message, CreatedAt: got.Message.CreatedAt}, got)
+		require.Equal(w.t, protocol.Callback{Type: "thread.reply", ID: message, ThreadID: thread, Handle: "asha", Message: got.Message,
+			CreatedAt: got.Message.CreatedAt}, got)
 		d := w.callbacks(asha, protocol.CallbackQuery{})
 		require.Len(w.t, d, 1)
 		require.Equal(w.t, protocol.CallbackDone, d[0].State)
@@ -248,7 +249,9 @@ func TestCallback_Refused(t *testing.T) {
 		require.Equal(w.t, protocol.CallbackRefused, w.callbacks(asha, protocol.CallbackQuery{})[0].State)
 
 		w.Private = false
-		for _, address := range []string{r.URL, "https://127.0.0.1/x", "https://192.168.0.1/", "https://[fe80::1]/", "https://u:p@example.com/", "https://example.com:22/", "ftp://example.com/"} {
+		for _, address := range []string{
+			r.URL, "https://127.0.0.1/x", "https://192.168.0.1/", "https://[fe80::1]/", "https://u:p@example.com/", "https://example.com:22/", "ftp://example.com/",
+		} {
 			_, err := w.begin(visitor, protocol.NewContact{Handle: "asha", Message: "Hello", CallbackURL: address})
 			require.Equal(w.t, protocol.Validation, protocol.CodeOf(err), address)
 			require.Equal(w.t, "/callbackUrl", protocol.AsError(err).Faults[0].Pointer)

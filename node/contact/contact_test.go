@@ -47,7 +47,8 @@ func (w *world) pass(d time.Duration) { w.now.Add(d.Milliseconds()) }
 func (w *world) profile(handle string, policy *protocol.PolicyDraft) {
 	w.t.Helper()
 	require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: strings.ToUpper(handle), Kind: protocol.Person, ContactPolicy: policy}})
+		_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: strings.ToUpper(handle),
+			Kind: protocol.Person, ContactPolicy: policy}})
 		return err
 	}))
 }

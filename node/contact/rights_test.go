@@ -171,7 +171,8 @@ func TestInbox(t *testing.T) {
 			got, err := w.Get(ctx, tx, asha, protocol.ThreadPage{ThreadRef: protocol.ThreadRef{ThreadID: begun.ThreadID}, Paging: protocol.Paging{Limit: 1}})
 			require.NoError(w.t, err)
 			require.Len(w.t, got.Messages.Items, 1)
-			got, err = w.Get(ctx, tx, asha, protocol.ThreadPage{ThreadRef: protocol.ThreadRef{ThreadID: begun.ThreadID}, Paging: protocol.Paging{After: *got.Messages.Next}})
+			got, err = w.Get(ctx, tx, asha, protocol.ThreadPage{ThreadRef: protocol.ThreadRef{ThreadID: begun.ThreadID},
+				Paging: protocol.Paging{After: *got.Messages.Next}})
 			require.NoError(w.t, err)
 			require.Equal(w.t, "Yes.", got.Messages.Items[0].Text)
 			require.Nil(w.t, got.Messages.Next)
@@ -239,7 +240,8 @@ func TestBlocks(t *testing.T) {
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		w.profile("bob", everybody)
-		hosted := protocol.Caller{Standing: protocol.Signed, Handle: "carol", Agent: "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:9", KeyID: "key-c", Name: "Carol"}
+		hosted := protocol.Caller{Standing: protocol.Signed, Handle: "carol", Agent: "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:9",
+			KeyID: "key-c", Name: "Carol"}
 		for _, tt := range []struct {
 			name    string
 			caller  protocol.Caller
@@ -247,9 +249,11 @@ func TestBlocks(t *testing.T) {
 			same    []protocol.Caller // refused as well
 			others  []protocol.Caller // not refused
 		}{
-			{"network", visitor, protocol.ByNetwork, nil, []protocol.Caller{{Standing: protocol.Proof, Network: "net-q"}, {Standing: protocol.Signed, KeyID: "key-q", Network: visitor.Network}}},
+			{"network", visitor, protocol.ByNetwork, nil, []protocol.Caller{{Standing: protocol.Proof, Network: "net-q"},
+				{Standing: protocol.Signed, KeyID: "key-q", Network: visitor.Network}}},
 			{"identity", outsider, protocol.ByIdentity,
-				[]protocol.Caller{{Standing: protocol.Signed, Agent: outsider.Agent, KeyID: "new"}, {Standing: protocol.Signed, KeyID: outsider.KeyID}}, []protocol.Caller{keyed}},
+				[]protocol.Caller{{Standing: protocol.Signed, Agent: outsider.Agent, KeyID: "new"}, {Standing: protocol.Signed, KeyID: outsider.KeyID}},
+				[]protocol.Caller{keyed}},
 			{"key", keyed, protocol.ByKey, []protocol.Caller{ // with a chain identity since, or a profile
 				{Standing: protocol.Signed, KeyID: keyed.KeyID, Agent: "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:11"},
 				{Standing: protocol.Signed, KeyID: keyed.KeyID, Handle: "dave"}}, []protocol.Caller{outsider}},
@@ -272,7 +276,8 @@ func TestBlocks(t *testing.T) {
 			}
 			on := protocol.NewMessage{ThreadID: begun.ThreadID, ReadToken: begun.ReadToken, Message: "And here?"}
 			require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(w.goOn(tt.caller, on)), tt.name)
-			require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(w.goOn(protocol.Caller{Standing: protocol.Proof, Network: "net-other"}, on)), "the thread's writer, from elsewhere")
+			require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(w.goOn(protocol.Caller{Standing: protocol.Proof, Network: "net-other"}, on)),
+				"the thread's writer, from elsewhere")
 			_, err = w.check(tt.caller, protocol.ThreadInput{ThreadID: begun.ThreadID, ReadToken: begun.ReadToken})
 			require.NoError(w.t, err, "it may still read")
 			if tt.caller.Handle != "bob" {
@@ -358,7 +363,8 @@ func TestAnswer_OfABlockedProfile(t *testing.T) {
 		both.Handle, both.Handles = "", []string{"asha", "bob"}
 		begun := w.begun(visitor)
 		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-			return tx.PutBlock(ctx, protocol.Block{ID: protocol.NewID(protocol.BlockID, tx.Now), Kind: protocol.BlockHandle, Value: "asha", Actor: "operator", CreatedAt: tx.Now})
+			return tx.PutBlock(ctx, protocol.Block{ID: protocol.NewID(protocol.BlockID, tx.Now), Kind: protocol.BlockHandle, Value: "asha", Actor: "operator",
+				CreatedAt: tx.Now})
 		}))
 		_, err := w.answer(both, begun.ThreadID, "Yes.")
 		require.Equal(w.t, protocol.Forbidden, protocol.CodeOf(err))

@@ -22,7 +22,8 @@ func enqueueSilence(ctx context.Context, tx *storage.Tx, t *storage.StoredThread
 	if err != nil {
 		return err
 	}
-	return tx.Enqueue(ctx, storage.Job{Kind: storage.SilenceJob, Args: args, Dedupe: string(storage.SilenceJob) + ":" + t.ID, RunAt: t.UpdatedAt.Add(protocol.ThreadSilence)})
+	return tx.Enqueue(ctx, storage.Job{Kind: storage.SilenceJob, Args: args, Dedupe: string(storage.SilenceJob) + ":" + t.ID,
+		RunAt: t.UpdatedAt.Add(protocol.ThreadSilence)})
 }
 
 // Watch enqueues the job that closes an imported thread after its silence.

@@ -32,7 +32,8 @@ func (r Enroller) Enrol(ctx context.Context, c protocol.Caller, in protocol.NewE
 	case errors.Is(err, storage.ErrNotFound):
 		return protocol.None{}, protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", e.Handle)
 	case errors.Is(err, storage.ErrExists):
-		return protocol.None{}, protocol.Errorf(protocol.Conflict, "another profile of this node is enrolled to %s; drop that first: stoa admin identity drop", e.ERC8004)
+		return protocol.None{}, protocol.Errorf(protocol.Conflict,
+			"another profile of this node is enrolled to %s; drop that first: stoa admin identity drop", e.ERC8004)
 	case errors.Is(err, storage.ErrKeyTaken):
 		return protocol.None{}, protocol.Errorf(protocol.Conflict,
 			"the key %s is another profile's, or was retired by its owner, which is for good; publish another on chain: stoa identity keys", e.KeyID)

@@ -71,7 +71,8 @@ func (d *Directory) Put(ctx context.Context, tx *storage.Tx, p *storage.StoredPr
 		p.Unlisted = old.Unlisted
 	}
 	if err == nil && old.Draft.Kind != p.Draft.Kind {
-		return false, protocol.Invalid(protocol.Fault{Pointer: "/kind", Code: "fixed", Detail: "a profile stays a " + string(old.Draft.Kind) + "; take another handle"})
+		return false, protocol.Invalid(protocol.Fault{Pointer: "/kind", Code: "fixed", Detail: "a profile stays a " + string(old.Draft.Kind) +
+			"; take another handle"})
 	}
 	if created, err = tx.PutProfile(ctx, p); err != nil {
 		return created, err

@@ -10,7 +10,9 @@ import (
 )
 
 // Merchants lists the businesses (spec §2.15).
-func (d *Directory) Merchants(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.MerchantQuery) (protocol.Page[protocol.MerchantEntry], error) {
+func (d *Directory) Merchants(
+	ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.MerchantQuery,
+) (protocol.Page[protocol.MerchantEntry], error) {
 	found, err := tx.ListMerchants(ctx, in)
 	page := protocol.Page[protocol.MerchantEntry]{Items: make([]protocol.MerchantEntry, 0, len(found.Items)), Next: found.Next}
 	for i := range found.Items {
@@ -112,7 +114,8 @@ func (d *Directory) PutRecord(ctx context.Context, tx *storage.Tx, c protocol.Ca
 	}
 	draft := in.MerchantDraft
 	if len(draft.Hours)+len(draft.ExceptionHours) > 0 && draft.Timezone == "" && p.Draft.Timezone == "" {
-		return protocol.MerchantRecord{}, protocol.Invalid(protocol.Fault{Pointer: "/timezone", Code: "required", Detail: "hours need a time zone, here or in the profile"})
+		return protocol.MerchantRecord{}, protocol.Invalid(protocol.Fault{Pointer: "/timezone", Code: "required",
+			Detail: "hours need a time zone, here or in the profile"})
 	}
 	m, err := tx.PutMerchant(ctx, handle, draft)
 	if err != nil {
@@ -132,7 +135,8 @@ func (d *Directory) business(ctx context.Context, tx *storage.Tx, handle string)
 		return nil, protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", handle)
 	}
 	if err == nil && p.Draft.Kind != protocol.Business {
-		return nil, protocol.Invalid(protocol.Fault{Pointer: "/handle", Code: "not-for-kind", Detail: "@" + handle + " is a person; merchant records are for businesses"})
+		return nil, protocol.Invalid(protocol.Fault{Pointer: "/handle", Code: "not-for-kind", Detail: "@" + handle +
+			" is a person; merchant records are for businesses"})
 	}
 	return p, err
 }
@@ -184,7 +188,9 @@ func (d *Directory) announceNews(ctx context.Context, tx *storage.Tx, p *storage
 	return nil
 }
 
-func (d *Directory) announce(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile, kind protocol.FeedType, subject protocol.Subject, summary string) error {
+func (d *Directory) announce(
+	ctx context.Context, tx *storage.Tx, p *storage.StoredProfile, kind protocol.FeedType, subject protocol.Subject, summary string,
+) error {
 	return tx.AppendFeed(ctx, protocol.FeedItem{
 		ID: protocol.NewID(protocol.FeedID, tx.Now), Type: kind, At: tx.Now, Actor: d.author(p, tx.Now),
 		Subject: subject, Summary: strings.TrimSpace(summary), Untrusted: true,

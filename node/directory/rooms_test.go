@@ -20,7 +20,8 @@ func TestInterfaces_Rooms(t *testing.T) {
 		want string
 	}{
 		{protocol.Person, protocol.Rooms{}, `{"meetings":null,"meetingPage":null,"attentionBoard":null}`},
-		{protocol.Person, protocol.Rooms{Meetings: true}, `{"meetings":"https://node.example/api/public/agents/asha/meetings","meetingPage":"https://node.example/@asha/meet","attentionBoard":null}`},
+		{protocol.Person, protocol.Rooms{Meetings: true},
+			`{"meetings":"https://node.example/api/public/agents/asha/meetings","meetingPage":"https://node.example/@asha/meet","attentionBoard":null}`},
 		{protocol.Person, protocol.Rooms{AttentionBoard: true}, `{"meetings":null,"meetingPage":null,"attentionBoard":"https://node.example/@asha/board"}`},
 		{protocol.Business, protocol.Rooms{}, `{"catalog":null}`},
 		{protocol.Business, protocol.Rooms{Catalog: true, Meetings: true}, `{"catalog":"https://node.example/api/ucp/catalog/search"}`},

@@ -365,7 +365,8 @@ func (t *Table) check(e *entry, in *input, value map[string]any, req Request) er
 		faults = append(faults, protocol.Fault{Pointer: "", Code: "idempotency-key", Detail: "the Idempotency-Key header holds 1 to 64 visible ASCII characters"})
 	}
 	if req.IdempotencyKey != "" && e.op.OneTime {
-		faults = append(faults, protocol.Fault{Pointer: "", Code: "idempotency-key", Detail: "the answer is shown once and not kept, so it cannot be repeated; leave the Idempotency-Key header out"})
+		faults = append(faults, protocol.Fault{Pointer: "", Code: "idempotency-key",
+			Detail: "the answer is shown once and not kept, so it cannot be repeated; leave the Idempotency-Key header out"})
 	}
 	if len(faults) > 0 {
 		return protocol.Invalid(faults...)

@@ -64,7 +64,8 @@ func TestUpload_LeastRate(t *testing.T) {
 			})
 		})
 	}
-	u := &upload{body: iotest.ErrReader(io.ErrUnexpectedEOF), control: http.NewResponseController(&deadlines{}), op: protocol.ImportArchive.Operation, start: time.Now().Add(-2 * time.Hour), got: 1 << 40}
+	u := &upload{body: iotest.ErrReader(io.ErrUnexpectedEOF), control: http.NewResponseController(&deadlines{}), op: protocol.ImportArchive.Operation,
+		start: time.Now().Add(-2 * time.Hour), got: 1 << 40}
 	_, err := u.Read(make([]byte, 1))
 	require.ErrorContains(t, err, "longer than an hour")
 }

@@ -363,7 +363,8 @@ func TestJob_Identities(t *testing.T) {
 	read()
 	require.Len(t, probes, 1)
 	for i := range 3 {
-		require.NoError(t, p.probe(context.Background(), storage.Probe{Target: fmt.Sprintf("%s%d key-%d", id, i, i), Kind: storage.ProbeChain, Alive: protocol.LivenessUnknown}))
+		require.NoError(t, p.probe(context.Background(), storage.Probe{Target: fmt.Sprintf("%s%d key-%d", id, i, i), Kind: storage.ProbeChain,
+			Alive: protocol.LivenessUnknown}))
 	}
 	require.Equal(t, storage.Census{Listed: 2, Verified: 1}, census())
 	require.Equal(t, protocol.LivenessUnknown, profile(t, db, "agent-0").Alive)

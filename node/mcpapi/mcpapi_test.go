@@ -49,7 +49,8 @@ func door(t *testing.T, change func(*Config)) (*API, *int) {
 	gate := &identity.Gate{Target: target, Directory: nobody{},
 		Proofs: proof.New(proof.Config{Master: []byte("0123456789abcdef"), Audience: "n1.example", Flat: &flat})}
 	table := dispatch.New(storagetest.Open(t), gate, dispatch.NewLimits(dispatch.WideRates()))
-	dispatch.Bind(table, protocol.ReadBoard, func(_ context.Context, _ *storage.Tx, _ protocol.Caller, in protocol.BoardQuery) (protocol.Page[protocol.Post], error) {
+	dispatch.Bind(table, protocol.ReadBoard, func(_ context.Context, _ *storage.Tx, _ protocol.Caller,
+		in protocol.BoardQuery) (protocol.Page[protocol.Post], error) {
 		*reads++
 		return protocol.Page[protocol.Post]{Items: []protocol.Post{{Title: in.Q + " \"quoted\"\n\x01"}}}, nil
 	})
@@ -161,13 +162,20 @@ func TestWire(t *testing.T) {
 		{"modern with its header twice", "POST", modernList, []string{newest, newest, "Mcp-Method: tools/list"}, 400, headerMismatch, protocol.InvalidRequest},
 		{"modern without the method's header", "POST", modernList, []string{newest}, 400, headerMismatch, protocol.InvalidRequest},
 		{"modern with another method's header", "POST", modernList, []string{newest, "Mcp-Method: tools/call"}, 400, headerMismatch, protocol.InvalidRequest},
-		{"modern without capabilities", "POST", request(`"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`), []string{newest, "Mcp-Method: tools/list"}, 400, badParams, protocol.InvalidRequest},
+		{"modern without capabilities", "POST",
+			request(`"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`),
+			[]string{newest, "Mcp-Method: tools/list"}, 400, badParams, protocol.InvalidRequest},
 		{"the newest header alone", "POST", list, []string{newest}, 400, badParams, protocol.InvalidRequest},
-		{"modern ping, which is gone", "POST", request(`"method":"ping","params":{` + versionOf + `}`), []string{newest, "Mcp-Method: ping"}, 404, methodNotFound, protocol.NotFound},
-		{"modern call without the tool's header", "POST", request(`"method":"tools/call","params":{"name":"read_board",` + versionOf + `}`), []string{newest, "Mcp-Method: tools/call"}, 400, headerMismatch, protocol.InvalidRequest},
-		{"modern call with another tool's header", "POST", request(`"method":"tools/call","params":{"name":"read_board",` + versionOf + `}`), []string{newest, "Mcp-Method: tools/call", "Mcp-Name: post_to_board"}, 400, headerMismatch, protocol.InvalidRequest},
-		{"modern call", "POST", request(`"method":"tools/call","params":{"name":"read_board",` + versionOf + `}`), []string{newest, "Mcp-Method: tools/call", "Mcp-Name: read_board"}, 200, 0, ""},
-		{"modern call, wrapped", "POST", request(`"method":"tools/call","params":{"name":"read_board",` + versionOf + `}`), []string{newest, "Mcp-Method: tools/call", "Mcp-Name: =?base64?cmVhZF9ib2FyZA==?="}, 200, 0, ""},
+		{"modern ping, which is gone", "POST", request(`"method":"ping","params":{` + versionOf + `}`), []string{newest, "Mcp-Method: ping"}, 404,
+			methodNotFound, protocol.NotFound},
+		{"modern call without the tool's header", "POST", request(`"method":"tools/call","params":{"name":"read_board",` + versionOf + `}`),
+			[]string{newest, "Mcp-Method: tools/call"}, 400, headerMismatch, protocol.InvalidRequest},
+		{"modern call with another tool's header", "POST", request(`"method":"tools/call","params":{"name":"read_board",` + versionOf + `}`),
+			[]string{newest, "Mcp-Method: tools/call", "Mcp-Name: post_to_board"}, 400, headerMismatch, protocol.InvalidRequest},
+		{"modern call", "POST", request(`"method":"tools/call","params":{"name":"read_board",` + versionOf + `}`),
+			[]string{newest, "Mcp-Method: tools/call", "Mcp-Name: read_board"}, 200, 0, ""},
+		{"modern call, wrapped", "POST", request(`"method":"tools/call","params":{"name":"read_board",` + versionOf + `}`),
+			[]string{newest, "Mcp-Method: tools/call", "Mcp-Name: =?base64?cmVhZF9ib2FyZA==?="}, 200, 0, ""},
 	} {
 		w := send(a, tt.method, tt.body, tt.head...)
 		require.Equal(t, tt.status, w.Code, "%s: %s", tt.name, w.Body)
@@ -185,7 +193,8 @@ func TestWire(t *testing.T) {
 	w := send(a, "POST", `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	require.Equal(t, http.StatusAccepted, w.Code, "a notification has no answer")
 	require.Empty(t, w.Body.String())
-	require.Equal(t, []any{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"}, read(t, send(a, "POST", ping, "MCP-Protocol-Version: 1999-01-01")).Error.Data["supported"])
+	require.Equal(t, []any{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"},
+		read(t, send(a, "POST", ping, "MCP-Protocol-Version: 1999-01-01")).Error.Data["supported"])
 }
 
 // TestInitialize: a handshake settles on the revision that was asked for, else on
@@ -194,7 +203,8 @@ func TestInitialize(t *testing.T) {
 	t.Parallel()
 	a, _ := door(t, nil)
 	for asked, want := range map[string]string{"2025-03-26": "2025-03-26", "2025-06-18": "2025-06-18", "2025-11-25": "2025-11-25", "1999-01-01": latestLegacy} {
-		r := read(t, send(a, "POST", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+asked+`","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`))
+		r := read(t, send(a, "POST",
+			`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+asked+`","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`))
 		require.Equal(t, want, r.Result["protocolVersion"], asked)
 		require.Equal(t, map[string]any{"tools": map[string]any{}}, r.Result["capabilities"])
 	}
@@ -251,7 +261,9 @@ func TestCall(t *testing.T) {
 	require.NotEmpty(t, w.Header().Get("Signature-Error"))
 	require.NotEmpty(t, w.Header().Get("Accept-Signature"))
 
-	for _, params := range []string{`{}`, `{"name":7}`, `{"name":"read_bord"}`, `{"name":"list_threads"}`, `{"name":"read_board","arguments":[]}`, `{"name":"read_board","arguments":"x"}`} {
+	for _, params := range []string{
+		`{}`, `{"name":7}`, `{"name":"read_bord"}`, `{"name":"list_threads"}`, `{"name":"read_board","arguments":[]}`, `{"name":"read_board","arguments":"x"}`,
+	} {
 		r, _ := call(params)
 		require.NotNil(t, r.Error, params)
 		require.Equal(t, badParams, r.Error.Code, params)

@@ -164,7 +164,9 @@ func stateError(s protocol.PostState, format string, args ...any) error {
 }
 
 // recordDecision writes a decision and its note to the audit log, and returns the state of the post.
-func (m *Moderation) recordDecision(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Decision, action, why string) (protocol.PostStanding, error) {
+func (m *Moderation) recordDecision(
+	ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Decision, action, why string,
+) (protocol.PostStanding, error) {
 	if err := tx.Audit(ctx, actor(c), "post "+action, in.ID, in.Reason); err != nil {
 		return protocol.PostStanding{}, err
 	}

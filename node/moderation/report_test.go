@@ -89,7 +89,8 @@ func TestReport_ManyKeys(t *testing.T) {
 			return state
 		}
 		require.NoError(t, db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
-			return tx.InsertPost(ctx, &protocol.StoredPost{Post: protocol.Post{ID: id, URI: protocol.PostURI("https://n1.example", id), Kind: protocol.Offer, Title: "t", Body: "b",
+			return tx.InsertPost(ctx, &protocol.StoredPost{Post: protocol.Post{ID: id, URI: protocol.PostURI("https://n1.example", id), Kind: protocol.Offer,
+				Title: "t", Body: "b",
 				Author: protocol.Author{Name: "Meera", Method: protocol.ByProof}, CreatedAt: tx.Now}, Board: protocol.BoardID("https://n1.example")})
 		}))
 		for i := range 2 * protocol.ReportsToHide {
@@ -121,7 +122,8 @@ func TestFlagFrom(t *testing.T) {
 			return items
 		}
 		do(func(ctx context.Context, tx *storage.Tx) error {
-			return tx.InsertPost(ctx, &protocol.StoredPost{Post: protocol.Post{ID: id, URI: protocol.PostURI("https://n1.example", id), Kind: protocol.Offer, Title: "t", Body: "b",
+			return tx.InsertPost(ctx, &protocol.StoredPost{Post: protocol.Post{ID: id, URI: protocol.PostURI("https://n1.example", id), Kind: protocol.Offer,
+				Title: "t", Body: "b",
 				Author: protocol.Author{Name: "Meera", Method: protocol.ByProof}, CreatedAt: tx.Now}, Board: protocol.BoardID("https://n1.example")})
 		})
 		for n := range 2 * protocol.ReportsToHide {

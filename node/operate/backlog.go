@@ -18,8 +18,9 @@ const scrapeTimeout = 2 * time.Second
 var (
 	jobsDesc    = prometheus.NewDesc("stoa_jobs", "Jobs by kind and state, up to 10,000 of each; dead ones want the operator.", []string{"kind", "state"}, nil)
 	outletsDesc = prometheus.NewDesc("stoa_outlets", "Inboxes that are delivered to, by state, up to 10,000 of each.", []string{"state"}, nil)
-	reviewDesc  = prometheus.NewDesc("stoa_review_posts", "Posts that wait for an operator's decision: with open reports, visible or hidden by them; up to 10,000.", nil, nil)
-	lagDesc     = prometheus.NewDesc("stoa_outlet_lag_entries", "How many log entries the furthest behind of the outlets has not been told of.", nil, nil)
+	reviewDesc  = prometheus.NewDesc("stoa_review_posts",
+		"Posts that wait for an operator's decision: with open reports, visible or hidden by them; up to 10,000.", nil, nil)
+	lagDesc = prometheus.NewDesc("stoa_outlet_lag_entries", "How many log entries the furthest behind of the outlets has not been told of.", nil, nil)
 )
 
 func (b *Backlog) Describe(ch chan<- *prometheus.Desc) {

@@ -58,7 +58,9 @@ func Unfollow(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protoco
 	if err != nil {
 		return protocol.None{}, err
 	}
-	if err := tx.Enqueue(ctx, storage.Job{Kind: storage.UnfollowJob, Lane: "host:" + s.Host, Args: args, Dedupe: string(storage.UnfollowJob) + " " + in.URL}); err != nil {
+	if err := tx.Enqueue(ctx,
+		storage.Job{Kind: storage.UnfollowJob, Lane: "host:" + s.Host, Args: args, Dedupe: string(storage.UnfollowJob) + " " + in.URL},
+	); err != nil {
 		return protocol.None{}, err
 	}
 	return protocol.None{}, tx.Audit(ctx, c.Actor(), "peer unfollow", in.URL, "")
@@ -73,7 +75,8 @@ type FollowJobs struct {
 // followPauses are the pauses of a follow whose node does not answer; afterwards it
 // is retried once an hour, until followFor is over.
 var followPauses = []time.Duration{
-	5 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 20 * time.Minute, 30 * time.Minute, time.Hour,
+	5 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 20 * time.Minute,
+	30 * time.Minute, time.Hour,
 }
 
 const followFor = 24 * time.Hour

@@ -51,7 +51,8 @@ Operations over HTTP (machine-readable: %s/openapi.json):
 		fmt.Fprintf(&b, "  %-6s %-44s %s\n", op.HTTP.Method, op.HTTP.Path, op.Summary)
 	}
 	fmt.Fprintf(&b, "\nThe same operations are tools over MCP (streamable HTTP): %s%s\n", s.Base, protocol.MCPPath)
-	fmt.Fprintf(&b, "Agents with an ERC-8004 identity write over A2A 1.0: %s/a2a/{handle} (card: /a2a/{handle}/agent-card.json), the node's own agent at %s/a2a\n", s.Base, s.Base)
+	fmt.Fprintf(&b, "Agents with an ERC-8004 identity write over A2A 1.0: %s/a2a/{handle} (card: /a2a/{handle}/agent-card.json), the node's own agent "+
+		"at %s/a2a\n", s.Base, s.Base)
 	return b.String(), nil
 }
 

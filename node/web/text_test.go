@@ -15,13 +15,15 @@ import (
 func TestWeek(t *testing.T) {
 	t.Parallel()
 	require.Nil(t, week(nil))
-	days := week([]protocol.DayHours{{Day: "monday", Opens: "17:00", Closes: "01:00"}, {Day: "monday", Opens: "07:30", Closes: "11:00"}, {Day: "sunday", Opens: "00:00", Closes: "24:00"}})
+	days := week([]protocol.DayHours{{Day: "monday", Opens: "17:00", Closes: "01:00"}, {Day: "monday", Opens: "07:30", Closes: "11:00"},
+		{Day: "sunday", Opens: "00:00", Closes: "24:00"}})
 	require.Len(t, days, 7)
 	require.Equal(t, day{"Monday", "07:30–11:00, 17:00–01:00"}, days[0])
 	require.Equal(t, day{"Tuesday", "closed"}, days[1])
 	require.Equal(t, day{"Sunday", "00:00–24:00"}, days[6])
 	require.Equal(t, []day{{"8 Nov 2026 to 9 Nov 2026", "closed · Diwali"}, {"1 Jan 2027", "10:00–12:00"}}, exceptional([]protocol.ExceptionHours{
-		{Title: "Diwali", ValidFrom: "2026-11-08", ValidThrough: "2026-11-09"}, {ValidFrom: "2027-01-01", ValidThrough: "2027-01-01", Opens: "10:00", Closes: "12:00"}}))
+		{Title: "Diwali", ValidFrom: "2026-11-08", ValidThrough: "2026-11-09"},
+		{ValidFrom: "2027-01-01", ValidThrough: "2027-01-01", Opens: "10:00", Closes: "12:00"}}))
 }
 
 func TestTurn(t *testing.T) {
@@ -38,7 +40,8 @@ func TestWorth(t *testing.T) {
 	require.Equal(t, "price on request", amount(nil, nil))
 	require.Equal(t, "INR 120.50", amount(&protocol.Money{Currency: "INR", Amount: "120.50"}, nil))
 	require.Equal(t, "INR 120.50 per plate", amount(&protocol.Money{Currency: "INR", Amount: "120.50"}, new("plate")))
-	require.Equal(t, []string{"1 Lane", "Bengaluru 560001", "IN-KA"}, postal(&protocol.Address{Street: "1 Lane", PostalCode: "560001", Region: "IN-KA", Country: "IN"}, new("Bengaluru")))
+	require.Equal(t, []string{"1 Lane", "Bengaluru 560001", "IN-KA"},
+		postal(&protocol.Address{Street: "1 Lane", PostalCode: "560001", Region: "IN-KA", Country: "IN"}, new("Bengaluru")))
 	require.Equal(t, []string{"Bengaluru"}, postal(nil, new("Bengaluru")))
 }
 

@@ -128,12 +128,15 @@ func TestParseSend(t *testing.T) {
 		other        *Error
 	}{
 		{name: "plain", params: good},
-		{name: "snake case", params: `{"message":{"message_id":"m","role":1,"context_id":"c","task_id":"t","parts":[{"text":"hi","media_type":"text/plain"}],"reference_task_ids":["x"]},"configuration":{"history_length":"3","return_immediately":true,"accepted_output_modes":["a/b"]}}`},
-		{name: "null is absence", params: `{"tenant":null,"message":{"messageId":"m","role":"ROLE_USER","contextId":null,"parts":[{"text":"hi","metadata":null}]},"configuration":null}`},
+		{name: "snake case", params: `{"message":{"message_id":"m","role":1,"context_id":"c","task_id":"t","parts":[{"text":"hi",` +
+			`"media_type":"text/plain"}],"reference_task_ids":["x"]},"configuration":{"history_length":"3","return_immediately":true,"accepted_output_modes":["a/b"]}}`},
+		{name: "null is absence", params: `{"tenant":null,"message":{"messageId":"m","role":"ROLE_USER","contextId":null,"parts":[{"text":"hi",` +
+			`"metadata":null}]},"configuration":null}`},
 		{name: "unknown members", params: `{"x":1,"message":{"messageId":"m","role":"ROLE_USER","y":[],"parts":[{"text":"hi","kind":"text"}]}}`},
 		{name: "data null", params: message(`"messageId":"m","role":"ROLE_USER","parts":[{"data":null}]`)},
 		{name: "text empty", params: message(`"messageId":"m","role":"ROLE_USER","parts":[{"text":""}]`)},
-		{name: "address", params: message(`"messageId":"m","role":"ROLE_USER","parts":[{"url":"https://a.example/f.pdf","mediaType":"application/pdf","filename":"f.pdf"}]`)},
+		{name: "address", params: message(`"messageId":"m","role":"ROLE_USER","parts":[{"url":"https://a.example/f.pdf","mediaType":"application/pdf",` +
+			`"filename":"f.pdf"}]`)},
 		{name: "charset", params: message(`"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi","mediaType":"text/plain; charset=utf-8"}]`)},
 		{name: "nothing", params: ``, fields: []string{""}},
 		{name: "no message", params: `{}`, fields: []string{"message"}},
@@ -146,10 +149,14 @@ func TestParseSend(t *testing.T) {
 		{name: "twice", params: message(`"messageId":"m","message_id":"n","role":"ROLE_USER","parts":[{"text":"hi"}]`), fields: []string{"message.messageId"}},
 		{name: "other case", params: message(`"MessageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]`), fields: []string{"message.messageId"}},
 		{name: "plain http", params: message(`"messageId":"m","role":"ROLE_USER","parts":[{"url":"http://a.example/"}]`), fields: []string{"message.parts[0].url"}},
-		{name: "too many parts", params: message(`"messageId":"m","role":"ROLE_USER","parts":[` + strings.Repeat(`{"text":"x"},`, 20) + `{"text":"x"}]`), fields: []string{"message.parts"}},
-		{name: "id too long", params: message(`"messageId":"` + strings.Repeat("x", 257) + `","role":"ROLE_USER","parts":[{"text":"hi"}]`), fields: []string{"message.messageId"}},
-		{name: "negative history", params: `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]},"configuration":{"historyLength":-1}}`, fields: []string{"configuration.historyLength"}},
-		{name: "metadata too long", params: message(`"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}],"metadata":{"a":"` + strings.Repeat("x", 17<<10) + `"}`), fields: []string{"message.metadata"}},
+		{name: "too many parts", params: message(`"messageId":"m","role":"ROLE_USER","parts":[` + strings.Repeat(`{"text":"x"},`, 20) + `{"text":"x"}]`),
+			fields: []string{"message.parts"}},
+		{name: "id too long", params: message(`"messageId":"` + strings.Repeat("x", 257) + `","role":"ROLE_USER","parts":[{"text":"hi"}]`),
+			fields: []string{"message.messageId"}},
+		{name: "negative history", params: `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]},"configuration":{"historyLength":-1}}`,
+			fields: []string{"configuration.historyLength"}},
+		{name: "metadata too long", params: message(`"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}],"metadata":{"a":"` +
+			strings.Repeat("x", 17<<10) + `"}`), fields: []string{"message.metadata"}},
 		{name: "bytes", params: message(`"messageId":"m","role":"ROLE_USER","parts":[{"raw":"aGk="}]`), other: ErrContentType},
 		{name: "another type", params: message(`"messageId":"m","role":"ROLE_USER","parts":[{"text":"<b>","mediaType":"text/html"}]`), other: ErrContentType},
 	}

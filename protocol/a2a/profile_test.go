@@ -22,8 +22,10 @@ func profile() protocol.Profile {
 		Interfaces:    protocol.Interfaces{Page: "https://node.example/@asha", Profile: "https://node.example/api/public/agents/asha", A2A: &a2a},
 		ContactPolicy: protocol.ContactPolicy{OutsideAgentsWithIdentity: true, Kinds: []string{"question", "quote_request"}, ResponseTime: new("within a day")},
 		Capabilities: []protocol.Capability{
-			{ID: "schedule-meeting", Name: "Schedule a meeting", Description: "The owner approves first.", Tags: []string{"scheduling"}, Pricing: &protocol.Pricing{Model: protocol.Free}},
-			{ID: "contact", Name: "Letters", Description: "By hand.", Input: "An address", Output: "A letter", Pricing: &protocol.Pricing{Model: protocol.Fixed, Currency: "INR", Amount: new(99.5)}},
+			{ID: "schedule-meeting", Name: "Schedule a meeting", Description: "The owner approves first.", Tags: []string{"scheduling"},
+				Pricing: &protocol.Pricing{Model: protocol.Free}},
+			{ID: "contact", Name: "Letters", Description: "By hand.", Input: "An address", Output: "A letter",
+				Pricing: &protocol.Pricing{Model: protocol.Fixed, Currency: "INR", Amount: new(99.5)}},
 		},
 	}
 }
@@ -36,7 +38,9 @@ func TestFromProfile(t *testing.T) {
 	require.Equal(t, "1795168800", c.Version)
 	require.Equal(t, &Provider{"node.example", "https://node.example"}, c.Provider)
 	require.Equal(t, []Skill{
-		{"contact", "Write to Asha Rao", "A message begins or continues a thread; the agent's owner answers. Kinds: question, quote_request. Usual answer: within a day.", []string{"contact", "question", "quote_request"}},
+		{"contact", "Write to Asha Rao",
+			"A message begins or continues a thread; the agent's owner answers. Kinds: question, quote_request. Usual answer: within a day.",
+			[]string{"contact", "question", "quote_request"}},
 		{"schedule-meeting", "Schedule a meeting", "The owner approves first.", []string{"scheduling"}},
 		{"capability-contact", "Letters", "By hand. Send: An address Gives: A letter", []string{"capability-contact"}},
 	}, c.Skills)
@@ -72,8 +76,9 @@ func TestCard_Stable(t *testing.T) {
 	full, longest := profile(), profile()
 	for i := range 20 {
 		longest.Capabilities = append(longest.Capabilities[:min(i, len(longest.Capabilities))], protocol.Capability{
-			ID: "c" + strconv.Itoa(i), Name: strings.Repeat("न", 60), Description: strings.Repeat("द", 400), Input: strings.Repeat("x", 200), Output: strings.Repeat("y", 200),
-			Tags: []string{"one", "two", "three"},
+			ID: "c" + strconv.Itoa(i), Name: strings.Repeat("न", 60), Description: strings.Repeat("द", 400), Input: strings.Repeat("x", 200),
+			Output: strings.Repeat("y", 200),
+			Tags:   []string{"one", "two", "three"},
 		})
 	}
 	for _, p := range []protocol.Profile{bare, full, longest} {

@@ -133,7 +133,9 @@ func TestRefs(t *testing.T) {
 		require.NoError(t, r.UnmarshalJSON([]byte(in)), in)
 		require.Equal(t, want, r, in)
 	}
-	for _, in := range []string{`1`, `true`, `[["a"]]`, `[1]`, `"` + strings.Repeat("x", activity.MaxID+1) + `"`, `[` + strings.Repeat(`"a",`, activity.MaxAddressees) + `"a"]`} {
+	for _, in := range []string{
+		`1`, `true`, `[["a"]]`, `[1]`, `"` + strings.Repeat("x", activity.MaxID+1) + `"`, `[` + strings.Repeat(`"a",`, activity.MaxAddressees) + `"a"]`,
+	} {
 		var r activity.Refs
 		require.ErrorIs(t, r.UnmarshalJSON([]byte(in)), activity.ErrShape, in[:min(20, len(in))])
 	}
@@ -246,7 +248,8 @@ func TestNote_Authors(t *testing.T) {
 	require.True(t, strings.HasPrefix(o["content"].(string), "<p>&lt;b&gt;Eve&lt;/b&gt; (unverified):</p><p><strong>Requirement: "), o["content"])
 
 	chain := ada()
-	chain.Author = protocol.Author{Name: "Zoe", ERC8004: ptr("eip155:1:0xebd1edc26fbdaa767ac49916009bea69c8645045:1"), KeyID: ptr("k"), Verified: true, Method: protocol.BySignature}
+	chain.Author = protocol.Author{Name: "Zoe", ERC8004: ptr("eip155:1:0xebd1edc26fbdaa767ac49916009bea69c8645045:1"), KeyID: ptr("k"), Verified: true,
+		Method: protocol.BySignature}
 	o = site.Note(chain, nil, "")
 	require.Equal(t, "https://n1.example/ap/anon", o["attributedTo"])
 	require.Equal(t, activity.Object{"name": "Zoe", "erc8004": *chain.Author.ERC8004, "keyid": "k"}, o["stoa:author"])

@@ -12,7 +12,8 @@ import (
 func TestRegistrable(t *testing.T) {
 	t.Parallel()
 	for host, want := range map[string]string{
-		"a.b.example.org": "example.org", "a.b.example.org:8443": "example.org", "x.github.io": "x.github.io", "192.0.2.1:8443": "192.0.2.1", "192.0.2.1": "192.0.2.1",
+		"a.b.example.org": "example.org", "a.b.example.org:8443": "example.org", "x.github.io": "x.github.io", "192.0.2.1:8443": "192.0.2.1",
+		"192.0.2.1":               "192.0.2.1",
 		"[2001:db8:0:1ff::1]:443": "2001:db8:0:100::/56", "[2001:db8:0:101::2]": "2001:db8:0:100::/56", "[::ffff:192.0.2.1]": "192.0.2.1",
 		"127.0.0.1:8080": "127.0.0.1:8080", "localhost:80": "localhost", "a.example.org.": "example.org",
 	} {
@@ -35,7 +36,8 @@ func TestRetryAfter(t *testing.T) {
 	now, most := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC), 24*time.Hour
 	for value, want := range map[string]time.Duration{
 		"": 0, "soon": 0, "-5": 0, "90": 90 * time.Second, "99999999999": most, "86401": most,
-		now.Add(time.Minute).Format(http.TimeFormat): time.Minute, now.Add(-time.Minute).Format(http.TimeFormat): 0, now.AddDate(1, 0, 0).Format(http.TimeFormat): most,
+		now.Add(time.Minute).Format(http.TimeFormat): time.Minute, now.Add(-time.Minute).Format(http.TimeFormat): 0,
+		now.AddDate(1, 0, 0).Format(http.TimeFormat): most,
 	} {
 		require.Equal(t, want, RetryAfter(value, now, most), value)
 	}

@@ -175,7 +175,8 @@ func begin(ctx context.Context, db *storage.DB, c Config) (s state, err error) {
 			return err
 		}
 		if s.Version != version || s.Posts != c.Posts || s.Profiles != c.Profiles || s.Threads != c.Threads || s.Seed != c.Seed {
-			return fmt.Errorf("fill: this database is filled with posts=%d,profiles=%d,threads=%d,seed=%d already; take another data directory", s.Posts, s.Profiles, s.Threads, s.Seed)
+			return fmt.Errorf("fill: this database is filled with posts=%d,profiles=%d,threads=%d,seed=%d already; take another data directory", s.Posts,
+				s.Profiles, s.Threads, s.Seed)
 		}
 		return nil
 	})

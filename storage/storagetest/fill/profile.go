@@ -103,7 +103,8 @@ func (w *writer) capabilities(r *rand.Rand) []protocol.Capability {
 	for range r.IntN(4) {
 		id := "do-" + strings.ReplaceAll(Tag(w.tags.rank(r.Float64())), ".", "-")
 		if !strings.Contains(fmt.Sprint(list), "{"+id+" ") {
-			list = append(list, protocol.Capability{ID: id, Name: w.drawSentence(r, names), Description: w.text(r, 4, 10), Tags: w.drawTags(r, 3), Pricing: &protocol.Pricing{Model: protocol.Quote}})
+			list = append(list, protocol.Capability{ID: id, Name: w.drawSentence(r, names), Description: w.text(r, 4, 10), Tags: w.drawTags(r, 3),
+				Pricing: &protocol.Pricing{Model: protocol.Quote}})
 		}
 	}
 	return list

@@ -58,7 +58,8 @@ func (w *writer) thread(ctx context.Context, tx *storage.Tx, n int) error {
 		return err
 	}
 	if n%40 < 2 { // of the busy owner and of others
-		b := &storage.ContactBlock{ID: protocol.NewID(protocol.BlockID, at), Handle: t.Handle, Writer: t.Writer, Names: []string{t.Writer}, Author: t.Author, ThreadID: t.ID}
+		b := &storage.ContactBlock{ID: protocol.NewID(protocol.BlockID, at), Handle: t.Handle, Writer: t.Writer, Names: []string{t.Writer},
+			Author: t.Author, ThreadID: t.ID}
 		if err := tx.InsertContactBlock(ctx, b); err != nil {
 			return err
 		}
@@ -75,7 +76,8 @@ func (w *writer) threadOf(r *rand.Rand, n int) *storage.StoredThread {
 	if n%2 == 1 {
 		to = r.IntN(w.Profiles)
 	}
-	t := &storage.StoredThread{ID: w.threadID(n), Handle: Handle(to), Kind: protocol.ContactKind(protocol.ContactKinds[n%len(protocol.ContactKinds)]), State: protocol.ThreadOpen,
+	t := &storage.StoredThread{ID: w.threadID(n), Handle: Handle(to), Kind: protocol.ContactKind(protocol.ContactKinds[n%len(protocol.ContactKinds)]),
+		State:  protocol.ThreadOpen,
 		Writer: fmt.Sprint("net:", n), TokenHash: protocol.SecretHash(ReadToken(n)), Author: protocol.Author{Name: "Meera", Method: protocol.ByProof}}
 	switch {
 	case n%3 == 0: // one of few who write often
@@ -160,7 +162,8 @@ func (w *writer) operators(ctx context.Context, tx *storage.Tx, n int, r *rand.R
 		}
 	}
 	if n%5 == 1 && n/5 < maxBlocks {
-		b := protocol.Block{ID: protocol.NewID(protocol.BlockID, w.atThread(n)), Kind: protocol.BlockNetwork, Value: fmt.Sprint("fill-", n), Reason: "spam", Actor: "acc_fill", CreatedAt: w.atThread(n)}
+		b := protocol.Block{ID: protocol.NewID(protocol.BlockID, w.atThread(n)), Kind: protocol.BlockNetwork, Value: fmt.Sprint("fill-", n), Reason: "spam",
+			Actor: "acc_fill", CreatedAt: w.atThread(n)}
 		if n%50 == 1 {
 			b.Kind, b.Value = protocol.BlockHost, fmt.Sprintf("h%d.example", n)
 		}
