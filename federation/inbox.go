@@ -129,7 +129,7 @@ func (d *delivery) checkSize() error {
 		most += maxStoaNote
 	}
 	if len(d.body) > most {
-		return refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("a %s with a proof of its own may have %d KiB", d.act.Type, most>>10), nil)
+		return refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("a %s with a proof may have %d KiB", d.act.Type, most>>10), nil)
 	}
 	return nil
 }

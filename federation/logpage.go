@@ -58,7 +58,7 @@ func (f *Federation) makeBlocks(ctx context.Context) (func(), error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-timeout.C:
-		return nil, refuse(http.StatusServiceUnavailable, "many read parts of the log that are not in memory; try again later", nil)
+		return nil, refuse(http.StatusServiceUnavailable, "too many requests for old parts of the log; try again later", nil)
 	}
 }
 

@@ -44,14 +44,14 @@ func (f *Federation) verify(r *http.Request, d *delivery) error {
 			return refuse(http.StatusServiceUnavailable, "the host of the integrity proof's key does not answer; try again later", err)
 		}
 		if err != nil && !errors.Is(err, integrity.ErrProof) && owner != d.actor {
-			return refuse(http.StatusUnauthorized, "the key of the integrity proof cannot be had", err)
+			return refuse(http.StatusUnauthorized, "the key of the integrity proof cannot be fetched", err)
 		}
 		if errors.Is(err, integrity.ErrProof) && d.act.Type.Is("Create", "Announce") && strings.Contains(string(d.act.Proof), integrity.Cryptosuite) {
-			return refuse(http.StatusUnauthorized, "the integrity proof does not verify", err)
+			return refuse(http.StatusUnauthorized, "the integrity proof is not valid", err)
 		}
 	}
 	if owner != d.actor && !d.proven { // CVE-2025-54888
-		return refuse(http.StatusForbidden, "signed by another than the actor, and without its proof", nil)
+		return refuse(http.StatusForbidden, "the signer is not the actor, and there is no proof of the actor", nil)
 	}
 	return nil
 }
@@ -70,13 +70,13 @@ func (f *Federation) verifySignature(ctx context.Context, msg *httpsig.Message, 
 			return "", r
 		}
 		if !errors.Is(err, httpsig.CodeSignatureInvalid) {
-			return "", refuse(http.StatusUnauthorized, "the signature does not verify: "+string(codeOf(err)), err)
+			return "", refuse(http.StatusUnauthorized, "the signature is not valid: "+string(codeOf(err)), err)
 		}
 		if first == nil {
 			first = err
 		}
 	}
-	return "", refuse(http.StatusUnauthorized, "the signature does not verify: "+string(codeOf(first)), first)
+	return "", refuse(http.StatusUnauthorized, "the signature is not valid: "+string(codeOf(first)), first)
 }
 
 func (f *Federation) verifyOnce(ctx context.Context, msg *httpsig.Message, d *delivery, fresh bool) (string, error) {

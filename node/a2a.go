@@ -32,7 +32,7 @@ func (n *Node) a2a(m *mux, network func(*http.Request) string, fail func(http.Re
 	}
 }
 
-// chainNames are the chains whose identities this node knows (CAIP-2).
+// chainNames are the chains whose identities this node accepts (CAIP-2).
 func chainNames(c Config) []string {
 	var names []string
 	for _, s := range c.Chain {
@@ -42,13 +42,13 @@ func chainNames(c Config) []string {
 	return names
 }
 
-// registryNames are the registries whose identities this node takes.
+// registryNames are the registries whose identities this node accepts.
 func registryNames(c Config) []string {
 	var names []string
 	for _, s := range c.Chain {
 		chain, err := erc8004.ParseChain(s)
 		if err != nil {
-			continue // the start is refused by those who read the setting
+			continue // credential.NewChain refuses the setting
 		}
 		for _, r := range chain.Registries {
 			names = append(names, fmt.Sprintf("eip155:%d:%s", chain.ID, strings.ToLower(r.Identity.Hex())))
@@ -57,8 +57,8 @@ func registryNames(c Config) []string {
 	return names
 }
 
-// cardKeys are what a card is signed with: the agent's own key where this node
-// holds it, and the node's, which prove no more than where the card stands.
+// cardKeys are the keys that sign a card: the agent's own, if this node has it, and
+// the node's, which proves only where the card is served.
 func (n *Node) cardKeys(ctx context.Context, handle string) ([]a2aapi.CardKey, error) {
 	var keys []a2aapi.CardKey
 	add := func(p key.Pair, path string) {

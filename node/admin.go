@@ -25,8 +25,8 @@ import (
 	"stoa/storage"
 )
 
-// An Admin does operations as the operator on the machine, on a node's database,
-// alongside a running node or without one.
+// An Admin runs operations as the operator on the machine, on a node's database,
+// whether the node is running or not.
 type Admin struct {
 	DB   *storage.DB
 	Base string
@@ -36,7 +36,7 @@ type Admin struct {
 }
 
 // OpenAdmin opens the database that the configuration names. The node's public
-// address is the one it was started with.
+// address is that of its first start.
 func OpenAdmin(ctx context.Context, c Config, log *slog.Logger) (*Admin, error) {
 	db, keys, err := openStore(ctx, c, log)
 	if err != nil {
@@ -81,7 +81,7 @@ func newAdmin(db *storage.DB, keys *credential.Keyring, base string, c Config) (
 	return a, a.bind(b, m, accounts, enrol)
 }
 
-// bind ties the operations without a door to their rooms.
+// bind binds the operations that have no door to their rooms.
 func (a *Admin) bind(b *board.Board, m *moderation.Moderation, accounts *account.Accounts, enrol credential.Enroller) error {
 	t, d := a.table, directory.New(a.Base)
 	dispatch.Bind(t, protocol.PutProfile, d.PutFor)
@@ -112,8 +112,8 @@ func newModeration(keys *credential.Keyring, b *board.Board, c Config) *moderati
 	return m.CountNumbers()
 }
 
-// Do does an operation as the operator on the machine, as a door of the node would:
-// checked, in one transaction, noted in the audit log.
+// Do runs an operation as the operator on the machine, as a door of the node would:
+// with all checks, in one transaction, and with an entry in the audit log.
 func Do[In, Out any](ctx context.Context, a *Admin, op protocol.Op[In, Out], in In) (out Out, err error) {
 	res, err := a.invoke(ctx, op.Operation, in, nil)
 	if err != nil {
@@ -122,8 +122,8 @@ func Do[In, Out any](ctx context.Context, a *Admin, op protocol.Op[In, Out], in 
 	return res.Value.(Out), nil
 }
 
-// Operate is Do for an operation that is not known beforehand: out points to what its
-// JSON is read into; nil reads nothing.
+// Operate is Do for an operation that is known only at run time. Its result is decoded
+// into out; nil discards it.
 func (a *Admin) Operate(ctx context.Context, op *protocol.Operation, in, out any) error {
 	res, err := a.invoke(ctx, op, in, nil)
 	if err != nil || out == nil {
@@ -140,7 +140,7 @@ func (a *Admin) invoke(ctx context.Context, op *protocol.Operation, in any, file
 	return a.table.Invoke(ctx, dispatch.Request{Op: op.Name, Args: args, Door: "operator", Upload: file, Evidence: identity.Evidence{Operator: true}})
 }
 
-// Import brings a profile here from an archive in a file. progress may be nil.
+// Import imports a profile from an archive file. progress may be nil.
 func (a *Admin) Import(ctx context.Context, f *os.File, in protocol.ImportOrder, progress archive.Progress) (out protocol.ImportReport, err error) {
 	a.archive.Report = progress
 	res, err := a.invoke(ctx, protocol.ImportFor.Operation, in, f)
@@ -150,29 +150,29 @@ func (a *Admin) Import(ctx context.Context, f *os.File, in protocol.ImportOrder,
 	return res.Value.(protocol.ImportReport), nil
 }
 
-// Export makes an archive of everything of a profile, which the caller reads and
+// Export makes an archive of all data of a profile, which the caller reads and
 // closes. progress may be nil.
 func (a *Admin) Export(ctx context.Context, in protocol.ExportRequest, progress archive.Progress) (protocol.File, error) {
 	a.archive.Report = progress
 	return Do(ctx, a, protocol.ExportArchive, in)
 }
 
-// Close closes the database of an Admin that OpenAdmin made.
+// Close closes the database, if OpenAdmin opened it.
 func (a *Admin) Close() error { return a.DB.Close() }
 
-// Admin does operations as the operator on a node that runs in this process.
+// Admin runs operations as the operator on a node of this process.
 func (n *Node) Admin() *Admin {
 	n.adminOnce.Do(func() {
 		a, err := newAdmin(n.db, n.keys, n.Base, n.config)
 		if err != nil {
-			panic("node: " + err.Error()) // of settings that New took
+			panic("node: " + err.Error()) // New has accepted these settings
 		}
 		n.admin = a
 	})
 	return n.admin
 }
 
-// Follow lets a running node follow another at once.
+// Follow makes a running node follow another at once.
 func (n *Node) Follow(ctx context.Context, address string) error {
 	_, err := n.federation.Follow(ctx, address)
 	return err
@@ -192,8 +192,8 @@ func (n *Node) AcceptedPeers(ctx context.Context) (accepted int, err error) {
 	return accepted, err
 }
 
-// SeesKey reports whether the chain, as this node sees it, gives a key authority
-// for an identity.
+// SeesKey reports whether the chain, as this node reads it, grants a key for an
+// identity.
 func (n *Node) SeesKey(ctx context.Context, identity, keyid string) bool {
 	if n.chain == nil {
 		return false
@@ -202,9 +202,9 @@ func (n *Node) SeesKey(ctx context.Context, identity, keyid string) bool {
 	return err == nil
 }
 
-// Restore puts a backup in place of a stopped node's database and begins a new
-// epoch of the board's log, so that peers walk it again. What was there is
-// kept alongside.
+// Restore replaces the database of a stopped node by a backup, and begins a new epoch
+// of the board's log, so that peers read it again. The replaced database is kept next
+// to it.
 func Restore(ctx context.Context, c Config, file string, log *slog.Logger) error {
 	if c.Database != "" {
 		return fmt.Errorf("%w: restore works on SQLite; restore PostgreSQL with pg_restore and run: stoa admin check", ErrConfig)
@@ -213,7 +213,7 @@ func Restore(ctx context.Context, c Config, file string, log *slog.Logger) error
 		return err
 	}
 	if _, err := key.LoadMaster(c.masterKey()); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %w", ErrConfig, credential.MissingMaster(c.masterKey())) // before anything is replaced
+		return fmt.Errorf("%w: %w", ErrConfig, credential.MissingMaster(c.masterKey())) // before the database is replaced
 	}
 	target := c.sqlite()
 	if err := storage.Replace(ctx, target, file); err != nil {

@@ -16,7 +16,8 @@ import (
 	"stoa/storage"
 )
 
-// newArchive makes the room of export and import. A nil chain is none.
+// newArchive makes the room for export and import. chain is nil when none is
+// configured.
 func newArchive(c Config, db *storage.DB, keys *credential.Keyring, accounts *account.Accounts, client *http.Client, chain *credential.Chain) *archive.Archive {
 	private := c.AllowPrivatePeers || c.Dev
 	a := archive.Archive{
@@ -32,7 +33,8 @@ func newArchive(c Config, db *storage.DB, keys *credential.Keyring, accounts *ac
 // maxNodeKeys is how many bytes the keys of a node may have.
 const maxNodeKeys = 64 << 10
 
-// nodeKeys fetches the keys of another node, from where every node serves them.
+// nodeKeys fetches the keys of another node, from the path where every node serves
+// them.
 func nodeKeys(client *http.Client) func(context.Context, string) (key.Set, error) {
 	return func(ctx context.Context, base string) (key.Set, error) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+httpsig.DirectoryPath, nil)
@@ -44,7 +46,7 @@ func nodeKeys(client *http.Client) func(context.Context, string) (key.Set, error
 			return key.Set{}, err
 		}
 		defer resp.Body.Close()
-		if resp.StatusCode != http.StatusOK || resp.Request.URL.Host != req.URL.Host { // redirects speak for another host
+		if resp.StatusCode != http.StatusOK || resp.Request.URL.Host != req.URL.Host { // a redirect may lead to another host
 			return key.Set{}, fmt.Errorf("keys of %s: status %d", base, resp.StatusCode)
 		}
 		raw, err := io.ReadAll(io.LimitReader(resp.Body, maxNodeKeys))
@@ -55,8 +57,8 @@ func nodeKeys(client *http.Client) func(context.Context, string) (key.Set, error
 	}
 }
 
-// spool opens files in the data directory that have no name: nobody finds them,
-// and nothing of them is left behind whenever the process ends.
+// spool opens unnamed files in the data directory: no other process can open them,
+// and nothing remains when the process ends.
 func spool(dir string) func() (*os.File, error) {
 	return func() (*os.File, error) {
 		f, err := os.CreateTemp(dir, ".archive-*")

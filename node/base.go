@@ -7,8 +7,8 @@ import (
 	"stoa/storage"
 )
 
-// claimBase ties a database to the node's public address: ids that were given
-// to the world begin with it, so a node that has spoken cannot move.
+// claimBase binds a database to the node's public address. Published ids begin with
+// the address, so a node that has published anything cannot change it.
 func claimBase(ctx context.Context, db *storage.DB, base string) error {
 	return db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		stored, err := tx.Setting(ctx, "base")

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// clientAddr is the address a request came from. X-Forwarded-For is read from
-// the right, and only as far as each hop is a trusted proxy: what a stranger
-// wrote in front of that is never believed.
+// clientAddr returns the address that a request came from. X-Forwarded-For is read
+// from the right, and only while each hop is a trusted proxy: a client can write
+// anything to the left of that.
 func clientAddr(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -30,7 +30,7 @@ func clientAddr(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	return addr
 }
 
-// hop reads an address as proxies write it: bare, in brackets, or with a port.
+// hop parses an address as proxies write it: bare, in brackets, or with a port.
 func hop(text string) (netip.Addr, error) {
 	if ap, err := netip.ParseAddrPort(text); err == nil {
 		return ap.Addr(), nil

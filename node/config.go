@@ -19,7 +19,7 @@ import (
 	"stoa/protocol/netx"
 )
 
-// A Config says how to run one node. Each field is a flag, an environment
+// A Config is the configuration of one node. Each field is a flag, an environment
 // variable and a key of the configuration file; its tags are the reference.
 // The zero value of every field is safe, and no setting is needed to start.
 type Config struct {
@@ -29,7 +29,7 @@ type Config struct {
 	Database          string   `env:"STOA_DATABASE" placeholder:"URL" help:"postgres:// URL. Default: SQLite in the data directory."`
 	MasterKey         string   `env:"STOA_MASTER_KEY" placeholder:"FILE" help:"File of the key that seals all secrets in the database; several processes on one database share it. Default: master.key in the data directory."`
 	OperatorListen    string   `default:"127.0.0.1:8081" env:"STOA_OPERATOR_LISTEN" placeholder:"ADDR" help:"Address for the operator alone: metrics and profiles. Empty: not served."`
-	OperatorHosts     []string `name:"operator-hosts" env:"STOA_OPERATOR_HOSTS" placeholder:"HOST" help:"Names, beside those of loopback and plain addresses, under which the operator's address answers. Repeatable; separated by commas in the environment."`
+	OperatorHosts     []string `name:"operator-hosts" env:"STOA_OPERATOR_HOSTS" placeholder:"HOST" help:"Names, in addition to those of loopback and IP addresses, under which the operator's address answers. Repeatable; separated by commas in the environment."`
 	Chain             []string `env:"STOA_CHAIN" sep:";" placeholder:"ID=RPC,REGISTRY" help:"A chain to check identities on: chainId=rpcURL[|rpcURL],identityRegistry[,reputationRegistry][,finality], finality being finalized, safe or depth:<blocks>. Repeatable; separated by ; in the environment."`
 	TrustedProxies    []string `env:"STOA_TRUSTED_PROXIES" placeholder:"CIDR" help:"Networks of reverse proxies whose X-Forwarded-For is believed."`
 	AllowPrivatePeers bool     `env:"STOA_ALLOW_PRIVATE_PEERS" help:"Talk to peers on loopback and private addresses, over plain http. For development."`
@@ -41,7 +41,7 @@ type Config struct {
 	Name              string   `env:"STOA_NAME" placeholder:"TEXT" help:"What you call the node. Default: its host."`
 	Contact           string   `env:"STOA_CONTACT" placeholder:"URL" help:"Where to report vulnerabilities, mailto: or https:. Served as security.txt."`
 	SecurityPolicy    string   `name:"security-policy" env:"STOA_SECURITY_POLICY" placeholder:"URL" help:"Page that says how reports of vulnerabilities are handled. Named in security.txt."`
-	AgentForm         string   `name:"signature-agent-form" default:"field" env:"STOA_SIGNATURE_AGENT_FORM" placeholder:"FORM" help:"How Signature-Agent stands in what the node sends: field (a Dictionary, covered whole), member (covered with ;key, as newer drafts ask) or string (older drafts). A receiver that answers 401 or 403 is sent the others in turn."`
+	AgentForm         string   `name:"signature-agent-form" default:"field" env:"STOA_SIGNATURE_AGENT_FORM" placeholder:"FORM" help:"Form of Signature-Agent in requests of the node: field (a Dictionary, covered whole), member (covered with ;key, as newer drafts ask) or string (older drafts). A receiver that answers 401 or 403 is sent the others in turn."`
 	ContentSignal     string   `name:"content-signal" default:"search=yes, ai-input=yes, ai-train=no" env:"STOA_CONTENT_SIGNAL" placeholder:"TEXT" help:"What crawlers may do with what they read here: search, ai-input and ai-train, each yes or no. Said in robots.txt. Empty: nothing is said."`
 	SMTP              string   `name:"smtp" env:"STOA_SMTP" placeholder:"HOST:PORT" help:"Mail server that sends notices and sign-in links. Empty: no mail is sent."`
 	SMTPSecurity      string   `name:"smtp-security" default:"starttls" env:"STOA_SMTP_SECURITY" placeholder:"HOW" help:"tls (from the first byte), starttls, or none (to this machine only)."`
@@ -49,7 +49,7 @@ type Config struct {
 	SMTPPassword      string   `name:"smtp-password" env:"STOA_SMTP_PASSWORD" placeholder:"FILE" help:"File that holds the password for the mail server."`
 	MailFrom          string   `name:"mail-from" env:"STOA_MAIL_FROM" placeholder:"ADDRESS" help:"Address that mail comes from."`
 	DKIMKey           string   `name:"dkim-key" env:"STOA_DKIM_KEY" placeholder:"FILE" help:"PEM file of the private key, RSA or Ed25519, that signs mail with DKIM. Empty: the mail server signs, or nobody."`
-	DKIMSelector      string   `name:"dkim-selector" env:"STOA_DKIM_SELECTOR" placeholder:"NAME" help:"Selector under which the public half of the DKIM key stands in the DNS."`
+	DKIMSelector      string   `name:"dkim-selector" env:"STOA_DKIM_SELECTOR" placeholder:"NAME" help:"Selector of the DNS record with the public DKIM key."`
 	PaySandbox        bool     `name:"pay-sandbox" env:"STOA_PAY_SANDBOX" help:"Offer the payment provider sandbox, which moves no money, to owners of attention boards. Such boards and bids are labelled TEST and are not told to other nodes. For tests."`
 	MemoryLimit       uint32   `name:"memory-limit" default:"1024" env:"STOA_MEMORY_LIMIT" placeholder:"MIB" help:"Soft limit of the node's own memory in MiB: near it the garbage collector works more, and nothing fails. 0: none. GOMEMLIMIT, where set, wins. SQLite's and the system's buffers are not counted."`
 	LogFormat         string   `default:"text" enum:"text,json" env:"STOA_LOG_FORMAT" help:"text or json."`
@@ -60,7 +60,7 @@ type Config struct {
 	Dev bool `kong:"-"`
 	// Version of the software, for NodeInfo and the User-Agent.
 	Version string `kong:"-"`
-	// newRSA makes the node's RSA key at the first start; nil is
+	// newRSA makes the node's RSA key at the first start; nil means
 	// credential.GenerateRSA. Tests that start hundreds of nodes set it.
 	newRSA func() (key.Pair, error) `kong:"-"`
 }
@@ -75,7 +75,7 @@ func (c Config) Validate() error {
 	if host, _, err := net.SplitHostPort(c.Listen); err != nil {
 		bad("listen: %q is not host:port", c.Listen)
 	} else if c.BaseURL == "" && !netx.IsLoopback(host) {
-		bad("base-url: name the public address; only a node on loopback can do without")
+		bad("base-url: set the public address; only a node on loopback needs none")
 	}
 	if c.OperatorListen != "" {
 		if _, _, err := net.SplitHostPort(c.OperatorListen); err != nil {
@@ -90,7 +90,7 @@ func (c Config) Validate() error {
 		case strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
 			bad("base-url: %q must have no path, query or fragment", c.BaseURL)
 		case u.Scheme == "http" && !netx.IsLoopback(u.Hostname()) && !c.AllowPrivatePeers:
-			bad("base-url: must be https; what is signed on plain http proves nothing to anybody else on the way")
+			bad("base-url: must be https; without TLS anyone on the network path can change what the node signs")
 		case c.Dev && !netx.IsLoopback(u.Hostname()):
 			bad("base-url: a development node serves on loopback only, not on %s", u.Hostname())
 		}
@@ -148,8 +148,8 @@ func (c Config) Validate() error {
 // contentSignal is the form of contentsignals.org.
 var contentSignal = regexp.MustCompile(`^(search|ai-input|ai-train)=(yes|no)(, ?(search|ai-input|ai-train)=(yes|no)){0,2}$`)
 
-// base is the public address of the node, without a slash at the end, given
-// the address it listens on.
+// base returns the public address of the node, without a slash at the end, for the
+// address that it listens on.
 func (c Config) base(listening string) string {
 	if c.BaseURL != "" {
 		u, err := url.Parse(c.BaseURL)
@@ -160,7 +160,7 @@ func (c Config) base(listening string) string {
 	return "http://" + listening
 }
 
-// rates are the limits of the configuration; a zero rate is the default.
+// rates are the rate limits of the configuration; zero means the default.
 func (c Config) rates() dispatch.Rates {
 	if c.Dev {
 		return dispatch.WideRates()
@@ -168,7 +168,7 @@ func (c Config) rates() dispatch.Rates {
 	return dispatch.DefaultRates().With(&c.ReadRate, &c.WriteRate, &c.IdentityRate)
 }
 
-// limits are the limits of the configuration, as the operator reads them.
+// limits are the rate limits of the configuration, in the form of the operations.
 func (c Config) limits() protocol.LimitsView {
 	r := c.rates()
 	return protocol.LimitsView{ReadRate: r.NetworkRead.PerSecond, WriteRate: r.NetworkWrite.PerSecond, IdentityRate: r.IdentityWrite.PerSecond}

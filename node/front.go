@@ -8,18 +8,17 @@ import (
 	"stoa/node/dispatch"
 )
 
-// A front is the bound of client networks before every door: the router takes
-// one request of a network's bound before anything else is done for the request.
-// What changes something takes one more of a narrower bound, where the door knows
-// that it does.
+// A front limits the requests of each client network, before every door: the router
+// counts a request before it does anything else for it. A write also counts against a
+// lower limit, as soon as the door knows that it is a write.
 type front struct {
 	limits  *dispatch.Limits
 	network func(*http.Request) string
-	refused prometheus.Counter // requests over the bound
+	refused prometheus.Counter // requests over the limit
 }
 
-// admit takes one request. The error is *protocol.Error with the time to wait;
-// the fields of the answer say what the bound is (contract §1).
+// admit counts one request. The error is a *protocol.Error with the time to wait; the
+// header of the answer states the limit (contract §1).
 func (f *front) admit(head http.Header, r *http.Request) error {
 	if probed(r.URL.Path) {
 		return nil
@@ -33,9 +32,9 @@ func (f *front) admit(head http.Header, r *http.Request) error {
 	return err
 }
 
-// handBack returns to a client network what admit took for a request.
+// handBack undoes admit for a request.
 func (f *front) handBack(r *http.Request) { f.limits.Return(f.network(r)) }
 
-// probed reports a path for those who watch the node: a load balancer may be one
-// network for all of its clients.
+// probed reports whether a path is for monitoring, which has no limit: a load balancer
+// may be one network for all of its clients.
 func probed(path string) bool { return path == "/healthz" || path == "/readyz" }

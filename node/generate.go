@@ -11,14 +11,14 @@ import (
 	"stoa/protocol"
 )
 
-// A Generated file is made from the declarations and committed; a test fails
-// when the copy in the repository is stale.
+// A Generated file is made from the declarations and committed. A test fails when the
+// copy in the repository is not up to date.
 type Generated struct {
-	Path string // from the root of the repository, with slashes
+	Path string // relative to the root of the repository, with slashes
 	Body []byte
 }
 
-// Generate makes every generated file.
+// Generate returns every generated file.
 func Generate() ([]Generated, error) {
 	openapi, err := httpapi.OpenAPI("/", "1")
 	if err != nil {
@@ -175,7 +175,7 @@ func code(s string) string {
 	return "`" + s + "`"
 }
 
-// kebab writes a field's name as the command line does.
+// kebab converts the name of a field to that of its flag.
 func kebab(s string) string {
 	var b strings.Builder
 	for i, r := range s {

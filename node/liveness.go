@@ -13,12 +13,12 @@ import (
 
 const (
 	probeTimeout = 10 * time.Second
-	probeBody    = 64 << 20        // announced length; no more than the beginning is read
+	probeBody    = 64 << 20        // announced length; only the beginning is read
 	devPause     = 2 * time.Second // between runs on a node for development
 )
 
-// liveness makes what asks the listed endpoints, and what notes who showed
-// themselves. Asking can be switched off; noting costs nothing.
+// liveness makes the prober, which asks the listed endpoints, and the sightings, which
+// record the agents that sent requests. The prober can be switched off.
 func (n *Node) liveness(ctx context.Context) error {
 	base, err := url.Parse(n.Base)
 	if err != nil {

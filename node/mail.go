@@ -13,8 +13,8 @@ import (
 	"stoa/protocol/netx"
 )
 
-// mailer makes what sends letters: an SMTP server where one is set, in
-// development the log, else nothing.
+// mailer returns the sender of mail: an SMTP server if one is configured, the log in
+// development, otherwise nil.
 func (n *Node) mailer(base *url.URL) (account.Mailer, error) {
 	c := n.config
 	if c.SMTP == "" {
@@ -39,15 +39,15 @@ func (n *Node) mailer(base *url.URL) (account.Mailer, error) {
 	return letters{s}, nil
 }
 
-// letters sends by SMTP.
+// letters sends mail by SMTP.
 type letters struct{ *mail.Sender }
 
 func (l letters) Send(ctx context.Context, x account.Letter) error {
 	return l.Sender.Send(ctx, mail.Message{ID: x.ID, To: x.To, Subject: x.Subject, Text: x.Text})
 }
 
-// printed shows letters instead of sending them: development only, where the
-// addresses are nobody's.
+// printed logs mail instead of sending it. It is for development only, where the
+// addresses belong to nobody.
 type printed struct{ log *slog.Logger }
 
 func (p printed) Send(_ context.Context, x account.Letter) error {
@@ -62,7 +62,7 @@ func (c Config) name(host string) string {
 	return host
 }
 
-// mailFaults finds what is wrong with the settings of mail.
+// mailFaults returns the faults of the mail settings.
 func (c Config) mailFaults(bad func(format string, args ...any)) {
 	if c.SMTP == "" {
 		if c.MailFrom != "" || c.SMTPUser != "" || c.SMTPPassword != "" || c.DKIMKey != "" {

@@ -7,9 +7,9 @@ import (
 	"stoa/protocol"
 )
 
-// mcp mounts the MCP doors, everybody's and the owners'. They take every method,
-// since they say themselves which hosts and origins may reach them, and answer
-// those that they do not serve.
+// mcp mounts the MCP doors, the public one and that of owners. They take every method,
+// because they check hosts and origins themselves, and refuse methods that they do not
+// serve.
 func (n *Node) mcp(m *mux) error {
 	for path, audience := range map[string]protocol.Audience{protocol.MCPPath: protocol.Everybody, protocol.OwnerMCPPath: protocol.Owners} {
 		door, err := mcpapi.New(mcpapi.Config{

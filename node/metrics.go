@@ -68,7 +68,7 @@ func newMetrics(db *storage.DB, version string, hub *feed.Hub) *metrics {
 	return m
 }
 
-// streamMetrics are what the hub of the feed's streams counts.
+// streamMetrics are the counts of the hub of the feed's streams.
 func streamMetrics(hub *feed.Hub) []prometheus.Collector {
 	gauge := func(name, help string, value func(feed.Counts) float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return value(hub.Counts()) })
@@ -91,7 +91,7 @@ func streamMetrics(hub *feed.Hub) []prometheus.Collector {
 	}
 }
 
-// chainStates is one gauge a configured chain.
+// chainStates has one gauge per configured chain.
 type chainStates struct{ reader *erc8004.Reader }
 
 var chainUp = prometheus.NewDesc("stoa_chain_up", "1 while the chain's setting is right and an endpoint answered the last time, else 0.",

@@ -1,7 +1,7 @@
-// Package node is the house: it builds every part of a node from one Config,
-// binds the rooms to the declared operations, and runs servers and background
-// work until its context ends. Nothing below it reads a global or starts a
-// goroutine that it does not own.
+// Package node builds every part of a node from one Config, binds the rooms to the
+// declared operations, and runs servers and background work until its context ends.
+// The packages below it read no globals, and start no goroutine that they do not wait
+// for.
 package node
 
 import (
@@ -75,7 +75,7 @@ type Node struct {
 	moderation  *moderation.Moderation
 	prober      *liveness.Prober
 	sightings   *liveness.Sightings
-	usage       *operate.Usage // nil for a node that is one process
+	usage       *operate.Usage // nil when the node is a single process
 	feed        *feed.Feed
 	web         *web.Web
 	api         *httpapi.API
@@ -132,7 +132,7 @@ func (n *Node) open(ctx context.Context) error {
 	return n.wire(ctx)
 }
 
-// openStore opens the database and what is sealed in it.
+// openStore opens the database and the keys that are sealed in it.
 func openStore(ctx context.Context, c Config, log *slog.Logger) (*storage.DB, *credential.Keyring, error) {
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return nil, nil, fmt.Errorf("%w: data: %w", ErrConfig, err)
@@ -173,7 +173,7 @@ func (n *Node) rooms() {
 	n.board.Sign = (&credential.Signer{Keys: n.keys}).Sign
 }
 
-// wire puts the parts together: gate, hall, doors, worker, federation.
+// wire connects the parts: gate, hall, doors, worker, federation.
 func (n *Node) wire(ctx context.Context) error {
 	c := n.config
 	base, err := url.Parse(n.Base)
@@ -186,7 +186,7 @@ func (n *Node) wire(ctx context.Context) error {
 	}
 	if n.chain != nil {
 		err := n.chain.Reader.Check(ctx)
-		if wrong, ok := errors.AsType[*erc8004.SettingError](err); ok { // a chain that does not answer now may later: /readyz and the metrics say so
+		if wrong, ok := errors.AsType[*erc8004.SettingError](err); ok { // a chain that does not answer now is no error: /readyz and the metrics report it
 			return fmt.Errorf("%w: %w", ErrConfig, wrong)
 		}
 		if err := ctx.Err(); err != nil {
@@ -306,7 +306,7 @@ func (n *Node) gate(ctx context.Context, base *url.URL) (*identity.Gate, *proof.
 	return gate, proofs, nil
 }
 
-// bind ties every declared operation to the room that does it.
+// bind binds every declared operation to the room that runs it.
 func (n *Node) bind(proofs *proof.Issuer) {
 	t := n.table
 	about := &site.Site{Base: n.Base, Files: siteFiles(), Census: n.agents.Census}
@@ -420,8 +420,7 @@ func bindAccounts(t *dispatch.Table, a *account.Accounts) {
 	dispatch.Bind(t, protocol.RetireKey, a.RetireKey)
 }
 
-// bindOperators ties the operator's operations, and the public log of what they
-// do, to their room.
+// bindOperators binds the operator's operations, and the public moderation log.
 func bindOperators(t *dispatch.Table, m *moderation.Moderation, accounts *account.Accounts) {
 	dispatch.Bind(t, protocol.ListAccounts, accounts.List)
 	dispatch.Bind(t, protocol.OpenAccount, accounts.OpenFor)
@@ -448,7 +447,7 @@ func bindOperators(t *dispatch.Table, m *moderation.Moderation, accounts *accoun
 	dispatch.Bind(t, protocol.ListPeers, m.Peers)
 }
 
-// receiver takes what federation accepts: posts by the board, reports by
+// receiver passes on what federation accepts: posts to the board, reports to
 // moderation.
 type receiver struct {
 	*board.Board
@@ -469,7 +468,7 @@ func (n *Node) federate(base *url.URL, client *http.Client) (*federation.Federat
 	return federation.New(c)
 }
 
-// observe writes the one line of a request and its sample.
+// observe writes the log line of a request and adds its sample to the metrics.
 func (n *Node) observe(o dispatch.Observation) {
 	n.metrics.operation(o)
 	if o.Err == nil {
@@ -505,7 +504,7 @@ func cause(err error) error {
 // Handler is the public handler of the node, for tests that need no socket.
 func (n *Node) Handler() http.Handler { return n.handler }
 
-// Operate does one operation as the operator, in this process.
+// Operate runs one operation as the operator, in this process.
 func (n *Node) Operate(ctx context.Context, op string, args []byte) error {
 	_, err := n.table.Invoke(ctx, dispatch.Request{Op: op, Args: args, Door: "operator", Evidence: identity.Evidence{Operator: true}})
 	return err

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// operatorOnly lets through what names a host of the operator's address. A page in
-// the operator's browser may have had its own name lead there (DNS rebinding);
-// that name is in Host.
+// operatorOnly admits only requests whose Host is one of the operator's address. The
+// name of a page in the operator's browser may resolve to that address (DNS
+// rebinding); then Host has the name of the page.
 func (c Config) operatorOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header()["X-Content-Type-Options"] = noSniff
@@ -23,8 +23,8 @@ func (c Config) operatorOnly(next http.Handler) http.Handler {
 }
 
 // operatorHost reports whether the operator's address answers for a Host field:
-// for addresses, names of loopback, the host it listens on, and those of the
-// setting.
+// for IP addresses, names of loopback, the host that it listens on, and the hosts of
+// the setting.
 func (c Config) operatorHost(field string) bool {
 	host := field
 	if h, _, err := net.SplitHostPort(field); err == nil {

@@ -10,7 +10,7 @@ import (
 	"stoa/storage"
 )
 
-// pages makes the pages' door.
+// pages makes the door of the pages.
 func (n *Node) pages(network func(*http.Request) string) *web.Web {
 	return web.New(web.Config{
 		Table: n.table, Base: n.Base, Name: n.config.Name, Network: network, Census: n.agents.Census, Accounts: signIns{n},
@@ -18,7 +18,7 @@ func (n *Node) pages(network func(*http.Request) string) *web.Web {
 	})
 }
 
-// signIns lets the pages sign somebody in.
+// signIns lets the pages use the room of accounts for signing in.
 type signIns struct{ n *Node }
 
 func (s signIns) SignIn(ctx context.Context, ticket, program string) (cookie string, err error) {

@@ -22,15 +22,15 @@ import (
 	"stoa/protocol"
 )
 
-// mux is the URL plan over bunrouter. It answers HEAD wherever GET is answered,
-// names the methods of a path in a 405, turns panics and unknown paths into
-// problem documents or pages, and hands path parameters over as r.PathValue.
+// mux routes requests with bunrouter. It answers HEAD wherever GET is answered, lists
+// the methods of a path in a 405, answers panics and unknown paths with problem
+// documents or pages, and passes path parameters on as r.PathValue.
 type mux struct {
 	router  *bunrouter.Router
 	problem func(w http.ResponseWriter, r *http.Request, err error) // renders an error, as a page or as a document
 	methods map[string][]string                                     // shape of a route's pattern → methods, for Allow
 	front   *front
-	spoken  map[string]func(http.ResponseWriter, *http.Request, error) // first part of a path → how its door words errors, where it is not problem
+	spoken  map[string]func(http.ResponseWriter, *http.Request, error) // first part of a path → the renderer of errors of its door, if it is not problem
 }
 
 func newMux(problem func(http.ResponseWriter, *http.Request, error), front *front) *mux {
@@ -80,7 +80,7 @@ func (m *mux) notAllowed(w http.ResponseWriter, r bunrouter.Request, allow []str
 	return nil
 }
 
-// refused renders the error of a request that no room saw, where any origin may
+// refused renders the error of a request that reached no room, so that any origin may
 // read it.
 func (m *mux) refused(w http.ResponseWriter, r *http.Request, err error) {
 	if openToAnyOrigin(r.URL.Path) {
@@ -89,8 +89,8 @@ func (m *mux) refused(w http.ResponseWriter, r *http.Request, err error) {
 	m.problem(w, r, err)
 }
 
-// limited renders the error of a request over the bound of its network, as the
-// door that it is for does.
+// limited renders the error of a request over the limit of its network, in the form
+// of its door.
 func (m *mux) limited(w http.ResponseWriter, r *http.Request, err error) {
 	head := w.Header()
 	if openToAnyOrigin(r.URL.Path) {
@@ -106,8 +106,8 @@ func (m *mux) limited(w http.ResponseWriter, r *http.Request, err error) {
 
 var anyOrigin, exposed = []string{"*"}, []string{protocol.ExposedHeaders}
 
-// refuse answers the methods that a path does not take. The router by itself
-// finds nothing there when a fixed part follows a parameter.
+// refuse answers the methods that a path does not have. Without it the router answers
+// 404 when a fixed part follows a parameter.
 func (m *mux) refuse() {
 	for at, allow := range m.methods {
 		no := func(w http.ResponseWriter, r bunrouter.Request) error { return m.notAllowed(w, r, allow) }
@@ -119,8 +119,8 @@ func (m *mux) refuse() {
 	}
 }
 
-// shape is a pattern whose parameters have no names of their own: routes of one
-// shape are one path.
+// shape returns a pattern without the names of its parameters: routes with the same
+// shape have the same path.
 func shape(pattern string) string {
 	parts := strings.Split(pattern, "/")
 	for i, p := range parts {
@@ -131,7 +131,7 @@ func shape(pattern string) string {
 	return strings.Join(parts, "/")
 }
 
-// pattern turns "/a/{handle}" into "/a/:handle".
+// pattern converts "/a/{handle}" to "/a/:handle".
 func pattern(path string) string {
 	parts := strings.Split(path, "/")
 	for i, p := range parts {
@@ -142,9 +142,8 @@ func pattern(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// handler wraps the router in what every request goes through, outermost first:
-// request id, panic guard, bound of the client network, path guard, CORS
-// preflight, compression.
+// handler wraps the router in the steps of every request, outermost first: request id,
+// panic guard, limit of the client network, path guard, CORS preflight, compression.
 func (m *mux) handler(log *slog.Logger) (http.Handler, error) {
 	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(1024), gzhttp.SuffixETag(compressedTag),
 		gzhttp.ContentTypeFilter(compressible))
@@ -165,7 +164,7 @@ func (m *mux) handler(log *slog.Logger) (http.Handler, error) {
 			m.refused(w, r, err)
 			return
 		}
-		if r.Method == http.MethodOptions && r.URL.Path != protocol.MCPPath && r.URL.Path != protocol.OwnerMCPPath { // those doors answer for themselves
+		if r.Method == http.MethodOptions && r.URL.Path != protocol.MCPPath && r.URL.Path != protocol.OwnerMCPPath { // the MCP doors answer it themselves
 			preflight(w, r)
 			return
 		}
@@ -190,17 +189,17 @@ func (m *mux) handler(log *slog.Logger) (http.Handler, error) {
 	}), nil
 }
 
-// noSniff keeps browsers from taking an answer for another type than it says.
+// noSniff makes browsers use the declared type of an answer.
 var noSniff = []string{"nosniff"}
 
-// unreadable refuses an address that two readers could read in two ways, or that
-// no stored text could equal: what is behind it may hand it to the database.
+// unreadable refuses a URL that two programs could parse differently, or that no
+// stored text can equal: a handler may pass its parts to the database.
 func unreadable(u *url.URL) error {
 	if raw := strings.ToLower(u.RawPath); strings.Contains(raw, "%2f") || strings.Contains(raw, "%5c") {
 		return protocol.Errorf(protocol.InvalidRequest, "the path holds an encoded slash or backslash")
 	}
 	if _, why, bad := protocol.Unfit(u.Path); bad || strings.ContainsAny(u.Path, "\n\t") {
-		return protocol.Errorf(protocol.InvalidRequest, "the path holds what no address here does: %s", cmp.Or(why, "a control character"))
+		return protocol.Errorf(protocol.InvalidRequest, "the path contains what no path of this node has: %s", cmp.Or(why, "a control character"))
 	}
 	if strings.Count(u.RawQuery, "&") >= maxParameters {
 		return protocol.Errorf(protocol.InvalidRequest, "the query has more than %d parameters", maxParameters)
@@ -214,15 +213,15 @@ func unreadable(u *url.URL) error {
 	return nil
 }
 
-// maxParameters bounds a query: no operation has a tenth of it, and pages repeat
-// a query in their links.
+// maxParameters bounds the parameters of a query. No operation has a tenth as many,
+// and pages repeat the query in their links.
 const maxParameters = 250
 
-// compressedTag is what compression adds to an entity tag, since a strong tag
-// stands for bytes. Of gzhttp, an answer in zstd has "-zstd" in its place.
+// compressedTag is the suffix of the entity tag of a compressed answer, because a
+// strong tag identifies bytes. gzhttp itself adds "-zstd" to an answer in zstd.
 const compressedTag = "-gzip"
 
-// plainTags takes it off again.
+// plainTags removes these suffixes.
 var plainTags = strings.NewReplacer(compressedTag+`"`, `"`, `-zstd"`, `"`)
 
 // compressible reports whether answers of a media type are compressed. A signed
@@ -247,8 +246,8 @@ func (m *mux) recover(w http.ResponseWriter, r *http.Request, log *slog.Logger) 
 	m.refused(w, r, &protocol.Error{Code: protocol.Internal, Detail: "Something went wrong on our side."})
 }
 
-// preflight answers CORS: public reads and writes take any origin, without
-// credentials; everything else takes none (contract §1).
+// preflight answers CORS preflights: public reads and writes admit any origin, without
+// credentials; all other paths admit none (contract §1).
 func preflight(w http.ResponseWriter, r *http.Request) {
 	head := w.Header()
 	if openToAnyOrigin(r.URL.Path) {
@@ -262,8 +261,8 @@ func preflight(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// openToAnyOrigin reports a path that pages of any origin may ask, and read what it
-// answers.
+// openToAnyOrigin reports whether pages of any origin may request a path and read the
+// answer.
 func openToAnyOrigin(path string) bool {
 	for _, prefix := range []string{"/api/owner/", "/api/operator/", protocol.OwnerMCPPath} {
 		if strings.HasPrefix(path, prefix) {
@@ -273,9 +272,9 @@ func openToAnyOrigin(path string) bool {
 	return true
 }
 
-// A redirect sends a request to its path without the slash at the end and the
-// doubled slashes in between: the router answers 301, which turns every other
-// method into GET (RFC 9110 §15.4.2), and 308 keeps method and body.
+// A redirect answers 308 where the router answers 301, for a path with a slash at the
+// end or doubled slashes: after 301 clients change every other method to GET (RFC 9110
+// §15.4.2), 308 keeps method and body.
 type redirect struct {
 	http.ResponseWriter
 	path string
@@ -294,8 +293,8 @@ func (d redirect) WriteHeader(status int) {
 // Unwrap is for http.ResponseController.
 func (d redirect) Unwrap() http.ResponseWriter { return d.ResponseWriter }
 
-// requestIDs numbers the requests of one process under a prefix of its own, so
-// that an id is unique over all processes and says nothing about the caller.
+// requestIDs numbers the requests of one process after a random prefix, so that an id
+// is unique over all processes and contains nothing about the caller.
 type requestIDs struct {
 	prefix string
 	n      atomic.Uint64
@@ -305,7 +304,7 @@ func newRequestIDs() *requestIDs { return &requestIDs{prefix: randomName()} }
 
 func (r *requestIDs) next() string { return r.prefix + strconv.FormatUint(r.n.Add(1), 36) }
 
-// randomName is eight characters that nobody else has.
+// randomName returns eight random characters.
 func randomName() string {
 	var raw [6]byte
 	rand.Read(raw[:])

@@ -19,7 +19,7 @@ import (
 	"stoa/wellknown"
 )
 
-// route lays out the URL plan.
+// route adds all routes.
 func (n *Node) route(documents *wellknown.WellKnown) error {
 	n.api = httpapi.New(n.table, n.Base, n.front.network, n.db.Version)
 	n.web = n.pages(n.api.Network)
@@ -60,7 +60,7 @@ func (n *Node) route(documents *wellknown.WellKnown) error {
 	return err
 }
 
-// federation mounts the ActivityPub handler, which routes by itself.
+// federation mounts the ActivityPub handler, which has its own routes.
 func (m *mux) federation(pattern string, h http.Handler) {
 	adapted := bunrouter.HTTPHandler(h)
 	for _, method := range []string{"GET", "HEAD", "POST"} {
@@ -69,16 +69,15 @@ func (m *mux) federation(pattern string, h http.Handler) {
 	m.methods[shape(pattern)] = []string{"GET", "HEAD", "POST"}
 }
 
-// description serves the OpenAPI description: of everybody's operations, and with
-// for=all of those of owners and operators too. Each is made when it is first asked
-// for.
+// description serves the OpenAPI description: of the public operations, and with
+// for=all also of those of owners and operators. Each is made at the first request.
 func (n *Node) description() http.Handler {
 	whole := bytes.Replace(schemas.OpenAPI, []byte(`"url": "/"`), []byte(`"url": "`+n.Base+`"`), 1)
 	made := func(part func([]byte) ([]byte, error)) func() http.Handler {
 		return sync.OnceValue(func() http.Handler {
 			body, err := part(whole)
 			if err != nil {
-				panic(err) // the description is the program's own
+				panic(err) // it is made from the program's own declarations
 			}
 			return document("application/vnd.oai.openapi+json", body)
 		})
@@ -137,13 +136,13 @@ func (n *Node) ready(w http.ResponseWriter, r *http.Request) {
 	status(w, http.StatusOK, "ready", n.chain.Troubles()...)
 }
 
-// pulseAge is how long it is known whether the database answers.
+// pulseAge is how long the result of a ping is used.
 const pulseAge = time.Second
 
-// A pulse is whether the database answers. It is asked once for all who want to
-// know at the same time, since nothing bounds those.
+// A pulse is the last ping of the database. Concurrent requests share one ping,
+// because their number is not limited.
 type pulse struct {
-	mu  sync.Mutex // guards at and err; held while it is asked
+	mu  sync.Mutex // guards at and err; held during a ping
 	at  time.Time
 	err error
 }
@@ -159,7 +158,8 @@ func (p *pulse) take(ctx context.Context, ping func(context.Context) error) erro
 	return p.err
 }
 
-// status answers with one word, and with what is wrong though the node serves.
+// status answers with one word, and with the faults of a node that serves
+// nevertheless.
 func status(w http.ResponseWriter, code int, word string, degraded ...string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")

@@ -14,13 +14,12 @@ import (
 	"stoa/node/operate"
 )
 
-// drain is how long running requests may take after the end was asked for
-// (contract §7: SIGTERM drains within 10 s).
+// drain is how long running requests may take after ctx has ended (contract §7:
+// SIGTERM drains within 10 s).
 const drain = 8 * time.Second
 
-// Run serves and works until ctx ends, then refuses new requests, lets running
-// ones finish, gives back leases and closes the database. It returns nil after
-// an orderly end.
+// Run serves until ctx ends, then refuses new requests, waits for running ones,
+// releases leases and closes the database. It returns nil after an orderly end.
 func (n *Node) Run(ctx context.Context) error {
 	defer n.Close()
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
@@ -32,13 +31,13 @@ func (n *Node) Run(ctx context.Context) error {
 	var operator *http.Server
 	if n.operatorListener != nil {
 		operator = newServer(n.config.operatorOnly(n.metrics.operatorHandler(http.HandlerFunc(n.health), http.HandlerFunc(n.ready))))
-		operator.WriteTimeout = 2 * time.Minute // a profile takes its time
+		operator.WriteTimeout = 2 * time.Minute // recording a profile takes long
 		group.Go(func() error { return serve(operator, n.operatorListener) })
 	}
 	streaming, endStreams := context.WithCancel(failed)
 	defer endStreams()
 	group.Go(func() error { return n.feed.Hub.Run(streaming) })
-	defer context.AfterFunc(ctx, n.prober.Stop)() // the worker waits for its jobs
+	defer context.AfterFunc(ctx, n.prober.Stop)() // which the worker waits for
 	group.Go(func() error { return n.worker.Run(failed) })
 	group.Go(func() error { return n.sightings.Run(failed) })
 	group.Go(func() error { return n.usage.Run(failed) })
@@ -56,7 +55,7 @@ func (n *Node) Run(ctx context.Context) error {
 		case <-failed.Done():
 		}
 		n.draining.Store(true)
-		endStreams() // they would never finish by themselves
+		endStreams() // streams do not end before their clients do
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 		defer cancel()
 		err := server.Shutdown(end)

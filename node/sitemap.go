@@ -11,7 +11,7 @@ import (
 	"stoa/wellknown"
 )
 
-// siteList implements wellknown.Site: what crawlers may find on this node.
+// siteList implements wellknown.Site: it lists the pages that crawlers may index.
 type siteList struct {
 	db        *storage.DB
 	directory *directory.Directory
@@ -38,7 +38,7 @@ func (siteList) Pages() []string {
 	return paths
 }
 
-// feedDocuments are the feeds that readers come back to, for the API catalog.
+// feedDocuments are the feeds for feed readers, for the API catalog.
 func feedDocuments() []wellknown.Feed {
 	var feeds []wellknown.Feed
 	for _, e := range web.Feeds() {

@@ -82,7 +82,7 @@ type Registry struct {
 	Registry string `json:"registry"`
 }
 
-// RenewEnrolments has the enrolments of a registry made anew at the node's next look
+// RenewEnrolments makes the enrolments of a registry again at the node's next look
 // at the chain, by what the chain says then. It is for a chain that makes other blocks
 // at each start, which would end them.
 var RenewEnrolments = local[Registry, None](Operation{Name: "renew_enrolments"})

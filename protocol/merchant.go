@@ -43,7 +43,7 @@ type ItemDraft struct {
 	Tags         []string     `json:"tags,omitempty" maxItems:"8" shape:"tag" doc:"Words to find it by, lower case."`
 	Availability Availability `json:"availability,omitempty" enum:"in_stock,backorder,preorder,out_of_stock,discontinued" doc:"in_stock when left out."`
 	Image        string       `json:"image,omitempty" format:"uri" shape:"https" maxLength:"500" doc:"https address of a picture."`
-	URL          string       `json:"url,omitempty" format:"uri" shape:"https" maxLength:"500" doc:"https address of its own page."`
+	URL          string       `json:"url,omitempty" format:"uri" shape:"https" maxLength:"500" doc:"https address of its page."`
 }
 
 // A MerchantDraft is the merchant record of a business, as its owner writes it.
@@ -56,7 +56,7 @@ type MerchantDraft struct {
 	Hours          []DayHours       `json:"hours,omitempty" maxItems:"42" doc:"Weekly opening hours; without any they are unknown."`
 	ExceptionHours []ExceptionHours `json:"exceptionHours,omitempty" maxItems:"60" doc:"Dates with other hours, or closed."`
 	Phone          string           `json:"phone,omitempty" pattern:"^[+]?[0-9 ()-]{3,30}$" doc:"Telephone number, such as +91 80 5550 1234."`
-	Website        string           `json:"website,omitempty" format:"uri" shape:"https" maxLength:"500" doc:"https address of its own site."`
+	Website        string           `json:"website,omitempty" format:"uri" shape:"https" maxLength:"500" doc:"https address of its site."`
 	Items          []ItemDraft      `json:"items,omitempty" maxItems:"100" doc:"All items on sale: an item that is left out is removed."`
 }
 

@@ -6,7 +6,7 @@ import "time"
 type NoticeEvent string
 
 const (
-	ThreadBegun   NoticeEvent = "thread.begun"   // somebody wrote to the agent for the first time
+	ThreadBegun   NoticeEvent = "thread.begun"   // a new thread with the agent
 	ThreadMessage NoticeEvent = "thread.message" // the writer sent a further message
 	PostReported  NoticeEvent = "post.reported"  // a post of the agent was reported for the first time
 	PostHidden    NoticeEvent = "post.hidden"    // a post of the agent was hidden

@@ -50,7 +50,7 @@ var ResetLimits = declare[None, LimitsView](Operation{
 	Example: None{},
 })
 
-// An AuditEntry is what somebody with rights over the node did, or what the node itself decided
+// An AuditEntry is an action of an operator or owner, or a decision of the node itself
 // about something from outside.
 type AuditEntry struct {
 	ID        string    `json:"id" doc:"Position in the log."`

@@ -114,7 +114,7 @@ func (tx *Tx) beginWalk(ctx context.Context, listing, after string, classes int)
 		return w, protocol.Errorf(protocol.InvalidCursor, "after is not a next value of this listing; leave it out to start from the beginning")
 	}
 	if w.clock < pruned || w.clock > now {
-		return w, protocol.Errorf(protocol.InvalidCursor, "after is of a walk that began too long ago; leave it out to start from the beginning")
+		return w, protocol.Errorf(protocol.InvalidCursor, "after is from a listing that began too long ago; leave it out to start from the beginning")
 	}
 	return w, nil
 }

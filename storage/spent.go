@@ -20,7 +20,7 @@ func (tx *Tx) Spend(ctx context.Context, s protocol.Spend) error {
 	if b == nil {
 		return ErrReadOnly
 	}
-	used := &protocol.Error{Code: s.Code, Detail: "This was used before; each proof of work and each signature is good for one write."}
+	used := &protocol.Error{Code: s.Code, Detail: "This was used before; each proof of work and each signature can be used for one write only."}
 	switch state, declared := b.ahead[s.Key]; {
 	case declared && state != aheadFree:
 		return used

@@ -117,7 +117,7 @@ func registered(erc8004 string) (registration, bool) {
 }
 
 // domainRegistrations proves to readers of the chain that this host vouches for
-// agents whose registration file stands elsewhere (ERC-8004 "Endpoint Domain
+// agents whose registration file is elsewhere (ERC-8004 "Endpoint Domain
 // Verification").
 func (w *WellKnown) domainRegistrations(r *http.Request) (document, error) {
 	ids, err := w.c.Directory.Elsewhere(r.Context(), maxRegistered)

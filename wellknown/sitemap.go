@@ -16,8 +16,8 @@ const sitemapPath = "/sitemap.xml"
 
 // Limits of sitemaps.org 0.9 are 50,000 URLs or sitemaps and 50 MiB a file. Ours
 // hold less, so that making one takes some milliseconds. The parts are at the
-// address of the index with a query, since a site map may list only what stands
-// beside or under it.
+// address of the index with a query, because a site map may list only URLs of its own
+// directory and below.
 const (
 	sitemapPart  = 2500
 	sitemapsMost = 50_000 // parts in the index; the oldest posts go first
@@ -30,7 +30,7 @@ const (
 func (w *WellKnown) sitemap(r *http.Request) (document, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil || len(query) > 1 {
-		return document{}, protocol.Errorf(protocol.NotFound, "there is no such part; the index lists those there are")
+		return document{}, protocol.Errorf(protocol.NotFound, "there is no such part; the index lists all parts")
 	}
 	agents, posts, err := w.c.Site.Size(r.Context())
 	if err != nil {
@@ -47,7 +47,7 @@ func (w *WellKnown) sitemap(r *http.Request) (document, error) {
 	case query.Has("posts"):
 		d.body, err = w.sitemapPart(r, "posts", query.Get("posts"), posts, w.c.Site.Posts)
 	default:
-		err = protocol.Errorf(protocol.NotFound, "there is no such part; the index lists those there are")
+		err = protocol.Errorf(protocol.NotFound, "there is no such part; the index lists all parts")
 	}
 	return d, err
 }

@@ -12,7 +12,7 @@ import (
 
 const (
 	activityJSON = "application/activity+json"
-	// serviceRel links a host to the actor that stands for it (FEP-d556).
+	// serviceRel links a host to the actor that represents it (FEP-d556).
 	serviceRel  = "https://www.w3.org/ns/activitystreams#Service"
 	pageRel     = "http://webfinger.net/rel/profile-page"
 	maxResource = 512 // bytes
@@ -54,7 +54,7 @@ func (w *WellKnown) webfinger(r *http.Request) (document, error) {
 }
 
 // Names of what is no agent. None of them has the shape of a handle that
-// somebody could register.
+// a user could register.
 const (
 	hostItself = "/"
 	nodeActor  = "node"
@@ -92,7 +92,7 @@ func (w *WellKnown) account(s string) (string, error) {
 	}
 	user, err := url.PathUnescape(s[:at])
 	if err != nil {
-		return "", protocol.Errorf(protocol.InvalidRequest, "the account name is badly percent-encoded")
+		return "", protocol.Errorf(protocol.InvalidRequest, "the percent-encoding of the account name is not valid")
 	}
 	user = protocol.CleanHandle(user)
 	switch {

@@ -60,12 +60,12 @@ type Usage struct {
 	Posts     int // posts made on this node
 }
 
-// A Site lists what stands on the node, in parts of numbers above after and up
+// A Site lists the pages of the node, in parts of numbers above after and up
 // to upTo. Numbers grow and never move; one may be taken by nothing.
 type Site interface {
 	// Size is the highest number of the profiles and of the posts.
 	Size(ctx context.Context) (profiles, posts int64, err error)
-	// Pages are the paths that stand always, such as /board.
+	// Pages are the paths that always exist, such as /board.
 	Pages() []string
 	Agents(ctx context.Context, after, upTo int64) ([]Location, error)
 	Posts(ctx context.Context, after, upTo int64) ([]Location, error)

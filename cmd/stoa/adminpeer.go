@@ -179,7 +179,7 @@ func addKey(ctx context.Context, a *node.Admin, handle string, jwk []byte) (k pr
 	}
 	public, err := key.ParsePublic(jwk)
 	if err != nil {
-		return k, false, protocol.Errorf(protocol.InvalidRequest, "not a public JWK of a kind this node takes: %w", err)
+		return k, false, protocol.Errorf(protocol.InvalidRequest, "not a public JWK of a supported kind: %w", err)
 	}
 	raw, err := key.MarshalPublic(public)
 	if err != nil {

@@ -77,7 +77,7 @@ var algorithms = map[string]httpsig.Algorithm{
 }
 
 // prove verifies a signature that a key made over its directory. A directory that is fetched over
-// TLS from its own address needs none; an invalid one means that somebody publishes a key that is
+// TLS from its own address needs none; an invalid one means that someone publishes a key that is
 // not theirs.
 func prove(doc *document, src source, k httpsig.Key, now time.Time) *Failure {
 	target, err := httpsig.ParseTarget(src.url)

@@ -12,7 +12,7 @@ const (
 	quickNames = 128 // of all objects that are open
 )
 
-// A scanner reads a document once, without memory of its own. What it accepts is
+// A scanner reads a document once, without allocating memory. What it accepts is
 // a document that Check lets pass; where it is not sure it gives up, and the
 // decoder decides and names the fault.
 type scanner struct {

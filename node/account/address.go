@@ -90,8 +90,8 @@ func (a *Accounts) mayMove(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	}
 	if !whole {
 		return protocol.Errorf(protocol.Forbidden,
-			"whoever reads the account's address can sign in and do everything, which this token may not: sign in with a browser, or use a token with every "+
-				"scope that does not run out")
+			"this token has fewer rights than the account, whose mail address gives access to everything: sign in with a browser, or use a token "+
+				"with every scope that does not expire")
 	}
 	return nil
 }
@@ -138,10 +138,10 @@ func (a *Accounts) SendAddressCode(ctx context.Context, j storage.Job) (func(con
 		return nil, err
 	}
 	return a.sendWaiting(ctx, j, in, Letter{ID: letterID(j), To: acc.AskedMail, Subject: "Confirm this address for your account", Text: paragraphs(
-		"Somebody, probably you, wants to sign in to "+a.Base+" with this address. To agree, enter this code on the account page within 30 minutes, or "+
+		"Someone, probably you, wants to sign in to "+a.Base+" with this address. To agree, enter this code on the account page within 30 minutes, or "+
 			"give it to confirm_account_mail:",
 		secret,
-		"If that is not you, pass this over: nothing happens without the code.",
+		"If that is not you, ignore this mail: nothing happens without the code.",
 	)})
 }
 
@@ -232,7 +232,7 @@ func (a *Accounts) NotifyFormer(ctx context.Context, j storage.Job) (func(contex
 	// The address says at which time: the same letter at each attempt.
 	at := t.ExpiresAt.Add(-tellFor).UTC().Format("2 Jan 2006, 15:04 UTC")
 	err = a.Mail.Send(ctx, Letter{ID: "former-" + in.Ticket[:32], To: t.Mail, Subject: "Your address at " + a.Name + " was changed", Text: paragraphs(
-		"Your account at "+a.Base+" has another mail address since "+at+". Sign-in links are no longer sent to this one.",
+		"Your account at "+a.Base+" has had another mail address since "+at+". Sign-in links are no longer sent to this one.",
 		"If that was not you, tell the operator of the node.",
 	)})
 	if err != nil {

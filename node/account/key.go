@@ -57,7 +57,7 @@ func (a *Accounts) AddKey(ctx context.Context, tx *storage.Tx, c protocol.Caller
 	public, err := key.ParsePublic(raw)
 	if err != nil || key.IsPublicTestKey(public.Thumbprint) {
 		return protocol.Key{}, protocol.Invalid(protocol.Fault{Pointer: "/jwk", Code: "not-a-key",
-			Detail: "not a sound public key of a kind this node takes: Ed25519, P-256, P-384 or RSA of 2048 to 8192 bits"})
+			Detail: "not a valid public key of a supported kind: Ed25519, P-256, P-384 or RSA of 2048 to 8192 bits"})
 	}
 	if raw, err = key.MarshalPublic(public); err != nil {
 		return protocol.Key{}, err
@@ -78,7 +78,7 @@ func (a *Accounts) MakeKey(ctx context.Context, tx *storage.Tx, c protocol.Calle
 func (a *Accounts) KeepKey(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PrivateKey) (protocol.Key, error) {
 	pair, err := key.ParsePair([]byte(in.JWK))
 	if err != nil || key.IsPublicTestKey(pair.Thumbprint()) {
-		return protocol.Key{}, protocol.Invalid(protocol.Fault{Pointer: "/jwk", Code: "not-a-key", Detail: "not a sound private key of a kind this node takes"})
+		return protocol.Key{}, protocol.Invalid(protocol.Fault{Pointer: "/jwk", Code: "not-a-key", Detail: "not a valid private key of a supported kind"})
 	}
 	return a.keep(ctx, tx, c, in.Owned, pair)
 }
@@ -115,7 +115,7 @@ func (a *Accounts) register(ctx context.Context, tx *storage.Tx, c protocol.Call
 	case err == nil && old.Handle != k.Handle:
 		return protocol.Key{}, protocol.Errorf(protocol.Conflict, "this key is registered with another profile")
 	case err == nil && old.RetiredAt != nil:
-		return protocol.Key{}, protocol.Errorf(protocol.Conflict, "this key was retired, which is for good; make another")
+		return protocol.Key{}, protocol.Errorf(protocol.Conflict, "this key was retired and cannot be used again; make another")
 	case err == nil && (k.Sealed == nil || old.Sealed != nil):
 		return show(*old, p)
 	case err == nil: // the private half is new here

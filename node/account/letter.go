@@ -103,9 +103,9 @@ func (a *Accounts) SendLink(ctx context.Context, j storage.Job) (func(context.Co
 		return nil, err
 	}
 	return a.sendWaiting(ctx, j, in, Letter{ID: letterID(j), To: acc.Mail, Subject: "Sign in to " + a.Name, Text: paragraphs(
-		"Somebody, probably you, asked to sign in to "+a.Base+". This link does it, once, within 30 minutes:",
+		"Someone, probably you, asked to sign in to "+a.Base+". This link signs you in. It works once, within 30 minutes:",
 		a.Base+"/sign-in?ticket="+secret,
-		"If it was not you, pass this over: without the link nothing happens.",
+		"If it was not you, ignore this mail: nothing happens without the link.",
 	)})
 }
 
@@ -155,7 +155,7 @@ func (a *Accounts) SendConfirmation(ctx context.Context, j storage.Job) (func(co
 		"The owner of @"+in.Handle+" at "+a.Base+" wants notices to be sent to this address. To agree, enter this code on the account page within 30 "+
 			"minutes, or give it to confirm_mail:",
 		secret,
-		"If that is not you, pass this over: nothing more will be sent.",
+		"If that is not you, ignore this mail: nothing more will be sent.",
 	)})
 }
 
@@ -225,8 +225,8 @@ func (a *Accounts) about(n protocol.Notice) string {
 }
 
 var happened = map[protocol.NoticeEvent]string{
-	protocol.ThreadBegun:   "Somebody wrote to @%s",
-	protocol.ThreadMessage: "A thread with @%s goes on",
+	protocol.ThreadBegun:   "Someone wrote to @%s",
+	protocol.ThreadMessage: "New message in a thread with @%s",
 	protocol.PostReported:  "A post of @%s was reported",
 	protocol.PostHidden:    "A post of @%s was hidden",
 	protocol.IdentityEnded: "@%s has no chain identity any more",
@@ -245,7 +245,7 @@ func (a *Accounts) SendMail(ctx context.Context, j storage.Job) (func(context.Co
 	}
 	what := fmt.Sprintf(happened[in.Event], in.Handle)
 	when := ", at " + in.At.UTC().Format("2 Jan 2006, 15:04 UTC")
-	told := when + ". One line of it, which somebody else wrote and which is no message of this node:"
+	told := when + ". The next line is from it; it was written by someone else, not by this node:"
 	if in.Event == protocol.IdentityEnded {
 		told = when + ". It was enrolled to " + in.Subject + ", and the reason is this:"
 	}
@@ -253,7 +253,7 @@ func (a *Accounts) SendMail(ctx context.Context, j storage.Job) (func(context.Co
 		what+told,
 		"    | "+plain(strings.ReplaceAll(in.Title, "://", ":// "), 140),
 		"Read it here: "+a.readAt(in.Notice),
-		"Where notices go is set on "+a.Base+"/account.",
+		"You can change where notices are sent at "+a.Base+"/account.",
 	)})
 	if err != nil {
 		return retry(j, forADay, &job.trial, &job, err)

@@ -100,7 +100,7 @@ func (a *Accounts) ConfirmMail(ctx context.Context, tx *storage.Tx, c protocol.C
 }
 
 // ErrCode is the error of a code that was used, has expired or never existed.
-var ErrCode = protocol.Errorf(protocol.Gone, "this code was used before, has run out, or is for another address; set the address again for a new one")
+var ErrCode = protocol.Errorf(protocol.Gone, "this code was used before, has expired, or is for another address; set the address again for a new one")
 
 func (a *Accounts) confirm(ctx context.Context, tx *storage.Tx, handle, code string) (protocol.NotifySettings, error) {
 	hash, ok := session.Hash(session.Ticket, code)

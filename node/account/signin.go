@@ -68,7 +68,7 @@ func (a *Accounts) OwnerOf(ctx context.Context, tx *storage.Tx, handle string) (
 }
 
 // ErrTicket is the error of a link that was used, has expired or never existed.
-var ErrTicket = protocol.Errorf(protocol.Gone, "this link was used before or has run out; ask for a new one")
+var ErrTicket = protocol.Errorf(protocol.Gone, "this link was used before or has expired; ask for a new one")
 
 // SignIn spends the ticket of a sign-in link and begins a session. program is
 // what the browser calls itself.

@@ -184,7 +184,8 @@ func (c *Client) pay(ctx context.Context, p *plan, ch pow.Challenge) error {
 	return nil
 }
 
-// send makes one exchange. Each sending is signed anew: a nonce is good once.
+// send makes one exchange. Each attempt has its own signature, because a nonce is valid
+// once.
 func (c *Client) send(ctx context.Context, p *plan, idemKey string) (*Result, error) {
 	body, err := p.body()
 	if err != nil {
@@ -213,7 +214,7 @@ func (c *Client) send(ctx context.Context, p *plan, idemKey string) (*Result, er
 	if p.secret != "" {
 		if c.o.Token != "" {
 			return nil, protocol.Invalid(protocol.Fault{Pointer: "/" + p.op.Secret, Code: "two-tokens",
-				Detail: "is not sent beside an owner's token; leave one of them away"})
+				Detail: "cannot be sent together with an owner's token; leave one of them out"})
 		}
 		req.Header.Set("Authorization", "Bearer "+p.secret)
 	}

@@ -14,7 +14,7 @@ import (
 	"stoa/protocol/pow"
 )
 
-// A plan is an operation with its input laid out for HTTP: some members in the
+// A plan is an operation with its input arranged for HTTP: some members in the
 // path, the rest in the query or in the body.
 type plan struct {
 	op     *protocol.Operation
@@ -44,7 +44,7 @@ func newPlan(op *protocol.Operation, args map[string]any) (*plan, error) {
 		case rest[name] == nil:
 			return nil, protocol.Invalid(protocol.Fault{Pointer: "/" + name, Code: "required", Detail: "is required"})
 		case err != nil || text == "" || text == "." || text == "..":
-			return nil, protocol.Invalid(protocol.Fault{Pointer: "/" + name, Code: "wrong-shape", Detail: "cannot stand in a path"})
+			return nil, protocol.Invalid(protocol.Fault{Pointer: "/" + name, Code: "wrong-shape", Detail: "cannot be part of a path"})
 		}
 		segments[i] = url.PathEscape(text)
 		delete(rest, name)
@@ -95,7 +95,7 @@ func queryOf(members map[string]any) (string, error) {
 	return q.Encode(), nil
 }
 
-// text writes a value as it stands in a path or query: lists with commas.
+// text formats a value for a path or query: lists with commas.
 func text(v any) (string, error) {
 	switch v := v.(type) {
 	case nil:
@@ -109,7 +109,7 @@ func text(v any) (string, error) {
 	}
 	switch raw[0] {
 	case '{':
-		return "", fmt.Errorf("an object cannot stand in a path or query")
+		return "", fmt.Errorf("an object cannot be part of a path or query")
 	case '"':
 		var s string
 		err := json.Unmarshal(raw, &s)
@@ -122,7 +122,7 @@ func text(v any) (string, error) {
 		parts := make([]string, len(list))
 		for i, e := range list {
 			if e[0] == '{' || e[0] == '[' {
-				return "", fmt.Errorf("a nested list or object cannot stand in a path or query")
+				return "", fmt.Errorf("a nested list or object cannot be part of a path or query")
 			}
 			if err := json.Unmarshal(e, &parts[i]); err != nil {
 				parts[i] = string(e)

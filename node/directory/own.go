@@ -134,7 +134,7 @@ func placed[T any](items []T, item T, same func(T) bool) ([]T, error) {
 		return items, nil
 	}
 	if len(items) >= maxParts {
-		return items, protocol.Invalid(protocol.Fault{Pointer: "/id", Code: "too-many", Detail: "at most 20 items; take one away first"})
+		return items, protocol.Invalid(protocol.Fault{Pointer: "/id", Code: "too-many", Detail: "at most 20 items; delete one first"})
 	}
 	return append(items, item), nil
 }

@@ -89,7 +89,7 @@ type entry struct {
 	decode func(args []byte) (in any, err error)
 	// run calls the room with what decode returned. tx is nil for a plain operation.
 	run func(ctx context.Context, tx *storage.Tx, c protocol.Caller, in any) (any, error)
-	// file runs an operation that receives a file, in transactions of its own.
+	// file runs an operation that receives a file, in several transactions.
 	file func(ctx context.Context, c protocol.Caller, args []byte, file io.Reader) (any, error)
 	// ahead returns the error that any anonymous caller would get; nil for none.
 	ahead func(ctx context.Context, tx *storage.Tx, args []byte) error

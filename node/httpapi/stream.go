@@ -145,7 +145,7 @@ func follow(life context.Context, out sink, first []byte, s protocol.Stream) {
 	}
 	place := s.Place()
 	first = append(first, "retry: "+strconv.FormatInt(reconnect.Milliseconds(), 10)+"\n\n"...)
-	if !write(append(first, stand(place)...)) {
+	if !write(append(first, positionEvent(place)...)) {
 		return
 	}
 	for {
@@ -158,7 +158,7 @@ func follow(life context.Context, out sink, first []byte, s protocol.Stream) {
 		case err == nil:
 			text = []byte(": alive\n\n")
 			if at := s.Place(); at != place {
-				place, text = at, append(text, stand(at)...)
+				place, text = at, append(text, positionEvent(at)...)
 			}
 		default:
 			if !errors.Is(err, io.EOF) && life.Err() == nil {
@@ -172,9 +172,9 @@ func follow(life context.Context, out sink, first []byte, s protocol.Stream) {
 	}
 }
 
-// stand tells the client its position without an event, which is also past the events that it did
+// positionEvent informs the client of its position without an event, which is also past the events that it did
 // not ask for.
-func stand(place string) []byte {
+func positionEvent(place string) []byte {
 	if place == "" {
 		return nil
 	}

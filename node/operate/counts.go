@@ -8,7 +8,7 @@ import (
 	"stoa/storage"
 )
 
-// countsEvery is how often is looked whether counts are to be made anew.
+// countsEvery is how often it checks whether counts must be computed again.
 const countsEvery = 20 * time.Second
 
 // Counts are the counts to renew, by what they are.

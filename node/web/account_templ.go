@@ -331,7 +331,7 @@ var scopeWords = [][2]string{
 }
 
 var eventWords = map[protocol.NoticeEvent]string{
-	protocol.ThreadBegun: "Somebody begins a thread", protocol.ThreadMessage: "A thread has a new message",
+	protocol.ThreadBegun: "Someone starts a thread", protocol.ThreadMessage: "A thread has a new message",
 	protocol.PostReported: "A post is reported", protocol.PostHidden: "A post is hidden",
 }
 

@@ -137,7 +137,7 @@ func capability(c protocol.Capability) templ.Component {
 	})
 }
 
-// fact is a line of text that somebody wrote; nothing when it is empty.
+// fact is a line of text of a user; nothing when it is empty.
 func fact(label, text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -1,6 +1,6 @@
 // Package netx holds what every part of the node needs to know of the network:
 // which addresses are public, who has registered a name, when to try again, and
-// how many requests somebody may make. It does no I/O.
+// how many requests a client may make. It does no I/O.
 package netx
 
 import (
@@ -68,7 +68,7 @@ func NotPublic(a netip.Addr) string {
 	}
 	// Loopback, unspecified, IPv4-compatible, NAT64 (64:ff9b::/96 and
 	// 64:ff9b:1::/48), discard (100::/64), SRv6 (5f00::/16), unique local,
-	// link-local, site-local and multicast all lie outside.
+	// link-local, site-local and multicast are all outside of it.
 	if a.Is6() && !globalIPv6.Contains(a) {
 		return "non-global IPv6"
 	}
@@ -122,7 +122,7 @@ func IsLoopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// Registrable returns the domain that somebody had to register for a host, which
+// Registrable returns the domain that was registered for a host, which
 // may have a port (public suffix list), or the network of an address: an IPv6 /56,
 // which one customer has. Loopback addresses differ by port.
 func Registrable(host string) string {

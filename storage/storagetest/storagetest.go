@@ -66,7 +66,7 @@ func Rounds(t testing.TB, all int) int {
 func Open(t testing.TB) *storage.DB { return OpenConfig(t, storage.Config{}) }
 
 // OpenConfig is Open with a clock, a log or a queue length. A path that is set
-// stays; otherwise the file lies in the test's directory.
+// stays; otherwise the file is in the test's directory.
 func OpenConfig(t testing.TB, c storage.Config) *storage.DB {
 	t.Helper()
 	if c.Path == "" {

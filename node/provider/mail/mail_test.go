@@ -55,10 +55,10 @@ func TestSend(t *testing.T) {
 	public, private, err := ed25519.GenerateKey(nil)
 	require.NoError(t, err)
 	s := &Sender{Server: addr, Security: Plain, From: "stoa@n1.example", Name: "Nöde", Host: "n1.example", DKIM: private, Selector: "s1"}
-	require.NoError(t, s.Send(t.Context(), Message{ID: "ntc_1", To: "asha@example.org", Subject: "Somebody wrote to @asha", Text: "नमस्ते\n.\nline\n"}))
+	require.NoError(t, s.Send(t.Context(), Message{ID: "ntc_1", To: "asha@example.org", Subject: "Someone wrote to @asha", Text: "नमस्ते\n.\nline\n"}))
 	raw := <-got
 	for _, want := range []string{
-		"To: <asha@example.org>", "Auto-Submitted: auto-generated", "Message-ID: <ntc_1@n1.example>", "Subject: Somebody wrote to @asha",
+		"To: <asha@example.org>", "Auto-Submitted: auto-generated", "Message-ID: <ntc_1@n1.example>", "Subject: Someone wrote to @asha",
 	} {
 		require.Contains(t, raw, want)
 	}
