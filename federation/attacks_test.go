@@ -505,7 +505,7 @@ func blocked(t *testing.T, block func(ctx context.Context, tx *storage.Tx) error
 	}))
 	settle(t, w.node, a)
 	require.Nil(t, w.held("https://evil.example/n/1"))
-	require.Equal(t, int64(2), w.subscription(protocol.BoardID(a.base)).LastSeq, "dropped, and the log goes on")
+	require.Equal(t, int64(2), w.subscription(protocol.BoardID(a.base)).LastSeq, "dropped, and the log continues")
 }
 
 func TestAttack_Fetch(t *testing.T) {
@@ -650,7 +650,7 @@ func TestAttack_Log(t *testing.T) {
 	}
 	q := a.post(nil)
 	settle(t, w.node, a)
-	require.Equal(t, protocol.Visible, w.state(q.URI), "the true log goes on")
+	require.Equal(t, protocol.Visible, w.state(q.URI), "the true log continues")
 }
 
 func TestParseID(t *testing.T) {

@@ -180,7 +180,7 @@ func TestCapturedStory(t *testing.T) {
 			require.Equal(t, "I make that. 12 rupees a sheet.", got.Body, "the mention in front is dropped")
 			require.Equal(t, []any{"Re: Paper", protocol.Announcement, "carol", "localhost", post.URI, false},
 				[]any{got.Title, got.Kind, *got.Author.Handle, *got.Author.Node, got.ReplyTo, got.Author.Verified})
-			require.Contains(t, n.logText(), reply, "everybody who follows the board learns of it")
+			require.Contains(t, n.logText(), reply, "everyone who follows the board learns of it")
 		}
 	}
 	require.Equal(t, protocol.Deleted, n.state(reply))

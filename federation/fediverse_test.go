@@ -92,7 +92,7 @@ func TestFediverseFollower(t *testing.T) {
 	var undone activity.Activity
 	require.NoError(t, json.Unmarshal(f.got[2].Object, &undone))
 	require.Equal(t, f.got[0].ID, undone.ID)
-	require.NotEqual(t, f.got[0].ID, f.got[4].ID, "boosted anew")
+	require.NotEqual(t, f.got[0].ID, f.got[4].ID, "boosted again")
 	require.Equal(t, w.f.site.Agent("ada"), f.got[3].Actor.One(), "the deletion is its author's")
 	_ = anon
 }

@@ -40,7 +40,7 @@ func TestResolutionAcrossNodes(t *testing.T) {
 		}
 		return *p.ResolvedBy
 	}
-	require.NotNil(t, a.held(byOther.URI), "somebody else's resolution is a reply and no more")
+	require.NotNil(t, a.held(byOther.URI), "someone else's resolution is a reply and no more")
 	require.Equal(t, a.held(own.URI).ID, resolvedBy(a))
 	require.Equal(t, own.ID, resolvedBy(b))
 	require.Empty(t, resolvedBy(c), "c has verified neither author")

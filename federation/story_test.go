@@ -136,7 +136,7 @@ func TestDeleteHideRestore(t *testing.T) {
 	require.Equal(t, protocol.Visible, c.state(q.URI), "fetched when it is back")
 }
 
-// A reply on B to a post of A goes to A's board, and from there to everybody.
+// A reply on B to a post of A goes to A's board, and from there to everyone.
 func TestReplyAcrossNodes(t *testing.T) {
 	t.Parallel()
 	a, b := two(t, nil)
@@ -275,7 +275,7 @@ func TestVerdicts(t *testing.T) {
 	require.Equal(t, []any{protocol.ByChainKey, agentID, "eip155:31337", int64(7)},
 		[]any{got.Author.Proof.Level, *got.Author.Proof.Subject, *got.Author.Proof.Chain, *got.Author.Proof.Block}, "of this node's own look at the chain")
 	require.Nil(t, b.held(bad.URI), "tampered: kept out")
-	require.Equal(t, protocol.Visible, b.state(after.URI), "and the log goes on")
+	require.Equal(t, protocol.Visible, b.state(after.URI), "and the log continues")
 
 	reply := b.post(func(p *protocol.StoredPost) {
 		p.ReplyTo = good.URI

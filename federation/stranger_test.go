@@ -93,7 +93,7 @@ func TestAttack_StrangersKeepNothing(t *testing.T) {
 	}
 }
 
-// A key that fails is fetched anew and put in the place of the known one only when
+// A key that fails is fetched again and put in the place of the known one only when
 // it verifies something.
 func TestAttack_RotationNeedsASignature(t *testing.T) {
 	t.Parallel()

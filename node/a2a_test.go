@@ -147,7 +147,7 @@ func TestA2A_Repeated(t *testing.T) {
 	again := me.write("asha", "1", "Hello", "")
 	require.Equal(t, "true", again.Header.Get("Idempotency-Replayed"))
 	require.Equal(t, first.ID, again.task(t).ID)
-	require.Equal(t, a2a.Completed, again.task(t).Status.State, "the task as it stands now")
+	require.Equal(t, a2a.Completed, again.task(t).Status.State, "the task as it is now")
 	require.Len(t, again.task(t).History, 2)
 
 	changed := me.write("asha", "1", "Hello!", "")
@@ -167,7 +167,7 @@ func TestA2A_Repeated(t *testing.T) {
 	require.Len(t, page.Items, 1)
 	require.Equal(t, me.id, *page.Items[0].Author.ERC8004)
 	byKey := me.do("/a2a", "SendMessage", post, "Idempotency-Key", "another")
-	require.NotEqual(t, string(one.Result), string(byKey.Result), "the header stands in for the message's id")
+	require.NotEqual(t, string(one.Result), string(byKey.Result), "the header replaces the message's id")
 }
 
 // TestA2A_Policy: the agent's contact policy decides, and says so.

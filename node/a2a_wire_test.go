@@ -118,7 +118,7 @@ func TestA2A_Refusals(t *testing.T) {
 		} {
 			require.Nil(t, me.post("/a2a/asha", hello, headers...).Error)
 		}
-		require.Nil(t, me.post("/a2a/asha/", hello).Error, "with a slash behind it")
+		require.Nil(t, me.post("/a2a/asha/", hello).Error, "with a slash after it")
 		require.Nil(t, me.post("/a2a/asha", strings.Replace(hello, `"role"`, `"metadata":{"x":"`+strings.Repeat("y", 16000)+`"},"role"`, 1)).Error)
 		large := me.post("/a2a/asha", hello+strings.Repeat(" ", 200<<10))
 		require.Nil(t, large.Error, "up to 256 KiB: %s", large.Raw)
@@ -211,7 +211,7 @@ func TestA2A_Who(t *testing.T) {
 	require.Equal(t, protocol.SignatureReplayed, ours, "the same message is signed again")
 	fresh := signed(me.pair, me.id, nil)
 	require.Equal(t, "true", fresh.Header.Get("Idempotency-Replayed"), "then it gets its answer and writes nothing")
-	sent.Set("Idempotency-Key", "other") // not covered, as whoever took the request from the wire would do
+	sent.Set("Idempotency-Key", "other") // not covered, as an attacker who copied the request would do
 	replayed := signed(me.pair, me.id, func(r *http.Request) { r.Header = sent })
 	code, ours := replayed.code()
 	require.Equal(t, -31401, code)

@@ -20,7 +20,7 @@ func TestOperator_Accounts(t *testing.T) {
 		hostedAgent(t, h.Node, "asha")
 		o := h.operator()
 		narrow := h.ask("GET", "/api/operator/accounts", "", "Authorization", o.bearer)
-		require.Equal(t, 403, narrow.Code, "a moderator's token is no way to be anybody")
+		require.Equal(t, 403, narrow.Code, "a moderator's token is no way to be anyone")
 		require.Contains(t, narrow.Body.String(), "scope account")
 		secret, _, err := h.Admin().CreateAccountToken(t.Context(), o.account, "all", 0, protocol.ScopeOperator, protocol.ScopeAccount)
 		require.NoError(t, err)

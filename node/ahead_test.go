@@ -13,7 +13,7 @@ import (
 	"stoa/protocol/pow"
 )
 
-// TestProof_AskedWhereItHelps: what is wrong with the arguments, and what anybody
+// TestProof_AskedWhereItHelps: what is wrong with the arguments, and what anyone
 // would be refused for, is told before a proof of work is asked for, at every door.
 func TestProof_AskedWhereItHelps(t *testing.T) {
 	t.Parallel()
@@ -55,7 +55,7 @@ func TestProof_AskedWhereItHelps(t *testing.T) {
 				if c.want == protocol.PowRequired {
 					require.Equal(t, protocol.PowInvalid, bad.Code, name)
 				} else {
-					require.Equal(t, c.want, bad.Code, "a proof that is not good is asked for anew where it would help: %s", name)
+					require.Equal(t, c.want, bad.Code, "a proof that is not good is asked for again where it would help: %s", name)
 				}
 			}
 			args := map[string]any{}

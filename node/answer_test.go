@@ -9,7 +9,7 @@ import (
 )
 
 // answerReader reads HTTP/1.1 answers with a Content-Length off a connection
-// and throws their bodies away.
+// and discards their bodies.
 type answerReader struct{ r *bufio.Reader }
 
 func newAnswerReader(r io.Reader) *answerReader { return &answerReader{bufio.NewReaderSize(r, 32<<10)} }

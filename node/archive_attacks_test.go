@@ -20,7 +20,7 @@ import (
 	"stoa/protocol"
 )
 
-// forged changes an archive as somebody would who can write one: the manifest is
+// forged changes an archive as someone would who can write one: the manifest is
 // true of what is in it, and the signature of the node is gone.
 func forged(t testing.TB, raw []byte, edit func(name, body string) string) []byte {
 	all := membersOf(t, raw)
@@ -154,7 +154,7 @@ func TestArchive_Bounds(t *testing.T) {
 	}
 }
 
-// TestArchive_Forger: whoever writes an archive gains no word of others by it.
+// TestArchive_Forger checks that a made-up archive attributes no words to others.
 func TestArchive_Forger(t *testing.T) {
 	t.Parallel()
 	victim, evil, here := newMover(t), newMover(t), newMover(t)
@@ -202,7 +202,7 @@ func TestArchive_Forger(t *testing.T) {
 		}
 	}
 
-	// A handle that is somebody's is refused, and a token of one profile makes no other.
+	// A handle that is someone's is refused, and a token of one profile makes no other.
 	other := newMover(t)
 	hostedAgent(t, other.Node, "asha")
 	_, err = other.imports(whole, nil)

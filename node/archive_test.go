@@ -224,7 +224,7 @@ func TestArchive(t *testing.T) {
 		return err
 	})
 
-	// The writer's token opens the thread, and the writer goes on.
+	// The writer's token opens the thread, and the writer continues.
 	was := one.get("/api/public/threads/"+thread.ThreadID, "Authorization", "Bearer "+thread.ReadToken)
 	now := two.get("/api/public/threads/"+thread.ThreadID, "Authorization", "Bearer "+thread.ReadToken)
 	require.Equal(t, said(t, was), said(t, now))
@@ -280,7 +280,7 @@ func said(t *testing.T, raw string) (lines []string) {
 	return lines
 }
 
-// tries are what a callback has been through, which goes on by itself.
+// tries are what a callback has been through, which continues by itself.
 var tries = regexp.MustCompile(`("callback":\{"id":"[^"]*","n":\d+,"url":"[^"]*"),[^\n]*`)
 
 // unpacked is everything in an archive but the manifest, its signature, what is

@@ -215,7 +215,7 @@ func TestARDExplore(t *testing.T) {
 		require.Equal(t, buckets(0, "business", 1, "person", 1), explore(`"query":{"text":"paper"},`, `{"field":"metadata.kind"}`),
 			"all of it is of the time when it was counted")
 		require.Equal(t, buckets(0), explore(`"query":{"text":"aeroplanes"},`, `{"field":"tags"}`))
-		h.directory.Explored.Age = 0 // each is counted anew, from what was counted before
+		h.directory.Explored.Age = 0 // each is counted again, from what was counted before
 		require.Equal(t, buckets(0, "wings", 1), explore(`"query":{"text":"aeroplanes"},`, `{"field":"tags"}`))
 		require.Equal(t, buckets(0, "person", 1), explore(`"query":{"text":"paper"},`, `{"field":"metadata.kind"}`))
 		require.NoError(t, h.Admin().DeleteProfile(t.Context(), "meera"))
@@ -224,7 +224,7 @@ func TestARDExplore(t *testing.T) {
 	})
 }
 
-// What is wrong with a request is 400 in ARD's words, beside ours.
+// What is wrong with a request is 400 in ARD's words, next to ours.
 func TestARD_Errors(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -62,7 +62,7 @@ func hostedAgent(t testing.TB, n *Node, handle string) key.Pair {
 
 // BenchmarkSignedWrite measures verified, durable writes over HTTP: Ed25519
 // signed board posts on 64 connections, SQLite with synchronous=FULL. Client
-// and server share the machine. Beside it stand its limits: bare Ed25519
+// and server share the machine. Next to it are its limits: bare Ed25519
 // verifications, and bare grouped inserts in package storage.
 func BenchmarkSignedWrite(b *testing.B) {
 	n := startNode(b)

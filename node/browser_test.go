@@ -56,8 +56,8 @@ func openBrowser(t *testing.T, base string) *tab {
 	return &tab{ctx, t, base, map[string]bool{}, map[string]bool{}}
 }
 
-// beside is another tab of the browser.
-func (b *tab) beside() *tab {
+// newTab opens another tab of the browser.
+func (b *tab) newTab() *tab {
 	ctx, end := chromedp.NewContext(b.ctx)
 	b.t.Cleanup(end)
 	require.NoError(b.t, chromedp.Do(ctx)) // with a context that lasts: the tab ends with that of its first action
@@ -269,7 +269,7 @@ func TestBrowser(t *testing.T) {
 	require.Contains(t, b.text("h1"), "not signed in")
 	require.Equal(t, "Typed for an hour", b.value("#put_own_profile-asha-headline"))
 	require.Equal(t, 401, b.send("#put_own_profile-asha", "description", "And more."), "still")
-	other := b.beside()
+	other := b.newTab()
 	signIn(other)
 	b.save("put_own_profile", "")
 	require.Equal(t, "Typed for an hour", own().Headline)

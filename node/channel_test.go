@@ -63,7 +63,7 @@ func (h *house) atom(path string) (a atom) {
 	require.Equal(h.t, "*", res.Header().Get("Access-Control-Allow-Origin"))
 	d := xml.NewDecoder(strings.NewReader(res.Body.String()))
 	require.NoError(h.t, d.Decode(&a))
-	_, err := d.Token() // nothing but the line's end behind the root
+	_, err := d.Token() // only the line's end after the root
 	for err == nil {
 		_, err = d.Token()
 	}

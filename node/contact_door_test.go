@@ -34,7 +34,7 @@ func cookieOf(a answer) *http.Cookie {
 	return nil
 }
 
-// TestVisitor is the browser that began a thread: it reads and goes on without a
+// TestVisitor is the browser that began a thread: it reads and writes without a
 // token, from pages of this node and from nowhere else (spec §2.11).
 func TestVisitor(t *testing.T) {
 	t.Parallel()

@@ -60,7 +60,7 @@ func (h *house) begun(handle, body string, headers ...string) (got protocol.Cont
 	return got
 }
 
-// TestContact_Writers is one conversation for each way of being somebody
+// TestContact_Writers is one conversation for each kind of writer
 // (spec §2.11, §5): by proof of work, by signature, by an owner's token.
 func TestContact_Writers(t *testing.T) {
 	t.Parallel()
@@ -151,7 +151,7 @@ func TestContact_InProfile(t *testing.T) {
 }
 
 // TestContact_HandleTakenAgain: who takes the handle of a profile that is gone is
-// somebody else, to whom the threads that it began are unknown.
+// someone else, to whom the threads that it began are unknown.
 func TestContact_HandleTakenAgain(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, change func(*Config)) {

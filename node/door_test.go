@@ -325,7 +325,7 @@ func TestDoor_Compressed(t *testing.T) {
 	}
 }
 
-// Models read the bytes of an error: what stands for < and > in HTML does not in it.
+// Models read the bytes of an error, so < and > are not escaped as for HTML.
 func TestDoor_ErrorsAsTheyCome(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -400,7 +400,7 @@ func TestDoor_RateLimit(t *testing.T) {
 	require.Equal(t, protocol.RateLimited, last.problem().Code)
 	require.NotEmpty(t, last.Header().Get("Retry-After"))
 	require.NotEmpty(t, last.Header().Get("RateLimit-Policy"))
-	require.Equal(t, 200, h.ask("GET", "/api/public/board", "").Code, "reading goes on")
+	require.Equal(t, 200, h.ask("GET", "/api/public/board", "").Code, "reading still works")
 }
 
 func TestDoor_HidesInternals(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 )
 
 // TestAddKey_Again: what is added twice loses nothing, and what was retired never
-// comes back, whoever adds it.
+// comes back, whoever of them adds it.
 func TestAddKey_Again(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, change func(*Config)) {

@@ -161,7 +161,7 @@ func newPair(t testing.TB) key.Pair {
 }
 
 // enrolled makes a profile whose agent is registered by an account and enrolled,
-// with a thread that somebody wrote, a post by its token and a key that its
+// with a thread that someone wrote, a post by its token and a key that its
 // identity added.
 func (s *stage) enrolled(handle string, account int) *actor {
 	s.t.Helper()

@@ -97,7 +97,7 @@ func (d *doors) overHTTP(c call) (o outcome, ok bool) {
 		delete(rest, name)
 	}
 	if rest[c.op.Secret] != nil && c.op.ReadOnly {
-		return o, false // a secret stands in no URL
+		return o, false // a secret is in no URL
 	}
 	var body io.Reader
 	if c.op.HTTP.Method == "POST" || c.op.HTTP.Method == "PUT" {

@@ -12,8 +12,8 @@ import (
 
 // broken makes inputs that break the schema of an operation: an unknown member,
 // and for each member the absence of what is required, a wrong type, too much, a
-// wrong pattern, a value that is not in the list; and each of these beside an
-// unknown member. A path or a query holds text only, so that no number can stand
+// wrong pattern, a value that is not in the list; and each of these next to an
+// unknown member. A path or a query holds text only, so that no number can be
 // there for text.
 func broken(example map[string]any, schema map[string]any, op *protocol.Operation) map[string]map[string]any {
 	cases := map[string]map[string]any{}

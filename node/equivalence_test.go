@@ -65,7 +65,7 @@ func TestEquivalence(t *testing.T) {
 }
 
 // unequalled are the operations of which the doors can compare no result here.
-// Confirming mail takes a secret that stands in a mail alone; a delivery moves on
+// Confirming mail takes a secret that is only in a mail; a delivery moves on
 // by itself while the doors are compared.
 var unequalled = []string{"confirm_account_mail", "confirm_mail", "replay_callback"}
 

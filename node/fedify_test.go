@@ -64,7 +64,7 @@ func startFedify(t *testing.T) *fedify {
 	return &fedify{t, base, strings.TrimPrefix(base, "http://")}
 }
 
-// do has somebody there do something.
+// do has someone there do something.
 func (f *fedify) do(deed string, in map[string]any, out any) {
 	f.t.Helper()
 	raw, err := json.Marshal(in)
@@ -81,10 +81,10 @@ func (f *fedify) do(deed string, in map[string]any, out any) {
 	}
 }
 
-// user is the actor of somebody there.
+// user is the actor of someone there.
 func (f *fedify) user(name string) string { return f.base + "/users/" + name }
 
-// sent waits until somebody was sent something about an object.
+// sent waits until someone was sent something about an object.
 func (f *fedify) sent(to, kind, object string) (found told) {
 	f.t.Helper()
 	f.wait(func() bool {

@@ -38,7 +38,7 @@ func TestGuides_Sizes(t *testing.T) {
 	}
 }
 
-// TestOpenAPI_Audiences: the description that everybody reads has everybody's
+// TestOpenAPI_Audiences: the description that everyone reads has everyone's
 // operations whole, the other one all of them.
 func TestOpenAPI_Audiences(t *testing.T) {
 	t.Parallel()

@@ -10,7 +10,7 @@ import (
 )
 
 // contract §4: the author sees why a post is hidden, over every door that knows
-// who asks, and no cache keeps it for others.
+// the caller, and no cache keeps it for others.
 func TestHidden_AuthorSeesWhy(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, change func(*Config)) {

@@ -60,7 +60,7 @@ func (h *house) watch() *atomic.Int64 {
 }
 
 // TestKept: a signed or token read of something public is served from the answers
-// kept for everybody, whichever caller made them, once the caller is admitted and not before.
+// kept for everyone, whichever caller made them, once the caller is admitted and not before.
 func TestKept(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, change func(*Config)) {
@@ -123,7 +123,7 @@ func TestKept(t *testing.T) {
 }
 
 // TestKept_Own: what a caller alone may read is kept for nobody, and what is kept
-// for everybody ends with the commit that hides it.
+// for everyone ends with the commit that hides it.
 func TestKept_Own(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -167,7 +167,7 @@ func TestKept_Body(t *testing.T) {
 }
 
 // TestKept_Everybodys: of every operation whose answers are kept, what is answered
-// to nobody is answered to everybody.
+// to nobody is answered to everyone.
 func TestKept_Everybodys(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

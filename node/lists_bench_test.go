@@ -190,8 +190,8 @@ func (h *asker) pages(q question) []answered {
 	return []answered{first, deep}
 }
 
-// deeper is a place half a year behind the end of a page where the listing goes
-// by time, else the place behind the page itself; "" where the page is the last.
+// deeper is a place half a year after the end of a page where the listing goes
+// by time, else the place after the page itself; "" where the page is the last.
 func deeper(body []byte) string {
 	var page struct {
 		Next    *string

@@ -11,7 +11,7 @@ import (
 	"stoa/storage/storagetest/fill"
 )
 
-// listKeys are what opens the lists of a filled node that are not for everybody,
+// listKeys are what opens the lists of a filled node that are not for everyone,
 // and some of the things in them.
 type listKeys struct {
 	owner, operator, thread string // bearer tokens: the busy owner's, an operator's, a thread's
@@ -43,7 +43,7 @@ func (h *asker) listKeys() (k listKeys) {
 	return k
 }
 
-// privateListings are the lists of owners and operators, and of whoever comes back.
+// privateListings are the lists of owners and operators, and of returning readers.
 func privateListings(k listKeys) []listing {
 	of := axis{"handle", []string{fill.Handle(0)}}
 	return []listing{

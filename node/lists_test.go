@@ -18,7 +18,7 @@ import (
 type listing struct {
 	op     *protocol.Operation
 	axes   []axis
-	bearer string // who asks; "" nobody
+	bearer string // the caller; "" nobody
 }
 
 // An axis is a filter and its values. Not to filter is one of them by itself.
@@ -36,7 +36,7 @@ var (
 	tags = axis{"tag", []string{fill.Tag(0), fill.Tag(60), fill.Tag(1990)}}
 )
 
-// listings are all that are for everybody. roots are posts with many replies and with few.
+// listings are all that are for everyone. roots are posts with many replies and with few.
 func listings(profiles int, roots []string) []listing {
 	authors := []string{fill.Handle(0), fill.Handle(min(200, profiles-1)), fill.Handle(profiles - 1)}
 	return []listing{

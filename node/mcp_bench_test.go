@@ -14,8 +14,8 @@ import (
 	"stoa/protocol"
 )
 
-// BenchmarkMCP puts a tool call beside the HTTP route of the same operation and
-// beside the list of tools, over HTTP on 64 connections in the same run.
+// BenchmarkMCP compares a tool call with the HTTP route of the same operation and
+// the list of tools, over HTTP on 64 connections in the same run.
 func BenchmarkMCP(b *testing.B) {
 	n := startNode(b)
 	hostedAgent(b, n, "load")
@@ -49,7 +49,7 @@ func rawRequest(host, method, name, params string) []byte {
 
 const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 
-// BenchmarkMCPTrivial puts the cheapest tool calls beside a bare net/http handler
+// BenchmarkMCPTrivial puts the cheapest tool calls next to a bare net/http handler
 // that reads the same request and writes the same bytes.
 func BenchmarkMCPTrivial(b *testing.B) {
 	n := startNode(b)
@@ -109,7 +109,7 @@ func BenchmarkMCPCall(b *testing.B) {
 	}
 }
 
-// sink throws an answer away.
+// sink discards an answer.
 type sink struct {
 	head   http.Header
 	status int

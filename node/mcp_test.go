@@ -54,7 +54,7 @@ type toolAnswer struct {
 	} `json:"-"`
 }
 
-// rpc posts a body to everybody's MCP door; headers come in pairs.
+// rpc posts a body to everyone's MCP door; headers come in pairs.
 func (h *house) rpc(body string, headers ...string) rpcAnswer {
 	h.t.Helper()
 	return h.rpcAt(protocol.MCPPath, body, headers...)
@@ -210,7 +210,7 @@ func httpBody(t *testing.T, url string) string {
 	return string(body)
 }
 
-// operationsOf lists everybody's operations of a door by name.
+// operationsOf lists everyone's operations of a door by name.
 func operationsOf(door protocol.Door) []string {
 	var names []string
 	for _, op := range protocol.OperationsFor(protocol.Everybody, door) {
@@ -299,7 +299,7 @@ func TestMCP_Discover(t *testing.T) {
 	require.Equal(t, "9007199254740993", string(numbered.ID), "the id comes back as it was sent")
 }
 
-// TestMCP_Announced: the door stands where profiles, guides and the site map say.
+// TestMCP_Announced: the door is where profiles, guides and the site map say.
 func TestMCP_Announced(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -97,7 +97,7 @@ func TestMCP_Tools(t *testing.T) {
 	}
 }
 
-// explained: whoever fills in an input reads what each member of it is.
+// explained: a client that fills in an input reads what each member of it is.
 func explained(t *testing.T, at string, schema map[string]any) {
 	t.Helper()
 	members, _ := schema["properties"].(map[string]any)

@@ -91,7 +91,7 @@ func TestMCP_Refusals(t *testing.T) {
 		{"arguments as a list", modernBody("tools/call", `"name":"site_map","arguments":[]`), modern("tools/call", "Mcp-Name", "site_map"), 400, -32602,
 			`"q-1"`, protocol.InvalidRequest},
 
-		// The older wire: errors stand under status 200.
+		// The older wire: errors have status 200.
 		{"unknown version header", old("ping", "{}"), []string{"MCP-Protocol-Version", "2024-01-01"}, 400, -32022, "7", ""},
 		{"no date as version header", old("ping", "{}"), []string{"MCP-Protocol-Version", "two"}, 400, -32022, "7", ""},
 		{"unknown method, older wire", old("tools/eat", "{}"), nil, 200, -32601, "7", protocol.NotFound},

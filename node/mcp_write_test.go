@@ -191,7 +191,7 @@ func TestMCP_Signed(t *testing.T) {
 }
 
 // TestMCP_Token: an owner's token writes, and a tool that needs a known author
-// says so to everybody else.
+// says so to everyone else.
 func TestMCP_Token(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -230,7 +230,7 @@ func TestMCP_RateLimit(t *testing.T) {
 	require.Positive(t, last.Refused.RetryAfter)
 	require.NotEmpty(t, last.Header().Get("Retry-After"))
 	require.NotEmpty(t, last.Header().Get("RateLimit-Policy"))
-	require.False(t, h.tool("site_map", `{}`).IsError, "reading goes on")
+	require.False(t, h.tool("site_map", `{}`).IsError, "reading still works")
 
 	var list rpcAnswer
 	for range 400 {

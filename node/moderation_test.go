@@ -51,7 +51,7 @@ func (o operator) do(status int, method, path string, in, out any) {
 	}
 }
 
-// from asks as somebody at an address.
+// from asks as someone at an address.
 func (h *house) from(address, method, path, body string, headers ...string) answer {
 	h.t.Helper()
 	r := httptest.NewRequest(method, h.Base+path, bytes.NewReader([]byte(body)))

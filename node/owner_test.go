@@ -39,7 +39,7 @@ func named(op *protocol.Operation) bool {
 }
 
 // TestOwner_Scopes makes every owners' operation with a token of each scope, with
-// a signature, and for a profile of somebody else.
+// a signature, and for a profile of someone else.
 func TestOwner_Scopes(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
@@ -152,7 +152,7 @@ func TestOwner_Tokens(t *testing.T) {
 
 		short, _, err := h.Admin().CreateToken(t.Context(), "asha", "short", time.Nanosecond)
 		require.NoError(t, err)
-		require.Equal(t, 401, h.ask("GET", "/api/owner/account", "", "Authorization", "Bearer "+short).Code, "it has run out")
+		require.Equal(t, 401, h.ask("GET", "/api/owner/account", "", "Authorization", "Bearer "+short).Code, "it has expired")
 
 		one, _, err := h.Admin().CreateToken(t.Context(), "asha", "one profile", 0)
 		require.NoError(t, err)
@@ -285,7 +285,7 @@ func TestSession(t *testing.T) {
 		require.False(t, state("Sec-Fetch-Site", "cross-site").SignedIn)
 		require.False(t, state("Sec-Fetch-Site", "same-site").SignedIn, "a neighbour under the same domain")
 		require.False(t, state("Origin", "https://elsewhere.example").SignedIn)
-		require.False(t, state("Cookie", "stoa_session="+cookie+"; stoa_session=other").SignedIn, "two of them: somebody set one")
+		require.False(t, state("Cookie", "stoa_session="+cookie+"; stoa_session=other").SignedIn, "two of them: someone set one")
 
 		write := func(headers ...string) answer {
 			return h.ask("POST", "/api/public/board", goodPost, append([]string{"Cookie", "stoa_session=" + cookie}, headers...)...)
@@ -339,7 +339,7 @@ func TestCookie(t *testing.T) {
 }
 
 // TestOwnerDoor: the owners' MCP door takes no other origin and its tools are not
-// those of everybody's.
+// those of everyone's.
 func TestOwnerDoor(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -354,7 +354,7 @@ func TestOwnerDoor(t *testing.T) {
 	require.Equal(t, 403, list("Sec-Fetch-Site", "cross-site").Code)
 	require.Empty(t, h.ask("OPTIONS", protocol.OwnerMCPPath, "").Header().Get("Access-Control-Allow-Methods"))
 	refused := h.modernAt(protocol.OwnerMCPPath, "tools/call", `"name":"post_to_board","arguments":{}`, "Mcp-Name", "post_to_board")
-	require.NotNil(t, refused.Error, "it stands at the other door")
+	require.NotNil(t, refused.Error, "it is at the other door")
 	got := h.tool("get_account", `{}`, "Authorization", "Bearer "+secret)
 	require.False(t, got.IsError, "%s", got.Body)
 	require.Equal(t, protocol.Unauthorized, h.tool("get_account", `{}`).Refused.Code)

@@ -32,7 +32,7 @@ func (h *house) open(path string, status int) *pageDoc {
 	return d
 }
 
-// village is a house with something on every page. Each text of it that anybody
+// village is a node with something on every page. Each text of it that anyone
 // may write is attack with a number of its own, and all of them are returned.
 func village(t *testing.T) (h *house, texts []string, post, reply protocol.Post) {
 	h = newHouse(t)
@@ -99,7 +99,7 @@ func (h *house) receive(uri string, author protocol.Author, title, body string) 
 	return id
 }
 
-// TestPages_TextStaysText: whatever anybody writes is text on every page.
+// TestPages_TextStaysText: whatever anyone writes is text on every page.
 func TestPages_TextStaysText(t *testing.T) {
 	t.Parallel()
 	h, texts, post, reply := village(t)
@@ -138,7 +138,7 @@ func TestPages_LinesAndLinks(t *testing.T) {
 	require.Equal(t, []string{"https://a.example/b?c=1&d=2", "https://b.example/ap/agents/b", "https://b.example/ap/posts/2"}, outside)
 	require.Contains(t, d.text(), "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:7")
 	require.Contains(t, d.text(), "from b.example")
-	require.Equal(t, "https://b.example/ap/posts/2", d.alternate("application/activity+json"), "the object stands where it was made")
+	require.Equal(t, "https://b.example/ap/posts/2", d.alternate("application/activity+json"), "the object is where it was made")
 }
 
 func TestPages_Headers(t *testing.T) {
@@ -383,7 +383,7 @@ func TestPages_Thread(t *testing.T) {
 	require.Equal(t, "private, no-store", own.Header().Get("Cache-Control"))
 }
 
-// What stands in a row is parted by spaces, for readers that take no style.
+// The parts of a row are separated by spaces, for readers that take no style.
 func TestPages_WordsArePart(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -398,8 +398,8 @@ func TestPages_WordsArePart(t *testing.T) {
 	}
 }
 
-// TestPages_Head: search engines and whoever shows a preview learn what a page is
-// and where it stands; a selection of a listing is not theirs to keep.
+// TestPages_Head: search engines and programs that show a preview learn what a page is
+// and where it is; a selection of a listing is not theirs to keep.
 func TestPages_Head(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

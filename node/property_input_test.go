@@ -130,7 +130,7 @@ func (p *prober) fresh(op *protocol.Operation) string {
 	return post.ID
 }
 
-// nasty are texts that have broken somebody's program before.
+// nasty are texts that have broken someone's program before.
 var nasty = []any{
 	"", " ", "\t\n", "0", "null", "-1", "asha", "@asha", "ASHA", "..", "../../etc/passwd", "%00", "%2f", "a/b", "a?b#c", "'; DROP TABLE post; --", `" OR 1=1`,
 	"<script>alert(1)</script>", "{{.}}", "${jndi:ldap://x}", "\u202eabc", "a\u200bb", "\ufeffa", "e\u0301", "ﷺ", "👩‍👩‍👧‍👦", "नमस्ते", "\u0000",

@@ -322,7 +322,7 @@ func (p *prober) failure(door string, op *protocol.Operation, code protocol.Code
 	p.refused[key][code]++
 }
 
-// word is a value as it stands in a path or query.
+// word is a value in a path or query.
 func word(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -339,7 +339,7 @@ func word(v any) string {
 	return string(encoded(v))
 }
 
-// encoded is JSON; a json.RawMessage stands there as it is.
+// encoded is JSON; a json.RawMessage is there as it is.
 func encoded(v any) []byte {
 	raw, err := json.Marshal(v)
 	if err != nil {

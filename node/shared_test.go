@@ -160,7 +160,7 @@ func TestSigned_HostedKey(t *testing.T) {
 }
 
 // TestSigned_KeyDirectory is an agent that no profile and no chain vouches for:
-// its keys stand in a directory of its own, which is fetched in the background.
+// its keys are in a directory of its own, which is fetched in the background.
 func TestSigned_KeyDirectory(t *testing.T) {
 	t.Parallel()
 	pair, err := key.GenerateEd25519()

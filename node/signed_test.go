@@ -153,7 +153,7 @@ func TestSigned_AsAsked(t *testing.T) {
 		require.False(t, nonces[nonce.(string)], "a fresh one each time")
 		nonces[nonce.(string)] = true
 
-		// One component short: required_input names all, and the answer asks anew.
+		// One component short: required_input names all, and the answer asks again.
 		short := make()
 		require.NoError(t, httpsig.SignRequest(short, target, []byte(tt.body), httpsig.SignOptions{
 			Key: pair.Signer(), Components: components[:len(components)-1], Tag: tag.(string)}))

@@ -27,7 +27,7 @@ func (h *house) answer(token, threadID, text string) protocol.Said {
 	return said
 }
 
-// reply replies to a post as whoever holds the token; "" pays a proof.
+// reply replies to a post as the holder of the token; "" pays a proof.
 func (h *house) reply(token, to, title string) (p protocol.Post) {
 	h.t.Helper()
 	headers := []string{"Authorization", token}
@@ -70,7 +70,7 @@ func (h *house) digest(after string, ask func(path string) answer) (d protocol.D
 }
 
 // TestSince is an agent that comes back (contract §4), in each way of being
-// somebody: by an owner's token, a signature, a thread's read token.
+// someone: by an owner's token, a signature, a thread's read token.
 func TestSince(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, change func(*Config)) {
@@ -225,7 +225,7 @@ func TestSince_Writers(t *testing.T) {
 }
 
 // TestSince_Forgotten is who comes back after longer than news are told: it
-// learns that it has missed something, and goes on from there.
+// learns that it has missed something, and continues from there.
 func TestSince_Forgotten(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, change func(*Config)) {
@@ -263,6 +263,6 @@ func TestSince_Forgotten(t *testing.T) {
 		h.begun("asha", `{"message":"Again"}`)
 		d := h.digest(next, as)
 		require.Equal(t, []string{"writer asha Again"}, newsOf(d))
-		require.False(t, d.Missed, "who has been told goes on")
+		require.False(t, d.Missed, "a reader that was told continues")
 	})
 }

@@ -131,7 +131,7 @@ func filterRows(*spec) (rows []specRow) {
 	return rows
 }
 
-// nextRows follow the next of each listing once: the second page goes on where
+// nextRows follow the next of each listing once: the second page continues where
 // the first ended (spec §4.2).
 func nextRows(s *spec) (rows []specRow) {
 	for path, name := range map[string]string{"merchants": "handle", "people": "handle", "agents": "handle", "feed": "id", "board": "id"} {

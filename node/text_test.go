@@ -21,7 +21,7 @@ import (
 
 // TestText_EveryInput puts characters that no text may hold into every string
 // of every operation's input, one at a time: each is refused with a fault that
-// stands at that string, whatever the room does with it.
+// points to that string, whatever the room does with it.
 func TestText_EveryInput(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -64,7 +64,7 @@ func (o *oldNode) token(secret, handle string, hours int) {
 
 type oldPost struct {
 	title, to, kind, state string
-	handle                 string // of the author, who is verified; "" is somebody who paid with work
+	handle                 string // of the author, who is verified; "" is someone who paid with work
 	replies                int
 }
 
@@ -239,7 +239,7 @@ func (h *house) oldTokens(t *testing.T, o *oldNode) {
 	}
 }
 
-// oldFeed goes on from an item of the old node, and a business that joined then
+// oldFeed continues after an item of the old node, and a business that joined then
 // does not join again.
 func (h *house) oldFeed(t *testing.T, o *oldNode, c Config) {
 	var page protocol.Page[protocol.FeedItem]

@@ -168,7 +168,7 @@ type walkWorld struct {
 	written atomic.Int64
 }
 
-// about are the arguments of a listing beside its paging.
+// about are the arguments of a listing without its paging.
 func (w *walkWorld) about(op *protocol.Operation) map[string]any {
 	switch op {
 	case protocol.GetBoardPost.Operation:

@@ -53,7 +53,7 @@ func TestCell(t *testing.T) {
 	}
 }
 
-// FuzzCell: no part of a cell begins a formula, and nothing but apostrophes and spaces is added.
+// FuzzCell: no part of a cell begins a formula, and only apostrophes and spaces are added.
 func FuzzCell(f *testing.F) {
 	for _, s := range []string{"=1", "a;=1", " \t-", "\"@x", "＋1", "\u200b=1"} {
 		f.Add(s)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// written are the names of members that hold what somebody wrote.
+// written are the names of members that hold what someone wrote.
 var written = []string{
 	"about", "answer", "answers", "bio", "body", "by", "comment", "content", "covers", "description", "detail", "excerpt",
 	"headline", "instructions", "label", "message", "name", "note", "product", "purpose", "question", "quote", "reason",
@@ -34,7 +34,7 @@ var ours = map[string]string{
 }
 
 // TestUntrusted_EveryResult walks the results of all operations: an object with a
-// text that somebody wrote says untrusted_content, itself or by the object that
+// text that someone wrote says untrusted_content, itself or by the object that
 // it is part of (contract §1).
 func TestUntrusted_EveryResult(t *testing.T) {
 	t.Parallel()

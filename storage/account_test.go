@@ -106,7 +106,7 @@ func TestTicket_Race(t *testing.T) {
 			_, err := tx.SpendTicket(ctx, late)
 			return err
 		})
-		require.ErrorIs(t, err, storage.ErrNotFound, "it has run out")
+		require.ErrorIs(t, err, storage.ErrNotFound, "it has expired")
 	})
 }
 
@@ -136,7 +136,7 @@ func TestSessions(t *testing.T) {
 			})
 			return out
 		}
-		require.Equal(t, []string{ids[3], ids[2], ids[0]}, list(), "neither the ended nor the one that ran out")
+		require.Equal(t, []string{ids[3], ids[2], ids[0]}, list(), "neither the ended nor the one that expired")
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			n, err := tx.PruneSessions(ctx)
 			require.Equal(t, 1, n)

@@ -17,7 +17,7 @@ import (
 )
 
 // A model is the board as it would be with everything in memory and no index:
-// every rule of spec §2.10 and contract §5 is looked up anew by scanning.
+// every rule of spec §2.10 and contract §5 is looked up again by scanning.
 type model []*protocol.StoredPost
 
 func (m model) byURI(uri string) *protocol.StoredPost {

@@ -16,7 +16,7 @@ const (
 	token8 = "eip155:1:0xabc:8"
 )
 
-// An enrolment ends with the keys that came by it and leaves nothing but how
+// An enrolment ends with the keys that came by it and leaves only how
 // it ended; the identity is then free for any profile, and so is its key.
 func TestEnrolment(t *testing.T) {
 	t.Parallel()
@@ -106,7 +106,7 @@ func TestEnrolment(t *testing.T) {
 		}
 		require.Nil(t, key("own").RetiredAt, "a key of the profile's own stays")
 
-		// Enrolled anew, with the same key, by another profile: only the key that the
+		// Enrolled again, with the same key, by another profile: only the key that the
 		// chain vouches for comes back.
 		require.NoError(t, enrol("bina", token7, "k1", "0xa", "0xa"))
 		require.Equal(t, "bina", key("k1").Handle)

@@ -176,7 +176,7 @@ var grown = []struct {
 	})},
 	{"count followers", reading(func(ctx context.Context, tx *storage.Tx) error {
 		n, err := tx.CountFollowers(ctx, boardID)
-		return some(n, err)
+		return found(n, err)
 	})},
 	{"is peer", reading(func(ctx context.Context, tx *storage.Tx) error {
 		_, err := tx.IsPeer(ctx, "nobody.example")
@@ -184,7 +184,7 @@ var grown = []struct {
 	})},
 	{"count a thread", inThread(func(ctx context.Context, tx *storage.Tx, root string) error {
 		n, err := tx.CountThread(ctx, root)
-		return some(n-1, err)
+		return found(n-1, err)
 	})},
 	{"list a thread", inThread(func(ctx context.Context, tx *storage.Tx, root string) error {
 		_, err := tx.ListThread(ctx, root, 20, "")
@@ -199,12 +199,12 @@ var grown = []struct {
 		p.InReplyTo = &root
 		return publish(ctx, tx, p)
 	})},
-	{"parent of a crowd", undone(func(ctx context.Context, tx *storage.Tx) error {
+	{"parent of a crowd", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
 		late := remotePost(start.Add(-time.Hour), "late")
 		late.URI = lateURI
 		err := tx.InsertPost(ctx, late)
 		p, _ := tx.PostByID(ctx, late.ID)
-		return some(p.ReplyCount, err)
+		return found(p.ReplyCount, err)
 	})},
 	{"hide and show a post", inThreadUndone(func(ctx context.Context, tx *storage.Tx, root string) error {
 		return errors.Join(tx.SetPostState(ctx, root, protocol.Hidden, ""), tx.SetPostState(ctx, root, protocol.Visible, ""))
@@ -218,35 +218,35 @@ var grown = []struct {
 	})},
 	{"posts of an actor", reading(func(ctx context.Context, tx *storage.Tx) error {
 		posts, err := tx.PostsOfActor(ctx, "https://far.example/u/asha", 10)
-		return some(len(posts), err)
+		return found(len(posts), err)
 	})},
 	{"a page of the log", reading(func(ctx context.Context, tx *storage.Tx) error {
 		entries, err := tx.LogAfter(ctx, boardID, 100, 50)
-		return some(len(entries), err)
+		return found(len(entries), err)
 	})},
 	{"feed", reading(func(ctx context.Context, tx *storage.Tx) error {
 		page, err := tx.ListFeed(ctx, nil, 20, "")
-		return some(len(page.Items), err)
+		return found(len(page.Items), err)
 	})},
 	{"feed after", reading(func(ctx context.Context, tx *storage.Tx) error {
 		items, err := tx.FeedAfter(ctx, 1000, 20)
-		return some(len(items), err)
+		return found(len(items), err)
 	})},
 	{"threads of an agent", reading(func(ctx context.Context, tx *storage.Tx) error {
 		page, err := tx.ListThreads(ctx, "asha", "", 20, "")
-		return some(len(page.Items), err)
+		return found(len(page.Items), err)
 	})},
 	{"open threads of an agent", reading(func(ctx context.Context, tx *storage.Tx) error {
 		page, err := tx.ListThreads(ctx, "asha", protocol.ThreadOpen, 20, "")
-		return some(len(page.Items), err)
+		return found(len(page.Items), err)
 	})},
-	{"count open threads", undone(func(ctx context.Context, tx *storage.Tx) error {
+	{"count open threads", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
 		n, err := tx.CountOpenThreads(ctx, "asha", "w", 5)
-		return some(n, err)
+		return found(n, err)
 	})},
 	{"callbacks", reading(func(ctx context.Context, tx *storage.Tx) error {
 		page, err := tx.ListCallbacks(ctx, "asha", "", "", 20, "")
-		return some(len(page.Items), err)
+		return found(len(page.Items), err)
 	})},
 	{"receipt", reading(func(ctx context.Context, tx *storage.Tx) error {
 		r, err := tx.Receipt(ctx, "asha", "300")
@@ -255,19 +255,19 @@ var grown = []struct {
 		}
 		return err
 	})},
-	{"spend", undone(func(ctx context.Context, tx *storage.Tx) error { return tx.Spend(ctx, spend()) })},
-	{"keep an activity", undone(func(ctx context.Context, tx *storage.Tx) error {
+	{"spend", rolledBack(func(ctx context.Context, tx *storage.Tx) error { return tx.Spend(ctx, spend()) })},
+	{"keep an activity", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
 		_, err := tx.KeepActivity(ctx, storage.Kept{Key: sha256.Sum256([]byte("x")), Host: "a.example", Actor: "x", Body: []byte("{}")})
 		return err
 	})},
-	{"empty a kept activity", undone(func(ctx context.Context, tx *storage.Tx) error {
+	{"empty a kept activity", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
 		return tx.EmptyKept(ctx, [32]byte([]byte("waits1                          ")))
 	})},
-	{"evict some", undone(func(ctx context.Context, tx *storage.Tx) error {
+	{"evict some", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
 		n, err := storage.EvictKeys(ctx, tx, storage.StockActors, "1", "2", "3", "400")
-		return some(n-3, err)
+		return found(n-3, err)
 	})},
-	{"use a signature", undone(func(ctx context.Context, tx *storage.Tx) error {
+	{"use a signature", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
 		first, err := tx.UseSignature(ctx, [32]byte{1}, start)
 		if err == nil && !first {
 			err = errors.New("used already")
@@ -281,19 +281,19 @@ var grown = []struct {
 		}
 		return err
 	})},
-	{"follow", undone(func(ctx context.Context, tx *storage.Tx) error {
+	{"follow", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
 		return tx.PutFollower(ctx, storage.Follower{LocalActor: boardID, Actor: "x", Host: "x"})
 	})},
 	{"followers", reading(func(ctx context.Context, tx *storage.Tx) error {
 		page, err := tx.Followers(ctx, boardID, 20, "")
-		return some(len(page.Items), err)
+		return found(len(page.Items), err)
 	})},
-	{"wake the outlets of a host", undone(func(ctx context.Context, tx *storage.Tx) error { return tx.WakeHost(ctx, "h1.example") })},
+	{"wake the outlets of a host", rolledBack(func(ctx context.Context, tx *storage.Tx) error { return tx.WakeHost(ctx, "h1.example") })},
 	{"usage of others", reading(func(ctx context.Context, tx *storage.Tx) error {
 		all, err := tx.UsageOfOthers(ctx, "other", time.Minute)
-		return some(len(all), err)
+		return found(len(all), err)
 	})},
-	{"tell usage", undone(func(ctx context.Context, tx *storage.Tx) error {
+	{"tell usage", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
 		return tx.PutUsage(ctx, storage.Usage{Process: "other", N: 1, Doc: []byte{}})
 	})},
 	{"tokens of an account", reading(func(ctx context.Context, tx *storage.Tx) error {
@@ -313,7 +313,7 @@ var grown = []struct {
 	})},
 	{"sessions of an account", reading(func(ctx context.Context, tx *storage.Tx) error {
 		page, err := tx.ListSessions(ctx, "acc_1", 20, "")
-		return some(len(page.Items), err)
+		return found(len(page.Items), err)
 	})},
 	{"audit log", reading(func(ctx context.Context, tx *storage.Tx) error {
 		_, err := tx.ListAudit(ctx, 20, "")
@@ -323,18 +323,18 @@ var grown = []struct {
 		_, err := tx.NextProbe(ctx)
 		return err
 	})},
-	{"claim probes", undone(func(ctx context.Context, tx *storage.Tx) error {
+	{"claim probes", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
 		_, err := tx.ClaimProbes(ctx, storage.ProbeClaim{Most: 4, PerDomain: 4, Lease: time.Minute})
 		return err
 	})},
-	{"enqueue", undone(func(ctx context.Context, tx *storage.Tx) error {
+	{"enqueue", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Enqueue(ctx, storage.Job{Kind: "notice", Lane: "host:crowd", Dedupe: "notice x"})
 	})},
 	{"is a lane full", reading(func(ctx context.Context, tx *storage.Tx) error {
 		_, err := tx.LaneFull(ctx, "host:crowd", 200)
 		return err
 	})},
-	{"next job of a lane", undone(func(ctx context.Context, tx *storage.Tx) error {
+	{"next job of a lane", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
 		_, err := tx.NextJob(ctx, 1, "growth", time.Minute)
 		return err
 	})},
@@ -342,9 +342,9 @@ var grown = []struct {
 		_, err := tx.JobsNamed(ctx, "webhook")
 		return err
 	})},
-	{"prune spent", undone(func(ctx context.Context, tx *storage.Tx) error {
+	{"prune spent", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
 		_, n, err := tx.PruneSpent(ctx, nil)
-		return some(n, err)
+		return found(n, err)
 	})},
 	{"prune signatures", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneSignatures(ctx) })},
 	{"prune usage", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneUsage(ctx) })},
@@ -356,7 +356,7 @@ var grown = []struct {
 	{"prune kept activities", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.DropKept(ctx, longAgo) })},
 	{"prune tombstones", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneTombstones(ctx) })},
 	{"prune news", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneNews(ctx, longAgo) })},
-	{"prune callbacks", undone(func(ctx context.Context, tx *storage.Tx) error {
+	{"prune callbacks", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
 		_, err := tx.PruneCallbacks(ctx, longAgo)
 		return err
 	})},
@@ -364,13 +364,13 @@ var grown = []struct {
 	{"prune audit", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneAudit(ctx, longAgo, longAgo) })},
 	{"prune schemes", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.DropSchemes(ctx, longAgo) })},
 	{"prune blocks", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneBlocks(ctx) })},
-	{"prune writers", undone(func(ctx context.Context, tx *storage.Tx) error {
+	{"prune writers", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
 		_, err := tx.PruneWriters(ctx, longAgo)
 		return err
 	})},
 	{"prune actors and keys", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.DropRemote(ctx, longAgo) })},
 	{"prune sightings", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.ForgetSightings(ctx) })},
-	{"hours that begin or end", undone(func(ctx context.Context, tx *storage.Tx) error {
+	{"hours that begin or end", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
 		_, err := tx.RefreshHours(ctx)
 		return err
 	})},
@@ -400,19 +400,19 @@ var bounded = []struct {
 }{
 	{"job stats", 120_000, reading(func(ctx context.Context, tx *storage.Tx) error {
 		stats, err := tx.JobStats(ctx)
-		return some(len(stats), err)
+		return found(len(stats), err)
 	})},
 	{"outlet stats", 60_000, reading(func(ctx context.Context, tx *storage.Tx) error {
 		stats, err := tx.OutletStats(ctx)
-		return some(len(stats), err)
+		return found(len(stats), err)
 	})},
-	{"drop dead followers", 15_000, undone(func(ctx context.Context, tx *storage.Tx) error {
+	{"drop dead followers", 15_000, rolledBack(func(ctx context.Context, tx *storage.Tx) error {
 		n, err := tx.DropDeadFollowers(ctx, boardID)
-		return some(n, err)
+		return found(n, err)
 	})},
 	{"bytes that wait", 300_000, reading(func(ctx context.Context, tx *storage.Tx) error {
 		n, err := tx.WaitingBytes(ctx, 128<<20)
-		return some(int(n), err)
+		return found(int(n), err)
 	})},
 	{"measure what may be evicted, on a snapshot", 700_000, func(ctx context.Context, db *storage.DB) error {
 		_, err := db.Evict(ctx, storage.StockKept, storage.Caps[storage.StockKept])
@@ -420,31 +420,31 @@ var bounded = []struct {
 	}},
 	{"count the review queue", 30_000, reading(func(ctx context.Context, tx *storage.Tx) error {
 		n, err := tx.CountReview(ctx)
-		return some(n, err)
+		return found(n, err)
 	})},
 }
 
-// some fails where nothing was found: the statement was not asked what it is asked
+// found returns an error when nothing was found: then the statement does not do what it does
 // on a node that is full.
-func some(n int, err error) error {
+func found(n int, err error) error {
 	if err == nil && n <= 0 {
 		err = errors.New("found nothing")
 	}
 	return err
 }
 
-var errUndone = errors.New("to be rolled back")
+var errRollBack = errors.New("to be rolled back")
 
-// undone writes, and takes it back.
-func undone(fn func(ctx context.Context, tx *storage.Tx) error) func(ctx context.Context, db *storage.DB) error {
+// rolledBack runs fn in a write and rolls it back.
+func rolledBack(fn func(ctx context.Context, tx *storage.Tx) error) func(ctx context.Context, db *storage.DB) error {
 	return func(ctx context.Context, db *storage.DB) error {
 		err := db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 			if err := fn(ctx, tx); err != nil {
 				return err
 			}
-			return errUndone
+			return errRollBack
 		})
-		if errors.Is(err, errUndone) {
+		if errors.Is(err, errRollBack) {
 			return nil
 		}
 		return err
@@ -452,9 +452,9 @@ func undone(fn func(ctx context.Context, tx *storage.Tx) error) func(ctx context
 }
 
 func pruning(fn func(ctx context.Context, tx *storage.Tx) (int, error)) func(ctx context.Context, db *storage.DB) error {
-	return undone(func(ctx context.Context, tx *storage.Tx) error {
+	return rolledBack(func(ctx context.Context, tx *storage.Tx) error {
 		n, err := fn(ctx, tx)
-		return some(n, err)
+		return found(n, err)
 	})
 }
 
@@ -478,7 +478,7 @@ func inThread(fn func(ctx context.Context, tx *storage.Tx, root string) error) f
 }
 
 func inThreadUndone(fn func(ctx context.Context, tx *storage.Tx, root string) error) func(ctx context.Context, db *storage.DB) error {
-	return undone(func(ctx context.Context, tx *storage.Tx) error {
+	return rolledBack(func(ctx context.Context, tx *storage.Tx) error {
 		root, err := rootID(ctx, tx)
 		if err != nil {
 			return err

@@ -71,7 +71,7 @@ func TestJobs_LanesRunOneAtATimeInOrder(t *testing.T) {
 		require.Empty(t, kinds)
 		advance(11 * time.Minute)
 		next, kinds = claim(t, db, "two", 10)
-		require.Equal(t, []string{"b1", "free1", "free2", "a2"}, kinds, "leases that ran out, and the retry")
+		require.Equal(t, []string{"b1", "free1", "free2", "a2"}, kinds, "leases that expired, and the retry")
 		require.Equal(t, 2, next[3].Attempt)
 		require.Equal(t, "boom", next[3].LastError)
 
@@ -213,7 +213,7 @@ func TestJobs_DedupeReleaseRequeuePrune(t *testing.T) {
 	})
 }
 
-// A worker whose lease ran out and who comes back late changes nothing of a job
+// A worker whose lease expired and who comes back late changes nothing of a job
 // that was given up meanwhile.
 func TestJobs_DeadStaysDead(t *testing.T) {
 	t.Parallel()
@@ -284,7 +284,7 @@ func TestJobs_ManyOwnersShareThem(t *testing.T) {
 	})
 }
 
-// TestJobs_ErrorTexts: whatever stands in an error, the job can be settled.
+// TestJobs_ErrorTexts: whatever an error contains, the job can be settled.
 func TestJobs_ErrorTexts(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {

@@ -56,8 +56,8 @@ func BenchmarkClaim(b *testing.B) {
 						if err != nil || len(jobs) != 8 {
 							b.Fatal(len(jobs), err)
 						}
-						return errUndone
-					}), errUndone)
+						return errRollBack
+					}), errRollBack)
 				}
 				b.ReportMetric(float64(took.Microseconds())/float64(b.N), "µs-statements")
 			})

@@ -42,7 +42,7 @@ func TestMemo(t *testing.T) {
 
 		renew()
 		require.Zero(t, made, "nobody has asked")
-		during = func() { // somebody asks while it is counted for the first time
+		during = func() { // someone asks while it is counted for the first time
 			_, err := get()
 			require.Equal(t, protocol.Overloaded, protocol.CodeOf(err))
 		}

@@ -70,7 +70,7 @@ func TestBlocks(t *testing.T) {
 	})
 }
 
-// The network of an anonymous post stands apart from it, whichever way the post
+// The network of an anonymous post is stored apart from it, whichever way the post
 // is written, and for a while only.
 func TestWriters(t *testing.T) {
 	t.Parallel()
@@ -169,7 +169,7 @@ func TestReview(t *testing.T) {
 	})
 }
 
-// What other servers report stands in the queue, bounded, and counts towards nothing.
+// What other servers report is in the queue, bounded, and counts towards nothing.
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
@@ -209,7 +209,7 @@ func TestFlags(t *testing.T) {
 			require.Equal(t, n < storage.MaxFlagsOfDomain-1, flag(id, "a.example"), n)
 		}
 		setState(t, db, ids[1], protocol.Hidden)
-		require.False(t, flag(ids[1], "c.example"), "somebody has decided")
+		require.False(t, flag(ids[1], "c.example"), "someone has decided")
 		require.True(t, flag(ids[len(ids)-1], "a.example"), "which makes room")
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			n, err := tx.SpendReports(ctx, ids[0])
@@ -221,7 +221,7 @@ func TestFlags(t *testing.T) {
 	})
 }
 
-// More reports of one post than anybody reads are not stored, so that a decision
+// More reports of one post than anyone reads are not stored, so that a decision
 // changes a bounded number of rows; after the decision new ones count again.
 func TestInsertReport_Bounded(t *testing.T) {
 	t.Parallel()

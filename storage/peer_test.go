@@ -71,7 +71,7 @@ func TestOutlets(t *testing.T) {
 		require.NoError(t, db.ReleaseOutlets(t.Context(), "one"))
 		require.Len(t, due("two"), 1)
 		advance(2 * time.Minute)
-		require.Len(t, due("three"), 1, "the lease ran out")
+		require.Len(t, due("three"), 1, "the lease expired")
 		do(func(ctx context.Context, tx *storage.Tx) error { return tx.AdvanceOutlet(ctx, boardID, put.Inbox, 3) })
 		require.Equal(t, storage.OutletActive, get().State)
 		require.Zero(t, get().Failures)

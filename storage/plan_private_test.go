@@ -19,7 +19,7 @@ import (
 
 // A list reads no table from end to end, but for the pages that it merges; and
 // nothing that is not of its page: it sorts nothing, and no condition drops what
-// an index finds, but what has run out and is not pruned yet. Where PostgreSQL
+// an index finds, but what has expired and is not pruned yet. Where PostgreSQL
 // knows of a handful of rows it may do as it likes. SQLite names no conditions.
 var (
 	endToEnd = regexp.MustCompile(`Seq Scan on|\bSCAN [a-z_]+$`)

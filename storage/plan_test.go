@@ -164,7 +164,7 @@ func TestPlans_Evict(t *testing.T) {
 	require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *Tx) error {
 		for name, s := range stocks {
 			for _, last := range []bool{false, true} {
-				if name == StockIssued { // once an hour, and not in a write that somebody waits for
+				if name == StockIssued { // once an hour, and not in a write that someone waits for
 					continue
 				}
 				for _, step := range explain(t, ctx, tx, `SELECT `+s.key+` FROM `+s.table+` s WHERE `+s.oldest(last), []any{1}) {

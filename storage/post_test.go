@@ -102,7 +102,7 @@ func TestInsertPost_Conflicts(t *testing.T) {
 	})
 }
 
-// Two ids that share their first 63 bits live beside each other.
+// Two ids that share their first 63 bits exist next to each other.
 func TestInsertPost_NeighbouringIDs(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {

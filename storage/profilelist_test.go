@@ -410,7 +410,7 @@ func TestListMerchants(t *testing.T) {
 	})
 }
 
-// A database whose index was made by other rules is indexed anew when opened.
+// A database whose index was made by other rules is indexed again when opened.
 func TestDirectory_Reindex(t *testing.T) {
 	t.Parallel()
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {

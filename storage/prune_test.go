@@ -77,7 +77,7 @@ func TestPruneNews(t *testing.T) {
 		tell(1, "young")
 		require.Equal(t, 1400, prune(), "both names of each, in several steps")
 		refs, upTo, forgotten := told(0)
-		require.Equal(t, []string{"second0", "young0"}, refs, "none of what came behind the mark")
+		require.Equal(t, []string{"second0", "young0"}, refs, "none of what came after the mark")
 		require.Equal(t, int64(700), forgotten)
 		require.Greater(t, upTo, forgotten)
 		_, next, _ := told(old)

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// beside runs first in one transaction and, while that is still open, second in
+// concurrently runs first in one transaction and, while that is still open, second in
 // another. On SQLite, which has one writer, second begins when first has ended.
-func beside(t *testing.T, db *storage.DB, first, second func(ctx context.Context, tx *storage.Tx) error) (err error) {
+func concurrently(t *testing.T, db *storage.DB, first, second func(ctx context.Context, tx *storage.Tx) error) (err error) {
 	t.Helper()
 	done, ended := make(chan struct{}), make(chan error, 1)
 	write(t, db, func(ctx context.Context, tx *storage.Tx) error {
@@ -39,14 +39,14 @@ func decide(id string, state protocol.PostState) func(context.Context, *storage.
 	return func(ctx context.Context, tx *storage.Tx) error { return tx.SetPostState(ctx, id, state, "test") }
 }
 
-// A deletion is final also for whoever decided about the post at the same moment.
+// A deletion is final also for a decision made about the post at the same moment.
 func TestSetPostState_DeletedBesideHiding(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		root, reply := samplePost(start, 1), samplePost(start.Add(time.Second), 2)
 		reply.InReplyTo = &root.ID
 		store(t, db, root, reply)
-		err := beside(t, db, decide(reply.ID, protocol.Deleted), decide(reply.ID, protocol.Hidden))
+		err := concurrently(t, db, decide(reply.ID, protocol.Deleted), decide(reply.ID, protocol.Hidden))
 		require.Equal(t, protocol.Gone, protocol.CodeOf(err))
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			p, err := tx.PostByID(ctx, reply.ID)
@@ -69,7 +69,7 @@ func TestSetPostState_HiddenTwiceAtOnce(t *testing.T) {
 			reply.InReplyTo = &root.ID
 			store(t, db, reply)
 			if i == 0 {
-				require.NoError(t, beside(t, db, decide(reply.ID, protocol.Hidden), decide(reply.ID, protocol.Hidden)))
+				require.NoError(t, concurrently(t, db, decide(reply.ID, protocol.Hidden), decide(reply.ID, protocol.Hidden)))
 			}
 		}
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
@@ -94,7 +94,7 @@ func TestSetting_Beside(t *testing.T) {
 			}
 		}
 		for _, what := range []string{"ab", "cd"} { // the setting is new, and is there
-			require.NoError(t, beside(t, db, add(what[:1]), add(what[1:])))
+			require.NoError(t, concurrently(t, db, add(what[:1]), add(what[1:])))
 		}
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			got, err := tx.Setting(ctx, "list")
@@ -104,7 +104,7 @@ func TestSetting_Beside(t *testing.T) {
 	})
 }
 
-// Two who block the same at once both succeed, and the later block stands.
+// Two who block the same at once both succeed, and the later block remains.
 func TestPutBlock_Beside(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
@@ -113,7 +113,7 @@ func TestPutBlock_Beside(t *testing.T) {
 				return tx.PutBlock(ctx, protocol.Block{ID: id, Kind: protocol.BlockHost, Value: "spam.example", CreatedAt: tx.Now})
 			}
 		}
-		require.NoError(t, beside(t, db, put("blk_a"), put("blk_b")))
+		require.NoError(t, concurrently(t, db, put("blk_a"), put("blk_b")))
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			all, err := tx.AllBlocks(ctx)
 			require.Len(t, all, 1)
@@ -139,6 +139,6 @@ func TestCountTokens_Beside(t *testing.T) {
 				return tx.InsertToken(ctx, storage.Token{ID: protocol.NewID(protocol.TokenID, tx.Now), Hash: [32]byte{byte(want)}, Account: "acc"})
 			}
 		}
-		require.NoError(t, beside(t, db, before(0), before(1)))
+		require.NoError(t, concurrently(t, db, before(0), before(1)))
 	})
 }

@@ -41,5 +41,5 @@ func TestReplace(t *testing.T) {
 	}))
 	kept, err := filepath.Glob(target + ".*.old")
 	require.NoError(t, err)
-	require.NotEmpty(t, kept, "what stood there is kept")
+	require.NotEmpty(t, kept, "what was there is kept")
 }

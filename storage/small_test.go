@@ -33,7 +33,7 @@ func TestReceipts(t *testing.T) {
 		require.Equal(t, &r, get())
 		require.ErrorIs(t, keep(), storage.ErrExists)
 		advance(time.Hour)
-		require.Nil(t, get(), "ran out")
+		require.Nil(t, get(), "expired")
 		r.Expires = start.Add(2 * time.Hour)
 		require.NoError(t, keep())
 		require.Equal(t, &r, get())

@@ -140,7 +140,7 @@ func TestFeedPlace(t *testing.T) {
 		require.Equal(t, first, n, "a place stays when its item is hidden")
 
 		n, at = place(protocol.NewID(protocol.FeedID, start.Add(30*time.Second)))
-		require.Equal(t, second, n, "an unknown id stands for its time")
+		require.Equal(t, second, n, "an unknown id gives its time")
 		require.NotEmpty(t, at)
 		n, _ = place(protocol.NewID(protocol.FeedID, start.Add(-time.Hour)))
 		require.Zero(t, n)
@@ -233,7 +233,7 @@ func TestNews(t *testing.T) {
 	})
 }
 
-// After a restore from a backup readers hold places that lie beyond it.
+// After a restore from a backup readers hold places beyond it.
 func TestNews_AfterARestore(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {

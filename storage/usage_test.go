@@ -43,7 +43,7 @@ func TestUsage(t *testing.T) {
 		tell("c", 1, "")
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			n, err := tx.PruneUsage(ctx)
-			require.Zero(t, n, "whoever tells something takes away what is old")
+			require.Zero(t, n, "each report deletes the old ones")
 			return err
 		})
 		require.Equal(t, []string{"c"}, others("a"))

@@ -127,7 +127,7 @@ func TestPruneSpent(t *testing.T) {
 
 // Writers of every sort at once: those that append only, those that write
 // otherwise, those that fail before or after writing, those that panic, those
-// that double an id, and those whose caller goes away. Each that reported
+// that double an id, and those whose caller gives up. Each that reported
 // success is there whole, nothing of the others is, and the log has no gap.
 func TestWrite_NeighboursAreKeptApart(t *testing.T) {
 	t.Parallel()
@@ -240,7 +240,7 @@ func TestWrite_NeighboursAreKeptApart(t *testing.T) {
 	})
 }
 
-// What is held back is seen by whoever looks in the same batch, and an op that
+// What is held back is seen by later ops of the same batch, and an op that
 // looks and then fails takes nothing of its neighbours with it.
 func TestWrite_SeesWhatIsHeldBack(t *testing.T) {
 	t.Parallel()
@@ -424,7 +424,7 @@ func TestWrite_WakesAndCounts(t *testing.T) {
 	})
 }
 
-// Several processes on one database: the second handle stands for one.
+// Several processes on one database: the second handle acts as one.
 func TestOpen_ManyAtOnce(t *testing.T) {
 	t.Parallel()
 	run := func(t *testing.T, c storage.Config) {

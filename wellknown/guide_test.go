@@ -33,7 +33,7 @@ func TestGuide_NamesEveryOperationOfTheHTTPDoor(t *testing.T) {
 		if op.ReadOnly {
 			for _, text := range []string{llms.Body.String(), skill.Body.String()} {
 				says := strings.Contains(text, op.Summary+" Needs a signature, a token, or the read token of the thread.")
-				require.Equal(t, op.Private(), says, "%s: what is somebody's own is not open", op.Name)
+				require.Equal(t, op.Private(), says, "%s: what is someone's own is not open", op.Name)
 			}
 		}
 		if op.Private() {

@@ -113,7 +113,7 @@ func readSitemap(t *testing.T, h http.Handler, target string) sitemapXML {
 }
 
 // sitemaps.org 0.9: a walk from the index finds every page once, no file has
-// more than 50,000 addresses, and every address stands beside or under its map.
+// more than 50,000 addresses, and every address is next to or below its map.
 func TestSitemap_Walk(t *testing.T) {
 	t.Parallel()
 	h := large(t, &site{size: 2*sitemapPart + 1, posts: 3 * sitemapPart}, base)
@@ -191,7 +191,7 @@ func TestParts(t *testing.T) {
 	require.False(t, ok, "failures are not kept")
 }
 
-// RFC 9309 §2.2: rules of one group, and the lists behind it.
+// RFC 9309 §2.2: rules of one group, and the lists after it.
 func TestRobots(t *testing.T) {
 	t.Parallel()
 	lines := strings.Split(get(large(t, &site{}, base), "/robots.txt").Body.String(), "\n")

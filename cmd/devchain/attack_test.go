@@ -112,7 +112,7 @@ func TestReorg_OfGrant(t *testing.T) {
 	t.Parallel()
 	for _, polled := range []bool{false, true} {
 		// The backend may include the transaction again; then the grant was never
-		// undone, and the scenario is played anew.
+		// undone, and the scenario is played again.
 		undone := false
 		for try := 0; try < 5 && !undone; try++ {
 			undone = undoGrant(t, polled)

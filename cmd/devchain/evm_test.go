@@ -359,7 +359,7 @@ func TestRefused_RegistryChainAndToken(t *testing.T) {
 	key := messageKey(t, "a")
 	id := w.agent(0, key)
 
-	// A second copy of the registry, where anybody is agent 0.
+	// A second copy of the registry, where anyone is agent 0.
 	w.chain.mu.Lock()
 	at, err := w.chain.deployment(accountKey(5), 0).identity()
 	w.chain.mu.Unlock()

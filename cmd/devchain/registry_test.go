@@ -59,7 +59,7 @@ func (b book) pack(method string, args ...any) []byte {
 	return data
 }
 
-// view calls as somebody; refused is the name of an error with its arguments, or
+// view calls as someone; refused is the name of an error with its arguments, or
 // the text of a revert.
 func (b book) view(from common.Address, method string, args ...any) (out []any, refused string) {
 	b.w.Helper()

@@ -86,7 +86,7 @@ func outfits(t *testing.T, handles []string, posts, threads, messages int) (all 
 	return all
 }
 
-// TestCrash_Import kills the importing program, and the node beside it, while an
+// TestCrash_Import kills the importing program, and the node next to it, while an
 // archive is being imported: as soon as its profile shows, and at random points.
 // When the node has finished what was left, each archive is there whole or not at
 // all; one whose profile showed is there.

@@ -71,7 +71,7 @@ func (s *server) kill() {
 
 // TestCrash kills both nodes at random points under load and starts them again.
 // Every write is repeated under its idempotency key until it is acknowledged.
-// In the end each one stands exactly once on the node it was made on and once
+// In the end each one is exactly once on the node it was made on and once
 // on the node that follows it: nothing acknowledged is lost, nothing doubled.
 func TestCrash(t *testing.T) {
 	t.Parallel()

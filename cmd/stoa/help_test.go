@@ -26,7 +26,7 @@ func typed(t *testing.T, stdin string, args ...string) (out, errs string, code i
 	return o.String(), e.String(), code
 }
 
-// What somebody types who does not know the program yet leads on.
+// What a newcomer types is answered with help.
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

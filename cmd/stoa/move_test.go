@@ -20,7 +20,7 @@ import (
 
 // moveStory takes an agent with a chain identity to a node that nobody follows.
 // That node asks the chain itself: it enrols the identity and knows whose posts
-// came along, and it does neither once the chain has taken the key away.
+// came along, and it does neither once the chain has revoked the key.
 func moveStory(t *testing.T, w *localWorld) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
@@ -95,7 +95,7 @@ func moveStory(t *testing.T, w *localWorld) {
 	require.Equal(t, "mira", *p.Author.Handle)
 	require.True(t, p.Author.Verified)
 
-	// Once the chain has taken the key away, an archive enrols nobody by it.
+	// Once the chain has revoked the key, an archive enrols nobody by it.
 	fresh, err := key.GenerateEd25519()
 	require.NoError(t, err)
 	other, err := erc8004.NewKey(fresh.Public())

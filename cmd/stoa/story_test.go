@@ -278,7 +278,7 @@ func resign(t *testing.T, w *localWorld, node string, _ *http.Request, identity 
 	return r
 }
 
-// revoked registers a second identity, lets it post, takes its key away on
+// revoked registers a second identity, lets it post, revokes its key on
 // chain, gives it a new one, and sells it.
 func revoked(t *testing.T, w *localWorld) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -384,7 +384,7 @@ func commandLine(t *testing.T, w *localWorld) {
 	require.Equal(t, exitDone, code)
 	require.Contains(t, out, "--title")
 
-	// The operator's hand beside the running node.
+	// The operator's commands while the node runs.
 	dir := w.Nodes[0].Data
 	out, errs, code = stoa(t, "", "admin", "profile", "get", "asha", "--data", dir)
 	require.Equal(t, exitDone, code, errs)
@@ -469,7 +469,7 @@ func seededBoards(t *testing.T, w *localWorld) {
 }
 
 // TestDev_Continues runs a local world twice on one directory: the chain is
-// rebuilt with the same identities, and the nodes go on where they stopped.
+// rebuilt with the same identities, and the nodes continue where they stopped.
 func TestDev_Continues(t *testing.T) {
 	t.Parallel()
 	data, port := t.TempDir(), freePorts(t, 2)

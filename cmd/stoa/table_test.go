@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What another server said stands in a table without steering the terminal.
+// What another server said is in a table without steering the terminal.
 func TestTable_Plain(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

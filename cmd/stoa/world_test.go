@@ -263,7 +263,7 @@ func findURI(posts []protocol.Post, uri string) *protocol.Post {
 	return nil
 }
 
-// arrives waits until a post stands on a node's board.
+// arrives waits until a post is on a node's board.
 func arrives(t testing.TB, node, uri string, within time.Duration) protocol.Post {
 	t.Helper()
 	var found *protocol.Post

@@ -18,7 +18,7 @@ func TestCache(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, 1, v)
 	_, ok = c.Get("a", now.Add(time.Minute))
-	require.False(t, ok, "it has run out")
+	require.False(t, ok, "it has expired")
 	c.Put("a", 2, 0, now.Add(time.Hour))
 	v, _ = c.Get("a", now.Add(time.Minute+1))
 	require.Equal(t, 2, v)

@@ -126,7 +126,7 @@ func TestProve(t *testing.T) {
 			require.NoError(t, httpsig.SignResponse(h, 200, related, []byte(body), o))
 		}
 		sign(good, httpsig.SignOptions{Label: "binding0"})
-		sign(newPair(t), httpsig.SignOptions{Label: "binding1", KeyID: wrong.Thumbprint()}) // somebody else, in its name
+		sign(newPair(t), httpsig.SignOptions{Label: "binding1", KeyID: wrong.Thumbprint()}) // someone else, in its name
 		sign(silent, httpsig.SignOptions{Label: "binding2", Components: []string{"@authority;req"}})
 		sign(old, httpsig.SignOptions{Label: "binding3", Created: time.Now().Add(-8 * 24 * time.Hour)})
 		var fields []string

@@ -397,7 +397,7 @@ func TestBudget_OfASource(t *testing.T) {
 	require.NoError(t, err, "from the cache")
 	r.pass(61 * time.Second)
 	_, err = r.Authority(WithSource(t.Context(), "one"), mustID(t, vectorID), vectorThumb)
-	require.NoError(t, err, "seen good, though the cache ran out")
+	require.NoError(t, err, "seen good, though the cache expired")
 	require.Equal(t, int(strangerLimit.Burst), flood(t, r, "one", 5000), "whole again after a minute")
 	r.pass(strangerLimit.Every)
 	require.Equal(t, 1, flood(t, r, "one", 9000))

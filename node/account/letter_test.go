@@ -39,7 +39,7 @@ func TestSendLink_AfterAFailedAttempt(t *testing.T) {
 		acc, err = a.Open(ctx, tx, "Asha", protocol.RoleOwner, "asha@example.org")
 		return err
 	}))
-	// send runs a job and returns the one that it left behind, if any.
+	// send runs a job and returns the one that it enqueued, if any.
 	send := func(j storage.Job) (left []storage.Job) {
 		after, err := a.SendLink(t.Context(), j)
 		require.NoError(t, err)
@@ -92,7 +92,7 @@ func TestSendConfirmation_OnceAnAddress(t *testing.T) {
 	require.Len(t, server.sent, 1)
 }
 
-// Whoever knows an address can have links sent to it; there is an end to that.
+// Anyone who knows an address can have links sent to it; there is an end to that.
 func TestSendLink_Bounded(t *testing.T) {
 	t.Parallel()
 	db := storagetest.Open(t)

@@ -168,7 +168,7 @@ func TestRead_DryRun(t *testing.T) {
 	}))
 }
 
-// TestRead_Handle: nobody takes a profile that is somebody else's.
+// TestRead_Handle: nobody takes a profile that is someone else's.
 func TestRead_Handle(t *testing.T) {
 	t.Parallel()
 	from := newHome(t, "https://n1.example", nil)

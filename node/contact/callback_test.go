@@ -19,7 +19,7 @@ import (
 	"stoa/storage"
 )
 
-// receiver is what stands at a callback address: it answers with the statuses
+// receiver is the server at a callback address: it answers with the statuses
 // in turn, then with 204, and keeps what came.
 type receiver struct {
 	*httptest.Server

@@ -84,7 +84,7 @@ func (w *world) begun(c protocol.Caller) protocol.ContactReceipt {
 	return got
 }
 
-func (w *world) goOn(c protocol.Caller, in protocol.NewMessage) error {
+func (w *world) addMessage(c protocol.Caller, in protocol.NewMessage) error {
 	return w.write(func(ctx context.Context, tx *storage.Tx) error {
 		_, err := w.Continue(ctx, tx, c, in)
 		return err
@@ -180,7 +180,7 @@ func TestStates(t *testing.T) {
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		writes := func(id, token string) error {
-			return w.goOn(visitor, protocol.NewMessage{ThreadID: id, ReadToken: token, Message: "And?"})
+			return w.addMessage(visitor, protocol.NewMessage{ThreadID: id, ReadToken: token, Message: "And?"})
 		}
 		answers := func(id, _ string) error { _, err := w.answer(asha, id, "Yes."); return err }
 		closes := func(id, _ string) error { return w.close(asha, id) }
@@ -291,25 +291,25 @@ func TestLimits(t *testing.T) {
 		last := w.begun(protocol.Caller{Standing: protocol.Proof, Network: "net-y"})
 		message := protocol.NewMessage{ThreadID: last.ThreadID, ReadToken: last.ReadToken, Message: "Hello?"}
 		for range protocol.MaxUnanswered - 1 {
-			require.NoError(w.t, w.goOn(visitor, message))
+			require.NoError(w.t, w.addMessage(visitor, message))
 		}
-		require.Equal(w.t, protocol.Conflict, protocol.CodeOf(w.goOn(visitor, message)))
+		require.Equal(w.t, protocol.Conflict, protocol.CodeOf(w.addMessage(visitor, message)))
 		_, err := w.answer(asha, last.ThreadID, "Slowly.")
 		require.NoError(w.t, err)
-		require.NoError(w.t, w.goOn(visitor, message))
+		require.NoError(w.t, w.addMessage(visitor, message))
 		for range protocol.MaxThreadMessages - protocol.MaxUnanswered - 2 {
 			_, err := w.answer(asha, last.ThreadID, "Yes.")
 			require.NoError(w.t, err)
 		}
 		_, err = w.answer(asha, last.ThreadID, "One more.")
 		require.Equal(w.t, protocol.Conflict, protocol.CodeOf(err))
-		require.Equal(w.t, protocol.Conflict, protocol.CodeOf(w.goOn(visitor, message)))
+		require.Equal(w.t, protocol.Conflict, protocol.CodeOf(w.addMessage(visitor, message)))
 		require.Equal(w.t, protocol.MaxThreadMessages, w.thread(last.ThreadID).Count)
 	})
 }
 
 // TestRace has two processes write into one thread at once: every message has
-// its number, none is lost, and nothing comes behind the close.
+// its number, none is lost, and nothing comes after the close.
 func TestRace(t *testing.T) {
 	t.Parallel()
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
@@ -330,7 +330,7 @@ func TestRace(t *testing.T) {
 				case i == 16:
 					_ = w.close(asha, begun.ThreadID)
 				default:
-					if w.goOn(visitor, protocol.NewMessage{ThreadID: begun.ThreadID, ReadToken: begun.ReadToken, Message: fmt.Sprint("Message ", i)}) == nil {
+					if w.addMessage(visitor, protocol.NewMessage{ThreadID: begun.ThreadID, ReadToken: begun.ReadToken, Message: fmt.Sprint("Message ", i)}) == nil {
 						written.Add(1)
 					}
 				}

@@ -12,7 +12,7 @@ import (
 	"stoa/storage"
 )
 
-// TestRights is who reads and goes on in which thread (spec §2.11). To everybody
+// TestRights is who reads and writes in which thread (spec §2.11). To everyone
 // else there is no such thread.
 func TestRights(t *testing.T) {
 	t.Parallel()
@@ -88,24 +88,24 @@ func TestRights(t *testing.T) {
 			if tt.reads {
 				require.NoError(w.t, err, tt.name)
 			} else {
-				require.Equal(w.t, none(w), err, tt.name)
+				require.Equal(w.t, checkUnknown(w), err, tt.name)
 			}
-			err = w.goOn(tt.caller, protocol.NewMessage{ThreadID: tt.thread.ThreadID, ReadToken: tt.token, Message: "And?"})
+			err = w.addMessage(tt.caller, protocol.NewMessage{ThreadID: tt.thread.ThreadID, ReadToken: tt.token, Message: "And?"})
 			switch {
 			case tt.writes:
 				require.NoError(w.t, err, tt.name)
 			case tt.reads:
 				require.Equal(w.t, protocol.Forbidden, protocol.CodeOf(err), tt.name)
 			default:
-				require.Equal(w.t, none(w), err, tt.name)
+				require.Equal(w.t, checkUnknown(w), err, tt.name)
 			}
 		}
 		said := w.thread(bySigner.ThreadID).Messages.Items
 		require.True(w.t, said[1].Author.Verified)
-		require.NoError(w.t, w.goOn(paid, protocol.NewMessage{ThreadID: bySigner.ThreadID, ReadToken: bySigner.ReadToken, Message: "Really me?"}))
+		require.NoError(w.t, w.addMessage(paid, protocol.NewMessage{ThreadID: bySigner.ThreadID, ReadToken: bySigner.ReadToken, Message: "Really me?"}))
 		said = w.thread(bySigner.ThreadID).Messages.Items
 		require.Equal(w.t, "Agent 7", said[0].Author.Name)
-		require.False(w.t, said[len(said)-1].Author.Verified, "whoever holds the token is not the signer")
+		require.False(w.t, said[len(said)-1].Author.Verified, "the holder of the token is not the signer")
 		require.Nil(w.t, said[len(said)-1].Author.ERC8004)
 	})
 }
@@ -118,7 +118,7 @@ func TestToken_Name(t *testing.T) {
 		begun, err := w.begin(visitor, protocol.NewContact{Handle: "asha", Message: "Hello", Name: "Dev"})
 		require.NoError(w.t, err)
 		for _, c := range []protocol.Caller{visitor, outsider} {
-			require.NoError(w.t, w.goOn(c, protocol.NewMessage{ThreadID: begun.ThreadID, ReadToken: begun.ReadToken, Message: "And?"}))
+			require.NoError(w.t, w.addMessage(c, protocol.NewMessage{ThreadID: begun.ThreadID, ReadToken: begun.ReadToken, Message: "And?"}))
 		}
 		said := w.thread(begun.ThreadID).Messages.Items
 		require.Equal(w.t, "Dev", said[1].Author.Name)
@@ -128,8 +128,8 @@ func TestToken_Name(t *testing.T) {
 	})
 }
 
-// none is what reading a thread that never was gives.
-func none(w *world) error {
+// checkUnknown reads a thread that never existed, and returns the error.
+func checkUnknown(w *world) error {
 	_, err := w.check(protocol.Caller{}, protocol.ThreadInput{ThreadID: "thr_01k9y3v6k8e5w9q2x4z7c1m0ad"})
 	require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
 	return err
@@ -275,8 +275,8 @@ func TestBlocks(t *testing.T) {
 				w.begun(c)
 			}
 			on := protocol.NewMessage{ThreadID: begun.ThreadID, ReadToken: begun.ReadToken, Message: "And here?"}
-			require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(w.goOn(tt.caller, on)), tt.name)
-			require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(w.goOn(protocol.Caller{Standing: protocol.Proof, Network: "net-other"}, on)),
+			require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(w.addMessage(tt.caller, on)), tt.name)
+			require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(w.addMessage(protocol.Caller{Standing: protocol.Proof, Network: "net-other"}, on)),
 				"the thread's writer, from elsewhere")
 			_, err = w.check(tt.caller, protocol.ThreadInput{ThreadID: begun.ThreadID, ReadToken: begun.ReadToken})
 			require.NoError(w.t, err, "it may still read")
@@ -302,7 +302,7 @@ func TestBlocks(t *testing.T) {
 			require.Equal(w.t, protocol.NotFound, protocol.CodeOf(lift(bob)), "another owner's")
 			require.NoError(w.t, lift(asha))
 			require.Equal(w.t, protocol.NotFound, protocol.CodeOf(lift(asha)))
-			require.NoError(w.t, w.goOn(tt.caller, on), tt.name)
+			require.NoError(w.t, w.addMessage(tt.caller, on), tt.name)
 		}
 	})
 }
@@ -321,7 +321,7 @@ func TestNotices(t *testing.T) {
 		begun, err := w.begin(visitor, protocol.NewContact{Handle: "asha", Message: "The secret recipe", Kind: protocol.QuoteRequest, Name: "Dev"})
 		require.NoError(w.t, err)
 		for range 3 { // told of once, as long as the owner was not told
-			require.NoError(w.t, w.goOn(visitor, protocol.NewMessage{ThreadID: begun.ThreadID, ReadToken: begun.ReadToken, Message: "Another secret"}))
+			require.NoError(w.t, w.addMessage(visitor, protocol.NewMessage{ThreadID: begun.ThreadID, ReadToken: begun.ReadToken, Message: "Another secret"}))
 		}
 		_, err = w.answer(asha, begun.ThreadID, "No.")
 		require.NoError(w.t, err)
@@ -336,7 +336,7 @@ func TestNotices(t *testing.T) {
 	})
 }
 
-// TestProfileDeleted: whoever takes a handle next finds nothing of its threads.
+// TestProfileDeleted: the next owner of a handle finds nothing of its threads.
 func TestProfileDeleted(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {

@@ -84,7 +84,7 @@ func TestLimits_Used(t *testing.T) {
 	}
 	require.Len(t, l.Used(2*time.Second), maxUses)
 
-	// A rate that changes goes on being shared.
+	// A rate that changes continues to be shared.
 	l.Set(DefaultRates().With(nil, new(1.0), nil))
 	require.NoError(t, l.Write("busy"))
 	require.Equal(t, []Use{{"write", "busy", 1}}, l.Used(2*time.Second))

@@ -18,15 +18,15 @@ import (
 	"stoa/storage/storagetest"
 )
 
-// A stand is a hub that runs over a database.
-type stand struct {
+// A fixture is a running hub and its database.
+type fixture struct {
 	*Feed
 	t    *testing.T
 	db   *storage.DB
 	stop func() // ends the hub and waits for it
 }
 
-func newStand(t *testing.T, db *storage.DB) *stand {
+func newFixture(t *testing.T, db *storage.DB) *fixture {
 	t.Helper()
 	hub := NewHub(db, "https://n.example", slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -37,7 +37,7 @@ func newStand(t *testing.T, db *storage.DB) *stand {
 		defer hub.mu.Unlock()
 		return hub.running()
 	}, time.Minute, time.Millisecond)
-	s := &stand{&Feed{Base: hub.Base, Hub: hub}, t, db, sync.OnceFunc(func() {
+	s := &fixture{&Feed{Base: hub.Base, Hub: hub}, t, db, sync.OnceFunc(func() {
 		cancel()
 		require.NoError(t, <-done)
 	})}
@@ -45,8 +45,8 @@ func newStand(t *testing.T, db *storage.DB) *stand {
 	return s
 }
 
-// say makes items, each in a transaction of its own.
-func (s *stand) say(kind protocol.FeedType, subjects ...string) {
+// add makes items, each in its own transaction.
+func (s *fixture) add(kind protocol.FeedType, subjects ...string) {
 	s.t.Helper()
 	for _, subject := range subjects {
 		require.NoError(s.t, s.db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
@@ -57,7 +57,7 @@ func (s *stand) say(kind protocol.FeedType, subjects ...string) {
 	require.NoError(s.t, s.db.Numbered(context.Background()))
 }
 
-func (s *stand) stream(network, types, after string) (r protocol.Stream, err error) {
+func (s *fixture) stream(network, types, after string) (r protocol.Stream, err error) {
 	s.t.Helper()
 	err = s.db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) (err error) {
 		r, err = s.Stream(ctx, tx, protocol.Caller{Network: network}, protocol.FeedStream{Types: types, After: after})
@@ -66,7 +66,7 @@ func (s *stand) stream(network, types, after string) (r protocol.Stream, err err
 	return r, err
 }
 
-func (s *stand) mustStream(types, after string) protocol.Stream {
+func (s *fixture) mustStream(types, after string) protocol.Stream {
 	s.t.Helper()
 	r, err := s.stream("here", types, after)
 	require.NoError(s.t, err)
@@ -93,12 +93,12 @@ func next(t *testing.T, r protocol.Stream, n int) (ids []string, titles []string
 func TestStream_FromNowAndFromAnItem(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
-		s := newStand(t, db)
-		s.say(protocol.FeedListing, "a", "b")
+		s := newFixture(t, db)
+		s.add(protocol.FeedListing, "a", "b")
 		r := s.mustStream("", "")
-		require.NotEmpty(t, r.Place(), "a reader can go on from before its first event")
-		s.say(protocol.FeedListing, "c")
-		s.say(protocol.FeedReview, "d")
+		require.NotEmpty(t, r.Place(), "a reader can continue from before its first event")
+		s.add(protocol.FeedListing, "c")
+		s.add(protocol.FeedReview, "d")
 		ids, titles := next(t, r, 2)
 		require.Equal(t, []string{"c", "d"}, titles)
 		require.Equal(t, ids[1], r.Place())
@@ -106,27 +106,27 @@ func TestStream_FromNowAndFromAnItem(t *testing.T) {
 		_, titles = next(t, s.mustStream("", ids[0]), 1)
 		require.Equal(t, []string{"d"}, titles)
 		reviews := s.mustStream("review,attention_bid", ids[0])
-		s.say(protocol.FeedListing, "e")
-		s.say(protocol.FeedReview, "f")
+		s.add(protocol.FeedListing, "e")
+		s.add(protocol.FeedReview, "f")
 		_, titles = next(t, reviews, 2)
 		require.Equal(t, []string{"d", "f"}, titles)
 	})
 }
 
-// TestStream_Long is a reader that is far behind while writers go on: it reads
+// TestStream_Long is a reader that is far behind while writers continue: it reads
 // by itself, joins the others in the middle, and sees each item once.
 func TestStream_Long(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
-		s := newStand(t, db)
-		s.say(protocol.FeedListing, "first")
+		s := newFixture(t, db)
+		s.add(protocol.FeedListing, "first")
 		companion := s.mustStream("", "")
 		const writers, each = 4, 90
 		var group sync.WaitGroup
 		for w := range writers {
 			group.Go(func() {
 				for i := range each {
-					s.say(protocol.FeedListing, fmt.Sprint(w, "-", i))
+					s.add(protocol.FeedListing, fmt.Sprint(w, "-", i))
 				}
 			})
 		}
@@ -149,24 +149,24 @@ func TestStream_Long(t *testing.T) {
 }
 
 // TestStream_OtherProcess follows at one process what is written at another,
-// and goes on at a third, after the first has ended.
+// and continues at a third, after the first has ended.
 func TestStream_OtherProcess(t *testing.T) {
 	t.Parallel()
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
-		open := func() *stand {
+		open := func() *fixture {
 			db, err := storage.Open(t.Context(), c)
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, db.Close()) })
-			return newStand(t, db)
+			return newFixture(t, db)
 		}
 		one, two := open(), open()
 		r := one.mustStream("", "")
-		two.say(protocol.FeedListing, "a", "b")
+		two.add(protocol.FeedListing, "a", "b")
 		ids, _ := next(t, r, 2)
 		one.stop()
 		_, err := r.Next(t.Context())
 		require.ErrorIs(t, err, io.EOF)
-		two.say(protocol.FeedListing, "c")
+		two.add(protocol.FeedListing, "c")
 		_, titles := next(t, open().mustStream("", ids[0]), 2)
 		require.Equal(t, []string{"b", "c"}, titles)
 	})
@@ -191,8 +191,8 @@ func TestHub_Ends(t *testing.T) {
 		require.ErrorIs(t, err, io.EOF)
 		early.Close()
 
-		s := newStand(t, db)
-		s.say(protocol.FeedListing, "a")
+		s := newFixture(t, db)
+		s.add(protocol.FeedListing, "a")
 		waiting, behind, closed := s.mustStream("", ""), s.mustStream("", ""), s.mustStream("", "")
 		ended := make(chan error)
 		go func() {
@@ -218,7 +218,7 @@ func TestHub_Ends(t *testing.T) {
 
 func TestHub_Places(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, storagetest.Open(t))
+	s := newFixture(t, storagetest.Open(t))
 	var open []protocol.Stream
 	for range maxNetworkStreams {
 		r, err := s.stream("there", "", "")
@@ -246,19 +246,19 @@ func TestHub_Places(t *testing.T) {
 	require.Empty(t, s.Hub.networks)
 }
 
-// A reader that takes nothing is cut when its pages are full; the others go on,
-// and the one that was cut goes on from where it stood.
+// A reader that takes nothing is cut when its pages are full; the others continue,
+// and the one that was cut continues from where it stopped.
 func TestHub_SlowReader(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newStand(t, storagetest.Open(t))
-		s.say(protocol.FeedListing, "a")
+		s := newFixture(t, storagetest.Open(t))
+		s.add(protocol.FeedListing, "a")
 		slow, quick := s.mustStream("", ""), s.mustStream("", "")
 		attached(t, slow)
 		attached(t, quick)
 		const items = waitingBatches + 5
 		for i := range items {
-			s.say(protocol.FeedListing, fmt.Sprint(i))
+			s.add(protocol.FeedListing, fmt.Sprint(i))
 			next(t, quick, 1) // so that each item is a page of its own
 		}
 		got := 0
@@ -300,8 +300,8 @@ func titleOf(t *testing.T, e protocol.Event) string {
 func TestHub_Work(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newStand(t, storagetest.Open(t))
-		s.say(protocol.FeedListing, "before")
+		s := newFixture(t, storagetest.Open(t))
+		s.add(protocol.FeedListing, "before")
 		const all, filtered, items = 30, 10, 400
 		over, end := context.WithCancel(context.Background())
 		var group sync.WaitGroup
@@ -335,7 +335,7 @@ func TestHub_Work(t *testing.T) {
 		<-time.After(time.Second)
 		began, before := time.Now(), s.Hub.Counts()
 		for n := range items {
-			s.say(protocol.FeedListing, fmt.Sprint(n))
+			s.add(protocol.FeedListing, fmt.Sprint(n))
 			<-time.After(5 * time.Millisecond)
 		}
 		<-time.After(leastRest)
@@ -381,8 +381,8 @@ func TestHub_Share(t *testing.T) {
 func TestHub_Budget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newStand(t, storagetest.Open(t))
-		s.say(protocol.FeedListing, "before")
+		s := newFixture(t, storagetest.Open(t))
+		s.add(protocol.FeedListing, "before")
 		r := s.mustStream("", "")
 		attached(t, r)
 		const items = 3000
@@ -421,14 +421,14 @@ func TestHub_Budget(t *testing.T) {
 func TestStream_Resumes(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
-		s := newStand(t, db)
-		s.say(protocol.FeedListing, "first")
+		s := newFixture(t, db)
+		s.add(protocol.FeedListing, "first")
 		companion := s.mustStream("", "")
 		const items = 120
 		var group sync.WaitGroup
 		group.Go(func() {
 			for i := range items {
-				s.say(protocol.FeedListing, fmt.Sprint(i))
+				s.add(protocol.FeedListing, fmt.Sprint(i))
 			}
 		})
 		var got []string

@@ -36,7 +36,7 @@ func (s *script) Next(ctx context.Context) (*protocol.Batch, error) {
 	select {
 	case e := <-s.events:
 		if n := len(e.Events); n > 0 {
-			s.stand(e.Events[n-1].ID)
+			s.position(e.Events[n-1].ID)
 		}
 		return e, nil
 	case err := <-s.ends:
@@ -46,7 +46,7 @@ func (s *script) Next(ctx context.Context) (*protocol.Batch, error) {
 	}
 }
 
-func (s *script) stand(at string) {
+func (s *script) position(at string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.place = at
@@ -107,13 +107,13 @@ func event(n int) *protocol.Batch {
 }
 
 // TestStream_Wire lets two hours pass: events as they come, a comment when
-// nothing comes, where the reader stands when it passed something over, and the
+// nothing comes, the position of the reader when it passed something over, and the
 // end after an hour.
 func TestStream_Wire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript()
-		s.stand("feed_0")
+		s.position("feed_0")
 		client, stop := serveStream(t, s, "GET")
 		defer stop()
 		began := time.Now()
@@ -137,7 +137,7 @@ func TestStream_Wire(t *testing.T) {
 		require.Zero(t, time.Since(began))
 		s.events <- new(protocol.Batch)
 		require.Equal(t, ": alive\n", block())
-		s.stand("feed_7")
+		s.position("feed_7")
 		s.events <- new(protocol.Batch)
 		require.Equal(t, ": alive\n", block())
 		require.Equal(t, "id: feed_7\n", block())
@@ -149,7 +149,7 @@ func TestStream_Wire(t *testing.T) {
 	})
 }
 
-// TestStream_EndsWith gives back the stream's place whoever ends it.
+// TestStream_EndsWith gives back the stream's place whichever side ends it.
 func TestStream_EndsWith(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -166,11 +166,11 @@ func TestAsk_RobotsFails(t *testing.T) {
 		require.Equal(t, Unreachable, prober().askHTTP(t.Context(), s.URL+"/x", "127.0.0.1"))
 	}
 	huge := serve(t, strings.Repeat("# "+strings.Repeat("x", 1000)+"\n", 1000)+"User-agent: *\nDisallow: /\n", status(200))
-	require.Equal(t, Answered, prober().askHTTP(t.Context(), huge.URL+"/x", "127.0.0.1"), "what is behind 500 KiB is not read")
+	require.Equal(t, Answered, prober().askHTTP(t.Context(), huge.URL+"/x", "127.0.0.1"), "what comes after 500 KiB is not read")
 }
 
 // A robots.txt that redirects is followed in its own domain. One that leads to
-// somebody else asks nobody there: an address that is listed must not be a way to
+// someone else asks nobody there: an address that is listed must not be a way to
 // have any other asked.
 func TestAsk_RobotsMoved(t *testing.T) {
 	t.Parallel()

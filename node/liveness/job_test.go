@@ -466,7 +466,7 @@ func TestJob_Blocked(t *testing.T) {
 	})
 }
 
-// Whoever switches asking off shows and counts nothing that was found once.
+// A node that switches asking off shows and counts nothing that was found once.
 func TestRest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

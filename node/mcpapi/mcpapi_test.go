@@ -39,7 +39,7 @@ func (nobody) SessionBySecret(context.Context, string) (identity.Credential, boo
 }
 
 // door is an API over a hall of four operations: one that reads, one that writes
-// and needs something to be shown, one that needs to know who asks, and one whose
+// and needs something to be shown, one that needs to know the caller, and one whose
 // answer is plain text.
 func door(t *testing.T, change func(*Config)) (*API, *int) {
 	t.Helper()

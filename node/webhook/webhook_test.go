@@ -98,7 +98,7 @@ func TestSend_Outcomes(t *testing.T) {
 			http.Redirect(w, r, other.URL, http.StatusFound)
 		case "/long":
 			io.WriteString(w, strings.Repeat("x", 1<<20))
-		case "/announced", "/gone-announced": // more than anybody reads
+		case "/announced", "/gone-announced": // more than anyone reads
 			w.Header().Set("Content-Length", "1099511627776")
 			if r.URL.Path == "/gone-announced" {
 				w.WriteHeader(http.StatusGone)

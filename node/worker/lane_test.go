@@ -14,7 +14,7 @@ import (
 	"stoa/storage/storagetest"
 )
 
-// What waits is done as fast as the work allows, not as often as somebody looks:
+// What waits is done as fast as the work allows, not as often as someone looks:
 // the jobs of one lane one after another and in order, those of many lanes alongside
 // each other, over two processes.
 func TestWorker_Backlog(t *testing.T) {

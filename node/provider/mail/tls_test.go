@@ -107,7 +107,7 @@ func guardedServer(t *testing.T, security string, c tls.Certificate) (addr strin
 }
 
 // TestSend_Protected sends over both kinds of protection, signed in; nothing goes
-// to a server whose certificate is not of a known authority, has run out or is of
+// to a server whose certificate is not of a known authority, has expired or is of
 // another name, nor without the password.
 func TestSend_Protected(t *testing.T) {
 	t.Parallel()

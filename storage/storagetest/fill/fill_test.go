@@ -148,7 +148,7 @@ func TestFill(t *testing.T) {
 	})
 }
 
-// A filling that was cut off goes on where it stopped and ends in the same.
+// A filling that was cut off continues where it stopped and ends in the same.
 func TestFill_GoesOn(t *testing.T) {
 	t.Parallel()
 	cut := errors.New("cut")
