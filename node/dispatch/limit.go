@@ -55,7 +55,8 @@ func WideRates() Rates {
 	return Rates{wide, wide, wide}
 }
 
-// Limits applies Rates with one word of state per key. It is safe for concurrent use. A process counts its own requests, and those of others that it is told about
+// Limits applies Rates with one word of state per key. It is safe for concurrent use. A process counts its own
+// requests, and those of others that it is told about
 // ([Limits.Share]).
 type Limits struct {
 	networkRead, networkWrite, identityWrite atomic.Pointer[gcra]
