@@ -77,7 +77,7 @@ func TestConfig_Faults(t *testing.T) {
 	errs.Reset()
 	require.Equal(t, exitUsage, run(context.Background(), []string{"serve", "--listen", "0.0.0.0:8080", "--data", t.TempDir()}, strings.NewReader(""),
 		&out, &errs))
-	require.Contains(t, errs.String(), "name the public address")
+	require.Contains(t, errs.String(), "set the public address")
 	errs.Reset()
 	require.Equal(t, exitUsage, run(context.Background(), []string{"serve", "--base-url", "http://stoa.example", "--data", t.TempDir()},
 		strings.NewReader(""), &out, &errs))
