@@ -49,6 +49,7 @@ func newDoors(t *testing.T) *doors {
 	d.house = &house{d.n, t}
 	hostedAgent(t, d.n, "asha")
 	var err error
+	d.house.takeBids("asha")
 	d.token = ownerToken(t, d.n, "asha")
 	d.thread = d.house.thread(d.token).ThreadID
 	d.talk = d.house.thread(d.token).ThreadID

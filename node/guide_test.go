@@ -25,12 +25,12 @@ func TestGuides_Sizes(t *testing.T) {
 		c.Chain = []string{"1=https://rpc.example,0x8004A169FB4a3325136EB29fA0ceB6D2e539a432", "8453=https://rpc.example,0x8004A169FB4a3325136EB29fA0ceB6D2e539a432"}
 	})
 	for what, c := range map[string]struct{ bytes, most int }{
-		"tools/list":                {len(h.modern("tools/list", "").Result), 40_000},
-		"tools/list of owners":      {len(h.modernAt("/mcp/owner", "tools/list", "").Result), 56_000},
+		"tools/list":                {len(h.modern("tools/list", "").Result), 52_000},
+		"tools/list of owners":      {len(h.modernAt("/mcp/owner", "tools/list", "").Result), 92_000},
 		"SKILL.md":                  {h.ask("GET", "/SKILL.md", "").Body.Len(), 16_000},
 		"llms.txt":                  {h.ask("GET", "/llms.txt", "").Body.Len(), 8000},
-		"/openapi.json":             {h.ask("GET", "/openapi.json", "").Body.Len(), 150_000},
-		"/openapi.json of everyone": {h.ask("GET", "/openapi.json?for=all", "").Body.Len(), 320_000},
+		"/openapi.json":             {h.ask("GET", "/openapi.json", "").Body.Len(), 180_000},
+		"/openapi.json of everyone": {h.ask("GET", "/openapi.json?for=all", "").Body.Len(), 440_000},
 	} {
 		t.Logf("%s: %d bytes of %d", what, c.bytes, c.most)
 		require.LessOrEqual(t, c.bytes, c.most, what)

@@ -61,6 +61,7 @@ func (w *walkWorld) fill(h *house) {
 		good(h.ask("POST", "/api/owner/threads/"+begun+"/messages", `{"message":"Yes."}`, asha...))
 		good(h.ask("POST", "/api/owner/threads/"+w.begin(h, a, "vikram", i)+"/block", `{}`, vikram...))
 		require.Equal(w.t, 200, w.profile(h, fmt.Sprintf("person-%d", i), true))
+		h.takeBids(fmt.Sprintf("person-%d", i))
 		require.Equal(w.t, 200, w.profile(h, fmt.Sprintf("shop-%d", i), false))
 		require.Equal(w.t, 200, w.operate(h, protocol.AddNote.Operation, protocol.NewNote{Subject: post.ID, Text: "seen"}))
 		require.Equal(w.t, 200, w.operate(h, protocol.AddBlock.Operation, protocol.NewNodeBlock{Kind: protocol.BlockHost, Value: fmt.Sprintf("s%d.example", i)}))
@@ -69,6 +70,20 @@ func (w *walkWorld) fill(h *house) {
 			return tx.InsertSession(ctx, storage.Session{ID: protocol.NewID(protocol.SessionID, tx.Now), Hash: hash, Account: account.ID,
 				ExpiresAt: tx.Now.Add(time.Hour)})
 		}))
+	}
+}
+
+// takeBids opens the attention board of a person, as the owner: bids are paid by UPI.
+func (h *house) takeBids(handle string) {
+	h.t.Helper()
+	c := protocol.Caller{Standing: protocol.Session, Handle: handle, Handles: []string{handle}, Network: "n"}
+	owned := protocol.Owned{Handle: handle}
+	for op, in := range map[string]any{
+		protocol.PutPaymentAccount.Name: protocol.PaymentDraft{Owned: owned, Provider: protocol.PayUPI, VPA: "asha@okbank"},
+		protocol.PutAttentionBoard.Name: protocol.AttentionDraft{Owned: owned, Rules: "Yarn only.", Floor: "500", Slots: 3},
+	} {
+		_, err := h.table.Invoke(h.t.Context(), dispatch.Request{Op: op, Args: encoded(in), Door: "test", Caller: &c})
+		require.NoError(h.t, err, op)
 	}
 }
 

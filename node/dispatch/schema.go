@@ -60,7 +60,8 @@ func (s *Schemas) Of(t reflect.Type) *huma.Schema {
 }
 
 // finish applies the tags that the library does not know: shape on a text, orNull on an
-// object, and decimal on an amount that may be a string or a number.
+// object, decimal on an amount that may be a string or a number, and null among the values of
+// a nullable text with an enum.
 func (s *Schemas) finish() {
 	for name, schema := range s.Map() {
 		if s.finished[name] {
@@ -81,6 +82,10 @@ func (s *Schemas) finish() {
 				}
 				text.Pattern = protocol.PatternOf(f.Tag)
 				text.PrecomputeMessages()
+				p.PrecomputeMessages()
+			}
+			if p != nil && p.Nullable && len(p.Enum) > 0 { // null is no value of a list that does not name it
+				p.Enum = append(p.Enum, nil)
 				p.PrecomputeMessages()
 			}
 			if p != nil && f.Tag.Get("decimal") != "" && p.AnyOf == nil {
