@@ -16,7 +16,7 @@ import (
 var structTag = regexp.MustCompile("`\\w+:\"[^`]*`\\s*(//.*)?$")
 
 // unbroken are prefixes of files that the check does not cover yet.
-var unbroken = []string{"node/attention/", "node/provider/pay/", "storage/attention", "storage/bid"}
+var unbroken = []string{"node/attention", "node/provider/pay/", "storage/attention", "storage/bid", "federation/bid"}
 
 // TestLines checks that no line of hand-written Go is longer than 160 characters.
 func TestLines(t *testing.T) {
