@@ -157,7 +157,7 @@ func scanPlaced(s scanner) (p PlacedProfile, err error) {
 }
 
 func (tx *Tx) profileWhere(ctx context.Context, where string, args ...any) (*profileRow, error) {
-	r, err := scanProfile(tx.row(ctx, `SELECT `+profileColumns+` FROM profile WHERE `+where, args...))
+	r, err := scanProfile(tx.lookup(ctx, `SELECT `+profileColumns+` FROM profile WHERE `+where, args...))
 	return &r, err
 }
 
