@@ -153,8 +153,7 @@ func laterRows(*spec) (rows []specRow) {
 		rows = append(rows, specRow{row: row + ", later", path: path, status: 404})
 	}
 	for row, path := range map[string]string{
-		"§3, §4.2 bid_for_attention": "/api/public/agents/asha/attention/bids", "§3, §4.2 request_meeting": "/api/public/agents/asha/meetings",
-		"§4.1 catalog": "/api/ucp/catalog/search",
+		"§3, §4.2 request_meeting": "/api/public/agents/asha/meetings", "§4.1 catalog": "/api/ucp/catalog/search",
 	} {
 		rows = append(rows, specRow{row: row + ", later", method: "POST", path: path, body: `{}`, as: "pow", status: 404})
 	}

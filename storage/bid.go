@@ -124,3 +124,203 @@ func (tx *Tx) RenumberSlots(ctx context.Context, b *AttentionBoard, slots int) e
 	}
 	return nil
 }
+
+// InsertBid stores a new bid, with its first move.
+func (tx *Tx) InsertBid(ctx context.Context, b *StoredBid) error {
+	doc, err := json.Marshal(b.BidDoc)
+	if err != nil {
+		return fmt.Errorf("encode bid: %w", err)
+	}
+	if _, err := tx.write(ctx, `INSERT INTO bid (id, board, state, hold, slot_no, paise, bidder, anonymous, test, denied, paid, utr, account, token_hash, pay_hash,
+		bid_at, hold_until, free_at, moved_at, moves, doc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		b.ID, b.Board, string(b.State), string(b.Hold), nullable(int64(b.Slot)), b.Paise, b.Bidder, b.Anonymous, b.Test, b.Denied, b.Paid, b.UTR, b.Account,
+		b.TokenHash[:], b.PayHash[:], millis(b.BidAt), nullable(millis(b.HoldUntil)), nullable(millis(b.FreeAt)), millis(b.MovedAt), b.Moves, string(doc)); err != nil {
+		return fmt.Errorf("store bid: %w", err)
+	}
+	return tx.insertMove(ctx, b, "")
+}
+
+// SaveBid stores what may change of a bid. The board's row is locked.
+func (tx *Tx) SaveBid(ctx context.Context, b *StoredBid) error {
+	doc, err := json.Marshal(b.BidDoc)
+	if err != nil {
+		return fmt.Errorf("encode bid: %w", err)
+	}
+	return one(tx.write(ctx, `UPDATE bid SET state = ?, hold = ?, slot_no = ?, denied = ?, paid = ?, utr = NULLIF(?, ''), hold_until = ?, free_at = ?, moved_at = ?, moves = ?, doc = ? WHERE id = ?`,
+		string(b.State), string(b.Hold), nullable(int64(b.Slot)), b.Denied, b.Paid, b.UTR, nullable(millis(b.HoldUntil)), nullable(millis(b.FreeAt)),
+		millis(b.MovedAt), b.Moves, string(doc), b.ID))
+}
+
+// MoveBid stores a bid whose state has just changed, and the move.
+func (tx *Tx) MoveBid(ctx context.Context, b *StoredBid, note string) error {
+	b.Moves++
+	b.MovedAt = tx.Now
+	if err := tx.SaveBid(ctx, b); err != nil {
+		return err
+	}
+	return tx.insertMove(ctx, b, note)
+}
+
+func (tx *Tx) insertMove(ctx context.Context, b *StoredBid, note string) error {
+	_, err := tx.write(ctx, `INSERT INTO bid_move (bid, n, state, at, note) VALUES (?, ?, ?, ?, ?)`, b.ID, b.Moves, string(b.State), millis(tx.Now), note)
+	return err
+}
+
+// BidMoves returns the moves of a bid, oldest first.
+func (tx *Tx) BidMoves(ctx context.Context, id string) ([]protocol.BidMove, error) {
+	rows, err := tx.query(ctx, `SELECT state, at, note FROM bid_move WHERE bid = ? ORDER BY n LIMIT 200`, id)
+	return collect(rows, err, func(s scanner) (m protocol.BidMove, err error) {
+		var at int64
+		err = s.Scan(&m.State, &at, &m.Note)
+		m.At = moment(at)
+		return m, err
+	})
+}
+
+// BidMove returns one move of a bid; ErrNotFound when there is none.
+func (tx *Tx) BidMove(ctx context.Context, id string, n int) (m protocol.BidMove, err error) {
+	var at int64
+	err = tx.row(ctx, `SELECT state, at, note FROM bid_move WHERE bid = ? AND n = ?`, id, n).Scan(&m.State, &at, &m.Note)
+	m.At = moment(at)
+	return m, err
+}
+
+// Bids by their keys.
+const (
+	bidByID       = `SELECT ` + bidColumns + ` FROM bid WHERE id = ?`
+	bidByToken    = `SELECT ` + bidColumns + ` FROM bid WHERE token_hash = ?`
+	bidByPayToken = `SELECT ` + bidColumns + ` FROM bid WHERE pay_hash = ?`
+)
+
+// BidByID returns a bid; ErrNotFound when there is none. Who changes it locks the board first.
+func (tx *Tx) BidByID(ctx context.Context, id string) (*StoredBid, error) {
+	b, err := scanBid(tx.row(ctx, bidByID, id))
+	return &b, err
+}
+
+// BidByToken returns the bid that a status token opens, by the token's hash.
+func (tx *Tx) BidByToken(ctx context.Context, hash [32]byte) (*StoredBid, error) {
+	b, err := scanBid(tx.row(ctx, bidByToken, hash[:]))
+	return &b, err
+}
+
+// BidByPayToken returns the bid whose payment page has that secret, by its hash.
+func (tx *Tx) BidByPayToken(ctx context.Context, hash [32]byte) (*StoredBid, error) {
+	b, err := scanBid(tx.row(ctx, bidByPayToken, hash[:]))
+	return &b, err
+}
+
+// BidReader is the name of whoever holds the status token of a bid.
+func BidReader(id string) string { return "bid:" + id }
+
+// DueBids returns the unpaid bids of a board whose hold, or whose wait for the owner, is over.
+func (tx *Tx) DueBids(ctx context.Context, board string) ([]StoredBid, error) {
+	rows, err := tx.query(ctx, dueBids, board, millis(tx.Now), board, millis(tx.Now))
+	return collect(rows, err, scanBid)
+}
+
+const dueBids = `SELECT ` + bidColumns + ` FROM bid WHERE board = ? AND state = 'held' AND hold_until <= ?
+	UNION ALL SELECT ` + bidColumns + ` FROM bid WHERE board = ? AND state = 'claimed' AND hold_until <= ?`
+
+// OpenBids returns the bids of a board that are unpaid or live.
+func (tx *Tx) OpenBids(ctx context.Context, board string) ([]StoredBid, error) {
+	rows, err := tx.query(ctx, openBids, board, board)
+	return collect(rows, err, scanBid)
+}
+
+const openBids = `SELECT ` + bidColumns + ` FROM bid WHERE board = ? AND state = 'held' UNION ALL ` +
+	`SELECT ` + bidColumns + ` FROM bid WHERE board = ? AND slot_no IS NOT NULL AND state = 'live'`
+
+// Counts of one bidder, each up to a small number.
+const (
+	bidsOnBoard  = `SELECT count(*) FROM bid WHERE bidder = ? AND board = ? AND state IN ('held', 'claimed') AND hold_until > ?`
+	bidsOnNode   = `SELECT count(*) FROM bid WHERE bidder = ? AND state IN ('held', 'claimed') AND hold_until > ?`
+	bidsLapsed   = `SELECT count(*) FROM (SELECT 1 FROM bid WHERE bidder = ? AND state = 'lapsed' AND moved_at > ? LIMIT 10) r`
+	bidsDenied   = `SELECT count(*) FROM (SELECT 1 FROM bid WHERE bidder = ? AND board = ? AND denied LIMIT 10) r`
+	bidsUnpaid   = `SELECT count(*) FROM bid WHERE board = ? AND state = 'held'`
+	slotsUnknown = `SELECT count(*) FROM bid WHERE board = ? AND slot_no IS NOT NULL AND anonymous AND state IN ('held', 'claimed') AND hold_until > ?`
+)
+
+// A BidderCount is what limits a bidder.
+type BidderCount struct {
+	OnBoard, OnNode int // unpaid bids
+	Lapsed          int // holds that lapsed lately
+	Denied          int // claims that the board's owner denied
+	Unpaid          int // unpaid bids of everybody on the board
+	Unknown         int // slots that anonymous bidders keep on the board
+}
+
+// CountBidder counts the bids that limit a bidder. A concurrent count of the same bidder waits for
+// this transaction to end, so that the limits are exact over all boards and processes.
+func (tx *Tx) CountBidder(ctx context.Context, board, bidder string) (c BidderCount, err error) {
+	if err := tx.lockName(ctx, "bidder "+bidder); err != nil {
+		return c, err
+	}
+	now := millis(tx.Now)
+	for _, one := range []struct {
+		n    *int
+		text string
+		args []any
+	}{
+		{&c.OnBoard, bidsOnBoard, []any{bidder, board, now}}, {&c.OnNode, bidsOnNode, []any{bidder, now}},
+		{&c.Lapsed, bidsLapsed, []any{bidder, millis(tx.Now.Add(-protocol.LapsedWithin))}}, {&c.Denied, bidsDenied, []any{bidder, board}},
+		{&c.Unpaid, bidsUnpaid, []any{board}}, {&c.Unknown, slotsUnknown, []any{board, now}},
+	} {
+		if err := tx.row(ctx, one.text, one.args...).Scan(one.n); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// ListBids returns the bids of a board, newest first; state "" is every state.
+func (tx *Tx) ListBids(ctx context.Context, board string, state protocol.BidState, limit int, after string) (protocol.Page[StoredBid], error) {
+	limit = bounded(limit)
+	listing := "bids-" + string(state)
+	before, err := positionID(listing, after)
+	if err != nil {
+		return protocol.Page[StoredBid]{}, err
+	}
+	text, args := bidsQuery(board, state, before, limit+1)
+	rows, err := tx.query(ctx, text, args...)
+	found, err := collect(rows, err, scanBid)
+	return page(found, limit, listing, func(b StoredBid) string { return b.ID }), err
+}
+
+func bidsQuery(board string, state protocol.BidState, before string, limit int) (text string, args []any) {
+	if state == "" {
+		return `SELECT ` + bidColumns + ` FROM bid WHERE board = ? AND ` + onesOwn, []any{board, before, limit}
+	}
+	return `SELECT ` + bidColumns + ` FROM bid WHERE board = ? AND state = ? AND ` + onesOwnState, []any{board, string(state), before, limit}
+}
+
+// UTRClaimed reports whether another claimed bid of the board has the reference.
+func (tx *Tx) UTRClaimed(ctx context.Context, board, utr, except string) (bool, error) {
+	var id string
+	err := tx.row(ctx, `SELECT id FROM bid WHERE board = ? AND utr = ? AND state = 'claimed' AND utr IS NOT NULL`, board, utr).Scan(&id)
+	if err == ErrNotFound {
+		return false, nil
+	}
+	return err == nil && id != except, err
+}
+
+const unpaidBids = `moved_at < ? AND NOT paid AND state IN ('lapsed', 'withdrawn', 'unconfirmed') ORDER BY moved_at LIMIT 500`
+
+// PruneBids deletes bids that were never paid and ended before a time, at most 500 per call, and
+// returns how many.
+func (tx *Tx) PruneBids(ctx context.Context, before time.Time) (int, error) {
+	rows, err := tx.query(ctx, `SELECT id FROM bid WHERE `+unpaidBids, millis(before))
+	ids, err := collect(rows, err, func(s scanner) (id string, err error) { return id, s.Scan(&id) })
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range ids {
+		if _, err := tx.write(ctx, `DELETE FROM bid_move WHERE bid = ?`, id); err != nil {
+			return 0, err
+		}
+		if _, err := tx.write(ctx, `DELETE FROM bid WHERE id = ?`, id); err != nil {
+			return 0, err
+		}
+	}
+	return len(ids), nil
+}

@@ -229,6 +229,9 @@ func (tx *Tx) DeleteProfile(ctx context.Context, handle string) error {
 	if err != nil {
 		return err
 	}
+	if err := tx.dropBoard(ctx, handle); err != nil {
+		return err
+	}
 	if r.Pos != 0 {
 		clock, err := tx.advanceClock(ctx)
 		if err != nil {
