@@ -139,7 +139,8 @@ func nextDue(bid *storage.StoredBid) time.Time {
 	return bid.EndsAt
 }
 
-// tell adds a live bid to the feed, once. What moves no money is no news.
+// tell adds a live bid to the feed, also of the nodes that follow this one, once. What moves no money
+// is no news.
 func (a *Attention) tell(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid, board *storage.AttentionBoard) error {
 	if bid.Test || bid.FeedID != "" {
 		return nil
