@@ -5,7 +5,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 GOBUILD  = CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 PKG     ?= ./...
 
-.PHONY: build release profile dev test race soak registries postgres lint fuzz bench bench-lists bench-processes generate fmt help
+.PHONY: build release profile dev test race soak registries postgres lint fuzz bench bench-lists generate fmt help
 
 build: ## build ./stoa and ./stoa-devchain (the default)
 	$(GOBUILD) -o stoa ./cmd/stoa
@@ -47,9 +47,6 @@ bench: ## the figures of docs/PERFORMANCE.md, medians of five runs
 
 bench-lists: ## every list and search at 10,000 and a million posts
 	.ci/bench-lists
-
-bench-processes: ## signed posts to one, two and four processes on one PostgreSQL
-	.ci/bench-processes
 
 generate: ## Go code of the pages, schemas, OpenAPI description and reference
 	go tool -modfile=tools/go.mod templ generate -log-level error -path node/web

@@ -30,8 +30,7 @@ func (f *Federation) bidEntry(ctx context.Context, tx *storage.Tx, e storage.Log
 // bids: there is nobody else whose word could be checked.
 func (f *Federation) readOffer(ctx context.Context, s *storage.Subscription, act *activity.Activity) (after, error) {
 	var b activity.Bid
-	if act.Actor.One() != s.Board || !act.Embedded() || !activity.HasStoa(act.Context) ||
-		fetchLimits.DecodeLoose(act.Object, &b) != nil || !b.Type.Is(activity.BidType) {
+	if act.Actor.One() != s.Board || !act.Embedded() || !activity.HasStoa(act.Context) || fetchLimits.DecodeLoose(act.Object, &b) != nil || !b.Type.Is(activity.BidType) {
 		return noEffect, nil
 	}
 	uri := string(b.ID)

@@ -21,8 +21,7 @@ func (n *node) bid(author protocol.Author) protocol.FeedItem {
 	n.t.Helper()
 	now := n.tick.now()
 	item := protocol.FeedItem{
-		ID: protocol.NewID(protocol.FeedID, now), Type: protocol.FeedAttentionBid, At: now, Actor: author,
-		Summary: "Ada bids INR 1500.00 for the attention of @asha.",
+		ID: protocol.NewID(protocol.FeedID, now), Type: protocol.FeedAttentionBid, At: now, Actor: author, Summary: "Ada bids INR 1500.00 for the attention of @asha.",
 		Subject: protocol.Subject{Kind: "bid", ID: protocol.NewID(protocol.BidID, now), URL: n.base + "/@asha/board", Title: "Yarn <b>from</b> Panipat"},
 	}
 	require.NoError(n.t, n.write(func(ctx context.Context, tx *storage.Tx) error {
@@ -141,6 +140,5 @@ func TestBidOfAnotherOrigin(t *testing.T) {
 	effect, err := b.f.readUndo(s, &act)
 	require.NoError(t, err)
 	require.NoError(t, b.write(effect))
-	own := func(i protocol.FeedItem) bool { return i.Subject.ID == here.Subject.ID }
-	require.True(t, slices.ContainsFunc(b.bidsInFeed(), own), "another node cannot take back a bid of this one")
+	require.True(t, slices.ContainsFunc(b.bidsInFeed(), func(i protocol.FeedItem) bool { return i.Subject.ID == here.Subject.ID }), "another node cannot take back a bid of this one")
 }

@@ -49,7 +49,6 @@ var wallClock = map[string]string{
 	"storage/replace.go":                 "name of a file",
 	"storage/storage.go":                 "tx.Now itself",
 	"storage/storagetest/storagetest.go": "seed of tests",
-	"storage/number.go":                  "how long a round took",
 }
 
 // TestOneClock checks that tx.Now is the only clock of stored times: a package that writes reads no other clock, except

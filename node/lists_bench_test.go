@@ -77,10 +77,10 @@ func (a answered) slowest() time.Duration { return slices.Max(a.times) }
 func measure(b *testing.B, dir, engine string, what fill.Config) listRun {
 	b.Helper()
 	ctx := context.Background()
-	name := fmt.Sprintf("%s-%d-%d-%d", engine, what.Posts, what.Profiles, what.Boards)
+	name := fmt.Sprintf("%s-%d-%d", engine, what.Posts, what.Profiles)
 	c := Config{Listen: "127.0.0.1:0", BaseURL: "http://127.0.0.1:8350", Data: filepath.Join(dir, name), Dev: true, Version: "test"}
 	if engine == "postgres" {
-		c.Database = keptDatabase(b, fmt.Sprintf("bench_%d_%d_%d", what.Posts, what.Profiles, what.Boards))
+		c.Database = keptDatabase(b, fmt.Sprintf("bench_%d_%d", what.Posts, what.Profiles))
 	}
 	n, err := New(ctx, c, slog.New(slog.DiscardHandler))
 	require.NoError(b, err)

@@ -203,7 +203,6 @@ func (n *Node) wire(ctx context.Context) error {
 	n.webhooks = &webhook.Sender{Client: client, Key: n.keys.Ed, Base: n.Base, Private: c.AllowPrivatePeers || c.Dev, Form: webhook.Form(c.AgentForm)}
 	n.contact.Webhook = n.webhooks
 	n.accounts.Webhook = n.webhooks
-	n.attention.Webhook, n.attention.Pay = n.webhooks, n.payProviders(client)
 	if n.accounts.Mail, err = n.mailer(base); err != nil {
 		return err
 	}
@@ -250,13 +249,6 @@ func (n *Node) wire(ctx context.Context) error {
 	n.worker.Handle(storage.FormerJob, n.accounts.NotifyFormer)
 	n.worker.Handle(storage.SilenceJob, n.contact.Silence)
 	n.worker.Handle(storage.CallbackJob, n.contact.Deliver)
-	for kind, handle := range map[storage.JobKind]worker.Handler{
-		storage.BidDueJob: n.attention.Due, storage.BidLinkJob: n.attention.Link, storage.BidCancelJob: n.attention.Cancel,
-		storage.BidPollJob: n.attention.Poll, storage.PayEventJob: n.attention.Event, storage.RefundJob: n.attention.Refund,
-		storage.BidUpdateJob: n.attention.Update,
-	} {
-		n.worker.Handle(kind, handle)
-	}
 	n.worker.Handle(storage.ImportJob, n.archive.Resume)
 	keep := operate.Upkeep{DB: n.db}
 	n.worker.Handle(storage.PruneJob, keep.Prune)
@@ -400,25 +392,6 @@ func bindAttention(t *dispatch.Table, a *attention.Attention) {
 	dispatch.Bind(t, protocol.ListAttentionBoards, a.List)
 	dispatch.Bind(t, protocol.ReadAttentionBoard, a.ReadBoard)
 	dispatch.Bind(t, protocol.CheckBid, a.Check)
-	dispatch.Bind(t, protocol.BidForAttention, a.Bid)
-	dispatch.Ahead(t, protocol.BidForAttention, a.Ahead)
-	dispatch.Bind(t, protocol.GetBid, a.Get)
-	dispatch.Bind(t, protocol.WithdrawBid, a.Withdraw)
-	dispatch.Bind(t, protocol.GetPayment, a.GetPayment)
-	dispatch.Bind(t, protocol.ClaimPayment, a.Claim)
-	dispatch.Bind(t, protocol.PressSandbox, a.Press)
-	dispatch.Bind(t, protocol.ListBids, a.Bids)
-	dispatch.Bind(t, protocol.GetOwnBid, a.GetBid)
-	dispatch.Bind(t, protocol.AnswerBid, a.Answer)
-	dispatch.Bind(t, protocol.ApproveBid, a.Approve)
-	dispatch.Bind(t, protocol.RemoveBid, a.Remove)
-	dispatch.Bind(t, protocol.ConfirmBidPayment, a.Confirm)
-	dispatch.Bind(t, protocol.DenyBidPayment, a.Deny)
-	dispatch.Bind(t, protocol.CloseAttentionBoard, a.Close)
-	dispatch.Bind(t, protocol.ListPayments, a.Payments)
-	dispatch.Bind(t, protocol.ListRefunds, a.Refunds)
-	dispatch.Bind(t, protocol.MarkRefunded, a.MarkRefunded)
-	dispatch.Bind(t, protocol.ExportPayments, a.Export)
 	dispatch.Bind(t, protocol.GetOwnAttentionBoard, a.GetOwn)
 	dispatch.Bind(t, protocol.PutAttentionBoard, a.PutOwn)
 	dispatch.Bind(t, protocol.GetPaymentAccount, a.GetAccount)

@@ -53,7 +53,6 @@ func (n *Node) route(documents *wellknown.WellKnown) error {
 		}
 		m.handle(cmp.Or(p.Method, "GET"), p.Pattern, h)
 	}
-	m.handle("POST", "/hooks/pay/:provider/:hook", http.HandlerFunc(n.payHook))
 	m.handle("GET", "/healthz", http.HandlerFunc(n.health))
 	m.handle("GET", "/readyz", http.HandlerFunc(n.ready))
 	var err error

@@ -14,7 +14,7 @@ import (
 func pathRows(s *spec) (rows []specRow) {
 	for _, path := range []string{"/api/public/agents/asha", "/api/public/pow?purpose=contact", "/api/public/board?author=asha",
 		"/a2a/asha/agent-card.json", "/openapi.json", "/SKILL.md", "/llms.txt", "/schemas/agent-profile.v1.json",
-		"/merchants", "/people", "/agents", "/feed", "/board", "/attention", "/site-map", "/@asha", "/@bazaar", "/board/" + s.post.ID} {
+		"/merchants", "/people", "/agents", "/feed", "/board", "/site-map", "/@asha", "/@bazaar", "/board/" + s.post.ID} {
 		rows = append(rows, specRow{row: "§4.1 " + path, path: path})
 	}
 	key := strings.Repeat("A", 43)
@@ -169,7 +169,6 @@ func TestSpecification_Tools(t *testing.T) {
 		{"post_to_board", "kind title body tags inReplyTo name", "kind title body", false}, {"report_post", "id", "id", false},
 		{"list_attention_boards", "category limit after", "", true}, {"read_attention_board", "handle", "handle", true},
 		{"check_bid", "handle amount category", "handle amount", true},
-		{"bid_for_attention", "handle amount message category name url", "handle amount message", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tool, there := tools[tt.name]
@@ -189,7 +188,7 @@ func TestSpecification_Tools(t *testing.T) {
 			require.ElementsMatch(t, strings.Fields(tt.required), names)
 		})
 	}
-	for _, later := range []string{"get_meeting_info", "request_meeting"} {
+	for _, later := range []string{"get_meeting_info", "bid_for_attention", "request_meeting"} {
 		require.NotContains(t, tools, later)
 	}
 }

@@ -20,7 +20,6 @@ const handle = `@?[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])`
 var textShapes = map[string]shape{
 	"account":     {`^(?:acc` + id + `|` + handle + `)$`, CleanHandle}, // or the handle of one of its profiles
 	"base64url":   {pattern: `^[A-Za-z0-9_-]*$`},
-	"bid-id":      {pattern: `^bid` + id + `$`},
 	"block-id":    {pattern: `^blk` + id + `$`},
 	"closes":      {pattern: `^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$`},
 	"currency":    {pattern: `^[A-Z]{3}$`}, // ISO 4217
@@ -39,7 +38,6 @@ var textShapes = map[string]shape{
 	"passphrase":  {pattern: `^[!-~]([ -~]*[!-~])?$`},
 	"post-id":     {pattern: `^post` + id + `$`},
 	"post-tag":    {PostTagPattern, FoldTag},
-	"refund-id":   {pattern: `^rfd` + id + `$`},
 	"region":      {pattern: `^[A-Z]{2}(-[A-Z0-9]{1,3})?$`}, // ISO 3166
 	"session-id":  {pattern: `^ses` + id + `$`},
 	"sha256":      {pattern: `^[0-9a-f]{64}$`},

@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -136,47 +135,6 @@ func (tx *Tx) relistBoard(ctx context.Context, handle string, listed bool) error
 		}
 	}
 	return nil
-}
-
-// ErrOwing is returned when a board has bids that are unpaid or live, or refunds that are not done.
-var ErrOwing = errors.New("the attention board has bids that are not over, or refunds that are not made")
-
-const owing = `SELECT 1 FROM bid WHERE board = ? AND state IN ('held', 'claimed', 'live', 'refund_due') UNION ALL SELECT 1 FROM refund WHERE board = ? AND state <> 'done' LIMIT 1`
-
-// BoardOwes reports whether a board has bids that are not over, or refunds that are not made.
-func (tx *Tx) BoardOwes(ctx context.Context, id string) (bool, error) {
-	var one int
-	err := tx.row(ctx, owing, id, id).Scan(&one)
-	if err == ErrNotFound {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// dropBoard separates the board of a profile that is deleted from its handle. What was paid stays on
-// record, without the secrets of accounts; the next owner of the handle does not get it. ErrOwing
-// while money is under way.
-func (tx *Tx) dropBoard(ctx context.Context, handle string) error {
-	b, err := tx.BoardOf(ctx, handle)
-	switch err {
-	case nil:
-		if owes, err := tx.BoardOwes(ctx, b.ID); err != nil {
-			return err
-		} else if owes {
-			return ErrOwing
-		}
-		if _, err := tx.write(ctx, `UPDATE attention_board SET handle = NULL, open = FALSE, listed = FALSE, account = NULL WHERE seq = ?`, b.Seq); err != nil {
-			return err
-		}
-		if _, err := tx.write(ctx, `DELETE FROM attention_category WHERE seq = ?`, b.Seq); err != nil {
-			return err
-		}
-	case ErrNotFound:
-	default:
-		return err
-	}
-	_, err = tx.write(ctx, `UPDATE payment_account SET handle = '', sealed = NULL, retired_at = COALESCE(retired_at, ?) WHERE handle = ?`, millis(tx.Now), handle)
-	return err
 }
 
 func foldCategory(name string) string { return strings.ToLower(strings.TrimSpace(name)) }

@@ -71,12 +71,6 @@ var invariants = []invariant{
 		WHERE r.root <> COALESCE(p.root, p.id) LIMIT 1`},
 	{"a post resolved by what is no visible resolution", `SELECT p.id FROM post p LEFT JOIN post r ON r.id = p.resolved_by
 		WHERE p.resolved_by IS NOT NULL AND (r.id IS NULL OR r.state <> 'visible' OR r.kind <> 'resolution' OR NOT r.verified OR r.in_reply_to <> p.id) LIMIT 1`},
-	{"a refund that no job makes", `SELECT r.id FROM refund r WHERE r.state IN ('due', 'ordered')
-		AND NOT EXISTS (SELECT 1 FROM job j WHERE j.state = 'waiting' AND j.dedupe > 'refund_bid ' || r.id AND j.dedupe < 'refund_bid ' || r.id || '!') LIMIT 1`},
-	{"a bid whose end no job brings", `SELECT b.id FROM bid b WHERE b.state IN ('held', 'claimed', 'live')
-		AND NOT EXISTS (SELECT 1 FROM job j WHERE j.state = 'waiting' AND j.dedupe = 'bid_due ' || b.id || ' ' || CAST(b.moves AS TEXT) || ' 0') LIMIT 1`},
-	{"a profile that says otherwise than its attention board", `SELECT p.handle FROM profile p LEFT JOIN attention_board b ON b.handle = p.handle
-		WHERE p.attention <> COALESCE(b.open, FALSE) OR b.listed AND NOT (b.open AND p.listed) LIMIT 1`},
 }
 
 // waitingInvariant is about a table that only PostgreSQL has.

@@ -53,7 +53,22 @@ type batch struct {
 
 func (w *writer) attempt(ops []*op, careful bool) (_ *batch, err error) {
 	ctx := context.Background()
-	b := w.newBatch(len(ops), careful)
+	b := &batch{
+		db: w.db, conn: w.conn, careful: careful, single: len(ops) == 1,
+		results: make([]error, len(ops)), topics: map[string]bool{}, opTopics: map[string]bool{},
+		posts: newRows(postInsert), tags: newRows(tagInsert), words: newRows(postWords.insert(w.db.engine)),
+		feed: newRows(feedInsert), log: newRows(logInsert), writers: newRows(writerInsert), news: &newsRows{rows: newRows(newsInsert)},
+	}
+	if w.db.engine == enginePostgres {
+		b.log = newRows(waitingInsert)
+	} else {
+		b.log.number = b.numberLog
+	}
+	b.tx = &Tx{Now: w.db.clock(), db: w.db, conn: w.conn, batch: b, told: w.db.told.Load()}
+	if _, err := w.conn.exec(ctx, w.db.engine.begin()); err != nil {
+		w.conn.broken = w.db.engine == enginePostgres
+		return nil, errors.Join(errBegin, err)
+	}
 	defer b.forgetSpends()
 	ended := false
 	defer func() {
@@ -63,8 +78,7 @@ func (w *writer) attempt(ops []*op, careful bool) (_ *batch, err error) {
 			}
 		}
 	}()
-	if err := b.begin(ctx, ops); err != nil {
-		ended = errors.Is(err, errBegin)
+	if err := b.spendAhead(ctx, ops); err != nil {
 		return nil, err
 	}
 	for i, o := range ops {
@@ -76,75 +90,18 @@ func (w *writer) attempt(ops []*op, careful bool) (_ *batch, err error) {
 		b.wrote, b.topics = false, nil
 		return b, nil
 	}
-	if err := b.commit(ctx); err != nil {
-		return nil, err
-	}
-	ended = true
-	return b, nil
-}
-
-func (w *writer) newBatch(ops int, careful bool) *batch {
-	e := w.db.engine
-	b := &batch{
-		db: w.db, conn: w.conn, careful: careful, single: ops == 1,
-		results: make([]error, ops), topics: map[string]bool{}, opTopics: map[string]bool{},
-		posts: newRows(e, postInsert), tags: newRows(e, tagInsert), words: newRows(e, postWords.insert(e)), feed: newRows(e, feedInsert),
-		log: newRows(e, logInsert), writers: newRows(e, writerInsert), news: &newsRows{rows: newRows(e, newsInsert)},
-	}
-	if e == enginePostgres {
-		b.feed, b.log = newRows(e, feedInsertNumbered), newRows(e, waitingInsert)
-	} else {
-		b.log.number = b.numberLog
-	}
-	b.tx = &Tx{Now: w.db.clock(), db: w.db, conn: w.conn, batch: b, told: w.db.told.Load()}
-	return b
-}
-
-// begin begins the transaction, and on PostgreSQL spends in the same round trip.
-func (b *batch) begin(ctx context.Context, ops []*op) error {
-	if b.db.engine == enginePostgres {
-		var p pipeline
-		p.exec(ctx, b.db.engine.begin())
-		b.spendAhead(&p, ops)
-		done, err := p.send(ctx, b.conn)
-		if err == nil || done > 0 && answered(err) {
-			return err
-		}
-		b.conn.broken = true
-		return errors.Join(errBegin, err)
-	}
-	if _, err := b.conn.exec(ctx, b.db.engine.begin()); err != nil {
-		return errors.Join(errBegin, err)
-	}
-	return nil
-}
-
-// commit writes what is held back and commits, on PostgreSQL in one round trip.
-func (b *batch) commit(ctx context.Context) error {
-	var last pipeline
-	var to execer = b.conn
-	if b.db.engine == enginePostgres {
-		to = &last
-	}
-	if err := errors.Join(b.giveBack(ctx, to), b.finish(ctx, to)); err != nil {
-		return b.apart(err)
+	if err := errors.Join(b.giveBack(ctx), b.finish(ctx)); err != nil {
+		return nil, b.apart(err)
 	}
 	if b.aborted() {
 		// PostgreSQL would answer COMMIT with a rollback and no error.
-		return b.apart(errors.New("storage: the transaction was given up"))
+		return nil, b.apart(errors.New("storage: the transaction was given up"))
 	}
-	if b.db.engine == enginePostgres {
-		last.exec(ctx, "COMMIT")
-		done, err := last.send(ctx, b.conn)
-		if err != nil && done < last.len()-1 && answered(err) {
-			return b.apart(err)
-		}
-		return err
+	if _, err := w.conn.exec(ctx, "COMMIT"); err != nil {
+		return nil, fmt.Errorf("commit: %w", err)
 	}
-	if _, err := b.conn.exec(ctx, "COMMIT"); err != nil {
-		return fmt.Errorf("commit: %w", err)
-	}
-	return nil
+	ended = true
+	return b, nil
 }
 
 // apart returns an error that makes the batch run again in careful mode, when err
@@ -176,7 +133,7 @@ func (b *batch) run(o *op) (result, fatal error) {
 		return nil, errors.Join(errApart, result)
 	}
 	if result == nil && b.careful {
-		result = b.finish(ctx, b.conn)
+		result = b.finish(ctx)
 	}
 	if b.aborted() {
 		if !b.savepoint && !b.single {
@@ -271,20 +228,20 @@ func (b *batch) openSavepoint(ctx context.Context) error {
 }
 
 // finish writes all held-back rows.
-func (b *batch) finish(ctx context.Context, to execer) error {
-	if err := b.words.flush(ctx, to, b.words.n); err != nil {
+func (b *batch) finish(ctx context.Context) error {
+	if err := b.words.flush(ctx, b.conn, b.words.n); err != nil {
 		return err
 	}
-	if err := b.flush(ctx, to); err != nil {
+	if err := b.flush(ctx); err != nil {
 		return err
 	}
-	return b.flushFeed(ctx, to, b.feed.n, b.news.n)
+	return b.flushFeed(ctx, b.feed.n, b.news.n)
 }
 
 // flush writes the held-back rows of tables.
-func (b *batch) flush(ctx context.Context, to execer) error {
+func (b *batch) flush(ctx context.Context) error {
 	for _, r := range b.tables() {
-		if err := r.flush(ctx, to, r.n); err != nil {
+		if err := r.flush(ctx, b.conn, r.n); err != nil {
 			return err
 		}
 	}
@@ -338,7 +295,7 @@ func (tx *Tx) settle() error {
 			return err
 		}
 	}
-	if err := b.flush(context.Background(), b.conn); err != nil {
+	if err := b.flush(context.Background()); err != nil {
 		return b.apart(err)
 	}
 	return nil

@@ -13,8 +13,7 @@ var bidInvariants = []invariant{
 		AND NOT EXISTS (SELECT 1 FROM payment p WHERE p.bid = b.id AND p.placed AND p.paise >= b.paise) LIMIT 1`},
 	{"a bid that got a slot and is neither live, ended nor on its way to a refund", `SELECT b.id FROM bid b JOIN payment p ON p.bid = b.id
 		WHERE p.placed AND b.state IN ('held', 'claimed', 'unconfirmed', 'lapsed', 'withdrawn', 'refund_due') LIMIT 1`},
-	{"a bid that waits for a refund that does not exist", `SELECT b.id FROM bid b
-		WHERE b.state IN ('removed', 'unanswered', 'refund_due', 'refunding', 'refund_failed')
+	{"a bid that waits for a refund that does not exist", `SELECT b.id FROM bid b WHERE b.state IN ('removed', 'unanswered', 'refund_due', 'refunding', 'refund_failed')
 		AND NOT EXISTS (SELECT 1 FROM refund r WHERE r.bid = b.id AND r.whole AND r.state <> 'done') LIMIT 1`},
 	{"a refunded bid whose refund is not done", `SELECT b.id FROM bid b WHERE b.state = 'refunded'
 		AND NOT EXISTS (SELECT 1 FROM refund r WHERE r.bid = b.id AND r.whole AND r.state = 'done') LIMIT 1`},

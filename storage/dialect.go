@@ -122,13 +122,6 @@ func conflicts(err error) bool {
 	return ok && e.Code == "23505"
 }
 
-// answered reports whether an error is an answer of PostgreSQL, and not of a lost
-// connection.
-func answered(err error) bool {
-	_, ok := errors.AsType[*pgconn.PgError](err)
-	return ok
-}
-
 // passing reports whether the same transaction may succeed when it is run again.
 func passing(err error) bool {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
@@ -186,14 +179,14 @@ func (db *DB) openPostgres(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("database URL: %w", err)
 	}
-	// One round trip and no named statements, except those of Tx.lookup: every text is
-	// new under bun, and a transaction pooler does not keep names.
+	// One round trip and no named statements: every text is new under bun, and a
+	// transaction pooler does not keep names.
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
 	db.engine = enginePostgres
 	pool := stdlib.OpenDB(*cfg)
 	n := max(8, 4*runtime.GOMAXPROCS(0))
-	pool.SetMaxOpenConns(n + 2) // one writes, one numbers
-	pool.SetMaxIdleConns(n + 2)
+	pool.SetMaxOpenConns(n + postgresWriters + 1) // one numbers
+	pool.SetMaxIdleConns(n + postgresWriters + 1)
 	db.main = bun.NewDB(pool, pgdialect.New())
 	db.readers = newPool(db.main, db.engine, n, false)
 	var encoding string
@@ -203,27 +196,5 @@ func (db *DB) openPostgres(ctx context.Context) error {
 	if encoding != "UTF8" {
 		return errors.Join(fmt.Errorf("database encoding is %s; make it with ENCODING 'UTF8'", encoding), pool.Close())
 	}
-	if db.direct, err = direct(ctx, pool); err != nil {
-		return errors.Join(err, pool.Close())
-	}
 	return nil
-}
-
-// direct reports whether connections are to PostgreSQL itself: a pooler gives its clients
-// other numbers than those of the processes that serve them.
-func direct(ctx context.Context, pool *sql.DB) (is bool, err error) {
-	c, err := pool.Conn(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer c.Close()
-	var pid uint32
-	if err := c.QueryRowContext(ctx, `SELECT pg_backend_pid()`).Scan(&pid); err != nil {
-		return false, err
-	}
-	err = c.Raw(func(raw any) error {
-		is = raw.(*stdlib.Conn).Conn().PgConn().PID() == pid
-		return nil
-	})
-	return is, err
 }

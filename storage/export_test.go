@@ -173,9 +173,6 @@ func Exec(ctx context.Context, db *DB, query string, args ...any) error {
 	})
 }
 
-// Direct reports whether PostgreSQL is asked by named statements.
-func Direct(db *DB) bool { return db.direct }
-
 // OnPostgres reports which engine a database is of.
 func OnPostgres(db *DB) bool { return db.engine == enginePostgres }
 

@@ -13,9 +13,6 @@ import (
 
 var feedInsert = insert{into: `INSERT INTO feed (seq, id, type, subject_id, visible, doc, n) VALUES `, row: `(?, ?, ?, ?, ?, ?, ?)`, bySeq: true}
 
-// feedInsertNumbered takes the number, the last value, from the sequence of PostgreSQL.
-var feedInsertNumbered = insert{into: feedInsert.into, row: `(?, ?, ?, ?, ?, ?, nextval('feed_number'))`, bySeq: true}
-
 // AppendFeed adds an item to the feed. Its id is a TypeID of the time of the event.
 // It returns ErrExists when the id is taken.
 func (tx *Tx) AppendFeed(ctx context.Context, item protocol.FeedItem) error {
@@ -40,7 +37,7 @@ func (tx *Tx) AppendFeed(ctx context.Context, item protocol.FeedItem) error {
 	if !b.feed.first(seq) {
 		return b.apart(ErrExists)
 	}
-	b.feed.add(values[:b.feed.wide]...)
+	b.feed.add(values...)
 	return nil
 }
 

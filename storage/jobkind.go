@@ -42,23 +42,11 @@ const (
 	DropJob     JobKind = "drop-threads" // deletes the rest of the threads of a deleted profile; the arguments are the handle
 )
 
-// Jobs of package attention.
-const (
-	BidDueJob    JobKind = "bid_due"      // ends a hold, a wait or a live bid at its time
-	BidLinkJob   JobKind = "bid_link"     // makes the payment link of a bid
-	BidCancelJob JobKind = "bid_cancel"   // closes it
-	BidPollJob   JobKind = "bid_poll"     // asks the provider about it
-	PayEventJob  JobKind = "pay_event"    // applies one event of a provider
-	RefundJob    JobKind = "refund_bid"   // makes one refund
-	BidUpdateJob JobKind = "bid_callback" // one attempt to tell the bidder's callbackUrl of one change
-)
-
 // JobKinds returns every kind.
 func JobKinds() []JobKind {
 	return []JobKind{
 		ProcessJob, DeliverJob, SubmitJob, EraseJob, PullJob, RecheckJob, EvictJob,
 		NoticeJob, MailJob, WebhookJob, SignInJob, ConfirmJob, AddressJob, FormerJob,
 		CallbackJob, SilenceJob, ImportJob, FollowJob, UnfollowJob, ProbeJob, PruneJob, HoursJob, AdoptJob, DropJob,
-		BidDueJob, BidLinkJob, BidCancelJob, BidPollJob, PayEventJob, RefundJob, BidUpdateJob,
 	}
 }

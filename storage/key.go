@@ -61,16 +61,12 @@ func (tx *Tx) PutAgentKey(ctx context.Context, k AgentKey) error {
 // AgentKeyByThumbprint returns a key, retired or not; ErrNotFound when unknown.
 func (tx *Tx) AgentKeyByThumbprint(ctx context.Context, thumbprint string) (*AgentKey, error) {
 	var r agentKeyRow
-	if err := tx.lookup(ctx, keyByThumbprint, thumbprint).Scan(&r.Thumbprint, &r.Handle, &r.PublicJWK, &r.Sealed, &r.Directory,
-		&r.CreatedAt, &r.RetiredAt, &r.Identity, &r.OnChain); err != nil {
-		return nil, err
+	if err := tx.selectFrom(&r).Where("thumbprint = ?", thumbprint).Scan(tx.in(ctx)); err != nil {
+		return nil, found(err)
 	}
 	k := r.key()
 	return &k, nil
 }
-
-// keyByThumbprint runs with every signed request.
-const keyByThumbprint = `SELECT thumbprint, handle, public_jwk, sealed, directory, created_at, retired_at, identity, on_chain FROM agent_key WHERE thumbprint = ?`
 
 // AgentKeys returns the keys of a profile, including retired ones, newest first.
 func (tx *Tx) AgentKeys(ctx context.Context, handle string) ([]AgentKey, error) {

@@ -18,9 +18,6 @@ const (
 	NewsAnswer = "answer" // a message in a thread that the reader began
 	NewsClosed = "closed" // a thread that the reader began
 	NewsLapsed = "lapsed" // a thread with an agent of the reader, closed because nobody wrote
-
-	NewsBid     = "bid"      // a move of a bid of the reader; Ref is of MessageRef
-	NewsBidHere = "bid-here" // a move of a bid on a board of the reader
 )
 
 // ThreadReader returns the reader name of a client with the read token of a thread.

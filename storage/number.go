@@ -34,9 +34,7 @@ import (
 
 const (
 	numberPoll  = time.Second           // the longest time before a commit of another process is noticed
-	numberRest  = 40 * time.Millisecond // from one round to the next, at least
-	numberShare = 25                    // times as long as the round took, so that rounds of several processes cost little under load
-	numberLong  = time.Second / 4       // at most
+	numberRest  = 40 * time.Millisecond // between two rounds, so that they cost little under load
 	numberLimit = 5000                  // log entries per round
 	numberStart = 10 * time.Second      // for which a start waits for transactions of other processes
 )
@@ -103,9 +101,8 @@ func (db *DB) keepNumbering(ctx context.Context) {
 		case <-db.wake[topicNumbers]:
 		case <-time.After(wait):
 		}
-		begin := time.Now()
 		r, err := db.number(ctx)
-		rest := min(max(numberRest, numberShare*time.Since(begin)), numberLong)
+		rest := numberRest
 		wait = numberPoll
 		if r.waits {
 			wait = 0
@@ -153,8 +150,8 @@ func (db *DB) number(ctx context.Context) (r round, err error) {
 	defer n.mu.Unlock()
 	var count, last int64
 	var mine bool
-	args := db.named(n.passed, numberLimit, newEpoch(time.UnixMilli(db.lastNow.Load())))
-	err = db.main.DB.QueryRowContext(ctx, db.engine.rebind(logNumbers), args...).Scan(&count, &last, &mine)
+	err = db.main.DB.QueryRowContext(ctx, db.engine.rebind(logNumbers), n.passed, numberLimit, newEpoch(time.UnixMilli(db.lastNow.Load()))).Scan(&count,
+		&last, &mine)
 	if err != nil {
 		return r, fmt.Errorf("number the logs: %w", err)
 	}
@@ -169,7 +166,7 @@ func (db *DB) number(ctx context.Context) (r round, err error) {
 	}
 
 	var ids string
-	err = db.main.DB.QueryRowContext(ctx, db.engine.rebind(numbersHeld), db.named(db.told.Load(), n.running != nil || n.moved > n.ended)...).Scan(&r.newest, &ids)
+	err = db.main.DB.QueryRowContext(ctx, db.engine.rebind(numbersHeld), db.told.Load(), n.running != nil || n.moved > n.ended).Scan(&r.newest, &ids)
 	if err != nil {
 		return r, fmt.Errorf("numbers of the feed: %w", err)
 	}

@@ -157,7 +157,7 @@ func scanPlaced(s scanner) (p PlacedProfile, err error) {
 }
 
 func (tx *Tx) profileWhere(ctx context.Context, where string, args ...any) (*profileRow, error) {
-	r, err := scanProfile(tx.lookup(ctx, `SELECT `+profileColumns+` FROM profile WHERE `+where, args...))
+	r, err := scanProfile(tx.row(ctx, `SELECT `+profileColumns+` FROM profile WHERE `+where, args...))
 	return &r, err
 }
 
@@ -227,9 +227,6 @@ func (tx *Tx) DeleteProfile(ctx context.Context, handle string) error {
 	}
 	r, err := tx.lockProfile(ctx, handle)
 	if err != nil {
-		return err
-	}
-	if err := tx.dropBoard(ctx, handle); err != nil {
 		return err
 	}
 	if r.Pos != 0 {

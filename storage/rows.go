@@ -26,11 +26,11 @@ var sizes = [...]int{32, 8, 1}
 const maxParameters = 65_535 // of a statement of PostgreSQL
 
 // size is how many of the remaining rows the next statement takes.
-func (i insert) size(e engine, left int) int {
+func (i insert) size(c *conn, left int) int {
 	if i.alone {
 		return 1
 	}
-	if e == enginePostgres {
+	if c.engine == enginePostgres {
 		return min(left, maxParameters/i.width())
 	}
 	for _, size := range sizes {
@@ -44,25 +44,19 @@ func (i insert) size(e engine, left int) int {
 // text is the statement for so many rows.
 func (i insert) text(rows int) string { return i.into + i.row + strings.Repeat(", "+i.row, rows-1) }
 
-// An execer runs a statement now, or later and before any that follows.
-type execer interface {
-	exec(ctx context.Context, query string, args ...any) (int64, error)
-}
-
 // rows are the rows of one table that a batch holds back.
 type rows struct {
 	insert
-	engine engine
-	wide   int
-	args   []any // wide values per row
-	n      int
-	mark   int // rows of the ops before the running one
+	wide int
+	args []any // wide values per row
+	n    int
+	mark int // rows of the ops before the running one
 
 	number func(ctx context.Context, n int) error // completes the first n rows before they are written; may be nil
 	seen   map[int64]bool                         // numbers of this transaction, also of rows that were dropped
 }
 
-func newRows(e engine, i insert) *rows { return &rows{insert: i, engine: e, wide: i.width()} }
+func newRows(i insert) *rows { return &rows{insert: i, wide: i.width()} }
 
 func (r *rows) add(args ...any) {
 	r.args = append(r.args, args...)
@@ -100,7 +94,7 @@ func (r *rows) cut() {
 }
 
 // flush writes the first n rows and keeps the rest.
-func (r *rows) flush(ctx context.Context, to execer, n int) error {
+func (r *rows) flush(ctx context.Context, c *conn, n int) error {
 	if n == 0 {
 		return nil
 	}
@@ -114,8 +108,8 @@ func (r *rows) flush(ctx context.Context, to execer, n int) error {
 	}
 	at := 0
 	for at < n {
-		size := r.size(r.engine, n-at)
-		if _, err := to.exec(ctx, r.text(size), r.args[at*r.wide:(at+size)*r.wide]...); err != nil {
+		size := r.size(c, n-at)
+		if _, err := c.exec(ctx, r.text(size), r.args[at*r.wide:(at+size)*r.wide]...); err != nil {
 			return fmt.Errorf("%s: %w", r.into, err)
 		}
 		at += size

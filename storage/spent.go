@@ -3,11 +3,10 @@ package storage
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"stoa/protocol"
 )
@@ -65,7 +64,10 @@ var spentInsert = insert{into: `INSERT INTO spent (key, until) VALUES `, row: `(
 // faster. They are sorted by key, so that processes which insert the same ones wait
 // for each other in one order. Which op gets a key is decided when it calls Spend;
 // a key of an op that fails is free again for the next one.
-func (b *batch) spendAhead(p *pipeline, ops []*op) {
+func (b *batch) spendAhead(ctx context.Context, ops []*op) error {
+	if b.db.engine != enginePostgres {
+		return nil
+	}
 	var fresh []protocol.Spend
 	for _, o := range ops {
 		for _, s := range o.spends {
@@ -84,34 +86,34 @@ func (b *batch) spendAhead(p *pipeline, ops []*op) {
 	}
 	slices.SortFunc(fresh, func(x, y protocol.Spend) int { return bytes.Compare(x.Key[:], y.Key[:]) })
 	for len(fresh) > 0 {
-		size := spentInsert.size(b.db.engine, len(fresh))
+		size := spentInsert.size(b.conn, len(fresh))
 		args := make([]any, 0, 2*size)
 		for _, s := range fresh[:size] {
 			args = append(args, s.Key[:], millis(s.Until))
 		}
-		p.query(spentInsert.text(size)+` ON CONFLICT DO NOTHING RETURNING key`, args, func(rows pgx.Rows) error {
-			for rows.Next() {
-				var raw []byte
-				if err := rows.Scan(&raw); err != nil {
-					return err
-				}
-				if len(raw) == 16 {
-					b.ahead[[16]byte(raw)] = aheadFree
-				}
+		rows, err := b.conn.query(ctx, spentInsert.text(size)+` ON CONFLICT DO NOTHING RETURNING key`, args...)
+		_, err = collect(rows, err, func(row scanner) (none struct{}, err error) {
+			var raw sql.RawBytes
+			if err = row.Scan(&raw); err == nil && len(raw) == 16 {
+				b.ahead[[16]byte(raw)] = aheadFree
 			}
-			return rows.Err()
+			return none, err
 		})
+		if err != nil {
+			return fmt.Errorf("spend: %w", err)
+		}
 		fresh = fresh[size:]
 	}
+	return nil
 }
 
 // giveBack deletes the rows of declared keys that no op has spent.
-func (b *batch) giveBack(ctx context.Context, to execer) error {
+func (b *batch) giveBack(ctx context.Context) error {
 	for key, state := range b.ahead {
 		if state != aheadFree {
 			continue
 		}
-		if _, err := to.exec(ctx, `DELETE FROM spent WHERE key = ?`, key[:]); err != nil {
+		if _, err := b.conn.exec(ctx, `DELETE FROM spent WHERE key = ?`, key[:]); err != nil {
 			return fmt.Errorf("give back what was not spent: %w", err)
 		}
 	}

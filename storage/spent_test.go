@@ -16,18 +16,24 @@ import (
 	"stoa/storage/storagetest"
 )
 
-// inOneBatch holds the writer of the database, calls each function in a
-// goroutine, in order, and lets the writer go.
+// inOneBatch holds every writer of the database, calls each function in a
+// goroutine, in order, and lets the writers go.
 func inOneBatch(t *testing.T, db *storage.DB, fns ...func()) {
 	t.Helper()
-	hold, running := make(chan struct{}), make(chan struct{}, 1)
+	hold, running := make(chan struct{}), make(chan struct{}, 2)
 	var wg sync.WaitGroup
-	wg.Go(func() {
-		if err := db.Write(t.Context(), func(context.Context, *storage.Tx) error { running <- struct{}{}; <-hold; return nil }); err != nil {
-			t.Error(err)
-		}
-	})
-	<-running
+	writers := 1
+	if db.Engine() != "sqlite" {
+		writers = 2
+	}
+	for range writers {
+		wg.Go(func() {
+			if err := db.Write(t.Context(), func(context.Context, *storage.Tx) error { running <- struct{}{}; <-hold; return nil }); err != nil {
+				t.Error(err)
+			}
+		})
+		<-running
+	}
 	for i, fn := range fns {
 		wg.Go(fn)
 		require.Eventually(t, func() bool { return db.QueueLen() == i+1 }, time.Minute, time.Millisecond)
@@ -78,7 +84,8 @@ func TestSpend_Declared(t *testing.T) {
 	})
 }
 
-// After a write that failed the next one of the batch may spend the same.
+// After a write that failed the next one of the batch may spend the same. On
+// PostgreSQL two writers may put them into two batches (TestSpend_LikeAModel).
 func TestSpend_FreeAgainInTheBatch(t *testing.T) {
 	t.Parallel()
 	db := storagetest.Open(t)

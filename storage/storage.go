@@ -10,7 +10,7 @@
 //
 // Times are integer milliseconds UTC, listings page by key and never by offset, and
 // a reader that pages over numbers misses nothing that is committed later. The
-// package starts no goroutine except its writer, and the one that numbers on
+// package starts no goroutine except its writers, and the one that numbers on
 // PostgreSQL (number.go), and knows nothing about callers.
 package storage
 
@@ -53,7 +53,7 @@ type DB struct {
 	readers *pool
 
 	queue         chan *op
-	writer        sync.WaitGroup
+	writers       sync.WaitGroup
 	version       atomic.Uint64
 	lastNow       atomic.Int64
 	unavailableAt atomic.Int64                           // when the log last said that the database is unavailable
@@ -62,14 +62,13 @@ type DB struct {
 	watchWrites   bool                                   // watch is also called for statements that write
 	spends        sync.Map                               // [16]byte → *batch: keys being spent by a running batch; PostgreSQL only
 	told          atomic.Int64                           // readers see feed items and news up to it; PostgreSQL only
-	direct        bool                                   // without a pooler in between; PostgreSQL only
 	numbering     numbering                              // PostgreSQL only
 
 	gate   sync.RWMutex // guards closed against sends on queue
 	closed bool
 }
 
-// Open opens the database, migrates its tables and starts the writer. Several
+// Open opens the database, migrates its tables and starts the writers. Several
 // processes may open the same database.
 func Open(ctx context.Context, c Config) (*DB, error) {
 	if (c.Path == "") == (c.URL == "") {
@@ -102,7 +101,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if err := db.migrate(ctx); err != nil {
 		return nil, errors.Join(err, db.closePools())
 	}
-	if err := db.startWriter(ctx); err != nil {
+	if err := db.startWriters(ctx); err != nil {
 		return nil, errors.Join(err, db.closePools())
 	}
 	if err := db.startNumbering(ctx); err != nil {
@@ -117,7 +116,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	return db, nil
 }
 
-// Close waits for the queued writes, stops the writer and closes the database.
+// Close waits for the queued writes, stops the writers and closes the database.
 // Reads must have ended. A second Close does nothing.
 func (db *DB) Close() error {
 	db.gate.Lock()
@@ -128,7 +127,7 @@ func (db *DB) Close() error {
 	db.closed = true
 	close(db.queue)
 	db.gate.Unlock()
-	db.writer.Wait()
+	db.writers.Wait()
 	db.numbering.end()
 	return db.closePools()
 }

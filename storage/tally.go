@@ -45,26 +45,24 @@ func (tx *Tx) toldUpTo(ctx context.Context) (n int64, err error) {
 
 // flushFeed numbers and writes the first held-back rows: so many feed items and so
 // many news.
-func (b *batch) flushFeed(ctx context.Context, to execer, items, news int) error {
-	unnumbered := items
-	if b.db.engine == enginePostgres {
-		unnumbered = 0 // the statement numbers them
+func (b *batch) flushFeed(ctx context.Context, items, news int) error {
+	if items+news == 0 {
+		return nil
 	}
-	if count := unnumbered + b.news.events(news); count > 0 {
-		b.feed.sort(items)
-		numbers, err := b.take(ctx, count)
-		if err != nil {
-			return err
-		}
-		for i := range unnumbered {
-			b.feed.args[(i+1)*b.feed.wide-1] = numbers[i]
-		}
-		b.news.number(news, numbers[unnumbered:])
-	}
-	if err := b.feed.flush(ctx, to, items); err != nil {
+	b.feed.sort(items)
+	events := b.news.events(news)
+	numbers, err := b.take(ctx, items+events)
+	if err != nil {
 		return err
 	}
-	return b.news.flush(ctx, to, news)
+	for i := range items {
+		b.feed.args[(i+1)*b.feed.wide-1] = numbers[i]
+	}
+	b.news.number(news, numbers[items:])
+	if err := b.feed.flush(ctx, b.conn, items); err != nil {
+		return err
+	}
+	return b.news.flush(ctx, b.conn, news)
 }
 
 // settleFeed writes the feed items and news that are held back. As with words
@@ -80,7 +78,7 @@ func (tx *Tx) settleFeed() error {
 		if b.savepoint {
 			return b.apart(fmt.Errorf("storage: feed items of earlier writes are held back"))
 		}
-		if err := b.flushFeed(ctx, b.conn, b.feed.mark, b.news.mark); err != nil {
+		if err := b.flushFeed(ctx, b.feed.mark, b.news.mark); err != nil {
 			return b.apart(err)
 		}
 	}
@@ -89,7 +87,7 @@ func (tx *Tx) settleFeed() error {
 			return b.apart(err)
 		}
 	}
-	if err := b.flushFeed(ctx, b.conn, b.feed.n, b.news.n); err != nil {
+	if err := b.flushFeed(ctx, b.feed.n, b.news.n); err != nil {
 		return b.apart(err)
 	}
 	return nil

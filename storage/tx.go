@@ -12,7 +12,6 @@ import (
 
 	"stoa/protocol"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/uptrace/bun"
 )
 
@@ -85,21 +84,6 @@ type row struct {
 
 func (tx *Tx) row(ctx context.Context, query string, args ...any) row {
 	return first(tx.query(ctx, query, args...))
-}
-
-// lookup is row for a statement that runs with every write, by a unique key, so that
-// one plan is right for all its values: PostgreSQL keeps it under a name.
-func (tx *Tx) lookup(ctx context.Context, query string, args ...any) row {
-	return tx.row(ctx, query, tx.db.named(args...)...)
-}
-
-// named are the arguments of a statement that PostgreSQL keeps under a name, with its
-// plan, unless there is a pooler, which would not know the name.
-func (db *DB) named(args ...any) []any {
-	if !db.direct {
-		return args
-	}
-	return append([]any{pgx.QueryExecModeCacheStatement}, args...)
 }
 
 func first(rows *sql.Rows, err error) row { return row{rows, err} }

@@ -12,9 +12,10 @@ import (
 )
 
 const (
-	maxBatch      = 128 // operations in one transaction
-	maxTries      = 6   // for ops whose transaction the database aborted
-	triesTogether = 2   // the first of these, before each op gets a transaction to itself
+	maxBatch        = 128 // operations in one transaction
+	postgresWriters = 2   // while one commits, the other fills its batch
+	maxTries        = 6   // for ops whose transaction the database aborted
+	triesTogether   = 2   // the first of these, before each op gets a transaction to itself
 )
 
 // States of an op. The caller may withdraw it until a writer has begun it.
@@ -88,13 +89,22 @@ type writer struct {
 	conn *conn
 }
 
-func (db *DB) startWriter(ctx context.Context) error {
-	c, err := openConn(ctx, db.main, db.engine)
-	if err != nil {
-		return fmt.Errorf("open the writing connection: %w", err)
+func (db *DB) startWriters(ctx context.Context) error {
+	n := 1
+	if db.engine == enginePostgres {
+		n = postgresWriters
 	}
-	w := &writer{db: db, conn: c}
-	db.writer.Go(w.loop)
+	writers := make([]*writer, n)
+	for i := range writers {
+		c, err := openConn(ctx, db.main, db.engine)
+		if err != nil {
+			return fmt.Errorf("open the writing connection: %w", err)
+		}
+		writers[i] = &writer{db: db, conn: c}
+	}
+	for _, w := range writers {
+		db.writers.Go(w.loop)
+	}
 	return nil
 }
 
@@ -116,7 +126,7 @@ func (w *writer) loop() {
 			default: // it has its answer
 			}
 		}
-		w.db.writer.Go(w.loop)
+		w.db.writers.Go(w.loop)
 	}()
 	for first := range w.db.queue {
 		ops = append(ops[:0], first)

@@ -122,7 +122,7 @@ func (w *WellKnown) robots(*http.Request) (document, error) {
 	if w.c.Signal != "" {
 		rules += "Content-Signal: " + w.c.Signal + "\n"
 	}
-	rules += "Disallow: /api/public/threads/\nDisallow: /api/owner/\nDisallow: /api/operator/\nDisallow: /pay/\nDisallow: /bids/\nAllow: /\n\n"
+	rules += "Disallow: /api/public/threads/\nDisallow: /api/owner/\nDisallow: /api/operator/\nAllow: /\n\n"
 	if w.c.Site != nil {
 		rules += "Sitemap: " + w.base + sitemapPath + "\n"
 	}

@@ -207,8 +207,6 @@ func (a *Accounts) readAt(n protocol.Notice) string {
 	switch {
 	case n.Event == protocol.IdentityEnded:
 		return a.Base + "/account"
-	case protocol.IsID(protocol.BidID, n.Subject):
-		return a.Base + "/account"
 	case protocol.IsID(protocol.ThreadID, n.Subject):
 		return a.Base + "/account/threads/" + n.Subject
 	}
@@ -222,21 +220,16 @@ func (a *Accounts) about(n protocol.Notice) string {
 		return a.Base + "/api/owner/identity"
 	case protocol.IsID(protocol.PostID, n.Subject):
 		return a.Base + "/board/" + n.Subject
-	case protocol.IsID(protocol.BidID, n.Subject):
-		return a.Base + "/api/owner/bids/" + n.Subject
 	}
 	return a.Base + "/api/owner/threads/" + n.Subject
 }
 
 var happened = map[protocol.NoticeEvent]string{
-	protocol.ThreadBegun:     "Someone wrote to @%s",
-	protocol.ThreadMessage:   "New message in a thread with @%s",
-	protocol.PostReported:    "A post of @%s was reported",
-	protocol.PostHidden:      "A post of @%s was hidden",
-	protocol.BidIsClaimed:    "A payment for a bid on the board of @%s waits for you to confirm it",
-	protocol.BidIsLive:       "A bid is live on the board of @%s",
-	protocol.BidRefundByHand: "Money of a bid on the board of @%s needs you",
-	protocol.IdentityEnded:   "@%s has no chain identity any more",
+	protocol.ThreadBegun:   "Someone wrote to @%s",
+	protocol.ThreadMessage: "New message in a thread with @%s",
+	protocol.PostReported:  "A post of @%s was reported",
+	protocol.PostHidden:    "A post of @%s was hidden",
+	protocol.IdentityEnded: "@%s has no chain identity any more",
 }
 
 // SendMail is the handler of MailJob.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"strings"
 
-	"stoa/node/provider/pay"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -20,14 +19,6 @@ type Attention struct {
 	Sandbox bool   // the provider that moves no money may be used
 	DB      *storage.DB
 	Seal    Sealer
-	Webhook Sender
-	// Pay opens an account at its payment provider.
-	Pay func(PayAccount) (pay.Provider, error)
-}
-
-// A Sender delivers one signed document; its failures are *webhook.Failure.
-type Sender interface {
-	Send(ctx context.Context, address, id string, body []byte) error
 }
 
 // A Sealer encrypts the secrets of payment accounts at rest.

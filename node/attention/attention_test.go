@@ -11,8 +11,6 @@ import (
 
 	"stoa/identity/key"
 	"stoa/node/attention"
-	"stoa/node/provider/pay"
-	"stoa/node/provider/pay/upi"
 	"stoa/protocol"
 	"stoa/storage"
 	"stoa/storage/storagetest"
@@ -45,8 +43,7 @@ func open(t testing.TB, c storage.Config) *world {
 	sealer, err := key.NewSealer(make([]byte, 32))
 	require.NoError(t, err)
 	w.db = db
-	open := func(a attention.PayAccount) (pay.Provider, error) { return upi.New("asha@okbank", a.Name, time.Now) }
-	w.Attention = &attention.Attention{Pay: open, Base: "https://n1.example", DB: db, Private: true, Sandbox: true, Seal: sealer}
+	w.Attention = &attention.Attention{Base: "https://n1.example", DB: db, Private: true, Sandbox: true, Seal: sealer}
 	return w
 }
 
@@ -88,13 +85,13 @@ func (w *world) board(handle string, in protocol.AttentionDraft) (got protocol.O
 	return got, err
 }
 
-var upiDraft = protocol.PaymentDraft{Provider: protocol.PayUPI, VPA: "asha@okbank"}
+var upi = protocol.PaymentDraft{Provider: protocol.PayUPI, VPA: "asha@okbank"}
 
 // opened opens a board that takes bids.
 func (w *world) opened(in protocol.AttentionDraft) protocol.OwnAttentionBoard {
 	w.t.Helper()
 	w.person("asha", protocol.Person)
-	_, err := w.account("asha", upiDraft)
+	_, err := w.account("asha", upi)
 	require.NoError(w.t, err)
 	got, err := w.board("asha", in)
 	require.NoError(w.t, err)
@@ -139,7 +136,7 @@ func TestBoard(t *testing.T) {
 		require.NoError(w.t, err)
 		require.False(w.t, out.WouldGetSlot)
 
-		_, err = w.account("asha", upiDraft)
+		_, err = w.account("asha", upi)
 		require.NoError(w.t, err)
 		b, err := w.readBoard()
 		require.NoError(w.t, err)
@@ -204,7 +201,7 @@ func TestAccount(t *testing.T) {
 		require.NoError(w.t, err)
 		require.Equal(w.t, 2, again.WebhookSecrets)
 		require.Equal(w.t, got.WebhookURL, again.WebhookURL)
-		other, err := w.account("asha", upiDraft)
+		other, err := w.account("asha", upi)
 		require.NoError(w.t, err)
 		require.Nil(w.t, other.WebhookURL)
 		require.NoError(w.t, w.read(func(ctx context.Context, tx *storage.Tx) error {

@@ -221,7 +221,7 @@ func (a *Attention) fill(account *storage.PaymentAccount, in protocol.PaymentDra
 		kept.Webhooks = in.WebhookSecrets
 	}
 	if in.Provider == protocol.PaySandbox && len(kept.Webhooks) == 0 {
-		kept.Webhooks = []string{rand.Text() + rand.Text()} // signs what the node posts to itself
+		kept.Webhooks = []string{rand.Text()} // signs what the node posts to itself
 	}
 	if in.Provider == protocol.PayRazorpay {
 		var faults []protocol.Fault
@@ -234,10 +234,6 @@ func (a *Attention) fill(account *storage.PaymentAccount, in protocol.PaymentDra
 		if len(faults) > 0 {
 			return protocol.Invalid(faults...)
 		}
-	}
-	opened := PayAccount{Provider: in.Provider, VPA: in.VPA, Name: firstOf(in.PayeeName, in.LegalName, account.Handle), KeyID: in.KeyID, KeySecret: kept.KeySecret, WebhookSecrets: kept.Webhooks}
-	if _, err := a.Pay(opened); err != nil { // its form only; the provider is not asked
-		return protocol.Invalid(protocol.Fault{Pointer: "", Code: "payment-account", Detail: err.Error()})
 	}
 	account.PaymentAccountDoc = storage.PaymentAccountDoc{
 		VPA: in.VPA, PayeeName: in.PayeeName, KeyID: in.KeyID, HasKeySecret: kept.KeySecret != "", WebhookSecrets: len(kept.Webhooks),

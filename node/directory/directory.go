@@ -126,10 +126,6 @@ func (d *Directory) Delete(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	err := d.showNews(ctx, tx, in.Handle, false)
 	if err == nil {
 		err = tx.DeleteProfile(ctx, in.Handle)
-		if errors.Is(err, storage.ErrOwing) {
-			return protocol.None{}, protocol.Errorf(protocol.Conflict, "@%s has an attention board with bids that are not over, or refunds that are not made; "+
-				"close the board first", in.Handle)
-		}
 	}
 	if errors.Is(err, storage.ErrNotFound) {
 		return protocol.None{}, protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", in.Handle)

@@ -45,14 +45,9 @@ func (f *Feed) News(ctx context.Context, tx *storage.Tx, c protocol.Caller, in p
 // when it is sent, as it does when a thread is read.
 func readers(ctx context.Context, tx *storage.Tx, c protocol.Caller, token string) ([]string, error) {
 	if token != "" {
-		hash := protocol.SecretHash(token)
-		id, err := tx.ThreadByToken(ctx, hash)
+		id, err := tx.ThreadByToken(ctx, protocol.SecretHash(token))
 		if errors.Is(err, storage.ErrNotFound) {
-			bid, err := tx.BidByToken(ctx, hash)
-			if errors.Is(err, storage.ErrNotFound) {
-				return nil, protocol.Errorf(protocol.Unauthorized, "this read token opens no thread and no bid")
-			}
-			return []string{storage.BidReader(bid.ID)}, err
+			return nil, protocol.Errorf(protocol.Unauthorized, "this read token opens no thread")
 		}
 		return []string{storage.ThreadReader(id)}, err
 	}
@@ -91,11 +86,6 @@ func (f *Feed) addItem(ctx context.Context, tx *storage.Tx, c protocol.Caller, d
 			return nil
 		}
 		return addClosed(ctx, tx, d, i.Ref)
-	case storage.NewsBid, storage.NewsBidHere:
-		if needs := map[string]protocol.Scope{storage.NewsBid: protocol.ScopePost, storage.NewsBidHere: protocol.ScopeAttention}[i.Kind]; !c.May(needs) {
-			return nil
-		}
-		return addBid(ctx, tx, d, i.Ref)
 	case storage.NewsClosed:
 		if !c.May(protocol.ScopePost) {
 			return nil
@@ -112,23 +102,6 @@ func addClosed(ctx context.Context, tx *storage.Tx, d *protocol.Digest, threadID
 		return err
 	}
 	d.Threads = append(d.Threads, protocol.Move{ID: t.ID, State: string(t.State), At: *t.ClosedAt})
-	return nil
-}
-
-// addBid adds a move of a bid, once even for a caller on both sides of it.
-func addBid(ctx context.Context, tx *storage.Tx, d *protocol.Digest, ref string) error {
-	id, n, err := storage.ParseMessageRef(ref)
-	if err != nil {
-		return err
-	}
-	m, err := tx.BidMove(ctx, id, n)
-	if err != nil {
-		return err
-	}
-	move := protocol.Move{ID: id, State: string(m.State), At: m.At}
-	if !slices.Contains(d.Bids, move) {
-		d.Bids = append(d.Bids, move)
-	}
 	return nil
 }
 

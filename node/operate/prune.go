@@ -21,8 +21,6 @@ const (
 	keepActivity = 7 * 24 * time.Hour  // processed activities, so that a repeat is known
 
 	keepCallbacks = 90 * 24 * time.Hour  // deliveries of replies that are over, which the owner may replay
-	keepBids      = 30 * 24 * time.Hour  // bids that were never paid
-	keepPayEvents = 180 * 24 * time.Hour // events of payment providers that were applied
 	keepTokens    = 90 * 24 * time.Hour  // tokens that were revoked or ran out, for the owner's list
 	keepTold      = 90 * 24 * time.Hour  // what the audit log notes of other nodes
 	keepAudit     = 730 * 24 * time.Hour // and of operators and owners
@@ -69,12 +67,6 @@ func (u Upkeep) Prune(ctx context.Context, _ storage.Job) (func(context.Context,
 		},
 		func(ctx context.Context, tx *storage.Tx) (int, error) {
 			return tx.PruneCallbacks(ctx, tx.Now.Add(-keepCallbacks))
-		},
-		func(ctx context.Context, tx *storage.Tx) (int, error) {
-			return tx.PruneBids(ctx, tx.Now.Add(-keepBids))
-		},
-		func(ctx context.Context, tx *storage.Tx) (int, error) {
-			return tx.PrunePayEvents(ctx, tx.Now.Add(-keepPayEvents))
 		},
 		func(ctx context.Context, tx *storage.Tx) (int, error) {
 			return tx.PruneTokens(ctx, tx.Now.Add(-keepTokens))

@@ -43,9 +43,6 @@ func (s *Web) accountRoutes() []Route {
 		{Pattern: "/account", Handler: http.HandlerFunc(s.accountPage)},
 		{Pattern: "/account/threads", Handler: http.HandlerFunc(s.inboxPage)},
 		{Pattern: "/account/threads/:id", Handler: http.HandlerFunc(s.inboxThread)},
-		{Pattern: "/account/attention", Handler: http.HandlerFunc(s.ownAttentionPage)},
-		{Pattern: "/account/attention", Method: http.MethodPost, Handler: s.guarded(s.ownAttentionForm)},
-		{Pattern: "/account/attention/payments.csv", Handler: http.HandlerFunc(s.paymentsFile)},
 		{Pattern: "/account", Method: http.MethodPost, Handler: s.guarded(s.accountForm)},
 	}
 }
@@ -153,26 +150,21 @@ func (s *Web) signOut(w http.ResponseWriter, r *http.Request) {
 
 // invokeSignedIn invokes an operation as the signed-in user.
 func (s *Web) invokeSignedIn(r *http.Request, op *protocol.Operation, args any, into any) error {
-	res, err := s.invokeOwner(r, op, args)
-	if err != nil || into == nil {
-		return err
-	}
-	return json.Unmarshal(res.JSON, into)
-}
-
-// invokeOwner is invokeSignedIn for an answer that is not JSON.
-func (s *Web) invokeOwner(r *http.Request, op *protocol.Operation, args any) (dispatch.Result, error) {
 	raw, err := json.Marshal(args)
 	if err != nil {
-		return dispatch.Result{}, err
+		return err
 	}
 	secret := session.Of(r, s.Base)
 	if op.ReadOnly {
 		secret = session.OfReader(r, s.Base)
 	}
-	return s.Table.Invoke(r.Context(), dispatch.Request{
+	res, err := s.Table.Invoke(r.Context(), dispatch.Request{
 		Op: op.Name, Args: raw, Door: "page", Evidence: identity.Evidence{Network: s.Network(r), Session: secret},
 	})
+	if err != nil || into == nil {
+		return err
+	}
+	return json.Unmarshal(res.JSON, into)
 }
 
 func (s *Web) state(r *http.Request) (state protocol.SessionState, err error) {

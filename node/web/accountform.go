@@ -87,21 +87,7 @@ var fields = map[string]string{
 	"message":          "",
 	"category":         "a category of this board",
 	"url":              "an address that begins with https://",
-	"rules":            "", "categories": "", "payeeName": "", "legalName": "", "address": "", "reference": "", "reason": "", "answer": "", "provider": "", "keyId": "",
-	"floor":             "an amount of rupees such as 1500",
-	"step":              "an amount of rupees such as 50",
-	"maxBid":            "an amount of rupees such as 100000",
-	"slots":             "a whole number from 1 to 100",
-	"slotDays":          "a whole number of days from 1 to 90",
-	"protectHours":      "a whole number of hours from 0 to 168",
-	"fullRefundHours":   "a whole number of hours from 0 to 2160",
-	"respondWithinDays": "a whole number of days from 1 to 30",
-	"claimHours":        "a whole number of hours from 1 to 72",
-	"vpa":               "a UPI address such as asha@okbank",
-	"gstin":             "a GST number of 15 characters",
-	"gstPercent":        "a percentage such as 18",
-	"utr":               "the bank's reference, 12 digits that the UPI app shows after the payment",
-	"code":              "a code of such a mail: 32 letters, digits, _ and -",
+	"code":             "a code of such a mail: 32 letters, digits, _ and -",
 }
 
 // refuse stores why the form was refused, with each fault at its field in plain words.

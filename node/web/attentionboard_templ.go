@@ -26,7 +26,7 @@ func (s *Web) attentionBoard(r *http.Request) (view, error) {
 	}
 	return view{
 		Title: "Attention of " + b.Name, Description: "Rules, live bids and the price of a slot on the attention board of " + b.Name + ".",
-		Data: b, Script: b.Accepting, Body: attentionBoardPage(b, nil),
+		Data: b, Body: attentionBoardPage(b, nil),
 	}, nil
 }
 

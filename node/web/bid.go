@@ -15,27 +15,18 @@ import (
 type bidForm struct {
 	*sent
 	outlook *protocol.BidOutlook // what the bid would get, when that was asked
+	slot    *protocol.SlotPrice  // what a slot costs, when the bid was refused for its amount
 }
 
-// slot returns what a slot costs, when the bid was refused for its amount; nil otherwise.
-func (f *bidForm) slot() *protocol.SlotPrice { return f.err.Slot }
-
 // bidFieldNames are the fields of the form.
-var bidFieldNames = []string{"amount", "message", "category", "name", "url"}
+var bidFieldNames = []string{"amount", "category"}
 
 // bidRoutes returns the routes of forms of bids. They are not cached and not in the site map.
 func (s *Web) bidRoutes() []Route {
-	return []Route{
-		{Pattern: "/:at/board", Method: http.MethodPost, Handler: s.guarded(s.bid)},
-		{Pattern: "/pay/:token", Handler: http.HandlerFunc(s.payPage)},
-		{Pattern: "/pay/:token", Method: http.MethodPost, Handler: s.guarded(s.payForm)},
-		{Pattern: "/pay/:token/qr.svg", Handler: http.HandlerFunc(s.payCode)},
-		{Pattern: "/bids/:id", Handler: http.HandlerFunc(s.bidPage)},
-		{Pattern: "/bids/:id", Method: http.MethodPost, Handler: s.guarded(s.bidPageForm)},
-	}
+	return []Route{{Pattern: "/:at/board", Method: http.MethodPost, Handler: s.guarded(s.bid)}}
 }
 
-// bid takes the form of a board's page: it checks a bid, or makes it and leads to its payment.
+// bid takes the form of a board's page: it checks a bid.
 func (s *Web) bid(w http.ResponseWriter, r *http.Request) {
 	at := page{path: "/@{handle}/board"}
 	err := at.parameters(r)
@@ -69,12 +60,7 @@ func (s *Web) bid(w http.ResponseWriter, r *http.Request) {
 			f.outlook = &outlook
 		}
 	} else {
-		var made protocol.BidReceipt
-		if err = s.invokeForm(r, protocol.BidForAttention.Operation, args, &made); err == nil {
-			s.setBidCookie(w, made.Bid.ID, made.StatusToken)
-			redirect(w, r, s.local(made.PaymentURL))
-			return
-		}
+		err = protocol.Errorf(protocol.InvalidRequest, "there is no such form here")
 	}
 	if err != nil {
 		f.refuse(protocol.AsError(err))
@@ -97,7 +83,7 @@ func (s *Web) showBid(w http.ResponseWriter, r *http.Request, handle string, f *
 		}
 	}
 	s.writePrivate(w, r, status, view{
-		Title: "Attention of " + b.Name, Path: "/@{handle}/board", Script: b.Accepting, Body: attentionBoardPage(b, f),
+		Title: "Attention of " + b.Name, Path: "/@{handle}/board", Body: attentionBoardPage(b, f),
 	})
 }
 
@@ -121,18 +107,6 @@ func (s *Web) invokeForm(r *http.Request, op *protocol.Operation, args any, into
 // plainAmount removes what people write in an amount: ₹ 1,00,000.
 func plainAmount(text string) string {
 	return strings.NewReplacer("₹", "", "Rs.", "", "Rs", "", ",", "", " ", "", "\u00a0", "").Replace(text)
-}
-
-// challenge returns the challenge that the next proof must solve, as JSON; "" for none.
-func (f *bidForm) challenge() string {
-	if f == nil || f.err == nil || f.err.Challenge == nil {
-		return ""
-	}
-	raw, err := json.Marshal(f.err.Challenge)
-	if err != nil {
-		return ""
-	}
-	return string(raw)
 }
 
 // typed returns the form that was sent; nil for none.

@@ -18,9 +18,6 @@ var svg []byte
 //go:embed static/proof.js
 var proofJS []byte
 
-//go:embed static/pay.js
-var payJS []byte
-
 //go:embed static/solve.js
 var solveJS []byte
 
@@ -35,12 +32,11 @@ var (
 	stylesheet = named("stoa.css", "text/css; charset=utf-8", css)
 	icon       = named("stoa.svg", "image/svg+xml", svg)
 	proofs     = named("proof.js", "text/javascript; charset=utf-8", proofJS)
-	payHelp    = named("pay.js", "text/javascript; charset=utf-8", payJS)
 	solver     = named("solve.js", "text/javascript; charset=utf-8", solveJS)
 )
 
 // assets are all of them.
-var assets = []asset{stylesheet, icon, proofs, payHelp, solver}
+var assets = []asset{stylesheet, icon, proofs, solver}
 
 func named(name, media string, body []byte) asset {
 	sum := sha256.Sum256(body)

@@ -27,9 +27,7 @@ type Config struct {
 	Network func(r *http.Request) string
 	// Census counts the listed profiles, those of them that are alive, and those whose identity
 	// the node has checked on chain.
-	Census func(ctx context.Context) (listed, answering, verified int, err error)
-	// QR draws a text as a QR code, an SVG whose text alternative is label.
-	QR       func(text, label string) ([]byte, error)
+	Census   func(ctx context.Context) (listed, answering, verified int, err error)
 	Accounts Accounts // nil when the node has no accounts
 	// Problem renders an error for a reader that did not ask for HTML.
 	Problem func(w http.ResponseWriter, err error)
@@ -77,8 +75,7 @@ type view struct {
 	Stray       []protocol.Fault // those faults of Refused that belong to no field of the form
 	Private     bool             // only for this reader: must not be cached
 	Secret      bool             // its address opens something: no Referer field contains it
-	Script      bool             // it has a form that needs a proof of work, or a payment
-	Refresh     int              // seconds after which the browser loads the page again, 0 for never
+	Script      bool             // it has a form that needs a proof of work
 	Status      int              // HTTP status, when it is not 200
 	Request     string           // id of the request, shown on error pages
 	Data        any              // the data that the page was made from, for get_current_page

@@ -28,14 +28,13 @@ type Config struct {
 	Base            string // public address of the node, without a slash at the end
 	Posts, Profiles int
 	Threads         int // of contact, half of them with the first profile; they need profiles
-	Boards          int // attention boards, of the first persons
 	Seed            uint64
 	Progress        func(what string, done, of int) // called once a chunk; nil for silence
 }
 
 // Parse reads what to make: "N" for N posts, a tenth as many profiles and a
-// twentieth as many threads, or a list of posts=N, profiles=M, threads=T,
-// boards=B and seed=S; there are no attention boards unless boards says so. A number may end in k or m.
+// twentieth as many threads, or a list of posts=N, profiles=M, threads=T and
+// seed=S. A number may end in k or m.
 func Parse(s string) (Config, error) {
 	c := Config{Seed: 1, Profiles: -1, Threads: -1}
 	if !strings.Contains(s, "=") {
@@ -54,12 +53,10 @@ func Parse(s string) (Config, error) {
 			c.Profiles = n
 		case "threads":
 			c.Threads = n
-		case "boards":
-			c.Boards = n
 		case "seed":
 			c.Seed = uint64(n)
 		default:
-			return c, fmt.Errorf("%q: say posts=, profiles=, threads=, boards= or seed=", part)
+			return c, fmt.Errorf("%q: say posts=, profiles=, threads= or seed=", part)
 		}
 	}
 	if c.Profiles < 0 {
@@ -90,13 +87,12 @@ const version = 5
 type state struct {
 	Version         int
 	Posts, Profiles int
-	Threads, Boards int
+	Threads         int
 	Seed            uint64
 	Until           int64 // time of the last post, Unix milliseconds
 	PostsDone       int
 	ProfilesDone    int
 	ThreadsDone     int
-	BoardsDone      int
 }
 
 const setting = "fill"
@@ -107,7 +103,6 @@ const (
 	manyPosts    = 5000
 	manyProfiles = 500
 	manyThreads  = 1000
-	manyBoards   = 500
 )
 
 // Fill fills a database. One that is filled with the same already is left as it
@@ -155,10 +150,7 @@ func Fill(ctx context.Context, db *storage.DB, c Config) error {
 	if err := step("posts", func(s *state) *int { return &s.PostsDone }, s.Posts, manyPosts, w.post); err != nil {
 		return err
 	}
-	if err := step("threads", func(s *state) *int { return &s.ThreadsDone }, s.Threads, manyThreads, w.thread); err != nil {
-		return err
-	}
-	return step("boards", func(s *state) *int { return &s.BoardsDone }, s.Boards, manyBoards, w.board)
+	return step("threads", func(s *state) *int { return &s.ThreadsDone }, s.Threads, manyThreads, w.thread)
 }
 
 func begin(ctx context.Context, db *storage.DB, c Config) (s state, err error) {
@@ -170,25 +162,21 @@ func begin(ctx context.Context, db *storage.DB, c Config) (s state, err error) {
 	if c.Threads > 0 && c.Profiles == 0 {
 		return s, errors.New("fill: threads are with profiles; say how many")
 	}
-	if c.Boards < 0 || c.Boards > persons(c.Profiles) {
-		return s, errBoards
-	}
 	err = db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		raw, err := tx.Setting(ctx, setting)
 		if err != nil {
 			return err
 		}
-		s = state{Version: version, Posts: c.Posts, Profiles: c.Profiles, Threads: c.Threads, Boards: c.Boards, Seed: c.Seed,
-			Until: tx.Now.Add(-time.Minute).UnixMilli()}
+		s = state{Version: version, Posts: c.Posts, Profiles: c.Profiles, Threads: c.Threads, Seed: c.Seed, Until: tx.Now.Add(-time.Minute).UnixMilli()}
 		if raw == "" {
 			return put(ctx, tx, s)
 		}
 		if err := json.Unmarshal([]byte(raw), &s); err != nil {
 			return err
 		}
-		if s.Version != version || s.Posts != c.Posts || s.Profiles != c.Profiles || s.Threads != c.Threads || s.Boards != c.Boards || s.Seed != c.Seed {
-			return fmt.Errorf("fill: this database is filled with posts=%d,profiles=%d,threads=%d,boards=%d,seed=%d already; take another data directory",
-				s.Posts, s.Profiles, s.Threads, s.Boards, s.Seed)
+		if s.Version != version || s.Posts != c.Posts || s.Profiles != c.Profiles || s.Threads != c.Threads || s.Seed != c.Seed {
+			return fmt.Errorf("fill: this database is filled with posts=%d,profiles=%d,threads=%d,seed=%d already; take another data directory", s.Posts,
+				s.Profiles, s.Threads, s.Seed)
 		}
 		return nil
 	})

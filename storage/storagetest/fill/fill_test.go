@@ -30,7 +30,6 @@ func TestParse(t *testing.T) {
 		{"profiles=5", Config{Profiles: 5, Seed: 1}, false},
 		{"posts=10,profiles=0", Config{Posts: 10, Seed: 1}, false},
 		{"posts=10,threads=2k", Config{Posts: 10, Profiles: 1, Threads: 2000, Seed: 1}, false},
-		{"posts=10,profiles=10,boards=7", Config{Posts: 10, Profiles: 10, Boards: 7, Seed: 1}, false},
 		{text: "", bad: true}, {text: "many", bad: true}, {text: "-1", bad: true}, {text: "99m", bad: true},
 		{text: "posts=1,words=2", bad: true}, {text: "1000000000000000000000", bad: true},
 	} {
@@ -115,14 +114,14 @@ func TestFill(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		var told []int
-		c := Config{Base: base, Posts: 6000, Profiles: 300, Boards: 205, Seed: 4, Progress: func(_ string, done, _ int) { told = append(told, done) }}
+		c := Config{Base: base, Posts: 6000, Profiles: 300, Seed: 4, Progress: func(_ string, done, _ int) { told = append(told, done) }}
 		require.NoError(t, Fill(t.Context(), db, c))
-		require.Equal(t, []int{300, 5000, 6000, 205}, told)
+		require.Equal(t, []int{300, 5000, 6000}, told)
 		require.NoError(t, db.Check(t.Context()))
 		require.NoError(t, Fill(t.Context(), db, c), "again: nothing to do")
-		require.Len(t, told, 4)
+		require.Len(t, told, 3)
 		c.Seed = 5
-		require.ErrorContains(t, Fill(t.Context(), db, c), "filled with posts=6000,profiles=300,threads=0,boards=205,seed=4 already")
+		require.ErrorContains(t, Fill(t.Context(), db, c), "filled with posts=6000,profiles=300,threads=0,seed=4 already")
 
 		require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			posts, err := tx.CountPosts(ctx)
@@ -142,29 +141,11 @@ func TestFill(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, p.ReplyCount, len(replies.Items))
 			}
-			boards, err := tx.ListBoards(ctx, "yarn", 100, "")
-			require.NoError(t, err)
-			require.Equal(t, 44, len(boards.Items))
 			found, err := tx.ListPosts(ctx, protocol.BoardQuery{Q: Word(0), Tag: Tag(0), VerifiedOnly: true})
 			require.Len(t, found.Items, 20)
 			return err
 		}))
 	})
-}
-
-// Every person may have a board, and a business none.
-func TestFill_Persons(t *testing.T) {
-	t.Parallel()
-	for profiles := range 50 {
-		n := 0
-		for i := range profiles {
-			if !business(i) {
-				require.Equal(t, i, person(n))
-				n++
-			}
-		}
-		require.Equal(t, n, persons(profiles))
-	}
 }
 
 // A filling that was cut off continues where it stopped and ends in the same.
