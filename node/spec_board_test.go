@@ -147,7 +147,7 @@ func stateRows(s *spec) []specRow {
 func laterRows(*spec) (rows []specRow) {
 	for row, path := range map[string]string{
 		"§2.13, §4.2 get_meeting_info": "/api/public/agents/asha/meetings",
-		"§4.1 catalog":                 "/api/ucp/catalog/search", "§4.1 page /attention": "/attention", "§4.1 page /@asha/board": "/@asha/board",
+		"§4.1 catalog":                 "/api/ucp/catalog/search", "§4.1 page /@asha/board": "/@asha/board",
 		"§4.1 page /@asha/meet": "/@asha/meet",
 	} {
 		rows = append(rows, specRow{row: row + ", later", path: path, status: 404})

@@ -14,7 +14,7 @@ import (
 func pathRows(s *spec) (rows []specRow) {
 	for _, path := range []string{"/api/public/agents/asha", "/api/public/pow?purpose=contact", "/api/public/board?author=asha",
 		"/a2a/asha/agent-card.json", "/openapi.json", "/SKILL.md", "/llms.txt", "/schemas/agent-profile.v1.json",
-		"/merchants", "/people", "/agents", "/feed", "/board", "/site-map", "/@asha", "/@bazaar", "/board/" + s.post.ID} {
+		"/merchants", "/people", "/agents", "/feed", "/board", "/attention", "/site-map", "/@asha", "/@bazaar", "/board/" + s.post.ID} {
 		rows = append(rows, specRow{row: "§4.1 " + path, path: path})
 	}
 	key := strings.Repeat("A", 43)
