@@ -162,14 +162,11 @@ func (a *Admin) Close() error { return a.DB.Close() }
 
 // Admin runs operations as the operator on a node of this process.
 func (n *Node) Admin() *Admin {
-	n.adminOnce.Do(func() {
-		a, err := newAdmin(n.db, n.keys, n.Base, n.config)
-		if err != nil {
-			panic("node: " + err.Error()) // New has accepted these settings
-		}
-		n.admin = a
-	})
-	return n.admin
+	a, err := newAdmin(n.db, n.keys, n.Base, n.config)
+	if err != nil {
+		panic("node: " + err.Error()) // New has accepted these settings
+	}
+	return a
 }
 
 // Follow makes a running node follow another at once.

@@ -17,7 +17,6 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"stoa/federation"
@@ -88,8 +87,6 @@ type Node struct {
 	listener, operatorListener net.Listener
 	handler                    http.Handler
 	draining                   atomic.Bool
-	admin                      *Admin // made by adminOnce
-	adminOnce                  sync.Once
 	pulse                      pulse
 }
 
