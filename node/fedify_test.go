@@ -101,7 +101,7 @@ func (f *fedify) sent(to, kind, object string) (found told) {
 
 func (f *fedify) wait(until func() bool, what string, args ...any) {
 	f.t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !until(); time.Sleep(50 * time.Millisecond) { // a minute may pass between two tries
+	for end := time.Now().Add(4 * time.Minute); !until(); time.Sleep(50 * time.Millisecond) { // minutes may pass between two tries
 		if time.Now().After(end) {
 			var all any
 			f.do("received", nil, &all)

@@ -47,8 +47,6 @@ func open(t testing.TB, c storage.Config) *world {
 	return w
 }
 
-func (w *world) pass(d time.Duration) { w.now.Add(d.Milliseconds()) }
-
 func (w *world) write(fn func(ctx context.Context, tx *storage.Tx) error) error {
 	return w.db.Write(context.Background(), fn)
 }
@@ -86,17 +84,6 @@ func (w *world) board(handle string, in protocol.AttentionDraft) (got protocol.O
 }
 
 var upi = protocol.PaymentDraft{Provider: protocol.PayUPI, VPA: "asha@okbank"}
-
-// opened opens a board that takes bids.
-func (w *world) opened(in protocol.AttentionDraft) protocol.OwnAttentionBoard {
-	w.t.Helper()
-	w.person("asha", protocol.Person)
-	_, err := w.account("asha", upi)
-	require.NoError(w.t, err)
-	got, err := w.board("asha", in)
-	require.NoError(w.t, err)
-	return got
-}
 
 func (w *world) readBoard() (got protocol.AttentionBoard, err error) {
 	err = w.read(func(ctx context.Context, tx *storage.Tx) error {
