@@ -5,7 +5,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 GOBUILD  = CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 PKG     ?= ./...
 
-.PHONY: build release profile dev test race soak registries postgres lint fuzz bench bench-lists generate fmt help
+.PHONY: build release profile dev test race soak registries postgres lint fuzz bench bench-lists bench-processes generate fmt help
 
 build: ## build ./stoa and ./stoa-devchain (the default)
 	$(GOBUILD) -o stoa ./cmd/stoa
@@ -20,7 +20,7 @@ profile: ## cmd/stoa/release.pgo from the load benchmarks
 dev: build ## nodes on loopback with a chain and sample data
 	./stoa dev
 
-test: $(if $(filter ./...,$(PKG)),build) ## every check: vet, tests on SQLite and PostgreSQL, staticcheck, OpenAPI
+test: $(if $(filter ./...,$(PKG)),build) ## every test, on SQLite and PostgreSQL
 	.ci/test $(PKG)
 
 race: ## the tests with the race detector
@@ -32,9 +32,8 @@ registries: ## the dev chain's tests on other compiled registries: ERC8004_ARTIF
 postgres: ## storage and room tests on SQLite and PostgreSQL
 	.ci/with-postgres go test -shuffle=on ./storage/... ./node/...
 
-lint: ## staticcheck and the OpenAPI description
-	.ci/staticcheck $(PKG)
-	.ci/openapi
+lint: ## vet, staticcheck and the linter of the OpenAPI description
+	.ci/lint $(PKG)
 
 fuzz: ## every fuzz target for FUZZTIME (1m)
 	.ci/fuzz $(PKG)
@@ -47,6 +46,9 @@ bench: ## the figures of docs/PERFORMANCE.md, medians of five runs
 
 bench-lists: ## every list and search at 10,000 and a million posts
 	.ci/bench-lists
+
+bench-processes: ## signed posts to one, two and four processes on one PostgreSQL
+	.ci/bench-processes
 
 generate: ## Go code of the pages, schemas, OpenAPI description and reference
 	go tool -modfile=tools/go.mod templ generate -log-level error -path node/web

@@ -95,7 +95,7 @@ func (f *Federation) serveActor(w http.ResponseWriter, r *http.Request) {
 // serveAgent serves the actor of a hosted profile.
 func (f *Federation) serveAgent(w http.ResponseWriter, r *http.Request) {
 	f.serve(w, r, func(ctx context.Context, tx *storage.Tx) (activity.Object, error) {
-		p, err := tx.ProfileByHandle(ctx, r.PathValue("handle"))
+		p, err := tx.Profiles().ByHandle(ctx, r.PathValue("handle"))
 		if err != nil {
 			return nil, err
 		}
@@ -122,7 +122,7 @@ func (f *Federation) serveActorPart(w http.ResponseWriter, r *http.Request) {
 func (f *Federation) serveAgentPart(w http.ResponseWriter, r *http.Request) {
 	handle, part := r.PathValue("handle"), r.PathValue("part")
 	f.serve(w, r, func(ctx context.Context, tx *storage.Tx) (activity.Object, error) {
-		if _, err := tx.ProfileByHandle(ctx, handle); err != nil {
+		if _, err := tx.Profiles().ByHandle(ctx, handle); err != nil {
 			return nil, err
 		}
 		if part == "outbox" {
@@ -136,7 +136,7 @@ func (f *Federation) serveAgentPart(w http.ResponseWriter, r *http.Request) {
 func (f *Federation) countCollection(ctx context.Context, tx *storage.Tx, actor, part string) (activity.Object, error) {
 	switch part {
 	case "followers":
-		n, err := tx.CountFollowers(ctx, actor)
+		n, err := tx.Followers().Count(ctx, actor)
 		return activity.Collection(actor+"/followers", n, ""), err
 	case "following", "outbox":
 		return activity.Collection(actor+"/"+part, 0, ""), nil
@@ -153,7 +153,7 @@ func (f *Federation) boardPosts(ctx context.Context, tx *storage.Tx, part, befor
 		total, err := f.boosted.Get(ctx, tx)
 		return activity.Collection(id, total, id+"?before=first"), err
 	}
-	page, err := tx.ListBoosted(ctx, board, collectionPage, cursorOf(before))
+	page, err := tx.Posts().ListBoosted(ctx, board, collectionPage, cursorOf(before))
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (f *Federation) boardPosts(ctx context.Context, tx *storage.Tx, part, befor
 			items = append(items, p.URI)
 			continue
 		}
-		shown, err := tx.LastBoost(ctx, board, p.ID, math.MaxInt64)
+		shown, err := tx.Logs().LastBoost(ctx, board, p.ID, math.MaxInt64)
 		if err != nil {
 			return nil, err
 		}
@@ -183,7 +183,7 @@ func (f *Federation) agentPosts(ctx context.Context, tx *storage.Tx, handle, bef
 		delete(o, "totalItems")
 		return o, nil
 	}
-	page, err := tx.ListPosts(ctx, protocol.BoardQuery{Author: handle, Paging: protocol.Paging{Limit: collectionPage, After: cursorOf(before)}})
+	page, err := tx.Posts().List(ctx, protocol.BoardQuery{Author: handle, Paging: protocol.Paging{Limit: collectionPage, After: cursorOf(before)}})
 	if err != nil {
 		return nil, err
 	}

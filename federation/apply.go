@@ -51,7 +51,7 @@ func (f *Federation) handleAnnounce(ctx context.Context, in *incoming) (after, e
 		return walk, nil // the walk decides whether to wait or to skip
 	}
 	return func(ctx context.Context, tx *storage.Tx) error {
-		moved, err := tx.AdvanceSubscription(ctx, s.Board, s.Epoch, seq-1, seq)
+		moved, err := tx.Subscriptions().Advance(ctx, s.Board, s.Epoch, seq-1, seq)
 		if err != nil {
 			return err
 		}

@@ -116,7 +116,7 @@ func newWorld(t *testing.T) *world {
 		`"actor":%q,"object":"https://us.example/ap/board"}`, alice)))
 	require.Equal(t, 202, code)
 	require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		return tx.PutSubscription(ctx, storage.Subscription{Board: "https://victim.example/ap/board", Host: "victim.example",
+		return tx.Subscriptions().Put(ctx, storage.Subscription{Board: "https://victim.example/ap/board", Host: "victim.example",
 			State: storage.SubscriptionPending, FollowID: "https://u.example/ap/follows/1"})
 	}))
 	settle(t, w.node)
@@ -205,7 +205,7 @@ func (w *world) unharmed(posts int) {
 	require.Len(w.t, w.room.got, posts)
 	require.Equal(w.t, storage.SubscriptionPending, w.subscription("https://victim.example/ap/board").State)
 	w.read(func(ctx context.Context, tx *storage.Tx) error {
-		n, err := tx.CountFollowers(ctx, protocol.BoardID(w.base))
+		n, err := tx.Followers().Count(ctx, protocol.BoardID(w.base))
 		require.Equal(w.t, 1, n)
 		return err
 	})
@@ -445,10 +445,10 @@ func TestAttack_Blocked(t *testing.T) {
 	t.Parallel()
 	for name, block := range map[string]func(ctx context.Context, tx *storage.Tx) error{
 		"by policy": func(ctx context.Context, tx *storage.Tx) error {
-			return tx.SetHostPolicy(ctx, storage.HostPolicy{Host: "evil.example", Policy: storage.PolicyReject})
+			return tx.Peers().SetPolicy(ctx, storage.HostPolicy{Host: "evil.example", Policy: storage.PolicyReject})
 		},
 		"by a block": func(ctx context.Context, tx *storage.Tx) error {
-			return tx.PutBlock(ctx, nodeBlock(protocol.BlockHost, "evil.example"))
+			return tx.Blocks().Put(ctx, nodeBlock(protocol.BlockHost, "evil.example"))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -462,7 +462,7 @@ func TestAttack_BlockedActor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		return tx.PutBlock(ctx, nodeBlock(protocol.BlockActor, mallory))
+		return tx.Blocks().Put(ctx, nodeBlock(protocol.BlockActor, mallory))
 	}))
 	send := func(actor string) int {
 		return w.deliver(actor, fmt.Appendf(nil, `{"id":"%s/v/1","type":"View","actor":%q,"object":"x"}`, actor, actor))
@@ -500,7 +500,7 @@ func blocked(t *testing.T, block func(ctx context.Context, tx *storage.Tx) error
 	require.NoError(t, err)
 	p := a.post(nil)
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
-		err := tx.AppendLog(ctx, protocol.BoardID(a.base), "create", p.ID, raw)
+		err := tx.Logs().Append(ctx, protocol.BoardID(a.base), "create", p.ID, raw)
 		return err
 	}))
 	settle(t, w.node, a)
@@ -591,7 +591,7 @@ func TestAttack_Flags(t *testing.T) {
 	require.Len(t, w.room.told, 5)
 	require.Contains(t, w.room.told, "flag by throwaway0.example: spam", "for the operator to see")
 	require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		return tx.SetHostPolicy(ctx, storage.HostPolicy{Host: "victim.example", Policy: storage.PolicyTrusted})
+		return tx.Peers().SetPolicy(ctx, storage.HostPolicy{Host: "victim.example", Policy: storage.PolicyTrusted})
 	}))
 	require.Equal(t, 202, w.deliver(alice, []byte(fmt.Sprintf(`{"id":"%s/f","type":"Flag","actor":%q,"content":"spam","object":[%q]}`, alice, alice, w.post.URI))))
 	settle(t, w.node)
@@ -624,7 +624,7 @@ func TestAttack_Log(t *testing.T) {
 	settle(t, w.node, a)
 	var epoch string
 	a.read(func(ctx context.Context, tx *storage.Tx) (err error) {
-		epoch, _, err = tx.LogHead(ctx, protocol.BoardID(a.base))
+		epoch, _, err = tx.Logs().Head(ctx, protocol.BoardID(a.base))
 		return err
 	})
 	inner := asJSON(t, map[string]any{"id": a.base + "/x", "type": "Remove", "actor": protocol.BoardID(a.base), "object": p.URI,

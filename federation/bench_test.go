@@ -40,7 +40,8 @@ func deliveries(b *testing.B, n int) (*Federation, []*http.Request) {
 	nodes[1].limits, nodes[1].peers = newBuckets(rate.PerSecond(1e9, 1e9)), newBuckets(rate.PerSecond(1e9, 1e9))
 	board := nodes[0].site.Board()
 	require.NoError(b, nodes[1].c.DB.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
-		return tx.PutSubscription(ctx, storage.Subscription{Board: board, Host: "a.example", LogURL: board + "/log", Epoch: "e", State: storage.SubscriptionAccepted})
+		return tx.Subscriptions().Put(ctx,
+			storage.Subscription{Board: board, Host: "a.example", LogURL: board + "/log", Epoch: "e", State: storage.SubscriptionAccepted})
 	}))
 	requests := make([]*http.Request, n)
 	for i := range requests {
@@ -112,7 +113,7 @@ func BenchmarkInboxApplied(b *testing.B) {
 						return err
 					}
 				}
-				return tx.FinishJob(ctx, j.ID)
+				return tx.Jobs().Finish(ctx, j.ID)
 			}))
 			if j.Kind == "process" {
 				done++
@@ -166,10 +167,10 @@ func filled(b *testing.B) *Federation {
 	require.NoError(b, f.c.DB.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		for i := range 200 {
 			p := benchPost("https://a.example", i)
-			if err := tx.InsertPost(ctx, p); err != nil {
+			if err := tx.Posts().Insert(ctx, p); err != nil {
 				return err
 			}
-			if err := tx.AppendLog(ctx, p.Board, "create", p.ID, nil); err != nil {
+			if err := tx.Logs().Append(ctx, p.Board, "create", p.ID, nil); err != nil {
 				return err
 			}
 		}
@@ -219,7 +220,7 @@ func BenchmarkPull(b *testing.B) {
 		require.NoError(b, err)
 		board := protocol.BoardID("https://a.example")
 		require.NoError(b, f.c.DB.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			return tx.PutSubscription(ctx, storage.Subscription{Board: board, Host: "a.example", LogURL: board + "/log", State: storage.SubscriptionAccepted})
+			return tx.Subscriptions().Put(ctx, storage.Subscription{Board: board, Host: "a.example", LogURL: board + "/log", State: storage.SubscriptionAccepted})
 		}))
 		b.StartTimer()
 		before := cpuTime()

@@ -19,7 +19,7 @@ func (f *Federation) bidEntry(ctx context.Context, tx *storage.Tx, e storage.Log
 	if e.Kind == storage.LogHide {
 		return f.prove(f.site.Withdraw(e.ObjectID, e.Seq, e.At), f.site.Board(), e.At)
 	}
-	item, err := tx.BidItem(ctx, e.ObjectID)
+	item, err := tx.Bids().FeedItem(ctx, e.ObjectID)
 	if err != nil || item.Node != nil {
 		return nil, absent(err)
 	}
@@ -30,7 +30,8 @@ func (f *Federation) bidEntry(ctx context.Context, tx *storage.Tx, e storage.Log
 // bids: there is nobody else whose word could be checked.
 func (f *Federation) readOffer(ctx context.Context, s *storage.Subscription, act *activity.Activity) (after, error) {
 	var b activity.Bid
-	if act.Actor.One() != s.Board || !act.Embedded() || !activity.HasStoa(act.Context) || fetchLimits.DecodeLoose(act.Object, &b) != nil || !b.Type.Is(activity.BidType) {
+	if act.Actor.One() != s.Board || !act.Embedded() || !activity.HasStoa(act.Context) ||
+		fetchLimits.DecodeLoose(act.Object, &b) != nil || !b.Type.Is(activity.BidType) {
 		return noEffect, nil
 	}
 	uri := string(b.ID)
@@ -55,7 +56,7 @@ func (f *Federation) readOffer(ctx context.Context, s *storage.Subscription, act
 // receiveBid adds a bid of another node to the feed, once, unless the node is
 // silenced or the author blocked.
 func (f *Federation) receiveBid(ctx context.Context, tx *storage.Tx, host, uri string, published time.Time, item protocol.FeedItem) error {
-	switch _, err := tx.BidByURI(ctx, uri); {
+	switch _, err := tx.Bids().IDByURI(ctx, uri); {
 	case err == nil:
 		return nil // known, and perhaps taken out since
 	case !errors.Is(err, storage.ErrNotFound):
@@ -71,7 +72,7 @@ func (f *Federation) receiveBid(ctx context.Context, tx *storage.Tx, host, uri s
 	item.At = protocol.ShownAt(published, tx.Now)
 	item.ID = protocol.RemoteID(protocol.FeedID, item.At, uri)
 	item.Subject.ID = protocol.RemoteID(protocol.BidID, item.At, uri)
-	err = tx.TellBid(ctx, "", uri, item)
+	err = tx.Bids().Publish(ctx, "", uri, item)
 	if err == nil {
 		f.log.Info("bid received", "from", host, "id", item.Subject.ID)
 	}
@@ -89,11 +90,11 @@ func (f *Federation) readUndo(s *storage.Subscription, act *activity.Activity) (
 		return noEffect, nil
 	}
 	return func(ctx context.Context, tx *storage.Tx) error {
-		id, err := tx.BidByURI(ctx, uri)
+		id, err := tx.Bids().IDByURI(ctx, uri)
 		if err != nil {
 			return absent(err)
 		}
-		return tx.RetractBid(ctx, "", id)
+		return tx.Bids().Retract(ctx, "", id)
 	}, nil
 }
 
@@ -104,7 +105,7 @@ func (f *Federation) serveBid(w http.ResponseWriter, r *http.Request) {
 		if !protocol.IsID(protocol.BidID, id) {
 			return nil, storage.ErrNotFound
 		}
-		item, err := tx.BidItem(ctx, id)
+		item, err := tx.Bids().FeedItem(ctx, id)
 		if err != nil || item.Node != nil {
 			return nil, absent(err)
 		}

@@ -21,11 +21,12 @@ func (n *node) bid(author protocol.Author) protocol.FeedItem {
 	n.t.Helper()
 	now := n.tick.now()
 	item := protocol.FeedItem{
-		ID: protocol.NewID(protocol.FeedID, now), Type: protocol.FeedAttentionBid, At: now, Actor: author, Summary: "Ada bids INR 1500.00 for the attention of @asha.",
+		ID: protocol.NewID(protocol.FeedID, now), Type: protocol.FeedAttentionBid, At: now, Actor: author,
+		Summary: "Ada bids INR 1500.00 for the attention of @asha.",
 		Subject: protocol.Subject{Kind: "bid", ID: protocol.NewID(protocol.BidID, now), URL: n.base + "/@asha/board", Title: "Yarn <b>from</b> Panipat"},
 	}
 	require.NoError(n.t, n.write(func(ctx context.Context, tx *storage.Tx) error {
-		return tx.TellBid(ctx, protocol.BoardID(n.base), "", item)
+		return tx.Bids().Publish(ctx, protocol.BoardID(n.base), "", item)
 	}))
 	return item
 }
@@ -33,7 +34,7 @@ func (n *node) bid(author protocol.Author) protocol.FeedItem {
 func (n *node) bidsInFeed() (items []protocol.FeedItem) {
 	n.t.Helper()
 	n.read(func(ctx context.Context, tx *storage.Tx) error {
-		page, err := tx.ListFeed(ctx, []protocol.FeedType{protocol.FeedAttentionBid}, 50, "")
+		page, err := tx.Feed().List(ctx, []protocol.FeedType{protocol.FeedAttentionBid}, 50, "")
 		items = page.Items
 		return err
 	})
@@ -70,7 +71,7 @@ func TestBidReachesTheFollower(t *testing.T) {
 	require.Equal(t, 404, b.statusOf("/ap/bids/"+got[0].Subject.ID))
 
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
-		return tx.RetractBid(ctx, protocol.BoardID(a.base), told.Subject.ID)
+		return tx.Bids().Retract(ctx, protocol.BoardID(a.base), told.Subject.ID)
 	}))
 	settle(t, a, b)
 	require.Len(t, b.bidsInFeed(), 1)
@@ -83,7 +84,7 @@ func TestBidReachesTheFollower(t *testing.T) {
 	require.Len(t, c.bidsInFeed(), 1, "what has left the feed is not in the log any more")
 
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.NewEpoch(ctx, protocol.BoardID(a.base))
+		_, err := tx.Logs().NewEpoch(ctx, protocol.BoardID(a.base))
 		return err
 	}))
 	require.NoError(t, b.f.pullAll(t.Context()))
@@ -140,5 +141,6 @@ func TestBidOfAnotherOrigin(t *testing.T) {
 	effect, err := b.f.readUndo(s, &act)
 	require.NoError(t, err)
 	require.NoError(t, b.write(effect))
-	require.True(t, slices.ContainsFunc(b.bidsInFeed(), func(i protocol.FeedItem) bool { return i.Subject.ID == here.Subject.ID }), "another node cannot take back a bid of this one")
+	own := func(i protocol.FeedItem) bool { return i.Subject.ID == here.Subject.ID }
+	require.True(t, slices.ContainsFunc(b.bidsInFeed(), own), "another node cannot take back a bid of this one")
 }

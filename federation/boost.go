@@ -13,7 +13,7 @@ import (
 func (f *Federation) deliverEntries(ctx context.Context, o storage.Outlet) error {
 	var entries []storage.LogEntry
 	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		entries, err = tx.LogAfter(ctx, o.Board, o.Cursor, perClaim)
+		entries, err = tx.Logs().After(ctx, o.Board, o.Cursor, perClaim)
 		return err
 	})
 	if err != nil {
@@ -48,7 +48,7 @@ func (f *Federation) deliverEntries(ctx context.Context, o storage.Outlet) error
 // its address are told when it is hidden or deleted.
 func (f *Federation) fediverseActivity(ctx context.Context, e storage.LogEntry) (actor string, body []byte, err error) {
 	err = f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		p, err := tx.PostByID(ctx, e.ObjectID)
+		p, err := tx.Posts().ByID(ctx, e.ObjectID)
 		if err != nil {
 			return absent(err)
 		}
@@ -67,7 +67,7 @@ func (f *Federation) fediverseActivity(ctx context.Context, e storage.LogEntry) 
 			body, err = f.prove(f.site.Delete(p, e.At), actor, e.At)
 			return err
 		case e.Kind == storage.LogDelete || e.Kind == storage.LogHide:
-			boost, err := tx.LastBoost(ctx, e.Board, e.ObjectID, e.Seq)
+			boost, err := tx.Logs().LastBoost(ctx, e.Board, e.ObjectID, e.Seq)
 			if err != nil || boost.Seq == 0 {
 				return err
 			}

@@ -46,7 +46,7 @@ func newBurst(tb testing.TB, hosts, each int) *burst {
 		jobs.Handle(kind, handle)
 	}
 	b := &burst{db: db, root: benchPost("https://b.example", 0)}
-	require.NoError(tb, db.Write(tb.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.InsertPost(ctx, b.root) }))
+	require.NoError(tb, db.Write(tb.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Posts().Insert(ctx, b.root) }))
 
 	door := httptest.NewServer(f.Handler())
 	sender, err := New(Config{Base: base, DB: db, Client: &http.Client{Transport: net}, Keys: nodeKeys(2), Receiver: &room{}, Software: "x", Version: "0"})
@@ -116,7 +116,7 @@ func (b *burst) deliver(tb testing.TB) (sending, visible time.Duration) {
 	require.Eventually(tb, func() bool {
 		var n int
 		require.NoError(tb, b.db.Read(tb.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
-			n, err = tx.CountThread(ctx, b.root.ID)
+			n, err = tx.Posts().CountThread(ctx, b.root.ID)
 			return err
 		}))
 		return n == len(b.requests)

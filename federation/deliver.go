@@ -185,7 +185,7 @@ func (f *Federation) submit(ctx context.Context, j storage.Job) (after, error) {
 	var author string
 	var body []byte
 	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		p, err := tx.PostByID(ctx, s.Post)
+		p, err := tx.Posts().ByID(ctx, s.Post)
 		if err != nil || p == nil || p.Node != nil {
 			return absent(err)
 		}
@@ -219,7 +219,7 @@ func (f *Federation) reachedByLog(ctx context.Context, tx *storage.Tx, s *submit
 	if !s.Direct {
 		return false, nil
 	}
-	stoa, err := tx.FollowingHost(ctx, f.site.Board(), hostOf(s.To))
+	stoa, err := tx.Outlets().FollowingHost(ctx, f.site.Board(), hostOf(s.To))
 	if err != nil {
 		return false, absent(err)
 	}

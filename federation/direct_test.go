@@ -227,7 +227,7 @@ func TestDeletedAccount(t *testing.T) {
 	gone := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }
 	forget := func(s *stranger) {
 		require.NoError(t, s.write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.DropRemote(ctx, tx.Now.Add(time.Hour))
+			_, err := tx.Peers().PruneFetched(ctx, tx.Now.Add(time.Hour))
 			return err
 		}))
 		s.tick.pass(keyMemory + time.Second)
@@ -328,7 +328,7 @@ func TestDeletedAccount(t *testing.T) {
 		}
 		require.NotContains(t, s.logText(), "How much")
 		s.read(func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.CountFollowers(ctx, s.f.site.Board())
+			n, err := tx.Followers().Count(ctx, s.f.site.Board())
 			require.Equal(t, 1+1, n, "alice and the stoa node")
 			return err
 		})
@@ -397,7 +397,7 @@ func TestOutbox(t *testing.T) {
 	require.Equal(t, []any{hidden.URI, first.URI, w.reply}, w.get(w.base + "/ap/board/posts?before=first")["orderedItems"])
 
 	require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "ada", Name: "Ada", Kind: protocol.Person},
+		_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "ada", Name: "Ada", Kind: protocol.Person},
 			CreatedAt: tx.Now, UpdatedAt: tx.Now})
 		return err
 	}))
@@ -475,7 +475,7 @@ func TestReadersAreTold(t *testing.T) {
 				s := newStranger(t)
 				if !known {
 					require.NoError(t, s.write(func(ctx context.Context, tx *storage.Tx) error {
-						_, err := tx.DropRemote(ctx, tx.Now.Add(time.Hour))
+						_, err := tx.Peers().PruneFetched(ctx, tx.Now.Add(time.Hour))
 						return err
 					}))
 				}
@@ -522,7 +522,7 @@ func TestReadersAreTold(t *testing.T) {
 		}
 		count := func(post *protocol.StoredPost) (n int) {
 			w.read(func(ctx context.Context, tx *storage.Tx) error {
-				actors, err := tx.Readers(ctx, post.ID)
+				actors, err := tx.Posts().Readers(ctx, post.ID)
 				n = len(actors)
 				return err
 			})

@@ -26,7 +26,7 @@ func (f *Federation) handleActorDelete(in *incoming) after {
 		if err := f.grow(ctx, tx, storage.StockTombstones); err != nil {
 			return err
 		}
-		if err := tx.PutTombstone(ctx, in.actor, in.host, tx.Now.Add(tombstoneAge)); err != nil {
+		if err := tx.Inbox().PutTombstone(ctx, in.actor, in.host, tx.Now.Add(tombstoneAge)); err != nil {
 			return err
 		}
 		if err := f.unfollow(ctx, tx, f.site.Board(), in.actor); err != nil {
@@ -53,7 +53,7 @@ func (f *Federation) eraseJob(_ context.Context, j storage.Job) (after, error) {
 		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
 	}
 	return func(ctx context.Context, tx *storage.Tx) error {
-		posts, err := tx.PostsOfActor(ctx, d.Actor, erasedAtOnce)
+		posts, err := tx.Posts().OfActor(ctx, d.Actor, erasedAtOnce)
 		if err != nil {
 			return err
 		}

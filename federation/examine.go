@@ -120,7 +120,7 @@ func sameNode(a, b string) bool { return hostOf(a) != "" && hostOf(a) == hostOf(
 func (f *Federation) subscribed(ctx context.Context, board string) (*storage.Subscription, error) {
 	var s *storage.Subscription
 	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		s, err = tx.SubscriptionByBoard(ctx, board)
+		s, err = tx.Subscriptions().ByBoard(ctx, board)
 		return absent(err)
 	})
 	if err != nil || s == nil || s.State != storage.SubscriptionAccepted {

@@ -42,7 +42,7 @@ func (f *Federation) Run(ctx context.Context) error {
 // pullAll queues a walk of every board that accepted our Follow.
 func (f *Federation) pullAll(ctx context.Context) error {
 	return f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		all, err := tx.ListSubscriptions(ctx)
+		all, err := tx.Subscriptions().List(ctx)
 		if err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func (f *Federation) schedulePulls(ctx context.Context) {
 func (f *Federation) pullDue(ctx context.Context) error {
 	var due []storage.Subscription
 	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		due, err = tx.DueSubscriptions(ctx)
+		due, err = tx.Subscriptions().ListDue(ctx)
 		return err
 	})
 	if err != nil {
@@ -157,12 +157,12 @@ func (f *Federation) pushEntry(ctx context.Context, o storage.Outlet) error {
 	var body []byte
 	var head int64
 	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		epoch, at, err := tx.LogHead(ctx, o.Board)
+		epoch, at, err := tx.Logs().Head(ctx, o.Board)
 		if err != nil {
 			return absent(err)
 		}
 		head = at
-		entries, err := tx.LogAfter(ctx, o.Board, head-1, 1)
+		entries, err := tx.Logs().After(ctx, o.Board, head-1, 1)
 		if err != nil || len(entries) == 0 || head <= o.Cursor {
 			return err
 		}
@@ -187,7 +187,7 @@ func (f *Federation) pushEntry(ctx context.Context, o storage.Outlet) error {
 
 func (f *Federation) advance(ctx context.Context, o storage.Outlet, cursor int64) error {
 	return f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		return tx.AdvanceOutlet(ctx, o.Board, o.Inbox, cursor)
+		return tx.Outlets().Advance(ctx, o.Board, o.Inbox, cursor)
 	})
 }
 
@@ -220,11 +220,11 @@ func (f *Federation) removeInbox(ctx context.Context, tx *storage.Tx, o storage.
 		return err
 	}
 	for _, actor := range actors {
-		if err := tx.DeleteFollower(ctx, o.Board, actor); err != nil {
+		if err := tx.Followers().Delete(ctx, o.Board, actor); err != nil {
 			return err
 		}
 	}
-	return tx.DeleteOutlet(ctx, o.Board, o.Inbox)
+	return tx.Outlets().Delete(ctx, o.Board, o.Inbox)
 }
 
 // fediversePauses are the pauses between the attempts at a failing inbox: short at

@@ -105,6 +105,7 @@ type Federation struct {
 	peers     *buckets                 // the same for peers
 	hosts     *slots                   // running fetches and deliveries, by host
 	strangers places                   // running fetches caused by unverified requests
+	fetchFor  time.Duration            // how long a fetch may take; fetchTimeout but in tests
 	growth    growth
 	backlog   backlog
 
@@ -158,10 +159,10 @@ func New(c Config) (*Federation, error) {
 		f.now = time.Now
 	}
 	f.readers, f.reads = cache.OfBytes[struct{}](1<<20), make(chan struct{}, readersAtOnce)
-	f.strangers.undisputed = strangersUndisputed
+	f.strangers.undisputed, f.fetchFor = strangersUndisputed, fetchTimeout
 	f.boosted.Age = boostedAge
 	f.boosted.Count = func(ctx context.Context, tx *storage.Tx, _ *int) (int, error) {
-		return tx.CountBoosted(ctx, f.site.Board())
+		return tx.Posts().CountBoosted(ctx, f.site.Board())
 	}
 	client := *c.Client
 	client.CheckRedirect = sameOriginRedirect

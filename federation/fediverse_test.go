@@ -120,7 +120,7 @@ func TestFediverseAnswers(t *testing.T) {
 	t.Parallel()
 	outlet := func(w *world) (o *storage.Outlet) {
 		w.read(func(ctx context.Context, tx *storage.Tx) (err error) {
-			o, err = tx.OutletByInbox(ctx, protocol.BoardID(w.base), alice+"/inbox")
+			o, err = tx.Outlets().ByInbox(ctx, protocol.BoardID(w.base), alice+"/inbox")
 			return absent(err)
 		})
 		return o
@@ -142,7 +142,7 @@ func TestFediverseAnswers(t *testing.T) {
 		settle(t, f.w.node)
 		require.Nil(t, outlet(f.w))
 		f.w.read(func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.CountFollowers(ctx, protocol.BoardID(f.w.base))
+			n, err := tx.Followers().Count(ctx, protocol.BoardID(f.w.base))
 			require.Zero(t, n)
 			return err
 		})
@@ -276,7 +276,7 @@ func TestServedDocuments(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "ada", Name: "Ada", Kind: protocol.Person},
+		_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "ada", Name: "Ada", Kind: protocol.Person},
 			ERC8004: agentID, CreatedAt: tx.Now, UpdatedAt: tx.Now})
 		return err
 	}))

@@ -28,7 +28,7 @@ func (f *Federation) Follow(ctx context.Context, address string) (storage.Subscr
 		Board: id, Host: hostOf(id), NodeActor: node, LogURL: board.Log.One(), State: storage.SubscriptionPending,
 	}
 	err = f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		known, err := tx.SubscriptionByBoard(ctx, id)
+		known, err := tx.Subscriptions().ByBoard(ctx, id)
 		if absent(err) != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func (f *Federation) Follow(ctx context.Context, address string) (storage.Subscr
 		}
 		s.FollowID = f.site.Base + "/ap/follows/" + protocol.NewID(protocol.ActivityID, tx.Now)
 		s.NextAt = tx.Now.Add(heartbeat)
-		if err := tx.PutSubscription(ctx, s); err != nil {
+		if err := tx.Subscriptions().Put(ctx, s); err != nil {
 			return err
 		}
 		return f.enqueueFollow(ctx, tx, id, board.Inbox.One(), s.FollowID)
@@ -64,7 +64,7 @@ func (f *Federation) noteFollow(ctx context.Context, board string, tries int, ca
 		failures, last = tries, clipError(cause)
 	}
 	return f.c.DB.Write(context.WithoutCancel(ctx), func(ctx context.Context, tx *storage.Tx) error {
-		return tx.NoteFollow(ctx, board, failures, last)
+		return tx.Subscriptions().NoteFollow(ctx, board, failures, last)
 	})
 }
 
@@ -76,11 +76,11 @@ func (f *Federation) Unfollow(ctx context.Context, board string) error {
 		inbox = a.Inbox.One()
 	}
 	return f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		s, err := tx.SubscriptionByBoard(ctx, board)
+		s, err := tx.Subscriptions().ByBoard(ctx, board)
 		if err != nil {
 			return err
 		}
-		if err := tx.DeleteSubscription(ctx, board); err != nil {
+		if err := tx.Subscriptions().Delete(ctx, board); err != nil {
 			return err
 		}
 		inner := f.site.Follow(s.FollowID, board)

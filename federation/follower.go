@@ -37,14 +37,14 @@ func (f *Federation) handleFollow(ctx context.Context, in *incoming) (after, err
 			f.log.Warn("follow rejected: as many follow the board as this node takes", "actor", in.actor)
 			return f.answer(ctx, tx, "Reject", object, in, a.Inbox.One(), "", 0)
 		}
-		err = tx.PutFollower(ctx, storage.Follower{
+		err = tx.Followers().Put(ctx, storage.Follower{
 			LocalActor: object, Actor: in.actor, Inbox: a.Inbox.One(), SharedInbox: string(a.Endpoints.SharedInbox),
 			Host: in.host, FollowID: string(in.act.ID), Stoa: stoa, CreatedAt: tx.Now,
 		})
 		if err != nil {
 			return err
 		}
-		epoch, head, err := tx.LogHead(ctx, object)
+		epoch, head, err := tx.Logs().Head(ctx, object)
 		if err != nil {
 			return err
 		}
@@ -67,34 +67,34 @@ const (
 // full reports whether the board cannot have a new follower, even after inactive
 // ones are deleted.
 func (f *Federation) full(ctx context.Context, tx *storage.Tx, board, actor string) (bool, error) {
-	n, err := tx.CountFollowers(ctx, board)
+	n, err := tx.Followers().Count(ctx, board)
 	if err != nil || n < f.maxFollowers {
 		return false, err
 	}
-	if there, err := tx.Follows(ctx, board, actor); err != nil || there {
+	if there, err := tx.Followers().Has(ctx, board, actor); err != nil || there {
 		return false, err
 	}
-	gone, err := tx.DropDeadFollowers(ctx, board)
+	gone, err := tx.Followers().DropDead(ctx, board)
 	return gone == 0, err
 }
 
 // openOutlet creates the cursor of an inbox at the head of the log: a stoa peer
 // pulls older entries, and the fediverse does not ask for them.
 func (f *Federation) openOutlet(ctx context.Context, tx *storage.Tx, inbox, host string, stoa bool, head int64) error {
-	known, err := tx.OutletByInbox(ctx, f.site.Board(), inbox)
+	known, err := tx.Outlets().ByInbox(ctx, f.site.Board(), inbox)
 	if absent(err) != nil {
 		return err
 	}
 	if err == nil && known != nil {
-		return tx.WakeHost(ctx, host)
+		return tx.Outlets().WakeHost(ctx, host)
 	}
-	return tx.PutOutlet(ctx, storage.Outlet{
+	return tx.Outlets().Put(ctx, storage.Outlet{
 		Board: f.site.Board(), Inbox: inbox, Host: host, Stoa: stoa, Cursor: head, State: storage.OutletActive,
 	})
 }
 
 func (f *Federation) answer(ctx context.Context, tx *storage.Tx, kind, actor string, in *incoming, inbox, epoch string, head int64) error {
-	if full, err := tx.LaneFull(ctx, laneTo(inbox), maxAnswers); err != nil || full {
+	if full, err := tx.Jobs().LaneFull(ctx, laneTo(inbox), maxAnswers); err != nil || full {
 		return err // no more answers to a host that accepts none
 	}
 	id := f.site.Base + "/ap/answers/" + protocol.NewID(protocol.ActivityID, tx.Now)
@@ -134,18 +134,18 @@ func (f *Federation) unfollow(ctx context.Context, tx *storage.Tx, local, actor 
 	if err != nil || inbox == "" {
 		return err
 	}
-	if err := tx.DeleteFollower(ctx, local, actor); err != nil {
+	if err := tx.Followers().Delete(ctx, local, actor); err != nil {
 		return err
 	}
 	if behind[inbox] > 0 {
 		return nil
 	}
-	return tx.DeleteOutlet(ctx, local, inbox)
+	return tx.Outlets().Delete(ctx, local, inbox)
 }
 
 func eachFollower(ctx context.Context, tx *storage.Tx, local string, do func(storage.Follower)) error {
 	for at := ""; ; {
-		page, err := tx.Followers(ctx, local, protocol.MaxLimit, at)
+		page, err := tx.Followers().List(ctx, local, protocol.MaxLimit, at)
 		if err != nil {
 			return err
 		}
@@ -164,16 +164,16 @@ func eachFollower(ctx context.Context, tx *storage.Tx, local string, do func(sto
 func (f *Federation) handleAccept(in *incoming) after {
 	follow := in.act.ObjectID()
 	return func(ctx context.Context, tx *storage.Tx) error {
-		s, err := tx.SubscriptionByBoard(ctx, in.actor)
+		s, err := tx.Subscriptions().ByBoard(ctx, in.actor)
 		if err != nil || s == nil || s.FollowID != follow {
 			return absent(err)
 		}
 		if in.act.Type.Is("Reject") {
 			s.State = storage.SubscriptionRejected
-			return tx.PutSubscription(ctx, *s)
+			return tx.Subscriptions().Put(ctx, *s)
 		}
 		s.State, s.NextAt, s.Failures, s.LastError = storage.SubscriptionAccepted, tx.Now, 0, ""
-		if err := tx.PutSubscription(ctx, *s); err != nil {
+		if err := tx.Subscriptions().Put(ctx, *s); err != nil {
 			return err
 		}
 		return f.enqueuePull(ctx, tx, s.Board)

@@ -202,24 +202,24 @@ func (f *Federation) precheck(ctx context.Context, d *delivery) error {
 		if err != nil {
 			return err
 		}
-		blocked, err := tx.Blocked(ctx, protocol.BlockActor, d.actor)
+		blocked, err := tx.Blocks().Match(ctx, protocol.BlockActor, d.actor)
 		if err != nil {
 			return err
 		}
 		if blocked || p == storage.PolicyReject {
 			return refuse(http.StatusForbidden, "", errBlocked)
 		}
-		kept, err := tx.KeptByKey(ctx, d.key)
+		kept, err := tx.Inbox().ByKey(ctx, d.key)
 		if absent(err) != nil {
 			return err
 		}
 		quiet = err == nil && kept != nil
 		if !quiet && d.deletesActor() {
-			held, err := tx.PostsOfActor(ctx, d.actor, 1)
+			held, err := tx.Posts().OfActor(ctx, d.actor, 1)
 			if err != nil || len(held) > 0 {
 				return err
 			}
-			_, err = tx.RemoteActorByID(ctx, d.actor)
+			_, err = tx.Peers().ActorByID(ctx, d.actor)
 			quiet = errors.Is(err, storage.ErrNotFound)
 			return absent(err)
 		}
@@ -281,7 +281,7 @@ func (f *Federation) keep(ctx context.Context, d *delivery) error {
 		return err
 	}
 	err := f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		fresh, err := tx.KeepActivity(ctx, storage.Kept{
+		fresh, err := tx.Inbox().Keep(ctx, storage.Kept{
 			Key: d.key, Host: d.host, Actor: d.actor, Signer: d.signer, Body: d.body, Proven: d.proven,
 		})
 		if err != nil || !fresh {
@@ -331,7 +331,7 @@ func (f *Federation) backlogged(ctx context.Context, d *delivery) error {
 	if due {
 		var bytes int64
 		err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-			bytes, err = tx.WaitingBytes(ctx, maxBacklog)
+			bytes, err = tx.Inbox().WaitingBytes(ctx, maxBacklog)
 			return err
 		})
 		b.mu.Lock()
@@ -363,7 +363,7 @@ func (f *Federation) backlogged(ctx context.Context, d *delivery) error {
 // deliveries that wait for it are retried now; and it uses RFC 9421.
 func (f *Federation) noteHost(ctx context.Context, tx *storage.Tx, d *delivery) error {
 	if d.rfc {
-		known, err := tx.HostScheme(ctx, d.host)
+		known, err := tx.Peers().Scheme(ctx, d.host)
 		if absent(err) != nil {
 			return err
 		}
@@ -373,7 +373,7 @@ func (f *Federation) noteHost(ctx context.Context, tx *storage.Tx, d *delivery) 
 			}
 		}
 	}
-	return tx.WakeHost(ctx, d.host)
+	return tx.Outlets().WakeHost(ctx, d.host)
 }
 
 // problem answers with an RFC 9457 document. A blocked host receives no detail.

@@ -107,7 +107,7 @@ func (f *Federation) keepProven(ctx context.Context, k *remoteKey) error {
 func (f *Federation) knownKey(ctx context.Context, id string) (*remoteKey, error) {
 	var row *storage.RemoteKey
 	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		row, err = tx.RemoteKeyByID(ctx, id)
+		row, err = tx.Peers().KeyByID(ctx, id)
 		return absent(err)
 	})
 	if err != nil || row == nil {
@@ -139,7 +139,7 @@ func (f *Federation) keepKey(ctx context.Context, k *remoteKey) error {
 		if err := f.grow(ctx, tx, storage.StockKeys); err != nil {
 			return err
 		}
-		return tx.PutRemoteKey(ctx, storage.RemoteKey{
+		return tx.Peers().PutKey(ctx, storage.RemoteKey{
 			KeyID: k.ID, Owner: k.Owner, Host: hostOf(k.Owner), Algorithm: where, Key: spki, FetchedAt: tx.Now,
 		})
 	})

@@ -23,7 +23,7 @@ func TestKeyMemory(t *testing.T) {
 		spki, err := x509.MarshalPKIXPublicKey(k.RSA.Public())
 		require.NoError(t, err)
 		require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-			return tx.PutRemoteKey(ctx, storage.RemoteKey{KeyID: id, Owner: alice, Host: "victim.example", Algorithm: underPublicKey, Key: spki,
+			return tx.Peers().PutKey(ctx, storage.RemoteKey{KeyID: id, Owner: alice, Host: "victim.example", Algorithm: underPublicKey, Key: spki,
 				FetchedAt: w.tick.now()})
 		}))
 	}

@@ -57,7 +57,7 @@ func (f *Federation) innerOf(ctx context.Context, tx *storage.Tx, e storage.LogE
 	if protocol.IsID(protocol.BidID, e.ObjectID) {
 		return f.bidEntry(ctx, tx, e)
 	}
-	p, err := tx.PostByID(ctx, e.ObjectID)
+	p, err := tx.Posts().ByID(ctx, e.ObjectID)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, nil
 	}
@@ -124,7 +124,7 @@ func (f *Federation) serveLog(w http.ResponseWriter, r *http.Request) {
 	var page []byte
 	var status int
 	read := func(ctx context.Context, tx *storage.Tx) error {
-		epoch, head, err := tx.LogHead(ctx, f.site.Board())
+		epoch, head, err := tx.Logs().Head(ctx, f.site.Board())
 		if err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func (f *Federation) serveLog(w http.ResponseWriter, r *http.Request) {
 	err = f.c.DB.Read(r.Context(), read)
 	if errors.Is(err, storage.ErrNotFound) { // the first request creates the log of a new board
 		err = f.c.DB.Write(r.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			_, _, err := tx.LogHead(ctx, f.site.Board())
+			_, _, err := tx.Logs().Head(ctx, f.site.Board())
 			return err
 		})
 		if err == nil {
@@ -217,7 +217,7 @@ func (f *Federation) reader(r *http.Request) (peer bool) {
 	if err != nil { // the page is served, and counts for the client network
 		return false
 	}
-	err = f.c.DB.Write(r.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.WakeHost(ctx, host) })
+	err = f.c.DB.Write(r.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Outlets().WakeHost(ctx, host) })
 	if err != nil {
 		f.observe("wake", host, err)
 	}

@@ -111,7 +111,7 @@ func (f *Federation) refreshBlocks(ctx context.Context, tx *storage.Tx, epoch st
 	if head <= b.head {
 		return nil
 	}
-	changed, err := tx.LogChanged(ctx, f.site.Board(), b.head, head)
+	changed, err := tx.Logs().Changed(ctx, f.site.Board(), b.head, head)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (f *Federation) logBlock(ctx context.Context, tx *storage.Tx, epoch string,
 		return nil, errUnmade
 	}
 	last := first - 1 + int64(len(b.entries))
-	more, err := tx.LogAfter(ctx, f.site.Board(), last, most-len(b.entries))
+	more, err := tx.Logs().After(ctx, f.site.Board(), last, most-len(b.entries))
 	if err != nil {
 		return nil, err
 	}

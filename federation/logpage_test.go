@@ -90,7 +90,7 @@ func TestLogPages_Borders(t *testing.T) {
 		a.post(nil)
 	}
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.NewEpoch(ctx, protocol.BoardID(a.base))
+		_, err := tx.Logs().NewEpoch(ctx, protocol.BoardID(a.base))
 		return err
 	}))
 	_, q := a.page("?after=20")
@@ -109,7 +109,7 @@ func TestAttack_LogPagesNotInMemory(t *testing.T) {
 		a.f.blocks.making <- struct{}{}
 	}
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.NewEpoch(ctx, protocol.BoardID(a.base))
+		_, err := tx.Logs().NewEpoch(ctx, protocol.BoardID(a.base))
 		return err
 	}))
 	w := httptest.NewRecorder()

@@ -182,11 +182,11 @@ func (r *room) ReceivePost(ctx context.Context, tx *storage.Tx, p *protocol.Stor
 	if err := r.step(); err != nil {
 		return "", err
 	}
-	if parent, err := tx.PostByURI(ctx, p.ReplyTo); err == nil {
+	if parent, err := tx.Posts().ByURI(ctx, p.ReplyTo); err == nil {
 		p.InReplyTo = &parent.ID
 	}
 	p.URL = r.base + "/board/" + p.ID
-	if err := tx.InsertPost(ctx, p); err != nil {
+	if err := tx.Posts().Insert(ctx, p); err != nil {
 		return "", err
 	}
 	r.got = append(r.got, p.URI)
@@ -209,14 +209,14 @@ func (r *room) move(ctx context.Context, tx *storage.Tx, uri string, to protocol
 	if err := r.step(); err != nil {
 		return err
 	}
-	p, err := tx.PostByURI(ctx, uri)
+	p, err := tx.Posts().ByURI(ctx, uri)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && p.State == protocol.Deleted {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return tx.SetPostState(ctx, p.ID, to, "by its origin")
+	return tx.Posts().SetState(ctx, p.ID, to, "by its origin")
 }
 
 func newNode(t *testing.T, net *network, tick *clock, i int, authority Authority) *node {
@@ -281,14 +281,14 @@ func (n *node) do(j storage.Job) {
 					return err
 				}
 			}
-			return tx.FinishJob(ctx, j.ID)
+			return tx.Jobs().Finish(ctx, j.ID)
 		})
 	}
 	if err == nil {
 		return
 	}
 	if e, ok := errors.AsType[*protocol.Error](err); ok && !e.Code.Temporary() {
-		require.NoError(n.t, n.write(func(ctx context.Context, tx *storage.Tx) error { return tx.BuryJob(ctx, j.ID, err.Error()) }))
+		require.NoError(n.t, n.write(func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Bury(ctx, j.ID, err.Error()) }))
 		return
 	}
 	require.NoError(n.t, n.db.RetryJob(ctx, j.ID, time.Minute, err.Error()))
@@ -335,13 +335,13 @@ func (n *node) post(change func(*protocol.StoredPost)) *protocol.StoredPost {
 	}
 	require.NoError(n.t, n.write(func(ctx context.Context, tx *storage.Tx) error {
 		if p.ReplyTo != "" {
-			parent, err := tx.PostByURI(ctx, p.ReplyTo)
+			parent, err := tx.Posts().ByURI(ctx, p.ReplyTo)
 			if err != nil {
 				return err
 			}
 			p.InReplyTo, p.Board = &parent.ID, parent.Board
 		}
-		if err := tx.InsertPost(ctx, p); err != nil {
+		if err := tx.Posts().Insert(ctx, p); err != nil {
 			return err
 		}
 		return n.tell(ctx, tx, p, "create")
@@ -354,18 +354,18 @@ func (n *node) tell(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost,
 	if p.Board != protocol.BoardID(n.base) {
 		return tx.Enqueue(ctx, storage.Job{Kind: "submit", Lane: "to:" + hostOf(p.Board), Args: []byte(`{"post":"` + p.ID + `","kind":"` + string(kind) + `"}`)})
 	}
-	if err := tx.AppendLog(ctx, p.Board, kind, p.ID, nil); err != nil {
+	if err := tx.Logs().Append(ctx, p.Board, kind, p.ID, nil); err != nil {
 		return err
 	}
 	var to []string
 	if kind == "hide" || kind == "delete" {
 		var err error
-		if to, err = tx.Readers(ctx, p.ID); err != nil {
+		if to, err = tx.Posts().Readers(ctx, p.ID); err != nil {
 			return err
 		}
 	}
 	if p.ReplyTo != "" && p.Author.Method != protocol.ByProof {
-		parent, err := tx.PostByURI(ctx, p.ReplyTo)
+		parent, err := tx.Posts().ByURI(ctx, p.ReplyTo)
 		if err != nil {
 			return err
 		}
@@ -385,7 +385,7 @@ func (n *node) tell(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost,
 func (n *node) change(p *protocol.StoredPost, to protocol.PostState, kind storage.LogKind) {
 	n.t.Helper()
 	require.NoError(n.t, n.write(func(ctx context.Context, tx *storage.Tx) error {
-		if err := tx.SetPostState(ctx, p.ID, to, "test"); err != nil {
+		if err := tx.Posts().SetState(ctx, p.ID, to, "test"); err != nil {
 			return err
 		}
 		return n.tell(ctx, tx, p, kind)
@@ -413,7 +413,7 @@ func (n *node) subscription(board string) storage.Subscription {
 	n.t.Helper()
 	var s storage.Subscription
 	n.read(func(ctx context.Context, tx *storage.Tx) error {
-		found, err := tx.SubscriptionByBoard(ctx, board)
+		found, err := tx.Subscriptions().ByBoard(ctx, board)
 		if err == nil {
 			s = *found
 		}

@@ -54,7 +54,7 @@ func (f *Federation) localPost(ctx context.Context, tx *storage.Tx, id string) (
 	if !protocol.IsID(protocol.PostID, id) {
 		return nil, storage.ErrNotFound
 	}
-	p, err := tx.PostByID(ctx, id)
+	p, err := tx.Posts().ByID(ctx, id)
 	if err == nil && p.Node != nil {
 		return nil, storage.ErrNotFound
 	}
@@ -65,7 +65,7 @@ func (f *Federation) parentOf(ctx context.Context, tx *storage.Tx, p *protocol.S
 	if p.ReplyTo == "" {
 		return nil, nil
 	}
-	parent, err := tx.PostByURI(ctx, p.ReplyTo)
+	parent, err := tx.Posts().ByURI(ctx, p.ReplyTo)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, nil
 	}
@@ -116,7 +116,7 @@ func (f *Federation) thread(ctx context.Context, tx *storage.Tx, p *protocol.Sto
 	if after == "" {
 		total := p.ReplyCount
 		if whole {
-			below, err := tx.CountThread(ctx, p.ID)
+			below, err := tx.Posts().CountThread(ctx, p.ID)
 			if err != nil {
 				return nil, err
 			}
@@ -124,9 +124,9 @@ func (f *Federation) thread(ctx context.Context, tx *storage.Tx, p *protocol.Sto
 		}
 		return activity.Collection(id, total, id+"?after=first"), nil
 	}
-	from, items, list := after, []any{}, tx.ListReplies
+	from, items, list := after, []any{}, tx.Posts().ListReplies
 	if whole {
-		list = tx.ListThread
+		list = tx.Posts().ListThread
 	}
 	if after == "first" {
 		from = ""
@@ -155,11 +155,11 @@ func (f *Federation) serveBoost(w http.ResponseWriter, r *http.Request) {
 		if err != nil || seq < 1 {
 			return nil, storage.ErrNotFound
 		}
-		entries, err := tx.LogAfter(ctx, f.site.Board(), seq-1, 1)
+		entries, err := tx.Logs().After(ctx, f.site.Board(), seq-1, 1)
 		if err != nil || len(entries) == 0 || entries[0].Kind != storage.LogCreate && entries[0].Kind != storage.LogRestore {
 			return nil, err
 		}
-		p, err := tx.PostByID(ctx, entries[0].ObjectID)
+		p, err := tx.Posts().ByID(ctx, entries[0].ObjectID)
 		if err != nil || p.State != protocol.Visible {
 			return nil, absent(err)
 		}
@@ -174,11 +174,11 @@ func (f *Federation) serveEntry(w http.ResponseWriter, r *http.Request) {
 		if err != nil || seq < 1 {
 			return nil, storage.ErrNotFound
 		}
-		epoch, _, err := tx.LogHead(ctx, f.site.Board())
+		epoch, _, err := tx.Logs().Head(ctx, f.site.Board())
 		if err != nil {
 			return nil, err
 		}
-		entries, err := tx.LogAfter(ctx, f.site.Board(), seq-1, 1)
+		entries, err := tx.Logs().After(ctx, f.site.Board(), seq-1, 1)
 		if err != nil || len(entries) == 0 {
 			return nil, err
 		}

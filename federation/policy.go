@@ -84,10 +84,10 @@ func (f *Federation) policy(ctx context.Context, host string) (storage.Policy, e
 }
 
 func policyOf(ctx context.Context, tx *storage.Tx, host string) (storage.Policy, error) {
-	if blocked, err := tx.HostBlocked(ctx, host); err != nil || blocked {
+	if blocked, err := tx.Blocks().MatchHost(ctx, host); err != nil || blocked {
 		return storage.PolicyReject, err
 	}
-	p, err := tx.HostPolicyFor(ctx, host)
+	p, err := tx.Peers().PolicyFor(ctx, host)
 	if errors.Is(err, storage.ErrNotFound) {
 		return "", nil
 	}
@@ -110,7 +110,7 @@ func blockedAuthor(ctx context.Context, tx *storage.Tx, a protocol.Author) (bool
 		if value == nil {
 			continue
 		}
-		if blocked, err := tx.Blocked(ctx, kind, *value); err != nil || blocked {
+		if blocked, err := tx.Blocks().Match(ctx, kind, *value); err != nil || blocked {
 			return blocked, err
 		}
 	}

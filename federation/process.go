@@ -55,7 +55,7 @@ func (f *Federation) process(ctx context.Context, j storage.Job) (after, error) 
 		return f.retry(j, &args.retryState, &args, err)
 	}
 	return func(ctx context.Context, tx *storage.Tx) error {
-		if err := tx.EmptyKept(ctx, in.key); err != nil {
+		if err := tx.Inbox().Empty(ctx, in.key); err != nil {
 			return err
 		}
 		if err := f.grow(ctx, tx, storage.StockJobs); err != nil || effect == nil {
@@ -99,7 +99,7 @@ func (f *Federation) incoming(ctx context.Context, text string) (*incoming, erro
 	}
 	var kept *storage.Kept
 	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		kept, err = tx.KeptByKey(ctx, key)
+		kept, err = tx.Inbox().ByKey(ctx, key)
 		return absent(err)
 	})
 	if err != nil || kept == nil || len(kept.Body) == 0 { // expired, or processed
@@ -149,7 +149,7 @@ func (f *Federation) handleCreate(ctx context.Context, in *incoming) (after, err
 		if err != nil || !fresh {
 			return err
 		}
-		return tx.AppendLog(ctx, f.site.Board(), storage.LogCreate, p.ID, raw)
+		return tx.Logs().Append(ctx, f.site.Board(), storage.LogCreate, p.ID, raw)
 	}, nil
 }
 
@@ -169,7 +169,7 @@ func (f *Federation) storedPost(ctx context.Context, uri string) (*protocol.Stor
 	}
 	var p *protocol.StoredPost
 	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		p, err = tx.PostByURI(ctx, uri)
+		p, err = tx.Posts().ByURI(ctx, uri)
 		return absent(err)
 	})
 	return p, err
@@ -193,18 +193,18 @@ func (f *Federation) receive(ctx context.Context, tx *storage.Tx, p *protocol.St
 		if uri == nil {
 			continue
 		}
-		if gone, err := tx.Tombstoned(ctx, *uri); err != nil || gone {
+		if gone, err := tx.Inbox().Tombstoned(ctx, *uri); err != nil || gone {
 			return false, err
 		}
 	}
-	if known, err := tx.HasPost(ctx, p.URI); err != nil || known {
+	if known, err := tx.Posts().Has(ctx, p.URI); err != nil || known {
 		return false, err
 	}
 	if blocked, err := blockedAuthor(ctx, tx, p.Author); err != nil || blocked {
 		return false, err
 	}
 	if key, signed := usedSignature(p); signed {
-		first, err := tx.UseSignature(ctx, key, tx.Now.Add(usedSignatureAge))
+		first, err := tx.Requests().UseSignature(ctx, key, tx.Now.Add(usedSignatureAge))
 		if err != nil {
 			return false, err
 		}
@@ -260,16 +260,16 @@ func (f *Federation) handleDelete(in *incoming) after {
 // logDeletion removes a deleted post's text from our log and appends its deletion;
 // raw is the author's Delete.
 func (f *Federation) logDeletion(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, raw []byte) error {
-	if err := tx.RedactLog(ctx, p.Board, p.ID); err != nil {
+	if err := tx.Logs().Redact(ctx, p.Board, p.ID); err != nil {
 		return err
 	}
-	return tx.AppendLog(ctx, p.Board, storage.LogDelete, p.ID, raw)
+	return tx.Logs().Append(ctx, p.Board, storage.LogDelete, p.ID, raw)
 }
 
 // erase deletes a post of another node for its author, and remembers the deletion
 // of a post that is not stored. It returns the deleted post, nil if there was none.
 func (f *Federation) erase(ctx context.Context, tx *storage.Tx, uri, actor string) (*protocol.StoredPost, error) {
-	p, err := tx.PostByURI(ctx, uri)
+	p, err := tx.Posts().ByURI(ctx, uri)
 	if absent(err) != nil {
 		return nil, err
 	}
@@ -289,7 +289,7 @@ func (f *Federation) erase(ctx context.Context, tx *storage.Tx, uri, actor strin
 	if err := f.grow(ctx, tx, storage.StockTombstones); err != nil {
 		return nil, err
 	}
-	return nil, tx.PutTombstone(ctx, uri, hostOf(uri), tx.Now.Add(tombstoneAge))
+	return nil, tx.Inbox().PutTombstone(ctx, uri, hostOf(uri), tx.Now.Add(tombstoneAge))
 }
 
 // handleFlag handles a report by another server: it goes to the operator's queue,
@@ -313,7 +313,7 @@ func (f *Federation) handleFlag(in *incoming) after {
 			if i >= 20 {
 				break
 			}
-			p, err := tx.PostByURI(ctx, uri)
+			p, err := tx.Posts().ByURI(ctx, uri)
 			if absent(err) != nil {
 				return err
 			}

@@ -71,7 +71,7 @@ func (f *Federation) pull(ctx context.Context, j storage.Job) (after, error) {
 	}
 	f.observe("pull", hostOf(board), nil)
 	return func(ctx context.Context, tx *storage.Tx) error {
-		s, err := tx.SubscriptionByBoard(ctx, board)
+		s, err := tx.Subscriptions().ByBoard(ctx, board)
 		if err != nil {
 			return absent(err)
 		}
@@ -81,20 +81,20 @@ func (f *Federation) pull(ctx context.Context, j storage.Job) (after, error) {
 			next = 0
 		}
 		s.CheckedAt, s.NextAt, s.Failures, s.LastError = tx.Now, tx.Now.Add(next), 0, ""
-		return tx.PutSubscription(ctx, *s)
+		return tx.Subscriptions().Put(ctx, *s)
 	}, nil
 }
 
 func (f *Federation) pullFailed(board string, cause error) after {
 	return func(ctx context.Context, tx *storage.Tx) error {
-		s, err := tx.SubscriptionByBoard(ctx, board)
+		s, err := tx.Subscriptions().ByBoard(ctx, board)
 		if err != nil {
 			return absent(err)
 		}
 		pause := netx.Backoff(time.Second, maxPullPause, s.Failures+1)
 		s.Failures++
 		s.CheckedAt, s.NextAt, s.LastError = tx.Now, tx.Now.Add(netx.Jitter(pause)), clipError(cause)
-		return tx.PutSubscription(ctx, *s)
+		return tx.Subscriptions().Put(ctx, *s)
 	}
 }
 
@@ -155,17 +155,17 @@ func (f *Federation) changeEpoch(ctx context.Context, s *storage.Subscription, e
 		f.log.Warn("board begins its log again", "host", s.Host, "board", s.Board)
 	}
 	return f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		moved, err := tx.ResetSubscription(ctx, s.Board, s.Epoch, epoch)
+		moved, err := tx.Subscriptions().Reset(ctx, s.Board, s.Epoch, epoch)
 		if err != nil || !moved || s.Epoch == "" {
 			return err
 		}
 		// The backup may be older than our Follow: send it again, under a new id.
-		now, err := tx.SubscriptionByBoard(ctx, s.Board)
+		now, err := tx.Subscriptions().ByBoard(ctx, s.Board)
 		if err != nil {
 			return err
 		}
 		now.FollowID = f.site.Base + "/ap/follows/" + protocol.NewID(protocol.ActivityID, tx.Now)
-		if err := tx.PutSubscription(ctx, *now); err != nil {
+		if err := tx.Subscriptions().Put(ctx, *now); err != nil {
 			return err
 		}
 		return f.enqueueFollow(ctx, tx, s.Board, s.Board+"/inbox", now.FollowID)
@@ -226,7 +226,7 @@ func (f *Federation) commit(ctx context.Context, s *storage.Subscription, effect
 		return nil
 	}
 	return f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		moved, err := tx.AdvanceSubscription(ctx, s.Board, s.Epoch, s.LastSeq, s.LastSeq+int64(len(effects)))
+		moved, err := tx.Subscriptions().Advance(ctx, s.Board, s.Epoch, s.LastSeq, s.LastSeq+int64(len(effects)))
 		if err != nil {
 			return err
 		}

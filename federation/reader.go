@@ -55,7 +55,7 @@ func (f *Federation) keepReader(ctx context.Context, post, actor string) error {
 		return nil
 	}
 	err := f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		fresh, err := tx.PutReader(ctx, post, host, actor)
+		fresh, err := tx.Posts().PutReader(ctx, post, host, actor)
 		if err != nil || !fresh {
 			return absent(err)
 		}

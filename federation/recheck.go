@@ -49,7 +49,7 @@ func (f *Federation) recheck(ctx context.Context, j storage.Job) (after, error) 
 	}
 	var held *protocol.StoredPost
 	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		held, err = tx.PostByID(ctx, args.Post)
+		held, err = tx.Posts().ByID(ctx, args.Post)
 		return absent(err)
 	})
 	if err != nil || held == nil || held.State == protocol.Deleted || held.Author.Verified || held.Object == nil {
@@ -76,7 +76,7 @@ func (f *Federation) recheck(ctx context.Context, j storage.Job) (after, error) 
 		keyid = *seen.Author.KeyID
 	}
 	return func(ctx context.Context, tx *storage.Tx) error {
-		err := tx.SetPostVerdict(ctx, args.Post, seen.Author.Proof, keyid, "")
+		err := tx.Posts().SetVerdict(ctx, args.Post, seen.Author.Proof, keyid, "")
 		if errors.Is(err, storage.ErrNotFound) {
 			return nil
 		}

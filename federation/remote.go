@@ -74,7 +74,7 @@ func (f *Federation) fetchAs(ctx context.Context, address, etag, accept string) 
 	if err := f.admits(ctx, u.Host); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	ctx, cancel := context.WithTimeout(ctx, f.fetchFor)
 	defer cancel()
 	ctx, release, err := f.place(ctx, u.Host)
 	if err != nil {
@@ -191,7 +191,7 @@ func mediaType(contentType string) string {
 func (f *Federation) actorOf(ctx context.Context, id string, age time.Duration) (*activity.Actor, error) {
 	var known *storage.RemoteActor
 	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		known, err = tx.RemoteActorByID(ctx, id)
+		known, err = tx.Peers().ActorByID(ctx, id)
 		return absent(err)
 	})
 	if err != nil {
@@ -325,7 +325,7 @@ func (f *Federation) keepActor(ctx context.Context, tx *storage.Tx, a *activity.
 	if err := f.grow(ctx, tx, storage.StockActors); err != nil {
 		return err
 	}
-	return tx.PutRemoteActor(ctx, storage.RemoteActor{
+	return tx.Peers().PutActor(ctx, storage.RemoteActor{
 		ID: id, Host: u.Host, Type: a.Type.String(), Handle: string(a.Username), Name: string(a.Name),
 		Inbox: a.Inbox.One(), SharedInbox: string(a.Endpoints.SharedInbox), Doc: doc, FetchedAt: tx.Now,
 	})

@@ -18,7 +18,7 @@ import (
 func (w *world) logged() (all []storage.LogEntry) {
 	w.t.Helper()
 	w.read(func(ctx context.Context, tx *storage.Tx) (err error) {
-		all, err = tx.LogAfter(ctx, protocol.BoardID(w.base), 0, 100)
+		all, err = tx.Logs().After(ctx, protocol.BoardID(w.base), 0, 100)
 		return err
 	})
 	return all

@@ -71,7 +71,7 @@ func otherScheme(scheme string) string {
 func (f *Federation) schemeOf(ctx context.Context, host string) string {
 	scheme := schemeCavage
 	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		known, err := tx.HostScheme(ctx, host)
+		known, err := tx.Peers().Scheme(ctx, host)
 		if err == nil && known != "" {
 			scheme = known
 		}
@@ -96,7 +96,7 @@ func (f *Federation) setScheme(ctx context.Context, tx *storage.Tx, host, scheme
 	if err := f.grow(ctx, tx, storage.StockSchemes); err != nil {
 		return err
 	}
-	return tx.SetHostScheme(ctx, host, scheme)
+	return tx.Peers().SetScheme(ctx, host, scheme)
 }
 
 // prove signs a document with the node's Ed25519 key in the name of an actor. The

@@ -52,7 +52,7 @@ func TestPostReachesTheFollower(t *testing.T) {
 
 	var head int64
 	b.read(func(ctx context.Context, tx *storage.Tx) error {
-		_, h, err := tx.LogHead(ctx, protocol.BoardID(b.base))
+		_, h, err := tx.Logs().Head(ctx, protocol.BoardID(b.base))
 		head = h
 		return absent(err)
 	})
@@ -234,14 +234,14 @@ func TestVerdicts_Blocked(t *testing.T) {
 	actor := a.base + "/ap/anon"
 	for kind, value := range map[protocol.BlockKind]string{protocol.BlockAgent: agentID, protocol.BlockKey: pair.Thumbprint(), protocol.BlockActor: actor} {
 		block := nodeBlock(kind, value)
-		require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error { return tx.PutBlock(ctx, block) }))
+		require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error { return tx.Blocks().Put(ctx, block) }))
 		post := a.post(func(p *protocol.StoredPost) {
 			agentPost(t, a, pair, "Signed and blocked by "+string(kind))(p)
 		})
 		settle(t, a, b)
 		require.Nil(t, b.held(post.URI), kind)
 		require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.DeleteBlock(ctx, block.ID)
+			_, err := tx.Blocks().Delete(ctx, block.ID)
 			return err
 		}))
 		post = a.post(func(p *protocol.StoredPost) {
@@ -362,11 +362,11 @@ func TestRepeatsAndReordering(t *testing.T) {
 func (n *node) entries() [][]byte {
 	var all [][]byte
 	n.read(func(ctx context.Context, tx *storage.Tx) error {
-		epoch, _, err := tx.LogHead(ctx, protocol.BoardID(n.base))
+		epoch, _, err := tx.Logs().Head(ctx, protocol.BoardID(n.base))
 		if err != nil {
 			return err
 		}
-		list, err := tx.LogAfter(ctx, protocol.BoardID(n.base), 0, 100)
+		list, err := tx.Logs().After(ctx, protocol.BoardID(n.base), 0, 100)
 		for _, e := range list {
 			raw, _, err := n.f.entry(ctx, tx, epoch, e)
 			if err != nil {
@@ -414,14 +414,14 @@ func TestEpochChange(t *testing.T) {
 	p := a.post(nil)
 	settle(t, a, b)
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.NewEpoch(ctx, protocol.BoardID(a.base))
+		_, err := tx.Logs().NewEpoch(ctx, protocol.BoardID(a.base))
 		return err
 	}))
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error { // the backup is older than the Follow
-		if err := tx.DeleteFollower(ctx, protocol.BoardID(a.base), b.f.site.Node()); err != nil {
+		if err := tx.Followers().Delete(ctx, protocol.BoardID(a.base), b.f.site.Node()); err != nil {
 			return err
 		}
-		return tx.DeleteOutlet(ctx, protocol.BoardID(a.base), b.f.site.SharedInbox())
+		return tx.Outlets().Delete(ctx, protocol.BoardID(a.base), b.f.site.SharedInbox())
 	}))
 	a.f = a.start(nodeKeys(0), nil)
 	q := a.post(nil)
@@ -508,14 +508,14 @@ func TestUnfollowAndReject(t *testing.T) {
 	require.NoError(t, b.f.Unfollow(t.Context(), protocol.BoardID(a.base)))
 	settle(t, a, b)
 	a.read(func(ctx context.Context, tx *storage.Tx) error {
-		n, err := tx.CountFollowers(ctx, protocol.BoardID(a.base))
+		n, err := tx.Followers().Count(ctx, protocol.BoardID(a.base))
 		require.Zero(t, n)
-		_, oerr := tx.OutletByInbox(ctx, protocol.BoardID(a.base), b.base+"/ap/inbox")
+		_, oerr := tx.Outlets().ByInbox(ctx, protocol.BoardID(a.base), b.base+"/ap/inbox")
 		require.ErrorIs(t, oerr, storage.ErrNotFound)
 		return err
 	})
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
-		return tx.SetHostPolicy(ctx, storage.HostPolicy{Host: "b.example", Policy: storage.PolicyReject})
+		return tx.Peers().SetPolicy(ctx, storage.HostPolicy{Host: "b.example", Policy: storage.PolicyReject})
 	}))
 	_, err := b.f.Follow(t.Context(), a.base)
 	require.NoError(t, err, "asking is free")

@@ -137,8 +137,7 @@ func (f *Federation) grow(ctx context.Context, tx *storage.Tx, of storage.Stock)
 	if !due {
 		return nil
 	}
-	return tx.Enqueue(ctx, storage.Job{Kind: storage.EvictJob, Lane: string(storage.EvictJob), Dedupe: string(storage.EvictJob) + " " + string(of),
-		Args: []byte(of), RunAt: tx.Now.Add(-time.Hour)})
+	return tx.Jobs().EnqueueEvict(ctx, of)
 }
 
 func (f *Federation) evict(ctx context.Context, j storage.Job) (after, error) {

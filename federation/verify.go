@@ -185,7 +185,7 @@ func (f *Federation) networkOf(r *http.Request) string {
 // by naming its key. A peer's rate replaces that of its client network.
 func (f *Federation) withinRate(r *http.Request, host string, bytes int) (peer bool, err error) {
 	err = f.c.DB.Read(r.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
-		peer, err = tx.IsPeer(ctx, host)
+		peer, err = tx.Peers().Has(ctx, host)
 		return err
 	})
 	if err != nil {

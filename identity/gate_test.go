@@ -121,7 +121,7 @@ func newGate(t *testing.T) *gateWorld {
 	require.NoError(t, err)
 	w.Gate = &identity.Gate{
 		Target: target, Directory: w.place, Chain: w.place,
-		Proofs: proof.New(proof.Config{Master: []byte("0123456789abcdef"), Audience: "n1.example", Flat: &flat}),
+		Proofs: proof.New(proof.Config{Master: []byte("0123456789abcdef"), Audience: "n1.example", Flat: &flat, Cost: 1}),
 	}
 	return w
 }

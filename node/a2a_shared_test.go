@@ -189,13 +189,13 @@ func (h *house) answered(threadID, text string) {
 func (h *house) change(threadID string, alter func(context.Context, *storage.Tx, *storage.StoredThread) error) {
 	h.t.Helper()
 	require.NoError(h.t, h.db.Write(h.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-		s, err := tx.ThreadByID(ctx, threadID)
+		s, err := tx.Threads().ByID(ctx, threadID)
 		if err != nil {
 			return err
 		}
 		if err := alter(ctx, tx, s); err != nil {
 			return err
 		}
-		return tx.SaveThread(ctx, s)
+		return tx.Threads().Save(ctx, s)
 	}))
 }

@@ -63,14 +63,14 @@ func TestAccountPage_Profile(t *testing.T) {
 	require.Contains(t, page.Body.String(), "Weave &lt;b&gt;")
 
 	for name, refused := range map[string]answer{
-		"an amount that is none": send("put_capability", "id", "weave", "name", "W", "description", "d", "pricing-model", "fixed", "pricing-amount", "much"),
+		"an amount in words": send("put_capability", "id", "weave", "name", "W", "description", "d", "pricing-model", "fixed", "pricing-amount", "much"),
 		"NaN": send("put_capability", "id", "weave", "name", "W", "description", "d", "pricing-model", "fixed", "pricing-currency",
 			"INR", "pricing-amount", "NaN"),
 		"infinity": send("put_capability", "id", "weave", "name", "W", "description", "d", "pricing-model", "fixed", "pricing-currency",
 			"INR", "pricing-amount", "Inf"),
-		"a zone that is none": send("put_own_profile", "name", "Asha", "timezone", "Nowhere/At-all"),
-		"an id that is none":  send("put_need", "id", "Not an id", "description", "d"),
-		"no such need":        send("delete_need", "id", "silk"),
+		"an unknown zone":   send("put_own_profile", "name", "Asha", "timezone", "Nowhere/At-all"),
+		"an id with spaces": send("put_need", "id", "Not an id", "description", "d"),
+		"no such need":      send("delete_need", "id", "silk"),
 	} {
 		require.GreaterOrEqual(t, refused.Code, 400, name)
 		require.Less(t, refused.Code, 500, name)

@@ -53,7 +53,7 @@ func TestOperator_Accounts(t *testing.T) {
 		o.do(404, "POST", path+"/"+protocol.NewID(protocol.AccountID, page.Items[0].CreatedAt)+"/sign-in", map[string]any{}, nil)
 		token := "Bearer " + ownerToken(t, h.Node, "asha")
 		require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			return tx.PutNotifySettings(ctx, storage.NotifySettings{Handle: "asha", Mail: "asha@example.org", Confirmed: true})
+			return tx.Profiles().PutNotifySettings(ctx, storage.NotifySettings{Handle: "asha", Mail: "asha@example.org", Confirmed: true})
 		}))
 
 		o.do(409, "DELETE", path+"/"+o.account, nil, nil)
@@ -67,7 +67,7 @@ func TestOperator_Accounts(t *testing.T) {
 		require.Equal(t, protocol.Gone, protocol.CodeOf(err))
 		require.Equal(t, 200, h.ask("GET", "/api/public/agents/asha", "").Code, "the profile stays")
 		require.NoError(t, h.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			s, err := tx.NotifySettings(ctx, "asha")
+			s, err := tx.Profiles().NotifySettings(ctx, "asha")
 			require.Empty(t, s.Mail, "who had the profile is told nothing more")
 			return err
 		}))

@@ -38,7 +38,7 @@ type Admin struct {
 // OpenAdmin opens the database that the configuration names. The node's public
 // address is that of its first start.
 func OpenAdmin(ctx context.Context, c Config, log *slog.Logger) (*Admin, error) {
-	db, keys, err := openStore(ctx, c, log)
+	db, keys, err := openStore(ctx, c, log, false)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func (n *Node) Follow(ctx context.Context, address string) error {
 // AcceptedPeers counts the boards that accepted our follow.
 func (n *Node) AcceptedPeers(ctx context.Context) (accepted int, err error) {
 	err = n.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		all, err := tx.ListSubscriptions(ctx)
+		all, err := tx.Subscriptions().List(ctx)
 		for _, s := range all {
 			if s.State == storage.SubscriptionAccepted {
 				accepted++

@@ -195,7 +195,7 @@ func (a *Admin) EnrolIdentity(ctx context.Context, handle, erc8004, keyid string
 // thumbprint of the key that speaks for it.
 func (a *Admin) PutIdentity(ctx context.Context, handle, erc8004, keyHash string) error {
 	return a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		return tx.Enrol(ctx, "operator", storage.Enrolment{Handle: handle, ERC8004: erc8004, KeyID: keyHash}, nil)
+		return tx.Enrolments().Begin(ctx, "operator", storage.Enrolment{Handle: handle, ERC8004: erc8004, KeyID: keyHash}, nil)
 	})
 }
 
@@ -203,7 +203,7 @@ func (a *Admin) DropIdentity(ctx context.Context, handle string) (string, error)
 	in := protocol.OwnInput{Owned: owned(handle)}
 	status, err := Do(ctx, a, protocol.GetIdentity, in)
 	if err == nil && status.ERC8004 == nil {
-		err = protocol.Errorf(protocol.NotFound, "@%s is enrolled to no chain identity", handle)
+		err = protocol.Errorf(protocol.NotFound, "@%s is not enrolled with a chain identity", handle)
 	}
 	if err != nil {
 		return "", err

@@ -23,6 +23,7 @@ func newArchive(c Config, db *storage.DB, keys *credential.Keyring, accounts *ac
 	a := archive.Archive{
 		Base: accounts.Base, Private: private, DB: db, Signer: keys.Ed, Open: keys.OpenAgent, Seal: keys.SealAgent,
 		Nodes: nodeKeys(client), Watch: contact.Watch, Spool: spool(c.Data), Named: accounts.Named,
+		Work: c.archiveWork,
 	}
 	if chain != nil {
 		a.Chain = chain

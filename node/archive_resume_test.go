@@ -30,23 +30,23 @@ func archiveFile(t testing.TB, raw []byte) *os.File {
 // arrived says what a node has of a profile: nothing at all is "".
 func arrived(t testing.TB, n *Node, handle string) (what string) {
 	require.NoError(t, n.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-		if _, err := tx.ProfileByHandle(ctx, handle); err == nil {
+		if _, err := tx.Profiles().ByHandle(ctx, handle); err == nil {
 			what += "profile "
 		}
-		posts, err := tx.ListOwnPosts(ctx, handle, 100, "")
+		posts, err := tx.Posts().ListOwn(ctx, handle, 100, "")
 		require.NoError(t, err)
 		all := map[string]int{"posts": len(posts.Items)}
 		for after := posts.Next; after != nil; after = posts.Next {
-			posts, err = tx.ListOwnPosts(ctx, handle, 100, *after)
+			posts, err = tx.Posts().ListOwn(ctx, handle, 100, *after)
 			require.NoError(t, err)
 			all["posts"] += len(posts.Items)
 		}
 		for after, more := "", true; more; {
-			threads, err := tx.ListThreads(ctx, handle, "", 100, after)
+			threads, err := tx.Threads().List(ctx, handle, "", 100, after)
 			require.NoError(t, err)
 			all["threads"] += len(threads.Items)
 			for _, thread := range threads.Items {
-				messages, err := tx.MessagesFrom(ctx, thread.ID, 1, protocol.MaxThreadMessages)
+				messages, err := tx.Threads().MessagesFrom(ctx, thread.ID, 1, protocol.MaxThreadMessages)
 				require.NoError(t, err)
 				require.Len(t, messages, thread.Messages, "a thread and its messages are one")
 			}
@@ -122,7 +122,7 @@ func TestArchive_GivesWay(t *testing.T) {
 			if middle > 1 {
 				return
 			}
-			require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.PutSetting(ctx, "x", "y") }), "others write")
+			require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Settings().Put(ctx, "x", "y") }), "others write")
 			part := arrived(t, h.Node, "asha")
 			require.Contains(t, part, "profile ")
 			require.NotContains(t, part, "1203 posts")
@@ -173,7 +173,7 @@ func TestArchive_GoesOn(t *testing.T) {
 		require.Contains(t, arrived(t, n, "asha"), "profile ")
 		require.Eventually(t, func() bool { return arrived(t, n, "asha") == "profile 3 posts 2 threads " }, time.Minute, 50*time.Millisecond)
 		require.NoError(t, n.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			posts, err := tx.ListPosts(ctx, protocol.BoardQuery{Q: "yarn"})
+			posts, err := tx.Posts().List(ctx, protocol.BoardQuery{Q: "yarn"})
 			require.True(t, posts.Items[0].Author.Verified, "by the key that came along")
 			return err
 		}))
@@ -186,7 +186,7 @@ func TestArchive_GoesOn(t *testing.T) {
 		require.Eventually(t, func() bool {
 			var waiting int
 			require.NoError(t, n.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				jobs, err := tx.ListJobs(ctx, storage.JobWaiting, 100, "")
+				jobs, err := tx.Jobs().List(ctx, storage.JobWaiting, 100, "")
 				for _, j := range jobs.Items {
 					if j.Kind == storage.ImportJob {
 						waiting++

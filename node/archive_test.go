@@ -116,7 +116,7 @@ func (m *mover) settle() (thread protocol.ContactReceipt, posts []protocol.Post)
 	require.NoError(t, err)
 	var account string
 	m.write(func(ctx context.Context, tx *storage.Tx) error {
-		a, err := tx.AccountOf(ctx, "home")
+		a, err := tx.Accounts().OfProfile(ctx, "home")
 		account = a.ID
 		return err
 	})
@@ -143,7 +143,7 @@ func (m *mover) settle() (thread protocol.ContactReceipt, posts []protocol.Post)
 	require.NoError(t, m.callWith(loud, protocol.ContactAgent.Operation, map[string]any{"handle": "asha", "message": "Buy now!!!"}, nil, &other))
 	require.NoError(t, m.call(protocol.BlockWriter.Operation, map[string]any{"threadId": other.ThreadID, "note": "spam"}, nil, nil))
 	m.write(func(ctx context.Context, tx *storage.Tx) error {
-		return tx.PutNotifySettings(ctx, storage.NotifySettings{Handle: "asha", Mail: "asha@example.org", Confirmed: true,
+		return tx.Profiles().PutNotifySettings(ctx, storage.NotifySettings{Handle: "asha", Mail: "asha@example.org", Confirmed: true,
 			Webhook: "https://reader.example.org/notices", Events: []protocol.NoticeEvent{protocol.ThreadBegun}})
 	})
 	return thread, []protocol.Post{first, reply}
@@ -219,7 +219,7 @@ func TestArchive(t *testing.T) {
 	require.Equal(t, 1, got.ReplyCount)
 	require.JSONEq(t, `{"items":[],"next":null}`, two.get("/api/public/feed"), "the feed tells nothing of it")
 	two.write(func(ctx context.Context, tx *storage.Tx) error {
-		entries, err := tx.LogAfter(ctx, protocol.BoardID(two.Base), 0, 10)
+		entries, err := tx.Logs().After(ctx, protocol.BoardID(two.Base), 0, 10)
 		require.Empty(t, entries, "and no peer")
 		return err
 	})

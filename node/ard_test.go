@@ -204,7 +204,7 @@ func TestARDExplore(t *testing.T) {
 
 		put := func(d protocol.ProfileDraft) {
 			require.NoError(t, h.db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
-				p, err := tx.ProfileByHandle(ctx, d.Handle)
+				p, err := tx.Profiles().ByHandle(ctx, d.Handle)
 				require.NoError(t, err)
 				p.Draft = d
 				_, err = h.directory.Put(ctx, tx, p)
@@ -294,7 +294,7 @@ func TestARD_Referrals(t *testing.T) {
 			{Board: "https://n3.example/ap/board", Host: "n3.example", LogURL: "https://n3.example/ap/board/log", State: storage.SubscriptionPending},
 			{Board: "https://social.example/group", Host: "social.example", State: storage.SubscriptionAccepted},
 		} {
-			if err := tx.PutSubscription(ctx, s); err != nil {
+			if err := tx.Subscriptions().Put(ctx, s); err != nil {
 				return err
 			}
 		}

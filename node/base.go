@@ -11,12 +11,12 @@ import (
 // the address, so a node that has published anything cannot change it.
 func claimBase(ctx context.Context, db *storage.DB, base string) error {
 	return db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		stored, err := tx.Setting(ctx, "base")
+		stored, err := tx.Settings().Get(ctx, "base")
 		if err != nil || stored == base {
 			return err
 		}
 		if stored != "" {
-			posts, err := tx.CountPosts(ctx)
+			posts, err := tx.Posts().Count(ctx)
 			if err != nil {
 				return err
 			}
@@ -25,13 +25,13 @@ func claimBase(ctx context.Context, db *storage.DB, base string) error {
 					"another data directory", ErrConfig, stored, stored)
 			}
 		}
-		return tx.PutSetting(ctx, "base", base)
+		return tx.Settings().Put(ctx, "base", base)
 	})
 }
 
 func storedBase(ctx context.Context, db *storage.DB) (base string, err error) {
 	err = db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		base, err = tx.Setting(ctx, "base")
+		base, err = tx.Settings().Get(ctx, "base")
 		return err
 	})
 	return base, err

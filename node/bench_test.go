@@ -69,6 +69,16 @@ func BenchmarkSignedWrite(b *testing.B) {
 	pair := hostedAgent(b, n, "load")
 	target, err := httpsig.ParseTarget(n.Base)
 	require.NoError(b, err)
+	signedWrites(b, n, target, func(i int) (string, []byte, key.Pair) {
+		body := fmt.Appendf(nil, `{"kind":"offer","title":"Post %d","body":"Two hundred sheets of hand-made paper from Jaipur, number %d, samples first, `+
+			`within the week."}`, i, i)
+		return "/api/public/board", body, pair
+	})
+}
+
+// signedWrites sends b.N signed requests on 64 connections, each to be answered 201, and reports
+// their rate and cost.
+func signedWrites(b *testing.B, n *Node, target httpsig.Target, request func(i int) (path string, body []byte, by key.Pair)) {
 	client := loadClient()
 	var next, failed atomic.Int64
 	b.ResetTimer()
@@ -77,11 +87,10 @@ func BenchmarkSignedWrite(b *testing.B) {
 	for range connections {
 		group.Go(func() {
 			for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
-				body := fmt.Appendf(nil, `{"kind":"offer","title":"Post %d","body":"Two hundred sheets of hand-made paper from Jaipur, number %d, samples first, `+
-					`within the week."}`, i, i)
-				r, _ := http.NewRequest("POST", n.URL+"/api/public/board", bytes.NewReader(body))
+				path, body, by := request(int(i - 1))
+				r, _ := http.NewRequest("POST", n.URL+path, bytes.NewReader(body))
 				r.Header.Set("Content-Type", "application/json")
-				if err := httpsig.SignRequest(r, target, body, httpsig.SignOptions{Key: pair.Signer()}); err != nil {
+				if err := httpsig.SignRequest(r, target, body, httpsig.SignOptions{Key: by.Signer()}); err != nil {
 					failed.Add(1)
 					return
 				}
@@ -179,6 +188,11 @@ func hammer(b *testing.B, address string) {
 
 // pound sends one request over and over.
 func pound(b *testing.B, host string, request []byte) {
+	poundEach(b, host, func(int64) []byte { return request })
+}
+
+// poundEach sends b.N requests, by their number.
+func poundEach(b *testing.B, host string, request func(i int64) []byte) {
 	var next atomic.Int64
 	var group sync.WaitGroup
 	b.ResetTimer()
@@ -191,8 +205,8 @@ func pound(b *testing.B, host string, request []byte) {
 			}
 			defer conn.Close()
 			reader := newAnswerReader(conn)
-			for next.Add(1) <= int64(b.N) {
-				if _, err := conn.Write(request); err != nil {
+			for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
+				if _, err := conn.Write(request(i)); err != nil {
 					b.Error(err)
 					return
 				}

@@ -36,7 +36,7 @@ type tab struct {
 
 // openBrowser starts Chromium with an empty profile that reaches this machine and
 // nothing else.
-func openBrowser(t *testing.T, base string) *tab {
+func openBrowser(t *testing.T, base string, more ...chromedp.ExecAllocatorOption) *tab {
 	t.Helper()
 	program := os.Getenv(ChromiumEnv)
 	if program == "" {
@@ -49,6 +49,7 @@ func openBrowser(t *testing.T, base string) *tab {
 	flags := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir()),
 		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(2*time.Minute),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"))
+	flags = append(flags, more...)
 	all, stop := chromedp.NewExecAllocator(context.Background(), flags...)
 	ctx, end := chromedp.NewContext(all)
 	t.Cleanup(func() { end(); stop() }) // waits for the browser, before its directory is deleted
@@ -86,7 +87,7 @@ func look[T any](b *tab, expression string) T {
 	b.t.Helper()
 	ctx, stop := context.WithTimeout(b.ctx, time.Minute)
 	defer stop()
-	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	require.NoError(b.t, err)
 	return value
 }

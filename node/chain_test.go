@@ -174,7 +174,7 @@ func TestChain_FloodOfAgentIDs(t *testing.T) {
 		require.NoError(t, h.Admin().PutIdentity(t.Context(), "asha", enrolled, enrolledPair.Thumbprint()))
 		seen, seenPair := rpc.agent(2)
 		require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			return tx.RaiseIssued(ctx, seen, "0xf390bdbc27475adfeda463b9ca5b1d879aa277d3", 1)
+			return tx.Keys().RaiseIssued(ctx, seen, "0xf390bdbc27475adfeda463b9ca5b1d879aa277d3", 1)
 		}))
 		evil, err := key.GenerateEd25519()
 		require.NoError(t, err)

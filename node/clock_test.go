@@ -45,10 +45,11 @@ var wallClock = map[string]string{
 	"node/operate/usage.go":              "for how long rates were counted",
 	"node/routes.go":                     "age of a cache",
 	"node/worker/worker.go":              "how long a job took",
-	"storage/available.go":               "when the log last named the fault",
+	"storage/commit/available.go":        "when the log last named the fault",
+	"storage/commit/db.go":               "tx.Now itself",
 	"storage/replace.go":                 "name of a file",
-	"storage/storage.go":                 "tx.Now itself",
 	"storage/storagetest/storagetest.go": "seed of tests",
+	"storage/number.go":                  "how long a round took",
 }
 
 // TestOneClock checks that tx.Now is the only clock of stored times: a package that writes reads no other clock, except

@@ -50,6 +50,8 @@ type Config struct {
 	MailFrom          string   `name:"mail-from" env:"STOA_MAIL_FROM" placeholder:"ADDRESS" help:"Address that mail comes from."`
 	DKIMKey           string   `name:"dkim-key" env:"STOA_DKIM_KEY" placeholder:"FILE" help:"PEM file of the private key, RSA or Ed25519, that signs mail with DKIM. Empty: the mail server signs, or nobody."`
 	DKIMSelector      string   `name:"dkim-selector" env:"STOA_DKIM_SELECTOR" placeholder:"NAME" help:"Selector of the DNS record with the public DKIM key."`
+	LMTP              string   `name:"lmtp" env:"STOA_LMTP" placeholder:"ADDR" help:"Where the operator's mail server hands over bounces, and answers to invitations, by LMTP: unix:/path/of/socket, or host:port on this machine. Empty: none are taken."`
+	MeetingMails      int      `name:"meeting-mails" default:"200" env:"STOA_MEETING_MAILS" placeholder:"N" help:"Mails within an hour that ask a mailbox to confirm a meeting request. More requests are refused."`
 	PaySandbox        bool     `name:"pay-sandbox" env:"STOA_PAY_SANDBOX" help:"Offer the payment provider sandbox, which moves no money, to owners of attention boards. Such boards and bids are labelled TEST and are not told to other nodes. For tests."`
 	MemoryLimit       uint32   `name:"memory-limit" default:"1024" env:"STOA_MEMORY_LIMIT" placeholder:"MIB" help:"Soft limit of the node's own memory in MiB: near it the garbage collector works more, and nothing fails. 0: none. GOMEMLIMIT, where set, wins. SQLite's and the system's buffers are not counted."`
 	LogFormat         string   `default:"text" enum:"text,json" env:"STOA_LOG_FORMAT" help:"text or json."`
@@ -63,6 +65,12 @@ type Config struct {
 	// newRSA makes the node's RSA key at the first start; nil means
 	// credential.GenerateRSA. Tests that start hundreds of nodes set it.
 	newRSA func() (key.Pair, error) `kong:"-"`
+	// proofCost is the cost of proofs of work with Dev; 0 means that of level 0. Tests, which
+	// solve thousands, set it.
+	proofCost int `kong:"-"`
+	// archiveWork is the work factor of archives' private keys; 0 means that of the package.
+	// Tests, which encrypt and decrypt dozens, set it.
+	archiveWork int `kong:"-"`
 }
 
 // ErrConfig is wrapped by every error of Validate.
@@ -72,6 +80,57 @@ var ErrConfig = errors.New("configuration")
 func (c Config) Validate() error {
 	var faults []error
 	bad := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	c.addressFaults(bad)
+	if c.Database != "" && !strings.HasPrefix(c.Database, "postgres://") && !strings.HasPrefix(c.Database, "postgresql://") {
+		bad("database: must be a postgres:// URL or empty")
+	}
+	if c.Database == "" && c.Data == "" {
+		bad("data: must name a directory")
+	}
+	c.mailFaults(bad)
+	if c.AgentForm != "" && !slices.Contains(webhook.Forms, webhook.Form(c.AgentForm)) {
+		bad("signature-agent-form: must be one of %v", webhook.Forms)
+	}
+	for _, s := range c.Chain {
+		if _, err := erc8004.ParseChain(s); err != nil {
+			bad("chain: %w", err)
+		}
+	}
+	for name, rate := range map[string]float64{"read-rate": c.ReadRate, "write-rate": c.WriteRate, "identity-rate": c.IdentityRate} {
+		if rate < 0 || rate > 1e6 {
+			bad("%s: must be from 0 (the default) to 1000000", name)
+		}
+	}
+	if c.MaxStreams < 0 || c.MaxStreams > 100_000 {
+		bad("max-streams: must be from 0 (the default) to 100000")
+	}
+	if c.MeetingMails < 0 || c.MeetingMails > 100_000 {
+		bad("meeting-mails: must be from 0 (the default) to 100000")
+	}
+	for name, s := range map[string]string{"contact": c.Contact, "security-policy": c.SecurityPolicy} {
+		u, err := url.Parse(s)
+		web := err == nil && u.Scheme == "https" && u.Host != ""
+		mail := err == nil && u.Scheme == "mailto" && u.Opaque != "" && name == "contact"
+		if s != "" && !web && !mail || strings.ContainsAny(s, "\r\n") {
+			bad("%s: %q is no https: URL (a contact may be mailto: too)", name, s)
+		}
+	}
+	if c.ContentSignal != "" && !contentSignal.MatchString(c.ContentSignal) {
+		bad("content-signal: %q is not like search=yes, ai-input=yes, ai-train=no", c.ContentSignal)
+	}
+	for _, s := range c.TrustedProxies {
+		if _, err := netip.ParsePrefix(s); err != nil {
+			bad("trusted-proxies: %q is not a network such as 10.0.0.0/8", s)
+		}
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrConfig, errors.Join(faults...))
+}
+
+// addressFaults reports the faults of where the node listens and what it is called.
+func (c Config) addressFaults(bad func(format string, args ...any)) {
 	if host, _, err := net.SplitHostPort(c.Listen); err != nil {
 		bad("listen: %q is not host:port", c.Listen)
 	} else if c.BaseURL == "" && !netx.IsLoopback(host) {
@@ -100,49 +159,6 @@ func (c Config) Validate() error {
 			bad("operator-hosts: %q is not a host name, without port", h)
 		}
 	}
-	if c.Database != "" && !strings.HasPrefix(c.Database, "postgres://") && !strings.HasPrefix(c.Database, "postgresql://") {
-		bad("database: must be a postgres:// URL or empty")
-	}
-	if c.Database == "" && c.Data == "" {
-		bad("data: must name a directory")
-	}
-	c.mailFaults(bad)
-	if c.AgentForm != "" && !slices.Contains(webhook.Forms, webhook.Form(c.AgentForm)) {
-		bad("signature-agent-form: must be one of %v", webhook.Forms)
-	}
-	for _, s := range c.Chain {
-		if _, err := erc8004.ParseChain(s); err != nil {
-			bad("chain: %w", err)
-		}
-	}
-	for name, rate := range map[string]float64{"read-rate": c.ReadRate, "write-rate": c.WriteRate, "identity-rate": c.IdentityRate} {
-		if rate < 0 || rate > 1e6 {
-			bad("%s: must be from 0 (the default) to 1000000", name)
-		}
-	}
-	if c.MaxStreams < 0 || c.MaxStreams > 100_000 {
-		bad("max-streams: must be from 0 (the default) to 100000")
-	}
-	for name, s := range map[string]string{"contact": c.Contact, "security-policy": c.SecurityPolicy} {
-		u, err := url.Parse(s)
-		web := err == nil && u.Scheme == "https" && u.Host != ""
-		mail := err == nil && u.Scheme == "mailto" && u.Opaque != "" && name == "contact"
-		if s != "" && !web && !mail || strings.ContainsAny(s, "\r\n") {
-			bad("%s: %q is no https: URL (a contact may be mailto: too)", name, s)
-		}
-	}
-	if c.ContentSignal != "" && !contentSignal.MatchString(c.ContentSignal) {
-		bad("content-signal: %q is not like search=yes, ai-input=yes, ai-train=no", c.ContentSignal)
-	}
-	for _, s := range c.TrustedProxies {
-		if _, err := netip.ParsePrefix(s); err != nil {
-			bad("trusted-proxies: %q is not a network such as 10.0.0.0/8", s)
-		}
-	}
-	if len(faults) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%w: %w", ErrConfig, errors.Join(faults...))
 }
 
 // contentSignal is the form of contentsignals.org.

@@ -18,10 +18,12 @@ import (
 
 // testConfig is the configuration of a node on loopback with a database that is
 // migrated and, where change says nothing else, new. Migrating it and making an RSA
-// key are nearly all of what the first start of a node costs.
+// key are nearly all of what the first start of a node costs. Proofs of work are of level 0 with
+// one iteration, which is most of what tests with many of them would take; those of an operator's
+// node (without Dev) are what they cost in use.
 func testConfig(t testing.TB, change ...func(*Config)) Config {
 	t.Helper()
-	c := Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test", newRSA: rsaKeys.pair}
+	c := Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test", newRSA: rsaKeys.pair, proofCost: 1, archiveWork: 10}
 	for _, f := range change {
 		f(&c)
 	}

@@ -49,10 +49,10 @@ func TestCrawl(t *testing.T) {
 		}
 
 		require.NoError(t, h.db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
-			return tx.SetPostState(ctx, post.ID, protocol.Hidden, "test")
+			return tx.Posts().SetState(ctx, post.ID, protocol.Hidden, "test")
 		}))
-		fresh := newHouse(t, change, func(c *Config) { c.Data, c.BaseURL = h.config.Data, h.Base })
-		require.NotContains(t, fresh.ask("GET", "/sitemap.xml?posts=1", "").Body.String(), post.ID)
+		h.restart(change)
+		require.NotContains(t, h.ask("GET", "/sitemap.xml?posts=1", "").Body.String(), post.ID)
 	})
 }
 

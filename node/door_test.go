@@ -29,10 +29,35 @@ func newHouse(t testing.TB, change ...func(*Config)) *house {
 	n, err := New(context.Background(), testConfig(t, change...), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		require.NoError(t, n.db.Check(context.Background()), "the invariants of the database hold")
+		if n.db != nil { // restart has closed it
+			require.NoError(t, n.db.Check(context.Background()), "the invariants of the database hold")
+		}
 		require.NoError(t, n.Close())
 	})
 	return &house{n, t}
+}
+
+// second is another process of the deployment: on SQLite, which one process serves, the
+// house itself.
+func (h *house) second(change ...func(*Config)) *house {
+	h.t.Helper()
+	if h.db.Engine() == "sqlite" {
+		return h
+	}
+	return newHouse(h.t, append(change, h.deployment)...)
+}
+
+// restart ends the process of a house and starts another one, which remembers nothing that
+// is not in the database.
+func (h *house) restart(change ...func(*Config)) {
+	h.t.Helper()
+	require.NoError(h.t, h.Close())
+	h.Node = newHouse(h.t, append(change, h.deployment)...).Node
+}
+
+// deployment makes a process one of those of the house.
+func (h *house) deployment(c *Config) {
+	c.Data, c.BaseURL, c.Chain = h.config.Data, h.Base, h.config.Chain
 }
 
 type answer struct {

@@ -175,7 +175,7 @@ func (s *stage) enrolled(handle string, account int) *actor {
 	require.NoError(s.t, s.Admin().AddKey(ctx, handle, a.pair, true)) // the node keeps it, so its directory is served
 	a.token = ownerToken(s.t, s.Node, handle)
 	require.NoError(s.t, s.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		return tx.PutNotifySettings(ctx, storage.NotifySettings{Handle: handle, Webhook: "https://agent.example/notices",
+		return tx.Profiles().PutNotifySettings(ctx, storage.NotifySettings{Handle: handle, Webhook: "https://agent.example/notices",
 			Events: []protocol.NoticeEvent{protocol.ThreadBegun}})
 	}))
 	a.id, _, err = s.chain.registrar(account).Register(ctx, "https://agent.example/"+handle)
@@ -306,7 +306,7 @@ func (a *actor) ended(why protocol.EnrolmentEnd, pair key.Pair) {
 	require.Equal(t, a.id.String(), status.Ended.ERC8004)
 	read := func(fn func(context.Context, *storage.Tx) error) { require.NoError(t, a.s.db.Read(t.Context(), fn)) }
 	read(func(ctx context.Context, tx *storage.Tx) error {
-		audit, err := tx.ListAudit(ctx, 100, "")
+		audit, err := tx.AuditLog().List(ctx, 100, "")
 		told := 0
 		for _, e := range audit.Items {
 			if e.Action == "identity end" && e.Subject == a.handle {
@@ -314,7 +314,7 @@ func (a *actor) ended(why protocol.EnrolmentEnd, pair key.Pair) {
 			}
 		}
 		require.Positive(t, told, "the operator is told")
-		jobs, err2 := tx.ListJobs(ctx, storage.JobWaiting, 100, "")
+		jobs, err2 := tx.Jobs().List(ctx, storage.JobWaiting, 100, "")
 		require.NoError(t, err2)
 		notices := 0
 		for _, j := range jobs.Items {
@@ -569,9 +569,10 @@ func TestEnrolment_Unwatched(t *testing.T) {
 		s.chain.must(s.chain.registrar(0).Transfer(t.Context(), a.id.AgentID, s.chain.registrar(1).Address()))
 		s.chain.publish(1, 1, a.id, buyers)
 		s.chain.do("final")
-		two := &stage{newHouse(t, change, func(c *Config) {
-			c.Data, c.BaseURL, c.Chain = s.config.Data, s.Base, s.config.Chain
-		}), s.chain}
+		two := &stage{s.second(change), s.chain}
+		if two.house == s.house {
+			s.restart(change)
+		}
 		there := *a // at a process that has not looked at the identity before
 		there.s = two
 		there.grants(buyers, "")
@@ -579,12 +580,14 @@ func TestEnrolment_Unwatched(t *testing.T) {
 		require.NotNil(t, a.profile().Identity.ERC8004)
 
 		s.watch()
-		two.watch()
+		if two.house != s.house {
+			two.watch()
+		}
 		a.ends(protocol.EndedByOwner, a.pair)
 		stays.remains(stays.pair)
 		notices := 0
 		require.NoError(t, s.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			jobs, err := tx.ListJobs(ctx, storage.JobWaiting, 100, "")
+			jobs, err := tx.Jobs().List(ctx, storage.JobWaiting, 100, "")
 			for _, j := range jobs.Items {
 				if strings.Contains(string(j.Args), `"identity.ended"`) {
 					notices++

@@ -47,6 +47,7 @@ type doors struct {
 func newDoors(t *testing.T) *doors {
 	d := &doors{t: t, n: startNode(t)}
 	d.house = &house{d.n, t}
+	d.n.meeting.Mail = noMeetingMail
 	hostedAgent(t, d.n, "asha")
 	var err error
 	d.house.takeBids("asha")
@@ -97,8 +98,12 @@ func (d *doors) overHTTP(c call) (o outcome, ok bool) {
 		path = strings.Replace(path, "{"+name+"}", url.PathEscape(s), 1)
 		delete(rest, name)
 	}
-	if rest[c.op.Secret] != nil && c.op.ReadOnly {
-		return o, false // a secret is in no URL
+	secret, _ := rest[c.op.Secret].(string)
+	if rest[c.op.Secret] != nil && c.op.ReadOnly { // a secret is in no URL, and a request has one Authorization
+		if c.token || !strings.HasPrefix(secret, protocol.ReadTokenPrefix) || len(secret) > 100 {
+			return o, false
+		}
+		delete(rest, c.op.Secret)
 	}
 	var body io.Reader
 	if c.op.HTTP.Method == "POST" || c.op.HTTP.Method == "PUT" {
@@ -125,6 +130,9 @@ func (d *doors) overHTTP(c call) (o outcome, ok bool) {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	d.identify(r.Header, c)
+	if secret != "" && c.op.ReadOnly {
+		r.Header.Set("Authorization", "Bearer "+secret)
+	}
 	res, err := http.DefaultClient.Do(r)
 	require.NoError(d.t, err)
 	defer res.Body.Close()

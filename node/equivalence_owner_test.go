@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -17,11 +18,12 @@ import (
 // the arguments that name it.
 func (d *doors) own(op *protocol.Operation, args map[string]any) map[string]any {
 	d.t.Helper()
+	if d.bid(op, args) {
+		return args
+	}
 	ask := func(method, path, body string, into any) {
 		d.t.Helper()
-		a := d.house.ask(method, path, body, "Authorization", "Bearer "+d.token)
-		require.Less(d.t, a.Code, 300, "%s %s: %s", method, path, a.Body)
-		a.into(into)
+		d.good(method, path, body, d.token, into)
 	}
 	var made map[string]any
 	switch id := fmt.Sprint(args["id"]); {
@@ -49,7 +51,35 @@ func (d *doors) own(op *protocol.Operation, args map[string]any) map[string]any 
 		args["keyid"] = k.KeyID
 	case op == protocol.DropIdentity.Operation:
 		require.NoError(d.t, d.n.Admin().PutIdentity(d.t.Context(), "asha", "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:7", strings.Repeat("k", 43)))
+	case op == protocol.ConnectCalendar.Operation, op == protocol.ListCalendars.Operation: // without what a job has found out of others
+		require.NoError(d.t, d.n.db.Write(d.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			all, err := tx.Calendars().OfProfile(ctx, "asha")
+			for _, a := range all {
+				err = errors.Join(err, tx.Calendars().Delete(ctx, a.ID))
+			}
+			return err
+		}))
+	case strings.HasPrefix(id, protocol.CalendarID+"_"):
+		require.NoError(d.t, d.n.db.Write(d.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			a := &storage.CalendarAccount{Handle: "asha", Sealed: []byte{0}, CalendarDoc: storage.CalendarDoc{Address: "https://cal.example.org/", User: "asha",
+				Found: []protocol.FoundCalendar{{URL: "https://cal.example.org/asha/", Name: "Work"}}}}
+			all, err := tx.Calendars().OfProfile(ctx, "asha")
+			for _, old := range all { // there may be five, and jobs may be asking them
+				err = errors.Join(err, tx.Calendars().Delete(ctx, old.ID))
+			}
+			err = errors.Join(err, tx.Calendars().Put(ctx, a))
+			args["id"] = a.ID
+			return err
+		}))
 	case strings.HasPrefix(id, protocol.TokenID+"_"):
+		var page protocol.Page[protocol.Token] // an account has 100 at most, and those of other calls may stay
+		ask("GET", "/api/owner/tokens?limit=100", "", &page)
+		for _, t := range page.Items {
+			if t.RevokedAt == nil && t.Name != "first" && t.Name != "all" {
+				args["id"] = t.ID
+				return args
+			}
+		}
 		var t protocol.MadeToken
 		ask("POST", "/api/owner/tokens", `{"name":"x","scopes":["post"]}`, &t)
 		args["id"] = t.Token.ID
@@ -59,7 +89,7 @@ func (d *doors) own(op *protocol.Operation, args map[string]any) map[string]any 
 		_, hash := session.New(session.Cookie)
 		require.NoError(d.t, d.n.db.Write(d.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			args["id"] = protocol.NewID(protocol.SessionID, tx.Now)
-			return tx.InsertSession(ctx, storage.Session{ID: args["id"].(string), Hash: hash, Account: a.ID, ExpiresAt: tx.Now.Add(time.Hour)})
+			return tx.Sessions().Insert(ctx, storage.Session{ID: args["id"].(string), Hash: hash, Account: a.ID, ExpiresAt: tx.Now.Add(time.Hour)})
 		}))
 	}
 	return args

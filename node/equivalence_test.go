@@ -61,7 +61,8 @@ func TestEquivalence(t *testing.T) {
 			}
 		})
 	}
-	require.Equal(t, unequalled, slices.Sorted(maps.Keys(refused)), "of every other operation a result was compared, not only refusals")
+	require.Equal(t, unequalled, slices.Sorted(maps.Keys(refused)), "the second list is of the operations that were only refused: make "+
+		"what their examples name in newDoors, or list them in unequalled with the reason")
 }
 
 // unequalled are the operations of which the doors can compare no result here.
@@ -117,7 +118,23 @@ func (h *house) thread(token string) (t protocol.ContactReceipt) {
 
 func (d *doors) compare(c call, output *jsonschema.Schema) outcome {
 	d.t.Helper()
-	return d.compareEach(c.op, func() map[string]any { return c.args }, c.token, output)
+	return d.compareEach(c.op, func() map[string]any {
+		if c.op == protocol.BidForAttention.Operation || c.op == protocol.CloseAttentionBoard.Operation { // each door finds the board as the first one did
+			d.reopen(protocol.PayUPI)
+		}
+		if c.op == protocol.ConnectCalendar.Operation { // whose check may have failed since the last door
+			d.own(c.op, c.args)
+		}
+		if c.op == protocol.RequestMeeting.Operation { // nor does it meet a limit
+			d.takesMeetings()
+			args := maps.Clone(c.args)
+			if args["email"] == members(d.t, c.op.Example)["email"] {
+				args["email"] = newMailbox()
+			}
+			return args
+		}
+		return c.args
+	}, c.token, output)
 }
 
 func (d *doors) compareEach(op *protocol.Operation, args func() map[string]any, token bool, output *jsonschema.Schema) outcome {
@@ -154,8 +171,14 @@ var masks = []struct {
 }{
 	{regexp.MustCompile(`\b([a-z]+)_[0-7][0-9a-hjkmnp-tv-z]{25}\b`), "${1}_ID"},
 	{times, "TIME"},
+	{regexp.MustCompile(`%2Fmtg_[0-7][0-9a-hjkmnp-tv-z]{25}\b`), "mtg_ID"},
+	{regexp.MustCompile(`\d{8}T\d{6}Z|\d{4}-\d\d-\d\dT\d\d%3A\d\d%3A\d\dZ`), "TIME"}, // in links that put a meeting on a calendar
 	{regexp.MustCompile(`\b[0-9a-f]{32,}\b`), "HEX"},
 	{regexp.MustCompile(`\b\d{10}\b`), "UNIX"},
+	{regexp.MustCompile(`\b4\d{11}\b`), "UTR"},
+	{regexp.MustCompile(`BID[0-9A-Z]{26}1?`), "REFERENCE"},
+	{regexp.MustCompile(`\bbidder-[0-9a-f]+\b`), "BIDDER"},
+	{regexp.MustCompile(`\b\d{4}-\d\d/\d{6}\b`), "RECEIPT"},
 	{regexp.MustCompile(`stoa_[0-9A-Za-z_-]{16,}|"[0-9A-Za-z_-]{22,}"`), "SECRET"},
 }
 

@@ -216,7 +216,7 @@ func TestFedify(t *testing.T) {
 	f.wait(func() bool {
 		var readers []string
 		require.NoError(t, h.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
-			readers, err = tx.Readers(ctx, anonymous.ID)
+			readers, err = tx.Posts().Readers(ctx, anonymous.ID)
 			return err
 		}))
 		return slices.Equal(readers, []string{f.user("carol")})

@@ -39,9 +39,9 @@ func TestFollow_Shows(t *testing.T) {
 			require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 				if err != nil {
 					require.Equal(t, protocol.Gone, protocol.CodeOf(err))
-					return tx.BuryJob(ctx, j.ID, err.Error())
+					return tx.Jobs().Bury(ctx, j.ID, err.Error())
 				}
-				if err := tx.FinishJob(ctx, j.ID); err != nil || after == nil {
+				if err := tx.Jobs().Finish(ctx, j.ID); err != nil || after == nil {
 					return err
 				}
 				return after(ctx, tx)

@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"stoa/node/dispatch"
 	"stoa/node/httpapi"
+	"stoa/node/web"
 	"stoa/protocol"
 )
 
@@ -28,7 +30,12 @@ func Generate() ([]Generated, error) {
 	if err != nil {
 		return nil, err
 	}
+	tools, err := web.Tools(dispatch.NewSchemas())
+	if err != nil {
+		return nil, err
+	}
 	return []Generated{
+		{"node/web/static/tools.json", tools},
 		{"schemas/openapi.json", openapi},
 		{"schemas/agent-profile.v1.json", profile},
 		{"docs/reference/operations.md", operationsPage()},

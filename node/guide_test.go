@@ -25,12 +25,12 @@ func TestGuides_Sizes(t *testing.T) {
 		c.Chain = []string{"1=https://rpc.example,0x8004A169FB4a3325136EB29fA0ceB6D2e539a432", "8453=https://rpc.example,0x8004A169FB4a3325136EB29fA0ceB6D2e539a432"}
 	})
 	for what, c := range map[string]struct{ bytes, most int }{
-		"tools/list":                {len(h.modern("tools/list", "").Result), 52_000},
-		"tools/list of owners":      {len(h.modernAt("/mcp/owner", "tools/list", "").Result), 92_000},
-		"SKILL.md":                  {h.ask("GET", "/SKILL.md", "").Body.Len(), 16_000},
-		"llms.txt":                  {h.ask("GET", "/llms.txt", "").Body.Len(), 8000},
-		"/openapi.json":             {h.ask("GET", "/openapi.json", "").Body.Len(), 180_000},
-		"/openapi.json of everyone": {h.ask("GET", "/openapi.json?for=all", "").Body.Len(), 440_000},
+		"tools/list":                {len(h.modern("tools/list", "").Result), 72_000},                  // with the four tools of meeting requests
+		"tools/list of owners":      {len(h.modernAt("/mcp/owner", "tools/list", "").Result), 125_000}, // with the eight of meeting requests and the six of calendars
+		"SKILL.md":                  {h.ask("GET", "/SKILL.md", "").Body.Len(), 21_000},                // with the six operations of meeting requests
+		"llms.txt":                  {h.ask("GET", "/llms.txt", "").Body.Len(), 9000},
+		"/openapi.json":             {h.ask("GET", "/openapi.json", "").Body.Len(), 195_000},
+		"/openapi.json of everyone": {h.ask("GET", "/openapi.json?for=all", "").Body.Len(), 500_000},
 	} {
 		t.Logf("%s: %d bytes of %d", what, c.bytes, c.most)
 		require.LessOrEqual(t, c.bytes, c.most, what)

@@ -77,10 +77,10 @@ func (a answered) slowest() time.Duration { return slices.Max(a.times) }
 func measure(b *testing.B, dir, engine string, what fill.Config) listRun {
 	b.Helper()
 	ctx := context.Background()
-	name := fmt.Sprintf("%s-%d-%d", engine, what.Posts, what.Profiles)
+	name := fmt.Sprintf("%s-%d-%d-%d", engine, what.Posts, what.Profiles, what.Boards)
 	c := Config{Listen: "127.0.0.1:0", BaseURL: "http://127.0.0.1:8350", Data: filepath.Join(dir, name), Dev: true, Version: "test"}
 	if engine == "postgres" {
-		c.Database = keptDatabase(b, fmt.Sprintf("bench_%d_%d", what.Posts, what.Profiles))
+		c.Database = keptDatabase(b, fmt.Sprintf("bench_%d_%d_%d", what.Posts, what.Profiles, what.Boards))
 	}
 	n, err := New(ctx, c, slog.New(slog.DiscardHandler))
 	require.NoError(b, err)
@@ -101,11 +101,7 @@ func measure(b *testing.B, dir, engine string, what fill.Config) listRun {
 	r := listRun{engine: engine, posts: what.Posts}
 	every, err := strconv.Atoi(cmp.Or(os.Getenv("BENCH_EVERY"), "1"))
 	require.NoError(b, err)
-	keys := h.listKeys()
-	all := privateListings(keys)
-	if os.Getenv("BENCH_ONLY") != "private" {
-		all = append(listings(what.Profiles, h.roots()), all...)
-	}
+	all, counted := h.wanted(what.Profiles)
 	for _, l := range all {
 		if l.bearer != "" || l.op == protocol.ReadModerationLog.Operation {
 			every = 1 // they are few
@@ -116,11 +112,27 @@ func measure(b *testing.B, dir, engine string, what fill.Config) listRun {
 			}
 		}
 	}
-	for _, q := range counts(keys) {
+	for _, q := range counted {
 		r.answers = append(r.answers, h.pages(q)...)
 	}
 	fmt.Printf("%s: %d questions asked in %s\n", name, len(r.answers), time.Since(start).Round(time.Second))
 	return r
+}
+
+// wanted are the listings and counts that BENCH_ONLY leaves: all of them, those that are private, or
+// the listing of one operation.
+func (h *asker) wanted(profiles int) ([]listing, []question) {
+	only := os.Getenv("BENCH_ONLY")
+	keys := h.listKeys()
+	private, counted := privateListings(keys), counts(keys)
+	if only == "private" {
+		return private, counted
+	}
+	all := append(listings(profiles, h.roots()), private...)
+	if only != "" {
+		return slices.DeleteFunc(all, func(l listing) bool { return l.op.Name != only }), nil
+	}
+	return all, counted
 }
 
 // keptDatabase is the URL of a database of the cluster, made where missing.

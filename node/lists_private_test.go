@@ -29,13 +29,13 @@ func (h *asker) listKeys() (k listKeys) {
 	k.operator, _, err = h.Admin().CreateAccountToken(context.Background(), acc.ID, "lists", 0, protocol.ScopeOperator, protocol.ScopeAccount)
 	require.NoError(t, err)
 	require.NoError(t, h.db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
-		id, err := tx.ThreadByToken(ctx, protocol.SecretHash(k.thread))
+		id, err := tx.Threads().IDByToken(ctx, protocol.SecretHash(k.thread))
 		require.NoError(t, err)
 		k.threadID = id
-		calls, err := tx.ListCallbacks(ctx, fill.Handle(0), "", "", 1, "")
+		calls, err := tx.Callbacks().List(ctx, fill.Handle(0), "", "", 1, "")
 		require.NoError(t, err)
 		k.answered = calls.Items[0].ThreadID
-		notes, err := tx.ListNotes(ctx, protocol.NoteQuery{Paging: protocol.Paging{Limit: 1}})
+		notes, err := tx.Moderation().ListNotes(ctx, protocol.NoteQuery{Paging: protocol.Paging{Limit: 1}})
 		require.NoError(t, err)
 		k.post = notes.Items[0].Subject
 		return nil

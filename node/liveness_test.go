@@ -43,13 +43,13 @@ func TestLiveness(t *testing.T) {
 		require.Eventually(t, func() bool { // new addresses are asked within a minute
 			require.NoError(t, h.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 				for _, handle := range []string{"asha", "ravi"} {
-					probes, err := tx.Probes(ctx, handle)
+					probes, err := tx.Probes().OfProfile(ctx, handle)
 					if err != nil {
 						return err
 					}
 					for _, p := range probes {
 						if p.AskedAt.IsZero() {
-							if err := tx.SettleProbe(ctx, p, tx.Now); err != nil {
+							if err := tx.Probes().Settle(ctx, p, tx.Now); err != nil {
 								return err
 							}
 						}

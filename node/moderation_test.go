@@ -106,7 +106,7 @@ func TestModeration_Reports(t *testing.T) {
 		state := func(want int) { t.Helper(); require.Equal(t, want, h.ask("GET", page, "").Code) }
 
 		require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			return tx.PutNotifySettings(ctx, storage.NotifySettings{Handle: "asha", Webhook: "https://asha.example/notices"})
+			return tx.Profiles().PutNotifySettings(ctx, storage.NotifySettings{Handle: "asha", Webhook: "https://asha.example/notices"})
 		}))
 		require.Empty(t, queue("reported"))
 		for i := range 4 {
@@ -190,7 +190,7 @@ func TestModeration_Reports(t *testing.T) {
 
 		var told []protocol.NoticeEvent
 		require.NoError(t, h.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			jobs, err := tx.ListJobs(ctx, storage.JobWaiting, 100, "")
+			jobs, err := tx.Jobs().List(ctx, storage.JobWaiting, 100, "")
 			for _, j := range jobs.Items {
 				var n protocol.Notice
 				if j.Kind == storage.NoticeJob && json.Unmarshal(j.Args, &n) == nil {
@@ -232,7 +232,7 @@ func TestModeration_Blocks(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
-		two := newHouse(t, change, func(c *Config) { c.Data, c.BaseURL = h.config.Data, h.Base })
+		two := h.second(change)
 		o := h.operator()
 		pair := hostedAgent(t, h.Node, "asha")
 		token, _, err := h.Admin().CreateToken(t.Context(), "asha", "t", 0)
@@ -380,14 +380,14 @@ func TestAdmin_RequeueJob(t *testing.T) {
 		if err := tx.Enqueue(ctx, storage.Job{Kind: "follow", Lane: "test", RunAt: tx.Now}); err != nil {
 			return err
 		}
-		all, err := tx.ListJobs(ctx, storage.JobWaiting, 100, "")
+		all, err := tx.Jobs().List(ctx, storage.JobWaiting, 100, "")
 		for _, j := range all.Items {
 			if j.Lane == "test" {
 				job = j
 			}
 		}
 		if err == nil {
-			err = tx.BuryJob(ctx, job.ID, "no such host")
+			err = tx.Jobs().Bury(ctx, job.ID, "no such host")
 		}
 		return err
 	}))
@@ -419,7 +419,7 @@ func TestModeration_Limits(t *testing.T) {
 	eachEngine(t, func(t *testing.T, change func(*Config)) {
 		serious := func(c *Config) { c.Dev = false }
 		h := newHouse(t, change, serious)
-		two := newHouse(t, change, serious, func(c *Config) { c.Data, c.BaseURL = h.config.Data, h.Base })
+		two := h.second(change, serious)
 		o := h.operator()
 		level := func(at *house) int {
 			var c struct{ Hint struct{ Level int } }

@@ -38,9 +38,11 @@ import (
 	"stoa/node/httpapi"
 	"stoa/node/liveness"
 	"stoa/node/mcpapi"
+	"stoa/node/meeting"
 	"stoa/node/moderation"
 	"stoa/node/operate"
 	"stoa/node/outbound"
+	"stoa/node/provider/calendar"
 	"stoa/node/site"
 	"stoa/node/web"
 	"stoa/node/webhook"
@@ -80,11 +82,13 @@ type Node struct {
 	api         *httpapi.API
 	contact     *contact.Contact
 	attention   *attention.Attention
+	meeting     *meeting.Meeting
 	webhooks    *webhook.Sender
 	accounts    *account.Accounts
 	archive     *archive.Archive
 
 	listener, operatorListener net.Listener
+	lmtp                       net.Listener // nil when no answers to mail are taken
 	handler                    http.Handler
 	draining                   atomic.Bool
 	pulse                      pulse
@@ -108,7 +112,7 @@ func New(ctx context.Context, c Config, log *slog.Logger) (*Node, error) {
 func (n *Node) open(ctx context.Context) error {
 	c := n.config
 	var err error
-	if n.db, n.keys, err = openStore(ctx, c, n.log); err != nil {
+	if n.db, n.keys, err = openStore(ctx, c, n.log, true); err != nil {
 		return err
 	}
 	if n.listener, err = net.Listen("tcp", c.Listen); err != nil {
@@ -117,6 +121,11 @@ func (n *Node) open(ctx context.Context) error {
 	if c.OperatorListen != "" {
 		if n.operatorListener, err = net.Listen("tcp", c.OperatorListen); err != nil {
 			return fmt.Errorf("%w: operator-listen: %w", ErrConfig, err)
+		}
+	}
+	if c.LMTP != "" {
+		if n.lmtp, err = listenLMTP(c.LMTP); err != nil {
+			return err
 		}
 	}
 	n.URL = "http://" + n.listener.Addr().String()
@@ -129,15 +138,20 @@ func (n *Node) open(ctx context.Context) error {
 	return n.wire(ctx)
 }
 
-// openStore opens the database and the keys that are sealed in it.
-func openStore(ctx context.Context, c Config, log *slog.Logger) (*storage.DB, *credential.Keyring, error) {
+// openStore opens the database, to serve it or next to the process that does, and the
+// keys that are sealed in it.
+func openStore(ctx context.Context, c Config, log *slog.Logger, serve bool) (*storage.DB, *credential.Keyring, error) {
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return nil, nil, fmt.Errorf("%w: data: %w", ErrConfig, err)
 	}
 	if _, err := key.LoadMaster(c.masterKey()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, err
 	}
-	db, err := storage.Open(ctx, storage.Config{Path: c.sqlite(), URL: c.Database, Log: log})
+	db, err := storage.Open(ctx, storage.Config{Path: c.sqlite(), URL: c.Database, Log: log, Serve: serve})
+	if errors.Is(err, storage.ErrServed) {
+		return nil, nil, fmt.Errorf("%w: a node runs on the data directory %s already: stop it, or give this one another with --data; "+
+			"several processes of one node need PostgreSQL (--database)", ErrConfig, c.Data)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("open database: %w", err)
 	}
@@ -162,6 +176,7 @@ func (n *Node) rooms() {
 	n.feed = &feed.Feed{Base: n.Base, Hub: feed.NewHub(n.db, n.Base, n.log)}
 	n.feed.Hub.Max = cmp.Or(n.config.MaxStreams, feed.MaxStreams)
 	n.contact = &contact.Contact{Base: n.Base, Private: n.config.AllowPrivatePeers || n.config.Dev, DB: n.db}
+	n.meeting = &meeting.Meeting{Base: n.Base, Private: n.config.AllowPrivatePeers || n.config.Dev, DB: n.db, Mail: n.meetingMail, PerHour: n.config.MeetingMails}
 	n.attention = &attention.Attention{Base: n.Base, Private: n.config.AllowPrivatePeers || n.config.Dev, Sandbox: n.config.Dev || n.config.PaySandbox,
 		DB: n.db, Seal: n.keys}
 	n.accounts = &account.Accounts{Base: n.Base, Name: n.config.name(strings.TrimPrefix(strings.TrimPrefix(n.Base, "https://"), "http://")), DB: n.db,
@@ -178,29 +193,23 @@ func (n *Node) wire(ctx context.Context) error {
 		return err
 	}
 	client := outbound.New(outboundOptions(c, n.Base))
-	if n.chain, err = credential.NewChain(c.Chain, c.Dev, n.db, n.log); err != nil {
+	if err := n.openChain(ctx); err != nil {
 		return err
-	}
-	if n.chain != nil {
-		err := n.chain.Reader.Check(ctx)
-		if wrong, ok := errors.AsType[*erc8004.SettingError](err); ok { // a chain that does not answer now is no error: /readyz and the metrics report it
-			return fmt.Errorf("%w: %w", ErrConfig, wrong)
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n.metrics.registry.MustRegister(chainStates{n.chain.Reader})
-	}
-	n.agents.Chain = n.chain
-	if n.chain != nil {
-		n.enrolments = credential.NewEnrolments(n.db, n.chain, n.log)
-		n.agents.Enrolled = n.enrolments
 	}
 	n.archive = newArchive(c, n.db, n.keys, n.accounts, client, n.chain)
 	n.webhooks = &webhook.Sender{Client: client, Key: n.keys.Ed, Base: n.Base, Private: c.AllowPrivatePeers || c.Dev, Form: webhook.Form(c.AgentForm)}
 	n.contact.Webhook = n.webhooks
 	n.accounts.Webhook = n.webhooks
-	if n.accounts.Mail, err = n.mailer(base); err != nil {
+	n.attention.Webhook, n.attention.Pay = n.webhooks, n.payProviders(client)
+	if n.attention.LinkKey, err = n.keys.Random(ctx, credential.SecretBidLinks); err != nil {
+		return err
+	}
+	n.accounts.Links = map[string]account.LinkFor{protocol.BidID: n.attention.LinkFor, protocol.MeetingID: n.meeting.LinkFor}
+	n.meeting.Webhook, n.meeting.Seal, n.meeting.CalendarClient = n.webhooks, n.keys, outbound.New(calendarOptions(c, n.Base))
+	if n.meeting.LinkKey, err = n.keys.Random(ctx, credential.SecretMeetingLinks); err != nil {
+		return err
+	}
+	if n.accounts.Mail, err = n.mailer(ctx, base); err != nil {
 		return err
 	}
 	if n.directories, err = credential.NewDirectories(n.db, client, n.log, c.Dev || c.AllowPrivatePeers); err != nil {
@@ -230,10 +239,46 @@ func (n *Node) wire(ctx context.Context) error {
 	if err := n.table.Complete(protocol.Operations()); err != nil {
 		return err
 	}
-	n.worker = &worker.Worker{DB: n.db, Log: n.log, Owner: owner(), Observe: n.metrics.job}
 	if n.federation, err = n.federate(base, client); err != nil {
 		return err
 	}
+	if err := n.jobs(ctx); err != nil {
+		return err
+	}
+	documents, err := wellknown.New(wellknown.Config{
+		Base: base, Directory: n.agents, Keys: n.keys, Site: siteList{n.db, n.directory}, Name: c.Name, Version: c.Version,
+		Doors: protocol.HTTP | protocol.MCP | protocol.A2A, MCPVersions: mcpapi.Versions(), Registries: registryNames(c), Feeds: feedDocuments(),
+		Contact: c.Contact, Policy: c.SecurityPolicy, Signal: c.ContentSignal, Log: n.log,
+	})
+	if err != nil {
+		return err
+	}
+	return n.route(documents)
+}
+
+// openChain makes what reads the chain and keeps enrolments in step with it. A chain that does not
+// answer now is no error: /readyz and the metrics report it.
+func (n *Node) openChain(ctx context.Context) (err error) {
+	c := n.config
+	if n.chain, err = credential.NewChain(c.Chain, c.Dev, n.db, n.log); err != nil || n.chain == nil {
+		return err
+	}
+	err = n.chain.Reader.Check(ctx)
+	if wrong, ok := errors.AsType[*erc8004.SettingError](err); ok {
+		return fmt.Errorf("%w: %w", ErrConfig, wrong)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	n.metrics.registry.MustRegister(chainStates{n.chain.Reader})
+	n.enrolments = credential.NewEnrolments(n.db, n.chain, n.log)
+	n.agents.Chain, n.agents.Enrolled = n.chain, n.enrolments
+	return nil
+}
+
+// jobs makes the worker, gives it the handler of each kind of job, and enqueues the first of those that repeat.
+func (n *Node) jobs(ctx context.Context) error {
+	n.worker = &worker.Worker{DB: n.db, Log: n.log, Owner: owner(), Observe: n.metrics.job}
 	for kind, handle := range n.federation.Jobs() {
 		n.worker.Handle(kind, worker.Handler(handle))
 	}
@@ -246,6 +291,15 @@ func (n *Node) wire(ctx context.Context) error {
 	n.worker.Handle(storage.FormerJob, n.accounts.NotifyFormer)
 	n.worker.Handle(storage.SilenceJob, n.contact.Silence)
 	n.worker.Handle(storage.CallbackJob, n.contact.Deliver)
+	for kind, handle := range map[storage.JobKind]worker.Handler{
+		storage.BidDueJob: n.attention.Due, storage.BidLinkJob: n.attention.Link, storage.BidCancelJob: n.attention.Cancel,
+		storage.BidPollJob: n.attention.Poll, storage.PayEventJob: n.attention.Event, storage.RefundJob: n.attention.Refund,
+		storage.BidUpdateJob: n.attention.Update, storage.MeetingDueJob: n.meeting.Due, storage.MeetingMailJob: n.meeting.SendMail,
+		storage.MeetingUpdateJob: n.meeting.Update, storage.CalendarCheckJob: n.meeting.Check, storage.CalendarBusyJob: n.meeting.ReadBusy,
+		storage.CalendarEventJob: n.meeting.WriteEvent, storage.MeetingRemindJob: n.meeting.Remind,
+	} {
+		n.worker.Handle(kind, handle)
+	}
 	n.worker.Handle(storage.ImportJob, n.archive.Resume)
 	keep := operate.Upkeep{DB: n.db}
 	n.worker.Handle(storage.PruneJob, keep.Prune)
@@ -261,22 +315,18 @@ func (n *Node) wire(ctx context.Context) error {
 	if err := n.worker.Complete(storage.JobKinds()); err != nil {
 		return err
 	}
-	if err := n.db.Write(ctx, keep.Enqueue); err != nil {
-		return err
-	}
-	documents, err := wellknown.New(wellknown.Config{
-		Base: base, Directory: n.agents, Keys: n.keys, Site: siteList{n.db, n.directory}, Name: c.Name, Version: c.Version,
-		Doors: protocol.HTTP | protocol.MCP | protocol.A2A, MCPVersions: mcpapi.Versions(), Registries: registryNames(c), Feeds: feedDocuments(),
-		Contact: c.Contact, Policy: c.SecurityPolicy, Signal: c.ContentSignal, Log: n.log,
-	})
-	if err != nil {
-		return err
-	}
-	return n.route(documents)
+	return n.db.Write(ctx, keep.Enqueue)
 }
 
 func outboundOptions(c Config, base string) outbound.Options {
 	return outbound.Options{AllowPrivate: c.AllowPrivatePeers || c.Dev, UserAgent: "stoa/" + c.Version + " (+" + base + ")"}
+}
+
+// calendarOptions are those of the client for calendar servers, whose addresses owners write.
+func calendarOptions(c Config, base string) outbound.Options {
+	o := outboundOptions(c, base)
+	o.Timeout, o.MaxBody = calendar.Timeout, calendar.MaxBody
+	return o
 }
 
 func (n *Node) gate(ctx context.Context, base *url.URL) (*identity.Gate, *proof.Issuer, error) {
@@ -290,7 +340,7 @@ func (n *Node) gate(ctx context.Context, base *url.URL) (*identity.Gate, *proof.
 	}
 	config := proof.Config{Master: master, Audience: base.Host}
 	if n.config.Dev {
-		config.Flat = new(0)
+		config.Flat, config.Cost = new(0), n.config.proofCost
 	}
 	proofs := proof.New(config)
 	gate := &identity.Gate{
@@ -345,6 +395,7 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	dispatch.Bind(t, protocol.WhatsNew, n.feed.News)
 
 	bindAttention(t, n.attention)
+	bindMeetings(t, n.meeting)
 	bindDirectory(t, n.directory)
 	bindAccounts(t, n.accounts)
 
@@ -386,14 +437,67 @@ func bindDirectory(t *dispatch.Table, d *directory.Directory) {
 }
 
 func bindAttention(t *dispatch.Table, a *attention.Attention) {
+	dispatch.Bind(t, protocol.ReadBidLink, a.ReadLink)
+	dispatch.Bind(t, protocol.UseBidLink, a.UseLink)
 	dispatch.Bind(t, protocol.ListAttentionBoards, a.List)
 	dispatch.Bind(t, protocol.ReadAttentionBoard, a.ReadBoard)
 	dispatch.Bind(t, protocol.CheckBid, a.Check)
+	dispatch.Bind(t, protocol.BidForAttention, a.Bid)
+	dispatch.Ahead(t, protocol.BidForAttention, a.Ahead)
+	dispatch.Bind(t, protocol.GetBid, a.Get)
+	dispatch.Bind(t, protocol.WithdrawBid, a.Withdraw)
+	dispatch.Bind(t, protocol.GetPayment, a.GetPayment)
+	dispatch.Bind(t, protocol.ClaimPayment, a.Claim)
+	dispatch.Bind(t, protocol.PressSandbox, a.Press)
+	dispatch.Bind(t, protocol.ListBids, a.Bids)
+	dispatch.Bind(t, protocol.GetOwnBid, a.GetBid)
+	dispatch.Bind(t, protocol.AnswerBid, a.Answer)
+	dispatch.Bind(t, protocol.ApproveBid, a.Approve)
+	dispatch.Bind(t, protocol.RemoveBid, a.Remove)
+	dispatch.Bind(t, protocol.ConfirmBidPayment, a.Confirm)
+	dispatch.Bind(t, protocol.DenyBidPayment, a.Deny)
+	dispatch.Bind(t, protocol.CloseAttentionBoard, a.Close)
+	dispatch.Bind(t, protocol.ListPayments, a.Payments)
+	dispatch.Bind(t, protocol.ListRefunds, a.Refunds)
+	dispatch.Bind(t, protocol.MarkRefunded, a.MarkRefunded)
+	dispatch.Bind(t, protocol.ExportPayments, a.Export)
 	dispatch.Bind(t, protocol.GetOwnAttentionBoard, a.GetOwn)
 	dispatch.Bind(t, protocol.PutAttentionBoard, a.PutOwn)
 	dispatch.Bind(t, protocol.GetPaymentAccount, a.GetAccount)
 	dispatch.Bind(t, protocol.PutPaymentAccount, a.PutAccount)
 	dispatch.Bind(t, protocol.DeletePaymentAccount, a.DeleteAccount)
+}
+
+func bindMeetings(t *dispatch.Table, m *meeting.Meeting) {
+	dispatch.Bind(t, protocol.GetMeetingInfo, m.Info)
+	dispatch.Bind(t, protocol.GetMeetingSettings, m.GetSettings)
+	dispatch.Bind(t, protocol.PutMeetingSettings, m.PutSettings)
+	dispatch.Bind(t, protocol.RequestMeeting, m.Ask)
+	dispatch.Ahead(t, protocol.RequestMeeting, m.Ahead)
+	dispatch.Bind(t, protocol.GetMeeting, m.Get)
+	dispatch.Bind(t, protocol.CancelMeeting, m.Cancel)
+	dispatch.Bind(t, protocol.PickMeetingTime, m.Pick)
+	dispatch.Bind(t, protocol.ReadMeetingLink, m.ReadLink)
+	dispatch.Bind(t, protocol.UseMeetingLink, m.UseLink)
+	dispatch.Bind(t, protocol.ReadDecisionLink, m.ReadDecisionLink)
+	dispatch.Bind(t, protocol.UseDecisionLink, m.UseDecisionLink)
+	dispatch.Bind(t, protocol.ListMeetings, m.List)
+	dispatch.Bind(t, protocol.GetOwnMeeting, m.GetOwn)
+	dispatch.Bind(t, protocol.ApproveMeeting, m.Approve)
+	dispatch.Bind(t, protocol.DeclineMeeting, m.Decline)
+	dispatch.Bind(t, protocol.ProposeMeetingTimes, m.Propose)
+	dispatch.Bind(t, protocol.MoveMeeting, m.Move)
+	dispatch.Bind(t, protocol.CancelOwnMeeting, m.CancelOwn)
+	dispatch.Bind(t, protocol.MarkNoShow, m.NoShow)
+	dispatch.Bind(t, protocol.ListCalendars, m.Calendars)
+	dispatch.Bind(t, protocol.ConnectCalendar, m.ConnectCalendar)
+	dispatch.Bind(t, protocol.GetCalendar, m.GetCalendar)
+	dispatch.Bind(t, protocol.ChooseCalendars, m.ChooseCalendars)
+	dispatch.Bind(t, protocol.CheckCalendar, m.CheckCalendar)
+	dispatch.Bind(t, protocol.DisconnectCalendar, m.DisconnectCalendar)
+	dispatch.Bind(t, protocol.MakeMeetingFeed, m.MakeFeed)
+	dispatch.Bind(t, protocol.DeleteMeetingFeed, m.DeleteFeed)
+	dispatch.Bind(t, protocol.GetMeetingICS, m.ICS)
 }
 
 func bindAccounts(t *dispatch.Table, a *account.Accounts) {

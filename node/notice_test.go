@@ -176,7 +176,7 @@ func TestLetters_OneWaits(t *testing.T) {
 			require.NoError(t, err)
 			s.Handle = handle
 			require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				return tx.PutNotifySettings(ctx, s)
+				return tx.Profiles().PutNotifySettings(ctx, s)
 			}))
 		}
 		for _, handle := range []string{"grey", "asha"} {
@@ -202,7 +202,7 @@ func TestLetters_OneWaits(t *testing.T) {
 		require.Eventually(t, func() bool {
 			kept := map[storage.JobKind]bool{}
 			require.NoError(t, h.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				jobs, err := tx.ListJobs(ctx, storage.JobWaiting, 100, "")
+				jobs, err := tx.Jobs().List(ctx, storage.JobWaiting, 100, "")
 				for _, j := range jobs.Items {
 					kept[j.Kind] = kept[j.Kind] || strings.Contains(string(j.Args), `"try":`)
 				}

@@ -75,6 +75,9 @@ func TestOwner_Scopes(t *testing.T) {
 	operations := protocol.OperationsFor(protocol.Owners, protocol.HTTP)
 	require.Greater(t, len(operations), 20)
 	for _, op := range operations {
+		if op.Secret != "" { // whoever reads the mail may: TestBidLink
+			continue
+		}
 		t.Run(op.Name, func(t *testing.T) {
 			example := members(t, op.Example)
 			require.Contains(t, op.HTTP.Path, "/api/owner/")

@@ -51,7 +51,7 @@ func TestPages_Filters(t *testing.T) {
 		}
 	}
 	chosen := h.open("/board?kind=offer&q=loom&verifiedOnly=true", 200)
-	require.ElementsMatch(t, []string{"loom", "offer", "true"}, chosen.values(), "the form shows what was asked")
+	require.ElementsMatch(t, []string{"loom", "offer", "true", "question"}, chosen.values(), "the form shows what was asked, that of a post its usual kind")
 
 	wrong := h.open("/agents?region=Nowhere&q="+strings.Repeat("x", 201)+"&limit=0&colour=red", 422)
 	require.Contains(t, wrong.values(), "NOWHERE", "what was typed is kept")

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"stoa/node/httpapi"
+	"stoa/node/provider/pay/qr"
 	"stoa/node/web"
 	"stoa/protocol"
 	"stoa/storage"
@@ -13,9 +14,17 @@ import (
 // pages makes the door of the pages.
 func (n *Node) pages(network func(*http.Request) string) *web.Web {
 	return web.New(web.Config{
-		Table: n.table, Base: n.Base, Name: n.config.Name, Network: network, Census: n.agents.Census, Accounts: signIns{n},
+		Table: n.table, Base: n.Base, Name: n.config.Name, Network: network, Census: n.agents.Census, Accounts: signIns{n}, QR: drawQR,
 		Problem: func(w http.ResponseWriter, err error) { httpapi.WriteProblem(w, n.Base, protocol.DialectNone, err) },
 	})
+}
+
+func drawQR(text, label string) ([]byte, error) {
+	code, err := qr.Encode(text)
+	if err != nil {
+		return nil, err
+	}
+	return code.SVG(label), nil
 }
 
 // signIns lets the pages use the room of accounts for signing in.

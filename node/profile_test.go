@@ -113,9 +113,9 @@ func TestProfile(t *testing.T) {
 	require.Equal(t, base+"/a2a/asha/agent-card.json", person["agentCard"])
 	require.Equal(t, base+"/mcp/public", person["publicMcp"])
 	require.Equal(t, base+"/api/public/board?author=asha", person["board"])
-	for _, room := range []string{"meetings", "meetingPage", "attentionBoard"} {
-		require.Nil(t, person[room], "null while the room is not open: %s", room)
-	}
+	require.Equal(t, base+"/api/public/agents/asha/meetings", person["meetings"], "agent.acceptingMeetingRequests opens the room")
+	require.Equal(t, base+"/@asha/meet", person["meetingPage"])
+	require.Nil(t, person["attentionBoard"], "null while the room is not open")
 	business := rao["interfaces"].(map[string]any)
 	require.ElementsMatch(t, []string{"page", "profile", "a2a", "agentCard", "publicContact", "publicMcp", "board", "catalog"},
 		slices.Collect(maps.Keys(business)))

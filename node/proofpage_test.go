@@ -26,7 +26,7 @@ const tryPage = `<!DOCTYPE html><html lang="en"><head><title>Try</title><script 
 func TestProofScript(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewUnstartedServer(nil)
-	h := newHouse(t, func(c *Config) { c.BaseURL = "http://" + server.Listener.Addr().String() })
+	h := newHouse(t, func(c *Config) { c.BaseURL, c.proofCost = "http://"+server.Listener.Addr().String(), 0 })
 	asset := func(name string) string {
 		for _, r := range h.web.Routes() {
 			if strings.HasPrefix(r.Pattern, "/static/"+name+".") {
@@ -46,8 +46,8 @@ func TestProofScript(t *testing.T) {
 			sent <- *r
 		default:
 			w.Header().Set("Content-Type", "text/html")
-			w.Header().Set("Content-Security-Policy", web.ScriptPolicy)
-			strings.NewReplacer("SCRIPT", asset("proof"), "WORKER", asset("solve"), "PURPOSE", r.FormValue("purpose"), "CHALLENGE",
+			w.Header().Set("Content-Security-Policy", web.Policy)
+			strings.NewReplacer("SCRIPT", asset("page"), "WORKER", asset("solve"), "PURPOSE", r.FormValue("purpose"), "CHALLENGE",
 				r.FormValue("challenge")).WriteString(w, tryPage)
 		}
 	})

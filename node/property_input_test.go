@@ -55,7 +55,8 @@ func (p *prober) good(op *protocol.Operation) map[string]any {
 		require.NoError(p.t, err)
 		args["account"] = acc.ID
 	}
-	if op.For != protocol.Owners {
+	d := doors{t: p.t, n: p.n, house: &house{p.n, p.t}, token: p.token, shop: p.shop}
+	if d.bid(op, args) || op.For != protocol.Owners {
 		return args
 	}
 	properties, _ := p.inputs[op.Name]["properties"].(map[string]any)
@@ -87,7 +88,6 @@ func (p *prober) good(op *protocol.Operation) map[string]any {
 		}
 		return args
 	}
-	d := doors{t: p.t, n: p.n, house: &house{p.n, p.t}, token: p.token}
 	return d.own(op, args)
 }
 
@@ -245,6 +245,7 @@ func (p *prober) edge(schema map[string]any, depth int) any {
 // populate makes a world in which most operations can succeed.
 func (p *prober) populate(h *house) {
 	t := p.t
+	h.meeting.Mail = noMeetingMail
 	hostedAgent(t, h.Node, "asha")
 	putOpen(t, h.Node, "asha", nil)
 	p.token = ownerToken(t, h.Node, "asha")

@@ -31,6 +31,12 @@ const rounds = 16
 var unreached = map[string]string{
 	"confirm_account_mail": "takes a secret that stands in a mail alone",
 	"confirm_mail":         "takes a secret that stands in a mail alone",
+	"read_bid_link":        "takes a ticket that stands in a mail alone",
+	"use_bid_link":         "takes a ticket that stands in a mail alone",
+	"read_meeting_link":    "takes a ticket that stands in a mail alone",
+	"read_decision_link":   "takes a ticket that stands in a notice alone",
+	"use_decision_link":    "takes a ticket that stands in a notice alone",
+	"use_meeting_link":     "takes a ticket that stands in a mail alone",
 }
 
 // TestProperty calls every operation with inputs that its schema allows and with
@@ -199,6 +205,11 @@ func (p *prober) request(op *protocol.Operation, args map[string]any) (*http.Req
 		path = strings.Replace(path, "{"+name+"}", url.PathEscape(s), 1)
 		delete(rest, name)
 	}
+	secret := ""
+	if s := word(rest[op.Secret]); op.Private() && strings.HasPrefix(s, protocol.ReadTokenPrefix) { // in no URL
+		secret = sayable(s)
+		delete(rest, op.Secret)
+	}
 	var body io.Reader = http.NoBody
 	inBody := (op.HTTP.Method == "POST" || op.HTTP.Method == "PUT") && op.Upload == 0
 	media, passphrase := "application/json", ""
@@ -233,6 +244,9 @@ func (p *prober) request(op *protocol.Operation, args map[string]any) (*http.Req
 		r.Header.Set(protocol.PassphraseHeader, passphrase)
 	}
 	p.identify(r.Header, op)
+	if secret != "" {
+		r.Header.Set("Authorization", "Bearer "+secret)
+	}
 	return r, true
 }
 

@@ -22,7 +22,7 @@ func TestRooms_PromiseNothing(t *testing.T) {
 	} {
 		a := h.ask("GET", path, "")
 		require.Equal(t, 200, a.Code, path)
-		for _, word := range []string{"schedule-meeting", "attention-board", "slots of", "Meetings</dt>", "/meet", "/ucp/"} {
+		for _, word := range []string{"schedule-meeting", "attention-board", "slots of", "Meetings</dt>", "asha/meet", "/ucp/"} {
 			require.NotContains(t, a.Body.String(), word, path)
 		}
 	}
@@ -70,7 +70,7 @@ func TestPolicy_OfANewProfile(t *testing.T) {
 
 		// A profile from before there was a default, whose owner wrote no policy.
 		require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "old", Name: "Old", Kind: protocol.Person}})
+			_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "old", Name: "Old", Kind: protocol.Person}})
 			return err
 		}))
 		is("old", false, false, 0)

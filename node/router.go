@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -25,59 +27,89 @@ import (
 // mux routes requests with bunrouter. It answers HEAD wherever GET is answered, lists
 // the methods of a path in a 405, answers panics and unknown paths with problem
 // documents or pages, and passes path parameters on as r.PathValue.
+//
+// The router indexes all its routes anew with each one that it gets, so it gets one for
+// each shape of a path, of GET, and the methods are looked up in what it finds.
 type mux struct {
 	router  *bunrouter.Router
 	problem func(w http.ResponseWriter, r *http.Request, err error) // renders an error, as a page or as a document
-	methods map[string][]string                                     // shape of a route's pattern → methods, for Allow
+	routes  map[string]*route                                       // shape of a pattern → its route
 	front   *front
 	spoken  map[string]func(http.ResponseWriter, *http.Request, error) // first part of a path → the renderer of errors of its door, if it is not problem
 }
 
+// A route is the handlers of the paths of one shape. It is an error because the router
+// returns it as one, by way of its handler.
+type route struct {
+	pattern  string                  // of the first handler
+	handlers map[string]http.Handler // by method
+	names    map[string]string       // of parameters, in all patterns of the shape → in pattern
+}
+
+func (*route) Error() string { return "a route is no fault" }
+
 func newMux(problem func(http.ResponseWriter, *http.Request, error), front *front) *mux {
-	m := &mux{problem: problem, methods: map[string][]string{}, front: front, spoken: map[string]func(http.ResponseWriter, *http.Request, error){}}
-	m.router = bunrouter.New(
-		bunrouter.WithMethodNotAllowedHandler(func(w http.ResponseWriter, r bunrouter.Request) error {
-			return m.notAllowed(w, r, m.methods[shape(r.Route())])
-		}),
-		bunrouter.WithNotFoundHandler(func(w http.ResponseWriter, r bunrouter.Request) error {
-			detail := "there is nothing at this path; see /api/public/site-map"
-			if web.WantsHTML(r.Request) {
-				detail = "there is nothing at this path"
-			}
-			m.refused(w, r.Request, protocol.Errorf(protocol.NotFound, "%s", detail))
-			return nil
-		}),
-	)
+	m := &mux{problem: problem, routes: map[string]*route{}, front: front, spoken: map[string]func(http.ResponseWriter, *http.Request, error){}}
+	m.router = bunrouter.New(bunrouter.WithNotFoundHandler(func(http.ResponseWriter, bunrouter.Request) error { return errNoRoute }))
 	return m
 }
 
-// handle adds a route. Pattern is written ":name" for a parameter. It panics when the
-// route has a handler already: the node does not start with two.
+var errNoRoute = errors.New("no route has this path")
+
+// handle adds a handler. Pattern is written ":name" for a parameter. It panics when the
+// route has a handler of the method already: the node does not start with two.
 func (m *mux) handle(method, pattern string, h http.Handler) {
 	at := shape(pattern)
-	if slices.Contains(m.methods[at], method) {
+	to := m.routes[at]
+	if to == nil {
+		to = &route{pattern, map[string]http.Handler{}, map[string]string{}}
+		m.routes[at] = to
+		m.router.Handle(http.MethodGet, pattern, func(_ http.ResponseWriter, r bunrouter.Request) error {
+			params := r.Params()
+			for name, first := range to.names {
+				r.SetPathValue(name, params.ByName(first))
+			}
+			return to
+		})
+	}
+	if to.handlers[method] != nil {
 		panic(fmt.Sprintf("two handlers for %s %s", method, pattern))
 	}
-	adapted := func(w http.ResponseWriter, r bunrouter.Request) error {
-		for name, value := range r.Params().Map() {
-			r.SetPathValue(name, value)
+	to.handlers[method] = h
+	first := strings.Split(to.pattern, "/")
+	for i, part := range strings.Split(pattern, "/") {
+		if name, ok := strings.CutPrefix(part, ":"); ok {
+			to.names[name] = first[i][1:]
 		}
-		h.ServeHTTP(w, r.Request)
-		return nil
 	}
-	m.router.Handle(method, pattern, adapted)
-	m.methods[at] = append(m.methods[at], method)
-	slices.Sort(m.methods[at])
 	if method == http.MethodGet {
 		m.handle(http.MethodHead, pattern, h)
 	}
 }
 
-func (m *mux) notAllowed(w http.ResponseWriter, r bunrouter.Request, allow []string) error {
-	words := strings.Join(allow, ", ")
-	w.Header().Set("Allow", words)
-	m.refused(w, r.Request, protocol.Errorf(protocol.MethodNotAllowed, "this path takes %s", words))
-	return nil
+// ServeHTTP finds the route of the path, then the handler of the method.
+func (m *mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	method := r.Method
+	r.Method = http.MethodGet
+	found := m.router.ServeHTTPError(w, r)
+	r.Method = method
+	switch to := found.(type) {
+	case nil: // the router has redirected
+	case *route:
+		if h := to.handlers[method]; h != nil {
+			h.ServeHTTP(w, r)
+			return
+		}
+		words := strings.Join(slices.Sorted(maps.Keys(to.handlers)), ", ")
+		w.Header().Set("Allow", words)
+		m.refused(w, r, protocol.Errorf(protocol.MethodNotAllowed, "this path takes %s", words))
+	default:
+		detail := "there is nothing at this path; see /api/public/site-map"
+		if web.WantsHTML(r) {
+			detail = "there is nothing at this path"
+		}
+		m.refused(w, r, protocol.Errorf(protocol.NotFound, "%s", detail))
+	}
 }
 
 // refused renders the error of a request that reached no room, so that any origin may
@@ -105,19 +137,6 @@ func (m *mux) limited(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 var anyOrigin, exposed = []string{"*"}, []string{protocol.ExposedHeaders}
-
-// refuse answers the methods that a path does not have. Without it the router answers
-// 404 when a fixed part follows a parameter.
-func (m *mux) refuse() {
-	for at, allow := range m.methods {
-		no := func(w http.ResponseWriter, r bunrouter.Request) error { return m.notAllowed(w, r, allow) }
-		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
-			if !slices.Contains(allow, method) {
-				m.router.Handle(method, at, no)
-			}
-		}
-	}
-}
 
 // shape returns a pattern without the names of its parameters: routes with the same
 // shape have the same path.
@@ -150,8 +169,7 @@ func (m *mux) handler(log *slog.Logger) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.refuse()
-	inner, ids := compress(m.router), newRequestIDs()
+	inner, ids := compress(m), newRequestIDs()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
 		head[httpapi.RequestIDHeader], head["X-Content-Type-Options"] = []string{ids.next()}, noSniff
@@ -196,7 +214,7 @@ var noSniff = []string{"nosniff"}
 // stored text can equal: a handler may pass its parts to the database.
 func unreadable(u *url.URL) error {
 	if raw := strings.ToLower(u.RawPath); strings.Contains(raw, "%2f") || strings.Contains(raw, "%5c") {
-		return protocol.Errorf(protocol.InvalidRequest, "the path holds an encoded slash or backslash")
+		return protocol.Errorf(protocol.InvalidRequest, "the path contains an encoded slash or backslash")
 	}
 	if _, why, bad := protocol.Unfit(u.Path); bad || strings.ContainsAny(u.Path, "\n\t") {
 		return protocol.Errorf(protocol.InvalidRequest, "the path contains what no path of this node has: %s", cmp.Or(why, "a control character"))
@@ -208,7 +226,7 @@ func unreadable(u *url.URL) error {
 		return nil
 	}
 	if query, err := url.PathUnescape(u.RawQuery); err == nil && (strings.Contains(query, "\x00") || !utf8.ValidString(query)) {
-		return protocol.Errorf(protocol.InvalidRequest, "the query holds NUL, or bytes that are not UTF-8")
+		return protocol.Errorf(protocol.InvalidRequest, "the query contains NUL, or bytes that are not UTF-8")
 	}
 	return nil
 }

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/uptrace/bunrouter"
-
 	"stoa/node/httpapi"
 	"stoa/node/web"
 	"stoa/protocol"
@@ -42,7 +40,9 @@ func (n *Node) route(documents *wellknown.WellKnown) error {
 		return err
 	}
 	n.a2a(m, n.api.Network, pages.Fail)
-	m.federation("/ap/*path", n.federation.Handler())
+	activities := n.federation.Handler() // has its own routes
+	m.handle("GET", "/ap/*path", activities)
+	m.handle("POST", "/ap/*path", activities)
 	m.handle("GET", "/openapi.json", n.description())
 	m.handle("GET", "/schemas/agent-profile.v1.json", document("application/schema+json",
 		bytes.Replace(schemas.AgentProfile, []byte(`"$id": "`), []byte(`"$id": "`+n.Base), 1)))
@@ -53,20 +53,14 @@ func (n *Node) route(documents *wellknown.WellKnown) error {
 		}
 		m.handle(cmp.Or(p.Method, "GET"), p.Pattern, h)
 	}
+	m.handle("POST", "/hooks/pay/:provider/:hook", http.HandlerFunc(n.payHook))
+	m.handle("GET", "/feeds/cal/:file", n.calendarFile(n.meeting.Feed))
+	m.handle("GET", "/feeds/meeting/:file", n.calendarFile(n.meeting.Event))
 	m.handle("GET", "/healthz", http.HandlerFunc(n.health))
 	m.handle("GET", "/readyz", http.HandlerFunc(n.ready))
 	var err error
 	n.handler, err = m.handler(n.log)
 	return err
-}
-
-// federation mounts the ActivityPub handler, which has its own routes.
-func (m *mux) federation(pattern string, h http.Handler) {
-	adapted := bunrouter.HTTPHandler(h)
-	for _, method := range []string{"GET", "HEAD", "POST"} {
-		m.router.Handle(method, pattern, adapted)
-	}
-	m.methods[shape(pattern)] = []string{"GET", "HEAD", "POST"}
 }
 
 // description serves the OpenAPI description: of the public operations, and with

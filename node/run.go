@@ -39,6 +39,9 @@ func (n *Node) Run(ctx context.Context) error {
 	group.Go(func() error { return n.feed.Hub.Run(streaming) })
 	defer context.AfterFunc(ctx, n.prober.Stop)() // which the worker waits for
 	group.Go(func() error { return n.worker.Run(failed) })
+	if r := n.receiver(); r != nil {
+		group.Go(func() error { return r.Serve(failed, n.lmtp) })
+	}
 	group.Go(func() error { return n.sightings.Run(failed) })
 	group.Go(func() error { return n.usage.Run(failed) })
 	group.Go(func() error { return n.federation.Run(failed) })
@@ -79,7 +82,7 @@ func (n *Node) Run(ctx context.Context) error {
 // Close releases what New opened. It may be called twice.
 func (n *Node) Close() error {
 	var errs []error
-	for _, l := range []net.Listener{n.listener, n.operatorListener} {
+	for _, l := range []net.Listener{n.listener, n.operatorListener, n.lmtp} {
 		if l != nil {
 			if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 				errs = append(errs, err)

@@ -39,14 +39,14 @@ func eachEngine(t *testing.T, test func(t *testing.T, change func(*Config))) {
 	})
 }
 
-// TestProcesses runs two processes of one deployment on one database: what is
+// TestProcesses runs two processes of one deployment on PostgreSQL, and one on SQLite: what is
 // spent at one is spent at the other, what is written at one is read at both,
 // and a repeated request finds its answer at either.
 func TestProcesses(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, change func(*Config)) {
 		one := newHouse(t, change)
-		two := newHouse(t, change, func(c *Config) { c.Data, c.BaseURL = one.config.Data, one.Base })
+		two := one.second(change)
 
 		proof := one.proof("board")
 		const tries = 16
@@ -168,8 +168,10 @@ func TestSigned_KeyDirectory(t *testing.T) {
 	set, err := key.MarshalSet([]key.Public{pair.Published()})
 	require.NoError(t, err)
 	var fetches atomic.Int64
+	refused := make(chan struct{}) // the first request waits a second for the directory
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fetches.Add(1)
+		<-refused
 		w.Header().Set("Content-Type", "application/http-message-signatures-directory+json")
 		w.Write(set)
 	}))
@@ -179,6 +181,7 @@ func TestSigned_KeyDirectory(t *testing.T) {
 		r.Header.Set("Signature-Agent", `sig1="`+agent.URL+`"`)
 	}
 	first := h.signed(pair, goodPost, asAgent)
+	close(refused)
 	require.Equal(t, protocol.KeyUnknown, first.problem().Code)
 	require.NotEmpty(t, first.Header().Get("Retry-After"))
 	var p protocol.Post

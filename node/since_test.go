@@ -180,7 +180,7 @@ func TestSince_Writers(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, change func(*Config)) {
 		one := newHouse(t, change)
-		two := newHouse(t, change, func(c *Config) { c.Data, c.BaseURL = one.config.Data, one.Base })
+		two := one.second(change)
 		asha := one.agent("asha", openPolicy)
 		var post protocol.Post
 		one.ask("POST", "/api/public/board", goodPost, "Authorization", asha).into(&post)
@@ -237,12 +237,13 @@ func TestSince_Forgotten(t *testing.T) {
 		seen := h.digest(never, as)
 		require.False(t, seen.Missed)
 		h.begun("asha", `{"message":"Are you there?"}`)
+		require.NoError(t, h.db.Numbered(t.Context())) // a mark covers what readers can be told
 
 		_, err := (operate.Upkeep{DB: h.db}).Prune(t.Context(), storage.Job{})
 		require.NoError(t, err)
 		require.Equal(t, []string{"writer asha Hello", "writer asha Are you there?"}, newsOf(h.digest("", as)), "none is old")
 		require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.PruneNews(ctx, tx.Now) // as after a hundred and eighty days: there is a mark from before
+			_, err := tx.News().Prune(ctx, tx.Now) // as after a hundred and eighty days: there is a mark from before
 			return err
 		}))
 

@@ -21,7 +21,7 @@ func (s siteList) board() string { return protocol.BoardID(s.directory.Base) }
 
 func (s siteList) Size(ctx context.Context) (profiles, posts int64, err error) {
 	err = s.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		profiles, posts, err = tx.SiteSize(ctx, s.board())
+		profiles, posts, err = tx.Site().Size(ctx, s.board())
 		return err
 	})
 	return profiles, posts, err
@@ -52,13 +52,13 @@ func feedDocuments() []wellknown.Feed {
 
 func (s siteList) Agents(ctx context.Context, after, upTo int64) ([]wellknown.Location, error) {
 	return s.locations(ctx, "/@", func(ctx context.Context, tx *storage.Tx) ([]storage.Listed, error) {
-		return tx.ListedProfiles(ctx, after, upTo)
+		return tx.Site().Profiles(ctx, after, upTo)
 	})
 }
 
 func (s siteList) Posts(ctx context.Context, after, upTo int64) ([]wellknown.Location, error) {
 	return s.locations(ctx, "/board/", func(ctx context.Context, tx *storage.Tx) ([]storage.Listed, error) {
-		return tx.ListedPosts(ctx, s.board(), after, upTo)
+		return tx.Site().Posts(ctx, s.board(), after, upTo)
 	})
 }
 
@@ -79,7 +79,7 @@ func (s siteList) locations(
 func (s siteList) Profiles(ctx context.Context, after, upTo int64) ([]protocol.Profile, error) {
 	var profiles []protocol.Profile
 	err := s.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		found, err := tx.ProfilesNumbered(ctx, after, upTo)
+		found, err := tx.Site().NumberedProfiles(ctx, after, upTo)
 		for i := range found {
 			profiles = append(profiles, s.directory.Profile(&found[i].StoredProfile))
 		}

@@ -73,6 +73,6 @@ func TestDatabaseUnavailable(t *testing.T) {
 
 	cut(false)
 	for name, request := range ask {
-		require.Eventually(t, func() bool { return request().Code < 300 }, 20*time.Second, 20*time.Millisecond, name)
+		require.Eventually(t, func() bool { return request().Code < 300 }, time.Minute, 20*time.Millisecond, name)
 	}
 }

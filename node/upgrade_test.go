@@ -161,13 +161,13 @@ func TestUpgrade(t *testing.T) {
 		t.Run("feed", func(t *testing.T) { h.oldFeed(t, old, c) })
 		t.Run("jobs", func(t *testing.T) {
 			require.NoError(t, h.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				dead, err := tx.ListJobs(ctx, storage.JobDead, 10, "")
+				dead, err := tx.Jobs().List(ctx, storage.JobDead, 10, "")
 				require.Len(t, dead.Items, 1)
 				require.Equal(t, storage.SubmitJob, dead.Items[0].Kind)
 				if err != nil {
 					return err
 				}
-				probes, err := tx.Probes(ctx, "asha")
+				probes, err := tx.Probes().OfProfile(ctx, "asha")
 				require.Len(t, probes, 1, "what an old profile lists is asked whether it answers")
 				return err
 			}))
@@ -246,21 +246,29 @@ func (h *house) oldFeed(t *testing.T, o *oldNode, c Config) {
 	h.ask("GET", "/api/public/feed?limit=100", "").into(&page)
 	require.Len(t, page.Items, len(o.feed)+2, "the old items and those of the tokens' posts")
 	require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-		p, err := tx.ProfileByHandle(ctx, "rao")
+		p, err := tx.Profiles().ByHandle(ctx, "rao")
 		if err == nil {
 			_, err = h.directory.Put(ctx, tx, p)
 		}
 		return err
 	}))
+	at := h
+	if c.Database == "" { // one process serves SQLite
+		require.NoError(t, h.Close())
+		defer func() { h.Node = newHouse(h.t, func(to *Config) { *to = c }).Node }()
+	}
 	two, stop := run(t, c)
 	defer stop()
+	if c.Database == "" {
+		at = &house{two, t}
+	}
 	resumed := subscribe(t, two.URL, "", "Last-Event-ID", o.feed[len(o.feed)-2])
 	for _, want := range []string{"I have some", "By stoa_old-secret-of-a-laptop", "By stoa_second-secret-of-a-laptop"} {
 		_, item, ok := resumed.event()
 		require.True(t, ok)
 		require.Equal(t, want, item.Subject.Title)
 	}
-	h.post("After the upgrade")
+	at.post("After the upgrade")
 	_, item, ok := resumed.event()
 	require.True(t, ok)
 	require.Equal(t, "After the upgrade", item.Subject.Title)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/operate"
 	"stoa/protocol/pow"
 )
 
@@ -17,15 +16,12 @@ func TestUsage(t *testing.T) {
 	eachEngine(t, func(t *testing.T, change func(*Config)) {
 		slow := func(c *Config) { c.Dev, c.WriteRate = false, 0.001 } // one write, and the next in a quarter of an hour
 		h := newHouse(t, change, slow)
-		two := newHouse(t, change, slow, func(c *Config) { c.Data, c.BaseURL = h.config.Data, h.Base })
-		of := func(at *house) *operate.Usage { // SQLite is for one process, which shares nothing
-			require.Equal(t, at.db.Engine() == "postgres", at.usage != nil)
-			if at.usage != nil {
-				return at.usage
-			}
-			return operate.NewUsage(owner(), at.db, at.log, at.table.Limits, at.table.Gate.Proofs)
+		two := h.second(change, slow)
+		if h.db.Engine() == "sqlite" { // which one process serves
+			require.Nil(t, h.usage)
+			return
 		}
-		here, there := of(h), of(two)
+		here, there := h.usage, two.usage
 		exchange := func() {
 			require.NoError(t, here.Exchange(t.Context()))
 			require.NoError(t, there.Exchange(t.Context()))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"regexp"
 	"testing"
 	"time"
 
@@ -20,8 +21,8 @@ import (
 func newWalkWorld(t *testing.T, change func(*Config)) *walkWorld {
 	one := newHouse(t, change)
 	w := &walkWorld{t: t, houses: []*house{one}, tokens: map[bool]string{}}
-	if one.config.Database != "" { // a second process of the deployment
-		w.houses = append(w.houses, newHouse(t, change, func(c *Config) { c.Data, c.BaseURL = one.config.Data, one.Base }))
+	if two := one.second(change); two != one {
+		w.houses = append(w.houses, two)
 	}
 	putOpen(t, one.Node, "asha", nil)
 	putOpen(t, one.Node, "vikram", func(d *protocol.ProfileDraft) { d.Handle = "vikram" })
@@ -45,6 +46,7 @@ func (w *walkWorld) fill(h *house) {
 	}
 	good(h.ask("POST", "/api/public/board", goodPost, asha...)).into(&w.root)
 	w.thread = h.thread(w.tokens[false]).ThreadID
+	h.takeBids("asha")
 	var account protocol.Account
 	good(h.ask("GET", "/api/owner/account", "", asha...)).into(&account)
 	for i, a := range w.agents {
@@ -62,12 +64,15 @@ func (w *walkWorld) fill(h *house) {
 		good(h.ask("POST", "/api/owner/threads/"+w.begin(h, a, "vikram", i)+"/block", `{}`, vikram...))
 		require.Equal(w.t, 200, w.profile(h, fmt.Sprintf("person-%d", i), true))
 		h.takeBids(fmt.Sprintf("person-%d", i))
+		require.Equal(w.t, 200, w.bidOn(h, a))
+		r, _ := storedMeeting(protocol.MeetingSubmitted, time.Now().Add(48*time.Hour))
+		require.NoError(w.t, h.db.Write(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Meetings().Insert(ctx, r) }))
 		require.Equal(w.t, 200, w.profile(h, fmt.Sprintf("shop-%d", i), false))
 		require.Equal(w.t, 200, w.operate(h, protocol.AddNote.Operation, protocol.NewNote{Subject: post.ID, Text: "seen"}))
 		require.Equal(w.t, 200, w.operate(h, protocol.AddBlock.Operation, protocol.NewNodeBlock{Kind: protocol.BlockHost, Value: fmt.Sprintf("s%d.example", i)}))
 		_, hash := session.New(session.Cookie)
 		require.NoError(w.t, h.db.Write(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			return tx.InsertSession(ctx, storage.Session{ID: protocol.NewID(protocol.SessionID, tx.Now), Hash: hash, Account: account.ID,
+			return tx.Sessions().Insert(ctx, storage.Session{ID: protocol.NewID(protocol.SessionID, tx.Now), Hash: hash, Account: account.ID,
 				ExpiresAt: tx.Now.Add(time.Hour)})
 		}))
 	}
@@ -86,6 +91,23 @@ func (h *house) takeBids(handle string) {
 		require.NoError(h.t, err, op)
 	}
 }
+
+// bidOn bids on asha's board as an agent; the owner confirms the payment and removes the bid, so that
+// there is a bid, a payment and a refund more.
+func (w *walkWorld) bidOn(h *house, a *agent) int {
+	made := a.ask(h, "POST", "/api/public/agents/asha/attention/bids", `{"amount":500,"message":"Yarn."}`)
+	if made.Status != 201 {
+		return made.Status
+	}
+	path := "/api/owner/bids/" + bidID.FindString(string(made.Raw))
+	asha := []string{"Authorization", "Bearer " + w.tokens[false]}
+	if code := h.ask("POST", path+"/confirm", fmt.Sprintf(`{"utr":%q}`, newUTR()), asha...).Code; code != 200 {
+		return code
+	}
+	return h.ask("POST", path+"/remove", `{"reason":"No yarn."}`, asha...).Code
+}
+
+var bidID = regexp.MustCompile(`bid_[0-9a-z]{26}`)
 
 // begin begins a thread as an agent, with an address for the replies.
 func (w *walkWorld) begin(h *house, a *agent, handle string, i int) string {

@@ -72,6 +72,7 @@ type ImportReport struct {
 	Threads     ImportCount `json:"threads" doc:"With their messages; their read tokens stay valid."`
 	Callbacks   ImportCount `json:"callbacks"`
 	Blocks      ImportCount `json:"blocks"`
+	Bids        ImportCount `json:"bids" doc:"On the attention board. They are checked and never stored: money stays on the books of the node that took it. same: of this node."`
 	Notes       []string    `json:"notes" doc:"What the owner should know."`
 }
 
@@ -80,7 +81,8 @@ var ImportArchive = declare[ImportRequest, ImportReport](Operation{
 	Summary: "Imports a profile from an archive that a stoa node exported; the archive is the body.",
 	Description: "The archive is checked completely before anything of it is stored, and an import that has begun is finished, even after a crash. " +
 		"Importing it again changes nothing. A handle that belongs to another owner is refused; choose another with as. " +
-		"Posts stay posts of the node that made them, and are accepted only when that node's signature on the archive verifies.",
+		"Posts stay posts of the node that made them, and are accepted only when that node's signature on the archive verifies. " +
+		"An archive of another node is refused while its attention board has bids that are unpaid or live, or refunds that are not made.",
 	HTTP: Route{"POST", "/api/owner/import", 200}, Doors: HTTP, For: Owners, Upload: MaxArchiveUpload, UploadMedia: "application/gzip",
 	Access: Session, Scope: ScopeArchive, Idempotent: true, OneTime: true, Codes: []Code{Forbidden, Conflict, TooLarge, UnsupportedMediaType},
 	Example: ImportRequest{As: "asha", DryRun: true},

@@ -96,7 +96,7 @@ type AttentionDraft struct {
 	RespondWithinDays *int            `json:"respondWithinDays,omitempty" minimum:"1" maximum:"30" doc:"Within how many days you answer. Left out: no promise."`
 	RefundIfNoReply   bool            `json:"refundIfNoReply,omitempty" doc:"A bid that you do not answer in time gets all of its money back. Needs respondWithinDays, at most slotDays."`
 	ClaimHours        int             `json:"claimHours,omitempty" minimum:"1" maximum:"72" default:"12" doc:"For how many hours a payment that the payer reports by its UTR waits for you to confirm it."`
-	Categories        []BoardCategory `json:"categories,omitempty" maxItems:"20" doc:"Categories that a bid may name, each with a floor of its own."`
+	Categories        []BoardCategory `json:"categories,omitempty" maxItems:"20" doc:"Categories that a bid may name, each with its floor."`
 	Accepting         *bool           `json:"accepting,omitempty" default:"true" doc:"Whether the board takes bids now."`
 	AutoApprove       *bool           `json:"autoApprove,omitempty" default:"true" doc:"Whether the text of a paid bid is public at once. If false, it is shown after approve_bid; the bid has its slot meanwhile."`
 }

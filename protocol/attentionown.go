@@ -55,7 +55,7 @@ type PaymentDraft struct {
 	WebhookSecrets []string `json:"webhookSecrets,omitempty" maxItems:"4" doc:"With razorpay: secrets of your webhook, the newest first. Never shown again. Left out: the stored ones stay."`
 	LegalName      string   `json:"legalName,omitempty" maxLength:"120" doc:"For receipts."`
 	Address        string   `json:"address,omitempty" maxLength:"400" doc:"For receipts."`
-	GSTIN          string   `json:"gstin,omitempty" pattern:"^[0-9]{2}[A-Z0-9]{10}[0-9][A-Z0-9]{2}$" doc:"For receipts: your GST number."`
+	GSTIN          string   `json:"gstin,omitempty" maxLength:"15" doc:"For receipts: your GST number."`
 	GSTPercent     Decimal  `json:"gstPercent,omitempty" decimal:"true" doc:"For receipts: the rate of GST that your prices include. Left out: receipts show no tax."`
 }
 
@@ -84,6 +84,9 @@ func (d PaymentDraft) Check() []Fault {
 		faults = append(faults, Fault{"/vpa", "wrong-shape", "is not a UPI address such as asha@okbank"})
 	case d.Provider == PayRazorpay && d.KeyID == "":
 		faults = append(faults, Fault{"/keyId", "required", "is required with the provider razorpay"})
+	}
+	if d.GSTIN != "" && !IsGSTIN(d.GSTIN) {
+		faults = append(faults, Fault{"/gstin", "wrong-shape", "is not a GST identification number"})
 	}
 	if d.GSTPercent != "" {
 		if rate, fault := d.GSTPercent.Paise(); fault != nil || rate > 100_00 {

@@ -115,7 +115,7 @@ type BidOutlook struct {
 	Category     *string `json:"category"`
 	Accepting    bool    `json:"accepting" doc:"The board takes bids now."`
 	WouldGetSlot bool    `json:"wouldGetSlot"`
-	Place        int     `json:"place" minimum:"1" doc:"Its place among the live bids, 1 is the highest."`
+	Place        *int    `json:"place" required:"true" orNull:"true" minimum:"1" doc:"Its place among the live bids, 1 is the highest; null below the floor."`
 	Of           int     `json:"of" minimum:"1" doc:"How many slots the board has."`
 	Floor        Money   `json:"floor" doc:"Least bid, in the category if one is named."`
 	Displaces    *Money  `json:"displaces" required:"true" orNull:"true" doc:"The bid that it would displace; null for none."`

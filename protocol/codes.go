@@ -61,14 +61,22 @@ var currencySet = sync.OnceValue(func() map[string]bool { return codeSet(iso4217
 // IsCurrency reports whether s is a currency of ISO 4217, in upper case.
 func IsCurrency(s string) bool { return currencySet()[s] }
 
-var zoneSet = sync.OnceValue(func() map[string]bool { return codeSet(zoneNames) })
+// zones are the time zones of IANA by name. Each is loaded once, when it is first asked for.
+var zones = sync.OnceValue(func() map[string]func() (*time.Location, error) {
+	load := map[string]func() (*time.Location, error){}
+	for name := range codeSet(zoneNames) {
+		load[name] = sync.OnceValues(func() (*time.Location, error) { return time.LoadLocation(name) })
+	}
+	return load
+})
 
 // Zone returns the IANA time zone with that name, spelled as IANA spells it. ok is false for names
 // that IANA does not list: Local, abbreviations, paths.
 func Zone(name string) (loc *time.Location, ok bool) {
-	if !zoneSet()[name] {
+	load, ok := zones()[name]
+	if !ok {
 		return nil, false
 	}
-	loc, err := time.LoadLocation(name)
+	loc, err := load()
 	return loc, err == nil
 }

@@ -34,7 +34,7 @@ func TestIsRegion(t *testing.T) {
 
 func TestZone(t *testing.T) {
 	t.Parallel()
-	for name := range zoneSet() {
+	for name := range zones() {
 		loc, ok := Zone(name)
 		require.True(t, ok, name)
 		require.NotNil(t, loc)

@@ -73,7 +73,8 @@ var codes = map[Code]codeRow{
 		"It was hidden or deleted, and only the operator can restore it; the public moderation log says what the operator did, and why."},
 	Conflict: {409, "This conflicts with the current state",
 		"Read the current state and decide again; if an Idempotency-Key is in conflict, use a new one."},
-	SlotTaken: {409, "The slot is taken", "Choose another slot."},
+	SlotTaken: {409, "The slot is taken",
+		"Choose another slot; for attention, slot says what one costs now and when the next may be free."},
 	PowRequired: {401, "A proof of work is needed",
 		"Solve the challenge in the answer and send it as the member pow or in the Proof-Of-Work field. It may be harder than the one you solved: a text " +
 			"that is similar to others costs more."},
@@ -150,6 +151,7 @@ type Error struct {
 	RetryAfter time.Duration // with temporary codes; zero means unknown
 	Challenge  any           // with pow-*: a fresh challenge, ready to encode
 	Signature  string        // with signature-*: value of the Signature-Error field
+	Slot       *SlotPrice    // with slot-taken and below-floor of a bid: what a slot costs
 	Err        error         // the cause, for the log only
 }
 

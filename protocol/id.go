@@ -31,6 +31,7 @@ const (
 	PayeeID     = "pya" // a payment account
 	PaymentID   = "pay"
 	RefundID    = "rfd"
+	CalendarID  = "cal" // an account at a calendar server
 )
 
 const crockford = "0123456789abcdefghjkmnpqrstvwxyz"

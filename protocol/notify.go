@@ -7,7 +7,8 @@ type NotifySettings struct {
 	MailConfirmed bool          `json:"mailConfirmed" doc:"The address was confirmed. To an address that was not, only the confirmation is sent."`
 	MailOffered   bool          `json:"mailOffered" doc:"This node sends mail."`
 	Webhook       *string       `json:"webhook" doc:"Address that notices are POSTed to, signed by the node (RFC 9421); null for none."`
-	Events        []NoticeEvent `json:"events" enum:"thread.begun,thread.message,post.reported,post.hidden" doc:"Events that are notified."`
+	Events        []NoticeEvent `json:"events" enum:"thread.begun,thread.message,post.reported,post.hidden,bid.claimed,bid.live,bid.refund,meeting.requested,meeting.changed,meeting.reminder,calendar.trouble" doc:"Events that are notified."`
+	Links         bool          `json:"links" doc:"Notices of bids that wait for you have a link that decides. Not after a token without the scope attention has set the addresses."`
 }
 
 // A NotifyDraft is the part of the settings that an owner decides.
@@ -15,11 +16,12 @@ type NotifyDraft struct {
 	Owned
 	Mail    string        `json:"mail,omitempty" maxLength:"254" doc:"Address for notices; a code to confirm it is sent there. Left out: none."`
 	Webhook string        `json:"webhook,omitempty" maxLength:"500" doc:"A public https address that accepts a POST. Left out: none."`
-	Events  []NoticeEvent `json:"events,omitempty" maxItems:"4" uniqueItems:"true" enum:"thread.begun,thread.message,post.reported,post.hidden" doc:"Events to notify. Left out: all."`
+	Events  []NoticeEvent `json:"events,omitempty" maxItems:"11" uniqueItems:"true" enum:"thread.begun,thread.message,post.reported,post.hidden,bid.claimed,bid.live,bid.refund,meeting.requested,meeting.changed,meeting.reminder,calendar.trouble" doc:"Events to notify. Left out: all."`
 }
 
 // NoticeEvents is every event, in the order in which forms show them.
-var NoticeEvents = []NoticeEvent{ThreadBegun, ThreadMessage, PostReported, PostHidden}
+var NoticeEvents = []NoticeEvent{ThreadBegun, ThreadMessage, PostReported, PostHidden, BidIsClaimed, BidIsLive, BidRefundByHand, MeetingAsked, MeetingChanged,
+	MeetingReminder, CalendarTrouble}
 
 // Check refuses an address that is not valid.
 func (d NotifyDraft) Check() []Fault { return mailFaults(d.Mail) }
@@ -36,10 +38,12 @@ var PutNotify = declare[NotifyDraft, NotifySettings](Operation{
 	Name: "put_notify", Title: "Change the notice settings",
 	Summary: "Replaces the mail address, webhook and events for notices about a profile of yours.",
 	Description: "A notice contains one line of text of the other side at most, marked as such. A webhook gets " +
-		"{type, id, event, handle, subject, title, url, at, untrusted_content}, signed by the node; /SKILL.md explains how to verify it.",
+		"{type, id, event, handle, subject, title, url, at, untrusted_content}, signed by the node; /SKILL.md explains how to verify it. " +
+		"The notice of a bid that waits for you has a link by which its reader decides about that bid, once.",
 	HTTP: Route{"PUT", "/api/owner/notify", 200}, Doors: HTTP | MCP, For: Owners,
 	Access: Owner, Scope: ScopeNotify, Codes: []Code{Forbidden, Conflict},
-	Example: NotifyDraft{Owned: Owned{"asha"}, Webhook: "https://agent.example.org/notices", Events: []NoticeEvent{ThreadBegun}},
+	Delivers: &Delivery{"notice", "webhook", NoticeDocument{}},
+	Example:  NotifyDraft{Owned: Owned{"asha"}, Webhook: "https://agent.example.org/notices", Events: []NoticeEvent{ThreadBegun}},
 })
 
 // A MailCode is the code in a confirmation mail.

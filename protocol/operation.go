@@ -131,7 +131,7 @@ func declare[In, Out any](o Operation) Op[In, Out] {
 		panic(fmt.Sprintf("protocol: operation %s declared twice", o.Name))
 	}
 	if _, ok := o.Example.(In); !ok {
-		panic(fmt.Sprintf("protocol: operation %s has no example of its input", o.Name))
+		panic(fmt.Sprintf("protocol: the Example of operation %s is a %T, not a %s", o.Name, o.Example, reflect.TypeFor[In]()))
 	}
 	op := typed[In, Out](o)
 	operations = append(operations, op.Operation)

@@ -141,8 +141,12 @@ func (r Receipt) Lines() []ReceiptLine {
 	if r.Refunded != nil {
 		lines = append(lines, ReceiptLine{"Refunded", rupeesOf(*r.Refunded)})
 	}
+	paid := r.Provider + " " + r.PaymentID
+	if r.PaymentID == "utr:"+r.Reference { // the bank reference, which has a line
+		paid = "UPI"
+	}
 	lines = append(lines, []ReceiptLine{
-		{"Paid", indianTime(r.PaidAt)}, {"Payment", r.Provider + " " + r.PaymentID}, {"Bank reference (UTR)", r.Reference},
+		{"Paid", indianTime(r.PaidAt)}, {"Payment", paid}, {"Bank reference (UTR)", r.Reference},
 		{"For", "a slot on the attention board of @" + r.Board},
 	}...)
 	if r.SlotFrom != nil && r.SlotUntil != nil {

@@ -109,7 +109,7 @@ func TestReceipt(t *testing.T) {
 	}
 	require.Equal(t, []ReceiptLine{
 		{"Receipt", "2026-27/000012"}, {"Date", "22 November 2026"}, {"Received by", "Asha Rao"}, {"GSTIN", "27AAPFU0939F1ZV"}, {"Received from", "Bob"},
-		{"Amount", "₹1,50,000.50"}, {"Paid", "22 November 2026, 17:30 IST"}, {"Payment", "upi utr:432198760155"}, {"Bank reference (UTR)", "432198760155"},
+		{"Amount", "₹1,50,000.50"}, {"Paid", "22 November 2026, 17:30 IST"}, {"Payment", "UPI"}, {"Bank reference (UTR)", "432198760155"},
 		{"For", "a slot on the attention board of @asha"}, {"Slot", "22 November 2026, 17:30 IST to 29 November 2026, 17:30 IST"}, {"Bid", "bid_1"},
 		{"Note", ReceiptNotice},
 	}, r.Lines())
@@ -117,7 +117,7 @@ func TestReceipt(t *testing.T) {
 	require.Equal(t, []ReceiptLine{
 		{"TEST", "No money moved. This receipt is worth nothing."}, {"Receipt", "2026-27/000012"}, {"Date", "22 November 2026"}, {"Received by", "Asha Rao"},
 		{"GSTIN", "27AAPFU0939F1ZV"}, {"Amount", "₹1,50,000.50"}, {"Taxable value", "₹1,27,119.07"}, {"GST, 18 % included", "₹22,881.43"}, {"Refunded", "₹1"},
-		{"Paid", "22 November 2026, 17:30 IST"}, {"Payment", "upi utr:432198760155"}, {"Bank reference (UTR)", "432198760155"},
+		{"Paid", "22 November 2026, 17:30 IST"}, {"Payment", "UPI"}, {"Bank reference (UTR)", "432198760155"},
 		{"For", "a slot on the attention board of @asha"}, {"Bid", "bid_1"}, {"Note", ReceiptNotice},
 	}, r.Lines())
 	raw, err := json.Marshal(r)

@@ -57,7 +57,7 @@ func (a Author) Names() []string {
 
 // A SinceQuery asks what is new for the caller.
 type SinceQuery struct {
-	ReadToken string `json:"readToken,omitempty" maxLength:"100" doc:"Returned by contact_agent: news of that thread. Over HTTP send it as Authorization: Bearer, never in the URL. Not needed with a signature or an owner's token."`
+	ReadToken string `json:"readToken,omitempty" maxLength:"100" doc:"Returned by contact_agent: news of that thread; or the status token of a bid or meeting request: news of that. Over HTTP send it as Authorization: Bearer, never in the URL. Not needed with a signature or an owner's token."`
 	Limit     int    `json:"limit,omitempty" minimum:"1" maximum:"100" default:"20" doc:"The most items that the answer may contain."`
 	After     string `json:"after,omitempty" doc:"The value of next in the previous answer: what is new since. Without it, everything that is still kept."`
 }

@@ -23,52 +23,54 @@ func TestAccounts(t *testing.T) {
 		token := storage.Token{ID: protocol.NewID(protocol.TokenID, start), Hash: [32]byte{1}, Account: asha.ID, Handle: "shop", Name: "t",
 			Scopes: []string{"post"}, CreatedAt: start}
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			require.NoError(t, tx.InsertAccount(ctx, asha))
-			require.NoError(t, tx.InsertAccount(ctx, ravi))
-			require.ErrorIs(t, tx.InsertAccount(ctx, asha), storage.ErrExists)
-			require.NoError(t, tx.LinkProfile(ctx, asha.ID, "shop"))
-			require.NoError(t, tx.LinkProfile(ctx, asha.ID, "asha"))
-			require.NoError(t, tx.InsertToken(ctx, token))
-			require.ErrorIs(t, tx.SetAccountMail(ctx, ravi.ID, "asha@example.org"), storage.ErrExists)
-			require.NoError(t, tx.SetAccountMail(ctx, ravi.ID, "ravi@example.org"))
-			require.ErrorIs(t, tx.RenameAccount(ctx, "acc_none", "x"), storage.ErrNotFound)
-			return tx.RenameAccount(ctx, asha.ID, "Asha R")
+			require.NoError(t, tx.Accounts().Insert(ctx, asha))
+			require.NoError(t, tx.Accounts().Insert(ctx, ravi))
+			require.ErrorIs(t, tx.Accounts().Insert(ctx, asha), storage.ErrExists)
+			require.NoError(t, tx.Accounts().LinkProfile(ctx, asha.ID, "shop"))
+			require.NoError(t, tx.Accounts().LinkProfile(ctx, asha.ID, "asha"))
+			require.NoError(t, tx.Tokens().Insert(ctx, token))
+			require.ErrorIs(t, tx.Accounts().SetMail(ctx, ravi.ID, "asha@example.org"), storage.ErrExists)
+			require.NoError(t, tx.Accounts().SetMail(ctx, ravi.ID, "ravi@example.org"))
+			require.ErrorIs(t, tx.Accounts().Rename(ctx, "acc_none", "x"), storage.ErrNotFound)
+			return tx.Accounts().Rename(ctx, asha.ID, "Asha R")
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			got, err := tx.AccountByMail(ctx, "asha@example.org")
+			got, err := tx.Accounts().ByMail(ctx, "asha@example.org")
 			require.NoError(t, err)
 			asha.Name = "Asha R"
 			require.Equal(t, asha, got)
-			handles, err := tx.AccountHandles(ctx, asha.ID)
+			handles, err := tx.Accounts().Handles(ctx, asha.ID)
 			require.NoError(t, err)
 			require.Equal(t, []string{"asha", "shop"}, handles)
-			page, err := tx.ListAccounts(ctx, 1, "")
+			page, err := tx.Accounts().List(ctx, 1, "")
 			require.NoError(t, err)
 			require.Equal(t, ravi.ID, page.Items[0].ID)
-			page, err = tx.ListAccounts(ctx, 1, *page.Next)
+			page, err = tx.Accounts().List(ctx, 1, *page.Next)
 			require.NoError(t, err)
 			require.Equal(t, asha.ID, page.Items[0].ID)
 			require.Nil(t, page.Next)
 			return nil
 		})
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.LinkProfile(ctx, ravi.ID, "shop") })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			return tx.Accounts().LinkProfile(ctx, ravi.ID, "shop")
+		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			got, err := tx.AccountOf(ctx, "shop")
+			got, err := tx.Accounts().OfProfile(ctx, "shop")
 			require.NoError(t, err)
 			require.Equal(t, "Ravi", got.Name)
-			gone, err := tx.Token(ctx, token.ID)
+			gone, err := tx.Tokens().ByID(ctx, token.ID)
 			require.NoError(t, err)
 			require.NotNil(t, gone.RevokedAt, "a profile that changes hands takes no token along")
-			n, err := tx.CountTokens(ctx, asha.ID)
+			n, err := tx.Tokens().Count(ctx, asha.ID)
 			require.Zero(t, n)
 			return err
 		})
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			require.NoError(t, tx.UnlinkProfile(ctx, "shop"))
-			return tx.SetAccountRole(ctx, ravi.ID, protocol.RoleOwner)
+			require.NoError(t, tx.Accounts().UnlinkProfile(ctx, "shop"))
+			return tx.Accounts().SetRole(ctx, ravi.ID, protocol.RoleOwner)
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.AccountOf(ctx, "shop")
+			_, err := tx.Accounts().OfProfile(ctx, "shop")
 			require.ErrorIs(t, err, storage.ErrNotFound)
 			return nil
 		})
@@ -82,15 +84,15 @@ func TestTicket_Race(t *testing.T) {
 		hash := [32]byte{9}
 		late := [32]byte{8}
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			require.NoError(t, tx.InsertTicket(ctx, storage.Ticket{Hash: late, Purpose: storage.TicketSignIn, Account: "acc", ExpiresAt: tx.Now}))
-			return tx.InsertTicket(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketSignIn, Account: "acc", ExpiresAt: tx.Now.Add(time.Hour)})
+			require.NoError(t, tx.Tickets().Insert(ctx, storage.Ticket{Hash: late, Purpose: storage.TicketSignIn, Account: "acc", ExpiresAt: tx.Now}))
+			return tx.Tickets().Insert(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketSignIn, Account: "acc", ExpiresAt: tx.Now.Add(time.Hour)})
 		})
 		var won atomic.Int32
 		var group sync.WaitGroup
 		for range 24 {
 			group.Go(func() {
 				err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-					_, err := tx.SpendTicket(ctx, hash)
+					_, err := tx.Tickets().Spend(ctx, hash)
 					return err
 				})
 				if err == nil {
@@ -103,7 +105,7 @@ func TestTicket_Race(t *testing.T) {
 		group.Wait()
 		require.EqualValues(t, 1, won.Load())
 		err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.SpendTicket(ctx, late)
+			_, err := tx.Tickets().Spend(ctx, late)
 			return err
 		})
 		require.ErrorIs(t, err, storage.ErrNotFound, "it has expired")
@@ -121,14 +123,14 @@ func TestSessions(t *testing.T) {
 				if i == 4 {
 					expires = tx.Now.Add(-time.Second)
 				}
-				require.NoError(t, tx.InsertSession(ctx, storage.Session{ID: ids[i], Hash: [32]byte{byte(i)}, Account: "acc", Program: "p", ExpiresAt: expires}))
+				require.NoError(t, tx.Sessions().Insert(ctx, storage.Session{ID: ids[i], Hash: [32]byte{byte(i)}, Account: "acc", Program: "p", ExpiresAt: expires}))
 			}
-			require.ErrorIs(t, tx.EndSession(ctx, "other", ids[0]), storage.ErrNotFound, "not that account's")
-			return tx.EndSession(ctx, "acc", ids[1])
+			require.ErrorIs(t, tx.Sessions().End(ctx, "other", ids[0]), storage.ErrNotFound, "not that account's")
+			return tx.Sessions().End(ctx, "acc", ids[1])
 		})
 		list := func() (out []string) {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				page, err := tx.ListSessions(ctx, "acc", 10, "")
+				page, err := tx.Sessions().List(ctx, "acc", 10, "")
 				for _, s := range page.Items {
 					out = append(out, s.ID)
 				}
@@ -138,15 +140,15 @@ func TestSessions(t *testing.T) {
 		}
 		require.Equal(t, []string{ids[3], ids[2], ids[0]}, list(), "neither the ended nor the one that expired")
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.PruneSessions(ctx)
+			n, err := tx.PruneExpired(ctx)
 			require.Equal(t, 1, n)
 			require.NoError(t, err)
-			return tx.KeepSessions(ctx, "acc", 2)
+			return tx.Sessions().KeepNewest(ctx, "acc", 2)
 		})
 		require.Equal(t, []string{ids[3], ids[2]}, list())
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			require.NoError(t, tx.TouchSession(ctx, ids[2]))
-			n, err := tx.EndSessions(ctx, "acc")
+			require.NoError(t, tx.Sessions().Touch(ctx, ids[2]))
+			n, err := tx.Sessions().EndAll(ctx, "acc")
 			require.Equal(t, 2, n)
 			return err
 		})
@@ -159,16 +161,19 @@ func TestLinkProfile_NoticesEnd(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		link := func(account string) {
-			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.LinkProfile(ctx, account, "asha") })
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				return tx.Accounts().LinkProfile(ctx, account, "asha")
+			})
 		}
 		put := func() {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				return tx.PutNotifySettings(ctx, storage.NotifySettings{Handle: "asha", Mail: "old@example.org", Confirmed: true, Webhook: "https://old.example/n"})
+				return tx.Profiles().PutNotifySettings(ctx,
+					storage.NotifySettings{Handle: "asha", Mail: "old@example.org", Confirmed: true, Webhook: "https://old.example/n"})
 			})
 		}
 		mail := func() (mail string) {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				s, err := tx.NotifySettings(ctx, "asha")
+				s, err := tx.Profiles().NotifySettings(ctx, "asha")
 				mail = s.Mail + s.Webhook
 				return err
 			})
@@ -182,7 +187,7 @@ func TestLinkProfile_NoticesEnd(t *testing.T) {
 		link("acc_two")
 		require.Empty(t, mail())
 		put()
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.UnlinkProfile(ctx, "asha") })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Accounts().UnlinkProfile(ctx, "asha") })
 		require.Empty(t, mail())
 	})
 }

@@ -23,10 +23,10 @@ type ArchivedPost struct {
 // archiveChunk is how many posts are read in one query.
 const archiveChunk = 200
 
-// EachOwnPost calls fn for every post of a profile, oldest first, in any state:
+// EachOwn calls fn for every post of a profile, oldest first, in any state:
 // those made here, and those that came with an archive of the profile.
-func (tx *Tx) EachOwnPost(ctx context.Context, handle string, fn func(*ArchivedPost) error) error {
-	rows, err := tx.query(ctx, `SELECT seq FROM post WHERE author_handle = ? AND author_local AND state = 'visible'
+func (ps Posts) EachOwn(ctx context.Context, handle string, fn func(*ArchivedPost) error) error {
+	rows, err := ps.tx.query(ctx, `SELECT seq FROM post WHERE author_handle = ? AND author_local AND state = 'visible'
 		UNION ALL SELECT seq FROM post WHERE author_handle = ? AND author_local AND state <> 'visible'
 		UNION ALL SELECT seq FROM archive_post WHERE handle = ?`, handle, handle, handle)
 	seqs, err := collect(rows, err, scanInt)
@@ -35,7 +35,7 @@ func (tx *Tx) EachOwnPost(ctx context.Context, handle string, fn func(*ArchivedP
 	}
 	slices.Sort(seqs)
 	for chunk := range slices.Chunk(slices.Compact(seqs), archiveChunk) {
-		posts, err := tx.archivedPosts(ctx, chunk)
+		posts, err := ps.archived(ctx, chunk)
 		if err != nil {
 			return err
 		}
@@ -48,13 +48,13 @@ func (tx *Tx) EachOwnPost(ctx context.Context, handle string, fn func(*ArchivedP
 	return nil
 }
 
-func (tx *Tx) archivedPosts(ctx context.Context, seqs []int64) ([]ArchivedPost, error) {
+func (ps Posts) archived(ctx context.Context, seqs []int64) ([]ArchivedPost, error) {
 	marks := make([]byte, 0, 3*len(seqs))
 	args := make([]any, len(seqs))
 	for i, seq := range seqs {
 		marks, args[i] = append(marks, ", ?"...), seq
 	}
-	rows, err := tx.query(ctx, `SELECT `+storedColumns+`, reason FROM post WHERE seq IN (`+string(marks[2:])+`) ORDER BY seq`, args...)
+	rows, err := ps.tx.query(ctx, `SELECT `+storedColumns+`, reason FROM post WHERE seq IN (`+string(marks[2:])+`) ORDER BY seq`, args...)
 	posts, err := collect(rows, err, func(s scanner) (p ArchivedPost, err error) {
 		_, err = scanStored(s, &p.StoredPost, &p.Reason)
 		p.Object = nil // the object of another node is not exported
@@ -67,7 +67,7 @@ func (tx *Tx) archivedPosts(ctx context.Context, seqs []int64) ([]ArchivedPost, 
 		p := &posts[i]
 		p.ParentURI = p.ReplyTo
 		if p.ParentURI == "" && p.InReplyTo != nil {
-			parent, err := tx.PostByID(ctx, *p.InReplyTo)
+			parent, err := ps.ByID(ctx, *p.InReplyTo)
 			if err == ErrNotFound {
 				continue
 			}
@@ -80,33 +80,33 @@ func (tx *Tx) archivedPosts(ctx context.Context, seqs []int64) ([]ArchivedPost, 
 	return posts, nil
 }
 
-// ImportPost stores a post of another node that belongs to a profile of this one.
+// Import stores a post of another node that belongs to a profile of this one.
 // ErrExists when its uri is already stored.
-func (tx *Tx) ImportPost(ctx context.Context, handle string, p *ArchivedPost) error {
-	if err := tx.InsertPost(ctx, &p.StoredPost); err != nil {
+func (ps Posts) Import(ctx context.Context, handle string, p *ArchivedPost) error {
+	if err := ps.Insert(ctx, &p.StoredPost); err != nil {
 		return err
 	}
-	_, seq, err := tx.postByID(ctx, p.ID)
+	_, seq, err := ps.byID(ctx, p.ID)
 	if err != nil {
 		return err
 	}
 	if p.Reason != "" {
-		if _, err := tx.write(ctx, `UPDATE post SET reason = ? WHERE seq = ?`, p.Reason, seq); err != nil {
+		if _, err := ps.tx.write(ctx, `UPDATE post SET reason = ? WHERE seq = ?`, p.Reason, seq); err != nil {
 			return err
 		}
 	}
-	_, err = tx.write(ctx, `INSERT INTO archive_post (handle, seq) VALUES (?, ?) ON CONFLICT DO NOTHING`, handle, seq)
+	_, err = ps.tx.write(ctx, `INSERT INTO archive_post (handle, seq) VALUES (?, ?) ON CONFLICT DO NOTHING`, handle, seq)
 	return err
 }
 
-// ImportThread stores a thread unchanged, with its messages, numbered from 1.
+// Import stores a thread unchanged, with its messages, numbered from 1.
 // ErrExists when the id is taken.
-func (tx *Tx) ImportThread(ctx context.Context, t *StoredThread) error {
+func (ts Threads) Import(ctx context.Context, t *StoredThread) error {
 	author, err := json.Marshal(t.Author)
 	if err != nil {
 		return fmt.Errorf("encode author: %w", err)
 	}
-	n, err := tx.write(ctx, `INSERT INTO thread (`+threadColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?, ?, ?, ?, ?, NULL) ON CONFLICT DO NOTHING`,
+	n, err := ts.tx.write(ctx, `INSERT INTO thread (`+threadColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?, ?, ?, ?, ?, NULL) ON CONFLICT DO NOTHING`,
 		t.ID, t.Handle, string(t.Kind), string(t.State), t.Writer, string(author), t.TokenHash[:], t.Callback, t.Messages,
 		t.Unread, t.Unseen, millis(t.CreatedAt), millis(t.UpdatedAt), millisPtr(t.ClosedAt), t.ClosedBy)
 	if err == nil && n == 0 {
@@ -116,24 +116,24 @@ func (tx *Tx) ImportThread(ctx context.Context, t *StoredThread) error {
 }
 
 // ImportMessage stores a message of a thread under its number.
-func (tx *Tx) ImportMessage(ctx context.Context, threadID string, m NumberedMessage) error {
+func (ts Threads) ImportMessage(ctx context.Context, threadID string, m NumberedMessage) error {
 	author, err := json.Marshal(m.Author)
 	if err != nil {
 		return fmt.Errorf("encode author: %w", err)
 	}
-	if _, err := tx.write(ctx, `INSERT INTO thread_message (thread_id, n, id, side, author, text, at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+	if _, err := ts.tx.write(ctx, `INSERT INTO thread_message (thread_id, n, id, side, author, text, at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 		threadID, m.N, m.ID, string(m.From), string(author), m.Text, millis(m.CreatedAt)); err != nil {
 		return err
 	}
 	if m.ClientID == "" {
 		return nil
 	}
-	return tx.SetClientID(ctx, threadID, m.N, m.ClientID)
+	return ts.SetClientID(ctx, threadID, m.N, m.ClientID)
 }
 
-// ImportCallback stores a delivery unchanged. ErrExists when its id is taken.
-func (tx *Tx) ImportCallback(ctx context.Context, c *StoredCallback) error {
-	n, err := tx.write(ctx, `INSERT INTO callback (`+callbackColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+// Import stores a delivery unchanged. ErrExists when its id is taken.
+func (cs Callbacks) Import(ctx context.Context, c *StoredCallback) error {
+	n, err := cs.tx.write(ctx, `INSERT INTO callback (`+callbackColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 		c.ID, c.Handle, c.ThreadID, c.N, c.URL, string(c.State), c.Attempts, c.Tries, c.Status, c.LastError,
 		millis(c.CreatedAt), millis(c.NextAt), millis(c.Until))
 	if err == nil && n == 0 {
@@ -142,65 +142,65 @@ func (tx *Tx) ImportCallback(ctx context.Context, c *StoredCallback) error {
 	return err
 }
 
-// ContactBlockNames are the names by which a blocked writer is recognized.
-func (tx *Tx) ContactBlockNames(ctx context.Context, id string) ([]string, error) {
-	rows, err := tx.query(ctx, `SELECT name FROM contact_block_name WHERE block_id = ? ORDER BY name`, id)
+// Names are the names by which a blocked writer is recognized.
+func (bs ContactBlocks) Names(ctx context.Context, id string) ([]string, error) {
+	rows, err := bs.tx.query(ctx, `SELECT name FROM contact_block_name WHERE block_id = ? ORDER BY name`, id)
 	return collect(rows, err, func(s scanner) (name string, err error) { return name, s.Scan(&name) })
 }
 
-// SetContactBlockTime sets the original time of a block.
-func (tx *Tx) SetContactBlockTime(ctx context.Context, id string, at time.Time) error {
-	_, err := tx.write(ctx, `UPDATE contact_block SET at = ? WHERE id = ?`, millis(at), id)
+// SetTime sets the original time of a block.
+func (bs ContactBlocks) SetTime(ctx context.Context, id string, at time.Time) error {
+	_, err := bs.tx.write(ctx, `UPDATE contact_block SET at = ? WHERE id = ?`, millis(at), id)
 	return err
 }
 
-// PutProfileOf is PutProfile for a profile whose owner wrote it at another time.
-func (tx *Tx) PutProfileOf(ctx context.Context, p *StoredProfile, written time.Time) (created bool, err error) {
-	return tx.putProfile(ctx, p, written)
+// PutAt is Put for a profile whose owner wrote it at another time.
+func (ps Profiles) PutAt(ctx context.Context, p *StoredProfile, written time.Time) (created bool, err error) {
+	return ps.put(ctx, p, written)
 }
 
-// PutMerchantOf is PutMerchant for a record that its owner wrote at another time.
-func (tx *Tx) PutMerchantOf(ctx context.Context, handle string, draft protocol.MerchantDraft, written time.Time) error {
-	_, err := tx.putMerchant(ctx, handle, draft, written)
+// PutAt is Put for a record that its owner wrote at another time.
+func (ms Merchants) PutAt(ctx context.Context, handle string, draft protocol.MerchantDraft, written time.Time) error {
+	_, err := ms.put(ctx, handle, draft, written)
 	return err
 }
 
-// SkipMerchantNews marks the news of a business as told: the feed will neither announce
-// that it joined, nor the items that it has now.
-func (tx *Tx) SkipMerchantNews(ctx context.Context, handle string) error {
-	if _, err := tx.write(ctx, `UPDATE profile SET joined_at = ? WHERE handle = ? AND joined_at = 0`, millis(tx.Now), handle); err != nil {
+// SkipNews marks the news of a business as told: the feed will neither announce that it
+// joined, nor the items that it has now.
+func (ms Merchants) SkipNews(ctx context.Context, handle string) error {
+	if _, err := ms.tx.write(ctx, `UPDATE profile SET joined_at = ? WHERE handle = ? AND joined_at = 0`, millis(ms.tx.Now), handle); err != nil {
 		return err
 	}
-	_, err := tx.write(ctx, `UPDATE merchant_item SET listed_at = ? WHERE listed_at = 0 AND seq = (SELECT seq FROM profile WHERE handle = ?)`,
-		millis(tx.Now), handle)
+	_, err := ms.tx.write(ctx, `UPDATE merchant_item SET listed_at = ? WHERE listed_at = 0 AND seq = (SELECT seq FROM profile WHERE handle = ?)`,
+		millis(ms.tx.Now), handle)
 	return err
 }
 
-// LinkArchivedPost counts a stored post of another node as one of a profile.
-func (tx *Tx) LinkArchivedPost(ctx context.Context, handle string, p *protocol.StoredPost) error {
-	_, seq, err := tx.postByID(ctx, p.ID)
+// LinkArchived counts a stored post of another node as one of a profile.
+func (ps Posts) LinkArchived(ctx context.Context, handle string, p *protocol.StoredPost) error {
+	_, seq, err := ps.byID(ctx, p.ID)
 	if err != nil {
 		return err
 	}
-	_, err = tx.write(ctx, `INSERT INTO archive_post (handle, seq) VALUES (?, ?) ON CONFLICT DO NOTHING`, handle, seq)
+	_, err = ps.tx.write(ctx, `INSERT INTO archive_post (handle, seq) VALUES (?, ?) ON CONFLICT DO NOTHING`, handle, seq)
 	return err
 }
 
-// TokenHandle is the handle of the one profile that a token is for; "" when there
-// is no such token, or when it is for a whole account.
-func (tx *Tx) TokenHandle(ctx context.Context, id string) (handle string, err error) {
-	err = tx.row(ctx, `SELECT handle FROM api_token WHERE id = ?`, id).Scan(&handle)
+// Handle is the handle of the one profile that a token is for; "" when there is
+// no such token, or when it is for a whole account.
+func (ts Tokens) Handle(ctx context.Context, id string) (handle string, err error) {
+	err = ts.tx.row(ctx, `SELECT handle FROM api_token WHERE id = ?`, id).Scan(&handle)
 	if err == ErrNotFound {
 		return "", nil
 	}
 	return handle, err
 }
 
-// HandleUsed reports whether posts exist that a profile of that handle wrote on
+// HasAuthor reports whether posts exist that a profile of that handle wrote on
 // this node.
-func (tx *Tx) HandleUsed(ctx context.Context, handle string) (bool, error) {
+func (ps Posts) HasAuthor(ctx context.Context, handle string) (bool, error) {
 	var n int
-	err := tx.row(ctx, `SELECT (SELECT count(*) FROM (SELECT 1 FROM post WHERE author_handle = ? AND author_local AND state = 'visible' LIMIT 1) AS v)
+	err := ps.tx.row(ctx, `SELECT (SELECT count(*) FROM (SELECT 1 FROM post WHERE author_handle = ? AND author_local AND state = 'visible' LIMIT 1) AS v)
 		+ (SELECT count(*) FROM (SELECT 1 FROM post WHERE author_handle = ? AND author_local AND state <> 'visible' LIMIT 1) AS w)`, handle, handle).Scan(&n)
 	return n > 0, err
 }

@@ -79,22 +79,22 @@ func newPlainSearch(text string, terms []protocol.ARDTerm) search {
 	return s
 }
 
-// SearchPlain finds listed profiles by a text in natural language: those that have
-// all of its words, in the order of [Tx.ListProfiles], or if there are none, those
-// that have most. The terms are applied only as far as the index can decide; the
-// caller checks the rest.
-func (tx *Tx) SearchPlain(ctx context.Context, text string, terms []protocol.ARDTerm, limit int, after string) (protocol.Page[ScoredProfile], error) {
+// Search finds listed profiles by a text in natural language: those that have all
+// of its words, in the order of [Profiles.List], or if there are none, those that
+// have most. The terms are applied only as far as the index can decide; the caller
+// checks the rest.
+func (ps Profiles) Search(ctx context.Context, text string, terms []protocol.ARDTerm, limit int, after string) (protocol.Page[ScoredProfile], error) {
 	out := protocol.Page[ScoredProfile]{Items: []ScoredProfile{}}
 	s := newPlainSearch(text, terms)
 	if position, err := protocol.ParseCursor(listARDAny, after); err == nil && position != "" {
-		return tx.searchAny(ctx, s, limit, position)
+		return ps.searchAny(ctx, s, limit, position)
 	}
-	found, err := tx.listProfiles(ctx, listARD, s, protocol.Paging{Limit: limit, After: after}, false)
+	found, err := ps.list(ctx, listARD, s, protocol.Paging{Limit: limit, After: after}, false)
 	if err != nil {
 		return out, err
 	}
 	if len(found.Items) == 0 && found.Next == nil && after == "" && len(s.words) > 1 {
-		return tx.searchAny(ctx, s, limit, "")
+		return ps.searchAny(ctx, s, limit, "")
 	}
 	for i := range found.Items {
 		p := ScoredProfile{found.Items[i], 0}
@@ -108,9 +108,9 @@ func (tx *Tx) SearchPlain(ctx context.Context, text string, terms []protocol.ARD
 
 // searchAny scores the profiles that have some of the words. A walk reads the same
 // versions again and continues at its position.
-func (tx *Tx) searchAny(ctx context.Context, s search, limit int, position string) (protocol.Page[ScoredProfile], error) {
+func (ps Profiles) searchAny(ctx context.Context, s search, limit int, position string) (protocol.Page[ScoredProfile], error) {
 	out := protocol.Page[ScoredProfile]{Items: []ScoredProfile{}}
-	now, pruned, err := tx.clockNow(ctx)
+	now, pruned, err := ps.clockNow(ctx)
 	if err != nil {
 		return out, err
 	}
@@ -123,13 +123,13 @@ func (tx *Tx) searchAny(ctx context.Context, s search, limit int, position strin
 	s.any = true
 	var found []version
 	for class := 0; class < s.classes() && len(found) < ardWindow; class++ {
-		some, err := tx.findVersions(ctx, &s, walk{clock, class, math.MaxInt64}, ardWindow-len(found), false)
+		some, err := ps.findVersions(ctx, &s, walk{clock, class, math.MaxInt64}, ardWindow-len(found), false)
 		if err != nil {
 			return out, err
 		}
 		found = append(found, some...)
 	}
-	profiles, err := tx.profilesOf(ctx, found, true, true)
+	profiles, err := ps.ofVersions(ctx, found, true, true)
 	if err != nil {
 		return out, err
 	}
@@ -176,12 +176,12 @@ type PlacedProfile struct {
 
 // ListedPlaces returns the places and the numbers of all listed profiles, in the
 // order of places.
-func (tx *Tx) ListedPlaces(ctx context.Context) (places, seqs []int64, err error) {
+func (ps Profiles) ListedPlaces(ctx context.Context) (places, seqs []int64, err error) {
 	text := `SELECT group_concat(pos || ' ' || seq, ' ') FROM profile_rank WHERE until = ?`
-	if tx.db.engine == enginePostgres {
+	if ps.tx.db.engine == enginePostgres {
 		text = `SELECT string_agg(pos || ' ' || seq, ' ') FROM profile_rank WHERE until = ?`
 	}
-	both, err := tx.gather(ctx, text, int64(forever))
+	both, err := ps.gather(ctx, text, int64(forever))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -199,9 +199,9 @@ func (tx *Tx) ListedPlaces(ctx context.Context) (places, seqs []int64, err error
 
 // gather runs a query that returns all numbers in one text, which is many times
 // faster than one row each.
-func (tx *Tx) gather(ctx context.Context, query string, args ...any) ([]int64, error) {
+func (ps Profiles) gather(ctx context.Context, query string, args ...any) ([]int64, error) {
 	var text *string
-	if err := tx.row(ctx, query, args...).Scan(&text); err != nil || text == nil {
+	if err := ps.tx.row(ctx, query, args...).Scan(&text); err != nil || text == nil {
 		return nil, err
 	}
 	numbers := make([]int64, 0, len(*text)/20+1)
@@ -218,45 +218,44 @@ func (tx *Tx) gather(ctx context.Context, query string, args ...any) ([]int64, e
 // gatherByIndex is gather for a condition on words. Where most rows match,
 // PostgreSQL would scan the whole table and unpack the words of each row, which
 // takes twenty times as long as using the index.
-func (tx *Tx) gatherByIndex(ctx context.Context, query string, args ...any) ([]int64, error) {
-	if _, err := tx.conn.exec(ctx, `SET LOCAL enable_seqscan = off`); err != nil {
+func (ps Profiles) gatherByIndex(ctx context.Context, query string, args ...any) ([]int64, error) {
+	if err := ps.tx.raw(ctx, `SET LOCAL enable_seqscan = off`); err != nil {
 		return nil, err
 	}
-	found, err := tx.gather(ctx, query, args...)
+	found, err := ps.gather(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
-	_, err = tx.conn.exec(ctx, `SET LOCAL enable_seqscan = on`)
-	return found, err
+	return found, ps.tx.raw(ctx, `SET LOCAL enable_seqscan = on`)
 }
 
 // ListedBySeq returns the listed profiles among those numbers, of which there may
 // be some hundred.
-func (tx *Tx) ListedBySeq(ctx context.Context, seqs []int64) ([]PlacedProfile, error) {
+func (ps Profiles) ListedBySeq(ctx context.Context, seqs []int64) ([]PlacedProfile, error) {
 	if len(seqs) == 0 {
 		return nil, nil
 	}
 	in, args := inSeqs(seqs)
-	rows, err := tx.query(ctx, `SELECT `+profileColumns+` FROM profile WHERE `+in+` AND listed`, args...)
+	rows, err := ps.tx.query(ctx, `SELECT `+profileColumns+` FROM profile WHERE `+in+` AND listed`, args...)
 	return collect(rows, err, scanPlaced)
 }
 
-// MatchPlain returns the places of the profiles that [Tx.SearchPlain] finds for a
+// Match returns the places of the profiles that [Profiles.Search] finds for a
 // text, in no order, including ended versions that are still stored.
-func (tx *Tx) MatchPlain(ctx context.Context, text string) ([]int64, error) {
+func (ps Profiles) Match(ctx context.Context, text string) ([]int64, error) {
 	s := newPlainSearch(text, nil)
 	if s.nothing {
 		return nil, nil
 	}
-	found, err := tx.matchPlain(ctx, &s)
+	found, err := ps.match(ctx, &s)
 	if err != nil || len(found) > 0 || len(s.words) < 2 {
 		return found, err
 	}
 	s.any = true
-	return tx.matchPlain(ctx, &s)
+	return ps.match(ctx, &s)
 }
 
-func (tx *Tx) matchPlain(ctx context.Context, s *search) ([]int64, error) {
+func (ps Profiles) match(ctx context.Context, s *search) ([]int64, error) {
 	words := inForm(formPlain, s.words) // which is indexed for every place
 	write := func(l language) string {
 		if s.any {
@@ -264,8 +263,8 @@ func (tx *Tx) matchPlain(ctx context.Context, s *search) ([]int64, error) {
 		}
 		return matchAll(words, l.quote, l.and)
 	}
-	if tx.db.engine == enginePostgres {
-		return tx.gatherByIndex(ctx, `SELECT string_agg(pos::text, ' ') FROM profile_rank WHERE words @@ ?::tsquery`, write(tsquery))
+	if ps.tx.db.engine == enginePostgres {
+		return ps.gatherByIndex(ctx, `SELECT string_agg(pos::text, ' ') FROM profile_rank WHERE words @@ ?::tsquery`, write(tsquery))
 	}
-	return tx.gather(ctx, `SELECT group_concat(rowid, ' ') FROM profile_word WHERE profile_word MATCH ?`, write(fts5))
+	return ps.gather(ctx, `SELECT group_concat(rowid, ' ') FROM profile_word WHERE profile_word MATCH ?`, write(fts5))
 }

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -44,56 +45,62 @@ const (
 	boardByID     = `SELECT ` + boardColumns + ` FROM attention_board WHERE id = ?`
 )
 
-// BoardOf returns the attention board of a profile, open or not; ErrNotFound when there is none. In
-// a writing transaction the row is locked: one writer decides about a board at a time.
-func (tx *Tx) BoardOf(ctx context.Context, handle string) (*AttentionBoard, error) {
-	return tx.boardWhere(ctx, boardByHandle, handle)
+// AttentionBoards reads and writes the attention boards of profiles.
+type AttentionBoards struct{ tx *Tx }
+
+func (tx *Tx) AttentionBoards() AttentionBoards { return AttentionBoards{tx} }
+
+// ByHandle returns the attention board of a profile, open or not; ErrNotFound when there is none.
+// In a writing transaction the row is locked: one writer decides about a board at a time.
+func (bs AttentionBoards) ByHandle(ctx context.Context, handle string) (*AttentionBoard, error) {
+	return bs.where(ctx, boardByHandle, handle)
 }
 
-// BoardByID is BoardOf by the board's id.
-func (tx *Tx) BoardByID(ctx context.Context, id string) (*AttentionBoard, error) {
-	return tx.boardWhere(ctx, boardByID, id)
+// ByID is ByHandle by the board's id.
+func (bs AttentionBoards) ByID(ctx context.Context, id string) (*AttentionBoard, error) {
+	return bs.where(ctx, boardByID, id)
 }
 
-func (tx *Tx) boardWhere(ctx context.Context, query, key string) (*AttentionBoard, error) {
-	if tx.batch != nil {
-		if err := tx.dirty(); err != nil {
+func (bs AttentionBoards) where(ctx context.Context, query, key string) (*AttentionBoard, error) {
+	if bs.tx.writes() {
+		if err := bs.tx.dirty(); err != nil {
 			return nil, err
 		}
-		query += tx.db.engine.forUpdate()
+		query += bs.tx.db.engine.ForUpdate()
 	}
-	b, err := scanBoard(tx.row(ctx, query, key))
+	b, err := scanBoard(bs.tx.row(ctx, query, key))
 	return &b, err
 }
 
-// PutBoard stores a board under its handle, and shows in profile and lists whether it is open. A
-// new one gets an id.
-func (tx *Tx) PutBoard(ctx context.Context, b *AttentionBoard) error {
+// Put stores a board under its handle, and shows in profile and lists whether it is open. A new
+// one gets an id.
+func (bs AttentionBoards) Put(ctx context.Context, b *AttentionBoard) error {
 	if b.ID == "" {
-		b.ID, b.CreatedAt = protocol.NewID(protocol.AttentionID, tx.Now), tx.Now
+		b.ID, b.CreatedAt = protocol.NewID(protocol.AttentionID, bs.tx.Now), bs.tx.Now
 	}
 	doc, err := json.Marshal(b.Terms)
 	if err != nil {
 		return fmt.Errorf("encode attention board: %w", err)
 	}
-	b.UpdatedAt = tx.Now
-	if err := tx.row(ctx, `INSERT INTO attention_board (id, handle, open, listed, account, doc, created_at, updated_at) VALUES (?, ?, ?, FALSE, NULLIF(?, ''), ?, ?, ?)
+	b.UpdatedAt = bs.tx.Now
+	if err := bs.tx.row(ctx, `INSERT INTO attention_board (id, handle, open, listed, account, doc, created_at, updated_at)
+		VALUES (?, ?, ?, FALSE, NULLIF(?, ''), ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET open = excluded.open, account = excluded.account, doc = excluded.doc, updated_at = excluded.updated_at RETURNING seq`,
 		b.ID, b.Handle, b.Open, b.Account, string(doc), millis(b.CreatedAt), millis(b.UpdatedAt)).Scan(&b.Seq); err != nil {
 		return fmt.Errorf("store attention board: %w", err)
 	}
-	return tx.openBoard(ctx, b.Handle, b.Open)
+	return bs.setOpen(ctx, b.Handle, b.Open)
 }
 
-// openBoard shows in the profile, and in the index of profiles, whether the profile's attention
+// setOpen shows in the profile, and in the index of profiles, whether the profile's attention
 // board is open, and places the board in the list.
-func (tx *Tx) openBoard(ctx context.Context, handle string, open bool) error {
-	r, err := tx.lockProfile(ctx, handle)
+func (bs AttentionBoards) setOpen(ctx context.Context, handle string, open bool) error {
+	r, err := bs.tx.Profiles().lock(ctx, handle)
 	if err != nil {
 		return err
 	}
 	if r.Attention != open {
-		if _, err := tx.write(ctx, `UPDATE profile SET attention = ? WHERE seq = ?`, open, r.Seq); err != nil {
+		if _, err := bs.tx.write(ctx, `UPDATE profile SET attention = ? WHERE seq = ?`, open, r.Seq); err != nil {
 			return err
 		}
 		r.Attention = open
@@ -101,21 +108,21 @@ func (tx *Tx) openBoard(ctx context.Context, handle string, open bool) error {
 		if err != nil {
 			return err
 		}
-		m, err := tx.merchantOf(ctx, r.Seq)
+		m, err := bs.tx.Merchants().of(ctx, r.Seq)
 		if err != nil {
 			return err
 		}
-		if err := tx.rerank(ctx, r, p, m); err != nil {
+		if err := bs.tx.Profiles().rerank(ctx, r, p, m); err != nil {
 			return err
 		}
 	}
-	return tx.relistBoard(ctx, handle, r.Listed)
+	return bs.relist(ctx, handle, r.Listed)
 }
 
-// relistBoard adds the board of a profile to the list or removes it: it is listed while it is open
-// and its profile is listed.
-func (tx *Tx) relistBoard(ctx context.Context, handle string, listed bool) error {
-	b, err := scanBoard(tx.row(ctx, boardByHandle, handle))
+// relist adds the board of a profile to the list or removes it: it is listed while it is open and
+// its profile is listed.
+func (bs AttentionBoards) relist(ctx context.Context, handle string, listed bool) error {
+	b, err := scanBoard(bs.tx.row(ctx, boardByHandle, handle))
 	if err == ErrNotFound {
 		return nil
 	}
@@ -123,18 +130,60 @@ func (tx *Tx) relistBoard(ctx context.Context, handle string, listed bool) error
 		return err
 	}
 	listed = listed && b.Open
-	if _, err := tx.write(ctx, `UPDATE attention_board SET listed = ? WHERE seq = ?`, listed, b.Seq); err != nil {
+	if _, err := bs.tx.write(ctx, `UPDATE attention_board SET listed = ? WHERE seq = ?`, listed, b.Seq); err != nil {
 		return err
 	}
-	if _, err := tx.write(ctx, `DELETE FROM attention_category WHERE seq = ?`, b.Seq); err != nil || !listed {
+	if _, err := bs.tx.write(ctx, `DELETE FROM attention_category WHERE seq = ?`, b.Seq); err != nil || !listed {
 		return err
 	}
 	for _, c := range b.Terms.Categories {
-		if _, err := tx.write(ctx, `INSERT INTO attention_category (category, seq) VALUES (?, ?) ON CONFLICT DO NOTHING`, foldCategory(c.Name), b.Seq); err != nil {
+		if _, err := bs.tx.write(ctx, `INSERT INTO attention_category (category, seq) VALUES (?, ?) ON CONFLICT DO NOTHING`,
+			foldCategory(c.Name), b.Seq); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// ErrOwing is returned when a board has bids that are unpaid or live, or refunds that are not done.
+var ErrOwing = errors.New("the attention board has bids that are not over, or refunds that are not made")
+
+const owing = `SELECT 1 FROM bid WHERE board = ? AND state IN ('held', 'claimed', 'live', 'refund_due')
+	UNION ALL SELECT 1 FROM refund WHERE board = ? AND state <> 'done' LIMIT 1`
+
+// owes reports whether a board has bids that are not over, or refunds that are not made.
+func (bs AttentionBoards) owes(ctx context.Context, id string) (bool, error) {
+	var one int
+	err := bs.tx.row(ctx, owing, id, id).Scan(&one)
+	if err == ErrNotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// drop separates the board of a profile that is deleted from its handle. What was paid stays on
+// record; the next owner of the handle does not get it. The secrets of accounts go, except those by
+// which a payment that a bank reports days after the hold is sent back. ErrOwing while money is under way.
+func (bs AttentionBoards) drop(ctx context.Context, handle string) error {
+	b, err := bs.ByHandle(ctx, handle)
+	switch err {
+	case nil:
+		if owes, err := bs.owes(ctx, b.ID); err != nil {
+			return err
+		} else if owes {
+			return ErrOwing
+		}
+		if _, err := bs.tx.write(ctx, `UPDATE attention_board SET handle = NULL, open = FALSE, listed = FALSE, account = NULL WHERE seq = ?`, b.Seq); err != nil {
+			return err
+		}
+		if _, err := bs.tx.write(ctx, `DELETE FROM attention_category WHERE seq = ?`, b.Seq); err != nil {
+			return err
+		}
+	case ErrNotFound:
+	default:
+		return err
+	}
+	return bs.tx.PaymentAccounts().disown(ctx, handle)
 }
 
 func foldCategory(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
@@ -143,14 +192,14 @@ func foldCategory(name string) string { return strings.ToLower(strings.TrimSpace
 type ListedBoard struct {
 	AttentionBoard
 	Draft protocol.ProfileDraft
-	Used  int  // slots that are not free
-	Test  bool // its payment account moves no money
+	Used  int               // slots that are not free
+	Paid  PaymentAccountDoc // its payment account
 }
 
 const listBoards = "attention"
 
-// ListBoards returns the open boards of listed profiles, newest first.
-func (tx *Tx) ListBoards(ctx context.Context, category string, limit int, after string) (protocol.Page[ListedBoard], error) {
+// List returns the open boards of listed profiles, newest first.
+func (bs AttentionBoards) List(ctx context.Context, category string, limit int, after string) (protocol.Page[ListedBoard], error) {
 	limit = bounded(limit)
 	listing := listBoards
 	if category = foldCategory(category); category != "" {
@@ -161,16 +210,19 @@ func (tx *Tx) ListBoards(ctx context.Context, category string, limit int, after 
 		return protocol.Page[ListedBoard]{}, err
 	}
 	text, args := boardsQuery(category, before, limit+1)
-	rows, err := tx.query(ctx, text, args...)
+	rows, err := bs.tx.query(ctx, text, args...)
 	found, err := collect(rows, err, func(s scanner) (l ListedBoard, err error) {
-		var doc, draft []byte
+		var doc, draft, account []byte
 		var created, updated int64
-		if err = s.Scan(&l.Seq, &l.ID, &l.Handle, &l.Open, &l.Account, &doc, &created, &updated, &draft, &l.Test); err != nil {
+		if err = s.Scan(&l.Seq, &l.ID, &l.Handle, &l.Open, &l.Account, &doc, &created, &updated, &draft, &account); err != nil {
 			return l, err
 		}
 		l.CreatedAt, l.UpdatedAt = moment(created), moment(updated)
 		if err = json.Unmarshal(doc, &l.Terms); err == nil {
 			err = json.Unmarshal(draft, &l.Draft)
+		}
+		if err == nil {
+			err = json.Unmarshal(account, &l.Paid)
 		}
 		return l, err
 	})
@@ -178,12 +230,12 @@ func (tx *Tx) ListBoards(ctx context.Context, category string, limit int, after 
 		return protocol.Page[ListedBoard]{}, err
 	}
 	p := page(found, limit, listing, func(l ListedBoard) string { return number(l.Seq) })
-	return p, tx.countUsed(ctx, p.Items)
+	return p, bs.countUsed(ctx, p.Items)
 }
 
 func boardsQuery(category string, before int64, limit int) (string, []any) {
 	const columns = `b.seq, b.id, COALESCE(b.handle, ''), b.open, COALESCE(b.account, ''), b.doc, b.created_at, b.updated_at, p.draft,
-		COALESCE((SELECT a.provider = 'sandbox' FROM payment_account a WHERE a.id = b.account), FALSE)`
+		COALESCE((SELECT a.doc FROM payment_account a WHERE a.id = b.account), '{}')`
 	if category == "" {
 		return `SELECT ` + columns + ` FROM attention_board b JOIN profile p ON p.handle = b.handle WHERE b.listed AND b.seq < ? ORDER BY b.seq DESC LIMIT ?`,
 			[]any{before, limit}
@@ -193,7 +245,7 @@ func boardsQuery(category string, before int64, limit int) (string, []any) {
 }
 
 // countUsed counts the slots of boards that are not free now.
-func (tx *Tx) countUsed(ctx context.Context, boards []ListedBoard) error {
+func (bs AttentionBoards) countUsed(ctx context.Context, boards []ListedBoard) error {
 	if len(boards) == 0 {
 		return nil
 	}
@@ -205,7 +257,7 @@ func (tx *Tx) countUsed(ctx context.Context, boards []ListedBoard) error {
 		board string
 		n     int
 	}
-	rows, err := tx.query(ctx, usedQuery(len(boards)), append(args, millis(tx.Now))...)
+	rows, err := bs.tx.query(ctx, usedQuery(len(boards)), append(args, millis(bs.tx.Now))...)
 	counts, err := collect(rows, err, func(s scanner) (u used, err error) { return u, s.Scan(&u.board, &u.n) })
 	if err != nil {
 		return err
@@ -230,16 +282,16 @@ const boardSlots = `SELECT id, state, slot_no, paise, bid_at, COALESCE(free_at, 
 // contested counts unpaid bids without a slot, up to the most that a board can have.
 const contested = `SELECT count(*) FROM bid WHERE board = ? AND state = 'held' AND hold_until > ? AND slot_no IS NULL`
 
-// BoardView returns what decides about bids on a board now: holds that are over keep nothing, even
-// if no job has ended them yet. The slot that the bid except keeps is left out.
-func (tx *Tx) BoardView(ctx context.Context, b *AttentionBoard, except string) (protocol.BoardView, error) {
+// View returns what decides about bids on a board now: holds that are over keep nothing, even if
+// no job has ended them yet. The slot that the bid except keeps is left out.
+func (bs AttentionBoards) View(ctx context.Context, b *AttentionBoard, except string) (protocol.BoardView, error) {
 	v := protocol.BoardView{Terms: b.Terms}
 	type slot struct {
 		protocol.PlacedBid
 		state protocol.BidState
 		until time.Time
 	}
-	rows, err := tx.query(ctx, boardSlots, b.ID)
+	rows, err := bs.tx.query(ctx, boardSlots, b.ID)
 	found, err := collect(rows, err, func(s scanner) (x slot, err error) {
 		var at, free, until int64
 		err = s.Scan(&x.ID, &x.state, &x.Slot, &x.Paise, &at, &free, &until)
@@ -253,10 +305,10 @@ func (tx *Tx) BoardView(ctx context.Context, b *AttentionBoard, except string) (
 		switch {
 		case x.state == protocol.BidLive:
 			v.Live = append(v.Live, x.PlacedBid)
-		case x.ID != except && x.until.After(tx.Now):
+		case x.ID != except && x.until.After(bs.tx.Now):
 			v.Kept = append(v.Kept, protocol.KeptSlot{Slot: x.Slot, Until: x.until})
 		}
 	}
-	err = tx.row(ctx, contested, b.ID, millis(tx.Now)).Scan(&v.Contested)
+	err = bs.tx.row(ctx, contested, b.ID, millis(bs.tx.Now)).Scan(&v.Contested)
 	return v, err
 }

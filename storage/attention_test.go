@@ -15,7 +15,8 @@ import (
 func person(t *testing.T, db *storage.DB, handle string, unlisted bool) {
 	t.Helper()
 	write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: "Name of " + handle, Kind: protocol.Person}, Unlisted: unlisted})
+		draft := protocol.ProfileDraft{Handle: handle, Name: "Name of " + handle, Kind: protocol.Person}
+		_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: draft, Unlisted: unlisted})
 		return err
 	})
 }
@@ -25,7 +26,7 @@ func attentionBoard(t *testing.T, db *storage.DB, handle string, draft protocol.
 	terms, faults := draft.Terms()
 	require.Empty(t, faults)
 	b := &storage.AttentionBoard{Handle: handle, Open: true, Terms: terms}
-	write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.PutBoard(ctx, b) })
+	write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.AttentionBoards().Put(ctx, b) })
 	return b
 }
 
@@ -33,7 +34,7 @@ func boardsListed(t *testing.T, db *storage.DB, category string, size int) (hand
 	t.Helper()
 	for after, more := "", true; more; {
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			page, err := tx.ListBoards(ctx, category, size, after)
+			page, err := tx.AttentionBoards().List(ctx, category, size, after)
 			for _, b := range page.Items {
 				handles = append(handles, b.Handle)
 			}
@@ -56,7 +57,7 @@ func TestAttentionBoard(t *testing.T) {
 		}
 		capable := func() (handles []string) {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				page, err := tx.ListProfiles(ctx, protocol.AgentQuery{Capability: "attention-board"})
+				page, err := tx.Profiles().List(ctx, protocol.AgentQuery{Capability: "attention-board"})
 				for _, p := range page.Items {
 					require.True(t, p.Open().AttentionBoard)
 					handles = append(handles, p.Draft.Handle)
@@ -77,21 +78,21 @@ func TestAttentionBoard(t *testing.T) {
 		require.ElementsMatch(t, []string{"agent-2", "agent-1", "agent-0"}, capable())
 
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			b, err := tx.BoardOf(ctx, "agent-1")
+			b, err := tx.AttentionBoards().ByHandle(ctx, "agent-1")
 			require.NoError(t, err)
 			require.Equal(t, boards["agent-1"].ID, b.ID)
 			b.Open = false
-			return tx.PutBoard(ctx, b)
+			return tx.AttentionBoards().Put(ctx, b)
 		})
 		person(t, db, "agent-3", false)
 		require.Equal(t, []string{"agent-3", "agent-2", "agent-0"}, boardsListed(t, db, "yarn", 20))
 		require.ElementsMatch(t, []string{"agent-3", "agent-2", "agent-0"}, capable())
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "agent-2", Name: "New", Kind: protocol.Person}, Unlisted: true})
+			_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "agent-2", Name: "New", Kind: protocol.Person}, Unlisted: true})
 			return err
 		})
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "agent-0", Name: "New", Kind: protocol.Person}})
+			_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "agent-0", Name: "New", Kind: protocol.Person}})
 			return err
 		})
 		require.Equal(t, []string{"agent-3", "agent-0"}, boardsListed(t, db, "", 20))
@@ -109,9 +110,9 @@ func TestBoardCursor(t *testing.T) {
 			attentionBoard(t, db, fmt.Sprint("agent-", i), protocol.AttentionDraft{Categories: []protocol.BoardCategory{{Name: "Yarn"}}})
 		}
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			page, err := tx.ListBoards(ctx, "", 1, "")
+			page, err := tx.AttentionBoards().List(ctx, "", 1, "")
 			require.NoError(t, err)
-			_, err = tx.ListBoards(ctx, "yarn", 1, *page.Next)
+			_, err = tx.AttentionBoards().List(ctx, "yarn", 1, *page.Next)
 			require.Equal(t, protocol.InvalidCursor, protocol.CodeOf(err))
 			return nil
 		})
@@ -121,29 +122,31 @@ func TestBoardCursor(t *testing.T) {
 func TestPaymentAccount(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
-		a := &storage.PaymentAccount{Handle: "asha", Provider: protocol.PayRazorpay, Hook: "h1", Sealed: []byte{1}, PaymentAccountDoc: storage.PaymentAccountDoc{KeyID: "k"}}
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.PutPaymentAccount(ctx, a) })
+		a := &storage.PaymentAccount{
+			Handle: "asha", Provider: protocol.PayRazorpay, Hook: "h1", Sealed: []byte{1}, PaymentAccountDoc: storage.PaymentAccountDoc{KeyID: "k"},
+		}
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.PaymentAccounts().Put(ctx, a) })
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			got, err := tx.PaymentAccountByHook(ctx, "razorpay", "h1")
+			got, err := tx.PaymentAccounts().ByHook(ctx, "razorpay", "h1")
 			require.NoError(t, err)
 			require.Equal(t, a, got)
-			_, err = tx.PaymentAccountByHook(ctx, "sandbox", "h1")
+			_, err = tx.PaymentAccounts().ByHook(ctx, "sandbox", "h1")
 			require.ErrorIs(t, err, storage.ErrNotFound)
-			owes, err := tx.PaymentAccountOwes(ctx, a.ID)
+			owes, err := tx.PaymentAccounts().Owes(ctx, a.ID)
 			require.False(t, owes)
 			return err
 		})
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			require.NoError(t, tx.DropPaymentSecrets(ctx, a.ID))
-			got, err := tx.PaymentAccountByID(ctx, a.ID)
+			require.NoError(t, tx.PaymentAccounts().DropSecrets(ctx, a.ID))
+			got, err := tx.PaymentAccounts().ByID(ctx, a.ID)
 			require.Equal(t, []byte{1}, got.Sealed, "in use")
 			got.RetiredAt = &tx.Now
-			require.NoError(t, tx.PutPaymentAccount(ctx, got))
+			require.NoError(t, tx.PaymentAccounts().Put(ctx, got))
 			return err
 		})
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			require.NoError(t, tx.DropPaymentSecrets(ctx, a.ID))
-			all, err := tx.PaymentAccounts(ctx, "asha")
+			require.NoError(t, tx.PaymentAccounts().DropSecrets(ctx, a.ID))
+			all, err := tx.PaymentAccounts().OfProfile(ctx, "asha")
 			require.Len(t, all, 1)
 			require.Nil(t, all[0].Sealed)
 			require.NotNil(t, all[0].RetiredAt)

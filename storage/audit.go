@@ -23,15 +23,20 @@ func (tx *Tx) Audit(ctx context.Context, actor, action, subject, detail string) 
 
 const auditQuery = `SELECT id, at, actor, action, subject, detail FROM audit WHERE id < ? ORDER BY id DESC LIMIT ?`
 
-// ListAudit returns the audit log, newest first.
-func (tx *Tx) ListAudit(ctx context.Context, limit int, after string) (protocol.Page[AuditEntry], error) {
+// AuditLog reads the actions of operators, owners and peers; [Tx.Audit] adds one.
+type AuditLog struct{ tx *Tx }
+
+func (tx *Tx) AuditLog() AuditLog { return AuditLog{tx} }
+
+// List returns the audit log, newest first.
+func (al AuditLog) List(ctx context.Context, limit int, after string) (protocol.Page[AuditEntry], error) {
 	limit = bounded(limit)
 	const listing = "audit"
 	before, err := position(listing, after, math.MaxInt64)
 	if err != nil {
 		return protocol.Page[AuditEntry]{}, err
 	}
-	rows, err := tx.query(ctx, auditQuery, before, limit+1)
+	rows, err := al.tx.query(ctx, auditQuery, before, limit+1)
 	entries, err := collect(rows, err, func(s scanner) (e AuditEntry, err error) {
 		var at int64
 		err = s.Scan(&e.ID, &at, &e.Actor, &e.Action, &e.Subject, &e.Detail)
@@ -48,13 +53,13 @@ const (
 	oldAudit    = `at < ? ORDER BY at LIMIT 1000`
 )
 
-// PruneAudit deletes what other nodes caused before told and all other entries
+// Prune deletes what other nodes caused before told and all other entries
 // before all, at most a thousand of each per call, and returns how many.
-func (tx *Tx) PruneAudit(ctx context.Context, told, all time.Time) (int, error) {
-	peers, err := tx.deleteSome(ctx, "audit", "id", oldTold, millis(told))
+func (al AuditLog) Prune(ctx context.Context, told, all time.Time) (int, error) {
+	peers, err := al.tx.deleteSome(ctx, "audit", "id", oldTold, millis(told))
 	if err != nil {
 		return 0, err
 	}
-	rest, err := tx.deleteSome(ctx, "audit", "id", oldAudit, millis(all))
+	rest, err := al.tx.deleteSome(ctx, "audit", "id", oldAudit, millis(all))
 	return peers + rest, err
 }

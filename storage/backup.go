@@ -2,43 +2,15 @@ package storage
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 )
 
 // Backup writes a copy of a SQLite database, as of one moment, to a new file,
 // while the node runs. On PostgreSQL it is an error: pg_dump does this.
-func (db *DB) Backup(ctx context.Context, path string) error {
-	if db.engine != engineSQLite {
-		return errors.New("storage: back up a PostgreSQL database with pg_dump")
-	}
-	// VACUUM INTO follows the umask; the copy holds secrets too.
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return fmt.Errorf("backup: %w", err)
-	}
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("backup: %w", err)
-	}
-	source, err := filepath.Abs(db.config.Path)
-	if err != nil {
-		return fmt.Errorf("backup: %w", err)
-	}
-	own, err := sql.Open("sqlite", sqliteDSN(source, ""))
-	if err != nil {
-		return fmt.Errorf("backup: %w", err)
-	}
-	defer own.Close()
-	if _, err := own.ExecContext(ctx, `VACUUM INTO ?`, path); err != nil {
-		return fmt.Errorf("backup: %w", errors.Join(err, os.Remove(path)))
-	}
-	return nil
-}
+func (db *DB) Backup(ctx context.Context, path string) error { return db.sql.Backup(ctx, path) }
 
 // An invariant is a query that returns nothing in a consistent database, otherwise
 // the first violation.
@@ -71,6 +43,9 @@ var invariants = []invariant{
 		WHERE r.root <> COALESCE(p.root, p.id) LIMIT 1`},
 	{"a post resolved by what is no visible resolution", `SELECT p.id FROM post p LEFT JOIN post r ON r.id = p.resolved_by
 		WHERE p.resolved_by IS NOT NULL AND (r.id IS NULL OR r.state <> 'visible' OR r.kind <> 'resolution' OR NOT r.verified OR r.in_reply_to <> p.id) LIMIT 1`},
+	{"a profile that says otherwise than its attention board", `SELECT p.handle FROM profile p LEFT JOIN attention_board b ON b.handle = p.handle
+		WHERE p.attention <> COALESCE(b.open, FALSE) OR b.listed AND NOT (b.open AND p.listed) LIMIT 1`},
+	{"meeting rules without a profile", `SELECT r.handle FROM meeting_rules r LEFT JOIN profile p ON p.handle = r.handle WHERE p.handle IS NULL LIMIT 1`},
 }
 
 // waitingInvariant is about a table that only PostgreSQL has.

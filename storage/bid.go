@@ -68,8 +68,8 @@ type BidLink struct {
 	Failed    string    `json:"failed,omitempty"` // why none could be made
 }
 
-const bidColumns = `id, board, state, hold, COALESCE(slot_no, 0), paise, bidder, anonymous, test, denied, paid, COALESCE(utr, ''), account, token_hash, pay_hash,
-	bid_at, COALESCE(hold_until, 0), COALESCE(free_at, 0), moved_at, moves, doc`
+const bidColumns = `id, board, state, hold, COALESCE(slot_no, 0), paise, bidder, anonymous, test, denied, paid, COALESCE(utr, ''), account,
+	token_hash, pay_hash, bid_at, COALESCE(hold_until, 0), COALESCE(free_at, 0), moved_at, moves, doc`
 
 func scanBid(s scanner) (b StoredBid, err error) {
 	var token, pay, doc []byte
@@ -88,9 +88,14 @@ func scanBid(s scanner) (b StoredBid, err error) {
 	return b, nil
 }
 
-// LiveBids returns the live bids of a board, in no order; there are at most as many as slots.
-func (tx *Tx) LiveBids(ctx context.Context, board string) ([]StoredBid, error) {
-	rows, err := tx.query(ctx, liveBids, board)
+// Bids reads and writes the bids on attention boards.
+type Bids struct{ tx *Tx }
+
+func (tx *Tx) Bids() Bids { return Bids{tx} }
+
+// ListLive returns the live bids of a board, in no order; there are at most as many as slots.
+func (bs Bids) ListLive(ctx context.Context, board string) ([]StoredBid, error) {
+	rows, err := bs.tx.query(ctx, liveBids, board)
 	return collect(rows, err, scanBid)
 }
 
@@ -98,11 +103,11 @@ const liveBids = `SELECT ` + bidColumns + ` FROM bid WHERE board = ? AND slot_no
 
 // RenumberSlots gives the bids of a board slots from 1 to slots, before the board has no more than
 // that; ErrExists when more are in use.
-func (tx *Tx) RenumberSlots(ctx context.Context, b *AttentionBoard, slots int) error {
+func (bs Bids) RenumberSlots(ctx context.Context, b *AttentionBoard, slots int) error {
 	if slots >= b.Terms.Slots {
 		return nil
 	}
-	rows, err := tx.query(ctx, `SELECT id, slot_no FROM bid WHERE board = ? AND slot_no IS NOT NULL ORDER BY slot_no`, b.ID)
+	rows, err := bs.tx.query(ctx, `SELECT id, slot_no FROM bid WHERE board = ? AND slot_no IS NOT NULL ORDER BY slot_no`, b.ID)
 	type used struct {
 		id   string
 		slot int
@@ -118,9 +123,204 @@ func (tx *Tx) RenumberSlots(ctx context.Context, b *AttentionBoard, slots int) e
 		if u.slot == i+1 {
 			continue
 		}
-		if _, err := tx.write(ctx, `UPDATE bid SET slot_no = ? WHERE id = ?`, i+1, u.id); err != nil {
+		if _, err := bs.tx.write(ctx, `UPDATE bid SET slot_no = ? WHERE id = ?`, i+1, u.id); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Insert stores a new bid, with its first move.
+func (bs Bids) Insert(ctx context.Context, b *StoredBid) error {
+	doc, err := json.Marshal(b.BidDoc)
+	if err != nil {
+		return fmt.Errorf("encode bid: %w", err)
+	}
+	if _, err := bs.tx.write(ctx,
+		`INSERT INTO bid (id, board, state, hold, slot_no, paise, bidder, anonymous, test, denied, paid, utr, account, token_hash, pay_hash,
+		bid_at, hold_until, free_at, moved_at, moves, doc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		b.ID, b.Board, string(b.State), string(b.Hold), nullable(int64(b.Slot)), b.Paise, b.Bidder, b.Anonymous, b.Test, b.Denied, b.Paid, b.UTR, b.Account,
+		b.TokenHash[:], b.PayHash[:], millis(b.BidAt), nullable(millis(b.HoldUntil)), nullable(millis(b.FreeAt)),
+		millis(b.MovedAt), b.Moves, string(doc)); err != nil {
+		return fmt.Errorf("store bid: %w", err)
+	}
+	return bs.insertMove(ctx, b, "")
+}
+
+// Save stores what may change of a bid. The board's row is locked.
+func (bs Bids) Save(ctx context.Context, b *StoredBid) error {
+	doc, err := json.Marshal(b.BidDoc)
+	if err != nil {
+		return fmt.Errorf("encode bid: %w", err)
+	}
+	return one(bs.tx.write(ctx, `UPDATE bid SET state = ?, hold = ?, slot_no = ?, denied = ?, paid = ?, utr = NULLIF(?, ''),
+		hold_until = ?, free_at = ?, moved_at = ?, moves = ?, doc = ? WHERE id = ?`,
+		string(b.State), string(b.Hold), nullable(int64(b.Slot)), b.Denied, b.Paid, b.UTR, nullable(millis(b.HoldUntil)), nullable(millis(b.FreeAt)),
+		millis(b.MovedAt), b.Moves, string(doc), b.ID))
+}
+
+// Move stores a bid whose state has just changed, and the move.
+func (bs Bids) Move(ctx context.Context, b *StoredBid, note string) error {
+	b.Moves++
+	b.MovedAt = bs.tx.Now
+	if err := bs.Save(ctx, b); err != nil {
+		return err
+	}
+	return bs.insertMove(ctx, b, note)
+}
+
+func (bs Bids) insertMove(ctx context.Context, b *StoredBid, note string) error {
+	_, err := bs.tx.write(ctx, `INSERT INTO bid_move (bid, n, state, at, note) VALUES (?, ?, ?, ?, ?)`, b.ID, b.Moves, string(b.State), millis(bs.tx.Now), note)
+	return err
+}
+
+// Moves returns the moves of a bid, oldest first.
+func (bs Bids) Moves(ctx context.Context, id string) ([]protocol.BidMove, error) {
+	rows, err := bs.tx.query(ctx, `SELECT state, at, note FROM bid_move WHERE bid = ? ORDER BY n LIMIT 200`, id)
+	return collect(rows, err, func(s scanner) (m protocol.BidMove, err error) {
+		var at int64
+		err = s.Scan(&m.State, &at, &m.Note)
+		m.At = moment(at)
+		return m, err
+	})
+}
+
+// MoveByNumber returns one move of a bid; ErrNotFound when there is none.
+func (bs Bids) MoveByNumber(ctx context.Context, id string, n int) (m protocol.BidMove, err error) {
+	var at int64
+	err = bs.tx.row(ctx, `SELECT state, at, note FROM bid_move WHERE bid = ? AND n = ?`, id, n).Scan(&m.State, &at, &m.Note)
+	m.At = moment(at)
+	return m, err
+}
+
+// Bids by their keys.
+const (
+	bidByID       = `SELECT ` + bidColumns + ` FROM bid WHERE id = ?`
+	bidByToken    = `SELECT ` + bidColumns + ` FROM bid WHERE token_hash = ?`
+	bidByPayToken = `SELECT ` + bidColumns + ` FROM bid WHERE pay_hash = ?`
+)
+
+// ByID returns a bid; ErrNotFound when there is none. Who changes it locks the board first.
+func (bs Bids) ByID(ctx context.Context, id string) (*StoredBid, error) {
+	b, err := scanBid(bs.tx.row(ctx, bidByID, id))
+	return &b, err
+}
+
+// ByToken returns the bid that a status token opens, by the token's hash.
+func (bs Bids) ByToken(ctx context.Context, hash [32]byte) (*StoredBid, error) {
+	b, err := scanBid(bs.tx.row(ctx, bidByToken, hash[:]))
+	return &b, err
+}
+
+// ByPayToken returns the bid whose payment page has that secret, by its hash.
+func (bs Bids) ByPayToken(ctx context.Context, hash [32]byte) (*StoredBid, error) {
+	b, err := scanBid(bs.tx.row(ctx, bidByPayToken, hash[:]))
+	return &b, err
+}
+
+// BidReader is the name under which the holder of a bid's status token reads news.
+func BidReader(id string) string { return "bid:" + id }
+
+// ListDue returns the unpaid bids of a board whose hold, or whose wait for the owner, is over.
+func (bs Bids) ListDue(ctx context.Context, board string) ([]StoredBid, error) {
+	rows, err := bs.tx.query(ctx, dueBids, board, millis(bs.tx.Now), board, millis(bs.tx.Now))
+	return collect(rows, err, scanBid)
+}
+
+const dueBids = `SELECT ` + bidColumns + ` FROM bid WHERE board = ? AND state = 'held' AND hold_until <= ?
+	UNION ALL SELECT ` + bidColumns + ` FROM bid WHERE board = ? AND state = 'claimed' AND hold_until <= ?`
+
+// ListOpen returns the bids of a board that are unpaid or live.
+func (bs Bids) ListOpen(ctx context.Context, board string) ([]StoredBid, error) {
+	rows, err := bs.tx.query(ctx, openBids, board, board)
+	return collect(rows, err, scanBid)
+}
+
+const openBids = `SELECT ` + bidColumns + ` FROM bid WHERE board = ? AND state = 'held' UNION ALL ` +
+	`SELECT ` + bidColumns + ` FROM bid WHERE board = ? AND slot_no IS NOT NULL AND state = 'live'`
+
+// Counts of one bidder, each up to a small number.
+const (
+	bidsOnBoard  = `SELECT count(*) FROM bid WHERE bidder = ? AND board = ? AND state IN ('held', 'claimed') AND hold_until > ?`
+	bidsOnNode   = `SELECT count(*) FROM bid WHERE bidder = ? AND state IN ('held', 'claimed') AND hold_until > ?`
+	bidsLapsed   = `SELECT count(*) FROM (SELECT 1 FROM bid WHERE bidder = ? AND state = 'lapsed' AND moved_at > ? LIMIT 10) r`
+	bidsDenied   = `SELECT count(*) FROM (SELECT 1 FROM bid WHERE bidder = ? AND board = ? AND denied LIMIT 10) r`
+	bidsUnpaid   = `SELECT count(*) FROM bid WHERE board = ? AND state = 'held'`
+	slotsUnknown = `SELECT count(*) FROM bid WHERE board = ? AND slot_no IS NOT NULL AND anonymous AND state IN ('held', 'claimed') AND hold_until > ?`
+)
+
+// A BidderCount is what limits a bidder.
+type BidderCount struct {
+	OnBoard, OnNode int // unpaid bids
+	Lapsed          int // holds that lapsed lately
+	Denied          int // claims that the board's owner denied
+	Unpaid          int // unpaid bids of everybody on the board
+	Unknown         int // slots that anonymous bidders keep on the board
+}
+
+// CountBidder counts the bids that limit a bidder. A concurrent count of the same bidder waits for
+// this transaction to end, so that the limits are exact over all boards and processes.
+func (bs Bids) CountBidder(ctx context.Context, board, bidder string) (c BidderCount, err error) {
+	if err := bs.tx.lockName(ctx, "bidder "+bidder); err != nil {
+		return c, err
+	}
+	now := millis(bs.tx.Now)
+	for _, one := range []struct {
+		n    *int
+		text string
+		args []any
+	}{
+		{&c.OnBoard, bidsOnBoard, []any{bidder, board, now}}, {&c.OnNode, bidsOnNode, []any{bidder, now}},
+		{&c.Lapsed, bidsLapsed, []any{bidder, millis(bs.tx.Now.Add(-protocol.LapsedWithin))}}, {&c.Denied, bidsDenied, []any{bidder, board}},
+		{&c.Unpaid, bidsUnpaid, []any{board}}, {&c.Unknown, slotsUnknown, []any{board, now}},
+	} {
+		if err := bs.tx.row(ctx, one.text, one.args...).Scan(one.n); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// List returns the bids of a board, newest first; state "" is every state.
+func (bs Bids) List(ctx context.Context, board string, state protocol.BidState, limit int, after string) (protocol.Page[StoredBid], error) {
+	limit = bounded(limit)
+	listing := "bids-" + string(state)
+	before, err := positionID(listing, after)
+	if err != nil {
+		return protocol.Page[StoredBid]{}, err
+	}
+	text, args := bidsQuery(board, state, before, limit+1)
+	rows, err := bs.tx.query(ctx, text, args...)
+	found, err := collect(rows, err, scanBid)
+	return page(found, limit, listing, func(b StoredBid) string { return b.ID }), err
+}
+
+func bidsQuery(board string, state protocol.BidState, before string, limit int) (text string, args []any) {
+	if state == "" {
+		return `SELECT ` + bidColumns + ` FROM bid WHERE board = ? AND ` + onesOwn, []any{board, before, limit}
+	}
+	return `SELECT ` + bidColumns + ` FROM bid WHERE board = ? AND state = ? AND ` + onesOwnState, []any{board, string(state), before, limit}
+}
+
+// UTRClaimed reports whether another claimed bid of the board has the reference.
+func (bs Bids) UTRClaimed(ctx context.Context, board, utr, except string) (bool, error) {
+	var id string
+	err := bs.tx.row(ctx, `SELECT id FROM bid WHERE board = ? AND utr = ? AND state = 'claimed' AND utr IS NOT NULL`, board, utr).Scan(&id)
+	if err == ErrNotFound {
+		return false, nil
+	}
+	return err == nil && id != except, err
+}
+
+const unpaidBids = `SELECT id FROM bid s WHERE s.moved_at < ? AND ` + abandoned + ` ORDER BY s.moved_at LIMIT 500`
+
+// Prune deletes bids that were never paid and ended before a time, at most 500 per call, and
+// returns how many. One that is paid meanwhile stays.
+func (bs Bids) Prune(ctx context.Context, before time.Time) (int, error) {
+	rows, err := bs.tx.query(ctx, unpaidBids, millis(before))
+	ids, err := collect(rows, err, scanText)
+	if err != nil || len(ids) == 0 {
+		return 0, err
+	}
+	return stocks[StockBids].drop(ctx, bs.tx, toAny(ids))
 }

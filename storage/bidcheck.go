@@ -13,10 +13,15 @@ var bidInvariants = []invariant{
 		AND NOT EXISTS (SELECT 1 FROM payment p WHERE p.bid = b.id AND p.placed AND p.paise >= b.paise) LIMIT 1`},
 	{"a bid that got a slot and is neither live, ended nor on its way to a refund", `SELECT b.id FROM bid b JOIN payment p ON p.bid = b.id
 		WHERE p.placed AND b.state IN ('held', 'claimed', 'unconfirmed', 'lapsed', 'withdrawn', 'refund_due') LIMIT 1`},
-	{"a bid that waits for a refund that does not exist", `SELECT b.id FROM bid b WHERE b.state IN ('removed', 'unanswered', 'refund_due', 'refunding', 'refund_failed')
+	{"a bid that waits for a refund that does not exist", `SELECT b.id FROM bid b
+		WHERE b.state IN ('removed', 'unanswered', 'refund_due', 'refunding', 'refund_failed')
 		AND NOT EXISTS (SELECT 1 FROM refund r WHERE r.bid = b.id AND r.whole AND r.state <> 'done') LIMIT 1`},
 	{"a refunded bid whose refund is not done", `SELECT b.id FROM bid b WHERE b.state = 'refunded'
 		AND NOT EXISTS (SELECT 1 FROM refund r WHERE r.bid = b.id AND r.whole AND r.state = 'done') LIMIT 1`},
+	{"a refund that no job makes", `SELECT r.id FROM refund r WHERE r.state IN ('due', 'ordered') AND NOT EXISTS (SELECT 1 FROM job j
+		WHERE j.state = 'waiting' AND j.dedupe > '` + string(RefundJob) + ` ' || r.id AND j.dedupe < '` + string(RefundJob) + ` ' || r.id || '!') LIMIT 1`},
+	{"a bid whose end no job brings", `SELECT b.id FROM bid b WHERE b.state IN ('held', 'claimed', 'live') AND NOT EXISTS (SELECT 1 FROM job j
+		WHERE j.state = 'waiting' AND j.dedupe = '` + string(BidDueJob) + ` ' || b.id || ' ' || CAST(b.moves AS TEXT) || ' 0') LIMIT 1`},
 	{"two bids in one slot", `SELECT min(b.id) FROM bid b WHERE b.slot_no IS NOT NULL GROUP BY b.board, b.slot_no HAVING count(*) > 1 LIMIT 1`},
 	{"a live bid without a slot", `SELECT b.id FROM bid b WHERE b.state = 'live' AND b.slot_no IS NULL LIMIT 1`},
 	{"a payment without its line of the ledger", `SELECT p.id FROM payment p LEFT JOIN ledger l ON l.payment = p.id AND l.refund = ''

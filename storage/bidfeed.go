@@ -7,22 +7,22 @@ import (
 	"stoa/protocol"
 )
 
-// TellBid adds the feed item of a live bid. The bid of this node is told to the nodes that follow
+// Publish adds the feed item of a live bid. The bid of this node is told to the nodes that follow
 // board, too; uri is the ActivityPub id of a bid of another node, "" for one of this node.
-func (tx *Tx) TellBid(ctx context.Context, board, uri string, item protocol.FeedItem) error {
+func (bs Bids) Publish(ctx context.Context, board, uri string, item protocol.FeedItem) error {
 	names := blockNames(item.Actor, item.Node)
 	if uri != "" {
 		names = append(names, bidURI(uri))
 	}
 	for _, name := range names {
-		if _, err := tx.write(ctx, `INSERT INTO bid_author (name, subject_id) VALUES (?, ?) ON CONFLICT DO NOTHING`, name, item.Subject.ID); err != nil {
+		if _, err := bs.tx.write(ctx, `INSERT INTO bid_author (name, subject_id) VALUES (?, ?) ON CONFLICT DO NOTHING`, name, item.Subject.ID); err != nil {
 			return fmt.Errorf("store author of bid: %w", err)
 		}
 	}
-	if err := tx.AppendFeed(ctx, item); err != nil || uri != "" {
+	if err := bs.tx.Feed().Append(ctx, item); err != nil || uri != "" {
 		return err
 	}
-	return tx.AppendLog(ctx, board, LogCreate, item.Subject.ID, nil)
+	return bs.tx.Logs().Append(ctx, board, LogCreate, item.Subject.ID, nil)
 }
 
 func bidURI(uri string) string { return "uri:" + uri }
@@ -52,25 +52,25 @@ func blockNames(a protocol.Author, node *string) (names []string) {
 
 func blockName(kind protocol.BlockKind, value string) string { return string(kind) + ":" + value }
 
-// RetractBid takes a bid out of the feed, and out of the feeds of the nodes that follow board. A bid
+// Retract takes a bid out of the feed, and out of the feeds of the nodes that follow board. A bid
 // that is not in the feed is no error.
-func (tx *Tx) RetractBid(ctx context.Context, board, id string) error {
-	item, err := tx.BidItem(ctx, id)
+func (bs Bids) Retract(ctx context.Context, board, id string) error {
+	item, err := bs.FeedItem(ctx, id)
 	if err != nil {
 		return orNothing(err)
 	}
-	if err := tx.SetFeedVisible(ctx, id, false); err != nil || item.Node != nil {
+	if err := bs.tx.Feed().SetVisible(ctx, id, false); err != nil || item.Node != nil {
 		return err
 	}
-	return tx.AppendLog(ctx, board, LogHide, id, nil)
+	return bs.tx.Logs().Append(ctx, board, LogHide, id, nil)
 }
 
 const bidItem = `SELECT doc FROM feed WHERE subject_id = ? AND type = 'attention_bid' AND visible`
 
-// BidItem returns the feed item of a bid; ErrNotFound when it has none, or it was taken out.
-func (tx *Tx) BidItem(ctx context.Context, id string) (item protocol.FeedItem, err error) {
+// FeedItem returns the feed item of a bid; ErrNotFound when it has none, or it was taken out.
+func (bs Bids) FeedItem(ctx context.Context, id string) (item protocol.FeedItem, err error) {
 	var doc []byte
-	if err := tx.row(ctx, bidItem, id).Scan(&doc); err != nil {
+	if err := bs.tx.row(ctx, bidItem, id).Scan(&doc); err != nil {
 		return item, err
 	}
 	return item, readItem(doc, &item)
@@ -81,45 +81,45 @@ const (
 	bidsByNetwork = `SELECT id FROM bid WHERE bidder = ? AND paid AND anonymous`
 )
 
-// BidByURI returns the id here of a bid of another node, by its ActivityPub id; ErrNotFound when it
+// IDByURI returns the id here of a bid of another node, by its ActivityPub id; ErrNotFound when it
 // was never received.
-func (tx *Tx) BidByURI(ctx context.Context, uri string) (id string, err error) {
-	err = tx.row(ctx, bidsByName, bidURI(uri)).Scan(&id)
+func (bs Bids) IDByURI(ctx context.Context, uri string) (id string, err error) {
+	err = bs.tx.row(ctx, bidsByName, bidURI(uri)).Scan(&id)
 	return id, err
 }
 
-// RetractBidsOf takes every bid of a blocked author out of the feed.
-func (tx *Tx) RetractBidsOf(ctx context.Context, board string, kind protocol.BlockKind, value string) error {
+// RetractOf takes every bid of a blocked author out of the feed.
+func (bs Bids) RetractOf(ctx context.Context, board string, kind protocol.BlockKind, value string) error {
 	query, name := bidsByName, blockName(kind, value)
 	if kind == protocol.BlockNetwork {
 		query, name = bidsByNetwork, "net:"+value // as Caller.ID has it
 	}
-	return tx.retractAll(ctx, board, query, name)
+	return bs.retractAll(ctx, board, query, name)
 }
 
 const bidsOnBoardBy = `SELECT a.subject_id FROM bid_author a JOIN bid b ON b.id = a.subject_id
 	WHERE a.name = ? AND b.board = (SELECT id FROM attention_board WHERE handle = ?)
 	UNION SELECT id FROM bid WHERE bidder = ? AND paid AND anonymous AND board = (SELECT id FROM attention_board WHERE handle = ?)`
 
-// RetractBidsOn takes the bids of a writer on the attention board of a profile out of the feed. names
-// are those by which the profile's owner has blocked the writer.
-func (tx *Tx) RetractBidsOn(ctx context.Context, board, handle string, names []string) error {
+// RetractOn takes the bids of a writer on the attention board of a profile out of the feed. names are
+// those by which the profile's owner has blocked the writer.
+func (bs Bids) RetractOn(ctx context.Context, board, handle string, names []string) error {
 	for _, name := range names {
-		if err := tx.retractAll(ctx, board, bidsOnBoardBy, name, handle, name, handle); err != nil {
+		if err := bs.retractAll(ctx, board, bidsOnBoardBy, name, handle, name, handle); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (tx *Tx) retractAll(ctx context.Context, board, query string, args ...any) error {
-	rows, err := tx.query(ctx, query, args...)
+func (bs Bids) retractAll(ctx context.Context, board, query string, args ...any) error {
+	rows, err := bs.tx.query(ctx, query, args...)
 	ids, err := collect(rows, err, func(s scanner) (id string, err error) { return id, s.Scan(&id) })
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		if err := tx.RetractBid(ctx, board, id); err != nil {
+		if err := bs.Retract(ctx, board, id); err != nil {
 			return err
 		}
 	}

@@ -30,7 +30,7 @@ func bidItem(id string, author protocol.Author, node *string) protocol.FeedItem 
 func bidsShown(t *testing.T, db *storage.DB) (ids []string) {
 	t.Helper()
 	read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-		page, err := tx.ListFeed(ctx, []protocol.FeedType{protocol.FeedAttentionBid}, 50, "")
+		page, err := tx.Feed().List(ctx, []protocol.FeedType{protocol.FeedAttentionBid}, 50, "")
 		for _, i := range page.Items {
 			ids = append(ids, i.Subject.ID)
 		}
@@ -72,15 +72,15 @@ func TestRetractBids(t *testing.T) {
 					uri = "https://b.example/ap/bids/" + one
 				}
 				write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-					if err := tx.TellBid(ctx, bidsHere, uri, bidItem(one, test.author, test.node)); err != nil {
+					if err := tx.Bids().Publish(ctx, bidsHere, uri, bidItem(one, test.author, test.node)); err != nil {
 						return err
 					}
-					return tx.TellBid(ctx, bidsHere, "", bidItem(other, protocol.Author{Name: "Cy"}, nil))
+					return tx.Bids().Publish(ctx, bidsHere, "", bidItem(other, protocol.Author{Name: "Cy"}, nil))
 				})
 				require.ElementsMatch(t, []string{one, other}, bidsShown(t, db))
 				for range 2 { // again: nothing more happens
 					write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-						return tx.RetractBidsOf(ctx, bidsHere, test.kind, test.value)
+						return tx.Bids().RetractOf(ctx, bidsHere, test.kind, test.value)
 					})
 				}
 				want, entries := []string{other}, 2
@@ -97,11 +97,11 @@ func TestRetractBids(t *testing.T) {
 				require.Eventually(t, func() bool {
 					var log []storage.LogEntry
 					read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-						log, err = tx.LogAfter(ctx, bidsHere, 0, 10)
+						log, err = tx.Logs().After(ctx, bidsHere, 0, 10)
 						return err
 					})
 					return len(log) == entries
-				}, 5*time.Second, 5*time.Millisecond)
+				}, time.Minute, 5*time.Millisecond)
 				require.NoError(t, db.Check(t.Context()))
 			})
 		})

@@ -107,7 +107,7 @@ var modelWords = []string{"paper", "indigo", "काग़ज़", "हिन्
 // boardLikeModel fills an emptied board: what earlier runs left is deleted first.
 func boardLikeModel(t *testing.T, db *storage.DB, r *rand.Rand, run string) {
 	write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}})
+		_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}})
 		return err
 	})
 	for _, id := range walkBoard(t, db, protocol.BoardQuery{}) {
@@ -181,7 +181,7 @@ func modelMove(t *testing.T, db *storage.DB, m model, r *rand.Rand) {
 			if p.Author.Verified {
 				p.Author.Proof.Level = protocol.ByChainKey
 			}
-			return tx.SetPostVerdict(ctx, p.ID, p.Author.Proof, *p.Author.KeyID, "")
+			return tx.Posts().SetVerdict(ctx, p.ID, p.Author.Proof, *p.Author.KeyID, "")
 		})
 	}
 }
@@ -226,12 +226,16 @@ func compareThreads(t *testing.T, db *storage.DB, m model) {
 		var got *protocol.StoredPost
 		var thread, replies []string
 		read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-			if got, err = tx.PostByID(ctx, p.ID); err != nil {
+			if got, err = tx.Posts().ByID(ctx, p.ID); err != nil {
 				return err
 			}
-			thread = walkPages(t, func(after string) (protocol.Page[protocol.Post], error) { return tx.ListThread(ctx, p.ID, 3, after) })
-			replies = walkPages(t, func(after string) (protocol.Page[protocol.Post], error) { return tx.ListReplies(ctx, p.ID, 2, after) })
-			n, err := tx.CountThread(ctx, p.ID)
+			thread = walkPages(t, func(after string) (protocol.Page[protocol.Post], error) {
+				return tx.Posts().ListThread(ctx, p.ID, 3, after)
+			})
+			replies = walkPages(t, func(after string) (protocol.Page[protocol.Post], error) {
+				return tx.Posts().ListReplies(ctx, p.ID, 2, after)
+			})
+			n, err := tx.Posts().CountThread(ctx, p.ID)
 			require.Len(t, thread, n)
 			return err
 		})
@@ -274,7 +278,7 @@ func walkOwn(t testing.TB, db *storage.DB, handle string) (ids []string) {
 	t.Helper()
 	read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 		for after := ""; ; {
-			p, err := tx.ListOwnPosts(ctx, handle, 4, after)
+			p, err := tx.Posts().ListOwn(ctx, handle, 4, after)
 			if err != nil {
 				return err
 			}

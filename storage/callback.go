@@ -29,26 +29,31 @@ func scanCallback(s scanner) (c StoredCallback, err error) {
 	return c, err
 }
 
-// InsertCallback stores a waiting delivery.
-func (tx *Tx) InsertCallback(ctx context.Context, c *StoredCallback) error {
-	c.CreatedAt = tx.Now
-	_, err := tx.write(ctx, `INSERT INTO callback (`+callbackColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+// Callbacks reads and writes the deliveries of replies to callbacks.
+type Callbacks struct{ tx *Tx }
+
+func (tx *Tx) Callbacks() Callbacks { return Callbacks{tx} }
+
+// Insert stores a waiting delivery.
+func (cs Callbacks) Insert(ctx context.Context, c *StoredCallback) error {
+	c.CreatedAt = cs.tx.Now
+	_, err := cs.tx.write(ctx, `INSERT INTO callback (`+callbackColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		c.ID, c.Handle, c.ThreadID, c.N, c.URL, string(c.State), c.Attempts, c.Tries, c.Status, c.LastError,
 		millis(c.CreatedAt), millis(c.NextAt), millis(c.Until))
 	return err
 }
 
-// CallbackByID returns a delivery; ErrNotFound when there is none. In a writing
+// ByID returns a delivery; ErrNotFound when there is none. In a writing
 // transaction its row is locked.
-func (tx *Tx) CallbackByID(ctx context.Context, id string) (*StoredCallback, error) {
+func (cs Callbacks) ByID(ctx context.Context, id string) (*StoredCallback, error) {
 	query := `SELECT ` + callbackColumns + ` FROM callback WHERE id = ?`
-	if tx.batch != nil {
-		if err := tx.dirty(); err != nil {
+	if cs.tx.writes() {
+		if err := cs.tx.dirty(); err != nil {
 			return nil, err
 		}
-		query += tx.db.engine.forUpdate()
+		query += cs.tx.db.engine.ForUpdate()
 	}
-	rows, err := tx.query(ctx, query, id)
+	rows, err := cs.tx.query(ctx, query, id)
 	found, err := collect(rows, err, scanCallback)
 	if err != nil {
 		return nil, err
@@ -59,25 +64,25 @@ func (tx *Tx) CallbackByID(ctx context.Context, id string) (*StoredCallback, err
 	return &found[0], nil
 }
 
-// SaveCallback stores the mutable fields of a delivery.
-func (tx *Tx) SaveCallback(ctx context.Context, c *StoredCallback) error {
-	return one(tx.write(ctx, `UPDATE callback SET state = ?, attempts = ?, tries = ?, status = ?, last_error = ?, next_at = ?, until = ? WHERE id = ?`,
+// Save stores the mutable fields of a delivery.
+func (cs Callbacks) Save(ctx context.Context, c *StoredCallback) error {
+	return one(cs.tx.write(ctx, `UPDATE callback SET state = ?, attempts = ?, tries = ?, status = ?, last_error = ?, next_at = ?, until = ? WHERE id = ?`,
 		string(c.State), c.Attempts, c.Tries, c.Status, c.LastError, millis(c.NextAt), millis(c.Until), c.ID))
 }
 
-// EndCallbacks ends the waiting deliveries of a thread whose receiver refuses them,
-// and disables those of later replies.
-func (tx *Tx) EndCallbacks(ctx context.Context, threadID, why string) error {
-	if _, err := tx.write(ctx, `UPDATE thread SET callback = '' WHERE id = ?`, threadID); err != nil {
+// End ends the waiting deliveries of a thread whose receiver refuses them, and
+// disables those of later replies.
+func (cs Callbacks) End(ctx context.Context, threadID, why string) error {
+	if _, err := cs.tx.write(ctx, `UPDATE thread SET callback = '' WHERE id = ?`, threadID); err != nil {
 		return err
 	}
-	_, err := tx.write(ctx, `UPDATE callback SET state = 'gone', last_error = ? WHERE thread_id = ? AND state = 'waiting'`, why, threadID)
+	_, err := cs.tx.write(ctx, `UPDATE callback SET state = 'gone', last_error = ? WHERE thread_id = ? AND state = 'waiting'`, why, threadID)
 	return err
 }
 
-// ListCallbacks returns the deliveries of an agent's replies, newest first; state
-// and threadID may be "". The caller checks that the thread is one with the agent.
-func (tx *Tx) ListCallbacks(
+// List returns the deliveries of an agent's replies, newest first; state and
+// threadID may be "". The caller checks that the thread is one with the agent.
+func (cs Callbacks) List(
 	ctx context.Context, handle string, state protocol.CallbackState, threadID string, limit int, after string,
 ) (protocol.Page[StoredCallback], error) {
 	limit = bounded(limit)
@@ -87,7 +92,7 @@ func (tx *Tx) ListCallbacks(
 		return protocol.Page[StoredCallback]{}, err
 	}
 	text, args := callbacksQuery(handle, state, threadID, before, limit+1)
-	rows, err := tx.query(ctx, text, args...)
+	rows, err := cs.tx.query(ctx, text, args...)
 	found, err := collect(rows, err, scanCallback)
 	return page(found, limit, listing, func(c StoredCallback) string { return c.ID }), err
 }
@@ -107,8 +112,8 @@ func callbacksQuery(handle string, state protocol.CallbackState, threadID, befor
 
 const oldCallbacks = `id < ? AND state <> 'waiting' ORDER BY id LIMIT 1000`
 
-// PruneCallbacks deletes finished deliveries of messages from before a time, at
-// most a thousand per call, and returns how many. Ids sort by time.
-func (tx *Tx) PruneCallbacks(ctx context.Context, before time.Time) (int, error) {
-	return tx.deleteSome(ctx, "callback", "id", oldCallbacks, protocol.NewID(protocol.MessageID, before))
+// Prune deletes finished deliveries of messages from before a time, at most a
+// thousand per call, and returns how many. Ids sort by time.
+func (cs Callbacks) Prune(ctx context.Context, before time.Time) (int, error) {
+	return cs.tx.deleteSome(ctx, "callback", "id", oldCallbacks, protocol.NewID(protocol.MessageID, before))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // A Stock is a table, or a part of one, that strangers can cause to grow.
@@ -19,6 +20,10 @@ const (
 	StockJobs       Stock = "jobs"       // job, of those that ended
 	StockReaders    Stock = "readers"    // reader
 	StockIssued     Stock = "issued"     // issued, of identities that no profile has last
+	StockBids       Stock = "bids"       // bid, of those that were never paid and are over
+	StockPayEvents  Stock = "pay events" // pay_event, of those that were applied
+	StockMeetings   Stock = "meetings"   // meeting, of those that are over
+	StockMailboxes  Stock = "mailboxes"  // meeting_mailbox, of those that want mail
 )
 
 // A Cap limits a stock. Bytes are those of the values that others chose.
@@ -38,6 +43,10 @@ var Caps = map[Stock]Cap{
 	StockJobs:       {Rows: 200_000, Bytes: 256 << 20},
 	StockReaders:    {Rows: 50_000, Bytes: 16 << 20},
 	StockIssued:     {Rows: 200_000, Bytes: 64 << 20},
+	StockBids:       {Rows: 200_000, Bytes: 256 << 20},
+	StockPayEvents:  {Rows: 50_000, Bytes: 256 << 20},
+	StockMeetings:   {Rows: 200_000, Bytes: 256 << 20},
+	StockMailboxes:  {Rows: 200_000, Bytes: 16 << 20},
 }
 
 // A stock describes how to measure a stock and which rows are evicted first.
@@ -46,10 +55,18 @@ type stock struct {
 	size            string // bytes of a row
 	of              string // which rows of the table; "" all
 	last            string // which of them are evicted last; "" none
+	parts           string // table whose rows go with them, by their column bid; "" none
 }
 
 // ofPeer selects rows of a host that follows, or is followed.
 const ofPeer = `(EXISTS (SELECT 1 FROM follower f WHERE f.host = s.host) OR EXISTS (SELECT 1 FROM subscription b WHERE b.host = s.host))`
+
+// abandoned selects bids that were never paid and are over; the index bid_unpaid has them. latePaid
+// selects those for which a bank may still answer, as of the newest.
+const (
+	abandoned = `NOT s.paid AND s.state IN ('lapsed', 'withdrawn', 'unconfirmed')`
+	latePaid  = `s.moved_at > (SELECT max(b.moved_at) - 259200000 FROM bid b WHERE NOT b.paid AND b.state IN ('lapsed', 'withdrawn', 'unconfirmed'))`
+)
 
 var stocks = map[Stock]stock{
 	StockActors: {table: "remote_actor", key: "id", age: "fetched_at", last: ofPeer,
@@ -61,7 +78,11 @@ var stocks = map[Stock]stock{
 	StockTold:       {table: "audit", key: "id", age: "at", size: "length(actor) + length(detail)", of: toldByPeers},
 	StockIssued: {table: "issued", key: "identity", age: "issued_at", size: "length(identity) + length(signer)",
 		last: "EXISTS (SELECT 1 FROM profile p WHERE p.erc8004 = s.identity)"},
-	StockReaders: {table: "reader", key: "id", age: "at", size: "length(host) + length(actor)"},
+	StockReaders:   {table: "reader", key: "id", age: "at", size: "length(host) + length(actor)"},
+	StockBids:      {table: "bid", key: "id", age: "moved_at", size: "length(doc)", of: abandoned, last: latePaid, parts: "bid_move"},
+	StockPayEvents: {table: "pay_event", key: "id", age: "done_at", size: "length(raw) + length(head)", of: "s.done_at IS NOT NULL"},
+	StockMeetings:  {table: "meeting", key: "id", age: "moved_at", size: "length(doc)", of: "s." + meetingIsOver},
+	StockMailboxes: {table: "meeting_mailbox", key: "hash", age: "sent_at", size: "length(hash)", of: "NOT s.stopped"},
 	// || keeps the index by done_at
 	StockJobs: {table: "job", key: "id", age: "done_at", size: "length(args)", of: "s.state <> 'waiting'", last: "s.state || '' = 'dead'"},
 }
@@ -140,8 +161,20 @@ func (s stock) drop(ctx context.Context, tx *Tx, keys []any) (int, error) {
 	if s.of != "" {
 		query += ` AND ` + s.of
 	}
-	n, err := tx.write(ctx, query, keys...)
-	return int(n), err
+	if s.parts == "" {
+		n, err := tx.write(ctx, query, keys...)
+		return int(n), err
+	}
+	if err := tx.dirty(); err != nil {
+		return 0, err
+	}
+	rows, err := tx.query(ctx, query+` RETURNING `+s.key, keys...)
+	gone, err := collect(rows, err, func(row scanner) (key any, err error) { return key, row.Scan(&key) })
+	if err != nil || len(gone) == 0 {
+		return 0, err
+	}
+	_, err = tx.write(ctx, `DELETE FROM `+s.parts+` WHERE bid IN (`+marks(len(gone))+`)`, gone...)
+	return len(gone), err
 }
 
 func (s stock) measure() string {
@@ -167,14 +200,22 @@ func (s stock) oldest(last bool) string {
 	return query + ` ORDER BY ` + s.age + ` LIMIT ?`
 }
 
+// EnqueueEvict queues the job that evicts what is over the cap of a stock. It comes before all others
+// that wait: under a flood both grow.
+func (js Jobs) EnqueueEvict(ctx context.Context, of Stock) error {
+	return js.tx.Enqueue(ctx, Job{
+		Kind: EvictJob, Lane: string(EvictJob), Dedupe: string(EvictJob) + " " + string(of), Args: []byte(of), RunAt: js.tx.Now.Add(-time.Hour),
+	})
+}
+
 // KeptCost is the cost of a stored activity in addition to its text, in bytes: its
 // row, its job and their indexes.
 const KeptCost = 1 << 10
 
 // WaitingBytes is the size in bytes of the activities that wait to be processed, up
 // to a bound or a little more. It reads no more of them than fit into the bound.
-func (tx *Tx) WaitingBytes(ctx context.Context, most int64) (n int64, err error) {
-	err = tx.row(ctx, waitingBytes, KeptCost, most/KeptCost+1).Scan(&n)
+func (ib Inbox) WaitingBytes(ctx context.Context, most int64) (n int64, err error) {
+	err = ib.tx.row(ctx, waitingBytes, KeptCost, most/KeptCost+1).Scan(&n)
 	return n, err
 }
 

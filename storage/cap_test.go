@@ -30,26 +30,26 @@ func TestEvict(t *testing.T) {
 	name := func(host string, i int) string { return fmt.Sprintf("https://%s/%03d", host, i) }
 	put := map[storage.Stock]func(ctx context.Context, tx *storage.Tx, host string, i int) error{
 		storage.StockActors: func(ctx context.Context, tx *storage.Tx, host string, i int) error {
-			return tx.PutRemoteActor(ctx, storage.RemoteActor{ID: name(host, i), Host: host, Doc: make([]byte, 1000), FetchedAt: at(i)})
+			return tx.Peers().PutActor(ctx, storage.RemoteActor{ID: name(host, i), Host: host, Doc: make([]byte, 1000), FetchedAt: at(i)})
 		},
 		storage.StockKeys: func(ctx context.Context, tx *storage.Tx, host string, i int) error {
-			return tx.PutRemoteKey(ctx, storage.RemoteKey{KeyID: name(host, i), Host: host, Key: make([]byte, 1000), FetchedAt: at(i)})
+			return tx.Peers().PutKey(ctx, storage.RemoteKey{KeyID: name(host, i), Host: host, Key: make([]byte, 1000), FetchedAt: at(i)})
 		},
 		storage.StockTombstones: func(ctx context.Context, tx *storage.Tx, host string, i int) error {
-			return tx.PutTombstone(ctx, name(host, i)+strings.Repeat("x", 1000), host, at(i))
+			return tx.Inbox().PutTombstone(ctx, name(host, i)+strings.Repeat("x", 1000), host, at(i))
 		},
 	}
 	left := map[storage.Stock]func(ctx context.Context, tx *storage.Tx, host string, i int) (bool, error){
 		storage.StockActors: func(ctx context.Context, tx *storage.Tx, host string, i int) (bool, error) {
-			_, err := tx.RemoteActorByID(ctx, name(host, i))
+			_, err := tx.Peers().ActorByID(ctx, name(host, i))
 			return err == nil, nil
 		},
 		storage.StockKeys: func(ctx context.Context, tx *storage.Tx, host string, i int) (bool, error) {
-			_, err := tx.RemoteKeyByID(ctx, name(host, i))
+			_, err := tx.Peers().KeyByID(ctx, name(host, i))
 			return err == nil, nil
 		},
 		storage.StockTombstones: func(ctx context.Context, tx *storage.Tx, host string, i int) (bool, error) {
-			return tx.Tombstoned(ctx, name(host, i)+strings.Repeat("x", 1000))
+			return tx.Inbox().Tombstoned(ctx, name(host, i)+strings.Repeat("x", 1000))
 		},
 	}
 	for of := range put {
@@ -61,8 +61,8 @@ func TestEvict(t *testing.T) {
 				require.NoError(t, err)
 				defer db.Close()
 				write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-					require.NoError(t, tx.PutFollower(ctx, storage.Follower{LocalActor: boardID, Actor: name(follower, 0), Host: follower}))
-					require.NoError(t, tx.PutSubscription(ctx, storage.Subscription{Board: name(followed, 0), Host: followed}))
+					require.NoError(t, tx.Followers().Put(ctx, storage.Follower{LocalActor: boardID, Actor: name(follower, 0), Host: follower}))
+					require.NoError(t, tx.Subscriptions().Put(ctx, storage.Subscription{Board: name(followed, 0), Host: followed}))
 					for i := range 10 { // those of peers are the oldest
 						require.NoError(t, put[of](ctx, tx, follower, i))
 						require.NoError(t, put[of](ctx, tx, followed, i))
@@ -113,19 +113,19 @@ func TestEvict_WhatIsOver(t *testing.T) {
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for i := range byte(10) {
 				for _, key := range [][32]byte{{i}, {i, 1}} {
-					fresh, err := tx.KeepActivity(ctx, storage.Kept{Key: key, Host: "h", Actor: "a", Body: make([]byte, 100)})
+					fresh, err := tx.Inbox().Keep(ctx, storage.Kept{Key: key, Host: "h", Actor: "a", Body: make([]byte, 100)})
 					require.True(t, fresh)
 					require.NoError(t, err)
 				}
-				require.NoError(t, tx.EmptyKept(ctx, [32]byte{i}))
+				require.NoError(t, tx.Inbox().Empty(ctx, [32]byte{i}))
 				require.NoError(t, tx.Audit(ctx, "a", "flag", "p", "bad"))
 				require.NoError(t, tx.Audit(ctx, "a", "post hide", "p", "bad"))
 				require.NoError(t, tx.Enqueue(ctx, storage.Job{Kind: "k", Args: make([]byte, 100)}))
 			}
-			bytes, err := tx.WaitingBytes(ctx, 1<<20)
+			bytes, err := tx.Inbox().WaitingBytes(ctx, 1<<20)
 			require.EqualValues(t, 10*(100+storage.KeptCost), bytes)
 			require.NoError(t, err)
-			bytes, err = tx.WaitingBytes(ctx, 3*storage.KeptCost)
+			bytes, err = tx.Inbox().WaitingBytes(ctx, 3*storage.KeptCost)
 			require.EqualValues(t, 4*(100+storage.KeptCost), bytes, "no more than a bound has room for, and one")
 			return err
 		})
@@ -133,9 +133,9 @@ func TestEvict_WhatIsOver(t *testing.T) {
 		require.NoError(t, err)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for i, j := range jobs {
-				end := tx.FinishJob
+				end := tx.Jobs().Finish
 				if i == 0 {
-					end = func(ctx context.Context, id int64) error { return tx.BuryJob(ctx, id, "no") }
+					end = func(ctx context.Context, id int64) error { return tx.Jobs().Bury(ctx, id, "no") }
 				}
 				require.NoError(t, end(ctx, j.ID))
 			}
@@ -152,13 +152,13 @@ func TestEvict_WhatIsOver(t *testing.T) {
 		}
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for i := range byte(10) {
-				_, err := tx.KeptByKey(ctx, [32]byte{i, 1})
+				_, err := tx.Inbox().ByKey(ctx, [32]byte{i, 1})
 				require.NoError(t, err)
 			}
-			entries, err := tx.ListAudit(ctx, 100, "")
+			entries, err := tx.AuditLog().List(ctx, 100, "")
 			require.Len(t, entries.Items, 10)
 			require.NoError(t, err)
-			stats, err := tx.JobStats(ctx)
+			stats, err := tx.Jobs().Stats(ctx)
 			require.Len(t, stats, 1)
 			require.Equal(t, 4, stats[0].Count)
 			return err
@@ -174,19 +174,19 @@ func TestEvict_Issued(t *testing.T) {
 		chainID := func(i int) string { return fmt.Sprintf("eip155:1:0xabc:%d", i) }
 		mine := &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}, ERC8004: chainID(0)}
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.PutProfile(ctx, mine)
+			_, err := tx.Profiles().Put(ctx, mine)
 			require.NoError(t, err)
 			for i := range 16 {
-				require.NoError(t, tx.RaiseIssued(ctx, chainID(i), "0xa", uint64(100+i)))
+				require.NoError(t, tx.Keys().RaiseIssued(ctx, chainID(i), "0xa", uint64(100+i)))
 			}
-			return tx.RaiseIssued(ctx, chainID(0), "0xb", 1)
+			return tx.Keys().RaiseIssued(ctx, chainID(0), "0xb", 1)
 		})
 		evict := func(rows int) int { return evict(t, db, storage.StockIssued, storage.Cap{Rows: rows, Bytes: 1 << 20}) }
 		require.Zero(t, evict(17))
 		require.Equal(t, 3, evict(15), "down to seven eighths")
 		known := func(i int) (at uint64) {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				at, err = tx.HighestIssued(ctx, chainID(i), "0xa")
+				at, err = tx.Keys().HighestIssued(ctx, chainID(i), "0xa")
 				return err
 			})
 			return at
@@ -197,5 +197,121 @@ func TestEvict_Issued(t *testing.T) {
 		}
 		require.EqualValues(t, 104, known(4))
 		require.Zero(t, evict(15))
+	})
+}
+
+// TestEvict_Bids finds that bids that were never paid go with their moves, oldest first and those that
+// may still be paid last, and that no others go; of the events of providers those that were applied.
+func TestEvict_Bids(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		const old, young = int64(1), int64(10 * 24 * 3600_000)
+		n := 0
+		bid := func(state string, paid bool, moved int64) {
+			n++
+			id, slot := fmt.Sprintf("bid_%02d", n), any(nil)
+			if state == "live" {
+				slot = n
+			}
+			require.NoError(t, storage.Exec(t.Context(), db, `INSERT INTO bid (id, board, state, hold, slot_no, paise, bidder, anonymous, test, paid, account,
+				token_hash, pay_hash, bid_at, moved_at, moves, doc) VALUES (?, 'B', ?, '', ?, 100, 'x', FALSE, FALSE, ?, 'A', ?, ?, 1, ?, 1, '{}')`,
+				id, state, slot, paid, []byte(id), []byte(id), moved+int64(n)))
+			require.NoError(t, storage.Exec(t.Context(), db, `INSERT INTO bid_move (bid, n, state, at, note) VALUES (?, 1, 'held', 1, '')`, id))
+		}
+		for _, state := range []string{"lapsed", "withdrawn", "unconfirmed", "lapsed", "lapsed", "lapsed"} {
+			bid(state, false, old) // 1 to 6
+		}
+		for range 4 {
+			bid("lapsed", false, young) // 7 to 10
+		}
+		for _, state := range []string{"live", "ended", "held", "claimed", "refunded"} {
+			bid(state, state != "held" && state != "claimed", old) // 11 to 15
+		}
+		bid("lapsed", true, old)
+		left := func() (all []string) {
+			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				for i := range n {
+					id := fmt.Sprintf("bid_%02d", i+1)
+					_, err := tx.Bids().ByID(ctx, id)
+					moves, e := tx.Bids().Moves(ctx, id)
+					require.NoError(t, e)
+					require.Equal(t, err == nil, len(moves) == 1, "moves go with their bid")
+					if err == nil {
+						all = append(all, id[4:])
+					}
+				}
+				return nil
+			})
+			return all
+		}
+		require.Zero(t, evict(t, db, storage.StockBids, storage.Cap{Rows: 10, Bytes: 1 << 20}))
+		require.Equal(t, 3, evict(t, db, storage.StockBids, storage.Cap{Rows: 8, Bytes: 1 << 20}))
+		require.Equal(t, []string{"04", "05", "06", "07", "08", "09", "10", "11", "12", "13", "14", "15", "16"}, left())
+		require.Equal(t, 4, evict(t, db, storage.StockBids, storage.Cap{Rows: 3, Bytes: 1 << 20}))
+		require.Equal(t, []string{"08", "09", "10", "11", "12", "13", "14", "15", "16"}, left(), "what may be paid late goes last")
+		require.Equal(t, 3, evict(t, db, storage.StockBids, storage.Cap{}))
+		require.Equal(t, []string{"11", "12", "13", "14", "15", "16"}, left())
+
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			for i := range 6 {
+				e := storage.PayEvent{Provider: "razorpay", Account: "A", EventID: fmt.Sprint(i), Head: []byte("[]"), Raw: make([]byte, 1000)}
+				require.NoError(t, tx.Payments().InsertEvent(ctx, &e))
+				if i < 4 {
+					require.NoError(t, tx.Payments().EndEvent(ctx, e.ID, "live"))
+				}
+			}
+			return nil
+		})
+		require.Equal(t, 2, evict(t, db, storage.StockPayEvents, storage.Cap{Rows: 10, Bytes: 3000}))
+		require.Equal(t, 2, evict(t, db, storage.StockPayEvents, storage.Cap{}), "what is not applied stays")
+	})
+}
+
+// TestEvict_Meetings finds that requests that are over go, oldest first, and no others; and of the
+// mailboxes those that want mail.
+func TestEvict_Meetings(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		states := []string{"done", "cancelled", "declined", "expired", "withdrawn", "no_show", "approved", "submitted", "proposed", "unconfirmed"}
+		id := func(i int) string { return fmt.Sprintf("mtg_%02d", i) }
+		for i, state := range states {
+			require.NoError(t, storage.Exec(t.Context(), db, `INSERT INTO meeting (id, handle, state, shown, starts_at, ends_at, requester, mailbox, token_hash,
+				asked_at, moved_at, moves, sequence, doc) VALUES (?, 'asha', ?, TRUE, 1, 2, 'x', ?, ?, 1, ?, 1, 0, '{}')`, id(i), state, []byte(id(i)), []byte(id(i)), i))
+		}
+		left := func() (all []int) {
+			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				for i := range states {
+					if _, err := tx.Meetings().ByID(ctx, id(i)); err == nil {
+						all = append(all, i)
+					}
+				}
+				return nil
+			})
+			return all
+		}
+		require.Zero(t, evict(t, db, storage.StockMeetings, storage.Cap{Rows: 6, Bytes: 1 << 20}))
+		require.Equal(t, 2, evict(t, db, storage.StockMeetings, storage.Cap{Rows: 4, Bytes: 1 << 20}))
+		require.Equal(t, []int{2, 3, 4, 5, 6, 7, 8, 9}, left(), "the oldest first")
+		require.Equal(t, 4, evict(t, db, storage.StockMeetings, storage.Cap{}))
+		require.Equal(t, []int{6, 7, 8, 9}, left(), "what is not over stays")
+
+		box := func(i byte) storage.Mailbox {
+			return storage.Mailbox{Hash: [32]byte{i}, SentAt: start.Add(time.Duration(i)), Sent: 1, Stopped: i < 2}
+		}
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			for i := range byte(6) {
+				require.NoError(t, tx.Meetings().PutMailbox(ctx, box(i)))
+			}
+			return nil
+		})
+		require.Equal(t, 4, evict(t, db, storage.StockMailboxes, storage.Cap{}))
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			for i := range byte(6) {
+				b, err := tx.Meetings().Mailbox(ctx, [32]byte{i})
+				require.NoError(t, err)
+				require.Equal(t, i < 2, b.Stopped, "who wants no mail gets none")
+			}
+			return nil
+		})
 	})
 }

@@ -33,21 +33,26 @@ func scanContactBlock(s scanner) (b ContactBlock, err error) {
 	return b, readAuthor(author, &b.Author, time.Time{})
 }
 
-// InsertContactBlock stores a block and sets its time. If the writer is already
-// blocked, b becomes the stored block.
-func (tx *Tx) InsertContactBlock(ctx context.Context, b *ContactBlock) error {
+// ContactBlocks reads and writes the writers that agents block.
+type ContactBlocks struct{ tx *Tx }
+
+func (tx *Tx) ContactBlocks() ContactBlocks { return ContactBlocks{tx} }
+
+// Insert stores a block and sets its time. If the writer is already blocked, b
+// becomes the stored block.
+func (bs ContactBlocks) Insert(ctx context.Context, b *ContactBlock) error {
 	author, err := json.Marshal(b.Author)
 	if err != nil {
 		return fmt.Errorf("encode author: %w", err)
 	}
-	b.At = tx.Now
-	n, err := tx.write(ctx, `INSERT INTO contact_block (`+contactBlockColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+	b.At = bs.tx.Now
+	n, err := bs.tx.write(ctx, `INSERT INTO contact_block (`+contactBlockColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 		b.ID, b.Handle, b.Writer, string(author), b.ThreadID, b.Note, millis(b.At))
 	if err != nil {
 		return err
 	}
 	if n == 0 {
-		rows, err := tx.query(ctx, `SELECT `+contactBlockColumns+` FROM contact_block WHERE handle = ? AND writer = ?`, b.Handle, b.Writer)
+		rows, err := bs.tx.query(ctx, `SELECT `+contactBlockColumns+` FROM contact_block WHERE handle = ? AND writer = ?`, b.Handle, b.Writer)
 		found, err := collect(rows, err, scanContactBlock)
 		if err == nil && len(found) == 1 {
 			found[0].Names, *b = b.Names, found[0]
@@ -57,7 +62,7 @@ func (tx *Tx) InsertContactBlock(ctx context.Context, b *ContactBlock) error {
 		}
 	}
 	for _, name := range b.Names {
-		if _, err := tx.write(ctx,
+		if _, err := bs.tx.write(ctx,
 			`INSERT INTO contact_block_name (handle, name, block_id) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, b.Handle, name, b.ID,
 		); err != nil {
 			return err
@@ -66,17 +71,17 @@ func (tx *Tx) InsertContactBlock(ctx context.Context, b *ContactBlock) error {
 	return nil
 }
 
-// DeleteContactBlock deletes a block of an agent; ErrNotFound when there is none.
-func (tx *Tx) DeleteContactBlock(ctx context.Context, id string) error {
-	if _, err := tx.write(ctx, `DELETE FROM contact_block_name WHERE block_id = ?`, id); err != nil {
+// Delete deletes a block of an agent; ErrNotFound when there is none.
+func (bs ContactBlocks) Delete(ctx context.Context, id string) error {
+	if _, err := bs.tx.write(ctx, `DELETE FROM contact_block_name WHERE block_id = ?`, id); err != nil {
 		return err
 	}
-	return one(tx.write(ctx, `DELETE FROM contact_block WHERE id = ?`, id))
+	return one(bs.tx.write(ctx, `DELETE FROM contact_block WHERE id = ?`, id))
 }
 
-// ContactBlockByID returns a block; ErrNotFound when there is none.
-func (tx *Tx) ContactBlockByID(ctx context.Context, id string) (*ContactBlock, error) {
-	rows, err := tx.query(ctx, `SELECT `+contactBlockColumns+` FROM contact_block WHERE id = ?`, id)
+// ByID returns a block; ErrNotFound when there is none.
+func (bs ContactBlocks) ByID(ctx context.Context, id string) (*ContactBlock, error) {
+	rows, err := bs.tx.query(ctx, `SELECT `+contactBlockColumns+` FROM contact_block WHERE id = ?`, id)
 	found, err := collect(rows, err, scanContactBlock)
 	if err == nil && len(found) == 0 {
 		err = ErrNotFound
@@ -87,8 +92,8 @@ func (tx *Tx) ContactBlockByID(ctx context.Context, id string) (*ContactBlock, e
 	return &found[0], nil
 }
 
-// ContactBlocked reports whether an agent blocks one of the names.
-func (tx *Tx) ContactBlocked(ctx context.Context, handle string, names []string) (bool, error) {
+// Match reports whether an agent blocks one of the names.
+func (bs ContactBlocks) Match(ctx context.Context, handle string, names []string) (bool, error) {
 	if len(names) == 0 {
 		return false, nil
 	}
@@ -97,19 +102,19 @@ func (tx *Tx) ContactBlocked(ctx context.Context, handle string, names []string)
 		args = append(args, name)
 	}
 	var n int
-	err := tx.row(ctx, `SELECT count(*) FROM contact_block_name WHERE handle = ? AND name IN (?`+strings.Repeat(", ?", len(names)-1)+`)`, args...).Scan(&n)
+	err := bs.tx.row(ctx, `SELECT count(*) FROM contact_block_name WHERE handle = ? AND name IN (?`+strings.Repeat(", ?", len(names)-1)+`)`, args...).Scan(&n)
 	return n > 0, err
 }
 
-// ListContactBlocks returns the blocks of an agent, newest first.
-func (tx *Tx) ListContactBlocks(ctx context.Context, handle string, limit int, after string) (protocol.Page[ContactBlock], error) {
+// List returns the blocks of an agent, newest first.
+func (bs ContactBlocks) List(ctx context.Context, handle string, limit int, after string) (protocol.Page[ContactBlock], error) {
 	limit = bounded(limit)
 	const listing = "contact-blocks"
 	before, err := positionID(listing, after)
 	if err != nil {
 		return protocol.Page[ContactBlock]{}, err
 	}
-	rows, err := tx.query(ctx, `SELECT `+contactBlockColumns+` FROM contact_block WHERE handle = ? AND `+onesOwn, handle, before, limit+1)
+	rows, err := bs.tx.query(ctx, `SELECT `+contactBlockColumns+` FROM contact_block WHERE handle = ? AND `+onesOwn, handle, before, limit+1)
 	found, err := collect(rows, err, scanContactBlock)
 	return page(found, limit, listing, func(b ContactBlock) string { return b.ID }), err
 }

@@ -23,16 +23,16 @@ type keyDirectoryRow struct {
 	ExpiresAt     int64
 }
 
-// PutKeyDirectory stores a directory, replacing the previous one.
-func (tx *Tx) PutKeyDirectory(ctx context.Context, d KeyDirectory) error {
-	return tx.put(ctx, &keyDirectoryRow{Name: d.Name, Keys: append([]byte{}, d.Keys...), FetchedAt: millis(d.FetchedAt), ExpiresAt: millis(d.ExpiresAt)},
+// PutDirectory stores a directory, replacing the previous one.
+func (ks Keys) PutDirectory(ctx context.Context, d KeyDirectory) error {
+	return ks.tx.put(ctx, &keyDirectoryRow{Name: d.Name, Keys: append([]byte{}, d.Keys...), FetchedAt: millis(d.FetchedAt), ExpiresAt: millis(d.ExpiresAt)},
 		"name", "keys", "fetched_at", "expires_at")
 }
 
-// KeyDirectories returns every stored directory.
-func (tx *Tx) KeyDirectories(ctx context.Context) ([]KeyDirectory, error) {
+// Directories returns every stored directory.
+func (ks Keys) Directories(ctx context.Context) ([]KeyDirectory, error) {
 	var rows []keyDirectoryRow
-	if err := tx.selectFrom(&rows).Order("name").Scan(tx.in(ctx)); err != nil {
+	if err := ks.tx.selectFrom(&rows).Order("name").Scan(ks.tx.in(ctx)); err != nil {
 		return nil, err
 	}
 	all := make([]KeyDirectory, 0, len(rows))
@@ -42,8 +42,8 @@ func (tx *Tx) KeyDirectories(ctx context.Context) ([]KeyDirectory, error) {
 	return all, nil
 }
 
-// DeleteKeyDirectory removes a directory; an unknown name is no error.
-func (tx *Tx) DeleteKeyDirectory(ctx context.Context, name string) error {
-	_, err := tx.write(ctx, `DELETE FROM key_directory WHERE name = ?`, name)
+// DeleteDirectory removes a directory; an unknown name is no error.
+func (ks Keys) DeleteDirectory(ctx context.Context, name string) error {
+	_, err := ks.tx.write(ctx, `DELETE FROM key_directory WHERE name = ?`, name)
 	return err
 }

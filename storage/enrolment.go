@@ -41,82 +41,87 @@ func scanEnrolment(s scanner) (e Enrolment, err error) {
 	return e, err
 }
 
-// EnrolmentByIdentity returns the enrolment of a chain identity in lower case;
+// Enrolments reads and writes the chain identities of profiles.
+type Enrolments struct{ tx *Tx }
+
+func (tx *Tx) Enrolments() Enrolments { return Enrolments{tx} }
+
+// ByIdentity returns the enrolment of a chain identity in lower case;
 // ErrNotFound when no profile has it.
-func (tx *Tx) EnrolmentByIdentity(ctx context.Context, erc8004 string) (Enrolment, error) {
-	return scanEnrolment(tx.row(ctx, enrolments+`p.erc8004 = ?`, erc8004))
+func (es Enrolments) ByIdentity(ctx context.Context, erc8004 string) (Enrolment, error) {
+	return scanEnrolment(es.tx.row(ctx, enrolments+`p.erc8004 = ?`, erc8004))
 }
 
-// Enrolments returns enrolments of one registry, eip155:<chainId>:<address>, in the
-// order of their identities, those after a given one.
-func (tx *Tx) Enrolments(ctx context.Context, registry, after string, limit int) ([]Enrolment, error) {
+// List returns enrolments of one registry, eip155:<chainId>:<address>, in the order
+// of their identities, those after a given one.
+func (es Enrolments) List(ctx context.Context, registry, after string, limit int) ([]Enrolment, error) {
 	after = max(after, registry+":")
-	rows, err := tx.query(ctx, enrolmentsOfRegistry, after, registry+";", limit) // ; is the character after :
+	rows, err := es.tx.query(ctx, enrolmentsOfRegistry, after, registry+";", limit) // ; is the character after :
 	return collect(rows, err, scanEnrolment)
 }
 
-// LastEnrolment returns how the last enrolment of a profile ended; ErrNotFound when
-// none has ended, or another was made since.
-func (tx *Tx) LastEnrolment(ctx context.Context, handle string) (e Enrolment, reason protocol.EnrolmentEnd, at time.Time, err error) {
+// Last returns how the last enrolment of a profile ended; ErrNotFound when none has
+// ended, or another was made since.
+func (es Enrolments) Last(ctx context.Context, handle string) (e Enrolment, reason protocol.EnrolmentEnd, at time.Time, err error) {
 	e.Handle = handle
 	var ended int64
-	err = tx.row(ctx, `SELECT erc8004, owner, wallet, reason, ended_at FROM enrolment WHERE handle = ? AND ended_at IS NOT NULL`, handle).
+	err = es.tx.row(ctx, `SELECT erc8004, owner, wallet, reason, ended_at FROM enrolment WHERE handle = ? AND ended_at IS NOT NULL`, handle).
 		Scan(&e.ERC8004, &e.Owner, &e.Wallet, &reason, &ended)
 	return e, reason, moment(ended), err
 }
 
-// Enrol ties an identity to a profile with the key that speaks for it. jwk is the
+// Begin ties an identity to a profile with the key that speaks for it. jwk is the
 // key as the chain has it, which is registered with the profile if it is not yet;
 // nil accepts only registered keys. An enrolment of the identity with another
 // profile ends if it was made by another owner or wallet, otherwise the error is
 // ErrExists. ErrKeyTaken when the key belongs to another profile, or was retired by
 // its owner.
-func (tx *Tx) Enrol(ctx context.Context, actor string, e Enrolment, jwk []byte) error {
-	p, err := tx.ProfileToChange(ctx, e.Handle)
+func (es Enrolments) Begin(ctx context.Context, actor string, e Enrolment, jwk []byte) error {
+	p, err := es.tx.Profiles().ForUpdate(ctx, e.Handle)
 	if err != nil {
 		return err
 	}
-	switch old, err := tx.EnrolmentByIdentity(ctx, e.ERC8004); {
+	switch old, err := es.ByIdentity(ctx, e.ERC8004); {
 	case err == ErrNotFound || err == nil && old.Handle == e.Handle:
 	case err != nil:
 		return err
 	case !old.bound() || !e.bound() || old.SameControl(e.Owner, e.Wallet):
 		return ErrExists
 	default:
-		if err := tx.EndEnrolment(ctx, actor, old, protocol.EndedByOwner); err != nil {
+		if err := es.End(ctx, actor, old, protocol.EndedByOwner); err != nil {
 			return err
 		}
 	}
 	if p.ERC8004 != "" && p.ERC8004 != e.ERC8004 {
-		old, err := tx.EnrolmentByIdentity(ctx, p.ERC8004)
+		old, err := es.ByIdentity(ctx, p.ERC8004)
 		if err != nil {
 			return err
 		}
-		if err := tx.EndEnrolment(ctx, actor, old, protocol.EndedByAnother); err != nil {
+		if err := es.End(ctx, actor, old, protocol.EndedByAnother); err != nil {
 			return err
 		}
-		if p, err = tx.ProfileToChange(ctx, e.Handle); err != nil {
+		if p, err = es.tx.Profiles().ForUpdate(ctx, e.Handle); err != nil {
 			return err
 		}
 	}
-	if err := tx.enrolKey(ctx, e, jwk); err != nil {
+	if err := es.enrolKey(ctx, e, jwk); err != nil {
 		return err
 	}
 	p.ERC8004, p.KeyHash = e.ERC8004, e.KeyID
-	if _, err := tx.PutProfileOf(ctx, p, p.UpdatedAt); err != nil {
+	if _, err := es.tx.Profiles().PutAt(ctx, p, p.UpdatedAt); err != nil {
 		return err
 	}
 	if e.MadeAt.IsZero() {
-		e.MadeAt = tx.Now
+		e.MadeAt = es.tx.Now
 	}
-	if err := tx.putEnrolment(ctx, e, nil, ""); err != nil {
+	if err := es.put(ctx, e, nil, ""); err != nil {
 		return err
 	}
-	return tx.Audit(ctx, actor, "identity put", e.Handle, e.ERC8004+" key "+e.KeyID)
+	return es.tx.Audit(ctx, actor, "identity put", e.Handle, e.ERC8004+" key "+e.KeyID)
 }
 
-func (tx *Tx) putEnrolment(ctx context.Context, e Enrolment, ended *time.Time, reason protocol.EnrolmentEnd) error {
-	_, err := tx.write(ctx, `INSERT INTO enrolment (handle, erc8004, owner, wallet, block, block_hash, made_at, ended_at, reason)
+func (es Enrolments) put(ctx context.Context, e Enrolment, ended *time.Time, reason protocol.EnrolmentEnd) error {
+	_, err := es.tx.write(ctx, `INSERT INTO enrolment (handle, erc8004, owner, wallet, block, block_hash, made_at, ended_at, reason)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (handle) DO UPDATE SET erc8004 = excluded.erc8004, owner = excluded.owner, wallet = excluded.wallet, block = excluded.block,
 		block_hash = excluded.block_hash, made_at = excluded.made_at, ended_at = excluded.ended_at, reason = excluded.reason`,
@@ -131,13 +136,13 @@ var ErrKeyTaken = fmt.Errorf("key is another profile's or retired")
 // enrolKey gives the key the chain's authority. A key that was retired only by the
 // end of an enrolment of the same identity is used again, also by another profile:
 // the chain confirms it again.
-func (tx *Tx) enrolKey(ctx context.Context, e Enrolment, jwk []byte) error {
-	old, err := tx.AgentKeyByThumbprint(ctx, e.KeyID)
+func (es Enrolments) enrolKey(ctx context.Context, e Enrolment, jwk []byte) error {
+	old, err := es.tx.Keys().ByThumbprint(ctx, e.KeyID)
 	switch {
 	case err == ErrNotFound && jwk == nil:
 		return nil
 	case err == ErrNotFound:
-		return tx.PutAgentKey(ctx, AgentKey{Handle: e.Handle, Thumbprint: e.KeyID, PublicJWK: jwk, Identity: e.ERC8004, OnChain: true})
+		return es.tx.Keys().Put(ctx, AgentKey{Handle: e.Handle, Thumbprint: e.KeyID, PublicJWK: jwk, Identity: e.ERC8004, OnChain: true})
 	case err != nil:
 		return err
 	}
@@ -146,79 +151,79 @@ func (tx *Tx) enrolKey(ctx context.Context, e Enrolment, jwk []byte) error {
 		return ErrKeyTaken
 	}
 	if old.Handle != e.Handle { // the other profile's private key and directory are deleted
-		if _, err := tx.write(ctx, `UPDATE agent_key SET handle = ?, sealed = NULL, directory = NULL WHERE thumbprint = ?`, e.Handle, e.KeyID); err != nil {
+		if _, err := es.tx.write(ctx, `UPDATE agent_key SET handle = ?, sealed = NULL, directory = NULL WHERE thumbprint = ?`, e.Handle, e.KeyID); err != nil {
 			return err
 		}
 	}
-	_, err = tx.write(ctx, `UPDATE agent_key SET retired_at = NULL, identity = ?, on_chain = ? WHERE thumbprint = ?`, e.ERC8004, true, e.KeyID)
+	_, err = es.tx.write(ctx, `UPDATE agent_key SET retired_at = NULL, identity = ?, on_chain = ? WHERE thumbprint = ?`, e.ERC8004, true, e.KeyID)
 	return err
 }
 
-// BindEnrolment stores the chain's owner and wallet in an enrolment that was made
-// without asking the chain. ErrNotFound when the enrolment has changed.
-func (tx *Tx) BindEnrolment(ctx context.Context, e Enrolment) error {
-	if err := tx.unchanged(ctx, Enrolment{Handle: e.Handle, ERC8004: e.ERC8004, KeyID: e.KeyID}); err != nil {
+// Bind stores the chain's owner and wallet in an enrolment that was made without
+// asking the chain. ErrNotFound when the enrolment has changed.
+func (es Enrolments) Bind(ctx context.Context, e Enrolment) error {
+	if err := es.unchanged(ctx, Enrolment{Handle: e.Handle, ERC8004: e.ERC8004, KeyID: e.KeyID}); err != nil {
 		return err
 	}
 	if e.MadeAt.IsZero() {
-		e.MadeAt = tx.Now
+		e.MadeAt = es.tx.Now
 	}
-	return tx.putEnrolment(ctx, e, nil, "")
+	return es.put(ctx, e, nil, "")
 }
 
 // unchanged locks the profile of an enrolment and returns ErrNotFound when its
 // enrolment has changed: then what was found out about e does not apply.
-func (tx *Tx) unchanged(ctx context.Context, e Enrolment) error {
-	if _, err := tx.lockProfile(ctx, e.Handle); err != nil {
+func (es Enrolments) unchanged(ctx context.Context, e Enrolment) error {
+	if _, err := es.tx.Profiles().lock(ctx, e.Handle); err != nil {
 		return err
 	}
-	now, err := tx.EnrolmentByIdentity(ctx, e.ERC8004)
+	now, err := es.ByIdentity(ctx, e.ERC8004)
 	if err == nil && (now.Handle != e.Handle || now.KeyID != e.KeyID || now.Owner != e.Owner || now.Wallet != e.Wallet || now.Block != e.Block) {
 		return ErrNotFound
 	}
 	return err
 }
 
-// EndEnrolment removes an identity from its profile, with the keys that came with
-// it, and notifies the owner. ErrNotFound when the enrolment has changed.
-func (tx *Tx) EndEnrolment(ctx context.Context, actor string, e Enrolment, reason protocol.EnrolmentEnd) error {
-	if err := tx.unchanged(ctx, e); err != nil {
+// End removes an identity from its profile, with the keys that came with it, and
+// notifies the owner. ErrNotFound when the enrolment has changed.
+func (es Enrolments) End(ctx context.Context, actor string, e Enrolment, reason protocol.EnrolmentEnd) error {
+	if err := es.unchanged(ctx, e); err != nil {
 		return err
 	}
-	p, err := tx.ProfileToChange(ctx, e.Handle)
+	p, err := es.tx.Profiles().ForUpdate(ctx, e.Handle)
 	if err != nil {
 		return err
 	}
-	if _, err := tx.write(ctx, `UPDATE agent_key SET retired_at = COALESCE(retired_at, ?) WHERE handle = ? AND (identity = ? OR thumbprint = ?)`,
-		millis(tx.Now), e.Handle, e.ERC8004, e.KeyID); err != nil {
+	if _, err := es.tx.write(ctx, `UPDATE agent_key SET retired_at = COALESCE(retired_at, ?) WHERE handle = ? AND (identity = ? OR thumbprint = ?)`,
+		millis(es.tx.Now), e.Handle, e.ERC8004, e.KeyID); err != nil {
 		return err
 	}
 	p.ERC8004, p.KeyHash, p.IdentityNote = "", "", ""
-	if _, err := tx.PutProfileOf(ctx, p, p.UpdatedAt); err != nil {
+	if _, err := es.tx.Profiles().PutAt(ctx, p, p.UpdatedAt); err != nil {
 		return err
 	}
-	if err := tx.putEnrolment(ctx, e, &tx.Now, reason); err != nil {
+	if err := es.put(ctx, e, &es.tx.Now, reason); err != nil {
 		return err
 	}
-	if err := tx.Audit(ctx, actor, "identity end", e.Handle, e.ERC8004+": "+reason.Text()); err != nil {
+	if err := es.tx.Audit(ctx, actor, "identity end", e.Handle, e.ERC8004+": "+reason.Text()); err != nil {
 		return err
 	}
-	return tx.Notify(ctx, protocol.Notice{Handle: e.Handle, Event: protocol.IdentityEnded, Subject: e.ERC8004, Title: reason.Text()})
+	return es.tx.Notify(ctx, protocol.Notice{Handle: e.Handle, Event: protocol.IdentityEnded, Subject: e.ERC8004, Title: reason.Text()})
 }
 
 // FollowRecord updates the enrolment to the record that its owner or wallet signed:
 // keys are those it names now, preferred first; the first of them that can belong
 // to the profile speaks for the identity. Keys that it no longer names end.
 // ErrKeyTaken when none can belong to the profile.
-func (tx *Tx) FollowRecord(ctx context.Context, e Enrolment, keys []EnrolledKey) error {
-	if err := tx.unchanged(ctx, e); err != nil {
+func (es Enrolments) FollowRecord(ctx context.Context, e Enrolment, keys []EnrolledKey) error {
+	if err := es.unchanged(ctx, e); err != nil {
 		return err
 	}
 	moved := e
 	moved.KeyID = ""
 	for _, k := range keys {
 		e.KeyID = k.Thumbprint
-		err := tx.enrolKey(ctx, e, k.JWK)
+		err := es.enrolKey(ctx, e, k.JWK)
 		if err == ErrKeyTaken {
 			continue
 		}
@@ -232,7 +237,7 @@ func (tx *Tx) FollowRecord(ctx context.Context, e Enrolment, keys []EnrolledKey)
 	if moved.KeyID == "" {
 		return ErrKeyTaken
 	}
-	all, err := tx.AgentKeys(ctx, e.Handle)
+	all, err := es.tx.Keys().OfProfile(ctx, e.Handle)
 	if err != nil {
 		return err
 	}
@@ -245,19 +250,19 @@ func (tx *Tx) FollowRecord(ctx context.Context, e Enrolment, keys []EnrolledKey)
 			continue
 		}
 		// The record may name it again.
-		if _, err := tx.write(ctx, `UPDATE agent_key SET retired_at = ? WHERE thumbprint = ?`, millis(tx.Now), k.Thumbprint); err != nil {
+		if _, err := es.tx.write(ctx, `UPDATE agent_key SET retired_at = ? WHERE thumbprint = ?`, millis(es.tx.Now), k.Thumbprint); err != nil {
 			return err
 		}
 	}
-	p, err := tx.ProfileToChange(ctx, e.Handle)
+	p, err := es.tx.Profiles().ForUpdate(ctx, e.Handle)
 	if err != nil || p.KeyHash == moved.KeyID {
 		return err
 	}
 	p.KeyHash = moved.KeyID
-	if _, err := tx.PutProfileOf(ctx, p, p.UpdatedAt); err != nil {
+	if _, err := es.tx.Profiles().PutAt(ctx, p, p.UpdatedAt); err != nil {
 		return err
 	}
-	return tx.Audit(ctx, "node", "identity key", e.Handle, e.ERC8004+" key "+moved.KeyID)
+	return es.tx.Audit(ctx, "node", "identity key", e.Handle, e.ERC8004+" key "+moved.KeyID)
 }
 
 // An EnrolledKey is a key that the record of an identity names.

@@ -23,39 +23,39 @@ func TestEnrolment(t *testing.T) {
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		for _, handle := range []string{"asha", "bina"} {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}})
+				_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}})
 				if err != nil {
 					return err
 				}
-				return tx.PutNotifySettings(ctx, storage.NotifySettings{Handle: handle, Webhook: "https://agent.example/notices"})
+				return tx.Profiles().PutNotifySettings(ctx, storage.NotifySettings{Handle: handle, Webhook: "https://agent.example/notices"})
 			})
 		}
 		enrol := func(handle, erc8004, key, owner, wallet string) error {
 			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				return tx.Enrol(ctx, "operator", storage.Enrolment{Handle: handle, ERC8004: erc8004, KeyID: key, Owner: owner, Wallet: wallet, Block: 9,
+				return tx.Enrolments().Begin(ctx, "operator", storage.Enrolment{Handle: handle, ERC8004: erc8004, KeyID: key, Owner: owner, Wallet: wallet, Block: 9,
 					BlockHash: "0x9"}, []byte(`{}`))
 			})
 		}
 		get := func(erc8004 string) (e storage.Enrolment) {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				e, err = tx.EnrolmentByIdentity(ctx, erc8004)
+				e, err = tx.Enrolments().ByIdentity(ctx, erc8004)
 				return err
 			})
 			return e
 		}
 		end := func(e storage.Enrolment, why protocol.EnrolmentEnd) error {
-			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.EndEnrolment(ctx, "node", e, why) })
+			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Enrolments().End(ctx, "node", e, why) })
 		}
 		key := func(thumbprint string) (k *storage.AgentKey) {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				k, err = tx.AgentKeyByThumbprint(ctx, thumbprint)
+				k, err = tx.Keys().ByThumbprint(ctx, thumbprint)
 				return err
 			})
 			return k
 		}
 		put := func(k storage.AgentKey) {
 			k.PublicJWK = []byte(`{}`)
-			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.PutAgentKey(ctx, k) })
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Keys().Put(ctx, k) })
 		}
 		put(storage.AgentKey{Handle: "asha", Thumbprint: "own"})
 
@@ -81,21 +81,21 @@ func TestEnrolment(t *testing.T) {
 		require.NoError(t, end(e, protocol.EndedByOwner))
 		require.ErrorIs(t, end(e, protocol.EndedByOwner), storage.ErrNotFound, "once")
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			p, err := tx.ProfileByHandle(ctx, "asha")
+			p, err := tx.Profiles().ByHandle(ctx, "asha")
 			require.NoError(t, err)
 			require.Empty(t, p.ERC8004+p.KeyHash+p.IdentityNote)
-			last, why, at, err := tx.LastEnrolment(ctx, "asha")
+			last, why, at, err := tx.Enrolments().Last(ctx, "asha")
 			require.NoError(t, err)
 			require.Equal(t, token7, last.ERC8004)
 			require.Equal(t, protocol.EndedByOwner, why)
 			require.Equal(t, tx.Now.IsZero(), at.IsZero())
-			_, err = tx.EnrolmentByIdentity(ctx, token7)
+			_, err = tx.Enrolments().ByIdentity(ctx, token7)
 			require.ErrorIs(t, err, storage.ErrNotFound)
-			audit, err := tx.ListAudit(ctx, 1, "")
+			audit, err := tx.AuditLog().List(ctx, 1, "")
 			require.NoError(t, err)
 			require.Equal(t, "identity end", audit.Items[0].Action)
 			require.Contains(t, audit.Items[0].Detail, "a new owner")
-			notices, err := tx.ListJobs(ctx, storage.JobWaiting, 10, "")
+			notices, err := tx.Jobs().List(ctx, storage.JobWaiting, 10, "")
 			require.NoError(t, err)
 			require.Len(t, notices.Items, 1)
 			require.Contains(t, string(notices.Items[0].Args), `"identity.ended"`)
@@ -125,7 +125,7 @@ func TestEnrolment(t *testing.T) {
 				named = append(named, storage.EnrolledKey{Thumbprint: k, JWK: []byte(`{}`)})
 			}
 			e := get(token7)
-			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.FollowRecord(ctx, e, named) })
+			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Enrolments().FollowRecord(ctx, e, named) })
 		}
 		put(storage.AgentKey{Handle: "bina", Thumbprint: "binas"})
 		require.NoError(t, follow("binas", "k4", "k3"))
@@ -139,11 +139,11 @@ func TestEnrolment(t *testing.T) {
 		require.ErrorIs(t, follow("binas"), storage.ErrKeyTaken)
 
 		// A key that its owner retired is retired for good, and takes the enrolment along.
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.RetireAgentKey(ctx, "k4") })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Keys().Retire(ctx, "k4") })
 		require.Equal(t, "k3", get(token7).KeyID)
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.RetireAgentKey(ctx, "k3") })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Keys().Retire(ctx, "k3") })
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.EnrolmentByIdentity(ctx, token7)
+			_, err := tx.Enrolments().ByIdentity(ctx, token7)
 			require.ErrorIs(t, err, storage.ErrNotFound)
 			return nil
 		})
@@ -154,11 +154,11 @@ func TestEnrolment(t *testing.T) {
 		require.NoError(t, enrol("asha", token8, "k6", "0xb", ""))
 		require.NotNil(t, key("k5").RetiredAt)
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.EnrolmentByIdentity(ctx, token7)
+			_, err := tx.Enrolments().ByIdentity(ctx, token7)
 			require.ErrorIs(t, err, storage.ErrNotFound)
-			some, err := tx.Enrolments(ctx, "eip155:1:0xabc", "", 10)
+			some, err := tx.Enrolments().List(ctx, "eip155:1:0xabc", "", 10)
 			require.Len(t, some, 1)
-			none, err2 := tx.Enrolments(ctx, "eip155:1:0xab", "", 10)
+			none, err2 := tx.Enrolments().List(ctx, "eip155:1:0xab", "", 10)
 			require.Empty(t, none)
 			require.NoError(t, err2)
 			return err

@@ -15,15 +15,15 @@ type NumberedMessage struct {
 }
 
 // SetClientID stores the id that the writer gave to a message.
-func (tx *Tx) SetClientID(ctx context.Context, threadID string, n int, clientID string) error {
-	_, err := tx.write(ctx, `INSERT INTO client_message (thread_id, n, client_id) VALUES (?, ?, ?)`, threadID, n, clientID)
+func (ts Threads) SetClientID(ctx context.Context, threadID string, n int, clientID string) error {
+	_, err := ts.tx.write(ctx, `INSERT INTO client_message (thread_id, n, client_id) VALUES (?, ?, ?)`, threadID, n, clientID)
 	return err
 }
 
 // MessagesFrom returns at most limit messages of a thread, oldest first, beginning
 // with number n.
-func (tx *Tx) MessagesFrom(ctx context.Context, threadID string, n, limit int) ([]NumberedMessage, error) {
-	rows, err := tx.query(ctx, `SELECT m.n, m.id, m.side, m.author, m.text, m.at, COALESCE(c.client_id, '')
+func (ts Threads) MessagesFrom(ctx context.Context, threadID string, n, limit int) ([]NumberedMessage, error) {
+	rows, err := ts.tx.query(ctx, `SELECT m.n, m.id, m.side, m.author, m.text, m.at, COALESCE(c.client_id, '')
 		FROM thread_message m LEFT JOIN client_message c ON c.thread_id = m.thread_id AND c.n = m.n
 		WHERE m.thread_id = ? AND m.n >= ? ORDER BY m.n LIMIT ?`, threadID, n, limit)
 	return collect(rows, err, func(s scanner) (m NumberedMessage, err error) {

@@ -2,14 +2,20 @@ package storage
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"modernc.org/sqlite"
+
+	"stoa/storage/commit"
 )
 
 // FindPosts searches with steps so small that a test reaches each.
@@ -34,13 +40,13 @@ func SpoilWords(ctx context.Context, tx *Tx) error {
 	add := postWords.insert(tx.db.engine)
 	for _, seq := range seqs {
 		if err == nil {
-			_, err = tx.write(ctx, add.into+add.row, seq, "rag ")
+			_, err = tx.write(ctx, add.Into+add.Row, seq, "rag ")
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return tx.PutSetting(ctx, wordsSetting, "1")
+	return tx.Settings().Put(ctx, wordsSetting, "1")
 }
 
 // ExplainQueries calls see with each query of db from now on and the engine's plan
@@ -50,8 +56,11 @@ func ExplainQueries(db *DB, see func(query string, plan []string, err error)) {
 	if db.engine == engineSQLite {
 		explain, columns = "EXPLAIN QUERY PLAN ", 4
 	}
-	db.watch = func(tx *Tx, query string, args []any) {
-		rows, err := tx.conn.query(context.Background(), explain+query, args...)
+	db.sql.Watch(func(tx *commit.Tx, query string, args []any) {
+		if !strings.HasPrefix(query, "SELECT") && !strings.HasPrefix(query, "WITH") && !strings.Contains(query, "RETURNING") {
+			return
+		}
+		rows, err := tx.QueryRaw(context.Background(), explain+query, args...)
 		plan, err := collect(rows, err, func(s scanner) (step string, err error) {
 			cells := make([]any, columns)
 			for i := range cells {
@@ -61,7 +70,7 @@ func ExplainQueries(db *DB, see func(query string, plan []string, err error)) {
 			return step, s.Scan(cells...)
 		})
 		see(query, slices.Clip(plan), err)
-	}
+	})
 }
 
 // ForgetProof leaves a post as it was stored before it said what its author rests on.
@@ -69,10 +78,14 @@ func ForgetProof(ctx context.Context, tx *Tx, id string) error {
 	return one(tx.write(ctx, `UPDATE post SET proof_level = NULL, proof_subject = NULL, proof_block = NULL, proof_at = NULL WHERE `+byID, idRange(id)...))
 }
 
-// CountVisits sums up how many rows the engine looks at for the statements of db
-// from now on, and runs each once more for that, without effect. PostgreSQL counts them itself;
-// SQLite does not.
-func CountVisits(db *DB, visited *float64) {
+// CountVisits counts from now on what the engine looks at for the statements of db,
+// until the returned function ends that and tells how much: on PostgreSQL rows, for
+// which each statement runs once more without effect, on SQLite pages.
+func CountVisits(db *DB) (end func() float64) {
+	if db.engine == engineSQLite {
+		return countPages(db)
+	}
+	var visited float64
 	type node struct {
 		Rows     float64 `json:"Actual Rows"`
 		Loops    float64 `json:"Actual Loops"`
@@ -89,24 +102,26 @@ func CountVisits(db *DB, visited *float64) {
 		}
 		return sum
 	}
-	db.watchWrites = true
-	db.watch = func(tx *Tx, query string, args []any) {
-		writes := !strings.HasPrefix(query, "SELECT")
-		if db.engine != enginePostgres || writes && tx.batch == nil {
+	db.sql.Watch(func(tx *commit.Tx, query string, args []any) {
+		verb, _, _ := strings.Cut(query, " ")
+		if !slices.Contains([]string{"SELECT", "WITH", "INSERT", "UPDATE", "DELETE"}, strings.TrimSpace(verb)) {
 			return
 		}
-		if writes {
-			_, err := tx.conn.exec(context.Background(), "SAVEPOINT visits")
+		if verb != "SELECT" {
+			if !tx.Writes() {
+				return
+			}
+			_, err := tx.ExecRaw(context.Background(), "SAVEPOINT visits")
 			if err != nil {
 				panic(err)
 			}
 			defer func() {
-				if _, err := tx.conn.exec(context.Background(), "ROLLBACK TO SAVEPOINT visits"); err != nil {
+				if _, err := tx.ExecRaw(context.Background(), "ROLLBACK TO SAVEPOINT visits"); err != nil {
 					panic(err)
 				}
 			}()
 		}
-		rows, err := tx.conn.query(context.Background(), "EXPLAIN (ANALYZE, FORMAT JSON) "+query, args...)
+		rows, err := tx.QueryRaw(context.Background(), "EXPLAIN (ANALYZE, FORMAT JSON) "+query, args...)
 		plans, err := collect(rows, err, func(s scanner) (text []byte, err error) { return text, s.Scan(&text) })
 		var top []struct{ Plan node }
 		if err == nil {
@@ -115,8 +130,46 @@ func CountVisits(db *DB, visited *float64) {
 		if err != nil {
 			panic(fmt.Sprint(query, ": ", err))
 		}
-		*visited += visits(top[0].Plan)
+		visited += visits(top[0].Plan)
+	})
+	return func() float64 {
+		db.sql.Watch(nil)
+		return visited
 	}
+}
+
+func countPages(db *DB) (end func() float64) {
+	before := map[*sql.Conn]int{}
+	db.sql.Watch(func(tx *commit.Tx, _ string, _ []any) {
+		if c := tx.Connection(); before[c] == 0 {
+			before[c] = pages(c)
+		}
+	})
+	return func() (visited float64) {
+		db.sql.Watch(nil)
+		for c, then := range before {
+			visited += float64(pages(c) - then)
+		}
+		return visited
+	}
+}
+
+// pages is how many pages a connection to SQLite has looked at.
+func pages(c *sql.Conn) (n int) {
+	err := c.Raw(func(driver any) error {
+		for _, op := range []sqlite.DBStatusOp{sqlite.DBStatusCacheHit, sqlite.DBStatusCacheMiss} {
+			looked, _, err := driver.(sqlite.DBStatus).Status(op, false)
+			if err != nil {
+				return err
+			}
+			n += looked
+		}
+		return nil
+	})
+	if err != nil {
+		panic(err)
+	}
+	return n
 }
 
 // CopyRows adds n copies of the row of a table that meets a condition. set says by
@@ -147,7 +200,7 @@ func CopyRows(ctx context.Context, db *DB, table, where string, n int, set map[s
 
 // Claim claims jobs in a transaction that the caller rolls back.
 func Claim(ctx context.Context, tx *Tx, owner string, n int) ([]Job, error) {
-	return tx.claimJobs(ctx, owner, n, time.Minute)
+	return tx.Jobs().claim(ctx, owner, n, time.Minute)
 }
 
 // EvictKeys deletes rows of a stock that were chosen.
@@ -204,13 +257,13 @@ func NumberPlans(ctx context.Context, t *testing.T, db *DB) string {
 // Held are the tables of which a transaction holds something back, or which give it
 // when what it holds back is written.
 func Held(tx *Tx) (tables []string) {
-	for table, of := range heldIn {
-		if tx.batch.held()&of != 0 {
-			tables = append(tables, table)
+	for i, b := range buffers(tx.db.engine) {
+		if tx.sql.Held(i) > 0 {
+			tables = append(append(tables, strings.Fields(b.Into)[2]), b.Tables...)
 		}
 	}
 	slices.Sort(tables)
-	return tables
+	return slices.Compact(tables)
 }
 
 // Count is how many rows a table has.
@@ -220,34 +273,39 @@ func Count(ctx context.Context, tx *Tx, table string) (n int, err error) {
 }
 
 // Together runs functions as the writes of one batch and returns their errors.
-func Together(ctx context.Context, db *DB, fns ...func(ctx context.Context, tx *Tx) error) (errs []error) {
-	var ops []*op
-	for _, fn := range fns {
-		ops = append(ops, &op{ctx: ctx, fn: fn, done: make(chan error, 1)})
-	}
-	if db.engine == enginePostgres {
-		c, err := openConn(ctx, db.main, db.engine)
-		if err != nil {
-			return []error{err}
-		}
-		defer c.close()
-		(&writer{db: db, conn: c}).commit(ops)
-	} else { // they wait while the only writer does
-		begun, queued := make(chan struct{}), make(chan struct{})
-		ops = append(ops, &op{ctx: ctx, done: make(chan error, 1), fn: func(context.Context, *Tx) error {
+func Together(ctx context.Context, db *DB, fns ...func(ctx context.Context, tx *Tx) error) []error {
+	errs := make([]error, len(fns))
+	begun, queued := make(chan struct{}), make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() { // the others gather while it runs
+		_ = db.Write(ctx, func(context.Context, *Tx) error {
 			close(begun)
 			<-queued
 			return nil
-		}})
-		db.queue <- ops[len(fns)]
-		<-begun
-		for _, o := range ops[:len(fns)] {
-			db.queue <- o
+		})
+	})
+	<-begun
+	for i, fn := range fns {
+		running.Go(func() { errs[i] = db.Write(ctx, fn) })
+		for db.QueueLen() <= i {
+			runtime.Gosched()
 		}
-		close(queued)
 	}
-	for _, o := range ops {
-		errs = append(errs, <-o.done)
-	}
-	return errs[:len(fns)]
+	close(queued)
+	running.Wait()
+	return errs
+}
+
+// Put sets the targets that one source of a profile lists.
+func (ps Probes) Put(ctx context.Context, handle, source string, targets []string) error {
+	return ps.put(ctx, handle, source, targets)
+}
+
+// Boards are the boards that have a log.
+func (ls Logs) Boards(ctx context.Context) ([]string, error) { return ls.boards(ctx) }
+
+// PruneTable is what PruneExpired does with one table.
+func PruneTable(name string) func(context.Context, *Tx) (int, error) {
+	at := slices.IndexFunc(expiring, func(e expiry) bool { return e.table == name })
+	return func(ctx context.Context, tx *Tx) (int, error) { return expiring[at].prune(ctx, tx) }
 }

@@ -11,13 +11,20 @@ import (
 	"stoa/protocol"
 )
 
-var feedInsert = insert{into: `INSERT INTO feed (seq, id, type, subject_id, visible, doc, n) VALUES `, row: `(?, ?, ?, ?, ?, ?, ?)`, bySeq: true}
+var feedInsert = insert{Into: `INSERT INTO feed (seq, id, type, subject_id, visible, doc, n) VALUES `, Row: `(?, ?, ?, ?, ?, ?, ?)`, Sorted: true}
 
-// AppendFeed adds an item to the feed. Its id is a TypeID of the time of the event.
-// It returns ErrExists when the id is taken.
-func (tx *Tx) AppendFeed(ctx context.Context, item protocol.FeedItem) error {
-	b := tx.batch
-	if b == nil {
+// feedInsertNumbered takes the number, the last value, from the sequence of PostgreSQL.
+var feedInsertNumbered = insert{Into: feedInsert.Into, Row: `(?, ?, ?, ?, ?, ?, nextval('feed_number'))`, Sorted: true}
+
+// Feed reads and writes the items of the feed.
+type Feed struct{ tx *Tx }
+
+func (tx *Tx) Feed() Feed { return Feed{tx} }
+
+// Append adds an item to the feed. Its id is a TypeID of the time of the event. It
+// returns ErrExists when the id is taken.
+func (fd Feed) Append(ctx context.Context, item protocol.FeedItem) error {
+	if !fd.tx.writes() {
 		return ErrReadOnly
 	}
 	seq, err := seqOf(item.ID)
@@ -29,27 +36,26 @@ func (tx *Tx) AppendFeed(ctx context.Context, item protocol.FeedItem) error {
 	if err != nil {
 		return fmt.Errorf("encode feed item: %w", err)
 	}
-	b.appended(TopicFeed)
+	fd.tx.appended(TopicFeed)
 	values := []any{seq, item.ID, string(item.Type), item.Subject.ID, true, string(doc), int64(0)}
-	if b.careful {
-		return tx.placeFeed(ctx, values, seq, item.ID)
+	if fd.tx.careful() {
+		return fd.place(ctx, values, seq, item.ID)
 	}
-	if !b.feed.first(seq) {
-		return b.apart(ErrExists)
+	if fd.tx.db.engine == enginePostgres {
+		values = values[:len(values)-1] // the statement numbers it
 	}
-	b.feed.add(values...)
-	return nil
+	return fd.tx.hold(heldFeed, values...)
 }
 
-func (tx *Tx) placeFeed(ctx context.Context, values []any, seq int64, id string) error {
-	numbers, err := tx.batch.take(ctx, 1)
+func (fd Feed) place(ctx context.Context, values []any, seq int64, id string) error {
+	numbers, err := take(ctx, fd.tx.sql, 1)
 	if err != nil {
 		return err
 	}
 	values[len(values)-1] = numbers[0]
 	for at := seq; at < seq+nearby; at++ {
 		values[0] = at
-		n, err := tx.write(ctx, feedInsert.into+feedInsert.row+` ON CONFLICT DO NOTHING`, values...)
+		n, err := fd.tx.write(ctx, feedInsert.Into+feedInsert.Row+` ON CONFLICT DO NOTHING`, values...)
 		if err != nil {
 			return fmt.Errorf("append to the feed: %w", err)
 		}
@@ -57,7 +63,7 @@ func (tx *Tx) placeFeed(ctx context.Context, values []any, seq int64, id string)
 			return nil
 		}
 		var held string
-		if err := tx.row(ctx, `SELECT id FROM feed WHERE seq = ?`, at).Scan(&held); err != nil {
+		if err := fd.tx.row(ctx, `SELECT id FROM feed WHERE seq = ?`, at).Scan(&held); err != nil {
 			return err
 		}
 		if held == id {
@@ -67,9 +73,9 @@ func (tx *Tx) placeFeed(ctx context.Context, values []any, seq int64, id string)
 	return fmt.Errorf("storage: no room for feed item %s near its time", id)
 }
 
-// ListFeed returns visible items of the types, newest first by id; without types,
+// List returns visible items of the types, newest first by id; without types,
 // items of all types.
-func (tx *Tx) ListFeed(ctx context.Context, types []protocol.FeedType, limit int, after string) (protocol.Page[protocol.FeedItem], error) {
+func (fd Feed) List(ctx context.Context, types []protocol.FeedType, limit int, after string) (protocol.Page[protocol.FeedItem], error) {
 	limit = bounded(limit)
 	before, err := position(listFeed, after, math.MaxInt64)
 	if err != nil {
@@ -80,7 +86,7 @@ func (tx *Tx) ListFeed(ctx context.Context, types []protocol.FeedType, limit int
 		protocol.FeedItem
 		seq int64
 	}
-	rows, err := tx.query(ctx, text, args...)
+	rows, err := fd.tx.query(ctx, text, args...)
 	items, err := collect(rows, err, func(s scanner) (e entry, err error) {
 		var doc []byte
 		if err := s.Scan(&e.seq, &doc); err != nil {
@@ -119,33 +125,33 @@ func feedQuery(types []protocol.FeedType, before int64, limit int) (string, []an
 	return `SELECT seq, doc FROM (` + strings.Join(parts, ` UNION ALL `) + `) m ORDER BY seq DESC LIMIT ?`, append(args, limit)
 }
 
-// SetFeedVisible sets whether the items about a subject are visible.
-func (tx *Tx) SetFeedVisible(ctx context.Context, subjectID string, visible bool) error {
-	_, err := tx.write(ctx, `UPDATE feed SET visible = ? WHERE subject_id = ?`, visible, subjectID)
+// SetVisible sets whether the items about a subject are visible.
+func (fd Feed) SetVisible(ctx context.Context, subjectID string, visible bool) error {
+	_, err := fd.tx.write(ctx, `UPDATE feed SET visible = ? WHERE subject_id = ?`, visible, subjectID)
 	return err
 }
 
-// wipeFeed deletes the text of the items about a subject. Their rows remain, so that
-// a client whose last item is one of them can continue after it.
-func (tx *Tx) wipeFeed(ctx context.Context, subjectID string) error {
-	_, err := tx.write(ctx, `UPDATE feed SET visible = FALSE, doc = '' WHERE subject_id = ?`, subjectID)
+// wipe deletes the text of the items about a subject. Their rows remain, so that a
+// client whose last item is one of them can continue after it.
+func (fd Feed) wipe(ctx context.Context, subjectID string) error {
+	_, err := fd.tx.write(ctx, `UPDATE feed SET visible = FALSE, doc = '' WHERE subject_id = ?`, subjectID)
 	return err
 }
 
 // A FeedEntry is a feed item with its number. A client that has read up to a number
-// with FeedAfter has missed no item below it.
+// with Feed.After has missed no item below it.
 type FeedEntry struct {
 	protocol.FeedItem
 	N int64
 }
 
-// FeedAfter returns visible items with greater numbers than after, in their order.
-func (tx *Tx) FeedAfter(ctx context.Context, after int64, limit int) ([]FeedEntry, error) {
-	told, err := tx.toldUpTo(ctx)
+// After returns visible items with greater numbers than after, in their order.
+func (fd Feed) After(ctx context.Context, after int64, limit int) ([]FeedEntry, error) {
+	told, err := fd.tx.toldUpTo(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := tx.query(ctx, feedAfter, after, told, bounded(limit))
+	rows, err := fd.tx.query(ctx, feedAfter, after, told, bounded(limit))
 	return collect(rows, err, func(s scanner) (e FeedEntry, err error) {
 		var doc []byte
 		if err := s.Scan(&e.N, &doc); err != nil {
@@ -160,21 +166,21 @@ const (
 	feedNewest = `SELECT n, id FROM feed WHERE n > 0 AND n <= ? ORDER BY n DESC LIMIT 1`
 )
 
-// FeedPlace returns the number and id of the item with an id, visible or not;
-// without an id, of the newest item. When the item is not stored, its id gives a
-// time, and the number is that of the last item before it, 0 before the first one.
-// On PostgreSQL the number is at most Tx.told: a client that continues after an item
-// just committed gets that item and its neighbours (again).
-func (tx *Tx) FeedPlace(ctx context.Context, id string) (n int64, at string, err error) {
-	told, err := tx.toldUpTo(ctx)
+// Place returns the number and id of the item with an id, visible or not; without an
+// id, of the newest item. When the item is not stored, its id gives a time, and the
+// number is that of the last item before it, 0 before the first one. On PostgreSQL
+// the number is at most Tx.told: a client that continues after an item just
+// committed gets that item and its neighbours (again).
+func (fd Feed) Place(ctx context.Context, id string) (n int64, at string, err error) {
+	told, err := fd.tx.toldUpTo(ctx)
 	if err != nil {
 		return 0, "", err
 	}
 	if id == "" {
-		err = tx.row(ctx, feedNewest, told).Scan(&n, &at)
+		err = fd.tx.row(ctx, feedNewest, told).Scan(&n, &at)
 		return n, at, orNothing(err)
 	}
-	err = tx.row(ctx, `SELECT n, id FROM feed WHERE `+byID, idRange(id)...).Scan(&n, &at)
+	err = fd.tx.row(ctx, `SELECT n, id FROM feed WHERE `+byID, idRange(id)...).Scan(&n, &at)
 	if err != ErrNotFound {
 		return min(n, told), at, err
 	}
@@ -182,7 +188,7 @@ func (tx *Tx) FeedPlace(ctx context.Context, id string) (n int64, at string, err
 	if err != nil {
 		return 0, "", protocol.Errorf(protocol.InvalidCursor, "this is not the id of a feed item")
 	}
-	err = tx.row(ctx, `SELECT n FROM feed WHERE seq < ? ORDER BY seq DESC LIMIT 1`, seq).Scan(&n)
+	err = fd.tx.row(ctx, `SELECT n FROM feed WHERE seq < ? ORDER BY seq DESC LIMIT 1`, seq).Scan(&n)
 	return min(n, told), id, orNothing(err)
 }
 

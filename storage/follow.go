@@ -33,42 +33,47 @@ func (r followerRow) follower() Follower {
 		FollowID: r.FollowID, Stoa: r.Stoa, CreatedAt: moment(r.CreatedAt)}
 }
 
-// PutFollower stores a follower, or updates a known one.
-func (tx *Tx) PutFollower(ctx context.Context, f Follower) error {
-	err := tx.insert(ctx, &followerRow{LocalActor: f.LocalActor, Actor: f.Actor, Inbox: f.Inbox, SharedInbox: f.SharedInbox, Host: f.Host,
-		FollowID: f.FollowID, Stoa: f.Stoa, CreatedAt: millis(tx.Now)})
+// Followers reads and writes the followers of the actors of this node.
+type Followers struct{ tx *Tx }
+
+func (tx *Tx) Followers() Followers { return Followers{tx} }
+
+// Put stores a follower, or updates a known one.
+func (fs Followers) Put(ctx context.Context, f Follower) error {
+	err := fs.tx.insert(ctx, &followerRow{LocalActor: f.LocalActor, Actor: f.Actor, Inbox: f.Inbox, SharedInbox: f.SharedInbox, Host: f.Host,
+		FollowID: f.FollowID, Stoa: f.Stoa, CreatedAt: millis(fs.tx.Now)})
 	if err == nil {
-		return tx.addFollowers(ctx, f.LocalActor, 1)
+		return fs.add(ctx, f.LocalActor, 1)
 	}
 	if err != ErrExists {
 		return err
 	}
-	_, err = tx.write(ctx, `UPDATE follower SET inbox = ?, shared_inbox = ?, host = ?, follow_id = ?, stoa = ? WHERE local_actor = ? AND actor = ?`,
+	_, err = fs.tx.write(ctx, `UPDATE follower SET inbox = ?, shared_inbox = ?, host = ?, follow_id = ?, stoa = ? WHERE local_actor = ? AND actor = ?`,
 		f.Inbox, f.SharedInbox, f.Host, f.FollowID, f.Stoa, f.LocalActor, f.Actor)
 	return err
 }
 
-// addFollowers updates the number of followers of an actor.
-func (tx *Tx) addFollowers(ctx context.Context, localActor string, n int64) error {
+// add updates the number of followers of an actor.
+func (fs Followers) add(ctx context.Context, localActor string, n int64) error {
 	if n == 0 {
 		return nil
 	}
-	_, err := tx.write(ctx, `INSERT INTO follower_count (local_actor, n) VALUES (?, ?)
+	_, err := fs.tx.write(ctx, `INSERT INTO follower_count (local_actor, n) VALUES (?, ?)
 		ON CONFLICT (local_actor) DO UPDATE SET n = follower_count.n + EXCLUDED.n`, localActor, n)
 	return err
 }
 
-// DeleteFollower deletes a follower; it is no error if there is none.
-func (tx *Tx) DeleteFollower(ctx context.Context, localActor, actor string) error {
-	gone, err := tx.write(ctx, `DELETE FROM follower WHERE local_actor = ? AND actor = ?`, localActor, actor)
+// Delete deletes a follower; it is no error if there is none.
+func (fs Followers) Delete(ctx context.Context, localActor, actor string) error {
+	gone, err := fs.tx.write(ctx, `DELETE FROM follower WHERE local_actor = ? AND actor = ?`, localActor, actor)
 	if err != nil {
 		return err
 	}
-	return tx.addFollowers(ctx, localActor, -gone)
+	return fs.add(ctx, localActor, -gone)
 }
 
-// Followers returns the followers of an actor, in the order of their ids.
-func (tx *Tx) Followers(ctx context.Context, localActor string, limit int, after string) (protocol.Page[Follower], error) {
+// List returns the followers of an actor, in the order of their ids.
+func (fs Followers) List(ctx context.Context, localActor string, limit int, after string) (protocol.Page[Follower], error) {
 	limit = bounded(limit)
 	const listing = "followers"
 	from, err := longPosition(listing, after)
@@ -76,24 +81,24 @@ func (tx *Tx) Followers(ctx context.Context, localActor string, limit int, after
 		return protocol.Page[Follower]{}, err
 	}
 	var rows []followerRow
-	err = tx.selectFrom(&rows).Where("local_actor = ?", localActor).Where("actor > ?", from).Order("actor").Limit(int64(limit) + 1).Scan(tx.in(ctx))
+	err = fs.tx.selectFrom(&rows).Where("local_actor = ?", localActor).Where("actor > ?", from).Order("actor").Limit(int64(limit) + 1).Scan(fs.tx.in(ctx))
 	return page(convert(rows, followerRow.follower), limit, listing, func(f Follower) string { return f.Actor }), err
 }
 
-// CountFollowers is the number of followers of an actor.
-func (tx *Tx) CountFollowers(ctx context.Context, localActor string) (n int, err error) {
-	err = tx.row(ctx, `SELECT n FROM follower_count WHERE local_actor = ?`, localActor).Scan(&n)
+// Count is the number of followers of an actor.
+func (fs Followers) Count(ctx context.Context, localActor string) (n int, err error) {
+	err = fs.tx.row(ctx, `SELECT n FROM follower_count WHERE local_actor = ?`, localActor).Scan(&n)
 	if err == ErrNotFound {
 		return 0, nil
 	}
 	return n, err
 }
 
-// IsPeer reports whether an actor of a host follows an actor of this node, or one
-// of the host's boards is followed.
-func (tx *Tx) IsPeer(ctx context.Context, host string) (bool, error) {
+// Has reports whether an actor of a host follows an actor of this node, or one of
+// the host's boards is followed.
+func (ps Peers) Has(ctx context.Context, host string) (bool, error) {
 	var n int
-	err := tx.row(ctx, isPeer, host, host).Scan(&n)
+	err := ps.tx.row(ctx, isPeer, host, host).Scan(&n)
 	if err == ErrNotFound {
 		return false, nil
 	}
@@ -102,20 +107,20 @@ func (tx *Tx) IsPeer(ctx context.Context, host string) (bool, error) {
 
 const isPeer = `SELECT 1 FROM follower WHERE host = ? UNION ALL SELECT 1 FROM subscription WHERE host = ? LIMIT 1`
 
-// Follows reports whether an actor follows one of this node.
-func (tx *Tx) Follows(ctx context.Context, localActor, actor string) (bool, error) {
+// Has reports whether an actor follows one of this node.
+func (fs Followers) Has(ctx context.Context, localActor, actor string) (bool, error) {
 	var n int
-	err := tx.row(ctx, `SELECT 1 FROM follower WHERE local_actor = ? AND actor = ?`, localActor, actor).Scan(&n)
+	err := fs.tx.row(ctx, `SELECT 1 FROM follower WHERE local_actor = ? AND actor = ?`, localActor, actor).Scan(&n)
 	if err == ErrNotFound {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// DropDeadFollowers deletes the followers with up to a hundred dead inboxes of a
-// board, with their cursors, and returns how many inboxes.
-func (tx *Tx) DropDeadFollowers(ctx context.Context, board string) (int, error) {
-	rows, err := tx.query(ctx, `SELECT inbox FROM outlet WHERE board = ? AND state = 'dead' ORDER BY cursor, inbox LIMIT 100`, board)
+// DropDead deletes the followers with up to a hundred dead inboxes of a board,
+// with their cursors, and returns how many inboxes.
+func (fs Followers) DropDead(ctx context.Context, board string) (int, error) {
+	rows, err := fs.tx.query(ctx, `SELECT inbox FROM outlet WHERE board = ? AND state = 'dead' ORDER BY cursor, inbox LIMIT 100`, board)
 	dead, err := collect(rows, err, scanText)
 	if err != nil || len(dead) == 0 {
 		return 0, err
@@ -124,14 +129,14 @@ func (tx *Tx) DropDeadFollowers(ctx context.Context, board string) (int, error) 
 	for _, inbox := range dead {
 		args = append(args, inbox)
 	}
-	gone, err := tx.write(ctx, `DELETE FROM follower WHERE local_actor = ?
+	gone, err := fs.tx.write(ctx, `DELETE FROM follower WHERE local_actor = ?
 		AND (CASE WHEN shared_inbox <> '' THEN shared_inbox ELSE inbox END) IN (`+marks(len(dead))+`)`, args...)
 	if err == nil {
-		err = tx.addFollowers(ctx, board, -gone)
+		err = fs.add(ctx, board, -gone)
 	}
 	if err != nil {
 		return 0, err
 	}
-	n, err := tx.write(ctx, `DELETE FROM outlet WHERE board = ? AND inbox IN (`+marks(len(dead))+`)`, args...)
+	n, err := fs.tx.write(ctx, `DELETE FROM outlet WHERE board = ? AND inbox IN (`+marks(len(dead))+`)`, args...)
 	return int(n), err
 }

@@ -31,65 +31,70 @@ type Import struct {
 	Report     []byte    // JSON: its results so far
 }
 
-// BeginImport stores an import that is being staged.
-func (tx *Tx) BeginImport(ctx context.Context, id, handle, holder string) error {
-	_, err := tx.write(ctx, `INSERT INTO archive_import (id, handle, state, holder, at, done, ruling, report) VALUES (?, ?, 'staging', ?, ?, 0, ?, ?)`,
-		id, handle, holder, millis(tx.Now), []byte{}, []byte{})
+// Imports reads and writes imports of archives, and the pieces of the archives.
+type Imports struct{ tx *Tx }
+
+func (tx *Tx) Imports() Imports { return Imports{tx} }
+
+// Begin stores an import that is being staged.
+func (is Imports) Begin(ctx context.Context, id, handle, holder string) error {
+	_, err := is.tx.write(ctx, `INSERT INTO archive_import (id, handle, state, holder, at, done, ruling, report) VALUES (?, ?, 'staging', ?, ?, 0, ?, ?)`,
+		id, handle, holder, millis(is.tx.Now), []byte{}, []byte{})
 	return err
 }
 
 // AddPiece stores the next bytes of the archive of a staged import. ErrNotFound
 // when the import was deleted meanwhile.
-func (tx *Tx) AddPiece(ctx context.Context, id string, n int, bytes []byte) error {
-	if err := one(tx.write(ctx, `UPDATE archive_import SET at = ? WHERE id = ? AND state = 'staging'`, millis(tx.Now), id)); err != nil {
+func (is Imports) AddPiece(ctx context.Context, id string, n int, bytes []byte) error {
+	if err := one(is.tx.write(ctx, `UPDATE archive_import SET at = ? WHERE id = ? AND state = 'staging'`, millis(is.tx.Now), id)); err != nil {
 		return err
 	}
-	_, err := tx.write(ctx, `INSERT INTO archive_piece (import_id, n, bytes) VALUES (?, ?, ?)`, id, n, bytes)
+	_, err := is.tx.write(ctx, `INSERT INTO archive_piece (import_id, n, bytes) VALUES (?, ?, ?)`, id, n, bytes)
 	return err
 }
 
 // Piece is the n-th piece of an archive, from 0; ErrNotFound after the last.
-func (tx *Tx) Piece(ctx context.Context, id string, n int) (bytes []byte, err error) {
-	err = tx.row(ctx, `SELECT bytes FROM archive_piece WHERE import_id = ? AND n = ?`, id, n).Scan(&bytes)
+func (is Imports) Piece(ctx context.Context, id string, n int) (bytes []byte, err error) {
+	err = is.tx.row(ctx, `SELECT bytes FROM archive_piece WHERE import_id = ? AND n = ?`, id, n).Scan(&bytes)
 	return bytes, err
 }
 
-// ImportByID returns an import; ErrNotFound when there is none. In a writing
+// ByID returns an import; ErrNotFound when there is none. In a writing
 // transaction its row is locked.
-func (tx *Tx) ImportByID(ctx context.Context, id string) (*Import, error) {
+func (is Imports) ByID(ctx context.Context, id string) (*Import, error) {
 	query := `SELECT id, handle, state, holder, at, done, ruling, report FROM archive_import WHERE id = ?`
-	if tx.batch != nil {
-		if err := tx.dirty(); err != nil {
+	if is.tx.writes() {
+		if err := is.tx.dirty(); err != nil {
 			return nil, err
 		}
-		query += tx.db.engine.forUpdate()
+		query += is.tx.db.engine.ForUpdate()
 	}
 	var im Import
 	var at int64
-	if err := tx.row(ctx, query, id).Scan(&im.ID, &im.Handle, &im.State, &im.Holder, &at, &im.Done, &im.Ruling, &im.Report); err != nil {
+	if err := is.tx.row(ctx, query, id).Scan(&im.ID, &im.Handle, &im.State, &im.Holder, &at, &im.Done, &im.Ruling, &im.Report); err != nil {
 		return nil, err
 	}
 	im.At = moment(at)
 	return &im, nil
 }
 
-// SaveImport stores the mutable fields of an import and sets its time to now.
-func (tx *Tx) SaveImport(ctx context.Context, im *Import) error {
-	im.At = tx.Now
-	return one(tx.write(ctx, `UPDATE archive_import SET state = ?, holder = ?, at = ?, done = ?, ruling = ?, report = ? WHERE id = ?`,
+// Save stores the mutable fields of an import and sets its time to now.
+func (is Imports) Save(ctx context.Context, im *Import) error {
+	im.At = is.tx.Now
+	return one(is.tx.write(ctx, `UPDATE archive_import SET state = ?, holder = ?, at = ?, done = ?, ruling = ?, report = ? WHERE id = ?`,
 		string(im.State), im.Holder, millis(im.At), im.Done, im.Ruling, im.Report, im.ID))
 }
 
-// ImportRuns reports whether an import into a profile is running. In a writing
+// Running reports whether an import into a profile is running. In a writing
 // transaction no other import begins before its end.
-func (tx *Tx) ImportRuns(ctx context.Context, handle string) (bool, error) {
-	if tx.batch != nil {
-		if err := tx.lockName(ctx, "import "+handle); err != nil {
+func (is Imports) Running(ctx context.Context, handle string) (bool, error) {
+	if is.tx.writes() {
+		if err := is.tx.lockName(ctx, "import "+handle); err != nil {
 			return false, err
 		}
 	}
 	var n int
-	err := tx.row(ctx, `SELECT count(*) FROM archive_import WHERE handle = ? AND state = 'running'`, handle).Scan(&n)
+	err := is.tx.row(ctx, `SELECT count(*) FROM archive_import WHERE handle = ? AND state = 'running'`, handle).Scan(&n)
 	return n > 0, err
 }
 
@@ -98,39 +103,39 @@ const piecesAtOnce = 8
 
 // DropPieces deletes some pieces of an archive, unless its import runs, and returns
 // how many; 0 when none is left.
-func (tx *Tx) DropPieces(ctx context.Context, id string) (int, error) {
-	n, err := tx.write(ctx, `DELETE FROM archive_piece WHERE import_id = ? AND n IN
+func (is Imports) DropPieces(ctx context.Context, id string) (int, error) {
+	n, err := is.tx.write(ctx, `DELETE FROM archive_piece WHERE import_id = ? AND n IN
 		(SELECT n FROM archive_piece WHERE import_id = ? ORDER BY n DESC LIMIT ?)
 		AND NOT EXISTS (SELECT 1 FROM archive_import WHERE id = ? AND state = 'running')`, id, id, piecesAtOnce, id)
 	return int(n), err
 }
 
-// DropImport deletes an import whose pieces are deleted, unless it runs.
-func (tx *Tx) DropImport(ctx context.Context, id string) error {
-	_, err := tx.write(ctx, `DELETE FROM archive_import WHERE id = ? AND state <> 'running'`, id)
+// Drop deletes an import whose pieces are deleted, unless it runs.
+func (is Imports) Drop(ctx context.Context, id string) error {
+	_, err := is.tx.write(ctx, `DELETE FROM archive_import WHERE id = ? AND state <> 'running'`, id)
 	return err
 }
 
-// PruneImports deletes imports that have been inactive since a time and are not to
-// be resumed, their pieces first, a part per call. The row is locked, so that
+// Prune deletes imports that have been inactive since a time and are not to be
+// resumed, their pieces first, a part per call. The row is locked, so that
 // AddPiece adds no piece to an import that is deleted.
-func (tx *Tx) PruneImports(ctx context.Context, before time.Time) (int, error) {
-	if err := tx.dirty(); err != nil {
+func (is Imports) Prune(ctx context.Context, before time.Time) (int, error) {
+	if err := is.tx.dirty(); err != nil {
 		return 0, err
 	}
 	var id string
-	err := tx.row(ctx, idleImport+tx.db.engine.forUpdate(), millis(before)).Scan(&id)
+	err := is.tx.row(ctx, idleImport+is.tx.db.engine.ForUpdate(), millis(before)).Scan(&id)
 	if err == ErrNotFound {
 		return 0, nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	n, err := tx.DropPieces(ctx, id)
+	n, err := is.DropPieces(ctx, id)
 	if err != nil || n > 0 {
 		return n, err
 	}
-	if err := tx.DropImport(ctx, id); err != nil {
+	if err := is.Drop(ctx, id); err != nil {
 		return 0, fmt.Errorf("forget import %s: %w", id, err)
 	}
 	return 1, nil

@@ -8,9 +8,9 @@ import (
 
 // HighestIssued is the largest issue time of a signed key record seen for a chain
 // identity and signer, 0 if none was seen: an older record is a replay.
-func (tx *Tx) HighestIssued(ctx context.Context, identity, signer string) (uint64, error) {
+func (ks Keys) HighestIssued(ctx context.Context, identity, signer string) (uint64, error) {
 	var at int64
-	err := tx.row(ctx, `SELECT issued_at FROM issued WHERE identity = ? AND signer = ?`, identity, signer).Scan(&at)
+	err := ks.tx.row(ctx, `SELECT issued_at FROM issued WHERE identity = ? AND signer = ?`, identity, signer).Scan(&at)
 	if err == ErrNotFound {
 		err = nil
 	}
@@ -18,11 +18,11 @@ func (tx *Tx) HighestIssued(ctx context.Context, identity, signer string) (uint6
 }
 
 // RaiseIssued stores an issue time if it is larger than the stored one.
-func (tx *Tx) RaiseIssued(ctx context.Context, identity, signer string, issuedAt uint64) error {
+func (ks Keys) RaiseIssued(ctx context.Context, identity, signer string, issuedAt uint64) error {
 	if issuedAt > math.MaxInt64 {
 		return fmt.Errorf("storage: issue time %d is out of range", issuedAt)
 	}
-	_, err := tx.write(ctx, `INSERT INTO issued (identity, signer, issued_at) VALUES (?, ?, ?)
+	_, err := ks.tx.write(ctx, `INSERT INTO issued (identity, signer, issued_at) VALUES (?, ?, ?)
 		ON CONFLICT (identity, signer) DO UPDATE SET issued_at = EXCLUDED.issued_at WHERE issued.issued_at < EXCLUDED.issued_at`,
 		identity, signer, int64(issuedAt))
 	return err
@@ -30,8 +30,8 @@ func (tx *Tx) RaiseIssued(ctx context.Context, identity, signer string, issuedAt
 
 // KnownIdentity reports whether a chain identity is enrolled with a profile or had
 // a valid signed key record.
-func (tx *Tx) KnownIdentity(ctx context.Context, identity string) (known bool, err error) {
-	err = tx.row(ctx, `SELECT EXISTS (SELECT 1 FROM profile WHERE erc8004 = ?) OR EXISTS (SELECT 1 FROM issued WHERE identity = ?)`,
+func (ks Keys) KnownIdentity(ctx context.Context, identity string) (known bool, err error) {
+	err = ks.tx.row(ctx, `SELECT EXISTS (SELECT 1 FROM profile WHERE erc8004 = ?) OR EXISTS (SELECT 1 FROM issued WHERE identity = ?)`,
 		identity, identity).Scan(&known)
 	return known, err
 }

@@ -65,7 +65,7 @@ func (tx *Tx) Enqueue(ctx context.Context, j Job) error {
 		VALUES (?, NULLIF(?, ''), ?, 'waiting', 0, ?, NULLIF(?, ''), ?) ON CONFLICT DO NOTHING`,
 		string(j.Kind), j.Lane, j.Args, millis(j.RunAt), j.Dedupe, storable(j.LastError))
 	if n > 0 {
-		tx.batch.opTopics[TopicJobs] = true
+		tx.wake(TopicJobs)
 	}
 	return err
 }
@@ -82,13 +82,18 @@ func storable(text string) string {
 
 const maxErrorText = 2000 // bytes
 
-// FinishJob marks a job done and leaves its lane; a job that is not waiting is
+// Jobs reads and writes jobs; [Tx.Enqueue] adds one.
+type Jobs struct{ tx *Tx }
+
+func (tx *Tx) Jobs() Jobs { return Jobs{tx} }
+
+// Finish marks a job done and leaves its lane; a job that is not waiting is
 // unchanged.
-func (tx *Tx) FinishJob(ctx context.Context, id int64) error {
-	if n, err := tx.endJob(ctx, id, JobDone, nil); err != nil || n == 0 {
+func (js Jobs) Finish(ctx context.Context, id int64) error {
+	if n, err := js.end(ctx, id, JobDone, nil); err != nil || n == 0 {
 		return err
 	}
-	return tx.leaveLane(ctx, id)
+	return js.leaveLane(ctx, id)
 }
 
 // RetryJob ends the lease of a job and schedules it again after a pause, with the
@@ -101,14 +106,14 @@ func (db *DB) RetryJob(ctx context.Context, id int64, after time.Duration, errTe
 	})
 }
 
-// BuryJob marks a job dead and leaves its lane. It is listed, with the reason,
+// Bury marks a job dead and leaves its lane. It is listed, with the reason,
 // until pruned.
-func (tx *Tx) BuryJob(ctx context.Context, id int64, errText string) error {
+func (js Jobs) Bury(ctx context.Context, id int64, errText string) error {
 	errText = storable(errText)
-	if n, err := tx.endJob(ctx, id, JobDead, &errText); err != nil || n == 0 {
+	if n, err := js.end(ctx, id, JobDead, &errText); err != nil || n == 0 {
 		return err
 	}
-	return tx.leaveLane(ctx, id)
+	return js.leaveLane(ctx, id)
 }
 
 // ReleaseJobs ends every lease of the owner: its jobs are due at once, and the
@@ -120,15 +125,15 @@ func (db *DB) ReleaseJobs(ctx context.Context, owner string) error {
 	})
 }
 
-// ListJobs returns the jobs of a state, newest first.
-func (tx *Tx) ListJobs(ctx context.Context, state JobState, limit int, after string) (protocol.Page[Job], error) {
+// List returns the jobs of a state, newest first.
+func (js Jobs) List(ctx context.Context, state JobState, limit int, after string) (protocol.Page[Job], error) {
 	limit = bounded(limit)
 	listing := "jobs-" + string(state)
 	before, err := position(listing, after, math.MaxInt64)
 	if err != nil {
 		return protocol.Page[Job]{}, err
 	}
-	rows, err := tx.query(ctx, `SELECT `+jobColumns+` FROM job WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?`, string(state), before, limit+1)
+	rows, err := js.tx.query(ctx, `SELECT `+jobColumns+` FROM job WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?`, string(state), before, limit+1)
 	jobs, err := collect(rows, err, scanJob)
 	return page(jobs, limit, listing, func(j Job) string { return number(j.ID) }), err
 }
@@ -138,16 +143,16 @@ const (
 	jobsDead    = `SELECT ` + jobColumns + ` FROM job WHERE state = 'dead' AND kind = ? ORDER BY id DESC LIMIT 100`
 )
 
-// JobsNamed returns the jobs of a kind that wait under names which begin with the
+// Named returns the jobs of a kind that wait under names which begin with the
 // kind and a space, at most 1000, by name, and the newest dead ones, at most 100.
-func (tx *Tx) JobsNamed(ctx context.Context, kind JobKind) ([]Job, error) {
-	rows, err := tx.query(ctx, jobsWaiting, string(kind)+" ", string(kind)+"!") // ! is the character after the space
+func (js Jobs) Named(ctx context.Context, kind JobKind) ([]Job, error) {
+	rows, err := js.tx.query(ctx, jobsWaiting, string(kind)+" ", string(kind)+"!") // ! is the character after the space
 	waiting, err := collect(rows, err, scanJob)
 	if err != nil {
 		return nil, err
 	}
 	slices.SortFunc(waiting, func(a, b Job) int { return strings.Compare(a.Dedupe, b.Dedupe) })
-	rows, err = tx.query(ctx, jobsDead, string(kind))
+	rows, err = js.tx.query(ctx, jobsDead, string(kind))
 	dead, err := collect(rows, err, scanJob)
 	return append(waiting, dead...), err
 }
@@ -155,37 +160,37 @@ func (tx *Tx) JobsNamed(ctx context.Context, kind JobKind) ([]Job, error) {
 const laneFull = `SELECT count(*) FROM (SELECT 1 FROM job WHERE lane = ? AND blocked IS NOT NULL ORDER BY blocked, id LIMIT ?) r`
 
 // LaneFull reports whether at least most jobs of a lane are waiting.
-func (tx *Tx) LaneFull(ctx context.Context, lane string, most int) (bool, error) {
+func (js Jobs) LaneFull(ctx context.Context, lane string, most int) (bool, error) {
 	var n int
-	err := tx.row(ctx, laneFull, lane, most).Scan(&n)
+	err := js.tx.row(ctx, laneFull, lane, most).Scan(&n)
 	return n >= most, err
 }
 
 // DropNamed deletes the jobs of that name: the waiting one, which leaves its lane,
 // unless it is running; and dead ones. It returns how many.
-func (tx *Tx) DropNamed(ctx context.Context, kind JobKind, dedupe string) (int, error) {
-	if err := tx.lockName(ctx, claiming); err != nil { // no claim gives it a lane meanwhile
+func (js Jobs) DropNamed(ctx context.Context, kind JobKind, dedupe string) (int, error) {
+	if err := js.tx.lockName(ctx, claiming); err != nil { // no claim gives it a lane meanwhile
 		return 0, err
 	}
-	rows, err := tx.query(ctx, `DELETE FROM job WHERE dedupe = ? AND state = 'waiting' AND dedupe IS NOT NULL AND owner IS NULL RETURNING id`, dedupe)
+	rows, err := js.tx.query(ctx, `DELETE FROM job WHERE dedupe = ? AND state = 'waiting' AND dedupe IS NOT NULL AND owner IS NULL RETURNING id`, dedupe)
 	waiting, err := collect(rows, err, scanInt)
 	if err != nil {
 		return 0, err
 	}
 	for _, id := range waiting {
-		if err := tx.leaveLane(ctx, id); err != nil {
+		if err := js.leaveLane(ctx, id); err != nil {
 			return 0, err
 		}
 	}
-	dead, err := tx.write(ctx, `DELETE FROM job WHERE state = 'dead' AND kind = ? AND dedupe = ?`, string(kind), dedupe)
+	dead, err := js.tx.write(ctx, `DELETE FROM job WHERE state = 'dead' AND kind = ? AND dedupe = ?`, string(kind), dedupe)
 	return len(waiting) + int(dead), err
 }
 
-// RequeueJob makes a dead job wait again, from its first attempt; ErrNotFound when
-// it is not dead, ErrExists when a job with its Dedupe is waiting.
-func (tx *Tx) RequeueJob(ctx context.Context, id int64) error {
+// Requeue makes a dead job wait again, from its first attempt; ErrNotFound when it
+// is not dead, ErrExists when a job with its Dedupe is waiting.
+func (js Jobs) Requeue(ctx context.Context, id int64) error {
 	var twins int
-	if err := tx.row(ctx,
+	if err := js.tx.row(ctx,
 		`SELECT count(*) FROM job d JOIN job w ON w.dedupe = d.dedupe AND w.state = 'waiting' WHERE d.id = ? AND d.state = 'dead'`, id,
 	).Scan(&twins); err != nil {
 		return err
@@ -193,18 +198,18 @@ func (tx *Tx) RequeueJob(ctx context.Context, id int64) error {
 	if twins > 0 {
 		return ErrExists
 	}
-	n, err := tx.write(ctx, `UPDATE job SET state = 'waiting', blocked = 0, attempt = 0, run_at = ?, done_at = NULL WHERE id = ? AND state = 'dead'`,
-		millis(tx.Now), id)
+	n, err := js.tx.write(ctx, `UPDATE job SET state = 'waiting', blocked = 0, attempt = 0, run_at = ?, done_at = NULL WHERE id = ? AND state = 'dead'`,
+		millis(js.tx.Now), id)
 	if n > 0 {
-		tx.batch.opTopics[TopicJobs] = true
+		js.tx.wake(TopicJobs)
 	}
 	return one(n, err)
 }
 
-// PruneJobs deletes jobs that were done or buried before a time, at most a thousand
-// per call, and returns how many.
-func (tx *Tx) PruneJobs(ctx context.Context, before time.Time) (int, error) {
-	return tx.deleteSome(ctx, "job", "id", `state <> 'waiting' AND done_at < ? ORDER BY done_at LIMIT 1000`, millis(before))
+// Prune deletes jobs that were done or buried before a time, at most a thousand per
+// call, and returns how many.
+func (js Jobs) Prune(ctx context.Context, before time.Time) (int, error) {
+	return js.tx.deleteSome(ctx, "job", "id", `state <> 'waiting' AND done_at < ? ORDER BY done_at LIMIT 1000`, millis(before))
 }
 
 // Jobs are counted kind by kind through an index, up to mostCounted.
@@ -214,12 +219,12 @@ const (
 	mostCounted = 10_000
 )
 
-// JobStats counts jobs by kind and state, up to 10,000 of each.
-func (tx *Tx) JobStats(ctx context.Context) ([]JobStat, error) {
+// Stats counts jobs by kind and state, up to 10,000 of each.
+func (js Jobs) Stats(ctx context.Context) ([]JobStat, error) {
 	stats := []JobStat{}
 	for _, state := range []JobState{JobDead, JobDone, JobWaiting} {
 		for kind := JobKind(""); ; {
-			err := tx.row(ctx, nextKind, string(state), string(kind)).Scan(&kind)
+			err := js.tx.row(ctx, nextKind, string(state), string(kind)).Scan(&kind)
 			if err == ErrNotFound {
 				break
 			}
@@ -227,7 +232,7 @@ func (tx *Tx) JobStats(ctx context.Context) ([]JobStat, error) {
 				return nil, err
 			}
 			st, oldest := JobStat{Kind: kind, State: state}, int64(0)
-			if err := tx.row(ctx, countKind, string(state), string(kind), mostCounted).Scan(&st.Count, &oldest); err != nil {
+			if err := js.tx.row(ctx, countKind, string(state), string(kind), mostCounted).Scan(&st.Count, &oldest); err != nil {
 				return nil, err
 			}
 			st.Oldest = moment(oldest)

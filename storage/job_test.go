@@ -60,7 +60,7 @@ func TestJobs_LanesRunOneAtATimeInOrder(t *testing.T) {
 		require.Equal(t, 1, jobs[0].Attempt)
 		_, kinds = claim(t, db, "two", 10)
 		require.Empty(t, kinds, "the lane is busy")
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.FinishJob(ctx, jobs[0].ID) })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Finish(ctx, jobs[0].ID) })
 		next, kinds := claim(t, db, "two", 10)
 		require.Equal(t, []string{"a2"}, kinds)
 
@@ -76,15 +76,15 @@ func TestJobs_LanesRunOneAtATimeInOrder(t *testing.T) {
 		require.Equal(t, "boom", next[3].LastError)
 
 		// A dead job frees its lane and stays in sight.
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.BuryJob(ctx, next[3].ID, "for good") })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Bury(ctx, next[3].ID, "for good") })
 		_, kinds = claim(t, db, "two", 10)
 		require.Equal(t, []string{"a3"}, kinds)
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			dead, err := tx.ListJobs(ctx, storage.JobDead, 10, "")
+			dead, err := tx.Jobs().List(ctx, storage.JobDead, 10, "")
 			require.Len(t, dead.Items, 1)
 			require.Equal(t, "for good", dead.Items[0].LastError)
 			require.NotNil(t, dead.Items[0].DoneAt)
-			stats, e := tx.JobStats(ctx)
+			stats, e := tx.Jobs().Stats(ctx)
 			require.NoError(t, e)
 			require.Len(t, stats, 7)
 			return err
@@ -103,7 +103,7 @@ func TestJobs_NextOfALane(t *testing.T) {
 		require.Equal(t, []string{"a1", "b1", "free"}, kinds)
 		next := func(j storage.Job) (got *storage.Job) {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				got, err = tx.NextJob(ctx, j.ID, "one", time.Minute)
+				got, err = tx.Jobs().Next(ctx, j.ID, "one", time.Minute)
 				return err
 			})
 			return got
@@ -161,7 +161,7 @@ func TestJobs_ScheduledInALane(t *testing.T) {
 		advance(40 * time.Second)
 		_, kinds = claim(t, db, "one", 10)
 		require.Empty(t, kinds)
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.FinishJob(ctx, jobs[0].ID) })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Finish(ctx, jobs[0].ID) })
 		_, kinds = claim(t, db, "one", 10)
 		require.Equal(t, []string{"scheduled"}, kinds)
 	})
@@ -187,26 +187,26 @@ func TestJobs_DedupeReleaseRequeuePrune(t *testing.T) {
 		require.Equal(t, 1, jobs[0].Attempt, "a lease given back is no attempt")
 
 		id := jobs[0].ID
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.BuryJob(ctx, id, "no") })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Bury(ctx, id, "no") })
 		enqueue(t, db, job) // the dead one is no obstacle
 		requeue := func() error {
-			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.RequeueJob(ctx, id) })
+			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Requeue(ctx, id) })
 		}
 		require.ErrorIs(t, requeue(), storage.ErrExists)
 		jobs, _ = claim(t, db, "two", 10)
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.FinishJob(ctx, jobs[0].ID) })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Finish(ctx, jobs[0].ID) })
 		require.NoError(t, requeue())
 		require.ErrorIs(t, requeue(), storage.ErrNotFound)
 		jobs, _ = claim(t, db, "two", 10)
 		require.Equal(t, id, jobs[0].ID)
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.FinishJob(ctx, id) })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Finish(ctx, id) })
 
 		advance(time.Hour)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.PruneJobs(ctx, start)
+			n, err := tx.Jobs().Prune(ctx, start)
 			require.Zero(t, n)
 			require.NoError(t, err)
-			n, err = tx.PruneJobs(ctx, tx.Now)
+			n, err = tx.Jobs().Prune(ctx, tx.Now)
 			require.Equal(t, 2, n)
 			return err
 		})
@@ -221,20 +221,20 @@ func TestJobs_DeadStaysDead(t *testing.T) {
 		enqueue(t, db, storage.Job{Kind: "mail"})
 		jobs, _ := claim(t, db, "one", 1)
 		id := jobs[0].ID
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.BuryJob(ctx, id, "no such host") })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Bury(ctx, id, "no such host") })
 		dead := func() storage.Job {
 			var list protocol.Page[storage.Job]
 			require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
-				list, err = tx.ListJobs(ctx, storage.JobDead, 10, "")
+				list, err = tx.Jobs().List(ctx, storage.JobDead, 10, "")
 				return err
 			}))
 			require.Len(t, list.Items, 1)
 			return list.Items[0]
 		}
 		before := dead()
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.FinishJob(ctx, id) })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Finish(ctx, id) })
 		require.NoError(t, db.RetryJob(t.Context(), id, 0, "again"))
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.BuryJob(ctx, id, "another reason") })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Bury(ctx, id, "another reason") })
 		require.Equal(t, before, dead())
 		_, kinds := claim(t, db, "two", 1)
 		require.Empty(t, kinds)
@@ -267,7 +267,7 @@ func TestJobs_ManyOwnersShareThem(t *testing.T) {
 						t.Error("two of a lane")
 					}
 					lanes[j.Lane] = true
-					if err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.FinishJob(ctx, j.ID) }); err != nil {
+					if err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Finish(ctx, j.ID) }); err != nil {
 						t.Error(err)
 					}
 					done <- j.ID
@@ -300,9 +300,9 @@ func TestJobs_ErrorTexts(t *testing.T) {
 			require.NotEmpty(t, jobs[0].LastError)
 			require.True(t, utf8.ValidString(jobs[0].LastError))
 			require.NoError(t, db.RetryJob(t.Context(), jobs[0].ID, 0, text), name)
-			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.BuryJob(ctx, jobs[0].ID, text) })
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Bury(ctx, jobs[0].ID, text) })
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				page, err := tx.ListJobs(ctx, storage.JobDead, 1, "")
+				page, err := tx.Jobs().List(ctx, storage.JobDead, 1, "")
 				require.NoError(t, err)
 				require.LessOrEqual(t, len(page.Items[0].LastError), 2000)
 				return nil
@@ -317,7 +317,7 @@ func TestJobsNamed(t *testing.T) {
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		names := func() (found []string) {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				jobs, err := tx.JobsNamed(ctx, "follow")
+				jobs, err := tx.Jobs().Named(ctx, "follow")
 				for _, j := range jobs {
 					found = append(found, j.Dedupe+" "+string(j.State))
 				}
@@ -338,10 +338,10 @@ func TestJobsNamed(t *testing.T) {
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for _, j := range jobs {
 				if j.Dedupe == "follow a" {
-					require.NoError(t, tx.BuryJob(ctx, j.ID, "no"))
+					require.NoError(t, tx.Jobs().Bury(ctx, j.ID, "no"))
 				}
 			}
-			n, err := tx.DropNamed(ctx, "follow", "follow b")
+			n, err := tx.Jobs().DropNamed(ctx, "follow", "follow b")
 			require.Zero(t, n, "it is being run")
 			return err
 		})
@@ -349,7 +349,7 @@ func TestJobsNamed(t *testing.T) {
 		require.NoError(t, db.ReleaseJobs(t.Context(), "o"))
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for _, name := range []string{"follow a", "follow b"} {
-				n, err := tx.DropNamed(ctx, "follow", name)
+				n, err := tx.Jobs().DropNamed(ctx, "follow", name)
 				require.Equal(t, 1, n, name)
 				require.NoError(t, err)
 			}
@@ -375,11 +375,13 @@ func TestDropNamed_LeavesLane(t *testing.T) {
 			jobs, kinds := claim(t, db, "one", 10)
 			require.Equal(t, []string{"follow"}, kinds)
 			require.NoError(t, back(jobs))
-			require.Equal(t, 1, pruned(t, db, func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.DropNamed(ctx, "follow", "follow x") }))
+			require.Equal(t, 1, pruned(t, db, func(ctx context.Context, tx *storage.Tx) (int, error) {
+				return tx.Jobs().DropNamed(ctx, "follow", "follow x")
+			}))
 			enqueue(t, db, follow)
 			jobs, kinds = claim(t, db, "two", 10)
 			require.Equal(t, []string{"follow"}, kinds)
-			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.FinishJob(ctx, jobs[0].ID) })
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Finish(ctx, jobs[0].ID) })
 		}
 	})
 }

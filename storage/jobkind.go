@@ -42,11 +42,36 @@ const (
 	DropJob     JobKind = "drop-threads" // deletes the rest of the threads of a deleted profile; the arguments are the handle
 )
 
+// Jobs of package attention.
+const (
+	BidDueJob    JobKind = "bid-due"      // ends a hold, a wait or a live bid at its time
+	BidLinkJob   JobKind = "bid-link"     // makes the payment link of a bid
+	BidCancelJob JobKind = "bid-cancel"   // closes it
+	BidPollJob   JobKind = "bid-poll"     // asks the provider about it
+	PayEventJob  JobKind = "pay-event"    // applies one event of a provider
+	RefundJob    JobKind = "refund-bid"   // makes one refund
+	BidUpdateJob JobKind = "bid-callback" // one attempt to tell the bidder's callbackUrl of one change
+)
+
+// Jobs of package meeting.
+const (
+	MeetingDueJob    JobKind = "meeting-due"      // deletes, expires or ends a request at its time
+	MeetingMailJob   JobKind = "meeting-mail"     // one attempt to send the mail about one change of a request
+	MeetingRemindJob JobKind = "meeting-remind"   // reminds both sides of a meeting, or makes one attempt to send the requester's mail
+	MeetingUpdateJob JobKind = "meeting-callback" // one attempt to tell the requester's callbackUrl of one change
+	CalendarCheckJob JobKind = "calendar-check"   // lists the calendars of an account at a calendar server
+	CalendarBusyJob  JobKind = "calendar-busy"    // reads the busy times of an account; enqueues the next reading
+	CalendarEventJob JobKind = "calendar-event"   // one attempt to write or delete the event of a meeting
+)
+
 // JobKinds returns every kind.
 func JobKinds() []JobKind {
 	return []JobKind{
 		ProcessJob, DeliverJob, SubmitJob, EraseJob, PullJob, RecheckJob, EvictJob,
 		NoticeJob, MailJob, WebhookJob, SignInJob, ConfirmJob, AddressJob, FormerJob,
 		CallbackJob, SilenceJob, ImportJob, FollowJob, UnfollowJob, ProbeJob, PruneJob, HoursJob, AdoptJob, DropJob,
+		BidDueJob, BidLinkJob, BidCancelJob, BidPollJob, PayEventJob, RefundJob, BidUpdateJob,
+		MeetingDueJob, MeetingMailJob, MeetingRemindJob, MeetingUpdateJob, CalendarCheckJob, CalendarBusyJob,
+		CalendarEventJob,
 	}
 }

@@ -39,57 +39,68 @@ func (r agentKeyRow) key() AgentKey {
 		CreatedAt: moment(r.CreatedAt), RetiredAt: momentPtr(r.RetiredAt), Identity: r.Identity, OnChain: r.OnChain}
 }
 
-// PutAgentKey stores a key, or updates the sealed form and directory of a known
-// one. It does not change whether a known key is retired, which is final and set by
-// RetireAgentKey, nor with which identity it ends, which is set by Enrol. A zero
-// CreatedAt means now. ErrExists when the key belongs to another handle.
-func (tx *Tx) PutAgentKey(ctx context.Context, k AgentKey) error {
+// Keys reads and writes the keys of profiles, key directories, and issue times of
+// signed key records.
+type Keys struct{ tx *Tx }
+
+func (tx *Tx) Keys() Keys { return Keys{tx} }
+
+// Put stores a key, or updates the sealed form and directory of a known one. It
+// does not change whether a known key is retired, which is final and set by Retire,
+// nor with which identity it ends, which is set by Enrolments.Begin. A zero CreatedAt means
+// now. ErrExists when the key belongs to another handle.
+func (ks Keys) Put(ctx context.Context, k AgentKey) error {
 	if k.CreatedAt.IsZero() {
-		k.CreatedAt = tx.Now
+		k.CreatedAt = ks.tx.Now
 	}
-	old, err := tx.AgentKeyByThumbprint(ctx, k.Thumbprint)
+	old, err := ks.ByThumbprint(ctx, k.Thumbprint)
 	if err != nil && err != ErrNotFound {
 		return err
 	}
 	if err == nil && old.Handle != k.Handle {
 		return ErrExists
 	}
-	return tx.put(ctx, &agentKeyRow{Thumbprint: k.Thumbprint, Handle: k.Handle, PublicJWK: k.PublicJWK, Sealed: k.Sealed, Directory: k.Directory,
+	return ks.tx.put(ctx, &agentKeyRow{Thumbprint: k.Thumbprint, Handle: k.Handle, PublicJWK: k.PublicJWK, Sealed: k.Sealed, Directory: k.Directory,
 		CreatedAt: millis(k.CreatedAt), RetiredAt: millisPtr(k.RetiredAt), Identity: k.Identity, OnChain: k.OnChain}, "thumbprint", "sealed", "directory")
 }
 
-// AgentKeyByThumbprint returns a key, retired or not; ErrNotFound when unknown.
-func (tx *Tx) AgentKeyByThumbprint(ctx context.Context, thumbprint string) (*AgentKey, error) {
+// ByThumbprint returns a key, retired or not; ErrNotFound when unknown.
+func (ks Keys) ByThumbprint(ctx context.Context, thumbprint string) (*AgentKey, error) {
 	var r agentKeyRow
-	if err := tx.selectFrom(&r).Where("thumbprint = ?", thumbprint).Scan(tx.in(ctx)); err != nil {
-		return nil, found(err)
+	if err := ks.tx.lookup(ctx, keyByThumbprint, thumbprint).Scan(&r.Thumbprint, &r.Handle, &r.PublicJWK, &r.Sealed, &r.Directory,
+		&r.CreatedAt, &r.RetiredAt, &r.Identity, &r.OnChain); err != nil {
+		return nil, err
 	}
 	k := r.key()
 	return &k, nil
 }
 
-// AgentKeys returns the keys of a profile, including retired ones, newest first.
-func (tx *Tx) AgentKeys(ctx context.Context, handle string) ([]AgentKey, error) {
+// keyByThumbprint runs with every signed request.
+const keyByThumbprint = `SELECT thumbprint, handle, public_jwk, sealed, directory, created_at, retired_at, identity, on_chain
+	FROM agent_key WHERE thumbprint = ?`
+
+// OfProfile returns the keys of a profile, including retired ones, newest first.
+func (ks Keys) OfProfile(ctx context.Context, handle string) ([]AgentKey, error) {
 	var rows []agentKeyRow
-	err := tx.selectFrom(&rows).Where("handle = ?", handle).Order("created_at DESC", "thumbprint").Limit(1000).Scan(tx.in(ctx))
+	err := ks.tx.selectFrom(&rows).Where("handle = ?", handle).Order("created_at DESC", "thumbprint").Limit(1000).Scan(ks.tx.in(ctx))
 	return convert(rows, agentKeyRow.key), err
 }
 
-// RetireAgentKey ends the use of a key permanently: no enrolment makes it usable
-// again. A retired key is unchanged. The enrolment of which it is the key ends.
+// Retire ends the use of a key permanently: no enrolment makes it usable again.
+// A retired key is unchanged. The enrolment of which it is the key ends.
 // ErrNotFound when unknown.
-func (tx *Tx) RetireAgentKey(ctx context.Context, thumbprint string) error {
-	k, err := tx.AgentKeyByThumbprint(ctx, thumbprint)
+func (ks Keys) Retire(ctx context.Context, thumbprint string) error {
+	k, err := ks.ByThumbprint(ctx, thumbprint)
 	if err != nil {
 		return err
 	}
-	if _, err := tx.write(ctx, `UPDATE agent_key SET retired_at = COALESCE(retired_at, ?), identity = '', on_chain = ? WHERE thumbprint = ?`,
-		millis(tx.Now), false, thumbprint); err != nil || k.Identity == "" {
+	if _, err := ks.tx.write(ctx, `UPDATE agent_key SET retired_at = COALESCE(retired_at, ?), identity = '', on_chain = ? WHERE thumbprint = ?`,
+		millis(ks.tx.Now), false, thumbprint); err != nil || k.Identity == "" {
 		return err
 	}
-	e, err := tx.EnrolmentByIdentity(ctx, k.Identity)
+	e, err := ks.tx.Enrolments().ByIdentity(ctx, k.Identity)
 	if err == nil && e.Handle == k.Handle && e.KeyID == thumbprint {
-		err = tx.EndEnrolment(ctx, "node", e, protocol.EndedByKey)
+		err = ks.tx.Enrolments().End(ctx, "node", e, protocol.EndedByKey)
 	}
 	if err == ErrNotFound {
 		return nil

@@ -59,34 +59,34 @@ func (db *DB) ClaimJobs(ctx context.Context, owner string, n int, lease time.Dur
 		if busy, err = tx.tryLockName(ctx, claiming); busy || err != nil {
 			return err
 		}
-		jobs, err = tx.claimJobs(ctx, owner, n, lease)
+		jobs, err = tx.Jobs().claim(ctx, owner, n, lease)
 		return err
 	})
 	return jobs, busy, err
 }
 
-func (tx *Tx) claimJobs(ctx context.Context, owner string, n int, lease time.Duration) ([]Job, error) {
-	if err := tx.freeLanes(ctx); err != nil {
+func (js Jobs) claim(ctx context.Context, owner string, n int, lease time.Duration) ([]Job, error) {
+	if err := js.freeLanes(ctx); err != nil {
 		return nil, err
 	}
-	chosen, lanes, err := tx.chooseJobs(ctx, n)
+	chosen, lanes, err := js.choose(ctx, n)
 	if err != nil || len(chosen) == 0 {
 		return nil, err
 	}
 	if len(lanes) > 0 {
-		if _, err := tx.write(ctx, `INSERT INTO lane (name, job) VALUES (?, ?)`+strings.Repeat(", (?, ?)", len(lanes)/2-1), lanes...); err != nil {
+		if _, err := js.tx.write(ctx, `INSERT INTO lane (name, job) VALUES (?, ?)`+strings.Repeat(", (?, ?)", len(lanes)/2-1), lanes...); err != nil {
 			return nil, err
 		}
 	}
-	return tx.leaseJobs(ctx, owner, lease, chosen)
+	return js.lease(ctx, owner, lease, chosen)
 }
 
-// chooseJobs finds up to n jobs that can run now, and blocks those whose lane is
+// choose finds up to n jobs that can run now, and blocks those whose lane is
 // taken. lanes are the names and holders of the lanes that it takes.
-func (tx *Tx) chooseJobs(ctx context.Context, n int) (chosen, lanes []any, err error) {
+func (js Jobs) choose(ctx context.Context, n int) (chosen, lanes []any, err error) {
 	taken := map[string]bool{}
 	for range claimRounds {
-		rows, err := tx.query(ctx, dueJobs, millis(tx.Now), max(n, claimLook))
+		rows, err := js.tx.query(ctx, dueJobs, millis(js.tx.Now), max(n, claimLook))
 		found, err := collect(rows, err, func(s scanner) (c candidate, err error) {
 			err = s.Scan(&c.id, &c.lane, &c.held, &c.holder)
 			return c, err
@@ -111,7 +111,7 @@ func (tx *Tx) chooseJobs(ctx context.Context, n int) (chosen, lanes []any, err e
 			}
 		}
 		if len(blocked) > 0 {
-			if _, err := tx.write(ctx, `UPDATE job SET blocked = 1 WHERE id IN (`+marks(len(blocked))+`)`, blocked...); err != nil {
+			if _, err := js.tx.write(ctx, `UPDATE job SET blocked = 1 WHERE id IN (`+marks(len(blocked))+`)`, blocked...); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -124,8 +124,8 @@ func (tx *Tx) chooseJobs(ctx context.Context, n int) (chosen, lanes []any, err e
 
 // freeLanes gives lanes whose job has ended to their oldest blocked job, and
 // deletes those in which none waits.
-func (tx *Tx) freeLanes(ctx context.Context) error {
-	rows, err := tx.query(ctx, freeLanes+tx.db.engine.skipLocked("l"), claimLook)
+func (js Jobs) freeLanes(ctx context.Context) error {
+	rows, err := js.tx.query(ctx, freeLanes+js.tx.db.engine.SkipLocked("l"), claimLook)
 	if err != nil {
 		return err
 	}
@@ -142,76 +142,76 @@ func (tx *Tx) freeLanes(ctx context.Context) error {
 		return struct{}{}, err
 	})
 	if err == nil && len(empty) > 0 {
-		_, err = tx.write(ctx, `DELETE FROM lane WHERE name IN (`+marks(len(empty))+`)`, empty...)
+		_, err = js.tx.write(ctx, `DELETE FROM lane WHERE name IN (`+marks(len(empty))+`)`, empty...)
 	}
 	if err == nil && len(next) > 0 {
-		_, err = tx.write(ctx, `UPDATE lane SET job = (SELECT min(k.id) FROM job k WHERE k.lane = lane.name AND k.blocked = 1)
+		_, err = js.tx.write(ctx, `UPDATE lane SET job = (SELECT min(k.id) FROM job k WHERE k.lane = lane.name AND k.blocked = 1)
 			WHERE name IN (`+marks(len(names))+`)`, names...)
 	}
 	if err == nil && len(next) > 0 {
-		_, err = tx.write(ctx, `UPDATE job SET blocked = 0 WHERE id IN (`+marks(len(next))+`)`, next...)
+		_, err = js.tx.write(ctx, `UPDATE job SET blocked = 0 WHERE id IN (`+marks(len(next))+`)`, next...)
 	}
 	return err
 }
 
-// leaseJobs leases jobs to an owner, in the order of their times; jobs that ended
+// lease leases jobs to an owner, in the order of their times; jobs that ended
 // since they were chosen, by an owner whose lease had expired, are unchanged.
-func (tx *Tx) leaseJobs(ctx context.Context, owner string, lease time.Duration, ids []any) ([]Job, error) {
-	if _, err := tx.write(ctx, `UPDATE job SET owner = ?, attempt = attempt + 1, blocked = 0
+func (js Jobs) lease(ctx context.Context, owner string, lease time.Duration, ids []any) ([]Job, error) {
+	if _, err := js.tx.write(ctx, `UPDATE job SET owner = ?, attempt = attempt + 1, blocked = 0
 		WHERE state = 'waiting' AND id IN (`+marks(len(ids))+`)`, append([]any{owner}, ids...)...); err != nil {
 		return nil, err
 	}
-	rows, err := tx.query(ctx, `SELECT `+jobColumns+` FROM job WHERE state = 'waiting' AND id IN (`+marks(len(ids))+`) ORDER BY run_at, id`, ids...)
+	rows, err := js.tx.query(ctx, `SELECT `+jobColumns+` FROM job WHERE state = 'waiting' AND id IN (`+marks(len(ids))+`) ORDER BY run_at, id`, ids...)
 	jobs, err := collect(rows, err, scanJob)
 	if err != nil {
 		return nil, err
 	}
-	ends := tx.Now.Add(lease)
+	ends := js.tx.Now.Add(lease)
 	for i := range jobs {
 		jobs[i].RunAt = ends
 	}
-	_, err = tx.write(ctx, `UPDATE job SET run_at = ? WHERE state = 'waiting' AND id IN (`+marks(len(ids))+`)`, append([]any{millis(ends)}, ids...)...)
+	_, err = js.tx.write(ctx, `UPDATE job SET run_at = ? WHERE state = 'waiting' AND id IN (`+marks(len(ids))+`)`, append([]any{millis(ends)}, ids...)...)
 	return jobs, err
 }
 
-// NextJob marks a job done like FinishJob and leases the next one of its lane,
-// which it blocked, to the same owner: nil if there is none. So a lane is worked
-// off with one commit per job.
-func (tx *Tx) NextJob(ctx context.Context, id int64, owner string, lease time.Duration) (*Job, error) {
+// Next marks a job done like Finish and leases the next one of its lane, which
+// it blocked, to the same owner: nil if there is none. So a lane is worked off
+// with one commit per job.
+func (js Jobs) Next(ctx context.Context, id int64, owner string, lease time.Duration) (*Job, error) {
 	var next *int64
-	if err := tx.row(ctx, nextInLane, id).Scan(&next); err != nil {
+	if err := js.tx.row(ctx, nextInLane, id).Scan(&next); err != nil {
 		return nil, err
 	}
 	if next == nil {
-		return nil, tx.FinishJob(ctx, id)
+		return nil, js.Finish(ctx, id)
 	}
-	if n, err := tx.endJob(ctx, id, JobDone, nil); err != nil || n == 0 {
+	if n, err := js.end(ctx, id, JobDone, nil); err != nil || n == 0 {
 		return nil, err
 	}
-	jobs, err := tx.leaseJobs(ctx, owner, lease, []any{*next})
+	jobs, err := js.lease(ctx, owner, lease, []any{*next})
 	if err != nil {
 		return nil, err
 	}
 	if len(jobs) == 0 { // dropped meanwhile
-		return nil, tx.leaveLane(ctx, id)
+		return nil, js.leaveLane(ctx, id)
 	}
-	_, err = tx.write(ctx, `UPDATE lane SET job = ? WHERE job = ?`, *next, id)
+	_, err = js.tx.write(ctx, `UPDATE lane SET job = ? WHERE job = ?`, *next, id)
 	return &jobs[0], err
 }
 
-// endJob ends a waiting job with a state and, if it is not nil, the text of an
+// end ends a waiting job with a state and, if it is not nil, the text of an
 // error. The job still holds its lane.
-func (tx *Tx) endJob(ctx context.Context, id int64, state JobState, errText *string) (int64, error) {
-	return tx.write(ctx, `UPDATE job SET state = ?, blocked = NULL, owner = NULL, done_at = ?, last_error = COALESCE(?, last_error) WHERE id = ?
+func (js Jobs) end(ctx context.Context, id int64, state JobState, errText *string) (int64, error) {
+	return js.tx.write(ctx, `UPDATE job SET state = ?, blocked = NULL, owner = NULL, done_at = ?, last_error = COALESCE(?, last_error) WHERE id = ?
 		AND state = 'waiting'`,
-		string(state), millis(tx.Now), errText, id)
+		string(state), millis(js.tx.Now), errText, id)
 }
 
 // leaveLane frees the lane that a job holds.
-func (tx *Tx) leaveLane(ctx context.Context, id int64) error {
-	n, err := tx.write(ctx, `UPDATE lane SET job = NULL WHERE job = ?`, id)
+func (js Jobs) leaveLane(ctx context.Context, id int64) error {
+	n, err := js.tx.write(ctx, `UPDATE lane SET job = NULL WHERE job = ?`, id)
 	if n > 0 {
-		tx.batch.opTopics[TopicJobs] = true
+		js.tx.wake(TopicJobs)
 	}
 	return err
 }

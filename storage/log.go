@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/storage/commit"
 )
 
 // A LogEntry is one event of a board, for the nodes that follow it.
@@ -21,25 +22,27 @@ type LogEntry struct {
 }
 
 var (
-	logInsert     = insert{into: `INSERT INTO log (stream, seq, kind, object_id, at, redacted, activity) VALUES `, row: `(?, ?, ?, ?, ?, ?, ?)`}
-	waitingInsert = insert{into: `INSERT INTO log_waiting (board, kind, object_id, at, redacted, activity) VALUES `, row: `(?, ?, ?, ?, ?, ?)`}
+	logInsert     = insert{Into: `INSERT INTO log (stream, seq, kind, object_id, at, redacted, activity) VALUES `, Row: `(?, ?, ?, ?, ?, ?, ?)`}
+	waitingInsert = insert{Into: `INSERT INTO log_waiting (board, kind, object_id, at, redacted, activity) VALUES `, Row: `(?, ?, ?, ?, ?, ?)`}
 )
 
-// AppendLog adds the event to the board's log, which is created with its first
-// entry. On SQLite the entry has its number when it is written; on PostgreSQL it
-// gets its number, and can be read, some milliseconds after the commit (number.go).
-func (tx *Tx) AppendLog(_ context.Context, board string, kind LogKind, objectID string, activity []byte) error {
-	b := tx.batch
-	if b == nil {
+// Logs reads and writes the numbered logs of boards.
+type Logs struct{ tx *Tx }
+
+func (tx *Tx) Logs() Logs { return Logs{tx} }
+
+// Append adds the event to the board's log, which is created with its first entry.
+// On SQLite the entry has its number when it is written; on PostgreSQL it gets its
+// number, and can be read, some milliseconds after the commit (number.go).
+func (ls Logs) Append(_ context.Context, board string, kind LogKind, objectID string, activity []byte) error {
+	if !ls.tx.writes() {
 		return ErrReadOnly
 	}
-	b.appended(TopicLog)
-	if tx.db.engine == enginePostgres {
-		b.log.add(board, string(kind), objectID, millis(tx.Now), false, blob(activity))
-	} else {
-		b.log.add(board, nil, string(kind), objectID, millis(tx.Now), false, blob(activity))
+	ls.tx.appended(TopicLog)
+	if ls.tx.db.engine == enginePostgres {
+		return ls.tx.hold(heldLog, board, string(kind), objectID, millis(ls.tx.Now), false, blob(activity))
 	}
-	return nil
+	return ls.tx.hold(heldLog, board, nil, string(kind), objectID, millis(ls.tx.Now), false, blob(activity))
 }
 
 const (
@@ -49,11 +52,11 @@ const (
 
 // numberLog gives the first n entries that are held back the next numbers of their
 // boards. SQLite has one writer, so the numbers are final when it commits.
-func (b *batch) numberLog(ctx context.Context, n int) error {
+func numberLog(ctx context.Context, tx *commit.Tx, r *commit.Rows, n int) error {
 	var boards []string // in the order of their first entries
 	entries := map[string]int64{}
 	for i := range n {
-		board := b.log.args[i*b.log.wide].(string)
+		board := r.Row(i)[0].(string)
 		if entries[board]++; entries[board] == 1 {
 			boards = append(boards, board)
 		}
@@ -61,10 +64,10 @@ func (b *batch) numberLog(ctx context.Context, n int) error {
 	for _, board := range boards {
 		count := entries[board]
 		var id, head int64
-		err := first(b.tx.queryUnsettled(ctx, raiseHead, count, board)).Scan(&id, &head)
+		err := commit.First(tx.QueryRaw(ctx, raiseHead, count, board)).Scan(&id, &head)
 		if err == ErrNotFound {
-			if _, err = b.conn.exec(ctx, newStream, board, newEpoch(b.tx.Now)); err == nil {
-				err = first(b.tx.queryUnsettled(ctx, raiseHead, count, board)).Scan(&id, &head)
+			if _, err = tx.ExecRaw(ctx, newStream, board, newEpoch(tx.Now)); err == nil {
+				err = commit.First(tx.QueryRaw(ctx, raiseHead, count, board)).Scan(&id, &head)
 			}
 		}
 		if err != nil {
@@ -72,9 +75,9 @@ func (b *batch) numberLog(ctx context.Context, n int) error {
 		}
 		seq := head - count
 		for i := range n {
-			if at := i * b.log.wide; b.log.args[at] == any(board) {
+			if row := r.Row(i); row[0] == any(board) {
 				seq++
-				b.log.args[at], b.log.args[at+1] = id, seq
+				row[0], row[1] = id, seq
 			}
 		}
 	}
@@ -87,27 +90,27 @@ func newEpoch(now time.Time) string {
 	return id
 }
 
-// LogHead returns the epoch of a board's log and its last number. A log that does
-// not exist is created when the transaction may write; a read returns ErrNotFound.
-func (tx *Tx) LogHead(ctx context.Context, board string) (epoch string, head int64, err error) {
+// Head returns the epoch of a board's log and its last number. A log that does not
+// exist is created when the transaction may write; a read returns ErrNotFound.
+func (ls Logs) Head(ctx context.Context, board string) (epoch string, head int64, err error) {
 	const text = `SELECT epoch, head FROM stream WHERE board = ?`
-	err = tx.row(ctx, text, board).Scan(&epoch, &head)
-	if err != ErrNotFound || tx.batch == nil {
+	err = ls.tx.row(ctx, text, board).Scan(&epoch, &head)
+	if err != ErrNotFound || !ls.tx.writes() {
 		return epoch, head, err
 	}
-	if _, err := tx.write(ctx, newStream, board, newEpoch(tx.Now)); err != nil {
+	if _, err := ls.tx.write(ctx, newStream, board, newEpoch(ls.tx.Now)); err != nil {
 		return "", 0, err
 	}
-	err = tx.row(ctx, text, board).Scan(&epoch, &head)
+	err = ls.tx.row(ctx, text, board).Scan(&epoch, &head)
 	return epoch, head, err
 }
 
 // maxLogPage bounds a page of the log.
 const maxLogPage = 1000
 
-// LogAfter returns up to limit entries after a number, in order, at most 1000.
-func (tx *Tx) LogAfter(ctx context.Context, board string, after int64, limit int) ([]LogEntry, error) {
-	rows, err := tx.query(ctx, `SELECT seq, kind, object_id, at, redacted, activity FROM log
+// After returns up to limit entries after a number, in order, at most 1000.
+func (ls Logs) After(ctx context.Context, board string, after int64, limit int) ([]LogEntry, error) {
+	rows, err := ls.tx.query(ctx, `SELECT seq, kind, object_id, at, redacted, activity FROM log
 		WHERE stream = (SELECT id FROM stream WHERE board = ?) AND seq > ? ORDER BY seq LIMIT ?`, board, after, min(max(limit, 0), maxLogPage))
 	return collect(rows, err, func(s scanner) (LogEntry, error) {
 		e := LogEntry{Board: board}
@@ -122,8 +125,8 @@ const boosts = `SELECT seq, at FROM log WHERE object_id = ? AND kind IN ('create
 
 // LastBoost returns the number and time of the last entry before a number that shows
 // an object, or zero when there is no such entry.
-func (tx *Tx) LastBoost(ctx context.Context, board, objectID string, before int64) (last LogEntry, err error) {
-	rows, err := tx.query(ctx, boosts, objectID, before, board)
+func (ls Logs) LastBoost(ctx context.Context, board, objectID string, before int64) (last LogEntry, err error) {
+	rows, err := ls.tx.query(ctx, boosts, objectID, before, board)
 	_, err = collect(rows, err, func(s scanner) (none struct{}, err error) {
 		var seq, at int64
 		if err = s.Scan(&seq, &at); seq > last.Seq {
@@ -138,10 +141,10 @@ func (tx *Tx) LastBoost(ctx context.Context, board, objectID string, before int6
 const logChanged = `SELECT l.seq FROM log c JOIN log l ON l.object_id = c.object_id AND l.stream = c.stream
 	WHERE c.stream = (SELECT id FROM stream WHERE board = ?) AND c.seq > ? AND c.seq <= ? AND c.kind <> 'create'`
 
-// LogChanged returns the numbers of entries whose posts were deleted, hidden or
+// Changed returns the numbers of entries whose posts were deleted, hidden or
 // restored by the entries after one number, up to another.
-func (tx *Tx) LogChanged(ctx context.Context, board string, after, upTo int64) ([]int64, error) {
-	rows, err := tx.query(ctx, logChanged, board, after, upTo)
+func (ls Logs) Changed(ctx context.Context, board string, after, upTo int64) ([]int64, error) {
+	rows, err := ls.tx.query(ctx, logChanged, board, after, upTo)
 	return collect(rows, err, scanInt)
 }
 
@@ -151,42 +154,42 @@ const (
 	redactWaiting = `UPDATE log_waiting` + redact + `board = ?`
 )
 
-// RedactLog removes the activities of a deleted object from a board's log. The
+// Redact removes the activities of a deleted object from a board's log. The
 // entries remain as tombstones, so that the numbers have no gap. Entries of kind
 // delete are not changed.
-func (tx *Tx) RedactLog(ctx context.Context, board, objectID string) error {
-	if err := tx.dirty(); err != nil {
+func (ls Logs) Redact(ctx context.Context, board, objectID string) error {
+	if err := ls.tx.dirty(); err != nil {
 		return err
 	}
 	// The waiting entries come first: when one is being numbered, this statement waits, and the next one finds it in log.
-	if tx.db.engine == enginePostgres {
-		if _, err := tx.write(ctx, redactWaiting, objectID, board); err != nil {
+	if ls.tx.db.engine == enginePostgres {
+		if _, err := ls.tx.write(ctx, redactWaiting, objectID, board); err != nil {
 			return err
 		}
 	}
-	_, err := tx.write(ctx, redactLog, objectID, board)
+	_, err := ls.tx.write(ctx, redactLog, objectID, board)
 	return err
 }
 
 // NewEpoch starts a new epoch of a board's log, after a restore from a backup. It
 // informs the followers that the log may have lost entries, so they read it again.
-func (tx *Tx) NewEpoch(ctx context.Context, board string) (epoch string, err error) {
-	if err := tx.dirty(); err != nil {
+func (ls Logs) NewEpoch(ctx context.Context, board string) (epoch string, err error) {
+	if err := ls.tx.dirty(); err != nil {
 		return "", err
 	}
-	if _, _, err := tx.LogHead(ctx, board); err != nil {
+	if _, _, err := ls.Head(ctx, board); err != nil {
 		return "", err
 	}
-	epoch = newEpoch(tx.Now)
-	if _, err = tx.write(ctx, `UPDATE stream SET epoch = ? WHERE board = ?`, epoch, board); err != nil {
+	epoch = newEpoch(ls.tx.Now)
+	if _, err = ls.tx.write(ctx, `UPDATE stream SET epoch = ? WHERE board = ?`, epoch, board); err != nil {
 		return "", err
 	}
-	return epoch, tx.skipNumbers(ctx)
+	return epoch, ls.tx.skipNumbers(ctx)
 }
 
-// Boards returns every board that has a log here.
-func (tx *Tx) Boards(ctx context.Context) ([]string, error) {
-	rows, err := tx.query(ctx, `SELECT board FROM stream ORDER BY id`)
+// boards returns every board that has a log here.
+func (ls Logs) boards(ctx context.Context) ([]string, error) {
+	rows, err := ls.tx.query(ctx, `SELECT board FROM stream ORDER BY id`)
 	return collect(rows, err, func(s scanner) (board string, err error) {
 		err = s.Scan(&board)
 		return board, err

@@ -16,47 +16,47 @@ func TestLog(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, _, err := tx.LogHead(ctx, boardID)
+			_, _, err := tx.Logs().Head(ctx, boardID)
 			require.ErrorIs(t, err, storage.ErrNotFound)
-			entries, err := tx.LogAfter(ctx, boardID, 0, 10)
+			entries, err := tx.Logs().After(ctx, boardID, 0, 10)
 			require.Empty(t, entries)
 			return err
 		})
 		const other = "https://n1.example/ap/feed"
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for range 3 {
-				require.NoError(t, tx.AppendLog(ctx, boardID, "create", "x", []byte(`{"id":1}`)))
+				require.NoError(t, tx.Logs().Append(ctx, boardID, "create", "x", []byte(`{"id":1}`)))
 			}
-			return tx.AppendLog(ctx, other, "delete", "x", nil)
+			return tx.Logs().Append(ctx, other, "delete", "x", nil)
 		})
 		var epoch string
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			entries, err := tx.LogAfter(ctx, boardID, 1, 1)
+			entries, err := tx.Logs().After(ctx, boardID, 1, 1)
 			require.NoError(t, err)
 			require.Equal(t, []storage.LogEntry{{Board: boardID, Seq: 2, Kind: "create", ObjectID: "x", Activity: []byte(`{"id":1}`), At: entries[0].At}}, entries)
-			boards, err := tx.Boards(ctx)
+			boards, err := tx.Logs().Boards(ctx)
 			require.NoError(t, err)
 			require.Equal(t, []string{boardID, other}, boards)
 			var head int64
-			epoch, head, err = tx.LogHead(ctx, boardID)
+			epoch, head, err = tx.Logs().Head(ctx, boardID)
 			require.EqualValues(t, 3, head)
 			return err
 		})
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.RedactLog(ctx, boardID, "x") })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Logs().Redact(ctx, boardID, "x") })
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			entries, err := tx.LogAfter(ctx, boardID, 0, 10)
+			entries, err := tx.Logs().After(ctx, boardID, 0, 10)
 			require.NoError(t, err)
 			for _, e := range entries {
 				require.True(t, e.Redacted)
 				require.Nil(t, e.Activity)
 			}
-			now, err := tx.NewEpoch(ctx, boardID)
+			now, err := tx.Logs().NewEpoch(ctx, boardID)
 			require.NotEqual(t, epoch, now)
 			require.Less(t, epoch, now, "epochs sort by time")
 			return err
 		})
 		err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			err := tx.AppendLog(ctx, boardID, "no-such-kind", "x", nil)
+			err := tx.Logs().Append(ctx, boardID, "no-such-kind", "x", nil)
 			return err
 		})
 		require.Error(t, err)
@@ -75,22 +75,22 @@ func TestFeed(t *testing.T) {
 				Subject: protocol.Subject{Kind: "item", ID: string(rune('a' + n))}, Untrusted: true})
 		}
 		for _, i := range items {
-			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.AppendFeed(ctx, i) })
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Feed().Append(ctx, i) })
 		}
 		require.Equal(t, []string{"t", "s", "r"}, feedSubjects(t, db)[:3])
 		require.Equal(t, []string{"r", "n", "j", "f", "b"}, feedSubjects(t, db, protocol.FeedListing))
 		require.Len(t, feedSubjects(t, db, protocol.FeedListing, protocol.FeedReview, protocol.FeedReview), 10)
 		require.Empty(t, feedSubjects(t, db, "nonsense"))
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			p, err := tx.ListFeed(ctx, nil, 1, "")
+			p, err := tx.Feed().List(ctx, nil, 1, "")
 			require.Equal(t, items[19], p.Items[0])
 			return err
 		})
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.SetFeedVisible(ctx, "t", false) })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Feed().SetVisible(ctx, "t", false) })
 		require.Equal(t, "s", feedSubjects(t, db)[0])
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.SetFeedVisible(ctx, "t", true) })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Feed().SetVisible(ctx, "t", true) })
 		require.Equal(t, "t", feedSubjects(t, db)[0])
-		err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.AppendFeed(ctx, items[0]) })
+		err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Feed().Append(ctx, items[0]) })
 		require.ErrorIs(t, err, storage.ErrExists)
 	})
 }

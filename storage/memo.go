@@ -47,7 +47,7 @@ func (m *Memo[T]) Get(ctx context.Context, tx *Tx) (T, error) {
 // than Age.
 func (m *Memo[T]) Renew(ctx context.Context, db *DB) error {
 	m.mu.Lock()
-	due := m.asked && db.clock().Sub(m.at) >= m.Age
+	due := m.asked && db.sql.Clock().Sub(m.at) >= m.Age
 	m.mu.Unlock()
 	if !due || !m.counting.TryLock() {
 		return nil

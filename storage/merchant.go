@@ -75,15 +75,20 @@ func (m *StoredMerchant) open(profileZone string, now time.Time) bool {
 	return open != nil && *open
 }
 
-// PutMerchant stores the record of the business of that handle, replacing the
-// previous one. An item keeps its id while its SKU exists or was removed recently.
+// Merchants reads and writes the records of businesses, with their items.
+type Merchants struct{ tx *Tx }
+
+func (tx *Tx) Merchants() Merchants { return Merchants{tx} }
+
+// Put stores the record of the business of that handle, replacing the previous
+// one. An item keeps its id while its SKU exists or was removed recently.
 // ErrNotFound when there is no such profile.
-func (tx *Tx) PutMerchant(ctx context.Context, handle string, draft protocol.MerchantDraft) (*StoredMerchant, error) {
-	return tx.putMerchant(ctx, handle, draft, tx.Now)
+func (ms Merchants) Put(ctx context.Context, handle string, draft protocol.MerchantDraft) (*StoredMerchant, error) {
+	return ms.put(ctx, handle, draft, ms.tx.Now)
 }
 
-func (tx *Tx) putMerchant(ctx context.Context, handle string, draft protocol.MerchantDraft, written time.Time) (*StoredMerchant, error) {
-	r, err := tx.lockProfile(ctx, handle)
+func (ms Merchants) put(ctx context.Context, handle string, draft protocol.MerchantDraft, written time.Time) (*StoredMerchant, error) {
+	r, err := ms.tx.Profiles().lock(ctx, handle)
 	if err != nil {
 		return nil, err
 	}
@@ -91,29 +96,29 @@ func (tx *Tx) putMerchant(ctx context.Context, handle string, draft protocol.Mer
 	if err != nil {
 		return nil, err
 	}
-	m, err := tx.storeMerchant(ctx, r.Seq, p, draft, written)
+	m, err := ms.store(ctx, r.Seq, p, draft, written)
 	if err != nil {
 		return nil, err
 	}
-	if err := tx.rerank(ctx, r, p, m); err != nil {
+	if err := ms.tx.Profiles().rerank(ctx, r, p, m); err != nil {
 		return nil, err
 	}
-	return m, tx.PutProbes(ctx, handle, FromMerchant, []string{draft.Website})
+	return m, ms.tx.Probes().put(ctx, handle, FromMerchant, []string{draft.Website})
 }
 
-// storeMerchant writes a record and its items, without a new version.
-func (tx *Tx) storeMerchant(ctx context.Context, seq int64, p *StoredProfile, draft protocol.MerchantDraft, written time.Time) (m *StoredMerchant, err error) {
+// store writes a record and its items, without a new version.
+func (ms Merchants) store(ctx context.Context, seq int64, p *StoredProfile, draft protocol.MerchantDraft, written time.Time) (m *StoredMerchant, err error) {
 	m = &StoredMerchant{Draft: draft, UpdatedAt: written}
-	if m.Items, err = tx.putItems(ctx, seq, draft.Items); err != nil {
+	if m.Items, err = ms.putItems(ctx, seq, draft.Items); err != nil {
 		return nil, err
 	}
 	m.Draft.Items = nil
-	m.span(p.Draft.Timezone, tx.Now)
+	m.span(p.Draft.Timezone, ms.tx.Now)
 	raw, err := json.Marshal(m.Draft)
 	if err != nil {
 		return nil, fmt.Errorf("encode merchant record: %w", err)
 	}
-	if _, err := tx.write(ctx, `INSERT INTO merchant (seq, record, opens, closes, updated_at) VALUES (?, ?, ?, ?, ?)
+	if _, err := ms.tx.write(ctx, `INSERT INTO merchant (seq, record, opens, closes, updated_at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (seq) DO UPDATE SET record = EXCLUDED.record, opens = EXCLUDED.opens, closes = EXCLUDED.closes, updated_at = EXCLUDED.updated_at`,
 		seq, string(raw), m.opens, m.closes, millis(written)); err != nil {
 		return nil, fmt.Errorf("store merchant record: %w", err)
@@ -123,9 +128,9 @@ func (tx *Tx) storeMerchant(ctx context.Context, seq int64, p *StoredProfile, dr
 
 // moveHours computes the hours again after the profile has changed: its zone
 // applies if the record names none.
-func (tx *Tx) moveHours(ctx context.Context, seq int64, p *StoredProfile, m *StoredMerchant) error {
-	m.span(p.Draft.Timezone, tx.Now)
-	_, err := tx.write(ctx, `UPDATE merchant SET opens = ?, closes = ? WHERE seq = ?`, m.opens, m.closes, seq)
+func (ms Merchants) moveHours(ctx context.Context, seq int64, p *StoredProfile, m *StoredMerchant) error {
+	m.span(p.Draft.Timezone, ms.tx.Now)
+	_, err := ms.tx.write(ctx, `UPDATE merchant SET opens = ?, closes = ? WHERE seq = ?`, m.opens, m.closes, seq)
 	return err
 }
 
@@ -135,8 +140,8 @@ const (
 	maxAway  = 1000
 )
 
-func (tx *Tx) putItems(ctx context.Context, seq int64, drafts []protocol.ItemDraft) ([]StoredItem, error) {
-	if _, err := tx.write(ctx, `UPDATE merchant_item SET place = NULL, away_at = ? WHERE seq = ? AND place IS NOT NULL`, millis(tx.Now), seq); err != nil {
+func (ms Merchants) putItems(ctx context.Context, seq int64, drafts []protocol.ItemDraft) ([]StoredItem, error) {
+	if _, err := ms.tx.write(ctx, `UPDATE merchant_item SET place = NULL, away_at = ? WHERE seq = ? AND place IS NOT NULL`, millis(ms.tx.Now), seq); err != nil {
 		return nil, err
 	}
 	items := make([]StoredItem, 0, len(drafts))
@@ -158,26 +163,26 @@ func (tx *Tx) putItems(ctx context.Context, seq int64, drafts []protocol.ItemDra
 			return nil, fmt.Errorf("encode item: %w", err)
 		}
 		items = append(items, i)
-		args = append(args, seq, d.SKU, protocol.NewID(protocol.ItemID, tx.Now), n, string(doc), currency, minor)
+		args = append(args, seq, d.SKU, protocol.NewID(protocol.ItemID, ms.tx.Now), n, string(doc), currency, minor)
 	}
-	if err := tx.placeItems(ctx, items, args); err != nil {
+	if err := ms.placeItems(ctx, items, args); err != nil {
 		return nil, err
 	}
-	_, err := tx.write(ctx, `DELETE FROM merchant_item WHERE seq = ? AND place IS NULL AND (away_at < ?
+	_, err := ms.tx.write(ctx, `DELETE FROM merchant_item WHERE seq = ? AND place IS NULL AND (away_at < ?
 		OR sku NOT IN (SELECT sku FROM merchant_item WHERE seq = ? AND place IS NULL ORDER BY away_at DESC, sku LIMIT ?))`,
-		seq, millis(tx.Now.Add(-keepAway)), seq, maxAway)
+		seq, millis(ms.tx.Now.Add(-keepAway)), seq, maxAway)
 	return items, err
 }
 
 // placeItems writes items with one statement and finds the id of each.
-func (tx *Tx) placeItems(ctx context.Context, items []StoredItem, args []any) error {
+func (ms Merchants) placeItems(ctx context.Context, items []StoredItem, args []any) error {
 	if len(items) == 0 {
 		return nil
 	}
-	if err := tx.dirty(); err != nil {
+	if err := ms.tx.dirty(); err != nil {
 		return err
 	}
-	rows, err := tx.query(ctx, `INSERT INTO merchant_item (seq, sku, id, place, doc, currency, minor) VALUES (?, ?, ?, ?, ?, ?, ?)`+
+	rows, err := ms.tx.query(ctx, `INSERT INTO merchant_item (seq, sku, id, place, doc, currency, minor) VALUES (?, ?, ?, ?, ?, ?, ?)`+
 		strings.Repeat(`, (?, ?, ?, ?, ?, ?, ?)`, len(items)-1)+`
 		ON CONFLICT (seq, sku) DO UPDATE SET place = EXCLUDED.place, doc = EXCLUDED.doc, currency = EXCLUDED.currency, minor = EXCLUDED.minor, away_at = 0
 		RETURNING sku, id`, args...)
@@ -195,10 +200,10 @@ func (tx *Tx) placeItems(ctx context.Context, items []StoredItem, args []any) er
 	return nil
 }
 
-// MerchantByHandle returns the record of a business, with its items; nil when the
-// profile has no record, ErrNotFound when there is no such profile.
-func (tx *Tx) MerchantByHandle(ctx context.Context, handle string) (*StoredProfile, *StoredMerchant, error) {
-	r, err := tx.profileWhere(ctx, "handle = ?", handle)
+// ByHandle returns the record of a business, with its items; nil when the profile
+// has no record, ErrNotFound when there is no such profile.
+func (ms Merchants) ByHandle(ctx context.Context, handle string) (*StoredProfile, *StoredMerchant, error) {
+	r, err := ms.tx.Profiles().where(ctx, "handle = ?", handle)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -206,24 +211,24 @@ func (tx *Tx) MerchantByHandle(ctx context.Context, handle string) (*StoredProfi
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := tx.merchantOf(ctx, r.Seq)
+	m, err := ms.of(ctx, r.Seq)
 	return p, m, err
 }
 
-// merchantOf is the whole record of a profile, nil if it has none.
-func (tx *Tx) merchantOf(ctx context.Context, seq int64) (*StoredMerchant, error) {
+// of is the whole record of a profile, nil if it has none.
+func (ms Merchants) of(ctx context.Context, seq int64) (*StoredMerchant, error) {
 	one := map[int64]*ListedProfile{seq: {}}
-	err := tx.readMerchants(ctx, one, "seq IN (?)", []any{seq}, true)
+	err := ms.read(ctx, one, "seq IN (?)", []any{seq}, true)
 	return one[seq].Merchant, err
 }
 
-// readMerchants reads the records of profiles, with their items if requested.
-func (tx *Tx) readMerchants(ctx context.Context, profiles map[int64]*ListedProfile, in string, args []any, items bool) error {
+// read reads the records of profiles, with their items if requested.
+func (ms Merchants) read(ctx context.Context, profiles map[int64]*ListedProfile, in string, args []any, items bool) error {
 	type entry struct {
 		seq int64
 		m   StoredMerchant
 	}
-	rows, err := tx.query(ctx, `SELECT seq, record, opens, closes, updated_at FROM merchant WHERE `+in, args...)
+	rows, err := ms.tx.query(ctx, `SELECT seq, record, opens, closes, updated_at FROM merchant WHERE `+in, args...)
 	found, err := collect(rows, err, func(s scanner) (e entry, err error) {
 		var record []byte
 		var updated int64
@@ -248,7 +253,7 @@ func (tx *Tx) readMerchants(ctx context.Context, profiles map[int64]*ListedProfi
 		seq  int64
 		item StoredItem
 	}
-	rows, err = tx.query(ctx, `SELECT seq, id, doc, COALESCE(currency, ''), COALESCE(minor, 0) FROM merchant_item WHERE `+in+` AND place IS NOT NULL `+
+	rows, err = ms.tx.query(ctx, `SELECT seq, id, doc, COALESCE(currency, ''), COALESCE(minor, 0) FROM merchant_item WHERE `+in+` AND place IS NOT NULL `+
 		`ORDER BY seq, place`, args...)
 	things, err := collect(rows, err, func(s scanner) (t thing, err error) {
 		var doc []byte
@@ -270,13 +275,13 @@ func (tx *Tx) readMerchants(ctx context.Context, profiles map[int64]*ListedProfi
 
 // TakeNews returns the news of a listed business that the feed has not published:
 // that it joined, and items that were never listed before. Each is returned once.
-func (tx *Tx) TakeNews(ctx context.Context, handle string) (joined bool, items []StoredItem, err error) {
-	n, err := tx.write(ctx, `UPDATE profile SET joined_at = ? WHERE handle = ? AND listed AND joined_at = 0`, millis(tx.Now), handle)
+func (ms Merchants) TakeNews(ctx context.Context, handle string) (joined bool, items []StoredItem, err error) {
+	n, err := ms.tx.write(ctx, `UPDATE profile SET joined_at = ? WHERE handle = ? AND listed AND joined_at = 0`, millis(ms.tx.Now), handle)
 	if err != nil {
 		return false, nil, err
 	}
-	rows, err := tx.query(ctx, `UPDATE merchant_item SET listed_at = ? WHERE place IS NOT NULL AND listed_at = 0
-		AND seq = (SELECT seq FROM profile WHERE handle = ? AND listed) RETURNING id, doc, COALESCE(currency, ''), COALESCE(minor, 0)`, millis(tx.Now), handle)
+	rows, err := ms.tx.query(ctx, `UPDATE merchant_item SET listed_at = ? WHERE place IS NOT NULL AND listed_at = 0
+		AND seq = (SELECT seq FROM profile WHERE handle = ? AND listed) RETURNING id, doc, COALESCE(currency, ''), COALESCE(minor, 0)`, millis(ms.tx.Now), handle)
 	items, err = collect(rows, err, func(s scanner) (i StoredItem, err error) {
 		var doc []byte
 		if err := s.Scan(&i.ID, &doc, &i.Currency, &i.Minor); err != nil {
@@ -288,15 +293,15 @@ func (tx *Tx) TakeNews(ctx context.Context, handle string) (joined bool, items [
 }
 
 // ItemIDs are the ids of every stored item that a profile has or had.
-func (tx *Tx) ItemIDs(ctx context.Context, handle string) ([]string, error) {
-	rows, err := tx.query(ctx, `SELECT id FROM merchant_item WHERE seq = (SELECT seq FROM profile WHERE handle = ?)`, handle)
+func (ms Merchants) ItemIDs(ctx context.Context, handle string) ([]string, error) {
+	rows, err := ms.tx.query(ctx, `SELECT id FROM merchant_item WHERE seq = (SELECT seq FROM profile WHERE handle = ?)`, handle)
 	return collect(rows, err, func(s scanner) (id string, err error) { return id, s.Scan(&id) })
 }
 
 // RefreshHours computes again the hours of merchants whose stored interval has
 // ended, and returns how many. Without it lists are correct but slower.
-func (tx *Tx) RefreshHours(ctx context.Context) (int, error) {
-	rows, err := tx.query(ctx, `SELECT seq FROM merchant WHERE closes > 0 AND closes <= ? ORDER BY closes LIMIT 500`, millis(tx.Now))
+func (ms Merchants) RefreshHours(ctx context.Context) (int, error) {
+	rows, err := ms.tx.query(ctx, `SELECT seq FROM merchant WHERE closes > 0 AND closes <= ? ORDER BY closes LIMIT 500`, millis(ms.tx.Now))
 	seqs, err := collect(rows, err, scanInt)
 	if err != nil || len(seqs) == 0 {
 		return 0, err
@@ -305,7 +310,7 @@ func (tx *Tx) RefreshHours(ctx context.Context) (int, error) {
 	for i, seq := range seqs {
 		found[i].seq = seq
 	}
-	profiles, err := tx.profilesOf(ctx, found, false, false)
+	profiles, err := ms.tx.Profiles().ofVersions(ctx, found, false, false)
 	if err != nil {
 		return 0, err
 	}
@@ -314,18 +319,18 @@ func (tx *Tx) RefreshHours(ctx context.Context) (int, error) {
 		if p == nil || p.Merchant == nil {
 			return 0, fmt.Errorf("storage: merchant %d has no profile", seq)
 		}
-		if err := tx.moveHours(ctx, seq, &p.StoredProfile, p.Merchant); err != nil {
+		if err := ms.moveHours(ctx, seq, &p.StoredProfile, p.Merchant); err != nil {
 			return 0, err
 		}
 	}
 	return len(seqs), nil
 }
 
-// dropMerchant deletes a record with its items.
-func (tx *Tx) dropMerchant(ctx context.Context, seq int64) error {
-	if _, err := tx.write(ctx, `DELETE FROM merchant_item WHERE seq = ?`, seq); err != nil {
+// drop deletes a record with its items.
+func (ms Merchants) drop(ctx context.Context, seq int64) error {
+	if _, err := ms.tx.write(ctx, `DELETE FROM merchant_item WHERE seq = ?`, seq); err != nil {
 		return err
 	}
-	_, err := tx.write(ctx, `DELETE FROM merchant WHERE seq = ?`, seq)
+	_, err := ms.tx.write(ctx, `DELETE FROM merchant WHERE seq = ?`, seq)
 	return err
 }

@@ -2,7 +2,6 @@ package storage_test
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"stoa/protocol"
 	"stoa/storage"
 	"stoa/storage/storagetest"
-	"stoa/storage/storagetest/fill"
 )
 
 // TestListMerchants_Words finds merchants by what a customer types: words of the
@@ -33,7 +31,7 @@ func TestListMerchants_Words(t *testing.T) {
 		find := func(q string) (handles []string) {
 			t.Helper()
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				p, err := tx.ListMerchants(ctx, protocol.MerchantQuery{Q: q})
+				p, err := tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{Q: q})
 				for _, i := range p.Items {
 					handles = append(handles, i.Draft.Handle)
 				}
@@ -71,7 +69,7 @@ func TestPutMerchant_TextIsBounded(t *testing.T) {
 		d.merchant("large", protocol.MerchantDraft{Items: items})
 		for _, q := range []string{"thing99", "मसाला0डोसा"} {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				p, err := tx.ListMerchants(ctx, protocol.MerchantQuery{Q: q})
+				p, err := tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{Q: q})
 				require.Len(t, p.Items, 1, q)
 				return err
 			})
@@ -79,37 +77,21 @@ func TestPutMerchant_TextIsBounded(t *testing.T) {
 	})
 }
 
-// TestPlans_MerchantWords: beginnings and plurals of words are looked up in the
-// index of words.
-func TestPlans_MerchantWords(t *testing.T) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
-		db, err := storage.Open(t.Context(), c)
-		require.NoError(t, err)
-		defer db.Close()
-		require.NoError(t, fill.Fill(t.Context(), db, fill.Config{Base: base, Posts: 100, Profiles: 2000, Seed: 1}))
-		index := "SCAN profile_word VIRTUAL TABLE INDEX"
-		if c.URL != "" {
-			index = "Bitmap Index Scan on profile_rank_words"
-			own, err := sql.Open("pgx", c.URL)
-			require.NoError(t, err)
-			_, err = own.Exec(`VACUUM (ANALYZE)`)
-			require.NoError(t, err)
-			require.NoError(t, own.Close())
-		}
-		var plans []string
-		storage.ExplainQueries(db, func(query string, plan []string, err error) {
-			require.NoError(t, err, query)
-			require.Empty(t, walks(plan), query)
-			plans = append(plans, strings.Join(plan, "\n"))
-		})
-		for _, q := range []string{"zzz", "rice zzzs"} { // what is rare is asked of the index alone
-			plans = nil
-			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				_, err := tx.ListMerchants(ctx, protocol.MerchantQuery{Q: q})
-				return err
-			})
-			require.Contains(t, strings.Join(plans, "\n"), index, q)
-		}
+// plansOfMerchantWords: beginnings and plurals of words are looked up in the index of
+// words.
+func plansOfMerchantWords(t *testing.T, db *storage.DB, index string) {
+	var plans []string
+	storage.ExplainQueries(db, func(query string, plan []string, err error) {
+		require.NoError(t, err, query)
+		require.Empty(t, walks(plan), query)
+		plans = append(plans, strings.Join(plan, "\n"))
 	})
+	for _, q := range []string{"zzz", "rice zzzs"} { // what is rare is asked of the index alone
+		plans = nil
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{Q: q})
+			return err
+		})
+		require.Contains(t, strings.Join(plans, "\n"), index, q)
+	}
 }

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
@@ -21,26 +22,26 @@ var migrations embed.FS
 // file at the same moment.
 const starters = 20
 
-func (db *DB) migrate(ctx context.Context) error {
+func migrate(ctx context.Context, e engine, tables *sql.DB) error {
 	dialect, opts := goose.DialectSQLite3, []goose.ProviderOption{goose.WithDisableGlobalRegistry(true)}
-	if db.engine == enginePostgres {
+	if e == enginePostgres {
 		locker, err := lock.NewPostgresSessionLocker()
 		if err != nil {
 			return fmt.Errorf("migrate: %w", err)
 		}
 		dialect, opts = goose.DialectPostgres, append(opts, goose.WithSessionLocker(locker))
 	}
-	dir, err := Migrations(string(db.engine))
+	dir, err := Migrations(string(e))
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
-	provider, err := goose.NewProvider(dialect, db.main.DB, dir, opts...)
+	provider, err := goose.NewProvider(dialect, tables, dir, opts...)
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	for try := 1; ; try++ {
 		_, err = provider.Up(ctx)
-		if err == nil || db.engine == enginePostgres || try == starters {
+		if err == nil || e == enginePostgres || try == starters {
 			break
 		}
 		// SQLite has no lock between reading the version and the change. Each migration

@@ -24,7 +24,7 @@ func TestBlocks(t *testing.T) {
 		soon, past := now.Add(time.Hour), now.Add(-time.Second)
 		put := func(b protocol.Block) {
 			t.Helper()
-			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.PutBlock(ctx, b) })
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Blocks().Put(ctx, b) })
 		}
 		first := block(protocol.BlockHost, "evil.example", now, &soon)
 		put(first)
@@ -39,31 +39,31 @@ func TestBlocks(t *testing.T) {
 			for host, want := range map[string]bool{
 				"evil.example": true, "sub.evil.example:8443": true, "EVIL.example": true, "notevil.example": false, "late.example": false, "example": false,
 			} {
-				got, err := tx.HostBlocked(ctx, host)
+				got, err := tx.Blocks().MatchHost(ctx, host)
 				require.NoError(t, err)
 				require.Equal(t, want, got, host)
 			}
-			got, err := tx.Blocked(ctx, protocol.BlockActor, "https://a.example/u")
+			got, err := tx.Blocks().Match(ctx, protocol.BlockActor, "https://a.example/u")
 			require.True(t, got)
 			require.NoError(t, err)
-			all, err := tx.AllBlocks(ctx)
+			all, err := tx.Blocks().All(ctx)
 			require.Len(t, all, 2)
 			return err
 		})
 		again := block(protocol.BlockHost, "evil.example", now.Add(time.Second), nil)
 		put(again)
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			page, err := tx.ListBlocks(ctx, protocol.NodeBlockQuery{Kind: protocol.BlockHost})
+			page, err := tx.Blocks().List(ctx, protocol.NodeBlockQuery{Kind: protocol.BlockHost})
 			require.Equal(t, []protocol.Block{again}, page.Items, "the same thing is blocked once")
 			return err
 		})
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.DeleteBlock(ctx, first.ID)
+			_, err := tx.Blocks().Delete(ctx, first.ID)
 			require.ErrorIs(t, err, storage.ErrNotFound)
-			b, err := tx.DeleteBlock(ctx, again.ID)
+			b, err := tx.Blocks().Delete(ctx, again.ID)
 			require.Equal(t, again, b)
 			require.NoError(t, err)
-			n, err := tx.PruneBlocks(ctx)
+			n, err := tx.Blocks().Prune(ctx)
 			require.Equal(t, 1, n, "what ended")
 			return err
 		})
@@ -87,13 +87,13 @@ func TestWriters(t *testing.T) {
 			if n%2 == 1 {
 				p.InReplyTo = &parent
 			}
-			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.InsertPost(ctx, p) })
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Posts().Insert(ctx, p) })
 			parent = p.ID
 			ids = append(ids, p.ID)
 		}
 		of := func(id string) (network string) {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				network, err = tx.WriterOf(ctx, id)
+				network, err = tx.Posts().Writer(ctx, id)
 				if err == storage.ErrNotFound {
 					return nil
 				}
@@ -106,7 +106,7 @@ func TestWriters(t *testing.T) {
 		}
 		require.Empty(t, of(ids[5]))
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.PruneWriters(ctx, now.Add(-37*24*time.Hour+-time.Hour))
+			n, err := tx.Posts().PruneWriters(ctx, now.Add(-37*24*time.Hour+-time.Hour))
 			require.Equal(t, 3, n)
 			return err
 		})
@@ -123,10 +123,10 @@ func TestReview(t *testing.T) {
 		var want []string
 		for n := range 5 {
 			p := samplePost(now.Add(time.Duration(-n)*time.Second), int64(n))
-			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.InsertPost(ctx, p) })
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Posts().Insert(ctx, p) })
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 				for _, by := range []string{"a", "b", "a"} {
-					if _, _, err := tx.InsertReport(ctx, p.ID, by, "spam"); err != nil {
+					if _, _, err := tx.Moderation().InsertReport(ctx, p.ID, by, "spam"); err != nil {
 						return err
 					}
 				}
@@ -138,7 +138,7 @@ func TestReview(t *testing.T) {
 			for after := ""; ; {
 				var page protocol.Page[string]
 				read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-					page, err = tx.ListReview(ctx, 2, after)
+					page, err = tx.Moderation().ListReview(ctx, 2, after)
 					return err
 				})
 				ids = append(ids, page.Items...)
@@ -152,7 +152,7 @@ func TestReview(t *testing.T) {
 		setState(t, db, want[0], protocol.Hidden)
 		setState(t, db, want[2], protocol.Deleted)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.SpendReports(ctx, want[4])
+			n, err := tx.Moderation().SpendReports(ctx, want[4])
 			require.Equal(t, 2, n)
 			return err
 		})
@@ -160,7 +160,7 @@ func TestReview(t *testing.T) {
 		setState(t, db, want[0], protocol.Visible)
 		require.Equal(t, []string{want[1], want[3]}, walk(), "what was restored waits for new reports")
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			fresh, n, err := tx.InsertReport(ctx, want[0], "c", "")
+			fresh, n, err := tx.Moderation().InsertReport(ctx, want[0], "c", "")
 			require.True(t, fresh)
 			require.Equal(t, 1, n)
 			return err
@@ -176,19 +176,19 @@ func TestFlags(t *testing.T) {
 		var ids []string
 		for n := range storage.MaxFlagsOfDomain + 1 {
 			p := samplePost(time.Now().Add(time.Duration(n)*time.Second), int64(n))
-			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.InsertPost(ctx, p) })
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Posts().Insert(ctx, p) })
 			ids = append(ids, p.ID)
 		}
 		flag := func(post, domain string) (fresh bool) {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				fresh, err = tx.InsertFlag(ctx, storage.Report{PostID: post, Reporter: domain, Reason: "spam", Domain: domain})
+				fresh, err = tx.Moderation().InsertFlag(ctx, storage.Report{PostID: post, Reporter: domain, Reason: "spam", Domain: domain})
 				return err
 			})
 			return fresh
 		}
 		queue := func() (posts []string) {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				page, err := tx.ListReview(ctx, 100, "")
+				page, err := tx.Moderation().ListReview(ctx, 100, "")
 				posts = page.Items
 				return err
 			})
@@ -198,7 +198,7 @@ func TestFlags(t *testing.T) {
 		require.False(t, flag(ids[0], "a.example"), "one domain counts once")
 		require.Equal(t, ids[:1], queue())
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.OpenReports(ctx, ids[0])
+			n, err := tx.Moderation().OpenReports(ctx, ids[0])
 			require.Zero(t, n, "it hides nothing")
 			return err
 		})
@@ -212,7 +212,7 @@ func TestFlags(t *testing.T) {
 		require.False(t, flag(ids[1], "c.example"), "someone has decided")
 		require.True(t, flag(ids[len(ids)-1], "a.example"), "which makes room")
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.SpendReports(ctx, ids[0])
+			n, err := tx.Moderation().SpendReports(ctx, ids[0])
 			require.Equal(t, storage.MaxFlagsOfPost, n)
 			return err
 		})
@@ -230,7 +230,7 @@ func TestInsertReport_Bounded(t *testing.T) {
 		store(t, db, p)
 		report := func(by string) (fresh bool, distinct int) {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				fresh, distinct, err = tx.InsertReport(ctx, p.ID, by, "spam")
+				fresh, distinct, err = tx.Moderation().InsertReport(ctx, p.ID, by, "spam")
 				return err
 			})
 			return fresh, distinct
@@ -247,7 +247,7 @@ func TestInsertReport_Bounded(t *testing.T) {
 			require.Equal(t, storage.MaxReportsOfPost, n)
 		}
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.SpendReports(ctx, p.ID)
+			n, err := tx.Moderation().SpendReports(ctx, p.ID)
 			require.Equal(t, storage.MaxReportsOfPost, n)
 			return err
 		})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/storage/commit"
 )
 
 // Kinds of news. Ref identifies the reply, the thread message or the thread.
@@ -18,6 +19,12 @@ const (
 	NewsAnswer = "answer" // a message in a thread that the reader began
 	NewsClosed = "closed" // a thread that the reader began
 	NewsLapsed = "lapsed" // a thread with an agent of the reader, closed because nobody wrote
+
+	NewsBid     = "bid"      // a move of a bid of the reader; Ref is of MessageRef
+	NewsBidHere = "bid-here" // a move of a bid on a board of the reader
+
+	NewsMeeting     = "meeting"      // a move of a meeting request of the reader; Ref is of MessageRef
+	NewsMeetingHere = "meeting-here" // a move of a request to the reader
 )
 
 // ThreadReader returns the reader name of a client with the read token of a thread.
@@ -44,53 +51,54 @@ type NewsItem struct {
 	Kind, Ref string
 }
 
-// newsRows are held-back news. Until a row is written, its number is the ordinal of
-// its event, which the rows of one event share.
-type newsRows struct {
-	*rows
-	event int64
-}
+var newsInsert = insert{Into: `INSERT INTO news (reader, n, kind, ref) VALUES `, Row: `(?, ?, ?, ?)`}
 
-var newsInsert = insert{into: `INSERT INTO news (reader, n, kind, ref) VALUES `, row: `(?, ?, ?, ?)`}
-
-// events counts the events of the first n rows.
-func (r *newsRows) events(n int) (count int) {
+// numberNews gives the events of the first n rows their numbers. Until then, an event
+// has a pointer, which its rows share.
+func numberNews(ctx context.Context, tx *commit.Tx, r *commit.Rows, n int) error {
+	events := 0
 	for i := range n {
-		if i == 0 || r.args[i*r.wide+1] != r.args[(i-1)*r.wide+1] {
-			count++
+		if i == 0 || r.Row(i)[1] != r.Row(i - 1)[1] {
+			events++
 		}
 	}
-	return count
-}
-
-// number gives the events of the first n rows their numbers.
-func (r *newsRows) number(n int, numbers []int64) {
-	var ordinal any
-	event := -1
-	for i := range n {
-		at := i*r.wide + 1
-		if i == 0 || r.args[at] != ordinal {
-			ordinal = r.args[at]
-			event++
-		}
-		r.args[at] = numbers[event]
+	numbers, err := take(ctx, tx, events)
+	if err != nil {
+		return err
 	}
+	var event any
+	next := 0
+	for i := range n {
+		row := r.Row(i)
+		if i == 0 || row[1] != event {
+			event = row[1]
+			next++
+		}
+		row[1] = numbers[next-1]
+	}
+	return nil
 }
 
-// AppendNews adds an event for its readers. A reader may have several names
+// News reads and writes the events that whats_new tells their readers.
+type News struct{ tx *Tx }
+
+func (tx *Tx) News() News { return News{tx} }
+
+// Append adds an event for its readers. A reader may have several names
 // (protocol.Caller.Names) and gets the event once.
-func (tx *Tx) AppendNews(_ context.Context, kind, ref string, readers ...string) error {
-	b := tx.batch
-	if b == nil {
+func (ns News) Append(_ context.Context, kind, ref string, readers ...string) error {
+	if !ns.tx.writes() {
 		return ErrReadOnly
 	}
-	b.news.event++
+	event := new(int)
 	told := map[string]bool{}
 	for _, reader := range readers {
 		if reader != "" && !told[reader] {
 			told[reader] = true
-			b.appended(topicNumbers)
-			b.news.add(reader, b.news.event, kind, ref)
+			ns.tx.appended(topicNumbers)
+			if err := ns.tx.hold(heldNews, reader, event, kind, ref); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -100,12 +108,12 @@ func (tx *Tx) AppendNews(_ context.Context, kind, ref string, readers ...string)
 // chain identity, a key and a browser.
 const maxNames = protocol.MaxProfiles + 4
 
-// News returns the events of a reader after a number, oldest first, at most limit,
+// After returns the events of a reader after a number, oldest first, at most limit,
 // and the number up to which they are complete, from which the next call continues.
 // more is true when the limit was reached.
-func (tx *Tx) News(ctx context.Context, names []string, after int64, limit int) (items []NewsItem, upTo int64, more bool, err error) {
+func (ns News) After(ctx context.Context, names []string, after int64, limit int) (items []NewsItem, upTo int64, more bool, err error) {
 	limit = bounded(limit)
-	if upTo, err = tx.toldUpTo(ctx); err != nil {
+	if upTo, err = ns.tx.toldUpTo(ctx); err != nil {
 		return nil, 0, false, err
 	}
 	names = names[:min(len(names), maxNames)]
@@ -113,7 +121,7 @@ func (tx *Tx) News(ctx context.Context, names []string, after int64, limit int) 
 		return []NewsItem{}, max(upTo, after), false, nil
 	}
 	text, args := newsQuery(names, after, upTo, limit+1)
-	rows, err := tx.query(ctx, text, args...)
+	rows, err := ns.tx.query(ctx, text, args...)
 	items, err = collect(rows, err, func(s scanner) (i NewsItem, err error) {
 		return i, s.Scan(&i.N, &i.Kind, &i.Ref)
 	})
@@ -153,46 +161,46 @@ const (
 	forgottenSetting = "news forgotten"
 )
 
-// PruneNews deletes about a thousand of the news from before a time, which is exact
-// to a day, and returns the number of deleted rows. It also adds the mark of the day.
-func (tx *Tx) PruneNews(ctx context.Context, before time.Time) (int, error) {
-	if err := tx.settleFeed(); err != nil { // before the first write opens a savepoint
+// Prune deletes about a thousand of the news from before a time, which is exact to a
+// day, and returns the number of deleted rows. It also adds the mark of the day.
+func (ns News) Prune(ctx context.Context, before time.Time) (int, error) {
+	if err := ns.tx.settleFeed(); err != nil { // before the first write opens a savepoint
 		return 0, err
 	}
-	told, err := tx.toldUpTo(ctx)
+	told, err := ns.tx.toldUpTo(ctx)
 	if err != nil {
 		return 0, err
 	}
-	if _, err := tx.write(ctx, `INSERT INTO news_mark (n, at) SELECT CAST(? AS BIGINT), CAST(? AS BIGINT)
+	if _, err := ns.tx.write(ctx, `INSERT INTO news_mark (n, at) SELECT CAST(? AS BIGINT), CAST(? AS BIGINT)
 		WHERE NOT EXISTS (SELECT 1 FROM news_mark WHERE at > ?) ON CONFLICT DO NOTHING`,
-		told, millis(tx.Now), millis(tx.Now.Add(-markEvery))); err != nil {
+		told, millis(ns.tx.Now), millis(ns.tx.Now.Add(-markEvery))); err != nil {
 		return 0, fmt.Errorf("mark the news: %w", err)
 	}
 	var upTo int64
-	if err := tx.row(ctx, newsMark, millis(before)).Scan(&upTo); err != nil {
+	if err := ns.tx.row(ctx, newsMark, millis(before)).Scan(&upTo); err != nil {
 		return 0, orNothing(err)
 	}
-	rows, err := tx.query(ctx, newsOld, upTo)
+	rows, err := ns.tx.query(ctx, newsOld, upTo)
 	old, err := collect(rows, err, scanInt)
 	if err != nil {
 		return 0, err
 	}
 	if len(old) == 0 { // older marks are no longer needed
-		_, err := tx.write(ctx, `DELETE FROM news_mark WHERE n < ?`, upTo)
+		_, err := ns.tx.write(ctx, `DELETE FROM news_mark WHERE n < ?`, upTo)
 		return 0, err
 	}
 	last := old[len(old)-1]
-	n, err := tx.write(ctx, `DELETE FROM news WHERE n + 0 <= ?`, last)
+	n, err := ns.tx.write(ctx, `DELETE FROM news WHERE n + 0 <= ?`, last)
 	if err != nil {
 		return 0, err
 	}
-	return int(n), tx.PutSetting(ctx, forgottenSetting, number(last))
+	return int(n), ns.tx.Settings().Put(ctx, forgottenSetting, number(last))
 }
 
-// NewsForgotten returns the number up to which news were deleted: a reader that
+// Forgotten returns the number up to which news were deleted: a reader that
 // continues after a smaller one may miss some.
-func (tx *Tx) NewsForgotten(ctx context.Context) (int64, error) {
-	text, err := tx.Setting(ctx, forgottenSetting)
+func (ns News) Forgotten(ctx context.Context) (int64, error) {
+	text, err := ns.tx.Settings().Get(ctx, forgottenSetting)
 	if err != nil || text == "" {
 		return 0, err
 	}

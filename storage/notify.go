@@ -15,22 +15,30 @@ type NotifySettings struct {
 	Confirmed bool   // the owner has confirmed the address
 	Webhook   string // "" for none
 	Events    []protocol.NoticeEvent
+	Links     bool // notices of bids have links that decide
+}
+
+// KeepLinks decides whether notices of bids have links that decide, after s was set in place of old
+// by a caller that may decide itself, or may not: an address of its choice gives a token no more than
+// its scopes.
+func (s *NotifySettings) KeepLinks(old NotifySettings, may bool) {
+	s.Links = may || old.Links && s.Mail == old.Mail && s.Webhook == old.Webhook
 }
 
 // NotifySettings returns the settings of a profile; if it has none, the zero
 // settings with that handle. In a writing transaction the row is locked, so that it
 // can be changed and written back.
-func (tx *Tx) NotifySettings(ctx context.Context, handle string) (NotifySettings, error) {
+func (ps Profiles) NotifySettings(ctx context.Context, handle string) (NotifySettings, error) {
 	s := NotifySettings{Handle: handle}
 	var events string
-	query := `SELECT mail, confirmed, webhook, events FROM notify WHERE handle = ?`
-	if tx.batch != nil {
-		if err := tx.dirty(); err != nil {
+	query := `SELECT mail, confirmed, webhook, events, links FROM notify WHERE handle = ?`
+	if ps.tx.writes() {
+		if err := ps.tx.dirty(); err != nil {
 			return s, err
 		}
-		query += tx.db.engine.forUpdate()
+		query += ps.tx.db.engine.ForUpdate()
 	}
-	err := tx.row(ctx, query, handle).Scan(&s.Mail, &s.Confirmed, &s.Webhook, &events)
+	err := ps.tx.row(ctx, query, handle).Scan(&s.Mail, &s.Confirmed, &s.Webhook, &events, &s.Links)
 	if err == ErrNotFound {
 		return s, nil
 	}
@@ -44,13 +52,14 @@ func (tx *Tx) NotifySettings(ctx context.Context, handle string) (NotifySettings
 }
 
 // PutNotifySettings stores the settings of a profile, replacing the previous ones.
-func (tx *Tx) PutNotifySettings(ctx context.Context, s NotifySettings) error {
+func (ps Profiles) PutNotifySettings(ctx context.Context, s NotifySettings) error {
 	events, err := json.Marshal(append([]protocol.NoticeEvent{}, s.Events...))
 	if err != nil {
 		return fmt.Errorf("encode events: %w", err)
 	}
-	_, err = tx.write(ctx, `INSERT INTO notify (handle, mail, confirmed, webhook, events, updated_at) VALUES (?, ?, ?, ?, ?, ?)
+	_, err = ps.tx.write(ctx, `INSERT INTO notify (handle, mail, confirmed, webhook, events, links, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (handle) DO UPDATE SET mail = excluded.mail, confirmed = excluded.confirmed, webhook = excluded.webhook,
-		events = excluded.events, updated_at = excluded.updated_at`, s.Handle, s.Mail, s.Confirmed, s.Webhook, string(events), millis(tx.Now))
+		events = excluded.events, links = excluded.links, updated_at = excluded.updated_at`,
+		s.Handle, s.Mail, s.Confirmed, s.Webhook, string(events), s.Links, millis(ps.tx.Now))
 	return err
 }

@@ -34,18 +34,19 @@ import (
 
 const (
 	numberPoll  = time.Second           // the longest time before a commit of another process is noticed
-	numberRest  = 40 * time.Millisecond // between two rounds, so that they cost little under load
+	numberRest  = 40 * time.Millisecond // from one round to the next, at least
+	numberShare = 25                    // times as long as the round took, so that rounds of several processes cost little under load
+	numberLong  = time.Second / 4       // at most
 	numberLimit = 5000                  // log entries per round
 	numberStart = 10 * time.Second      // for which a start waits for transactions of other processes
 )
 
 // appended wakes the receiver of a topic once the appended rows can be read.
-func (b *batch) appended(topic string) {
-	if b.db.engine == enginePostgres {
+func (tx *Tx) appended(topic string) {
+	if tx.db.engine == enginePostgres {
 		topic = topicNumbers
 	}
-	b.touched = true
-	b.opTopics[topic] = true
+	tx.wake(topic)
 }
 
 // numbering is the state of a process between its rounds.
@@ -98,16 +99,17 @@ func (db *DB) keepNumbering(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-db.wake[topicNumbers]:
+		case <-db.sql.Topic(topicNumbers):
 		case <-time.After(wait):
 		}
+		begin := time.Now()
 		r, err := db.number(ctx)
-		rest := numberRest
+		rest := min(max(numberRest, numberShare*time.Since(begin)), numberLong)
 		wait = numberPoll
 		if r.waits {
 			wait = 0
 		}
-		if err = db.available(ctx, err); err != nil && ctx.Err() == nil {
+		if err = db.sql.Available(ctx, err); err != nil && ctx.Err() == nil {
 			if !errors.As(err, new(*protocol.Error)) {
 				db.log.Error("number what was committed", "err", err)
 			}
@@ -150,8 +152,7 @@ func (db *DB) number(ctx context.Context) (r round, err error) {
 	defer n.mu.Unlock()
 	var count, last int64
 	var mine bool
-	err = db.main.DB.QueryRowContext(ctx, db.engine.rebind(logNumbers), n.passed, numberLimit, newEpoch(time.UnixMilli(db.lastNow.Load()))).Scan(&count,
-		&last, &mine)
+	err = db.sql.Lookup(ctx, logNumbers, n.passed, numberLimit, newEpoch(db.sql.LastClock())).Scan(&count, &last, &mine)
 	if err != nil {
 		return r, fmt.Errorf("number the logs: %w", err)
 	}
@@ -162,11 +163,11 @@ func (db *DB) number(ctx context.Context) (r round, err error) {
 	}
 	n.moved = max(n.moved, last)
 	if count > 0 {
-		db.hint(TopicLog)
+		db.sql.Hint(TopicLog)
 	}
 
 	var ids string
-	err = db.main.DB.QueryRowContext(ctx, db.engine.rebind(numbersHeld), db.told.Load(), n.running != nil || n.moved > n.ended).Scan(&r.newest, &ids)
+	err = db.sql.Lookup(ctx, numbersHeld, db.told.Load(), n.running != nil || n.moved > n.ended).Scan(&r.newest, &ids)
 	if err != nil {
 		return r, fmt.Errorf("numbers of the feed: %w", err)
 	}
@@ -198,7 +199,7 @@ func (db *DB) tell() {
 	n.ended = n.running.log
 	if n.running.feed > db.told.Load() {
 		db.told.Store(n.running.feed)
-		db.hint(TopicFeed)
+		db.sql.Hint(TopicFeed)
 	}
 	n.running = nil
 }

@@ -45,18 +45,18 @@ type followed struct {
 func follow(t *testing.T, db *storage.DB) (f followed) {
 	t.Helper()
 	require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-		items, err := tx.FeedAfter(ctx, 0, 100)
+		items, err := tx.Feed().After(ctx, 0, 100)
 		require.NoError(t, err)
 		for _, i := range items {
 			f.feed = append(f.feed, i.Subject.ID)
 		}
-		news, upTo, _, err := tx.News(ctx, []string{"handle:asha"}, 0, 100)
+		news, upTo, _, err := tx.News().After(ctx, []string{"handle:asha"}, 0, 100)
 		require.NoError(t, err)
 		f.upTo = upTo
 		for _, i := range news {
 			f.news = append(f.news, i.Ref)
 		}
-		entries, err := tx.LogAfter(ctx, boardID, 0, 100)
+		entries, err := tx.Logs().After(ctx, boardID, 0, 100)
 		for i, e := range entries {
 			require.EqualValues(t, i+1, e.Seq)
 			f.log = append(f.log, e.ObjectID)
@@ -68,13 +68,13 @@ func follow(t *testing.T, db *storage.DB) (f followed) {
 
 // tell appends to all that is numbered.
 func tell(ctx context.Context, tx *storage.Tx, subject string) error {
-	if err := tx.AppendFeed(ctx, someNews(tx.Now, subject)); err != nil {
+	if err := tx.Feed().Append(ctx, someNews(tx.Now, subject)); err != nil {
 		return err
 	}
-	if err := tx.AppendNews(ctx, storage.NewsReply, subject, "handle:asha"); err != nil {
+	if err := tx.News().Append(ctx, storage.NewsReply, subject, "handle:asha"); err != nil {
 		return err
 	}
-	return tx.AppendLog(ctx, boardID, "create", subject, nil)
+	return tx.Logs().Append(ctx, boardID, "create", subject, nil)
 }
 
 // A transaction that has numbers and is not over keeps the feed and the news after
@@ -94,10 +94,13 @@ func TestNumbers_OfARunningTransaction(t *testing.T) {
 					return err
 				}
 				// A look at each makes it have its number or place before the end.
-				if _, err := tx.FeedAfter(ctx, 0, 1); err != nil {
+				if _, err := tx.Feed().After(ctx, 0, 1); err != nil {
 					return err
 				}
-				if _, err := tx.LogAfter(ctx, boardID, 0, 1); err != nil {
+				if _, _, _, err := tx.News().After(ctx, []string{"handle:asha"}, 0, 1); err != nil {
+					return err
+				}
+				if _, err := tx.Logs().After(ctx, boardID, 0, 1); err != nil {
 					return err
 				}
 				close(held)
@@ -120,13 +123,13 @@ func TestNumbers_OfARunningTransaction(t *testing.T) {
 		require.Equal(t, []string{"first", "quick"}, now.log)
 		var place, newest int64
 		read(t, dbs[1], func(ctx context.Context, tx *storage.Tx) (err error) {
-			p, err := tx.ListFeed(ctx, nil, 1, "")
+			p, err := tx.Feed().List(ctx, nil, 1, "")
 			require.NoError(t, err)
 			require.Equal(t, "quick", p.Items[0].Subject.ID, "it is in lists")
-			if place, _, err = tx.FeedPlace(ctx, p.Items[0].ID); err != nil {
+			if place, _, err = tx.Feed().Place(ctx, p.Items[0].ID); err != nil {
 				return err
 			}
-			newest, _, err = tx.FeedPlace(ctx, "")
+			newest, _, err = tx.Feed().Place(ctx, "")
 			return err
 		})
 		require.Equal(t, before.upTo, max(place, newest), "a stream that begins now is told of both")
@@ -155,11 +158,11 @@ func TestNumbers_Waiting(t *testing.T) {
 		append2 := func(db *storage.DB, kind string, redact bool) {
 			require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 				if redact {
-					if err := tx.RedactLog(ctx, boardID, "x"); err != nil {
+					if err := tx.Logs().Redact(ctx, boardID, "x"); err != nil {
 						return err
 					}
 				}
-				return tx.AppendLog(ctx, boardID, storage.LogKind(kind), "x", []byte("text"))
+				return tx.Logs().Append(ctx, boardID, storage.LogKind(kind), "x", []byte("text"))
 			}))
 		}
 		append2(dbs[0], "create", false)
@@ -171,7 +174,7 @@ func TestNumbers_Waiting(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, dbs[2].Numbered(t.Context()))
 		require.NoError(t, dbs[2].Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			entries, err := tx.LogAfter(ctx, boardID, 0, 10)
+			entries, err := tx.Logs().After(ctx, boardID, 0, 10)
 			require.Len(t, entries, 2)
 			require.True(t, entries[0].Redacted)
 			require.Nil(t, entries[0].Activity)
@@ -196,11 +199,11 @@ func TestNumbers_Order(t *testing.T) {
 					for n, kind := range []string{"create", "delete"} {
 						if err := dbs[(w+n)%3].Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
 							if i%3 == n { // in a batch that is written in parts
-								if _, err := tx.PostByID(ctx, protocol.NewID(protocol.PostID, tx.Now)); err != storage.ErrNotFound {
+								if _, err := tx.Posts().ByID(ctx, protocol.NewID(protocol.PostID, tx.Now)); err != storage.ErrNotFound {
 									return err
 								}
 							}
-							return tx.AppendLog(ctx, boardID, storage.LogKind(kind), object, nil)
+							return tx.Logs().Append(ctx, boardID, storage.LogKind(kind), object, nil)
 						}); err != nil {
 							t.Error(err)
 						}
@@ -212,7 +215,7 @@ func TestNumbers_Order(t *testing.T) {
 		var at int64
 		for at < 2*writers*each && !t.Failed() {
 			require.NoError(t, dbs[2].Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				entries, err := tx.LogAfter(ctx, boardID, at, 50)
+				entries, err := tx.Logs().After(ctx, boardID, at, 50)
 				for _, e := range entries {
 					require.Equal(t, at+1, e.Seq)
 					at = e.Seq

@@ -39,21 +39,27 @@ func scanOutlet(s scanner) (o Outlet, err error) {
 	return o, err
 }
 
-// PutOutlet creates an outlet whose first entry is the one after Cursor. An
+// Outlets reads and writes outlets: how far each follower's inbox has read the log
+// of a board.
+type Outlets struct{ tx *Tx }
+
+func (tx *Tx) Outlets() Outlets { return Outlets{tx} }
+
+// Put creates an outlet whose first entry is the one after Cursor. An
 // existing one keeps its cursor and state; only Host and Stoa are updated.
-func (tx *Tx) PutOutlet(ctx context.Context, o Outlet) error {
+func (out Outlets) Put(ctx context.Context, o Outlet) error {
 	if o.State == "" {
 		o.State = OutletActive
 	}
-	_, err := tx.write(ctx, `INSERT INTO outlet (board, inbox, host, stoa, cursor, failures, next_at, state, last_error, last_ok)
+	_, err := out.tx.write(ctx, `INSERT INTO outlet (board, inbox, host, stoa, cursor, failures, next_at, state, last_error, last_ok)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (board, inbox) DO UPDATE SET host = EXCLUDED.host, stoa = EXCLUDED.stoa`,
 		o.Board, o.Inbox, o.Host, o.Stoa, o.Cursor, o.Failures, millis(o.NextAt), string(o.State), o.LastError, millis(o.LastOK))
 	return err
 }
 
-// OutletByInbox returns an outlet; ErrNotFound when there is none.
-func (tx *Tx) OutletByInbox(ctx context.Context, board, inbox string) (*Outlet, error) {
-	rows, err := tx.query(ctx, `SELECT `+outletColumns+` FROM outlet o WHERE o.board = ? AND o.inbox = ?`, board, inbox)
+// ByInbox returns an outlet; ErrNotFound when there is none.
+func (out Outlets) ByInbox(ctx context.Context, board, inbox string) (*Outlet, error) {
+	rows, err := out.tx.query(ctx, `SELECT `+outletColumns+` FROM outlet o WHERE o.board = ? AND o.inbox = ?`, board, inbox)
 	outlets, err := collect(rows, err, scanOutlet)
 	if err != nil {
 		return nil, err
@@ -66,14 +72,14 @@ func (tx *Tx) OutletByInbox(ctx context.Context, board, inbox string) (*Outlet, 
 
 // FollowingHost reports whether a host that follows a board is a stoa node;
 // ErrNotFound when it does not follow.
-func (tx *Tx) FollowingHost(ctx context.Context, board, host string) (stoa bool, err error) {
-	err = tx.row(ctx, `SELECT stoa FROM outlet WHERE host = ? AND board = ? ORDER BY stoa DESC LIMIT 1`, host, board).Scan(&stoa)
+func (out Outlets) FollowingHost(ctx context.Context, board, host string) (stoa bool, err error) {
+	err = out.tx.row(ctx, `SELECT stoa FROM outlet WHERE host = ? AND board = ? ORDER BY stoa DESC LIMIT 1`, host, board).Scan(&stoa)
 	return stoa, err
 }
 
-// DeleteOutlet deletes an outlet; it is no error if there is none.
-func (tx *Tx) DeleteOutlet(ctx context.Context, board, inbox string) error {
-	_, err := tx.write(ctx, `DELETE FROM outlet WHERE board = ? AND inbox = ?`, board, inbox)
+// Delete deletes an outlet; it is no error if there is none.
+func (out Outlets) Delete(ctx context.Context, board, inbox string) error {
+	_, err := out.tx.write(ctx, `DELETE FROM outlet WHERE board = ? AND inbox = ?`, board, inbox)
 	return err
 }
 
@@ -92,11 +98,11 @@ const (
 const failingShare = 4
 
 // ClaimOutlets leases up to n due outlets to the owner: behind the head of their
-// board and not before NextAt. A lease ends with AdvanceOutlet,
+// board and not before NextAt. A lease ends with Outlets.Advance,
 // FailOutlet, ReleaseOutlets, or by expiry.
 func (db *DB) ClaimOutlets(ctx context.Context, owner string, n int, lease time.Duration) (outlets []Outlet, err error) {
 	err = db.Write(ctx, func(ctx context.Context, tx *Tx) error {
-		if outlets, err = tx.dueOutlets(ctx, n); err != nil {
+		if outlets, err = tx.Outlets().due(ctx, n); err != nil {
 			return err
 		}
 		for _, o := range outlets {
@@ -110,17 +116,17 @@ func (db *DB) ClaimOutlets(ctx context.Context, owner string, n int, lease time.
 	return outlets, err
 }
 
-// dueOutlets returns up to n outlets to deliver to: at most a quarter of them
+// due returns up to n outlets to deliver to: at most a quarter of them
 // failing, unless the others are fewer; of the others those that are furthest
 // behind.
-func (tx *Tx) dueOutlets(ctx context.Context, n int) ([]Outlet, error) {
-	now, lock := millis(tx.Now), tx.db.engine.skipLocked("o")
-	rows, err := tx.query(ctx, failingOutlets+lock, now, now, n)
+func (out Outlets) due(ctx context.Context, n int) ([]Outlet, error) {
+	now, lock := millis(out.tx.Now), out.tx.db.engine.SkipLocked("o")
+	rows, err := out.tx.query(ctx, failingOutlets+lock, now, now, n)
 	failing, err := collect(rows, err, scanOutlet)
 	if err != nil {
 		return nil, err
 	}
-	boards, err := tx.Boards(ctx)
+	boards, err := out.tx.Logs().boards(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +136,7 @@ func (tx *Tx) dueOutlets(ctx context.Context, n int) ([]Outlet, error) {
 		if len(outlets) >= n {
 			break
 		}
-		rows, err := tx.query(ctx, behindOutlets+lock, board, board, now, now, n)
+		rows, err := out.tx.query(ctx, behindOutlets+lock, board, board, now, now, n)
 		behind, err := collect(rows, err, scanOutlet)
 		if err != nil {
 			return nil, err
@@ -150,12 +156,12 @@ func (db *DB) ReleaseOutlets(ctx context.Context, owner string) error {
 
 const freeOutlet = `, lease_until = 0, owner = NULL WHERE board = ? AND inbox = ?`
 
-// AdvanceOutlet records that all entries up to cursor were delivered: the cursor
-// only moves forward, failures are reset and the lease ends. ErrNotFound when there
-// is no such outlet.
-func (tx *Tx) AdvanceOutlet(ctx context.Context, board, inbox string, cursor int64) error {
-	return one(tx.write(ctx, `UPDATE outlet SET cursor = CASE WHEN cursor < ? THEN ? ELSE cursor END,
-		failures = 0, next_at = 0, state = 'active', last_error = '', last_ok = ?`+freeOutlet, cursor, cursor, millis(tx.Now), board, inbox))
+// Advance records that all entries up to cursor were delivered: the cursor only
+// moves forward, failures are reset and the lease ends. ErrNotFound when there is
+// no such outlet.
+func (out Outlets) Advance(ctx context.Context, board, inbox string, cursor int64) error {
+	return one(out.tx.write(ctx, `UPDATE outlet SET cursor = CASE WHEN cursor < ? THEN ? ELSE cursor END,
+		failures = 0, next_at = 0, state = 'active', last_error = '', last_ok = ?`+freeOutlet, cursor, cursor, millis(out.tx.Now), board, inbox))
 }
 
 // FailOutlet records a failed delivery, ends the lease and schedules the retry
@@ -167,8 +173,8 @@ func (db *DB) FailOutlet(ctx context.Context, board, inbox string, pause time.Du
 	})
 }
 
-// ListOutlets returns every outlet, by board and inbox.
-func (tx *Tx) ListOutlets(ctx context.Context, limit int, after string) (protocol.Page[Outlet], error) {
+// List returns every outlet, by board and inbox.
+func (out Outlets) List(ctx context.Context, limit int, after string) (protocol.Page[Outlet], error) {
 	limit = bounded(limit)
 	const listing = "outlets"
 	from, err := longPosition(listing, after)
@@ -176,7 +182,8 @@ func (tx *Tx) ListOutlets(ctx context.Context, limit int, after string) (protoco
 		return protocol.Page[Outlet]{}, err
 	}
 	board, inbox, _ := strings.Cut(from, " ")
-	rows, err := tx.query(ctx, `SELECT `+outletColumns+` FROM outlet o WHERE (o.board, o.inbox) > (?, ?) ORDER BY o.board, o.inbox LIMIT ?`, board, inbox, limit+1)
+	rows, err := out.tx.query(ctx, `SELECT `+outletColumns+` FROM outlet o WHERE (o.board, o.inbox) > (?, ?) ORDER BY o.board, o.inbox LIMIT ?`,
+		board, inbox, limit+1)
 	outlets, err := collect(rows, err, scanOutlet)
 	return page(outlets, limit, listing, func(o Outlet) string { return o.Board + " " + o.Inbox }), err
 }
@@ -195,9 +202,9 @@ const (
 	outletLag    = `SELECT s.head - o.cursor FROM outlet o CROSS JOIN stream s WHERE o.board = ? AND o.state = ? AND s.board = ? ORDER BY o.cursor LIMIT 1`
 )
 
-// OutletStats counts the outlets of each board by state, without zero counts.
-func (tx *Tx) OutletStats(ctx context.Context) ([]OutletStat, error) {
-	boards, err := tx.Boards(ctx)
+// Stats counts the outlets of each board by state, without zero counts.
+func (out Outlets) Stats(ctx context.Context) ([]OutletStat, error) {
+	boards, err := out.tx.Logs().boards(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -205,13 +212,13 @@ func (tx *Tx) OutletStats(ctx context.Context) ([]OutletStat, error) {
 	for _, board := range boards {
 		for _, state := range []OutletState{OutletActive, OutletSlow, OutletDead} {
 			st := OutletStat{State: state}
-			if err := tx.row(ctx, countOutlets, board, string(state), mostCounted).Scan(&st.Count); err != nil {
+			if err := out.tx.row(ctx, countOutlets, board, string(state), mostCounted).Scan(&st.Count); err != nil {
 				return nil, err
 			}
 			if st.Count == 0 {
 				continue
 			}
-			if err := tx.row(ctx, outletLag, board, string(state), board).Scan(&st.Lag); err != nil {
+			if err := out.tx.row(ctx, outletLag, board, string(state), board).Scan(&st.Lag); err != nil {
 				return nil, err
 			}
 			stats = append(stats, st)
@@ -221,10 +228,10 @@ func (tx *Tx) OutletStats(ctx context.Context) ([]OutletStat, error) {
 }
 
 // WakeHost makes the outlets of a host due now: the host has sent a request.
-func (tx *Tx) WakeHost(ctx context.Context, host string) error {
-	n, err := tx.write(ctx, `UPDATE outlet SET next_at = 0 WHERE host = ? AND next_at > ?`, host, millis(tx.Now))
+func (out Outlets) WakeHost(ctx context.Context, host string) error {
+	n, err := out.tx.write(ctx, `UPDATE outlet SET next_at = 0 WHERE host = ? AND next_at > ?`, host, millis(out.tx.Now))
 	if n > 0 {
-		tx.batch.opTopics[TopicLog] = true
+		out.tx.wake(TopicLog)
 	}
 	return err
 }

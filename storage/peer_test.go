@@ -19,7 +19,7 @@ func TestOutlets(t *testing.T) {
 		append3 := func() {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 				for range 3 {
-					if err := tx.AppendLog(ctx, boardID, "create", "x", nil); err != nil {
+					if err := tx.Logs().Append(ctx, boardID, "create", "x", nil); err != nil {
 						return err
 					}
 				}
@@ -38,55 +38,61 @@ func TestOutlets(t *testing.T) {
 		put := storage.Outlet{Board: boardID, Inbox: "https://a/inbox", Host: "a", Stoa: true}
 		do(func(ctx context.Context, tx *storage.Tx) error {
 			b := storage.Outlet{Board: boardID, Inbox: "https://b/inbox", Host: "b", Cursor: 3}
-			if err := tx.PutOutlet(ctx, put); err != nil {
+			if err := tx.Outlets().Put(ctx, put); err != nil {
 				return err
 			}
-			return tx.PutOutlet(ctx, b)
+			return tx.Outlets().Put(ctx, b)
 		})
 		require.Empty(t, due("one"), "no log yet")
 		append3()
 		require.Equal(t, []string{"https://a/inbox"}, due("one"), "b has everything")
 		require.Empty(t, due("two"), "leased")
-		do(func(ctx context.Context, tx *storage.Tx) error { return tx.AdvanceOutlet(ctx, boardID, put.Inbox, 2) })
+		do(func(ctx context.Context, tx *storage.Tx) error {
+			return tx.Outlets().Advance(ctx, boardID, put.Inbox, 2)
+		})
 		require.Equal(t, []string{"https://a/inbox"}, due("two"))
-		do(func(ctx context.Context, tx *storage.Tx) error { return tx.AdvanceOutlet(ctx, boardID, put.Inbox, 1) })
+		do(func(ctx context.Context, tx *storage.Tx) error {
+			return tx.Outlets().Advance(ctx, boardID, put.Inbox, 1)
+		})
 		get := func() storage.Outlet {
 			var o *storage.Outlet
 			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				o, err = tx.OutletByInbox(ctx, boardID, put.Inbox)
+				o, err = tx.Outlets().ByInbox(ctx, boardID, put.Inbox)
 				return err
 			})
 			return *o
 		}
 		require.EqualValues(t, 2, get().Cursor, "forward only")
-		do(func(ctx context.Context, tx *storage.Tx) error { return tx.PutOutlet(ctx, put) })
+		do(func(ctx context.Context, tx *storage.Tx) error { return tx.Outlets().Put(ctx, put) })
 		require.EqualValues(t, 2, get().Cursor, "known already")
 
 		require.NoError(t, db.FailOutlet(t.Context(), boardID, put.Inbox, time.Hour, "503", storage.OutletSlow))
 		require.Equal(t, storage.Outlet{Board: boardID, Inbox: put.Inbox, Host: "a", Stoa: true, Cursor: 2, Failures: 1, NextAt: start.Add(time.Hour),
 			State: storage.OutletSlow, LastError: "503", LastOK: start}, get())
 		require.Empty(t, due("one"))
-		do(func(ctx context.Context, tx *storage.Tx) error { return tx.WakeHost(ctx, "a") })
+		do(func(ctx context.Context, tx *storage.Tx) error { return tx.Outlets().WakeHost(ctx, "a") })
 		require.Len(t, due("one"), 1)
 		require.NoError(t, db.ReleaseOutlets(t.Context(), "one"))
 		require.Len(t, due("two"), 1)
 		advance(2 * time.Minute)
 		require.Len(t, due("three"), 1, "the lease expired")
-		do(func(ctx context.Context, tx *storage.Tx) error { return tx.AdvanceOutlet(ctx, boardID, put.Inbox, 3) })
+		do(func(ctx context.Context, tx *storage.Tx) error {
+			return tx.Outlets().Advance(ctx, boardID, put.Inbox, 3)
+		})
 		require.Equal(t, storage.OutletActive, get().State)
 		require.Zero(t, get().Failures)
 		append3()
 		require.Contains(t, due("one"), put.Inbox)
 		require.ErrorIs(t, db.FailOutlet(t.Context(), boardID, "nobody", 0, "", storage.OutletSlow), storage.ErrNotFound)
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			first, err := tx.ListOutlets(ctx, 1, "")
+			first, err := tx.Outlets().List(ctx, 1, "")
 			require.NoError(t, err)
-			second, err := tx.ListOutlets(ctx, 1, *first.Next)
+			second, err := tx.Outlets().List(ctx, 1, *first.Next)
 			require.Equal(t, "https://b/inbox", second.Items[0].Inbox)
 			require.Nil(t, second.Next)
 			return err
 		})
-		do(func(ctx context.Context, tx *storage.Tx) error { return tx.DeleteOutlet(ctx, boardID, put.Inbox) })
+		do(func(ctx context.Context, tx *storage.Tx) error { return tx.Outlets().Delete(ctx, boardID, put.Inbox) })
 	})
 }
 
@@ -96,17 +102,17 @@ func TestSubscriptions(t *testing.T) {
 		const board = "https://far.example/ap/board"
 		sub := storage.Subscription{Board: board, Host: "far.example", NodeActor: "n", LogURL: "l", Epoch: "e1", State: storage.SubscriptionAccepted,
 			FollowID: "f", NextAt: start, CheckedAt: start}
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.PutSubscription(ctx, sub) })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Subscriptions().Put(ctx, sub) })
 		advance := func(epoch string, from, to int64) (ok bool) {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				ok, err = tx.AdvanceSubscription(ctx, board, epoch, from, to)
+				ok, err = tx.Subscriptions().Advance(ctx, board, epoch, from, to)
 				return err
 			})
 			return ok
 		}
 		require.True(t, advance("e1", 0, 3))
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			due, err := tx.DueSubscriptions(ctx)
+			due, err := tx.Subscriptions().ListDue(ctx)
 			require.Len(t, due, 1)
 			return err
 		})
@@ -114,23 +120,23 @@ func TestSubscriptions(t *testing.T) {
 		require.False(t, advance("e0", 3, 4), "another epoch")
 		require.True(t, advance("e1", 3, 4))
 		sub.State, sub.LastSeq = storage.SubscriptionRejected, 0
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.PutSubscription(ctx, sub) })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Subscriptions().Put(ctx, sub) })
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			return tx.NoteFollow(ctx, board, 3, "its answer was quicker")
+			return tx.Subscriptions().NoteFollow(ctx, board, 3, "its answer was quicker")
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			got, err := tx.SubscriptionByBoard(ctx, board)
+			got, err := tx.Subscriptions().ByBoard(ctx, board)
 			require.NoError(t, err)
 			want := sub
 			want.LastSeq = 4
 			require.Equal(t, &want, got)
-			due, err := tx.DueSubscriptions(ctx)
+			due, err := tx.Subscriptions().ListDue(ctx)
 			require.Empty(t, due, "it was rejected")
 			require.NoError(t, err)
 			return nil
 		})
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			ok, err := tx.ResetSubscription(ctx, board, "e1", "e2")
+			ok, err := tx.Subscriptions().Reset(ctx, board, "e1", "e2")
 			require.True(t, ok)
 			return err
 		})
@@ -140,7 +146,7 @@ func TestSubscriptions(t *testing.T) {
 		together(64, func(int) {
 			var ok bool
 			err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
-				ok, err = tx.AdvanceSubscription(ctx, board, "e2", 1, 2)
+				ok, err = tx.Subscriptions().Advance(ctx, board, "e2", 1, 2)
 				return err
 			})
 			if err != nil {
@@ -150,11 +156,11 @@ func TestSubscriptions(t *testing.T) {
 			}
 		})
 		require.Len(t, winners, 1)
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.DeleteSubscription(ctx, board) })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Subscriptions().Delete(ctx, board) })
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.SubscriptionByBoard(ctx, board)
+			_, err := tx.Subscriptions().ByBoard(ctx, board)
 			require.ErrorIs(t, err, storage.ErrNotFound)
-			all, err := tx.ListSubscriptions(ctx)
+			all, err := tx.Subscriptions().List(ctx)
 			require.Empty(t, all)
 			return err
 		})
@@ -167,19 +173,19 @@ func TestFollowers(t *testing.T) {
 		for n := range 5 {
 			f := storage.Follower{LocalActor: boardID, Actor: fmt.Sprintf("https://%d.example/%s", n, string(make([]byte, 0, 200))), Inbox: "i",
 				SharedInbox: "s", Host: "h", FollowID: "f"}
-			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.PutFollower(ctx, f) })
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Followers().Put(ctx, f) })
 			f.Stoa = true
-			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.PutFollower(ctx, f) })
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Followers().Put(ctx, f) })
 		}
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			return tx.DeleteFollower(ctx, boardID, "https://2.example/")
+			return tx.Followers().Delete(ctx, boardID, "https://2.example/")
 		})
 		var actors []string
 		after := ""
 		for {
 			var p protocol.Page[storage.Follower]
 			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				p, err = tx.Followers(ctx, boardID, 3, after)
+				p, err = tx.Followers().List(ctx, boardID, 3, after)
 				return err
 			})
 			for _, f := range p.Items {
@@ -193,7 +199,7 @@ func TestFollowers(t *testing.T) {
 		}
 		require.Equal(t, []string{"https://0.example/", "https://1.example/", "https://3.example/", "https://4.example/"}, actors)
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.CountFollowers(ctx, boardID)
+			n, err := tx.Followers().Count(ctx, boardID)
 			require.Equal(t, 4, n)
 			return err
 		})
@@ -209,58 +215,58 @@ func TestRemoteMemory(t *testing.T) {
 		kept := storage.Kept{Key: [32]byte{1}, Host: "h", Actor: "a", Signer: "s", Body: []byte("{}"), Proven: true}
 		for range 2 {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				require.NoError(t, tx.PutRemoteActor(ctx, actor))
-				return tx.PutRemoteKey(ctx, key)
+				require.NoError(t, tx.Peers().PutActor(ctx, actor))
+				return tx.Peers().PutKey(ctx, key)
 			})
 		}
 		for _, fresh := range []bool{true, false} {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				got, err := tx.KeepActivity(ctx, kept)
+				got, err := tx.Inbox().Keep(ctx, kept)
 				require.Equal(t, fresh, got)
 				return err
 			})
 		}
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			require.NoError(t, tx.PutTombstone(ctx, "gone", "far.example", tx.Now.Add(time.Hour)))
-			require.NoError(t, tx.PutTombstone(ctx, "gone", "far.example", tx.Now)) // never shortened
-			require.NoError(t, tx.PutTombstone(ctx, "past", "far.example", tx.Now.Add(-time.Hour)))
-			n, err := tx.PruneTombstones(ctx)
+			require.NoError(t, tx.Inbox().PutTombstone(ctx, "gone", "far.example", tx.Now.Add(time.Hour)))
+			require.NoError(t, tx.Inbox().PutTombstone(ctx, "gone", "far.example", tx.Now)) // never shortened
+			require.NoError(t, tx.Inbox().PutTombstone(ctx, "past", "far.example", tx.Now.Add(-time.Hour)))
+			n, err := tx.PruneExpired(ctx)
 			require.Equal(t, 1, n)
 			return err
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			a, err := tx.RemoteActorByID(ctx, actor.ID)
+			a, err := tx.Peers().ActorByID(ctx, actor.ID)
 			require.NoError(t, err)
 			require.Equal(t, &actor, a)
-			k, err := tx.RemoteKeyByID(ctx, "k")
+			k, err := tx.Peers().KeyByID(ctx, "k")
 			require.NoError(t, err)
 			require.Equal(t, &key, k)
-			got, err := tx.KeptByKey(ctx, kept.Key)
+			got, err := tx.Inbox().ByKey(ctx, kept.Key)
 			require.NoError(t, err)
 			want := kept
 			want.At = got.At
 			require.Equal(t, &want, got)
-			gone, err := tx.Tombstoned(ctx, "gone")
+			gone, err := tx.Inbox().Tombstoned(ctx, "gone")
 			require.True(t, gone)
 			require.NoError(t, err)
-			gone, err = tx.Tombstoned(ctx, "past")
+			gone, err = tx.Inbox().Tombstoned(ctx, "past")
 			require.False(t, gone)
 			return err
 		})
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.DropRemote(ctx, start.Add(time.Second))
+			n, err := tx.Peers().PruneFetched(ctx, start.Add(time.Second))
 			require.Equal(t, 2, n)
 			require.NoError(t, err)
-			n, err = tx.DropKept(ctx, tx.Now.Add(time.Hour))
+			n, err = tx.Inbox().Prune(ctx, tx.Now.Add(time.Hour))
 			require.Equal(t, 1, n)
 			return err
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.RemoteActorByID(ctx, actor.ID)
+			_, err := tx.Peers().ActorByID(ctx, actor.ID)
 			require.ErrorIs(t, err, storage.ErrNotFound)
-			_, err = tx.RemoteKeyByID(ctx, "k")
+			_, err = tx.Peers().KeyByID(ctx, "k")
 			require.ErrorIs(t, err, storage.ErrNotFound)
-			_, err = tx.KeptByKey(ctx, kept.Key)
+			_, err = tx.Inbox().ByKey(ctx, kept.Key)
 			require.ErrorIs(t, err, storage.ErrNotFound)
 			return nil
 		})
@@ -274,30 +280,30 @@ func TestHostPolicies(t *testing.T) {
 			for host, p := range map[string]storage.Policy{
 				"example": storage.PolicyReject, "good.example": storage.PolicyTrusted, "127.0.0.1:8080": storage.PolicySilence,
 			} {
-				require.NoError(t, tx.SetHostPolicy(ctx, storage.HostPolicy{Host: host, Policy: p, Note: "n"}))
+				require.NoError(t, tx.Peers().SetPolicy(ctx, storage.HostPolicy{Host: host, Policy: p, Note: "n"}))
 			}
-			require.NoError(t, tx.SetHostScheme(ctx, "h", "cavage"))
-			return tx.SetHostScheme(ctx, "h", "rfc9421")
+			require.NoError(t, tx.Peers().SetScheme(ctx, "h", "cavage"))
+			return tx.Peers().SetScheme(ctx, "h", "rfc9421")
 		})
 		for host, want := range map[string]storage.Policy{"example": "reject", "a.b.example": "reject", "x.Good.example": "trusted", "good.example:443": "trusted",
 			"notgood.example": "reject", "127.0.0.1:8080": "silence", "127.0.0.1:8081": "", "[::1]:80": "", "other": "", "": ""} {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				p, err := tx.HostPolicyFor(ctx, host)
+				p, err := tx.Peers().PolicyFor(ctx, host)
 				require.Equal(t, want, p.Policy, host)
 				return err
 			})
 		}
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			return tx.SetHostPolicy(ctx, storage.HostPolicy{Host: "example"})
+			return tx.Peers().SetPolicy(ctx, storage.HostPolicy{Host: "example"})
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			all, err := tx.ListHostPolicies(ctx)
+			all, err := tx.Peers().ListPolicies(ctx)
 			require.Len(t, all, 2)
 			require.NoError(t, err)
-			s, err := tx.HostScheme(ctx, "h")
+			s, err := tx.Peers().Scheme(ctx, "h")
 			require.Equal(t, "rfc9421", s)
 			require.NoError(t, err)
-			s, err = tx.HostScheme(ctx, "other")
+			s, err = tx.Peers().Scheme(ctx, "other")
 			require.Empty(t, s)
 			return err
 		})
@@ -314,10 +320,10 @@ func TestDropDeadFollowers(t *testing.T) {
 		}
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for _, f := range []storage.Follower{follower("a", "dead"), follower("b", "dead"), follower("c", ""), follower("d", "alive"), follower("e", "")} {
-				require.NoError(t, tx.PutFollower(ctx, f))
+				require.NoError(t, tx.Followers().Put(ctx, f))
 			}
 			for _, inbox := range []string{"dead", "c/inbox", "alive", "e/inbox"} {
-				require.NoError(t, tx.PutOutlet(ctx, storage.Outlet{Board: boardID, Inbox: inbox, Host: "h"}))
+				require.NoError(t, tx.Outlets().Put(ctx, storage.Outlet{Board: boardID, Inbox: inbox, Host: "h"}))
 			}
 			return nil
 		})
@@ -325,17 +331,17 @@ func TestDropDeadFollowers(t *testing.T) {
 			require.NoError(t, db.FailOutlet(t.Context(), boardID, inbox, 0, "gone", storage.OutletDead))
 		}
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.DropDeadFollowers(ctx, boardID)
+			n, err := tx.Followers().DropDead(ctx, boardID)
 			require.Equal(t, 2, n)
 			return err
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for name, want := range map[string]bool{"a": false, "b": false, "c": false, "d": true, "e": true} {
-				there, err := tx.Follows(ctx, boardID, name)
+				there, err := tx.Followers().Has(ctx, boardID, name)
 				require.NoError(t, err)
 				require.Equal(t, want, there, name)
 			}
-			outlets, err := tx.ListOutlets(ctx, 10, "")
+			outlets, err := tx.Outlets().List(ctx, 10, "")
 			require.Len(t, outlets.Items, 2)
 			return err
 		})

@@ -2,7 +2,6 @@ package storage_test
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"regexp"
 	"strings"
@@ -49,35 +48,42 @@ func walks(plan []string) string {
 	return ""
 }
 
-// TestPlans_Lists runs every listing with every combination of filters on a filled
-// database, first pages and later ones, and looks at the plan of each query as the
-// engine makes it for these arguments: on PostgreSQL with the statistics of ANALYZE.
-func TestPlans_Lists(t *testing.T) {
+// TestPlans_Filled looks at the plans of lists as the engine makes them on a filled
+// database, which is filled once for all of them: on PostgreSQL with the statistics of
+// ANALYZE.
+func TestPlans_Filled(t *testing.T) {
 	t.Parallel()
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
 		db, err := storage.Open(t.Context(), c)
 		require.NoError(t, err)
 		defer db.Close()
-		require.NoError(t, fill.Fill(t.Context(), db, fill.Config{Base: base, Posts: 20_000, Profiles: 4000, Seed: 1}))
+		require.NoError(t, fill.Fill(t.Context(), db, fill.Config{Base: base, Posts: 20_000, Profiles: 2000, Threads: 6000, Seed: 1}))
+		fillAccounts(t, db)
+		words := "SCAN profile_word VIRTUAL TABLE INDEX"
 		if c.URL != "" {
-			own, err := sql.Open("pgx", c.URL)
-			require.NoError(t, err)
-			_, err = own.Exec(`VACUUM (ANALYZE)`)
-			require.NoError(t, err)
-			require.NoError(t, own.Close())
+			words = "Bitmap Index Scan on profile_rank_words"
+			fillOther(t, c.URL)
 		}
-		seen, asking := map[string]bool{}, ""
-		storage.ExplainQueries(db, func(query string, plan []string, err error) {
-			require.NoError(t, err, query)
-			require.NotEmpty(t, plan)
-			if why := walks(plan); why != "" {
-				t.Errorf("%s: %s\n%s\n%s", asking, why, query, strings.Join(plan, "\n"))
-			}
-			seen[query] = true
-		})
-		askEverything(t, db, &asking)
-		require.Greater(t, len(seen), 10)
+		t.Run("lists", func(t *testing.T) { plansOfLists(t, db) })
+		t.Run("private", func(t *testing.T) { plansPrivate(t, db) })
+		t.Run("merchant words", func(t *testing.T) { plansOfMerchantWords(t, db, words) })
 	})
+}
+
+// plansOfLists runs every listing with every combination of filters, first pages and
+// later ones, and looks at the plan of each query for these arguments.
+func plansOfLists(t *testing.T, db *storage.DB) {
+	seen, asking := map[string]bool{}, ""
+	storage.ExplainQueries(db, func(query string, plan []string, err error) {
+		require.NoError(t, err, query)
+		require.NotEmpty(t, plan)
+		if why := walks(plan); why != "" {
+			t.Errorf("%s: %s\n%s\n%s", asking, why, query, strings.Join(plan, "\n"))
+		}
+		seen[query] = true
+	})
+	askEverything(t, db, &asking)
+	require.Greater(t, len(seen), 10)
 }
 
 // askEverything asks for two pages of each listing with each combination.
@@ -95,20 +101,20 @@ func askEverything(t *testing.T, db *storage.DB, asking *string) {
 	for _, q := range boardQueries(t, db) {
 		ask(q, func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
 			q.After = after
-			p, err := tx.ListPosts(ctx, q)
+			p, err := tx.Posts().List(ctx, q)
 			return p.Next, err
 		})
 	}
 	for _, q := range agentQueries() {
 		ask(q, func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
 			q.After = after
-			p, err := tx.ListProfiles(ctx, q)
+			p, err := tx.Profiles().List(ctx, q)
 			return p.Next, err
 		})
 	}
 	for _, text := range []string{"", fill.Word(0), fill.Word(9000)} {
 		ask(protocol.PeopleQuery{Q: text}, func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
-			p, err := tx.ListPeople(ctx, protocol.PeopleQuery{Q: text, Paging: protocol.Paging{After: after}})
+			p, err := tx.Profiles().ListPeople(ctx, protocol.PeopleQuery{Q: text, Paging: protocol.Paging{After: after}})
 			return p.Next, err
 		})
 		for _, q := range []protocol.MerchantQuery{
@@ -117,28 +123,28 @@ func askEverything(t *testing.T, db *storage.DB, asking *string) {
 			q.Q = text
 			ask(q, func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
 				q.After = after
-				p, err := tx.ListMerchants(ctx, q)
+				p, err := tx.Profiles().ListMerchants(ctx, q)
 				return p.Next, err
 			})
 		}
 	}
 	for _, types := range [][]protocol.FeedType{nil, {protocol.FeedBoardPost}, {protocol.FeedReview, protocol.FeedMerchantJoined}} {
 		ask(types, func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
-			p, err := tx.ListFeed(ctx, types, 20, after)
+			p, err := tx.Feed().List(ctx, types, 20, after)
 			return p.Next, err
 		})
 	}
 	root := busiest(t, db)
 	ask(root, func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
-		p, err := tx.ListThread(ctx, root, 20, after)
+		p, err := tx.Posts().ListThread(ctx, root, 20, after)
 		return p.Next, err
 	})
 	ask(root, func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
-		p, err := tx.ListReplies(ctx, root, 20, after)
+		p, err := tx.Posts().ListReplies(ctx, root, 20, after)
 		return p.Next, err
 	})
 	ask(fill.Handle(0), func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
-		p, err := tx.ListOwnPosts(ctx, fill.Handle(0), 20, after)
+		p, err := tx.Posts().ListOwn(ctx, fill.Handle(0), 20, after)
 		return p.Next, err
 	})
 }
@@ -146,7 +152,7 @@ func askEverything(t *testing.T, db *storage.DB, asking *string) {
 // busiest is the root of a thread.
 func busiest(t *testing.T, db *storage.DB) (root string) {
 	read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-		p, err := tx.ListPosts(ctx, protocol.BoardQuery{Kind: protocol.Resolution, Paging: protocol.Paging{Limit: 100}})
+		p, err := tx.Posts().List(ctx, protocol.BoardQuery{Kind: protocol.Resolution, Paging: protocol.Paging{Limit: 100}})
 		for _, post := range p.Items {
 			if post.Root != nil {
 				root = *post.Root

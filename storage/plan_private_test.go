@@ -11,7 +11,6 @@ import (
 
 	"stoa/protocol"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 	"stoa/storage/storagetest/fill"
 
 	"github.com/stretchr/testify/require"
@@ -47,39 +46,39 @@ func astray(asking, query string, plan []string) string {
 	return ""
 }
 
-// TestPlans_Private runs the lists of owners and operators on a node with one
-// busy owner among many, first pages and later ones, and looks at the plan of each
-// query as the engine makes it: nothing is read but the page.
-func TestPlans_Private(t *testing.T) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
-		db, err := storage.Open(t.Context(), c)
-		require.NoError(t, err)
-		defer db.Close()
-		require.NoError(t, fill.Fill(t.Context(), db, fill.Config{Base: base, Posts: 6000, Profiles: 500, Threads: 6000, Seed: 1}))
-		fillAccounts(t, db)
-		if c.URL != "" {
-			own, err := sql.Open("pgx", c.URL)
-			require.NoError(t, err)
-			// An empty table is read end to end whatever its indexes: some agents moved here.
-			_, err = own.Exec(`INSERT INTO archive_post (handle, seq) SELECT 'moved-' || seq % 300, seq FROM post`)
-			require.NoError(t, err)
-			_, err = own.Exec(`VACUUM (ANALYZE)`)
-			require.NoError(t, err)
-			require.NoError(t, own.Close())
+// plansPrivate runs the lists of owners and operators on a node with one busy owner
+// among many, first pages and later ones, and looks at the plan of each query:
+// nothing is read but the page.
+func plansPrivate(t *testing.T, db *storage.DB) {
+	seen, asking := map[string]bool{}, ""
+	storage.ExplainQueries(db, func(query string, plan []string, err error) {
+		require.NoError(t, err, query)
+		require.NotEmpty(t, plan)
+		if why := astray(asking, query, plan); why != "" {
+			t.Errorf("%s: %s\n%s\n%s", asking, why, query, strings.Join(plan, "\n"))
 		}
-		seen, asking := map[string]bool{}, ""
-		storage.ExplainQueries(db, func(query string, plan []string, err error) {
-			require.NoError(t, err, query)
-			require.NotEmpty(t, plan)
-			if why := astray(asking, query, plan); why != "" {
-				t.Errorf("%s: %s\n%s\n%s", asking, why, query, strings.Join(plan, "\n"))
-			}
-			seen[query] = true
-		})
-		askPrivate(t, db, &asking)
-		require.Greater(t, len(seen), 20)
+		seen[query] = true
 	})
+	askPrivate(t, db, &asking)
+	require.Greater(t, len(seen), 20)
+}
+
+// fillOther fills tables of PostgreSQL that the lists read, because an empty table is
+// read end to end whatever its indexes, and counts everything.
+func fillOther(t *testing.T, url string) {
+	own, err := sql.Open("pgx", url)
+	require.NoError(t, err)
+	for _, statement := range []string{
+		// Some agents moved here.
+		`INSERT INTO archive_post (handle, seq) SELECT 'moved-' || seq % 300, seq FROM post LIMIT 6000`,
+		`INSERT INTO meeting (id, handle, state, shown, starts_at, ends_at, requester, mailbox, token_hash, asked_at, moved_at, moves, sequence,
+			doc) SELECT 'mtg_' || seq, 'asked-' || seq % 300, 'submitted', TRUE, 1, 2, 'x', 'm'::bytea, ('t' || seq)::bytea, 1, 1, 1, 0, '{}' FROM post LIMIT 6000`,
+		`VACUUM (ANALYZE)`,
+	} {
+		_, err = own.Exec(statement)
+		require.NoError(t, err)
+	}
+	require.NoError(t, own.Close())
 }
 
 // fillAccounts makes an account with many tokens and sessions among many with few.
@@ -90,7 +89,7 @@ func fillAccounts(t *testing.T, db *storage.DB) {
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for i := range 200 {
 				id := fmt.Sprintf("acc_%d-%d", chunk, i)
-				if err := tx.InsertAccount(ctx, storage.Account{ID: id, Name: id, Role: protocol.RoleOwner}); err != nil {
+				if err := tx.Accounts().Insert(ctx, storage.Account{ID: id, Name: id, Role: protocol.RoleOwner}); err != nil {
 					return err
 				}
 				if i%2 == 0 {
@@ -104,10 +103,10 @@ func fillAccounts(t *testing.T, db *storage.DB) {
 				if i%8 == 0 {
 					token.RevokedAt = &tx.Now
 				}
-				if err := tx.InsertToken(ctx, token); err != nil {
+				if err := tx.Tokens().Insert(ctx, token); err != nil {
 					return err
 				}
-				if err := tx.InsertSession(ctx,
+				if err := tx.Sessions().Insert(ctx,
 					storage.Session{ID: protocol.NewID(protocol.SessionID, tx.Now), Hash: hash(), Account: id, ExpiresAt: tx.Now.Add(time.Hour)},
 				); err != nil {
 					return err
@@ -137,7 +136,7 @@ func askPrivate(t *testing.T, db *storage.DB, asking *string) {
 	for _, handle := range []string{fill.Handle(0), fill.Handle(30), fill.Handle(499)} {
 		for _, state := range []protocol.ThreadState{"", protocol.ThreadOpen, protocol.ThreadAnswered, protocol.ThreadClosed} {
 			ask("threads of "+handle+" "+string(state), func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
-				p, err := tx.ListThreads(ctx, handle, state, 20, after)
+				p, err := tx.Threads().List(ctx, handle, state, 20, after)
 				if len(p.Items) > 0 {
 					thread = p.Items[0].ID
 				}
@@ -146,59 +145,69 @@ func askPrivate(t *testing.T, db *storage.DB, asking *string) {
 		}
 		for _, state := range []protocol.CallbackState{"", protocol.CallbackDone, protocol.CallbackFailed, protocol.CallbackWaiting} {
 			ask("callbacks of "+handle+" "+string(state), func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
-				p, err := tx.ListCallbacks(ctx, handle, state, "", 20, after)
+				p, err := tx.Callbacks().List(ctx, handle, state, "", 20, after)
 				return p.Next, err
 			})
 		}
 		ask("blocked by "+handle, func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
-			p, err := tx.ListContactBlocks(ctx, handle, 20, after)
+			p, err := tx.ContactBlocks().List(ctx, handle, 20, after)
+			return p.Next, err
+		})
+		for _, state := range []protocol.MeetingState{"", protocol.MeetingSubmitted} {
+			ask("meeting requests to "+handle+" "+string(state), func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
+				p, err := tx.Meetings().List(ctx, handle, state, 20, after)
+				return p.Next, err
+			})
+		}
+		ask("meetings of @"+handle, func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
+			p, err := tx.Meetings().Agenda(ctx, handle, time.UnixMilli(0), time.UnixMilli(9), 20, after)
 			return p.Next, err
 		})
 		ask("posts of "+handle, func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
-			p, err := tx.ListOwnPosts(ctx, handle, 20, after)
+			p, err := tx.Posts().ListOwn(ctx, handle, 20, after)
 			return p.Next, err
 		})
 		ask("tokens for "+handle, func(tx *storage.Tx, ctx context.Context, _ string) (*string, error) {
-			_, err := tx.ListTokens(ctx, handle)
+			_, err := tx.Tokens().OfProfile(ctx, handle)
 			return nil, err
 		})
 		for _, names := range [][]string{{"handle:" + handle}, {"handle:" + handle, "account:x", "key:y"}} {
 			ask(fmt.Sprint("news of ", names), func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
 				at, err := storage.ParseNewsCursor(after)
 				require.NoError(t, err)
-				_, upTo, _, err := tx.News(ctx, names, at, 20)
+				_, upTo, _, err := tx.News().After(ctx, names, at, 20)
 				next := storage.NewsCursor(upTo)
 				return &next, err
 			})
 		}
 		*asking = "open threads with " + handle
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.CountOpenThreads(ctx, handle, "handle:"+fill.Handle(3), 10)
+			_, err := tx.Threads().CountOpen(ctx, handle, "handle:"+fill.Handle(3), 10)
 			return err
 		})
 	}
 	require.NotEmpty(t, thread)
 	ask("messages", func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
-		p, err := tx.ListMessages(ctx, thread, 1, after)
+		p, err := tx.Threads().ListMessages(ctx, thread, 1, after)
 		return p.Next, err
 	})
 	for _, state := range []protocol.CallbackState{"", protocol.CallbackDone} {
 		ask("of a thread, deliveries", func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
-			p, err := tx.ListCallbacks(ctx, fill.Handle(0), state, thread, 20, after)
+			p, err := tx.Callbacks().List(ctx, fill.Handle(0), state, thread, 20, after)
 			return p.Next, err
 		})
 	}
 	ask("by a read token", func(tx *storage.Tx, ctx context.Context, _ string) (*string, error) {
-		_, err := tx.ThreadByToken(ctx, protocol.SecretHash(fill.ReadToken(7)))
+		_, err := tx.Threads().IDByToken(ctx, protocol.SecretHash(fill.ReadToken(7)))
 		return nil, err
 	})
 	for _, account := range []string{busyAccount, "acc_3-1"} {
 		ask("tokens of "+account, func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
-			p, err := tx.AccountTokens(ctx, account, 20, after)
+			p, err := tx.Tokens().OfAccount(ctx, account, 20, after)
 			return p.Next, err
 		})
 		ask("sessions of "+account, func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
-			p, err := tx.ListSessions(ctx, account, 20, after)
+			p, err := tx.Sessions().List(ctx, account, 20, after)
 			return p.Next, err
 		})
 	}
@@ -209,29 +218,29 @@ func askOperators(t *testing.T, ask func(what string, list func(tx *storage.Tx, 
 	var subject, reported string
 	for name, list := range map[string]func(tx *storage.Tx, ctx context.Context, after string) (*string, error){
 		"accounts": func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
-			p, err := tx.ListAccounts(ctx, 20, after)
+			p, err := tx.Accounts().List(ctx, 20, after)
 			return p.Next, err
 		},
 		"audit": func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
-			p, err := tx.ListAudit(ctx, 20, after)
+			p, err := tx.AuditLog().List(ctx, 20, after)
 			return p.Next, err
 		},
 		"moderation log": func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
-			p, err := tx.ListModeration(ctx, 20, after)
+			p, err := tx.Moderation().ListLog(ctx, 20, after)
 			return p.Next, err
 		},
 		"notes": func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
-			p, err := tx.ListNotes(ctx, protocol.NoteQuery{Paging: protocol.Paging{After: after}})
+			p, err := tx.Moderation().ListNotes(ctx, protocol.NoteQuery{Paging: protocol.Paging{After: after}})
 			subject = p.Items[0].Subject
 			return p.Next, err
 		},
 		"reported posts": func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
-			p, err := tx.ListReview(ctx, 20, after)
+			p, err := tx.Moderation().ListReview(ctx, 20, after)
 			reported = p.Items[0]
 			return p.Next, err
 		},
 		"hidden posts": func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
-			p, err := tx.ListHidden(ctx, 20, after)
+			p, err := tx.Posts().ListHidden(ctx, 20, after)
 			return p.Next, err
 		},
 	} {
@@ -239,19 +248,19 @@ func askOperators(t *testing.T, ask func(what string, list func(tx *storage.Tx, 
 	}
 	require.NotEmpty(t, subject)
 	ask("of a post, reports", func(tx *storage.Tx, ctx context.Context, _ string) (*string, error) {
-		if _, err := tx.ListReports(ctx, reported, 20); err != nil {
+		if _, err := tx.Moderation().ListReports(ctx, reported, 20); err != nil {
 			return nil, err
 		}
-		_, err := tx.OpenReports(ctx, reported)
+		_, err := tx.Moderation().OpenReports(ctx, reported)
 		return nil, err
 	})
 	ask("notes on a post", func(tx *storage.Tx, ctx context.Context, _ string) (*string, error) {
-		_, err := tx.ListNotes(ctx, protocol.NoteQuery{Subject: subject})
+		_, err := tx.Moderation().ListNotes(ctx, protocol.NoteQuery{Subject: subject})
 		return nil, err
 	})
 	for _, kind := range []protocol.BlockKind{"", protocol.BlockNetwork, protocol.BlockHost, protocol.BlockKey} {
 		ask("blocks "+string(kind), func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
-			p, err := tx.ListBlocks(ctx, protocol.NodeBlockQuery{Kind: kind, Paging: protocol.Paging{After: after}})
+			p, err := tx.Blocks().List(ctx, protocol.NodeBlockQuery{Kind: kind, Paging: protocol.Paging{After: after}})
 			return p.Next, err
 		})
 	}

@@ -72,7 +72,6 @@ func TestPlans(t *testing.T) {
 	add("own posts", text, args...)
 	add("resolution", resolutionQuery, "x", "x", "x", "x")
 	add("hidden", `SELECT seq FROM post WHERE state = 'hidden' AND seq < ? ORDER BY seq DESC LIMIT ?`, 1, 2)
-	add("by agent", `SELECT seq FROM post WHERE author_erc8004 = ? AND state <> 'deleted' AND seq < ? ORDER BY seq DESC LIMIT ?`, "x", 1, 2)
 	add("orphans", `SELECT seq FROM post WHERE reply_to = ? AND reply_to <> '' AND in_reply_to IS NULL`, "x")
 	add("words", `SELECT rowid FROM post_word WHERE post_word MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?`, `"a"`, 1, 2)
 	for _, open := range []bool{false, true} {
@@ -108,6 +107,8 @@ func TestPlans(t *testing.T) {
 	add("author in a thread", threadAuthor, "x", "y", "z")
 	add("posts of an actor", postsOfActor, "x", 1)
 	add("due jobs", dueJobs, 1, claimLook)
+	add("jobs that a process left", `SELECT id FROM job WHERE `+leased)
+	add("outlets that a process left", `SELECT inbox FROM outlet WHERE `+leased)
 	add("free lanes", freeLanes, claimLook)
 	add("next in a lane", nextInLane, 1)
 	add("jobs of a state", `SELECT id FROM job WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?`, "dead", 1, 2)
@@ -125,21 +126,71 @@ func TestPlans(t *testing.T) {
 	add("slots of a board", boardSlots, "x")
 	add("unpaid bids without a slot", contested, "x", 1)
 	add("live bids", liveBids, "x")
+	add("due bids", dueBids, "x", 1, "x", 1)
+	add("open bids", openBids, "x", "x")
+	add("bid by status token", bidByToken, []byte{1})
+	add("bid by pay token", bidByPayToken, []byte{1})
+	add("bids on a board", bidsOnBoard, "x", "y", 1)
+	add("bids on the node", bidsOnNode, "x", 1)
+	add("lapsed bids", bidsLapsed, "x", 1)
+	add("denied bids", bidsDenied, "x", "y")
+	add("unpaid bids", bidsUnpaid, "x")
+	add("slots of strangers", slotsUnknown, "x", 1)
+	text, args = bidsQuery("x", "", "y", 21)
+	add("bids of a board", text, args...)
+	text, args = bidsQuery("x", protocol.BidLive, "y", 21)
+	add("bids of a board in a state", text, args...)
+	add("bids to prune", unpaidBids, 1)
+	add("meetings of some days", meetingsAgenda, "x", 1, 2, 1, "", 21)
+	add("events to prune", `SELECT id FROM pay_event WHERE `+oldPayEvents, 1)
+	add("payments of a board", paymentsOfBoard, "x", "y", 21)
+	add("refund by its id at the provider", refundByReference, "x", "y")
+	add("refund of a payment", refundOfPayment, "x", "y", "z", 1)
+	add("open refunds", openRefunds, "x", "y", 21)
+	add("ledger of a month", ledgerOfMonth, "x", 1, 2)
+	add("does a board owe", owing, "x", "x")
+	add("does an account owe", paymentAccountOwes, "x", "x", 1, "x", "x")
 	add("payment account of a webhook", paymentAccountByHook, "x", "y")
 	add("payment accounts of a profile", paymentAccountsOf, "x")
+	add("busy times of a profile", calendarBusy, "x")
+	add("event of a meeting", meetingEvent, "x")
+	add("failed events of an account", failedEvents, "x")
+	add("meetings that were approved", meetingsAgreed, "x", 1)
+	add("feed of meetings", meetingFeed, []byte{1})
 	add("old callbacks", `SELECT id FROM callback WHERE `+oldCallbacks, "x")
 	add("ended tokens", `SELECT id FROM api_token WHERE `+endedTokens, 1)
 	add("what peers caused", `SELECT id FROM audit WHERE `+oldTold, 1)
 	add("old audit", `SELECT id FROM audit WHERE `+oldAudit, 1)
-	add("prune receipts", `SELECT caller, key FROM receipt WHERE expires <= ? ORDER BY expires LIMIT 1000`, 1)
-	add("prune tombstones", `SELECT uri FROM tombstone WHERE until <= ? ORDER BY until LIMIT 1000`, 1)
+	for _, e := range expiring {
+		add("what has ended of "+e.table, `SELECT `+e.key+` FROM `+e.table+` WHERE `+e.ended(), 1)
+	}
 	add("prune spent", `SELECT key FROM spent WHERE key > ? AND key <= ? AND until < ?`, []byte{1}, []byte{2}, 1)
-	add("prune signatures", `SELECT key FROM used_signature WHERE `+usedSignatures, 1)
 	add("idle imports", idleImport, 1)
 	add("orphans", `SELECT id FROM post WHERE `+orphans, "x", "y", "z", 1)
 	add("outlets of a host", `SELECT inbox FROM outlet WHERE host = ? AND next_at > ?`, "x", 1)
 	add("peers", isPeer, "x", "x")
+	// What every bid, every poll and every page of a board asks must use the index that is made for it.
+	by := map[string]string{
+		"jobs that a process left": "job_owner", "outlets that a process left": "outlet_owner",
+		"attention boards": "attention_board_listed", "slots in use": "bid_slot", "slots of a board": "bid_slot", "live bids": "bid_state",
+		"unpaid bids without a slot": "bid_held", "due bids": "bid_held bid_claimed", "bids on a board": "bid_bidder", "bids on the node": "bid_bidder",
+		"lapsed bids": "bid_lapsed", "denied bids": "bid_denied", "unpaid bids": "bid_state", "bids of a board": "bid_board",
+		"bids of a board in a state": "bid_state", "bids to prune": "bid_unpaid", "events to prune": "pay_event_done",
+		"payments of a board": "payment_board", "refund by its id at the provider": "refund_reference", "refund of a payment": "refund_payment",
+		"open refunds": "refund_open", "ledger of a month": "ledger_board", "does a board owe": "refund_open", "does an account owe": "bid_account refund_open",
+		"payment account of a webhook": "sqlite_autoindex_payment_account_2",
+		"busy times of a profile":      "calendar_busy_handle", "event of a meeting": "sqlite_autoindex_meeting_event_1",
+		"failed events of an account": "meeting_event_account", "meetings that were approved": "meeting_agreed",
+		"feed of meetings":      "sqlite_autoindex_meeting_feed_2",
+		"meetings of some days": "meeting_agenda",
+	}
 	require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *Tx) error {
+		for name, indexes := range by {
+			plan := strings.Join(explain(t, ctx, tx, queries[name].text, queries[name].args), "\n")
+			for index := range strings.FieldsSeq(indexes) {
+				require.Contains(t, plan, index, name)
+			}
+		}
 		for name, q := range queries {
 			for _, step := range explain(t, ctx, tx, q.text, q.args) {
 				// Scans of the merged pages (r, m), of given rows (want) and of freed lanes are meant.

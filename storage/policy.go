@@ -22,23 +22,29 @@ type HostPolicy struct {
 	Note   string
 }
 
-// SetHostPolicy sets the policy of a host; an empty policy removes it.
-func (tx *Tx) SetHostPolicy(ctx context.Context, p HostPolicy) error {
+// Peers reads and writes what is known of other servers: their policies, their
+// actors and keys.
+type Peers struct{ tx *Tx }
+
+func (tx *Tx) Peers() Peers { return Peers{tx} }
+
+// SetPolicy sets the policy of a host; an empty policy removes it.
+func (ps Peers) SetPolicy(ctx context.Context, p HostPolicy) error {
 	if p.Policy == "" {
-		_, err := tx.write(ctx, `DELETE FROM host_policy WHERE host = ?`, p.Host)
+		_, err := ps.tx.write(ctx, `DELETE FROM host_policy WHERE host = ?`, p.Host)
 		return err
 	}
-	_, err := tx.write(ctx, `INSERT INTO host_policy (host, policy, note) VALUES (?, ?, ?)
+	_, err := ps.tx.write(ctx, `INSERT INTO host_policy (host, policy, note) VALUES (?, ?, ?)
 		ON CONFLICT (host) DO UPDATE SET policy = EXCLUDED.policy, note = EXCLUDED.note`, p.Host, string(p.Policy), p.Note)
 	return err
 }
 
-// HostPolicyFor returns the policy for a host, with or without a port: the one of
-// its longest domain suffix. Policy is empty if there is none.
-func (tx *Tx) HostPolicyFor(ctx context.Context, host string) (HostPolicy, error) {
+// PolicyFor returns the policy for a host, with or without a port: the one of its
+// longest domain suffix. Policy is empty if there is none.
+func (ps Peers) PolicyFor(ctx context.Context, host string) (HostPolicy, error) {
 	names := suffixes(host) // the longest is the nearest
 	p := HostPolicy{Host: host}
-	err := tx.row(ctx, `SELECT host, policy, note FROM host_policy WHERE host IN (`+marks(len(names))+`) ORDER BY length(host) DESC LIMIT 1`,
+	err := ps.tx.row(ctx, `SELECT host, policy, note FROM host_policy WHERE host IN (`+marks(len(names))+`) ORDER BY length(host) DESC LIMIT 1`,
 		toAny(names)...).Scan(&p.Host, &p.Policy, &p.Note)
 	if err == ErrNotFound {
 		err = nil
@@ -46,13 +52,13 @@ func (tx *Tx) HostPolicyFor(ctx context.Context, host string) (HostPolicy, error
 	return p, err
 }
 
-// HostRefused reports whether the operator refuses a host: by an active block or by
-// the reject policy.
-func (tx *Tx) HostRefused(ctx context.Context, host string) (bool, error) {
-	if blocked, err := tx.HostBlocked(ctx, host); err != nil || blocked {
+// Refused reports whether the operator refuses a host: by an active block or by the
+// reject policy.
+func (ps Peers) Refused(ctx context.Context, host string) (bool, error) {
+	if blocked, err := ps.tx.Blocks().MatchHost(ctx, host); err != nil || blocked {
 		return blocked, err
 	}
-	p, err := tx.HostPolicyFor(ctx, host)
+	p, err := ps.PolicyFor(ctx, host)
 	return p.Policy == PolicyReject, err
 }
 
@@ -81,33 +87,33 @@ func suffixes(host string) []string {
 	return all
 }
 
-// ListHostPolicies returns every policy, by host.
-func (tx *Tx) ListHostPolicies(ctx context.Context) ([]HostPolicy, error) {
-	rows, err := tx.query(ctx, `SELECT host, policy, note FROM host_policy ORDER BY host`)
+// ListPolicies returns every policy, by host.
+func (ps Peers) ListPolicies(ctx context.Context) ([]HostPolicy, error) {
+	rows, err := ps.tx.query(ctx, `SELECT host, policy, note FROM host_policy ORDER BY host`)
 	return collect(rows, err, func(s scanner) (p HostPolicy, err error) {
 		err = s.Scan(&p.Host, &p.Policy, &p.Note)
 		return p, err
 	})
 }
 
-// SetHostScheme stores the signature scheme of a host.
-func (tx *Tx) SetHostScheme(ctx context.Context, host, scheme string) error {
-	_, err := tx.write(ctx, `INSERT INTO host_scheme (host, scheme, at) VALUES (?, ?, ?)
-		ON CONFLICT (host) DO UPDATE SET scheme = EXCLUDED.scheme, at = EXCLUDED.at`, host, scheme, millis(tx.Now))
+// SetScheme stores the signature scheme of a host.
+func (ps Peers) SetScheme(ctx context.Context, host, scheme string) error {
+	_, err := ps.tx.write(ctx, `INSERT INTO host_scheme (host, scheme, at) VALUES (?, ?, ?)
+		ON CONFLICT (host) DO UPDATE SET scheme = EXCLUDED.scheme, at = EXCLUDED.at`, host, scheme, millis(ps.tx.Now))
 	return err
 }
 
-// HostScheme returns the stored signature scheme, "" if there is none.
-func (tx *Tx) HostScheme(ctx context.Context, host string) (scheme string, err error) {
-	err = tx.row(ctx, `SELECT scheme FROM host_scheme WHERE host = ?`, host).Scan(&scheme)
+// Scheme returns the stored signature scheme, "" if there is none.
+func (ps Peers) Scheme(ctx context.Context, host string) (scheme string, err error) {
+	err = ps.tx.row(ctx, `SELECT scheme FROM host_scheme WHERE host = ?`, host).Scan(&scheme)
 	if err == ErrNotFound {
 		err = nil
 	}
 	return scheme, err
 }
 
-// DropSchemes deletes what was stored about hosts before a time, at most a thousand
-// per call, and returns how many: it is found out again.
-func (tx *Tx) DropSchemes(ctx context.Context, before time.Time) (int, error) {
-	return tx.deleteSome(ctx, "host_scheme", "host", `at < ? ORDER BY at LIMIT 1000`, millis(before))
+// PruneSchemes deletes what was stored about hosts before a time, at most a
+// thousand per call, and returns how many: it is found out again.
+func (ps Peers) PruneSchemes(ctx context.Context, before time.Time) (int, error) {
+	return ps.tx.deleteSome(ctx, "host_scheme", "host", `at < ? ORDER BY at LIMIT 1000`, millis(before))
 }

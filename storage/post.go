@@ -19,60 +19,63 @@ const postColumns = `seq, id, uri, url, kind, title, body, tags, in_reply_to, no
 const storedColumns = postColumns + `, state, reports, reply_to, board, language, mentions, evidence, statement, object`
 
 var postInsert = insert{
-	into: `INSERT INTO post (seq, id, uri, foreign_uri, url, kind, state, title, tags, in_reply_to, reply_to, board,
+	Into: `INSERT INTO post (seq, id, uri, foreign_uri, url, kind, state, title, tags, in_reply_to, reply_to, board,
 	author_name, author_handle, author_node, author_local, author_actor, author_erc8004, author_method, author_keyid,
 	verified, node, created_at, stored_at, body, evidence, statement, object, root,
 	reply_count, resolved_by, language, mentions, proof_level, proof_subject, proof_block, proof_at) VALUES `,
-	row:   `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-	bySeq: true,
+	Row:    `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	Sorted: true,
 }
 
-var tagInsert = insert{into: `INSERT INTO post_tag (tag, kind, verified, seq) VALUES `, row: `(?, ?, ?, ?)`}
+var tagInsert = insert{Into: `INSERT INTO post_tag (tag, kind, verified, seq) VALUES `, Row: `(?, ?, ?, ?)`}
 
-// InsertPost stores a new post; an empty state means visible. ErrExists when its id
-// or uri is stored, also as a deleted post: a deleted post does not return. A
-// visible reply increments the count of its parent, if that is stored, and may
-// resolve it; a parent known only by ReplyTo is looked up, and replies that arrived
-// before their parent are joined to it with their threads. The root and resolution
-// of p are set here.
-func (tx *Tx) InsertPost(ctx context.Context, p *protocol.StoredPost) error {
-	if tx.batch == nil {
+// Posts reads and writes posts, of this node and of others.
+type Posts struct{ tx *Tx }
+
+func (tx *Tx) Posts() Posts { return Posts{tx} }
+
+// Insert stores a new post; an empty state means visible. ErrExists when its id or
+// uri is stored, also as a deleted post: a deleted post does not return. A visible
+// reply increments the count of its parent, if that is stored, and may resolve it;
+// a parent known only by ReplyTo is looked up, and replies that arrived before
+// their parent are joined to it with their threads. The root and resolution of p
+// are set here.
+func (ps Posts) Insert(ctx context.Context, p *protocol.StoredPost) error {
+	if !ps.tx.writes() {
 		return ErrReadOnly
 	}
 	if p.State == "" {
 		p.State = protocol.Visible
 	}
 	p.ReplyCount, p.Resolved, p.ResolvedBy = 0, false, nil
-	p.Author.Rest(tx.Now)
+	p.Author.Rest(ps.tx.Now)
 	seq, err := seqOf(p.ID)
 	if err != nil {
 		return err
 	}
-	if err := tx.keepWriter(ctx, p); err != nil {
+	if err := ps.keepWriter(ctx, p); err != nil {
 		return err
 	}
 	plain := p.State == protocol.Visible && p.Node == nil && p.InReplyTo == nil && p.ReplyTo == "" && !foreignURI(p)
-	if plain && !tx.batch.careful {
-		return tx.holdPost(p, seq)
+	if plain && !ps.tx.careful() {
+		return ps.hold(p, seq)
 	}
-	return tx.insertPostNow(ctx, p, seq)
+	return ps.insertNow(ctx, p, seq)
 }
 
 func foreignURI(p *protocol.StoredPost) bool { return !strings.HasSuffix(p.URI, "/"+p.ID) }
 
-// holdPost leaves writing the post to the end of the batch.
-func (tx *Tx) holdPost(p *protocol.StoredPost, seq int64) error {
-	b := tx.batch
-	if !b.posts.first(seq) {
-		return b.apart(ErrExists) // two ids of one number, or one id twice: the run in a transaction alone decides
+// hold leaves writing the post to the end of the batch.
+func (ps Posts) hold(p *protocol.StoredPost, seq int64) error {
+	if err := ps.tx.hold(heldPosts, postValues(ps.tx, p, seq)...); err != nil {
+		return err
 	}
-	b.touched = true
-	b.posts.add(postValues(tx, p, seq)...)
 	for _, tag := range tagKeys(p.Tags) {
-		b.tags.add(tag, string(p.Kind), p.Author.Verified, seq)
+		if err := ps.tx.hold(heldTags, tag, string(p.Kind), p.Author.Verified, seq); err != nil {
+			return err
+		}
 	}
-	b.words.add(seq, postText(p))
-	return nil
+	return ps.tx.hold(heldWords, seq, postText(p))
 }
 
 func postValues(tx *Tx, p *protocol.StoredPost, seq int64) []any {
@@ -169,45 +172,45 @@ func postText(p *protocol.StoredPost) string {
 	return string(b)
 }
 
-// insertPostNow stores a post at once and detects every conflict.
-func (tx *Tx) insertPostNow(ctx context.Context, p *protocol.StoredPost, seq int64) error {
+// insertNow stores a post at once and detects every conflict.
+func (ps Posts) insertNow(ctx context.Context, p *protocol.StoredPost, seq int64) error {
 	if p.Kind == protocol.Resolution { // its parent may have to be indexed again
-		if err := tx.settleWords(); err != nil {
+		if err := ps.tx.settleWords(); err != nil {
 			return err
 		}
 	}
-	if known, err := tx.HasPost(ctx, p.URI); err != nil || known {
+	if known, err := ps.Has(ctx, p.URI); err != nil || known {
 		return orExists(err)
 	}
-	if err := tx.findParent(ctx, p); err != nil {
+	if err := ps.findParent(ctx, p); err != nil {
 		return err
 	}
-	seq, err := tx.placePost(ctx, p, seq)
+	seq, err := ps.place(ctx, p, seq)
 	if err != nil {
 		return err
 	}
-	replies, err := tx.adoptReplies(ctx, p, seq)
+	replies, err := ps.adoptReplies(ctx, p, seq)
 	if err != nil {
 		return err
 	}
 	if len(replies) > 0 {
-		if err := tx.findResolution(ctx, p, seq); err != nil {
+		if err := ps.findResolution(ctx, p, seq); err != nil {
 			return err
 		}
 	}
 	if p.State != protocol.Visible {
 		return nil
 	}
-	return tx.showPost(ctx, p, seq)
+	return ps.show(ctx, p, seq)
 }
 
-// placePost inserts the row under the first free number from seq on.
-func (tx *Tx) placePost(ctx context.Context, p *protocol.StoredPost, seq int64) (int64, error) {
-	if known, err := tx.hasPost(ctx, byID, idRange(p.ID)...); err != nil || known {
+// place inserts the row under the first free number from seq on.
+func (ps Posts) place(ctx context.Context, p *protocol.StoredPost, seq int64) (int64, error) {
+	if known, err := ps.has(ctx, byID, idRange(p.ID)...); err != nil || known {
 		return 0, orExists(err)
 	}
 	for at := seq; at < seq+nearby; at++ {
-		n, err := tx.write(ctx, postInsert.into+postInsert.row+` ON CONFLICT DO NOTHING`, postValues(tx, p, at)...)
+		n, err := ps.tx.write(ctx, postInsert.Into+postInsert.Row+` ON CONFLICT DO NOTHING`, postValues(ps.tx, p, at)...)
 		if err != nil {
 			return 0, fmt.Errorf("insert post: %w", err)
 		}
@@ -215,10 +218,10 @@ func (tx *Tx) placePost(ctx context.Context, p *protocol.StoredPost, seq int64) 
 			return at, nil
 		}
 		// Taken since, or by another id: by the same id only on PostgreSQL.
-		if _, _, err := tx.postByID(ctx, p.ID); err != ErrNotFound {
+		if _, _, err := ps.byID(ctx, p.ID); err != ErrNotFound {
 			return 0, orExists(err)
 		}
-		if _, _, err := tx.postByURI(ctx, p.URI); err != ErrNotFound {
+		if _, _, err := ps.byURI(ctx, p.URI); err != ErrNotFound {
 			return 0, orExists(err)
 		}
 	}
@@ -243,83 +246,83 @@ func idRange(id string) []any {
 	return []any{seq, seq + nearby, id}
 }
 
-// PostByID returns a post in any state; ErrNotFound when there is none.
-func (tx *Tx) PostByID(ctx context.Context, id string) (*protocol.StoredPost, error) {
-	p, _, err := tx.postByID(ctx, id)
+// ByID returns a post in any state; ErrNotFound when there is none.
+func (ps Posts) ByID(ctx context.Context, id string) (*protocol.StoredPost, error) {
+	p, _, err := ps.byID(ctx, id)
 	return p, err
 }
 
-// PostToDecide is PostByID for a caller that decides by the result: in a writing
+// ForUpdate is ByID for a caller that decides by the result: in a writing
 // transaction the post's row is locked, so that the result is valid until its end.
-func (tx *Tx) PostToDecide(ctx context.Context, id string) (*protocol.StoredPost, error) {
-	if tx.batch == nil {
-		return tx.PostByID(ctx, id)
+func (ps Posts) ForUpdate(ctx context.Context, id string) (*protocol.StoredPost, error) {
+	if !ps.tx.writes() {
+		return ps.ByID(ctx, id)
 	}
-	if err := tx.settleWords(); err != nil { // a decision removes its words
+	if err := ps.tx.settleWords(); err != nil { // a decision removes its words
 		return nil, err
 	}
-	p, _, err := tx.lockPost(ctx, id)
+	p, _, err := ps.lock(ctx, id)
 	return p, err
 }
 
-func (tx *Tx) postByID(ctx context.Context, id string) (*protocol.StoredPost, int64, error) {
-	return tx.onePost(ctx, id, "")
+func (ps Posts) byID(ctx context.Context, id string) (*protocol.StoredPost, int64, error) {
+	return ps.read(ctx, id, "")
 }
 
-// lockPost is postByID with a lock on the row.
-func (tx *Tx) lockPost(ctx context.Context, id string) (*protocol.StoredPost, int64, error) {
-	if err := tx.dirty(); err != nil {
+// lock is byID with a lock on the row.
+func (ps Posts) lock(ctx context.Context, id string) (*protocol.StoredPost, int64, error) {
+	if err := ps.tx.dirty(); err != nil {
 		return nil, 0, err
 	}
-	return tx.onePost(ctx, id, tx.db.engine.forUpdate())
+	return ps.read(ctx, id, ps.tx.db.engine.ForUpdate())
 }
 
-func (tx *Tx) onePost(ctx context.Context, id, lock string) (*protocol.StoredPost, int64, error) {
+func (ps Posts) read(ctx context.Context, id, lock string) (*protocol.StoredPost, int64, error) {
 	var p protocol.StoredPost
-	seq, err := scanStored(tx.row(ctx, `SELECT `+storedColumns+` FROM post WHERE `+byID+lock, idRange(id)...), &p)
+	seq, err := scanStored(ps.tx.row(ctx, `SELECT `+storedColumns+` FROM post WHERE `+byID+lock, idRange(id)...), &p)
 	if err != nil {
 		return nil, 0, err
 	}
 	return &p, seq, nil
 }
 
-// HasPost reports whether there is a post with that ActivityPub id, as PostByURI
-// finds it.
-func (tx *Tx) HasPost(ctx context.Context, uri string) (bool, error) {
+// Has reports whether there is a post with that ActivityPub id, as ByURI finds
+// it.
+func (ps Posts) Has(ctx context.Context, uri string) (bool, error) {
 	if id := uri[strings.LastIndexByte(uri, '/')+1:]; protocol.IsID(protocol.PostID, id) {
-		known, err := tx.hasPost(ctx, byID+` AND uri = ?`, append(idRange(id), uri)...)
+		known, err := ps.has(ctx, byID+` AND uri = ?`, append(idRange(id), uri)...)
 		if err != nil || known {
 			return known, err
 		}
 	}
-	return tx.hasPost(ctx, `uri = ? AND foreign_uri`, uri)
+	return ps.has(ctx, `uri = ? AND foreign_uri`, uri)
 }
 
-func (tx *Tx) hasPost(ctx context.Context, where string, args ...any) (bool, error) {
+func (ps Posts) has(ctx context.Context, where string, args ...any) (bool, error) {
 	var one int
-	err := tx.row(ctx, `SELECT 1 FROM post WHERE `+where, args...).Scan(&one)
+	err := ps.tx.row(ctx, `SELECT 1 FROM post WHERE `+where, args...).Scan(&one)
 	if err == ErrNotFound {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// PostByURI returns the post with that ActivityPub id, of this node or another, in
-// any state; ErrNotFound when there is none.
-func (tx *Tx) PostByURI(ctx context.Context, uri string) (*protocol.StoredPost, error) {
-	p, _, err := tx.postByURI(ctx, uri)
+// ByURI returns the post with that ActivityPub id, of this node or another, in any
+// state; ErrNotFound when there is none.
+func (ps Posts) ByURI(ctx context.Context, uri string) (*protocol.StoredPost, error) {
+	p, _, err := ps.byURI(ctx, uri)
 	return p, err
 }
 
-func (tx *Tx) postByURI(ctx context.Context, uri string) (*protocol.StoredPost, int64, error) {
+func (ps Posts) byURI(ctx context.Context, uri string) (*protocol.StoredPost, int64, error) {
 	if id := uri[strings.LastIndexByte(uri, '/')+1:]; protocol.IsID(protocol.PostID, id) {
-		p, seq, err := tx.postByID(ctx, id)
+		p, seq, err := ps.byID(ctx, id)
 		if err == nil && p.URI == uri || err != nil && err != ErrNotFound {
 			return p, seq, err
 		}
 	}
 	var p protocol.StoredPost
-	seq, err := scanStored(tx.row(ctx, `SELECT `+storedColumns+` FROM post WHERE uri = ? AND foreign_uri`, uri), &p)
+	seq, err := scanStored(ps.tx.row(ctx, `SELECT `+storedColumns+` FROM post WHERE uri = ? AND foreign_uri`, uri), &p)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -371,9 +374,9 @@ func scanStored(s scanner, p *protocol.StoredPost, more ...any) (int64, error) {
 	return seq, err
 }
 
-// CountPosts is how many posts of this node are visible.
-func (tx *Tx) CountPosts(ctx context.Context) (n int, err error) {
-	err = tx.row(ctx, `SELECT (SELECT count(*) FROM post WHERE state = 'visible')
+// Count is how many posts of this node are visible.
+func (ps Posts) Count(ctx context.Context) (n int, err error) {
+	err = ps.tx.row(ctx, `SELECT (SELECT count(*) FROM post WHERE state = 'visible')
 		- (SELECT count(*) FROM post WHERE state = 'visible' AND node IS NOT NULL)`).Scan(&n)
 	return n, err
 }

@@ -36,9 +36,24 @@ func BenchmarkBareGroupedInsert(b *testing.B) {
 	onEach(b, func(b *testing.B, db *storage.DB) {
 		run(b, func(ctx context.Context, n int64) error {
 			s := spend()
-			return db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Spend(ctx, s) }, s)
+			return db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Requests().Spend(ctx, s) }, s)
 		})
 	})
+}
+
+func BenchmarkLimit(b *testing.B) {
+	db := storagetest.Open(b)
+	require.NoError(b, db.Read(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		for b.Loop() {
+			if _, err := tx.Feed().After(ctx, 0, 20); err != nil {
+				return err
+			}
+			if _, err := tx.Threads().ListMessages(ctx, "thr_x", 20, ""); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
 }
 
 func onEach(b *testing.B, fn func(b *testing.B, db *storage.DB)) {
@@ -97,15 +112,15 @@ func publish(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) error 
 }
 
 func publishSpending(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, s protocol.Spend) error {
-	if err := tx.Spend(ctx, s); err != nil {
+	if err := tx.Requests().Spend(ctx, s); err != nil {
 		return err
 	}
-	if err := tx.InsertPost(ctx, p); err != nil {
+	if err := tx.Posts().Insert(ctx, p); err != nil {
 		return err
 	}
-	if err := tx.AppendFeed(ctx, feedItem(p)); err != nil {
+	if err := tx.Feed().Append(ctx, feedItem(p)); err != nil {
 		return err
 	}
-	err := tx.AppendLog(ctx, boardID, "create", p.ID, nil)
+	err := tx.Logs().Append(ctx, boardID, "create", p.ID, nil)
 	return err
 }

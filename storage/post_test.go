@@ -52,20 +52,20 @@ func TestPost_RoundTrip(t *testing.T) {
 		store(t, db, local, remote)
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for _, want := range []*protocol.StoredPost{local, remote} {
-				got, err := tx.PostByID(ctx, want.ID)
+				got, err := tx.Posts().ByID(ctx, want.ID)
 				require.NoError(t, err)
 				require.Equal(t, want, got)
-				got, err = tx.PostByURI(ctx, want.URI)
+				got, err = tx.Posts().ByURI(ctx, want.URI)
 				require.NoError(t, err)
 				require.Equal(t, want, got)
 			}
 			for _, absent := range []string{"", "post_x", protocol.NewID(protocol.PostID, start), "post_" + strings.Repeat("0", 26), "post_" + strings.Repeat("!", 26)} {
-				_, err := tx.PostByID(ctx, absent)
+				_, err := tx.Posts().ByID(ctx, absent)
 				require.ErrorIs(t, err, storage.ErrNotFound, absent)
-				_, err = tx.PostByURI(ctx, base+"/ap/posts/"+absent)
+				_, err = tx.Posts().ByURI(ctx, base+"/ap/posts/"+absent)
 				require.ErrorIs(t, err, storage.ErrNotFound)
 			}
-			n, err := tx.CountPosts(ctx)
+			n, err := tx.Posts().Count(ctx)
 			require.Equal(t, 1, n)
 			return err
 		})
@@ -79,7 +79,7 @@ func TestInsertPost_Conflicts(t *testing.T) {
 		local, remote := samplePost(start, 1), remotePost(start, "1")
 		store(t, db, local, remote)
 		again := func(p *protocol.StoredPost) error {
-			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.InsertPost(ctx, p) })
+			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Posts().Insert(ctx, p) })
 		}
 		require.ErrorIs(t, again(local), storage.ErrExists, "same id, another transaction")
 		copied := *remote
@@ -88,12 +88,12 @@ func TestInsertPost_Conflicts(t *testing.T) {
 
 		fresh := samplePost(start, 2)
 		err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			require.NoError(t, tx.InsertPost(ctx, fresh))
-			return tx.InsertPost(ctx, fresh)
+			require.NoError(t, tx.Posts().Insert(ctx, fresh))
+			return tx.Posts().Insert(ctx, fresh)
 		})
 		require.ErrorIs(t, err, storage.ErrExists, "same id, same transaction")
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			return tx.SetPostState(ctx, remote.ID, protocol.Deleted, "origin")
+			return tx.Posts().SetState(ctx, remote.ID, protocol.Deleted, "origin")
 		})
 		require.ErrorIs(t, again(&copied), storage.ErrExists, "a deleted post does not return")
 		bad := samplePost(start, 3)
@@ -116,19 +116,19 @@ func TestInsertPost_NeighbouringIDs(t *testing.T) {
 		}
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for _, p := range posts[:5] {
-				if err := tx.InsertPost(ctx, p); err != nil {
+				if err := tx.Posts().Insert(ctx, p); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
 		for _, p := range posts[5:] {
-			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.InsertPost(ctx, p) })
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Posts().Insert(ctx, p) })
 		}
 		require.Len(t, walkBoard(t, db, protocol.BoardQuery{Paging: protocol.Paging{Limit: 3}}), 10)
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for _, p := range posts {
-				got, err := tx.PostByURI(ctx, p.URI)
+				got, err := tx.Posts().ByURI(ctx, p.URI)
 				require.NoError(t, err)
 				require.Equal(t, p.ID, got.ID)
 			}
@@ -143,7 +143,7 @@ func walkBoard(t testing.TB, db *storage.DB, q protocol.BoardQuery) (ids []strin
 	for {
 		var p protocol.Page[protocol.Post]
 		read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-			p, err = tx.ListPosts(ctx, q)
+			p, err = tx.Posts().List(ctx, q)
 			return err
 		})
 		for _, post := range p.Items {
@@ -160,7 +160,7 @@ func TestListPosts_FiltersCombine(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}})
+			_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}})
 			return err
 		})
 		var all []*protocol.StoredPost
@@ -213,7 +213,7 @@ func TestListings_RefuseForeignCursors(t *testing.T) {
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		for _, after := range []string{"x", "????", *protocol.Cursor("feed", "12"), *protocol.Cursor("board", "post_1"), *protocol.Cursor("board", "-4")} {
 			err := db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				_, err := tx.ListPosts(ctx, protocol.BoardQuery{Paging: protocol.Paging{After: after}})
+				_, err := tx.Posts().List(ctx, protocol.BoardQuery{Paging: protocol.Paging{After: after}})
 				return err
 			})
 			require.Equal(t, protocol.InvalidCursor, protocol.CodeOf(err), after)
@@ -248,7 +248,7 @@ func TestReplies(t *testing.T) {
 			for {
 				var p protocol.Page[protocol.Post]
 				read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-					p, err = tx.ListReplies(ctx, id, limit, after)
+					p, err = tx.Posts().ListReplies(ctx, id, limit, after)
 					return err
 				})
 				for _, r := range p.Items {
@@ -262,7 +262,7 @@ func TestReplies(t *testing.T) {
 		}
 		count := func(id string) (n int) {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				p, err := tx.PostByID(ctx, id)
+				p, err := tx.Posts().ByID(ctx, id)
 				n = p.ReplyCount
 				return err
 			})
@@ -286,10 +286,10 @@ func TestReplies(t *testing.T) {
 func setState(t testing.TB, db *storage.DB, id string, s protocol.PostState) {
 	t.Helper()
 	write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-		if err := tx.SetPostState(ctx, id, s, "because"); err != nil || s != protocol.Deleted {
+		if err := tx.Posts().SetState(ctx, id, s, "because"); err != nil || s != protocol.Deleted {
 			return err
 		}
-		return tx.RedactLog(ctx, boardID, id)
+		return tx.Logs().Redact(ctx, boardID, id)
 	})
 }
 
@@ -299,7 +299,7 @@ func feedSubjects(t testing.TB, db *storage.DB, types ...protocol.FeedType) (ids
 	for {
 		var p protocol.Page[protocol.FeedItem]
 		read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-			p, err = tx.ListFeed(ctx, types, 3, after)
+			p, err = tx.Feed().List(ctx, types, 3, after)
 			return err
 		})
 		for _, i := range p.Items {
@@ -332,10 +332,10 @@ func TestSetPostState_HideAndRestore(t *testing.T) {
 		}
 		require.NoError(t, db.Check(t.Context()))
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			hidden, err := tx.ListHidden(ctx, 10, "")
+			hidden, err := tx.Posts().ListHidden(ctx, 10, "")
 			require.Len(t, hidden.Items, 1)
 			require.Equal(t, p.Body, hidden.Items[0].Body)
-			reason, _, e := tx.PostStanding(ctx, p.ID)
+			reason, _, e := tx.Posts().Standing(ctx, p.ID)
 			require.NoError(t, e)
 			require.Equal(t, "because", reason)
 			return err
@@ -355,7 +355,7 @@ func TestSetPostState_Delete(t *testing.T) {
 		store(t, db, p)
 		setState(t, db, p.ID, protocol.Deleted)
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			got, err := tx.PostByID(ctx, p.ID)
+			got, err := tx.Posts().ByID(ctx, p.ID)
 			require.NoError(t, err)
 			require.Equal(t, protocol.Deleted, got.State)
 			require.Equal(t, []string{"", "", ""}, []string{got.Title, got.Body, got.Author.Name})
@@ -363,19 +363,19 @@ func TestSetPostState_Delete(t *testing.T) {
 			require.Nil(t, got.Evidence)
 			require.Nil(t, got.Statement)
 			require.Nil(t, got.Object)
-			entries, err := tx.LogAfter(ctx, boardID, 0, 10)
+			entries, err := tx.Logs().After(ctx, boardID, 0, 10)
 			require.True(t, entries[0].Redacted)
 			return err
 		})
 		require.Empty(t, walkBoard(t, db, protocol.BoardQuery{Q: "rag"}))
 		require.Empty(t, feedSubjects(t, db))
 		err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			return tx.SetPostState(ctx, p.ID, protocol.Visible, "")
+			return tx.Posts().SetState(ctx, p.ID, protocol.Visible, "")
 		})
 		require.Equal(t, protocol.Gone, protocol.CodeOf(err))
 		require.NoError(t, db.Check(t.Context()))
 		err = db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			return tx.SetPostState(ctx, protocol.NewID(protocol.PostID, start), protocol.Hidden, "")
+			return tx.Posts().SetState(ctx, protocol.NewID(protocol.PostID, start), protocol.Hidden, "")
 		})
 		require.ErrorIs(t, err, storage.ErrNotFound)
 	})
@@ -392,7 +392,7 @@ func TestSetPostVerdict(t *testing.T) {
 				if ok {
 					proof = protocol.AuthorProof{Level: protocol.ByChainKey, Block: ptr(int64(9))}
 				}
-				return tx.SetPostVerdict(ctx, p.ID, proof, "thumb", "why")
+				return tx.Posts().SetVerdict(ctx, p.ID, proof, "thumb", "why")
 			})
 		}
 		for _, ok := range []bool{false, false, true} {
@@ -403,12 +403,12 @@ func TestSetPostVerdict(t *testing.T) {
 			require.Len(t, walkBoard(t, db, protocol.BoardQuery{Q: "rag", Tag: "paper"}), 1)
 		}
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			found, err := tx.PostByID(ctx, p.ID)
+			found, err := tx.Posts().ByID(ctx, p.ID)
 			require.NoError(t, err)
 			require.Equal(t, "thumb", *found.Author.KeyID)
 			require.Equal(t, int64(9), *found.Author.Proof.Block)
 			require.NotNil(t, found.Author.Proof.CheckedAt)
-			_, note, e := tx.PostStanding(ctx, p.ID)
+			_, note, e := tx.Posts().Standing(ctx, p.ID)
 			require.NoError(t, e)
 			require.Equal(t, "why", note)
 			return err
@@ -461,7 +461,7 @@ func TestPost_Proof(t *testing.T) {
 			proof := func() (got protocol.AuthorProof) {
 				t.Helper()
 				read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-					stored, err := tx.PostByID(ctx, p.ID)
+					stored, err := tx.Posts().ByID(ctx, p.ID)
 					if err == nil {
 						got = stored.Author.Proof
 					}
@@ -500,7 +500,7 @@ func TestReports(t *testing.T) {
 		store(t, db, p)
 		report := func(who string) (fresh bool, distinct int) {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				fresh, distinct, err = tx.InsertReport(ctx, p.ID, who, "spam")
+				fresh, distinct, err = tx.Moderation().InsertReport(ctx, p.ID, who, "spam")
 				return err
 			})
 			return fresh, distinct
@@ -522,9 +522,9 @@ func TestReports(t *testing.T) {
 		require.True(t, fresh)
 		require.Equal(t, 1, distinct)
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			reports, err := tx.ListReports(ctx, p.ID, 100)
+			reports, err := tx.Moderation().ListReports(ctx, p.ID, 100)
 			require.Len(t, reports, 6)
-			got, e := tx.PostByID(ctx, p.ID)
+			got, e := tx.Posts().ByID(ctx, p.ID)
 			require.NoError(t, e)
 			require.Equal(t, 6, got.Reports)
 			return err

@@ -21,11 +21,11 @@ const (
 	listNews    = "news"
 )
 
-// ListPosts returns visible posts, newest first by id. All filters combine. A
-// handle means the author of this node if it has a profile of that name, otherwise
-// authors of that name on any node. Words are found in title and body, and all must
-// occur; a q without any word finds nothing.
-func (tx *Tx) ListPosts(ctx context.Context, q protocol.BoardQuery) (protocol.Page[protocol.Post], error) {
+// List returns visible posts, newest first by id. All filters combine. A handle
+// means the author of this node if it has a profile of that name, otherwise authors
+// of that name on any node. Words are found in title and body, and all must occur;
+// a q without any word finds nothing.
+func (ps Posts) List(ctx context.Context, q protocol.BoardQuery) (protocol.Page[protocol.Post], error) {
 	limit := bounded(q.Limit)
 	before, err := position(listBoard, q.After, math.MaxInt64)
 	if err != nil {
@@ -34,7 +34,7 @@ func (tx *Tx) ListPosts(ctx context.Context, q protocol.BoardQuery) (protocol.Pa
 	q.Tag = tagKey(q.Tag)
 	anywhere := false
 	if q.Author != "" {
-		_, err := tx.ProfileByHandle(ctx, q.Author)
+		_, err := ps.tx.Profiles().ByHandle(ctx, q.Author)
 		if anywhere = err == ErrNotFound; err != nil && !anywhere {
 			return protocol.Page[protocol.Post]{}, err
 		}
@@ -45,16 +45,16 @@ func (tx *Tx) ListPosts(ctx context.Context, q protocol.BoardQuery) (protocol.Pa
 	case q.Q != "" && len(words) == 0, q.Resolved != nil && q.Kind != "" && !q.Kind.Resolvable():
 	case q.Q == "" && q.Resolved == nil && q.Root == "" && (q.Author == "" || q.Tag == ""):
 		text, args := boardQuery(q, anywhere, before, limit+1)
-		rows, err := tx.query(ctx, text, args...)
+		rows, err := ps.tx.query(ctx, text, args...)
 		if seqs, err = collect(rows, err, scanInt); err != nil {
 			return protocol.Page[protocol.Post]{}, err
 		}
 	default:
-		if seqs, err = postWords.find(ctx, tx, boardWords(q, anywhere, words), before, limit+1); err != nil {
+		if seqs, err = postWords.find(ctx, ps.tx, boardWords(q, anywhere, words), before, limit+1); err != nil {
 			return protocol.Page[protocol.Post]{}, err
 		}
 	}
-	return tx.postPage(ctx, listBoard, seqs, limit)
+	return ps.page(ctx, listBoard, seqs, limit)
 }
 
 // boardWords are the words and filters of a query as words of the index, roughly
@@ -139,16 +139,16 @@ func boardQuery(q protocol.BoardQuery, anywhere bool, before int64, limit int) (
 	return `SELECT seq FROM (` + text + `) m ORDER BY seq DESC LIMIT ?`, append(args, limit)
 }
 
-// postPage reads the posts of a page that was selected with one more than its
+// page reads the posts of a page that was selected with one more than its
 // limit.
-func (tx *Tx) postPage(ctx context.Context, listing string, seqs []int64, limit int) (protocol.Page[protocol.Post], error) {
+func (ps Posts) page(ctx context.Context, listing string, seqs []int64, limit int) (protocol.Page[protocol.Post], error) {
 	p := page(seqs, limit, listing, number)
 	out := protocol.Page[protocol.Post]{Items: []protocol.Post{}, Next: p.Next}
 	if len(p.Items) == 0 {
 		return out, nil
 	}
 	in, args := inSeqs(p.Items)
-	rows, err := tx.query(ctx, `SELECT `+postColumns+` FROM post WHERE `+in+` ORDER BY seq DESC`, args...)
+	rows, err := ps.tx.query(ctx, `SELECT `+postColumns+` FROM post WHERE `+in+` ORDER BY seq DESC`, args...)
 	out.Items, err = collect(rows, err, func(s scanner) (p protocol.Post, err error) {
 		_, err = scanPost(s, &p)
 		return p, err
@@ -157,8 +157,8 @@ func (tx *Tx) postPage(ctx context.Context, listing string, seqs []int64, limit 
 }
 
 // ListHidden returns hidden posts, newest first, for the operator.
-func (tx *Tx) ListHidden(ctx context.Context, limit int, after string) (protocol.Page[protocol.StoredPost], error) {
-	return tx.listStored(ctx, listHidden, `state = 'hidden'`, nil, limit, after)
+func (ps Posts) ListHidden(ctx context.Context, limit int, after string) (protocol.Page[protocol.StoredPost], error) {
+	return ps.listStored(ctx, listHidden, `state = 'hidden'`, nil, limit, after)
 }
 
 // boosted are the posts of a board that it announces to the fediverse: all except
@@ -167,30 +167,30 @@ const boosted = `board = ? AND state = 'visible' AND author_method <> 'pow'`
 
 // ListBoosted returns the posts that a board announces to the fediverse, newest
 // first.
-func (tx *Tx) ListBoosted(ctx context.Context, board string, limit int, after string) (protocol.Page[protocol.StoredPost], error) {
-	return tx.listStored(ctx, listBoosted, boosted, []any{board}, limit, after)
+func (ps Posts) ListBoosted(ctx context.Context, board string, limit int, after string) (protocol.Page[protocol.StoredPost], error) {
+	return ps.listStored(ctx, listBoosted, boosted, []any{board}, limit, after)
 }
 
 // CountBoosted is the number of posts that ListBoosted returns. It reads a whole
 // index.
-func (tx *Tx) CountBoosted(ctx context.Context, board string) (n int, err error) {
-	err = tx.row(ctx, `SELECT count(*) FROM post WHERE `+boosted, board).Scan(&n)
+func (ps Posts) CountBoosted(ctx context.Context, board string) (n int, err error) {
+	err = ps.tx.row(ctx, `SELECT count(*) FROM post WHERE `+boosted, board).Scan(&n)
 	return n, err
 }
 
 const postsOfActor = `SELECT ` + storedColumns + ` FROM post WHERE author_actor = ? AND node IS NOT NULL AND state <> 'deleted' ORDER BY seq + 0 LIMIT ?`
 
-// PostsOfActor returns the oldest stored posts by an actor of another server that
-// are not deleted.
-func (tx *Tx) PostsOfActor(ctx context.Context, actor string, limit int) ([]protocol.StoredPost, error) {
-	rows, err := tx.query(ctx, postsOfActor, actor, limit)
+// OfActor returns the oldest stored posts by an actor of another server that are
+// not deleted.
+func (ps Posts) OfActor(ctx context.Context, actor string, limit int) ([]protocol.StoredPost, error) {
+	rows, err := ps.tx.query(ctx, postsOfActor, actor, limit)
 	return collect(rows, err, func(s scanner) (p protocol.StoredPost, err error) {
 		_, err = scanStored(s, &p)
 		return p, err
 	})
 }
 
-func (tx *Tx) listStored(ctx context.Context, listing, where string, args []any, limit int, after string) (protocol.Page[protocol.StoredPost], error) {
+func (ps Posts) listStored(ctx context.Context, listing, where string, args []any, limit int, after string) (protocol.Page[protocol.StoredPost], error) {
 	limit = bounded(limit)
 	before, err := position(listing, after, math.MaxInt64)
 	if err != nil {
@@ -201,7 +201,7 @@ func (tx *Tx) listStored(ctx context.Context, listing, where string, args []any,
 		seq int64
 	}
 	var rows *sql.Rows
-	rows, err = tx.query(ctx, `SELECT `+storedColumns+` FROM post WHERE `+where+` AND seq < ? ORDER BY seq DESC LIMIT ?`, append(args, before, limit+1)...)
+	rows, err = ps.tx.query(ctx, `SELECT `+storedColumns+` FROM post WHERE `+where+` AND seq < ? ORDER BY seq DESC LIMIT ?`, append(args, before, limit+1)...)
 	items, err := collect(rows, err, func(s scanner) (i item, err error) {
 		i.seq, err = scanStored(s, &i.StoredPost)
 		return i, err
@@ -217,17 +217,17 @@ func (tx *Tx) listStored(ctx context.Context, listing, where string, args []any,
 	return out, nil
 }
 
-// ListOwnPosts returns the posts of a profile of this node in every state, newest
+// ListOwn returns the posts of a profile of this node in every state, newest
 // first, each with the reason of its state: those made here, and those that came
 // with an archive of the profile.
-func (tx *Tx) ListOwnPosts(ctx context.Context, handle string, limit int, after string) (protocol.Page[protocol.OwnPost], error) {
+func (ps Posts) ListOwn(ctx context.Context, handle string, limit int, after string) (protocol.Page[protocol.OwnPost], error) {
 	limit = bounded(limit)
 	before, err := position(listOwn, after, math.MaxInt64)
 	if err != nil {
 		return protocol.Page[protocol.OwnPost]{}, err
 	}
 	text, args := ownQuery(handle, before, limit+1)
-	rows, err := tx.query(ctx, text, args...)
+	rows, err := ps.tx.query(ctx, text, args...)
 	seqs, err := collect(rows, err, scanInt)
 	if err != nil {
 		return protocol.Page[protocol.OwnPost]{}, err
@@ -238,7 +238,7 @@ func (tx *Tx) ListOwnPosts(ctx context.Context, handle string, limit int, after 
 		return out, nil
 	}
 	in, args := inSeqs(p.Items)
-	rows, err = tx.query(ctx, `SELECT `+postColumns+`, state, reason FROM post WHERE `+in+` ORDER BY seq DESC`, args...)
+	rows, err = ps.tx.query(ctx, `SELECT `+postColumns+`, state, reason FROM post WHERE `+in+` ORDER BY seq DESC`, args...)
 	out.Items, err = collect(rows, err, func(s scanner) (p protocol.OwnPost, err error) {
 		_, err = scanPost(s, &p.Post, &p.State, &p.Reason)
 		if p.State == protocol.Visible {

@@ -12,37 +12,37 @@ import (
 
 // resolve marks the parent of a visible post as resolved by it, if it is and no
 // earlier resolution exists.
-func (tx *Tx) resolve(ctx context.Context, p *protocol.StoredPost) error {
-	parent, seq, err := tx.resolvable(ctx, p)
+func (ps Posts) resolve(ctx context.Context, p *protocol.StoredPost) error {
+	parent, seq, err := ps.resolvable(ctx, p)
 	if err != nil || parent == nil || !protocol.Resolves(&p.Post, &parent.Post) {
 		return err
 	}
 	if parent.ResolvedBy != nil && *parent.ResolvedBy <= p.ID {
 		return nil
 	}
-	return tx.setResolved(ctx, parent, seq, &p.ID)
+	return ps.setResolved(ctx, parent, seq, &p.ID)
 }
 
 // unresolve clears the parent's resolution if p no longer resolves it; the next
 // resolution replaces it.
-func (tx *Tx) unresolve(ctx context.Context, p *protocol.StoredPost) error {
-	parent, seq, err := tx.resolvable(ctx, p)
+func (ps Posts) unresolve(ctx context.Context, p *protocol.StoredPost) error {
+	parent, seq, err := ps.resolvable(ctx, p)
 	if err != nil || parent == nil || parent.ResolvedBy == nil || *parent.ResolvedBy != p.ID {
 		return err
 	}
-	next, err := tx.resolutionOf(ctx, &parent.Post)
+	next, err := ps.resolutionOf(ctx, &parent.Post)
 	if err != nil {
 		return err
 	}
-	return tx.setResolved(ctx, parent, seq, next)
+	return ps.setResolved(ctx, parent, seq, next)
 }
 
 // resolvable is the post that p could resolve, nil if there is none.
-func (tx *Tx) resolvable(ctx context.Context, p *protocol.StoredPost) (*protocol.StoredPost, int64, error) {
+func (ps Posts) resolvable(ctx context.Context, p *protocol.StoredPost) (*protocol.StoredPost, int64, error) {
 	if p.Kind != protocol.Resolution || p.InReplyTo == nil {
 		return nil, 0, nil
 	}
-	parent, seq, err := tx.postByID(ctx, *p.InReplyTo)
+	parent, seq, err := ps.byID(ctx, *p.InReplyTo)
 	if err == ErrNotFound || err == nil && parent.State == protocol.Deleted {
 		return nil, 0, nil
 	}
@@ -50,22 +50,22 @@ func (tx *Tx) resolvable(ctx context.Context, p *protocol.StoredPost) (*protocol
 }
 
 // findResolution finds the resolution of p; the caller updates the index.
-func (tx *Tx) findResolution(ctx context.Context, p *protocol.StoredPost, seq int64) error {
+func (ps Posts) findResolution(ctx context.Context, p *protocol.StoredPost, seq int64) error {
 	if p.State == protocol.Deleted {
 		return nil
 	}
-	next, err := tx.resolutionOf(ctx, &p.Post)
+	next, err := ps.resolutionOf(ctx, &p.Post)
 	if err != nil {
 		return err
 	}
 	p.ResolvedBy, p.Resolved = next, next != nil
-	_, err = tx.write(ctx, `UPDATE post SET resolved_by = ? WHERE seq = ?`, orNull(next), seq)
+	_, err = ps.tx.write(ctx, `UPDATE post SET resolved_by = ? WHERE seq = ?`, orNull(next), seq)
 	return err
 }
 
 // resolutionOf is the first visible resolution of p by its own author:
 // protocol.Resolves in SQL, so that resolutions of others are not read.
-func (tx *Tx) resolutionOf(ctx context.Context, p *protocol.Post) (*string, error) {
+func (ps Posts) resolutionOf(ctx context.Context, p *protocol.Post) (*string, error) {
 	a := p.Author
 	if !p.Kind.Resolvable() || !a.Verified {
 		return nil, nil
@@ -74,7 +74,7 @@ func (tx *Tx) resolutionOf(ctx context.Context, p *protocol.Post) (*string, erro
 		a.Handle = nil // claimed by another node
 	}
 	var id string
-	err := tx.row(ctx, resolutionQuery, p.ID, orNull(a.ERC8004), orNull(a.KeyID), orNull(a.Handle)).Scan(&id)
+	err := ps.tx.row(ctx, resolutionQuery, p.ID, orNull(a.ERC8004), orNull(a.KeyID), orNull(a.Handle)).Scan(&id)
 	if err == ErrNotFound {
 		return nil, nil
 	}
@@ -85,17 +85,16 @@ const resolutionQuery = `SELECT id FROM post WHERE in_reply_to = ? AND state = '
 	AND (author_erc8004 = ? OR author_keyid = ? OR author_local AND author_handle = ?) ORDER BY seq LIMIT 1`
 
 // setResolved stores the resolution of a post and updates its words in the index.
-func (tx *Tx) setResolved(ctx context.Context, p *protocol.StoredPost, seq int64, by *string) error {
-	if _, err := tx.write(ctx, `UPDATE post SET resolved_by = ? WHERE seq = ?`, orNull(by), seq); err != nil {
+func (ps Posts) setResolved(ctx context.Context, p *protocol.StoredPost, seq int64, by *string) error {
+	if _, err := ps.tx.write(ctx, `UPDATE post SET resolved_by = ? WHERE seq = ?`, orNull(by), seq); err != nil {
 		return err
 	}
 	if p.State != protocol.Visible || p.Resolved == (by != nil) {
 		return nil
 	}
-	if err := postWords.drop(ctx, tx, seq, postText(p)); err != nil {
+	if err := postWords.drop(ctx, ps.tx, seq, postText(p)); err != nil {
 		return err
 	}
 	p.ResolvedBy, p.Resolved = by, by != nil
-	tx.batch.words.add(seq, postText(p))
-	return nil
+	return ps.tx.hold(heldWords, seq, postText(p))
 }

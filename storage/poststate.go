@@ -9,139 +9,138 @@ import (
 	"stoa/protocol"
 )
 
-// SetPostState moves a post between its states (contract §5) with a reason; the
-// same state again changes only the reason. Hidden and deleted posts leave lists,
+// SetState moves a post between its states (contract §5) with a reason; the same
+// state again changes only the reason. Hidden and deleted posts leave lists,
 // search, feed and their parent's count; visible restores a hidden one and marks
 // its reports as spent. Deleting clears title, body, tags, names, evidence,
 // statement and object, and is final: any later change is a gone error. The entries
-// of the board's log are changed by RedactLog.
-func (tx *Tx) SetPostState(ctx context.Context, id string, state protocol.PostState, reason string) error {
-	if err := tx.settleWords(); err != nil {
+// of the board's log are changed by Logs.Redact.
+func (ps Posts) SetState(ctx context.Context, id string, state protocol.PostState, reason string) error {
+	if err := ps.tx.settleWords(); err != nil {
 		return err
 	}
-	if err := tx.dirty(); err != nil {
+	if err := ps.tx.dirty(); err != nil {
 		return err
 	}
-	p, seq, err := tx.lockPost(ctx, id)
+	p, seq, err := ps.lock(ctx, id)
 	if err != nil {
 		return err
 	}
 	if p.State == protocol.Deleted && state != protocol.Deleted {
 		return protocol.Errorf(protocol.Gone, "the post was deleted")
 	}
-	if _, err := tx.write(ctx, `UPDATE post SET state = ?, reason = ? WHERE seq = ?`, string(state), reason, seq); err != nil {
+	if _, err := ps.tx.write(ctx, `UPDATE post SET state = ?, reason = ? WHERE seq = ?`, string(state), reason, seq); err != nil {
 		return err
 	}
-	if err := tx.reviewed(ctx, seq); err != nil {
+	if err := ps.tx.Moderation().reviewed(ctx, seq); err != nil {
 		return err
 	}
 	switch {
 	case p.State == state:
 		return nil
 	case p.State == protocol.Visible:
-		if err = tx.unshowPost(ctx, p, seq); err == nil {
-			err = tx.unresolve(ctx, p)
+		if err = ps.unshow(ctx, p, seq); err == nil {
+			err = ps.unresolve(ctx, p)
 		}
 		if err == nil { // other servers' reports are decided
-			_, err = tx.write(ctx, `UPDATE report SET spent = TRUE WHERE post_id = ? AND domain <> '' AND NOT spent`, id)
+			_, err = ps.tx.write(ctx, `UPDATE report SET spent = TRUE WHERE post_id = ? AND domain <> '' AND NOT spent`, id)
 		}
 	case state == protocol.Visible:
-		if _, err = tx.write(ctx, `UPDATE report SET spent = TRUE WHERE post_id = ? AND NOT spent`, id); err == nil {
-			err = tx.showPost(ctx, p, seq)
+		if _, err = ps.tx.write(ctx, `UPDATE report SET spent = TRUE WHERE post_id = ? AND NOT spent`, id); err == nil {
+			err = ps.show(ctx, p, seq)
 		}
 	}
 	if err != nil {
 		return err
 	}
 	if state == protocol.Deleted {
-		return tx.wipePost(ctx, id, seq)
+		return ps.wipe(ctx, id, seq)
 	}
-	return tx.SetFeedVisible(ctx, id, state == protocol.Visible)
+	return ps.tx.Feed().SetVisible(ctx, id, state == protocol.Visible)
 }
 
-// showPost adds a post to the lists that hold only visible posts.
-func (tx *Tx) showPost(ctx context.Context, p *protocol.StoredPost, seq int64) error {
-	if err := tx.indexPost(ctx, p, seq); err != nil {
+// show adds a post to the lists that hold only visible posts.
+func (ps Posts) show(ctx context.Context, p *protocol.StoredPost, seq int64) error {
+	if err := ps.index(ctx, p, seq); err != nil {
 		return err
 	}
-	if err := tx.countReply(ctx, p, 1); err != nil {
+	if err := ps.countReply(ctx, p, 1); err != nil {
 		return err
 	}
-	return tx.resolve(ctx, p)
+	return ps.resolve(ctx, p)
 }
 
-// unshowPost undoes showPost.
-func (tx *Tx) unshowPost(ctx context.Context, p *protocol.StoredPost, seq int64) error {
-	if err := tx.unindexPost(ctx, p, seq); err != nil {
+// unshow undoes show.
+func (ps Posts) unshow(ctx context.Context, p *protocol.StoredPost, seq int64) error {
+	if err := ps.unindex(ctx, p, seq); err != nil {
 		return err
 	}
-	return tx.countReply(ctx, p, -1)
+	return ps.countReply(ctx, p, -1)
 }
 
-func (tx *Tx) indexPost(ctx context.Context, p *protocol.StoredPost, seq int64) error {
+func (ps Posts) index(ctx context.Context, p *protocol.StoredPost, seq int64) error {
 	for _, tag := range tagKeys(p.Tags) {
-		if _, err := tx.write(ctx, tagInsert.into+tagInsert.row, tag, string(p.Kind), p.Author.Verified, seq); err != nil {
+		if _, err := ps.tx.write(ctx, tagInsert.Into+tagInsert.Row, tag, string(p.Kind), p.Author.Verified, seq); err != nil {
 			return err
 		}
 	}
-	tx.batch.words.add(seq, postText(p))
-	return nil
+	return ps.tx.hold(heldWords, seq, postText(p))
 }
 
-func (tx *Tx) unindexPost(ctx context.Context, p *protocol.StoredPost, seq int64) error {
+func (ps Posts) unindex(ctx context.Context, p *protocol.StoredPost, seq int64) error {
 	for _, tag := range tagKeys(p.Tags) {
-		if _, err := tx.write(ctx, `DELETE FROM post_tag WHERE tag = ? AND kind = ? AND verified = ? AND seq = ?`,
+		if _, err := ps.tx.write(ctx, `DELETE FROM post_tag WHERE tag = ? AND kind = ? AND verified = ? AND seq = ?`,
 			tag, string(p.Kind), p.Author.Verified, seq); err != nil {
 			return err
 		}
 	}
-	return postWords.drop(ctx, tx, seq, postText(p))
+	return postWords.drop(ctx, ps.tx, seq, postText(p))
 }
 
-func (tx *Tx) countReply(ctx context.Context, p *protocol.StoredPost, by int) error {
+func (ps Posts) countReply(ctx context.Context, p *protocol.StoredPost, by int) error {
 	if p.InReplyTo == nil {
 		return nil
 	}
-	if _, err := tx.write(ctx, `UPDATE post SET reply_count = reply_count + ? WHERE `+byID, append([]any{by}, idRange(*p.InReplyTo)...)...); err != nil {
+	if _, err := ps.tx.write(ctx, `UPDATE post SET reply_count = reply_count + ? WHERE `+byID, append([]any{by}, idRange(*p.InReplyTo)...)...); err != nil {
 		return err
 	}
 	if p.Root == nil { // its thread is larger than one write may join to its parent's
 		return nil
 	}
-	return tx.countThread(ctx, *p.Root, by)
+	return ps.countThread(ctx, *p.Root, by)
 }
 
-// wipePost leaves a tombstone: kind, time and parent of the post.
-func (tx *Tx) wipePost(ctx context.Context, id string, seq int64) error {
-	if _, err := tx.write(ctx, `UPDATE post SET title = '', body = '', tags = '[]', author_name = '', resolved_by = NULL, mentions = '',
+// wipe leaves a tombstone: kind, time and parent of the post.
+func (ps Posts) wipe(ctx context.Context, id string, seq int64) error {
+	if _, err := ps.tx.write(ctx, `UPDATE post SET title = '', body = '', tags = '[]', author_name = '', resolved_by = NULL, mentions = '',
 		evidence = NULL, statement = NULL, object = NULL WHERE seq = ?`, seq); err != nil {
 		return err
 	}
-	if err := tx.wipeFeed(ctx, id); err != nil {
+	if err := ps.tx.Feed().wipe(ctx, id); err != nil {
 		return err
 	}
-	_, err := tx.write(ctx, `UPDATE report SET reason = '' WHERE post_id = ? AND reason <> ''`, id)
+	_, err := ps.tx.write(ctx, `UPDATE report SET reason = '' WHERE post_id = ? AND reason <> ''`, id)
 	return err
 }
 
-// SetPostVerdict stores whether this node could verify the author's own key, by
-// which key, and a note. The feed item is updated. A post of another node counts as
+// SetVerdict stores whether this node could verify the author's own key, by which
+// key, and a note. The feed item is updated. A post of another node counts as
 // signed when it is verified, otherwise as claimed by that node. The resolution of
 // the post, or by the post, is updated too.
-func (tx *Tx) SetPostVerdict(ctx context.Context, id string, proof protocol.AuthorProof, keyid, note string) error {
+func (ps Posts) SetVerdict(ctx context.Context, id string, proof protocol.AuthorProof, keyid, note string) error {
 	verified := proof.Level != protocol.ByNothing
-	if err := tx.settleWords(); err != nil {
+	if err := ps.tx.settleWords(); err != nil {
 		return err
 	}
-	if err := tx.dirty(); err != nil {
+	if err := ps.tx.dirty(); err != nil {
 		return err
 	}
-	p, seq, err := tx.lockPost(ctx, id)
+	p, seq, err := ps.lock(ctx, id)
 	if err != nil {
 		return err
 	}
 	if p.State == protocol.Visible {
-		if err := tx.unindexPost(ctx, p, seq); err != nil {
+		if err := ps.unindex(ctx, p, seq); err != nil {
 			return err
 		}
 	}
@@ -158,32 +157,32 @@ func (tx *Tx) SetPostVerdict(ctx context.Context, id string, proof protocol.Auth
 	}
 	a := &p.Author
 	a.Verified, a.Method, a.KeyID, a.Proof = verified, method, key, proof
-	a.Rest(tx.Now)
-	if _, err := tx.write(ctx, `UPDATE post SET verified = ?, author_method = ?, author_keyid = ?, verdict_note = ?,
+	a.Rest(ps.tx.Now)
+	if _, err := ps.tx.write(ctx, `UPDATE post SET verified = ?, author_method = ?, author_keyid = ?, verdict_note = ?,
 		proof_level = ?, proof_subject = ?, proof_block = ?, proof_at = ? WHERE seq = ?`,
 		verified, string(method), orNull(key), note, string(a.Proof.Level), proofSubject(a), a.Proof.Block, millisPtr(a.Proof.CheckedAt), seq); err != nil {
 		return err
 	}
-	if err := tx.setFeedVerdict(ctx, p.ID, *a); err != nil {
+	if err := ps.tx.Feed().setVerdict(ctx, p.ID, *a); err != nil {
 		return err
 	}
-	if err := tx.findResolution(ctx, p, seq); err != nil || p.State != protocol.Visible {
+	if err := ps.findResolution(ctx, p, seq); err != nil || p.State != protocol.Visible {
 		return err
 	}
-	if err := tx.indexPost(ctx, p, seq); err != nil {
+	if err := ps.index(ctx, p, seq); err != nil {
 		return err
 	}
-	if err := tx.unresolve(ctx, p); err != nil { // with another key it may have another author
+	if err := ps.unresolve(ctx, p); err != nil { // with another key it may have another author
 		return err
 	}
-	return tx.resolve(ctx, p)
+	return ps.resolve(ctx, p)
 }
 
-// setFeedVerdict updates the author of the feed item of a post.
-func (tx *Tx) setFeedVerdict(ctx context.Context, postID string, a protocol.Author) error {
+// setVerdict updates the author of the feed item of a post.
+func (fd Feed) setVerdict(ctx context.Context, postID string, a protocol.Author) error {
 	var seq int64
 	var doc string
-	err := tx.row(ctx, `SELECT seq, doc FROM feed WHERE subject_id = ? AND doc <> ''`, postID).Scan(&seq, &doc)
+	err := fd.tx.row(ctx, `SELECT seq, doc FROM feed WHERE subject_id = ? AND doc <> ''`, postID).Scan(&seq, &doc)
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}
@@ -199,13 +198,13 @@ func (tx *Tx) setFeedVerdict(ctx context.Context, postID string, a protocol.Auth
 	if err != nil {
 		return fmt.Errorf("encode feed item: %w", err)
 	}
-	_, err = tx.write(ctx, `UPDATE feed SET doc = ? WHERE subject_id = ? AND seq = ?`, string(raw), postID, seq)
+	_, err = fd.tx.write(ctx, `UPDATE feed SET doc = ? WHERE subject_id = ? AND seq = ?`, string(raw), postID, seq)
 	return err
 }
 
-// PostStanding is what the operator and the author see with a post: the reason of
-// its state, and the note of the last verification of its author.
-func (tx *Tx) PostStanding(ctx context.Context, id string) (reason, verdict string, err error) {
-	err = tx.row(ctx, `SELECT reason, verdict_note FROM post WHERE `+byID, idRange(id)...).Scan(&reason, &verdict)
+// Standing is what the operator and the author see with a post: the reason of its
+// state, and the note of the last verification of its author.
+func (ps Posts) Standing(ctx context.Context, id string) (reason, verdict string, err error) {
+	err = ps.tx.row(ctx, `SELECT reason, verdict_note FROM post WHERE `+byID, idRange(id)...).Scan(&reason, &verdict)
 	return reason, verdict, err
 }

@@ -19,13 +19,13 @@ const (
 )
 
 // findParent sets the parent of a reply, if it is stored, and its root.
-func (tx *Tx) findParent(ctx context.Context, p *protocol.StoredPost) (err error) {
+func (ps Posts) findParent(ctx context.Context, p *protocol.StoredPost) (err error) {
 	var parent *protocol.StoredPost
 	switch {
 	case p.InReplyTo != nil:
-		parent, _, err = tx.postByID(ctx, *p.InReplyTo)
+		parent, _, err = ps.byID(ctx, *p.InReplyTo)
 	case p.ReplyTo != "":
-		parent, _, err = tx.postByURI(ctx, p.ReplyTo)
+		parent, _, err = ps.byURI(ctx, p.ReplyTo)
 	default:
 		return nil
 	}
@@ -53,9 +53,9 @@ type numberedPost struct {
 	seq int64
 }
 
-// postsWhere returns the posts that match a condition, locked.
-func (tx *Tx) postsWhere(ctx context.Context, where string, args ...any) ([]numberedPost, error) {
-	rows, err := tx.query(ctx, `SELECT `+storedColumns+` FROM post WHERE `+where+tx.db.engine.forUpdate(), args...)
+// where returns the posts that match a condition, locked.
+func (ps Posts) where(ctx context.Context, where string, args ...any) ([]numberedPost, error) {
+	rows, err := ps.tx.query(ctx, `SELECT `+storedColumns+` FROM post WHERE `+where+ps.tx.db.engine.ForUpdate(), args...)
 	return collect(rows, err, func(s scanner) (p numberedPost, err error) {
 		p.seq, err = scanStored(s, &p.StoredPost)
 		return p, err
@@ -67,51 +67,51 @@ const orphans = `reply_to = ? AND reply_to <> '' AND in_reply_to IS NULL AND id 
 // adoptReplies joins replies that arrived before p to it, and their threads to its
 // thread, until joinAtOnce posts have moved; a job joins the rest. It returns the
 // replies. The root of p is skipped: replies in a circle stay one thread.
-func (tx *Tx) adoptReplies(ctx context.Context, p *protocol.StoredPost, seq int64) ([]numberedPost, error) {
+func (ps Posts) adoptReplies(ctx context.Context, p *protocol.StoredPost, seq int64) ([]numberedPost, error) {
 	root := *rootOf(&p.Post)
-	found, err := tx.postsWhere(ctx, orphans, p.URI, p.ID, root, joinAtOnce+1)
+	found, err := ps.where(ctx, orphans, p.URI, p.ID, root, joinAtOnce+1)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
 	joined, moved, visible := 0, 0, 0
 	for ; joined < len(found) && moved < joinAtOnce; joined++ {
 		o := &found[joined]
-		n, err := tx.moveThread(ctx, *o, root)
+		n, err := ps.moveThread(ctx, *o, root)
 		if err != nil {
 			return nil, err
 		}
 		moved += max(n, 1)
 		o.InReplyTo = &p.ID
-		if _, err := tx.write(ctx, `UPDATE post SET in_reply_to = ? WHERE seq = ?`, p.ID, o.seq); err != nil {
+		if _, err := ps.tx.write(ctx, `UPDATE post SET in_reply_to = ? WHERE seq = ?`, p.ID, o.seq); err != nil {
 			return nil, err
 		}
 		if o.State == protocol.Visible {
 			visible++
 		}
 	}
-	if _, err := tx.write(ctx, `UPDATE post SET reply_count = reply_count + ? WHERE seq = ?`, visible, seq); err != nil {
+	if _, err := ps.tx.write(ctx, `UPDATE post SET reply_count = reply_count + ? WHERE seq = ?`, visible, seq); err != nil {
 		return nil, err
 	}
 	if joined < len(found) {
-		err = tx.Enqueue(ctx, Job{Kind: AdoptJob, Lane: string(AdoptJob), Dedupe: string(AdoptJob) + " " + p.ID, Args: []byte(p.ID)})
+		err = ps.tx.Enqueue(ctx, Job{Kind: AdoptJob, Lane: string(AdoptJob), Dedupe: string(AdoptJob) + " " + p.ID, Args: []byte(p.ID)})
 	}
 	return found[:joined], err
 }
 
 // AdoptReplies joins more of the replies that arrived before a post to it, and
 // leaves the rest to another job.
-func (tx *Tx) AdoptReplies(ctx context.Context, postID string) error {
-	if err := tx.settleWords(); err != nil {
+func (ps Posts) AdoptReplies(ctx context.Context, postID string) error {
+	if err := ps.tx.settleWords(); err != nil {
 		return err
 	}
-	p, seq, err := tx.lockPost(ctx, postID)
+	p, seq, err := ps.lock(ctx, postID)
 	if err != nil {
 		return orNothing(err)
 	}
-	replies, err := tx.adoptReplies(ctx, p, seq)
+	replies, err := ps.adoptReplies(ctx, p, seq)
 	for i := range replies {
 		if err == nil && replies[i].State == protocol.Visible {
-			err = tx.resolve(ctx, &replies[i].StoredPost)
+			err = ps.resolve(ctx, &replies[i].StoredPost)
 		}
 	}
 	return err
@@ -119,8 +119,8 @@ func (tx *Tx) AdoptReplies(ctx context.Context, postID string) error {
 
 // moveThread moves a thread below another root, unless it is larger than maxJoined,
 // and returns how many posts moved.
-func (tx *Tx) moveThread(ctx context.Context, first numberedPost, to string) (int, error) {
-	members, err := tx.postsWhere(ctx, `root = ? ORDER BY state, seq LIMIT ?`, first.ID, maxJoined)
+func (ps Posts) moveThread(ctx context.Context, first numberedPost, to string) (int, error) {
+	members, err := ps.where(ctx, `root = ? ORDER BY state, seq LIMIT ?`, first.ID, maxJoined)
 	if err != nil || len(members) >= maxJoined {
 		return 0, err
 	}
@@ -130,13 +130,13 @@ func (tx *Tx) moveThread(ctx context.Context, first numberedPost, to string) (in
 			below++
 		}
 	}
-	if err := tx.countThread(ctx, first.ID, -below); err != nil {
+	if err := ps.countThread(ctx, first.ID, -below); err != nil {
 		return 0, err
 	}
 	if first.State == protocol.Visible {
 		below++
 	}
-	if err := tx.countThread(ctx, to, below); err != nil {
+	if err := ps.countThread(ctx, to, below); err != nil {
 		return 0, err
 	}
 	members = append(members, first)
@@ -144,45 +144,47 @@ func (tx *Tx) moveThread(ctx context.Context, first numberedPost, to string) (in
 		m := &members[i]
 		visible := m.State == protocol.Visible
 		if visible {
-			if err := postWords.drop(ctx, tx, m.seq, postText(&m.StoredPost)); err != nil {
+			if err := postWords.drop(ctx, ps.tx, m.seq, postText(&m.StoredPost)); err != nil {
 				return 0, err
 			}
 		}
 		m.Root = &to
-		if _, err := tx.write(ctx, `UPDATE post SET root = ? WHERE seq = ?`, to, m.seq); err != nil {
+		if _, err := ps.tx.write(ctx, `UPDATE post SET root = ? WHERE seq = ?`, to, m.seq); err != nil {
 			return 0, err
 		}
 		if visible {
-			tx.batch.words.add(m.seq, postText(&m.StoredPost))
+			if err := ps.tx.hold(heldWords, m.seq, postText(&m.StoredPost)); err != nil {
+				return 0, err
+			}
 		}
 	}
 	return len(members), nil
 }
 
 // ListReplies returns the visible replies to a post, oldest first by id.
-func (tx *Tx) ListReplies(ctx context.Context, postID string, limit int, after string) (protocol.Page[protocol.Post], error) {
-	return tx.listUnder(ctx, listReplies, `in_reply_to`, postID, limit, after)
+func (ps Posts) ListReplies(ctx context.Context, postID string, limit int, after string) (protocol.Page[protocol.Post], error) {
+	return ps.listUnder(ctx, listReplies, `in_reply_to`, postID, limit, after)
 }
 
 // ListThread returns the visible replies of the thread that a post began, at any
 // depth, oldest first by id.
-func (tx *Tx) ListThread(ctx context.Context, rootID string, limit int, after string) (protocol.Page[protocol.Post], error) {
-	return tx.listUnder(ctx, listThread, `root`, rootID, limit, after)
+func (ps Posts) ListThread(ctx context.Context, rootID string, limit int, after string) (protocol.Page[protocol.Post], error) {
+	return ps.listUnder(ctx, listThread, `root`, rootID, limit, after)
 }
 
 // listUnder lists posts by their root or by their parent.
-func (tx *Tx) listUnder(ctx context.Context, listing, column, id string, limit int, after string) (protocol.Page[protocol.Post], error) {
+func (ps Posts) listUnder(ctx context.Context, listing, column, id string, limit int, after string) (protocol.Page[protocol.Post], error) {
 	limit = bounded(limit)
 	from, err := position(listing, after, 0)
 	if err != nil {
 		return protocol.Page[protocol.Post]{}, err
 	}
-	rows, err := tx.query(ctx, underQuery(column), id, from, limit+1)
+	rows, err := ps.tx.query(ctx, underQuery(column), id, from, limit+1)
 	seqs, err := collect(rows, err, scanInt)
 	if err != nil {
 		return protocol.Page[protocol.Post]{}, err
 	}
-	p, err := tx.postPage(ctx, listing, seqs, limit)
+	p, err := ps.page(ctx, listing, seqs, limit)
 	slices.Reverse(p.Items)
 	return p, err
 }
@@ -196,15 +198,15 @@ const threadAuthor = `SELECT author_actor FROM post WHERE root = ? AND state = '
 
 // ThreadAuthor is the actor of another server that wrote in the thread of a root
 // under a handle and host; "" when there is none.
-func (tx *Tx) ThreadAuthor(ctx context.Context, rootID, handle, host string) (actor string, err error) {
-	root, err := tx.PostByID(ctx, rootID)
+func (ps Posts) ThreadAuthor(ctx context.Context, rootID, handle, host string) (actor string, err error) {
+	root, err := ps.ByID(ctx, rootID)
 	if err != nil {
 		return "", err
 	}
 	if a := root.Author; root.Node != nil && *root.Node == host && a.Handle != nil && *a.Handle == handle && a.Actor != nil {
 		return *a.Actor, nil
 	}
-	err = tx.row(ctx, threadAuthor, rootID, host, handle).Scan(&actor)
+	err = ps.tx.row(ctx, threadAuthor, rootID, host, handle).Scan(&actor)
 	if err == ErrNotFound {
 		return "", nil
 	}
@@ -212,17 +214,17 @@ func (tx *Tx) ThreadAuthor(ctx context.Context, rootID, handle, host string) (ac
 }
 
 // countThread adds to the number of visible replies in the thread of a root.
-func (tx *Tx) countThread(ctx context.Context, rootID string, by int) error {
+func (ps Posts) countThread(ctx context.Context, rootID string, by int) error {
 	if by == 0 {
 		return nil
 	}
-	_, err := tx.write(ctx, `UPDATE post SET thread_count = thread_count + ? WHERE `+byID, append([]any{by}, idRange(rootID)...)...)
+	_, err := ps.tx.write(ctx, `UPDATE post SET thread_count = thread_count + ? WHERE `+byID, append([]any{by}, idRange(rootID)...)...)
 	return err
 }
 
 // CountThread is the number of visible replies in the thread of a root.
-func (tx *Tx) CountThread(ctx context.Context, rootID string) (n int, err error) {
-	err = tx.row(ctx, `SELECT thread_count FROM post WHERE `+byID, idRange(rootID)...).Scan(&n)
+func (ps Posts) CountThread(ctx context.Context, rootID string) (n int, err error) {
+	err = ps.tx.row(ctx, `SELECT thread_count FROM post WHERE `+byID, idRange(rootID)...).Scan(&n)
 	if err == ErrNotFound {
 		return 0, nil
 	}

@@ -31,12 +31,12 @@ func TestThread_Circles(t *testing.T) {
 		require.NoError(t, db.Check(t.Context()))
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for _, p := range []*protocol.StoredPost{one, self} {
-				got, err := tx.PostByID(ctx, p.ID)
+				got, err := tx.Posts().ByID(ctx, p.ID)
 				require.NoError(t, err)
 				require.Nil(t, got.Root)
 				require.Nil(t, got.InReplyTo)
 			}
-			thread, err := tx.ListThread(ctx, one.ID, 10, "")
+			thread, err := tx.Posts().ListThread(ctx, one.ID, 10, "")
 			require.Len(t, thread.Items, 2)
 			return err
 		})
@@ -78,10 +78,10 @@ func TestThread_LateParent(t *testing.T) {
 		count := func() (replies, thread int) {
 			require.NoError(t, db.Check(t.Context()))
 			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				got, err := tx.PostByID(ctx, question.ID)
+				got, err := tx.Posts().ByID(ctx, question.ID)
 				require.NoError(t, err)
 				replies = got.ReplyCount
-				thread, err = tx.CountThread(ctx, question.ID)
+				thread, err = tx.Posts().CountThread(ctx, question.ID)
 				return err
 			})
 			return replies, thread
@@ -97,10 +97,10 @@ func TestThread_LateParent(t *testing.T) {
 			}
 			require.Equal(t, storage.AdoptJob, jobs[0].Kind)
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				if err := tx.FinishJob(ctx, jobs[0].ID); err != nil {
+				if err := tx.Jobs().Finish(ctx, jobs[0].ID); err != nil {
 					return err
 				}
-				return tx.AdoptReplies(ctx, string(jobs[0].Args))
+				return tx.Posts().AdoptReplies(ctx, string(jobs[0].Args))
 			})
 			count()
 		}
@@ -108,10 +108,10 @@ func TestThread_LateParent(t *testing.T) {
 		replies, thread = count()
 		require.Equal(t, []int{2 + short, 1 + whole + short}, []int{replies, thread})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			got, err := tx.PostByID(ctx, question.ID)
+			got, err := tx.Posts().ByID(ctx, question.ID)
 			require.NoError(t, err)
 			require.Equal(t, &resolution.ID, got.ResolvedBy)
-			n, err := tx.CountThread(ctx, walkID(ctx, t, tx, "https://far.example/notes/chain-1"))
+			n, err := tx.Posts().CountThread(ctx, walkID(ctx, t, tx, "https://far.example/notes/chain-1"))
 			require.Equal(t, large, n, "too large: it stays a thread of its own")
 			return err
 		})
@@ -120,7 +120,7 @@ func TestThread_LateParent(t *testing.T) {
 }
 
 func walkID(ctx context.Context, t *testing.T, tx *storage.Tx, uri string) string {
-	p, err := tx.PostByURI(ctx, uri)
+	p, err := tx.Posts().ByURI(ctx, uri)
 	require.NoError(t, err)
 	return p.ID
 }

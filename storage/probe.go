@@ -58,18 +58,23 @@ func profileProbes(p *StoredProfile) []string {
 	return targets
 }
 
-// PutProbes sets the targets that one source of a profile lists. New targets are
+// Probes reads and writes the targets that are probed, and the sightings of agents.
+type Probes struct{ tx *Tx }
+
+func (tx *Tx) Probes() Probes { return Probes{tx} }
+
+// put sets the targets that one source of a profile lists. New targets are
 // probed soon; targets that are no longer listed are not probed again.
-func (tx *Tx) PutProbes(ctx context.Context, handle, source string, targets []string) error {
-	changed, err := tx.replaceProbes(ctx, handle, source, targets)
+func (ps Probes) put(ctx context.Context, handle, source string, targets []string) error {
+	changed, err := ps.replace(ctx, handle, source, targets)
 	if err != nil || !changed {
 		return err
 	}
-	return tx.judgeAgent(ctx, handle, time.Time{})
+	return ps.judgeAgent(ctx, handle, time.Time{})
 }
 
-func (tx *Tx) replaceProbes(ctx context.Context, handle, source string, targets []string) (changed bool, err error) {
-	rows, err := tx.query(ctx, `SELECT target FROM probe_of WHERE handle = ? AND source = ?`, handle, source)
+func (ps Probes) replace(ctx context.Context, handle, source string, targets []string) (changed bool, err error) {
+	rows, err := ps.tx.query(ctx, `SELECT target FROM probe_of WHERE handle = ? AND source = ?`, handle, source)
 	old, err := collect(rows, err, scanText)
 	if err != nil {
 		return false, err
@@ -85,7 +90,7 @@ func (tx *Tx) replaceProbes(ctx context.Context, handle, source string, targets 
 			continue
 		}
 		changed = true
-		if _, err := tx.write(ctx, `DELETE FROM probe_of WHERE handle = ? AND source = ? AND target = ?`, handle, source, target); err != nil {
+		if _, err := ps.tx.write(ctx, `DELETE FROM probe_of WHERE handle = ? AND source = ? AND target = ?`, handle, source, target); err != nil {
 			return false, err
 		}
 	}
@@ -94,12 +99,12 @@ func (tx *Tx) replaceProbes(ctx context.Context, handle, source string, targets 
 			continue
 		}
 		changed = true
-		due := millis(tx.Now) + rand.Int64N(probeSoon.Milliseconds())
-		if _, err := tx.write(ctx, `INSERT INTO probe (target, kind, host, domain, due_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		due := millis(ps.tx.Now) + rand.Int64N(probeSoon.Milliseconds())
+		if _, err := ps.tx.write(ctx, `INSERT INTO probe (target, kind, host, domain, due_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 			p.Target, string(p.Kind), p.Host, p.Domain, due); err != nil {
 			return false, err
 		}
-		if _, err := tx.write(ctx, `INSERT INTO probe_of (handle, source, target) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, handle, source, p.Target); err != nil {
+		if _, err := ps.tx.write(ctx, `INSERT INTO probe_of (handle, source, target) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, handle, source, p.Target); err != nil {
 			return false, err
 		}
 	}
@@ -156,11 +161,11 @@ const (
 	longestTurn    = 7 * 24 * time.Hour
 )
 
-// ClaimProbes claims due probes, at most one per host, and records that they are
-// probed now. Those over the limit of a domain are postponed, and targets that no
+// Claim claims due probes, at most one per host, and records that they are probed
+// now. Those over the limit of a domain are postponed, and targets that no
 // profile lists are deleted once they no longer count.
-func (tx *Tx) ClaimProbes(ctx context.Context, c ProbeClaim) ([]Probe, error) {
-	rows, err := tx.query(ctx, dueProbes, millis(tx.Now), c.Most*probesLookedAt)
+func (ps Probes) Claim(ctx context.Context, c ProbeClaim) ([]Probe, error) {
+	rows, err := ps.tx.query(ctx, dueProbes, millis(ps.tx.Now), c.Most*probesLookedAt)
 	due, err := collect(rows, err, scanProbe)
 	if err != nil {
 		return nil, err
@@ -172,11 +177,11 @@ func (tx *Tx) ClaimProbes(ctx context.Context, c ProbeClaim) ([]Probe, error) {
 		}
 		if hosts[p.Host]++; hosts[p.Host] > 1 && p.Kind == ProbeHTTP { // the next a moment later
 			var turn time.Duration
-			if turn, err = tx.turn(ctx, c, p.Domain, turns); err == nil {
-				err = tx.postponeProbe(ctx, p, time.Duration(hosts[p.Host])*time.Minute+turn)
+			if turn, err = ps.turn(ctx, c, p.Domain, turns); err == nil {
+				err = ps.postpone(ctx, p, time.Duration(hosts[p.Host])*time.Minute+turn)
 			}
 		} else {
-			claimed, err = tx.claimProbe(ctx, c, p, claimed, turns)
+			claimed, err = ps.claimOne(ctx, c, p, claimed, turns)
 		}
 		if err != nil {
 			return nil, err
@@ -189,12 +194,12 @@ func (tx *Tx) ClaimProbes(ctx context.Context, c ProbeClaim) ([]Probe, error) {
 // has more addresses than may be probed within the hour, a random part of the time
 // that all of them take. Otherwise a thousand addresses would be due again and
 // again, and delay the others. turns caches the domains of this claim.
-func (tx *Tx) turn(ctx context.Context, c ProbeClaim, domain string, turns map[string]time.Duration) (time.Duration, error) {
+func (ps Probes) turn(ctx context.Context, c ProbeClaim, domain string, turns map[string]time.Duration) (time.Duration, error) {
 	all, known := turns[domain]
 	if !known {
 		var n int
 		most := int(longestTurn/probesWindow) * c.PerDomain
-		if err := tx.row(ctx, probesOfDomain, domain, most).Scan(&n); err != nil {
+		if err := ps.tx.row(ctx, probesOfDomain, domain, most).Scan(&n); err != nil {
 			return 0, err
 		}
 		all = time.Duration(n) * probesWindow / time.Duration(c.PerDomain)
@@ -206,61 +211,61 @@ func (tx *Tx) turn(ctx context.Context, c ProbeClaim, domain string, turns map[s
 	return time.Duration(rand.Int64N(int64(all))), nil
 }
 
-func (tx *Tx) claimProbe(ctx context.Context, c ProbeClaim, p Probe, claimed []Probe, turns map[string]time.Duration) ([]Probe, error) {
+func (ps Probes) claimOne(ctx context.Context, c ProbeClaim, p Probe, claimed []Probe, turns map[string]time.Duration) ([]Probe, error) {
 	var listed, asked int
-	if err := tx.row(ctx, `SELECT count(*) FROM (SELECT 1 AS one FROM probe_of WHERE target = ? LIMIT 1) r`, p.Target).Scan(&listed); err != nil {
+	if err := ps.tx.row(ctx, `SELECT count(*) FROM (SELECT 1 AS one FROM probe_of WHERE target = ? LIMIT 1) r`, p.Target).Scan(&listed); err != nil {
 		return claimed, err
 	}
 	if listed == 0 {
-		if tx.Now.Sub(p.AskedAt) < probesWindow { // it counts for its domain
-			return claimed, tx.postponeProbe(ctx, p, probesWindow)
+		if ps.tx.Now.Sub(p.AskedAt) < probesWindow { // it counts for its domain
+			return claimed, ps.postpone(ctx, p, probesWindow)
 		}
-		_, err := tx.write(ctx, `DELETE FROM probe WHERE target = ?`, p.Target)
+		_, err := ps.tx.write(ctx, `DELETE FROM probe WHERE target = ?`, p.Target)
 		return claimed, err
 	}
 	if p.Kind == ProbeHTTP {
-		if err := tx.row(ctx, askedOfDomain, p.Domain, millis(tx.Now.Add(-probesWindow)), c.PerDomain).Scan(&asked); err != nil {
+		if err := ps.tx.row(ctx, askedOfDomain, p.Domain, millis(ps.tx.Now.Add(-probesWindow)), c.PerDomain).Scan(&asked); err != nil {
 			return claimed, err
 		}
 		if asked >= c.PerDomain {
-			turn, err := tx.turn(ctx, c, p.Domain, turns)
+			turn, err := ps.turn(ctx, c, p.Domain, turns)
 			if err != nil {
 				return claimed, err
 			}
-			return claimed, tx.postponeProbe(ctx, p, probesWindow/2+time.Duration(rand.Int64N(int64(probesWindow)))+turn)
+			return claimed, ps.postpone(ctx, p, probesWindow/2+time.Duration(rand.Int64N(int64(probesWindow)))+turn)
 		}
 	}
-	_, err := tx.write(ctx, `UPDATE probe SET asked_at = ?, due_at = ? WHERE target = ?`, millis(tx.Now), millis(tx.Now.Add(c.Lease)), p.Target)
+	_, err := ps.tx.write(ctx, `UPDATE probe SET asked_at = ?, due_at = ? WHERE target = ?`, millis(ps.tx.Now), millis(ps.tx.Now.Add(c.Lease)), p.Target)
 	return append(claimed, p), err
 }
 
-func (tx *Tx) postponeProbe(ctx context.Context, p Probe, by time.Duration) error {
-	_, err := tx.write(ctx, `UPDATE probe SET due_at = ? WHERE target = ?`, millis(tx.Now.Add(by)), p.Target)
+func (ps Probes) postpone(ctx context.Context, p Probe, by time.Duration) error {
+	_, err := ps.tx.write(ctx, `UPDATE probe SET due_at = ? WHERE target = ?`, millis(ps.tx.Now.Add(by)), p.Target)
 	return err
 }
 
-// ProbeHandles returns handles that list a target, in order, those after a given one.
-func (tx *Tx) ProbeHandles(ctx context.Context, target, after string, limit int) ([]string, error) {
-	rows, err := tx.query(ctx, `SELECT DISTINCT handle FROM probe_of WHERE target = ? AND handle > ? ORDER BY handle LIMIT ?`, target, after, limit)
+// Handles returns handles that list a target, in order, those after a given one.
+func (ps Probes) Handles(ctx context.Context, target, after string, limit int) ([]string, error) {
+	rows, err := ps.tx.query(ctx, `SELECT DISTINCT handle FROM probe_of WHERE target = ? AND handle > ? ORDER BY handle LIMIT ?`, target, after, limit)
 	return collect(rows, err, scanText)
 }
 
-// SettleProbe stores the outcome of a claimed probe and when it is due next.
-func (tx *Tx) SettleProbe(ctx context.Context, p Probe, due time.Time) error {
-	_, err := tx.write(ctx, `UPDATE probe SET answered_at = ?, failures = ?, alive = ?, outcome = ?, due_at = ? WHERE target = ?`,
+// Settle stores the outcome of a claimed probe and when it is due next.
+func (ps Probes) Settle(ctx context.Context, p Probe, due time.Time) error {
+	_, err := ps.tx.write(ctx, `UPDATE probe SET answered_at = ?, failures = ?, alive = ?, outcome = ?, due_at = ? WHERE target = ?`,
 		millis(p.AnsweredAt), p.Failures, string(p.Alive), p.Outcome, millis(due), p.Target)
 	return err
 }
 
 const probesAfter = `SELECT ` + probeColumns + ` FROM probe WHERE target > ? ORDER BY target LIMIT ?`
 
-// RestProbes deletes the verdicts of probes, in the order of targets after a given
-// one: on a node that no longer probes, old verdicts have no meaning. It returns
-// the targets whose verdict was deleted, and the last target read, "" at the end.
-// The caller judges their agents and then calls [Tx.EndRest]; until then they are
+// Rest deletes the verdicts of probes, in the order of targets after a given one:
+// on a node that no longer probes, old verdicts have no meaning. It returns the
+// targets whose verdict was deleted, and the last target read, "" at the end. The
+// caller judges their agents and then calls [Probes.EndRest]; until then they are
 // returned again.
-func (tx *Tx) RestProbes(ctx context.Context, after string, limit int) (rested []string, last string, err error) {
-	rows, err := tx.query(ctx, probesAfter, after, limit)
+func (ps Probes) Rest(ctx context.Context, after string, limit int) (rested []string, last string, err error) {
+	rows, err := ps.tx.query(ctx, probesAfter, after, limit)
 	some, err := collect(rows, err, scanProbe)
 	if err != nil {
 		return nil, "", err
@@ -269,7 +274,7 @@ func (tx *Tx) RestProbes(ctx context.Context, after string, limit int) (rested [
 		if p.Alive == protocol.LivenessUnknown && p.Outcome != resting {
 			continue
 		}
-		if _, err := tx.write(ctx,
+		if _, err := ps.tx.write(ctx,
 			`UPDATE probe SET alive = ?, outcome = ?, failures = 0 WHERE target = ?`, string(protocol.LivenessUnknown), resting, p.Target,
 		); err != nil {
 			return nil, "", err
@@ -286,11 +291,11 @@ func (tx *Tx) RestProbes(ctx context.Context, after string, limit int) (rested [
 // not judged yet.
 const resting = "resting"
 
-// EndRest ends the rest of targets that RestProbes returned and whose agents are
+// EndRest ends the rest of targets that Rest returned and whose agents are
 // judged.
-func (tx *Tx) EndRest(ctx context.Context, targets []string) error {
+func (ps Probes) EndRest(ctx context.Context, targets []string) error {
 	for _, target := range targets {
-		if _, err := tx.write(ctx, `UPDATE probe SET outcome = '' WHERE target = ?`, target); err != nil {
+		if _, err := ps.tx.write(ctx, `UPDATE probe SET outcome = '' WHERE target = ?`, target); err != nil {
 			return err
 		}
 	}
@@ -298,28 +303,28 @@ func (tx *Tx) EndRest(ctx context.Context, targets []string) error {
 }
 
 // JudgeAgents sets the liveness of agents from their probes and sightings.
-func (tx *Tx) JudgeAgents(ctx context.Context, handles []string) error {
+func (ps Probes) JudgeAgents(ctx context.Context, handles []string) error {
 	for _, handle := range handles {
-		if err := tx.judgeAgent(ctx, handle, time.Time{}); err != nil && err != ErrNotFound {
+		if err := ps.judgeAgent(ctx, handle, time.Time{}); err != nil && err != ErrNotFound {
 			return err
 		}
 	}
 	return nil
 }
 
-// NextProbe is when the next probe is due; the zero time when there is none.
-func (tx *Tx) NextProbe(ctx context.Context) (time.Time, error) {
+// Next is when the next probe is due; the zero time when there is none.
+func (ps Probes) Next(ctx context.Context) (time.Time, error) {
 	var due int64
-	err := tx.row(ctx, nextProbe).Scan(&due)
+	err := ps.tx.row(ctx, nextProbe).Scan(&due)
 	if err == ErrNotFound {
 		return time.Time{}, nil
 	}
 	return moment(due), err
 }
 
-// Probes returns the targets of a profile with their outcomes.
-func (tx *Tx) Probes(ctx context.Context, handle string) ([]Probe, error) {
-	rows, err := tx.query(ctx, `SELECT DISTINCT p.target, p.kind, p.host, p.domain, p.asked_at, p.answered_at, p.failures, p.alive, p.outcome
+// OfProfile returns the targets of a profile with their outcomes.
+func (ps Probes) OfProfile(ctx context.Context, handle string) ([]Probe, error) {
+	rows, err := ps.tx.query(ctx, `SELECT DISTINCT p.target, p.kind, p.host, p.domain, p.asked_at, p.answered_at, p.failures, p.alive, p.outcome
 		FROM probe_of o JOIN probe p ON p.target = o.target WHERE o.handle = ? ORDER BY p.target`, handle)
 	return collect(rows, err, scanProbe)
 }
@@ -327,27 +332,27 @@ func (tx *Tx) Probes(ctx context.Context, handle string) ([]Probe, error) {
 // judgeAgent sets whether an agent is alive: it is if it was sighted within the
 // week or one of its probes answers; it is not if every probe failed; otherwise it
 // is unknown. seen is the time of a sighting just now, or zero.
-func (tx *Tx) judgeAgent(ctx context.Context, handle string, seen time.Time) error {
-	p, err := tx.profileWhere(ctx, "handle = ?", handle)
+func (ps Probes) judgeAgent(ctx context.Context, handle string, seen time.Time) error {
+	p, err := ps.tx.Profiles().where(ctx, "handle = ?", handle)
 	if err != nil {
 		return err
 	}
-	probes, err := tx.Probes(ctx, handle)
+	probes, err := ps.OfProfile(ctx, handle)
 	if err != nil {
 		return err
 	}
 	if seen.IsZero() {
 		var at int64
-		if err := tx.row(ctx, `SELECT at FROM sighting WHERE handle = ?`, handle).Scan(&at); err != nil && err != ErrNotFound {
+		if err := ps.tx.row(ctx, `SELECT at FROM sighting WHERE handle = ?`, handle).Scan(&at); err != nil && err != ErrNotFound {
 			return err
 		}
 		seen = moment(at)
 	}
-	alive, last := verdict(probes, seen, tx.Now)
+	alive, last := verdict(probes, seen, ps.tx.Now)
 	if string(alive) == p.Alive && millis(last) <= p.LastSeenAt {
 		return nil
 	}
-	return tx.SetLiveness(ctx, handle, alive, last)
+	return ps.tx.Profiles().SetLiveness(ctx, handle, alive, last)
 }
 
 func verdict(probes []Probe, seen, now time.Time) (alive protocol.Liveness, last time.Time) {

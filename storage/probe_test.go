@@ -28,11 +28,11 @@ func TestPutProbes(t *testing.T) {
 			return p
 		}
 		put := func(p *storage.StoredProfile) {
-			write(func(ctx context.Context, tx *storage.Tx) error { _, err := tx.PutProfile(ctx, p); return err })
+			write(func(ctx context.Context, tx *storage.Tx) error { _, err := tx.Profiles().Put(ctx, p); return err })
 		}
 		targets := func(handle string) (list []string) {
 			require.NoError(t, db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-				probes, err := tx.Probes(ctx, handle)
+				probes, err := tx.Probes().OfProfile(ctx, handle)
 				for _, p := range probes {
 					list = append(list, p.Target+" of "+p.Domain)
 				}
@@ -45,7 +45,7 @@ func TestPutProbes(t *testing.T) {
 		chain.ERC8004, chain.KeyHash = "eip155:1337:0x5fbdb2315678afecb367f032d93f642f64180aa3:7", "key"
 		put(chain)
 		write(func(ctx context.Context, tx *storage.Tx) error {
-			return tx.PutProbes(ctx, "asha", storage.FromMerchant, []string{"https://shop.asha.co.in/", "https://a.example/x"})
+			return tx.Probes().Put(ctx, "asha", storage.FromMerchant, []string{"https://shop.asha.co.in/", "https://a.example/x"})
 		})
 		require.Equal(t, []string{
 			"eip155:1337:0x5fbdb2315678afecb367f032d93f642f64180aa3:7 key of eip155:1337",
@@ -56,7 +56,7 @@ func TestPutProbes(t *testing.T) {
 		put(draft("asha", "https://b.example/"))
 		require.Equal(t, []string{"https://a.example/x of a.example", "https://b.example/ of b.example", "https://shop.asha.co.in/ of asha.co.in"}, targets("asha"))
 		put(draft("ravi", "https://b.example/"))
-		write(func(ctx context.Context, tx *storage.Tx) error { return tx.DeleteProfile(ctx, "asha") })
+		write(func(ctx context.Context, tx *storage.Tx) error { return tx.Profiles().Delete(ctx, "asha") })
 		require.Empty(t, targets("asha"))
 		require.Equal(t, []string{"https://b.example/ of b.example"}, targets("ravi"))
 	})
@@ -73,7 +73,7 @@ func TestJudge(t *testing.T) {
 			for i, e := range endpoints {
 				p.Draft.Capabilities = append(p.Draft.Capabilities, protocol.Capability{ID: fmt.Sprint("c", i), Name: "C", Description: "d", Endpoint: e})
 			}
-			require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { _, err := tx.PutProfile(ctx, p); return err }))
+			require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { _, err := tx.Profiles().Put(ctx, p); return err }))
 		}
 		settle := func(target string, alive protocol.Liveness) {
 			require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
@@ -81,21 +81,21 @@ func TestJudge(t *testing.T) {
 				if alive == protocol.LivenessAlive {
 					p.AnsweredAt = at
 				}
-				if err := tx.SettleProbe(ctx, p, at.Add(time.Hour)); err != nil {
+				if err := tx.Probes().Settle(ctx, p, at.Add(time.Hour)); err != nil {
 					return err
 				}
-				handles, err := tx.ProbeHandles(ctx, target, "", 10)
+				handles, err := tx.Probes().Handles(ctx, target, "", 10)
 				require.Equal(t, []string{"asha"}, handles)
 				if err != nil {
 					return err
 				}
-				return tx.JudgeAgents(ctx, append(handles, "nobody"))
+				return tx.Probes().JudgeAgents(ctx, append(handles, "nobody"))
 			}))
 		}
 		is := func(alive protocol.Liveness, seen time.Time) {
 			t.Helper()
 			require.NoError(t, db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-				p, err := tx.ProfileByHandle(ctx, "asha")
+				p, err := tx.Profiles().ByHandle(ctx, "asha")
 				require.Equal(t, alive, p.Alive)
 				require.Equal(t, seen, p.LastSeenAt)
 				return err
@@ -125,16 +125,16 @@ func TestClaimProbes_Dropped(t *testing.T) {
 	ctx := context.Background()
 	list := func(targets ...string) {
 		require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-			if _, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "A", Kind: protocol.Person}}); err != nil {
+			if _, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "A", Kind: protocol.Person}}); err != nil {
 				return err
 			}
-			return tx.PutProbes(ctx, "asha", storage.FromMerchant, targets)
+			return tx.Probes().Put(ctx, "asha", storage.FromMerchant, targets)
 		}))
 		now = now.Add(90 * time.Second)
 	}
 	claim := func() (targets []string) {
 		require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-			probes, err := tx.ClaimProbes(ctx, storage.ProbeClaim{Most: 10, PerDomain: 2, Lease: time.Minute})
+			probes, err := tx.Probes().Claim(ctx, storage.ProbeClaim{Most: 10, PerDomain: 2, Lease: time.Minute})
 			for _, p := range probes {
 				targets = append(targets, p.Target)
 			}
@@ -155,7 +155,7 @@ func TestClaimProbes_Dropped(t *testing.T) {
 	now = now.Add(3 * time.Hour)
 	claim()
 	require.NoError(t, db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		next, err := tx.NextProbe(ctx)
+		next, err := tx.Probes().Next(ctx)
 		require.Equal(t, now.Add(time.Minute), next, "the dropped ones are forgotten")
 		return err
 	}))
@@ -170,14 +170,14 @@ func TestClaimProbes_Crowd(t *testing.T) {
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for i := range crowd / 30 {
 				handle := fmt.Sprint("agent-", i)
-				if _, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: "A", Kind: protocol.Person}}); err != nil {
+				if _, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: "A", Kind: protocol.Person}}); err != nil {
 					return err
 				}
 				var targets []string
 				for j := range 30 {
 					targets = append(targets, fmt.Sprintf("https://crowd.example/%d/%d", i, j))
 				}
-				if err := tx.PutProbes(ctx, handle, storage.FromMerchant, targets); err != nil {
+				if err := tx.Probes().Put(ctx, handle, storage.FromMerchant, targets); err != nil {
 					return err
 				}
 			}
@@ -189,8 +189,8 @@ func TestClaimProbes_Crowd(t *testing.T) {
 			for ; ; rounds++ {
 				var next time.Time
 				write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-					if next, err = tx.NextProbe(ctx); err == nil && !next.After(tx.Now) {
-						_, err = tx.ClaimProbes(ctx, storage.ProbeClaim{Most: most, PerDomain: 60, Lease: 24 * time.Hour})
+					if next, err = tx.Probes().Next(ctx); err == nil && !next.After(tx.Now) {
+						_, err = tx.Probes().Claim(ctx, storage.ProbeClaim{Most: most, PerDomain: 60, Lease: 24 * time.Hour})
 						next = time.Time{}
 					}
 					return err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/storage/commit"
 )
 
 // A StoredProfile is the owner's draft of a profile, and what the node found out
@@ -19,14 +20,16 @@ type StoredProfile struct {
 	Unlisted             bool              // readable by handle, but in no list or search
 	Alive                protocol.Liveness // "" counts as unknown
 	LastSeenAt           time.Time         // when it last answered; zero: never
-	Attention            bool              // its attention board is open; only PutBoard changes it
+	Attention            bool              // its attention board is open, or will be next to a new one; later only AttentionBoards.Put changes it
+	Meetings             bool              // it takes meeting requests: what Draft.Agent says where there is one, and Meetings.PutSettings
 	CreatedAt, UpdatedAt time.Time
 }
 
 // Open are the rooms that the profile has open, for profile, card, lists, pages and
 // index.
 func (p *StoredProfile) Open() protocol.Rooms {
-	return protocol.Rooms{AttentionBoard: p.Attention && p.Draft.Kind == protocol.Person}
+	person := p.Draft.Kind == protocol.Person
+	return protocol.Rooms{AttentionBoard: p.Attention && person, Meetings: p.Meetings && person}
 }
 
 type profileRow struct {
@@ -35,6 +38,7 @@ type profileRow struct {
 	ERC8004, KeyHash     string // "" none
 	IdentityNote         string
 	Listed, Attention    bool
+	Meetings             bool
 	Alive                string
 	LastSeenAt, JoinedAt int64
 	Pos                  int64 // of its version in profile_rank; 0 none
@@ -43,24 +47,32 @@ type profileRow struct {
 
 func (r *profileRow) profile() (*StoredProfile, error) {
 	p := &StoredProfile{ERC8004: r.ERC8004, KeyHash: r.KeyHash, IdentityNote: r.IdentityNote,
-		Unlisted: !r.Listed, Attention: r.Attention, Alive: protocol.Liveness(r.Alive), LastSeenAt: moment(r.LastSeenAt),
+		Unlisted: !r.Listed, Attention: r.Attention, Meetings: r.Meetings, Alive: protocol.Liveness(r.Alive), LastSeenAt: moment(r.LastSeenAt),
 		CreatedAt: moment(r.CreatedAt), UpdatedAt: moment(r.UpdatedAt)}
 	if err := json.Unmarshal([]byte(r.Draft), &p.Draft); err != nil {
 		return nil, fmt.Errorf("profile %s: %w", r.Handle, err)
 	}
+	if p.Draft.Agent != nil {
+		p.Draft.Agent.AcceptingMeetingRequests = r.Meetings
+	}
 	return p, nil
 }
 
-// PutProfile stores a profile under the handle of its draft, replacing the previous
-// one, and sets the times and the liveness of p: the owner's changes do not affect
+// Profiles reads and writes profiles, and the index in which they are found.
+type Profiles struct{ tx *Tx }
+
+func (tx *Tx) Profiles() Profiles { return Profiles{tx} }
+
+// Put stores a profile under the handle of its draft, replacing the previous one,
+// and sets the times and the liveness of p: the owner's changes do not affect
 // liveness. Unlisted decides whether lists show it; the draft's field is ignored.
 // ErrExists when another profile has the same chain identity.
-func (tx *Tx) PutProfile(ctx context.Context, p *StoredProfile) (created bool, err error) {
-	return tx.putProfile(ctx, p, tx.Now)
+func (ps Profiles) Put(ctx context.Context, p *StoredProfile) (created bool, err error) {
+	return ps.put(ctx, p, ps.tx.Now)
 }
 
-func (tx *Tx) putProfile(ctx context.Context, p *StoredProfile, written time.Time) (created bool, err error) {
-	if err := tx.dirty(); err != nil {
+func (ps Profiles) put(ctx context.Context, p *StoredProfile, written time.Time) (created bool, err error) {
+	if err := ps.tx.dirty(); err != nil {
 		return false, err
 	}
 	p.Draft.Listed = nil
@@ -69,7 +81,7 @@ func (tx *Tx) putProfile(ctx context.Context, p *StoredProfile, written time.Tim
 		return false, fmt.Errorf("encode profile: %w", err)
 	}
 	if p.ERC8004 != "" {
-		other, err := tx.profileWhere(ctx, "erc8004 = ?", p.ERC8004)
+		other, err := ps.where(ctx, "erc8004 = ?", p.ERC8004)
 		if err == nil && other.Handle != p.Draft.Handle {
 			return false, ErrExists
 		}
@@ -77,55 +89,61 @@ func (tx *Tx) putProfile(ctx context.Context, p *StoredProfile, written time.Tim
 			return false, err
 		}
 	}
-	r, err := tx.lockProfile(ctx, p.Draft.Handle)
+	r, err := ps.lock(ctx, p.Draft.Handle)
 	var m *StoredMerchant
 	switch {
 	case err == ErrNotFound:
 		created = true
-		r = &profileRow{Handle: p.Draft.Handle, Alive: string(protocol.LivenessUnknown), CreatedAt: millis(tx.Now)}
-		err = tx.freeHandle(ctx, r.Handle)
+		r = &profileRow{Handle: p.Draft.Handle, Alive: string(protocol.LivenessUnknown), CreatedAt: millis(ps.tx.Now),
+			Attention: p.Attention && p.CreatedAt.IsZero()} // not that of one that was read before it was deleted
+		err = ps.tx.Threads().freeHandle(ctx, r.Handle)
 	case err == nil:
-		m, err = tx.merchantOf(ctx, r.Seq)
+		m, err = ps.tx.Merchants().of(ctx, r.Seq)
 	}
 	if err != nil {
 		return false, err
 	}
 	r.Draft, r.ERC8004, r.KeyHash, r.IdentityNote = string(raw), p.ERC8004, p.KeyHash, p.IdentityNote
 	r.Listed, r.UpdatedAt = !p.Unlisted, millis(written)
-	if err := tx.saveProfile(ctx, r); err != nil {
+	if a := p.Draft.Agent; a != nil {
+		r.Meetings = a.AcceptingMeetingRequests
+	}
+	if err := ps.save(ctx, r); err != nil {
 		return false, err
 	}
 	p.CreatedAt, p.UpdatedAt = moment(r.CreatedAt), moment(r.UpdatedAt)
 	p.Alive, p.LastSeenAt, p.Attention = protocol.Liveness(r.Alive), moment(r.LastSeenAt), r.Attention
-	if r.Attention {
-		if err := tx.relistBoard(ctx, r.Handle, r.Listed && p.Open().AttentionBoard); err != nil {
+	p.Meetings = r.Meetings
+	if r.Attention && !created {
+		if err := ps.tx.AttentionBoards().relist(ctx, r.Handle, r.Listed && p.Open().AttentionBoard); err != nil {
 			return false, err
 		}
 	}
 	if m != nil {
-		if err := tx.moveHours(ctx, r.Seq, p, m); err != nil {
+		if err := ps.tx.Merchants().moveHours(ctx, r.Seq, p, m); err != nil {
 			return false, err
 		}
 	}
-	if err := tx.rerank(ctx, r, p, m); err != nil {
+	if err := ps.rerank(ctx, r, p, m); err != nil {
 		return false, err
 	}
-	return created, tx.PutProbes(ctx, p.Draft.Handle, FromProfile, profileProbes(p))
+	return created, ps.tx.Probes().put(ctx, p.Draft.Handle, FromProfile, profileProbes(p))
 }
 
-// saveProfile inserts a row without a number, setting it, or writes what an owner
+// save inserts a row without a number, setting it, or writes what an owner
 // changes in one that has a number. ErrExists when handle or identity is taken.
-func (tx *Tx) saveProfile(ctx context.Context, r *profileRow) (err error) {
+func (ps Profiles) save(ctx context.Context, r *profileRow) (err error) {
 	if r.Seq != 0 {
-		_, err = tx.write(ctx, `UPDATE profile SET draft = ?, erc8004 = NULLIF(?, ''), key_hash = NULLIF(?, ''), identity_note = ?, listed = ?, updated_at
-			= ? WHERE seq = ?`,
-			r.Draft, r.ERC8004, r.KeyHash, r.IdentityNote, r.Listed, r.UpdatedAt, r.Seq)
-	} else if err = tx.dirty(); err == nil {
-		err = tx.row(ctx, `INSERT INTO profile (handle, draft, erc8004, key_hash, identity_note, listed, alive, last_seen_at, created_at, updated_at)
-			VALUES (?, ?, NULLIF(?, ''), NULLIF(?, ''), ?, ?, ?, ?, ?, ?) RETURNING seq`,
-			r.Handle, r.Draft, r.ERC8004, r.KeyHash, r.IdentityNote, r.Listed, r.Alive, r.LastSeenAt, r.CreatedAt, r.UpdatedAt).Scan(&r.Seq)
+		_, err = ps.tx.write(ctx, `UPDATE profile SET draft = ?, erc8004 = NULLIF(?, ''), key_hash = NULLIF(?, ''), identity_note = ?, listed = ?, meetings = ?,
+			updated_at = ? WHERE seq = ?`,
+			r.Draft, r.ERC8004, r.KeyHash, r.IdentityNote, r.Listed, r.Meetings, r.UpdatedAt, r.Seq)
+	} else if err = ps.tx.dirty(); err == nil {
+		err = ps.tx.row(ctx, `INSERT INTO profile (handle, draft, erc8004, key_hash, identity_note, listed, attention, meetings, alive, last_seen_at,
+			created_at, updated_at) VALUES (?, ?, NULLIF(?, ''), NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq`,
+			r.Handle, r.Draft, r.ERC8004, r.KeyHash, r.IdentityNote, r.Listed, r.Attention, r.Meetings, r.Alive, r.LastSeenAt, r.CreatedAt,
+			r.UpdatedAt).Scan(&r.Seq)
 	}
-	if conflicts(err) {
+	if commit.Conflicts(err) {
 		return ErrExists
 	}
 	if err != nil {
@@ -134,12 +152,12 @@ func (tx *Tx) saveProfile(ctx context.Context, r *profileRow) (err error) {
 	return nil
 }
 
-const profileColumns = `seq, handle, draft, COALESCE(erc8004, ''), COALESCE(key_hash, ''), identity_note, listed, attention, alive, last_seen_at,
+const profileColumns = `seq, handle, draft, COALESCE(erc8004, ''), COALESCE(key_hash, ''), identity_note, listed, attention, meetings, alive, last_seen_at,
 	joined_at, COALESCE(pos, 0), created_at, updated_at`
 
 func scanProfile(s scanner) (r profileRow, err error) {
-	err = s.Scan(&r.Seq, &r.Handle, &r.Draft, &r.ERC8004, &r.KeyHash, &r.IdentityNote, &r.Listed, &r.Attention, &r.Alive, &r.LastSeenAt, &r.JoinedAt,
-		&r.Pos, &r.CreatedAt, &r.UpdatedAt)
+	err = s.Scan(&r.Seq, &r.Handle, &r.Draft, &r.ERC8004, &r.KeyHash, &r.IdentityNote, &r.Listed, &r.Attention, &r.Meetings, &r.Alive, &r.LastSeenAt,
+		&r.JoinedAt, &r.Pos, &r.CreatedAt, &r.UpdatedAt)
 	return r, err
 }
 
@@ -156,35 +174,35 @@ func scanPlaced(s scanner) (p PlacedProfile, err error) {
 	return PlacedProfile{r.Pos, *stored}, nil
 }
 
-func (tx *Tx) profileWhere(ctx context.Context, where string, args ...any) (*profileRow, error) {
-	r, err := scanProfile(tx.row(ctx, `SELECT `+profileColumns+` FROM profile WHERE `+where, args...))
+func (ps Profiles) where(ctx context.Context, where string, args ...any) (*profileRow, error) {
+	r, err := scanProfile(ps.tx.lookup(ctx, `SELECT `+profileColumns+` FROM profile WHERE `+where, args...))
 	return &r, err
 }
 
-// lockProfile is profileWhere for a handle, with a lock on the row.
-func (tx *Tx) lockProfile(ctx context.Context, handle string) (*profileRow, error) {
-	if err := tx.dirty(); err != nil {
+// lock is where for a handle, with a lock on the row.
+func (ps Profiles) lock(ctx context.Context, handle string) (*profileRow, error) {
+	if err := ps.tx.dirty(); err != nil {
 		return nil, err
 	}
-	return tx.profileWhere(ctx, "handle = ?"+tx.db.engine.forUpdate(), handle)
+	return ps.where(ctx, "handle = ?"+ps.tx.db.engine.ForUpdate(), handle)
 }
 
-// ProfileToChange is ProfileByHandle for a caller that writes the profile back: in
-// a writing transaction the row is locked, so that no concurrent change is lost.
-func (tx *Tx) ProfileToChange(ctx context.Context, handle string) (*StoredProfile, error) {
-	if tx.batch == nil {
-		return tx.ProfileByHandle(ctx, handle)
+// ForUpdate is ByHandle for a caller that writes the profile back: in a writing
+// transaction the row is locked, so that no concurrent change is lost.
+func (ps Profiles) ForUpdate(ctx context.Context, handle string) (*StoredProfile, error) {
+	if !ps.tx.writes() {
+		return ps.ByHandle(ctx, handle)
 	}
-	r, err := tx.lockProfile(ctx, handle)
+	r, err := ps.lock(ctx, handle)
 	if err != nil {
 		return nil, err
 	}
 	return r.profile()
 }
 
-// ProfileByHandle returns a profile; ErrNotFound when there is none.
-func (tx *Tx) ProfileByHandle(ctx context.Context, handle string) (*StoredProfile, error) {
-	r, err := tx.profileWhere(ctx, "handle = ?", handle)
+// ByHandle returns a profile; ErrNotFound when there is none.
+func (ps Profiles) ByHandle(ctx context.Context, handle string) (*StoredProfile, error) {
+	r, err := ps.where(ctx, "handle = ?", handle)
 	if err != nil {
 		return nil, err
 	}
@@ -194,12 +212,12 @@ func (tx *Tx) ProfileByHandle(ctx context.Context, handle string) (*StoredProfil
 // SetLiveness stores whether an agent is alive; at is when it was last seen. An
 // earlier or zero time leaves the stored one. ErrNotFound when there is no such
 // profile.
-func (tx *Tx) SetLiveness(ctx context.Context, handle string, alive protocol.Liveness, at time.Time) error {
-	if err := one(tx.write(ctx, `UPDATE profile SET last_seen_at = CASE WHEN last_seen_at < ? THEN ? ELSE last_seen_at END WHERE handle = ?`,
+func (ps Profiles) SetLiveness(ctx context.Context, handle string, alive protocol.Liveness, at time.Time) error {
+	if err := one(ps.tx.write(ctx, `UPDATE profile SET last_seen_at = CASE WHEN last_seen_at < ? THEN ? ELSE last_seen_at END WHERE handle = ?`,
 		millis(at), millis(at), handle)); err != nil {
 		return err
 	}
-	r, err := tx.lockProfile(ctx, handle)
+	r, err := ps.lock(ctx, handle)
 	if err != nil || r.Alive == string(alive) {
 		return err
 	}
@@ -208,61 +226,70 @@ func (tx *Tx) SetLiveness(ctx context.Context, handle string, alive protocol.Liv
 	if err != nil {
 		return err
 	}
-	m, err := tx.merchantOf(ctx, r.Seq)
+	m, err := ps.tx.Merchants().of(ctx, r.Seq)
 	if err != nil {
 		return err
 	}
-	if _, err := tx.write(ctx, `UPDATE profile SET alive = ? WHERE seq = ?`, r.Alive, r.Seq); err != nil {
+	if _, err := ps.tx.write(ctx, `UPDATE profile SET alive = ? WHERE seq = ?`, r.Alive, r.Seq); err != nil {
 		return err
 	}
-	return tx.rerank(ctx, r, p, m)
+	return ps.rerank(ctx, r, p, m)
 }
 
-// DeleteProfile removes a profile with its keys, tokens, settings, threads and
-// merchant record; ErrNotFound when there is none. A job deletes threads that are too
-// many for one transaction; until then the handle cannot be taken.
-func (tx *Tx) DeleteProfile(ctx context.Context, handle string) error {
-	if err := tx.dirty(); err != nil {
+// Delete removes a profile with its keys, tokens, settings, threads and merchant
+// record; ErrNotFound when there is none. A job deletes threads that are too many for
+// one transaction; until then the handle cannot be taken.
+func (ps Profiles) Delete(ctx context.Context, handle string) error {
+	if err := ps.tx.dirty(); err != nil {
 		return err
 	}
-	r, err := tx.lockProfile(ctx, handle)
+	r, err := ps.lock(ctx, handle)
 	if err != nil {
+		return err
+	}
+	if err := ps.tx.AttentionBoards().drop(ctx, handle); err != nil {
+		return err
+	}
+	if err := ps.tx.Meetings().mayDrop(ctx, handle); err != nil {
 		return err
 	}
 	if r.Pos != 0 {
-		clock, err := tx.advanceClock(ctx)
+		clock, err := ps.advanceClock(ctx)
 		if err != nil {
 			return err
 		}
-		if err := tx.closeVersion(ctx, r.Pos, clock); err != nil {
+		if err := ps.closeVersion(ctx, r.Pos, clock); err != nil {
 			return err
 		}
 	}
-	if err := tx.dropMerchant(ctx, r.Seq); err != nil {
+	if err := ps.tx.Merchants().drop(ctx, r.Seq); err != nil {
 		return err
 	}
+	for _, table := range ofProfile {
+		if _, err := ps.tx.write(ctx, `DELETE FROM `+table+` WHERE handle = ?`, handle); err != nil {
+			return err
+		}
+	}
 	for _, text := range []string{
-		`DELETE FROM agent_key WHERE handle = ?`, `DELETE FROM account_profile WHERE handle = ?`,
-		`DELETE FROM notify WHERE handle = ?`, `DELETE FROM enrolment WHERE handle = ?`, `DELETE FROM api_token WHERE handle = ?`,
 		`INSERT INTO archive_post (handle, seq) SELECT '', seq FROM archive_post WHERE handle = ? ON CONFLICT DO NOTHING`,
 		`DELETE FROM archive_post WHERE handle = ?`,
 		`DELETE FROM archive_import WHERE handle = ? AND state = 'running'`, // first, so that the import writes nothing more
 	} {
-		if _, err := tx.write(ctx, text, handle); err != nil {
+		if _, err := ps.tx.write(ctx, text, handle); err != nil {
 			return err
 		}
 	}
-	if err := tx.dropProbes(ctx, handle); err != nil {
+	if err := ps.tx.Probes().drop(ctx, handle); err != nil {
 		return err
 	}
-	if _, err = tx.write(ctx, `DELETE FROM profile WHERE seq = ?`, r.Seq); err != nil {
+	if _, err = ps.tx.write(ctx, `DELETE FROM profile WHERE seq = ?`, r.Seq); err != nil {
 		return err
 	}
-	return tx.DropThreads(ctx, handle)
+	return ps.tx.Threads().DropAll(ctx, handle)
 }
 
-// CountProfiles is how many profiles there are.
-func (tx *Tx) CountProfiles(ctx context.Context) (n int, err error) {
-	err = tx.row(ctx, `SELECT count(*) FROM profile`).Scan(&n)
+// Count is how many profiles there are.
+func (ps Profiles) Count(ctx context.Context) (n int, err error) {
+	err = ps.tx.row(ctx, `SELECT count(*) FROM profile`).Scan(&n)
 	return n, err
 }

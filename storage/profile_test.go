@@ -19,17 +19,19 @@ func TestSetLiveness(t *testing.T) {
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		put := func() {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}})
+				_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}})
 				return err
 			})
 		}
 		set := func(alive protocol.Liveness, at time.Time) {
-			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.SetLiveness(ctx, "asha", alive, at) })
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				return tx.Profiles().SetLiveness(ctx, "asha", alive, at)
+			})
 		}
 		check := func(alive protocol.Liveness, at time.Time) {
 			t.Helper()
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				p, err := tx.ProfileByHandle(ctx, "asha")
+				p, err := tx.Profiles().ByHandle(ctx, "asha")
 				require.Equal(t, alive, p.Alive)
 				require.Equal(t, at, p.LastSeenAt)
 				return err
@@ -46,7 +48,7 @@ func TestSetLiveness(t *testing.T) {
 		set(protocol.LivenessAlive, start.Add(-time.Hour))
 		check(protocol.LivenessAlive, start)
 		err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			return tx.SetLiveness(ctx, "nobody", protocol.LivenessAlive, start)
+			return tx.Profiles().SetLiveness(ctx, "nobody", protocol.LivenessAlive, start)
 		})
 		require.ErrorIs(t, err, storage.ErrNotFound)
 	})

@@ -25,31 +25,31 @@ type ListedProfile struct {
 	Merchant *StoredMerchant
 }
 
-// ListProfiles returns listed profiles. All filters combine; a q without any word
-// finds nothing. Those that match in a better place come first, then those that are
+// List returns listed profiles. All filters combine; a q without any word finds
+// nothing. Those that match in a better place come first, then those that are
 // alive, then those that changed last. A walk shows the list as it was when it
 // began, without profiles that were deleted or unlisted since.
-func (tx *Tx) ListProfiles(ctx context.Context, q protocol.AgentQuery) (protocol.Page[ListedProfile], error) {
+func (ps Profiles) List(ctx context.Context, q protocol.AgentQuery) (protocol.Page[ListedProfile], error) {
 	s, err := newSearch(q.Q, profileFacets(q)...)
 	if err != nil {
 		return protocol.Page[ListedProfile]{}, err
 	}
-	return tx.listProfiles(ctx, listProfiles, s, q.Paging, false)
+	return ps.list(ctx, listProfiles, s, q.Paging, false)
 }
 
-// ListPeople returns listed persons, in the order of [Tx.ListProfiles].
-func (tx *Tx) ListPeople(ctx context.Context, q protocol.PeopleQuery) (protocol.Page[ListedProfile], error) {
+// ListPeople returns listed persons, in the order of [Profiles.List].
+func (ps Profiles) ListPeople(ctx context.Context, q protocol.PeopleQuery) (protocol.Page[ListedProfile], error) {
 	s, err := newSearch(q.Q, facet(facetKind, string(protocol.Person)))
 	if err != nil {
 		return protocol.Page[ListedProfile]{}, err
 	}
-	return tx.listProfiles(ctx, listPeople, s, q.Paging, false)
+	return ps.list(ctx, listPeople, s, q.Paging, false)
 }
 
-// ListMerchants returns listed businesses, in the order of [Tx.ListProfiles]. A
+// ListMerchants returns listed businesses, in the order of [Profiles.List]. A
 // word of q also matches its singular and plural, the last word also longer words
 // that begin with it. OpenNow is evaluated at tx.Now, for each page.
-func (tx *Tx) ListMerchants(ctx context.Context, q protocol.MerchantQuery) (protocol.Page[ListedProfile], error) {
+func (ps Profiles) ListMerchants(ctx context.Context, q protocol.MerchantQuery) (protocol.Page[ListedProfile], error) {
 	facets := []string{facet(facetKind, string(protocol.Business))}
 	if q.Category != "" {
 		facets = append(facets, facet(facetCategory, foldName(q.Category)))
@@ -62,7 +62,7 @@ func (tx *Tx) ListMerchants(ctx context.Context, q protocol.MerchantQuery) (prot
 		return protocol.Page[ListedProfile]{}, err
 	}
 	s.near = true
-	return tx.listProfiles(ctx, listMerchants, s, q.Paging, q.OpenNow)
+	return ps.list(ctx, listMerchants, s, q.Paging, q.OpenNow)
 }
 
 func profileFacets(q protocol.AgentQuery) []string {
@@ -98,12 +98,12 @@ func (w walk) String() string { return fmt.Sprintf("%d.%d.%d", w.clock, w.class,
 
 // beginWalk reads a cursor, or begins a walk. A walk that is older than the stored
 // versions, or from the future of another database, is refused.
-func (tx *Tx) beginWalk(ctx context.Context, listing, after string, classes int) (w walk, err error) {
+func (ps Profiles) beginWalk(ctx context.Context, listing, after string, classes int) (w walk, err error) {
 	at, err := protocol.ParseCursor(listing, after)
 	if err != nil {
 		return w, err
 	}
-	now, pruned, err := tx.clockNow(ctx)
+	now, pruned, err := ps.clockNow(ctx)
 	if err != nil {
 		return w, err
 	}
@@ -124,10 +124,10 @@ func (tx *Tx) beginWalk(ctx context.Context, listing, after string, classes int)
 // more than it shows; it then ends early and still has a next page.
 const maxLooked = 1000
 
-func (tx *Tx) listProfiles(ctx context.Context, listing string, s search, paging protocol.Paging, open bool) (out protocol.Page[ListedProfile], err error) {
+func (ps Profiles) list(ctx context.Context, listing string, s search, paging protocol.Paging, open bool) (out protocol.Page[ListedProfile], err error) {
 	out.Items = []ListedProfile{}
 	limit := bounded(paging.Limit)
-	w, err := tx.beginWalk(ctx, listing, paging.After, s.classes())
+	w, err := ps.beginWalk(ctx, listing, paging.After, s.classes())
 	if err != nil || s.nothing {
 		return out, err
 	}
@@ -137,17 +137,17 @@ func (tx *Tx) listProfiles(ctx context.Context, listing string, s search, paging
 		if s.reads() {
 			want += 20
 		}
-		found, err := tx.findVersions(ctx, &s, w, want, open)
+		found, err := ps.findVersions(ctx, &s, w, want, open)
 		if err != nil {
 			return out, err
 		}
-		profiles, err := tx.profilesOf(ctx, found, true, s.reads())
+		profiles, err := ps.ofVersions(ctx, found, true, s.reads())
 		if err != nil {
 			return out, err
 		}
 		for _, v := range found {
 			p := profiles[v.seq]
-			if p == nil || open && !p.Merchant.open(p.Draft.Timezone, tx.Now) || !s.fits(p) {
+			if p == nil || open && !p.Merchant.open(p.Draft.Timezone, ps.tx.Now) || !s.fits(p) {
 				w.before = v.pos
 				continue
 			}
@@ -184,16 +184,16 @@ type version struct{ pos, seq int64 }
 func scanVersion(s scanner) (v version, err error) { return v, s.Scan(&v.pos, &v.seq) }
 
 // findVersions returns the next versions of a walk's class.
-func (tx *Tx) findVersions(ctx context.Context, s *search, w walk, limit int, open bool) ([]version, error) {
-	from, where, args := versionsOf(w, open, tx.Now)
-	if tx.db.engine == enginePostgres && !s.plain() {
-		return tx.findPostgres(ctx, s, w, from, where, args, limit)
+func (ps Profiles) findVersions(ctx context.Context, s *search, w walk, limit int, open bool) ([]version, error) {
+	from, where, args := versionsOf(w, open, ps.tx.Now)
+	if ps.tx.db.engine == enginePostgres && !s.plain() {
+		return ps.findPostgres(ctx, s, w, from, where, args, limit)
 	}
 	text := `SELECT r.pos, r.seq FROM ` + from + ` WHERE ` + where + ` ORDER BY r.pos DESC LIMIT ?`
 	if !s.plain() {
 		text, args = wordsOf(s, w, from, where, args)
 	}
-	rows, err := tx.query(ctx, text, append(args, limit)...)
+	rows, err := ps.tx.query(ctx, text, append(args, limit)...)
 	return collect(rows, err, scanVersion)
 }
 
@@ -227,32 +227,32 @@ const nearVersions = 400
 // every match of a common one. So it first reads the next few versions, which is
 // enough for common words; then all matches by the index, of which it takes the
 // first.
-func (tx *Tx) findPostgres(ctx context.Context, s *search, w walk, from, where string, args []any, limit int) ([]version, error) {
+func (ps Profiles) findPostgres(ctx context.Context, s *search, w walk, from, where string, args []any, limit int) ([]version, error) {
 	query := s.write(tsquery, w.class)
 	floor := int64(-1)
-	err := tx.row(ctx, `SELECT pos FROM profile_rank WHERE pos < ? ORDER BY pos DESC OFFSET ? LIMIT 1`, w.before, nearVersions).Scan(&floor)
+	err := ps.tx.row(ctx, `SELECT pos FROM profile_rank WHERE pos < ? ORDER BY pos DESC OFFSET ? LIMIT 1`, w.before, nearVersions).Scan(&floor)
 	if err != nil && err != ErrNotFound {
 		return nil, err
 	}
 	match := `SELECT r.pos, r.seq FROM ` + from + ` WHERE ` + where + ` AND r.words @@ ?::tsquery`
 	var rows *sql.Rows
-	rows, err = tx.query(ctx, match+` AND r.pos >= ? ORDER BY r.pos DESC LIMIT ?`, append(append([]any{}, args...), query, floor, limit)...)
+	rows, err = ps.tx.query(ctx, match+` AND r.pos >= ? ORDER BY r.pos DESC LIMIT ?`, append(append([]any{}, args...), query, floor, limit)...)
 	found, err := collect(rows, err, scanVersion)
 	if err != nil || len(found) == limit || floor < 0 {
 		return found, err
 	}
 	// The planner does not know what reading a long text vector costs.
-	if _, err := tx.conn.exec(ctx, `SET LOCAL enable_seqscan = off`); err != nil {
+	if err := ps.tx.raw(ctx, `SET LOCAL enable_seqscan = off`); err != nil {
 		return nil, err
 	}
-	rows, err = tx.query(ctx, `WITH m AS MATERIALIZED (`+match+`) SELECT pos, seq FROM m ORDER BY pos DESC LIMIT ?`,
+	rows, err = ps.tx.query(ctx, `WITH m AS MATERIALIZED (`+match+`) SELECT pos, seq FROM m ORDER BY pos DESC LIMIT ?`,
 		append(append([]any{}, args...), query, limit)...)
 	return collect(rows, err, scanVersion)
 }
 
-// profilesOf reads the profiles of versions, as they are now, by number; all of
+// ofVersions reads the profiles of versions, as they are now, by number; all of
 // them or only those that are listed.
-func (tx *Tx) profilesOf(ctx context.Context, found []version, listed, items bool) (map[int64]*ListedProfile, error) {
+func (ps Profiles) ofVersions(ctx context.Context, found []version, listed, items bool) (map[int64]*ListedProfile, error) {
 	profiles := map[int64]*ListedProfile{}
 	if len(found) == 0 {
 		return profiles, nil
@@ -266,7 +266,7 @@ func (tx *Tx) profilesOf(ctx context.Context, found []version, listed, items boo
 	if listed {
 		where += ` AND listed`
 	}
-	rows, err := tx.query(ctx, `SELECT `+profileColumns+` FROM profile WHERE `+where, args...)
+	rows, err := ps.tx.query(ctx, `SELECT `+profileColumns+` FROM profile WHERE `+where, args...)
 	list, err := collect(rows, err, scanProfile)
 	if err != nil {
 		return nil, err
@@ -278,5 +278,5 @@ func (tx *Tx) profilesOf(ctx context.Context, found []version, listed, items boo
 		}
 		profiles[list[i].Seq] = &ListedProfile{StoredProfile: *p}
 	}
-	return profiles, tx.readMerchants(ctx, profiles, in, args, items)
+	return profiles, ps.tx.Merchants().read(ctx, profiles, in, args, items)
 }

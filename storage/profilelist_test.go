@@ -32,7 +32,7 @@ func (d directory) put(p protocol.ProfileDraft) {
 		p.Kind = protocol.Business
 	}
 	write(d.t, d.db, func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: p})
+		_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: p})
 		return err
 	})
 }
@@ -41,7 +41,7 @@ func (d directory) merchant(handle string, m protocol.MerchantDraft) (stored *st
 	d.t.Helper()
 	require.Empty(d.t, m.Check())
 	write(d.t, d.db, func(ctx context.Context, tx *storage.Tx) (err error) {
-		stored, err = tx.PutMerchant(ctx, handle, m)
+		stored, err = tx.Merchants().Put(ctx, handle, m)
 		return err
 	})
 	return stored
@@ -49,13 +49,15 @@ func (d directory) merchant(handle string, m protocol.MerchantDraft) (stored *st
 
 func (d directory) alive(handle string, l protocol.Liveness) {
 	d.t.Helper()
-	write(d.t, d.db, func(ctx context.Context, tx *storage.Tx) error { return tx.SetLiveness(ctx, handle, l, time.Time{}) })
+	write(d.t, d.db, func(ctx context.Context, tx *storage.Tx) error {
+		return tx.Profiles().SetLiveness(ctx, handle, l, time.Time{})
+	})
 }
 
 // page reads one page; next is "" on the last.
 func (d directory) page(q protocol.AgentQuery) (handles []string, next string, err error) {
 	err = d.db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
-		p, err := tx.ListProfiles(ctx, q)
+		p, err := tx.Profiles().List(ctx, q)
 		for _, i := range p.Items {
 			handles = append(handles, i.Draft.Handle)
 		}
@@ -187,16 +189,16 @@ func TestListProfiles_WalkWhileChanging(t *testing.T) {
 						h := handle(r.IntN(profiles))
 						switch r.IntN(4) {
 						case 0:
-							return tx.SetLiveness(ctx, h, []protocol.Liveness{protocol.LivenessAlive, protocol.LivenessDead, protocol.LivenessUnknown}[r.IntN(3)], tx.Now)
+							return tx.Profiles().SetLiveness(ctx, h, []protocol.Liveness{protocol.LivenessAlive, protocol.LivenessDead, protocol.LivenessUnknown}[r.IntN(3)], tx.Now)
 						case 1: // out of the class, the words and the filter
-							_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: h, Name: "Else", Kind: protocol.Business}})
+							_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: h, Name: "Else", Kind: protocol.Business}})
 							return err
 						case 2:
-							_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: h, Name: "Indigo", Kind: protocol.Person,
+							_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: h, Name: "Indigo", Kind: protocol.Person,
 								Description: "indigo", Tags: []string{"keep"}}})
 							return err
 						}
-						_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: fmt.Sprintf("new-%d-%d", w, r.IntN(1000)),
+						_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: fmt.Sprintf("new-%d-%d", w, r.IntN(1000)),
 							Name: "Indigo", Kind: protocol.Business, Description: "indigo", Tags: []string{"keep"}}})
 						return err
 					})
@@ -270,21 +272,21 @@ func TestListProfiles_Cursor(t *testing.T) {
 		require.Equal(t, []string{"a1"}, got)
 		list := func(listed bool) {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				p, err := tx.ProfileToChange(ctx, "b2")
+				p, err := tx.Profiles().ForUpdate(ctx, "b2")
 				require.NoError(t, err)
 				p.Unlisted = !listed
-				_, err = tx.PutProfile(ctx, p)
+				_, err = tx.Profiles().Put(ctx, p)
 				return err
 			})
 		}
 		list(false)
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.DeleteProfile(ctx, "c3") })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Profiles().Delete(ctx, "c3") })
 		d.put(protocol.ProfileDraft{Handle: "e5", Headline: "woad"})
 		require.Equal(t, []string{"d4", "e5"}, d.walk(protocol.AgentQuery{Q: "indigo", Paging: protocol.Paging{Limit: 1, After: next}}),
 			"as it was, without what is gone")
 		require.Equal(t, []string{"a1", "d4"}, d.walk(protocol.AgentQuery{Q: "indigo"}))
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			p, err := tx.ProfileByHandle(ctx, "b2")
+			p, err := tx.Profiles().ByHandle(ctx, "b2")
 			require.True(t, p.Unlisted)
 			return err
 		})
@@ -293,7 +295,7 @@ func TestListProfiles_Cursor(t *testing.T) {
 
 		prune := func(before time.Time) (n int) {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				n, err = tx.PruneRanks(ctx, before)
+				n, err = tx.Profiles().PruneRanks(ctx, before)
 				return err
 			})
 			return n
@@ -343,7 +345,7 @@ func TestListMerchants(t *testing.T) {
 			for {
 				var p protocol.Page[storage.ListedProfile]
 				read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-					p, err = tx.ListMerchants(ctx, q)
+					p, err = tx.Profiles().ListMerchants(ctx, q)
 					return err
 				})
 				for _, i := range p.Items {
@@ -376,7 +378,7 @@ func TestListMerchants(t *testing.T) {
 			now = now.Add(11 * time.Hour) // 22:30 in India
 			if refresh {
 				write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-					n, err := tx.RefreshHours(ctx)
+					n, err := tx.Merchants().RefreshHours(ctx)
 					require.Positive(t, n)
 					return err
 				})
@@ -399,12 +401,12 @@ func TestListMerchants(t *testing.T) {
 		require.Equal(t, first.Items[1].ID, second.Items[0].ID)
 		require.Equal(t, []string{first.Items[1].ID, first.Items[0].ID}, []string{third.Items[0].ID, third.Items[1].ID})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, m, err := tx.MerchantByHandle(ctx, "bare-shop")
+			_, m, err := tx.Merchants().ByHandle(ctx, "bare-shop")
 			require.Equal(t, third.Items, m.Items)
 			return err
 		})
 		check(protocol.MerchantQuery{Q: "b2"}, "bare-shop")
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.DeleteProfile(ctx, "bare-shop") })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Profiles().Delete(ctx, "bare-shop") })
 		check(protocol.MerchantQuery{Q: "b2"})
 		require.NoError(t, db.Check(t.Context()))
 	})
@@ -422,7 +424,9 @@ func TestDirectory_Reindex(t *testing.T) {
 		}
 		_, next, err := d.page(protocol.AgentQuery{Q: "indigo", Paging: protocol.Paging{Limit: 3}})
 		require.NoError(t, err)
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.PutSetting(ctx, "words of profiles", "0") })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			return tx.Settings().Put(ctx, "words of profiles", "0")
+		})
 		want := d.find("indigo")
 		require.NoError(t, db.Close())
 		d.db, err = storage.Open(t.Context(), c)

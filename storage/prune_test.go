@@ -35,12 +35,12 @@ func TestPruneNews(t *testing.T) {
 	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
 		const kept = 10 * 24 * time.Hour
 		prune := func() int {
-			return pruned(t, db, func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneNews(ctx, tx.Now.Add(-kept)) })
+			return pruned(t, db, func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.News().Prune(ctx, tx.Now.Add(-kept)) })
 		}
 		tell := func(n int, what string) {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 				for i := range n {
-					if err := tx.AppendNews(ctx, storage.NewsReply, fmt.Sprint(what, i), "handle:asha", "key:k"); err != nil {
+					if err := tx.News().Append(ctx, storage.NewsReply, fmt.Sprint(what, i), "handle:asha", "key:k"); err != nil {
 						return err
 					}
 				}
@@ -49,12 +49,12 @@ func TestPruneNews(t *testing.T) {
 		}
 		told := func(after int64) (refs []string, upTo, forgotten int64) {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				items, n, _, err := tx.News(ctx, []string{"handle:asha", "key:k"}, after, 100)
+				items, n, _, err := tx.News().After(ctx, []string{"handle:asha", "key:k"}, after, 100)
 				for _, i := range items {
 					refs = append(refs, i.Ref)
 				}
 				if err == nil {
-					forgotten, err = tx.NewsForgotten(ctx)
+					forgotten, err = tx.News().Forgotten(ctx)
 				}
 				upTo = n
 				return err
@@ -115,18 +115,18 @@ func TestPrune_Ended(t *testing.T) {
 		waits := protocol.NewID(protocol.MessageID, start)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for _, k := range []storage.Token{token(1, nil, nil), token(2, at(day), nil), token(3, at(800*day), at(day)), token(4, at(60*day), nil)} {
-				if err := tx.InsertToken(ctx, k); err != nil {
+				if err := tx.Tokens().Insert(ctx, k); err != nil {
 					return err
 				}
 			}
 			for _, c := range []*storage.StoredCallback{
 				callback(early, protocol.CallbackDone), callback(waits, protocol.CallbackWaiting), callback(young, protocol.CallbackDone),
 			} {
-				if err := tx.InsertCallback(ctx, c); err != nil {
+				if err := tx.Callbacks().Insert(ctx, c); err != nil {
 					return err
 				}
 			}
-			if err := tx.SetHostScheme(ctx, "old.example", "cavage"); err != nil {
+			if err := tx.Peers().SetScheme(ctx, "old.example", "cavage"); err != nil {
 				return err
 			}
 			return tx.Audit(ctx, "acc_x", "post hide", "post_x", "spam")
@@ -143,7 +143,7 @@ func TestPrune_Ended(t *testing.T) {
 		}
 		advance(100 * day)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			if err := tx.SetHostScheme(ctx, "new.example", "rfc9421"); err != nil {
+			if err := tx.Peers().SetScheme(ctx, "new.example", "rfc9421"); err != nil {
 				return err
 			}
 			return tx.Audit(ctx, "https://b.example/board", "kept-out", "b.example", "lately")
@@ -151,10 +151,10 @@ func TestPrune_Ended(t *testing.T) {
 		steps := func(now time.Duration) (gone []int) {
 			before := start.Add(now)
 			for _, some := range []func(context.Context, *storage.Tx) (int, error){
-				func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneTokens(ctx, before) },
-				func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneCallbacks(ctx, before) },
-				func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.DropSchemes(ctx, before) },
-				func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneAudit(ctx, before, start) },
+				func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Tokens().Prune(ctx, before) },
+				func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Callbacks().Prune(ctx, before) },
+				func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Peers().PruneSchemes(ctx, before) },
+				func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.AuditLog().Prune(ctx, before, start) },
 			} {
 				gone = append(gone, pruned(t, db, some))
 			}
@@ -164,21 +164,21 @@ func TestPrune_Ended(t *testing.T) {
 		require.Equal(t, []int{2, 1, 1, 1500}, steps(10*day))
 		require.Equal(t, []int{0, 0, 0, 0}, steps(10*day))
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			tokens, err := tx.ListTokens(ctx, "asha")
+			tokens, err := tx.Tokens().OfProfile(ctx, "asha")
 			require.Len(t, tokens, 2)
 			require.NoError(t, err)
 			for _, id := range []string{waits, young} {
-				_, err := tx.CallbackByID(ctx, id)
+				_, err := tx.Callbacks().ByID(ctx, id)
 				require.NoError(t, err)
 			}
-			audit, err := tx.ListAudit(ctx, 100, "")
+			audit, err := tx.AuditLog().List(ctx, 100, "")
 			require.Len(t, audit.Items, 2)
 			require.Equal(t, "lately", audit.Items[0].Detail)
 			require.Equal(t, "post hide", audit.Items[1].Action)
 			return err
 		})
 		require.Equal(t, 2, pruned(t, db, func(ctx context.Context, tx *storage.Tx) (int, error) {
-			return tx.PruneAudit(ctx, start, start.Add(101*day))
+			return tx.AuditLog().Prune(ctx, start, start.Add(101*day))
 		}), "in the end all of it")
 	})
 }

@@ -36,7 +36,7 @@ func concurrently(t *testing.T, db *storage.DB, first, second func(ctx context.C
 }
 
 func decide(id string, state protocol.PostState) func(context.Context, *storage.Tx) error {
-	return func(ctx context.Context, tx *storage.Tx) error { return tx.SetPostState(ctx, id, state, "test") }
+	return func(ctx context.Context, tx *storage.Tx) error { return tx.Posts().SetState(ctx, id, state, "test") }
 }
 
 // A deletion is final also for a decision made about the post at the same moment.
@@ -49,10 +49,10 @@ func TestSetPostState_DeletedBesideHiding(t *testing.T) {
 		err := concurrently(t, db, decide(reply.ID, protocol.Deleted), decide(reply.ID, protocol.Hidden))
 		require.Equal(t, protocol.Gone, protocol.CodeOf(err))
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			p, err := tx.PostByID(ctx, reply.ID)
+			p, err := tx.Posts().ByID(ctx, reply.ID)
 			require.NoError(t, err)
 			require.Equal(t, protocol.Deleted, p.State)
-			p, err = tx.PostByID(ctx, root.ID)
+			p, err = tx.Posts().ByID(ctx, root.ID)
 			require.Zero(t, p.ReplyCount)
 			return err
 		})
@@ -73,7 +73,7 @@ func TestSetPostState_HiddenTwiceAtOnce(t *testing.T) {
 			}
 		}
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			p, err := tx.PostByID(ctx, root.ID)
+			p, err := tx.Posts().ByID(ctx, root.ID)
 			require.Equal(t, 1, p.ReplyCount, "taken out once, and another came")
 			return err
 		})
@@ -86,18 +86,18 @@ func TestSetting_Beside(t *testing.T) {
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		add := func(what string) func(context.Context, *storage.Tx) error {
 			return func(ctx context.Context, tx *storage.Tx) error {
-				old, err := tx.Setting(ctx, "list")
+				old, err := tx.Settings().Get(ctx, "list")
 				if err != nil {
 					return err
 				}
-				return tx.PutSetting(ctx, "list", old+what)
+				return tx.Settings().Put(ctx, "list", old+what)
 			}
 		}
 		for _, what := range []string{"ab", "cd"} { // the setting is new, and is there
 			require.NoError(t, concurrently(t, db, add(what[:1]), add(what[1:])))
 		}
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			got, err := tx.Setting(ctx, "list")
+			got, err := tx.Settings().Get(ctx, "list")
 			require.Equal(t, "abcd", got)
 			return err
 		})
@@ -110,12 +110,12 @@ func TestPutBlock_Beside(t *testing.T) {
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		put := func(id string) func(context.Context, *storage.Tx) error {
 			return func(ctx context.Context, tx *storage.Tx) error {
-				return tx.PutBlock(ctx, protocol.Block{ID: id, Kind: protocol.BlockHost, Value: "spam.example", CreatedAt: tx.Now})
+				return tx.Blocks().Put(ctx, protocol.Block{ID: id, Kind: protocol.BlockHost, Value: "spam.example", CreatedAt: tx.Now})
 			}
 		}
 		require.NoError(t, concurrently(t, db, put("blk_a"), put("blk_b")))
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			all, err := tx.AllBlocks(ctx)
+			all, err := tx.Blocks().All(ctx)
 			require.Len(t, all, 1)
 			require.Equal(t, "blk_b", all[0].ID)
 			return err
@@ -129,14 +129,14 @@ func TestCountTokens_Beside(t *testing.T) {
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		before := func(want int) func(context.Context, *storage.Tx) error {
 			return func(ctx context.Context, tx *storage.Tx) error {
-				n, err := tx.CountTokens(ctx, "acc")
+				n, err := tx.Tokens().Count(ctx, "acc")
 				if err != nil {
 					return err
 				}
 				if n != want {
 					return fmt.Errorf("counted %d, not %d", n, want)
 				}
-				return tx.InsertToken(ctx, storage.Token{ID: protocol.NewID(protocol.TokenID, tx.Now), Hash: [32]byte{byte(want)}, Account: "acc"})
+				return tx.Tokens().Insert(ctx, storage.Token{ID: protocol.NewID(protocol.TokenID, tx.Now), Hash: [32]byte{byte(want)}, Account: "acc"})
 			}
 		}
 		require.NoError(t, concurrently(t, db, before(0), before(1)))

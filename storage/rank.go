@@ -16,7 +16,7 @@ import (
 // locked until the transaction ends. A walk's cursor contains the number at which
 // it began, and it reads the versions of that number.
 //
-// Ended versions are deleted after a while (PruneRanks); a walk that is older is
+// Ended versions are deleted after a while (Profiles.PruneRanks); a walk that is older is
 // refused.
 
 // forever is the end of a version that has not ended.
@@ -36,39 +36,39 @@ func place(alive protocol.Liveness, fresh, clock int64) int64 {
 }
 
 // advanceClock increments the clock of the directory and returns its number.
-func (tx *Tx) advanceClock(ctx context.Context) (n int64, err error) {
-	if err := tx.dirty(); err != nil {
+func (ps Profiles) advanceClock(ctx context.Context) (n int64, err error) {
+	if err := ps.tx.dirty(); err != nil {
 		return 0, err
 	}
-	err = tx.row(ctx, `UPDATE profile_clock SET now = now + 1 WHERE id = 1 RETURNING now`).Scan(&n)
+	err = ps.tx.row(ctx, `UPDATE profile_clock SET now = now + 1 WHERE id = 1 RETURNING now`).Scan(&n)
 	return n, err
 }
 
 // clockNow is the number of the clock and the number up to which ended versions are
 // deleted.
-func (tx *Tx) clockNow(ctx context.Context) (now, pruned int64, err error) {
-	err = tx.row(ctx, `SELECT now, pruned FROM profile_clock WHERE id = 1`).Scan(&now, &pruned)
+func (ps Profiles) clockNow(ctx context.Context) (now, pruned int64, err error) {
+	err = ps.tx.row(ctx, `SELECT now, pruned FROM profile_clock WHERE id = 1`).Scan(&now, &pruned)
 	return now, pruned, err
 }
 
 // closeVersion ends the version of a profile that has one.
-func (tx *Tx) closeVersion(ctx context.Context, pos, clock int64) error {
+func (ps Profiles) closeVersion(ctx context.Context, pos, clock int64) error {
 	if pos == 0 {
 		return nil
 	}
-	_, err := tx.write(ctx, `UPDATE profile_rank SET until = ?, closed_at = ? WHERE pos = ?`, clock, millis(tx.Now), pos)
+	_, err := ps.tx.write(ctx, `UPDATE profile_rank SET until = ?, closed_at = ? WHERE pos = ?`, clock, millis(ps.tx.Now), pos)
 	return err
 }
 
 // openVersion begins the version at r.Pos.
-func (tx *Tx) openVersion(ctx context.Context, r *profileRow, p *StoredProfile, m *StoredMerchant, clock int64) (err error) {
+func (ps Profiles) openVersion(ctx context.Context, r *profileRow, p *StoredProfile, m *StoredMerchant, clock int64) (err error) {
 	words := profileText(p, m)
-	if tx.db.engine == engineSQLite {
-		if _, err = tx.write(ctx, `INSERT INTO profile_rank (pos, seq, since, until) VALUES (?, ?, ?, ?)`, r.Pos, r.Seq, clock, int64(forever)); err == nil {
-			_, err = tx.write(ctx, `INSERT INTO profile_word (rowid, words) VALUES (?, ?)`, r.Pos, words)
+	if ps.tx.db.engine == engineSQLite {
+		if _, err = ps.tx.write(ctx, `INSERT INTO profile_rank (pos, seq, since, until) VALUES (?, ?, ?, ?)`, r.Pos, r.Seq, clock, int64(forever)); err == nil {
+			_, err = ps.tx.write(ctx, `INSERT INTO profile_word (rowid, words) VALUES (?, ?)`, r.Pos, words)
 		}
 	} else {
-		_, err = tx.write(ctx, `INSERT INTO profile_rank (pos, seq, since, until, words) VALUES (?, ?, ?, ?, array_to_tsvector(string_to_array(trim(?), ' ')))`,
+		_, err = ps.tx.write(ctx, `INSERT INTO profile_rank (pos, seq, since, until, words) VALUES (?, ?, ?, ?, array_to_tsvector(string_to_array(trim(?), ' ')))`,
 			r.Pos, r.Seq, clock, int64(forever), words)
 	}
 	if err != nil {
@@ -79,28 +79,28 @@ func (tx *Tx) openVersion(ctx context.Context, r *profileRow, p *StoredProfile, 
 
 // rerank gives a changed profile a new version, or none when it is no longer
 // listed.
-func (tx *Tx) rerank(ctx context.Context, r *profileRow, p *StoredProfile, m *StoredMerchant) error {
+func (ps Profiles) rerank(ctx context.Context, r *profileRow, p *StoredProfile, m *StoredMerchant) error {
 	if !r.Listed && r.Pos == 0 {
 		return nil
 	}
-	clock, err := tx.advanceClock(ctx)
+	clock, err := ps.advanceClock(ctx)
 	if err != nil {
 		return err
 	}
-	if err := tx.closeVersion(ctx, r.Pos, clock); err != nil {
+	if err := ps.closeVersion(ctx, r.Pos, clock); err != nil {
 		return err
 	}
 	r.Pos = 0
 	if r.Listed {
 		r.Pos = place(protocol.Liveness(r.Alive), freshness(r, m), clock)
 	}
-	if _, err := tx.write(ctx, `UPDATE profile SET pos = ? WHERE seq = ?`, nullable(r.Pos), r.Seq); err != nil {
+	if _, err := ps.tx.write(ctx, `UPDATE profile SET pos = ? WHERE seq = ?`, nullable(r.Pos), r.Seq); err != nil {
 		return err
 	}
 	if !r.Listed {
 		return nil
 	}
-	return tx.openVersion(ctx, r, p, m, clock)
+	return ps.openVersion(ctx, r, p, m, clock)
 }
 
 func nullable(n int64) any {
@@ -119,9 +119,9 @@ func freshness(r *profileRow, m *StoredMerchant) int64 {
 
 // PruneRanks deletes some of the versions that ended before a time, and returns how
 // many.
-func (tx *Tx) PruneRanks(ctx context.Context, before time.Time) (int, error) {
+func (ps Profiles) PruneRanks(ctx context.Context, before time.Time) (int, error) {
 	type ended struct{ pos, until int64 }
-	rows, err := tx.query(ctx, `SELECT pos, until FROM profile_rank WHERE closed_at IS NOT NULL AND closed_at < ? ORDER BY closed_at LIMIT 500`, millis(before))
+	rows, err := ps.tx.query(ctx, `SELECT pos, until FROM profile_rank WHERE closed_at IS NOT NULL AND closed_at < ? ORDER BY closed_at LIMIT 500`, millis(before))
 	gone, err := collect(rows, err, func(s scanner) (e ended, err error) {
 		return e, s.Scan(&e.pos, &e.until)
 	})
@@ -131,16 +131,16 @@ func (tx *Tx) PruneRanks(ctx context.Context, before time.Time) (int, error) {
 	last := int64(0)
 	for _, e := range gone {
 		last = max(last, e.until)
-		if _, err := tx.write(ctx, `DELETE FROM profile_rank WHERE pos = ?`, e.pos); err != nil {
+		if _, err := ps.tx.write(ctx, `DELETE FROM profile_rank WHERE pos = ?`, e.pos); err != nil {
 			return 0, err
 		}
-		if tx.db.engine == engineSQLite {
-			if _, err := tx.write(ctx, `DELETE FROM profile_word WHERE rowid = ?`, e.pos); err != nil {
+		if ps.tx.db.engine == engineSQLite {
+			if _, err := ps.tx.write(ctx, `DELETE FROM profile_word WHERE rowid = ?`, e.pos); err != nil {
 				return 0, err
 			}
 		}
 	}
-	_, err = tx.write(ctx, `UPDATE profile_clock SET pruned = CASE WHEN pruned < ? THEN ? ELSE pruned END WHERE id = 1`, last, last)
+	_, err = ps.tx.write(ctx, `UPDATE profile_clock SET pruned = CASE WHEN pruned < ? THEN ? ELSE pruned END WHERE id = 1`, last, last)
 	return len(gone), err
 }
 
@@ -156,7 +156,7 @@ const profileWordsSetting = "words of profiles"
 func (db *DB) placeUnplaced(ctx context.Context) error {
 	var made string
 	if err := db.Read(ctx, func(ctx context.Context, tx *Tx) (err error) {
-		made, err = tx.Setting(ctx, profileWordsSetting)
+		made, err = tx.Settings().Get(ctx, profileWordsSetting)
 		return err
 	}); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (db *DB) placeUnplaced(ctx context.Context) error {
 	for {
 		n := 0
 		err := db.Write(ctx, func(ctx context.Context, tx *Tx) (err error) {
-			n, err = tx.placeSome(ctx)
+			n, err = tx.Profiles().placeSome(ctx)
 			return err
 		})
 		if err != nil || n == 0 {
@@ -180,7 +180,7 @@ func (db *DB) placeUnplaced(ctx context.Context) error {
 
 // clearRanks empties the index. Walks that began before are refused afterwards.
 func clearRanks(ctx context.Context, tx *Tx) error {
-	now, err := tx.advanceClock(ctx)
+	now, err := tx.Profiles().advanceClock(ctx)
 	if err != nil {
 		return err
 	}
@@ -196,17 +196,17 @@ func clearRanks(ctx context.Context, tx *Tx) error {
 	if _, err := tx.write(ctx, `UPDATE profile_clock SET pruned = ? WHERE id = 1`, now); err != nil {
 		return err
 	}
-	return tx.PutSetting(ctx, profileWordsSetting, profileWordsVersion)
+	return tx.Settings().Put(ctx, profileWordsSetting, profileWordsVersion)
 }
 
 // placeSome creates versions for some profiles, and stores their probe targets,
 // which older databases lack. The lock prevents two processes that start at the
 // same time from doing the same profiles.
-func (tx *Tx) placeSome(ctx context.Context) (int, error) {
-	if _, err := tx.write(ctx, `UPDATE profile_clock SET now = now WHERE id = 1`); err != nil {
+func (ps Profiles) placeSome(ctx context.Context) (int, error) {
+	if _, err := ps.tx.write(ctx, `UPDATE profile_clock SET now = now WHERE id = 1`); err != nil {
 		return 0, err
 	}
-	rows, err := tx.query(ctx, `SELECT `+profileColumns+` FROM profile WHERE listed AND pos IS NULL ORDER BY seq LIMIT 500`)
+	rows, err := ps.tx.query(ctx, `SELECT `+profileColumns+` FROM profile WHERE listed AND pos IS NULL ORDER BY seq LIMIT 500`)
 	found, err := collect(rows, err, scanProfile)
 	if err != nil {
 		return 0, err
@@ -216,14 +216,14 @@ func (tx *Tx) placeSome(ctx context.Context) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		m, err := tx.merchantOf(ctx, found[i].Seq)
+		m, err := ps.tx.Merchants().of(ctx, found[i].Seq)
 		if err != nil {
 			return 0, err
 		}
-		if err := tx.rerank(ctx, &found[i], p, m); err != nil {
+		if err := ps.rerank(ctx, &found[i], p, m); err != nil {
 			return 0, err
 		}
-		if err := tx.PutProbes(ctx, found[i].Handle, FromProfile, profileProbes(p)); err != nil {
+		if err := ps.tx.Probes().put(ctx, found[i].Handle, FromProfile, profileProbes(p)); err != nil {
 			return 0, err
 		}
 	}

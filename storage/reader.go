@@ -12,30 +12,31 @@ const MaxReaders = 100
 // PutReader remembers that an actor of a server fetched a visible post, and reports
 // whether that is new. Servers that follow the post's board are told by its log and
 // not remembered.
-func (tx *Tx) PutReader(ctx context.Context, postID, host, actor string) (fresh bool, err error) {
-	if err := tx.dirty(); err != nil {
+func (ps Posts) PutReader(ctx context.Context, postID, host, actor string) (fresh bool, err error) {
+	if err := ps.tx.dirty(); err != nil {
 		return false, err
 	}
-	p, _, err := tx.lockPost(ctx, postID) // its deletion tells the readers stored before it
+	p, _, err := ps.lock(ctx, postID) // its deletion tells the readers stored before it
 	if err != nil || p.State != protocol.Visible {
 		return false, err
 	}
-	if _, err := tx.FollowingHost(ctx, p.Board, host); err != ErrNotFound {
+	if _, err := ps.tx.Outlets().FollowingHost(ctx, p.Board, host); err != ErrNotFound {
 		return false, err
 	}
 	var n int
-	if err := tx.row(ctx, readersOfPost, postID).Scan(&n); err != nil || n >= MaxReaders {
+	if err := ps.tx.row(ctx, readersOfPost, postID).Scan(&n); err != nil || n >= MaxReaders {
 		return false, err
 	}
-	added, err := tx.write(ctx, `INSERT INTO reader (post_id, host, actor, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`, postID, host, actor, millis(tx.Now))
+	added, err := ps.tx.write(ctx, `INSERT INTO reader (post_id, host, actor, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		postID, host, actor, millis(ps.tx.Now))
 	return added == 1, err
 }
 
 const readersOfPost = `SELECT count(*) FROM reader WHERE post_id = ?`
 
 // Readers are the actors that fetched a post, one per server.
-func (tx *Tx) Readers(ctx context.Context, postID string) ([]string, error) {
-	rows, err := tx.query(ctx, `SELECT actor FROM reader WHERE post_id = ?`, postID)
+func (ps Posts) Readers(ctx context.Context, postID string) ([]string, error) {
+	rows, err := ps.tx.query(ctx, `SELECT actor FROM reader WHERE post_id = ?`, postID)
 	return collect(rows, err, func(s scanner) (actor string, err error) {
 		err = s.Scan(&actor)
 		return actor, err
@@ -43,7 +44,7 @@ func (tx *Tx) Readers(ctx context.Context, postID string) ([]string, error) {
 }
 
 // DropReaders deletes the readers of a post.
-func (tx *Tx) DropReaders(ctx context.Context, postID string) error {
-	_, err := tx.write(ctx, `DELETE FROM reader WHERE post_id = ?`, postID)
+func (ps Posts) DropReaders(ctx context.Context, postID string) error {
+	_, err := ps.tx.write(ctx, `DELETE FROM reader WHERE post_id = ?`, postID)
 	return err
 }

@@ -18,7 +18,7 @@ const wordsSetting = "words of posts"
 // waits for it and finds nothing left to do.
 func (db *DB) reindex(ctx context.Context) error {
 	made := func(ctx context.Context, tx *Tx) (bool, error) {
-		version, err := tx.Setting(ctx, wordsSetting)
+		version, err := tx.Settings().Get(ctx, wordsSetting)
 		return version == strconv.Itoa(postWordsVersion), err
 	}
 	var done bool
@@ -38,20 +38,20 @@ func (db *DB) reindex(ctx context.Context) error {
 		if done, err := made(ctx, tx); err != nil || done {
 			return err
 		}
-		if err := tx.rebuildWords(ctx); err != nil {
+		if err := tx.Posts().rebuildWords(ctx); err != nil {
 			return fmt.Errorf("build the index of words: %w", err)
 		}
-		return tx.PutSetting(ctx, wordsSetting, strconv.Itoa(postWordsVersion))
+		return tx.Settings().Put(ctx, wordsSetting, strconv.Itoa(postWordsVersion))
 	})
 }
 
 // rebuildWords reads every visible post in the order of its number.
-func (tx *Tx) rebuildWords(ctx context.Context) error {
+func (ps Posts) rebuildWords(ctx context.Context) error {
 	empty := `TRUNCATE post_word`
-	if tx.db.engine == engineSQLite {
+	if ps.tx.db.engine == engineSQLite {
 		empty = `INSERT INTO post_word (post_word) VALUES ('delete-all')`
 	}
-	if _, err := tx.write(ctx, empty); err != nil {
+	if _, err := ps.tx.write(ctx, empty); err != nil {
 		return err
 	}
 	const chunk = 1000
@@ -60,7 +60,7 @@ func (tx *Tx) rebuildWords(ctx context.Context) error {
 		seq int64
 	}
 	for last := int64(-1); ; {
-		rows, err := tx.query(ctx, `SELECT `+postColumns+` FROM post WHERE state = 'visible' AND seq > ? ORDER BY seq LIMIT ?`, last, chunk)
+		rows, err := ps.tx.query(ctx, `SELECT `+postColumns+` FROM post WHERE state = 'visible' AND seq > ? ORDER BY seq LIMIT ?`, last, chunk)
 		items, err := collect(rows, err, func(s scanner) (i item, err error) {
 			i.seq, err = scanPost(s, &i.Post)
 			return i, err
@@ -69,10 +69,12 @@ func (tx *Tx) rebuildWords(ctx context.Context) error {
 			return err
 		}
 		for i := range items {
-			tx.batch.words.add(items[i].seq, postText(&items[i].StoredPost))
+			if err := ps.tx.hold(heldWords, items[i].seq, postText(&items[i].StoredPost)); err != nil {
+				return err
+			}
 			last = items[i].seq
 		}
-		if err := tx.batch.words.flush(ctx, tx.conn, tx.batch.words.n); err != nil {
+		if err := ps.tx.settleWords(); err != nil {
 			return err
 		}
 		if len(items) < chunk {

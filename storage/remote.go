@@ -36,16 +36,16 @@ type remoteActorRow struct {
 	FetchedAt     int64
 }
 
-// PutRemoteActor stores a fetched actor, replacing the previous one.
-func (tx *Tx) PutRemoteActor(ctx context.Context, a RemoteActor) error {
-	return tx.put(ctx, &remoteActorRow{ID: a.ID, Host: a.Host, Type: a.Type, Handle: a.Handle, Name: a.Name, Inbox: a.Inbox, SharedInbox: a.SharedInbox,
+// PutActor stores a fetched actor, replacing the previous one.
+func (ps Peers) PutActor(ctx context.Context, a RemoteActor) error {
+	return ps.tx.put(ctx, &remoteActorRow{ID: a.ID, Host: a.Host, Type: a.Type, Handle: a.Handle, Name: a.Name, Inbox: a.Inbox, SharedInbox: a.SharedInbox,
 		Doc: append([]byte{}, a.Doc...), FetchedAt: millis(a.FetchedAt)}, "id", "host", "type", "handle", "name", "inbox", "shared_inbox", "doc", "fetched_at")
 }
 
-// RemoteActorByID returns an actor; ErrNotFound when it was never fetched.
-func (tx *Tx) RemoteActorByID(ctx context.Context, id string) (*RemoteActor, error) {
+// ActorByID returns an actor; ErrNotFound when it was never fetched.
+func (ps Peers) ActorByID(ctx context.Context, id string) (*RemoteActor, error) {
 	var r remoteActorRow
-	if err := tx.selectFrom(&r).Where("id = ?", id).Scan(tx.in(ctx)); err != nil {
+	if err := ps.tx.selectFrom(&r).Where("id = ?", id).Scan(ps.tx.in(ctx)); err != nil {
 		return nil, found(err)
 	}
 	return &RemoteActor{ID: r.ID, Host: r.Host, Type: r.Type, Handle: r.Handle, Name: r.Name, Inbox: r.Inbox, SharedInbox: r.SharedInbox,
@@ -63,29 +63,29 @@ type remoteKeyRow struct {
 	NegativeUntil int64
 }
 
-// PutRemoteKey stores a fetched key, replacing the previous one.
-func (tx *Tx) PutRemoteKey(ctx context.Context, k RemoteKey) error {
-	return tx.put(ctx, &remoteKeyRow{KeyID: k.KeyID, Owner: k.Owner, Host: k.Host, Algorithm: k.Algorithm, Key: append([]byte{}, k.Key...),
+// PutKey stores a fetched key, replacing the previous one.
+func (ps Peers) PutKey(ctx context.Context, k RemoteKey) error {
+	return ps.tx.put(ctx, &remoteKeyRow{KeyID: k.KeyID, Owner: k.Owner, Host: k.Host, Algorithm: k.Algorithm, Key: append([]byte{}, k.Key...),
 		FetchedAt: millis(k.FetchedAt), NegativeUntil: millis(k.NegativeUntil)}, "key_id", "owner", "host", "algorithm", "key", "fetched_at", "negative_until")
 }
 
-// RemoteKeyByID returns a key; ErrNotFound when it was never fetched.
-func (tx *Tx) RemoteKeyByID(ctx context.Context, keyID string) (*RemoteKey, error) {
+// KeyByID returns a key; ErrNotFound when it was never fetched.
+func (ps Peers) KeyByID(ctx context.Context, keyID string) (*RemoteKey, error) {
 	var r remoteKeyRow
-	if err := tx.selectFrom(&r).Where("key_id = ?", keyID).Scan(tx.in(ctx)); err != nil {
+	if err := ps.tx.selectFrom(&r).Where("key_id = ?", keyID).Scan(ps.tx.in(ctx)); err != nil {
 		return nil, found(err)
 	}
 	return &RemoteKey{KeyID: r.KeyID, Owner: r.Owner, Host: r.Host, Algorithm: r.Algorithm, Key: r.Key, FetchedAt: moment(r.FetchedAt),
 		NegativeUntil: moment(r.NegativeUntil)}, nil
 }
 
-// DropRemote deletes actors and keys fetched before a time, at most a thousand of
-// each per call, and returns how many. Followers keep their own inboxes.
-func (tx *Tx) DropRemote(ctx context.Context, before time.Time) (int, error) {
-	actors, err := tx.deleteSome(ctx, "remote_actor", "id", `fetched_at < ? ORDER BY fetched_at LIMIT 1000`, millis(before))
+// PruneFetched deletes actors and keys fetched before a time, at most a thousand
+// of each per call, and returns how many. Followers keep their own inboxes.
+func (ps Peers) PruneFetched(ctx context.Context, before time.Time) (int, error) {
+	actors, err := ps.tx.deleteSome(ctx, "remote_actor", "id", `fetched_at < ? ORDER BY fetched_at LIMIT 1000`, millis(before))
 	if err != nil {
 		return 0, err
 	}
-	keys, err := tx.deleteSome(ctx, "remote_key", "key_id", `fetched_at < ? ORDER BY fetched_at LIMIT 1000`, millis(before))
+	keys, err := ps.tx.deleteSome(ctx, "remote_key", "key_id", `fetched_at < ? ORDER BY fetched_at LIMIT 1000`, millis(before))
 	return actors + keys, err
 }

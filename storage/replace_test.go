@@ -17,7 +17,7 @@ func TestReplace(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	target, backup := filepath.Join(dir, "stoa.db"), filepath.Join(dir, "copy.db")
 	set := func(db *storage.DB, value string) {
-		require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.PutSetting(ctx, "x", value) }))
+		require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Settings().Put(ctx, "x", value) }))
 	}
 	db, err := storage.Open(ctx, storage.Config{Path: target})
 	require.NoError(t, err)
@@ -35,7 +35,7 @@ func TestReplace(t *testing.T) {
 	require.NoError(t, storage.Replace(ctx, target, backup))
 	db = storagetest.OpenConfig(t, storage.Config{Path: target})
 	require.NoError(t, db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		value, err := tx.Setting(ctx, "x")
+		value, err := tx.Settings().Get(ctx, "x")
 		require.Equal(t, "before", value)
 		return err
 	}))

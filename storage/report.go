@@ -32,11 +32,11 @@ const (
 // InsertFlag stores a report of another server in the review queue, and reports
 // whether it did: not of a post that is hidden or deleted, not twice by one
 // reporter, and not over a limit.
-func (tx *Tx) InsertFlag(ctx context.Context, r Report) (fresh bool, err error) {
-	if err := tx.dirty(); err != nil {
+func (ms Moderation) InsertFlag(ctx context.Context, r Report) (fresh bool, err error) {
+	if err := ms.tx.dirty(); err != nil {
 		return false, err
 	}
-	p, seq, err := tx.lockPost(ctx, r.PostID)
+	p, seq, err := ms.tx.Posts().lock(ctx, r.PostID)
 	if err != nil || p.State != protocol.Visible {
 		return false, err
 	}
@@ -46,16 +46,16 @@ func (tx *Tx) InsertFlag(ctx context.Context, r Report) (fresh bool, err error) 
 		args  []any
 	}{{MaxFlagsOfPost, flagsOfPost, []any{r.PostID}}, {MaxFlagsOfDomain, flagsOfDomain, []any{r.Domain}}, {MaxFlags, flagsInAll, nil}} {
 		var n int
-		if err := tx.row(ctx, bound.query, bound.args...).Scan(&n); err != nil || n >= bound.most {
+		if err := ms.tx.row(ctx, bound.query, bound.args...).Scan(&n); err != nil || n >= bound.most {
 			return false, err
 		}
 	}
-	n, err := tx.write(ctx, `INSERT INTO report (post_id, reporter, reason, at, domain) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		r.PostID, r.Reporter, r.Reason, millis(tx.Now), r.Domain)
+	n, err := ms.tx.write(ctx, `INSERT INTO report (post_id, reporter, reason, at, domain) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		r.PostID, r.Reporter, r.Reason, millis(ms.tx.Now), r.Domain)
 	if err != nil || n == 0 {
 		return false, err
 	}
-	return true, tx.review(ctx, seq, r.PostID)
+	return true, ms.review(ctx, seq, r.PostID)
 }
 
 // MaxReportsOfPost limits the undecided reports of one post: more say nothing new, and a
@@ -67,37 +67,37 @@ const MaxReportsOfPost = 1000
 // the post was restored (contract §4); nor is one over MaxReportsOfPost fresh, which is
 // not stored. Distinct is how many reports count now, including this one. ErrNotFound
 // when there is no such post.
-func (tx *Tx) InsertReport(ctx context.Context, postID, reporter, reason string) (fresh bool, distinct int, err error) {
-	if err := tx.dirty(); err != nil {
+func (ms Moderation) InsertReport(ctx context.Context, postID, reporter, reason string) (fresh bool, distinct int, err error) {
+	if err := ms.tx.dirty(); err != nil {
 		return false, 0, err
 	}
-	p, seq, err := tx.lockPost(ctx, postID)
+	p, seq, err := ms.tx.Posts().lock(ctx, postID)
 	if err != nil {
 		return false, 0, err
 	}
 	if p.State == protocol.Deleted {
 		return false, 0, protocol.Errorf(protocol.Gone, "the post was deleted")
 	}
-	if distinct, err = tx.OpenReports(ctx, postID); err != nil || distinct >= MaxReportsOfPost {
+	if distinct, err = ms.OpenReports(ctx, postID); err != nil || distinct >= MaxReportsOfPost {
 		return false, distinct, err
 	}
-	n, err := tx.write(ctx, `INSERT INTO report (post_id, reporter, reason, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		postID, reporter, reason, millis(tx.Now))
+	n, err := ms.tx.write(ctx, `INSERT INTO report (post_id, reporter, reason, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		postID, reporter, reason, millis(ms.tx.Now))
 	if err != nil || n == 0 {
 		return false, distinct, err
 	}
-	if _, err := tx.write(ctx, `UPDATE post SET reports = reports + 1 WHERE seq = ?`, seq); err != nil {
+	if _, err := ms.tx.write(ctx, `UPDATE post SET reports = reports + 1 WHERE seq = ?`, seq); err != nil {
 		return false, 0, err
 	}
 	if p.State == protocol.Visible {
-		err = tx.review(ctx, seq, postID)
+		err = ms.review(ctx, seq, postID)
 	}
 	return true, distinct + 1, err
 }
 
 // ListReports returns the newest reports of a post, newest first.
-func (tx *Tx) ListReports(ctx context.Context, postID string, limit int) ([]Report, error) {
-	rows, err := tx.query(ctx, `SELECT post_id, reporter, reason, at, spent, domain FROM report WHERE post_id = ? ORDER BY at DESC, reporter LIMIT ?`,
+func (ms Moderation) ListReports(ctx context.Context, postID string, limit int) ([]Report, error) {
+	rows, err := ms.tx.query(ctx, `SELECT post_id, reporter, reason, at, spent, domain FROM report WHERE post_id = ? ORDER BY at DESC, reporter LIMIT ?`,
 		postID, limit)
 	return collect(rows, err, func(s scanner) (r Report, err error) {
 		var at int64
@@ -108,7 +108,7 @@ func (tx *Tx) ListReports(ctx context.Context, postID string, limit int) ([]Repo
 }
 
 // OpenReports is how many reports of a post count towards hiding it.
-func (tx *Tx) OpenReports(ctx context.Context, postID string) (n int, err error) {
-	err = tx.row(ctx, `SELECT count(*) FROM report WHERE post_id = ? AND domain = '' AND NOT spent`, postID).Scan(&n)
+func (ms Moderation) OpenReports(ctx context.Context, postID string) (n int, err error) {
+	err = ms.tx.row(ctx, `SELECT count(*) FROM report WHERE post_id = ? AND domain = '' AND NOT spent`, postID).Scan(&n)
 	return n, err
 }

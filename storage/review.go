@@ -14,15 +14,21 @@ type Review struct {
 	Reason string // of its state
 }
 
+// Moderation reads and writes reports, the review queue, operators' notes and the
+// public log.
+type Moderation struct{ tx *Tx }
+
+func (tx *Tx) Moderation() Moderation { return Moderation{tx} }
+
 // ListReview returns the posts that wait for a decision, newest post first: visible
 // ones with open reports, and those that AwaitReview added.
-func (tx *Tx) ListReview(ctx context.Context, limit int, after string) (protocol.Page[string], error) {
+func (ms Moderation) ListReview(ctx context.Context, limit int, after string) (protocol.Page[string], error) {
 	limit = bounded(limit)
 	before, err := position(listReview, after, math.MaxInt64)
 	if err != nil {
 		return protocol.Page[string]{}, err
 	}
-	rows, err := tx.query(ctx, reviewQuery, before, limit+1)
+	rows, err := ms.tx.query(ctx, reviewQuery, before, limit+1)
 	type line struct {
 		seq int64
 		id  string
@@ -42,82 +48,82 @@ func (tx *Tx) ListReview(ctx context.Context, limit int, after string) (protocol
 const reviewQuery = `SELECT seq, post_id FROM review WHERE seq < ? ORDER BY seq DESC LIMIT ?`
 
 // review adds a post to the queue; reviewed removes it.
-func (tx *Tx) review(ctx context.Context, seq int64, postID string) error {
-	_, err := tx.write(ctx, `INSERT INTO review (seq, post_id) VALUES (?, ?) ON CONFLICT DO NOTHING`, seq, postID)
+func (ms Moderation) review(ctx context.Context, seq int64, postID string) error {
+	_, err := ms.tx.write(ctx, `INSERT INTO review (seq, post_id) VALUES (?, ?) ON CONFLICT DO NOTHING`, seq, postID)
 	return err
 }
 
-func (tx *Tx) reviewed(ctx context.Context, seq int64) error {
-	_, err := tx.write(ctx, `DELETE FROM review WHERE seq = ?`, seq)
+func (ms Moderation) reviewed(ctx context.Context, seq int64) error {
+	_, err := ms.tx.write(ctx, `DELETE FROM review WHERE seq = ?`, seq)
 	return err
 }
 
 // AwaitReview adds a post to the queue in any state, until its state or reason is
 // set again.
-func (tx *Tx) AwaitReview(ctx context.Context, postID string) error {
-	if err := tx.dirty(); err != nil {
+func (ms Moderation) AwaitReview(ctx context.Context, postID string) error {
+	if err := ms.tx.dirty(); err != nil {
 		return err
 	}
-	_, seq, err := tx.lockPost(ctx, postID)
+	_, seq, err := ms.tx.Posts().lock(ctx, postID)
 	if err != nil {
 		return err
 	}
-	return tx.review(ctx, seq, postID)
+	return ms.review(ctx, seq, postID)
 }
 
 const reviewCount = `SELECT count(*) FROM (SELECT 1 FROM review LIMIT 10000) r`
 
 // CountReview is how many posts are in the queue, up to 10,000.
-func (tx *Tx) CountReview(ctx context.Context) (n int, err error) {
-	err = tx.row(ctx, reviewCount).Scan(&n)
+func (ms Moderation) CountReview(ctx context.Context) (n int, err error) {
+	err = ms.tx.row(ctx, reviewCount).Scan(&n)
 	return n, err
 }
 
 // SpendReports marks the reports of a post as spent, so that they no longer count,
 // and removes it from the queue. It returns how many counted.
-func (tx *Tx) SpendReports(ctx context.Context, postID string) (int, error) {
-	if err := tx.dirty(); err != nil {
+func (ms Moderation) SpendReports(ctx context.Context, postID string) (int, error) {
+	if err := ms.tx.dirty(); err != nil {
 		return 0, err
 	}
-	_, seq, err := tx.lockPost(ctx, postID)
+	_, seq, err := ms.tx.Posts().lock(ctx, postID)
 	if err != nil {
 		return 0, err
 	}
-	n, err := tx.write(ctx, `UPDATE report SET spent = TRUE WHERE post_id = ? AND NOT spent`, postID)
+	n, err := ms.tx.write(ctx, `UPDATE report SET spent = TRUE WHERE post_id = ? AND NOT spent`, postID)
 	if err != nil {
 		return 0, err
 	}
-	return int(n), tx.reviewed(ctx, seq)
+	return int(n), ms.reviewed(ctx, seq)
 }
 
 // InsertNote stores a note of an operator.
-func (tx *Tx) InsertNote(ctx context.Context, n protocol.ModerationNote) error {
-	_, err := tx.write(ctx, `INSERT INTO moderation_note (id, subject, text, actor, at) VALUES (?, ?, ?, ?, ?)`, n.ID, n.Subject, n.Text, n.Actor, millis(n.At))
+func (ms Moderation) InsertNote(ctx context.Context, n protocol.ModerationNote) error {
+	_, err := ms.tx.write(ctx, `INSERT INTO moderation_note (id, subject, text, actor, at) VALUES (?, ?, ?, ?, ?)`, n.ID, n.Subject, n.Text, n.Actor, millis(n.At))
 	return err
 }
 
 // DeleteNote deletes a note and returns its subject; ErrNotFound when there is
 // none.
-func (tx *Tx) DeleteNote(ctx context.Context, id string) (subject string, err error) {
-	if err := tx.dirty(); err != nil {
+func (ms Moderation) DeleteNote(ctx context.Context, id string) (subject string, err error) {
+	if err := ms.tx.dirty(); err != nil {
 		return "", err
 	}
-	if err := tx.row(ctx, `SELECT subject FROM moderation_note WHERE id = ?`, id).Scan(&subject); err != nil {
+	if err := ms.tx.row(ctx, `SELECT subject FROM moderation_note WHERE id = ?`, id).Scan(&subject); err != nil {
 		return "", err
 	}
-	_, err = tx.write(ctx, `DELETE FROM moderation_note WHERE id = ?`, id)
+	_, err = ms.tx.write(ctx, `DELETE FROM moderation_note WHERE id = ?`, id)
 	return subject, err
 }
 
 // ListNotes returns notes, newest first.
-func (tx *Tx) ListNotes(ctx context.Context, q protocol.NoteQuery) (protocol.Page[protocol.ModerationNote], error) {
+func (ms Moderation) ListNotes(ctx context.Context, q protocol.NoteQuery) (protocol.Page[protocol.ModerationNote], error) {
 	limit := bounded(q.Limit)
 	before, err := textPosition(listNotes, q.After)
 	if err != nil {
 		return protocol.Page[protocol.ModerationNote]{}, err
 	}
 	text, args := noteQuery(q.Subject, before, limit+1)
-	rows, err := tx.query(ctx, text, args...)
+	rows, err := ms.tx.query(ctx, text, args...)
 	all, err := collect(rows, err, func(s scanner) (n protocol.ModerationNote, err error) {
 		var at int64
 		err = s.Scan(&n.ID, &n.Subject, &n.Text, &n.Actor, &at)
@@ -134,24 +140,24 @@ func noteQuery(subject, before string, limit int) (string, []any) {
 	return `SELECT id, subject, text, actor, at FROM moderation_note WHERE subject = ? AND id < ? ORDER BY id DESC LIMIT ?`, []any{subject, before, limit}
 }
 
-// LogModeration adds a line to the public moderation log. An empty subject means
-// that the subject is not named.
-func (tx *Tx) LogModeration(ctx context.Context, action protocol.Action, kind, subject, reason string) error {
-	_, err := tx.write(ctx, `INSERT INTO moderation_log (at, action, kind, subject, reason) VALUES (?, ?, ?, ?, ?)`,
-		millis(tx.Now), string(action), kind, subject, reason)
+// Log adds a line to the public moderation log. An empty subject means that the
+// subject is not named.
+func (ms Moderation) Log(ctx context.Context, action protocol.Action, kind, subject, reason string) error {
+	_, err := ms.tx.write(ctx, `INSERT INTO moderation_log (at, action, kind, subject, reason) VALUES (?, ?, ?, ?, ?)`,
+		millis(ms.tx.Now), string(action), kind, subject, reason)
 	return err
 }
 
 const moderationLogQuery = `SELECT id, at, action, kind, subject, reason FROM moderation_log WHERE id < ? ORDER BY id DESC LIMIT ?`
 
-// ListModeration returns the public moderation log, newest first.
-func (tx *Tx) ListModeration(ctx context.Context, limit int, after string) (protocol.Page[protocol.ModerationEntry], error) {
+// ListLog returns the public moderation log, newest first.
+func (ms Moderation) ListLog(ctx context.Context, limit int, after string) (protocol.Page[protocol.ModerationEntry], error) {
 	limit = bounded(limit)
 	before, err := position(listModerationLog, after, math.MaxInt64)
 	if err != nil {
 		return protocol.Page[protocol.ModerationEntry]{}, err
 	}
-	rows, err := tx.query(ctx, moderationLogQuery, before, limit+1)
+	rows, err := ms.tx.query(ctx, moderationLogQuery, before, limit+1)
 	all, err := collect(rows, err, func(s scanner) (e protocol.ModerationEntry, err error) {
 		var id, at int64
 		var subject string

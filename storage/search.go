@@ -30,25 +30,24 @@ func (w wordIndex) insert(e engine) insert {
 	if e == engineSQLite {
 		// A statement of several rows has its own savepoint, at which FTS5 writes out its
 		// buffer; one of a single row has none.
-		return insert{into: "INSERT INTO " + w.table + " (rowid, words) VALUES ", row: "(?, ?)", bySeq: true, alone: true}
+		return insert{Into: "INSERT INTO " + w.table + " (rowid, words) VALUES ", Row: "(?, ?)", Sorted: true, Alone: true}
 	}
-	return insert{into: "INSERT INTO " + w.table + " (seq, words) VALUES ", row: "(?, array_to_tsvector(string_to_array(trim(?), ' ')))", bySeq: true}
+	return insert{Into: "INSERT INTO " + w.table + " (seq, words) VALUES ", Row: "(?, array_to_tsvector(string_to_array(trim(?), ' ')))", Sorted: true}
 }
 
 // drop removes a row. The words must be those it was added with. Words of other
 // rows stay held back.
 func (w wordIndex) drop(ctx context.Context, tx *Tx, seq int64, words string) error {
-	if b := tx.batch; b != nil && b.words.holds(seq) {
-		if err := tx.settleWords(); err != nil {
-			return err
-		}
-	}
-	if tx.db.engine == engineSQLite {
-		_, err := tx.writeUnsettled(ctx, "INSERT INTO "+w.table+" ("+w.table+", rowid, words) VALUES ('delete', ?, ?)", seq, words)
+	if err := tx.sql.SettleRow(heldWords, seq); err != nil {
 		return err
 	}
-	_, err := tx.writeUnsettled(ctx, "DELETE FROM "+w.table+" WHERE seq = ?", seq)
-	return err
+	if err := tx.dirty(); err != nil {
+		return err
+	}
+	if tx.db.engine == engineSQLite {
+		return tx.raw(ctx, "INSERT INTO "+w.table+" ("+w.table+", rowid, words) VALUES ('delete', ?, ?)", seq, words)
+	}
+	return tx.raw(ctx, "DELETE FROM "+w.table+" WHERE seq = ?", seq)
 }
 
 // find returns the newest limit rows before the given one that contain every word,

@@ -83,7 +83,7 @@ func TestFind_Steps(t *testing.T) {
 				if n%4 == 0 && n < 20 {
 					p.Body = "common seldom"
 				}
-				if err := tx.InsertPost(ctx, p); err != nil {
+				if err := tx.Posts().Insert(ctx, p); err != nil {
 					return err
 				}
 			}
@@ -118,14 +118,14 @@ func FuzzListPosts_Q(f *testing.F) {
 	}
 	db := storagetest.Open(f)
 	p := samplePost(start, 1)
-	write(f, db, func(ctx context.Context, tx *storage.Tx) error { return tx.InsertPost(ctx, p) })
+	write(f, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Posts().Insert(ctx, p) })
 	f.Fuzz(func(t *testing.T, q string) {
 		require.NoError(t, db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.ListPosts(ctx, protocol.BoardQuery{Q: q, Kind: p.Kind})
+			_, err := tx.Posts().List(ctx, protocol.BoardQuery{Q: q, Kind: p.Kind})
 			if err != nil {
 				return err
 			}
-			if _, err = tx.ListProfiles(ctx, protocol.AgentQuery{Q: q, Tag: q, Capability: q}); protocol.CodeOf(err) == protocol.Validation {
+			if _, err = tx.Profiles().List(ctx, protocol.AgentQuery{Q: q, Tag: q, Capability: q}); protocol.CodeOf(err) == protocol.Validation {
 				return nil // a phrase that is not closed, an operator without its value
 			}
 			return err
@@ -138,7 +138,7 @@ func TestListProfiles(t *testing.T) {
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		put := func(p *storage.StoredProfile) (created bool) {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				created, err = tx.PutProfile(ctx, p)
+				created, err = tx.Profiles().Put(ctx, p)
 				return err
 			})
 			return created
@@ -156,7 +156,7 @@ func TestListProfiles(t *testing.T) {
 			for {
 				var p protocol.Page[storage.ListedProfile]
 				read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-					p, err = tx.ListProfiles(ctx, q)
+					p, err = tx.Profiles().List(ctx, q)
 					return err
 				})
 				for _, i := range p.Items {
@@ -187,12 +187,12 @@ func TestListProfiles(t *testing.T) {
 		}
 
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			got, err := tx.ProfileByHandle(ctx, "asha")
+			got, err := tx.Profiles().ByHandle(ctx, "asha")
 			require.NoError(t, err)
 			require.Equal(t, asha, got)
-			_, err = tx.ProfileByHandle(ctx, "nobody")
+			_, err = tx.Profiles().ByHandle(ctx, "nobody")
 			require.ErrorIs(t, err, storage.ErrNotFound)
-			n, err := tx.CountProfiles(ctx)
+			n, err := tx.Profiles().Count(ctx)
 			require.Equal(t, 2, n)
 			return err
 		})
@@ -204,11 +204,11 @@ func TestListProfiles(t *testing.T) {
 
 		shop.ERC8004 = "eip155:1:0xabc:7"
 		err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.PutProfile(ctx, shop)
+			_, err := tx.Profiles().Put(ctx, shop)
 			return err
 		})
 		require.ErrorIs(t, err, storage.ErrExists)
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.DeleteProfile(ctx, "asha") })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Profiles().Delete(ctx, "asha") })
 		require.Empty(t, find(protocol.AgentQuery{Q: "weaves"}))
 		require.Equal(t, both[:1], find(protocol.AgentQuery{}))
 	})

@@ -5,19 +5,19 @@ import "context"
 // Secret returns the secret of that name, making it if there is none yet. All
 // processes on the database get the same one. In a read it is ErrNotFound until it
 // is made.
-func (tx *Tx) Secret(ctx context.Context, name string, make func() ([]byte, error)) ([]byte, error) {
+func (ss Settings) Secret(ctx context.Context, name string, make func() ([]byte, error)) ([]byte, error) {
 	const text = `SELECT value FROM secret WHERE name = ?`
 	var value []byte
-	if err := tx.row(ctx, text, name).Scan(&value); err != ErrNotFound || tx.batch == nil {
+	if err := ss.tx.row(ctx, text, name).Scan(&value); err != ErrNotFound || !ss.tx.writes() {
 		return value, err
 	}
 	fresh, err := make()
 	if err != nil {
 		return nil, err
 	}
-	if _, err := tx.write(ctx, `INSERT INTO secret (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING`, name, fresh); err != nil {
+	if _, err := ss.tx.write(ctx, `INSERT INTO secret (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING`, name, fresh); err != nil {
 		return nil, err
 	}
-	err = tx.row(ctx, text, name).Scan(&value)
+	err = ss.tx.row(ctx, text, name).Scan(&value)
 	return value, err
 }

@@ -10,18 +10,18 @@ const sightingEvery = time.Hour
 
 // RecordSightings records that agents of this node are alive. Those sighted within the hour
 // are skipped, and so are handles without a profile.
-func (tx *Tx) RecordSightings(ctx context.Context, handles []string) error {
+func (ps Probes) RecordSightings(ctx context.Context, handles []string) error {
 	for _, handle := range handles {
-		n, err := tx.write(ctx, `INSERT INTO sighting (handle, at) SELECT handle, CAST(? AS BIGINT) FROM profile WHERE handle = ?
+		n, err := ps.tx.write(ctx, `INSERT INTO sighting (handle, at) SELECT handle, CAST(? AS BIGINT) FROM profile WHERE handle = ?
 			ON CONFLICT (handle) DO UPDATE SET at = EXCLUDED.at WHERE sighting.at <= ?`,
-			millis(tx.Now), handle, millis(tx.Now.Add(-sightingEvery)))
+			millis(ps.tx.Now), handle, millis(ps.tx.Now.Add(-sightingEvery)))
 		if err != nil {
 			return err
 		}
 		if n == 0 {
 			continue
 		}
-		if err := tx.judgeAgent(ctx, handle, tx.Now); err != nil {
+		if err := ps.judgeAgent(ctx, handle, ps.tx.Now); err != nil {
 			return err
 		}
 	}
@@ -30,18 +30,18 @@ func (tx *Tx) RecordSightings(ctx context.Context, handles []string) error {
 
 // ForgetSightings deletes expired sightings, at most a thousand, and judges their
 // agents again.
-func (tx *Tx) ForgetSightings(ctx context.Context) (int, error) {
-	rows, err := tx.query(ctx, `SELECT handle FROM sighting WHERE at < ? ORDER BY at LIMIT 1000`, millis(tx.Now.Add(-spokeFor)))
+func (ps Probes) ForgetSightings(ctx context.Context) (int, error) {
+	rows, err := ps.tx.query(ctx, `SELECT handle FROM sighting WHERE at < ? ORDER BY at LIMIT 1000`, millis(ps.tx.Now.Add(-spokeFor)))
 	handles, err := collect(rows, err, scanText)
 	if err != nil {
 		return 0, err
 	}
 	for _, handle := range handles {
-		if _, err := tx.write(ctx, `DELETE FROM sighting WHERE handle = ?`, handle); err != nil {
+		if _, err := ps.tx.write(ctx, `DELETE FROM sighting WHERE handle = ?`, handle); err != nil {
 			return 0, err
 		}
 	}
-	return len(handles), tx.JudgeAgents(ctx, handles)
+	return len(handles), ps.JudgeAgents(ctx, handles)
 }
 
 // A Census counts the profiles of a node: how many are listed, how many of those
@@ -49,7 +49,7 @@ func (tx *Tx) ForgetSightings(ctx context.Context) (int, error) {
 type Census struct{ Listed, Answering, Verified int }
 
 // Census counts. It is slow on a large node; cache the result for some minutes.
-func (tx *Tx) Census(ctx context.Context) (c Census, err error) {
+func (st Site) Census(ctx context.Context) (c Census, err error) {
 	for _, row := range []struct {
 		n    *int
 		text string
@@ -59,17 +59,17 @@ func (tx *Tx) Census(ctx context.Context) (c Census, err error) {
 		{&c.Verified, `SELECT count(*) FROM probe p WHERE p.kind = 'chain' AND p.alive = 'alive' AND EXISTS (
 			SELECT 1 FROM probe_of o JOIN profile a ON a.handle = o.handle WHERE o.target = p.target AND a.listed)`},
 	} {
-		if err := tx.row(ctx, row.text).Scan(row.n); err != nil {
+		if err := st.tx.row(ctx, row.text).Scan(row.n); err != nil {
 			return c, err
 		}
 	}
 	return c, nil
 }
 
-// dropProbes deletes the probe targets of a deleted profile.
-func (tx *Tx) dropProbes(ctx context.Context, handle string) error {
+// drop deletes the probe targets of a deleted profile.
+func (ps Probes) drop(ctx context.Context, handle string) error {
 	for _, text := range []string{`DELETE FROM probe_of WHERE handle = ?`, `DELETE FROM sighting WHERE handle = ?`} {
-		if _, err := tx.write(ctx, text, handle); err != nil {
+		if _, err := ps.tx.write(ctx, text, handle); err != nil {
 			return err
 		}
 	}

@@ -16,30 +16,35 @@ type Listed struct {
 	Changed time.Time
 }
 
-// SiteSize returns the highest number of the profiles of this node and of the
-// entries of its board's log. Both only grow, and numbers never change, so a site
-// map can be divided by number.
-func (tx *Tx) SiteSize(ctx context.Context, board string) (profiles, posts int64, err error) {
-	if err := tx.row(ctx, `SELECT COALESCE(max(seq), 0) FROM profile`).Scan(&profiles); err != nil {
+// Site reads the pages of the site map, and counts what is stored.
+type Site struct{ tx *Tx }
+
+func (tx *Tx) Site() Site { return Site{tx} }
+
+// Size returns the highest number of the profiles of this node and of the entries
+// of its board's log. Both only grow, and numbers never change, so a site map can
+// be divided by number.
+func (st Site) Size(ctx context.Context, board string) (profiles, posts int64, err error) {
+	if err := st.tx.row(ctx, `SELECT COALESCE(max(seq), 0) FROM profile`).Scan(&profiles); err != nil {
 		return 0, 0, err
 	}
-	_, posts, err = tx.LogHead(ctx, board)
+	_, posts, err = st.tx.Logs().Head(ctx, board)
 	if err == ErrNotFound {
 		err = nil
 	}
 	return profiles, posts, err
 }
 
-// ProfilesNumbered returns the listed profiles with numbers above after and up to
+// NumberedProfiles returns the listed profiles with numbers above after and up to
 // upTo.
-func (tx *Tx) ProfilesNumbered(ctx context.Context, after, upTo int64) ([]PlacedProfile, error) {
-	rows, err := tx.query(ctx, `SELECT `+profileColumns+` FROM profile WHERE seq > ? AND seq <= ? AND listed ORDER BY seq`, after, upTo)
+func (st Site) NumberedProfiles(ctx context.Context, after, upTo int64) ([]PlacedProfile, error) {
+	rows, err := st.tx.query(ctx, `SELECT `+profileColumns+` FROM profile WHERE seq > ? AND seq <= ? AND listed ORDER BY seq`, after, upTo)
 	return collect(rows, err, scanPlaced)
 }
 
-// ListedProfiles returns handle and time of the same profiles.
-func (tx *Tx) ListedProfiles(ctx context.Context, after, upTo int64) ([]Listed, error) {
-	rows, err := tx.query(ctx, `SELECT handle, updated_at FROM profile WHERE seq > ? AND seq <= ? AND listed ORDER BY seq`, after, upTo)
+// Profiles returns handle and time of the same profiles.
+func (st Site) Profiles(ctx context.Context, after, upTo int64) ([]Listed, error) {
+	rows, err := st.tx.query(ctx, `SELECT handle, updated_at FROM profile WHERE seq > ? AND seq <= ? AND listed ORDER BY seq`, after, upTo)
 	return collect(rows, err, func(s scanner) (l Listed, err error) {
 		var changed int64
 		err = s.Scan(&l.Name, &changed)
@@ -63,11 +68,11 @@ const (
 	listedStep = 250
 )
 
-// ListedPosts returns the visible posts whose creation is in the log of a board
-// under numbers above after and up to upTo. Posts of other nodes are not included:
-// their pages are on those nodes.
-func (tx *Tx) ListedPosts(ctx context.Context, board string, after, upTo int64) ([]Listed, error) {
-	rows, err := tx.query(ctx, createdHere, board, after, upTo)
+// Posts returns the visible posts whose creation is in the log of a board under
+// numbers above after and up to upTo. Posts of other nodes are not included: their
+// pages are on those nodes.
+func (st Site) Posts(ctx context.Context, board string, after, upTo int64) ([]Listed, error) {
+	rows, err := st.tx.query(ctx, createdHere, board, after, upTo)
 	ids, err := collect(rows, err, func(s scanner) (id string, err error) {
 		err = s.Scan(&id)
 		return id, err
@@ -78,7 +83,7 @@ func (tx *Tx) ListedPosts(ctx context.Context, board string, after, upTo int64) 
 	all := []Listed{}
 	for len(ids) > 0 {
 		n := min(len(ids), listedStep)
-		some, err := tx.listedPosts(ctx, ids[:n])
+		some, err := st.posts(ctx, ids[:n])
 		if err != nil {
 			return nil, err
 		}
@@ -88,15 +93,15 @@ func (tx *Tx) ListedPosts(ctx context.Context, board string, after, upTo int64) 
 	return all, nil
 }
 
-func (tx *Tx) listedPosts(ctx context.Context, ids []string) ([]Listed, error) {
+func (st Site) posts(ctx context.Context, ids []string) ([]Listed, error) {
 	text, args := listedPostsQuery(ids)
-	rows, err := tx.query(ctx, text, args...)
+	rows, err := st.tx.query(ctx, text, args...)
 	return collect(rows, err, func(s scanner) (l Listed, err error) {
 		var created int64
 		var reply *int64
 		err = s.Scan(&l.Name, &created, &reply)
 		if reply != nil {
-			created = max(created, min(*reply>>21, millis(tx.Now)))
+			created = max(created, min(*reply>>21, millis(st.tx.Now)))
 		}
 		l.Changed = moment(created)
 		return l, err

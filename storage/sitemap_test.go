@@ -31,36 +31,37 @@ func TestListedPosts(t *testing.T) {
 				case 10:
 					p.InReplyTo, p.ReplyTo = &ids[9], base+"/ap/posts/"+ids[9]
 				}
-				if err := tx.InsertPost(ctx, p); err != nil {
+				if err := tx.Posts().Insert(ctx, p); err != nil {
 					return err
 				}
 				activity := []byte(nil)
 				if p.Node != nil {
 					activity = []byte(`{"relayed":true}`)
 				}
-				if err := tx.AppendLog(ctx, p.Board, "create", p.ID, activity); err != nil {
+				if err := tx.Logs().Append(ctx, p.Board, "create", p.ID, activity); err != nil {
 					return err
 				}
 				ids = append(ids, p.ID)
 			}
-			err := tx.AppendLog(ctx, boardID, "update", ids[0], nil)
+			err := tx.Logs().Append(ctx, boardID, "update", ids[0], nil)
 			return err
 		}))
 		require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-			if err := tx.SetPostState(ctx, ids[5], protocol.Hidden, "test"); err != nil {
+			if err := tx.Posts().SetState(ctx, ids[5], protocol.Hidden, "test"); err != nil {
 				return err
 			}
-			return tx.SetPostState(ctx, ids[6], protocol.Deleted, "")
+			return tx.Posts().SetState(ctx, ids[6], protocol.Deleted, "")
 		}))
+		require.NoError(t, db.Numbered(ctx))
 		read := func(after, upTo int64) (names []string, changed []time.Time) {
 			require.NoError(t, db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-				profiles, posts, err := tx.SiteSize(ctx, boardID)
+				profiles, posts, err := tx.Site().Size(ctx, boardID)
 				require.Zero(t, profiles)
 				require.EqualValues(t, 301, posts)
 				if err != nil {
 					return err
 				}
-				found, err := tx.ListedPosts(ctx, boardID, after, upTo)
+				found, err := tx.Site().Posts(ctx, boardID, after, upTo)
 				for _, l := range found {
 					names, changed = append(names, l.Name), append(changed, l.Changed)
 				}
@@ -78,7 +79,7 @@ func TestListedPosts(t *testing.T) {
 		require.Empty(t, none)
 
 		require.NoError(t, db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-			_, posts, err := tx.SiteSize(ctx, "https://nobody.example/ap/board")
+			_, posts, err := tx.Site().Size(ctx, "https://nobody.example/ap/board")
 			require.Zero(t, posts)
 			return err
 		}))
@@ -91,7 +92,7 @@ func TestListedProfiles(t *testing.T) {
 		ctx := context.Background()
 		put := func(handle string) {
 			require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-				_, err := tx.PutProfile(ctx, &storage.StoredProfile{Unlisted: handle == "hidden",
+				_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Unlisted: handle == "hidden",
 					Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}})
 				return err
 			}))
@@ -101,13 +102,13 @@ func TestListedProfiles(t *testing.T) {
 		}
 		put("hidden")
 		put("agent-1") // written again: the number stays
-		require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.DeleteProfile(ctx, "agent-2") }))
+		require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Profiles().Delete(ctx, "agent-2") }))
 		require.NoError(t, db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-			size, _, err := tx.SiteSize(ctx, boardID)
+			size, _, err := tx.Site().Size(ctx, boardID)
 			require.NoError(t, err)
-			first, err := tx.ListedProfiles(ctx, 0, 3)
+			first, err := tx.Site().Profiles(ctx, 0, 3)
 			require.NoError(t, err)
-			rest, err := tx.ListedProfiles(ctx, 3, size)
+			rest, err := tx.Site().Profiles(ctx, 3, size)
 			require.NoError(t, err)
 			var names []string
 			for _, l := range append(first, rest...) {
@@ -115,7 +116,7 @@ func TestListedProfiles(t *testing.T) {
 				require.WithinDuration(t, tx.Now, l.Changed, time.Minute)
 			}
 			require.Equal(t, []string{"agent-0", "agent-1", "agent-3", "agent-4"}, names)
-			whole, err := tx.ProfilesNumbered(ctx, 1, 4)
+			whole, err := tx.Site().NumberedProfiles(ctx, 1, 4)
 			require.NoError(t, err)
 			require.Len(t, whole, 2)
 			require.Equal(t, "agent-1", whole[0].Draft.Handle)

@@ -19,11 +19,11 @@ func TestReceipts(t *testing.T) {
 	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
 		r := storage.Receipt{Caller: "c", Key: "k", Operation: "post_to_board", Digest: [32]byte{9}, Answer: []byte(`{"id":1}`), Expires: start.Add(time.Hour)}
 		keep := func() error {
-			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.KeepReceipt(ctx, r) })
+			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Requests().KeepReceipt(ctx, r) })
 		}
 		get := func() (got *storage.Receipt) {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				got, err = tx.Receipt(ctx, "c", "k")
+				got, err = tx.Requests().Receipt(ctx, "c", "k")
 				return err
 			})
 			return got
@@ -39,7 +39,7 @@ func TestReceipts(t *testing.T) {
 		require.Equal(t, &r, get())
 		advance(2 * time.Hour)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.PruneReceipts(ctx)
+			n, err := tx.PruneExpired(ctx)
 			require.Equal(t, 1, n)
 			return err
 		})
@@ -52,7 +52,7 @@ func TestSecret_OneForAll(t *testing.T) {
 		values := make(chan string, 16)
 		together(16, func(i int) {
 			err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				v, err := tx.Secret(ctx, "pow", func() ([]byte, error) { return []byte{byte(i)}, nil })
+				v, err := tx.Settings().Secret(ctx, "pow", func() ([]byte, error) { return []byte{byte(i)}, nil })
 				values <- string(v)
 				return err
 			})
@@ -65,9 +65,9 @@ func TestSecret_OneForAll(t *testing.T) {
 			require.Equal(t, first, <-values)
 		}
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Secret(ctx, "other", nil)
+			_, err := tx.Settings().Secret(ctx, "other", nil)
 			require.ErrorIs(t, err, storage.ErrNotFound)
-			v, err := tx.Secret(ctx, "pow", nil)
+			v, err := tx.Settings().Secret(ctx, "pow", nil)
 			require.Equal(t, first, string(v))
 			return err
 		})
@@ -79,7 +79,7 @@ func TestKeysAndTokens(t *testing.T) {
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		key := storage.AgentKey{Handle: "asha", Thumbprint: "t1", PublicJWK: []byte("{}"), Sealed: []byte{1}, CreatedAt: start}
 		put := func(k storage.AgentKey) error {
-			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.PutAgentKey(ctx, k) })
+			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Keys().Put(ctx, k) })
 		}
 		require.NoError(t, put(key))
 		key.Directory = []byte(`{"a":1}`)
@@ -90,40 +90,40 @@ func TestKeysAndTokens(t *testing.T) {
 		newer := storage.AgentKey{Handle: "asha", Thumbprint: "t2", PublicJWK: []byte("{}")}
 		require.NoError(t, put(newer))
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			require.ErrorIs(t, tx.RetireAgentKey(ctx, "t9"), storage.ErrNotFound)
-			return tx.RetireAgentKey(ctx, "t2")
+			require.ErrorIs(t, tx.Keys().Retire(ctx, "t9"), storage.ErrNotFound)
+			return tx.Keys().Retire(ctx, "t2")
 		})
 		require.NoError(t, put(newer), "which does not take it into use again: see below")
 		exp := start.Add(time.Hour)
 		token := storage.Token{ID: protocol.NewID(protocol.TokenID, start), Hash: [32]byte{7}, Account: "acc", Handle: "asha", Name: "laptop",
 			Scopes: []string{"board", "profile"}, CreatedAt: start, ExpiresAt: &exp}
 		insert := func() error {
-			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.InsertToken(ctx, token) })
+			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Tokens().Insert(ctx, token) })
 		}
 		require.NoError(t, insert())
 		require.ErrorIs(t, insert(), storage.ErrExists)
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			got, err := tx.AgentKeyByThumbprint(ctx, "t1")
+			got, err := tx.Keys().ByThumbprint(ctx, "t1")
 			require.NoError(t, err)
 			require.Equal(t, &key, got)
-			keys, err := tx.AgentKeys(ctx, "asha")
+			keys, err := tx.Keys().OfProfile(ctx, "asha")
 			require.NoError(t, err)
 			require.Len(t, keys, 2)
 			require.NotNil(t, keys[0].RetiredAt)
-			tok, err := tx.TokenByHash(ctx, token.Hash)
+			tok, err := tx.Tokens().ByHash(ctx, token.Hash)
 			require.NoError(t, err)
 			require.Equal(t, &token, tok)
-			_, err = tx.TokenByHash(ctx, [32]byte{})
+			_, err = tx.Tokens().ByHash(ctx, [32]byte{})
 			require.ErrorIs(t, err, storage.ErrNotFound)
 			return nil
 		})
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			require.NoError(t, tx.TouchToken(ctx, token.ID))
-			require.ErrorIs(t, tx.RevokeToken(ctx, "tok_none"), storage.ErrNotFound)
-			return tx.RevokeToken(ctx, token.ID)
+			require.NoError(t, tx.Tokens().Touch(ctx, token.ID))
+			require.ErrorIs(t, tx.Tokens().Revoke(ctx, "tok_none"), storage.ErrNotFound)
+			return tx.Tokens().Revoke(ctx, token.ID)
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			list, err := tx.ListTokens(ctx, "asha")
+			list, err := tx.Tokens().OfProfile(ctx, "asha")
 			require.Len(t, list, 1)
 			require.NotNil(t, list[0].RevokedAt)
 			require.NotNil(t, list[0].LastUsedAt)
@@ -136,26 +136,26 @@ func TestIssuedAndAudit(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		for _, at := range []uint64{5, 9, 7} {
-			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.RaiseIssued(ctx, "id", "signer", at) })
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Keys().RaiseIssued(ctx, "id", "signer", at) })
 		}
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			require.Error(t, tx.RaiseIssued(ctx, "id", "signer", math.MaxUint64))
+			require.Error(t, tx.Keys().RaiseIssued(ctx, "id", "signer", math.MaxUint64))
 			require.NoError(t, tx.Audit(ctx, "operator", "hide", "post_1", "spam"))
 			return tx.Audit(ctx, "operator", "restore", "post_1", "")
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			at, err := tx.HighestIssued(ctx, "id", "signer")
+			at, err := tx.Keys().HighestIssued(ctx, "id", "signer")
 			require.EqualValues(t, 9, at)
 			require.NoError(t, err)
-			at, err = tx.HighestIssued(ctx, "id", "other")
+			at, err = tx.Keys().HighestIssued(ctx, "id", "other")
 			require.Zero(t, at)
 			require.NoError(t, err)
 			for id, want := range map[string]bool{"id": true, "i": false, "id2": false} {
-				known, err := tx.KnownIdentity(ctx, id)
+				known, err := tx.Keys().KnownIdentity(ctx, id)
 				require.NoError(t, err)
 				require.Equal(t, want, known, id)
 			}
-			page, err := tx.ListAudit(ctx, 1, "")
+			page, err := tx.AuditLog().List(ctx, 1, "")
 			require.Equal(t, "restore", page.Items[0].Action)
 			require.NotNil(t, page.Next)
 			return err
@@ -206,10 +206,10 @@ func TestCheck_FindsWhatIsWrong(t *testing.T) {
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		p := samplePost(start, 1)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			if err := tx.InsertPost(ctx, p); err != nil {
+			if err := tx.Posts().Insert(ctx, p); err != nil {
 				return err
 			}
-			err := tx.AppendLog(ctx, boardID, "create", protocol.NewID(protocol.PostID, start), nil)
+			err := tx.Logs().Append(ctx, boardID, "create", protocol.NewID(protocol.PostID, start), nil)
 			return err
 		})
 		err := db.Check(t.Context())

@@ -23,27 +23,27 @@ const (
 
 // Statistics counts what is stored. It reads indexes, and takes a tenth of a second
 // per million posts: cache the result in a Memo.
-func (tx *Tx) Statistics(ctx context.Context) (s protocol.Statistics, err error) {
+func (st Site) Statistics(ctx context.Context) (s protocol.Statistics, err error) {
 	count := func(n *int, text string, args ...any) {
 		if err == nil {
-			err = tx.row(ctx, text, args...).Scan(n)
+			err = st.tx.row(ctx, text, args...).Scan(n)
 		}
 	}
-	s.At = tx.Now
+	s.At = st.tx.Now
 	count(&s.Posts.Visible, `SELECT count(*) FROM post WHERE state = 'visible'`)
 	count(&s.Posts.Hidden, `SELECT count(*) FROM post WHERE state = 'hidden'`)
 	count(&s.Posts.Deleted, `SELECT count(*) FROM post WHERE state = 'deleted'`)
 	count(&s.Profiles, `SELECT count(*) FROM profile`)
 	count(&s.Threads, `SELECT count(*) FROM thread`)
 	count(&s.Review, reviewCount)
-	count(&s.Blocks, `SELECT count(*) FROM block WHERE expires_at IS NULL OR expires_at > ?`, millis(tx.Now))
+	count(&s.Blocks, `SELECT count(*) FROM block WHERE expires_at IS NULL OR expires_at > ?`, millis(st.tx.Now))
 	var foreign int
 	count(&foreign, `SELECT count(*) FROM post WHERE state = 'visible' AND node IS NOT NULL`)
 	s.Posts.Here = s.Posts.Visible - foreign
 	if err != nil {
 		return s, err
 	}
-	stats, err := tx.JobStats(ctx)
+	stats, err := st.tx.Jobs().Stats(ctx)
 	if err != nil {
 		return s, err
 	}
@@ -51,8 +51,8 @@ func (tx *Tx) Statistics(ctx context.Context) (s protocol.Statistics, err error)
 	for _, j := range stats {
 		s.Jobs = append(s.Jobs, protocol.JobCount{Kind: string(j.Kind), State: string(j.State), Count: j.Count, Oldest: j.Oldest})
 	}
-	s.Waiting = tx.db.QueueLen()
-	day := tx.Now.Truncate(24 * time.Hour)
+	s.Waiting = st.tx.db.QueueLen()
+	day := st.tx.Now.Truncate(24 * time.Hour)
 	for range statisticDays {
 		next := day.Add(24 * time.Hour)
 		d := protocol.DayCount{Day: day.Format(time.DateOnly)}

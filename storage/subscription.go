@@ -50,29 +50,34 @@ func (r subscriptionRow) subscription() Subscription {
 		Failures: r.Failures, LastError: r.LastError}
 }
 
-// PutSubscription stores a subscription. Epoch and number of an existing one are
-// unchanged: they are set by AdvanceSubscription and ResetSubscription.
-func (tx *Tx) PutSubscription(ctx context.Context, s Subscription) error {
+// Subscriptions reads and writes the boards of other nodes that this node follows.
+type Subscriptions struct{ tx *Tx }
+
+func (tx *Tx) Subscriptions() Subscriptions { return Subscriptions{tx} }
+
+// Put stores a subscription. Epoch and number of an existing one are unchanged:
+// they are set by Advance and Reset.
+func (ss Subscriptions) Put(ctx context.Context, s Subscription) error {
 	if s.State == "" {
 		s.State = SubscriptionPending
 	}
-	return tx.put(ctx, &subscriptionRow{Board: s.Board, Host: s.Host, NodeActor: s.NodeActor, LogURL: s.LogURL, Epoch: s.Epoch, LastSeq: s.LastSeq,
+	return ss.tx.put(ctx, &subscriptionRow{Board: s.Board, Host: s.Host, NodeActor: s.NodeActor, LogURL: s.LogURL, Epoch: s.Epoch, LastSeq: s.LastSeq,
 		State: string(s.State), FollowID: s.FollowID, CheckedAt: millis(s.CheckedAt), NextAt: millis(s.NextAt), Failures: s.Failures, LastError: s.LastError},
 		"board", "host", "node_actor", "log_url", "state", "follow_id", "checked_at", "next_at", "failures", "last_error")
 }
 
 // NoteFollow records the delivery of the Follow of a pending subscription. One that
 // was answered meanwhile is unchanged.
-func (tx *Tx) NoteFollow(ctx context.Context, board string, failures int, lastError string) error {
-	_, err := tx.write(ctx, `UPDATE subscription SET failures = ?, last_error = ? WHERE board = ? AND state = ?`,
+func (ss Subscriptions) NoteFollow(ctx context.Context, board string, failures int, lastError string) error {
+	_, err := ss.tx.write(ctx, `UPDATE subscription SET failures = ?, last_error = ? WHERE board = ? AND state = ?`,
 		failures, lastError, board, string(SubscriptionPending))
 	return err
 }
 
-// SubscriptionByBoard returns a subscription; ErrNotFound when there is none.
-func (tx *Tx) SubscriptionByBoard(ctx context.Context, board string) (*Subscription, error) {
+// ByBoard returns a subscription; ErrNotFound when there is none.
+func (ss Subscriptions) ByBoard(ctx context.Context, board string) (*Subscription, error) {
 	var r subscriptionRow
-	if err := tx.selectFrom(&r).Where("board = ?", board).Scan(tx.in(ctx)); err != nil {
+	if err := ss.tx.selectFrom(&r).Where("board = ?", board).Scan(ss.tx.in(ctx)); err != nil {
 		return nil, found(err)
 	}
 	s := r.subscription()
@@ -82,38 +87,39 @@ func (tx *Tx) SubscriptionByBoard(ctx context.Context, board string) (*Subscript
 // maxSubscriptions limits a listing of them.
 const maxSubscriptions = 10_000
 
-// ListSubscriptions returns every subscription, by board.
-func (tx *Tx) ListSubscriptions(ctx context.Context) ([]Subscription, error) {
+// List returns every subscription, by board.
+func (ss Subscriptions) List(ctx context.Context) ([]Subscription, error) {
 	var rows []subscriptionRow
-	err := tx.selectFrom(&rows).Order("board").Limit(maxSubscriptions).Scan(tx.in(ctx))
+	err := ss.tx.selectFrom(&rows).Order("board").Limit(maxSubscriptions).Scan(ss.tx.in(ctx))
 	return convert(rows, subscriptionRow.subscription), err
 }
 
-// DueSubscriptions returns the accepted ones that are due, longest due first.
-func (tx *Tx) DueSubscriptions(ctx context.Context) ([]Subscription, error) {
+// ListDue returns the accepted ones that are due, longest due first.
+func (ss Subscriptions) ListDue(ctx context.Context) ([]Subscription, error) {
 	var rows []subscriptionRow
-	err := tx.selectFrom(&rows).Where("state = 'accepted'").Where("next_at <= ?", millis(tx.Now)).Order("next_at").Limit(maxSubscriptions).Scan(tx.in(ctx))
+	err := ss.tx.selectFrom(&rows).Where("state = 'accepted'").Where("next_at <= ?", millis(ss.tx.Now)).Order("next_at").Limit(maxSubscriptions).
+		Scan(ss.tx.in(ctx))
 	return convert(rows, subscriptionRow.subscription), err
 }
 
-// AdvanceSubscription moves from one number to the next under an epoch, in the
-// transaction that applies the entries between. It is false, and changes nothing,
-// when the subscription is not (or no longer) at that number: then another worker
-// has applied them, and the caller undoes its work by returning an error.
-func (tx *Tx) AdvanceSubscription(ctx context.Context, board, epoch string, fromSeq, toSeq int64) (ok bool, err error) {
-	n, err := tx.write(ctx, `UPDATE subscription SET last_seq = ? WHERE board = ? AND epoch = ? AND last_seq = ?`, toSeq, board, epoch, fromSeq)
+// Advance moves from one number to the next under an epoch, in the transaction
+// that applies the entries between. It is false, and changes nothing, when the
+// subscription is not (or no longer) at that number: then another worker has
+// applied them, and the caller undoes its work by returning an error.
+func (ss Subscriptions) Advance(ctx context.Context, board, epoch string, fromSeq, toSeq int64) (ok bool, err error) {
+	n, err := ss.tx.write(ctx, `UPDATE subscription SET last_seq = ? WHERE board = ? AND epoch = ? AND last_seq = ?`, toSeq, board, epoch, fromSeq)
 	return n == 1, err
 }
 
-// ResetSubscription begins at the start of the log under another epoch. It is false
-// when the subscription is not under the epoch from.
-func (tx *Tx) ResetSubscription(ctx context.Context, board, from, to string) (ok bool, err error) {
-	n, err := tx.write(ctx, `UPDATE subscription SET epoch = ?, last_seq = 0 WHERE board = ? AND epoch = ?`, to, board, from)
+// Reset begins at the start of the log under another epoch. It is false when the
+// subscription is not under the epoch from.
+func (ss Subscriptions) Reset(ctx context.Context, board, from, to string) (ok bool, err error) {
+	n, err := ss.tx.write(ctx, `UPDATE subscription SET epoch = ?, last_seq = 0 WHERE board = ? AND epoch = ?`, to, board, from)
 	return n == 1, err
 }
 
-// DeleteSubscription deletes a subscription; it is no error if there is none.
-func (tx *Tx) DeleteSubscription(ctx context.Context, board string) error {
-	_, err := tx.write(ctx, `DELETE FROM subscription WHERE board = ?`, board)
+// Delete deletes a subscription; it is no error if there is none.
+func (ss Subscriptions) Delete(ctx context.Context, board string) error {
+	_, err := ss.tx.write(ctx, `DELETE FROM subscription WHERE board = ?`, board)
 	return err
 }

@@ -41,17 +41,17 @@ func TestFeedAfter_Writers(t *testing.T) {
 					subject := fmt.Sprintf("s%d-%d", w, i)
 					err := dbs[w%2].Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
 						if i%5 == 4 { // a write that looks at tables, and so settles in the middle of a batch
-							if _, err := tx.PostByID(ctx, "post_01k9y3v6k8e5w9q2x4z7c1m0ad"); err != storage.ErrNotFound {
+							if _, err := tx.Posts().ByID(ctx, "post_01k9y3v6k8e5w9q2x4z7c1m0ad"); err != storage.ErrNotFound {
 								return err
 							}
 						}
-						if err := tx.AppendFeed(ctx, someNews(tx.Now.Add(-time.Duration(i%7)*time.Second), subject)); err != nil {
+						if err := tx.Feed().Append(ctx, someNews(tx.Now.Add(-time.Duration(i%7)*time.Second), subject)); err != nil {
 							return err
 						}
-						if err := tx.AppendNews(ctx, storage.NewsReply, subject, "handle:asha", "key:k", "", "key:k"); err != nil {
+						if err := tx.News().Append(ctx, storage.NewsReply, subject, "handle:asha", "key:k", "", "key:k"); err != nil {
 							return err
 						}
-						if err := tx.AppendLog(ctx, fmt.Sprint("board", i%3), "create", subject, nil); err != nil {
+						if err := tx.Logs().Append(ctx, fmt.Sprint("board", i%3), "create", subject, nil); err != nil {
 							return err
 						}
 						if i%6 == 5 {
@@ -73,7 +73,7 @@ func TestFeedAfter_Writers(t *testing.T) {
 		var at, told int64
 		for last := false; ; {
 			err := dbs[1].Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				entries, err := tx.FeedAfter(ctx, at, 7)
+				entries, err := tx.Feed().After(ctx, at, 7)
 				for _, e := range entries {
 					require.Greater(t, e.N, at)
 					at = e.N
@@ -82,7 +82,7 @@ func TestFeedAfter_Writers(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				items, upTo, _, err := tx.News(ctx, []string{"key:k", "handle:asha"}, told, 5)
+				items, upTo, _, err := tx.News().After(ctx, []string{"key:k", "handle:asha"}, told, 5)
 				for _, i := range items {
 					news[i.Ref]++
 				}
@@ -116,7 +116,7 @@ func TestFeedPlace(t *testing.T) {
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		place := func(id string) (n int64, at string) {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				n, at, err = tx.FeedPlace(ctx, id)
+				n, at, err = tx.Feed().Place(ctx, id)
 				return err
 			})
 			return n, at
@@ -126,8 +126,8 @@ func TestFeedPlace(t *testing.T) {
 		require.Empty(t, at)
 
 		early, late := someNews(start, "early"), someNews(start.Add(time.Minute), "late")
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.AppendFeed(ctx, late) })
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.AppendFeed(ctx, early) })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Feed().Append(ctx, late) })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Feed().Append(ctx, early) })
 		first, _ := place(late.ID)
 		second, _ := place(early.ID)
 		require.Greater(t, second, first, "the order is that of commits, not of ids")
@@ -135,7 +135,7 @@ func TestFeedPlace(t *testing.T) {
 		require.Equal(t, second, n)
 		require.Equal(t, early.ID, at)
 
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.SetFeedVisible(ctx, "late", false) })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Feed().SetVisible(ctx, "late", false) })
 		n, _ = place(late.ID)
 		require.Equal(t, first, n, "a place stays when its item is hidden")
 
@@ -155,22 +155,22 @@ func TestFeedPlace_OfADeletedPost(t *testing.T) {
 		store(t, db, p)
 		var entry storage.FeedEntry
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			entries, err := tx.FeedAfter(ctx, 0, 10)
+			entries, err := tx.Feed().After(ctx, 0, 10)
 			require.Len(t, entries, 1)
 			entry = entries[0]
 			return err
 		})
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			if err := tx.RedactLog(ctx, p.Board, p.ID); err != nil {
+			if err := tx.Logs().Redact(ctx, p.Board, p.ID); err != nil {
 				return err
 			}
-			return tx.SetPostState(ctx, p.ID, protocol.Deleted, "by its author")
+			return tx.Posts().SetState(ctx, p.ID, protocol.Deleted, "by its author")
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			entries, err := tx.FeedAfter(ctx, 0, 10)
+			entries, err := tx.Feed().After(ctx, 0, 10)
 			require.NoError(t, err)
 			require.Empty(t, entries)
-			n, _, err := tx.FeedPlace(ctx, entry.ID)
+			n, _, err := tx.Feed().Place(ctx, entry.ID)
 			require.Equal(t, entry.N, n)
 			return err
 		})
@@ -183,15 +183,15 @@ func TestNews(t *testing.T) {
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		for i := range 5 {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				if err := tx.AppendNews(ctx, storage.NewsReply, fmt.Sprint("r", i), "handle:asha", "agent:a"); err != nil {
+				if err := tx.News().Append(ctx, storage.NewsReply, fmt.Sprint("r", i), "handle:asha", "agent:a"); err != nil {
 					return err
 				}
-				return tx.AppendNews(ctx, storage.NewsInbox, fmt.Sprint("m", i), "handle:rao")
+				return tx.News().Append(ctx, storage.NewsInbox, fmt.Sprint("m", i), "handle:rao")
 			})
 		}
 		ask := func(after int64, limit int, names ...string) (refs []string, upTo int64, more bool) {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				items, n, m, err := tx.News(ctx, names, after, limit)
+				items, n, m, err := tx.News().After(ctx, names, after, limit)
 				for _, i := range items {
 					refs = append(refs, i.Ref)
 				}
@@ -227,7 +227,7 @@ func TestNews(t *testing.T) {
 		_, err = storage.ParseNewsCursor("nonsense")
 		require.Equal(t, protocol.InvalidCursor, protocol.CodeOf(err))
 		err = db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			return tx.AppendNews(ctx, storage.NewsReply, "x", "handle:asha")
+			return tx.News().Append(ctx, storage.NewsReply, "x", "handle:asha")
 		})
 		require.ErrorIs(t, err, storage.ErrReadOnly)
 	})
@@ -239,20 +239,20 @@ func TestNews_AfterARestore(t *testing.T) {
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		const beyond = 500 // handed out after the backup was made
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.NewEpoch(ctx, boardID)
+			_, err := tx.Logs().NewEpoch(ctx, boardID)
 			return err
 		})
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			if err := tx.AppendFeed(ctx, someNews(tx.Now, "new")); err != nil {
+			if err := tx.Feed().Append(ctx, someNews(tx.Now, "new")); err != nil {
 				return err
 			}
-			return tx.AppendNews(ctx, storage.NewsReply, "new", "handle:asha")
+			return tx.News().Append(ctx, storage.NewsReply, "new", "handle:asha")
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			entries, err := tx.FeedAfter(ctx, beyond, 10)
+			entries, err := tx.Feed().After(ctx, beyond, 10)
 			require.NoError(t, err)
 			require.Len(t, entries, 1)
-			items, upTo, _, err := tx.News(ctx, []string{"handle:asha"}, beyond, 10)
+			items, upTo, _, err := tx.News().After(ctx, []string{"handle:asha"}, beyond, 10)
 			require.Len(t, items, 1)
 			require.Greater(t, upTo, int64(beyond))
 			return err

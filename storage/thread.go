@@ -51,8 +51,13 @@ func scanThread(s scanner) (t StoredThread, err error) {
 	return t, nil
 }
 
-// InsertThread stores a new thread without messages and sets its times to now.
-func (tx *Tx) InsertThread(ctx context.Context, t *StoredThread) error {
+// Threads reads and writes threads with agents, and their messages.
+type Threads struct{ tx *Tx }
+
+func (tx *Tx) Threads() Threads { return Threads{tx} }
+
+// Insert stores a new thread without messages and sets its times to now.
+func (ts Threads) Insert(ctx context.Context, t *StoredThread) error {
 	author, err := json.Marshal(t.Author)
 	if err != nil {
 		return fmt.Errorf("encode author: %w", err)
@@ -65,24 +70,24 @@ func (tx *Tx) InsertThread(ctx context.Context, t *StoredThread) error {
 	if t.WriterHandle != "" {
 		profile = &t.WriterHandle
 	}
-	t.CreatedAt, t.UpdatedAt = tx.Now, tx.Now
-	_, err = tx.write(ctx, `INSERT INTO thread (`+threadColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	t.CreatedAt, t.UpdatedAt = ts.tx.Now, ts.tx.Now
+	_, err = ts.tx.write(ctx, `INSERT INTO thread (`+threadColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		t.ID, t.Handle, string(t.Kind), string(t.State), t.Writer, string(author), t.TokenHash[:], visitor, t.Callback, t.Messages,
 		t.Unread, t.Unseen, millis(t.CreatedAt), millis(t.UpdatedAt), millisPtr(t.ClosedAt), t.ClosedBy, profile)
 	return err
 }
 
-// ThreadByID returns a thread; ErrNotFound when there is none. In a writing
+// ByID returns a thread; ErrNotFound when there is none. In a writing
 // transaction its row is locked, so that a decision about it stays valid.
-func (tx *Tx) ThreadByID(ctx context.Context, id string) (*StoredThread, error) {
+func (ts Threads) ByID(ctx context.Context, id string) (*StoredThread, error) {
 	query := `SELECT ` + threadColumns + ` FROM thread WHERE id = ?`
-	if tx.batch != nil {
-		if err := tx.dirty(); err != nil {
+	if ts.tx.writes() {
+		if err := ts.tx.dirty(); err != nil {
 			return nil, err
 		}
-		query += tx.db.engine.forUpdate()
+		query += ts.tx.db.engine.ForUpdate()
 	}
-	rows, err := tx.query(ctx, query, id)
+	rows, err := ts.tx.query(ctx, query, id)
 	found, err := collect(rows, err, scanThread)
 	if err != nil {
 		return nil, err
@@ -93,33 +98,33 @@ func (tx *Tx) ThreadByID(ctx context.Context, id string) (*StoredThread, error) 
 	return &found[0], nil
 }
 
-// ThreadByToken returns the id of the thread that a read token gives access to, by
-// the token's hash; ErrNotFound when there is none.
-func (tx *Tx) ThreadByToken(ctx context.Context, hash [32]byte) (id string, err error) {
-	err = tx.row(ctx, threadByToken, hash[:]).Scan(&id)
+// IDByToken returns the id of the thread that a read token gives access to, by the
+// token's hash; ErrNotFound when there is none.
+func (ts Threads) IDByToken(ctx context.Context, hash [32]byte) (id string, err error) {
+	err = ts.tx.row(ctx, threadByToken, hash[:]).Scan(&id)
 	return id, err
 }
 
 const threadByToken = `SELECT id FROM thread WHERE token_hash = ?`
 
-// SaveThread stores the mutable fields of a thread: state, counts, callback, and
-// when and by whom it was closed.
-func (tx *Tx) SaveThread(ctx context.Context, t *StoredThread) error {
-	return one(tx.write(ctx, `UPDATE thread SET state = ?, callback = ?, messages = ?, unread = ?, unseen = ?, updated_at = ?, closed_at = ?, closed_by
+// Save stores the mutable fields of a thread: state, counts, callback, and when
+// and by whom it was closed.
+func (ts Threads) Save(ctx context.Context, t *StoredThread) error {
+	return one(ts.tx.write(ctx, `UPDATE thread SET state = ?, callback = ?, messages = ?, unread = ?, unseen = ?, updated_at = ?, closed_at = ?, closed_by
 		= ? WHERE id = ?`,
 		string(t.State), t.Callback, t.Messages, t.Unread, t.Unseen, millis(t.UpdatedAt), millisPtr(t.ClosedAt), t.ClosedBy, t.ID))
 }
 
 // AppendMessage stores the next message of a thread. The caller has read the thread
-// with ThreadByID in the same transaction and saves it.
-func (tx *Tx) AppendMessage(ctx context.Context, t *StoredThread, m protocol.Message) error {
+// with ByID in the same transaction and saves it.
+func (ts Threads) AppendMessage(ctx context.Context, t *StoredThread, m protocol.Message) error {
 	author, err := json.Marshal(m.Author)
 	if err != nil {
 		return fmt.Errorf("encode author: %w", err)
 	}
 	t.Messages++
-	t.UpdatedAt = tx.Now
-	_, err = tx.write(ctx, `INSERT INTO thread_message (thread_id, n, id, side, author, text, at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+	t.UpdatedAt = ts.tx.Now
+	_, err = ts.tx.write(ctx, `INSERT INTO thread_message (thread_id, n, id, side, author, text, at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 		t.ID, t.Messages, m.ID, string(m.From), string(author), m.Text, millis(m.CreatedAt))
 	return err
 }
@@ -161,14 +166,14 @@ func readAuthor(raw string, a *protocol.Author, at time.Time) error {
 }
 
 // ListMessages returns the messages of a thread, oldest first.
-func (tx *Tx) ListMessages(ctx context.Context, threadID string, limit int, after string) (protocol.Page[protocol.Message], error) {
+func (ts Threads) ListMessages(ctx context.Context, threadID string, limit int, after string) (protocol.Page[protocol.Message], error) {
 	limit = bounded(limit)
 	const listing = "messages"
 	from, err := position(listing, after, 0)
 	if err != nil {
 		return protocol.Page[protocol.Message]{}, err
 	}
-	rows, err := tx.query(ctx, `SELECT `+messageColumns+` FROM thread_message WHERE thread_id = ? AND n > ? ORDER BY n LIMIT ?`, threadID, from, limit+1)
+	rows, err := ts.tx.query(ctx, `SELECT `+messageColumns+` FROM thread_message WHERE thread_id = ? AND n > ? ORDER BY n LIMIT ?`, threadID, from, limit+1)
 	found, err := collect(rows, err, scanMessage)
 	p := page(found, limit, listing, func(m numbered) string { return number(m.n) })
 	out := protocol.Page[protocol.Message]{Items: make([]protocol.Message, len(p.Items)), Next: p.Next}
@@ -179,8 +184,8 @@ func (tx *Tx) ListMessages(ctx context.Context, threadID string, limit int, afte
 }
 
 // MessageByNumber returns one message of a thread; ErrNotFound when there is none.
-func (tx *Tx) MessageByNumber(ctx context.Context, threadID string, n int) (*protocol.Message, error) {
-	rows, err := tx.query(ctx, `SELECT `+messageColumns+` FROM thread_message WHERE thread_id = ? AND n = ?`, threadID, n)
+func (ts Threads) MessageByNumber(ctx context.Context, threadID string, n int) (*protocol.Message, error) {
+	rows, err := ts.tx.query(ctx, `SELECT `+messageColumns+` FROM thread_message WHERE thread_id = ? AND n = ?`, threadID, n)
 	found, err := collect(rows, err, scanMessage)
 	if err != nil {
 		return nil, err
@@ -191,9 +196,8 @@ func (tx *Tx) MessageByNumber(ctx context.Context, threadID string, n int) (*pro
 	return &found[0].Message, nil
 }
 
-// ListThreads returns the threads with an agent, newest first; state "" is every
-// state.
-func (tx *Tx) ListThreads(ctx context.Context, handle string, state protocol.ThreadState, limit int, after string) (protocol.Page[StoredThread], error) {
+// List returns the threads with an agent, newest first; state "" is every state.
+func (ts Threads) List(ctx context.Context, handle string, state protocol.ThreadState, limit int, after string) (protocol.Page[StoredThread], error) {
 	limit = bounded(limit)
 	listing := "threads-" + string(state)
 	before, err := positionID(listing, after)
@@ -201,7 +205,7 @@ func (tx *Tx) ListThreads(ctx context.Context, handle string, state protocol.Thr
 		return protocol.Page[StoredThread]{}, err
 	}
 	text, args := threadsQuery(handle, state, before, limit+1)
-	rows, err := tx.query(ctx, text, args...)
+	rows, err := ts.tx.query(ctx, text, args...)
 	found, err := collect(rows, err, scanThread)
 	return page(found, limit, listing, func(t StoredThread) string { return t.ID }), err
 }
@@ -234,13 +238,13 @@ func positionID(listing, after string) (string, error) {
 
 const countOpenThreads = `SELECT count(*) FROM (SELECT 1 FROM thread WHERE handle = ? AND writer = ? AND state = 'open' LIMIT ?) AS waiting`
 
-// CountOpenThreads counts the threads of a writer with an agent that wait for an
-// answer, up to most. A concurrent count of the same waits for this transaction to
-// end, so that a limit is exact over all processes.
-func (tx *Tx) CountOpenThreads(ctx context.Context, handle, writer string, most int) (n int, err error) {
-	if err := tx.lockName(ctx, "thread "+handle+" "+writer); err != nil {
+// CountOpen counts the threads of a writer with an agent that wait for an answer,
+// up to most. A concurrent count of the same waits for this transaction to end, so
+// that a limit is exact over all processes.
+func (ts Threads) CountOpen(ctx context.Context, handle, writer string, most int) (n int, err error) {
+	if err := ts.tx.lockName(ctx, "thread "+handle+" "+writer); err != nil {
 		return 0, err
 	}
-	err = tx.row(ctx, countOpenThreads, handle, writer, most).Scan(&n)
+	err = ts.tx.row(ctx, countOpenThreads, handle, writer, most).Scan(&n)
 	return n, err
 }

@@ -20,7 +20,7 @@ func TestDropThreads(t *testing.T) {
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		put := func(handle string) error {
 			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}})
+				_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}})
 				return err
 			})
 		}
@@ -31,18 +31,18 @@ func TestDropThreads(t *testing.T) {
 				{ID: "thr_0", Handle: "asha", Kind: protocol.Question, State: protocol.ThreadOpen, Writer: "w", Messages: 20},
 				{ID: "thr_x", Handle: "bela", Kind: protocol.Question, State: protocol.ThreadOpen, Writer: "w", WriterHandle: "asha"},
 			} {
-				if err := tx.InsertThread(ctx, t); err != nil {
+				if err := tx.Threads().Insert(ctx, t); err != nil {
 					return err
 				}
 			}
 			for _, handle := range []string{"asha", "bela"} {
-				if err := tx.InsertCallback(ctx, &storage.StoredCallback{ID: "msg_" + handle, State: protocol.CallbackDone, Handle: handle}); err != nil {
+				if err := tx.Callbacks().Insert(ctx, &storage.StoredCallback{ID: "msg_" + handle, State: protocol.CallbackDone, Handle: handle}); err != nil {
 					return err
 				}
-				if err := tx.InsertContactBlock(ctx, &storage.ContactBlock{ID: "blk_" + handle, Handle: handle, Writer: "w", Names: []string{"w"}}); err != nil {
+				if err := tx.ContactBlocks().Insert(ctx, &storage.ContactBlock{ID: "blk_" + handle, Handle: handle, Writer: "w", Names: []string{"w"}}); err != nil {
 					return err
 				}
-				if err := tx.AppendNews(ctx, storage.NewsInbox, "thr_0#1", "handle:"+handle); err != nil {
+				if err := tx.News().Append(ctx, storage.NewsInbox, "thr_0#1", "handle:"+handle); err != nil {
 					return err
 				}
 			}
@@ -59,7 +59,7 @@ func TestDropThreads(t *testing.T) {
 		copies("contact_block", `id = 'blk_asha'`, rows, map[string]string{"id": "id || CAST(s AS TEXT)", "writer": "CAST(s AS TEXT)"})
 		copies("contact_block_name", `handle = 'asha'`, rows, map[string]string{"name": "CAST(s AS TEXT)"})
 
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.DeleteProfile(ctx, "asha") })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Profiles().Delete(ctx, "asha") })
 		steps := 0
 		for ; ; steps++ {
 			jobs, _, err := db.ClaimJobs(t.Context(), "o", 1, time.Minute)
@@ -72,10 +72,10 @@ func TestDropThreads(t *testing.T) {
 				require.Equal(t, protocol.Overloaded, protocol.CodeOf(put("asha")), "too much is left")
 			}
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				if err := tx.FinishJob(ctx, jobs[0].ID); err != nil {
+				if err := tx.Jobs().Finish(ctx, jobs[0].ID); err != nil {
 					return err
 				}
-				return tx.DropThreads(ctx, string(jobs[0].Args))
+				return tx.Threads().DropAll(ctx, string(jobs[0].Args))
 			})
 		}
 		// Threads have 20 messages, of which a transaction deletes a thousand.
@@ -97,10 +97,10 @@ func TestDropThreads(t *testing.T) {
 		require.Equal(t, rows+1, left(`thread WHERE handle = 'bela' AND writer_handle IS NULL`))
 		require.Equal(t, rows+1, left(`thread`))
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error { // as a late job would
-			if err := tx.AppendNews(ctx, storage.NewsInbox, "thr_1#1", "handle:asha"); err != nil {
+			if err := tx.News().Append(ctx, storage.NewsInbox, "thr_1#1", "handle:asha"); err != nil {
 				return err
 			}
-			return tx.DropThreads(ctx, "asha")
+			return tx.Threads().DropAll(ctx, "asha")
 		})
 		require.Equal(t, 1, left(`news WHERE reader = 'handle:asha'`), "the handle has a profile again")
 	})

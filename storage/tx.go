@@ -11,37 +11,33 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/storage/commit"
 
 	"github.com/uptrace/bun"
 )
 
-// in is the context of a statement. A batch is the work of many callers, so no
-// caller's context may end one of its statements.
-func (tx *Tx) in(ctx context.Context) context.Context {
-	if tx.batch != nil {
-		return context.Background()
-	}
-	return ctx
-}
+// Verbs of the subjects. Those that run a statement first write what the batch holds
+// back of the tables that it names (commit.Tx).
 
-// write runs a statement that changes data immediately, after the held-back rows
-// of the tables that it names are written.
+func (tx *Tx) writes() bool                           { return tx.sql.Writes() }
+func (tx *Tx) careful() bool                          { return tx.sql.Careful() }
+func (tx *Tx) in(ctx context.Context) context.Context { return tx.sql.In(ctx) }
+
+// dirty is called before a write that reads before it writes.
+func (tx *Tx) dirty() error { return tx.sql.Dirty() }
+
+// wake wakes the receiver of a topic after the commit.
+func (tx *Tx) wake(topic string) { tx.sql.Wake(topic) }
+
+// write runs a statement that changes data, and returns how many rows it changed.
 func (tx *Tx) write(ctx context.Context, query string, args ...any) (int64, error) {
-	if err := tx.settleFor(query, args); err != nil {
-		return 0, err
-	}
-	return tx.writeUnsettled(ctx, query, args...)
+	return tx.sql.Exec(ctx, query, args...)
 }
 
-// writeUnsettled is write for a statement that does not touch the rows that are held back.
-func (tx *Tx) writeUnsettled(ctx context.Context, query string, args ...any) (int64, error) {
-	if err := tx.dirty(); err != nil {
-		return 0, err
-	}
-	if tx.db.watchWrites {
-		tx.db.watch(tx, query, args)
-	}
-	return tx.conn.exec(tx.in(ctx), query, args...)
+// raw is for settings of the transaction and for commit.Tx.ExecRaw.
+func (tx *Tx) raw(ctx context.Context, query string, args ...any) error {
+	_, err := tx.sql.ExecRaw(ctx, query, args...)
+	return err
 }
 
 // deleteSome deletes the rows of a table that match a condition with an order and a
@@ -56,55 +52,23 @@ func (tx *Tx) deleteSome(ctx context.Context, table, key, found string, args ...
 	return int(n), err
 }
 
-// query runs a statement that returns rows, after what is held back of the tables
-// that it names.
+// query runs a statement that returns rows.
 func (tx *Tx) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	if err := tx.settleFor(query, args); err != nil {
-		return nil, err
-	}
-	return tx.queryUnsettled(ctx, query, args...)
+	return tx.sql.Query(ctx, query, args...)
 }
 
-// queryUnsettled is query for what writes the rows that are held back.
-func (tx *Tx) queryUnsettled(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	if tx.db.watch != nil {
-		tx.db.watch(tx, query, args)
-	}
-	return tx.conn.query(tx.in(ctx), query, args...)
+// row is the first row of a query; its Scan returns ErrNotFound when there is none.
+func (tx *Tx) row(ctx context.Context, query string, args ...any) commit.Row {
+	return commit.First(tx.sql.Query(ctx, query, args...))
+}
+
+// lookup is row for a statement that runs with every write, by a unique key.
+func (tx *Tx) lookup(ctx context.Context, query string, args ...any) commit.Row {
+	return tx.sql.Lookup(ctx, query, args...)
 }
 
 // A scanner is a *sql.Rows that is positioned at a row.
 type scanner interface{ Scan(dest ...any) error }
-
-// A row is the first row of a query.
-type row struct {
-	rows *sql.Rows
-	err  error
-}
-
-func (tx *Tx) row(ctx context.Context, query string, args ...any) row {
-	return first(tx.query(ctx, query, args...))
-}
-
-func first(rows *sql.Rows, err error) row { return row{rows, err} }
-
-// Scan reads the row; ErrNotFound when there is none.
-func (r row) Scan(dest ...any) error {
-	if r.err != nil {
-		return r.err
-	}
-	defer r.rows.Close()
-	if !r.rows.Next() {
-		if err := r.rows.Err(); err != nil {
-			return err
-		}
-		return ErrNotFound
-	}
-	if err := r.rows.Scan(dest...); err != nil {
-		return err
-	}
-	return r.rows.Err()
-}
 
 // collect reads every row of a query.
 func collect[T any](rows *sql.Rows, err error, scan func(scanner) (T, error)) ([]T, error) {
@@ -123,44 +87,50 @@ func collect[T any](rows *sql.Rows, err error, scan func(scanner) (T, error)) ([
 	return items, rows.Err()
 }
 
-// Builders of bun, for statements that are not on the hot path. Those that write
-// open the op's savepoint first.
+// Builders of bun, for statements that are not on the hot path.
 
-func (tx *Tx) selectFrom(model any) *bun.SelectQuery { return tx.conn.bun.NewSelect().Model(model) }
+func (tx *Tx) selectFrom(model any) *bun.SelectQuery { return tx.sql.Select(model) }
 
 // insert inserts the row; ErrExists when one of its keys is taken.
-func (tx *Tx) insert(ctx context.Context, model any) error {
-	if err := tx.dirty(); err != nil {
-		return err
-	}
-	res, err := tx.conn.bun.NewInsert().Model(model).On("CONFLICT DO NOTHING").Exec(tx.in(ctx))
-	if err != nil {
-		return err
-	}
-	n, err := res.RowsAffected()
-	if err == nil && n == 0 {
-		return ErrExists
-	}
-	return err
-}
+func (tx *Tx) insert(ctx context.Context, model any) error { return tx.sql.Insert(ctx, model) }
 
 // put inserts the row, or if the key exists, replaces the named columns of the
 // existing row.
 func (tx *Tx) put(ctx context.Context, model any, key string, columns ...string) error {
-	if err := tx.dirty(); err != nil {
-		return err
+	return tx.sql.Put(ctx, model, key, columns...)
+}
+
+// lockName makes other transactions that lock the same name wait for the end of
+// this one; SQLite has one writer and needs no lock. A batch that fails with a
+// deadlock is run again.
+func (tx *Tx) lockName(ctx context.Context, name string) error {
+	if tx.db.engine != enginePostgres {
+		return nil
 	}
-	q := tx.conn.bun.NewInsert().Model(model)
-	if len(columns) == 0 {
-		q = q.On("CONFLICT (" + key + ") DO NOTHING")
-	} else {
-		q = q.On("CONFLICT (" + key + ") DO UPDATE")
-		for _, c := range columns {
-			q = q.Set(c + " = EXCLUDED." + c)
-		}
-	}
-	_, err := q.Exec(tx.in(ctx))
+	_, err := tx.write(ctx, `SELECT pg_advisory_xact_lock(hashtextextended(?, 0))`, name)
 	return err
+}
+
+// tryLockName locks the same name as lockName, or reports at once that another
+// transaction has it.
+func (tx *Tx) tryLockName(ctx context.Context, name string) (bool, error) {
+	if tx.db.engine != enginePostgres {
+		return false, nil
+	}
+	var locked bool
+	err := tx.row(ctx, `SELECT pg_try_advisory_xact_lock(hashtextextended(?, 0))`, name).Scan(&locked)
+	return !locked, err
+}
+
+// marks are n placeholders.
+func marks(n int) string { return strings.Repeat("?, ", n-1) + "?" }
+
+func toAny(texts []string) []any {
+	all := make([]any, len(texts))
+	for i, s := range texts {
+		all[i] = s
+	}
+	return all
 }
 
 // found converts sql.ErrNoRows to ErrNotFound.

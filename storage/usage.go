@@ -20,18 +20,18 @@ const usageKept = time.Minute
 const usageQuery = `SELECT process, n, doc FROM usage WHERE at > ? AND process <> ? ORDER BY at, process, n LIMIT 1000`
 
 // PutUsage stores a process's document, and deletes the old documents of all.
-func (tx *Tx) PutUsage(ctx context.Context, u Usage) error {
-	if _, err := tx.PruneUsage(ctx); err != nil {
+func (rs Requests) PutUsage(ctx context.Context, u Usage) error {
+	if _, err := rs.PruneUsage(ctx); err != nil {
 		return err
 	}
-	_, err := tx.write(ctx, `INSERT INTO usage (process, n, at, doc) VALUES (?, ?, ?, ?)`, u.Process, u.N, millis(tx.Now), u.Doc)
+	_, err := rs.tx.write(ctx, `INSERT INTO usage (process, n, at, doc) VALUES (?, ?, ?, ?)`, u.Process, u.N, millis(rs.tx.Now), u.Doc)
 	return err
 }
 
 // UsageOfOthers returns the documents of other processes within the age, which is
 // at most a minute, oldest first.
-func (tx *Tx) UsageOfOthers(ctx context.Context, process string, age time.Duration) ([]Usage, error) {
-	rows, err := tx.query(ctx, usageQuery, millis(tx.Now.Add(-age)), process)
+func (rs Requests) UsageOfOthers(ctx context.Context, process string, age time.Duration) ([]Usage, error) {
+	rows, err := rs.tx.query(ctx, usageQuery, millis(rs.tx.Now.Add(-age)), process)
 	return collect(rows, err, func(s scanner) (u Usage, err error) {
 		err = s.Scan(&u.Process, &u.N, &u.Doc)
 		return u, err
@@ -39,7 +39,7 @@ func (tx *Tx) UsageOfOthers(ctx context.Context, process string, age time.Durati
 }
 
 // PruneUsage deletes old documents, and returns how many.
-func (tx *Tx) PruneUsage(ctx context.Context) (int, error) {
-	n, err := tx.write(ctx, `DELETE FROM usage WHERE at <= ?`, millis(tx.Now.Add(-usageKept)))
+func (rs Requests) PruneUsage(ctx context.Context) (int, error) {
+	n, err := rs.tx.write(ctx, `DELETE FROM usage WHERE at <= ?`, millis(rs.tx.Now.Add(-usageKept)))
 	return int(n), err
 }

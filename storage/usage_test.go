@@ -16,12 +16,12 @@ func TestUsage(t *testing.T) {
 	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
 		tell := func(process string, n int64, doc string) {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				return tx.PutUsage(ctx, storage.Usage{Process: process, N: n, Doc: []byte(doc)})
+				return tx.Requests().PutUsage(ctx, storage.Usage{Process: process, N: n, Doc: []byte(doc)})
 			})
 		}
 		others := func(process string) (docs []string) {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				all, err := tx.UsageOfOthers(ctx, process, 20*time.Second)
+				all, err := tx.Requests().UsageOfOthers(ctx, process, 20*time.Second)
 				for _, u := range all {
 					docs = append(docs, u.Process+string(u.Doc))
 				}
@@ -42,7 +42,7 @@ func TestUsage(t *testing.T) {
 		advance(time.Minute)
 		tell("c", 1, "")
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.PruneUsage(ctx)
+			n, err := tx.Requests().PruneUsage(ctx)
 			require.Zero(t, n, "each report deletes the old ones")
 			return err
 		})

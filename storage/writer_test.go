@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -31,52 +30,6 @@ func together(n int, fn func(i int)) {
 	wg.Wait()
 }
 
-func TestSpend_ExactlyOneWins(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
-		for range 10 {
-			s := spend()
-			var won atomic.Int64
-			together(64, func(i int) {
-				err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Spend(ctx, s) })
-				if err == nil {
-					won.Add(1)
-				} else if protocol.CodeOf(err) != protocol.SignatureReplayed {
-					t.Error(err)
-				}
-			})
-			require.EqualValues(t, 1, won.Load())
-			err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Spend(ctx, s) })
-			require.Equal(t, protocol.SignatureReplayed, protocol.CodeOf(err))
-		}
-	})
-}
-
-// A failed write gives back what it spent.
-func TestSpend_UndoneWithItsWrite(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
-		s := spend()
-		for range 3 {
-			together(8, func(i int) {
-				err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-					if i > 0 { // neighbours in the same batch
-						return tx.Spend(ctx, spend())
-					}
-					if err := tx.Spend(ctx, s); err != nil {
-						return err
-					}
-					return errRoom
-				})
-				if i == 0 && !errors.Is(err, errRoom) || i > 0 && err != nil {
-					t.Error(i, err)
-				}
-			})
-		}
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Spend(ctx, s) })
-	})
-}
-
 func TestPruneSpent(t *testing.T) {
 	t.Parallel()
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
@@ -88,30 +41,30 @@ func TestPruneSpent(t *testing.T) {
 		old, young := spend(), spend()
 		old.Until, young.Until = start.Add(time.Minute), start.Add(time.Hour)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			return errors.Join(tx.Spend(ctx, old), tx.Spend(ctx, young))
+			return errors.Join(tx.Requests().Spend(ctx, old), tx.Requests().Spend(ctx, young))
 		})
 		now = start.Add(2 * time.Minute)
 		total := 0
 		for after, more := []byte(nil), true; more; more = after != nil {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				last, n, err := tx.PruneSpent(ctx, after)
+				last, n, err := tx.Requests().PruneSpent(ctx, after)
 				after, total = last, total+n
 				return err
 			})
 		}
 		require.Equal(t, 1, total)
-		err = db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Spend(ctx, young) })
+		err = db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Requests().Spend(ctx, young) })
 		require.Equal(t, protocol.SignatureReplayed, protocol.CodeOf(err))
 
 		use := func(key byte, want bool) {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				first, err := tx.UseSignature(ctx, [32]byte{key}, now.Add(time.Hour))
+				first, err := tx.Requests().UseSignature(ctx, [32]byte{key}, now.Add(time.Hour))
 				require.Equal(t, want, first)
 				return err
 			})
 		}
 		prune := func() int {
-			return pruned(t, db, func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneSignatures(ctx) })
+			return pruned(t, db, func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneExpired(ctx) })
 		}
 		use(1, true)
 		use(1, false)
@@ -155,12 +108,12 @@ func TestWrite_NeighboursAreKeptApart(t *testing.T) {
 							return err
 						}
 					case 2:
-						if err := tx.Spend(ctx, spend()); err != nil {
+						if err := tx.Requests().Spend(ctx, spend()); err != nil {
 							return err
 						}
 						return errRoom
 					case 7:
-						if err := tx.InsertPost(ctx, taken); err != nil {
+						if err := tx.Posts().Insert(ctx, taken); err != nil {
 							return err
 						}
 					}
@@ -171,7 +124,7 @@ func TestWrite_NeighboursAreKeptApart(t *testing.T) {
 					case 3:
 						return errRoom
 					case 4: // reads its own write, then fails
-						if _, err := tx.PostByID(ctx, p.ID); err != nil {
+						if _, err := tx.Posts().ByID(ctx, p.ID); err != nil {
 							return err
 						}
 						if err := tx.Audit(ctx, "a", "b", p.ID, ""); err != nil {
@@ -221,18 +174,18 @@ func TestWrite_NeighboursAreKeptApart(t *testing.T) {
 		}
 		require.Len(t, walkBoard(t, db, protocol.BoardQuery{Q: "rag", Paging: protocol.Paging{Limit: 100}}), len(succeeded))
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			entries, err := tx.LogAfter(ctx, boardID, 0, 1000)
+			entries, err := tx.Logs().After(ctx, boardID, 0, 1000)
 			require.Len(t, entries, len(succeeded))
 			for i, e := range entries {
 				require.EqualValues(t, i+1, e.Seq)
 				require.True(t, succeeded[e.ObjectID])
 			}
-			audit, e := tx.ListAudit(ctx, 100, "")
+			audit, e := tx.AuditLog().List(ctx, 100, "")
 			require.NoError(t, e)
 			for _, a := range audit.Items {
 				require.True(t, succeeded[a.Subject])
 			}
-			_, head, e := tx.LogHead(ctx, boardID)
+			_, head, e := tx.Logs().Head(ctx, boardID)
 			require.EqualValues(t, len(succeeded), head)
 			return errors.Join(err, e)
 		})
@@ -253,7 +206,7 @@ func TestWrite_SeesWhatIsHeldBack(t *testing.T) {
 					if err := publish(ctx, tx, p); err != nil || i%4 == 0 {
 						return err
 					}
-					found, err := tx.ListPosts(ctx, protocol.BoardQuery{Q: "rag courier", Paging: protocol.Paging{Limit: 1}})
+					found, err := tx.Posts().List(ctx, protocol.BoardQuery{Q: "rag courier", Paging: protocol.Paging{Limit: 1}})
 					if err != nil {
 						return err
 					}
@@ -263,13 +216,13 @@ func TestWrite_SeesWhatIsHeldBack(t *testing.T) {
 					if i%4 == 1 {
 						return nil
 					}
-					if err := tx.SetPostState(ctx, p.ID, protocol.Hidden, ""); err != nil {
+					if err := tx.Posts().SetState(ctx, p.ID, protocol.Hidden, ""); err != nil {
 						return err
 					}
 					if i%4 == 2 {
 						return errRoom
 					}
-					return tx.SetPostState(ctx, p.ID, protocol.Visible, "")
+					return tx.Posts().SetState(ctx, p.ID, protocol.Visible, "")
 				})
 				if err == nil {
 					kept.Add(1)
@@ -325,74 +278,6 @@ func TestListPosts_WalkWhileWriting(t *testing.T) {
 		close(stop)
 		wg.Wait()
 		require.Empty(t, before, "skipped")
-	})
-}
-
-func TestWrite_Refusals(t *testing.T) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
-		c.Queue = 1
-		db, err := storage.Open(t.Context(), c)
-		require.NoError(t, err)
-		defer db.Close()
-		hold, running := make(chan struct{}), make(chan struct{}, 8)
-		var wg sync.WaitGroup
-		for range 2 { // as many as there are writers
-			wg.Go(func() {
-				_ = db.Write(context.Background(), func(context.Context, *storage.Tx) error { running <- struct{}{}; <-hold; return nil })
-			})
-			if db.Engine() == "sqlite" {
-				break
-			}
-			<-running
-		}
-		if db.Engine() == "sqlite" {
-			<-running
-		}
-		nothing := func(context.Context, *storage.Tx) error { return nil }
-		ctx, cancel := context.WithCancel(context.Background())
-		gone := make(chan error, 1)
-		go func() { gone <- db.Write(ctx, nothing) }()
-		require.Eventually(t, func() bool { return db.QueueLen() == 1 }, time.Minute, time.Millisecond)
-		err = db.Write(context.Background(), nothing)
-		e, ok := errors.AsType[*protocol.Error](err)
-		require.True(t, ok)
-		require.Equal(t, protocol.Overloaded, e.Code)
-		require.Positive(t, e.RetryAfter)
-		cancel()
-		require.ErrorIs(t, <-gone, context.Canceled, "a waiting write is given up at once")
-		close(hold)
-		wg.Wait()
-
-		err = db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) error { return tx.Audit(ctx, "a", "b", "c", "d") })
-		require.ErrorIs(t, err, storage.ErrReadOnly)
-		require.NoError(t, db.Close())
-		require.NoError(t, db.Close())
-		require.ErrorIs(t, db.Write(context.Background(), nothing), storage.ErrClosed)
-	})
-}
-
-// A failing test ends the goroutine it runs on, which is a writer's here.
-func TestWrite_SurvivesGoexit(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
-		p := samplePost(start, 1)
-		for range 3 {
-			err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				if err := tx.Audit(ctx, "a", "b", "c", "d"); err != nil {
-					return err
-				}
-				runtime.Goexit()
-				return nil
-			})
-			require.ErrorContains(t, err, "goroutine")
-		}
-		store(t, db, p)
-		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			audit, err := tx.ListAudit(ctx, 10, "")
-			require.Empty(t, audit.Items)
-			return err
-		})
 	})
 }
 
@@ -461,22 +346,22 @@ func TestRead_IsOneMoment(t *testing.T) {
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		store(t, db, samplePost(start, 1))
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			first, err := tx.CountPosts(ctx)
+			first, err := tx.Posts().Count(ctx)
 			require.NoError(t, err)
 			store(t, db, samplePost(start, 2))
-			second, err := tx.CountPosts(ctx)
+			second, err := tx.Posts().Count(ctx)
 			require.Equal(t, first, second)
 			return err
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		err := db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 			cancel()
-			_, err := tx.CountPosts(ctx)
+			_, err := tx.Posts().Count(ctx)
 			return err
 		})
 		require.ErrorIs(t, err, context.Canceled)
 		for range 40 { // every reader still works
-			read(t, db, func(ctx context.Context, tx *storage.Tx) error { _, err := tx.CountPosts(ctx); return err })
+			read(t, db, func(ctx context.Context, tx *storage.Tx) error { _, err := tx.Posts().Count(ctx); return err })
 		}
 	})
 }
@@ -495,10 +380,10 @@ func TestOpen_Config(t *testing.T) {
 func TestWrite_StatementsSettle(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
-		tables := []string{"post", "post_tag", "writer", "post_word", "feed", "news", "log_waiting"}
+		tables, named := []string{"post", "post_tag", "writer", "post_word", "feed", "news", "log_waiting"}, 11 // with log, stream, tally and feed_number
 		from := map[string]string{}
 		if !storage.OnPostgres(db) {
-			tables[6] = "log"
+			tables[6], named = "log", 10
 			from["post_word"] = "post_word WHERE post_word MATCH 'rag'" // which does not support scanning
 		}
 		at := start
@@ -516,7 +401,7 @@ func TestWrite_StatementsSettle(t *testing.T) {
 				var held, unasked, left []string
 				found := 0
 				hold := func(ctx context.Context, tx *storage.Tx) error {
-					return errors.Join(publish(ctx, tx, p), tx.AppendNews(ctx, storage.NewsReply, p.ID, "handle:asha"))
+					return errors.Join(publish(ctx, tx, p), tx.News().Append(ctx, storage.NewsReply, p.ID, "handle:asha"))
 				}
 				look := func(ctx context.Context, tx *storage.Tx) error {
 					held = storage.Held(tx)
@@ -542,12 +427,12 @@ func TestWrite_StatementsSettle(t *testing.T) {
 					require.NoError(t, errs[0])
 					require.ErrorIs(t, errs[1], errRoom)
 				}
-				require.Len(t, held, 11, table)
+				require.Len(t, held, named, table)
 				require.Equal(t, held, unasked, "a statement that names no such table wrote what is held back")
 				require.Greater(t, found, before, table)
 				require.NotContains(t, left, table)
 				read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-					_, err := tx.PostByID(ctx, p.ID)
+					_, err := tx.Posts().ByID(ctx, p.ID)
 					return err
 				})
 			}
@@ -565,16 +450,16 @@ func TestWrite_DecidesBesideWhatIsHeldBack(t *testing.T) {
 		proof := protocol.AuthorProof{Level: protocol.ByNothing}
 		for i, decide := range []func(ctx context.Context, tx *storage.Tx) error{
 			func(ctx context.Context, tx *storage.Tx) error {
-				return tx.SetPostVerdict(ctx, decided.ID, proof, "", "")
+				return tx.Posts().SetVerdict(ctx, decided.ID, proof, "", "")
 			},
 			func(ctx context.Context, tx *storage.Tx) error {
-				return tx.SetPostState(ctx, decided.ID, protocol.Hidden, "")
+				return tx.Posts().SetState(ctx, decided.ID, protocol.Hidden, "")
 			},
 			func(ctx context.Context, tx *storage.Tx) error {
-				return tx.SetPostState(ctx, decided.ID, protocol.Visible, "")
+				return tx.Posts().SetState(ctx, decided.ID, protocol.Visible, "")
 			},
 			func(ctx context.Context, tx *storage.Tx) error {
-				return errors.Join(tx.SetPostState(ctx, decided.ID, protocol.Deleted, ""), tx.RedactLog(ctx, decided.Board, decided.ID))
+				return errors.Join(tx.Posts().SetState(ctx, decided.ID, protocol.Deleted, ""), tx.Logs().Redact(ctx, decided.Board, decided.ID))
 			},
 		} {
 			p := samplePost(start.Add(time.Duration(i+1)*time.Minute), 0)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"text/template"
 	"time"
@@ -53,7 +54,7 @@ func writeGuide(w *WellKnown) (guide, error) {
 
 func render(name, text string, v guideView) ([]byte, error) {
 	t, err := template.New(name).Funcs(template.FuncMap{
-		"example": example, "needs": needs, "parameters": parameters, "private": func(op protocol.Operation) bool { return op.Private() },
+		"example": example, "needs": needs, "parameters": parameters, "httpOnly": httpOnly, "private": func(op protocol.Operation) bool { return op.Private() },
 	}).Parse(text)
 	if err != nil {
 		return nil, err
@@ -92,11 +93,30 @@ func parameters(op protocol.Operation) string {
 	return strings.Join(list, ", ")
 }
 
+// httpOnly lists the operations of a guide that are no tools of MCP.
+func httpOnly(v guideView) string {
+	var list []string
+	for _, op := range slices.Concat(v.Reads, v.Writes) {
+		if op.Doors&protocol.MCP == 0 {
+			list = append(list, "`"+op.Name+"`")
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// secrets says what opens the subject of an operation, by the member of the input that it is in.
+var secrets = map[string]string{
+	"readToken":   "a signature, a token, or the read token of the thread",
+	"statusToken": "a signature, a token, or the status token of the bid or the meeting request",
+	"ticket":      "the ticket of a link in a mail",
+	"payToken":    "the last part of `paymentUrl`",
+}
+
 // needs returns what a writer, or the reader of private data, has to show.
 func needs(op protocol.Operation) string {
 	switch {
-	case op.Private():
-		return "a signature, a token, or the read token of the thread"
+	case op.Secret != "" && op.Access == protocol.Anonymous:
+		return secrets[op.Secret]
 	case op.Access == protocol.Anonymous:
 		return "nothing"
 	case op.Access&protocol.Proof != 0:

@@ -122,7 +122,10 @@ func (w *WellKnown) robots(*http.Request) (document, error) {
 	if w.c.Signal != "" {
 		rules += "Content-Signal: " + w.c.Signal + "\n"
 	}
-	rules += "Disallow: /api/public/threads/\nDisallow: /api/owner/\nDisallow: /api/operator/\nAllow: /\n\n"
+	for _, path := range []string{"/api/public/threads/", "/api/owner/", "/api/operator/", "/pay/", "/bids/", "/bid-link"} {
+		rules += "Disallow: " + path + "\n"
+	}
+	rules += "Allow: /\n\n"
 	if w.c.Site != nil {
 		rules += "Sitemap: " + w.base + sitemapPath + "\n"
 	}

@@ -277,13 +277,14 @@ func (c *Chain) finish(ctx context.Context) (int, error) {
 	}
 }
 
-// commit mines one block, keeps its transactions and counts them. It needs c.mu.
+// commit mines one block, keeps its transactions and counts them. It needs c.mu. A block that is
+// mined is kept, also when ctx ends: somebody may have seen it.
 func (c *Chain) commit(ctx context.Context) (number uint64, included int, err error) {
 	if c.backend == nil {
 		return 0, 0, errors.New("chain is closed")
 	}
 	hash := c.backend.Commit()
-	b, err := c.backend.Client().BlockByHash(ctx, hash)
+	b, err := c.backend.Client().BlockByHash(context.WithoutCancel(ctx), hash)
 	if err != nil {
 		return 0, 0, fmt.Errorf("read own block: %w", err)
 	}

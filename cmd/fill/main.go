@@ -25,14 +25,17 @@ func main() {
 	database := flag.String("database", "", "postgres:// `URL` of its database; default SQLite in the data directory")
 	base := flag.String("base", "http://127.0.0.1:8080", "public `address` of the node")
 	flag.Usage = func() {
-		fmt.Fprint(flag.CommandLine.Output(), "usage: fill [flags] N | posts=N,profiles=M,threads=T,seed=S\n\n"+
+		fmt.Fprint(flag.CommandLine.Output(), "usage: fill [flags] N | posts=N,profiles=M,threads=T,boards=B,seed=S\n\n"+
 			"N posts come with a tenth as many profiles and a twentieth as many contact threads. Numbers may end in k or m.\n")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	config := storage.Config{URL: *database, Path: filepath.Join(*data, "stoa.db")}
+	config := storage.Config{URL: *database}
+	if *database == "" {
+		config.Path = filepath.Join(*data, "stoa.db")
+	}
 	if err := run(ctx, config, *base, flag.Arg(0)); err != nil {
 		fmt.Fprintln(os.Stderr, "fill:", err)
 		os.Exit(1)

@@ -33,6 +33,7 @@ type adminCmd struct {
 	Peer    adminPeerCmd    `cmd:"" help:"Other nodes."`
 	Job     adminJobCmd     `cmd:"" help:"Durable jobs and dead letters."`
 	Audit   adminAuditCmd   `cmd:"" help:"Every action of the operators, newest first."`
+	Mail    adminMailCmd    `cmd:"" help:"The DNS records and the key of the node's mail."`
 	Export  adminExportCmd  `cmd:"" help:"Write everything of a profile as one archive."`
 	Import  adminImportCmd  `cmd:"" help:"Import a profile from an archive."`
 	Backup  adminBackupCmd  `cmd:"" help:"Write a consistent copy of the SQLite database, while the node runs."`

@@ -253,7 +253,7 @@ func (c *adminIDDropCmd) Run(w *world, all *adminCmd) error {
 			return err
 		}
 		if status.ERC8004 == nil {
-			return protocol.Errorf(protocol.NotFound, "@%s is enrolled to no chain identity", in.Handle)
+			return protocol.Errorf(protocol.NotFound, "@%s is not enrolled with a chain identity", in.Handle)
 		}
 		if _, err = node.Do(ctx, a, protocol.DropIdentity, in); err == nil {
 			fmt.Fprintf(w.stdout, "@%s is no longer enrolled to %s\n", in.Handle, *status.ERC8004)

@@ -49,7 +49,7 @@ func outfits(t *testing.T, handles []string, posts, threads, messages int) (all 
 					ID: id, URI: protocol.PostURI(elsewhere, id), Kind: protocol.Offer, Title: fmt.Sprint("Offer ", i), Body: "To be had.", Tags: []string{"moving"},
 					Author: protocol.Author{Name: "Mover", Handle: &handle, Actor: &actor, Method: protocol.BySession, Verified: true}, CreatedAt: tx.Now,
 				}}}
-				if err := tx.InsertPost(ctx, &p.StoredPost); err != nil {
+				if err := tx.Posts().Insert(ctx, &p.StoredPost); err != nil {
 					return err
 				}
 				o.posts = append(o.posts, p.URI)
@@ -59,13 +59,13 @@ func outfits(t *testing.T, handles []string, posts, threads, messages int) (all 
 				thread := storage.StoredThread{ID: protocol.NewID(protocol.ThreadID, tx.Now), Handle: handle, Kind: protocol.Question, State: protocol.ThreadOpen,
 					Writer: "net:x", Author: author,
 					TokenHash: sha256.Sum256(fmt.Append(nil, handle, i)), Messages: messages, CreatedAt: tx.Now, UpdatedAt: tx.Now}
-				if err := tx.ImportThread(ctx, &thread); err != nil {
+				if err := tx.Threads().Import(ctx, &thread); err != nil {
 					return err
 				}
 				for n := range messages {
 					m := protocol.Message{ID: protocol.NewID(protocol.MessageID, tx.Now), From: protocol.WriterSide, Author: author, Text: "Is it there still?",
 						CreatedAt: tx.Now}
-					if err := tx.ImportMessage(ctx, thread.ID, storage.NumberedMessage{N: n + 1, Message: m}); err != nil {
+					if err := tx.Threads().ImportMessage(ctx, thread.ID, storage.NumberedMessage{N: n + 1, Message: m}); err != nil {
 						return err
 					}
 				}
@@ -150,7 +150,7 @@ func TestCrash_Import(t *testing.T) {
 	for _, handle := range handles {
 		require.Eventually(t, func() (runs bool) {
 			require.NoError(t, a.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
-				runs, err = tx.ImportRuns(ctx, handle)
+				runs, err = tx.Imports().Running(ctx, handle)
 				return err
 			}))
 			return !runs
@@ -160,15 +160,15 @@ func TestCrash_Import(t *testing.T) {
 	for _, o := range archives {
 		profile, got, gotThreads := false, 0, 0
 		require.NoError(t, a.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.ProfileByHandle(ctx, o.handle)
+			_, err := tx.Profiles().ByHandle(ctx, o.handle)
 			profile = err == nil
 			for _, uri := range o.posts {
-				if _, err := tx.PostByURI(ctx, uri); err == nil {
+				if _, err := tx.Posts().ByURI(ctx, uri); err == nil {
 					got++
 				}
 			}
 			for _, id := range o.threads {
-				said, err := tx.MessagesFrom(ctx, id, 1, 100)
+				said, err := tx.Threads().MessagesFrom(ctx, id, 1, 100)
 				require.NoError(t, err)
 				if len(said) == messages {
 					gotThreads++

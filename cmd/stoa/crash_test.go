@@ -25,6 +25,7 @@ import (
 // server is one `stoa serve` process that is killed and started again.
 type server struct {
 	t       testing.TB
+	program string
 	url     string
 	data    string
 	args    []string
@@ -35,7 +36,12 @@ type server struct {
 
 func newServerProcess(t testing.TB, port int, more ...string) *server {
 	t.Helper()
-	s := &server{t: t, url: fmt.Sprintf("http://127.0.0.1:%d", port), data: t.TempDir()}
+	return newServerProcessOf(t, filepath.Join(bin(t), "stoa"), port, more...)
+}
+
+func newServerProcessOf(t testing.TB, program string, port int, more ...string) *server {
+	t.Helper()
+	s := &server{t: t, program: program, url: fmt.Sprintf("http://127.0.0.1:%d", port), data: t.TempDir()}
 	s.args = []string{"serve", "--listen", fmt.Sprintf("127.0.0.1:%d", port), "--operator-listen=", "--data", s.data,
 		"--allow-private-peers", "--write-rate", "100000", "--identity-rate", "100000", "--read-rate", "100000"}
 	s.args = append(s.args, more...)
@@ -48,7 +54,7 @@ func (s *server) start() {
 	s.t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.command = exec.Command(filepath.Join(bin(s.t), "stoa"), s.args...)
+	s.command = exec.Command(s.program, s.args...)
 	s.command.Stderr = &s.log
 	require.NoError(s.t, s.command.Start())
 	require.Eventually(s.t, func() bool {
@@ -77,6 +83,11 @@ func TestCrash(t *testing.T) {
 	t.Parallel()
 	port := freePorts(t, 2)
 	a, b := newServerProcess(t, port), newServerProcess(t, port+10)
+	t.Run("served once", func(t *testing.T) {
+		_, errs, code := stoa(t, "", "serve", "--data", a.data, "--listen", fmt.Sprintf("127.0.0.1:%d", port+1), "--operator-listen=")
+		require.Equal(t, 2, code, errs)
+		require.Contains(t, errs, "a node runs on the data directory "+a.data)
+	})
 	handle, file := "load", filepath.Join(t.TempDir(), "load.jwk")
 	_, errs, code := stoa(t, `{"handle":"load","name":"Load","kind":"person"}`, "admin", "profile", "put", "--data", a.data)
 	require.Equal(t, 0, code, errs)

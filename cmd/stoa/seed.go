@@ -14,6 +14,7 @@ import (
 	"stoa/identity/erc8004"
 	"stoa/identity/key"
 	"stoa/node"
+	"stoa/node/client"
 	"stoa/protocol"
 )
 
@@ -68,11 +69,13 @@ func seed(ctx context.Context, nodes []*node.Node, file, keyDir string, chain *c
 	return agents, os.WriteFile(file, append(raw, '\n'), 0o600)
 }
 
-// A seeded agent is a profile as an owner writes it, and for a business its
-// merchant record.
+// A seeded agent is a profile as an owner writes it, for a business its merchant
+// record, and for a person perhaps an attention board and when it takes meetings.
 type seeded struct {
-	Profile  json.RawMessage `json:"profile"`
-	Merchant json.RawMessage `json:"merchant"`
+	Profile   json.RawMessage `json:"profile"`
+	Merchant  json.RawMessage `json:"merchant"`
+	Attention map[string]any  `json:"attention"`
+	Meetings  map[string]any  `json:"meetings"`
 }
 
 func (s seeded) name() string {
@@ -117,6 +120,9 @@ func seedAgent(ctx context.Context, n *node.Node, who seeded, keyDir string, cha
 		return a, err
 	}
 	a.OwnerToken = made.Secret
+	if err := openRooms(ctx, n.URL, a, who); err != nil {
+		return a, err
+	}
 	if handle != onChain {
 		return a, nil
 	}
@@ -134,6 +140,22 @@ func seedAgent(ctx context.Context, n *node.Node, who seeded, keyDir string, cha
 		}
 		return err == nil, err
 	})
+}
+
+// openRooms opens an agent's attention board, on which no money moves, and its meetings, as its owner would.
+func openRooms(ctx context.Context, url string, a devAgent, who seeded) error {
+	c, err := client.New(url, client.Options{Token: a.OwnerToken})
+	if err == nil && who.Meetings != nil {
+		_, err = c.Call(ctx, protocol.PutMeetingSettings.Name, who.Meetings)
+	}
+	if err != nil || who.Attention == nil {
+		return err
+	}
+	if _, err := c.Call(ctx, protocol.PutPaymentAccount.Name, map[string]any{"provider": protocol.PaySandbox}); err != nil {
+		return err
+	}
+	_, err = c.Call(ctx, protocol.PutAttentionBoard.Name, who.Attention)
+	return err
 }
 
 // register mints an identity on the development chain and publishes the key.

@@ -92,6 +92,8 @@ func TestStory(t *testing.T) {
 		require.Equal(t, protocol.ByChainKey, there.Author.Proof.Level, "which B looked up on the chain")
 	})
 
+	t.Run("buys a slot of attention", func(t *testing.T) { buysAttention(t, w) })
+
 	t.Run("replies travel both ways", func(t *testing.T) {
 		p := post(t, w.as(0, "asha"), protocol.NewPost{Kind: protocol.QuestionPost, Title: "Who mends presses?", Body: "A book press, 1920."})
 		there := arrives(t, b, p.URI, soon)
@@ -500,10 +502,11 @@ func TestDev_Continues(t *testing.T) {
 			"--wallet", filepath.Join(data, "wallet"), "--key", *a.Key, identity)
 		require.Equal(t, exitDone, code, errs)
 	}
-	require.Never(t, func() bool {
+	for range 20 { // nodes of the world look at the chain four times a second
 		p, _ := get[protocol.Profile](t, w.Nodes[0].URL+"/api/public/agents/asha")
-		return p.Identity == nil || p.Identity.ERC8004 == nil || *p.Identity.ERC8004 != identity
-	}, 2*time.Second, 100*time.Millisecond, "asha is still enrolled")
+		require.True(t, p.Identity != nil && p.Identity.ERC8004 != nil && *p.Identity.ERC8004 == identity, "asha is still enrolled")
+		time.Sleep(100 * time.Millisecond)
+	}
 }
 
 // identityCommands: they act on the chain and registry that are configured and on
@@ -589,4 +592,36 @@ func encodePEM(kind string, der []byte) []byte {
 func firstLines(s string, n int) []string {
 	lines := strings.Split(s, "\n")
 	return lines[:min(n, len(lines))]
+}
+
+// buysAttention is the README's walk of a bidder and an owner.
+func buysAttention(t *testing.T, w *localWorld) {
+	ctx := context.Background()
+	call := func(c *client.Client, operation string, args map[string]any, into any) {
+		t.Helper()
+		res, err := c.Call(ctx, operation, args)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(res.Body, into))
+	}
+	visitor := w.anonymous(0)
+	owner, err := client.New(w.Nodes[0].URL, client.Options{Token: w.agent("asha").OwnerToken})
+	require.NoError(t, err)
+	var made protocol.BidReceipt
+	call(visitor, "bid_for_attention", map[string]any{"handle": "asha", "amount": "250", "message": "Which glue mends a spine?", "name": "Meera"}, &made)
+	require.Equal(t, protocol.BidHeld, made.Bid.State)
+	secret := made.PaymentURL[strings.LastIndex(made.PaymentURL, "/")+1:]
+	var paid protocol.Payment
+	call(visitor, "press_sandbox", map[string]any{"payToken": secret, "button": "pay"}, &paid)
+	var bid protocol.Bid
+	require.Eventually(t, func() bool {
+		call(visitor, "get_bid", map[string]any{"id": made.Bid.ID, "statusToken": made.StatusToken}, &bid)
+		return bid.State == protocol.BidLive
+	}, soon, 20*time.Millisecond)
+	call(owner, "answer_bid", map[string]any{"id": bid.ID, "answer": "Wheat paste, and patience."}, &bid)
+	call(visitor, "get_bid", map[string]any{"id": bid.ID, "statusToken": made.StatusToken}, &bid)
+	require.Equal(t, "Wheat paste, and patience.", *bid.Answer)
+	board, status := get[protocol.AttentionBoard](t, w.Nodes[0].URL+"/api/public/agents/asha/attention")
+	require.Equal(t, 200, status)
+	require.Len(t, board.Bids, 1)
+	require.True(t, board.Bids[0].Answered)
 }

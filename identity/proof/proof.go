@@ -5,6 +5,7 @@
 package proof
 
 import (
+	"cmp"
 	"context"
 	"crypto/hkdf"
 	"crypto/rand"
@@ -42,6 +43,9 @@ type Config struct {
 	Now      func() time.Time
 	// Flat, when not nil, is the level of every challenge, without the ramp.
 	Flat *int
+	// Cost, when not 0, is how many iterations an attempt takes at every level, instead of those
+	// of pow.Ladder: a level cannot be told from a challenge then, so it is for a Flat one only.
+	Cost int
 	// Target is the number of anonymous writes a minute at the lowest price; each doubling beyond
 	// it raises the level by one. Default 60.
 	Target int
@@ -71,7 +75,7 @@ func New(c Config) *Issuer {
 	}
 	for _, op := range protocol.Operations() {
 		if _, known := baseLevel[op.Purpose]; op.Purpose != "" && !known {
-			panic(fmt.Sprintf("operation %s: no level for proofs of purpose %s", op.Name, op.Purpose))
+			panic(fmt.Sprintf("operation %s: no level for proofs of purpose %s: add one to baseLevel in identity/proof", op.Name, op.Purpose))
 		}
 	}
 	return &Issuer{
@@ -92,6 +96,7 @@ func (i *Issuer) issue(purpose string, level int, text string, now time.Time) po
 	var random [32]byte
 	rand.Read(random[:])
 	step := pow.Ladder[level]
+	step.Cost = cmp.Or(i.c.Cost, step.Cost)
 	p := pow.Parameters{
 		Algorithm: pow.Algorithm, Cost: step.Cost,
 		Data:      pow.Data{Audience: i.c.Audience, KeyID: day(now), Purpose: purpose, Text: text},

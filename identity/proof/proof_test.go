@@ -15,7 +15,7 @@ import (
 
 func testIssuer(now *time.Time) *Issuer {
 	flat := 0
-	return New(Config{Master: []byte("0123456789abcdef"), Audience: "a.example", Now: func() time.Time { return *now }, Flat: &flat})
+	return New(Config{Master: []byte("0123456789abcdef"), Audience: "a.example", Now: func() time.Time { return *now }, Flat: &flat, Cost: 2})
 }
 
 func solve(t testing.TB, c pow.Challenge) pow.Solution {

@@ -5,7 +5,8 @@
 //
 // A message becomes part of a contact thread, which is the context. A task is one exchange of the
 // thread: what the caller wrote, up to the agent's answer. A data part {"operation", "input"}
-// calls a declared operation instead, and the answer is a message. Streams, push notifications and
+// calls a declared operation instead, and the answer is a message; that of bid_for_attention is a
+// task, which is the bid. Streams, push notifications and
 // version 0.3 are refused as the specification requires.
 package a2aapi
 

@@ -9,7 +9,8 @@ import (
 	"stoa/protocol/a2a"
 )
 
-// operate runs the operation that a data part names and returns its result as a message.
+// operate runs the operation that a data part names and returns its result as a message, or for a
+// bid as a task.
 func (a *API) operate(v *visit, sent a2a.Message, call *a2a.Call, idemKey string) (any, error) {
 	at := fmt.Sprintf("message.parts[%d].data", call.Part)
 	op := protocol.Lookup(call.Name)
@@ -23,6 +24,12 @@ func (a *API) operate(v *visit, sent a2a.Message, call *a2a.Call, idemKey string
 	res, err := a.invoke(v, op, args, idemKey)
 	if err != nil {
 		return nil, operationError(err, at)
+	}
+	if op == protocol.BidForAttention.Operation {
+		return a.newBid(v, res)
+	}
+	if op == protocol.RequestMeeting.Operation {
+		return a.newMeeting(v, res)
 	}
 	part := a2a.DataPart(res.JSON)
 	switch {

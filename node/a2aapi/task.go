@@ -13,8 +13,8 @@ import (
 // protocol does not define are named by their extension.
 var untrusted = json.RawMessage(`{"` + a2a.ExtProfile + `/untrustedContent":true}`)
 
-// task is the methods GetTask and CancelTask. CancelTask fails for every task that the caller has:
-// the message has already reached the agent's owner.
+// task is the methods GetTask and CancelTask. CancelTask withdraws a bid, and fails for every
+// exchange: the message has already reached the agent's owner.
 func (a *API) task(v *visit) (any, error) {
 	q, err := a2a.ParseTaskQuery(v.m.params)
 	if err != nil {
@@ -22,6 +22,12 @@ func (a *API) task(v *visit) (any, error) {
 	}
 	if err := ownTenant(q.Tenant, v.handle); err != nil {
 		return nil, err
+	}
+	if protocol.IsID(protocol.BidID, q.ID) {
+		return a.bid(v, q.ID)
+	}
+	if protocol.IsID(protocol.MeetingID, q.ID) {
+		return a.meeting(v, q.ID)
 	}
 	e, err := a.exchange(v, q.ID)
 	if err != nil {

@@ -15,6 +15,10 @@ import (
 	"stoa/storage"
 )
 
+// A LinkFor returns the link by which the reader of a notice to an address, of mail or of a webhook, decides
+// what the subject waits for from the owner of a profile; nil when it waits for nothing.
+type LinkFor func(ctx context.Context, tx *storage.Tx, subject, handle, to string) (*protocol.NoticeLink, error)
+
 // Accounts are the accounts of one node.
 type Accounts struct {
 	Base string // public address of the node, without a slash at the end
@@ -25,6 +29,8 @@ type Accounts struct {
 	// Webhook sends notices to addresses that owners chose.
 	Webhook Webhook
 	Private bool // addresses of webhooks may be on loopback: development
+	// Links make the links of notices, by the kind of the id that a notice is about.
+	Links map[string]LinkFor
 	// Seal encrypts the private half of a key that the node keeps for a profile.
 	Seal func(handle string, p key.Pair) ([]byte, error)
 }
@@ -35,7 +41,7 @@ func (a *Accounts) Session(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	if c.Account == "" {
 		return s, nil
 	}
-	who, err := tx.Account(ctx, c.Account)
+	who, err := tx.Accounts().ByID(ctx, c.Account)
 	if err != nil {
 		return s, err
 	}
@@ -46,7 +52,7 @@ func (a *Accounts) Session(ctx context.Context, tx *storage.Tx, c protocol.Calle
 
 // Get returns the caller's account.
 func (a *Accounts) Get(ctx context.Context, tx *storage.Tx, c protocol.Caller, _ protocol.None) (protocol.Account, error) {
-	who, err := tx.Account(ctx, c.Account)
+	who, err := tx.Accounts().ByID(ctx, c.Account)
 	if err != nil {
 		return protocol.Account{}, err
 	}
@@ -72,7 +78,7 @@ func scopesOf(r protocol.Role) []protocol.Scope {
 
 // Put changes the owner's settings of the account.
 func (a *Accounts) Put(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.AccountDraft) (protocol.Account, error) {
-	if err := tx.RenameAccount(ctx, c.Account, in.Name); err != nil {
+	if err := tx.Accounts().Rename(ctx, c.Account, in.Name); err != nil {
 		return protocol.Account{}, err
 	}
 	return a.Get(ctx, tx, c, protocol.None{})
@@ -80,7 +86,7 @@ func (a *Accounts) Put(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 
 // Tokens lists the API tokens of the account.
 func (a *Accounts) Tokens(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Paging) (protocol.Page[protocol.Token], error) {
-	found, err := tx.AccountTokens(ctx, c.Account, in.Size(), in.After)
+	found, err := tx.Tokens().OfAccount(ctx, c.Account, in.Size(), in.After)
 	page := protocol.Page[protocol.Token]{Items: make([]protocol.Token, 0, len(found.Items)), Next: found.Next}
 	for _, t := range found.Items {
 		page.Items = append(page.Items, token(t, c))
@@ -106,7 +112,7 @@ func token(t storage.Token, c protocol.Caller) protocol.Token {
 // CreateToken makes a token with at most the scopes and lifetime of the caller: a
 // token must not be a way to a wider one.
 func (a *Accounts) CreateToken(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewToken) (protocol.MadeToken, error) {
-	who, err := tx.Account(ctx, c.Account)
+	who, err := tx.Accounts().ByID(ctx, c.Account)
 	if err != nil {
 		return protocol.MadeToken{}, err
 	}
@@ -132,7 +138,7 @@ func (a *Accounts) expiry(ctx context.Context, tx *storage.Tx, c protocol.Caller
 	if !protocol.IsID(protocol.TokenID, c.Secret) {
 		return expires, nil
 	}
-	parent, err := tx.Token(ctx, c.Secret)
+	parent, err := tx.Tokens().ByID(ctx, c.Secret)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +157,7 @@ func (a *Accounts) makeToken(
 			return protocol.MadeToken{}, protocol.Errorf(protocol.Forbidden, "you cannot give the scope %s, which you do not have here", s)
 		}
 	}
-	n, err := tx.CountTokens(ctx, who.ID)
+	n, err := tx.Tokens().Count(ctx, who.ID)
 	if err != nil {
 		return protocol.MadeToken{}, err
 	}
@@ -166,7 +172,7 @@ func (a *Accounts) makeToken(
 	for i, s := range in.Scopes {
 		t.Scopes[i] = string(s)
 	}
-	if err := tx.InsertToken(ctx, t); err != nil {
+	if err := tx.Tokens().Insert(ctx, t); err != nil {
 		return protocol.MadeToken{}, err
 	}
 	return protocol.MadeToken{Secret: secret, Token: token(t, c)}, tx.Audit(ctx, c.Actor(), "token create", t.ID, in.Name)
@@ -174,14 +180,14 @@ func (a *Accounts) makeToken(
 
 // RevokeToken revokes a token of the account; the operator can revoke any.
 func (a *Accounts) RevokeToken(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.TokenRef) (protocol.None, error) {
-	t, err := tx.Token(ctx, in.ID)
+	t, err := tx.Tokens().ByID(ctx, in.ID)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && t.Account != c.Account && c.Standing != protocol.Operator {
-		return protocol.None{}, protocol.Errorf(protocol.NotFound, "the account has no token of that id")
+		return protocol.None{}, protocol.Errorf(protocol.NotFound, "the account has no token with that id")
 	}
 	if err != nil || t.RevokedAt != nil {
 		return protocol.None{}, err
 	}
-	if err := tx.RevokeToken(ctx, in.ID); err != nil {
+	if err := tx.Tokens().Revoke(ctx, in.ID); err != nil {
 		return protocol.None{}, err
 	}
 	return protocol.None{}, tx.Audit(ctx, c.Actor(), "token revoke", in.ID, t.Name)
@@ -189,7 +195,7 @@ func (a *Accounts) RevokeToken(ctx context.Context, tx *storage.Tx, c protocol.C
 
 // Sessions lists where the account is signed in.
 func (a *Accounts) Sessions(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Paging) (protocol.Page[protocol.SignedIn], error) {
-	found, err := tx.ListSessions(ctx, c.Account, in.Size(), in.After)
+	found, err := tx.Sessions().List(ctx, c.Account, in.Size(), in.After)
 	page := protocol.Page[protocol.SignedIn]{Items: make([]protocol.SignedIn, 0, len(found.Items)), Next: found.Next}
 	for _, s := range found.Items {
 		page.Items = append(page.Items, protocol.SignedIn{
@@ -201,9 +207,9 @@ func (a *Accounts) Sessions(ctx context.Context, tx *storage.Tx, c protocol.Call
 
 // EndSession signs one browser out.
 func (a *Accounts) EndSession(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.SessionRef) (protocol.None, error) {
-	err := tx.EndSession(ctx, c.Account, in.ID)
+	err := tx.Sessions().End(ctx, c.Account, in.ID)
 	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.None{}, protocol.Errorf(protocol.NotFound, "the account has no session of that id")
+		return protocol.None{}, protocol.Errorf(protocol.NotFound, "the account has no session with that id")
 	}
 	if err != nil {
 		return protocol.None{}, err

@@ -19,7 +19,7 @@ const (
 
 // GetMail returns the address to which sign-in links are sent.
 func (a *Accounts) GetMail(ctx context.Context, tx *storage.Tx, c protocol.Caller, _ protocol.None) (protocol.AccountMail, error) {
-	acc, err := tx.Account(ctx, c.Account)
+	acc, err := tx.Accounts().ByID(ctx, c.Account)
 	return a.address(acc), err
 }
 
@@ -37,7 +37,7 @@ func (a *Accounts) address(acc storage.Account) protocol.AccountMail {
 // PutMail stores the address that an owner wants and sends a code to it. Nothing
 // else changes before the code is confirmed.
 func (a *Accounts) PutMail(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.AccountMailDraft) (protocol.AccountMail, error) {
-	acc, err := tx.AccountToChange(ctx, c.Account)
+	acc, err := tx.Accounts().ForUpdate(ctx, c.Account)
 	if err != nil {
 		return protocol.AccountMail{}, err
 	}
@@ -58,7 +58,7 @@ func (a *Accounts) PutMail(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	if wanted == acc.Mail {
 		acc.AskedMail = ""
 	}
-	if err := tx.AskAccountMail(ctx, acc.ID, acc.AskedMail); err != nil || acc.AskedMail == "" {
+	if err := tx.Accounts().SetPendingMail(ctx, acc.ID, acc.AskedMail); err != nil || acc.AskedMail == "" {
 		return a.address(acc), err
 	}
 	if sent, err := mayAsk(ctx, tx, storage.TicketAccountMail, acc.ID, wanted); err != nil || sent {
@@ -80,7 +80,7 @@ func (a *Accounts) mayMove(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	if !protocol.IsID(protocol.TokenID, c.Secret) {
 		return nil
 	}
-	t, err := tx.Token(ctx, c.Secret)
+	t, err := tx.Tokens().ByID(ctx, c.Secret)
 	if err != nil {
 		return err
 	}
@@ -100,11 +100,11 @@ func (a *Accounts) mayMove(ctx context.Context, tx *storage.Tx, c protocol.Calle
 // nobody can cause more mail to another's address. The error is rate-limited when
 // owner, an account or profile, has had codes sent to too many addresses.
 func mayAsk(ctx context.Context, tx *storage.Tx, purpose storage.TicketPurpose, owner, mail string) (sent bool, err error) {
-	n, err := tx.CountTicketsTo(ctx, purpose, mail, tx.Now.Add(session.TicketLifetime-askEvery))
+	n, err := tx.Tickets().CountTo(ctx, purpose, mail, tx.Now.Add(session.TicketLifetime-askEvery))
 	if err != nil || n > 0 {
 		return n > 0, err
 	}
-	if n, err = tx.CountTicketsOf(ctx, purpose, owner); err != nil || n < askedAtOnce {
+	if n, err = tx.Tickets().CountOf(ctx, purpose, owner); err != nil || n < askedAtOnce {
 		return false, err
 	}
 	return false, &protocol.Error{Code: protocol.RateLimited, Detail: "codes were sent to several addresses in the last half an hour; wait for a while",
@@ -121,14 +121,14 @@ func (a *Accounts) SendAddressCode(ctx context.Context, j storage.Job) (func(con
 	var acc storage.Account
 	var late bool
 	err = a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		if acc, err = tx.Account(ctx, in.Account); err != nil || acc.AskedMail == "" {
+		if acc, err = tx.Accounts().ByID(ctx, in.Account); err != nil || acc.AskedMail == "" {
 			return err
 		}
 		late, err = sentLately(ctx, tx, j, in, storage.TicketAccountMail, acc.AskedMail, askEvery)
 		if err != nil || late {
 			return err
 		}
-		return tx.InsertTicket(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketAccountMail, Account: acc.ID, Mail: acc.AskedMail,
+		return tx.Tickets().Insert(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketAccountMail, Account: acc.ID, Mail: acc.AskedMail,
 			ExpiresAt: tx.Now.Add(session.TicketLifetime)})
 	})
 	if errors.Is(err, storage.ErrNotFound) || err == nil && (acc.AskedMail == "" || late) {
@@ -151,11 +151,11 @@ func (a *Accounts) ConfirmAccountMail(ctx context.Context, tx *storage.Tx, c pro
 	if !ok {
 		return protocol.AccountMail{}, ErrCode
 	}
-	acc, err := tx.AccountToChange(ctx, c.Account)
+	acc, err := tx.Accounts().ForUpdate(ctx, c.Account)
 	if err != nil {
 		return protocol.AccountMail{}, err
 	}
-	t, err := tx.TicketByHash(ctx, hash)
+	t, err := tx.Tickets().ByHash(ctx, hash)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && (t.Purpose != storage.TicketAccountMail || t.Account != acc.ID || t.Mail != acc.AskedMail) {
 		return protocol.AccountMail{}, ErrCode
 	}
@@ -170,7 +170,7 @@ func (a *Accounts) ConfirmAccountMail(ctx context.Context, tx *storage.Tx, c pro
 // notified.
 func (a *Accounts) moved(ctx context.Context, tx *storage.Tx, actor string, acc storage.Account, mail string) (protocol.AccountMail, error) {
 	former := acc.Mail
-	err := tx.SetAccountMail(ctx, acc.ID, mail)
+	err := tx.Accounts().SetMail(ctx, acc.ID, mail)
 	if errors.Is(err, storage.ErrExists) {
 		return protocol.AccountMail{}, protocol.Errorf(protocol.Conflict, "another account has this address")
 	}
@@ -178,7 +178,7 @@ func (a *Accounts) moved(ctx context.Context, tx *storage.Tx, actor string, acc 
 		return protocol.AccountMail{}, err
 	}
 	acc.Mail, acc.AskedMail = mail, ""
-	if err := tx.DropTickets(ctx, acc.ID, storage.TicketAccountMail); err != nil || former == mail {
+	if err := tx.Tickets().Drop(ctx, acc.ID, storage.TicketAccountMail); err != nil || former == mail {
 		return a.address(acc), err
 	}
 	if former != "" {
@@ -192,11 +192,11 @@ func (a *Accounts) moved(ctx context.Context, tx *storage.Tx, actor string, acc 
 // enqueueFormerNotice queues the letter to a former address. A job holds no address, so the
 // address is stored with the one-time secrets, which expire.
 func enqueueFormerNotice(ctx context.Context, tx *storage.Tx, account, former string) error {
-	if err := tx.DropTicketsTo(ctx, account, storage.TicketSignIn, former); err != nil {
+	if err := tx.Tickets().DropTo(ctx, account, storage.TicketSignIn, former); err != nil {
 		return err
 	}
 	_, hash := session.New(session.Ticket)
-	if err := tx.InsertTicket(ctx,
+	if err := tx.Tickets().Insert(ctx,
 		storage.Ticket{Hash: hash, Purpose: storage.TicketFormerMail, Account: account, Mail: former, ExpiresAt: tx.Now.Add(tellFor)},
 	); err != nil {
 		return err
@@ -220,7 +220,7 @@ func (a *Accounts) NotifyFormer(ctx context.Context, j storage.Job) (func(contex
 	}
 	var t storage.Ticket
 	err = a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		t, err = tx.TicketByHash(ctx, hash)
+		t, err = tx.Tickets().ByHash(ctx, hash)
 		return err
 	})
 	if errors.Is(err, storage.ErrNotFound) {
@@ -239,7 +239,7 @@ func (a *Accounts) NotifyFormer(ctx context.Context, j storage.Job) (func(contex
 		return retry(j, forADay, &in.trial, &in, err)
 	}
 	return func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.SpendTicket(ctx, hash)
+		_, err := tx.Tickets().Spend(ctx, hash)
 		if errors.Is(err, storage.ErrNotFound) {
 			return nil
 		}

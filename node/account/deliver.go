@@ -18,11 +18,13 @@ func (a *Accounts) SendWebhook(ctx context.Context, j storage.Job) (func(context
 	if err != nil {
 		return nil, err
 	}
-	s, err := a.settingsOf(ctx, job.Notice.Handle)
+	doc := job.Notice // with the link as it is now, which no job keeps
+	s, link, err := a.addressee(ctx, doc.Notice, func(s storage.NotifySettings) string { return s.Webhook })
 	if err != nil || s.Webhook == "" {
 		return nil, err
 	}
-	body, err := json.Marshal(job.Notice)
+	doc.Link = link
+	body, err := json.Marshal(doc)
 	if err != nil {
 		return nil, err
 	}
@@ -45,10 +47,10 @@ func (a *Accounts) SendWebhook(ctx context.Context, j storage.Job) (func(context
 
 // forget removes a webhook from the settings, unless it was replaced meanwhile.
 func forget(ctx context.Context, tx *storage.Tx, s storage.NotifySettings) error {
-	now, err := tx.NotifySettings(ctx, s.Handle)
+	now, err := tx.Profiles().NotifySettings(ctx, s.Handle)
 	if err != nil || now.Webhook != s.Webhook {
 		return err
 	}
 	now.Webhook = ""
-	return tx.PutNotifySettings(ctx, now)
+	return tx.Profiles().PutNotifySettings(ctx, now)
 }

@@ -16,7 +16,7 @@ func (a *Accounts) Keys(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 	if err != nil {
 		return protocol.Keys{}, err
 	}
-	stored, err := tx.AgentKeys(ctx, p.Draft.Handle)
+	stored, err := tx.Keys().OfProfile(ctx, p.Draft.Handle)
 	if err != nil {
 		return protocol.Keys{}, err
 	}
@@ -36,7 +36,7 @@ func (a *Accounts) own(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 	if err != nil {
 		return nil, err
 	}
-	p, err := tx.ProfileToChange(ctx, handle) // the lock on its row makes the limit of keys exact
+	p, err := tx.Profiles().ForUpdate(ctx, handle) // the lock on its row makes the limit of keys exact
 	return p, missing(err, "there is no agent @%s on this node", handle)
 }
 
@@ -111,7 +111,7 @@ func (a *Accounts) register(ctx context.Context, tx *storage.Tx, c protocol.Call
 	if k.Identity, err = addedBy(ctx, tx, c); err != nil {
 		return protocol.Key{}, err
 	}
-	switch old, err := tx.AgentKeyByThumbprint(ctx, k.Thumbprint); {
+	switch old, err := tx.Keys().ByThumbprint(ctx, k.Thumbprint); {
 	case err == nil && old.Handle != k.Handle:
 		return protocol.Key{}, protocol.Errorf(protocol.Conflict, "this key is registered with another profile")
 	case err == nil && old.RetiredAt != nil:
@@ -124,7 +124,7 @@ func (a *Accounts) register(ctx context.Context, tx *storage.Tx, c protocol.Call
 	case !errors.Is(err, storage.ErrNotFound):
 		return protocol.Key{}, err
 	}
-	all, err := tx.AgentKeys(ctx, k.Handle)
+	all, err := tx.Keys().OfProfile(ctx, k.Handle)
 	if err != nil {
 		return protocol.Key{}, err
 	}
@@ -141,7 +141,7 @@ func (a *Accounts) register(ctx context.Context, tx *storage.Tx, c protocol.Call
 }
 
 func (a *Accounts) put(ctx context.Context, tx *storage.Tx, c protocol.Caller, p *storage.StoredProfile, k storage.AgentKey) (protocol.Key, error) {
-	if err := tx.PutAgentKey(ctx, k); err != nil {
+	if err := tx.Keys().Put(ctx, k); err != nil {
 		return protocol.Key{}, err
 	}
 	if err := tx.Audit(ctx, c.Actor(), "key add", k.Handle, k.Thumbprint); err != nil {
@@ -160,7 +160,7 @@ func addedBy(ctx context.Context, tx *storage.Tx, c protocol.Caller) (string, er
 	case c.Agent != "":
 		return c.Agent, nil
 	}
-	k, err := tx.AgentKeyByThumbprint(ctx, c.KeyID)
+	k, err := tx.Keys().ByThumbprint(ctx, c.KeyID)
 	if err != nil {
 		return "", missing(err, "the key that signs is not registered any more")
 	}
@@ -171,7 +171,7 @@ func addedBy(ctx context.Context, tx *storage.Tx, c protocol.Caller) (string, er
 // If the key speaks for the chain identity, the enrolment ends.
 func (a *Accounts) RetireKey(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.KeyRef) (protocol.None, error) {
 	if c.Standing == protocol.Operator && in.Handle == "" {
-		k, err := tx.AgentKeyByThumbprint(ctx, in.KeyID)
+		k, err := tx.Keys().ByThumbprint(ctx, in.KeyID)
 		if err != nil {
 			return protocol.None{}, missing(err, "there is no key %s", in.KeyID)
 		}
@@ -181,14 +181,14 @@ func (a *Accounts) RetireKey(ctx context.Context, tx *storage.Tx, c protocol.Cal
 	if err != nil {
 		return protocol.None{}, err
 	}
-	k, err := tx.AgentKeyByThumbprint(ctx, in.KeyID)
+	k, err := tx.Keys().ByThumbprint(ctx, in.KeyID)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && k.Handle != p.Draft.Handle {
 		return protocol.None{}, protocol.Errorf(protocol.NotFound, "the profile has no key %s", in.KeyID)
 	}
 	if err != nil || k.RetiredAt != nil {
 		return protocol.None{}, err
 	}
-	if err := tx.RetireAgentKey(ctx, in.KeyID); err != nil {
+	if err := tx.Keys().Retire(ctx, in.KeyID); err != nil {
 		return protocol.None{}, err
 	}
 	return protocol.None{}, tx.Audit(ctx, c.Actor(), "key retire", k.Handle, in.KeyID)

@@ -53,7 +53,7 @@ func (a *Accounts) AskLink(ctx context.Context, tx *storage.Tx, mail string) err
 	if err != nil {
 		return err
 	}
-	acc, err := tx.AccountByMail(ctx, address)
+	acc, err := tx.Accounts().ByMail(ctx, address)
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return err
 	}
@@ -82,18 +82,18 @@ func (a *Accounts) SendLink(ctx context.Context, j storage.Job) (func(context.Co
 	var acc storage.Account
 	var late bool
 	err = a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		if acc, err = tx.Account(ctx, in.Account); err != nil || acc.Mail == "" {
+		if acc, err = tx.Accounts().ByID(ctx, in.Account); err != nil || acc.Mail == "" {
 			return err
 		}
 		late, err = sentLately(ctx, tx, j, in, storage.TicketSignIn, acc.Mail, linkEvery)
 		if err != nil || late {
 			return err
 		}
-		n, err := tx.CountTicketsOf(ctx, storage.TicketSignIn, acc.ID)
+		n, err := tx.Tickets().CountOf(ctx, storage.TicketSignIn, acc.ID)
 		if late = n >= linksAtOnce && in.Try == 0; err != nil || late {
 			return err
 		}
-		return tx.InsertTicket(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketSignIn, Account: acc.ID, Mail: acc.Mail,
+		return tx.Tickets().Insert(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketSignIn, Account: acc.ID, Mail: acc.Mail,
 			ExpiresAt: tx.Now.Add(session.TicketLifetime)})
 	})
 	if errors.Is(err, storage.ErrNotFound) || err == nil && (acc.Mail == "" || late) {
@@ -124,7 +124,7 @@ func sentLately(ctx context.Context, tx *storage.Tx, j storage.Job, in letter, p
 	if j.Attempt > 1 || in.Try > 0 {
 		return false, nil
 	}
-	n, err := tx.CountTicketsTo(ctx, purpose, mail, tx.Now.Add(session.TicketLifetime-every))
+	n, err := tx.Tickets().CountTo(ctx, purpose, mail, tx.Now.Add(session.TicketLifetime-every))
 	return n > 0, err
 }
 
@@ -138,14 +138,14 @@ func (a *Accounts) SendConfirmation(ctx context.Context, j storage.Job) (func(co
 	var s storage.NotifySettings
 	var late bool
 	err = a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		if s, err = tx.NotifySettings(ctx, in.Handle); err != nil || s.Mail == "" || s.Confirmed {
+		if s, err = tx.Profiles().NotifySettings(ctx, in.Handle); err != nil || s.Mail == "" || s.Confirmed {
 			return err
 		}
 		late, err = sentLately(ctx, tx, j, in, storage.TicketNoticeMail, s.Mail, askEvery)
 		if err != nil || late {
 			return err
 		}
-		return tx.InsertTicket(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketNoticeMail, Handle: in.Handle, Mail: s.Mail,
+		return tx.Tickets().Insert(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketNoticeMail, Handle: in.Handle, Mail: s.Mail,
 			ExpiresAt: tx.Now.Add(session.TicketLifetime)})
 	})
 	if err != nil || s.Mail == "" || s.Confirmed || late {
@@ -159,18 +159,9 @@ func (a *Accounts) SendConfirmation(ctx context.Context, j storage.Job) (func(co
 	)})
 }
 
-// notice is the document sent to a webhook.
-type notice struct {
-	Type string `json:"type"`
-	ID   string `json:"id"`
-	protocol.Notice
-	URL       string `json:"url"`
-	Untrusted bool   `json:"untrusted_content"`
-}
-
 // telling is the arguments of the jobs that send a notice.
 type telling struct {
-	Notice notice `json:"notice"`
+	Notice protocol.NoticeDocument `json:"notice"`
 	trial
 }
 
@@ -182,11 +173,13 @@ func (a *Accounts) Notice(_ context.Context, j storage.Job) (func(context.Contex
 		return nil, err
 	}
 	return func(ctx context.Context, tx *storage.Tx) error {
-		s, err := tx.NotifySettings(ctx, in.Handle)
+		s, err := tx.Profiles().NotifySettings(ctx, in.Handle)
 		if err != nil || !wants(s, in.Event) {
 			return err
 		}
-		args, err := json.Marshal(telling{Notice: notice{"notice", protocol.NewID("ntc", tx.Now), in, a.about(in), true}})
+		args, err := json.Marshal(telling{Notice: protocol.NoticeDocument{
+			Type: "notice", ID: protocol.NewID("ntc", tx.Now), Notice: in, URL: a.about(in), Untrusted: true,
+		}})
 		if err != nil {
 			return err
 		}
@@ -207,8 +200,12 @@ func (a *Accounts) readAt(n protocol.Notice) string {
 	switch {
 	case n.Event == protocol.IdentityEnded:
 		return a.Base + "/account"
+	case protocol.IsID(protocol.BidID, n.Subject):
+		return a.Base + "/account/attention?handle=" + n.Handle
 	case protocol.IsID(protocol.ThreadID, n.Subject):
 		return a.Base + "/account/threads/" + n.Subject
+	case protocol.IsID(protocol.MeetingID, n.Subject):
+		return a.Base + "/account/meetings/" + n.Subject
 	}
 	return a.about(n)
 }
@@ -220,16 +217,29 @@ func (a *Accounts) about(n protocol.Notice) string {
 		return a.Base + "/api/owner/identity"
 	case protocol.IsID(protocol.PostID, n.Subject):
 		return a.Base + "/board/" + n.Subject
+	case protocol.IsID(protocol.BidID, n.Subject):
+		return a.Base + "/api/owner/bids/" + n.Subject
+	case protocol.IsID(protocol.MeetingID, n.Subject):
+		return a.Base + "/api/owner/meetings/" + n.Subject
+	case protocol.IsID(protocol.CalendarID, n.Subject):
+		return a.Base + "/api/owner/calendars/" + n.Subject
 	}
 	return a.Base + "/api/owner/threads/" + n.Subject
 }
 
 var happened = map[protocol.NoticeEvent]string{
-	protocol.ThreadBegun:   "Someone wrote to @%s",
-	protocol.ThreadMessage: "New message in a thread with @%s",
-	protocol.PostReported:  "A post of @%s was reported",
-	protocol.PostHidden:    "A post of @%s was hidden",
-	protocol.IdentityEnded: "@%s has no chain identity any more",
+	protocol.ThreadBegun:     "Someone wrote to @%s",
+	protocol.ThreadMessage:   "New message in a thread with @%s",
+	protocol.PostReported:    "A post of @%s was reported",
+	protocol.PostHidden:      "A post of @%s was hidden",
+	protocol.BidIsClaimed:    "A payment for a bid on the board of @%s waits for you to confirm it",
+	protocol.BidIsLive:       "A bid is live on the board of @%s",
+	protocol.BidRefundByHand: "Money of a bid on the board of @%s needs you",
+	protocol.MeetingAsked:    "Somebody asks @%s for a meeting",
+	protocol.MeetingChanged:  "A meeting with @%s has changed",
+	protocol.CalendarTrouble: "A calendar of @%s needs you",
+	protocol.MeetingReminder: "A meeting with @%s is near",
+	protocol.IdentityEnded:   "@%s has no chain identity any more",
 }
 
 // SendMail is the handler of MailJob.
@@ -239,7 +249,7 @@ func (a *Accounts) SendMail(ctx context.Context, j storage.Job) (func(context.Co
 		return nil, err
 	}
 	in := job.Notice
-	s, err := a.settingsOf(ctx, in.Handle)
+	s, link, err := a.addressee(ctx, in.Notice, func(s storage.NotifySettings) string { return s.Mail })
 	if err != nil || s.Mail == "" || !s.Confirmed {
 		return nil, err
 	}
@@ -249,24 +259,32 @@ func (a *Accounts) SendMail(ctx context.Context, j storage.Job) (func(context.Co
 	if in.Event == protocol.IdentityEnded {
 		told = when + ". It was enrolled to " + in.Subject + ", and the reason is this:"
 	}
-	err = a.Mail.Send(ctx, Letter{ID: in.ID, To: s.Mail, Subject: what, Text: paragraphs(
-		what+told,
-		"    | "+plain(strings.ReplaceAll(in.Title, "://", ":// "), 140),
-		"Read it here: "+a.readAt(in.Notice),
-		"You can change where notices are sent at "+a.Base+"/account.",
-	)})
+	text := []string{what + told, "    | " + plain(strings.ReplaceAll(in.Title, "://", ":// "), 140), "Read it here: " + a.readAt(in.Notice)}
+	if link != nil {
+		text = append(text, "To decide without signing in, open this link. It shows what it is about and asks you; it works once, and not after that has changed:",
+			link.URL)
+	}
+	text = append(text, "You can change where notices are sent at "+a.Base+"/account.")
+	err = a.Mail.Send(ctx, Letter{ID: in.ID, To: s.Mail, Subject: what, Text: paragraphs(text...)})
 	if err != nil {
 		return retry(j, forADay, &job.trial, &job, err)
 	}
 	return nil, nil
 }
 
-func (a *Accounts) settingsOf(ctx context.Context, handle string) (s storage.NotifySettings, err error) {
+// addressee returns where notices about a profile go, and for what waits for its owner the link that decides, for the reader of the address that to chooses.
+func (a *Accounts) addressee(ctx context.Context, n protocol.Notice, to func(storage.NotifySettings) string) (s storage.NotifySettings,
+	link *protocol.NoticeLink, err error) {
 	err = a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		s, err = tx.NotifySettings(ctx, handle)
+		s, err = tx.Profiles().NotifySettings(ctx, n.Handle)
+		kind, _, _ := strings.Cut(n.Subject, "_")
+		if err != nil || !s.Links || a.Links[kind] == nil || to(s) == "" {
+			return err
+		}
+		link, err = a.Links[kind](ctx, tx, n.Subject, n.Handle, to(s))
 		return err
 	})
-	return s, err
+	return s, link, err
 }
 
 func arguments[T any](j storage.Job) (args T, err error) {

@@ -47,7 +47,7 @@ func TestSendLink_AfterAFailedAttempt(t *testing.T) {
 			require.NoError(t, db.Write(t.Context(), after))
 		}
 		require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			page, err := tx.ListJobs(ctx, storage.JobWaiting, 100, "")
+			page, err := tx.Jobs().List(ctx, storage.JobWaiting, 100, "")
 			left = page.Items
 			return err
 		}))
@@ -82,7 +82,7 @@ func TestSendConfirmation_OnceAnAddress(t *testing.T) {
 	a := &Accounts{Base: "https://n1.example", Name: "n1", DB: db, Mail: server}
 	for _, handle := range []string{"asha", "ravi"} {
 		require.NoError(t, db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
-			return tx.PutNotifySettings(ctx, storage.NotifySettings{Handle: handle, Mail: "victim@example.org"})
+			return tx.Profiles().PutNotifySettings(ctx, storage.NotifySettings{Handle: handle, Mail: "victim@example.org"})
 		}))
 	}
 	for _, handle := range []string{"asha", "ravi"} {
@@ -104,7 +104,7 @@ func TestSendLink_Bounded(t *testing.T) {
 			return err
 		}
 		for i := range linksAtOnce - 1 { // of some minutes ago
-			err := tx.InsertTicket(ctx, storage.Ticket{Hash: [32]byte{byte(i)}, Purpose: storage.TicketSignIn, Account: acc.ID, Mail: acc.Mail,
+			err := tx.Tickets().Insert(ctx, storage.Ticket{Hash: [32]byte{byte(i)}, Purpose: storage.TicketSignIn, Account: acc.ID, Mail: acc.Mail,
 				ExpiresAt: tx.Now.Add(20 * time.Minute)})
 			if err != nil {
 				return err

@@ -21,12 +21,12 @@ func (a *Accounts) GetNotify(ctx context.Context, tx *storage.Tx, c protocol.Cal
 	if err != nil {
 		return protocol.NotifySettings{}, err
 	}
-	s, err := tx.NotifySettings(ctx, p.Draft.Handle)
+	s, err := tx.Profiles().NotifySettings(ctx, p.Draft.Handle)
 	return a.settings(s), err
 }
 
 func (a *Accounts) settings(s storage.NotifySettings) protocol.NotifySettings {
-	out := protocol.NotifySettings{Handle: s.Handle, MailConfirmed: s.Confirmed, MailOffered: a.Mail != nil, Events: s.Events}
+	out := protocol.NotifySettings{Handle: s.Handle, MailConfirmed: s.Confirmed, MailOffered: a.Mail != nil, Events: s.Events, Links: s.Links}
 	if s.Mail != "" {
 		out.Mail = &s.Mail
 	}
@@ -47,7 +47,7 @@ func (a *Accounts) PutNotify(ctx context.Context, tx *storage.Tx, c protocol.Cal
 		return protocol.NotifySettings{}, err
 	}
 	handle := p.Draft.Handle
-	old, err := tx.NotifySettings(ctx, handle)
+	old, err := tx.Profiles().NotifySettings(ctx, handle)
 	if err != nil {
 		return protocol.NotifySettings{}, err
 	}
@@ -66,7 +66,8 @@ func (a *Accounts) PutNotify(ctx context.Context, tx *storage.Tx, c protocol.Cal
 		}
 		s.Confirmed = s.Mail == old.Mail && old.Confirmed
 	}
-	if err := tx.PutNotifySettings(ctx, s); err != nil {
+	s.KeepLinks(old, c.May(protocol.ScopeAttention))
+	if err := tx.Profiles().PutNotifySettings(ctx, s); err != nil {
 		return protocol.NotifySettings{}, err
 	}
 	if s.Mail != "" && !s.Confirmed {
@@ -107,25 +108,25 @@ func (a *Accounts) confirm(ctx context.Context, tx *storage.Tx, handle, code str
 	if !ok {
 		return protocol.NotifySettings{}, ErrCode
 	}
-	t, err := tx.TicketByHash(ctx, hash)
+	t, err := tx.Tickets().ByHash(ctx, hash)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && (t.Purpose != storage.TicketNoticeMail || handle != "" && t.Handle != handle) {
 		return protocol.NotifySettings{}, ErrCode
 	}
 	if err != nil {
 		return protocol.NotifySettings{}, err
 	}
-	s, err := tx.NotifySettings(ctx, t.Handle)
+	s, err := tx.Profiles().NotifySettings(ctx, t.Handle)
 	if err != nil {
 		return protocol.NotifySettings{}, err
 	}
 	if s.Mail != t.Mail {
 		return protocol.NotifySettings{}, ErrCode
 	}
-	if _, err := tx.SpendTicket(ctx, hash); err != nil {
+	if _, err := tx.Tickets().Spend(ctx, hash); err != nil {
 		return protocol.NotifySettings{}, missing(err, "%s", ErrCode.Detail)
 	}
 	s.Confirmed = true
-	return a.settings(s), tx.PutNotifySettings(ctx, s)
+	return a.settings(s), tx.Profiles().PutNotifySettings(ctx, s)
 }
 
 // wants reports whether the owner wants notices of an event.

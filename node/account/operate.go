@@ -11,7 +11,7 @@ import (
 
 // List lists accounts for the operators.
 func (a *Accounts) List(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.Paging) (protocol.Page[protocol.KnownAccount], error) {
-	found, err := tx.ListAccounts(ctx, in.Size(), in.After)
+	found, err := tx.Accounts().List(ctx, in.Size(), in.After)
 	page := protocol.Page[protocol.KnownAccount]{Items: make([]protocol.KnownAccount, 0, len(found.Items)), Next: found.Next}
 	for _, acc := range found.Items {
 		known, err := knownAccount(ctx, tx, acc)
@@ -24,7 +24,7 @@ func (a *Accounts) List(ctx context.Context, tx *storage.Tx, _ protocol.Caller, 
 }
 
 func knownAccount(ctx context.Context, tx *storage.Tx, acc storage.Account) (protocol.KnownAccount, error) {
-	handles, err := tx.AccountHandles(ctx, acc.ID)
+	handles, err := tx.Accounts().Handles(ctx, acc.ID)
 	out := protocol.KnownAccount{
 		ID: acc.ID, Name: acc.Name, Role: acc.Role, CreatedAt: acc.CreatedAt, Untrusted: true,
 		Handles: append([]string{}, handles...),
@@ -76,7 +76,7 @@ func (a *Accounts) LinkFor(ctx context.Context, tx *storage.Tx, c protocol.Calle
 func (a *Accounts) signInLink(ctx context.Context, tx *storage.Tx, account string) (protocol.SignInLink, error) {
 	secret, hash := session.New(session.Ticket)
 	link := protocol.SignInLink{URL: a.Base + "/sign-in?ticket=" + secret, ExpiresAt: tx.Now.Add(session.TicketLifetime)}
-	return link, tx.InsertTicket(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketSignIn, Account: account, ExpiresAt: link.ExpiresAt})
+	return link, tx.Tickets().Insert(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketSignIn, Account: account, ExpiresAt: link.ExpiresAt})
 }
 
 // Close deletes an account.
@@ -88,7 +88,7 @@ func (a *Accounts) Close(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 	if acc.ID == c.Account {
 		return protocol.None{}, protocol.Errorf(protocol.Conflict, "this is the account that you use; another operator, or stoa admin, closes it")
 	}
-	if err := tx.DeleteAccount(ctx, acc.ID); err != nil {
+	if err := tx.Accounts().Delete(ctx, acc.ID); err != nil {
 		return protocol.None{}, err
 	}
 	return protocol.None{}, tx.Audit(ctx, c.Actor(), "account close", acc.ID, acc.Name)
@@ -104,7 +104,7 @@ func (a *Accounts) LinkProfile(ctx context.Context, tx *storage.Tx, c protocol.C
 
 // UnlinkProfile removes a profile from its account, with its tokens.
 func (a *Accounts) UnlinkProfile(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.HandleInput) (protocol.None, error) {
-	if err := tx.UnlinkProfile(ctx, in.Handle); err != nil {
+	if err := tx.Accounts().UnlinkProfile(ctx, in.Handle); err != nil {
 		return protocol.None{}, missing(err, "no account has a profile @%s", in.Handle)
 	}
 	return protocol.None{}, tx.Audit(ctx, c.Actor(), "account unlink", in.Handle, "")
@@ -116,7 +116,7 @@ func (a *Accounts) SetRole(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	if err != nil {
 		return protocol.None{}, err
 	}
-	if err := tx.SetAccountRole(ctx, acc.ID, in.Role); err != nil {
+	if err := tx.Accounts().SetRole(ctx, acc.ID, in.Role); err != nil {
 		return protocol.None{}, err
 	}
 	return protocol.None{}, tx.Audit(ctx, c.Actor(), "account role", acc.ID, string(in.Role))
@@ -128,7 +128,7 @@ func (a *Accounts) SetMail(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	if err != nil {
 		return out, err
 	}
-	if acc, err = tx.AccountToChange(ctx, acc.ID); err != nil {
+	if acc, err = tx.Accounts().ForUpdate(ctx, acc.ID); err != nil {
 		return out, err
 	}
 	if in.Mail != "" {
@@ -145,10 +145,10 @@ func (a *Accounts) SignOut(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	if err != nil {
 		return out, err
 	}
-	if err := tx.DropTickets(ctx, acc.ID, storage.TicketSignIn); err != nil {
+	if err := tx.Tickets().Drop(ctx, acc.ID, storage.TicketSignIn); err != nil {
 		return out, err
 	}
-	if out.Ended, err = tx.EndSessions(ctx, acc.ID); err != nil {
+	if out.Ended, err = tx.Sessions().EndAll(ctx, acc.ID); err != nil {
 		return out, err
 	}
 	return out, tx.Audit(ctx, c.Actor(), "account sign-out", acc.ID, "")
@@ -177,10 +177,10 @@ func (a *Accounts) GrantToken(ctx context.Context, tx *storage.Tx, c protocol.Ca
 func (a *Accounts) TokensOf(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.AccountRef) (out protocol.Page[protocol.Token], err error) {
 	var found []storage.Token
 	if protocol.IsID(protocol.AccountID, in.Account) {
-		page, wrong := tx.AccountTokens(ctx, in.Account, protocol.MaxLimit, "")
+		page, wrong := tx.Tokens().OfAccount(ctx, in.Account, protocol.MaxLimit, "")
 		found, err = page.Items, wrong
 	} else {
-		found, err = tx.ListTokens(ctx, in.Account)
+		found, err = tx.Tokens().OfProfile(ctx, in.Account)
 	}
 	out.Items = make([]protocol.Token, 0, len(found))
 	for _, t := range found {
@@ -192,9 +192,9 @@ func (a *Accounts) TokensOf(ctx context.Context, tx *storage.Tx, c protocol.Call
 // Named is the account of that id, or the one that a profile belongs to.
 func (a *Accounts) Named(ctx context.Context, tx *storage.Tx, name string) (acc storage.Account, err error) {
 	if protocol.IsID(protocol.AccountID, name) {
-		acc, err = tx.Account(ctx, name)
+		acc, err = tx.Accounts().ByID(ctx, name)
 		return acc, missing(err, "there is no account %s", name)
 	}
-	acc, err = tx.AccountOf(ctx, protocol.CleanHandle(name))
+	acc, err = tx.Accounts().OfProfile(ctx, protocol.CleanHandle(name))
 	return acc, missing(err, "no account has a profile @%s", protocol.CleanHandle(name))
 }

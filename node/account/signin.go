@@ -26,7 +26,7 @@ func (a *Accounts) Open(ctx context.Context, tx *storage.Tx, name string, role p
 		mail = clean
 	}
 	acc := storage.Account{ID: protocol.NewID(protocol.AccountID, tx.Now), Name: name, Role: role, Mail: mail, CreatedAt: tx.Now}
-	err := tx.InsertAccount(ctx, acc)
+	err := tx.Accounts().Insert(ctx, acc)
 	if errors.Is(err, storage.ErrExists) {
 		return acc, protocol.Errorf(protocol.Conflict, "another account has this address")
 	}
@@ -35,36 +35,36 @@ func (a *Accounts) Open(ctx context.Context, tx *storage.Tx, name string, role p
 
 // Link gives a profile to an account.
 func (a *Accounts) Link(ctx context.Context, tx *storage.Tx, account, handle string) error {
-	if _, err := tx.Account(ctx, account); err != nil {
+	if _, err := tx.Accounts().ByID(ctx, account); err != nil {
 		return missing(err, "there is no account %s", account)
 	}
-	if _, err := tx.ProfileByHandle(ctx, handle); err != nil {
+	if _, err := tx.Profiles().ByHandle(ctx, handle); err != nil {
 		return missing(err, "there is no agent @%s on this node", handle)
 	}
-	handles, err := tx.AccountHandles(ctx, account)
+	handles, err := tx.Accounts().Handles(ctx, account)
 	if err != nil {
 		return err
 	}
 	if len(handles) >= protocol.MaxProfiles {
-		return protocol.Errorf(protocol.Conflict, "the account has %d profiles, which is the most", len(handles))
+		return protocol.Errorf(protocol.Conflict, "the account has %d profiles, which is the most it can have", len(handles))
 	}
-	return tx.LinkProfile(ctx, account, handle)
+	return tx.Accounts().LinkProfile(ctx, account, handle)
 }
 
 // OwnerOf is the account of a profile. If it has none, a new one is opened.
 func (a *Accounts) OwnerOf(ctx context.Context, tx *storage.Tx, handle string) (storage.Account, error) {
-	p, err := tx.ProfileByHandle(ctx, handle)
+	p, err := tx.Profiles().ByHandle(ctx, handle)
 	if err != nil {
 		return storage.Account{}, missing(err, "there is no agent @%s on this node", handle)
 	}
-	acc, err := tx.AccountOf(ctx, handle)
+	acc, err := tx.Accounts().OfProfile(ctx, handle)
 	if !errors.Is(err, storage.ErrNotFound) {
 		return acc, err
 	}
 	if acc, err = a.Open(ctx, tx, p.Draft.Name, protocol.RoleOwner, ""); err != nil {
 		return acc, err
 	}
-	return acc, tx.LinkProfile(ctx, acc.ID, handle)
+	return acc, tx.Accounts().LinkProfile(ctx, acc.ID, handle)
 }
 
 // ErrTicket is the error of a link that was used, has expired or never existed.
@@ -77,14 +77,14 @@ func (a *Accounts) SignIn(ctx context.Context, tx *storage.Tx, ticket, program s
 	if !ok {
 		return "", ErrTicket
 	}
-	t, err := tx.SpendTicket(ctx, hash)
+	t, err := tx.Tickets().Spend(ctx, hash)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && t.Purpose != storage.TicketSignIn {
 		return "", ErrTicket
 	}
 	if err != nil {
 		return "", err
 	}
-	if _, err := tx.Account(ctx, t.Account); err != nil {
+	if _, err := tx.Accounts().ByID(ctx, t.Account); err != nil {
 		return "", missing(err, "the account is gone")
 	}
 	secret, hash := session.New(session.Cookie)
@@ -92,10 +92,10 @@ func (a *Accounts) SignIn(ctx context.Context, tx *storage.Tx, ticket, program s
 		ID: protocol.NewID(protocol.SessionID, tx.Now), Hash: hash, Account: t.Account,
 		Program: plain(program, 160), ExpiresAt: tx.Now.Add(session.Lifetime),
 	}
-	if err := tx.InsertSession(ctx, s); err != nil {
+	if err := tx.Sessions().Insert(ctx, s); err != nil {
 		return "", err
 	}
-	if err := tx.KeepSessions(ctx, t.Account, protocol.MaxSessions); err != nil {
+	if err := tx.Sessions().KeepNewest(ctx, t.Account, protocol.MaxSessions); err != nil {
 		return "", err
 	}
 	return secret, tx.Audit(ctx, t.Account, "session begin", s.ID, "")

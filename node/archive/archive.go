@@ -40,6 +40,9 @@ type Archive struct {
 	// Named is the account of that id, or the one that a profile belongs to.
 	Named  func(ctx context.Context, tx *storage.Tx, name string) (storage.Account, error)
 	Report Progress // of exports and of ImportFor; may be nil
+	// Work is the work factor of the private keys' encryption, the logarithm of scrypt's N to
+	// base 2; 0 means workFactor.
+	Work int
 
 	slots   chan struct{}
 	uploads *uploads

@@ -59,12 +59,12 @@ func (h *home) write(fn func(ctx context.Context, tx *storage.Tx) error) {
 func (h *home) profile(handle string) {
 	h.t.Helper()
 	h.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: "Asha", Kind: protocol.Person}})
+		_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: "Asha", Kind: protocol.Person}})
 		return err
 	})
 	h.write(func(ctx context.Context, tx *storage.Tx) error {
 		id, actor := protocol.NewID(protocol.PostID, tx.Now), protocol.ActorID(h.Base, handle)
-		return tx.InsertPost(ctx, &protocol.StoredPost{Board: protocol.BoardID(h.Base), Post: protocol.Post{
+		return tx.Posts().Insert(ctx, &protocol.StoredPost{Board: protocol.BoardID(h.Base), Post: protocol.Post{
 			ID: id, URI: protocol.PostURI(h.Base, id), Kind: protocol.Offer, Title: "Paper", Body: "200 sheets", Tags: []string{}, CreatedAt: tx.Now, Untrusted: true,
 			Author: protocol.Author{Name: "Asha", Handle: &handle, Actor: &actor, Verified: true, Method: protocol.BySession},
 		}})
@@ -134,7 +134,7 @@ func TestRead_Posts(t *testing.T) {
 		require.Equal(t, from.Base, report.From)
 		require.Equal(t, tt.posts, report.Posts.New, "%s: %v", tt.name, report.Notes)
 		require.NoError(t, to.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			page, err := tx.ListPosts(ctx, protocol.BoardQuery{})
+			page, err := tx.Posts().List(ctx, protocol.BoardQuery{})
 			require.Len(t, page.Items, tt.posts, tt.name)
 			for _, p := range page.Items {
 				require.False(t, p.Author.Verified, "%s: the word of a node is no check", tt.name)
@@ -162,7 +162,7 @@ func TestRead_DryRun(t *testing.T) {
 	require.Equal(t, "asha2", report.Handle)
 	require.Equal(t, 1, report.Posts.New)
 	require.NoError(t, to.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.ProfileByHandle(ctx, "asha2")
+		_, err := tx.Profiles().ByHandle(ctx, "asha2")
 		require.ErrorIs(t, err, storage.ErrNotFound)
 		return nil
 	}))

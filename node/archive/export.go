@@ -3,6 +3,7 @@ package archive
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
@@ -102,12 +103,12 @@ type exporting struct {
 
 func (e *exporting) all(ctx context.Context, passphrase string) error {
 	e.manifest.ExportedAt = e.tx.Now
-	if runs, err := e.tx.ImportRuns(ctx, e.handle); err != nil {
+	if runs, err := e.tx.Imports().Running(ctx, e.handle); err != nil {
 		return err
 	} else if runs {
 		return errUnderWay // a half-imported profile makes no archive
 	}
-	p, m, err := e.tx.MerchantByHandle(ctx, e.handle)
+	p, m, err := e.tx.Merchants().ByHandle(ctx, e.handle)
 	if errors.Is(err, storage.ErrNotFound) {
 		return protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", e.handle)
 	}
@@ -124,7 +125,7 @@ func (e *exporting) all(ctx context.Context, passphrase string) error {
 			return err
 		}
 	}
-	if n, err := e.tx.NotifySettings(ctx, e.handle); err != nil {
+	if n, err := e.tx.Profiles().NotifySettings(ctx, e.handle); err != nil {
 		return err
 	} else if n.Mail != "" || n.Webhook != "" || n.Events != nil {
 		if err := e.one(notifyFile, protocol.NotifyDraft{Mail: n.Mail, Webhook: n.Webhook, Events: n.Events}); err != nil {
@@ -136,6 +137,7 @@ func (e *exporting) all(ctx context.Context, passphrase string) error {
 		func() error { return e.posts(ctx) },
 		func() error { return e.threads(ctx) },
 		func() error { return e.blocks(ctx) },
+		func() error { return e.bids(ctx) },
 	} {
 		if err := step(); err != nil {
 			return err
@@ -198,7 +200,7 @@ func (e *exporting) one(name string, v any) error {
 }
 
 func (e *exporting) keys(ctx context.Context, passphrase string) error {
-	keys, err := e.tx.AgentKeys(ctx, e.handle)
+	keys, err := e.tx.Keys().OfProfile(ctx, e.handle)
 	if err != nil {
 		return err
 	}
@@ -243,7 +245,7 @@ func (e *exporting) private(keys []storage.AgentKey, passphrase string) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	to.SetWorkFactor(workFactor)
+	to.SetWorkFactor(cmp.Or(e.Work, workFactor))
 	var sealed bytes.Buffer
 	w, err := age.Encrypt(&sealed, to)
 	if err != nil {
@@ -280,7 +282,7 @@ const workFactor = 17
 
 func (e *exporting) posts(ctx context.Context) error {
 	return e.member(postsFile, func(line func(any) error) error {
-		return e.tx.EachOwnPost(ctx, e.handle, func(p *storage.ArchivedPost) error {
+		return e.tx.Posts().EachOwn(ctx, e.handle, func(p *storage.ArchivedPost) error {
 			return line(postRecord{
 				ID: p.URI[strings.LastIndexByte(p.URI, '/')+1:], URI: p.URI, Kind: string(p.Kind), Title: p.Title, Body: p.Body, Tags: p.Tags,
 				ReplyTo: p.ParentURI, Board: p.Board, Author: recordOf(p.Author), State: string(p.State), Reason: p.Reason,
@@ -293,7 +295,7 @@ func (e *exporting) posts(ctx context.Context) error {
 func (e *exporting) threads(ctx context.Context) error {
 	return e.member(threadsFile, func(line func(any) error) error {
 		for after, more := "", true; more; {
-			page, err := e.tx.ListThreads(ctx, e.handle, "", protocol.MaxLimit, after)
+			page, err := e.tx.Threads().List(ctx, e.handle, "", protocol.MaxLimit, after)
 			if err != nil {
 				return err
 			}
@@ -318,7 +320,7 @@ func (e *exporting) thread(ctx context.Context, t *storage.StoredThread, line fu
 	}}); err != nil {
 		return err
 	}
-	messages, err := e.tx.MessagesFrom(ctx, t.ID, 1, protocol.MaxThreadMessages)
+	messages, err := e.tx.Threads().MessagesFrom(ctx, t.ID, 1, protocol.MaxThreadMessages)
 	if err != nil {
 		return err
 	}
@@ -330,7 +332,7 @@ func (e *exporting) thread(ctx context.Context, t *storage.StoredThread, line fu
 		}
 	}
 	for after, more := "", true; more; {
-		page, err := e.tx.ListCallbacks(ctx, e.handle, "", t.ID, protocol.MaxLimit, after)
+		page, err := e.tx.Callbacks().List(ctx, e.handle, "", t.ID, protocol.MaxLimit, after)
 		if err != nil {
 			return err
 		}
@@ -351,12 +353,12 @@ func (e *exporting) thread(ctx context.Context, t *storage.StoredThread, line fu
 func (e *exporting) blocks(ctx context.Context) error {
 	return e.member(blocksFile, func(line func(any) error) error {
 		for after, more := "", true; more; {
-			page, err := e.tx.ListContactBlocks(ctx, e.handle, protocol.MaxLimit, after)
+			page, err := e.tx.ContactBlocks().List(ctx, e.handle, protocol.MaxLimit, after)
 			if err != nil {
 				return err
 			}
 			for _, b := range page.Items {
-				names, err := e.tx.ContactBlockNames(ctx, b.ID)
+				names, err := e.tx.ContactBlocks().Names(ctx, b.ID)
 				if err != nil {
 					return err
 				}

@@ -22,9 +22,10 @@ const (
 	postsFile     = "posts.ndjson"     // oldest first
 	threadsFile   = "threads.ndjson"   // each thread, then its messages and deliveries
 	blocksFile    = "blocks.ndjson"    // writers that the profile blocks
+	bidsFile      = "bids.ndjson"      // bids on the attention board; missing when there never was one
 )
 
-var order = []string{profileFile, merchantFile, notifyFile, keysFile, privateFile, postsFile, threadsFile, blocksFile}
+var order = []string{profileFile, merchantFile, notifyFile, keysFile, privateFile, postsFile, threadsFile, blocksFile, bidsFile}
 
 // whole reports whether a member is read in one piece.
 func whole(name string) bool {
@@ -186,7 +187,7 @@ type blockRecord struct {
 var records = []reflect.Type{
 	reflect.TypeFor[manifest](), reflect.TypeFor[signature](), reflect.TypeFor[profileRecord](), reflect.TypeFor[merchantRecord](),
 	reflect.TypeFor[protocol.NotifyDraft](), reflect.TypeFor[keyRecord](), reflect.TypeFor[postRecord](),
-	reflect.TypeFor[threadLine](), reflect.TypeFor[blockRecord](),
+	reflect.TypeFor[threadLine](), reflect.TypeFor[blockRecord](), reflect.TypeFor[bidRecord](),
 }
 
 func orEmpty(s *string) string {

@@ -243,6 +243,8 @@ func (im *importing) checkRecord(ctx context.Context, r record) error {
 		if slices.ContainsFunc(b.Names, func(name string) bool { return len(name) > 300 }) {
 			return refused("%s, record %d: /names", r.file, r.n)
 		}
+	case bidsFile:
+		return im.checkBid(r)
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func (im *importing) postStep(ctx context.Context, r record) (step, error) {
 
 func (im *importing) storePost(ctx context.Context, tx *storage.Tx, p *postIn) error {
 	// A post that is stored already does not change.
-	here, err := tx.PostByURI(ctx, p.uri)
+	here, err := tx.Posts().ByURI(ctx, p.uri)
 	switch {
 	case err == nil:
 		im.report.Posts.Same++
@@ -106,7 +106,7 @@ func (im *importing) storePost(ctx context.Context, tx *storage.Tx, p *postIn) e
 	stored := p.ArchivedPost // a copy, because the step may run twice
 	stored.CreatedAt = notAfter(p.CreatedAt, tx.Now)
 	stored.ID = protocol.RemoteID(protocol.PostID, stored.CreatedAt, p.URI)
-	switch err := tx.ImportPost(ctx, im.handle, &stored); {
+	switch err := tx.Posts().Import(ctx, im.handle, &stored); {
 	case errors.Is(err, storage.ErrExists):
 		im.report.Posts.Same++
 	case err != nil:
@@ -131,21 +131,21 @@ func (im *importing) storeSame(ctx context.Context, tx *storage.Tx, here *protoc
 		*here.Author.Actor != protocol.ActorID(im.manifest.Node, im.manifest.Handle) {
 		return nil
 	}
-	if err := tx.LinkArchivedPost(ctx, im.handle, here); err != nil || p.State != protocol.Deleted || here.State == protocol.Deleted {
+	if err := tx.Posts().LinkArchived(ctx, im.handle, here); err != nil || p.State != protocol.Deleted || here.State == protocol.Deleted {
 		return err
 	}
 	im.note("posts that were deleted on %s since are deleted here too", im.host)
-	return tx.SetPostState(ctx, here.ID, protocol.Deleted, "by its origin")
+	return tx.Posts().SetState(ctx, here.ID, protocol.Deleted, "by its origin")
 }
 
 // originBlocked returns why this node accepts nothing from the node that made the archive, "" when
 // it does accept.
 func (im *importing) originBlocked(ctx context.Context, tx *storage.Tx) (why string, err error) {
-	policy, err := tx.HostPolicyFor(ctx, im.host)
+	policy, err := tx.Peers().PolicyFor(ctx, im.host)
 	if err != nil {
 		return "", err
 	}
-	blocked, err := tx.HostBlocked(ctx, im.host)
+	blocked, err := tx.Blocks().MatchHost(ctx, im.host)
 	if blocked || policy.Policy == storage.PolicyReject {
 		why = "this node does not accept anything from " + im.host
 	}

@@ -36,7 +36,7 @@ func (im *importing) stage(ctx context.Context, f *os.File, holder string) (id s
 	}
 	if err := im.writeWithRetry(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		id = protocol.NewID(protocol.ImportID, tx.Now)
-		return tx.BeginImport(ctx, id, im.handle, holder)
+		return tx.Imports().Begin(ctx, id, im.handle, holder)
 	}); err != nil {
 		return id, err
 	}
@@ -50,7 +50,9 @@ func (im *importing) stage(ctx context.Context, f *os.File, holder string) (id s
 		size, err := io.ReadFull(f, piece)
 		if size > 0 {
 			sum.Write(piece[:size])
-			if err := im.writeWithRetry(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.AddPiece(ctx, id, n, piece[:size]) }); err != nil {
+			if err := im.writeWithRetry(ctx, func(ctx context.Context, tx *storage.Tx) error {
+				return tx.Imports().AddPiece(ctx, id, n, piece[:size])
+			}); err != nil {
 				return id, err
 			}
 		}
@@ -78,7 +80,7 @@ func (im *importing) begin(ctx context.Context, id string) error {
 		if err := im.storeHead(ctx, tx, steps); err != nil {
 			return err
 		}
-		row, err := tx.ImportByID(ctx, id)
+		row, err := tx.Imports().ByID(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -89,7 +91,7 @@ func (im *importing) begin(ctx context.Context, id string) error {
 		if row.Report, err = json.Marshal(im.report); err != nil {
 			return err
 		}
-		if err := tx.SaveImport(ctx, row); err != nil {
+		if err := tx.Imports().Save(ctx, row); err != nil {
 			return err
 		}
 		if err := enqueueResume(id, tx.Now.Add(silence))(ctx, tx); err != nil {
@@ -114,7 +116,7 @@ func (a *Archive) Resume(ctx context.Context, j storage.Job) (func(context.Conte
 	row, now := (*storage.Import)(nil), time.Time{}
 	err := a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 		now = tx.Now
-		row, err = tx.ImportByID(ctx, args.ID)
+		row, err = tx.Imports().ByID(ctx, args.ID)
 		return err
 	})
 	switch {
@@ -149,10 +151,10 @@ func (a *Archive) finish(ctx context.Context, id, holder string, progress Progre
 	for {
 		var row *storage.Import
 		err := a.writeWithRetry(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-			row, err = tx.ImportByID(ctx, id)
+			row, err = tx.Imports().ByID(ctx, id)
 			if err == nil && row.State == storage.ImportRunning && row.Holder != holder && !row.At.Add(silence).After(tx.Now) {
 				row.Holder = holder
-				err = tx.SaveImport(ctx, row)
+				err = tx.Imports().Save(ctx, row)
 			}
 			return err
 		})
@@ -191,7 +193,7 @@ func (a *Archive) storeRest(ctx context.Context, row *storage.Import, progress P
 	im.Progress = progress
 	held := func(do func(ctx context.Context, tx *storage.Tx, row *storage.Import) error) error {
 		return a.writeWithRetry(ctx, func(ctx context.Context, tx *storage.Tx) error {
-			now, err := tx.ImportByID(ctx, row.ID)
+			now, err := tx.Imports().ByID(ctx, row.ID)
 			switch {
 			case errors.Is(err, storage.ErrNotFound):
 				return errGone
@@ -203,7 +205,7 @@ func (a *Archive) storeRest(ctx context.Context, row *storage.Import, progress P
 			if err := do(ctx, tx, now); err != nil {
 				return err
 			}
-			return tx.SaveImport(ctx, now)
+			return tx.Imports().Save(ctx, now)
 		})
 	}
 	err = im.readRest(ctx, &pieces{ctx: ctx, db: a.DB, id: row.ID}, row.Done, func(steps []step) error {
@@ -257,11 +259,11 @@ func (a *Archive) deletePieces(ctx context.Context, id string, whole bool) error
 	ctx = context.WithoutCancel(ctx)
 	for more := true; more; {
 		if err := a.writeWithRetry(ctx, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.DropPieces(ctx, id)
+			n, err := tx.Imports().DropPieces(ctx, id)
 			if more = n > 0; err != nil || more || !whole {
 				return err
 			}
-			return tx.DropImport(ctx, id)
+			return tx.Imports().Drop(ctx, id)
 		}); err != nil {
 			return err
 		}
@@ -281,7 +283,7 @@ type pieces struct {
 func (p *pieces) Read(b []byte) (int, error) {
 	if len(p.rest) == 0 {
 		err := p.db.Read(p.ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-			p.rest, err = tx.Piece(ctx, p.id, p.n)
+			p.rest, err = tx.Imports().Piece(ctx, p.id, p.n)
 			return err
 		})
 		if errors.Is(err, storage.ErrNotFound) {

@@ -19,7 +19,7 @@ type step struct {
 
 // isHead reports whether a member is stored together with the profile.
 func isHead(file string) bool {
-	return file != postsFile && file != threadsFile && file != blocksFile
+	return file != postsFile && file != threadsFile && file != blocksFile && file != bidsFile
 }
 
 func (im *importing) step(ctx context.Context, r record) (step, error) {
@@ -43,6 +43,8 @@ func (im *importing) step(ctx context.Context, r record) (step, error) {
 		return im.threadStep(r)
 	case blocksFile:
 		return im.blockStep(r)
+	case bidsFile:
+		return im.bidStep(r)
 	}
 	return step{do: func(context.Context, *storage.Tx) error { return nil }}, nil // private keys were read earlier
 }
@@ -76,7 +78,7 @@ func (im *importing) storeHead(ctx context.Context, tx *storage.Tx, steps []step
 	if err := im.checkMayImport(ctx, tx); err != nil {
 		return err
 	}
-	if runs, err := tx.ImportRuns(ctx, im.handle); err != nil {
+	if runs, err := tx.Imports().Running(ctx, im.handle); err != nil {
 		return err
 	} else if runs {
 		return errUnderWay

@@ -16,10 +16,10 @@ func (im *importing) storeMerchant(ctx context.Context, tx *storage.Tx, m *merch
 	if im.report.Profile == kept {
 		return nil
 	}
-	if err := tx.PutMerchantOf(ctx, im.handle, m.Record, notAfter(m.UpdatedAt, tx.Now)); err != nil {
+	if err := tx.Merchants().PutAt(ctx, im.handle, m.Record, notAfter(m.UpdatedAt, tx.Now)); err != nil {
 		return err
 	}
-	return tx.SkipMerchantNews(ctx, im.handle)
+	return tx.Merchants().SkipNews(ctx, im.handle)
 }
 
 // storeNotify stores where notices go. A mail address has to be confirmed again: nothing has shown
@@ -28,7 +28,7 @@ func (im *importing) storeNotify(ctx context.Context, tx *storage.Tx, n *protoco
 	if im.report.Profile == kept {
 		return nil
 	}
-	old, err := tx.NotifySettings(ctx, im.handle)
+	old, err := tx.Profiles().NotifySettings(ctx, im.handle)
 	if err != nil {
 		return err
 	}
@@ -39,10 +39,11 @@ func (im *importing) storeNotify(ctx context.Context, tx *storage.Tx, n *protoco
 			im.note("the webhook for notices was left out: its address %s", why)
 		}
 	}
+	s.KeepLinks(old, im.By.May(protocol.ScopeAttention))
 	if s.Mail != "" && !s.Confirmed {
 		im.note("notices are mailed again after the address is confirmed here")
 	}
-	return tx.PutNotifySettings(ctx, s)
+	return tx.Profiles().PutNotifySettings(ctx, s)
 }
 
 // What an import does with the profile.
@@ -55,13 +56,13 @@ const (
 // checkMayImport decides whether the bearer may have the profile with that handle.
 func (im *importing) checkMayImport(ctx context.Context, tx *storage.Tx) error {
 	for kind, value := range map[protocol.BlockKind]string{protocol.BlockHandle: im.handle, protocol.BlockAgent: im.erc8004} {
-		if blocked, err := tx.Blocked(ctx, kind, value); err != nil {
+		if blocked, err := tx.Blocks().Match(ctx, kind, value); err != nil {
 			return err
 		} else if blocked && !im.operator() {
 			return protocol.Errorf(protocol.Forbidden, "the operator of this node has blocked this profile")
 		}
 	}
-	old, err := tx.ProfileByHandle(ctx, im.handle)
+	old, err := tx.Profiles().ByHandle(ctx, im.handle)
 	switch {
 	case err == nil && old.Draft.Kind != im.profile.Draft.Kind:
 		return protocol.Errorf(protocol.Conflict, "@%s is a %s here, and a profile cannot change its kind; choose another handle with as", im.handle, old.Draft.Kind)
@@ -77,24 +78,24 @@ func (im *importing) checkMayImport(ctx context.Context, tx *storage.Tx) error {
 	if im.operator() {
 		return nil
 	}
-	if one, err := tx.TokenHandle(ctx, im.By.Secret); err != nil {
+	if one, err := tx.Tokens().Handle(ctx, im.By.Secret); err != nil {
 		return err
 	} else if one != "" && (one != im.handle || im.report.Profile == created) {
 		return protocol.Errorf(protocol.Forbidden, "this token is only for @%s", one)
 	}
 	if im.report.Profile != created {
-		owner, err := tx.AccountOf(ctx, im.handle)
+		owner, err := tx.Accounts().OfProfile(ctx, im.handle)
 		if errors.Is(err, storage.ErrNotFound) || err == nil && owner.ID != im.By.Account {
 			return protocol.Errorf(protocol.Conflict, "@%s belongs to another owner here; choose another handle with as", im.handle)
 		}
 		return err
 	}
-	if used, err := tx.HandleUsed(ctx, im.handle); err != nil {
+	if used, err := tx.Posts().HasAuthor(ctx, im.handle); err != nil {
 		return err
 	} else if used {
 		return protocol.Errorf(protocol.Conflict, "@%s belonged to another owner here, whose posts still exist; choose another handle with as", im.handle)
 	}
-	handles, err := tx.AccountHandles(ctx, im.By.Account)
+	handles, err := tx.Accounts().Handles(ctx, im.By.Account)
 	if err == nil && len(handles) >= protocol.MaxProfiles {
 		return protocol.Errorf(protocol.Conflict, "the account has %d profiles, which is the most it can have", len(handles))
 	}
@@ -103,7 +104,7 @@ func (im *importing) checkMayImport(ctx context.Context, tx *storage.Tx) error {
 
 func (im *importing) storeProfile(ctx context.Context, tx *storage.Tx) error {
 	p := &storage.StoredProfile{Draft: im.profile.Draft, Unlisted: im.profile.Unlisted}
-	old, err := tx.ProfileToChange(ctx, im.handle)
+	old, err := tx.Profiles().ForUpdate(ctx, im.handle)
 	if err == nil {
 		p.ERC8004, p.KeyHash, p.IdentityNote = old.ERC8004, old.KeyHash, old.IdentityNote
 		if im.report.Profile == kept {
@@ -116,7 +117,7 @@ func (im *importing) storeProfile(ctx context.Context, tx *storage.Tx) error {
 		return err
 	}
 	written := notAfter(im.profile.UpdatedAt, tx.Now)
-	if _, err := tx.PutProfileOf(ctx, p, written); err != nil {
+	if _, err := tx.Profiles().PutAt(ctx, p, written); err != nil {
 		return err
 	}
 	if im.report.Profile != created {
@@ -127,11 +128,11 @@ func (im *importing) storeProfile(ctx context.Context, tx *storage.Tx) error {
 		account = im.Account
 	}
 	if account != "" {
-		if err := tx.LinkProfile(ctx, account, im.handle); err != nil {
+		if err := tx.Accounts().LinkProfile(ctx, account, im.handle); err != nil {
 			return err
 		}
 	}
-	return tx.SkipMerchantNews(ctx, im.handle)
+	return tx.Merchants().SkipNews(ctx, im.handle)
 }
 
 // enrolled is the report's word for an identity that is enrolled with the import.
@@ -150,7 +151,7 @@ func (im *importing) enrolment(ctx context.Context, tx *storage.Tx, p *storage.S
 	if im.erc8004 == "" {
 		return leftOut("%s", im.refusal)
 	}
-	switch other, err := tx.EnrolmentByIdentity(ctx, im.erc8004); {
+	switch other, err := tx.Enrolments().ByIdentity(ctx, im.erc8004); {
 	case err == nil && other.Handle != im.handle:
 		// The other owner's enrolment ends with this one.
 		if other.Owner == "" || other.SameControl(im.enrols.Owner, im.enrols.Wallet) {
@@ -176,7 +177,7 @@ func (im *importing) enrol(ctx context.Context, tx *storage.Tx) error {
 	}
 	e := im.enrols
 	e.Handle = im.handle
-	err := tx.Enrol(ctx, im.By.Actor(), e, im.enrolsKey)
+	err := tx.Enrolments().Begin(ctx, im.By.Actor(), e, im.enrolsKey)
 	if errors.Is(err, storage.ErrKeyTaken) {
 		im.report.Identity = "left-out"
 		im.note("the chain identity was left out: its key belongs to another profile here, or was retired")
@@ -207,14 +208,14 @@ func (im *importing) key(r record) (keyRecord, key.Public, error) {
 }
 
 func (im *importing) storeKey(ctx context.Context, tx *storage.Tx, k keyRecord, public key.Public) error {
-	if blocked, err := tx.Blocked(ctx, protocol.BlockKey, public.Thumbprint); err != nil {
+	if blocked, err := tx.Blocks().Match(ctx, protocol.BlockKey, public.Thumbprint); err != nil {
 		return err
 	} else if blocked {
 		im.report.Keys.LeftOut++
 		im.note("a key was left out: the operator of this node has blocked it")
 		return nil
 	}
-	old, err := tx.AgentKeyByThumbprint(ctx, public.Thumbprint)
+	old, err := tx.Keys().ByThumbprint(ctx, public.Thumbprint)
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return err
 	}
@@ -254,7 +255,7 @@ func (im *importing) storeKey(ctx context.Context, tx *storage.Tx, k keyRecord, 
 		im.report.PrivateKeys.LeftOut++
 		im.note("private keys were left out: they are not in the archive, or no passphrase was given")
 	}
-	return tx.PutAgentKey(ctx, stored)
+	return tx.Keys().Put(ctx, stored)
 }
 
 // setGrant notes the identity that a new key depends on. When that identity is not enrolled, the
@@ -272,7 +273,7 @@ func (im *importing) setGrant(stored *storage.AgentKey, k keyRecord, now time.Ti
 }
 
 func (im *importing) keysFull(ctx context.Context, tx *storage.Tx) (bool, error) {
-	all, err := tx.AgentKeys(ctx, im.handle)
+	all, err := tx.Keys().OfProfile(ctx, im.handle)
 	inUse := 0
 	for _, k := range all {
 		if k.RetiredAt == nil {

@@ -83,7 +83,7 @@ func (im *importing) threadStep(r record) (step, error) {
 			return nil
 		}
 		m := in.Message
-		return tx.ImportMessage(ctx, im.open.ID, storage.NumberedMessage{N: m.N, ClientID: m.ClientID, Message: protocol.Message{
+		return tx.Threads().ImportMessage(ctx, im.open.ID, storage.NumberedMessage{N: m.N, ClientID: m.ClientID, Message: protocol.Message{
 			ID: m.ID, From: protocol.Side(m.From), Author: im.author(m.Author), Text: m.Text, CreatedAt: notAfter(m.CreatedAt, tx.Now), Untrusted: true,
 		}})
 	}}, nil
@@ -111,10 +111,10 @@ func (im *importing) storeThread(ctx context.Context, tx *storage.Tx, in *thread
 		}
 	}
 	im.open = &openThread{StoredThread: t, want: in.Messages}
-	switch err := tx.ImportThread(ctx, &t); {
+	switch err := tx.Threads().Import(ctx, &t); {
 	case errors.Is(err, storage.ErrExists):
 		im.open.skip = true
-		old, err := tx.ThreadByID(ctx, t.ID)
+		old, err := tx.Threads().ByID(ctx, t.ID)
 		if err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ func (im *importing) storeCallback(ctx context.Context, tx *storage.Tx, in *call
 		c.State, c.LastError = "failed", "the profile moved to another node before it was delivered"
 		im.note("deliveries that waited are kept as failed; replay them to send them from here")
 	}
-	switch err := tx.ImportCallback(ctx, &c); {
+	switch err := tx.Callbacks().Import(ctx, &c); {
 	case errors.Is(err, storage.ErrExists):
 		im.report.Callbacks.LeftOut++
 		im.note("deliveries were left out: their id is taken")
@@ -170,7 +170,8 @@ func (im *importing) storeCallback(ctx context.Context, tx *storage.Tx, in *call
 // writer returns the name of the writer who began a thread, as this node may use it: identities
 // and keys are the same on every node; accounts, handles and networks belong to the other node.
 func (im *importing) writer(name string) string {
-	if strings.HasPrefix(name, "agent:") || strings.HasPrefix(name, "key:") || strings.HasPrefix(name, "at:") {
+	if strings.HasPrefix(name, "agent:") || strings.HasPrefix(name, "key:") || strings.HasPrefix(name, "at:") ||
+		strings.HasPrefix(name, "domain:") {
 		return name
 	}
 	return "at:" + im.host + " " + name
@@ -194,7 +195,7 @@ func (im *importing) blockStep(r record) (step, error) {
 }
 
 func (im *importing) storeBlock(ctx context.Context, tx *storage.Tx, in *blockRecord) error {
-	switch old, err := tx.ContactBlockByID(ctx, in.ID); {
+	switch old, err := tx.ContactBlocks().ByID(ctx, in.ID); {
 	case err == nil && old.Handle == im.handle:
 		im.report.Blocks.Same++
 		return nil
@@ -210,7 +211,7 @@ func (im *importing) storeBlock(ctx context.Context, tx *storage.Tx, in *blockRe
 		b.Names = append(b.Names, im.writer(name))
 	}
 	slices.SortFunc(b.Names, cmp.Compare)
-	if err := tx.InsertContactBlock(ctx, &b); err != nil {
+	if err := tx.ContactBlocks().Insert(ctx, &b); err != nil {
 		return err
 	}
 	if b.ID != in.ID { // the same writer is blocked here already
@@ -218,5 +219,5 @@ func (im *importing) storeBlock(ctx context.Context, tx *storage.Tx, in *blockRe
 		return nil
 	}
 	im.report.Blocks.New++
-	return tx.SetContactBlockTime(ctx, b.ID, notAfter(in.At, tx.Now))
+	return tx.ContactBlocks().SetTime(ctx, b.ID, notAfter(in.At, tx.Now))
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"strings"
 
+	"stoa/node/provider/pay"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -19,6 +20,15 @@ type Attention struct {
 	Sandbox bool   // the provider that moves no money may be used
 	DB      *storage.DB
 	Seal    Sealer
+	Webhook Sender
+	LinkKey []byte // makes the tickets of links in mails
+	// Pay opens an account at its payment provider.
+	Pay func(PayAccount) (pay.Provider, error)
+}
+
+// A Sender delivers one signed document; its failures are *webhook.Failure.
+type Sender interface {
+	Send(ctx context.Context, address, id string, body []byte) error
 }
 
 // A Sealer encrypts the secrets of payment accounts at rest.
@@ -38,7 +48,7 @@ func (a *Attention) ReadBoard(ctx context.Context, tx *storage.Tx, _ protocol.Ca
 
 // openBoard returns the board of a person, and the person's profile.
 func openBoard(ctx context.Context, tx *storage.Tx, handle string) (*storage.StoredProfile, *storage.AttentionBoard, error) {
-	p, err := tx.ProfileByHandle(ctx, handle)
+	p, err := tx.Profiles().ByHandle(ctx, handle)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, nil, protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", handle)
 	}
@@ -48,7 +58,7 @@ func openBoard(ctx context.Context, tx *storage.Tx, handle string) (*storage.Sto
 	if !p.Open().AttentionBoard {
 		return nil, nil, protocol.Errorf(protocol.NotFound, "@%s has no attention board", handle)
 	}
-	b, err := tx.BoardOf(ctx, handle)
+	b, err := tx.AttentionBoards().ByHandle(ctx, handle)
 	return p, b, err
 }
 
@@ -65,21 +75,21 @@ func (a *Attention) board(ctx context.Context, tx *storage.Tx, p *storage.Stored
 		out.RespondWithinDays = &t.RespondWithinDays
 	}
 	if b.Account != "" {
-		account, err := tx.PaymentAccountByID(ctx, b.Account)
+		account, err := tx.PaymentAccounts().ByID(ctx, b.Account)
 		if err != nil {
 			return out, err
 		}
-		out.Test = account.Provider == protocol.PaySandbox
+		out.Test = account.Test
 		if out.Accepting {
 			out.Paid = new(string(account.Provider))
 		}
 	}
-	v, err := tx.BoardView(ctx, b, "")
+	v, err := tx.AttentionBoards().View(ctx, b, "")
 	if err != nil {
 		return out, err
 	}
 	out.SlotPrice = slotPrice(v, v.Quote(t.Floor, tx.Now), b.Accepts())
-	live, err := tx.LiveBids(ctx, b.ID)
+	live, err := tx.Bids().ListLive(ctx, b.ID)
 	if err != nil {
 		return out, err
 	}
@@ -131,12 +141,12 @@ func liveBid(b *storage.StoredBid, place int) protocol.LiveBid {
 
 // List lists open boards.
 func (a *Attention) List(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.AttentionQuery) (protocol.Page[protocol.BoardEntry], error) {
-	found, err := tx.ListBoards(ctx, in.Category, in.Size(), in.After)
+	found, err := tx.AttentionBoards().List(ctx, in.Category, in.Size(), in.After)
 	out := protocol.Page[protocol.BoardEntry]{Items: make([]protocol.BoardEntry, 0, len(found.Items)), Next: found.Next}
 	for _, l := range found.Items {
 		out.Items = append(out.Items, protocol.BoardEntry{
 			Handle: l.Handle, Name: l.Draft.Name, Headline: l.Draft.Headline, Floor: rupees(l.Terms.Floor), Slots: l.Terms.Slots,
-			FreeSlots: max(0, l.Terms.Slots-l.Used), Accepting: l.Accepts(), Categories: categories(l.Terms), Test: l.Test,
+			FreeSlots: max(0, l.Terms.Slots-l.Used), Accepting: l.Accepts(), Categories: categories(l.Terms), Test: l.Paid.Test,
 			Page: a.page(l.Handle), Board: a.address(l.Handle), Untrusted: true,
 		})
 	}
@@ -154,14 +164,17 @@ func (a *Attention) Check(ctx context.Context, tx *storage.Tx, _ protocol.Caller
 	if err != nil {
 		return protocol.BidOutlook{}, err
 	}
-	v, err := tx.BoardView(ctx, b, "")
+	v, err := tx.AttentionBoards().View(ctx, b, "")
 	if err != nil {
 		return protocol.BidOutlook{}, err
 	}
 	q := v.Quote(c.Floor, tx.Now)
 	out := protocol.BidOutlook{
-		Handle: b.Handle, Amount: rupees(paise), Category: orNil(c.Name), Accepting: b.Accepts(), Place: v.Place(paise), Of: b.Terms.Slots,
+		Handle: b.Handle, Amount: rupees(paise), Category: orNil(c.Name), Accepting: b.Accepts(), Of: b.Terms.Slots,
 		Floor: rupees(c.Floor), SlotPrice: slotPrice(v, q, b.Accepts()), AsOf: tx.Now, Untrusted: true,
+	}
+	if paise >= c.Floor {
+		out.Place = new(v.Place(paise))
 	}
 	out.WouldGetSlot = b.Accepts() && q.Basis != protocol.BasisNone && paise >= q.Price
 	if out.WouldGetSlot && q.Displaces != nil {

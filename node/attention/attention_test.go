@@ -2,6 +2,7 @@ package attention_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,8 @@ import (
 
 	"stoa/identity/key"
 	"stoa/node/attention"
+	"stoa/node/provider/pay"
+	"stoa/node/provider/pay/upi"
 	"stoa/protocol"
 	"stoa/storage"
 	"stoa/storage/storagetest"
@@ -21,34 +24,77 @@ var start = time.Date(2026, 11, 1, 9, 0, 0, 0, time.UTC)
 // world is a room on a database with a clock that the test moves.
 type world struct {
 	*attention.Attention
-	t   testing.TB
-	db  *storage.DB
-	now *atomic.Int64 // Unix milliseconds
+	t      testing.TB
+	config storage.Config
+	db     *storage.DB
+	now    *atomic.Int64 // Unix milliseconds
+	fault  fault
 }
+
+// A fault is where in a write a process dies.
+type fault string
+
+const (
+	beforeCommit fault = "before the commit"
+	afterCommit  fault = "after the commit, before the answer"
+)
+
+var errDied = errors.New("the process died")
 
 func each(t *testing.T, fn func(w *world)) {
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) { fn(open(t, c)) })
 }
 
 func open(t testing.TB, c storage.Config) *world {
-	w := &world{t: t, now: new(atomic.Int64)}
+	w := &world{t: t, now: new(atomic.Int64), config: c}
 	w.now.Store(start.UnixMilli())
-	c.Now = func() time.Time { return time.UnixMilli(w.now.Load()) }
-	db, err := storage.Open(t.Context(), c)
+	w.config.Now = func() time.Time { return time.UnixMilli(w.now.Load()) }
+	db, err := storage.Open(t.Context(), w.config)
 	require.NoError(t, err)
+	w.db = db
 	t.Cleanup(func() {
-		require.NoError(t, db.Check(context.Background()), "the invariants of the database hold")
-		require.NoError(t, db.Close())
+		require.NoError(t, w.db.Check(context.Background()), "the invariants of the database hold")
+		require.NoError(t, w.db.Close())
 	})
 	sealer, err := key.NewSealer(make([]byte, 32))
 	require.NoError(t, err)
-	w.db = db
-	w.Attention = &attention.Attention{Base: "https://n1.example", DB: db, Private: true, Sandbox: true, Seal: sealer}
+	open := func(a attention.PayAccount) (pay.Provider, error) { return upi.New("asha@okbank", a.Name, time.Now) }
+	w.Attention = &attention.Attention{Pay: open, Base: "https://n1.example", DB: db, Private: true, Sandbox: true, Seal: sealer}
 	return w
 }
 
+func (w *world) pass(d time.Duration) { w.now.Add(d.Milliseconds()) }
+
+// another returns a second room on the same database with its own connection, as a second process has.
+func (w *world) another() *world {
+	w.t.Helper()
+	db, err := storage.Open(w.t.Context(), w.config)
+	require.NoError(w.t, err)
+	next, room := *w, *w.Attention
+	room.DB, next.db, next.Attention = db, db, &room
+	return &next
+}
+
+// restart replaces the process, which has died, by another one.
+func (w *world) restart() {
+	w.t.Helper()
+	died, next := w.db, w.another()
+	w.db, w.Attention = next.db, next.Attention
+	require.NoError(w.t, died.Close())
+}
+
+// write writes as the process, which dies where its fault says.
 func (w *world) write(fn func(ctx context.Context, tx *storage.Tx) error) error {
-	return w.db.Write(context.Background(), fn)
+	err := w.db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
+		if err := fn(ctx, tx); err != nil || w.fault != beforeCommit {
+			return err
+		}
+		return errDied
+	})
+	if err == nil && w.fault == afterCommit {
+		err = errDied
+	}
+	return err
 }
 
 func (w *world) read(fn func(ctx context.Context, tx *storage.Tx) error) error {
@@ -58,13 +104,15 @@ func (w *world) read(fn func(ctx context.Context, tx *storage.Tx) error) error {
 func (w *world) person(handle string, kind protocol.ProfileKind) {
 	w.t.Helper()
 	require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: strings.ToUpper(handle), Kind: kind}})
+		_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: strings.ToUpper(handle), Kind: kind}})
 		return err
 	}))
 }
 
 func owner(handle string) protocol.Caller {
-	return protocol.Caller{Standing: protocol.Session, Account: "acc_" + handle, Handle: handle, Handles: []string{handle}, Name: strings.ToUpper(handle), Network: "net-" + handle}
+	return protocol.Caller{
+		Standing: protocol.Session, Account: "acc_" + handle, Handle: handle, Handles: []string{handle}, Name: strings.ToUpper(handle), Network: "net-" + handle,
+	}
 }
 
 func (w *world) account(handle string, in protocol.PaymentDraft) (got protocol.PaymentAccount, err error) {
@@ -83,7 +131,18 @@ func (w *world) board(handle string, in protocol.AttentionDraft) (got protocol.O
 	return got, err
 }
 
-var upi = protocol.PaymentDraft{Provider: protocol.PayUPI, VPA: "asha@okbank"}
+var upiDraft = protocol.PaymentDraft{Provider: protocol.PayUPI, VPA: "asha@okbank"}
+
+// opened opens a board that takes bids.
+func (w *world) opened(in protocol.AttentionDraft) protocol.OwnAttentionBoard {
+	w.t.Helper()
+	w.person("asha", protocol.Person)
+	_, err := w.account("asha", upiDraft)
+	require.NoError(w.t, err)
+	got, err := w.board("asha", in)
+	require.NoError(w.t, err)
+	return got
+}
 
 func (w *world) readBoard() (got protocol.AttentionBoard, err error) {
 	err = w.read(func(ctx context.Context, tx *storage.Tx) error {
@@ -113,7 +172,9 @@ func TestBoard(t *testing.T) {
 		_, err = w.readBoard()
 		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
 
-		own, err := w.board("asha", protocol.AttentionDraft{Rules: "Offers of yarn.", Floor: "500", Slots: 3, Categories: []protocol.BoardCategory{{Name: "Yarn", Floor: "700"}}})
+		own, err := w.board("asha", protocol.AttentionDraft{
+			Rules: "Offers of yarn.", Floor: "500", Slots: 3, Categories: []protocol.BoardCategory{{Name: "Yarn", Floor: "700"}},
+		})
 		require.NoError(w.t, err)
 		require.True(w.t, own.Open)
 		require.True(w.t, own.Wanted)
@@ -123,7 +184,7 @@ func TestBoard(t *testing.T) {
 		require.NoError(w.t, err)
 		require.False(w.t, out.WouldGetSlot)
 
-		_, err = w.account("asha", upi)
+		_, err = w.account("asha", upiDraft)
 		require.NoError(w.t, err)
 		b, err := w.readBoard()
 		require.NoError(w.t, err)
@@ -139,15 +200,16 @@ func TestBoard(t *testing.T) {
 		for _, tt := range []struct {
 			amount   protocol.Decimal
 			category string
-			gets     bool
+			place    *int // also whether it would get a slot
 			code     protocol.Code
 		}{
-			{"500", "", true, ""}, {"499.99", "", false, ""}, {"699.99", "yarn", false, ""}, {"700", "YARN", true, ""},
-			{"500", "ink", false, protocol.Validation}, {"100000.01", "", false, protocol.Validation},
+			{"500", "", new(1), ""}, {"499.99", "", nil, ""}, {"699.99", "yarn", nil, ""}, {"700", "YARN", new(1), ""},
+			{"500", "ink", nil, protocol.Validation}, {"100000.01", "", nil, protocol.Validation},
 		} {
 			out, err := w.check(tt.amount, tt.category)
 			require.Equal(w.t, tt.code, protocol.CodeOf(err), tt.amount)
-			require.Equal(w.t, tt.gets, out.WouldGetSlot, tt.amount)
+			require.Equal(w.t, tt.place != nil, out.WouldGetSlot, tt.amount)
+			require.Equal(w.t, tt.place, out.Place, tt.amount)
 		}
 		require.NoError(w.t, w.read(func(ctx context.Context, tx *storage.Tx) error {
 			page, err := w.List(ctx, tx, protocol.Caller{}, protocol.AttentionQuery{})
@@ -179,7 +241,9 @@ func TestAccount(t *testing.T) {
 		w.person("asha", protocol.Person)
 		_, err := w.account("asha", protocol.PaymentDraft{Provider: protocol.PayRazorpay, KeyID: "rzp_test_1"})
 		require.Equal(w.t, protocol.Validation, protocol.CodeOf(err))
-		got, err := w.account("asha", protocol.PaymentDraft{Provider: protocol.PayRazorpay, KeyID: "rzp_test_1", KeySecret: "s3cr3t-key", WebhookSecrets: []string{"whsec-one", "whsec-two"}})
+		got, err := w.account("asha", protocol.PaymentDraft{
+			Provider: protocol.PayRazorpay, KeyID: "rzp_test_1", KeySecret: "s3cr3t-key", WebhookSecrets: []string{"whsec-one", "whsec-two"},
+		})
 		require.NoError(w.t, err)
 		require.True(w.t, got.HasKeySecret)
 		require.Equal(w.t, 2, got.WebhookSecrets)
@@ -188,11 +252,11 @@ func TestAccount(t *testing.T) {
 		require.NoError(w.t, err)
 		require.Equal(w.t, 2, again.WebhookSecrets)
 		require.Equal(w.t, got.WebhookURL, again.WebhookURL)
-		other, err := w.account("asha", upi)
+		other, err := w.account("asha", upiDraft)
 		require.NoError(w.t, err)
 		require.Nil(w.t, other.WebhookURL)
 		require.NoError(w.t, w.read(func(ctx context.Context, tx *storage.Tx) error {
-			all, err := tx.PaymentAccounts(ctx, "asha")
+			all, err := tx.PaymentAccounts().OfProfile(ctx, "asha")
 			require.NoError(w.t, err)
 			require.Len(w.t, all, 2)
 			for _, a := range all {

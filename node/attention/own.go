@@ -18,7 +18,7 @@ func own(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Own
 	if err != nil {
 		return nil, err
 	}
-	p, err := tx.ProfileToChange(ctx, handle)
+	p, err := tx.Profiles().ForUpdate(ctx, handle)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", handle)
 	}
@@ -31,7 +31,7 @@ func own(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Own
 // ownBoard returns the stored board of a profile; of one that has none, a closed one with the
 // defaults.
 func ownBoard(ctx context.Context, tx *storage.Tx, handle string) (*storage.AttentionBoard, error) {
-	b, err := tx.BoardOf(ctx, handle)
+	b, err := tx.AttentionBoards().ByHandle(ctx, handle)
 	if errors.Is(err, storage.ErrNotFound) {
 		terms, _ := protocol.AttentionDraft{}.Terms()
 		return &storage.AttentionBoard{Handle: handle, Terms: terms}, nil
@@ -73,8 +73,9 @@ func (a *Attention) PutOwn(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	}
 	terms, _ := in.Terms() // the hall has refused faults
 	if b.ID != "" {
-		if err := tx.RenumberSlots(ctx, b, terms.Slots); errors.Is(err, storage.ErrExists) {
-			return protocol.OwnAttentionBoard{}, protocol.Errorf(protocol.Conflict, "more than %d slots are in use; take fewer away, or wait until bids end", terms.Slots)
+		if err := tx.Bids().RenumberSlots(ctx, b, terms.Slots); errors.Is(err, storage.ErrExists) {
+			return protocol.OwnAttentionBoard{}, protocol.Errorf(protocol.Conflict,
+				"more than %d slots are in use; set slots higher, or wait until bids end", terms.Slots)
 		} else if err != nil {
 			return protocol.OwnAttentionBoard{}, err
 		}
@@ -85,7 +86,7 @@ func (a *Attention) PutOwn(ctx context.Context, tx *storage.Tx, c protocol.Calle
 			return protocol.OwnAttentionBoard{}, err
 		}
 	}
-	if err := tx.PutBoard(ctx, b); err != nil {
+	if err := tx.AttentionBoards().Put(ctx, b); err != nil {
 		return protocol.OwnAttentionBoard{}, err
 	}
 	p.Attention = true
@@ -94,7 +95,7 @@ func (a *Attention) PutOwn(ctx context.Context, tx *storage.Tx, c protocol.Calle
 
 // currentAccount returns the id of the payment account in use, "" for none.
 func currentAccount(ctx context.Context, tx *storage.Tx, handle string) (string, error) {
-	all, err := tx.PaymentAccounts(ctx, handle)
+	all, err := tx.PaymentAccounts().OfProfile(ctx, handle)
 	for _, one := range all {
 		if one.RetiredAt == nil {
 			return one.ID, err
@@ -138,7 +139,7 @@ func (a *Attention) GetAccount(ctx context.Context, tx *storage.Tx, c protocol.C
 	if err != nil {
 		return protocol.PaymentAccount{}, err
 	}
-	all, err := tx.PaymentAccounts(ctx, p.Draft.Handle)
+	all, err := tx.PaymentAccounts().OfProfile(ctx, p.Draft.Handle)
 	if err != nil {
 		return protocol.PaymentAccount{}, err
 	}
@@ -178,7 +179,7 @@ func (a *Attention) PutAccount(ctx context.Context, tx *storage.Tx, c protocol.C
 		return protocol.PaymentAccount{}, protocol.Invalid(protocol.Fault{Pointer: "/provider", Code: "not-allowed", Detail: "this node does not offer it"})
 	}
 	handle := p.Draft.Handle
-	all, err := tx.PaymentAccounts(ctx, handle)
+	all, err := tx.PaymentAccounts().OfProfile(ctx, handle)
 	if err != nil {
 		return protocol.PaymentAccount{}, err
 	}
@@ -202,7 +203,7 @@ func (a *Attention) PutAccount(ctx context.Context, tx *storage.Tx, c protocol.C
 		return protocol.PaymentAccount{}, err
 	}
 	account.RetiredAt = nil
-	if err := tx.PutPaymentAccount(ctx, account); err != nil {
+	if err := tx.PaymentAccounts().Put(ctx, account); err != nil {
 		return protocol.PaymentAccount{}, err
 	}
 	return a.account(account), setAccount(ctx, tx, handle, account.ID)
@@ -221,7 +222,7 @@ func (a *Attention) fill(account *storage.PaymentAccount, in protocol.PaymentDra
 		kept.Webhooks = in.WebhookSecrets
 	}
 	if in.Provider == protocol.PaySandbox && len(kept.Webhooks) == 0 {
-		kept.Webhooks = []string{rand.Text()} // signs what the node posts to itself
+		kept.Webhooks = []string{rand.Text() + rand.Text()} // signs what the node posts to itself
 	}
 	if in.Provider == protocol.PayRazorpay {
 		var faults []protocol.Fault
@@ -235,9 +236,18 @@ func (a *Attention) fill(account *storage.PaymentAccount, in protocol.PaymentDra
 			return protocol.Invalid(faults...)
 		}
 	}
+	opened := PayAccount{
+		Provider: in.Provider, VPA: in.VPA, Name: firstOf(in.PayeeName, in.LegalName, account.Handle), KeyID: in.KeyID,
+		KeySecret: kept.KeySecret, WebhookSecrets: kept.Webhooks,
+	}
+	provider, err := a.Pay(opened)
+	if err != nil { // its form only; the provider is not asked
+		return protocol.Invalid(protocol.Fault{Pointer: "", Code: "payment-account", Detail: err.Error()})
+	}
 	account.PaymentAccountDoc = storage.PaymentAccountDoc{
 		VPA: in.VPA, PayeeName: in.PayeeName, KeyID: in.KeyID, HasKeySecret: kept.KeySecret != "", WebhookSecrets: len(kept.Webhooks),
 		LegalName: in.LegalName, Address: in.Address, GSTIN: in.GSTIN, GSTPercent: string(in.GSTPercent),
+		Test: provider.Caps().Test,
 	}
 	account.Sealed = nil
 	if kept.KeySecret != "" || len(kept.Webhooks) > 0 {
@@ -253,19 +263,19 @@ func (a *Attention) fill(account *storage.PaymentAccount, in protocol.PaymentDra
 // retire takes an account out of use. Its secrets stay as long as a bid may be refunded by it.
 func (a *Attention) retire(ctx context.Context, tx *storage.Tx, account *storage.PaymentAccount) error {
 	account.RetiredAt = new(tx.Now)
-	owes, err := tx.PaymentAccountOwes(ctx, account.ID)
+	owes, err := tx.PaymentAccounts().Owes(ctx, account.ID)
 	if err != nil {
 		return err
 	}
 	if !owes {
 		account.Sealed, account.HasKeySecret, account.WebhookSecrets = nil, false, 0
 	}
-	return tx.PutPaymentAccount(ctx, account)
+	return tx.PaymentAccounts().Put(ctx, account)
 }
 
 // setAccount makes an account that of the profile's board, if there is one.
 func setAccount(ctx context.Context, tx *storage.Tx, handle, account string) error {
-	b, err := tx.BoardOf(ctx, handle)
+	b, err := tx.AttentionBoards().ByHandle(ctx, handle)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil
 	}
@@ -273,7 +283,7 @@ func setAccount(ctx context.Context, tx *storage.Tx, handle, account string) err
 		return err
 	}
 	b.Account = account
-	return tx.PutBoard(ctx, b)
+	return tx.AttentionBoards().Put(ctx, b)
 }
 
 // DeleteAccount takes the payment account out of use: the board takes no more bids.
@@ -282,7 +292,7 @@ func (a *Attention) DeleteAccount(ctx context.Context, tx *storage.Tx, c protoco
 	if err != nil {
 		return protocol.None{}, err
 	}
-	all, err := tx.PaymentAccounts(ctx, p.Draft.Handle)
+	all, err := tx.PaymentAccounts().OfProfile(ctx, p.Draft.Handle)
 	if err != nil {
 		return protocol.None{}, err
 	}

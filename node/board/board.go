@@ -43,7 +43,7 @@ func (b *Board) Post(ctx context.Context, tx *storage.Tx, c protocol.Caller, in 
 		p.Network = c.Network
 	}
 	if c.Handle != "" {
-		profile, err := tx.ProfileByHandle(ctx, c.Handle)
+		profile, err := tx.Profiles().ByHandle(ctx, c.Handle)
 		if err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return protocol.Post{}, err
 		}
@@ -64,10 +64,10 @@ func (b *Board) Post(ctx context.Context, tx *storage.Tx, c protocol.Caller, in 
 			return protocol.Post{}, fmt.Errorf("sign statement of %s: %w", c.Handle, err)
 		}
 	}
-	if err := tx.InsertPost(ctx, p); err != nil {
+	if err := tx.Posts().Insert(ctx, p); err != nil {
 		return protocol.Post{}, err
 	}
-	if err := tx.AppendFeed(ctx, feedItem(p, tx.Now)); err != nil {
+	if err := tx.Feed().Append(ctx, feedItem(p, tx.Now)); err != nil {
 		return protocol.Post{}, err
 	}
 	return p.Post, b.Distribute(ctx, tx, p, storage.LogCreate)
@@ -83,7 +83,7 @@ func (b *Board) Ahead(ctx context.Context, tx *storage.Tx, in protocol.NewPost) 
 }
 
 func parentOf(ctx context.Context, tx *storage.Tx, id string) (*protocol.StoredPost, error) {
-	parent, err := tx.PostByID(ctx, id)
+	parent, err := tx.Posts().ByID(ctx, id)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && parent.State != protocol.Visible {
 		return nil, protocol.Invalid(protocol.Fault{Pointer: "/inReplyTo", Code: "not-found", Detail: "there is no such post to reply to, or it is no longer public"})
 	}
@@ -114,7 +114,7 @@ func mentioned(ctx context.Context, tx *storage.Tx, parent *protocol.StoredPost,
 		root = *parent.Root
 	}
 	for _, m := range protocol.NamesOf(text) {
-		if m.Actor, err = tx.ThreadAuthor(ctx, root, m.Handle, m.Host); err != nil {
+		if m.Actor, err = tx.Posts().ThreadAuthor(ctx, root, m.Handle, m.Host); err != nil {
 			return nil, err
 		}
 		if m.Actor != "" && (parent.Author.Actor == nil || m.Actor != *parent.Author.Actor) {
@@ -129,7 +129,7 @@ func addAuthorNews(ctx context.Context, tx *storage.Tx, parent, reply *protocol.
 	if reply.Author.Verified && reply.Author.Is(parent.Author) {
 		return nil
 	}
-	return tx.AppendNews(ctx, storage.NewsReply, reply.ID, parent.Author.Names()...)
+	return tx.News().Append(ctx, storage.NewsReply, reply.ID, parent.Author.Names()...)
 }
 
 // Distribute announces to other servers that a post was created, deleted, hidden or restored. A post on
@@ -140,11 +140,11 @@ func (b *Board) Distribute(ctx context.Context, tx *storage.Tx, p *protocol.Stor
 	switch {
 	case p.Board == b.ID():
 		if kind == storage.LogDelete { // earlier entries must no longer contain the text
-			if err := tx.RedactLog(ctx, b.ID(), p.ID); err != nil {
+			if err := tx.Logs().Redact(ctx, b.ID(), p.ID); err != nil {
 				return err
 			}
 		}
-		if err := tx.AppendLog(ctx, b.ID(), kind, p.ID, nil); err != nil {
+		if err := tx.Logs().Append(ctx, b.ID(), kind, p.ID, nil); err != nil {
 			return err
 		}
 	case kind == storage.LogCreate || kind == storage.LogDelete: // other changes of the board's posts are announced by that board
@@ -175,7 +175,7 @@ func (b *Board) readers(ctx context.Context, tx *storage.Tx, p *protocol.StoredP
 		}
 	}
 	if p.ReplyTo != "" && p.Author.Method != protocol.ByProof {
-		parent, err := tx.PostByURI(ctx, p.ReplyTo)
+		parent, err := tx.Posts().ByURI(ctx, p.ReplyTo)
 		switch {
 		case err == nil && parent.Node != nil && parent.Author.Actor != nil && !sameHost(*parent.Author.Actor, p.Board):
 			add(*parent.Author.Actor)
@@ -191,12 +191,12 @@ func (b *Board) readers(ctx context.Context, tx *storage.Tx, p *protocol.StoredP
 	if kind != storage.LogHide && kind != storage.LogDelete {
 		return to, nil
 	}
-	fetched, err := tx.Readers(ctx, p.ID)
+	fetched, err := tx.Posts().Readers(ctx, p.ID)
 	for _, actor := range fetched {
 		add(actor)
 	}
 	if err == nil && kind == storage.LogDelete && len(fetched) > 0 {
-		err = tx.DropReaders(ctx, p.ID)
+		err = tx.Posts().DropReaders(ctx, p.ID)
 	}
 	return to, err
 }
@@ -230,7 +230,7 @@ func sameHost(a, b string) bool {
 
 // Read lists posts, newest first.
 func (b *Board) Read(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.BoardQuery) (protocol.Page[protocol.Post], error) {
-	page, err := tx.ListPosts(ctx, in)
+	page, err := tx.Posts().List(ctx, in)
 	b.locate(page.Items)
 	return page, err
 }
@@ -246,7 +246,7 @@ func (b *Board) Get(ctx context.Context, tx *storage.Tx, c protocol.Caller, in p
 	p.URL = b.page(p.ID)
 	out := protocol.PostWithReplies{Post: p.Post, State: p.State, Untrusted: true}
 	if p.State == protocol.Hidden {
-		reason, _, err := tx.PostStanding(ctx, p.ID)
+		reason, _, err := tx.Posts().Standing(ctx, p.ID)
 		if err != nil {
 			return protocol.PostWithReplies{}, err
 		}
@@ -254,11 +254,11 @@ func (b *Board) Get(ctx context.Context, tx *storage.Tx, c protocol.Caller, in p
 	}
 	switch {
 	case !in.Thread:
-		out.Replies, err = tx.ListReplies(ctx, p.ID, in.Size(), in.After)
+		out.Replies, err = tx.Posts().ListReplies(ctx, p.ID, in.Size(), in.After)
 	case p.Root != nil:
-		out.Replies, err = tx.ListThread(ctx, *p.Root, in.Size(), in.After)
+		out.Replies, err = tx.Posts().ListThread(ctx, *p.Root, in.Size(), in.After)
 	default:
-		out.Replies, err = tx.ListThread(ctx, p.ID, in.Size(), in.After)
+		out.Replies, err = tx.Posts().ListThread(ctx, p.ID, in.Size(), in.After)
 	}
 	b.locate(out.Replies.Items)
 	return out, err
@@ -266,7 +266,7 @@ func (b *Board) Get(ctx context.Context, tx *storage.Tx, c protocol.Caller, in p
 
 // readable returns a post that the caller may read.
 func readable(ctx context.Context, tx *storage.Tx, c protocol.Caller, id string) (*protocol.StoredPost, error) {
-	p, err := tx.PostToDecide(ctx, id)
+	p, err := tx.Posts().ForUpdate(ctx, id)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
 		return nil, protocol.Errorf(protocol.NotFound, "there is no post with that id")
@@ -295,7 +295,7 @@ func (b *Board) Delete(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 			return protocol.None{}, protocol.Errorf(protocol.Forbidden, "only the author can delete this post")
 		}
 	}
-	if err := tx.SetPostState(ctx, p.ID, protocol.Deleted, "by "+c.Standing.String()); err != nil {
+	if err := tx.Posts().SetState(ctx, p.ID, protocol.Deleted, "by "+c.Standing.String()); err != nil {
 		return protocol.None{}, err
 	}
 	switch {
@@ -306,7 +306,7 @@ func (b *Board) Delete(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 	}
 	// A reply from another server is removed from this board and its log. The post itself can only
 	// be deleted on its own server.
-	if err := tx.RedactLog(ctx, b.ID(), p.ID); err != nil || p.State != protocol.Visible {
+	if err := tx.Logs().Redact(ctx, b.ID(), p.ID); err != nil || p.State != protocol.Visible {
 		return protocol.None{}, err
 	}
 	return protocol.None{}, b.Distribute(ctx, tx, p, storage.LogHide)
@@ -338,7 +338,7 @@ func feedItem(p *protocol.StoredPost, at time.Time) protocol.FeedItem {
 
 // NewEpoch begins a new epoch of the board's log, so that its followers walk it again.
 func (b *Board) NewEpoch(ctx context.Context, tx *storage.Tx, c protocol.Caller, _ protocol.None) (protocol.None, error) {
-	if _, err := tx.NewEpoch(ctx, b.ID()); err != nil {
+	if _, err := tx.Logs().NewEpoch(ctx, b.ID()); err != nil {
 		return protocol.None{}, err
 	}
 	return protocol.None{}, tx.Audit(ctx, c.Actor(), "new epoch", b.ID(), "")

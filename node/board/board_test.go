@@ -92,7 +92,7 @@ func TestDelete_OnlyTheAuthor(t *testing.T) {
 	require.Equal(t, protocol.Gone, del(asha, mine.ID), "a deletion is final")
 	require.Empty(t, del(protocol.Caller{Standing: protocol.Operator}, theirs.ID))
 	require.NoError(t, db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
-		entries, err := tx.LogAfter(ctx, b.ID(), 0, 10)
+		entries, err := tx.Logs().After(ctx, b.ID(), 0, 10)
 		var kinds []string
 		for _, e := range entries {
 			kinds = append(kinds, string(e.Kind))
@@ -129,11 +129,11 @@ func TestReceived(t *testing.T) {
 		return err
 	}))
 	require.NoError(t, db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
-		jobs, err := tx.ListJobs(ctx, "waiting", 10, "")
+		jobs, err := tx.Jobs().List(ctx, "waiting", 10, "")
 		require.Len(t, jobs.Items, 1)
 		require.Equal(t, storage.SubmitJob, jobs.Items[0].Kind)
 		require.Equal(t, "to:n2.example", jobs.Items[0].Lane)
-		_, _, err2 := tx.LogHead(ctx, b.ID())
+		_, _, err2 := tx.Logs().Head(ctx, b.ID())
 		require.ErrorIs(t, err2, storage.ErrNotFound, "our own log says nothing of other boards' posts")
 		return err
 	}))

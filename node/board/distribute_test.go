@@ -37,7 +37,7 @@ func TestTell_WhoIsAnswered(t *testing.T) {
 			jobs, _, err := db.ClaimJobs(t.Context(), "test", 20, time.Minute)
 			require.NoError(t, err)
 			for _, j := range jobs {
-				require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.FinishJob(ctx, j.ID) }))
+				require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Finish(ctx, j.ID) }))
 				if j.Kind != "submit" {
 					continue // a letter to the author's owner
 				}
@@ -75,13 +75,13 @@ func TestTell_WhoIsAnswered(t *testing.T) {
 		// follower, which the log tells.
 		fetched := func(post, host, actor string) (fresh bool) {
 			require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				fresh, err = tx.PutReader(ctx, post, host, actor)
+				fresh, err = tx.Posts().PutReader(ctx, post, host, actor)
 				return err
 			}))
 			return fresh
 		}
 		require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			return tx.PutOutlet(ctx, storage.Outlet{Board: b.ID(), Inbox: "https://f.example/inbox", Host: "f.example"})
+			return tx.Outlets().Put(ctx, storage.Outlet{Board: b.ID(), Inbox: "https://f.example/inbox", Host: "f.example"})
 		}))
 		anonymous, signed := b.post(visitor, protocol.Offer, ""), b.post(asha, protocol.Offer, note)
 		told()
@@ -102,7 +102,7 @@ func TestTell_WhoIsAnswered(t *testing.T) {
 			require.Equal(t, []submission{{Post: id, Kind: "delete", To: to, Direct: true}}, told())
 			require.NoError(t, db.Numbered(t.Context()))
 			require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				left, err := tx.Readers(ctx, id)
+				left, err := tx.Posts().Readers(ctx, id)
 				require.Empty(t, left)
 				return err
 			}))
@@ -133,7 +133,7 @@ func TestDelete_ForeignReply(t *testing.T) {
 				Author: protocol.Author{Name: "Carol", Node: &host, Method: protocol.ByFederation}, Node: &host, CreatedAt: tx.Now,
 			}})
 			if err == nil {
-				err = tx.AppendLog(ctx, b.ID(), "create", id, []byte("what was received"))
+				err = tx.Logs().Append(ctx, b.ID(), "create", id, []byte("what was received"))
 			}
 			return err
 		}))
@@ -143,7 +143,7 @@ func TestDelete_ForeignReply(t *testing.T) {
 		}))
 		require.NoError(t, db.Numbered(t.Context()))
 		require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			entries, err := tx.LogAfter(ctx, b.ID(), 0, 10)
+			entries, err := tx.Logs().After(ctx, b.ID(), 0, 10)
 			require.Len(t, entries, 2)
 			require.True(t, entries[0].Redacted)
 			require.Nil(t, entries[0].Activity)
@@ -161,7 +161,7 @@ func TestPost_Language(t *testing.T) {
 		b := bench{&Board{Base: base}, db, t}
 		speaks := func(languages ...string) {
 			require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				_, err := tx.PutProfile(ctx, &storage.StoredProfile{CreatedAt: tx.Now, UpdatedAt: tx.Now,
+				_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{CreatedAt: tx.Now, UpdatedAt: tx.Now,
 					Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person, Languages: languages}})
 				return err
 			}))
@@ -170,7 +170,7 @@ func TestPost_Language(t *testing.T) {
 			id := b.post(c, protocol.Offer, "").ID
 			require.NoError(t, db.Numbered(t.Context()))
 			require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				p, err := tx.PostByID(ctx, id)
+				p, err := tx.Posts().ByID(ctx, id)
 				tag = p.Language
 				return err
 			}))
@@ -212,7 +212,7 @@ func TestPost_Mentions(t *testing.T) {
 			require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 				made, err := b.Post(ctx, tx, c, protocol.NewPost{Kind: protocol.Offer, Title: "t", Body: body, InReplyTo: parent})
 				if err == nil {
-					p, err = tx.PostByID(ctx, made.ID)
+					p, err = tx.Posts().ByID(ctx, made.ID)
 				}
 				return err
 			}))
@@ -225,7 +225,7 @@ func TestPost_Mentions(t *testing.T) {
 				var s submission
 				require.NoError(t, json.Unmarshal(j.Args, &s))
 				to = append(to, string(s.Kind)+" "+s.To)
-				require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.FinishJob(ctx, j.ID) }))
+				require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Finish(ctx, j.ID) }))
 			}
 			return to
 		}

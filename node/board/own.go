@@ -13,7 +13,7 @@ func (b *Board) ListOwn(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 	if err != nil {
 		return protocol.Page[protocol.OwnPost]{}, err
 	}
-	page, err := tx.ListOwnPosts(ctx, handle, in.Size(), in.After)
+	page, err := tx.Posts().ListOwn(ctx, handle, in.Size(), in.After)
 	for i := range page.Items {
 		page.Items[i].URL = b.page(page.Items[i].ID)
 	}

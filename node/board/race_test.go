@@ -30,7 +30,7 @@ func TestHidePost_BesideTheOperator(t *testing.T) {
 		}))
 		ended := make(chan error, 1)
 		require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			if err := tx.SetPostState(ctx, id, protocol.Hidden, "operator: spam"); err != nil {
+			if err := tx.Posts().SetState(ctx, id, protocol.Hidden, "operator: spam"); err != nil {
 				return err
 			}
 			go func() {
@@ -42,7 +42,7 @@ func TestHidePost_BesideTheOperator(t *testing.T) {
 		require.NoError(t, <-ended)
 		require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error { return b.RestorePost(ctx, tx, uri) }))
 		require.NoError(t, db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
-			p, err := tx.PostByID(ctx, id)
+			p, err := tx.Posts().ByID(ctx, id)
 			require.Equal(t, protocol.Hidden, p.State)
 			return err
 		}))

@@ -12,7 +12,7 @@ import (
 // identifies it: a second call returns the same id and changes nothing. The id and the time are
 // those by which it is listed (protocol.ShownAt).
 func (b *Board) ReceivePost(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) (string, error) {
-	if known, err := tx.PostByURI(ctx, p.URI); err == nil {
+	if known, err := tx.Posts().ByURI(ctx, p.URI); err == nil {
 		return known.ID, nil
 	} else if !errors.Is(err, storage.ErrNotFound) {
 		return "", err
@@ -22,7 +22,7 @@ func (b *Board) ReceivePost(ctx context.Context, tx *storage.Tx, p *protocol.Sto
 		p.Tags = []string{}
 	}
 	if p.ReplyTo != "" {
-		parent, err := tx.PostByURI(ctx, p.ReplyTo)
+		parent, err := tx.Posts().ByURI(ctx, p.ReplyTo)
 		switch {
 		case err == nil:
 			p.InReplyTo = &parent.ID
@@ -33,10 +33,10 @@ func (b *Board) ReceivePost(ctx context.Context, tx *storage.Tx, p *protocol.Sto
 			return "", err
 		}
 	}
-	if err := tx.InsertPost(ctx, p); err != nil {
+	if err := tx.Posts().Insert(ctx, p); err != nil {
 		return "", err
 	}
-	return p.ID, tx.AppendFeed(ctx, feedItem(p, p.CreatedAt))
+	return p.ID, tx.Feed().Append(ctx, feedItem(p, p.CreatedAt))
 }
 
 // DeletePost applies the deletion of a post by its origin. An unknown post is no error: it may
@@ -61,9 +61,9 @@ func (b *Board) RestorePost(ctx context.Context, tx *storage.Tx, uri string) err
 }
 
 func (b *Board) move(ctx context.Context, tx *storage.Tx, uri string, to protocol.PostState, why string) error {
-	p, err := tx.PostByURI(ctx, uri)
+	p, err := tx.Posts().ByURI(ctx, uri)
 	if err == nil {
-		p, err = tx.PostToDecide(ctx, p.ID) // locked, as for a decision of the operator
+		p, err = tx.Posts().ForUpdate(ctx, p.ID) // locked, as for a decision of the operator
 	}
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil
@@ -72,9 +72,9 @@ func (b *Board) move(ctx context.Context, tx *storage.Tx, uri string, to protoco
 		return err
 	}
 	if to == protocol.Visible {
-		if reason, _, err := tx.PostStanding(ctx, p.ID); err != nil || reason != byItsBoard {
+		if reason, _, err := tx.Posts().Standing(ctx, p.ID); err != nil || reason != byItsBoard {
 			return err
 		}
 	}
-	return tx.SetPostState(ctx, p.ID, to, why)
+	return tx.Posts().SetState(ctx, p.ID, to, why)
 }

@@ -50,7 +50,7 @@ func serve(t *testing.T) *server {
 	flat := 0
 	k, err := key.GenerateEd25519()
 	require.NoError(t, err)
-	s := &server{t: t, key: k, issuer: proof.New(proof.Config{Master: master, Audience: "node", Flat: &flat})}
+	s := &server{t: t, key: k, issuer: proof.New(proof.Config{Master: master, Audience: "node", Flat: &flat, Cost: 1})}
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(s.Close)
 	return s

@@ -10,13 +10,7 @@ import (
 
 	"stoa/node/webhook"
 	"stoa/protocol"
-	"stoa/protocol/netx"
 	"stoa/storage"
-)
-
-const (
-	firstWait   = 5 * time.Second
-	longestWait = time.Hour
 )
 
 // A Sender delivers one signed document; its failures are *webhook.Failure.
@@ -30,7 +24,7 @@ func enqueueCallback(ctx context.Context, tx *storage.Tx, t *storage.StoredThrea
 		ID: m.ID, Handle: t.Handle, ThreadID: t.ID, URL: t.Callback, N: t.Messages,
 		State: protocol.CallbackWaiting, NextAt: tx.Now, Until: tx.Now.Add(protocol.CallbackFor),
 	}
-	if err := tx.InsertCallback(ctx, cb); err != nil {
+	if err := tx.Callbacks().Insert(ctx, cb); err != nil {
 		return err
 	}
 	return enqueueTry(ctx, tx, cb)
@@ -64,8 +58,8 @@ func (r *Contact) Deliver(ctx context.Context, j storage.Job) (func(context.Cont
 	var cb *storage.StoredCallback
 	var m *protocol.Message
 	err := r.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		if cb, err = tx.CallbackByID(ctx, s.ID); err == nil {
-			m, err = tx.MessageByNumber(ctx, cb.ThreadID, cb.N)
+		if cb, err = tx.Callbacks().ByID(ctx, s.ID); err == nil {
+			m, err = tx.Threads().MessageByNumber(ctx, cb.ThreadID, cb.N)
 		}
 		return err
 	})
@@ -85,7 +79,7 @@ func (r *Contact) Deliver(ctx context.Context, j storage.Job) (func(context.Cont
 
 // settle stores the outcome of an attempt and enqueues what follows.
 func settle(ctx context.Context, tx *storage.Tx, id, tried string, sent error) error {
-	cb, err := tx.CallbackByID(ctx, id)
+	cb, err := tx.Callbacks().ByID(ctx, id)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil
 	}
@@ -100,12 +94,12 @@ func settle(ctx context.Context, tx *storage.Tx, id, tried string, sent error) e
 		}
 		after = false
 	}
-	if err := tx.SaveCallback(ctx, cb); err != nil {
+	if err := tx.Callbacks().Save(ctx, cb); err != nil {
 		return err
 	}
 	switch {
 	case errors.Is(sent, webhook.ErrGone):
-		return tx.EndCallbacks(ctx, cb.ThreadID, cb.LastError)
+		return tx.Callbacks().End(ctx, cb.ThreadID, cb.LastError)
 	case after:
 		return enqueueTry(ctx, tx, cb)
 	}
@@ -122,31 +116,20 @@ func applyOutcome(cb *storage.StoredCallback, sent error, now time.Time) (again 
 		cb.State = protocol.CallbackDone
 		return false
 	}
-	f, ok := errors.AsType[*webhook.Failure](sent)
-	if !ok {
-		f = &webhook.Failure{Kind: webhook.ErrRetry, Text: "this node could not send it"}
-	}
+	f, at := webhook.After(sent, cb.Tries, now, cb.Until)
 	cb.Status, cb.LastError = f.Status, f.Text
-	switch f.Kind {
-	case webhook.ErrGone:
+	switch {
+	case !at.IsZero():
+		cb.NextAt = at
+		return true
+	case f.Kind == webhook.ErrGone:
 		cb.State = protocol.CallbackGone
-		return false
-	case webhook.ErrRefused:
+	case f.Kind == webhook.ErrRefused:
 		cb.State = protocol.CallbackRefused
-		return false
-	}
-	cb.NextAt = now.Add(max(backoff(cb.Tries), f.RetryAfter))
-	if cb.NextAt.After(cb.Until) {
+	default:
 		cb.State = protocol.CallbackFailed
-		return false
 	}
-	return true
-}
-
-// backoff is the pause after the n-th attempt: 5 s, doubling up to an hour, with a quarter of
-// jitter so that deliveries that failed together are not retried together.
-func backoff(n int) time.Duration {
-	return netx.Jitter(netx.Backoff(firstWait, longestWait, n))
+	return false
 }
 
 // ListCallbacks returns the deliveries of one of the owner's agents.
@@ -166,7 +149,7 @@ func (r *Contact) ListCallbacks(
 			return protocol.Page[protocol.CallbackDelivery]{Items: []protocol.CallbackDelivery{}}, nil
 		}
 	}
-	found, err := tx.ListCallbacks(ctx, handle, in.State, in.ThreadID, in.Size(), in.After)
+	found, err := tx.Callbacks().List(ctx, handle, in.State, in.ThreadID, in.Size(), in.After)
 	return convert(found, delivery), err
 }
 
@@ -187,7 +170,7 @@ func delivery(cb *storage.StoredCallback) protocol.CallbackDelivery {
 // Replay makes a delivery again at once, whatever its state, and retries for another 24 hours when
 // that fails.
 func (r *Contact) Replay(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.CallbackRef) (protocol.CallbackDelivery, error) {
-	cb, err := tx.CallbackByID(ctx, in.ID)
+	cb, err := tx.Callbacks().ByID(ctx, in.ID)
 	if err == nil && !actsAs(c, cb.Handle) || errors.Is(err, storage.ErrNotFound) {
 		return protocol.CallbackDelivery{}, protocol.Errorf(protocol.NotFound, "none of your agents has a callback delivery with that id")
 	}
@@ -195,7 +178,7 @@ func (r *Contact) Replay(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 		return protocol.CallbackDelivery{}, err
 	}
 	cb.State, cb.Tries, cb.NextAt, cb.Until = protocol.CallbackWaiting, 0, tx.Now, tx.Now.Add(protocol.CallbackFor)
-	if err := tx.SaveCallback(ctx, cb); err != nil {
+	if err := tx.Callbacks().Save(ctx, cb); err != nil {
 		return protocol.CallbackDelivery{}, err
 	}
 	return delivery(cb), enqueueTry(ctx, tx, cb)

@@ -43,7 +43,7 @@ func (r *Contact) Begin(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 	if t.Author.Verified {
 		t.WriterHandle = c.Handle
 	}
-	if err := tx.InsertThread(ctx, t); err != nil {
+	if err := tx.Threads().Insert(ctx, t); err != nil {
 		return protocol.ContactReceipt{}, err
 	}
 	if _, err := r.appendMessage(ctx, tx, t, protocol.WriterSide, t.Author, in.Message); err != nil {
@@ -64,7 +64,7 @@ func (r *Contact) receiver(ctx context.Context, tx *storage.Tx, in protocol.NewC
 			return nil, protocol.Invalid(protocol.Fault{Pointer: "/callbackUrl", Code: "callback-address", Detail: why})
 		}
 	}
-	p, err := tx.ProfileByHandle(ctx, in.Handle)
+	p, err := tx.Profiles().ByHandle(ctx, in.Handle)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", in.Handle)
 	}
@@ -97,7 +97,7 @@ func (r *Contact) admit(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 	if c.Standing == protocol.Proof {
 		most = protocol.MaxOpenOfNetwork
 	}
-	waiting, err := tx.CountOpenThreads(ctx, handle, writer(c, handle), most)
+	waiting, err := tx.Threads().CountOpen(ctx, handle, writer(c, handle), most)
 	if err == nil && waiting >= most {
 		return reached(protocol.LimitReached{Reason: protocol.TooManyWaiting, Of: "openThreads", Most: most},
 			"%d of your threads with @%s are waiting for an answer; write in one of them, or wait", most, handle)
@@ -106,7 +106,7 @@ func (r *Contact) admit(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 }
 
 func unblocked(ctx context.Context, tx *storage.Tx, handle string, names []string) error {
-	blocked, err := tx.ContactBlocked(ctx, handle, names)
+	blocked, err := tx.ContactBlocks().Match(ctx, handle, names)
 	if err == nil && blocked {
 		return protocol.Errorf(protocol.ContactRefused, "@%s does not accept messages from you", handle)
 	}
@@ -161,13 +161,13 @@ func (r *Contact) appendMessage(
 	} else {
 		t.Unread, t.Unseen = 0, t.Unseen+1
 	}
-	if err := tx.AppendMessage(ctx, t, m); err != nil {
+	if err := tx.Threads().AppendMessage(ctx, t, m); err != nil {
 		return m, err
 	}
 	if err := appendNews(ctx, tx, t, side); err != nil {
 		return m, err
 	}
-	return m, tx.SaveThread(ctx, t)
+	return m, tx.Threads().Save(ctx, t)
 }
 
 // reached returns the conflict of a limit that was reached.
@@ -181,9 +181,9 @@ func reached(limit protocol.LimitReached, format string, args ...any) error {
 func appendNews(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, by protocol.Side) error {
 	ref := storage.MessageRef(t.ID, t.Messages)
 	if by == protocol.WriterSide {
-		return tx.AppendNews(ctx, storage.NewsInbox, ref, "handle:"+t.Handle)
+		return tx.News().Append(ctx, storage.NewsInbox, ref, "handle:"+t.Handle)
 	}
-	return tx.AppendNews(ctx, storage.NewsAnswer, ref, writerReaders(t)...)
+	return tx.News().Append(ctx, storage.NewsAnswer, ref, writerReaders(t)...)
 }
 
 // writerReaders returns the names under which the writer of a thread reads news.

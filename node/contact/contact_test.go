@@ -47,7 +47,7 @@ func (w *world) pass(d time.Duration) { w.now.Add(d.Milliseconds()) }
 func (w *world) profile(handle string, policy *protocol.PolicyDraft) {
 	w.t.Helper()
 	require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: strings.ToUpper(handle),
+		_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: strings.ToUpper(handle),
 			Kind: protocol.Person, ContactPolicy: policy}})
 		return err
 	}))
@@ -247,7 +247,7 @@ func TestSilence(t *testing.T) {
 		require.NoError(w.t, w.DB.Numbered(w.t.Context()))
 		for reader, kind := range map[string]string{storage.ThreadReader(begun.ThreadID): storage.NewsClosed, "handle:asha": storage.NewsLapsed} {
 			require.NoError(w.t, w.DB.Read(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				items, _, _, err := tx.News(ctx, []string{reader}, 0, 10)
+				items, _, _, err := tx.News().After(ctx, []string{reader}, 0, 10)
 				require.NotEmpty(w.t, items, reader)
 				last := items[len(items)-1]
 				require.Equal(w.t, []string{kind, begun.ThreadID}, []string{last.Kind, last.Ref}, "both sides are told")

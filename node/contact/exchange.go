@@ -25,11 +25,11 @@ func (r *Contact) SendExchange(ctx context.Context, tx *storage.Tx, c protocol.C
 	} else if _, err := r.Continue(ctx, tx, c, protocol.NewMessage{ThreadID: threadID, Message: in.Text}); err != nil {
 		return protocol.Exchange{}, err
 	}
-	t, err := tx.ThreadByID(ctx, threadID)
+	t, err := tx.Threads().ByID(ctx, threadID)
 	if err != nil {
 		return protocol.Exchange{}, err
 	}
-	if err := tx.SetClientID(ctx, t.ID, t.Messages, in.MessageID); err != nil {
+	if err := tx.Threads().SetClientID(ctx, t.ID, t.Messages, in.MessageID); err != nil {
 		return protocol.Exchange{}, err
 	}
 	return exchange(ctx, tx, t, waiting(t))
@@ -76,7 +76,7 @@ func (r *Contact) exchangeThread(ctx context.Context, tx *storage.Tx, c protocol
 
 // writerThread returns a thread that the caller has with an agent.
 func (r *Contact) writerThread(ctx context.Context, tx *storage.Tx, c protocol.Caller, handle, threadID string) (*storage.StoredThread, error) {
-	t, err := tx.ThreadByID(ctx, threadID)
+	t, err := tx.Threads().ByID(ctx, threadID)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, threadNotFound()
 	}
@@ -109,7 +109,7 @@ func exchange(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, firs
 	e := protocol.Exchange{
 		ID: protocol.ExchangeID{ThreadID: t.ID, First: first}.String(), ThreadID: t.ID, State: protocol.ExchangeOpen, Untrusted: true,
 	}
-	messages, err := tx.MessagesFrom(ctx, t.ID, max(first-1, 1), protocol.MaxThreadMessages)
+	messages, err := tx.Threads().MessagesFrom(ctx, t.ID, max(first-1, 1), protocol.MaxThreadMessages)
 	if err != nil {
 		return e, err
 	}

@@ -15,7 +15,7 @@ func (r *Contact) List(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 	if err != nil {
 		return protocol.Page[protocol.Thread]{}, err
 	}
-	found, err := tx.ListThreads(ctx, handle, in.State, in.Size(), in.After)
+	found, err := tx.Threads().List(ctx, handle, in.State, in.Size(), in.After)
 	return convert(found, func(t *storage.StoredThread) protocol.Thread { return view(t, protocol.AgentSide) }), err
 }
 
@@ -30,7 +30,7 @@ func convert[R, T any](found protocol.Page[R], to func(*R) T) protocol.Page[T] {
 // ownThread returns a thread of one of the caller's agents. A thread of another agent is not
 // found: ids are not secret, and the answer must not confirm them.
 func ownThread(ctx context.Context, tx *storage.Tx, c protocol.Caller, id string) (*storage.StoredThread, error) {
-	t, err := tx.ThreadByID(ctx, id)
+	t, err := tx.Threads().ByID(ctx, id)
 	if err == nil && !actsAs(c, t.Handle) || errors.Is(err, storage.ErrNotFound) {
 		return nil, protocol.Errorf(protocol.NotFound, "none of your agents has a thread with that id")
 	}
@@ -48,7 +48,7 @@ func (r *Contact) Get(ctx context.Context, tx *storage.Tx, c protocol.Caller, in
 	if err != nil {
 		return protocol.Conversation{}, err
 	}
-	messages, err := tx.ListMessages(ctx, t.ID, in.Size(), in.After)
+	messages, err := tx.Threads().ListMessages(ctx, t.ID, in.Size(), in.After)
 	return protocol.Conversation{Thread: view(t, protocol.AgentSide), Messages: messages}, err
 }
 
@@ -64,7 +64,7 @@ func (r *Contact) Answer(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 	}
 	// dispatch checks blocks for the profile that the caller names. Here the thread names the
 	// profile, which may be any of the owner's.
-	if blocked, err := tx.Blocked(ctx, protocol.BlockHandle, t.Handle); err != nil {
+	if blocked, err := tx.Blocks().Match(ctx, protocol.BlockHandle, t.Handle); err != nil {
 		return protocol.Said{}, err
 	} else if blocked {
 		return protocol.Said{}, protocol.Errorf(protocol.Forbidden, "the operator of this node has blocked @%s", t.Handle)
@@ -88,7 +88,7 @@ func (r *Contact) Answer(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 // agent returns the author of an answer: the profile that was written to, whichever other profiles
 // its owner has.
 func (r *Contact) agent(ctx context.Context, tx *storage.Tx, c protocol.Caller, handle string) (protocol.Author, error) {
-	p, err := tx.ProfileByHandle(ctx, handle)
+	p, err := tx.Profiles().ByHandle(ctx, handle)
 	if err != nil {
 		return protocol.Author{}, err
 	}
@@ -129,14 +129,15 @@ func (r *Contact) Block(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 			}
 		}
 	}
-	if err := tx.InsertContactBlock(ctx, b); err != nil { // b becomes the existing block if there is one
+	if err := tx.ContactBlocks().Insert(ctx, b); err != nil { // b becomes the existing block if there is one
 		return protocol.BlockedWriter{}, err
 	}
-	return blocked(b), tx.RetractBidsOn(ctx, protocol.BoardID(r.Base), t.Handle, b.Names)
+	return blocked(b), tx.Bids().RetractOn(ctx, protocol.BoardID(r.Base), t.Handle, b.Names)
 }
 
 var knownBy = map[string]protocol.KnownBy{
 	"agent": protocol.ByIdentity, "handle": protocol.ByProfile, "key": protocol.ByKey, "account": protocol.ByAccount, "net": protocol.ByNetwork,
+	"mailbox": protocol.ByMailbox, "domain": protocol.ByDomain,
 }
 
 func blocked(b *storage.ContactBlock) protocol.BlockedWriter {
@@ -147,14 +148,14 @@ func blocked(b *storage.ContactBlock) protocol.BlockedWriter {
 
 // Unblock deletes a block.
 func (r *Contact) Unblock(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.BlockRef) (protocol.None, error) {
-	b, err := tx.ContactBlockByID(ctx, in.ID)
+	b, err := tx.ContactBlocks().ByID(ctx, in.ID)
 	if err == nil && !actsAs(c, b.Handle) || errors.Is(err, storage.ErrNotFound) {
 		return protocol.None{}, protocol.Errorf(protocol.NotFound, "none of your agents has a block with that id")
 	}
 	if err != nil {
 		return protocol.None{}, err
 	}
-	return protocol.None{}, tx.DeleteContactBlock(ctx, b.ID)
+	return protocol.None{}, tx.ContactBlocks().Delete(ctx, b.ID)
 }
 
 // ListBlocked returns the blocks of one of the owner's agents.
@@ -163,6 +164,6 @@ func (r *Contact) ListBlocked(ctx context.Context, tx *storage.Tx, c protocol.Ca
 	if err != nil {
 		return protocol.Page[protocol.BlockedWriter]{}, err
 	}
-	found, err := tx.ListContactBlocks(ctx, handle, in.Size(), in.After)
+	found, err := tx.ContactBlocks().List(ctx, handle, in.Size(), in.After)
 	return convert(found, blocked), err
 }

@@ -32,7 +32,7 @@ func (w *world) runJobs(crash func(storage.Job) bool) error {
 				continue
 			}
 			if err := w.write(func(ctx context.Context, tx *storage.Tx) error {
-				if err := tx.FinishJob(ctx, j.ID); err != nil || after == nil {
+				if err := tx.Jobs().Finish(ctx, j.ID); err != nil || after == nil {
 					return err
 				}
 				return after(ctx, tx)
@@ -48,7 +48,7 @@ func (w *world) notices() (events []string) {
 	w.t.Helper()
 	err := w.db.Read(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		for _, state := range []storage.JobState{storage.JobWaiting, storage.JobDone} {
-			page, err := tx.ListJobs(ctx, state, protocol.MaxLimit, "")
+			page, err := tx.Jobs().List(ctx, state, protocol.MaxLimit, "")
 			if err != nil {
 				return err
 			}

@@ -316,7 +316,7 @@ func TestNotices(t *testing.T) {
 		w.begun(visitor)
 		require.Empty(w.t, w.notices(), "an owner who chose no way to be told costs no job")
 		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-			return tx.PutNotifySettings(ctx, storage.NotifySettings{Handle: "asha", Mail: "asha@example.org"})
+			return tx.Profiles().PutNotifySettings(ctx, storage.NotifySettings{Handle: "asha", Mail: "asha@example.org"})
 		}))
 		begun, err := w.begin(visitor, protocol.NewContact{Handle: "asha", Message: "The secret recipe", Kind: protocol.QuoteRequest, Name: "Dev"})
 		require.NoError(w.t, err)
@@ -344,7 +344,7 @@ func TestProfileDeleted(t *testing.T) {
 		begun := w.begun(visitor)
 		_, err := w.block(asha, begun.ThreadID)
 		require.NoError(w.t, err)
-		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error { return tx.DeleteProfile(ctx, "asha") }))
+		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error { return tx.Profiles().Delete(ctx, "asha") }))
 		w.profile("asha", everybody)
 		_, err = w.check(asha, protocol.ThreadInput{ThreadID: begun.ThreadID})
 		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
@@ -363,7 +363,7 @@ func TestAnswer_OfABlockedProfile(t *testing.T) {
 		both.Handle, both.Handles = "", []string{"asha", "bob"}
 		begun := w.begun(visitor)
 		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-			return tx.PutBlock(ctx, protocol.Block{ID: protocol.NewID(protocol.BlockID, tx.Now), Kind: protocol.BlockHandle, Value: "asha", Actor: "operator",
+			return tx.Blocks().Put(ctx, protocol.Block{ID: protocol.NewID(protocol.BlockID, tx.Now), Kind: protocol.BlockHandle, Value: "asha", Actor: "operator",
 				CreatedAt: tx.Now})
 		}))
 		_, err := w.answer(both, begun.ThreadID, "Yes.")

@@ -38,7 +38,7 @@ func (r *Contact) Silence(_ context.Context, j storage.Job) (func(context.Contex
 		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
 	}
 	return func(ctx context.Context, tx *storage.Tx) error {
-		t, err := tx.ThreadByID(ctx, s.ID)
+		t, err := tx.Threads().ByID(ctx, s.ID)
 		switch {
 		case errors.Is(err, storage.ErrNotFound), err == nil && t.State == protocol.ThreadClosed:
 			return nil
@@ -55,13 +55,13 @@ func (r *Contact) Silence(_ context.Context, j storage.Job) (func(context.Contex
 func closeThread(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, by string) error {
 	now := tx.Now
 	t.State, t.ClosedAt, t.ClosedBy = protocol.ThreadClosed, &now, by
-	if err := tx.SaveThread(ctx, t); err != nil {
+	if err := tx.Threads().Save(ctx, t); err != nil {
 		return err
 	}
 	if by == bySilence {
-		if err := tx.AppendNews(ctx, storage.NewsLapsed, t.ID, "handle:"+t.Handle); err != nil {
+		if err := tx.News().Append(ctx, storage.NewsLapsed, t.ID, "handle:"+t.Handle); err != nil {
 			return err
 		}
 	}
-	return tx.AppendNews(ctx, storage.NewsClosed, t.ID, writerReaders(t)...)
+	return tx.News().Append(ctx, storage.NewsClosed, t.ID, writerReaders(t)...)
 }

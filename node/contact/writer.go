@@ -11,7 +11,7 @@ import (
 
 // Check returns a thread to either of its sides; for everyone else it is not found.
 func (r *Contact) Check(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ThreadInput) (protocol.Conversation, error) {
-	t, err := tx.ThreadByID(ctx, in.ThreadID)
+	t, err := tx.Threads().ByID(ctx, in.ThreadID)
 	if errors.Is(err, storage.ErrNotFound) {
 		return protocol.Conversation{}, threadNotFound()
 	}
@@ -26,7 +26,7 @@ func (r *Contact) Check(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 	if asAgent && !asWriter {
 		side = protocol.AgentSide
 	}
-	messages, err := tx.ListMessages(ctx, t.ID, in.Size(), in.After)
+	messages, err := tx.Threads().ListMessages(ctx, t.ID, in.Size(), in.After)
 	return protocol.Conversation{Thread: view(t, side), Messages: messages}, err
 }
 
@@ -45,7 +45,7 @@ func view(t *storage.StoredThread, side protocol.Side) protocol.Thread {
 // Continue stores another message of the writer. The contact policy is checked only when a thread
 // begins, blocks with every message.
 func (r *Contact) Continue(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewMessage) (protocol.Said, error) {
-	t, err := tx.ThreadByID(ctx, in.ThreadID)
+	t, err := tx.Threads().ByID(ctx, in.ThreadID)
 	if errors.Is(err, storage.ErrNotFound) {
 		return protocol.Said{}, threadNotFound()
 	}

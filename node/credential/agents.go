@@ -52,7 +52,7 @@ func NewAgents(db *storage.DB, d *directory.Directory) *Agents {
 func (a *Agents) KeyByThumbprint(ctx context.Context, thumbprint string) (identity.Hosted, bool, error) {
 	return a.keys.get(thumbprint, a.db.Version, func() (h identity.Hosted, until time.Time, ok bool, err error) {
 		ok, err = a.read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-			stored, err := tx.AgentKeyByThumbprint(ctx, thumbprint)
+			stored, err := tx.Keys().ByThumbprint(ctx, thumbprint)
 			if err != nil {
 				return err
 			}
@@ -65,7 +65,7 @@ func (a *Agents) KeyByThumbprint(ctx context.Context, thumbprint string) (identi
 			if err != nil {
 				return err
 			}
-			p, err := tx.ProfileByHandle(ctx, stored.Handle)
+			p, err := tx.Profiles().ByHandle(ctx, stored.Handle)
 			if err != nil {
 				return err
 			}
@@ -89,11 +89,11 @@ type enrolled struct {
 func (a *Agents) HostedAgent(ctx context.Context, k identity.ChainKey, thumbprint string) (identity.Hosted, bool, error) {
 	found, ok, err := a.chains.get(k.Identity+" "+thumbprint, a.db.Version, func() (f enrolled, until time.Time, ok bool, err error) {
 		ok, err = a.read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-			if f.Enrolment, err = tx.EnrolmentByIdentity(ctx, k.Identity); err != nil {
+			if f.Enrolment, err = tx.Enrolments().ByIdentity(ctx, k.Identity); err != nil {
 				return err
 			}
 			if f.KeyID != thumbprint {
-				registered, err := tx.AgentKeyByThumbprint(ctx, thumbprint)
+				registered, err := tx.Keys().ByThumbprint(ctx, thumbprint)
 				if err != nil {
 					return err
 				}
@@ -101,7 +101,7 @@ func (a *Agents) HostedAgent(ctx context.Context, k identity.ChainKey, thumbprin
 					return storage.ErrNotFound
 				}
 			}
-			p, err := tx.ProfileByHandle(ctx, f.Enrolment.Handle)
+			p, err := tx.Profiles().ByHandle(ctx, f.Enrolment.Handle)
 			if err == nil {
 				f.Hosted = identity.Hosted{Handle: p.Draft.Handle, Name: p.Draft.Name, ERC8004: p.ERC8004}
 			}
@@ -144,7 +144,7 @@ func (a *Agents) Profile(ctx context.Context, handle string) (p protocol.Profile
 func (a *Agents) Key(ctx context.Context, thumbprint string) (wellknown.AgentKey, error) {
 	var stored *storage.AgentKey
 	ok, err := a.read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		stored, err = tx.AgentKeyByThumbprint(ctx, thumbprint)
+		stored, err = tx.Keys().ByThumbprint(ctx, thumbprint)
 		return err
 	})
 	switch {
@@ -169,15 +169,15 @@ func (a *Agents) Usage(ctx context.Context) (u wellknown.Usage, err error) {
 }
 
 func countUsage(ctx context.Context, tx *storage.Tx, _ *wellknown.Usage) (u wellknown.Usage, err error) {
-	if u.Agents, err = tx.CountProfiles(ctx); err != nil {
+	if u.Agents, err = tx.Profiles().Count(ctx); err != nil {
 		return u, err
 	}
-	c, err := tx.Census(ctx)
+	c, err := tx.Site().Census(ctx)
 	if err != nil {
 		return u, err
 	}
 	u.Listed, u.Answering, u.Verified = c.Listed, c.Answering, c.Verified
-	u.Posts, err = tx.CountPosts(ctx)
+	u.Posts, err = tx.Posts().Count(ctx)
 	return u, err
 }
 
@@ -204,7 +204,7 @@ func (a *Agents) Elsewhere(ctx context.Context, limit int) ([]string, error) {
 	for len(found) < limit {
 		var page protocol.Page[storage.ListedProfile]
 		err := a.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-			page, err = tx.ListProfiles(ctx, query)
+			page, err = tx.Profiles().List(ctx, query)
 			return err
 		})
 		if err != nil {

@@ -152,7 +152,7 @@ type issued struct{ db *storage.DB }
 
 func (m issued) Newest(ctx context.Context, id, signer string) (newest uint64, err error) {
 	err = m.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		newest, err = tx.HighestIssued(ctx, id, signer)
+		newest, err = tx.Keys().HighestIssued(ctx, id, signer)
 		return err
 	})
 	return newest, err
@@ -160,14 +160,14 @@ func (m issued) Newest(ctx context.Context, id, signer string) (newest uint64, e
 
 func (m issued) Raise(ctx context.Context, id, signer string, issuedAt uint64) error {
 	return m.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		return tx.RaiseIssued(ctx, id, signer, issuedAt)
+		return tx.Keys().RaiseIssued(ctx, id, signer, issuedAt)
 	})
 }
 
 // known reports whether an identity is enrolled here or had a valid record.
 func (m issued) known(ctx context.Context, id string) (known bool, err error) {
 	err = m.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		known, err = tx.KnownIdentity(ctx, id)
+		known, err = tx.Keys().KnownIdentity(ctx, id)
 		return err
 	})
 	return known, err

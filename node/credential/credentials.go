@@ -24,7 +24,7 @@ func (a *Agents) TokenBySecret(ctx context.Context, secret string) (identity.Cre
 	return a.tokens.get(string(hash[:]), a.db.Version, func() (c identity.Credential, until time.Time, ok bool, err error) {
 		var stale bool
 		ok, err = a.read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-			stored, err := tx.TokenByHash(ctx, hash)
+			stored, err := tx.Tokens().ByHash(ctx, hash)
 			if err != nil {
 				return err
 			}
@@ -43,7 +43,7 @@ func (a *Agents) TokenBySecret(ctx context.Context, secret string) (identity.Cre
 			return err
 		})
 		if ok && stale {
-			a.touch(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.TouchToken(ctx, c.ID) })
+			a.touch(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Tokens().Touch(ctx, c.ID) })
 		}
 		return c, until, ok, err
 	})
@@ -58,7 +58,7 @@ func (a *Agents) SessionBySecret(ctx context.Context, secret string) (identity.C
 	return a.sessions.get(string(hash[:]), a.db.Version, func() (c identity.Credential, until time.Time, ok bool, err error) {
 		var stale bool
 		ok, err = a.read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-			stored, err := tx.SessionByHash(ctx, hash)
+			stored, err := tx.Sessions().ByHash(ctx, hash)
 			if err != nil {
 				return err
 			}
@@ -71,7 +71,7 @@ func (a *Agents) SessionBySecret(ctx context.Context, secret string) (identity.C
 			return err
 		})
 		if ok && stale {
-			a.touch(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.TouchSession(ctx, c.ID) })
+			a.touch(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Sessions().Touch(ctx, c.ID) })
 		}
 		return c, until, ok, err
 	})
@@ -81,12 +81,12 @@ func (a *Agents) SessionBySecret(ctx context.Context, secret string) (identity.C
 // the named one, if it still belongs to the account.
 func credential(ctx context.Context, tx *storage.Tx, id, account, handle string) (identity.Credential, error) {
 	c := identity.Credential{ID: id, Account: account}
-	owner, err := tx.Account(ctx, account)
+	owner, err := tx.Accounts().ByID(ctx, account)
 	if err != nil {
 		return c, err
 	}
 	c.Operator = owner.Role == protocol.RoleOperator
-	handles, err := tx.AccountHandles(ctx, account)
+	handles, err := tx.Accounts().Handles(ctx, account)
 	if err != nil {
 		return c, err
 	}
@@ -94,7 +94,7 @@ func credential(ctx context.Context, tx *storage.Tx, id, account, handle string)
 		if handle != "" && h != handle {
 			continue
 		}
-		p, err := tx.ProfileByHandle(ctx, h)
+		p, err := tx.Profiles().ByHandle(ctx, h)
 		if err != nil {
 			return c, err
 		}

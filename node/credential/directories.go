@@ -41,7 +41,7 @@ type notBlocked struct {
 func (t notBlocked) RoundTrip(req *http.Request) (*http.Response, error) {
 	var refused bool
 	err := t.db.Read(req.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
-		refused, err = tx.HostRefused(ctx, req.URL.Host)
+		refused, err = tx.Peers().Refused(ctx, req.URL.Host)
 		return err
 	})
 	if err == nil && refused {
@@ -62,7 +62,7 @@ type directoryStore struct{ db *storage.DB }
 
 func (s directoryStore) Load(ctx context.Context) (records []directory.Record, err error) {
 	err = s.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		all, err := tx.KeyDirectories(ctx)
+		all, err := tx.Keys().Directories(ctx)
 		records = nil
 		for _, d := range all {
 			records = append(records, directory.Record{Name: d.Name, Set: d.Keys, FetchedAt: d.FetchedAt, Expires: d.ExpiresAt})
@@ -74,14 +74,14 @@ func (s directoryStore) Load(ctx context.Context) (records []directory.Record, e
 
 func (s directoryStore) Save(ctx context.Context, name string, set []byte, lifetime time.Duration) error {
 	return s.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		return tx.PutKeyDirectory(ctx, storage.KeyDirectory{Name: name, Keys: set, FetchedAt: tx.Now, ExpiresAt: tx.Now.Add(lifetime)})
+		return tx.Keys().PutDirectory(ctx, storage.KeyDirectory{Name: name, Keys: set, FetchedAt: tx.Now, ExpiresAt: tx.Now.Add(lifetime)})
 	})
 }
 
 func (s directoryStore) Remove(ctx context.Context, names []string) error {
 	return s.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		for _, name := range names {
-			if err := tx.DeleteKeyDirectory(ctx, name); err != nil {
+			if err := tx.Keys().DeleteDirectory(ctx, name); err != nil {
 				return err
 			}
 		}

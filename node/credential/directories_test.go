@@ -25,13 +25,14 @@ func TestDirectories_Blocked(t *testing.T) {
 	t.Parallel()
 	db := storagetest.Open(t)
 	require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-		if err := tx.SetHostPolicy(ctx, storage.HostPolicy{Host: "rejected.example", Policy: storage.PolicyReject}); err != nil {
+		if err := tx.Peers().SetPolicy(ctx, storage.HostPolicy{Host: "rejected.example", Policy: storage.PolicyReject}); err != nil {
 			return err
 		}
-		if err := tx.SetHostPolicy(ctx, storage.HostPolicy{Host: "silent.example", Policy: storage.PolicySilence}); err != nil {
+		if err := tx.Peers().SetPolicy(ctx, storage.HostPolicy{Host: "silent.example", Policy: storage.PolicySilence}); err != nil {
 			return err
 		}
-		return tx.PutBlock(ctx, protocol.Block{ID: protocol.NewID(protocol.BlockID, tx.Now), Kind: protocol.BlockHost, Value: "blocked.example", CreatedAt: tx.Now})
+		return tx.Blocks().Put(ctx,
+			protocol.Block{ID: protocol.NewID(protocol.BlockID, tx.Now), Kind: protocol.BlockHost, Value: "blocked.example", CreatedAt: tx.Now})
 	}))
 	var asked []string
 	client := http.Client{Transport: notBlocked{db, answers(func(r *http.Request) (*http.Response, error) {

@@ -27,7 +27,7 @@ func (r Enroller) Enrol(ctx context.Context, c protocol.Caller, in protocol.NewE
 		return protocol.None{}, err
 	}
 	e.Handle = in.Handle
-	err = r.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Enrol(ctx, c.Actor(), e, jwk) })
+	err = r.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Enrolments().Begin(ctx, c.Actor(), e, jwk) })
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
 		return protocol.None{}, protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", e.Handle)
@@ -44,9 +44,9 @@ func (r Enroller) Enrol(ctx context.Context, c protocol.Caller, in protocol.NewE
 // Renew makes the node check the enrolments of a registry again at its next read of
 // the chain.
 func Renew(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Registry) (protocol.None, error) {
-	all, err := tx.Enrolments(ctx, in.Registry, "", 1000)
+	all, err := tx.Enrolments().List(ctx, in.Registry, "", 1000)
 	for _, e := range all {
-		err = errors.Join(err, tx.Enrol(ctx, c.Actor(), storage.Enrolment{Handle: e.Handle, ERC8004: e.ERC8004, KeyID: e.KeyID}, nil))
+		err = errors.Join(err, tx.Enrolments().Begin(ctx, c.Actor(), storage.Enrolment{Handle: e.Handle, ERC8004: e.ERC8004, KeyID: e.KeyID}, nil))
 	}
 	return protocol.None{}, err
 }

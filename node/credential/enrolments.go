@@ -128,7 +128,7 @@ func (w *Enrolments) keep(ctx context.Context) {
 
 func (w *Enrolments) page(ctx context.Context, registry, after string, limit int) (some []storage.Enrolment, err error) {
 	err = w.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		some, err = tx.Enrolments(ctx, registry, after, limit)
+		some, err = tx.Enrolments().List(ctx, registry, after, limit)
 		return err
 	})
 	return some, err
@@ -191,7 +191,7 @@ func (w *Enrolments) step(ctx context.Context) {
 func (w *Enrolments) identity(ctx context.Context, id string) {
 	var e storage.Enrolment
 	err := w.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		e, err = tx.EnrolmentByIdentity(ctx, id)
+		e, err = tx.Enrolments().ByIdentity(ctx, id)
 		return err
 	})
 	switch {
@@ -246,7 +246,7 @@ func (w *Enrolments) settle(ctx context.Context, e storage.Enrolment) {
 }
 
 func (w *Enrolments) end(ctx context.Context, e storage.Enrolment, why protocol.EnrolmentEnd) {
-	err := w.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.EndEnrolment(ctx, "node", e, why) })
+	err := w.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Enrolments().End(ctx, "node", e, why) })
 	switch {
 	case err == nil:
 		w.log.Warn("enrolment ended", "handle", e.Handle, "identity", e.ERC8004, "reason", string(why))
@@ -360,7 +360,7 @@ func (c *Chain) decide(ctx context.Context, e storage.Enrolment) (func(context.C
 		}
 		keys[i] = storage.EnrolledKey{Thumbprint: k.Thumbprint, JWK: jwk}
 	}
-	return func(ctx context.Context, tx *storage.Tx) error { return tx.FollowRecord(ctx, e, keys) }, nil
+	return func(ctx context.Context, tx *storage.Tx) error { return tx.Enrolments().FollowRecord(ctx, e, keys) }, nil
 }
 
 // bind is the fate of an enrolment that was made without asking the chain: it
@@ -370,7 +370,7 @@ func (c *Chain) bind(ctx context.Context, e storage.Enrolment) (func(context.Con
 	switch protocol.CodeOf(err) {
 	case "":
 		made.Handle = e.Handle
-		return func(ctx context.Context, tx *storage.Tx) error { return tx.BindEnrolment(ctx, made) }, nil
+		return func(ctx context.Context, tx *storage.Tx) error { return tx.Enrolments().Bind(ctx, made) }, nil
 	case protocol.KeyUnknown:
 		return nil, &endedError{protocol.EndedByKey}
 	}

@@ -15,12 +15,15 @@ import (
 
 // Names of the secrets of a deployment. All are stored sealed in the database.
 const (
-	secretEd25519  = "node-ed25519" // signs requests, activities and the node's key directory
-	secretRSA      = "node-rsa"     // signs for the older fediverse
-	secretP256     = "node-p256"    // signs agent cards in addition to Ed25519, for readers that only know ES256
-	SecretPow      = "pow"          // master of the proof-of-work secrets
-	SecretReceipts = "receipts"     // seals kept answers to idempotency keys
-	secretNetworks = "networks"     // keys the hashes of client networks
+	secretEd25519      = "node-ed25519"  // signs requests, activities and the node's key directory
+	secretRSA          = "node-rsa"      // signs for the older fediverse
+	secretP256         = "node-p256"     // signs agent cards in addition to Ed25519, for readers that only know ES256
+	SecretPow          = "pow"           // master of the proof-of-work secrets
+	SecretMeetingLinks = "meeting-links" // makes the tickets of links in mails about meetings, and the names of mailboxes
+	SecretBidLinks     = "bid-links"     // makes the tickets of links in mails to owners of attention boards
+	SecretMailReturn   = "mail-return"   // makes the addresses that bounces of mails, and answers to them, come to
+	SecretReceipts     = "receipts"      // seals kept answers to idempotency keys
+	secretNetworks     = "networks"      // keys the hashes of client networks
 )
 
 const rsaBits = 2048
@@ -41,7 +44,7 @@ type Keyring struct {
 func MasterKey(ctx context.Context, db *storage.DB, file string) (*key.Sealer, error) {
 	sealed := true
 	err := db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Secret(ctx, secretEd25519, nil) // a read makes none
+		_, err := tx.Settings().Secret(ctx, secretEd25519, nil) // a read makes none
 		return err
 	})
 	if errors.Is(err, storage.ErrNotFound) {
@@ -124,7 +127,7 @@ func (k *Keyring) secret(ctx context.Context, name string, generate func() ([]by
 	var sealed []byte
 	err := k.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		var err error
-		sealed, err = tx.Secret(ctx, name, func() ([]byte, error) {
+		sealed, err = tx.Settings().Secret(ctx, name, func() ([]byte, error) {
 			plain, err := generate()
 			if err != nil {
 				return nil, err
@@ -178,7 +181,7 @@ func (k *Keyring) Agent(ctx context.Context, handle, thumbprint string) (key.Pai
 	var stored *storage.AgentKey
 	err := k.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		var err error
-		stored, err = tx.AgentKeyByThumbprint(ctx, thumbprint)
+		stored, err = tx.Keys().ByThumbprint(ctx, thumbprint)
 		return err
 	})
 	if errors.Is(err, storage.ErrNotFound) || err == nil && (stored.Handle != handle || stored.Sealed == nil) {

@@ -44,7 +44,7 @@ func (p Presigned) Put(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 	if err := d.Check(target, in.KeyID, tx.Now); err != nil {
 		return protocol.None{}, err
 	}
-	k, err := tx.AgentKeyByThumbprint(ctx, in.KeyID)
+	k, err := tx.Keys().ByThumbprint(ctx, in.KeyID)
 	if errors.Is(err, storage.ErrNotFound) {
 		return protocol.None{}, protocol.Errorf(protocol.NotFound, "no profile has the key %s; register it first: stoa admin key add", in.KeyID)
 	}
@@ -52,7 +52,7 @@ func (p Presigned) Put(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 		return protocol.None{}, err
 	}
 	k.Directory = []byte(in.Directory)
-	if err := tx.PutAgentKey(ctx, *k); err != nil {
+	if err := tx.Keys().Put(ctx, *k); err != nil {
 		return protocol.None{}, err
 	}
 	return protocol.None{}, tx.Audit(ctx, c.Actor(), "key directory", k.Handle, in.KeyID)

@@ -55,7 +55,7 @@ func (s *Signer) Sign(ctx context.Context, tx *storage.Tx, p *protocol.StoredPos
 // has a chain identity, one that speaks for it. It is the zero Pair if there is
 // none.
 func (s *Signer) Hosted(ctx context.Context, tx *storage.Tx, handle string, onChain bool) (key.Pair, error) {
-	stored, err := tx.AgentKeys(ctx, handle)
+	stored, err := tx.Keys().OfProfile(ctx, handle)
 	if err != nil {
 		return key.Pair{}, err
 	}

@@ -28,7 +28,7 @@ func (d *Directory) SearchARD(ctx context.Context, tx *storage.Tx, _ protocol.Ca
 	if size == 0 {
 		size = 10
 	}
-	found, err := tx.SearchPlain(ctx, in.Query.Text, terms, size, in.PageToken)
+	found, err := tx.Profiles().Search(ctx, in.Query.Text, terms, size, in.PageToken)
 	if protocol.CodeOf(err) == protocol.InvalidCursor { // told in ARD's words
 		err = protocol.Errorf(protocol.InvalidCursor, "pageToken is not one of this search; leave it out to begin again")
 	}
@@ -74,7 +74,7 @@ const maxReferrals = 20
 // referrals are the nodes whose boards this one follows: their directories are
 // searched in the same way.
 func (d *Directory) referrals(ctx context.Context, tx *storage.Tx) ([]protocol.ARDReferral, error) {
-	followed, err := tx.ListSubscriptions(ctx)
+	followed, err := tx.Subscriptions().List(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func New(base string) *Directory {
 
 // Get returns one agent's profile.
 func (d *Directory) Get(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.HandleInput) (protocol.Profile, error) {
-	p, err := tx.ProfileByHandle(ctx, in.Handle)
+	p, err := tx.Profiles().ByHandle(ctx, in.Handle)
 	if errors.Is(err, storage.ErrNotFound) {
 		return protocol.Profile{}, protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", in.Handle)
 	}
@@ -41,7 +41,7 @@ func (d *Directory) Get(ctx context.Context, tx *storage.Tx, _ protocol.Caller, 
 
 // Search lists profiles that meet every given condition.
 func (d *Directory) Search(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.AgentQuery) (protocol.Page[protocol.Profile], error) {
-	found, err := tx.ListProfiles(ctx, in)
+	found, err := tx.Profiles().List(ctx, in)
 	page := protocol.Page[protocol.Profile]{Items: make([]protocol.Profile, 0, len(found.Items)), Next: found.Next}
 	for i := range found.Items {
 		page.Items = append(page.Items, d.Profile(&found.Items[i].StoredProfile))
@@ -54,7 +54,7 @@ func (d *Directory) Search(ctx context.Context, tx *storage.Tx, _ protocol.Calle
 // unchanged. A new profile accepts messages. A business that is listed for the
 // first time is announced in the feed.
 func (d *Directory) Put(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile) (created bool, err error) {
-	old, err := tx.ProfileToChange(ctx, p.Draft.Handle)
+	old, err := tx.Profiles().ForUpdate(ctx, p.Draft.Handle)
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return false, err
 	}
@@ -74,7 +74,7 @@ func (d *Directory) Put(ctx context.Context, tx *storage.Tx, p *storage.StoredPr
 		return false, protocol.Invalid(protocol.Fault{Pointer: "/kind", Code: "fixed", Detail: "a profile stays a " + string(old.Draft.Kind) +
 			"; take another handle"})
 	}
-	if created, err = tx.PutProfile(ctx, p); err != nil {
+	if created, err = tx.Profiles().Put(ctx, p); err != nil {
 		return created, err
 	}
 	if p.Draft.Kind != protocol.Business {
@@ -101,7 +101,7 @@ func (d *Directory) author(p *storage.StoredProfile, at time.Time) protocol.Auth
 // PutFor creates or replaces a profile for the operator. An identity that it names
 // must be the one that the profile is enrolled to.
 func (d *Directory) PutFor(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ProfileFile) (out protocol.WrittenProfile, err error) {
-	p, err := tx.ProfileToChange(ctx, in.Handle)
+	p, err := tx.Profiles().ForUpdate(ctx, in.Handle)
 	if errors.Is(err, storage.ErrNotFound) {
 		p, err = &storage.StoredProfile{CreatedAt: tx.Now}, nil
 	}
@@ -125,7 +125,14 @@ func (d *Directory) PutFor(ctx context.Context, tx *storage.Tx, c protocol.Calle
 func (d *Directory) Delete(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.HandleInput) (protocol.None, error) {
 	err := d.showNews(ctx, tx, in.Handle, false)
 	if err == nil {
-		err = tx.DeleteProfile(ctx, in.Handle)
+		err = tx.Profiles().Delete(ctx, in.Handle)
+		if errors.Is(err, storage.ErrOwing) {
+			return protocol.None{}, protocol.Errorf(protocol.Conflict, "@%s has an attention board with bids that are not over, or refunds that are not made; "+
+				"close the board first", in.Handle)
+		}
+		if errors.Is(err, storage.ErrMeeting) {
+			return protocol.None{}, protocol.Errorf(protocol.Conflict, "@%s has approved meetings that are not over; cancel them first (cancel_own_meeting)", in.Handle)
+		}
 	}
 	if errors.Is(err, storage.ErrNotFound) {
 		return protocol.None{}, protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", in.Handle)

@@ -40,7 +40,7 @@ var counted = []string{protocol.ARDTags, protocol.ARDCapabilities, protocol.ARDK
 // of a profile never changes.
 func (d *Directory) count(ctx context.Context, tx *storage.Tx, last *explored) (explored, error) {
 	const step = 500
-	places, seqs, err := tx.ListedPlaces(ctx)
+	places, seqs, err := tx.Profiles().ListedPlaces(ctx)
 	if err != nil {
 		return explored{}, err
 	}
@@ -62,7 +62,7 @@ func (d *Directory) count(ctx context.Context, tx *storage.Tx, last *explored) (
 		}
 	}
 	for some := range slices.Chunk(missing, step) {
-		found, err := tx.ListedBySeq(ctx, some)
+		found, err := tx.Profiles().ListedBySeq(ctx, some)
 		if err != nil {
 			return explored{}, err
 		}
@@ -127,7 +127,7 @@ func (d *Directory) ExploreARD(ctx context.Context, tx *storage.Tx, _ protocol.C
 			add(row)
 		}
 	} else {
-		matched, err := tx.MatchPlain(ctx, q.Text)
+		matched, err := tx.Profiles().Match(ctx, q.Text)
 		if err != nil {
 			return out, err
 		}

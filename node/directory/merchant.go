@@ -13,7 +13,7 @@ import (
 func (d *Directory) Merchants(
 	ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.MerchantQuery,
 ) (protocol.Page[protocol.MerchantEntry], error) {
-	found, err := tx.ListMerchants(ctx, in)
+	found, err := tx.Profiles().ListMerchants(ctx, in)
 	page := protocol.Page[protocol.MerchantEntry]{Items: make([]protocol.MerchantEntry, 0, len(found.Items)), Next: found.Next}
 	for i := range found.Items {
 		f := &found.Items[i]
@@ -34,7 +34,7 @@ func (d *Directory) Merchants(
 
 // Merchant is one business's public page as data (spec §2.15).
 func (d *Directory) Merchant(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.HandleInput) (protocol.Merchant, error) {
-	p, m, err := tx.MerchantByHandle(ctx, in.Handle)
+	p, m, err := tx.Merchants().ByHandle(ctx, in.Handle)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && p.Draft.Kind != protocol.Business {
 		return protocol.Merchant{}, protocol.Errorf(protocol.NotFound, "there is no business @%s on this node", in.Handle)
 	}
@@ -97,7 +97,7 @@ func (d *Directory) Record(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	if _, err := d.business(ctx, tx, handle); err != nil {
 		return protocol.MerchantRecord{}, err
 	}
-	_, m, err := tx.MerchantByHandle(ctx, handle)
+	_, m, err := tx.Merchants().ByHandle(ctx, handle)
 	return record(handle, m), err
 }
 
@@ -117,7 +117,7 @@ func (d *Directory) PutRecord(ctx context.Context, tx *storage.Tx, c protocol.Ca
 		return protocol.MerchantRecord{}, protocol.Invalid(protocol.Fault{Pointer: "/timezone", Code: "required",
 			Detail: "hours need a time zone, here or in the profile"})
 	}
-	m, err := tx.PutMerchant(ctx, handle, draft)
+	m, err := tx.Merchants().Put(ctx, handle, draft)
 	if err != nil {
 		return protocol.MerchantRecord{}, err
 	}
@@ -130,7 +130,7 @@ func (d *Directory) PutRecord(ctx context.Context, tx *storage.Tx, c protocol.Ca
 }
 
 func (d *Directory) business(ctx context.Context, tx *storage.Tx, handle string) (*storage.StoredProfile, error) {
-	p, err := tx.ProfileByHandle(ctx, handle)
+	p, err := tx.Profiles().ByHandle(ctx, handle)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", handle)
 	}
@@ -165,7 +165,7 @@ const maxTold = 20
 // announceNews announces in the feed the news of a listed business: that it joined, and
 // new items. Each is announced once, whatever is edited later.
 func (d *Directory) announceNews(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile) error {
-	joined, items, err := tx.TakeNews(ctx, p.Draft.Handle)
+	joined, items, err := tx.Merchants().TakeNews(ctx, p.Draft.Handle)
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (d *Directory) announceNews(ctx context.Context, tx *storage.Tx, p *storage
 func (d *Directory) announce(
 	ctx context.Context, tx *storage.Tx, p *storage.StoredProfile, kind protocol.FeedType, subject protocol.Subject, summary string,
 ) error {
-	return tx.AppendFeed(ctx, protocol.FeedItem{
+	return tx.Feed().Append(ctx, protocol.FeedItem{
 		ID: protocol.NewID(protocol.FeedID, tx.Now), Type: kind, At: tx.Now, Actor: d.author(p, tx.Now),
 		Subject: subject, Summary: strings.TrimSpace(summary), Untrusted: true,
 	})
@@ -199,12 +199,12 @@ func (d *Directory) announce(
 
 // showNews shows or hides the feed items about a business.
 func (d *Directory) showNews(ctx context.Context, tx *storage.Tx, handle string, visible bool) error {
-	ids, err := tx.ItemIDs(ctx, handle)
+	ids, err := tx.Merchants().ItemIDs(ctx, handle)
 	if err != nil {
 		return err
 	}
 	for _, id := range append(ids, handle) {
-		if err := tx.SetFeedVisible(ctx, id, visible); err != nil {
+		if err := tx.Feed().SetVisible(ctx, id, visible); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,7 @@ func own(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Own
 	if err != nil {
 		return nil, err
 	}
-	p, err := tx.ProfileToChange(ctx, handle)
+	p, err := tx.Profiles().ForUpdate(ctx, handle)
 	if err == storage.ErrNotFound {
 		return nil, protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", handle)
 	}
@@ -142,7 +142,7 @@ func placed[T any](items []T, item T, same func(T) bool) ([]T, error) {
 func without[T any](items []T, same func(T) bool) ([]T, error) {
 	i := slices.IndexFunc(items, same)
 	if i < 0 {
-		return items, protocol.Errorf(protocol.NotFound, "the profile has none of that id")
+		return items, protocol.Errorf(protocol.NotFound, "the profile has nothing with that id")
 	}
 	return slices.Delete(items, i, i+1), nil
 }
@@ -156,14 +156,14 @@ func (d *Directory) Identity(ctx context.Context, tx *storage.Tx, c protocol.Cal
 	}
 	s := protocol.IdentityStatus{Identity: *d.identity(p)}
 	if p.ERC8004 == "" {
-		e, reason, at, err := tx.LastEnrolment(ctx, p.Draft.Handle)
+		e, reason, at, err := tx.Enrolments().Last(ctx, p.Draft.Handle)
 		if err == storage.ErrNotFound {
 			return s, nil
 		}
 		s.Ended = &protocol.IdentityEnd{ERC8004: e.ERC8004, Reason: reason, Detail: reason.Text(), At: at}
 		return s, err
 	}
-	e, err := tx.EnrolmentByIdentity(ctx, p.ERC8004)
+	e, err := tx.Enrolments().ByIdentity(ctx, p.ERC8004)
 	if err != nil {
 		return s, err
 	}
@@ -190,9 +190,9 @@ func (d *Directory) DropIdentity(ctx context.Context, tx *storage.Tx, c protocol
 	if err != nil || p.ERC8004 == "" {
 		return protocol.None{}, err
 	}
-	e, err := tx.EnrolmentByIdentity(ctx, p.ERC8004)
+	e, err := tx.Enrolments().ByIdentity(ctx, p.ERC8004)
 	if err != nil {
 		return protocol.None{}, err
 	}
-	return protocol.None{}, tx.EndEnrolment(ctx, c.Actor(), e, protocol.EndedByDrop)
+	return protocol.None{}, tx.Enrolments().End(ctx, c.Actor(), e, protocol.EndedByDrop)
 }

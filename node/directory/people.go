@@ -9,7 +9,7 @@ import (
 
 // People lists the persons who chose to be listed (spec §2.15).
 func (d *Directory) People(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.PeopleQuery) (protocol.Page[protocol.PersonEntry], error) {
-	found, err := tx.ListPeople(ctx, in)
+	found, err := tx.Profiles().ListPeople(ctx, in)
 	page := protocol.Page[protocol.PersonEntry]{Items: make([]protocol.PersonEntry, 0, len(found.Items)), Next: found.Next}
 	for i := range found.Items {
 		page.Items = append(page.Items, d.person(&found.Items[i].StoredProfile))

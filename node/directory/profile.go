@@ -23,7 +23,7 @@ func (d *Directory) Profile(s *storage.StoredProfile) protocol.Profile {
 	}
 	p.Alive, p.LastSeenAt = liveness(s)
 	if in.Kind == protocol.Person && p.Agent == nil {
-		p.Agent = &protocol.AssistantAgent{Name: assistant(in.Name), By: "stoa", Product: "stoa"}
+		p.Agent = &protocol.AssistantAgent{Name: assistant(in.Name), By: "stoa", Product: "stoa", AcceptingMeetingRequests: s.Open().Meetings}
 	}
 	return p
 }

@@ -27,7 +27,7 @@ func TestPut_BesideAnEnrolment(t *testing.T) {
 		}))
 		ended := make(chan error, 1)
 		require.NoError(t, write(func(ctx context.Context, tx *storage.Tx) error {
-			p, err := tx.ProfileByHandle(ctx, "asha")
+			p, err := tx.Profiles().ByHandle(ctx, "asha")
 			require.NoError(t, err)
 			p.ERC8004, p.KeyHash = identity, "thumbprint"
 			if _, err := d.Put(ctx, tx, p); err != nil {
@@ -45,7 +45,7 @@ func TestPut_BesideAnEnrolment(t *testing.T) {
 		}))
 		require.NoError(t, <-ended)
 		require.NoError(t, db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
-			p, err := tx.ProfileByHandle(ctx, "asha")
+			p, err := tx.Profiles().ByHandle(ctx, "asha")
 			require.Len(t, p.Draft.Needs, 1)
 			require.Equal(t, identity, p.ERC8004)
 			return err

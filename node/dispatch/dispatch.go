@@ -215,7 +215,7 @@ func (t *Table) add(
 func (t *Table) Complete(all []*protocol.Operation) error {
 	for _, op := range all {
 		if t.entries[op.Name] == nil && op.Doors != protocol.InPage {
-			return fmt.Errorf("operation %s is declared and not bound", op.Name)
+			return fmt.Errorf("operation %s is declared and not bound: dispatch.Bind it in node/node.go", op.Name)
 		}
 	}
 	return nil
@@ -345,7 +345,7 @@ func open(raw []byte, ev *identity.Evidence) ([]byte, map[string]any, error) {
 	raw = strictjson.Whole(raw)
 	var value map[string]any
 	if err := json.Unmarshal(raw, &value); err != nil { // it is valid JSON, so no other error is possible
-		return nil, nil, protocol.Errorf(protocol.InvalidRequest, "the body holds a number that is out of range")
+		return nil, nil, protocol.Errorf(protocol.InvalidRequest, "the body contains a number that is out of range")
 	}
 	if _, sent := value["pow"]; sent {
 		if pow := strictjson.Members(raw)["pow"]; len(ev.Proof) == 0 && !bytes.Equal(pow, []byte("null")) {

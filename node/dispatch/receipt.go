@@ -26,7 +26,7 @@ func (t *Table) write(ctx context.Context, e *entry, req Request, in *input, pai
 			return err
 		}
 		if req.IdempotencyKey != "" {
-			kept, err := tx.Receipt(ctx, res.Caller.ID(), req.IdempotencyKey)
+			kept, err := tx.Requests().Receipt(ctx, res.Caller.ID(), req.IdempotencyKey)
 			if err != nil {
 				return err
 			}
@@ -59,7 +59,7 @@ func (t *Table) write(ctx context.Context, e *entry, req Request, in *input, pai
 			return err
 		}
 		res.JSON = answer
-		return tx.KeepReceipt(ctx, t.seal(storage.Receipt{
+		return tx.Requests().KeepReceipt(ctx, t.seal(storage.Receipt{
 			Caller: res.Caller.ID(), Key: req.IdempotencyKey, Operation: e.op.Name,
 			Digest: digest, Answer: answer, Expires: tx.Now.Add(ReceiptLifetime),
 		}))
@@ -77,7 +77,7 @@ func spend(ctx context.Context, tx *storage.Tx, c protocol.Caller, nonces bool) 
 		if nonces != (s.Code == protocol.SignatureReplayed) {
 			continue
 		}
-		if err := tx.Spend(ctx, s); err != nil {
+		if err := tx.Requests().Spend(ctx, s); err != nil {
 			return err
 		}
 	}

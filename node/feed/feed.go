@@ -17,7 +17,7 @@ type Feed struct {
 
 // Read lists feed items, newest first.
 func (f *Feed) Read(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.FeedQuery) (protocol.Page[protocol.FeedItem], error) {
-	page, err := tx.ListFeed(ctx, in.List(), in.Size(), in.After)
+	page, err := tx.Feed().List(ctx, in.List(), in.Size(), in.After)
 	for i := range page.Items {
 		locate(f.Base, &page.Items[i])
 	}
@@ -26,7 +26,7 @@ func (f *Feed) Read(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in p
 
 // Stream opens a stream that starts after a given item, or with the next one.
 func (f *Feed) Stream(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.FeedStream) (protocol.Stream, error) {
-	at, place, err := tx.FeedPlace(ctx, in.After)
+	at, place, err := tx.Feed().Place(ctx, in.After)
 	if err != nil {
 		return nil, err
 	}

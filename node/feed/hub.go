@@ -252,7 +252,7 @@ func (h *Hub) read(ctx context.Context, after int64, room int) (p []entry, err e
 	defer cancel()
 	err = h.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		p = nil
-		items, err := tx.FeedAfter(ctx, after, pageSize)
+		items, err := tx.Feed().After(ctx, after, pageSize)
 		if err != nil {
 			return err
 		}

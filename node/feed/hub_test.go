@@ -50,7 +50,7 @@ func (s *fixture) add(kind protocol.FeedType, subjects ...string) {
 	s.t.Helper()
 	for _, subject := range subjects {
 		require.NoError(s.t, s.db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
-			return tx.AppendFeed(ctx, protocol.FeedItem{ID: protocol.NewID(protocol.FeedID, tx.Now), Type: kind, At: tx.Now,
+			return tx.Feed().Append(ctx, protocol.FeedItem{ID: protocol.NewID(protocol.FeedID, tx.Now), Type: kind, At: tx.Now,
 				Actor: protocol.Author{Name: "Asha"}, Subject: protocol.Subject{Kind: "item", ID: subject, Title: subject}})
 		}))
 	}
@@ -132,7 +132,7 @@ func TestStream_Long(t *testing.T) {
 		}
 		var first storage.FeedEntry
 		require.NoError(t, db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
-			entries, err := tx.FeedAfter(ctx, 0, 1)
+			entries, err := tx.Feed().After(ctx, 0, 1)
 			first = entries[0]
 			return err
 		}))
@@ -389,7 +389,7 @@ func TestHub_Budget(t *testing.T) {
 		require.NoError(t, s.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			for i := range items {
 				at := tx.Now.Add(time.Duration(i) * time.Millisecond) // ids of one moment have no order that a test could name
-				if err := tx.AppendFeed(ctx, protocol.FeedItem{ID: protocol.NewID(protocol.FeedID, at), Type: protocol.FeedListing, At: at,
+				if err := tx.Feed().Append(ctx, protocol.FeedItem{ID: protocol.NewID(protocol.FeedID, at), Type: protocol.FeedListing, At: at,
 					Subject: protocol.Subject{Kind: "item", ID: fmt.Sprint(i), Title: fmt.Sprint(i)}}); err != nil {
 					return err
 				}

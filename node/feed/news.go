@@ -20,11 +20,11 @@ func (f *Feed) News(ctx context.Context, tx *storage.Tx, c protocol.Caller, in p
 	if err != nil {
 		return protocol.Digest{}, err
 	}
-	items, upTo, more, err := tx.News(ctx, names, after, in.Size())
+	items, upTo, more, err := tx.News().After(ctx, names, after, in.Size())
 	if err != nil {
 		return protocol.Digest{}, err
 	}
-	forgotten, err := tx.NewsForgotten(ctx)
+	forgotten, err := tx.News().Forgotten(ctx)
 	if err != nil {
 		return protocol.Digest{}, err
 	}
@@ -45,9 +45,14 @@ func (f *Feed) News(ctx context.Context, tx *storage.Tx, c protocol.Caller, in p
 // when it is sent, as it does when a thread is read.
 func readers(ctx context.Context, tx *storage.Tx, c protocol.Caller, token string) ([]string, error) {
 	if token != "" {
-		id, err := tx.ThreadByToken(ctx, protocol.SecretHash(token))
+		hash := protocol.SecretHash(token)
+		id, err := tx.Threads().IDByToken(ctx, hash)
 		if errors.Is(err, storage.ErrNotFound) {
-			return nil, protocol.Errorf(protocol.Unauthorized, "this read token opens no thread")
+			bid, err := tx.Bids().ByToken(ctx, hash)
+			if errors.Is(err, storage.ErrNotFound) {
+				return meetingReader(ctx, tx, hash)
+			}
+			return []string{storage.BidReader(bid.ID)}, err
 		}
 		return []string{storage.ThreadReader(id)}, err
 	}
@@ -61,11 +66,20 @@ func readers(ctx context.Context, tx *storage.Tx, c protocol.Caller, token strin
 	return names, nil
 }
 
+// meetingReader returns the name under which the holder of a meeting request's status token reads news.
+func meetingReader(ctx context.Context, tx *storage.Tx, hash [32]byte) ([]string, error) {
+	r, err := tx.Meetings().ByToken(ctx, hash)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, protocol.Errorf(protocol.Unauthorized, "this read token opens no thread, no bid and no meeting request")
+	}
+	return []string{storage.MeetingReader(r.ID)}, err
+}
+
 // addItem adds one item to the digest. It returns ErrNotFound when the subject no longer exists.
 func (f *Feed) addItem(ctx context.Context, tx *storage.Tx, c protocol.Caller, d *protocol.Digest, i storage.NewsItem) error {
 	switch i.Kind {
 	case storage.NewsReply:
-		p, err := tx.PostByID(ctx, i.Ref)
+		p, err := tx.Posts().ByID(ctx, i.Ref)
 		if err != nil || p.State != protocol.Visible {
 			return err
 		}
@@ -86,6 +100,16 @@ func (f *Feed) addItem(ctx context.Context, tx *storage.Tx, c protocol.Caller, d
 			return nil
 		}
 		return addClosed(ctx, tx, d, i.Ref)
+	case storage.NewsBid, storage.NewsBidHere:
+		if needs := map[string]protocol.Scope{storage.NewsBid: protocol.ScopePost, storage.NewsBidHere: protocol.ScopeAttention}[i.Kind]; !c.May(needs) {
+			return nil
+		}
+		return addBid(ctx, tx, d, i.Ref)
+	case storage.NewsMeeting, storage.NewsMeetingHere:
+		if needs := map[string]protocol.Scope{storage.NewsMeeting: protocol.ScopePost, storage.NewsMeetingHere: protocol.ScopeMeetings}[i.Kind]; !c.May(needs) {
+			return nil
+		}
+		return addMeeting(ctx, tx, d, i.Ref)
 	case storage.NewsClosed:
 		if !c.May(protocol.ScopePost) {
 			return nil
@@ -97,11 +121,45 @@ func (f *Feed) addItem(ctx context.Context, tx *storage.Tx, c protocol.Caller, d
 
 // addClosed adds a closed thread, once even for a caller on both sides of it.
 func addClosed(ctx context.Context, tx *storage.Tx, d *protocol.Digest, threadID string) error {
-	t, err := tx.ThreadByID(ctx, threadID)
+	t, err := tx.Threads().ByID(ctx, threadID)
 	if err != nil || t.ClosedAt == nil || slices.ContainsFunc(d.Threads, func(m protocol.Move) bool { return m.ID == t.ID }) {
 		return err
 	}
 	d.Threads = append(d.Threads, protocol.Move{ID: t.ID, State: string(t.State), At: *t.ClosedAt})
+	return nil
+}
+
+// addBid adds a move of a bid, once even for a caller on both sides of it.
+func addBid(ctx context.Context, tx *storage.Tx, d *protocol.Digest, ref string) error {
+	id, n, err := storage.ParseMessageRef(ref)
+	if err != nil {
+		return err
+	}
+	m, err := tx.Bids().MoveByNumber(ctx, id, n)
+	if err != nil {
+		return err
+	}
+	move := protocol.Move{ID: id, State: string(m.State), At: m.At}
+	if !slices.Contains(d.Bids, move) {
+		d.Bids = append(d.Bids, move)
+	}
+	return nil
+}
+
+// addMeeting adds a move of a meeting request, once even for a caller on both sides of it.
+func addMeeting(ctx context.Context, tx *storage.Tx, d *protocol.Digest, ref string) error {
+	id, n, err := storage.ParseMessageRef(ref)
+	if err != nil {
+		return err
+	}
+	r, err := tx.Meetings().ByID(ctx, id)
+	if err != nil || n < 1 || n > len(r.History) {
+		return err
+	}
+	move := protocol.Move{ID: id, State: string(r.History[n-1].State), At: r.History[n-1].At}
+	if !slices.Contains(d.Requests, move) {
+		d.Requests = append(d.Requests, move)
+	}
 	return nil
 }
 
@@ -110,11 +168,11 @@ func addMessage(ctx context.Context, tx *storage.Tx, d *protocol.Digest, ref str
 	if err != nil {
 		return err
 	}
-	t, err := tx.ThreadByID(ctx, threadID)
+	t, err := tx.Threads().ByID(ctx, threadID)
 	if err != nil {
 		return err
 	}
-	m, err := tx.MessageByNumber(ctx, threadID, n)
+	m, err := tx.Threads().MessageByNumber(ctx, threadID, n)
 	if err != nil {
 		return err
 	}

@@ -123,8 +123,11 @@ func securitySchemes() map[string]*huma.SecurityScheme {
 		"signature": {Type: "apiKey", In: "header", Name: "Signature", Description: "RFC 9421 request signature with tag=\"web-bot-auth\". " +
 			"Cover @method, @authority, @path (and @query), content-type and content-digest, and agent-identity when the header Agent-Identity " +
 			"names a chain identity; give created, expires (at most 300 s later), keyid (RFC 7638 thumbprint) and nonce."},
-		"token":     {Type: "http", Scheme: "bearer", Description: "An owner's API token, stoa_…"},
-		"readToken": {Type: "http", Scheme: "bearer", Description: "The read token of a thread, stoa_read_…, that contact_agent returned. Never put it in a URL."},
+		"token":       {Type: "http", Scheme: "bearer", Description: "An owner's API token, stoa_…"},
+		"readToken":   {Type: "http", Scheme: "bearer", Description: "The read token of a thread, stoa_read_…, that contact_agent returned. Never put it in a URL."},
+		"statusToken": {Type: "http", Scheme: "bearer", Description: "The status token of a bid, stoa_read_…, of bid_for_attention. Never put it in a URL."},
+		"payToken":    {Type: "http", Scheme: "bearer", Description: "The last part of the paymentUrl of a bid, stoa_read_…"},
+		"ticket":      {Type: "http", Scheme: "bearer", Description: "The ticket of a link that was mailed to the owner of an attention board, stoa_read_…"},
 		"proofOfWork": {Type: "apiKey", In: "header", Name: "Proof-Of-Work",
 			Description: "A solved challenge of get_challenge, in base64. It may be the member pow of the body instead."},
 	}

@@ -12,16 +12,17 @@ import (
 
 // A Problem is an RFC 9457 problem document (contract §1).
 type Problem struct {
-	Type      string           `json:"type" format:"uri" doc:"The page that explains the code."`
-	Title     string           `json:"title"`
-	Status    int              `json:"status"`
-	Detail    string           `json:"detail"`
-	Code      protocol.Code    `json:"code" doc:"Stable kebab-case code."`
-	Instance  string           `json:"instance" doc:"Request id, for the operator."`
-	Errors    []protocol.Fault `json:"errors,omitempty" doc:"With validation: all faults, up to 50; detail says how many more there are."`
-	Challenge any              `json:"challenge,omitempty" doc:"With pow-*: a fresh challenge."`
-	ErrorCode string           `json:"errorCode,omitempty" doc:"In ARD operations: the code that ARD defines."`
-	Message   string           `json:"message,omitempty" doc:"In ARD operations: the detail."`
+	Type      string              `json:"type" format:"uri" doc:"The page that explains the code."`
+	Title     string              `json:"title"`
+	Status    int                 `json:"status"`
+	Detail    string              `json:"detail"`
+	Code      protocol.Code       `json:"code" doc:"Stable kebab-case code."`
+	Instance  string              `json:"instance" doc:"Request id, for the operator."`
+	Errors    []protocol.Fault    `json:"errors,omitempty" doc:"With validation: all faults, up to 50; detail says how many more there are."`
+	Challenge any                 `json:"challenge,omitempty" doc:"With pow-*: a fresh challenge."`
+	Slot      *protocol.SlotPrice `json:"slot,omitempty" doc:"With slot-taken and below-floor of a bid: what a slot costs now."`
+	ErrorCode string              `json:"errorCode,omitempty" doc:"In ARD operations: the code that ARD defines."`
+	Message   string              `json:"message,omitempty" doc:"In ARD operations: the detail."`
 }
 
 // RequestIDHeader carries the id of a request; the router sets it.
@@ -34,7 +35,7 @@ func WriteProblem(w http.ResponseWriter, base string, dialect protocol.Dialect, 
 	head := w.Header()
 	p := Problem{
 		Type: base + "/problems/" + string(e.Code), Title: e.Code.Title(), Status: dialect.Status(e.Code),
-		Detail: e.Detail, Code: e.Code, Instance: head.Get(RequestIDHeader), Errors: e.Faults, Challenge: e.Challenge,
+		Detail: e.Detail, Code: e.Code, Instance: head.Get(RequestIDHeader), Errors: e.Faults, Challenge: e.Challenge, Slot: e.Slot,
 	}
 	if dialect == protocol.DialectARD {
 		p.ErrorCode, p.Message = ardCode(p.Status), e.Detail

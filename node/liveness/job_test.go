@@ -77,7 +77,7 @@ func put(t *testing.T, db *storage.DB, handle string, endpoints ...string) {
 		p.Draft.Capabilities = append(p.Draft.Capabilities, protocol.Capability{ID: fmt.Sprintf("c-%d", i), Name: "C", Description: "d", Endpoint: e})
 	}
 	write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.PutProfile(ctx, p)
+		_, err := tx.Profiles().Put(ctx, p)
 		return err
 	})
 }
@@ -90,7 +90,7 @@ func write(t *testing.T, db *storage.DB, fn func(context.Context, *storage.Tx) e
 func profile(t *testing.T, db *storage.DB, handle string) (p *storage.StoredProfile) {
 	t.Helper()
 	require.NoError(t, db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) (err error) {
-		p, err = tx.ProfileByHandle(ctx, handle)
+		p, err = tx.Profiles().ByHandle(ctx, handle)
 		return err
 	}))
 	return p
@@ -113,14 +113,14 @@ func run(t *testing.T, p *Prober, until time.Time) (runs int) {
 			if err := after(ctx, tx); err != nil {
 				return err
 			}
-			page, err := tx.ListJobs(ctx, storage.JobWaiting, 10, "")
+			page, err := tx.Jobs().List(ctx, storage.JobWaiting, 10, "")
 			require.Len(t, page.Items, 1, "one run waits")
 			due = page.Items[0].RunAt
 			if err == nil {
-				err = tx.FinishJob(ctx, page.Items[0].ID)
+				err = tx.Jobs().Finish(ctx, page.Items[0].ID)
 			}
 			if err == nil {
-				next, err = tx.NextProbe(ctx)
+				next, err = tx.Probes().Next(ctx)
 			}
 			return err
 		})
@@ -256,11 +256,11 @@ func TestJob_Processes(t *testing.T) {
 		claim := storage.ProbeClaim{Most: 8, PerDomain: PerDomain, Lease: lease}
 		var first, second, third []storage.Probe
 		write(t, one, func(ctx context.Context, tx *storage.Tx) (err error) {
-			first, err = tx.ClaimProbes(ctx, claim)
+			first, err = tx.Probes().Claim(ctx, claim)
 			return err
 		})
 		write(t, two, func(ctx context.Context, tx *storage.Tx) (err error) {
-			second, err = tx.ClaimProbes(ctx, claim)
+			second, err = tx.Probes().Claim(ctx, claim)
 			return err
 		})
 		require.Len(t, first, 8)
@@ -278,7 +278,7 @@ func TestJob_Processes(t *testing.T) {
 		require.Empty(t, n.asked, "claimed and not settled: not before the lease ends")
 		now = now.Add(time.Minute)
 		write(t, two, func(ctx context.Context, tx *storage.Tx) (err error) {
-			third, err = tx.ClaimProbes(ctx, storage.ProbeClaim{Most: 99, PerDomain: 99, Lease: lease})
+			third, err = tx.Probes().Claim(ctx, storage.ProbeClaim{Most: 99, PerDomain: 99, Lease: lease})
 			return err
 		})
 		require.Len(t, third, 12, "then again")
@@ -333,7 +333,7 @@ func TestJob_Identities(t *testing.T) {
 	for i, listed := range []bool{true, true, false} {
 		p := &storage.StoredProfile{ERC8004: fmt.Sprint(id, i), KeyHash: fmt.Sprint("key-", i), Unlisted: !listed,
 			Draft: protocol.ProfileDraft{Handle: fmt.Sprintf("agent-%d", i), Name: "A", Kind: protocol.Business}}
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { _, err := tx.PutProfile(ctx, p); return err })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { _, err := tx.Profiles().Put(ctx, p); return err })
 	}
 	revoked := map[string]bool{id + "1": true}
 	away := false
@@ -349,14 +349,14 @@ func TestJob_Identities(t *testing.T) {
 		return nil
 	}
 	census := func() (c storage.Census) {
-		require.NoError(t, db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) (err error) { c, err = tx.Census(ctx); return err }))
+		require.NoError(t, db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) (err error) { c, err = tx.Site().Census(ctx); return err }))
 		return c
 	}
 	require.Equal(t, storage.Census{Listed: 2}, census(), "an enrolled identity counts once it was checked")
 	var probes []storage.Probe
 	read := func() {
 		require.NoError(t, db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) (err error) {
-			probes, err = tx.Probes(ctx, "agent-0")
+			probes, err = tx.Probes().OfProfile(ctx, "agent-0")
 			return err
 		}))
 	}
@@ -421,7 +421,10 @@ func TestSightings(t *testing.T) {
 		require.Equal(t, protocol.LivenessAlive, profile(t, db, "asha").Alive)
 		time.Sleep(2 * daily)
 		gone := 0
-		write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) { gone, err = tx.ForgetSightings(ctx); return err })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
+			gone, err = tx.Probes().ForgetSightings(ctx)
+			return err
+		})
 		require.Equal(t, 2, gone)
 		require.Equal(t, protocol.LivenessDead, profile(t, db, "asha").Alive)
 		require.Equal(t, protocol.LivenessUnknown, profile(t, db, "ravi").Alive)
@@ -452,10 +455,11 @@ func TestJob_Blocked(t *testing.T) {
 		before := n.count("api.blocked.example")
 		require.Positive(t, before)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			if err := tx.SetHostPolicy(ctx, storage.HostPolicy{Host: "rejected.example", Policy: storage.PolicyReject}); err != nil {
+			if err := tx.Peers().SetPolicy(ctx, storage.HostPolicy{Host: "rejected.example", Policy: storage.PolicyReject}); err != nil {
 				return err
 			}
-			return tx.PutBlock(ctx, protocol.Block{ID: protocol.NewID(protocol.BlockID, tx.Now), Kind: protocol.BlockHost, Value: "blocked.example", CreatedAt: tx.Now})
+			return tx.Blocks().Put(ctx,
+				protocol.Block{ID: protocol.NewID(protocol.BlockID, tx.Now), Kind: protocol.BlockHost, Value: "blocked.example", CreatedAt: tx.Now})
 		})
 		run(t, p, time.Now().Add(72*time.Hour))
 		require.Equal(t, before, n.count("api.blocked.example"))
@@ -481,7 +485,7 @@ func TestRest(t *testing.T) {
 		run(t, p, time.Now().Add(6*time.Hour))
 		census := func() (c storage.Census) {
 			require.NoError(t, db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) (err error) {
-				c, err = tx.Census(ctx)
+				c, err = tx.Site().Census(ctx)
 				return err
 			}))
 			return c

@@ -89,7 +89,7 @@ func (p *Prober) Job(ctx context.Context, _ storage.Job) (func(context.Context, 
 	}()
 	var due []storage.Probe
 	err := p.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		due, err = tx.ClaimProbes(ctx, storage.ProbeClaim{Most: batch, PerDomain: PerDomain, Lease: lease})
+		due, err = tx.Probes().Claim(ctx, storage.ProbeClaim{Most: batch, PerDomain: PerDomain, Lease: lease})
 		return err
 	})
 	if err != nil {
@@ -119,7 +119,7 @@ func (p *Prober) Rest(ctx context.Context, _ storage.Job) (func(context.Context,
 	for after := ""; ; {
 		var rested []string
 		err := p.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-			rested, after, err = tx.RestProbes(ctx, after, handles)
+			rested, after, err = tx.Probes().Rest(ctx, after, handles)
 			return err
 		})
 		for _, target := range rested {
@@ -128,7 +128,7 @@ func (p *Prober) Rest(ctx context.Context, _ storage.Job) (func(context.Context,
 			}
 		}
 		if err == nil && len(rested) > 0 {
-			err = p.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.EndRest(ctx, rested) })
+			err = p.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Probes().EndRest(ctx, rested) })
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -145,7 +145,7 @@ func (p *Prober) enqueueNext(ctx context.Context, tx *storage.Tx) error {
 	if pause == 0 {
 		pause = Pause
 	}
-	next, err := tx.NextProbe(ctx)
+	next, err := tx.Probes().Next(ctx)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (p *Prober) probe(ctx context.Context, probe storage.Probe) error {
 	p.Log.Debug("asked", "kind", probe.Kind, "host", probe.Host, "code", outcome)
 	if err := p.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		settled, due := next(probe, outcome, tx.Now, jitter)
-		return tx.SettleProbe(ctx, settled, due)
+		return tx.Probes().Settle(ctx, settled, due)
 	}); err != nil {
 		return err
 	}
@@ -187,10 +187,10 @@ func (p *Prober) updateProfiles(ctx context.Context, target string) error {
 	for after := ""; ; {
 		var some []string
 		err := p.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-			if some, err = tx.ProbeHandles(ctx, target, after, handles); err != nil {
+			if some, err = tx.Probes().Handles(ctx, target, after, handles); err != nil {
 				return err
 			}
-			return tx.JudgeAgents(ctx, some)
+			return tx.Probes().JudgeAgents(ctx, some)
 		})
 		if err != nil || len(some) < handles {
 			return err
@@ -217,7 +217,7 @@ func (p *Prober) ask(ctx context.Context, probe storage.Probe) Outcome {
 // blocked reports whether the operator has blocked a host.
 func (p *Prober) blocked(ctx context.Context, host string) (blocked bool, err error) {
 	err = p.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		blocked, err = tx.HostRefused(ctx, host)
+		blocked, err = tx.Peers().Refused(ctx, host)
 		return err
 	})
 	return blocked, err

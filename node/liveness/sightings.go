@@ -86,7 +86,7 @@ func (s *Sightings) flush(ctx context.Context) {
 	for len(names) > 0 {
 		n := min(len(names), handles)
 		some := names[:n]
-		if err := s.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.RecordSightings(ctx, some) }); err != nil {
+		if err := s.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Probes().RecordSightings(ctx, some) }); err != nil {
 			s.Log.Warn("note sightings", "err", err)
 		}
 		names = names[n:]

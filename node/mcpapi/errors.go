@@ -72,15 +72,16 @@ func unsupported(version string) error {
 // A toolError is what the caller of a tool reads when the operation failed. It is sent as text
 // only, because some clients check structured content against the output schema even for an error.
 type toolError struct {
-	Code       protocol.Code    `json:"code"`
-	Detail     string           `json:"detail"`
-	Advice     string           `json:"advice,omitempty"`
-	Errors     []protocol.Fault `json:"errors,omitempty"`
-	RetryAfter int              `json:"retryAfter,omitempty"` // seconds
-	Challenge  any              `json:"challenge,omitempty"`
-	How        string           `json:"how,omitempty"`
-	Retry      string           `json:"retry,omitempty"`
-	Instance   string           `json:"instance,omitempty"`
+	Code       protocol.Code       `json:"code"`
+	Detail     string              `json:"detail"`
+	Advice     string              `json:"advice,omitempty"`
+	Errors     []protocol.Fault    `json:"errors,omitempty"`
+	RetryAfter int                 `json:"retryAfter,omitempty"` // seconds
+	Challenge  any                 `json:"challenge,omitempty"`
+	Slot       *protocol.SlotPrice `json:"slot,omitempty"`
+	How        string              `json:"how,omitempty"`
+	Retry      string              `json:"retry,omitempty"`
+	Instance   string              `json:"instance,omitempty"`
 }
 
 // solving explains a challenge to an agent that has never seen one.
@@ -91,7 +92,7 @@ const retrying = `Call the tool again with the same arguments and pow: {"challen
 
 func newToolError(err error, requestID string) ([]byte, error) {
 	e := protocol.AsError(err)
-	t := toolError{Code: e.Code, Detail: e.Detail, Advice: e.Code.Advice(), Errors: e.Faults, Challenge: e.Challenge, Instance: requestID}
+	t := toolError{Code: e.Code, Detail: e.Detail, Advice: e.Code.Advice(), Errors: e.Faults, Challenge: e.Challenge, Slot: e.Slot, Instance: requestID}
 	if e.RetryAfter > 0 || e.Code == protocol.RateLimited || e.Code.Status() == http.StatusServiceUnavailable {
 		t.RetryAfter = netx.Seconds(e.RetryAfter)
 	}

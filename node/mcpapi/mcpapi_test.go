@@ -47,7 +47,7 @@ func door(t *testing.T, change func(*Config)) (*API, *int) {
 	target, err := httpsig.ParseTarget(base)
 	require.NoError(t, err)
 	gate := &identity.Gate{Target: target, Directory: nobody{},
-		Proofs: proof.New(proof.Config{Master: []byte("0123456789abcdef"), Audience: "n1.example", Flat: &flat})}
+		Proofs: proof.New(proof.Config{Master: []byte("0123456789abcdef"), Audience: "n1.example", Flat: &flat, Cost: 1})}
 	table := dispatch.New(storagetest.Open(t), gate, dispatch.NewLimits(dispatch.WideRates()))
 	dispatch.Bind(table, protocol.ReadBoard, func(_ context.Context, _ *storage.Tx, _ protocol.Caller,
 		in protocol.BoardQuery) (protocol.Page[protocol.Post], error) {

@@ -34,13 +34,13 @@ func (m *Moderation) AddBlock(ctx context.Context, tx *storage.Tx, c protocol.Ca
 		}
 		b.Post = &in.Post
 	}
-	if err := tx.PutBlock(ctx, b); err != nil {
+	if err := tx.Blocks().Put(ctx, b); err != nil {
 		return b, err
 	}
-	if err := tx.RetractBidsOf(ctx, protocol.BoardID(m.Base), b.Kind, b.Value); err != nil {
+	if err := tx.Bids().RetractOf(ctx, protocol.BoardID(m.Base), b.Kind, b.Value); err != nil {
 		return b, err
 	}
-	if err := tx.LogModeration(ctx, protocol.ActionBlock, string(b.Kind), publicValue(b), b.Reason); err != nil {
+	if err := tx.Moderation().Log(ctx, protocol.ActionBlock, string(b.Kind), publicValue(b), b.Reason); err != nil {
 		return b, err
 	}
 	return b, tx.Audit(ctx, actor(c), "block", string(b.Kind)+" "+b.Value, b.Reason)
@@ -67,14 +67,14 @@ func OwnHost(base, host string) bool {
 
 // LiftBlock ends a block.
 func (m *Moderation) LiftBlock(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NodeBlockRef) (protocol.None, error) {
-	b, err := tx.DeleteBlock(ctx, in.ID)
+	b, err := tx.Blocks().Delete(ctx, in.ID)
 	if errors.Is(err, storage.ErrNotFound) {
 		return protocol.None{}, protocol.Errorf(protocol.NotFound, "there is no block with that id")
 	}
 	if err != nil {
 		return protocol.None{}, err
 	}
-	if err := tx.LogModeration(ctx, protocol.ActionLift, string(b.Kind), publicValue(b), ""); err != nil {
+	if err := tx.Moderation().Log(ctx, protocol.ActionLift, string(b.Kind), publicValue(b), ""); err != nil {
 		return protocol.None{}, err
 	}
 	return protocol.None{}, tx.Audit(ctx, actor(c), "block lift", string(b.Kind)+" "+b.Value, "")
@@ -82,7 +82,7 @@ func (m *Moderation) LiftBlock(ctx context.Context, tx *storage.Tx, c protocol.C
 
 // Blocks lists the blocks that are in force.
 func (m *Moderation) Blocks(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.NodeBlockQuery) (protocol.Page[protocol.Block], error) {
-	return tx.ListBlocks(ctx, in)
+	return tx.Blocks().List(ctx, in)
 }
 
 // publicValue returns a block's value as the public log shows it. Networks and keys are left out: they
@@ -101,7 +101,7 @@ func writerOf(ctx context.Context, tx *storage.Tx, postID string, kind protocol.
 	if err != nil {
 		return "", "", err
 	}
-	network, err := tx.WriterOf(ctx, postID)
+	network, err := tx.Posts().Writer(ctx, postID)
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return "", "", err
 	}

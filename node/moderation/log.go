@@ -13,12 +13,12 @@ import (
 
 // PublicLog lists what was done and why.
 func (m *Moderation) PublicLog(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.LogQuery) (protocol.Page[protocol.ModerationEntry], error) {
-	return tx.ListModeration(ctx, in.Limit, in.After)
+	return tx.Moderation().ListLog(ctx, in.Limit, in.After)
 }
 
 // Audit lists every action of the operators.
 func (m *Moderation) Audit(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.AuditQuery) (protocol.Page[protocol.AuditEntry], error) {
-	page, err := tx.ListAudit(ctx, in.Limit, in.After)
+	page, err := tx.AuditLog().List(ctx, in.Limit, in.After)
 	out := protocol.Page[protocol.AuditEntry]{Items: []protocol.AuditEntry{}, Next: page.Next}
 	for _, e := range page.Items {
 		out.Items = append(out.Items, protocol.AuditEntry{
@@ -31,7 +31,7 @@ func (m *Moderation) Audit(ctx context.Context, tx *storage.Tx, _ protocol.Calle
 // AddNote stores a note about a subject.
 func (m *Moderation) AddNote(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewNote) (protocol.ModerationNote, error) {
 	n := protocol.ModerationNote{ID: protocol.NewID(protocol.NoteID, tx.Now), Subject: in.Subject, Text: in.Text, Actor: actor(c), At: tx.Now}
-	if err := tx.InsertNote(ctx, n); err != nil {
+	if err := tx.Moderation().InsertNote(ctx, n); err != nil {
 		return n, err
 	}
 	return n, tx.Audit(ctx, actor(c), "note", in.Subject, "")
@@ -39,12 +39,12 @@ func (m *Moderation) AddNote(ctx context.Context, tx *storage.Tx, c protocol.Cal
 
 // Notes lists notes.
 func (m *Moderation) Notes(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.NoteQuery) (protocol.Page[protocol.ModerationNote], error) {
-	return tx.ListNotes(ctx, in)
+	return tx.Moderation().ListNotes(ctx, in)
 }
 
 // DeleteNote deletes a note.
 func (m *Moderation) DeleteNote(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NoteRef) (protocol.None, error) {
-	subject, err := tx.DeleteNote(ctx, in.ID)
+	subject, err := tx.Moderation().DeleteNote(ctx, in.ID)
 	if errors.Is(err, storage.ErrNotFound) {
 		return protocol.None{}, protocol.Errorf(protocol.NotFound, "there is no note with that id")
 	}
@@ -59,7 +59,7 @@ const limitsSetting = "limits"
 
 // StoredLimits returns the limits that were set at run time.
 func StoredLimits(ctx context.Context, tx *storage.Tx) (l protocol.RunLimits, err error) {
-	raw, err := tx.Setting(ctx, limitsSetting)
+	raw, err := tx.Settings().Get(ctx, limitsSetting)
 	if err != nil || raw == "" {
 		return l, err
 	}
@@ -89,7 +89,7 @@ func (m *Moderation) SetLimits(ctx context.Context, tx *storage.Tx, c protocol.C
 	if err != nil {
 		return protocol.LimitsView{}, err
 	}
-	if err := tx.PutSetting(ctx, limitsSetting, string(raw)); err != nil {
+	if err := tx.Settings().Put(ctx, limitsSetting, string(raw)); err != nil {
 		return protocol.LimitsView{}, err
 	}
 	return m.view(set), tx.Audit(ctx, actor(c), "limits set", "", string(raw))
@@ -97,7 +97,7 @@ func (m *Moderation) SetLimits(ctx context.Context, tx *storage.Tx, c protocol.C
 
 // ResetLimits restores the limits of the configuration.
 func (m *Moderation) ResetLimits(ctx context.Context, tx *storage.Tx, c protocol.Caller, _ protocol.None) (protocol.LimitsView, error) {
-	if err := tx.PutSetting(ctx, limitsSetting, ""); err != nil {
+	if err := tx.Settings().Put(ctx, limitsSetting, ""); err != nil {
 		return protocol.LimitsView{}, err
 	}
 	return m.view(protocol.RunLimits{}), tx.Audit(ctx, actor(c), "limits reset", "", "")

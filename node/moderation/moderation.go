@@ -37,7 +37,7 @@ const numbersAge = time.Minute
 func (m *Moderation) CountNumbers() *Moderation {
 	m.Numbers.Age = numbersAge
 	m.Numbers.Count = func(ctx context.Context, tx *storage.Tx, _ *protocol.Statistics) (protocol.Statistics, error) {
-		return tx.Statistics(ctx)
+		return tx.Site().Statistics(ctx)
 	}
 	return m
 }
@@ -60,7 +60,7 @@ func (m *Moderation) Report(ctx context.Context, tx *storage.Tx, c protocol.Call
 	if err != nil {
 		return protocol.ReportReceipt{}, err
 	}
-	fresh, distinct, err := tx.InsertReport(ctx, in.ID, who, in.Reason)
+	fresh, distinct, err := tx.Moderation().InsertReport(ctx, in.ID, who, in.Reason)
 	if err != nil {
 		return protocol.ReportReceipt{}, err
 	}
@@ -73,7 +73,7 @@ func (m *Moderation) Report(ctx context.Context, tx *storage.Tx, c protocol.Call
 		if err := m.hide(ctx, tx, p, byReports, byReports); err != nil {
 			return protocol.ReportReceipt{}, err
 		}
-		if err := tx.AwaitReview(ctx, p.ID); err != nil { // hiding removed it from the queue, but no operator has decided yet
+		if err := tx.Moderation().AwaitReview(ctx, p.ID); err != nil { // hiding removed it from the queue, but no operator has decided yet
 			return protocol.ReportReceipt{}, err
 		}
 	}
@@ -89,7 +89,7 @@ func reportable(p *protocol.StoredPost) error {
 
 // Ahead returns the public reason why nobody may report the post, nil otherwise.
 func (m *Moderation) Ahead(ctx context.Context, tx *storage.Tx, in protocol.NewReport) error {
-	p, err := tx.PostByID(ctx, in.ID)
+	p, err := tx.Posts().ByID(ctx, in.ID)
 	if errors.Is(err, storage.ErrNotFound) {
 		return protocol.Errorf(protocol.NotFound, "there is no post with that id")
 	}
@@ -112,7 +112,7 @@ func (m *Moderation) ReportFrom(ctx context.Context, tx *storage.Tx, postID, nod
 // FlagFrom adds a report from another server to the queue. It never hides a post, since anyone can
 // set up a server. One domain counts once per post.
 func (m *Moderation) FlagFrom(ctx context.Context, tx *storage.Tx, postID, domain, reason string) error {
-	_, err := tx.InsertFlag(ctx, storage.Report{PostID: postID, Reporter: reportID(postID, "domain "+domain), Reason: reason, Domain: domain})
+	_, err := tx.Moderation().InsertFlag(ctx, storage.Report{PostID: postID, Reporter: reportID(postID, "domain "+domain), Reason: reason, Domain: domain})
 	return err
 }
 
@@ -122,7 +122,7 @@ func (m *Moderation) FlagFrom(ctx context.Context, tx *storage.Tx, postID, domai
 func reporter(ctx context.Context, tx *storage.Tx, postID string, c protocol.Caller) (string, error) {
 	id := c.ID()
 	if c.Standing == protocol.Signed && c.Agent == "" {
-		owner, err := tx.AccountOf(ctx, c.Handle)
+		owner, err := tx.Accounts().OfProfile(ctx, c.Handle)
 		switch {
 		case err == nil:
 			id = protocol.Caller{Account: owner.ID}.ID()
@@ -144,10 +144,10 @@ func reportID(postID, who string) string {
 // everyone. Hiding a post of another node has no effect elsewhere: only the board that a post
 // belongs to announces it to others.
 func (m *Moderation) hide(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, why, public string) error {
-	if err := tx.SetPostState(ctx, p.ID, protocol.Hidden, why); err != nil {
+	if err := tx.Posts().SetState(ctx, p.ID, protocol.Hidden, why); err != nil {
 		return err
 	}
-	if err := tx.LogModeration(ctx, protocol.ActionHide, "post", p.ID, public); err != nil {
+	if err := tx.Moderation().Log(ctx, protocol.ActionHide, "post", p.ID, public); err != nil {
 		return err
 	}
 	if err := notify(ctx, tx, p, protocol.PostHidden); err != nil {
@@ -165,7 +165,7 @@ func notify(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, event p
 }
 
 func find(ctx context.Context, tx *storage.Tx, id string) (*protocol.StoredPost, error) {
-	p, err := tx.PostToDecide(ctx, id)
+	p, err := tx.Posts().ForUpdate(ctx, id)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, protocol.Errorf(protocol.NotFound, "there is no post with that id")
 	}

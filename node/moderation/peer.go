@@ -30,7 +30,7 @@ func (m *Moderation) SetPolicy(ctx context.Context, tx *storage.Tx, c protocol.C
 	if policy == storage.PolicyReject && OwnHost(m.Base, host) {
 		return protocol.None{}, protocol.Errorf(protocol.InvalidRequest, "%s is this node, or a domain that it is in", host)
 	}
-	if err := tx.SetHostPolicy(ctx, storage.HostPolicy{Host: host, Policy: policy, Note: in.Note}); err != nil {
+	if err := tx.Peers().SetPolicy(ctx, storage.HostPolicy{Host: host, Policy: policy, Note: in.Note}); err != nil {
 		return protocol.None{}, err
 	}
 	return protocol.None{}, tx.Audit(ctx, c.Actor(), "peer policy", host, string(policy)+" "+in.Note)
@@ -40,10 +40,10 @@ func (m *Moderation) SetPolicy(ctx context.Context, tx *storage.Tx, c protocol.C
 func (m *Moderation) Peers(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.PeersQuery) (protocol.PeersView, error) {
 	v := protocol.PeersView{Following: []protocol.Followed{}, Delivering: []protocol.Delivering{}, Policies: []protocol.PeerPolicy{}, Untrusted: true}
 	var err error
-	if _, v.Head, err = tx.LogHead(ctx, protocol.BoardID(m.Base)); err != nil && !errors.Is(err, storage.ErrNotFound) {
+	if _, v.Head, err = tx.Logs().Head(ctx, protocol.BoardID(m.Base)); err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return v, err
 	}
-	follows, err := tx.JobsNamed(ctx, storage.FollowJob)
+	follows, err := tx.Jobs().Named(ctx, storage.FollowJob)
 	if err != nil {
 		return v, err
 	}
@@ -58,7 +58,7 @@ func (m *Moderation) Peers(ctx context.Context, tx *storage.Tx, _ protocol.Calle
 		}
 		v.Following = append(v.Following, f)
 	}
-	subscriptions, err := tx.ListSubscriptions(ctx)
+	subscriptions, err := tx.Subscriptions().List(ctx)
 	if err != nil {
 		return v, err
 	}
@@ -69,7 +69,7 @@ func (m *Moderation) Peers(ctx context.Context, tx *storage.Tx, _ protocol.Calle
 		}
 		v.Following = append(v.Following, f)
 	}
-	outlets, err := tx.ListOutlets(ctx, in.Limit, in.After)
+	outlets, err := tx.Outlets().List(ctx, in.Limit, in.After)
 	if err != nil {
 		return v, err
 	}
@@ -77,7 +77,7 @@ func (m *Moderation) Peers(ctx context.Context, tx *storage.Tx, _ protocol.Calle
 	for _, o := range outlets.Items {
 		v.Delivering = append(v.Delivering, protocol.Delivering{Inbox: o.Inbox, State: string(o.State), Seq: o.Cursor, Attempts: o.Failures, LastError: o.LastError})
 	}
-	policies, err := tx.ListHostPolicies(ctx)
+	policies, err := tx.Peers().ListPolicies(ctx)
 	for _, p := range policies {
 		v.Policies = append(v.Policies, protocol.PeerPolicy{Host: p.Host, Policy: string(p.Policy), Note: p.Note})
 	}

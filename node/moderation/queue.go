@@ -16,19 +16,19 @@ func (m *Moderation) Queue(ctx context.Context, tx *storage.Tx, _ protocol.Calle
 	out := protocol.Page[protocol.ReviewItem]{Items: []protocol.ReviewItem{}}
 	var posts []protocol.StoredPost
 	if in.State == protocol.ReviewHidden {
-		page, err := tx.ListHidden(ctx, in.Size(), in.After)
+		page, err := tx.Posts().ListHidden(ctx, in.Size(), in.After)
 		if err != nil {
 			return out, err
 		}
 		posts, out.Next = page.Items, page.Next
 	} else {
-		page, err := tx.ListReview(ctx, in.Size(), in.After)
+		page, err := tx.Moderation().ListReview(ctx, in.Size(), in.After)
 		if err != nil {
 			return out, err
 		}
 		out.Next = page.Next
 		for _, id := range page.Items {
-			p, err := tx.PostByID(ctx, id)
+			p, err := tx.Posts().ByID(ctx, id)
 			if err != nil {
 				return out, err
 			}
@@ -50,13 +50,13 @@ func (m *Moderation) Queue(ctx context.Context, tx *storage.Tx, _ protocol.Calle
 func review(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) (protocol.ReviewItem, error) {
 	item := protocol.ReviewItem{Post: p.Post, State: p.State, Reports: []protocol.ReportView{}, Untrusted: true}
 	var err error
-	if item.Reason, _, err = tx.PostStanding(ctx, p.ID); err != nil {
+	if item.Reason, _, err = tx.Posts().Standing(ctx, p.ID); err != nil {
 		return item, err
 	}
-	if item.Open, err = tx.OpenReports(ctx, p.ID); err != nil {
+	if item.Open, err = tx.Moderation().OpenReports(ctx, p.ID); err != nil {
 		return item, err
 	}
-	reports, err := tx.ListReports(ctx, p.ID, shown)
+	reports, err := tx.Moderation().ListReports(ctx, p.ID, shown)
 	if err != nil {
 		return item, err
 	}
@@ -67,7 +67,7 @@ func review(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) (protoc
 		}
 		item.Reports = append(item.Reports, view)
 	}
-	notes, err := tx.ListNotes(ctx, protocol.NoteQuery{Subject: p.ID, Paging: protocol.Paging{Limit: shown}})
+	notes, err := tx.Moderation().ListNotes(ctx, protocol.NoteQuery{Subject: p.ID, Paging: protocol.Paging{Limit: shown}})
 	item.Notes = notes.Items
 	return item, err
 }
@@ -80,11 +80,11 @@ func (m *Moderation) Hide(ctx context.Context, tx *storage.Tx, c protocol.Caller
 		return protocol.PostStanding{}, err
 	}
 	why := strings.TrimSuffix("operator: "+in.Reason, ": ")
-	switch reason, _, err := tx.PostStanding(ctx, in.ID); {
+	switch reason, _, err := tx.Posts().Standing(ctx, in.ID); {
 	case err != nil:
 		return protocol.PostStanding{}, err
 	case p.State == protocol.Hidden && reason == byReports: // it was announced when the reports hid it
-		if err := tx.SetPostState(ctx, in.ID, protocol.Hidden, why); err != nil {
+		if err := tx.Posts().SetState(ctx, in.ID, protocol.Hidden, why); err != nil {
 			return protocol.PostStanding{}, err
 		}
 		return m.recordDecision(ctx, tx, c, in, "hide", why)
@@ -106,10 +106,10 @@ func (m *Moderation) Restore(ctx context.Context, tx *storage.Tx, c protocol.Cal
 	if err != nil {
 		return protocol.PostStanding{}, err
 	}
-	if err := tx.SetPostState(ctx, in.ID, protocol.Visible, in.Reason); err != nil {
+	if err := tx.Posts().SetState(ctx, in.ID, protocol.Visible, in.Reason); err != nil {
 		return protocol.PostStanding{}, err
 	}
-	if err := tx.LogModeration(ctx, protocol.ActionRestore, "post", in.ID, in.Reason); err != nil {
+	if err := tx.Moderation().Log(ctx, protocol.ActionRestore, "post", in.ID, in.Reason); err != nil {
 		return protocol.PostStanding{}, err
 	}
 	if err := m.Distribute(ctx, tx, p, storage.LogRestore); err != nil {
@@ -127,12 +127,12 @@ func (m *Moderation) Dismiss(ctx context.Context, tx *storage.Tx, c protocol.Cal
 	if err != nil {
 		return protocol.PostStanding{}, err
 	}
-	spent, err := tx.SpendReports(ctx, in.ID)
+	spent, err := tx.Moderation().SpendReports(ctx, in.ID)
 	if err == nil && spent == 0 {
 		err = protocol.Errorf(protocol.Conflict, "the post has no open report")
 	}
 	if err == nil {
-		err = tx.LogModeration(ctx, protocol.ActionDismiss, "post", in.ID, in.Reason)
+		err = tx.Moderation().Log(ctx, protocol.ActionDismiss, "post", in.ID, in.Reason)
 	}
 	if err != nil {
 		return protocol.PostStanding{}, err
@@ -146,10 +146,10 @@ func (m *Moderation) Remove(ctx context.Context, tx *storage.Tx, c protocol.Call
 		return protocol.PostStanding{}, err
 	}
 	why := strings.TrimSuffix("operator: "+in.Reason, ": ")
-	if err := tx.SetPostState(ctx, in.ID, protocol.Deleted, why); err != nil {
+	if err := tx.Posts().SetState(ctx, in.ID, protocol.Deleted, why); err != nil {
 		return protocol.PostStanding{}, err
 	}
-	if err := tx.LogModeration(ctx, protocol.ActionDelete, "post", in.ID, in.Reason); err != nil {
+	if err := tx.Moderation().Log(ctx, protocol.ActionDelete, "post", in.ID, in.Reason); err != nil {
 		return protocol.PostStanding{}, err
 	}
 	return m.recordDecision(ctx, tx, c, in, "delete", why)
@@ -175,7 +175,7 @@ func (m *Moderation) recordDecision(
 			return protocol.PostStanding{}, err
 		}
 	}
-	p, err := tx.PostByID(ctx, in.ID)
+	p, err := tx.Posts().ByID(ctx, in.ID)
 	if err != nil {
 		return protocol.PostStanding{}, err
 	}

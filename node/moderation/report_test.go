@@ -20,14 +20,14 @@ func TestReporter(t *testing.T) {
 		ctx := context.Background()
 		require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 			for _, handle := range []string{"asha", "ravi"} {
-				if _, err := tx.PutProfile(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}}); err != nil {
+				if _, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}}); err != nil {
 					return err
 				}
 			}
-			if err := tx.InsertAccount(ctx, storage.Account{ID: "acc_a", Name: "Asha", Role: protocol.RoleOwner}); err != nil {
+			if err := tx.Accounts().Insert(ctx, storage.Account{ID: "acc_a", Name: "Asha", Role: protocol.RoleOwner}); err != nil {
 				return err
 			}
-			return tx.LinkProfile(ctx, "acc_a", "asha")
+			return tx.Accounts().LinkProfile(ctx, "acc_a", "asha")
 		}))
 		const agent = "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:"
 		signed := func(key, handle, agent, network string) protocol.Caller {
@@ -80,7 +80,7 @@ func TestReport_ManyKeys(t *testing.T) {
 				if _, err := m.Report(ctx, tx, c, protocol.NewReport{ID: id}); err != nil {
 					return err
 				}
-				p, err := tx.PostByID(ctx, id)
+				p, err := tx.Posts().ByID(ctx, id)
 				if err == nil {
 					state = p.State
 				}
@@ -89,7 +89,7 @@ func TestReport_ManyKeys(t *testing.T) {
 			return state
 		}
 		require.NoError(t, db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
-			return tx.InsertPost(ctx, &protocol.StoredPost{Post: protocol.Post{ID: id, URI: protocol.PostURI("https://n1.example", id), Kind: protocol.Offer,
+			return tx.Posts().Insert(ctx, &protocol.StoredPost{Post: protocol.Post{ID: id, URI: protocol.PostURI("https://n1.example", id), Kind: protocol.Offer,
 				Title: "t", Body: "b",
 				Author: protocol.Author{Name: "Meera", Method: protocol.ByProof}, CreatedAt: tx.Now}, Board: protocol.BoardID("https://n1.example")})
 		}))
@@ -122,7 +122,7 @@ func TestFlagFrom(t *testing.T) {
 			return items
 		}
 		do(func(ctx context.Context, tx *storage.Tx) error {
-			return tx.InsertPost(ctx, &protocol.StoredPost{Post: protocol.Post{ID: id, URI: protocol.PostURI("https://n1.example", id), Kind: protocol.Offer,
+			return tx.Posts().Insert(ctx, &protocol.StoredPost{Post: protocol.Post{ID: id, URI: protocol.PostURI("https://n1.example", id), Kind: protocol.Offer,
 				Title: "t", Body: "b",
 				Author: protocol.Author{Name: "Meera", Method: protocol.ByProof}, CreatedAt: tx.Now}, Board: protocol.BoardID("https://n1.example")})
 		})

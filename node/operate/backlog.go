@@ -34,14 +34,14 @@ func (b *Backlog) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	err := b.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		stats, err := tx.JobStats(ctx)
+		stats, err := tx.Jobs().Stats(ctx)
 		if err != nil {
 			return err
 		}
 		for _, s := range stats {
 			ch <- prometheus.MustNewConstMetric(jobsDesc, prometheus.GaugeValue, float64(s.Count), string(s.Kind), string(s.State))
 		}
-		review, err := tx.CountReview(ctx)
+		review, err := tx.Moderation().CountReview(ctx)
 		if err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func (b *Backlog) Collect(ch chan<- prometheus.Metric) {
 }
 
 func (b *Backlog) outlets(ctx context.Context, tx *storage.Tx, ch chan<- prometheus.Metric) error {
-	stats, err := tx.OutletStats(ctx)
+	stats, err := tx.Outlets().Stats(ctx)
 	if err != nil {
 		return err
 	}

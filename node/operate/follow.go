@@ -20,7 +20,7 @@ func Follow(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return protocol.None{}, protocol.Errorf(protocol.InvalidRequest, "%q is not an address such as https://n1.example", in.URL)
 	}
-	if _, err := tx.DropNamed(ctx, storage.FollowJob, followName(in.URL)); err != nil { // the operator wants it tried now
+	if _, err := tx.Jobs().DropNamed(ctx, storage.FollowJob, followName(in.URL)); err != nil { // the operator wants it tried now
 		return protocol.None{}, err
 	}
 	if err := enqueueFollow(ctx, tx, moderation.FollowArgs{URL: in.URL, Since: tx.Now}, 0, ""); err != nil {
@@ -48,10 +48,10 @@ func Unfollow(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protoco
 	if err != nil {
 		return protocol.None{}, err
 	}
-	if n, err := tx.DropNamed(ctx, storage.FollowJob, followName(in.URL)); err != nil || n > 0 { // of an address that is not followed yet
+	if n, err := tx.Jobs().DropNamed(ctx, storage.FollowJob, followName(in.URL)); err != nil || n > 0 { // of an address that is not followed yet
 		return protocol.None{}, errors.Join(err, tx.Audit(ctx, c.Actor(), "peer unfollow", in.URL, ""))
 	}
-	s, err := tx.SubscriptionByBoard(ctx, in.URL)
+	s, err := tx.Subscriptions().ByBoard(ctx, in.URL)
 	if errors.Is(err, storage.ErrNotFound) {
 		return protocol.None{}, protocol.Errorf(protocol.NotFound, "this node does not follow %s", in.URL)
 	}

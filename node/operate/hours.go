@@ -15,6 +15,6 @@ func enqueueHours(ctx context.Context, tx *storage.Tx) error {
 
 // Hours is the handler of HoursJob.
 func (u Upkeep) Hours(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	err := u.pruneAll(ctx, func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.RefreshHours(ctx) })
+	err := u.pruneAll(ctx, func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Merchants().RefreshHours(ctx) })
 	return enqueueHours, err
 }

@@ -21,6 +21,10 @@ const (
 	keepActivity = 7 * 24 * time.Hour  // processed activities, so that a repeat is known
 
 	keepCallbacks = 90 * 24 * time.Hour  // deliveries of replies that are over, which the owner may replay
+	keepBids      = 30 * 24 * time.Hour  // bids that were never paid
+	keepMeetings  = 365 * 24 * time.Hour // meeting requests that are over
+	keepMailboxes = 365 * 24 * time.Hour // mailboxes that were asked to confirm one
+	keepPayEvents = 180 * 24 * time.Hour // events of payment providers that were applied
 	keepTokens    = 90 * 24 * time.Hour  // tokens that were revoked or ran out, for the owner's list
 	keepTold      = 90 * 24 * time.Hour  // what the audit log notes of other nodes
 	keepAudit     = 730 * 24 * time.Hour // and of operators and owners
@@ -38,74 +42,70 @@ func enqueuePrune(ctx context.Context, tx *storage.Tx) error {
 	return tx.Enqueue(ctx, storage.Job{Kind: storage.PruneJob, Lane: string(storage.PruneJob), Dedupe: string(storage.PruneJob), RunAt: tx.Now.Add(pruneEvery)})
 }
 
+// A step deletes a bounded number of rows and returns how many.
+type step func(context.Context, *storage.Tx) (int, error)
+
+// older is a step that deletes the rows from before a time ago, by a method of their subject.
+func older[S any](of func(*storage.Tx) S, prune func(S, context.Context, time.Time) (int, error), kept time.Duration) step {
+	return func(ctx context.Context, tx *storage.Tx) (int, error) { return prune(of(tx), ctx, tx.Now.Add(-kept)) }
+}
+
+func steps() []step {
+	return []step{
+		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneExpired(ctx) },
+		older((*storage.Tx).Jobs, storage.Jobs.Prune, keepJobs),
+		older((*storage.Tx).Inbox, storage.Inbox.Prune, keepActivity),
+		older((*storage.Tx).News, storage.News.Prune, protocol.NewsKept),
+		older((*storage.Tx).Callbacks, storage.Callbacks.Prune, keepCallbacks),
+		older((*storage.Tx).Bids, storage.Bids.Prune, keepBids),
+		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Meetings().ForgetMail(ctx) },
+		older((*storage.Tx).Meetings, storage.Meetings.Prune, keepMeetings),
+		older((*storage.Tx).Meetings, storage.Meetings.PruneMailboxes, keepMailboxes),
+		older((*storage.Tx).Payments, storage.Payments.PruneEvents, keepPayEvents),
+		older((*storage.Tx).Tokens, storage.Tokens.Prune, keepTokens),
+		func(ctx context.Context, tx *storage.Tx) (int, error) {
+			return tx.AuditLog().Prune(ctx, tx.Now.Add(-keepTold), tx.Now.Add(-keepAudit))
+		},
+		older((*storage.Tx).Peers, storage.Peers.PruneSchemes, keepRemote),
+		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Probes().ForgetSightings(ctx) },
+		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Blocks().Prune(ctx) },
+		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Requests().PruneUsage(ctx) },
+		older((*storage.Tx).Posts, storage.Posts.PruneWriters, keepWriters),
+		older((*storage.Tx).Profiles, storage.Profiles.PruneRanks, keepRanks),
+		older((*storage.Tx).Imports, storage.Imports.Prune, keepImports),
+		older((*storage.Tx).Peers, storage.Peers.PruneFetched, keepRemote),
+	}
+}
+
 // Prune deletes in small parts, each in a separate transaction, so that no write
 // waits for it.
 func (u Upkeep) Prune(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	for after, more := []byte(nil), true; more; more = after != nil {
 		var last []byte
 		if err := u.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-			last, _, err = tx.PruneSpent(ctx, after)
+			last, _, err = tx.Requests().PruneSpent(ctx, after)
 			return err
 		}); err != nil {
 			return nil, err
 		}
 		after = last
 	}
-	for _, some := range []func(context.Context, *storage.Tx) (int, error){
-		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneSignatures(ctx) },
-		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneReceipts(ctx) },
-		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneSessions(ctx) },
-		func(ctx context.Context, tx *storage.Tx) (int, error) {
-			return tx.PruneJobs(ctx, tx.Now.Add(-keepJobs))
-		},
-		func(ctx context.Context, tx *storage.Tx) (int, error) {
-			return tx.DropKept(ctx, tx.Now.Add(-keepActivity))
-		},
-		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneTombstones(ctx) },
-		func(ctx context.Context, tx *storage.Tx) (int, error) {
-			return tx.PruneNews(ctx, tx.Now.Add(-protocol.NewsKept))
-		},
-		func(ctx context.Context, tx *storage.Tx) (int, error) {
-			return tx.PruneCallbacks(ctx, tx.Now.Add(-keepCallbacks))
-		},
-		func(ctx context.Context, tx *storage.Tx) (int, error) {
-			return tx.PruneTokens(ctx, tx.Now.Add(-keepTokens))
-		},
-		func(ctx context.Context, tx *storage.Tx) (int, error) {
-			return tx.PruneAudit(ctx, tx.Now.Add(-keepTold), tx.Now.Add(-keepAudit))
-		},
-		func(ctx context.Context, tx *storage.Tx) (int, error) {
-			return tx.DropSchemes(ctx, tx.Now.Add(-keepRemote))
-		},
-		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.ForgetSightings(ctx) },
-		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneBlocks(ctx) },
-		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneUsage(ctx) },
-		func(ctx context.Context, tx *storage.Tx) (int, error) {
-			return tx.PruneWriters(ctx, tx.Now.Add(-keepWriters))
-		},
-		func(ctx context.Context, tx *storage.Tx) (int, error) {
-			return tx.PruneRanks(ctx, tx.Now.Add(-keepRanks))
-		},
-		func(ctx context.Context, tx *storage.Tx) (int, error) {
-			return tx.PruneImports(ctx, tx.Now.Add(-keepImports))
-		},
-		func(ctx context.Context, tx *storage.Tx) (int, error) {
-			return tx.DropRemote(ctx, tx.Now.Add(-keepRemote))
-		},
-	} {
+	for _, some := range steps() {
 		if err := u.pruneAll(ctx, some); err != nil {
 			return nil, err
 		}
 	}
-	// An hour adds at most what the budget of chain reads allows.
-	if _, err := u.DB.Evict(ctx, storage.StockIssued, storage.Caps[storage.StockIssued]); err != nil {
-		return nil, err
+	// An hour adds at most what the budget of chain reads, and proofs of work, allow.
+	for _, of := range []storage.Stock{storage.StockIssued, storage.StockBids, storage.StockMeetings, storage.StockMailboxes} {
+		if _, err := u.DB.Evict(ctx, of, storage.Caps[of]); err != nil {
+			return nil, err
+		}
 	}
 	return enqueuePrune, nil
 }
 
-// pruneAll repeats a bounded step until it deletes nothing.
-func (u Upkeep) pruneAll(ctx context.Context, some func(context.Context, *storage.Tx) (int, error)) error {
+// pruneAll repeats a step until it deletes nothing.
+func (u Upkeep) pruneAll(ctx context.Context, some step) error {
 	for {
 		var gone int
 		err := u.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
@@ -120,10 +120,10 @@ func (u Upkeep) pruneAll(ctx context.Context, some func(context.Context, *storag
 
 // Adopt joins replies to a post that arrived after them (storage.AdoptJob).
 func (u Upkeep) Adopt(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	return func(ctx context.Context, tx *storage.Tx) error { return tx.AdoptReplies(ctx, string(j.Args)) }, nil
+	return func(ctx context.Context, tx *storage.Tx) error { return tx.Posts().AdoptReplies(ctx, string(j.Args)) }, nil
 }
 
 // DropThreads deletes more of what a deleted profile left (storage.DropJob).
 func (u Upkeep) DropThreads(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	return func(ctx context.Context, tx *storage.Tx) error { return tx.DropThreads(ctx, string(j.Args)) }, nil
+	return func(ctx context.Context, tx *storage.Tx) error { return tx.Threads().DropAll(ctx, string(j.Args)) }, nil
 }

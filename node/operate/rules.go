@@ -68,7 +68,7 @@ func (r *Rules) read(ctx context.Context) error {
 	var all []protocol.Block
 	var set protocol.RunLimits
 	err := r.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		if all, err = tx.AllBlocks(ctx); err != nil {
+		if all, err = tx.Blocks().All(ctx); err != nil {
 			return err
 		}
 		set, err = moderation.StoredLimits(ctx, tx)

@@ -79,14 +79,14 @@ func (u *Usage) Exchange(ctx context.Context) error {
 		}
 		u.Sent++
 		if err := u.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-			return tx.PutUsage(ctx, storage.Usage{Process: u.self, N: u.Sent, Doc: raw})
+			return tx.Requests().PutUsage(ctx, storage.Usage{Process: u.self, N: u.Sent, Doc: raw})
 		}); err != nil {
 			return err
 		}
 	}
 	var all []storage.Usage
 	if err := u.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		all, err = tx.UsageOfOthers(ctx, u.self, usageAge)
+		all, err = tx.Requests().UsageOfOthers(ctx, u.self, usageAge)
 		return err
 	}); err != nil {
 		return err

@@ -51,6 +51,7 @@ Operations over HTTP (machine-readable: %s/openapi.json):
 		fmt.Fprintf(&b, "  %-6s %-44s %s\n", op.HTTP.Method, op.HTTP.Path, op.Summary)
 	}
 	fmt.Fprintf(&b, "\nThe same operations are tools over MCP (streamable HTTP): %s%s\n", s.Base, protocol.MCPPath)
+	b.WriteString("Agents in a browser find them on every page: window.serviceAgent.tools, window.serviceAgent.call(name, args), document.modelContext.\n")
 	fmt.Fprintf(&b, "Agents with an ERC-8004 identity write over A2A 1.0: %s/a2a/{handle} (card: /a2a/{handle}/agent-card.json), the node's own agent "+
 		"at %s/a2a\n", s.Base, s.Base)
 	return b.String(), nil

@@ -36,15 +36,19 @@ const (
 // accountRoutes returns the routes of signing in and of the account. Their pages are for one
 // reader: they are not cached and not in the site map.
 func (s *Web) accountRoutes() []Route {
-	return []Route{
+	return append([]Route{
 		{Pattern: "/sign-in", Handler: http.HandlerFunc(s.signInPage)},
 		{Pattern: "/sign-in", Method: http.MethodPost, Handler: s.guarded(s.signIn)},
 		{Pattern: "/sign-out", Method: http.MethodPost, Handler: s.guarded(s.signOut)},
 		{Pattern: "/account", Handler: http.HandlerFunc(s.accountPage)},
 		{Pattern: "/account/threads", Handler: http.HandlerFunc(s.inboxPage)},
 		{Pattern: "/account/threads/:id", Handler: http.HandlerFunc(s.inboxThread)},
+		{Pattern: "/account/threads/:id", Method: http.MethodPost, Handler: s.guarded(s.inboxForm)},
+		{Pattern: "/account/attention", Handler: http.HandlerFunc(s.ownAttentionPage)},
+		{Pattern: "/account/attention", Method: http.MethodPost, Handler: s.guarded(s.ownAttentionForm)},
+		{Pattern: "/account/attention/payments.csv", Handler: http.HandlerFunc(s.paymentsFile)},
 		{Pattern: "/account", Method: http.MethodPost, Handler: s.guarded(s.accountForm)},
-	}
+	}, s.meetingAccountRoutes()...)
 }
 
 // guarded refuses forms that pages of other sites send.
@@ -150,21 +154,26 @@ func (s *Web) signOut(w http.ResponseWriter, r *http.Request) {
 
 // invokeSignedIn invokes an operation as the signed-in user.
 func (s *Web) invokeSignedIn(r *http.Request, op *protocol.Operation, args any, into any) error {
+	res, err := s.invokeOwner(r, op, args)
+	if err != nil || into == nil {
+		return err
+	}
+	return json.Unmarshal(res.JSON, into)
+}
+
+// invokeOwner is invokeSignedIn for an answer that is not JSON.
+func (s *Web) invokeOwner(r *http.Request, op *protocol.Operation, args any) (dispatch.Result, error) {
 	raw, err := json.Marshal(args)
 	if err != nil {
-		return err
+		return dispatch.Result{}, err
 	}
 	secret := session.Of(r, s.Base)
 	if op.ReadOnly {
 		secret = session.OfReader(r, s.Base)
 	}
-	res, err := s.Table.Invoke(r.Context(), dispatch.Request{
+	return s.Table.Invoke(r.Context(), dispatch.Request{
 		Op: op.Name, Args: raw, Door: "page", Evidence: identity.Evidence{Network: s.Network(r), Session: secret},
 	})
-	if err != nil || into == nil {
-		return err
-	}
-	return json.Unmarshal(res.JSON, into)
 }
 
 func (s *Web) state(r *http.Request) (state protocol.SessionState, err error) {

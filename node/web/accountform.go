@@ -1,6 +1,7 @@
 package web
 
 import (
+	"encoding/json"
 	"maps"
 	"net/http"
 	"net/url"
@@ -21,10 +22,19 @@ type sent struct {
 	err            *protocol.Error   // why it was refused
 	wrong          map[string]string // by field: its fault
 	stray          []string          // faults that belong to no field
+	handles        []string          // profiles of which one has to be chosen
 }
 
 func newSent(form url.Values) *sent {
 	return &sent{do: form.Get("do"), handle: form.Get("handle"), id: form.Get("id"), values: form}
+}
+
+// status returns the HTTP status of a page with the form, 0 for none that was refused.
+func (f *sent) status() int {
+	if f == nil || f.err == nil {
+		return 0
+	}
+	return f.err.Code.Status()
 }
 
 // text returns the value to show in a field with one value.
@@ -51,6 +61,17 @@ func (f *sent) fault(name string) string {
 	return f.wrong[name]
 }
 
+// without returns the form without the fault of a field, which is shown elsewhere.
+func (f *sent) without(name string) *sent {
+	if f == nil {
+		return nil
+	}
+	other := *f
+	other.wrong = maps.Clone(f.wrong)
+	delete(other.wrong, name)
+	return &other
+}
+
 // attributes returns the attributes of a field: those of the form, and those of its fault.
 func (f *sent) attributes(at, name string, more templ.Attributes) templ.Attributes {
 	a := maps.Clone(more)
@@ -61,6 +82,26 @@ func (f *sent) attributes(at, name string, more templ.Attributes) templ.Attribut
 		a["aria-invalid"], a["aria-describedby"] = "true", "n-"+at+"-"+name
 	}
 	return a
+}
+
+// challenge returns the challenge that the next proof must solve, as JSON; "" for none.
+func (f *sent) challenge() string {
+	if f == nil || f.err == nil || f.err.Challenge == nil {
+		return ""
+	}
+	raw, err := json.Marshal(f.err.Challenge)
+	if err != nil {
+		return ""
+	}
+	return string(raw)
+}
+
+// puzzle returns the attribute with the challenge that the next proof must solve.
+func (f *sent) puzzle() templ.Attributes {
+	if c := f.challenge(); c != "" {
+		return templ.Attributes{"data-challenge": c}
+	}
+	return nil
 }
 
 // formID returns the id of a form on the page; the ids of its fields begin with it.
@@ -83,12 +124,47 @@ var fields = map[string]string{
 	"pricing-currency": "a currency code of three letters such as INR",
 	"expiresInDays":    "a whole number of days from 1 to 3650",
 	"mail":             "a mail address such as asha@example.org",
-	"amount":           "an amount of rupees such as 1500 or 1500.50",
-	"message":          "",
-	"category":         "a category of this board",
-	"url":              "an address that begins with https://",
-	"code":             "a code of such a mail: 32 letters, digits, _ and -",
+	"note":             "", "kind": "", "title": "", "body": "", "as": "",
+	"amount":   "an amount of rupees such as 1500 or 1500.50",
+	"message":  "",
+	"category": "a category of this board",
+	"url":      "an address that begins with https://",
+	"rules":    "", "categories": "", "payeeName": "", "legalName": "", "address": "", "reference": "", "reason": "", "answer": "", "provider": "",
+	"keyId":             "",
+	"floor":             "an amount of rupees such as 1500",
+	"step":              "an amount of rupees such as 50",
+	"maxBid":            "an amount of rupees such as 100000",
+	"slots":             "a whole number from 1 to 100",
+	"slotDays":          "a whole number of days from 1 to 90",
+	"protectHours":      "a whole number of hours from 0 to 168",
+	"fullRefundHours":   "a whole number of hours from 0 to 2160",
+	"respondWithinDays": "a whole number of days from 1 to 30",
+	"claimHours":        "a whole number of hours from 1 to 72",
+	"vpa":               "a UPI address such as asha@okbank",
+	"gstin":             "a GST number of 15 characters",
+	"gstPercent":        "a percentage such as 18",
+	"requester":         "", "purpose": "", "durationMin": "", "location": "", "policy": "", "questions": "", "block": "", "times": "",
+	"usualHours": "", "times-1": "a date and a time", "times-2": "a date and a time", "times-3": "a date and a time",
+	"hours-monday": hoursSuch, "hours-tuesday": hoursSuch, "hours-wednesday": hoursSuch, "hours-thursday": hoursSuch, "hours-friday": hoursSuch,
+	"hours-saturday": hoursSuch, "hours-sunday": hoursSuch,
+	"durations":     "a number of minutes from 5 to 240",
+	"dateOverrides": "a date such as 2026-12-25 closed, or 2026-12-26 10:00–12:00",
+	"travel":        "a journey such as 2026-12-01 to 2026-12-05 Europe/Berlin",
+	"slotStep":      "a whole number of minutes from 5 to 60",
+	"bufferBefore":  "a whole number of minutes from 0 to 120",
+	"bufferAfter":   "a whole number of minutes from 0 to 120",
+	"minNoticeMin":  "a whole number of minutes from 15 to 20160",
+	"maxDaysAhead":  "a whole number of days from 1 to 90",
+	"maxPerDay":     "a whole number from 1 to 100",
+	"maxPerWeek":    "a whole number from 1 to 500",
+	"maxWaiting":    "a whole number from 1 to 100",
+	"email":         "a mail address such as ravi@example.org",
+	"startsAt":      "a date and a time",
+	"utr":           "the bank's reference, 12 digits that the UPI app shows after the payment",
+	"code":          "a code of such a mail: 32 letters, digits, _ and -",
 }
+
+const hoursSuch = "hours such as 10:00–18:00"
 
 // refuse stores why the form was refused, with each fault at its field in plain words.
 func (f *sent) refuse(err *protocol.Error) {
@@ -107,6 +183,9 @@ func (f *sent) refuse(err *protocol.Error) {
 // whole list.
 func (f *sent) place(pointer string) (name, element string) {
 	parts := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	if name, element, ok := f.settingPlace(parts); ok {
+		return name, element
+	}
 	switch name = parts[0]; {
 	case name == "pricing" && len(parts) > 1:
 		name = "pricing-" + parts[1]
@@ -132,6 +211,8 @@ func faultWords(name, element string, x protocol.Fault) string {
 		return "Tick at least one."
 	case x.Code == "required" && x.Detail == "is required", x.Code == "too-short":
 		return "Fill this in."
+	case (name == "startsAt" || strings.HasPrefix(name, "times-")) && x.Code != "wrong-shape": // too soon, not open, skipped
+		return sentence(x.Detail)
 	case slices.Contains(shapeFaults, x.Code) && right != "":
 		return what + " is not " + right + "."
 	case slices.Contains(shapeFaults, x.Code) && !strings.Contains(x.Detail, "not"):

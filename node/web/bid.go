@@ -15,30 +15,37 @@ import (
 type bidForm struct {
 	*sent
 	outlook *protocol.BidOutlook // what the bid would get, when that was asked
-	slot    *protocol.SlotPrice  // what a slot costs, when the bid was refused for its amount
 }
 
+// slot returns what a slot costs, when the bid was refused for its amount; nil otherwise.
+func (f *bidForm) slot() *protocol.SlotPrice { return f.err.Slot }
+
 // bidFieldNames are the fields of the form.
-var bidFieldNames = []string{"amount", "category"}
+var bidFieldNames = []string{"amount", "message", "category", "name", "url"}
 
 // bidRoutes returns the routes of forms of bids. They are not cached and not in the site map.
 func (s *Web) bidRoutes() []Route {
-	return []Route{{Pattern: "/:at/board", Method: http.MethodPost, Handler: s.guarded(s.bid)}}
+	return []Route{
+		{Pattern: "/:at/board", Method: http.MethodPost, Handler: s.guarded(s.bid)},
+		{Pattern: "/pay/:token", Handler: http.HandlerFunc(s.payPage)},
+		{Pattern: "/pay/:token", Method: http.MethodPost, Handler: s.guarded(s.payForm)},
+		{Pattern: "/pay/:token/qr.svg", Handler: http.HandlerFunc(s.payCode)},
+		{Pattern: "/bid-link", Handler: http.HandlerFunc(s.bidLinkPage)},
+		{Pattern: "/bid-link", Method: http.MethodPost, Handler: s.guarded(s.bidLinkForm)},
+		{Pattern: "/bids/:id", Handler: http.HandlerFunc(s.bidPage)},
+		{Pattern: "/bids/:id", Method: http.MethodPost, Handler: s.guarded(s.bidPageForm)},
+	}
 }
 
-// bid takes the form of a board's page: it checks a bid.
+// bid takes the form of a board's page: it checks a bid, or makes it and leads to its payment.
 func (s *Web) bid(w http.ResponseWriter, r *http.Request) {
-	at := page{path: "/@{handle}/board"}
-	err := at.parameters(r)
-	if err == nil {
-		err = s.parseForm(w, r)
-	}
+	form, err := s.sentForm(w, r, "/@{handle}/board")
 	if err != nil {
 		s.Fail(w, r, err)
 		return
 	}
 	handle := r.PathValue("handle")
-	f := &bidForm{sent: newSent(r.PostForm)}
+	f := &bidForm{sent: form}
 	args := map[string]any{"handle": handle}
 	for _, name := range bidFieldNames {
 		if value := r.PostForm.Get(name); strings.TrimSpace(value) != "" {
@@ -60,7 +67,12 @@ func (s *Web) bid(w http.ResponseWriter, r *http.Request) {
 			f.outlook = &outlook
 		}
 	} else {
-		err = protocol.Errorf(protocol.InvalidRequest, "there is no such form here")
+		var made protocol.BidReceipt
+		if err = s.invokeForm(r, protocol.BidForAttention.Operation, args, &made); err == nil {
+			s.open(w, openedBid, made.Bid.ID, made.StatusToken)
+			redirect(w, r, s.local(made.PaymentURL))
+			return
+		}
 	}
 	if err != nil {
 		f.refuse(protocol.AsError(err))
@@ -96,9 +108,9 @@ func (s *Web) invokeForm(r *http.Request, op *protocol.Operation, args any, into
 	}
 	res, err := s.Table.Invoke(r.Context(), dispatch.Request{
 		Op: op.Name, Args: raw, Door: "page",
-		Evidence: identity.Evidence{Network: s.Network(r), Session: session.Of(r, s.Base), Proof: []byte(r.PostForm.Get("altcha"))},
+		Evidence: identity.Evidence{Network: s.Network(r), Session: session.Of(r, s.Base), ActAs: r.PostForm.Get("as"), Proof: []byte(r.PostForm.Get("altcha"))},
 	})
-	if err != nil {
+	if err != nil || into == nil {
 		return err
 	}
 	return json.Unmarshal(res.JSON, into)

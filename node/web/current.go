@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -64,10 +65,7 @@ func (s *Web) Current(ctx context.Context, c protocol.Caller, in protocol.PageIn
 	if err != nil {
 		return protocol.CurrentPage{}, err
 	}
-	out := protocol.CurrentPage{Path: p.fill(p.path, r), Title: v.heading(s), Kind: p.kind, Data: v.Data, Untrusted: true}
-	if v.Kind != "" {
-		out.Kind = v.Kind
-	}
+	out := protocol.CurrentPage{Path: p.fill(p.path, r), Title: v.heading(s), Kind: cmp.Or(v.Kind, p.kind), Data: v.Data, Untrusted: true}
 	if query := given(u.Query()).Encode(); query != "" {
 		out.Path += "?" + query
 	}

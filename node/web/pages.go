@@ -1,7 +1,9 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
 	"strings"
 
 	"stoa/protocol"
@@ -35,6 +37,8 @@ var pages = []page{
 		purpose: "People who sell slots of their attention, by category."},
 	{path: "/@{handle}/board", kind: "attention-board", pattern: "/:at/board", twin: protocol.ReadAttentionBoard.Operation, make: (*Web).attentionBoard,
 		purpose: "A person's attention board: rules, live bids, the price of a slot, and a form to bid."},
+	{path: "/@{handle}/meet", kind: "meet", pattern: "/:at/meet", twin: protocol.GetMeetingInfo.Operation, make: (*Web).meet,
+		purpose: "How a person takes meetings: lengths, hours, open times where they are shown, and a form to ask for one."},
 	{path: "/board", kind: "board", nav: "Board", twin: protocol.ReadBoard.Operation, source: "/board", activity: "/ap/board", make: (*Web).board,
 		purpose: "The public board, with filters; its ActivityPub actor for readers that ask for it."},
 	{path: "/board/{id}", kind: "post", twin: protocol.GetBoardPost.Operation, activity: "/ap/posts/{id}", make: (*Web).post,
@@ -79,7 +83,7 @@ func (s *Web) Routes() []Route {
 	if s.Accounts != nil {
 		routes = append(routes, s.accountRoutes()...)
 	}
-	return append(append(routes, s.bidRoutes()...), s.channelRoutes()...)
+	return slices.Concat(routes, s.writeRoutes(), s.bidRoutes(), s.meetingRoutes(), s.channelRoutes())
 }
 
 // Entries returns the pages' entries of the site map.
@@ -127,7 +131,8 @@ func (s *Web) handler(p page) http.Handler {
 			s.Fail(w, r, err)
 			return
 		}
-		v.Path, v.Request = p.path, w.Header().Get(requestID)
+		v.Path, v.Start, v.Request = p.path, p.fill(p.path, r), w.Header().Get(requestID)
+		v.Kind, v.Handle = cmp.Or(v.Kind, p.kind), r.PathValue("handle")
 		if len(given(r.URL.Query())) == 0 { // otherwise it is a part or selection of the page
 			v.Address = s.Base + p.fill(p.path, r)
 		}
@@ -152,7 +157,7 @@ func (s *Web) handler(p page) http.Handler {
 // parameters checks the parameters of the path before any redirect.
 func (p page) parameters(r *http.Request) error {
 	switch p.path {
-	case "/@{handle}", "/@{handle}/board", "/@{handle}/feed":
+	case "/@{handle}", "/@{handle}/board", "/@{handle}/meet", "/@{handle}/feed":
 		handle, ok := strings.CutPrefix(r.PathValue("at"), "@")
 		if handle = strings.ToLower(handle); !ok || !protocol.IsHandle(handle) {
 			return protocol.Errorf(protocol.NotFound, "there is nothing at this path")

@@ -15,13 +15,10 @@ import (
 	"stoa/protocol/netx"
 )
 
-// Policy is the Content-Security-Policy of every page without a script: nothing from other origins,
-// no frames.
-const Policy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-
-// ScriptPolicy is that of a page with a script, which is a file of the node too, as is what it
-// reads and the worker that it starts.
-const ScriptPolicy = Policy + "; script-src 'self'; worker-src 'self'; connect-src 'self'; require-trusted-types-for 'script'; trusted-types stoa"
+// Policy is the Content-Security-Policy of every page: nothing from other origins, no frames, no
+// script but the node's files.
+const Policy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'" +
+	"; script-src 'self'; worker-src 'self'; connect-src 'self'; require-trusted-types-for 'script'; trusted-types stoa"
 
 // links are the Link fields of every page, for programs that start there (RFC 8288).
 const links = `</.well-known/api-catalog>; rel="api-catalog", ` +
@@ -70,9 +67,6 @@ func (s *Web) write(w http.ResponseWriter, r *http.Request, v view) {
 	head.Set("Link", links)
 	if v.JSON != "" && len(v.JSON) <= maxLink {
 		head.Add("Link", "<"+v.JSON+`>; rel="alternate"; type="application/json"`)
-	}
-	if v.Script {
-		head.Set("Content-Security-Policy", ScriptPolicy)
 	}
 	if v.Secret {
 		head.Set("Referrer-Policy", "no-referrer")

@@ -1,9 +1,11 @@
 package web
 
 import (
+	"bytes"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"path"
 	"strings"
@@ -18,6 +20,18 @@ var svg []byte
 //go:embed static/proof.js
 var proofJS []byte
 
+//go:embed static/tools.js
+var toolsJS []byte
+
+//go:embed static/tools.json
+var toolsJSON []byte
+
+//go:embed static/pay.js
+var payJS []byte
+
+//go:embed static/zone.js
+var zoneJS []byte
+
 //go:embed static/solve.js
 var solveJS []byte
 
@@ -31,12 +45,26 @@ type asset struct {
 var (
 	stylesheet = named("stoa.css", "text/css; charset=utf-8", css)
 	icon       = named("stoa.svg", "image/svg+xml", svg)
-	proofs     = named("proof.js", "text/javascript; charset=utf-8", proofJS)
+	script     = named("page.js", "text/javascript; charset=utf-8", pageScript())
+	payHelp    = named("pay.js", "text/javascript; charset=utf-8", payJS)
+	zoneHelp   = named("zone.js", "text/javascript; charset=utf-8", zoneJS)
 	solver     = named("solve.js", "text/javascript; charset=utf-8", solveJS)
 )
 
 // assets are all of them.
-var assets = []asset{stylesheet, icon, proofs, solver}
+var assets = []asset{stylesheet, icon, script, payHelp, zoneHelp, solver}
+
+// pageScript returns the script of every page, one file: the parts share functions, and a page may
+// make one policy of trusted types.
+func pageScript() []byte {
+	var b bytes.Buffer
+	b.WriteString("(() => {\n\"use strict\";\nconst here = document.currentScript.dataset;\n")
+	b.Write(proofJS)
+	fmt.Fprintf(&b, "const tools = %s;\n", bytes.TrimSpace(toolsJSON))
+	b.Write(toolsJS)
+	b.WriteString("})();\n")
+	return b.Bytes()
+}
 
 func named(name, media string, body []byte) asset {
 	sum := sha256.Sum256(body)

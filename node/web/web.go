@@ -27,7 +27,9 @@ type Config struct {
 	Network func(r *http.Request) string
 	// Census counts the listed profiles, those of them that are alive, and those whose identity
 	// the node has checked on chain.
-	Census   func(ctx context.Context) (listed, answering, verified int, err error)
+	Census func(ctx context.Context) (listed, answering, verified int, err error)
+	// QR draws a text as a QR code, an SVG whose text alternative is label.
+	QR       func(text, label string) ([]byte, error)
 	Accounts Accounts // nil when the node has no accounts
 	// Problem renders an error for a reader that did not ask for HTML.
 	Problem func(w http.ResponseWriter, err error)
@@ -65,6 +67,7 @@ type view struct {
 	Title       string
 	Description string           // one sentence for search engines
 	Path        string           // in the table of pages, to mark the current page in the navigation
+	Start       string           // its path without query, where a refused form begins again
 	Address     string           // canonical address for search engines, "" when the page should not be indexed
 	JSON        string           // address of the same data as JSON, "" for none
 	Activity    string           // address of the same thing as an ActivityPub object, "" for none
@@ -75,11 +78,14 @@ type view struct {
 	Stray       []protocol.Fault // those faults of Refused that belong to no field of the form
 	Private     bool             // only for this reader: must not be cached
 	Secret      bool             // its address opens something: no Referer field contains it
-	Script      bool             // it has a form that needs a proof of work
+	Helps       bool             // it has a countdown, a text to copy, or a form that the fragment of the address fills
+	Zone        bool             // it asks for the reader's time zone
+	Refresh     int              // seconds after which the browser loads the page again, 0 for never
 	Status      int              // HTTP status, when it is not 200
 	Request     string           // id of the request, shown on error pages
 	Data        any              // the data that the page was made from, for get_current_page
-	Kind        string           // of protocol.CurrentPage, when it is not the page's own
+	Kind        string           // of protocol.CurrentPage, "" for a page that is not public
+	Handle      string           // whose page it is, "" for nobody's
 	Body        templ.Component
 }
 

@@ -1,7 +1,7 @@
 // Package webhook sends one JSON document to an address that a user chose, signed with the
-// node's key (RFC 9421, Web Bot Auth), and returns the outcome. It makes one attempt: the caller
-// decides about retries. It does not follow redirects and never connects to an address that is not
-// public (node/outbound checks each address that is dialled).
+// node's key (RFC 9421, Web Bot Auth), and returns the outcome. It makes one attempt, and After
+// says what follows a failed one. It does not follow redirects and never connects to an address
+// that is not public (node/outbound checks each address that is dialled).
 package webhook
 
 import (

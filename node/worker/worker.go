@@ -1,7 +1,7 @@
 // Package worker runs the durable jobs: it claims due jobs, runs the handler of each kind, and
 // either marks a job done, together with what follows from it, or retries it later. A job whose
-// worker dies becomes due again when its lease ends, so a handler may run more than once and must
-// tolerate that.
+// worker dies becomes due again when its lease ends, or on SQLite when the next process starts,
+// so a handler may run more than once and must tolerate that.
 package worker
 
 import (
@@ -58,7 +58,7 @@ func (w *Worker) Handle(kind storage.JobKind, h Handler) {
 func (w *Worker) Complete(all []storage.JobKind) error {
 	for _, kind := range all {
 		if w.handlers[kind] == nil {
-			return fmt.Errorf("jobs of kind %s have no handler", kind)
+			return fmt.Errorf("jobs of kind %s have no handler: give the worker one in node/node.go", kind)
 		}
 	}
 	for kind := range w.handlers {
@@ -148,7 +148,7 @@ func (w *Worker) do(ctx context.Context, j storage.Job, more bool) (next *storag
 	}
 	if final(err) || j.Attempt >= maxAttempts {
 		w.Log.Warn("job is dead", "job", j.ID, "kind", j.Kind, "attempt", j.Attempt, "err", err)
-		err = w.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.BuryJob(ctx, j.ID, err.Error()) })
+		err = w.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Bury(ctx, j.ID, err.Error()) })
 	} else {
 		wait := Backoff(j.Attempt, err)
 		w.Log.Debug("job is tried again", "job", j.ID, "kind", j.Kind, "attempt", j.Attempt, "in", wait, "err", err)
@@ -178,9 +178,9 @@ func (w *Worker) run(ctx context.Context, j storage.Job, more bool) (next *stora
 		// Done first, so that a follow-up may enqueue the job again with the same dedupe key.
 		next = nil
 		if more && j.Lane != "" {
-			next, err = tx.NextJob(ctx, j.ID, w.Owner, lease)
+			next, err = tx.Jobs().Next(ctx, j.ID, w.Owner, lease)
 		} else {
-			err = tx.FinishJob(ctx, j.ID)
+			err = tx.Jobs().Finish(ctx, j.ID)
 		}
 		if err != nil || after == nil {
 			return err

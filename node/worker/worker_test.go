@@ -38,7 +38,7 @@ func enqueue(t *testing.T, db *storage.DB, j storage.Job) {
 func jobs(t *testing.T, db *storage.DB, state storage.JobState) (found []storage.Job) {
 	t.Helper()
 	require.NoError(t, db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
-		page, err := tx.ListJobs(ctx, state, 100, "")
+		page, err := tx.Jobs().List(ctx, state, 100, "")
 		found = page.Items
 		return err
 	}))
@@ -53,7 +53,7 @@ func TestWorker(t *testing.T) {
 		w.Handle("good", func(context.Context, storage.Job) (func(context.Context, *storage.Tx) error, error) {
 			return func(ctx context.Context, tx *storage.Tx) error {
 				ran.Add(1)
-				return tx.PutSetting(ctx, "good", "done")
+				return tx.Settings().Put(ctx, "good", "done")
 			}, nil
 		})
 		w.Handle("final", func(context.Context, storage.Job) (func(context.Context, *storage.Tx) error, error) {
@@ -122,8 +122,8 @@ func TestComplete(t *testing.T) {
 	for _, kind := range all[1:] {
 		w.Handle(kind, func(context.Context, storage.Job) (func(context.Context, *storage.Tx) error, error) { return nil, nil })
 	}
-	require.EqualError(t, w.Complete(all), "jobs of kind process have no handler")
+	require.EqualError(t, w.Complete(all), "jobs of kind process have no handler: give the worker one in node/node.go")
 	require.NoError(t, w.Complete(all[1:]))
-	require.ErrorContains(t, w.Complete(all[1:len(all)-1]), "jobs of kind drop-threads have a handler")
+	require.ErrorContains(t, w.Complete(all[1:len(all)-1]), "jobs of kind "+string(all[len(all)-1])+" have a handler")
 	require.Panics(t, func() { w.Handle(all[1], w.handlers[all[1]]) }, "a second handler")
 }

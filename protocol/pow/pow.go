@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/hmac"
-	"crypto/pbkdf2"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
@@ -20,6 +19,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"stoa/protocol/pow/kdf"
 )
 
 // Algorithm is the only key derivation this node issues and accepts.
@@ -222,7 +223,7 @@ func (p Parameters) derive(n uint32) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pbkdf2.Key(sha256.New, string(binary.BigEndian.AppendUint32(nonce, n)), salt, p.Cost, p.KeyLength)
+	return kdf.Key(string(binary.BigEndian.AppendUint32(nonce, n)), salt, p.Cost, p.KeyLength)
 }
 
 // Solve tries counters from 0 until one fits or ctx ends.

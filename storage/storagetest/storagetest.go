@@ -51,12 +51,17 @@ func Seed(t testing.TB) uint64 {
 }
 
 // Rounds is how many of the rounds of a random test are run, printed: a quarter, or
-// with "all" in STOA_TEST_ROUNDS all of them, as make soak does.
+// with "all" in STOA_TEST_ROUNDS all of them, as make soak does, with a number that many.
 func Rounds(t testing.TB, all int) int {
 	t.Helper()
 	n := max(1, all/4)
-	if os.Getenv("STOA_TEST_ROUNDS") == "all" {
+	if text := os.Getenv("STOA_TEST_ROUNDS"); text == "all" {
 		n = all
+	} else if text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil || n < 1 {
+			t.Fatalf("STOA_TEST_ROUNDS is all or a number from 1, not %q", text)
+		}
 	}
 	t.Logf("%d of %d rounds", n, all)
 	return n
@@ -65,11 +70,11 @@ func Rounds(t testing.TB, all int) int {
 // Open returns a fresh, migrated SQLite database that is closed with the test.
 func Open(t testing.TB) *storage.DB { return OpenConfig(t, storage.Config{}) }
 
-// OpenConfig is Open with a clock, a log or a queue length. A path that is set
+// OpenConfig is Open with a clock, a log or a queue length. A path or a URL that is set
 // stays; otherwise the file is in the test's directory.
 func OpenConfig(t testing.TB, c storage.Config) *storage.DB {
 	t.Helper()
-	if c.Path == "" {
+	if c.Path == "" && c.URL == "" {
 		c.Path = filepath.Join(t.TempDir(), "stoa.db")
 		Migrated(t, c.Path)
 	}

@@ -24,6 +24,9 @@ const federation = createFederation({
   kv: new MemoryKvStore(),
   queue: new InProcessMessageQueue(),
   allowPrivateAddress: true,
+  // Five refusals within ten minutes open it for half an hour; here ten minutes of
+  // retries pass in ten seconds.
+  circuitBreaker: false,
   outboxRetryPolicy: ({ attempts }) => attempts < 30 ? Temporal.Duration.from({ seconds: 1 }) : null,
 });
 

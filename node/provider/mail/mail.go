@@ -1,11 +1,11 @@
-// Package mail sends plain-text letters to one recipient each by SMTP submission (RFC 6409),
-// signed with DKIM (RFC 6376) when there is a key. go-mail writes the MIME, go-msgauth signs the
-// finished bytes, go-smtp sends them unchanged. It makes one attempt: the caller decides about
-// retries. No error contains an address or the server's text, since servers repeat addresses.
+// Package mail sends letters to one recipient each by SMTP submission (RFC 6409), signed with DKIM
+// (RFC 6376) when there is a key, and takes answers and bounces from the operator's mail server by
+// LMTP (RFC 2033). go-mail writes the MIME, go-msgauth signs the finished bytes, go-smtp sends them
+// unchanged. It makes one attempt: the caller decides about retries. No error contains an address or
+// the server's text, since servers repeat addresses.
 package mail
 
 import (
-	"bytes"
 	"context"
 	"crypto"
 	"crypto/tls"
@@ -17,10 +17,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/emersion/go-msgauth/dkim"
 	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
-	gomail "github.com/wneessen/go-mail"
 
 	"stoa/protocol"
 )
@@ -34,8 +32,28 @@ const (
 	Plain    = "none"     // unprotected; only to this machine
 )
 
-// A Message is one letter. ID is the same for each attempt.
-type Message struct{ ID, To, Subject, Text string }
+// A Message is one letter. ID is the same for each attempt, and so is all of the letter except for
+// the time in its DKIM signature.
+type Message struct {
+	ID, To, Subject string
+	Text            string    // which says everything that HTML and Calendar say
+	HTML            string    // the same for programs that show it; "" for none
+	Calendar        *Calendar // an invitation; nil for none
+	Name            string    // display name of the sender; "" for Sender.Name
+	ReplyTo         string    // bare address; "" for none
+	Date            time.Time // the same for each attempt; zero for now
+	Bounce          string    // id that comes back with a bounce, see [Return]; "" for none
+}
+
+// A Calendar is an invitation in a letter (iMIP, RFC 6047).
+type Calendar struct {
+	Method string // of Object: REQUEST or CANCEL
+	Object []byte // iCalendar
+}
+
+// ErrRecipient is in the error of a letter whose recipient does not exist or takes no mail: nothing
+// else can be sent there either.
+var ErrRecipient = errors.New("no such mailbox")
 
 // A Sender sends through one server. It is safe for concurrent use.
 type Sender struct {
@@ -47,6 +65,7 @@ type Sender struct {
 	Host           string // of the node, for message ids and the greeting
 	DKIM           crypto.Signer
 	Selector       string      // of the DKIM key
+	ReturnKey      []byte      // secret of the addresses of bounces and answers; nil: both come to From
 	TLSConfig      *tls.Config // nil for the system's roots
 	Now            func() time.Time
 }
@@ -57,18 +76,26 @@ func (s *Sender) Send(ctx context.Context, m Message) error {
 	if err != nil {
 		return err
 	}
+	return s.Post(ctx, m, raw)
+}
+
+// Post sends what Compose returned for a letter, to m.To, as it is. Its errors are those of Send.
+func (s *Sender) Post(ctx context.Context, m Message, raw []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	err = s.submit(ctx, m.To, raw)
+	rejected, err := s.submit(ctx, m, raw)
 	if e, ok := errors.AsType[*smtp.SMTPError](err); ok {
-		if e.Code >= 500 {
-			return protocol.Errorf(protocol.InvalidRequest, "the mail server refused the letter: %d", e.Code)
+		switch {
+		case rejected && hard(e.Code, e.EnhancedCode):
+			return protocol.Errorf(protocol.InvalidRequest, "the mail server refused the recipient: %d: %w", e.Code, ErrRecipient)
+		case e.Code >= 500:
+			return protocol.Errorf(protocol.InvalidRequest, "the mail server refused the message: %d", e.Code)
 		}
 		return fmt.Errorf("the mail server answered %d", e.Code)
 	}
 	switch _, garbled := errors.AsType[textproto.ProtocolError](err); {
 	case ctx.Err() != nil && err != nil:
-		return fmt.Errorf("the mail server did not accept the letter in time: %w", ctx.Err())
+		return fmt.Errorf("the mail server did not accept the message in time: %w", ctx.Err())
 	case garbled: // its text comes from the server
 		return errors.New("the mail server answered with something that is not SMTP")
 	case err != nil:
@@ -77,58 +104,42 @@ func (s *Sender) Send(ctx context.Context, m Message) error {
 	return nil
 }
 
-// Compose returns the letter as it is sent.
-func (s *Sender) Compose(m Message) ([]byte, error) {
-	if strings.ContainsAny(m.Subject+m.To+m.ID, "\r\n\x00") { // they would add a header line
-		return nil, protocol.Errorf(protocol.InvalidRequest, "a header of the letter holds a line break")
-	}
-	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
-	if err := errors.Join(msg.FromFormat(s.Name, s.From), msg.To(m.To)); err != nil {
-		return nil, protocol.Errorf(protocol.InvalidRequest, "an address of the letter is not valid")
-	}
-	msg.Subject(m.Subject)
-	msg.SetDateWithValue(s.now())
-	msg.SetMessageIDWithValue(m.ID + "@" + s.Host)
-	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no automatic replies
-	msg.SetBodyString(gomail.TypeTextPlain, m.Text)
-	var raw bytes.Buffer
-	if _, err := msg.WriteTo(&raw); err != nil {
-		return nil, fmt.Errorf("write the letter: %w", err)
-	}
-	if s.DKIM == nil {
-		return raw.Bytes(), nil
-	}
-	_, domain, _ := strings.Cut(s.From, "@")
-	var signed bytes.Buffer
-	err := dkim.Sign(&signed, &raw, &dkim.SignOptions{
-		Domain: domain, Selector: s.Selector, Signer: s.DKIM, Hash: crypto.SHA256,
-		HeaderCanonicalization: dkim.CanonicalizationRelaxed, BodyCanonicalization: dkim.CanonicalizationRelaxed,
-		HeaderKeys: []string{"From", "To", "Subject", "Date", "Message-ID", "Auto-Submitted", "MIME-Version", "Content-Type", "Content-Transfer-Encoding"},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("sign the letter: %w", err)
-	}
-	return signed.Bytes(), nil
-}
-
-func (s *Sender) submit(ctx context.Context, to string, raw []byte) error {
+// submit sends a letter. rejected says that the server refused its recipient.
+func (s *Sender) submit(ctx context.Context, m Message, raw []byte) (rejected bool, err error) {
 	c, err := s.dial(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer c.Close()
 	c.CommandTimeout, c.SubmissionTimeout = timeout, timeout
 	if s.User != "" {
 		// The configuration is wrong, not the letter: the letter is retried.
 		if err := c.Auth(sasl.NewPlainClient("", s.User, s.Password)); err != nil {
-			return errors.New("the mail server refused the user or the password")
+			return false, errors.New("the mail server refused the user or the password")
 		}
 	}
-	if err := c.SendMail(s.From, []string{to}, bytes.NewReader(raw)); err != nil {
-		return err
+	from := s.From
+	if m.Bounce != "" {
+		from = s.Return().Address(m.Bounce)
+	}
+	if err := c.Mail(from, nil); err != nil {
+		return false, err
+	}
+	if err := c.Rcpt(m.To, nil); err != nil {
+		return true, err
+	}
+	w, err := c.Data()
+	if err != nil {
+		return false, err
+	}
+	if _, err := w.Write(raw); err != nil {
+		return false, err
+	}
+	if err := w.Close(); err != nil {
+		return false, err
 	}
 	_ = c.Quit() // the letter was accepted already
-	return nil
+	return false, nil
 }
 
 func (s *Sender) dial(ctx context.Context) (*smtp.Client, error) {
@@ -163,6 +174,9 @@ func (s *Sender) dial(ctx context.Context) (*smtp.Client, error) {
 	}
 	return c, nil
 }
+
+// Return makes and reads the addresses to which bounces of the letters and answers to them come.
+func (s *Sender) Return() Return { return Return{s.From, s.ReturnKey} }
 
 func (s *Sender) now() time.Time {
 	if s.Now == nil {

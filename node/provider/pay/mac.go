@@ -4,10 +4,9 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-)
 
-// MaxSecrets is how many webhook secrets are tried: each costs a hash of the whole body.
-const MaxSecrets = 8
+	"stoa/protocol"
+)
 
 // MAC returns the HMAC-SHA256 of body in lower-case hex.
 func MAC(secret string, body []byte) string {
@@ -24,10 +23,7 @@ func Authentic(secrets []string, body []byte, signature string) bool {
 		return false
 	}
 	good := false
-	for i, secret := range secrets {
-		if i == MaxSecrets {
-			break
-		}
+	for _, secret := range secrets[:min(len(secrets), protocol.MaxWebhookSecrets)] { // each costs a hash of the whole body
 		equal := hmac.Equal([]byte(MAC(secret, body)), []byte(signature)) // constant time
 		good = good || secret != "" && equal
 	}

@@ -93,6 +93,7 @@ type Caps struct {
 	Webhook              bool          // ParseWebhook works
 	Poll                 bool          // FetchLink returns events
 	ManualConfirm        bool          // the owner confirms payments: the provider is a Confirmer
+	Instant              bool          // CreateLink asks nobody
 	Test                 bool          // no money moves: bids are labelled TEST and never federate
 }
 

@@ -54,7 +54,7 @@ func TestMAC(t *testing.T) {
 		"shorter":              {[]string{"whsec_test"}, mac[:63], false},
 		"longer":               {[]string{"whsec_test"}, mac + "0", false},
 		"no signature":         {[]string{"whsec_test"}, "", false},
-		"beyond the bound":     {append(make([]string, MaxSecrets), "whsec_test"), mac, false},
+		"beyond the bound":     {append(make([]string, protocol.MaxWebhookSecrets), "whsec_test"), mac, false},
 	} {
 		require.Equal(t, c.want, Authentic(c.secrets, body, c.mac), name)
 	}

@@ -28,13 +28,14 @@ type Config struct {
 	Base            string // public address of the node, without a slash at the end
 	Posts, Profiles int
 	Threads         int // of contact, half of them with the first profile; they need profiles
+	Boards          int // attention boards, of the first persons
 	Seed            uint64
 	Progress        func(what string, done, of int) // called once a chunk; nil for silence
 }
 
 // Parse reads what to make: "N" for N posts, a tenth as many profiles and a
-// twentieth as many threads, or a list of posts=N, profiles=M, threads=T and
-// seed=S. A number may end in k or m.
+// twentieth as many threads, or a list of posts=N, profiles=M, threads=T,
+// boards=B and seed=S; there are no attention boards unless boards says so. A number may end in k or m.
 func Parse(s string) (Config, error) {
 	c := Config{Seed: 1, Profiles: -1, Threads: -1}
 	if !strings.Contains(s, "=") {
@@ -53,10 +54,12 @@ func Parse(s string) (Config, error) {
 			c.Profiles = n
 		case "threads":
 			c.Threads = n
+		case "boards":
+			c.Boards = n
 		case "seed":
 			c.Seed = uint64(n)
 		default:
-			return c, fmt.Errorf("%q: say posts=, profiles=, threads= or seed=", part)
+			return c, fmt.Errorf("%q: say posts=, profiles=, threads=, boards= or seed=", part)
 		}
 	}
 	if c.Profiles < 0 {
@@ -81,13 +84,13 @@ func number(s string) (int, error) {
 }
 
 // version is raised when the same configuration makes other contents.
-const version = 5
+const version = 6
 
 // state is how far a database is filled, and with what.
 type state struct {
 	Version         int
 	Posts, Profiles int
-	Threads         int
+	Threads, Boards int
 	Seed            uint64
 	Until           int64 // time of the last post, Unix milliseconds
 	PostsDone       int
@@ -128,7 +131,7 @@ func Fill(ctx context.Context, db *storage.DB, c Config) error {
 				next = s
 				*done(&next) = to
 				if what == "posts" && to == of { // the counts are true with the last of them
-					if err := tx.CountThreads(ctx); err != nil {
+					if err := tx.Posts().CountThreads(ctx); err != nil {
 						return err
 					}
 				}
@@ -162,21 +165,25 @@ func begin(ctx context.Context, db *storage.DB, c Config) (s state, err error) {
 	if c.Threads > 0 && c.Profiles == 0 {
 		return s, errors.New("fill: threads are with profiles; say how many")
 	}
+	if c.Boards < 0 || c.Boards > persons(c.Profiles) {
+		return s, errBoards
+	}
 	err = db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		raw, err := tx.Setting(ctx, setting)
+		raw, err := tx.Settings().Get(ctx, setting)
 		if err != nil {
 			return err
 		}
-		s = state{Version: version, Posts: c.Posts, Profiles: c.Profiles, Threads: c.Threads, Seed: c.Seed, Until: tx.Now.Add(-time.Minute).UnixMilli()}
+		s = state{Version: version, Posts: c.Posts, Profiles: c.Profiles, Threads: c.Threads, Boards: c.Boards, Seed: c.Seed,
+			Until: tx.Now.Add(-time.Minute).UnixMilli()}
 		if raw == "" {
 			return put(ctx, tx, s)
 		}
 		if err := json.Unmarshal([]byte(raw), &s); err != nil {
 			return err
 		}
-		if s.Version != version || s.Posts != c.Posts || s.Profiles != c.Profiles || s.Threads != c.Threads || s.Seed != c.Seed {
-			return fmt.Errorf("fill: this database is filled with posts=%d,profiles=%d,threads=%d,seed=%d already; take another data directory", s.Posts,
-				s.Profiles, s.Threads, s.Seed)
+		if s.Version != version || s.Posts != c.Posts || s.Profiles != c.Profiles || s.Threads != c.Threads || s.Boards != c.Boards || s.Seed != c.Seed {
+			return fmt.Errorf("fill: this database is filled with posts=%d,profiles=%d,threads=%d,boards=%d,seed=%d already; take another data directory",
+				s.Posts, s.Profiles, s.Threads, s.Boards, s.Seed)
 		}
 		return nil
 	})
@@ -188,7 +195,7 @@ func put(ctx context.Context, tx *storage.Tx, s state) error {
 	if err != nil {
 		return err
 	}
-	return tx.PutSetting(ctx, setting, string(raw))
+	return tx.Settings().Put(ctx, setting, string(raw))
 }
 
 // A writer makes the things of one node by their number.

@@ -30,6 +30,7 @@ func TestParse(t *testing.T) {
 		{"profiles=5", Config{Profiles: 5, Seed: 1}, false},
 		{"posts=10,profiles=0", Config{Posts: 10, Seed: 1}, false},
 		{"posts=10,threads=2k", Config{Posts: 10, Profiles: 1, Threads: 2000, Seed: 1}, false},
+		{"posts=10,profiles=10,boards=7", Config{Posts: 10, Profiles: 10, Boards: 7, Seed: 1}, false},
 		{text: "", bad: true}, {text: "many", bad: true}, {text: "-1", bad: true}, {text: "99m", bad: true},
 		{text: "posts=1,words=2", bad: true}, {text: "1000000000000000000000", bad: true},
 	} {
@@ -114,38 +115,56 @@ func TestFill(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		var told []int
-		c := Config{Base: base, Posts: 6000, Profiles: 300, Seed: 4, Progress: func(_ string, done, _ int) { told = append(told, done) }}
+		c := Config{Base: base, Posts: 6000, Profiles: 300, Boards: 205, Seed: 4, Progress: func(_ string, done, _ int) { told = append(told, done) }}
 		require.NoError(t, Fill(t.Context(), db, c))
 		require.Equal(t, []int{300, 5000, 6000}, told)
 		require.NoError(t, db.Check(t.Context()))
 		require.NoError(t, Fill(t.Context(), db, c), "again: nothing to do")
 		require.Len(t, told, 3)
 		c.Seed = 5
-		require.ErrorContains(t, Fill(t.Context(), db, c), "filled with posts=6000,profiles=300,threads=0,seed=4 already")
+		require.ErrorContains(t, Fill(t.Context(), db, c), "filled with posts=6000,profiles=300,threads=0,boards=205,seed=4 already")
 
 		require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			posts, err := tx.CountPosts(ctx)
+			posts, err := tx.Posts().Count(ctx)
 			require.NoError(t, err)
 			require.Equal(t, 6000, posts)
-			page, err := tx.ListPosts(ctx, protocol.BoardQuery{Resolved: new(true), Paging: protocol.Paging{Limit: 100}})
+			page, err := tx.Posts().List(ctx, protocol.BoardQuery{Resolved: new(true), Paging: protocol.Paging{Limit: 100}})
 			require.NoError(t, err)
 			require.True(t, len(page.Items) > 50)
 			for _, p := range page.Items {
-				by, err := tx.PostByID(ctx, *p.ResolvedBy)
+				by, err := tx.Posts().ByID(ctx, *p.ResolvedBy)
 				require.NoError(t, err)
 				require.True(t, protocol.Resolves(&by.Post, &p))
 				in := protocol.NewPost{Kind: p.Kind, Title: p.Title, Body: p.Body, Tags: p.Tags}
 				require.Empty(t, in.Check())
 				require.LessOrEqual(t, len([]rune(p.Title)), 120)
-				replies, err := tx.ListReplies(ctx, p.ID, 100, "")
+				replies, err := tx.Posts().ListReplies(ctx, p.ID, 100, "")
 				require.NoError(t, err)
 				require.Equal(t, p.ReplyCount, len(replies.Items))
 			}
-			found, err := tx.ListPosts(ctx, protocol.BoardQuery{Q: Word(0), Tag: Tag(0), VerifiedOnly: true})
+			boards, err := tx.AttentionBoards().List(ctx, "yarn", 100, "")
+			require.NoError(t, err)
+			require.Equal(t, 44, len(boards.Items))
+			found, err := tx.Posts().List(ctx, protocol.BoardQuery{Q: Word(0), Tag: Tag(0), VerifiedOnly: true})
 			require.Len(t, found.Items, 20)
 			return err
 		}))
 	})
+}
+
+// Every person may have a board, and a business none.
+func TestFill_Persons(t *testing.T) {
+	t.Parallel()
+	for profiles := range 50 {
+		n := 0
+		for i := range profiles {
+			if !business(i) {
+				require.Equal(t, n, persons(i))
+				n++
+			}
+		}
+		require.Equal(t, n, persons(profiles))
+	}
 }
 
 // A filling that was cut off continues where it stopped and ends in the same.
@@ -168,7 +187,7 @@ func TestFill_GoesOn(t *testing.T) {
 		require.NoError(t, db.Check(t.Context()))
 		require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			for after := ""; len(titles) < 400; {
-				page, err := tx.ListPosts(ctx, protocol.BoardQuery{Paging: protocol.Paging{Limit: 100, After: after}})
+				page, err := tx.Posts().List(ctx, protocol.BoardQuery{Paging: protocol.Paging{Limit: 100, After: after}})
 				if err != nil {
 					return err
 				}
@@ -194,23 +213,23 @@ func TestFill_Threads(t *testing.T) {
 		require.NoError(t, db.Check(t.Context()))
 		require.NoError(t, Fill(t.Context(), db, c), "again: nothing to do")
 		require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			stats, err := tx.Statistics(ctx)
+			stats, err := tx.Site().Statistics(ctx)
 			require.NoError(t, err)
 			require.Equal(t, 1500, stats.Threads)
 			require.Equal(t, 50, stats.Posts.Hidden)
 			require.Equal(t, 100, stats.Review)
 			require.Equal(t, 300, stats.Blocks)
 			for _, state := range []protocol.ThreadState{protocol.ThreadOpen, protocol.ThreadAnswered, protocol.ThreadClosed} {
-				page, err := tx.ListThreads(ctx, Handle(0), state, 100, "")
+				page, err := tx.Threads().List(ctx, Handle(0), state, 100, "")
 				require.NoError(t, err)
 				require.Len(t, page.Items, 100)
 			}
-			id, err := tx.ThreadByToken(ctx, protocol.SecretHash(ReadToken(7)))
+			id, err := tx.Threads().IDByToken(ctx, protocol.SecretHash(ReadToken(7)))
 			require.NoError(t, err)
-			messages, err := tx.ListMessages(ctx, id, 20, "")
+			messages, err := tx.Threads().ListMessages(ctx, id, 20, "")
 			require.NotEmpty(t, messages.Items)
 			require.NoError(t, err)
-			_, _, more, err := tx.News(ctx, []string{"handle:" + Handle(0)}, 0, 100)
+			_, _, more, err := tx.News().After(ctx, []string{"handle:" + Handle(0)}, 0, 100)
 			require.True(t, more)
 			return err
 		}))

@@ -26,10 +26,10 @@ func (w *writer) post(ctx context.Context, tx *storage.Tx, n int) error {
 		by := w.postID(by)
 		p.ResolvedBy, p.Resolved = &by, true
 	}
-	if err := tx.LoadPost(p); err != nil {
+	if err := tx.Posts().Load(p); err != nil {
 		return err
 	}
-	return tx.AppendFeed(ctx, protocol.FeedItem{
+	return tx.Feed().Append(ctx, protocol.FeedItem{
 		ID:   protocol.RemoteID(protocol.FeedID, at, fmt.Sprintf("fill %d feed %d", w.Seed, n)),
 		Type: protocol.FeedBoardPost, At: at, Actor: p.Author,
 		Subject: protocol.Subject{Kind: "post", ID: id, Title: p.Title}, Summary: p.Title, Untrusted: true,

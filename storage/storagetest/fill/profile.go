@@ -68,27 +68,30 @@ func (w *writer) profile(ctx context.Context, tx *storage.Tx, n int) error {
 	for i := range r.IntN(3) {
 		d.Needs = append(d.Needs, protocol.Need{ID: fmt.Sprintf("need-%d", i+1), Description: w.text(r, 4, 8), Tags: w.drawTags(r, 2)})
 	}
-	p := &storage.StoredProfile{Draft: d, ERC8004: identity(n), IdentityNote: protocol.NoIdentity}
+	p := &storage.StoredProfile{Draft: d, ERC8004: identity(n), IdentityNote: protocol.NoIdentity, Attention: w.hasBoard(n)}
 	p.Unlisted = business(n) || n%4 == 1 || n%40 == 2 // until all of it is written, so that it is indexed once
-	if _, err := tx.PutProfile(ctx, p); err != nil {
+	if _, err := tx.Profiles().Put(ctx, p); err != nil {
 		return err
 	}
 	var err error
 	switch { // most have never been asked
 	case n%4 == 1:
-		err = tx.SetLiveness(ctx, d.Handle, protocol.LivenessAlive, tx.Now)
+		err = tx.Profiles().SetLiveness(ctx, d.Handle, protocol.LivenessAlive, tx.Now)
 	case n%40 == 2:
-		err = tx.SetLiveness(ctx, d.Handle, protocol.LivenessDead, time.Time{})
+		err = tx.Profiles().SetLiveness(ctx, d.Handle, protocol.LivenessDead, time.Time{})
+	}
+	if err == nil && w.hasBoard(n) {
+		err = w.board(ctx, tx, n)
 	}
 	if err == nil && business(n) {
-		_, err = tx.PutMerchant(ctx, d.Handle, *w.merchant(n))
+		_, err = tx.Merchants().Put(ctx, d.Handle, *w.merchant(n))
 	}
 	if err != nil {
 		return err
 	}
 	if p.Unlisted {
 		p.Unlisted = false
-		_, err = tx.PutProfile(ctx, p)
+		_, err = tx.Profiles().Put(ctx, p)
 	}
 	return err
 }

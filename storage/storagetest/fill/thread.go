@@ -35,7 +35,7 @@ func ReadToken(n int) string { return fmt.Sprintf("stoa_read_fill-%d", n) }
 func (w *writer) thread(ctx context.Context, tx *storage.Tx, n int) error {
 	r := w.of(3, n)
 	t := w.threadOf(r, n)
-	if err := tx.InsertThread(ctx, t); err != nil {
+	if err := tx.Threads().Insert(ctx, t); err != nil {
 		return err
 	}
 	at := w.atThread(n)
@@ -47,20 +47,20 @@ func (w *writer) thread(ctx context.Context, tx *storage.Tx, n int) error {
 		at = at.Add(time.Minute)
 		m := protocol.Message{ID: protocol.RemoteID(protocol.MessageID, at, fmt.Sprintf("fill %d message %d of %d", w.Seed, k, n)), From: side, Author: by,
 			Text: w.text(r, 5, 40), CreatedAt: at, Untrusted: true}
-		if err := tx.AppendMessage(ctx, t, m); err != nil {
+		if err := tx.Threads().AppendMessage(ctx, t, m); err != nil {
 			return err
 		}
 		if err := w.addNews(ctx, tx, t, m); err != nil {
 			return err
 		}
 	}
-	if err := tx.SaveThread(ctx, t); err != nil {
+	if err := tx.Threads().Save(ctx, t); err != nil {
 		return err
 	}
 	if n%40 < 2 { // of the busy owner and of others
 		b := &storage.ContactBlock{ID: protocol.NewID(protocol.BlockID, at), Handle: t.Handle, Writer: t.Writer, Names: []string{t.Writer},
 			Author: t.Author, ThreadID: t.ID}
-		if err := tx.InsertContactBlock(ctx, b); err != nil {
+		if err := tx.ContactBlocks().Insert(ctx, b); err != nil {
 			return err
 		}
 	}
@@ -109,20 +109,20 @@ func (w *writer) authorOf(handle string) protocol.Author {
 func (w *writer) addNews(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, m protocol.Message) error {
 	ref := storage.MessageRef(t.ID, t.Messages)
 	if m.From == protocol.WriterSide {
-		return tx.AppendNews(ctx, storage.NewsInbox, ref, "handle:"+t.Handle)
+		return tx.News().Append(ctx, storage.NewsInbox, ref, "handle:"+t.Handle)
 	}
 	readers := append([]string{storage.ThreadReader(t.ID)}, t.Author.Names()...)
 	if t.Visitor != "" {
 		readers = append(readers, storage.VisitorReader(t.Visitor))
 	}
-	if err := tx.AppendNews(ctx, storage.NewsAnswer, ref, readers...); err != nil || t.Callback == "" {
+	if err := tx.News().Append(ctx, storage.NewsAnswer, ref, readers...); err != nil || t.Callback == "" {
 		return err
 	}
 	state := protocol.CallbackDone
 	if m.CreatedAt.Unix()%8 == 0 {
 		state = protocol.CallbackFailed
 	}
-	return tx.InsertCallback(ctx, &storage.StoredCallback{ID: m.ID, Handle: t.Handle, ThreadID: t.ID, N: t.Messages, URL: t.Callback, State: state,
+	return tx.Callbacks().Insert(ctx, &storage.StoredCallback{ID: m.ID, Handle: t.Handle, ThreadID: t.ID, N: t.Messages, URL: t.Callback, State: state,
 		Attempts: 1, Tries: 1, Status: 200, NextAt: m.CreatedAt, Until: m.CreatedAt.Add(24 * time.Hour)})
 }
 
@@ -133,7 +133,7 @@ func (w *writer) newsOfReplies(ctx context.Context, tx *storage.Tx, n int) error
 		if parent < 0 || w.plan.author[parent] < 0 || w.plan.author[parent] == w.plan.author[i] {
 			continue
 		}
-		if err := tx.AppendNews(ctx, storage.NewsReply, w.postID(i), w.author(int(w.plan.author[parent]), parent).Names()...); err != nil {
+		if err := tx.News().Append(ctx, storage.NewsReply, w.postID(i), w.author(int(w.plan.author[parent]), parent).Names()...); err != nil {
 			return err
 		}
 	}
@@ -153,11 +153,11 @@ func (w *writer) operators(ctx context.Context, tx *storage.Tx, n int, r *rand.R
 		return err
 	}
 	if n%5 == 0 {
-		if err := tx.LogModeration(ctx, protocol.ActionDismiss, "post", post, "fine"); err != nil {
+		if err := tx.Moderation().Log(ctx, protocol.ActionDismiss, "post", post, "fine"); err != nil {
 			return err
 		}
 		note := protocol.ModerationNote{ID: protocol.NewID(protocol.NoteID, w.atThread(n)), Subject: post, Text: "Looked at.", Actor: "acc_fill", At: w.atThread(n)}
-		if err := tx.InsertNote(ctx, note); err != nil {
+		if err := tx.Moderation().InsertNote(ctx, note); err != nil {
 			return err
 		}
 	}
@@ -167,7 +167,7 @@ func (w *writer) operators(ctx context.Context, tx *storage.Tx, n int, r *rand.R
 		if n%50 == 1 {
 			b.Kind, b.Value = protocol.BlockHost, fmt.Sprintf("h%d.example", n)
 		}
-		if err := tx.PutBlock(ctx, b); err != nil {
+		if err := tx.Blocks().Put(ctx, b); err != nil {
 			return err
 		}
 	}
@@ -175,12 +175,12 @@ func (w *writer) operators(ctx context.Context, tx *storage.Tx, n int, r *rand.R
 		return nil
 	}
 	for k := range 1 + r.IntN(4) {
-		if _, _, err := tx.InsertReport(ctx, post, fmt.Sprint("fill ", k), "spam"); err != nil {
+		if _, _, err := tx.Moderation().InsertReport(ctx, post, fmt.Sprint("fill ", k), "spam"); err != nil {
 			return err
 		}
 	}
 	if n%30 == 2 {
-		return tx.SetPostState(ctx, post, protocol.Hidden, "operator: spam")
+		return tx.Posts().SetState(ctx, post, protocol.Hidden, "operator: spam")
 	}
 	return nil
 }

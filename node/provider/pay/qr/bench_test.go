@@ -14,15 +14,3 @@ func BenchmarkSVG(b *testing.B) {
 		}
 	}
 }
-
-func BenchmarkPNG(b *testing.B) {
-	for b.Loop() {
-		c, err := qr.Encode(texts[0])
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := c.PNG(); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

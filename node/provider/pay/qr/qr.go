@@ -6,19 +6,14 @@ package qr
 import (
 	"bytes"
 	"fmt"
-	"image"
-	"image/color"
-	"image/png"
 	"strconv"
 
 	"rsc.io/qr"
 )
 
 const (
-	quiet    = 4   // modules of light margin on each side, ISO/IEC 18004 §6.3.8
-	maxText  = 800 // bytes; more gives modules that are too small on a phone's screen
-	minScale = 4   // pixels of a module in a PNG
-	minPNG   = 320 // pixels of a PNG's side, at least
+	quiet   = 4   // modules of light margin on each side, ISO/IEC 18004 §6.3.8
+	maxText = 800 // bytes; more gives modules that are too small on a phone's screen
 )
 
 // A Code is an encoded text.
@@ -79,23 +74,4 @@ func escape(b *bytes.Buffer, text string) {
 			b.WriteRune(r)
 		}
 	}
-}
-
-// PNG returns an image with whole pixels for each module, at least 320 pixels wide.
-func (c Code) PNG() ([]byte, error) {
-	scale := max(minScale, (minPNG+c.Modules()-1)/c.Modules())
-	side := scale * c.Modules()
-	img := image.NewPaletted(image.Rect(0, 0, side, side), color.Palette{color.White, color.Black})
-	for y := range side {
-		for x := range side {
-			if c.code.Black(x/scale-quiet, y/scale-quiet) { // false outside the code
-				img.Pix[y*img.Stride+x] = 1
-			}
-		}
-	}
-	var b bytes.Buffer
-	if err := png.Encode(&b, img); err != nil {
-		return nil, fmt.Errorf("write a QR code: %w", err)
-	}
-	return b.Bytes(), nil
 }

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"stoa/node/provider/pay"
+	"stoa/protocol"
 )
 
 // Name is the provider's name.
@@ -60,8 +61,8 @@ func New(a Account) (*Provider, error) {
 		return nil, pay.Fail(pay.ErrAccount, "a Razorpay key id begins with rzp_live_ or rzp_test_")
 	case a.KeySecret == "" || strings.ContainsFunc(a.KeySecret, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return nil, pay.Fail(pay.ErrAccount, "a Razorpay key secret has visible ASCII characters only")
-	case len(a.WebhookSecrets) > pay.MaxSecrets:
-		return nil, pay.Fail(pay.ErrAccount, "at most %d webhook secrets", pay.MaxSecrets)
+	case len(a.WebhookSecrets) > protocol.MaxWebhookSecrets:
+		return nil, pay.Fail(pay.ErrAccount, "at most %d webhook secrets", protocol.MaxWebhookSecrets)
 	case a.Client == nil:
 		return nil, pay.Fail(pay.ErrAccount, "no HTTP client")
 	}

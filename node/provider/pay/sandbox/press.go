@@ -1,14 +1,9 @@
 package sandbox
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
-	"strconv"
 	"time"
 
 	"stoa/node/provider/pay"
@@ -93,26 +88,6 @@ func (p *Provider) hook(event string, t ticket, n string, paise int64, at time.T
 	body, _ := json.Marshal(message{"evt_" + payment, event, t.id(), payment, paise, at.Unix()}) // strings and numbers
 	h := http.Header{"Content-Type": {"application/json"}, SignatureHeader: {pay.MAC(p.secret, body)}}
 	return Hook{at, h, body}
-}
-
-// Send posts a webhook to the node's own address, with a client of node/outbound. An answer other
-// than 2xx is pay.ErrTemporary, as providers take it.
-func Send(ctx context.Context, c *http.Client, address string, h Hook) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(h.Body))
-	if err != nil {
-		return fmt.Errorf("send a webhook of the sandbox: %w", err)
-	}
-	r.Header = h.Header.Clone()
-	res, err := c.Do(r)
-	if err != nil {
-		return &pay.Failure{Kind: pay.ErrTemporary, Text: "the webhook could not be reached", Err: err}
-	}
-	defer res.Body.Close()
-	io.Copy(io.Discard, io.LimitReader(res.Body, 16<<10))
-	if res.StatusCode < 200 || res.StatusCode > 299 {
-		return &pay.Failure{Kind: pay.ErrTemporary, Status: res.StatusCode, Text: "the webhook answered " + strconv.Itoa(res.StatusCode)}
-	}
-	return nil
 }
 
 // ParseWebhook implements pay.Provider.

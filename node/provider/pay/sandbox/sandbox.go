@@ -58,7 +58,7 @@ func (p *Provider) Name() string { return Name }
 
 // Caps implements pay.Provider.
 func (p *Provider) Caps() pay.Caps {
-	return pay.Caps{MinPaise: 100, Refunds: true, Cancel: true, Webhook: true, Test: true}
+	return pay.Caps{MinPaise: 100, Refunds: true, Cancel: true, Webhook: true, Instant: true, Test: true}
 }
 
 // Check implements pay.Provider.

@@ -48,7 +48,7 @@ func (p *Provider) Name() string { return Name }
 
 // Caps implements pay.Provider.
 func (p *Provider) Caps() pay.Caps {
-	return pay.Caps{MinPaise: 100, MaxPaise: maxPaise, ManualConfirm: true}
+	return pay.Caps{MinPaise: 100, MaxPaise: maxPaise, ManualConfirm: true, Instant: true}
 }
 
 // Check implements pay.Provider. No one can be asked whether the address is in use.

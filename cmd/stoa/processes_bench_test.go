@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/identity/httpsig"
+	"stoa/identity/key"
+	"stoa/storage/storagetest"
+)
+
+// BenchmarkProcesses measures signed posts to one, two and four processes of a node on
+// one PostgreSQL, on 64 and 512 connections that are spread over them: writes a
+// second, and the processor time of the processes and of the server a write. The
+// client is this process. make bench-processes runs it on a server that waits for the
+// disk. STOA_BENCH_PROGRAMS compares builds in one run: "before=/path/of/stoa now=…".
+func BenchmarkProcesses(b *testing.B) {
+	if os.Getenv(storagetest.PostgresEnv) == "" {
+		b.Skip("needs " + storagetest.PostgresEnv)
+	}
+	programs := strings.Fields(os.Getenv("STOA_BENCH_PROGRAMS"))
+	if len(programs) == 0 {
+		programs = []string{"now=" + filepath.Join(bin(b), "stoa")}
+	}
+	for _, connections := range []int{64, 512} {
+		for _, processes := range []int{1, 2, 4} {
+			for _, p := range programs {
+				name, program, _ := strings.Cut(p, "=")
+				b.Run(fmt.Sprintf("connections=%d/processes=%d/%s", connections, processes, name), func(b *testing.B) {
+					if b.N > 1 { // the first is a probe
+						benchmarkProcesses(b, program, processes, connections)
+					}
+				})
+			}
+		}
+	}
+}
+
+func benchmarkProcesses(b *testing.B, program string, processes, connections int) {
+	database := storagetest.PostgresURL(b)
+	plain, err := sql.Open("pgx", database)
+	require.NoError(b, err)
+	defer plain.Close()
+	var backend int
+	require.NoError(b, plain.QueryRow(`SELECT pg_backend_pid()`).Scan(&backend))
+	_, postmaster, err := procTimes(backend)
+	if err != nil {
+		b.Skip("processor times are read from /proc of the server's machine: ", err)
+	}
+
+	port := freePorts(b, processes)
+	nodes := []*server{newServerProcessOf(b, program, port, "--database", database)}
+	base := nodes[0].url
+	for i := 1; i < processes; i++ {
+		nodes = append(nodes, newServerProcessOf(b, program, port+10*i, "--database", database, "--base-url", base, "--data", nodes[0].data))
+	}
+	pair := loadAgent(b, nodes[0].data, database)
+	var next atomic.Int64
+	write := func(posts int) {
+		next.Store(0)
+		var group sync.WaitGroup
+		for i := range connections {
+			group.Go(func() { writePosts(b, strings.TrimPrefix(nodes[i%processes].url, "http://"), base, pair, &next, posts) })
+		}
+		group.Wait()
+	}
+	write(10 * connections)
+	cpu := func() (node, server time.Duration) {
+		for _, n := range nodes {
+			spent, _, err := procTimes(n.command.Process.Pid)
+			require.NoError(b, err)
+			node += spent
+		}
+		return node, serverTime(b, postmaster)
+	}
+	node, server := cpu()
+	b.ResetTimer()
+	write(b.N)
+	b.StopTimer()
+	nodeAfter, serverAfter := cpu()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
+	b.ReportMetric(float64((nodeAfter-node).Microseconds())/float64(b.N), "node-µs/write")
+	b.ReportMetric(float64((serverAfter-server).Microseconds())/float64(b.N), "server-µs/write")
+}
+
+// loadAgent makes a profile with a key on a node.
+func loadAgent(b *testing.B, data, database string) key.Pair {
+	b.Helper()
+	file := filepath.Join(b.TempDir(), "load.jwk")
+	of := []string{"--data", data, "--database", database}
+	for _, step := range [][]string{
+		append([]string{"admin", "profile", "put"}, of...), {"keygen", file}, append([]string{"admin", "key", "add", "load", file}, of...),
+	} {
+		_, errs, code := stoa(b, `{"handle":"load","name":"Load","kind":"person"}`, step...)
+		require.Equal(b, 0, code, errs)
+	}
+	return readPair(b, file)
+}
+
+// writePosts makes posts of a node on one connection to the process at an address, as
+// long as next is not over a number.
+func writePosts(b *testing.B, address, base string, pair key.Pair, next *atomic.Int64, posts int) {
+	target, err := httpsig.ParseTarget(base)
+	if err != nil {
+		b.Error(err)
+		return
+	}
+	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1, DisableCompression: true,
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, address)
+		}}}
+	defer client.CloseIdleConnections()
+	for i := next.Add(1); i <= int64(posts); i = next.Add(1) {
+		body := fmt.Appendf(nil, `{"kind":"offer","title":"Post %d",
+			"body":"Two hundred sheets of hand-made paper from Jaipur, number %d, samples first, within the week."}`, i, i)
+		r, err := http.NewRequest("POST", base+"/api/public/board", bytes.NewReader(body))
+		if err == nil {
+			r.Header.Set("Content-Type", "application/json")
+			err = httpsig.SignRequest(r, target, body, httpsig.SignOptions{Key: pair.Signer()})
+		}
+		if err != nil {
+			b.Error(err)
+			return
+		}
+		res, err := client.Do(r)
+		if err != nil {
+			b.Error(err)
+			return
+		}
+		answer, _ := io.ReadAll(res.Body)
+		res.Body.Close()
+		if res.StatusCode != 201 {
+			b.Errorf("%s: %s", res.Status, answer)
+			return
+		}
+	}
+}
+
+// procTimes is the processor time that a process and its ended children have used, and
+// its parent.
+func procTimes(pid int) (spent time.Duration, parent int, err error) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, 0, err
+	}
+	fields := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:])) // from the third on
+	for i := 14; i <= 17; i++ {
+		n, err := strconv.Atoi(fields[i-3])
+		if err != nil {
+			return 0, 0, err
+		}
+		spent += time.Duration(n) * 10 * time.Millisecond // USER_HZ is 100 on Linux
+	}
+	parent, err = strconv.Atoi(fields[4-3])
+	return spent, parent, err
+}
+
+// serverTime is the processor time that all processes of a PostgreSQL server have used.
+func serverTime(b *testing.B, postmaster int) time.Duration {
+	b.Helper()
+	all, _, err := procTimes(postmaster)
+	require.NoError(b, err)
+	entries, err := os.ReadDir("/proc")
+	require.NoError(b, err)
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if spent, parent, err := procTimes(pid); err == nil && parent == postmaster { // an error: it has ended
+			all += spent
+		}
+	}
+	return all
+}

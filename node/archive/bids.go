@@ -1,0 +1,210 @@
+package archive
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// A bidRecord is one line of bids.ndjson: a bid on the profile's attention board. It has nothing that
+// opens the bid, pays for it or tells where its bidder is: no hash of a token, no payment link, no
+// callback address, no cookie, and not the name by which limits know the bidder.
+type bidRecord struct {
+	ID         string             `json:"id" shape:"bid-id"`
+	State      string             `json:"state" enum:"held,claimed,unconfirmed,lapsed,withdrawn,live,outbid,ended,removed,unanswered,refund_due,refunding,refunded,refund_failed"`
+	Paise      int64              `json:"paise" minimum:"1"`
+	Test       bool               `json:"test" doc:"No money moved."`
+	Denied     bool               `json:"denied" doc:"The owner denied a reported payment."`
+	Author     authorRecord       `json:"author"`
+	Message    string             `json:"message" maxLength:"500"`
+	URL        string             `json:"url,omitempty" maxLength:"500"`
+	Category   string             `json:"category,omitempty" maxLength:"40"`
+	UTR        string             `json:"utr,omitempty" maxLength:"100" doc:"The payer's reference."`
+	CreatedAt  time.Time          `json:"createdAt"`
+	LiveAt     *time.Time         `json:"liveAt,omitempty"`
+	EndsAt     *time.Time         `json:"endsAt,omitempty"`
+	Answer     string             `json:"answer,omitempty" maxLength:"1000"`
+	AnswerURL  string             `json:"answerUrl,omitempty" maxLength:"500"`
+	AnsweredAt *time.Time         `json:"answeredAt,omitempty"`
+	Reason     string             `json:"reason,omitempty" maxLength:"300" doc:"Why the owner removed it."`
+	Moves      []protocol.BidMove `json:"moves" maxItems:"200" doc:"Every state, oldest first."`
+	Payments   []paymentRecord    `json:"payments" maxItems:"200"`
+	Refunds    []refundRecord     `json:"refunds" maxItems:"200"`
+	Receipt    *protocol.Receipt  `json:"receipt,omitempty"`
+}
+
+type paymentRecord struct {
+	ID        string    `json:"id" maxLength:"60"`
+	Provider  string    `json:"provider" enum:"upi,razorpay,sandbox"`
+	PaymentID string    `json:"paymentId" maxLength:"200" doc:"At the provider."`
+	Reference string    `json:"reference,omitempty" maxLength:"200" doc:"Of the bank."`
+	Paise     int64     `json:"paise" minimum:"1"`
+	Placed    bool      `json:"placed" doc:"It paid for a slot."`
+	Test      bool      `json:"test"`
+	PaidAt    time.Time `json:"paidAt" doc:"By the provider's clock."`
+	At        time.Time `json:"at" doc:"When the node stored it."`
+}
+
+type refundRecord struct {
+	ID        string     `json:"id" shape:"refund-id"`
+	Payment   string     `json:"payment" maxLength:"60"`
+	Paise     int64      `json:"paise" minimum:"1"`
+	Why       string     `json:"why" maxLength:"1000"`
+	State     string     `json:"state" enum:"due,ordered,manual,failed,done"`
+	Reference string     `json:"reference,omitempty" maxLength:"200"`
+	CreatedAt time.Time  `json:"createdAt"`
+	DoneAt    *time.Time `json:"doneAt,omitempty"`
+}
+
+// bids writes the bids on the profile's attention board, newest first.
+func (e *exporting) bids(ctx context.Context) error {
+	board, err := e.tx.AttentionBoards().ByHandle(ctx, e.handle)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil // older nodes refuse an archive with a member that they do not know
+	}
+	if err != nil {
+		return err
+	}
+	return e.member(bidsFile, func(line func(any) error) error {
+		for after, more := "", true; more; {
+			page, err := e.tx.Bids().List(ctx, board.ID, "", protocol.MaxLimit, after)
+			if err != nil {
+				return err
+			}
+			for i := range page.Items {
+				r, err := e.bid(ctx, &page.Items[i])
+				if err != nil {
+					return err
+				}
+				if err := line(r); err != nil {
+					return err
+				}
+			}
+			if more = page.Next != nil; more {
+				after = *page.Next
+			}
+		}
+		return nil
+	})
+}
+
+func (e *exporting) bid(ctx context.Context, b *storage.StoredBid) (r bidRecord, err error) {
+	r = bidRecord{
+		ID: b.ID, State: string(b.State), Paise: b.Paise, Test: b.Test, Denied: b.Denied, Author: recordOf(b.Author), Message: b.Message, URL: b.URL,
+		Category: b.Category, UTR: b.UTR, CreatedAt: b.BidAt, LiveAt: timeOrNil(b.LiveAt), EndsAt: timeOrNil(b.EndsAt), Answer: b.Answer,
+		AnswerURL: b.AnswerURL, AnsweredAt: timeOrNil(b.AnsweredAt), Reason: b.Reason, Payments: []paymentRecord{}, Refunds: []refundRecord{},
+	}
+	if r.Moves, err = e.tx.Bids().Moves(ctx, b.ID); err != nil || !b.Paid {
+		return r, err
+	}
+	payments, err := e.tx.Payments().OfBid(ctx, b.ID)
+	if err != nil {
+		return r, err
+	}
+	refunds, err := e.tx.Refunds().OfBid(ctx, b.ID)
+	if err != nil {
+		return r, err
+	}
+	for _, f := range refunds {
+		r.Refunds = append(r.Refunds, refundRecord{
+			ID: f.ID, Payment: f.Payment, Paise: f.Paise, Why: f.Why, State: string(f.State), Reference: f.Reference, CreatedAt: f.CreatedAt, DoneAt: f.DoneAt,
+		})
+	}
+	for _, p := range payments {
+		r.Payments = append(r.Payments, paymentRecord{
+			ID: p.ID, Provider: string(p.Provider), PaymentID: p.PaymentID, Reference: p.Reference, Paise: p.Paise, Placed: p.Placed, Test: p.Test,
+			PaidAt: p.PaidAt, At: p.At,
+		})
+		if !p.Placed { // one payment of a bid is, at most
+			continue
+		}
+		if r.Receipt, err = e.tx.Payments().Receipt(ctx, p.ID); errors.Is(err, storage.ErrNotFound) {
+			r.Receipt = nil
+		} else if err != nil {
+			return r, err
+		} else if back := storage.RefundedOf(p.ID, refunds); back > 0 {
+			r.Receipt.Refunded = new(protocol.MoneyOf(protocol.Rupee, back))
+		}
+	}
+	return r, nil
+}
+
+func timeOrNil(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// underWay says what keeps the books of a bid open, "" for one that is over.
+func (b *bidRecord) underWay() (under string) {
+	if s := protocol.BidState(b.State); s.Unpaid() || s == protocol.BidLive || s == protocol.BidRefundDue {
+		under = "is " + b.State
+	}
+	for _, f := range b.Refunds {
+		if f.State != string(storage.RefundDone) {
+			under = "has a refund that is not made"
+		}
+	}
+	return under
+}
+
+// kept returns what was paid for the bid and not sent back, in paise.
+func (b *bidRecord) kept() (paise int64) {
+	for _, p := range b.Payments {
+		paise += p.Paise
+	}
+	for _, f := range b.Refunds {
+		if f.State == string(storage.RefundDone) {
+			paise -= f.Paise
+		}
+	}
+	return paise
+}
+
+// checkBid checks one bid. An archive of another node is refused while money of its board is under
+// way: only the node that took the money can end the bid and make its refunds. Where that node is
+// gone for good, for which the operator vouches, the owner has to make them, and the report says which.
+func (im *importing) checkBid(r record) error {
+	var b bidRecord
+	if err := im.decode(r, &b); err != nil || im.manifest.Node == im.Base {
+		return err
+	}
+	under := b.underWay()
+	if under == "" || im.Vouch {
+		return nil
+	}
+	return protocol.Errorf(protocol.Conflict, "the archive cannot be imported: %s on the attention board at %s %s; close the board there "+
+		"(close_attention_board), confirm or deny the payments that were reported, wait until every refund is made, and export again; "+
+		"if that node is gone for good, the operator imports with vouch", b.ID, im.host, under)
+}
+
+// bidStep returns the step that counts one bid. No bid is stored: its money stays on the books of the
+// node that took it.
+func (im *importing) bidStep(r record) (step, error) {
+	var in bidRecord
+	if err := im.decode(r, &in); err != nil {
+		return step{}, err
+	}
+	return step{begins: true, do: func(ctx context.Context, tx *storage.Tx) error {
+		switch here, err := tx.Bids().ByID(ctx, in.ID); {
+		case err == nil && here.Handle == im.handle:
+			im.report.Bids.Same++
+			return nil
+		case err != nil && !errors.Is(err, storage.ErrNotFound):
+			return err
+		}
+		im.report.Bids.LeftOut++
+		im.note("bids on the attention board were checked and left out: their payments, refunds and receipts stay on the books of %s; "+
+			"keep the archive as your own copy, and open a new board here", im.host)
+		if under := in.underWay(); under != "" && in.kept() > 0 {
+			im.note("%s %s, and no node makes its refund: %s was paid for it and not sent back; settle that with its payer, whom payment %s names",
+				in.ID, under, protocol.FormatRupees(in.kept()), cmp.Or(in.Payments[0].Reference, in.Payments[0].PaymentID))
+		}
+		return nil
+	}}, nil
+}

@@ -1,0 +1,161 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/node/attention"
+	"stoa/node/provider/pay"
+	"stoa/node/provider/pay/paytest"
+	"stoa/node/provider/pay/razorpay"
+	"stoa/protocol"
+)
+
+// TestAttention_Doors walks a bid through HTTP and MCP on both engines: the owner opens a board, a
+// stranger bids with a proof of work and pays, both sides are told, and the feed shows nothing of a
+// TEST bid.
+func TestAttention_Doors(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, change func(*Config)) {
+		h := newHouse(t, change, func(c *Config) { c.PaySandbox = true })
+		token := h.agent("asha", openPolicy)
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- h.worker.Run(ctx) }()
+		defer func() { stop(); <-done }()
+
+		a := h.ask("PUT", "/api/owner/attention", `{"floor":"500","slots":1,"protectHours":0}`, "Authorization", token)
+		require.Equal(t, 200, a.Code, a.Body)
+		a = h.ask("PUT", "/api/owner/payment-account", `{"provider":"sandbox"}`, "Authorization", token)
+		require.Equal(t, 200, a.Code, a.Body)
+		for path, word := range map[string]string{
+			"/api/public/agents/asha": `"attention-board"`, "/api/public/people": `"hasAttentionBoard":true`, "/api/public/attention": `"freeSlots":1`,
+			"/api/public/agents/asha/attention": `"test":true`, "/api/public/agents/asha/attention/check?amount=500": `"wouldGetSlot":true`,
+		} {
+			require.Contains(t, h.ask("GET", path, "").Body.String(), word, path)
+		}
+		bids := "/api/public/agents/asha/attention/bids"
+		require.Equal(t, protocol.BelowFloor, h.ask("POST", bids, `{"amount":499.99,"message":"Yarn."}`).problem().Code)
+		a = h.ask("POST", bids, `{"amount":500,"message":"Yarn.","name":"Meera"}`)
+		require.Equal(t, protocol.PowRequired, a.problem().Code)
+		var got protocol.BidReceipt
+		a = h.ask("POST", bids, `{"amount":500,"message":"Yarn.","name":"Meera"}`, "Proof-Of-Work", h.proof("bid"))
+		require.Equal(t, 201, a.Code, a.Body)
+		a.into(&got)
+		require.Equal(t, protocol.HoldReserving, *got.Bid.Hold)
+		a = h.ask("POST", bids, `{"amount":900,"message":"Ink.","name":"Dev"}`)
+		require.Equal(t, protocol.SlotTaken, a.problem().Code, "before a proof is asked for")
+		require.Contains(t, a.Body.String(), `"slotAvailableAt"`)
+
+		status := "/api/public/bids/" + got.Bid.ID
+		require.Equal(t, 404, h.ask("GET", status, "").Code)
+		require.Equal(t, 200, h.ask("GET", status, "", "Authorization", "Bearer "+got.StatusToken).Code)
+		secret := got.PaymentURL[strings.LastIndexByte(got.PaymentURL, '/')+1:]
+		payment := func() (p protocol.Payment) {
+			h.ask("GET", "/api/public/payment", "", "Authorization", "Bearer "+secret).into(&p)
+			return p
+		}
+		require.Eventually(t, func() bool { return payment().Link == "ready" }, time.Minute, 20*time.Millisecond)
+		a = h.ask("POST", "/api/public/payment/sandbox", `{"button":"pay-twice"}`, "Authorization", "Bearer "+secret)
+		require.Equal(t, 200, a.Code, a.Body)
+		require.Eventually(t, func() bool { return payment().State == protocol.BidLive }, time.Minute, 20*time.Millisecond)
+
+		var board protocol.AttentionBoard
+		require.Eventually(t, func() bool {
+			h.ask("GET", "/api/public/agents/asha/attention", "").into(&board)
+			return len(board.Bids) == 1
+		}, time.Minute, 20*time.Millisecond)
+		require.Equal(t, "Yarn.", *board.Bids[0].Message)
+		require.True(t, board.Bids[0].Test)
+		require.NotContains(t, h.ask("GET", "/api/public/feed", "").Body.String(), "attention_bid", "TEST is no news")
+		require.Eventually(t, func() bool {
+			return strings.Contains(h.ask("GET", "/api/public/since", "", "Authorization", "Bearer "+got.StatusToken).Body.String(), `"live"`)
+		}, time.Minute, 20*time.Millisecond)
+		require.Contains(t, h.ask("GET", "/api/public/since", "", "Authorization", token).Body.String(), got.Bid.ID, "the owner is told too")
+
+		over := h.tool("check_bid", `{"handle":"asha","amount":510}`)
+		raw, err := json.Marshal(over)
+		require.NoError(t, err)
+		require.Contains(t, string(raw), "wouldGetSlot")
+
+		require.Eventually(t, func() bool {
+			csv := h.ask("GET", "/api/owner/payments.csv?month="+time.Now().In(protocol.India).Format("2006-01"), "", "Authorization", token)
+			return csv.Code == 200 && strings.Count(csv.Body.String(), "\n") == 4 && strings.Contains(csv.Body.String(), "-500.00")
+		}, time.Minute, 50*time.Millisecond, "two payments, one of them sent back")
+		require.Equal(t, http.StatusNotFound, h.ask("POST", "/hooks/pay/razorpay/none", `{}`).Code)
+		a = h.ask("POST", "/api/owner/bids/"+got.Bid.ID+"/remove", `{"reason":"spam"}`, "Authorization", token)
+		require.Equal(t, 200, a.Code, a.Body)
+		require.Eventually(t, func() bool { return payment().State == protocol.BidRefunded }, time.Minute, 20*time.Millisecond)
+	})
+}
+
+// TestAttention_Webhook: a payment provider reports at the account's own address, without any other
+// credential than its signature.
+func TestAttention_Webhook(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	token := h.agent("asha", openPolicy)
+	api := paytest.NewRazorpay("rzp_live_1", "secret-key", "whsec-one", nil)
+	vendor := httptest.NewServer(api)
+	defer vendor.Close()
+	h.attention.Pay = func(a attention.PayAccount) (pay.Provider, error) {
+		return razorpay.New(razorpay.Account{KeyID: a.KeyID, KeySecret: a.KeySecret, WebhookSecrets: a.WebhookSecrets, Client: vendor.Client(), Base: vendor.URL})
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- h.worker.Run(ctx) }()
+	defer func() { stop(); <-done }()
+	require.Equal(t, 200, h.ask("PUT", "/api/owner/attention", `{}`, "Authorization", token).Code)
+	a := h.ask("PUT", "/api/owner/payment-account",
+		`{"provider":"razorpay","keyId":"rzp_live_1","keySecret":"secret-key","webhookSecrets":["whsec-one"]}`, "Authorization", token)
+	require.Equal(t, 200, a.Code, a.Body)
+	var account protocol.PaymentAccount
+	a.into(&account)
+	var got protocol.BidReceipt
+	a = h.ask("POST", "/api/public/agents/asha/attention/bids",
+		`{"amount":500,"message":"Yarn.","name":"Meera","callbackUrl":"https://reader.example.org/told?key=mine"}`, "Proof-Of-Work", h.proof("bid"))
+	require.Equal(t, 201, a.Code, a.Body)
+	a.into(&got)
+	link := ""
+	require.Eventually(t, func() bool { link, _ = api.LinkOf(pay.Ref(got.Bid.ID, 1)); return link != "" }, time.Minute, 20*time.Millisecond)
+	_, err := api.Pay(link, 500_00)
+	require.NoError(t, err)
+	hook := api.Hooks()[0]
+	path, signature := strings.TrimPrefix(*account.WebhookURL, h.Base), hook.Header.Get("X-Razorpay-Signature")
+	post := func(path, signature string) int {
+		return h.ask("POST", path, string(hook.Body), "X-Razorpay-Signature", signature, "X-Razorpay-Event-Id", hook.Header.Get("X-Razorpay-Event-Id")).Code
+	}
+	require.Equal(t, 401, post(path, strings.Repeat("0", 64)))
+	require.Equal(t, 404, post(path+"x", signature))
+	for range 3 {
+		require.Equal(t, 200, post(path, signature))
+	}
+	require.Eventually(t, func() bool {
+		return strings.Contains(h.ask("GET", "/api/public/bids/"+got.Bid.ID, "", "Authorization", "Bearer "+got.StatusToken).Body.String(), `"state":"live"`)
+	}, time.Minute, 20*time.Millisecond)
+	require.Contains(t, h.ask("GET", "/api/public/feed", "").Body.String(), "attention_bid", "money moved: it is news")
+	a = h.ask("GET", "/api/owner/payments", "", "Authorization", token)
+	require.Equal(t, 1, strings.Count(a.Body.String(), `"bidId"`), a.Body)
+
+	a = h.ask("POST", "/api/owner/export", `{}`, "Authorization", token)
+	require.Equal(t, 200, a.Code, a.Body)
+	file := unpacked(t, a.Body.Bytes())
+	require.Contains(t, file, `"id":"`+got.Bid.ID+`","state":"live","paise":50000`)
+	for what, secret := range map[string]string{
+		"status token": got.StatusToken, "payment page": got.PaymentURL[strings.LastIndexByte(got.PaymentURL, '/')+1:], "owner": strings.TrimPrefix(token, "Bearer "),
+		"key": "secret-key", "webhook": "whsec-one", "address of the webhook": path, "callback": "reader.example.org", "signature": signature,
+	} {
+		require.NotEmpty(t, secret, what)
+		require.NotContains(t, file, secret, what)
+	}
+	_, err = newMover(t).imports(a.Body.Bytes(), nil)
+	require.Equal(t, protocol.Conflict, protocol.CodeOf(err), "%v", err)
+	require.ErrorContains(t, err, "close_attention_board")
+}

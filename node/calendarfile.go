@@ -1,0 +1,46 @@
+package node
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"stoa/node/httpapi"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// calendarFile serves what a secret in the last part of the path opens, as iCalendar. Programs ask again
+// with the ETag; nobody else keeps it.
+func (n *Node) calendarFile(read func(ctx context.Context, tx *storage.Tx, secret string) ([]byte, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		secret, ok := strings.CutSuffix(r.PathValue("file"), ".ics")
+		var body []byte
+		err := error(protocol.Errorf(protocol.NotFound, "the address ends in .ics"))
+		if ok {
+			err = n.db.Read(r.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
+				body, err = read(ctx, tx, secret)
+				return err
+			})
+		}
+		head := w.Header()
+		head.Set("Cache-Control", "private, no-cache")
+		head.Set("X-Robots-Tag", "noindex")
+		head.Set("Referrer-Policy", "no-referrer")
+		if err != nil {
+			httpapi.WriteProblem(w, n.Base, protocol.DialectNone, err)
+			return
+		}
+		tag := httpapi.Tag(body)
+		head.Set("ETag", tag)
+		if httpapi.Matches(r.Header.Get("If-None-Match"), tag) {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		head.Set("Content-Type", "text/calendar; charset=utf-8")
+		head.Set("Content-Disposition", `attachment; filename="meetings.ics"`)
+		head.Set("Content-Length", strconv.Itoa(len(body)))
+		w.Write(body)
+	})
+}

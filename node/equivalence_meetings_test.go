@@ -1,0 +1,108 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/node/meeting"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// meeting makes what an operation about meetings is about: a request to asha, in the state in which the
+// operation can do something. It sets the arguments that name it, and reports whether the operation is one
+// of these.
+func (d *doors) meeting(op *protocol.Operation, args map[string]any) bool {
+	d.t.Helper()
+	soon := time.Now().UTC().Add(48 * time.Hour).Truncate(time.Minute)
+	state, starts := protocol.MeetingSubmitted, soon.Add(time.Duration(rand.IntN(40_000))*time.Minute)
+	switch op {
+	case protocol.RequestMeeting.Operation:
+		d.takesMeetings()
+		args["handle"], args["email"], args["startsAt"] = "asha", newMailbox(), soon.Format(time.RFC3339)
+		return true
+	case protocol.PickMeetingTime.Operation:
+		state = protocol.MeetingProposed
+		args["startsAt"] = starts.Format(time.RFC3339)
+	case protocol.MoveMeeting.Operation, protocol.CancelOwnMeeting.Operation:
+		state = protocol.MeetingApproved
+		if op == protocol.MoveMeeting.Operation {
+			args["startsAt"] = starts.Add(30 * time.Minute).Format(time.RFC3339)
+		}
+	case protocol.MarkNoShow.Operation:
+		state, starts = protocol.MeetingDone, soon.Add(-72*time.Hour)
+	case protocol.ProposeMeetingTimes.Operation:
+		args["times"] = []any{starts.Add(30 * time.Minute).Format(time.RFC3339)}
+	case protocol.GetMeetingICS.Operation:
+		state = protocol.MeetingApproved
+	case protocol.GetMeeting.Operation, protocol.CancelMeeting.Operation, protocol.GetOwnMeeting.Operation, protocol.ApproveMeeting.Operation,
+		protocol.DeclineMeeting.Operation:
+	default:
+		return false
+	}
+	r, token := storedMeeting(state, starts)
+	if state == protocol.MeetingDone {
+		r.DueAt = time.Time{}
+	}
+	require.NoError(d.t, d.n.db.Write(d.t.Context(), func(ctx context.Context, tx *storage.Tx) error { return d.insertFree(ctx, tx, r) }))
+	args["id"] = r.ID
+	if op.Secret == "statusToken" {
+		args["statusToken"] = token
+	}
+	return true
+}
+
+// noMeetingMail is the sender of mail of a node that sends none: requests are submitted at once.
+func noMeetingMail() meeting.Mailer { return nil }
+
+// storedMeeting returns a request to asha that is in a state, and its status token.
+func storedMeeting(state protocol.MeetingState, starts time.Time) (r *storage.StoredMeeting, token string) {
+	token = protocol.NewReadToken()
+	return &storage.StoredMeeting{
+		ID: protocol.NewID(protocol.MeetingID, time.Now()), Handle: "asha", State: state, Shown: true, StartsAt: starts, EndsAt: starts.Add(30 * time.Minute),
+		Requester: "net:x", TokenHash: protocol.SecretHash(token), AskedAt: starts.Add(-200 * time.Hour), DueAt: starts,
+		MeetingDoc: storage.MeetingDoc{Author: protocol.Author{Name: "Ravi", Method: protocol.ByProof}, Name: "Ravi", Mail: "ravi@example.org", Purpose: "Yarn.",
+			Proposals: []protocol.MeetingTime{{StartsAt: starts, EndsAt: starts.Add(30 * time.Minute)}}, Sent: protocol.MeetingMailNone},
+	}, token
+}
+
+// newMailbox returns an address that nobody asked from.
+func newMailbox() string { return fmt.Sprintf("r%x@example.org", rand.Uint64()) }
+
+// insertFree stores a request; what was approved before is cancelled, so that its time is free.
+func (d *doors) insertFree(ctx context.Context, tx *storage.Tx, r *storage.StoredMeeting) error {
+	all, err := tx.Meetings().Taken(ctx, r.Handle, time.Now(), time.Now().Add(100*24*time.Hour))
+	if err != nil {
+		return err
+	}
+	for _, t := range all {
+		old, err := tx.Meetings().ByID(ctx, t.ID)
+		if err != nil {
+			return err
+		}
+		old.State = protocol.MeetingCancelled
+		if err := tx.Meetings().Save(ctx, old); err != nil {
+			return err
+		}
+	}
+	return tx.Meetings().Insert(ctx, r)
+}
+
+// takesMeetings makes asha take meeting requests at any time, and ends those that wait.
+func (d *doors) takesMeetings() {
+	d.t.Helper()
+	d.good("PUT", "/api/owner/meeting-settings", `{"handle":"asha","acceptingMeetingRequests":true,"durations":[15,30],"maxWaiting":100}`, d.token, nil)
+	for _, state := range []string{"submitted", "proposed"} {
+		var found protocol.Page[protocol.OwnMeeting]
+		d.good("GET", "/api/owner/meetings?handle=asha&limit=100&state="+state, "", d.token, &found)
+		for _, r := range found.Items {
+			if r.State == protocol.MeetingState(state) {
+				d.good("POST", "/api/owner/meetings/"+r.ID+"/decline", `{}`, d.token, nil)
+			}
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package node
+
+import (
+	"io"
+	"net/http"
+	"time"
+
+	"stoa/node/attention"
+	"stoa/node/httpapi"
+	"stoa/node/provider/pay"
+	"stoa/node/provider/pay/razorpay"
+	"stoa/node/provider/pay/sandbox"
+	"stoa/node/provider/pay/upi"
+	"stoa/protocol"
+)
+
+// payProviders opens accounts at payment providers.
+func (n *Node) payProviders(client *http.Client) func(attention.PayAccount) (pay.Provider, error) {
+	return func(a attention.PayAccount) (pay.Provider, error) {
+		switch a.Provider {
+		case protocol.PayUPI:
+			return upi.New(a.VPA, a.Name, time.Now)
+		case protocol.PayRazorpay:
+			return razorpay.New(razorpay.Account{KeyID: a.KeyID, KeySecret: a.KeySecret, WebhookSecrets: a.WebhookSecrets, Client: client})
+		case protocol.PaySandbox:
+			secret := ""
+			if len(a.WebhookSecrets) > 0 {
+				secret = a.WebhookSecrets[0]
+			}
+			return sandbox.New(sandbox.Options{Enabled: n.config.Dev || n.config.PaySandbox, Secret: secret, Page: n.Base + "/pay/sandbox"})
+		}
+		return nil, pay.ErrAccount
+	}
+}
+
+// maxHook is the largest event of a payment provider, in bytes.
+const maxHook = 1 << 20
+
+// payHook takes the events of payment providers: checked and stored here, applied by a job, so that
+// the provider has its answer at once.
+func (n *Node) payHook(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxHook))
+	if err != nil {
+		err = protocol.Errorf(protocol.TooLarge, "an event has at most 1 MiB")
+	} else {
+		err = n.attention.Hook(r.Context(), r.PathValue("provider"), r.PathValue("hook"), r.Header, body)
+	}
+	if err != nil {
+		httpapi.WriteProblem(w, n.Base, protocol.DialectNone, err)
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusOK)
+}

@@ -1,0 +1,85 @@
+package node
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+)
+
+// TestEnrolment_SoldBoard: a person sells the token of the chain identity while bids on its attention
+// board are live, claimed and held, and one of its own is on another board. Board, bids and money
+// stay with the profile and its account; the buyer of the identity gets no part in them.
+func TestEnrolment_SoldBoard(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, testSoldBoard)
+}
+
+func testSoldBoard(t *testing.T, change func(*Config)) {
+	s := newStage(t, "", change)
+	s.watch()
+	a := s.enrolled("asha", 0)
+	d := &doors{t: t, n: s.Node, house: s.house, token: a.token}
+	d.reopen(protocol.PayUPI)
+	claim := func(made protocol.BidReceipt) {
+		secret := made.PaymentURL[strings.LastIndexByte(made.PaymentURL, '/')+1:]
+		d.good("POST", "/api/public/payment/claim", `{"utr":"`+newUTR()+`","payToken":"`+secret+`"}`, "", nil)
+	}
+	live, claimed, held := d.newBid(), d.newBid(), d.newBid()
+	claim(live)
+	d.good("POST", "/api/owner/bids/"+live.Bid.ID+"/confirm", `{}`, a.token, nil)
+	claim(claimed)
+	s.openBoard("bina", "")
+	var own protocol.BidReceipt
+	got := a.signs(a.pair, "POST", "/api/public/agents/bina/attention/bids", `{"amount":500,"message":"Looms."}`)
+	require.Equal(t, 201, got.Code, "%s", got.Body)
+	got.into(&own)
+	require.Equal(t, a.id.String(), *own.Bid.Bidder.ERC8004)
+
+	buyers := newPair(t)
+	s.chain.must(s.chain.registrar(0).Transfer(t.Context(), a.id.AgentID, s.chain.registrar(1).Address()))
+	a.ends(protocol.EndedByOwner, a.pair)
+	s.chain.publish(1, 1, a.id, buyers)
+	s.chain.do("final")
+	a.grants(buyers, "")
+
+	for path, body := range map[string]string{
+		"GET /api/owner/attention": "", "GET /api/owner/payment-account": "", "GET /api/owner/bids": "", "GET /api/owner/payments": "", "GET /api/owner/refunds": "",
+		"PUT /api/owner/attention":                            `{"handle":"asha","floor":1}`,
+		"PUT /api/owner/payment-account":                      `{"handle":"asha","provider":"upi","vpa":"thief@okbank"}`,
+		"POST /api/owner/attention/close":                     `{"handle":"asha"}`,
+		"GET /api/owner/bids/" + claimed.Bid.ID:               "",
+		"POST /api/owner/bids/" + claimed.Bid.ID + "/confirm": `{}`,
+		"POST /api/owner/bids/" + claimed.Bid.ID + "/deny":    `{}`,
+		"POST /api/owner/bids/" + live.Bid.ID + "/remove":     `{"reason":"Mine now."}`,
+		"GET /api/public/bids/" + own.Bid.ID:                  "",
+	} {
+		method, path, _ := strings.Cut(path, " ")
+		refused := a.signs(buyers, method, path, body)
+		require.Contains(t, []int{403, 404}, refused.Code, "%s %s: %s", method, path, refused.Body)
+	}
+	var list protocol.Page[protocol.BoardEntry]
+	s.ask("GET", "/api/public/attention", "").into(&list)
+	require.Len(t, list.Items, 2)
+	var b protocol.AttentionBoard
+	s.ask("GET", "/api/public/agents/asha/attention", "").into(&b)
+	require.True(t, b.Accepting)
+	require.Equal(t, live.Bid.ID, b.Bids[0].ID)
+	require.Zero(t, b.FreeSlots, "one is live, one claimed, one held")
+
+	var p protocol.Payment
+	secret := held.PaymentURL[strings.LastIndexByte(held.PaymentURL, '/')+1:]
+	s.ask("GET", "/api/public/payment", "", "Authorization", "Bearer "+secret).into(&p)
+	require.Equal(t, "asha@okbank", *p.VPA)
+	claim(held)
+	d.good("POST", "/api/owner/bids/"+claimed.Bid.ID+"/confirm", `{}`, a.token, nil)
+	d.good("POST", "/api/owner/bids/"+held.Bid.ID+"/deny", `{}`, a.token, nil)
+	s.ask("GET", "/api/public/agents/asha/attention", "").into(&b)
+	require.Len(t, b.Bids, 2)
+	var kept protocol.Bid
+	d.good("GET", "/api/public/bids/"+own.Bid.ID, "", a.token, &kept)
+	require.Equal(t, protocol.BidHeld, kept.State, "the profile made the bid")
+	require.NoError(t, s.db.Check(t.Context()))
+}

@@ -1,0 +1,69 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/a-h/templ"
+
+	"stoa/identity"
+	"stoa/node/dispatch"
+	"stoa/protocol"
+)
+
+// The page of a bid, for its bidder.
+
+// invokeOpen invokes an operation that a secret among its arguments opens.
+func (s *Web) invokeOpen(r *http.Request, op *protocol.Operation, args any, into any) error {
+	raw, err := json.Marshal(args)
+	if err != nil {
+		return err
+	}
+	res, err := s.Table.Invoke(r.Context(), dispatch.Request{Op: op.Name, Args: raw, Door: "page", Evidence: identity.Evidence{Network: s.Network(r)}})
+	if err != nil || into == nil {
+		return err
+	}
+	return json.Unmarshal(res.JSON, into)
+}
+
+func (s *Web) bidPage(w http.ResponseWriter, r *http.Request) {
+	var b protocol.Bid
+	args := openedBid.args(r)
+	err := s.invokeOpen(r, protocol.GetBid.Operation, args, &b)
+	if err == nil {
+		s.showBidState(w, r, 0, bidBody(b, args["statusToken"].(string), s.Base))
+		return
+	}
+	if code := protocol.CodeOf(err); protocol.IsID(protocol.BidID, r.PathValue("id")) && (code == protocol.NotFound || code == protocol.Unauthorized) {
+		s.showBidState(w, r, code.Status(), bidLocked(r.PathValue("id")))
+		return
+	}
+	s.failSecret(w, r, err)
+}
+
+// bidPageForm opens the page with a status token, or withdraws the bid.
+func (s *Web) bidPageForm(w http.ResponseWriter, r *http.Request) {
+	err := s.parseForm(w, r)
+	id, token := r.PathValue("id"), strings.TrimSpace(r.PostForm.Get("statusToken"))
+	switch {
+	case err != nil:
+	case token != "":
+		if err = s.invokeOpen(r, protocol.GetBid.Operation, map[string]any{"id": id, "statusToken": token}, nil); err == nil {
+			s.open(w, openedBid, id, token)
+		}
+	case r.PostForm.Get("do") == protocol.WithdrawBid.Name:
+		err = s.invokeOpen(r, protocol.WithdrawBid.Operation, openedBid.args(r), nil)
+	default:
+		err = protocol.Errorf(protocol.InvalidRequest, "there is no such form here")
+	}
+	if err != nil {
+		s.failSecret(w, r, err)
+		return
+	}
+	redirect(w, r, "/bids/"+id)
+}
+
+func (s *Web) showBidState(w http.ResponseWriter, r *http.Request, status int, body templ.Component) {
+	s.writePrivate(w, r, status, view{Title: "Your bid", Path: "/bids/{id}", Secret: true, Helps: true, Body: body})
+}

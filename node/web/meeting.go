@@ -1,0 +1,195 @@
+package web
+
+import (
+	"cmp"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"stoa/protocol"
+)
+
+// The page of a meeting request, for its requester. It also opens with the ticket of a mail about the request,
+// which is moved from the address to the cookie.
+
+// meetingRoutes returns the routes of forms and links about meetings. They are not cached and not in the
+// site map.
+func (s *Web) meetingRoutes() []Route {
+	return []Route{
+		{Pattern: "/:at/meet", Method: http.MethodPost, Handler: s.guarded(s.meetForm)},
+		{Pattern: "/meeting-link", Handler: http.HandlerFunc(s.meetingLinkPage)},
+		{Pattern: "/meeting-link", Method: http.MethodPost, Handler: s.guarded(s.meetingLinkForm)},
+		{Pattern: "/meeting-decision", Handler: http.HandlerFunc(s.decisionPage)},
+		{Pattern: "/meeting-decision", Method: http.MethodPost, Handler: s.guarded(s.decisionForm)},
+		{Pattern: "/meetings/:id", Handler: http.HandlerFunc(s.meetingPage)},
+		{Pattern: "/meetings/:id", Method: http.MethodPost, Handler: s.guarded(s.meetingForm)},
+	}
+}
+
+func (s *Web) meetingPage(w http.ResponseWriter, r *http.Request) {
+	id := r.PathValue("id")
+	if ticket := r.URL.Query().Get("ticket"); ticket != "" {
+		if s.invokeOpen(r, protocol.GetMeeting.Operation, map[string]any{"id": id, "statusToken": ticket}, nil) == nil {
+			s.open(w, openedMeeting, id, ticket)
+		}
+		w.Header().Set("Referrer-Policy", "no-referrer")
+		redirect(w, r, "/meetings/"+id)
+		return
+	}
+	s.showMeeting(w, r, nil)
+}
+
+// meetingForm opens the page with a status token, takes a proposed time, or cancels.
+func (s *Web) meetingForm(w http.ResponseWriter, r *http.Request) {
+	if err := s.parseForm(w, r); err != nil {
+		s.failSecret(w, r, err)
+		return
+	}
+	id, token := r.PathValue("id"), strings.TrimSpace(r.PostForm.Get("statusToken"))
+	var err error
+	switch r.PostForm.Get("do") {
+	case "":
+		if err = s.invokeOpen(r, protocol.GetMeeting.Operation, map[string]any{"id": id, "statusToken": token}, nil); err == nil {
+			s.open(w, openedMeeting, id, token)
+		}
+	case protocol.CancelMeeting.Name:
+		err = s.invokeOpen(r, protocol.CancelMeeting.Operation, openedMeeting.args(r), nil)
+	case protocol.PickMeetingTime.Name:
+		args := openedMeeting.args(r)
+		args["startsAt"] = r.PostForm.Get("startsAt")
+		err = s.invokeOpen(r, protocol.PickMeetingTime.Operation, args, nil)
+	default:
+		err = protocol.Errorf(protocol.InvalidRequest, "there is no such form here")
+	}
+	if err != nil {
+		s.showMeeting(w, r, protocol.AsError(err))
+		return
+	}
+	redirect(w, r, "/meetings/"+id)
+}
+
+// showMeeting writes the page of a request, with why a form of it was refused; to a browser that may not
+// read the request, a page that asks for the token.
+func (s *Web) showMeeting(w http.ResponseWriter, r *http.Request, refused *protocol.Error) {
+	id, args := r.PathValue("id"), openedMeeting.args(r)
+	var m protocol.MeetingRequest
+	err := s.invokeOpen(r, protocol.GetMeeting.Operation, args, &m)
+	var with protocol.MeetingInfo
+	if err == nil {
+		with, err = read(s, r, protocol.GetMeetingInfo, map[string]any{"handle": m.Handle})
+	}
+	code := protocol.CodeOf(err)
+	status := 0
+	if refused != nil {
+		status = refused.Code.Status()
+	}
+	var body templ.Component
+	switch {
+	case err == nil:
+		token, _ := args["statusToken"].(string)
+		body = meetingBody(meetingView{m, with, s.Base + "/meetings/" + id + "#" + token, refused})
+	case protocol.IsID(protocol.MeetingID, id) && (code == protocol.NotFound || code == protocol.Unauthorized):
+		status, body = code.Status(), meetingLocked(id, refused != nil)
+	default:
+		s.failSecret(w, r, err)
+		return
+	}
+	if status == http.StatusUnauthorized {
+		w.Header().Add("WWW-Authenticate", `Bearer realm="stoa"`)
+	}
+	s.writePrivate(w, r, status, view{Title: "Your meeting request", Path: "/meetings/{id}", Secret: true, Helps: true, Body: body})
+}
+
+// A meetingView is what the page shows.
+type meetingView struct {
+	protocol.MeetingRequest
+	With    protocol.MeetingInfo // the person
+	Address string               // opens the page elsewhere
+	Refused *protocol.Error      // why a form was refused; nil for none
+}
+
+// clocks returns a time on the clocks of both sides, the requester's first; once when they are the same.
+func (v meetingView) clocks(t protocol.MeetingTime) []string {
+	return clocks(t, deref(v.TimeZone), v.With.TimeZone)
+}
+
+// clocks returns a time on the clocks of some zones, each once; "" is no zone.
+func clocks(t protocol.MeetingTime, zones ...string) (lines []string) {
+	for _, zone := range zones {
+		if zone == "" {
+			continue
+		}
+		line := between(t, zone)
+		if len(lines) == 0 || line != lines[0] {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// words say to the requester where the request is.
+func (v meetingView) words() string {
+	who := "@" + v.Handle
+	switch v.State {
+	case protocol.MeetingUnconfirmed:
+		return v.Note
+	case protocol.MeetingSubmitted:
+		return who + " has the request and decides. Nothing is on a calendar before."
+	case protocol.MeetingProposed:
+		return who + " cannot meet you then, and proposes other times. Take one, or withdraw the request."
+	case protocol.MeetingApproved:
+		return who + " has approved: the meeting takes place."
+	case protocol.MeetingDeclined:
+		return who + " has declined the request."
+	case protocol.MeetingWithdrawn:
+		return "You have withdrawn the request."
+	case protocol.MeetingExpired:
+		return "Nobody decided in time. Ask again for another time."
+	case protocol.MeetingCancelled:
+		return "The meeting was cancelled."
+	case protocol.MeetingNoShow:
+		return who + " says that you did not come."
+	}
+	return "The meeting is over."
+}
+
+// meetingMark names a state.
+func meetingMark(state protocol.MeetingState) mark {
+	m := mark{Word: meetingStates[state], Class: "poor"}
+	switch {
+	case state == protocol.MeetingApproved || state == protocol.MeetingDone:
+		m.Class = "good"
+	case state.Waits():
+		m.Class = "fair"
+	}
+	return m
+}
+
+var meetingStates = map[protocol.MeetingState]string{
+	protocol.MeetingUnconfirmed: "to be confirmed by mail", protocol.MeetingSubmitted: "waits for a decision", protocol.MeetingProposed: "other times proposed",
+	protocol.MeetingApproved: "approved", protocol.MeetingDeclined: "declined", protocol.MeetingWithdrawn: "withdrawn", protocol.MeetingExpired: "expired",
+	protocol.MeetingCancelled: "cancelled", protocol.MeetingDone: "over", protocol.MeetingNoShow: "not attended",
+}
+
+func meetingClass(state protocol.MeetingState) string {
+	if state == protocol.MeetingApproved {
+		return "done"
+	}
+	return "card"
+}
+
+// hour formats a moment on the clock of the first zone that is given.
+func hour(t time.Time, zones ...string) string {
+	at := t.In(zoneNamed(cmp.Or(zones...)))
+	return at.Format("2 January 2006, 15:04") + " " + zoneWords(at)
+}
+
+// refusedWhy returns why a form without fields was refused.
+func refusedWhy(err *protocol.Error) string {
+	if len(err.Faults) > 0 {
+		return "this " + err.Faults[0].Detail
+	}
+	return err.Detail
+}

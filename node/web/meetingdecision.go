@@ -1,0 +1,64 @@
+package web
+
+import (
+	"net/http"
+
+	"github.com/a-h/templ"
+
+	"stoa/protocol"
+)
+
+// The page of a link in a notice to a person about a meeting request. Opening it does nothing, because link
+// previews open it too; its buttons do, once.
+
+func (s *Web) decisionPage(w http.ResponseWriter, r *http.Request) {
+	ticket := r.URL.Query().Get("ticket")
+	var l protocol.DecisionLink
+	err := s.invokeOpen(r, protocol.ReadDecisionLink.Operation, map[string]any{"ticket": ticket}, &l)
+	var with protocol.MeetingInfo
+	if err == nil {
+		with, err = read(s, r, protocol.GetMeetingInfo, map[string]any{"handle": l.Request.Handle})
+	}
+	if err != nil {
+		s.failDecision(w, r, err)
+		return
+	}
+	s.writeDecision(w, r, 0, "Meet "+l.Request.Requester+"?", decisionBody(l, with.TimeZone, ticket))
+}
+
+func (s *Web) decisionForm(w http.ResponseWriter, r *http.Request) {
+	err := s.parseForm(w, r)
+	var m protocol.OwnMeeting
+	var with protocol.MeetingInfo
+	if err == nil {
+		err = s.invokeOpen(r, protocol.UseDecisionLink.Operation, map[string]any{"ticket": r.PostForm.Get("ticket"), "do": r.PostForm.Get("do")}, &m)
+	}
+	if err == nil {
+		with, err = read(s, r, protocol.GetMeetingInfo, map[string]any{"handle": m.Handle})
+	}
+	if err != nil {
+		s.failDecision(w, r, err)
+		return
+	}
+	title := "You have approved the meeting."
+	if m.State == protocol.MeetingDeclined {
+		title = "You have declined the meeting."
+	}
+	s.writeDecision(w, r, 0, title, decisionDone(title, m, with.TimeZone))
+}
+
+// failDecision answers for a link that decides nothing: it says why, and leads to the person's own page.
+func (s *Web) failDecision(w http.ResponseWriter, r *http.Request, err error) {
+	switch e := protocol.AsError(err); e.Code {
+	case protocol.Gone:
+		s.writeDecision(w, r, http.StatusGone, "This link has ended", decisionEnded("This link has ended", e.Detail))
+	case protocol.Conflict:
+		s.writeDecision(w, r, http.StatusConflict, "Nothing was decided", decisionEnded("Nothing was decided", e.Detail))
+	default:
+		s.failSecret(w, r, err)
+	}
+}
+
+func (s *Web) writeDecision(w http.ResponseWriter, r *http.Request, status int, title string, body templ.Component) {
+	s.writePrivate(w, r, status, view{Title: title, Path: "/meeting-decision", Secret: true, Body: body})
+}

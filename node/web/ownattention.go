@@ -1,0 +1,211 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"stoa/protocol"
+)
+
+// The owner's page of an attention board: its settings, its bids and their money. Its forms do
+// operations of the owner, as those of the account page.
+
+// attentionForms are the operations that the page has forms for.
+var attentionForms = []*protocol.Operation{
+	protocol.PutAttentionBoard.Operation, protocol.CloseAttentionBoard.Operation, protocol.PutPaymentAccount.Operation,
+	protocol.DeletePaymentAccount.Operation, protocol.ConfirmBidPayment.Operation, protocol.DenyBidPayment.Operation, protocol.ApproveBid.Operation,
+	protocol.AnswerBid.Operation, protocol.RemoveBid.Operation, protocol.MarkRefunded.Operation,
+}
+
+// attentionDone say what a form has done.
+var attentionDone = map[string]string{
+	"put_attention_board": "The board was saved.", "close_attention_board": "The board is closed. Live bids get the unused part of their money back.",
+	"put_payment_account": "The payment account was saved.", "delete_payment_account": "The payment account was deleted.",
+	"confirm_bid_payment": "The payment was confirmed.", "deny_bid_payment": "The payment was denied.", "approve_bid": "The text of the bid is public.",
+	"answer_bid": "The bidder can read your answer.", "remove_bid": "The bid was removed. Its money goes back.", "mark_refunded": "The refund is marked as made.",
+}
+
+// An ownBoard is what the page shows.
+type ownBoard struct {
+	Handles  []string // with a board, for a choice
+	Handle   string
+	Board    protocol.OwnAttentionBoard
+	Account  protocol.PaymentAccount
+	Claimed  []protocol.OwnBid // payments to confirm
+	Refunds  []protocol.OwnRefund
+	Bids     []protocol.OwnBid
+	Payments []protocol.OwnPayment
+	Next     string // path of the next page of bids
+	State    string // of the bids that are shown
+	Sent     *sent  // the form that was refused; nil for none
+	Done     string
+}
+
+// sent returns the refused form if it is the named one, otherwise nil.
+func (o *ownBoard) sent(do, id string) *sent {
+	if f := o.Sent; f != nil && f.do == do && f.id == id {
+		return f
+	}
+	return nil
+}
+
+func (s *Web) ownAttentionPage(w http.ResponseWriter, r *http.Request) {
+	s.showOwnBoard(w, r, &ownBoard{Done: attentionDone[r.URL.Query().Get("done")]})
+}
+
+// readOwnBoard fills the page.
+func (s *Web) readOwnBoard(r *http.Request, o *ownBoard) error {
+	var who protocol.Account
+	if err := s.invokeSignedIn(r, protocol.GetAccount.Operation, protocol.None{}, &who); err != nil {
+		return err
+	}
+	if len(who.Handles) == 0 {
+		return protocol.Errorf(protocol.NotFound, "no profile belongs to this account")
+	}
+	o.Handles = who.Handles
+	if o.Handle = r.FormValue("handle"); o.Handle == "" {
+		o.Handle = who.Handles[0]
+	}
+	own := map[string]any{"handle": o.Handle}
+	var refunds protocol.Page[protocol.OwnRefund]
+	var bids, claimed protocol.Page[protocol.OwnBid]
+	var payments protocol.Page[protocol.OwnPayment]
+	asked := map[string]any{"handle": o.Handle}
+	for _, name := range []string{"state", "after"} {
+		if v := r.URL.Query().Get(name); v != "" {
+			asked[name] = v
+		}
+	}
+	o.State = r.URL.Query().Get("state")
+	for _, x := range []struct {
+		op   *protocol.Operation
+		args map[string]any
+		into any
+	}{
+		{protocol.GetOwnAttentionBoard.Operation, own, &o.Board}, {protocol.GetPaymentAccount.Operation, own, &o.Account},
+		{protocol.ListBids.Operation, map[string]any{"handle": o.Handle, "state": protocol.BidClaimed, "limit": protocol.MaxLimit}, &claimed},
+		{protocol.ListRefunds.Operation, own, &refunds}, {protocol.ListBids.Operation, asked, &bids}, {protocol.ListPayments.Operation, own, &payments},
+	} {
+		if err := s.invokeSignedIn(r, x.op, x.args, x.into); err != nil {
+			return err
+		}
+	}
+	o.Claimed, o.Refunds, o.Bids, o.Payments = claimed.Items, refunds.Items, bids.Items, payments.Items
+	if bids.Next != nil {
+		o.Next = "/account/attention?" + url.Values{"handle": {o.Handle}, "state": {o.State}, "after": {*bids.Next}}.Encode()
+	}
+	return nil
+}
+
+func (s *Web) showOwnBoard(w http.ResponseWriter, r *http.Request, o *ownBoard) {
+	err := s.readOwnBoard(r, o)
+	switch {
+	case protocol.CodeOf(err) == protocol.Unauthorized:
+		redirect(w, r, "/sign-in")
+	case err != nil:
+		s.Fail(w, r, err)
+	default:
+		status := 0
+		if o.Sent != nil {
+			status = o.Sent.err.Code.Status()
+		}
+		s.writePrivate(w, r, status, view{Title: "Attention of @" + o.Handle, Path: "/account", Body: ownBoardBody(o)})
+	}
+}
+
+// ownAttentionForm does what a form of the page is for.
+func (s *Web) ownAttentionForm(w http.ResponseWriter, r *http.Request) {
+	if err := s.parseForm(w, r); err != nil {
+		s.Fail(w, r, err)
+		return
+	}
+	do := r.PostForm.Get("do")
+	op := protocol.Lookup(do)
+	if !slices.Contains(attentionForms, op) {
+		s.Fail(w, r, protocol.Errorf(protocol.InvalidRequest, "there is no such form here"))
+		return
+	}
+	err := s.invokeSignedIn(r, op, attentionInput(op, r.PostForm), nil)
+	if err == nil {
+		redirect(w, r, "/account/attention?"+url.Values{"handle": {r.PostForm.Get("handle")}, "done": {do}}.Encode())
+		return
+	}
+	o := &ownBoard{Sent: newSent(r.PostForm)}
+	o.Sent.refuse(protocol.AsError(err))
+	s.showOwnBoard(w, r, o)
+}
+
+// attentionInput converts a form's fields to the input of an operation. An empty field is omitted;
+// a box without a tick is false.
+func attentionInput(op *protocol.Operation, form url.Values) map[string]any {
+	args := map[string]any{}
+	for name := range form {
+		text := form.Get(name)
+		switch name {
+		case "do", "handle":
+		case "floor", "step", "maxBid", "amount":
+			text = plainAmount(text)
+			fallthrough
+		default:
+			if strings.TrimSpace(text) != "" {
+				args[name] = text
+			}
+		case "slots", "slotDays", "protectHours", "fullRefundHours", "respondWithinDays", "claimHours":
+			if n, err := strconv.Atoi(strings.TrimSpace(text)); err == nil {
+				args[name] = n
+			} else if strings.TrimSpace(text) != "" {
+				args[name] = text // the check of the schema says what is wrong with it
+			}
+		case "categories":
+			if list := categoryList(text); len(list) > 0 {
+				args[name] = list
+			}
+		case "webhookSecrets":
+			if list := strings.Fields(text); len(list) > 0 {
+				args[name] = list
+			}
+		}
+	}
+	switch op {
+	case protocol.PutAttentionBoard.Operation:
+		for _, name := range []string{"accepting", "autoApprove", "refundIfNoReply"} {
+			args[name] = form.Get(name) != ""
+		}
+		fallthrough
+	case protocol.PutPaymentAccount.Operation, protocol.DeletePaymentAccount.Operation, protocol.CloseAttentionBoard.Operation:
+		args["handle"] = form.Get("handle")
+	}
+	return args
+}
+
+// categoryList reads categories, one a line, each with its floor after a colon if it has one.
+func categoryList(text string) []map[string]any {
+	var list []map[string]any
+	for line := range strings.SplitSeq(text, "\n") {
+		name, floor, _ := strings.Cut(line, ":")
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		}
+		c := map[string]any{"name": name}
+		if floor = plainAmount(floor); floor != "" {
+			c["floor"] = floor
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// paymentsFile is the export of a month.
+func (s *Web) paymentsFile(w http.ResponseWriter, r *http.Request) {
+	res, err := s.invokeOwner(r, protocol.ExportPayments.Operation, map[string]any{"handle": r.FormValue("handle"), "month": r.FormValue("month")})
+	if err != nil {
+		s.Fail(w, r, err)
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Content-Disposition", `attachment; filename="payments-`+r.FormValue("month")+`.csv"`)
+	send(w, http.StatusOK, res.Op.Media, res.JSON)
+}

@@ -1,0 +1,348 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"stoa/protocol"
+)
+
+// The owner's pages of meetings: the requests to a person, one request with what can be done, a week, and
+// the settings. Their forms do operations of the owner, as those of the account page.
+
+// meetingForms are the operations that the pages have forms for, with what is said when one is done.
+var meetingForms = map[*protocol.Operation]string{
+	protocol.ApproveMeeting.Operation:      "The meeting is approved.",
+	protocol.DeclineMeeting.Operation:      "The request is declined.",
+	protocol.ProposeMeetingTimes.Operation: "The times are proposed. The requester takes one of them within 72 hours, or none.",
+	protocol.MoveMeeting.Operation:         "The meeting is moved.",
+	protocol.CancelOwnMeeting.Operation:    "The meeting is cancelled.",
+	protocol.MarkNoShow.Operation:          "It is noted that the requester did not come.",
+	protocol.PutMeetingSettings.Operation:  "The settings were saved.",
+	protocol.UnblockWriter.Operation:       "They may ask again.",
+}
+
+// An ownMeetings is what the pages show.
+type ownMeetings struct {
+	Handles  []string // of the account
+	Handle   string
+	Settings protocol.MeetingSettings
+	State    protocol.MeetingState // of the requests that are shown
+	Waiting  []protocol.OwnMeeting // for the owner
+	All      []protocol.OwnMeeting
+	Next     string // path of the next page
+	One      protocol.OwnMeeting
+	Week     []weekDay
+	Monday   time.Time
+	Blocked  []protocol.BlockedWriter // by meeting requests
+	Sent     *sent                    // the form that was refused; nil for none
+	Done     string
+}
+
+// sent returns the refused form if it is the named one, otherwise nil.
+func (o *ownMeetings) sent(do string) *sent {
+	if f := o.Sent; f != nil && f.do == do {
+		return f
+	}
+	return nil
+}
+
+// zone returns the name of the person's time zone.
+func (o *ownMeetings) zone() string { return o.Settings.TimeZone }
+
+// to returns the path of a page of the same person.
+func (o *ownMeetings) to(path string, more ...string) string {
+	q := url.Values{"handle": {o.Handle}}
+	for i := 0; i < len(more); i += 2 {
+		if more[i+1] != "" {
+			q.Set(more[i], more[i+1])
+		}
+	}
+	return "/account/meetings" + path + "?" + q.Encode()
+}
+
+func (s *Web) meetingAccountRoutes() []Route {
+	page := func(pattern, title string, fill func(*Web, *http.Request, *ownMeetings) error, body func(*ownMeetings) templ.Component) Route {
+		return Route{Pattern: "/account/meetings" + pattern, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			o := &ownMeetings{Done: meetingForms[protocol.Lookup(r.URL.Query().Get("done"))]}
+			s.showOwnMeetings(w, r, o, title, fill, body)
+		})}
+	}
+	return []Route{
+		page("", "Meetings", (*Web).fillMeetings, meetingsBody),
+		page("/week", "Week", (*Web).fillWeek, weekBody),
+		page("/settings", "Settings of meetings", (*Web).fillMeetingSettings, meetingSettingsBody),
+		page("/:id", "A meeting", (*Web).fillMeeting, ownMeetingBody),
+		{Pattern: "/account/meetings", Method: http.MethodPost, Handler: s.guarded(s.ownMeetingsForm)},
+	}
+}
+
+// showOwnMeetings fills a page and writes it.
+func (s *Web) showOwnMeetings(w http.ResponseWriter, r *http.Request, o *ownMeetings, title string,
+	fill func(*Web, *http.Request, *ownMeetings) error, body func(*ownMeetings) templ.Component) {
+	err := fill(s, r, o)
+	switch {
+	case protocol.CodeOf(err) == protocol.Unauthorized:
+		redirect(w, r, "/sign-in")
+		return
+	case err != nil:
+		s.Fail(w, r, err)
+		return
+	}
+	status := 0
+	if o.Sent != nil {
+		status = o.Sent.err.Code.Status()
+	}
+	s.writePrivate(w, r, status, view{Title: title, Path: "/account", Body: body(o)})
+}
+
+// person finds the profile that the page is about: the named one, or the first of the account that is a
+// person.
+func (s *Web) person(r *http.Request, o *ownMeetings) error {
+	var who protocol.Account
+	if err := s.invokeSignedIn(r, protocol.GetAccount.Operation, protocol.None{}, &who); err != nil {
+		return err
+	}
+	o.Handles = who.Handles
+	handles := who.Handles
+	if o.Handle == "" {
+		o.Handle = r.FormValue("handle")
+	}
+	if o.Handle != "" {
+		handles = []string{o.Handle}
+	}
+	err := error(protocol.Errorf(protocol.NotFound, "no profile belongs to this account"))
+	for _, o.Handle = range handles {
+		err = s.invokeSignedIn(r, protocol.GetMeetingSettings.Operation, map[string]any{"handle": o.Handle}, &o.Settings)
+		if protocol.CodeOf(err) != protocol.Forbidden {
+			break
+		}
+	}
+	return err
+}
+
+// meetings lists requests.
+func (s *Web) meetings(r *http.Request, o *ownMeetings, more map[string]any) (p protocol.Page[protocol.OwnMeeting], err error) {
+	more["handle"] = o.Handle
+	err = s.invokeSignedIn(r, protocol.ListMeetings.Operation, more, &p)
+	return p, err
+}
+
+func (s *Web) fillMeetings(r *http.Request, o *ownMeetings) error {
+	if err := s.person(r, o); err != nil {
+		return err
+	}
+	waiting, err := s.meetings(r, o, map[string]any{"state": protocol.MeetingSubmitted, "limit": protocol.MaxLimit})
+	if err != nil {
+		return err
+	}
+	o.Waiting, o.State = waiting.Items, protocol.MeetingState(r.URL.Query().Get("state"))
+	asked := map[string]any{}
+	for _, name := range []string{"state", "after"} {
+		if v := r.URL.Query().Get(name); v != "" {
+			asked[name] = v
+		}
+	}
+	all, err := s.meetings(r, o, asked)
+	if err != nil {
+		return err
+	}
+	o.All = all.Items
+	if all.Next != nil {
+		o.Next = o.to("", "state", string(o.State), "after", *all.Next)
+	}
+	return nil
+}
+
+func (s *Web) fillMeeting(r *http.Request, o *ownMeetings) error {
+	id := r.PathValue("id")
+	if id == "" {
+		id = r.PostForm.Get("id")
+	}
+	if !protocol.IsID(protocol.MeetingID, id) {
+		return protocol.Errorf(protocol.NotFound, "there is no meeting request with that id")
+	}
+	if err := s.invokeSignedIn(r, protocol.GetOwnMeeting.Operation, map[string]any{"id": id}, &o.One); err != nil {
+		return err
+	}
+	o.Handle = o.One.Handle
+	return s.person(r, o)
+}
+
+func (s *Web) fillMeetingSettings(r *http.Request, o *ownMeetings) error {
+	if err := s.person(r, o); err != nil {
+		return err
+	}
+	args := map[string]any{"handle": o.Handle, "limit": protocol.MaxLimit}
+	for range maxTokenPages {
+		var found protocol.Page[protocol.BlockedWriter]
+		if err := s.invokeSignedIn(r, protocol.ListBlockedWriters.Operation, args, &found); err != nil {
+			return err
+		}
+		for _, b := range found.Items {
+			if b.KnownBy == protocol.ByMailbox || b.KnownBy == protocol.ByDomain {
+				o.Blocked = append(o.Blocked, b)
+			}
+		}
+		if found.Next == nil {
+			break
+		}
+		args["after"] = *found.Next
+	}
+	return nil
+}
+
+// ownMeetingsForm does what a form of the pages is for.
+func (s *Web) ownMeetingsForm(w http.ResponseWriter, r *http.Request) {
+	if err := s.parseForm(w, r); err != nil {
+		s.Fail(w, r, err)
+		return
+	}
+	do, id := r.PostForm.Get("do"), r.PostForm.Get("id")
+	op := protocol.Lookup(do)
+	if _, ok := meetingForms[op]; !ok {
+		s.Fail(w, r, protocol.Errorf(protocol.InvalidRequest, "there is no such form here"))
+		return
+	}
+	err := s.invokeSignedIn(r, op, ownMeetingInput(op, r.PostForm), nil)
+	settings := op == protocol.PutMeetingSettings.Operation || op == protocol.UnblockWriter.Operation
+	if err == nil {
+		to := "/account/meetings/" + id + "?" + query("done", do)
+		if settings {
+			to = "/account/meetings/settings?" + url.Values{"handle": {r.PostForm.Get("handle")}, "done": {do}}.Encode()
+		}
+		redirect(w, r, to)
+		return
+	}
+	o := &ownMeetings{Sent: newSent(r.PostForm)}
+	o.Sent.refuse(protocol.AsError(err))
+	switch {
+	case protocol.CodeOf(err) == protocol.Unauthorized:
+		s.refusedPage(w, r, o.Sent)
+	case settings:
+		s.showOwnMeetings(w, r, o, "Settings of meetings", (*Web).fillMeetingSettings, meetingSettingsBody)
+	default:
+		s.showOwnMeetings(w, r, o, "A meeting", (*Web).fillMeeting, ownMeetingBody)
+	}
+}
+
+// ownMeetingInput converts a form's fields to the input of an operation. An empty field is omitted.
+func ownMeetingInput(op *protocol.Operation, form url.Values) map[string]any {
+	if op == protocol.PutMeetingSettings.Operation {
+		return settingsInput(form)
+	}
+	args := map[string]any{"id": form.Get("id")}
+	for _, name := range []string{"answer", "block"} {
+		if text := form.Get(name); strings.TrimSpace(text) != "" {
+			args[name] = text
+		}
+	}
+	switch op {
+	case protocol.ProposeMeetingTimes.Operation:
+		times := []string{}
+		for _, n := range timeRows(form) {
+			times = append(times, localTime(form.Get("date-"+n), form.Get("time-"+n)))
+		}
+		args["times"], args["timezone"] = times, form.Get("timezone")
+	case protocol.MoveMeeting.Operation:
+		args["startsAt"], args["timezone"] = localTime(form.Get("date"), form.Get("time")), form.Get("timezone")
+		if text := strings.TrimSpace(form.Get("durationMin")); text != "" {
+			args["durationMin"] = coerce("integer", text)
+		}
+	}
+	return args
+}
+
+// timeRows returns the numbers of the proposed times that a form has.
+func timeRows(form url.Values) (rows []string) {
+	for n := range protocol.MaxProposedTimes {
+		if row := strconv.Itoa(n + 1); localTime(form.Get("date-"+row), form.Get("time-"+row)) != "" {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// A weekDay is one day of a week.
+type weekDay struct {
+	Date  time.Time
+	Hours string // usual ones; "" for none
+	Items []weekItem
+}
+
+// A weekItem is a meeting, or a time that is proposed.
+type weekItem struct {
+	protocol.OwnMeeting
+	At protocol.MeetingTime
+}
+
+func (s *Web) fillWeek(r *http.Request, o *ownMeetings) error {
+	if err := s.person(r, o); err != nil {
+		return err
+	}
+	zone := zoneNamed(o.zone())
+	day, err := time.ParseInLocation(time.DateOnly, r.URL.Query().Get("from"), zone)
+	if err != nil {
+		day = time.Now().In(zone)
+	}
+	o.Monday = midnight(day, -(int(day.Weekday())+6)%7)
+	o.Week = weekOf(o.Monday, o.Settings.MeetingRules)
+	var items []weekItem
+	asked := map[string]any{"from": machineTime(o.Monday), "to": machineTime(midnight(o.Monday, 7)), "limit": protocol.MaxLimit}
+	for range maxTokenPages {
+		found, err := s.meetings(r, o, asked)
+		if err != nil {
+			return err
+		}
+		for _, m := range found.Items {
+			items = append(items, weekItem{m, timeOf(m)})
+		}
+		if found.Next == nil {
+			break
+		}
+		asked["after"] = *found.Next
+	}
+	proposed, err := s.meetings(r, o, map[string]any{"state": protocol.MeetingProposed, "limit": protocol.MaxLimit})
+	if err != nil {
+		return err
+	}
+	for _, m := range proposed.Items {
+		for _, t := range m.Proposals {
+			items = append(items, weekItem{m, t})
+		}
+	}
+	slices.SortStableFunc(items, func(a, b weekItem) int { return a.At.StartsAt.Compare(b.At.StartsAt) })
+	for _, x := range items {
+		for i := range o.Week {
+			if x.At.StartsAt.In(zone).Format(time.DateOnly) == o.Week[i].Date.Format(time.DateOnly) {
+				o.Week[i].Items = append(o.Week[i].Items, x)
+			}
+		}
+	}
+	return nil
+}
+
+// weekOf returns the days of a week with their hours.
+func weekOf(monday time.Time, rules protocol.MeetingRules) (days []weekDay) {
+	usual := map[string]string{}
+	for _, d := range weekHours(rules.UsualHours) {
+		usual[d.Name] = d.Hours
+	}
+	for n := range 7 {
+		d := weekDay{Date: midnight(monday, n)}
+		d.Hours = usual[d.Date.Weekday().String()]
+		for _, o := range rules.DateOverrides {
+			if o.Date == d.Date.Format(time.DateOnly) {
+				d.Hours = windowText(o.Windows)
+			}
+		}
+		days = append(days, d)
+	}
+	return days
+}

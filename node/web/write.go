@@ -1,0 +1,137 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+
+	"stoa/protocol"
+)
+
+// The forms by which a visitor writes: to an agent on its page, a post on the board, a reply or a report
+// on the page of a post. A form that is refused is shown again on its page with what was typed.
+
+// writeRoutes returns the routes of these forms. They are not cached and not in the site map.
+func (s *Web) writeRoutes() []Route {
+	return []Route{
+		{Pattern: "/:at", Method: http.MethodPost, Handler: s.guarded(s.contactForm)},
+		{Pattern: "/board", Method: http.MethodPost, Handler: s.guarded(s.boardForm)},
+		{Pattern: "/board/:id", Method: http.MethodPost, Handler: s.guarded(s.postForm)},
+		{Pattern: "/threads/:id", Handler: http.HandlerFunc(s.threadPage)},
+		{Pattern: "/threads/:id", Method: http.MethodPost, Handler: s.guarded(s.threadForm)},
+	}
+}
+
+// sentForm reads a form of the page at path.
+func (s *Web) sentForm(w http.ResponseWriter, r *http.Request, path string) (*sent, error) {
+	err := page{path: path}.parameters(r)
+	if err == nil {
+		err = s.parseForm(w, r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newSent(r.PostForm), nil
+}
+
+// args returns the filled-in fields of a form with those names.
+func (f *sent) args(names ...string) map[string]any {
+	args := map[string]any{}
+	for _, name := range names {
+		text := f.values.Get(name)
+		switch {
+		case strings.TrimSpace(text) == "":
+		case listed[name]:
+			args[name] = tidyList(name, text)
+		default:
+			args[name] = text
+		}
+	}
+	return args
+}
+
+// showAgain writes the page of a form that was refused.
+func (s *Web) showAgain(w http.ResponseWriter, r *http.Request, path string, f *sent, refused error, show func(r *http.Request, f *sent) (view, error)) {
+	f.refuse(protocol.AsError(refused))
+	if f.err.Code == protocol.Forbidden { // of several profiles none was named
+		if who, err := s.state(r); err == nil && len(who.Handles) > 1 {
+			f.handles = who.Handles
+		}
+	}
+	v, err := show(r, f)
+	if err != nil {
+		s.Fail(w, r, err)
+		return
+	}
+	status := f.status()
+	if status == http.StatusUnauthorized {
+		w.Header().Add("WWW-Authenticate", `Bearer realm="stoa"`)
+	}
+	v.Path = path
+	s.writePrivate(w, r, status, v)
+}
+
+// contactForm takes the form of an agent's page: it begins a conversation and leads to its page.
+func (s *Web) contactForm(w http.ResponseWriter, r *http.Request) {
+	const path = "/@{handle}"
+	f, err := s.sentForm(w, r, path)
+	if err != nil {
+		s.Fail(w, r, err)
+		return
+	}
+	args := f.args("message", "kind", "name")
+	args["handle"] = r.PathValue("handle")
+	var begun protocol.ContactReceipt
+	if err := s.invokeForm(r, protocol.ContactAgent.Operation, args, &begun); err != nil {
+		s.showAgain(w, r, path, f, err, s.profileWith)
+		return
+	}
+	s.open(w, openedThread, begun.ThreadID, begun.ReadToken)
+	redirect(w, r, "/threads/"+begun.ThreadID)
+}
+
+// postFieldNames are the fields of the forms of a post.
+var postFieldNames = []string{"kind", "title", "body", "tags", "name"}
+
+// boardForm takes the form of the board: it makes a post and leads to its page.
+func (s *Web) boardForm(w http.ResponseWriter, r *http.Request) {
+	f, err := s.sentForm(w, r, "/board")
+	if err != nil {
+		s.Fail(w, r, err)
+		return
+	}
+	var made protocol.Post
+	if err := s.invokeForm(r, protocol.PostToBoard.Operation, f.args(postFieldNames...), &made); err != nil {
+		s.showAgain(w, r, "/board", f, err, s.boardWith)
+		return
+	}
+	redirect(w, r, "/board/"+made.ID)
+}
+
+// postForm takes the forms of a post's page: a reply, and a report.
+func (s *Web) postForm(w http.ResponseWriter, r *http.Request) {
+	const path = "/board/{id}"
+	f, err := s.sentForm(w, r, path)
+	if err != nil {
+		s.Fail(w, r, err)
+		return
+	}
+	id := r.PathValue("id")
+	if f.do == protocol.ReportPost.Name {
+		args := f.args("reason")
+		args["id"] = id
+		if err := s.invokeForm(r, protocol.ReportPost.Operation, args, nil); err != nil {
+			s.showAgain(w, r, path, f, err, s.postWith)
+			return
+		}
+		s.writePrivate(w, r, 0, view{Title: "Reported", Path: path, Body: reported(id)})
+		return
+	}
+	args := f.args(postFieldNames...)
+	args["inReplyTo"] = id
+	var made protocol.Post
+	if err := s.invokeForm(r, protocol.PostToBoard.Operation, args, &made); err != nil {
+		s.showAgain(w, r, path, f, err, s.postWith)
+		return
+	}
+	redirect(w, r, "/board/"+id+"#"+made.ID)
+}

@@ -1,0 +1,160 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"stoa/protocol"
+)
+
+// A CalendarAccount is an account of a person at a calendar server. Sealed is its password, encrypted
+// under the node's master key.
+type CalendarAccount struct {
+	ID, Handle           string
+	Sealed               []byte
+	CreatedAt, UpdatedAt time.Time
+	CalendarDoc
+}
+
+// A CalendarDoc is what is stored of an account and no statement looks for.
+type CalendarDoc struct {
+	Address  string                   `json:"address"` // as the owner wrote it
+	User     string                   `json:"user"`
+	Found    []protocol.FoundCalendar `json:"found,omitempty"` // on the server, at the last check
+	Mails    []string                 `json:"mails,omitempty"` // of the owner, as the server knows them
+	Reads    []string                 `json:"reads,omitempty"` // addresses of the calendars that are read
+	Writes   string                   `json:"writes,omitempty"`
+	Create   string                   `json:"create,omitempty"` // name of a calendar to be made
+	Checking bool                     `json:"checking,omitempty"`
+	Round    int                      `json:"round"`            // readings of an earlier round do not go on
+	Tag      string                   `json:"tag,omitempty"`    // of what was read last
+	Full     time.Time                `json:"full,omitzero"`    // when everything was read last
+	OKAt     time.Time                `json:"okAt,omitzero"`    // when the server last did what was asked
+	Failed   string                   `json:"failed,omitempty"` // why it did not, last; "" once it did
+	FailedAt time.Time                `json:"failedAt,omitzero"`
+	Failures int                      `json:"failures,omitempty"` // in a row
+}
+
+type calendarRow struct {
+	bun.BaseModel `bun:"table:calendar_account"`
+	ID            string `bun:",pk"`
+	Handle        string
+	Sealed        []byte
+	Doc           string
+	CreatedAt     int64
+	UpdatedAt     int64
+}
+
+func (r calendarRow) account() (a CalendarAccount, err error) {
+	a = CalendarAccount{ID: r.ID, Handle: r.Handle, Sealed: r.Sealed, CreatedAt: moment(r.CreatedAt), UpdatedAt: moment(r.UpdatedAt)}
+	if err = json.Unmarshal([]byte(r.Doc), &a.CalendarDoc); err != nil {
+		err = fmt.Errorf("calendar account %s: %w", r.ID, err)
+	}
+	return a, err
+}
+
+// Calendars reads and writes the accounts of persons at calendar servers, and what was read there. Who
+// changes an account locks the person's profile first (Profiles.ForUpdate).
+type Calendars struct{ tx *Tx }
+
+func (tx *Tx) Calendars() Calendars { return Calendars{tx} }
+
+// ByID returns an account; ErrNotFound when there is none.
+func (cs Calendars) ByID(ctx context.Context, id string) (*CalendarAccount, error) {
+	var r calendarRow
+	if err := found(cs.tx.selectFrom(&r).Where("id = ?", id).Scan(cs.tx.in(ctx))); err != nil {
+		return nil, err
+	}
+	a, err := r.account()
+	return &a, err
+}
+
+// OfProfile returns the accounts of a profile, the oldest first.
+func (cs Calendars) OfProfile(ctx context.Context, handle string) ([]CalendarAccount, error) {
+	var rows []calendarRow
+	if err := cs.tx.selectFrom(&rows).Where("handle = ?", handle).Order("id").Limit(protocol.MaxLimit).Scan(cs.tx.in(ctx)); err != nil {
+		return nil, err
+	}
+	all := make([]CalendarAccount, 0, len(rows))
+	for _, r := range rows {
+		a, err := r.account()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, a)
+	}
+	return all, nil
+}
+
+// Put stores an account. A new one gets an id. Busy times are kept for accounts that are read only.
+func (cs Calendars) Put(ctx context.Context, a *CalendarAccount) error {
+	if a.ID == "" {
+		a.ID, a.CreatedAt = protocol.NewID(protocol.CalendarID, cs.tx.Now), cs.tx.Now
+	}
+	doc, err := json.Marshal(a.CalendarDoc)
+	if err != nil {
+		return fmt.Errorf("encode calendar account: %w", err)
+	}
+	a.UpdatedAt = cs.tx.Now
+	r := calendarRow{ID: a.ID, Handle: a.Handle, Sealed: a.Sealed, Doc: string(doc), CreatedAt: millis(a.CreatedAt), UpdatedAt: millis(a.UpdatedAt)}
+	if err := cs.tx.put(ctx, &r, "id", "sealed", "doc", "updated_at"); err != nil {
+		return err
+	}
+	if len(a.Reads) == 0 {
+		_, err = cs.tx.write(ctx, `DELETE FROM calendar_busy WHERE account = ?`, a.ID)
+		return err
+	}
+	_, err = cs.tx.write(ctx, `INSERT INTO calendar_busy (account, handle, read_at, spans) VALUES (?, ?, 0, ?) ON CONFLICT DO NOTHING`, a.ID, a.Handle, []byte{})
+	return err
+}
+
+// Delete deletes an account, with what was read there and what is known of the events on it.
+func (cs Calendars) Delete(ctx context.Context, id string) error {
+	for _, text := range []string{`DELETE FROM calendar_busy WHERE account = ?`, `DELETE FROM meeting_event WHERE account = ?`,
+		`DELETE FROM calendar_account WHERE id = ?`} {
+		if _, err := cs.tx.write(ctx, text, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CalendarBusy is what was read at one account.
+type CalendarBusy struct {
+	ReadAt time.Time // zero for never
+	Spans  []byte    // as package meeting packs them
+}
+
+const calendarBusy = `SELECT read_at, spans FROM calendar_busy WHERE handle = ? LIMIT 100`
+
+// Busy returns what was read at each account of a profile whose calendars are read.
+func (cs Calendars) Busy(ctx context.Context, handle string) ([]CalendarBusy, error) {
+	rows, err := cs.tx.query(ctx, calendarBusy, handle)
+	return collect(rows, err, func(s scanner) (b CalendarBusy, err error) {
+		var at int64
+		err = s.Scan(&at, &b.Spans)
+		b.ReadAt = moment(at)
+		return b, err
+	})
+}
+
+// BusyReadAt returns when an account was read last, the zero time for never.
+func (cs Calendars) BusyReadAt(ctx context.Context, account string) (time.Time, error) {
+	var at int64
+	err := cs.tx.row(ctx, `SELECT read_at FROM calendar_busy WHERE account = ?`, account).Scan(&at)
+	return moment(at), orNothing(err)
+}
+
+// PutBusy stores when an account was read, and what; spans that are nil stay as they are.
+func (cs Calendars) PutBusy(ctx context.Context, account string, spans []byte) error {
+	if spans == nil {
+		_, err := cs.tx.write(ctx, `UPDATE calendar_busy SET read_at = ? WHERE account = ?`, millis(cs.tx.Now), account)
+		return err
+	}
+	_, err := cs.tx.write(ctx, `UPDATE calendar_busy SET read_at = ?, spans = ? WHERE account = ?`, millis(cs.tx.Now), spans, account)
+	return err
+}

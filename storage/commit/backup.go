@@ -1,0 +1,39 @@
+package commit
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Backup writes a copy of a SQLite database, as of one moment, to a new file,
+// while the node runs. On PostgreSQL it is an error: pg_dump does this.
+func (db *DB) Backup(ctx context.Context, path string) error {
+	if db.engine != SQLite {
+		return errors.New("storage: back up a PostgreSQL database with pg_dump")
+	}
+	// VACUUM INTO follows the umask; the copy holds secrets too.
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	source, err := filepath.Abs(db.config.Path)
+	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	own, err := sql.Open("sqlite", sqliteDSN(source, ""))
+	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	defer own.Close()
+	if _, err := own.ExecContext(ctx, `VACUUM INTO ?`, path); err != nil {
+		return fmt.Errorf("backup: %w", errors.Join(err, os.Remove(path)))
+	}
+	return nil
+}

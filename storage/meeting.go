@@ -1,0 +1,393 @@
+package storage
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"stoa/protocol"
+)
+
+// A StoredMeeting is a meeting request with the node's own data about it.
+type StoredMeeting struct {
+	ID, Handle       string // Handle is the person that is asked
+	State            protocol.MeetingState
+	Shown            bool // the person may see it: its mailbox was confirmed
+	StartsAt, EndsAt time.Time
+	Requester        string   // who asked, as limits know it
+	Mailbox          [32]byte // keyed hash of the mailbox
+	TokenHash        [32]byte
+	AskedAt          time.Time
+	DueAt            time.Time // when it expires, is done or is deleted by itself; zero for none
+	MailUntil        time.Time // when the mail address is deleted; zero once it is
+	MovedAt          time.Time
+	Moves            int // how often the state has changed, moves in time included
+	Sequence         int
+	MeetingDoc
+}
+
+// A MeetingDoc is what is stored of a request and no statement looks for.
+type MeetingDoc struct {
+	Author    protocol.Author        `json:"author"`
+	Name      string                 `json:"name"`           // of the requester
+	Mail      string                 `json:"mail,omitempty"` // of the requester, "" once it is deleted
+	Confirmed bool                   `json:"confirmed,omitempty"`
+	Purpose   string                 `json:"purpose"`
+	TimeZone  string                 `json:"timezone,omitempty"` // of the requester
+	Callback  string                 `json:"callback,omitempty"`
+	Visitor   []byte                 `json:"visitor,omitempty"` // hash of the cookie of the browser that asked
+	By        string                 `json:"by,omitempty"`      // the profile of this node that asked
+	Proposals []protocol.MeetingTime `json:"proposals,omitempty"`
+	Location  string                 `json:"location,omitempty"`
+	Answer    string                 `json:"answer,omitempty"` // of the person
+	Sent      protocol.MeetingMail   `json:"sent,omitempty"`   // the last mail to the requester
+	Language  string                 `json:"language,omitempty"`
+	Attends   *Attendance            `json:"attends,omitempty"` // what the requester's calendar answered last
+	History   []protocol.MeetingStep `json:"history"`           // oldest first; Moves is its length
+}
+
+// An Attendance is what a calendar answered to an invitation.
+type Attendance struct {
+	protocol.MeetingAttendance
+	Sequence int       `json:"sequence"`        // of the invitation
+	Stamp    time.Time `json:"stamp,omitzero"`  // of the answer, by the clock of its sender
+	Times    int       `json:"times,omitempty"` // other times that were proposed in answers to this invitation
+}
+
+const meetingColumns = `id, handle, state, shown, starts_at, ends_at, requester, mailbox, token_hash, asked_at, COALESCE(due_at, 0), COALESCE(mail_until, 0),
+	moved_at, moves, sequence, doc`
+
+func scanMeeting(s scanner) (m StoredMeeting, err error) {
+	var mailbox, token, doc []byte
+	var starts, ends, asked, due, mail, moved int64
+	if err = s.Scan(&m.ID, &m.Handle, &m.State, &m.Shown, &starts, &ends, &m.Requester, &mailbox, &token, &asked, &due, &mail, &moved, &m.Moves, &m.Sequence,
+		&doc); err != nil {
+		return m, err
+	}
+	copy(m.Mailbox[:], mailbox)
+	copy(m.TokenHash[:], token)
+	m.StartsAt, m.EndsAt, m.AskedAt, m.DueAt, m.MailUntil, m.MovedAt = moment(starts), moment(ends), moment(asked), moment(due), moment(mail), moment(moved)
+	if err = json.Unmarshal(doc, &m.MeetingDoc); err != nil {
+		return m, fmt.Errorf("meeting %s: %w", m.ID, err)
+	}
+	m.Author.Rest(m.AskedAt)
+	return m, nil
+}
+
+// MeetingReader is the name under which the holder of a request's status token reads news.
+func MeetingReader(id string) string { return "meeting:" + id }
+
+// Requests by their keys.
+const (
+	meetingByID    = `SELECT ` + meetingColumns + ` FROM meeting WHERE id = ?`
+	meetingByToken = `SELECT ` + meetingColumns + ` FROM meeting WHERE token_hash = ?`
+)
+
+// ByID returns a request; ErrNotFound when there is none. Who changes it locks the person's profile
+// first (Profiles.ForUpdate).
+func (ms Meetings) ByID(ctx context.Context, id string) (*StoredMeeting, error) {
+	m, err := scanMeeting(ms.tx.row(ctx, meetingByID, id))
+	return &m, err
+}
+
+// ByToken returns the request that a status token opens, by the token's hash.
+func (ms Meetings) ByToken(ctx context.Context, hash [32]byte) (*StoredMeeting, error) {
+	m, err := scanMeeting(ms.tx.row(ctx, meetingByToken, hash[:]))
+	return &m, err
+}
+
+// Insert stores a new request, as its first move.
+func (ms Meetings) Insert(ctx context.Context, m *StoredMeeting) error {
+	m.Moves, m.MovedAt, m.History = 1, ms.tx.Now, []protocol.MeetingStep{{State: m.State, At: ms.tx.Now}}
+	doc, err := json.Marshal(m.MeetingDoc)
+	if err != nil {
+		return fmt.Errorf("encode meeting: %w", err)
+	}
+	if _, err := ms.tx.write(ctx, `INSERT INTO meeting (id, handle, state, shown, starts_at, ends_at, requester, mailbox, token_hash, asked_at, due_at, mail_until,
+		moved_at, moves, sequence, doc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		m.ID, m.Handle, string(m.State), m.Shown, millis(m.StartsAt), millis(m.EndsAt), m.Requester, m.Mailbox[:], m.TokenHash[:], millis(m.AskedAt),
+		nullable(millis(m.DueAt)), nullable(millis(m.MailUntil)), millis(m.MovedAt), m.Moves, m.Sequence, string(doc)); err != nil {
+		return fmt.Errorf("store meeting: %w", err)
+	}
+	return nil
+}
+
+// Save stores what may change of a request. The person's profile is locked.
+func (ms Meetings) Save(ctx context.Context, m *StoredMeeting) error {
+	doc, err := json.Marshal(m.MeetingDoc)
+	if err != nil {
+		return fmt.Errorf("encode meeting: %w", err)
+	}
+	return one(ms.tx.write(ctx, `UPDATE meeting SET state = ?, shown = ?, starts_at = ?, ends_at = ?, due_at = ?, mail_until = ?, moved_at = ?, moves = ?,
+		sequence = ?, doc = ? WHERE id = ?`, string(m.State), m.Shown, millis(m.StartsAt), millis(m.EndsAt), nullable(millis(m.DueAt)), nullable(millis(m.MailUntil)),
+		millis(m.MovedAt), m.Moves, m.Sequence, string(doc), m.ID))
+}
+
+// Move stores a request that has just moved, and the move in its history.
+func (ms Meetings) Move(ctx context.Context, m *StoredMeeting, note string) error {
+	m.Moves++
+	m.MovedAt = ms.tx.Now
+	m.History = append(m.History, protocol.MeetingStep{State: m.State, At: ms.tx.Now, Note: note})
+	return ms.Save(ctx, m)
+}
+
+// longest is the longest meeting: what overlaps a time began no longer before it.
+const longest = 240 * time.Minute
+
+const meetingsTaken = `SELECT id, state, starts_at, ends_at FROM meeting
+	WHERE handle = ? AND starts_at > ? AND starts_at < ? AND state IN ('submitted', 'approved')`
+
+// A TakenTime is the time of a request that is approved, or waits.
+type TakenTime struct {
+	ID       string
+	Approved bool
+	protocol.MeetingTime
+}
+
+// Taken returns the times of the requests to a person that overlap a range: approved ones, and those
+// that wait; proposed times are among the latter.
+func (ms Meetings) Taken(ctx context.Context, handle string, from, to time.Time) ([]TakenTime, error) {
+	rows, err := ms.tx.query(ctx, meetingsTaken, handle, millis(from.Add(-longest)), millis(to))
+	all, err := collect(rows, err, func(s scanner) (t TakenTime, err error) {
+		var state protocol.MeetingState
+		var starts, ends int64
+		err = s.Scan(&t.ID, &state, &starts, &ends)
+		t.Approved, t.StartsAt, t.EndsAt = state == protocol.MeetingApproved, moment(starts), moment(ends)
+		return t, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	proposed, err := ms.proposed(ctx, handle)
+	for i := range proposed {
+		for _, p := range proposed[i].Proposals {
+			all = append(all, TakenTime{ID: proposed[i].ID, MeetingTime: p})
+		}
+	}
+	within := all[:0]
+	for _, t := range all {
+		if t.StartsAt.Before(to) && from.Before(t.EndsAt) {
+			within = append(within, t)
+		}
+	}
+	return within, err
+}
+
+const meetingsProposed = `SELECT ` + meetingColumns + ` FROM meeting WHERE handle = ? AND state = 'proposed' AND shown AND ` + onesOwnState
+
+// lastID is after every id.
+const lastID = "mtg_z"
+
+// proposed returns the requests to a person that wait for their requesters, 100 at most.
+func (ms Meetings) proposed(ctx context.Context, handle string) ([]StoredMeeting, error) {
+	rows, err := ms.tx.query(ctx, meetingsProposed, handle, lastID, protocol.MaxLimit)
+	return collect(rows, err, scanMeeting)
+}
+
+// Counts of one requester, each up to a small number.
+const (
+	waitingOfMailbox = `SELECT count(*) FROM meeting WHERE mailbox = ? AND handle = ? AND state IN ('unconfirmed', 'submitted', 'proposed')`
+	waitingOfCaller  = `SELECT count(*) FROM meeting WHERE requester = ? AND handle = ? AND state IN ('unconfirmed', 'submitted', 'proposed')`
+	waitingOnNode    = `SELECT count(*) FROM meeting WHERE requester = ? AND state IN ('unconfirmed', 'submitted', 'proposed')`
+	waitingForPerson = `SELECT count(*) FROM (SELECT 1 FROM meeting WHERE handle = ? AND shown AND state IN ('submitted', 'proposed') LIMIT 100) r`
+	askedByCaller    = `SELECT count(*) FROM (SELECT 1 FROM meeting WHERE requester = ? AND asked_at > ? LIMIT 100) r`
+	askedOfPerson    = `SELECT count(*) FROM (SELECT 1 FROM meeting WHERE handle = ? AND asked_at > ? LIMIT 1000) r`
+)
+
+// A MeetingCount is what limits a requester.
+type MeetingCount struct {
+	OfMailbox, OfCaller int // waiting requests to the person
+	OnNode              int // of the caller, to everybody
+	ForPerson           int // submitted and proposed requests of everybody to the person
+	AskedByCaller       int // requests of the caller within a day, to everybody
+	AskedOfPerson       int // requests of everybody to the person within a day
+}
+
+// Count counts the requests that limit a requester. A concurrent count of the same mailbox, caller or
+// person waits for this transaction to end.
+func (ms Meetings) Count(ctx context.Context, handle, requester string, mailbox [32]byte) (c MeetingCount, err error) {
+	for _, name := range []string{"mailbox " + hex.EncodeToString(mailbox[:]), "requester " + requester, "asked " + handle} {
+		if err := ms.tx.lockName(ctx, name); err != nil {
+			return c, err
+		}
+	}
+	day := millis(ms.tx.Now.Add(-24 * time.Hour))
+	for _, one := range []struct {
+		n    *int
+		text string
+		args []any
+	}{
+		{&c.OfMailbox, waitingOfMailbox, []any{mailbox[:], handle}}, {&c.OfCaller, waitingOfCaller, []any{requester, handle}},
+		{&c.OnNode, waitingOnNode, []any{requester}}, {&c.ForPerson, waitingForPerson, []any{handle}},
+		{&c.AskedByCaller, askedByCaller, []any{requester, day}}, {&c.AskedOfPerson, askedOfPerson, []any{handle, day}},
+	} {
+		if err := ms.tx.row(ctx, one.text, one.args...).Scan(one.n); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// List returns the requests to a person that it may see, newest first; state "" is every state.
+func (ms Meetings) List(ctx context.Context, handle string, state protocol.MeetingState, limit int, after string) (protocol.Page[StoredMeeting], error) {
+	limit = bounded(limit)
+	listing := "meetings-" + string(state)
+	before, err := positionID(listing, after)
+	if err != nil {
+		return protocol.Page[StoredMeeting]{}, err
+	}
+	text, args := meetingsQuery(handle, state, before, limit+1)
+	rows, err := ms.tx.query(ctx, text, args...)
+	found, err := collect(rows, err, scanMeeting)
+	return page(found, limit, listing, func(m StoredMeeting) string { return m.ID }), err
+}
+
+func meetingsQuery(handle string, state protocol.MeetingState, before string, limit int) (text string, args []any) {
+	if state == "" {
+		return `SELECT ` + meetingColumns + ` FROM meeting WHERE handle = ? AND shown AND ` + onesOwn, []any{handle, before, limit}
+	}
+	return `SELECT ` + meetingColumns + ` FROM meeting WHERE handle = ? AND state = ? AND shown AND ` + onesOwnState, []any{handle, string(state), before, limit}
+}
+
+const meetingsAgenda = `SELECT ` + meetingColumns + ` FROM meeting WHERE handle = ? AND starts_at >= ? AND starts_at < ? AND (starts_at, id) > (?, ?)
+	AND ` + onAgenda + ` ORDER BY starts_at, id LIMIT ?`
+
+// onAgenda selects requests that take place, wait for the person, or took place; the index meeting_agenda
+// has them.
+const onAgenda = `state IN ('submitted', 'approved', 'done', 'no_show')`
+
+// Agenda returns the meetings of a person that begin in a range, in the order of their times: those that
+// are approved, wait for the person, or took place.
+func (ms Meetings) Agenda(ctx context.Context, handle string, from, to time.Time, limit int, after string) (protocol.Page[StoredMeeting], error) {
+	limit = bounded(limit)
+	const listing = "meetings-agenda"
+	position, err := protocol.ParseCursor(listing, after)
+	if err != nil {
+		return protocol.Page[StoredMeeting]{}, err
+	}
+	first, last := millis(from), ""
+	if position != "" {
+		start, id, _ := strings.Cut(position, " ")
+		n, err := strconv.ParseInt(start, 10, 64)
+		if err != nil || !protocol.IsID(protocol.MeetingID, id) {
+			return protocol.Page[StoredMeeting]{}, protocol.Errorf(protocol.InvalidCursor, "after is not a next value of this listing")
+		}
+		first, last = max(first, n), id
+		if n < first {
+			last = ""
+		}
+	}
+	rows, err := ms.tx.query(ctx, meetingsAgenda, handle, first, millis(to), first, last, limit+1)
+	found, err := collect(rows, err, scanMeeting)
+	return page(found, limit, listing, func(m StoredMeeting) string { return strconv.FormatInt(millis(m.StartsAt), 10) + " " + m.ID }), err
+}
+
+// Delete deletes a request.
+func (ms Meetings) Delete(ctx context.Context, id string) error {
+	_, err := ms.tx.write(ctx, `DELETE FROM meeting WHERE id = ?`, id)
+	return err
+}
+
+const meetingsOver = `moved_at < ? AND ` + meetingIsOver + ` ORDER BY moved_at LIMIT 500`
+
+// meetingIsOver selects requests with which nothing more happens; the index meeting_over has them.
+const meetingIsOver = `state IN ('declined', 'withdrawn', 'expired', 'cancelled', 'done', 'no_show')`
+
+// Prune deletes requests that were over before a time, at most 500 per call, and returns how many.
+func (ms Meetings) Prune(ctx context.Context, before time.Time) (int, error) {
+	return ms.tx.deleteSome(ctx, "meeting", "id", meetingsOver, millis(before))
+}
+
+const meetingMailsDue = `SELECT ` + meetingColumns + ` FROM meeting WHERE mail_until <= ? ORDER BY mail_until LIMIT 500`
+
+// ForgetMail deletes the mail addresses whose time is over, of at most 500 requests per call, and
+// returns how many.
+func (ms Meetings) ForgetMail(ctx context.Context) (int, error) {
+	if err := ms.tx.dirty(); err != nil {
+		return 0, err
+	}
+	rows, err := ms.tx.query(ctx, meetingMailsDue, millis(ms.tx.Now))
+	due, err := collect(rows, err, scanMeeting)
+	if err != nil {
+		return 0, err
+	}
+	for i := range due {
+		due[i].Mail, due[i].MailUntil = "", time.Time{}
+		if err := ms.Save(ctx, &due[i]); err != nil {
+			return 0, err
+		}
+	}
+	return len(due), nil
+}
+
+// A Mailbox is what limits mail about meetings to one address. It is known by a keyed hash alone.
+type Mailbox struct {
+	Hash    [32]byte
+	SentAt  time.Time // of the last confirmation mail
+	Sent    int       // confirmation mails since a link was used last
+	Stopped bool      // no more mail about meetings
+	Bounced bool      // mail to it came back for good
+}
+
+const mailboxByHash = `SELECT sent_at, sent, stopped, bounced FROM meeting_mailbox WHERE hash = ?`
+
+// Mailbox returns what is known of a mailbox; of one that is not known, an empty one. Who changes it has
+// counted (Count), or locks nothing because a lost count only lets one mail more go out.
+func (ms Meetings) Mailbox(ctx context.Context, hash [32]byte) (Mailbox, error) {
+	b := Mailbox{Hash: hash}
+	var at int64
+	err := ms.tx.row(ctx, mailboxByHash, hash[:]).Scan(&at, &b.Sent, &b.Stopped, &b.Bounced)
+	if err == ErrNotFound {
+		return b, nil
+	}
+	b.SentAt = moment(at)
+	return b, err
+}
+
+// PutMailbox stores what is known of a mailbox.
+func (ms Meetings) PutMailbox(ctx context.Context, b Mailbox) error {
+	_, err := ms.tx.write(ctx, `INSERT INTO meeting_mailbox (hash, sent_at, sent, stopped, bounced) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (hash) DO UPDATE SET sent_at = excluded.sent_at, sent = excluded.sent, stopped = excluded.stopped, bounced = excluded.bounced`,
+		b.Hash[:], millis(b.SentAt), b.Sent, b.Stopped, b.Bounced)
+	return err
+}
+
+const mailedSince = `SELECT count(*) FROM (SELECT 1 FROM meeting_mailbox WHERE NOT stopped AND sent_at > ? LIMIT ?) r`
+
+// MailedSince counts the mailboxes that got a confirmation mail after a time and want more, up to most.
+func (ms Meetings) MailedSince(ctx context.Context, after time.Time, most int) (n int, err error) {
+	if err := ms.tx.lockName(ctx, "meeting mails"); err != nil {
+		return 0, err
+	}
+	err = ms.tx.row(ctx, mailedSince, millis(after), most).Scan(&n)
+	return n, err
+}
+
+const oldMailboxes = `NOT stopped AND sent_at < ? ORDER BY sent_at LIMIT 1000`
+
+// PruneMailboxes forgets mailboxes that got their last confirmation mail before a time, except those
+// that want none, at most a thousand per call, and returns how many.
+func (ms Meetings) PruneMailboxes(ctx context.Context, before time.Time) (int, error) {
+	return ms.tx.deleteSome(ctx, "meeting_mailbox", "hash", oldMailboxes, millis(before))
+}
+
+const comingMeeting = `SELECT 1 FROM meeting WHERE handle = ? AND starts_at > ? AND state = 'approved' LIMIT 1`
+
+// ErrMeeting is returned when a profile has meetings that are approved and not over.
+var ErrMeeting = errors.New("the profile has approved meetings that are not over")
+
+// mayDrop returns ErrMeeting while requesters expect a profile that is to be deleted. Its requests go with
+// its threads (Threads.DropAll).
+func (ms Meetings) mayDrop(ctx context.Context, handle string) error {
+	var one int
+	err := ms.tx.row(ctx, comingMeeting, handle, millis(ms.tx.Now)).Scan(&one)
+	if err == nil {
+		return ErrMeeting
+	}
+	return orNothing(err)
+}
