@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/dispatch"
 	"stoa/protocol"
 )
 
@@ -105,7 +106,9 @@ func TestFront(t *testing.T) {
 // operations its answer is made of, and a write one of the narrower bound besides.
 func TestFront_Once(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, func(c *Config) { c.Dev, c.ReadRate, c.WriteRate = false, 10, 0.001 }) // 40 and 1 in a row
+	h := newHouse(t)
+	rare := func(burst int) dispatch.Rate { return dispatch.Rate{PerSecond: 0.001, Burst: burst} } // the next in a quarter of an hour
+	h.table.Limits.Set(dispatch.Rates{NetworkRead: rare(40), NetworkWrite: rare(1), IdentityWrite: rare(1)})
 	left := func(address string) string {
 		head := http.Header{}
 		r := httptest.NewRequest("GET", "/", nil)

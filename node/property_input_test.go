@@ -79,7 +79,7 @@ func (p *prober) good(op *protocol.Operation) map[string]any {
 		args["id"] = pool[p.r.IntN(len(pool))]
 		return args
 	}
-	if op == protocol.UnblockWriter.Operation { // blocks come of earlier calls
+	if op == protocol.UnblockWriter.Operation && p.round > 0 { // blocks come of earlier calls
 		return args
 	}
 	if op == protocol.RetireKey.Operation { // making one for each call would meet the limit of keys
