@@ -56,9 +56,9 @@ func TestAccountPage_Profile(t *testing.T) {
 	require.Nil(t, p.Capabilities[1].Pricing)
 	require.Equal(t, []protocol.Need{{ID: "yarn", Description: "Cotton yarn."}}, p.Needs)
 
-	page := h.ask("GET", "/account", "", "Cookie", cookie, "Accept", "text/html")
+	page := h.ask("GET", "/account/offers", "", "Cookie", cookie, "Accept", "text/html")
 	require.Equal(t, 200, page.Code)
-	parsePage(t, "/account", page.Body.String()).wellFormed()
+	parsePage(t, "/account/offers", page.Body.String()).wellFormed()
 	require.Contains(t, page.Body.String(), `value="120.5"`)
 	require.Contains(t, page.Body.String(), "Weave &lt;b&gt;")
 
@@ -99,9 +99,9 @@ func TestAccountPage_Mail(t *testing.T) {
 			"Sec-Fetch-Site", "same-origin", "Origin", h.Base, "Cookie", cookie)
 	}
 	page := func() string {
-		a := h.ask("GET", "/account", "", "Cookie", cookie, "Accept", "text/html")
+		a := h.ask("GET", "/account/settings", "", "Cookie", cookie, "Accept", "text/html")
 		require.Equal(t, 200, a.Code)
-		parsePage(t, "/account", a.Body.String()).wellFormed()
+		parsePage(t, "/account/settings", a.Body.String()).wellFormed()
 		return a.Body.String()
 	}
 	require.Contains(t, page(), "old@example.org")
@@ -209,7 +209,7 @@ func TestAccountPage_Tokens(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, h.Admin().RevokeToken(t.Context(), x.ID))
 	}
-	page := h.ask("GET", "/account", "", "Accept", "text/html", "Cookie", "stoa_session="+h.signIn(link)).Body.String()
+	page := h.ask("GET", "/account/tokens", "", "Accept", "text/html", "Cookie", "stoa_session="+h.signIn(link)).Body.String()
 	require.Contains(t, page, good.ID)
 	require.NotContains(t, page, out.ID)
 }

@@ -246,7 +246,7 @@ func TestBrowser_OwnMeetings(t *testing.T) {
 	b.screen(390, 844)
 	b.load(chromedp.Navigate(signIn))
 	require.Equal(t, 200, b.send("form:has([name=ticket])"))
-	require.Equal(t, 200, b.load(chromedp.Click(chromedp.CSS(`a[href^="/account/meetings"]`))))
+	require.Equal(t, 200, b.load(chromedp.Click(chromedp.CSS(`.index a[href^="/account/meetings"]`))))
 	require.Equal(t, 200, b.open("/account/meetings/settings"))
 	require.Equal(t, "10:00–18:00", b.value("#put_meeting_settings-hours-monday"))
 	const form = "#put_meeting_settings"

@@ -39,6 +39,15 @@ type Account struct {
 	Handles   []string  `json:"handles" doc:"Profiles that the caller may act as; for a token of one profile, that one."`
 	Scopes    []Scope   `json:"scopes" enum:"post,profile,keys,inbox,notify,archive,attention,meetings,account,operator" doc:"What the token in use allows; for a session, everything."`
 	CreatedAt time.Time `json:"createdAt"`
+
+	Profiles []HeldProfile `json:"profiles" doc:"Those profiles, in the order of handles."`
+}
+
+// A HeldProfile is a profile of an account, in a list.
+type HeldProfile struct {
+	Handle string      `json:"handle"`
+	Name   string      `json:"name"`
+	Kind   ProfileKind `json:"kind" enum:"person,business"`
 }
 
 var GetAccount = declare[None, Account](Operation{

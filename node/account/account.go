@@ -63,6 +63,14 @@ func (a *Accounts) Get(ctx context.Context, tx *storage.Tx, c protocol.Caller, _
 	if c.Scopes == nil {
 		out.Scopes = scopesOf(who.Role)
 	}
+	out.Profiles = make([]protocol.HeldProfile, 0, len(out.Handles))
+	for _, handle := range out.Handles {
+		p, err := tx.Profiles().ByHandle(ctx, handle)
+		if err != nil {
+			return protocol.Account{}, err
+		}
+		out.Profiles = append(out.Profiles, protocol.HeldProfile{Handle: handle, Name: p.Draft.Name, Kind: p.Draft.Kind})
+	}
 	return out, nil
 }
 

@@ -199,7 +199,7 @@ func (a *Accounts) Notice(_ context.Context, j storage.Job) (func(context.Contex
 func (a *Accounts) readAt(n protocol.Notice) string {
 	switch {
 	case n.Event == protocol.IdentityEnded:
-		return a.Base + "/account"
+		return a.Base + "/account/keys?handle=" + n.Handle
 	case protocol.IsID(protocol.BidID, n.Subject):
 		return a.Base + "/account/attention?handle=" + n.Handle
 	case protocol.IsID(protocol.ThreadID, n.Subject):
@@ -264,7 +264,7 @@ func (a *Accounts) SendMail(ctx context.Context, j storage.Job) (func(context.Co
 		text = append(text, "To decide without signing in, open this link. It shows what it is about and asks you; it works once, and not after that has changed:",
 			link.URL)
 	}
-	text = append(text, "You can change where notices are sent at "+a.Base+"/account.")
+	text = append(text, "You can change where notices are sent: "+a.Base+"/account/notices?handle="+in.Handle)
 	err = a.Mail.Send(ctx, Letter{ID: in.ID, To: s.Mail, Subject: what, Text: paragraphs(text...)})
 	if err != nil {
 		return retry(j, forADay, &job.trial, &job, err)

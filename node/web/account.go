@@ -36,11 +36,10 @@ const (
 // accountRoutes returns the routes of signing in and of the account. Their pages are for one
 // reader: they are not cached and not in the site map.
 func (s *Web) accountRoutes() []Route {
-	return append([]Route{
+	routes := []Route{
 		{Pattern: "/sign-in", Handler: http.HandlerFunc(s.signInPage)},
 		{Pattern: "/sign-in", Method: http.MethodPost, Handler: s.guarded(s.signIn)},
 		{Pattern: "/sign-out", Method: http.MethodPost, Handler: s.guarded(s.signOut)},
-		{Pattern: "/account", Handler: http.HandlerFunc(s.accountPage)},
 		{Pattern: "/account/threads", Handler: http.HandlerFunc(s.inboxPage)},
 		{Pattern: "/account/threads/:id", Handler: http.HandlerFunc(s.inboxThread)},
 		{Pattern: "/account/threads/:id", Method: http.MethodPost, Handler: s.guarded(s.inboxForm)},
@@ -48,7 +47,15 @@ func (s *Web) accountRoutes() []Route {
 		{Pattern: "/account/attention", Method: http.MethodPost, Handler: s.guarded(s.ownAttentionForm)},
 		{Pattern: "/account/attention/payments.csv", Handler: http.HandlerFunc(s.paymentsFile)},
 		{Pattern: "/account", Method: http.MethodPost, Handler: s.guarded(s.accountForm)},
-	}, s.meetingAccountRoutes()...)
+	}
+	for _, p := range accountPages {
+		if p.body != nil {
+			routes = append(routes, Route{Pattern: p.path, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				s.showAccount(w, r, &account{Page: p, Done: doneWords[r.URL.Query().Get("done")]})
+			})})
+		}
+	}
+	return append(routes, s.meetingAccountRoutes()...)
 }
 
 // guarded refuses forms that pages of other sites send.
@@ -64,6 +71,9 @@ func (s *Web) guarded(do http.HandlerFunc) http.Handler {
 func (s *Web) writePrivate(w http.ResponseWriter, r *http.Request, status int, v view) {
 	v.Private = true
 	v.Status = status
+	if strings.HasPrefix(v.Path, "/account") {
+		v.Owner = s.ownerNav(r, v.Path, v.Of)
+	}
 	v.Request = w.Header().Get(requestID)
 	s.write(w, r, v)
 }
@@ -181,11 +191,16 @@ func (s *Web) state(r *http.Request) (state protocol.SessionState, err error) {
 	return state, err
 }
 
-// account is what the account page shows.
+// account is what a page of the account shows.
 type account struct {
+	Page     accountPage
 	Account  protocol.Account
+	Index    []indexGroup
+	Handle   string // the profile that the page is about, "" for none
 	Mail     protocol.AccountMail
-	Profiles []ownProfile
+	Profile  protocol.OwnProfile
+	Notify   protocol.NotifySettings
+	Keys     []protocol.Key
 	Tokens   []protocol.Token
 	Sessions []protocol.SignedIn
 	Made     *protocol.MadeToken // a new token, whose secret is shown only once
@@ -212,17 +227,15 @@ func (a *account) added(do, handle string, has func(id string) bool) *sent {
 
 // at returns the id that the refused form has on the page.
 func (a *account) at() string {
-	f := a.Sent
-	for _, p := range a.Profiles {
-		for _, c := range p.Profile.Capabilities {
-			if a.sent("put_capability", p.Profile.Handle, c.ID) != nil {
-				return formID(f.do, f.handle, f.id)
-			}
+	f, p := a.Sent, a.Profile
+	for _, c := range p.Capabilities {
+		if a.sent("put_capability", p.Handle, c.ID) != nil {
+			return formID(f.do, f.handle, f.id)
 		}
-		for _, n := range p.Profile.Needs {
-			if a.sent("put_need", p.Profile.Handle, n.ID) != nil {
-				return formID(f.do, f.handle, f.id)
-			}
+	}
+	for _, n := range p.Needs {
+		if a.sent("put_need", p.Handle, n.ID) != nil {
+			return formID(f.do, f.handle, f.id)
 		}
 	}
 	if f.do == protocol.CreateToken.Name {
@@ -231,11 +244,10 @@ func (a *account) at() string {
 	return formID(f.do, f.handle, "")
 }
 
-// missing reports whether the page no longer shows the form that was refused: its profile belongs
-// to another account now, or there is nothing left to confirm.
+// missing reports whether the page no longer shows the form that was refused: there is nothing left
+// to confirm.
 func (a *account) missing() bool {
 	f := a.Sent
-	at := slices.IndexFunc(a.Profiles, func(p ownProfile) bool { return f != nil && p.Profile.Handle == f.handle })
 	switch {
 	case f == nil:
 		return false
@@ -244,50 +256,44 @@ func (a *account) missing() bool {
 	case f.do == "put_account_mail":
 		return !a.Mail.MailOffered
 	case f.do == "confirm_mail":
-		return at < 0 || a.Profiles[at].Notify.Mail == nil || a.Profiles[at].Notify.MailConfirmed
+		return f.handle != a.Handle || a.Notify.Mail == nil || a.Notify.MailConfirmed
 	}
-	return at < 0 && strings.HasPrefix(f.do, "put_") && f.do != "put_account"
+	return false
 }
 
-type ownProfile struct {
-	Profile protocol.OwnProfile
-	Notify  protocol.NotifySettings
-	Keys    []protocol.Key
+// read invokes the operation that a page shows, for the page's profile if it has one.
+func (a *account) read(s *Web, r *http.Request, op *protocol.Operation, into any) error {
+	args := map[string]any{}
+	if a.Page.own() {
+		args["handle"] = a.Handle
+	}
+	return s.invokeSignedIn(r, op, args, into)
 }
 
-// read fills the account page by invoking the owner's operations.
-func (a *account) read(s *Web, r *http.Request) error {
-	if err := s.invokeSignedIn(r, protocol.GetAccount.Operation, protocol.None{}, &a.Account); err != nil {
-		return err
-	}
-	if err := s.invokeSignedIn(r, protocol.GetAccountMail.Operation, protocol.None{}, &a.Mail); err != nil {
-		return err
-	}
-	if err := a.readTokens(s, r); err != nil {
-		return err
-	}
+func (a *account) readProfile(s *Web, r *http.Request) error {
+	return a.read(s, r, protocol.GetOwnProfile.Operation, &a.Profile)
+}
+
+func (a *account) readNotify(s *Web, r *http.Request) error {
+	return a.read(s, r, protocol.GetNotify.Operation, &a.Notify)
+}
+
+func (a *account) readMail(s *Web, r *http.Request) error {
+	return a.read(s, r, protocol.GetAccountMail.Operation, &a.Mail)
+}
+
+func (a *account) readKeys(s *Web, r *http.Request) error {
+	var keys protocol.Keys
+	err := a.read(s, r, protocol.ListKeys.Operation, &keys)
+	a.Keys = keys.Items
+	return err
+}
+
+func (a *account) readSessions(s *Web, r *http.Request) error {
 	var sessions protocol.Page[protocol.SignedIn]
-	if err := s.invokeSignedIn(r, protocol.ListSessions.Operation, map[string]any{"limit": protocol.MaxLimit}, &sessions); err != nil {
-		return err
-	}
+	err := s.invokeSignedIn(r, protocol.ListSessions.Operation, map[string]any{"limit": protocol.MaxLimit}, &sessions)
 	a.Sessions = sessions.Items
-	for _, handle := range a.Account.Handles {
-		own := map[string]any{"handle": handle}
-		var p ownProfile
-		var keys protocol.Keys
-		if err := s.invokeSignedIn(r, protocol.GetOwnProfile.Operation, own, &p.Profile); err != nil {
-			return err
-		}
-		if err := s.invokeSignedIn(r, protocol.GetNotify.Operation, own, &p.Notify); err != nil {
-			return err
-		}
-		if err := s.invokeSignedIn(r, protocol.ListKeys.Operation, own, &keys); err != nil {
-			return err
-		}
-		p.Keys = keys.Items
-		a.Profiles = append(a.Profiles, p)
-	}
-	return nil
+	return err
 }
 
 // readTokens collects the valid tokens. The list also contains any number of revoked and expired
@@ -312,31 +318,61 @@ func (a *account) readTokens(s *Web, r *http.Request) error {
 	return nil
 }
 
-func (s *Web) accountPage(w http.ResponseWriter, r *http.Request) {
-	s.showAccount(w, r, &account{Done: doneWords[r.URL.Query().Get("done")]})
-}
-
-// showAccount writes the account page. When it cannot be read, what was typed or a new token is
+// showAccount writes a page of the account. When it cannot be read, what was typed or a new token is
 // shown without the rest.
 func (s *Web) showAccount(w http.ResponseWriter, r *http.Request, a *account) {
 	a.Logged = s.Accounts.LogsMail()
-	err := a.read(s, r)
-	if a.Sent != nil && err == nil {
-		s.writePrivate(w, r, a.Sent.err.Code.Status(), view{Title: "Your account", Path: "/account", Body: accountBody(a)})
-		return
-	}
+	err := s.fillAccount(r, a)
+	v := view{Title: a.Page.title, Path: a.Page.path, Of: a.Handle}
 	switch {
+	case a.Sent != nil && err == nil:
+		v.Body = a.Page.body(a)
+		s.writePrivate(w, r, a.Sent.err.Code.Status(), v)
 	case a.Sent != nil:
 		s.refusedPage(w, r, a.Sent)
 	case err == nil:
-		s.writePrivate(w, r, 0, view{Title: "Your account", Path: "/account", Body: accountBody(a)})
+		v.Body = a.Page.body(a)
+		s.writePrivate(w, r, 0, v)
 	case a.Made != nil:
-		s.writePrivate(w, r, 0, view{Title: "Your new token", Path: "/account", Body: madeBody(a.Made)})
+		s.writePrivate(w, r, 0, view{Title: "Your new token", Path: a.Page.path, Body: madeBody(a.Made)})
 	case protocol.CodeOf(err) == protocol.Unauthorized:
 		redirect(w, r, "/sign-in")
 	default:
 		s.Fail(w, r, err)
 	}
+}
+
+// fillAccount reads what a page shows: of the profile that the address or the refused form names,
+// otherwise of the first one of the page's kind.
+func (s *Web) fillAccount(r *http.Request, a *account) error {
+	if err := s.invokeSignedIn(r, protocol.GetAccount.Operation, protocol.None{}, &a.Account); err != nil {
+		return err
+	}
+	if !a.Page.own() {
+		a.Index = index(a.Account)
+		return a.fill(s, r)
+	}
+	asked := r.URL.Query().Get("handle")
+	if a.Sent != nil && slices.Contains(a.Account.Handles, a.Sent.handle) {
+		asked = a.Sent.handle
+	}
+	for _, p := range a.Account.Profiles {
+		if a.Page.has(p) && (asked == "" || asked == p.Handle) {
+			a.Handle = p.Handle
+			return a.fill(s, r)
+		}
+	}
+	return protocol.Errorf(protocol.NotFound, "this account has no such profile")
+}
+
+// fill reads what the page shows.
+func (a *account) fill(s *Web, r *http.Request) error {
+	for _, read := range a.Page.read {
+		if err := read(a, s, r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // refusedPage writes a page with only the refused form, with what was typed, so that it can be
@@ -362,15 +398,7 @@ var doneWords = map[string]string{
 	"make_key": "The node has made a new key and keeps it.", "retire_key": "The key was retired.",
 }
 
-// accountForms are the operations that the account page has forms for: what a form may do.
-var accountForms = []*protocol.Operation{
-	protocol.PutAccount.Operation, protocol.PutAccountMail.Operation, protocol.ConfirmAccountMail.Operation, protocol.CreateToken.Operation,
-	protocol.RevokeToken.Operation, protocol.EndSession.Operation, protocol.PutNotify.Operation, protocol.ConfirmMail.Operation,
-	protocol.PutOwnProfile.Operation, protocol.PutNeed.Operation, protocol.DeleteNeed.Operation, protocol.PutCapability.Operation,
-	protocol.DeleteCapability.Operation, protocol.MakeKey.Operation, protocol.RetireKey.Operation,
-}
-
-// accountForm executes a form of the account page: one of the owner's operations, with the form's
+// accountForm executes a form of the account's pages: one of the owner's operations, with the form's
 // fields as its input.
 func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
 	if err := s.parseForm(w, r); err != nil {
@@ -379,10 +407,12 @@ func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
 	}
 	name := r.PostForm.Get("do")
 	op, a := protocol.Lookup(name), &account{}
-	if !slices.Contains(accountForms, op) {
+	at := slices.IndexFunc(accountPages, func(p accountPage) bool { return slices.Contains(p.forms, op) })
+	if op == nil || at < 0 {
 		s.Fail(w, r, protocol.Errorf(protocol.InvalidRequest, "there is no such form here"))
 		return
 	}
+	a.Page = accountPages[at]
 	args, err := s.input(r, op)
 	if err == nil && op == protocol.CreateToken.Operation {
 		a.Made = &protocol.MadeToken{}
@@ -391,7 +421,11 @@ func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
 		err = s.invokeSignedIn(r, op, args, nil)
 	}
 	if err == nil && a.Made == nil {
-		redirect(w, r, "/account?"+url.Values{"done": {name}}.Encode())
+		done := url.Values{"done": {name}}
+		if a.Page.own() {
+			done.Set("handle", r.PostForm.Get("handle"))
+		}
+		redirect(w, r, a.Page.path+"?"+done.Encode())
 		return
 	}
 	if err != nil {

@@ -27,7 +27,7 @@ func (s *Web) inboxPage(w http.ResponseWriter, r *http.Request) {
 				return view{}, err
 			}
 		}
-		return view{Title: "Threads", Body: inboxBody(f, who, page.Items, f.next("/account/threads", page.Next))}, nil
+		return view{Title: "Inbox", Of: f.get("handle"), Body: inboxBody(f, who, page.Items, f.next("/account/threads", page.Next))}, nil
 	})
 }
 
@@ -73,7 +73,7 @@ func (s *Web) showInbox(w http.ResponseWriter, r *http.Request, sent *sent, done
 		if err := s.invokeSignedIn(r, protocol.GetThread.Operation, f.args, &found); err != nil {
 			return view{}, err
 		}
-		return view{Title: "A thread with @" + found.Handle, Status: sent.status(), Body: threadBody(f, sent, found, f.next("/account/threads/"+id, found.Messages.Next), done)}, nil
+		return view{Title: "A thread with @" + found.Handle, Of: found.Handle, Status: sent.status(), Body: threadBody(f, sent, found, f.next("/account/threads/"+id, found.Messages.Next), done)}, nil
 	})
 }
 

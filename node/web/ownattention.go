@@ -112,7 +112,7 @@ func (s *Web) showOwnBoard(w http.ResponseWriter, r *http.Request, o *ownBoard) 
 		if o.Sent != nil {
 			status = o.Sent.err.Code.Status()
 		}
-		s.writePrivate(w, r, status, view{Title: "Attention of @" + o.Handle, Path: "/account", Body: ownBoardBody(o)})
+		s.writePrivate(w, r, status, view{Title: "Attention of @" + o.Handle, Path: "/account", Of: o.Handle, Body: ownBoardBody(o)})
 	}
 }
 

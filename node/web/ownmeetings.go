@@ -99,7 +99,7 @@ func (s *Web) showOwnMeetings(w http.ResponseWriter, r *http.Request, o *ownMeet
 	if o.Sent != nil {
 		status = o.Sent.err.Code.Status()
 	}
-	s.writePrivate(w, r, status, view{Title: title, Path: "/account", Body: body(o)})
+	s.writePrivate(w, r, status, view{Title: title, Path: "/account", Of: o.Handle, Body: body(o)})
 }
 
 // person finds the profile that the page is about: the named one, or the first of the account that is a

@@ -86,6 +86,8 @@ type view struct {
 	Data        any              // the data that the page was made from, for get_current_page
 	Kind        string           // of protocol.CurrentPage, "" for a page that is not public
 	Handle      string           // whose page it is, "" for nobody's
+	Of          string           // the profile that a page of the account is about, "" for none
+	Owner       *ownerNav        // the navigation of an account's pages, nil elsewhere
 	Body        templ.Component
 }
 

@@ -1,0 +1,158 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/a-h/templ"
+
+	"stoa/protocol"
+)
+
+// An accountPage is a page of the account, with one subject. A new page needs a row in
+// accountPages: navigation and index follow from it, and the route if it has a body.
+type accountPage struct {
+	path  string
+	title string
+	about string                                      // what one does there, for the index
+	kinds []protocol.ProfileKind                      // of the profiles that each have such a page; nil: one page for the account
+	forms []*protocol.Operation                       // what its forms may do
+	read  []func(*account, *Web, *http.Request) error // what it shows
+	body  func(*account) templ.Component              // nil: the page has a route of its own
+}
+
+// own reports whether the page is about one profile.
+func (p accountPage) own() bool { return p.kinds != nil }
+
+// has reports whether a profile has the page.
+func (p accountPage) has(h protocol.HeldProfile) bool {
+	for _, kind := range p.kinds {
+		if kind == h.Kind {
+			return true
+		}
+	}
+	return false
+}
+
+// to returns the path of the page for a profile, "" for the only one.
+func (p accountPage) to(handle string) string {
+	if handle == "" {
+		return p.path
+	}
+	return p.path + "?" + url.Values{"handle": {handle}}.Encode()
+}
+
+var (
+	everybody = []protocol.ProfileKind{protocol.Person, protocol.Business}
+	persons   = []protocol.ProfileKind{protocol.Person}
+)
+
+var accountPages = []accountPage{
+	{path: "/account", title: "Your account", body: indexBody},
+	{path: "/account/threads", title: "Inbox", about: "Read what others wrote to you, and answer.", kinds: everybody},
+	{path: "/account/profile", title: "Profile", about: "Your name, what you say about yourself, and who may write to you.", kinds: everybody,
+		forms: []*protocol.Operation{protocol.PutOwnProfile.Operation},
+		read:  []func(*account, *Web, *http.Request) error{(*account).readProfile}, body: ownProfileBody},
+	{path: "/account/offers", title: "Offers and needs", about: "What you can do for others, and what you are looking for.", kinds: everybody,
+		forms: []*protocol.Operation{protocol.PutNeed.Operation, protocol.DeleteNeed.Operation, protocol.PutCapability.Operation,
+			protocol.DeleteCapability.Operation},
+		read: []func(*account, *Web, *http.Request) error{(*account).readProfile}, body: offersBody},
+	{path: "/account/attention", title: "Attention board", about: "Bids for your attention, their money, and your rules.", kinds: persons},
+	{path: "/account/meetings", title: "Meetings", about: "Requests, your week, and when you can be met.", kinds: persons},
+	{path: "/account/notices", title: "Notices", about: "Where the node tells you what happened.", kinds: everybody,
+		forms: []*protocol.Operation{protocol.PutNotify.Operation, protocol.ConfirmMail.Operation},
+		read:  []func(*account, *Web, *http.Request) error{(*account).readNotify}, body: noticesBody},
+	{path: "/account/keys", title: "Keys and identity", about: "The keys that sign for you, and your identity on a blockchain.", kinds: everybody,
+		forms: []*protocol.Operation{protocol.MakeKey.Operation, protocol.RetireKey.Operation},
+		read:  []func(*account, *Web, *http.Request) error{(*account).readKeys}, body: keysBody},
+	{path: "/account/tokens", title: "Tokens", about: "Let programs of yours act for you.",
+		forms: []*protocol.Operation{protocol.CreateToken.Operation, protocol.RevokeToken.Operation},
+		read:  []func(*account, *Web, *http.Request) error{(*account).readTokens}, body: tokensBody},
+	{path: "/account/security", title: "Security", about: "The browsers that are signed in.",
+		forms: []*protocol.Operation{protocol.EndSession.Operation},
+		read:  []func(*account, *Web, *http.Request) error{(*account).readSessions}, body: securityBody},
+	{path: "/account/settings", title: "Name and mail", about: "Your name on this node, and where sign-in links go.",
+		forms: []*protocol.Operation{protocol.PutAccount.Operation, protocol.PutAccountMail.Operation, protocol.ConfirmAccountMail.Operation},
+		read:  []func(*account, *Web, *http.Request) error{(*account).readMail}, body: settingsBody},
+}
+
+// An ownerNav leads between the pages of an account.
+type ownerNav struct {
+	account protocol.Account
+	path    string // of the current page
+	handle  string // of the profile whose pages it shows, "" for none
+}
+
+// ownerNav returns the navigation of an account's page; nil when nobody is signed in.
+func (s *Web) ownerNav(r *http.Request, path, handle string) *ownerNav {
+	n := &ownerNav{path: path}
+	if s.invokeSignedIn(r, protocol.GetAccount.Operation, protocol.None{}, &n.account) != nil {
+		return nil
+	}
+	if handle == "" {
+		handle = r.FormValue("handle")
+	}
+	for _, p := range n.account.Profiles {
+		if n.handle == "" || p.Handle == handle {
+			n.handle = p.Handle
+		}
+	}
+	if path == "/account" { // a page with a route of its own
+		n.path = r.URL.Path
+	}
+	return n
+}
+
+// profile returns the profile whose pages the navigation shows.
+func (n *ownerNav) profile() (h protocol.HeldProfile) {
+	for _, p := range n.account.Profiles {
+		if p.Handle == n.handle {
+			return p
+		}
+	}
+	return h
+}
+
+// links are the pages of the navigation.
+func (n *ownerNav) links() (pages []accountPage) {
+	for _, p := range accountPages {
+		if !p.own() || p.has(n.profile()) {
+			pages = append(pages, p)
+		}
+	}
+	return pages
+}
+
+// here reports whether the page is the current one, or leads to it.
+func (n *ownerNav) here(p accountPage) bool {
+	return p.path == n.path || p.path != "/account" && strings.HasPrefix(n.path, p.path+"/")
+}
+
+// to returns the path of a page for the profile of the navigation.
+func (n *ownerNav) to(p accountPage) string {
+	if p.own() {
+		return p.to(n.handle)
+	}
+	return p.path
+}
+
+// An indexGroup is a part of the index: the pages of a profile, or of the account.
+type indexGroup struct {
+	profile protocol.HeldProfile // zero for the account
+	pages   []accountPage
+}
+
+// index returns the parts of the index.
+func index(who protocol.Account) (groups []indexGroup) {
+	for _, h := range append(who.Profiles[:len(who.Profiles):len(who.Profiles)], protocol.HeldProfile{}) {
+		g := indexGroup{profile: h}
+		for _, p := range accountPages {
+			if p.has(h) || h.Handle == "" && !p.own() && p.about != "" {
+				g.pages = append(g.pages, p)
+			}
+		}
+		groups = append(groups, g)
+	}
+	return groups
+}
