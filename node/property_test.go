@@ -218,11 +218,13 @@ func (p *prober) request(op *protocol.Operation, args map[string]any) (*http.Req
 	media, passphrase := "application/json", ""
 	if op.Upload > 0 { // the whole file as often as not, else a piece of it; the whole one also in earnest
 		file := p.archive
-		switch p.r.IntN(4) {
-		case 0, 1:
-			file = file[:p.r.IntN(len(file))]
-		case 2:
-			delete(rest, "dryRun")
+		if p.round > 0 {
+			switch p.r.IntN(4) {
+			case 0, 1:
+				file = file[:p.r.IntN(len(file))]
+			case 2:
+				delete(rest, "dryRun")
+			}
 		}
 		body, media, passphrase = bytes.NewReader(file), op.UploadMedia, sayable(word(rest["passphrase"]))
 		delete(rest, "passphrase")
