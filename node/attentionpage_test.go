@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/makiuchi-d/gozxing"
 	"github.com/makiuchi-d/gozxing/qrcode"
@@ -321,7 +322,7 @@ func TestBrowser_Sandbox(t *testing.T) {
 // address returns path and query of the page.
 func (b *tab) address() string { return look[string](b, "location.pathname + location.search") }
 
-// picture writes what the tab shows to the directory STOA_TEST_PICTURES, on a phone and on a desk;
+// picture writes what the tab shows to the directory STOA_TEST_PICTURES, on a phone and on a desk, dark and light;
 // without that variable it does nothing.
 func (b *tab) picture(name string) {
 	b.t.Helper()
@@ -331,11 +332,26 @@ func (b *tab) picture(name string) {
 	}
 	for suffix, size := range map[string][2]int64{"phone": {390, 844}, "desk": {1280, 900}} {
 		b.screen(size[0], size[1])
-		png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
-		require.NoError(b.t, err)
-		require.NoError(b.t, os.WriteFile(filepath.Join(dir, name+"-"+suffix+".png"), png, 0o600))
+		for _, scheme := range []string{"dark", "light"} {
+			_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia,
+				emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+			require.NoError(b.t, err)
+			png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+			require.NoError(b.t, err)
+			require.NoError(b.t, os.WriteFile(filepath.Join(dir, name+"-"+suffix+"-"+scheme+".png"), png, 0o600))
+		}
 	}
 	b.screen(390, 844)
+}
+
+// print writes what the tab prints, as picture does.
+func (b *tab) print(name string) {
+	b.t.Helper()
+	if dir := os.Getenv("STOA_TEST_PICTURES"); dir != "" {
+		pdf, err := chromedp.Run(b.ctx, chromedp.PrintToPDF())
+		require.NoError(b.t, err)
+		require.NoError(b.t, os.WriteFile(filepath.Join(dir, name+".pdf"), pdf, 0o600))
+	}
 }
 
 // screen sets the size of the tab.

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/base64"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/provider/calendar/calendartest"
 	"stoa/node/provider/mail"
 	"stoa/node/provider/mail/mailtest"
 	"stoa/protocol"
@@ -42,6 +44,7 @@ func (h *house) runMeetings(twice bool) {
 		for _, j := range jobs {
 			handle := map[storage.JobKind]func(context.Context, storage.Job) (func(context.Context, *storage.Tx) error, error){
 				storage.MeetingMailJob: h.meeting.SendMail, storage.MeetingDueJob: h.meeting.Due, storage.MeetingRemindJob: h.meeting.Remind,
+				storage.CalendarCheckJob: h.meeting.Check, storage.CalendarBusyJob: h.meeting.ReadBusy, storage.CalendarEventJob: h.meeting.WriteEvent,
 			}[j.Kind]
 			var after func(context.Context, *storage.Tx) error
 			if handle != nil && twice {
@@ -65,17 +68,18 @@ func (h *house) runMeetings(twice bool) {
 	h.t.Fatal("the jobs do not end")
 }
 
-// readInvitation is the calendar of a mail, as another implementation reads it.
+// readInvitation reads calendars, one a line in base64, as another implementation does.
 const readInvitation = `
-import sys, json
+import base64, json, sys
 from icalendar import Calendar
-cal = Calendar.from_ical(sys.stdin.buffer.read())
-e, = cal.walk('VEVENT')
-print(json.dumps({
-    'method': str(cal['METHOD']), 'uid': str(e['UID']), 'sequence': int(e['SEQUENCE']), 'status': str(e['STATUS']),
-    'start': e['DTSTART'].dt.isoformat(), 'end': e['DTEND'].dt.isoformat(), 'organizer': str(e['ORGANIZER']), 'attendee': str(e['ATTENDEE']),
-    'url': str(e.get('URL', '')), 'location': str(e['LOCATION']), 'alarms': len(e.walk('VALARM')),
-}))
+for line in sys.stdin:
+    cal = Calendar.from_ical(base64.b64decode(line))
+    e, = cal.walk('VEVENT')
+    print(json.dumps({
+        'method': str(cal.get('METHOD', '')), 'uid': str(e['UID']), 'sequence': int(e['SEQUENCE']), 'status': str(e['STATUS']),
+        'start': e['DTSTART'].dt.isoformat(), 'end': e['DTEND'].dt.isoformat(), 'organizer': str(e.get('ORGANIZER', '')),
+        'attendee': str(e.get('ATTENDEE', '')), 'url': str(e.get('URL', '')), 'location': str(e['LOCATION']), 'alarms': len(e.walk('VALARM')),
+    }), flush=True)
 `
 
 type invitation struct {
@@ -122,14 +126,18 @@ func invitationIn(t *testing.T, raw []byte) (calendar []byte, text string) {
 	return calendar, text
 }
 
-// A mailed is a node with a real mail server, which hands over answers by LMTP.
+// A mailed is a node with a real mail server, which hands over answers by LMTP, and with a calendar of asha on a real
+// calendar server.
 type mailed struct {
 	*house
 	*doors
-	test   *testing.T
-	server *mailtest.Server
-	sender *mail.Sender
-	python string
+	test     *testing.T
+	server   *mailtest.Server
+	sender   *mail.Sender
+	calendar string // address of the calendar server
+	objects  io.Writer
+	read     *bufio.Reader // what another implementation reads in objects
+	path     string        // of the calendar on it
 }
 
 // lookup answers for the DNS with the key of a sender.
@@ -144,16 +152,13 @@ func lookup(s *mail.Sender) func(string) ([]string, error) {
 	}
 }
 
-func openMailed(t *testing.T, change func(*Config)) *mailed {
-	python := os.Getenv("STOA_TEST_RADICALE")
-	if python == "" {
-		t.Skip("STOA_TEST_RADICALE=$(.ci/radicale) names a Python with icalendar")
-	}
+func openMailed(t *testing.T, calendar string, change func(*Config)) *mailed {
 	server := mailtest.Start(t)
 	key := filepath.Join(t.TempDir(), "dkim.pem")
 	require.NoError(t, mail.WriteKey(key))
 	h := newHouse(t, change, func(c *Config) {
 		c.SMTP, c.SMTPSecurity, c.MailFrom, c.DKIMKey, c.DKIMSelector, c.LMTP = server.Addr, mail.Plain, "calendar@node.example", key, "s1", "unix:"+server.Socket
+		c.AllowPrivatePeers = true
 	})
 	server.Let(t)
 	ctx, stop := context.WithCancel(context.Background())
@@ -161,10 +166,52 @@ func openMailed(t *testing.T, change func(*Config)) *mailed {
 	go func() { done <- h.receiver().Serve(ctx, h.lmtp) }()
 	t.Cleanup(func() { stop(); require.NoError(t, <-done) })
 	hostedAgent(t, h.Node, "asha")
-	m := &mailed{house: h, test: t, server: server, sender: h.accounts.Mail.(letters).Sender, python: python}
+	m := &mailed{house: h, test: t, server: server, sender: h.accounts.Mail.(letters).Sender, calendar: calendar}
+	reader := exec.Command(os.Getenv("STOA_TEST_RADICALE"), "-c", readInvitation)
+	reader.Stderr = os.Stderr
+	in, err := reader.StdinPipe()
+	require.NoError(t, err)
+	out, err := reader.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, reader.Start())
+	t.Cleanup(func() { in.Close(); require.NoError(t, reader.Wait()) })
+	m.objects, m.read = in, bufio.NewReader(out)
 	m.doors = &doors{t: t, n: h.Node, house: h, token: ownerToken(t, h.Node, "asha")}
 	m.good("PUT", "/api/owner/meeting-settings", `{"handle":"asha","acceptingMeetingRequests":true,"location":"https://meet.example/{slug}"}`, m.token, nil)
+	m.connect()
 	return m
+}
+
+// connect connects asha to the calendar server, where the node makes a calendar for meetings.
+func (m *mailed) connect() {
+	t := m.test
+	login := fmt.Sprintf(`{"handle":"asha","address":%q,"user":%q,"password":%q}`, m.calendar, calendartest.User, calendartest.Password)
+	connected := m.house.ask("POST", "/api/owner/calendars", login, "Authorization", "Bearer "+m.token)
+	require.NotContains(t, connected.Body.String(), calendartest.Password)
+	var a protocol.CalendarAccount
+	connected.into(&a)
+	m.runMeetings(true)
+	m.good("PUT", "/api/owner/calendars/"+a.ID, `{"create":"Meetings"}`, m.token, nil)
+	m.runMeetings(true)
+	m.good("GET", "/api/owner/calendars/"+a.ID, "", m.token, &a)
+	require.Nil(t, a.LastError)
+	require.NotNil(t, a.Writes)
+	m.path = strings.TrimPrefix(*a.Writes, m.calendar)
+}
+
+// onCalendar checks what the calendar server has: one event as its invitation is, or none for nil.
+func (m *mailed) onCalendar(want *invitation) {
+	t := m.test
+	t.Helper()
+	all := calendartest.Objects(t, m.calendar, m.path)
+	if want == nil {
+		require.Empty(t, all)
+		return
+	}
+	require.Len(t, all, 1)
+	got := m.reads([]byte(all[m.path+strings.Split(want.UID, "@")[0]+".ics"]))
+	require.Equal(t, []any{want.UID, want.Sequence, want.Start, want.End, want.Location}, []any{got.UID, got.Sequence, got.Start, got.End, got.Location})
+	require.Equal(t, []string{"", "", ""}, []string{got.Method, got.Organizer, got.Attendee}, "the server has nobody to mail")
 }
 
 // ask asks for a meeting and confirms it by the link of the mail, which has no calendar.
@@ -183,6 +230,29 @@ func (m *mailed) ask(mailbox string, at time.Time) (made protocol.MeetingReceipt
 	ticket := meetingLinkInMail.FindStringSubmatch(text)[1]
 	require.Equal(t, 200, m.sendForm("/meeting-link", url.Values{"ticket": {ticket}, "do": {"confirm"}}).Code)
 	return made
+}
+
+// files checks what calendar programs read of an approved meeting: its file, by the status token or a secret address, and
+// asha's feed.
+func (m *mailed) files(made protocol.MeetingReceipt, address string) {
+	t, id := m.test, made.Request.ID
+	file := m.house.ask("GET", "/api/public/meetings/"+id+"/event.ics", "", "Authorization", "Bearer "+made.StatusToken)
+	require.Equal(t, 200, file.Code)
+	require.Equal(t, "text/calendar; charset=utf-8", file.Header().Get("Content-Type"))
+	require.Equal(t, 404, m.house.ask("GET", "/api/public/meetings/"+id+"/event.ics", "").Code)
+	var f protocol.MeetingFeed
+	m.good("POST", "/api/owner/meeting-feed", `{"handle":"asha"}`, m.token, &f)
+	for _, address := range []string{f.URL, address} {
+		path := strings.TrimPrefix(address, m.Base)
+		got := m.house.ask("GET", path, "")
+		require.Equal(t, 200, got.Code, path)
+		require.Contains(t, got.Body.String(), id)
+		for name, want := range map[string]string{"Content-Type": "text/calendar; charset=utf-8", "Cache-Control": "private, no-cache", "X-Robots-Tag": "noindex"} {
+			require.Equal(t, want, got.Header().Get(name))
+		}
+		require.Equal(t, 304, m.house.ask("GET", path, "", "If-None-Match", got.Header().Get("ETag")).Code)
+		require.Equal(t, 404, m.house.ask("GET", path[:len(path)-8]+"x.ics", "").Code)
+	}
 }
 
 func (m *mailed) does(what, id, body string) {
@@ -207,11 +277,18 @@ func (m *mailed) invitation(twice bool) (got invitation) {
 	require.Empty(t, m.server.Rest())
 	require.Equal(t, []string{"node.example"}, mail.Signers(all[0], lookup(m.sender)))
 	calendar, _ := invitationIn(t, all[0])
-	c := exec.CommandContext(t.Context(), m.python, "-c", readInvitation)
-	c.Stdin, c.Stderr = bytes.NewReader(calendar), os.Stderr
-	out, err := c.Output()
+	return m.reads(calendar)
+}
+
+// reads reads an iCalendar object by another implementation.
+func (m *mailed) reads(object []byte) (got invitation) {
+	t := m.test
+	t.Helper()
+	_, err := fmt.Fprintln(m.objects, base64.StdEncoding.EncodeToString(object))
 	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(out, &got))
+	line, err := m.read.ReadBytes('\n')
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(line, &got))
 	return got
 }
 
@@ -228,18 +305,24 @@ func (m *mailed) answers(i invitation, answer string) {
 	require.NoError(m.test, smtp.SendMail(m.server.Addr, nil, from, []string{to}, []byte(raw)))
 }
 
-// TestInvitation walks meetings with a real mail server: a request is confirmed by mail, an approval is one
-// invitation, a move and a cancellation raise SEQUENCE, an answer comes back by LMTP and cancels, and a mailbox that does
-// not exist is known. Each job of the node dies once between its effect and its commit, in the second of the rounds.
-func TestInvitation(t *testing.T) {
+// TestMeetings_Servers walks meetings with a real mail server and a real calendar server, by the doors of requester
+// and owner alone: a request is confirmed by mail, an approval is one invitation and one event, a move and a
+// cancellation raise SEQUENCE in both, an answer comes back by LMTP, cancels and removes the event, and a mailbox that
+// does not exist is known. Each job of the node dies once between its effect and its commit, in the second of the
+// rounds.
+func TestMeetings_Servers(t *testing.T) {
 	t.Parallel()
+	calendar := calendartest.Radicale(t)
 	eachEngine(t, func(t *testing.T, change func(*Config)) {
-		m := openMailed(t, change)
+		m := openMailed(t, calendar, change)
 		for n, dies := range []bool{false, true} {
 			at := time.Now().UTC().Add(time.Duration(48+n*48) * time.Hour).Truncate(time.Minute)
 			mailbox := fmt.Sprintf("ravi%d@example.org", n)
-			id := m.ask(mailbox, at).Request.ID
+			made := m.ask(mailbox, at)
+			id := made.Request.ID
+			m.onCalendar(nil)
 			m.does("approve", id, `{}`)
+			m.onCalendar(nil)
 			m.runMeetings(dies)
 			first := m.invitation(dies)
 			want := invitation{
@@ -249,7 +332,12 @@ func TestInvitation(t *testing.T) {
 			}
 			require.Equal(t, want, first)
 			require.Regexp(t, `^mailto:calendar\+a-[0-9a-z]{26}-[0-9a-f]{16}@node.example$`, first.Organizer)
-			require.Equal(t, protocol.MeetingMailSent, m.own(id).Mail)
+			m.onCalendar(&want)
+			own := m.own(id)
+			require.Equal(t, []any{protocol.MeetingMailSent, protocol.CalendarWritten, "Meetings"}, []any{own.Mail, own.Calendar.State, *own.Calendar.Calendar})
+			if !dies {
+				m.files(made, *own.ICS)
+			}
 
 			m.answers(first, "ACCEPTED")
 			require.Eventually(t, func() bool { return m.own(id).Attendance != nil }, time.Minute, 20*time.Millisecond)
@@ -261,6 +349,7 @@ func TestInvitation(t *testing.T) {
 			second := m.invitation(dies)
 			want.Sequence, want.Start, want.End = 1, later.Format("2006-01-02T15:04:05+00:00"), later.Add(30*time.Minute).Format("2006-01-02T15:04:05+00:00")
 			require.Equal(t, want, second)
+			m.onCalendar(&want)
 			require.Nil(t, m.own(id).Attendance, "of the former time")
 
 			m.answers(first, "DECLINED") // of the former time
@@ -271,14 +360,20 @@ func TestInvitation(t *testing.T) {
 			gone := m.invitation(dies)
 			require.Equal(t, []any{"CANCEL", 2, "CANCELLED", want.UID, 0}, []any{gone.Method, gone.Sequence, gone.Status, gone.UID, gone.Alarms})
 			require.Len(t, m.own(id).History, 5, "cancelled once")
+			m.onCalendar(nil)
 
 			other := m.ask(fmt.Sprintf("other%d@example.org", n), later).Request.ID
 			m.does("approve", other, `{}`)
 			m.runMeetings(dies)
-			require.Equal(t, want.Start, m.invitation(dies).Start, "the time is free")
+			free := m.invitation(dies)
+			require.Equal(t, want.Start, free.Start, "the time is free")
+			m.onCalendar(&free)
 			m.does("cancel", other, `{}`)
 			m.runMeetings(dies)
-			require.Equal(t, "CANCEL", m.invitation(dies).Method)
+			gone = m.invitation(dies)
+			require.Equal(t, []any{"CANCEL", 1}, []any{gone.Method, gone.Sequence})
+			m.onCalendar(nil)
+			require.Equal(t, protocol.CalendarRemoved, m.own(other).Calendar.State)
 			require.Empty(t, m.server.Rest())
 		}
 

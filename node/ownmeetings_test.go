@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/provider/calendar/calendartest"
 	"stoa/protocol"
 )
 
@@ -234,7 +235,9 @@ func TestOwnMeetings_Agenda(t *testing.T) {
 func TestBrowser_OwnMeetings(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewUnstartedServer(nil)
-	h, d, box := meetingHouse(t, ``, func(c *Config) { c.BaseURL = "http://" + server.Listener.Addr().String() })
+	h, d, box := meetingHouse(t, ``, func(c *Config) {
+		c.BaseURL, c.AllowPrivatePeers = "http://"+server.Listener.Addr().String(), true
+	})
 	server.Config.Handler = h.Handler()
 	server.Start()
 	t.Cleanup(server.Close)
@@ -343,12 +346,70 @@ func TestBrowser_OwnMeetings(t *testing.T) {
 	require.Contains(t, days[4], "17:00–17:30")
 	require.LessOrEqual(t, look[int](b, "document.documentElement.scrollWidth"), 390, "nothing is wider than a phone")
 	b.picture("week")
+	b.print("week")
 	require.Equal(t, protocol.MeetingSubmitted, d.meetingState(late.Request.ID))
 	require.Equal(t, 200, b.load(chromedp.Click(chromedp.CSS(`a[rel=next]`))))
 	require.Equal(t, 404, b.open("/account/meetings/mtg_nothing"))
 
+	connectsCalendar(b, h)
 	_, err = h.Admin().SignOut(t.Context(), acc.ID)
 	require.NoError(t, err)
 	require.Equal(t, 200, b.open("/account/meetings"))
 	require.Equal(t, "Sign in", b.text("h1"))
+}
+
+// connectsCalendar walks the page of calendars: a server that is not there, a wrong password and the right one, a
+// calendar that the node makes, on which the approved meetings are, the feed, and the end of it all.
+func connectsCalendar(b *tab, h *house) {
+	t := b.t
+	server := calendartest.Radicale(t)
+	require.Equal(t, 200, b.open("/account/meetings"))
+	require.Equal(t, 200, b.load(chromedp.Click(chromedp.CSS(`a[href^="/account/meetings/calendars"]`))))
+	b.picture("calendars-none")
+	require.Equal(t, 422, b.send("#connect_calendar", "address", server, "user", "a:b", "password", "x"), b.text("main"))
+	require.Equal(t, server, b.value("#connect_calendar-address"))
+	require.Contains(t, b.text("#n-connect_calendar-user"), "This is not a user name without a colon.")
+	require.Empty(t, b.value("#connect_calendar-password"), "a password is not sent back")
+	b.picture("calendars-fault")
+	require.Equal(t, 200, b.send("#connect_calendar", "address", server, "user", calendartest.User, "password", "wrong"), b.text("main"))
+	answered := func(says string) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			return b.open("/account/meetings/calendars?done=check_calendar") == 200 && strings.Contains(b.text("main"), says)
+		},
+			time.Minute, 50*time.Millisecond, says)
+	}
+	answered("does not accept the user name or the password")
+	b.picture("calendars-wrong")
+	look[bool](b, `document.querySelectorAll("details").forEach(d => { d.open = true }), true`)
+	require.Equal(t, 200, b.send("article form:has([type=password])", "password", calendartest.Password), b.text("main"))
+	answered("The server has answered.")
+	require.Equal(t, "works", b.text("article .mark"))
+	require.Contains(t, b.text("article form"), "Work")
+	require.Equal(t, 200, b.send("article form:has([name=create])", "create", "Meetings of mine"), b.text("main"))
+	answered("The server has answered.")
+	require.Regexp(t, `^Meetings of mine$`, look[string](b, `document.querySelector("article select").selectedOptions[0].text`))
+	require.Eventually(t, func() bool { return len(calendartest.Objects(t, server, calendartest.Collection)) == 2 }, time.Minute, 50*time.Millisecond,
+		"the approved meetings are on the calendar that was there")
+	answered("busy times read")
+	b.picture("calendars")
+
+	feed := func(form string) string {
+		t.Helper()
+		require.Equal(t, 200, b.send(form), b.text("main"))
+		return look[string](b, `document.querySelector(".done code").textContent`)
+	}
+	const make = "form:has([value=make_meeting_feed])"
+	first := feed(make)
+	b.picture("calendars-feed")
+	second := feed(make)
+	get := func(address string) int { return h.ask("GET", strings.TrimPrefix(address, h.Base), "").Code }
+	require.Equal(t, []int{404, 200}, []int{get(first), get(second)}, "one address")
+	require.Equal(t, 200, b.send("form:has([value=delete_meeting_feed])"), b.text("main"))
+	require.Contains(t, b.text(".done"), "The address shows nothing any more.")
+	require.Equal(t, 404, get(second))
+	look[bool](b, `document.querySelectorAll("details").forEach(d => { d.open = true }), true`)
+	require.Equal(t, 200, b.send("form:has([value=disconnect_calendar])"), b.text("main"))
+	require.Contains(t, b.text(".done"), "disconnected")
+	require.Zero(t, look[int](b, `document.querySelectorAll("article").length`))
 }

@@ -263,20 +263,19 @@ func reason(err error) string {
 	case errors.Is(err, calendar.ErrTemporary):
 		return "the calendar server cannot answer now; the node tries again"
 	case errors.Is(err, calendar.ErrCredentials):
-		return "the calendar server does not accept the user name or the password; connect_calendar with the same address and user takes another " +
-			"password, and many servers want an app password"
+		return "the calendar server does not accept the user name or the password; connect it with another password, and many servers want an app password"
 	case errors.Is(err, calendar.ErrForbidden):
-		return "the calendar server does not allow this; give the user the right to write, or choose another calendar with choose_calendars"
+		return "the calendar server does not allow this; give the user the right to write there, or choose another calendar"
 	case errors.Is(err, calendar.ErrNotFound):
-		return "there is no calendar at the address; check_calendar looks for those that are there, choose_calendars takes others"
+		return "there is no calendar at the address; check the server again for those that are there, and choose another"
 	case errors.Is(err, calendar.ErrConflict):
-		return "another event has the place of this meeting in the calendar; delete that event, then check_calendar tries again"
+		return "another event has the place of this meeting in the calendar; delete that event, and check the calendar again"
 	case errors.Is(err, calendar.ErrAddress):
 		return "the address is not allowed: it must be of a public server, https, at port 443, and lead to no other site"
 	case errors.Is(err, calendar.ErrTooMuch):
-		return "the calendar has more events than this node reads; leave it out of reads with choose_calendars"
+		return "the calendar has more events than this node reads; choose others as those in which you are busy"
 	}
-	return "the node cannot use the calendar; disconnect_calendar and connect_calendar set it up again"
+	return "the node cannot use the calendar; disconnect the server and connect it again"
 }
 
 // failed stores in an account that its server did not do what it was asked, and tells the owner once.

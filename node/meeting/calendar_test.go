@@ -302,7 +302,7 @@ func TestCalendar_Trouble(t *testing.T) {
 		w.runJobs()
 		a = w.account(a.ID)
 		require.False(w.t, a.Checking)
-		require.Contains(w.t, *a.LastError, "connect_calendar")
+		require.Contains(w.t, *a.LastError, "app password")
 		require.Nil(w.t, a.LastSuccess)
 
 		again := w.connect(d.url)
@@ -335,7 +335,7 @@ func TestCalendar_Trouble(t *testing.T) {
 		w.runJobs()
 		view = w.own(later).Calendar
 		require.Equal(w.t, protocol.CalendarFailed, view.State)
-		require.Contains(w.t, *view.Reason, "choose_calendars")
+		require.Contains(w.t, *view.Reason, "choose another calendar")
 
 		// Down for two days: it is given up, and done when the owner asks.
 		d.answers(503)

@@ -172,7 +172,7 @@ func (m *Meeting) wroteEvent(ctx context.Context, tx *storage.Tx, r *storage.Sto
 	default:
 		e.State, e.Reason = protocol.CalendarFailed, reason(failed)
 		if errors.Is(failed, calendar.ErrTemporary) {
-			e.Reason = "the calendar server did not answer for a day; check_calendar tries again"
+			e.Reason = "the calendar server did not answer for a day; check the calendar again, and the event is written"
 		}
 		title := "Meeting at " + r.StartsAt.UTC().Format("2 Jan 2006, 15:04 UTC") + " is not on your calendar as it should be: " + e.Reason
 		if err := tx.Notify(ctx, protocol.Notice{Handle: r.Handle, Event: protocol.CalendarTrouble, Subject: r.ID, Title: title}); err != nil {

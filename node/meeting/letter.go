@@ -45,6 +45,7 @@ var subjects = map[string]map[protocol.MeetingState]string{
 		protocol.MeetingProposed:    "Other times for your meeting with %[1]s",
 		protocol.MeetingDeclined:    "Your meeting request to %[1]s was declined",
 		protocol.MeetingCancelled:   "Cancelled: meeting with %[1]s, %[2]s",
+		protocol.MeetingExpired:     "Your meeting request to %[1]s has expired",
 		moved:                       "Moved: %[3]d min with %[1]s, %[2]s",
 		reminder:                    "Reminder: %[3]d min with %[1]s, %[2]s",
 	},
@@ -54,6 +55,7 @@ var subjects = map[string]map[protocol.MeetingState]string{
 		protocol.MeetingProposed:    "%[1]s के साथ आपकी बैठक के लिए दूसरे समय",
 		protocol.MeetingDeclined:    "%[1]s ने आपकी बैठक का अनुरोध अस्वीकार किया",
 		protocol.MeetingCancelled:   "रद्द: %[1]s के साथ बैठक, %[2]s",
+		protocol.MeetingExpired:     "%[1]s से आपकी बैठक के अनुरोध का समय समाप्त हो गया",
 		moved:                       "समय बदला: %[1]s के साथ %[3]d मिनट, %[2]s",
 		reminder:                    "अनुस्मारक: %[1]s के साथ %[3]d मिनट, %[2]s",
 	},
@@ -133,6 +135,9 @@ func (m *Meeting) letter(ctx context.Context, tx *storage.Tx, r *storage.StoredM
 		text = append(text, p.who+" has declined your request for a meeting:", when)
 	case protocol.MeetingCancelled:
 		text = append(text, "This meeting with "+p.who+" was cancelled:", when)
+	case protocol.MeetingExpired:
+		text = append(text, "Nobody decided in time, so your request for a meeting with "+p.who+" has expired:", when,
+			"Ask again for another time:", m.Base+"/@"+r.Handle+"/meet")
 	default:
 		return Letter{}, nil
 	}

@@ -289,6 +289,18 @@ func TestSubjects(t *testing.T) {
 			w.sent, w.raw = nil, nil
 		}
 		require.GreaterOrEqual(t, len(seen), 12)
+
+		// Those on which nobody decided have expired: nobody waits in vain.
+		w.pass(200 * time.Hour)
+		w.runJobs()
+		expired := map[string]int{}
+		for _, l := range w.sent {
+			if strings.Contains(l.Text, "Nobody decided in time") {
+				require.Contains(t, l.Text, "https://node.example/@asha/meet\n")
+				expired[l.Subject]++
+			}
+		}
+		require.Equal(t, map[string]int{"Your meeting request to Asha Rao has expired": 8, "Asha Rao से आपकी बैठक के अनुरोध का समय समाप्त हो गया": 4}, expired)
 	})
 }
 

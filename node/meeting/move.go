@@ -102,14 +102,14 @@ func (m *Meeting) follow(ctx context.Context, tx *storage.Tx, r *storage.StoredM
 	return errors.Join(err, m.putEvent(ctx, tx, r))
 }
 
-// mails reports whether the requester gets a mail about a move: of what the person did, and of the
-// approval, if the mailbox was confirmed.
+// mails reports whether the requester gets a mail about a move: of what the person did or left undone, and of
+// the approval, if the mailbox was confirmed.
 func (m *Meeting) mails(r *storage.StoredMeeting, c change) bool {
 	if m.Mail() == nil || r.Mail == "" || !r.Confirmed {
 		return false
 	}
 	switch c.to {
-	case protocol.MeetingApproved, protocol.MeetingProposed, protocol.MeetingDeclined, protocol.MeetingCancelled:
+	case protocol.MeetingApproved, protocol.MeetingProposed, protocol.MeetingDeclined, protocol.MeetingCancelled, protocol.MeetingExpired:
 		return true
 	}
 	return false

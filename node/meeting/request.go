@@ -292,7 +292,8 @@ func made(c protocol.Caller, r *storage.StoredMeeting) bool {
 	if r.Author.Handle != nil && r.Author.Node == nil {
 		return r.By != "" && (c.Handle == r.By || slices.Contains(c.Handles, r.By))
 	}
-	return c.Wrote(r.Author)
+	// The same key, too: who buys a chain identity does not read what its former owner asked for.
+	return c.Wrote(r.Author) && (r.Author.KeyID == nil || c.KeyID == *r.Author.KeyID)
 }
 
 // Get returns a request to its requester; for everyone else it is not found.

@@ -159,9 +159,11 @@ var fields = map[string]string{
 	"maxPerWeek":    "a whole number from 1 to 500",
 	"maxWaiting":    "a whole number from 1 to 100",
 	"email":         "a mail address such as ravi@example.org",
-	"startsAt":      "a date and a time",
-	"utr":           "the bank's reference, 12 digits that the UPI app shows after the payment",
-	"code":          "a code of such a mail: 32 letters, digits, _ and -",
+	"user":          "a user name without a colon",
+	"password":      "", "reads": "", "writes": "", "create": "",
+	"startsAt": "a date and a time",
+	"utr":      "the bank's reference, 12 digits that the UPI app shows after the payment",
+	"code":     "a code of such a mail: 32 letters, digits, _ and -",
 }
 
 const hoursSuch = "hours such as 10:00–18:00"
@@ -227,6 +229,9 @@ func faultWords(name, element string, x protocol.Fault) string {
 var shapeFaults = []string{
 	"wrong-shape", "wrong-type", "not-allowed", "out-of-range", "unknown-zone", "unknown-language", "unknown-region", "unknown-currency", "not-an-address",
 }
+
+// names returns the names of the fields that were sent, in order.
+func (f *sent) names() []string { return slices.Sorted(maps.Keys(f.values)) }
 
 // key returns the hidden field of a form with one button, which names the subject.
 func (f *sent) key() (name, value string) {

@@ -41,13 +41,26 @@ type ownMeetings struct {
 	Week     []weekDay
 	Monday   time.Time
 	Blocked  []protocol.BlockedWriter // by meeting requests
-	Sent     *sent                    // the form that was refused; nil for none
-	Done     string
+
+	Calendars protocol.CalendarAccounts
+	Feed      *protocol.MeetingFeed // a new one, whose address is shown only once
+	Refresh   int                   // seconds after which the page is loaded again, 0 for never
+
+	Sent *sent // the form that was refused; nil for none
+	Done string
 }
 
 // sent returns the refused form if it is the named one, otherwise nil.
 func (o *ownMeetings) sent(do string) *sent {
 	if f := o.Sent; f != nil && f.do == do {
+		return f
+	}
+	return nil
+}
+
+// sentFor returns the refused form if it is the named one about an id, otherwise nil.
+func (o *ownMeetings) sentFor(do, id string) *sent {
+	if f := o.sent(do); f != nil && f.id == id {
 		return f
 	}
 	return nil
@@ -70,7 +83,8 @@ func (o *ownMeetings) to(path string, more ...string) string {
 func (s *Web) meetingAccountRoutes() []Route {
 	page := func(pattern, title string, fill func(*Web, *http.Request, *ownMeetings) error, body func(*ownMeetings) templ.Component) Route {
 		return Route{Pattern: "/account/meetings" + pattern, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			o := &ownMeetings{Done: meetingForms[protocol.Lookup(r.URL.Query().Get("done"))]}
+			op := protocol.Lookup(r.URL.Query().Get("done"))
+			o := &ownMeetings{Done: meetingForms[op] + calendarForms[op]}
 			s.showOwnMeetings(w, r, o, title, fill, body)
 		})}
 	}
@@ -78,6 +92,7 @@ func (s *Web) meetingAccountRoutes() []Route {
 		page("", "Meetings", (*Web).fillMeetings, meetingsBody),
 		page("/week", "Week", (*Web).fillWeek, weekBody),
 		page("/settings", "Settings of meetings", (*Web).fillMeetingSettings, meetingSettingsBody),
+		page("/calendars", calendarsTitle, (*Web).fillCalendars, calendarsBody),
 		page("/:id", "A meeting", (*Web).fillMeeting, ownMeetingBody),
 		{Pattern: "/account/meetings", Method: http.MethodPost, Handler: s.guarded(s.ownMeetingsForm)},
 	}
@@ -91,15 +106,14 @@ func (s *Web) showOwnMeetings(w http.ResponseWriter, r *http.Request, o *ownMeet
 	case protocol.CodeOf(err) == protocol.Unauthorized:
 		redirect(w, r, "/sign-in")
 		return
+	case err != nil && o.Feed != nil:
+		s.writePrivate(w, r, 0, view{Title: title, Path: "/account", Helps: true, Body: feedBody(o.Feed)})
+		return
 	case err != nil:
 		s.Fail(w, r, err)
 		return
 	}
-	status := 0
-	if o.Sent != nil {
-		status = o.Sent.err.Code.Status()
-	}
-	s.writePrivate(w, r, status, view{Title: title, Path: "/account", Of: o.Handle, Body: body(o)})
+	s.writePrivate(w, r, o.Sent.status(), view{Title: title, Path: "/account", Of: o.Handle, Helps: o.Feed != nil, Refresh: o.Refresh, Body: body(o)})
 }
 
 // person finds the profile that the page is about: the named one, or the first of the account that is a
@@ -206,18 +220,23 @@ func (s *Web) ownMeetingsForm(w http.ResponseWriter, r *http.Request) {
 	}
 	do, id := r.PostForm.Get("do"), r.PostForm.Get("id")
 	op := protocol.Lookup(do)
-	if _, ok := meetingForms[op]; !ok {
+	if !isMeetingForm(do) {
 		s.Fail(w, r, protocol.Errorf(protocol.InvalidRequest, "there is no such form here"))
 		return
 	}
-	err := s.invokeSignedIn(r, op, ownMeetingInput(op, r.PostForm), nil)
 	settings := op == protocol.PutMeetingSettings.Operation || op == protocol.UnblockWriter.Operation
-	if err == nil {
+	_, calendars := calendarForms[op]
+	var err error
+	if calendars {
+		err = s.calendarForm(w, r, op)
+	} else if err = s.invokeSignedIn(r, op, ownMeetingInput(op, r.PostForm), nil); err == nil {
 		to := "/account/meetings/" + id + "?" + query("done", do)
 		if settings {
 			to = "/account/meetings/settings?" + url.Values{"handle": {r.PostForm.Get("handle")}, "done": {do}}.Encode()
 		}
 		redirect(w, r, to)
+	}
+	if err == nil {
 		return
 	}
 	o := &ownMeetings{Sent: newSent(r.PostForm)}
@@ -225,6 +244,8 @@ func (s *Web) ownMeetingsForm(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case protocol.CodeOf(err) == protocol.Unauthorized:
 		s.refusedPage(w, r, o.Sent)
+	case calendars:
+		s.showOwnMeetings(w, r, o, calendarsTitle, (*Web).fillCalendars, calendarsBody)
 	case settings:
 		s.showOwnMeetings(w, r, o, "Settings of meetings", (*Web).fillMeetingSettings, meetingSettingsBody)
 	default:
