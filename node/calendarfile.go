@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"stoa/node/dispatch"
 	"stoa/node/httpapi"
 	"stoa/protocol"
 	"stoa/storage"
@@ -32,7 +33,7 @@ func (n *Node) calendarFile(read func(ctx context.Context, tx *storage.Tx, secre
 			httpapi.WriteProblem(w, n.Base, protocol.DialectNone, err)
 			return
 		}
-		tag := httpapi.Tag(body)
+		tag := dispatch.Tag(body)
 		head.Set("ETag", tag)
 		if httpapi.Matches(r.Header.Get("If-None-Match"), tag) {
 			w.WriteHeader(http.StatusNotModified)

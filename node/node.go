@@ -380,6 +380,7 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	dispatch.Bind(t, protocol.ListThreads, n.contact.List)
 	dispatch.Bind(t, protocol.GetThread, n.contact.Get)
 	dispatch.Bind(t, protocol.AnswerThread, n.contact.Answer)
+	dispatch.Bind(t, protocol.MarkThreadRead, n.contact.Read)
 	dispatch.Bind(t, protocol.CloseThread, n.contact.Close)
 	dispatch.Bind(t, protocol.BlockWriter, n.contact.Block)
 	dispatch.Bind(t, protocol.UnblockWriter, n.contact.Unblock)

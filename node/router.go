@@ -194,10 +194,10 @@ func (m *mux) handler(log *slog.Logger) (http.Handler, error) {
 			r2.URL = &u
 			r = &r2
 		}
-		if tags := r.Header["If-None-Match"]; len(tags) > 0 {
+		for _, field := range []string{"If-None-Match", "If-Match"} {
 			// The tag of a compressed answer is the plain one with a suffix.
-			for i := range tags {
-				tags[i] = plainTags.Replace(tags[i])
+			for i, tag := range r.Header[field] {
+				r.Header[field][i] = plainTags.Replace(tag)
 			}
 		}
 		if p := r.URL.Path; p != "/" && (strings.HasSuffix(p, "/") || strings.Contains(p, "//")) {

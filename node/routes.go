@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"stoa/node/dispatch"
 	"stoa/node/httpapi"
 	"stoa/node/web"
 	"stoa/protocol"
@@ -97,7 +98,7 @@ func (n *Node) description() http.Handler {
 
 // document serves fixed bytes.
 func document(media string, body []byte) http.Handler {
-	tag := httpapi.Tag(body)
+	tag := dispatch.Tag(body)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
 		head.Set("Access-Control-Allow-Origin", "*")

@@ -48,6 +48,7 @@ type HeldProfile struct {
 	Handle string      `json:"handle"`
 	Name   string      `json:"name"`
 	Kind   ProfileKind `json:"kind" enum:"person,business"`
+	New    int         `json:"new" minimum:"0" maximum:"100" doc:"Threads with messages that are not marked as read; 100 stands for more."`
 }
 
 var GetAccount = declare[None, Account](Operation{

@@ -27,6 +27,7 @@ const (
 	NotFound             Code = "not-found"              // there is no such thing, or it is not public
 	Gone                 Code = "gone"                   // it was public and has been hidden or deleted
 	Conflict             Code = "conflict"               // the state of the thing does not allow this now
+	PreconditionFailed   Code = "precondition-failed"    // it has changed since the version that If-Match names
 	SlotTaken            Code = "slot-taken"             // the slot belongs to somebody else
 	PowRequired          Code = "pow-required"           // a proof of work would be enough, and none was sent
 	PowInvalid           Code = "pow-invalid"            // the proof of work is not valid
@@ -73,6 +74,8 @@ var codes = map[Code]codeRow{
 		"It was hidden or deleted, and only the operator can restore it; the public moderation log says what the operator did, and why."},
 	Conflict: {409, "This conflicts with the current state",
 		"Read the current state and decide again; if an Idempotency-Key is in conflict, use a new one."},
+	PreconditionFailed: {412, "It has changed in the meantime",
+		"Nothing was written. Read it again and decide whether your change still applies; then send it with the new ETag in If-Match."},
 	SlotTaken: {409, "The slot is taken",
 		"Choose another slot; for attention, slot says what one costs now and when the next may be free."},
 	PowRequired: {401, "A proof of work is needed",

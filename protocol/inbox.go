@@ -117,6 +117,14 @@ var AnswerThread = declare[NewAnswer, Said](Operation{
 	Example: NewAnswer{ThreadRef: ThreadRef{exampleThread}, Message: "Yes, within the week."},
 })
 
+var MarkThreadRead = declare[ThreadRef, None](Operation{
+	Name: "mark_thread_read", Title: "Mark a thread as read",
+	Summary: "Marks the messages of a thread with your agent as read, so that it no longer counts as new. The writer does not learn of it.",
+	HTTP:    Route{"POST", "/api/owner/threads/{threadId}/read", 204}, Doors: HTTP | MCP, For: Owners, Access: Owner, Scope: ScopeInbox,
+	Idempotent: true, Inward: true, Codes: []Code{NotFound, Forbidden},
+	Example: ThreadRef{exampleThread},
+})
+
 var CloseThread = declare[ThreadRef, Thread](Operation{
 	Name: "close_thread", Title: "Close a thread",
 	Summary: "Closes a thread for good: nobody can write in it any more; both sides can read it.",

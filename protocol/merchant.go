@@ -253,7 +253,7 @@ var PutMerchant = declare[MerchantInput, MerchantRecord](Operation{
 	Summary:     "Replaces the merchant record of a business of yours: category, city, address, opening hours, items.",
 	Description: "An item keeps its id as long as it is written with the same sku. A new item is announced in the feed, at most twenty at once.",
 	HTTP:        Route{"PUT", "/api/owner/merchant", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeProfile,
+	Access: Owner, Scope: ScopeProfile, Replaces: GetMerchantRecord.Operation,
 	Codes:   []Code{Forbidden, NotFound},
 	Example: MerchantInput{MerchantDraft: MerchantDraft{Category: "restaurant", City: "Bengaluru"}},
 })

@@ -41,7 +41,7 @@ var PutNotify = declare[NotifyDraft, NotifySettings](Operation{
 		"{type, id, event, handle, subject, title, url, at, untrusted_content}, signed by the node; /SKILL.md explains how to verify it. " +
 		"The notice of a bid that waits for you has a link by which its reader decides about that bid, once.",
 	HTTP: Route{"PUT", "/api/owner/notify", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeNotify, Codes: []Code{Forbidden, Conflict},
+	Access: Owner, Scope: ScopeNotify, Replaces: GetNotify.Operation, Codes: []Code{Forbidden, Conflict},
 	Delivers: &Delivery{"notice", "webhook", NoticeDocument{}},
 	Example:  NotifyDraft{Owned: Owned{"asha"}, Webhook: "https://agent.example.org/notices", Events: []NoticeEvent{ThreadBegun}},
 })

@@ -90,14 +90,16 @@ type Operation struct {
 	// Secret is the member of the input that opens one thing, such as a thread's read token:
 	// over HTTP it is sent as Authorization: Bearer, never in a URL.
 	Secret      string
-	Visitor     bool      // what a browser began belongs to it: the HTTP door recognises it by a cookie, which it sets on a write
-	OneTime     bool      // a write whose answer contains a secret: it is not stored for an Idempotency-Key
-	Dialect     Dialect   // standard in whose form errors are also given
-	Upload      int64     // the body is a file of at most so many bytes, not JSON; the input is in the query
-	UploadMedia string    // its media type
-	Delivers    *Delivery // what is later sent to an address that the caller names; nil for nothing
-	Codes       []Code    // error codes beyond those every operation can give
-	Example     any       // a valid input, of type In
+	Visitor     bool       // what a browser began belongs to it: the HTTP door recognises it by a cookie, which it sets on a write
+	OneTime     bool       // a write whose answer contains a secret: it is not stored for an Idempotency-Key
+	Dialect     Dialect    // standard in whose form errors are also given
+	Upload      int64      // the body is a file of at most so many bytes, not JSON; the input is in the query
+	UploadMedia string     // its media type
+	Delivers    *Delivery  // what is later sent to an address that the caller names; nil for nothing
+	Replaces    *Operation // the read whose answer this write replaces, wholly or in part: If-Match with its ETag refuses the write after a change in between
+	Versioned   bool       // a write replaces its answer, which therefore has an ETag; set by declare
+	Codes       []Code     // error codes beyond those every operation can give
+	Example     any        // a valid input, of type In
 
 	In, Out reflect.Type
 }
@@ -132,6 +134,10 @@ func declare[In, Out any](o Operation) Op[In, Out] {
 	}
 	if _, ok := o.Example.(In); !ok {
 		panic(fmt.Sprintf("protocol: the Example of operation %s is a %T, not a %s", o.Name, o.Example, reflect.TypeFor[In]()))
+	}
+	if o.Replaces != nil {
+		o.Codes = append(slices.Clone(o.Codes), PreconditionFailed)
+		o.Replaces.Versioned = true
 	}
 	op := typed[In, Out](o)
 	operations = append(operations, op.Operation)

@@ -30,7 +30,7 @@ var PutOwnProfile = declare[OwnProfile, OwnProfile](Operation{
 	Summary:     "Replaces a profile of yours completely: what is left out is deleted, except listed and contactPolicy, which stay.",
 	Description: "Identity, interfaces and reputation are not part of it: the node adds them. Only the operator creates profiles.",
 	HTTP:        Route{"PUT", "/api/owner/profile", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeProfile, Codes: []Code{Forbidden},
+	Access: Owner, Scope: ScopeProfile, Replaces: GetOwnProfile.Operation, Codes: []Code{Forbidden},
 	Example: OwnProfile{ProfileDraft: ProfileDraft{Handle: "asha", Name: "Asha Rao", Kind: Person, Headline: "Hand-loom weaver"}},
 })
 
@@ -64,7 +64,7 @@ var PutNeed = declare[OwnNeed, OwnNeeds](Operation{
 	Name: "put_need", Title: "Write a need",
 	Summary: "Adds a need to a profile of yours, or replaces the one with that id. At most 20.",
 	HTTP:    Route{"PUT", "/api/owner/needs/{id}", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeProfile, Codes: []Code{Forbidden},
+	Access: Owner, Scope: ScopeProfile, Replaces: ListNeeds.Operation, Codes: []Code{Forbidden},
 	Example: OwnNeed{Owned{"asha"}, Need{ID: "cotton-yarn", Description: "Hand-spun cotton yarn, 40 count.", Tags: []string{"yarn"}}},
 })
 
@@ -112,7 +112,7 @@ var PutCapability = declare[OwnCapability, OwnCapabilities](Operation{
 	Name: "put_capability", Title: "Write a capability",
 	Summary: "Adds a capability to a profile of yours, or replaces the one with that id. At most 20.",
 	HTTP:    Route{"PUT", "/api/owner/capabilities/{id}", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeProfile, Codes: []Code{Forbidden},
+	Access: Owner, Scope: ScopeProfile, Replaces: ListCapabilities.Operation, Codes: []Code{Forbidden},
 	Example: OwnCapability{Owned{"asha"}, Capability{ID: "weave-cloth", Name: "Weave cloth", Description: "Hand-loom cloth to order.", Tags: []string{"weaving"}}},
 })
 

@@ -169,6 +169,9 @@ type Thread struct {
 	Writer    Author      `json:"writer" doc:"Who began the thread."`
 	Count     int         `json:"messageCount" minimum:"0"`
 	Unread    int         `json:"unread" minimum:"0" doc:"Messages of the other side since this side last wrote."`
+	New       int         `json:"new,omitempty" minimum:"0" doc:"For the owner: those of them that are not marked as read."`
+	Subject   string      `json:"subject,omitempty" doc:"In the owner's list: the first line of the first message."`
+	Preview   string      `json:"preview,omitempty" doc:"In the owner's list: the beginning of the newest message, when there are several."`
 	CreatedAt time.Time   `json:"createdAt"`
 	UpdatedAt time.Time   `json:"updatedAt" doc:"When the last message came."`
 	ClosedAt  *time.Time  `json:"closedAt" doc:"Null while the thread is not closed."`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"stoa/protocol"
@@ -22,13 +23,14 @@ type StoredThread struct {
 	Callback             string // where replies are sent, "" for nowhere
 	Messages             int    // the number of the last one
 	Unread, Unseen       int    // messages of the writer, of the agent, since the other side last wrote
+	Seen                 int    // how many messages the owner has read
 	CreatedAt, UpdatedAt time.Time
 	ClosedAt             *time.Time
 	ClosedBy             string // "owner" or "silence"
 }
 
 const threadColumns = `id, handle, kind, state, writer, author, token_hash, visitor, callback, messages, unread, unseen, created_at, updated_at,
-	closed_at, closed_by, writer_handle`
+	closed_at, closed_by, writer_handle, seen`
 
 func scanThread(s scanner) (t StoredThread, err error) {
 	var author string
@@ -37,7 +39,7 @@ func scanThread(s scanner) (t StoredThread, err error) {
 	var closed *int64
 	var profile *string
 	if err = s.Scan(&t.ID, &t.Handle, &t.Kind, &t.State, &t.Writer, &author, &hash, &visitor, &t.Callback, &t.Messages,
-		&t.Unread, &t.Unseen, &created, &updated, &closed, &t.ClosedBy, &profile); err != nil {
+		&t.Unread, &t.Unseen, &created, &updated, &closed, &t.ClosedBy, &profile, &t.Seen); err != nil {
 		return t, err
 	}
 	if profile != nil {
@@ -71,9 +73,9 @@ func (ts Threads) Insert(ctx context.Context, t *StoredThread) error {
 		profile = &t.WriterHandle
 	}
 	t.CreatedAt, t.UpdatedAt = ts.tx.Now, ts.tx.Now
-	_, err = ts.tx.write(ctx, `INSERT INTO thread (`+threadColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	_, err = ts.tx.write(ctx, `INSERT INTO thread (`+threadColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		t.ID, t.Handle, string(t.Kind), string(t.State), t.Writer, string(author), t.TokenHash[:], visitor, t.Callback, t.Messages,
-		t.Unread, t.Unseen, millis(t.CreatedAt), millis(t.UpdatedAt), millisPtr(t.ClosedAt), t.ClosedBy, profile)
+		t.Unread, t.Unseen, millis(t.CreatedAt), millis(t.UpdatedAt), millisPtr(t.ClosedAt), t.ClosedBy, profile, t.Seen)
 	return err
 }
 
@@ -110,9 +112,47 @@ const threadByToken = `SELECT id FROM thread WHERE token_hash = ?`
 // Save stores the mutable fields of a thread: state, counts, callback, and when
 // and by whom it was closed.
 func (ts Threads) Save(ctx context.Context, t *StoredThread) error {
-	return one(ts.tx.write(ctx, `UPDATE thread SET state = ?, callback = ?, messages = ?, unread = ?, unseen = ?, updated_at = ?, closed_at = ?, closed_by
-		= ? WHERE id = ?`,
-		string(t.State), t.Callback, t.Messages, t.Unread, t.Unseen, millis(t.UpdatedAt), millisPtr(t.ClosedAt), t.ClosedBy, t.ID))
+	return one(ts.tx.write(ctx, `UPDATE thread SET state = ?, callback = ?, messages = ?, unread = ?, unseen = ?, seen = ?, updated_at = ?, closed_at = ?,
+		closed_by = ? WHERE id = ?`,
+		string(t.State), t.Callback, t.Messages, t.Unread, t.Unseen, t.Seen, millis(t.UpdatedAt), millisPtr(t.ClosedAt), t.ClosedBy, t.ID))
+}
+
+// CountNew counts the threads with messages of the writer that the owner has not read, up to most.
+func (ts Threads) CountNew(ctx context.Context, handle string, most int) (n int, err error) {
+	err = ts.tx.row(ctx, countNewThreads, handle, most).Scan(&n)
+	return n, err
+}
+
+const countNewThreads = `SELECT count(*) FROM (SELECT 1 FROM thread WHERE handle = ? AND unread > 0 AND messages > seen LIMIT ?) AS fresh`
+
+// Ends returns the text of the first and of the newest message of threads, by id.
+func (ts Threads) Ends(ctx context.Context, threads []StoredThread) (map[string][2]string, error) {
+	if len(threads) == 0 {
+		return nil, nil
+	}
+	args := make([]any, len(threads))
+	for i, t := range threads {
+		args[i] = t.ID
+	}
+	type end struct {
+		id   string
+		n    int
+		text string
+	}
+	rows, err := ts.tx.query(ctx, `SELECT m.thread_id, m.n, m.text FROM thread AS t JOIN thread_message AS m ON m.thread_id = t.id AND m.n IN (1, t.messages)
+		WHERE t.id IN (?`+strings.Repeat(`, ?`, len(threads)-1)+`)`, args...)
+	found, err := collect(rows, err, func(s scanner) (e end, err error) { return e, s.Scan(&e.id, &e.n, &e.text) })
+	ends := make(map[string][2]string, len(threads))
+	for _, e := range found {
+		both := ends[e.id]
+		if e.n == 1 {
+			both[0] = e.text
+		} else {
+			both[1] = e.text
+		}
+		ends[e.id] = both
+	}
+	return ends, err
 }
 
 // AppendMessage stores the next message of a thread. The caller has read the thread

@@ -69,10 +69,17 @@ func (a *Accounts) Get(ctx context.Context, tx *storage.Tx, c protocol.Caller, _
 		if err != nil {
 			return protocol.Account{}, err
 		}
-		out.Profiles = append(out.Profiles, protocol.HeldProfile{Handle: handle, Name: p.Draft.Name, Kind: p.Draft.Kind})
+		n, err := tx.Threads().CountNew(ctx, handle, mostNew)
+		if err != nil {
+			return protocol.Account{}, err
+		}
+		out.Profiles = append(out.Profiles, protocol.HeldProfile{Handle: handle, Name: p.Draft.Name, Kind: p.Draft.Kind, New: n})
 	}
 	return out, nil
 }
+
+// mostNew bounds the count of threads with new messages.
+const mostNew = 100
 
 // scopesOf is everything an account of a role may do.
 func scopesOf(r protocol.Role) []protocol.Scope {

@@ -16,7 +16,34 @@ func (r *Contact) List(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 		return protocol.Page[protocol.Thread]{}, err
 	}
 	found, err := tx.Threads().List(ctx, handle, in.State, in.Size(), in.After)
-	return convert(found, func(t *storage.StoredThread) protocol.Thread { return view(t, protocol.AgentSide) }), err
+	if err != nil {
+		return protocol.Page[protocol.Thread]{}, err
+	}
+	ends, err := tx.Threads().Ends(ctx, found.Items)
+	return convert(found, func(t *storage.StoredThread) protocol.Thread {
+		shown := view(t, protocol.AgentSide)
+		shown.Subject, shown.Preview = beginning(ends[t.ID][0], 80), beginning(ends[t.ID][1], 140)
+		return shown
+	}), err
+}
+
+// beginning returns the first line of a text, cut after so many characters.
+func beginning(text string, most int) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if letters := []rune(line); len(letters) > most {
+		line = strings.TrimSpace(string(letters[:most-1])) + "…"
+	}
+	return line
+}
+
+// Read marks the messages of a thread as read.
+func (r *Contact) Read(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ThreadRef) (protocol.None, error) {
+	t, err := ownThread(ctx, tx, c, in.ThreadID)
+	if err != nil || t.Seen == t.Messages {
+		return protocol.None{}, err
+	}
+	t.Seen = t.Messages
+	return protocol.None{}, tx.Threads().Save(ctx, t)
 }
 
 func convert[R, T any](found protocol.Page[R], to func(*R) T) protocol.Page[T] {

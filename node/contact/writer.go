@@ -32,13 +32,14 @@ func (r *Contact) Check(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 
 // view returns a thread as one side sees it.
 func view(t *storage.StoredThread, side protocol.Side) protocol.Thread {
-	unread := t.Unseen
+	unread, fresh := t.Unseen, 0
 	if side == protocol.AgentSide {
 		unread = t.Unread
+		fresh = min(t.Unread, t.Messages-t.Seen)
 	}
 	return protocol.Thread{
 		ThreadID: t.ID, Handle: t.Handle, Kind: t.Kind, State: t.State, Writer: t.Author, Count: t.Messages,
-		Unread: unread, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, ClosedAt: t.ClosedAt, Untrusted: true,
+		Unread: unread, New: fresh, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, ClosedAt: t.ClosedAt, Untrusted: true,
 	}
 }
 

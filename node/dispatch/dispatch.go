@@ -39,6 +39,7 @@ type Request struct {
 	Faults         []protocol.Fault // faults that the door found in the form of the arguments
 	Caller         *protocol.Caller // admitted by the door already, which also counted the network's write; nil when the hall must do both
 	Upload         io.Reader        // the file of an operation that takes one; read after the caller is admitted
+	IfMatch        string           // for an operation that replaces something: the tag of the answer that the caller read, "" for any
 	IdempotencyKey string           // 1 to 64 visible ASCII characters, "" for none
 	Kept           func() bool      // looks for an answer that the door has kept, after the caller is admitted; nil for none
 	Door           string           // for the log: http, mcp, …

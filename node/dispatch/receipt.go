@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 
 	"stoa/identity/strictjson"
@@ -46,6 +47,9 @@ func (t *Table) write(ctx context.Context, e *entry, req Request, in *input, pai
 		if !paid {
 			return errAlike
 		}
+		if err := t.unchanged(ctx, tx, e.op, req.IfMatch, in.args, res.Caller); err != nil {
+			return err
+		}
 		value, err := in.run(ctx, e, tx, res.Caller)
 		if err != nil {
 			return err
@@ -66,6 +70,37 @@ func (t *Table) write(ctx context.Context, e *entry, req Request, in *input, pai
 	}, res.Caller.Spend...)
 	if err == nil && req.IdempotencyKey == "" { // encoded here, where no other write waits
 		res.JSON, err = encode(e.op, res.Value)
+	}
+	return err
+}
+
+// Tag returns the strong entity tag of a body (RFC 9110 §8.8.3).
+func Tag(body []byte) string {
+	sum := sha256.Sum256(body)
+	return `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
+}
+
+// unchanged returns precondition-failed when the answer of the read that a write replaces no longer
+// has the tag that the caller names (RFC 9110 §13.1.1). The read is of the same transaction.
+func (t *Table) unchanged(ctx context.Context, tx *storage.Tx, op *protocol.Operation, tag string, args []byte, c protocol.Caller) error {
+	if tag == "" || tag == "*" || op.Replaces == nil {
+		return nil
+	}
+	var of protocol.Owned
+	if err := json.Unmarshal(args, &of); err != nil {
+		return err
+	}
+	named, err := json.Marshal(of)
+	if err != nil {
+		return err
+	}
+	value, err := (&input{args: named}).run(ctx, t.entries[op.Replaces.Name], tx, c)
+	if err != nil {
+		return err
+	}
+	body, err := JSON(value)
+	if err == nil && Tag(body) != tag {
+		err = protocol.Errorf(protocol.PreconditionFailed, "this has changed since you read it; read it again with %s", op.Replaces.Name)
 	}
 	return err
 }

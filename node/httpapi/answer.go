@@ -1,13 +1,12 @@
 package httpapi
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
+	"stoa/node/dispatch"
 	"stoa/protocol"
 )
 
@@ -33,16 +32,10 @@ func answerOf(op *protocol.Operation, body []byte) *answer {
 	default:
 		a.cacheControl = "public, no-cache"
 	}
-	if op.ReadOnly && !op.NoStore {
-		a.etag = Tag(body)
+	if op.ReadOnly && !op.NoStore || op.Versioned {
+		a.etag = dispatch.Tag(body)
 	}
 	return a
-}
-
-// Tag returns the strong entity tag of a body.
-func Tag(body []byte) string {
-	sum := sha256.Sum256(body)
-	return `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
 }
 
 func (a *answer) write(w http.ResponseWriter, r *http.Request) {
@@ -50,7 +43,7 @@ func (a *answer) write(w http.ResponseWriter, r *http.Request) {
 	head["Cache-Control"] = []string{a.cacheControl}
 	if a.etag != "" {
 		head["Etag"] = []string{a.etag}
-		if Matches(r.Header.Get("If-None-Match"), a.etag) {
+		if a.cacheControl != "no-store" && Matches(r.Header.Get("If-None-Match"), a.etag) {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}

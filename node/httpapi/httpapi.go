@@ -126,7 +126,7 @@ func (a *API) invoke(
 	}
 	return a.Table.Invoke(r.Context(), dispatch.Request{
 		Op: op.Name, Args: args, Evidence: ev, Faults: faults, Upload: upload, Kept: kept,
-		IdempotencyKey: r.Header.Get("Idempotency-Key"), Door: "http", ID: w.Header().Get(RequestIDHeader),
+		IdempotencyKey: r.Header.Get("Idempotency-Key"), IfMatch: r.Header.Get("If-Match"), Door: "http", ID: w.Header().Get(RequestIDHeader),
 	})
 }
 

@@ -226,6 +226,10 @@ func input(s *dispatch.Schemas, op *protocol.Operation, o *huma.Operation) {
 		o.Parameters = append(o.Parameters, &huma.Param{Name: "Last-Event-ID", In: "header", Schema: &huma.Schema{Type: "string"},
 			Description: "Id of the last event that was received: the stream continues after it. It takes precedence over the parameter after."})
 	}
+	if op.Replaces != nil {
+		o.Parameters = append(o.Parameters, &huma.Param{Name: "If-Match", In: "header", Schema: &huma.Schema{Type: "string"},
+			Description: "The ETag that " + op.Replaces.Name + " gave. When its answer has changed since, nothing is written: precondition-failed."})
+	}
 	if op.Upload > 0 {
 		o.RequestBody = &huma.RequestBody{Required: true, Description: fmt.Sprintf("At most %d bytes.", op.Upload),
 			Content: map[string]*huma.MediaType{op.UploadMedia: {Schema: &huma.Schema{Type: "string", ContentEncoding: "binary"}}}}

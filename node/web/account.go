@@ -164,15 +164,15 @@ func (s *Web) signOut(w http.ResponseWriter, r *http.Request) {
 
 // invokeSignedIn invokes an operation as the signed-in user.
 func (s *Web) invokeSignedIn(r *http.Request, op *protocol.Operation, args any, into any) error {
-	res, err := s.invokeOwner(r, op, args)
+	res, err := s.invokeOwner(r, op, args, "")
 	if err != nil || into == nil {
 		return err
 	}
 	return json.Unmarshal(res.JSON, into)
 }
 
-// invokeOwner is invokeSignedIn for an answer that is not JSON.
-func (s *Web) invokeOwner(r *http.Request, op *protocol.Operation, args any) (dispatch.Result, error) {
+// invokeOwner is invokeSignedIn for an answer that is not JSON, and for a write of what has a version.
+func (s *Web) invokeOwner(r *http.Request, op *protocol.Operation, args any, version string) (dispatch.Result, error) {
 	raw, err := json.Marshal(args)
 	if err != nil {
 		return dispatch.Result{}, err
@@ -182,7 +182,7 @@ func (s *Web) invokeOwner(r *http.Request, op *protocol.Operation, args any) (di
 		secret = session.OfReader(r, s.Base)
 	}
 	return s.Table.Invoke(r.Context(), dispatch.Request{
-		Op: op.Name, Args: raw, Door: "page", Evidence: identity.Evidence{Network: s.Network(r), Session: secret},
+		Op: op.Name, Args: raw, IfMatch: version, Door: "page", Evidence: identity.Evidence{Network: s.Network(r), Session: secret},
 	})
 }
 
@@ -201,6 +201,10 @@ type account struct {
 	Profile  protocol.OwnProfile
 	Notify   protocol.NotifySettings
 	Keys     []protocol.Key
+	Record   protocol.MerchantRecord
+	SKU      string   // the item that is shown alone, "" for none
+	Adds     bool     // an item is added
+	Undo     *removed // what was removed
 	Tokens   []protocol.Token
 	Sessions []protocol.SignedIn
 	Made     *protocol.MadeToken // a new token, whose secret is shown only once
@@ -212,6 +216,14 @@ type account struct {
 // sent returns the refused form if it is the named one, otherwise nil.
 func (a *account) sent(do, handle, id string) *sent {
 	if f := a.Sent; f != nil && f.do == do && f.handle == handle && f.id == id {
+		return f
+	}
+	return nil
+}
+
+// part returns the refused form if it is the named one of a shop, otherwise nil.
+func (a *account) part(name string) *sent {
+	if f := a.Sent; f != nil && f.part == name {
 		return f
 	}
 	return nil
@@ -238,10 +250,22 @@ func (a *account) at() string {
 			return formID(f.do, f.handle, f.id)
 		}
 	}
-	if f.do == protocol.CreateToken.Name {
+	switch f.do {
+	case protocol.CreateToken.Name:
 		return f.do // its handle is one of its fields
+	case protocol.PutMerchant.Name:
+		return f.part
 	}
 	return formID(f.do, f.handle, "")
+}
+
+// back returns the path of the page as it is stored, without what was typed.
+func (a *account) back() string {
+	to := a.Page.to(a.Handle)
+	if a.SKU != "" {
+		to += "&" + query("item", a.SKU)
+	}
+	return to
 }
 
 // missing reports whether the page no longer shows the form that was refused: there is nothing left
@@ -395,6 +419,8 @@ var doneWords = map[string]string{
 	"put_notify":  "The settings for notices were saved.", "confirm_mail": "The address was confirmed.", "put_own_profile": "The profile was saved.",
 	"put_need": "The need was saved.", "delete_need": "The need was deleted.",
 	"put_capability": "The capability was saved.", "delete_capability": "The capability was deleted.",
+	"put_merchant-item": "The item was saved.", "put_merchant-restore": "The item is back.", "put_merchant-move": "The item was moved up.",
+	"put_merchant-hours": "The hours were saved.", "put_merchant-close": "The days were added.", "put_merchant-shop": "The shop was saved.",
 	"make_key": "The node has made a new key and keeps it.", "retire_key": "The key was retired.",
 }
 
@@ -407,20 +433,19 @@ func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
 	}
 	name := r.PostForm.Get("do")
 	op, a := protocol.Lookup(name), &account{}
-	at := slices.IndexFunc(accountPages, func(p accountPage) bool { return slices.Contains(p.forms, op) })
+	part := r.PostForm.Get("part")
+	at := slices.IndexFunc(accountPages, func(p accountPage) bool { return p.does(op, part) })
 	if op == nil || at < 0 {
 		s.Fail(w, r, protocol.Errorf(protocol.InvalidRequest, "there is no such form here"))
 		return
 	}
 	a.Page = accountPages[at]
-	args, err := s.input(r, op)
-	if err == nil && op == protocol.CreateToken.Operation {
-		a.Made = &protocol.MadeToken{}
-		err = s.invokeSignedIn(r, op, args, a.Made)
-	} else if err == nil {
-		err = s.invokeSignedIn(r, op, args, nil)
+	if part != "" {
+		name += "-" + part
 	}
-	if err == nil && a.Made == nil {
+	f := newSent(r.PostForm)
+	err := s.doAccountForm(r, op, name, f, a)
+	if err == nil && a.Made == nil && a.Undo == nil {
 		done := url.Values{"done": {name}}
 		if a.Page.own() {
 			done.Set("handle", r.PostForm.Get("handle"))
@@ -429,8 +454,8 @@ func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err != nil {
-		a.Made, a.Sent = nil, newSent(r.PostForm)
-		a.Sent.refuse(protocol.AsError(err))
+		a.Made, a.Undo, a.Sent = nil, nil, f
+		f.refuse(protocol.AsError(err))
 		if protocol.CodeOf(err) == protocol.Unauthorized {
 			s.refusedPage(w, r, a.Sent)
 			return
@@ -439,15 +464,36 @@ func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
 	s.showAccount(w, r, a)
 }
 
+// doAccountForm does what a form is for.
+func (s *Web) doAccountForm(r *http.Request, op *protocol.Operation, name string, f *sent, a *account) (err error) {
+	if e, ok := edits[name]; ok {
+		if op == protocol.PutMerchant.Operation {
+			var before protocol.MerchantRecord
+			if err := s.invokeSignedIn(r, protocol.GetMerchantRecord.Operation, map[string]any{"handle": f.handle}, &before); err != nil {
+				return err
+			}
+			a.Undo = undoOf(before, f)
+		}
+		f.now, err = s.save(r, op, e)
+		return err
+	}
+	args, err := s.input(r, op)
+	if err != nil {
+		return err
+	}
+	if op == protocol.CreateToken.Operation {
+		a.Made = &protocol.MadeToken{}
+		return s.invokeSignedIn(r, op, args, a.Made)
+	}
+	return s.invokeSignedIn(r, op, args, nil)
+}
+
 // input converts a form's fields to the input of an operation. An empty field is omitted.
 func (s *Web) input(r *http.Request, op *protocol.Operation) (map[string]any, error) {
 	args := map[string]any{}
-	if op == protocol.PutOwnProfile.Operation {
-		return args, s.edited(r, args)
-	}
 	for name, values := range r.PostForm {
 		switch {
-		case name == "do" || values[0] == "":
+		case name == "do" || name == "version" || values[0] == "":
 		case name == "scopes" || name == "events":
 			args[name] = values
 		case listed[name]:

@@ -18,7 +18,9 @@ import (
 // what was typed, and with each fault next to its field. A nil one is a form that was not sent.
 type sent struct {
 	do, handle, id string
+	part           string // of what an edit changes, "" for all
 	values         url.Values
+	now            url.Values        // what is stored, when it was changed since the form was shown
 	err            *protocol.Error   // why it was refused
 	wrong          map[string]string // by field: its fault
 	stray          []string          // faults that belong to no field
@@ -26,7 +28,7 @@ type sent struct {
 }
 
 func newSent(form url.Values) *sent {
-	return &sent{do: form.Get("do"), handle: form.Get("handle"), id: form.Get("id"), values: form}
+	return &sent{do: form.Get("do"), handle: form.Get("handle"), id: form.Get("id"), part: form.Get("part"), values: form}
 }
 
 // status returns the HTTP status of a page with the form, 0 for none that was refused.
@@ -144,6 +146,16 @@ var fields = map[string]string{
 	"gstin":             "a GST number of 15 characters",
 	"gstPercent":        "a percentage such as 18",
 	"requester":         "", "purpose": "", "durationMin": "", "location": "", "policy": "", "questions": "", "block": "", "times": "",
+	"unit": "", "availability": "", "city": "", "street": "", "postalCode": "", "why": "",
+	"image":      "an address that begins with https://",
+	"website":    "an address that begins with https://",
+	"phone":      "a telephone number such as +91 80 5550 1234",
+	"region":     "the code of a state or region such as IN-KA",
+	"country":    "the code of a country such as IN",
+	"geo":        "a place such as 12.9716, 77.5946: degrees north, then east",
+	"from":       "a date such as 2026-11-08",
+	"to":         "a date such as 2026-11-08",
+	"hours":      hoursSuch,
 	"usualHours": "", "times-1": "a date and a time", "times-2": "a date and a time", "times-3": "a date and a time",
 	"hours-monday": hoursSuch, "hours-tuesday": hoursSuch, "hours-wednesday": hoursSuch, "hours-thursday": hoursSuch, "hours-friday": hoursSuch,
 	"hours-saturday": hoursSuch, "hours-sunday": hoursSuch,
@@ -185,6 +197,9 @@ func (f *sent) refuse(err *protocol.Error) {
 // whole list.
 func (f *sent) place(pointer string) (name, element string) {
 	parts := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	if f.do == protocol.PutMerchant.Name {
+		return f.shopPlace(parts)
+	}
 	if name, element, ok := f.settingPlace(parts); ok {
 		return name, element
 	}
@@ -298,31 +313,6 @@ func priced(r *http.Request, args map[string]any) error {
 		pricing["amount"] = n
 	}
 	args["pricing"] = pricing
-	return nil
-}
-
-// edited returns the stored profile with the form's fields replaced; what the form does not show
-// is unchanged.
-func (s *Web) edited(r *http.Request, args map[string]any) error {
-	form := r.PostForm
-	if err := s.invokeSignedIn(r, protocol.GetOwnProfile.Operation, map[string]any{"handle": form.Get("handle")}, &args); err != nil {
-		return err
-	}
-	for _, name := range []string{"name", "headline", "description", "timezone"} {
-		args[name] = form.Get(name)
-	}
-	for name := range listed {
-		args[name] = tidyList(name, form.Get(name))
-	}
-	args["listed"] = form.Get("listed") != ""
-	policy := map[string]any{"outsideAgentsWithIdentity": form.Get("agents") != "", "anonymous": form.Get("anonymous") != ""}
-	if kinds := form["kinds"]; len(kinds) > 0 {
-		policy["kinds"] = kinds
-	}
-	if when := form.Get("responseTime"); when != "" {
-		policy["responseTime"] = when
-	}
-	args["contactPolicy"] = policy
 	return nil
 }
 

@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -18,6 +19,7 @@ type accountPage struct {
 	about string                                      // what one does there, for the index
 	kinds []protocol.ProfileKind                      // of the profiles that each have such a page; nil: one page for the account
 	forms []*protocol.Operation                       // what its forms may do
+	parts []string                                    // the parts of what put_merchant writes that its forms change
 	read  []func(*account, *Web, *http.Request) error // what it shows
 	body  func(*account) templ.Component              // nil: the page has a route of its own
 }
@@ -25,14 +27,14 @@ type accountPage struct {
 // own reports whether the page is about one profile.
 func (p accountPage) own() bool { return p.kinds != nil }
 
+// does reports whether the page has the form of an operation.
+func (p accountPage) does(op *protocol.Operation, part string) bool {
+	return slices.Contains(p.forms, op) && (p.parts == nil || slices.Contains(p.parts, part))
+}
+
 // has reports whether a profile has the page.
 func (p accountPage) has(h protocol.HeldProfile) bool {
-	for _, kind := range p.kinds {
-		if kind == h.Kind {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(p.kinds, h.Kind)
 }
 
 // to returns the path of the page for a profile, "" for the only one.
@@ -46,6 +48,7 @@ func (p accountPage) to(handle string) string {
 var (
 	everybody = []protocol.ProfileKind{protocol.Person, protocol.Business}
 	persons   = []protocol.ProfileKind{protocol.Person}
+	shops     = []protocol.ProfileKind{protocol.Business}
 )
 
 var accountPages = []accountPage{
@@ -58,6 +61,15 @@ var accountPages = []accountPage{
 		forms: []*protocol.Operation{protocol.PutNeed.Operation, protocol.DeleteNeed.Operation, protocol.PutCapability.Operation,
 			protocol.DeleteCapability.Operation},
 		read: []func(*account, *Web, *http.Request) error{(*account).readProfile}, body: offersBody},
+	{path: "/account/items", title: "Items", about: "What your shop sells, with prices.", kinds: shops, parts: []string{"item", "remove", "restore", "move"},
+		forms: []*protocol.Operation{protocol.PutMerchant.Operation},
+		read:  []func(*account, *Web, *http.Request) error{(*account).readRecord}, body: itemsBody},
+	{path: "/account/hours", title: "Opening hours", about: "Your hours each week, and the days when you close.", kinds: shops,
+		forms: []*protocol.Operation{protocol.PutMerchant.Operation}, parts: []string{"hours", "close", "reopen"},
+		read: []func(*account, *Web, *http.Request) error{(*account).readRecord}, body: hoursBody},
+	{path: "/account/shop", title: "Shop", about: "Category, address, telephone and website.", kinds: shops,
+		forms: []*protocol.Operation{protocol.PutMerchant.Operation}, parts: []string{"shop"},
+		read: []func(*account, *Web, *http.Request) error{(*account).readRecord}, body: shopBody},
 	{path: "/account/attention", title: "Attention board", about: "Bids for your attention, their money, and your rules.", kinds: persons},
 	{path: "/account/meetings", title: "Meetings", about: "Requests, your week, and when you can be met.", kinds: persons},
 	{path: "/account/notices", title: "Notices", about: "Where the node tells you what happened.", kinds: everybody,

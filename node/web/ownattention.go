@@ -200,7 +200,7 @@ func categoryList(text string) []map[string]any {
 
 // paymentsFile is the export of a month.
 func (s *Web) paymentsFile(w http.ResponseWriter, r *http.Request) {
-	res, err := s.invokeOwner(r, protocol.ExportPayments.Operation, map[string]any{"handle": r.FormValue("handle"), "month": r.FormValue("month")})
+	res, err := s.invokeOwner(r, protocol.ExportPayments.Operation, map[string]any{"handle": r.FormValue("handle"), "month": r.FormValue("month")}, "")
 	if err != nil {
 		s.Fail(w, r, err)
 		return

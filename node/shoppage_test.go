@@ -1,0 +1,183 @@
+package node
+
+import (
+	"net/http/httptest"
+	"os"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+)
+
+// TestBrowser_Shop runs a shop in a real browser on a phone: items, hours, a festival, what two tabs
+// change at once. What a form writes is what put_merchant writes.
+func TestBrowser_Shop(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewUnstartedServer(nil)
+	h := newHouse(t, func(c *Config) { c.BaseURL = "http://" + server.Listener.Addr().String() })
+	server.Config.Handler = h.Handler()
+	server.Start()
+	t.Cleanup(server.Close)
+	hostedAgent(t, h.Node, "asha")
+	_, _, err := h.Admin().PutProfile(t.Context(), []byte(`{"handle":"rao","name":"Rao Tiffins","kind":"business","timezone":"Asia/Kolkata"}`))
+	require.NoError(t, err)
+	_, link, err := h.Admin().OpenAccount(t.Context(), "Rao", protocol.RoleOwner, "", []string{"asha", "rao"})
+	require.NoError(t, err)
+	bearer := "Bearer " + ownerToken(t, h.Node, "rao")
+	record := func() (r protocol.MerchantRecord) {
+		t.Helper()
+		h.ask("GET", "/api/owner/merchant?handle=rao", "", "Authorization", bearer).into(&r)
+		return r
+	}
+	b := openBrowser(t, h.Base)
+	b.screen(390, 844)
+	b.load(chromedp.Navigate(link))
+	require.Equal(t, 200, b.send("form:has([name=ticket])"))
+	b.shoot("index")
+	press := func(selector string) {
+		t.Helper()
+		require.Equal(t, 200, b.load(chromedp.Click(chromedp.CSS(selector))), b.text("main"))
+	}
+	press(`.index a[href="/account/items?handle=rao"]`)
+	require.Contains(t, b.text("main"), "no item yet")
+
+	// Items.
+	press(`a[href*="new=1"]`)
+	require.Equal(t, 422, b.send("#item", "name", "मसाला डोसा", "amount", "forty", "tags", "Vegan, दक्षिण"))
+	require.Equal(t, "मसाला डोसा", b.value("#item-name"))
+	require.Equal(t, "This is not an amount of rupees such as 1500 or 1500.50.", b.text("#n-item-amount"))
+	require.Contains(t, b.text("#n-item-tags"), "“दक्षिण” is not a tag")
+	require.Equal(t, 200, b.send("#item", "amount", "₹ 1,50,000/-", "unit", "plate", "tags", "#Vegan"))
+	require.Contains(t, b.text(".done"), "saved")
+	require.Contains(t, b.text("main"), "₹1,50,000 per plate")
+	press(`a[href*="new=1"]`)
+	require.Equal(t, 200, b.send("#item", "name", "Filter Coffee", "amount", "25.50", "availability", "out_of_stock", "category", "Drinks"))
+	got := record().Record.Items
+	require.Equal(t, []protocol.ItemDraft{
+		{SKU: "item", Name: "मसाला डोसा",
+			Price: &protocol.MoneyDraft{Currency: "INR", Amount: "150000.00"}, Unit: "plate", Tags: []string{"vegan"}, Availability: "in_stock"},
+		{SKU: "filter-coffee", Name: "Filter Coffee",
+			Price: &protocol.MoneyDraft{Currency: "INR", Amount: "25.50"}, Category: "Drinks", Availability: "out_of_stock"},
+	}, got)
+	press(`a[href*="item=item"]`)
+	require.Equal(t, "1,50,000", b.value("#item-amount"))
+	b.shoot("item")
+	require.Equal(t, 200, b.send("#item", "amount", "40"))
+	require.Equal(t, protocol.Decimal("40.00"), record().Record.Items[0].Price.Amount)
+	press(`form:has([name=part][value=move]) button`)
+	require.Equal(t, "filter-coffee", record().Record.Items[0].SKU)
+	press(`form:has([name=part][value=remove]) button`)
+	require.Len(t, record().Record.Items, 1)
+	require.Contains(t, b.text(".undo"), "Filter Coffee was removed")
+	b.shoot("undo")
+	press(".undo button")
+	require.Equal(t, []string{"filter-coffee", "item"}, []string{record().Record.Items[0].SKU, record().Record.Items[1].SKU}, "back where it was")
+	require.Equal(t, got[1], record().Record.Items[0])
+
+	// Hours, and a festival.
+	require.Equal(t, 200, b.open("/account/hours?handle=rao"))
+	require.Equal(t, 422, b.send("#hours", "hours-monday", "9-13, 16:00 to 21:00", "hours-sunday", "all day"))
+	require.Equal(t, "“all day” is not hours such as 10:00–18:00.", b.text("#n-hours-hours-sunday"))
+	require.Equal(t, 200, b.send("#hours", "hours-sunday", "closed"))
+	require.Equal(t, []protocol.DayHours{
+		{Day: "monday", Opens: "09:00", Closes: "13:00"}, {Day: "monday", Opens: "16:00", Closes: "21:00"},
+	}, record().Record.Hours)
+	require.Equal(t, 200, b.send("#close", "from", "2026-11-07", "to", "2026-11-10", "why", "Diwali"))
+	diwali := []protocol.ExceptionHours{{Title: "Diwali", ValidFrom: "2026-11-07", ValidThrough: "2026-11-10"}}
+	require.Equal(t, diwali, record().Record.ExceptionHours)
+	require.Equal(t, 422, b.send("#close", "from", "2026-12-25", "to", "2026-12-24", "why", "Christmas"))
+	require.NotEmpty(t, b.text("#n-close-to"))
+	require.Equal(t, "Christmas", b.value("#close-why"))
+	b.shoot("hours")
+	press(`form:has([name=part][value=reopen]) button`)
+	require.Empty(t, record().Record.ExceptionHours)
+	press(".undo button")
+	require.Equal(t, diwali, record().Record.ExceptionHours)
+
+	// The inbox: what is new, an answer, a block and its undo.
+	var begun protocol.ContactReceipt
+	h.ask("POST", "/api/public/agents/rao/contact",
+		`{"message":"Do you <b>deliver</b>?\nTo Indiranagar.","name":"Kim"}`, "Proof-Of-Work", h.proof("contact")).into(&begun)
+	require.Equal(t, 200, b.open("/account"))
+	require.Equal(t, "1 new", b.text(`.index a[href="/account/threads?handle=rao"] .fresh`))
+	press(`.index a[href="/account/threads?handle=rao"]`)
+	require.Equal(t, "Do you <b>deliver</b>?", b.text(".card.new h2"))
+	b.shoot("inbox")
+	press(`.card.new h2 a`)
+	require.Equal(t, 200, b.send("#answer", "message", "Yes, until 9 pm."))
+	require.Equal(t, 200, b.send("#block", "note", "Too many questions"))
+	var blocked protocol.Page[protocol.BlockedWriter]
+	h.ask("GET", "/api/owner/blocked-writers?handle=rao", "", "Authorization", bearer).into(&blocked)
+	require.Equal(t, "Too many questions", blocked.Items[0].Note)
+	press(".undo button")
+	require.Contains(t, b.text(".done"), "may write again")
+	h.ask("GET", "/api/owner/blocked-writers?handle=rao", "", "Authorization", bearer).into(&blocked)
+	require.Empty(t, blocked.Items)
+	require.Equal(t, 200, b.open("/account/threads?handle=rao"))
+	require.Equal(t, "Do you <b>deliver</b>?", b.text(".card h2"))
+	require.Equal(t, "Yes, until 9 pm.", b.text(".card .said p"))
+	require.Empty(t, b.text(".fresh"))
+
+	// Two tabs.
+	other := b.newTab()
+	other.screen(1280, 900)
+	for _, x := range []*tab{b, other} {
+		require.Equal(t, 200, x.open("/account/shop?handle=rao"))
+	}
+	require.Equal(t, 200, b.send("#shop", "category", "Restaurant", "city", "Bengaluru", "region", "in-ka", "country", "in", "geo", "12.9716, 77.5946",
+		"phone", "+91 80 5550 1234"))
+	require.Equal(t, &protocol.Geo{Latitude: 12.9716, Longitude: 77.5946}, record().Record.Geo)
+	require.Equal(t, 412, other.send("#shop", "category", "Tiffin room", "phone", "+91 80 5550 9999"))
+	require.Equal(t, "Tiffin room", other.value("#shop-category"))
+	require.Contains(t, other.text("#shop"), "Stored now: Restaurant")
+	require.Contains(t, other.text("#shop"), "Stored now: +91 80 5550 1234")
+	other.shoot("conflict")
+	require.Equal(t, "Restaurant", record().Record.Category, "nothing was lost")
+	require.Equal(t, 200, other.send("#shop", "city", "Mysuru"), other.text("main"))
+	require.Equal(t, "Tiffin room", record().Record.Category, "the owner chose")
+	require.Equal(t, "Mysuru", record().Record.City)
+	for _, x := range []*tab{b, other} {
+		require.Equal(t, 200, x.open("/account/profile?handle=rao"))
+	}
+	require.Equal(t, 200, b.send("#put_own_profile-rao", "headline", "Tiffins since 1962"))
+	require.Equal(t, 412, other.send("#put_own_profile-rao", "headline", "Best dosa", "anonymous", ""))
+	require.Contains(t, other.text("form"), "Stored now: Tiffins since 1962")
+	require.Equal(t, 200, other.load(chromedp.Click(chromedp.CSS(`.alert a`))))
+	require.Equal(t, "Tiffins since 1962", other.value("#put_own_profile-rao-headline"), "dropped what was typed")
+}
+
+// shoot keeps a picture of the page in the directory that STOA_TEST_PICTURES names.
+func (b *tab) shoot(name string) {
+	b.t.Helper()
+	if dir := os.Getenv("STOA_TEST_PICTURES"); dir != "" {
+		png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+		require.NoError(b.t, err)
+		require.NoError(b.t, os.WriteFile(dir+"/"+name+".png", png, 0o644))
+	}
+}
+
+// TestOwner_IfMatch: a write with the ETag of an older answer is refused, and changes nothing.
+func TestOwner_IfMatch(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	hostedAgent(t, h.Node, "asha")
+	bearer := "Bearer " + ownerToken(t, h.Node, "asha")
+	read := h.ask("GET", "/api/owner/profile", "", "Authorization", bearer)
+	tag := read.Header().Get("ETag")
+	require.NotEmpty(t, tag)
+	require.Equal(t, "no-store", read.Header().Get("Cache-Control"))
+	put := func(name, tag string) answer {
+		return h.ask("PUT", "/api/owner/profile", `{"handle":"asha","name":"`+name+`","kind":"person"}`, "Authorization", bearer, "Content-Type", "application/json",
+			"If-Match", tag)
+	}
+	require.Equal(t, 200, put("One", tag).Code)
+	refused := put("Two", tag)
+	require.Equal(t, 412, refused.Code)
+	require.Contains(t, refused.Body.String(), "precondition-failed")
+	now := h.ask("GET", "/api/owner/profile", "", "Authorization", bearer)
+	require.Contains(t, now.Body.String(), `"One"`)
+	require.Equal(t, 200, put("Two", now.Header().Get("ETag")).Code)
+	require.Equal(t, 200, put("Three", "*").Code)
+}
