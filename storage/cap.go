@@ -24,6 +24,7 @@ const (
 	StockPayEvents  Stock = "pay events" // pay_event, of those that were applied
 	StockMeetings   Stock = "meetings"   // meeting, of those that are over
 	StockMailboxes  Stock = "mailboxes"  // meeting_mailbox, of those that want mail
+	StockStopped    Stock = "stopped"    // meeting_mailbox, of those that want none
 )
 
 // A Cap limits a stock. Bytes are those of the values that others chose.
@@ -47,6 +48,7 @@ var Caps = map[Stock]Cap{
 	StockPayEvents:  {Rows: 50_000, Bytes: 256 << 20},
 	StockMeetings:   {Rows: 200_000, Bytes: 256 << 20},
 	StockMailboxes:  {Rows: 200_000, Bytes: 16 << 20},
+	StockStopped:    {Rows: 1_000_000, Bytes: 64 << 20},
 }
 
 // A stock describes how to measure a stock and which rows are evicted first.
@@ -83,6 +85,7 @@ var stocks = map[Stock]stock{
 	StockPayEvents: {table: "pay_event", key: "id", age: "done_at", size: "length(raw) + length(head)", of: "s.done_at IS NOT NULL"},
 	StockMeetings:  {table: "meeting", key: "id", age: "moved_at", size: "length(doc)", of: "s." + meetingIsOver},
 	StockMailboxes: {table: "meeting_mailbox", key: "hash", age: "sent_at", size: "length(hash)", of: "NOT s.stopped"},
+	StockStopped:   {table: "meeting_mailbox", key: "hash", age: "sent_at", size: "length(hash)", of: "s.stopped"},
 	// || keeps the index by done_at
 	StockJobs: {table: "job", key: "id", age: "done_at", size: "length(args)", of: "s.state <> 'waiting'", last: "s.state || '' = 'dead'"},
 }

@@ -313,5 +313,7 @@ func TestEvict_Meetings(t *testing.T) {
 			}
 			return nil
 		})
+		require.Zero(t, evict(t, db, storage.StockStopped, storage.Cap{Rows: 2, Bytes: 1 << 20}))
+		require.Equal(t, 2, evict(t, db, storage.StockStopped, storage.Cap{}), "their number has a bound too")
 	})
 }

@@ -189,11 +189,12 @@ func (ms Meetings) proposed(ctx context.Context, handle string) ([]StoredMeeting
 	return collect(rows, err, scanMeeting)
 }
 
-// Counts of one requester, each up to a small number.
+// Counts of one requester, each up to a small number. waitingOnNode names handle so that it reads the index of
+// requests that wait.
 const (
 	waitingOfMailbox = `SELECT count(*) FROM meeting WHERE mailbox = ? AND handle = ? AND state IN ('unconfirmed', 'submitted', 'proposed')`
 	waitingOfCaller  = `SELECT count(*) FROM meeting WHERE requester = ? AND handle = ? AND state IN ('unconfirmed', 'submitted', 'proposed')`
-	waitingOnNode    = `SELECT count(*) FROM meeting WHERE requester = ? AND state IN ('unconfirmed', 'submitted', 'proposed')`
+	waitingOnNode    = `SELECT count(*) FROM meeting WHERE requester = ? AND handle > '' AND state IN ('unconfirmed', 'submitted', 'proposed')`
 	waitingForPerson = `SELECT count(*) FROM (SELECT 1 FROM meeting WHERE handle = ? AND shown AND state IN ('submitted', 'proposed') LIMIT 100) r`
 	askedByCaller    = `SELECT count(*) FROM (SELECT 1 FROM meeting WHERE requester = ? AND asked_at > ? LIMIT 100) r`
 	askedOfPerson    = `SELECT count(*) FROM (SELECT 1 FROM meeting WHERE handle = ? AND asked_at > ? LIMIT 1000) r`
@@ -376,7 +377,7 @@ func (ms Meetings) PruneMailboxes(ctx context.Context, before time.Time) (int, e
 	return ms.tx.deleteSome(ctx, "meeting_mailbox", "hash", oldMailboxes, millis(before))
 }
 
-const comingMeeting = `SELECT 1 FROM meeting WHERE handle = ? AND starts_at > ? AND state = 'approved' LIMIT 1`
+const comingMeeting = `SELECT 1 FROM meeting WHERE handle = ? AND starts_at > ? AND state IN ('submitted', 'approved') AND state = 'approved' LIMIT 1`
 
 // ErrMeeting is returned when a profile has meetings that are approved and not over.
 var ErrMeeting = errors.New("the profile has approved meetings that are not over")

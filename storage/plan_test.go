@@ -157,6 +157,29 @@ func TestPlans(t *testing.T) {
 	add("failed events of an account", failedEvents, "x")
 	add("meetings that were approved", meetingsAgreed, "x", 1)
 	add("feed of meetings", meetingFeed, []byte{1})
+	add("settings of meetings", meetingRules, "x")
+	add("meeting", meetingByID, "x")
+	add("meeting by its token", meetingByToken, []byte{1})
+	add("times that are taken", meetingsTaken, "x", 1, 2)
+	add("proposed meetings", meetingsProposed, "x", lastID, 21)
+	text, args = meetingsQuery("x", "", "y", 21)
+	add("meeting requests to a person", text, args...)
+	text, args = meetingsQuery("x", protocol.MeetingSubmitted, "y", 21)
+	add("meeting requests to a person in a state", text, args...)
+	add("waiting requests of a mailbox", waitingOfMailbox, []byte{1}, "x")
+	add("waiting requests of a caller", waitingOfCaller, "x", "y")
+	add("waiting requests on the node", waitingOnNode, "x")
+	add("waiting requests for a person", waitingForPerson, "x")
+	add("requests of a caller within a day", askedByCaller, "x", 1)
+	add("requests to a person within a day", askedOfPerson, "x", 1)
+	add("coming meeting", comingMeeting, "x", 1)
+	add("meetings to prune", `SELECT id FROM meeting WHERE `+meetingsOver, 1)
+	add("mail addresses to delete", meetingMailsDue, 1)
+	add("mailbox", mailboxByHash, []byte{1})
+	add("mails within the hour", mailedSince, 1, 200)
+	add("mailboxes to prune", `SELECT hash FROM meeting_mailbox WHERE `+oldMailboxes, 1)
+	add("letter", letterByID, "x")
+	add("calendar accounts of a profile", `SELECT id FROM calendar_account WHERE handle = ? ORDER BY id LIMIT ?`, "x", 5)
 	add("old callbacks", `SELECT id FROM callback WHERE `+oldCallbacks, "x")
 	add("ended tokens", `SELECT id FROM api_token WHERE `+endedTokens, 1)
 	add("what peers caused", `SELECT id FROM audit WHERE `+oldTold, 1)
@@ -182,7 +205,14 @@ func TestPlans(t *testing.T) {
 		"busy times of a profile":      "calendar_busy_handle", "event of a meeting": "sqlite_autoindex_meeting_event_1",
 		"failed events of an account": "meeting_event_account", "meetings that were approved": "meeting_agreed",
 		"feed of meetings":      "sqlite_autoindex_meeting_feed_2",
-		"meetings of some days": "meeting_agenda",
+		"meetings of some days": "meeting_agenda", "times that are taken": "meeting_time", "proposed meetings": "meeting_state",
+		"meeting requests to a person": "meeting_owner", "meeting requests to a person in a state": "meeting_state",
+		"waiting requests of a mailbox": "meeting_mailbox_waits", "waiting requests of a caller": "meeting_requester_waits",
+		"waiting requests on the node": "meeting_requester_waits", "waiting requests for a person": "meeting_state",
+		"requests of a caller within a day": "meeting_requester (requester=? AND asked_at>?)",
+		"requests to a person within a day": "meeting_asked (handle=? AND asked_at>?)", "meeting by its token": "meeting_token",
+		"coming meeting": "meeting_time (handle=? AND starts_at>?)", "meetings to prune": "meeting_over", "mail addresses to delete": "meeting_mail",
+		"mails within the hour": "meeting_mailbox_sent", "mailboxes to prune": "meeting_mailbox_sent", "calendar accounts of a profile": "calendar_account_handle",
 	}
 	require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *Tx) error {
 		for name, indexes := range by {
