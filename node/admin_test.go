@@ -121,7 +121,7 @@ func (a *Admin) SetRole(ctx context.Context, account string, role protocol.Role)
 }
 
 func (a *Admin) SignOut(ctx context.Context, account string) (int, error) {
-	out, err := Do(ctx, a, protocol.SignOut, protocol.AccountRef{Account: account})
+	out, err := Do(ctx, a, protocol.SignOut, protocol.SignOutDraft{AccountRef: protocol.AccountRef{Account: account}})
 	return out.Ended, err
 }
 

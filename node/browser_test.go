@@ -124,7 +124,7 @@ var accountPage = map[string]string{
 	"put_need": "/account/offers", "delete_need": "/account/offers", "create_token": "/account/tokens", "revoke_token": "/account/tokens",
 	"put_notify": "/account/notices", "confirm_mail": "/account/notices", "make_key": "/account/keys", "retire_key": "/account/keys",
 	"put_account": "/account/settings", "put_account_mail": "/account/settings", "confirm_account_mail": "/account/settings",
-	"end_session": "/account/security",
+	"end_session": "/account/security", "end_other_sessions": "/account/security", "make_recovery_codes": "/account/security",
 }
 
 // save opens the page of the account that has a form, sends the form, and checks that the node says it
@@ -277,6 +277,12 @@ func TestBrowser(t *testing.T) {
 	require.NoError(t, err)
 	h.signIn(elsewhere)
 	b.save("end_session", "")
+	h.sessionOf(acc.ID, 0)
+	require.Equal(t, 200, b.open("/account/security"))
+	b.save("end_other_sessions", "")
+	require.Equal(t, 200, b.send(`form:has([value="make_recovery_codes"])`))
+	require.Len(t, strings.Fields(b.text(".done pre")), protocol.RecoveryCodes)
+	b.saved["/account make_recovery_codes"] = true
 	require.Equal(t, 200, b.open("/account/profile"))
 
 	// The session ends while its owner types.

@@ -29,6 +29,7 @@ var wallClock = map[string]string{
 	"federation/sign.go":                 "when a request is signed",
 	"federation/stranger.go":             "which fetch is the oldest",
 	"federation/verify.go":               "rates, in memory",
+	"node/account/signinby.go":           "whether what was signed has expired",
 	"node/archive/steps.go":              "how long a step may take",
 	"node/credential/chain.go":           "age of a cache",
 	"node/credential/credentials.go":     "age of a cache",

@@ -30,7 +30,7 @@ func TestGuides_Sizes(t *testing.T) {
 		"SKILL.md":                  {h.ask("GET", "/SKILL.md", "").Body.Len(), 21_000},                // with the six operations of meeting requests
 		"llms.txt":                  {h.ask("GET", "/llms.txt", "").Body.Len(), 9000},
 		"/openapi.json":             {h.ask("GET", "/openapi.json", "").Body.Len(), 195_000},
-		"/openapi.json of everyone": {h.ask("GET", "/openapi.json?for=all", "").Body.Len(), 500_000},
+		"/openapi.json of everyone": {h.ask("GET", "/openapi.json?for=all", "").Body.Len(), 515_000}, // with the seven of signing in
 	} {
 		t.Logf("%s: %d bytes of %d", what, c.bytes, c.most)
 		require.LessOrEqual(t, c.bytes, c.most, what)

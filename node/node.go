@@ -209,6 +209,9 @@ func (n *Node) wire(ctx context.Context) error {
 	if n.meeting.LinkKey, err = n.keys.Random(ctx, credential.SecretMeetingLinks); err != nil {
 		return err
 	}
+	if err := n.signInWays(ctx); err != nil {
+		return err
+	}
 	if n.accounts.Mail, err = n.mailer(ctx, base); err != nil {
 		return err
 	}
@@ -289,6 +292,7 @@ func (n *Node) jobs(ctx context.Context) error {
 	n.worker.Handle(storage.ConfirmJob, n.accounts.SendConfirmation)
 	n.worker.Handle(storage.AddressJob, n.accounts.SendAddressCode)
 	n.worker.Handle(storage.FormerJob, n.accounts.NotifyFormer)
+	n.worker.Handle(storage.SecurityJob, n.accounts.SendSecurity)
 	n.worker.Handle(storage.SilenceJob, n.contact.Silence)
 	n.worker.Handle(storage.CallbackJob, n.contact.Deliver)
 	for kind, handle := range map[storage.JobKind]worker.Handler{
@@ -513,6 +517,12 @@ func bindAccounts(t *dispatch.Table, a *account.Accounts) {
 	dispatch.Bind(t, protocol.RevokeToken, a.RevokeToken)
 	dispatch.Bind(t, protocol.ListSessions, a.Sessions)
 	dispatch.Bind(t, protocol.EndSession, a.EndSession)
+	dispatch.Bind(t, protocol.EndOtherSessions, a.EndOtherSessions)
+	dispatch.Bind(t, protocol.GetSignInMethods, a.Methods)
+	dispatch.Bind(t, protocol.GetPasskeyOptions, a.PasskeyOptions)
+	dispatch.Bind(t, protocol.AddPasskey, a.AddPasskey)
+	dispatch.Bind(t, protocol.DeletePasskey, a.DeletePasskey)
+	dispatch.Bind(t, protocol.MakeRecoveryCodes, a.MakeRecoveryCodes)
 	dispatch.Bind(t, protocol.GetNotify, a.GetNotify)
 	dispatch.Bind(t, protocol.PutNotify, a.PutNotify)
 	dispatch.Bind(t, protocol.ConfirmMail, a.ConfirmMail)

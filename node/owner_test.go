@@ -242,7 +242,7 @@ func (h *house) signIn(link string) string {
 func (h *house) begin(link string) (secret string, err error) {
 	ticket := link[len(h.Base+"/sign-in?ticket="):]
 	err = h.db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
-		secret, err = h.accounts.SignIn(ctx, tx, ticket, "Browser\x00 1.0\u202e")
+		secret, err = h.accounts.SignIn(ctx, tx, session.Browser{Program: "Browser\x00 1.0\u202e"}, ticket)
 		return err
 	})
 	return secret, err

@@ -2,8 +2,14 @@ package node
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"net/http"
+	"slices"
 
+	"stoa/identity/passkey"
+	"stoa/identity/session"
+	"stoa/node/credential"
 	"stoa/node/httpapi"
 	"stoa/node/provider/pay/qr"
 	"stoa/node/web"
@@ -27,16 +33,63 @@ func drawQR(text, label string) ([]byte, error) {
 	return code.SVG(label), nil
 }
 
+// signInWays gives the room of accounts what passkeys and Ethereum accounts need.
+func (n *Node) signInWays(ctx context.Context) (err error) {
+	if n.accounts.Challenges.Key, err = n.keys.Random(ctx, credential.SecretSignIn); err != nil {
+		return err
+	}
+	if n.accounts.Site, err = passkey.New(n.Base, n.accounts.Name); err != nil && !errors.Is(err, passkey.ErrNoDomain) {
+		return err
+	}
+	if n.chain != nil {
+		n.accounts.Chain, n.accounts.Chains = n.chain, slices.Sorted(maps.Keys(n.chain.Reader.Registries()))
+	}
+	return nil
+}
+
 // signIns lets the pages use the room of accounts for signing in.
 type signIns struct{ n *Node }
 
-func (s signIns) SignIn(ctx context.Context, ticket, program string) (cookie string, err error) {
+func (s signIns) ByTicket(ctx context.Context, b session.Browser, ticket string) (cookie string, err error) {
 	err = s.n.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		cookie, err = s.n.accounts.SignIn(ctx, tx, ticket, program)
+		cookie, err = s.n.accounts.SignIn(ctx, tx, b, ticket)
 		return err
 	})
 	return cookie, err
 }
+
+func (s signIns) ByCode(ctx context.Context, b session.Browser, code string) (cookie string, err error) {
+	err = s.n.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		cookie, err = s.n.accounts.SignInByCode(ctx, tx, b, code)
+		return err
+	})
+	return cookie, err
+}
+
+func (s signIns) ByPasskey(ctx context.Context, b session.Browser, a passkey.Assertion) (cookie string, err error) {
+	return s.n.accounts.SignInByPasskey(ctx, b, a)
+}
+
+func (s signIns) ByEthereum(ctx context.Context, b session.Browser, text, signature, handle string) (cookie string, err error) {
+	return s.n.accounts.SignInByEthereum(ctx, b, text, signature, handle)
+}
+
+func (s signIns) Challenge(b session.Browser) string {
+	return s.n.accounts.SignInChallenge(b)
+}
+
+func (s signIns) EthereumMessage(b session.Browser, account string, chain uint64) (string, error) {
+	return s.n.accounts.EthereumMessage(b, account, chain)
+}
+
+func (s signIns) PasskeyDomain() string {
+	if s.n.accounts.Site == nil {
+		return ""
+	}
+	return s.n.accounts.Site.Domain
+}
+
+func (s signIns) Chains() []uint64 { return s.n.accounts.Chains }
 
 func (s signIns) AskLink(ctx context.Context, mail string) error {
 	return s.n.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return s.n.accounts.AskLink(ctx, tx, mail) })

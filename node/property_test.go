@@ -28,6 +28,10 @@ const rounds = 16
 // unreached are the operations that no call of TestProperty can make succeed,
 // each with the reason.
 var unreached = map[string]string{
+	"get_passkey_options":  "takes a browser that signed in lately",
+	"add_passkey":          "takes a passkey",
+	"delete_passkey":       "takes a browser that signed in lately",
+	"make_recovery_codes":  "takes a browser that signed in lately",
 	"confirm_account_mail": "takes a secret that stands in a mail alone",
 	"confirm_mail":         "takes a secret that stands in a mail alone",
 	"read_bid_link":        "takes a ticket that stands in a mail alone",

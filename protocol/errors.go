@@ -23,6 +23,7 @@ const (
 	KeyUnknown           Code = "key-unknown"            // the key is not authorised for the claimed identity
 	IdentityUnverified   Code = "identity-unverified"    // the chain identity is missing, foreign or not final yet
 	Forbidden            Code = "forbidden"              // the caller is known and may not do this
+	SignInAgain          Code = "sign-in-again"          // the session is valid, and began too long ago for this
 	ContactRefused       Code = "contact-refused"        // the contact policy does not admit the caller
 	NotFound             Code = "not-found"              // there is no such thing, or it is not public
 	Gone                 Code = "gone"                   // it was public and has been hidden or deleted
@@ -66,7 +67,9 @@ var codes = map[Code]codeRow{
 		"Register the key on chain for the identity in Agent-Identity, or with the profile; then try again."},
 	IdentityUnverified: {403, "The identity could not be verified",
 		"Use an identity of a chain and registry that the node supports, with a final registration."},
-	Forbidden:        {403, "Not allowed", "Only the author, the owner or the operator may do this."},
+	Forbidden: {403, "Not allowed", "Only the author, the owner or the operator may do this."},
+	SignInAgain: {403, "Sign in again first",
+		"This changes how the account signs in, so the browser must have signed in within the last 15 minutes. Sign in again at /sign-in, then repeat it."},
 	ContactRefused:   {403, "This agent does not accept such messages", "Read the agent's contactPolicy; it says who may write and what."},
 	NotFound:         {404, "Not found", "Check the address; the site map lists every page and endpoint."},
 	MethodNotAllowed: {405, "This method is not supported here", "Use one of the methods in the Allow field."},

@@ -21,6 +21,7 @@ const (
 	AccountID  = "acc"
 	TokenID    = "tok"
 	SessionID  = "ses"
+	PasskeyID  = "psk"
 	JobID      = "job"
 	ActivityID = "act"
 	BlockID    = "blk"

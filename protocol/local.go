@@ -122,8 +122,14 @@ type SignedOut struct {
 	Ended int `json:"ended"`
 }
 
+// A SignOutDraft names an account, and how much of what signs in to it ends.
+type SignOutDraft struct {
+	AccountRef
+	Forget bool `json:"forget,omitempty" doc:"Passkeys and recovery codes are deleted too."`
+}
+
 // SignOut ends every session of an account, and its sign-in links.
-var SignOut = local[AccountRef, SignedOut](Operation{Name: "sign_out"})
+var SignOut = local[SignOutDraft, SignedOut](Operation{Name: "sign_out"})
 
 // A TokenGrant is a token to be made: for the profile in Handle and the account that
 // it belongs to, which is opened when there is none, else for every profile of Account.

@@ -39,6 +39,7 @@ var textShapes = map[string]shape{
 	"name":        {pattern: `^[a-z][a-z0-9-]{1,39}$`}, // of a part within a profile
 	"note-id":     {pattern: `^note` + id + `$`},
 	"opens":       {pattern: `^([01][0-9]|2[0-3]):[0-5][0-9]$`},
+	"passkey-id":  {pattern: `^psk` + id + `$`},
 	"passphrase":  {pattern: `^[!-~]([ -~]*[!-~])?$`},
 	"post-id":     {pattern: `^post` + id + `$`},
 	"post-tag":    {PostTagPattern, FoldTag},

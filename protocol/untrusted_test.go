@@ -24,6 +24,8 @@ var ours = map[string]string{
 	"SessionState.name": "the caller's own account (contract §4)",
 	"Account.name":      "the caller's own",
 	"Token.name":        "the caller's own",
+	"HeldProfile.name":  "the caller's own",
+	"Passkey.name":      "the caller's own", "PasskeyOptions.name": "the caller's own",
 
 	"IdentityStatus.note":     "the node's",
 	"IdentityEnd.detail":      "the node's",

@@ -148,7 +148,7 @@ func TestSessions(t *testing.T) {
 		require.Equal(t, []string{ids[3], ids[2]}, list())
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			require.NoError(t, tx.Sessions().Touch(ctx, ids[2]))
-			n, err := tx.Sessions().EndAll(ctx, "acc")
+			n, err := tx.Sessions().EndAll(ctx, "acc", "")
 			require.Equal(t, 2, n)
 			return err
 		})

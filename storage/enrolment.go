@@ -60,6 +60,20 @@ func (es Enrolments) List(ctx context.Context, registry, after string, limit int
 	return collect(rows, err, scanEnrolment)
 }
 
+// An OwnedProfile is a profile of an account, enrolled to a chain identity of some owner.
+type OwnedProfile struct{ Handle, ERC8004, Account string }
+
+// OfOwner returns the profiles of accounts that are enrolled to identities of an owner, an
+// address in lower case, in the order of their handles, at most n.
+func (es Enrolments) OfOwner(ctx context.Context, owner string, n int) ([]OwnedProfile, error) {
+	rows, err := es.tx.query(ctx, `SELECT e.handle, e.erc8004, a.account FROM enrolment e JOIN profile p ON p.handle = e.handle AND p.erc8004 = e.erc8004
+		JOIN account_profile a ON a.handle = e.handle WHERE e.owner = ? AND e.ended_at IS NULL ORDER BY e.handle LIMIT ?`, owner, n)
+	return collect(rows, err, func(s scanner) (p OwnedProfile, err error) {
+		err = s.Scan(&p.Handle, &p.ERC8004, &p.Account)
+		return p, err
+	})
+}
+
 // Last returns how the last enrolment of a profile ended; ErrNotFound when none has
 // ended, or another was made since.
 func (es Enrolments) Last(ctx context.Context, handle string) (e Enrolment, reason protocol.EnrolmentEnd, at time.Time, err error) {

@@ -19,13 +19,14 @@ const (
 // Jobs of package account. Their arguments hold no address and no secret: both are
 // looked up or made when the job runs.
 const (
-	NoticeJob  JobKind = "notice"               // one notice to its owner, by the ways that the owner chose
-	MailJob    JobKind = "notice-mail"          // a notice as mail
-	WebhookJob JobKind = "notice-webhook"       // a notice to the owner's webhook
-	SignInJob  JobKind = "sign-in-mail"         // a sign-in link to the address of an account
-	ConfirmJob JobKind = "confirm-mail"         // the code that confirms the address of a profile
-	AddressJob JobKind = "confirm-account-mail" // the code that confirms a new address of an account
-	FormerJob  JobKind = "former-account-mail"  // informs the former address of the change
+	NoticeJob   JobKind = "notice"               // one notice to its owner, by the ways that the owner chose
+	MailJob     JobKind = "notice-mail"          // a notice as mail
+	WebhookJob  JobKind = "notice-webhook"       // a notice to the owner's webhook
+	SignInJob   JobKind = "sign-in-mail"         // a sign-in link to the address of an account
+	ConfirmJob  JobKind = "confirm-mail"         // the code that confirms the address of a profile
+	AddressJob  JobKind = "confirm-account-mail" // the code that confirms a new address of an account
+	FormerJob   JobKind = "former-account-mail"  // informs the former address of the change
+	SecurityJob JobKind = "security-mail"        // tells an owner of a change to how they sign in
 )
 
 // Jobs of the other packages of node.
@@ -68,7 +69,7 @@ const (
 func JobKinds() []JobKind {
 	return []JobKind{
 		ProcessJob, DeliverJob, SubmitJob, EraseJob, PullJob, RecheckJob, EvictJob,
-		NoticeJob, MailJob, WebhookJob, SignInJob, ConfirmJob, AddressJob, FormerJob,
+		NoticeJob, MailJob, WebhookJob, SignInJob, ConfirmJob, AddressJob, FormerJob, SecurityJob,
 		CallbackJob, SilenceJob, ImportJob, FollowJob, UnfollowJob, ProbeJob, PruneJob, HoursJob, AdoptJob, DropJob,
 		BidDueJob, BidLinkJob, BidCancelJob, BidPollJob, PayEventJob, RefundJob, BidUpdateJob,
 		MeetingDueJob, MeetingMailJob, MeetingRemindJob, MeetingUpdateJob, CalendarCheckJob, CalendarBusyJob,

@@ -32,16 +32,24 @@ type Sessions struct{ tx *Tx }
 
 func (tx *Tx) Sessions() Sessions { return Sessions{tx} }
 
-// Insert stores a session that begins now.
+// Insert stores a session. A zero CreatedAt means now.
 func (ss Sessions) Insert(ctx context.Context, s Session) error {
+	if s.CreatedAt.IsZero() {
+		s.CreatedAt = ss.tx.Now
+	}
 	_, err := ss.tx.write(ctx, `INSERT INTO session (`+sessionColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		s.ID, s.Hash[:], s.Account, s.Program, millis(ss.tx.Now), millis(s.ExpiresAt), millis(ss.tx.Now))
+		s.ID, s.Hash[:], s.Account, s.Program, millis(s.CreatedAt), millis(s.ExpiresAt), millis(ss.tx.Now))
 	return err
 }
 
 // ByHash returns a session, also an expired one. ErrNotFound when unknown.
 func (ss Sessions) ByHash(ctx context.Context, hash [32]byte) (Session, error) {
 	return scanSession(ss.tx.row(ctx, `SELECT `+sessionColumns+` FROM session WHERE hash = ?`, hash[:]))
+}
+
+// ByID returns a session, also an expired one. ErrNotFound when unknown.
+func (ss Sessions) ByID(ctx context.Context, id string) (Session, error) {
+	return scanSession(ss.tx.row(ctx, `SELECT `+sessionColumns+` FROM session WHERE id = ?`, id))
 }
 
 // List returns the sessions of an account that have not expired, newest first.
@@ -63,9 +71,9 @@ func (ss Sessions) End(ctx context.Context, account, id string) error {
 	return one(ss.tx.write(ctx, `DELETE FROM session WHERE id = ? AND account = ?`, id, account))
 }
 
-// EndAll ends every session of an account and returns how many there were.
-func (ss Sessions) EndAll(ctx context.Context, account string) (int, error) {
-	n, err := ss.tx.write(ctx, `DELETE FROM session WHERE account = ?`, account)
+// EndAll ends every session of an account but one, "" for none, and returns how many there were.
+func (ss Sessions) EndAll(ctx context.Context, account, but string) (int, error) {
+	n, err := ss.tx.write(ctx, `DELETE FROM session WHERE account = ? AND id <> ?`, account, but)
 	return int(n), err
 }
 

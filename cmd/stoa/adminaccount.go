@@ -115,11 +115,12 @@ func (c *accountSignInCmd) Run(w *world, all *adminCmd) error {
 
 type accountSignOutCmd struct {
 	Account string `arg:"" help:"Id of the account, or one of its profiles."`
+	Forget  bool   `help:"Delete its passkeys and recovery codes too, for an owner who lost a device."`
 }
 
 func (c *accountSignOutCmd) Run(w *world, all *adminCmd) error {
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		out, err := node.Do(ctx, a, protocol.SignOut, protocol.AccountRef{Account: c.Account})
+		out, err := node.Do(ctx, a, protocol.SignOut, protocol.SignOutDraft{AccountRef: protocol.AccountRef{Account: c.Account}, Forget: c.Forget})
 		if err != nil {
 			return err
 		}

@@ -138,6 +138,18 @@ func (r *Reader) ask(ctx context.Context, id ID, set *keySet) (v verdict, err er
 	if err := r.pay(ctx, c, id.String(), set.proven()); err != nil {
 		return refused, err
 	}
+	v, asked, err := c.consult(ctx, set.rec.Signer, set.digest, set.rec.Signature)
+	if err == nil && v != unsure {
+		set.mu.Lock()
+		set.askedAt, set.answer = asked, v
+		set.mu.Unlock()
+	}
+	return v, err
+}
+
+// consult asks a contract account about a signature, at the poller's head or at the endpoint's own,
+// and returns the hash of that block.
+func (c *chain) consult(ctx context.Context, who common.Address, digest common.Hash, sig []byte) (v verdict, block common.Hash, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	err = c.try(ctx, func(ctx context.Context, ep *endpoint) error {
@@ -149,18 +161,43 @@ func (r *Reader) ask(ctx context.Context, id ID, set *keySet) (v verdict, err er
 					return err
 				}
 			}
-			v, err = ep.ask(ctx, id.ChainID, at.head, set.rec.Signer, set.digest, set.rec.Signature)
+			v, err = ep.ask(ctx, c.ID, at.head, who, digest, sig)
 			if fresh && errors.Is(err, errUnknownBlock) {
 				fresh = false
 				continue
 			}
-			if err == nil && v != unsure {
-				set.mu.Lock()
-				set.askedAt, set.answer = at.head.Hash, v
-				set.mu.Unlock()
-			}
+			block = at.head.Hash
 			return err
 		}
 	})
-	return v, err
+	return v, block, err
 }
+
+// SignedBy reports whether an account made a signature over a digest: an ordinary account by its
+// key, and a contract by its own word at the head of the chain (ERC-1271). The reads are counted as
+// those for the agent id, whose chain is asked. account is an address in any case. Errors are those
+// of [Reader.Snapshot].
+func (r *Reader) SignedBy(ctx context.Context, id ID, account string, digest [32]byte, sig []byte) (bool, error) {
+	c, err := r.chainOf(id)
+	if err != nil {
+		return false, err
+	}
+	account = strings.ToLower(account)
+	if who, ok := recoverSigner(digest, sig); ok && addressText(who) == account {
+		return true, nil
+	}
+	if len(sig) > maxSignature {
+		return false, nil
+	}
+	if err := r.pay(ctx, c, id.String(), true); err != nil {
+		return false, err
+	}
+	v, _, err := c.consult(ctx, common.HexToAddress(account), digest, sig)
+	if err == nil && v == unsure {
+		err = fmt.Errorf("%w: contract signer gave no answer", ErrUnavailable)
+	}
+	return v == accepted, err
+}
+
+// maxSignature is the length of a signature that a contract is asked about, at most.
+const maxSignature = 4096

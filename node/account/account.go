@@ -7,9 +7,11 @@ package account
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"stoa/identity/key"
+	"stoa/identity/passkey"
 	"stoa/identity/session"
 	"stoa/protocol"
 	"stoa/storage"
@@ -31,6 +33,12 @@ type Accounts struct {
 	Private bool // addresses of webhooks may be on loopback: development
 	// Links make the links of notices, by the kind of the id that a notice is about.
 	Links map[string]LinkFor
+	// Site is what passkeys are for; nil where the node's address has no domain name.
+	Site       *passkey.Site
+	Challenges session.Challenger
+	// Chain tells who owns a chain identity; nil when the node reads no chain. Chains are the numbers of those it reads.
+	Chain  Chain
+	Chains []uint64
 	// Seal encrypts the private half of a key that the node keeps for a profile.
 	Seal func(handle string, p key.Pair) ([]byte, error)
 }
@@ -133,6 +141,11 @@ func (a *Accounts) CreateToken(ctx context.Context, tx *storage.Tx, c protocol.C
 	}
 	if in.Handle != "" {
 		if _, err := c.ActsAs(in.Handle); err != nil {
+			return protocol.MadeToken{}, err
+		}
+	}
+	if slices.Contains(in.Scopes, protocol.ScopeAccount) && protocol.IsID(protocol.SessionID, c.Secret) { // such a token lasts longer than the session
+		if _, err := a.recent(ctx, tx, c); err != nil {
 			return protocol.MadeToken{}, err
 		}
 	}

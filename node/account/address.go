@@ -74,11 +74,12 @@ func (a *Accounts) PutMail(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	return a.address(acc), tx.Enqueue(ctx, storage.Job{Kind: storage.AddressJob, Lane: letterLane, Args: args, Dedupe: string(storage.AddressJob) + " " + acc.ID})
 }
 
-// mayMove refuses a token with fewer rights than the account: a reader of its mail
-// can sign in, and a token must not be a way to more rights.
+// mayMove refuses a token with fewer rights than the account, and a session that did not begin
+// lately: a reader of the account's mail can sign in, and neither must be a way to more rights.
 func (a *Accounts) mayMove(ctx context.Context, tx *storage.Tx, c protocol.Caller, acc storage.Account) error {
 	if !protocol.IsID(protocol.TokenID, c.Secret) {
-		return nil
+		_, err := a.recent(ctx, tx, c)
+		return err
 	}
 	t, err := tx.Tokens().ByID(ctx, c.Secret)
 	if err != nil {

@@ -2,6 +2,7 @@ package account
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"stoa/identity/session"
@@ -140,7 +141,7 @@ func (a *Accounts) SetMail(ctx context.Context, tx *storage.Tx, c protocol.Calle
 }
 
 // SignOut ends every session of an account, and its sign-in links.
-func (a *Accounts) SignOut(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.AccountRef) (out protocol.SignedOut, err error) {
+func (a *Accounts) SignOut(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.SignOutDraft) (out protocol.SignedOut, err error) {
 	acc, err := a.Named(ctx, tx, in.Account)
 	if err != nil {
 		return out, err
@@ -148,10 +149,17 @@ func (a *Accounts) SignOut(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	if err := tx.Tickets().Drop(ctx, acc.ID, storage.TicketSignIn); err != nil {
 		return out, err
 	}
-	if out.Ended, err = tx.Sessions().EndAll(ctx, acc.ID); err != nil {
+	if out.Ended, err = tx.Sessions().EndAll(ctx, acc.ID, ""); err != nil {
 		return out, err
 	}
-	return out, tx.Audit(ctx, c.Actor(), "account sign-out", acc.ID, "")
+	detail := ""
+	if in.Forget {
+		if err := errors.Join(tx.Passkeys().DeleteAll(ctx, acc.ID), tx.RecoveryCodes().Replace(ctx, acc.ID, nil)); err != nil {
+			return out, err
+		}
+		detail = "passkeys and recovery codes deleted"
+	}
+	return out, tx.Audit(ctx, c.Actor(), "account sign-out", acc.ID, detail)
 }
 
 // GrantToken makes a token for an operator. If the profile belongs to no account,

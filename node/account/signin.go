@@ -70,9 +70,8 @@ func (a *Accounts) OwnerOf(ctx context.Context, tx *storage.Tx, handle string) (
 // ErrTicket is the error of a link that was used, has expired or never existed.
 var ErrTicket = protocol.Errorf(protocol.Gone, "this link was used before or has expired; ask for a new one")
 
-// SignIn spends the ticket of a sign-in link and begins a session. program is
-// what the browser calls itself.
-func (a *Accounts) SignIn(ctx context.Context, tx *storage.Tx, ticket, program string) (cookie string, err error) {
+// SignIn spends the ticket of a sign-in link and begins a session.
+func (a *Accounts) SignIn(ctx context.Context, tx *storage.Tx, b session.Browser, ticket string) (cookie string, err error) {
 	hash, ok := session.Hash(session.Ticket, ticket)
 	if !ok {
 		return "", ErrTicket
@@ -84,21 +83,7 @@ func (a *Accounts) SignIn(ctx context.Context, tx *storage.Tx, ticket, program s
 	if err != nil {
 		return "", err
 	}
-	if _, err := tx.Accounts().ByID(ctx, t.Account); err != nil {
-		return "", missing(err, "the account is gone")
-	}
-	secret, hash := session.New(session.Cookie)
-	s := storage.Session{
-		ID: protocol.NewID(protocol.SessionID, tx.Now), Hash: hash, Account: t.Account,
-		Program: plain(program, 160), ExpiresAt: tx.Now.Add(session.Lifetime),
-	}
-	if err := tx.Sessions().Insert(ctx, s); err != nil {
-		return "", err
-	}
-	if err := tx.Sessions().KeepNewest(ctx, t.Account, protocol.MaxSessions); err != nil {
-		return "", err
-	}
-	return secret, tx.Audit(ctx, t.Account, "session begin", s.ID, "")
+	return a.begin(ctx, tx, t.Account, b)
 }
 
 // plain returns at most n characters of an untrusted text, without control

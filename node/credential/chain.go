@@ -182,3 +182,38 @@ func (c *Chain) agentURI(ctx context.Context, identity string) (string, error) {
 	s, err := c.Reader.Snapshot(ctx, id)
 	return s.URI, err
 }
+
+// Owns reports whether an account, an address in lower case, owns an identity now, by the reader's
+// view of the chain. An identity that follows another token has no owner here. Errors are those of
+// Grant.
+func (c *Chain) Owns(ctx context.Context, network, identity, account string) (bool, error) {
+	ctx, id, err := c.asked(ctx, network, identity)
+	if err != nil {
+		return false, err
+	}
+	control, err := c.Reader.Control(ctx, id)
+	if errors.Is(err, erc8004.ErrNotRegistered) || errors.Is(err, erc8004.ErrIdentityBound) {
+		return false, nil
+	}
+	return err == nil && control.Owner == account, chainError(err)
+}
+
+// Signed reports whether an account made a signature over a digest, on the chain of an identity.
+// Errors are those of Grant.
+func (c *Chain) Signed(ctx context.Context, network, identity, account string, digest [32]byte, sig []byte) (bool, error) {
+	ctx, id, err := c.asked(ctx, network, identity)
+	if err != nil {
+		return false, err
+	}
+	good, err := c.Reader.SignedBy(ctx, id, account, digest, sig)
+	return good, chainError(err)
+}
+
+// asked counts the reads for an identity for the network that asks.
+func (c *Chain) asked(ctx context.Context, network, identity string) (context.Context, erc8004.ID, error) {
+	if !c.Dev { // there, all callers are on one machine
+		ctx = erc8004.WithSource(ctx, network)
+	}
+	id, err := erc8004.ParseID(identity)
+	return ctx, id, err
+}

@@ -22,6 +22,7 @@ const (
 	SecretMeetingLinks = "meeting-links" // makes the tickets of links in mails about meetings, and the names of mailboxes
 	SecretBidLinks     = "bid-links"     // makes the tickets of links in mails to owners of attention boards
 	SecretMailReturn   = "mail-return"   // makes the addresses that bounces of mails, and answers to them, come to
+	SecretSignIn       = "sign-in"       // makes the challenges that passkeys and Ethereum accounts sign
 	SecretReceipts     = "receipts"      // seals kept answers to idempotency keys
 	secretNetworks     = "networks"      // keys the hashes of client networks
 )

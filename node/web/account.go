@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -16,18 +15,6 @@ import (
 	"stoa/protocol"
 )
 
-// Accounts is what signing in needs beyond the operations.
-type Accounts interface {
-	// SignIn spends the ticket of a sign-in link and returns the secret for the cookie.
-	SignIn(ctx context.Context, ticket, program string) (cookie string, err error)
-	// AskLink sends a sign-in link to an address, if it belongs to an account.
-	AskLink(ctx context.Context, mail string) error
-	// SendsMail reports whether the node sends mail at all.
-	SendsMail() bool
-	// LogsMail reports whether letters are only written to the node's log.
-	LogsMail() bool
-}
-
 const (
 	maxForm       = 64 << 10 // bytes of a form: percent-encoded, a profile in a script with three bytes per letter takes 16 KiB
 	maxTokenPages = 20       // pages of tokens in which the account page looks for valid ones
@@ -39,6 +26,7 @@ func (s *Web) accountRoutes() []Route {
 	routes := []Route{
 		{Pattern: "/sign-in", Handler: http.HandlerFunc(s.signInPage)},
 		{Pattern: "/sign-in", Method: http.MethodPost, Handler: s.guarded(s.signIn)},
+		{Pattern: "/sign-in/challenge", Method: http.MethodPost, Handler: s.guarded(s.signInChallenge)},
 		{Pattern: "/sign-out", Method: http.MethodPost, Handler: s.guarded(s.signOut)},
 		{Pattern: "/account/threads", Handler: http.HandlerFunc(s.inboxPage)},
 		{Pattern: "/account/threads/:id", Handler: http.HandlerFunc(s.inboxThread)},
@@ -75,53 +63,15 @@ func (s *Web) writePrivate(w http.ResponseWriter, r *http.Request, status int, v
 		v.Owner = s.ownerNav(r, v.Path, v.Of)
 	}
 	v.Request = w.Header().Get(requestID)
+	if s.Accounts != nil && session.OfReader(r, s.Base) != "" {
+		if state, err := s.state(r); err == nil && state.SignedIn {
+			v.Who = *state.Name
+			if _, err := r.Cookie(session.MarkerName); err != nil { // a session of an older version
+				http.SetCookie(w, session.SetMarker(s.Base, true))
+			}
+		}
+	}
 	s.write(w, r, v)
-}
-
-// signInPage shows the page of a sign-in link. It does not spend the link, because link previews
-// open it too.
-func (s *Web) signInPage(w http.ResponseWriter, r *http.Request) {
-	ticket, ended := r.URL.Query().Get("ticket"), false
-	if ticket == "" && session.OfReader(r, s.Base) != "" {
-		state, err := s.state(r)
-		if err == nil && state.SignedIn {
-			redirect(w, r, "/account")
-			return
-		}
-		ended = err == nil
-	}
-	s.writePrivate(w, r, 0, view{Title: "Sign in", Path: "/sign-in", Body: signInBody(s, ticket, "", ended)})
-}
-
-// signIn spends a link, or sends one.
-func (s *Web) signIn(w http.ResponseWriter, r *http.Request) {
-	if err := s.parseForm(w, r); err != nil {
-		s.Fail(w, r, err)
-		return
-	}
-	if err := s.Table.Limits.Write(s.Network(r)); err != nil {
-		s.Fail(w, r, err)
-		return
-	}
-	if mail := r.PostForm.Get("mail"); mail != "" && s.Accounts.SendsMail() {
-		if err := s.Accounts.AskLink(r.Context(), mail); err != nil {
-			s.writePrivate(w, r, protocol.CodeOf(err).Status(), view{Title: "Sign in", Path: "/sign-in", Body: signInBody(s, "", protocol.AsError(err).Detail, false)})
-			return
-		}
-		s.writePrivate(w, r, 0, view{Title: "Check your mail", Path: "/sign-in", Body: sentBody(s)})
-		return
-	}
-	secret, err := s.Accounts.SignIn(r.Context(), r.PostForm.Get("ticket"), r.UserAgent())
-	if err != nil {
-		if e := protocol.AsError(err); e.Code != protocol.Internal {
-			s.writePrivate(w, r, e.Code.Status(), view{Title: "Sign in", Path: "/sign-in", Body: signInBody(s, "", e.Detail, false)})
-			return
-		}
-		s.Fail(w, r, err)
-		return
-	}
-	http.SetCookie(w, session.SetCookie(s.Base, secret))
-	redirect(w, r, "/account")
 }
 
 func redirect(w http.ResponseWriter, r *http.Request, to string) {
@@ -159,6 +109,7 @@ func (s *Web) signOut(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	http.SetCookie(w, session.SetCookie(s.Base, ""))
+	http.SetCookie(w, session.SetMarker(s.Base, false))
 	redirect(w, r, "/sign-in")
 }
 
@@ -207,7 +158,9 @@ type account struct {
 	Undo     *removed // what was removed
 	Tokens   []protocol.Token
 	Sessions []protocol.SignedIn
+	Methods  protocol.SignInMethods
 	Made     *protocol.MadeToken // a new token, whose secret is shown only once
+	Codes    []string            // new recovery codes, which are shown only once
 	Sent     *sent               // the form that was refused; nil for none
 	Done     string              // what was done
 	Logged   bool                // letters are only written to the node's log
@@ -347,7 +300,7 @@ func (a *account) readTokens(s *Web, r *http.Request) error {
 func (s *Web) showAccount(w http.ResponseWriter, r *http.Request, a *account) {
 	a.Logged = s.Accounts.LogsMail()
 	err := s.fillAccount(r, a)
-	v := view{Title: a.Page.title, Path: a.Page.path, Of: a.Handle}
+	v := view{Title: a.Page.title, Path: a.Page.path, Of: a.Handle, SignIn: a.Page.path == securityPath}
 	switch {
 	case a.Sent != nil && err == nil:
 		v.Body = a.Page.body(a)
@@ -359,6 +312,8 @@ func (s *Web) showAccount(w http.ResponseWriter, r *http.Request, a *account) {
 		s.writePrivate(w, r, 0, v)
 	case a.Made != nil:
 		s.writePrivate(w, r, 0, view{Title: "Your new token", Path: a.Page.path, Body: madeBody(a.Made)})
+	case a.Codes != nil:
+		s.writePrivate(w, r, 0, view{Title: "Your new recovery codes", Path: a.Page.path, Body: codesBody(a.Codes)})
 	case protocol.CodeOf(err) == protocol.Unauthorized:
 		redirect(w, r, "/sign-in")
 	default:
@@ -408,15 +363,17 @@ func (s *Web) refusedPage(w http.ResponseWriter, r *http.Request, f *sent) {
 		title = "You are not signed in any more"
 		w.Header().Add("WWW-Authenticate", `Bearer realm="stoa"`)
 	}
-	s.writePrivate(w, r, f.err.Code.Status(), view{Title: title, Path: "/account", Body: keptBody(f, title, ended, session.SameOrigin(r, s.Base))})
+	body := keptBody(f, title, ended, session.SameOrigin(r, s.Base))
+	s.writePrivate(w, r, f.err.Code.Status(), view{Title: title, Path: "/account", SignIn: f.do == protocol.AddPasskey.Name, Body: body})
 }
 
 // doneWords say what a form has done. The account page shows them after the redirect.
 var doneWords = map[string]string{
 	"put_account": "The name was changed.", "put_account_mail": "The change was received. A new address takes effect when you enter its code here.",
 	"confirm_account_mail": "Sign-in links go to the new address from now on.", "revoke_token": "The token was revoked.",
-	"end_session": "That browser was signed out.",
-	"put_notify":  "The settings for notices were saved.", "confirm_mail": "The address was confirmed.", "put_own_profile": "The profile was saved.",
+	"end_session": "That browser was signed out.", "end_other_sessions": "All other browsers were signed out.",
+	"add_passkey": "The passkey was added. You can sign in with it from now on.", "delete_passkey": "The passkey was removed.",
+	"put_notify": "The settings for notices were saved.", "confirm_mail": "The address was confirmed.", "put_own_profile": "The profile was saved.",
 	"put_need": "The need was saved.", "delete_need": "The need was deleted.",
 	"put_capability": "The capability was saved.", "delete_capability": "The capability was deleted.",
 	"put_merchant-item": "The item was saved.", "put_merchant-restore": "The item is back.", "put_merchant-move": "The item was moved up.",
@@ -445,7 +402,7 @@ func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
 	}
 	f := newSent(r.PostForm)
 	err := s.doAccountForm(r, op, name, f, a)
-	if err == nil && a.Made == nil && a.Undo == nil {
+	if err == nil && a.Made == nil && a.Codes == nil && a.Undo == nil {
 		done := url.Values{"done": {name}}
 		if a.Page.own() {
 			done.Set("handle", r.PostForm.Get("handle"))
@@ -481,9 +438,15 @@ func (s *Web) doAccountForm(r *http.Request, op *protocol.Operation, name string
 	if err != nil {
 		return err
 	}
-	if op == protocol.CreateToken.Operation {
+	switch op {
+	case protocol.CreateToken.Operation:
 		a.Made = &protocol.MadeToken{}
 		return s.invokeSignedIn(r, op, args, a.Made)
+	case protocol.MakeRecoveryCodes.Operation:
+		var made protocol.MadeCodes
+		err = s.invokeSignedIn(r, op, args, &made)
+		a.Codes = made.Codes
+		return err
 	}
 	return s.invokeSignedIn(r, op, args, nil)
 }
@@ -496,6 +459,8 @@ func (s *Web) input(r *http.Request, op *protocol.Operation) (map[string]any, er
 		case name == "do" || name == "version" || values[0] == "":
 		case name == "scopes" || name == "events":
 			args[name] = values
+		case name == "transports":
+			args[name] = strings.Split(values[0], ",")
 		case listed[name]:
 			args[name] = tidyList(name, values[0])
 		case name == "expiresInDays":

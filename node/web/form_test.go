@@ -9,7 +9,7 @@ import (
 	"stoa/protocol"
 )
 
-// Every form says what it has done, and only forms do. A new token is shown instead.
+// Every form says what it has done, and only forms do. A new token and new recovery codes are shown instead.
 func TestAccountForms(t *testing.T) {
 	t.Parallel()
 	var accountForms []string
@@ -23,7 +23,8 @@ func TestAccountForms(t *testing.T) {
 			}
 		}
 	}
-	shown := []string{protocol.CreateToken.Name, "put_merchant-remove", "put_merchant-reopen"} // these show what was made, or how it is undone
+	// These show what was made, or how it is undone.
+	shown := []string{protocol.CreateToken.Name, protocol.MakeRecoveryCodes.Name, "put_merchant-remove", "put_merchant-reopen"}
 	for _, name := range accountForms {
 		require.Equal(t, !slices.Contains(shown, name), doneWords[name] != "", name)
 	}

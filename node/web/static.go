@@ -32,6 +32,12 @@ var payJS []byte
 //go:embed static/zone.js
 var zoneJS []byte
 
+//go:embed static/me.js
+var meJS []byte
+
+//go:embed static/signin.js
+var signInJS []byte
+
 //go:embed static/solve.js
 var solveJS []byte
 
@@ -48,11 +54,12 @@ var (
 	script     = named("page.js", "text/javascript; charset=utf-8", pageScript())
 	payHelp    = named("pay.js", "text/javascript; charset=utf-8", payJS)
 	zoneHelp   = named("zone.js", "text/javascript; charset=utf-8", zoneJS)
+	signInHelp = named("signin.js", "text/javascript; charset=utf-8", signInJS)
 	solver     = named("solve.js", "text/javascript; charset=utf-8", solveJS)
 )
 
 // assets are all of them.
-var assets = []asset{stylesheet, icon, script, payHelp, zoneHelp, solver}
+var assets = []asset{stylesheet, icon, script, payHelp, zoneHelp, signInHelp, solver}
 
 // pageScript returns the script of every page, one file: the parts share functions, and a page may
 // make one policy of trusted types.
@@ -62,6 +69,7 @@ func pageScript() []byte {
 	b.Write(proofJS)
 	fmt.Fprintf(&b, "const tools = %s;\n", bytes.TrimSpace(toolsJSON))
 	b.Write(toolsJS)
+	b.Write(meJS)
 	b.WriteString("})();\n")
 	return b.Bytes()
 }

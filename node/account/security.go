@@ -1,0 +1,305 @@
+package account
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"stoa/identity/passkey"
+	"stoa/identity/session"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// recent refuses a caller whose session did not begin lately: a browser that was left open, or a
+// stolen cookie, must not become a way to sign in that its owner does not know. Tokens are refused.
+func (a *Accounts) recent(ctx context.Context, tx *storage.Tx, c protocol.Caller) (storage.Session, error) {
+	if !protocol.IsID(protocol.SessionID, c.Secret) {
+		return storage.Session{}, protocol.Errorf(protocol.Forbidden, "a token cannot do this: sign in with a browser")
+	}
+	s, err := tx.Sessions().ByID(ctx, c.Secret)
+	if err != nil {
+		return s, missing(err, "the session has ended")
+	}
+	if tx.Now.Sub(s.CreatedAt) > session.Recent {
+		return s, protocol.Errorf(protocol.SignInAgain, "this browser signed in at %s, which is more than 15 minutes ago; sign in again, then repeat it",
+			s.CreatedAt.UTC().Format("2 Jan 2006, 15:04 UTC"))
+	}
+	return s, nil
+}
+
+// Methods returns how the account signs in.
+func (a *Accounts) Methods(ctx context.Context, tx *storage.Tx, c protocol.Caller, _ protocol.None) (out protocol.SignInMethods, err error) {
+	acc, err := tx.Accounts().ByID(ctx, c.Account)
+	if err != nil {
+		return out, err
+	}
+	if acc.Mail != "" {
+		out.Mail = &acc.Mail
+	}
+	out.MailOffered = a.Mail != nil
+	if a.Site != nil {
+		out.PasskeyDomain = &a.Site.Domain
+	}
+	keys, err := tx.Passkeys().OfAccount(ctx, c.Account, protocol.MaxPasskeys)
+	if err != nil {
+		return out, err
+	}
+	out.Passkeys = make([]protocol.Passkey, 0, len(keys))
+	for _, k := range keys {
+		out.Passkeys = append(out.Passkeys, public(k))
+	}
+	if out.RecoveryCodes, out.RecoveryCodesMadeAt, err = tx.RecoveryCodes().Left(ctx, c.Account); err != nil {
+		return out, err
+	}
+	out.Ethereum = []protocol.EthereumOwner{}
+	for _, handle := range c.Handles {
+		p, err := tx.Profiles().ByHandle(ctx, handle)
+		if err != nil {
+			return out, err
+		}
+		if p.ERC8004 == "" || a.Chain == nil {
+			continue
+		}
+		e, err := tx.Enrolments().ByIdentity(ctx, p.ERC8004)
+		if err != nil && !errors.Is(err, storage.ErrNotFound) {
+			return out, err
+		}
+		if e.Owner != "" {
+			out.Ethereum = append(out.Ethereum, protocol.EthereumOwner{Handle: handle, ERC8004: e.ERC8004, Owner: e.Owner})
+		}
+	}
+	if s, err := a.recent(ctx, tx, c); s.ID != "" {
+		out.SignedInAt, out.Recent = &s.CreatedAt, err == nil
+	}
+	return out, nil
+}
+
+func public(k storage.Passkey) protocol.Passkey {
+	return protocol.Passkey{ID: k.ID, Name: k.Name, Domain: k.Domain, BackedUp: k.BackedUp, Suspect: k.Suspect, CreatedAt: k.CreatedAt, LastUsedAt: k.LastUsedAt}
+}
+
+// PasskeyOptions returns what a browser needs to make a passkey.
+func (a *Accounts) PasskeyOptions(ctx context.Context, tx *storage.Tx, c protocol.Caller, _ protocol.None) (out protocol.PasskeyOptions, err error) {
+	s, acc, keys, err := a.mayAdd(ctx, tx, c)
+	if err != nil {
+		return out, err
+	}
+	out = protocol.PasskeyOptions{
+		Challenge: a.Challenges.New(session.NewPasskey, s.ID, tx.Now), Domain: a.Site.Domain, Site: a.Name, User: acc.ID, Name: acc.Name,
+		Algorithms: passkey.Algorithms(), Exclude: []string{},
+	}
+	if acc.Mail != "" {
+		out.Name = acc.Mail
+	}
+	for _, k := range keys {
+		if k.Domain == a.Site.Domain {
+			out.Exclude = append(out.Exclude, base64.RawURLEncoding.EncodeToString(k.Credential))
+		}
+	}
+	return out, nil
+}
+
+// mayAdd refuses a passkey that cannot be added now, whatever it is.
+func (a *Accounts) mayAdd(ctx context.Context, tx *storage.Tx, c protocol.Caller) (s storage.Session, acc storage.Account, keys []storage.Passkey, err error) {
+	if s, err = a.recent(ctx, tx, c); err != nil {
+		return s, acc, nil, err
+	}
+	if a.Site == nil {
+		return s, acc, nil, protocol.Errorf(protocol.Conflict, "%w: sign in by mail, or open the node under its domain name", passkey.ErrNoDomain)
+	}
+	if acc, err = tx.Accounts().ByID(ctx, c.Account); err != nil {
+		return s, acc, nil, err
+	}
+	keys, err = tx.Passkeys().OfAccount(ctx, c.Account, protocol.MaxPasskeys)
+	if err == nil && len(keys) >= protocol.MaxPasskeys {
+		err = protocol.Errorf(protocol.Conflict, "the account has %d passkeys, which is the most it can have; remove one first", len(keys))
+	}
+	return s, acc, keys, err
+}
+
+// errChallenge is the error of a challenge that is not valid here and now.
+var errChallenge = protocol.Errorf(protocol.Gone, "this took longer than ten minutes, or was begun in another browser; begin again")
+
+// AddPasskey stores a passkey that a browser made.
+func (a *Accounts) AddPasskey(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewPasskey) (out protocol.Passkey, err error) {
+	if _, err := tx.Accounts().ForUpdate(ctx, c.Account); err != nil { // two at once would pass the bound
+		return out, err
+	}
+	s, acc, _, err := a.mayAdd(ctx, tx, c)
+	if err != nil {
+		return out, err
+	}
+	challenge := passkey.Challenge(in.ClientData)
+	key, until, ok := a.Challenges.Check(challenge, session.NewPasskey, s.ID, tx.Now)
+	if !ok {
+		return out, errChallenge
+	}
+	made, err := a.Site.Register(acc.ID, challenge, passkey.Registration{ID: in.Credential, ClientData: in.ClientData, Attestation: in.Attestation})
+	if err != nil {
+		return out, &protocol.Error{Code: protocol.InvalidRequest, Err: err,
+			Detail: "the passkey does not verify; add it again, with a device that asks for a finger, a face or a PIN"}
+	}
+	if err := tx.Requests().Spend(ctx, protocol.Spend{Key: key, Until: until, Code: protocol.Gone}); err != nil {
+		return out, err
+	}
+	k := storage.Passkey{
+		ID: protocol.NewID(protocol.PasskeyID, tx.Now), Account: acc.ID, Name: in.Name, Credential: made.ID, Domain: a.Site.Domain, PublicKey: made.Key,
+		Count: made.Count, BackupEligible: made.BackupEligible, BackedUp: made.BackedUp, Transports: in.Transports, CreatedAt: tx.Now,
+	}
+	err = tx.Passkeys().Insert(ctx, k)
+	if errors.Is(err, storage.ErrExists) {
+		return out, protocol.Errorf(protocol.Conflict, "this passkey is there already")
+	}
+	if err != nil {
+		return out, err
+	}
+	return public(k), a.changed(ctx, tx, c.Actor(), acc.ID, PasskeyAdded, k.ID, k.Name)
+}
+
+// DeletePasskey removes a passkey.
+func (a *Accounts) DeletePasskey(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PasskeyRef) (protocol.None, error) {
+	if _, err := a.recent(ctx, tx, c); err != nil {
+		return protocol.None{}, err
+	}
+	keys, err := tx.Passkeys().OfAccount(ctx, c.Account, protocol.MaxPasskeys)
+	if err != nil {
+		return protocol.None{}, err
+	}
+	at := slices.IndexFunc(keys, func(k storage.Passkey) bool { return k.ID == in.ID })
+	if at < 0 {
+		return protocol.None{}, protocol.Errorf(protocol.NotFound, "the account has no passkey with that id")
+	}
+	if err := tx.Passkeys().Delete(ctx, c.Account, in.ID); err != nil {
+		return protocol.None{}, missing(err, "the account has no passkey with that id")
+	}
+	return protocol.None{}, a.changed(ctx, tx, c.Actor(), c.Account, PasskeyRemoved, in.ID, keys[at].Name)
+}
+
+// MakeRecoveryCodes makes recovery codes instead of those that there were.
+func (a *Accounts) MakeRecoveryCodes(ctx context.Context, tx *storage.Tx, c protocol.Caller, _ protocol.None) (out protocol.MadeCodes, err error) {
+	if _, err := a.recent(ctx, tx, c); err != nil {
+		return out, err
+	}
+	if _, err := tx.Accounts().ForUpdate(ctx, c.Account); err != nil { // of two at once the later one's stay
+		return out, err
+	}
+	hashes := make([][32]byte, protocol.RecoveryCodes)
+	for i := range hashes {
+		var code string
+		code, hashes[i] = session.NewCode()
+		out.Codes = append(out.Codes, code)
+	}
+	if err := tx.RecoveryCodes().Replace(ctx, c.Account, hashes); err != nil {
+		return protocol.MadeCodes{}, err
+	}
+	return out, a.changed(ctx, tx, c.Actor(), c.Account, CodesMade, c.Account, "")
+}
+
+// EndOtherSessions signs every other browser out.
+func (a *Accounts) EndOtherSessions(ctx context.Context, tx *storage.Tx, c protocol.Caller, _ protocol.None) (out protocol.SignedOut, err error) {
+	if out.Ended, err = tx.Sessions().EndAll(ctx, c.Account, c.Secret); err != nil {
+		return out, err
+	}
+	return out, tx.Audit(ctx, c.Actor(), "session end", c.Account, fmt.Sprintf("%d others", out.Ended))
+}
+
+// A Change is something that happened to how an account signs in.
+type Change string
+
+const (
+	PasskeyAdded   Change = "passkey add"
+	PasskeyRemoved Change = "passkey remove"
+	PasskeyCopied  Change = "passkey suspect"
+	CodesMade      Change = "recovery codes make"
+	CodeUsed       Change = "recovery code use"
+)
+
+// told are subject and first paragraph of the letter about a change, with the passkey's name.
+var told = map[Change][2]string{
+	PasskeyAdded:   {"A passkey was added", "A passkey%s was added to your account at %s, on %s. It signs in to the account from now on."},
+	PasskeyRemoved: {"A passkey was removed", "A passkey%s was removed from your account at %s, on %s."},
+	PasskeyCopied: {"A passkey may have been copied", "A passkey%s of your account at %s was used on %s, and its counter went back, as it does where a copy is " +
+		"used. Nobody was signed in, and this passkey signs nobody in any more. Remove it, and add another."},
+	CodesMade: {"Recovery codes were made", "New recovery codes%s were made for your account at %s, on %s. The former ones have ended."},
+	CodeUsed:  {"A recovery code was used", "A recovery code%s signed in to your account at %s, on %s."},
+}
+
+// changed notes a change in the audit log, and tells the owner.
+func (a *Accounts) changed(ctx context.Context, tx *storage.Tx, actor, account string, what Change, subject, name string) error {
+	args, err := json.Marshal(security{Account: account, What: what, Name: name, At: tx.Now})
+	if err != nil {
+		return err
+	}
+	if err := tx.Enqueue(ctx, storage.Job{Kind: storage.SecurityJob, Lane: letterLane, Args: args}); err != nil {
+		return err
+	}
+	return tx.Audit(ctx, actor, string(what), subject, name)
+}
+
+// security is the arguments of SecurityJob.
+type security struct {
+	Account string    `json:"account"`
+	What    Change    `json:"what"`
+	Name    string    `json:"name,omitempty"`
+	At      time.Time `json:"at"`
+	trial
+}
+
+// SendSecurity is the handler of SecurityJob. The letter goes to the account's address, otherwise to
+// a confirmed one for notices about one of its profiles.
+func (a *Accounts) SendSecurity(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
+	in, err := arguments[security](j)
+	if err != nil || a.Mail == nil {
+		return nil, err
+	}
+	text, known := told[in.What]
+	if !known {
+		return nil, protocol.Errorf(protocol.InvalidRequest, "the job names no change")
+	}
+	var to string
+	err = a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		to, err = mailOf(ctx, tx, in.Account)
+		return err
+	})
+	if errors.Is(err, storage.ErrNotFound) || err == nil && to == "" {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	name := in.Name
+	if name != "" {
+		name = " (“" + plain(name, 60) + "”)"
+	}
+	err = a.Mail.Send(ctx, Letter{ID: letterID(j), To: to, Subject: text[0] + " at " + a.Name, Text: paragraphs(
+		fmt.Sprintf(text[1], name, a.Base, in.At.UTC().Format("2 Jan 2006, 15:04 UTC")),
+		"If it was not you: sign in, sign out the other browsers, remove passkeys that are not yours and renew the recovery codes at "+a.Base+
+			"/account/security. If you cannot sign in, tell the operator of the node.",
+	)})
+	if err != nil {
+		return retry(j, forADay, &in.trial, &in, err)
+	}
+	return nil, nil
+}
+
+func mailOf(ctx context.Context, tx *storage.Tx, account string) (string, error) {
+	acc, err := tx.Accounts().ByID(ctx, account)
+	if err != nil || acc.Mail != "" {
+		return acc.Mail, err
+	}
+	handles, err := tx.Accounts().Handles(ctx, account)
+	if err != nil {
+		return "", err
+	}
+	for _, h := range handles {
+		if s, err := tx.Profiles().NotifySettings(ctx, h); err != nil || s.Mail != "" && s.Confirmed {
+			return s.Mail, err
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,184 @@
+package node
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/stretchr/testify/require"
+
+	"stoa/identity/eip4361"
+	"stoa/identity/erc8004"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// wallet is the key of an account of the chain.
+func (c *evm) wallet(account int) *ecdsa.PrivateKey {
+	c.t.Helper()
+	k, err := erc8004.ParseWalletKey(c.Accounts[account].PrivateKey)
+	require.NoError(c.t, err)
+	return k
+}
+
+// personal signs a text as wallets do (personal_sign).
+func personal(t testing.TB, key *ecdsa.PrivateKey, text string) string {
+	t.Helper()
+	digest := eip4361.Digest(text)
+	sig, err := crypto.Sign(digest[:], key)
+	require.NoError(t, err)
+	sig[64] += 27
+	return "0x" + hex.EncodeToString(sig)
+}
+
+// contractWallet deploys the ERC-1271 wallet whose signer is an account.
+func (c *evm) contractWallet(signer int) common.Address {
+	c.t.Helper()
+	raw, err := os.ReadFile("../cmd/devchain/contracts/TestWallet.json")
+	require.NoError(c.t, err)
+	var artifact struct{ Bytecode string }
+	require.NoError(c.t, json.Unmarshal(raw, &artifact))
+	code, err := hex.DecodeString(strings.TrimPrefix(artifact.Bytecode, "0x"))
+	require.NoError(c.t, err)
+	made, err := c.registrar(9).Send(c.t.Context(), nil, append(code, common.LeftPadBytes(common.HexToAddress(c.Accounts[signer].Address).Bytes(), 32)...))
+	require.NoError(c.t, err)
+	return *made.Contract
+}
+
+// TestSignIn_Ethereum signs in with the account that owns an identity: an ordinary one, and a
+// contract (ERC-1271). Nothing else does, and who sold the identity signs in no more.
+func TestSignIn_Ethereum(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "", atLocalhost)
+	enrol := func(handle string, account int) erc8004.ID {
+		pair := hostedAgent(t, s.Node, handle)
+		id, _, err := s.chain.registrar(account).Register(t.Context(), "https://agent.example/"+handle)
+		require.NoError(t, err)
+		s.chain.publish(account, account, id, pair)
+		s.chain.do("final")
+		require.NoError(t, s.Admin().EnrolIdentity(t.Context(), handle, id.String(), pair.Thumbprint()))
+		_, _, err = s.Admin().OpenAccount(t.Context(), handle, protocol.RoleOwner, "", []string{handle})
+		require.NoError(t, err)
+		return id
+	}
+	asha := enrol("asha", 0)
+	owner := s.chain.Accounts[0].Address
+
+	begin := func(address string) (m eip4361.Message, cookie string) {
+		said, cookie := s.challenge(url.Values{"account": {strings.ToLower(address)}, "chain": {fmt.Sprint(s.chain.ChainID)}})
+		m, err := eip4361.Parse(said.Message)
+		require.NoError(t, err, "%s", said.Message)
+		return m, cookie
+	}
+	send := func(text, sig, cookie string, more ...string) answer {
+		form := url.Values{"message": {text}, "signature": {sig}}
+		if len(more) > 0 {
+			form.Set("handle", more[0])
+		}
+		return s.sendForm("/sign-in", form, "Cookie", cookie)
+	}
+	m, cookie := begin(owner)
+	require.Equal(t, "http", m.Scheme)
+	require.Equal(t, "localhost:8080", m.Domain)
+	require.Equal(t, "http://localhost:8080/sign-in", m.URI)
+	require.Equal(t, s.chain.ChainID, m.ChainID)
+	text := m.String()
+	require.Equal(t, 403, send(text, personal(t, s.chain.wallet(1), text), cookie).Code, "another account's signature")
+	a := send(text, personal(t, s.chain.wallet(0), text), cookie)
+	require.Equal(t, 303, a.Code, "%s", a.Body)
+	var who protocol.Account
+	s.ask("GET", "/api/owner/account", "", "Cookie", a.session()).into(&who)
+	require.Equal(t, []string{"asha"}, who.Handles)
+	replayed := send(text, personal(t, s.chain.wallet(0), text), cookie)
+	require.Equal(t, 410, replayed.Code, "a nonce is used once")
+	require.Empty(t, replayed.session())
+	var ways protocol.SignInMethods
+	s.ask("GET", "/api/owner/sign-in", "", "Cookie", a.session()).into(&ways)
+	require.Equal(t, []protocol.EthereumOwner{{Handle: "asha", ERC8004: asha.String(), Owner: strings.ToLower(owner)}}, ways.Ethereum)
+
+	past, future := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339), time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+	for name, c := range map[string]struct {
+		change func(*eip4361.Message)
+		status int
+	}{
+		"another domain":         {func(m *eip4361.Message) { m.Domain = "evil.example" }, 400},
+		"another port":           {func(m *eip4361.Message) { m.Domain = "localhost:8081" }, 400},
+		"https":                  {func(m *eip4361.Message) { m.Scheme = "https" }, 400},
+		"another page":           {func(m *eip4361.Message) { m.URI = "http://localhost:8080/board" }, 400},
+		"another chain":          {func(m *eip4361.Message) { m.ChainID = 1 }, 400},
+		"expired":                {func(m *eip4361.Message) { m.ExpirationTime = past }, 410},
+		"signed an hour ago":     {func(m *eip4361.Message) { m.IssuedAt, m.ExpirationTime = past, "" }, 410},
+		"signed in an hour":      {func(m *eip4361.Message) { m.IssuedAt = future }, 400},
+		"not valid yet":          {func(m *eip4361.Message) { m.NotBefore = future }, 400},
+		"its own nonce":          {func(m *eip4361.Message) { m.Nonce = strings.Repeat("a", 80) }, 410},
+		"an account without any": {func(m *eip4361.Message) { m.Account = s.chain.Accounts[5].Address }, 403},
+	} {
+		m, cookie := begin(owner)
+		c.change(&m)
+		text, signer := m.String(), 0
+		if m.Account != owner {
+			m.Account, _ = eip4361.Address(m.Account)
+			text, signer = m.String(), 5
+		}
+		a := send(text, personal(t, s.chain.wallet(signer), text), cookie)
+		require.Equal(t, c.status, a.Code, "%s: %s", name, a.Body)
+		require.Empty(t, a.session(), name)
+	}
+	m, cookie = begin(owner)
+	text = m.String()
+	good := personal(t, s.chain.wallet(0), text)
+	_, elsewhere := begin(owner)
+	require.Equal(t, 410, send(text, good, elsewhere).Code, "another browser")
+	require.Equal(t, 400, send(text+"\n", good, cookie).Code, "not the form of EIP-4361")
+	require.Equal(t, 400, send(text, "0xzz", cookie).Code)
+	require.Equal(t, 403, send(text, "", cookie).Code)
+	require.Equal(t, 403, send(text, good[:len(good)-2], cookie).Code)
+	require.Equal(t, 403, send(text, good, cookie, "ravi").Code, "not that profile's owner")
+	require.Equal(t, 400, s.sendForm("/sign-in/challenge", url.Values{"account": {owner}, "chain": {"1"}}).Code)
+
+	// A contract owns an identity: its own word counts, as it is now.
+	ravi := hostedAgent(t, s.Node, "ravi")
+	id, _, err := s.chain.registrar(1).Register(t.Context(), "https://agent.example/ravi")
+	require.NoError(t, err)
+	contract := s.chain.contractWallet(2)
+	s.chain.must(s.chain.registrar(1).Transfer(t.Context(), id.AgentID, contract))
+	s.chain.do("final")
+	_, _, err = s.Admin().OpenAccount(t.Context(), "Ravi", protocol.RoleOwner, "", []string{"ravi"})
+	require.NoError(t, err)
+	require.NoError(t, s.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		return tx.Enrolments().Begin(ctx, "test", storage.Enrolment{Handle: "ravi", ERC8004: id.String(), KeyID: ravi.Thumbprint(),
+			Owner: strings.ToLower(contract.Hex())}, nil)
+	}))
+	asked := func(signer int) answer {
+		m, cookie := begin(contract.Hex())
+		return send(m.String(), personal(t, s.chain.wallet(signer), m.String()), cookie)
+	}
+	require.Equal(t, 403, asked(1).Code, "who sold it to the contract")
+	a = asked(2)
+	require.Equal(t, 303, a.Code, "%s", a.Body)
+	s.ask("GET", "/api/owner/account", "", "Cookie", a.session()).into(&who)
+	require.Equal(t, []string{"ravi"}, who.Handles)
+	set := append(crypto.Keccak256([]byte("setSigner(address)"))[:4], common.LeftPadBytes(common.HexToAddress(s.chain.Accounts[3].Address).Bytes(), 32)...)
+	s.chain.must(s.chain.registrar(9).Send(t.Context(), &contract, set))
+	require.Equal(t, 403, asked(2).Code, "the contract has another signer now")
+	require.Equal(t, 303, asked(3).Code)
+
+	// Who sells the identity signs in no more, and the buyer does not sign in to the seller's account.
+	s.watch()
+	s.chain.must(s.chain.registrar(0).Transfer(t.Context(), asha.AgentID, common.HexToAddress(s.chain.Accounts[4].Address)))
+	require.Eventually(t, func() bool {
+		m, cookie := begin(owner)
+		return send(m.String(), personal(t, s.chain.wallet(0), m.String()), cookie).Code == 403
+	}, time.Minute, 100*time.Millisecond)
+	m, cookie = begin(s.chain.Accounts[4].Address)
+	require.Equal(t, 403, send(m.String(), personal(t, s.chain.wallet(4), m.String()), cookie).Code)
+}

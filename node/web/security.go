@@ -1,0 +1,41 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+
+	"stoa/protocol"
+)
+
+// The page of how an account signs in: passkeys, recovery codes, and the browsers that are signed in.
+
+const securityPath = "/account/security"
+
+func (a *account) readMethods(s *Web, r *http.Request) error {
+	return a.read(s, r, protocol.GetSignInMethods.Operation, &a.Methods)
+}
+
+// browserName is what a browser is called, by what it calls itself: untrusted, and shown as text.
+func browserName(program string) string {
+	first := func(names ...string) string { // pairs of what to look for and what it is called
+		for i := 0; i < len(names); i += 2 {
+			if strings.Contains(program, names[i]) {
+				return names[i+1]
+			}
+		}
+		return ""
+	}
+	// Browsers claim to be those that are more common, so the rare ones come first.
+	browser := first("Edg", "Edge", "OPR/", "Opera", "SamsungBrowser/", "Samsung Internet", "Firefox/", "Firefox", "FxiOS/", "Firefox", "CriOS/", "Chrome",
+		"HeadlessChrome/", "Chrome", "Chrome/", "Chrome", "Safari/", "Safari")
+	system := first("Windows", "Windows", "Android", "Android", "iPhone", "iPhone", "iPad", "iPad", "Macintosh", "Mac", "CrOS", "ChromeOS", "Linux", "Linux")
+	switch {
+	case browser != "" && system != "":
+		return browser + " on " + system
+	case browser != "":
+		return browser
+	case program == "":
+		return "A browser that does not say which"
+	}
+	return program
+}
