@@ -3,9 +3,9 @@
 package calendartest
 
 import (
+	"bufio"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,7 +14,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -34,30 +33,39 @@ func Radicale(t testing.TB) string {
 		t.Skip("STOA_TEST_RADICALE=$(.ci/radicale) names a Python with Radicale")
 	}
 	dir := t.TempDir()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	host := l.Addr().String()
-	require.NoError(t, l.Close())
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "users"), []byte(User+":"+Password+"\n"), 0o600))
 	config := filepath.Join(dir, "config")
-	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, "[server]\nhosts = %s\n[auth]\ntype = htpasswd\n"+
+	// It takes a free port, which is then nobody else's, and says which in its log.
+	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, "[server]\nhosts = 127.0.0.1:0\n[auth]\ntype = htpasswd\n"+
 		"htpasswd_filename = %s/users\nhtpasswd_encryption = plain\ndelay = 0\n[rights]\ntype = owner_only\n"+
-		"[storage]\nfilesystem_folder = %s/data\n[logging]\nlevel = error\n", host, dir, dir), 0o600))
+		"[storage]\nfilesystem_folder = %s/data\n[logging]\nlevel = info\n", dir, dir), 0o600))
 	c := exec.Command(python, "-m", "radicale", "--config", config)
-	c.Dir, c.Stderr = dir, os.Stderr
+	c.Dir = dir
+	log, err := c.StderrPipe()
+	require.NoError(t, err)
 	require.NoError(t, c.Start())
+	logged := bufio.NewReader(log)
+	read := make(chan struct{})
 	t.Cleanup(func() {
 		_ = c.Process.Signal(syscall.SIGTERM)
+		<-read
 		_ = c.Wait()
 	})
-	base := "http://" + host
-	require.Eventually(t, func() bool {
-		resp, err := http.Get(base + "/")
-		if err == nil {
-			resp.Body.Close()
+	var port, all string
+	for port == "" && err == nil {
+		var line string
+		line, err = logged.ReadString('\n')
+		all += line
+		if found := listening.FindStringSubmatch(line); found != nil {
+			port = found[1]
 		}
-		return err == nil
-	}, time.Minute, 50*time.Millisecond)
+	}
+	go func() {
+		defer close(read)
+		_, _ = io.Copy(io.Discard, logged)
+	}()
+	require.NotEmpty(t, port, "Radicale says no port:\n%s", all)
+	base := "http://127.0.0.1:" + port
 	status, _ := Ask(t, base, "MKCALENDAR", Collection, `<?xml version="1.0"?><c:mkcalendar xmlns:d="DAV:" `+
 		`xmlns:c="urn:ietf:params:xml:ns:caldav"><d:set><d:prop><d:displayname>Work 🗓</d:displayname><c:supported-calendar-component-set>`+
 		`<c:comp name="VEVENT"/></c:supported-calendar-component-set></d:prop></d:set></c:mkcalendar>`)
@@ -91,6 +99,9 @@ func Put(t testing.TB, base, path, object string) int {
 	status, _ := Ask(t, base, http.MethodPut, path, object)
 	return status
 }
+
+// listening is the line of Radicale's log that names its port.
+var listening = regexp.MustCompile(`Listening on .*:(\d+)'`)
 
 var place = regexp.MustCompile(`<href>([^<]+\.ics)</href>`)
 
