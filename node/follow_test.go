@@ -53,11 +53,12 @@ func TestFollow_Shows(t *testing.T) {
 	require.Len(t, f, 1)
 	require.Equal(t, []any{nobody, "pending", 0, ""}, []any{f[0].Address, f[0].State, f[0].Attempts, f[0].LastError})
 
+	began := time.Now().Truncate(time.Millisecond)
 	try(nil)
 	f = following()
 	require.Equal(t, []any{nobody, "pending", 1}, []any{f[0].Address, f[0].State, f[0].Attempts})
 	require.Contains(t, f[0].LastError, "refused")
-	require.WithinDuration(t, time.Now().Add(5*time.Second), *f[0].NextAt, 5*time.Second)
+	require.WithinRange(t, *f[0].NextAt, began, time.Now().Add(10*time.Second))
 	require.NoError(t, a.Follow(t.Context(), nobody), "again: it is tried now")
 	require.Len(t, following(), 1)
 

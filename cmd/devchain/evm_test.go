@@ -66,7 +66,7 @@ func (w *world) registrar(account int, registry ...common.Address) *erc8004.Regi
 	w.Helper()
 	at := append(registry, w.chain.Ready.IdentityRegistry)[0]
 	g, err := erc8004.NewRegistrar(erc8004.RegistrarConfig{RPC: w.chain.Ready.RPC, ChainID: chainID, Registry: at,
-		Key: accountKey(account), Timeout: 10 * time.Second})
+		Key: accountKey(account), Timeout: time.Minute})
 	require.NoError(w, err)
 	return g
 }

@@ -68,7 +68,7 @@ func newAuction(t *testing.T, database string) *auction {
 		t.Cleanup(func() { a.plain.Close() })
 	}
 	// Each request goes to any process, under the address of the node.
-	a.http = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true,
+	a.http = &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, fmt.Sprintf("127.0.0.1:%d", port+10*rand.IntN(processes)))
 		}}}

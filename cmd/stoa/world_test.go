@@ -169,10 +169,10 @@ func (w *localWorld) stop() {
 	go func() { w.command.Wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(12 * time.Second):
+	case <-time.After(time.Minute):
 		w.command.Process.Kill()
 		<-done
-		w.t.Errorf("the world did not end within 12 s of SIGTERM:\n%s", &w.log)
+		w.t.Errorf("the world did not end within a minute of SIGTERM:\n%s", &w.log)
 	}
 }
 
@@ -239,7 +239,7 @@ func tryPost(c *client.Client, in protocol.NewPost) (protocol.Post, error) {
 	if in.Tags != nil {
 		args["tags"] = in.Tags
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	res, err := c.Call(ctx, "post_to_board", args)
 	if err != nil {

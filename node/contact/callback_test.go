@@ -68,7 +68,7 @@ func (w *world) sends(private bool) {
 	w.t.Helper()
 	pair, err := key.GenerateEd25519()
 	require.NoError(w.t, err)
-	client := outbound.New(outbound.Options{AllowPrivate: private, Timeout: 5 * time.Second})
+	client := outbound.New(outbound.Options{AllowPrivate: private, Timeout: time.Minute})
 	w.t.Cleanup(client.CloseIdleConnections)
 	w.Webhook = &webhook.Sender{Client: client, Key: pair, Base: w.Base, Private: private}
 }

@@ -38,7 +38,7 @@ func sender(t *testing.T, private bool) *webhook.Sender {
 	pair, err := key.GenerateEd25519()
 	require.NoError(t, err)
 	return &webhook.Sender{
-		Client: outbound.New(outbound.Options{AllowPrivate: private, Timeout: 2 * time.Second}),
+		Client: outbound.New(outbound.Options{AllowPrivate: private, Timeout: time.Minute}),
 		Key:    pair, Base: "https://n1.example", Private: private,
 	}
 }
