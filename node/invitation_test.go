@@ -228,7 +228,7 @@ func (m *mailed) ask(mailbox string, at time.Time) (made protocol.MeetingReceipt
 	require.Nil(t, calendar)
 	require.NotContains(t, text, "Yarn")
 	ticket := meetingLinkInMail.FindStringSubmatch(text)[1]
-	require.Equal(t, 200, m.sendForm("/meeting-link", url.Values{"ticket": {ticket}, "do": {"confirm"}}).Code)
+	require.Equal(t, 303, m.sendForm("/meeting-link", url.Values{"ticket": {ticket}, "do": {"confirm"}}).Code)
 	return made
 }
 

@@ -66,7 +66,7 @@ func TestMeeting(t *testing.T) {
 		require.Empty(t, mine.Items, "invisible until it is confirmed")
 		require.Equal(t, 403, h.ask("POST", "/meeting-link", "ticket="+tickets[0][1]+"&do=confirm", "Content-Type", "application/x-www-form-urlencoded",
 			"Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site").Code)
-		require.Equal(t, 200, h.sendForm("/meeting-link", url.Values{"ticket": {tickets[0][1]}, "do": {"confirm"}}).Code)
+		require.Equal(t, 303, h.sendForm("/meeting-link", url.Values{"ticket": {tickets[0][1]}, "do": {"confirm"}}).Code)
 		require.Equal(t, 410, h.sendForm("/meeting-link", url.Values{"ticket": {tickets[0][1]}, "do": {"confirm"}}).Code, "once")
 		d.good("GET", "/api/owner/meetings?state=submitted", "", d.token, &mine)
 		require.Len(t, mine.Items, 1)

@@ -4,7 +4,7 @@ import "time"
 
 // What a person does with meeting requests.
 
-// A MeetingWarning is one thing that the person should know about a time. It refuses nothing.
+// A MeetingWarning is one thing that the person should know about a request. It refuses nothing.
 type MeetingWarning string
 
 const (
@@ -15,6 +15,7 @@ const (
 	WarnDayFull      MeetingWarning = "day-full"
 	WarnWeekFull     MeetingWarning = "week-full"
 	WarnBusyStale    MeetingWarning = "busy-stale" // a calendar could not be read for a while
+	WarnDisposable   MeetingWarning = "disposable-mail"
 )
 
 // A MeetingMail is how far the mail of a meeting to its requester is.
@@ -54,7 +55,7 @@ type OwnMeeting struct {
 	Email     *string          `json:"email" doc:"Of the requester, confirmed by a mail; null once it is deleted, 30 days after the meeting."`
 	Confirmed bool             `json:"emailConfirmed" doc:"Whoever reads the mailbox has confirmed the request. False on a node that sends no mail."`
 	Author    Author           `json:"author" doc:"Who sent the request."`
-	Warnings  []MeetingWarning `json:"warnings" enum:"outside-hours,overlaps,overlaps-busy,in-buffer,day-full,week-full,busy-stale" doc:"What is to be known about the time of a request that waits for you; of an approved meeting the two of calendars. overlaps: another meeting, or a request that waits. overlaps-busy: busy time of a calendar. busy-stale: a calendar could not be read for a while."`
+	Warnings  []MeetingWarning `json:"warnings" enum:"outside-hours,overlaps,overlaps-busy,in-buffer,day-full,week-full,busy-stale,disposable-mail" doc:"What is to be known about the time of a request that waits for you; of an approved meeting the two of calendars. overlaps: another meeting, or a request that waits. overlaps-busy: busy time of a calendar. busy-stale: a calendar could not be read for a while. disposable-mail: the mailbox is at a domain where anyone has one for some minutes."`
 	Mail      MeetingMail      `json:"mail" enum:"none,queued,sent,failed,bounced" doc:"The last mail to the requester."`
 	Calendar  MeetingCalendar  `json:"calendar" doc:"Whether it is on your calendar."`
 

@@ -54,7 +54,7 @@ func writeGuide(w *WellKnown) (guide, error) {
 
 func render(name, text string, v guideView) ([]byte, error) {
 	t, err := template.New(name).Funcs(template.FuncMap{
-		"example": example, "needs": needs, "parameters": parameters, "httpOnly": httpOnly, "private": func(op protocol.Operation) bool { return op.Private() },
+		"example": example, "telling": telling, "needs": needs, "parameters": parameters, "httpOnly": httpOnly, "private": func(op protocol.Operation) bool { return op.Private() },
 	}).Parse(text)
 	if err != nil {
 		return nil, err
@@ -70,6 +70,16 @@ func render(name, text string, v guideView) ([]byte, error) {
 func example(op protocol.Operation) (string, error) {
 	raw, err := json.Marshal(op.Example)
 	return string(raw), err
+}
+
+// telling reports whether the example of an operation says more than its parameters: it has three members.
+func telling(op protocol.Operation) (bool, error) {
+	raw, err := json.Marshal(op.Example)
+	var members map[string]json.RawMessage
+	if err == nil {
+		err = json.Unmarshal(raw, &members)
+	}
+	return len(members) > 2, err
 }
 
 // parameters lists the members of an operation's input that are neither in its path nor secret.

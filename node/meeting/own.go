@@ -53,6 +53,9 @@ func (m *Meeting) ownView(ctx context.Context, tx *storage.Tx, r *storage.Stored
 	if stale {
 		out.Warnings = append(out.Warnings, protocol.WarnBusyStale)
 	}
+	if r.State == protocol.MeetingSubmitted && isDisposable(r.Mail) {
+		out.Warnings = append(out.Warnings, protocol.WarnDisposable)
+	}
 	return out, err
 }
 

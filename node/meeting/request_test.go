@@ -567,8 +567,11 @@ func TestWarnings(t *testing.T) {
 		require.Equal(w.t, protocol.MeetingSubmitted, w.get(two).State)
 		require.Equal(w.t, []protocol.MeetingWarning{protocol.WarnOutsideHours, protocol.WarnDayFull}, own(night).Warnings)
 		require.NoError(w.t, moves["approve"](w, night))
+		short, err := w.asks(stranger(8), "x@eu.Mailinator.com", at.Add(96*time.Hour))
+		require.NoError(w.t, err, "marked, and not refused")
+		require.Equal(w.t, []protocol.MeetingWarning{protocol.WarnOutsideHours, protocol.WarnDisposable}, own(short).Warnings)
 		w.settings("asha", protocol.MeetingRules{OutsideHours: "refuse"})
-		_, err := w.asks(stranger(9), "x@example.org", at.Add(12*time.Hour))
+		_, err = w.asks(stranger(9), "x@example.org", at.Add(12*time.Hour))
 		require.Equal(w.t, "not-open", protocol.AsError(err).Faults[0].Code)
 		_, err = w.asks(stranger(9), "x@example.org", at)
 		require.Equal(w.t, "not-open", protocol.AsError(err).Faults[0].Code, "the same, whatever the reason")
@@ -765,6 +768,33 @@ func TestBlocked(t *testing.T) {
 		require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(err))
 		_, err = w.asks(stranger(1), "b@example.org", start.Add(25*time.Hour))
 		require.NoError(w.t, err)
+	})
+}
+
+// TestVerifiedDomain: with requireVerifiedDomain a request needs the signature of a key whose directory is at the domain
+// of the mail address; no other standing is enough.
+func TestVerifiedDomain(t *testing.T) {
+	t.Parallel()
+	one(t, func(w *world) {
+		rules := always()
+		rules.VerifiedDomain = true
+		w.settings("asha", rules)
+		by := func(level protocol.ProofLevel, subject string) protocol.Caller {
+			return protocol.Caller{Standing: protocol.Signed, KeyID: "k " + subject, Network: "n " + subject, Proof: protocol.AuthorProof{Level: level, Subject: &subject}}
+		}
+		for what, c := range map[string]protocol.Caller{
+			"proof of work": stranger(1), "another site": by(protocol.ByDirectory, "https://agent.example.com"),
+			"a site that ends alike": by(protocol.ByDirectory, "https://notexample.org"), "a chain identity": by(protocol.ByChainKey, "https://agent.example.org"),
+			"an owner's token": {Standing: protocol.Session, Handle: "bela", Handles: []string{"bela"}},
+		} {
+			_, err := w.asks(c, "ravi@example.org", start.Add(24*time.Hour))
+			require.Equal(t, protocol.ContactRefused, protocol.CodeOf(err), what)
+			require.ErrorContains(t, err, "key directory at the domain of the mail address", what)
+		}
+		for n, subject := range []string{"https://agent.example.org", "https://example.org:8443"} {
+			_, err := w.asks(by(protocol.ByDirectory, subject), fmt.Sprintf("ravi%d@Mail.Example.org", n), start.Add(time.Duration(24+n)*time.Hour))
+			require.NoError(t, err, subject)
+		}
 	})
 }
 

@@ -478,6 +478,7 @@ var warningWords = map[protocol.MeetingWarning]string{
 	protocol.WarnOutsideHours: "It is outside your hours.", protocol.WarnOverlaps: "You have something else at that time, or another request waits for it.",
 	protocol.WarnOverlapsBusy: "A calendar of yours says that you are busy at that time.",
 	protocol.WarnBusyStale:    "A calendar of yours could not be read for a while: you may be busy at that time.",
+	protocol.WarnDisposable:   "The mailbox is of a kind that anyone has for some minutes.",
 	protocol.WarnInBuffer:     "It is too close to something else.", protocol.WarnDayFull: "That day has as many meetings as you allow.",
 	protocol.WarnWeekFull: "That week has as many meetings as you allow.",
 }

@@ -7,7 +7,8 @@ import (
 )
 
 // meetingLinkPage shows what the link of a mail about a meeting would do. Mail scanners open it, so
-// nothing is done.
+// nothing is done. It is not the page of the request: the mail may have come to a stranger, who sees
+// nothing that the requester wrote.
 func (s *Web) meetingLinkPage(w http.ResponseWriter, r *http.Request) {
 	ticket := r.URL.Query().Get("ticket")
 	var l protocol.MeetingLink
@@ -28,15 +29,14 @@ func (s *Web) meetingLinkForm(w http.ResponseWriter, r *http.Request) {
 		s.failSecret(w, r, err)
 		return
 	}
-	title := meetingLinkDone[done.Done]
-	s.writePrivate(w, r, 0, view{Title: title, Path: "/meeting-link", Secret: true, Body: meetingLinkResult(title, done.URL)})
+	if done.URL != nil { // the page of the request, which whoever reads the mailbox may see from now on
+		redirect(w, r, *done.URL)
+		return
+	}
+	s.writePrivate(w, r, 0, view{Title: meetingLinkStopped, Path: "/meeting-link", Secret: true, Body: meetingLinkResult(meetingLinkStopped)})
 }
 
-// meetingLinkDone says what a link has done.
-var meetingLinkDone = map[protocol.MeetingLinkDo]string{
-	protocol.MeetingLinkConfirm: "Your request is on its way. You get a mail when it is decided.",
-	protocol.MeetingLinkStop:    "You get no more mail about meetings from this node.",
-}
+const meetingLinkStopped = "You get no more mail about meetings from this node."
 
 func meetingLinkTitle(l protocol.MeetingLink) string {
 	if l.Handle == "" {
