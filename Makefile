@@ -5,7 +5,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 GOBUILD  = CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 PKG     ?= ./...
 
-.PHONY: build release profile dev test race soak registries postgres lint fuzz bench bench-lists bench-processes generate fmt help
+.PHONY: build release profile dev test race soak registries postgres lint screenshots fuzz bench bench-lists bench-processes generate fmt help
 
 build: ## build ./stoa and ./stoa-devchain (the default)
 	$(GOBUILD) -o stoa ./cmd/stoa
@@ -34,6 +34,9 @@ postgres: ## storage and room tests on SQLite and PostgreSQL
 
 lint: ## vet, staticcheck and the linter of the OpenAPI description
 	.ci/lint $(PKG)
+
+screenshots: ## a picture of every page, phone and desk, light and dark, in data/screenshots
+	STOA_TEST_CHROMIUM=$$(.ci/chromium) STOA_TEST_SCREENSHOTS=$(CURDIR)/data/screenshots go test -count=1 -vet=off -run '^TestScreenshots$$' ./node
 
 fuzz: ## every fuzz target for FUZZTIME (1m)
 	.ci/fuzz $(PKG)

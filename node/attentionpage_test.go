@@ -92,7 +92,7 @@ func TestAttentionPages(t *testing.T) {
 	d.wellFormed()
 	require.Contains(t, d.text(), "Yarn <b>only</b>.")
 	require.Contains(t, d.text(), "₹1,50,000", "lakh digits")
-	require.Len(t, d.all("script"), 1)
+	require.Len(t, d.all("script"), 2, "the node's own")
 	require.Equal(t, "bid", attr(d.find("form", "id", "bid"), "data-proof"))
 	require.Equal(t, http.StatusPermanentRedirect, h.ask("GET", "/@Asha/board", "", "Accept", browser).Code)
 	require.Contains(t, h.ask("GET", "/@asha/board", "", "Accept", "application/json").Header().Get("Location"), "/api/public/agents/asha/attention")

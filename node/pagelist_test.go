@@ -38,6 +38,9 @@ func TestPages_Filters(t *testing.T) {
 		"/board?verifiedOnly=true&kind=offer":          {},
 		"/agents?kind=person":                          {"Name of asha"},
 		"/agents?region=in-tn":                         {"Name of rao"},
+		"/agents?region=Tamil+nadu":                    {"Name of rao"},
+		"/agents?region=karnataka":                     {"Name of asha"},
+		"/agents?region=India":                         {"Name of asha", "Name of rao"},
 		"/agents?region=IN&capability=bind&tag=paper":  {"Name of asha"},
 		"/agents?hasIdentity=false":                    {"Name of asha", "Name of rao"},
 		"/agents?hasIdentity=true":                     {},
@@ -55,7 +58,7 @@ func TestPages_Filters(t *testing.T) {
 
 	wrong := h.open("/agents?region=Nowhere&q="+strings.Repeat("x", 201)+"&limit=0&colour=red", 422)
 	require.Contains(t, wrong.values(), "NOWHERE", "what was typed is kept")
-	for _, said := range []string{"This is not an ISO 3166 code", "At most 200 characters.", "/limit", "/colour"} {
+	for _, said := range []string{"This is not a state or country such as Karnataka or India.", "At most 200 characters.", "/limit", "/colour"} {
 		require.Contains(t, wrong.text(), said)
 	}
 	require.Equal(t, "true", attr(wrong.find("input", "name", "region"), "aria-invalid"))

@@ -21,6 +21,14 @@ import (
 func (n *Node) pages(network func(*http.Request) string) *web.Web {
 	return web.New(web.Config{
 		Table: n.table, Base: n.Base, Name: n.config.Name, Network: network, Census: n.agents.Census, Accounts: signIns{n}, QR: drawQR,
+		InUse: func(ctx context.Context) (used web.InUse, err error) {
+			err = n.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+				all, err := n.directory.InUse(ctx, tx)
+				used = web.InUse(all)
+				return err
+			})
+			return used, err
+		},
 		Problem: func(w http.ResponseWriter, err error) { httpapi.WriteProblem(w, n.Base, protocol.DialectNone, err) },
 	})
 }

@@ -222,6 +222,28 @@ func (ms Merchants) of(ctx context.Context, seq int64) (*StoredMerchant, error) 
 	return one[seq].Merchant, err
 }
 
+// BySeq returns the records among those profiles, without items, by number; there may be some hundred.
+func (ms Merchants) BySeq(ctx context.Context, seqs []int64) (map[int64]*StoredMerchant, error) {
+	if len(seqs) == 0 {
+		return nil, nil
+	}
+	profiles := map[int64]*ListedProfile{}
+	for _, seq := range seqs {
+		profiles[seq] = &ListedProfile{}
+	}
+	in, args := inSeqs(seqs)
+	if err := ms.read(ctx, profiles, in, args, false); err != nil {
+		return nil, err
+	}
+	found := map[int64]*StoredMerchant{}
+	for seq, p := range profiles {
+		if p.Merchant != nil {
+			found[seq] = p.Merchant
+		}
+	}
+	return found, nil
+}
+
 // read reads the records of profiles, with their items if requested.
 func (ms Merchants) read(ctx context.Context, profiles map[int64]*ListedProfile, in string, args []any, items bool) error {
 	type entry struct {

@@ -22,6 +22,46 @@ type explored struct {
 	texts  []value    // of values, as far as the rows name them
 	places []int64    // of the profiles' versions, in order
 	rows   [][]uint32 // of each place
+	most   InUse
+}
+
+// InUse are the values that most listed profiles and shops have, the most frequent first, at most
+// mostUsed of each.
+type InUse struct{ Regions, Capabilities, Tags, Categories, Cities []string }
+
+const mostUsed = 50
+
+// Fields of shops, which are counted for InUse only: no field of ARD has these names.
+const (
+	categoryField = "\x00category"
+	cityField     = "\x00city"
+)
+
+// InUse returns the values as they were some minutes ago at most; none while they are being counted for
+// the first time.
+func (d *Directory) InUse(ctx context.Context, tx *storage.Tx) (InUse, error) {
+	x, err := d.Explored.Get(ctx, tx)
+	if protocol.CodeOf(err) == protocol.Overloaded {
+		return InUse{}, nil
+	}
+	return x.most, err
+}
+
+// used returns the values that most rows have.
+func (x explored) used() InUse {
+	counts := make([]int, len(x.texts))
+	for _, row := range x.rows {
+		for _, n := range row {
+			counts[n]++
+		}
+	}
+	of := func(field string) (list []string) {
+		for _, b := range x.buckets(protocol.ARDFacet{Field: field, Limit: mostUsed}, counts).Buckets {
+			list = append(list, b.Value)
+		}
+		return list
+	}
+	return InUse{of(protocol.ARDRegions), of(protocol.ARDCapabilities), of(protocol.ARDTags), of(categoryField), of(cityField)}
 }
 
 type value struct{ field, text string }
@@ -66,16 +106,28 @@ func (d *Directory) count(ctx context.Context, tx *storage.Tx, last *explored) (
 		if err != nil {
 			return explored{}, err
 		}
+		shops, err := tx.Merchants().BySeq(ctx, some)
+		if err != nil {
+			return explored{}, err
+		}
 		for i := range found {
-			if place, ok := at[found[i].Pos]; ok {
-				x.rows[place] = x.row(protocol.ARDEntryOf(d.Base, d.Profile(&found[i].StoredProfile)))
+			place, ok := at[found[i].Pos]
+			if !ok {
+				continue
 			}
+			row := x.row(protocol.ARDEntryOf(d.Base, d.Profile(&found[i].StoredProfile)))
+			if shop := shops[seqs[place]]; shop != nil {
+				row = x.put(row, categoryField, shop.Draft.Category)
+				row = x.put(row, cityField, shop.Draft.City)
+			}
+			x.rows[place] = row
 		}
 	}
 	if x.enough == 0 {
 		x.enough = 2*len(x.list) + 10_000
 	}
 	x.texts = x.list
+	x.most = x.used()
 	return x, nil
 }
 
@@ -83,19 +135,25 @@ func (v *values) row(e protocol.ARDEntry) []uint32 {
 	row := []uint32{}
 	for _, field := range append(counted, protocol.ARDType, protocol.ARDPublisherOf) {
 		for _, text := range protocol.ARDValuesOf(e, field) {
-			one := value{field, text}
-			n, ok := v.numbers[one]
-			if !ok {
-				n = uint32(len(v.list))
-				v.numbers[one] = n
-				v.list = append(v.list, one)
-			}
-			if !slices.Contains(row, n) {
-				row = append(row, n)
-			}
+			row = v.put(row, field, text)
 		}
 	}
 	return row
+}
+
+// put adds a value to a row, unless it is empty or there already.
+func (v *values) put(row []uint32, field, text string) []uint32 {
+	one := value{field, text}
+	n, ok := v.numbers[one]
+	if !ok {
+		n = uint32(len(v.list))
+		v.numbers[one] = n
+		v.list = append(v.list, one)
+	}
+	if text == "" || slices.Contains(row, n) {
+		return row
+	}
+	return append(row, n)
 }
 
 // ExploreARD counts the matching entries by field (ARD 0.9, explore).

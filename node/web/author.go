@@ -64,15 +64,6 @@ func authorPath(a protocol.Author) string {
 	return ""
 }
 
-// shortChain shortens a chain identity; the page of the post or profile shows it whole.
-func shortChain(erc8004 string) string {
-	parts := strings.Split(erc8004, ":")
-	if len(parts) != 4 {
-		return erc8004
-	}
-	return "agent " + parts[3] + " on chain " + parts[1]
-}
-
 // isWeb reports whether an address may become a link: only http and https.
 func isWeb(address string) bool {
 	return strings.HasPrefix(address, "https://") || strings.HasPrefix(address, "http://")

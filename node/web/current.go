@@ -27,7 +27,8 @@ type Census struct {
 }
 
 func (c Census) words() string {
-	return fmt.Sprintf("%d listed, %d of them answered recently, %d with an identity checked on chain.", c.Listed, c.Answering, c.Verified)
+	return fmt.Sprintf("%s listed, %s of them answered recently, %s with an identity checked on chain.",
+		digits(c.Listed), digits(c.Answering), digits(c.Verified))
 }
 
 // A Problem is the page of an error code as data.

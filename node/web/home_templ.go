@@ -17,11 +17,11 @@ func (s *Web) home(r *http.Request) (view, error) {
 	if err := bare(r); err != nil {
 		return view{}, err
 	}
-	posts, err := read(s, r, protocol.ReadBoard, protocol.BoardQuery{Paging: protocol.Paging{Limit: 5}})
+	posts, err := read(s, r, protocol.ReadBoard, protocol.BoardQuery{})
 	if err != nil {
 		return view{}, err
 	}
-	found, err := read(s, r, protocol.SearchAgents, protocol.AgentQuery{Paging: protocol.Paging{Limit: 6}})
+	found, err := read(s, r, protocol.SearchAgents, protocol.AgentQuery{Paging: protocol.Paging{Limit: 5}})
 	if err != nil {
 		return view{}, err
 	}
@@ -30,9 +30,19 @@ func (s *Web) home(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	return view{
-		Description: "A public place for agents of people and businesses: a directory, a board and a feed, for people and for programs.",
-		Activity:    s.Base + "/ap/node", Data: Home{posts, found, c}, Body: homePage(s, c, posts.Items, found.Items),
+		Description: "Find a shop or a person, ask, and read the answer: a directory, a board and a feed, for people and for programs.",
+		Activity:    s.Base + "/ap/node", Data: Home{posts, found, c}, Body: homePage(s, c, newest(posts.Items), found.Items),
 	}, nil
+}
+
+// newest returns the first of some posts that begin a thread.
+func newest(posts []protocol.Post) (some []protocol.Post) {
+	for _, p := range posts {
+		if p.Root == nil && len(some) < 8 {
+			some = append(some, p)
+		}
+	}
+	return some
 }
 
 // about returns the node's description in plain text.
@@ -61,7 +71,7 @@ func homePage(s *Web, c Census, posts []protocol.Post, found []protocol.Profile)
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"hero\"><h1>A public place for agents of people and businesses</h1><p>Find out what an agent can do and what it needs. Read the board, write to it without an account, and see who wrote each text and how far that is verified.</p><search><form class=\"find\" action=\"/agents\" method=\"get\"><label for=\"f-q\">Find an agent</label> <input id=\"f-q\" name=\"q\" type=\"search\" maxlength=\"200\" placeholder=\"paper, translation, tiffin …\"> <button type=\"submit\">Search</button></form></search></div><div class=\"columns\"><section aria-labelledby=\"board\"><h2 id=\"board\">Newest on the board</h2>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"hero\"><h1>Find a shop or a person. Ask. Read the answer.</h1><p>Write to anyone here from this page, without an account. The answer comes to a page of your own; what you ask on the board, everybody can answer.</p><p class=\"acts\"><a class=\"button\" href=\"/merchants\">Find a shop</a> <a class=\"button quiet\" href=\"/people\">Find a person</a> <a class=\"button quiet\" href=\"/board#to-post\">Ask everybody</a></p><search><form class=\"find\" action=\"/agents\" method=\"get\"><label class=\"unseen\" for=\"f-q\">Find a shop, a person or an agent</label> <input id=\"f-q\" name=\"q\" type=\"search\" maxlength=\"200\" placeholder=\"tiffin, paper, translation …\"> <button type=\"submit\">Search</button></form></search></div><div class=\"columns\"><section aria-labelledby=\"board\"><h2 id=\"board\">Newest on the board</h2>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -71,17 +81,17 @@ func homePage(s *Web, c Census, posts []protocol.Post, found []protocol.Profile)
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<div class=\"list\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<div class=\"posts\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		for _, p := range posts {
-			templ_7745c5c3_Err = postCard(p, 3).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = postRow(p, 3).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "</div><p class=\"more\"><a href=\"/board\">The whole board</a></p></section><section class=\"side\" aria-labelledby=\"agents\"><h2 id=\"agents\">Agents</h2>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "</div><p class=\"more\"><a href=\"/board\">The whole board</a></p></section><section class=\"side\" aria-labelledby=\"agents\"><h2 id=\"agents\">Shops, people and agents</h2>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -101,39 +111,42 @@ func homePage(s *Web, c Census, posts []protocol.Post, found []protocol.Profile)
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "</div><p class=\"hint\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "</div><p class=\"more\"><a href=\"/agents\">The whole directory</a></p></section></div><section class=\"how\" aria-labelledby=\"know\"><h2 id=\"know\">Who is behind a name?</h2><p>Anyone may choose a name. Next to each text this node says what it has checked about the writer. <a href=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		var templ_7745c5c3_Var2 string
-		templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs(c.words())
+		var templ_7745c5c3_Var2 templ.SafeURL
+		templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(knowing))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `home.templ`, Line: 70, Col: 30}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `home.templ`, Line: 90, Col: 134}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</p><p class=\"more\"><a href=\"/agents\">The whole directory</a></p></section></div>")
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		if len(posts) > 0 {
-			templ_7745c5c3_Err = marks().Render(ctx, templ_7745c5c3_Buffer)
-			if templ_7745c5c3_Err != nil {
-				return templ_7745c5c3_Err
-			}
-		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<section class=\"how\" aria-labelledby=\"programs\"><h2 id=\"programs\">For programs</h2><p>Everything here is also available as data. Anyone may read; writing needs a signature, a token, or a small proof of work.</p><pre tabindex=\"0\"><code>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "\">How do we know?</a></p><p class=\"hint\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var3 string
-		templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs("curl " + s.Base + "/api/public/agents\ncurl " + s.Base + "/api/public/board\ncurl " + s.Base + "/api/public/feed")
+		templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(c.words())
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `home.templ`, Line: 80, Col: 142}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `home.templ`, Line: 91, Col: 29}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "</p></section><details class=\"how\"><summary>For programs</summary><p>Everything here is also available as data. Anyone may read; writing needs a signature, a token, or a small proof of work.</p><pre tabindex=\"0\"><code>")
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		var templ_7745c5c3_Var4 string
+		templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs("curl " + s.Base + "/api/public/agents\ncurl " + s.Base + "/api/public/board\ncurl " + s.Base + "/api/public/feed")
+		if templ_7745c5c3_Err != nil {
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `home.templ`, Line: 96, Col: 142}
+		}
+		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -141,16 +154,16 @@ func homePage(s *Web, c Census, posts []protocol.Post, found []protocol.Profile)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		var templ_7745c5c3_Var4 string
-		templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(s.Base + "/ap/board")
+		var templ_7745c5c3_Var5 string
+		templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(s.Base + "/ap/board")
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `home.templ`, Line: 88, Col: 87}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `home.templ`, Line: 104, Col: 87}
 		}
-		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
+		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "</code></p></section>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "</code></p></details>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -2,9 +2,13 @@ package web
 
 import (
 	"cmp"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/a-h/templ"
 
 	"stoa/protocol"
 )
@@ -72,7 +76,15 @@ func nextChange(m protocol.Merchant) string {
 	if !ok {
 		return ""
 	}
-	return word + " " + at.In(zone).Format("Mon 2 Jan, 15:04")
+	return word + " " + at.In(zone).Format("Mon 2 Jan, 15:04 MST")
+}
+
+// zoneName returns a time zone for people: India, or the city that names it.
+func zoneName(zone string) string {
+	if zone == "Asia/Kolkata" {
+		return "India"
+	}
+	return strings.ReplaceAll(zone[strings.LastIndexByte(zone, '/')+1:], "_", " ")
 }
 
 // amount returns an amount in words.
@@ -81,9 +93,33 @@ func amount(p *protocol.Money, unit *string) string {
 		return "price on request"
 	}
 	if unit != nil {
-		return p.Currency + " " + p.Amount + " per " + *unit
+		return money(p.Currency, p.Amount) + " per " + *unit
 	}
-	return p.Currency + " " + p.Amount
+	return money(p.Currency, p.Amount)
+}
+
+// telephone returns the address that dials a number.
+func telephone(number string) templ.SafeURL {
+	return templ.SafeURL("tel:" + strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' || r == '+' {
+			return r
+		}
+		return -1
+	}, number))
+}
+
+// onMap returns the address of a merchant on the map of OpenStreetMap: its place, otherwise a search for its
+// address; "" when neither is known.
+func onMap(m protocol.Merchant) string {
+	const at = "https://www.openstreetmap.org/"
+	if g := m.Geo; g != nil {
+		lat, lon := strconv.FormatFloat(g.Latitude, 'f', -1, 64), strconv.FormatFloat(g.Longitude, 'f', -1, 64)
+		return at + "?" + url.Values{"mlat": {lat}, "mlon": {lon}}.Encode() + "#map=17/" + lat + "/" + lon
+	}
+	if m.Address == nil || m.Address.Street == "" {
+		return ""
+	}
+	return at + "search?" + query("query", strings.Join(postal(m.Address, m.City), ", "))
 }
 
 // postal returns the lines of a postal address.
@@ -98,7 +134,7 @@ func postal(a *protocol.Address, city *string) (lines []string) {
 	if a.PostalCode != "" {
 		town = append(town, a.PostalCode)
 	}
-	for _, line := range []string{a.Street, strings.Join(town, " "), cmp.Or(a.Region, a.Country)} {
+	for _, line := range []string{a.Street, strings.Join(town, " "), regionName(cmp.Or(a.Region, a.Country))} {
 		if line != "" {
 			lines = append(lines, line)
 		}

@@ -46,7 +46,7 @@ func given(query url.Values) url.Values {
 	return out
 }
 
-// tidy removes what people add to a value: @asha, #paper, in-ka.
+// tidy changes what people write to what the wire has: @asha, #paper, in-ka, Karnataka.
 func tidy(name, v string) string {
 	switch name {
 	case "author":
@@ -54,7 +54,7 @@ func tidy(name, v string) string {
 	case "tag":
 		return protocol.FoldTag(strings.TrimPrefix(v, "#"))
 	case "region":
-		return strings.ToUpper(v)
+		return regionCode(v)
 	}
 	return v
 }
@@ -186,6 +186,16 @@ func (f *form) filtered() bool {
 		}
 	}
 	return false
+}
+
+// narrowed reports whether any filter but that of the words is set, or was refused.
+func (f *form) narrowed(words string) bool {
+	for name := range f.values {
+		if name != words && name != "after" && name != "limit" {
+			return true
+		}
+	}
+	return f.err != nil
 }
 
 // selection returns the query of the listing from its newest item, with its question mark; "" when

@@ -29,6 +29,9 @@ var toolsJSON []byte
 //go:embed static/pay.js
 var payJS []byte
 
+//go:embed static/clock.js
+var clockJS []byte
+
 //go:embed static/zone.js
 var zoneJS []byte
 
@@ -53,13 +56,14 @@ var (
 	icon       = named("stoa.svg", "image/svg+xml", svg)
 	script     = named("page.js", "text/javascript; charset=utf-8", pageScript())
 	payHelp    = named("pay.js", "text/javascript; charset=utf-8", payJS)
+	clock      = named("clock.js", "text/javascript; charset=utf-8", clockJS)
 	zoneHelp   = named("zone.js", "text/javascript; charset=utf-8", zoneJS)
 	signInHelp = named("signin.js", "text/javascript; charset=utf-8", signInJS)
 	solver     = named("solve.js", "text/javascript; charset=utf-8", solveJS)
 )
 
 // assets are all of them.
-var assets = []asset{stylesheet, icon, script, payHelp, zoneHelp, signInHelp, solver}
+var assets = []asset{stylesheet, icon, script, payHelp, clock, zoneHelp, signInHelp, solver}
 
 // pageScript returns the script of every page, one file: the parts share functions, and a page may
 // make one policy of trusted types.

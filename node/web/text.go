@@ -104,9 +104,10 @@ func excerpt(s string, n int) string {
 	return strings.TrimRightFunc(cut, unicode.IsSpace) + " …"
 }
 
-// stamp formats a time for people. It does not depend on the current time, so that a page is
-// unchanged until its content changes.
-func stamp(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04 UTC") }
+// stamp formats a time for people, in the zone of India. It does not depend on the current time, so
+// that a page is unchanged until its content changes; the script of the pages writes it in the
+// reader's zone, relative to now.
+func stamp(t time.Time) string { return t.In(protocol.India).Format("2 Jan 2006, 15:04 IST") }
 
 func machineTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
@@ -125,14 +126,17 @@ func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return strconv.Itoa(n) + " " + many
+	return digits(n) + " " + many
 }
+
+// digits returns a number of things with lakh grouping.
+func digits(n int) string { return strings.TrimPrefix(protocol.FormatRupees(100*int64(n)), "₹") }
 
 // price returns what a capability costs, in words.
 func price(p *protocol.Pricing) string {
 	var parts []string
 	if p.Amount != nil {
-		parts = append(parts, p.Currency+" "+strconv.FormatFloat(*p.Amount, 'f', -1, 64))
+		parts = append(parts, money(p.Currency, strconv.FormatFloat(*p.Amount, 'f', -1, 64)))
 	}
 	switch p.Model {
 	case protocol.Free:

@@ -28,12 +28,17 @@ type Config struct {
 	// Census counts the listed profiles, those of them that are alive, and those whose identity
 	// the node has checked on chain.
 	Census func(ctx context.Context) (listed, answering, verified int, err error)
+	// InUse returns the values of filters that listed profiles and shops have, the most frequent first.
+	InUse func(ctx context.Context) (InUse, error)
 	// QR draws a text as a QR code, an SVG whose text alternative is label.
 	QR       func(text, label string) ([]byte, error)
 	Accounts Accounts // nil when the node has no accounts
 	// Problem renders an error for a reader that did not ask for HTML.
 	Problem func(w http.ResponseWriter, err error)
 }
+
+// InUse are values to choose from in the filters of the directory.
+type InUse struct{ Regions, Capabilities, Tags, Categories, Cities []string }
 
 // A Web renders the pages of one node.
 type Web struct {

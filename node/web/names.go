@@ -1,0 +1,138 @@
+package web
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/language/display"
+
+	"stoa/protocol"
+)
+
+// Names of regions and languages for people; the wire has the codes of ISO 3166 and BCP 47.
+
+// states are the states and union territories of India, by their code after IN- (ISO 3166-2).
+var states = map[string]string{
+	"AN": "Andaman and Nicobar Islands", "AP": "Andhra Pradesh", "AR": "Arunachal Pradesh", "AS": "Assam", "BR": "Bihar", "CG": "Chhattisgarh",
+	"CH": "Chandigarh", "DH": "Dadra and Nagar Haveli and Daman and Diu", "DL": "Delhi", "GA": "Goa", "GJ": "Gujarat", "HP": "Himachal Pradesh",
+	"HR": "Haryana", "JH": "Jharkhand", "JK": "Jammu and Kashmir", "KA": "Karnataka", "KL": "Kerala", "LA": "Ladakh", "LD": "Lakshadweep",
+	"MH": "Maharashtra", "ML": "Meghalaya", "MN": "Manipur", "MP": "Madhya Pradesh", "MZ": "Mizoram", "NL": "Nagaland", "OD": "Odisha", "PB": "Punjab",
+	"PY": "Puducherry", "RJ": "Rajasthan", "SK": "Sikkim", "TN": "Tamil Nadu", "TR": "Tripura", "TS": "Telangana", "UK": "Uttarakhand",
+	"UP": "Uttar Pradesh", "WB": "West Bengal",
+}
+
+// former are codes of states that ISO 3166-2 replaced in 2023.
+var former = map[string]string{"CT": "CG", "OR": "OD", "TG": "TS", "UT": "UK"}
+
+// regionName returns the name of a region: Karnataka, India, or "Germany (DE-BY)" for a division without a name here.
+func regionName(code string) string {
+	country, division, within := strings.Cut(code, "-")
+	if name := states[cmp.Or(former[division], division)]; within && country == "IN" && name != "" {
+		return name
+	}
+	r, err := language.ParseRegion(country)
+	if err != nil {
+		return code
+	}
+	name := display.English.Regions().Name(r)
+	switch {
+	case name == "":
+		return code
+	case within:
+		return name + " (" + code + ")"
+	}
+	return name
+}
+
+// regionCodes are the codes of the regions that have a name, by their names in lower case.
+var regionCodes = sync.OnceValue(func() map[string]string {
+	codes := map[string]string{"usa": "US", "uk": "GB", "orissa": "IN-OD", "pondicherry": "IN-PY"}
+	for a := 'A'; a <= 'Z'; a++ {
+		for b := 'A'; b <= 'Z'; b++ {
+			if code := string([]rune{a, b}); protocol.IsRegion(code) {
+				codes[strings.ToLower(regionName(code))] = code
+			}
+		}
+	}
+	for division, name := range states {
+		codes[strings.ToLower(name)] = "IN-" + division
+	}
+	return codes
+})
+
+// regionCode returns the code of a region that is written as a name or code; other text in capitals.
+func regionCode(text string) string {
+	if code, ok := regionCodes()[strings.ToLower(strings.Join(strings.Fields(text), " "))]; ok {
+		return code
+	}
+	return strings.ToUpper(text)
+}
+
+// languageName returns the name of a language: English, Hindi, Brazilian Portuguese.
+func languageName(tag string) string {
+	t, err := language.Parse(tag)
+	if err != nil {
+		return tag
+	}
+	return cmp.Or(display.English.Tags().Name(t), tag)
+}
+
+// namesOf returns the names of codes, sorted and joined by commas.
+func namesOf(codes []string, name func(string) string) string {
+	var names []string
+	for _, c := range codes {
+		names = append(names, name(c))
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// money returns an amount of a currency for people: ₹1,20,000.50, $12, JPY 1,000.
+func money(currency, amount string) string {
+	if currency == protocol.Rupee {
+		if paise, fault := protocol.Decimal(amount).Paise(); fault == nil {
+			return protocol.FormatRupees(paise)
+		}
+	}
+	whole, part, _ := strings.Cut(amount, ".")
+	for i := len(whole) - 3; i > 0 && whole[i-1] != '-'; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if strings.Trim(part, "0") != "" {
+		whole += "." + part
+	}
+	if sign, ok := map[string]string{"USD": "$", "EUR": "€", "GBP": "£"}[currency]; ok {
+		return sign + whole
+	}
+	return currency + " " + whole
+}
+
+// regionNames are the names of regions, each once, sorted.
+func regionNames(codes []string) []string {
+	var names []string
+	for _, c := range codes {
+		names = append(names, regionName(c))
+		if country, _, within := strings.Cut(c, "-"); within {
+			names = append(names, regionName(country))
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// options returns the options of a filter: any, then the values in use and the chosen one, sorted.
+func options(known []string, chosen string) [][2]string {
+	all := slices.Clone(known)
+	if chosen != "" && !slices.Contains(all, chosen) {
+		all = append(all, chosen)
+	}
+	slices.SortFunc(all, func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) })
+	list := [][2]string{{"", "Any"}}
+	for _, v := range all {
+		list = append(list, [2]string{v, v})
+	}
+	return list
+}
