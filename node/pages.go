@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 
+	"stoa/identity/erc8004"
 	"stoa/identity/passkey"
 	"stoa/identity/session"
 	"stoa/node/credential"
@@ -19,6 +20,16 @@ import (
 
 // pages makes the door of the pages.
 func (n *Node) pages(network func(*http.Request) string) *web.Web {
+	var registries []web.Registry
+	for _, s := range n.config.Chain {
+		chain, err := erc8004.ParseChain(s)
+		if err != nil { // the configuration was checked at the start
+			continue
+		}
+		for _, r := range chain.Registries {
+			registries = append(registries, web.Registry{ChainID: chain.ID, Address: r.Identity.Hex()})
+		}
+	}
 	return web.New(web.Config{
 		Table: n.table, Base: n.Base, Name: n.config.Name, Network: network, Census: n.agents.Census, Accounts: signIns{n}, QR: drawQR,
 		InUse: func(ctx context.Context) (used web.InUse, err error) {
@@ -29,7 +40,8 @@ func (n *Node) pages(network func(*http.Request) string) *web.Web {
 			})
 			return used, err
 		},
-		Problem: func(w http.ResponseWriter, err error) { httpapi.WriteProblem(w, n.Base, protocol.DialectNone, err) },
+		Registries: registries,
+		Problem:    func(w http.ResponseWriter, err error) { httpapi.WriteProblem(w, n.Base, protocol.DialectNone, err) },
 	})
 }
 

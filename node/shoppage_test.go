@@ -1,8 +1,11 @@
 package node
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -16,7 +19,10 @@ import (
 func TestBrowser_Shop(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewUnstartedServer(nil)
-	h := newHouse(t, func(c *Config) { c.BaseURL = "http://" + server.Listener.Addr().String() })
+	h := newHouse(t, func(c *Config) {
+		c.BaseURL = "http://" + server.Listener.Addr().String()
+		c.Chain = []string{"1=http://127.0.0.1:1,0x8004A169FB4a3325136EB29fA0ceB6D2e539a432"}
+	})
 	server.Config.Handler = h.Handler()
 	server.Start()
 	t.Cleanup(server.Close)
@@ -119,6 +125,51 @@ func TestBrowser_Shop(t *testing.T) {
 	require.Equal(t, "Do you <b>deliver</b>?", b.text(".card h2"))
 	require.Equal(t, "Yes, until 9 pm.", b.text(".card .said p"))
 	require.Empty(t, b.text(".fresh"))
+
+	// A preview saves nothing and keeps what was typed.
+	require.Equal(t, 200, b.open("/account/profile?handle=rao"))
+	look[string](b, `document.querySelector("#put_own_profile-rao-headline").value = "Just a look"`)
+	press("button[name=preview]")
+	require.Contains(t, b.text(".card h3 + .headline"), "Just a look")
+	require.Equal(t, "Just a look", b.value("#put_own_profile-rao-headline"))
+	var rao protocol.OwnProfile
+	h.ask("GET", "/api/owner/profile?handle=rao", "", "Authorization", bearer).into(&rao)
+	require.Empty(t, rao.Headline)
+	b.shoot("preview")
+
+	// A key, and the way to an identity on the chain.
+	require.Equal(t, 200, b.open("/account/keys?handle=rao"))
+	press(`form:has([value=make_key]) button`)
+	keyid := b.text(".rows code")
+	require.Contains(t, b.text(".steps"), "0x8004A169FB4a3325136EB29fA0ceB6D2e539a432")
+	document := h.Base + "/.well-known/service-agents/" + keyid + "/registration.json"
+	require.Contains(t, b.text(".steps pre"), hex.EncodeToString([]byte(document)), "the call names the document")
+	b.shoot("keys")
+
+	// Everything in one file, and back: checked first, then imported.
+	require.Equal(t, 200, b.open("/account/data"))
+	archive := look[string](b, `fetch("/account", {method: "POST", body: new URLSearchParams(new FormData(document.querySelector("#export_archive")))})
+		.then(r => r.headers.get("content-disposition").startsWith("attachment") ? r.bytes() : new Uint8Array()).then(x => x.toBase64())`)
+	raw, err := base64.StdEncoding.DecodeString(archive)
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "rao.tgz")
+	require.NoError(t, os.WriteFile(file, raw, 0o600))
+	choose := func(path string) {
+		t.Helper()
+		require.NoError(t, chromedp.Do(b.ctx, chromedp.SetUploadFiles(chromedp.CSS("#import_archive-archive"), []string{path})))
+	}
+	choose(file)
+	press(`#import_archive button[formaction]`)
+	require.Contains(t, b.text("#report"), "Nothing was changed yet")
+	b.shoot("data")
+	choose(file)
+	press(`#import_archive button:not([formaction])`)
+	require.Contains(t, b.text("#report"), "The profile is here: @")
+	require.NoError(t, os.WriteFile(file, []byte("not an archive"), 0o600))
+	look[string](b, `document.querySelector("#import_archive-as").value = "rao2"`)
+	choose(file)
+	require.Equal(t, 400, b.load(chromedp.Click(chromedp.CSS(`#import_archive button[formaction]`))), b.text("main"))
+	require.Equal(t, "rao2", b.value("#import_archive-as"))
 
 	// Two tabs.
 	other := b.newTab()

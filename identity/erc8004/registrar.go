@@ -103,6 +103,15 @@ func (g *Registrar) Register(ctx context.Context, agentURI string, metadata ...M
 	return ID{}, rec, errors.New("register: no Registered event")
 }
 
+// RegisterCall returns the data of a call of a registry that mints an agent with its URI and no
+// metadata, for a wallet to sign. The agent belongs to the account that sends it.
+func RegisterCall(agentURI string) []byte {
+	return mustPack("register", agentURI, []struct {
+		MetadataKey   string
+		MetadataValue []byte
+	}{})
+}
+
 // SetKeys publishes a signed key record for an agent of this account.
 func (g *Registrar) SetKeys(ctx context.Context, agent *big.Int, r Record) (Receipt, error) {
 	return g.SetMetadata(ctx, agent, MetadataKeys, r.Encode())

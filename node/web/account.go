@@ -35,6 +35,7 @@ func (s *Web) accountRoutes() []Route {
 		{Pattern: "/account/attention", Method: http.MethodPost, Handler: s.guarded(s.ownAttentionForm)},
 		{Pattern: "/account/attention/payments.csv", Handler: http.HandlerFunc(s.paymentsFile)},
 		{Pattern: "/account", Method: http.MethodPost, Handler: s.guarded(s.accountForm)},
+		{Pattern: "/account/data", Method: http.MethodPost, Handler: s.guarded(s.importForm)},
 	}
 	for _, p := range accountPages {
 		if p.body != nil {
@@ -144,26 +145,31 @@ func (s *Web) state(r *http.Request) (state protocol.SessionState, err error) {
 
 // account is what a page of the account shows.
 type account struct {
-	Page     accountPage
-	Account  protocol.Account
-	Index    []indexGroup
-	Handle   string // the profile that the page is about, "" for none
-	Mail     protocol.AccountMail
-	Profile  protocol.OwnProfile
-	Notify   protocol.NotifySettings
-	Keys     []protocol.Key
-	Record   protocol.MerchantRecord
-	SKU      string   // the item that is shown alone, "" for none
-	Adds     bool     // an item is added
-	Undo     *removed // what was removed
-	Tokens   []protocol.Token
-	Sessions []protocol.SignedIn
-	Methods  protocol.SignInMethods
-	Made     *protocol.MadeToken // a new token, whose secret is shown only once
-	Codes    []string            // new recovery codes, which are shown only once
-	Sent     *sent               // the form that was refused; nil for none
-	Done     string              // what was done
-	Logged   bool                // letters are only written to the node's log
+	Page       accountPage
+	Account    protocol.Account
+	Index      []indexGroup
+	Handle     string // the profile that the page is about, "" for none
+	Mail       protocol.AccountMail
+	Profile    protocol.OwnProfile
+	Notify     protocol.NotifySettings
+	Keys       []protocol.Key
+	Identity   protocol.IdentityStatus
+	Record     protocol.MerchantRecord
+	Report     *protocol.ImportReport // of an import, or of a check of a file
+	Preview    bool                   // the refused form is not refused: its profile is shown
+	SKU        string                 // the item that is shown alone, "" for none
+	Adds       bool                   // an item is added
+	Undo       *removed               // what was removed
+	Tokens     []protocol.Token
+	Sessions   []protocol.SignedIn
+	Methods    protocol.SignInMethods
+	Made       *protocol.MadeToken // a new token, whose secret is shown only once
+	Codes      []string            // new recovery codes, which are shown only once
+	Sent       *sent               // the form that was refused; nil for none
+	Done       string              // what was done
+	Base       string              // address of the node
+	Registries []Registry
+	Logged     bool // letters are only written to the node's log
 }
 
 // sent returns the refused form if it is the named one, otherwise nil.
@@ -266,6 +272,10 @@ func (a *account) readKeys(s *Web, r *http.Request) error {
 	return err
 }
 
+func (a *account) readIdentity(s *Web, r *http.Request) error {
+	return a.read(s, r, protocol.GetIdentity.Operation, &a.Identity)
+}
+
 func (a *account) readSessions(s *Web, r *http.Request) error {
 	var sessions protocol.Page[protocol.SignedIn]
 	err := s.invokeSignedIn(r, protocol.ListSessions.Operation, map[string]any{"limit": protocol.MaxLimit}, &sessions)
@@ -298,13 +308,13 @@ func (a *account) readTokens(s *Web, r *http.Request) error {
 // showAccount writes a page of the account. When it cannot be read, what was typed or a new token is
 // shown without the rest.
 func (s *Web) showAccount(w http.ResponseWriter, r *http.Request, a *account) {
-	a.Logged = s.Accounts.LogsMail()
+	a.Logged, a.Base, a.Registries = s.Accounts.LogsMail(), s.Base, s.Registries
 	err := s.fillAccount(r, a)
-	v := view{Title: a.Page.title, Path: a.Page.path, Of: a.Handle, SignIn: a.Page.path == securityPath}
+	v := view{Title: a.Page.title, Path: a.Page.path, Of: a.Handle, SignIn: a.Page.path == securityPath, Helps: a.Page.copies}
 	switch {
 	case a.Sent != nil && err == nil:
 		v.Body = a.Page.body(a)
-		s.writePrivate(w, r, a.Sent.err.Code.Status(), v)
+		s.writePrivate(w, r, a.Sent.status(), v)
 	case a.Sent != nil:
 		s.refusedPage(w, r, a.Sent)
 	case err == nil:
@@ -357,6 +367,10 @@ func (a *account) fill(s *Web, r *http.Request) error {
 // refusedPage writes a page with only the refused form, with what was typed, so that it can be
 // sent again.
 func (s *Web) refusedPage(w http.ResponseWriter, r *http.Request, f *sent) {
+	f.path = r.URL.Path
+	for _, name := range []string{"passphrase", "keySecret", "webhookSecrets"} {
+		f.values.Del(name)
+	}
 	ended := f.err.Code == protocol.Unauthorized
 	title := f.err.Code.Title()
 	if ended {
@@ -376,6 +390,7 @@ var doneWords = map[string]string{
 	"put_notify": "The settings for notices were saved.", "confirm_mail": "The address was confirmed.", "put_own_profile": "The profile was saved.",
 	"put_need": "The need was saved.", "delete_need": "The need was deleted.",
 	"put_capability": "The capability was saved.", "delete_capability": "The capability was deleted.",
+	"drop_identity":     "The identity was removed from the profile.",
 	"put_merchant-item": "The item was saved.", "put_merchant-restore": "The item is back.", "put_merchant-move": "The item was moved up.",
 	"put_merchant-hours": "The hours were saved.", "put_merchant-close": "The days were added.", "put_merchant-shop": "The shop was saved.",
 	"make_key": "The node has made a new key and keeps it.", "retire_key": "The key was retired.",
@@ -401,6 +416,17 @@ func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
 		name += "-" + part
 	}
 	f := newSent(r.PostForm)
+	if r.PostForm.Get("preview") != "" {
+		a.Sent, a.Preview = f, true
+		s.showAccount(w, r, a)
+		return
+	}
+	if op == protocol.ExportArchive.Operation {
+		if err := s.export(w, r, f); err != nil {
+			s.refusedAccount(w, r, a, f, err)
+		}
+		return
+	}
 	err := s.doAccountForm(r, op, name, f, a)
 	if err == nil && a.Made == nil && a.Codes == nil && a.Undo == nil {
 		done := url.Values{"done": {name}}
@@ -411,12 +437,19 @@ func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err != nil {
-		a.Made, a.Undo, a.Sent = nil, nil, f
-		f.refuse(protocol.AsError(err))
-		if protocol.CodeOf(err) == protocol.Unauthorized {
-			s.refusedPage(w, r, a.Sent)
-			return
-		}
+		s.refusedAccount(w, r, a, f, err)
+		return
+	}
+	s.showAccount(w, r, a)
+}
+
+// refusedAccount shows the page with the form that was refused.
+func (s *Web) refusedAccount(w http.ResponseWriter, r *http.Request, a *account, f *sent, err error) {
+	a.Made, a.Undo, a.Report, a.Sent = nil, nil, nil, f
+	f.refuse(protocol.AsError(err))
+	if protocol.CodeOf(err) == protocol.Unauthorized {
+		s.refusedPage(w, r, f)
+		return
 	}
 	s.showAccount(w, r, a)
 }

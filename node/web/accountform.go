@@ -18,6 +18,7 @@ import (
 // what was typed, and with each fault next to its field. A nil one is a form that was not sent.
 type sent struct {
 	do, handle, id string
+	path           string // where it was sent
 	part           string // of what an edit changes, "" for all
 	values         url.Values
 	now            url.Values        // what is stored, when it was changed since the form was shown
@@ -53,6 +54,17 @@ func (f *sent) checked(name, value string, stored bool) bool {
 		return stored
 	}
 	return slices.Contains(f.values[name], value)
+}
+
+// secretive returns the form without the value of a field that must not be shown again.
+func (f *sent) secretive(name string) *sent {
+	if f == nil {
+		return nil
+	}
+	other := *f
+	other.values = maps.Clone(f.values)
+	other.values.Del(name)
+	return &other
 }
 
 // fault returns what is wrong with a field, "" for nothing.
@@ -147,12 +159,13 @@ var fields = map[string]string{
 	"gstPercent":        "a percentage such as 18",
 	"requester":         "", "purpose": "", "durationMin": "", "location": "", "policy": "", "questions": "", "block": "", "times": "",
 	"unit": "", "availability": "", "city": "", "street": "", "postalCode": "", "why": "",
-	"image":      "an address that begins with https://",
-	"website":    "an address that begins with https://",
-	"phone":      "a telephone number such as +91 80 5550 1234",
-	"region":     "the code of a state or region such as IN-KA",
-	"country":    "the code of a country such as IN",
-	"geo":        "a place such as 12.9716, 77.5946: degrees north, then east",
+	"image":   "an address that begins with https://",
+	"website": "an address that begins with https://",
+	"phone":   "a telephone number such as +91 80 5550 1234",
+	"region":  "the code of a state or region such as IN-KA",
+	"country": "the code of a country such as IN",
+	"geo":     "a place such as 12.9716, 77.5946: degrees north, then east",
+	"archive": "", "passphrase": "12 to 128 letters, digits and signs of a keyboard, without a space at its ends",
 	"from":       "a date such as 2026-11-08",
 	"to":         "a date such as 2026-11-08",
 	"hours":      hoursSuch,

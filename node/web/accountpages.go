@@ -14,14 +14,15 @@ import (
 // An accountPage is a page of the account, with one subject. A new page needs a row in
 // accountPages: navigation and index follow from it, and the route if it has a body.
 type accountPage struct {
-	path  string
-	title string
-	about string                                      // what one does there, for the index
-	kinds []protocol.ProfileKind                      // of the profiles that each have such a page; nil: one page for the account
-	forms []*protocol.Operation                       // what its forms may do
-	parts []string                                    // the parts of what put_merchant writes that its forms change
-	read  []func(*account, *Web, *http.Request) error // what it shows
-	body  func(*account) templ.Component              // nil: the page has a route of its own
+	path   string
+	title  string
+	about  string                                      // what one does there, for the index
+	kinds  []protocol.ProfileKind                      // of the profiles that each have such a page; nil: one page for the account
+	forms  []*protocol.Operation                       // what its forms may do
+	parts  []string                                    // the parts of what put_merchant writes that its forms change
+	read   []func(*account, *Web, *http.Request) error // what it shows
+	copies bool                                        // it has texts to copy
+	body   func(*account) templ.Component              // nil: the page has a route of its own
 }
 
 // own reports whether the page is about one profile.
@@ -30,6 +31,12 @@ func (p accountPage) own() bool { return p.kinds != nil }
 // does reports whether the page has the form of an operation.
 func (p accountPage) does(op *protocol.Operation, part string) bool {
 	return slices.Contains(p.forms, op) && (p.parts == nil || slices.Contains(p.parts, part))
+}
+
+// pageAt returns the page with that path.
+func pageAt(path string) accountPage {
+	n := slices.IndexFunc(accountPages, func(p accountPage) bool { return p.path == path })
+	return accountPages[n]
 }
 
 // has reports whether a profile has the page.
@@ -76,8 +83,8 @@ var accountPages = []accountPage{
 		forms: []*protocol.Operation{protocol.PutNotify.Operation, protocol.ConfirmMail.Operation},
 		read:  []func(*account, *Web, *http.Request) error{(*account).readNotify}, body: noticesBody},
 	{path: "/account/keys", title: "Keys and identity", about: "The keys that sign for you, and your identity on a blockchain.", kinds: everybody,
-		forms: []*protocol.Operation{protocol.MakeKey.Operation, protocol.RetireKey.Operation},
-		read:  []func(*account, *Web, *http.Request) error{(*account).readKeys}, body: keysBody},
+		forms: []*protocol.Operation{protocol.MakeKey.Operation, protocol.RetireKey.Operation, protocol.DropIdentity.Operation}, copies: true,
+		read: []func(*account, *Web, *http.Request) error{(*account).readKeys, (*account).readIdentity}, body: keysBody},
 	{path: "/account/tokens", title: "Tokens", about: "Let programs of yours act for you.",
 		forms: []*protocol.Operation{protocol.CreateToken.Operation, protocol.RevokeToken.Operation},
 		read:  []func(*account, *Web, *http.Request) error{(*account).readTokens}, body: tokensBody},
@@ -85,6 +92,8 @@ var accountPages = []accountPage{
 		forms: []*protocol.Operation{protocol.AddPasskey.Operation, protocol.DeletePasskey.Operation, protocol.MakeRecoveryCodes.Operation,
 			protocol.EndSession.Operation, protocol.EndOtherSessions.Operation},
 		read: []func(*account, *Web, *http.Request) error{(*account).readMethods, (*account).readSessions}, body: securityBody},
+	{path: "/account/data", title: "Data", about: "Download everything, or bring a profile from another node.",
+		forms: []*protocol.Operation{protocol.ExportArchive.Operation, protocol.ImportArchive.Operation}, body: dataBody},
 	{path: "/account/settings", title: "Name and mail", about: "Your name on this node, and where sign-in links go.",
 		forms: []*protocol.Operation{protocol.PutAccount.Operation, protocol.PutAccountMail.Operation, protocol.ConfirmAccountMail.Operation},
 		read:  []func(*account, *Web, *http.Request) error{(*account).readMail}, body: settingsBody},

@@ -135,6 +135,10 @@ func (s *Web) ownAttentionForm(w http.ResponseWriter, r *http.Request) {
 	}
 	o := &ownBoard{Sent: newSent(r.PostForm)}
 	o.Sent.refuse(protocol.AsError(err))
+	if protocol.CodeOf(err) == protocol.Unauthorized {
+		s.refusedPage(w, r, o.Sent)
+		return
+	}
 	s.showOwnBoard(w, r, o)
 }
 

@@ -33,12 +33,20 @@ type Config struct {
 	// QR draws a text as a QR code, an SVG whose text alternative is label.
 	QR       func(text, label string) ([]byte, error)
 	Accounts Accounts // nil when the node has no accounts
+	// Registries are the chain registries that the node reads identities from.
+	Registries []Registry
 	// Problem renders an error for a reader that did not ask for HTML.
 	Problem func(w http.ResponseWriter, err error)
 }
 
 // InUse are values to choose from in the filters of the directory.
 type InUse struct{ Regions, Capabilities, Tags, Categories, Cities []string }
+
+// A Registry is a registry of identities on a chain.
+type Registry struct {
+	ChainID uint64
+	Address string // of its contract, in hex
+}
 
 // A Web renders the pages of one node.
 type Web struct {
