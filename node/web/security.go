@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 
 	"stoa/protocol"
@@ -13,6 +14,27 @@ const securityPath = "/account/security"
 
 func (a *account) readMethods(s *Web, r *http.Request) error {
 	return a.read(s, r, protocol.GetSignInMethods.Operation, &a.Methods)
+}
+
+// passkeyTimes says when a passkey was added and last used.
+func passkeyTimes(k protocol.Passkey) string {
+	text := "added " + stamp(k.CreatedAt)
+	if k.LastUsedAt != nil {
+		text += ", last used " + stamp(*k.LastUsedAt)
+	}
+	if k.BackedUp {
+		text += "; kept on several devices"
+	}
+	return text
+}
+
+// codesLeft says how many recovery codes there are, and since when.
+func codesLeft(m protocol.SignInMethods) string {
+	text := strconv.Itoa(m.RecoveryCodes) + " of ten are left"
+	if m.RecoveryCodesMadeAt != nil {
+		text += "; they were made " + stamp(*m.RecoveryCodesMadeAt)
+	}
+	return text + "."
 }
 
 // browserName is what a browser is called, by what it calls itself: untrusted, and shown as text.
