@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strconv"
 	"sync"
@@ -155,6 +156,40 @@ func BenchmarkRead(b *testing.B) {
 		bare := bareServer(b, body)
 		b.Run("bare"+path, func(b *testing.B) { hammer(b, bare+path) })
 	}
+}
+
+// BenchmarkPage compares the page of a post with the same post as JSON, warm, without sockets, one of each in turn. The
+// figure page/json is the quotient of their times.
+func BenchmarkPage(b *testing.B) {
+	h := newHouse(b)
+	post := h.post("Two hundred sheets")
+	for i := range 5 {
+		h.reply("", post.ID, fmt.Sprint("Reply ", i))
+	}
+	kinds := []struct {
+		path, accept string
+		spent        time.Duration
+	}{{"/api/public/board/" + post.ID, "application/json", 0}, {"/board/" + post.ID, browser, 0}}
+	ask := func(path, accept string) time.Duration {
+		r := httptest.NewRequest("GET", h.Base+path, nil)
+		r.RequestURI = path
+		r.Header.Set("Accept", accept)
+		w := &blank{head: http.Header{}}
+		start := time.Now()
+		h.Handler().ServeHTTP(w, r)
+		if w.status != 200 {
+			b.Fatalf("%s: %d", path, w.status)
+		}
+		return time.Since(start)
+	}
+	for b.Loop() {
+		for i := range kinds {
+			kinds[i].spent += ask(kinds[i].path, kinds[i].accept)
+		}
+	}
+	b.ReportMetric(float64(kinds[0].spent.Nanoseconds())/float64(b.N), "json-ns/op")
+	b.ReportMetric(float64(kinds[1].spent.Nanoseconds())/float64(b.N), "page-ns/op")
+	b.ReportMetric(float64(kinds[1].spent)/float64(kinds[0].spent), "page/json")
 }
 
 func seedPost(b testing.TB, n *Node, i int) {

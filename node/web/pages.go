@@ -5,7 +5,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
+	"stoa/node/dispatch"
 	"stoa/protocol"
 )
 
@@ -99,7 +101,16 @@ func Entries() []protocol.SiteEntry {
 
 func (s *Web) handler(p page) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
 		vary(w.Header())
+		key, version := s.keyOf(r), s.kept.Version()
+		if page, ok := s.kept.Get(key); ok && key != "" { // its path and form were chosen when it was made
+			page.write(w, r)
+			if s.Table.Observe != nil && p.twin != nil {
+				s.Table.Observe(dispatch.Observation{ID: w.Header().Get(requestID), Op: p.twin.Name, Door: "page", Duration: time.Since(start), Kept: true})
+			}
+			return
+		}
 		err := p.parameters(r)
 		if err == nil && redirectCapitals(w, r) {
 			return
@@ -133,6 +144,7 @@ func (s *Web) handler(p page) http.Handler {
 			s.Fail(w, r, err)
 			return
 		}
+		v.key, v.version = key, version
 		v.Path, v.Start, v.Request = p.path, p.fill(p.path, r), w.Header().Get(requestID)
 		v.Kind, v.Handle = cmp.Or(v.Kind, p.kind), r.PathValue("handle")
 		if len(given(r.URL.Query())) == 0 { // otherwise it is a part or selection of the page

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"stoa/identity/session"
+	"stoa/node/dispatch"
 	"stoa/protocol"
 	"stoa/protocol/netx"
 )
@@ -82,17 +84,54 @@ func (s *Web) write(w http.ResponseWriter, r *http.Request, v view) {
 		send(w, v.Refused.Code.Status(), "text/html; charset=utf-8", b.Bytes())
 		return
 	}
-	keep := "public, no-cache"
-	if r.Header["Authorization"] != nil || r.Header["Signature"] != nil {
-		keep = "private, no-store" // it may contain what only this reader may see
+	if r.Header["Authorization"] != nil || r.Header["Signature"] != nil { // it may contain what only this reader may see
+		validate(w, r, "text/html; charset=utf-8", "private, no-store", b.Bytes())
+		return
 	}
-	validate(w, r, "text/html; charset=utf-8", keep, b.Bytes())
+	page := &rendered{links: head["Link"], tag: tagOf(b.Bytes()), length: strconv.Itoa(b.Len()), body: b.Bytes()}
+	s.kept.Put(v.key, v.version, page, b.Len())
+	page.write(w, r)
+}
+
+// A rendered page is the same for everyone.
+type rendered struct {
+	links       []string // of its Link fields
+	tag, length string
+	body        []byte
+}
+
+var keepPublic, hypertextMedia = []string{"public, no-cache"}, []string{"text/html; charset=utf-8"}
+
+func (p *rendered) write(w http.ResponseWriter, r *http.Request) {
+	head := w.Header()
+	guard(head)
+	head["Link"], head["Cache-Control"], head["Etag"] = p.links, keepPublic, []string{p.tag}
+	if etagMatches(r.Header.Get("If-None-Match"), p.tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	head["Content-Type"], head["Content-Length"] = hypertextMedia, []string{p.length}
+	w.WriteHeader(http.StatusOK)
+	w.Write(p.body)
+}
+
+// keyOf returns the name under which the page of a request is kept for everyone: its target, and what
+// the reader accepts. It is "" for a reader with a credential or the cookie of a session.
+func (s *Web) keyOf(r *http.Request) string {
+	if !dispatch.Unknown(r) || r.Header["Cookie"] != nil && strings.Contains(strings.Join(r.Header["Cookie"], ";"), session.CookieName(s.Base)) {
+		return ""
+	}
+	return r.Header.Get("Accept") + " " + r.RequestURI
+}
+
+func tagOf(body []byte) string {
+	sum := sha256.Sum256(body)
+	return `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
 }
 
 // validate sends a body with a strong ETag, or 304 when the reader's copy is still valid.
 func validate(w http.ResponseWriter, r *http.Request, media, keep string, body []byte) {
-	sum := sha256.Sum256(body)
-	tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
+	tag := tagOf(body)
 	head := w.Header()
 	head.Set("Cache-Control", keep)
 	head.Set("ETag", tag)

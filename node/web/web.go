@@ -35,6 +35,8 @@ type Config struct {
 	Accounts Accounts // nil when the node has no accounts
 	// Registries are the chain registries that the node reads identities from.
 	Registries []Registry
+	// Version returns a number that grows whenever stored data may have changed: pages are kept until it does.
+	Version func() uint64
 	// Problem renders an error for a reader that did not ask for HTML.
 	Problem func(w http.ResponseWriter, err error)
 }
@@ -52,12 +54,13 @@ type Registry struct {
 type Web struct {
 	Config
 	host  string
+	kept  *dispatch.Cache[*rendered]
 	types map[string]map[string]string // operation → field of its query → JSON Schema type
 }
 
 // New returns the pages' door.
 func New(c Config) *Web {
-	s := &Web{Config: c, types: map[string]map[string]string{}}
+	s := &Web{Config: c, types: map[string]map[string]string{}, kept: dispatch.NewCache[*rendered](c.Version)}
 	if u, err := url.Parse(c.Base); err == nil {
 		s.host = u.Host
 	}
@@ -104,6 +107,9 @@ type view struct {
 	Of          string           // the profile that a page of the account is about, "" for none
 	Owner       *ownerNav        // the navigation of an account's pages, nil elsewhere
 	Body        templ.Component
+
+	key     string // under which the page is kept for everyone, "" for one that is not
+	version uint64 // of what it was made from
 }
 
 // read invokes a read operation as the reader of a page.
