@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
 	"stoa/node/web"
@@ -47,6 +48,7 @@ func newTown(t *testing.T) *town {
 	server.Config.Handler = h.Handler()
 	server.Start()
 	t.Cleanup(server.Close)
+	h.runPulse()
 	var agents []struct {
 		Profile, Merchant, Meetings, Attention json.RawMessage
 	}
@@ -282,6 +284,7 @@ func TestAllPages(t *testing.T) {
 		}
 		b.dark(false)
 	}
+	b.walkByKeys()
 	b.signedIn(w)
 	own := b.accountPages()
 	require.Greater(t, len(own), 5, "%v", own)
@@ -307,6 +310,54 @@ func TestAllPages(t *testing.T) {
 		b.open(path)
 		require.Contains(t, b.text("main"), text, "%s without script", path)
 	}
+}
+
+// walkByKeys does what visitors do most with the keyboard alone: finds a shop, asks it, posts, and reports a post.
+func (b *tab) walkByKeys() {
+	b.t.Helper()
+	to := func(selector string) { // Tab by Tab, as far as the focus goes
+		b.t.Helper()
+		for range 150 {
+			b.do(chromedp.KeyEvent(kb.Tab))
+			if look[bool](b, `document.activeElement.matches(`+quoted(selector)+`)`) {
+				require.NotEqual(b.t, "none 0px", look[string](b,
+					`(s => s.outlineStyle + " " + s.outlineWidth)(getComputedStyle(document.activeElement))`), "%s shows the focus", selector)
+				return
+			}
+		}
+		require.Fail(b.t, "the keyboard does not reach "+selector)
+	}
+	enter := func() { b.t.Helper(); require.Equal(b.t, 200, b.load(chromedp.KeyEvent(kb.Enter))) }
+	b.open("/")
+	to(`main a[href="/merchants"]`)
+	enter()
+	to(`h2 a[href="/@rao-tiffins"]`)
+	enter()
+	to(`a[href="#to-write"]`)
+	b.do(chromedp.KeyEvent(kb.Enter))
+	to("#write-message")
+	b.do(chromedp.KeyEvent("Is there lunch on Friday?"))
+	to("#write button[type=submit]")
+	enter()
+	require.Contains(b.t, b.text("main"), "Is there lunch on Friday?")
+	to(`nav a[href="/board"]`)
+	enter()
+	to(`a[href="#to-post"]`)
+	b.do(chromedp.KeyEvent(kb.Enter))
+	to("#post-title")
+	b.do(chromedp.KeyEvent("Who brings lunch?"))
+	to("#post-body")
+	b.do(chromedp.KeyEvent("For nine people."))
+	to("#post button[type=submit]")
+	enter()
+	require.Equal(b.t, "Who brings lunch?", b.text("h1"))
+	to("#to-report ~ details summary")
+	b.do(chromedp.KeyEvent(kb.Enter))
+	to("#report-reason")
+	b.do(chromedp.KeyEvent("Spam."))
+	to("#report button[type=submit]")
+	enter()
+	require.Equal(b.t, "Reported", b.text("h1"))
 }
 
 // signedIn gives the browser the session of the account.

@@ -173,7 +173,7 @@ func (n *Node) rooms() {
 	n.board = &board.Board{Base: n.Base}
 	n.directory = directory.New(n.Base)
 	n.moderation = newModeration(n.keys, n.board, n.config)
-	n.feed = &feed.Feed{Base: n.Base, Hub: feed.NewHub(n.db, n.Base, n.log)}
+	n.feed = &feed.Feed{Base: n.Base, Hub: feed.NewHub(n.db, n.Base, n.log), Pulse: feed.NewPulse(n.db, n.log)}
 	n.feed.Hub.Max = cmp.Or(n.config.MaxStreams, feed.MaxStreams)
 	n.contact = &contact.Contact{Base: n.Base, Private: n.config.AllowPrivatePeers || n.config.Dev, DB: n.db}
 	n.meeting = &meeting.Meeting{Base: n.Base, Private: n.config.AllowPrivatePeers || n.config.Dev, DB: n.db, Mail: n.meetingMail, PerHour: n.config.MeetingMails}

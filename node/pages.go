@@ -31,7 +31,8 @@ func (n *Node) pages(network func(*http.Request) string) *web.Web {
 		}
 	}
 	return web.New(web.Config{
-		Table: n.table, Base: n.Base, Name: n.config.Name, Network: network, Census: n.agents.Census, Accounts: signIns{n}, QR: drawQR, Version: n.db.Version,
+		Table: n.table, Base: n.Base, Name: n.config.Name, Network: network, Census: n.agents.Census, Accounts: signIns{n}, QR: drawQR,
+		Version: n.db.Version, Live: n.feed.Pulse,
 		InUse: func(ctx context.Context) (used web.InUse, err error) {
 			err = n.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 				all, err := n.directory.InUse(ctx, tx)

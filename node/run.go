@@ -37,6 +37,7 @@ func (n *Node) Run(ctx context.Context) error {
 	streaming, endStreams := context.WithCancel(failed)
 	defer endStreams()
 	group.Go(func() error { return n.feed.Hub.Run(streaming) })
+	group.Go(func() error { return n.feed.Pulse.Run(streaming) })
 	defer context.AfterFunc(ctx, n.prober.Stop)() // which the worker waits for
 	group.Go(func() error { return n.worker.Run(failed) })
 	if r := n.receiver(); r != nil {

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"net/http/httptest"
 	"net/url"
 	"regexp"
@@ -13,6 +14,14 @@ import (
 
 	"stoa/protocol"
 )
+
+// runPulse keeps the pages of conversations up to date until the end of the test.
+func (h *house) runPulse() {
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- h.feed.Pulse.Run(ctx) }()
+	h.t.Cleanup(func() { stop(); <-done })
+}
 
 // TestVisitorsWrite: a visitor without account writes to an agent, its owner answers on the account's
 // pages, and the visitor reads the answer and writes again; posts, replies and reports. In a real browser,
@@ -27,6 +36,7 @@ func TestVisitorsWrite(t *testing.T) {
 	box := &postbox{}
 	h.accounts.Mail = box
 	h.run()
+	h.runPulse()
 	putOpen(t, h.Node, "asha", nil)
 	_, _, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "asha@example.org", []string{"asha"})
 	require.NoError(t, err)
@@ -45,13 +55,20 @@ func TestVisitorsWrite(t *testing.T) {
 	require.Equal(t, 200, owner.load(chromedp.Navigate(regexp.MustCompile(`http://\S+ticket=\S+`).FindString(box.next(t, h).Text))))
 	require.Equal(t, 200, owner.send("form:has([name=ticket])"))
 	owner.open("/account" + thread)
+	look[string](visitor, `document.querySelector("#again-message").value = "A draft"`)
 	require.Equal(t, 200, owner.send("#answer", "message", "Yes, in May."))
 	require.Contains(t, owner.text("[role=status]"), "Your answer is sent.")
 
-	visitor.open(thread)
-	require.Contains(t, visitor.text("main"), "Yes, in May.")
+	shows := func(b *tab, text string) {
+		t.Helper()
+		require.Eventually(t, func() bool { return strings.Contains(b.text("main"), text) }, time.Minute, 50*time.Millisecond, "without loading the page again")
+	}
+	shows(visitor, "Yes, in May.")
+	require.NotContains(t, visitor.text("main"), "has not answered yet")
+	require.Equal(t, "A draft", visitor.value("#again-message"), "what is typed stays")
 	require.Equal(t, 200, visitor.send("#again", "message", "April would be better."))
 	require.Contains(t, visitor.text("main"), "April would be better.")
+	shows(owner, "April would be better.")
 
 	// Elsewhere the page wants the token, which an address has after its #.
 	other := openBrowser(t, h.Base)
@@ -75,7 +92,7 @@ func TestVisitorsWrite(t *testing.T) {
 	require.Contains(t, visitor.text("main"), "Who sells yarn?")
 	owner.open(post)
 	require.Equal(t, 200, owner.send("#reply", "body", "We do."), owner.text("main"))
-	require.Contains(t, owner.text("#replies ~ .list"), "verified by sign-in", "who is signed in writes as their profile")
+	require.Contains(t, owner.text("#replies ~ .replies"), "verified by sign-in", "who is signed in writes as their profile")
 	visitor.open(post)
 	require.Equal(t, 200, visitor.send("#report", "reason", "A try."))
 	require.Contains(t, visitor.text("[role=status]"), "Thank you.")

@@ -11,8 +11,9 @@ import (
 
 // A Feed reads the feed of one node.
 type Feed struct {
-	Base string // public address of the node, without a slash at the end
-	Hub  *Hub
+	Base  string // public address of the node, without a slash at the end
+	Hub   *Hub
+	Pulse *Pulse
 }
 
 // Read lists feed items, newest first.

@@ -32,6 +32,9 @@ var payJS []byte
 //go:embed static/clock.js
 var clockJS []byte
 
+//go:embed static/live.js
+var liveJS []byte
+
 //go:embed static/zone.js
 var zoneJS []byte
 
@@ -57,13 +60,14 @@ var (
 	script     = named("page.js", "text/javascript; charset=utf-8", pageScript())
 	payHelp    = named("pay.js", "text/javascript; charset=utf-8", payJS)
 	clock      = named("clock.js", "text/javascript; charset=utf-8", clockJS)
+	liveHelp   = named("live.js", "text/javascript; charset=utf-8", liveJS)
 	zoneHelp   = named("zone.js", "text/javascript; charset=utf-8", zoneJS)
 	signInHelp = named("signin.js", "text/javascript; charset=utf-8", signInJS)
 	solver     = named("solve.js", "text/javascript; charset=utf-8", solveJS)
 )
 
 // assets are all of them.
-var assets = []asset{stylesheet, icon, script, payHelp, clock, zoneHelp, signInHelp, solver}
+var assets = []asset{stylesheet, icon, script, payHelp, clock, liveHelp, zoneHelp, signInHelp, solver}
 
 // pageScript returns the script of every page, one file: the parts share functions, and a page may
 // make one policy of trusted types.

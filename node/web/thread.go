@@ -54,7 +54,7 @@ func (s *Web) showThread(w http.ResponseWriter, r *http.Request, f *sent) {
 }
 
 func (s *Web) writeThread(w http.ResponseWriter, r *http.Request, status int, v view) {
-	v.Path, v.Secret, v.Helps = "/threads/{id}", true, true
+	v.Path, v.Secret, v.Helps, v.Live = "/threads/{id}", true, true, true
 	if status == http.StatusUnauthorized {
 		w.Header().Add("WWW-Authenticate", `Bearer realm="stoa"`)
 	}

@@ -37,6 +37,8 @@ type Config struct {
 	Registries []Registry
 	// Version returns a number that grows whenever stored data may have changed: pages are kept until it does.
 	Version func() uint64
+	// Live keeps the pages of conversations up to date.
+	Live Live
 	// Problem renders an error for a reader that did not ask for HTML.
 	Problem func(w http.ResponseWriter, err error)
 }
@@ -98,6 +100,7 @@ type view struct {
 	SignIn      bool             // it has forms that a passkey or a wallet fills
 	Who         string           // name of the account that is signed in, on a private page; "" for none
 	Zone        bool             // it asks for the reader's time zone
+	Live        bool             // its script keeps it up to date
 	Refresh     int              // seconds after which the browser loads the page again, 0 for never
 	Status      int              // HTTP status, when it is not 200
 	Request     string           // id of the request, shown on error pages

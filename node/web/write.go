@@ -18,6 +18,8 @@ func (s *Web) writeRoutes() []Route {
 		{Pattern: "/board/:id", Method: http.MethodPost, Handler: s.guarded(s.postForm)},
 		{Pattern: "/threads/:id", Handler: http.HandlerFunc(s.threadPage)},
 		{Pattern: "/threads/:id", Method: http.MethodPost, Handler: s.guarded(s.threadForm)},
+		{Pattern: "/threads/:id/live", Handler: http.HandlerFunc(s.liveThread)},
+		{Pattern: "/account/threads/:id/live", Handler: http.HandlerFunc(s.liveInbox)},
 	}
 }
 

@@ -8,10 +8,12 @@
 	const full = new Intl.DateTimeFormat(lang, { dateStyle: "medium", timeStyle: "short" });
 	const day = new Intl.DateTimeFormat(lang, { dateStyle: "medium" });
 	const units = [["day", 864e5], ["hour", 36e5], ["minute", 6e4]];
-	for (const time of document.querySelectorAll("time[data-ago]")) {
+	const write = () => document.querySelectorAll("time[data-ago]").forEach(time => {
 		const at = new Date(time.dateTime), distance = at - now;
 		const [unit, size] = units.find(([, size]) => Math.abs(distance) >= size) ?? ["second", Infinity];
 		time.title = full.format(at);
 		time.textContent = Math.abs(distance) < 7 * 864e5 ? ago.format(Math.trunc(distance / size), unit) : day.format(at);
-	}
+	});
+	write();
+	document.addEventListener("fresh", write); // the page has other times
 }
