@@ -54,7 +54,8 @@ func writeGuide(w *WellKnown) (guide, error) {
 
 func render(name, text string, v guideView) ([]byte, error) {
 	t, err := template.New(name).Funcs(template.FuncMap{
-		"example": example, "telling": telling, "needs": needs, "parameters": parameters, "httpOnly": httpOnly, "private": func(op protocol.Operation) bool { return op.Private() },
+		"example": example, "telling": telling, "needs": needs, "parameters": parameters, "httpOnly": httpOnly,
+		"private": func(op protocol.Operation) bool { return op.Private() },
 	}).Parse(text)
 	if err != nil {
 		return nil, err

@@ -780,7 +780,8 @@ func TestVerifiedDomain(t *testing.T) {
 		rules.VerifiedDomain = true
 		w.settings("asha", rules)
 		by := func(level protocol.ProofLevel, subject string) protocol.Caller {
-			return protocol.Caller{Standing: protocol.Signed, KeyID: "k " + subject, Network: "n " + subject, Proof: protocol.AuthorProof{Level: level, Subject: &subject}}
+			proof := protocol.AuthorProof{Level: level, Subject: &subject}
+			return protocol.Caller{Standing: protocol.Signed, KeyID: "k " + subject, Network: "n " + subject, Proof: proof}
 		}
 		for what, c := range map[string]protocol.Caller{
 			"proof of work": stranger(1), "another site": by(protocol.ByDirectory, "https://agent.example.com"),
