@@ -162,12 +162,12 @@ type account struct {
 	Undo       *removed               // what was removed
 	Tokens     []protocol.Token
 	Sessions   []protocol.SignedIn
-	Methods    protocol.SignInMethods
 	Made       *protocol.MadeToken // a new token, whose secret is shown only once
 	Codes      []string            // new recovery codes, which are shown only once
-	Sent       *sent               // the form that was refused; nil for none
-	Done       string              // what was done
-	Base       string              // address of the node
+	Methods    protocol.SignInMethods
+	Sent       *sent  // the form that was refused; nil for none
+	Done       string // what was done
+	Base       string // address of the node
 	Registries []Registry
 	Logged     bool // letters are only written to the node's log
 }
@@ -216,6 +216,19 @@ func (a *account) at() string {
 		return f.part
 	}
 	return formID(f.do, f.handle, "")
+}
+
+// others returns the profiles with such a page, when there are several.
+func (a *account) others() (all []protocol.HeldProfile) {
+	for _, p := range a.Account.Profiles {
+		if a.Page.has(p) {
+			all = append(all, p)
+		}
+	}
+	if len(all) < 2 {
+		return nil
+	}
+	return all
 }
 
 // back returns the path of the page as it is stored, without what was typed.
@@ -310,7 +323,7 @@ func (a *account) readTokens(s *Web, r *http.Request) error {
 func (s *Web) showAccount(w http.ResponseWriter, r *http.Request, a *account) {
 	a.Logged, a.Base, a.Registries = s.Accounts.LogsMail(), s.Base, s.Registries
 	err := s.fillAccount(r, a)
-	v := view{Title: a.Page.title, Path: a.Page.path, Of: a.Handle, SignIn: a.Page.path == securityPath, Helps: a.Page.copies}
+	v := view{Title: a.Page.title, Path: a.Page.path, Of: a.Handle, Helps: a.Page.copies, SignIn: a.Page.path == securityPath}
 	switch {
 	case a.Sent != nil && err == nil:
 		v.Body = a.Page.body(a)
@@ -445,7 +458,7 @@ func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
 
 // refusedAccount shows the page with the form that was refused.
 func (s *Web) refusedAccount(w http.ResponseWriter, r *http.Request, a *account, f *sent, err error) {
-	a.Made, a.Undo, a.Report, a.Sent = nil, nil, nil, f
+	a.Made, a.Codes, a.Undo, a.Report, a.Sent = nil, nil, nil, nil, f
 	f.refuse(protocol.AsError(err))
 	if protocol.CodeOf(err) == protocol.Unauthorized {
 		s.refusedPage(w, r, f)

@@ -243,6 +243,8 @@ func faultWords(name, element string, x protocol.Fault) string {
 		return "Fill this in."
 	case (name == "startsAt" || strings.HasPrefix(name, "times-")) && x.Code != "wrong-shape": // too soon, not open, skipped
 		return sentence(x.Detail)
+	case name == "to" && x.Code == "out-of-range":
+		return "The last day comes before the first, or more than a year after it."
 	case slices.Contains(shapeFaults, x.Code) && right != "":
 		return what + " is not " + right + "."
 	case slices.Contains(shapeFaults, x.Code) && !strings.Contains(x.Detail, "not"):

@@ -159,7 +159,7 @@ func inboxBody(f *form, who protocol.Account, threads []protocol.Thread, next st
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<nav class=\"crumbs\" aria-label=\"Breadcrumb\"><a href=\"/account\">Your account</a></nav><div class=\"lead\"><h1>Inbox <span class=\"of\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<nav class=\"crumbs\" aria-label=\"Breadcrumb\"><a class=\"back\" href=\"/account\">Your account</a></nav><div class=\"lead\"><h1>Inbox <span class=\"of\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
