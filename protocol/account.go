@@ -128,7 +128,7 @@ var CreateToken = declare[NewToken, MadeToken](Operation{
 	Name: "create_token", Title: "Make an API token",
 	Summary: "Makes a token for a program of yours. Only this answer contains its secret.",
 	HTTP:    Route{"POST", "/api/owner/tokens", 201}, Doors: HTTP | MCP, For: Owners,
-	Access: Session, Scope: ScopeAccount, Inward: true, OneTime: true, Codes: []Code{Forbidden, Conflict},
+	Access: Session, Scope: ScopeAccount, Inward: true, OneTime: true, Codes: []Code{Forbidden, SignInAgain, Conflict},
 	Example: NewToken{Name: "My assistant", Scopes: []Scope{ScopePost, ScopeInbox}, ExpiresInDays: 90},
 })
 

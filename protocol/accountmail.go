@@ -38,7 +38,7 @@ var PutAccountMail = declare[AccountMailDraft, AccountMail](Operation{
 		"Without an address, the old one is removed at once, and only the operator can make sign-in links for the account. " +
 		"Anyone who reads mail at the address can sign in and do everything, so this needs a session, or a token with every scope and no expiry.",
 	HTTP: Route{"PUT", "/api/owner/account/mail", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Session, Scope: ScopeAccount, Codes: []Code{Forbidden, Conflict},
+	Access: Session, Scope: ScopeAccount, Codes: []Code{Forbidden, SignInAgain, Conflict},
 	Example: AccountMailDraft{Mail: "asha@example.org"},
 })
 

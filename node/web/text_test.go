@@ -30,8 +30,8 @@ func TestTurn(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 22, 15, 30, 0, 0, time.UTC)
 	zone := "Asia/Kolkata"
-	require.Equal(t, "closes Sun 22 Nov, 21:00", nextChange(protocol.Merchant{Timezone: &zone, Openness: protocol.Openness{OpenNow: new(true), ClosesAt: &at}}))
-	require.Equal(t, "opens Sun 22 Nov, 21:00", nextChange(protocol.Merchant{Timezone: &zone, Openness: protocol.Openness{OpenNow: new(false), OpensAt: &at}}))
+	require.Equal(t, "closes Sun 22 Nov, 21:00 IST", nextChange(protocol.Merchant{Timezone: &zone, Openness: protocol.Openness{OpenNow: new(true), ClosesAt: &at}}))
+	require.Equal(t, "opens Sun 22 Nov, 21:00 IST", nextChange(protocol.Merchant{Timezone: &zone, Openness: protocol.Openness{OpenNow: new(false), OpensAt: &at}}))
 	require.Empty(t, nextChange(protocol.Merchant{Timezone: &zone, Openness: protocol.Openness{OpenNow: new(true)}}), "open without end")
 }
 
@@ -40,7 +40,7 @@ func TestWorth(t *testing.T) {
 	require.Equal(t, "price on request", amount(nil, nil))
 	require.Equal(t, "₹120.50", amount(&protocol.Money{Currency: "INR", Amount: "120.50"}, nil))
 	require.Equal(t, "₹120.50 per plate", amount(&protocol.Money{Currency: "INR", Amount: "120.50"}, new("plate")))
-	require.Equal(t, []string{"1 Lane", "Bengaluru 560001", "IN-KA"},
+	require.Equal(t, []string{"1 Lane", "Bengaluru 560001", "Karnataka"},
 		postal(&protocol.Address{Street: "1 Lane", PostalCode: "560001", Region: "IN-KA", Country: "IN"}, new("Bengaluru")))
 	require.Equal(t, []string{"Bengaluru"}, postal(nil, new("Bengaluru")))
 }
