@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/httpsig"
@@ -162,11 +163,15 @@ func (a *auction) trade(handle string, as func(i int) func(*http.Request, []byte
 		time.Sleep(time.Duration(300+random.IntN(400)) * time.Millisecond)
 		a.crash(random.IntN(len(a.nodes)))
 	}
-	time.Sleep(300 * time.Millisecond)
+	more := assert.Eventually(a.t, func() bool { // than there are slots were paid
+		mu.Lock()
+		defer mu.Unlock()
+		return len(all) > slots
+	}, 3*time.Minute, 100*time.Millisecond)
 	end()
 	group.Wait()
 
-	require.Greater(a.t, len(all), slots)
+	require.True(a.t, more)
 	for _, b := range all {
 		a.settles(b.BidReceipt, b.halves)
 	}
