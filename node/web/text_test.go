@@ -30,9 +30,10 @@ func TestTurn(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 22, 15, 30, 0, 0, time.UTC)
 	zone := "Asia/Kolkata"
-	require.Equal(t, "closes Sun 22 Nov, 21:00 IST", nextChange(protocol.Merchant{Timezone: &zone, Openness: protocol.Openness{OpenNow: new(true), ClosesAt: &at}}))
-	require.Equal(t, "opens Sun 22 Nov, 21:00 IST", nextChange(protocol.Merchant{Timezone: &zone, Openness: protocol.Openness{OpenNow: new(false), OpensAt: &at}}))
-	require.Empty(t, nextChange(protocol.Merchant{Timezone: &zone, Openness: protocol.Openness{OpenNow: new(true)}}), "open without end")
+	change := func(o protocol.Openness) string { return nextChange(protocol.Merchant{Timezone: &zone, Openness: o}) }
+	require.Equal(t, "closes Sun 22 Nov, 21:00 IST", change(protocol.Openness{OpenNow: new(true), ClosesAt: &at}))
+	require.Equal(t, "opens Sun 22 Nov, 21:00 IST", change(protocol.Openness{OpenNow: new(false), OpensAt: &at}))
+	require.Empty(t, change(protocol.Openness{OpenNow: new(true)}), "open without end")
 }
 
 func TestWorth(t *testing.T) {
