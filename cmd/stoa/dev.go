@@ -184,9 +184,9 @@ func (c *devCmd) prepare(ctx context.Context, nodes []*node.Node, data string, c
 	return seedBoards(ctx, nodes, agents, filepath.Join(data, "posts.json"), stderr)
 }
 
-// await calls done until it returns true, for ten seconds at most.
+// await calls done until it returns true, for a minute at most: a world also begins on a busy machine.
 func await(ctx context.Context, complaint string, done func(context.Context) (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for {
 		ok, err := done(ctx)
@@ -195,7 +195,7 @@ func await(ctx context.Context, complaint string, done func(context.Context) (bo
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s within 10 s", complaint)
+			return fmt.Errorf("%s within a minute", complaint)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
