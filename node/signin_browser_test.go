@@ -113,7 +113,7 @@ func TestSignIn_Browser(t *testing.T) {
 	require.Contains(t, b.text("main"), "My laptop")
 	require.Contains(t, letter(), "A passkey was added")
 	credentials := func() []*webauthn.Credential {
-		found, err := chromedp.Call(b.ctx, webauthn.GetCredentials, webauthn.GetCredentialsParams{AuthenticatorID: device.AuthenticatorID})
+		found, err := chromedp.Call(b.ctx, webauthn.GetCredentials, webauthn.GetCredentialsParams(device))
 		require.NoError(t, err)
 		return found.Credentials
 	}
