@@ -59,7 +59,7 @@ var (
 	times      = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$`)
 )
 
-// Address returns the EIP-55 form of an address in any case; ok is false for a text that is none.
+// Address returns the EIP-55 form of an address in any case; ok is false if s is not an address.
 func Address(s string) (checksummed string, ok bool) {
 	return common.HexToAddress(s).Hex(), accounts.MatchString(s)
 }

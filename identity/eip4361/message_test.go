@@ -87,7 +87,7 @@ func TestParse(t *testing.T) {
 		"an empty expiry":           bare + "\nExpiration Time: ",
 		"the end before the start":  bare + "\nNot Before: 2021-09-30T16:25:24Z\nExpiration Time: 2021-09-30T16:25:24Z",
 		"a line nobody knows":       bare + "\nColour: red",
-		"a resource that is none":   bare + "\nResources:\n- x y",
+		"a resource that is no URI": bare + "\nResources:\n- x y",
 		"many resources":            bare + "\nResources:" + strings.Repeat("\n- https://a.example/", 11),
 		"too long":                  bare + "\nResources:\n- https://a.example/" + strings.Repeat("a", MaxBytes),
 	} {

@@ -23,10 +23,10 @@ import (
 // something else changes the request. A ticket that stops mail has the hash of the mailbox instead, and
 // does not end. One that opens the request ends when the address is deleted.
 
-// Kinds of tickets, by whoever gets them.
+// Kinds of tickets.
 const (
 	ofMailbox rune = 'c' // confirms a mailbox
-	ofReader  rune = 'v' // opens the request, as its status token does, for whoever reads the confirmed mailbox
+	ofReader  rune = 'v' // opens the request, as its status token does, for the reader of the confirmed mailbox
 	ofStop    rune = 's' // stops mail to a mailbox
 )
 

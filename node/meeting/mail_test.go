@@ -417,7 +417,7 @@ func TestAnswer_Changes(t *testing.T) {
 			require.Nil(w.t, w.owned(r).Attendance, name)
 			require.Equal(w.t, protocol.MeetingApproved, w.get(r).State, name)
 		}
-		// Whoever has the address of the invitation, but not the mailbox, is shown, and changes nothing.
+		// An answer from another mailbox is shown, and changes nothing.
 		w.comes(at, w.reply("gmail", r, func(a *reply) { a.From = "evil@evil.example" }), "evil.example")
 		unverified(true)
 		// The mailbox itself.
@@ -488,7 +488,7 @@ func TestAnswer_Counter(t *testing.T) {
 	})
 }
 
-// TestBounced: a mailbox that does not exist gets nothing more, whoever asks, and the person sees it; a link
+// TestBounced: a mailbox that does not exist gets nothing more from any requester, and the person sees it; a link
 // of a mail that came after all shows that it does.
 func TestBounced(t *testing.T) {
 	t.Parallel()
