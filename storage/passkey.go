@@ -23,6 +23,12 @@ type Passkey struct {
 const passkeyColumns = `id, account, name, credential, domain, public_key, sign_count, backup_eligible, backed_up, transports, suspect,
 	created_at, last_used_at`
 
+const (
+	passkeyByCredential = `SELECT ` + passkeyColumns + ` FROM passkey WHERE credential = ?`
+	passkeysOfAccount   = `SELECT ` + passkeyColumns + ` FROM passkey WHERE account = ? ORDER BY id DESC LIMIT ?`
+	codesOfAccount      = `SELECT count(*), max(made_at) FROM recovery_code WHERE account = ?`
+)
+
 func scanPasskey(s scanner) (k Passkey, err error) {
 	var count, created int64
 	var used *int64
@@ -51,12 +57,12 @@ func (ps Passkeys) Insert(ctx context.Context, k Passkey) error {
 
 // ByCredential returns the passkey with that credential; ErrNotFound when there is none.
 func (ps Passkeys) ByCredential(ctx context.Context, credential []byte) (Passkey, error) {
-	return scanPasskey(ps.tx.row(ctx, `SELECT `+passkeyColumns+` FROM passkey WHERE credential = ?`, credential))
+	return scanPasskey(ps.tx.row(ctx, passkeyByCredential, credential))
 }
 
 // OfAccount returns the passkeys of an account, newest first, at most n.
 func (ps Passkeys) OfAccount(ctx context.Context, account string, n int) ([]Passkey, error) {
-	rows, err := ps.tx.query(ctx, `SELECT `+passkeyColumns+` FROM passkey WHERE account = ? ORDER BY id DESC LIMIT ?`, account, n)
+	rows, err := ps.tx.query(ctx, passkeysOfAccount, account, n)
 	return collect(rows, err, scanPasskey)
 }
 
@@ -107,6 +113,6 @@ func (rs RecoveryCodes) Spend(ctx context.Context, hash [32]byte) (account strin
 // Left returns how many codes an account has, and when they were made; nil without any.
 func (rs RecoveryCodes) Left(ctx context.Context, account string) (n int, made *time.Time, err error) {
 	var at *int64
-	err = rs.tx.row(ctx, `SELECT count(*), max(made_at) FROM recovery_code WHERE account = ?`, account).Scan(&n, &at)
+	err = rs.tx.row(ctx, codesOfAccount, account).Scan(&n, &at)
 	return n, momentPtr(at), err
 }

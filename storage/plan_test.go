@@ -49,6 +49,10 @@ func TestPlans(t *testing.T) {
 	text, args = newsQuery([]string{"handle:asha", "agent:x", "key:y"}, 1, 9, 21)
 	add("news", text, args...)
 	add("thread by token", threadByToken, []byte{1})
+	add("new threads", newThreads, "asha", 100)
+	add("passkey", passkeyByCredential, []byte{1})
+	add("passkeys of an account", passkeysOfAccount, "acc_x", 20)
+	add("recovery codes of an account", codesOfAccount, "acc_x")
 	text, args = blockQuery("", "~", 1, 21)
 	add("blocks", text, args...)
 	text, args = blockQuery(protocol.BlockHost, "~", 1, 21)
@@ -203,7 +207,9 @@ func TestPlans(t *testing.T) {
 		"open refunds": "refund_open", "ledger of a month": "ledger_board", "does a board owe": "refund_open", "does an account owe": "bid_account refund_open",
 		"payment account of a webhook": "sqlite_autoindex_payment_account_2",
 		"busy times of a profile":      "calendar_busy_handle", "event of a meeting": "sqlite_autoindex_meeting_event_1",
-		"failed events of an account": "meeting_event_account", "meetings that were approved": "meeting_agreed",
+		"new threads": "thread_new", "passkeys of an account": "passkey_account (account=?)",
+		"recovery codes of an account": "recovery_code_account (account=?)",
+		"failed events of an account":  "meeting_event_account", "meetings that were approved": "meeting_agreed",
 		"feed of meetings":      "sqlite_autoindex_meeting_feed_2",
 		"meetings of some days": "meeting_agenda", "times that are taken": "meeting_time", "proposed meetings": "meeting_state",
 		"meeting requests to a person": "meeting_owner", "meeting requests to a person in a state": "meeting_state",

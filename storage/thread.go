@@ -119,11 +119,11 @@ func (ts Threads) Save(ctx context.Context, t *StoredThread) error {
 
 // CountNew counts the threads with messages of the writer that the owner has not read, up to most.
 func (ts Threads) CountNew(ctx context.Context, handle string, most int) (n int, err error) {
-	err = ts.tx.row(ctx, countNewThreads, handle, most).Scan(&n)
+	err = ts.tx.row(ctx, `SELECT count(*) FROM (`+newThreads+`) AS fresh`, handle, most).Scan(&n)
 	return n, err
 }
 
-const countNewThreads = `SELECT count(*) FROM (SELECT 1 FROM thread WHERE handle = ? AND unread > 0 AND messages > seen LIMIT ?) AS fresh`
+const newThreads = `SELECT 1 FROM thread WHERE handle = ? AND unread > 0 AND messages > seen LIMIT ?`
 
 // Ends returns the text of the first and of the newest message of threads, by id.
 func (ts Threads) Ends(ctx context.Context, threads []StoredThread) (map[string][2]string, error) {
