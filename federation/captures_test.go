@@ -188,7 +188,7 @@ func TestCapturedStory(t *testing.T) {
 	require.NotContains(t, n.logText(), "12 rupees")
 	require.Len(t, n.room.got, 1)
 	n.read(func(ctx context.Context, tx *storage.Tx) error {
-		dead, err := tx.Jobs().List(ctx, storage.JobDead, 10, "")
+		dead, err := tx.Jobs().List(ctx, storage.JobDead, "", 10, "")
 		for _, j := range dead.Items { // carol follows no actor of this node: the Reject finds no inbox in the captures
 			require.Equal(t, storage.DeliverJob, j.Kind, j.LastError)
 		}

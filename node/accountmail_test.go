@@ -91,7 +91,7 @@ func testAccountMail(t *testing.T, change func(*Config)) {
 	// What a job or the audit log holds is no address.
 	require.NoError(t, h.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		for _, state := range []storage.JobState{storage.JobWaiting, storage.JobDone, storage.JobDead} {
-			jobs, err := tx.Jobs().List(ctx, state, 100, "")
+			jobs, err := tx.Jobs().List(ctx, state, "", 100, "")
 			require.NoError(t, err)
 			for _, j := range jobs.Items {
 				require.NotContains(t, string(j.Args)+j.LastError, "@example.org", j.Kind)

@@ -78,11 +78,11 @@ func newAdmin(db *storage.DB, keys *credential.Keyring, base string, c Config) (
 		}
 		return credential.NewChain(c.Chain, c.Dev, db, quiet)
 	}}
-	return a, a.bind(b, m, accounts, enrol)
+	return a, a.bind(b, accounts, enrol)
 }
 
 // bind binds the operations that have no door to their rooms.
-func (a *Admin) bind(b *board.Board, m *moderation.Moderation, accounts *account.Accounts, enrol credential.Enroller) error {
+func (a *Admin) bind(b *board.Board, accounts *account.Accounts, enrol credential.Enroller) error {
 	t, d := a.table, directory.New(a.Base)
 	dispatch.Bind(t, protocol.PutProfile, d.PutFor)
 	dispatch.Bind(t, protocol.DeleteProfile, d.Delete)
@@ -97,11 +97,6 @@ func (a *Admin) bind(b *board.Board, m *moderation.Moderation, accounts *account
 	dispatch.Bind(t, protocol.SignOut, accounts.SignOut)
 	dispatch.Bind(t, protocol.GrantToken, accounts.GrantToken)
 	dispatch.Bind(t, protocol.TokensOf, accounts.TokensOf)
-	dispatch.Bind(t, protocol.FollowPeer, operate.Follow)
-	dispatch.Bind(t, protocol.UnfollowPeer, operate.Unfollow)
-	dispatch.Bind(t, protocol.SetPeerPolicy, m.SetPolicy)
-	dispatch.Bind(t, protocol.ListJobs, operate.Jobs)
-	dispatch.Bind(t, protocol.RequeueJob, operate.Requeue)
 	dispatch.BindFile(t, protocol.ImportFor, a.archive.ImportFor)
 	dispatch.Bind(t, protocol.NewEpoch, b.NewEpoch)
 	return t.Complete(protocol.LocalOperations())
@@ -138,6 +133,14 @@ func (a *Admin) invoke(ctx context.Context, op *protocol.Operation, in any, file
 		return dispatch.Result{}, err
 	}
 	return a.table.Invoke(ctx, dispatch.Request{Op: op.Name, Args: args, Door: "operator", Upload: file, Evidence: identity.Evidence{Operator: true}})
+}
+
+// Backup writes a copy of a SQLite database to a new file, and notes when.
+func (a *Admin) Backup(ctx context.Context, path string) error {
+	if err := a.DB.Backup(ctx, path); err != nil {
+		return err
+	}
+	return a.DB.Write(ctx, operate.BackupDone)
 }
 
 // Import imports a profile from an archive file. progress may be nil.

@@ -29,7 +29,7 @@ import (
 // What the tests of all pages are told by the environment.
 const (
 	AxeEnv         = "STOA_TEST_AXE"         // path of axe-core; make test sets it
-	AllPagesEnv    = "STOA_TEST_PAGES"       // "all": dark too, and the public pages signed in; make soak sets it
+	AllPagesEnv    = "STOA_TEST_PAGES"       // "all": dark and in Hindi too, and the public pages signed in; make soak sets it
 	ScreenshotsEnv = "STOA_TEST_SCREENSHOTS" // directory for a picture of each page; make screenshots sets it
 )
 
@@ -37,6 +37,7 @@ const (
 type town struct {
 	*house
 	cookie string   // of the account of asha and rao-tiffins
+	kiran  string   // of an operator's account
 	public []string // pages that anyone may read
 	lists  []string // those with a list
 }
@@ -79,7 +80,8 @@ func newTown(t *testing.T) *town {
 		body := fmt.Sprintf(`{"message":"Do you bring lunch for %d people to Jayanagar from Monday?","name":"Meera"}`, 3*i+3)
 		require.Equal(t, 201, h.ask("POST", "/api/public/agents/rao-tiffins/contact", body, "Proof-Of-Work", h.proof("contact")).Code)
 	}
-	w := &town{house: h, cookie: h.signIn(link), lists: []string{"/board", "/agents", "/people", "/merchants", "/feed"}}
+	h.troubled()
+	w := &town{house: h, cookie: h.signIn(link), kiran: h.signInOperator(), lists: []string{"/board", "/agents", "/people", "/merchants", "/feed"}}
 	for _, e := range web.Entries() {
 		for _, handle := range []string{"asha", "rao-tiffins"} {
 			path := strings.NewReplacer("{handle}", handle, "{id}", post, "{code}", "pow-required").Replace(e.Path)
@@ -279,6 +281,11 @@ func TestAllPages(t *testing.T) {
 		check(path)
 	}
 	if all {
+		b.inHindi(w, true)
+		for _, path := range w.public {
+			check(path)
+		}
+		b.inHindi(w, false)
 		b.dark(true)
 		for _, path := range w.public {
 			check(path)
@@ -286,7 +293,19 @@ func TestAllPages(t *testing.T) {
 		b.dark(false)
 	}
 	b.walkByKeys()
-	b.signedIn(w)
+	b.signedIn(w.kiran)
+	operators := b.accountPages()
+	require.Contains(t, operators, "/account/node/audit")
+	for _, on := range []bool{false, true} {
+		b.dark(on)
+		for _, path := range operators {
+			if strings.HasPrefix(path, "/account/node") {
+				check(path)
+			}
+		}
+	}
+	b.dark(false)
+	b.signedIn(w.cookie)
 	own := b.accountPages()
 	require.Greater(t, len(own), 5, "%v", own)
 	for _, path := range own {
@@ -300,6 +319,11 @@ func TestAllPages(t *testing.T) {
 		for _, path := range append(own, w.public...) {
 			check(path)
 		}
+		b.inHindi(w, true)
+		for _, path := range append(own, w.public...) {
+			check(path)
+		}
+		b.inHindi(w, false)
 	}
 
 	require.Empty(t, wrong)
@@ -362,11 +386,20 @@ func (b *tab) walkByKeys() {
 }
 
 // signedIn gives the browser the session of the account.
-func (b *tab) signedIn(w *town) {
-	b.do(devCall(network.SetCookie, network.SetCookieParams{Name: "stoa_session", Value: w.cookie, URL: w.Base + "/"}))
+func (b *tab) signedIn(cookie string) {
+	b.do(devCall(network.SetCookie, network.SetCookieParams{Name: "stoa_session", Value: cookie, URL: b.base + "/"}))
 }
 
-// TestScreenshots makes a picture of each page: phone and desk, light and dark.
+// inHindi gives the browser the cookie of the switch of languages, for Hindi or English.
+func (b *tab) inHindi(w *town, on bool) {
+	code := "en"
+	if on {
+		code = "hi"
+	}
+	b.do(devCall(network.SetCookie, network.SetCookieParams{Name: "stoa_language", Value: code, URL: w.Base + "/"}))
+}
+
+// TestScreenshots makes a picture of each page: phone and desk, light and dark, and on a phone in Hindi.
 func TestScreenshots(t *testing.T) {
 	dir := os.Getenv(ScreenshotsEnv)
 	if dir == "" {
@@ -379,10 +412,14 @@ func TestScreenshots(t *testing.T) {
 		for _, s := range []struct {
 			name          string
 			width, height int64
-			dark          bool
-		}{{"phone-light", 390, 844, false}, {"phone-dark", 390, 844, true}, {"desk-light", 1280, 1000, false}, {"desk-dark", 1280, 1000, true}} {
+			dark, hindi   bool
+		}{
+			{"phone-light", 390, 844, false, false}, {"phone-dark", 390, 844, true, false}, {"phone-hindi", 390, 844, false, true},
+			{"desk-light", 1280, 1000, false, false}, {"desk-dark", 1280, 1000, true, false},
+		} {
 			b.do(chromedp.EmulateViewport(s.width, s.height))
 			b.dark(s.dark)
+			b.inHindi(w, s.hindi)
 			b.open(path)
 			ctx, stop := context.WithTimeout(b.ctx, time.Minute)
 			picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
@@ -402,9 +439,15 @@ func TestScreenshots(t *testing.T) {
 	for _, path := range w.public {
 		take(path, "public-"+file(path))
 	}
-	b.signedIn(w)
+	b.signedIn(w.cookie)
 	for _, path := range b.accountPages() {
 		take(path, file(path))
+	}
+	b.signedIn(w.kiran)
+	for _, path := range b.accountPages() {
+		if strings.HasPrefix(path, "/account/node") {
+			take(path, file(path))
+		}
 	}
 }
 

@@ -186,7 +186,7 @@ func TestArchive_GoesOn(t *testing.T) {
 		require.Eventually(t, func() bool {
 			var waiting int
 			require.NoError(t, n.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				jobs, err := tx.Jobs().List(ctx, storage.JobWaiting, 100, "")
+				jobs, err := tx.Jobs().List(ctx, storage.JobWaiting, "", 100, "")
 				for _, j := range jobs.Items {
 					if j.Kind == storage.ImportJob {
 						waiting++

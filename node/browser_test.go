@@ -97,6 +97,13 @@ func (b *tab) open(path string) int { return b.load(chromedp.Navigate(b.base + p
 // send fills a form in, as a reader does, and presses its button.
 func (b *tab) send(form string, fields ...string) int {
 	b.t.Helper()
+	b.fill(form, fields...)
+	return b.load(chromedp.Click(chromedp.CSS(form + " button[type=submit]")))
+}
+
+// fill fills a form in.
+func (b *tab) fill(form string, fields ...string) {
+	b.t.Helper()
 	given := map[string]string{}
 	for i := 0; i < len(fields); i += 2 {
 		given[fields[i]] = fields[i+1]
@@ -115,7 +122,6 @@ func (b *tab) send(form string, fields ...string) int {
 		return [];
 	})(`+string(args)+`)`)
 	require.Empty(b.t, missing, "the page has no such form or field:\n%s", b.text("main"))
-	return b.load(chromedp.Click(chromedp.CSS(form + " button[type=submit]")))
 }
 
 // accountPage is where the account has the form of an operation.
@@ -301,6 +307,12 @@ func TestBrowser(t *testing.T) {
 	require.False(t, *own().Listed)
 	b.save("put_account", "", "name", "Asha of the looms")
 	require.Equal(t, 200, b.open("/account"))
+	for _, code := range []string{"hi", "en"} {
+		require.Equal(t, 200, b.send(`form[action="/language"]`))
+		require.Equal(t, code, look[string](b, "document.documentElement.lang"))
+		require.Equal(t, "/account", look[string](b, "location.pathname"))
+	}
+	b.saved["/language "] = true
 	require.Equal(t, 200, b.send(`form[action="/sign-out"]`))
 	b.saved["/sign-out "] = true
 	require.Equal(t, 200, b.open("/account"))

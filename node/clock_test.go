@@ -17,6 +17,8 @@ var readsClock = regexp.MustCompile(`\btime\.(Now|Since|Until)\(|\b[nN]ow\(\)`)
 
 // wallClock lists the files of writing packages that may read a clock, and what for. They store nothing of it.
 var wallClock = map[string]string{
+	"node/operate/health.go":             "when this process began",
+	"node/reputation/check.go":           "ages of limits and caches, in memory",
 	"federation/deliver.go":              "how long a peer asks to wait",
 	"federation/fanout.go":               "name of this process",
 	"federation/inbox.go":                "age of a measurement, in memory",

@@ -31,9 +31,11 @@ type Config struct {
 	OperatorListen    string   `default:"127.0.0.1:8081" env:"STOA_OPERATOR_LISTEN" placeholder:"ADDR" help:"Address for the operator alone: metrics and profiles. Empty: not served."`
 	OperatorHosts     []string `name:"operator-hosts" env:"STOA_OPERATOR_HOSTS" placeholder:"HOST" help:"Names, in addition to those of loopback and IP addresses, under which the operator's address answers. Repeatable; separated by commas in the environment."`
 	Chain             []string `env:"STOA_CHAIN" sep:";" placeholder:"ID=RPC,REGISTRY" help:"A chain to check identities on: chainId=rpcURL[|rpcURL],identityRegistry[,reputationRegistry][,finality], finality being finalized, safe or depth:<blocks>. Repeatable; separated by ; in the environment."`
+	ReceiptNodes      []string `name:"receipt-nodes" env:"STOA_RECEIPT_NODES" placeholder:"URL" help:"Other nodes, such as https://stoa.example, whose order receipts prove the order of a review, as those of this node do. Repeatable; separated by commas in the environment."`
 	TrustedProxies    []string `env:"STOA_TRUSTED_PROXIES" placeholder:"CIDR" help:"Networks of reverse proxies whose X-Forwarded-For is believed."`
 	AllowPrivatePeers bool     `env:"STOA_ALLOW_PRIVATE_PEERS" help:"Talk to peers on loopback and private addresses, over plain http. For development."`
 	NoProbes          bool     `name:"no-probes" env:"STOA_NO_PROBES" help:"Do not ask the endpoints and sites that profiles list whether they answer."`
+	UCPStrict         bool     `name:"ucp-strict" env:"STOA_UCP_STRICT" help:"Refuse requests of the Universal Commerce Protocol that name no platform profile (UCP-Agent). Without it they are served in the current release."`
 	ReadRate          float64  `default:"50" env:"STOA_READ_RATE" placeholder:"N" help:"Requests a second that one client network may make, after a burst of four seconds' worth."`
 	WriteRate         float64  `default:"5" env:"STOA_WRITE_RATE" placeholder:"N" help:"Writes a second that one client network may try, after a burst of eight seconds' worth."`
 	IdentityRate      float64  `default:"10" env:"STOA_IDENTITY_RATE" placeholder:"N" help:"Writes a second of one verified identity, after a burst of six seconds' worth."`
@@ -94,6 +96,11 @@ func (c Config) Validate() error {
 	for _, s := range c.Chain {
 		if _, err := erc8004.ParseChain(s); err != nil {
 			bad("chain: %w", err)
+		}
+	}
+	for _, s := range c.ReceiptNodes {
+		if u, err := url.Parse(s); err != nil || u.Host == "" || u.Scheme != "https" && !c.Dev && !c.AllowPrivatePeers || u.Scheme+"://"+u.Host != s {
+			bad("receipt-nodes: %q is not the address of a node such as https://stoa.example, without a path or a slash at its end", s)
 		}
 	}
 	for name, rate := range map[string]float64{"read-rate": c.ReadRate, "write-rate": c.WriteRate, "identity-rate": c.IdentityRate} {

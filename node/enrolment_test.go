@@ -43,14 +43,15 @@ var chainProgram = sync.OnceValues(func() (string, error) {
 // An evm is a chain of its own: a transaction gets one block, and nothing is final
 // until the test says so.
 type evm struct {
-	t        *testing.T
-	in       io.Writer
-	out      *bufio.Reader
-	issued   int64 // seconds that the next key record is ahead of the one before
-	RPC      string
-	ChainID  uint64
-	Identity string `json:"identityRegistry"`
-	Accounts []struct{ Address, PrivateKey string }
+	t          *testing.T
+	in         io.Writer
+	out        *bufio.Reader
+	issued     int64 // seconds that the next key record is ahead of the one before
+	RPC        string
+	ChainID    uint64
+	Identity   string `json:"identityRegistry"`
+	Reputation string `json:"reputationRegistry"`
+	Accounts   []struct{ Address, PrivateKey string }
 }
 
 func newEVM(t *testing.T) *evm {
@@ -306,7 +307,7 @@ func (a *actor) ended(why protocol.EnrolmentEnd, pair key.Pair) {
 	require.Equal(t, a.id.String(), status.Ended.ERC8004)
 	read := func(fn func(context.Context, *storage.Tx) error) { require.NoError(t, a.s.db.Read(t.Context(), fn)) }
 	read(func(ctx context.Context, tx *storage.Tx) error {
-		audit, err := tx.AuditLog().List(ctx, 100, "")
+		audit, err := tx.AuditLog().List(ctx, "", "", 100, "")
 		told := 0
 		for _, e := range audit.Items {
 			if e.Action == "identity end" && e.Subject == a.handle {
@@ -314,7 +315,7 @@ func (a *actor) ended(why protocol.EnrolmentEnd, pair key.Pair) {
 			}
 		}
 		require.Positive(t, told, "the operator is told")
-		jobs, err2 := tx.Jobs().List(ctx, storage.JobWaiting, 100, "")
+		jobs, err2 := tx.Jobs().List(ctx, storage.JobWaiting, "", 100, "")
 		require.NoError(t, err2)
 		notices := 0
 		for _, j := range jobs.Items {
@@ -587,7 +588,7 @@ func TestEnrolment_Unwatched(t *testing.T) {
 		stays.remains(stays.pair)
 		notices := 0
 		require.NoError(t, s.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			jobs, err := tx.Jobs().List(ctx, storage.JobWaiting, 100, "")
+			jobs, err := tx.Jobs().List(ctx, storage.JobWaiting, "", 100, "")
 			for _, j := range jobs.Items {
 				if strings.Contains(string(j.Args), `"identity.ended"`) {
 					notices++

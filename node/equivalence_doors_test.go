@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -37,6 +38,8 @@ type doors struct {
 	token      string
 	thread     string         // one that asha began with herself
 	talk       string         // another one, which nothing closes
+	receipt    string         // one that the shop issued
+	paidAt     string         // when its order was paid
 	spam       string         // one of the shop with asha, once there is one
 	shop       string         // token of the owner of bazaar, a business
 	mine       *client.Client // with the token
@@ -59,6 +62,13 @@ func newDoors(t *testing.T) *doors {
 	d.shop = ownerToken(t, d.n, "bazaar")
 	d.shopkeeper, err = client.New(d.n.URL, client.Options{Token: d.shop})
 	require.NoError(t, err)
+	d.paidAt = time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
+	a := d.house.ask("POST", "/api/owner/order-receipts", `{"order":"R-7","total":{"currency":"INR","amount":"90"},"paidAt":"`+d.paidAt+`"}`,
+		"Authorization", "Bearer "+d.shop)
+	require.Equal(t, 201, a.Code, "%s", a.Body)
+	var receipt protocol.OrderReceipt
+	a.into(&receipt)
+	d.receipt = receipt.ID
 	d.mine, err = client.New(d.n.URL, client.Options{Token: d.token})
 	require.NoError(t, err)
 	d.paid, err = client.New(d.n.URL, client.Options{Workers: 1})

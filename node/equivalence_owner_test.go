@@ -33,6 +33,11 @@ func (d *doors) own(op *protocol.Operation, args map[string]any) map[string]any 
 	case op == protocol.DeleteCapability.Operation:
 		args["id"] = "short-lived"
 		ask("PUT", "/api/owner/capabilities/short-lived", `{"name":"x","description":"x"}`, &made)
+	case op == protocol.GetOwnItem.Operation, op == protocol.RemoveItem.Operation:
+		args["sku"] = "short-lived"
+		d.good("PUT", "/api/owner/merchant/items/short-lived", `{"name":"x"}`, d.shop, &made)
+	case op == protocol.PutItems.Operation: // which says what it changed
+		d.good("PUT", "/api/owner/merchant/items/masala-dosa", `{"name":"x"}`, d.shop, &made)
 	case op == protocol.UnblockWriter.Operation:
 		if d.spam == "" {
 			var begun protocol.ContactReceipt

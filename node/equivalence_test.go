@@ -33,7 +33,7 @@ func TestEquivalence(t *testing.T) {
 			refused[op.Name] = true
 			d := *d
 			d.t, d.house = t, &house{d.n, t}
-			if op.For == protocol.Owners && strings.Contains(op.Name, "merchant") {
+			if op.For == protocol.Owners && ofShop(op) {
 				d.token, d.mine = d.shop, d.shopkeeper
 			}
 			example := members(t, op.Example)
@@ -70,6 +70,11 @@ func TestEquivalence(t *testing.T) {
 // by itself while the doors are compared.
 var unequalled = []string{"confirm_account_mail", "confirm_mail", "replay_callback"}
 
+// ofShop reports whether an operation is about a business and what it sells.
+func ofShop(op *protocol.Operation) bool {
+	return slices.ContainsFunc([]string{"merchant", "item", "order", "reviews"}, func(s string) bool { return strings.Contains(op.Name, s) })
+}
+
 // compareWorld calls with names of things that are there. A write gets a post of
 // its own for each door, so that each finds the same world.
 func (d *doors) compareWorld(op *protocol.Operation, example map[string]any, token bool, output *jsonschema.Schema) outcome {
@@ -80,11 +85,17 @@ func (d *doors) compareWorld(op *protocol.Operation, example map[string]any, tok
 			switch {
 			case strings.HasPrefix(s, "post_"):
 				return post.ID
+			case strings.HasPrefix(s, "rcpt_"):
+				return d.receipt
+			case name == "paidAt":
+				return d.paidAt
+			case name == "order":
+				return "R-8"
 			case strings.HasPrefix(s, "thr_") && op == protocol.ContinueConversation.Operation:
 				return d.talk
 			case strings.HasPrefix(s, "thr_"):
 				return d.thread
-			case name == "handle" && strings.Contains(op.Name, "merchant"):
+			case name == "handle" && ofShop(op):
 				return "bazaar"
 			}
 			return s
@@ -122,7 +133,7 @@ func (d *doors) compare(c call, output *jsonschema.Schema) outcome {
 		if c.op == protocol.BidForAttention.Operation || c.op == protocol.CloseAttentionBoard.Operation { // each door finds the board as the first one did
 			d.reopen(protocol.PayUPI)
 		}
-		if c.op == protocol.ConnectCalendar.Operation { // whose check may have failed since the last door
+		if c.op == protocol.ConnectCalendar.Operation || c.op == protocol.PutItems.Operation { // whose check may have failed since the last door
 			d.own(c.op, c.args)
 		}
 		if c.op == protocol.RequestMeeting.Operation { // nor does it meet a limit

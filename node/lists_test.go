@@ -55,6 +55,10 @@ func listings(profiles int, roots []string) []listing {
 			asked, {"category", []string{fill.Categories[0], fill.Categories[5], fill.Categories[11], "absent"}},
 			{"city", []string{"Bangalore", "Cochin", "Leh", "Absent"}}, {"openNow", []string{"true"}},
 		}},
+		{op: protocol.ListItems.Operation, axes: []axis{
+			words, {"category", []string{fill.Categories[0], fill.Categories[5], "absent"}}, {"maxPrice", []string{"100"}}, {"minPrice", []string{"1000"}},
+			{"availability", []string{"in_stock"}},
+		}},
 		{op: protocol.ListAttentionBoards.Operation, axes: []axis{{"category", []string{fill.BoardCategories[0], fill.BoardCategories[5], "absent"}}}},
 	}
 }

@@ -43,6 +43,17 @@ func (n *Node) mailer(ctx context.Context, base *url.URL) (account.Mailer, error
 	return letters{s}, nil
 }
 
+// mailState says whether the node sends mail: off, log or smtp.
+func (n *Node) mailState() string {
+	switch n.accounts.Mail.(type) {
+	case nil:
+		return "off"
+	case printed:
+		return "log"
+	}
+	return "smtp"
+}
+
 // sender returns what the settings say of mail, without the password and the node's names.
 func (c Config) sender() (*mail.Sender, error) {
 	s := &mail.Sender{Server: c.SMTP, Security: c.SMTPSecurity, User: c.SMTPUser, From: c.MailFrom, Selector: c.DKIMSelector}

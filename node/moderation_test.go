@@ -152,6 +152,16 @@ func TestModeration_Reports(t *testing.T) {
 		o.do(200, "POST", decide+"/dismiss", map[string]string{"reason": "looked at"}, nil)
 		require.Empty(t, queue("reported"))
 		o.do(409, "POST", decide+"/dismiss", map[string]string{}, nil)
+		o.do(200, "POST", decide+"/reopen", map[string]string{}, &standing)
+		require.Equal(t, protocol.Visible, standing.State)
+		o.do(409, "POST", decide+"/reopen", map[string]string{}, nil)
+		require.Len(t, queue("waiting&cause=reports"), 1)
+		require.Equal(t, 4, queue("waiting")[0].Open, "those from before the restoration stay decided")
+		o.do(200, "POST", decide+"/dismiss", map[string]string{"reason": "looked at"}, nil)
+		o.do(200, "POST", decide+"/reopen", map[string]string{}, &standing)
+		require.Equal(t, 4, queue("waiting")[0].Open, "again")
+		require.Empty(t, queue("waiting&cause=flags"))
+		o.do(200, "POST", decide+"/dismiss", map[string]string{}, nil)
 		for i := range 5 {
 			state(200)
 			h.report(fmt.Sprint("192.0.2.", i), p.ID)
@@ -178,7 +188,8 @@ func TestModeration_Reports(t *testing.T) {
 			require.Equal(t, p.ID, *e.Subject)
 			done = append(done, string(e.Action)+": "+e.Reason)
 		}
-		require.Equal(t, []string{"delete: law", "hide: five distinct reports", "dismiss: looked at", "restore: It is no spam.", "hide: five distinct reports"}, done)
+		require.Equal(t, []string{"delete: law", "hide: five distinct reports", "dismiss: ", "dismiss: looked at", "dismiss: looked at",
+			"restore: It is no spam.", "hide: five distinct reports"}, done)
 
 		var audit protocol.Page[protocol.AuditEntry]
 		o.do(200, "GET", "/api/operator/audit?limit=2", nil, &audit)
@@ -190,7 +201,7 @@ func TestModeration_Reports(t *testing.T) {
 
 		var told []protocol.NoticeEvent
 		require.NoError(t, h.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			jobs, err := tx.Jobs().List(ctx, storage.JobWaiting, 100, "")
+			jobs, err := tx.Jobs().List(ctx, storage.JobWaiting, "", 100, "")
 			for _, j := range jobs.Items {
 				var n protocol.Notice
 				if j.Kind == storage.NoticeJob && json.Unmarshal(j.Args, &n) == nil {
@@ -380,7 +391,7 @@ func TestAdmin_RequeueJob(t *testing.T) {
 		if err := tx.Enqueue(ctx, storage.Job{Kind: "follow", Lane: "test", RunAt: tx.Now}); err != nil {
 			return err
 		}
-		all, err := tx.Jobs().List(ctx, storage.JobWaiting, 100, "")
+		all, err := tx.Jobs().List(ctx, storage.JobWaiting, "", 100, "")
 		for _, j := range all.Items {
 			if j.Lane == "test" {
 				job = j

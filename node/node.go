@@ -18,6 +18,7 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"stoa/federation"
 	"stoa/identity"
@@ -30,6 +31,7 @@ import (
 	"stoa/node/archive"
 	"stoa/node/attention"
 	"stoa/node/board"
+	"stoa/node/catalog"
 	"stoa/node/contact"
 	"stoa/node/credential"
 	"stoa/node/directory"
@@ -43,7 +45,9 @@ import (
 	"stoa/node/operate"
 	"stoa/node/outbound"
 	"stoa/node/provider/calendar"
+	"stoa/node/reputation"
 	"stoa/node/site"
+	"stoa/node/ucpapi"
 	"stoa/node/web"
 	"stoa/node/webhook"
 	"stoa/node/worker"
@@ -77,15 +81,20 @@ type Node struct {
 	prober      *liveness.Prober
 	sightings   *liveness.Sightings
 	usage       *operate.Usage // nil when the node is a single process
+	meter       *operate.Meter
+	state       *operate.Health
 	feed        *feed.Feed
 	web         *web.Web
 	api         *httpapi.API
+	ucp         *ucpapi.API
 	contact     *contact.Contact
 	attention   *attention.Attention
 	meeting     *meeting.Meeting
+	reputation  *reputation.Reputation
 	webhooks    *webhook.Sender
 	accounts    *account.Accounts
 	archive     *archive.Archive
+	catalog     *catalog.Catalog
 
 	listener, operatorListener net.Listener
 	lmtp                       net.Listener // nil when no answers to mail are taken
@@ -179,6 +188,11 @@ func (n *Node) rooms() {
 	n.meeting = &meeting.Meeting{Base: n.Base, Private: n.config.AllowPrivatePeers || n.config.Dev, DB: n.db, Mail: n.meetingMail, PerHour: n.config.MeetingMails}
 	n.attention = &attention.Attention{Base: n.Base, Private: n.config.AllowPrivatePeers || n.config.Dev, Sandbox: n.config.Dev || n.config.PaySandbox,
 		DB: n.db, Seal: n.keys}
+	n.reputation = &reputation.Reputation{Base: n.Base, Key: n.keys.Ed, DB: n.db, Log: n.log, Trusted: n.config.ReceiptNodes, Author: n.directory.Author,
+		Every: time.Minute, Pace: 30 * time.Second, Pauses: reputation.Pauses}
+	if n.config.Dev {
+		n.reputation.Every, n.reputation.Pace = time.Second, 0
+	}
 	n.accounts = &account.Accounts{Base: n.Base, Name: n.config.name(strings.TrimPrefix(strings.TrimPrefix(n.Base, "https://"), "http://")), DB: n.db,
 		Private: n.config.AllowPrivatePeers || n.config.Dev, Seal: n.keys.SealAgent}
 	n.agents = credential.NewAgents(n.db, n.directory)
@@ -196,6 +210,11 @@ func (n *Node) wire(ctx context.Context) error {
 	if err := n.openChain(ctx); err != nil {
 		return err
 	}
+	n.reputation.Client = client
+	if n.chain != nil {
+		n.reputation.Chain, n.directory.Reputation = n.chain.Reader, n.reputation.Of
+	}
+	n.catalog = catalog.New(catalog.Catalog{DB: n.db, Spool: spool(c.Data), Changed: n.directory.CatalogChanged, Error: directory.CatalogError})
 	n.archive = newArchive(c, n.db, n.keys, n.accounts, client, n.chain)
 	n.webhooks = &webhook.Sender{Client: client, Key: n.keys.Ed, Base: n.Base, Private: c.AllowPrivatePeers || c.Dev, Form: webhook.Form(c.AgentForm)}
 	n.contact.Webhook = n.webhooks
@@ -223,6 +242,7 @@ func (n *Node) wire(ctx context.Context) error {
 		return err
 	}
 	n.table = dispatch.New(n.db, gate, dispatch.NewLimits(c.rates()))
+	n.meter = &operate.Meter{DB: n.db, Log: n.log}
 	n.table.Observe = n.observe
 	proxies := trusted(c)
 	n.front = &front{limits: n.table.Limits, refused: n.metrics.limited,
@@ -256,7 +276,7 @@ func (n *Node) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return n.route(documents)
+	return n.route(documents, client)
 }
 
 // openChain makes what reads the chain and keeps enrolments in step with it. A chain that does not
@@ -304,12 +324,16 @@ func (n *Node) jobs(ctx context.Context) error {
 	} {
 		n.worker.Handle(kind, handle)
 	}
+	n.worker.Handle(storage.FeedbackJob, n.reputation.Index)
+	n.worker.Handle(storage.FeedbackCheckJob, n.reputation.Checks)
 	n.worker.Handle(storage.ImportJob, n.archive.Resume)
 	keep := operate.Upkeep{DB: n.db}
 	n.worker.Handle(storage.PruneJob, keep.Prune)
 	n.worker.Handle(storage.HoursJob, keep.Hours)
 	n.worker.Handle(storage.AdoptJob, keep.Adopt)
 	n.worker.Handle(storage.DropJob, keep.DropThreads)
+	n.worker.Handle(storage.ShopWordsJob, keep.ShopWords)
+	n.worker.Handle(storage.DropItemsJob, keep.DropItems)
 	peers := operate.FollowJobs{Follow: n.Follow, Unfollow: n.federation.Unfollow, Log: n.log}
 	n.worker.Handle(storage.FollowJob, peers.Job)
 	n.worker.Handle(storage.UnfollowJob, peers.EndJob)
@@ -319,7 +343,9 @@ func (n *Node) jobs(ctx context.Context) error {
 	if err := n.worker.Complete(storage.JobKinds()); err != nil {
 		return err
 	}
-	return n.db.Write(ctx, keep.Enqueue)
+	return n.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		return errors.Join(keep.Enqueue(ctx, tx), n.reputation.Enqueue(ctx, tx))
+	})
 }
 
 func outboundOptions(c Config, base string) outbound.Options {
@@ -375,6 +401,9 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	dispatch.Bind(t, protocol.ReportPost, n.moderation.Report)
 	dispatch.Ahead(t, protocol.ReportPost, n.moderation.Ahead)
 	bindOperators(t, n.moderation, n.accounts)
+	n.state = operate.NewHealth(n.db, n.config.Version, n.mailState(), n.chain.Health)
+	dispatch.Bind(t, protocol.ReadHealth, n.state.Read)
+	dispatch.Bind(t, protocol.ReadTraffic, operate.Traffic)
 
 	// contact
 	dispatch.Bind(t, protocol.ContactAgent, n.contact.Begin)
@@ -394,6 +423,14 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	dispatch.Bind(t, protocol.SendExchange, n.contact.SendExchange)
 	dispatch.Bind(t, protocol.GetExchange, n.contact.GetExchange)
 
+	// order receipts and reviews
+	dispatch.Bind(t, protocol.IssueOrderReceipt, n.reputation.Issue)
+	dispatch.Bind(t, protocol.ListOrderReceipts, n.reputation.List)
+	dispatch.Bind(t, protocol.RevokeOrderReceipt, n.reputation.Revoke)
+	dispatch.Bind(t, protocol.AdjustOrder, n.reputation.Adjust)
+	dispatch.Bind(t, protocol.GetReceiptStatus, n.reputation.Status)
+	dispatch.Bind(t, protocol.ListReviews, n.reputation.Reviews)
+
 	// feed
 	dispatch.Bind(t, protocol.ReadFeed, n.feed.Read)
 	dispatch.Bind(t, protocol.StreamFeed, n.feed.Stream)
@@ -407,6 +444,7 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	// archive
 	dispatch.BindPlain(t, protocol.ExportArchive, n.archive.Export)
 	dispatch.BindFile(t, protocol.ImportArchive, n.archive.Import)
+	dispatch.BindFile(t, protocol.ImportItems, n.catalog.Import)
 
 	// site
 	dispatch.BindPlain(t, protocol.AboutService, about.About)
@@ -427,6 +465,14 @@ func bindDirectory(t *dispatch.Table, d *directory.Directory) {
 	dispatch.Bind(t, protocol.ListPeople, d.People)
 	dispatch.Bind(t, protocol.ListMerchants, d.Merchants)
 	dispatch.Bind(t, protocol.GetMerchant, d.Merchant)
+	dispatch.Bind(t, protocol.ListItems, d.Items)
+	dispatch.Bind(t, protocol.ListOwnItems, d.OwnItems)
+	dispatch.Bind(t, protocol.GetOwnItem, d.OwnItem)
+	dispatch.Bind(t, protocol.PutItem, d.PutItem)
+	dispatch.Bind(t, protocol.RemoveItem, d.RemoveItem)
+	dispatch.Bind(t, protocol.PutItems, d.PutItems)
+	dispatch.Bind(t, protocol.UCPItems, d.ItemsForUCP)
+	dispatch.Bind(t, protocol.UCPLocations, d.LocationsForUCP)
 	dispatch.Bind(t, protocol.GetMerchantRecord, d.Record)
 	dispatch.Bind(t, protocol.PutMerchant, d.PutRecord)
 	dispatch.Bind(t, protocol.GetOwnProfile, d.GetOwn)
@@ -544,6 +590,7 @@ func bindOperators(t *dispatch.Table, m *moderation.Moderation, accounts *accoun
 	dispatch.Bind(t, protocol.HidePost, m.Hide)
 	dispatch.Bind(t, protocol.RestorePost, m.Restore)
 	dispatch.Bind(t, protocol.DismissReports, m.Dismiss)
+	dispatch.Bind(t, protocol.ReopenReports, m.Reopen)
 	dispatch.Bind(t, protocol.RemovePost, m.Remove)
 	dispatch.Bind(t, protocol.AddNote, m.AddNote)
 	dispatch.Bind(t, protocol.ListNotes, m.Notes)
@@ -557,6 +604,13 @@ func bindOperators(t *dispatch.Table, m *moderation.Moderation, accounts *accoun
 	dispatch.Bind(t, protocol.ReadAudit, m.Audit)
 	dispatch.Bind(t, protocol.ReadStatistics, m.Statistics)
 	dispatch.Bind(t, protocol.ListPeers, m.Peers)
+	dispatch.Bind(t, protocol.SetPeerPolicy, m.SetPolicy)
+	dispatch.Bind(t, protocol.FollowPeer, operate.Follow)
+	dispatch.Bind(t, protocol.UnfollowPeer, operate.Unfollow)
+	dispatch.Bind(t, protocol.RetryPeer, operate.Peers{Base: m.Base}.Retry)
+	dispatch.Bind(t, protocol.ListJobs, operate.Jobs)
+	dispatch.Bind(t, protocol.RequeueJob, operate.Requeue)
+	dispatch.Bind(t, protocol.DropJob, operate.Drop)
 }
 
 // receiver passes on what federation accepts: posts to the board, reports to
@@ -571,7 +625,7 @@ func (n *Node) federate(base *url.URL, client *http.Client) (*federation.Federat
 		Base: base, DB: n.db, Client: client,
 		Keys:     federation.Keys{RSA: n.keys.RSA, Ed25519: n.keys.Ed},
 		Receiver: receiver{n.board, n.moderation}, Software: "stoa", Version: n.config.Version,
-		AllowPrivate: n.config.AllowPrivatePeers || n.config.Dev, Log: n.log, Observe: n.metrics.federated,
+		AllowPrivate: n.config.AllowPrivatePeers || n.config.Dev, Log: n.log, Observe: n.federated,
 		Network: n.front.network, Return: n.front.handBack,
 	}
 	if n.chain != nil {
@@ -580,9 +634,18 @@ func (n *Node) federate(base *url.URL, client *http.Client) (*federation.Federat
 	return federation.New(c)
 }
 
+// federated counts an event of the federation.
+func (n *Node) federated(event, host string, err error) {
+	n.metrics.federated(event, host, err)
+	if event == "delivery" {
+		n.meter.Delivery(err)
+	}
+}
+
 // observe writes the log line of a request and adds its sample to the metrics.
 func (n *Node) observe(o dispatch.Observation) {
 	n.metrics.operation(o)
+	n.meter.Operation(o)
 	if o.Err == nil {
 		n.sightings.Record(o.Caller, protocol.Lookup(o.Op))
 	}

@@ -202,7 +202,7 @@ func TestLetters_OneWaits(t *testing.T) {
 		require.Eventually(t, func() bool {
 			kept := map[storage.JobKind]bool{}
 			require.NoError(t, h.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				jobs, err := tx.Jobs().List(ctx, storage.JobWaiting, 100, "")
+				jobs, err := tx.Jobs().List(ctx, storage.JobWaiting, "", 100, "")
 				for _, j := range jobs.Items {
 					kept[j.Kind] = kept[j.Kind] || strings.Contains(string(j.Args), `"try":`)
 				}

@@ -1,17 +1,20 @@
 package node
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/key"
 	"stoa/protocol"
+	"stoa/storage"
 )
 
 var typeID = regexp.MustCompile(`\b([a-z]+)_[0-7][0-9a-hjkmnp-tv-z]{25}\b`)
@@ -55,6 +58,17 @@ func (p *prober) good(op *protocol.Operation) map[string]any {
 		require.NoError(p.t, err)
 		args["account"] = acc.ID
 	}
+	switch op {
+	case protocol.IssueOrderReceipt.Operation:
+		args["paidAt"] = time.Now().UTC().Format(time.RFC3339)
+	case protocol.RequeueJob.Operation, protocol.DropJob.Operation:
+		args["id"] = (&house{p.n, p.t}).dead("no such host", storage.SilenceJob)[0]
+	case protocol.RetryPeer.Operation, protocol.UnfollowPeer.Operation:
+		require.NoError(p.t, p.n.db.Write(p.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			return tx.Subscriptions().Put(ctx, storage.Subscription{Board: protocol.RetryPeer.Example.(protocol.PeerAddress).URL, Host: "n1.example",
+				State: storage.SubscriptionAccepted, NextAt: tx.Now.Add(time.Hour)})
+		}))
+	}
 	d := doors{t: p.t, n: p.n, house: &house{p.n, p.t}, token: p.token, shop: p.shop}
 	if d.bid(op, args) || op.For != protocol.Owners {
 		return args
@@ -62,7 +76,7 @@ func (p *prober) good(op *protocol.Operation) map[string]any {
 	properties, _ := p.inputs[op.Name]["properties"].(map[string]any)
 	if properties["handle"] != nil {
 		args["handle"] = "asha"
-		if strings.Contains(op.Name, "merchant") {
+		if ofShop(op) {
 			args["handle"] = "bazaar"
 		}
 	}
@@ -104,7 +118,7 @@ func (p *prober) names(args map[string]any, op *protocol.Operation) {
 					args[name] = pool[p.r.IntN(len(pool))]
 				}
 			}
-			if name == "handle" && strings.Contains(op.Name, "merchant") {
+			if name == "handle" && ofShop(op) {
 				args[name] = "bazaar"
 			}
 		}
@@ -124,8 +138,11 @@ func poolOf(op *protocol.Operation, prefix string) string {
 func (p *prober) fresh(op *protocol.Operation) string {
 	h := &house{p.n, p.t}
 	post := h.as(p.token)
-	if op == protocol.DismissReports.Operation {
+	if op == protocol.DismissReports.Operation || op == protocol.ReopenReports.Operation {
 		require.Equal(p.t, 202, h.ask("POST", "/api/public/board/"+post.ID+"/report", `{}`, "Proof-Of-Work", h.proof("report")).Code)
+	}
+	if op == protocol.ReopenReports.Operation {
+		require.NoError(p.t, h.Admin().Operate(p.t.Context(), protocol.DismissReports.Operation, protocol.Decision{ID: post.ID}, nil))
 	}
 	return post.ID
 }
@@ -269,6 +286,10 @@ func (p *prober) populate(h *house) {
 	p.archive = h.ask("POST", "/api/owner/export", `{"handle":"asha"}`, "Authorization", "Bearer "+p.token).Body.Bytes()
 	p.thread = h.thread(p.token).ThreadID
 	p.keep[p.thread] = true
+	paid := h.ask("POST", "/api/owner/order-receipts", fmt.Sprintf(`{"order":"R-1","total":{"currency":"INR","amount":"180.00"},"paidAt":%q}`,
+		time.Now().UTC().Format(time.RFC3339)), "Authorization", "Bearer "+p.shop)
+	require.Equal(t, 201, paid.Code, "%s", paid.Body)
+	p.harvest(protocol.IssueOrderReceipt.Operation, paid.Body.Bytes())
 	for range 4 {
 		p.harvest(protocol.PostToBoard.Operation, h.ask("POST", "/api/public/board", goodPost, "Authorization", "Bearer "+p.token).Body.Bytes())
 		var begun protocol.ContactReceipt

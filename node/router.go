@@ -35,7 +35,9 @@ type mux struct {
 	problem func(w http.ResponseWriter, r *http.Request, err error) // renders an error, as a page or as a document
 	routes  map[string]*route                                       // shape of a pattern → its route
 	front   *front
-	spoken  map[string]func(http.ResponseWriter, *http.Request, error) // first part of a path → the renderer of errors of its door, if it is not problem
+	// spoken: first parts of a path, none of them those of another → the renderer of errors of its door, if it is
+	// not problem.
+	spoken map[string]func(http.ResponseWriter, *http.Request, error)
 }
 
 // A route is the handlers of the paths of one shape. It is an error because the router
@@ -128,10 +130,11 @@ func (m *mux) limited(w http.ResponseWriter, r *http.Request, err error) {
 	if openToAnyOrigin(r.URL.Path) {
 		head["Access-Control-Allow-Origin"], head["Access-Control-Expose-Headers"] = anyOrigin, exposed
 	}
-	first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	if render := m.spoken[first]; render != nil {
-		render(w, r, err)
-		return
+	for prefix, render := range m.spoken {
+		if rest, ok := strings.CutPrefix(r.URL.Path, "/"+prefix); ok && (rest == "" || rest[0] == '/') {
+			render(w, r, err)
+			return
+		}
 	}
 	m.problem(w, r, err)
 }
@@ -182,7 +185,9 @@ func (m *mux) handler(log *slog.Logger) (http.Handler, error) {
 			m.refused(w, r, err)
 			return
 		}
-		if r.Method == http.MethodOptions && r.URL.Path != protocol.MCPPath && r.URL.Path != protocol.OwnerMCPPath { // the MCP doors answer it themselves
+		// The MCP doors answer it themselves.
+		if r.Method == http.MethodOptions && r.URL.Path != protocol.MCPPath &&
+			r.URL.Path != protocol.OwnerMCPPath && r.URL.Path != protocol.UCPMCPPath {
 			preflight(w, r)
 			return
 		}
@@ -273,7 +278,7 @@ func preflight(w http.ResponseWriter, r *http.Request) {
 		head.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, DELETE")
 		head.Set("Access-Control-Allow-Headers",
 			"Content-Type, A2A-Version, A2A-Extensions, Content-Digest, Idempotency-Key, Proof-Of-Work, Signature, Signature-Input, Signature-Agent, "+
-				"Agent-Identity, Authorization, Act-As, If-None-Match, Last-Event-ID")
+				"Agent-Identity, Authorization, Act-As, If-None-Match, Last-Event-ID, UCP-Agent")
 		head.Set("Access-Control-Max-Age", "86400")
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -19,7 +19,7 @@ import (
 )
 
 // route adds all routes.
-func (n *Node) route(documents *wellknown.WellKnown) error {
+func (n *Node) route(documents *wellknown.WellKnown, client *http.Client) error {
 	n.api = httpapi.New(n.table, n.Base, n.front.network, n.db.Version)
 	n.web = n.pages(n.api.Network)
 	pages := n.web
@@ -41,6 +41,9 @@ func (n *Node) route(documents *wellknown.WellKnown) error {
 		return err
 	}
 	n.a2a(m, n.api.Network, pages.Fail)
+	if err := n.commerce(m, client); err != nil {
+		return err
+	}
 	activities := n.federation.Handler() // has its own routes
 	m.handle("GET", "/ap/*path", activities)
 	m.handle("POST", "/ap/*path", activities)
@@ -175,6 +178,8 @@ func siteFiles() []protocol.SiteEntry {
 		{Path: "/robots.txt", Purpose: "What crawlers may read."},
 		{Path: "/sitemap.xml", Purpose: "Every public page, for crawlers: an index of parts."},
 		{Path: protocol.ARDCatalogPath, Purpose: "The node, its tools and its agents as an ARD catalog."},
+		{Path: protocol.UCPProfilePath, Purpose: "Business profile of the node as a marketplace, with its keys " +
+			"(Universal Commerce Protocol 2026-08-25); older releases below it."},
 		{Path: protocol.MCPPath + "/server-card", Purpose: "Card of the MCP server."},
 		{Path: "/.well-known/http-message-signatures-directory", Purpose: "The node's own signing keys (Web Bot Auth)."},
 		{Path: "/.well-known/service-agents/{key_hash}/registration.json", Purpose: "ERC-8004 registration document of an agent."},
@@ -194,6 +199,11 @@ func siteFiles() []protocol.SiteEntry {
 		protocol.SiteEntry{Path: protocol.MCPPath, Kind: "endpoint", Method: "POST", Purpose: "Public MCP endpoint: the operations as tools, over streamable HTTP."},
 		protocol.SiteEntry{Path: "/a2a/{handle}", Kind: "endpoint", Method: "POST",
 			Purpose: "A2A 1.0 endpoint of an agent (JSON-RPC), for agents with an ERC-8004 identity; /a2a is the node's own."},
+		protocol.SiteEntry{Path: protocol.UCPSearchPath, Kind: "endpoint", Method: "POST",
+			Purpose: "What the businesses here sell, by the Universal Commerce Protocol (2026-08-25 and 2026-04-08); also GET with q, merchant, category, min, max; " +
+				"lookup and product are next to it, and " + protocol.UCPPath + "/locations/search finds shops by distance and opening hours."},
+		protocol.SiteEntry{Path: protocol.UCPMCPPath, Kind: "endpoint", Method: "POST",
+			Purpose: "The same catalog as MCP tools: search_catalog, lookup_catalog, get_product."},
 		protocol.SiteEntry{Path: "/ap/board", Kind: "endpoint", Method: "GET", Purpose: "The board as an ActivityPub group; follow it from another node."},
 	)
 }

@@ -45,9 +45,11 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 	group.Go(func() error { return n.sightings.Run(failed) })
 	group.Go(func() error { return n.usage.Run(failed) })
+	group.Go(func() error { return n.meter.Run(failed) })
 	group.Go(func() error { return n.federation.Run(failed) })
 	group.Go(func() error { return n.directories.Run(failed) })
-	counts := operate.Counts{"usage": n.agents.Counts.Renew, "explored": n.directory.Explored.Renew, "statistics": n.moderation.Numbers.Renew}
+	counts := operate.Counts{"usage": n.agents.Counts.Renew, "explored": n.directory.Explored.Renew, "statistics": n.moderation.Numbers.Renew,
+		"stocks": n.state.Renew}
 	group.Go(func() error { return counts.Run(failed, n.db, n.log) })
 	if n.chain != nil {
 		group.Go(func() error { return n.chain.Reader.Run(failed) })
@@ -89,6 +91,9 @@ func (n *Node) Close() error {
 				errs = append(errs, err)
 			}
 		}
+	}
+	if n.ucp != nil {
+		n.ucp.Close()
 	}
 	if n.db != nil {
 		errs = append(errs, n.db.Close())

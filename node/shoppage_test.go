@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
@@ -102,6 +103,17 @@ func TestBrowser_Shop(t *testing.T) {
 	press(".undo button")
 	require.Equal(t, diwali, record().Record.ExceptionHours)
 
+	// A receipt for an order: issued, listed, revoked.
+	require.Equal(t, 200, b.open("/account/orders?handle=rao"))
+	require.Contains(t, b.text("main"), "no receipts here yet")
+	require.Equal(t, 422, b.send("#issue_order_receipt-rao", "order", "R-1", "amount", "nothing", "paidAt", time.Now().UTC().Format(time.DateOnly)))
+	require.Equal(t, "This is not an amount of rupees such as 1500 or 1500.50.", b.text("#n-issue_order_receipt-rao-amount"))
+	require.Equal(t, 200, b.send("#issue_order_receipt-rao", "amount", "₹ 1,180/-", "client", "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"))
+	require.Contains(t, b.text("main"), "₹1,180")
+	b.shoot("receipts")
+	press(`form:has([name=do][value=revoke_order_receipt]) button`)
+	require.Contains(t, b.text("main"), "revoked")
+
 	// The inbox: what is new, an answer, a block and its undo.
 	var begun protocol.ContactReceipt
 	h.ask("POST", "/api/public/agents/rao/contact",
@@ -189,12 +201,18 @@ func TestBrowser_Shop(t *testing.T) {
 	require.Equal(t, 200, other.send("#shop", "city", "Mysuru"), other.text("main"))
 	require.Equal(t, "Tiffin room", record().Record.Category, "the owner chose")
 	require.Equal(t, "Mysuru", record().Record.City)
+	require.Equal(t, 422, other.send("#shop", "region", "Nowhere"), "no region")
+	require.Contains(t, other.text("#shop"), "This is not a state such as Karnataka.")
+	require.Equal(t, 200, other.send("#shop", "region", " karnataka", "country", "India"), other.text("main"))
+	require.Equal(t, "IN-KA", record().Record.Address.Region)
+	require.Equal(t, "IN", record().Record.Address.Country)
+	require.Equal(t, "Karnataka", other.value("#shop-region"), "it shows the name")
 	for _, x := range []*tab{b, other} {
 		require.Equal(t, 200, x.open("/account/profile?handle=rao"))
 	}
 	require.Equal(t, 200, b.send("#put_own_profile-rao", "headline", "Tiffins since 1962"))
 	require.Equal(t, 412, other.send("#put_own_profile-rao", "headline", "Best dosa", "anonymous", ""))
-	require.Contains(t, other.text("form"), "Stored now: Tiffins since 1962")
+	require.Contains(t, other.text("main form"), "Stored now: Tiffins since 1962")
 	require.Equal(t, 200, other.load(chromedp.Click(chromedp.CSS(`.alert a`))))
 	require.Equal(t, "Tiffins since 1962", other.value("#put_own_profile-rao-headline"), "dropped what was typed")
 }

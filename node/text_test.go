@@ -28,7 +28,8 @@ func TestText_EveryInput(t *testing.T) {
 	texts := 0
 	acc, _, err := h.Admin().OpenAccount(t.Context(), "owner", protocol.RoleOwner, "", nil)
 	require.NoError(t, err)
-	owner, _, err := h.Admin().CreateAccountToken(t.Context(), acc.ID, "texts", 0, protocol.ScopeAccount, protocol.ScopeNotify, protocol.ScopeArchive)
+	owner, _, err := h.Admin().CreateAccountToken(t.Context(), acc.ID, "texts", 0, protocol.ScopeAccount, protocol.ScopeNotify, protocol.ScopeArchive,
+		protocol.ScopeProfile)
 	require.NoError(t, err)
 	for _, op := range protocol.Operations() {
 		example := members(t, op.Example)

@@ -161,7 +161,7 @@ func TestUpgrade(t *testing.T) {
 		t.Run("feed", func(t *testing.T) { h.oldFeed(t, old, c) })
 		t.Run("jobs", func(t *testing.T) {
 			require.NoError(t, h.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				dead, err := tx.Jobs().List(ctx, storage.JobDead, 10, "")
+				dead, err := tx.Jobs().List(ctx, storage.JobDead, "", 10, "")
 				require.Len(t, dead.Items, 1)
 				require.Equal(t, storage.SubmitJob, dead.Items[0].Kind)
 				if err != nil {

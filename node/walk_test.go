@@ -118,7 +118,7 @@ func (w *walkWorld) list(h *house, op *protocol.Operation, args map[string]any) 
 		}
 	}
 	a := (&house{h.Node, w.t}).ask("GET", path+"?"+query.Encode(), "", "Authorization",
-		"Bearer "+w.tokens[op.For == protocol.Owners && op.Name == protocol.ListBlockedWriters.Name])
+		"Bearer "+w.tokens[w.owner(op)])
 	require.Equal(w.t, 200, a.Code, "%s: %s", op.Name, a.Body)
 	return a.Body.Bytes()
 }
@@ -161,7 +161,7 @@ func nameOf(t testing.TB, item json.RawMessage) string {
 type walkWorld struct {
 	t       *testing.T
 	houses  []*house
-	tokens  map[bool]string // of the owner of vikram, who blocks, and of asha
+	tokens  map[string]string // of the owners of asha, vikram and wares
 	agents  []*agent
 	root    protocol.Post
 	thread  string // with many messages
@@ -173,10 +173,23 @@ func (w *walkWorld) about(op *protocol.Operation) map[string]any {
 	switch op {
 	case protocol.GetBoardPost.Operation:
 		return map[string]any{"id": w.root.ID}
+	case protocol.ListReviews.Operation:
+		return map[string]any{"handle": "reviewed"}
 	case protocol.CheckConversation.Operation, protocol.GetThread.Operation:
 		return map[string]any{"threadId": w.thread}
 	}
 	return nil
+}
+
+// owner returns whose owner asks for a listing: vikram blocks writers, wares has items.
+func (w *walkWorld) owner(op *protocol.Operation) string {
+	switch op {
+	case protocol.ListBlockedWriters.Operation:
+		return "vikram"
+	case protocol.ListOwnItems.Operation:
+		return "wares"
+	}
+	return "asha"
 }
 
 // write starts the writers; the returned function ends them.
@@ -201,7 +214,7 @@ func (w *walkWorld) write() (stop func()) {
 
 // writeOne adds something to some of the lists.
 func (w *walkWorld) writeOne(h *house, writer, n, what int) int {
-	asha := []string{"Authorization", "Bearer " + w.tokens[false]}
+	asha := []string{"Authorization", "Bearer " + w.tokens["asha"]}
 	unique := fmt.Sprintf("%d-%d %x", writer, n, rand.Uint64())
 	agent := w.agents[(writer+n)%len(w.agents)]
 	switch what {

@@ -20,13 +20,16 @@ import (
 
 func newWalkWorld(t *testing.T, change func(*Config)) *walkWorld {
 	one := newHouse(t, change)
-	w := &walkWorld{t: t, houses: []*house{one}, tokens: map[bool]string{}}
+	w := &walkWorld{t: t, houses: []*house{one}, tokens: map[string]string{}}
 	if two := one.second(change); two != one {
 		w.houses = append(w.houses, two)
 	}
 	putOpen(t, one.Node, "asha", nil)
 	putOpen(t, one.Node, "vikram", func(d *protocol.ProfileDraft) { d.Handle = "vikram" })
-	w.tokens[false], w.tokens[true] = ownerToken(t, one.Node, "asha"), ownerToken(t, one.Node, "vikram")
+	require.Equal(t, 200, w.profile(one, "wares", false))
+	for _, handle := range []string{"asha", "vikram", "wares"} {
+		w.tokens[handle] = ownerToken(t, one.Node, handle)
+	}
 	w.agents = one.agents(walkRows + 2)
 	for _, h := range w.houses[1:] {
 		h.table.Gate.Chain = one.table.Gate.Chain
@@ -38,14 +41,14 @@ func newWalkWorld(t *testing.T, change func(*Config)) *walkWorld {
 // fill makes more than three pages of everything that is listed.
 func (w *walkWorld) fill(h *house) {
 	w.t.Helper()
-	asha, vikram := []string{"Authorization", "Bearer " + w.tokens[false]}, []string{"Authorization", "Bearer " + w.tokens[true]}
+	asha, vikram := []string{"Authorization", "Bearer " + w.tokens["asha"]}, []string{"Authorization", "Bearer " + w.tokens["vikram"]}
 	good := func(a answer) answer {
 		w.t.Helper()
 		require.Less(w.t, a.Code, 300, "%s", a.Body)
 		return a
 	}
 	good(h.ask("POST", "/api/public/board", goodPost, asha...)).into(&w.root)
-	w.thread = h.thread(w.tokens[false]).ThreadID
+	w.thread = h.thread(w.tokens["asha"]).ThreadID
 	h.takeBids("asha")
 	var account protocol.Account
 	good(h.ask("GET", "/api/owner/account", "", asha...)).into(&account)
@@ -67,9 +70,25 @@ func (w *walkWorld) fill(h *house) {
 		require.Equal(w.t, 200, w.bidOn(h, a))
 		r, _ := storedMeeting(protocol.MeetingSubmitted, time.Now().Add(48*time.Hour))
 		require.NoError(w.t, h.db.Write(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Meetings().Insert(ctx, r) }))
+		require.NoError(w.t, h.db.Write(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			const agent = "eip155:1:0x00000000000000000000000000000000000000aa:1"
+			_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{ERC8004: agent,
+				Draft: protocol.ProfileDraft{Handle: "reviewed", Name: "Reviewed", Kind: protocol.Business}})
+			if err == nil {
+				_, err = tx.Feedbacks().Insert(ctx, storage.Feedback{ID: protocol.NewID(protocol.ReviewID, tx.Now), Agent: agent, Client: "0x1", Index: uint64(i + 1),
+					Block: 1, Place: int64(i + 1), At: tx.Now, State: storage.FeedbackCounted, Reason: protocol.ByPayment})
+			}
+			return err
+		}))
+		require.NoError(w.t, h.db.Write(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			return tx.OrderReceipts().Insert(ctx, storage.StoredReceipt{ID: protocol.NewID(protocol.ReceiptID, tx.Now), Handle: "asha", Order: fmt.Sprint(i),
+				Currency: "INR", Minor: 1, PaidAt: tx.Now, IssuedAt: tx.Now}, protocol.MaxOrderReceipts)
+		}))
 		require.Equal(w.t, 200, w.profile(h, fmt.Sprintf("shop-%d", i), false))
 		require.Equal(w.t, 200, w.operate(h, protocol.AddNote.Operation, protocol.NewNote{Subject: post.ID, Text: "seen"}))
 		require.Equal(w.t, 200, w.operate(h, protocol.AddBlock.Operation, protocol.NewNodeBlock{Kind: protocol.BlockHost, Value: fmt.Sprintf("s%d.example", i)}))
+		good(h.ask("PUT", fmt.Sprintf("/api/owner/merchant/items/cup-%d", i), `{"name":"A cup"}`, "Authorization", "Bearer "+w.tokens["wares"]))
+		h.dead("no such host", storage.SilenceJob)
 		_, hash := session.New(session.Cookie)
 		require.NoError(w.t, h.db.Write(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			return tx.Sessions().Insert(ctx, storage.Session{ID: protocol.NewID(protocol.SessionID, tx.Now), Hash: hash, Account: account.ID,
@@ -100,7 +119,7 @@ func (w *walkWorld) bidOn(h *house, a *agent) int {
 		return made.Status
 	}
 	path := "/api/owner/bids/" + bidID.FindString(string(made.Raw))
-	asha := []string{"Authorization", "Bearer " + w.tokens[false]}
+	asha := []string{"Authorization", "Bearer " + w.tokens["asha"]}
 	if code := h.ask("POST", path+"/confirm", fmt.Sprintf(`{"utr":%q}`, newUTR()), asha...).Code; code != 200 {
 		return code
 	}
@@ -125,7 +144,7 @@ func (w *walkWorld) profile(h *house, handle string, person bool) int {
 	}
 	_, _, err := h.Admin().PutProfile(context.Background(), encoded(protocol.ProfileDraft{Handle: handle, Name: handle, Kind: kind}))
 	if err == nil && !person {
-		_, err = h.Admin().PutMerchant(context.Background(), handle, []byte(`{"category":"food"}`))
+		_, err = h.Admin().PutMerchant(context.Background(), handle, []byte(`{"category":"food","items":[{"sku":"tea","name":"Tea"}]}`))
 	}
 	return statusOf(err)
 }

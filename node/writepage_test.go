@@ -84,7 +84,7 @@ func TestVisitorsWrite(t *testing.T) {
 
 	owner.open("/account" + thread)
 	require.Equal(t, 200, owner.send("#close"))
-	require.Contains(t, owner.text("[role=status]"), "The thread is closed.")
+	require.Contains(t, owner.text("[role=status]"), "The conversation is closed.")
 	visitor.open(thread)
 	require.Contains(t, visitor.text("main"), "The conversation is closed")
 

@@ -37,7 +37,7 @@ type Account struct {
 	Name      string    `json:"name"`
 	Role      Role      `json:"role" enum:"owner,operator"`
 	Handles   []string  `json:"handles" doc:"Profiles that the caller may act as; for a token of one profile, that one."`
-	Scopes    []Scope   `json:"scopes" enum:"post,profile,keys,inbox,notify,archive,attention,meetings,account,operator" doc:"What the token in use allows; for a session, everything."`
+	Scopes    []Scope   `json:"scopes" enum:"post,profile,keys,inbox,notify,archive,attention,meetings,orders,account,operator" doc:"What the token in use allows; for a session, everything."`
 	CreatedAt time.Time `json:"createdAt"`
 
 	Profiles []HeldProfile `json:"profiles" doc:"Those profiles, in the order of handles."`
@@ -82,7 +82,7 @@ type Token struct {
 	ID         string     `json:"id" pattern:"^tok_"`
 	Name       string     `json:"name"`
 	Handle     *string    `json:"handle" doc:"The only profile it is for; null when it is for every profile of the account."`
-	Scopes     []Scope    `json:"scopes" enum:"post,profile,keys,inbox,notify,archive,attention,meetings,account,operator"`
+	Scopes     []Scope    `json:"scopes" enum:"post,profile,keys,inbox,notify,archive,attention,meetings,orders,account,operator"`
 	CreatedAt  time.Time  `json:"createdAt"`
 	ExpiresAt  *time.Time `json:"expiresAt" doc:"Null when it does not expire."`
 	RevokedAt  *time.Time `json:"revokedAt"`
@@ -101,7 +101,7 @@ var ListTokens = declare[Paging, Page[Token]](Operation{
 // A NewToken is a token to be made.
 type NewToken struct {
 	Name          string  `json:"name" minLength:"1" maxLength:"60" doc:"A name by which you recognise it."`
-	Scopes        []Scope `json:"scopes" minItems:"1" maxItems:"10" uniqueItems:"true" enum:"post,profile,keys,inbox,notify,archive,attention,meetings,account,operator" doc:"What it allows; never more than what you use to make it."`
+	Scopes        []Scope `json:"scopes" minItems:"1" maxItems:"11" uniqueItems:"true" enum:"post,profile,keys,inbox,notify,archive,attention,meetings,orders,account,operator" doc:"What it allows; never more than what you use to make it."`
 	Handle        string  `json:"handle,omitempty" shape:"handle" doc:"The only profile it is for. Default: every profile of the account."`
 	ExpiresInDays int     `json:"expiresInDays,omitempty" minimum:"1" maximum:"3650" doc:"Days until it expires. Default: it does not expire."`
 }

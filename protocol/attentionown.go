@@ -27,7 +27,7 @@ var PutAttentionBoard = declare[AttentionDraft, OwnAttentionBoard](Operation{
 	Description: "Bids that were made before keep the rules under which they were made. " +
 		"The number of slots cannot fall below those in use. To take bids, the board also needs a payment account (put_payment_account).",
 	HTTP: Route{"PUT", "/api/owner/attention", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeAttention, Codes: []Code{Forbidden, NotFound, Conflict},
+	Access: Owner, Scope: ScopeAttention, Replaces: GetOwnAttentionBoard.Operation, Codes: []Code{Forbidden, NotFound, Conflict},
 	Example: AttentionDraft{Owned: Owned{"asha"}, Rules: "Offers of yarn. I answer in three days.", Floor: "500", Slots: 3},
 })
 
@@ -128,7 +128,7 @@ var PutPaymentAccount = declare[PaymentDraft, PaymentAccount](Operation{
 	Description: "Bids that were made before are paid, and refunded, by the account that was set when they were made. " +
 		"Secrets are stored encrypted and never shown again.",
 	HTTP: Route{"PUT", "/api/owner/payment-account", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeAttention, Inward: true, Codes: []Code{Forbidden, NotFound, Conflict},
+	Access: Owner, Scope: ScopeAttention, Inward: true, Replaces: GetPaymentAccount.Operation, Codes: []Code{Forbidden, NotFound, Conflict},
 	Example: PaymentDraft{Owned: Owned{"asha"}, Provider: PayUPI, VPA: "asha@okbank"},
 })
 

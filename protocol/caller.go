@@ -86,13 +86,14 @@ const (
 	ScopeArchive   Scope = "archive"   // export and import
 	ScopeAttention Scope = "attention" // the attention board, its bids and their money
 	ScopeMeetings  Scope = "meetings"  // meeting requests, and when the profile can be met
+	ScopeOrders    Scope = "orders"    // receipts for orders, and what happened to the orders later
 	ScopeAccount   Scope = "account"   // tokens, sessions and address of the account itself; with the scope operator, other accounts
 	ScopeOperator  Scope = "operator"  // the operator's work; only with an operator's account
 )
 
 // OwnerScopes are the scopes that concern one profile: those of a token for which no scopes were
 // named.
-var OwnerScopes = []Scope{ScopePost, ScopeProfile, ScopeKeys, ScopeInbox, ScopeNotify, ScopeArchive, ScopeAttention, ScopeMeetings}
+var OwnerScopes = []Scope{ScopePost, ScopeProfile, ScopeKeys, ScopeInbox, ScopeNotify, ScopeArchive, ScopeAttention, ScopeMeetings, ScopeOrders}
 
 // May reports whether the caller's token has the scope. A caller without a token is limited only
 // by its standing.

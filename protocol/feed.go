@@ -20,7 +20,7 @@ const (
 var FeedTypes = []FeedType{FeedBoardPost, FeedMerchantJoined, FeedListing, FeedReview, FeedAttentionBid}
 
 // ToldTypes are the types that something on a node can cause today. The pages offer only these.
-var ToldTypes = []FeedType{FeedBoardPost, FeedMerchantJoined, FeedListing, FeedAttentionBid}
+var ToldTypes = []FeedType{FeedBoardPost, FeedMerchantJoined, FeedListing, FeedReview, FeedAttentionBid}
 
 // A FeedItem says that something public happened (contract §6).
 type FeedItem struct {

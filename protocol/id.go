@@ -19,6 +19,7 @@ const (
 	ReviewID   = "rev"
 	ItemID     = "item"
 	AccountID  = "acc"
+	VariantID  = "var"
 	TokenID    = "tok"
 	SessionID  = "ses"
 	PasskeyID  = "psk"
@@ -33,6 +34,8 @@ const (
 	PaymentID   = "pay"
 	RefundID    = "rfd"
 	CalendarID  = "cal" // an account at a calendar server
+
+	ReceiptID = "rcpt" // of an order
 )
 
 const crockford = "0123456789abcdefghjkmnpqrstvwxyz"

@@ -145,58 +145,6 @@ var GrantToken = local[TokenGrant, MadeToken](Operation{Name: "grant_token", One
 // TokensOf lists the API tokens that are for one profile, or those of an account.
 var TokensOf = local[AccountRef, Page[Token]](Operation{Name: "tokens_of", ReadOnly: true})
 
-// A PeerAddress is the address of another node or of its board.
-type PeerAddress struct {
-	URL string `json:"url"`
-}
-
-// FollowPeer has the running node follow a board at once, or try for a day.
-var FollowPeer = local[PeerAddress, None](Operation{Name: "follow_peer"})
-
-// UnfollowPeer has the running node stop following a board, and tell it so.
-var UnfollowPeer = local[PeerAddress, None](Operation{Name: "unfollow_peer"})
-
-// A PolicyChange says how a host and its subdomains are treated from now on.
-type PolicyChange struct {
-	Host   string `json:"host"`
-	Policy string `json:"policy" enum:"reject,silence,trusted,none"`
-	Note   string `json:"note,omitempty"`
-}
-
-// SetPeerPolicy sets how a host is treated.
-var SetPeerPolicy = local[PolicyChange, None](Operation{Name: "set_peer_policy"})
-
-// A JobQuery selects the first hundred jobs of a state.
-type JobQuery struct {
-	State string `json:"state" enum:"waiting,dead,done"`
-}
-
-// A Job is a durable job.
-type Job struct {
-	ID        int64     `json:"id"`
-	Kind      string    `json:"kind"`
-	Lane      string    `json:"lane"`
-	Attempt   int       `json:"attempt"`
-	RunAt     time.Time `json:"runAt"`
-	LastError string    `json:"lastError"`
-}
-
-// Jobs are jobs, newest first.
-type Jobs struct {
-	Items []Job `json:"items"`
-}
-
-// ListJobs lists jobs of one state.
-var ListJobs = local[JobQuery, Jobs](Operation{Name: "list_jobs", ReadOnly: true})
-
-// A JobRef names one job.
-type JobRef struct {
-	ID int64 `json:"id"`
-}
-
-// RequeueJob has a dead job tried again.
-var RequeueJob = local[JobRef, None](Operation{Name: "requeue_job"})
-
 // An ImportOrder is an import on the operator's word.
 type ImportOrder struct {
 	ImportRequest

@@ -320,6 +320,6 @@ var PutMeetingSettings = declare[MeetingDraft, MeetingSettings](Operation{
 	Summary:     "Opens or closes meeting requests to a person's profile of yours, and replaces hours and rules: what is left out gets its default.",
 	Description: "Meetings that were approved stay as they are, and so do requests that wait for you.",
 	HTTP:        Route{"PUT", "/api/owner/meeting-settings", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeMeetings, Codes: []Code{Forbidden, NotFound},
+	Access: Owner, Scope: ScopeMeetings, Replaces: GetMeetingSettings.Operation, Codes: []Code{Forbidden, NotFound},
 	Example: MeetingDraft{Owned: Owned{"asha"}, Accepting: true, MeetingRules: MeetingRules{TimeZone: "Asia/Kolkata", Durations: []int{15, 30}, ShowSlots: true}},
 })

@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"strconv"
 	"strings"
 	"time"
 )
@@ -20,32 +19,6 @@ type Geo struct {
 	Longitude float64 `json:"longitude" minimum:"-180" maximum:"180" doc:"Degrees east."`
 }
 
-// An Availability says whether an item is available.
-type Availability string
-
-const (
-	InStock      Availability = "in_stock"
-	Backorder    Availability = "backorder"
-	Preorder     Availability = "preorder"
-	OutOfStock   Availability = "out_of_stock"
-	Discontinued Availability = "discontinued"
-)
-
-// An ItemDraft is something that a merchant sells, as the owner writes it. SKU is the owner's name
-// for it: an item that is written again with the same SKU keeps its id.
-type ItemDraft struct {
-	SKU          string       `json:"sku" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" doc:"Your own name for the item; unique among your items."`
-	Name         string       `json:"name" minLength:"1" maxLength:"120" doc:"Name of the item."`
-	Description  string       `json:"description,omitempty" maxLength:"1000" doc:"Plain text."`
-	Price        *MoneyDraft  `json:"price,omitempty" doc:"Leave it out for a price on request."`
-	Unit         string       `json:"unit,omitempty" maxLength:"40" doc:"What the price is for, such as plate or kg."`
-	Category     string       `json:"category,omitempty" maxLength:"60" doc:"The group of your list that it belongs to, such as meals."`
-	Tags         []string     `json:"tags,omitempty" maxItems:"8" shape:"tag" doc:"Words to find it by, lower case."`
-	Availability Availability `json:"availability,omitempty" enum:"in_stock,backorder,preorder,out_of_stock,discontinued" doc:"in_stock when left out."`
-	Image        string       `json:"image,omitempty" format:"uri" shape:"https" maxLength:"500" doc:"https address of a picture."`
-	URL          string       `json:"url,omitempty" format:"uri" shape:"https" maxLength:"500" doc:"https address of its page."`
-}
-
 // A MerchantDraft is the merchant record of a business, as its owner writes it.
 type MerchantDraft struct {
 	Category       string           `json:"category,omitempty" maxLength:"60" doc:"What kind of shop, in a word or two, such as restaurant." example:"restaurant"`
@@ -57,7 +30,7 @@ type MerchantDraft struct {
 	ExceptionHours []ExceptionHours `json:"exceptionHours,omitempty" maxItems:"60" doc:"Dates with other hours, or closed."`
 	Phone          string           `json:"phone,omitempty" pattern:"^[+]?[0-9 ()-]{3,30}$" doc:"Telephone number, such as +91 80 5550 1234."`
 	Website        string           `json:"website,omitempty" format:"uri" shape:"https" maxLength:"500" doc:"https address of its site."`
-	Items          []ItemDraft      `json:"items,omitempty" maxItems:"100" doc:"All items on sale: an item that is left out is removed."`
+	Items          []ItemDraft      `json:"items,omitempty" maxItems:"100" doc:"All items on sale: an item that is left out is removed. Not for a catalog of more than 100: leave it out to keep that, and write its items with put_item, put_items or import_items."`
 }
 
 // Check returns the faults that tags cannot express: unknown codes and zones, contradictory hours,
@@ -79,41 +52,12 @@ func (d MerchantDraft) Check() (faults []Fault) {
 		}
 	}
 	faults = append(faults, checkHours(d.Hours, d.ExceptionHours)...)
-	seen := map[string]bool{}
-	for i, item := range d.Items {
-		at := "/items/" + strconv.Itoa(i)
-		if seen[item.SKU] {
-			add(at+"/sku", "repeated", "another item has this sku")
-		}
-		seen[item.SKU] = true
-		if item.Price != nil {
-			if _, fault := item.Price.Minor(); fault != nil {
-				add(at+"/price"+fault.Pointer, fault.Code, fault.Detail)
-			}
-		}
-		faults = append(faults, addresses(map[string]string{at + "/image": item.Image, at + "/url": item.URL})...)
-		faults = append(faults, lineFaults(map[string]string{at + "/name": item.Name, at + "/unit": item.Unit, at + "/category": item.Category})...)
-	}
+	faults = append(faults, checkItems(d.Items)...)
 	if d.Phone != "" && !strings.ContainsAny(d.Phone, "0123456789") {
 		add("/phone", "wrong-shape", "contains no digit")
 	}
 	faults = append(faults, addresses(map[string]string{"/website": d.Website})...)
 	return append(faults, lineFaults(map[string]string{"/category": d.Category, "/city": d.City})...)
-}
-
-// An Item is something a merchant sells, as readers see it.
-type Item struct {
-	ID           string       `json:"id" pattern:"^item_"`
-	SKU          string       `json:"sku"`
-	Name         string       `json:"name"`
-	Description  string       `json:"description"`
-	Price        *Money       `json:"price" required:"true" orNull:"true" doc:"Null: on request."`
-	Unit         *string      `json:"unit" nullable:"true"`
-	Category     *string      `json:"category" nullable:"true"`
-	Tags         []string     `json:"tags"`
-	Availability Availability `json:"availability" enum:"in_stock,backorder,preorder,out_of_stock,discontinued"`
-	Image        *string      `json:"image" nullable:"true" format:"uri"`
-	URL          *string      `json:"url" nullable:"true" format:"uri"`
 }
 
 // Openness says whether a merchant is open at the moment of the answer. All three members are null
@@ -158,12 +102,15 @@ type Merchant struct {
 	Openness
 	Phone         *string        `json:"phone" nullable:"true"`
 	Website       *string        `json:"website" nullable:"true" format:"uri"`
-	Items         []Item         `json:"items"`
+	Items         []Item         `json:"items" doc:"The first items, 100 at most, in the shop's order."`
+	ItemCount     int            `json:"itemCount" doc:"How many items there are."`
+	ItemsNext     *string        `json:"itemsNext" doc:"Value of after of list_items for the items after these; null when there are no more."`
 	Tags          []string       `json:"tags"`
 	Languages     []string       `json:"languages"`
 	Identity      *Identity      `json:"identity"`
 	Reputation    *Reputation    `json:"reputation" required:"true" orNull:"true"`
 	Returns       *ReturnsPolicy `json:"returns" required:"true" orNull:"true"`
+	ReturnRequest *ReturnRequest `json:"returnRequest" required:"true" orNull:"true" doc:"How to ask for a return; null when none is accepted."`
 	ContactPolicy ContactPolicy  `json:"contactPolicy"`
 	Alive         *bool          `json:"alive,omitempty"`
 	LastSeenAt    *time.Time     `json:"lastSeenAt,omitempty"`
@@ -226,6 +173,7 @@ var GetMerchant = declare[HandleInput, Merchant](Operation{
 type MerchantRecord struct {
 	Handle    string        `json:"handle"`
 	Record    MerchantDraft `json:"record" doc:"What put_merchant takes."`
+	ItemCount int           `json:"itemCount" doc:"How many items there are. With more than 100 the record has none: list_own_items lists them."`
 	UpdatedAt *time.Time    `json:"updatedAt" nullable:"true" doc:"Null: there is no record yet."`
 	Untrusted bool          `json:"untrusted_content" enum:"true" doc:"Always true."`
 }
@@ -250,10 +198,11 @@ var GetMerchantRecord = declare[Owned, MerchantRecord](Operation{
 
 var PutMerchant = declare[MerchantInput, MerchantRecord](Operation{
 	Name: "put_merchant", Title: "Write your merchant record",
-	Summary:     "Replaces the merchant record of a business of yours: category, city, address, opening hours, items.",
-	Description: "An item keeps its id as long as it is written with the same sku. A new item is announced in the feed, at most twenty at once.",
-	HTTP:        Route{"PUT", "/api/owner/merchant", 200}, Doors: HTTP | MCP, For: Owners,
+	Summary: "Replaces the merchant record of a business of yours: category, city, address, opening hours, items.",
+	Description: "An item keeps its id as long as it is written with the same sku. A new item is announced in the feed, at most twenty at once. " +
+		"A catalog of more than 100 items is kept when items is left out, and refused as conflict when it is not.",
+	HTTP: Route{"PUT", "/api/owner/merchant", 200}, Doors: HTTP | MCP, For: Owners,
 	Access: Owner, Scope: ScopeProfile, Replaces: GetMerchantRecord.Operation,
-	Codes:   []Code{Forbidden, NotFound},
+	Codes:   []Code{Forbidden, NotFound, Conflict},
 	Example: MerchantInput{MerchantDraft: MerchantDraft{Category: "restaurant", City: "Bengaluru"}},
 })

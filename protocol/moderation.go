@@ -47,9 +47,18 @@ const (
 	ReviewHidden   ReviewState = "hidden"
 )
 
+// A ReviewCause says who brought a post into the moderation queue.
+type ReviewCause string
+
+const (
+	CauseReports ReviewCause = "reports" // readers of this node
+	CauseFlags   ReviewCause = "flags"   // other servers, by ActivityPub Flag
+)
+
 // A ReviewQuery selects posts of the moderation queue.
 type ReviewQuery struct {
 	State ReviewState `json:"state,omitempty" enum:"waiting,reported,hidden" default:"reported" doc:"waiting: posts with reports that nobody has decided about, visible or hidden by them. reported: the visible ones of them. hidden: every hidden post."`
+	Cause ReviewCause `json:"cause,omitempty" enum:"reports,flags" doc:"reports: only posts that readers reported here. flags: only those that another server reported. A page may then hold fewer posts than limit."`
 	Paging
 }
 
@@ -116,6 +125,13 @@ var DismissReports = declare[Decision, PostStanding](Operation{
 	Name: "dismiss_reports", Title: "Dismiss the reports of a post",
 	Summary: "Keeps a reported post visible; its reports so far no longer count.",
 	HTTP:    Route{"POST", "/api/operator/posts/{id}/dismiss", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
+	Codes: []Code{NotFound, Gone, Conflict}, Example: decision,
+})
+
+var ReopenReports = declare[Decision, PostStanding](Operation{
+	Name: "reopen_reports", Title: "Reopen the reports of a post",
+	Summary: "Undoes dismiss_reports: the post waits for a decision again, and the reports that were dismissed count.",
+	HTTP:    Route{"POST", "/api/operator/posts/{id}/reopen", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
 	Codes: []Code{NotFound, Gone, Conflict}, Example: decision,
 })
 

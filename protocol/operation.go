@@ -93,8 +93,9 @@ type Operation struct {
 	Visitor     bool       // what a browser began belongs to it: the HTTP door recognises it by a cookie, which it sets on a write
 	OneTime     bool       // a write whose answer contains a secret: it is not stored for an Idempotency-Key
 	Dialect     Dialect    // standard in whose form errors are also given
+	Body        int64      // longest body over HTTP in bytes; 0 means 64 KiB (contract §1)
 	Upload      int64      // the body is a file of at most so many bytes, not JSON; the input is in the query
-	UploadMedia string     // its media type
+	UploadMedia string     // its media type, or several, divided by a comma and a space
 	Delivers    *Delivery  // what is later sent to an address that the caller names; nil for nothing
 	Replaces    *Operation // the read whose answer this write replaces, wholly or in part: If-Match with its ETag refuses the write after a change in between
 	Versioned   bool       // a write replaces its answer, which therefore has an ETag; set by declare

@@ -64,6 +64,8 @@ type AuditEntry struct {
 
 // An AuditQuery reads the audit log.
 type AuditQuery struct {
+	Actor  string `json:"actor,omitempty" maxLength:"500" doc:"Only what this account, host or actor did."`
+	Action string `json:"action,omitempty" maxLength:"60" doc:"Only this action, such as post hide."`
 	Paging
 }
 

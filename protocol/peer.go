@@ -20,15 +20,20 @@ type Followed struct {
 	Attempts  int        `json:"attempts" minimum:"0" doc:"Failed attempts since the last success."`
 	LastError string     `json:"lastError" doc:"Why the last attempt failed; empty if it did not."`
 	NextAt    *time.Time `json:"nextAt" doc:"When the next attempt or poll is due; null for none."`
+	CheckedAt *time.Time `json:"checkedAt" doc:"When its log was last asked for, in vain or not; null for never. Without failed attempts, everything until then has arrived."`
 }
 
 // Delivering is an inbox of another server.
 type Delivering struct {
-	Inbox     string `json:"inbox"`
-	State     string `json:"state" enum:"active,slow,dead" doc:"slow: fails, and is tried less often. dead: failed for a week."`
-	Seq       int64  `json:"seq" minimum:"0" doc:"How far this node's board log has been delivered to it."`
-	Attempts  int    `json:"attempts" minimum:"0" doc:"Failed attempts since the last success."`
-	LastError string `json:"lastError"`
+	Inbox     string     `json:"inbox"`
+	State     string     `json:"state" enum:"active,slow,dead" doc:"slow: fails, and is tried less often. dead: failed for a week."`
+	Seq       int64      `json:"seq" minimum:"0" doc:"How far this node's board log has been delivered to it."`
+	Behind    int64      `json:"behind" minimum:"0" doc:"Entries of the log that it has not been told of."`
+	Attempts  int        `json:"attempts" minimum:"0" doc:"Failed attempts since the last success."`
+	LastError string     `json:"lastError"`
+	LastAt    *time.Time `json:"lastAt" doc:"The last successful delivery; null for none."`
+	NextAt    *time.Time `json:"nextAt" doc:"When it is tried again; null unless it fails."`
+	Stoa      bool       `json:"stoa" doc:"It is a stoa node, which reads the log itself when it missed something."`
 }
 
 // A PeerPolicy is the operator's policy for a host.
@@ -48,4 +53,48 @@ var ListPeers = declare[PeersQuery, PeersView](Operation{
 	Summary: "The boards that this node follows or tries to follow and the inboxes that it delivers to, with the state of each.",
 	HTTP:    Route{"GET", "/api/operator/peers", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
 	ReadOnly: true, NoStore: true, Codes: []Code{InvalidCursor}, Example: PeersQuery{Paging: Paging{Limit: 20}},
+})
+
+// A PeerAddress is the address of another node, of its board or of an inbox.
+type PeerAddress struct {
+	URL string `json:"url" minLength:"1" maxLength:"2000" doc:"Address of the node, such as https://n1.example, or of its board, as list_peers shows it."`
+}
+
+// FollowPeer has the running node follow a board at once, or try for a day.
+var FollowPeer = declare[PeerAddress, None](Operation{
+	Name: "follow_peer", Title: "Follow a board",
+	Summary: "Follows the board of another node: within a second, or with retries for a day.",
+	HTTP:    Route{"POST", "/api/operator/peers/follow", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
+	Example: PeerAddress{URL: "https://n1.example"},
+})
+
+// UnfollowPeer has the running node stop following a board, and tell it so.
+var UnfollowPeer = declare[PeerAddress, None](Operation{
+	Name: "unfollow_peer", Title: "Stop following a board",
+	Summary: "Stops following a board, or trying to; the posts that were received stay.",
+	HTTP:    Route{"POST", "/api/operator/peers/unfollow", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
+	Codes: []Code{NotFound}, Example: PeerAddress{URL: "https://n1.example/ap/board"},
+})
+
+// RetryPeer has the running node try a peer at once that fails.
+var RetryPeer = declare[PeerAddress, None](Operation{
+	Name: "retry_peer", Title: "Try a peer now",
+	Summary: "Reads a followed board, sends an unanswered follow again, or delivers to an inbox, now instead of at the next time.",
+	HTTP:    Route{"POST", "/api/operator/peers/retry", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
+	Codes: []Code{NotFound}, Example: PeerAddress{URL: "https://n1.example/ap/board"},
+})
+
+// A PolicyChange says how a host and its subdomains are treated from now on.
+type PolicyChange struct {
+	Host   string `json:"host" minLength:"1" maxLength:"253" doc:"Host in lower case ASCII, with or without a port."`
+	Policy string `json:"policy" enum:"reject,silence,trusted,none"`
+	Note   string `json:"note,omitempty" maxLength:"1000" doc:"Why; for the operators only."`
+}
+
+// SetPeerPolicy sets how a host is treated.
+var SetPeerPolicy = declare[PolicyChange, None](Operation{
+	Name: "set_peer_policy", Title: "Set the policy for a host",
+	Summary: "Refuses a host and its subdomains, hides what comes from it, counts its reports, or none of these.",
+	HTTP:    Route{"PUT", "/api/operator/peers/policy", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
+	Example: PolicyChange{Host: "spam.example", Policy: "silence", Note: "Nothing but advertising."},
 })

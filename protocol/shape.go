@@ -31,6 +31,7 @@ var textShapes = map[string]shape{
 	"https":       {pattern: `^https://`},
 	"kept-handle": {pattern: HandlePattern},
 	"keyid":       {pattern: `^[A-Za-z0-9_-]{43}$`}, // RFC 7638
+	"label":       {pattern: `^[^\t\n]{1,60}$`},
 	"language":    {pattern: `^[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*$`},
 	"mail-code":   {pattern: `^[A-Za-z0-9_-]{32}$`},
 	"message-id":  {pattern: `^msg` + id + `$`},
@@ -43,6 +44,7 @@ var textShapes = map[string]shape{
 	"passphrase":  {pattern: `^[!-~]([ -~]*[!-~])?$`},
 	"post-id":     {pattern: `^post` + id + `$`},
 	"post-tag":    {PostTagPattern, FoldTag},
+	"receipt-id":  {pattern: `^rcpt` + id + `$`},
 	"refund-id":   {pattern: `^rfd` + id + `$`},
 	"region":      {pattern: `^[A-Z]{2}(-[A-Z0-9]{1,3})?$`}, // ISO 3166
 	"session-id":  {pattern: `^ses` + id + `$`},

@@ -172,6 +172,7 @@ type Thread struct {
 	New       int         `json:"new,omitempty" minimum:"0" doc:"For the owner: those of them that are not marked as read."`
 	Subject   string      `json:"subject,omitempty" doc:"In the owner's list: the first line of the first message."`
 	Preview   string      `json:"preview,omitempty" doc:"In the owner's list: the beginning of the newest message, when there are several."`
+	Return    *ReturnTask `json:"return,omitempty" doc:"For the owner of a business that accepts returns, on a thread of the kind support: it may ask for one."`
 	CreatedAt time.Time   `json:"createdAt"`
 	UpdatedAt time.Time   `json:"updatedAt" doc:"When the last message came."`
 	ClosedAt  *time.Time  `json:"closedAt" doc:"Null while the thread is not closed."`

@@ -29,6 +29,7 @@ var ours = map[string]string{
 
 	"IdentityStatus.note":     "the node's",
 	"IdentityEnd.detail":      "the node's",
+	"LineFault.detail":        "the node's, about the caller's own file",
 	"ModerationEntry.subject": "a name, no text", "ModerationEntry.reason": "the operator's",
 	"ModerationNote.subject": "the operator's", "ModerationNote.text": "the operator's",
 	"Block.reason": "the operator's", "Block.note": "the operator's",

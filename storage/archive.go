@@ -161,7 +161,7 @@ func (ps Profiles) PutAt(ctx context.Context, p *StoredProfile, written time.Tim
 
 // PutAt is Put for a record that its owner wrote at another time.
 func (ms Merchants) PutAt(ctx context.Context, handle string, draft protocol.MerchantDraft, written time.Time) error {
-	_, err := ms.put(ctx, handle, draft, written)
+	_, _, err := ms.put(ctx, handle, draft, written)
 	return err
 }
 
@@ -171,8 +171,9 @@ func (ms Merchants) SkipNews(ctx context.Context, handle string) error {
 	if _, err := ms.tx.write(ctx, `UPDATE profile SET joined_at = ? WHERE handle = ? AND joined_at = 0`, millis(ms.tx.Now), handle); err != nil {
 		return err
 	}
-	_, err := ms.tx.write(ctx, `UPDATE merchant_item SET listed_at = ? WHERE listed_at = 0 AND seq = (SELECT seq FROM profile WHERE handle = ?)`,
-		millis(ms.tx.Now), handle)
+	_, err := ms.tx.write(ctx, `UPDATE merchant SET
+		news = (SELECT COALESCE(max(pos), 0) / 2 FROM item i WHERE i.seq = merchant.seq AND i.since <= merchant.catalog)
+		WHERE seq = (SELECT seq FROM profile WHERE handle = ?)`, handle)
 	return err
 }
 

@@ -1,8 +1,10 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"stoa/protocol"
@@ -21,29 +23,58 @@ func (tx *Tx) Audit(ctx context.Context, actor, action, subject, detail string) 
 	return err
 }
 
-const auditQuery = `SELECT id, at, actor, action, subject, detail FROM audit WHERE id < ? ORDER BY id DESC LIMIT ?`
+func auditQuery(actor, action string, before int64, limit int) (string, []any) {
+	where, args := "", []any{}
+	if actor != "" {
+		where, args = where+`actor = ? AND `, append(args, actor)
+	}
+	if action != "" {
+		where, args = where+`action || '' = ? AND `, append(args, action)
+	}
+	return `SELECT id, at, actor, action, subject, detail FROM audit WHERE ` + where + `id < ? ORDER BY id DESC LIMIT ?`, append(args, before, limit)
+}
 
 // AuditLog reads the actions of operators, owners and peers; [Tx.Audit] adds one.
 type AuditLog struct{ tx *Tx }
 
 func (tx *Tx) AuditLog() AuditLog { return AuditLog{tx} }
 
-// List returns the audit log, newest first.
-func (al AuditLog) List(ctx context.Context, limit int, after string) (protocol.Page[AuditEntry], error) {
+// List returns the audit log, newest first: of one actor, of one action, or "" for all.
+func (al AuditLog) List(ctx context.Context, actor, action string, limit int, after string) (protocol.Page[AuditEntry], error) {
 	limit = bounded(limit)
 	const listing = "audit"
 	before, err := position(listing, after, math.MaxInt64)
 	if err != nil {
 		return protocol.Page[AuditEntry]{}, err
 	}
-	rows, err := al.tx.query(ctx, auditQuery, before, limit+1)
-	entries, err := collect(rows, err, func(s scanner) (e AuditEntry, err error) {
-		var at int64
-		err = s.Scan(&e.ID, &at, &e.Actor, &e.Action, &e.Subject, &e.Detail)
-		e.At = moment(at)
-		return e, err
-	})
+	text, args := auditQuery(actor, action, before, limit+1)
+	rows, err := al.tx.query(ctx, text, args...)
+	entries, err := collect(rows, err, scanAudit)
 	return page(entries, limit, listing, func(e AuditEntry) string { return number(e.ID) }), err
+}
+
+const auditOf = `SELECT id, at, actor, action, subject, detail FROM audit WHERE action || '' = ? AND subject = ? ORDER BY id DESC LIMIT 20`
+
+// Of returns the newest entries about a subject, up to twenty of each action, newest first.
+// It reads every entry with these actions until it has them.
+func (al AuditLog) Of(ctx context.Context, subject string, actions ...string) (all []AuditEntry, err error) {
+	for _, action := range actions {
+		rows, err := al.tx.query(ctx, auditOf, action, subject)
+		some, err := collect(rows, err, scanAudit)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	slices.SortFunc(all, func(a, b AuditEntry) int { return cmp.Compare(b.ID, a.ID) })
+	return all, nil
+}
+
+func scanAudit(s scanner) (e AuditEntry, err error) {
+	var at int64
+	err = s.Scan(&e.ID, &at, &e.Actor, &e.Action, &e.Subject, &e.Detail)
+	e.At = moment(at)
+	return e, err
 }
 
 const (

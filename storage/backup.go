@@ -22,7 +22,10 @@ var invariants = []invariant{
 	{"an open version that is no profile's place", `SELECT r.pos FROM profile_rank r LEFT JOIN profile p ON p.seq = r.seq AND p.pos = r.pos
 		WHERE r.closed_at IS NULL AND p.seq IS NULL LIMIT 1`},
 	{"a merchant record without its profile", `SELECT m.seq FROM merchant m LEFT JOIN profile p ON p.seq = m.seq WHERE p.seq IS NULL LIMIT 1`},
-	{"an item without its merchant", `SELECT i.id FROM merchant_item i LEFT JOIN merchant m ON m.seq = i.seq WHERE m.seq IS NULL LIMIT 1`},
+	{"an item without its merchant", `SELECT i.id FROM item i LEFT JOIN merchant m ON m.seq = i.seq WHERE m.seq IS NULL
+		AND NOT EXISTS (SELECT 1 FROM job WHERE kind = 'drop-items' AND state = 'waiting') LIMIT 1`},
+	{"a count of items that is wrong", `SELECT m.seq FROM merchant m JOIN profile p ON p.seq = m.seq
+		WHERE m.items <> (SELECT count(*) FROM item i WHERE i.seq = m.seq AND i.since <= m.catalog AND i.until > m.catalog) OR p.catalog <> (m.items > 0) LIMIT 1`},
 	{"a visible post without exactly one visible feed item, which only an archived one may lack", `SELECT p.id FROM post p WHERE p.state = 'visible'
 		AND (SELECT count(*) FROM feed f WHERE f.subject_id = p.id AND f.visible) NOT BETWEEN
 			CASE WHEN EXISTS (SELECT 1 FROM archive_post a WHERE a.seq = p.seq) THEN 0 ELSE 1 END AND 1 LIMIT 1`},

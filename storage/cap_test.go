@@ -155,7 +155,7 @@ func TestEvict_WhatIsOver(t *testing.T) {
 				_, err := tx.Inbox().ByKey(ctx, [32]byte{i, 1})
 				require.NoError(t, err)
 			}
-			entries, err := tx.AuditLog().List(ctx, 100, "")
+			entries, err := tx.AuditLog().List(ctx, "", "", 100, "")
 			require.Len(t, entries.Items, 10)
 			require.NoError(t, err)
 			stats, err := tx.Jobs().Stats(ctx)

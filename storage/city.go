@@ -77,15 +77,7 @@ var cities = [][]string{
 	{"Mexico City", "Ciudad de México", "CDMX"},
 }
 
-var cityNames = sync.OnceValue(func() map[string]string {
-	names := map[string]string{}
-	for _, c := range cities {
-		for _, name := range c {
-			names[foldName(name)] = foldName(c[0])
-		}
-	}
-	return names
-})
+var cityNames = sync.OnceValue(func() map[string]string { return namesOf(cities) })
 
 // cityName is the indexed name of a city, folded.
 func cityName(s string) string {

@@ -23,6 +23,7 @@ func TestTables(t *testing.T) {
 		"spent": "Requests.PruneSpent", "block": "Blocks.Prune", "api_token": "Tokens.Prune", "callback": "Callbacks.Prune", "refund": "is kept",
 		"key_directory": "its cache (identity/directory)",
 		"profile_rank":  "is a number of the directory's clock",
+		"item":          "is a version of a catalog; Items.EndImport",
 		"meeting":       "is when it takes place; Meetings.Prune",
 	}
 	db, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "stoa.db")})

@@ -134,6 +134,8 @@ func skew(t *testing.T, db *storage.DB, scale int) {
 		`SELECT 'https://p' || `+name+`, 'http', 'p' || `+name+`, 'p' || `+name+`, `+at+` FROM series`)
 	skewBids(t, db, scale, fill, at)
 	skewMeetings(t, db, fill, at)
+	skewOrders(t, fill)
+	skewReviews(t, db, fill)
 	exec(`UPDATE job SET done_at = ? WHERE id IN (SELECT id FROM job WHERE state = 'done' ORDER BY id LIMIT ?)`, now-1000*day, prunable)
 	storage.Analyze(t, db)
 }
@@ -318,7 +320,7 @@ var grown = []struct {
 		return found(len(page.Items), err)
 	})},
 	{"audit log", reading(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.AuditLog().List(ctx, 20, "")
+		_, err := tx.AuditLog().List(ctx, "", "", 20, "")
 		return err
 	})},
 	{"next probe", reading(func(ctx context.Context, tx *storage.Tx) error {
@@ -383,7 +385,7 @@ var grown = []struct {
 		return err
 	})},
 	{"list dead jobs", reading(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Jobs().List(ctx, storage.JobDead, 20, "")
+		_, err := tx.Jobs().List(ctx, storage.JobDead, "", 20, "")
 		return err
 	})},
 }
@@ -521,7 +523,7 @@ func TestGrowth(t *testing.T) {
 			require.NoError(t, err)
 			skew(t, db, scale)
 			enqueue(t, db, slices.Repeat([]storage.Job{{Kind: "due", RunAt: start.Add(-time.Second)}}, 8)...)
-			for _, g := range slices.Concat(grown, grownBids, grownMeetings) {
+			for _, g := range slices.Concat(grown, grownBids, grownMeetings, grownOrders, grownReviews) {
 				cost := costs[g.name]
 				cost[i], err = costOf(t, db, g.run)
 				require.NoError(t, err, g.name)

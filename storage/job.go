@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -125,9 +126,13 @@ func (db *DB) ReleaseJobs(ctx context.Context, owner string) error {
 	})
 }
 
-// List returns the jobs of a state, newest first.
-func (js Jobs) List(ctx context.Context, state JobState, limit int, after string) (protocol.Page[Job], error) {
+// List returns the jobs of a state, newest first. With a kind, those that wait come in
+// the order in which they are due, others the last due first.
+func (js Jobs) List(ctx context.Context, state JobState, kind JobKind, limit int, after string) (protocol.Page[Job], error) {
 	limit = bounded(limit)
+	if kind != "" {
+		return js.listKind(ctx, state, kind, limit, after)
+	}
 	listing := "jobs-" + string(state)
 	before, err := position(listing, after, math.MaxInt64)
 	if err != nil {
@@ -136,6 +141,31 @@ func (js Jobs) List(ctx context.Context, state JobState, limit int, after string
 	rows, err := js.tx.query(ctx, `SELECT `+jobColumns+` FROM job WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?`, string(state), before, limit+1)
 	jobs, err := collect(rows, err, scanJob)
 	return page(jobs, limit, listing, func(j Job) string { return number(j.ID) }), err
+}
+
+const (
+	jobsDueFirst = `SELECT ` + jobColumns + ` FROM job WHERE state = ? AND kind = ? AND (run_at, id) > (?, ?) ORDER BY run_at, id LIMIT ?`
+	jobsDueLast  = `SELECT ` + jobColumns + ` FROM job WHERE state = ? AND kind = ? AND (run_at, id) < (?, ?) ORDER BY run_at DESC, id DESC LIMIT ?`
+)
+
+func (js Jobs) listKind(ctx context.Context, state JobState, kind JobKind, limit int, after string) (protocol.Page[Job], error) {
+	listing := "jobs-" + string(state) + "-" + string(kind)
+	p, err := protocol.ParseCursor(listing, after)
+	if err != nil {
+		return protocol.Page[Job]{}, err
+	}
+	query, at, id := jobsDueFirst, int64(math.MinInt64), int64(0)
+	if state != JobWaiting {
+		query, at = jobsDueLast, math.MaxInt64
+	}
+	if p != "" {
+		if _, err := fmt.Sscanf(p, "%d-%d", &at, &id); err != nil {
+			return protocol.Page[Job]{}, protocol.Errorf(protocol.InvalidCursor, "after is not a next value of this listing; leave it out to start anew")
+		}
+	}
+	rows, err := js.tx.query(ctx, query, string(state), string(kind), at, id, limit+1)
+	jobs, err := collect(rows, err, scanJob)
+	return page(jobs, limit, listing, func(j Job) string { return number(millis(j.RunAt)) + "-" + number(j.ID) }), err
 }
 
 const (
@@ -204,6 +234,22 @@ func (js Jobs) Requeue(ctx context.Context, id int64) error {
 		js.tx.wake(TopicJobs)
 	}
 	return one(n, err)
+}
+
+// Drop deletes a dead job and returns it; ErrNotFound when it is not dead.
+func (js Jobs) Drop(ctx context.Context, id int64) (Job, error) {
+	if err := js.tx.dirty(); err != nil {
+		return Job{}, err
+	}
+	rows, err := js.tx.query(ctx, `DELETE FROM job WHERE id = ? AND state = 'dead' RETURNING `+jobColumns, id)
+	jobs, err := collect(rows, err, scanJob)
+	if err == nil && len(jobs) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return Job{}, err
+	}
+	return jobs[0], nil
 }
 
 // Prune deletes jobs that were done or buried before a time, at most a thousand per

@@ -80,7 +80,7 @@ func TestJobs_LanesRunOneAtATimeInOrder(t *testing.T) {
 		_, kinds = claim(t, db, "two", 10)
 		require.Equal(t, []string{"a3"}, kinds)
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			dead, err := tx.Jobs().List(ctx, storage.JobDead, 10, "")
+			dead, err := tx.Jobs().List(ctx, storage.JobDead, "", 10, "")
 			require.Len(t, dead.Items, 1)
 			require.Equal(t, "for good", dead.Items[0].LastError)
 			require.NotNil(t, dead.Items[0].DoneAt)
@@ -225,7 +225,7 @@ func TestJobs_DeadStaysDead(t *testing.T) {
 		dead := func() storage.Job {
 			var list protocol.Page[storage.Job]
 			require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
-				list, err = tx.Jobs().List(ctx, storage.JobDead, 10, "")
+				list, err = tx.Jobs().List(ctx, storage.JobDead, "", 10, "")
 				return err
 			}))
 			require.Len(t, list.Items, 1)
@@ -302,7 +302,7 @@ func TestJobs_ErrorTexts(t *testing.T) {
 			require.NoError(t, db.RetryJob(t.Context(), jobs[0].ID, 0, text), name)
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Bury(ctx, jobs[0].ID, text) })
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				page, err := tx.Jobs().List(ctx, storage.JobDead, 1, "")
+				page, err := tx.Jobs().List(ctx, storage.JobDead, "", 1, "")
 				require.NoError(t, err)
 				require.LessOrEqual(t, len(page.Items[0].LastError), 2000)
 				return nil

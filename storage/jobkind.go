@@ -31,16 +31,18 @@ const (
 
 // Jobs of the other packages of node.
 const (
-	CallbackJob JobKind = "callback"     // one attempt at one delivery of a reply; a failed one is retried by a new job
-	SilenceJob  JobKind = "silence"      // closes a thread after thirty days without a message (contract §5)
-	ImportJob   JobKind = "import"       // finishes an interrupted import
-	FollowJob   JobKind = "follow"       // follows another node's board; also the prefix of its dedupe key
-	UnfollowJob JobKind = "unfollow"     // stops following a board
-	ProbeJob    JobKind = "probe"        // asks which agents are alive; one runs at a time over all processes
-	PruneJob    JobKind = "prune"        // deletes expired rows, as in the table of docs/OPERATIONS.md
-	HoursJob    JobKind = "hours"        // computes "open now" of merchants whose stored interval is over
-	AdoptJob    JobKind = "adopt"        // joins replies to a parent that arrived after them; the arguments are the id of the parent
-	DropJob     JobKind = "drop-threads" // deletes the rest of the threads of a deleted profile; the arguments are the handle
+	CallbackJob  JobKind = "callback"     // one attempt at one delivery of a reply; a failed one is retried by a new job
+	SilenceJob   JobKind = "silence"      // closes a thread after thirty days without a message (contract §5)
+	ImportJob    JobKind = "import"       // finishes an interrupted import
+	FollowJob    JobKind = "follow"       // follows another node's board; also the prefix of its dedupe key
+	UnfollowJob  JobKind = "unfollow"     // stops following a board
+	ProbeJob     JobKind = "probe"        // asks which agents are alive; one runs at a time over all processes
+	PruneJob     JobKind = "prune"        // deletes expired rows, as in the table of docs/OPERATIONS.md
+	HoursJob     JobKind = "hours"        // computes "open now" of merchants whose stored interval is over
+	AdoptJob     JobKind = "adopt"        // joins replies to a parent that arrived after them; the arguments are the id of the parent
+	ShopWordsJob JobKind = "shop-words"   // computes what a merchant with a large catalog is found by; the arguments are the handle
+	DropItemsJob JobKind = "drop-items"   // deletes the rest of the items of a deleted profile; the arguments are its number
+	DropJob      JobKind = "drop-threads" // deletes the rest of the threads of a deleted profile; the arguments are the handle
 )
 
 // Jobs of package attention.
@@ -65,14 +67,20 @@ const (
 	CalendarEventJob JobKind = "calendar-event"   // one attempt to write or delete the event of a meeting
 )
 
+// Jobs of package reputation.
+const (
+	FeedbackJob      JobKind = "feedback"       // reads the events of one reputation registry; the arguments are its identity registry
+	FeedbackCheckJob JobKind = "feedback-check" // fetches files of reviews, asks the chain about payments, and decides
+)
+
 // JobKinds returns every kind.
 func JobKinds() []JobKind {
 	return []JobKind{
 		ProcessJob, DeliverJob, SubmitJob, EraseJob, PullJob, RecheckJob, EvictJob,
 		NoticeJob, MailJob, WebhookJob, SignInJob, ConfirmJob, AddressJob, FormerJob, SecurityJob,
-		CallbackJob, SilenceJob, ImportJob, FollowJob, UnfollowJob, ProbeJob, PruneJob, HoursJob, AdoptJob, DropJob,
+		CallbackJob, SilenceJob, ImportJob, FollowJob, UnfollowJob, ProbeJob, PruneJob, HoursJob, AdoptJob, DropJob, ShopWordsJob, DropItemsJob,
 		BidDueJob, BidLinkJob, BidCancelJob, BidPollJob, PayEventJob, RefundJob, BidUpdateJob,
 		MeetingDueJob, MeetingMailJob, MeetingRemindJob, MeetingUpdateJob, CalendarCheckJob, CalendarBusyJob,
-		CalendarEventJob,
+		CalendarEventJob, FeedbackJob, FeedbackCheckJob,
 	}
 }

@@ -31,11 +31,11 @@ func TestList_Bounded(t *testing.T) {
 			-1: protocol.DefaultLimit, 0: protocol.DefaultLimit, 1: 1, protocol.MaxLimit: protocol.MaxLimit, 1 << 40: protocol.MaxLimit,
 		} {
 			require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				entries, err := tx.AuditLog().List(ctx, limit, "")
+				entries, err := tx.AuditLog().List(ctx, "", "", limit, "")
 				require.NoError(t, err)
 				require.Len(t, entries.Items, want, limit)
 				require.NotNil(t, entries.Next)
-				jobs, err := tx.Jobs().List(ctx, storage.JobWaiting, limit, "")
+				jobs, err := tx.Jobs().List(ctx, storage.JobWaiting, "", limit, "")
 				require.Len(t, jobs.Items, want, limit)
 				return err
 			}))

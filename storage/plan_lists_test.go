@@ -18,7 +18,7 @@ import (
 // large are the tables that grow with a node. No listing may read one from end to
 // end, or sort what it did not find by an index.
 var large = regexp.MustCompile(`\b(?:Seq Scan on|SCAN) ` +
-	`(post|post_tag|post_word|feed|log|profile|profile_rank|profile_word|merchant|merchant_item|thread|thread_message)\b`)
+	`(post|post_tag|post_word|feed|log|profile|profile_rank|profile_word|merchant|item|item_word|thread|thread_message)\b`)
 
 // byTime is the walk over posts in the order of their numbers that looks at each.
 // On SQLite it calls itself a search; on PostgreSQL it filters what it finds.
@@ -57,7 +57,7 @@ func TestPlans_Filled(t *testing.T) {
 		db, err := storage.Open(t.Context(), c)
 		require.NoError(t, err)
 		defer db.Close()
-		require.NoError(t, fill.Fill(t.Context(), db, fill.Config{Base: base, Posts: 20_000, Profiles: 2000, Threads: 6000, Seed: 1}))
+		require.NoError(t, fill.Fill(t.Context(), db, fill.Config{Base: base, Posts: 20_000, Profiles: 2000, Threads: 6000, Items: 10_000, Seed: 1}))
 		fillAccounts(t, db)
 		words := "SCAN profile_word VIRTUAL TABLE INDEX"
 		if c.URL != "" {
@@ -124,6 +124,21 @@ func askEverything(t *testing.T, db *storage.DB, asking *string) {
 			ask(q, func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
 				q.After = after
 				p, err := tx.Profiles().ListMerchants(ctx, q)
+				return p.Next, err
+			})
+		}
+	}
+	minor := func(n int64) *int64 { return &n }
+	for _, text := range []string{"", fill.Word(0), fill.Word(9000)} {
+		for _, q := range []storage.ItemQuery{
+			{}, {Categories: []string{fill.Categories[0], fill.Categories[3]}}, {Currency: "INR", Min: minor(5000), Max: minor(9000)},
+			{Handles: []string{fill.Handle(0)}}, {Handles: []string{fill.Handle(0)}, Availabilities: []protocol.Availability{protocol.InStock}},
+			{Handles: []string{fill.Handle(0), fill.Handle(1)}},
+		} {
+			q.Q, q.Limit = text, 2
+			ask(q, func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
+				q.After = after
+				p, err := tx.Items().Search(ctx, q)
 				return p.Next, err
 			})
 		}

@@ -73,6 +73,8 @@ func fillOther(t *testing.T, url string) {
 		`INSERT INTO archive_post (handle, seq) SELECT 'moved-' || seq % 300, seq FROM post LIMIT 6000`,
 		`INSERT INTO meeting (id, handle, state, shown, starts_at, ends_at, requester, mailbox, token_hash, asked_at, moved_at, moves, sequence,
 			doc) SELECT 'mtg_' || seq, 'asked-' || seq % 300, 'submitted', TRUE, 1, 2, 'x', 'm'::bytea, ('t' || seq)::bytea, 1, 1, 1, 0, '{}' FROM post LIMIT 6000`,
+		`INSERT INTO order_receipt (id, handle, n, order_id, agent, client, buyer, currency, minor, paid_at, issued_at, reason, token, doc)
+			SELECT 'rcpt_' || seq, 'shop-' || seq % 300, seq, 'R-' || seq, '', '', '', 'INR', 1, 1, 1, '', '', '{}' FROM post LIMIT 6000`,
 		`VACUUM (ANALYZE)`,
 	} {
 		_, err = own.Exec(statement)
@@ -163,6 +165,12 @@ func askPrivate(t *testing.T, db *storage.DB, asking *string) {
 			p, err := tx.Meetings().Agenda(ctx, handle, time.UnixMilli(0), time.UnixMilli(9), 20, after)
 			return p.Next, err
 		})
+		for _, order := range []string{"", "R-1"} {
+			ask("order receipts of @"+handle+" "+order, func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
+				p, err := tx.OrderReceipts().List(ctx, handle, order, 20, after)
+				return p.Next, err
+			})
+		}
 		ask("posts of "+handle, func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
 			p, err := tx.Posts().ListOwn(ctx, handle, 20, after)
 			return p.Next, err
@@ -222,7 +230,7 @@ func askOperators(t *testing.T, ask func(what string, list func(tx *storage.Tx, 
 			return p.Next, err
 		},
 		"audit": func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
-			p, err := tx.AuditLog().List(ctx, 20, after)
+			p, err := tx.AuditLog().List(ctx, "", "", 20, after)
 			return p.Next, err
 		},
 		"moderation log": func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {

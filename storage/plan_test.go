@@ -64,7 +64,6 @@ func TestPlans(t *testing.T) {
 	add("moderation log", moderationLogQuery, 9, 21)
 	add("enrolments of a registry", enrolmentsOfRegistry, "eip155:1:0xa:", "eip155:1:0xa;", 10)
 	add("review", reviewQuery, 9, 21)
-	add("audit", auditQuery, 9, 21)
 	add("posts of a day", postsOfDay, 1, 2)
 	add("reports of a day", reportsOfDay, 1, 2)
 	add("profiles of a day", profilesOfDay, 1, 2)
@@ -116,6 +115,21 @@ func TestPlans(t *testing.T) {
 	add("free lanes", freeLanes, claimLook)
 	add("next in a lane", nextInLane, 1)
 	add("jobs of a state", `SELECT id FROM job WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?`, "dead", 1, 2)
+	add("waiting jobs of a kind", jobsDueFirst, "waiting", "x", 1, 2, 3)
+	add("ended jobs of a kind", jobsDueLast, "dead", "x", 1, 2, 3)
+	add("due jobs of a kind", countDue, "x", 1, 2)
+	add("jobs of a kind that failed", retrying, "x")
+	add("last dead job of a kind", lastDeath, "x")
+	add("traffic", trafficSince, 1, 2)
+	text, args = auditQuery("", "", 9, 21)
+	add("audit", text, args...)
+	text, args = auditQuery("x", "", 9, 21)
+	add("audit of an actor", text, args...)
+	text, args = auditQuery("", "x", 9, 21)
+	add("audit of an action", text, args...)
+	add("audit of an action on a subject", auditOf, "x", "y")
+	text, args = auditQuery("x", "y", 9, 21)
+	add("audit of an actor's action", text, args...)
 	add("jobs of a lane", laneFull, "x", 1)
 	add("jobs of a name", jobsWaiting, "x", "y")
 	add("dead jobs of a kind", jobsDead, "x")
@@ -198,6 +212,10 @@ func TestPlans(t *testing.T) {
 	add("peers", isPeer, "x", "x")
 	// What every bid, every poll and every page of a board asks must use the index that is made for it.
 	by := map[string]string{
+		"audit of an actor": "audit_actor (actor=?", "audit of an action": "audit_action (<expr>=?",
+		"audit of an actor's action": "audit_act", "audit of an action on a subject": "audit_action (<expr>=?",
+		"due jobs of a kind": "job_kind", "jobs of a kind that failed": "job_kind", "last dead job of a kind": "job_kind",
+		"waiting jobs of a kind": "job_kind", "ended jobs of a kind": "job_kind",
 		"jobs that a process left": "job_owner", "outlets that a process left": "outlet_owner",
 		"attention boards": "attention_board_listed", "slots in use": "bid_slot", "slots of a board": "bid_slot", "live bids": "bid_state",
 		"unpaid bids without a slot": "bid_held", "due bids": "bid_held bid_claimed", "bids on a board": "bid_bidder", "bids on the node": "bid_bidder",

@@ -21,7 +21,9 @@ type StoredProfile struct {
 	Alive                protocol.Liveness // "" counts as unknown
 	LastSeenAt           time.Time         // when it last answered; zero: never
 	Attention            bool              // its attention board is open, or will be next to a new one; later only AttentionBoards.Put changes it
+	Catalog              bool              // a business with an item on sale; only Items changes it
 	Meetings             bool              // it takes meeting requests: what Draft.Agent says where there is one, and Meetings.PutSettings
+	Reviews, Stars       int64             // reviews of its chain identity that count, and the sum of their ratings in hundredths of a point; see Feedbacks.Add
 	CreatedAt, UpdatedAt time.Time
 }
 
@@ -29,7 +31,7 @@ type StoredProfile struct {
 // index.
 func (p *StoredProfile) Open() protocol.Rooms {
 	person := p.Draft.Kind == protocol.Person
-	return protocol.Rooms{AttentionBoard: p.Attention && person, Meetings: p.Meetings && person}
+	return protocol.Rooms{AttentionBoard: p.Attention && person, Meetings: p.Meetings && person, Catalog: p.Catalog && !person}
 }
 
 type profileRow struct {
@@ -38,16 +40,18 @@ type profileRow struct {
 	ERC8004, KeyHash     string // "" none
 	IdentityNote         string
 	Listed, Attention    bool
-	Meetings             bool
+	Meetings, Catalog    bool
 	Alive                string
 	LastSeenAt, JoinedAt int64
 	Pos                  int64 // of its version in profile_rank; 0 none
+	Reviews, Stars       int64
 	CreatedAt, UpdatedAt int64
 }
 
 func (r *profileRow) profile() (*StoredProfile, error) {
 	p := &StoredProfile{ERC8004: r.ERC8004, KeyHash: r.KeyHash, IdentityNote: r.IdentityNote,
-		Unlisted: !r.Listed, Attention: r.Attention, Meetings: r.Meetings, Alive: protocol.Liveness(r.Alive), LastSeenAt: moment(r.LastSeenAt),
+		Unlisted: !r.Listed, Attention: r.Attention, Meetings: r.Meetings, Catalog: r.Catalog, Alive: protocol.Liveness(r.Alive), LastSeenAt: moment(r.LastSeenAt),
+		Reviews: r.Reviews, Stars: r.Stars,
 		CreatedAt: moment(r.CreatedAt), UpdatedAt: moment(r.UpdatedAt)}
 	if err := json.Unmarshal([]byte(r.Draft), &p.Draft); err != nil {
 		return nil, fmt.Errorf("profile %s: %w", r.Handle, err)
@@ -113,7 +117,7 @@ func (ps Profiles) put(ctx context.Context, p *StoredProfile, written time.Time)
 	}
 	p.CreatedAt, p.UpdatedAt = moment(r.CreatedAt), moment(r.UpdatedAt)
 	p.Alive, p.LastSeenAt, p.Attention = protocol.Liveness(r.Alive), moment(r.LastSeenAt), r.Attention
-	p.Meetings = r.Meetings
+	p.Meetings, p.Catalog = r.Meetings, r.Catalog
 	if r.Attention && !created {
 		if err := ps.tx.AttentionBoards().relist(ctx, r.Handle, r.Listed && p.Open().AttentionBoard); err != nil {
 			return false, err
@@ -135,8 +139,9 @@ func (ps Profiles) put(ctx context.Context, p *StoredProfile, written time.Time)
 func (ps Profiles) save(ctx context.Context, r *profileRow) (err error) {
 	if r.Seq != 0 {
 		_, err = ps.tx.write(ctx, `UPDATE profile SET draft = ?, erc8004 = NULLIF(?, ''), key_hash = NULLIF(?, ''), identity_note = ?, listed = ?, meetings = ?,
-			updated_at = ? WHERE seq = ?`,
-			r.Draft, r.ERC8004, r.KeyHash, r.IdentityNote, r.Listed, r.Meetings, r.UpdatedAt, r.Seq)
+			updated_at = ?, reviews = COALESCE((SELECT f.reviews FROM feedback_sum f WHERE f.agent = ?), 0),
+			stars = COALESCE((SELECT f.stars FROM feedback_sum f WHERE f.agent = ?), 0) WHERE seq = ?`,
+			r.Draft, r.ERC8004, r.KeyHash, r.IdentityNote, r.Listed, r.Meetings, r.UpdatedAt, r.ERC8004, r.ERC8004, r.Seq)
 	} else if err = ps.tx.dirty(); err == nil {
 		err = ps.tx.row(ctx, `INSERT INTO profile (handle, draft, erc8004, key_hash, identity_note, listed, attention, meetings, alive, last_seen_at,
 			created_at, updated_at) VALUES (?, ?, NULLIF(?, ''), NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq`,
@@ -152,12 +157,13 @@ func (ps Profiles) save(ctx context.Context, r *profileRow) (err error) {
 	return nil
 }
 
-const profileColumns = `seq, handle, draft, COALESCE(erc8004, ''), COALESCE(key_hash, ''), identity_note, listed, attention, meetings, alive, last_seen_at,
-	joined_at, COALESCE(pos, 0), created_at, updated_at`
+const profileColumns = `seq, handle, draft, COALESCE(erc8004, ''), COALESCE(key_hash, ''), identity_note, listed, attention, meetings, catalog, alive,
+	last_seen_at,
+	joined_at, COALESCE(pos, 0), reviews, stars, created_at, updated_at`
 
 func scanProfile(s scanner) (r profileRow, err error) {
-	err = s.Scan(&r.Seq, &r.Handle, &r.Draft, &r.ERC8004, &r.KeyHash, &r.IdentityNote, &r.Listed, &r.Attention, &r.Meetings, &r.Alive, &r.LastSeenAt,
-		&r.JoinedAt, &r.Pos, &r.CreatedAt, &r.UpdatedAt)
+	err = s.Scan(&r.Seq, &r.Handle, &r.Draft, &r.ERC8004, &r.KeyHash, &r.IdentityNote, &r.Listed, &r.Attention, &r.Meetings, &r.Catalog, &r.Alive, &r.LastSeenAt,
+		&r.JoinedAt, &r.Pos, &r.Reviews, &r.Stars, &r.CreatedAt, &r.UpdatedAt)
 	return r, err
 }
 

@@ -52,7 +52,7 @@ func (ps Profiles) ListPeople(ctx context.Context, q protocol.PeopleQuery) (prot
 func (ps Profiles) ListMerchants(ctx context.Context, q protocol.MerchantQuery) (protocol.Page[ListedProfile], error) {
 	facets := []string{facet(facetKind, string(protocol.Business))}
 	if q.Category != "" {
-		facets = append(facets, facet(facetCategory, foldName(q.Category)))
+		facets = append(facets, facet(facetCategory, categoryName(q.Category)))
 	}
 	if q.City != "" {
 		facets = append(facets, facet(facetCity, cityName(q.City)))

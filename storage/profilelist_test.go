@@ -41,7 +41,7 @@ func (d directory) merchant(handle string, m protocol.MerchantDraft) (stored *st
 	d.t.Helper()
 	require.Empty(d.t, m.Check())
 	write(d.t, d.db, func(ctx context.Context, tx *storage.Tx) (err error) {
-		stored, err = tx.Merchants().Put(ctx, handle, m)
+		stored, _, err = tx.Merchants().Put(ctx, handle, m)
 		return err
 	})
 	return stored

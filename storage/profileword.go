@@ -3,6 +3,7 @@ package storage
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"stoa/protocol"
 )
@@ -15,7 +16,7 @@ import (
 //	head  these, headline, tags and capabilities
 //	plain these, description, needs, and what a merchant's record says
 //
-// Descriptions and tags of items are indexed plainly, too. Two adjacent words are
+// The words of a merchant's items are indexed plainly, too (itemword.go). Two adjacent words are
 // also one token, so that phrases are found without positions. The index also
 // contains facets (word.go).
 const (
@@ -23,6 +24,7 @@ const (
 	formHead  = "\ue001"
 	formName  = "\ue002"
 	pairOf    = "\ue003" // between the two words of a pair
+	startOf   = "\ue004" // before the beginning of a word of an item
 )
 
 // forms are the forms of the classes, the best first.
@@ -36,6 +38,7 @@ const maxText = 768 << 10
 type text struct {
 	seen map[string]bool
 	b    []byte
+	most int // size limit in bytes
 }
 
 func (t *text) put(token string) {
@@ -49,7 +52,7 @@ func (t *text) put(token string) {
 func (t *text) add(class int, s string) {
 	words := foldWords(s)
 	for i, w := range words {
-		if len(t.b) > maxText {
+		if len(t.b) > t.most {
 			return
 		}
 		for _, form := range forms[class:] {
@@ -65,8 +68,13 @@ func foldWords(s string) []string { return strings.Fields(string(fold(nil, s))) 
 
 // profileText is the text of a listed profile; m may be nil.
 func profileText(p *StoredProfile, m *StoredMerchant) string {
-	t := &text{seen: map[string]bool{}}
+	t := &text{seen: map[string]bool{}, most: maxText}
 	eachField(p, m, t.add)
+	if m != nil {
+		for token := range strings.FieldsSeq(m.sells) {
+			t.put(token)
+		}
+	}
 	d := &p.Draft
 	t.put(facet(facetListed, ""))
 	t.put(facet(facetKind, string(d.Kind)))
@@ -93,7 +101,7 @@ func profileText(p *StoredProfile, m *StoredMerchant) string {
 		t.put(facet(facetNobody, ""))
 	}
 	if m != nil && m.Draft.Category != "" {
-		t.put(facet(facetCategory, foldName(m.Draft.Category)))
+		t.put(facet(facetCategory, categoryName(m.Draft.Category)))
 	}
 	if m != nil && m.Draft.City != "" {
 		t.put(facet(facetCity, cityName(m.Draft.City)))
@@ -129,27 +137,24 @@ func eachField(p *StoredProfile, m *StoredMerchant, field func(class int, s stri
 		return
 	}
 	field(2, m.Draft.Category)
+	field(2, categoryName(m.Draft.Category))
 	field(2, m.Draft.City)
 	field(2, cityName(m.Draft.City))
-	for _, i := range m.Items {
-		field(2, i.Draft.Name)
-		field(2, i.Draft.Category)
-	}
-	for _, i := range m.Items { // after every name, since the text is bounded
-		field(2, i.Draft.Description)
-		for _, tag := range i.Draft.Tags {
-			field(2, tag)
-		}
-	}
 }
 
 // holds reports whether a text of the profile contains the words next to each
 // other.
 func holds(p *StoredProfile, m *StoredMerchant, phrase []string) (found bool) {
 	want := " " + strings.Join(phrase, " ") + " "
-	eachField(p, m, func(_ int, s string) {
+	look := func(_ int, s string) {
 		found = found || strings.Contains(" "+strings.Join(foldWords(s), " ")+" ", want)
-	})
+	}
+	eachField(p, m, look)
+	if m != nil {
+		for i := range m.Items { // the first ones
+			eachItemField(&m.Items[i].Draft, func(s string) { look(2, s) })
+		}
+	}
 	return found
 }
 
@@ -167,6 +172,8 @@ type search struct {
 	phrases [][]string // of three words and more: their pairs are in words
 	absent  [][]string // phrases of three words and more that must not occur
 	nothing bool       // the query contains no word
+
+	starts bool // the index has beginnings of words (itemword.go)
 
 	near bool   // also matches singular, plural, and words that begin with the last
 	last string // the last word, if it is long enough for a prefix search
@@ -256,16 +263,31 @@ func (l language) quoted(tokens []string) []string {
 // write is the query of one class: matches of all words in its place that do not
 // match in the place before.
 func (s *search) write(l language, class int) string {
-	must, here := l.quoted(s.facets), s.wordsIn(l, forms[class])
-	var groups, not, before []string
+	var before []string
+	if class > 0 {
+		before = s.wordsIn(l, forms[class-1])
+	}
+	return s.compose(l, s.wordsIn(l, forms[class]), before)
+}
+
+// flat is the query of an index with one class.
+func (s *search) flat(l language) string {
+	here, f := s.wordsIn(l, formPlain), *s
+	if len(here)+len(f.facets) == 0 {
+		here, f.groups = []string{"(" + strings.Join(l.quoted(f.groups[0]), l.or) + ")"}, f.groups[1:]
+	}
+	return f.compose(l, here, nil)
+}
+
+// compose writes the conditions around the words of one place and of that before.
+func (s *search) compose(l language, here, before []string) string {
+	must := l.quoted(s.facets)
+	var groups, not []string
 	for _, group := range s.groups {
 		groups = append(groups, strings.Join(l.quoted(group), l.or))
 	}
 	for _, group := range s.not {
 		not = append(not, strings.Join(l.quoted(group), l.and))
-	}
-	if class > 0 {
-		before = s.wordsIn(l, forms[class-1])
 	}
 	switch {
 	case s.any:
@@ -299,7 +321,11 @@ func (s *search) wordsIn(l language, form string) []string {
 			continue
 		}
 		all := l.quoted(inForm(form, siblings(w)))
-		if w == s.last && len(w) >= shortestStart {
+		switch {
+		case w != s.last || len(w) < shortestStart:
+		case s.starts && utf8.RuneCountInString(w) <= longestStart:
+			all = append(all, l.quote+startOf+w+l.quote)
+		default:
 			all[0] += l.begins
 		}
 		out[i] = "(" + strings.Join(all, l.or) + ")"

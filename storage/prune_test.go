@@ -171,7 +171,7 @@ func TestPrune_Ended(t *testing.T) {
 				_, err := tx.Callbacks().ByID(ctx, id)
 				require.NoError(t, err)
 			}
-			audit, err := tx.AuditLog().List(ctx, 100, "")
+			audit, err := tx.AuditLog().List(ctx, "", "", 100, "")
 			require.Len(t, audit.Items, 2)
 			require.Equal(t, "lately", audit.Items[0].Detail)
 			require.Equal(t, "post hide", audit.Items[1].Action)

@@ -146,7 +146,7 @@ func (ps Profiles) PruneRanks(ctx context.Context, before time.Time) (int, error
 
 // profileWordsVersion is the version of the rules for the words of profiles: those
 // of word.go and of profileword.go.
-var profileWordsVersion = fmt.Sprint(postWordsVersion, ".4")
+var profileWordsVersion = fmt.Sprint(postWordsVersion, ".5")
 
 const profileWordsSetting = "words of profiles"
 
@@ -214,6 +214,9 @@ func (ps Profiles) placeSome(ctx context.Context) (int, error) {
 	for i := range found {
 		p, err := found[i].profile()
 		if err != nil {
+			return 0, err
+		}
+		if err := ps.tx.Items().indexShop(ctx, &found[i]); err != nil {
 			return 0, err
 		}
 		m, err := ps.tx.Merchants().of(ctx, found[i].Seq)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"strconv"
+	"time"
 
 	"stoa/protocol"
 )
@@ -94,6 +95,23 @@ func (ms Moderation) SpendReports(ctx context.Context, postID string) (int, erro
 		return 0, err
 	}
 	return int(n), ms.reviewed(ctx, seq)
+}
+
+// ReopenReports makes the reports of a visible post count again that were made after a
+// time, and adds the post to the queue. It returns how many they are.
+func (ms Moderation) ReopenReports(ctx context.Context, postID string, after time.Time) (int, error) {
+	if err := ms.tx.dirty(); err != nil {
+		return 0, err
+	}
+	_, seq, err := ms.tx.Posts().lock(ctx, postID)
+	if err != nil {
+		return 0, err
+	}
+	n, err := ms.tx.write(ctx, `UPDATE report SET spent = FALSE WHERE post_id = ? AND spent AND at > ?`, postID, millis(after))
+	if err != nil || n == 0 {
+		return 0, err
+	}
+	return int(n), ms.review(ctx, seq, postID)
 }
 
 // InsertNote stores a note of an operator.

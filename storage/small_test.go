@@ -155,7 +155,7 @@ func TestIssuedAndAudit(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, want, known, id)
 			}
-			page, err := tx.AuditLog().List(ctx, 1, "")
+			page, err := tx.AuditLog().List(ctx, "", "", 1, "")
 			require.Equal(t, "restore", page.Items[0].Action)
 			require.NotNil(t, page.Next)
 			return err

@@ -83,6 +83,9 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if err := db.reindex(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
+	if err := db.indexItems(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("index the items: %w", err), db.Close())
+	}
 	if err := db.placeUnplaced(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("index the directory: %w", err), db.Close())
 	}

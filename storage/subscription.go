@@ -102,6 +102,12 @@ func (ss Subscriptions) ListDue(ctx context.Context) ([]Subscription, error) {
 	return convert(rows, subscriptionRow.subscription), err
 }
 
+// Hasten makes an accepted subscription due now. It is false when there is none.
+func (ss Subscriptions) Hasten(ctx context.Context, board string) (bool, error) {
+	n, err := ss.tx.write(ctx, `UPDATE subscription SET next_at = ? WHERE board = ? AND state = 'accepted'`, millis(ss.tx.Now), board)
+	return n > 0, err
+}
+
 // Advance moves from one number to the next under an epoch, in the transaction
 // that applies the entries between. It is false, and changes nothing, when the
 // subscription is not (or no longer) at that number: then another worker has

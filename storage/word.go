@@ -220,6 +220,10 @@ const (
 	facetCategory   = "\ue000g" // category of a merchant
 	facetCity       = "\ue000u" // city of a merchant, by its one name
 	facetLanguage   = "\ue000m" // language that an agent speaks
+
+	facetShop         = "\ue000h" // number of the merchant of an item
+	facetAvailability = "\ue000q" // availability of a variant of an item
+	facetPrice        = "\ue000w" // bucket of the price of a variant (itemword.go)
 )
 
 // facet is one word for a filter's value. Characters that are neither letter nor

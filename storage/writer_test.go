@@ -180,7 +180,7 @@ func TestWrite_NeighboursAreKeptApart(t *testing.T) {
 				require.EqualValues(t, i+1, e.Seq)
 				require.True(t, succeeded[e.ObjectID])
 			}
-			audit, e := tx.AuditLog().List(ctx, 100, "")
+			audit, e := tx.AuditLog().List(ctx, "", "", 100, "")
 			require.NoError(t, e)
 			for _, a := range audit.Items {
 				require.True(t, succeeded[a.Subject])

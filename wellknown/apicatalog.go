@@ -48,6 +48,7 @@ func (w *WellKnown) apiCatalog(*http.Request) (document, error) {
 			Anchor: w.base + protocol.ARDPath, Desc: at("/openapi.json", "application/vnd.oai.openapi+json"),
 			Meta: at(protocol.ARDCatalogPath, "application/json"), Status: status,
 		},
+		api{Anchor: w.base + protocol.UCPPath, Meta: at(protocol.UCPProfilePath, "application/json"), Doc: at("/SKILL.md", "text/markdown"), Status: status},
 		api{Anchor: w.base + "/ap/", Meta: at("/nodeinfo/2.1", "application/json"), Status: status},
 	)
 	own := api{Anchor: w.base + "/.well-known/api-catalog"}

@@ -3,7 +3,8 @@
 // directories of the node and of its agents (Web Bot Auth), ERC-8004
 // registration files, llms.txt, SKILL.md, robots.txt, the site map for crawlers
 // (sitemaps.org 0.9), the API catalog (RFC 9727), the catalog of Agentic Resource
-// Discovery (ARD 0.9), the card of the MCP server and security.txt (RFC 9116).
+// Discovery (ARD 0.9), the business profile of UCP, the card of the MCP server and
+// security.txt (RFC 9116).
 //
 // It stores nothing and fetches nothing. What it says about agents it asks of a
 // Directory, and what it signs with, of Keys; both are handed in. Actors are
@@ -176,6 +177,13 @@ func (w *WellKnown) Routes() []Route {
 		{"/SKILL.md", w.skill},
 		{"/robots.txt", w.robots},
 		{protocol.ARDCatalogPath, w.catalog},
+	}
+	for i, version := range protocol.UCPVersions {
+		pattern := protocol.UCPProfilePath
+		if i > 0 {
+			pattern += "/" + version
+		}
+		documents = append(documents, file{pattern, w.ucp(version)})
 	}
 	if w.c.Site != nil {
 		documents = append(documents, file{sitemapPath, w.sitemap})

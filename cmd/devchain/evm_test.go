@@ -152,7 +152,7 @@ func TestArtifacts_MatchSource(t *testing.T) {
 	t.Parallel()
 	sources, err := fs.Glob(contractFiles, "contracts/*.sol")
 	require.NoError(t, err)
-	require.Len(t, sources, 3)
+	require.Len(t, sources, 4)
 	for _, path := range sources {
 		src, err := contractFiles.ReadFile(path)
 		require.NoError(t, err)

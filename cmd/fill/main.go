@@ -25,7 +25,7 @@ func main() {
 	database := flag.String("database", "", "postgres:// `URL` of its database; default SQLite in the data directory")
 	base := flag.String("base", "http://127.0.0.1:8080", "public `address` of the node")
 	flag.Usage = func() {
-		fmt.Fprint(flag.CommandLine.Output(), "usage: fill [flags] N | posts=N,profiles=M,threads=T,boards=B,seed=S\n\n"+
+		fmt.Fprint(flag.CommandLine.Output(), "usage: fill [flags] N | posts=N,profiles=M,threads=T,boards=B,items=I,seed=S\n\n"+
 			"N posts come with a tenth as many profiles and a twentieth as many contact threads. Numbers may end in k or m.\n")
 		flag.PrintDefaults()
 	}

@@ -244,7 +244,7 @@ func (c *adminBackupCmd) Run(w *world, all *adminCmd) error {
 		return usagef("%s exists; name a new file", c.File)
 	}
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		if err := a.DB.Backup(ctx, c.File); err != nil {
+		if err := a.Backup(ctx, c.File); err != nil {
 			return err
 		}
 		fmt.Fprintf(w.stderr, "wrote %s; keep master.key with it, because the secrets in it cannot be decrypted without it\n", c.File)

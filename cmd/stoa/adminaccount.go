@@ -167,7 +167,7 @@ type tokenCreateCmd struct {
 	For   string        `arg:"" name:"for" help:"The profile that it is for, or the id of an account for all its profiles."`
 	Label string        `default:"token" help:"Name of the token."`
 	TTL   time.Duration `name:"ttl" help:"Lifetime. Default: it does not expire."`
-	Scope []string      `enum:"post,profile,keys,inbox,notify,archive,attention,meetings,account,operator" help:"What it allows: post, profile, keys, inbox, notify, archive, attention, meetings; for an account also account, and for an operator's account operator. Default: everything that concerns a profile."`
+	Scope []string      `enum:"post,profile,keys,inbox,notify,archive,attention,meetings,orders,account,operator" help:"What it allows: post, profile, keys, inbox, notify, archive, attention, meetings, orders; for an account also account, and for an operator's account operator. Default: everything that concerns a profile."`
 }
 
 func (c *tokenCreateCmd) Run(w *world, all *adminCmd) error {

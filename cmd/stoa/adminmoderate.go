@@ -126,6 +126,7 @@ type adminPostCmd struct {
 	Hide    postHideCmd    `cmd:"" help:"Hide a post from the public."`
 	Restore postRestoreCmd `cmd:"" help:"Make a hidden post visible again; its earlier reporters cannot hide it again."`
 	Dismiss postDismissCmd `cmd:"" help:"Keep a reported post visible; its reports so far no longer count."`
+	Reopen  postReopenCmd  `cmd:"" help:"Undo dismiss: the post waits for a decision again, and its reports count."`
 	Delete  postDeleteCmd  `cmd:"" help:"Delete a post for good."`
 }
 
@@ -144,6 +145,7 @@ type (
 	postHideCmd    struct{ decided }
 	postRestoreCmd struct{ decided }
 	postDismissCmd struct{ decided }
+	postReopenCmd  struct{ decided }
 	postDeleteCmd  struct{ decided }
 )
 
@@ -157,6 +159,10 @@ func (c *postRestoreCmd) Run(w *world, all *adminCmd) error {
 
 func (c *postDismissCmd) Run(w *world, all *adminCmd) error {
 	return all.operate(w, protocol.DismissReports.Operation, c.input())
+}
+
+func (c *postReopenCmd) Run(w *world, all *adminCmd) error {
+	return all.operate(w, protocol.ReopenReports.Operation, c.input())
 }
 
 func (c *postDeleteCmd) Run(w *world, all *adminCmd) error {

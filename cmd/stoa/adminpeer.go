@@ -16,6 +16,7 @@ import (
 type adminPeerCmd struct {
 	Follow   peerFollowCmd   `cmd:"" help:"Follow another node's board."`
 	Unfollow peerUnfollowCmd `cmd:"" help:"Stop following a board."`
+	Retry    peerRetryCmd    `cmd:"" help:"Try a followed board, or an inbox, now instead of at the next time."`
 	List     peerListCmd     `cmd:"" help:"The boards that the node follows, the inboxes that it delivers to, and their state."`
 	Policy   peerPolicyCmd   `cmd:"" help:"Set how a host is treated: reject, silence, trusted, or none."`
 }
@@ -40,6 +41,14 @@ type peerUnfollowCmd struct {
 
 func (c *peerUnfollowCmd) Run(w *world, all *adminCmd) error {
 	return do(all, w, protocol.UnfollowPeer, protocol.PeerAddress{URL: c.Board})
+}
+
+type peerRetryCmd struct {
+	URL string `arg:"" help:"The board or inbox, as peer list shows it."`
+}
+
+func (c *peerRetryCmd) Run(w *world, all *adminCmd) error {
+	return do(all, w, protocol.RetryPeer, protocol.PeerAddress{URL: c.URL})
 }
 
 type peerListCmd struct{}
@@ -97,15 +106,17 @@ func (c *peerPolicyCmd) Run(w *world, all *adminCmd) error {
 type adminJobCmd struct {
 	List    jobListCmd    `cmd:"" help:"List jobs of one state."`
 	Requeue jobRequeueCmd `cmd:"" help:"Try a dead job again."`
+	Drop    jobDropCmd    `cmd:"" help:"Delete a dead job; what it was to do is never done."`
 }
 
 type jobListCmd struct {
 	State string `default:"dead" enum:"waiting,dead,done" help:"waiting, dead or done."`
+	Kind  string `help:"Only jobs of this kind."`
 }
 
 func (c *jobListCmd) Run(w *world, all *adminCmd) error {
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		jobs, err := node.Do(ctx, a, protocol.ListJobs, protocol.JobQuery{State: c.State})
+		jobs, err := node.Do(ctx, a, protocol.ListJobs, protocol.JobQuery{State: c.State, Kind: c.Kind, Paging: protocol.Paging{Limit: protocol.MaxLimit}})
 		if err != nil {
 			return err
 		}
@@ -123,6 +134,14 @@ type jobRequeueCmd struct {
 
 func (c *jobRequeueCmd) Run(w *world, all *adminCmd) error {
 	return do(all, w, protocol.RequeueJob, protocol.JobRef{ID: c.ID})
+}
+
+type jobDropCmd struct {
+	ID int64 `arg:""`
+}
+
+func (c *jobDropCmd) Run(w *world, all *adminCmd) error {
+	return do(all, w, protocol.DropJob, protocol.JobRef{ID: c.ID})
 }
 
 type adminKeyCmd struct {

@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"stoa/identity/key"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -147,5 +149,45 @@ func TestSeed_Rooms(t *testing.T) {
 		for _, c := range a.Profile.Capabilities {
 			require.False(t, slices.ContainsFunc(rooms, func(room protocol.Capability) bool { return room.ID == c.ID }), "%s: %s", a.Profile.Handle, c.ID)
 		}
+	}
+}
+
+// TestVerifyReceipt checks a receipt offline: with a key file, for a client, of a node.
+func TestVerifyReceipt(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "node.jwk")
+	pair, err := key.GenerateEd25519()
+	require.NoError(t, err)
+	set, err := key.MarshalSet([]key.Public{pair.Published()})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, set, 0o600))
+	claims, err := json.Marshal(protocol.OrderReceiptClaims{Issuer: "https://n.example", Order: "R-1", Shop: "rao",
+		Client: "eip155:1:0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+		Amount: "180.00", Currency: "INR", PaidAt: 1, IssuedAt: 2, ID: protocol.NewID(protocol.ReceiptID, time.Now())})
+	require.NoError(t, err)
+	token, err := pair.SignCompact(claims, protocol.OrderReceiptType)
+	require.NoError(t, err)
+	other, err := pair.SignCompact(claims, "JWT")
+	require.NoError(t, err)
+	for _, c := range []struct {
+		name, token string
+		args        []string
+		code        int
+		says        string
+	}{
+		{"good", token, nil, exitDone, "not known offline"},
+		{"of the node", token + "\n", []string{"--node", "https://n.example/"}, exitDone, "not known offline"},
+		{"of another node", token, []string{"--node", "https://m.example"}, exitProblem, "says that https://n.example issued it"},
+		{"for the client", token, []string{"--client", "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"}, exitDone, ""},
+		{"for another client", token, []string{"--client", "0x1"}, exitProblem, "it is for the client"},
+		{"spoiled", token[:len(token)-4] + "AAAA", nil, exitProblem, "does not match"},
+		{"another type", other, nil, exitProblem, `typ \"JWT\"`},
+		{"no receipt", "hello", nil, exitProblem, "not a compact JWS"},
+	} {
+		var out, errs bytes.Buffer
+		got := run(context.Background(), append([]string{"verify", "receipt", "--keys", file}, c.args...), strings.NewReader(c.token), &out, &errs)
+		require.Equal(t, c.code, got, "%s: %s", c.name, &errs)
+		require.Contains(t, errs.String(), strings.ReplaceAll(c.says, `\"`, `"`), c.name)
+		require.Equal(t, c.code == exitDone, strings.Contains(out.String(), "INR 180.00"), c.name)
 	}
 }

@@ -78,6 +78,10 @@ func (c *devCmd) Run(w *world) error {
 		return err
 	}
 
+	if err := os.WriteFile(filepath.Join(data, "buyer"), []byte(chain.buyer+"\n"), 0o600); err != nil { // who reviews
+		return err
+	}
+
 	world := devWorld{Chain: chain.devChain}
 	group, running := errgroup.WithContext(ctx)
 	nodes, err := c.start(running, group, w, data, chain, &world)
@@ -216,7 +220,9 @@ func (c *devCmd) announce(w *world, data string, world *devWorld) error {
 		fmt.Fprintf(&b, "  @%-12s on node %s", a.Handle, a.Node)
 		if a.ERC8004 != nil {
 			fmt.Fprintf(&b, "   %s", *a.ERC8004)
-			signed = a
+			if a.Handle == onChain {
+				signed = a
+			}
 		}
 		fmt.Fprintln(&b)
 	}
@@ -236,6 +242,8 @@ Tokens and keys: %s. Try, in another terminal:
 		fmt.Fprintf(&b, "  ./stoa identity keys --yes --wallet %s --chain %d=%s,%s \\\n      %s        # revoke the key; then sign again\n",
 			filepath.Join(data, "wallet"), world.Chain.ChainID, world.Chain.RPC, world.Chain.IdentityRegistry, *signed.ERC8004)
 	}
+	fmt.Fprintf(&b, "  ./stoa call issue_order_receipt --node %s --token TOKEN --order R-1 --client %s ...   # docs/OPERATIONS.md, Reviews\n",
+		first, world.Chain.Buyer)
 	fmt.Fprintf(&b, "  curl %s/api/public/board\n\nStop with Ctrl-C. Events follow.\n\n", last)
 	_, err := fmt.Fprint(w.stdout, b.String())
 	return err

@@ -26,12 +26,14 @@ type devChain struct {
 	RPC                string `json:"rpc"`
 	IdentityRegistry   string `json:"identityRegistry"`
 	ReputationRegistry string `json:"reputationRegistry"`
+	Buyer              string `json:"buyer"` // account whose key is in the file buyer
 }
 
 // chainProcess is the running development chain.
 type chainProcess struct {
 	devChain
 	wallet string // private key of a funded account, hex
+	buyer  string // that of another
 
 	command *exec.Cmd
 	stdin   io.Closer
@@ -104,14 +106,16 @@ func runChain(ctx context.Context, path, listen, state string) (*chainProcess, e
 		var ready struct {
 			devChain
 			Accounts []struct {
+				Address    string `json:"address"`
 				PrivateKey string `json:"privateKey"`
 			} `json:"accounts"`
 		}
-		if err := json.Unmarshal(first, &ready); err != nil || len(ready.Accounts) == 0 {
+		if err := json.Unmarshal(first, &ready); err != nil || len(ready.Accounts) < 2 {
 			p.stop()
 			return nil, fmt.Errorf("the development chain did not start: %s", log.String())
 		}
-		p.devChain, p.wallet = ready.devChain, ready.Accounts[0].PrivateKey
+		p.devChain, p.wallet, p.buyer = ready.devChain, ready.Accounts[0].PrivateKey, ready.Accounts[1].PrivateKey
+		p.Buyer = ready.Accounts[1].Address
 		return p, nil
 	case <-time.After(30 * time.Second):
 		p.stop()

@@ -139,12 +139,17 @@ func (c *directoryCmd) Run(w *world) error {
 }
 
 type verifyCmd struct {
+	Request verifyRequestCmd `cmd:"" default:"withargs" help:"Check a signed HTTP request from standard input."`
+	Receipt verifyReceiptCmd `cmd:"" help:"Check a receipt for an order, with the keys of the node that signed it."`
+}
+
+type verifyRequestCmd struct {
 	Key  string `required:"" placeholder:"FILE" help:"JWK or JWK Set with the public key."`
 	Base string `required:"" placeholder:"URL" help:"Public address that the request was sent to."`
 	File string `arg:"" optional:"" help:"The request as sent over HTTP/1.1; - or nothing reads standard input."`
 }
 
-func (c *verifyCmd) Run(w *world) error {
+func (c *verifyRequestCmd) Run(w *world) error {
 	raw, err := readInput(w, c.File)
 	if err != nil {
 		return err
@@ -189,6 +194,11 @@ func readKeys(file string) (keySet, error) {
 	if err != nil {
 		return keySet{}, err
 	}
+	return parseKeys(file, raw)
+}
+
+// parseKeys reads a JWK Set, or one JWK, that came from a file or address.
+func parseKeys(file string, raw []byte) (keySet, error) {
 	if set, err := key.ParseSet(raw); err == nil && len(set.Keys) > 0 {
 		return keySet{set}, nil
 	}

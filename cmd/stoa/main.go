@@ -46,8 +46,9 @@ type cli struct {
 	Keygen    keygenCmd    `cmd:"" help:"Make a key pair, as a private JWK."`
 	Sign      signCmd      `cmd:"" help:"Sign an HTTP request and print the header fields."`
 	Directory directoryCmd `cmd:"" help:"Sign the key directory of a key that the node does not keep."`
-	Verify    verifyCmd    `cmd:"" help:"Check a signed HTTP request from standard input."`
+	Verify    verifyCmd    `cmd:"" help:"Check a signed HTTP request, or a receipt for an order."`
 	Identity  identityCmd  `cmd:"" help:"ERC-8004 identities on a chain."`
+	Review    reviewCmd    `cmd:"" help:"Reviews on a chain."`
 	Generate  generateCmd  `cmd:"" help:"Write the generated files of the repository." hidden:""`
 
 	Completion completionCmd `cmd:"" help:"Print the completion script of a shell."`
@@ -167,6 +168,9 @@ func status(err error, stderr io.Writer) int {
 	}
 	fmt.Fprintln(stderr, "stoa:", err)
 	printFaults(stderr, err)
+	if _, ok := errors.AsType[refusal](err); ok {
+		return exitProblem
+	}
 	if _, ok := errors.AsType[usage](err); ok || errors.Is(err, node.ErrConfig) {
 		return exitUsage
 	}

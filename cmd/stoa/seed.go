@@ -23,8 +23,9 @@ import (
 //go:embed seed.json
 var seedProfiles []byte
 
-// onChain is the agent that gets an on-chain identity.
-const onChain = "asha"
+// onChain is the agent that gets an on-chain identity and signs for itself; shopOnChain the business that gets
+// one, so that it can be reviewed.
+const onChain, shopOnChain = "asha", "rao-tiffins"
 
 // seed creates the agents of a local world, or reads what an earlier run created. Ravi is on the
 // second node if there is one, all others on the first.
@@ -123,7 +124,7 @@ func seedAgent(ctx context.Context, n *node.Node, who seeded, keyDir string, cha
 	if err := openRooms(ctx, n.URL, a, who); err != nil {
 		return a, err
 	}
-	if handle != onChain {
+	if handle != onChain && handle != shopOnChain {
 		return a, nil
 	}
 	id, err := register(ctx, chain, n.Base, pair)

@@ -12,12 +12,23 @@ import (
 // A Cache keeps values under names. It is safe for concurrent use. Over its bound it
 // drops what is unlikely to be asked for again, which may be what was just put in.
 type Cache[V any] struct {
-	rows *otter.Cache[string, row[V]]
+	rows rows
 	most int // bytes of one value with its name; 0 is no bound
 }
 
-type row[V any] struct {
-	value V
+// rows is an otter.Cache of rows, behind an interface that does not depend on the type of
+// the values: every package that uses a Cache, and every one that uses those, would compile
+// the whole of otter again for each type.
+type rows interface {
+	GetIfPresent(name string) (row, bool)
+	Set(name string, r row) (row, bool)
+	Invalidate(name string) (row, bool)
+	EstimatedSize() int
+	WeightedSize() uint64
+}
+
+type row struct {
+	value any
 	size  int
 	until time.Time
 }
@@ -26,16 +37,20 @@ type row[V any] struct {
 const rowSize = 200
 
 // Of returns an empty cache of at most that many values.
-func Of[V any](values int) *Cache[V] {
-	return &Cache[V]{rows: otter.Must(&otter.Options[string, row[V]]{MaximumSize: values, Executor: inline})}
-}
+func Of[V any](values int) *Cache[V] { return &Cache[V]{rows: ofValues(values)} }
 
 // OfBytes returns an empty cache of at most that many bytes, names included.
-func OfBytes[V any](bytes int) *Cache[V] {
-	return &Cache[V]{most: bytes, rows: otter.Must(&otter.Options[string, row[V]]{
+func OfBytes[V any](bytes int) *Cache[V] { return &Cache[V]{rows: ofBytes(bytes), most: bytes} }
+
+func ofValues(values int) rows {
+	return otter.Must(&otter.Options[string, row]{MaximumSize: values, Executor: inline})
+}
+
+func ofBytes(bytes int) rows {
+	return otter.Must(&otter.Options[string, row]{
 		MaximumWeight: uint64(bytes), Executor: inline,
-		Weigher: func(name string, r row[V]) uint32 { return uint32(min(rowSize+len(name)+r.size, math.MaxUint32)) },
-	})}
+		Weigher: func(name string, r row) uint32 { return uint32(min(rowSize+len(name)+r.size, math.MaxUint32)) },
+	})
 }
 
 // inline does the upkeep in the call that makes it due, so that the bound holds
@@ -48,7 +63,8 @@ func (c *Cache[V]) Get(name string, now time.Time) (value V, ok bool) {
 	if !ok || !now.Before(r.until) {
 		return value, false
 	}
-	return r.value, true
+	value, _ = r.value.(V) // a nil interface has no type
+	return value, true
 }
 
 // Put keeps a value until just before a time. size is about what it takes in bytes; a cache of a
@@ -58,7 +74,7 @@ func (c *Cache[V]) Put(name string, value V, size int, until time.Time) {
 		c.Drop(name)
 		return
 	}
-	c.rows.Set(name, row[V]{value, size, until})
+	c.rows.Set(name, row{value, size, until})
 }
 
 // Drop forgets what is kept under a name.

@@ -31,6 +31,8 @@ type chain struct {
 	lastUse  atomic.Int64 // Unix nanoseconds of the last lookup
 	logRange atomic.Uint64
 
+	feedbackRange atomic.Uint64 // blocks of one eth_getLogs for feedback
+
 	mu       sync.Mutex // guards all below
 	view     view       // head that the events below reach; zero before the first look
 	since    uint64     // events are complete from the block after since
@@ -75,6 +77,7 @@ func newChain(c Chain, final finality, cfg *Config, log *slog.Logger) (*chain, e
 	ch := &chain{Chain: c, final: final, now: time.Now, log: log, events: map[string]*change{}, changed: cfg.Changed,
 		budget: newBudget(cfg.ReadsPerSec, cfg.ReadBurst)}
 	ch.logRange.Store(c.LogRange)
+	ch.feedbackRange.Store(c.LogRange)
 	hc := httpClient(cfg.HTTPClient)
 	for _, u := range c.RPC {
 		client, err := rpc.DialOptions(context.Background(), u, rpc.WithHTTPClient(hc)) // dials nothing yet

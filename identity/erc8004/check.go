@@ -44,8 +44,11 @@ func (r *Reader) Check(ctx context.Context) error {
 // A State is the state of a chain. Err is nil when it can be read; a *[SettingError]; or
 // ErrUnavailable when no endpoint answered the last attempt.
 type State struct {
-	Chain uint64
-	Err   error
+	Chain    uint64
+	Err      error
+	Head     uint64    // last block that a look at the chain reached; 0 before the first
+	HeadAt   time.Time // when that block was made; zero before the first look
+	LookedAt time.Time // end of the last good look
 }
 
 // States returns the states of the configured chains, sorted by id.
@@ -57,8 +60,12 @@ func (r *Reader) States() []State {
 		if err == nil && c.failed {
 			err = ErrUnavailable
 		}
+		s := State{Chain: id, Err: err, Head: uint64(c.view.head.Number), LookedAt: c.lookedAt}
+		if s.Head > 0 {
+			s.HeadAt = time.Unix(int64(c.view.head.Time), 0).UTC()
+		}
 		c.mu.Unlock()
-		all = append(all, State{id, err})
+		all = append(all, s)
 	}
 	slices.SortFunc(all, func(a, b State) int { return int(a.Chain) - int(b.Chain) })
 	return all

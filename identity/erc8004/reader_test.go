@@ -726,7 +726,7 @@ func TestCheck_Settings(t *testing.T) {
 		err := r.Check(t.Context())
 		if c.want == "" {
 			require.NoError(t, err)
-			require.Equal(t, []State{{stubChain, nil}}, r.States())
+			require.Equal(t, []State{{Chain: stubChain}}, r.States())
 			continue
 		}
 		var wrong *SettingError

@@ -210,9 +210,18 @@ func (g *Registrar) head(ctx context.Context) (*head, error) {
 // receipt. A refusal is a [*RevertError], found before sending when the node can estimate the
 // call. After a timeout the transaction may still be included.
 func (g *Registrar) Send(ctx context.Context, to *common.Address, data []byte) (Receipt, error) {
+	return g.send(ctx, to, data, nil)
+}
+
+// Pay sends wei of the chain's own currency, and waits for the receipt as Send does.
+func (g *Registrar) Pay(ctx context.Context, to common.Address, wei *big.Int) (Receipt, error) {
+	return g.send(ctx, &to, nil, wei)
+}
+
+func (g *Registrar) send(ctx context.Context, to *common.Address, data []byte, value *big.Int) (Receipt, error) {
 	ctx, cancel := context.WithTimeout(ctx, g.cfg.Timeout)
 	defer cancel()
-	hash, err := g.submit(ctx, to, data)
+	hash, err := g.submit(ctx, to, data, value)
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -234,7 +243,7 @@ func (g *Registrar) Send(ctx context.Context, to *common.Address, data []byte) (
 	}
 }
 
-func (g *Registrar) submit(ctx context.Context, to *common.Address, data []byte) (common.Hash, error) {
+func (g *Registrar) submit(ctx context.Context, to *common.Address, data []byte, value *big.Int) (common.Hash, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var chain, nonce, gas hexutil.Uint64
@@ -242,6 +251,9 @@ func (g *Registrar) submit(ctx context.Context, to *common.Address, data []byte)
 	args := map[string]any{"from": g.from, "data": hexutil.Bytes(data)}
 	if to != nil {
 		args["to"] = *to
+	}
+	if value != nil {
+		args["value"] = (*hexutil.Big)(value)
 	}
 	for _, q := range []rpc.BatchElem{
 		{Method: "eth_chainId", Result: &chain},
@@ -262,7 +274,7 @@ func (g *Registrar) submit(ctx context.Context, to *common.Address, data []byte)
 	}
 	fee := new(big.Int).Lsh(h.BaseFee.ToInt(), 1) // room for six full blocks
 	t := tx{chainID: new(big.Int).SetUint64(g.cfg.ChainID), nonce: uint64(nonce), tip: tip.ToInt(),
-		feeCap: fee.Add(fee, tip.ToInt()), gas: withReserve(uint64(gas)), data: data}
+		feeCap: fee.Add(fee, tip.ToInt()), gas: withReserve(uint64(gas)), data: data, value: value}
 	if to != nil {
 		t.to = to[:]
 	}

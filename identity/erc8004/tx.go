@@ -9,7 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/rlp"
 )
 
-// A tx is an EIP-1559 transaction without access list or value. go-ethereum's package core/types
+// A tx is an EIP-1559 transaction without access list. go-ethereum's package core/types
 // would pull in all of KZG for these lines.
 type tx struct {
 	chainID *big.Int
@@ -19,11 +19,16 @@ type tx struct {
 	gas     uint64
 	to      []byte // empty deploys a contract
 	data    []byte
+	value   *big.Int // wei; nil for none
 }
 
 // sign returns the raw transaction: 02 | rlp(fields, yParity, r, s) (EIP-1559).
 func (t tx) sign(key *ecdsa.PrivateKey) ([]byte, error) {
-	fields := []any{t.chainID, t.nonce, t.tip, t.feeCap, t.gas, t.to, new(big.Int), t.data, []any{}}
+	value := t.value
+	if value == nil {
+		value = new(big.Int)
+	}
+	fields := []any{t.chainID, t.nonce, t.tip, t.feeCap, t.gas, t.to, value, t.data, []any{}}
 	body, err := rlp.EncodeToBytes(fields)
 	if err != nil {
 		return nil, fmt.Errorf("encode transaction: %w", err)

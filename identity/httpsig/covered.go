@@ -18,6 +18,8 @@ const (
 	coverAgent
 	coverIdentity
 	coverRelatedAuthority
+	coverUCPAgent
+	coverIdempotencyKey
 )
 
 // coverageOf returns the coverage of a signature whose base could be built.
@@ -46,6 +48,10 @@ func coverageOf(comps []component) coverage {
 				cov |= coverContentEncoding
 			case "signature-agent":
 				cov |= coverAgent
+			case "ucp-agent":
+				cov |= coverUCPAgent
+			case "idempotency-key":
+				cov |= coverIdempotencyKey
 			case "agent-identity":
 				if c.flags == 0 {
 					cov |= coverIdentity

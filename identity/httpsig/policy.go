@@ -22,6 +22,8 @@ const (
 	RequireRelatedAuthority                     // "@authority";req in a response
 	RequireExpires                              // parameter expires
 	RequireNonce                                // parameter nonce of 16 to 256 bytes
+	RequireUCPAgent                             // ucp-agent when present
+	RequireIdempotencyKey                       // idempotency-key when present
 )
 
 // TagWebBotAuth, TagStoa and TagDirectory are the values of the tag parameter
@@ -39,14 +41,24 @@ const (
 	MaxKeyID = 512
 )
 
-// Policy is what a route requires of a signature. created and keyid are always required. A Policy
-// must not be changed once in use; change a copy.
+// Policy is what a route requires of a signature. keyid is always required. A Policy must not be
+// changed once in use; change a copy.
 type Policy struct {
 	Tags      []string      // accepted tags; signatures with others are not for this node. nil: any tag or none
 	Require   Require       //
 	MaxWindow time.Duration // longest expires-created; 0: no bound
 	MaxAge    time.Duration // longest now-created; 0: no bound but expires
 	Skew      time.Duration // how far clocks may differ, in both directions
+
+	// Undated accepts signatures without created, which do not expire. A tagged one needs it.
+	Undated bool
+
+	// Untagged accepts signatures without a tag in addition to Tags.
+	Untagged bool
+
+	// SkipUncovered ignores a signature that does not cover what is required, as if it were for
+	// another application.
+	SkipUncovered bool
 
 	// Algorithms accepted; nil: all that NewKey makes.
 	Algorithms []Algorithm
@@ -92,6 +104,20 @@ func FederationPolicy() *Policy {
 	}
 }
 
+// UCPPolicy is for requests of the Universal Commerce Protocol (UCP 2026-08-25, Identity Resolution
+// Algorithm): untagged signatures, which need no date, and those of Web Bot Auth, with the same
+// coverage. There is no nonce: it admits to reads only.
+func UCPPolicy() *Policy {
+	return &Policy{
+		Tags: []string{TagWebBotAuth}, Untagged: true, Undated: true, SkipUncovered: true,
+		Require: RequireMethod | RequireTarget | RequireBody | RequireContentType | RequireAgent | RequireUCPAgent | RequireIdempotencyKey,
+		// A tagged signature is valid for a day at most.
+		MaxWindow:  24 * time.Hour,
+		Skew:       30 * time.Second,
+		Algorithms: []Algorithm{ECDSAP256SHA256, ECDSAP384SHA384, Ed25519},
+	}
+}
+
 // DirectoryPolicy is for key directories that are signed with their own keys
 // (draft-meunier-webbotauth-httpsig-protocol-02, "signed by the key itself").
 func DirectoryPolicy() *Policy {
@@ -105,7 +131,7 @@ func DirectoryPolicy() *Policy {
 func (q *Policy) wants(r Require) bool { return q.Require&r != 0 }
 
 func (q *Policy) ours(p Params) bool {
-	return q.Tags == nil || p.HasTag && slices.Contains(q.Tags, p.Tag)
+	return q.Tags == nil || p.HasTag && slices.Contains(q.Tags, p.Tag) || q.Untagged && !p.HasTag
 }
 
 func (q *Policy) accepts(a Algorithm) bool {
@@ -118,12 +144,13 @@ func (q *Policy) checkParams(sig *member, now time.Time) *Error {
 		return malformed(CodeParameterInvalid, sig.wrongType+": type")
 	}
 	p := &sig.params
+	dated := !q.Undated || p.HasTag
 	for _, want := range [...]struct {
 		name    string
 		missing bool
 	}{
-		{"created", !p.HasCreated},
-		{"expires", !p.HasExpires && q.wants(RequireExpires)},
+		{"created", !p.HasCreated && dated},
+		{"expires", !p.HasExpires && (q.wants(RequireExpires) || q.Undated && p.HasTag)},
 		{"keyid", !p.HasKeyID},
 		{"nonce", !p.HasNonce && q.wants(RequireNonce)},
 	} {
@@ -145,6 +172,12 @@ func (q *Policy) checkParams(sig *member, now time.Time) *Error {
 
 func (q *Policy) checkTimes(p *Params, now int64) *Error {
 	skew := int64(q.Skew / time.Second)
+	if !p.HasCreated { // only with Undated
+		if p.HasExpires && now > p.Expires+skew {
+			return fail(CodeExpired, "expires")
+		}
+		return nil
+	}
 	if p.HasExpires && p.Expires <= p.Created {
 		return fail(CodeParameterInvalid, "expires: must be after created")
 	}
@@ -214,6 +247,12 @@ func (q *Policy) checkCoverage(m *Message, body []byte, cov coverage) *Error {
 	}
 	if q.wants(RequireAgent) && cov&coverAgent == 0 && has("signature-agent") {
 		return fail(CodeAgentNotCovered, "signature-agent")
+	}
+	if q.wants(RequireUCPAgent) && cov&coverUCPAgent == 0 && has("ucp-agent") {
+		return missing("ucp-agent")
+	}
+	if q.wants(RequireIdempotencyKey) && cov&coverIdempotencyKey == 0 && has("idempotency-key") {
+		return missing("idempotency-key")
 	}
 	if q.wants(RequireIdentity) && cov&coverIdentity == 0 && has("agent-identity") {
 		return missing("agent-identity")

@@ -134,9 +134,15 @@ func (v *Verifier) verify(ctx context.Context, p *parse, m *Message, body []byte
 		if e == nil {
 			return r, nil
 		}
+		if q.SkipUncovered && (e.Code == CodeCoverageInsufficient || e.Code == CodeAgentNotCovered || e.Code == CodeDigestMissing) {
+			continue
+		}
 		if e.Label = sig.label; first == nil {
 			first = e
 		}
+	}
+	if first == nil {
+		return nil, fail(CodeNoAcceptableSignature, "coverage")
 	}
 	return nil, first
 }

@@ -17,12 +17,18 @@ import (
 // P-256 pair as ES256. The header contains typ JOSE, kid and, unless it is "", jku. The same
 // payload always gets the same signature. Other pairs give an error that wraps ErrUnsupported.
 func (p Pair) SignJWS(payload []byte, kid, jku string) (protected, signature string, err error) {
-	header := struct {
-		Alg string `json:"alg"`
-		Jku string `json:"jku,omitempty"`
-		Kid string `json:"kid"`
-		Typ string `json:"typ"`
-	}{"", jku, kid, "JOSE"}
+	return p.signJWS(payload, jwsHeader{Jku: jku, Kid: kid, Typ: "JOSE"})
+}
+
+// A jwsHeader is the protected header of what [Pair.signJWS] makes.
+type jwsHeader struct {
+	Alg string `json:"alg"`
+	Jku string `json:"jku,omitempty"`
+	Kid string `json:"kid"`
+	Typ string `json:"typ"`
+}
+
+func (p Pair) signJWS(payload []byte, header jwsHeader) (protected, signature string, err error) {
 	switch k := p.signer.(type) {
 	case ed25519.PrivateKey:
 		header.Alg = "EdDSA"

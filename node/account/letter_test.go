@@ -47,7 +47,7 @@ func TestSendLink_AfterAFailedAttempt(t *testing.T) {
 			require.NoError(t, db.Write(t.Context(), after))
 		}
 		require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			page, err := tx.Jobs().List(ctx, storage.JobWaiting, 100, "")
+			page, err := tx.Jobs().List(ctx, storage.JobWaiting, "", 100, "")
 			left = page.Items
 			return err
 		}))

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"sync"
-	"time"
 
 	"stoa/identity/integrity"
 	"stoa/identity/key"
@@ -44,25 +43,12 @@ type Archive struct {
 	// base 2; 0 means workFactor.
 	Work int
 
-	slots   chan struct{}
-	uploads *uploads
+	uploads *dispatch.Uploads
 }
-
-// uploads are the accounts whose archive is being received.
-type uploads struct {
-	sync.Mutex // guards of
-	of         map[string]bool
-}
-
-const (
-	atOnce     = 2                // archives that one process makes or reads at the same time
-	maxUploads = 32               // archives being received at the same time; they do not count towards atOnce
-	slotWait   = 30 * time.Second // how long a received archive waits to be read
-)
 
 // New completes an Archive.
 func New(a Archive) *Archive {
-	a.slots, a.uploads = make(chan struct{}, atOnce), &uploads{of: map[string]bool{}}
+	a.uploads = dispatch.NewUploads("archive", a.Spool)
 	return &a
 }
 
@@ -75,48 +61,6 @@ var recordSchemas = sync.OnceValue(func() *dispatch.Schemas {
 	return s
 })
 
-// arrive registers an archive that is being received, one per account. A slow sender holds no slot
-// meanwhile.
-func (a *Archive) arrive(account string) (arrived func(), err error) {
-	u := a.uploads
-	u.Lock()
-	defer u.Unlock()
-	switch {
-	case u.of[account]:
-		return nil, protocol.Errorf(protocol.Conflict, "this account is uploading another archive; wait until that upload is done, or cancel it")
-	case len(u.of) >= maxUploads:
-		return nil, protocol.Errorf(protocol.Overloaded, "too many archives are being uploaded; try again in a minute")
-	}
-	u.of[account] = true
-	return func() {
-		u.Lock()
-		defer u.Unlock()
-		delete(u.of, account)
-	}, nil
-}
-
-// await is enter for a received archive: it waits up to slotWait for a slot.
-func (a *Archive) await(ctx context.Context) (leave func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, slotWait)
-	defer cancel()
-	select {
-	case a.slots <- struct{}{}:
-		return func() { <-a.slots }, nil
-	case <-ctx.Done():
-		return a.enter()
-	}
-}
-
-// enter takes one of the slots. It fails with overloaded when none is free.
-func (a *Archive) enter() (leave func(), err error) {
-	select {
-	case a.slots <- struct{}{}:
-		return func() { <-a.slots }, nil
-	default:
-		return nil, protocol.Errorf(protocol.Overloaded, "other archives are being processed; try again in a minute")
-	}
-}
-
 // Export is the operation export_archive.
 func (a *Archive) Export(ctx context.Context, c protocol.Caller, in protocol.ExportRequest) (protocol.File, error) {
 	handle, err := c.ActsAs(in.Handle)
@@ -127,7 +71,7 @@ func (a *Archive) Export(ctx context.Context, c protocol.Caller, in protocol.Exp
 		return nil, protocol.Errorf(protocol.Forbidden,
 			"private keys are exported only for a session or for a token that also has the scope keys; leave the passphrase out to export without them")
 	}
-	leave, err := a.enter()
+	leave, err := a.uploads.Enter()
 	if err != nil {
 		return nil, err
 	}
@@ -183,30 +127,11 @@ func (a *Archive) Import(ctx context.Context, c protocol.Caller, in protocol.Imp
 	if c.Account == "" {
 		return protocol.ImportReport{}, errNoAccount
 	}
-	f, leave, err := a.receive(ctx, c.Account, body)
+	f, leave, err := a.uploads.Receive(ctx, c.Account, body)
 	if err != nil {
 		return protocol.ImportReport{}, err
 	}
 	defer leave()
 	defer f.Close()
 	return a.Read(ctx, f, Order{ImportRequest: in, By: c, Limits: OwnerLimits})
-}
-
-// receive writes the upload into a file, then takes a slot in which to read it.
-func (a *Archive) receive(ctx context.Context, account string, body io.Reader) (f *os.File, leave func(), err error) {
-	arrived, err := a.arrive(account)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer arrived()
-	if f, err = a.Spool(); err != nil {
-		return nil, nil, err
-	}
-	if _, err = io.Copy(f, body); err == nil {
-		leave, err = a.await(ctx)
-	}
-	if err != nil {
-		f.Close()
-	}
-	return f, leave, err
 }

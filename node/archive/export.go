@@ -134,6 +134,7 @@ func (e *exporting) all(ctx context.Context, passphrase string) error {
 	}
 	for _, step := range []func() error{
 		func() error { return e.keys(ctx, passphrase) },
+		func() error { return e.items(ctx, m) },
 		func() error { return e.posts(ctx) },
 		func() error { return e.threads(ctx) },
 		func() error { return e.blocks(ctx) },
@@ -148,14 +149,23 @@ func (e *exporting) all(ctx context.Context, passphrase string) error {
 
 func merchant(m *storage.StoredMerchant) merchantRecord {
 	r := merchantRecord{Record: m.Draft, UpdatedAt: m.UpdatedAt}
+	if m.ItemCount > protocol.MaxRecordItems {
+		return r
+	}
 	for _, i := range m.Items {
-		written := i.Draft
-		if price := i.Price(); price != nil {
-			written.Price = &protocol.MoneyDraft{Currency: price.Currency, Amount: protocol.Decimal(price.Amount)}
-		}
-		r.Record.Items = append(r.Record.Items, written)
+		r.Record.Items = append(r.Record.Items, i.Draft)
 	}
 	return r
+}
+
+// items writes the catalog that is too large for the merchant record.
+func (e *exporting) items(ctx context.Context, m *storage.StoredMerchant) error {
+	if m == nil || m.ItemCount <= protocol.MaxRecordItems {
+		return nil
+	}
+	return e.member(itemsFile, func(line func(any) error) error {
+		return e.tx.Items().Each(ctx, e.handle, func(i *storage.StoredItem) error { return line(i.Draft) })
+	})
 }
 
 // member writes one member to the spool; fill calls line for each record.

@@ -16,6 +16,7 @@ const (
 	signatureFile = "manifest.sig"     // the exporting node's signature of manifest.json
 	profileFile   = "profile.json"     // the profile as its owner wrote it
 	merchantFile  = "merchant.json"    // the merchant record of a business
+	itemsFile     = "items.ndjson"     // all items of a business with more than its record may hold
 	notifyFile    = "notify.json"      // where notices go
 	keysFile      = "keys.ndjson"      // public keys
 	privateFile   = "private-keys.age" // age, scrypt: private JWKs, one a line
@@ -25,7 +26,7 @@ const (
 	bidsFile      = "bids.ndjson"      // bids on the attention board; missing when there never was one
 )
 
-var order = []string{profileFile, merchantFile, notifyFile, keysFile, privateFile, postsFile, threadsFile, blocksFile, bidsFile}
+var order = []string{profileFile, merchantFile, notifyFile, keysFile, privateFile, itemsFile, postsFile, threadsFile, blocksFile, bidsFile}
 
 // whole reports whether a member is read in one piece.
 func whole(name string) bool {
@@ -186,7 +187,7 @@ type blockRecord struct {
 
 var records = []reflect.Type{
 	reflect.TypeFor[manifest](), reflect.TypeFor[signature](), reflect.TypeFor[profileRecord](), reflect.TypeFor[merchantRecord](),
-	reflect.TypeFor[protocol.NotifyDraft](), reflect.TypeFor[keyRecord](), reflect.TypeFor[postRecord](),
+	reflect.TypeFor[protocol.NotifyDraft](), reflect.TypeFor[protocol.ItemDraft](), reflect.TypeFor[keyRecord](), reflect.TypeFor[postRecord](),
 	reflect.TypeFor[threadLine](), reflect.TypeFor[blockRecord](), reflect.TypeFor[bidRecord](),
 }
 

@@ -220,6 +220,14 @@ func (im *importing) checkRecord(ctx context.Context, r record) error {
 			return refused("hours need a time zone")
 		}
 		return nil
+	case itemsFile:
+		if im.profile.Draft.Kind != protocol.Business {
+			return refused("the profile of a person cannot have items")
+		}
+		if r.n > protocol.MaxItems {
+			return refused("a catalog holds at most %d items", protocol.MaxItems)
+		}
+		return im.decode(r, &protocol.ItemDraft{})
 	case notifyFile:
 		return im.decode(r, &protocol.NotifyDraft{})
 	case keysFile:

@@ -19,7 +19,7 @@ type step struct {
 
 // isHead reports whether a member is stored together with the profile.
 func isHead(file string) bool {
-	return file != postsFile && file != threadsFile && file != blocksFile && file != bidsFile
+	return file != itemsFile && file != postsFile && file != threadsFile && file != blocksFile && file != bidsFile
 }
 
 func (im *importing) step(ctx context.Context, r record) (step, error) {
@@ -37,6 +37,10 @@ func (im *importing) step(ctx context.Context, r record) (step, error) {
 	case keysFile:
 		k, public, err := im.key(r)
 		return step{do: func(ctx context.Context, tx *storage.Tx) error { return im.storeKey(ctx, tx, k, public) }}, err
+	case itemsFile:
+		var d protocol.ItemDraft
+		err := im.decode(r, &d)
+		return step{begins: true, do: func(ctx context.Context, tx *storage.Tx) error { return im.storeItem(ctx, tx, d) }}, err
 	case postsFile:
 		return im.postStep(ctx, r)
 	case threadsFile:

@@ -16,10 +16,35 @@ func (im *importing) storeMerchant(ctx context.Context, tx *storage.Tx, m *merch
 	if im.report.Profile == kept {
 		return nil
 	}
-	if err := tx.Merchants().PutAt(ctx, im.handle, m.Record, notAfter(m.UpdatedAt, tx.Now)); err != nil {
+	n, err := tx.Items().Count(ctx, im.handle)
+	if err != nil {
 		return err
 	}
+	record := m.Record
+	if n > protocol.MaxRecordItems { // too many to remove while others wait
+		im.note("the profile here has %d items: those that the archive does not have stay", n)
+		record.Items = nil
+	}
+	if err := tx.Merchants().PutAt(ctx, im.handle, record, notAfter(m.UpdatedAt, tx.Now)); err != nil {
+		return err
+	}
+	if record.Items == nil && len(m.Record.Items) > 0 {
+		return tx.Items().PutQuietly(ctx, im.handle, m.Record.Items...)
+	}
 	return tx.Merchants().SkipNews(ctx, im.handle)
+}
+
+// storeItem stores an item of a catalog that is too large for the record.
+func (im *importing) storeItem(ctx context.Context, tx *storage.Tx, d protocol.ItemDraft) error {
+	if im.report.Profile == kept {
+		return nil
+	}
+	err := tx.Items().PutQuietly(ctx, im.handle, d)
+	if errors.Is(err, storage.ErrFull) {
+		im.note("the catalog is full: some items were left out")
+		return nil
+	}
+	return err
 }
 
 // storeNotify stores where notices go. A mail address has to be confirmed again: nothing has shown

@@ -129,7 +129,7 @@ func TestReceived(t *testing.T) {
 		return err
 	}))
 	require.NoError(t, db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
-		jobs, err := tx.Jobs().List(ctx, "waiting", 10, "")
+		jobs, err := tx.Jobs().List(ctx, "waiting", "", 10, "")
 		require.Len(t, jobs.Items, 1)
 		require.Equal(t, storage.SubmitJob, jobs.Items[0].Kind)
 		require.Equal(t, "to:n2.example", jobs.Items[0].Lane)

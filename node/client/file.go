@@ -3,6 +3,7 @@ package client
 import (
 	"io"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -19,7 +20,8 @@ func (c *Client) attach(req *http.Request, p *plan) {
 	if p.op.Upload == 0 {
 		return
 	}
-	req.Header.Set("Content-Type", p.op.UploadMedia)
+	media, _, _ := strings.Cut(p.op.UploadMedia, ", ")
+	req.Header.Set("Content-Type", media)
 	if p.file == nil {
 		return
 	}

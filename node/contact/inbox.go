@@ -19,12 +19,29 @@ func (r *Contact) List(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 	if err != nil {
 		return protocol.Page[protocol.Thread]{}, err
 	}
+	returns, err := returnsOf(ctx, tx, handle)
+	if err != nil {
+		return protocol.Page[protocol.Thread]{}, err
+	}
 	ends, err := tx.Threads().Ends(ctx, found.Items)
 	return convert(found, func(t *storage.StoredThread) protocol.Thread {
 		shown := view(t, protocol.AgentSide)
 		shown.Subject, shown.Preview = beginning(ends[t.ID][0], 80), beginning(ends[t.ID][1], 140)
+		shown.Return = protocol.ReturnTaskOf(t.Kind, returns)
 		return shown
 	}), err
+}
+
+// returnsOf reads the returns policy of a profile, nil for none.
+func returnsOf(ctx context.Context, tx *storage.Tx, handle string) (*protocol.ReturnsPolicy, error) {
+	p, err := tx.Profiles().ByHandle(ctx, handle)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.Draft.Returns, nil
 }
 
 // beginning returns the first line of a text, cut after so many characters.
@@ -75,8 +92,14 @@ func (r *Contact) Get(ctx context.Context, tx *storage.Tx, c protocol.Caller, in
 	if err != nil {
 		return protocol.Conversation{}, err
 	}
+	returns, err := returnsOf(ctx, tx, t.Handle)
+	if err != nil {
+		return protocol.Conversation{}, err
+	}
+	shown := view(t, protocol.AgentSide)
+	shown.Return = protocol.ReturnTaskOf(t.Kind, returns)
 	messages, err := tx.Threads().ListMessages(ctx, t.ID, in.Size(), in.After)
-	return protocol.Conversation{Thread: view(t, protocol.AgentSide), Messages: messages}, err
+	return protocol.Conversation{Thread: shown, Messages: messages}, err
 }
 
 // Answer stores the agent's next message and, when the writer gave a callback address, enqueues

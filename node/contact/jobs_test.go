@@ -48,7 +48,7 @@ func (w *world) notices() (events []string) {
 	w.t.Helper()
 	err := w.db.Read(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		for _, state := range []storage.JobState{storage.JobWaiting, storage.JobDone} {
-			page, err := tx.Jobs().List(ctx, state, protocol.MaxLimit, "")
+			page, err := tx.Jobs().List(ctx, state, "", protocol.MaxLimit, "")
 			if err != nil {
 				return err
 			}

@@ -73,6 +73,26 @@ func (c *Chain) Troubles() []string {
 	return all
 }
 
+// Health returns the states of the chains, sorted by id.
+func (c *Chain) Health() []protocol.ChainHealth {
+	all := []protocol.ChainHealth{}
+	if c == nil {
+		return all
+	}
+	for _, s := range c.Reader.States() {
+		h := protocol.ChainHealth{ChainID: s.Chain, Block: s.Head}
+		if s.Err != nil {
+			h.Trouble = s.Err.Error()
+		}
+		if !s.LookedAt.IsZero() {
+			at := s.LookedAt.UTC()
+			h.LookedAt, h.BlockAt = &at, &s.HeadAt
+		}
+		all = append(all, h)
+	}
+	return all
+}
+
 // Authority implements integrity.Authority: the key of that thumbprint, when
 // the chain says it may speak for the identity now.
 func (c *Chain) Authority(ctx context.Context, identity, keyid string) (crypto.PublicKey, uint64, error) {

@@ -16,13 +16,16 @@ import (
 type Directory struct {
 	Base string // public address of the node, without a slash at the end
 
+	// Reputation is that of a profile, nil for none.
+	Reputation func(p *storage.StoredProfile) *protocol.Reputation
+
 	// Explored is what ExploreARD counts.
 	Explored storage.Memo[explored]
 }
 
 // New makes the room of a node.
 func New(base string) *Directory {
-	d := &Directory{Base: base}
+	d := &Directory{Base: base, Reputation: func(*storage.StoredProfile) *protocol.Reputation { return nil }}
 	d.Explored.Age, d.Explored.Count = exploreAge, d.count
 	return d
 }
@@ -85,10 +88,11 @@ func (d *Directory) Put(ctx context.Context, tx *storage.Tx, p *storage.StoredPr
 			return false, err
 		}
 	}
-	return created, d.announceNews(ctx, tx, p)
+	return created, d.announceNews(ctx, tx, p, nil)
 }
 
-func (d *Directory) author(p *storage.StoredProfile, at time.Time) protocol.Author {
+// Author is a profile as the author of what the node says about it.
+func (d *Directory) Author(p *storage.StoredProfile, at time.Time) protocol.Author {
 	actor := protocol.ActorID(d.Base, p.Draft.Handle)
 	a := protocol.Author{Name: p.Draft.Name, Handle: &p.Draft.Handle, Actor: &actor, Verified: true, Method: protocol.BySession}
 	if p.ERC8004 != "" {

@@ -21,7 +21,7 @@ func (d *Directory) Merchants(
 		e := protocol.MerchantEntry{
 			Handle: p.Handle, Name: p.Name, Headline: p.Headline,
 			Openness:    protocol.OpennessAt(f.Merchant.Schedule(p.Timezone), tx.Now),
-			HasIdentity: f.ERC8004 != "", Page: d.page(p.Handle), Profile: d.address(p.Handle), Untrusted: true,
+			HasIdentity: f.ERC8004 != "", Reputation: d.Reputation(&f.StoredProfile), Page: d.page(p.Handle), Profile: d.address(p.Handle), Untrusted: true,
 		}
 		if f.Merchant != nil {
 			e.Category, e.City = given(f.Merchant.Draft.Category), given(f.Merchant.Draft.City)
@@ -47,7 +47,8 @@ func (d *Directory) Merchant(ctx context.Context, tx *storage.Tx, _ protocol.Cal
 		Timezone: given(profile.Timezone), Hours: []protocol.DayHours{}, ExceptionHours: []protocol.ExceptionHours{},
 		Openness: protocol.OpennessAt(m.Schedule(profile.Timezone), tx.Now), Items: []protocol.Item{},
 		Tags: profile.Tags, Languages: profile.Languages, Identity: profile.Identity, Reputation: profile.Reputation,
-		Returns: profile.Returns, ContactPolicy: profile.ContactPolicy, Alive: profile.Alive, LastSeenAt: profile.LastSeenAt,
+		Returns: profile.Returns, ReturnRequest: protocol.ReturnRequestOf(profile),
+		ContactPolicy: profile.ContactPolicy, Alive: profile.Alive, LastSeenAt: profile.LastSeenAt,
 		Page: profile.Interfaces.Page, Profile: profile.Interfaces.Profile, UpdatedAt: p.UpdatedAt, Untrusted: true,
 	}
 	if m == nil {
@@ -62,22 +63,11 @@ func (d *Directory) Merchant(ctx context.Context, tx *storage.Tx, _ protocol.Cal
 	if m.UpdatedAt.After(out.UpdatedAt) {
 		out.UpdatedAt = m.UpdatedAt
 	}
-	for _, i := range m.Items {
-		out.Items = append(out.Items, item(i))
+	for i := range m.Items {
+		out.Items = append(out.Items, Item(&m.Items[i]))
 	}
+	out.ItemCount, out.ItemsNext = m.ItemCount, m.ItemsNext()
 	return out, nil
-}
-
-func item(s storage.StoredItem) protocol.Item {
-	in := s.Draft
-	i := protocol.Item{
-		ID: s.ID, SKU: in.SKU, Name: in.Name, Description: in.Description, Price: s.Price(), Unit: given(in.Unit),
-		Category: given(in.Category), Tags: list(in.Tags), Availability: in.Availability, Image: given(in.Image), URL: given(in.URL),
-	}
-	if i.Availability == "" {
-		i.Availability = protocol.InStock
-	}
-	return i
 }
 
 // given is nil for an empty string.
@@ -117,16 +107,16 @@ func (d *Directory) PutRecord(ctx context.Context, tx *storage.Tx, c protocol.Ca
 		return protocol.MerchantRecord{}, protocol.Invalid(protocol.Fault{Pointer: "/timezone", Code: "required",
 			Detail: "hours need a time zone, here or in the profile"})
 	}
-	m, err := tx.Merchants().Put(ctx, handle, draft)
+	m, changes, err := tx.Merchants().Put(ctx, handle, draft)
 	if err != nil {
-		return protocol.MerchantRecord{}, err
+		return protocol.MerchantRecord{}, CatalogError(err)
 	}
 	if c.Standing == protocol.Operator {
 		if err := tx.Audit(ctx, c.Actor(), "merchant put", handle, ""); err != nil {
 			return protocol.MerchantRecord{}, err
 		}
 	}
-	return record(handle, m), d.announceNews(ctx, tx, p)
+	return record(handle, m), d.announceNews(ctx, tx, p, changes)
 }
 
 func (d *Directory) business(ctx context.Context, tx *storage.Tx, handle string) (*storage.StoredProfile, error) {
@@ -147,25 +137,19 @@ func record(handle string, m *storage.StoredMerchant) protocol.MerchantRecord {
 	if m == nil {
 		return r
 	}
-	r.Record, r.UpdatedAt = m.Draft, &m.UpdatedAt
-	for _, i := range m.Items {
-		written := i.Draft
-		if price := i.Price(); price != nil {
-			written.Price = &protocol.MoneyDraft{Currency: price.Currency, Amount: protocol.Decimal(price.Amount)}
+	r.Record, r.UpdatedAt, r.ItemCount = m.Draft, &m.UpdatedAt, m.ItemCount
+	if m.ItemCount <= protocol.MaxRecordItems {
+		for i := range m.Items {
+			r.Record.Items = append(r.Record.Items, m.Items[i].Draft)
 		}
-		r.Record.Items = append(r.Record.Items, written)
 	}
 	return r
 }
 
-// maxTold is the number of new items that the feed announces at once. The others
-// are only listed: a catalog must not fill the feed.
-const maxTold = 20
-
-// announceNews announces in the feed the news of a listed business: that it joined, and
-// new items. Each is announced once, whatever is edited later.
-func (d *Directory) announceNews(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile) error {
-	joined, items, err := tx.Merchants().TakeNews(ctx, p.Draft.Handle)
+// announceNews announces in the feed the news of a listed business: that it joined, new
+// items, and prices that fell with a change of its catalog, which may be nil.
+func (d *Directory) announceNews(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile, c *storage.ItemChanges) error {
+	joined, err := tx.Merchants().TakeJoined(ctx, p.Draft.Handle)
 	if err != nil {
 		return err
 	}
@@ -176,12 +160,26 @@ func (d *Directory) announceNews(ctx context.Context, tx *storage.Tx, p *storage
 			return err
 		}
 	}
-	for _, i := range items[:min(len(items), maxTold)] {
+	fresh, cheaper, err := tx.Items().TakeNews(ctx, p.Draft.Handle, c)
+	if err != nil {
+		return err
+	}
+	listing := func(i *storage.StoredItem, summary string) error {
+		return d.announce(ctx, tx, p, protocol.FeedListing, protocol.Subject{Kind: "item", ID: i.ID, Title: i.Draft.Name}, summary+".")
+	}
+	for n := range fresh {
+		i := &fresh[n]
 		summary := p.Draft.Name + " offers " + i.Draft.Name
 		if price := i.Price(); price != nil {
 			summary += ", " + price.Currency + " " + price.Amount
 		}
-		if err := d.announce(ctx, tx, p, protocol.FeedListing, protocol.Subject{Kind: "item", ID: i.ID, Title: i.Draft.Name}, summary+"."); err != nil {
+		if err := listing(i, summary); err != nil {
+			return err
+		}
+	}
+	for n := range cheaper {
+		i, now := &cheaper[n].StoredItem, cheaper[n].Price()
+		if err := listing(i, p.Draft.Name+" lowered the price of "+i.Draft.Name+" to "+now.Currency+" "+now.Amount+" from "+cheaper[n].Before.Amount); err != nil {
 			return err
 		}
 	}
@@ -192,14 +190,14 @@ func (d *Directory) announce(
 	ctx context.Context, tx *storage.Tx, p *storage.StoredProfile, kind protocol.FeedType, subject protocol.Subject, summary string,
 ) error {
 	return tx.Feed().Append(ctx, protocol.FeedItem{
-		ID: protocol.NewID(protocol.FeedID, tx.Now), Type: kind, At: tx.Now, Actor: d.author(p, tx.Now),
+		ID: protocol.NewID(protocol.FeedID, tx.Now), Type: kind, At: tx.Now, Actor: d.Author(p, tx.Now),
 		Subject: subject, Summary: strings.TrimSpace(summary), Untrusted: true,
 	})
 }
 
 // showNews shows or hides the feed items about a business.
 func (d *Directory) showNews(ctx context.Context, tx *storage.Tx, handle string, visible bool) error {
-	ids, err := tx.Merchants().ItemIDs(ctx, handle)
+	ids, err := tx.Items().ToldIDs(ctx, handle)
 	if err != nil {
 		return err
 	}
@@ -208,5 +206,9 @@ func (d *Directory) showNews(ctx context.Context, tx *storage.Tx, handle string,
 			return err
 		}
 	}
-	return nil
+	p, err := tx.Profiles().ByHandle(ctx, handle)
+	if err != nil || p.ERC8004 == "" {
+		return err
+	}
+	return tx.Feedbacks().Show(ctx, p.ERC8004, visible)
 }

@@ -22,6 +22,7 @@ func (d *Directory) Profile(s *storage.StoredProfile) protocol.Profile {
 		UpdatedAt: &updated, Untrusted: true, Returns: in.Returns,
 	}
 	p.Alive, p.LastSeenAt = liveness(s)
+	p.Reputation = d.Reputation(s)
 	if in.Kind == protocol.Person && p.Agent == nil {
 		p.Agent = &protocol.AssistantAgent{Name: assistant(in.Name), By: "stoa", Product: "stoa", AcceptingMeetingRequests: s.Open().Meetings}
 	}

@@ -251,7 +251,7 @@ func (t *Table) invoke(ctx context.Context, req Request) (Result, error) {
 			return res, err
 		}
 	}
-	args, value, err := open(req.Args, &req.Evidence)
+	args, value, err := open(req.Args, &req.Evidence, e.op)
 	if err != nil {
 		return res, err
 	}
@@ -329,13 +329,16 @@ var (
 )
 
 // open reads the arguments strictly and removes the proof of work from them.
-func open(raw []byte, ev *identity.Evidence) ([]byte, map[string]any, error) {
+func open(raw []byte, ev *identity.Evidence, op *protocol.Operation) ([]byte, map[string]any, error) {
 	if len(raw) == 0 {
 		return []byte("{}"), map[string]any{}, nil
 	}
 	limits := bodyLimits
 	if ev.Operator {
 		limits = fileLimits
+	}
+	if most := int(op.Body); most > limits.MaxBytes {
+		limits.MaxBytes, limits.MaxTokens = most, most/8
 	}
 	if err := strictjson.Check(raw, limits); err != nil {
 		return nil, nil, protocol.Errorf(protocol.InvalidRequest, "the body cannot be read as JSON: %w", err)
@@ -365,7 +368,7 @@ func (t *Table) check(e *entry, in *input, value map[string]any, req Request) er
 	if !goodKey(req.IdempotencyKey) {
 		faults = append(faults, protocol.Fault{Pointer: "", Code: "idempotency-key", Detail: "the Idempotency-Key header holds 1 to 64 visible ASCII characters"})
 	}
-	if req.IdempotencyKey != "" && e.op.OneTime {
+	if req.IdempotencyKey != "" && e.op.OneTime && req.Door != "page" {
 		faults = append(faults, protocol.Fault{Pointer: "", Code: "idempotency-key",
 			Detail: "the answer is shown once and not kept, so it cannot be repeated; leave the Idempotency-Key header out"})
 	}

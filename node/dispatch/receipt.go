@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 
 	"stoa/identity/strictjson"
 	"stoa/protocol"
@@ -35,6 +36,9 @@ func (t *Table) write(ctx context.Context, e *entry, req Request, in *input, pai
 				if kept.Digest != digest || kept.Operation != e.op.Name {
 					return &protocol.Error{Code: protocol.Conflict, Detail: "this Idempotency-Key was used for another request in the last 24 hours", Err: ErrKeyReused}
 				}
+				if e.op.OneTime { // by a form that was sent twice
+					return protocol.Errorf(protocol.Conflict, "this was done when the form was sent first; what it made is shown only once")
+				}
 				res.Replayed = true
 				res.JSON, err = t.unseal(kept)
 				return err
@@ -63,6 +67,9 @@ func (t *Table) write(ctx context.Context, e *entry, req Request, in *input, pai
 			return err
 		}
 		res.JSON = answer
+		if e.op.OneTime {
+			answer = nil
+		}
 		return tx.Requests().KeepReceipt(ctx, t.seal(storage.Receipt{
 			Caller: res.Caller.ID(), Key: req.IdempotencyKey, Operation: e.op.Name,
 			Digest: digest, Answer: answer, Expires: tx.Now.Add(ReceiptLifetime),
@@ -86,11 +93,13 @@ func (t *Table) unchanged(ctx context.Context, tx *storage.Tx, op *protocol.Oper
 	if tag == "" || tag == "*" || op.Replaces == nil {
 		return nil
 	}
-	var of protocol.Owned
-	if err := json.Unmarshal(args, &of); err != nil {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(args, &all); err != nil {
 		return err
 	}
-	named, err := json.Marshal(of)
+	read := t.Schemas.Resolve(t.entries[op.Replaces.Name].in).Properties
+	maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool { return read[name] == nil })
+	named, err := json.Marshal(all)
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func (f *fields) fold(r *http.Request, query map[string]any, body []byte) ([]byt
 		args[name] = v
 	}
 	for _, name := range f.path {
-		args[name] = r.PathValue(name)
+		args[name] = coerce(f.types[name], r.PathValue(name))
 	}
 	if len(body) == 0 {
 		return json.Marshal(args)

@@ -5,7 +5,9 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"stoa/protocol"
@@ -46,8 +48,8 @@ func uploaded(w http.ResponseWriter, r *http.Request, op *protocol.Operation) (i
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
 		return nil, protocol.Errorf(protocol.UnsupportedMediaType, "send the file as it is, without Content-Encoding")
 	}
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != op.UploadMedia {
-		return nil, protocol.Errorf(protocol.UnsupportedMediaType, "send the file as Content-Type: %s", op.UploadMedia)
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || !slices.Contains(strings.Split(op.UploadMedia, ", "), media) {
+		return nil, protocol.Errorf(protocol.UnsupportedMediaType, "send the file as Content-Type: %s", strings.ReplaceAll(op.UploadMedia, ", ", " or "))
 	}
 	if r.ContentLength > op.Upload {
 		return nil, fileTooLarge(op)
@@ -56,7 +58,7 @@ func uploaded(w http.ResponseWriter, r *http.Request, op *protocol.Operation) (i
 }
 
 func fileTooLarge(op *protocol.Operation) error {
-	return protocol.Errorf(protocol.TooLarge, "the file may have at most %d bytes over HTTP; the operator's command line accepts larger ones", op.Upload)
+	return protocol.Errorf(protocol.TooLarge, "the file may have at most %d bytes over HTTP", op.Upload)
 }
 
 // An upload extends the deadlines of its request while enough bytes arrive.

@@ -111,7 +111,7 @@ func (a *API) invoke(
 	if op.Upload > 0 {
 		upload, err = uploaded(w, r, op)
 	} else {
-		body, err = readBody(w, r)
+		body, err = readBody(w, r, op)
 	}
 	if err != nil {
 		return dispatch.Result{}, err
@@ -130,9 +130,14 @@ func (a *API) invoke(
 	})
 }
 
-// readBody reads a JSON body within the limit. Without a body it returns nil.
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	raw, err := dispatch.ReadBody(w, r, MaxBody)
+// readBody reads a JSON body within the limit of the operation, which is larger only for
+// requests with credentials. Without a body it returns nil.
+func readBody(w http.ResponseWriter, r *http.Request, op *protocol.Operation) ([]byte, error) {
+	most := int64(MaxBody)
+	if r.Header.Get("Authorization") != "" || r.Header.Get("Signature") != "" || r.Header.Get("Cookie") != "" {
+		most = max(most, op.Body)
+	}
+	raw, err := dispatch.ReadBody(w, r, most)
 	if err != nil || len(raw) == 0 {
 		return nil, err
 	}

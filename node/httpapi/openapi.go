@@ -232,7 +232,10 @@ func input(s *dispatch.Schemas, op *protocol.Operation, o *huma.Operation) {
 	}
 	if op.Upload > 0 {
 		o.RequestBody = &huma.RequestBody{Required: true, Description: fmt.Sprintf("At most %d bytes.", op.Upload),
-			Content: map[string]*huma.MediaType{op.UploadMedia: {Schema: &huma.Schema{Type: "string", ContentEncoding: "binary"}}}}
+			Content: map[string]*huma.MediaType{}}
+		for media := range strings.SplitSeq(op.UploadMedia, ", ") {
+			o.RequestBody.Content[media] = &huma.MediaType{Schema: &huma.Schema{Type: "string", ContentEncoding: "binary"}}
+		}
 	}
 	if !f.body {
 		return

@@ -2,6 +2,7 @@ package mcpapi
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 
 	"stoa/identity"
@@ -29,6 +30,14 @@ func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []by
 	}
 	if len(args) > 0 && args[0] != '{' {
 		return invalidParams("arguments must be an object")
+	}
+	if t.call != nil {
+		answer, err := t.call(w, r, args, body)
+		if err != nil {
+			return failed(err)
+		}
+		a.answer(w, m, a.result(m, t, answer))
+		return nil
 	}
 	network := a.c.Network(r)
 	var key string
@@ -68,10 +77,19 @@ func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []by
 	return nil
 }
 
+// failed converts an error of a Tool.
+func failed(err error) error {
+	f, ok := errors.AsType[*Failure](err)
+	if !ok {
+		return err
+	}
+	return &rpcError{status: f.Status, code: f.Code, text: f.Text, data: f.Data, retry: f.RetryAfter, always: true}
+}
+
 // result writes a successful call: the text and, for a tool with an output schema, the same as
 // structured content.
 func (a *API) result(m *message, t *tool, answer []byte) []byte {
-	structured := t.op.Media == ""
+	structured := t.op == nil || t.op.Media == ""
 	if structured {
 		answer = bytes.TrimSuffix(answer, []byte("\n"))
 	}

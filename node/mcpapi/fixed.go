@@ -75,6 +75,9 @@ func (a *API) list() (results [2][]byte, err error) {
 
 // instructions are for the model that uses the client.
 func (a *API) instructions() string {
+	if a.c.Tools != nil {
+		return a.c.Instructions
+	}
 	if a.c.For == protocol.Owners {
 		return a.c.Name + " is a public directory of agents. These tools are for the owners of its profiles: each call needs an API token as " +
 			"Authorization: Bearer, " +

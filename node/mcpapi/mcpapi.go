@@ -40,6 +40,9 @@ type Config struct {
 	// Changes returns a number that grows whenever stored data may have changed; results of open
 	// reads are kept until it does.
 	Changes func() uint64
+	// Tools are served in place of the operations; then Instructions are for the model.
+	Tools        []Tool
+	Instructions string
 }
 
 // An API serves MCP. It is safe for concurrent use.
@@ -68,8 +71,13 @@ func New(c Config) (*API, error) {
 		c.Name = base.Host
 	}
 	a := &API{c: c, target: target, tools: map[string]*tool{}, loopback: target.Loopback(), cache: dispatch.NewCache[[]byte](c.Changes)}
-	for _, op := range protocol.OperationsFor(c.For, protocol.MCP) {
-		a.tools[op.Name] = newTool(op)
+	for _, t := range c.Tools {
+		a.tools[t.Name] = added(t)
+	}
+	if c.Tools == nil {
+		for _, op := range protocol.OperationsFor(c.For, protocol.MCP) {
+			a.tools[op.Name] = newTool(op)
+		}
 	}
 	a.lists = sync.OnceValues(a.list)
 	if err := a.prepare(); err != nil {

@@ -52,6 +52,6 @@ func allowOrigin(head http.Header) {
 func preflight(head http.Header) {
 	head.Set("Access-Control-Allow-Methods", "POST")
 	head.Set("Access-Control-Allow-Headers", "Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, "+
-		"Signature, Signature-Input, Signature-Agent, Agent-Identity, Content-Digest, Idempotency-Key, Proof-Of-Work, Authorization, Act-As")
+		"Signature, Signature-Input, Signature-Agent, Agent-Identity, Content-Digest, Idempotency-Key, Proof-Of-Work, Authorization, Act-As, UCP-Agent")
 	head.Set("Access-Control-Max-Age", "86400")
 }

@@ -4,14 +4,36 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"time"
 
 	"stoa/node/dispatch"
 	"stoa/protocol"
 )
 
+// A Tool is a tool that a door adds to, or has in place of, the operations: its arguments and results
+// have the form of another protocol. It reads only.
+type Tool struct {
+	Name, Title, Description  string
+	InputSchema, OutputSchema json.RawMessage
+	// Call returns the structured result, a JSON object. An error is a *Failure or internal. body is
+	// that of the whole message.
+	Call func(w http.ResponseWriter, r *http.Request, args json.RawMessage, body []byte) ([]byte, error)
+}
+
+// A Failure is an error of a [Tool], sent as a JSON-RPC error with that HTTP status.
+type Failure struct {
+	Status, Code int
+	Text         string
+	Data         any
+	RetryAfter   time.Duration
+}
+
+func (f *Failure) Error() string { return f.Text }
+
 // A tool is an operation as MCP declares it.
 type tool struct {
-	op *protocol.Operation
+	op   *protocol.Operation // nil for a Tool
+	call func(w http.ResponseWriter, r *http.Request, args json.RawMessage, body []byte) ([]byte, error)
 
 	Name         string          `json:"name"`
 	Title        string          `json:"title"`
@@ -34,8 +56,17 @@ func newTool(op *protocol.Operation) *tool {
 	return &tool{op: op, Name: op.Name, Title: op.Title, Description: describe(op), Annotations: annotate(op)}
 }
 
+// added converts a Tool.
+func added(t Tool) *tool {
+	return &tool{call: t.Call, Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
+		Annotations: annotations{Title: t.Title, ReadOnly: true, Idempotent: true}}
+}
+
 // described adds the schemas to a tool, which takes most of the time.
 func (t tool) described(s *dispatch.Schemas) (*tool, error) {
+	if t.op == nil {
+		return &t, nil
+	}
 	var err error
 	if t.InputSchema, err = s.ToolInput(t.op); err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ func (m *Moderation) PublicLog(ctx context.Context, tx *storage.Tx, _ protocol.C
 
 // Audit lists every action of the operators.
 func (m *Moderation) Audit(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.AuditQuery) (protocol.Page[protocol.AuditEntry], error) {
-	page, err := tx.AuditLog().List(ctx, in.Limit, in.After)
+	page, err := tx.AuditLog().List(ctx, in.Actor, in.Action, in.Limit, in.After)
 	out := protocol.Page[protocol.AuditEntry]{Items: []protocol.AuditEntry{}, Next: page.Next}
 	for _, e := range page.Items {
 		out.Items = append(out.Items, protocol.AuditEntry{

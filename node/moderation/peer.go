@@ -63,7 +63,7 @@ func (m *Moderation) Peers(ctx context.Context, tx *storage.Tx, _ protocol.Calle
 		return v, err
 	}
 	for _, s := range subscriptions {
-		f := protocol.Followed{Address: s.Board, State: string(s.State), Seq: s.LastSeq, Attempts: s.Failures, LastError: s.LastError}
+		f := protocol.Followed{Address: s.Board, State: string(s.State), Seq: s.LastSeq, Attempts: s.Failures, LastError: s.LastError, CheckedAt: known(s.CheckedAt)}
 		if s.State == storage.SubscriptionAccepted && !s.NextAt.IsZero() {
 			f.NextAt = &s.NextAt
 		}
@@ -75,11 +75,24 @@ func (m *Moderation) Peers(ctx context.Context, tx *storage.Tx, _ protocol.Calle
 	}
 	v.Next = outlets.Next
 	for _, o := range outlets.Items {
-		v.Delivering = append(v.Delivering, protocol.Delivering{Inbox: o.Inbox, State: string(o.State), Seq: o.Cursor, Attempts: o.Failures, LastError: o.LastError})
+		d := protocol.Delivering{Inbox: o.Inbox, State: string(o.State), Seq: o.Cursor, Behind: max(0, v.Head-o.Cursor), Attempts: o.Failures,
+			LastError: o.LastError, LastAt: known(o.LastOK), Stoa: o.Stoa}
+		if o.State != storage.OutletActive {
+			d.NextAt = known(o.NextAt)
+		}
+		v.Delivering = append(v.Delivering, d)
 	}
 	policies, err := tx.Peers().ListPolicies(ctx)
 	for _, p := range policies {
 		v.Policies = append(v.Policies, protocol.PeerPolicy{Host: p.Host, Policy: string(p.Policy), Note: p.Note})
 	}
 	return v, err
+}
+
+// known returns a time that was stored, nil for none.
+func known(t time.Time) *time.Time {
+	if t.UnixMilli() <= 0 {
+		return nil
+	}
+	return &t
 }

@@ -2,7 +2,9 @@ package moderation
 
 import (
 	"context"
+	"slices"
 	"strings"
+	"time"
 
 	"stoa/protocol"
 	"stoa/storage"
@@ -42,9 +44,16 @@ func (m *Moderation) Queue(ctx context.Context, tx *storage.Tx, _ protocol.Calle
 		if err != nil {
 			return out, err
 		}
-		out.Items = append(out.Items, item)
+		if caused(item, in.Cause) {
+			out.Items = append(out.Items, item)
+		}
 	}
 	return out, nil
+}
+
+// caused reports whether one of the reports of a post is of that origin.
+func caused(item protocol.ReviewItem, by protocol.ReviewCause) bool {
+	return by == "" || slices.ContainsFunc(item.Reports, func(r protocol.ReportView) bool { return (r.Node != nil) == (by == protocol.CauseFlags) })
 }
 
 func review(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) (protocol.ReviewItem, error) {
@@ -138,6 +147,47 @@ func (m *Moderation) Dismiss(ctx context.Context, tx *storage.Tx, c protocol.Cal
 		return protocol.PostStanding{}, err
 	}
 	return m.recordDecision(ctx, tx, c, in, "dismiss", in.Reason)
+}
+
+// decidedBefore returns when the reports of a post were decided about before the last dismissal: zero for
+// never. Reports from before that stay decided.
+func decidedBefore(ctx context.Context, tx *storage.Tx, id string) (time.Time, error) {
+	entries, err := tx.AuditLog().Of(ctx, id, "post dismiss", "post restore", "post reopen")
+	undone := 1 // of the dismissals to come, the oldest is the one that is undone now
+	for _, e := range entries {
+		switch {
+		case e.Action == "post reopen":
+			undone++
+		case e.Action == "post dismiss" && undone > 0:
+			undone--
+		default:
+			return e.At, err
+		}
+	}
+	return time.Time{}, err
+}
+
+// Reopen undoes Dismiss. No report hides the post by that; the next one may.
+func (m *Moderation) Reopen(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Decision) (protocol.PostStanding, error) {
+	p, err := find(ctx, tx, in.ID)
+	if err == nil && p.State != protocol.Visible {
+		err = stateError(p.State, "the post is %s", p.State)
+	}
+	if err != nil {
+		return protocol.PostStanding{}, err
+	}
+	before, err := decidedBefore(ctx, tx, in.ID)
+	if err != nil {
+		return protocol.PostStanding{}, err
+	}
+	open, err := tx.Moderation().ReopenReports(ctx, in.ID, before)
+	if err == nil && open == 0 {
+		err = protocol.Errorf(protocol.Conflict, "the post has no report that was dismissed")
+	}
+	if err != nil {
+		return protocol.PostStanding{}, err
+	}
+	return m.recordDecision(ctx, tx, c, in, "reopen", in.Reason)
 }
 
 // Remove deletes a post for good, hidden or not.

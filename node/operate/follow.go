@@ -66,6 +66,46 @@ func Unfollow(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protoco
 	return protocol.None{}, tx.Audit(ctx, c.Actor(), "peer unfollow", in.URL, "")
 }
 
+// Peers tries peers of the node at Base.
+type Peers struct{ Base string }
+
+// Retry makes a peer that fails due now: a followed board, a follow that was not answered, or an inbox.
+func (p Peers) Retry(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PeerAddress) (protocol.None, error) {
+	due, err := p.hasten(ctx, tx, in.URL)
+	if err == nil && !due {
+		err = protocol.Errorf(protocol.NotFound, "there is no peer at %s, or it is being tried now; list_peers names them", in.URL)
+	}
+	if err != nil {
+		return protocol.None{}, err
+	}
+	return protocol.None{}, tx.Audit(ctx, c.Actor(), "peer retry", in.URL, "")
+}
+
+func (p Peers) hasten(ctx context.Context, tx *storage.Tx, address string) (bool, error) {
+	if due, err := tx.Subscriptions().Hasten(ctx, address); due || err != nil {
+		return due, err
+	}
+	dropped, err := tx.Jobs().DropNamed(ctx, storage.FollowJob, followName(address))
+	if err != nil {
+		return false, err
+	}
+	_, err = tx.Subscriptions().ByBoard(ctx, address) // a follow that was sent and has no answer, or was refused
+	if err == nil || dropped > 0 && errors.Is(err, storage.ErrNotFound) {
+		return true, enqueueFollow(ctx, tx, moderation.FollowArgs{URL: address, Since: tx.Now}, 0, "")
+	}
+	if !errors.Is(err, storage.ErrNotFound) {
+		return false, err
+	}
+	o, err := tx.Outlets().ByInbox(ctx, protocol.BoardID(p.Base), address)
+	if errors.Is(err, storage.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, tx.Outlets().WakeHost(ctx, o.Host)
+}
+
 // FollowJobs are the jobs that follow and unfollow for operators.
 type FollowJobs struct {
 	Follow, Unfollow func(ctx context.Context, address string) error

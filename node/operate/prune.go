@@ -5,6 +5,7 @@ package operate
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"stoa/protocol"
@@ -70,6 +71,7 @@ func steps() []step {
 		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Probes().ForgetSightings(ctx) },
 		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Blocks().Prune(ctx) },
 		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Requests().PruneUsage(ctx) },
+		older((*storage.Tx).Traffic, storage.Traffic.Prune, storage.TrafficKept),
 		older((*storage.Tx).Posts, storage.Posts.PruneWriters, keepWriters),
 		older((*storage.Tx).Profiles, storage.Profiles.PruneRanks, keepRanks),
 		older((*storage.Tx).Imports, storage.Imports.Prune, keepImports),
@@ -94,6 +96,9 @@ func (u Upkeep) Prune(ctx context.Context, _ storage.Job) (func(context.Context,
 		if err := u.pruneAll(ctx, some); err != nil {
 			return nil, err
 		}
+	}
+	if err := u.tidyItems(ctx); err != nil {
+		return nil, err
 	}
 	// An hour adds at most what the budget of chain reads, and proofs of work, allow.
 	for _, of := range []storage.Stock{storage.StockIssued, storage.StockBids, storage.StockMeetings, storage.StockMailboxes, storage.StockStopped} {
@@ -121,6 +126,40 @@ func (u Upkeep) pruneAll(ctx context.Context, some step) error {
 // Adopt joins replies to a post that arrived after them (storage.AdoptJob).
 func (u Upkeep) Adopt(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	return func(ctx context.Context, tx *storage.Tx) error { return tx.Posts().AdoptReplies(ctx, string(j.Args)) }, nil
+}
+
+// tidyItems ends imports of catalogs whose process ended, and deletes what they prepared.
+func (u Upkeep) tidyItems(ctx context.Context) error {
+	var handles []string
+	err := u.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		handles, err = tx.Items().StaleImports(ctx)
+		return err
+	})
+	for _, handle := range handles {
+		err = errors.Join(err, u.DB.TidyItems(ctx, handle),
+			u.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Items().EndImport(ctx, handle) }))
+	}
+	return err
+}
+
+// ShopWords computes what a merchant with a large catalog is found by
+// (storage.ShopWordsJob), on a snapshot. It deletes what an import left first.
+func (u Upkeep) ShopWords(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
+	handle, words := string(j.Args), ""
+	err := u.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		words, err = tx.Items().ShopWords(ctx, handle)
+		return err
+	})
+	if err == nil {
+		err = u.DB.TidyItems(ctx, handle)
+	}
+	return func(ctx context.Context, tx *storage.Tx) error { return tx.Items().PutShopWords(ctx, handle, words) }, err
+}
+
+// DropItems deletes more of the items of a deleted profile (storage.DropItemsJob).
+func (u Upkeep) DropItems(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
+	seq, err := strconv.ParseInt(string(j.Args), 10, 64)
+	return func(ctx context.Context, tx *storage.Tx) error { return tx.Items().DropAll(ctx, seq) }, err
 }
 
 // DropThreads deletes more of what a deleted profile left (storage.DropJob).

@@ -15,14 +15,20 @@ const (
 	activityJSON
 	plainJSON
 	plainText
+	markdownText
 )
 
 // accepted chooses the shape by the Accept field (RFC 9110 §12.5.1). JSON of either kind must be
 // named, with at least the same quality as HTML. A client that accepts anything gets the page or,
-// when the page has a plain text, that: only clients that name HTML get HTML then.
+// when the page has a plain text, that: only clients that name HTML get HTML then. Markdown must be named
+// too, and liked more than JSON.
 func accepted(r *http.Request, p page) shape {
 	likes := r.Header.Get("Accept")
 	html, _ := quality(likes, "text/html")
+	json, _ := quality(likes, "application/json")
+	if q, named := quality(likes, markdownMedia); named && q > 0 && q >= html && (q > json || p.twin == nil) {
+		return markdownText
+	}
 	if p.activity != "" {
 		for _, media := range []string{"application/activity+json", "application/ld+json"} {
 			if q, named := quality(likes, media); named && q > 0 && q >= html {
@@ -31,7 +37,7 @@ func accepted(r *http.Request, p page) shape {
 		}
 	}
 	if p.twin != nil {
-		if q, named := quality(likes, "application/json"); named && q > 0 && q >= html {
+		if _, named := quality(likes, "application/json"); named && json > 0 && json >= html {
 			return plainJSON
 		}
 	}

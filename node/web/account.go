@@ -44,7 +44,7 @@ func (s *Web) accountRoutes() []Route {
 			})})
 		}
 	}
-	return append(routes, s.meetingAccountRoutes()...)
+	return slices.Concat(routes, s.meetingAccountRoutes(), s.operatorRoutes())
 }
 
 // guarded refuses forms that pages of other sites send.
@@ -129,12 +129,14 @@ func (s *Web) invokeOwner(r *http.Request, op *protocol.Operation, args any, ver
 	if err != nil {
 		return dispatch.Result{}, err
 	}
-	secret := session.Of(r, s.Base)
+	secret, key := session.Of(r, s.Base), ""
 	if op.ReadOnly {
 		secret = session.OfReader(r, s.Base)
+	} else if r.PostForm.Get("once") != "" && r.PostForm.Get("do") == op.Name {
+		key = formKey(r, op)
 	}
 	return s.Table.Invoke(r.Context(), dispatch.Request{
-		Op: op.Name, Args: raw, IfMatch: version, Door: "page", Evidence: identity.Evidence{Network: s.Network(r), Session: secret},
+		Op: op.Name, Args: raw, IdempotencyKey: key, IfMatch: version, Door: "page", Evidence: identity.Evidence{Network: s.Network(r), Session: secret},
 	})
 }
 
@@ -165,6 +167,8 @@ type account struct {
 	Made       *protocol.MadeToken // a new token, whose secret is shown only once
 	Codes      []string            // new recovery codes, which are shown only once
 	Methods    protocol.SignInMethods
+	Receipts   []protocol.OrderReceipt
+	More       string // path of the next page of a list, "" for none
 	Sent       *sent  // the form that was refused; nil for none
 	Done       string // what was done
 	Base       string // address of the node
@@ -323,7 +327,7 @@ func (a *account) readTokens(s *Web, r *http.Request) error {
 func (s *Web) showAccount(w http.ResponseWriter, r *http.Request, a *account) {
 	a.Logged, a.Base, a.Registries = s.Accounts.LogsMail(), s.Base, s.Registries
 	err := s.fillAccount(r, a)
-	v := view{Title: a.Page.title, Path: a.Page.path, Of: a.Handle, Helps: a.Page.copies, SignIn: a.Page.path == securityPath}
+	v := view{Title: tr(r.Context(), a.Page.title), Path: a.Page.path, Of: a.Handle, Helps: a.Page.copies, SignIn: a.Page.path == securityPath}
 	switch {
 	case a.Sent != nil && err == nil:
 		v.Body = a.Page.body(a)
@@ -334,9 +338,9 @@ func (s *Web) showAccount(w http.ResponseWriter, r *http.Request, a *account) {
 		v.Body = a.Page.body(a)
 		s.writePrivate(w, r, 0, v)
 	case a.Made != nil:
-		s.writePrivate(w, r, 0, view{Title: "Your new token", Path: a.Page.path, Body: madeBody(a.Made)})
+		s.writePrivate(w, r, 0, view{Title: tr(r.Context(), "Your new token"), Path: a.Page.path, Body: madeBody(a.Made)})
 	case a.Codes != nil:
-		s.writePrivate(w, r, 0, view{Title: "Your new recovery codes", Path: a.Page.path, Body: codesBody(a.Codes)})
+		s.writePrivate(w, r, 0, view{Title: tr(r.Context(), "Your new recovery codes"), Path: a.Page.path, Body: codesBody(a.Codes)})
 	case protocol.CodeOf(err) == protocol.Unauthorized:
 		redirect(w, r, "/sign-in")
 	default:
@@ -385,9 +389,9 @@ func (s *Web) refusedPage(w http.ResponseWriter, r *http.Request, f *sent) {
 		f.values.Del(name)
 	}
 	ended := f.err.Code == protocol.Unauthorized
-	title := f.err.Code.Title()
+	title := tr(r.Context(), f.err.Code.Title())
 	if ended {
-		title = "You are not signed in any more"
+		title = tr(r.Context(), "You are not signed in any more")
 		w.Header().Add("WWW-Authenticate", `Bearer realm="stoa"`)
 	}
 	body := keptBody(f, title, ended, session.SameOrigin(r, s.Base))
@@ -396,17 +400,22 @@ func (s *Web) refusedPage(w http.ResponseWriter, r *http.Request, f *sent) {
 
 // doneWords say what a form has done. The account page shows them after the redirect.
 var doneWords = map[string]string{
-	"put_account": "The name was changed.", "put_account_mail": "The change was received. A new address takes effect when you enter its code here.",
-	"confirm_account_mail": "Sign-in links go to the new address from now on.", "revoke_token": "The token was revoked.",
-	"end_session": "That browser was signed out.", "end_other_sessions": "All other browsers were signed out.",
-	"add_passkey": "The passkey was added. You can sign in with it from now on.", "delete_passkey": "The passkey was removed.",
-	"put_notify": "The settings for notices were saved.", "confirm_mail": "The address was confirmed.", "put_own_profile": "The profile was saved.",
-	"put_need": "The need was saved.", "delete_need": "The need was deleted.",
-	"put_capability": "The capability was saved.", "delete_capability": "The capability was deleted.",
-	"drop_identity":     "The identity was removed from the profile.",
-	"put_merchant-item": "The item was saved.", "put_merchant-restore": "The item is back.", "put_merchant-move": "The item was moved up.",
-	"put_merchant-hours": "The hours were saved.", "put_merchant-close": "The days were added.", "put_merchant-shop": "The shop was saved.",
-	"make_key": "The node has made a new key and keeps it.", "retire_key": "The key was retired.",
+	"put_account":          english("The name was changed."),
+	"put_account_mail":     english("The change was received. A new address takes effect when you enter its code here."),
+	"confirm_account_mail": english("Sign-in links go to the new address from now on."), "revoke_token": english("The token was revoked."),
+	"end_session": english("That browser was signed out."), "end_other_sessions": english("All other browsers were signed out."),
+	"add_passkey": english("The passkey was added. You can sign in with it from now on."), "delete_passkey": english("The passkey was removed."),
+	"put_notify": english("The settings for notices were saved."), "confirm_mail": english("The address was confirmed."),
+	"put_own_profile": english("The profile was saved."),
+	"put_need":        english("The need was saved."), "delete_need": english("The need was deleted."),
+	"put_capability": english("The capability was saved."), "delete_capability": english("The capability was deleted."),
+	"drop_identity":     english("The identity was removed from the profile."),
+	"put_merchant-item": english("The item was saved."), "put_merchant-restore": english("The item is back."),
+	"put_merchant-move":  english("The item was moved up."),
+	"put_merchant-hours": english("The hours were saved."), "put_merchant-close": english("The days were added."),
+	"put_merchant-shop":   english("The shop was saved."),
+	"issue_order_receipt": english("The receipt was issued. Copy it for the buyer."), "revoke_order_receipt": english("The receipt was revoked."),
+	"make_key": english("The node has made a new key and keeps it."), "retire_key": english("The key was retired."),
 }
 
 // accountForm executes a form of the account's pages: one of the owner's operations, with the form's
@@ -459,7 +468,7 @@ func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
 // refusedAccount shows the page with the form that was refused.
 func (s *Web) refusedAccount(w http.ResponseWriter, r *http.Request, a *account, f *sent, err error) {
 	a.Made, a.Codes, a.Undo, a.Report, a.Sent = nil, nil, nil, nil, f
-	f.refuse(protocol.AsError(err))
+	f.refuse(r.Context(), protocol.AsError(err))
 	if protocol.CodeOf(err) == protocol.Unauthorized {
 		s.refusedPage(w, r, f)
 		return
@@ -475,7 +484,7 @@ func (s *Web) doAccountForm(r *http.Request, op *protocol.Operation, name string
 			if err := s.invokeSignedIn(r, protocol.GetMerchantRecord.Operation, map[string]any{"handle": f.handle}, &before); err != nil {
 				return err
 			}
-			a.Undo = undoOf(before, f)
+			a.Undo = undoOf(r.Context(), before, f)
 		}
 		f.now, err = s.save(r, op, e)
 		return err
@@ -502,7 +511,8 @@ func (s *Web) input(r *http.Request, op *protocol.Operation) (map[string]any, er
 	args := map[string]any{}
 	for name, values := range r.PostForm {
 		switch {
-		case name == "do" || name == "version" || values[0] == "":
+		case name == "do" || name == "version" || name == "once" || values[0] == "":
+		case name == "events" && len(values) == len(protocol.NoticeEvents): // all, also those of later versions
 		case name == "scopes" || name == "events":
 			args[name] = values
 		case name == "transports":
@@ -518,6 +528,9 @@ func (s *Web) input(r *http.Request, op *protocol.Operation) (map[string]any, er
 		default:
 			args[name] = values[0]
 		}
+	}
+	if op == protocol.IssueOrderReceipt.Operation {
+		orderInput(args, time.Now())
 	}
 	if op == protocol.PutCapability.Operation {
 		return args, priced(r, args)

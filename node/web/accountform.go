@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -67,6 +68,23 @@ func (f *sent) secretive(name string) *sent {
 	return &other
 }
 
+// withRegions returns the form with some fields as names of regions instead of their codes.
+func (f *sent) withRegions(ctx context.Context, names ...string) *sent {
+	if f == nil {
+		return nil
+	}
+	other := *f
+	other.values, other.now = maps.Clone(f.values), maps.Clone(f.now)
+	for _, v := range []url.Values{other.values, other.now} {
+		for _, name := range names {
+			if v.Get(name) != "" {
+				v.Set(name, regionText(ctx, regionCode(v.Get(name))))
+			}
+		}
+	}
+	return &other
+}
+
 // fault returns what is wrong with a field, "" for nothing.
 func (f *sent) fault(name string) string {
 	if f == nil {
@@ -128,80 +146,86 @@ func formID(do, handle, id string) string {
 var fields = map[string]string{
 	"name": "", "headline": "", "description": "", "responseTime": "", "input": "", "output": "", "webhook": "", "pricing-model": "", "pricing-note": "",
 	"agents": "", "anonymous": "", "kinds": "", "listed": "", "scopes": "", "events": "",
-	"id":               "a short name such as cotton-yarn: 2 to 40 letters a to z, digits and hyphens, the first a letter",
-	"tags":             "a tag: 1 to 32 letters a to z, digits and _ . : -",
-	"languages":        "a language code such as en, hi or pt-BR",
-	"regions":          "a code of a country or region such as IN or IN-KA",
-	"timezone":         "a time zone such as Asia/Kolkata",
-	"endpoint":         "an address that begins with https://",
-	"pricing-amount":   "a number such as 120.50",
-	"pricing-currency": "a currency code of three letters such as INR",
-	"expiresInDays":    "a whole number of days from 1 to 3650",
-	"mail":             "a mail address such as asha@example.org",
+	"id":               english("a short name such as cotton-yarn: 2 to 40 letters a to z, digits and hyphens, the first a letter"),
+	"tags":             english("a tag: 1 to 32 letters a to z, digits and _ . : -"),
+	"languages":        english("a language code such as en, hi or pt-BR"),
+	"regions":          english("a code of a country or region such as IN or IN-KA"),
+	"timezone":         english("a time zone such as Asia/Kolkata"),
+	"endpoint":         english("an address that begins with https://"),
+	"pricing-amount":   english("a number such as 120.50"),
+	"pricing-currency": english("a currency code of three letters such as INR"),
+	"expiresInDays":    english("a whole number of days from 1 to 3650"),
+	"mail":             english("a mail address such as asha@example.org"),
 	"note":             "", "kind": "", "title": "", "body": "", "as": "",
-	"amount":   "an amount of rupees such as 1500 or 1500.50",
+	"amount":   english("an amount of rupees such as 1500 or 1500.50"),
 	"message":  "",
-	"category": "a category of this board",
-	"url":      "an address that begins with https://",
+	"category": english("a category of this board"),
+	"url":      english("an address that begins with https://"),
 	"rules":    "", "categories": "", "payeeName": "", "legalName": "", "address": "", "reference": "", "reason": "", "answer": "", "provider": "",
+	"order": english("a number of an order such as R-1042"), "client": english("an account such as 0x and 40 digits and letters a to f"), "buyer": "",
+	"paidAt":            english("a date such as 2026-11-20"),
 	"keyId":             "",
-	"floor":             "an amount of rupees such as 1500",
-	"step":              "an amount of rupees such as 50",
-	"maxBid":            "an amount of rupees such as 100000",
-	"slots":             "a whole number from 1 to 100",
-	"slotDays":          "a whole number of days from 1 to 90",
-	"protectHours":      "a whole number of hours from 0 to 168",
-	"fullRefundHours":   "a whole number of hours from 0 to 2160",
-	"respondWithinDays": "a whole number of days from 1 to 30",
-	"claimHours":        "a whole number of hours from 1 to 72",
-	"vpa":               "a UPI address such as asha@okbank",
-	"gstin":             "a GST number of 15 characters",
-	"gstPercent":        "a percentage such as 18",
+	"floor":             english("an amount of rupees such as 1500"),
+	"step":              english("an amount of rupees such as 50"),
+	"maxBid":            english("an amount of rupees such as 100000"),
+	"slots":             english("a whole number from 1 to 100"),
+	"slotDays":          english("a whole number of days from 1 to 90"),
+	"protectHours":      english("a whole number of hours from 0 to 168"),
+	"fullRefundHours":   english("a whole number of hours from 0 to 2160"),
+	"respondWithinDays": english("a whole number of days from 1 to 30"),
+	"claimHours":        english("a whole number of hours from 1 to 72"),
+	"vpa":               english("a UPI address such as asha@okbank"),
+	"gstin":             english("a GST number of 15 characters"),
+	"gstPercent":        english("a percentage such as 18"),
 	"requester":         "", "purpose": "", "durationMin": "", "location": "", "policy": "", "questions": "", "block": "", "times": "",
 	"unit": "", "availability": "", "city": "", "street": "", "postalCode": "", "why": "",
-	"image":   "an address that begins with https://",
-	"website": "an address that begins with https://",
-	"phone":   "a telephone number such as +91 80 5550 1234",
-	"region":  "the code of a state or region such as IN-KA",
-	"country": "the code of a country such as IN",
-	"geo":     "a place such as 12.9716, 77.5946: degrees north, then east",
-	"archive": "", "passphrase": "12 to 128 letters, digits and signs of a keyboard, without a space at its ends",
-	"from":       "a date such as 2026-11-08",
-	"to":         "a date such as 2026-11-08",
+	"image":   english("an address that begins with https://"),
+	"website": english("an address that begins with https://"),
+	"phone":   english("a telephone number such as +91 80 5550 1234"),
+	"region":  english("a state such as Karnataka"),
+	"country": english("a country such as India"),
+	"geo":     english("a place such as 12.9716, 77.5946: degrees north, then east"),
+	"archive": "", "passphrase": english("12 to 128 letters, digits and signs of a keyboard, without a space at its ends"),
+	"from":       english("a date such as 2026-11-08"),
+	"to":         english("a date such as 2026-11-08"),
 	"hours":      hoursSuch,
-	"usualHours": "", "times-1": "a date and a time", "times-2": "a date and a time", "times-3": "a date and a time",
+	"usualHours": "", "times-1": english("a date and a time"), "times-2": english("a date and a time"), "times-3": english("a date and a time"),
 	"hours-monday": hoursSuch, "hours-tuesday": hoursSuch, "hours-wednesday": hoursSuch, "hours-thursday": hoursSuch, "hours-friday": hoursSuch,
 	"hours-saturday": hoursSuch, "hours-sunday": hoursSuch,
-	"durations":     "a number of minutes from 5 to 240",
-	"dateOverrides": "a date such as 2026-12-25 closed, or 2026-12-26 10:00–12:00",
-	"travel":        "a journey such as 2026-12-01 to 2026-12-05 Europe/Berlin",
-	"slotStep":      "a whole number of minutes from 5 to 60",
-	"bufferBefore":  "a whole number of minutes from 0 to 120",
-	"bufferAfter":   "a whole number of minutes from 0 to 120",
-	"minNoticeMin":  "a whole number of minutes from 15 to 20160",
-	"maxDaysAhead":  "a whole number of days from 1 to 90",
-	"maxPerDay":     "a whole number from 1 to 100",
-	"maxPerWeek":    "a whole number from 1 to 500",
-	"maxWaiting":    "a whole number from 1 to 100",
-	"email":         "a mail address such as ravi@example.org",
-	"user":          "a user name without a colon",
+	"durations":     english("a number of minutes from 5 to 240"),
+	"dateOverrides": english("a date such as 2026-12-25 closed, or 2026-12-26 10:00–12:00"),
+	"travel":        english("a journey such as 2026-12-01 to 2026-12-05 Europe/Berlin"),
+	"slotStep":      english("a whole number of minutes from 5 to 60"),
+	"bufferBefore":  english("a whole number of minutes from 0 to 120"),
+	"bufferAfter":   english("a whole number of minutes from 0 to 120"),
+	"minNoticeMin":  english("a whole number of minutes from 15 to 20160"),
+	"maxDaysAhead":  english("a whole number of days from 1 to 90"),
+	"maxPerDay":     english("a whole number from 1 to 100"),
+	"maxPerWeek":    english("a whole number from 1 to 500"),
+	"maxWaiting":    english("a whole number from 1 to 100"),
+	"email":         english("a mail address such as ravi@example.org"),
+	"user":          english("a user name without a colon"),
 	"password":      "", "reads": "", "writes": "", "create": "",
-	"startsAt": "a date and a time",
-	"utr":      "the bank's reference, 12 digits that the UPI app shows after the payment",
-	"code":     "a code of such a mail: 32 letters, digits, _ and -",
+	"startsAt": english("a date and a time"),
+	"utr":      english("the bank's reference, 12 digits that the UPI app shows after the payment"),
+	"value":    "", "host": english("a host such as spam.example"), "text": "",
+	"readRate": english("a number from 0.1 to 1000000"), "writeRate": english("a number from 0.1 to 1000000"),
+	"identityRate": english("a number from 0.1 to 1000000"),
+	"proofLevel":   english("a whole number from 0 to 7"),
+	"code":         english("a code of such a mail: 32 letters, digits, _ and -"),
 }
 
-const hoursSuch = "hours such as 10:00–18:00"
+var hoursSuch = english("hours such as 10:00–18:00")
 
 // refuse stores why the form was refused, with each fault at its field in plain words.
-func (f *sent) refuse(err *protocol.Error) {
+func (f *sent) refuse(ctx context.Context, err *protocol.Error) {
 	f.err, f.wrong = err, map[string]string{}
 	for _, x := range err.Faults {
 		name, element := f.place(x.Pointer)
 		if _, shown := fields[name]; !shown {
-			f.stray = append(f.stray, strings.ReplaceAll(strings.TrimPrefix(x.Pointer, "/"), "/", " ")+": "+x.Detail)
+			f.stray = append(f.stray, strings.ReplaceAll(strings.TrimPrefix(x.Pointer, "/"), "/", " ")+": "+faultText(ctx, x))
 		} else if f.wrong[name] == "" {
-			f.wrong[name] = faultWords(name, element, x)
+			f.wrong[name] = faultWords(ctx, name, element, x)
 		}
 	}
 }
@@ -217,6 +241,8 @@ func (f *sent) place(pointer string) (name, element string) {
 		return name, element
 	}
 	switch name = parts[0]; {
+	case name == "total" && f.do == protocol.IssueOrderReceipt.Name:
+		name = "amount"
 	case name == "pricing" && len(parts) > 1:
 		name = "pricing-" + parts[1]
 	case name == "contactPolicy" && len(parts) > 1:
@@ -231,28 +257,28 @@ func (f *sent) place(pointer string) (name, element string) {
 }
 
 // faultWords returns what is wrong with a field, in plain words.
-func faultWords(name, element string, x protocol.Fault) string {
-	what := "This"
-	if element != "" {
-		what = "“" + element + "”"
-	}
+func faultWords(ctx context.Context, name, element string, x protocol.Fault) string {
 	switch right := fields[name]; {
 	case name == "scopes" && (x.Code == "required" || x.Code == "too-few"):
-		return "Tick at least one."
+		return tr(ctx, "Tick at least one.")
 	case x.Code == "required" && x.Detail == "is required", x.Code == "too-short":
-		return "Fill this in."
+		return tr(ctx, "Fill this in.")
 	case (name == "startsAt" || strings.HasPrefix(name, "times-")) && x.Code != "wrong-shape": // too soon, not open, skipped
-		return sentence(x.Detail)
+		return sentence(faultText(ctx, x))
 	case name == "to" && x.Code == "out-of-range":
-		return "The last day comes before the first, or more than a year after it."
+		return tr(ctx, "The last day comes before the first, or more than a year after it.")
+	case slices.Contains(shapeFaults, x.Code) && right != "" && element != "":
+		return tr(ctx, "“%s” is not %s.", element, tr(ctx, right))
 	case slices.Contains(shapeFaults, x.Code) && right != "":
-		return what + " is not " + right + "."
+		return tr(ctx, "This is not %s.", tr(ctx, right))
+	case slices.Contains(shapeFaults, x.Code) && !strings.Contains(x.Detail, "not") && element != "":
+		return tr(ctx, "“%s” cannot be used here.", element)
 	case slices.Contains(shapeFaults, x.Code) && !strings.Contains(x.Detail, "not"):
-		return what + " cannot be used here."
+		return tr(ctx, "This cannot be used here.")
 	case element != "":
-		return what + ": " + x.Detail + "."
+		return sentence("“" + element + "”: " + faultText(ctx, x))
 	}
-	return sentence(x.Detail)
+	return sentence(faultText(ctx, x))
 }
 
 // shapeFaults are the faults of a value that does not have its field's form.

@@ -19,6 +19,7 @@ type accountPage struct {
 	about  string                                      // what one does there, for the index
 	kinds  []protocol.ProfileKind                      // of the profiles that each have such a page; nil: one page for the account
 	forms  []*protocol.Operation                       // what its forms may do
+	node   bool                                        // for operators only
 	parts  []string                                    // the parts of what put_merchant writes that its forms change
 	read   []func(*account, *Web, *http.Request) error // what it shows
 	copies bool                                        // it has texts to copy
@@ -44,6 +45,11 @@ func (p accountPage) has(h protocol.HeldProfile) bool {
 	return slices.Contains(p.kinds, h.Kind)
 }
 
+// shown reports whether an account sees the page.
+func (p accountPage) shown(who protocol.Account) bool {
+	return !p.node || who.Role == protocol.RoleOperator
+}
+
 // to returns the path of the page for a profile, "" for the only one.
 func (p accountPage) to(handle string) string {
 	if handle == "" {
@@ -59,44 +65,51 @@ var (
 )
 
 var accountPages = []accountPage{
-	{path: "/account", title: "Your account", body: indexBody},
-	{path: "/account/threads", title: "Inbox", about: "Read what others wrote to you, and answer.", kinds: everybody},
-	{path: "/account/profile", title: "Profile", about: "Your name, what you say about yourself, and who may write to you.", kinds: everybody,
+	{path: "/account", title: english("Your account"), body: indexBody},
+	{path: "/account/threads", title: english("Inbox"), about: english("Read what others wrote to you, and answer."), kinds: everybody},
+	{path: "/account/profile", title: english("Profile"), about: english("Your name, what you say about yourself, and who may write to you."), kinds: everybody,
 		forms: []*protocol.Operation{protocol.PutOwnProfile.Operation},
 		read:  []func(*account, *Web, *http.Request) error{(*account).readProfile}, body: ownProfileBody},
-	{path: "/account/offers", title: "Offers and needs", about: "What you can do for others, and what you are looking for.", kinds: everybody,
+	{path: "/account/offers", title: english("Offers and needs"), about: english("What you can do for others, and what you are looking for."), kinds: everybody,
 		forms: []*protocol.Operation{protocol.PutNeed.Operation, protocol.DeleteNeed.Operation, protocol.PutCapability.Operation,
 			protocol.DeleteCapability.Operation},
 		read: []func(*account, *Web, *http.Request) error{(*account).readProfile}, body: offersBody},
-	{path: "/account/items", title: "Items", about: "What your shop sells, with prices.", kinds: shops, parts: []string{"item", "remove", "restore", "move"},
+	{path: "/account/items", title: english("Items"), about: english("What your shop sells, with prices."),
+		kinds: shops, parts: []string{"item", "remove", "restore", "move"},
 		forms: []*protocol.Operation{protocol.PutMerchant.Operation},
 		read:  []func(*account, *Web, *http.Request) error{(*account).readRecord}, body: itemsBody},
-	{path: "/account/hours", title: "Opening hours", about: "Your hours each week, and the days when you close.", kinds: shops,
+	{path: "/account/hours", title: english("Opening hours"), about: english("Your hours each week, and the days when you close."), kinds: shops,
 		forms: []*protocol.Operation{protocol.PutMerchant.Operation}, parts: []string{"hours", "close", "reopen"},
 		read: []func(*account, *Web, *http.Request) error{(*account).readRecord}, body: hoursBody},
-	{path: "/account/shop", title: "Shop", about: "Category, address, telephone and website.", kinds: shops,
+	{path: "/account/shop", title: english("Shop"), about: english("Category, address, telephone and website."), kinds: shops,
 		forms: []*protocol.Operation{protocol.PutMerchant.Operation}, parts: []string{"shop"},
 		read: []func(*account, *Web, *http.Request) error{(*account).readRecord}, body: shopBody},
-	{path: "/account/attention", title: "Attention board", about: "Bids for your attention, their money, and your rules.", kinds: persons},
-	{path: "/account/meetings", title: "Meetings", about: "Requests, your week, and when you can be met.", kinds: persons},
-	{path: "/account/notices", title: "Notices", about: "Where the node tells you what happened.", kinds: everybody,
+	{path: "/account/orders", title: english("Order receipts"), about: english("Receipts for orders that were paid, so that buyers can review you."), kinds: shops,
+		forms: []*protocol.Operation{protocol.IssueOrderReceipt.Operation, protocol.RevokeOrderReceipt.Operation}, copies: true,
+		read: []func(*account, *Web, *http.Request) error{(*account).readReceipts}, body: ordersBody},
+	{path: "/account/attention", title: english("Attention board"), about: english("Bids for your attention, their money, and your rules."), kinds: persons},
+	{path: "/account/meetings", title: english("Meetings"), about: english("Requests, your week, and when you can be met."), kinds: persons},
+	{path: "/account/notices", title: english("Notices"), about: english("Where the node tells you what happened."), kinds: everybody,
 		forms: []*protocol.Operation{protocol.PutNotify.Operation, protocol.ConfirmMail.Operation},
 		read:  []func(*account, *Web, *http.Request) error{(*account).readNotify}, body: noticesBody},
-	{path: "/account/keys", title: "Keys and identity", about: "The keys that sign for you, and your identity on a blockchain.", kinds: everybody,
+	{path: "/account/keys", title: english("Keys and identity"), about: english("The keys that sign for you, and your identity on a blockchain."),
+		kinds: everybody,
 		forms: []*protocol.Operation{protocol.MakeKey.Operation, protocol.RetireKey.Operation, protocol.DropIdentity.Operation}, copies: true,
 		read: []func(*account, *Web, *http.Request) error{(*account).readKeys, (*account).readIdentity}, body: keysBody},
-	{path: "/account/tokens", title: "Tokens", about: "Let programs of yours act for you.",
+	{path: "/account/tokens", title: english("Tokens"), about: english("Let programs of yours act for you."),
 		forms: []*protocol.Operation{protocol.CreateToken.Operation, protocol.RevokeToken.Operation},
 		read:  []func(*account, *Web, *http.Request) error{(*account).readTokens}, body: tokensBody},
-	{path: securityPath, title: "Security", about: "How you sign in, and the browsers that are signed in.",
+	{path: securityPath, title: english("Security"), about: english("How you sign in, and the browsers that are signed in."),
 		forms: []*protocol.Operation{protocol.AddPasskey.Operation, protocol.DeletePasskey.Operation, protocol.MakeRecoveryCodes.Operation,
 			protocol.EndSession.Operation, protocol.EndOtherSessions.Operation},
 		read: []func(*account, *Web, *http.Request) error{(*account).readMethods, (*account).readSessions}, body: securityBody},
-	{path: "/account/data", title: "Data", about: "Download everything, or bring a profile from another node.",
+	{path: "/account/data", title: english("Data"), about: english("Download everything, or bring a profile from another node."),
 		forms: []*protocol.Operation{protocol.ExportArchive.Operation, protocol.ImportArchive.Operation}, body: dataBody},
-	{path: "/account/settings", title: "Name and mail", about: "Your name on this node, and where sign-in links go.",
+	{path: "/account/settings", title: english("Name and mail"), about: english("Your name on this node, and where sign-in links go."),
 		forms: []*protocol.Operation{protocol.PutAccount.Operation, protocol.PutAccountMail.Operation, protocol.ConfirmAccountMail.Operation},
 		read:  []func(*account, *Web, *http.Request) error{(*account).readMail}, body: settingsBody},
+	{path: nodePath, title: english("This node"),
+		about: english("For operators: what was reported, peers, blocks, health, jobs, numbers, audit."), node: true},
 }
 
 // An ownerNav leads between the pages of an account.
@@ -139,7 +152,7 @@ func (n *ownerNav) profile() (h protocol.HeldProfile) {
 // links are the pages of the navigation.
 func (n *ownerNav) links() (pages []accountPage) {
 	for _, p := range accountPages {
-		if !p.own() || p.has(n.profile()) {
+		if p.shown(n.account) && (!p.own() || p.has(n.profile())) {
 			pages = append(pages, p)
 		}
 	}
@@ -170,7 +183,7 @@ func index(who protocol.Account) (groups []indexGroup) {
 	for _, h := range append(who.Profiles[:len(who.Profiles):len(who.Profiles)], protocol.HeldProfile{}) {
 		g := indexGroup{profile: h}
 		for _, p := range accountPages {
-			if p.has(h) || h.Handle == "" && !p.own() && p.about != "" {
+			if p.has(h) || h.Handle == "" && !p.own() && p.about != "" && p.shown(who) {
 				g.pages = append(g.pages, p)
 			}
 		}

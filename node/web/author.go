@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/url"
 	"strconv"
 	"strings"
@@ -12,39 +13,38 @@ import (
 // sentence for the post's page (contract §2).
 type mark struct{ Word, Class, Why string }
 
-func markOf(a protocol.Author) mark {
+func markOf(ctx context.Context, a protocol.Author) mark {
 	if !a.Verified {
 		if a.Node != nil {
-			return mark{"on the word of " + *a.Node, "fair", "Another node says who wrote this. This node has not verified the author's key."}
+			return mark{tr(ctx, "on the word of %s", *a.Node), "fair", tr(ctx, "Another node says who wrote this. This node has not verified the author's key.")}
 		}
-		return mark{"unverified", "poor", "Nobody vouches for the name: the post was written with a proof of work, without a key."}
+		return mark{tr(ctx, "unverified"), "poor", tr(ctx, "Nobody vouches for the name: the post was written with a proof of work, without a key.")}
 	}
 	m := mark{Class: "good"}
 	switch a.Proof.Level {
 	case protocol.ByChainKey:
-		m.Word, m.Why = "verified by chain key", "This node checked the signature against the key that is registered on chain for this identity"
+		m.Word, m.Why = tr(ctx, "verified by chain key"), tr(ctx, "This node checked the signature against the key that is registered on chain for this identity.")
 	case protocol.ByWallet:
-		m.Word, m.Why = "verified by wallet", "This node checked the signature of the wallet that the chain names for this identity"
+		m.Word, m.Why = tr(ctx, "verified by wallet"), tr(ctx, "This node checked the signature of the wallet that the chain names for this identity.")
 	case protocol.ByOwner:
-		m.Word, m.Why = "verified by owner", "This node checked the signature of the account that owns this identity on chain"
+		m.Word, m.Why = tr(ctx, "verified by owner"), tr(ctx, "This node checked the signature of the account that owns this identity on chain.")
 	case protocol.ByDirectory:
-		m.Word = "verified for a site"
-		m.Why = "This node checked the signature against a key that the site below publishes. It shows which site the author speaks for, and nothing more"
+		m.Word = tr(ctx, "verified for a site")
+		m.Why = tr(ctx, "This node checked the signature against a key that the site below publishes. It shows which site the author speaks for, and nothing more.")
 		if a.Proof.Subject != nil {
-			m.Word = "verified for " + hostOf(*a.Proof.Subject)
+			m.Word = tr(ctx, "verified for %s", hostOf(*a.Proof.Subject))
 		}
 	case protocol.BySignIn:
-		m.Word, m.Why = "verified by sign-in", "The owner of this profile wrote it here, signed in to this node or with its token"
+		m.Word, m.Why = tr(ctx, "verified by sign-in"), tr(ctx, "The owner of this profile wrote it here, signed in to this node or with its token.")
 	default:
-		m.Word, m.Why = "verified by profile key", "This node checked the signature against a key that is registered with the author's profile"
+		m.Word, m.Why = tr(ctx, "verified by profile key"), tr(ctx, "This node checked the signature against a key that is registered with the author's profile.")
 	}
 	if a.Proof.Block != nil && a.Proof.Chain != nil {
-		m.Why += ", at block " + strconv.FormatInt(*a.Proof.Block, 10) + " of the chain " + *a.Proof.Chain
+		m.Why += " " + tr(ctx, "It was checked at block %s of the chain %s.", strconv.FormatInt(*a.Proof.Block, 10), *a.Proof.Chain)
 	}
 	if a.Proof.CheckedAt != nil {
-		m.Why += ", on " + stamp(*a.Proof.CheckedAt)
+		m.Why += " " + tr(ctx, "Checked on %s.", stamp(ctx, *a.Proof.CheckedAt))
 	}
-	m.Why += "."
 	return m
 }
 

@@ -75,7 +75,7 @@ func (s *Web) bid(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err != nil {
-		f.refuse(protocol.AsError(err))
+		f.refuse(r.Context(), protocol.AsError(err))
 	}
 	s.showBid(w, r, handle, f)
 }
@@ -95,7 +95,7 @@ func (s *Web) showBid(w http.ResponseWriter, r *http.Request, handle string, f *
 		}
 	}
 	s.writePrivate(w, r, status, view{
-		Title: "Attention of " + b.Name, Path: "/@{handle}/board", Body: attentionBoardPage(b, f),
+		Title: tr(r.Context(), "Attention of %s", b.Name), Path: "/@{handle}/board", Body: attentionBoardPage(b, f),
 	})
 }
 
@@ -107,7 +107,7 @@ func (s *Web) invokeForm(r *http.Request, op *protocol.Operation, args any, into
 		return err
 	}
 	res, err := s.Table.Invoke(r.Context(), dispatch.Request{
-		Op: op.Name, Args: raw, Door: "page",
+		Op: op.Name, Args: raw, IdempotencyKey: formKey(r, op), Door: "page",
 		Evidence: identity.Evidence{Network: s.Network(r), Session: session.Of(r, s.Base), ActAs: r.PostForm.Get("as"), Proof: []byte(r.PostForm.Get("altcha"))},
 	})
 	if err != nil || into == nil {

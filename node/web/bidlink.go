@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 
 	"stoa/protocol"
@@ -16,7 +17,7 @@ func (s *Web) bidLinkPage(w http.ResponseWriter, r *http.Request) {
 		s.failLink(w, r, err)
 		return
 	}
-	s.writePrivate(w, r, 0, view{Title: bidLinkTitle(l), Path: "/bid-link", Secret: true, Body: bidLinkBody(l, ticket)})
+	s.writePrivate(w, r, 0, view{Title: bidLinkTitle(r.Context(), l), Path: "/bid-link", Secret: true, Body: bidLinkBody(l, ticket)})
 }
 
 // failLink answers for a link that does nothing: one that has ended leads to the owner's own page.
@@ -25,7 +26,7 @@ func (s *Web) failLink(w http.ResponseWriter, r *http.Request, err error) {
 		s.failSecret(w, r, err)
 		return
 	}
-	s.writePrivate(w, r, http.StatusGone, view{Title: "This link has ended", Path: "/bid-link", Secret: true, Body: bidLinkEnded()})
+	s.writePrivate(w, r, http.StatusGone, view{Title: tr(r.Context(), "This link has ended"), Path: "/bid-link", Secret: true, Body: bidLinkEnded()})
 }
 
 // linkDone says what a link has done.
@@ -45,12 +46,12 @@ func (s *Web) bidLinkForm(w http.ResponseWriter, r *http.Request) {
 		s.failLink(w, r, err)
 		return
 	}
-	s.writePrivate(w, r, 0, view{Title: linkDone[do], Path: "/bid-link", Secret: true, Body: bidLinkDone(linkDone[do], b)})
+	s.writePrivate(w, r, 0, view{Title: tr(r.Context(), linkDone[do]), Path: "/bid-link", Secret: true, Body: bidLinkDone(tr(r.Context(), linkDone[do]), b)})
 }
 
-func bidLinkTitle(l protocol.BidLink) string {
+func bidLinkTitle(ctx context.Context, l protocol.BidLink) string {
 	if l.Bid.State == protocol.BidClaimed {
-		return "Has this payment arrived?"
+		return tr(ctx, "Has this payment arrived?")
 	}
-	return "Show this text on your board?"
+	return tr(ctx, "Show this text on your board?")
 }

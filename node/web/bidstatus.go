@@ -65,5 +65,5 @@ func (s *Web) bidPageForm(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Web) showBidState(w http.ResponseWriter, r *http.Request, status int, body templ.Component) {
-	s.writePrivate(w, r, status, view{Title: "Your bid", Path: "/bids/{id}", Secret: true, Helps: true, Body: body})
+	s.writePrivate(w, r, status, view{Title: tr(r.Context(), "Your bid"), Path: "/bids/{id}", Secret: true, Helps: true, Body: body})
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -88,7 +89,7 @@ func (s *Web) channelHandler(c source, media string, render func(channel, string
 			s.Fail(w, r, err)
 			return
 		}
-		if redirectCapitals(w, r) {
+		if redirectCapitals(w, r, "") {
 			return
 		}
 		made, err := c.make(s, r)
@@ -197,12 +198,12 @@ func (c channel) updated() time.Time {
 	return last
 }
 
-// byName returns an author's name with its verification in words, because feed readers show no marks.
+// byName returns an author's name with its verification in words, because feed readers show no marks. Feeds are in English.
 func byName(a protocol.Author) string {
 	if a.Verified {
 		return a.Name
 	}
-	return a.Name + " (" + markOf(a).Word + ")"
+	return a.Name + " (" + markOf(context.Background(), a).Word + ")"
 }
 
 // authorURL returns the page or actor of an author, "" when there is none.

@@ -1,9 +1,9 @@
 package web
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -24,11 +24,6 @@ type Census struct {
 	Listed    int `json:"listed"`
 	Answering int `json:"answering"`
 	Verified  int `json:"verified"`
-}
-
-func (c Census) words() string {
-	return fmt.Sprintf("%s listed, %s of them answered recently, %s with an identity checked on chain.",
-		digits(c.Listed), digits(c.Answering), digits(c.Verified))
 }
 
 // A Problem is the page of an error code as data.
@@ -67,6 +62,17 @@ func (s *Web) Current(ctx context.Context, c protocol.Caller, in protocol.PageIn
 		return protocol.CurrentPage{}, err
 	}
 	out := protocol.CurrentPage{Path: p.fill(p.path, r), Title: v.heading(s), Kind: cmp.Or(v.Kind, p.kind), Data: v.Data, Untrusted: true}
+	if in.Format == "markdown" {
+		var b bytes.Buffer
+		v.Start = out.Path
+		if p.twin != nil {
+			v.JSON = s.Base + p.data(r)
+		}
+		if err := s.markdown(ctx, v, &b); err != nil {
+			return protocol.CurrentPage{}, err
+		}
+		out.Data, out.Markdown = nil, b.String()
+	}
 	if query := given(u.Query()).Encode(); query != "" {
 		out.Path += "?" + query
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -78,6 +79,19 @@ var edits = map[string]edit{
 	"put_merchant-close":   editOf(protocol.GetMerchantRecord.Operation, nil, closedDays),
 	"put_merchant-reopen":  editOf(protocol.GetMerchantRecord.Operation, nil, reopenedDays),
 	"put_merchant-shop":    editOf(protocol.GetMerchantRecord.Operation, storedShop, changedShop),
+	"put_meeting_settings": editOf(protocol.GetMeetingSettings.Operation,
+		func(m protocol.MeetingSettings, _ url.Values) url.Values { return settingsValues(m) },
+		func(_ protocol.MeetingSettings, form url.Values) (any, error) { return settingsInput(form), nil }),
+	"put_attention_board": editOf(protocol.GetOwnAttentionBoard.Operation,
+		func(b protocol.OwnAttentionBoard, _ url.Values) url.Values { return boardValues(b) },
+		func(_ protocol.OwnAttentionBoard, form url.Values) (any, error) {
+			return attentionInput(protocol.PutAttentionBoard.Operation, form), nil
+		}),
+	"put_payment_account": editOf(protocol.GetPaymentAccount.Operation,
+		func(a protocol.PaymentAccount, _ url.Values) url.Values { return payAccountValues(a) },
+		func(_ protocol.PaymentAccount, form url.Values) (any, error) {
+			return attentionInput(protocol.PutPaymentAccount.Operation, form), nil
+		}),
 }
 
 // maxTries is how often an edit is tried when other writes come between reading and writing.
@@ -96,7 +110,7 @@ func (s *Web) save(r *http.Request, op *protocol.Operation, e edit) (now url.Val
 			if err != nil {
 				return nil, err
 			}
-			if versionOf(stored) != form.Get("version") {
+			if versionOf(stored) != form.Get("version") && !written(stored, form) {
 				if stored == nil {
 					stored = url.Values{}
 				}
@@ -112,11 +126,25 @@ func (s *Web) save(r *http.Request, op *protocol.Operation, e edit) (now url.Val
 		if err != nil {
 			return nil, err
 		}
-		if _, err = s.invokeOwner(r, op, args, dispatch.Tag(read.JSON)); protocol.CodeOf(err) != protocol.PreconditionFailed {
+		_, err = s.invokeOwner(r, op, args, dispatch.Tag(read.JSON))
+		if errors.Is(err, dispatch.ErrKeyReused) { // this form was done, and what it replaced is different since
+			return nil, nil
+		}
+		if protocol.CodeOf(err) != protocol.PreconditionFailed {
 			return nil, err
 		}
 	}
 	return nil, err
+}
+
+// written reports whether a form would write what is stored already, as when it is sent twice.
+func written(stored, form url.Values) bool {
+	for name := range stored {
+		if !slices.Equal(stored[name], form[name]) && stored.Get(name)+form.Get(name) != "" {
+			return false
+		}
+	}
+	return stored != nil
 }
 
 // versionOf returns the version of what a form shows.
@@ -193,9 +221,17 @@ func capabilityValues(c protocol.Capability) url.Values {
 		"pricing-note", price.Note)
 }
 
+// told returns the events that a notice is sent for: without a choice, every one.
+func told(n protocol.NotifySettings) []protocol.NoticeEvent {
+	if len(n.Events) == 0 {
+		return protocol.NoticeEvents
+	}
+	return n.Events
+}
+
 func notifyValues(n protocol.NotifySettings) url.Values {
 	v := valued("mail", deref(n.Mail), "webhook", deref(n.Webhook))
-	for _, e := range n.Events {
+	for _, e := range told(n) {
 		v.Add("events", string(e))
 	}
 	return v

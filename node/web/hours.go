@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"net/url"
 	"slices"
 	"strconv"
@@ -10,14 +11,18 @@ import (
 
 	"github.com/a-h/templ"
 
+	"stoa/node/web/words"
 	"stoa/protocol"
 )
 
 // A day is one line of a table of opening hours.
-type day struct{ Name, Hours string }
+type day struct {
+	Name, Hours string
+	Closed      bool
+}
 
 // week returns the weekly hours as a table from Monday on; nil when there are none.
-func week(hours []protocol.DayHours) []day {
+func week(ctx context.Context, hours []protocol.DayHours) []day {
 	if len(hours) == 0 {
 		return nil
 	}
@@ -30,44 +35,44 @@ func week(hours []protocol.DayHours) []day {
 			}
 		}
 		slices.Sort(shifts)
-		days = append(days, day{initial(name), cmp.Or(strings.Join(shifts, ", "), "closed")})
+		days = append(days, day{tr(ctx, initial(name)), cmp.Or(strings.Join(shifts, ", "), tr(ctx, "closed")), len(shifts) == 0})
 	}
 	return days
 }
 
 // exceptional returns the exceptions to the weekly hours, one line per range of dates.
-func exceptional(exceptions []protocol.ExceptionHours) (days []day) {
+func exceptional(ctx context.Context, exceptions []protocol.ExceptionHours) (days []day) {
 	for _, e := range exceptions {
-		when := date(e.ValidFrom)
+		when := date(ctx, e.ValidFrom)
 		if e.ValidThrough != e.ValidFrom {
-			when += " to " + date(e.ValidThrough)
+			when = tr(ctx, "%s to %s", when, date(ctx, e.ValidThrough))
 		}
-		hours := "closed"
+		hours := tr(ctx, "closed")
 		if e.Opens != "" {
 			hours = e.Opens + "–" + e.Closes
 		}
 		if e.Title != "" {
 			hours += " · " + e.Title
 		}
-		days = append(days, day{when, hours})
+		days = append(days, day{when, hours, e.Opens == ""})
 	}
 	return days
 }
 
-func date(s string) string {
+func date(ctx context.Context, s string) string {
 	t, err := time.Parse(time.DateOnly, s)
 	if err != nil {
 		return s
 	}
-	return t.Format("2 Jan 2006")
+	return words.Of(ctx).Time(t, "2 Jan 2006")
 }
 
 // nextChange returns when an open merchant closes or a closed one opens, in its own time; "" when that
 // is not soon.
-func nextChange(m protocol.Merchant) string {
-	word, at := "opens", m.OpensAt
+func nextChange(ctx context.Context, m protocol.Merchant) string {
+	key, at := english("opens %s"), m.OpensAt
 	if m.ClosesAt != nil {
-		word, at = "closes", m.ClosesAt
+		key, at = english("closes %s"), m.ClosesAt
 	}
 	if at == nil || m.Timezone == nil {
 		return ""
@@ -76,24 +81,24 @@ func nextChange(m protocol.Merchant) string {
 	if !ok {
 		return ""
 	}
-	return word + " " + at.In(zone).Format("Mon 2 Jan, 15:04 MST")
+	return tr(ctx, key, words.Of(ctx).Time(at.In(zone), "Mon 2 Jan, 15:04 MST"))
 }
 
 // zoneName returns a time zone for people: India, or the city that names it.
-func zoneName(zone string) string {
+func zoneName(ctx context.Context, zone string) string {
 	if zone == "Asia/Kolkata" {
-		return "India"
+		return tr(ctx, "India")
 	}
 	return strings.ReplaceAll(zone[strings.LastIndexByte(zone, '/')+1:], "_", " ")
 }
 
 // amount returns an amount in words.
-func amount(p *protocol.Money, unit *string) string {
+func amount(ctx context.Context, p *protocol.Money, unit *string) string {
 	if p == nil {
-		return "price on request"
+		return tr(ctx, "price on request")
 	}
 	if unit != nil {
-		return money(p.Currency, p.Amount) + " per " + *unit
+		return tr(ctx, "%s per %s", money(p.Currency, p.Amount), *unit)
 	}
 	return money(p.Currency, p.Amount)
 }
@@ -110,7 +115,7 @@ func telephone(number string) templ.SafeURL {
 
 // onMap returns the address of a merchant on the map of OpenStreetMap: its place, otherwise a search for its
 // address; "" when neither is known.
-func onMap(m protocol.Merchant) string {
+func onMap(ctx context.Context, m protocol.Merchant) string {
 	const at = "https://www.openstreetmap.org/"
 	if g := m.Geo; g != nil {
 		lat, lon := strconv.FormatFloat(g.Latitude, 'f', -1, 64), strconv.FormatFloat(g.Longitude, 'f', -1, 64)
@@ -119,11 +124,11 @@ func onMap(m protocol.Merchant) string {
 	if m.Address == nil || m.Address.Street == "" {
 		return ""
 	}
-	return at + "search?" + query("query", strings.Join(postal(m.Address, m.City), ", "))
+	return at + "search?" + query("query", strings.Join(postal(ctx, m.Address, m.City), ", "))
 }
 
 // postal returns the lines of a postal address.
-func postal(a *protocol.Address, city *string) (lines []string) {
+func postal(ctx context.Context, a *protocol.Address, city *string) (lines []string) {
 	var town []string
 	if city != nil {
 		town = append(town, *city)
@@ -134,7 +139,7 @@ func postal(a *protocol.Address, city *string) (lines []string) {
 	if a.PostalCode != "" {
 		town = append(town, a.PostalCode)
 	}
-	for _, line := range []string{a.Street, strings.Join(town, " "), regionName(cmp.Or(a.Region, a.Country))} {
+	for _, line := range []string{a.Street, strings.Join(town, " "), regionName(ctx, cmp.Or(a.Region, a.Country))} {
 		if line != "" {
 			lines = append(lines, line)
 		}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"net/http"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"stoa/node/web/words"
 	"stoa/protocol"
 )
 
@@ -46,14 +48,14 @@ func (s *Web) meet(r *http.Request) (view, error) {
 	if err := s.readMeet(r, m, r.PathValue("handle")); err != nil {
 		return view{}, err
 	}
-	v := s.meetView(m)
+	v := s.meetView(r.Context(), m)
 	v.Refused, v.Stray = f.err, f.otherFaults("timezone", "durationMin")
 	return v, nil
 }
 
-func (s *Web) meetView(m *meetPage) view {
+func (s *Web) meetView(ctx context.Context, m *meetPage) view {
 	return view{
-		Title: "Meet " + m.Info.Name, Description: "Ask " + m.Info.Name + " for a meeting: lengths, hours and open times.",
+		Title: tr(ctx, "Meet %s", m.Info.Name), Description: tr(ctx, "Ask %s for a meeting: lengths, hours and open times.", m.Info.Name),
 		Path: "/@{handle}/meet", Data: m.Info, Zone: m.Info.Accepting, Body: meetBody(m),
 	}
 }
@@ -156,7 +158,7 @@ func (s *Web) meetForm(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m := &meetPage{Form: &form{values: url.Values{}, args: map[string]any{}}, Sent: f}
-	m.Sent.refuse(protocol.AsError(err))
+	m.Sent.refuse(r.Context(), protocol.AsError(err))
 	for _, name := range []string{"from", "timezone", "durationMin"} {
 		if text := strings.TrimSpace(r.PostForm.Get(name)); text != "" && m.Sent.fault(name) == "" {
 			m.Form.values.Set(name, text)
@@ -171,7 +173,7 @@ func (s *Web) meetForm(w http.ResponseWriter, r *http.Request) {
 	if status == http.StatusUnauthorized {
 		w.Header().Add("WWW-Authenticate", `Bearer realm="stoa"`)
 	}
-	s.writePrivate(w, r, status, s.meetView(m))
+	s.writePrivate(w, r, status, s.meetView(r.Context(), m))
 }
 
 // meetInput converts the form's fields to the input of request_meeting. The time is an open one, or a date
@@ -210,9 +212,9 @@ func localTime(date, clock string) string {
 }
 
 // between says when a meeting is, on the clocks of a zone.
-func between(t protocol.MeetingTime, zone string) string {
+func between(ctx context.Context, t protocol.MeetingTime, zone string) string {
 	at, end := t.StartsAt.In(zoneNamed(zone)), t.EndsAt.In(zoneNamed(zone))
-	return at.Format("Monday, 2 January 2006, 15:04") + " to " + end.Format("15:04") + " " + zoneWords(at)
+	return tr(ctx, "%s to %s", words.Of(ctx).Time(at, "Monday, 2 January 2006, 15:04"), end.Format("15:04")+" "+zoneWords(at))
 }
 
 // zoneWords returns the name of a zone at a moment, as people write it: IST, or GMT+3 where it has no
@@ -237,10 +239,10 @@ func zoneWords(at time.Time) string {
 }
 
 // weekHours returns the usual hours by day, in the order of the week.
-func weekHours(hours []protocol.MeetingHours) []day {
+func weekHours(ctx context.Context, hours []protocol.MeetingHours) []day {
 	var list []protocol.DayHours
 	for _, h := range hours {
 		list = append(list, protocol.DayHours{Day: h.Day, Opens: h.From, Closes: h.To})
 	}
-	return slices.DeleteFunc(week(list), func(d day) bool { return d.Hours == "closed" })
+	return slices.DeleteFunc(week(ctx, list), func(d day) bool { return d.Closed })
 }

@@ -2,12 +2,14 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/a-h/templ"
 
+	"stoa/node/web/words"
 	"stoa/protocol"
 )
 
@@ -99,7 +101,7 @@ func (s *Web) showMeeting(w http.ResponseWriter, r *http.Request, refused *proto
 	if status == http.StatusUnauthorized {
 		w.Header().Add("WWW-Authenticate", `Bearer realm="stoa"`)
 	}
-	s.writePrivate(w, r, status, view{Title: "Your meeting request", Path: "/meetings/{id}", Secret: true, Helps: true, Body: body})
+	s.writePrivate(w, r, status, view{Title: tr(r.Context(), "Your meeting request"), Path: "/meetings/{id}", Secret: true, Helps: true, Body: body})
 }
 
 // A meetingView is what the page shows.
@@ -111,17 +113,17 @@ type meetingView struct {
 }
 
 // clocks returns a time on the clocks of both sides, the requester's first; once when they are the same.
-func (v meetingView) clocks(t protocol.MeetingTime) []string {
-	return clocks(t, deref(v.TimeZone), v.With.TimeZone)
+func (v meetingView) clocks(ctx context.Context, t protocol.MeetingTime) []string {
+	return clocks(ctx, t, deref(v.TimeZone), v.With.TimeZone)
 }
 
 // clocks returns a time on the clocks of some zones, each once; "" is no zone.
-func clocks(t protocol.MeetingTime, zones ...string) (lines []string) {
+func clocks(ctx context.Context, t protocol.MeetingTime, zones ...string) (lines []string) {
 	for _, zone := range zones {
 		if zone == "" {
 			continue
 		}
-		line := between(t, zone)
+		line := between(ctx, t, zone)
 		if len(lines) == 0 || line != lines[0] {
 			lines = append(lines, line)
 		}
@@ -130,34 +132,34 @@ func clocks(t protocol.MeetingTime, zones ...string) (lines []string) {
 }
 
 // words say to the requester where the request is.
-func (v meetingView) words() string {
+func (v meetingView) words(ctx context.Context) string {
 	who := "@" + v.Handle
 	switch v.State {
 	case protocol.MeetingUnconfirmed:
-		return v.Note
+		return cmp.Or(detail(ctx, v.Note), v.Note)
 	case protocol.MeetingSubmitted:
-		return who + " has the request and decides. Nothing is on a calendar before."
+		return tr(ctx, "%s has the request and decides. Nothing is on a calendar before.", who)
 	case protocol.MeetingProposed:
-		return who + " cannot meet you then, and proposes other times. Take one, or withdraw the request."
+		return tr(ctx, "%s cannot meet you then, and proposes other times. Take one, or withdraw the request.", who)
 	case protocol.MeetingApproved:
-		return who + " has approved: the meeting takes place."
+		return tr(ctx, "%s has approved: the meeting takes place.", who)
 	case protocol.MeetingDeclined:
-		return who + " has declined the request."
+		return tr(ctx, "%s has declined the request.", who)
 	case protocol.MeetingWithdrawn:
-		return "You have withdrawn the request."
+		return tr(ctx, "You have withdrawn the request.")
 	case protocol.MeetingExpired:
-		return "Nobody decided in time. Ask again for another time."
+		return tr(ctx, "Nobody decided in time. Ask again for another time.")
 	case protocol.MeetingCancelled:
-		return "The meeting was cancelled."
+		return tr(ctx, "The meeting was cancelled.")
 	case protocol.MeetingNoShow:
-		return who + " says that you did not come."
+		return tr(ctx, "%s says that you did not come.", who)
 	}
-	return "The meeting is over."
+	return tr(ctx, "The meeting is over.")
 }
 
 // meetingMark names a state.
-func meetingMark(state protocol.MeetingState) mark {
-	m := mark{Word: meetingStates[state], Class: "poor"}
+func meetingMark(ctx context.Context, state protocol.MeetingState) mark {
+	m := mark{Word: tr(ctx, meetingStates[state]), Class: "poor"}
 	switch {
 	case state == protocol.MeetingApproved || state == protocol.MeetingDone:
 		m.Class = "good"
@@ -168,9 +170,12 @@ func meetingMark(state protocol.MeetingState) mark {
 }
 
 var meetingStates = map[protocol.MeetingState]string{
-	protocol.MeetingUnconfirmed: "to be confirmed by mail", protocol.MeetingSubmitted: "waits for a decision", protocol.MeetingProposed: "other times proposed",
-	protocol.MeetingApproved: "approved", protocol.MeetingDeclined: "declined", protocol.MeetingWithdrawn: "withdrawn", protocol.MeetingExpired: "expired",
-	protocol.MeetingCancelled: "cancelled", protocol.MeetingDone: "over", protocol.MeetingNoShow: "not attended",
+	protocol.MeetingUnconfirmed: english("to be confirmed by mail"),
+	protocol.MeetingSubmitted:   english("waits for a decision"),
+	protocol.MeetingProposed:    english("other times proposed"),
+	protocol.MeetingApproved:    english("approved"), protocol.MeetingDeclined: english("declined"),
+	protocol.MeetingWithdrawn: english("withdrawn"), protocol.MeetingExpired: english("expired"),
+	protocol.MeetingCancelled: english("cancelled"), protocol.MeetingDone: english("over"), protocol.MeetingNoShow: english("not attended"),
 }
 
 func meetingClass(state protocol.MeetingState) string {
@@ -181,15 +186,15 @@ func meetingClass(state protocol.MeetingState) string {
 }
 
 // hour formats a moment on the clock of the first zone that is given.
-func hour(t time.Time, zones ...string) string {
+func hour(ctx context.Context, t time.Time, zones ...string) string {
 	at := t.In(zoneNamed(cmp.Or(zones...)))
-	return at.Format("2 January 2006, 15:04") + " " + zoneWords(at)
+	return words.Of(ctx).Time(at, "2 January 2006, 15:04") + " " + zoneWords(at)
 }
 
 // refusedWhy returns why a form without fields was refused.
-func refusedWhy(err *protocol.Error) string {
+func refusedWhy(ctx context.Context, err *protocol.Error) string {
 	if len(err.Faults) > 0 {
-		return "this " + err.Faults[0].Detail
+		return sentence(faultText(ctx, err.Faults[0]))
 	}
-	return err.Detail
+	return refusalText(ctx, err)
 }

@@ -23,7 +23,7 @@ func (s *Web) decisionPage(w http.ResponseWriter, r *http.Request) {
 		s.failDecision(w, r, err)
 		return
 	}
-	s.writeDecision(w, r, 0, "Meet "+l.Request.Requester+"?", decisionBody(l, with.TimeZone, ticket))
+	s.writeDecision(w, r, 0, tr(r.Context(), "Meet %s?", l.Request.Requester), decisionBody(l, with.TimeZone, ticket))
 }
 
 func (s *Web) decisionForm(w http.ResponseWriter, r *http.Request) {
@@ -40,9 +40,9 @@ func (s *Web) decisionForm(w http.ResponseWriter, r *http.Request) {
 		s.failDecision(w, r, err)
 		return
 	}
-	title := "You have approved the meeting."
+	title := tr(r.Context(), "You have approved the meeting.")
 	if m.State == protocol.MeetingDeclined {
-		title = "You have declined the meeting."
+		title = tr(r.Context(), "You have declined the meeting.")
 	}
 	s.writeDecision(w, r, 0, title, decisionDone(title, m, with.TimeZone))
 }
@@ -51,9 +51,11 @@ func (s *Web) decisionForm(w http.ResponseWriter, r *http.Request) {
 func (s *Web) failDecision(w http.ResponseWriter, r *http.Request, err error) {
 	switch e := protocol.AsError(err); e.Code {
 	case protocol.Gone:
-		s.writeDecision(w, r, http.StatusGone, "This link has ended", decisionEnded("This link has ended", e.Detail))
+		s.writeDecision(w, r, http.StatusGone, tr(r.Context(), "This link has ended"),
+			decisionEnded(tr(r.Context(), "This link has ended"), refusalText(r.Context(), e)))
 	case protocol.Conflict:
-		s.writeDecision(w, r, http.StatusConflict, "Nothing was decided", decisionEnded("Nothing was decided", e.Detail))
+		s.writeDecision(w, r, http.StatusConflict, tr(r.Context(), "Nothing was decided"),
+			decisionEnded(tr(r.Context(), "Nothing was decided"), refusalText(r.Context(), e)))
 	default:
 		s.failSecret(w, r, err)
 	}

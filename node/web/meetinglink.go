@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 
 	"stoa/protocol"
@@ -16,7 +17,7 @@ func (s *Web) meetingLinkPage(w http.ResponseWriter, r *http.Request) {
 		s.failSecret(w, r, err)
 		return
 	}
-	s.writePrivate(w, r, 0, view{Title: meetingLinkTitle(l), Path: "/meeting-link", Secret: true, Body: meetingLinkBody(l, ticket)})
+	s.writePrivate(w, r, 0, view{Title: meetingLinkTitle(r.Context(), l), Path: "/meeting-link", Secret: true, Body: meetingLinkBody(l, ticket)})
 }
 
 func (s *Web) meetingLinkForm(w http.ResponseWriter, r *http.Request) {
@@ -33,14 +34,15 @@ func (s *Web) meetingLinkForm(w http.ResponseWriter, r *http.Request) {
 		redirect(w, r, *done.URL)
 		return
 	}
-	s.writePrivate(w, r, 0, view{Title: meetingLinkStopped, Path: "/meeting-link", Secret: true, Body: meetingLinkResult(meetingLinkStopped)})
+	s.writePrivate(w, r, 0, view{Title: tr(r.Context(), meetingLinkStopped), Path: "/meeting-link", Secret: true,
+		Body: meetingLinkResult(tr(r.Context(), meetingLinkStopped))})
 }
 
-const meetingLinkStopped = "You get no more mail about meetings from this node."
+var meetingLinkStopped = english("You get no more mail about meetings from this node.")
 
-func meetingLinkTitle(l protocol.MeetingLink) string {
+func meetingLinkTitle(ctx context.Context, l protocol.MeetingLink) string {
 	if l.Handle == "" {
-		return "No more mail about meetings?"
+		return tr(ctx, "No more mail about meetings?")
 	}
-	return "Did you ask for this meeting?"
+	return tr(ctx, "Did you ask for this meeting?")
 }

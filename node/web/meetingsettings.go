@@ -139,6 +139,22 @@ func (f *sent) settingPlace(parts []string) (name, element string, ok bool) {
 	return names[n], elements[n], true
 }
 
+// settingsValues returns what the form shows of the settings.
+func settingsValues(m protocol.MeetingSettings) url.Values {
+	r := m.MeetingRules
+	v := valued("acceptingMeetingRequests", yes(m.Accepting), "timezone", r.TimeZone, "durations", numbersText(r.Durations), "location", r.Location,
+		"showSlots", yes(r.ShowSlots), "policy", r.Policy, "questions", strings.Join(r.Questions, "\n"), "dateOverrides", overridesText(r),
+		"travel", travelText(r), "outsideHours", r.OutsideHours, "pendingBlocksSlot", yes(r.PendingBlocksSlot == nil || *r.PendingBlocksSlot),
+		"reminders", yes(r.Reminders == nil || *r.Reminders), "requireVerifiedDomain", yes(r.VerifiedDomain))
+	for i, n := range []int{r.SlotStep, r.BufferBefore, r.BufferAfter, r.MinNoticeMin, r.MaxDaysAhead, r.MaxPerDay, r.MaxPerWeek, r.MaxWaiting} {
+		v.Set(settingNumbers[i], orBlank(n))
+	}
+	for _, day := range weekNames {
+		v.Set("hours-"+day, hoursText(r, day))
+	}
+	return v
+}
+
 func windowText(windows []protocol.MeetingWindow) string {
 	parts := make([]string, len(windows))
 	for i, w := range windows {

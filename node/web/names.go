@@ -2,13 +2,14 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 	"sync"
 
 	"golang.org/x/text/language"
-	"golang.org/x/text/language/display"
 
+	"stoa/node/web/words"
 	"stoa/protocol"
 )
 
@@ -28,16 +29,16 @@ var states = map[string]string{
 var former = map[string]string{"CT": "CG", "OR": "OD", "TG": "TS", "UT": "UK"}
 
 // regionName returns the name of a region: Karnataka, India, or "Germany (DE-BY)" for a division without a name here.
-func regionName(code string) string {
+func regionName(ctx context.Context, code string) string {
 	country, division, within := strings.Cut(code, "-")
 	if name := states[cmp.Or(former[division], division)]; within && country == "IN" && name != "" {
-		return name
+		return tr(ctx, name)
 	}
 	r, err := language.ParseRegion(country)
 	if err != nil {
 		return code
 	}
-	name := display.English.Regions().Name(r)
+	name := words.Of(ctx).OfRegion(r)
 	switch {
 	case name == "":
 		return code
@@ -47,18 +48,21 @@ func regionName(code string) string {
 	return name
 }
 
-// regionCodes are the codes of the regions that have a name, by their names in lower case.
+// regionCodes are the codes of the regions that have a name, by their names in every language, in lower case.
 var regionCodes = sync.OnceValue(func() map[string]string {
 	codes := map[string]string{"usa": "US", "uk": "GB", "orissa": "IN-OD", "pondicherry": "IN-PY"}
-	for a := 'A'; a <= 'Z'; a++ {
-		for b := 'A'; b <= 'Z'; b++ {
-			if code := string([]rune{a, b}); protocol.IsRegion(code) {
-				codes[strings.ToLower(regionName(code))] = code
+	for _, l := range words.All().Languages {
+		ctx := words.With(context.Background(), l)
+		for a := 'A'; a <= 'Z'; a++ {
+			for b := 'A'; b <= 'Z'; b++ {
+				if code := string([]rune{a, b}); protocol.IsRegion(code) {
+					codes[strings.ToLower(regionName(ctx, code))] = code
+				}
 			}
 		}
-	}
-	for division, name := range states {
-		codes[strings.ToLower(name)] = "IN-" + division
+		for division := range states {
+			codes[strings.ToLower(regionName(ctx, "IN-"+division))] = "IN-" + division
+		}
 	}
 	return codes
 })
@@ -71,20 +75,28 @@ func regionCode(text string) string {
 	return strings.ToUpper(text)
 }
 
+// regionText returns the name of a region for a form that reads it by regionCode: the code where that gives another one.
+func regionText(ctx context.Context, code string) string {
+	if name := regionName(ctx, code); regionCode(name) == code {
+		return name
+	}
+	return code
+}
+
 // languageName returns the name of a language: English, Hindi, Brazilian Portuguese.
-func languageName(tag string) string {
+func languageName(ctx context.Context, tag string) string {
 	t, err := language.Parse(tag)
 	if err != nil {
 		return tag
 	}
-	return cmp.Or(display.English.Tags().Name(t), tag)
+	return cmp.Or(words.Of(ctx).OfLanguage(t), tag)
 }
 
 // namesOf returns the names of codes, sorted and joined by commas.
-func namesOf(codes []string, name func(string) string) string {
+func namesOf(ctx context.Context, codes []string, name func(context.Context, string) string) string {
 	var names []string
 	for _, c := range codes {
-		names = append(names, name(c))
+		names = append(names, name(ctx, c))
 	}
 	slices.Sort(names)
 	return strings.Join(names, ", ")
@@ -111,12 +123,12 @@ func money(currency, amount string) string {
 }
 
 // regionNames are the names of regions, each once, sorted.
-func regionNames(codes []string) []string {
+func regionNames(ctx context.Context, codes []string) []string {
 	var names []string
 	for _, c := range codes {
-		names = append(names, regionName(c))
+		names = append(names, regionName(ctx, c))
 		if country, _, within := strings.Cut(c, "-"); within {
-			names = append(names, regionName(country))
+			names = append(names, regionName(ctx, country))
 		}
 	}
 	slices.Sort(names)
@@ -124,13 +136,13 @@ func regionNames(codes []string) []string {
 }
 
 // options returns the options of a filter: any, then the values in use and the chosen one, sorted.
-func options(known []string, chosen string) [][2]string {
+func options(ctx context.Context, known []string, chosen string) [][2]string {
 	all := slices.Clone(known)
 	if chosen != "" && !slices.Contains(all, chosen) {
 		all = append(all, chosen)
 	}
 	slices.SortFunc(all, func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) })
-	list := [][2]string{{"", "Any"}}
+	list := [][2]string{{"", tr(ctx, "Any")}}
 	for _, v := range all {
 		list = append(list, [2]string{v, v})
 	}

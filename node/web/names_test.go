@@ -13,7 +13,7 @@ func TestNames(t *testing.T) {
 	for code, name := range map[string]string{
 		"IN": "India", "IN-KA": "Karnataka", "IN-TG": "Telangana", "DE": "Germany", "DE-BY": "Germany (DE-BY)", "": "", "NOWHERE": "NOWHERE",
 	} {
-		require.Equal(t, name, regionName(code), code)
+		require.Equal(t, name, regionName(t.Context(), code), code)
 	}
 	for typed, code := range map[string]string{
 		"india": "IN", " Tamil  Nadu ": "IN-TN", "telangana": "IN-TS", "in-ka": "IN-KA", "Germany": "DE", "Orissa": "IN-OD", "Atlantis": "ATLANTIS",
@@ -22,17 +22,17 @@ func TestNames(t *testing.T) {
 	}
 	for division := range states {
 		require.True(t, protocol.IsRegion("IN-"+division), division)
-		require.Equal(t, "IN-"+division, regionCode(regionName("IN-"+division)))
+		require.Equal(t, "IN-"+division, regionCode(regionName(t.Context(), "IN-"+division)))
 	}
-	require.Equal(t, "English, Hindi, Kannada", namesOf([]string{"kn", "en", "hi"}, languageName))
-	require.Equal(t, "Brazilian Portuguese", languageName("pt-BR"))
+	require.Equal(t, "English, Hindi, Kannada", namesOf(t.Context(), []string{"kn", "en", "hi"}, languageName))
+	require.Equal(t, "Brazilian Portuguese", languageName(t.Context(), "pt-BR"))
 	for want, m := range map[string][2]string{
 		"₹1,20,000.50": {"INR", "120000.50"}, "₹40": {"INR", "40.00"}, "$1,234": {"USD", "1234.00"}, "JPY 1,000,000": {"JPY", "1000000"}, "€0.05": {"EUR", "0.05"},
 	} {
 		require.Equal(t, want, money(m[0], m[1]))
 	}
 	require.Equal(t, "tel:+918026500000", string(telephone("+91 80 2650-0000")))
-	require.Equal(t, "12,34,567 posts", count(1234567, "post", "posts"))
+	require.Equal(t, "12,34,567 posts", tr(t.Context(), "%d posts", 1234567))
 }
 
 // TestBranches: a reply is below the one it answers, in whatever order they came, and none is lost.

@@ -22,10 +22,15 @@ var attentionForms = []*protocol.Operation{
 
 // attentionDone say what a form has done.
 var attentionDone = map[string]string{
-	"put_attention_board": "The board was saved.", "close_attention_board": "The board is closed. Live bids get the unused part of their money back.",
-	"put_payment_account": "The payment account was saved.", "delete_payment_account": "The payment account was deleted.",
-	"confirm_bid_payment": "The payment was confirmed.", "deny_bid_payment": "The payment was denied.", "approve_bid": "The text of the bid is public.",
-	"answer_bid": "The bidder can read your answer.", "remove_bid": "The bid was removed. Its money goes back.", "mark_refunded": "The refund is marked as made.",
+	"put_attention_board":    english("The board was saved."),
+	"close_attention_board":  english("The board is closed. Live bids get the unused part of their money back."),
+	"put_payment_account":    english("The payment account was saved."),
+	"delete_payment_account": english("The payment account was deleted."),
+	"confirm_bid_payment":    english("The payment was confirmed."), "deny_bid_payment": english("The payment was denied."),
+	"approve_bid":   english("The text of the bid is public."),
+	"answer_bid":    english("The bidder can read your answer."),
+	"remove_bid":    english("The bid was removed. Its money goes back."),
+	"mark_refunded": english("The refund is marked as made."),
 }
 
 // An ownBoard is what the page shows.
@@ -112,7 +117,7 @@ func (s *Web) showOwnBoard(w http.ResponseWriter, r *http.Request, o *ownBoard) 
 		if o.Sent != nil {
 			status = o.Sent.err.Code.Status()
 		}
-		s.writePrivate(w, r, status, view{Title: "Attention of @" + o.Handle, Path: "/account", Of: o.Handle, Body: ownBoardBody(o)})
+		s.writePrivate(w, r, status, view{Title: tr(r.Context(), "Attention board"), Path: "/account", Of: o.Handle, Body: ownBoardBody(o)})
 	}
 }
 
@@ -128,13 +133,20 @@ func (s *Web) ownAttentionForm(w http.ResponseWriter, r *http.Request) {
 		s.Fail(w, r, protocol.Errorf(protocol.InvalidRequest, "there is no such form here"))
 		return
 	}
-	err := s.invokeSignedIn(r, op, attentionInput(op, r.PostForm), nil)
+	var err error
+	var now url.Values
+	if e, ok := edits[do]; ok {
+		now, err = s.save(r, op, e)
+	} else {
+		err = s.invokeSignedIn(r, op, attentionInput(op, r.PostForm), nil)
+	}
 	if err == nil {
 		redirect(w, r, "/account/attention?"+url.Values{"handle": {r.PostForm.Get("handle")}, "done": {do}}.Encode())
 		return
 	}
 	o := &ownBoard{Sent: newSent(r.PostForm)}
-	o.Sent.refuse(protocol.AsError(err))
+	o.Sent.now = now
+	o.Sent.refuse(r.Context(), protocol.AsError(err))
 	if protocol.CodeOf(err) == protocol.Unauthorized {
 		s.refusedPage(w, r, o.Sent)
 		return
@@ -149,7 +161,7 @@ func attentionInput(op *protocol.Operation, form url.Values) map[string]any {
 	for name := range form {
 		text := form.Get(name)
 		switch name {
-		case "do", "handle":
+		case "do", "handle", "version", "once":
 		case "floor", "step", "maxBid", "amount":
 			text = plainAmount(text)
 			fallthrough
@@ -183,6 +195,20 @@ func attentionInput(op *protocol.Operation, form url.Values) map[string]any {
 		args["handle"] = form.Get("handle")
 	}
 	return args
+}
+
+// boardValues returns what the form shows of a board.
+func boardValues(b protocol.OwnAttentionBoard) url.Values {
+	return valued("rules", b.Rules, "floor", b.Floor.Amount, "step", b.Step.Amount, "maxBid", b.MaxBid.Amount, "slots", strconv.Itoa(b.Slots),
+		"slotDays", strconv.Itoa(b.SlotDays), "protectHours", strconv.Itoa(b.ProtectHours), "fullRefundHours", strconv.Itoa(b.FullRefundHours),
+		"respondWithinDays", orEmpty(b.RespondWithinDays), "claimHours", strconv.Itoa(b.ClaimHours), "categories", categoryText(b.Categories),
+		"accepting", yes(b.Wanted || !b.Open), "autoApprove", yes(b.AutoApprove || !b.Open), "refundIfNoReply", yes(b.RefundIfNoReply))
+}
+
+// payAccountValues returns what the form shows of a payment account, which is not its secrets.
+func payAccountValues(a protocol.PaymentAccount) url.Values {
+	return valued("provider", providerOf(a), "vpa", a.VPA, "payeeName", a.PayeeName, "keyId", a.KeyID, "legalName", a.LegalName,
+		"address", a.Address, "gstin", a.GSTIN, "gstPercent", a.GSTPercent)
 }
 
 // categoryList reads categories, one a line, each with its floor after a colon if it has one.

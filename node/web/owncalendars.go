@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -14,15 +15,15 @@ import (
 
 // calendarForms are the operations that the page has forms for, with what is said when one is done.
 var calendarForms = map[*protocol.Operation]string{
-	protocol.ConnectCalendar.Operation:    "The server is connected.",
-	protocol.CheckCalendar.Operation:      "The server has answered.",
-	protocol.ChooseCalendars.Operation:    "The choice was saved.",
-	protocol.DisconnectCalendar.Operation: "The server is disconnected, and its password deleted.",
+	protocol.ConnectCalendar.Operation:    english("The server is connected."),
+	protocol.CheckCalendar.Operation:      english("The server has answered."),
+	protocol.ChooseCalendars.Operation:    english("The choice was saved."),
+	protocol.DisconnectCalendar.Operation: english("The server is disconnected, and its password deleted."),
 	protocol.MakeMeetingFeed.Operation:    "",
-	protocol.DeleteMeetingFeed.Operation:  "The address shows nothing any more.",
+	protocol.DeleteMeetingFeed.Operation:  english("The address shows nothing any more."),
 }
 
-const calendarsTitle = "Calendars of meetings"
+var calendarsTitle = english("Calendars")
 
 func (s *Web) fillCalendars(r *http.Request, o *ownMeetings) error {
 	if err := s.person(r, o); err != nil {
@@ -32,7 +33,7 @@ func (s *Web) fillCalendars(r *http.Request, o *ownMeetings) error {
 		return err
 	}
 	if slices.ContainsFunc(o.Calendars.Items, asking) && o.Done != "" { // soon after the form, before something else is typed
-		o.Refresh, o.Done = 3, "The node asks the server. The result shows here in a moment."
+		o.Refresh, o.Done = 3, english("The node asks the server. The result shows here in a moment.")
 	} else if slices.ContainsFunc(o.Calendars.Items, func(a protocol.CalendarAccount) bool { return a.LastError != nil }) &&
 		(o.Done == calendarForms[protocol.ConnectCalendar.Operation] || o.Done == calendarForms[protocol.CheckCalendar.Operation]) {
 		o.Done = "" // the error says it
@@ -95,14 +96,14 @@ func calendarInput(op *protocol.Operation, form url.Values) map[string]any {
 }
 
 // calendarMark says whether a calendar server does what it is asked.
-func calendarMark(a protocol.CalendarAccount) mark {
+func calendarMark(ctx context.Context, a protocol.CalendarAccount) mark {
 	switch {
 	case a.LastError != nil:
-		return mark{Word: "does not work", Class: "fair"}
+		return mark{Word: tr(ctx, "does not work"), Class: "fair"}
 	case a.Checking:
-		return mark{Word: "is asked now", Class: "poor"}
+		return mark{Word: tr(ctx, "is asked now"), Class: "poor"}
 	}
-	return mark{Word: "works", Class: "good"}
+	return mark{Word: tr(ctx, "works"), Class: "good"}
 }
 
 // calendarName returns what a found calendar is called, the end of its address if it has no name.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -18,14 +19,14 @@ import (
 
 // meetingForms are the operations that the pages have forms for, with what is said when one is done.
 var meetingForms = map[*protocol.Operation]string{
-	protocol.ApproveMeeting.Operation:      "The meeting is approved.",
-	protocol.DeclineMeeting.Operation:      "The request is declined.",
-	protocol.ProposeMeetingTimes.Operation: "The times are proposed. The requester takes one of them within 72 hours, or none.",
-	protocol.MoveMeeting.Operation:         "The meeting is moved.",
-	protocol.CancelOwnMeeting.Operation:    "The meeting is cancelled.",
-	protocol.MarkNoShow.Operation:          "It is noted that the requester did not come.",
-	protocol.PutMeetingSettings.Operation:  "The settings were saved.",
-	protocol.UnblockWriter.Operation:       "They may ask again.",
+	protocol.ApproveMeeting.Operation:      english("The meeting is approved."),
+	protocol.DeclineMeeting.Operation:      english("The request is declined."),
+	protocol.ProposeMeetingTimes.Operation: english("The times are proposed. The requester takes one of them within 72 hours, or none."),
+	protocol.MoveMeeting.Operation:         english("The meeting is moved."),
+	protocol.CancelOwnMeeting.Operation:    english("The meeting is cancelled."),
+	protocol.MarkNoShow.Operation:          english("It is noted that the requester did not come."),
+	protocol.PutMeetingSettings.Operation:  english("The settings were saved."),
+	protocol.UnblockWriter.Operation:       english("They may ask again."),
 }
 
 // An ownMeetings is what the pages show.
@@ -89,11 +90,11 @@ func (s *Web) meetingAccountRoutes() []Route {
 		})}
 	}
 	return []Route{
-		page("", "Meetings", (*Web).fillMeetings, meetingsBody),
-		page("/week", "Week", (*Web).fillWeek, weekBody),
-		page("/settings", "Settings of meetings", (*Web).fillMeetingSettings, meetingSettingsBody),
+		page("", english("Meetings"), (*Web).fillMeetings, meetingsBody),
+		page("/week", english("Week"), (*Web).fillWeek, weekBody),
+		page("/settings", english("Meeting settings"), (*Web).fillMeetingSettings, meetingSettingsBody),
 		page("/calendars", calendarsTitle, (*Web).fillCalendars, calendarsBody),
-		page("/:id", "A meeting", (*Web).fillMeeting, ownMeetingBody),
+		page("/:id", english("A meeting"), (*Web).fillMeeting, ownMeetingBody),
 		{Pattern: "/account/meetings", Method: http.MethodPost, Handler: s.guarded(s.ownMeetingsForm)},
 	}
 }
@@ -107,13 +108,14 @@ func (s *Web) showOwnMeetings(w http.ResponseWriter, r *http.Request, o *ownMeet
 		redirect(w, r, "/sign-in")
 		return
 	case err != nil && o.Feed != nil:
-		s.writePrivate(w, r, 0, view{Title: title, Path: "/account", Helps: true, Body: feedBody(o.Feed)})
+		s.writePrivate(w, r, 0, view{Title: tr(r.Context(), title), Path: "/account", Helps: true, Body: feedBody(o.Feed)})
 		return
 	case err != nil:
 		s.Fail(w, r, err)
 		return
 	}
-	s.writePrivate(w, r, o.Sent.status(), view{Title: title, Path: "/account", Of: o.Handle, Helps: o.Feed != nil, Refresh: o.Refresh, Body: body(o)})
+	s.writePrivate(w, r, o.Sent.status(), view{Title: tr(r.Context(), title), Path: "/account", Of: o.Handle, Helps: o.Feed != nil,
+		Refresh: o.Refresh, Body: body(o)})
 }
 
 // person finds the profile that the page is about: the named one, or the first of the account that is a
@@ -227,8 +229,13 @@ func (s *Web) ownMeetingsForm(w http.ResponseWriter, r *http.Request) {
 	settings := op == protocol.PutMeetingSettings.Operation || op == protocol.UnblockWriter.Operation
 	_, calendars := calendarForms[op]
 	var err error
+	var now url.Values
 	if calendars {
 		err = s.calendarForm(w, r, op)
+	} else if e, ok := edits[do]; ok {
+		if now, err = s.save(r, op, e); err == nil {
+			redirect(w, r, "/account/meetings/settings?"+url.Values{"handle": {r.PostForm.Get("handle")}, "done": {do}}.Encode())
+		}
 	} else if err = s.invokeSignedIn(r, op, ownMeetingInput(op, r.PostForm), nil); err == nil {
 		to := "/account/meetings/" + id + "?" + query("done", do)
 		if settings {
@@ -240,24 +247,22 @@ func (s *Web) ownMeetingsForm(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	o := &ownMeetings{Sent: newSent(r.PostForm)}
-	o.Sent.refuse(protocol.AsError(err))
+	o.Sent.now = now
+	o.Sent.refuse(r.Context(), protocol.AsError(err))
 	switch {
 	case protocol.CodeOf(err) == protocol.Unauthorized:
 		s.refusedPage(w, r, o.Sent)
 	case calendars:
 		s.showOwnMeetings(w, r, o, calendarsTitle, (*Web).fillCalendars, calendarsBody)
 	case settings:
-		s.showOwnMeetings(w, r, o, "Settings of meetings", (*Web).fillMeetingSettings, meetingSettingsBody)
+		s.showOwnMeetings(w, r, o, english("Meeting settings"), (*Web).fillMeetingSettings, meetingSettingsBody)
 	default:
-		s.showOwnMeetings(w, r, o, "A meeting", (*Web).fillMeeting, ownMeetingBody)
+		s.showOwnMeetings(w, r, o, english("A meeting"), (*Web).fillMeeting, ownMeetingBody)
 	}
 }
 
 // ownMeetingInput converts a form's fields to the input of an operation. An empty field is omitted.
 func ownMeetingInput(op *protocol.Operation, form url.Values) map[string]any {
-	if op == protocol.PutMeetingSettings.Operation {
-		return settingsInput(form)
-	}
 	args := map[string]any{"id": form.Get("id")}
 	for _, name := range []string{"answer", "block"} {
 		if text := form.Get(name); strings.TrimSpace(text) != "" {
@@ -352,7 +357,7 @@ func (s *Web) fillWeek(r *http.Request, o *ownMeetings) error {
 // weekOf returns the days of a week with their hours.
 func weekOf(monday time.Time, rules protocol.MeetingRules) (days []weekDay) {
 	usual := map[string]string{}
-	for _, d := range weekHours(rules.UsualHours) {
+	for _, d := range weekHours(context.Background(), rules.UsualHours) {
 		usual[d.Name] = d.Hours
 	}
 	for n := range 7 {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"stoa/node/dispatch"
+	"stoa/node/web/words"
 	"stoa/protocol"
 )
 
@@ -29,9 +30,9 @@ type page struct {
 var pages = []page{
 	{path: "/", kind: "home", source: "/feed", text: (*Web).about, make: (*Web).home,
 		purpose: "What this node is, what is new, and every way to use it; plain text for readers that do not ask for HTML."},
-	{path: "/merchants", kind: "merchants", nav: "Shops", twin: protocol.ListMerchants.Operation, make: (*Web).merchants,
+	{path: "/merchants", kind: "merchants", nav: english("Shops"), twin: protocol.ListMerchants.Operation, make: (*Web).merchants,
 		purpose: "Businesses, by category, city and whether they are open now."},
-	{path: "/people", kind: "people", nav: "People", twin: protocol.ListPeople.Operation, make: (*Web).people,
+	{path: "/people", kind: "people", nav: english("People"), twin: protocol.ListPeople.Operation, make: (*Web).people,
 		purpose: "People who chose to be listed."},
 	{path: "/attention", kind: "attention", twin: protocol.ListAttentionBoards.Operation, make: (*Web).attention,
 		purpose: "People who sell slots of their attention, by category."},
@@ -39,13 +40,15 @@ var pages = []page{
 		purpose: "A person's attention board: rules, live bids, the price of a slot, and a form to bid."},
 	{path: "/@{handle}/meet", kind: "meet", pattern: "/:at/meet", twin: protocol.GetMeetingInfo.Operation, make: (*Web).meet,
 		purpose: "How a person takes meetings: lengths, hours, open times where they are shown, and a form to ask for one."},
-	{path: "/board", kind: "board", nav: "Board", twin: protocol.ReadBoard.Operation, source: "/board", activity: "/ap/board", make: (*Web).board,
+	{path: "/@{handle}/reviews", kind: "reviews", pattern: "/:at/reviews", twin: protocol.ListReviews.Operation, make: (*Web).reviews,
+		purpose: "Reviews of a business: those that count, with the amount paid and why, and those that do not."},
+	{path: "/board", kind: "board", nav: english("Board"), twin: protocol.ReadBoard.Operation, source: "/board", activity: "/ap/board", make: (*Web).board,
 		purpose: "The public board, with filters; its ActivityPub actor for readers that ask for it."},
 	{path: "/board/{id}", kind: "post", twin: protocol.GetBoardPost.Operation, activity: "/ap/posts/{id}", make: (*Web).post,
 		purpose: "A post and its replies; its ActivityPub object for readers that ask for it."},
-	{path: "/feed", kind: "feed", nav: "Feed", twin: protocol.ReadFeed.Operation, source: "/feed", make: (*Web).feed,
+	{path: "/feed", kind: "feed", nav: english("Feed"), twin: protocol.ReadFeed.Operation, source: "/feed", make: (*Web).feed,
 		purpose: "What happened here and on the nodes it follows."},
-	{path: "/agents", kind: "agents", nav: "Agents", twin: protocol.SearchAgents.Operation, make: (*Web).agents,
+	{path: "/agents", kind: "agents", nav: english("Agents"), twin: protocol.SearchAgents.Operation, make: (*Web).agents,
 		purpose: "The directory of agents, with filters."},
 	{path: "/moderation", kind: "moderation", twin: protocol.ReadModerationLog.Operation, make: (*Web).moderation,
 		purpose: "What was hidden, restored, deleted or blocked on this node, and why."},
@@ -83,11 +86,21 @@ func (s *Web) Routes() []Route {
 			pattern = strings.NewReplacer("{", ":", "}", "").Replace(p.path)
 		}
 		routes = append(routes, Route{Pattern: pattern, Handler: s.handler(p)})
+		if last := pattern[strings.LastIndex(pattern, "/")+1:]; !strings.HasPrefix(last, ":") { // a parameter may end in .md as it is
+			routes = append(routes, Route{Pattern: inMarkdown(pattern), Handler: s.handler(p)})
+		}
 	}
+	more := slices.Concat(s.writeRoutes(), s.bidRoutes(), s.meetingRoutes())
 	if s.Accounts != nil {
-		routes = append(routes, s.accountRoutes()...)
+		more = append(more, s.accountRoutes()...)
 	}
-	return slices.Concat(routes, s.writeRoutes(), s.bidRoutes(), s.meetingRoutes(), s.channelRoutes())
+	more = append(more, Route{Pattern: switchPath, Method: http.MethodPost, Handler: s.guarded(s.switchLanguage)},
+		Route{Pattern: switchPath, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { redirect(w, r, "/") })})
+	for _, r := range more {
+		r.Handler = s.translated(r.Handler)
+		routes = append(routes, r)
+	}
+	return append(routes, s.channelRoutes()...)
 }
 
 // Entries returns the pages' entries of the site map.
@@ -103,7 +116,8 @@ func (s *Web) handler(p page) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		vary(w.Header())
-		key, version := s.keyOf(r), s.kept.Version()
+		language := s.Words.Choose(r)
+		key, version := s.keyOf(r, language), s.kept.Version()
 		if page, ok := s.kept.Get(key); ok && key != "" { // its path and form were chosen when it was made
 			page.write(w, r)
 			if s.Table.Observe != nil && p.twin != nil {
@@ -111,8 +125,10 @@ func (s *Web) handler(p page) http.Handler {
 			}
 			return
 		}
+		r = r.WithContext(words.With(r.Context(), language))
+		r, ending := withoutEnding(r)
 		err := p.parameters(r)
-		if err == nil && redirectCapitals(w, r) {
+		if err == nil && redirectCapitals(w, r, ending) {
 			return
 		}
 		if err == nil {
@@ -122,7 +138,11 @@ func (s *Web) handler(p page) http.Handler {
 			s.Fail(w, r, err)
 			return
 		}
-		switch accepted(r, p) {
+		as := accepted(r, p)
+		if ending != "" {
+			as = markdownText
+		}
+		switch as {
 		case activityJSON:
 			http.Redirect(w, r, s.Base+p.fill(p.activity, r), http.StatusSeeOther)
 			return
@@ -150,6 +170,13 @@ func (s *Web) handler(p page) http.Handler {
 		if len(given(r.URL.Query())) == 0 { // otherwise it is a part or selection of the page
 			v.Address = s.Base + p.fill(p.path, r)
 		}
+		v.InMarkdown = as == markdownText
+		if v.Refused == nil {
+			v.Markdown = s.Base + inMarkdown(p.fill(p.path, r))
+			if query := given(r.URL.Query()).Encode(); query != "" {
+				v.Markdown += "?" + query
+			}
+		}
 		// What was refused as a page would be refused in every other form.
 		if p.twin != nil && v.Refused == nil {
 			v.JSON = s.Base + p.data(r)
@@ -160,7 +187,7 @@ func (s *Web) handler(p page) http.Handler {
 		if p.path == "/board" && v.Address != "" && v.Refused == nil {
 			v.Activity = s.Base + p.activity
 		}
-		if v.Refused != nil && !WantsHTML(r) {
+		if v.Refused != nil && (v.InMarkdown || !WantsHTML(r)) {
 			s.Fail(w, r, v.Refused)
 			return
 		}
@@ -171,7 +198,7 @@ func (s *Web) handler(p page) http.Handler {
 // parameters checks the parameters of the path before any redirect.
 func (p page) parameters(r *http.Request) error {
 	switch p.path {
-	case "/@{handle}", "/@{handle}/board", "/@{handle}/meet", "/@{handle}/feed":
+	case "/@{handle}", "/@{handle}/board", "/@{handle}/meet", "/@{handle}/reviews", "/@{handle}/feed":
 		handle, ok := strings.CutPrefix(r.PathValue("at"), "@")
 		if handle = strings.ToLower(handle); !ok || !protocol.IsHandle(handle) {
 			return protocol.Errorf(protocol.NotFound, "there is nothing at this path")
@@ -186,13 +213,13 @@ func (p page) parameters(r *http.Request) error {
 }
 
 // redirectCapitals redirects a path with a handle in capitals, as phones write it, to the path with the
-// handle in lower case, and reports whether it did.
-func redirectCapitals(w http.ResponseWriter, r *http.Request) bool {
+// handle in lower case, and reports whether it did. ending is that of a path in Markdown, which r does not have.
+func redirectCapitals(w http.ResponseWriter, r *http.Request, ending string) bool {
 	at, handle := r.PathValue("at"), r.PathValue("handle")
 	if handle == "" || at == "@"+handle {
 		return false
 	}
-	to := "/@" + handle + strings.TrimPrefix(r.URL.Path, "/"+at)
+	to := "/@" + handle + strings.TrimPrefix(r.URL.Path, "/"+at) + ending
 	if r.URL.RawQuery != "" {
 		to += "?" + r.URL.RawQuery
 	}

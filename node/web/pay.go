@@ -81,7 +81,7 @@ func (s *Web) payForm(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f := newSent(r.PostForm)
-	f.refuse(protocol.AsError(err))
+	f.refuse(r.Context(), protocol.AsError(err))
 	var p protocol.Payment
 	if err := s.invokeOpen(r, protocol.GetPayment.Operation, map[string]any{"payToken": token}, &p); err != nil {
 		s.failSecret(w, r, err)
@@ -96,7 +96,7 @@ func (s *Web) showPayment(w http.ResponseWriter, r *http.Request, p payment) {
 		status = p.f.err.Code.Status()
 	}
 	s.writePrivate(w, r, status, view{
-		Title: "Pay " + rupees(p.Amount), Path: "/pay/{token}", Secret: true, Helps: true, Refresh: p.waits(), Body: payBody(p),
+		Title: tr(r.Context(), "Pay %s", rupees(p.Amount)), Path: "/pay/{token}", Secret: true, Helps: true, Refresh: p.waits(), Body: payBody(p),
 	})
 }
 

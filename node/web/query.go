@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -153,16 +154,16 @@ func (f *form) has(name, value string) bool {
 
 // fault returns what is wrong with a field, "" for nothing. A wrong shape is explained by the
 // field's hint and not by its regular expression.
-func (f *form) fault(name, hint string) string {
+func (f *form) fault(ctx context.Context, name, hint string) string {
 	if f.err == nil {
 		return ""
 	}
 	for _, x := range f.err.Faults {
 		if x.Pointer == "/"+name {
 			if x.Code == "wrong-shape" && hint != "" {
-				return "This is not " + hint + "."
+				return tr(ctx, "This is not %s.", hint)
 			}
-			return sentence(x.Detail)
+			return sentence(faultText(ctx, x))
 		}
 	}
 	return ""

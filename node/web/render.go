@@ -13,6 +13,7 @@ import (
 
 	"stoa/identity/session"
 	"stoa/node/dispatch"
+	"stoa/node/web/words"
 	"stoa/protocol"
 	"stoa/protocol/netx"
 )
@@ -50,10 +51,13 @@ func guard(head http.Header) {
 	head.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
 }
 
-// vary says that the answer depends on Accept, in addition to what the compression layer adds.
+// selects are the fields of a request that select the form and the language of an answer.
+var selects = []string{"Accept", "Accept-Language", "Cookie"}
+
+// vary says that the answer depends on them, in addition to what the compression layer adds.
 func vary(head http.Header) {
-	if !slices.Contains(head.Values("Vary"), "Accept") {
-		head.Add("Vary", "Accept")
+	if !slices.Contains(head["Vary"], selects[0]) {
+		head["Vary"] = append(head["Vary"], selects...)
 	}
 }
 
@@ -61,14 +65,30 @@ func vary(head http.Header) {
 // becomes an error page and not half a page.
 func (s *Web) write(w http.ResponseWriter, r *http.Request, v view) {
 	var b bytes.Buffer
-	if err := layout(s, v).Render(r.Context(), &b); err != nil {
+	v.back = backTo(r)
+	ctx := r.Context()
+	if v.Private {
+		ctx = withOnce(ctx)
+	}
+	media := "text/html; charset=utf-8"
+	err := error(nil)
+	if v.InMarkdown || v.Private && likesMarkdown(r) {
+		media, err = markdownMedia+"; charset=utf-8", s.markdown(ctx, v, &b)
+	} else {
+		err = layout(s, v).Render(ctx, &b)
+	}
+	if err != nil {
 		s.Fail(w, r, fmt.Errorf("render %s: %w", v.Path, err))
 		return
 	}
 	head := w.Header()
+	head.Set("Content-Language", words.Of(r.Context()).Code)
 	head.Set("Link", links)
 	if v.JSON != "" && len(v.JSON) <= maxLink {
 		head.Add("Link", "<"+v.JSON+`>; rel="alternate"; type="application/json"`)
+	}
+	if v.Markdown != "" && len(v.Markdown) <= maxLink {
+		head.Add("Link", "<"+v.Markdown+`>; rel="alternate"; type="`+markdownMedia+`"`)
 	}
 	if v.Secret {
 		head.Set("Referrer-Policy", "no-referrer")
@@ -76,7 +96,7 @@ func (s *Web) write(w http.ResponseWriter, r *http.Request, v view) {
 	if v.Private {
 		head.Set("Cache-Control", "no-store")
 		head.Set("X-Robots-Tag", "noindex")
-		send(w, max(v.Status, http.StatusOK), "text/html; charset=utf-8", b.Bytes())
+		send(w, max(v.Status, http.StatusOK), media, b.Bytes())
 		return
 	}
 	if v.Refused != nil {
@@ -85,43 +105,45 @@ func (s *Web) write(w http.ResponseWriter, r *http.Request, v view) {
 		return
 	}
 	if r.Header["Authorization"] != nil || r.Header["Signature"] != nil { // it may contain what only this reader may see
-		validate(w, r, "text/html; charset=utf-8", "private, no-store", b.Bytes())
+		validate(w, r, media, "private, no-store", b.Bytes())
 		return
 	}
-	page := &rendered{links: head["Link"], tag: tagOf(b.Bytes()), length: strconv.Itoa(b.Len()), body: b.Bytes()}
+	page := &rendered{media: media, language: head["Content-Language"], links: head["Link"], tag: tagOf(b.Bytes()), length: strconv.Itoa(b.Len()), body: b.Bytes()}
 	s.kept.Put(v.key, v.version, page, b.Len())
 	page.write(w, r)
 }
 
 // A rendered page is the same for everyone.
 type rendered struct {
+	language    []string // code
 	links       []string // of its Link fields
+	media       string
 	tag, length string
 	body        []byte
 }
 
-var keepPublic, hypertextMedia = []string{"public, no-cache"}, []string{"text/html; charset=utf-8"}
+var keepPublic = []string{"public, no-cache"}
 
 func (p *rendered) write(w http.ResponseWriter, r *http.Request) {
 	head := w.Header()
 	guard(head)
-	head["Link"], head["Cache-Control"], head["Etag"] = p.links, keepPublic, []string{p.tag}
+	head["Link"], head["Cache-Control"], head["Etag"], head["Content-Language"] = p.links, keepPublic, []string{p.tag}, p.language
 	if etagMatches(r.Header.Get("If-None-Match"), p.tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	head["Content-Type"], head["Content-Length"] = hypertextMedia, []string{p.length}
+	head["Content-Type"], head["Content-Length"] = []string{p.media}, []string{p.length}
 	w.WriteHeader(http.StatusOK)
 	w.Write(p.body)
 }
 
-// keyOf returns the name under which the page of a request is kept for everyone: its target, and what
-// the reader accepts. It is "" for a reader with a credential or the cookie of a session.
-func (s *Web) keyOf(r *http.Request) string {
+// keyOf returns the name under which the page of a request is kept for everyone: its language, its target, and
+// what the reader accepts. It is "" for a reader with a credential or the cookie of a session.
+func (s *Web) keyOf(r *http.Request, l *words.Language) string {
 	if !dispatch.Unknown(r) || r.Header["Cookie"] != nil && strings.Contains(strings.Join(r.Header["Cookie"], ";"), session.CookieName(s.Base)) {
 		return ""
 	}
-	return r.Header.Get("Accept") + " " + r.RequestURI
+	return l.Code + " " + r.Header.Get("Accept") + " " + r.RequestURI
 }
 
 func tagOf(body []byte) string {
@@ -180,7 +202,8 @@ func (s *Web) Fail(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	var b bytes.Buffer
-	v := view{Title: e.Code.Title(), Body: failure(e, head.Get(requestID), handleAbove(r.URL.Path))}
+	r = s.inLanguage(r)
+	v := view{Title: tr(r.Context(), e.Code.Title()), back: backTo(r), Body: failure(e, head.Get(requestID), handleAbove(r.URL.Path))}
 	if layout(s, v).Render(context.WithoutCancel(r.Context()), &b) != nil {
 		s.Problem(w, err)
 		return
@@ -190,6 +213,7 @@ func (s *Web) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	head.Set("Cache-Control", "no-store")
 	head.Del("ETag")
+	head.Set("Content-Language", words.Of(r.Context()).Code)
 	send(w, status, "text/html; charset=utf-8", b.Bytes())
 }
 

@@ -1,8 +1,8 @@
 package web
 
 import (
+	"context"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"stoa/protocol"
@@ -17,28 +17,27 @@ func (a *account) readMethods(s *Web, r *http.Request) error {
 }
 
 // passkeyTimes says when a passkey was added and last used.
-func passkeyTimes(k protocol.Passkey) string {
-	text := "added " + stamp(k.CreatedAt)
+func passkeyTimes(ctx context.Context, k protocol.Passkey) string {
+	text := tr(ctx, "added %s", stamp(ctx, k.CreatedAt))
 	if k.LastUsedAt != nil {
-		text += ", last used " + stamp(*k.LastUsedAt)
+		text += ", " + tr(ctx, "last used %s", stamp(ctx, *k.LastUsedAt))
 	}
 	if k.BackedUp {
-		text += "; kept on several devices"
+		text += "; " + tr(ctx, "kept on several devices")
 	}
 	return text
 }
 
 // codesLeft says how many recovery codes there are, and since when.
-func codesLeft(m protocol.SignInMethods) string {
-	text := strconv.Itoa(m.RecoveryCodes) + " of ten are left"
+func codesLeft(ctx context.Context, m protocol.SignInMethods) string {
 	if m.RecoveryCodesMadeAt != nil {
-		text += "; they were made " + stamp(*m.RecoveryCodesMadeAt)
+		return tr(ctx, "%d of ten are left; they were made %s.", m.RecoveryCodes, stamp(ctx, *m.RecoveryCodesMadeAt))
 	}
-	return text + "."
+	return tr(ctx, "%d of ten are left.", m.RecoveryCodes)
 }
 
 // browserName is what a browser is called, by what it calls itself: untrusted, and shown as text.
-func browserName(program string) string {
+func browserName(ctx context.Context, program string) string {
 	first := func(names ...string) string { // pairs of what to look for and what it is called
 		for i := 0; i < len(names); i += 2 {
 			if strings.Contains(program, names[i]) {
@@ -53,11 +52,11 @@ func browserName(program string) string {
 	system := first("Windows", "Windows", "Android", "Android", "iPhone", "iPhone", "iPad", "iPad", "Macintosh", "Mac", "CrOS", "ChromeOS", "Linux", "Linux")
 	switch {
 	case browser != "" && system != "":
-		return browser + " on " + system
+		return tr(ctx, "%s on %s##a browser on a system", browser, system)
 	case browser != "":
 		return browser
 	case program == "":
-		return "A browser that does not say which"
+		return tr(ctx, "A browser that does not say which")
 	}
 	return program
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -65,16 +66,16 @@ func priceText(p *protocol.MoneyDraft) string {
 }
 
 // itemPrice is a price as it is read.
-func itemPrice(i protocol.ItemDraft) string {
+func itemPrice(ctx context.Context, i protocol.ItemDraft) string {
 	if i.Price == nil {
-		return "Price on request"
+		return initial(tr(ctx, "price on request"))
 	}
 	text := i.Price.Currency + " " + priceText(i.Price)
 	if i.Price.Currency == protocol.Rupee {
 		text = "₹" + priceText(i.Price)
 	}
 	if i.Unit != "" {
-		text += " per " + i.Unit
+		text = tr(ctx, "%s per %s", text, i.Unit)
 	}
 	return text
 }
@@ -248,8 +249,8 @@ func geoText(g *protocol.Geo) string {
 func changedShop(r protocol.MerchantRecord, form url.Values) (any, error) {
 	d := &r.Record
 	d.Category, d.Phone, d.Website, d.City = form.Get("category"), form.Get("phone"), form.Get("website"), form.Get("city")
-	at := protocol.Address{Street: form.Get("street"), PostalCode: form.Get("postalCode"), Region: strings.ToUpper(form.Get("region")),
-		Country: strings.ToUpper(form.Get("country"))}
+	at := protocol.Address{Street: form.Get("street"), PostalCode: form.Get("postalCode"), Region: regionCode(form.Get("region")),
+		Country: regionCode(form.Get("country"))}
 	if d.Address = &at; at == (protocol.Address{}) {
 		d.Address = nil
 	}
@@ -312,7 +313,7 @@ type removed struct {
 }
 
 // undoOf returns how what a form removes is put back; nil for a form that removes nothing.
-func undoOf(before protocol.MerchantRecord, f *sent) *removed {
+func undoOf(ctx context.Context, before protocol.MerchantRecord, f *sent) *removed {
 	switch f.part {
 	case "remove":
 		if n := itemAt(before.Record.Items, f.values.Get("sku")); n >= 0 {
@@ -327,7 +328,7 @@ func undoOf(before protocol.MerchantRecord, f *sent) *removed {
 		if e.Opens != "" {
 			hours = e.Opens + "–" + e.Closes
 		}
-		return &removed{cmp.Or(e.Title, date(e.ValidFrom)), "close", valued("from", e.ValidFrom, "to", e.ValidThrough, "why", e.Title, "hours", hours)}
+		return &removed{cmp.Or(e.Title, date(ctx, e.ValidFrom)), "close", valued("from", e.ValidFrom, "to", e.ValidThrough, "why", e.Title, "hours", hours)}
 	}
 	return nil
 }

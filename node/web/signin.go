@@ -62,7 +62,7 @@ func destined(to string) string {
 }
 
 func (s *Web) writeSignIn(w http.ResponseWriter, r *http.Request, status int, in signingIn) {
-	s.writePrivate(w, r, status, view{Title: "Sign in", Path: "/sign-in", SignIn: true, Body: signInBody(s, in)})
+	s.writePrivate(w, r, status, view{Title: tr(r.Context(), "Sign in"), Path: "/sign-in", SignIn: true, Body: signInBody(s, in)})
 }
 
 // signInPage shows the ways to sign in, or the page of a sign-in link. It does not spend the link,
@@ -112,7 +112,7 @@ func (s *Web) signIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if cookie == "" {
-		s.writePrivate(w, r, 0, view{Title: "Check your mail", Path: "/sign-in", Body: sentBody(s)})
+		s.writePrivate(w, r, 0, view{Title: tr(r.Context(), "Check your mail"), Path: "/sign-in", Body: sentBody(s)})
 		return
 	}
 	http.SetCookie(w, session.SetCookie(s.Base, cookie))

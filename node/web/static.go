@@ -20,6 +20,9 @@ var svg []byte
 //go:embed static/proof.js
 var proofJS []byte
 
+//go:embed static/once.js
+var onceJS []byte
+
 //go:embed static/tools.js
 var toolsJS []byte
 
@@ -74,6 +77,7 @@ var assets = []asset{stylesheet, icon, script, payHelp, clock, liveHelp, zoneHel
 func pageScript() []byte {
 	var b bytes.Buffer
 	b.WriteString("(() => {\n\"use strict\";\nconst here = document.currentScript.dataset;\n")
+	b.Write(onceJS)
 	b.Write(proofJS)
 	fmt.Fprintf(&b, "const tools = %s;\n", bytes.TrimSpace(toolsJSON))
 	b.Write(toolsJS)

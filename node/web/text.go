@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/url"
 	"strconv"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"stoa/node/web/words"
 	"stoa/protocol"
 )
 
@@ -107,60 +109,56 @@ func excerpt(s string, n int) string {
 // stamp formats a time for people, in the zone of India. It does not depend on the current time, so
 // that a page is unchanged until its content changes; the script of the pages writes it in the
 // reader's zone, relative to now.
-func stamp(t time.Time) string { return t.In(protocol.India).Format("2 Jan 2006, 15:04 IST") }
+func stamp(ctx context.Context, t time.Time) string {
+	return words.Of(ctx).Time(t.In(protocol.India), "2 Jan 2006, 15:04 IST")
+}
 
 func machineTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // word converts a word of the wire to one for people: "board_post" → "Board post".
-func word[S ~string](s S) string {
+func word[S ~string](ctx context.Context, s S) string {
 	if s == "" {
 		return ""
 	}
-	return initial(strings.ReplaceAll(string(s), "_", " "))
+	return tr(ctx, wordKey(s))
 }
 
-// initial makes the first letter, which must be ASCII, a capital.
-func initial(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+func wordKey[S ~string](s S) string { return initial(strings.ReplaceAll(string(s), "_", " ")) }
 
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return digits(n) + " " + many
+// initial makes the first letter a capital.
+func initial(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(r)) + s[n:]
 }
-
-// digits returns a number of things with lakh grouping.
-func digits(n int) string { return strings.TrimPrefix(protocol.FormatRupees(100*int64(n)), "₹") }
 
 // price returns what a capability costs, in words.
-func price(p *protocol.Pricing) string {
+func price(ctx context.Context, p *protocol.Pricing) string {
 	var parts []string
 	if p.Amount != nil {
 		parts = append(parts, money(p.Currency, strconv.FormatFloat(*p.Amount, 'f', -1, 64)))
 	}
 	switch p.Model {
 	case protocol.Free:
-		parts = append(parts, "free")
+		parts = append(parts, tr(ctx, "free"))
 	case protocol.Fixed:
-		parts = append(parts, "fixed price")
+		parts = append(parts, tr(ctx, "fixed price"))
 	case protocol.PerUse:
-		parts = append(parts, "per use")
+		parts = append(parts, tr(ctx, "per use"))
 	case protocol.Quote:
-		parts = append(parts, "on quotation")
+		parts = append(parts, tr(ctx, "on quotation"))
 	}
 	if p.Amount == nil && p.Currency != "" {
-		parts = append(parts, "in "+p.Currency)
+		parts = append(parts, tr(ctx, "in %s##a currency", p.Currency))
 	}
 	return strings.Join(parts, " ")
 }
 
 // rating returns the reviews of an agent in words.
-func rating(r protocol.Reputation) string {
-	s := count(r.Reviews, "review", "reviews")
+func rating(ctx context.Context, r protocol.Reputation) string {
 	if r.Average != nil {
-		s += ", " + strconv.FormatFloat(*r.Average, 'f', 1, 64) + " on average"
+		return tr(ctx, "%d reviews, %s on average", r.Reviews, strconv.FormatFloat(*r.Average, 'f', 1, 64))
 	}
-	return s
+	return tr(ctx, "%d reviews", r.Reviews)
 }
 
 // local returns an address on this node as a path, and any other unchanged.
@@ -180,8 +178,11 @@ func sentence(s string) string {
 		return ""
 	}
 	s = initial(s)
-	if strings.ContainsRune(".!?", rune(s[len(s)-1])) {
+	switch last, _ := utf8.DecodeLastRuneInString(s); {
+	case strings.ContainsRune(".!?।⟧", last):
 		return s
+	case unicode.Is(unicode.Devanagari, last):
+		return s + "।"
 	}
 	return s + "."
 }

@@ -14,23 +14,26 @@ import (
 
 func TestWeek(t *testing.T) {
 	t.Parallel()
-	require.Nil(t, week(nil))
-	days := week([]protocol.DayHours{{Day: "monday", Opens: "17:00", Closes: "01:00"}, {Day: "monday", Opens: "07:30", Closes: "11:00"},
+	require.Nil(t, week(t.Context(), nil))
+	days := week(t.Context(), []protocol.DayHours{{Day: "monday", Opens: "17:00", Closes: "01:00"}, {Day: "monday", Opens: "07:30", Closes: "11:00"},
 		{Day: "sunday", Opens: "00:00", Closes: "24:00"}})
 	require.Len(t, days, 7)
-	require.Equal(t, day{"Monday", "07:30–11:00, 17:00–01:00"}, days[0])
-	require.Equal(t, day{"Tuesday", "closed"}, days[1])
-	require.Equal(t, day{"Sunday", "00:00–24:00"}, days[6])
-	require.Equal(t, []day{{"8 Nov 2026 to 9 Nov 2026", "closed · Diwali"}, {"1 Jan 2027", "10:00–12:00"}}, exceptional([]protocol.ExceptionHours{
-		{Title: "Diwali", ValidFrom: "2026-11-08", ValidThrough: "2026-11-09"},
-		{ValidFrom: "2027-01-01", ValidThrough: "2027-01-01", Opens: "10:00", Closes: "12:00"}}))
+	require.Equal(t, day{"Monday", "07:30–11:00, 17:00–01:00", false}, days[0])
+	require.Equal(t, day{"Tuesday", "closed", true}, days[1])
+	require.Equal(t, day{"Sunday", "00:00–24:00", false}, days[6])
+	require.Equal(t, []day{{"8 Nov 2026 to 9 Nov 2026", "closed · Diwali", true}, {"1 Jan 2027", "10:00–12:00", false}},
+		exceptional(t.Context(), []protocol.ExceptionHours{
+			{Title: "Diwali", ValidFrom: "2026-11-08", ValidThrough: "2026-11-09"},
+			{ValidFrom: "2027-01-01", ValidThrough: "2027-01-01", Opens: "10:00", Closes: "12:00"}}))
 }
 
 func TestTurn(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 22, 15, 30, 0, 0, time.UTC)
 	zone := "Asia/Kolkata"
-	change := func(o protocol.Openness) string { return nextChange(protocol.Merchant{Timezone: &zone, Openness: o}) }
+	change := func(o protocol.Openness) string {
+		return nextChange(t.Context(), protocol.Merchant{Timezone: &zone, Openness: o})
+	}
 	require.Equal(t, "closes Sun 22 Nov, 21:00 IST", change(protocol.Openness{OpenNow: new(true), ClosesAt: &at}))
 	require.Equal(t, "opens Sun 22 Nov, 21:00 IST", change(protocol.Openness{OpenNow: new(false), OpensAt: &at}))
 	require.Empty(t, change(protocol.Openness{OpenNow: new(true)}), "open without end")
@@ -38,12 +41,12 @@ func TestTurn(t *testing.T) {
 
 func TestWorth(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "price on request", amount(nil, nil))
-	require.Equal(t, "₹120.50", amount(&protocol.Money{Currency: "INR", Amount: "120.50"}, nil))
-	require.Equal(t, "₹120.50 per plate", amount(&protocol.Money{Currency: "INR", Amount: "120.50"}, new("plate")))
+	require.Equal(t, "price on request", amount(t.Context(), nil, nil))
+	require.Equal(t, "₹120.50", amount(t.Context(), &protocol.Money{Currency: "INR", Amount: "120.50"}, nil))
+	require.Equal(t, "₹120.50 per plate", amount(t.Context(), &protocol.Money{Currency: "INR", Amount: "120.50"}, new("plate")))
 	require.Equal(t, []string{"1 Lane", "Bengaluru 560001", "Karnataka"},
-		postal(&protocol.Address{Street: "1 Lane", PostalCode: "560001", Region: "IN-KA", Country: "IN"}, new("Bengaluru")))
-	require.Equal(t, []string{"Bengaluru"}, postal(nil, new("Bengaluru")))
+		postal(t.Context(), &protocol.Address{Street: "1 Lane", PostalCode: "560001", Region: "IN-KA", Country: "IN"}, new("Bengaluru")))
+	require.Equal(t, []string{"Bengaluru"}, postal(t.Context(), nil, new("Bengaluru")))
 }
 
 func TestSegments(t *testing.T) {
@@ -117,15 +120,15 @@ func TestPrice(t *testing.T) {
 		"per use in INR":        {Model: protocol.PerUse, Currency: "INR"},
 		"on quotation":          {Model: protocol.Quote},
 	} {
-		require.Equal(t, want, price(&p))
+		require.Equal(t, want, price(t.Context(), &p))
 	}
 }
 
 func TestRating(t *testing.T) {
 	t.Parallel()
 	average := 4.25
-	require.Equal(t, "1 review", rating(protocol.Reputation{Reviews: 1}))
-	require.Equal(t, "12 reviews, 4.2 on average", rating(protocol.Reputation{Reviews: 12, Average: &average}))
+	require.Equal(t, "1 review", rating(t.Context(), protocol.Reputation{Reviews: 1}))
+	require.Equal(t, "12 reviews, 4.2 on average", rating(t.Context(), protocol.Reputation{Reviews: 12, Average: &average}))
 }
 
 // TestMarks: a reader never takes the word of another node, or nobody's word,
@@ -150,7 +153,7 @@ func TestMarks(t *testing.T) {
 		{protocol.Author{Method: protocol.ByProof, Node: &there}, "on the word of b.example", "has not verified"},
 		{protocol.Author{Method: protocol.ByProof}, "unverified", "Nobody vouches"},
 	} {
-		m := markOf(tt.author)
+		m := markOf(t.Context(), tt.author)
 		require.Equal(t, tt.word, m.Word)
 		require.Contains(t, m.Why, tt.says)
 	}

@@ -45,9 +45,9 @@ func (s *Web) showThread(w http.ResponseWriter, r *http.Request, f *sent) {
 		if c.Messages.Next != nil {
 			next = "/threads/" + id + "?" + query("after", *c.Messages.Next)
 		}
-		s.writeThread(w, r, f.status(), view{Title: "A conversation with @" + c.Handle, Body: conversation(c, f, next, token, s.Base)})
+		s.writeThread(w, r, f.status(), view{Title: tr(r.Context(), "A conversation with %s", "@"+c.Handle), Body: conversation(c, f, next, token, s.Base)})
 	case protocol.IsID(protocol.ThreadID, id) && (code == protocol.NotFound || code == protocol.Unauthorized):
-		s.writeThread(w, r, code.Status(), view{Title: "A conversation", Body: threadLocked(id)})
+		s.writeThread(w, r, code.Status(), view{Title: tr(r.Context(), "A conversation"), Body: threadLocked(id)})
 	default:
 		s.failSecret(w, r, err)
 	}
@@ -82,7 +82,7 @@ func (s *Web) threadForm(w http.ResponseWriter, r *http.Request) {
 	args["message"] = f.values.Get("message")
 	var said protocol.Said
 	if err := s.invokeForm(r, protocol.ContinueConversation.Operation, args, &said); err != nil {
-		f.refuse(protocol.AsError(err))
+		f.refuse(r.Context(), protocol.AsError(err))
 		s.showThread(w, r, f)
 		return
 	}

@@ -15,10 +15,11 @@ import (
 
 	"stoa/identity"
 	"stoa/node/dispatch"
+	"stoa/node/web/words"
 	"stoa/protocol"
 )
 
-// A Config is what the pages are made from. All fields but Accounts are required.
+// A Config is what the pages are made from. All fields but Accounts and Words are required.
 type Config struct {
 	Table *dispatch.Table
 	Base  string // public address of the node, without a slash at the end
@@ -39,6 +40,8 @@ type Config struct {
 	Version func() uint64
 	// Live keeps the pages of conversations up to date.
 	Live Live
+	// Words are the languages of the pages: all of them when it is nil.
+	Words *words.Set
 	// Problem renders an error for a reader that did not ask for HTML.
 	Problem func(w http.ResponseWriter, err error)
 }
@@ -69,12 +72,16 @@ func New(c Config) *Web {
 	if s.Name == "" {
 		s.Name = s.host
 	}
+	if s.Words == nil {
+		s.Words = words.All()
+	}
 	for _, p := range pages {
 		if p.twin != nil {
 			s.types[p.twin.Name] = typesOf(c.Table.Schemas, p.twin)
 		}
 	}
-	for _, op := range []*protocol.Operation{protocol.ListThreads.Operation, protocol.GetThread.Operation} {
+	for _, op := range []*protocol.Operation{protocol.ListThreads.Operation, protocol.GetThread.Operation, protocol.ListReviewQueue.Operation,
+		protocol.ListPeers.Operation, protocol.ListBlocks.Operation, protocol.ListJobs.Operation, protocol.ReadAudit.Operation} {
 		s.types[op.Name] = typesOf(c.Table.Schemas, op)
 	}
 	return s
@@ -88,9 +95,12 @@ type view struct {
 	Start       string           // its path without query, where a refused form begins again
 	Address     string           // canonical address for search engines, "" when the page should not be indexed
 	JSON        string           // address of the same data as JSON, "" for none
+	Markdown    string           // address of the same page as Markdown, "" for none
+	InMarkdown  bool             // it is answered as Markdown
 	Activity    string           // address of the same thing as an ActivityPub object, "" for none
 	Source      string           // path of the feed for feed readers, without its extension, "" for none
 	Selection   string           // query of that feed, with its question mark, "" for none
+	Linked      any              // the page as JSON-LD, nil for none
 	Next        string           // path of the next page of a listing, "" on the last
 	Refused     *protocol.Error  // why the page's form was refused, nil when it was not
 	Stray       []protocol.Fault // those faults of Refused that belong to no field of the form
@@ -111,6 +121,7 @@ type view struct {
 	Owner       *ownerNav        // the navigation of an account's pages, nil elsewhere
 	Body        templ.Component
 
+	back    string // where the switch of languages returns to
 	key     string // under which the page is kept for everyone, "" for one that is not
 	version uint64 // of what it was made from
 }

@@ -53,7 +53,7 @@ func (f *sent) args(names ...string) map[string]any {
 
 // showAgain writes the page of a form that was refused.
 func (s *Web) showAgain(w http.ResponseWriter, r *http.Request, path string, f *sent, refused error, show func(r *http.Request, f *sent) (view, error)) {
-	f.refuse(protocol.AsError(refused))
+	f.refuse(r.Context(), protocol.AsError(refused))
 	if f.err.Code == protocol.Forbidden { // of several profiles none was named
 		if who, err := s.state(r); err == nil && len(who.Handles) > 1 {
 			f.handles = who.Handles
@@ -125,7 +125,7 @@ func (s *Web) postForm(w http.ResponseWriter, r *http.Request) {
 			s.showAgain(w, r, path, f, err, s.postWith)
 			return
 		}
-		s.writePrivate(w, r, 0, view{Title: "Reported", Path: path, Body: reported(id)})
+		s.writePrivate(w, r, 0, view{Title: tr(r.Context(), "Reported"), Path: path, Body: reported(id)})
 		return
 	}
 	args := f.args(postFieldNames...)

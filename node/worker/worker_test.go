@@ -38,7 +38,7 @@ func enqueue(t *testing.T, db *storage.DB, j storage.Job) {
 func jobs(t *testing.T, db *storage.DB, state storage.JobState) (found []storage.Job) {
 	t.Helper()
 	require.NoError(t, db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
-		page, err := tx.Jobs().List(ctx, state, 100, "")
+		page, err := tx.Jobs().List(ctx, state, "", 100, "")
 		found = page.Items
 		return err
 	}))

@@ -1,5 +1,6 @@
+// The script that runs before the page is first drawn, so that nothing moves.
 // Writes times as the reader's clock has them: how long ago within a week, otherwise the date. Without it they are
-// in the zone that the page names. It runs before the page is first drawn, so that nothing moves.
+// in the zone that the page names.
 "use strict";
 
 {
@@ -16,4 +17,30 @@
 	});
 	write();
 	document.addEventListener("fresh", write); // the page has other times
+}
+
+// The first page leads to the conversations that this browser began or opened: their paths, without what opens them.
+{
+	const name = "stoa_threads", most = 3, life = 60 * 864e5; // as long as the cookie of a conversation
+	let all = [];
+	try {
+		all = JSON.parse(localStorage.getItem(name)).filter(t => /^\/threads\/\w+$/.test(t.path) && t.at > Date.now() - life);
+	} catch {} // nothing is stored, or nothing may be
+	if (document.querySelector("[data-thread]")) {
+		const path = location.pathname, title = document.querySelector("h1").textContent;
+		try {
+			localStorage.setItem(name, JSON.stringify([{ path, title, at: Date.now() }, ...all.filter(t => t.path != path)].slice(0, most)));
+		} catch {}
+	}
+	const list = document.querySelector("[data-threads]");
+	if (list && all.length) {
+		for (const { path, title } of all) {
+			const item = document.createElement("li"), link = document.createElement("a");
+			link.href = path;
+			link.textContent = String(title);
+			item.append(link);
+			list.querySelector("ul").append(item);
+		}
+		list.hidden = false;
+	}
 }

@@ -23,5 +23,19 @@
 		};
 		request.send();
 	};
-	if (from && window.EventSource) new EventSource(from.dataset.live).addEventListener("change", refresh);
+	// A browser connects again by itself after a broken connection, but not after a refusal: a node that is busy or starts anew
+	// answers 503. Each wait is twice as long as the one before, up to two minutes, and differs among the pages that wait.
+	const first = 2000;
+	let wait = first;
+	const listen = () => {
+		const source = new EventSource(from.dataset.live);
+		source.addEventListener("change", refresh);
+		source.addEventListener("open", () => { wait = first; });
+		source.addEventListener("error", () => {
+			if (source.readyState != EventSource.CLOSED) return;
+			setTimeout(listen, wait * (0.5 + Math.random()));
+			wait = Math.min(2 * wait, 120000);
+		});
+	};
+	if (from && window.EventSource) listen();
 }

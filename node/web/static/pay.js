@@ -2,12 +2,14 @@
 // that is sent with the fragment of the address. Without it the pages say the same.
 "use strict";
 
+const texts = JSON.parse(document.currentScript.dataset.words || "{}"), tr = (text, ...args) => args.reduce((t, arg) => t.replace("%s", arg), texts[text] ?? text);
+
 for (const time of document.querySelectorAll("time[data-left]")) {
 	const end = performance.now() + Number(time.dataset.left), at = time.textContent;
 	const show = () => {
 		const s = Math.max(0, Math.ceil((end - performance.now()) / 1000));
 		const hours = Math.floor(s / 3600), minutes = Math.floor(s / 60) % 60, two = n => String(n).padStart(2, "0");
-		time.textContent = at + " (" + (hours ? hours + " h " + minutes + " min" : minutes + ":" + two(s % 60)) + " left)";
+		time.textContent = hours ? tr("%s (%s h %s min left)", at, hours, minutes) : tr("%s (%s left)", at, minutes + ":" + two(s % 60));
 		if (s) setTimeout(show, 1000);
 		else if (performance.now() > 2000) location.reload(); // not at once: clocks may differ
 	};
@@ -19,11 +21,11 @@ for (const code of document.querySelectorAll("[data-copy]")) {
 	const button = document.createElement("button");
 	button.type = "button";
 	button.className = "quiet";
-	button.textContent = "Copy";
+	button.textContent = tr("Copy");
 	button.onclick = async () => {
 		await navigator.clipboard.writeText(code.textContent);
-		button.textContent = "Copied";
-		setTimeout(() => { button.textContent = "Copy"; }, 2000);
+		button.textContent = tr("Copied");
+		setTimeout(() => { button.textContent = tr("Copy"); }, 2000);
 	};
 	(code.closest("pre") || code).after(button);
 }

@@ -1,8 +1,11 @@
-// The first part of the script of every page. It solves the proof of work of a form before the browser sends it. A form asks for that by
+// Solves the proof of work of a form before the browser sends it. A form asks for that by
 // data-proof, which is the purpose of the proof; it has a hidden field altcha for the solution and
 // an element .proof with a status, a progress bar and a button to cancel. A button with
 // data-free sends the form without a proof. The form is sent by the browser as any other, so that
 // its fields, its faults and its answer are those of the server's page.
+
+// Texts are in the language of the page, which has them in data-words; without, they are as here.
+const texts = JSON.parse(here.words || "{}"), tr = text => texts[text] ?? text;
 
 const worker = here.worker;
 const script = window.trustedTypes
@@ -14,8 +17,8 @@ const challengeOf = async (form, signal) => {
 	delete form.dataset.challenge;
 	if (challenge) return JSON.parse(challenge);
 	const answer = await fetch("/api/public/pow?purpose=" + form.dataset.proof, { signal, cache: "no-store" });
-	if (answer.status == 429) throw new Error("Too many requests come from your network. Wait a minute, then send the form again.");
-	if (!answer.ok) throw new Error("The node gave no puzzle to solve. Send the form again.");
+	if (answer.status == 429) throw new Error(tr("Too many requests come from your network. Wait a minute, then send the form again."));
+	if (!answer.ok) throw new Error(tr("The node gave no puzzle to solve. Send the form again."));
 	return answer.json();
 };
 
@@ -28,7 +31,7 @@ const solve = ({ parameters, signature }, told, signal) => new Promise((done, fa
 	for (let first = 0; first < step; first++) {
 		const w = new Worker(script);
 		workers.push(w);
-		w.onerror = () => end(failed, new Error("Your browser could not solve the puzzle. Send the form again."));
+		w.onerror = () => end(failed, new Error(tr("Your browser could not solve the puzzle. Send the form again.")));
 		w.onmessage = ({ data }) => {
 			if (data.key) end(done, { challenge: { parameters, signature }, solution: { counter: data.counter, derivedKey: data.key } });
 			else told(1 - Math.exp(-(tries += data.tries) / mean));
@@ -51,7 +54,7 @@ const prepare = form => {
 		panel.hidden = !text;
 	};
 	rest("");
-	cancel.onclick = () => busy?.abort(new Error("Cancelled. Nothing was sent."));
+	cancel.onclick = () => busy?.abort(new Error(tr("Cancelled. Nothing was sent.")));
 	window.addEventListener("pageshow", e => { if (e.persisted) { field.value = ""; rest(""); } });
 	form.addEventListener("submit", async e => {
 		const button = e.submitter;
@@ -64,7 +67,7 @@ const prepare = form => {
 		status.textContent = words;
 		bar.value = 0;
 		try {
-			if (!crypto.subtle) throw new Error("Your browser solves the puzzle only on a page that it reached by https.");
+			if (!crypto.subtle) throw new Error(tr("Your browser solves the puzzle only on a page that it reached by https."));
 			const challenge = await challengeOf(form, mine.signal);
 			const solution = await solve(challenge, share => { bar.value = share; }, mine.signal);
 			field.value = btoa(JSON.stringify(solution));
@@ -72,7 +75,7 @@ const prepare = form => {
 			form.requestSubmit(button);
 			field.value = ""; // a proof is good for one try
 		} catch (err) {
-			rest(err instanceof TypeError ? "The node cannot be reached. What you typed is still here; send it again." : err.message);
+			rest(err instanceof TypeError ? tr("The node cannot be reached. What you typed is still here; send it again.") : err.message);
 		}
 	});
 };

@@ -5,6 +5,8 @@
 (() => {
 "use strict";
 
+const texts = JSON.parse(document.currentScript.dataset.words || "{}"), tr = text => texts[text] ?? text;
+
 const utf8 = new TextEncoder();
 const decode = text => Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), c => c.charCodeAt(0));
 const encode = buffer => btoa(String.fromCharCode(...new Uint8Array(buffer))).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
@@ -23,7 +25,7 @@ let wallet;
 const ways = {
 	passkey: {
 		there: () => window.PublicKeyCredential && isSecureContext,
-		wait: "Your device asks for your finger, your face or your PIN.",
+		wait: tr("Your device asks for your finger, your face or your PIN."),
 		async run() {
 			const { challenge, domain } = await ask("/sign-in/challenge", {});
 			const found = await navigator.credentials.get({ publicKey: { challenge: utf8.encode(challenge), rpId: domain, userVerification: "required" } });
@@ -34,7 +36,7 @@ const ways = {
 	},
 	"new-passkey": {
 		there: () => window.PublicKeyCredential && isSecureContext,
-		wait: "Your device asks for your finger, your face or your PIN.",
+		wait: tr("Your device asks for your finger, your face or your PIN."),
 		async run() {
 			const o = await ask("/api/owner/passkeys/options");
 			const made = await navigator.credentials.create({ publicKey: {
@@ -49,7 +51,7 @@ const ways = {
 	},
 	ethereum: {
 		there: () => wallet,
-		wait: "Your wallet asks you to sign a text. It costs nothing.",
+		wait: tr("Your wallet asks you to sign a text. It costs nothing."),
 		async run() {
 			const [account] = await wallet.request({ method: "eth_requestAccounts" });
 			const chain = Number(await wallet.request({ method: "eth_chainId" }));
@@ -61,10 +63,10 @@ const ways = {
 
 const words = err => {
 	switch (err.name == "Error" ? err.code : err.name) {
-	case "NotAllowedError": return "Nothing was done: it was cancelled, took too long, or this device has no passkey for this node.";
-	case "InvalidStateError": return "This device has a passkey for this account already.";
-	case 4001: return "Nothing was done: the wallet was told not to sign.";
-	case "unauthorized": return "You are not signed in any more. Sign in in another tab, come back and try again.";
+	case "NotAllowedError": return tr("Nothing was done: it was cancelled, took too long, or this device has no passkey for this node.");
+	case "InvalidStateError": return tr("This device has a passkey for this account already.");
+	case 4001: return tr("Nothing was done: the wallet was told not to sign.");
+	case "unauthorized": return tr("You are not signed in any more. Sign in in another tab, come back and try again.");
 	}
 	return err.message;
 };

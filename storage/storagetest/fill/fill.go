@@ -29,13 +29,14 @@ type Config struct {
 	Posts, Profiles int
 	Threads         int // of contact, half of them with the first profile; they need profiles
 	Boards          int // attention boards, of the first persons
+	Items           int // of businesses besides the few that each has; the first has LargeShop of them. They need profiles
 	Seed            uint64
 	Progress        func(what string, done, of int) // called once a chunk; nil for silence
 }
 
 // Parse reads what to make: "N" for N posts, a tenth as many profiles and a
 // twentieth as many threads, or a list of posts=N, profiles=M, threads=T,
-// boards=B and seed=S; there are no attention boards unless boards says so. A number may end in k or m.
+// boards=B, items=I and seed=S; there are no attention boards unless boards says so, and few items unless items does. A number may end in k or m.
 func Parse(s string) (Config, error) {
 	c := Config{Seed: 1, Profiles: -1, Threads: -1}
 	if !strings.Contains(s, "=") {
@@ -56,10 +57,12 @@ func Parse(s string) (Config, error) {
 			c.Threads = n
 		case "boards":
 			c.Boards = n
+		case "items":
+			c.Items = n
 		case "seed":
 			c.Seed = uint64(n)
 		default:
-			return c, fmt.Errorf("%q: say posts=, profiles=, threads=, boards= or seed=", part)
+			return c, fmt.Errorf("%q: say posts=, profiles=, threads=, boards=, items= or seed=", part)
 		}
 	}
 	if c.Profiles < 0 {
@@ -91,11 +94,13 @@ type state struct {
 	Version         int
 	Posts, Profiles int
 	Threads, Boards int
+	Items           int `json:",omitempty"`
 	Seed            uint64
 	Until           int64 // time of the last post, Unix milliseconds
 	PostsDone       int
 	ProfilesDone    int
 	ThreadsDone     int
+	ItemsDone       int `json:",omitempty"` // batches
 }
 
 const setting = "fill"
@@ -153,6 +158,9 @@ func Fill(ctx context.Context, db *storage.DB, c Config) error {
 	if err := step("posts", func(s *state) *int { return &s.PostsDone }, s.Posts, manyPosts, w.post); err != nil {
 		return err
 	}
+	if err := step("batches of items", func(s *state) *int { return &s.ItemsDone }, (s.Items+itemsAtOnce-1)/itemsAtOnce, 1, w.items); err != nil {
+		return err
+	}
 	return step("threads", func(s *state) *int { return &s.ThreadsDone }, s.Threads, manyThreads, w.thread)
 }
 
@@ -165,6 +173,9 @@ func begin(ctx context.Context, db *storage.DB, c Config) (s state, err error) {
 	if c.Threads > 0 && c.Profiles == 0 {
 		return s, errors.New("fill: threads are with profiles; say how many")
 	}
+	if c.Items > 0 && (c.Profiles < 4 || c.Items > LargeShop*businesses(c.Profiles)) {
+		return s, fmt.Errorf("fill: at most %d items for each business, which three in ten profiles are", LargeShop)
+	}
 	if c.Boards < 0 || c.Boards > persons(c.Profiles) {
 		return s, errBoards
 	}
@@ -173,7 +184,7 @@ func begin(ctx context.Context, db *storage.DB, c Config) (s state, err error) {
 		if err != nil {
 			return err
 		}
-		s = state{Version: version, Posts: c.Posts, Profiles: c.Profiles, Threads: c.Threads, Boards: c.Boards, Seed: c.Seed,
+		s = state{Version: version, Posts: c.Posts, Profiles: c.Profiles, Threads: c.Threads, Boards: c.Boards, Items: c.Items, Seed: c.Seed,
 			Until: tx.Now.Add(-time.Minute).UnixMilli()}
 		if raw == "" {
 			return put(ctx, tx, s)
@@ -181,7 +192,8 @@ func begin(ctx context.Context, db *storage.DB, c Config) (s state, err error) {
 		if err := json.Unmarshal([]byte(raw), &s); err != nil {
 			return err
 		}
-		if s.Version != version || s.Posts != c.Posts || s.Profiles != c.Profiles || s.Threads != c.Threads || s.Boards != c.Boards || s.Seed != c.Seed {
+		if s.Version != version || s.Posts != c.Posts || s.Profiles != c.Profiles || s.Threads != c.Threads ||
+			s.Boards != c.Boards || s.Items != c.Items || s.Seed != c.Seed {
 			return fmt.Errorf("fill: this database is filled with posts=%d,profiles=%d,threads=%d,boards=%d,seed=%d already; take another data directory",
 				s.Posts, s.Profiles, s.Threads, s.Boards, s.Seed)
 		}

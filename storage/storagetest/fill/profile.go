@@ -84,7 +84,7 @@ func (w *writer) profile(ctx context.Context, tx *storage.Tx, n int) error {
 		err = w.board(ctx, tx, n)
 	}
 	if err == nil && business(n) {
-		_, err = tx.Merchants().Put(ctx, d.Handle, *w.merchant(n))
+		_, _, err = tx.Merchants().Put(ctx, d.Handle, *w.merchant(n))
 	}
 	if err != nil {
 		return err

@@ -1,0 +1,133 @@
+package node
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+)
+
+const catalogCSV = "\ufeffSKU,Name,Price,list_price,category,categories,tags,availability,measure,reference," +
+	"variant_sku,option1_name,option1_value,description\r\n" +
+	"dosa,Masala dosa,85,,Breakfast,,vegan|hot,,,,,,,\"With sambar, and\r\nchutney\"\r\n" +
+	"oil,Coconut oil,\"₹1,250.50\",1400,,Grocery|Hair care,,,750 ml,100 ml,,,,\r\n" +
+	"kurta,Kurta,1200,,Clothing,,,,,,kurta-s,Size,S,\r\n" +
+	"kurta,,1250,,,,,out_of_stock,,,,,M,\r\n"
+
+// TestImportItems imports CSV and JSON Lines as the owner does, over HTTP.
+func TestImportItems(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	token := h.business("shop", "")
+	send := func(query, media, file string) answer {
+		return h.ask("POST", "/api/owner/merchant/items/import"+query, file, "Authorization", "Bearer "+token, "Content-Type", media)
+	}
+	items := func(query string) (all []protocol.CatalogEntry) {
+		var page protocol.Page[protocol.CatalogEntry]
+		a := h.ask("GET", "/api/public/items?"+query, "")
+		require.Equal(t, 200, a.Code, "%s", a.Body)
+		a.into(&page)
+		return page.Items
+	}
+	var r protocol.ItemsImportReport
+	a := send("?dryRun=true", "text/csv", catalogCSV)
+	require.Equal(t, 200, a.Code, "%s", a.Body)
+	a.into(&r)
+	require.Equal(t, protocol.ItemsImportReport{DryRun: true, Format: "csv", Items: 3, Added: 3, Faults: []protocol.LineFault{}}, r)
+	require.Empty(t, items("handle=shop"))
+	send("", "text/csv; charset=utf-8", catalogCSV).into(&r)
+	require.Equal(t, [3]int{3, 3, 0}, [3]int{r.Items, r.Added, r.FaultCount})
+	got := items("handle=shop")
+	require.Len(t, got, 3)
+	require.Equal(t, "With sambar, and\nchutney", got[0].Description)
+	require.Equal(t, []string{"vegan", "hot"}, got[0].Tags)
+	require.Equal(t, "1250.50", got[1].Price.Amount)
+	require.Equal(t, "1400.00", got[1].ListPrice.Amount)
+	require.Equal(t, "166.73", got[1].UnitPrice.Amount)
+	require.Equal(t, []string{"Grocery", "Hair care"}, got[1].Categories)
+	require.Len(t, got[2].Variants, 2)
+	require.Equal(t, []string{"S", "M"}, got[2].Options[0].Values)
+	require.Equal(t, []string{"kurta-s", "kurta"}, []string{got[2].Variants[0].SKU, got[2].Variants[1].SKU})
+	require.Equal(t, protocol.OutOfStock, got[2].Variants[1].Availability)
+	require.Equal(t, "1200.00", got[2].PriceRange.Min.Amount)
+	require.Len(t, h.told("listing"), 3)
+	require.Len(t, items("q=kurt&minPrice=1250&category=कपड़े"), 1)
+
+	// Every fault, by line; nothing of it is imported.
+	bad := "sku;name;price;option1_name;option1_value\na;A;ten;;\n;B;1;;\na;C;2;;\nd;D;1;Size;S\nd;;1;;S\n\"e\" x;E;;;\nf;F;1;;;;;\n"
+	send("?dryRun=true", "text/csv", bad).into(&r)
+	require.Equal(t, []string{"2 /price/amount", "3 /sku", "4 /sku", "5 /variants/1/options", "7 ", "8 "}, faultLines(r.Faults))
+	require.Equal(t, 6, r.FaultCount)
+	a = send("", "text/csv", bad)
+	require.Equal(t, 422, a.Code)
+	require.Contains(t, a.Body.String(), "/lines/2/price/amount")
+	require.Contains(t, a.Body.String(), "Nothing was imported")
+	require.Len(t, items("handle=shop"), 3)
+	bad = `{"sku":"a","name":"A","colour":"x"}` + "\n\n[1]\n" + `{"sku":"b"}` + "\n" + strings.Repeat("x", 70_000) + "\n" + `{"sku":"c","name":"C","sku":"d"}`
+	send("?dryRun=true", "application/jsonl", bad).into(&r)
+	require.Equal(t, []string{"1 /colour", "3 ", "4 /name", "5 ", "6 "}, faultLines(r.Faults))
+	require.Equal(t, "jsonl", r.Format)
+	for file, says := range map[string]string{"": "empty", "a,b\n1,2\n": "no column", "\xff\xfea\x00": "UTF-16", "sku,name\n": "no item"} {
+		a := send("", "text/csv", file)
+		require.Equal(t, 400, a.Code, "%q %s", file, a.Body)
+		require.Contains(t, a.Body.String(), says)
+	}
+	require.Equal(t, http.StatusUnsupportedMediaType, send("", "application/zip", "PK").Code)
+	require.Equal(t, 401, h.ask("POST", "/api/owner/merchant/items/import", catalogCSV, "Content-Type", "text/csv").Code)
+
+	// A large one, as JSON Lines; then one item is left out, one changes and the price falls.
+	var file strings.Builder
+	for n := range 3000 {
+		fmt.Fprintf(&file, `{"sku":"s%d","name":"Thing %d","description":"%s","price":{"currency":"INR","amount":%d}}`+"\n",
+			n, n, strings.Repeat("words ", 20), 100+n)
+	}
+	send("", "application/x-ndjson", file.String()).into(&r)
+	require.Equal(t, [4]int{3000, 0, 0, 3}, [4]int{r.Added, r.Changed, r.Unchanged, r.Removed})
+	require.Len(t, h.told("listing&limit=100"), 23, "a catalog does not fill the feed")
+	send("", "application/jsonl", strings.Replace(file.String()[strings.Index(file.String(), "\n"):], `"amount":1000`, `"amount":900`, 1)).into(&r)
+	require.Equal(t, [4]int{0, 1, 2998, 1}, [4]int{r.Added, r.Changed, r.Unchanged, r.Removed})
+	require.Equal(t, "listing Thing 900", h.told("listing")[0])
+	var m protocol.Merchant
+	h.ask("GET", "/api/public/merchants/shop", "").into(&m)
+	require.Len(t, m.Items, 100)
+	require.Equal(t, 2999, m.ItemCount)
+	require.Equal(t, "s101", items("handle=shop&limit=1&after=" + *m.ItemsNext)[0].SKU)
+
+	// The record does not delete it, and a batch may be large.
+	require.Equal(t, 409, h.ask("PUT", "/api/owner/merchant", `{"items":[{"sku":"x","name":"X"}]}`, "Authorization", "Bearer "+token).Code)
+	require.Equal(t, 200, h.ask("PUT", "/api/owner/merchant", `{"city":"Pune"}`, "Authorization", "Bearer "+token).Code)
+	var batch []string
+	for n := range 1000 {
+		batch = append(batch, fmt.Sprintf(`{"sku":"s%d","name":"Changed","description":"%s"}`, n+1, strings.Repeat("x", 900)))
+	}
+	body := `{"items":[` + strings.Join(batch, ",") + `],"remove":["s2999","gone"]}`
+	a = h.ask("POST", "/api/owner/merchant/items/batch", body, "Authorization", "Bearer "+token)
+	require.Equal(t, 200, a.Code, "%s", a.Body)
+	var done protocol.ItemsReport
+	a.into(&done)
+	require.Equal(t, protocol.ItemsReport{Changed: 1000, Removed: 1, ItemCount: 2998}, done)
+	require.Equal(t, 413, h.ask("POST", "/api/owner/merchant/items/batch", body).Code, "without credentials")
+	require.Equal(t, 413, h.ask("PUT", "/api/owner/merchant", `{"city":"`+strings.Repeat("x", 70_000)+`"}`, "Authorization", "Bearer "+token).Code)
+
+	// One item, with the version that was read.
+	one := h.ask("GET", "/api/owner/merchant/items/s1", "", "Authorization", "Bearer "+token)
+	tag := one.Header().Get("ETag")
+	put := func(tag string) int {
+		return h.ask("PUT", "/api/owner/merchant/items/s1", `{"name":"Again"}`, "Authorization", "Bearer "+token, "If-Match", tag).Code
+	}
+	require.Equal(t, 200, put(tag))
+	require.Equal(t, 412, put(tag))
+	require.Equal(t, 204, h.ask("DELETE", "/api/owner/merchant/items/s1", "", "Authorization", "Bearer "+token).Code)
+	require.Equal(t, 404, h.ask("DELETE", "/api/owner/merchant/items/s1", "", "Authorization", "Bearer "+token).Code)
+}
+
+func faultLines(faults []protocol.LineFault) (all []string) {
+	for _, f := range faults {
+		all = append(all, fmt.Sprintf("%d %s", f.Line, f.Pointer))
+	}
+	return all
+}

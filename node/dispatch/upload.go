@@ -1,0 +1,93 @@
+package dispatch
+
+import (
+	"context"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"stoa/protocol"
+)
+
+// Uploads receives the files of an operation into temporary files before anything of them is
+// processed: a slow sender holds no slot and no transaction. Make it with NewUploads.
+type Uploads struct {
+	what  string
+	spool func() (*os.File, error)
+	slots chan struct{}
+
+	mu sync.Mutex      // guards of
+	of map[string]bool // accounts whose file is being received
+}
+
+const (
+	processedAtOnce = 2                // files that one process reads or makes at the same time
+	maxUploads      = 32               // files being received at the same time; they do not count towards processedAtOnce
+	slotWait        = 30 * time.Second // how long a received file waits to be read
+)
+
+// NewUploads returns uploads of what, in the singular. spool makes a private temporary file that is
+// deleted when it is closed.
+func NewUploads(what string, spool func() (*os.File, error)) *Uploads {
+	return &Uploads{what: what, spool: spool, slots: make(chan struct{}, processedAtOnce), of: map[string]bool{}}
+}
+
+// Receive writes an upload of an account into a file, then takes a slot in which to read it.
+func (u *Uploads) Receive(ctx context.Context, account string, body io.Reader) (f *os.File, leave func(), err error) {
+	arrived, err := u.arrive(account)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer arrived()
+	if f, err = u.spool(); err != nil {
+		return nil, nil, err
+	}
+	if _, err = io.Copy(f, body); err == nil {
+		leave, err = u.await(ctx)
+	}
+	if err != nil {
+		f.Close()
+	}
+	return f, leave, err
+}
+
+// arrive registers a file that is being received, one per account.
+func (u *Uploads) arrive(account string) (arrived func(), err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch {
+	case u.of[account]:
+		return nil, protocol.Errorf(protocol.Conflict, "this account is uploading another %s; wait until that upload is done, or cancel it", u.what)
+	case len(u.of) >= maxUploads:
+		return nil, protocol.Errorf(protocol.Overloaded, "too many %ss are being uploaded; try again in a minute", u.what)
+	}
+	u.of[account] = true
+	return func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		delete(u.of, account)
+	}, nil
+}
+
+// await is Enter for a received file: it waits up to slotWait for a slot.
+func (u *Uploads) await(ctx context.Context) (leave func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, slotWait)
+	defer cancel()
+	select {
+	case u.slots <- struct{}{}:
+		return func() { <-u.slots }, nil
+	case <-ctx.Done():
+		return u.Enter()
+	}
+}
+
+// Enter takes one of the slots. It fails with overloaded when none is free.
+func (u *Uploads) Enter() (leave func(), err error) {
+	select {
+	case u.slots <- struct{}{}:
+		return func() { <-u.slots }, nil
+	default:
+		return nil, protocol.Errorf(protocol.Overloaded, "other %ss are being processed; try again in a minute", u.what)
+	}
+}

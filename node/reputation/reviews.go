@@ -1,0 +1,97 @@
+package reputation
+
+import (
+	"context"
+	"errors"
+
+	"math/big"
+	"strings"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// Reviews lists the reviews of a business: those of the chain identity that it is enrolled to now.
+func (r *Reputation) Reviews(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.FeedbackQuery) (protocol.Page[protocol.Review], error) {
+	page := protocol.Page[protocol.Review]{Items: []protocol.Review{}}
+	p, err := tx.Profiles().ByHandle(ctx, in.Handle)
+	if errors.Is(err, storage.ErrNotFound) || err == nil && p.Draft.Kind != protocol.Business {
+		return page, protocol.Errorf(protocol.NotFound, "there is no business @%s on this node", in.Handle)
+	}
+	if err != nil || p.ERC8004 == "" {
+		return page, err
+	}
+	state := storage.FeedbackCounted
+	if in.Uncounted {
+		state = storage.FeedbackUncounted
+	}
+	found, err := tx.Feedbacks().List(ctx, p.ERC8004, state, in.Size(), in.After)
+	registry := r.registryOf(p.ERC8004)
+	for _, f := range found.Items {
+		page.Items = append(page.Items, review(f, registry))
+	}
+	page.Next = found.Next
+	return page, err
+}
+
+// registryOf is the reputation registry of an identity, "" when the node reads none.
+func (r *Reputation) registryOf(agent string) string {
+	if r.Chain == nil {
+		return ""
+	}
+	return r.Chain.Reputations()[agent[:strings.LastIndexByte(agent, ':')]]
+}
+
+// Source says how the reviews of an identity are confirmed; "" when the node reads no reputation registry
+// of its chain.
+func (r *Reputation) Source(agent string) string {
+	registry := r.registryOf(agent)
+	if registry == "" {
+		return ""
+	}
+	return "Reviews are confirmed on the chain network from paid orders: ERC-8004 reputation registry " + registry + ", tag starred, average of 0 to 5."
+}
+
+func review(f storage.Feedback, registry string) protocol.Review {
+	out := protocol.Review{
+		ID: f.ID, Agent: f.Agent, Client: f.Client, At: f.At, Text: f.Doc.Text, Counts: f.State == storage.FeedbackCounted, Reason: f.Reason, Why: f.Reason.Text(),
+		Replies: f.Doc.Responses, Untrusted: true,
+		Evidence: protocol.ReviewEvidence{Registry: registry, Transaction: f.Doc.Tx, Block: f.Block, LogIndex: f.Doc.LogIndex,
+			Index: f.Index, URI: f.Doc.URI, Hash: f.Doc.Hash},
+	}
+	if f.Rating >= 0 {
+		out.Rating, out.Stars = new(float64(f.Rating)/100), new(round1(f.Rating, 2000))
+	}
+	if out.Counts {
+		out.Order, out.Payment = f.Doc.Order, f.Doc.Payment
+	}
+	if out.Replies == nil {
+		out.Replies = []protocol.ReviewReply{}
+	}
+	return out
+}
+
+// round1 is a/b rounded to one decimal.
+func round1(a, b int64) float64 { return float64((a*20+b)/(2*b)) / 10 }
+
+// starsText is a rating in stars, such as 4.5.
+func starsText(rating int64) string {
+	return strings.TrimSuffix(new(big.Rat).SetFloat64(round1(rating, 2000)).FloatString(1), ".0")
+}
+
+// Of returns the reputation of a profile; nil for persons, and for a business without an identity in a
+// registry whose reviews the node reads (spec §2.6).
+func (r *Reputation) Of(p *storage.StoredProfile) *protocol.Reputation {
+	if p.Draft.Kind != protocol.Business || p.ERC8004 == "" {
+		return nil
+	}
+	source := r.Source(p.ERC8004)
+	if source == "" {
+		return nil
+	}
+	out := &protocol.Reputation{Reviews: int(p.Reviews), Source: source}
+	if p.Reviews > 0 {
+		out.Average = new(round1(p.Stars, 2000*p.Reviews))
+	}
+	return out
+}

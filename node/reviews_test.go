@@ -1,0 +1,422 @@
+package node
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"stoa/identity/erc8004"
+	"stoa/identity/key"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// A market is a stage with shops that are enrolled to identities on a real chain, and a reputation
+// registry that the node reads. No job runs by itself.
+type market struct {
+	*stage
+	files   *httptest.Server
+	content map[string][]byte
+	token   common.Address
+}
+
+func newMarket(t *testing.T, finality string, change func(*Config)) *market {
+	t.Helper()
+	c := newEVM(t)
+	m := &market{content: map[string][]byte{}}
+	m.files = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		file, ok := m.content[r.URL.Path]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		w.Write(file)
+	}))
+	t.Cleanup(m.files.Close)
+	m.stage = &stage{newHouse(t, change, func(o *Config) {
+		o.AllowPrivatePeers = true
+		o.Chain = []string{fmt.Sprintf("%d=%s,%s,%s%s", c.ChainID, c.RPC, c.Identity, c.Reputation, finality)}
+	}), c}
+	m.reputation.Pace, m.reputation.Pauses = 0, nil
+	c.do("final")
+	return m
+}
+
+func (c *evm) address(account int) common.Address {
+	return common.HexToAddress(c.Accounts[account].Address)
+}
+
+// shop makes a business whose identity is owned by one account and paid to another.
+func (m *market) shop(handle string, owner, wallet int) (id erc8004.ID, token string) {
+	m.t.Helper()
+	ctx := m.t.Context()
+	token = "Bearer " + m.business(handle, "")
+	pair := newPair(m.t)
+	require.NoError(m.t, m.Admin().AddKey(ctx, handle, pair, true))
+	id, _, err := m.chain.registrar(owner).Register(ctx, "https://agent.example/"+handle)
+	require.NoError(m.t, err)
+	if wallet != owner {
+		signer, err := erc8004.ParseWalletKey(m.chain.Accounts[wallet].PrivateKey)
+		require.NoError(m.t, err)
+		m.chain.must(m.chain.registrar(owner).SetAgentWallet(ctx, id.AgentID, m.chain.address(wallet), signer))
+	}
+	m.chain.publish(owner, owner, id, pair)
+	m.chain.do("final")
+	require.NoError(m.t, m.Admin().EnrolIdentity(ctx, handle, id.String(), pair.Thumbprint()))
+	return id, token
+}
+
+// receipt issues a receipt for an order to an account.
+func (m *market) receipt(token, order string, account int) (r protocol.OrderReceipt) {
+	m.t.Helper()
+	a := m.ask("POST", "/api/owner/order-receipts", fmt.Sprintf(`{"order":%q,"client":%q,"total":{"currency":"INR","amount":"180"},"paidAt":%q}`,
+		order, m.chain.Accounts[account].Address, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)), "Authorization", token)
+	require.Equal(m.t, 201, a.Code, "%s", a.Body)
+	a.into(&r)
+	require.True(m.t, r.Reviewable)
+	return r
+}
+
+// file is a feedback file, with some more members.
+func (m *market) file(id erc8004.ID, account int, value int64, more string) []byte {
+	return fmt.Appendf(nil, `{"agentRegistry":"eip155:%d:%s","agentId":%s,"clientAddress":"eip155:%d:%s","createdAt":"2026-11-20T09:30:00Z",`+
+		`"value":%d,"valueDecimals":0%s}`,
+		id.ChainID, id.Registry.Hex(), id.AgentID, id.ChainID, m.chain.Accounts[account].Address, value, more)
+}
+
+func dataURI(file []byte) string {
+	return "data:application/json;base64," + base64.StdEncoding.EncodeToString(file)
+}
+
+// give gives feedback on the chain.
+func (m *market) give(id erc8004.ID, account int, value int64, uri string, hash [32]byte) erc8004.Receipt {
+	m.t.Helper()
+	to := common.HexToAddress(m.chain.Reputation)
+	made, err := m.chain.registrar(account).Send(m.t.Context(), &to, erc8004.GiveFeedbackCall(id.AgentID, value, 0, uri, hash))
+	require.NoError(m.t, err)
+	return made
+}
+
+// pay pays from an account, and returns a member for a file.
+func (m *market) pay(account int, to common.Address, wei int64) string {
+	m.t.Helper()
+	made, err := m.chain.registrar(account).Pay(m.t.Context(), to, big.NewInt(wei))
+	require.NoError(m.t, err)
+	return m.proofOf(made)
+}
+
+func (m *market) proofOf(made erc8004.Receipt) string {
+	return fmt.Sprintf(`,"proofOfPayment":{"chainId":"%d","txHash":%q}`, m.chain.ChainID, made.TxHash.Hex())
+}
+
+// payToken pays with an ERC-20 token of the test.
+func (m *market) payToken(account int, to common.Address, units int64) string {
+	m.t.Helper()
+	if m.token == (common.Address{}) {
+		raw, err := os.ReadFile("../cmd/devchain/contracts/TestToken.json")
+		require.NoError(m.t, err)
+		var artifact struct{ Bytecode string }
+		require.NoError(m.t, json.Unmarshal(raw, &artifact))
+		code, err := hex.DecodeString(strings.TrimPrefix(artifact.Bytecode, "0x"))
+		require.NoError(m.t, err)
+		made, err := m.chain.registrar(9).Send(m.t.Context(), nil, code)
+		require.NoError(m.t, err)
+		m.token = *made.Contract
+	}
+	mint := append(common.FromHex("0xa0712d68"), common.LeftPadBytes(big.NewInt(units).Bytes(), 32)...) // mint(uint256)
+	_, err := m.chain.registrar(account).Send(m.t.Context(), &m.token, mint)
+	require.NoError(m.t, err)
+	made, err := m.chain.registrar(account).Send(m.t.Context(), &m.token, erc8004.TransferCall(to, big.NewInt(units)))
+	require.NoError(m.t, err)
+	return m.proofOf(made)
+}
+
+// index runs the jobs of reviews until nothing is due, of several processes at the same time.
+func (m *market) index(houses ...*house) {
+	m.t.Helper()
+	ctx := m.t.Context()
+	if houses == nil {
+		houses = []*house{m.house}
+	}
+	run := func(h *house, handle func(context.Context, storage.Job) (func(context.Context, *storage.Tx) error, error), args string) error {
+		after, err := handle(ctx, storage.Job{Args: []byte(args)})
+		if err == nil && after != nil {
+			err = h.db.Write(ctx, after)
+		}
+		return err
+	}
+	for range 6 {
+		var group errgroup.Group
+		for _, h := range houses {
+			group.Go(func() error {
+				var errs []error
+				for registry := range h.reputation.Chain.Reputations() {
+					errs = append(errs, run(h, h.reputation.Index, registry))
+				}
+				for range 4 {
+					errs = append(errs, run(h, h.reputation.Checks, ""))
+				}
+				return errors.Join(errs...)
+			})
+		}
+		require.NoError(m.t, group.Wait())
+	}
+}
+
+// reviews lists the reviews of a shop, counted or not, by the hash of their transaction.
+func (m *market) reviews(handle string) map[string]protocol.Review {
+	m.t.Helper()
+	all := map[string]protocol.Review{}
+	for _, uncounted := range []string{"", "&uncounted=true"} {
+		var page protocol.Page[protocol.Review]
+		for after := ""; ; after = "&after=" + *page.Next {
+			a := m.ask("GET", "/api/public/agents/"+handle+"/reviews?limit=7"+uncounted+after, "")
+			require.Equal(m.t, 200, a.Code, "%s", a.Body)
+			page = protocol.Page[protocol.Review]{}
+			a.into(&page)
+			for _, r := range page.Items {
+				require.Equal(m.t, uncounted == "", r.Counts)
+				require.NotEmpty(m.t, r.Why)
+				all[r.Evidence.Transaction] = r
+			}
+			if page.Next == nil {
+				break
+			}
+		}
+	}
+	return all
+}
+
+func (m *market) reputed(handle string) protocol.Reputation {
+	m.t.Helper()
+	var p protocol.Merchant
+	m.ask("GET", "/api/public/merchants/"+handle, "").into(&p)
+	require.NotNil(m.t, p.Reputation)
+	return *p.Reputation
+}
+
+// TestReviews gives reviews on a real chain, and finds each counted or not, and why.
+func TestReviews(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, change func(*Config)) {
+		m := newMarket(t, "", change)
+		shop, token := m.shop("rao", 0, 5)
+		other, otherToken := m.shop("mehta", 6, 6)
+		m.index() // the shops are known from here on
+		require.Equal(t, 0, m.reputed("rao").Reviews)
+		require.Nil(t, m.reputed("rao").Average)
+		require.Contains(t, m.reputed("rao").Source, "confirmed on the chain network from paid orders")
+
+		by := func(r protocol.OrderReceipt) string { return fmt.Sprintf(`,"orderReceipt":%q`, r.Receipt) }
+		data := func(account int, value int64, more string) erc8004.Receipt {
+			file := m.file(shop, account, value, more)
+			return m.give(shop, account, value, dataURI(file), erc8004.FeedbackHash(file))
+		}
+		served := func(name string, file []byte, account int, value int64) erc8004.Receipt {
+			m.content[name] = file
+			return m.give(shop, account, value, m.files.URL+name, erc8004.FeedbackHash(file))
+		}
+		wallet := m.chain.address(5)
+		stranger := newPair(t)
+		forge := func(r protocol.OrderReceipt, issuer string, pair key.Pair) string {
+			claims := claimsOf(t, m.keySet(), r.Receipt)
+			claims.Issuer = issuer
+			raw, err := json.Marshal(claims)
+			require.NoError(t, err)
+			token, err := pair.SignCompact(raw, protocol.OrderReceiptType)
+			require.NoError(t, err)
+			return fmt.Sprintf(`,"orderReceipt":%q`, token)
+		}
+		first, revoked, later, gone := m.receipt(token, "R-1", 1), m.receipt(token, "R-2", 1), m.receipt(token, "R-3", 1), m.receipt(token, "R-4", 2)
+		require.Equal(t, 200, m.ask("POST", "/api/owner/order-receipts/"+revoked.ID+"/revoke", `{}`, "Authorization", token).Code)
+		native, coins := m.pay(3, wallet, 1_000_000_000_000_000), m.payToken(4, wallet, 2_500_000)
+		large := append(m.file(shop, 1, 50, ""), []byte(strings.Repeat(" ", protocol.MaxReviewFile))...)
+		file := m.file(shop, 1, 85, by(first))
+
+		cases := []struct {
+			name   string
+			made   erc8004.Receipt
+			reason protocol.ReviewReason
+		}{
+			{"an order receipt, file in the event", data(1, 90, `,"comment":"Good thali."`+by(first)), protocol.ByReceipt},
+			{"the same receipt again", data(1, 90, by(first)), protocol.ProofUsed},
+			{"a receipt that was revoked before", data(1, 90, by(revoked)), protocol.ReceiptRevoked},
+			{"a receipt that is revoked later", data(1, 70, by(later)), protocol.ByReceipt},
+			{"a receipt of another client", data(2, 90, by(first)), protocol.ReceiptClient},
+			{"a receipt of another shop", data(1, 90, by(m.receipt(otherToken, "M-1", 1))), protocol.ReceiptAgent},
+			{"a receipt of a node that is not trusted", data(1, 90, forge(first, "https://far.example", stranger)), protocol.ReceiptIssuer},
+			{"a receipt that somebody else signed", data(1, 90, forge(first, m.Base, stranger)), protocol.ReceiptInvalid},
+			{"no proof", data(1, 100, ""), protocol.NoProof},
+			{"over a hundred", data(1, 101, ""), protocol.OutOfRange},
+			{"below zero", data(1, -1, ""), protocol.OutOfRange},
+			{"by the wallet of the shop", data(5, 100, ""), protocol.SelfReview},
+			{"without a file", m.give(shop, 1, 90, "", [32]byte{}), protocol.NoFile},
+			{"ipfs", m.give(shop, 1, 90, "ipfs://bafy", [32]byte{1}), protocol.UnreadableURI},
+			{"another hash", m.give(shop, 1, 85, dataURI(file), [32]byte{1}), protocol.HashMismatch},
+			{"another value", m.give(shop, 1, 86, dataURI(file), erc8004.FeedbackHash(file)), protocol.FileDiffers},
+			{"no file of ERC-8004", m.give(shop, 1, 86, dataURI([]byte("[]")), erc8004.FeedbackHash([]byte("[]"))), protocol.MalformedFile},
+			{"a file that is not there", m.give(shop, 1, 85, m.files.URL+"/nothing", erc8004.FeedbackHash(file)), protocol.Unreachable},
+			{"a file that is too large", served("/large", large, 1, 50), protocol.FileTooLarge},
+			{"a payment in the chain's own currency", served("/native", m.file(shop, 3, 80, native), 3, 80), protocol.ByPayment},
+			{"the same payment again", data(3, 80, native), protocol.ProofUsed},
+			{"a payment in a token", data(4, 100, coins), protocol.ByPayment},
+			{"a payment to somebody else", data(3, 80, m.pay(3, m.chain.address(7), 5)), protocol.PaymentPayee},
+			{"tokens to somebody else", data(4, 80, m.payToken(4, m.chain.address(7), 5)), protocol.PaymentPayee},
+			{"a transaction that paid nothing", data(3, 80, m.pay(3, wallet, 0)), protocol.PaymentNothing},
+			{"a payment of somebody else", data(1, 80, native), protocol.PaymentNothing},
+			{"a payment that is nowhere", data(3, 80, fmt.Sprintf(`,"proofOfPayment":{"chainId":"%d","txHash":"0x%064d"}`, m.chain.ChainID, 7)),
+				protocol.PaymentUnknown},
+			{"a payment on another chain", data(3, 80, fmt.Sprintf(`,"proofOfPayment":{"chainId":"1","txHash":"0x%064d"}`, 7)), protocol.PaymentChain},
+			{"taken back by its client", data(2, 20, by(gone)), protocol.ByReceipt},
+		}
+		m.index()
+		_, early := m.reviews("rao")[cases[len(cases)-1].made.TxHash.Hex()]
+		require.False(t, early, "nothing before it is final")
+		m.chain.do("final")
+		require.NoError(t, m.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			r, err := tx.OrderReceipts().ByID(ctx, later.ID) // the chain's clock runs ahead of ours
+			require.NoError(t, err)
+			r.RevokedAt = new(time.Now().Add(24 * time.Hour))
+			return tx.OrderReceipts().Put(ctx, r)
+		}))
+		two := m.second(change)
+		two.reputation.Pace, two.reputation.Pauses = 0, nil
+		m.index(m.house, two)
+		got := m.reviews("rao")
+		require.Len(t, got, len(cases))
+		for _, c := range cases {
+			require.Equal(t, c.reason, got[c.made.TxHash.Hex()].Reason, c.name)
+		}
+		require.Equal(t, 5, m.reputed("rao").Reviews)
+		require.InDelta(t, 3.6, *m.reputed("rao").Average, 1e-9, "(90 + 70 + 80 + 100 + 20) / 5 / 20")
+		require.Equal(t, 0, m.reputed("mehta").Reviews)
+
+		one := got[cases[0].made.TxHash.Hex()]
+		require.Equal(t, "Good thali.", one.Text)
+		require.InDelta(t, 4.5, *one.Stars, 1e-9)
+		require.Equal(t, protocol.Money{Currency: "INR", Amount: "180.00"}, one.Order.Total)
+		require.Equal(t, first.ID, one.Order.Receipt)
+		paid := got[cases[21].made.TxHash.Hex()].Payment
+		require.Equal(t, "2.5", paid.Amount)
+		require.Equal(t, strings.ToLower(m.token.Hex()), *paid.Token)
+		require.Equal(t, "0.001", got[cases[19].made.TxHash.Hex()].Payment.Amount)
+		require.Len(t, m.told("review"), 5)
+
+		page := m.ask("GET", "/@rao/reviews", "", "Accept", "text/html")
+		require.Equal(t, 200, page.Code, "%s", page.Body)
+		for _, text := range []string{"Good thali.", "4.5", "₹180", "2.5 of the token " + strings.ToLower(m.token.Hex()), protocol.ByPayment.Text()} {
+			require.Contains(t, page.Body.String(), text)
+		}
+		require.Contains(t, m.ask("GET", "/@rao/reviews?uncounted=true", "", "Accept", "text/html").Body.String(), protocol.HashMismatch.Text())
+
+		// An answer of the shop is shown, one of a stranger is not. What its client takes back counts no more, and
+		// its order is free again.
+		registry := common.HexToAddress(m.chain.Reputation)
+		for account, text := range map[int]string{5: "Thank you.", 7: "Buy mine."} {
+			m.chain.must(m.chain.registrar(account).Send(t.Context(), &registry,
+				erc8004.AppendResponseCall(shop.AgentID, m.chain.address(1), one.Evidence.Index, "data:,"+strings.ReplaceAll(text, " ", "%20"), [32]byte{})))
+		}
+		last := got[cases[len(cases)-1].made.TxHash.Hex()]
+		m.chain.must(m.chain.registrar(2).Send(t.Context(), &registry, erc8004.RevokeFeedbackCall(shop.AgentID, last.Evidence.Index)))
+		again := data(2, 40, by(gone))
+		m.chain.do("final")
+		m.index()
+		got = m.reviews("rao")
+		require.Equal(t, protocol.ReviewRevoked, got[last.Evidence.Transaction].Reason)
+		require.Equal(t, protocol.ByReceipt, got[again.TxHash.Hex()].Reason)
+		require.Len(t, got[one.Evidence.Transaction].Replies, 1)
+		require.Equal(t, "Thank you.", got[one.Evidence.Transaction].Replies[0].Text)
+		require.Equal(t, 5, m.reputed("rao").Reviews)
+		require.InDelta(t, 3.8, *m.reputed("rao").Average, 1e-9)
+		require.Len(t, m.told("review"), 5, "one of them is withdrawn")
+		require.Equal(t, 404, m.ask("GET", "/api/public/agents/nobody/reviews", "").Code)
+		_ = other
+	})
+}
+
+// TestReviews_Reorganisation: a final block that is replaced after all takes its reviews along.
+func TestReviews_Reorganisation(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, change func(*Config)) {
+		m := newMarket(t, ",depth:2", change)
+		shop, token := m.shop("rao", 0, 0)
+		m.index()
+		file := m.file(shop, 1, 90, fmt.Sprintf(`,"orderReceipt":%q`, m.receipt(token, "R-1", 1).Receipt))
+		m.give(shop, 1, 90, dataURI(file), erc8004.FeedbackHash(file))
+		m.chain.do("mine 2")
+		m.index()
+		require.Equal(t, 1, m.reputed("rao").Reviews)
+		m.chain.do("fork 3")
+		m.index()
+		require.Equal(t, 0, m.reputed("rao").Reviews)
+		require.Empty(t, m.told("review"))
+		m.give(shop, 1, 90, dataURI(file), erc8004.FeedbackHash(file))
+		m.chain.do("mine 2")
+		m.index()
+		require.Equal(t, 1, m.reputed("rao").Reviews, "the order is free again")
+	})
+}
+
+// TestReviews_TrustedNode: receipts of a node that the operator trusts count as this node's do, as long as
+// that node knows them and has not revoked them.
+func TestReviews_TrustedNode(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewUnstartedServer(nil)
+	far := newHouse(t, func(c *Config) { c.BaseURL, c.AllowPrivatePeers = "http://"+server.Listener.Addr().String(), true })
+	server.Config.Handler = far.Handler()
+	server.Start()
+	t.Cleanup(server.Close)
+	m := newMarket(t, "", func(c *Config) { c.ReceiptNodes = []string{far.Base} })
+	shop, _ := m.shop("rao", 0, 0)
+	m.index()
+	token := "Bearer " + far.business("rao-too", "")
+	require.NoError(t, far.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		p, err := tx.Profiles().ForUpdate(ctx, "rao-too")
+		if err == nil {
+			p.ERC8004 = shop.String()
+			_, err = tx.Profiles().Put(ctx, p)
+		}
+		return err
+	}))
+	there := &market{stage: &stage{far, m.chain}}
+	good, revoked := there.receipt(token, "F-1", 1), there.receipt(token, "F-2", 1)
+	require.Equal(t, 200, far.ask("POST", "/api/owner/order-receipts/"+revoked.ID+"/revoke", `{}`, "Authorization", token).Code)
+	forged := func(pair key.Pair) string {
+		claims := claimsOf(t, far.keySet(), good.Receipt)
+		claims.ID, claims.Order = protocol.NewID(protocol.ReceiptID, time.Now()), "F-9"
+		raw, err := json.Marshal(claims)
+		require.NoError(t, err)
+		token, err := pair.SignCompact(raw, protocol.OrderReceiptType)
+		require.NoError(t, err)
+		return token
+	}
+	want := map[string]protocol.ReviewReason{}
+	for receipt, reason := range map[string]protocol.ReviewReason{
+		good.Receipt: protocol.ByReceipt, revoked.Receipt: protocol.ReceiptRevoked,
+		forged(newPair(t)): protocol.ReceiptInvalid, forged(far.keys.Ed): protocol.ReceiptUnknown,
+	} {
+		file := m.file(shop, 1, 90, fmt.Sprintf(`,"orderReceipt":%q`, receipt))
+		want[m.give(shop, 1, 90, dataURI(file), erc8004.FeedbackHash(file)).TxHash.Hex()] = reason
+	}
+	m.chain.do("final")
+	m.index()
+	got := m.reviews("rao")
+	for made, reason := range want {
+		require.Equal(t, reason, got[made].Reason)
+	}
+	require.Equal(t, 1, m.reputed("rao").Reviews)
+}

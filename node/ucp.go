@@ -1,0 +1,50 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"stoa/node/mcpapi"
+	"stoa/node/outbound"
+	"stoa/node/ucpapi"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// commerce mounts the UCP door: its REST binding and its MCP binding.
+func (n *Node) commerce(m *mux, client *http.Client) (err error) {
+	n.ucp, err = ucpapi.New(ucpapi.Config{
+		Table: n.table, Base: n.Base, Network: n.front.network, Client: client,
+		Refused: func(err error) bool {
+			_, refused := errors.AsType[*outbound.Refused](err)
+			return refused
+		},
+		Blocked: func(ctx context.Context, host string) (blocked bool, err error) {
+			err = n.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+				blocked, err = tx.Peers().Refused(ctx, host)
+				return err
+			})
+			return blocked, err
+		},
+		Loopback: n.config.Dev || n.config.AllowPrivatePeers, Strict: n.config.UCPStrict,
+	})
+	if err != nil {
+		return err
+	}
+	m.spoken["api/ucp"] = n.ucp.Refuse
+	for _, r := range n.ucp.Routes() {
+		m.handle(r.Method, r.Path, r.Handler)
+	}
+	door, err := mcpapi.New(mcpapi.Config{
+		Table: n.table, For: protocol.Everybody, Base: n.Base, Loopback: onLoopback(n.listener.Addr()), Name: n.config.Name, Version: n.config.Version,
+		Changes: n.db.Version, Network: n.front.network, Tools: n.ucp.Tools(), Instructions: ucpapi.Instructions,
+	})
+	if err != nil {
+		return err
+	}
+	for _, method := range []string{"POST", "GET", "PUT", "PATCH", "DELETE", "OPTIONS"} {
+		m.handle(method, protocol.UCPMCPPath, door)
+	}
+	return nil
+}

@@ -1,0 +1,301 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/a-h/templ"
+
+	"stoa/protocol"
+)
+
+// The operators' pages: what waits for a decision, peers, blocks and limits, health, jobs, numbers, audit.
+// Everything that they show and do is an operation for operators, whose right the gate checks.
+
+// nodePath is the first of them.
+const nodePath = "/account/node"
+
+// An operatorPage is a page for operators, with one subject. A new one needs a row in operatorPages and a
+// template.
+type operatorPage struct {
+	path, title, about string
+	forms              []*protocol.Operation
+	list               *protocol.Operation // whose filters its address may have; nil: it has none
+	read               func(*operatorView, *Web, *http.Request) error
+	body               func(*operatorView) templ.Component
+}
+
+// operatorPages is the table. A function, since the templates read it too.
+func operatorPages() []operatorPage {
+	return []operatorPage{
+		{path: nodePath, title: english("This node"), read: (*operatorView).readHealth, body: nodeBody},
+		{path: nodePath + "/queue", title: english("Queue"), about: english("Posts that readers or other servers reported, for your decision."),
+			forms: []*protocol.Operation{protocol.HidePost.Operation, protocol.RestorePost.Operation, protocol.DismissReports.Operation,
+				protocol.ReopenReports.Operation, protocol.RemovePost.Operation, protocol.AddNote.Operation, protocol.DeleteNote.Operation,
+				protocol.AddBlock.Operation, protocol.LiftBlock.Operation},
+			list: protocol.ListReviewQueue.Operation, read: (*operatorView).readQueue, body: queueBody},
+		{path: nodePath + "/peers", title: english("Peers"), about: english("Boards that this node follows, and servers that it delivers to."),
+			forms: []*protocol.Operation{protocol.FollowPeer.Operation, protocol.UnfollowPeer.Operation, protocol.RetryPeer.Operation,
+				protocol.SetPeerPolicy.Operation, protocol.AddBlock.Operation, protocol.LiftBlock.Operation},
+			list: protocol.ListPeers.Operation, read: (*operatorView).readPeers, body: peersBody},
+		{path: nodePath + "/blocks", title: english("Blocks and limits"), about: english("Who may not write here, and how much everybody may."),
+			forms: []*protocol.Operation{protocol.AddBlock.Operation, protocol.LiftBlock.Operation, protocol.SetLimits.Operation, protocol.ResetLimits.Operation},
+			list:  protocol.ListBlocks.Operation, read: (*operatorView).readBlocks, body: blocksBody},
+		{path: nodePath + "/health", title: english("Health"), about: english("Jobs, storage, chains, mail and payments, and what to do when one is red."),
+			read: (*operatorView).readHealth, body: healthBody},
+		{path: nodePath + "/jobs", title: english("Jobs"), about: english("Work that waits or was given up, and why."),
+			forms: []*protocol.Operation{protocol.RequeueJob.Operation, protocol.DropJob.Operation},
+			list:  protocol.ListJobs.Operation, read: (*operatorView).readJobs, body: jobsBody},
+		{path: nodePath + "/numbers", title: english("Numbers"), about: english("Reads, writes, proofs, reports and deliveries of the last day and month."),
+			read: (*operatorView).readNumbers, body: numbersBody},
+		{path: nodePath + "/audit", title: english("Audit"), about: english("Every decision and every act of operators and owners."),
+			list: protocol.ReadAudit.Operation, read: (*operatorView).readAudit, body: auditBody},
+	}
+}
+
+// An operatorView is what a page shows.
+type operatorView struct {
+	Page  operatorPage
+	Form  *form // the selection of the list
+	Next  string
+	Done  string   // key of what was done, "" for nothing
+	Undo  *undoing // how to undo that
+	Sent  *sent    // the form that was refused
+	Names map[string]string
+
+	Health  protocol.Health
+	Queue   []protocol.ReviewItem
+	Peers   protocol.PeersView
+	Blocks  []protocol.Block
+	Limits  protocol.LimitsView
+	Jobs    []protocol.Job
+	Day     protocol.Traffic
+	Month   protocol.Traffic
+	Numbers protocol.Statistics
+	Audit   []protocol.AuditEntry
+}
+
+// An undoing is the operation that undoes what a form did.
+type undoing struct{ do, name, value string }
+
+// operatorDone says what a form did, and which operation undoes that, if one does.
+var operatorDone = map[string]struct {
+	text string
+	undo *protocol.Operation
+	name string // of the field that names the subject
+}{
+	"hide_post":              {english("The post is hidden."), protocol.RestorePost.Operation, "id"},
+	"restore_post":           {english("The post is visible."), protocol.HidePost.Operation, "id"},
+	"dismiss_reports":        {english("The post stays, and its reports count no longer."), protocol.ReopenReports.Operation, "id"},
+	"reopen_reports":         {english("The post waits for a decision again."), nil, ""},
+	"remove_post":            {english("The post is deleted for good."), nil, ""},
+	"add_moderation_note":    {english("The note was added."), protocol.DeleteNote.Operation, "id"},
+	"delete_moderation_note": {english("The note was deleted."), nil, ""},
+	"add_node_block":         {english("The block is in force."), protocol.LiftBlock.Operation, "id"},
+	"lift_node_block":        {english("The block is lifted."), nil, ""},
+	"follow_peer":            {english("The board will be followed within a second, or tried for a day."), protocol.UnfollowPeer.Operation, "url"},
+	"unfollow_peer":          {english("The board is followed no longer. Its posts stay."), protocol.FollowPeer.Operation, "url"},
+	"retry_peer":             {english("It is tried now. Load the page again to see how it went."), nil, ""},
+	"set_peer_policy":        {english("The policy is in force."), nil, ""},
+	"set_limits":             {english("The limits are in force within two seconds."), protocol.ResetLimits.Operation, ""},
+	"reset_limits":           {english("The limits are those of the configuration again."), nil, ""},
+	"requeue_job":            {english("The job waits again, and is tried now."), nil, ""},
+	"drop_job":               {english("The job was deleted."), nil, ""},
+}
+
+// operatorRoutes returns the routes of the operators' pages.
+func (s *Web) operatorRoutes() (routes []Route) {
+	for _, p := range operatorPages() {
+		routes = append(routes, Route{Pattern: p.path, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			s.operatorPage(w, r, p)
+		})})
+		if p.forms != nil {
+			routes = append(routes, Route{Pattern: p.path, Method: http.MethodPost, Handler: s.guarded(func(w http.ResponseWriter, r *http.Request) {
+				s.operatorForm(w, r, p)
+			})})
+		}
+	}
+	return routes
+}
+
+// operatorPage shows a page, after a form with what that did.
+func (s *Web) operatorPage(w http.ResponseWriter, r *http.Request, p operatorPage) {
+	o := &operatorView{Page: p}
+	query := r.URL.Query()
+	if done, ok := operatorDone[query.Get("done")]; ok {
+		o.Done = done.text
+		if done.undo != nil && (done.name == "" || query.Get("of") != "") {
+			o.Undo = &undoing{done.undo.Name, done.name, query.Get("of")}
+		}
+	}
+	s.showOperator(w, r, o)
+}
+
+// showOperator reads what a page shows, and writes it.
+func (s *Web) showOperator(w http.ResponseWriter, r *http.Request, o *operatorView) {
+	query, err := queryOf(r)
+	if err == nil {
+		query.Del("done")
+		query.Del("of")
+		selected := r.Clone(r.Context())
+		selected.URL.RawQuery = query.Encode()
+		if o.Page.list != nil {
+			o.Form, err = s.form(selected, o.Page.list)
+		} else {
+			err = bare(selected)
+		}
+	}
+	if err == nil {
+		err = o.Page.read(o, s, r)
+	}
+	switch {
+	case protocol.CodeOf(err) == protocol.Unauthorized:
+		redirect(w, r, "/sign-in")
+	case err != nil:
+		s.Fail(w, r, err)
+	default:
+		s.writePrivate(w, r, o.Sent.status(), view{Title: tr(r.Context(), o.Page.title), Path: "/account", Body: o.Page.body(o)})
+	}
+}
+
+// operatorForm does what a form is for, and redirects to the page, which offers to undo it.
+func (s *Web) operatorForm(w http.ResponseWriter, r *http.Request, p operatorPage) {
+	if err := s.parseForm(w, r); err != nil {
+		s.Fail(w, r, err)
+		return
+	}
+	f := newSent(r.PostForm)
+	op := protocol.Lookup(f.do)
+	if op == nil || !slices.Contains(p.forms, op) {
+		s.Fail(w, r, protocol.Errorf(protocol.InvalidRequest, "there is no such form here"))
+		return
+	}
+	var made struct {
+		ID string `json:"id"`
+	}
+	var into any
+	if op == protocol.AddBlock.Operation || op == protocol.AddNote.Operation {
+		into = &made
+	}
+	err := s.invokeSignedIn(r, op, s.operatorInput(op, r.PostForm), into)
+	if err != nil {
+		f.refuse(r.Context(), protocol.AsError(err))
+		if protocol.CodeOf(err) == protocol.Unauthorized {
+			s.refusedPage(w, r, f)
+			return
+		}
+		s.showOperator(w, r, &operatorView{Page: p, Sent: f})
+		return
+	}
+	back := r.URL.Query()
+	back.Set("done", op.Name)
+	back.Del("of")
+	if name := operatorDone[op.Name].name; made.ID != "" {
+		back.Set("of", made.ID)
+	} else if name != "" {
+		back.Set("of", r.PostForm.Get(name))
+	}
+	redirect(w, r, p.path+"?"+back.Encode())
+}
+
+// operatorInput converts a form's fields to the input of an operation. An empty field is omitted; one that
+// is no number stays a text, so that the check of the schema says what is wrong with it.
+func (s *Web) operatorInput(op *protocol.Operation, form url.Values) map[string]any {
+	args, types := map[string]any{}, typesOf(s.Table.Schemas, op)
+	for name := range form {
+		text := strings.TrimSpace(form.Get(name))
+		if types[name] == "" || text == "" { // do, or a field for another button of the form
+			continue
+		}
+		args[name] = coerce(types[name], text)
+		if types[name] == "number" {
+			if n, err := strconv.ParseFloat(text, 64); err == nil && n >= 0 && n < 1e9 {
+				args[name] = n
+			}
+		}
+	}
+	return args
+}
+
+// sent returns the refused form if it is one of the named operations on the same thing, otherwise nil.
+func (o *operatorView) sent(id string, ops ...string) *sent {
+	if f := o.Sent; f != nil && slices.Contains(ops, f.do) && f.values.Get("at") == id {
+		return f
+	}
+	return nil
+}
+
+// here is the address to which the forms of a page are sent: it keeps the selection of the list.
+func (o *operatorView) here() string {
+	if o.Form == nil {
+		return o.Page.path
+	}
+	return o.Page.path + o.Form.selection()
+}
+
+// readList reads a page of a list.
+func readList[T any](o *operatorView, s *Web, r *http.Request, op *protocol.Operation) ([]T, error) {
+	var page protocol.Page[T]
+	err := s.invokeSignedIn(r, op, o.Form.args, &page)
+	o.Next = o.Form.next(o.Page.path, page.Next)
+	return page.Items, err
+}
+
+func (o *operatorView) readQueue(s *Web, r *http.Request) (err error) {
+	if o.Form.get("state") == "" {
+		o.Form.args["state"] = string(protocol.ReviewWaiting)
+	}
+	o.Queue, err = readList[protocol.ReviewItem](o, s, r, o.Page.list)
+	return err
+}
+
+func (o *operatorView) readPeers(s *Web, r *http.Request) error {
+	err := s.invokeSignedIn(r, o.Page.list, o.Form.args, &o.Peers)
+	o.Next = o.Form.next(o.Page.path, o.Peers.Next)
+	return err
+}
+
+func (o *operatorView) readBlocks(s *Web, r *http.Request) (err error) {
+	if o.Blocks, err = readList[protocol.Block](o, s, r, o.Page.list); err != nil {
+		return err
+	}
+	return s.invokeSignedIn(r, protocol.ReadLimits.Operation, protocol.None{}, &o.Limits)
+}
+
+func (o *operatorView) readHealth(s *Web, r *http.Request) error {
+	return s.invokeSignedIn(r, protocol.ReadHealth.Operation, protocol.None{}, &o.Health)
+}
+
+func (o *operatorView) readJobs(s *Web, r *http.Request) (err error) {
+	o.Jobs, err = readList[protocol.Job](o, s, r, o.Page.list)
+	return err
+}
+
+func (o *operatorView) readNumbers(s *Web, r *http.Request) error {
+	for _, x := range []struct {
+		span string
+		into *protocol.Traffic
+	}{{"day", &o.Day}, {"month", &o.Month}} {
+		if err := s.invokeSignedIn(r, protocol.ReadTraffic.Operation, protocol.TrafficQuery{Span: x.span}, x.into); err != nil {
+			return err
+		}
+	}
+	return s.invokeSignedIn(r, protocol.ReadStatistics.Operation, protocol.None{}, &o.Numbers)
+}
+
+func (o *operatorView) readAudit(s *Web, r *http.Request) error {
+	var accounts protocol.Page[protocol.KnownAccount]
+	if err := s.invokeSignedIn(r, protocol.ListAccounts.Operation, map[string]any{"limit": protocol.MaxLimit}, &accounts); err != nil {
+		return err
+	}
+	o.Names = map[string]string{"operator": "stoa admin"}
+	for _, a := range accounts.Items {
+		o.Names[a.ID] = a.Name
+	}
+	var err error
+	o.Audit, err = readList[protocol.AuditEntry](o, s, r, o.Page.list)
+	return err
+}

@@ -1,0 +1,43 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"stoa/protocol"
+)
+
+// The page of a shop's order receipts: to issue, list, copy and revoke them.
+
+func (a *account) readReceipts(s *Web, r *http.Request) error {
+	var page protocol.Page[protocol.OrderReceipt]
+	args := map[string]any{"handle": a.Handle}
+	if after := r.URL.Query().Get("after"); after != "" {
+		args["after"] = after
+	}
+	err := s.invokeSignedIn(r, protocol.ListOrderReceipts.Operation, args, &page)
+	a.Receipts = page.Items
+	if page.Next != nil {
+		a.More = a.Page.to(a.Handle) + "&" + query("after", *page.Next)
+	}
+	return err
+}
+
+// orderInput converts the amount and the day of the form for a receipt: of today it is paid now, of
+// another day at noon, universal time.
+func orderInput(args map[string]any, now time.Time) {
+	if amount, ok := args["amount"].(string); ok {
+		args["total"] = map[string]any{"currency": protocol.Rupee, "amount": strings.TrimSuffix(plainAmount(amount), "/-")}
+		delete(args, "amount")
+	}
+	if day, ok := args["paidAt"].(string); ok {
+		if t, err := time.Parse(time.DateOnly, day); err == nil {
+			paid := t.Add(12 * time.Hour)
+			if paid.After(now) && !t.After(now.In(protocol.India)) {
+				paid = now
+			}
+			args["paidAt"] = paid.UTC().Format(time.RFC3339)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package protocol
+
+import "time"
+
+// Reviews of businesses: feedback with the tag starred in an ERC-8004 reputation registry. Only what
+// proves a paid order counts (spec §2.6).
+
+// A ReviewReason says why a review counts or not. Values are added and never renamed.
+type ReviewReason string
+
+const (
+	ByReceipt ReviewReason = "order-receipt" // counts: its file has a receipt for an order
+	ByPayment ReviewReason = "payment"       // counts: its file names a payment to the business
+
+	NotStarred      ReviewReason = "not-starred"
+	OutOfRange      ReviewReason = "out-of-range"
+	SelfReview      ReviewReason = "self-review"
+	ReviewRevoked   ReviewReason = "revoked"
+	NoFile          ReviewReason = "no-file"
+	UnreadableURI   ReviewReason = "uri-not-supported"
+	Unreachable     ReviewReason = "unreachable"
+	FileTooLarge    ReviewReason = "file-too-large"
+	HashMismatch    ReviewReason = "hash-mismatch"
+	MalformedFile   ReviewReason = "malformed-file"
+	FileDiffers     ReviewReason = "file-differs"
+	NoProof         ReviewReason = "no-proof"
+	ReceiptInvalid  ReviewReason = "receipt-invalid"
+	ReceiptIssuer   ReviewReason = "receipt-issuer"
+	ReceiptAgent    ReviewReason = "receipt-agent"
+	ReceiptClient   ReviewReason = "receipt-client"
+	ReceiptUnknown  ReviewReason = "receipt-unknown"
+	ReceiptRevoked  ReviewReason = "receipt-revoked"
+	ProofUsed       ReviewReason = "proof-used"
+	PaymentChain    ReviewReason = "payment-chain"
+	PaymentUnknown  ReviewReason = "payment-unknown"
+	PaymentFailed   ReviewReason = "payment-failed"
+	PaymentLate     ReviewReason = "payment-late"
+	PaymentPayee    ReviewReason = "payment-payee"
+	PaymentNothing  ReviewReason = "payment-nothing"
+	ReviewNotSeen   ReviewReason = "not-confirmed"
+	TooManyReviews  ReviewReason = "too-many"
+	ReviewIsChecked ReviewReason = "waiting"
+)
+
+var reviewReasons = map[ReviewReason]string{
+	ByReceipt:       "It has a receipt, signed by the node, for an order that the business says was paid by this account.",
+	ByPayment:       "It names a payment on the chain from this account to the wallet of the business, before the review.",
+	NotStarred:      "It has no tag starred, so it is no rating.",
+	OutOfRange:      "Its value is not a rating from 0 to 100.",
+	SelfReview:      "The account that gave it is the owner or the wallet of the business.",
+	ReviewRevoked:   "The account that gave it has revoked it.",
+	NoFile:          "It names no file, so nothing proves an order.",
+	UnreadableURI:   "Its file is at an address that this node does not read; it reads https: and data:.",
+	Unreachable:     "Its file could not be fetched.",
+	FileTooLarge:    "Its file is larger than 64 KiB.",
+	HashMismatch:    "Its file is not the one that the chain has the hash of.",
+	MalformedFile:   "Its file is not a feedback file of ERC-8004.",
+	FileDiffers:     "Its file says something else than the chain: of the business, the account or the value.",
+	NoProof:         "Its file has neither a receipt for an order nor a payment.",
+	ReceiptInvalid:  "The receipt in its file is not signed by the node that it names.",
+	ReceiptIssuer:   "The receipt in its file is of a node that this one does not trust.",
+	ReceiptAgent:    "The receipt in its file is for another business.",
+	ReceiptClient:   "The receipt in its file is for another account.",
+	ReceiptUnknown:  "The node that issued the receipt in its file does not know it.",
+	ReceiptRevoked:  "The receipt in its file was revoked before the review.",
+	ProofUsed:       "Another review has used the same order or payment.",
+	PaymentChain:    "The payment is on a chain that this node does not read.",
+	PaymentUnknown:  "The payment is in no final block of the chain.",
+	PaymentFailed:   "The payment failed.",
+	PaymentLate:     "The payment came after the review.",
+	PaymentPayee:    "The payment went to another account than the wallet of the business.",
+	PaymentNothing:  "The transaction paid nothing from the account that gave the review.",
+	ReviewNotSeen:   "A second endpoint of the chain does not have it.",
+	TooManyReviews:  "The business has as many counted reviews as a node keeps.",
+	ReviewIsChecked: "It is being checked.",
+}
+
+// Text returns the reason as a sentence.
+func (r ReviewReason) Text() string { return reviewReasons[r] }
+
+// Limits of reviews.
+const (
+	MaxReviewFile       = 64 << 10 // bytes
+	MaxReviewText       = 1000     // characters of a review that are shown
+	MaxReviewReplies    = 5        // answers of a business to one review that are kept, the newest
+	MaxCountedReviews   = 50_000   // of one identity
+	MaxUncountedReviews = 1000     // of one identity that are kept, the newest
+)
+
+// A ReviewOrder is the order that a receipt proves.
+type ReviewOrder struct {
+	Issuer  string    `json:"issuer" format:"uri" doc:"Node that signed the receipt."`
+	Receipt string    `json:"receipt" pattern:"^rcpt_" doc:"Its jti."`
+	Total   Money     `json:"total" doc:"What was paid, as the receipt says."`
+	PaidAt  time.Time `json:"paidAt"`
+}
+
+// A ReviewPayment is a payment on a chain.
+type ReviewPayment struct {
+	Chain       string  `json:"chain" doc:"CAIP-2, such as eip155:8453."`
+	Transaction string  `json:"transaction"`
+	Units       string  `json:"units" doc:"Amount in the smallest unit of the currency or token."`
+	Amount      string  `json:"amount" doc:"Decimal string; the units where a token does not say its decimals."`
+	Token       *string `json:"token" nullable:"true" doc:"Contract of the ERC-20 token that was paid with; null for the chain's own currency. Anyone can make a token: look what it is worth."`
+	Wallet      string  `json:"wallet" doc:"Wallet of the business that it was paid to."`
+	WalletNow   bool    `json:"walletNow" doc:"It was compared to the wallet of today: the endpoint no longer has the one at that block."`
+}
+
+// A ReviewReply is an answer of the business to a review, given on the chain by its owner or wallet.
+type ReviewReply struct {
+	URI         string    `json:"uri" doc:"Where the answer is; data: up to 2 KiB."`
+	Text        string    `json:"text" doc:"The answer, when it is text in the address itself."`
+	At          time.Time `json:"at"`
+	Transaction string    `json:"transaction"`
+}
+
+// ReviewEvidence is where anyone can check a review.
+type ReviewEvidence struct {
+	Registry    string `json:"registry" doc:"Reputation registry, eip155:<chainId>:<address>."`
+	Transaction string `json:"transaction"`
+	Block       uint64 `json:"block"`
+	LogIndex    uint64 `json:"logIndex"`
+	Index       uint64 `json:"index" doc:"feedbackIndex of the account."`
+	URI         string `json:"uri" doc:"feedbackURI; a data: URI is cut after 2 KiB."`
+	Hash        string `json:"hash" doc:"feedbackHash, keccak256 of the file."`
+}
+
+// A Review is feedback on a business, with what the node found out about it.
+type Review struct {
+	ID        string         `json:"id" pattern:"^rev_"`
+	Agent     string         `json:"agent" doc:"Chain identity that was reviewed."`
+	Client    string         `json:"client" doc:"Account that gave it."`
+	At        time.Time      `json:"at" doc:"Time of its block."`
+	Rating    *float64       `json:"rating" nullable:"true" doc:"0 to 100; null when the value is no rating."`
+	Stars     *float64       `json:"stars" nullable:"true" doc:"0 to 5, the rating divided by 20."`
+	Text      string         `json:"text"`
+	Counts    bool           `json:"counts"`
+	Reason    ReviewReason   `json:"reason" doc:"Why it counts, or not."`
+	Why       string         `json:"why" doc:"The reason in words."`
+	Order     *ReviewOrder   `json:"order" required:"true" orNull:"true" doc:"Of one that counts by a receipt."`
+	Payment   *ReviewPayment `json:"payment" required:"true" orNull:"true" doc:"Of one that counts by a payment."`
+	Replies   []ReviewReply  `json:"replies"`
+	Evidence  ReviewEvidence `json:"evidence"`
+	Untrusted bool           `json:"untrusted_content" enum:"true" doc:"Always true."`
+}
+
+// A FeedbackQuery selects reviews of a business.
+type FeedbackQuery struct {
+	HandleInput
+	Uncounted bool `json:"uncounted,omitempty" doc:"Those that do not count instead, with the reason of each."`
+	Paging
+}
+
+var ListReviews = declare[FeedbackQuery, Page[Review]](Operation{
+	Name: "list_reviews", Title: "List the reviews of a business",
+	Summary: "The reviews that make the reputation of a business, newest first, each with why it counts, the amount paid and where to check it.",
+	Description: "A review is feedback with the tag starred in the reputation registry of the chain (ERC-8004), in a final block. It counts when its file " +
+		"proves a paid order: by a receipt that a trusted node signed, or by a payment to the wallet of the business. An order or payment is good for one review. " +
+		"Reviews belong to the chain identity: who buys it gets them. The newest 1,000 that do not count are listed with uncounted.",
+	HTTP: Route{"GET", "/api/public/agents/{handle}/reviews", 200}, Doors: Everywhere, ReadOnly: true,
+	Codes:   []Code{NotFound, InvalidCursor},
+	Example: FeedbackQuery{HandleInput: HandleInput{Handle: "rao-tiffins"}},
+})

@@ -1,0 +1,230 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"stoa/protocol"
+)
+
+// A FeedbackState says what the node thinks of feedback on a chain.
+type FeedbackState string
+
+const (
+	FeedbackWaiting   FeedbackState = "waiting"   // something has to be fetched or asked first
+	FeedbackCounted   FeedbackState = "counted"   // it makes the reputation
+	FeedbackUncounted FeedbackState = "uncounted" // it does not; the reason says why
+)
+
+// A Feedback is one review of a chain identity, as the chain and its file have it. Everything in it
+// that is text was written by a stranger.
+type Feedback struct {
+	ID            string
+	Agent, Client string // chain identity; address in lower case
+	Index, Block  uint64
+	Place         int64 // orders feedback as the chain does
+	At            time.Time
+	State         FeedbackState
+	Reason        protocol.ReviewReason
+	Rating        int64  // hundredths of a point, 0 to 10000
+	Proof         string // what it names as proof: "order …" or "payment …"; "" for nothing or not known yet
+	NextAt        *time.Time
+	Tries         int
+	FeedID        string
+	Doc           FeedbackDoc
+}
+
+// A FeedbackDoc is what no statement searches; its size is bounded by the room.
+type FeedbackDoc struct {
+	Value     string                  `json:"value"`
+	Decimals  uint8                   `json:"decimals"`
+	URI       string                  `json:"uri"`
+	Hash      string                  `json:"hash"`
+	Tx        string                  `json:"tx"`
+	Place     uint64                  `json:"place"` // of the transaction in its block
+	LogIndex  uint64                  `json:"log"`
+	Source    int                     `json:"source"`
+	Read      bool                    `json:"read,omitempty"` // the file was read; what follows is from it
+	Text      string                  `json:"text,omitempty"`
+	Receipt   string                  `json:"receipt,omitempty"`
+	PaidTx    string                  `json:"paidTx,omitempty"`
+	Order     *protocol.ReviewOrder   `json:"order,omitempty"`
+	Payment   *protocol.ReviewPayment `json:"payment,omitempty"`
+	Responses []protocol.ReviewReply  `json:"responses,omitempty"`
+	Confirmed bool                    `json:"confirmed,omitempty"` // another endpoint has the event too
+	Names     []string                `json:"names,omitempty"`     // orders and payments that it uses up
+}
+
+// FeedbackPlace orders events as the chain does.
+func FeedbackPlace(block, logIndex uint64) int64 { return int64(block<<20 | min(logIndex, 1<<20-1)) }
+
+const feedbackColumns = `id, agent, client, idx, block, place, at, state, reason, rating, proof, next_at, tries, feed_id, doc`
+
+func scanFeedback(s scanner) (f Feedback, err error) {
+	var idx, block, at int64
+	var next *int64
+	var doc []byte
+	if err = s.Scan(&f.ID, &f.Agent, &f.Client, &idx, &block, &f.Place, &at, &f.State, &f.Reason,
+		&f.Rating, &f.Proof, &next, &f.Tries, &f.FeedID, &doc); err != nil {
+		return f, err
+	}
+	f.Index, f.Block, f.At, f.NextAt = uint64(idx), uint64(block), moment(at), momentPtr(next)
+	return f, json.Unmarshal(doc, &f.Doc)
+}
+
+// Feedbacks reads and writes feedback on chain identities.
+type Feedbacks struct{ tx *Tx }
+
+func (tx *Tx) Feedbacks() Feedbacks { return Feedbacks{tx} }
+
+const feedbackGiven = `SELECT ` + feedbackColumns + ` FROM feedback WHERE agent = ? AND client = ? AND idx = ?`
+
+// Given returns the feedback of a client with that index; ErrNotFound when there is none.
+func (fs Feedbacks) Given(ctx context.Context, agent, client string, index uint64) (Feedback, error) {
+	return scanFeedback(fs.tx.row(ctx, feedbackGiven, agent, client, int64(index)))
+}
+
+// Insert stores feedback that waits or does not count. What is stored already stays, and added is false.
+func (fs Feedbacks) Insert(ctx context.Context, f Feedback) (added bool, err error) {
+	doc, err := json.Marshal(f.Doc)
+	if err != nil {
+		return false, fmt.Errorf("encode feedback: %w", err)
+	}
+	n, err := fs.tx.write(ctx, `INSERT INTO feedback (`+feedbackColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		f.ID, f.Agent, f.Client, int64(f.Index), int64(f.Block), f.Place, millis(f.At), string(f.State), string(f.Reason), f.Rating, f.Proof,
+		millisPtr(f.NextAt), f.Tries, f.FeedID, string(doc))
+	return n > 0, err
+}
+
+// Put stores what changes of feedback: its state and what was found out.
+func (fs Feedbacks) Put(ctx context.Context, f Feedback) error {
+	doc, err := json.Marshal(f.Doc)
+	if err != nil {
+		return fmt.Errorf("encode feedback: %w", err)
+	}
+	return one(fs.tx.write(ctx, `UPDATE feedback SET state = ?, reason = ?, rating = ?, proof = ?, next_at = ?, tries = ?, feed_id = ?, doc = ? WHERE id = ?`,
+		string(f.State), string(f.Reason), f.Rating, f.Proof, millisPtr(f.NextAt), f.Tries, f.FeedID, string(doc), f.ID))
+}
+
+// Claim uses up names of orders and payments for feedback, all or none: false when other feedback has
+// one of them.
+func (fs Feedbacks) Claim(ctx context.Context, id string, names []string) (bool, error) {
+	for i, name := range names {
+		n, err := fs.tx.write(ctx, `INSERT INTO feedback_proof (name, feedback) VALUES (?, ?) ON CONFLICT DO NOTHING`, name, id)
+		if err != nil {
+			return false, err
+		}
+		if n == 0 {
+			var of string
+			if err := fs.tx.row(ctx, `SELECT feedback FROM feedback_proof WHERE name = ?`, name).Scan(&of); err != nil {
+				return false, err
+			}
+			if of == id {
+				continue
+			}
+			for _, mine := range names[:i] {
+				if _, err := fs.tx.write(ctx, `DELETE FROM feedback_proof WHERE name = ? AND feedback = ?`, mine, id); err != nil {
+					return false, err
+				}
+			}
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// Release gives back what feedback had used up. Feedback that did not count because of it is looked at
+// again.
+func (fs Feedbacks) Release(ctx context.Context, f Feedback) error {
+	if _, err := fs.tx.write(ctx, `DELETE FROM feedback_proof WHERE feedback = ?`, f.ID); err != nil || f.Proof == "" {
+		return err
+	}
+	_, err := fs.tx.write(ctx, `UPDATE feedback SET state = ?, next_at = ?, tries = 0 WHERE proof = ? AND proof <> '' AND reason = ? AND id <> ?`,
+		string(FeedbackWaiting), millis(fs.tx.Now), f.Proof, string(protocol.ProofUsed), f.ID)
+	return err
+}
+
+// Add changes the sum of an identity, and the reputation of the profile that is enrolled to it.
+func (fs Feedbacks) Add(ctx context.Context, agent string, reviews, stars int64) error {
+	if _, err := fs.tx.write(ctx, `INSERT INTO feedback_sum (agent, reviews, stars) VALUES (?, ?, ?)
+		ON CONFLICT (agent) DO UPDATE SET reviews = feedback_sum.reviews + excluded.reviews, stars = feedback_sum.stars + excluded.stars`,
+		agent, reviews, stars); err != nil {
+		return err
+	}
+	_, err := fs.tx.write(ctx, `UPDATE profile SET reviews = (SELECT s.reviews FROM feedback_sum s WHERE s.agent = profile.erc8004),
+		stars = (SELECT s.stars FROM feedback_sum s WHERE s.agent = profile.erc8004) WHERE erc8004 = ?`, agent)
+	return err
+}
+
+// Sum returns how many reviews of an identity count, and the sum of their ratings.
+func (fs Feedbacks) Sum(ctx context.Context, agent string) (reviews, stars int64, err error) {
+	err = fs.tx.row(ctx, `SELECT reviews, stars FROM feedback_sum WHERE agent = ?`, agent).Scan(&reviews, &stars)
+	return reviews, stars, orNothing(err)
+}
+
+const feedbackDue = `SELECT ` + feedbackColumns + ` FROM feedback WHERE next_at IS NOT NULL AND next_at <= ? ORDER BY next_at LIMIT ?`
+
+// Due returns feedback that something can be done for, the longest waiting first.
+func (fs Feedbacks) Due(ctx context.Context, limit int) ([]Feedback, error) {
+	rows, err := fs.tx.query(ctx, feedbackDue, millis(fs.tx.Now), limit)
+	return collect(rows, err, scanFeedback)
+}
+
+// LastDue returns when the last of an identity's waiting feedback is due; zero for none.
+func (fs Feedbacks) LastDue(ctx context.Context, agent string) (time.Time, error) {
+	var at int64
+	err := fs.tx.row(ctx, `SELECT next_at FROM feedback WHERE agent = ? AND next_at IS NOT NULL ORDER BY next_at DESC LIMIT 1`, agent).Scan(&at)
+	return moment(at), orNothing(err)
+}
+
+// Trim deletes the oldest feedback of an identity that does not count, beyond the newest that do not
+// count, and beyond the newest that wait: most of each.
+func (fs Feedbacks) Trim(ctx context.Context, agent string, most int) error {
+	for _, state := range []FeedbackState{FeedbackUncounted, FeedbackWaiting} {
+		if _, err := fs.tx.write(ctx, `DELETE FROM feedback WHERE agent = ? AND state = ? AND place <= (
+			SELECT place FROM feedback WHERE agent = ? AND state = ? ORDER BY place DESC LIMIT 1 OFFSET ?)`,
+			agent, string(state), agent, string(state), most); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const feedbackList = `SELECT ` + feedbackColumns + ` FROM feedback WHERE agent = ? AND state = ? AND place < ? ORDER BY place DESC LIMIT ?`
+
+// List returns feedback on an identity in one state, newest first.
+func (fs Feedbacks) List(ctx context.Context, agent string, state FeedbackState, limit int, after string) (protocol.Page[Feedback], error) {
+	limit = bounded(limit)
+	listing := "reviews-" + string(state)
+	before, err := position(listing, after, math.MaxInt64)
+	if err != nil {
+		return protocol.Page[Feedback]{}, err
+	}
+	rows, err := fs.tx.query(ctx, feedbackList, agent, string(state), before, limit+1)
+	found, err := collect(rows, err, scanFeedback)
+	return page(found, limit, listing, func(f Feedback) string { return number(f.Place) }), err
+}
+
+// Show shows or hides the feed items about the reviews of an identity.
+func (fs Feedbacks) Show(ctx context.Context, agent string, visible bool) error {
+	_, err := fs.tx.write(ctx, `UPDATE feed SET visible = ? WHERE subject_id IN (SELECT id FROM feedback WHERE agent = ? AND state = ?)`,
+		visible, agent, string(FeedbackCounted))
+	return err
+}
+
+// DropAfter deletes feedback on the identities of a registry in the blocks after one, which the chain
+// replaced, at most a thousand a call, and returns what it deleted.
+func (fs Feedbacks) DropAfter(ctx context.Context, registry string, block uint64) ([]Feedback, error) {
+	rows, err := fs.tx.query(ctx, `SELECT `+feedbackColumns+` FROM feedback WHERE block > ? AND agent > ? AND agent < ? ORDER BY block LIMIT 1000`,
+		int64(block), registry+":", registry+";")
+	found, err := collect(rows, err, scanFeedback)
+	for _, f := range found {
+		if err == nil {
+			_, err = fs.tx.write(ctx, `DELETE FROM feedback WHERE id = ?`, f.ID)
+		}
+	}
+	return found, err
+}

@@ -1,0 +1,80 @@
+package storage
+
+import (
+	"context"
+	"errors"
+)
+
+// A FeedbackMark is the block up to which the events of a reputation registry were read.
+type FeedbackMark struct {
+	Block uint64
+	Hash  string
+}
+
+// Mark returns how far the events of a registry were read; ok is false when never.
+func (fs Feedbacks) Mark(ctx context.Context, registry string) (m FeedbackMark, ok bool, err error) {
+	var block int64
+	err = fs.tx.row(ctx, `SELECT block, hash FROM feedback_mark WHERE registry = ?`, registry).Scan(&block, &m.Hash)
+	if errors.Is(err, ErrNotFound) {
+		return m, false, nil
+	}
+	m.Block = uint64(block)
+	return m, err == nil, err
+}
+
+// MoveMark moves the mark of a registry; false when it is no longer where the caller read it, so that
+// two processes never store one slice twice.
+func (fs Feedbacks) MoveMark(ctx context.Context, registry string, from *FeedbackMark, to FeedbackMark) (bool, error) {
+	if from == nil {
+		n, err := fs.tx.write(ctx, `INSERT INTO feedback_mark (registry, block, hash) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, registry, int64(to.Block), to.Hash)
+		return n > 0, err
+	}
+	n, err := fs.tx.write(ctx, `UPDATE feedback_mark SET block = ?, hash = ? WHERE registry = ? AND block = ? AND hash = ?`,
+		int64(to.Block), to.Hash, registry, int64(from.Block), from.Hash)
+	return n > 0, err
+}
+
+// A FeedbackAgent is a business that is enrolled to an identity.
+type FeedbackAgent struct {
+	Agent, Handle string
+	Owner, Wallet string // of the enrolment, in lower case; "" when the chain was not asked yet, or for no wallet
+	Known         bool   // its events are read
+	Behind        *int64 // the block up to which, when not as far as those of the registry
+}
+
+// Agents returns the businesses that are enrolled to identities of a registry, in the order of those.
+func (fs Feedbacks) Agents(ctx context.Context, registry string) ([]FeedbackAgent, error) {
+	kind := `p.draft ->> '$.kind'`
+	if fs.tx.db.engine == enginePostgres {
+		kind = `p.draft::json ->> 'kind'`
+	}
+	rows, err := fs.tx.query(ctx, `SELECT p.erc8004, p.handle, COALESCE(e.owner, ''), COALESCE(e.wallet, ''), f.agent IS NOT NULL, f.block
+		FROM profile p LEFT JOIN feedback_agent f ON f.agent = p.erc8004
+		LEFT JOIN enrolment e ON e.handle = p.handle AND e.erc8004 = p.erc8004 AND e.ended_at IS NULL
+		WHERE p.erc8004 > ? AND p.erc8004 < ? AND `+kind+` = 'business' ORDER BY p.erc8004`, registry+":", registry+";")
+	return collect(rows, err, func(s scanner) (a FeedbackAgent, err error) {
+		return a, s.Scan(&a.Agent, &a.Handle, &a.Owner, &a.Wallet, &a.Known, &a.Behind)
+	})
+}
+
+// Agent returns the business that is enrolled to an identity now; ErrNotFound when none is.
+func (fs Feedbacks) Agent(ctx context.Context, agent string) (FeedbackAgent, error) {
+	e, err := fs.tx.Enrolments().ByIdentity(ctx, agent)
+	return FeedbackAgent{Agent: agent, Handle: e.Handle, Owner: e.Owner, Wallet: e.Wallet}, err
+}
+
+// PutAgent stores up to which block the events of an identity were read, when not as far as those of
+// the registry; nil: as far.
+func (fs Feedbacks) PutAgent(ctx context.Context, registry, agent string, behind *int64) error {
+	_, err := fs.tx.write(ctx, `INSERT INTO feedback_agent (agent, registry, block) VALUES (?, ?, ?) ON CONFLICT (agent) DO UPDATE SET block = excluded.block`,
+		agent, registry, behind)
+	return err
+}
+
+// Part notes, for identities that no profile has any more, up to which block their events were read.
+// They continue there when a profile is enrolled to them again.
+func (fs Feedbacks) Part(ctx context.Context, registry string, block uint64) error {
+	_, err := fs.tx.write(ctx, `UPDATE feedback_agent SET block = ? WHERE registry = ? AND block IS NULL
+		AND NOT EXISTS (SELECT 1 FROM profile p WHERE p.erc8004 = feedback_agent.agent)`, int64(block), registry)
+	return err
+}

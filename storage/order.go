@@ -1,0 +1,118 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"stoa/protocol"
+)
+
+// A StoredReceipt is a receipt for an order.
+type StoredReceipt struct {
+	ID, Handle, Order, Agent, Client, Buyer string // Agent, Client: "" for none
+	Currency                                string
+	Minor                                   int64
+	PaidAt, IssuedAt                        time.Time
+	RevokedAt                               *time.Time
+	Reason, Token                           string
+	Lines                                   []protocol.OrderLine
+	Adjustments                             []protocol.Adjustment
+
+	n int64
+}
+
+// receiptDoc is what no statement searches.
+type receiptDoc struct {
+	Lines       []protocol.OrderLine  `json:"lines,omitempty"`
+	Adjustments []protocol.Adjustment `json:"adjustments,omitempty"`
+}
+
+const receiptColumns = `id, handle, n, order_id, agent, client, buyer, currency, minor, paid_at, issued_at, revoked_at, reason, token, doc`
+
+func scanReceipt(s scanner) (r StoredReceipt, err error) {
+	var paid, issued int64
+	var revoked *int64
+	var raw []byte
+	if err = s.Scan(&r.ID, &r.Handle, &r.n, &r.Order, &r.Agent, &r.Client, &r.Buyer, &r.Currency, &r.Minor, &paid, &issued, &revoked, &r.Reason, &r.Token,
+		&raw); err != nil {
+		return r, err
+	}
+	r.PaidAt, r.IssuedAt, r.RevokedAt = moment(paid), moment(issued), momentPtr(revoked)
+	var doc receiptDoc
+	err = json.Unmarshal(raw, &doc)
+	r.Lines, r.Adjustments = doc.Lines, doc.Adjustments
+	return r, err
+}
+
+func (r StoredReceipt) doc() (string, error) {
+	raw, err := json.Marshal(receiptDoc{r.Lines, r.Adjustments})
+	if err != nil {
+		return "", fmt.Errorf("encode receipt: %w", err)
+	}
+	return string(raw), nil
+}
+
+// OrderReceipts reads and writes receipts for orders.
+type OrderReceipts struct{ tx *Tx }
+
+func (tx *Tx) OrderReceipts() OrderReceipts { return OrderReceipts{tx} }
+
+// Insert stores a receipt and deletes the oldest of the shop that are more than most. The caller has
+// locked the shop's profile.
+func (rs OrderReceipts) Insert(ctx context.Context, r StoredReceipt, most int) error {
+	doc, err := r.doc()
+	if err != nil {
+		return err
+	}
+	if err := rs.tx.row(ctx, receiptNewest, r.Handle).Scan(&r.n); err != nil && err != ErrNotFound {
+		return err
+	}
+	r.n++
+	if _, err := rs.tx.write(ctx, `INSERT INTO order_receipt (`+receiptColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, '', ?, ?)`,
+		r.ID, r.Handle, r.n, r.Order, r.Agent, r.Client, r.Buyer, r.Currency, r.Minor, millis(r.PaidAt), millis(r.IssuedAt), r.Token, doc); err != nil {
+		return err
+	}
+	_, err = rs.tx.write(ctx, `DELETE FROM order_receipt WHERE handle = ? AND n <= ?`, r.Handle, r.n-int64(most))
+	return err
+}
+
+const (
+	receiptNewest = `SELECT n FROM order_receipt WHERE handle = ? ORDER BY n DESC LIMIT 1`
+	receiptByID   = `SELECT ` + receiptColumns + ` FROM order_receipt WHERE id = ?`
+	receiptsOf    = `SELECT ` + receiptColumns + ` FROM order_receipt WHERE handle = ? AND n < ? ORDER BY n DESC LIMIT ?`
+	receiptsOrder = `SELECT ` + receiptColumns + ` FROM order_receipt WHERE handle = ? AND order_id = ? AND n < ? ORDER BY n DESC LIMIT ?`
+)
+
+// ByID returns a receipt; ErrNotFound when there is none.
+func (rs OrderReceipts) ByID(ctx context.Context, id string) (StoredReceipt, error) {
+	return scanReceipt(rs.tx.row(ctx, receiptByID, id))
+}
+
+// List returns the receipts of a shop, newest first; with an order only those of it.
+func (rs OrderReceipts) List(ctx context.Context, handle, order string, limit int, after string) (protocol.Page[StoredReceipt], error) {
+	limit = bounded(limit)
+	const listing = "order-receipts"
+	before, err := position(listing, after, math.MaxInt64)
+	if err != nil {
+		return protocol.Page[StoredReceipt]{}, err
+	}
+	query, args := receiptsOf, []any{handle, before, limit + 1}
+	if order != "" {
+		query, args = receiptsOrder, []any{handle, order, before, limit + 1}
+	}
+	rows, err := rs.tx.query(ctx, query, args...)
+	found, err := collect(rows, err, scanReceipt)
+	return page(found, limit, listing, func(r StoredReceipt) string { return number(r.n) }), err
+}
+
+// Put stores what changes of a receipt: its revocation and its adjustments.
+func (rs OrderReceipts) Put(ctx context.Context, r StoredReceipt) error {
+	doc, err := r.doc()
+	if err != nil {
+		return err
+	}
+	return one(rs.tx.write(ctx, `UPDATE order_receipt SET revoked_at = ?, reason = ?, doc = ? WHERE id = ?`, millisPtr(r.RevokedAt), r.Reason, doc, r.ID))
+}
