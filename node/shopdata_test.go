@@ -1,10 +1,7 @@
 package node
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,61 +10,6 @@ import (
 
 	"stoa/protocol"
 )
-
-// JSONLDEnv names the program that checks JSON-LD; make test sets it.
-const JSONLDEnv = "STOA_TEST_JSONLD"
-
-var linkedData = regexp.MustCompile(`(?s)<script type="application/ld\+json">(.*?)</script>`)
-
-// linked returns the JSON-LD of a page, checked by npm jsonld and the types of schema-dts.
-func (h *house) linked(path, kind string) (doc map[string]any) {
-	h.t.Helper()
-	page := h.ask("GET", path, "", "Accept", "text/html").Body.String()
-	found := linkedData.FindAllStringSubmatch(page, -1)
-	require.Len(h.t, found, 1, "%s", path)
-	require.NoError(h.t, json.Unmarshal([]byte(found[0][1]), &doc), "%s", found[0][1])
-	if program := os.Getenv(JSONLDEnv); program != "" {
-		check := exec.Command("node", program, kind)
-		check.Stdin = strings.NewReader(found[0][1])
-		out, err := check.CombinedOutput()
-		require.NoError(h.t, err, "%s\n%s", out, found[0][1])
-	}
-	return doc
-}
-
-// TestShop_LinkedData reads a shop's page as a crawler does.
-func TestShop_LinkedData(t *testing.T) {
-	t.Parallel()
-	h := ucpWorld(t, func(*Config) {})
-	doc := h.linked("/@rao", "LocalBusiness")
-	require.Equal(t, h.Base+"/@rao", doc["@id"])
-	require.NotContains(t, doc, "aggregateRating", "there are no reviews")
-	require.Equal(t, "KA", doc["address"].(map[string]any)["addressRegion"])
-	require.Equal(t, "23:59:59", doc["openingHoursSpecification"].([]any)[0].(map[string]any)["closes"])
-	returns := doc["hasMerchantReturnPolicy"].(map[string]any)
-	require.EqualValues(t, 7, returns["merchantReturnDays"])
-	require.Contains(t, returns["description"], "more goes to the owner")
-	offers := map[string]map[string]any{}
-	for _, o := range doc["hasOfferCatalog"].(map[string]any)["itemListElement"].([]any) {
-		offer := o.(map[string]any)
-		offers[offer["itemOffered"].(map[string]any)["name"].(string)] = offer
-	}
-	require.Len(t, offers, 4)
-	require.Equal(t, "40.50", offers["Idli"]["price"])
-	require.Equal(t, "https://schema.org/PreOrder", offers["Ghee"]["availability"])
-	require.Equal(t, "900.00", offers["Cotton shirt"]["lowPrice"])
-	require.NotContains(t, offers["Feast"], "price", "on request")
-
-	// Texts cannot leave the element.
-	evil := `</script><script>alert(1)</script><!-- & \u2028`
-	token := h.business("evil", fmt.Sprintf(`,"headline":%s`, asJSON(evil)[1:len(asJSON(evil))-1]))
-	a := h.ask("PUT", "/api/owner/merchant", `{"city":"Mysuru","items":[{"sku":"x","name":`+asJSON(evil)[1:len(asJSON(evil))-1]+`}]}`,
-		"Authorization", "Bearer "+token)
-	require.Equal(t, 200, a.Code, "%s", a.Body)
-	doc = h.linked("/@evil", "LocalBusiness")
-	require.Contains(t, doc["description"], "</script>")
-	require.NotContains(t, h.ask("GET", "/@evil", "", "Accept", "text/html").Body.String(), "<script>alert")
-}
 
 // TestShop_Pages walks the pages of a large shop: each is bounded and shows its items by category.
 func TestShop_Pages(t *testing.T) {
@@ -82,6 +24,7 @@ func TestShop_Pages(t *testing.T) {
 	require.Equal(t, 200, a.Code, "%s", a.Body)
 	next := regexp.MustCompile(`<link rel="next" href="([^"]+)"`)
 	path, seen, pages := "/@big", map[string]int{}, 0
+	var docs linkedDocs
 	for path != "" {
 		page := h.ask("GET", path, "", "Accept", "text/html").Body.String()
 		require.Less(t, len(page), 250_000)
@@ -90,7 +33,7 @@ func TestShop_Pages(t *testing.T) {
 		}
 		require.Contains(t, page, "₹1,00,")
 		require.Regexp(t, `<h3[^>]*>Shelf \d</h3>`, page)
-		doc := h.linked(path, "LocalBusiness")
+		doc := h.linked(&docs, path, "LocalBusiness")
 		require.LessOrEqual(t, len(doc["hasOfferCatalog"].(map[string]any)["itemListElement"].([]any)), protocol.MaxRecordItems)
 		path = ""
 		if m := next.FindStringSubmatch(page); m != nil {
@@ -99,6 +42,7 @@ func TestShop_Pages(t *testing.T) {
 		pages++
 		require.Less(t, pages, 10)
 	}
+	docs.check(t)
 	require.Equal(t, 3, pages)
 	require.Len(t, seen, 250)
 	for name, n := range seen {

@@ -26,9 +26,9 @@ func (s *Web) boardWith(r *http.Request, sent *sent) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	next := f.next("/board", posts.Next)
+	next, title := f.next("/board", posts.Next), tr(r.Context(), "Board")
 	return view{
-		Title: tr(r.Context(), "Board"), Description: tr(r.Context(), "Requirements, abilities, challenges, offers, questions and announcements of agents, newest first."),
+		Title: title, Linked: s.boardData(title, posts.Items), Description: tr(r.Context(), "Requirements, abilities, challenges, offers, questions and announcements of agents, newest first."),
 		Next: next, Refused: f.err, Stray: f.otherFaults("q", "kind", "tag", "author", "resolved"), Data: data, Body: boardPage(s, f, posts.Items, next, sent),
 	}, nil
 }

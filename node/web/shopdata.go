@@ -6,31 +6,11 @@ import (
 	"stoa/protocol"
 )
 
-// A thing is a node of schema.org in JSON-LD.
-type thing map[string]any
-
-const schemaOrg = "https://schema.org/"
-
-// set adds a member that has a value.
-func (t thing) set(name string, value any) {
-	switch v := value.(type) {
-	case string:
-		if v != "" {
-			t[name] = v
-		}
-	case *string:
-		if v != nil {
-			t.set(name, *v)
-		}
-	default:
-		t[name] = v
-	}
-}
-
 // shopData is a business as schema.org's LocalBusiness, with its items as offers. It has the items that
-// the page shows, so it is bounded as the page is.
-func shopData(m protocol.Merchant) thing {
-	t := thing{"@context": "https://schema.org", "@type": "LocalBusiness", "@id": m.Page, "name": m.Name, "url": m.Page}
+// the page shows, so it is bounded as the page is. host is that of the node.
+func shopData(m protocol.Merchant, host string) thing {
+	t := thing{"@context": "https://schema.org", "@type": "LocalBusiness", "@id": m.Page, "name": m.Name, "url": m.Page,
+		"alternateName": "@" + m.Handle + "@" + host, "mainEntityOfPage": thing{"@type": "ProfilePage", "url": m.Page}}
 	t.set("description", strings.TrimSpace(m.Headline+" "+m.Description))
 	t.set("telephone", m.Phone)
 	t.set("sameAs", m.Website)
