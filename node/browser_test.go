@@ -216,12 +216,15 @@ func TestBrowser(t *testing.T) {
 	}
 	signIn(b)
 
-	b.save("put_own_profile", "", "name", "Asha Rao", "headline", "Weaver", "description", "Cloth.\nTo order.", "tags", "#Paper, LOOM", "languages", "en, hi",
-		"regions", "in-ka", "timezone", "Asia/Kolkata", "agents", "true", "anonymous", "true", "kinds", "question,support", "responseTime", "a day", "listed", "true")
+	b.save("put_own_profile", "", "name", "Asha Rao", "headline", "Weaver", "description", "Cloth.\nTo order.", "tags", "#Paper, LOOM",
+		"languages", "English, hindi", "regions", "Karnataka, in-tn", "timezone", "Asia/Kolkata", "agents", "true", "anonymous", "true",
+		"kinds", "question,support", "responseTime", "a day", "listed", "true")
 	p := own()
 	require.Equal(t, "Cloth.\nTo order.", p.Description)
 	require.Equal(t, []string{"paper", "loom"}, p.Tags)
-	require.Equal(t, []string{"IN-KA"}, p.Regions)
+	require.Equal(t, []string{"IN-KA", "IN-TN"}, p.Regions)
+	require.Equal(t, []string{"en", "hi"}, p.Languages)
+	require.Equal(t, "Karnataka, Tamil Nadu", b.value("#put_own_profile-asha-regions"))
 	require.Equal(t, []string{"question", "support"}, p.ContactPolicy.Kinds)
 	b.save("put_capability", "#put_capability-asha", "id", "weave", "name", "Weave", "description", "Cloth to order.", "tags", "Cloth", "pricing-model",
 		"fixed", "pricing-amount", "120.5", "pricing-currency", "inr")
@@ -240,7 +243,7 @@ func TestBrowser(t *testing.T) {
 	require.Equal(t, "Hand-loom weaver", b.value("#put_own_profile-asha-headline"))
 	require.Equal(t, "हिन्दी, loom", b.value("#put_own_profile-asha-tags"))
 	require.Equal(t, "“हिन्दी” is not a tag: 1 to 32 letters a to z, digits and _ . : -.", b.text("#n-put_own_profile-asha-tags"))
-	require.Equal(t, "“e!” is not a language code such as en, hi or pt-BR.", b.text("#n-put_own_profile-asha-languages"))
+	require.Equal(t, "“e!” is not a language such as Hindi, or its code such as hi.", b.text("#n-put_own_profile-asha-languages"))
 	require.Equal(t, 422, b.send("#put_own_profile-asha", "tags", "loom", "timezone", "Nowhere", "languages", "en"))
 	require.Equal(t, "This is not a time zone such as Asia/Kolkata.", b.text("#n-put_own_profile-asha-timezone"))
 	require.Empty(t, b.text("#n-put_own_profile-asha-tags"))

@@ -68,17 +68,17 @@ func (f *sent) secretive(name string) *sent {
 	return &other
 }
 
-// withRegions returns the form with some fields as names of regions instead of their codes.
-func (f *sent) withRegions(ctx context.Context, names ...string) *sent {
+// inNames returns the form with names instead of codes in its fields.
+func (f *sent) inNames(ctx context.Context) *sent {
 	if f == nil {
 		return nil
 	}
 	other := *f
 	other.values, other.now = maps.Clone(f.values), maps.Clone(f.now)
 	for _, v := range []url.Values{other.values, other.now} {
-		for _, name := range names {
-			if v.Get(name) != "" {
-				v.Set(name, regionText(ctx, regionCode(v.Get(name))))
+		for field, coded := range codings {
+			if text := v.Get(field); text != "" {
+				v.Set(field, coded.texts(ctx, coded.codes(field, text)))
 			}
 		}
 	}
@@ -148,8 +148,8 @@ var fields = map[string]string{
 	"agents": "", "anonymous": "", "kinds": "", "listed": "", "scopes": "", "events": "",
 	"id":               english("a short name such as cotton-yarn: 2 to 40 letters a to z, digits and hyphens, the first a letter"),
 	"tags":             english("a tag: 1 to 32 letters a to z, digits and _ . : -"),
-	"languages":        english("a language code such as en, hi or pt-BR"),
-	"regions":          english("a code of a country or region such as IN or IN-KA"),
+	"languages":        english("a language such as Hindi, or its code such as hi"),
+	"regions":          english("a state or country such as Karnataka or India, or its code such as IN-KA"),
 	"timezone":         english("a time zone such as Asia/Kolkata"),
 	"endpoint":         english("an address that begins with https://"),
 	"pricing-amount":   english("a number such as 120.50"),
@@ -313,16 +313,16 @@ func commaList(text string) []string {
 	return list
 }
 
-// tidyList splits such a field and normalises its values: tags in lower case without #, regions in
-// upper case, each once.
+// tidyList splits such a field and normalises its values: tags in lower case without #, regions and languages
+// as codes.
 func tidyList(name, text string) []string {
+	if coded, ok := codings[name]; ok {
+		return coded.codes(name, text)
+	}
 	list := []string{}
 	for _, part := range commaList(text) {
-		switch name {
-		case "tags":
+		if name == "tags" {
 			part = strings.ToLower(strings.TrimPrefix(part, "#"))
-		case "regions":
-			part = strings.ToUpper(part)
 		}
 		list = append(list, part)
 	}

@@ -532,7 +532,7 @@ func profileForm(f *sent, p protocol.OwnProfile) templ.Component {
 			templ_7745c5c3_Var26 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		at := formID("put_own_profile", p.Handle, "")
+		at, named := formID("put_own_profile", p.Handle, ""), f.inNames(ctx)
 		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 31, "<form class=\"card form\" id=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -583,11 +583,11 @@ func profileForm(f *sent, p protocol.OwnProfile) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = textField(f, at, "languages", tr(ctx, "Languages, such as en, hi"), strings.Join(p.Languages, ", "), 400, nil).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = textField(named, at, "languages", tr(ctx, "Languages, such as English, Hindi"), languageCoding.texts(ctx, p.Languages), 800, nil).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = textField(f, at, "regions", tr(ctx, "Regions, such as IN or IN-KA"), strings.Join(p.Regions, ", "), 200, nil).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = textField(named, at, "regions", tr(ctx, "Regions, such as Karnataka, India"), regionCoding.texts(ctx, p.Regions), 1200, nil).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -140,7 +140,11 @@ func (s *Web) save(r *http.Request, op *protocol.Operation, e edit) (now url.Val
 // written reports whether a form would write what is stored already, as when it is sent twice.
 func written(stored, form url.Values) bool {
 	for name := range stored {
-		if !slices.Equal(stored[name], form[name]) && stored.Get(name)+form.Get(name) != "" {
+		sent := form[name]
+		if coded, ok := codings[name]; ok {
+			sent = []string{strings.Join(coded.codes(name, form.Get(name)), ", ")}
+		}
+		if !slices.Equal(stored[name], sent) && stored.Get(name)+form.Get(name) != "" {
 			return false
 		}
 	}

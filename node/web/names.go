@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -48,39 +49,110 @@ func regionName(ctx context.Context, code string) string {
 	return name
 }
 
-// regionCodes are the codes of the regions that have a name, by their names in every language, in lower case.
-var regionCodes = sync.OnceValue(func() map[string]string {
-	codes := map[string]string{"usa": "US", "uk": "GB", "orissa": "IN-OD", "pondicherry": "IN-PY"}
+// codesByName returns codes by their names in every language of the pages, in lower case.
+func codesByName(codes []string, name func(context.Context, string) string) map[string]string {
+	named := map[string]string{}
 	for _, l := range words.All().Languages {
 		ctx := words.With(context.Background(), l)
-		for a := 'A'; a <= 'Z'; a++ {
-			for b := 'A'; b <= 'Z'; b++ {
-				if code := string([]rune{a, b}); protocol.IsRegion(code) {
-					codes[strings.ToLower(regionName(ctx, code))] = code
-				}
+		for _, code := range codes {
+			if name := name(ctx, code); name != code {
+				named[strings.ToLower(name)] = code
 			}
 		}
-		for division := range states {
-			codes[strings.ToLower(regionName(ctx, "IN-"+division))] = "IN-" + division
+	}
+	return named
+}
+
+// codeNamed returns the code of a name, "" for none.
+func codeNamed(codes map[string]string, name string) string {
+	return codes[strings.ToLower(strings.Join(strings.Fields(name), " "))]
+}
+
+// regionCodes are the codes of the regions that have a name, by their names.
+var regionCodes = sync.OnceValue(func() map[string]string {
+	var codes []string
+	for a := 'A'; a <= 'Z'; a++ {
+		for b := 'A'; b <= 'Z'; b++ {
+			if code := string([]rune{a, b}); protocol.IsRegion(code) {
+				codes = append(codes, code)
+			}
 		}
 	}
-	return codes
+	for division := range states {
+		codes = append(codes, "IN-"+division)
+	}
+	named := codesByName(codes, regionName)
+	maps.Copy(named, map[string]string{"usa": "US", "uk": "GB", "orissa": "IN-OD", "pondicherry": "IN-PY"})
+	return named
 })
 
 // regionCode returns the code of a region that is written as a name or code; other text in capitals.
 func regionCode(text string) string {
-	if code, ok := regionCodes()[strings.ToLower(strings.Join(strings.Fields(text), " "))]; ok {
-		return code
-	}
-	return strings.ToUpper(text)
+	return cmp.Or(codeNamed(regionCodes(), text), strings.ToUpper(text))
 }
 
-// regionText returns the name of a region for a form that reads it by regionCode: the code where that gives another one.
-func regionText(ctx context.Context, code string) string {
-	if name := regionName(ctx, code); regionCode(name) == code {
+// languageCodes are the codes of the languages that have a name, by their names; of several with one name, such as
+// Chinese (zh) and Mandarin (cmn), the general one (BCP 47 §4.1.2, macrolanguage).
+var languageCodes = sync.OnceValue(func() map[string]string {
+	var codes []string
+	for _, base := range language.Supported.BaseLanguages() {
+		if tag, err := language.All.Parse(base.String()); err == nil && protocol.IsLanguage(tag.String()) {
+			codes = append(codes, tag.String())
+		}
+	}
+	return codesByName(codes, languageName)
+})
+
+// languageCode returns the code of a language that is written as a name or code; other text as it is. A code goes
+// before a name: ga is Irish, not the language Ga.
+func languageCode(text string) string {
+	if protocol.IsLanguage(text) {
+		return text
+	}
+	return cmp.Or(codeNamed(languageCodes(), text), text)
+}
+
+// A coding is how a field holds codes and a form shows them as names.
+type coding struct {
+	code func(text string) string
+	name func(ctx context.Context, code string) string
+}
+
+var (
+	regionCoding   = coding{regionCode, regionName}
+	languageCoding = coding{languageCode, languageName}
+)
+
+// codings are the fields with names of codes; those of them that are in listed have several, separated by commas.
+var codings = map[string]coding{"region": regionCoding, "country": regionCoding, "regions": regionCoding, "languages": languageCoding}
+
+// text returns the name of a code for a form: the code where the name would be read as another one.
+func (c coding) text(ctx context.Context, code string) string {
+	if name := c.name(ctx, code); c.code(name) == code && !strings.Contains(name, ",") {
 		return name
 	}
 	return code
+}
+
+// texts returns the names of a list of codes for a form.
+func (c coding) texts(ctx context.Context, codes []string) string {
+	var names []string
+	for _, code := range codes {
+		names = append(names, c.text(ctx, code))
+	}
+	return strings.Join(names, ", ")
+}
+
+// codes returns the codes of names in a field.
+func (c coding) codes(field, text string) []string {
+	list := []string{text}
+	if listed[field] {
+		list = commaList(text)
+	}
+	for i, part := range list {
+		list[i] = c.code(part)
+	}
+	return list
 }
 
 // languageName returns the name of a language: English, Hindi, Brazilian Portuguese.

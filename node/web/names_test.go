@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/web/words"
 	"stoa/protocol"
 )
 
@@ -24,6 +25,20 @@ func TestNames(t *testing.T) {
 		require.True(t, protocol.IsRegion("IN-"+division), division)
 		require.Equal(t, "IN-"+division, regionCode(regionName(t.Context(), "IN-"+division)))
 	}
+	for typed, code := range map[string]string{
+		"Hindi": "hi", "हिन्दी": "hi", "chinese": "zh", "pt-BR": "pt-BR", "ga": "ga", "Konkani": "kok", "Klingonese": "Klingonese",
+	} {
+		require.Equal(t, code, languageCode(typed), typed)
+	}
+	for _, l := range words.All().Languages { // a form shows no name that it would read as something else
+		ctx := words.With(t.Context(), l)
+		for field, codes := range map[string]map[string]string{"languages": languageCodes(), "regions": regionCodes()} {
+			for _, code := range codes {
+				require.Equal(t, []string{code, code}, codings[field].codes(field, codings[field].texts(ctx, []string{code, code})))
+			}
+		}
+	}
+	require.Equal(t, "Hindi, pt-BR, Konkani", languageCoding.texts(t.Context(), []string{"hi", "pt-BR", "kok"}))
 	require.Equal(t, "English, Hindi, Kannada", namesOf(t.Context(), []string{"kn", "en", "hi"}, languageName))
 	require.Equal(t, "Brazilian Portuguese", languageName(t.Context(), "pt-BR"))
 	for want, m := range map[string][2]string{

@@ -1337,7 +1337,7 @@ func shopForm(f *sent, handle string, r protocol.MerchantRecord) templ.Component
 		}
 		ctx = templ.ClearChildren(ctx)
 		at, v := "shop", storedShop(r, nil)
-		places := f.withRegions(ctx, "region", "country")
+		places := f.inNames(ctx)
 		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 100, "<form class=\"card form\" id=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -1395,11 +1395,11 @@ func shopForm(f *sent, handle string, r protocol.MerchantRecord) templ.Component
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = textField(places, at, "region", tr(ctx, "State, such as Karnataka"), regionText(ctx, v.Get("region")), 60, templ.Attributes{"autocomplete": "address-level1"}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = textField(places, at, "region", tr(ctx, "State, such as Karnataka"), regionCoding.text(ctx, v.Get("region")), 60, templ.Attributes{"autocomplete": "address-level1"}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = textField(places, at, "country", tr(ctx, "Country, such as India"), regionText(ctx, v.Get("country")), 60, templ.Attributes{"autocomplete": "country-name"}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = textField(places, at, "country", tr(ctx, "Country, such as India"), regionCoding.text(ctx, v.Get("country")), 60, templ.Attributes{"autocomplete": "country-name"}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
