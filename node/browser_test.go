@@ -40,7 +40,10 @@ func openBrowser(t *testing.T, base string, more ...chromedp.ExecAllocatorOption
 	t.Helper()
 	program := os.Getenv(ChromiumEnv)
 	if program == "" {
-		found, err := exec.LookPath("chromium")
+		found, err := exec.LookPath("chromium-headless-shell")
+		if err != nil {
+			found, err = exec.LookPath("chromium")
+		}
 		if err != nil {
 			t.Skipf("%s names no browser and there is no chromium: the pages were not tried in one (make test installs it)", ChromiumEnv)
 		}
