@@ -32,6 +32,7 @@ var wallClock = map[string]string{
 	"federation/stranger.go":             "which fetch is the oldest",
 	"federation/verify.go":               "rates, in memory",
 	"node/account/signinby.go":           "whether what was signed has expired",
+	"node/archive/receipts.go":           "whether a key that verifies has expired",
 	"node/archive/steps.go":              "how long a step may take",
 	"node/credential/chain.go":           "age of a cache",
 	"node/credential/credentials.go":     "age of a cache",

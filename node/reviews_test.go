@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/hex"
@@ -16,6 +17,10 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/rlp"
+	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
@@ -32,6 +37,7 @@ type market struct {
 	files   *httptest.Server
 	content map[string][]byte
 	token   common.Address
+	late    hexutil.Bytes // a signed transaction to send
 }
 
 func newMarket(t *testing.T, finality string, change func(*Config)) *market {
@@ -105,8 +111,13 @@ func dataURI(file []byte) string {
 // give gives feedback on the chain.
 func (m *market) give(id erc8004.ID, account int, value int64, uri string, hash [32]byte) erc8004.Receipt {
 	m.t.Helper()
+	return m.giveAs(account, erc8004.GiveFeedbackCall(id.AgentID, value, 0, uri, hash))
+}
+
+func (m *market) giveAs(account int, call []byte) erc8004.Receipt {
+	m.t.Helper()
 	to := common.HexToAddress(m.chain.Reputation)
-	made, err := m.chain.registrar(account).Send(m.t.Context(), &to, erc8004.GiveFeedbackCall(id.AgentID, value, 0, uri, hash))
+	made, err := m.chain.registrar(account).Send(m.t.Context(), &to, call)
 	require.NoError(m.t, err)
 	return made
 }
@@ -143,6 +154,34 @@ func (m *market) payToken(account int, to common.Address, units int64) string {
 	made, err := m.chain.registrar(account).Send(m.t.Context(), &m.token, erc8004.TransferCall(to, big.NewInt(units)))
 	require.NoError(m.t, err)
 	return m.proofOf(made)
+}
+
+// fails sends a transaction that is included and fails: its contract takes no gas price but the zero of an
+// estimate (GASPRICE JUMPI STOP JUMPDEST REVERT).
+func (m *market) fails(account int) string {
+	m.t.Helper()
+	made, err := m.chain.registrar(account).Send(m.t.Context(), nil, common.FromHex("683a600557005b5f5ffd5f5260096017f3"))
+	require.NoError(m.t, err)
+	made, err = m.chain.registrar(account).Send(m.t.Context(), made.Contract, nil)
+	require.ErrorContains(m.t, err, "failed")
+	return m.proofOf(made)
+}
+
+// payLater signs a payment with a nonce that the account has not reached, and leaves it in m.late.
+func (m *market) payLater(account int, nonce uint64, to common.Address) string {
+	m.t.Helper()
+	wallet, err := erc8004.ParseWalletKey(m.chain.Accounts[account].PrivateKey)
+	require.NoError(m.t, err)
+	fields := []any{nonce, big.NewInt(1e10), uint64(50_000), to, big.NewInt(5), []byte{}}
+	unsigned, err := rlp.EncodeToBytes(append(fields, m.chain.ChainID, uint(0), uint(0))) // EIP-155
+	require.NoError(m.t, err)
+	sig, err := crypto.Sign(crypto.Keccak256(unsigned), wallet)
+	require.NoError(m.t, err)
+	number := func(b []byte) *big.Int { return new(big.Int).SetBytes(b) }
+	signed, err := rlp.EncodeToBytes(append(fields, uint64(sig[64])+35+2*m.chain.ChainID, number(sig[:32]), number(sig[32:64])))
+	require.NoError(m.t, err)
+	m.late = signed
+	return m.proofOf(erc8004.Receipt{TxHash: crypto.Keccak256Hash(signed)})
 }
 
 // index runs the jobs of reviews until nothing is due, of several processes at the same time.
@@ -232,16 +271,26 @@ func TestReviews(t *testing.T) {
 		}
 		wallet := m.chain.address(5)
 		stranger := newPair(t)
+		first, revoked, later, gone := m.receipt(token, "R-1", 1), m.receipt(token, "R-2", 1), m.receipt(token, "R-3", 1), m.receipt(token, "R-4", 2)
 		forge := func(r protocol.OrderReceipt, issuer string, pair key.Pair) string {
 			claims := claimsOf(t, m.keySet(), r.Receipt)
 			claims.Issuer = issuer
 			raw, err := json.Marshal(claims)
 			require.NoError(t, err)
-			token, err := pair.SignCompact(raw, protocol.OrderReceiptType)
+			r.Receipt, err = pair.SignCompact(raw, protocol.OrderReceiptType)
 			require.NoError(t, err)
-			return fmt.Sprintf(`,"orderReceipt":%q`, token)
+			return by(r)
 		}
-		first, revoked, later, gone := m.receipt(token, "R-1", 1), m.receipt(token, "R-2", 1), m.receipt(token, "R-3", 1), m.receipt(token, "R-4", 2)
+		brought := func(handle, node string) string { // a receipt of another node that came with an archive
+			claims := claimsOf(t, m.keySet(), first.Receipt)
+			file := forge(first, node, stranger)
+			_, token, _ := strings.Cut(strings.TrimSuffix(file, `"`), `:"`)
+			require.NoError(t, m.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+				return tx.OrderReceipts().Import(ctx, storage.StoredReceipt{ID: protocol.ForeignReceiptID(node, claims.ID, time.Unix(claims.PaidAt, 0)), Issuer: node,
+					Handle: handle, Token: token}, protocol.MaxOrderReceipts)
+			}))
+			return file
+		}
 		require.Equal(t, 200, m.ask("POST", "/api/owner/order-receipts/"+revoked.ID+"/revoke", `{}`, "Authorization", token).Code)
 		native, coins := m.pay(3, wallet, 1_000_000_000_000_000), m.payToken(4, wallet, 2_500_000)
 		large := append(m.file(shop, 1, 50, ""), []byte(strings.Repeat(" ", protocol.MaxReviewFile))...)
@@ -259,6 +308,8 @@ func TestReviews(t *testing.T) {
 			{"a receipt of another client", data(2, 90, by(first)), protocol.ReceiptClient},
 			{"a receipt of another shop", data(1, 90, by(m.receipt(otherToken, "M-1", 1))), protocol.ReceiptAgent},
 			{"a receipt of a node that is not trusted", data(1, 90, forge(first, "https://far.example", stranger)), protocol.ReceiptIssuer},
+			{"a receipt of another node, which the shop brought", data(1, 60, brought("rao", "https://gone.example")), protocol.ByReceipt},
+			{"a receipt of another node, which another shop brought", data(1, 90, brought("mehta", "https://old.example")), protocol.ReceiptIssuer},
 			{"a receipt that somebody else signed", data(1, 90, forge(first, m.Base, stranger)), protocol.ReceiptInvalid},
 			{"no proof", data(1, 100, ""), protocol.NoProof},
 			{"over a hundred", data(1, 101, ""), protocol.OutOfRange},
@@ -281,8 +332,16 @@ func TestReviews(t *testing.T) {
 			{"a payment that is nowhere", data(3, 80, fmt.Sprintf(`,"proofOfPayment":{"chainId":"%d","txHash":"0x%064d"}`, m.chain.ChainID, 7)),
 				protocol.PaymentUnknown},
 			{"a payment on another chain", data(3, 80, fmt.Sprintf(`,"proofOfPayment":{"chainId":"1","txHash":"0x%064d"}`, 7)), protocol.PaymentChain},
+			{"another tag", m.giveAs(1, bytes.Replace(erc8004.GiveFeedbackCall(shop.AgentID, 85, 0, dataURI(file), erc8004.FeedbackHash(file)),
+				[]byte(erc8004.Starred), []byte("quality"), 1)), protocol.NotStarred},
+			{"a transaction that failed", data(3, 80, m.fails(3)), protocol.PaymentFailed},
+			{"a payment after the review", data(8, 80, m.payLater(8, 1, wallet)), protocol.PaymentLate},
 			{"taken back by its client", data(2, 20, by(gone)), protocol.ByReceipt},
 		}
+		node, err := rpc.DialContext(t.Context(), m.chain.RPC)
+		require.NoError(t, err)
+		defer node.Close()
+		require.NoError(t, node.CallContext(t.Context(), nil, "eth_sendRawTransaction", m.late))
 		m.index()
 		_, early := m.reviews("rao")[cases[len(cases)-1].made.TxHash.Hex()]
 		require.False(t, early, "nothing before it is final")
@@ -301,20 +360,30 @@ func TestReviews(t *testing.T) {
 		for _, c := range cases {
 			require.Equal(t, c.reason, got[c.made.TxHash.Hex()].Reason, c.name)
 		}
-		require.Equal(t, 5, m.reputed("rao").Reviews)
-		require.InDelta(t, 3.6, *m.reputed("rao").Average, 1e-9, "(90 + 70 + 80 + 100 + 20) / 5 / 20")
+		require.Equal(t, 6, m.reputed("rao").Reviews)
+		require.InDelta(t, 3.5, *m.reputed("rao").Average, 1e-9, "(90 + 70 + 60 + 80 + 100 + 20) / 6 / 20")
 		require.Equal(t, 0, m.reputed("mehta").Reviews)
 
-		one := got[cases[0].made.TxHash.Hex()]
+		of := func(name string) protocol.Review {
+			for _, c := range cases {
+				if c.name == name {
+					return got[c.made.TxHash.Hex()]
+				}
+			}
+			t.Fatalf("no case %q", name)
+			return protocol.Review{}
+		}
+		one := of("an order receipt, file in the event")
 		require.Equal(t, "Good thali.", one.Text)
 		require.InDelta(t, 4.5, *one.Stars, 1e-9)
 		require.Equal(t, protocol.Money{Currency: "INR", Amount: "180.00"}, one.Order.Total)
 		require.Equal(t, first.ID, one.Order.Receipt)
-		paid := got[cases[21].made.TxHash.Hex()].Payment
+		require.Equal(t, "https://gone.example", of("a receipt of another node, which the shop brought").Order.Issuer)
+		paid := of("a payment in a token").Payment
 		require.Equal(t, "2.5", paid.Amount)
 		require.Equal(t, strings.ToLower(m.token.Hex()), *paid.Token)
-		require.Equal(t, "0.001", got[cases[19].made.TxHash.Hex()].Payment.Amount)
-		require.Len(t, m.told("review"), 5)
+		require.Equal(t, "0.001", of("a payment in the chain's own currency").Payment.Amount)
+		require.Len(t, m.told("review"), 6)
 
 		page := m.ask("GET", "/@rao/reviews", "", "Accept", "text/html")
 		require.Equal(t, 200, page.Code, "%s", page.Body)
@@ -340,9 +409,9 @@ func TestReviews(t *testing.T) {
 		require.Equal(t, protocol.ByReceipt, got[again.TxHash.Hex()].Reason)
 		require.Len(t, got[one.Evidence.Transaction].Replies, 1)
 		require.Equal(t, "Thank you.", got[one.Evidence.Transaction].Replies[0].Text)
-		require.Equal(t, 5, m.reputed("rao").Reviews)
-		require.InDelta(t, 3.8, *m.reputed("rao").Average, 1e-9)
-		require.Len(t, m.told("review"), 5, "one of them is withdrawn")
+		require.Equal(t, 6, m.reputed("rao").Reviews)
+		require.InDelta(t, 3.7, *m.reputed("rao").Average, 1e-9)
+		require.Len(t, m.told("review"), 6, "one of them is withdrawn")
 		require.Equal(t, 404, m.ask("GET", "/api/public/agents/nobody/reviews", "").Code)
 		_ = other
 	})

@@ -73,6 +73,7 @@ type ImportReport struct {
 	Callbacks   ImportCount `json:"callbacks"`
 	Blocks      ImportCount `json:"blocks"`
 	Bids        ImportCount `json:"bids" doc:"On the attention board. They are checked and never stored: money stays on the books of the node that took it. same: of this node."`
+	Receipts    ImportCount `json:"receipts" doc:"For orders. They stay receipts of the node that issued them."`
 	Notes       []string    `json:"notes" doc:"What the owner should know."`
 }
 
@@ -82,6 +83,7 @@ var ImportArchive = declare[ImportRequest, ImportReport](Operation{
 	Description: "The archive is checked completely before anything of it is stored, and an import that has begun is finished, even after a crash. " +
 		"Importing it again changes nothing. A handle that belongs to another owner is refused; choose another with as. " +
 		"Posts stay posts of the node that made them, and are accepted only when that node's signature on the archive verifies. " +
+		"So are order receipts, each of which its issuer must also have signed. " +
 		"An archive of another node is refused while its attention board has bids that are unpaid or live, or refunds that are not made.",
 	HTTP: Route{"POST", "/api/owner/import", 200}, Doors: HTTP, For: Owners, Upload: MaxArchiveUpload, UploadMedia: "application/gzip",
 	Access: Session, Scope: ScopeArchive, Idempotent: true, OneTime: true, Codes: []Code{Forbidden, Conflict, TooLarge, UnsupportedMediaType},

@@ -36,6 +36,12 @@ type OrderReceiptClaims struct {
 	ID       string `json:"jti" pattern:"^rcpt_"`
 }
 
+// ForeignReceiptID is the id that a node which did not issue a receipt has for it, so that no other node
+// can choose an id of this one.
+func ForeignReceiptID(issuer, id string, paidAt time.Time) string {
+	return RemoteID(ReceiptID, paidAt, issuer+" "+id)
+}
+
 // An OrderTotal is a part of a price (UCP total).
 type OrderTotal struct {
 	Type        string `json:"type" minLength:"1" maxLength:"40" doc:"subtotal, discount, fulfillment, tax, fee, total or a word of the shop."`
@@ -128,7 +134,8 @@ func (n NewOrderReceipt) CheckPaidAt(now time.Time) *Fault {
 
 // An OrderReceipt is a receipt as the shop sees it.
 type OrderReceipt struct {
-	ID          string       `json:"id" pattern:"^rcpt_" doc:"The claim jti."`
+	ID          string       `json:"id" pattern:"^rcpt_" doc:"The claim jti; of a receipt that another node issued, its id here."`
+	Issuer      string       `json:"issuer" doc:"Address of the node that issued it: another's when it came with an archive."`
 	Handle      string       `json:"handle" doc:"The shop."`
 	Order       string       `json:"order"`
 	Agent       *string      `json:"agent" nullable:"true" doc:"Chain identity of the shop when it was issued; null for none."`
@@ -170,9 +177,10 @@ type OrderReceiptQuery struct {
 
 var ListOrderReceipts = declare[OrderReceiptQuery, Page[OrderReceipt]](Operation{
 	Name: "list_order_receipts", Title: "List order receipts",
-	Summary:     "The receipts that a business of yours has issued, newest first, revoked ones included.",
-	Description: "The newest 20,000 of a business are kept. A receipt that is deleted stays valid as a document, but no review can count with it any more.",
-	HTTP:        Route{"GET", "/api/owner/order-receipts", 200}, Doors: HTTP | MCP, For: Owners,
+	Summary: "The receipts that a business of yours has issued, newest first, revoked ones included.",
+	Description: "The newest 20,000 of a business are kept. A receipt that is deleted stays valid as a document, but no review can count with it any more. " +
+		"Receipts of another node that came with an archive are at the end of the list.",
+	HTTP: Route{"GET", "/api/owner/order-receipts", 200}, Doors: HTTP | MCP, For: Owners,
 	Access: Owner, Scope: ScopeOrders, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden, InvalidCursor},
 	Example: OrderReceiptQuery{Paging: Paging{Limit: 20}},
 })
@@ -191,8 +199,9 @@ type ReceiptRevocation struct {
 
 var RevokeOrderReceipt = declare[ReceiptRevocation, OrderReceipt](Operation{
 	Name: "revoke_order_receipt", Title: "Revoke an order receipt",
-	Summary: "Ends a receipt: no review that is given from now on counts with it. Reviews given before stay.",
-	HTTP:    Route{"POST", "/api/owner/order-receipts/{id}/revoke", 200}, Doors: HTTP | MCP, For: Owners, Idempotent: true,
+	Summary:     "Ends a receipt: no review that is given from now on counts with it. Reviews given before stay.",
+	Description: "A receipt of another node, which came with an archive, ends on this node only: revoke it there too.",
+	HTTP:        Route{"POST", "/api/owner/order-receipts/{id}/revoke", 200}, Doors: HTTP | MCP, For: Owners, Idempotent: true,
 	Access: Owner, Scope: ScopeOrders, Codes: []Code{Forbidden, NotFound},
 	Example: ReceiptRevocation{OrderReceiptRef{ID: exampleReceipt}, "issued twice"},
 })

@@ -14,8 +14,8 @@ import (
 // ErrImporting is the error of a change of a catalog while an import prepares its next version.
 var ErrImporting = errors.New("storage: an import of the catalog is running")
 
-// ErrFull is the error of a change after which a catalog would be larger than it may be.
-var ErrFull = errors.New("storage: the catalog is full")
+// ErrFull is the error of a change after which a list, such as a catalog, would be longer than it may be.
+var ErrFull = errors.New("storage: the list is full")
 
 // A shop is the merchant row of a catalog that is being changed, locked.
 type shop struct {

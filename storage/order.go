@@ -13,6 +13,7 @@ import (
 // A StoredReceipt is a receipt for an order.
 type StoredReceipt struct {
 	ID, Handle, Order, Agent, Client, Buyer string // Agent, Client: "" for none
+	Issuer                                  string // node that issued it; "" for this one
 	Currency                                string
 	Minor                                   int64
 	PaidAt, IssuedAt                        time.Time
@@ -30,14 +31,14 @@ type receiptDoc struct {
 	Adjustments []protocol.Adjustment `json:"adjustments,omitempty"`
 }
 
-const receiptColumns = `id, handle, n, order_id, agent, client, buyer, currency, minor, paid_at, issued_at, revoked_at, reason, token, doc`
+const receiptColumns = `id, handle, n, order_id, agent, client, buyer, currency, minor, paid_at, issued_at, revoked_at, reason, token, doc, issuer`
 
 func scanReceipt(s scanner) (r StoredReceipt, err error) {
 	var paid, issued int64
 	var revoked *int64
 	var raw []byte
 	if err = s.Scan(&r.ID, &r.Handle, &r.n, &r.Order, &r.Agent, &r.Client, &r.Buyer, &r.Currency, &r.Minor, &paid, &issued, &revoked, &r.Reason, &r.Token,
-		&raw); err != nil {
+		&raw, &r.Issuer); err != nil {
 		return r, err
 	}
 	r.PaidAt, r.IssuedAt, r.RevokedAt = moment(paid), moment(issued), momentPtr(revoked)
@@ -63,24 +64,51 @@ func (tx *Tx) OrderReceipts() OrderReceipts { return OrderReceipts{tx} }
 // Insert stores a receipt and deletes the oldest of the shop that are more than most. The caller has
 // locked the shop's profile.
 func (rs OrderReceipts) Insert(ctx context.Context, r StoredReceipt, most int) error {
-	doc, err := r.doc()
-	if err != nil {
-		return err
-	}
 	if err := rs.tx.row(ctx, receiptNewest, r.Handle).Scan(&r.n); err != nil && err != ErrNotFound {
 		return err
 	}
 	r.n++
-	if _, err := rs.tx.write(ctx, `INSERT INTO order_receipt (`+receiptColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, '', ?, ?)`,
-		r.ID, r.Handle, r.n, r.Order, r.Agent, r.Client, r.Buyer, r.Currency, r.Minor, millis(r.PaidAt), millis(r.IssuedAt), r.Token, doc); err != nil {
+	if err := rs.insert(ctx, r); err != nil {
 		return err
 	}
-	_, err = rs.tx.write(ctx, `DELETE FROM order_receipt WHERE handle = ? AND n <= ?`, r.Handle, r.n-int64(most))
+	_, err := rs.tx.write(ctx, `DELETE FROM order_receipt WHERE handle = ? AND n <= ?`, r.Handle, r.n-int64(most))
+	return err
+}
+
+// Import stores a receipt of an archive as older than those that the shop has. ErrFull when it has most.
+// The caller has locked the shop's profile.
+func (rs OrderReceipts) Import(ctx context.Context, r StoredReceipt, most int) error {
+	var newest, oldest int64
+	err := rs.tx.row(ctx, receiptNewest, r.Handle).Scan(&newest)
+	if err == nil {
+		err = rs.tx.row(ctx, receiptOldest, r.Handle).Scan(&oldest)
+	}
+	switch {
+	case err == ErrNotFound:
+		oldest = int64(most) + 1
+	case err != nil:
+		return err
+	case newest-oldest+1 >= int64(most):
+		return ErrFull
+	}
+	r.n = oldest - 1
+	return rs.insert(ctx, r)
+}
+
+func (rs OrderReceipts) insert(ctx context.Context, r StoredReceipt) error {
+	doc, err := r.doc()
+	if err != nil {
+		return err
+	}
+	_, err = rs.tx.write(ctx, `INSERT INTO order_receipt (`+receiptColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		r.ID, r.Handle, r.n, r.Order, r.Agent, r.Client, r.Buyer, r.Currency, r.Minor, millis(r.PaidAt), millis(r.IssuedAt), millisPtr(r.RevokedAt), r.Reason,
+		r.Token, doc, r.Issuer)
 	return err
 }
 
 const (
 	receiptNewest = `SELECT n FROM order_receipt WHERE handle = ? ORDER BY n DESC LIMIT 1`
+	receiptOldest = `SELECT n FROM order_receipt WHERE handle = ? ORDER BY n LIMIT 1`
 	receiptByID   = `SELECT ` + receiptColumns + ` FROM order_receipt WHERE id = ?`
 	receiptsOf    = `SELECT ` + receiptColumns + ` FROM order_receipt WHERE handle = ? AND n < ? ORDER BY n DESC LIMIT ?`
 	receiptsOrder = `SELECT ` + receiptColumns + ` FROM order_receipt WHERE handle = ? AND order_id = ? AND n < ? ORDER BY n DESC LIMIT ?`
@@ -91,21 +119,23 @@ func (rs OrderReceipts) ByID(ctx context.Context, id string) (StoredReceipt, err
 	return scanReceipt(rs.tx.row(ctx, receiptByID, id))
 }
 
-// List returns the receipts of a shop, newest first; with an order only those of it.
+// List returns the receipts of a shop, newest first, those of archives last; with an order only those of it.
 func (rs OrderReceipts) List(ctx context.Context, handle, order string, limit int, after string) (protocol.Page[StoredReceipt], error) {
 	limit = bounded(limit)
 	const listing = "order-receipts"
+	const above = protocol.MaxOrderReceipts // n of imported receipts may be negative, by less than that
 	before, err := position(listing, after, math.MaxInt64)
 	if err != nil {
 		return protocol.Page[StoredReceipt]{}, err
 	}
+	before -= above
 	query, args := receiptsOf, []any{handle, before, limit + 1}
 	if order != "" {
 		query, args = receiptsOrder, []any{handle, order, before, limit + 1}
 	}
 	rows, err := rs.tx.query(ctx, query, args...)
 	found, err := collect(rows, err, scanReceipt)
-	return page(found, limit, listing, func(r StoredReceipt) string { return number(r.n) }), err
+	return page(found, limit, listing, func(r StoredReceipt) string { return number(r.n + above) }), err
 }
 
 // Put stores what changes of a receipt: its revocation and its adjustments.

@@ -206,7 +206,11 @@ func (c *Chain) Replay(ctx context.Context, j *journal) error {
 
 // Mine adds blocks until ctx ends.
 func (c *Chain) Mine(ctx context.Context) error {
-	t := time.NewTicker(pollEvery)
+	every := pollEvery
+	if c.manual { // a test waits for each transaction
+		every /= 10
+	}
+	t := time.NewTicker(every)
 	defer t.Stop()
 	beat := time.Now().Add(beatEvery)
 	var retry time.Time

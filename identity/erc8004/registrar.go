@@ -225,9 +225,7 @@ func (g *Registrar) send(ctx context.Context, to *common.Address, data []byte, v
 	if err != nil {
 		return Receipt{}, err
 	}
-	t := time.NewTicker(50 * time.Millisecond)
-	defer t.Stop()
-	for {
+	for pause := time.Millisecond; ; pause = min(2*pause, 250*time.Millisecond) {
 		var rec *Receipt
 		if err := g.rpc.CallContext(ctx, &rec, "eth_getTransactionReceipt", hash); err == nil && rec != nil {
 			if rec.Status != 1 {
@@ -238,7 +236,7 @@ func (g *Registrar) send(ctx context.Context, to *common.Address, data []byte, v
 		select {
 		case <-ctx.Done():
 			return Receipt{TxHash: hash}, fmt.Errorf("wait for transaction %s: %w", hash, ctx.Err())
-		case <-t.C:
+		case <-time.After(pause):
 		}
 	}
 }

@@ -78,6 +78,7 @@ type decision struct {
 	Enrols   storage.Enrolment `json:"enrols,omitzero"`
 	Key      json.RawMessage   `json:"key,omitempty"` // with Enrols
 	Asked    []asked           `json:"asked,omitempty"`
+	NodeKeys []json.RawMessage `json:"nodeKeys,omitempty"` // JWKs that verify receipts
 }
 
 // An asked is a question to the chain with its answer.
@@ -103,6 +104,13 @@ func (im *importing) encodeDecision() ([]byte, error) {
 			return nil, err
 		}
 		r.Proven = append(r.Proven, jwk)
+	}
+	for _, pub := range im.nodeKeys.Keys {
+		jwk, err := key.MarshalPublic(pub)
+		if err != nil {
+			return nil, err
+		}
+		r.NodeKeys = append(r.NodeKeys, jwk)
 	}
 	for g, found := range im.asked {
 		a := asked{ID: g.id, KeyID: g.keyid, Block: found.block}
@@ -140,6 +148,13 @@ func (a *Archive) fromDecision(row *storage.Import) (*importing, error) {
 			return nil, err
 		}
 		im.proven[p.Thumbprint] = p.Key
+	}
+	for _, raw := range r.NodeKeys {
+		p, err := key.ParsePublic(raw)
+		if err != nil {
+			return nil, err
+		}
+		im.nodeKeys.Keys = append(im.nodeKeys.Keys, p)
 	}
 	for _, q := range r.Asked {
 		found := answer{block: q.Block}

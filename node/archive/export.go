@@ -134,11 +134,13 @@ func (e *exporting) all(ctx context.Context, passphrase string) error {
 	}
 	for _, step := range []func() error{
 		func() error { return e.keys(ctx, passphrase) },
+		func() error { return e.nodeKeys(ctx) },
 		func() error { return e.items(ctx, m) },
 		func() error { return e.posts(ctx) },
 		func() error { return e.threads(ctx) },
 		func() error { return e.blocks(ctx) },
 		func() error { return e.bids(ctx) },
+		func() error { return e.receipts(ctx) },
 	} {
 		if err := step(); err != nil {
 			return err

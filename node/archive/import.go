@@ -34,6 +34,8 @@ import (
 //     manifest verifies with a key that the node publishes. It is marked verified only by its
 //     author's signature: with a key of the bearer, or with one that the chain grants to the
 //     enrolled identity.
+//   - An order receipt names the node that issued it. It is accepted only from that node's archive, with
+//     that node's signature on both, so that neither the receipt nor its revocation is made up.
 //   - The writers in threads are the other node's word: none of them is marked verified.
 //
 // The operator may vouch for an archive: the profile and the node that it names are then believed.
@@ -94,10 +96,11 @@ type importing struct {
 	*Archive
 	Order
 	manifest *manifest
-	host     string // of the node that made the archive
-	handle   string // of the profile here
-	signed   bool   // signature of that node verifies
-	why      string // reason, when it is not
+	host     string  // of the node that made the archive
+	handle   string  // of the profile here
+	signed   bool    // signature of that node verifies
+	why      string  // reason, when it is not
+	nodeKeys key.Set // of that node
 	profile  profileRecord
 	private  map[string]key.Pair // by thumbprint: keys whose private half the archive holds
 	public   map[string]crypto.PublicKey
@@ -167,6 +170,9 @@ func (im *importing) setOrigin(m *manifest) error {
 // checkSignature verifies the manifest's signature with the keys of the node that it names. why is
 // the reason when ok is false.
 func (im *importing) checkSignature(ctx context.Context, raw []byte, sig signature) (ok bool, why string) {
+	if im.manifest.Node == im.Base {
+		im.nodeKeys = key.Set{Keys: []key.Public{im.Signer.Published()}}
+	}
 	if im.Vouch {
 		return true, ""
 	}
@@ -186,6 +192,7 @@ func (im *importing) checkSignature(ctx context.Context, raw []byte, sig signatu
 	if !found || key.VerifyJWS(public.Key, raw, sig.Protected, sig.Signature) != nil {
 		return false, "the signature of " + im.host + " on the archive is not valid"
 	}
+	im.nodeKeys = set
 	return true, ""
 }
 
@@ -253,6 +260,11 @@ func (im *importing) checkRecord(ctx context.Context, r record) error {
 		}
 	case bidsFile:
 		return im.checkBid(r)
+	case nodeKeysFile:
+		return im.readNodeKeys(r)
+	case receiptsFile:
+		_, _, err := im.receipt(r)
+		return err
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ type step struct {
 
 // isHead reports whether a member is stored together with the profile.
 func isHead(file string) bool {
-	return file != itemsFile && file != postsFile && file != threadsFile && file != blocksFile && file != bidsFile
+	return file != itemsFile && file != postsFile && file != threadsFile && file != blocksFile && file != bidsFile && file != receiptsFile
 }
 
 func (im *importing) step(ctx context.Context, r record) (step, error) {
@@ -49,8 +49,10 @@ func (im *importing) step(ctx context.Context, r record) (step, error) {
 		return im.blockStep(r)
 	case bidsFile:
 		return im.bidStep(r)
+	case receiptsFile:
+		return im.receiptStep(r)
 	}
-	return step{do: func(context.Context, *storage.Tx) error { return nil }}, nil // private keys were read earlier
+	return step{do: func(context.Context, *storage.Tx) error { return nil }}, nil // keys of the node and private keys were read earlier
 }
 
 // errBody ends the reading after the members that are stored with the profile.

@@ -126,18 +126,16 @@ func (r *Reputation) settle(ctx context.Context, tx *storage.Tx, shop storage.Fe
 	reason := protocol.ByPayment
 	if o := f.Doc.Order; o != nil {
 		reason = protocol.ByReceipt
-		if o.Issuer == r.Base {
-			receipt, err := tx.OrderReceipts().ByID(ctx, o.Receipt)
-			switch {
-			case errors.Is(err, storage.ErrNotFound):
-				refuse(f, protocol.ReceiptUnknown)
-				return nil
-			case err != nil:
-				return err
-			case receipt.RevokedAt != nil && !receipt.RevokedAt.After(f.At): // later, and the shop dislikes the review
-				refuse(f, protocol.ReceiptRevoked)
-				return nil
-			}
+		receipt, held, err := r.held(ctx, tx, f.Doc.Receipt, o.Issuer, o.Receipt, o.PaidAt, shop.Handle)
+		switch {
+		case err != nil:
+			return err
+		case !held && o.Issuer == r.Base:
+			refuse(f, protocol.ReceiptUnknown)
+			return nil
+		case held && receipt.RevokedAt != nil && !receipt.RevokedAt.After(f.At): // later, and the shop dislikes the review
+			refuse(f, protocol.ReceiptRevoked)
+			return nil
 		}
 	}
 	n, _, err := tx.Feedbacks().Sum(ctx, f.Agent)
@@ -157,6 +155,22 @@ func (r *Reputation) settle(ctx context.Context, tx *storage.Tx, shop storage.Fe
 		return err
 	}
 	return r.announce(ctx, tx, shop.Handle, f)
+}
+
+// held returns the receipt with the claims iss and jti if this node has it: one that it issued, or one of
+// another node that the shop brought with an archive, whose signature was verified then.
+func (r *Reputation) held(ctx context.Context, tx *storage.Tx, token, issuer, id string, paid time.Time, shop string) (s storage.StoredReceipt, ok bool,
+	err error,
+) {
+	own := issuer == r.Base
+	if !own {
+		id = protocol.ForeignReceiptID(issuer, id, paid)
+	}
+	s, err = tx.OrderReceipts().ByID(ctx, id)
+	if errors.Is(err, storage.ErrNotFound) {
+		return s, false, nil
+	}
+	return s, err == nil && (own && s.Issuer == "" || s.Issuer == issuer && s.Handle == shop && s.Token == token), err
 }
 
 // announce tells of a counted review in the feed, once.
@@ -352,6 +366,22 @@ func (r *Reputation) checkReceipt(ctx context.Context, f *storage.Feedback) (lat
 		return 0
 	}
 	claims, _ := claimsOf(f.Doc.Receipt)
+	held := false
+	if err := r.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		shop, err := tx.Feedbacks().Agent(ctx, f.Agent)
+		if err == nil {
+			_, held, err = r.held(ctx, tx, f.Doc.Receipt, claims.Issuer, claims.ID, time.Unix(claims.PaidAt, 0), shop.Handle)
+		} else if errors.Is(err, storage.ErrNotFound) {
+			err = nil
+		}
+		return err
+	}); err != nil {
+		return time.Minute
+	}
+	if held {
+		takeReceipt(f, claims)
+		return 0
+	}
 	trusted := false
 	for _, node := range r.Trusted {
 		trusted = trusted || node == claims.Issuer

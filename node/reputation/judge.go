@@ -204,6 +204,11 @@ func readReceipt(f *storage.Feedback, keys key.Set, now time.Time) {
 		refuse(f, protocol.ReceiptInvalid)
 		return
 	}
+	takeReceipt(f, c)
+}
+
+// takeReceipt takes the order from the claims of a receipt whose signature is valid.
+func takeReceipt(f *storage.Feedback, c protocol.OrderReceiptClaims) {
 	id, err := erc8004.ParseID(f.Agent)
 	switch {
 	case err != nil || c.Agent != f.Agent:

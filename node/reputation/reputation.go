@@ -6,6 +6,7 @@
 package reputation
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -70,7 +71,7 @@ func (r *Reputation) Issue(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	}
 	if len(same.Items) == 1 && same.Items[0].RevokedAt == nil {
 		if old := same.Items[0]; sameOrder(old, s) {
-			return shown(old), nil
+			return r.shown(old), nil
 		}
 		return protocol.OrderReceipt{}, protocol.Errorf(protocol.Conflict, "the order %s has the receipt %s, which says something else: revoke that one first",
 			s.Order, same.Items[0].ID)
@@ -85,7 +86,7 @@ func (r *Reputation) Issue(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	if s.Token, err = r.Key.SignCompact(claims, protocol.OrderReceiptType); err != nil {
 		return protocol.OrderReceipt{}, err
 	}
-	return shown(s), tx.OrderReceipts().Insert(ctx, s, protocol.MaxOrderReceipts)
+	return r.shown(s), tx.OrderReceipts().Insert(ctx, s, protocol.MaxOrderReceipts)
 }
 
 // shop returns the business that the caller acts as, locked in a write.
@@ -136,19 +137,19 @@ func sameOrder(a, b storage.StoredReceipt) bool {
 		a.PaidAt.Equal(b.PaidAt) && (len(a.Lines)+len(b.Lines) == 0 || reflect.DeepEqual(a.Lines, b.Lines))
 }
 
-func shown(s storage.StoredReceipt) protocol.OrderReceipt {
-	r := protocol.OrderReceipt{
-		ID: s.ID, Handle: s.Handle, Order: s.Order, Agent: given(s.Agent), Client: given(s.Client), Buyer: s.Buyer,
+func (r *Reputation) shown(s storage.StoredReceipt) protocol.OrderReceipt {
+	out := protocol.OrderReceipt{
+		ID: s.ID, Issuer: cmp.Or(s.Issuer, r.Base), Handle: s.Handle, Order: s.Order, Agent: given(s.Agent), Client: given(s.Client), Buyer: s.Buyer,
 		Total: protocol.MoneyOf(s.Currency, s.Minor), PaidAt: s.PaidAt, IssuedAt: s.IssuedAt, RevokedAt: s.RevokedAt, Reason: given(s.Reason),
 		Reviewable: s.Agent != "" && s.Client != "" && s.RevokedAt == nil, LineItems: s.Lines, Adjustments: s.Adjustments, Receipt: s.Token, Untrusted: true,
 	}
-	if r.LineItems == nil {
-		r.LineItems = []protocol.OrderLine{}
+	if out.LineItems == nil {
+		out.LineItems = []protocol.OrderLine{}
 	}
-	if r.Adjustments == nil {
-		r.Adjustments = []protocol.Adjustment{}
+	if out.Adjustments == nil {
+		out.Adjustments = []protocol.Adjustment{}
 	}
-	return r
+	return out
 }
 
 // given is nil for an empty string.
@@ -168,7 +169,7 @@ func (r *Reputation) List(ctx context.Context, tx *storage.Tx, c protocol.Caller
 	}
 	found, err := tx.OrderReceipts().List(ctx, handle, in.Order, in.Size(), in.After)
 	for _, s := range found.Items {
-		page.Items = append(page.Items, shown(s))
+		page.Items = append(page.Items, r.shown(s))
 	}
 	page.Next = found.Next
 	return page, err
@@ -192,10 +193,10 @@ func (r *Reputation) receipt(ctx context.Context, tx *storage.Tx, c protocol.Cal
 func (r *Reputation) Revoke(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ReceiptRevocation) (protocol.OrderReceipt, error) {
 	s, err := r.receipt(ctx, tx, c, in.OrderReceiptRef)
 	if err != nil || s.RevokedAt != nil {
-		return shown(s), err
+		return r.shown(s), err
 	}
 	s.RevokedAt, s.Reason = &tx.Now, in.Reason
-	return shown(s), tx.OrderReceipts().Put(ctx, s)
+	return r.shown(s), tx.OrderReceipts().Put(ctx, s)
 }
 
 // Adjust adds an adjustment to the order of a receipt.
@@ -209,7 +210,7 @@ func (r *Reputation) Adjust(ctx context.Context, tx *storage.Tx, c protocol.Call
 	for _, old := range s.Adjustments {
 		if old.ID == a.ID {
 			if reflect.DeepEqual(old, a) {
-				return shown(s), nil
+				return r.shown(s), nil
 			}
 			return protocol.OrderReceipt{}, protocol.Errorf(protocol.Conflict,
 				"the order has an adjustment %s that says something else; adjustments are only added", a.ID)
@@ -219,13 +220,13 @@ func (r *Reputation) Adjust(ctx context.Context, tx *storage.Tx, c protocol.Call
 		return protocol.OrderReceipt{}, protocol.Errorf(protocol.Conflict, "an order has at most %d adjustments", protocol.MaxAdjustments)
 	}
 	s.Adjustments = append(s.Adjustments, a)
-	return shown(s), tx.OrderReceipts().Put(ctx, s)
+	return r.shown(s), tx.OrderReceipts().Put(ctx, s)
 }
 
 // Status says whether a receipt is revoked, and nothing else.
 func (r *Reputation) Status(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.ReceiptRef) (protocol.ReceiptStatus, error) {
 	s, err := tx.OrderReceipts().ByID(ctx, in.ID)
-	if errors.Is(err, storage.ErrNotFound) {
+	if errors.Is(err, storage.ErrNotFound) || err == nil && s.Issuer != "" {
 		return protocol.ReceiptStatus{}, protocol.Errorf(protocol.NotFound, "this node has issued no receipt %s, or does not keep it any more", in.ID)
 	}
 	if err != nil {
