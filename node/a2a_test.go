@@ -157,6 +157,13 @@ func TestA2A_Repeated(t *testing.T) {
 	require.NotEqual(t, first.ContextID, other.write("asha", "1", "Hello", "").task(t).ContextID, "ids are each caller's own")
 	require.NotEqual(t, first.ContextID, me.write("vikram", "1", "Hello", "").task(t).ContextID, "and each agent's own")
 
+	h.business("rao", `,"returns":{"acceptsReturns":true}`)
+	_, err := h.Admin().PutMerchant(t.Context(), "rao", []byte(goodMerchant))
+	require.NoError(t, err)
+	near := me.do("/a2a", "SendMessage", `{"message":{"messageId":"n","role":"ROLE_USER","parts":[{"data":{"operation":"list_merchants","input":`+
+		`{"near":"12.9,77.501","radius":200,"minPrice":85,"maxPrice":"85.50","acceptsReturns":true}}}]}}`)
+	require.Contains(t, string(near.Raw), `"distance":109`)
+
 	post := `{"message":{"messageId":"p","role":"ROLE_USER","parts":[{"data":{"operation":"post_to_board","input":{"kind":"offer","title":"Looms",` +
 		`"body":"Two looms."}}}]}}`
 	one, two := me.do("/a2a", "SendMessage", post), me.do("/a2a", "SendMessage", post)

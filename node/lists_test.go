@@ -54,6 +54,7 @@ func listings(profiles int, roots []string) []listing {
 		{op: protocol.ListMerchants.Operation, axes: []axis{
 			asked, {"category", []string{fill.Categories[0], fill.Categories[5], fill.Categories[11], "absent"}},
 			{"city", []string{"Bangalore", "Cochin", "Leh", "Absent"}}, {"openNow", []string{"true"}},
+			{"near", []string{"12.9756,77.605"}}, {"maxPrice", []string{"100"}}, {"acceptsReturns", []string{"true"}},
 		}},
 		{op: protocol.ListItems.Operation, axes: []axis{
 			words, {"category", []string{fill.Categories[0], fill.Categories[5], "absent"}}, {"maxPrice", []string{"100"}}, {"minPrice", []string{"1000"}},

@@ -248,6 +248,9 @@ func TestDirectory_Faults(t *testing.T) {
 		{"agents?limit=101", "/limit"}, {"agents?hasIdentity=maybe", "/hasIdentity"},
 		{"people?q=%22open", "/q"}, {"people?limit=101", "/limit"}, {"people?kind=person", "/kind"},
 		{"merchants?q=%22open", "/q"}, {"merchants?openNow=yes", "/openNow"}, {"merchants?limit=101", "/limit"},
+		{"merchants?radius=100", "/near"}, {"merchants?near=91,0", "/near"}, {"merchants?near=0,-180.5", "/near"}, {"merchants?near=Bengaluru", "/near"},
+		{"merchants?near=1,2&radius=0", "/radius"}, {"merchants?near=1,2&radius=3.5", "/radius"}, {"merchants?minPrice=2&maxPrice=1.99", "/maxPrice"},
+		{"merchants?minPrice=1.999", "/minPrice"}, {"merchants?minPrice=1&currency=XXY", "/currency"}, {"merchants?acceptsReturns=perhaps", "/acceptsReturns"},
 	} {
 		a := h.ask("GET", "/api/public/"+tt.path, "")
 		require.Equal(t, 422, a.Code, "%s: %s", tt.path, a.Body)

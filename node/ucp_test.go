@@ -384,5 +384,29 @@ func TestUCP_SameRows(t *testing.T) {
 		h.ask("GET", "/api/public/merchants?q=kettle", "").into(&shops)
 		require.Len(t, shops.Items, 1)
 		require.Equal(t, "chai", shops.Items[0].Handle)
+
+		// Shops by distance in metres, by prices in rupees and by returns.
+		for _, c := range []struct{ query, input, want string }{
+			{"near=12.97,77.59&radius=1000", `{"near":"12.97,77.59","radius":1000}`, "rao"},
+			{"near=12.9716,77.5946&radius=130000&acceptsReturns=true", `{"near":"12.9716,77.5946","radius":130000,"acceptsReturns":true}`, "rao"},
+			{"near=12.3,76.64&maxPrice=20", `{"near":"12.3,76.64","maxPrice":"20"}`, "chai"},
+			{"minPrice=950&maxPrice=1000", `{"minPrice":950,"maxPrice":"1000.00"}`, "rao"},
+			{"minPrice=20&currency=USD", `{"minPrice":20,"currency":"USD"}`, "chai"},
+		} {
+			var found protocol.Page[protocol.MerchantEntry]
+			h.ask("GET", "/api/public/merchants?"+c.query, "").into(&found)
+			require.Len(t, found.Items, 1, c.query)
+			require.Equal(t, c.want, found.Items[0].Handle, c.query)
+			require.Equal(t, strings.HasPrefix(c.query, "near"), found.Items[0].Distance != nil, c.query)
+			rows := fmt.Sprintf(`"items":[{"handle":%q`, c.want)
+			require.Contains(t, string(h.tool("list_merchants", c.input).Structured), rows)
+			page := h.ask("GET", "/merchants?"+c.query, "", "Accept", "text/html").Body.String()
+			require.Equal(t, 1, strings.Count(page, `<article class="card">`), c.query)
+			require.Contains(t, page, `href="/@`+c.want+`"`)
+		}
+		page := h.ask("GET", "/merchants?near=12.97,%2077.59&radius=300000", "", "Accept", "text/html", "Accept-Language", "hi").Body.String()
+		require.Contains(t, page, "530 मी दूर")
+		require.Contains(t, page, "127 किमी दूर")
+		require.Contains(t, page, `<option value="300000" selected>300 किमी</option>`)
 	})
 }

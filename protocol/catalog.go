@@ -13,25 +13,30 @@ type ItemsQuery struct {
 	Handle       string         `json:"handle,omitempty" shape:"handle" doc:"Only items of this business (without @)."`
 	Category     []string       `json:"category,omitempty" maxItems:"10" shape:"label" doc:"Only items in one of these categories, by any of its common names."`
 	Availability []Availability `json:"availability,omitempty" maxItems:"5" enum:"in_stock,backorder,preorder,out_of_stock,discontinued" doc:"Only items with a variant of one of these."`
-	MinPrice     Decimal        `json:"minPrice,omitempty" decimal:"true" doc:"Only items of at least this price."`
-	MaxPrice     Decimal        `json:"maxPrice,omitempty" decimal:"true" doc:"Only items of at most this price."`
-	Currency     string         `json:"currency,omitempty" shape:"currency" default:"INR" doc:"Of the prices."`
+	PriceFilter
 	Paging
 }
 
+// A PriceFilter selects items by a range of prices, and businesses by having such an item on sale.
+type PriceFilter struct {
+	MinPrice Decimal `json:"minPrice,omitempty" decimal:"true" doc:"Only with an item of at least this price."`
+	MaxPrice Decimal `json:"maxPrice,omitempty" decimal:"true" doc:"Only with an item of at most this price."`
+	Currency string  `json:"currency,omitempty" shape:"currency" default:"INR" doc:"Of the prices."`
+}
+
 // Check parses the range of prices.
-func (q ItemsQuery) Check() (faults []Fault) {
-	_, _, faults = q.Prices()
+func (f PriceFilter) Check() (faults []Fault) {
+	_, _, faults = f.Prices()
 	return faults
 }
 
 // Prices returns the range of prices in minor units, nil where it is open.
-func (q ItemsQuery) Prices() (least, most *int64, faults []Fault) {
+func (f PriceFilter) Prices() (least, most *int64, faults []Fault) {
 	read := func(at string, d Decimal) *int64 {
 		if d == "" {
 			return nil
 		}
-		minor, fault := MoneyDraft{q.In(), d}.Minor()
+		minor, fault := MoneyDraft{f.In(), d}.Minor()
 		if fault == nil {
 			return &minor
 		}
@@ -41,7 +46,7 @@ func (q ItemsQuery) Prices() (least, most *int64, faults []Fault) {
 		faults = append(faults, Fault{at, fault.Code, fault.Detail})
 		return nil
 	}
-	least, most = read("/minPrice", q.MinPrice), read("/maxPrice", q.MaxPrice)
+	least, most = read("/minPrice", f.MinPrice), read("/maxPrice", f.MaxPrice)
 	if least != nil && most != nil && *most < *least {
 		faults = append(faults, Fault{"/maxPrice", "out-of-range", "must not be less than minPrice"})
 	}
@@ -49,11 +54,11 @@ func (q ItemsQuery) Prices() (least, most *int64, faults []Fault) {
 }
 
 // In is the currency of the prices.
-func (q ItemsQuery) In() string {
-	if q.Currency == "" {
+func (f PriceFilter) In() string {
+	if f.Currency == "" {
 		return Rupee
 	}
-	return q.Currency
+	return f.Currency
 }
 
 // An ItemMerchant is the business that sells an item.

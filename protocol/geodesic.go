@@ -44,3 +44,24 @@ func (g Geo) Distance(to Geo) float64 {
 	}
 	return farthest
 }
+
+// A Box is an area between two parallels and two meridians, in degrees. It may cross the meridian of
+// 180 degrees: West is within [-180, 180), and West + Width may be more than 180.
+type Box struct{ South, North, West, Width float64 }
+
+// Around returns a box that contains every place at most radius metres away.
+func (g Geo) Around(radius float64) Box {
+	// A line on the ellipsoid is at least as long as the one with the same coordinates on a sphere whose
+	// radius is the least radius of curvature, that of the meridian at the equator.
+	const least = 6_335_439
+	angle, margin := radius/least, 1e-9
+	across := angle * 180 / math.Pi
+	b := Box{South: g.Latitude - across - margin, North: g.Latitude + across + margin, West: -180, Width: 360}
+	if b.South > -90 && b.North < 90 { // no pole is in it
+		half := math.Asin(min(1, math.Sin(angle)/math.Cos(g.Latitude*math.Pi/180)))*180/math.Pi + margin
+		b.Width = min(2*half, 360)
+		b.West = math.Mod(g.Longitude-half+540, 360) - 180
+	}
+	b.South, b.North = max(b.South, -90), min(b.North, 90)
+	return b
+}

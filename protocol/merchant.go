@@ -1,6 +1,9 @@
 package protocol
 
 import (
+	"math"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -17,6 +20,12 @@ type Address struct {
 type Geo struct {
 	Latitude  float64 `json:"latitude" minimum:"-90" maximum:"90" doc:"Degrees north."`
 	Longitude float64 `json:"longitude" minimum:"-180" maximum:"180" doc:"Degrees east."`
+}
+
+// String returns the place as it is in queries: latitude,longitude.
+func (g Geo) String() string {
+	degrees := func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
+	return degrees(g.Latitude) + "," + degrees(g.Longitude)
 }
 
 // A MerchantDraft is the merchant record of a business, as its owner writes it.
@@ -127,6 +136,7 @@ type MerchantEntry struct {
 	Headline string  `json:"headline"`
 	Category *string `json:"category" nullable:"true"`
 	City     *string `json:"city" nullable:"true"`
+	Distance *int    `json:"distance,omitempty" doc:"Metres from near; only with near."`
 	Openness
 	HasIdentity bool        `json:"hasIdentity" doc:"The business has an on-chain identity."`
 	Reputation  *Reputation `json:"reputation" required:"true" orNull:"true"`
@@ -137,26 +147,60 @@ type MerchantEntry struct {
 	Untrusted   bool        `json:"untrusted_content" enum:"true" doc:"Always true."`
 }
 
-// MerchantQuery selects businesses.
+// MerchantQuery selects businesses. All conditions combine.
 type MerchantQuery struct {
 	Q        string `json:"q,omitempty" maxLength:"200" doc:"Words to find, also in names, descriptions and tags of items; the last may be the beginning of one; also \"a phrase\", -word, tag:x."`
-	Category string `json:"category,omitempty" maxLength:"60" doc:"Only merchants of this category, in any case." example:"restaurant"`
-	City     string `json:"city,omitempty" maxLength:"80" doc:"Only merchants of this city, by any of its common names: Bombay finds Mumbai." example:"Bengaluru"`
-	OpenNow  bool   `json:"openNow,omitempty" doc:"Only merchants that are open at this moment."`
+	Category string `json:"category,omitempty" maxLength:"60" doc:"Only of this category, by any of its common names." example:"restaurant"`
+	City     string `json:"city,omitempty" maxLength:"80" doc:"Only of this city, by any of its common names: Bombay finds Mumbai." example:"Bengaluru"`
+	Near     string `json:"near,omitempty" maxLength:"40" doc:"Only within radius of latitude,longitude." example:"12.9756,77.6050"`
+	Radius   int    `json:"radius,omitempty" minimum:"1" maximum:"21000000" default:"5000" doc:"Metres."`
+	PriceFilter
+	AcceptsReturns bool `json:"acceptsReturns,omitempty" doc:"Only with returns."`
+	OpenNow        bool `json:"openNow,omitempty" doc:"Only those that are open at this moment."`
 	Paging
 }
 
-// Check parses q.
+// nearby is the radius when none is given, in metres.
+const nearby = 5000
+
+// Place returns the place of near and the radius in metres; nil without near.
+func (q MerchantQuery) Place() (near *Geo, radius float64, faults []Fault) {
+	if q.Near == "" {
+		if q.Radius != 0 {
+			faults = append(faults, Fault{"/near", "required", "radius is measured from near, which is missing"})
+		}
+		return nil, 0, faults
+	}
+	north, east, _ := strings.Cut(q.Near, ",")
+	at, bad := [2]float64{}, false
+	for i, text := range []string{north, east} {
+		n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		bad = bad || err != nil || !(math.Abs(n) <= float64(90*(i+1)))
+		at[i] = n
+	}
+	if bad {
+		faults = append(faults, Fault{"/near", "wrong-shape", "must be latitude,longitude in degrees, such as 12.9756,77.6050"})
+	}
+	near = &Geo{Latitude: at[0], Longitude: at[1]}
+	if radius = float64(q.Radius); q.Radius == 0 {
+		radius = nearby
+	}
+	return near, radius, faults
+}
+
+// Check parses q, near and the range of prices.
 func (q MerchantQuery) Check() []Fault {
 	_, faults := ParseQuery(q.Q)
-	return faults
+	_, _, place := q.Place()
+	return slices.Concat(faults, place, q.PriceFilter.Check())
 }
 
 var ListMerchants = declare[MerchantQuery, Page[MerchantEntry]](Operation{
 	Name: "list_merchants", Title: "List merchants",
-	Summary:     "Businesses listed, filtered by text, category, city and whether they are open now.",
-	Description: "Merchants that match by name come first, then those that answer, then the most recently changed. openNow is evaluated again for each page.",
-	HTTP:        Route{"GET", "/api/public/merchants", 200}, Doors: Everywhere, ReadOnly: true,
+	Summary: "Businesses by text, category, city, distance, price, returns and hours.",
+	Description: "Those that match by name come first, then those that answer, then the most recently changed. " +
+		"openNow and prices are evaluated for each page.",
+	HTTP: Route{"GET", "/api/public/merchants", 200}, Doors: Everywhere, ReadOnly: true,
 	Codes:   []Code{InvalidCursor},
 	Example: MerchantQuery{City: "Bengaluru"},
 })

@@ -89,7 +89,7 @@ func (ps Profiles) Search(ctx context.Context, text string, terms []protocol.ARD
 	if position, err := protocol.ParseCursor(listARDAny, after); err == nil && position != "" {
 		return ps.searchAny(ctx, s, limit, position)
 	}
-	found, err := ps.list(ctx, listARD, s, protocol.Paging{Limit: limit, After: after}, false)
+	found, err := ps.list(ctx, listARD, s, protocol.Paging{Limit: limit, After: after}, nil)
 	if err != nil {
 		return out, err
 	}

@@ -75,7 +75,7 @@ func (is Items) conditions(s *search, q *ItemQuery, seqs []int64) {
 	group(each(q.Availabilities, func(a protocol.Availability) string { return facet(facetAvailability, string(a)) }))
 	if q.priced() {
 		least, most := q.bounds()
-		group(priceFacets(q.Currency, least, most))
+		group(priceFacets(q.Currency, least, most, priceLevels))
 	}
 }
 

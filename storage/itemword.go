@@ -17,7 +17,7 @@ import (
 var itemWords = wordIndex{table: "item_word", of: "item_word", steps: usualSteps}
 
 // itemWordsVersion is the version of the rules for the words of items.
-var itemWordsVersion = fmt.Sprint(postWordsVersion, ".2")
+var itemWordsVersion = fmt.Sprint(postWordsVersion, ".3")
 
 const itemWordsSetting = "words of items"
 
@@ -129,11 +129,12 @@ func priceFacet(currency string, bucket int64, level int) string {
 	return facet(facetPrice, strings.ToLower(currency)+"."+strconv.Itoa(level)+"."+number(bucket>>(priceBits-3*level)))
 }
 
-// priceFacets are the buckets of a range of amounts.
-func priceFacets(currency string, least, most int64) (all []string) {
-	for at, end := bucketOf(least), bucketOf(most); at <= end; {
+// priceFacets are the buckets of a range of amounts, of the largest sizes.
+func priceFacets(currency string, least, most int64, levels int) (all []string) {
+	within := int64(1)<<(priceBits-3*(levels-1)) - 1 // smallest buckets in one of the least size
+	for at, end := bucketOf(least)&^within, bucketOf(most)|within; at <= end; {
 		level := 0
-		for level < priceLevels-1 && (at&(1<<(priceBits-3*level)-1) != 0 || at+(1<<(priceBits-3*level)-1) > end) {
+		for level < levels-1 && (at&(1<<(priceBits-3*level)-1) != 0 || at+(1<<(priceBits-3*level)-1) > end) {
 			level++
 		}
 		all = append(all, priceFacet(currency, at, level))
@@ -142,8 +143,11 @@ func priceFacets(currency string, least, most int64) (all []string) {
 	return all
 }
 
-// addWords adds rows to the index that are not in it.
+// addWords adds rows to the index that are not in it, and their prices.
 func (is Items) addWords(ctx context.Context, rows []newRow) error {
+	if err := is.addPrices(ctx, rows); err != nil {
+		return err
+	}
 	add := itemWords.insert(is.tx.db.engine)
 	if is.tx.db.engine == engineSQLite {
 		for _, r := range rows {
@@ -163,7 +167,7 @@ func (is Items) addWords(ctx context.Context, rows []newRow) error {
 	return nil
 }
 
-// dropWords removes rows from the index.
+// dropWords removes rows from the index, and their prices.
 func (is Items) dropWords(ctx context.Context, at []int64) error {
 	key := "seq"
 	if is.tx.db.engine == engineSQLite {
@@ -171,6 +175,9 @@ func (is Items) dropWords(ctx context.Context, at []int64) error {
 	}
 	for some := range slices.Chunk(at, rowsAtOnce) {
 		if _, err := is.tx.write(ctx, `DELETE FROM item_word WHERE `+key+` IN (`+marks(len(some))+`)`, anyOf(some)...); err != nil {
+			return err
+		}
+		if _, err := is.tx.write(ctx, `DELETE FROM item_price WHERE pos IN (`+marks(len(some))+`)`, anyOf(some)...); err != nil {
 			return err
 		}
 	}
@@ -206,11 +213,10 @@ func (is Items) indexSome(ctx context.Context, last int64) (int64, error) {
 		if is.tx.db.engine == engineSQLite {
 			empty = `INSERT INTO item_word (item_word) VALUES ('delete-all')`
 		}
-		if _, err := is.tx.write(ctx, empty); err != nil {
-			return 0, err
-		}
-		if _, err := is.tx.write(ctx, `UPDATE item SET indexed = FALSE WHERE indexed`); err != nil {
-			return 0, err
+		for _, text := range []string{empty, `DELETE FROM item_price`, `UPDATE item SET indexed = FALSE WHERE indexed`} {
+			if _, err := is.tx.write(ctx, text); err != nil {
+				return 0, err
+			}
 		}
 	}
 	rows, err := is.tx.query(ctx, `SELECT `+itemColumns+` FROM item i WHERE i.pos > ? ORDER BY i.pos LIMIT 500`, last)
@@ -243,7 +249,7 @@ func (is Items) indexSome(ctx context.Context, last int64) (int64, error) {
 }
 
 // What a merchant sells, for the index of the directory: the words of its items, up to
-// a size, the names first. It is stored, so that a change of the profile reads no items.
+// a size, the names first, and its prices. It is stored, so that a change of the profile reads no items.
 
 // maxShopText is the size limit of that text, in bytes.
 const maxShopText = 128 << 10
@@ -259,6 +265,15 @@ func shopText(items []StoredItem) string {
 	for n := range items {
 		t.addItemRest(&items[n].Draft)
 	}
+	var prices []price
+	for n := range items {
+		for _, v := range items[n].Variants() {
+			if v.Currency != "" {
+				prices = append(prices, price{v.Currency, v.Minor})
+			}
+		}
+	}
+	t.prices(prices)
 	return string(t.b)
 }
 
@@ -353,6 +368,11 @@ func (is Items) ShopWords(ctx context.Context, handle string) (string, error) {
 			}
 		}
 	}
+	if err != nil {
+		return "", err
+	}
+	prices, err := is.pricesOf(ctx, seq, catalog)
+	t.prices(prices)
 	return string(t.b), err
 }
 

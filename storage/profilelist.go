@@ -34,7 +34,7 @@ func (ps Profiles) List(ctx context.Context, q protocol.AgentQuery) (protocol.Pa
 	if err != nil {
 		return protocol.Page[ListedProfile]{}, err
 	}
-	return ps.list(ctx, listProfiles, s, q.Paging, false)
+	return ps.list(ctx, listProfiles, s, q.Paging, nil)
 }
 
 // ListPeople returns listed persons, in the order of [Profiles.List].
@@ -43,26 +43,7 @@ func (ps Profiles) ListPeople(ctx context.Context, q protocol.PeopleQuery) (prot
 	if err != nil {
 		return protocol.Page[ListedProfile]{}, err
 	}
-	return ps.list(ctx, listPeople, s, q.Paging, false)
-}
-
-// ListMerchants returns listed businesses, in the order of [Profiles.List]. A
-// word of q also matches its singular and plural, the last word also longer words
-// that begin with it. OpenNow is evaluated at tx.Now, for each page.
-func (ps Profiles) ListMerchants(ctx context.Context, q protocol.MerchantQuery) (protocol.Page[ListedProfile], error) {
-	facets := []string{facet(facetKind, string(protocol.Business))}
-	if q.Category != "" {
-		facets = append(facets, facet(facetCategory, categoryName(q.Category)))
-	}
-	if q.City != "" {
-		facets = append(facets, facet(facetCity, cityName(q.City)))
-	}
-	s, err := newSearch(q.Q, facets...)
-	if err != nil {
-		return protocol.Page[ListedProfile]{}, err
-	}
-	s.near = true
-	return ps.list(ctx, listMerchants, s, q.Paging, q.OpenNow)
+	return ps.list(ctx, listPeople, s, q.Paging, nil)
 }
 
 func profileFacets(q protocol.AgentQuery) []string {
@@ -120,11 +101,13 @@ func (ps Profiles) beginWalk(ctx context.Context, listing, after string, classes
 }
 
 // maxLooked limits the profiles that are read for one page. Only what no index can
-// decide (phrases of three words, hours that have just changed) makes a page read
-// more than it shows; it then ends early and still has a next page.
+// decide (phrases of three words, hours that have just changed, distances and prices
+// at the ends of a range) makes a page read more than it shows; it then ends early and still has a next page.
 const maxLooked = 1000
 
-func (ps Profiles) list(ctx context.Context, listing string, s search, paging protocol.Paging, open bool) (out protocol.Page[ListedProfile], err error) {
+func (ps Profiles) list(
+	ctx context.Context, listing string, s search, paging protocol.Paging, f *shopFilter,
+) (out protocol.Page[ListedProfile], err error) {
 	out.Items = []ListedProfile{}
 	limit := bounded(paging.Limit)
 	w, err := ps.beginWalk(ctx, listing, paging.After, s.classes())
@@ -134,10 +117,10 @@ func (ps Profiles) list(ctx context.Context, listing string, s search, paging pr
 	last, looked := w, 0
 	for w.class < s.classes() {
 		want := limit + 1 - len(out.Items)
-		if s.reads() {
+		if s.reads() || f.rough() {
 			want += 20
 		}
-		found, err := ps.findVersions(ctx, &s, w, want, open)
+		found, err := ps.findVersions(ctx, &s, w, want, f != nil && f.open)
 		if err != nil {
 			return out, err
 		}
@@ -145,9 +128,13 @@ func (ps Profiles) list(ctx context.Context, listing string, s search, paging pr
 		if err != nil {
 			return out, err
 		}
+		sells, err := f.sellers(ctx, ps.tx, found)
+		if err != nil {
+			return out, err
+		}
 		for _, v := range found {
 			p := profiles[v.seq]
-			if p == nil || open && !p.Merchant.open(p.Draft.Timezone, ps.tx.Now) || !s.fits(p) {
+			if p == nil || !f.admits(ps.tx, p, sells[v.seq]) || !s.fits(p) {
 				w.before = v.pos
 				continue
 			}

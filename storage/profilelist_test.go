@@ -371,6 +371,7 @@ func TestListMerchants(t *testing.T) {
 		check(protocol.MerchantQuery{Category: "bakery", City: "Bombay"}, "day-shop", "night-shop")
 		check(protocol.MerchantQuery{Q: "pav"}, "day-shop")
 		check(protocol.MerchantQuery{Q: "mumbai"}, "day-shop", "night-shop")
+		checkConditions(t, d, check)
 
 		open := protocol.MerchantQuery{OpenNow: true}
 		check(open, "day-shop", "berlin-shop")
@@ -410,6 +411,58 @@ func TestListMerchants(t *testing.T) {
 		check(protocol.MerchantQuery{Q: "b2"})
 		require.NoError(t, db.Check(t.Context()))
 	})
+}
+
+// checkConditions asks for merchants by distance, by prices and by returns.
+func checkConditions(t *testing.T, d directory, check func(protocol.MerchantQuery, ...string)) {
+	shops := []string{"dateline", "pole", "corner", "far"}
+	places := []protocol.Geo{{Latitude: -16.8, Longitude: 179.999}, {Latitude: 89.99, Longitude: 10}, {Latitude: 12.9756, Longitude: 77.605},
+		{Latitude: 13.0827, Longitude: 80.2707}}
+	for i, at := range places {
+		returns := &protocol.ReturnsPolicy{AcceptsReturns: i%2 == 0}
+		d.put(protocol.ProfileDraft{Handle: shops[i], Timezone: "Asia/Kolkata", Returns: returns})
+		inr := func(amount string) *protocol.MoneyDraft {
+			return &protocol.MoneyDraft{Currency: "INR", Amount: protocol.Decimal(amount)}
+		}
+		d.merchant(shops[i], protocol.MerchantDraft{Geo: &at, Items: []protocol.ItemDraft{
+			{SKU: "a", Name: "Thing", Price: inr(fmt.Sprint(1000 + i))},
+			{SKU: "b", Name: "Thing", Options: []protocol.ItemOption{{Name: "Size", Values: []string{"S", "L"}}}, Variants: []protocol.VariantDraft{
+				{Options: []string{"S"}, Price: inr("5000.50")}, {Options: []string{"L"}, Price: inr(fmt.Sprint(90_000 + i))}}},
+		}})
+	}
+	near := func(place string, radius int, want ...string) {
+		t.Helper()
+		check(protocol.MerchantQuery{Near: place, Radius: radius}, want...)
+	}
+	near("12.97,77.6", 0, "corner")
+	near("12.9756,77.605", 1, "corner")
+	near("12.9756,77.605", 291_000, "corner", "far") // 290 km on the ellipsoid
+	near("12.9756,77.605", 289_000, "corner")
+	near("-16.8,-179.999", 300, "dateline") // across the meridian of 180 degrees
+	near("-16.8,-179.999", 200)
+	near("89.99,-170", 2300, "pole") // across the pole
+	near("0,0", 21_000_000, shops...)
+	check(protocol.MerchantQuery{Near: "12.97,77.6", City: "Bengaluru"})
+	check(protocol.MerchantQuery{AcceptsReturns: true}, "dateline", "corner")
+	check(protocol.MerchantQuery{AcceptsReturns: true, Q: "thing", Near: "13,78", Radius: 1_000_000}, "corner")
+	price := func(least, most protocol.Decimal, want ...string) {
+		t.Helper()
+		check(protocol.MerchantQuery{PriceFilter: protocol.PriceFilter{MinPrice: least, MaxPrice: most}}, want...)
+	}
+	price("1001", "1002", "pole", "corner")
+	price("1001.01", "1001.99")
+	price("5000.5", "5000.50", shops...)
+	price("5000.51", "89999.99")
+	price("90003", "", "far")
+	price("", "30", "day-shop")
+	check(protocol.MerchantQuery{PriceFilter: protocol.PriceFilter{MinPrice: "1", Currency: "EUR"}})
+	check(protocol.MerchantQuery{Q: "thing", Near: "12.97,77.6", PriceFilter: protocol.PriceFilter{MaxPrice: "1002"}, AcceptsReturns: true}, "corner")
+	d.merchant("corner", protocol.MerchantDraft{}) // sells nothing any more, and is nowhere
+	near("12.97,77.6", 0)
+	price("1001", "1002", "pole")
+	for _, handle := range shops {
+		write(t, d.db, func(ctx context.Context, tx *storage.Tx) error { return tx.Profiles().Delete(ctx, handle) })
+	}
 }
 
 // A database whose index was made by other rules is indexed again when opened.

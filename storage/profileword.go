@@ -106,6 +106,14 @@ func profileText(p *StoredProfile, m *StoredMerchant) string {
 	if m != nil && m.Draft.City != "" {
 		t.put(facet(facetCity, cityName(m.Draft.City)))
 	}
+	if m != nil && m.Draft.Geo != nil {
+		for _, cell := range cellsOf(*m.Draft.Geo) {
+			t.put(cell)
+		}
+	}
+	if d.Returns != nil && d.Returns.AcceptsReturns {
+		t.put(facet(facetReturns, ""))
+	}
 	return string(t.b)
 }
 

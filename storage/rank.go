@@ -146,7 +146,7 @@ func (ps Profiles) PruneRanks(ctx context.Context, before time.Time) (int, error
 
 // profileWordsVersion is the version of the rules for the words of profiles: those
 // of word.go and of profileword.go.
-var profileWordsVersion = fmt.Sprint(postWordsVersion, ".5")
+var profileWordsVersion = fmt.Sprint(postWordsVersion, ".6")
 
 const profileWordsSetting = "words of profiles"
 

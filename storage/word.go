@@ -220,10 +220,12 @@ const (
 	facetCategory   = "\ue000g" // category of a merchant
 	facetCity       = "\ue000u" // city of a merchant, by its one name
 	facetLanguage   = "\ue000m" // language that an agent speaks
+	facetReturns    = "\ue000f" // accepts returns
+	facetCell       = "\ue000z" // where a merchant is (cell.go)
 
 	facetShop         = "\ue000h" // number of the merchant of an item
 	facetAvailability = "\ue000q" // availability of a variant of an item
-	facetPrice        = "\ue000w" // bucket of the price of a variant (itemword.go)
+	facetPrice        = "\ue000w" // bucket of the price of a variant, or of one that a merchant sells (itemword.go)
 )
 
 // facet is one word for a filter's value. Characters that are neither letter nor

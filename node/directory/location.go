@@ -3,6 +3,7 @@ package directory
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 
 	"stoa/protocol"
@@ -34,6 +35,9 @@ func (d *Directory) LocationsForUCP(
 		return page, nil
 	}
 	ask := protocol.MerchantQuery{Q: in.Q, Category: in.Category, City: in.City, Paging: in.Paging}
+	if in.Near != nil { // in whole metres; location compares exactly
+		ask.Near, ask.Radius = in.Near.String(), max(1, int(math.Ceil(in.Radius)))
+	}
 	for looked := 0; ; {
 		ask.Limit = in.Size() - len(page.Items) // so that the cursor is after the last one shown
 		found, err := tx.Profiles().ListMerchants(ctx, ask)

@@ -3,6 +3,7 @@ package directory
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 
 	"stoa/protocol"
@@ -15,6 +16,7 @@ func (d *Directory) Merchants(
 ) (protocol.Page[protocol.MerchantEntry], error) {
 	found, err := tx.Profiles().ListMerchants(ctx, in)
 	page := protocol.Page[protocol.MerchantEntry]{Items: make([]protocol.MerchantEntry, 0, len(found.Items)), Next: found.Next}
+	near, _, _ := in.Place()
 	for i := range found.Items {
 		f := &found.Items[i]
 		p := f.Draft
@@ -25,6 +27,9 @@ func (d *Directory) Merchants(
 		}
 		if f.Merchant != nil {
 			e.Category, e.City = given(f.Merchant.Draft.Category), given(f.Merchant.Draft.City)
+			if at := f.Merchant.Draft.Geo; near != nil && at != nil {
+				e.Distance = new(int(math.Round(near.Distance(*at))))
+			}
 		}
 		e.Alive, e.LastSeenAt = liveness(&f.StoredProfile)
 		page.Items = append(page.Items, e)

@@ -47,7 +47,7 @@ func given(query url.Values) url.Values {
 	return out
 }
 
-// tidy changes what people write to what the wire has: @asha, #paper, in-ka, Karnataka.
+// tidy changes what people write to what the wire has: @asha, #paper, in-ka, Karnataka, 12.97, 77.59.
 func tidy(name, v string) string {
 	switch name {
 	case "author":
@@ -56,6 +56,8 @@ func tidy(name, v string) string {
 		return protocol.FoldTag(strings.TrimPrefix(v, "#"))
 	case "region":
 		return regionCode(v)
+	case "near":
+		return strings.Join(strings.Fields(v), "")
 	}
 	return v
 }

@@ -1,0 +1,86 @@
+package storage
+
+import (
+	"context"
+
+	"stoa/protocol"
+)
+
+// A shopFilter is what the index decides only roughly about a business of a list: it is asked again of
+// those that the index finds.
+type shopFilter struct {
+	open   bool
+	near   *protocol.Geo
+	radius float64 // metres
+	prices ItemQuery
+}
+
+// ListMerchants returns listed businesses, in the order of [Profiles.List]. A
+// word of q also matches its singular and plural, the last word also longer words
+// that begin with it. Hours and prices are those of tx.Now, for each page.
+func (ps Profiles) ListMerchants(ctx context.Context, q protocol.MerchantQuery) (protocol.Page[ListedProfile], error) {
+	facets := []string{facet(facetKind, string(protocol.Business))}
+	if q.Category != "" {
+		facets = append(facets, facet(facetCategory, categoryName(q.Category)))
+	}
+	if q.City != "" {
+		facets = append(facets, facet(facetCity, cityName(q.City)))
+	}
+	if q.AcceptsReturns {
+		facets = append(facets, facet(facetReturns, ""))
+	}
+	s, err := newSearch(q.Q, facets...)
+	if err != nil {
+		return protocol.Page[ListedProfile]{}, err
+	}
+	s.near = true
+	f := shopFilter{open: q.OpenNow, prices: ItemQuery{Currency: q.In()}}
+	if f.near, f.radius, _ = q.Place(); f.near != nil {
+		s.groups = append(s.groups, cellsAround(*f.near, f.radius))
+	}
+	if f.prices.Min, f.prices.Max, _ = q.Prices(); f.prices.priced() {
+		least, most := f.prices.bounds()
+		s.groups = append(s.groups, priceFacets(f.prices.Currency, least, most, shopPriceLevels))
+	}
+	return ps.list(ctx, listMerchants, s, q.Paging, &f)
+}
+
+// rough reports whether there is more to decide than the index does; nil is for lists of all profiles.
+func (f *shopFilter) rough() bool { return f != nil && (f.near != nil || f.prices.priced()) }
+
+// admits decides about a business, whose number is among sellers when it sells something at such a price.
+func (f *shopFilter) admits(tx *Tx, p *ListedProfile, sells bool) bool {
+	if f == nil {
+		return true
+	}
+	return (!f.open || p.Merchant.open(p.Draft.Timezone, tx.Now)) && (!f.prices.priced() || sells) &&
+		(f.near == nil || p.Merchant != nil && p.Merchant.Draft.Geo != nil && f.near.Distance(*p.Merchant.Draft.Geo) <= f.radius)
+}
+
+// sellers are the businesses of versions that sell something at a price of the filter.
+func (f *shopFilter) sellers(ctx context.Context, tx *Tx, found []version) (map[int64]bool, error) {
+	if f == nil || !f.prices.priced() || len(found) == 0 {
+		return nil, nil
+	}
+	text, args := sellersQuery(found, &f.prices)
+	rows, err := tx.query(ctx, text, args...)
+	seqs, err := collect(rows, err, scanInt)
+	sells := map[int64]bool{}
+	for _, seq := range seqs {
+		sells[seq] = true
+	}
+	return sells, err
+}
+
+// sellersQuery looks for one such item of each business, so that a large catalog costs what a small one does.
+func sellersQuery(found []version, q *ItemQuery) (string, []any) {
+	seqs := make([]int64, len(found))
+	for i, v := range found {
+		seqs[i] = v.seq
+	}
+	in, args := inSeqs(seqs)
+	least, most := q.bounds()
+	return `SELECT seq FROM merchant m WHERE ` + in + ` AND (SELECT i.pos FROM item_price p JOIN item i ON i.pos = p.pos
+		WHERE p.seq = m.seq AND p.currency = ? AND p.minor >= ? AND p.minor <= ? AND i.since <= m.catalog AND i.until > m.catalog LIMIT 1) IS NOT NULL`,
+		append(args, q.Currency, least, most)
+}
