@@ -57,6 +57,15 @@ func TestImportItems(t *testing.T) {
 	require.Len(t, h.told("listing"), 3)
 	require.Len(t, items("q=kurt&minPrice=1250&category=कपड़े"), 1)
 
+	// The export is what was imported, and its import changes nothing.
+	out := h.ask("GET", "/api/owner/merchant/items.csv?handle=shop", "", "Authorization", "Bearer "+token)
+	require.Equal(t, 200, out.Code)
+	require.Equal(t, "text/csv; charset=utf-8", out.Header().Get("Content-Type"))
+	require.Contains(t, out.Header().Get("Content-Disposition"), "shop-items.csv")
+	require.Contains(t, out.Body.String(), "\r\nkurta,Kurta,,1200.00,")
+	send("", "text/csv", out.Body.String()).into(&r)
+	require.Equal(t, [5]int{3, 0, 0, 3, 0}, [5]int{r.Items, r.Added, r.Changed, r.Unchanged, r.Removed})
+
 	// Every fault, by line; nothing of it is imported.
 	bad := "sku;name;price;option1_name;option1_value\na;A;ten;;\n;B;1;;\na;C;2;;\nd;D;1;Size;S\nd;;1;;S\n\"e\" x;E;;;\nf;F;1;;;;;\n"
 	send("?dryRun=true", "text/csv", bad).into(&r)
@@ -75,6 +84,25 @@ func TestImportItems(t *testing.T) {
 		a := send("", "text/csv", file)
 		require.Equal(t, 400, a.Code, "%q %s", file, a.Body)
 		require.Contains(t, a.Body.String(), says)
+	}
+	for name, x := range map[string]struct {
+		file   string
+		items  int
+		faults []string
+	}{
+		"byte order mark, CRLF, empty lines": {"\ufeffsku,name\r\n\r\na,A\r\n\r\n\r\nb,B", 2, nil},
+		"quoted newlines":                    {"sku,name,description\na,A,\"one\r\n,\"\"two\"\"\"\nb,,\n", 2, []string{"4 /name"}},
+		"an open quote":                      {"sku,name\na,A\nb,\"B\n" + strings.Repeat("c,C\n", 1000), 1, []string{"3 "}},
+		"another encoding":                   {"sku,name\na,Caf\xe9\nb,B\n", 1, []string{"2 "}},
+		"a formula as text":                  {"sku,name\na,'=1+2\n", 1, nil},
+		"JSON beside columns":                {"sku,name,price,json\na,A,5,\"{\"\"sku\"\":\"\"a\"\",\"\"name\"\":\"\"A\"\"}\"\n", 1, []string{"2 /price"}},
+		"one item too many":                  {"sku,name\n" + numbered(20_001), 20_000, []string{"20002 "}},
+	} {
+		a := send("?dryRun=true", "text/csv", x.file)
+		require.Equal(t, 200, a.Code, "%s: %s", name, a.Body)
+		a.into(&r)
+		require.Equal(t, x.items, r.Items, name)
+		require.Equal(t, x.faults, faultLines(r.Faults), name)
 	}
 	require.Equal(t, http.StatusUnsupportedMediaType, send("", "application/zip", "PK").Code)
 	require.Equal(t, 401, h.ask("POST", "/api/owner/merchant/items/import", catalogCSV, "Content-Type", "text/csv").Code)
@@ -123,6 +151,14 @@ func TestImportItems(t *testing.T) {
 	require.Equal(t, 412, put(tag))
 	require.Equal(t, 204, h.ask("DELETE", "/api/owner/merchant/items/s1", "", "Authorization", "Bearer "+token).Code)
 	require.Equal(t, 404, h.ask("DELETE", "/api/owner/merchant/items/s1", "", "Authorization", "Bearer "+token).Code)
+}
+
+func numbered(n int) string {
+	var file strings.Builder
+	for i := range n {
+		fmt.Fprintf(&file, "s%d,N\n", i)
+	}
+	return file.String()
 }
 
 func faultLines(faults []protocol.LineFault) (all []string) {

@@ -445,6 +445,7 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	dispatch.BindPlain(t, protocol.ExportArchive, n.archive.Export)
 	dispatch.BindFile(t, protocol.ImportArchive, n.archive.Import)
 	dispatch.BindFile(t, protocol.ImportItems, n.catalog.Import)
+	dispatch.BindPlain(t, protocol.ExportItems, n.catalog.Export)
 
 	// site
 	dispatch.BindPlain(t, protocol.AboutService, about.About)

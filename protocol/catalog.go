@@ -142,7 +142,7 @@ var PutItem = declare[ItemInput, OwnItem](Operation{
 
 var RemoveItem = declare[ItemRef, None](Operation{
 	Name: "remove_item", Title: "Remove an item",
-	Summary: "Removes an item from the catalog of a business of yours. Written again within 90 days, it has its id again.",
+	Summary: "Removes an item from the catalog of a business of yours. Written again within 90 days, it has its id and its place again.",
 	HTTP:    Route{"DELETE", "/api/owner/merchant/items/{sku}", 204}, Doors: HTTP | MCP, For: Owners,
 	Access: Owner, Scope: ScopeProfile, Replaces: GetOwnItem.Operation, Codes: []Code{Forbidden, NotFound, Conflict},
 	Example: ItemRef{SKU: "masala-dosa"},
@@ -224,12 +224,23 @@ var ImportItems = declare[ItemsImport, ItemsImportReport](Operation{
 	Summary: "Imports the items of a business of yours from a file of CSV or JSON Lines, all of them or none; the file is the body.",
 	Description: "Up to 20,000 items and 64 MiB, UTF-8. JSON Lines: one item a line, as put_item takes it. CSV: the first line names the columns " +
 		"sku, name, description, price, list_price, currency, unit, category, categories, tags, availability, barcode, image, media, url, measure, reference, " +
-		"variant_sku, option1_name, option1_value, up to option3_value; only sku and name are required. " +
+		"variant_sku, option1_name, option1_value, up to option5_value, json (a whole item); only sku and name are required. " +
 		"Prices are decimals in rupees (85.50) unless currency says otherwise; " +
 		"categories, tags and media are divided by |; measure and reference are such as 750 ml. Lines of one sku that follow each other are variants of one item: " +
-		"T1,Kurta,1200,Size,S and then T1,,1250,Size,M. Readers see the old catalog until the new one is complete. A dry run lists every fault by line.",
+		"T1,Kurta,1200,Size,S and then T1,,1250,Size,M; a first line without values of its options says what all of them have. " +
+		"An apostrophe before =, +, - or @ is not part of a value. " +
+		"Readers see the old catalog until the new one is complete. A dry run lists every fault by line.",
 	HTTP: Route{"POST", "/api/owner/merchant/items/import", 200}, Doors: HTTP, For: Owners,
 	Upload: MaxItemsUpload, UploadMedia: "text/csv, application/jsonl, application/x-ndjson",
 	Access: Session, Scope: ScopeProfile, Idempotent: true, Codes: []Code{Forbidden, NotFound, Conflict, TooLarge, UnsupportedMediaType},
 	Example: ItemsImport{DryRun: true},
+})
+
+var ExportItems = declare[Owned, File](Operation{
+	Name: "export_items", Title: "Export your catalog",
+	Summary:     "Exports the items of a business of yours as CSV, with the columns of import_items: an import of the file changes nothing.",
+	Description: "UTF-8 with a byte order mark. A cell that a spreadsheet would take for a formula begins with an apostrophe; an item that columns cannot express is in the column json.",
+	HTTP:        Route{"GET", "/api/owner/merchant/items.csv", 200}, Doors: HTTP, For: Owners, Media: "text/csv; charset=utf-8",
+	Access: Owner, Scope: ScopeProfile, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden, NotFound, Overloaded},
+	Example: Owned{},
 })

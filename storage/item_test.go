@@ -182,7 +182,7 @@ func TestItems_Ids(t *testing.T) {
 		require.Empty(t, d.onSale(storage.ItemQuery{Q: "kurta"}, 10))
 		require.Equal(t, 1, d.items("cloth", changed).Added)
 		require.Equal(t, after.ID, get("cloth", "kurta").ID)
-		require.Equal(t, []string{"cloth/scarf", "cloth/kurta"}, d.onSale(storage.ItemQuery{Handles: []string{"cloth"}}, 10), "at the end")
+		require.Equal(t, []string{"cloth/kurta", "cloth/scarf"}, d.onSale(storage.ItemQuery{Handles: []string{"cloth"}}, 10), "where it was")
 		require.Equal(t, []string{"cloth/kurta"}, d.onSale(storage.ItemQuery{Q: "kurta"}, 10))
 		require.Equal(t, 1, d.items("cloth", changed).Unchanged)
 		require.NoError(t, db.Check(t.Context()))

@@ -93,7 +93,7 @@ func (c *ItemChanges) note(i, old *StoredItem) {
 	}
 }
 
-// Put writes items of a business: a new one at the end, another in its place. There
+// Put writes items of a business: a new one at the end, another, and one that was removed, in its place. There
 // may be [protocol.MaxBatchItems]. ErrNotFound when there is no such profile,
 // [ErrImporting], [ErrFull].
 func (is Items) Put(ctx context.Context, handle string, drafts ...protocol.ItemDraft) (*ItemChanges, error) {
@@ -249,7 +249,7 @@ func (is Items) put(ctx context.Context, h *shop, drafts []protocol.ItemDraft, w
 		}
 		if whole {
 			r.place = int64(n+1) * placeStep
-		} else if !onSale {
+		} else if before == nil {
 			end += placeStep
 			r.place = end
 		}

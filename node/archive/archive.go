@@ -84,25 +84,8 @@ func (a *Archive) Export(ctx context.Context, c protocol.Caller, in protocol.Exp
 		f.Close()
 		return nil, err
 	}
-	size, err := f.Seek(0, io.SeekCurrent)
-	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return file{f, size, handle + ".stoa.tar.gz"}, nil
+	return dispatch.Made(f, handle+".stoa.tar.gz")
 }
-
-type file struct {
-	*os.File
-	size int64
-	name string
-}
-
-func (f file) Size() int64  { return f.size }
-func (f file) Name() string { return f.name }
 
 // ImportFor does import_for: file is an *os.File, which is read where it is.
 func (a *Archive) ImportFor(ctx context.Context, c protocol.Caller, in protocol.ImportOrder, file io.Reader) (protocol.ImportReport, error) {

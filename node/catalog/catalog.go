@@ -1,6 +1,6 @@
 // Package catalog is the room of whole catalogs: it imports the items of a business from a file of
 // CSV (RFC 4180) or JSON Lines (one JSON object a line), checked completely first, all of it or
-// nothing.
+// nothing, and exports them as CSV.
 package catalog
 
 import (
@@ -16,7 +16,7 @@ import (
 	"stoa/storage"
 )
 
-// A Catalog imports files. Make it with New.
+// A Catalog imports and exports files. Make it with New.
 type Catalog struct {
 	DB      *storage.DB
 	Spool   func() (*os.File, error) // a private temporary file, deleted when it is closed
@@ -39,16 +39,7 @@ func (c *Catalog) Import(ctx context.Context, by protocol.Caller, in protocol.It
 	if err != nil {
 		return protocol.ItemsImportReport{}, err
 	}
-	if err := c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		p, err := tx.Profiles().ByHandle(ctx, handle)
-		if err == nil && p.Draft.Kind != protocol.Business {
-			err = storage.ErrNotFound
-		}
-		if errors.Is(err, storage.ErrNotFound) {
-			return protocol.Errorf(protocol.NotFound, "there is no business @%s on this node", handle)
-		}
-		return err
-	}); err != nil {
+	if err := c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error { return business(ctx, tx, handle) }); err != nil {
 		return protocol.ItemsImportReport{}, err
 	}
 	f, leave, err := c.uploads.Receive(ctx, by.ID(), body)
@@ -58,6 +49,15 @@ func (c *Catalog) Import(ctx context.Context, by protocol.Caller, in protocol.It
 	defer leave()
 	defer f.Close()
 	return c.read(ctx, by, handle, in, f)
+}
+
+// business returns an error when no business has the handle.
+func business(ctx context.Context, tx *storage.Tx, handle string) error {
+	p, err := tx.Profiles().ByHandle(ctx, handle)
+	if errors.Is(err, storage.ErrNotFound) || err == nil && p.Draft.Kind != protocol.Business {
+		return protocol.Errorf(protocol.NotFound, "there is no business @%s on this node", handle)
+	}
+	return err
 }
 
 func (c *Catalog) read(ctx context.Context, by protocol.Caller, handle string, in protocol.ItemsImport, f *os.File) (protocol.ItemsImportReport, error) {

@@ -9,19 +9,22 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"stoa/protocol"
 )
 
 // columns are the columns of a CSV file. Those of a variant say what the row's variant has when the
-// row has values of options, and otherwise what the item has.
+// row has values of options, and otherwise what the item has. json has a whole item that the others
+// cannot express, as put_item takes it.
 var columns = []string{
 	"sku", "name", "description", "price", "list_price", "currency", "unit", "category", "categories", "tags", "availability", "barcode", "image", "media", "url",
 	"measure", "reference", "variant_sku", "option1_name", "option1_value", "option2_name", "option2_value", "option3_name", "option3_value",
+	"option4_name", "option4_value", "option5_name", "option5_value", "json",
 }
 
 // maxRowOptions is how many options a row can have.
-const maxRowOptions = 3
+const maxRowOptions = 5
 
 // A row is a line of a CSV file by column.
 type row map[string]string
@@ -98,9 +101,15 @@ func (f *file) eachRow(r *csv.Reader, names []string, one item) error {
 			}
 			continue
 		}
+		if n := slices.IndexFunc(record, func(cell string) bool { return !utf8.ValidString(cell) }); n >= 0 { // JSON would hide it
+			if !flush() || !one(line, protocol.ItemDraft{}, []protocol.Fault{{Code: "wrong-shape", Detail: notUTF8}}) {
+				return nil
+			}
+			continue
+		}
 		cells, size := row{}, 0
 		for n, cell := range record {
-			if cell = strings.TrimSpace(cell); cell != "" && names[n] != "" {
+			if cell = unguarded(strings.TrimSpace(cell)); cell != "" && names[n] != "" {
 				cells[names[n]] = strings.Clone(cell)
 				size += len(cell)
 			}
@@ -120,9 +129,44 @@ func (f *file) eachRow(r *csv.Reader, names []string, one item) error {
 
 // ofRows is the item of rows of one SKU.
 func (f *file) ofRows(rows []row) (protocol.ItemDraft, []protocol.Fault) {
+	if rows[0]["json"] != "" {
+		return f.ofJSON(rows)
+	}
+	i, faults := members(rows)
+	raw, err := json.Marshal(i)
+	if err != nil {
+		return protocol.ItemDraft{}, []protocol.Fault{{Code: "wrong-shape", Detail: "is not text"}}
+	}
+	if len(raw) > protocol.MaxItemBytes {
+		return protocol.ItemDraft{}, []protocol.Fault{tooLong}
+	}
+	d, more := f.draft(raw)
+	return d, append(faults, more...)
+}
+
+// ofJSON is the item of a row that has it as JSON. Beside it the row has sku and name only, which
+// say what it is.
+func (f *file) ofJSON(rows []row) (protocol.ItemDraft, []protocol.Fault) {
+	if len(rows[0]["json"]) > protocol.MaxItemBytes {
+		return protocol.ItemDraft{}, []protocol.Fault{tooLong}
+	}
+	d, faults := f.draft([]byte(rows[0]["json"]))
+	if len(rows) > 1 {
+		faults = append(faults, protocol.Fault{Pointer: "/sku", Code: "repeated", Detail: "the next line has this sku too"})
+	}
+	for _, name := range columns[:len(columns)-1] {
+		is := map[string]string{"sku": d.SKU, "name": d.Name}[name]
+		if has := rows[0][name]; has != "" && has != is && len(faults) == 0 {
+			faults = append(faults, protocol.Fault{Pointer: "/" + name, Code: "not-the-same", Detail: "the column json has the whole item; change it there"})
+		}
+	}
+	return d, faults
+}
+
+// members are the members of an item of rows of one SKU.
+func members(rows []row) (i map[string]any, faults []protocol.Fault) {
 	first := rows[0]
-	i := map[string]any{"sku": first["sku"]}
-	var faults []protocol.Fault
+	i = map[string]any{"sku": first["sku"]}
 	for _, name := range []string{"name", "description", "unit", "category", "image", "url"} {
 		if first[name] != "" {
 			i[name] = first[name]
@@ -141,43 +185,49 @@ func (f *file) ofRows(rows []row) (protocol.ItemDraft, []protocol.Fault) {
 		i["media"] = media
 	}
 	var options []map[string]any
-	for n := 1; n <= maxRowOptions && first["option"+strconv.Itoa(n)+"_name"] != ""; n++ {
-		options = append(options, map[string]any{"name": first["option"+strconv.Itoa(n)+"_name"], "values": []string{}})
+	valued := false // the first row is a variant
+	for n := 1; n <= maxRowOptions && first[optionName(n)] != ""; n++ {
+		options = append(options, map[string]any{"name": first[optionName(n)], "values": []string{}})
+		valued = valued || first[optionValue(n)] != ""
 	}
-	if len(options) == 0 {
+	if len(options) == 0 || !valued && len(rows) > 1 {
 		faults = append(faults, priced(i, first)...)
-		if len(rows) > 1 {
-			faults = append(faults, protocol.Fault{Pointer: "/sku", Code: "repeated",
-				Detail: "the next line has this sku too; lines of one item name its options in option1_name and option1_value"})
+	}
+	switch {
+	case len(options) == 0 && len(rows) > 1:
+		faults = append(faults, protocol.Fault{Pointer: "/sku", Code: "repeated",
+			Detail: "the next line has this sku too; lines of one item name its options in option1_name and option1_value"})
+	case len(options) > 0:
+		if !valued && len(rows) > 1 {
+			rows = rows[1:]
 		}
-	} else {
 		var variants []any
 		for _, r := range rows {
-			v := map[string]any{}
-			labels := make([]string, len(options))
-			for n := range options {
-				labels[n] = r["option"+strconv.Itoa(n+1)+"_value"]
-				if values := options[n]["values"].([]string); !slices.Contains(values, labels[n]) {
-					options[n]["values"] = append(values, labels[n])
-				}
-			}
-			if v["options"] = labels; r["variant_sku"] != "" {
-				v["sku"] = r["variant_sku"]
-			}
-			faults = append(faults, priced(v, r)...)
-			variants = append(variants, v)
+			v, wrong := variant(r, options)
+			variants, faults = append(variants, v), append(faults, wrong...)
 		}
 		i["options"], i["variants"] = options, variants
 	}
-	raw, err := json.Marshal(i)
-	if err != nil {
-		return protocol.ItemDraft{}, []protocol.Fault{{Code: "wrong-shape", Detail: "is not text"}}
+	return i, faults
+}
+
+func optionName(n int) string  { return "option" + strconv.Itoa(n) + "_name" }
+func optionValue(n int) string { return "option" + strconv.Itoa(n) + "_value" }
+
+// variant is the variant of a row. It adds the values that the row is the first to have.
+func variant(r row, options []map[string]any) (map[string]any, []protocol.Fault) {
+	v := map[string]any{}
+	labels := make([]string, len(options))
+	for n := range options {
+		labels[n] = r[optionValue(n+1)]
+		if values := options[n]["values"].([]string); !slices.Contains(values, labels[n]) {
+			options[n]["values"] = append(values, labels[n])
+		}
 	}
-	if len(raw) > protocol.MaxItemBytes {
-		return protocol.ItemDraft{}, []protocol.Fault{tooLong}
+	if v["options"] = labels; r["variant_sku"] != "" {
+		v["sku"] = r["variant_sku"]
 	}
-	d, more := f.draft(raw)
-	return d, append(faults, more...)
+	return v, priced(v, r)
 }
 
 // priced sets what an item or a variant has of its row.

@@ -95,6 +95,8 @@ func (f *file) each(one item) error {
 	}
 }
 
+const notUTF8 = "is not UTF-8; save the file as UTF-8, which spreadsheets call CSV UTF-8"
+
 var tooLong = protocol.Fault{Code: "too-long", Detail: "an item has at most 32 KiB"}
 
 // readLine reads a line; of one that is longer than most bytes only the end is looked for.
@@ -119,7 +121,7 @@ func (c *Catalog) draft(raw []byte) (d protocol.ItemDraft, faults []protocol.Fau
 		return protocol.ItemDraft{}, []protocol.Fault{{Code: code, Detail: detail}}
 	}
 	if !utf8.Valid(raw) {
-		return one("wrong-shape", "is not UTF-8")
+		return one("wrong-shape", notUTF8)
 	}
 	if err := strictjson.Check(raw, lineLimits); err != nil {
 		return one("wrong-shape", "cannot be read as JSON: "+err.Error())

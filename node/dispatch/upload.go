@@ -91,3 +91,25 @@ func (u *Uploads) Enter() (leave func(), err error) {
 		return nil, protocol.Errorf(protocol.Overloaded, "other %ss are being processed; try again in a minute", u.what)
 	}
 }
+
+// Made returns a spool file that was written to its end as the file of an answer, or closes it.
+func Made(f *os.File, name string) (protocol.File, error) {
+	size, err := f.Seek(0, io.SeekCurrent)
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return madeFile{f, size, name}, nil
+}
+
+type madeFile struct {
+	*os.File
+	size int64
+	name string
+}
+
+func (f madeFile) Size() int64  { return f.size }
+func (f madeFile) Name() string { return f.name }
