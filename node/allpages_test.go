@@ -236,7 +236,7 @@ func (b *tab) accountPages() (paths []string) {
 		paths = append(paths, path)
 		require.Equal(b.t, 200, b.open(path), path)
 		queue = append(queue, look[[]string](b,
-			`[...document.querySelectorAll('main a[href^="/account"]')].map(a => a.pathname).filter(p => !/export|archive/.test(p))`)...)
+			`[...document.querySelectorAll('main a[href^="/account"]')].map(a => a.pathname).filter(p => !/export|archive|\.csv/.test(p))`)...)
 	}
 	return paths
 }

@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -85,11 +86,18 @@ func TestImportItems(t *testing.T) {
 		require.Equal(t, 400, a.Code, "%q %s", file, a.Body)
 		require.Contains(t, a.Body.String(), says)
 	}
+	manual, err := os.ReadFile("../docs/OPERATIONS.md")
+	require.NoError(t, err)
+	_, example, _ := strings.Cut(string(manual), "```csv\n")
+	example, _, _ = strings.Cut(example, "```")
+	sample := h.ask("GET", "/account/items/sample.csv", "").Body.String()
 	for name, x := range map[string]struct {
 		file   string
 		items  int
 		faults []string
 	}{
+		"the manual's example":               {example, 3, nil},
+		"the page's sample":                  {sample, 3, nil},
 		"byte order mark, CRLF, empty lines": {"\ufeffsku,name\r\n\r\na,A\r\n\r\n\r\nb,B", 2, nil},
 		"quoted newlines":                    {"sku,name,description\na,A,\"one\r\n,\"\"two\"\"\"\nb,,\n", 2, []string{"4 /name"}},
 		"an open quote":                      {"sku,name\na,A\nb,\"B\n" + strings.Repeat("c,C\n", 1000), 1, []string{"3 "}},

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,6 +39,22 @@ func TestBrowser_Shop(t *testing.T) {
 		h.ask("GET", "/api/owner/merchant?handle=rao", "", "Authorization", bearer).into(&r)
 		return r
 	}
+	items := func() (all []protocol.ItemDraft) {
+		t.Helper()
+		var page protocol.Page[protocol.OwnItem]
+		h.ask("GET", "/api/owner/merchant/items?handle=rao", "", "Authorization", bearer).into(&page)
+		for _, i := range page.Items {
+			all = append(all, i.Item)
+		}
+		return all
+	}
+	skus := func() (all []string) {
+		t.Helper()
+		for _, i := range items() {
+			all = append(all, i.SKU)
+		}
+		return all
+	}
 	b := openBrowser(t, h.Base)
 	b.screen(390, 844)
 	b.load(chromedp.Navigate(link))
@@ -58,10 +75,10 @@ func TestBrowser_Shop(t *testing.T) {
 	require.Contains(t, b.text("#n-item-tags"), "“दक्षिण” is not a tag")
 	require.Equal(t, 200, b.send("#item", "amount", "₹ 1,50,000/-", "unit", "plate", "tags", "#Vegan"))
 	require.Contains(t, b.text(".done"), "saved")
-	require.Contains(t, b.text("main"), "₹1,50,000 per plate")
+	require.Equal(t, "1,50,000", b.value("#quick-item-amount"))
 	press(`a[href*="new=1"]`)
 	require.Equal(t, 200, b.send("#item", "name", "Filter Coffee", "amount", "25.50", "availability", "out_of_stock", "category", "Drinks"))
-	got := record().Record.Items
+	got := items()
 	require.Equal(t, []protocol.ItemDraft{
 		{SKU: "item", Name: "मसाला डोसा",
 			Price: &protocol.MoneyDraft{Currency: "INR", Amount: "150000.00"}, Unit: "plate", Tags: []string{"vegan"}, Availability: "in_stock"},
@@ -72,16 +89,95 @@ func TestBrowser_Shop(t *testing.T) {
 	require.Equal(t, "1,50,000", b.value("#item-amount"))
 	b.shoot("item")
 	require.Equal(t, 200, b.send("#item", "amount", "40"))
-	require.Equal(t, protocol.Decimal("40.00"), record().Record.Items[0].Price.Amount)
-	press(`form:has([name=part][value=move]) button`)
-	require.Equal(t, "filter-coffee", record().Record.Items[0].SKU)
-	press(`form:has([name=part][value=remove]) button`)
-	require.Len(t, record().Record.Items, 1)
+	require.Equal(t, protocol.Decimal("40.00"), items()[0].Price.Amount)
+	require.Equal(t, 422, b.send("#quick-filter-coffee", "amount", "30 rupees"))
+	require.Equal(t, "This is not an amount of rupees such as 1500 or 1500.50.", b.text("#n-quick-filter-coffee-amount"))
+	require.Equal(t, 200, b.send("#quick-filter-coffee", "amount", "30", "availability", "in_stock"))
+	require.Equal(t, protocol.Decimal("30.00"), items()[1].Price.Amount)
+	require.Equal(t, protocol.InStock, items()[1].Availability)
+	b.shoot("items")
+	press(`form.move button`)
+	require.Equal(t, []string{"filter-coffee", "item"}, skus())
+
+	// Sizes and colours.
+	press(`a[href*="item=filter-coffee"]`)
+	require.NoError(t, chromedp.Do(b.ctx, chromedp.Click(chromedp.CSS(".kinds > summary"))))
+	b.fill("#item", "option0", "Size", "v0-label0", "Small", "v1-label0", "Large", "v1-amount", "₹ 45", "v1-availability", "preorder")
+	press(`#item button[name=more]`)
+	require.Equal(t, "Large", b.value("#item-v1-label0"), "nothing was lost")
+	require.Equal(t, 422, b.send("#item", "v12-label0", "Huge", "v12-amount", "much"))
+	require.Equal(t, "This is not an amount of rupees such as 1500 or 1500.50.", b.text("#n-item-v12-amount"))
+	require.Equal(t, 200, b.send("#item", "v12-amount", "60"), b.text("main"))
+	require.Contains(t, b.text("#item-filter-coffee"), "₹30–₹60")
+	coffee := items()[0]
+	require.Equal(t, []protocol.ItemOption{{Name: "Size", Values: []string{"Small", "Large", "Huge"}}}, coffee.Options)
+	require.Equal(t, []protocol.VariantDraft{
+		{Options: []string{"Small"}}, {Options: []string{"Large"}, Price: &protocol.MoneyDraft{Currency: "INR", Amount: "45.00"}, Availability: "preorder"},
+		{Options: []string{"Huge"}, Price: &protocol.MoneyDraft{Currency: "INR", Amount: "60.00"}},
+	}, coffee.Variants)
+	press(`a[href*="item=filter-coffee"]`)
+	b.shoot("kinds")
+	press(`form.remove button`)
+	require.Equal(t, []string{"item"}, skus())
 	require.Contains(t, b.text(".undo"), "Filter Coffee was removed")
 	b.shoot("undo")
 	press(".undo button")
-	require.Equal(t, []string{"filter-coffee", "item"}, []string{record().Record.Items[0].SKU, record().Record.Items[1].SKU}, "back where it was")
-	require.Equal(t, got[1], record().Record.Items[0])
+	require.Equal(t, []string{"filter-coffee", "item"}, skus(), "back where it was")
+	require.Equal(t, coffee, items()[0])
+
+	// Two tabs, and one item.
+	second := b.newTab()
+	for _, x := range []*tab{b, second} {
+		require.Equal(t, 200, x.open("/account/items?handle=rao&item=item"))
+	}
+	require.Equal(t, 200, b.send("#item", "amount", "41"))
+	require.Equal(t, 412, second.send("#item", "name", "Dosa"))
+	require.Contains(t, second.text("#item"), "Stored now: 41")
+	require.Equal(t, 200, second.send("#item", "amount", "42"))
+	require.Equal(t, "Dosa", items()[1].Name)
+
+	// A file: checked with faults, mended, checked, imported.
+	upload := func(selector string) {
+		t.Helper()
+		look[bool](b, `document.querySelector("main").former = true`)
+		require.NoError(t, chromedp.Do(b.ctx, chromedp.Click(chromedp.CSS(selector))))
+		b.shows(`!document.querySelector("main").former`)
+	}
+	file := filepath.Join(t.TempDir(), "items.csv")
+	choose := func(field, path, content string) {
+		t.Helper()
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+		require.NoError(t, chromedp.Do(b.ctx, chromedp.SetUploadFiles(chromedp.CSS(field), []string{path})))
+	}
+	press(`a[href^="/account/items/import"]`)
+	rows := "sku,name,price,availability\nitem,Dosa,43,\nidli,इडली,ten,\nvada,,12,maybe\n"
+	choose("#import_items-file", file, rows)
+	upload("#import_items button[formaction]")
+	b.shoot("import-faults")
+	require.Contains(t, b.text("#report"), "The file has 3 faults. Nothing was changed.")
+	require.Equal(t, [][]string{{"3", "price", "This is not an amount such as 85.50."}, {"4", "availability",
+		"This is not one of in_stock, out_of_stock, preorder, backorder, discontinued."}, {"4", "name", "Fill this in."}},
+		look[[][]string](b, `[...document.querySelectorAll(".faults tbody tr")].map(r => [...r.cells].map(c => c.innerText))`))
+	choose("#import_items-file", file, strings.NewReplacer("ten", "10", ",,12,maybe", ",Vada,12,").Replace(rows))
+	upload("#import_items button[formaction]")
+	b.shoot("import-good")
+	require.Contains(t, b.text(".done"), "Nothing was changed yet")
+	require.Contains(t, b.text(".done dl"), "To add")
+	require.Equal(t, []string{"filter-coffee", "item"}, skus())
+	require.Equal(t, 1, look[int](b, `document.querySelector("#import_items-file").files.length`), "the file is still chosen")
+	upload("#import_items .send button:not([formaction])")
+	require.Contains(t, b.text(".done"), "The items were imported.")
+	require.Equal(t, []string{"filter-coffee", "item", "idli", "vada"}, skus())
+	require.Equal(t, protocol.Decimal("43.00"), items()[1].Price.Amount)
+	b.shoot("imported")
+	require.Equal(t, 200, b.open("/account/items?handle=rao&item=vada"))
+	press(`form.remove button`)
+	press(".undo button")
+	require.Equal(t, []string{"filter-coffee", "item", "idli", "vada"}, skus())
+	require.Equal(t, 200, b.open("/account/items?handle=rao&q=idli"))
+	require.Equal(t, 200, b.send("#quick-idli", "amount", "11"))
+	require.Contains(t, look[string](b, `location.search`), "q=idli", "the list is as it was")
+	require.Equal(t, "", b.text("#item-vada"))
 
 	// Hours, and a festival.
 	require.Equal(t, 200, b.open("/account/hours?handle=rao"))
@@ -164,23 +260,17 @@ func TestBrowser_Shop(t *testing.T) {
 		.then(r => r.headers.get("content-disposition").startsWith("attachment") ? r.bytes() : new Uint8Array()).then(x => x.toBase64())`)
 	raw, err := base64.StdEncoding.DecodeString(archive)
 	require.NoError(t, err)
-	file := filepath.Join(t.TempDir(), "rao.tgz")
-	require.NoError(t, os.WriteFile(file, raw, 0o600))
-	choose := func(path string) {
-		t.Helper()
-		require.NoError(t, chromedp.Do(b.ctx, chromedp.SetUploadFiles(chromedp.CSS("#import_archive-archive"), []string{path})))
-	}
-	choose(file)
-	press(`#import_archive button[formaction]`)
+	file = filepath.Join(t.TempDir(), "rao.tgz")
+	choose("#import_archive-archive", file, string(raw))
+	upload(`#import_archive button[formaction]`)
 	require.Contains(t, b.text("#report"), "Nothing was changed yet")
 	b.shoot("data")
-	choose(file)
-	press(`#import_archive button:not([formaction])`)
+	upload(`#import_archive .send button:not([formaction])`)
 	require.Contains(t, b.text("#report"), "The profile is here: @")
-	require.NoError(t, os.WriteFile(file, []byte("not an archive"), 0o600))
 	look[string](b, `document.querySelector("#import_archive-as").value = "rao2"`)
-	choose(file)
-	require.Equal(t, 400, b.load(chromedp.Click(chromedp.CSS(`#import_archive button[formaction]`))), b.text("main"))
+	choose("#import_archive-archive", file, "not an archive")
+	upload(`#import_archive button[formaction]`)
+	require.NotEmpty(t, b.text(".alert"))
 	require.Equal(t, "rao2", b.value("#import_archive-as"))
 
 	// Two tabs.

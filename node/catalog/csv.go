@@ -84,7 +84,7 @@ func (f *file) eachRow(r *csv.Reader, names []string, one item) error {
 		}
 		if wrong, ok := errors.AsType[*csv.ParseError](err); ok {
 			if !flush() || !one(wrong.StartLine+f.empty, protocol.ItemDraft{},
-				[]protocol.Fault{{Code: "wrong-shape", Detail: "is not a line of CSV: " + wrong.Err.Error()}}) {
+				[]protocol.Fault{{Code: "wrong-shape", Detail: "is not a line of CSV: a quotation mark is missing, or is one too many"}}) {
 				return nil
 			}
 			continue

@@ -3,7 +3,6 @@ package web
 import (
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +35,9 @@ func (s *Web) accountRoutes() []Route {
 		{Pattern: "/account/attention/payments.csv", Handler: http.HandlerFunc(s.paymentsFile)},
 		{Pattern: "/account", Method: http.MethodPost, Handler: s.guarded(s.accountForm)},
 		{Pattern: "/account/data", Method: http.MethodPost, Handler: s.guarded(s.importForm)},
+		{Pattern: importItemsPath, Method: http.MethodPost, Handler: s.guarded(s.importItemsForm)},
+		{Pattern: "/account/items/sample.csv", Handler: http.HandlerFunc(sampleItems)},
+		{Pattern: "/account/items.csv", Handler: http.HandlerFunc(s.itemsFile)},
 	}
 	for _, p := range accountPages {
 		if p.body != nil {
@@ -158,10 +160,10 @@ type account struct {
 	Identity   protocol.IdentityStatus
 	Record     protocol.MerchantRecord
 	Report     *protocol.ImportReport // of an import, or of a check of a file
-	Preview    bool                   // the refused form is not refused: its profile is shown
-	SKU        string                 // the item that is shown alone, "" for none
-	Adds       bool                   // an item is added
-	Undo       *removed               // what was removed
+	Imported   *itemsImport
+	Preview    bool // the refused form is not refused: its profile, or more of its fields, is shown
+	Items      *itemsPage
+	Undo       *removed // what was removed
 	Tokens     []protocol.Token
 	Sessions   []protocol.SignedIn
 	Made       *protocol.MadeToken // a new token, whose secret is shown only once
@@ -216,6 +218,11 @@ func (a *account) at() string {
 	switch f.do {
 	case protocol.CreateToken.Name:
 		return f.do // its handle is one of its fields
+	case protocol.PutItem.Name:
+		if f.part == "quick" {
+			return quickID(f.values.Get("sku"))
+		}
+		return f.part
 	case protocol.PutMerchant.Name:
 		return f.part
 	}
@@ -237,11 +244,10 @@ func (a *account) others() (all []protocol.HeldProfile) {
 
 // back returns the path of the page as it is stored, without what was typed.
 func (a *account) back() string {
-	to := a.Page.to(a.Handle)
-	if a.SKU != "" {
-		to += "&" + query("item", a.SKU)
+	if a.Items != nil {
+		return a.Items.back(a)
 	}
-	return to
+	return a.Page.to(a.Handle)
 }
 
 // missing reports whether the page no longer shows the form that was refused: there is nothing left
@@ -327,7 +333,8 @@ func (a *account) readTokens(s *Web, r *http.Request) error {
 func (s *Web) showAccount(w http.ResponseWriter, r *http.Request, a *account) {
 	a.Logged, a.Base, a.Registries = s.Accounts.LogsMail(), s.Base, s.Registries
 	err := s.fillAccount(r, a)
-	v := view{Title: tr(r.Context(), a.Page.title), Path: a.Page.path, Of: a.Handle, Helps: a.Page.copies, SignIn: a.Page.path == securityPath}
+	v := view{Title: tr(r.Context(), a.Page.title), Path: a.Page.path, Of: a.Handle, Helps: a.Page.copies, Uploads: a.Page.uploads,
+		SignIn: a.Page.path == securityPath}
 	switch {
 	case a.Sent != nil && err == nil:
 		v.Body = a.Page.body(a)
@@ -409,8 +416,9 @@ var doneWords = map[string]string{
 	"put_own_profile": english("The profile was saved."),
 	"put_need":        english("The need was saved."), "delete_need": english("The need was deleted."),
 	"put_capability": english("The capability was saved."), "delete_capability": english("The capability was deleted."),
-	"drop_identity":     english("The identity was removed from the profile."),
-	"put_merchant-item": english("The item was saved."), "put_merchant-restore": english("The item is back."),
+	"drop_identity": english("The identity was removed from the profile."),
+	"put_item-item": english("The item was saved."), "put_item-quick": english("The item was saved."),
+	"put_item-restore":   english("The item is back."),
 	"put_merchant-move":  english("The item was moved up."),
 	"put_merchant-hours": english("The hours were saved."), "put_merchant-close": english("The days were added."),
 	"put_merchant-shop":   english("The shop was saved."),
@@ -438,7 +446,7 @@ func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
 		name += "-" + part
 	}
 	f := newSent(r.PostForm)
-	if r.PostForm.Get("preview") != "" {
+	if r.PostForm.Get("preview") != "" || r.PostForm.Get("more") != "" {
 		a.Sent, a.Preview = f, true
 		s.showAccount(w, r, a)
 		return
@@ -451,7 +459,8 @@ func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
 	}
 	err := s.doAccountForm(r, op, name, f, a)
 	if err == nil && a.Made == nil && a.Codes == nil && a.Undo == nil {
-		done := url.Values{"done": {name}}
+		done := shownList(r.PostForm)
+		done.Set("done", name)
 		if a.Page.own() {
 			done.Set("handle", r.PostForm.Get("handle"))
 		}
@@ -467,7 +476,7 @@ func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
 
 // refusedAccount shows the page with the form that was refused.
 func (s *Web) refusedAccount(w http.ResponseWriter, r *http.Request, a *account, f *sent, err error) {
-	a.Made, a.Codes, a.Undo, a.Report, a.Sent = nil, nil, nil, nil, f
+	a.Made, a.Codes, a.Undo, a.Report, a.Imported, a.Sent = nil, nil, nil, nil, nil, f
 	f.refuse(r.Context(), protocol.AsError(err))
 	if protocol.CodeOf(err) == protocol.Unauthorized {
 		s.refusedPage(w, r, f)
@@ -478,13 +487,17 @@ func (s *Web) refusedAccount(w http.ResponseWriter, r *http.Request, a *account,
 
 // doAccountForm does what a form is for.
 func (s *Web) doAccountForm(r *http.Request, op *protocol.Operation, name string, f *sent, a *account) (err error) {
+	if name == "put_item-item" && f.values.Get("sku") == "" {
+		return s.addItem(r, f)
+	}
 	if e, ok := edits[name]; ok {
-		if op == protocol.PutMerchant.Operation {
-			var before protocol.MerchantRecord
-			if err := s.invokeSignedIn(r, protocol.GetMerchantRecord.Operation, map[string]any{"handle": f.handle}, &before); err != nil {
+		switch name {
+		case "remove_item-remove":
+			if a.Undo, err = s.undoItem(r, f); err != nil {
 				return err
 			}
-			a.Undo = undoOf(r.Context(), before, f)
+		case "put_merchant-reopen":
+			a.Undo = undoDays(r.Context(), f.values)
 		}
 		f.now, err = s.save(r, op, e)
 		return err

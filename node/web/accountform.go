@@ -178,7 +178,13 @@ var fields = map[string]string{
 	"gstin":             english("a GST number of 15 characters"),
 	"gstPercent":        english("a percentage such as 18"),
 	"requester":         "", "purpose": "", "durationMin": "", "location": "", "policy": "", "questions": "", "block": "", "times": "",
-	"unit": "", "availability": "", "city": "", "street": "", "postalCode": "", "why": "",
+	"unit": "", "availability": "", "listAmount": english("an amount of rupees such as 1500 or 1500.50"), "otherCategories": "", "label": "", "option": "",
+	"measure": english("an amount such as 750 ml"), "compare": english("an amount such as 100 ml"),
+	"barcode": english("the 4 to 32 digits and letters below a bar code"),
+	"sku":     english("a number or name of your own such as KURTA-7: letters a to z, digits and . _ -"),
+	"media":   english("an address that begins with https://"),
+	"file":    "", "mode": "",
+	"city": "", "street": "", "postalCode": "", "why": "",
 	"image":   english("an address that begins with https://"),
 	"website": english("an address that begins with https://"),
 	"phone":   english("a telephone number such as +91 80 5550 1234"),
@@ -222,7 +228,7 @@ func (f *sent) refuse(ctx context.Context, err *protocol.Error) {
 	f.err, f.wrong = err, map[string]string{}
 	for _, x := range err.Faults {
 		name, element := f.place(x.Pointer)
-		if _, shown := fields[name]; !shown {
+		if _, shown := fields[kindOfField(name)]; !shown {
 			f.stray = append(f.stray, strings.ReplaceAll(strings.TrimPrefix(x.Pointer, "/"), "/", " ")+": "+faultText(ctx, x))
 		} else if f.wrong[name] == "" {
 			f.wrong[name] = faultWords(ctx, name, element, x)
@@ -234,8 +240,11 @@ func (f *sent) refuse(ctx context.Context, err *protocol.Error) {
 // whole list.
 func (f *sent) place(pointer string) (name, element string) {
 	parts := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
-	if f.do == protocol.PutMerchant.Name {
+	switch f.do {
+	case protocol.PutMerchant.Name:
 		return f.shopPlace(parts)
+	case protocol.PutItem.Name:
+		return f.itemPlace(parts)
 	}
 	if name, element, ok := f.settingPlace(parts); ok {
 		return name, element
@@ -258,7 +267,7 @@ func (f *sent) place(pointer string) (name, element string) {
 
 // faultWords returns what is wrong with a field, in plain words.
 func faultWords(ctx context.Context, name, element string, x protocol.Fault) string {
-	switch right := fields[name]; {
+	switch right := fields[kindOfField(name)]; {
 	case name == "scopes" && (x.Code == "required" || x.Code == "too-few"):
 		return tr(ctx, "Tick at least one.")
 	case x.Code == "required" && x.Detail == "is required", x.Code == "too-short":

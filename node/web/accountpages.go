@@ -14,16 +14,17 @@ import (
 // An accountPage is a page of the account, with one subject. A new page needs a row in
 // accountPages: navigation and index follow from it, and the route if it has a body.
 type accountPage struct {
-	path   string
-	title  string
-	about  string                                      // what one does there, for the index
-	kinds  []protocol.ProfileKind                      // of the profiles that each have such a page; nil: one page for the account
-	forms  []*protocol.Operation                       // what its forms may do
-	node   bool                                        // for operators only
-	parts  []string                                    // the parts of what put_merchant writes that its forms change
-	read   []func(*account, *Web, *http.Request) error // what it shows
-	copies bool                                        // it has texts to copy
-	body   func(*account) templ.Component              // nil: the page has a route of its own
+	path    string
+	title   string
+	about   string                                      // what one does there, for the index; "" for a page of a profile that another one leads to
+	kinds   []protocol.ProfileKind                      // of the profiles that each have such a page; nil: one page for the account
+	forms   []*protocol.Operation                       // what its forms may do
+	node    bool                                        // for operators only
+	parts   []string                                    // of its forms that each change a part of what an operation writes: the operation and the part
+	read    []func(*account, *Web, *http.Request) error // what it shows
+	copies  bool                                        // it has texts to copy
+	uploads bool                                        // it has a form with a file
+	body    func(*account) templ.Component              // nil: the page has a route of its own
 }
 
 // own reports whether the page is about one profile.
@@ -31,7 +32,7 @@ func (p accountPage) own() bool { return p.kinds != nil }
 
 // does reports whether the page has the form of an operation.
 func (p accountPage) does(op *protocol.Operation, part string) bool {
-	return slices.Contains(p.forms, op) && (p.parts == nil || slices.Contains(p.parts, part))
+	return slices.Contains(p.forms, op) && (p.parts == nil || slices.Contains(p.parts, op.Name+"-"+part))
 }
 
 // pageAt returns the page with that path.
@@ -74,15 +75,17 @@ var accountPages = []accountPage{
 		forms: []*protocol.Operation{protocol.PutNeed.Operation, protocol.DeleteNeed.Operation, protocol.PutCapability.Operation,
 			protocol.DeleteCapability.Operation},
 		read: []func(*account, *Web, *http.Request) error{(*account).readProfile}, body: offersBody},
-	{path: "/account/items", title: english("Items"), about: english("What your shop sells, with prices."),
-		kinds: shops, parts: []string{"item", "remove", "restore", "move"},
-		forms: []*protocol.Operation{protocol.PutMerchant.Operation},
-		read:  []func(*account, *Web, *http.Request) error{(*account).readRecord}, body: itemsBody},
+	{path: itemsPath, title: english("Items"), about: english("What your shop sells, with prices."),
+		kinds: shops, parts: []string{"put_item-item", "put_item-quick", "put_item-restore", "remove_item-remove", "put_merchant-move"},
+		forms: []*protocol.Operation{protocol.PutItem.Operation, protocol.RemoveItem.Operation, protocol.PutMerchant.Operation},
+		read:  []func(*account, *Web, *http.Request) error{(*account).readItems}, body: itemsBody},
+	{path: importItemsPath, title: english("Items from a file"), kinds: shops, uploads: true,
+		forms: []*protocol.Operation{protocol.ImportItems.Operation}, body: importItemsBody},
 	{path: "/account/hours", title: english("Opening hours"), about: english("Your hours each week, and the days when you close."), kinds: shops,
-		forms: []*protocol.Operation{protocol.PutMerchant.Operation}, parts: []string{"hours", "close", "reopen"},
+		forms: []*protocol.Operation{protocol.PutMerchant.Operation}, parts: []string{"put_merchant-hours", "put_merchant-close", "put_merchant-reopen"},
 		read: []func(*account, *Web, *http.Request) error{(*account).readRecord}, body: hoursBody},
 	{path: "/account/shop", title: english("Shop"), about: english("Category, address, telephone and website."), kinds: shops,
-		forms: []*protocol.Operation{protocol.PutMerchant.Operation}, parts: []string{"shop"},
+		forms: []*protocol.Operation{protocol.PutMerchant.Operation}, parts: []string{"put_merchant-shop"},
 		read: []func(*account, *Web, *http.Request) error{(*account).readRecord}, body: shopBody},
 	{path: "/account/orders", title: english("Order receipts"), about: english("Receipts for orders that were paid, so that buyers can review you."), kinds: shops,
 		forms: []*protocol.Operation{protocol.IssueOrderReceipt.Operation, protocol.RevokeOrderReceipt.Operation}, copies: true,
@@ -104,7 +107,7 @@ var accountPages = []accountPage{
 			protocol.EndSession.Operation, protocol.EndOtherSessions.Operation},
 		read: []func(*account, *Web, *http.Request) error{(*account).readMethods, (*account).readSessions}, body: securityBody},
 	{path: "/account/data", title: english("Data"), about: english("Download everything, or bring a profile from another node."),
-		forms: []*protocol.Operation{protocol.ExportArchive.Operation, protocol.ImportArchive.Operation}, body: dataBody},
+		forms: []*protocol.Operation{protocol.ExportArchive.Operation, protocol.ImportArchive.Operation}, uploads: true, body: dataBody},
 	{path: "/account/settings", title: english("Name and mail"), about: english("Your name on this node, and where sign-in links go."),
 		forms: []*protocol.Operation{protocol.PutAccount.Operation, protocol.PutAccountMail.Operation, protocol.ConfirmAccountMail.Operation},
 		read:  []func(*account, *Web, *http.Request) error{(*account).readMail}, body: settingsBody},
@@ -152,7 +155,7 @@ func (n *ownerNav) profile() (h protocol.HeldProfile) {
 // links are the pages of the navigation.
 func (n *ownerNav) links() (pages []accountPage) {
 	for _, p := range accountPages {
-		if p.shown(n.account) && (!p.own() || p.has(n.profile())) {
+		if p.shown(n.account) && (!p.own() || p.about != "" && p.has(n.profile())) {
 			pages = append(pages, p)
 		}
 	}
@@ -183,7 +186,7 @@ func index(who protocol.Account) (groups []indexGroup) {
 	for _, h := range append(who.Profiles[:len(who.Profiles):len(who.Profiles)], protocol.HeldProfile{}) {
 		g := indexGroup{profile: h}
 		for _, p := range accountPages {
-			if p.has(h) || h.Handle == "" && !p.own() && p.about != "" && p.shown(who) {
+			if p.about != "" && (p.has(h) || h.Handle == "" && !p.own() && p.shown(who)) {
 				g.pages = append(g.pages, p)
 			}
 		}

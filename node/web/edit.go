@@ -19,6 +19,7 @@ import (
 // was typed.
 type edit struct {
 	read *protocol.Operation // what is stored, to whose version the write is bound
+	key  string              // the field that names it within its profile, "" for none; what it names may be gone
 	// stored returns what the form shows of it; nothing for a part that is not there.
 	stored func(raw []byte, form url.Values) (url.Values, error)
 	// args returns the input of the operation. nil: it is made of the form alone.
@@ -50,6 +51,12 @@ func editOf[T any](read *protocol.Operation, stored func(T, url.Values) url.Valu
 	return e
 }
 
+// by returns the edit of what a field names.
+func (e edit) by(field string) edit {
+	e.key = field
+	return e
+}
+
 // edits are the forms that are edits, by operation and part.
 var edits = map[string]edit{
 	"put_own_profile": editOf(protocol.GetOwnProfile.Operation,
@@ -70,15 +77,16 @@ var edits = map[string]edit{
 		}
 		return nil
 	}, nil),
-	"put_notify":           editOf(protocol.GetNotify.Operation, func(n protocol.NotifySettings, _ url.Values) url.Values { return notifyValues(n) }, nil),
-	"put_merchant-item":    editOf(protocol.GetMerchantRecord.Operation, storedItem, changedItem),
-	"put_merchant-remove":  editOf(protocol.GetMerchantRecord.Operation, nil, withoutItem),
-	"put_merchant-restore": editOf(protocol.GetMerchantRecord.Operation, nil, restoredItem),
-	"put_merchant-move":    editOf(protocol.GetMerchantRecord.Operation, nil, movedItem),
-	"put_merchant-hours":   editOf(protocol.GetMerchantRecord.Operation, storedHours, changedHours),
-	"put_merchant-close":   editOf(protocol.GetMerchantRecord.Operation, nil, closedDays),
-	"put_merchant-reopen":  editOf(protocol.GetMerchantRecord.Operation, nil, reopenedDays),
-	"put_merchant-shop":    editOf(protocol.GetMerchantRecord.Operation, storedShop, changedShop),
+	"put_notify":          editOf(protocol.GetNotify.Operation, func(n protocol.NotifySettings, _ url.Values) url.Values { return notifyValues(n) }, nil),
+	"put_item-item":       editOf(protocol.GetOwnItem.Operation, storedItem, changedItem).by("sku"),
+	"put_item-quick":      editOf(protocol.GetOwnItem.Operation, storedQuick, changedQuick).by("sku"),
+	"put_item-restore":    editOf(protocol.GetOwnItem.Operation, nil, restoredItem).by("sku"),
+	"remove_item-remove":  editOf(protocol.GetOwnItem.Operation, nil, removedItem).by("sku"),
+	"put_merchant-move":   editOf(protocol.GetMerchantRecord.Operation, nil, movedItem),
+	"put_merchant-hours":  editOf(protocol.GetMerchantRecord.Operation, storedHours, changedHours),
+	"put_merchant-close":  editOf(protocol.GetMerchantRecord.Operation, nil, closedDays),
+	"put_merchant-reopen": editOf(protocol.GetMerchantRecord.Operation, nil, reopenedDays),
+	"put_merchant-shop":   editOf(protocol.GetMerchantRecord.Operation, storedShop, changedShop),
 	"put_meeting_settings": editOf(protocol.GetMeetingSettings.Operation,
 		func(m protocol.MeetingSettings, _ url.Values) url.Values { return settingsValues(m) },
 		func(_ protocol.MeetingSettings, form url.Values) (any, error) { return settingsInput(form), nil }),
@@ -102,7 +110,16 @@ func (s *Web) save(r *http.Request, op *protocol.Operation, e edit) (now url.Val
 	form := r.PostForm
 	for range maxTries {
 		var read dispatch.Result
-		if read, err = s.invokeOwner(r, e.read, map[string]any{"handle": form.Get("handle")}, ""); err != nil {
+		named, tag := map[string]any{"handle": form.Get("handle")}, ""
+		if e.key != "" {
+			named[e.key] = form.Get(e.key)
+		}
+		switch read, err = s.invokeOwner(r, e.read, named, ""); {
+		case err == nil:
+			tag = dispatch.Tag(read.JSON)
+		case e.key != "" && protocol.CodeOf(err) == protocol.NotFound:
+			read.JSON = []byte("null")
+		default:
 			return nil, err
 		}
 		if e.stored != nil && form.Get("version") != "" {
@@ -126,7 +143,7 @@ func (s *Web) save(r *http.Request, op *protocol.Operation, e edit) (now url.Val
 		if err != nil {
 			return nil, err
 		}
-		_, err = s.invokeOwner(r, op, args, dispatch.Tag(read.JSON))
+		_, err = s.invokeOwner(r, op, args, tag)
 		if errors.Is(err, dispatch.ErrKeyReused) { // this form was done, and what it replaced is different since
 			return nil, nil
 		}

@@ -43,7 +43,7 @@ type pattern struct {
 }
 
 var patterns = sync.OnceValue(func() (all []pattern) {
-	for _, key := range faultDetails {
+	for _, key := range slices.Concat(faultDetails, catalogDetails) {
 		if strings.Contains(key, "%") {
 			form := strings.NewReplacer("%d", `(\d+)`, "%s", "(.+)").Replace(regexp.QuoteMeta(key))
 			all = append(all, pattern{key, regexp.MustCompile("^" + form + "$"), strings.Contains(key, "%d")})

@@ -3217,9 +3217,9 @@ func meetingSettingsForm(f *sent, s protocol.MeetingSettings) templ.Component {
 	})
 }
 
-// anyFault reports whether something is wrong with one of some fields.
+// anyFault reports whether something is wrong with one of some fields, or something else is stored in it.
 func (f *sent) anyFault(names ...string) bool {
-	return f != nil && slices.ContainsFunc(names, func(name string) bool { return f.wrong[name] != "" })
+	return f != nil && slices.ContainsFunc(names, func(name string) bool { return f.wrong[name] != "" || f.differs(name) })
 }
 
 var _ = templruntime.GeneratedTemplate

@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -14,148 +13,16 @@ import (
 	"stoa/protocol"
 )
 
-// The pages of a shop: its items, its hours, and where it is. Each form changes a part of the
-// merchant record, which put_merchant writes as a whole.
+// The pages of a shop: its hours, and where it is; its items are in ownitems.go. Each form changes a
+// part of the merchant record, which put_merchant writes as a whole.
 
 func (a *account) readRecord(s *Web, r *http.Request) error {
-	if err := a.read(s, r, protocol.GetMerchantRecord.Operation, &a.Record); err != nil {
-		return err
-	}
-	a.SKU, a.Adds = r.URL.Query().Get("item"), r.URL.Query().Has("new")
-	if f := a.Sent; f != nil && f.part == "item" {
-		a.SKU, a.Adds = f.values.Get("sku"), f.values.Get("sku") == ""
-	}
-	if a.SKU != "" && a.Sent == nil && itemAt(a.Record.Record.Items, a.SKU) < 0 {
-		return protocol.Errorf(protocol.NotFound, "the shop has no such item any more")
-	}
-	return nil
+	return a.read(s, r, protocol.GetMerchantRecord.Operation, &a.Record)
 }
 
 // recordOf returns the input that writes a record.
 func recordOf(r protocol.MerchantRecord) protocol.MerchantInput {
 	return protocol.MerchantInput{Owned: protocol.Owned{Handle: r.Handle}, MerchantDraft: r.Record}
-}
-
-func itemAt(items []protocol.ItemDraft, sku string) int {
-	return slices.IndexFunc(items, func(i protocol.ItemDraft) bool { return i.SKU == sku })
-}
-
-var errNoItem = protocol.Errorf(protocol.NotFound, "the shop has no such item any more; nothing was changed")
-
-func storedItem(r protocol.MerchantRecord, form url.Values) url.Values {
-	if n := itemAt(r.Record.Items, form.Get("sku")); n >= 0 {
-		return itemValues(r.Record.Items[n])
-	}
-	return nil
-}
-
-func itemValues(i protocol.ItemDraft) url.Values {
-	return valued("name", i.Name, "amount", priceText(i.Price), "unit", i.Unit, "description", i.Description, "category", i.Category,
-		"tags", strings.Join(i.Tags, ", "), "availability", string(cmp.Or(i.Availability, protocol.InStock)), "image", i.Image, "url", i.URL)
-}
-
-// priceText is a price as it is typed: rupees with the digits in groups as India writes them.
-func priceText(p *protocol.MoneyDraft) string {
-	if p == nil {
-		return ""
-	}
-	if paise, fault := p.Amount.Paise(); fault == nil && p.Currency == protocol.Rupee {
-		return strings.TrimPrefix(protocol.FormatRupees(paise), "₹")
-	}
-	return string(p.Amount)
-}
-
-// itemPrice is a price as it is read.
-func itemPrice(ctx context.Context, i protocol.ItemDraft) string {
-	if i.Price == nil {
-		return initial(tr(ctx, "price on request"))
-	}
-	text := i.Price.Currency + " " + priceText(i.Price)
-	if i.Price.Currency == protocol.Rupee {
-		text = "₹" + priceText(i.Price)
-	}
-	if i.Unit != "" {
-		text = tr(ctx, "%s per %s", text, i.Unit)
-	}
-	return text
-}
-
-// changedItem writes the form's item: in place of the one with its sku, or as the last one.
-func changedItem(r protocol.MerchantRecord, form url.Values) (any, error) {
-	items, n := r.Record.Items, itemAt(r.Record.Items, form.Get("sku"))
-	i := protocol.ItemDraft{SKU: form.Get("sku")}
-	if n >= 0 {
-		i = items[n]
-	}
-	currency := protocol.Rupee
-	if i.Price != nil {
-		currency = i.Price.Currency
-	}
-	i.Name, i.Unit, i.Description, i.Category = form.Get("name"), form.Get("unit"), form.Get("description"), form.Get("category")
-	i.Tags, i.Availability = tidyList("tags", form.Get("tags")), protocol.Availability(form.Get("availability"))
-	i.Image, i.URL, i.Price = form.Get("image"), form.Get("url"), nil
-	if amount := strings.TrimSuffix(plainAmount(form.Get("amount")), "/-"); amount != "" {
-		i.Price = &protocol.MoneyDraft{Currency: currency, Amount: protocol.Decimal(amount)}
-	}
-	if i.SKU == "" {
-		i.SKU = newSKU(i.Name, items)
-	}
-	if n >= 0 {
-		items[n] = i
-	} else {
-		items = append(items, i)
-	}
-	r.Record.Items = items
-	return recordOf(r), nil
-}
-
-// newSKU returns the name of a new item within its shop: its first words in Latin letters, else item,
-// with a number where that is taken.
-func newSKU(name string, items []protocol.ItemDraft) string {
-	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
-	base := strings.Join(words, "-")
-	if len(base) > 40 {
-		base = strings.TrimRight(base[:40], "-")
-	}
-	base = cmp.Or(base, "item")
-	sku := base
-	for n := 2; itemAt(items, sku) >= 0; n++ {
-		sku = base + "-" + strconv.Itoa(n)
-	}
-	return sku
-}
-
-func withoutItem(r protocol.MerchantRecord, form url.Values) (any, error) {
-	n := itemAt(r.Record.Items, form.Get("sku"))
-	if n < 0 {
-		return nil, errNoItem
-	}
-	r.Record.Items = slices.Delete(r.Record.Items, n, n+1)
-	return recordOf(r), nil
-}
-
-// restoredItem puts an item back that was removed, where it was.
-func restoredItem(r protocol.MerchantRecord, form url.Values) (any, error) {
-	var i protocol.ItemDraft
-	n, err := strconv.Atoi(form.Get("at"))
-	if err != nil || json.Unmarshal([]byte(form.Get("item")), &i) != nil {
-		return nil, protocol.Errorf(protocol.InvalidRequest, "the removed item cannot be read; add it again")
-	}
-	if itemAt(r.Record.Items, i.SKU) < 0 {
-		r.Record.Items = slices.Insert(r.Record.Items, min(max(n, 0), len(r.Record.Items)), i)
-	}
-	return recordOf(r), nil
-}
-
-func movedItem(r protocol.MerchantRecord, form url.Values) (any, error) {
-	n := itemAt(r.Record.Items, form.Get("sku"))
-	if n < 0 {
-		return nil, errNoItem
-	}
-	if n > 0 {
-		r.Record.Items[n-1], r.Record.Items[n] = r.Record.Items[n], r.Record.Items[n-1]
-	}
-	return recordOf(r), nil
 }
 
 func storedHours(r protocol.MerchantRecord, _ url.Values) url.Values {
@@ -273,18 +140,6 @@ func (f *sent) shopPlace(parts []string) (name, element string) {
 	}
 	n, _ := strconv.Atoi(parts[1])
 	switch name {
-	case "items":
-		if len(parts) < 3 {
-			return name, ""
-		}
-		if name = parts[2]; name == "price" {
-			return "amount", ""
-		}
-		if list := commaList(f.values.Get(name)); len(parts) > 3 && listed[name] {
-			if n, err := strconv.Atoi(parts[3]); err == nil && n < len(list) {
-				element = list[n]
-			}
-		}
 	case "hours":
 		for _, day := range weekNames {
 			for _, text := range commaList(f.values.Get("hours-" + day)) {
@@ -302,33 +157,23 @@ func (f *sent) shopPlace(parts []string) (name, element string) {
 	case "address":
 		name = parts[1]
 	}
-	return name, element
+	return name, ""
 }
 
 // removed is what was removed, for the form that puts it back.
 type removed struct {
-	what   string
-	part   string
-	fields url.Values
+	what     string
+	do, part string
+	fields   url.Values
 }
 
-// undoOf returns how what a form removes is put back; nil for a form that removes nothing.
-func undoOf(ctx context.Context, before protocol.MerchantRecord, f *sent) *removed {
-	switch f.part {
-	case "remove":
-		if n := itemAt(before.Record.Items, f.values.Get("sku")); n >= 0 {
-			raw, err := json.Marshal(before.Record.Items[n])
-			if err == nil {
-				return &removed{before.Record.Items[n].Name, "restore", valued("item", string(raw), "at", strconv.Itoa(n))}
-			}
-		}
-	case "reopen":
-		e := exceptionOf(f.values)
-		hours := ""
-		if e.Opens != "" {
-			hours = e.Opens + "–" + e.Closes
-		}
-		return &removed{cmp.Or(e.Title, date(ctx, e.ValidFrom)), "close", valued("from", e.ValidFrom, "to", e.ValidThrough, "why", e.Title, "hours", hours)}
+// undoDays returns how days that a form removes are put back.
+func undoDays(ctx context.Context, form url.Values) *removed {
+	e := exceptionOf(form)
+	hours := ""
+	if e.Opens != "" {
+		hours = e.Opens + "–" + e.Closes
 	}
-	return nil
+	return &removed{cmp.Or(e.Title, date(ctx, e.ValidFrom)), protocol.PutMerchant.Name, "close",
+		valued("from", e.ValidFrom, "to", e.ValidThrough, "why", e.Title, "hours", hours)}
 }

@@ -47,6 +47,9 @@ var meJS []byte
 //go:embed static/signin.js
 var signInJS []byte
 
+//go:embed static/upload.js
+var uploadJS []byte
+
 //go:embed static/solve.js
 var solveJS []byte
 
@@ -66,11 +69,12 @@ var (
 	liveHelp   = named("live.js", "text/javascript; charset=utf-8", liveJS)
 	zoneHelp   = named("zone.js", "text/javascript; charset=utf-8", zoneJS)
 	signInHelp = named("signin.js", "text/javascript; charset=utf-8", signInJS)
+	uploadHelp = named("upload.js", "text/javascript; charset=utf-8", uploadJS)
 	solver     = named("solve.js", "text/javascript; charset=utf-8", solveJS)
 )
 
 // assets are all of them.
-var assets = []asset{stylesheet, icon, script, payHelp, clock, liveHelp, zoneHelp, signInHelp, solver}
+var assets = []asset{stylesheet, icon, script, payHelp, clock, liveHelp, zoneHelp, signInHelp, uploadHelp, solver}
 
 // pageScript returns the script of every page, one file: the parts share functions, and a page may
 // make one policy of trusted types.

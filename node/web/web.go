@@ -107,6 +107,7 @@ type view struct {
 	Private     bool             // only for this reader: must not be cached
 	Secret      bool             // its address opens something: no Referer field contains it
 	Helps       bool             // it has a countdown, a text to copy, or a form that the fragment of the address fills
+	Uploads     bool             // it has a form with a file
 	SignIn      bool             // it has forms that a passkey or a wallet fills
 	Who         string           // name of the account that is signed in, on a private page; "" for none
 	Zone        bool             // it asks for the reader's time zone
