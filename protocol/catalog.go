@@ -238,9 +238,10 @@ var ImportItems = declare[ItemsImport, ItemsImportReport](Operation{
 
 var ExportItems = declare[Owned, File](Operation{
 	Name: "export_items", Title: "Export your catalog",
-	Summary:     "Exports the items of a business of yours as CSV, with the columns of import_items: an import of the file changes nothing.",
-	Description: "UTF-8 with a byte order mark. A cell that a spreadsheet would take for a formula begins with an apostrophe; an item that columns cannot express is in the column json.",
-	HTTP:        Route{"GET", "/api/owner/merchant/items.csv", 200}, Doors: HTTP, For: Owners, Media: "text/csv; charset=utf-8",
+	Summary: "Exports the items of a business of yours as CSV, with the columns of import_items: an import of the file changes nothing.",
+	Description: "UTF-8 with a byte order mark. A cell that a spreadsheet would take for a formula begins with an apostrophe; " +
+		"an item that columns cannot express is in the column json.",
+	HTTP: Route{"GET", "/api/owner/merchant/items.csv", 200}, Doors: HTTP, For: Owners, Media: "text/csv; charset=utf-8",
 	Access: Owner, Scope: ScopeProfile, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden, NotFound, Overloaded},
 	Example: Owned{},
 })

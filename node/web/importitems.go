@@ -172,14 +172,14 @@ func sampleItems(w http.ResponseWriter, _ *http.Request) {
 
 // csvColumns describe the columns of a file of items, those that most shops need first.
 var csvColumns = [][2]string{
-	{"sku", english("Your own number or name for the item, such as R-104: letters a to z, digits and . _ -. An item with the same one is changed, any other is new.")},
+	{"sku", english("Your own number or name for the item, such as R-104: letters a to z, digits and . _ -. An item with the same one is changed.")},
 	{"name", english("What customers read.")},
 	{"price", english("In rupees, such as 85.50; empty for a price on request.")},
 	{"unit", english("What the price is for, such as plate or kg.")},
 	{"category", english("The group in your list.")},
 	{"availability", english("in_stock, out_of_stock, preorder, backorder or discontinued; empty means in_stock.")},
 	{"description", english("Plain text.")},
-	{"option1_name, option1_value", english("For sizes, colours and other kinds: one line for each, one after the other, with the same sku. The first line has the name, such as Size, every line its value, such as Large. Up to option5.")},
+	{"option1_name, option1_value", english("For sizes and other kinds a line each, with one sku: Size in the first, Small or Large in each. Up to option5.")},
 	{"variant_sku", english("Your own number for the kind of that line.")},
 	{"list_price", english("The price before a reduction.")},
 	{"currency", english("Three letters such as USD; empty means rupees.")},
@@ -286,9 +286,11 @@ type importFigure struct {
 // figures are what an import did, or would do.
 func (x *itemsImport) figures() []importFigure {
 	if x.DryRun {
-		return []importFigure{{english("To add"), x.Added}, {english("To change"), x.Changed}, {english("As they are"), x.Unchanged}, {english("To remove"), x.Removed}}
+		return []importFigure{{english("To add"), x.Added}, {english("To change"), x.Changed},
+			{english("As they are"), x.Unchanged}, {english("To remove"), x.Removed}}
 	}
-	return []importFigure{{english("Added"), x.Added}, {english("Changed"), x.Changed}, {english("As they were"), x.Unchanged}, {english("Removed"), x.Removed}}
+	return []importFigure{{english("Added"), x.Added}, {english("Changed"), x.Changed},
+		{english("As they were"), x.Unchanged}, {english("Removed"), x.Removed}}
 }
 
 // catalogDetails are faults and refusals of items and of their files, as the rooms write them.
