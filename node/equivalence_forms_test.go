@@ -28,6 +28,7 @@ type formOf struct {
 	fields         map[string][]string // what may be typed into each field, the first one good; "" leaves it out
 	lists, numbers []string            // fields with several values, and with whole numbers
 	boxes          []string            // fields that are false without a tick
+	part           string              // of an edit of several
 	read           string              // path at which the effect is read
 }
 
@@ -67,6 +68,11 @@ func formsOf(post, thread string) []formOf {
 				"endpoint": addresses}, read: "/api/owner/capabilities?handle=asha"},
 		{op: protocol.PutNotify.Operation, action: "/account", id: "put_notify-asha", fixed: map[string]string{"handle": "asha"},
 			fields: map[string][]string{"webhook": addresses, "mail": {"", "asha@example.org", "not mail"}}, read: "/api/owner/notify?handle=asha"},
+		{op: protocol.PutItem.Operation, action: "/account", id: "item", part: "item", read: "/api/owner/merchant/items?handle=rao",
+			fixed: map[string]string{"handle": "rao", "sku": "dosa"}, lists: []string{"tags"},
+			fields: map[string][]string{"name": {"Dosa", "", strings.Repeat("n", 121), "two\nlines"}, "description": longTexts,
+				"unit": {"", "plate", strings.Repeat("u", 41)}, "category": {"", "Breakfast", shortTexts[2]}, "tags": someTags,
+				"availability": {"in_stock", "out_of_stock", "perhaps"}, "url": addresses, "barcode": {"", "8901", "x"}}},
 		{op: protocol.PutAttentionBoard.Operation, action: "/account/attention", id: "put_attention_board-asha", fixed: map[string]string{"handle": "asha"},
 			fields: map[string][]string{"rules": longTexts, "floor": amounts, "step": amounts, "slots": smallInts, "slotDays": smallInts, "protectHours": smallInts,
 				"respondWithinDays": {"", "3", "99"}, "accepting": {"true", ""}, "autoApprove": {"true", ""}, "refundIfNoReply": {"", "true"}},
@@ -126,12 +132,13 @@ func TestEquivalence_Forms(t *testing.T) {
 	dice := rand.New(rand.NewPCG(storagetest.Seed(t), 7))
 	type side struct {
 		*house
-		cookie, token, post, thread string
-		forms                       []formOf
+		cookie, token, shop, post, thread string
+		forms                             []formOf
 	}
 	newSide := func() *side {
 		h, cookie := newServed(t)
-		s := &side{house: h, cookie: cookie, token: "Bearer " + ownerToken(t, h.Node, "asha"), post: h.post("Looms").ID}
+		s := &side{house: h, cookie: cookie, token: "Bearer " + ownerToken(t, h.Node, "asha"),
+			shop: "Bearer " + ownerToken(t, h.Node, "rao"), post: h.post("Looms").ID}
 		var begun protocol.ContactReceipt
 		h.ask("POST", "/api/public/agents/asha/contact", `{"message":"Are you there?"}`, "Proof-Of-Work", h.proof("contact")).into(&begun)
 		s.thread = begun.ThreadID
@@ -139,9 +146,15 @@ func TestEquivalence_Forms(t *testing.T) {
 		return s
 	}
 	byHTTP, byForm := newSide(), newSide()
+	bearer := func(s *side, path string) string {
+		if strings.HasSuffix(path, "handle=rao") {
+			return s.shop
+		}
+		return s.token
+	}
 	read := func(s *side, path string) string {
 		t.Helper()
-		a := s.ask("GET", path, "", "Authorization", s.token)
+		a := s.ask("GET", path, "", "Authorization", bearer(s, path))
 		require.Equal(t, 200, a.Code, "%s %s", path, a.Body)
 		return changing.ReplaceAllString(a.Body.String(), "…")
 	}
@@ -178,7 +191,7 @@ func TestEquivalence_Forms(t *testing.T) {
 				}
 				body, err := json.Marshal(args)
 				require.NoError(t, err)
-				headers := []string{"Authorization", byHTTP.token, "Content-Type", "application/json"}
+				headers := []string{"Authorization", bearer(byHTTP, f.read), "Content-Type", "application/json"}
 				form := url.Values{"do": {f.op.Name}}
 				for name, text := range typed {
 					if text != "" || !slices.Contains(f.boxes, name) {
@@ -191,6 +204,10 @@ func TestEquivalence_Forms(t *testing.T) {
 					form.Set("altcha", byForm.proof(f.purpose))
 				} else {
 					form.Set("handle", "asha")
+					for name, text := range f.fixed {
+						form.Set(name, text)
+					}
+					form.Set("part", f.part)
 					session = []string{"Cookie", "stoa_session=" + byForm.cookie}
 				}
 				want := byHTTP.ask(method, path, string(body), headers...)
