@@ -61,3 +61,71 @@ func (t *text) prices(all []price) {
 		}
 	}
 }
+
+// Sizes of a search by price on PostgreSQL: see findPriced.
+const (
+	fewPrices    = 6000   // up to so many rows of a range are gathered and sorted
+	nextPrices   = 60_000 // numbers, newest first, among which those of a larger range are looked for
+	pricesLooked = 1000   // rows whose words are compared one by one
+)
+
+// findPriced looks for the next rows of a walk with a price in a range and with all else that
+// was asked. The index of words would gather every row of the range, or of
+// the words, from pages all over the table. Here a narrow index has the rows of a range,
+// if they are few, and those of a larger one among the newest; in the order of the walk,
+// their words are compared until the page is full. It is not whole when that was not
+// enough: then the words are rare.
+func (is Items) findPriced(ctx context.Context, q *ItemQuery, w itemWalk, after int64, limit int) (found []int64, whole bool, err error) {
+	least, most := q.bounds()
+	where, args, order := ` AND pos > ?`, []any{q.Currency, least, most, after}, ``
+	if !w.up {
+		where, order = ` AND pos < ?`, ` DESC`
+	}
+	if w.seqs != nil {
+		where, args = where+` AND seq IN (`+marks(len(w.seqs))+`)`, append(args, anyOf(w.seqs)...)
+	}
+	rows, err := is.tx.query(ctx, pricedRows+where+` ORDER BY minor LIMIT ?`, append(args, fewPrices+1)...)
+	at, err := collect(rows, err, scanInt)
+	if err != nil {
+		return nil, false, err
+	}
+	whole = len(at) <= fewPrices
+	if !whole && w.up {
+		return nil, false, nil // a large part of a shop: there are some among its next items
+	}
+	if !whole {
+		rows, err := is.tx.query(ctx, pricedRows+` AND pos < ? AND pos > LEAST(?, (SELECT max(pos) FROM item)) - ? ORDER BY pos DESC LIMIT ?`,
+			append(args, after, nextPrices, pricesLooked)...)
+		if at, err = collect(rows, err, scanInt); err != nil {
+			return nil, false, err
+		}
+	}
+	slices.Sort(at)
+	at = slices.Compact(at)
+	if !w.up {
+		slices.Reverse(at)
+	}
+	if len(w.rest.words)+len(w.rest.groups) == 0 {
+		return at[:min(limit, len(at))], whole || len(at) >= limit, nil
+	}
+	query := w.rest.flat(tsquery)
+	for size := 4 * limit; len(at) > 0; size *= 2 {
+		some := at[:min(size, pricesLooked, len(at))]
+		at = at[len(some):]
+		rows, err := is.tx.query(ctx, `SELECT seq FROM item_word WHERE seq IN (`+marks(len(some))+`) AND words @@ ?::tsquery ORDER BY seq`+order,
+			append(anyOf(some), query)...)
+		fit, err := collect(rows, err, scanInt)
+		if err != nil {
+			return nil, false, err
+		}
+		if found = append(found, fit...); len(found) >= limit {
+			return found[:limit], true, nil
+		}
+		if size >= pricesLooked {
+			break
+		}
+	}
+	return found, whole && len(at) == 0, nil
+}
+
+const pricedRows = `SELECT pos FROM item_price WHERE currency = ? AND minor >= ? AND minor <= ?`

@@ -46,7 +46,7 @@ func (is Items) Search(ctx context.Context, q ItemQuery) (out protocol.Page[Cata
 	if err != nil || q.Q != "" && len(s.words) == 0 || q.Handles != nil && len(seqs) == 0 {
 		return out, err
 	}
-	is.conditions(&s, &q, seqs)
+	rest := is.conditions(&s, &q, seqs)
 	if len(seqs) == 1 && len(s.words)+len(s.groups) == 1 {
 		return is.listShop(ctx, q, seqs[0])
 	}
@@ -57,26 +57,30 @@ func (is Items) Search(ctx context.Context, q ItemQuery) (out protocol.Page[Cata
 	if w, err = w.resume(q.After); err != nil {
 		return out, err
 	}
-	if len(seqs) == 1 {
+	if w.seqs, w.rest = seqs, &rest; len(seqs) == 1 {
 		w.shop = seqs[0]
 	}
 	return is.walk(ctx, q, &s, w)
 }
 
-// conditions adds what the index decides.
-func (is Items) conditions(s *search, q *ItemQuery, seqs []int64) {
+// conditions adds what the index decides, besides the words. rest are those on items other
+// than the business and the price, with the words.
+func (is Items) conditions(s *search, q *ItemQuery, seqs []int64) (rest search) {
 	group := func(tokens []string) {
 		if len(tokens) > 0 {
 			s.groups = append(s.groups, tokens)
 		}
 	}
-	group(each(seqs, func(seq int64) string { return facet(facetShop, number(seq)) }))
 	group(each(q.Categories, func(c string) string { return facet(facetCategory, categoryName(c)) }))
 	group(each(q.Availabilities, func(a protocol.Availability) string { return facet(facetAvailability, string(a)) }))
+	rest = *s
+	rest.groups = slices.Clone(s.groups)
+	group(each(seqs, func(seq int64) string { return facet(facetShop, number(seq)) }))
 	if q.priced() {
 		least, most := q.bounds()
 		group(priceFacets(q.Currency, least, most, priceLevels))
 	}
+	return rest
 }
 
 // bounds are the ends of the range of prices.
@@ -116,6 +120,8 @@ type itemWalk struct {
 	up   bool  // the oldest first
 	at   int64 // number of the last item
 	shop int64 // all are of this merchant; 0 for several
+	seqs []int64
+	rest *search // all conditions but those of merchants and prices
 }
 
 func (w itemWalk) String() string {
@@ -130,7 +136,7 @@ func (w itemWalk) resume(after string) (itemWalk, error) {
 	if err != nil || at == "" {
 		return w, err
 	}
-	n := itemWalk{up: w.up, shop: w.shop}
+	n := itemWalk{up: w.up}
 	if _, err := fmt.Sscanf(at[1:], "%d", &n.at); err != nil || n.String() != at || n.at < 0 {
 		return w, protocol.Errorf(protocol.InvalidCursor, "after is not a next value of this list with these conditions; leave it out to start from the beginning")
 	}
@@ -147,7 +153,7 @@ func (is Items) walk(ctx context.Context, q ItemQuery, s *search, w itemWalk) (o
 	limit := bounded(q.Limit)
 	var found []StoredItem
 	for looked, want := 0, limit+1; ; want = min(4*want, 4000) {
-		at, err := is.find(ctx, s, w, want)
+		at, err := is.find(ctx, &q, s, w, want)
 		if err != nil {
 			return out, err
 		}
@@ -173,7 +179,7 @@ func (is Items) walk(ctx context.Context, q ItemQuery, s *search, w itemWalk) (o
 }
 
 // find returns the next rows of a walk that the index finds.
-func (is Items) find(ctx context.Context, s *search, w itemWalk, limit int) ([]int64, error) {
+func (is Items) find(ctx context.Context, q *ItemQuery, s *search, w itemWalk, limit int) ([]int64, error) {
 	after, where, order := 2*w.at+1, " > ?", ""
 	if !w.up {
 		where, order = " < ?", " DESC"
@@ -189,8 +195,17 @@ func (is Items) find(ctx context.Context, s *search, w itemWalk, limit int) ([]i
 		rows, err := is.tx.query(ctx, `SELECT rowid FROM item_word WHERE item_word MATCH ? AND rowid`+where+` ORDER BY rowid`+order+` LIMIT ?`,
 			s.flat(fts5), after, limit)
 		return collect(rows, err, scanInt)
-	case !w.up:
-		return itemWords.findPostgres(ctx, is.tx, s.flat(tsquery), after, limit)
+	}
+	index := itemWords
+	if q.priced() {
+		found, whole, err := is.findPriced(ctx, q, w, after, limit)
+		if err != nil || whole {
+			return found, err
+		}
+		index.steps.near = 0 // it looked there
+	}
+	if !w.up {
+		return index.findPostgres(ctx, is.tx, s.flat(tsquery), after, limit)
 	}
 	// Businesses are named, so the matches are some thousand. Those of one are first looked
 	// for among its next items, which is enough for what most of them have.

@@ -3,6 +3,7 @@ package storage_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"stoa/protocol"
 	"stoa/storage"
 	"stoa/storage/storagetest"
+	"stoa/storage/storagetest/fill"
 )
 
 // TestListMerchants_Words finds merchants by what a customer types: words of the
@@ -86,12 +88,74 @@ func plansOfMerchantWords(t *testing.T, db *storage.DB, index string) {
 		require.Empty(t, walks(plan), query)
 		plans = append(plans, strings.Join(plan, "\n"))
 	})
-	for _, q := range []string{"zzz", "rice zzzs"} { // what is rare is asked of the index alone
+	// What is rare is asked of the index alone.
+	for _, q := range []protocol.MerchantQuery{
+		{Q: "zzz"}, {Q: "rice zzzs"}, {Near: "12.97,77.6", Radius: 5000}, {AcceptsReturns: true},
+	} {
 		plans = nil
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{Q: q})
+			_, err := tx.Profiles().ListMerchants(ctx, q)
 			return err
 		})
-		require.Contains(t, strings.Join(plans, "\n"), index, q)
+		require.Contains(t, strings.Join(plans, "\n"), index, "%+v", q)
+	}
+	// An exact price is looked up in each shop.
+	plans = nil
+	read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+		_, err := tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{PriceFilter: protocol.PriceFilter{MinPrice: "100", MaxPrice: "5000"}})
+		return err
+	})
+	require.Regexp(t, `(?s)item_price_pkey.*seq = m.seq|PRIMARY KEY \(seq=\? AND currency=\? AND minor>\? AND minor<\?\)`, strings.Join(plans, "\n"))
+}
+
+// plansOfPrices looks at the plans of searches of items by price: few, many, and of one shop. On SQLite
+// prices are words.
+func plansOfPrices(t *testing.T, db *storage.DB, postgres bool) {
+	var plans []string
+	storage.ExplainQueries(db, func(query string, plan []string, err error) {
+		require.NoError(t, err, query)
+		require.Empty(t, walks(plan), query)
+		plans = append(plans, strings.Join(plan, "\n"))
+	})
+	for _, tt := range []struct {
+		least, most int64
+		shop        bool
+		index       string
+	}{
+		{123_456, 123_456, false, "item_price_range"}, {0, 500_000, false, "item_price_newest"}, {100_000, 200_000, true, "item_price_pkey|item_price_range"},
+	} {
+		q := storage.ItemQuery{Currency: "INR", Min: &tt.least, Max: &tt.most, Q: fill.Word(0)}
+		if tt.shop {
+			q.Handles = []string{fill.Handle(0)}
+		}
+		search := func(q storage.ItemQuery) (p protocol.Page[storage.CatalogItem]) {
+			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
+				p, err = tx.Items().Search(ctx, q)
+				return err
+			})
+			return p
+		}
+		plans = nil
+		var got, all []string
+		for _, i := range search(q).Items {
+			got = append(got, i.ID)
+		}
+		want := tt.index
+		if !postgres {
+			want = "SCAN item_word VIRTUAL TABLE INDEX"
+		}
+		require.Regexp(t, want, strings.Join(plans, "\n"), "%+v", tt)
+		// The page is that of a walk over all items that compares prices.
+		for q.Min, q.Max = nil, nil; tt.least < tt.most && len(all) < len(got); {
+			p := search(q)
+			for _, i := range p.Items {
+				if i.Low >= tt.least && i.High <= tt.most && len(all) < len(got) {
+					all = append(all, i.ID)
+				}
+			}
+			require.NotNil(t, p.Next)
+			q.After = *p.Next
+		}
+		require.True(t, tt.least == tt.most || slices.Equal(all, got), "%+v", tt)
 	}
 }

@@ -18,7 +18,7 @@ import (
 // large are the tables that grow with a node. No listing may read one from end to
 // end, or sort what it did not find by an index.
 var large = regexp.MustCompile(`\b(?:Seq Scan on|SCAN) ` +
-	`(post|post_tag|post_word|feed|log|profile|profile_rank|profile_word|merchant|item|item_word|thread|thread_message)\b`)
+	`(post|post_tag|post_word|feed|log|profile|profile_rank|profile_word|merchant|item|item_word|item_price|thread|thread_message)\b`)
 
 // byTime is the walk over posts in the order of their numbers that looks at each.
 // On SQLite it calls itself a search; on PostgreSQL it filters what it finds.
@@ -67,6 +67,7 @@ func TestPlans_Filled(t *testing.T) {
 		t.Run("lists", func(t *testing.T) { plansOfLists(t, db) })
 		t.Run("private", func(t *testing.T) { plansPrivate(t, db) })
 		t.Run("merchant words", func(t *testing.T) { plansOfMerchantWords(t, db, words) })
+		t.Run("prices of items", func(t *testing.T) { plansOfPrices(t, db, c.URL != "") })
 	})
 }
 
@@ -118,7 +119,8 @@ func askEverything(t *testing.T, db *storage.DB, asking *string) {
 			return p.Next, err
 		})
 		for _, q := range []protocol.MerchantQuery{
-			{}, {Category: fill.Categories[0]}, {City: fill.Cities[7]}, {OpenNow: true}, {Category: fill.Categories[6], City: fill.Cities[0], OpenNow: true},
+			{}, {Category: fill.Categories[0]}, {City: fill.Cities[7]}, {OpenNow: true}, {Near: "12.97,77.6", AcceptsReturns: true},
+			{PriceFilter: protocol.PriceFilter{MinPrice: "50", MaxPrice: "90"}}, {Category: fill.Categories[6], City: fill.Cities[0], OpenNow: true},
 		} {
 			q.Q = text
 			ask(q, func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {

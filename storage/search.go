@@ -16,7 +16,7 @@ type wordIndex struct {
 
 // Steps are the sizes of a search on PostgreSQL: see findPostgres.
 type steps struct {
-	near int // newest rows that are read first
+	near int // newest rows that are read first; 0 for none
 	few  int // up to so many matches are gathered and sorted at once
 	far  int // newest rows that are read next, for a common word not used recently
 }
@@ -66,19 +66,21 @@ func (w wordIndex) find(ctx context.Context, tx *Tx, words []string, before int6
 // match of a common one. So it reads the newest rows; all matches, if they are few;
 // more of the newest rows; everything.
 func (w wordIndex) findPostgres(ctx context.Context, tx *Tx, query string, before int64, limit int) ([]int64, error) {
-	found, whole, err := w.findWithin(ctx, tx, query, before, limit, w.steps.near)
-	if err != nil || whole {
-		return found, err
+	if w.steps.near > 0 {
+		found, whole, err := w.findWithin(ctx, tx, query, before, limit, w.steps.near)
+		if err != nil || whole {
+			return found, err
+		}
 	}
 	// The row that is not positive is the number of matches.
 	rows, err := tx.query(ctx, "WITH m AS MATERIALIZED (SELECT seq FROM "+w.table+" WHERE words @@ ?::tsquery LIMIT ?) "+
 		"SELECT -count(*) FROM m UNION ALL (SELECT seq FROM m WHERE seq < ? ORDER BY seq DESC LIMIT ?) ORDER BY 1 DESC",
 		query, w.steps.few+1, before, limit)
-	found, err = collect(rows, err, scanInt)
+	found, err := collect(rows, err, scanInt)
 	if err != nil || int(-found[len(found)-1]) <= w.steps.few {
 		return found[:max(0, len(found)-1)], err
 	}
-	found, whole, err = w.findWithin(ctx, tx, query, before, limit, w.steps.far)
+	found, whole, err := w.findWithin(ctx, tx, query, before, limit, w.steps.far)
 	if err != nil || whole {
 		return found, err
 	}
