@@ -2,6 +2,8 @@ package node
 
 import (
 	"fmt"
+	"io"
+	"mime/multipart"
 	"net/http"
 	"os"
 	"strings"
@@ -174,4 +176,66 @@ func faultLines(faults []protocol.LineFault) (all []string) {
 		all = append(all, fmt.Sprintf("%d %s", f.Line, f.Pointer))
 	}
 	return all
+}
+
+// TestImportItems_Page: the page works without script, in Hindi, and refuses what is no file of the owner's shop.
+func TestImportItems_Page(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.business("shop", "")
+	h.business("other", "")
+	_, link, err := h.Admin().OpenAccount(t.Context(), "Rao", protocol.RoleOwner, "", []string{"shop"})
+	require.NoError(t, err)
+	cookie := h.signIn(link)
+	send := func(query, handle, mode, file string, headers ...string) answer {
+		var body strings.Builder
+		form := multipart.NewWriter(&body)
+		require.NoError(t, form.WriteField("handle", handle))
+		require.NoError(t, form.WriteField("mode", mode))
+		part, err := form.CreateFormFile("file", "items.csv")
+		require.NoError(t, err)
+		_, err = io.WriteString(part, file)
+		require.NoError(t, err)
+		require.NoError(t, form.Close())
+		return h.ask("POST", "/account/items/import?handle="+handle+query, body.String(), append([]string{"Content-Type", form.FormDataContentType(),
+			"Accept", browser, "Cookie", "stoa_session=" + cookie, "Origin", h.Base}, headers...)...)
+	}
+	page := func(a answer) string {
+		return textOf(parsePage(t, "/account/items/import", a.Body.String()).find("main", "id", "main"))
+	}
+	const good = "sku,name,price,list_price\na,A,100,150\nb,B,1,\n"
+	for name, x := range map[string]struct {
+		query, handle, file string
+		code                int
+		says                string
+	}{
+		"checked":           {"&check=1", "shop", good, 200, "Nothing was changed yet"},
+		"faults":            {"&check=1", "shop", "sku,name\nx y,A\n", 200, "This is not a number or name of your own"},
+		"faults, unchecked": {"", "shop", "sku,name\nx y,A\n", 200, "The file has 1 fault. Nothing was changed."},
+		"no catalog":        {"&check=1", "shop", "a,b\n", 400, `There is no column "a"`},
+		"no file":           {"&check=1", "shop", "", 422, "Choose a file."},
+		"another's shop":    {"", "other", good, 403, ""},
+		"too large":         {"", "shop", strings.Repeat(" ", protocol.MaxItemsUpload+70_000), 413, "64 MB"},
+	} {
+		a := send(x.query, x.handle, "merge", x.file)
+		require.Equal(t, x.code, a.Code, "%s: %s", name, page(a))
+		require.Contains(t, page(a), x.says, name)
+	}
+	require.Equal(t, 403, send("", "shop", "merge", good, "Sec-Fetch-Site", "cross-site").Code)
+	require.Contains(t, page(send("&check=1", "shop", "merge", "sku,name,price\na,A,ten\n", "Accept-Language", "hi")), "यह 85.50 जैसी रकम नहीं है")
+	require.Empty(t, h.items("shop"), "none of these changed anything")
+	require.Contains(t, page(send("", "shop", "merge", good)), "The items were imported.")
+	require.Contains(t, page(send("", "shop", "replace", "sku,name\nb,B\n")), "Removed1")
+	require.Len(t, h.items("shop"), 1)
+
+	// What a quick change may not do is said, though the list does not show it.
+	send("", "shop", "replace", good)
+	shown := parsePage(t, "/account/items", h.ask("GET", "/account/items", "", "Accept", browser, "Cookie", "stoa_session="+cookie).Body.String())
+	form := shown.formValues("quick-a")
+	form.Set("amount", "200")
+	a := h.sendForm("/account", form, "Cookie", "stoa_session="+cookie)
+	require.Equal(t, 422, a.Code)
+	require.Contains(t, parsePage(t, "/account", a.Body.String()).alerts(), "must be more than the price")
+	file := h.ask("GET", "/account/items.csv?handle=shop", "", "Cookie", "stoa_session="+cookie)
+	require.Contains(t, file.Body.String(), "\r\na,A,,100.00,150.00,")
 }

@@ -244,7 +244,11 @@ func (f *sent) place(pointer string) (name, element string) {
 	case protocol.PutMerchant.Name:
 		return f.shopPlace(parts)
 	case protocol.PutItem.Name:
-		return f.itemPlace(parts)
+		name, element = f.itemPlace(parts)
+		if f.part == "quick" && !f.values.Has(name) { // the list shows less than what is checked
+			return "", ""
+		}
+		return name, element
 	}
 	if name, element, ok := f.settingPlace(parts); ok {
 		return name, element
