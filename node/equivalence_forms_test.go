@@ -1,17 +1,16 @@
 package node
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -19,232 +18,195 @@ import (
 	"stoa/storage/storagetest"
 )
 
-// A formOf is a form whose operation is tried by HTTP too.
-type formOf struct {
-	op             *protocol.Operation
-	action, id     string              // where it is sent; its id on the page
-	purpose        string              // of its proof of work; "" for the owner's form
-	fixed          map[string]string   // members of the input that the form or its path fixes
-	fields         map[string][]string // what may be typed into each field, the first one good; "" leaves it out
-	lists, numbers []string            // fields with several values, and with whole numbers
-	boxes          []string            // fields that are false without a tick
-	part           string              // of an edit of several
-	read           string              // path at which the effect is read
+// A formRow is a form of the pages: what it does, where it is, and what may be typed into it.
+type formRow struct {
+	op   *protocol.Operation
+	page string // where the form is; members of about are in braces
+	part string // of what the operation replaces, where the form changes a part only
+	id   string // of the form, or the name of a field of it, where nothing in it names its operation
+	// about makes what the form is about, anew for each round: members of the input, hidden fields, what page and read name. Without it
+	// there is what doors.own makes.
+	about func(*formSide) map[string]string
+	// show returns a page that has the form, where that is the answer to another form.
+	show   func(*formSide, map[string]string) *pageDoc
+	fields map[string][]string         // what may be typed into each field, the first one good; {n} is another number each time, {day} a day soon
+	to     map[string]string           // the member of the input that a field is, dots between names, where that has another name; "" for none
+	as     map[string]func(string) any // what a text means, nil for nothing, where that is not what its type in the schema says
+	args   func(s *formSide, typed map[string]string, args map[string]any)
+	at     [][2]string // patterns of pointers of faults, and the fields that show them; * is the rest of a name
+	read   string      // paths at which the effect is read
+	never  string      // why it does nothing here but refuse; "" for a form that also does its operation
 }
 
-var (
-	shortTexts = []string{"Good cloth", "", strings.Repeat("x", 4100), "two\nlines", "<b>bold</b>", "a\u202eb", "   ", "नमस्ते"}
-	longTexts  = []string{"About looms.", "", strings.Repeat("long ", 900), "two\nlines", "<script>x</script>", "a\u0007b", "  "}
-	addresses  = []string{"", "https://example.org/a", "http://example.org", "javascript:alert(1)", "nonsense"}
-	amounts    = []string{"1500", "", "12.345", "-4", "much", "99999999999"}
-	smallInts  = []string{"3", "", "0", "-1", "4000", "many", "2.5"}
-	someTags   = []string{"", "cloth, silk", "b@d", strings.Repeat("a,", 14) + "z", "Cloth"}
-)
-
-func formsOf(post, thread string) []formOf {
-	posted := map[string][]string{"kind": {"offer", "question", "rumour", ""}, "title": shortTexts,
-		"body": longTexts, "tags": someTags, "name": {"", "Kim", strings.Repeat("n", 61)}}
-	answer := maps.Clone(posted)
-	delete(answer, "tags")
-	return []formOf{
-		{op: protocol.PostToBoard.Operation, action: "/board", id: "post", purpose: "board", fields: posted, lists: []string{"tags"},
-			read: "/api/public/board?limit=3"},
-		{op: protocol.PostToBoard.Operation, action: "/board/" + post, id: "reply", purpose: "board", fields: answer, fixed: map[string]string{"inReplyTo": post},
-			read: "/api/public/board/" + post},
-		{op: protocol.ReportPost.Operation, action: "/board/" + post, id: "report", purpose: "report", fixed: map[string]string{"id": post},
-			fields: map[string][]string{"reason": shortTexts}, read: "/api/public/board/" + post},
-		{op: protocol.ContactAgent.Operation, action: "/@asha", id: "write", purpose: "contact", fixed: map[string]string{"handle": "asha"},
-			fields: map[string][]string{"message": longTexts, "kind": {"question", "", "spam"}, "name": {"", "Kim", strings.Repeat("n", 61)}},
-			read:   "/api/owner/threads?handle=asha&limit=3"},
-		{op: protocol.BidForAttention.Operation, action: "/@asha/board", id: "bid", purpose: "bid", fixed: map[string]string{"handle": "asha"},
-			fields: map[string][]string{"amount": amounts, "message": shortTexts, "name": {"", "Kim"}, "url": addresses}, read: "/api/owner/bids?handle=asha"},
-		{op: protocol.AnswerThread.Operation, action: "/account/threads/" + thread, id: "answer", fixed: map[string]string{"threadId": thread},
-			fields: map[string][]string{"message": longTexts}, read: "/api/owner/threads/" + thread},
-		{op: protocol.PutNeed.Operation, action: "/account", id: "put_need-asha", fixed: map[string]string{"handle": "asha"}, lists: []string{"tags"},
-			fields: map[string][]string{"id": {"wool", "silk", "", "Bad Id", "x"}, "description": longTexts, "tags": someTags}, read: "/api/owner/needs?handle=asha"},
-		{op: protocol.PutCapability.Operation, action: "/account", id: "put_capability-asha", fixed: map[string]string{"handle": "asha"}, lists: []string{"tags"},
-			fields: map[string][]string{"id": {"weave", "spin", "", "Bad Id"}, "name": shortTexts, "description": longTexts, "tags": someTags,
-				"input":    {"", "yarn", shortTexts[2]},
-				"endpoint": addresses}, read: "/api/owner/capabilities?handle=asha"},
-		{op: protocol.PutNotify.Operation, action: "/account", id: "put_notify-asha", fixed: map[string]string{"handle": "asha"},
-			fields: map[string][]string{"webhook": addresses, "mail": {"", "asha@example.org", "not mail"}}, read: "/api/owner/notify?handle=asha"},
-		{op: protocol.PutItem.Operation, action: "/account", id: "item", part: "item", read: "/api/owner/merchant/items?handle=rao",
-			fixed: map[string]string{"handle": "rao", "sku": "dosa"}, lists: []string{"tags"},
-			fields: map[string][]string{"name": {"Dosa", "", strings.Repeat("n", 121), "two\nlines"}, "description": longTexts,
-				"unit": {"", "plate", strings.Repeat("u", 41)}, "category": {"", "Breakfast", shortTexts[2]}, "tags": someTags,
-				"availability": {"in_stock", "out_of_stock", "perhaps"}, "url": addresses, "barcode": {"", "8901", "x"}}},
-		{op: protocol.PutAttentionBoard.Operation, action: "/account/attention", id: "put_attention_board-asha", fixed: map[string]string{"handle": "asha"},
-			fields: map[string][]string{"rules": longTexts, "floor": amounts, "step": amounts, "slots": smallInts, "slotDays": smallInts, "protectHours": smallInts,
-				"respondWithinDays": {"", "3", "99"}, "accepting": {"true", ""}, "autoApprove": {"true", ""}, "refundIfNoReply": {"", "true"}},
-			numbers: []string{"slots", "slotDays", "protectHours", "respondWithinDays"}, boxes: []string{"accepting", "autoApprove", "refundIfNoReply"},
-			read: "/api/owner/attention?handle=asha"},
-		{op: protocol.PutPaymentAccount.Operation, action: "/account/attention", id: "put_payment_account-asha", fixed: map[string]string{"handle": "asha"},
-			fields: map[string][]string{"provider": {"upi", "razorpay", "gold"}, "vpa": {"asha@okbank", "", "nonsense"},
-				"payeeName": shortTexts, "gstin": {"", "29ABCDE1234F1Z5", "x"},
-				"gstPercent": {"", "18", "200"}, "address": {"", "MG Road", longTexts[2]}}, read: "/api/owner/payment-account?handle=asha"},
-		{op: protocol.PutMeetingSettings.Operation, action: "/account/meetings", id: "put_meeting_settings", fixed: map[string]string{"handle": "asha"},
-			fields: map[string][]string{"timezone": {"Asia/Kolkata", "", "Mars/Base"}, "location": {"", "https://meet.example/a", "two\nlines"}, "policy": longTexts,
-				"bufferBefore": {"", "10", "999", "many"}, "maxDaysAhead": {"", "30", "0", "91"}, "acceptingMeetingRequests": {"true", ""}, "showSlots": {"", "true"},
-				"pendingBlocksSlot": {"true", ""}, "reminders": {"true", ""}, "requireVerifiedDomain": {"", "true"}},
-			numbers: []string{"bufferBefore", "maxDaysAhead"},
-			boxes:   []string{"acceptingMeetingRequests", "showSlots", "pendingBlocksSlot", "reminders", "requireVerifiedDomain"},
-			read:    "/api/owner/meeting-settings?handle=asha"},
+func (f formRow) name() string {
+	if f.part != "" {
+		return f.op.Name + "-" + f.part
 	}
+	return f.op.Name + " " + f.id
 }
 
-// input is what was typed as the operation's input over HTTP.
-func (f formOf) input(typed map[string]string) map[string]any {
-	args := map[string]any{}
-	if f.op == protocol.PutMeetingSettings.Operation { // the form shows the whole week
-		args["usualHours"] = []any{}
-	}
-	for name, text := range f.fixed {
-		args[name] = text
-	}
-	for name, text := range typed {
-		n, err := strconv.Atoi(text)
-		switch {
-		case slices.Contains(f.boxes, name):
-			args[name] = text != ""
-		case strings.TrimSpace(text) == "" && (text == "" || f.id != "put_need-asha" && f.id != "put_capability-asha"): // is left out
-		case slices.Contains(f.lists, name):
-			list := []string{}
-			for part := range strings.SplitSeq(text, ",") {
-				list = append(list, strings.ToLower(strings.TrimSpace(part)))
-			}
-			args[name] = list
-		case slices.Contains(f.numbers, name) && err == nil:
-			args[name] = n
-		default:
-			args[name] = text
-		}
-	}
-	return args
-}
-
-var changing = regexp.MustCompile(`"[a-z]+_[0-7][0-9a-hjkmnp-tv-z]{25}"|[a-z]+_[0-7][0-9a-hjkmnp-tv-z]{25}|` +
-	`20\d\d-\d\d-\d\dT[0-9:.]+(Z|\+\d\d:\d\d)|http://127\.0\.0\.1:\d+|"next":"[^"]*"`)
-
-// TestEquivalence_Forms is the forms' column of the equivalence of doors: what is typed into a form, good and bad, has the effect that
-// the same input has over HTTP on a node with the same past, and each fault is shown at its field, or above the form.
+// TestEquivalence_Forms is the forms' column of the equivalence of doors: what is typed into any form of the pages, good and bad, has
+// the effect that the same input has over HTTP on a node with the same past. Each fault is shown at its field in words of the reader's
+// language, and what was typed is kept. Nothing here runs a script, so the forms work without.
 func TestEquivalence_Forms(t *testing.T) {
 	t.Parallel()
 	dice := rand.New(rand.NewPCG(storagetest.Seed(t), 7))
-	type side struct {
-		*house
-		cookie, token, shop, post, thread string
-		forms                             []formOf
-	}
-	newSide := func() *side {
-		h, cookie := newServed(t)
-		s := &side{house: h, cookie: cookie, token: "Bearer " + ownerToken(t, h.Node, "asha"),
-			shop: "Bearer " + ownerToken(t, h.Node, "rao"), post: h.post("Looms").ID}
-		var begun protocol.ContactReceipt
-		h.ask("POST", "/api/public/agents/asha/contact", `{"message":"Are you there?"}`, "Proof-Of-Work", h.proof("contact")).into(&begun)
-		s.thread = begun.ThreadID
-		s.forms = formsOf(s.post, s.thread)
-		return s
-	}
-	byHTTP, byForm := newSide(), newSide()
-	bearer := func(s *side, path string) string {
-		if strings.HasSuffix(path, "handle=rao") {
-			return s.shop
-		}
-		return s.token
-	}
-	read := func(s *side, path string) string {
-		t.Helper()
-		a := s.ask("GET", path, "", "Authorization", bearer(s, path))
-		require.Equal(t, 200, a.Code, "%s %s", path, a.Body)
-		return changing.ReplaceAllString(a.Body.String(), "…")
-	}
-	for i, f := range byForm.forms {
-		t.Run(f.op.Name+" "+f.id, func(t *testing.T) {
-			done, refused := 0, 0
-			for round := range storagetest.Rounds(t, 80) {
-				typed := map[string]string{}
-				for _, name := range slices.Sorted(maps.Keys(f.fields)) {
-					values := f.fields[name]
-					typed[name] = values[0]
-					if round > 0 && dice.IntN(3) == 0 {
-						typed[name] = values[dice.IntN(len(values))]
-					}
+	byHTTP, byForm := newFormSide(t), newFormSide(t)
+	byForm.day = time.Now().Add(96 * time.Hour).In(protocol.India).Format(time.DateOnly)
+	byHTTP.day = byForm.day
+	types := inputTypes(byForm.house)
+	n := 0
+	for _, f := range formRows() {
+		t.Run(f.name()+" at "+f.page, func(t *testing.T) {
+			for _, s := range []*formSide{byHTTP, byForm} {
+				s.house = &house{s.Node, t}
+				s.d.t, s.d.house = t, s.house
+			}
+			longest := 0
+			for _, values := range f.fields {
+				longest = max(longest, len(values))
+			}
+			rounds := 1
+			if longest > 0 {
+				rounds = storagetest.Rounds(t, 4+4*longest)
+			}
+			if f.part == "" {
+				rounds++ // the same again; of a record that HTTP writes as a whole no part can be gone
+			}
+			var there, here map[string]string // what the form is about on both sides
+			var x, refused sentForm
+			done, anew := 0, true
+			for round := range rounds {
+				n++
+				again := f.part == "" && round == rounds-1
+				if anew && !again {
+					there, here = f.made(byHTTP), f.made(byForm)
+					x = f.open(byForm, here)
 				}
-				for _, name := range []string{"body", "message"} { // texts that are alike cost more
-					if f.fields[name] != nil && typed[name] == f.fields[name][0] {
-						typed[name] = fmt.Sprintf("%d: %s", round, strings.Repeat(strconv.FormatUint(dice.Uint64(), 36)+" ", 1+round%7))
-					}
+				typed := f.typed(dice, round, n, byForm.day)
+				if again {
+					typed = f.typed(dice, 0, n, byForm.day)
+					x.visit(n)
 				}
 				about := fmt.Sprintf("round %d:", round)
 				for name, text := range typed {
 					about += fmt.Sprintf(" %s=%.30q", name, text)
 				}
-
-				other := byHTTP.forms[i]
-				args := other.input(typed)
-				path, method := other.op.HTTP.Path, other.op.HTTP.Method
-				for name, value := range args {
-					if at := "{" + name + "}"; strings.Contains(path, at) {
-						path = strings.ReplaceAll(path, at, url.PathEscape(fmt.Sprint(value)))
-						delete(args, name)
-					}
-				}
-				body, err := json.Marshal(args)
-				require.NoError(t, err)
-				headers := []string{"Authorization", bearer(byHTTP, f.read), "Content-Type", "application/json"}
-				form := url.Values{"do": {f.op.Name}}
-				for name, text := range typed {
-					if text != "" || !slices.Contains(f.boxes, name) {
-						form.Set(name, text)
-					}
-				}
-				var session []string
-				if f.purpose != "" {
-					headers = []string{"Proof-Of-Work", byHTTP.proof(f.purpose)}
-					form.Set("altcha", byForm.proof(f.purpose))
-				} else {
-					form.Set("handle", "asha")
-					for name, text := range f.fixed {
-						form.Set(name, text)
-					}
-					form.Set("part", f.part)
-					session = []string{"Cookie", "stoa_session=" + byForm.cookie}
-				}
-				want := byHTTP.ask(method, path, string(body), headers...)
-				got := byForm.sendForm(f.action, form, session...)
-				if want.Code < 300 {
+				want := f.byHTTP(byHTTP, f.input(byHTTP, types[f.op.Name], there, given(typed, there)), there)
+				x.fill(byForm, f, given(typed, here))
+				got := x.send(byForm, f, here)
+				d := byForm.parse(f.page, got)
+				if anew = want.Code < 300; anew {
 					done++
-					require.Contains(t, []int{200, http.StatusSeeOther}, got.Code, "%s: %s", about, parsePage(t, f.action, got.Body.String()).alerts())
+					require.Contains(t, []int{200, http.StatusSeeOther}, got.Code, "%s: %s", about, d.alerts())
 				} else {
-					refused++
-					p := want.problem()
-					d := parsePage(t, f.action, got.Body.String())
-					require.Equal(t, want.Code, got.Code, "%s: %s", about, want.Body)
-					d.showsFaults(p.Errors, about)
+					require.Equal(t, want.Code, got.Code, "%s: %s\n%s", about, want.Body, d.alerts())
+					require.NotEmpty(t, strings.TrimSpace(d.text()), about)
+					if faults := want.problem().Errors; len(faults) > 0 {
+						refused = x
+						f.showsFaults(d, faults, x, about)
+						f.kept(d, here, typed, about)
+					}
+					if form := f.find(d, here); form != nil { // who is refused corrects what was typed
+						x = f.found(form, here)
+					} else {
+						anew = true
+					}
 				}
-				require.Equal(t, read(byHTTP, other.read), read(byForm, f.read), about)
+				require.Equal(t, f.effect(byHTTP, there), f.effect(byForm, here), about)
 			}
-			require.Positive(t, done)
-			require.Positive(t, refused)
+			require.Equal(t, f.never == "", done > 0, "it did its operation %d times", done)
+			if refused.form != nil {
+				f.speaksHindi(refused.send(byForm, f, here, "Accept-Language", "hi"))
+			}
 		})
+	}
+	if !t.Failed() {
+		byForm.complete(t)
 	}
 }
 
-// showsFaults checks that the faults of an input are at the fields of the form, or above it, and that no other field is marked.
-func (d *pageDoc) showsFaults(faults []protocol.Fault, about string) {
-	d.t.Helper()
-	marked := map[string]bool{}
-	for _, n := range d.nodes() {
-		if attr(n, "aria-invalid") == "true" {
-			marked[attr(n, "name")] = true
+// withoutOperation are the forms that do no operation, by the routes that they are sent to.
+var withoutOperation = map[string]string{
+	"/language":          "keeps a cookie",
+	"/sign-in":           "begins a session: what begins one is no operation",
+	"/sign-in/challenge": "is for scripts, and stores nothing",
+	"/sign-out":          "ends the session of the browser, whose cookie names it",
+}
+
+// complete checks that every form which a page had and every operation that a route of forms does was sent.
+func (s *formSide) complete(t *testing.T) {
+	t.Helper()
+	for key, page := range s.shown {
+		if route, _, _ := strings.Cut(key, " "); withoutOperation[route] == "" && !s.sent[key] {
+			t.Errorf("%s has a form without a row in formRows: %s", page, key)
 		}
 	}
-	for _, f := range faults {
-		name := strings.Split(strings.TrimPrefix(f.Pointer, "/"), "/")[0]
-		require.True(d.t, marked[name] || strings.Contains(d.alerts(), f.Detail),
-			"%s: the fault of %s (%s) is not shown; marked are %v", about, f.Pointer, f.Detail, marked)
+	for _, r := range s.web.Routes() {
+		if r.Method == http.MethodPost && r.Forms == nil && withoutOperation[r.Pattern] == "" {
+			t.Errorf("the route %s of forms names no operation: say which, or in withoutOperation why none", r.Pattern)
+		}
+		for _, op := range r.Forms {
+			if !s.does[r.Pattern+" "+op.Name] {
+				t.Errorf("%s takes a form of %s, which has no row in formRows", r.Pattern, op.Name)
+			}
+		}
 	}
-	for name := range marked {
-		require.True(d.t, slices.ContainsFunc(faults, func(f protocol.Fault) bool { return strings.HasPrefix(f.Pointer, "/"+name) }), "%s: %s is marked", about, name)
+}
+
+// typed returns what is typed in a round: in the first one what is good, later for some fields something else.
+func (f formRow) typed(dice *rand.Rand, round, n int, day string) map[string]string {
+	typed := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(f.fields)) {
+		values := f.fields[name]
+		text := values[0]
+		switch {
+		case name == "do": // the buttons, each in its turn
+			text = values[round%len(values)]
+		case round > 0 && dice.IntN(3) == 0:
+			text = values[dice.IntN(len(values))]
+		}
+		if (name == "body" || name == "message") && text == values[0] && f.op.Access&protocol.Proof != 0 { // texts that are alike cost more
+			text = fmt.Sprintf("%d: %s", n, strings.Repeat(strconv.FormatUint(dice.Uint64(), 36)+" ", 1+n%7))
+		}
+		typed[name] = strings.NewReplacer("{n}", fmt.Sprintf("%011d", n), "{day}", day).Replace(text)
 	}
+	return typed
+}
+
+// given is what is typed where a text is something that only this side has.
+func given(typed, about map[string]string) map[string]string {
+	out := maps.Clone(typed)
+	for name, text := range out {
+		if inner, ok := strings.CutPrefix(text, "{"); ok && about[strings.TrimSuffix(inner, "}")] != "" {
+			out[name] = about[strings.TrimSuffix(inner, "}")]
+		}
+	}
+	return out
+}
+
+var changing = regexp.MustCompile(`"[a-z]+_[0-7][0-9a-hjkmnp-tv-z]{25}"|20\d\d-\d\d-\d\dT[0-9:.]+(Z|\+\d\d:\d\d)|"next":"[^"]*"|"id":"\d+"|` +
+	`"(instance|receipt)":"[^"]*"|"network","value":"[^"]*"`)
+
+// effect is what is read after a round, without what no two nodes have in common.
+func (f formRow) effect(s *formSide, about map[string]string) (all string) {
+	s.t.Helper()
+	for path := range strings.FieldsSeq(f.read) {
+		path = filled(path, about)
+		cookie := s.owner
+		if strings.HasPrefix(path, "/api/operator/") {
+			cookie = s.operator
+		}
+		headers := []string{"Cookie", cookie, "Origin", s.Base, "Sec-Fetch-Site", "same-origin"}
+		if strings.HasPrefix(path, "/api/public/") {
+			headers = nil
+		}
+		a := s.ask("GET", path, "", headers...)
+		text := changing.ReplaceAllString(fmt.Sprint(a.Code, " ", a.Body), "…")
+		for _, m := range masks {
+			text = m.what.ReplaceAllString(text, m.with)
+		}
+		all += text + "\n"
+	}
+	return all
 }

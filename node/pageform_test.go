@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/net/html"
 
 	"stoa/protocol"
 )
@@ -16,6 +17,10 @@ func (d *pageDoc) formValues(id string) url.Values {
 	d.t.Helper()
 	form := d.find("form", "id", id)
 	require.NotNil(d.t, form, "%s has no form %s", d.path, id)
+	return valuesOf(form)
+}
+
+func valuesOf(form *html.Node) url.Values {
 	sent := url.Values{}
 	for n := range form.Descendants() {
 		name := attr(n, "name")

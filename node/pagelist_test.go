@@ -57,7 +57,7 @@ func TestPages_Filters(t *testing.T) {
 	require.ElementsMatch(t, []string{"loom", "offer", "true", "question"}, chosen.values(), "the form shows what was asked, that of a post its usual kind")
 
 	wrong := h.open("/agents?region=Nowhere&q="+strings.Repeat("x", 201)+"&limit=0&colour=red", 422)
-	require.Contains(t, wrong.values(), "NOWHERE", "what was typed is kept")
+	require.Contains(t, wrong.values(), "Nowhere", "what was typed is kept")
 	for _, said := range []string{"This is not a state or country such as Karnataka or India.", "At most 200 characters.", "/limit", "/colour"} {
 		require.Contains(t, wrong.text(), said)
 	}

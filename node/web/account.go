@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,29 +23,36 @@ const (
 func (s *Web) accountRoutes() []Route {
 	routes := []Route{
 		{Pattern: "/sign-in", Handler: http.HandlerFunc(s.signInPage)},
-		{Pattern: "/sign-in", Method: http.MethodPost, Handler: s.guarded(s.signIn)},
-		{Pattern: "/sign-in/challenge", Method: http.MethodPost, Handler: s.guarded(s.signInChallenge)},
-		{Pattern: "/sign-out", Method: http.MethodPost, Handler: s.guarded(s.signOut)},
+		s.forms("/sign-in", s.signIn),
+		s.forms("/sign-in/challenge", s.signInChallenge),
+		s.forms("/sign-out", s.signOut),
 		{Pattern: "/account/threads", Handler: http.HandlerFunc(s.inboxPage)},
 		{Pattern: "/account/threads/:id", Handler: http.HandlerFunc(s.inboxThread)},
-		{Pattern: "/account/threads/:id", Method: http.MethodPost, Handler: s.guarded(s.inboxForm)},
+		s.forms("/account/threads/:id", s.inboxForm, inboxForms...),
 		{Pattern: "/account/attention", Handler: http.HandlerFunc(s.ownAttentionPage)},
-		{Pattern: "/account/attention", Method: http.MethodPost, Handler: s.guarded(s.ownAttentionForm)},
+		s.forms("/account/attention", s.ownAttentionForm, attentionForms...),
 		{Pattern: "/account/attention/payments.csv", Handler: http.HandlerFunc(s.paymentsFile)},
-		{Pattern: "/account", Method: http.MethodPost, Handler: s.guarded(s.accountForm)},
-		{Pattern: "/account/data", Method: http.MethodPost, Handler: s.guarded(s.importForm)},
-		{Pattern: importItemsPath, Method: http.MethodPost, Handler: s.guarded(s.importItemsForm)},
+		s.forms("/account/data", s.importForm, protocol.ImportArchive.Operation),
+		s.forms(importItemsPath, s.importItemsForm, protocol.ImportItems.Operation),
 		{Pattern: "/account/items/sample.csv", Handler: http.HandlerFunc(sampleItems)},
 		{Pattern: "/account/items.csv", Handler: http.HandlerFunc(s.itemsFile)},
 	}
+	var forms []*protocol.Operation
 	for _, p := range accountPages {
+		forms = append(forms, p.forms...)
 		if p.body != nil {
 			routes = append(routes, Route{Pattern: p.path, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				s.showAccount(w, r, &account{Page: p, Done: doneWords[r.URL.Query().Get("done")]})
 			})})
 		}
 	}
+	routes = append(routes, s.forms("/account", s.accountForm, forms...))
 	return slices.Concat(routes, s.meetingAccountRoutes(), s.operatorRoutes())
+}
+
+// forms returns the route to which forms are sent that do some operations.
+func (s *Web) forms(pattern string, do http.HandlerFunc, ops ...*protocol.Operation) Route {
+	return Route{Pattern: pattern, Method: http.MethodPost, Handler: s.guarded(do), Forms: ops}
 }
 
 // guarded refuses forms that pages of other sites send.
@@ -93,6 +99,9 @@ func (s *Web) parseForm(w http.ResponseWriter, r *http.Request) error {
 	for _, values := range r.PostForm { // browsers send CR LF for a line break, which counts as one character when typing (HTML §4.10.21.4)
 		for i := range values {
 			values[i] = strings.ReplaceAll(values[i], "\r\n", "\n")
+			if strings.TrimSpace(values[i]) == "" { // nobody sees the spaces in such a field
+				values[i] = ""
+			}
 		}
 	}
 	return nil
@@ -502,10 +511,7 @@ func (s *Web) doAccountForm(r *http.Request, op *protocol.Operation, name string
 		f.now, err = s.save(r, op, e)
 		return err
 	}
-	args, err := s.input(r, op)
-	if err != nil {
-		return err
-	}
+	args := s.input(r, op)
 	switch op {
 	case protocol.CreateToken.Operation:
 		a.Made = &protocol.MadeToken{}
@@ -520,7 +526,7 @@ func (s *Web) doAccountForm(r *http.Request, op *protocol.Operation, name string
 }
 
 // input converts a form's fields to the input of an operation. An empty field is omitted.
-func (s *Web) input(r *http.Request, op *protocol.Operation) (map[string]any, error) {
+func (s *Web) input(r *http.Request, op *protocol.Operation) map[string]any {
 	args := map[string]any{}
 	for name, values := range r.PostForm {
 		switch {
@@ -533,11 +539,7 @@ func (s *Web) input(r *http.Request, op *protocol.Operation) (map[string]any, er
 		case listed[name]:
 			args[name] = tidyList(name, values[0])
 		case name == "expiresInDays":
-			n, err := strconv.Atoi(values[0])
-			if err != nil {
-				return nil, protocol.Invalid(protocol.Fault{Pointer: "/expiresInDays", Code: "wrong-type", Detail: "must be a whole number"})
-			}
-			args[name] = n
+			args[name] = coerce("integer", values[0])
 		default:
 			args[name] = values[0]
 		}
@@ -546,7 +548,7 @@ func (s *Web) input(r *http.Request, op *protocol.Operation) (map[string]any, er
 		orderInput(args, time.Now())
 	}
 	if op == protocol.PutCapability.Operation {
-		return args, priced(r, args)
+		priced(r, args)
 	}
-	return args, nil
+	return args
 }

@@ -178,7 +178,8 @@ var fields = map[string]string{
 	"gstin":             english("a GST number of 15 characters"),
 	"gstPercent":        english("a percentage such as 18"),
 	"requester":         "", "purpose": "", "durationMin": "", "location": "", "policy": "", "questions": "", "block": "", "times": "",
-	"unit": "", "availability": "", "listAmount": english("an amount of rupees such as 1500 or 1500.50"), "otherCategories": "", "label": "", "option": "",
+	"keySecret": "", "webhookSecrets": "", "outsideHours": "", "unit": "", "availability": "",
+	"listAmount": english("an amount of rupees such as 1500 or 1500.50"), "otherCategories": "", "label": "", "option": "",
 	"measure": english("an amount such as 750 ml"), "compare": english("an amount such as 100 ml"),
 	"barcode": english("the 4 to 32 digits and letters below a bar code"),
 	"sku":     english("a number or name of your own such as KURTA-7: letters a to z, digits and . _ -"),
@@ -344,7 +345,7 @@ func tidyList(name, text string) []string {
 
 // priced converts the pricing fields of a capability to its member pricing; without a model there
 // is none.
-func priced(r *http.Request, args map[string]any) error {
+func priced(r *http.Request, args map[string]any) {
 	pricing := map[string]any{}
 	for _, name := range []string{"model", "currency", "amount", "note"} {
 		value := r.PostForm.Get("pricing-" + name)
@@ -357,17 +358,14 @@ func priced(r *http.Request, args map[string]any) error {
 		}
 	}
 	if pricing["model"] == nil {
-		return nil
+		return
 	}
 	if amount, ok := pricing["amount"].(string); ok {
-		n, err := strconv.ParseFloat(amount, 64)
-		if err != nil || !(n >= 0 && n <= 1e15) { // excludes NaN
-			return protocol.Invalid(protocol.Fault{Pointer: "/pricing/amount", Code: "wrong-type", Detail: "must be a number, such as 120.50"})
-		}
-		pricing["amount"] = n
+		if n, err := strconv.ParseFloat(strings.TrimSpace(amount), 64); err == nil && n >= -1e15 && n <= 1e15 {
+			pricing["amount"] = n
+		} // otherwise the check of the schema says what is wrong with the text
 	}
 	args["pricing"] = pricing
-	return nil
 }
 
 // named returns the handle in the form, "" without one.

@@ -26,14 +26,14 @@ var bidFieldNames = []string{"amount", "message", "category", "name", "url"}
 // bidRoutes returns the routes of forms of bids. They are not cached and not in the site map.
 func (s *Web) bidRoutes() []Route {
 	return []Route{
-		{Pattern: "/:at/board", Method: http.MethodPost, Handler: s.guarded(s.bid)},
+		s.forms("/:at/board", s.bid, protocol.BidForAttention.Operation, protocol.CheckBid.Operation),
 		{Pattern: "/pay/:token", Handler: http.HandlerFunc(s.payPage)},
-		{Pattern: "/pay/:token", Method: http.MethodPost, Handler: s.guarded(s.payForm)},
+		s.forms("/pay/:token", s.payForm, protocol.ClaimPayment.Operation, protocol.PressSandbox.Operation),
 		{Pattern: "/pay/:token/qr.svg", Handler: http.HandlerFunc(s.payCode)},
 		{Pattern: "/bid-link", Handler: http.HandlerFunc(s.bidLinkPage)},
-		{Pattern: "/bid-link", Method: http.MethodPost, Handler: s.guarded(s.bidLinkForm)},
+		s.forms("/bid-link", s.bidLinkForm, protocol.UseBidLink.Operation),
 		{Pattern: "/bids/:id", Handler: http.HandlerFunc(s.bidPage)},
-		{Pattern: "/bids/:id", Method: http.MethodPost, Handler: s.guarded(s.bidPageForm)},
+		s.forms("/bids/:id", s.bidPageForm, protocol.GetBid.Operation, protocol.WithdrawBid.Operation),
 	}
 }
 

@@ -35,8 +35,8 @@ func (s *Web) bidPage(w http.ResponseWriter, r *http.Request) {
 		s.showBidState(w, r, 0, bidBody(b, args["statusToken"].(string), s.Base))
 		return
 	}
-	if code := protocol.CodeOf(err); protocol.IsID(protocol.BidID, r.PathValue("id")) && (code == protocol.NotFound || code == protocol.Unauthorized) {
-		s.showBidState(w, r, code.Status(), bidLocked(r.PathValue("id")))
+	if code := protocol.CodeOf(err); locked(protocol.BidID, r.PathValue("id"), code) {
+		s.showBidState(w, r, code.Status(), bidLocked(r.PathValue("id"), false))
 		return
 	}
 	s.failSecret(w, r, err)
@@ -48,14 +48,15 @@ func (s *Web) bidPageForm(w http.ResponseWriter, r *http.Request) {
 	id, token := r.PathValue("id"), strings.TrimSpace(r.PostForm.Get("statusToken"))
 	switch {
 	case err != nil:
-	case token != "":
-		if err = s.invokeOpen(r, protocol.GetBid.Operation, map[string]any{"id": id, "statusToken": token}, nil); err == nil {
-			s.open(w, openedBid, id, token)
-		}
 	case r.PostForm.Get("do") == protocol.WithdrawBid.Name:
 		err = s.invokeOpen(r, protocol.WithdrawBid.Operation, openedBid.args(r), nil)
 	default:
-		err = protocol.Errorf(protocol.InvalidRequest, "there is no such form here")
+		if err = s.invokeOpen(r, protocol.GetBid.Operation, map[string]any{"id": id, "statusToken": token}, nil); err == nil {
+			s.open(w, openedBid, id, token)
+		} else if code := protocol.CodeOf(err); locked(protocol.BidID, id, code) {
+			s.showBidState(w, r, code.Status(), bidLocked(id, true))
+			return
+		}
 	}
 	if err != nil {
 		s.failSecret(w, r, err)

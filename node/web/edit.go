@@ -138,7 +138,7 @@ func (s *Web) save(r *http.Request, op *protocol.Operation, e edit) (now url.Val
 		if e.args != nil {
 			args, err = e.args(read.JSON, form)
 		} else {
-			args, err = s.input(r, op)
+			args = s.input(r, op)
 		}
 		if err != nil {
 			return nil, err

@@ -20,13 +20,13 @@ import (
 // site map.
 func (s *Web) meetingRoutes() []Route {
 	return []Route{
-		{Pattern: "/:at/meet", Method: http.MethodPost, Handler: s.guarded(s.meetForm)},
+		s.forms("/:at/meet", s.meetForm, protocol.RequestMeeting.Operation),
 		{Pattern: "/meeting-link", Handler: http.HandlerFunc(s.meetingLinkPage)},
-		{Pattern: "/meeting-link", Method: http.MethodPost, Handler: s.guarded(s.meetingLinkForm)},
+		s.forms("/meeting-link", s.meetingLinkForm, protocol.UseMeetingLink.Operation),
 		{Pattern: "/meeting-decision", Handler: http.HandlerFunc(s.decisionPage)},
-		{Pattern: "/meeting-decision", Method: http.MethodPost, Handler: s.guarded(s.decisionForm)},
+		s.forms("/meeting-decision", s.decisionForm, protocol.UseDecisionLink.Operation),
 		{Pattern: "/meetings/:id", Handler: http.HandlerFunc(s.meetingPage)},
-		{Pattern: "/meetings/:id", Method: http.MethodPost, Handler: s.guarded(s.meetingForm)},
+		s.forms("/meetings/:id", s.meetingForm, protocol.GetMeeting.Operation, protocol.CancelMeeting.Operation, protocol.PickMeetingTime.Operation),
 	}
 }
 
@@ -92,7 +92,7 @@ func (s *Web) showMeeting(w http.ResponseWriter, r *http.Request, refused *proto
 	case err == nil:
 		token, _ := args["statusToken"].(string)
 		body = meetingBody(meetingView{m, with, s.Base + "/meetings/" + id + "#" + token, refused})
-	case protocol.IsID(protocol.MeetingID, id) && (code == protocol.NotFound || code == protocol.Unauthorized):
+	case locked(protocol.MeetingID, id, code):
 		status, body = code.Status(), meetingLocked(id, refused != nil)
 	default:
 		s.failSecret(w, r, err)

@@ -86,9 +86,12 @@ var regionCodes = sync.OnceValue(func() map[string]string {
 	return named
 })
 
-// regionCode returns the code of a region that is written as a name or code; other text in capitals.
+// regionCode returns the code of a region that is written as a name or code; other text as it is.
 func regionCode(text string) string {
-	return cmp.Or(codeNamed(regionCodes(), text), strings.ToUpper(text))
+	if code := strings.ToUpper(text); protocol.IsRegion(code) {
+		return code
+	}
+	return cmp.Or(codeNamed(regionCodes(), text), text)
 }
 
 // languageCodes are the codes of the languages that have a name, by their names; of several with one name, such as

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"stoa/protocol"
 )
 
 // An opened is a page that a secret opens: of a bid, a meeting request, a conversation. The secret is never
@@ -21,6 +23,11 @@ var (
 	openedMeeting = opened{"stoa_meeting", "/meetings/", "id", "statusToken", 120}  // from the request to 30 days after the meeting
 	openedThread  = opened{"stoa_thread", "/threads/", "threadId", "readToken", 60} // twice as long as a silent thread stays open
 )
+
+// locked reports whether a page with an id answers a code because it was not opened.
+func locked(kind, id string, code protocol.Code) bool {
+	return protocol.IsID(kind, id) && (code == protocol.NotFound || code == protocol.Unauthorized)
+}
 
 // open lets this browser read what the secret opens.
 func (s *Web) open(w http.ResponseWriter, o opened, id, secret string) {

@@ -113,9 +113,7 @@ func (s *Web) operatorRoutes() (routes []Route) {
 			s.operatorPage(w, r, p)
 		})})
 		if p.forms != nil {
-			routes = append(routes, Route{Pattern: p.path, Method: http.MethodPost, Handler: s.guarded(func(w http.ResponseWriter, r *http.Request) {
-				s.operatorForm(w, r, p)
-			})})
+			routes = append(routes, s.forms(p.path, func(w http.ResponseWriter, r *http.Request) { s.operatorForm(w, r, p) }, p.forms...))
 		}
 	}
 	return routes

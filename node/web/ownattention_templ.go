@@ -2006,11 +2006,11 @@ func payAccountForm(o *ownBoard) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = textField(nil, at, "keySecret", secretLabel(ctx, tr(ctx, "Key secret"), a.HasKeySecret), "", 200, templ.Attributes{"type": "password", "autocomplete": "new-password"}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = textField(f.secretive("keySecret"), at, "keySecret", secretLabel(ctx, tr(ctx, "Key secret"), a.HasKeySecret), "", 200, templ.Attributes{"type": "password", "autocomplete": "new-password"}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = textField(nil, at, "webhookSecrets", secretLabel(ctx, tr(ctx, "Webhook secrets, the newest first, separated by spaces"), a.WebhookSecrets > 0), "", 820, templ.Attributes{"type": "password", "autocomplete": "new-password"}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = textField(f.secretive("webhookSecrets"), at, "webhookSecrets", secretLabel(ctx, tr(ctx, "Webhook secrets, the newest first, separated by spaces"), a.WebhookSecrets > 0), "", 820, templ.Attributes{"type": "password", "autocomplete": "new-password"}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

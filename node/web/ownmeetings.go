@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -95,7 +96,7 @@ func (s *Web) meetingAccountRoutes() []Route {
 		page("/settings", english("Meeting settings"), (*Web).fillMeetingSettings, meetingSettingsBody),
 		page("/calendars", calendarsTitle, (*Web).fillCalendars, calendarsBody),
 		page("/:id", english("A meeting"), (*Web).fillMeeting, ownMeetingBody),
-		{Pattern: "/account/meetings", Method: http.MethodPost, Handler: s.guarded(s.ownMeetingsForm)},
+		s.forms("/account/meetings", s.ownMeetingsForm, slices.Concat(slices.Collect(maps.Keys(meetingForms)), slices.Collect(maps.Keys(calendarForms)))...),
 	}
 }
 

@@ -71,7 +71,8 @@ var pages = []page{
 type Route struct {
 	Pattern string
 	Handler http.Handler
-	Method  string // "" for GET
+	Method  string                // "" for GET
+	Forms   []*protocol.Operation // what the forms do that are sent there; nil for those that do no operation
 }
 
 // Routes returns every route of the pages and of the files that they load.
@@ -94,7 +95,7 @@ func (s *Web) Routes() []Route {
 	if s.Accounts != nil {
 		more = append(more, s.accountRoutes()...)
 	}
-	more = append(more, Route{Pattern: switchPath, Method: http.MethodPost, Handler: s.guarded(s.switchLanguage)},
+	more = append(more, s.forms(switchPath, s.switchLanguage),
 		Route{Pattern: switchPath, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { redirect(w, r, "/") })})
 	for _, r := range more {
 		r.Handler = s.translated(r.Handler)

@@ -46,8 +46,8 @@ func (s *Web) showThread(w http.ResponseWriter, r *http.Request, f *sent) {
 			next = "/threads/" + id + "?" + query("after", *c.Messages.Next)
 		}
 		s.writeThread(w, r, f.status(), view{Title: tr(r.Context(), "A conversation with %s", "@"+c.Handle), Body: conversation(c, f, next, token, s.Base)})
-	case protocol.IsID(protocol.ThreadID, id) && (code == protocol.NotFound || code == protocol.Unauthorized):
-		s.writeThread(w, r, code.Status(), view{Title: tr(r.Context(), "A conversation"), Body: threadLocked(id)})
+	case locked(protocol.ThreadID, id, code):
+		s.lockThread(w, r, code, false)
 	default:
 		s.failSecret(w, r, err)
 	}
@@ -61,6 +61,11 @@ func (s *Web) writeThread(w http.ResponseWriter, r *http.Request, status int, v 
 	s.writePrivate(w, r, status, v)
 }
 
+// lockThread writes the page that asks for the read token; tried says that one did not open it.
+func (s *Web) lockThread(w http.ResponseWriter, r *http.Request, code protocol.Code, tried bool) {
+	s.writeThread(w, r, code.Status(), view{Title: tr(r.Context(), "A conversation"), Body: threadLocked(r.PathValue("id"), tried)})
+}
+
 // threadForm opens the page with a read token, or sends another message.
 func (s *Web) threadForm(w http.ResponseWriter, r *http.Request) {
 	if err := s.parseForm(w, r); err != nil {
@@ -68,13 +73,17 @@ func (s *Web) threadForm(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	id, token := r.PathValue("id"), strings.TrimSpace(r.PostForm.Get("readToken"))
-	if token != "" {
-		if _, err := s.readThread(r, map[string]any{"threadId": id, "readToken": token}); err != nil {
+	if r.PostForm.Has("readToken") {
+		_, err := s.readThread(r, map[string]any{"threadId": id, "readToken": token})
+		switch code := protocol.CodeOf(err); {
+		case err == nil:
+			s.open(w, openedThread, id, token)
+			redirect(w, r, "/threads/"+id)
+		case locked(protocol.ThreadID, id, code):
+			s.lockThread(w, r, code, true)
+		default:
 			s.failSecret(w, r, err)
-			return
 		}
-		s.open(w, openedThread, id, token)
-		redirect(w, r, "/threads/"+id)
 		return
 	}
 	f := newSent(r.PostForm)

@@ -13,11 +13,11 @@ import (
 // writeRoutes returns the routes of these forms. They are not cached and not in the site map.
 func (s *Web) writeRoutes() []Route {
 	return []Route{
-		{Pattern: "/:at", Method: http.MethodPost, Handler: s.guarded(s.contactForm)},
-		{Pattern: "/board", Method: http.MethodPost, Handler: s.guarded(s.boardForm)},
-		{Pattern: "/board/:id", Method: http.MethodPost, Handler: s.guarded(s.postForm)},
+		s.forms("/:at", s.contactForm, protocol.ContactAgent.Operation),
+		s.forms("/board", s.boardForm, protocol.PostToBoard.Operation),
+		s.forms("/board/:id", s.postForm, protocol.PostToBoard.Operation, protocol.ReportPost.Operation),
 		{Pattern: "/threads/:id", Handler: http.HandlerFunc(s.threadPage)},
-		{Pattern: "/threads/:id", Method: http.MethodPost, Handler: s.guarded(s.threadForm)},
+		s.forms("/threads/:id", s.threadForm, protocol.CheckConversation.Operation, protocol.ContinueConversation.Operation),
 		{Pattern: "/threads/:id/live", Handler: http.HandlerFunc(s.liveThread)},
 		{Pattern: "/account/threads/:id/live", Handler: http.HandlerFunc(s.liveInbox)},
 	}
