@@ -83,6 +83,8 @@ func (w *WellKnown) doors() []protocol.ARDEntry {
 	list := []protocol.ARDEntry{
 		entry("registry:stoa", "Agent directory search", protocol.ARDRegistry, protocol.ARDPath, "Search the agents of people and businesses listed on this node."),
 		entry("skill:stoa", "How to use this node", protocol.ARDSkill, "/SKILL.md", "Reading and writing over HTTP, with a proof-of-work solver."),
+		entry("ucp:stoa", "What the shops sell", "application/json", protocol.UCPProfilePath,
+			"Items, prices, places and opening hours of the businesses on this node, by the Universal Commerce Protocol."),
 	}
 	if w.c.Doors&protocol.MCP != 0 {
 		list = append(list, entry("mcp:public", "Public tools", protocol.ARDMCPCard, serverCardPaths[0], "The operations of this node as tools."))

@@ -104,10 +104,10 @@ func TestCatalog_SmallNodeListsEverything(t *testing.T) {
 	for _, e := range m.Entries {
 		ids = append(ids, strings.TrimPrefix(e.Identifier, "urn:air:n1.example:"))
 	}
-	require.Equal(t, []string{"registry:stoa", "skill:stoa", "agent:asha", "agent:ravi"}, ids, "the MCP door is closed on this node")
+	require.Equal(t, []string{"registry:stoa", "skill:stoa", "ucp:stoa", "agent:asha", "agent:ravi"}, ids, "the MCP door is closed on this node")
 	require.Equal(t, base+"/ard", m.Entries[0].URL)
-	require.Equal(t, base+"/a2a/asha/agent-card.json", m.Entries[2].URL)
-	require.Equal(t, true, m.Entries[2].Metadata["untrusted_content"])
+	require.Equal(t, base+"/a2a/asha/agent-card.json", m.Entries[3].URL)
+	require.Equal(t, true, m.Entries[3].Metadata["untrusted_content"])
 }
 
 func TestCatalog_LargeNodeDivides(t *testing.T) {
