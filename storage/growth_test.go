@@ -30,6 +30,7 @@ func skew(t *testing.T, db *storage.DB, scale int) {
 		t.Helper()
 		require.NoError(t, storage.Exec(t.Context(), db, insert, append([]any{full * scale / 1000}, args...)...))
 	}
+	skewItems(t, db, scale, fill)
 	now, day := start.UnixMilli(), (24 * time.Hour).Milliseconds()
 
 	job := `INSERT INTO job (kind, lane, args, state, blocked, run_at, attempt, done_at) ` + series + `SELECT `
@@ -523,7 +524,7 @@ func TestGrowth(t *testing.T) {
 			require.NoError(t, err)
 			skew(t, db, scale)
 			enqueue(t, db, slices.Repeat([]storage.Job{{Kind: "due", RunAt: start.Add(-time.Second)}}, 8)...)
-			for _, g := range slices.Concat(grown, grownBids, grownMeetings, grownOrders, grownReviews) {
+			for _, g := range slices.Concat(grown, grownBids, grownMeetings, grownOrders, grownReviews, grownItems) {
 				cost := costs[g.name]
 				cost[i], err = costOf(t, db, g.run)
 				require.NoError(t, err, g.name)
