@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
@@ -158,6 +159,18 @@ func TestBrowser_Shop(t *testing.T) {
 	require.Equal(t, [][]string{{"3", "price", "This is not an amount such as 85.50."}, {"4", "availability",
 		"This is not one of in_stock, out_of_stock, preorder, backorder, discontinued."}, {"4", "name", "Fill this in."}},
 		look[[][]string](b, `[...document.querySelectorAll(".faults tbody tr")].map(r => [...r.cells].map(c => c.innerText))`))
+	slowly := func(bytesPerSecond float64) {
+		b.do(devCall(network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{
+			MatchedNetworkConditions: []*network.Conditions{{UploadThroughput: bytesPerSecond, DownloadThroughput: -1}}}))
+	}
+	slowly(5000)
+	choose("#import_items-file", file, rows+strings.Repeat(" ", 4<<20))
+	b.do(chromedp.Click(chromedp.CSS("#import_items button[formaction]")))
+	b.shows(`/ of 4.0 MB sent/.test(document.querySelector("[data-upload]").innerText)`)
+	b.shoot("upload")
+	b.do(chromedp.Click(chromedp.CSS("[data-upload] button")))
+	b.shows(`document.querySelector("[data-upload]").innerText == "Cancelled. Nothing was changed."`)
+	slowly(-1)
 	choose("#import_items-file", file, strings.NewReplacer("ten", "10", ",,12,maybe", ",Vada,12,").Replace(rows))
 	upload("#import_items button[formaction]")
 	b.shoot("import-good")

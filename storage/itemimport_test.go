@@ -39,11 +39,16 @@ func imported(handle string, drafts []protocol.ItemDraft, at func(n int) error) 
 func counts(c *storage.ItemChanges) [4]int { return [4]int{c.Added, c.Changed, c.Unchanged, c.Removed} }
 
 // TestImportItems: at every moment of an import readers see the whole old catalog, and then
-// the whole new one; an import that fails leaves nothing.
+// the whole new one, on PostgreSQL those of another process; an import that fails leaves nothing.
 func TestImportItems(t *testing.T) {
 	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
-		d := directory{t, db}
+	storagetest.EachConfig(t, func(t *testing.T, config storage.Config) {
+		db := storagetest.OpenConfig(t, config)
+		other := db
+		if config.URL != "" {
+			other = storagetest.OpenConfig(t, config)
+		}
+		d := directory{t, other}
 		d.put(protocol.ProfileDraft{Handle: "shop", Name: "Shop"})
 		things := func(from, to int, price string) (all []protocol.ItemDraft) {
 			for n := from; n < to; n++ {
@@ -100,7 +105,7 @@ func TestImportItems(t *testing.T) {
 					require.Equal(t, names(first), onSale(""))
 					require.Len(t, onSale("thing 10"), 450)
 					require.Len(t, onSale("20"), 0)
-					require.ErrorIs(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+					require.ErrorIs(t, other.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 						_, err := tx.Items().Put(ctx, "shop", second[0])
 						return err
 					}), storage.ErrImporting, "another change waits")
