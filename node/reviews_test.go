@@ -254,7 +254,7 @@ func TestReviews(t *testing.T) {
 	eachEngine(t, func(t *testing.T, change func(*Config)) {
 		m := newMarket(t, "", change)
 		shop, token := m.shop("rao", 0, 5)
-		other, otherToken := m.shop("mehta", 6, 6)
+		_, otherToken := m.shop("mehta", 6, 6)
 		m.index() // the shops are known from here on
 		require.Equal(t, 0, m.reputed("rao").Reviews)
 		require.Nil(t, m.reputed("rao").Average)
@@ -413,7 +413,7 @@ func TestReviews(t *testing.T) {
 		require.InDelta(t, 3.7, *m.reputed("rao").Average, 1e-9)
 		require.Len(t, m.told("review"), 6, "one of them is withdrawn")
 		require.Equal(t, 404, m.ask("GET", "/api/public/agents/nobody/reviews", "").Code)
-		_ = other
+		m.sold(shop, token, otherToken)
 	})
 }
 

@@ -131,6 +131,9 @@ func (es Enrolments) Begin(ctx context.Context, actor string, e Enrolment, jwk [
 	if err := es.put(ctx, e, nil, ""); err != nil {
 		return err
 	}
+	if err := es.tx.Feedbacks().Show(ctx, e.ERC8004, e.Handle, !p.Unlisted); err != nil {
+		return err
+	}
 	return es.tx.Audit(ctx, actor, "identity put", e.Handle, e.ERC8004+" key "+e.KeyID)
 }
 
@@ -198,8 +201,8 @@ func (es Enrolments) unchanged(ctx context.Context, e Enrolment) error {
 	return err
 }
 
-// End removes an identity from its profile, with the keys that came with it, and
-// notifies the owner. ErrNotFound when the enrolment has changed.
+// End removes an identity from its profile, with the keys that came with it and what the
+// feed told of its reviews, and notifies the owner. ErrNotFound when the enrolment has changed.
 func (es Enrolments) End(ctx context.Context, actor string, e Enrolment, reason protocol.EnrolmentEnd) error {
 	if err := es.unchanged(ctx, e); err != nil {
 		return err
@@ -217,6 +220,9 @@ func (es Enrolments) End(ctx context.Context, actor string, e Enrolment, reason 
 		return err
 	}
 	if err := es.put(ctx, e, &es.tx.Now, reason); err != nil {
+		return err
+	}
+	if err := es.tx.Feedbacks().Show(ctx, e.ERC8004, e.Handle, false); err != nil {
 		return err
 	}
 	if err := es.tx.Audit(ctx, actor, "identity end", e.Handle, e.ERC8004+": "+reason.Text()); err != nil {

@@ -215,5 +215,5 @@ func (d *Directory) showNews(ctx context.Context, tx *storage.Tx, handle string,
 	if err != nil || p.ERC8004 == "" {
 		return err
 	}
-	return tx.Feedbacks().Show(ctx, p.ERC8004, visible)
+	return tx.Feedbacks().Show(ctx, p.ERC8004, handle, visible)
 }
