@@ -60,6 +60,7 @@ func privateListings(k listKeys) []listing {
 		{op: protocol.WhatsNew.Operation, bearer: k.thread},
 		{op: protocol.CheckConversation.Operation, bearer: k.thread, axes: []axis{{"threadId", []string{k.threadID}}}},
 		{op: protocol.ListReviewQueue.Operation, bearer: k.operator, axes: []axis{{"state", []string{"reported", "hidden"}}}},
+		{op: protocol.ListHiddenReviews.Operation, bearer: k.operator},
 		{op: protocol.ListNotes.Operation, bearer: k.operator, axes: []axis{{"subject", []string{k.post, "absent"}}}},
 		{op: protocol.ListBlocks.Operation, bearer: k.operator, axes: []axis{{"kind", []string{"network", "host", "key"}}}},
 		{op: protocol.ReadAudit.Operation, bearer: k.operator},

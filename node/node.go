@@ -428,6 +428,9 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	dispatch.Bind(t, protocol.ListOrderReceipts, n.reputation.List)
 	dispatch.Bind(t, protocol.RevokeOrderReceipt, n.reputation.Revoke)
 	dispatch.Bind(t, protocol.AdjustOrder, n.reputation.Adjust)
+	dispatch.Bind(t, protocol.HideReview, n.reputation.Hide)
+	dispatch.Bind(t, protocol.RestoreReview, n.reputation.Restore)
+	dispatch.Bind(t, protocol.ListHiddenReviews, n.reputation.ListHidden)
 	dispatch.Bind(t, protocol.GetReceiptStatus, n.reputation.Status)
 	dispatch.Bind(t, protocol.ListReviews, n.reputation.Reviews)
 

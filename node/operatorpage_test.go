@@ -165,7 +165,7 @@ func TestOperatorPages(t *testing.T) {
 	_, link, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "", nil)
 	require.NoError(t, err)
 	owner := h.signIn(link)
-	for _, path := range []string{"", "/queue", "/peers", "/blocks", "/health", "/jobs", "/numbers", "/audit"} {
+	for _, path := range []string{"", "/queue", "/reviews", "/peers", "/blocks", "/health", "/jobs", "/numbers", "/audit"} {
 		a := h.ask("GET", "/account/node"+path, "", "Accept", "text/html", "Cookie", "stoa_session="+owner)
 		require.Equal(t, 403, a.Code, path)
 		require.NotContains(t, a.Body.String(), "n2.example")

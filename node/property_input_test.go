@@ -61,6 +61,17 @@ func (p *prober) good(op *protocol.Operation) map[string]any {
 	switch op {
 	case protocol.IssueOrderReceipt.Operation:
 		args["paidAt"] = time.Now().UTC().Format(time.RFC3339)
+	case protocol.HideReview.Operation, protocol.RestoreReview.Operation:
+		id := protocol.NewID(protocol.ReviewID, time.Now())
+		args["id"] = id
+		require.NoError(p.t, p.n.db.Write(p.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.Feedbacks().Insert(ctx, storage.Feedback{ID: id, Agent: "eip155:1:0x00000000000000000000000000000000000000aa:1", Client: id, At: tx.Now,
+				State: storage.FeedbackUncounted, Reason: protocol.NoProof})
+			if err == nil {
+				err = tx.Feedbacks().Hide(ctx, id, &tx.Now, "")
+			}
+			return err
+		}))
 	case protocol.RequeueJob.Operation, protocol.DropJob.Operation:
 		args["id"] = (&house{p.n, p.t}).dead("no such host", storage.SilenceJob)[0]
 	case protocol.RetryPeer.Operation, protocol.UnfollowPeer.Operation:

@@ -392,6 +392,8 @@ func TestReviews(t *testing.T) {
 		}
 		require.Contains(t, m.ask("GET", "/@rao/reviews?uncounted=true", "", "Accept", "text/html").Body.String(), protocol.HashMismatch.Text())
 
+		m.hidesText(one)
+
 		// An answer of the shop is shown, one of a stranger is not. What its client takes back counts no more, and
 		// its order is free again.
 		registry := common.HexToAddress(m.chain.Reputation)

@@ -14,7 +14,8 @@ import (
 // reviews go with the identity, and what the feed told of them ends with the enrolment, for good.
 func (m *market) sold(shop erc8004.ID, token, otherToken string) {
 	t, ctx := m.t, m.t.Context()
-	require.Equal(t, 200, m.ask("PUT", "/api/owner/merchant/items/thali", `{"name":"Thali","price":{"currency":"INR","amount":"180"}}`, "Authorization", token).Code)
+	item := m.ask("PUT", "/api/owner/merchant/items/thali", `{"name":"Thali","price":{"currency":"INR","amount":"180"}}`, "Authorization", token)
+	require.Equal(t, 200, item.Code)
 	receipts := func(token string) (page protocol.Page[protocol.OrderReceipt]) {
 		a := m.ask("GET", "/api/owner/order-receipts?limit=100", "", "Authorization", token)
 		require.Equal(t, 200, a.Code, "%s", a.Body)
@@ -51,8 +52,8 @@ func (m *market) sold(shop erc8004.ID, token, otherToken string) {
 		file := m.file(shop, 1, value, fmt.Sprintf(`,"orderReceipt":%q`, receipt.Receipt))
 		m.give(shop, 1, value, dataURI(file), erc8004.FeedbackHash(file))
 	}
-	a := m.ask("POST", "/api/owner/order-receipts", `{"order":"R-9","client":"`+m.chain.Accounts[1].Address+`","total":{"currency":"INR","amount":"180"},"paidAt":"`+
-		time.Now().UTC().Format(time.RFC3339)+`"}`, "Authorization", token)
+	a := m.ask("POST", "/api/owner/order-receipts", fmt.Sprintf(`{"order":"R-9","client":%q,"total":{"currency":"INR","amount":"180"},"paidAt":%q}`,
+		m.chain.Accounts[1].Address, time.Now().UTC().Format(time.RFC3339)), "Authorization", token)
 	require.Contains(t, a.Body.String(), `"agent":null`)
 	m.chain.do("final")
 	m.index()

@@ -75,8 +75,11 @@ func (w *walkWorld) fill(h *house) {
 			_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{ERC8004: agent,
 				Draft: protocol.ProfileDraft{Handle: "reviewed", Name: "Reviewed", Kind: protocol.Business}})
 			if err == nil {
-				_, err = tx.Feedbacks().Insert(ctx, storage.Feedback{ID: protocol.NewID(protocol.ReviewID, tx.Now), Agent: agent, Client: "0x1", Index: uint64(i + 1),
-					Block: 1, Place: int64(i + 1), At: tx.Now, State: storage.FeedbackCounted, Reason: protocol.ByPayment})
+				f := storage.Feedback{ID: protocol.NewID(protocol.ReviewID, tx.Now), Agent: agent, Client: "0x1", Index: uint64(i + 1), Block: 1,
+					Place: int64(i + 1), At: tx.Now, State: storage.FeedbackCounted, Reason: protocol.ByPayment}
+				_, err = tx.Feedbacks().Insert(ctx, f)
+				require.NoError(w.t, tx.Feedbacks().Hide(ctx, f.ID, &tx.Now, "a name"))
+				require.NoError(w.t, tx.Feedbacks().Add(ctx, agent, 1, 0))
 			}
 			return err
 		}))

@@ -14,13 +14,13 @@ const (
 	ActionLift    Action = "lift" // of a block
 )
 
-// A ModerationEntry is one line of the public moderation log. It names posts, hosts, profiles and
+// A ModerationEntry is one line of the public moderation log. It names posts, reviews, hosts, profiles and
 // chain identities; of networks and keys it only says that one was affected.
 type ModerationEntry struct {
 	ID      string    `json:"id" doc:"Position in the log."`
 	At      time.Time `json:"at"`
 	Action  Action    `json:"action" enum:"hide,restore,dismiss,delete,block,lift"`
-	Kind    string    `json:"kind" enum:"post,agent,key,network,host,handle,actor" doc:"Kind of the subject."`
+	Kind    string    `json:"kind" enum:"post,review,agent,key,network,host,handle,actor" doc:"Kind of the subject."`
 	Subject *string   `json:"subject" doc:"Which one; null for a network or a key."`
 	Reason  string    `json:"reason" doc:"Why, in the node's or its operator's words."`
 }

@@ -45,6 +45,7 @@ var textShapes = map[string]shape{
 	"post-id":     {pattern: `^post` + id + `$`},
 	"post-tag":    {PostTagPattern, FoldTag},
 	"receipt-id":  {pattern: `^rcpt` + id + `$`},
+	"review-id":   {pattern: `^rev` + id + `$`},
 	"refund-id":   {pattern: `^rfd` + id + `$`},
 	"region":      {pattern: `^[A-Z]{2}(-[A-Z0-9]{1,3})?$`}, // ISO 3166
 	"session-id":  {pattern: `^ses` + id + `$`},

@@ -33,7 +33,7 @@ var ours = map[string]string{
 	"ModerationEntry.subject": "a name, no text", "ModerationEntry.reason": "the operator's",
 	"ModerationNote.subject": "the operator's", "ModerationNote.text": "the operator's",
 	"Block.reason": "the operator's", "Block.note": "the operator's",
-	"PostStanding.reason": "the operator's",
+	"PostStanding.reason": "the operator's", "ReviewStanding.reason": "the operator's",
 }
 
 // TestUntrusted_EveryResult walks the results of all operations: an object with a

@@ -48,6 +48,18 @@ var invariants = []invariant{
 		WHERE p.resolved_by IS NOT NULL AND (r.id IS NULL OR r.state <> 'visible' OR r.kind <> 'resolution' OR NOT r.verified OR r.in_reply_to <> p.id) LIMIT 1`},
 	{"a profile that says otherwise than its attention board", `SELECT p.handle FROM profile p LEFT JOIN attention_board b ON b.handle = p.handle
 		WHERE p.attention <> COALESCE(b.open, FALSE) OR b.listed AND NOT (b.open AND p.listed) LIMIT 1`},
+	{"a sum of reviews that is wrong", `SELECT s.agent FROM feedback_sum s LEFT JOIN
+		(SELECT agent, count(*) AS n, sum(rating) AS stars FROM feedback WHERE state = 'counted' GROUP BY agent) f ON f.agent = s.agent
+		WHERE s.reviews <> COALESCE(f.n, 0) OR s.stars <> COALESCE(f.stars, 0)
+		UNION ALL SELECT f.agent FROM feedback f LEFT JOIN feedback_sum s ON s.agent = f.agent WHERE f.state = 'counted' AND s.agent IS NULL LIMIT 1`},
+	{"a reputation that is not the sum of the reviews", `SELECT p.handle FROM profile p LEFT JOIN feedback_sum s ON s.agent = p.erc8004
+		WHERE p.reviews <> COALESCE(s.reviews, 0) OR p.stars <> COALESCE(s.stars, 0) LIMIT 1`},
+	{"an order or payment that no counted review uses", `SELECT c.name FROM feedback_proof c LEFT JOIN feedback f ON f.id = c.feedback AND f.state = 'counted'
+		WHERE f.id IS NULL LIMIT 1`},
+	{"a counted review without its order or payment", `SELECT f.id FROM feedback f LEFT JOIN feedback_proof c ON c.name = f.proof AND c.feedback = f.id
+		WHERE f.state = 'counted' AND f.proof <> '' AND c.name IS NULL LIMIT 1`},
+	{"order receipts with a gap, or of no profile", `SELECT r.handle FROM order_receipt r LEFT JOIN profile p ON p.handle = r.handle
+		GROUP BY r.handle HAVING max(r.n) - min(r.n) + 1 <> count(*) OR count(p.handle) <> count(*) LIMIT 1`},
 	{"meeting rules without a profile", `SELECT r.handle FROM meeting_rules r LEFT JOIN profile p ON p.handle = r.handle WHERE p.handle IS NULL LIMIT 1`},
 }
 

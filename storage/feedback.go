@@ -34,6 +34,8 @@ type Feedback struct {
 	NextAt        *time.Time
 	Tries         int
 	FeedID        string
+	HiddenAt      *time.Time // an operator hid its text then; HiddenWhy is the public reason
+	HiddenWhy     string
 	Doc           FeedbackDoc
 }
 
@@ -61,17 +63,17 @@ type FeedbackDoc struct {
 // FeedbackPlace orders events as the chain does.
 func FeedbackPlace(block, logIndex uint64) int64 { return int64(block<<20 | min(logIndex, 1<<20-1)) }
 
-const feedbackColumns = `id, agent, client, idx, block, place, at, state, reason, rating, proof, next_at, tries, feed_id, doc`
+const feedbackColumns = `id, agent, client, idx, block, place, at, state, reason, rating, proof, next_at, tries, feed_id, doc, hidden_at, hidden_why`
 
 func scanFeedback(s scanner) (f Feedback, err error) {
 	var idx, block, at int64
-	var next *int64
+	var next, hidden *int64
 	var doc []byte
 	if err = s.Scan(&f.ID, &f.Agent, &f.Client, &idx, &block, &f.Place, &at, &f.State, &f.Reason,
-		&f.Rating, &f.Proof, &next, &f.Tries, &f.FeedID, &doc); err != nil {
+		&f.Rating, &f.Proof, &next, &f.Tries, &f.FeedID, &doc, &hidden, &f.HiddenWhy); err != nil {
 		return f, err
 	}
-	f.Index, f.Block, f.At, f.NextAt = uint64(idx), uint64(block), moment(at), momentPtr(next)
+	f.Index, f.Block, f.At, f.NextAt, f.HiddenAt = uint64(idx), uint64(block), moment(at), momentPtr(next), momentPtr(hidden)
 	return f, json.Unmarshal(doc, &f.Doc)
 }
 
@@ -93,7 +95,7 @@ func (fs Feedbacks) Insert(ctx context.Context, f Feedback) (added bool, err err
 	if err != nil {
 		return false, fmt.Errorf("encode feedback: %w", err)
 	}
-	n, err := fs.tx.write(ctx, `INSERT INTO feedback (`+feedbackColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+	n, err := fs.tx.write(ctx, `INSERT INTO feedback (`+feedbackColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, '') ON CONFLICT DO NOTHING`,
 		f.ID, f.Agent, f.Client, int64(f.Index), int64(f.Block), f.Place, millis(f.At), string(f.State), string(f.Reason), f.Rating, f.Proof,
 		millisPtr(f.NextAt), f.Tries, f.FeedID, string(doc))
 	return n > 0, err
@@ -218,6 +220,34 @@ func (fs Feedbacks) Show(ctx context.Context, agent, handle string, visible bool
 	_, err := fs.tx.write(ctx, `UPDATE feed SET visible = ? WHERE subject_id IN (SELECT id FROM feedback WHERE agent = ? AND state = ?) AND `+of+` = ?`,
 		visible, agent, string(FeedbackCounted), handle)
 	return err
+}
+
+const (
+	feedbackByID   = `SELECT ` + feedbackColumns + ` FROM feedback WHERE id = ?`
+	feedbackHidden = `SELECT ` + feedbackColumns + ` FROM feedback WHERE hidden_at IS NOT NULL AND id < ? ORDER BY id DESC LIMIT ?`
+)
+
+// ByID returns feedback; ErrNotFound when there is none.
+func (fs Feedbacks) ByID(ctx context.Context, id string) (Feedback, error) {
+	return scanFeedback(fs.tx.row(ctx, feedbackByID, id))
+}
+
+// Hide stores whether the text of feedback is hidden: since when and why, nil and "" for not.
+func (fs Feedbacks) Hide(ctx context.Context, id string, at *time.Time, why string) error {
+	return one(fs.tx.write(ctx, `UPDATE feedback SET hidden_at = ?, hidden_why = ? WHERE id = ?`, millisPtr(at), why, id))
+}
+
+// ListHidden returns feedback whose text is hidden, the newest review first.
+func (fs Feedbacks) ListHidden(ctx context.Context, limit int, after string) (protocol.Page[Feedback], error) {
+	limit = bounded(limit)
+	const listing = "reviews-hidden"
+	before, err := positionID(listing, after)
+	if err != nil {
+		return protocol.Page[Feedback]{}, err
+	}
+	rows, err := fs.tx.query(ctx, feedbackHidden, before, limit+1)
+	found, err := collect(rows, err, scanFeedback)
+	return page(found, limit, listing, func(f Feedback) string { return f.ID }), err
 }
 
 // DropAfter deletes feedback on the identities of a registry in the blocks after one, which the chain

@@ -28,7 +28,11 @@ func (r *Reputation) Reviews(ctx context.Context, tx *storage.Tx, _ protocol.Cal
 	found, err := tx.Feedbacks().List(ctx, p.ERC8004, state, in.Size(), in.After)
 	registry := r.registryOf(p.ERC8004)
 	for _, f := range found.Items {
-		page.Items = append(page.Items, review(f, registry))
+		x := review(f, registry)
+		if f.HiddenAt != nil {
+			x.Hidden, x.Text, x.Evidence.URI, x.Replies = true, "", "", []protocol.ReviewReply{}
+		}
+		page.Items = append(page.Items, x)
 	}
 	page.Next = found.Next
 	return page, err

@@ -37,6 +37,9 @@ func operatorPages() []operatorPage {
 				protocol.ReopenReports.Operation, protocol.RemovePost.Operation, protocol.AddNote.Operation, protocol.DeleteNote.Operation,
 				protocol.AddBlock.Operation, protocol.LiftBlock.Operation},
 			list: protocol.ListReviewQueue.Operation, read: (*operatorView).readQueue, body: queueBody},
+		{path: nodePath + "/reviews", title: english("Hidden reviews"), about: english("Reviews of businesses whose text an operator has hidden."),
+			forms: []*protocol.Operation{protocol.HideReview.Operation, protocol.RestoreReview.Operation},
+			list:  protocol.ListHiddenReviews.Operation, read: (*operatorView).readHiddenReviews, body: hiddenReviewsBody},
 		{path: nodePath + "/peers", title: english("Peers"), about: english("Boards that this node follows, and servers that it delivers to."),
 			forms: []*protocol.Operation{protocol.FollowPeer.Operation, protocol.UnfollowPeer.Operation, protocol.RetryPeer.Operation,
 				protocol.SetPeerPolicy.Operation, protocol.AddBlock.Operation, protocol.LiftBlock.Operation},
@@ -68,6 +71,7 @@ type operatorView struct {
 
 	Health  protocol.Health
 	Queue   []protocol.ReviewItem
+	Reviews []protocol.HiddenReview
 	Peers   protocol.PeersView
 	Blocks  []protocol.Block
 	Limits  protocol.LimitsView
@@ -91,6 +95,8 @@ var operatorDone = map[string]struct {
 	"restore_post":           {english("The post is visible."), protocol.HidePost.Operation, "id"},
 	"dismiss_reports":        {english("The post stays, and its reports count no longer."), protocol.ReopenReports.Operation, "id"},
 	"reopen_reports":         {english("The post waits for a decision again."), nil, ""},
+	"hide_review":            {english("The text of the review is hidden."), protocol.RestoreReview.Operation, "id"},
+	"restore_review":         {english("The text of the review is shown."), protocol.HideReview.Operation, "id"},
 	"remove_post":            {english("The post is deleted for good."), nil, ""},
 	"add_moderation_note":    {english("The note was added."), protocol.DeleteNote.Operation, "id"},
 	"delete_moderation_note": {english("The note was deleted."), nil, ""},
@@ -247,6 +253,11 @@ func (o *operatorView) readQueue(s *Web, r *http.Request) (err error) {
 		o.Form.args["state"] = string(protocol.ReviewWaiting)
 	}
 	o.Queue, err = readList[protocol.ReviewItem](o, s, r, o.Page.list)
+	return err
+}
+
+func (o *operatorView) readHiddenReviews(s *Web, r *http.Request) (err error) {
+	o.Reviews, err = readList[protocol.HiddenReview](o, s, r, o.Page.list)
 	return err
 }
 
