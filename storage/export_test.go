@@ -309,3 +309,46 @@ func PruneTable(name string) func(context.Context, *Tx) (int, error) {
 	at := slices.IndexFunc(expiring, func(e expiry) bool { return e.table == name })
 	return func(ctx context.Context, tx *Tx) (int, error) { return expiring[at].prune(ctx, tx) }
 }
+
+// ReviewPlans are the plans of the statements that read reviews and order receipts, by the index that each relies on.
+func ReviewPlans(ctx context.Context, t *testing.T, db *DB) map[string]string {
+	t.Helper()
+	plans := map[string]string{}
+	require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+		explain := "EXPLAIN QUERY PLAN "
+		if db.engine == enginePostgres {
+			explain = "EXPLAIN "
+			if _, err := tx.write(ctx, `SET LOCAL enable_seqscan = off`); err != nil {
+				return err
+			}
+		}
+		for index, q := range map[string]struct {
+			text string
+			args []any
+		}{
+			"feedback_given":      {feedbackGiven, []any{"a", "c", 1}},
+			"feedback_listed":     {feedbackList, []any{"a", "counted", 9, 20}},
+			"feedback_due":        {feedbackDue, []any{9, 20}},
+			"feedback_waiting":    {feedbackLastDue, []any{"a"}},
+			"feedback_block":      {feedbackAfter, []any{9, "r:", "r;"}},
+			"feedback_hidden":     {feedbackHidden, []any{"~", 20}},
+			"order_receipt_n":     {receiptsOf, []any{"rao", 9, 20}},
+			"order_receipt_order": {receiptsOrder, []any{"rao", "R-1", 9, 20}},
+		} {
+			rows, err := tx.query(ctx, explain+q.text, q.args...)
+			steps, err := collect(rows, err, func(s scanner) (step string, err error) {
+				if db.engine == enginePostgres {
+					return step, s.Scan(&step)
+				}
+				var a, b, c int
+				return step, s.Scan(&a, &b, &c, &step)
+			})
+			if err != nil {
+				return err
+			}
+			plans[index] = strings.Join(steps, "\n")
+		}
+		return nil
+	}))
+	return plans
+}

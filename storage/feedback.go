@@ -175,10 +175,12 @@ func (fs Feedbacks) Due(ctx context.Context, limit int) ([]Feedback, error) {
 	return collect(rows, err, scanFeedback)
 }
 
+const feedbackLastDue = `SELECT next_at FROM feedback WHERE agent = ? AND next_at IS NOT NULL ORDER BY next_at DESC LIMIT 1`
+
 // LastDue returns when the last of an identity's waiting feedback is due; zero for none.
 func (fs Feedbacks) LastDue(ctx context.Context, agent string) (time.Time, error) {
 	var at int64
-	err := fs.tx.row(ctx, `SELECT next_at FROM feedback WHERE agent = ? AND next_at IS NOT NULL ORDER BY next_at DESC LIMIT 1`, agent).Scan(&at)
+	err := fs.tx.row(ctx, feedbackLastDue, agent).Scan(&at)
 	return moment(at), orNothing(err)
 }
 
@@ -250,11 +252,13 @@ func (fs Feedbacks) ListHidden(ctx context.Context, limit int, after string) (pr
 	return page(found, limit, listing, func(f Feedback) string { return f.ID }), err
 }
 
+// feedbackAfter reads the newest blocks, not all of a registry: a range of agents would need an index of theirs.
+const feedbackAfter = `SELECT ` + feedbackColumns + ` FROM feedback WHERE block > ? AND agent || '' > ? AND agent || '' < ? ORDER BY block LIMIT 1000`
+
 // DropAfter deletes feedback on the identities of a registry in the blocks after one, which the chain
 // replaced, at most a thousand a call, and returns what it deleted.
 func (fs Feedbacks) DropAfter(ctx context.Context, registry string, block uint64) ([]Feedback, error) {
-	rows, err := fs.tx.query(ctx, `SELECT `+feedbackColumns+` FROM feedback WHERE block > ? AND agent > ? AND agent < ? ORDER BY block LIMIT 1000`,
-		int64(block), registry+":", registry+";")
+	rows, err := fs.tx.query(ctx, feedbackAfter, int64(block), registry+":", registry+";")
 	found, err := collect(rows, err, scanFeedback)
 	for _, f := range found {
 		if err == nil {

@@ -1,0 +1,64 @@
+package storage_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+	"stoa/storage"
+	"stoa/storage/storagetest"
+)
+
+// TestCheck_Reviews: what must hold of reviews and order receipts is checked, and the statements that read them use
+// their indexes.
+func TestCheck_Reviews(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		const agent = "eip155:1:0x00000000000000000000000000000000000000aa:1"
+		require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "rao", Name: "Rao", Kind: protocol.Business}, ERC8004: agent})
+			require.NoError(t, err)
+			for i, id := range []string{"rev_a", "rev_b"} {
+				f := storage.Feedback{ID: id, Agent: agent, Client: "0x1", Index: uint64(i), Place: int64(i), At: tx.Now, State: storage.FeedbackCounted, Rating: 9000,
+					Proof: "payment " + id}
+				_, err := tx.Feedbacks().Insert(ctx, f)
+				require.NoError(t, err)
+				free, err := tx.Feedbacks().Claim(ctx, id, []string{f.Proof})
+				require.True(t, free)
+				require.NoError(t, err)
+				require.NoError(t, tx.Feedbacks().Add(ctx, agent, 1, f.Rating))
+				require.NoError(t, tx.OrderReceipts().Insert(ctx, storage.StoredReceipt{ID: "rcpt_" + id, Handle: "rao"}, 20))
+				require.NoError(t, tx.OrderReceipts().Import(ctx, storage.StoredReceipt{ID: "rcpt_old" + id, Handle: "rao"}, 20))
+			}
+			require.ErrorIs(t, tx.OrderReceipts().Import(ctx, storage.StoredReceipt{ID: "rcpt_x", Handle: "rao"}, 4), storage.ErrFull)
+			return nil
+		}))
+		require.NoError(t, db.Check(t.Context()))
+		for _, test := range []struct{ do, undo, want string }{
+			{`UPDATE feedback_sum SET reviews = 3`, `UPDATE feedback_sum SET reviews = 2`, "a sum of reviews that is wrong"},
+			{`UPDATE feedback_sum SET stars = 1`, `UPDATE feedback_sum SET stars = 18000`, "a sum of reviews that is wrong"},
+			{`UPDATE feedback SET agent = 'x' WHERE id = 'rev_b'`, `UPDATE feedback SET agent = '` + agent + `'`, "a sum of reviews that is wrong"},
+			{`UPDATE feedback SET state = 'uncounted' WHERE id = 'rev_b'`, `UPDATE feedback SET state = 'counted'`, "an order or payment that no counted review uses"},
+			{`UPDATE feedback_proof SET name = 'x' WHERE feedback = 'rev_b'`, `UPDATE feedback_proof SET name = 'payment rev_b' WHERE name = 'x'`,
+				"a counted review without its order or payment"},
+			{`UPDATE profile SET stars = 7`, `UPDATE profile SET stars = 18000`, "a reputation that is not the sum of the reviews"},
+			{`UPDATE order_receipt SET n = 9 WHERE id = 'rcpt_rev_b'`, `UPDATE order_receipt SET n = 2 WHERE n = 9`, "order receipts with a gap"},
+			{`UPDATE order_receipt SET handle = 'gone'`, `UPDATE order_receipt SET handle = 'rao'`, "or of no profile: gone"},
+		} {
+			require.NoError(t, storage.Exec(t.Context(), db, test.do))
+			require.ErrorContains(t, db.Check(t.Context()), test.want, test.do)
+			require.NoError(t, storage.Exec(t.Context(), db, test.undo))
+			require.NoError(t, db.Check(t.Context()), test.undo)
+		}
+		for index, plan := range storage.ReviewPlans(t.Context(), t, db) {
+			if storage.OnPostgres(db) { // which of several it takes depends on how much there is
+				require.NotContains(t, plan, "Seq Scan")
+				continue
+			}
+			require.Contains(t, plan, "INDEX "+index+" ")
+			require.NotContains(t, plan, "TEMP B-TREE", index)
+		}
+	})
+}
