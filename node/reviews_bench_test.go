@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -22,6 +23,7 @@ import (
 	"stoa/identity/erc8004"
 	"stoa/protocol"
 	"stoa/storage"
+	"stoa/storage/storagetest"
 )
 
 // A ledger is a chain endpoint with many reviews of one agent, two a block.
@@ -74,11 +76,11 @@ func (l *ledger) answer(w http.ResponseWriter, r *http.Request) {
 }
 
 // newLedger gives a business n reviews, each with a receipt of its own within the event.
-func newLedger(b *testing.B, n int) (*ledger, *house) {
+func newLedger(b *testing.B, n int, change func(*Config)) (*ledger, *house) {
 	l := &ledger{}
 	l.Server = httptest.NewServer(http.HandlerFunc(l.answer))
 	b.Cleanup(l.Close)
-	h := newHouse(b, func(c *Config) {
+	h := newHouse(b, change, func(c *Config) {
 		c.Chain = []string{fmt.Sprintf("%d=%s,%s,%s", rpcChain, l.URL, rpcRegistry, ledgerReputation)}
 	})
 	agent := fmt.Sprintf("eip155:%d:%s:7", rpcChain, rpcRegistry)
@@ -132,10 +134,20 @@ func newLedger(b *testing.B, n int) (*ledger, *house) {
 
 // BenchmarkReviews indexes 10,000 reviews of one business, all of which count.
 func BenchmarkReviews(b *testing.B) {
+	b.Run("sqlite", func(b *testing.B) { benchReviews(b, func(*Config) {}) })
+	b.Run("postgres", func(b *testing.B) {
+		if os.Getenv(storagetest.PostgresEnv) == "" {
+			b.Skip("no PostgreSQL")
+		}
+		benchReviews(b, func(c *Config) { c.Database = storagetest.PostgresURL(b) })
+	})
+}
+
+func benchReviews(b *testing.B, change func(*Config)) {
 	const n = 10_000
 	for b.Loop() {
 		b.StopTimer()
-		l, h := newLedger(b, n)
+		l, h := newLedger(b, n, change)
 		runtime.GC()
 		var before, now runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -408,5 +408,6 @@ func TestUCP_SameRows(t *testing.T) {
 		require.Contains(t, page, "530 मी दूर")
 		require.Contains(t, page, "127 किमी दूर")
 		require.Contains(t, page, `<option value="300000" selected>300 किमी</option>`)
+		sameEverywhere(t, h)
 	})
 }

@@ -134,7 +134,7 @@ type Review struct {
 	Rating    *float64       `json:"rating" nullable:"true" doc:"0 to 100; null when the value is no rating."`
 	Stars     *float64       `json:"stars" nullable:"true" doc:"0 to 5, the rating divided by 20."`
 	Text      string         `json:"text"`
-	Hidden    bool           `json:"textHidden" doc:"An operator of this node has hidden its text, with its uri and replies. It counts as before."`
+	Hidden    bool           `json:"textHidden" doc:"The operator hid text, uri and replies; it counts as before."`
 	Counts    bool           `json:"counts"`
 	Reason    ReviewReason   `json:"reason" doc:"Why it counts, or not."`
 	Why       string         `json:"why" doc:"The reason in words."`
@@ -155,9 +155,9 @@ type FeedbackQuery struct {
 var ListReviews = declare[FeedbackQuery, Page[Review]](Operation{
 	Name: "list_reviews", Title: "List the reviews of a business",
 	Summary: "The reviews that make the reputation of a business, newest first, each with why it counts, the amount paid and where to check it.",
-	Description: "A review is feedback with the tag starred in the reputation registry of the chain (ERC-8004), in a final block. It counts when its file " +
-		"proves a paid order: by a receipt that a trusted node signed, or by a payment to the wallet of the business. An order or payment is good for one review. " +
-		"Reviews belong to the chain identity: who buys it gets them. The newest 1,000 that do not count are listed with uncounted.",
+	Description: "A review is final feedback with the tag starred in the chain's reputation registry (ERC-8004). It counts when its file proves a paid order: " +
+		"by a receipt that a trusted node signed, or by a payment to the wallet of the business; each is good for one review. " +
+		"Reviews belong to the chain identity: who buys it gets them. With uncounted, the newest 1,000 that do not count.",
 	HTTP: Route{"GET", "/api/public/agents/{handle}/reviews", 200}, Doors: Everywhere, ReadOnly: true,
 	Codes:   []Code{NotFound, InvalidCursor},
 	Example: FeedbackQuery{HandleInput: HandleInput{Handle: "rao-tiffins"}},
