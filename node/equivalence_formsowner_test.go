@@ -278,6 +278,22 @@ func operatorForms() []formRow {
 		s.operate(protocol.AddNote.Operation, map[string]any{"subject": about["id"], "text": "seen"}, &n)
 		return map[string]string{"id": n.ID}
 	}
+	const reviews, hidden = page + "reviews", "/api/operator/reviews?limit=2 /api/operator/audit?limit=1"
+	review := func(hidden bool) func(*formSide) map[string]string {
+		return func(s *formSide) map[string]string {
+			id := protocol.HideReview.Example.(protocol.ReviewDecision).ID
+			require.NoError(s.t, s.db.Write(s.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+				_, err := tx.Feedbacks().Insert(ctx, storage.Feedback{ID: id, Agent: "eip155:1:0x00000000000000000000000000000000000000aa:1", Client: "0x1",
+					At: tx.Now, State: storage.FeedbackUncounted, Reason: protocol.NoProof})
+				require.NoError(s.t, err)
+				if hidden {
+					return tx.Feedbacks().Hide(ctx, id, &tx.Now, "")
+				}
+				return tx.Feedbacks().Hide(ctx, id, nil, "")
+			}))
+			return map[string]string{"id": id}
+		}
+	}
 	none := func(*formSide) map[string]string { return nil }
 	rates := []string{"2.5", "", "0", "-1", "many", "10000000"}
 	job := func(s *formSide) map[string]string {
@@ -294,6 +310,11 @@ func operatorForms() []formRow {
 		{op: protocol.AddNote.Operation, page: queue, about: func(s *formSide) map[string]string { return map[string]string{"subject": reported(s)["id"]} },
 			fields: map[string][]string{"text": {"seen", "", " ", strings.Repeat("x", 1001), "two\nlines"}}, read: notes},
 		{op: protocol.DeleteNote.Operation, page: queue, about: noted, read: notes},
+		{op: protocol.HideReview.Operation, page: reviews, about: review(false), read: hidden,
+			fields: map[string][]string{"id": {protocol.HideReview.Example.(protocol.ReviewDecision).ID, "", "rev_x"}, "reason": why["reason"]}},
+		{op: protocol.RestoreReview.Operation, page: reviews, about: review(true), read: hidden},
+		{op: protocol.RestoreReview.Operation, page: reviews + "?done=hide_review&of={id}", about: review(true), read: hidden},
+		{op: protocol.HideReview.Operation, page: reviews + "?done=restore_review&of={id}", about: review(false), read: hidden},
 		{op: protocol.AddBlock.Operation, page: queue, about: func(s *formSide) map[string]string { return map[string]string{"post": reported(s)["id"]} },
 			fields: block, read: blocks},
 		{op: protocol.LiftBlock.Operation, page: queue + "?done=add_node_block&of={id}", about: blocked, read: blocks},
