@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/web"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -107,6 +108,12 @@ func ownerForms() []formRow {
 		{op: protocol.MakeKey.Operation, page: "/account/keys?handle=asha", about: asha, read: "/api/owner/keys?handle=asha"},
 		{op: protocol.RetireKey.Operation, page: "/account/keys?handle=asha", read: "/api/owner/keys?handle=asha"},
 		{op: protocol.DropIdentity.Operation, page: "/account/keys?handle=asha", read: "/api/owner/identity?handle=asha"},
+		{op: protocol.ConnectIdentity.Operation, page: "/account/keys?handle=asha", read: "/api/owner/identity?handle=asha",
+			never: "the node reads no chain: TestSignIn_Ethereum connects", about: func(s *formSide) map[string]string {
+				s.web.Registries = []web.Registry{{ChainID: 1, Address: "0x8004a169fb4a3325136eb29fa0ceb6d2e539a432"}}
+				return asha(s)
+			}, fields: map[string][]string{"number": {"7", "", "many"}}, to: map[string]string{"number": "erc8004"},
+			as: map[string]func(string) any{"number": func(text string) any { return "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:" + text }}},
 
 		{op: protocol.AnswerThread.Operation, page: "/account/threads/{threadId}", about: inbox, fields: map[string][]string{"message": longTexts}, read: thread},
 		{op: protocol.CloseThread.Operation, page: "/account/threads/{threadId}", about: inbox, read: thread},

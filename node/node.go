@@ -443,6 +443,12 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	bindMeetings(t, n.meeting)
 	bindDirectory(t, n.directory)
 	bindAccounts(t, n.accounts)
+	dispatch.BindPlain(t, protocol.ConnectIdentity, credential.Enroller{DB: n.db, Chain: func() (*credential.Chain, error) {
+		if n.chain == nil {
+			return nil, protocol.Errorf(protocol.Conflict, "this node reads no blockchain, so it cannot check an identity")
+		}
+		return n.chain, nil
+	}, Recent: n.accounts.Recent, Told: n.accounts.Connected, Status: n.directory.Identity}.Connect)
 
 	// archive
 	dispatch.BindPlain(t, protocol.ExportArchive, n.archive.Export)

@@ -18,6 +18,7 @@ import (
 
 	"stoa/identity/eip4361"
 	"stoa/identity/erc8004"
+	"stoa/identity/key"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -181,4 +182,85 @@ func TestSignIn_Ethereum(t *testing.T) {
 	}, time.Minute, 100*time.Millisecond)
 	m, cookie = begin(s.chain.Accounts[4].Address)
 	require.Equal(t, 403, send(m.String(), personal(t, s.chain.wallet(4), m.String()), cookie).Code)
+	s.connects()
+}
+
+// connects connects a profile to an identity as its owner does in the browser, and tries what must not.
+func (s *stage) connects() {
+	t := s.t
+	member := func(handle string) (pair key.Pair, cookie, stale string) {
+		hostedAgent(t, s.Node, handle)
+		pair = newPair(t)
+		require.NoError(t, s.Admin().AddKey(t.Context(), handle, pair, true)) // the node keeps it
+		acc, _, err := s.Admin().OpenAccount(t.Context(), handle, protocol.RoleOwner, "", []string{handle})
+		require.NoError(t, err)
+		return pair, s.sessionOf(acc.ID, 0), s.sessionOf(acc.ID, 16*time.Minute)
+	}
+	register := func(account int, pair key.Pair) erc8004.ID {
+		id, _, err := s.chain.registrar(account).Register(t.Context(), "https://agent.example/")
+		require.NoError(t, err)
+		s.chain.publish(account, account, id, pair)
+		return id
+	}
+	connect := func(id erc8004.ID, headers ...string) answer {
+		return s.ask("PUT", "/api/owner/identity", `{"erc8004":"`+id.String()+`"}`, headers...)
+	}
+	soon := func(want protocol.Code, id erc8004.ID, cookie string) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			a := connect(id, "Cookie", cookie)
+			return want == "" && a.Code == 200 || a.Code != 200 && a.problem().Code == want
+		}, time.Minute, 50*time.Millisecond)
+	}
+	kavi, cookie, stale := member("kavi")
+	id := register(6, kavi)
+	require.Equal(t, protocol.IdentityUnverified, connect(id, "Cookie", cookie).problem().Code, "not final yet")
+	s.chain.do("final")
+	require.Equal(t, protocol.SignInAgain, connect(id, "Cookie", stale).problem().Code)
+	require.Equal(t, protocol.Forbidden, connect(id, "Authorization", "Bearer "+ownerToken(t, s.Node, "kavi")).problem().Code)
+	soon("", id, cookie)
+	var status protocol.IdentityStatus
+	connect(id, "Cookie", cookie).into(&status)
+	require.Equal(t, kavi.Thumbprint(), *status.KeyID)
+	require.Equal(t, strings.ToLower(s.chain.Accounts[6].Address), *status.Owner)
+
+	// An identity is not taken by naming it, nor by registering the key that it names, which everyone knows.
+	_, mallory, _ := member("mallory")
+	stranger := newPair(t)
+	other := register(7, stranger)
+	s.chain.do("final")
+	jwk, err := key.MarshalPublic(stranger.Published())
+	require.NoError(t, err)
+	require.Equal(t, 201, s.ask("POST", "/api/owner/keys", `{"jwk":`+string(jwk)+`}`, "Cookie", mallory).Code)
+	for _, x := range []erc8004.ID{id, other} {
+		require.Equal(t, protocol.IdentityUnverified, connect(x, "Cookie", mallory).problem().Code)
+	}
+	s.chain.publish(7, 7, other, stranger, kavi) // Kavi would have two
+	s.chain.do("final")
+	soon(protocol.Conflict, other, cookie)
+
+	// What the owner removed is connected again, by the page.
+	require.Equal(t, 204, s.ask("DELETE", "/api/owner/identity", "", "Cookie", cookie).Code)
+	page := parsePage(t, "/account/keys", s.ask("GET", "/account/keys", "", "Cookie", cookie, "Accept", "text/html").Body.String())
+	page.wellFormed()
+	form := url.Values{"do": {"connect_identity"}, "handle": {"kavi"}}
+	for _, name := range []string{"registry", "number"} {
+		form.Set(name, attr(page.find("input", "name", name), "value"))
+	}
+	require.Equal(t, id.String(), form.Get("registry")+":"+form.Get("number"))
+	wrong := s.sendForm("/account", url.Values{"do": {"connect_identity"}, "handle": {"kavi"}, "registry": form["registry"], "number": {"many"}}, "Cookie", cookie)
+	require.Equal(t, 422, wrong.Code)
+	require.Contains(t, wrong.Body.String(), "This is not the number of a token, such as 42.")
+	done := s.sendForm("/account", form, "Cookie", cookie)
+	require.Equal(t, 303, done.Code, "%s", done.Body)
+	require.Equal(t, "/account/keys?done=connect_identity&handle=kavi", done.Header().Get("Location"))
+
+	// The seller of the token does not get it back.
+	s.chain.must(s.chain.registrar(6).Transfer(t.Context(), id.AgentID, common.HexToAddress(s.chain.Accounts[8].Address)))
+	require.Eventually(t, func() bool {
+		s.ask("GET", "/api/owner/identity", "", "Cookie", cookie).into(&status)
+		return status.ERC8004 == nil
+	}, time.Minute, 50*time.Millisecond)
+	s.chain.do("final")
+	require.Equal(t, protocol.IdentityUnverified, connect(id, "Cookie", cookie).problem().Code)
 }

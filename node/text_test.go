@@ -29,7 +29,7 @@ func TestText_EveryInput(t *testing.T) {
 	acc, _, err := h.Admin().OpenAccount(t.Context(), "owner", protocol.RoleOwner, "", nil)
 	require.NoError(t, err)
 	owner, _, err := h.Admin().CreateAccountToken(t.Context(), acc.ID, "texts", 0, protocol.ScopeAccount, protocol.ScopeNotify, protocol.ScopeArchive,
-		protocol.ScopeProfile)
+		protocol.ScopeProfile, protocol.ScopeKeys)
 	require.NoError(t, err)
 	for _, op := range protocol.Operations() {
 		example := members(t, op.Example)

@@ -69,8 +69,24 @@ var GetIdentity = declare[OwnInput, IdentityStatus](Operation{
 var DropIdentity = declare[OwnInput, None](Operation{
 	Name: "drop_identity", Title: "Remove the identity",
 	Summary:     "Removes the on-chain identity from a profile of yours, with every key that depends on it.",
-	Description: "Do this before you sell the token. It writes nothing to the chain. Only the operator of the node can enrol the profile again.",
+	Description: "Do this before you sell the token. It writes nothing to the chain. connect_identity enrols the profile again.",
 	HTTP:        Route{"DELETE", "/api/owner/identity", 204}, Doors: HTTP | MCP, For: Owners,
 	Access: Owner, Scope: ScopeKeys, Codes: []Code{Forbidden},
 	Example: OwnInput{Owned{"asha"}},
+})
+
+// An IdentityLink names a profile and the chain identity that it is to be enrolled to.
+type IdentityLink struct {
+	Owned
+	ERC8004 string `json:"erc8004" pattern:"^eip155:[1-9][0-9]{0,18}:0x[0-9a-fA-F]{40}:(0|[1-9][0-9]{0,77})$" doc:"eip155:<chainId>:<registry>:<agentId>"`
+}
+
+var ConnectIdentity = declare[IdentityLink, IdentityStatus](Operation{
+	Name: "connect_identity", Title: "Connect an identity",
+	Summary: "Enrols a profile of yours to an on-chain identity whose owner has named, on chain, a key that this node keeps for the profile.",
+	Description: "The key record on chain (stoa identity keys) is signed by the identity's owner or agentWallet, and must be final: it is their consent. " +
+		"The profile must have no other identity. " + needsRecent,
+	HTTP: Route{"PUT", "/api/owner/identity", 200}, Doors: HTTP, For: Owners,
+	Access: Session, Scope: ScopeKeys, Codes: []Code{Forbidden, SignInAgain, Conflict, IdentityUnverified, ChainUnavailable},
+	Example: IdentityLink{Owned{"asha"}, "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:7"},
 })

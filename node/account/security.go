@@ -32,6 +32,17 @@ func (a *Accounts) recent(ctx context.Context, tx *storage.Tx, c protocol.Caller
 	return s, nil
 }
 
+// Recent refuses a caller whose session did not begin lately, or that is a token.
+func (a *Accounts) Recent(ctx context.Context, tx *storage.Tx, c protocol.Caller) error {
+	_, err := a.recent(ctx, tx, c)
+	return err
+}
+
+// Connected tells the owner that a profile was connected to a chain identity.
+func (a *Accounts) Connected(ctx context.Context, tx *storage.Tx, c protocol.Caller, handle string) error {
+	return a.changed(ctx, tx, c.Actor(), c.Account, IdentityConnected, handle, "@"+handle)
+}
+
 // Methods returns how the account signs in.
 func (a *Accounts) Methods(ctx context.Context, tx *storage.Tx, c protocol.Caller, _ protocol.None) (out protocol.SignInMethods, err error) {
 	acc, err := tx.Accounts().ByID(ctx, c.Account)
@@ -208,7 +219,7 @@ func (a *Accounts) EndOtherSessions(ctx context.Context, tx *storage.Tx, c proto
 	return out, tx.Audit(ctx, c.Actor(), "session end", c.Account, fmt.Sprintf("%d others", out.Ended))
 }
 
-// A Change is something that happened to how an account signs in.
+// A Change is something that happened to how an account signs in, or to who speaks for a profile of it.
 type Change string
 
 const (
@@ -217,6 +228,8 @@ const (
 	PasskeyCopied  Change = "passkey suspect"
 	CodesMade      Change = "recovery codes make"
 	CodeUsed       Change = "recovery code use"
+
+	IdentityConnected Change = "identity connect"
 )
 
 // told are subject and first paragraph of the letter about a change, with the passkey's name.
@@ -226,7 +239,9 @@ var told = map[Change][2]string{
 	PasskeyCopied: {"A passkey may have been copied", "A passkey%s of your account at %s was used on %s, and its counter went back, as it does where a copy is " +
 		"used. Nobody was signed in, and this passkey signs nobody in any more. Remove it, and add another."},
 	CodesMade: {"Recovery codes were made", "New recovery codes%s were made for your account at %s, on %s. The former ones have ended."},
-	CodeUsed:  {"A recovery code was used", "A recovery code%s signed in to your account at %s, on %s."},
+	IdentityConnected: {"An identity was connected", "A profile of yours%s at %s was connected to an identity on a blockchain, on %s. Who owns that identity " +
+		"speaks for the profile from now on. You can remove it under “Keys and identity”."},
+	CodeUsed: {"A recovery code was used", "A recovery code%s signed in to your account at %s, on %s."},
 }
 
 // changed notes a change in the audit log, and tells the owner.

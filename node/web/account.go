@@ -425,7 +425,7 @@ var doneWords = map[string]string{
 	"put_own_profile": english("The profile was saved."),
 	"put_need":        english("The need was saved."), "delete_need": english("The need was deleted."),
 	"put_capability": english("The capability was saved."), "delete_capability": english("The capability was deleted."),
-	"drop_identity": english("The identity was removed from the profile."),
+	"drop_identity": english("The identity was removed from the profile."), "connect_identity": english("The profile is connected to the identity."),
 	"put_item-item": english("The item was saved."), "put_item-quick": english("The item was saved."),
 	"put_item-restore":   english("The item is back."),
 	"put_merchant-move":  english("The item was moved up."),
@@ -544,8 +544,13 @@ func (s *Web) input(r *http.Request, op *protocol.Operation) map[string]any {
 			args[name] = values[0]
 		}
 	}
-	if op == protocol.IssueOrderReceipt.Operation {
+	switch op {
+	case protocol.IssueOrderReceipt.Operation:
 		orderInput(args, time.Now())
+	case protocol.ConnectIdentity.Operation:
+		args["erc8004"] = r.PostForm.Get("registry") + ":" + strings.TrimSpace(r.PostForm.Get("number"))
+		delete(args, "registry")
+		delete(args, "number")
 	}
 	if op == protocol.PutCapability.Operation {
 		priced(r, args)

@@ -188,6 +188,11 @@ func sentForm(f *sent, handles []string, scopes []protocol.Scope) templ.Componen
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
+		case "connect_identity":
+			templ_7745c5c3_Err = connectTokenForm(f, f.handle, nil, "", "").Render(ctx, templ_7745c5c3_Buffer)
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
 		case "put_need":
 			templ_7745c5c3_Err = needForm(f, f.handle, protocol.Need{}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {

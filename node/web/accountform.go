@@ -213,6 +213,7 @@ var fields = map[string]string{
 	"email":         english("a mail address such as ravi@example.org"),
 	"user":          english("a user name without a colon"),
 	"password":      "", "reads": "", "writes": "", "create": "",
+	"number":   english("the number of a token, such as 42"),
 	"startsAt": english("a date and a time"),
 	"utr":      english("the bank's reference, 12 digits that the UPI app shows after the payment"),
 	"value":    "", "host": english("a host such as spam.example"), "text": "",
@@ -257,6 +258,8 @@ func (f *sent) place(pointer string) (name, element string) {
 	switch name = parts[0]; {
 	case name == "total" && f.do == protocol.IssueOrderReceipt.Name:
 		name = "amount"
+	case name == "erc8004":
+		name = "number"
 	case name == "pricing" && len(parts) > 1:
 		name = "pricing-" + parts[1]
 	case name == "contactPolicy" && len(parts) > 1:

@@ -35,7 +35,7 @@ var codeTexts = map[string]string{
 	"unknown-member": english("There is no such field."),
 }
 
-// pattern is one of faultDetails, as an expression for what has its arguments.
+// pattern is one of faultDetails, catalogDetails or roomTexts, as an expression for what has its arguments.
 type pattern struct {
 	key string
 	is  *regexp.Regexp
@@ -43,7 +43,7 @@ type pattern struct {
 }
 
 var patterns = sync.OnceValue(func() (all []pattern) {
-	for _, key := range slices.Concat(faultDetails, catalogDetails) {
+	for _, key := range slices.Concat(faultDetails, catalogDetails, roomTexts) {
 		if strings.Contains(key, "%") {
 			form := strings.NewReplacer("%d", `(\d+)`, "%s", "(.+)").Replace(regexp.QuoteMeta(key))
 			all = append(all, pattern{key, regexp.MustCompile("^" + form + "$"), strings.Contains(key, "%d")})
