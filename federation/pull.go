@@ -52,15 +52,17 @@ func (f *Federation) pull(ctx context.Context, j storage.Job) (after, error) {
 	}
 	until := f.now().Add(pullBudget)
 	var more bool
+	var head int64
 	for {
 		s, err := f.subscribed(ctx, board)
 		if err != nil || s == nil {
 			return nil, err
 		}
 		done, err := f.pullPage(ctx, s)
+		head = s.Head
 		if err != nil {
 			f.observe("pull", s.Host, err)
-			return f.pullFailed(board, err), nil
+			return f.pullFailed(board, head, err), nil
 		}
 		if done {
 			break
@@ -80,12 +82,12 @@ func (f *Federation) pull(ctx context.Context, j storage.Job) (after, error) {
 			f.wanted.Delete(board) // once: a number that does not exist must not cause endless walks
 			next = 0
 		}
-		s.CheckedAt, s.NextAt, s.Failures, s.LastError = tx.Now, tx.Now.Add(next), 0, ""
+		s.Head, s.CheckedAt, s.NextAt, s.Failures, s.LastError = head, tx.Now, tx.Now.Add(next), 0, ""
 		return tx.Subscriptions().Put(ctx, *s)
 	}, nil
 }
 
-func (f *Federation) pullFailed(board string, cause error) after {
+func (f *Federation) pullFailed(board string, head int64, cause error) after {
 	return func(ctx context.Context, tx *storage.Tx) error {
 		s, err := tx.Subscriptions().ByBoard(ctx, board)
 		if err != nil {
@@ -93,7 +95,7 @@ func (f *Federation) pullFailed(board string, cause error) after {
 		}
 		pause := netx.Backoff(time.Second, maxPullPause, s.Failures+1)
 		s.Failures++
-		s.CheckedAt, s.NextAt, s.LastError = tx.Now, tx.Now.Add(netx.Jitter(pause)), clipError(cause)
+		s.Head, s.CheckedAt, s.NextAt, s.LastError = head, tx.Now, tx.Now.Add(netx.Jitter(pause)), clipError(cause)
 		return tx.Subscriptions().Put(ctx, *s)
 	}
 }
@@ -106,7 +108,7 @@ func clipError(err error) string {
 	return s
 }
 
-// pullPage reads and applies one page. done reports that the head is reached.
+// pullPage reads and applies one page, and sets s.Head. done reports that the head is reached.
 func (f *Federation) pullPage(ctx context.Context, s *storage.Subscription) (done bool, err error) {
 	address := s.LogURL + "?after=" + strconv.FormatInt(s.LastSeq, 10) + "&limit=" + strconv.Itoa(maxLogPage)
 	etag := ""
@@ -130,6 +132,7 @@ func (f *Federation) pullPage(ctx context.Context, s *storage.Subscription) (don
 	if *page.Head < s.LastSeq {
 		return false, fmt.Errorf("log of %s goes back from %d to %d within one epoch", s.Host, s.LastSeq, *page.Head)
 	}
+	s.Head = *page.Head
 	for at := 0; at < len(page.OrderedItems); at += applyTogether {
 		chunk := page.OrderedItems[at:min(at+applyTogether, len(page.OrderedItems))]
 		n, err := f.applyChunk(ctx, s, chunk)

@@ -307,11 +307,15 @@ func TestChainAway(t *testing.T) {
 	p := a.post(agentPost(t, a, pair, "Wait for it."))
 	settle(t, a, b)
 	require.Nil(t, b.held(p.URI))
-	require.Contains(t, b.subscription(protocol.BoardID(a.base)).LastError, "chain-unavailable")
+	s := b.subscription(protocol.BoardID(a.base))
+	require.Contains(t, s.LastError, "chain-unavailable")
+	require.EqualValues(t, 1, s.Head-s.LastSeq, "what waits")
 	chain.err = nil
 	a.tick.pass(time.Minute)
 	settle(t, a, b)
 	require.True(t, b.held(p.URI).Author.Verified)
+	s = b.subscription(protocol.BoardID(a.base))
+	require.Equal(t, s.Head, s.LastSeq)
 }
 
 // An attacker between two nodes can change nothing: neither what is pushed

@@ -26,7 +26,7 @@ func (h *house) troubled() (reported protocol.Post) {
 		}
 		if err := tx.Subscriptions().Put(ctx, storage.Subscription{Board: "https://n2.example/ap/board", Host: "n2.example",
 			State:   storage.SubscriptionAccepted,
-			LastSeq: 41, CheckedAt: tx.Now, NextAt: tx.Now.Add(6 * time.Hour), Failures: 3, LastError: "dial tcp: connection refused"}); err != nil {
+			LastSeq: 41, Head: 44, CheckedAt: tx.Now, NextAt: tx.Now.Add(6 * time.Hour), Failures: 3, LastError: "dial tcp: connection refused"}); err != nil {
 			return err
 		}
 		return tx.Outlets().Put(ctx, storage.Outlet{Board: protocol.BoardID(h.Base), Inbox: "https://n2.example/ap/inbox", Host: "n2.example", Stoa: true})

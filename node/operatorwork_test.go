@@ -122,7 +122,7 @@ func TestOperator_Peers(t *testing.T) {
 		later := time.Now().Add(6 * time.Hour)
 		require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			if err := tx.Subscriptions().Put(ctx, storage.Subscription{Board: board, Host: "n2.example", State: storage.SubscriptionAccepted,
-				CheckedAt: tx.Now, NextAt: later, Failures: 3, LastError: "connection refused"}); err != nil {
+				LastSeq: 41, Head: 44, CheckedAt: tx.Now, NextAt: later, Failures: 3, LastError: "connection refused"}); err != nil {
 				return err
 			}
 			return tx.Outlets().Put(ctx, storage.Outlet{Board: protocol.BoardID(h.Base), Inbox: inbox, Host: "n2.example", Stoa: true})
@@ -133,6 +133,7 @@ func TestOperator_Peers(t *testing.T) {
 		v := view()
 		require.Equal(t, "connection refused", v.Following[0].LastError)
 		require.NotNil(t, v.Following[0].CheckedAt)
+		require.Equal(t, int64(3), v.Following[0].Behind)
 		d := v.Delivering[0]
 		require.Equal(t, []any{"slow", int64(1), "n2.example answered 502", true}, []any{d.State, d.Behind, d.LastError, d.Stoa})
 		require.Nil(t, d.LastAt)

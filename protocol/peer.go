@@ -17,6 +17,7 @@ type Followed struct {
 	Address   string     `json:"address" doc:"The board, or the given address until the board is found."`
 	State     string     `json:"state" enum:"pending,accepted,rejected,failed" doc:"pending: not found, not reached, or not answered yet. failed: given up."`
 	Seq       int64      `json:"seq" minimum:"0" doc:"How far its log has been applied here."`
+	Behind    int64      `json:"behind" minimum:"0" doc:"Entries of its log that are not applied here yet, by what it said when it was last read."`
 	Attempts  int        `json:"attempts" minimum:"0" doc:"Failed attempts since the last success."`
 	LastError string     `json:"lastError" doc:"Why the last attempt failed; empty if it did not."`
 	NextAt    *time.Time `json:"nextAt" doc:"When the next attempt or poll is due; null for none."`

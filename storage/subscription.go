@@ -12,6 +12,7 @@ import (
 type Subscription struct {
 	Board, Host, NodeActor, LogURL, Epoch string
 	LastSeq                               int64 // of the log under Epoch; 0 is before the first
+	Head                                  int64 // number of its newest entry, by the last page of the log that was read; 0 when none was
 	State                                 SubscriptionState
 	FollowID                              string
 	CheckedAt, NextAt                     time.Time
@@ -36,6 +37,7 @@ type subscriptionRow struct {
 	LogURL        string `bun:"log_url"`
 	Epoch         string
 	LastSeq       int64
+	Head          int64
 	State         string
 	FollowID      string
 	CheckedAt     int64
@@ -46,7 +48,7 @@ type subscriptionRow struct {
 
 func (r subscriptionRow) subscription() Subscription {
 	return Subscription{Board: r.Board, Host: r.Host, NodeActor: r.NodeActor, LogURL: r.LogURL, Epoch: r.Epoch, LastSeq: r.LastSeq,
-		State: SubscriptionState(r.State), FollowID: r.FollowID, CheckedAt: moment(r.CheckedAt), NextAt: moment(r.NextAt),
+		Head: r.Head, State: SubscriptionState(r.State), FollowID: r.FollowID, CheckedAt: moment(r.CheckedAt), NextAt: moment(r.NextAt),
 		Failures: r.Failures, LastError: r.LastError}
 }
 
@@ -62,8 +64,9 @@ func (ss Subscriptions) Put(ctx context.Context, s Subscription) error {
 		s.State = SubscriptionPending
 	}
 	return ss.tx.put(ctx, &subscriptionRow{Board: s.Board, Host: s.Host, NodeActor: s.NodeActor, LogURL: s.LogURL, Epoch: s.Epoch, LastSeq: s.LastSeq,
-		State: string(s.State), FollowID: s.FollowID, CheckedAt: millis(s.CheckedAt), NextAt: millis(s.NextAt), Failures: s.Failures, LastError: s.LastError},
-		"board", "host", "node_actor", "log_url", "state", "follow_id", "checked_at", "next_at", "failures", "last_error")
+		Head: s.Head, State: string(s.State), FollowID: s.FollowID, CheckedAt: millis(s.CheckedAt), NextAt: millis(s.NextAt), Failures: s.Failures,
+		LastError: s.LastError},
+		"board", "host", "node_actor", "log_url", "head", "state", "follow_id", "checked_at", "next_at", "failures", "last_error")
 }
 
 // NoteFollow records the delivery of the Follow of a pending subscription. One that
@@ -120,7 +123,7 @@ func (ss Subscriptions) Advance(ctx context.Context, board, epoch string, fromSe
 // Reset begins at the start of the log under another epoch. It is false when the
 // subscription is not under the epoch from.
 func (ss Subscriptions) Reset(ctx context.Context, board, from, to string) (ok bool, err error) {
-	n, err := ss.tx.write(ctx, `UPDATE subscription SET epoch = ?, last_seq = 0 WHERE board = ? AND epoch = ?`, to, board, from)
+	n, err := ss.tx.write(ctx, `UPDATE subscription SET epoch = ?, last_seq = 0, head = 0 WHERE board = ? AND epoch = ?`, to, board, from)
 	return n == 1, err
 }
 

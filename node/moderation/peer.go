@@ -63,7 +63,8 @@ func (m *Moderation) Peers(ctx context.Context, tx *storage.Tx, _ protocol.Calle
 		return v, err
 	}
 	for _, s := range subscriptions {
-		f := protocol.Followed{Address: s.Board, State: string(s.State), Seq: s.LastSeq, Attempts: s.Failures, LastError: s.LastError, CheckedAt: known(s.CheckedAt)}
+		f := protocol.Followed{Address: s.Board, State: string(s.State), Seq: s.LastSeq, Behind: max(0, s.Head-s.LastSeq), Attempts: s.Failures,
+			LastError: s.LastError, CheckedAt: known(s.CheckedAt)}
 		if s.State == storage.SubscriptionAccepted && !s.NextAt.IsZero() {
 			f.NextAt = &s.NextAt
 		}
