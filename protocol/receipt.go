@@ -147,7 +147,7 @@ func (r Receipt) Lines() []ReceiptLine {
 	}
 	lines = append(lines, []ReceiptLine{
 		{"Paid", indianTime(r.PaidAt)}, {"Payment", paid}, {"Bank reference (UTR)", r.Reference},
-		{"For", "a slot on the attention board of @" + r.Board},
+		{"For", fmt.Sprintf("a slot on the attention board of @%s", r.Board)},
 	}...)
 	if r.SlotFrom != nil && r.SlotUntil != nil {
 		lines = append(lines, ReceiptLine{"Slot", indianTime(*r.SlotFrom) + " to " + indianTime(*r.SlotUntil)})

@@ -3,6 +3,7 @@ package reputation
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"math/big"
 	"strings"
@@ -53,7 +54,7 @@ func (r *Reputation) Source(agent string) string {
 	if registry == "" {
 		return ""
 	}
-	return "Reviews are confirmed on the chain network from paid orders: ERC-8004 reputation registry " + registry + ", tag starred, average of 0 to 5."
+	return fmt.Sprintf("Reviews are confirmed on the chain network from paid orders: ERC-8004 reputation registry %s, tag starred, average of 0 to 5.", registry)
 }
 
 func review(f storage.Feedback, registry string) protocol.Review {

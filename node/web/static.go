@@ -41,9 +41,6 @@ var liveJS []byte
 //go:embed static/zone.js
 var zoneJS []byte
 
-//go:embed static/me.js
-var meJS []byte
-
 //go:embed static/signin.js
 var signInJS []byte
 
@@ -85,7 +82,6 @@ func pageScript() []byte {
 	b.Write(proofJS)
 	fmt.Fprintf(&b, "const tools = %s;\n", bytes.TrimSpace(toolsJSON))
 	b.Write(toolsJS)
-	b.Write(meJS)
 	b.WriteString("})();\n")
 	return b.Bytes()
 }

@@ -6,9 +6,11 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -166,6 +168,28 @@ func wireWords() (all []string) {
 	add("post", "agent", "key", "network", "host", "handle", "actor") // protocol.ModerationEntry
 	add("lapsed", "live", "outbid", "ended", "removed", "unanswered", "refund_due", "refunding", "refunded", "refund_failed")
 	return append(all, protocol.NoIdentity)
+}
+
+// TestRoomTexts: each of roomTexts is in the code of a room, so that it is not left behind when that changes.
+func TestRoomTexts(t *testing.T) {
+	t.Parallel()
+	var code strings.Builder
+	for _, root := range []string{"..", "../../protocol", "../../identity", "../../storage"} {
+		require.NoError(t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, "roomtexts.go") {
+				return err
+			}
+			raw, err := os.ReadFile(path)
+			code.Write(raw)
+			return err
+		}))
+	}
+	joined := regexp.MustCompile(`"\s*\+\s*"`).ReplaceAllString(code.String(), "")
+	for _, text := range roomTexts {
+		if !strings.Contains(joined, strconv.Quote(text)) {
+			t.Errorf("no room writes %q", text)
+		}
+	}
 }
 
 // enumerated returns the texts that are made from what this package does not write: words of the

@@ -19,6 +19,16 @@
 	document.addEventListener("fresh", write); // the page has other times
 }
 
+// The header of a page that is the same for everyone says that this browser is signed in, by a cookie that opens nothing.
+// Without it the link leads to /sign-in, which goes on to the account.
+{
+	const me = document.querySelector("a[data-me]");
+	if (me && document.cookie.split("; ").includes("stoa_signed_in=1")) {
+		me.href = "/account";
+		me.textContent = me.dataset.me;
+	}
+}
+
 // The first page leads to the conversations that this browser began or opened: their paths, without what opens them.
 {
 	const name = "stoa_threads", most = 3, life = 60 * 864e5; // as long as the cookie of a conversation
