@@ -50,11 +50,6 @@ func TestBrowser_DoubleClick(t *testing.T) {
 		b.fill(form, fields...)
 		b.doubleClick(form + " button[type=submit]")
 	}
-	back := func() {
-		t.Helper()
-		look[bool](b, `(history.back(), true)`) // the page may come back as it was, without a load
-		b.shows(`location.pathname == "/board" && document.readyState == "complete"`)
-	}
 	titles := func() (all []string) {
 		t.Helper()
 		var p protocol.Page[protocol.Post]
@@ -70,10 +65,10 @@ func TestBrowser_DoubleClick(t *testing.T) {
 	twice("#post", "title", "Who brings lunch?", "body", "For nine people.")
 	require.Equal(t, []string{"Who brings lunch?"}, titles())
 	post := look[string](b, "location.pathname")
-	back()
+	b.walk("back", "/board")
 	twice("#post", "title", "Who brings lunch?", "body", "For nine people.")
 	require.Equal(t, post, look[string](b, "location.pathname"), "the same post")
-	back()
+	b.walk("back", "/board")
 	twice("#post", "title", "Who brings dinner?", "body", "For nine people.")
 	require.ElementsMatch(t, []string{"Who brings lunch?", "Who brings dinner?"}, titles())
 	twice("#reply", "title", "I do", "body", "From noon on.")
