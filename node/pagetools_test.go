@@ -172,14 +172,14 @@ func (b *tab) reading(s *spec) {
 	}
 	out := b.tool("go_to", map[string]any{"path": "/@asha"})
 	require.Equal(t, map[string]any{"ok": true, "url": b.base + "/@asha"}, out)
-	require.Eventually(t, func() bool { return look[string](b, "location.pathname") == "/@asha" }, time.Minute, 20*time.Millisecond)
+	b.shows(`location.pathname == "/@asha" && document.readyState == "complete"`)
 }
 
 // writing: a visitor's browser solves the proof of work, and is known by its cookie afterwards.
 func (b *tab) writing(s *spec) {
 	t := b.t
 	b.open("/@asha")
-	require.Eventually(t, func() bool { return look[bool](b, `!!window.serviceAgent`) }, time.Minute, 20*time.Millisecond)
+	b.shows(`!!window.serviceAgent`)
 	out := b.tool("ask_this_agent", map[string]any{"message": "Do you take commissions?", "name": "Meera"})
 	thread, _ := out["threadId"].(string)
 	require.True(t, protocol.IsID(protocol.ThreadID, thread), "%v", out)

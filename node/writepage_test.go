@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
@@ -61,10 +60,7 @@ func TestVisitorsWrite(t *testing.T) {
 
 	shows := func(b *tab, text string) { // its script changes the page, or opens another
 		t.Helper()
-		require.Eventually(t, func() bool {
-			main, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`document.querySelector("main")?.innerText ?? ""`))
-			return err == nil && strings.Contains(main, text)
-		}, time.Minute, 50*time.Millisecond)
+		b.shows(`document.querySelector("main")?.innerText.includes(` + quoted(text) + `)`)
 	}
 	shows(visitor, "Yes, in May.")
 	require.NotContains(t, visitor.text("main"), "has not answered yet")

@@ -86,7 +86,7 @@ func (r *Reputation) index(ctx context.Context, registry string) (more bool, err
 		return false, err
 	}
 	follow := slices.DeleteFunc(slices.Clone(agents), func(a storage.FeedbackAgent) bool { return !a.Known || a.Behind != nil })
-	slices := sliceBudget
+	budget := sliceBudget
 	if !known || len(follow) == 0 { // nothing to read up to now
 		mark, err := r.Chain.FinalMark(ctx, id.ChainID)
 		if err != nil || known && mark.Number <= stored.Block {
@@ -105,7 +105,7 @@ func (r *Reputation) index(ctx context.Context, registry string) (more bool, err
 		}
 		stored = to
 	} else {
-		for ; slices > 0; slices-- {
+		for ; budget > 0; budget-- {
 			next, done, err := r.slice(ctx, registry, id, follow, stored)
 			if err != nil {
 				return false, err
@@ -118,8 +118,8 @@ func (r *Reputation) index(ctx context.Context, registry string) (more bool, err
 	if err := r.adopt(ctx, registry, agents, stored.Block); err != nil {
 		return false, err
 	}
-	behind, err := r.catchUp(ctx, registry, id, stored, slices)
-	return slices == 0 || behind, err
+	behind, err := r.catchUp(ctx, registry, id, stored, budget)
+	return budget == 0 || behind, err
 }
 
 // adopt notes identities that are new here, and those that no profile has any more.
