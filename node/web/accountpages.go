@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/a-h/templ"
 
@@ -193,4 +194,65 @@ func index(who protocol.Account) (groups []indexGroup) {
 		groups = append(groups, g)
 	}
 	return groups
+}
+
+// read invokes the operation that a page shows, for the page's profile if it has one.
+func (a *account) read(s *Web, r *http.Request, op *protocol.Operation, into any) error {
+	args := map[string]any{}
+	if a.Page.own() {
+		args["handle"] = a.Handle
+	}
+	return s.invokeSignedIn(r, op, args, into)
+}
+
+func (a *account) readProfile(s *Web, r *http.Request) error {
+	return a.read(s, r, protocol.GetOwnProfile.Operation, &a.Profile)
+}
+
+func (a *account) readNotify(s *Web, r *http.Request) error {
+	return a.read(s, r, protocol.GetNotify.Operation, &a.Notify)
+}
+
+func (a *account) readMail(s *Web, r *http.Request) error {
+	return a.read(s, r, protocol.GetAccountMail.Operation, &a.Mail)
+}
+
+func (a *account) readKeys(s *Web, r *http.Request) error {
+	var keys protocol.Keys
+	err := a.read(s, r, protocol.ListKeys.Operation, &keys)
+	a.Keys = keys.Items
+	return err
+}
+
+func (a *account) readIdentity(s *Web, r *http.Request) error {
+	return a.read(s, r, protocol.GetIdentity.Operation, &a.Identity)
+}
+
+func (a *account) readSessions(s *Web, r *http.Request) error {
+	var sessions protocol.Page[protocol.SignedIn]
+	err := s.invokeSignedIn(r, protocol.ListSessions.Operation, map[string]any{"limit": protocol.MaxLimit}, &sessions)
+	a.Sessions = sessions.Items
+	return err
+}
+
+// readTokens collects the valid tokens. The list also contains any number of revoked and expired
+// ones.
+func (a *account) readTokens(s *Web, r *http.Request) error {
+	args := map[string]any{"limit": protocol.MaxLimit}
+	for range maxTokenPages {
+		var page protocol.Page[protocol.Token]
+		if err := s.invokeSignedIn(r, protocol.ListTokens.Operation, args, &page); err != nil {
+			return err
+		}
+		for _, t := range page.Items {
+			if t.RevokedAt == nil && (t.ExpiresAt == nil || t.ExpiresAt.After(time.Now())) {
+				a.Tokens = append(a.Tokens, t)
+			}
+		}
+		if page.Next == nil || len(a.Tokens) >= protocol.MaxTokens {
+			break
+		}
+		args["after"] = *page.Next
+	}
+	return nil
 }
