@@ -208,7 +208,8 @@ func (g *Registrar) head(ctx context.Context) (*head, error) {
 
 // Send signs and sends a call of any contract, or deploys one when to is nil, and waits for the
 // receipt. A refusal is a [*RevertError], found before sending when the node can estimate the
-// call. After a timeout the transaction may still be included.
+// call. What is asked of the newest block afterwards has its effect. After a timeout the transaction
+// may still be included.
 func (g *Registrar) Send(ctx context.Context, to *common.Address, data []byte) (Receipt, error) {
 	return g.send(ctx, to, data, nil)
 }
@@ -231,7 +232,11 @@ func (g *Registrar) send(ctx context.Context, to *common.Address, data []byte, v
 			if rec.Status != 1 {
 				return *rec, &RevertError{"transaction " + hash.Hex() + " failed"}
 			}
-			return *rec, nil
+			// A receipt may come before its block is the newest, above all from an endpoint of several machines.
+			var head hexutil.Uint64
+			if err := g.rpc.CallContext(ctx, &head, "eth_blockNumber"); err == nil && head >= rec.Block {
+				return *rec, nil
+			}
 		}
 		select {
 		case <-ctx.Done():
