@@ -61,7 +61,7 @@ func TestPlans_Filled(t *testing.T) {
 		db, err := storage.Open(t.Context(), c)
 		require.NoError(t, err)
 		defer db.Close()
-		require.NoError(t, fill.Fill(t.Context(), db, fill.Config{Base: base, Posts: 12_000, Profiles: 2000, Threads: 4000, Items: 5000, Seed: 1}))
+		require.NoError(t, fill.Fill(t.Context(), db, fill.Config{Base: base, Posts: 6_000, Profiles: 1000, Threads: 3000, Items: 6000, Seed: 1}))
 		fillAccounts(t, db)
 		words := "SCAN profile_word VIRTUAL TABLE INDEX"
 		if c.URL != "" {
