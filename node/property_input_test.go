@@ -61,6 +61,7 @@ func (p *prober) good(op *protocol.Operation) map[string]any {
 	switch op {
 	case protocol.IssueOrderReceipt.Operation:
 		args["paidAt"] = time.Now().UTC().Format(time.RFC3339)
+		args["order"] = protocol.NewID("order_", time.Now()) // an order that has a receipt gets no other
 	case protocol.HideReview.Operation, protocol.RestoreReview.Operation:
 		id := protocol.NewID(protocol.ReviewID, time.Now())
 		args["id"] = id
