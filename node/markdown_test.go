@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMarkdown: every public page is Markdown too, for a client that names it and at an address of its own, which the page
+// TestMarkdown: every public page is Markdown too, for a client that names it and at an address that the page
 // and its Link field name; what others wrote is in quotes.
 func TestMarkdown(t *testing.T) {
 	t.Parallel()

@@ -124,9 +124,12 @@ func (n NewOrderReceipt) Check() []Fault {
 	return append(faults, lineFaults(map[string]string{"/buyer": n.Buyer})...)
 }
 
+// PaidAhead is how far a payment may be after the issue of its receipt, because clocks differ.
+const PaidAhead = 5 * time.Minute
+
 // CheckPaidAt refuses a time of payment that lies in the future or more than a year back.
 func (n NewOrderReceipt) CheckPaidAt(now time.Time) *Fault {
-	if n.PaidAt.After(now.Add(5*time.Minute)) || n.PaidAt.Before(now.AddDate(0, 0, -maxOrderDaysBefore)) {
+	if n.PaidAt.After(now.Add(PaidAhead)) || n.PaidAt.Before(now.AddDate(0, 0, -maxOrderDaysBefore)) {
 		return &Fault{"/paidAt", "out-of-range", fmt.Sprintf("must be in the past, and at most %d days ago", maxOrderDaysBefore)}
 	}
 	return nil

@@ -113,7 +113,8 @@ func (im *importing) receipt(r record) (s storage.StoredReceipt, left string, er
 		return s, "", err
 	}
 	minor, fault := order.Total.Minor()
-	if fault != nil || !protocol.IsID(protocol.ReceiptID, c.ID) || c.PaidAt <= 0 || c.PaidAt > c.IssuedAt+maxSkew || len(c.Agent) > 200 {
+	if fault != nil || !protocol.IsID(protocol.ReceiptID, c.ID) || c.PaidAt <= 0 || len(c.Agent) > 200 ||
+		c.PaidAt > c.IssuedAt+int64(protocol.PaidAhead/time.Second) { // clocks differ
 		return s, "", refused("%s, record %d: the claims are not those of a receipt", r.file, r.n)
 	}
 	s = storage.StoredReceipt{ID: c.ID, Order: c.Order, Agent: c.Agent, Client: c.Client, Buyer: in.Buyer, Currency: c.Currency, Minor: minor,
@@ -142,9 +143,6 @@ func (im *importing) claims(token string) (c protocol.OrderReceiptClaims, ok boo
 	}
 	return c, err == nil && c.Issuer != im.Base
 }
-
-// maxSkew is how many seconds after the issue of a receipt its payment may be, because clocks differ.
-const maxSkew = 3600
 
 func (im *importing) receiptStep(r record) (step, error) {
 	s, left, err := im.receipt(r)

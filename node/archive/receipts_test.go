@@ -189,7 +189,9 @@ func TestRead_ForgedReceipts(t *testing.T) {
 		"no amount":    func(c *protocol.OrderReceiptClaims) { c.Amount = "0" },
 		"a long order": func(c *protocol.OrderReceiptClaims) { c.Order = strings.Repeat("x", 81) },
 		"another id":   func(c *protocol.OrderReceiptClaims) { c.ID = "rcpt_1" }, "no client": func(c *protocol.OrderReceiptClaims) { c.Client = "<b>" },
-		"paid later": func(c *protocol.OrderReceiptClaims) { c.PaidAt = c.IssuedAt + maxSkew + 1 },
+		"paid later": func(c *protocol.OrderReceiptClaims) {
+			c.PaidAt = c.IssuedAt + int64(protocol.PaidAhead/time.Second) + 1
+		},
 	} {
 		evil := newHome(t, evilBase, nil)
 		bad := claims(evilBase, "R-1")
