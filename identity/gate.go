@@ -32,6 +32,8 @@ type Hosted struct {
 	Name    string
 	ERC8004 string      // chain identity in lower case, "" when there is none
 	Key     httpsig.Key // with KeyByThumbprint: the key
+
+	Language string // the first of its languages, "" when it names none
 }
 
 // A Credential is what an API token or a browser's session gives access to.
@@ -192,7 +194,7 @@ func owner(ev Evidence, op *protocol.Operation, who Credential) (protocol.Caller
 	for _, p := range who.Profiles {
 		c.Handles = append(c.Handles, p.Handle)
 		if p.Handle == actAs || actAs == "" && len(who.Profiles) == 1 {
-			c.Handle, c.Name, c.Agent = p.Handle, p.Name, p.ERC8004
+			c.Handle, c.Name, c.Agent, c.Language = p.Handle, p.Name, p.ERC8004, p.Language
 		}
 	}
 	switch {
@@ -233,7 +235,7 @@ func (g *Gate) signature(ctx context.Context, ev Evidence, op *protocol.Operatio
 	who := res.Principal.(principal)
 	c := protocol.Caller{
 		Standing: protocol.Signed, Network: ev.Network, KeyID: res.Thumbprint,
-		Agent: who.erc8004, Handle: who.handle, Name: who.name, Proof: who.proof,
+		Agent: who.erc8004, Handle: who.handle, Name: who.name, Language: who.language, Proof: who.proof,
 		Partial: policy != whole && !res.Meets(whole, &m, ev.Body),
 	}
 	if !op.ReadOnly {

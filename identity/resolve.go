@@ -10,8 +10,9 @@ import (
 
 // principal is what the gate learns about a signer.
 type principal struct {
-	erc8004, handle, name string
-	proof                 protocol.AuthorProof
+	erc8004, handle, name, language string
+
+	proof protocol.AuthorProof
 }
 
 // resolver finds the key of a signature: for a claimed chain identity only on the chain; otherwise
@@ -32,7 +33,7 @@ func (r resolver) Resolve(ctx context.Context, q httpsig.KeyRequest) (httpsig.Re
 	}
 	if ok {
 		return httpsig.Resolved{Key: hosted.Key, Principal: principal{
-			hosted.ERC8004, hosted.Handle, hosted.Name, protocol.AuthorProof{Level: protocol.ByProfileKey},
+			hosted.ERC8004, hosted.Handle, hosted.Name, hosted.Language, protocol.AuthorProof{Level: protocol.ByProfileKey},
 		}}, nil
 	}
 	if g.Directories != nil && q.Agent.URL != "" {
@@ -56,7 +57,7 @@ func (r resolver) chain(ctx context.Context, q httpsig.KeyRequest) (httpsig.Reso
 		return httpsig.Resolved{}, err
 	}
 	if ok {
-		who.handle, who.name = hosted.Handle, hosted.Name
+		who.handle, who.name, who.language = hosted.Handle, hosted.Name, hosted.Language
 	}
 	return httpsig.Resolved{Key: found.Key, Principal: who}, nil
 }

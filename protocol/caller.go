@@ -56,6 +56,7 @@ type Caller struct {
 	Agent    string      // chain identity, lower case, when the signature was checked against the chain
 	Handle   string      // the profile of this node that the caller writes as, if any
 	Name     string      // display name of that profile
+	Language string      // the first of its languages, "" for none
 	Account  string      // the owner's account, with Session; the operator's with Operator, "" on the command line
 	Handles  []string    // with Session: every profile of the account, or the one the token is for
 	Scopes   []Scope     // with a token: its scopes, never nil; nil means everything that the account may do

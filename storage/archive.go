@@ -168,7 +168,7 @@ func (ms Merchants) PutAt(ctx context.Context, handle string, draft protocol.Mer
 // SkipNews marks the news of a business as told: the feed will neither announce that it
 // joined, nor the items that it has now.
 func (ms Merchants) SkipNews(ctx context.Context, handle string) error {
-	if _, err := ms.tx.write(ctx, `UPDATE profile SET joined_at = ? WHERE handle = ? AND joined_at = 0`, millis(ms.tx.Now), handle); err != nil {
+	if _, err := ms.tx.writeAside(ctx, `UPDATE profile SET joined_at = ? WHERE handle = ? AND joined_at = 0`, millis(ms.tx.Now), handle); err != nil {
 		return err
 	}
 	_, err := ms.tx.write(ctx, `UPDATE merchant SET

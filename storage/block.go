@@ -34,8 +34,7 @@ type Blocks struct{ tx *Tx }
 
 func (tx *Tx) Blocks() Blocks { return Blocks{tx} }
 
-// Put stores a block, replacing one of the same subject, and informs this process;
-// other processes check once a second. It is a conflict when there are too many.
+// Put stores a block, replacing one of the same subject. It is a conflict when there are too many.
 // Calls run one after another, also over several processes.
 func (bs Blocks) Put(ctx context.Context, b protocol.Block) error {
 	if err := bs.tx.dirty(); err != nil {
@@ -60,7 +59,6 @@ func (bs Blocks) Put(ctx context.Context, b protocol.Block) error {
 	}
 	_, err = bs.tx.write(ctx, `INSERT INTO block (`+blockColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		b.ID, string(b.Kind), b.Value, post, b.Reason, b.Note, b.Actor, millis(b.CreatedAt), millisPtr(b.ExpiresAt))
-	bs.tx.wake(TopicRules)
 	return err
 }
 
@@ -74,7 +72,6 @@ func (bs Blocks) Delete(ctx context.Context, id string) (protocol.Block, error) 
 		return b, err
 	}
 	_, err = bs.tx.write(ctx, `DELETE FROM block WHERE id = ?`, id)
-	bs.tx.wake(TopicRules)
 	return b, err
 }
 

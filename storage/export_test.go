@@ -352,3 +352,23 @@ func ReviewPlans(ctx context.Context, t *testing.T, db *DB) map[string]string {
 	}))
 	return plans
 }
+
+// PendingTuples is how many entries wait to be moved into a GIN index.
+func PendingTuples(ctx context.Context, tx *Tx, index string) (n int, err error) {
+	err = tx.row(ctx, `SELECT pending_tuples FROM pgstatginindex(?::text::regclass)`, index).Scan(&n)
+	return n, err
+}
+
+// ProfileText is the text of a profile in the index of the directory, with the number of the profile.
+func ProfileText(ctx context.Context, tx *Tx, handle string) (seq int64, text string, err error) {
+	r, err := tx.Profiles().where(ctx, "handle = ?", handle)
+	if err != nil {
+		return 0, "", err
+	}
+	p, err := r.profile()
+	if err != nil {
+		return 0, "", err
+	}
+	m, err := tx.Merchants().of(ctx, r.Seq)
+	return r.Seq, profileText(p, m), err
+}

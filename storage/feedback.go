@@ -156,7 +156,7 @@ func (fs Feedbacks) Add(ctx context.Context, agent string, reviews, stars int64)
 		agent, reviews, stars); err != nil {
 		return err
 	}
-	_, err := fs.tx.write(ctx, `UPDATE profile SET reviews = (SELECT s.reviews FROM feedback_sum s WHERE s.agent = profile.erc8004),
+	_, err := fs.tx.writeAside(ctx, `UPDATE profile SET reviews = (SELECT s.reviews FROM feedback_sum s WHERE s.agent = profile.erc8004),
 		stars = (SELECT s.stars FROM feedback_sum s WHERE s.agent = profile.erc8004) WHERE erc8004 = ?`, agent)
 	return err
 }

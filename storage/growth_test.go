@@ -137,6 +137,7 @@ func skew(t *testing.T, db *storage.DB, scale int) {
 	skewMeetings(t, db, fill, at)
 	skewOrders(t, fill)
 	skewReviews(t, db, fill)
+	skewShops(t, db, fill)
 	exec(`UPDATE job SET done_at = ? WHERE id IN (SELECT id FROM job WHERE state = 'done' ORDER BY id LIMIT ?)`, now-1000*day, prunable)
 	storage.Analyze(t, db)
 }
@@ -524,7 +525,7 @@ func TestGrowth(t *testing.T) {
 			require.NoError(t, err)
 			skew(t, db, scale)
 			enqueue(t, db, slices.Repeat([]storage.Job{{Kind: "due", RunAt: start.Add(-time.Second)}}, 8)...)
-			for _, g := range slices.Concat(grown, grownBids, grownMeetings, grownOrders, grownReviews, grownItems) {
+			for _, g := range slices.Concat(grown, grownBids, grownMeetings, grownOrders, grownReviews, grownItems, grownShops) {
 				cost := costs[g.name]
 				cost[i], err = costOf(t, db, g.run)
 				require.NoError(t, err, g.name)

@@ -39,7 +39,12 @@ func buffers(e engine) []commit.Buffer {
 }
 
 // hold holds a row back.
-func (tx *Tx) hold(buffer int, values ...any) error { return tx.sql.Hold(buffer, values...) }
+func (tx *Tx) hold(buffer int, values ...any) error {
+	if buffer == heldWords {
+		tx.addsWords()
+	}
+	return tx.sql.Hold(buffer, values...)
+}
 
 // settleWords writes the words that are held back. An op that will delete words
 // calls it before dirty.

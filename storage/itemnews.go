@@ -15,7 +15,7 @@ const (
 
 // TakeJoined reports whether a listed business has not been announced, and marks it.
 func (ms Merchants) TakeJoined(ctx context.Context, handle string) (bool, error) {
-	n, err := ms.tx.write(ctx, `UPDATE profile SET joined_at = ? WHERE handle = ? AND listed AND joined_at = 0`, millis(ms.tx.Now), handle)
+	n, err := ms.tx.writeAside(ctx, `UPDATE profile SET joined_at = ? WHERE handle = ? AND listed AND joined_at = 0`, millis(ms.tx.Now), handle)
 	return n > 0, err
 }
 

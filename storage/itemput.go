@@ -422,7 +422,7 @@ func (is Items) changed(ctx context.Context, h *shop) error {
 
 // openRoom notes at the profile whether it has a catalog.
 func (is Items) openRoom(ctx context.Context, h *shop) error {
-	_, err := is.tx.write(ctx, `UPDATE profile SET catalog = ? WHERE seq = ? AND catalog <> ?`, h.items > 0, h.seq, h.items > 0)
+	_, err := is.tx.writeAside(ctx, `UPDATE profile SET catalog = ? WHERE seq = ? AND catalog <> ?`, h.items > 0, h.seq, h.items > 0)
 	return err
 }
 

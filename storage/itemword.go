@@ -62,18 +62,23 @@ func (t *text) words(s string) {
 // longestStart is the maximum length of an indexed beginning of a word, in characters.
 const longestStart = 6
 
-// starts adds the beginnings of words, so that a search for one reads a single list: an
-// engine would gather those of all words that begin so.
+// starts adds the beginnings of words.
 func (t *text) starts(s string) {
 	for _, w := range foldWords(s) {
-		n := 0
-		for at, r := range w {
-			if n++; n > longestStart {
-				break
-			}
-			if end := at + utf8.RuneLen(r); end >= shortestStart {
-				t.put(startOf + w[:end])
-			}
+		t.start(formPlain, w)
+	}
+}
+
+// start adds the beginnings of a word in one form, so that a search for one reads a single
+// list: an engine would gather those of all words that begin so.
+func (t *text) start(form, w string) {
+	n := 0
+	for at, r := range w {
+		if n++; n > longestStart {
+			break
+		}
+		if end := at + utf8.RuneLen(r); end >= shortestStart {
+			t.put(form + startOf + w[:end])
 		}
 	}
 }
@@ -157,6 +162,7 @@ func (is Items) addWords(ctx context.Context, rows []newRow) error {
 		}
 		return nil
 	}
+	is.tx.addsWords()
 	var args []any
 	for _, r := range rows {
 		args = append(args, r.item.row.pos, itemText(r.item))

@@ -33,7 +33,7 @@ func (ps Profiles) ListMerchants(ctx context.Context, q protocol.MerchantQuery) 
 	if err != nil {
 		return protocol.Page[ListedProfile]{}, err
 	}
-	s.near = true
+	s.near, s.starts = true, true
 	f := shopFilter{open: q.OpenNow, prices: ItemQuery{Currency: q.In()}}
 	if f.near, f.radius, _ = q.Place(); f.near != nil {
 		s.groups = append(s.groups, cellsAround(*f.near, f.radius))

@@ -219,7 +219,7 @@ func (ps Profiles) ByHandle(ctx context.Context, handle string) (*StoredProfile,
 // earlier or zero time leaves the stored one. ErrNotFound when there is no such
 // profile.
 func (ps Profiles) SetLiveness(ctx context.Context, handle string, alive protocol.Liveness, at time.Time) error {
-	if err := one(ps.tx.write(ctx, `UPDATE profile SET last_seen_at = CASE WHEN last_seen_at < ? THEN ? ELSE last_seen_at END WHERE handle = ?`,
+	if err := one(ps.tx.writeAside(ctx, `UPDATE profile SET last_seen_at = CASE WHEN last_seen_at < ? THEN ? ELSE last_seen_at END WHERE handle = ?`,
 		millis(at), millis(at), handle)); err != nil {
 		return err
 	}
@@ -236,7 +236,7 @@ func (ps Profiles) SetLiveness(ctx context.Context, handle string, alive protoco
 	if err != nil {
 		return err
 	}
-	if _, err := ps.tx.write(ctx, `UPDATE profile SET alive = ? WHERE seq = ?`, r.Alive, r.Seq); err != nil {
+	if _, err := ps.tx.writeAside(ctx, `UPDATE profile SET alive = ? WHERE seq = ?`, r.Alive, r.Seq); err != nil {
 		return err
 	}
 	return ps.rerank(ctx, r, p, m)

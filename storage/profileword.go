@@ -16,7 +16,8 @@ import (
 //	head  these, headline, tags and capabilities
 //	plain these, description, needs, and what a merchant's record says
 //
-// The words of a merchant's items are indexed plainly, too (itemword.go). Two adjacent words are
+// The words of a merchant's items are indexed plainly, too (itemword.go). The words of a business are
+// indexed with their beginnings in the same forms, so that a search for one reads a single list. Two adjacent words are
 // also one token, so that phrases are found without positions. The index also
 // contains facets (word.go).
 const (
@@ -24,7 +25,7 @@ const (
 	formHead  = "\ue001"
 	formName  = "\ue002"
 	pairOf    = "\ue003" // between the two words of a pair
-	startOf   = "\ue004" // before the beginning of a word of an item
+	startOf   = "\ue004" // before the beginning of a word
 )
 
 // forms are the forms of the classes, the best first.
@@ -39,6 +40,8 @@ type text struct {
 	seen map[string]bool
 	b    []byte
 	most int // size limit in bytes
+
+	begins bool // add adds the beginnings of words
 }
 
 func (t *text) put(token string) {
@@ -57,6 +60,9 @@ func (t *text) add(class int, s string) {
 		}
 		for _, form := range forms[class:] {
 			t.put(form + w)
+			if t.begins {
+				t.start(form, w)
+			}
 			if i > 0 {
 				t.put(form + words[i-1] + pairOf + w)
 			}
@@ -64,18 +70,29 @@ func (t *text) add(class int, s string) {
 	}
 }
 
+// private reports whether a character marks a token that is no word.
+func private(r rune) bool { return r >= 0xe000 && r <= 0xf8ff }
+
 func foldWords(s string) []string { return strings.Fields(string(fold(nil, s))) }
 
 // profileText is the text of a listed profile; m may be nil.
 func profileText(p *StoredProfile, m *StoredMerchant) string {
-	t := &text{seen: map[string]bool{}, most: maxText}
+	d := &p.Draft
+	t := &text{seen: map[string]bool{}, most: maxText, begins: d.Kind == protocol.Business}
 	eachField(p, m, t.add)
 	if m != nil {
 		for token := range strings.FieldsSeq(m.sells) {
 			t.put(token)
 		}
+		for token := range strings.FieldsSeq(m.sells) {
+			if len(t.b) > t.most {
+				break
+			}
+			if !strings.ContainsFunc(token, private) { // a word
+				t.start(formPlain, token)
+			}
+		}
 	}
-	d := &p.Draft
 	t.put(facet(facetListed, ""))
 	t.put(facet(facetKind, string(d.Kind)))
 	for _, tag := range d.Tags {
@@ -332,7 +349,7 @@ func (s *search) wordsIn(l language, form string) []string {
 		switch {
 		case w != s.last || len(w) < shortestStart:
 		case s.starts && utf8.RuneCountInString(w) <= longestStart:
-			all = append(all, l.quote+startOf+w+l.quote)
+			all = append(all, l.quote+form+startOf+w+l.quote)
 		default:
 			all[0] += l.begins
 		}

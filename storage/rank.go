@@ -63,6 +63,7 @@ func (ps Profiles) closeVersion(ctx context.Context, pos, clock int64) error {
 // openVersion begins the version at r.Pos.
 func (ps Profiles) openVersion(ctx context.Context, r *profileRow, p *StoredProfile, m *StoredMerchant, clock int64) (err error) {
 	words := profileText(p, m)
+	ps.tx.addsWords()
 	if ps.tx.db.engine == engineSQLite {
 		if _, err = ps.tx.write(ctx, `INSERT INTO profile_rank (pos, seq, since, until) VALUES (?, ?, ?, ?)`, r.Pos, r.Seq, clock, int64(forever)); err == nil {
 			_, err = ps.tx.write(ctx, `INSERT INTO profile_word (rowid, words) VALUES (?, ?)`, r.Pos, words)
@@ -94,7 +95,7 @@ func (ps Profiles) rerank(ctx context.Context, r *profileRow, p *StoredProfile, 
 	if r.Listed {
 		r.Pos = place(protocol.Liveness(r.Alive), freshness(r, m), clock)
 	}
-	if _, err := ps.tx.write(ctx, `UPDATE profile SET pos = ? WHERE seq = ?`, nullable(r.Pos), r.Seq); err != nil {
+	if _, err := ps.tx.writeAside(ctx, `UPDATE profile SET pos = ? WHERE seq = ?`, nullable(r.Pos), r.Seq); err != nil {
 		return err
 	}
 	if !r.Listed {
@@ -146,7 +147,7 @@ func (ps Profiles) PruneRanks(ctx context.Context, before time.Time) (int, error
 
 // profileWordsVersion is the version of the rules for the words of profiles: those
 // of word.go and of profileword.go.
-var profileWordsVersion = fmt.Sprint(postWordsVersion, ".6")
+var profileWordsVersion = fmt.Sprint(postWordsVersion, ".7")
 
 const profileWordsSetting = "words of profiles"
 

@@ -37,7 +37,7 @@ func (ss Sessions) Insert(ctx context.Context, s Session) error {
 	if s.CreatedAt.IsZero() {
 		s.CreatedAt = ss.tx.Now
 	}
-	_, err := ss.tx.write(ctx, `INSERT INTO session (`+sessionColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+	_, err := ss.tx.writeAside(ctx, `INSERT INTO session (`+sessionColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 		s.ID, s.Hash[:], s.Account, s.Program, millis(s.CreatedAt), millis(s.ExpiresAt), millis(ss.tx.Now))
 	return err
 }
@@ -86,7 +86,7 @@ func (ss Sessions) KeepNewest(ctx context.Context, account string, n int) error 
 
 // Touch records that a session was used now; ErrNotFound when unknown.
 func (ss Sessions) Touch(ctx context.Context, id string) error {
-	return one(ss.tx.write(ctx, `UPDATE session SET last_used_at = ? WHERE id = ?`, millis(ss.tx.Now), id))
+	return one(ss.tx.writeAside(ctx, `UPDATE session SET last_used_at = ? WHERE id = ?`, millis(ss.tx.Now), id))
 }
 
 // A TicketPurpose is what a one-time secret may be used for.

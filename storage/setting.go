@@ -30,8 +30,7 @@ func (ss Settings) Get(ctx context.Context, name string) (string, error) {
 	return string(value), err
 }
 
-// Put stores a setting of the deployment, and makes this process read the rules
-// again.
+// Put stores a setting of the deployment.
 func (ss Settings) Put(ctx context.Context, name, value string) error {
 	if err := ss.tx.dirty(); err != nil {
 		return err
@@ -39,7 +38,6 @@ func (ss Settings) Put(ctx context.Context, name, value string) error {
 	if err := ss.tx.lockName(ctx, settingPrefix+name); err != nil {
 		return err
 	}
-	ss.tx.wake(TopicRules)
 	_, err := ss.tx.write(ctx, `INSERT INTO secret (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`, settingPrefix+name,
 		[]byte(value))
 	return err

@@ -11,8 +11,8 @@
 //
 // Times are integer milliseconds UTC, listings page by key and never by offset, and
 // a reader that pages over numbers misses nothing that is committed later. The
-// package starts no goroutine except the writer of package commit, and the one that numbers on
-// PostgreSQL (number.go), and knows nothing about callers.
+// package starts no goroutine except the writer of package commit, and on PostgreSQL one that
+// numbers (number.go) and one that moves words into their indexes (pending.go), and knows nothing about callers.
 package storage
 
 import (
@@ -54,6 +54,7 @@ type DB struct {
 	log       *slog.Logger
 	told      atomic.Int64 // readers see feed items and news up to it; PostgreSQL only
 	numbering numbering    // PostgreSQL only
+	endMoving func()       // nil before it began
 }
 
 // An engine is a database program; statements that differ ask for it.
@@ -70,8 +71,8 @@ const (
 func Open(ctx context.Context, c Config) (*DB, error) {
 	sql, err := commit.Open(ctx, commit.Config{
 		Path: c.Path, URL: c.URL, Log: c.Log, Now: c.Now, Queue: c.Queue, Serve: c.Serve,
-		Topics:  []string{TopicJobs, TopicLog, TopicFeed, TopicRules, topicNumbers},
-		Buffers: buffers, Migrate: migrate,
+		Topics: []string{TopicJobs, TopicLog, TopicFeed, topicNumbers, topicWords},
+		Groups: groups, Buffers: buffers, Migrate: migrate,
 	})
 	if err != nil {
 		return nil, err
@@ -80,6 +81,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if err := db.startNumbering(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
+	db.endMoving = db.startMoving()
 	if err := db.reindex(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -101,6 +103,9 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 // Reads must have ended. A second Close does nothing.
 func (db *DB) Close() error {
 	db.numbering.end()
+	if db.endMoving != nil {
+		db.endMoving()
+	}
 	return db.sql.Close()
 }
 
@@ -117,9 +122,8 @@ const (
 	TopicLog  = "log"  // a board's log has new entries to read
 	TopicFeed = "feed" // the feed has new items to read
 
-	TopicRules = "rules" // blocks or limits changed
-
 	topicNumbers = "numbers" // what was committed has to be numbered or told, on PostgreSQL
+	topicWords   = "words"   // words wait to be moved into an index, on PostgreSQL
 )
 
 // Wake returns the topic's channel, which receives a hint after a commit of this

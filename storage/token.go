@@ -130,7 +130,7 @@ func (ts Tokens) Revoke(ctx context.Context, id string) error {
 
 // Touch records that a token was used now; ErrNotFound when unknown.
 func (ts Tokens) Touch(ctx context.Context, id string) error {
-	return one(ts.tx.write(ctx, `UPDATE api_token SET last_used_at = ? WHERE id = ?`, millis(ts.tx.Now), id))
+	return one(ts.tx.writeAside(ctx, `UPDATE api_token SET last_used_at = ? WHERE id = ?`, millis(ts.tx.Now), id))
 }
 
 const endedTokens = `COALESCE(revoked_at, expires_at) < ? ORDER BY COALESCE(revoked_at, expires_at) LIMIT 1000`

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -29,6 +30,7 @@ import (
 // second, and the processor time of the processes and of the server a write. The
 // client is this process. make bench-processes runs it on a server that waits for the
 // disk. STOA_BENCH_PROGRAMS compares builds in one run: "before=/path/of/stoa now=…".
+// The posts are of benchAuthors authors in turn, whom each process knows already.
 func BenchmarkProcesses(b *testing.B) {
 	if os.Getenv(storagetest.PostgresEnv) == "" {
 		b.Skip("needs " + storagetest.PostgresEnv)
@@ -52,7 +54,7 @@ func BenchmarkProcesses(b *testing.B) {
 }
 
 func benchmarkProcesses(b *testing.B, program string, processes, connections int) {
-	database := storagetest.PostgresURL(b)
+	database := storagetest.EmptyPostgresURL(b) // each program makes its own tables
 	plain, err := sql.Open("pgx", database)
 	require.NoError(b, err)
 	defer plain.Close()
@@ -69,13 +71,18 @@ func benchmarkProcesses(b *testing.B, program string, processes, connections int
 	for i := 1; i < processes; i++ {
 		nodes = append(nodes, newServerProcessOf(b, program, port+10*i, "--database", database, "--base-url", base, "--data", nodes[0].data))
 	}
-	pair := loadAgent(b, nodes[0].data, database)
+	pairs := loadAgents(b, plain, loadAgent(b, nodes[0].data, database))
+	for _, n := range nodes {
+		greet(b, strings.TrimPrefix(n.url, "http://"), base, pairs)
+	}
 	var next atomic.Int64
 	write := func(posts int) {
 		next.Store(0)
 		var group sync.WaitGroup
 		for i := range connections {
-			group.Go(func() { writePosts(b, strings.TrimPrefix(nodes[i%processes].url, "http://"), base, pair, &next, posts) })
+			group.Go(func() {
+				writePosts(b, strings.TrimPrefix(nodes[i%processes].url, "http://"), base, pairs, &next, posts)
+			})
 		}
 		group.Wait()
 	}
@@ -112,40 +119,105 @@ func loadAgent(b *testing.B, data, database string) key.Pair {
 	return readPair(b, file)
 }
 
-// writePosts makes posts of a node on one connection to the process at an address, as
-// long as next is not over a number.
-func writePosts(b *testing.B, address, base string, pair key.Pair, next *atomic.Int64, posts int) {
+// benchAuthors is how many authors write.
+const benchAuthors = 10_000
+
+// loadAgents makes copies of the profile load, each with a key of its own.
+func loadAgents(b *testing.B, db *sql.DB, first key.Pair) []key.Pair {
+	b.Helper()
+	pairs := []key.Pair{first}
+	var thumbprints, handles []string
+	var public [][]byte
+	for i := 1; i < benchAuthors; i++ {
+		pair, err := key.GenerateEd25519()
+		require.NoError(b, err)
+		pairs, thumbprints, handles = append(pairs, pair), append(thumbprints, pair.Thumbprint()), append(handles, fmt.Sprint("load-", i))
+		jwk, err := key.MarshalPublic(pair.Published())
+		require.NoError(b, err)
+		public = append(public, jwk)
+	}
+	copies := func(table string, other map[string]string) {
+		rows, err := db.Query(`SELECT column_name FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = $1`, table)
+		require.NoError(b, err)
+		var columns, values []string
+		for rows.Next() {
+			var column string
+			require.NoError(b, rows.Scan(&column))
+			columns, values = append(columns, column), append(values, cmp.Or(other[column], "r."+column))
+		}
+		require.NoError(b, rows.Err())
+		_, err = db.Exec(`INSERT INTO `+table+` (`+strings.Join(columns, ", ")+`) SELECT `+strings.Join(values, ", ")+` FROM `+table+` r,
+			unnest($1::text[], $2::text[], $3::bytea[]) WITH ORDINALITY u (thumbprint, handle, jwk, n) WHERE r.handle = 'load'`,
+			thumbprints, handles, public)
+		require.NoError(b, err)
+	}
+	copies("profile", map[string]string{"seq": "r.seq + u.n", "handle": "u.handle", "pos": "NULL", "listed": "FALSE",
+		"draft": `replace(r.draft, '"load"', '"' || u.handle || '"')`})
+	copies("agent_key", map[string]string{"handle": "u.handle", "thumbprint": "u.thumbprint", "public_jwk": "u.jwk"})
+	return pairs
+}
+
+// greet makes a signed read of each author, so that a process has seen every key.
+func greet(b *testing.B, address, base string, pairs []key.Pair) {
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range 16 {
+		group.Go(func() {
+			send, end := sender(b, address, base)
+			defer end()
+			for i := next.Add(1); i <= int64(len(pairs)) && send("GET", "/api/public/board?limit=1", nil, pairs[i-1], 200); i = next.Add(1) {
+			}
+		})
+	}
+	group.Wait()
+}
+
+// sender returns what sends signed requests of a node on one connection to the process at an
+// address, and reports whether the answer is the wanted one.
+func sender(b *testing.B, address, base string) (send func(method, path string, body []byte, by key.Pair, want int) bool, end func()) {
 	target, err := httpsig.ParseTarget(base)
 	if err != nil {
 		b.Error(err)
-		return
 	}
 	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1, DisableCompression: true,
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, address)
 		}}}
-	defer client.CloseIdleConnections()
-	for i := next.Add(1); i <= int64(posts); i = next.Add(1) {
-		body := fmt.Appendf(nil, `{"kind":"offer","title":"Post %d",
-			"body":"Two hundred sheets of hand-made paper from Jaipur, number %d, samples first, within the week."}`, i, i)
-		r, err := http.NewRequest("POST", base+"/api/public/board", bytes.NewReader(body))
+	return func(method, path string, body []byte, by key.Pair, want int) bool {
+		r, err := http.NewRequest(method, base+path, bytes.NewReader(body))
 		if err == nil {
-			r.Header.Set("Content-Type", "application/json")
-			err = httpsig.SignRequest(r, target, body, httpsig.SignOptions{Key: pair.Signer()})
+			if body != nil {
+				r.Header.Set("Content-Type", "application/json")
+			}
+			err = httpsig.SignRequest(r, target, body, httpsig.SignOptions{Key: by.Signer()})
 		}
 		if err != nil {
 			b.Error(err)
-			return
+			return false
 		}
 		res, err := client.Do(r)
 		if err != nil {
 			b.Error(err)
-			return
+			return false
 		}
 		answer, _ := io.ReadAll(res.Body)
 		res.Body.Close()
-		if res.StatusCode != 201 {
+		if res.StatusCode != want {
 			b.Errorf("%s: %s", res.Status, answer)
+		}
+		return res.StatusCode == want
+	}, client.CloseIdleConnections
+}
+
+// writePosts makes posts of a node on one connection to the process at an address, as
+// long as next is not over a number.
+func writePosts(b *testing.B, address, base string, pairs []key.Pair, next *atomic.Int64, posts int) {
+	send, end := sender(b, address, base)
+	defer end()
+	for i := next.Add(1); i <= int64(posts); i = next.Add(1) {
+		body := fmt.Appendf(nil, `{"kind":"offer","title":"Post %d",
+			"body":"Two hundred sheets of hand-made paper from Jaipur, number %d, samples first, within the week."}`, i, i)
+		if !send("POST", "/api/public/board", body, pairs[i%int64(len(pairs))], 201) {
 			return
 		}
 	}

@@ -37,19 +37,10 @@ func (b *Board) Post(ctx context.Context, tx *storage.Tx, c protocol.Caller, in 
 			Kind: in.Kind, Title: in.Title, Body: in.Body, Tags: in.Tags,
 			Author: c.Author(b.Base, in.Name, tx.Now), CreatedAt: tx.Now, Untrusted: true,
 		},
-		State: protocol.Visible, Board: b.ID(), Evidence: c.Evidence,
+		State: protocol.Visible, Board: b.ID(), Evidence: c.Evidence, Language: c.Language,
 	}
 	if c.Standing == protocol.Proof {
 		p.Network = c.Network
-	}
-	if c.Handle != "" {
-		profile, err := tx.Profiles().ByHandle(ctx, c.Handle)
-		if err != nil && !errors.Is(err, storage.ErrNotFound) {
-			return protocol.Post{}, err
-		}
-		if err == nil && len(profile.Draft.Languages) > 0 {
-			p.Language = profile.Draft.Languages[0]
-		}
 	}
 	if p.Tags == nil {
 		p.Tags = []string{}

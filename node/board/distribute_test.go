@@ -153,39 +153,6 @@ func TestDelete_ForeignReply(t *testing.T) {
 	})
 }
 
-// A post is in the first language of its author's profile, as that was when it
-// was written.
-func TestPost_Language(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
-		b := bench{&Board{Base: base}, db, t}
-		speaks := func(languages ...string) {
-			require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{CreatedAt: tx.Now, UpdatedAt: tx.Now,
-					Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person, Languages: languages}})
-				return err
-			}))
-		}
-		language := func(c protocol.Caller) (tag string) {
-			id := b.post(c, protocol.Offer, "").ID
-			require.NoError(t, db.Numbered(t.Context()))
-			require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				p, err := tx.Posts().ByID(ctx, id)
-				tag = p.Language
-				return err
-			}))
-			return tag
-		}
-		require.Empty(t, language(asha), "no profile")
-		speaks("hi", "en")
-		require.Equal(t, "hi", language(asha))
-		speaks()
-		require.Empty(t, language(asha))
-		require.Empty(t, language(ravi))
-		require.Empty(t, language(visitor))
-	})
-}
-
 // Who is named as @handle@host and wrote in the thread is mentioned, and told like
 // the author who is answered.
 func TestPost_Mentions(t *testing.T) {

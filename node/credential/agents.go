@@ -41,8 +41,8 @@ const usageTTL = 5 * time.Minute
 // configured.
 func NewAgents(db *storage.DB, d *directory.Directory) *Agents {
 	a := &Agents{
-		db: db, directory: d, base: d.Base, keys: newCurrent[identity.Hosted](), chains: newCurrent[enrolled](),
-		tokens: newCurrent[identity.Credential](), sessions: newCurrent[identity.Credential](),
+		db: db, directory: d, base: d.Base, keys: newCurrent[identity.Hosted](db, storage.GroupKeys), chains: newCurrent[enrolled](db, storage.GroupKeys),
+		tokens: newCurrent[identity.Credential](db, storage.GroupAccounts), sessions: newCurrent[identity.Credential](db, storage.GroupAccounts),
 	}
 	a.Counts.Age, a.Counts.Count = usageTTL, countUsage
 	return a
@@ -50,7 +50,7 @@ func NewAgents(db *storage.DB, d *directory.Directory) *Agents {
 
 // KeyByThumbprint implements identity.Directory.
 func (a *Agents) KeyByThumbprint(ctx context.Context, thumbprint string) (identity.Hosted, bool, error) {
-	return a.keys.get(thumbprint, a.db.Version, func() (h identity.Hosted, until time.Time, ok bool, err error) {
+	return a.keys.get(ctx, thumbprint, func() (h identity.Hosted, until time.Time, ok bool, err error) {
 		ok, err = a.read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 			stored, err := tx.Keys().ByThumbprint(ctx, thumbprint)
 			if err != nil {
@@ -69,7 +69,8 @@ func (a *Agents) KeyByThumbprint(ctx context.Context, thumbprint string) (identi
 			if err != nil {
 				return err
 			}
-			h = identity.Hosted{Handle: stored.Handle, Name: p.Draft.Name}
+			h = hosted(p)
+			h.ERC8004 = "" // for which the chain would have to be asked
 			h.Key, err = httpsig.NewKey(public.Key)
 			return err
 		})
@@ -87,7 +88,7 @@ type enrolled struct {
 // unknown here, and so is the right key after the identity's owner or wallet
 // changed.
 func (a *Agents) HostedAgent(ctx context.Context, k identity.ChainKey, thumbprint string) (identity.Hosted, bool, error) {
-	found, ok, err := a.chains.get(k.Identity+" "+thumbprint, a.db.Version, func() (f enrolled, until time.Time, ok bool, err error) {
+	found, ok, err := a.chains.get(ctx, k.Identity+" "+thumbprint, func() (f enrolled, until time.Time, ok bool, err error) {
 		ok, err = a.read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 			if f.Enrolment, err = tx.Enrolments().ByIdentity(ctx, k.Identity); err != nil {
 				return err
@@ -103,7 +104,7 @@ func (a *Agents) HostedAgent(ctx context.Context, k identity.ChainKey, thumbprin
 			}
 			p, err := tx.Profiles().ByHandle(ctx, f.Enrolment.Handle)
 			if err == nil {
-				f.Hosted = identity.Hosted{Handle: p.Draft.Handle, Name: p.Draft.Name, ERC8004: p.ERC8004}
+				f.Hosted = hosted(p)
 			}
 			return err
 		})
@@ -188,8 +189,8 @@ func (a *Agents) Census(ctx context.Context) (listed, answering, verified int, e
 }
 
 const (
-	memoTTL = 2 * time.Second // how long a found answer is kept for; current ends it with the next commit
-	memoMax = 10_000
+	memoTTL = time.Minute // how long a found answer is kept at most; a change ends it sooner
+	memoMax = 1 << 15
 )
 
 // Elsewhere implements wellknown.Directory: hosted identities whose agent URI on

@@ -21,7 +21,7 @@ func (a *Agents) TokenBySecret(ctx context.Context, secret string) (identity.Cre
 	if !ok {
 		return identity.Credential{}, false, nil
 	}
-	return a.tokens.get(string(hash[:]), a.db.Version, func() (c identity.Credential, until time.Time, ok bool, err error) {
+	return a.tokens.get(ctx, string(hash[:]), func() (c identity.Credential, until time.Time, ok bool, err error) {
 		var stale bool
 		ok, err = a.read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 			stored, err := tx.Tokens().ByHash(ctx, hash)
@@ -55,7 +55,7 @@ func (a *Agents) SessionBySecret(ctx context.Context, secret string) (identity.C
 	if !ok {
 		return identity.Credential{}, false, nil
 	}
-	return a.sessions.get(string(hash[:]), a.db.Version, func() (c identity.Credential, until time.Time, ok bool, err error) {
+	return a.sessions.get(ctx, string(hash[:]), func() (c identity.Credential, until time.Time, ok bool, err error) {
 		var stale bool
 		ok, err = a.read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 			stored, err := tx.Sessions().ByHash(ctx, hash)
@@ -98,7 +98,7 @@ func credential(ctx context.Context, tx *storage.Tx, id, account, handle string)
 		if err != nil {
 			return c, err
 		}
-		c.Profiles = append(c.Profiles, identity.Hosted{Handle: h, Name: p.Draft.Name, ERC8004: p.ERC8004})
+		c.Profiles = append(c.Profiles, hosted(p))
 	}
 	if handle != "" && len(c.Profiles) == 0 {
 		return c, storage.ErrNotFound
@@ -111,23 +111,39 @@ func (a *Agents) touch(ctx context.Context, fn func(context.Context, *storage.Tx
 	_ = a.db.Write(ctx, fn)
 }
 
-// current caches results while nothing is committed in this process, so that a
-// revocation here applies from the next request on; one by another process within
-// two seconds.
-type current[T any] struct{ *cache.Cache[held[T]] }
-
-type held[T any] struct {
-	value   T
-	version uint64
+// hosted is a profile as the gate needs it.
+func hosted(p *storage.StoredProfile) identity.Hosted {
+	h := identity.Hosted{Handle: p.Draft.Handle, Name: p.Draft.Name, ERC8004: p.ERC8004}
+	if len(p.Draft.Languages) > 0 {
+		h.Language = p.Draft.Languages[0]
+	}
+	return h
 }
 
-func newCurrent[T any]() current[T] { return current[T]{cache.Of[held[T]](memoMax)} }
+// current caches results while no table that they are made of changes, so that a
+// revocation by this process applies from the next request on; one by another process
+// within two seconds.
+type current[T any] struct {
+	*cache.Cache[held[T]]
+	db    *storage.DB
+	group int // of storage.DB.Generation
+}
+
+type held[T any] struct {
+	value      T
+	generation uint64
+}
+
+func newCurrent[T any](db *storage.DB, group int) current[T] {
+	return current[T]{cache.Of[held[T]](memoMax), db, group}
+}
 
 // get returns the last result of find, or calls it. find returns until when its
 // result is valid; the zero time means no limit.
-func (m current[T]) get(name string, version func() uint64, find func() (T, time.Time, bool, error)) (T, bool, error) {
-	now, before := time.Now(), version()
-	if e, ok := m.Get(name, now); ok && e.version == before {
+func (m current[T]) get(ctx context.Context, name string, find func() (T, time.Time, bool, error)) (T, bool, error) {
+	now := time.Now()
+	before, valid := m.db.Generation(ctx, m.group)
+	if e, ok := m.Get(name, now); ok && valid && e.generation == before {
 		return e.value, true, nil
 	}
 	v, until, ok, err := find()

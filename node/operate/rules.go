@@ -15,8 +15,8 @@ import (
 )
 
 // Rules are the operator's blocks and limits as this process knows them. They are
-// read again when a commit of this process changed them, and once a second for the
-// changes of others; in between the database is not used.
+// read again only when some process changed them, which one look a second finds out for
+// all that is kept so ([storage.DB.Generation]).
 type Rules struct {
 	DB     *storage.DB
 	Log    *slog.Logger
@@ -25,9 +25,10 @@ type Rules struct {
 	Config dispatch.Rates
 	Dev    bool // rates and proofs stay as they are
 
-	reading sync.Mutex // held while reading
-	readAt  atomic.Int64
-	blocks  atomic.Pointer[map[blocked]protocol.Block]
+	reading  sync.Mutex    // held while reading
+	known    atomic.Uint64 // one more than the generation that was read; 0 for none
+	failedAt atomic.Int64  // when they could not be read
+	blocks   atomic.Pointer[map[blocked]protocol.Block]
 }
 
 // A blocked is the subject of a block.
@@ -36,32 +37,28 @@ type blocked struct {
 	value string
 }
 
-const rulesAge = time.Second
+const rulesRetry = time.Second
 
-// Fresh implements dispatch.Rules. The first caller that finds the rules old reads
-// them; the others continue with the known ones.
+// Fresh implements dispatch.Rules. When the rules have changed, the first caller reads them
+// and the others wait for it; while they cannot be read, those known hold.
 func (r *Rules) Fresh(ctx context.Context) {
-	changed := false
-	select {
-	case <-r.DB.Wake(storage.TopicRules):
-		changed = true
-	default:
-	}
-	if !changed && time.Now().UnixNano()-r.readAt.Load() < int64(rulesAge) {
+	generation, _ := r.DB.Generation(ctx, storage.GroupRules)
+	if r.known.Load() == generation+1 || time.Now().UnixNano()-r.failedAt.Load() < int64(rulesRetry) {
 		return
 	}
-	if changed {
-		r.reading.Lock()
-	} else if !r.reading.TryLock() {
-		return
-	}
+	r.reading.Lock()
 	defer r.reading.Unlock()
+	if r.known.Load() > generation || time.Now().UnixNano()-r.failedAt.Load() < int64(rulesRetry) {
+		return
+	}
 	if err := r.read(context.WithoutCancel(ctx)); err != nil {
 		if protocol.CodeOf(err) == protocol.Internal { // an unavailable database is logged by package storage
 			r.Log.Error("blocks and limits cannot be read; those known hold", "err", err)
 		}
+		r.failedAt.Store(time.Now().UnixNano())
+		return
 	}
-	r.readAt.Store(time.Now().UnixNano())
+	r.known.Store(generation + 1)
 }
 
 func (r *Rules) read(ctx context.Context) error {

@@ -38,6 +38,9 @@ type batch struct {
 	wrote   bool
 	topics  map[string]bool
 
+	changed    held    // groups whose tables were changed
+	generation []int64 // by group: what the batch left in the table generation
+
 	rows  []Rows // by buffer
 	split bool   // the batch must run again in careful mode
 	ahead map[[16]byte]aheadState
@@ -48,6 +51,7 @@ type batch struct {
 	spent     [][16]byte
 	taken     [][16]byte // the spent keys that were inserted ahead
 	opTopics  map[string]bool
+	opChanged held
 }
 
 func (w *writer) attempt(ops []*op, careful bool) (_ *batch, err error) {
@@ -95,7 +99,10 @@ func (b *batch) begin(ctx context.Context, ops []*op) error {
 	if b.db.engine == Postgres {
 		var p pipeline
 		p.exec(ctx, b.db.engine.begin())
-		b.spendAhead(&p, ops)
+		if err := b.spendAhead(ctx, &p, ops); err != nil {
+			b.conn.broken = true
+			return errors.Join(errBegin, err)
+		}
 		done, err := p.send(ctx, b.conn)
 		if err == nil || done > 0 && answered(err) {
 			return err
@@ -122,6 +129,9 @@ func (b *batch) commit(ctx context.Context) error {
 	if b.aborted() {
 		// PostgreSQL would answer COMMIT with a rollback and no error.
 		return b.apart(errors.New("storage: the transaction was given up"))
+	}
+	if err := b.countChanges(ctx, &last); err != nil {
+		return err
 	}
 	if b.db.engine == Postgres {
 		last.exec(ctx, "COMMIT")
@@ -150,7 +160,7 @@ func (b *batch) apart(err error) error {
 // run runs one op. result is the op's error; fatal ends the batch.
 func (b *batch) run(o *op) (result, fatal error) {
 	ctx := context.Background()
-	b.savepoint, b.touched = false, false
+	b.savepoint, b.touched, b.opChanged = false, false, 0
 	b.spent, b.taken = b.spent[:0], b.taken[:0]
 	clear(b.opTopics)
 	for i := range b.rows {
@@ -186,6 +196,7 @@ func (b *batch) run(o *op) (result, fatal error) {
 			}
 		}
 		b.wrote = b.wrote || b.touched
+		b.changed |= b.opChanged
 		maps.Copy(b.topics, b.opTopics)
 		return nil, nil
 	}

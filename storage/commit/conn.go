@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
 )
 
@@ -18,6 +19,7 @@ type conn struct {
 	engine Engine
 	stmts  map[string]*sql.Stmt // by text; nil on PostgreSQL, where statements stay unnamed
 	named  map[string]named     // by text (held.go)
+	kept   map[string]bool      // by text: kept by PostgreSQL
 	broken bool                 // must not be used again
 }
 
@@ -67,6 +69,25 @@ func (c *conn) prepare(query string) (*sql.Stmt, error) {
 	}
 	c.stmts[query] = s
 	return s, nil
+}
+
+// keep makes PostgreSQL keep a statement, with its plan, as long as the connection lasts;
+// later uses of its text then run it.
+func (c *conn) keep(ctx context.Context, text string) error {
+	if c.kept[text] {
+		return nil
+	}
+	err := c.bun.Conn.Raw(func(raw any) error {
+		_, err := raw.(*stdlib.Conn).Conn().Prepare(ctx, text, text)
+		return err
+	})
+	if err == nil {
+		if c.kept == nil {
+			c.kept = map[string]bool{}
+		}
+		c.kept[text] = true
+	}
+	return err
 }
 
 // exec runs a statement and returns how many rows it changed.

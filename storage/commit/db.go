@@ -5,7 +5,8 @@
 // Rows that are only appended are held back in a [Buffer] and written for the whole
 // batch with one statement a table. A statement that names such a table writes them
 // first (held.go), so a caller never reads a stale table. The package knows no table
-// but those of its buffers, and spent, the keys that may be used once (spend.go).
+// but those of its buffers, spent, the keys that may be used once (spend.go), and
+// generation, which counts changes (generation.go).
 package commit
 
 import (
@@ -41,6 +42,7 @@ type Config struct {
 	Serve bool             // this process serves the database: on SQLite only one may, and another is ErrServed
 
 	Topics  []string                                                  // of Tx.Wake
+	Groups  []Group                                                   // of DB.Generation
 	Buffers func(e Engine) []Buffer                                   // in the order in which a batch writes them at its end
 	Migrate func(ctx context.Context, e Engine, tables *sql.DB) error // runs before the first transaction
 }
@@ -63,6 +65,7 @@ type DB struct {
 	lastNow       atomic.Int64
 	unavailableAt atomic.Int64             // when the log last said that the database is unavailable
 	wake          map[string]chan struct{} // fixed at Open
+	generations   *generations
 	watch         func(tx *Tx, query string, args []any)
 
 	gate   sync.RWMutex // guards closed against sends on queue
@@ -75,7 +78,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if (c.Path == "") == (c.URL == "") {
 		return nil, errors.New("storage: set either a path (SQLite) or a URL (PostgreSQL)")
 	}
-	db := &DB{config: c, log: c.Log, now: c.Now, wake: map[string]chan struct{}{}}
+	db := &DB{config: c, log: c.Log, now: c.Now, wake: map[string]chan struct{}{}, generations: newGenerations(c.Groups)}
 	if db.log == nil {
 		db.log = slog.Default()
 	}
@@ -99,9 +102,14 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db.plan = newPlan(db.engine, c.Buffers(db.engine))
+	db.plan = newPlan(db.engine, c.Buffers(db.engine), c.Groups)
 	if err := c.Migrate(ctx, db.engine, db.main.DB); err != nil {
 		return nil, errors.Join(err, db.closePools())
+	}
+	if db.direct {
+		if err := db.plan.readTypes(ctx, db.main.DB); err != nil {
+			return nil, errors.Join(fmt.Errorf("read the types of columns: %w", err), db.closePools())
+		}
 	}
 	if err := db.startWriter(ctx); err != nil {
 		return nil, errors.Join(err, db.closePools())

@@ -173,8 +173,8 @@ func (db *DB) openPostgres(ctx context.Context) error {
 	db.engine = Postgres
 	pool := stdlib.OpenDB(*cfg)
 	n := max(8, 4*runtime.GOMAXPROCS(0))
-	pool.SetMaxOpenConns(n + 2) // one writes, one runs what is outside of transactions
-	pool.SetMaxIdleConns(n + 2)
+	pool.SetMaxOpenConns(n + 3) // one writes, two run what is outside of transactions
+	pool.SetMaxIdleConns(n + 3)
 	db.main = bun.NewDB(pool, pgdialect.New())
 	db.readers = newPool(db.main, db.engine, n, false)
 	var encoding string

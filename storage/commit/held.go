@@ -2,6 +2,7 @@ package commit
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"math/bits"
 	"slices"
@@ -28,7 +29,7 @@ type Buffer struct {
 	Number func(ctx context.Context, tx *Tx, r *Rows, n int) error
 }
 
-// held is a set of buffers, by their places.
+// held is a set of buffers, or of groups, by their places.
 type held uint64
 
 // each returns the places.
@@ -40,10 +41,12 @@ func (h held) each(yield func(int) bool) {
 	}
 }
 
-// named are the buffers whose tables a statement names.
+// named are the buffers whose tables a statement names, and the groups that it changes.
 type named struct {
 	all   held
 	byKey held // of all, those whose rows the statement selects by their key only
+
+	changed held // the groups with tables that it changes (generation.go)
 }
 
 // A plan is what the buffers of a database need of a statement.
@@ -51,11 +54,19 @@ type plan struct {
 	engine  Engine
 	buffers []Buffer
 	wide    []int
+	whole   []string        // see Rows; empty where statements have no names
 	in      map[string]held // by table
+
+	groupsOf map[string]held // by table
 }
 
-func newPlan(e Engine, buffers []Buffer) *plan {
-	p := &plan{engine: e, buffers: buffers, in: map[string]held{}}
+func newPlan(e Engine, buffers []Buffer, groups []Group) *plan {
+	p := &plan{engine: e, buffers: buffers, in: map[string]held{}, groupsOf: map[string]held{}}
+	for i, g := range groups {
+		for _, table := range g.Tables {
+			p.groupsOf[table] |= 1 << i
+		}
+	}
 	for i, b := range buffers {
 		p.wide = append(p.wide, b.width())
 		for _, table := range append([]string{b.table()}, b.Tables...) {
@@ -70,16 +81,44 @@ func (p *plan) rows() []Rows {
 	all := make([]Rows, len(p.buffers))
 	for i := range all {
 		all[i] = Rows{Buffer: &p.buffers[i], engine: p.engine, wide: p.wide[i]}
+		if len(p.whole) > 0 {
+			all[i].whole = p.whole[i]
+		}
 	}
 	return all
+}
+
+// readTypes makes the statements with arrays of PostgreSQL.
+func (p *plan) readTypes(ctx context.Context, tables *sql.DB) error {
+	for _, b := range p.buffers {
+		rows, err := tables.QueryContext(ctx, `SELECT column_name, udt_name FROM information_schema.columns
+			WHERE table_schema = current_schema() AND table_name = $1`, b.table())
+		if err != nil {
+			return err
+		}
+		types := map[string]string{}
+		for rows.Next() {
+			var column, of string
+			if err := rows.Scan(&column, &of); err != nil {
+				return errors.Join(err, rows.Close())
+			}
+			types[column] = of
+		}
+		if err := rows.Err(); err != nil {
+			return err
+		}
+		p.whole = append(p.whole, b.arrays(types))
+	}
+	return nil
 }
 
 // namedBy finds the tables that a statement names. Every word of the text counts as a
 // name, so that none is missed; a word that means something else there costs an
 // unnecessary write.
 func (p *plan) namedBy(query string) (n named) {
+	n.changed = p.changedBy(query)
 	words := map[string]int{}
-	for word := range strings.FieldsFuncSeq(query, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	for word := range strings.FieldsFuncSeq(query, notName) {
 		n.all |= p.in[word]
 		words[word]++
 	}
@@ -92,6 +131,8 @@ func (p *plan) namedBy(query string) (n named) {
 	}
 	return n
 }
+
+func notName(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
 // maxNamed is the length of the longest cached text, in bytes; longer ones contain
 // long lists of placeholders.

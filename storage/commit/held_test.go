@@ -14,7 +14,7 @@ func TestNamedBy(t *testing.T) {
 		{Insert: Insert{Into: `INSERT INTO feed (seq, subject_id) VALUES `, Row: `(?, ?)`}, Tables: []string{"tally"}, Key: "subject_id", KeyAt: 1},
 		{Insert: Insert{Into: `INSERT INTO log_waiting (seq) VALUES `, Row: `(?)`}, Tables: []string{"log", "stream"}},
 		{Insert: Insert{Into: `INSERT INTO post_word (rowid, words) VALUES `, Row: `(?, ?)`}},
-	})
+	}, nil)
 	for text, want := range map[string]named{
 		`SELECT 1`:                                       {},
 		`SELECT 1 FROM post`:                             {all: posts},

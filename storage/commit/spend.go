@@ -50,7 +50,7 @@ const (
 	aheadTaken                   // spent by an op of this batch
 )
 
-var spentInsert = Insert{Into: `INSERT INTO spent (key, until) VALUES `, Row: `(?, ?)`}
+const spentInsert = `INSERT INTO spent (key, until) SELECT * FROM unnest($1::bytea[], $2::int8[]) ON CONFLICT DO NOTHING RETURNING key`
 
 // spendAhead inserts the keys that the ops declared, before any of them runs and
 // with one statement for all: the returned rows are those that were not spent. It
@@ -58,7 +58,7 @@ var spentInsert = Insert{Into: `INSERT INTO spent (key, until) VALUES `, Row: `(
 // faster. They are sorted by key, so that processes which insert the same ones wait
 // for each other in one order. Which op gets a key is decided when it calls Spend;
 // a key of an op that fails is free again for the next one.
-func (b *batch) spendAhead(p *pipeline, ops []*op) {
+func (b *batch) spendAhead(ctx context.Context, p *pipeline, ops []*op) error {
 	var fresh []protocol.Spend
 	for _, o := range ops {
 		for _, s := range o.spends {
@@ -73,26 +73,31 @@ func (b *batch) spendAhead(p *pipeline, ops []*op) {
 		}
 	}
 	slices.SortFunc(fresh, func(x, y protocol.Spend) int { return bytes.Compare(x.Key[:], y.Key[:]) })
-	for len(fresh) > 0 {
-		size := spentInsert.size(b.db.engine, len(fresh))
-		args := make([]any, 0, 2*size)
-		for _, s := range fresh[:size] {
-			args = append(args, s.Key[:], s.Until.UnixMilli())
-		}
-		p.query(spentInsert.text(size)+` ON CONFLICT DO NOTHING RETURNING key`, args, func(rows pgx.Rows) error {
-			for rows.Next() {
-				var raw []byte
-				if err := rows.Scan(&raw); err != nil {
-					return err
-				}
-				if len(raw) == 16 {
-					b.ahead[[16]byte(raw)] = aheadFree
-				}
-			}
-			return rows.Err()
-		})
-		fresh = fresh[size:]
+	if len(fresh) == 0 {
+		return nil
 	}
+	if b.db.direct {
+		if err := b.conn.keep(ctx, spentInsert); err != nil {
+			return err
+		}
+	}
+	keys, untils := make([][]byte, len(fresh)), make([]int64, len(fresh))
+	for i, s := range fresh {
+		keys[i], untils[i] = s.Key[:], s.Until.UnixMilli()
+	}
+	p.query(spentInsert, []any{keys, untils}, func(rows pgx.Rows) error {
+		for rows.Next() {
+			var raw []byte
+			if err := rows.Scan(&raw); err != nil {
+				return err
+			}
+			if len(raw) == 16 {
+				b.ahead[[16]byte(raw)] = aheadFree
+			}
+		}
+		return rows.Err()
+	})
+	return nil
 }
 
 // giveBack deletes the rows of declared keys that no op has spent.

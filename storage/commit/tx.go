@@ -67,6 +67,7 @@ func (tx *Tx) ExecRaw(ctx context.Context, query string, args ...any) (int64, er
 	if tx.db.watch != nil {
 		tx.db.watch(tx, query, args)
 	}
+	tx.changes(query)
 	return tx.conn.exec(tx.In(ctx), query, args...)
 }
 
@@ -83,6 +84,7 @@ func (tx *Tx) QueryRaw(ctx context.Context, query string, args ...any) (*sql.Row
 	if tx.db.watch != nil {
 		tx.db.watch(tx, query, args)
 	}
+	tx.changes(query)
 	return tx.conn.query(tx.In(ctx), query, args...)
 }
 
@@ -167,6 +169,7 @@ func (tx *Tx) insert(ctx context.Context, q *bun.InsertQuery) (int64, error) {
 	if err := tx.Dirty(); err != nil {
 		return 0, err
 	}
+	tx.changes("INSERT INTO " + q.GetTableName())
 	res, err := q.Exec(tx.In(ctx))
 	if err != nil {
 		return 0, err

@@ -229,6 +229,9 @@ func (db *DB) announce(b *batch) {
 	if b.wrote {
 		db.version.Add(1)
 	}
+	for i := range b.changed.each {
+		db.generations.changed(i, b.generation[i])
+	}
 	for topic := range b.topics {
 		db.Hint(topic)
 	}

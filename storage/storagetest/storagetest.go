@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"database/sql"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -278,6 +280,55 @@ func random(prefix string) string {
 // does, until it is called again.
 func Wire(t testing.TB, through string) (address string, cut func(bool)) {
 	t.Helper()
+	return wire(t, through, func(client net.Conn) io.Reader { return client })
+}
+
+// Statements puts such a proxy before a database and counts the statements that pass.
+func Statements(t testing.TB, through string) (address string, asked *atomic.Int64) {
+	t.Helper()
+	asked = new(atomic.Int64)
+	address, _ = wire(t, through, func(client net.Conn) io.Reader { return io.TeeReader(client, &messages{asked: asked, left: 4}) })
+	return address, asked
+}
+
+// messages counts the messages of a client that run a statement: Bind and Query
+// (PostgreSQL, "Message Formats"). All but the first begin with a byte that names them.
+type messages struct {
+	asked *atomic.Int64
+	named bool   // the length that is read is that of a message with a name
+	head  []byte // of a message: its length
+	left  int    // bytes until the next head, or of the head
+	body  bool
+}
+
+func (m *messages) Write(p []byte) (int, error) {
+	all := len(p)
+	for len(p) > 0 {
+		n := min(m.left, len(p))
+		if !m.body {
+			m.head = append(m.head, p[:n]...)
+		}
+		p, m.left = p[n:], m.left-n
+		if m.left > 0 {
+			break
+		}
+		if !m.body {
+			if m.named && (m.head[0] == 'B' || m.head[0] == 'Q') {
+				m.asked.Add(1)
+			}
+			m.left = int(binary.BigEndian.Uint32(m.head[len(m.head)-4:])) - 4
+			m.body, m.head = true, m.head[:0]
+		}
+		if m.left == 0 {
+			m.body, m.named, m.left = false, true, 5
+		}
+	}
+	return all, nil
+}
+
+// wire is the proxy; of makes what is read from a client.
+func wire(t testing.TB, through string, of func(client net.Conn) io.Reader) (address string, cut func(bool)) {
+	t.Helper()
 	c, err := pgconn.ParseConfig(through)
 	if err != nil {
 		t.Fatal(err)
@@ -306,13 +357,13 @@ func Wire(t testing.TB, through string) (address string, cut func(bool)) {
 				client.Close()
 				continue
 			}
-			pipe := func(to, from net.Conn) {
+			pipe := func(to net.Conn, from io.Reader) {
 				io.Copy(to, from)
-				to.Close()
-				from.Close()
+				client.Close()
+				behind.Close()
 			}
 			go pipe(client, behind)
-			go pipe(behind, client)
+			go pipe(behind, of(client))
 		}
 	}()
 	cut = func(down bool) {

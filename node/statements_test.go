@@ -1,0 +1,105 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/identity/key"
+	"stoa/protocol"
+	"stoa/storage"
+	"stoa/storage/storagetest"
+)
+
+// postStatements is how many SQL statements a signed board post may take in a full batch,
+// beside the batch's own, on PostgreSQL: from the contract, §8; a change needs an issue.
+const postStatements = 1
+
+// TestStatements_SignedPost counts what PostgreSQL is asked for a full batch of signed posts by
+// as many authors, and for a batch of one: the statements of the batch are the same.
+func TestStatements_SignedPost(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(storagetest.PostgresEnv) == "" {
+		t.Skip("needs " + storagetest.PostgresEnv)
+	}
+	address, asked := storagetest.Statements(t, storagetest.PostgresURL(t))
+	h := newHouse(t, func(c *Config) { c.Database = address })
+	const full = 128 // storage/commit
+	pairs := make([]key.Pair, full)
+	for i := range pairs {
+		pairs[i] = hostedAgent(t, h.Node, fmt.Sprint("author-", i))
+	}
+	batch := func(authors []key.Pair) int64 {
+		t.Helper()
+		begun, queued := make(chan struct{}), make(chan struct{})
+		var running sync.WaitGroup
+		running.Go(func() { // the posts gather while it runs
+			_ = h.db.Write(t.Context(), func(context.Context, *storage.Tx) error {
+				close(begun)
+				<-queued
+				return nil
+			})
+		})
+		<-begun
+		before := asked.Load()
+		for _, author := range authors {
+			running.Go(func() { h.signed(author, goodPost, nil) })
+		}
+		for h.db.QueueLen() < len(authors) {
+			runtime.Gosched()
+		}
+		close(queued)
+		running.Wait()
+		return asked.Load() - before
+	}
+	for _, author := range pairs {
+		require.Equal(t, 201, h.signed(author, goodPost, nil).Code)
+	}
+	one := batch(pairs[:1])
+	all := batch(pairs)
+	t.Logf("a batch of one: %d statements, of %d: %d", one, full, all)
+	require.LessOrEqual(t, all-one, int64(postStatements*(full-1)))
+	require.Positive(t, one)
+}
+
+// TestPost_Language: a post has the first language of its author's profile, as the profile is then, without
+// asking for it.
+func TestPost_Language(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, change func(*Config)) {
+		h := newHouse(t, change)
+		pair := hostedAgent(t, h.Node, "asha")
+		secret := ownerToken(t, h.Node, "asha")
+		language := func(a answer) (tag string) {
+			t.Helper()
+			require.Equal(t, 201, a.Code, "%s", a.Body)
+			var p protocol.Post
+			a.into(&p)
+			require.NoError(t, h.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+				stored, err := tx.Posts().ByID(ctx, p.ID)
+				tag = stored.Language
+				return err
+			}))
+			return tag
+		}
+		for _, want := range []string{"", "hi", "ta", ""} {
+			languages := []string{}
+			if want != "" {
+				languages = []string{want, "en"}
+			}
+			profile, err := json.Marshal(map[string]any{"handle": "asha", "name": "Asha", "kind": "person", "languages": languages})
+			require.NoError(t, err)
+			_, _, err = h.Admin().PutProfile(t.Context(), profile)
+			require.NoError(t, err)
+			require.Equal(t, want, language(h.signed(pair, goodPost, nil)), "signed")
+			require.Equal(t, want, language(h.ask("POST", "/api/public/board", goodPost, "Authorization", "Bearer "+secret)), "with a token")
+		}
+		require.Empty(t, language(h.ask("POST", "/api/public/board", goodPost, "Proof-Of-Work", h.proof("board"))), "a visitor")
+	})
+}
