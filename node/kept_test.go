@@ -122,6 +122,35 @@ func TestKept(t *testing.T) {
 	})
 }
 
+// TestKept_Home: the home page is kept in each of its forms.
+func TestKept_Home(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	var asked atomic.Int64
+	before := h.table.Observe
+	h.table.Observe = func(o dispatch.Observation) {
+		asked.Add(1)
+		before(o)
+	}
+	for _, accept := range []string{"", "*/*", "text/html", "text/markdown"} {
+		first := h.ask("GET", "/", "", "Accept", accept)
+		require.Equal(t, 200, first.Code)
+		var again answer
+		require.Eventually(t, func() bool { // within the second for which it is kept
+			n := asked.Load()
+			again = h.ask("GET", "/", "", "Accept", accept)
+			return asked.Load() == n
+		}, time.Minute, time.Millisecond, "%q: the second time no operation is asked", accept)
+		require.Equal(t, first.Body.String(), again.Body.String(), accept)
+		for _, name := range []string{"Link", "Etag", "Cache-Control", "Content-Type", "Content-Length", "Vary"} {
+			require.Equal(t, first.Header().Values(name), again.Header().Values(name), name)
+		}
+		require.Equal(t, 304, h.ask("GET", "/", "", "Accept", accept, "If-None-Match", first.Header().Get("Etag")).Code)
+	}
+	h.post("Looms")
+	require.Contains(t, h.ask("GET", "/", "", "Accept", "text/html").Body.String(), "Looms", "a commit ends it")
+}
+
 // TestKept_Own: what a caller alone may read is kept for nobody, and what is kept
 // for everyone ends with the commit that hides it.
 func TestKept_Own(t *testing.T) {

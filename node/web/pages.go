@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -156,8 +157,10 @@ func (s *Web) handler(p page) http.Handler {
 				s.Fail(w, r, err)
 				return
 			}
-			w.Header().Set("Link", links)
-			validate(w, r, "text/plain; charset=utf-8", "public, no-cache", []byte(text))
+			page := &rendered{media: "text/plain; charset=utf-8", links: []string{links}, tag: tagOf([]byte(text)), length: strconv.Itoa(len(text)),
+				body: []byte(text)}
+			s.kept.Put(key, version, page, len(text))
+			page.write(w, r)
 			return
 		}
 		v, err := p.make(s, r)
