@@ -75,6 +75,7 @@ type Hub struct {
 	live     int           // readers that wait for it or for an earlier one
 	networks map[string]int
 	streams  int
+	turns    uint64 // streams that ever began or ended
 }
 
 // A wake is what the hub hands to all live readers at once. They wait for the newest; a late
@@ -155,6 +156,7 @@ func (h *Hub) Run(ctx context.Context) error {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	beat := time.Now().Add(heartbeat)
+	tidy := newTidier()
 	for more := false; ; {
 		select {
 		case <-ctx.Done():
@@ -171,6 +173,7 @@ func (h *Hub) Run(ctx context.Context) error {
 			}
 		}
 		now := time.Now()
+		tidy.look(h.everything(), now)
 		due := !now.Before(beat)
 		if due {
 			beat = now.Add(heartbeat)
@@ -189,6 +192,13 @@ func (h *Hub) Streams() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.streams
+}
+
+// everything is how many streams ever began or ended.
+func (h *Hub) everything() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.turns
 }
 
 // deliver wakes the live readers with new items, as many as one wake may hand out, and reports
@@ -272,15 +282,22 @@ func (h *Hub) read(ctx context.Context, after int64, room int) (p []entry, err e
 }
 
 // readAlone is read for a reader that has not caught up. It serves one reader at a time, so that
-// many returning readers use one connection to the database.
-func (h *Hub) readAlone(ctx context.Context, after int64) ([]entry, error) {
+// many returning readers use one connection to the database, and reads on a goroutine of its own,
+// so that the stack of the reader's, which lasts for hours, stays small.
+func (h *Hub) readAlone(ctx context.Context, after int64) (p []entry, err error) {
 	select {
 	case h.reading <- struct{}{}:
 		defer func() { <-h.reading }()
-		return h.read(ctx, after, mostBytes)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p, err = h.read(ctx, after, mostBytes)
+	}()
+	<-done
+	return p, err
 }
 
 // open takes a place for a stream that starts after a number.
@@ -299,6 +316,7 @@ func (h *Hub) open(network string, after int64, place string, want []protocol.Fe
 		return nil, full("your network has as many open streams as one network may have; close one", retryStream)
 	}
 	h.streams++
+	h.turns++
 	h.networks[network]++
 	r := &reader{hub: h, ended: h.ended, network: network, at: after, place: place, types: allTypes}
 	if len(want) > 0 {
@@ -351,6 +369,7 @@ func (h *Hub) leave(r *reader) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.streams--
+	h.turns++
 	if h.networks[r.network]--; h.networks[r.network] == 0 {
 		delete(h.networks, r.network)
 	}
