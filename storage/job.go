@@ -52,19 +52,26 @@ func scanJob(s scanner) (j Job, err error) {
 	return j, err
 }
 
-// Enqueue adds a job, which runs only if this transaction commits. Only Kind, Lane,
+// Enqueue adds jobs, which run only if this transaction commits. Only Kind, Lane,
 // Args, RunAt, Dedupe and LastError (for a job that continues another's work) are
-// used. If a job with the same Dedupe is waiting, nothing is added.
-func (tx *Tx) Enqueue(ctx context.Context, j Job) error {
-	if j.RunAt.IsZero() {
-		j.RunAt = tx.Now
+// used. A job is not added while one with the same Dedupe is waiting.
+func (tx *Tx) Enqueue(ctx context.Context, jobs ...Job) error {
+	if len(jobs) == 0 {
+		return nil
 	}
-	if j.Args == nil {
-		j.Args = []byte{}
+	const row = `(?, NULLIF(?, ''), ?, 'waiting', 0, ?, NULLIF(?, ''), ?)`
+	args := make([]any, 0, 6*len(jobs))
+	for _, j := range jobs {
+		if j.RunAt.IsZero() {
+			j.RunAt = tx.Now
+		}
+		if j.Args == nil {
+			j.Args = []byte{}
+		}
+		args = append(args, string(j.Kind), j.Lane, j.Args, millis(j.RunAt), j.Dedupe, storable(j.LastError))
 	}
-	n, err := tx.write(ctx, `INSERT INTO job (kind, lane, args, state, blocked, run_at, dedupe, last_error)
-		VALUES (?, NULLIF(?, ''), ?, 'waiting', 0, ?, NULLIF(?, ''), ?) ON CONFLICT DO NOTHING`,
-		string(j.Kind), j.Lane, j.Args, millis(j.RunAt), j.Dedupe, storable(j.LastError))
+	n, err := tx.write(ctx, `INSERT INTO job (kind, lane, args, state, blocked, run_at, dedupe, last_error) VALUES `+
+		row+strings.Repeat(", "+row, len(jobs)-1)+` ON CONFLICT DO NOTHING`, args...)
 	if n > 0 {
 		tx.wake(TopicJobs)
 	}

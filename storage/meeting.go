@@ -95,6 +95,12 @@ func (ms Meetings) ByID(ctx context.Context, id string) (*StoredMeeting, error) 
 	return &m, err
 }
 
+// HandleOf returns the person that a request is to; ErrNotFound when there is none.
+func (ms Meetings) HandleOf(ctx context.Context, id string) (handle string, err error) {
+	err = ms.tx.row(ctx, `SELECT handle FROM meeting WHERE id = ?`, id).Scan(&handle)
+	return handle, err
+}
+
 // ByToken returns the request that a status token opens, by the token's hash.
 func (ms Meetings) ByToken(ctx context.Context, hash [32]byte) (*StoredMeeting, error) {
 	m, err := scanMeeting(ms.tx.row(ctx, meetingByToken, hash[:]))

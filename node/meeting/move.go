@@ -19,15 +19,15 @@ import (
 // locked returns a request and the profile of the person, whose row is locked: everything that moves a
 // request goes through here, so that a person's calendar has one writer.
 func locked(ctx context.Context, tx *storage.Tx, id string) (*storage.StoredMeeting, *storage.StoredProfile, error) {
+	handle, err := tx.Meetings().HandleOf(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := tx.Profiles().ForUpdate(ctx, handle)
+	if err != nil {
+		return nil, nil, err
+	}
 	m, err := tx.Meetings().ByID(ctx, id)
-	if err != nil {
-		return nil, nil, err
-	}
-	p, err := tx.Profiles().ForUpdate(ctx, m.Handle)
-	if err != nil {
-		return nil, nil, err
-	}
-	m, err = tx.Meetings().ByID(ctx, id)
 	return m, p, err
 }
 
@@ -36,6 +36,8 @@ type change struct {
 	to       protocol.MeetingState
 	note     string // for the history
 	byPerson bool   // otherwise by the requester, or by time
+
+	person *storage.StoredProfile // the person's, where it was read already
 }
 
 // move changes the state of a request, with everything that follows from any change: its history, news
@@ -53,7 +55,7 @@ func (m *Meeting) move(ctx context.Context, tx *storage.Tx, r *storage.StoredMee
 		r.Sequence++
 	}
 	if c.to == protocol.MeetingApproved && r.Location == "" {
-		s, err := m.settingsOf(ctx, tx, r.Handle)
+		s, err := m.settingsOfPerson(ctx, tx, r.Handle, c.person)
 		if err != nil {
 			return err
 		}
@@ -86,16 +88,18 @@ func (m *Meeting) follow(ctx context.Context, tx *storage.Tx, r *storage.StoredM
 	if r.Shown {
 		err = errors.Join(err, tx.News().Append(ctx, storage.NewsMeetingHere, ref, "handle:"+r.Handle))
 	}
+	var jobs []storage.Job
 	if !r.DueAt.IsZero() {
-		err = errors.Join(err, enqueue(ctx, tx, storage.MeetingDueJob, "", subject{ID: r.ID, N: r.Moves}, r.DueAt))
+		jobs = append(jobs, jobOf(storage.MeetingDueJob, "", subject{ID: r.ID, N: r.Moves}, r.DueAt))
 	}
 	if m.mails(r, c) {
-		err = errors.Join(err, enqueue(ctx, tx, storage.MeetingMailJob, mailLane, subject{ID: r.ID, N: r.Moves}, tx.Now))
+		jobs = append(jobs, jobOf(storage.MeetingMailJob, mailLane, subject{ID: r.ID, N: r.Moves}, tx.Now))
 	}
-	err = errors.Join(err, m.remind(ctx, tx, r))
+	jobs = append(jobs, reminderJobs(tx, r)...)
 	if r.Callback != "" && r.Moves > 1 {
-		err = errors.Join(err, enqueue(ctx, tx, storage.MeetingUpdateJob, webhook.Lane(r.Callback), subject{ID: r.ID, N: r.Moves}, tx.Now))
+		jobs = append(jobs, jobOf(storage.MeetingUpdateJob, webhook.Lane(r.Callback), subject{ID: r.ID, N: r.Moves}, tx.Now))
 	}
+	err = errors.Join(err, tx.Enqueue(ctx, jobs...))
 	if r.Shown && !c.byPerson && c.to != protocol.MeetingDone {
 		err = errors.Join(err, m.notify(ctx, tx, r))
 	}
@@ -180,9 +184,15 @@ func place(template string) string {
 }
 
 func (m *Meeting) settingsOf(ctx context.Context, tx *storage.Tx, handle string) (storage.MeetingSettings, error) {
-	p, err := tx.Profiles().ByHandle(ctx, handle)
-	if err != nil {
-		return storage.MeetingSettings{}, err
+	return m.settingsOfPerson(ctx, tx, handle, nil)
+}
+
+// settingsOfPerson is settingsOf where the profile may have been read already.
+func (m *Meeting) settingsOfPerson(ctx context.Context, tx *storage.Tx, handle string, p *storage.StoredProfile) (_ storage.MeetingSettings, err error) {
+	if p == nil {
+		if p, err = tx.Profiles().ByHandle(ctx, handle); err != nil {
+			return storage.MeetingSettings{}, err
+		}
 	}
 	return tx.Meetings().Settings(ctx, p)
 }
@@ -234,11 +244,12 @@ type subject struct {
 }
 
 func enqueue(ctx context.Context, tx *storage.Tx, kind storage.JobKind, lane string, s subject, at time.Time) error {
-	args, err := json.Marshal(s)
-	if err != nil {
-		return err
-	}
-	return tx.Enqueue(ctx, storage.Job{Kind: kind, Lane: lane, Args: args, RunAt: at, Dedupe: fmt.Sprintf("%s %s %d %d %d", kind, s.ID, s.N, s.Try, s.Hours)})
+	return tx.Enqueue(ctx, jobOf(kind, lane, s, at))
+}
+
+func jobOf(kind storage.JobKind, lane string, s subject, at time.Time) storage.Job {
+	args, _ := json.Marshal(s) // of texts and numbers, which never fails
+	return storage.Job{Kind: kind, Lane: lane, Args: args, RunAt: at, Dedupe: fmt.Sprintf("%s %s %d %d %d", kind, s.ID, s.N, s.Try, s.Hours)}
 }
 
 func subjectOf(j storage.Job) (s subject, err error) {

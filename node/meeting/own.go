@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"stoa/node/meeting/schedule"
@@ -32,8 +33,15 @@ func (m *Meeting) ownView(ctx context.Context, tx *storage.Tx, r *storage.Stored
 	}
 	out.Note = ownAdvice(r)
 	var err error
-	if out.Calendar, err = calendarView(ctx, tx, r); err != nil || r.State != protocol.MeetingSubmitted && r.State != protocol.MeetingApproved {
+	if out.Calendar, err = calendarView(ctx, tx, r); err != nil {
 		return out, err
+	}
+	switch r.State {
+	case protocol.MeetingSubmitted:
+	case protocol.MeetingApproved:
+		return out, warnBusy(ctx, tx, r, &out)
+	default:
+		return out, nil
 	}
 	s, err := m.settingsOf(ctx, tx, r.Handle)
 	if err != nil {
@@ -45,18 +53,29 @@ func (m *Meeting) ownView(ctx context.Context, tx *storage.Tx, r *storage.Stored
 		return out, err
 	}
 	v, err := scheduleOf(rules).Judge(r.StartsAt, r.EndsAt.Sub(r.StartsAt), tx.Now, taken)
-	for _, f := range v.Warnings { // of an approved meeting the person has decided on everything else
-		if r.State == protocol.MeetingSubmitted || f == schedule.OverlapsBusy {
-			out.Warnings = append(out.Warnings, protocol.MeetingWarning(f))
-		}
+	for _, f := range v.Warnings {
+		out.Warnings = append(out.Warnings, protocol.MeetingWarning(f))
 	}
 	if stale {
 		out.Warnings = append(out.Warnings, protocol.WarnBusyStale)
 	}
-	if r.State == protocol.MeetingSubmitted && isDisposable(r.Mail) {
+	if isDisposable(r.Mail) {
 		out.Warnings = append(out.Warnings, protocol.WarnDisposable)
 	}
 	return out, err
+}
+
+// warnBusy warns of the busy times of calendars: of an approved meeting the person has decided on everything
+// else.
+func warnBusy(ctx context.Context, tx *storage.Tx, r *storage.StoredMeeting, out *protocol.OwnMeeting) error {
+	busy, stale, err := busyOf(ctx, tx, r.Handle, r.StartsAt, r.EndsAt)
+	if slices.ContainsFunc(busy, schedule.Interval{Start: r.StartsAt, End: r.EndsAt}.Overlaps) {
+		out.Warnings = append(out.Warnings, protocol.MeetingWarning(schedule.OverlapsBusy))
+	}
+	if stale {
+		out.Warnings = append(out.Warnings, protocol.WarnBusyStale)
+	}
+	return err
 }
 
 // ownAdvice tells a person what to do next.
@@ -116,7 +135,7 @@ func (m *Meeting) GetOwn(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 // a conflict.
 func (m *Meeting) decide(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.MeetingDecision, to protocol.MeetingState, note string,
 	before func(*storage.StoredMeeting) error, may ...protocol.MeetingState) (protocol.OwnMeeting, error) {
-	r, _, err := ownMeeting(ctx, tx, c, in.ID)
+	r, p, err := ownMeeting(ctx, tx, c, in.ID)
 	if err != nil {
 		return protocol.OwnMeeting{}, err
 	}
@@ -140,7 +159,7 @@ func (m *Meeting) decide(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 	if in.Answer != "" {
 		r.Answer = in.Answer
 	}
-	if err := m.move(ctx, tx, r, change{to: to, note: note, byPerson: true}); err != nil {
+	if err := m.move(ctx, tx, r, change{to: to, note: note, byPerson: true, person: p}); err != nil {
 		return protocol.OwnMeeting{}, err
 	}
 	return m.ownView(ctx, tx, r)

@@ -14,15 +14,15 @@ import (
 // reminders are how many hours before a meeting both sides are reminded of it.
 var reminders = []int{24, 1}
 
-// remind enqueues the reminders of a meeting that was approved or moved. A further move enqueues others.
-func (m *Meeting) remind(ctx context.Context, tx *storage.Tx, r *storage.StoredMeeting) (err error) {
+// reminderJobs are the reminders of a meeting that was approved or moved. A further move enqueues others.
+func reminderJobs(tx *storage.Tx, r *storage.StoredMeeting) (jobs []storage.Job) {
 	for _, hours := range reminders {
 		at := r.StartsAt.Add(-time.Duration(hours) * time.Hour)
 		if r.State == protocol.MeetingApproved && at.After(tx.Now) {
-			err = errors.Join(err, enqueue(ctx, tx, storage.MeetingRemindJob, mailLane, subject{ID: r.ID, N: r.Moves, Hours: hours}, at))
+			jobs = append(jobs, jobOf(storage.MeetingRemindJob, mailLane, subject{ID: r.ID, N: r.Moves, Hours: hours}, at))
 		}
 	}
-	return err
+	return jobs
 }
 
 // Remind reminds both sides of a meeting: its first job notifies the person and enqueues the mail to the
