@@ -14,7 +14,7 @@ import (
 // word of its own, near one place; all are versions of one profile.
 func skewShops(t *testing.T, db *storage.DB, fill func(full int, insert string, args ...any)) {
 	t.Helper()
-	const own = "9999999" // in the text of one, the number of the row in those of the others
+	const own = "9999999"       // in the text of one, the number of the row in those of the others
 	if storage.OnPostgres(db) { // after the profiles that have their numbers already
 		require.NoError(t, storage.Exec(t.Context(), db, `SELECT setval(pg_get_serial_sequence('profile', 'seq'), 5000000)`))
 	}
