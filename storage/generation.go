@@ -15,7 +15,7 @@ const (
 
 var groups = []commit.Group{
 	GroupKeys:     {Name: "keys", Tables: []string{"agent_key", "enrolment", "profile"}},
-	GroupAccounts: {Name: "accounts", Tables: []string{"account", "account_profile", "api_token", "session", "profile"}},
+	GroupAccounts: {Name: "accounts", Tables: []string{"account", "account_profile", "api_token", "session", "enrolment", "profile"}},
 	GroupRules:    {Name: "rules", Tables: []string{"block", "secret"}},
 }
 

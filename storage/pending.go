@@ -23,7 +23,8 @@ const (
 
 // movePending moves the words that wait of every index of words.
 const movePending = `SELECT COALESCE(sum(gin_clean_pending_list(i)), 0)
-	FROM unnest(ARRAY['post_word_gin', 'item_word_words', 'profile_rank_words']::regclass[]) i WHERE pg_try_advisory_xact_lock(hashtextextended('words that wait', 0))`
+	FROM unnest(ARRAY['post_word_gin', 'item_word_words', 'profile_rank_words']::regclass[]) i
+	WHERE pg_try_advisory_xact_lock(hashtextextended('words that wait', 0))`
 
 // addsWords is called by each write that adds words to an index.
 func (tx *Tx) addsWords() {

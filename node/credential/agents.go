@@ -105,6 +105,7 @@ func (a *Agents) HostedAgent(ctx context.Context, k identity.ChainKey, thumbprin
 			p, err := tx.Profiles().ByHandle(ctx, f.Enrolment.Handle)
 			if err == nil {
 				f.Hosted = hosted(p)
+				f.Hosted.Owner = f.Enrolment.Owner
 			}
 			return err
 		})
@@ -113,7 +114,7 @@ func (a *Agents) HostedAgent(ctx context.Context, k identity.ChainKey, thumbprin
 	if !ok || err != nil {
 		return identity.Hosted{}, false, err
 	}
-	if found.Owner == "" && found.KeyID == thumbprint { // enrolled before owners were kept; the next look ends it or names them
+	if found.Enrolment.Owner == "" && found.KeyID == thumbprint { // enrolled before owners were kept; the next look ends it or names them
 		return found.Hosted, true, nil
 	}
 	if !found.SameControl(k.Owner, k.Wallet) {
