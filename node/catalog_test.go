@@ -130,7 +130,7 @@ func TestImportItems(t *testing.T) {
 	require.Equal(t, [4]int{0, 1, 2998, 1}, [4]int{r.Added, r.Changed, r.Unchanged, r.Removed})
 	require.Equal(t, "listing Thing 900", h.told("listing")[0])
 	var m protocol.Merchant
-	h.ask("GET", "/api/public/merchants/shop", "").into(&m)
+	h.ask("GET", "/api/public/merchants/shop?limit=100", "").into(&m)
 	require.Len(t, m.Items, 100)
 	require.Equal(t, 2999, m.ItemCount)
 	require.Equal(t, "s101", items("handle=shop&limit=1&after=" + *m.ItemsNext)[0].SKU)

@@ -297,7 +297,7 @@ func TestCallback_EndToEnd(t *testing.T) {
 // request, and a key of the directory.
 func guided(t *testing.T, h *house, url string, head http.Header, directory []byte) {
 	t.Helper()
-	guide := h.ask("GET", "/SKILL.md", "").Body.String()
+	guide := h.ask("GET", "/skill/callbacks.md", "").Body.String()
 	agent := head.Get("Signature-Agent")
 	require.Equal(t, `"`+h.Base+`"`, strings.TrimPrefix(agent, "sig1="))
 	values := map[string]string{`"@method"`: "POST", `"@target-uri"`: url, `"signature-agent"`: agent,

@@ -35,6 +35,7 @@ type doors struct {
 	t          *testing.T
 	n          *Node
 	house      *house
+	published  *openAPI
 	token      string
 	thread     string         // one that asha began with herself
 	talk       string         // another one, which nothing closes
@@ -48,7 +49,7 @@ type doors struct {
 }
 
 func newDoors(t *testing.T) *doors {
-	d := &doors{t: t, n: startNode(t)}
+	d := &doors{t: t, n: startNode(t), published: newOpenAPI(t)}
 	d.house = &house{d.n, t}
 	d.n.meeting.Mail = noMeetingMail
 	hostedAgent(t, d.n, "asha")

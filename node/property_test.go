@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
 	"stoa/node/httpapi"
@@ -105,7 +104,6 @@ type prober struct {
 	keep      map[string]bool // ids that must not be used up
 	client    *http.Client
 	inputs    map[string]map[string]any // schema of the tool
-	outputs   map[string]*jsonschema.Schema
 	published *openAPI
 	pool      map[string][]string // ids that answers named, by prefix
 	succeeded map[string]int
@@ -117,27 +115,27 @@ func newProber(t *testing.T, r *rand.Rand, change func(*Config)) *prober {
 	n := startNode(t, change)
 	h := &house{n, t}
 	p := &prober{
-		t: t, n: n, r: r, client: loadClient(), inputs: map[string]map[string]any{}, outputs: map[string]*jsonschema.Schema{},
+		t: t, n: n, r: r, client: loadClient(), inputs: map[string]map[string]any{},
 		published: newOpenAPI(t), pool: map[string][]string{}, succeeded: map[string]int{}, failed: map[string]int{}, refused: map[string]map[protocol.Code]int{},
 	}
 	p.populate(h)
-	for name, s := range mcpSchemas(t, h) {
-		p.inputs[name], p.outputs[name] = s.input, s.output
-	}
 	for _, op := range protocol.Operations() {
-		if p.inputs[op.Name] == nil && op.Doors != 0 {
-			raw, err := n.table.Schemas.ToolInput(op)
-			require.NoError(t, err)
-			require.NoError(t, json.Unmarshal(raw, ptrTo(p.inputs, op.Name)))
+		if op.Doors != 0 {
+			p.inputs[op.Name] = inputOf(t, n, op)
 		}
 	}
 	return p
 }
 
-func ptrTo(m map[string]map[string]any, name string) *map[string]any {
-	v := map[string]any{}
-	m[name] = v
-	return &v
+// inputOf returns the whole schema of an operation's input.
+func inputOf(t testing.TB, n *Node, op *protocol.Operation) (schema map[string]any) {
+	t.Helper()
+	in, err := n.table.Schemas.Input(op)
+	require.NoError(t, err)
+	raw, err := json.Marshal(in)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(raw, &schema))
+	return schema
 }
 
 // args are a good input as often as not, else one with up to three faults.
@@ -330,9 +328,7 @@ func (p *prober) overMCP(op *protocol.Operation) {
 		require.Less(p.t, refused.Code.Status(), 500, "%s: %s", about, raw)
 		p.failure("mcp", op, refused.Code)
 	default:
-		if out := p.outputs[op.Name]; out != nil {
-			valid(p.t, out, answer.Result.Structured)
-		}
+		p.published.result(p.t, op, answer.Result.Structured, about)
 		p.success("mcp", op, answer.Result.Structured)
 	}
 }

@@ -174,6 +174,8 @@ func siteFiles() []protocol.SiteEntry {
 			"operators too."},
 		{Path: "/schemas/agent-profile.v1.json", Purpose: "JSON Schema of an agent profile."},
 		{Path: "/SKILL.md", Purpose: "Skill description for agents."},
+		{Path: "/skill/signing.md", Purpose: "What a signed request covers, with a program."},
+		{Path: "/skill/callbacks.md", Purpose: "What a callbackUrl is sent, and how to verify it."},
 		{Path: "/llms.txt", Purpose: "Plain-text description for language models."},
 		{Path: "/robots.txt", Purpose: "What crawlers may read."},
 		{Path: "/sitemap.xml", Purpose: "Every public page, for crawlers: an index of parts."},

@@ -151,7 +151,7 @@ var RemoveItem = declare[ItemRef, None](Operation{
 // An ItemBatch changes several items of one of the owner's businesses.
 type ItemBatch struct {
 	Owned
-	Items  []ItemDraft `json:"items,omitempty" maxItems:"1000" doc:"Items to add or replace."`
+	Items  []ItemDraft `json:"items,omitempty" maxItems:"1000" doc:"Items to add or replace." as:"put_item"`
 	Remove []string    `json:"remove,omitempty" maxItems:"1000" doc:"SKUs of items to remove. An unknown one is no error."`
 }
 

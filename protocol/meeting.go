@@ -220,7 +220,11 @@ type MeetingQuery struct {
 	To          string `json:"to,omitempty" format:"date-time" maxLength:"40" doc:"Open times before this, at most 31 days after from. Left out: seven days after from."`
 	DurationMin int    `json:"durationMin,omitempty" minimum:"5" maximum:"240" doc:"Length in minutes of the open times; one of durations. Left out: the shortest."`
 	TimeZone    string `json:"timezone,omitempty" maxLength:"60" doc:"IANA time zone in which open times are written. Left out: UTC."`
+	Limit       int    `json:"limit,omitempty" minimum:"1" maximum:"1000" doc:"How many open times. Left out: 30 at most."`
 }
+
+// Slots is how many open times a query that names no limit gets at most.
+const Slots = 30
 
 // Range returns the asked range of open times at a moment. The faults are of Check.
 func (q MeetingQuery) Range(now time.Time) (from, to time.Time, faults []Fault) {
@@ -270,7 +274,8 @@ type MeetingInfo struct {
 	Questions    []string       `json:"questions" doc:"What the person wants to read in the purpose."`
 	Policy       string         `json:"policy" doc:"Of the person, for requesters."`
 	ShowsSlots   bool           `json:"showsSlots" doc:"Whether open times are shown."`
-	Slots        []MeetingTime  `json:"slots" nullable:"true" doc:"Open times of the asked range, 1000 at most; null where they are not shown."`
+	Slots        []MeetingTime  `json:"slots" nullable:"true" doc:"Open times of the asked range; null where they are not shown."`
+	Next         *string        `json:"next" doc:"Value of from for the open times after these; null when there are no more in the range."`
 	BusyStale    bool           `json:"busyStale" doc:"A calendar of the person could not be read for a while: an open time may be taken. False where open times are not shown."`
 	Untrusted    bool           `json:"untrusted_content" doc:"Always true."`
 }

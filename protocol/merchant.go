@@ -39,7 +39,7 @@ type MerchantDraft struct {
 	ExceptionHours []ExceptionHours `json:"exceptionHours,omitempty" maxItems:"60" doc:"Dates with other hours, or closed."`
 	Phone          string           `json:"phone,omitempty" pattern:"^[+]?[0-9 ()-]{3,30}$" doc:"Telephone number, such as +91 80 5550 1234."`
 	Website        string           `json:"website,omitempty" format:"uri" shape:"https" maxLength:"500" doc:"https address of its site."`
-	Items          []ItemDraft      `json:"items,omitempty" maxItems:"100" doc:"All items on sale: an item that is left out is removed. Not for a catalog of more than 100: leave it out to keep that, and write its items with put_item, put_items or import_items."`
+	Items          []ItemDraft      `json:"items,omitempty" maxItems:"100" doc:"All items on sale: an item that is left out is removed. Not for a catalog of more than 100: leave it out to keep that, and write its items with put_item, put_items or import_items." as:"put_item"`
 }
 
 // Check returns the faults that tags cannot express: unknown codes and zones, contradictory hours,
@@ -111,7 +111,7 @@ type Merchant struct {
 	Openness
 	Phone         *string        `json:"phone" nullable:"true"`
 	Website       *string        `json:"website" nullable:"true" format:"uri"`
-	Items         []Item         `json:"items" doc:"The first items, 100 at most, in the shop's order."`
+	Items         []Item         `json:"items" doc:"The first items, in the shop's order."`
 	ItemCount     int            `json:"itemCount" doc:"How many items there are."`
 	ItemsNext     *string        `json:"itemsNext" doc:"Value of after of list_items for the items after these; null when there are no more."`
 	Tags          []string       `json:"tags"`
@@ -205,12 +205,18 @@ var ListMerchants = declare[MerchantQuery, Page[MerchantEntry]](Operation{
 	Example: MerchantQuery{City: "Bengaluru"},
 })
 
-var GetMerchant = declare[HandleInput, Merchant](Operation{
+// MerchantInfoQuery names a business.
+type MerchantInfoQuery struct {
+	HandleInput
+	Limit int `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"How many items. Left out: as many as a short answer holds."`
+}
+
+var GetMerchant = declare[MerchantInfoQuery, Merchant](Operation{
 	Name: "get_merchant", Title: "Get a merchant",
 	Summary: "One business's public page as data: items and prices, opening hours, identity, reputation, returns.",
 	HTTP:    Route{"GET", "/api/public/merchants/{handle}", 200}, Doors: Everywhere, ReadOnly: true,
 	MaxAge: 30 * time.Second, Codes: []Code{NotFound},
-	Example: HandleInput{Handle: "rao-tiffins"},
+	Example: MerchantInfoQuery{HandleInput: HandleInput{Handle: "rao-tiffins"}},
 })
 
 // A MerchantRecord is the owner's view of what a business wrote about itself.

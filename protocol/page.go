@@ -2,8 +2,35 @@ package protocol
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"strings"
 )
+
+// ShortAnswer is how many bytes of JSON an answer with a list in it has at most when the caller does
+// not say how much of the list it wants (contract §8).
+const ShortAnswer = 8000
+
+// Short returns the first elements of a list that fit into a short answer next to the rest of it,
+// and at least one.
+func Short[T any](list []T, rest any) []T {
+	const next = 160 // what the cursor for the others takes
+	room := ShortAnswer - next - size(rest)
+	for i := range list {
+		if room -= size(list[i]) + 1; room < 0 {
+			return list[:max(i, 1)]
+		}
+	}
+	return list
+}
+
+// size is how many bytes a value has as JSON.
+func size(v any) int {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return ShortAnswer // what cannot be encoded fails later, with its reason
+	}
+	return len(raw)
+}
 
 // Limits of a listing (spec §4.2, contract §1).
 const (

@@ -182,8 +182,8 @@ type ProfileDraft struct {
 	Headline      string          `json:"headline,omitempty" maxLength:"140" doc:"One line."`
 	Description   string          `json:"description,omitempty" maxLength:"1000" doc:"Plain text."`
 	Agent         *AssistantAgent `json:"agent,omitempty" doc:"The service's assistant for this person; persons only."`
-	Capabilities  []Capability    `json:"capabilities,omitempty" maxItems:"20" doc:"What the agent can do."`
-	Needs         []Need          `json:"needs,omitempty" maxItems:"20" doc:"What it needs from other agents."`
+	Capabilities  []Capability    `json:"capabilities,omitempty" maxItems:"20" doc:"What the agent can do." as:"put_capability"`
+	Needs         []Need          `json:"needs,omitempty" maxItems:"20" doc:"What it needs from other agents." as:"put_need"`
 	Tags          []string        `json:"tags,omitempty" maxItems:"12" shape:"tag" doc:"Words to find it by, lower case."`
 	Languages     []string        `json:"languages,omitempty" maxItems:"10" shape:"language" maxLength:"35" doc:"BCP 47 codes such as en, hi."`
 	Regions       []string        `json:"regions,omitempty" maxItems:"20" shape:"region" doc:"ISO 3166 codes such as IN or IN-KA."`

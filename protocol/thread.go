@@ -223,7 +223,7 @@ var ContactAgent = declare[NewContact, ContactReceipt](Operation{
 	Name: "contact_agent", Title: "Write to an agent",
 	Summary: "Writes to an agent without an account; a solved proof of work is enough. Returns a thread id.",
 	Description: "The agent's contactPolicy says who may write, and with which kinds. Replies are read with check_conversation, " +
-		"and also sent to callbackUrl if one is given; /SKILL.md explains how to verify them.",
+		"and also sent to callbackUrl if one is given; /skill/callbacks.md explains how to verify them.",
 	HTTP: Route{"POST", "/api/public/agents/{handle}/contact", 201}, Doors: Everywhere,
 	Access: OwnerOrProof, Scope: ScopePost, Purpose: "contact", Visitor: true, Codes: []Code{NotFound, Forbidden, ContactRefused},
 	Delivers: &Delivery{"thread_reply", "callbackUrl", Callback{}},

@@ -20,9 +20,17 @@ var llmsTemplate string
 //go:embed SKILL.md.tmpl
 var skillTemplate string
 
+// The parts of the skill that only some need: who signs, and who receives callbacks.
+//
+//go:embed signing.md.tmpl
+var signingTemplate string
+
+//go:embed callbacks.md.tmpl
+var callbacksTemplate string
+
 // A guide contains the texts that are made from the declared operations. They contain no text of
 // an agent's owner.
-type guide struct{ llms, skill []byte }
+type guide struct{ llms, skill, signing, callbacks []byte }
 
 // guideView is the data of the templates.
 type guideView struct {
@@ -44,12 +52,20 @@ func writeGuide(w *WellKnown) (guide, error) {
 			v.Writes = append(v.Writes, *op)
 		}
 	}
-	llms, err := render("llms.txt", llmsTemplate, v)
-	if err != nil {
-		return guide{}, err
+	var g guide
+	for _, d := range []struct {
+		name, text string
+		to         *[]byte
+	}{
+		{"llms.txt", llmsTemplate, &g.llms}, {"SKILL.md", skillTemplate, &g.skill},
+		{"signing.md", signingTemplate, &g.signing}, {"callbacks.md", callbacksTemplate, &g.callbacks},
+	} {
+		var err error
+		if *d.to, err = render(d.name, d.text, v); err != nil {
+			return guide{}, err
+		}
 	}
-	skill, err := render("SKILL.md", skillTemplate, v)
-	return guide{llms, skill}, err
+	return g, nil
 }
 
 func render(name, text string, v guideView) ([]byte, error) {
@@ -117,10 +133,10 @@ func httpOnly(v guideView) string {
 
 // secrets says what opens the subject of an operation, by the member of the input that it is in.
 var secrets = map[string]string{
-	"readToken":   "a signature, a token, or the read token of the thread",
-	"statusToken": "a signature, a token, or the status token of the bid or the meeting request",
-	"ticket":      "the ticket of a link in a mail",
-	"payToken":    "the last part of `paymentUrl`",
+	"readToken":   "signature, token or `readToken`",
+	"statusToken": "signature, token or `statusToken`",
+	"ticket":      "ticket of a mailed link",
+	"payToken":    "last part of `paymentUrl`",
 }
 
 // needs returns what a writer, or the reader of private data, has to show.
@@ -131,17 +147,20 @@ func needs(op protocol.Operation) string {
 	case op.Access == protocol.Anonymous:
 		return "nothing"
 	case op.Access&protocol.Proof != 0:
-		return "a proof of work (" + op.Purpose + "), a signature or a token"
+		return "proof of work (" + op.Purpose + "), signature or token"
 	}
-	return "a signature or a token"
+	return "signature or token"
 }
 
 func (w *WellKnown) llms(*http.Request) (document, error) {
 	return document{media: "text/plain; charset=utf-8", body: w.guide.llms, maxAge: time.Hour}, nil
 }
 
-func (w *WellKnown) skill(*http.Request) (document, error) {
-	return document{media: "text/markdown; charset=utf-8", body: w.guide.skill, maxAge: time.Hour}, nil
+// markdown serves a text of the guide.
+func markdown(body []byte) func(*http.Request) (document, error) {
+	return func(*http.Request) (document, error) {
+		return document{media: "text/markdown; charset=utf-8", body: body, maxAge: time.Hour}, nil
+	}
 }
 
 // securityTxt says where to report vulnerabilities (RFC 9116). Expires moves by a day each day and

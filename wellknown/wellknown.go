@@ -174,7 +174,9 @@ func (w *WellKnown) Routes() []Route {
 		{"/.well-known/agent-registration.json", w.domainRegistrations},
 		{"/.well-known/api-catalog", w.apiCatalog},
 		{"/llms.txt", w.llms},
-		{"/SKILL.md", w.skill},
+		{"/SKILL.md", markdown(w.guide.skill)},
+		{"/skill/signing.md", markdown(w.guide.signing)},
+		{"/skill/callbacks.md", markdown(w.guide.callbacks)},
 		{"/robots.txt", w.robots},
 		{protocol.ARDCatalogPath, w.catalog},
 	}

@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -38,7 +39,7 @@ func (d *Directory) Merchants(
 }
 
 // Merchant is one business's public page as data (spec §2.15).
-func (d *Directory) Merchant(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.HandleInput) (protocol.Merchant, error) {
+func (d *Directory) Merchant(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.MerchantInfoQuery) (protocol.Merchant, error) {
 	p, m, err := tx.Merchants().ByHandle(ctx, in.Handle)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && p.Draft.Kind != protocol.Business {
 		return protocol.Merchant{}, protocol.Errorf(protocol.NotFound, "there is no business @%s on this node", in.Handle)
@@ -68,9 +69,15 @@ func (d *Directory) Merchant(ctx context.Context, tx *storage.Tx, _ protocol.Cal
 	if m.UpdatedAt.After(out.UpdatedAt) {
 		out.UpdatedAt = m.UpdatedAt
 	}
+	items := make([]protocol.Item, 0, len(m.Items))
 	for i := range m.Items {
-		out.Items = append(out.Items, Item(&m.Items[i]))
+		items = append(items, Item(&m.Items[i]))
 	}
+	if in.Limit == 0 {
+		items = protocol.Short(items, out)
+	}
+	out.Items = items[:min(len(items), cmp.Or(in.Limit, len(items)))]
+	m.Items = m.Items[:len(out.Items)]
 	out.ItemCount, out.ItemsNext = m.ItemCount, m.ItemsNext()
 	return out, nil
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -15,63 +16,74 @@ import (
 // ToolInput returns the JSON Schema of an operation's input in the form that agents' tools need:
 // one closed object with every reference resolved, no lists of types, and the member pow when a
 // proof of work is accepted. Model providers refuse a whole tool list for smaller deviations.
+//
+// It is short, since a model reads the whole list before it does anything (contract §8): names,
+// types, what each member means, choices and limits. Patterns and examples are in /openapi.json,
+// and an object with a tag "as" is described in the tool that the tag names. It allows every value
+// that the operation accepts.
 func (s *Schemas) ToolInput(op *protocol.Operation) (json.RawMessage, error) {
-	in, err := s.inline(op.In, true)
+	in, err := s.Input(op)
 	if err != nil {
-		return nil, fmt.Errorf("input of %s: %w", op.Name, err)
+		return nil, err
 	}
+	for _, f := range reflect.VisibleFields(op.In) {
+		member, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if p, like := in.Properties[member], f.Tag.Get("as"); like != "" {
+			p.Items = &huma.Schema{Type: huma.TypeObject, Description: "As the arguments of " + like + "."}
+		}
+	}
+	shorten(in)
+	in.AdditionalProperties = false
 	if op.Access&protocol.Proof != 0 {
 		in.Properties["pow"] = &huma.Schema{
-			Type: huma.TypeObject, Required: []string{"challenge", "solution"},
-			Description: "A solved challenge of " + protocol.GetChallenge.Name + "; not needed when the HTTP request is signed or carries a token.",
-			Properties: map[string]*huma.Schema{
-				"challenge": {Type: huma.TypeObject, Description: "The challenge as you got it."},
-				"solution":  {Type: huma.TypeObject, Description: `The solution: {"counter": n}.`, Required: []string{"counter"}},
-			},
+			Description: `A solved ` + protocol.GetChallenge.Name + `: {"challenge": as you got it, "solution": {"counter": n}}, or the same as base64.`,
+			AnyOf:       []*huma.Schema{{Type: huma.TypeObject}, {Type: huma.TypeString}},
 		}
 	}
 	return encodeTool(in)
 }
 
-// ToolOutput returns the JSON Schema of an operation's result in the same form, but open, since
-// members may be added later (contract §1), and short, since a model reads the whole list: names
-// and types, down to the members of the result's objects. /openapi.json has the rest. It is nil
-// for an operation whose result is text.
-func (s *Schemas) ToolOutput(op *protocol.Operation) (json.RawMessage, error) {
-	if op.Media != "" {
-		return nil, nil
-	}
-	out, err := s.inline(op.Out, false)
+// Input returns the whole schema of an operation's input, with every reference resolved.
+func (s *Schemas) Input(op *protocol.Operation) (*huma.Schema, error) {
+	in, err := s.inline(op.In)
 	if err != nil {
-		return nil, fmt.Errorf("output of %s: %w", op.Name, err)
+		return nil, fmt.Errorf("input of %s: %w", op.Name, err)
 	}
-	depth := 2 // the members of the result, and of the objects and lists in it
-	if op.For != protocol.Everybody {
-		depth = 1 // they are many, and their results are mostly what was put
-	}
-	short := outline(out, depth)
-	short.Required = out.Required
-	return encodeTool(short)
+	return in, nil
 }
 
-// outline reduces a schema to names and types, down to a depth. It allows every value that the
-// schema allows.
-func outline(s *huma.Schema, depth int) *huma.Schema {
-	out := &huma.Schema{Type: s.Type}
+// Names reports whether a result of the type, or anything in it, has a member of that name.
+func (s *Schemas) Names(t reflect.Type, member string) bool {
+	out, err := s.inline(t)
+	return err == nil && names(out, member)
+}
+
+func names(s *huma.Schema, member string) bool {
+	if s.Properties[member] != nil || s.Items != nil && names(s.Items, member) {
+		return true
+	}
+	within := func(s *huma.Schema) bool { return names(s, member) }
+	return slices.ContainsFunc(s.AnyOf, within) || slices.ContainsFunc(slices.Collect(maps.Values(s.Properties)), within)
+}
+
+// shorten removes from an inlined schema what a model does without.
+func shorten(s *huma.Schema) {
+	s.Examples, s.Pattern, s.UniqueItems, s.AdditionalProperties = nil, "", false, nil
+	if s.Format == "uri" {
+		s.Format = ""
+	}
+	if s.MinLength != nil && *s.MinLength == 1 {
+		s.MinLength = nil
+	}
 	if s.Items != nil {
-		out.Items = outline(s.Items, depth)
+		shorten(s.Items)
+	}
+	for _, p := range s.Properties {
+		shorten(p)
 	}
 	for _, option := range s.AnyOf {
-		out.AnyOf = append(out.AnyOf, outline(option, depth))
+		shorten(option)
 	}
-	if depth == 0 {
-		return out
-	}
-	out.Properties = make(map[string]*huma.Schema, len(s.Properties))
-	for name, p := range s.Properties {
-		out.Properties[name] = outline(p, depth-1)
-	}
-	return out
 }
 
 // encodeTool encodes the schema. An object without members gets an empty "properties", because
@@ -89,9 +101,9 @@ func encodeTool(schema *huma.Schema) (json.RawMessage, error) {
 	return json.Marshal(members)
 }
 
-func (s *Schemas) inline(t reflect.Type, closed bool) (*huma.Schema, error) {
+func (s *Schemas) inline(t reflect.Type) (*huma.Schema, error) {
 	schema := s.Of(t)
-	w := inliner{s, closed, nil}
+	w := inliner{s, nil}
 	out, err := w.copy(schema)
 	if err == nil && out.Type != huma.TypeObject {
 		err = fmt.Errorf("%s is not an object", t)
@@ -102,7 +114,6 @@ func (s *Schemas) inline(t reflect.Type, closed bool) (*huma.Schema, error) {
 // inliner copies a schema and resolves its references on the way.
 type inliner struct {
 	s      *Schemas
-	closed bool     // keep additionalProperties: false
 	within []string // references being resolved
 }
 
@@ -128,8 +139,6 @@ func (w inliner) copy(from *huma.Schema) (*huma.Schema, error) {
 		if to.AdditionalProperties, err = w.copy(extra); err != nil {
 			return nil, err
 		}
-	} else if !w.closed {
-		to.AdditionalProperties = nil
 	}
 	if from.Items != nil {
 		if to.Items, err = w.copy(from.Items); err != nil {

@@ -69,44 +69,10 @@ func OpenAPI(server, version string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if raw, err = dropUnused(raw); err != nil {
+	if raw, err = tidy(raw); err != nil {
 		return nil, err
 	}
 	return indent(raw)
-}
-
-// dropUnused removes the component schemas that nothing refers to: inputs whose members became
-// parameters.
-func dropUnused(raw []byte) ([]byte, error) {
-	var doc map[string]any
-	if err := json.Unmarshal(raw, &doc); err != nil {
-		return nil, err
-	}
-	components, _ := doc["components"].(map[string]any)
-	schemas, _ := components["schemas"].(map[string]any)
-	used := map[string]bool{}
-	var walk func(v any)
-	walk = func(v any) {
-		switch v := v.(type) {
-		case []any:
-			for _, e := range v {
-				walk(e)
-			}
-		case map[string]any:
-			if ref, ok := v["$ref"].(string); ok {
-				if name := strings.TrimPrefix(ref, dispatch.RefPrefix); !used[name] {
-					used[name] = true
-					walk(schemas[name])
-				}
-			}
-			for _, e := range v {
-				walk(e)
-			}
-		}
-	}
-	walk(doc["paths"])
-	maps.DeleteFunc(schemas, func(name string, _ any) bool { return !used[name] })
-	return json.Marshal(doc)
 }
 
 func indent(raw []byte) ([]byte, error) {
@@ -137,7 +103,6 @@ func describe(s *dispatch.Schemas, op *protocol.Operation, problem *huma.Schema)
 	o := &huma.Operation{
 		OperationID: op.Name, Summary: op.Title, Description: strings.TrimSpace(op.Summary + " " + op.Description),
 		Tags: []string{tagOf(op)}, Responses: map[string]*huma.Response{},
-		Extensions: map[string]any{"x-tool": map[string]any{"name": op.Name, "readOnly": op.ReadOnly}},
 	}
 	for _, scheme := range []struct {
 		standing protocol.Standing
@@ -164,7 +129,7 @@ func delivery(s *dispatch.Schemas, d *protocol.Delivery) map[string]map[string]*
 	post := &huma.Operation{
 		OperationID: d.Name, Summary: "What " + d.Member + " is sent",
 		Description: "Signed with the node's key (RFC 9421, tag=\"web-bot-auth\") from /.well-known/http-message-signatures-directory; " +
-			"/SKILL.md explains how to verify it. The same delivery may arrive more than once.",
+			"/skill/callbacks.md explains how to verify it. The same delivery may arrive more than once.",
 		Parameters: []*huma.Param{
 			{Name: protocol.WebhookID, In: "header", Required: true, Schema: text, Description: "The same for every attempt."},
 			{Name: "Content-Digest", In: "header", Required: true, Schema: text},
@@ -300,7 +265,7 @@ func output(s *dispatch.Schemas, op *protocol.Operation, o *huma.Operation, prob
 		slices.Sort(names)
 		o.Responses[strconv.Itoa(status)] = &huma.Response{Description: strings.Join(slices.Compact(names), ", ") + ".", Content: content}
 	}
-	o.Responses["default"] = &huma.Response{Description: "A problem document.", Content: content}
+	o.Responses["default"] = &huma.Response{Description: "Problem.", Content: content}
 }
 
 // errorCodes returns every code that the operation can answer with.

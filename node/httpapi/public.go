@@ -27,9 +27,25 @@ func PublicOpenAPI(whole []byte) ([]byte, error) {
 		name := t.(map[string]any)["name"]
 		return name == "owner" || name == "operator"
 	})
-	raw, err := json.Marshal(doc)
-	if err != nil {
-		return nil, err
+	dropUnused(doc)
+	openResults(doc)
+	return json.Marshal(doc)
+}
+
+// openResults lets the schemas that no request has take further members: results may have more of
+// them later (contract §1).
+func openResults(doc map[string]any) {
+	all, _ := doc["components"].(map[string]any)
+	asked := map[string]any{}
+	each(doc["paths"], func(member string, of map[string]any) {
+		if member == "requestBody" {
+			refer(all, of[member], asked)
+		}
+	})
+	schemas, _ := all["schemas"].(map[string]any)
+	for name, s := range schemas {
+		if s, ok := s.(map[string]any); ok && asked[components+"schemas/"+name] == nil {
+			delete(s, "additionalProperties")
+		}
 	}
-	return dropUnused(raw)
 }

@@ -45,11 +45,10 @@ type tool struct {
 
 // annotations are always all given: a client assumes the worst for a missing one.
 type annotations struct {
-	Title       string `json:"title"`
-	ReadOnly    bool   `json:"readOnlyHint"`
-	Destructive bool   `json:"destructiveHint"`
-	Idempotent  bool   `json:"idempotentHint"`
-	OpenWorld   bool   `json:"openWorldHint"`
+	ReadOnly    bool `json:"readOnlyHint"`
+	Destructive bool `json:"destructiveHint"`
+	Idempotent  bool `json:"idempotentHint"`
+	OpenWorld   bool `json:"openWorldHint"`
 }
 
 func newTool(op *protocol.Operation) *tool {
@@ -59,19 +58,17 @@ func newTool(op *protocol.Operation) *tool {
 // added converts a Tool.
 func added(t Tool) *tool {
 	return &tool{call: t.Call, Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
-		Annotations: annotations{Title: t.Title, ReadOnly: true, Idempotent: true}}
+		Annotations: annotations{ReadOnly: true, Idempotent: true}}
 }
 
-// described adds the schemas to a tool, which takes most of the time.
+// described adds the schema of its input to a tool, which takes most of the time. Results have none:
+// they would double the list that a model reads first (contract §8), and /openapi.json has them.
 func (t tool) described(s *dispatch.Schemas) (*tool, error) {
 	if t.op == nil {
 		return &t, nil
 	}
 	var err error
-	if t.InputSchema, err = s.ToolInput(t.op); err != nil {
-		return nil, err
-	}
-	t.OutputSchema, err = s.ToolOutput(t.op)
+	t.InputSchema, err = s.ToolInput(t.op)
 	return &t, err
 }
 
@@ -80,7 +77,7 @@ func (t tool) described(s *dispatch.Schemas) (*tool, error) {
 func annotate(op *protocol.Operation) annotations {
 	replaces := op.HTTP.Method == http.MethodPut || op.HTTP.Method == http.MethodDelete
 	return annotations{
-		Title: op.Title, ReadOnly: op.ReadOnly,
+		ReadOnly:    op.ReadOnly,
 		Destructive: !op.ReadOnly && replaces,
 		Idempotent:  op.ReadOnly || replaces || op.Idempotent,
 		OpenWorld:   !op.ReadOnly && !op.Inward,
@@ -95,14 +92,13 @@ func describe(op *protocol.Operation) string {
 	switch {
 	case op.Access == protocol.Anonymous:
 	case op.Access&protocol.Proof != 0:
-		parts = append(parts, "Needs one of: a solved proof of work as the argument pow (get a challenge from "+protocol.GetChallenge.Name+
-			" with purpose "+op.Purpose+"), a signed HTTP request, or an API token.")
+		parts = append(parts, "Needs pow ("+protocol.GetChallenge.Name+", purpose "+op.Purpose+"), a signed request or an API token.")
 	case op.Access&protocol.Signed == 0:
-		parts = append(parts, "Needs an API token of the account"+scope(op)+".")
-	case op.For == protocol.Owners:
-		parts = append(parts, "Needs an API token"+scope(op)+", or a request signed with the agent's registered key.")
+		parts = append(parts, "Needs an API token"+scope(op)+".")
+	case op.For == protocol.Owners && op.Scope != "": // what it needs is in the instructions
+		parts = append(parts, "Scope: "+string(op.Scope)+".")
 	default:
-		parts = append(parts, "Needs a signed HTTP request or an API token.")
+		parts = append(parts, "Needs a signed request or an API token.")
 	}
 	return strings.Join(parts, " ")
 }

@@ -3,6 +3,7 @@
 package meeting
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -116,9 +117,6 @@ func window(w protocol.MeetingWindow) schedule.Window {
 	return schedule.Window{From: protocol.Minutes(w.From), To: protocol.Minutes(w.To)}
 }
 
-// maxSlots is how many open times an answer lists.
-const maxSlots = 1000
-
 // Info returns how a person takes meetings.
 func (m *Meeting) Info(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.MeetingQuery) (protocol.MeetingInfo, error) {
 	p, err := person(ctx, tx, in.Handle)
@@ -154,10 +152,21 @@ func (m *Meeting) Info(ctx context.Context, tx *storage.Tx, _ protocol.Caller, i
 		return out, notAllowed(r)
 	}
 	if out.ShowsSlots {
-		out.Slots, out.BusyStale, err = m.slots(ctx, tx, p.Draft.Handle, r, from, to, time.Duration(length)*time.Minute)
-		in.Local(out.Slots)
+		var open []protocol.MeetingTime
+		if open, out.BusyStale, err = m.slots(ctx, tx, p.Draft.Handle, r, from, to, time.Duration(length)*time.Minute); err != nil {
+			return out, err
+		}
+		in.Local(open)
+		first := open[:min(len(open), cmp.Or(in.Limit, protocol.Slots))]
+		if in.Limit == 0 {
+			first = protocol.Short(first, out)
+		}
+		out.Slots = first
+		if len(out.Slots) < len(open) {
+			out.Next = new(open[len(out.Slots)].StartsAt.Format(time.RFC3339))
+		}
 	}
-	return out, err
+	return out, nil
 }
 
 func notAllowed(r protocol.MeetingRules) error {
@@ -176,7 +185,7 @@ func (m *Meeting) slots(ctx context.Context, tx *storage.Tx, handle string, r pr
 		return nil, stale, err
 	}
 	out = make([]protocol.MeetingTime, 0, len(open))
-	for _, slot := range open[:min(len(open), maxSlots)] {
+	for _, slot := range open {
 		out = append(out, protocol.MeetingTime{StartsAt: slot.Start, EndsAt: slot.End})
 	}
 	return out, stale, nil

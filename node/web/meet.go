@@ -35,8 +35,9 @@ type meetDay struct {
 }
 
 const (
-	meetDays = 7  // of open times on a page
-	meetOpen = 16 // open times that are shown at once, of the first days
+	meetDays  = 7    // of open times on a page
+	meetSlots = 1000 // open times of a page at most
+	meetOpen  = 16   // open times that are shown at once, of the first days
 )
 
 func (s *Web) meet(r *http.Request) (view, error) {
@@ -64,7 +65,7 @@ func (s *Web) meetView(ctx context.Context, m *meetPage) view {
 // no open times.
 func (s *Web) readMeet(r *http.Request, m *meetPage, handle string) error {
 	args := maps.Clone(m.Form.args)
-	args["handle"] = handle
+	args["handle"], args["limit"] = handle, meetSlots
 	zone, ok := protocol.Zone(m.Form.get("timezone"))
 	if from, err := time.Parse(time.RFC3339, m.Form.get("from")); args["to"] == nil {
 		if err != nil {

@@ -42,7 +42,7 @@ func (s *Web) profileWith(r *http.Request, sent *sent) (view, error) {
 	var m *protocol.Merchant
 	var data any = p
 	if p.Kind == protocol.Business {
-		found, err := read(s, r, protocol.GetMerchant, protocol.HandleInput{Handle: handle})
+		found, err := read(s, r, protocol.GetMerchant, protocol.MerchantInfoQuery{HandleInput: protocol.HandleInput{Handle: handle}, Limit: protocol.MaxRecordItems})
 		if err != nil {
 			return view{}, err
 		}

@@ -88,11 +88,7 @@ func toolOf(s *dispatch.Schemas, op *protocol.Operation) (pageTool, error) {
 		Media: op.Media, Secret: op.Secret,
 		Annotations: toolHints{ReadOnly: op.ReadOnly, Consequential: op.Purpose == "bid" || op.Purpose == "meeting"},
 	}
-	out, err := s.ToolOutput(op)
-	if err != nil {
-		return t, err
-	}
-	t.Annotations.Untrusted = bytes.Contains(out, []byte(`"untrusted_content"`))
+	t.Annotations.Untrusted = op.Media == "" && s.Names(op.Out, "untrusted_content")
 	in, err := s.ToolInput(op)
 	if err != nil {
 		return t, err

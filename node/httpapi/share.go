@@ -1,0 +1,143 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// components is where a description has what several places refer to.
+const components = "#/components/"
+
+// tidy moves the responses and parameters that several operations have in common to the
+// components, and removes the components that nothing refers to, such as inputs whose members
+// became parameters: a reader pays by the byte (contract §8).
+func tidy(raw []byte) ([]byte, error) {
+	var doc map[string]any
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return nil, fmt.Errorf("read the OpenAPI description: %w", err)
+	}
+	each(doc["paths"], shorten)
+	each(doc["components"], shorten)
+	share(doc)
+	dropUnused(doc)
+	return json.Marshal(doc)
+}
+
+// shorten deletes what says nothing: the width of a number, and the description of a parameter once more in its schema.
+func shorten(member string, of map[string]any) {
+	switch format, _ := of[member].(string); {
+	case member == "format" && (format == "int32" || format == "int64" || format == "double"):
+		delete(of, member)
+	case member == "schema" && of["in"] != nil:
+		if schema, ok := of[member].(map[string]any); ok && schema["description"] == of["description"] {
+			delete(schema, "description")
+		}
+	}
+}
+
+// A place holds a value that another operation may have too.
+type place struct {
+	value any
+	set   func(any)
+}
+
+// share replaces responses and parameters that are there twice by references.
+func share(doc map[string]any) {
+	responses, parameters := map[string][]place{}, map[string][]place{}
+	note := func(in map[string][]place, value any, set func(any)) {
+		if raw, err := json.Marshal(value); err == nil && !strings.HasPrefix(string(raw), `{"$ref"`) {
+			in[string(raw)] = append(in[string(raw)], place{value, set})
+		}
+	}
+	each(doc["paths"], func(member string, of map[string]any) {
+		switch listed := of[member].(type) {
+		case map[string]any:
+			for status, r := range listed {
+				if member == "responses" && status >= "3" { // what succeeds is each operation's own
+					note(responses, r, func(v any) { listed[status] = v })
+				}
+			}
+		case []any:
+			for i, p := range listed {
+				if member == "parameters" {
+					note(parameters, p, func(v any) { listed[i] = v })
+				}
+			}
+		}
+	})
+	hoist(doc, "responses", responses, func(v map[string]any) string {
+		about := fmt.Sprint(v["description"])
+		return strings.ReplaceAll(strings.ToLower(about[:strings.IndexAny(about+".", ",.:")]), " ", "-")
+	})
+	hoist(doc, "parameters", parameters, func(v map[string]any) string { return fmt.Sprint(v["name"]) })
+}
+
+// hoist moves the values with several places to the components of a kind, under names that do not
+// depend on the order in which they were found.
+func hoist(doc map[string]any, kind string, found map[string][]place, name func(map[string]any) string) {
+	all := map[string]any{}
+	for _, key := range slices.Sorted(maps.Keys(found)) {
+		places := found[key]
+		if len(places) < 2 {
+			continue
+		}
+		value, _ := places[0].value.(map[string]any)
+		as := name(value)
+		for n := 2; all[as] != nil; n++ {
+			as = fmt.Sprintf("%s-%d", name(value), n)
+		}
+		all[as] = value
+		for _, p := range places {
+			p.set(map[string]any{"$ref": components + kind + "/" + as})
+		}
+	}
+	if owner, ok := doc["components"].(map[string]any); ok && len(all) > 0 {
+		owner[kind] = all
+	}
+}
+
+// each calls visit for every member of every object in a value.
+func each(v any, visit func(member string, of map[string]any)) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			each(e, visit)
+		}
+	case map[string]any:
+		for _, member := range slices.Sorted(maps.Keys(v)) {
+			visit(member, v)
+			each(v[member], visit)
+		}
+	}
+}
+
+// dropUnused removes the components that nothing refers to, but for the security schemes, which
+// are referred to by name.
+func dropUnused(doc map[string]any) {
+	all, _ := doc["components"].(map[string]any)
+	used := map[string]any{}
+	refer(all, doc["paths"], used)
+	for kind, listed := range all {
+		if listed, ok := listed.(map[string]any); ok && kind != "securitySchemes" {
+			maps.DeleteFunc(listed, func(name string, _ any) bool { return used[components+kind+"/"+name] == nil })
+		}
+	}
+}
+
+// refer adds to used what a value refers to, by reference, directly or through other components.
+func refer(all map[string]any, v any, used map[string]any) {
+	each(v, func(member string, of map[string]any) {
+		ref, _ := of[member].(string)
+		if member != "$ref" || used[ref] != nil {
+			return
+		}
+		used[ref] = true
+		if kind, name, ok := strings.Cut(strings.TrimPrefix(ref, components), "/"); ok {
+			listed, _ := all[kind].(map[string]any)
+			refer(all, listed[name], used)
+		}
+	})
+}
