@@ -31,10 +31,11 @@ func (m *market) sold(change func(*Config), shop erc8004.ID, token, otherToken s
 		}
 	}
 	old := m.receipt(token, "R-8", 1)
-	before, list := receipts(token), m.reviews("rao")
+	list := m.reviews("rao")
 	payment := m.pay(9, m.chain.address(5), 1e9) // to the seller's wallet
 	unread := m.file(shop, 2, 100, fmt.Sprintf(`,"orderReceipt":%q`, m.receipt(token, "R-7", 2).Receipt))
 	last := m.give(shop, 2, 100, dataURI(unread), erc8004.FeedbackHash(unread))
+	before := receipts(token)
 	enrol := func(handle string, from, to int) {
 		m.chain.must(m.chain.registrar(from).Transfer(ctx, shop.AgentID, m.chain.address(to)))
 		pair := newPair(t)
