@@ -14,6 +14,7 @@ import (
 	"stoa/identity/erc8004"
 	"stoa/identity/key"
 	"stoa/node/dispatch"
+	"stoa/node/reputation"
 	"stoa/node/webhook"
 	"stoa/protocol"
 	"stoa/protocol/netx"
@@ -32,6 +33,7 @@ type Config struct {
 	OperatorHosts     []string `name:"operator-hosts" env:"STOA_OPERATOR_HOSTS" placeholder:"HOST" help:"Names, in addition to those of loopback and IP addresses, under which the operator's address answers. Repeatable; separated by commas in the environment."`
 	Chain             []string `env:"STOA_CHAIN" sep:";" placeholder:"ID=RPC,REGISTRY" help:"A chain to check identities on: chainId=rpcURL[|rpcURL],identityRegistry[,reputationRegistry][,finality], finality being finalized, safe or depth:<blocks>. Repeatable; separated by ; in the environment."`
 	ReceiptNodes      []string `name:"receipt-nodes" env:"STOA_RECEIPT_NODES" placeholder:"URL" help:"Other nodes, such as https://stoa.example, whose order receipts prove the order of a review, as those of this node do. Repeatable; separated by commas in the environment."`
+	ReviewFloor       []string `name:"review-floor" default:"INR=50" env:"STOA_REVIEW_FLOOR" placeholder:"CURRENCY=AMOUNT" help:"Least total of an order whose review counts. Orders in other currencies do not count. Repeatable; separated by commas in the environment."`
 	TrustedProxies    []string `env:"STOA_TRUSTED_PROXIES" placeholder:"CIDR" help:"Networks of reverse proxies whose X-Forwarded-For is believed."`
 	AllowPrivatePeers bool     `env:"STOA_ALLOW_PRIVATE_PEERS" help:"Talk to peers on loopback and private addresses, over plain http. For development."`
 	NoProbes          bool     `name:"no-probes" env:"STOA_NO_PROBES" help:"Do not ask the endpoints and sites that profiles list whether they answer."`
@@ -97,6 +99,9 @@ func (c Config) Validate() error {
 		if _, err := erc8004.ParseChain(s); err != nil {
 			bad("chain: %w", err)
 		}
+	}
+	if _, err := reputation.ParseFloors(c.ReviewFloor); err != nil {
+		bad("review-floor: %w", err)
 	}
 	for _, s := range c.ReceiptNodes {
 		if u, err := url.Parse(s); err != nil || u.Host == "" || u.Scheme != "https" && !c.Dev && !c.AllowPrivatePeers || u.Scheme+"://"+u.Host != s {

@@ -190,6 +190,7 @@ func (n *Node) rooms() {
 		DB: n.db, Seal: n.keys}
 	n.reputation = &reputation.Reputation{Base: n.Base, Key: n.keys.Ed, DB: n.db, Log: n.log, Trusted: n.config.ReceiptNodes, Author: n.directory.Author,
 		Every: time.Minute, Pace: 30 * time.Second, Pauses: reputation.Pauses}
+	n.reputation.Floors, _ = reputation.ParseFloors(n.config.ReviewFloor) // Validate has parsed them
 	if n.config.Dev {
 		n.reputation.Every, n.reputation.Pace = time.Second, 0
 	}

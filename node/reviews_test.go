@@ -87,10 +87,15 @@ func (m *market) shop(handle string, owner, wallet int) (id erc8004.ID, token st
 }
 
 // receipt issues a receipt for an order to an account.
-func (m *market) receipt(token, order string, account int) (r protocol.OrderReceipt) {
+func (m *market) receipt(token, order string, account int) protocol.OrderReceipt {
 	m.t.Helper()
-	a := m.ask("POST", "/api/owner/order-receipts", fmt.Sprintf(`{"order":%q,"client":%q,"total":{"currency":"INR","amount":"180"},"paidAt":%q}`,
-		order, m.chain.Accounts[account].Address, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)), "Authorization", token)
+	return m.receiptOf(token, order, account, "INR", "180")
+}
+
+func (m *market) receiptOf(token, order string, account int, currency, amount string) (r protocol.OrderReceipt) {
+	m.t.Helper()
+	a := m.ask("POST", "/api/owner/order-receipts", fmt.Sprintf(`{"order":%q,"client":%q,"total":{"currency":%q,"amount":%q},"paidAt":%q}`,
+		order, m.chain.Accounts[account].Address, currency, amount, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)), "Authorization", token)
 	require.Equal(m.t, 201, a.Code, "%s", a.Body)
 	a.into(&r)
 	require.True(m.t, r.Reviewable)
@@ -258,7 +263,7 @@ func TestReviews(t *testing.T) {
 		m.index() // the shops are known from here on
 		require.Equal(t, 0, m.reputed("rao").Reviews)
 		require.Nil(t, m.reputed("rao").Average)
-		require.Contains(t, m.reputed("rao").Source, "confirmed on the chain network from paid orders")
+		require.Contains(t, m.reputed("rao").Source, "with a receipt of the shop, or with a payment to it")
 
 		by := func(r protocol.OrderReceipt) string { return fmt.Sprintf(`,"orderReceipt":%q`, r.Receipt) }
 		data := func(account int, value int64, more string) erc8004.Receipt {
@@ -272,18 +277,27 @@ func TestReviews(t *testing.T) {
 		wallet := m.chain.address(5)
 		stranger := newPair(t)
 		first, revoked, later, gone := m.receipt(token, "R-1", 1), m.receipt(token, "R-2", 1), m.receipt(token, "R-3", 1), m.receipt(token, "R-4", 2)
-		forge := func(r protocol.OrderReceipt, issuer string, pair key.Pair) string {
+		small, dollars, refunded := m.receiptOf(token, "R-10", 8, "INR", "49.99"), m.receiptOf(token, "R-11", 8, "USD", "180"), m.receipt(token, "R-12", 8)
+		m.refund(token, refunded, "pending", -18000)
+		m.refund(token, refunded, "completed", -18000)
+		forge := func(r protocol.OrderReceipt, issuer string, pair key.Pair, change ...func(*protocol.OrderReceiptClaims)) string {
 			claims := claimsOf(t, m.keySet(), r.Receipt)
 			claims.Issuer = issuer
+			for _, c := range change {
+				c(&claims)
+			}
 			raw, err := json.Marshal(claims)
 			require.NoError(t, err)
 			r.Receipt, err = pair.SignCompact(raw, protocol.OrderReceiptType)
 			require.NoError(t, err)
 			return by(r)
 		}
+		by7 := func(c *protocol.OrderReceiptClaims) {
+			c.Client = fmt.Sprintf("eip155:%d:%s", m.chain.ChainID, strings.ToLower(m.chain.Accounts[7].Address))
+		}
 		brought := func(handle, node string) string { // a receipt of another node that came with an archive
 			claims := claimsOf(t, m.keySet(), first.Receipt)
-			file := forge(first, node, stranger)
+			file := forge(first, node, stranger, by7)
 			_, token, _ := strings.Cut(strings.TrimSuffix(file, `"`), `:"`)
 			require.NoError(t, m.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 				return tx.OrderReceipts().Import(ctx, storage.StoredReceipt{ID: protocol.ForeignReceiptID(node, claims.ID, time.Unix(claims.PaidAt, 0)), Issuer: node,
@@ -304,12 +318,16 @@ func TestReviews(t *testing.T) {
 			{"an order receipt, file in the event", data(1, 90, `,"comment":"Good thali."`+by(first)), protocol.ByReceipt},
 			{"the same receipt again", data(1, 90, by(first)), protocol.ProofUsed},
 			{"a receipt that was revoked before", data(1, 90, by(revoked)), protocol.ReceiptRevoked},
-			{"a receipt that is revoked later", data(1, 70, by(later)), protocol.ByReceipt},
+			{"a receipt that is revoked later, of the same account", data(1, 70, by(later)), protocol.TooSoon},
+			{"another order of the same account", data(1, 70, by(m.receipt(token, "R-13", 1))), protocol.TooSoon},
+			{"an order below the floor", data(8, 100, by(small)), protocol.OrderTooSmall},
+			{"an order in another currency", data(8, 100, by(dollars)), protocol.OrderCurrency},
+			{"an order that was refunded", data(8, 100, by(refunded)), protocol.OrderRefunded},
 			{"a receipt of another client", data(2, 90, by(first)), protocol.ReceiptClient},
 			{"a receipt of another shop", data(1, 90, by(m.receipt(otherToken, "M-1", 1))), protocol.ReceiptAgent},
 			{"a receipt of a node that is not trusted", data(1, 90, forge(first, "https://far.example", stranger)), protocol.ReceiptIssuer},
-			{"a receipt of another node, which the shop brought", data(1, 60, brought("rao", "https://gone.example")), protocol.ByReceipt},
-			{"a receipt of another node, which another shop brought", data(1, 90, brought("mehta", "https://old.example")), protocol.ReceiptIssuer},
+			{"a receipt of another node, which the shop brought", data(7, 60, brought("rao", "https://gone.example")), protocol.ByReceipt},
+			{"a receipt of another node, which another shop brought", data(7, 90, brought("mehta", "https://old.example")), protocol.ReceiptIssuer},
 			{"a receipt that somebody else signed", data(1, 90, forge(first, m.Base, stranger)), protocol.ReceiptInvalid},
 			{"no proof", data(1, 100, ""), protocol.NoProof},
 			{"over a hundred", data(1, 101, ""), protocol.OutOfRange},
@@ -335,7 +353,7 @@ func TestReviews(t *testing.T) {
 			{"another tag", m.giveAs(1, bytes.Replace(erc8004.GiveFeedbackCall(shop.AgentID, 85, 0, dataURI(file), erc8004.FeedbackHash(file)),
 				[]byte(erc8004.Starred), []byte("quality"), 1)), protocol.NotStarred},
 			{"a transaction that failed", data(3, 80, m.fails(3)), protocol.PaymentFailed},
-			{"a payment after the review", data(8, 80, m.payLater(8, 1, wallet)), protocol.PaymentLate},
+			{"a payment after the review", data(8, 80, m.payLater(8, 4, wallet)), protocol.PaymentLate},
 			{"taken back by its client", data(2, 20, by(gone)), protocol.ByReceipt},
 		}
 		node, err := rpc.DialContext(t.Context(), m.chain.RPC)
@@ -360,8 +378,8 @@ func TestReviews(t *testing.T) {
 		for _, c := range cases {
 			require.Equal(t, c.reason, got[c.made.TxHash.Hex()].Reason, c.name)
 		}
-		require.Equal(t, 6, m.reputed("rao").Reviews)
-		require.InDelta(t, 3.5, *m.reputed("rao").Average, 1e-9, "(90 + 70 + 60 + 80 + 100 + 20) / 6 / 20")
+		require.Equal(t, 5, m.reputed("rao").Reviews)
+		require.InDelta(t, 3.5, *m.reputed("rao").Average, 1e-9, "(90 + 60 + 80 + 100 + 20) / 5 / 20")
 		require.Equal(t, 0, m.reputed("mehta").Reviews)
 
 		of := func(name string) protocol.Review {
@@ -383,11 +401,11 @@ func TestReviews(t *testing.T) {
 		require.Equal(t, "2.5", paid.Amount)
 		require.Equal(t, strings.ToLower(m.token.Hex()), *paid.Token)
 		require.Equal(t, "0.001", of("a payment in the chain's own currency").Payment.Amount)
-		require.Len(t, m.told("review"), 6)
+		require.Len(t, m.told("review"), 5)
 
 		page := m.ask("GET", "/@rao/reviews", "", "Accept", "text/html")
 		require.Equal(t, 200, page.Code, "%s", page.Body)
-		for _, text := range []string{"Good thali.", "4.5", "₹180", "2.5 of the token " + strings.ToLower(m.token.Hex()), protocol.ByPayment.Text()} {
+		for _, text := range []string{"Good thali.", "4.5", "₹180", "2.5 of the token " + strings.ToLower(m.token.Hex()), protocol.ByPayment.Text(), "with a receipt of the shop"} {
 			require.Contains(t, page.Body.String(), text)
 		}
 		require.Contains(t, m.ask("GET", "/@rao/reviews?uncounted=true", "", "Accept", "text/html").Body.String(), protocol.HashMismatch.Text())
@@ -411,12 +429,53 @@ func TestReviews(t *testing.T) {
 		require.Equal(t, protocol.ByReceipt, got[again.TxHash.Hex()].Reason)
 		require.Len(t, got[one.Evidence.Transaction].Replies, 1)
 		require.Equal(t, "Thank you.", got[one.Evidence.Transaction].Replies[0].Text)
-		require.Equal(t, 6, m.reputed("rao").Reviews)
+		require.Equal(t, 5, m.reputed("rao").Reviews)
 		require.InDelta(t, 3.7, *m.reputed("rao").Average, 1e-9)
-		require.Len(t, m.told("review"), 6, "one of them is withdrawn")
+		require.Len(t, m.told("review"), 5, "one of them is withdrawn")
 		require.Equal(t, 404, m.ask("GET", "/api/public/agents/nobody/reviews", "").Code)
-		m.sold(shop, token, otherToken)
+		m.withdrawn(token, gone, first, one, got)
+		m.sold(change, shop, token, otherToken)
 	})
+}
+
+// refund adds an adjustment to the order of a receipt.
+func (m *market) refund(token string, r protocol.OrderReceipt, status string, minor int64) {
+	m.t.Helper()
+	a := m.ask("POST", "/api/owner/order-receipts/"+r.ID+"/adjustments", fmt.Sprintf(`{"adjustment":{"id":"%s%d","type":"refund","status":%q,
+		"occurred_at":"2026-11-21T09:30:00Z","totals":[{"type":"total","amount":%d}]}}`, status, minor, status, minor), "Authorization", token)
+	require.Equal(m.t, 200, a.Code, "%s", a.Body)
+}
+
+// withdrawn: a shop that says that an order was refunded in full, or revokes its receipt, takes the review out of
+// the sum; it stays listed, with the reason, and another review of the account may count then.
+func (m *market) withdrawn(token string, gone, first protocol.OrderReceipt, one protocol.Review, before map[string]protocol.Review) {
+	m.t.Helper()
+	m.refund(token, gone, "completed", -17999)
+	require.Equal(m.t, 5, m.reputed("rao").Reviews, "a part of it")
+	m.refund(token, gone, "pending", -1)
+	require.Equal(m.t, 5, m.reputed("rao").Reviews, "not yet")
+	m.refund(token, gone, "completed", -1)
+	require.Equal(m.t, 4, m.reputed("rao").Reviews)
+	require.Contains(m.t, m.ask("GET", "/api/public/order-receipts/"+gone.ID, "").Body.String(), `"refunded"`)
+	require.Equal(m.t, 200, m.ask("POST", "/api/owner/order-receipts/"+first.ID+"/revoke", `{}`, "Authorization", token).Code)
+	require.Equal(m.t, 3, m.reputed("rao").Reviews)
+	require.NoError(m.t, m.db.Check(m.t.Context()))
+	m.index()
+	var reasons []protocol.ReviewReason
+	now := m.reviews("rao")
+	for id, r := range before {
+		if now[id].Reason != r.Reason {
+			reasons = append(reasons, now[id].Reason)
+		}
+	}
+	require.ElementsMatch(m.t, []protocol.ReviewReason{protocol.OrderRefunded, protocol.ReceiptRevoked, protocol.ReceiptRevoked, protocol.ReceiptRevoked, protocol.ByReceipt},
+		reasons, "refunded; revoked, the review that had used the same receipt, and one of a revoked order; the other order of the account")
+	require.Equal(m.t, protocol.ReceiptRevoked, now[one.Evidence.Transaction].Reason)
+	require.Equal(m.t, 4, m.reputed("rao").Reviews)
+	page := m.ask("GET", "/@rao/reviews?uncounted=true", "", "Accept", "text/html", "Cookie", "stoa_language=hi").Body.String()
+	for _, why := range []protocol.ReviewReason{protocol.OrderRefunded, protocol.ReceiptRevoked, protocol.TooSoon, protocol.OrderTooSmall, protocol.OrderCurrency} {
+		require.NotContains(m.t, page, why.Text(), "it is in Hindi")
+	}
 }
 
 // TestReviews_Reorganisation: a final block that is replaced after all takes its reviews along.

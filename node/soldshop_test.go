@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -10,9 +11,10 @@ import (
 	"stoa/protocol"
 )
 
-// sold sells the identity of rao to mehta, who had another. Catalog and receipts stay with the profile of rao; the
-// reviews go with the identity, and what the feed told of them ends with the enrolment, for good.
-func (m *market) sold(shop erc8004.ID, token, otherToken string) {
+// sold sells the identity of rao, whose business stays here, to the owner of mehta: the catalog and the receipts stay
+// with the profile, and the reviews are a former owner's: in no sum, on this node and on one that starts later.
+// Buying it back brings none of them back.
+func (m *market) sold(change func(*Config), shop erc8004.ID, token, otherToken string) {
 	t, ctx := m.t, m.t.Context()
 	item := m.ask("PUT", "/api/owner/merchant/items/thali", `{"name":"Thali","price":{"currency":"INR","amount":"180"}}`, "Authorization", token)
 	require.Equal(t, 200, item.Code)
@@ -22,13 +24,26 @@ func (m *market) sold(shop erc8004.ID, token, otherToken string) {
 		a.into(&page)
 		return page
 	}
+	var paid []string
+	for id, r := range m.reviews("rao") {
+		if r.Reason == protocol.ByPayment {
+			paid = append(paid, id)
+		}
+	}
 	old := m.receipt(token, "R-8", 1)
-	before, reputation, list := receipts(token), m.reputed("rao"), m.reviews("rao")
-	m.chain.must(m.chain.registrar(0).Transfer(ctx, shop.AgentID, m.chain.address(6)))
-	pair := newPair(t)
-	m.chain.publish(6, 6, shop, pair)
-	m.chain.do("final")
-	require.NoError(t, m.Admin().EnrolIdentity(ctx, "mehta", shop.String(), pair.Thumbprint()), "the seller's enrolment ends with it")
+	list := m.reviews("rao")
+	payment := m.pay(9, m.chain.address(5), 1e9) // to the seller's wallet
+	unread := m.file(shop, 2, 100, fmt.Sprintf(`,"orderReceipt":%q`, m.receipt(token, "R-7", 2).Receipt))
+	last := m.give(shop, 2, 100, dataURI(unread), erc8004.FeedbackHash(unread))
+	before := receipts(token)
+	enrol := func(handle string, from, to int) {
+		m.chain.must(m.chain.registrar(from).Transfer(ctx, shop.AgentID, m.chain.address(to)))
+		pair := newPair(t)
+		m.chain.publish(to, to, shop, pair)
+		m.chain.do("final")
+		require.NoError(t, m.Admin().EnrolIdentity(ctx, handle, shop.String(), pair.Thumbprint()), "the former enrolment ends with it")
+	}
+	enrol("mehta", 0, 6)
 
 	var p protocol.Merchant
 	m.ask("GET", "/api/public/merchants/rao", "").into(&p)
@@ -37,26 +52,78 @@ func (m *market) sold(shop erc8004.ID, token, otherToken string) {
 	require.Empty(t, m.reviews("rao"))
 	require.Equal(t, before, receipts(token))
 	require.Equal(t, 404, m.ask("POST", "/api/owner/order-receipts/"+old.ID+"/revoke", `{}`, "Authorization", otherToken).Code)
+	former := func(handle string, counts int) {
+		t.Helper()
+		require.Equal(t, counts, m.reputed(handle).Reviews)
+		require.NoError(t, m.db.Check(ctx))
+		now := m.reviews(handle)
+		for id, r := range list {
+			want := r.Reason
+			if r.Counts {
+				want = protocol.FormerOwner
+			}
+			require.Equal(t, want, now[id].Reason)
+		}
+	}
+	former("mehta", 0) // before anything more is read
 	require.Empty(t, m.told("review"))
-	now := m.reputed("mehta")
-	require.Equal(t, reputation, now)
-	require.Equal(t, list, m.reviews("mehta"))
+	m.index()
+	former("mehta", 0)
+	require.Equal(t, protocol.FormerOwner, m.reviews("mehta")[last.TxHash.Hex()].Reason, "given before the sale and read after it")
 	for _, listed := range []bool{false, true} {
 		_, _, err := m.Admin().PutProfile(ctx, fmt.Appendf(nil, `{"handle":"mehta","name":"Mehta","kind":"business","listed":%t}`, listed))
 		require.NoError(t, err)
 	}
 	require.Empty(t, m.told("review"), "what was told names the seller")
 
-	// Who paid the seller before, and who pays the buyer now, reviews the identity; a new receipt of the seller names none.
-	for value, receipt := range map[int64]protocol.OrderReceipt{40: old, 80: m.receipt(otherToken, "M-2", 1)} {
-		file := m.file(shop, 1, value, fmt.Sprintf(`,"orderReceipt":%q`, receipt.Receipt))
-		m.give(shop, 1, value, dataURI(file), erc8004.FeedbackHash(file))
+	// Who has a receipt of the buyer's shop reviews it; one of the seller, or a payment to him, proves nothing here.
+	made := map[string]protocol.ReviewReason{}
+	give := func(account int, value int64, more string, why protocol.ReviewReason) {
+		file := m.file(shop, account, value, more)
+		made[m.give(shop, account, value, dataURI(file), erc8004.FeedbackHash(file)).TxHash.Hex()] = why
 	}
+	by := func(r protocol.OrderReceipt) string { return fmt.Sprintf(`,"orderReceipt":%q`, r.Receipt) }
+	give(1, 40, by(old), protocol.ReceiptShop)
+	give(1, 80, by(m.receipt(otherToken, "M-2", 1)), protocol.ByReceipt)
+	give(9, 90, payment, protocol.FormerOwner)
 	a := m.ask("POST", "/api/owner/order-receipts", fmt.Sprintf(`{"order":"R-9","client":%q,"total":{"currency":"INR","amount":"180"},"paidAt":%q}`,
 		m.chain.Accounts[1].Address, time.Now().UTC().Format(time.RFC3339)), "Authorization", token)
 	require.Contains(t, a.Body.String(), `"agent":null`)
 	m.chain.do("final")
 	m.index()
-	require.Equal(t, reputation.Reviews+2, m.reputed("mehta").Reviews)
-	require.Equal(t, []string{"review Mehta", "review Mehta"}, m.told("review"))
+	former("mehta", 1)
+	for id, why := range made {
+		require.Equal(t, why, m.reviews("mehta")[id].Reason)
+	}
+	require.Equal(t, []string{"review Mehta"}, m.told("review"))
+	m.startLate(change, shop, paid)
+
+	maps.Copy(list, m.reviews("mehta"))
+	enrol("rao", 6, 0)
+	former("rao", 0)
+	m.index()
+	former("rao", 0)
+	give(1, 100, by(old), protocol.ByReceipt)
+	m.chain.do("final")
+	m.index()
+	former("rao", 1)
+}
+
+// startLate starts a node after the sale: the buyer's profile there has none of the reviews that were paid to the seller.
+func (m *market) startLate(change func(*Config), shop erc8004.ID, paid []string) {
+	h := newHouse(m.t, change, func(c *Config) { c.AllowPrivatePeers, c.Chain = true, m.config.Chain })
+	h.reputation.Pace, h.reputation.Pauses = 0, nil
+	there := &market{stage: &stage{h, m.chain}}
+	h.business("mehta-too", "")
+	pair := newPair(m.t)
+	m.chain.publish(6, 6, shop, pair)
+	m.chain.do("final")
+	require.NoError(m.t, h.Admin().EnrolIdentity(m.t.Context(), "mehta-too", shop.String(), pair.Thumbprint()))
+	m.index(h)
+	require.Equal(m.t, 0, there.reputed("mehta-too").Reviews)
+	require.Len(m.t, paid, 2)
+	for _, id := range paid {
+		require.Equal(m.t, protocol.FormerOwner, there.reviews("mehta-too")[id].Reason, "they count as payments otherwise")
+	}
+	require.Empty(m.t, h.told("review"))
 }

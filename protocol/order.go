@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Order receipts: what a shop gives a buyer who has paid, signed by the node (spec §2.6: reviews come
-// from paid orders). There is no checkout; line items and adjustments have the shapes of UCP's
+// Order receipts: what a shop gives a buyer who has paid, signed by the node (spec §2.6). They are the shop's word:
+// there is no checkout; line items and adjustments have the shapes of UCP's
 // dev.ucp.shopping.order, so that an order capability can be added.
 
 // OrderReceiptType is the header typ of the JWS of a receipt.
@@ -89,6 +89,21 @@ type Adjustment struct {
 	LineItems   []AdjustedLine `json:"line_items,omitempty" maxItems:"100" doc:"Lines that it is about."`
 	Totals      []OrderTotal   `json:"totals,omitempty" maxItems:"10" doc:"Negative for money that the buyer gets back."`
 	Description string         `json:"description,omitempty" maxLength:"300" doc:"Why, in words."`
+}
+
+// Back returns what a completed adjustment changes of what was paid, in minor units, negative for money that the
+// buyer gets back: its part total, otherwise the sum of its parts; 0 while it is not completed.
+func (a Adjustment) Back() (minor int64) {
+	if a.Status != "completed" {
+		return 0
+	}
+	for _, t := range a.Totals {
+		if t.Type == "total" {
+			return t.Amount
+		}
+		minor += t.Amount
+	}
+	return minor
 }
 
 // A NewOrderReceipt is a receipt to issue.
@@ -202,7 +217,7 @@ type ReceiptRevocation struct {
 
 var RevokeOrderReceipt = declare[ReceiptRevocation, OrderReceipt](Operation{
 	Name: "revoke_order_receipt", Title: "Revoke an order receipt",
-	Summary:     "Ends a receipt: no review that is given from now on counts with it. Reviews given before stay.",
+	Summary:     "Ends a receipt: no review counts with it any more. One that did stays listed, with that reason.",
 	Description: "A receipt of another node, which came with an archive, ends on this node only: revoke it there too.",
 	HTTP:        Route{"POST", "/api/owner/order-receipts/{id}/revoke", 200}, Doors: HTTP | MCP, For: Owners, Idempotent: true,
 	Access: Owner, Scope: ScopeOrders, Codes: []Code{Forbidden, NotFound},
@@ -217,7 +232,7 @@ type NewAdjustment struct {
 
 var AdjustOrder = declare[NewAdjustment, OrderReceipt](Operation{
 	Name: "adjust_order", Title: "Add an adjustment to an order",
-	Summary:     "Records a refund, a return or a credit of an order with a receipt. Adjustments are only added, at most 50.",
+	Summary:     "Records a refund, a return or a credit of an order with a receipt. Adjustments are only added, at most 50. After a full refund the review of the order does not count.",
 	Description: "The same adjustment again changes nothing; another one with the same id is a conflict. The receipt itself does not change.",
 	HTTP:        Route{"POST", "/api/owner/order-receipts/{id}/adjustments", 200}, Doors: HTTP | MCP, For: Owners, Idempotent: true,
 	Access: Owner, Scope: ScopeOrders, Inward: true, Codes: []Code{Forbidden, NotFound, Conflict},
@@ -233,13 +248,13 @@ type ReceiptRef struct {
 // A ReceiptStatus is what anyone may know of a receipt.
 type ReceiptStatus struct {
 	ID        string     `json:"id" pattern:"^rcpt_"`
-	Status    string     `json:"status" enum:"valid,revoked"`
+	Status    string     `json:"status" enum:"valid,revoked,refunded" doc:"refunded: in full, as the shop says."`
 	RevokedAt *time.Time `json:"revokedAt" nullable:"true"`
 }
 
 var GetReceiptStatus = declare[ReceiptRef, ReceiptStatus](Operation{
 	Name: "get_receipt_status", Title: "Is an order receipt revoked",
-	Summary: "Whether an order receipt of this node is valid or revoked, by its jti. Nothing else of it is shown.",
+	Summary: "Whether an order receipt of this node is valid, revoked or its order refunded, by its jti. Nothing else of it is shown.",
 	Description: "Whoever holds the receipt verifies its signature with the keys of /.well-known/http-message-signatures-directory; " +
 		"this is the part that cannot be known offline.",
 	HTTP: Route{"GET", "/api/public/order-receipts/{id}", 200}, Doors: Everywhere, ReadOnly: true,

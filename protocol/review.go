@@ -2,8 +2,9 @@ package protocol
 
 import "time"
 
-// Reviews of businesses: feedback with the tag starred in an ERC-8004 reputation registry. Only what
-// proves a paid order counts (spec §2.6).
+// Reviews of businesses: feedback with the tag starred in an ERC-8004 reputation registry. Only what has a receipt
+// of the shop, or names a payment to it, counts (spec §2.6). A receipt is the shop's own word that somebody paid, so
+// it is called that and not "a paid order": here the words depart from spec §2.6 until the node knows orders.
 
 // A ReviewReason says why a review counts or not. Values are added and never renamed.
 type ReviewReason string
@@ -38,12 +39,18 @@ const (
 	PaymentPayee    ReviewReason = "payment-payee"
 	PaymentNothing  ReviewReason = "payment-nothing"
 	ReviewNotSeen   ReviewReason = "not-confirmed"
+	FormerOwner     ReviewReason = "former-owner"
+	ReceiptShop     ReviewReason = "receipt-shop"
+	OrderRefunded   ReviewReason = "order-refunded"
+	OrderTooSmall   ReviewReason = "order-too-small"
+	OrderCurrency   ReviewReason = "order-currency"
+	TooSoon         ReviewReason = "too-soon"
 	TooManyReviews  ReviewReason = "too-many"
 	ReviewIsChecked ReviewReason = "waiting"
 )
 
 var reviewReasons = map[ReviewReason]string{
-	ByReceipt:       "It has a receipt, signed by the node, for an order that the business says was paid by this account.",
+	ByReceipt:       "It has a receipt of the shop, signed by the node: the shop's word that this account paid an order.",
 	ByPayment:       "It names a payment on the chain from this account to the wallet of the business, before the review.",
 	NotStarred:      "It has no tag starred, so it is no rating.",
 	OutOfRange:      "Its value is not a rating from 0 to 100.",
@@ -62,7 +69,7 @@ var reviewReasons = map[ReviewReason]string{
 	ReceiptAgent:    "The receipt in its file is for another business.",
 	ReceiptClient:   "The receipt in its file is for another account.",
 	ReceiptUnknown:  "The node that issued the receipt in its file does not know it.",
-	ReceiptRevoked:  "The receipt in its file was revoked before the review.",
+	ReceiptRevoked:  "The shop has revoked the receipt in its file.",
 	ProofUsed:       "Another review has used the same order or payment.",
 	PaymentChain:    "The payment is on a chain that this node does not read.",
 	PaymentUnknown:  "The payment is in no final block of the chain.",
@@ -71,6 +78,12 @@ var reviewReasons = map[ReviewReason]string{
 	PaymentPayee:    "The payment went to another account than the wallet of the business.",
 	PaymentNothing:  "The transaction paid nothing from the account that gave the review.",
 	ReviewNotSeen:   "A second endpoint of the chain does not have it.",
+	FormerOwner:     "It, or its order, is from before the present owner got the identity: it is a former owner's.",
+	ReceiptShop:     "The receipt in its file is of another shop.",
+	OrderRefunded:   "The shop says that its order was refunded in full.",
+	OrderTooSmall:   "Its order is smaller than this node counts.",
+	OrderCurrency:   "Its order is in a currency that this node does not count.",
+	TooSoon:         "Another review of this account, less than 30 days before or after it, counts.",
 	TooManyReviews:  "The business has as many counted reviews as a node keeps.",
 	ReviewIsChecked: "It is being checked.",
 }
@@ -80,11 +93,12 @@ func (r ReviewReason) Text() string { return reviewReasons[r] }
 
 // Limits of reviews.
 const (
-	MaxReviewFile       = 64 << 10 // bytes
-	MaxReviewText       = 1000     // characters of a review that are shown
-	MaxReviewReplies    = 5        // answers of a business to one review that are kept, the newest
-	MaxCountedReviews   = 50_000   // of one identity
-	MaxUncountedReviews = 1000     // of one identity that are kept, the newest
+	MaxReviewFile       = 64 << 10            // bytes
+	MaxReviewText       = 1000                // characters of a review that are shown
+	MaxReviewReplies    = 5                   // answers of a business to one review that are kept, the newest
+	MaxCountedReviews   = 50_000              // of one identity
+	MaxUncountedReviews = 1000                // of one identity that are kept, the newest
+	ReviewsApart        = 30 * 24 * time.Hour // between two counted reviews of a shop by one account
 )
 
 // A ReviewOrder is the order that a receipt proves.
@@ -154,10 +168,10 @@ type FeedbackQuery struct {
 
 var ListReviews = declare[FeedbackQuery, Page[Review]](Operation{
 	Name: "list_reviews", Title: "List the reviews of a business",
-	Summary: "The reviews that make the reputation of a business, newest first, each with why it counts, the amount paid and where to check it.",
-	Description: "A review is final feedback with the tag starred in the chain's reputation registry (ERC-8004). It counts when its file proves a paid order: " +
-		"by a receipt that a trusted node signed, or by a payment to the wallet of the business; each is good for one review. " +
-		"Reviews belong to the chain identity: who buys it gets them. With uncounted, the newest 1,000 that do not count.",
+	Summary: "The reviews that make the reputation of a business, newest first, each with why it counts, the amount and where to check it.",
+	Description: "A review is final feedback with the tag starred in the chain's reputation registry (ERC-8004). It counts with a receipt of the shop " +
+		"(its own word, signed by a trusted node) or a payment to its wallet; each is good for one review, an account for one in 30 days. " +
+		"Those from before the present owner got the identity do not count. With uncounted, the newest 1,000 that do not.",
 	HTTP: Route{"GET", "/api/public/agents/{handle}/reviews", 200}, Doors: Everywhere, ReadOnly: true,
 	Codes:   []Code{NotFound, InvalidCursor},
 	Example: FeedbackQuery{HandleInput: HandleInput{Handle: "rao-tiffins"}},
@@ -190,7 +204,7 @@ var reviewDecision = ReviewDecision{ID: "rev_01k9y3v6k8e5w9q2x4z7c1m0ad", Reason
 var HideReview = declare[ReviewDecision, ReviewStanding](Operation{
 	Name: "hide_review", Title: "Hide the text of a review",
 	Summary: "Hides the text of one review on this node, with the address of its file and the answers to it. It counts as before.",
-	Description: "A review is on a chain, where nobody can delete it, and its rating is that of a paid order: so the reputation stays as it is. " +
+	Description: "A review is on a chain, where nobody can delete it, and its rating counts by its proof: so the reputation stays as it is. " +
 		"The moderation log says why. Hiding it again gives another reason.",
 	HTTP: Route{"POST", "/api/operator/reviews/{id}/hide", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
 	Codes: []Code{NotFound}, Example: reviewDecision,

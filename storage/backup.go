@@ -52,8 +52,12 @@ var invariants = []invariant{
 		(SELECT agent, count(*) AS n, sum(rating) AS stars FROM feedback WHERE state = 'counted' GROUP BY agent) f ON f.agent = s.agent
 		WHERE s.reviews <> COALESCE(f.n, 0) OR s.stars <> COALESCE(f.stars, 0)
 		UNION ALL SELECT f.agent FROM feedback f LEFT JOIN feedback_sum s ON s.agent = f.agent WHERE f.state = 'counted' AND s.agent IS NULL LIMIT 1`},
-	{"a reputation that is not the sum of the reviews", `SELECT p.handle FROM profile p LEFT JOIN feedback_sum s ON s.agent = p.erc8004
-		WHERE p.reviews <> COALESCE(s.reviews, 0) OR p.stars <> COALESCE(s.stars, 0) LIMIT 1`},
+	{"a reputation that is not the sum of the reviews", `SELECT profile.handle FROM profile
+		WHERE profile.reviews <> ` + shownOf("reviews", "profile.erc8004") + ` OR profile.stars <> ` + shownOf("stars", "profile.erc8004") + ` LIMIT 1`},
+	{"a counted review of a former owner", `SELECT f.id FROM feedback f JOIN feedback_agent a ON a.agent = f.agent AND f.place < a.since
+		WHERE f.state = 'counted' LIMIT 1`},
+	{"reviews of a profile whose owner is another than theirs", `SELECT e.handle FROM enrolment e JOIN feedback_agent a ON a.agent = e.erc8004 AND a.block IS NULL
+		WHERE e.ended_at IS NULL AND e.owner <> '' AND a.owner <> e.owner LIMIT 1`},
 	{"an order or payment that no counted review uses", `SELECT c.name FROM feedback_proof c LEFT JOIN feedback f ON f.id = c.feedback AND f.state = 'counted'
 		WHERE f.id IS NULL LIMIT 1`},
 	{"a counted review without its order or payment", `SELECT f.id FROM feedback f LEFT JOIN feedback_proof c ON c.name = f.proof AND c.feedback = f.id

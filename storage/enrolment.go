@@ -143,7 +143,10 @@ func (es Enrolments) put(ctx context.Context, e Enrolment, ended *time.Time, rea
 		ON CONFLICT (handle) DO UPDATE SET erc8004 = excluded.erc8004, owner = excluded.owner, wallet = excluded.wallet, block = excluded.block,
 		block_hash = excluded.block_hash, made_at = excluded.made_at, ended_at = excluded.ended_at, reason = excluded.reason`,
 		e.Handle, e.ERC8004, e.Owner, e.Wallet, int64(e.Block), e.BlockHash, millis(e.MadeAt), millisPtr(ended), string(reason))
-	return err
+	if err != nil || ended != nil {
+		return err
+	}
+	return es.tx.Feedbacks().enrolled(ctx, e)
 }
 
 // ErrKeyTaken is returned for a key that cannot become a profile's: another profile

@@ -58,6 +58,7 @@ type FeedbackDoc struct {
 	Responses []protocol.ReviewReply  `json:"responses,omitempty"`
 	Confirmed bool                    `json:"confirmed,omitempty"` // another endpoint has the event too
 	Names     []string                `json:"names,omitempty"`     // orders and payments that it uses up
+	PaidPlace int64                   `json:"paidPlace,omitempty"` // of the payment's transaction, see FeedbackPlace
 }
 
 // FeedbackPlace orders events as the chain does.
@@ -141,7 +142,11 @@ func (fs Feedbacks) Claim(ctx context.Context, id string, names []string) (bool,
 // Release gives back what feedback had used up. Feedback that did not count because of it is looked at
 // again.
 func (fs Feedbacks) Release(ctx context.Context, f Feedback) error {
-	if _, err := fs.tx.write(ctx, `DELETE FROM feedback_proof WHERE feedback = ?`, f.ID); err != nil || f.Proof == "" {
+	if _, err := fs.tx.write(ctx, `DELETE FROM feedback_proof WHERE feedback = ?`, f.ID); err != nil {
+		return err
+	}
+	if _, err := fs.tx.write(ctx, `UPDATE feedback SET state = ?, next_at = ?, tries = 0 WHERE agent = ? AND client = ? AND reason = ? AND id <> ?`,
+		string(FeedbackWaiting), millis(fs.tx.Now), f.Agent, f.Client, string(protocol.TooSoon), f.ID); err != nil || f.Proof == "" {
 		return err
 	}
 	_, err := fs.tx.write(ctx, `UPDATE feedback SET state = ?, next_at = ?, tries = 0 WHERE proof = ? AND proof <> '' AND reason = ? AND id <> ?`,
@@ -149,16 +154,15 @@ func (fs Feedbacks) Release(ctx context.Context, f Feedback) error {
 	return err
 }
 
-// Add changes the sum of an identity, and the reputation of the profile that is enrolled to it.
+// Add changes the sum of an identity, and the reputation of the profile that is enrolled to it. The caller has
+// locked the identity's reviews (Holding).
 func (fs Feedbacks) Add(ctx context.Context, agent string, reviews, stars int64) error {
 	if _, err := fs.tx.write(ctx, `INSERT INTO feedback_sum (agent, reviews, stars) VALUES (?, ?, ?)
 		ON CONFLICT (agent) DO UPDATE SET reviews = feedback_sum.reviews + excluded.reviews, stars = feedback_sum.stars + excluded.stars`,
 		agent, reviews, stars); err != nil {
 		return err
 	}
-	_, err := fs.tx.writeAside(ctx, `UPDATE profile SET reviews = (SELECT s.reviews FROM feedback_sum s WHERE s.agent = profile.erc8004),
-		stars = (SELECT s.stars FROM feedback_sum s WHERE s.agent = profile.erc8004) WHERE erc8004 = ?`, agent)
-	return err
+	return fs.show(ctx, agent)
 }
 
 // Sum returns how many reviews of an identity count, and the sum of their ratings.
@@ -188,7 +192,8 @@ func (fs Feedbacks) LastDue(ctx context.Context, agent string) (time.Time, error
 // count, and beyond the newest that wait: most of each.
 func (fs Feedbacks) Trim(ctx context.Context, agent string, most int) error {
 	for _, state := range []FeedbackState{FeedbackUncounted, FeedbackWaiting} {
-		if _, err := fs.tx.write(ctx, `DELETE FROM feedback WHERE agent = ? AND state = ? AND place <= (
+		// What names an order or a payment and waits has counted, or is decided at once.
+		if _, err := fs.tx.write(ctx, `DELETE FROM feedback WHERE agent = ? AND state = ? AND NOT (state = 'waiting' AND proof <> '') AND place <= (
 			SELECT place FROM feedback WHERE agent = ? AND state = ? ORDER BY place DESC LIMIT 1 OFFSET ?)`,
 			agent, string(state), agent, string(state), most); err != nil {
 			return err

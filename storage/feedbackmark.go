@@ -40,6 +40,7 @@ type FeedbackAgent struct {
 	Owner, Wallet string // of the enrolment, in lower case; "" when the chain was not asked yet, or for no wallet
 	Known         bool   // its events are read
 	Behind        *int64 // the block up to which, when not as far as those of the registry
+	From          uint64 // the newest final block when it was enrolled: it had this owner by then
 }
 
 // Agents returns the businesses that are enrolled to identities of a registry, in the order of those.
@@ -48,12 +49,15 @@ func (fs Feedbacks) Agents(ctx context.Context, registry string) ([]FeedbackAgen
 	if fs.tx.db.engine == enginePostgres {
 		kind = `p.draft::json ->> 'kind'`
 	}
-	rows, err := fs.tx.query(ctx, `SELECT p.erc8004, p.handle, COALESCE(e.owner, ''), COALESCE(e.wallet, ''), f.agent IS NOT NULL, f.block
+	rows, err := fs.tx.query(ctx, `SELECT p.erc8004, p.handle, COALESCE(e.owner, ''), COALESCE(e.wallet, ''), f.agent IS NOT NULL, f.block, COALESCE(e.block, 0)
 		FROM profile p LEFT JOIN feedback_agent f ON f.agent = p.erc8004
 		LEFT JOIN enrolment e ON e.handle = p.handle AND e.erc8004 = p.erc8004 AND e.ended_at IS NULL
 		WHERE p.erc8004 > ? AND p.erc8004 < ? AND `+kind+` = 'business' ORDER BY p.erc8004`, registry+":", registry+";")
 	return collect(rows, err, func(s scanner) (a FeedbackAgent, err error) {
-		return a, s.Scan(&a.Agent, &a.Handle, &a.Owner, &a.Wallet, &a.Known, &a.Behind)
+		var from int64
+		err = s.Scan(&a.Agent, &a.Handle, &a.Owner, &a.Wallet, &a.Known, &a.Behind, &from)
+		a.From = uint64(from)
+		return a, err
 	})
 }
 
@@ -64,11 +68,13 @@ func (fs Feedbacks) Agent(ctx context.Context, agent string) (FeedbackAgent, err
 }
 
 // PutAgent stores up to which block the events of an identity were read, when not as far as those of
-// the registry; nil: as far.
-func (fs Feedbacks) PutAgent(ctx context.Context, registry, agent string, behind *int64) error {
-	_, err := fs.tx.write(ctx, `INSERT INTO feedback_agent (agent, registry, block) VALUES (?, ?, ?) ON CONFLICT (agent) DO UPDATE SET block = excluded.block`,
-		agent, registry, behind)
-	return err
+// the registry; nil: as far. The owner is stored for one that is new.
+func (fs Feedbacks) PutAgent(ctx context.Context, registry string, a FeedbackAgent, behind *int64) error {
+	if _, err := fs.tx.write(ctx, `INSERT INTO feedback_agent (agent, registry, block, owner) VALUES (?, ?, ?, ?)
+		ON CONFLICT (agent) DO UPDATE SET block = excluded.block`, a.Agent, registry, behind, a.Owner); err != nil {
+		return err
+	}
+	return fs.show(ctx, a.Agent)
 }
 
 // Part notes, for identities that no profile has any more, up to which block their events were read.

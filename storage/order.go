@@ -25,6 +25,15 @@ type StoredReceipt struct {
 	n int64
 }
 
+// Refunded reports whether the completed adjustments of the order leave nothing of what was paid.
+func (r StoredReceipt) Refunded() bool {
+	left := r.Minor
+	for _, a := range r.Adjustments {
+		left += a.Back()
+	}
+	return len(r.Adjustments) > 0 && left <= 0
+}
+
 // receiptDoc is what no statement searches.
 type receiptDoc struct {
 	Lines       []protocol.OrderLine  `json:"lines,omitempty"`
@@ -117,6 +126,12 @@ const (
 // ByID returns a receipt; ErrNotFound when there is none.
 func (rs OrderReceipts) ByID(ctx context.Context, id string) (StoredReceipt, error) {
 	return scanReceipt(rs.tx.row(ctx, receiptByID, id))
+}
+
+// Lock holds a receipt as it is until the transaction ends, if there is one.
+func (rs OrderReceipts) Lock(ctx context.Context, id string) error {
+	_, err := scanReceipt(rs.tx.row(ctx, receiptByID+rs.tx.db.engine.ForUpdate(), id))
+	return orNothing(err)
 }
 
 // List returns the receipts of a shop, newest first, those of archives last; with an order only those of it.

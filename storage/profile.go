@@ -139,8 +139,7 @@ func (ps Profiles) put(ctx context.Context, p *StoredProfile, written time.Time)
 func (ps Profiles) save(ctx context.Context, r *profileRow) (err error) {
 	if r.Seq != 0 {
 		_, err = ps.tx.write(ctx, `UPDATE profile SET draft = ?, erc8004 = NULLIF(?, ''), key_hash = NULLIF(?, ''), identity_note = ?, listed = ?, meetings = ?,
-			updated_at = ?, reviews = COALESCE((SELECT f.reviews FROM feedback_sum f WHERE f.agent = ?), 0),
-			stars = COALESCE((SELECT f.stars FROM feedback_sum f WHERE f.agent = ?), 0) WHERE seq = ?`,
+			updated_at = ?, reviews = `+shownOf("reviews", "?")+`, stars = `+shownOf("stars", "?")+` WHERE seq = ?`,
 			r.Draft, r.ERC8004, r.KeyHash, r.IdentityNote, r.Listed, r.Meetings, r.UpdatedAt, r.ERC8004, r.ERC8004, r.Seq)
 	} else if err = ps.tx.dirty(); err == nil {
 		err = ps.tx.row(ctx, `INSERT INTO profile (handle, draft, erc8004, key_hash, identity_note, listed, attention, meetings, alive, last_seen_at,

@@ -20,6 +20,7 @@ func TestCheck_Reviews(t *testing.T) {
 		require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "rao", Name: "Rao", Kind: protocol.Business}, ERC8004: agent})
 			require.NoError(t, err)
+			require.NoError(t, tx.Feedbacks().PutAgent(ctx, "eip155:1:0x00000000000000000000000000000000000000aa", storage.FeedbackAgent{Agent: agent}, nil))
 			for i, id := range []string{"rev_a", "rev_b"} {
 				f := storage.Feedback{ID: id, Agent: agent, Client: "0x1", Index: uint64(i), Place: int64(i), At: tx.Now, State: storage.FeedbackCounted, Rating: 9000,
 					Proof: "payment " + id}
@@ -44,6 +45,8 @@ func TestCheck_Reviews(t *testing.T) {
 			{`UPDATE feedback_proof SET name = 'x' WHERE feedback = 'rev_b'`, `UPDATE feedback_proof SET name = 'payment rev_b' WHERE name = 'x'`,
 				"a counted review without its order or payment"},
 			{`UPDATE profile SET stars = 7`, `UPDATE profile SET stars = 18000`, "a reputation that is not the sum of the reviews"},
+			{`UPDATE feedback_agent SET since = 9`, `UPDATE feedback_agent SET since = 0`, "a counted review of a former owner"},
+			{`UPDATE feedback_agent SET block = 9`, `UPDATE feedback_agent SET block = NULL`, "a reputation that is not the sum of the reviews"},
 			{`UPDATE order_receipt SET n = 9 WHERE id = 'rcpt_rev_b'`, `UPDATE order_receipt SET n = 2 WHERE n = 9`, "order receipts with a gap"},
 			{`UPDATE order_receipt SET handle = 'gone'`, `UPDATE order_receipt SET handle = 'rao'`, "or of no profile: gone"},
 		} {

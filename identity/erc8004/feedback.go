@@ -30,9 +30,10 @@ const (
 	FeedbackGiven     FeedbackKind = "given"
 	FeedbackRevoked   FeedbackKind = "revoked"
 	FeedbackResponded FeedbackKind = "responded"
+	FeedbackMoved     FeedbackKind = "moved" // the agent itself was transferred, by the identity registry
 )
 
-// A Feedback is one event of a reputation registry. Its texts are a stranger's.
+// A Feedback is one event of a reputation registry, or a transfer of the agent. Its texts are a stranger's.
 type Feedback struct {
 	Kind                   FeedbackKind
 	Agent                  ID
@@ -44,6 +45,7 @@ type Feedback struct {
 	URI                    string
 	Hash                   [32]byte
 	Responder              string // of a response
+	Owner                  string // of a transfer to another account: that account
 	Block, LogIndex, Place uint64 // Place is that of the transaction in its block
 	Tx                     string
 	At                     time.Time // of the block
@@ -72,7 +74,7 @@ const MaxFeedbackAgents = 500
 const maxFeedbackText = 96 << 10
 
 // Feedback reads the next slice of final blocks after a mark, up to the block most unless that is 0, for
-// the events of agents of a registry, at most MaxFeedbackAgents. It makes two requests, and more while a provider refuses the size of the
+// the events of agents of a registry and their transfers, at most MaxFeedbackAgents. It makes two requests, and more while a provider refuses the size of the
 // slice, which is then halved. Errors wrap ErrUnavailable or ErrChainNotSupported.
 func (r *Reader) Feedback(ctx context.Context, registry ID, agents []*big.Int, after Mark, most uint64) (page FeedbackPage, err error) {
 	c, reputation, err := r.reputation(registry)
@@ -139,13 +141,16 @@ func (c *chain) feedbackSlice(
 	for {
 		step := c.feedbackRange.Load()
 		end := min(final, from+step-1)
-		var logs []feedbackLog
+		var logs, moves []feedbackLog
 		var last *header
 		elems := []rpc.BatchElem{headerElem(hexutil.Uint64(end).String(), &last)}
 		if len(ids) > 0 {
-			elems = append(elems, rpc.BatchElem{Method: "eth_getLogs", Result: &logs, Args: []any{map[string]any{
-				"address": at, "topics": []any{[]common.Hash{topicFeedback, topicRevoked, topicResponse}, ids},
-				"fromBlock": hexutil.Uint64(from), "toBlock": hexutil.Uint64(end)}}})
+			ask := func(address common.Address, result *[]feedbackLog, topics ...any) {
+				elems = append(elems, rpc.BatchElem{Method: "eth_getLogs", Result: result, Args: []any{map[string]any{
+					"address": address, "topics": topics, "fromBlock": hexutil.Uint64(from), "toBlock": hexutil.Uint64(end)}}})
+			}
+			ask(at, &logs, []common.Hash{topicFeedback, topicRevoked, topicResponse}, ids)
+			ask(registry.Registry, &moves, topicTransfer, nil, nil, ids)
 		}
 		err := e.batch(ctx, c.ID, elems)
 		for _, el := range elems {
@@ -175,7 +180,13 @@ func (c *chain) feedbackSlice(
 				return errors.New("eth_getLogs: unexpected event")
 			}
 		}
-		if page.Events, err = c.feedbackEvents(ctx, e, registry, logs); err != nil {
+		for _, l := range moves {
+			if n := uint64(l.Block); n < from || n > end || len(l.Topics) != 4 || l.Topics[0] != topicTransfer || !slices.Contains(ids, l.Topics[3]) ||
+				l.Address != registry.Registry || l.Removed {
+				return errors.New("eth_getLogs: unexpected event")
+			}
+		}
+		if page.Events, err = c.feedbackEvents(ctx, e, registry, append(logs, moves...)); err != nil {
 			return err
 		}
 		for i := range page.Events {
@@ -285,6 +296,10 @@ func decodeFeedback(l feedbackLog, registry ID) (f Feedback, ok bool) {
 	}
 	if len(l.Data) > maxFeedbackText {
 		return f, false
+	}
+	if l.Topics[0] == topicTransfer && len(l.Topics) == 4 {
+		f.Kind, f.Agent.AgentID, f.Owner = FeedbackMoved, l.Topics[3].Big(), addressText(common.BytesToAddress(l.Topics[2][:]))
+		return f, l.Topics[1] != l.Topics[2] && l.Topics[1] != (common.Hash{}) // not to the same account, nor the first owner
 	}
 	unpack := func(name string) ([]any, bool) {
 		values, err := feedbackABI.Unpack(name, l.Data)

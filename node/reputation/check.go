@@ -106,75 +106,126 @@ func (r *Reputation) conclude(ctx context.Context, tx *storage.Tx, f storage.Fee
 	}
 	f.NextAt = nil
 	if f.State == storage.FeedbackWaiting {
-		shop, err := tx.Feedbacks().Agent(ctx, f.Agent)
-		if err != nil && !errors.Is(err, storage.ErrNotFound) {
-			return err
-		}
-		if err := r.settle(ctx, tx, shop, &f); err != nil {
+		if err := r.settle(ctx, tx, &f); err != nil {
 			return err
 		}
 	}
 	return tx.Feedbacks().Put(ctx, f)
 }
 
-// settle decides feedback of which everything outside is known, and counts it.
-func (r *Reputation) settle(ctx context.Context, tx *storage.Tx, shop storage.FeedbackAgent, f *storage.Feedback) error {
-	if f.Client == shop.Owner || f.Client == shop.Wallet {
-		refuse(f, protocol.SelfReview)
+// settle decides feedback of which everything outside is known, and counts it. It waits while no profile is
+// enrolled to the identity.
+func (r *Reputation) settle(ctx context.Context, tx *storage.Tx, f *storage.Feedback) error {
+	shop, err := tx.Feedbacks().Agent(ctx, f.Agent)
+	if errors.Is(err, storage.ErrNotFound) {
 		return nil
 	}
-	reason := protocol.ByPayment
-	if o := f.Doc.Order; o != nil {
-		reason = protocol.ByReceipt
-		receipt, held, err := r.held(ctx, tx, f.Doc.Receipt, o.Issuer, o.Receipt, o.PaidAt, shop.Handle)
-		switch {
-		case err != nil:
-			return err
-		case !held && o.Issuer == r.Base:
-			refuse(f, protocol.ReceiptUnknown)
-			return nil
-		case held && receipt.RevokedAt != nil && !receipt.RevokedAt.After(f.At): // later, and the shop dislikes the review
-			refuse(f, protocol.ReceiptRevoked)
-			return nil
-		}
-	}
-	n, _, err := tx.Feedbacks().Sum(ctx, f.Agent)
 	if err != nil {
 		return err
 	}
-	if n >= protocol.MaxCountedReviews {
-		refuse(f, protocol.TooManyReviews)
-		return nil
+	h, err := tx.Feedbacks().Holding(ctx, f.Agent)
+	if err != nil {
+		return err
+	}
+	why, err := r.against(ctx, tx, shop, h, f)
+	if err != nil || why != "" {
+		refuse(f, why)
+		return err
 	}
 	if free, err := tx.Feedbacks().Claim(ctx, f.ID, f.Doc.Names); err != nil || !free {
 		refuse(f, protocol.ProofUsed)
 		return err
 	}
-	f.State, f.Reason, f.NextAt = storage.FeedbackCounted, reason, nil
+	f.State, f.Reason, f.NextAt = storage.FeedbackCounted, protocol.ByPayment, nil
+	if f.Doc.Order != nil {
+		f.Reason = protocol.ByReceipt
+	}
 	if err := tx.Feedbacks().Add(ctx, f.Agent, 1, f.Rating); err != nil {
 		return err
 	}
-	return r.announce(ctx, tx, shop.Handle, f)
+	return r.announce(ctx, tx, shop.Handle, h, f)
 }
 
-// held returns the receipt with the claims iss and jti if this node has it: one that it issued, or one of
-// another node that the shop brought with an archive, whose signature was verified then.
-func (r *Reputation) held(ctx context.Context, tx *storage.Tx, token, issuer, id string, paid time.Time, shop string) (s storage.StoredReceipt, ok bool,
-	err error,
+// against returns why feedback does not count, "" when nothing speaks against it.
+func (r *Reputation) against(ctx context.Context, tx *storage.Tx, shop storage.FeedbackAgent, h storage.Holding, f *storage.Feedback) (
+	protocol.ReviewReason, error,
 ) {
-	own := issuer == r.Base
-	if !own {
-		id = protocol.ForeignReceiptID(issuer, id, paid)
+	switch {
+	case f.Client == shop.Owner || f.Client == shop.Wallet:
+		return protocol.SelfReview, nil
+	case f.Place < h.Since, f.Doc.Payment != nil && f.Doc.PaidPlace < h.Since:
+		return protocol.FormerOwner, nil
 	}
-	s, err = tx.OrderReceipts().ByID(ctx, id)
+	if f.Doc.Order != nil {
+		if why, err := r.againstOrder(ctx, tx, shop, h, f); err != nil || why != "" {
+			return why, err
+		}
+	}
+	n, _, err := tx.Feedbacks().Sum(ctx, f.Agent)
+	if err != nil || n >= protocol.MaxCountedReviews {
+		return protocol.TooManyReviews, err
+	}
+	if used, err := tx.Feedbacks().Used(ctx, f.ID, f.Doc.Names); err != nil || used {
+		return protocol.ProofUsed, err
+	}
+	near, err := tx.Feedbacks().Near(ctx, f.Agent, f.Client, f.At, protocol.ReviewsApart)
+	if err != nil || near {
+		return protocol.TooSoon, err
+	}
+	return "", nil
+}
+
+// againstOrder returns why the receipt of feedback proves no order of the shop, or not enough.
+func (r *Reputation) againstOrder(ctx context.Context, tx *storage.Tx, shop storage.FeedbackAgent, h storage.Holding, f *storage.Feedback) (
+	protocol.ReviewReason, error,
+) {
+	c, ok := claimsOf(f.Doc.Receipt)
+	if !ok {
+		return protocol.ReceiptInvalid, nil
+	}
+	if err := tx.OrderReceipts().Lock(ctx, r.storedID(c)); err != nil { // its shop may revoke it meanwhile
+		return "", err
+	}
+	receipt, held, err := r.held(ctx, tx, f.Doc.Receipt, c, shop.Handle)
+	switch {
+	case err != nil:
+		return "", err
+	case !held && c.Issuer == r.Base:
+		return protocol.ReceiptUnknown, nil
+	case c.Issuer == r.Base && receipt.Handle != shop.Handle:
+		return protocol.ReceiptShop, nil
+	case !held && c.IssuedAt < h.SinceAt.Unix(): // of a trusted node, where the shop has another profile
+		return protocol.FormerOwner, nil
+	case held && receipt.RevokedAt != nil:
+		return protocol.ReceiptRevoked, nil
+	case held && receipt.Refunded():
+		return protocol.OrderRefunded, nil
+	}
+	return r.Floors.against(f.Doc.Order.Total), nil
+}
+
+// storedID is the id under which this node has a receipt, if it has it.
+func (r *Reputation) storedID(c protocol.OrderReceiptClaims) string {
+	if c.Issuer == r.Base {
+		return c.ID
+	}
+	return protocol.ForeignReceiptID(c.Issuer, c.ID, time.Unix(c.PaidAt, 0))
+}
+
+// held returns the receipt with those claims if this node has it: one that it issued, or one of
+// another node that the shop brought with an archive, whose signature was verified then.
+func (r *Reputation) held(ctx context.Context, tx *storage.Tx, token string, c protocol.OrderReceiptClaims, shop string) (s storage.StoredReceipt, ok bool, err error) {
+	s, err = tx.OrderReceipts().ByID(ctx, r.storedID(c))
 	if errors.Is(err, storage.ErrNotFound) {
 		return s, false, nil
 	}
-	return s, err == nil && (own && s.Issuer == "" || s.Issuer == issuer && s.Handle == shop && s.Token == token), err
+	own := c.Issuer == r.Base
+	return s, err == nil && (own && s.Issuer == "" || !own && s.Issuer == c.Issuer && s.Handle == shop && s.Token == token), err
 }
 
-// announce tells of a counted review in the feed, once.
-func (r *Reputation) announce(ctx context.Context, tx *storage.Tx, handle string, f *storage.Feedback) error {
+// announce tells of a counted review in the feed, once. What is read while not all events of the identity were
+// is no news, and may be a former owner's.
+func (r *Reputation) announce(ctx context.Context, tx *storage.Tx, handle string, h storage.Holding, f *storage.Feedback) error {
 	p, err := tx.Profiles().ByHandle(ctx, handle)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && p.Unlisted {
 		return nil
@@ -182,11 +233,21 @@ func (r *Reputation) announce(ctx context.Context, tx *storage.Tx, handle string
 	if err != nil {
 		return err
 	}
+	if f.FeedID != "" {
+		return tx.Feed().SetVisible(ctx, f.ID, true)
+	}
+	if h.Behind {
+		return nil
+	}
+	with := "with a receipt of the shop"
+	if f.Doc.Order == nil {
+		with = "with a payment on the chain"
+	}
 	f.FeedID = protocol.NewID(protocol.FeedID, tx.Now)
 	return tx.Feed().Append(ctx, protocol.FeedItem{
 		ID: f.FeedID, Type: protocol.FeedReview, At: tx.Now, Actor: r.Author(p, tx.Now),
 		Subject: protocol.Subject{Kind: "review", ID: f.ID, URL: r.Base + "/@" + handle + "/reviews", Title: p.Draft.Name},
-		Summary: fmt.Sprintf("%s has a review of %s of 5 for a paid order.", p.Draft.Name, starsText(f.Rating)), Untrusted: true,
+		Summary: fmt.Sprintf("%s has a review of %s of 5, %s.", p.Draft.Name, starsText(f.Rating), with), Untrusted: true,
 	})
 }
 
@@ -227,7 +288,7 @@ func (r *Reputation) check(ctx context.Context, f *storage.Feedback, blocked boo
 			return later
 		}
 	}
-	if f.Doc.PaidTx != "" && f.Doc.Payment == nil {
+	if f.Doc.PaidTx != "" && (f.Doc.Payment == nil || f.Doc.PaidPlace == 0) {
 		now := ""
 		if err := r.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 			shop, err := tx.Feedbacks().Agent(ctx, f.Agent)
@@ -370,7 +431,7 @@ func (r *Reputation) checkReceipt(ctx context.Context, f *storage.Feedback) (lat
 	if err := r.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		shop, err := tx.Feedbacks().Agent(ctx, f.Agent)
 		if err == nil {
-			_, held, err = r.held(ctx, tx, f.Doc.Receipt, claims.Issuer, claims.ID, time.Unix(claims.PaidAt, 0), shop.Handle)
+			_, held, err = r.held(ctx, tx, f.Doc.Receipt, claims, shop.Handle)
 		} else if errors.Is(err, storage.ErrNotFound) {
 			err = nil
 		}
@@ -404,8 +465,12 @@ func (r *Reputation) checkReceipt(ctx context.Context, f *storage.Feedback) (lat
 	if err != nil || json.Unmarshal(raw, &status) != nil || status.ID != order.Receipt {
 		return r.again(f, protocol.ReceiptUnknown)
 	}
-	if status.RevokedAt != nil && !status.RevokedAt.After(f.At) {
+	switch status.Status {
+	case "revoked":
 		refuse(f, protocol.ReceiptRevoked)
+		return 0
+	case "refunded":
+		refuse(f, protocol.OrderRefunded)
 		return 0
 	}
 	f.Doc.Order = order

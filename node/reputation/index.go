@@ -1,6 +1,7 @@
 package reputation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/big"
@@ -126,11 +127,11 @@ func (r *Reputation) index(ctx context.Context, registry string) (more bool, err
 func (r *Reputation) adopt(ctx context.Context, registry string, agents []storage.FeedbackAgent, final uint64) error {
 	return r.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		for _, a := range agents {
-			if a.Known {
+			if a.Known || a.Owner == "" { // whose it is, the chain says soon
 				continue
 			}
 			start := int64(max(final, backfill) - backfill)
-			if err := tx.Feedbacks().PutAgent(ctx, registry, a.Agent, &start); err != nil {
+			if err := tx.Feedbacks().PutAgent(ctx, registry, a, &start); err != nil {
 				return err
 			}
 		}
@@ -205,8 +206,11 @@ func (r *Reputation) rewind(ctx context.Context, registry string, from storage.F
 	moved, err := r.move(ctx, registry, &from, to, func(ctx context.Context, tx *storage.Tx) error {
 		for {
 			gone, err := tx.Feedbacks().DropAfter(ctx, registry, to.Block)
-			if err != nil || len(gone) == 0 {
+			if err != nil {
 				return err
+			}
+			if len(gone) == 0 {
+				return tx.Feedbacks().Unmoved(ctx, registry, to.Block)
 			}
 			for _, f := range gone {
 				if err := r.uncount(ctx, tx, f); err != nil {
@@ -244,16 +248,13 @@ func (r *Reputation) catchUp(ctx context.Context, registry string, id erc8004.ID
 		}); err != nil {
 			return false, err
 		}
-		lowest := int64(-1)
-		for _, a := range agents {
-			if a.Behind != nil && (lowest < 0 || *a.Behind < lowest) {
-				lowest = *a.Behind
-			}
-		}
-		if lowest < 0 {
+		// What the mark has not passed waits for it: the sale to the owner of an enrolment may be there.
+		agents = slices.DeleteFunc(agents, func(a storage.FeedbackAgent) bool { return a.Behind == nil || a.Owner == "" || a.From > mark.Block })
+		if len(agents) == 0 {
 			return false, nil
 		}
-		agents = slices.DeleteFunc(agents, func(a storage.FeedbackAgent) bool { return a.Behind == nil || *a.Behind != lowest })
+		lowest := *slices.MinFunc(agents, func(a, b storage.FeedbackAgent) int { return cmp.Compare(*a.Behind, *b.Behind) }).Behind
+		agents = slices.DeleteFunc(agents, func(a storage.FeedbackAgent) bool { return *a.Behind != lowest })
 		agents = agents[:min(len(agents), erc8004.MaxFeedbackAgents)]
 		page := erc8004.FeedbackPage{Upto: erc8004.Mark{Number: uint64(lowest)}}
 		if uint64(lowest) < mark.Block {
@@ -275,7 +276,7 @@ func (r *Reputation) catchUp(ctx context.Context, registry string, id erc8004.ID
 				upto = new(int64(min(mark.Block, now.Block)))
 			}
 			for _, a := range agents {
-				if err := tx.Feedbacks().PutAgent(ctx, registry, a.Agent, upto); err != nil {
+				if err := tx.Feedbacks().PutAgent(ctx, registry, a, upto); err != nil {
 					return false, err
 				}
 			}
@@ -373,6 +374,9 @@ func (r *Reputation) examineAll(ctx context.Context, id erc8004.ID, shops map[st
 
 // apply stores one event.
 func (r *Reputation) apply(ctx context.Context, tx *storage.Tx, shop storage.FeedbackAgent, e erc8004.Feedback, f *storage.Feedback) error {
+	if e.Kind == erc8004.FeedbackMoved {
+		return tx.Feedbacks().Moved(ctx, shop.Agent, e.Owner, storage.FeedbackPlace(e.Block, e.LogIndex), e.At)
+	}
 	old, err := tx.Feedbacks().Given(ctx, shop.Agent, e.Client, e.Index)
 	if err != nil && err != storage.ErrNotFound {
 		return err
@@ -380,7 +384,7 @@ func (r *Reputation) apply(ctx context.Context, tx *storage.Tx, shop storage.Fee
 	stored := err == nil
 	switch {
 	case e.Kind == erc8004.FeedbackGiven && !stored:
-		return r.insert(ctx, tx, shop, *f)
+		return r.insert(ctx, tx, *f)
 	case e.Kind == erc8004.FeedbackRevoked && stored && old.Reason != protocol.ReviewRevoked:
 		if err := r.uncount(ctx, tx, old); err != nil {
 			return err
@@ -403,9 +407,9 @@ func (r *Reputation) apply(ctx context.Context, tx *storage.Tx, shop storage.Fee
 }
 
 // insert stores new feedback: decided, where all is known, otherwise with a time for its check.
-func (r *Reputation) insert(ctx context.Context, tx *storage.Tx, shop storage.FeedbackAgent, f storage.Feedback) error {
+func (r *Reputation) insert(ctx context.Context, tx *storage.Tx, f storage.Feedback) error {
 	if f.State == storage.FeedbackWaiting && f.Doc.Confirmed && f.Doc.Order != nil {
-		if err := r.settle(ctx, tx, shop, &f); err != nil {
+		if err := r.settle(ctx, tx, &f); err != nil {
 			return err
 		}
 	}

@@ -220,9 +220,12 @@ func takeReceipt(f *storage.Feedback, c protocol.OrderReceiptClaims) {
 	}
 	f.Doc.Order = &protocol.ReviewOrder{Issuer: c.Issuer, Receipt: c.ID, Total: protocol.Money{Currency: c.Currency, Amount: c.Amount},
 		PaidAt: time.Unix(c.PaidAt, 0).UTC()}
-	f.Doc.Names = []string{strings.Join([]string{"order", c.Issuer, c.Agent, c.Order}, " "), strings.Join([]string{"receipt", c.Issuer, c.ID}, " ")}
+	f.Doc.Names = []string{strings.Join([]string{"order", c.Issuer, c.Agent, c.Order}, " "), receiptName(c)}
 	f.Proof = f.Doc.Names[0]
 }
+
+// receiptName is what feedback uses up of a receipt.
+func receiptName(c protocol.OrderReceiptClaims) string { return "receipt " + c.Issuer + " " + c.ID }
 
 // readPayment judges what a transaction paid. again is true when the chain may have it later.
 func readPayment(f *storage.Feedback, p erc8004.Payment, chainID uint64) (again bool) {
@@ -245,7 +248,7 @@ func readPayment(f *storage.Feedback, p erc8004.Payment, chainID uint64) (again 
 			paid.Token, decimals = &p.Token, p.Decimals
 		}
 		paid.Amount = decimalOf(p.Amount, decimals)
-		f.Doc.Payment = paid
+		f.Doc.Payment, f.Doc.PaidPlace = paid, storage.FeedbackPlace(p.Block, 0)
 		f.Doc.Names = []string{"payment " + paid.Chain + " " + paid.Transaction}
 		f.Proof = f.Doc.Names[0]
 	}

@@ -34,6 +34,7 @@ type Reputation struct {
 	Chain   *erc8004.Reader // nil when no chain is configured
 	Client  *http.Client    // of node/outbound, for the files of reviews and the keys of trusted nodes
 	Trusted []string        // addresses of other nodes whose receipts prove an order
+	Floors  Floors          // least totals of orders
 	Every   time.Duration   // pause between two looks at the chain
 	Pace    time.Duration   // between two files that are fetched for one business
 	Pauses  []time.Duration // before the next try of a file or node that does not answer; then it is given up
@@ -188,15 +189,41 @@ func (r *Reputation) receipt(ctx context.Context, tx *storage.Tx, c protocol.Cal
 	return s, err
 }
 
-// Revoke ends a receipt. Reviews that were given before stay counted: a shop must not be able to
-// take back the receipts of those it dislikes.
+// Revoke ends a receipt. The review that counts with it does so no longer: the receipt is the shop's word, which it
+// takes back; the review stays listed, with its rating and that reason.
 func (r *Reputation) Revoke(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ReceiptRevocation) (protocol.OrderReceipt, error) {
 	s, err := r.receipt(ctx, tx, c, in.OrderReceiptRef)
 	if err != nil || s.RevokedAt != nil {
 		return r.shown(s), err
 	}
 	s.RevokedAt, s.Reason = &tx.Now, in.Reason
-	return r.shown(s), tx.OrderReceipts().Put(ctx, s)
+	if err := tx.OrderReceipts().Put(ctx, s); err != nil {
+		return protocol.OrderReceipt{}, err
+	}
+	return r.shown(s), r.withdraw(ctx, tx, s, protocol.ReceiptRevoked)
+}
+
+// withdraw takes the review that counts with a receipt out of the sum.
+func (r *Reputation) withdraw(ctx context.Context, tx *storage.Tx, s storage.StoredReceipt, why protocol.ReviewReason) error {
+	c, ok := claimsOf(s.Token)
+	if !ok {
+		return nil
+	}
+	if _, err := tx.Feedbacks().Holding(ctx, c.Agent); err != nil {
+		return err
+	}
+	f, err := tx.Feedbacks().ByProof(ctx, receiptName(c))
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil
+	}
+	if err == nil {
+		err = r.uncount(ctx, tx, f)
+	}
+	if err != nil {
+		return err
+	}
+	refuse(&f, why)
+	return tx.Feedbacks().Put(ctx, f)
 }
 
 // Adjust adds an adjustment to the order of a receipt.
@@ -220,10 +247,13 @@ func (r *Reputation) Adjust(ctx context.Context, tx *storage.Tx, c protocol.Call
 		return protocol.OrderReceipt{}, protocol.Errorf(protocol.Conflict, "an order has at most %d adjustments", protocol.MaxAdjustments)
 	}
 	s.Adjustments = append(s.Adjustments, a)
-	return r.shown(s), tx.OrderReceipts().Put(ctx, s)
+	if err := tx.OrderReceipts().Put(ctx, s); err != nil || !s.Refunded() {
+		return r.shown(s), err
+	}
+	return r.shown(s), r.withdraw(ctx, tx, s, protocol.OrderRefunded)
 }
 
-// Status says whether a receipt is revoked, and nothing else.
+// Status says whether a receipt is revoked or its order refunded in full, and nothing else.
 func (r *Reputation) Status(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.ReceiptRef) (protocol.ReceiptStatus, error) {
 	s, err := tx.OrderReceipts().ByID(ctx, in.ID)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && s.Issuer != "" {
@@ -233,8 +263,11 @@ func (r *Reputation) Status(ctx context.Context, tx *storage.Tx, _ protocol.Call
 		return protocol.ReceiptStatus{}, err
 	}
 	status := protocol.ReceiptStatus{ID: s.ID, Status: "valid", RevokedAt: s.RevokedAt}
-	if s.RevokedAt != nil {
+	switch {
+	case s.RevokedAt != nil:
 		status.Status = "revoked"
+	case s.Refunded():
+		status.Status = "refunded"
 	}
 	return status, nil
 }

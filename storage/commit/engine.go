@@ -106,7 +106,7 @@ func passing(err error) bool {
 }
 
 const sqlitePragmas = "_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)&_pragma=synchronous(full)" +
-	"&_pragma=foreign_keys(1)&_pragma=temp_store(memory)&_pragma=cache_size(-16000)" +
+	"&_pragma=foreign_keys(1)&_pragma=secure_delete(1)&_pragma=temp_store(memory)&_pragma=cache_size(-16000)" +
 	"&_pragma=trusted_schema(0)&_pragma=journal_size_limit(67108864)" +
 	"&_pragma=wal_autocheckpoint(4000)&_defensive=1"
 

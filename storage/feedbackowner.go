@@ -1,0 +1,176 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"stoa/protocol"
+)
+
+// Reviews belong to an identity and its owner together: those from before the present owner got the token are
+// a former owner's, and in no sum. Transfers are read with the reviews, in the order of the chain; an
+// enrolment of another owner, which comes before its transfer was read, ends the earlier ones at once.
+
+// A Holding says who has an identity, and since when.
+type Holding struct {
+	Owner   string    // address in lower case; "" when not known
+	Since   int64     // place of the transfer to the owner; 0 when none was read
+	SinceAt time.Time // its time
+	Behind  bool      // not all events of the identity were read: nothing of it is shown
+}
+
+// Holding returns who has an identity, and locks its reviews; all is zero for one that is not read.
+func (fs Feedbacks) Holding(ctx context.Context, agent string) (h Holding, err error) {
+	var at int64
+	err = fs.tx.row(ctx, `SELECT owner, since, since_at, block IS NOT NULL FROM feedback_agent WHERE agent = ?`+fs.tx.db.engine.ForUpdate(), agent).
+		Scan(&h.Owner, &h.Since, &at, &h.Behind)
+	h.SinceAt = moment(at)
+	return h, orNothing(err)
+}
+
+// Moved notes a final transfer of an identity: what was given before it is a former owner's. An enrolment that is
+// older ends, if the poller has not ended it.
+func (fs Feedbacks) Moved(ctx context.Context, agent, owner string, place int64, at time.Time) error {
+	e, err := fs.tx.Enrolments().ByIdentity(ctx, agent)
+	if err == nil && e.bound() && e.Owner != owner && place > FeedbackPlace(e.Block+1, 0) {
+		err = fs.tx.Enrolments().End(ctx, "node", e, protocol.EndedByOwner)
+	}
+	if err = orNothing(err); err != nil {
+		return err
+	}
+	h, err := fs.Holding(ctx, agent)
+	if err != nil || place <= h.Since {
+		return err
+	}
+	if _, err := fs.tx.write(ctx, `UPDATE feedback_agent SET owner = ?, since = ?, since_at = ? WHERE agent = ?`, owner, place, millis(at), agent); err != nil {
+		return err
+	}
+	return fs.retire(ctx, agent, place)
+}
+
+// enrolled compares the owner of a new enrolment with that of the reviews. Those of another one end, also where
+// the transfer was not read yet, and nothing is shown until all was read up to the block of the enrolment.
+func (fs Feedbacks) enrolled(ctx context.Context, e Enrolment) error {
+	h, err := fs.Holding(ctx, e.ERC8004)
+	if err == nil { // what waited for a profile
+		_, err = fs.tx.write(ctx, `UPDATE feedback SET next_at = ? WHERE agent = ? AND state = ? AND next_at IS NULL`,
+			millis(fs.tx.Now), e.ERC8004, string(FeedbackWaiting))
+	}
+	if err != nil {
+		return err
+	}
+	if h.Owner == e.Owner {
+		return fs.show(ctx, e.ERC8004)
+	}
+	var upto int64
+	err = fs.tx.row(ctx, `SELECT COALESCE(a.block, m.block, 0) FROM feedback_agent a LEFT JOIN feedback_mark m ON m.registry = a.registry
+		WHERE a.agent = ?`, e.ERC8004).Scan(&upto)
+	if err == ErrNotFound { // it is read from now on
+		return nil
+	}
+	if err == nil {
+		_, err = fs.tx.write(ctx, `UPDATE feedback_agent SET block = ? WHERE agent = ?`, upto, e.ERC8004)
+	}
+	if err == nil && e.bound() {
+		// Everything that is stored was given before the transfer: it would have been read otherwise.
+		since := FeedbackPlace(uint64(upto)+1, 0)
+		if _, err = fs.tx.write(ctx, `UPDATE feedback_agent SET owner = ?, since = ?, since_at = ? WHERE agent = ?`,
+			e.Owner, since, millis(fs.tx.Now), e.ERC8004); err == nil {
+			err = fs.retire(ctx, e.ERC8004, since)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return fs.show(ctx, e.ERC8004)
+}
+
+const feedbackBefore = `agent = ? AND state = ? AND place < ?`
+
+// retire takes the feedback before a place out of the sum: it is a former owner's.
+func (fs Feedbacks) retire(ctx context.Context, agent string, place int64) error {
+	var n, stars int64
+	counted := []any{agent, string(FeedbackCounted), place}
+	if err := fs.tx.row(ctx, `SELECT count(*), COALESCE(sum(rating), 0) FROM feedback WHERE `+feedbackBefore, counted...).Scan(&n, &stars); err != nil {
+		return err
+	}
+	if n > 0 {
+		for _, text := range []string{
+			`DELETE FROM feedback_proof WHERE feedback IN (SELECT id FROM feedback WHERE ` + feedbackBefore + `)`,
+			`UPDATE feed SET visible = FALSE WHERE subject_id IN (SELECT id FROM feedback WHERE ` + feedbackBefore + `)`,
+		} {
+			if _, err := fs.tx.write(ctx, text, counted...); err != nil {
+				return fmt.Errorf("reviews of a former owner: %w", err)
+			}
+		}
+		if err := fs.Add(ctx, agent, -n, -stars); err != nil {
+			return err
+		}
+	}
+	for _, state := range []FeedbackState{FeedbackCounted, FeedbackWaiting} {
+		if _, err := fs.tx.write(ctx, `UPDATE feedback SET state = ?, reason = ?, next_at = NULL WHERE `+feedbackBefore,
+			string(FeedbackUncounted), string(protocol.FormerOwner), agent, string(state), place); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Unmoved forgets the transfers of a registry after a block, which the chain replaced: the identities are read
+// again from their first review on.
+func (fs Feedbacks) Unmoved(ctx context.Context, registry string, block uint64) error {
+	rows, err := fs.tx.query(ctx, `SELECT agent FROM feedback_agent WHERE registry = ? AND since >= ?`, registry, FeedbackPlace(block+1, 0))
+	agents, err := collect(rows, err, scanText)
+	for _, agent := range agents {
+		if err == nil {
+			_, err = fs.tx.write(ctx, `UPDATE feedback SET state = ?, next_at = at, tries = 0 WHERE agent = ? AND state = ? AND reason = ?`,
+				string(FeedbackWaiting), agent, string(FeedbackUncounted), string(protocol.FormerOwner))
+		}
+		if err == nil {
+			_, err = fs.tx.write(ctx, `UPDATE feedback_agent SET since = 0, since_at = 0, block = (SELECT COALESCE(min(f.block) - 1, ?) FROM feedback f
+				WHERE f.agent = feedback_agent.agent) WHERE agent = ?`, int64(block), agent)
+		}
+		if err == nil {
+			err = fs.show(ctx, agent)
+		}
+	}
+	return err
+}
+
+// shownOf is a part of the sum of an identity as its profile shows it: nothing until all its events were read.
+func shownOf(part, agent string) string {
+	return `COALESCE((SELECT s.` + part + ` FROM feedback_sum s JOIN feedback_agent a ON a.agent = s.agent AND a.block IS NULL WHERE s.agent = ` + agent + `), 0)`
+}
+
+// show brings the reputation of the profile that is enrolled to an identity into step with its sum.
+func (fs Feedbacks) show(ctx context.Context, agent string) error {
+	_, err := fs.tx.writeAside(ctx, `UPDATE profile SET reviews = `+shownOf("reviews", "profile.erc8004")+`, stars = `+shownOf("stars", "profile.erc8004")+
+		` WHERE erc8004 = ?`, agent)
+	return err
+}
+
+const feedbackRecent = `SELECT 1 FROM feedback WHERE agent = ? AND client = ? AND state = 'counted' AND at > ? AND at < ? LIMIT 1`
+
+// Near reports whether feedback of a client on an identity counts that was given less than so long before or
+// after a time.
+func (fs Feedbacks) Near(ctx context.Context, agent, client string, at time.Time, within time.Duration) (bool, error) {
+	var one int
+	err := fs.tx.row(ctx, feedbackRecent, agent, client, millis(at.Add(-within)), millis(at.Add(within))).Scan(&one)
+	return err == nil, orNothing(err)
+}
+
+// Used reports whether other feedback has used up one of the names.
+func (fs Feedbacks) Used(ctx context.Context, id string, names []string) (bool, error) {
+	if len(names) == 0 {
+		return false, nil
+	}
+	var n int
+	err := fs.tx.row(ctx, `SELECT count(*) FROM feedback_proof WHERE name IN (`+marks(len(names))+`) AND feedback <> ?`, append(toAny(names), id)...).Scan(&n)
+	return n > 0, err
+}
+
+// ByProof returns the counted feedback that used up a name; ErrNotFound when none did.
+func (fs Feedbacks) ByProof(ctx context.Context, name string) (Feedback, error) {
+	return scanFeedback(fs.tx.row(ctx, `SELECT `+feedbackColumns+` FROM feedback WHERE id = (SELECT feedback FROM feedback_proof WHERE name = ?)`, name))
+}
