@@ -1,12 +1,12 @@
 package storage
 
-// bidInvariants are about the money of bids. Each refund is in full: what is too little for a
-// provider is a task of the board's owner.
+// bidInvariants are about the money of bids. Each refund is in full, but nothing below a rupee is sent back of a payment that
+// got a slot (protocol.ExcessRefund).
 var bidInvariants = []invariant{
 	{"a payment that neither got a slot nor goes back in full", `SELECT p.id FROM payment p WHERE NOT p.placed
 		AND p.paise <> (SELECT COALESCE(sum(r.paise), 0) FROM refund r WHERE r.payment = p.id) LIMIT 1`},
 	{"a payment of more than its bid whose rest does not go back", `SELECT p.id FROM payment p JOIN bid b ON b.id = p.bid WHERE p.placed
-		AND p.paise > b.paise AND p.paise - b.paise > (SELECT COALESCE(sum(r.paise), 0) FROM refund r WHERE r.payment = p.id) LIMIT 1`},
+		AND p.paise - b.paise >= 100 AND p.paise - b.paise > (SELECT COALESCE(sum(r.paise), 0) FROM refund r WHERE r.payment = p.id) LIMIT 1`},
 	{"a payment of which more goes back than came in", `SELECT p.id FROM payment p
 		WHERE p.paise < (SELECT COALESCE(sum(r.paise), 0) FROM refund r WHERE r.payment = p.id) LIMIT 1`},
 	{"a bid that has, or had, a slot and was not paid for it", `SELECT b.id FROM bid b WHERE b.state IN ('live', 'ended', 'outbid', 'removed', 'unanswered')

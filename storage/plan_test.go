@@ -163,7 +163,7 @@ func TestPlans(t *testing.T) {
 	add("events to prune", `SELECT id FROM pay_event WHERE `+oldPayEvents, 1)
 	add("payments of a board", paymentsOfBoard, "x", "y", 21)
 	add("refund by its id at the provider", refundByReference, "x", "y")
-	add("refund of a payment", refundOfPayment, "x", "y", "z", 1)
+	add("refunds of a payment", refundsOfPayment, "x")
 	add("open refunds", openRefunds, "x", "y", 21)
 	add("ledger of a month", ledgerOfMonth, "x", 1, 2)
 	add("does a board owe", owing, "x", "x")
@@ -221,7 +221,7 @@ func TestPlans(t *testing.T) {
 		"unpaid bids without a slot": "bid_held", "due bids": "bid_held bid_claimed", "bids on a board": "bid_bidder", "bids on the node": "bid_bidder",
 		"lapsed bids": "bid_lapsed", "denied bids": "bid_denied", "unpaid bids": "bid_state", "bids of a board": "bid_board",
 		"bids of a board in a state": "bid_state", "bids to prune": "bid_unpaid", "events to prune": "pay_event_done",
-		"payments of a board": "payment_board", "refund by its id at the provider": "refund_reference", "refund of a payment": "refund_payment",
+		"payments of a board": "payment_board", "refund by its id at the provider": "refund_reference", "refunds of a payment": "refund_payment",
 		"open refunds": "refund_open", "ledger of a month": "ledger_board", "does a board owe": "refund_open", "does an account owe": "bid_account refund_open",
 		"payment account of a webhook": "sqlite_autoindex_payment_account_2",
 		"busy times of a profile":      "calendar_busy_handle", "event of a meeting": "sqlite_autoindex_meeting_event_1",

@@ -91,7 +91,11 @@ func (a *Attention) endHold(ctx context.Context, tx *storage.Tx, bid *storage.St
 	if bid.State == protocol.BidClaimed {
 		return a.move(ctx, tx, bid, protocol.BidUnconfirmed, "the owner did not confirm the payment in time")
 	}
-	if err := a.move(ctx, tx, bid, protocol.BidLapsed, "not paid within 20 minutes"); err != nil {
+	note := "not paid within 20 minutes"
+	if bid.Link.ID == "" { // the provider was away all the time
+		bid.Link.Failed, note = noLink, noLink
+	}
+	if err := a.move(ctx, tx, bid, protocol.BidLapsed, note); err != nil {
 		return err
 	}
 	return cancelLink(ctx, tx, bid)
