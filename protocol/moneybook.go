@@ -11,7 +11,7 @@ import (
 // A MoneyRow is one movement of money on an attention board, for the owner's books.
 type MoneyRow struct {
 	At        time.Time
-	Paise     int64  // minor units of Currency: positive for a payment, negative for a refund
+	Paise     int64 // minor units of Currency: positive for a payment, negative for a refund
 	Currency  string
 	Receipt   string // number of the payment's receipt
 	Payer     string // as the bidder gave it

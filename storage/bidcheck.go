@@ -30,6 +30,9 @@ var bidInvariants = []invariant{
 		WHERE r.state = 'done' AND (l.n IS NULL OR l.paise <> -r.paise OR l.bid <> r.bid OR l.board <> r.board) LIMIT 1`},
 	{"a line of the ledger without its payment, or its refund that is done", `SELECT l.payment FROM ledger l LEFT JOIN payment p ON p.id = l.payment
 		LEFT JOIN refund r ON r.id = l.refund AND r.payment = l.payment AND r.state = 'done' WHERE p.id IS NULL OR l.refund <> '' AND r.id IS NULL LIMIT 1`},
+	{"a board whose disputes are counted wrong", `SELECT b.id FROM attention_board b WHERE b.disputes <>
+		(SELECT count(DISTINCT d.dispute) FROM bid d WHERE d.board = b.id AND d.dispute > '') LIMIT 1`},
+	{"a dispute of a payment that is decided", `SELECT b.id FROM bid b WHERE b.dispute IS NOT NULL AND b.state <> 'unconfirmed' LIMIT 1`},
 	{"receipts with a gap", `SELECT min(n.payment) FROM receipt_no n GROUP BY n.board, n.year HAVING count(*) <> max(n.n) LIMIT 1`},
 	{"a bid in the feed that was removed, never live, or is a test", `SELECT f.subject_id FROM feed f JOIN bid b ON b.id = f.subject_id
 		WHERE f.visible AND f.type = 'attention_bid' AND (b.test OR EXISTS (SELECT 1 FROM bid_move m WHERE m.bid = b.id AND m.state = 'removed')

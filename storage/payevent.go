@@ -51,10 +51,11 @@ func (ps Payments) EndEvent(ctx context.Context, id int64, outcome string) error
 	return err
 }
 
-// What events are looked for by. They come without their body, the oldest first, at most 100.
+// What events are looked for by: the bid or the payment's id at its provider, both with the account that signed them; the provider's id of
+// the event. They come without their body, the oldest first, at most 100.
 const (
-	EventsOfBid     = `bid = ? AND bid <> ''`
-	EventsOfPayment = `payment_id = ? AND payment_id <> ''`
+	EventsOfBid     = `bid = ? AND bid <> '' AND account = ?`
+	EventsOfPayment = `payment_id = ? AND payment_id <> '' AND account = ?`
 	EventsNamed     = `event_id = ?`
 )
 
@@ -62,9 +63,9 @@ func eventsQuery(by string) string {
 	return `SELECT id, provider, account, event_id, bid, payment_id, head, at, done_at, outcome FROM pay_event WHERE ` + by + ` ORDER BY id LIMIT 100`
 }
 
-// Events returns the events of a bid, of the payment with that id at its provider, or with an id of the provider.
-func (ps Payments) Events(ctx context.Context, by, key string) ([]PayEvent, error) {
-	rows, err := ps.tx.query(ctx, eventsQuery(by), key)
+// Events returns the events that are found by a key.
+func (ps Payments) Events(ctx context.Context, by string, key ...any) ([]PayEvent, error) {
+	rows, err := ps.tx.query(ctx, eventsQuery(by), key...)
 	return collect(rows, err, func(s scanner) (e PayEvent, err error) {
 		var at int64
 		var done *int64

@@ -15,7 +15,7 @@ type StoredPayment struct {
 	Provider                protocol.PayName
 	Payee                   string // what PaymentID is unique within: an address or an account
 	PaymentID, Reference    string // at the provider; of the bank
-	Paise                   int64 // minor units of Currency
+	Paise                   int64  // minor units of Currency
 	Currency                string
 	Placed                  bool // it paid for a slot
 	Test                    bool

@@ -70,7 +70,8 @@ func (rs Refunds) Save(ctx context.Context, r *StoredRefund) error {
 	if err := rs.tx.row(ctx, `SELECT state FROM refund WHERE id = ?`, r.ID).Scan(&was); err != nil || was == RefundDone {
 		return err
 	}
-	if _, err := rs.tx.write(ctx, `UPDATE refund SET paise = ?, state = ?, reference = ?, tries = ?, last_error = ?, done_at = ?, round = ?, unsure = ? WHERE id = ?`,
+	if _, err := rs.tx.write(ctx, `UPDATE refund SET paise = ?, state = ?, reference = ?, tries = ?, last_error = ?, done_at = ?,
+		round = ?, unsure = ? WHERE id = ?`,
 		r.Paise, string(r.State), r.Reference, r.Tries, storable(r.LastError), millisPtr(r.DoneAt), r.Round, r.Unsure, r.ID); err != nil {
 		return err
 	}

@@ -46,6 +46,9 @@ func (a *Attention) Apply(ctx context.Context, tx *storage.Tx, account *storage.
 		return "", err
 	}
 	bid.Paid = true
+	if err := a.decided(ctx, tx, bid); err != nil {
+		return "", err
+	}
 	switch {
 	case ev.Currency != protocol.Rupee:
 		return "another currency", a.returned(ctx, tx, bid, payment, payment.Paise, "paid in another currency")

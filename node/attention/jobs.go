@@ -144,13 +144,13 @@ func (a *Attention) linkNow(ctx context.Context, bid *storage.StoredBid, account
 	case errors.Is(err, pay.ErrAmount):
 		return protocol.Invalid(protocol.Fault{Pointer: "/amount", Code: "out-of-range", Detail: err.Error()})
 	case err == nil:
-		bid.Link = linkOf(bid, 1, link)
+		bid.Link = linkOf(bid, 1, link, bid.BidAt)
 	}
 	return nil
 }
 
-func linkOf(bid *storage.StoredBid, attempt int, l pay.Link) storage.BidLink {
-	return storage.BidLink{Attempt: attempt, Ref: pay.Ref(bid.ID, attempt), ID: l.ProviderID, URL: l.URL, UPI: l.UPI, ExpiresAt: l.ExpiresAt}
+func linkOf(bid *storage.StoredBid, attempt int, l pay.Link, at time.Time) storage.BidLink {
+	return storage.BidLink{At: at, Attempt: attempt, Ref: pay.Ref(bid.ID, attempt), ID: l.ProviderID, URL: l.URL, UPI: l.UPI, ExpiresAt: l.ExpiresAt}
 }
 
 // linked stores a link, or why there is none.
@@ -165,7 +165,7 @@ func (a *Attention) linked(ctx context.Context, tx *storage.Tx, bid *storage.Sto
 	}
 	switch {
 	case failed == nil:
-		bid.Link = linkOf(bid, attempt, link)
+		bid.Link = linkOf(bid, attempt, link, tx.Now)
 		if err := tx.Bids().Save(ctx, bid); err != nil {
 			return err
 		}
@@ -380,7 +380,8 @@ func storeEvents(ctx context.Context, tx *storage.Tx, account *storage.PaymentAc
 	if err != nil {
 		return err
 	}
-	e := &storage.PayEvent{Provider: string(account.Provider), Account: account.ID, EventID: events[0].EventID, Payment: events[0].PaymentID, Head: read, Raw: body}
+	e := &storage.PayEvent{Provider: string(account.Provider), Account: account.ID, EventID: events[0].EventID, Head: read, Raw: body}
+	e.Payment = events[0].PaymentID
 	if bid, _, ok := pay.ParseRef(events[0].Ref); ok {
 		e.Bid = bid
 	}

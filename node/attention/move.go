@@ -43,6 +43,11 @@ func (a *Attention) move(ctx context.Context, tx *storage.Tx, bid *storage.Store
 	if to != protocol.BidLive {
 		bid.FreeAt = time.Time{}
 	}
+	return a.remark(ctx, tx, bid, note)
+}
+
+// remark adds to the history of a bid, whose state has changed or only what is said of it, and tells both sides.
+func (a *Attention) remark(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid, note string) error {
 	if err := tx.Bids().Move(ctx, bid, note); err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (a *Attention) Bids(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 	if err != nil || b == nil {
 		return out, err
 	}
-	found, err := tx.Bids().List(ctx, b.ID, in.State, in.Size(), in.After)
+	found, err := listBids(ctx, tx, b.ID, in)
 	if err != nil {
 		return out, err
 	}
@@ -102,6 +102,13 @@ func (a *Attention) Bids(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 		out.Items = append(out.Items, one)
 	}
 	return out, nil
+}
+
+func listBids(ctx context.Context, tx *storage.Tx, board string, in protocol.BidQuery) (protocol.Page[storage.StoredBid], error) {
+	if in.Disputed {
+		return tx.Bids().ListDisputed(ctx, board, in.Size(), in.After)
+	}
+	return tx.Bids().List(ctx, board, in.State, in.Size(), in.After)
 }
 
 // GetBid returns one bid on a board of the caller.
