@@ -171,7 +171,7 @@ func TestPlans(t *testing.T) {
 	add("bids by a payment's id", bidsByPaymentID, "x")
 	add("bids by the bank's reference", bidsByReference, "x")
 	add("bids by a refund's reference", bidsByTransfer, "x")
-	add("next job of a subject", nextJob, "x", "y")
+	add("next job of a subject", nextJob, "x", "y", "z")
 	add("disputes of a board", countDisputes, "x")
 	add("disputed bids", disputedBids, "x", "y", 21)
 	add("unconfirmed bids", unconfirmedBids, "x", true, 1, 100)
@@ -236,7 +236,7 @@ func TestPlans(t *testing.T) {
 		"payments of a board": "payment_board", "refund by its id at the provider": "refund_reference", "refunds of a payment": "refund_payment",
 		"events of a bid": "pay_event_bid", "events of a payment": "pay_event_payment", "events by their id": "pay_event_named",
 		"events with an outcome": "pay_event_payment", "bids by UTR": "bid_utr", "bids by a payment's id": "payment_named",
-		"bids by the bank's reference": "payment_reference", "bids by a refund's reference": "refund_reference", "next job of a subject": "job_dedupe",
+		"bids by the bank's reference": "payment_reference", "bids by a refund's reference": "refund_reference", "next job of a subject": "job_lane",
 		"disputes of a board": "bid_dispute", "disputed bids": "bid_disputed", "unconfirmed bids": "bid_unconfirmed",
 		"open refunds": "refund_open", "ledger of a month": "ledger_board", "does a board owe": "refund_open", "does an account owe": "bid_account refund_open",
 		"payment account of a webhook": "sqlite_autoindex_payment_account_2",

@@ -31,13 +31,13 @@ func (ps Payments) BidsOf(ctx context.Context, of string) (bids []string, err er
 	return bids, nil
 }
 
-const nextJob = `SELECT run_at FROM job WHERE state = 'waiting' AND dedupe > ? AND dedupe < ? ORDER BY dedupe LIMIT 1`
+const nextJob = `SELECT run_at FROM job WHERE lane = ? AND blocked IS NOT NULL AND dedupe > ? AND dedupe < ? LIMIT 1`
 
-// DueAt returns when the waiting job of a kind about a subject, which its dedupe key names after the kind, runs; ErrNotFound when there
-// is none.
-func (js Jobs) DueAt(ctx context.Context, kind JobKind, subject string) (at time.Time, err error) {
+// DueAt returns when the waiting job of a lane, of a kind and about a subject, which its dedupe key names after the kind, runs; ErrNotFound
+// when there is none.
+func (js Jobs) DueAt(ctx context.Context, lane string, kind JobKind, subject string) (at time.Time, err error) {
 	var run int64
 	prefix := string(kind) + " " + subject
-	err = js.tx.row(ctx, nextJob, prefix+" ", prefix+"!").Scan(&run)
+	err = js.tx.row(ctx, nextJob, lane, prefix+" ", prefix+"!").Scan(&run)
 	return moment(run), err
 }

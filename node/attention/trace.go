@@ -176,7 +176,7 @@ func (a *Attention) addPayments(ctx context.Context, tx *storage.Tx, t *protocol
 	}
 	refunds, err := tx.Refunds().OfBid(ctx, bid.ID)
 	for i := range refunds {
-		err = errors.Join(err, a.addRefunded(ctx, tx, t, &refunds[i]))
+		err = errors.Join(err, a.addRefunded(ctx, tx, t, &refunds[i], bid.Account))
 	}
 	return err
 }
@@ -193,7 +193,7 @@ func (a *Attention) addEvents(ctx context.Context, tx *storage.Tx, t *protocol.M
 			step.Note = words
 		}
 		if e.DoneAt == nil {
-			at, err := a.when(ctx, tx, storage.PayEventJob, e.Account+" "+strconv.FormatInt(e.ID, 10))
+			at, err := a.when(ctx, tx, e.Account, storage.PayEventJob, e.Account+" "+strconv.FormatInt(e.ID, 10))
 			if err != nil {
 				return err
 			}
@@ -206,7 +206,7 @@ func (a *Attention) addEvents(ctx context.Context, tx *storage.Tx, t *protocol.M
 }
 
 // addRefunded adds a refund, and what has to happen next with it.
-func (a *Attention) addRefunded(ctx context.Context, tx *storage.Tx, t *protocol.MoneyTrace, r *storage.StoredRefund) error {
+func (a *Attention) addRefunded(ctx context.Context, tx *storage.Tx, t *protocol.MoneyTrace, r *storage.StoredRefund, account string) error {
 	of := protocol.MoneyStep{Amount: new(protocol.MoneyOf(r.Currency, r.Paise)), ID: r.ID}
 	owed := of
 	owed.At, owed.What, owed.Note = &r.CreatedAt, "refund owed", r.Why
@@ -222,7 +222,7 @@ func (a *Attention) addRefunded(ctx context.Context, tx *storage.Tx, t *protocol
 		t.Next = append(t.Next, of)
 		return nil
 	}
-	at, err := a.when(ctx, tx, storage.RefundJob, r.ID)
+	at, err := a.when(ctx, tx, account, storage.RefundJob, r.ID)
 	if err != nil {
 		return err
 	}
@@ -253,7 +253,7 @@ func (a *Attention) nextOfBid(ctx context.Context, tx *storage.Tx, t *protocol.M
 	case protocol.BidHeld:
 		add("the payer pays; otherwise the bid lapses", bid.HoldUntil)
 		if bid.Link.ID == "" {
-			at, err := a.when(ctx, tx, storage.BidLinkJob, bid.ID)
+			at, err := a.when(ctx, tx, bid.Account, storage.BidLinkJob, bid.ID)
 			if err != nil {
 				return err
 			}
@@ -273,16 +273,16 @@ func (a *Attention) nextOfBid(ctx context.Context, tx *storage.Tx, t *protocol.M
 		}
 		add("its time on the board is over", bid.EndsAt)
 	}
-	at, err := a.when(ctx, tx, storage.BidPollJob, bid.ID)
+	at, err := a.when(ctx, tx, bid.Account, storage.BidPollJob, bid.ID)
 	if err == nil && at != nil {
 		add("the payment provider is asked for payments", *at)
 	}
 	return err
 }
 
-// when returns when the waiting job of a kind about a subject runs; nil when there is none.
-func (a *Attention) when(ctx context.Context, tx *storage.Tx, kind storage.JobKind, subject string) (*time.Time, error) {
-	at, err := tx.Jobs().DueAt(ctx, kind, subject)
+// when returns when the waiting job of a kind about a subject, of a payment account, runs; nil when there is none.
+func (a *Attention) when(ctx context.Context, tx *storage.Tx, account string, kind storage.JobKind, subject string) (*time.Time, error) {
+	at, err := tx.Jobs().DueAt(ctx, "pay:"+account, kind, subject)
 	if err != nil {
 		return nil, ignoreNotFound(err)
 	}

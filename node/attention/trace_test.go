@@ -79,7 +79,7 @@ func TestTrace(t *testing.T) {
 		require.Contains(w.t, next[1], "the payment provider makes the refund, and is asked how far it is INR 50.00")
 		require.Contains(w.t, next[2], "the refund is requested, there is no answer yet, and it is tried again INR 700.00 (")
 		for _, of := range []string{
-			w.bid(bid).Payments[0].ID, payment, refund.ID, h.Header.Get("X-Razorpay-Event-Id"), "rfnd_Fake0000000006", w.bid(bid).Payments[0].Reference,
+			w.bid(bid).Payments[0].ID, payment, refund.ID, h.Header.Get("X-Razorpay-Event-Id"), w.bid(bid).Refunds[0].Reference, w.bid(bid).Payments[0].Reference,
 		} {
 			same, err := w.traced(of)
 			require.NoError(w.t, err, of)
