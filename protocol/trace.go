@@ -6,7 +6,7 @@ import "time"
 
 // A TraceQuery names a payment by any id that somebody has of it.
 type TraceQuery struct {
-	Of string `json:"of" minLength:"4" maxLength:"80" doc:"A bid_, pay_ or rfd_ id, the bank's reference (UTR), or the provider's id of a payment, refund or event." example:"431298765012"`
+	ID string `json:"id" minLength:"4" maxLength:"80" doc:"A bid_, pay_ or rfd_ id, the bank's reference (UTR), or the provider's id of a payment, refund or event." example:"431298765012"`
 }
 
 // A MoneyStep is one thing that happened to a bid's money, or has to happen next.
@@ -42,7 +42,7 @@ var TracePayment = declare[TraceQuery, MoneyTraces](Operation{
 	Name: "trace_payment", Title: "Trace a payment",
 	Summary: "The life of a bid's payment and refunds in words and times, and what has to happen next.",
 	HTTP:    Route{"GET", "/api/operator/money", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	ReadOnly: true, NoStore: true, Codes: []Code{NotFound}, Example: TraceQuery{Of: "431298765012"},
+	ReadOnly: true, NoStore: true, Codes: []Code{NotFound}, Example: TraceQuery{ID: "431298765012"},
 })
 
 var TraceOwnPayment = declare[TraceQuery, MoneyTraces](Operation{
@@ -50,5 +50,5 @@ var TraceOwnPayment = declare[TraceQuery, MoneyTraces](Operation{
 	Summary: "The life of a payment for a bid on a board of yours, in words and times, and what has to happen next.",
 	HTTP:    Route{"GET", "/api/owner/money", 200}, Doors: HTTP | MCP, For: Owners,
 	Access: Owner, Scope: ScopeAttention, ReadOnly: true, NoStore: true, Codes: []Code{NotFound},
-	Example: TraceQuery{Of: "431298765012"},
+	Example: TraceQuery{ID: "431298765012"},
 })

@@ -16,12 +16,12 @@ type adminMoneyCmd struct {
 }
 
 type moneyTraceCmd struct {
-	Of string `arg:"" help:"A bid_, pay_ or rfd_ id, the bank's reference (UTR), or the provider's id of a payment, refund or event."`
+	ID string `arg:"" help:"A bid_, pay_ or rfd_ id, the bank's reference (UTR), or the provider's id of a payment, refund or event."`
 }
 
 func (c *moneyTraceCmd) Run(w *world, all *adminCmd) error {
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		found, err := node.Do(ctx, a, protocol.TracePayment, protocol.TraceQuery{Of: c.Of})
+		found, err := node.Do(ctx, a, protocol.TracePayment, protocol.TraceQuery{ID: c.ID})
 		if err != nil {
 			return err
 		}

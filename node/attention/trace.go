@@ -22,12 +22,12 @@ const maxTraced = 10
 
 // Trace traces a payment for an operator.
 func (a *Attention) Trace(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.TraceQuery) (protocol.MoneyTraces, error) {
-	return a.trace(ctx, tx, in.Of, func(string) bool { return true })
+	return a.trace(ctx, tx, in.ID, func(string) bool { return true })
 }
 
 // TraceOwn traces a payment on a board of the caller. Others' are not found.
 func (a *Attention) TraceOwn(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.TraceQuery) (protocol.MoneyTraces, error) {
-	return a.trace(ctx, tx, in.Of, func(handle string) bool { return owns(c, handle) })
+	return a.trace(ctx, tx, in.ID, func(handle string) bool { return owns(c, handle) })
 }
 
 // trace traces what an id leads to, on boards that may be seen.
@@ -124,12 +124,19 @@ func (a *Attention) traceBid(ctx context.Context, tx *storage.Tx, id string, see
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range moves {
+	reported := -1 // the last report, of which the reference is kept
+	for i, m := range moves {
 		step := protocol.MoneyStep{At: &m.At, What: moveWords[m.State], Note: m.Note}
 		if m.Note == saysOnceMore {
 			step.What = "payment disputed"
 		}
+		if m.State == protocol.BidClaimed || m.Note == saysOnceMore {
+			reported = i
+		}
 		t.Steps = append(t.Steps, step)
+	}
+	if reported >= 0 {
+		t.Steps[reported].Reference = bid.UTR
 	}
 	if bid.Link.ID != "" {
 		t.Steps = append(t.Steps, protocol.MoneyStep{At: orNever(bid.Link.At), What: "payment link made", Reference: bid.Link.ID})

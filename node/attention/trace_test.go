@@ -15,7 +15,7 @@ import (
 
 func (w *world) traced(of string) (got protocol.MoneyTraces, err error) {
 	err = w.read(func(ctx context.Context, tx *storage.Tx) error {
-		got, err = w.Trace(ctx, tx, protocol.Caller{Standing: protocol.Operator}, protocol.TraceQuery{Of: of})
+		got, err = w.Trace(ctx, tx, protocol.Caller{Standing: protocol.Operator}, protocol.TraceQuery{ID: of})
 		return err
 	})
 	return got, err
@@ -144,7 +144,7 @@ func TestTrace_Own(t *testing.T) {
 		for _, of := range []string{got.Bid.ID, utr(1), w.bid(got.Bid.ID).Payments[0].ID} {
 			for who, want := range map[string]protocol.Code{"asha": "", "ravi": protocol.NotFound} {
 				err := w.read(func(ctx context.Context, tx *storage.Tx) error {
-					_, err := w.TraceOwn(ctx, tx, owner(who), protocol.TraceQuery{Of: of})
+					_, err := w.TraceOwn(ctx, tx, owner(who), protocol.TraceQuery{ID: of})
 					return err
 				})
 				require.Equal(w.t, want, protocol.CodeOf(err), "%s %s", who, of)

@@ -10,7 +10,7 @@ import (
 
 // readMoney traces what the operator asks for, if anything.
 func (o *operatorView) readMoney(s *Web, r *http.Request) error {
-	if o.Form.get("of") == "" {
+	if o.Form.get("id") == "" {
 		return nil
 	}
 	var found protocol.MoneyTraces
@@ -26,7 +26,7 @@ func (o *operatorView) readMoney(s *Web, r *http.Request) error {
 // ownMoneyPage traces the money of a bid for the owner of its board.
 func (s *Web) ownMoneyPage(w http.ResponseWriter, r *http.Request) {
 	var found protocol.MoneyTraces
-	err := s.invokeSignedIn(r, protocol.TraceOwnPayment.Operation, map[string]any{"of": r.PathValue("of")}, &found)
+	err := s.invokeSignedIn(r, protocol.TraceOwnPayment.Operation, map[string]any{"id": r.PathValue("of")}, &found)
 	switch {
 	case protocol.CodeOf(err) == protocol.Unauthorized:
 		redirect(w, r, "/sign-in")
