@@ -28,7 +28,7 @@ func (d *doors) bid(op *protocol.Operation, args map[string]any) bool {
 	case protocol.AnswerBid.Operation, protocol.ApproveBid.Operation, protocol.RemoveBid.Operation, protocol.MarkRefunded.Operation:
 		paid = true
 	case protocol.GetBid.Operation, protocol.WithdrawBid.Operation, protocol.GetPayment.Operation, protocol.ClaimPayment.Operation,
-		protocol.GetOwnBid.Operation, protocol.ConfirmBidPayment.Operation, protocol.DenyBidPayment.Operation:
+		protocol.DisputePayment.Operation, protocol.GetOwnBid.Operation, protocol.ConfirmBidPayment.Operation, protocol.DenyBidPayment.Operation:
 	default:
 		return false
 	}
@@ -38,6 +38,10 @@ func (d *doors) bid(op *protocol.Operation, args map[string]any) bool {
 	switch utr := newUTR(); {
 	case op == protocol.ClaimPayment.Operation:
 		args["utr"] = utr
+	case op == protocol.DisputePayment.Operation:
+		args["utr"] = utr
+		d.good("POST", "/api/public/payment/claim", fmt.Sprintf(`{"utr":%q,"payToken":%q}`, utr, secret), "", nil)
+		d.good("POST", "/api/owner/bids/"+made.Bid.ID+"/deny", `{}`, d.token, nil)
 	case op == protocol.DenyBidPayment.Operation:
 		d.good("POST", "/api/public/payment/claim", fmt.Sprintf(`{"utr":%q,"payToken":%q}`, utr, secret), "", nil)
 	case op == protocol.ConfirmBidPayment.Operation:
@@ -69,10 +73,12 @@ func (d *doors) reopen(rail protocol.PayName) {
 	}
 	d.good("PUT", "/api/owner/attention", `{"handle":"asha","floor":500,"slots":3}`, d.token, nil)
 	d.good("POST", "/api/owner/attention/close", `{"handle":"asha"}`, d.token, nil)
-	var claimed protocol.Page[protocol.OwnBid]
-	d.good("GET", "/api/owner/bids?handle=asha&state=claimed&limit=100", "", d.token, &claimed)
-	for _, b := range claimed.Items {
-		d.good("POST", "/api/owner/bids/"+b.ID+"/deny", `{}`, d.token, nil)
+	for _, which := range []string{"state=claimed", "disputed=true"} {
+		var undecided protocol.Page[protocol.OwnBid]
+		d.good("GET", "/api/owner/bids?handle=asha&limit=100&"+which, "", d.token, &undecided)
+		for _, b := range undecided.Items {
+			d.good("POST", "/api/owner/bids/"+b.ID+"/deny", `{}`, d.token, nil)
+		}
 	}
 	d.good("PUT", "/api/owner/payment-account", account, d.token, nil)
 	d.good("PUT", "/api/owner/attention", `{"handle":"asha","floor":500,"slots":3}`, d.token, nil)

@@ -185,6 +185,7 @@ func bidForms() []formRow {
 			return map[string]string{"id": args["id"].(string), "given": args["statusToken"].(string)}
 		}, fields: map[string][]string{"statusToken": {"{given}", "stoa_read_x", ""}}},
 		{op: protocol.WithdrawBid.Operation, page: "/bids/{id}", read: own},
+		{op: protocol.DisputePayment.Operation, page: "/bids/{id}", read: own, fields: map[string][]string{"utr": {"4{n}", "", "12345", "letters"}}},
 		{op: protocol.ClaimPayment.Operation, page: "/pay/{payToken}", id: "claim", read: "/api/owner/bids?handle=asha&limit=1",
 			fields: map[string][]string{"utr": {"4{n}", "", "12345", "letters"}}},
 		{op: protocol.PressSandbox.Operation, page: "/pay/{payToken}", id: "button", read: "/api/owner/bids?handle=asha&limit=1",

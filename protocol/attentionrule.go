@@ -167,12 +167,23 @@ func UnusedRefund(paise int64, liveAt, endsAt, now time.Time, fullHours int) int
 		return paise
 	}
 	part := new(big.Int).Mul(big.NewInt(paise), big.NewInt(unused.Milliseconds()))
-	back := part.Quo(part, big.NewInt(whole.Milliseconds())).Int64()
-	if back < MinFloor {
+	return movable(part.Quo(part, big.NewInt(whole.Milliseconds())).Int64())
+}
+
+// ExcessRefund returns what goes back of a payment that is more than its bid: nothing below a rupee.
+func ExcessRefund(paid, bid int64) int64 { return movable(paid - bid) }
+
+// movable returns an amount that providers move, otherwise 0.
+func movable(paise int64) int64 {
+	if paise < MinFloor {
 		return 0
 	}
-	return back
+	return paise
 }
+
+// SentBack reports whether a bid that is paid has all of its money back, so that it keeps no slot: less than a rupee of
+// the payment is left, after everything that was sent back of it or is to be.
+func SentBack(paid, back int64) bool { return movable(paid-back) == 0 }
 
 // AnonymousSlots is how many slots of a board anonymous bidders may keep together: half of them.
 func AnonymousSlots(slots int) int { return max(1, (slots+1)/2) }

@@ -72,6 +72,7 @@ type Bid struct {
 	Reason        *string     `json:"reason" doc:"Why the owner removed it; null otherwise."`
 	Refunds       []BidRefund `json:"refunds"`
 	Receipt       *Receipt    `json:"receipt" required:"true" orNull:"true" doc:"Receipt for the payment; null while there is none."`
+	DisputedAt    *time.Time  `json:"disputedAt" doc:"When the payer disputed that the payment was not confirmed; null for never."`
 	History       []BidMove   `json:"history" doc:"Every state, oldest first."`
 	Note          string      `json:"note" doc:"What to do next, in words."`
 	Untrusted     bool        `json:"untrusted_content" doc:"Always true."`

@@ -29,7 +29,8 @@ type OwnBid struct {
 // A BidQuery selects bids on a board of the caller.
 type BidQuery struct {
 	Owned
-	State BidState `json:"state,omitempty" enum:"held,claimed,unconfirmed,lapsed,withdrawn,live,outbid,ended,removed,unanswered,refund_due,refunding,refunded,refund_failed" doc:"Only bids in this state. claimed: waiting for you to confirm the payment. refunding, refund_failed: may be waiting for you to refund."`
+	State    BidState `json:"state,omitempty" enum:"held,claimed,unconfirmed,lapsed,withdrawn,live,outbid,ended,removed,unanswered,refund_due,refunding,refunded,refund_failed" doc:"Only bids in this state. claimed: waiting for you to confirm the payment. refunding, refund_failed: may be waiting for you to refund."`
+	Disputed bool     `json:"disputed,omitempty" doc:"Only those whose payer disputes that you did not confirm the payment: confirm or deny it."`
 	Paging
 }
 

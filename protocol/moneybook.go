@@ -11,7 +11,8 @@ import (
 // A MoneyRow is one movement of money on an attention board, for the owner's books.
 type MoneyRow struct {
 	At        time.Time
-	Paise     int64  // positive for a payment, negative for a refund
+	Paise     int64 // minor units of Currency: positive for a payment, negative for a refund
+	Currency  string
 	Receipt   string // number of the payment's receipt
 	Payer     string // as the bidder gave it
 	Board     string // handle
@@ -30,7 +31,7 @@ var moneyColumns = []string{
 
 // MoneyCSV returns rows as a file of comma-separated values (RFC 4180) in UTF-8. It begins with a
 // byte order mark, without which spreadsheets read names in other scripts wrongly. Date and time are
-// those of India; the amount is in rupees, negative for a refund, so that a column can be added up.
+// those of India; the amount is negative for a refund, so that those of one currency can be added up.
 //
 // Texts come from strangers and a spreadsheet runs a cell that begins as a formula does, so such a
 // cell gets an apostrophe, which spreadsheets show as plain text ("CSV injection").
@@ -41,7 +42,7 @@ func MoneyCSV(rows []MoneyRow) []byte {
 	w.UseCRLF = true
 	w.Write(moneyColumns) // a bytes.Buffer takes everything
 	for _, r := range rows {
-		at, kind, amount, test := r.At.In(India), "payment", MoneyOf(Rupee, max(r.Paise, -r.Paise)).Amount, ""
+		at, kind, amount, test := r.At.In(India), "payment", MoneyOf(r.Currency, max(r.Paise, -r.Paise)).Amount, ""
 		if r.Paise < 0 {
 			kind, amount = "refund", "-"+amount
 		}
@@ -49,7 +50,7 @@ func MoneyCSV(rows []MoneyRow) []byte {
 			test = "TEST"
 		}
 		w.Write([]string{
-			at.Format(time.DateOnly), at.Format(time.TimeOnly), kind, amount, Rupee, cell(r.Receipt), cell(r.Payer), cell(r.Board), cell(r.Bid),
+			at.Format(time.DateOnly), at.Format(time.TimeOnly), kind, amount, cell(r.Currency), cell(r.Receipt), cell(r.Payer), cell(r.Board), cell(r.Bid),
 			cell(r.Provider), cell(r.PaymentID), cell(r.RefundID), cell(r.Reference), cell(r.Note), test,
 		})
 	}

@@ -17,19 +17,22 @@ type AttentionBoard struct {
 	ID, Handle           string // Handle is "" once the profile is deleted
 	Open                 bool
 	Account              string // id of the payment account in use, "" for none
+	Disputes             int    // known payers with an undecided dispute
 	Terms                protocol.BoardTerms
 	CreatedAt, UpdatedAt time.Time
 }
 
 // Accepts reports whether the board takes bids.
-func (b *AttentionBoard) Accepts() bool { return b.Open && b.Terms.Accepting && b.Account != "" }
+func (b *AttentionBoard) Accepts() bool {
+	return b.Open && b.Terms.Accepting && b.Account != "" && !protocol.Disputed(b.Disputes)
+}
 
-const boardColumns = `seq, id, COALESCE(handle, ''), open, COALESCE(account, ''), doc, created_at, updated_at`
+const boardColumns = `seq, id, COALESCE(handle, ''), open, COALESCE(account, ''), disputes, doc, created_at, updated_at`
 
 func scanBoard(s scanner) (b AttentionBoard, err error) {
 	var doc []byte
 	var created, updated int64
-	if err = s.Scan(&b.Seq, &b.ID, &b.Handle, &b.Open, &b.Account, &doc, &created, &updated); err != nil {
+	if err = s.Scan(&b.Seq, &b.ID, &b.Handle, &b.Open, &b.Account, &b.Disputes, &doc, &created, &updated); err != nil {
 		return b, err
 	}
 	b.CreatedAt, b.UpdatedAt = moment(created), moment(updated)
@@ -214,7 +217,7 @@ func (bs AttentionBoards) List(ctx context.Context, category string, limit int, 
 	found, err := collect(rows, err, func(s scanner) (l ListedBoard, err error) {
 		var doc, draft, account []byte
 		var created, updated int64
-		if err = s.Scan(&l.Seq, &l.ID, &l.Handle, &l.Open, &l.Account, &doc, &created, &updated, &draft, &account); err != nil {
+		if err = s.Scan(&l.Seq, &l.ID, &l.Handle, &l.Open, &l.Account, &l.Disputes, &doc, &created, &updated, &draft, &account); err != nil {
 			return l, err
 		}
 		l.CreatedAt, l.UpdatedAt = moment(created), moment(updated)
@@ -234,7 +237,7 @@ func (bs AttentionBoards) List(ctx context.Context, category string, limit int, 
 }
 
 func boardsQuery(category string, before int64, limit int) (string, []any) {
-	const columns = `b.seq, b.id, COALESCE(b.handle, ''), b.open, COALESCE(b.account, ''), b.doc, b.created_at, b.updated_at, p.draft,
+	const columns = `b.seq, b.id, COALESCE(b.handle, ''), b.open, COALESCE(b.account, ''), b.disputes, b.doc, b.created_at, b.updated_at, p.draft,
 		COALESCE((SELECT a.doc FROM payment_account a WHERE a.id = b.account), '{}')`
 	if category == "" {
 		return `SELECT ` + columns + ` FROM attention_board b JOIN profile p ON p.handle = b.handle WHERE b.listed AND b.seq < ? ORDER BY b.seq DESC LIMIT ?`,

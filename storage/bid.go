@@ -18,11 +18,12 @@ type StoredBid struct {
 	Paise              int64
 	Bidder             string // who made it, as limits know it; "" once that is forgotten
 	Anonymous          bool
-	Test               bool   // no money moves
-	Denied             bool   // the owner denied a claimed payment
-	Paid               bool   // it has, or had, money: never deleted
-	UTR                string // the payer's reference, "" for none
-	Account            string // id of the payment account that it is paid to
+	Test               bool    // no money moves
+	Denied             bool    // the owner denied a claimed payment
+	Paid               bool    // it has, or had, money: never deleted
+	UTR                string  // the payer's reference, "" for none
+	Dispute            *string // by whom the owner's silence is disputed, undecided: "" for a stranger; nil for nobody
+	Account            string  // id of the payment account that it is paid to
 	TokenHash, PayHash [32]byte
 	BidAt              time.Time
 	HoldUntil          time.Time // with BidHeld and BidClaimed
@@ -55,12 +56,14 @@ type BidDoc struct {
 	FeedID    string              `json:"feedId,omitempty"`
 
 	AnsweredAt time.Time `json:"answeredAt"`
+	DisputedAt time.Time `json:"disputedAt,omitzero"` // when the payer said once more to have paid
 }
 
 // A BidLink is the payment link of a bid at its provider.
 type BidLink struct {
 	Attempt   int       `json:"attempt"` // 1 on the first
 	Ref       string    `json:"ref,omitempty"`
+	At        time.Time `json:"at,omitzero"`  // when it was made
 	ID        string    `json:"id,omitempty"` // at the provider, "" while there is none
 	URL       string    `json:"url,omitempty"`
 	UPI       string    `json:"upi,omitempty"`
@@ -69,13 +72,13 @@ type BidLink struct {
 }
 
 const bidColumns = `id, board, state, hold, COALESCE(slot_no, 0), paise, bidder, anonymous, test, denied, paid, COALESCE(utr, ''), account,
-	token_hash, pay_hash, bid_at, COALESCE(hold_until, 0), COALESCE(free_at, 0), moved_at, moves, doc`
+	token_hash, pay_hash, bid_at, COALESCE(hold_until, 0), COALESCE(free_at, 0), moved_at, moves, dispute, doc`
 
 func scanBid(s scanner) (b StoredBid, err error) {
 	var token, pay, doc []byte
 	var at, until, free, moved int64
 	if err = s.Scan(&b.ID, &b.Board, &b.State, &b.Hold, &b.Slot, &b.Paise, &b.Bidder, &b.Anonymous, &b.Test, &b.Denied, &b.Paid, &b.UTR, &b.Account,
-		&token, &pay, &at, &until, &free, &moved, &b.Moves, &doc); err != nil {
+		&token, &pay, &at, &until, &free, &moved, &b.Moves, &b.Dispute, &doc); err != nil {
 		return b, err
 	}
 	copy(b.TokenHash[:], token)
@@ -153,10 +156,10 @@ func (bs Bids) Save(ctx context.Context, b *StoredBid) error {
 	if err != nil {
 		return fmt.Errorf("encode bid: %w", err)
 	}
-	return one(bs.tx.write(ctx, `UPDATE bid SET state = ?, hold = ?, slot_no = ?, denied = ?, paid = ?, utr = NULLIF(?, ''),
+	return one(bs.tx.write(ctx, `UPDATE bid SET state = ?, hold = ?, slot_no = ?, denied = ?, paid = ?, utr = NULLIF(?, ''), dispute = ?,
 		hold_until = ?, free_at = ?, moved_at = ?, moves = ?, doc = ? WHERE id = ?`,
-		string(b.State), string(b.Hold), nullable(int64(b.Slot)), b.Denied, b.Paid, b.UTR, nullable(millis(b.HoldUntil)), nullable(millis(b.FreeAt)),
-		millis(b.MovedAt), b.Moves, string(doc), b.ID))
+		string(b.State), string(b.Hold), nullable(int64(b.Slot)), b.Denied, b.Paid, b.UTR, b.Dispute, nullable(millis(b.HoldUntil)),
+		nullable(millis(b.FreeAt)), millis(b.MovedAt), b.Moves, string(doc), b.ID))
 }
 
 // Move stores a bid whose state has just changed, and the move.
@@ -312,12 +315,14 @@ func (bs Bids) UTRClaimed(ctx context.Context, board, utr, except string) (bool,
 	return err == nil && id != except, err
 }
 
-const unpaidBids = `SELECT id FROM bid s WHERE s.moved_at < ? AND ` + abandoned + ` ORDER BY s.moved_at LIMIT 500`
+// unpaidBids keeps those whose payment was reported as long as the board counts them.
+const unpaidBids = `SELECT id FROM bid s WHERE s.moved_at < ? AND (s.state <> 'unconfirmed' OR s.moved_at < ?) AND ` + abandoned +
+	` ORDER BY s.moved_at LIMIT 500`
 
 // Prune deletes bids that were never paid and ended before a time, at most 500 per call, and
 // returns how many. One that is paid meanwhile stays.
 func (bs Bids) Prune(ctx context.Context, before time.Time) (int, error) {
-	rows, err := bs.tx.query(ctx, unpaidBids, millis(before))
+	rows, err := bs.tx.query(ctx, unpaidBids, millis(before), millis(bs.tx.Now.Add(-protocol.UnconfirmedFor)))
 	ids, err := collect(rows, err, scanText)
 	if err != nil || len(ids) == 0 {
 		return 0, err

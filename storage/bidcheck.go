@@ -1,12 +1,12 @@
 package storage
 
-// bidInvariants are about the money of bids. Each refund is in full: what is too little for a
-// provider is a task of the board's owner.
+// bidInvariants are about the money of bids. Each refund is in full, but nothing below a rupee is sent back of a payment that
+// got a slot (protocol.ExcessRefund).
 var bidInvariants = []invariant{
 	{"a payment that neither got a slot nor goes back in full", `SELECT p.id FROM payment p WHERE NOT p.placed
 		AND p.paise <> (SELECT COALESCE(sum(r.paise), 0) FROM refund r WHERE r.payment = p.id) LIMIT 1`},
 	{"a payment of more than its bid whose rest does not go back", `SELECT p.id FROM payment p JOIN bid b ON b.id = p.bid WHERE p.placed
-		AND p.paise > b.paise AND p.paise - b.paise > (SELECT COALESCE(sum(r.paise), 0) FROM refund r WHERE r.payment = p.id) LIMIT 1`},
+		AND p.paise - b.paise >= 100 AND p.paise - b.paise > (SELECT COALESCE(sum(r.paise), 0) FROM refund r WHERE r.payment = p.id) LIMIT 1`},
 	{"a payment of which more goes back than came in", `SELECT p.id FROM payment p
 		WHERE p.paise < (SELECT COALESCE(sum(r.paise), 0) FROM refund r WHERE r.payment = p.id) LIMIT 1`},
 	{"a bid that has, or had, a slot and was not paid for it", `SELECT b.id FROM bid b WHERE b.state IN ('live', 'ended', 'outbid', 'removed', 'unanswered')
@@ -30,6 +30,9 @@ var bidInvariants = []invariant{
 		WHERE r.state = 'done' AND (l.n IS NULL OR l.paise <> -r.paise OR l.bid <> r.bid OR l.board <> r.board) LIMIT 1`},
 	{"a line of the ledger without its payment, or its refund that is done", `SELECT l.payment FROM ledger l LEFT JOIN payment p ON p.id = l.payment
 		LEFT JOIN refund r ON r.id = l.refund AND r.payment = l.payment AND r.state = 'done' WHERE p.id IS NULL OR l.refund <> '' AND r.id IS NULL LIMIT 1`},
+	{"a board whose disputes are counted wrong", `SELECT b.id FROM attention_board b WHERE b.disputes <>
+		(SELECT count(DISTINCT d.dispute) FROM bid d WHERE d.board = b.id AND d.dispute > '') LIMIT 1`},
+	{"a dispute of a payment that is decided", `SELECT b.id FROM bid b WHERE b.dispute IS NOT NULL AND b.state <> 'unconfirmed' LIMIT 1`},
 	{"receipts with a gap", `SELECT min(n.payment) FROM receipt_no n GROUP BY n.board, n.year HAVING count(*) <> max(n.n) LIMIT 1`},
 	{"a bid in the feed that was removed, never live, or is a test", `SELECT f.subject_id FROM feed f JOIN bid b ON b.id = f.subject_id
 		WHERE f.visible AND f.type = 'attention_bid' AND (b.test OR EXISTS (SELECT 1 FROM bid_move m WHERE m.bid = b.id AND m.state = 'removed')

@@ -63,10 +63,10 @@ type stock struct {
 // ofPeer selects rows of a host that follows, or is followed.
 const ofPeer = `(EXISTS (SELECT 1 FROM follower f WHERE f.host = s.host) OR EXISTS (SELECT 1 FROM subscription b WHERE b.host = s.host))`
 
-// abandoned selects bids that were never paid and are over; the index bid_unpaid has them. latePaid
+// abandoned selects bids that were never paid, are over and have no dispute of a known payer; the index bid_unpaid has them. latePaid
 // selects those for which a bank may still answer, as of the newest.
 const (
-	abandoned = `NOT s.paid AND s.state IN ('lapsed', 'withdrawn', 'unconfirmed')`
+	abandoned = `NOT s.paid AND s.state IN ('lapsed', 'withdrawn', 'unconfirmed') AND COALESCE(s.dispute, '') = ''`
 	latePaid  = `s.moved_at > (SELECT max(b.moved_at) - 259200000 FROM bid b WHERE NOT b.paid AND b.state IN ('lapsed', 'withdrawn', 'unconfirmed'))`
 )
 

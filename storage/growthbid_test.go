@@ -111,8 +111,10 @@ var grownBids = []struct {
 	})},
 	{"refund by its id, and of a payment", reading(func(ctx context.Context, tx *storage.Tx) error {
 		_, err := tx.Refunds().ByReference(ctx, "A", "r7")
-		_, other := tx.Refunds().OfPayment(ctx, protocol.PayRazorpay, "A", "3", 100)
-		return errors.Join(err, other)
+		_, one := tx.Payments().AtProvider(ctx, protocol.PayRazorpay, "A", "3")
+		_, all := tx.Refunds().OfPayment(ctx, "p3")
+		_, events := tx.Payments().ReopenEvents(ctx, "A", "3", "unknown payment")
+		return errors.Join(err, one, all, events)
 	})},
 	{"bids, payments and refunds of a board", reading(func(ctx context.Context, tx *storage.Tx) error {
 		bids, err := tx.Bids().List(ctx, "B", "", 20, "")

@@ -12,8 +12,13 @@ type PayEvent struct {
 	Provider string
 	Account  string // id of the payment account
 	EventID  string
+	Bid      string // of the link that it is about, "" for none
+	Payment  string // id of the payment at the provider, "" for none
 	Head     []byte // the events in it, as they were read, as JSON
-	Raw      []byte // the body as received
+	Raw      []byte // the body as received; empty in a listing
+	At       time.Time
+	DoneAt   *time.Time // when it was applied; nil before
+	Outcome  string     // what became of it, in words
 }
 
 // InsertEvent stores an event; ErrExists when it was stored before.
@@ -21,8 +26,9 @@ func (ps Payments) InsertEvent(ctx context.Context, e *PayEvent) error {
 	if err := ps.tx.dirty(); err != nil {
 		return err
 	}
-	err := ps.tx.row(ctx, `INSERT INTO pay_event (provider, account, event_id, at, raw, head) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id`,
-		e.Provider, e.Account, e.EventID, millis(ps.tx.Now), e.Raw, string(e.Head)).Scan(&e.ID)
+	err := ps.tx.row(ctx, `INSERT INTO pay_event (provider, account, event_id, at, raw, head, bid, payment_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT DO NOTHING RETURNING id`,
+		e.Provider, e.Account, e.EventID, millis(ps.tx.Now), e.Raw, string(e.Head), storable(e.Bid), storable(e.Payment)).Scan(&e.ID)
 	if err == ErrNotFound {
 		return ErrExists
 	}
@@ -43,6 +49,44 @@ func (ps Payments) EventByID(ctx context.Context, id int64) (*PayEvent, error) {
 func (ps Payments) EndEvent(ctx context.Context, id int64, outcome string) error {
 	_, err := ps.tx.write(ctx, `UPDATE pay_event SET done_at = ?, outcome = ? WHERE id = ?`, millis(ps.tx.Now), storable(outcome), id)
 	return err
+}
+
+// What events are looked for by: the bid or the payment's id at its provider, both with the account that signed them; the provider's id of
+// the event. They come without their body, the oldest first, at most 100.
+const (
+	EventsOfBid     = `bid = ? AND bid <> '' AND account = ?`
+	EventsOfPayment = `payment_id = ? AND payment_id <> '' AND account = ?`
+	EventsNamed     = `event_id = ?`
+)
+
+func eventsQuery(by string) string {
+	return `SELECT id, provider, account, event_id, bid, payment_id, head, at, done_at, outcome FROM pay_event WHERE ` + by + ` ORDER BY id LIMIT 100`
+}
+
+// Events returns the events that are found by a key.
+func (ps Payments) Events(ctx context.Context, by string, key ...any) ([]PayEvent, error) {
+	rows, err := ps.tx.query(ctx, eventsQuery(by), key...)
+	return collect(rows, err, func(s scanner) (e PayEvent, err error) {
+		var at int64
+		var done *int64
+		err = s.Scan(&e.ID, &e.Provider, &e.Account, &e.EventID, &e.Bid, &e.Payment, &e.Head, &at, &done, &e.Outcome)
+		e.At, e.DoneAt = moment(at), momentPtr(done)
+		return e, err
+	})
+}
+
+const eventsWithOutcome = `SELECT id FROM pay_event WHERE payment_id = ? AND payment_id <> '' AND account = ? AND outcome = ? ORDER BY id LIMIT 20`
+
+// ReopenEvents makes the events about a payment that ended with an outcome wait to be applied again, and returns their numbers.
+func (ps Payments) ReopenEvents(ctx context.Context, account, payment, outcome string) ([]int64, error) {
+	rows, err := ps.tx.query(ctx, eventsWithOutcome, payment, account, outcome)
+	ids, err := collect(rows, err, scanInt)
+	for _, id := range ids {
+		if _, err := ps.tx.write(ctx, `UPDATE pay_event SET done_at = NULL, outcome = '' WHERE id = ?`, id); err != nil {
+			return nil, err
+		}
+	}
+	return ids, err
 }
 
 const oldPayEvents = `done_at IS NOT NULL AND done_at < ? ORDER BY done_at LIMIT 500`

@@ -15,17 +15,18 @@ type StoredPayment struct {
 	Provider                protocol.PayName
 	Payee                   string // what PaymentID is unique within: an address or an account
 	PaymentID, Reference    string // at the provider; of the bank
-	Paise                   int64
+	Paise                   int64  // minor units of Currency
+	Currency                string
 	Placed                  bool // it paid for a slot
 	Test                    bool
 	PaidAt, At              time.Time // by the provider's clock; when it was stored
 }
 
-const paymentColumns = `id, board, bid, account, provider, payee, payment_id, reference, paise, placed, test, paid_at, at`
+const paymentColumns = `id, board, bid, account, provider, payee, payment_id, reference, paise, currency, placed, test, paid_at, at`
 
 func scanPayment(s scanner) (p StoredPayment, err error) {
 	var paid, at int64
-	err = s.Scan(&p.ID, &p.Board, &p.Bid, &p.Account, &p.Provider, &p.Payee, &p.PaymentID, &p.Reference, &p.Paise, &p.Placed, &p.Test, &paid, &at)
+	err = s.Scan(&p.ID, &p.Board, &p.Bid, &p.Account, &p.Provider, &p.Payee, &p.PaymentID, &p.Reference, &p.Paise, &p.Currency, &p.Placed, &p.Test, &paid, &at)
 	p.PaidAt, p.At = moment(paid), moment(at)
 	return p, err
 }
@@ -39,8 +40,9 @@ func (tx *Tx) Payments() Payments { return Payments{tx} }
 // Insert stores a payment and its line of the ledger; ErrExists when it was stored before.
 func (ps Payments) Insert(ctx context.Context, p *StoredPayment) error {
 	p.ID, p.At = protocol.NewID(protocol.PaymentID, ps.tx.Now), ps.tx.Now
-	n, err := ps.tx.write(ctx, `INSERT INTO payment (`+paymentColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		p.ID, p.Board, p.Bid, p.Account, string(p.Provider), p.Payee, p.PaymentID, p.Reference, p.Paise, p.Placed, p.Test, millis(p.PaidAt), millis(p.At))
+	n, err := ps.tx.write(ctx, `INSERT INTO payment (`+paymentColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		p.ID, p.Board, p.Bid, p.Account, string(p.Provider), p.Payee, p.PaymentID, p.Reference, p.Paise, p.Currency, p.Placed, p.Test,
+		millis(p.PaidAt), millis(p.At))
 	if err != nil {
 		return fmt.Errorf("store payment: %w", err)
 	}
@@ -58,9 +60,18 @@ func (ps Payments) Place(ctx context.Context, p *StoredPayment) error {
 
 // Exists reports whether a payment is stored.
 func (ps Payments) Exists(ctx context.Context, provider protocol.PayName, payee, id string) (bool, error) {
-	var n int
-	err := ps.tx.row(ctx, `SELECT count(*) FROM payment WHERE provider = ? AND payee = ? AND payment_id = ?`, string(provider), payee, id).Scan(&n)
-	return n > 0, err
+	_, err := ps.AtProvider(ctx, provider, payee, id)
+	if err == ErrNotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// AtProvider returns the payment with that id at the provider, to payee; ErrNotFound when it is not stored.
+func (ps Payments) AtProvider(ctx context.Context, provider protocol.PayName, payee, id string) (*StoredPayment, error) {
+	p, err := scanPayment(ps.tx.row(ctx, `SELECT `+paymentColumns+` FROM payment WHERE provider = ? AND payee = ? AND payment_id = ?`,
+		string(provider), payee, id))
+	return &p, err
 }
 
 func (ps Payments) addToLedger(ctx context.Context, board, bid, payment, refund string, paise int64) error {

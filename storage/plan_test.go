@@ -158,12 +158,24 @@ func TestPlans(t *testing.T) {
 	add("bids of a board", text, args...)
 	text, args = bidsQuery("x", protocol.BidLive, "y", 21)
 	add("bids of a board in a state", text, args...)
-	add("bids to prune", unpaidBids, 1)
+	add("bids to prune", unpaidBids, 1, 1)
 	add("meetings of some days", meetingsAgenda, "x", 1, 2, 1, "", 21)
 	add("events to prune", `SELECT id FROM pay_event WHERE `+oldPayEvents, 1)
 	add("payments of a board", paymentsOfBoard, "x", "y", 21)
 	add("refund by its id at the provider", refundByReference, "x", "y")
-	add("refund of a payment", refundOfPayment, "x", "y", "z", 1)
+	add("events of a bid", eventsQuery(EventsOfBid), "x", "y")
+	add("events of a payment", eventsQuery(EventsOfPayment), "x", "y")
+	add("events by their id", eventsQuery(EventsNamed), "x")
+	add("events with an outcome", eventsWithOutcome, "x", "y", "z")
+	add("bids by UTR", bidsByUTR, "x")
+	add("bids by a payment's id", bidsByPaymentID, "x")
+	add("bids by the bank's reference", bidsByReference, "x")
+	add("bids by a refund's reference", bidsByTransfer, "x")
+	add("next job of a subject", nextJob, "x", "y", "z")
+	add("disputes of a board", countDisputes, "x")
+	add("disputed bids", disputedBids, "x", "y", 21)
+	add("unconfirmed bids", unconfirmedBids, "x", true, 1, 100)
+	add("refunds of a payment", refundsOfPayment, "x")
 	add("open refunds", openRefunds, "x", "y", 21)
 	add("ledger of a month", ledgerOfMonth, "x", 1, 2)
 	add("does a board owe", owing, "x", "x")
@@ -221,7 +233,11 @@ func TestPlans(t *testing.T) {
 		"unpaid bids without a slot": "bid_held", "due bids": "bid_held bid_claimed", "bids on a board": "bid_bidder", "bids on the node": "bid_bidder",
 		"lapsed bids": "bid_lapsed", "denied bids": "bid_denied", "unpaid bids": "bid_state", "bids of a board": "bid_board",
 		"bids of a board in a state": "bid_state", "bids to prune": "bid_unpaid", "events to prune": "pay_event_done",
-		"payments of a board": "payment_board", "refund by its id at the provider": "refund_reference", "refund of a payment": "refund_payment",
+		"payments of a board": "payment_board", "refund by its id at the provider": "refund_reference", "refunds of a payment": "refund_payment",
+		"events of a bid": "pay_event_bid", "events of a payment": "pay_event_payment", "events by their id": "pay_event_named",
+		"events with an outcome": "pay_event_payment", "bids by UTR": "bid_utr", "bids by a payment's id": "payment_named",
+		"bids by the bank's reference": "payment_reference", "bids by a refund's reference": "refund_reference", "next job of a subject": "job_lane",
+		"disputes of a board": "bid_dispute", "disputed bids": "bid_disputed", "unconfirmed bids": "bid_unconfirmed",
 		"open refunds": "refund_open", "ledger of a month": "ledger_board", "does a board owe": "refund_open", "does an account owe": "bid_account refund_open",
 		"payment account of a webhook": "sqlite_autoindex_payment_account_2",
 		"busy times of a profile":      "calendar_busy_handle", "event of a meeting": "sqlite_autoindex_meeting_event_1",

@@ -22,7 +22,8 @@ const (
 // A StoredRefund is money that goes back.
 type StoredRefund struct {
 	ID, Board, Bid, Payment string
-	Paise                   int64
+	Paise                   int64 // minor units of Currency, which is that of the payment
+	Currency                string
 	Why                     string
 	Whole                   bool // of the bid itself: the bid's state follows it
 	State                   RefundState
@@ -36,13 +37,13 @@ type StoredRefund struct {
 	DoneAt                  *time.Time
 }
 
-const refundColumns = `id, board, bid, payment, paise, why, whole, state, reference, tries, last_error, until, created_at, done_at, round, unsure`
+const refundColumns = `id, board, bid, payment, paise, why, whole, state, reference, tries, last_error, until, created_at, done_at, round, unsure, currency`
 
 func scanRefund(s scanner) (r StoredRefund, err error) {
 	var until, created int64
 	var done *int64
 	err = s.Scan(&r.ID, &r.Board, &r.Bid, &r.Payment, &r.Paise, &r.Why, &r.Whole, &r.State, &r.Reference, &r.Tries, &r.LastError, &until, &created, &done,
-		&r.Round, &r.Unsure)
+		&r.Round, &r.Unsure, &r.Currency)
 	r.Until, r.CreatedAt, r.DoneAt = moment(until), moment(created), momentPtr(done)
 	return r, err
 }
@@ -55,9 +56,9 @@ func (tx *Tx) Refunds() Refunds { return Refunds{tx} }
 // Insert stores a new refund.
 func (rs Refunds) Insert(ctx context.Context, r *StoredRefund) error {
 	r.ID, r.CreatedAt = protocol.NewID(protocol.RefundID, rs.tx.Now), rs.tx.Now
-	if _, err := rs.tx.write(ctx, `INSERT INTO refund (`+refundColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	if _, err := rs.tx.write(ctx, `INSERT INTO refund (`+refundColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		r.ID, r.Board, r.Bid, r.Payment, r.Paise, r.Why, r.Whole, string(r.State),
-		r.Reference, r.Tries, r.LastError, millis(r.Until), millis(r.CreatedAt), millisPtr(r.DoneAt), r.Round, r.Unsure); err != nil {
+		r.Reference, r.Tries, r.LastError, millis(r.Until), millis(r.CreatedAt), millisPtr(r.DoneAt), r.Round, r.Unsure, r.Currency); err != nil {
 		return fmt.Errorf("store refund: %w", err)
 	}
 	return nil
@@ -69,8 +70,9 @@ func (rs Refunds) Save(ctx context.Context, r *StoredRefund) error {
 	if err := rs.tx.row(ctx, `SELECT state FROM refund WHERE id = ?`, r.ID).Scan(&was); err != nil || was == RefundDone {
 		return err
 	}
-	if _, err := rs.tx.write(ctx, `UPDATE refund SET state = ?, reference = ?, tries = ?, last_error = ?, done_at = ?, round = ?, unsure = ? WHERE id = ?`,
-		string(r.State), r.Reference, r.Tries, storable(r.LastError), millisPtr(r.DoneAt), r.Round, r.Unsure, r.ID); err != nil {
+	if _, err := rs.tx.write(ctx, `UPDATE refund SET paise = ?, state = ?, reference = ?, tries = ?, last_error = ?, done_at = ?,
+		round = ?, unsure = ? WHERE id = ?`,
+		r.Paise, string(r.State), r.Reference, r.Tries, storable(r.LastError), millisPtr(r.DoneAt), r.Round, r.Unsure, r.ID); err != nil {
 		return err
 	}
 	if r.State != RefundDone {
@@ -96,17 +98,12 @@ func (rs Refunds) ByReference(ctx context.Context, payee, reference string) (*St
 	return rs.ByID(ctx, id)
 }
 
-const refundOfPayment = `SELECT r.id FROM payment p JOIN refund r ON r.payment = p.id
-	WHERE p.provider = ? AND p.payee = ? AND p.payment_id = ? AND r.paise = ? AND r.state <> 'done' AND r.reference = '' ORDER BY r.id LIMIT 1`
+const refundsOfPayment = `SELECT ` + refundColumns + ` FROM refund WHERE payment = ? ORDER BY id LIMIT 200`
 
-// OfPayment returns the oldest refund of so much of a payment that is not done and has no id at
-// the provider.
-func (rs Refunds) OfPayment(ctx context.Context, provider protocol.PayName, payee, payment string, paise int64) (*StoredRefund, error) {
-	var id string
-	if err := rs.tx.row(ctx, refundOfPayment, string(provider), payee, payment, paise).Scan(&id); err != nil {
-		return nil, err
-	}
-	return rs.ByID(ctx, id)
+// OfPayment returns the refunds of a payment, oldest first.
+func (rs Refunds) OfPayment(ctx context.Context, payment string) ([]StoredRefund, error) {
+	rows, err := rs.tx.query(ctx, refundsOfPayment, payment)
+	return collect(rows, err, scanRefund)
 }
 
 // OfBid returns the refunds of a bid, oldest first.

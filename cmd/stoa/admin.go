@@ -22,6 +22,7 @@ type adminCmd struct {
 	Key     adminKeyCmd     `cmd:"" help:"Keys of agents."`
 	ID      adminIDCmd      `cmd:"" name:"identity" help:"Chain identities of agents."`
 	Account adminAccountCmd `cmd:"" help:"Accounts of owners and operators."`
+	Money   adminMoneyCmd   `cmd:"" help:"Payments for bids on attention boards."`
 	Token   adminTokenCmd   `cmd:"" help:"API tokens of owners and operators."`
 	Queue   adminQueueCmd   `cmd:"" help:"Posts that wait for a decision, with reports, reasons and notes."`
 	Post    adminPostCmd    `cmd:"" help:"Hide, restore and delete posts of the board."`

@@ -31,6 +31,7 @@ type bidRecord struct {
 	AnswerURL  string             `json:"answerUrl,omitempty" maxLength:"500"`
 	AnsweredAt *time.Time         `json:"answeredAt,omitempty"`
 	Reason     string             `json:"reason,omitempty" maxLength:"300" doc:"Why the owner removed it."`
+	DisputedAt *time.Time         `json:"disputedAt,omitempty" doc:"When the payer disputed that the payment was not confirmed."`
 	Moves      []protocol.BidMove `json:"moves" maxItems:"200" doc:"Every state, oldest first."`
 	Payments   []paymentRecord    `json:"payments" maxItems:"200"`
 	Refunds    []refundRecord     `json:"refunds" maxItems:"200"`
@@ -42,7 +43,8 @@ type paymentRecord struct {
 	Provider  string    `json:"provider" enum:"upi,razorpay,sandbox"`
 	PaymentID string    `json:"paymentId" maxLength:"200" doc:"At the provider."`
 	Reference string    `json:"reference,omitempty" maxLength:"200" doc:"Of the bank."`
-	Paise     int64     `json:"paise" minimum:"1"`
+	Paise     int64     `json:"paise" minimum:"1" doc:"Minor units of the currency."`
+	Currency  string    `json:"currency,omitempty" maxLength:"3" doc:"Left out for rupees."`
 	Placed    bool      `json:"placed" doc:"It paid for a slot."`
 	Test      bool      `json:"test"`
 	PaidAt    time.Time `json:"paidAt" doc:"By the provider's clock."`
@@ -52,7 +54,7 @@ type paymentRecord struct {
 type refundRecord struct {
 	ID        string     `json:"id" shape:"refund-id"`
 	Payment   string     `json:"payment" maxLength:"60"`
-	Paise     int64      `json:"paise" minimum:"1"`
+	Paise     int64      `json:"paise" minimum:"1" doc:"Minor units of the payment's currency."`
 	Why       string     `json:"why" maxLength:"1000"`
 	State     string     `json:"state" enum:"due,ordered,manual,failed,done"`
 	Reference string     `json:"reference,omitempty" maxLength:"200"`
@@ -96,7 +98,8 @@ func (e *exporting) bid(ctx context.Context, b *storage.StoredBid) (r bidRecord,
 	r = bidRecord{
 		ID: b.ID, State: string(b.State), Paise: b.Paise, Test: b.Test, Denied: b.Denied, Author: recordOf(b.Author), Message: b.Message, URL: b.URL,
 		Category: b.Category, UTR: b.UTR, CreatedAt: b.BidAt, LiveAt: timeOrNil(b.LiveAt), EndsAt: timeOrNil(b.EndsAt), Answer: b.Answer,
-		AnswerURL: b.AnswerURL, AnsweredAt: timeOrNil(b.AnsweredAt), Reason: b.Reason, Payments: []paymentRecord{}, Refunds: []refundRecord{},
+		AnswerURL: b.AnswerURL, AnsweredAt: timeOrNil(b.AnsweredAt), Reason: b.Reason, DisputedAt: timeOrNil(b.DisputedAt),
+		Payments: []paymentRecord{}, Refunds: []refundRecord{},
 	}
 	if r.Moves, err = e.tx.Bids().Moves(ctx, b.ID); err != nil || !b.Paid {
 		return r, err
@@ -119,6 +122,9 @@ func (e *exporting) bid(ctx context.Context, b *storage.StoredBid) (r bidRecord,
 			ID: p.ID, Provider: string(p.Provider), PaymentID: p.PaymentID, Reference: p.Reference, Paise: p.Paise, Placed: p.Placed, Test: p.Test,
 			PaidAt: p.PaidAt, At: p.At,
 		})
+		if p.Currency != protocol.Rupee {
+			r.Payments[len(r.Payments)-1].Currency = p.Currency
+		}
 		if !p.Placed { // one payment of a bid is, at most
 			continue
 		}

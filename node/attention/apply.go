@@ -35,14 +35,20 @@ func (a *Attention) Apply(ctx context.Context, tx *storage.Tx, account *storage.
 	}
 	payment := &storage.StoredPayment{
 		Board: board.ID, Bid: bid.ID, Account: account.ID, Provider: account.Provider, Payee: payeeOf(account), PaymentID: ev.PaymentID,
-		Reference: ev.Reference, Paise: ev.AmountPaise, Test: bid.Test, PaidAt: ev.OccurredAt,
+		Reference: ev.Reference, Paise: ev.AmountPaise, Currency: ev.Currency, Test: bid.Test, PaidAt: ev.OccurredAt,
 	}
 	if err := tx.Payments().Insert(ctx, payment); errors.Is(err, storage.ErrExists) {
 		return "a repeat", nil
 	} else if err != nil {
 		return "", err
 	}
+	if err := a.eventsBefore(ctx, tx, account, ev.PaymentID); err != nil {
+		return "", err
+	}
 	bid.Paid = true
+	if err := a.decided(ctx, tx, bid); err != nil {
+		return "", err
+	}
 	switch {
 	case ev.Currency != protocol.Rupee:
 		return "another currency", a.returned(ctx, tx, bid, payment, payment.Paise, "paid in another currency")
@@ -112,8 +118,11 @@ func (a *Attention) place(ctx context.Context, tx *storage.Tx, bid *storage.Stor
 	if err := a.receipt(ctx, tx, bid, board, payment); err != nil {
 		return "", err
 	}
-	if excess := payment.Paise - bid.Paise; excess > 0 {
+	switch excess := protocol.ExcessRefund(payment.Paise, bid.Paise); {
+	case excess > 0:
 		return "live, paid too much", a.owe(ctx, tx, bid, payment, excess, "more was paid than the bid", false)
+	case payment.Paise > bid.Paise:
+		return "live, paid less than a rupee too much, which stays", nil
 	}
 	return "live", nil
 }
@@ -124,11 +133,27 @@ func (a *Attention) displace(ctx context.Context, tx *storage.Tx, id string) err
 	if err != nil {
 		return err
 	}
-	back := protocol.UnusedRefund(bid.Paise, bid.LiveAt, bid.EndsAt, tx.Now, bid.Terms.FullRefundHours)
+	kept, err := keptOf(ctx, tx, bid)
+	if err != nil {
+		return err
+	}
+	back := protocol.UnusedRefund(kept, bid.LiveAt, bid.EndsAt, tx.Now, bid.Terms.FullRefundHours)
 	if err := a.move(ctx, tx, bid, protocol.BidOutbid, "displaced by a higher bid"); err != nil {
 		return err
 	}
 	return a.oweWhole(ctx, tx, bid, back, "displaced before its time was over")
+}
+
+// keptOf returns how much of a live bid the owner still has: its amount without what was sent back at the provider.
+func keptOf(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid) (int64, error) {
+	refunds, err := tx.Refunds().OfBid(ctx, bid.ID)
+	kept := bid.Paise
+	for _, r := range refunds {
+		if r.Whole {
+			kept -= r.Paise
+		}
+	}
+	return kept, err
 }
 
 // oweWhole stores the refund of a bid that was live. Nothing is stored for an amount of 0.

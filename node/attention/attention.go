@@ -84,6 +84,11 @@ func (a *Attention) board(ctx context.Context, tx *storage.Tx, p *storage.Stored
 			out.Paid = new(string(account.Provider))
 		}
 	}
+	var err error
+	out.Unconfirmed.Disputed = b.Disputes
+	if out.Unconfirmed.Known, out.Unconfirmed.Others, err = tx.Bids().Unconfirmed(ctx, b.ID, tx.Now.Add(-protocol.UnconfirmedFor)); err != nil {
+		return out, err
+	}
 	v, err := tx.AttentionBoards().View(ctx, b, "")
 	if err != nil {
 		return out, err

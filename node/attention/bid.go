@@ -60,7 +60,7 @@ func (a *Attention) Ahead(ctx context.Context, tx *storage.Tx, in protocol.NewBi
 		return err
 	}
 	if !board.Accepts() {
-		return notAccepting(in.Handle)
+		return notAccepting(in.Handle, board)
 	}
 	category, err := acceptable(board, in)
 	if err != nil {
@@ -80,7 +80,7 @@ func (a *Attention) Ahead(ctx context.Context, tx *storage.Tx, in protocol.NewBi
 func (a *Attention) admit(ctx context.Context, tx *storage.Tx, c protocol.Caller, p *storage.StoredProfile, board *storage.AttentionBoard) error {
 	switch {
 	case !board.Accepts():
-		return notAccepting(p.Draft.Handle)
+		return notAccepting(p.Draft.Handle, board)
 	case c.Owns(p.Draft.Handle):
 		return protocol.Errorf(protocol.Forbidden, "this is your own board")
 	}
@@ -91,7 +91,11 @@ func (a *Attention) admit(ctx context.Context, tx *storage.Tx, c protocol.Caller
 	return err
 }
 
-func notAccepting(handle string) error {
+func notAccepting(handle string, board *storage.AttentionBoard) error {
+	if board.Open && protocol.Disputed(board.Disputes) {
+		return protocol.Errorf(protocol.Conflict, "the board of @%s takes no bids until its owner decides about payments that %d payers dispute",
+			handle, board.Disputes)
+	}
 	return protocol.Errorf(protocol.Conflict, "the board of @%s takes no bids now", handle)
 }
 

@@ -68,10 +68,14 @@ func (a *Attention) endLive(ctx context.Context, tx *storage.Tx, bid *storage.St
 	promised := bid.Terms.RefundIfNoReply && bid.AnsweredAt.IsZero() && !bid.RespondBy.IsZero()
 	switch {
 	case promised && !bid.RespondBy.After(tx.Now):
+		kept, err := keptOf(ctx, tx, bid)
+		if err != nil {
+			return err
+		}
 		if err := a.move(ctx, tx, bid, protocol.BidUnanswered, "not answered in time"); err != nil {
 			return err
 		}
-		return a.oweWhole(ctx, tx, bid, bid.Paise, "the owner did not answer in time")
+		return a.oweWhole(ctx, tx, bid, kept, "the owner did not answer in time")
 	case !bid.EndsAt.After(tx.Now):
 		if err := a.move(ctx, tx, bid, protocol.BidEnded, "its time is over"); err != nil {
 			return err
@@ -80,6 +84,11 @@ func (a *Attention) endLive(ctx context.Context, tx *storage.Tx, bid *storage.St
 	}
 	return watch(ctx, tx, bid, nextDue(bid))
 }
+
+const (
+	linkMargin = time.Minute // by which the provider's clock may be ahead of the node's
+	noLink     = "the payment provider of the board's owner made no link"
+)
 
 // askLink enqueues the next attempt to make the payment link of a bid.
 func (a *Attention) askLink(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid) error {
@@ -94,12 +103,12 @@ func (a *Attention) Link(ctx context.Context, j storage.Job) (func(context.Conte
 	if err != nil {
 		return nil, err
 	}
-	bid, provider, err := a.payable(ctx, s.ID)
-	if err != nil || bid == nil || bid.State != protocol.BidHeld || bid.Link.ID != "" {
+	bid, provider, asOf, err := a.payable(ctx, s.ID)
+	if err != nil || bid == nil || bid.State != protocol.BidHeld || bid.Link.ID != "" || !bid.HoldUntil.After(asOf) {
 		return nil, err
 	}
 	attempt := max(1, bid.Link.Attempt)
-	link, err := provider.CreateLink(ctx, a.linkRequest(bid, attempt))
+	link, err := provider.CreateLink(ctx, a.linkRequest(bid, attempt, provider.Caps(), asOf))
 	return func(ctx context.Context, tx *storage.Tx) error {
 		bid, _, missing := locked(ctx, tx, s.ID)
 		if missing != nil || bid.Link.ID != "" {
@@ -109,10 +118,16 @@ func (a *Attention) Link(ctx context.Context, j storage.Job) (func(context.Conte
 	}, nil
 }
 
-func (a *Attention) linkRequest(bid *storage.StoredBid, attempt int) pay.LinkRequest {
+// linkRequest asks for a link that ends with the hold. One for which the provider was away so long that it makes none of so
+// short a time ends as early as it can; the end of the hold cancels it.
+func (a *Attention) linkRequest(bid *storage.StoredBid, attempt int, caps pay.Caps, now time.Time) pay.LinkRequest {
+	until := bid.HoldUntil
+	if least := now.Add(caps.MinExpiry + linkMargin); caps.MinExpiry > 0 && least.After(until) {
+		until = least
+	}
 	return pay.LinkRequest{
 		Ref: pay.Ref(bid.ID, attempt), AmountPaise: bid.Paise, Currency: protocol.Rupee, Description: "Attention bid on the board of @" + bid.Handle,
-		ExpiresAt: bid.HoldUntil, ReturnURL: a.Base + "/bids/" + bid.ID, Notes: map[string]string{"bid": bid.ID},
+		ExpiresAt: until, ReturnURL: a.Base + "/bids/" + bid.ID, Notes: map[string]string{"bid": bid.ID},
 	}
 }
 
@@ -124,18 +139,18 @@ func (a *Attention) linkNow(ctx context.Context, bid *storage.StoredBid, account
 	if err != nil || !provider.Caps().Instant {
 		return nil
 	}
-	link, err := provider.CreateLink(ctx, a.linkRequest(bid, 1))
+	link, err := provider.CreateLink(ctx, a.linkRequest(bid, 1, provider.Caps(), bid.BidAt))
 	switch {
 	case errors.Is(err, pay.ErrAmount):
 		return protocol.Invalid(protocol.Fault{Pointer: "/amount", Code: "out-of-range", Detail: err.Error()})
 	case err == nil:
-		bid.Link = linkOf(bid, 1, link)
+		bid.Link = linkOf(bid, 1, link, bid.BidAt)
 	}
 	return nil
 }
 
-func linkOf(bid *storage.StoredBid, attempt int, l pay.Link) storage.BidLink {
-	return storage.BidLink{Attempt: attempt, Ref: pay.Ref(bid.ID, attempt), ID: l.ProviderID, URL: l.URL, UPI: l.UPI, ExpiresAt: l.ExpiresAt}
+func linkOf(bid *storage.StoredBid, attempt int, l pay.Link, at time.Time) storage.BidLink {
+	return storage.BidLink{At: at, Attempt: attempt, Ref: pay.Ref(bid.ID, attempt), ID: l.ProviderID, URL: l.URL, UPI: l.UPI, ExpiresAt: l.ExpiresAt}
 }
 
 // linked stores a link, or why there is none.
@@ -150,7 +165,7 @@ func (a *Attention) linked(ctx context.Context, tx *storage.Tx, bid *storage.Sto
 	}
 	switch {
 	case failed == nil:
-		bid.Link = linkOf(bid, attempt, link)
+		bid.Link = linkOf(bid, attempt, link, tx.Now)
 		if err := tx.Bids().Save(ctx, bid); err != nil {
 			return err
 		}
@@ -158,14 +173,14 @@ func (a *Attention) linked(ctx context.Context, tx *storage.Tx, bid *storage.Sto
 			return cancelLink(ctx, tx, bid)
 		}
 		return enqueue(ctx, tx, storage.BidPollJob, "pay:"+bid.Account, subject{ID: bid.ID}, tx.Now.Add(pollSoon))
-	case errors.Is(failed, pay.ErrTemporary):
+	case errors.Is(failed, pay.ErrTemporary) || errors.Is(failed, pay.ErrExpiry): // the latter where clocks differ
 		return again(max(netx.Jitter(netx.Backoff(2*time.Second, 30*time.Second, s.Try+1)), pay.RetryAfter(failed)))
 	case errors.Is(failed, pay.ErrRefUsed) && attempt < 5:
 		bid.Link.Attempt++
 		return again(0)
 	}
 	// A bid that cannot be paid keeps no slot.
-	bid.Link.Failed = "the payment provider of the board's owner made no link"
+	bid.Link.Failed = noLink
 	if bid.State != protocol.BidHeld {
 		return tx.Bids().Save(ctx, bid)
 	}
@@ -186,26 +201,27 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// payable returns a bid and its provider; nil when there is no such bid.
-func (a *Attention) payable(ctx context.Context, id string) (bid *storage.StoredBid, provider pay.Provider, err error) {
+// payable returns a bid and its provider, and the node's clock; nil when there is no such bid.
+func (a *Attention) payable(ctx context.Context, id string) (bid *storage.StoredBid, provider pay.Provider, asOf time.Time, err error) {
 	var account *storage.PaymentAccount
 	err = a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		asOf = tx.Now
 		if bid, err = tx.Bids().ByID(ctx, id); err == nil {
 			account, err = tx.PaymentAccounts().ByID(ctx, bid.Account)
 		}
 		return err
 	})
 	if errors.Is(err, storage.ErrNotFound) {
-		return nil, nil, nil
+		return nil, nil, asOf, nil
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, asOf, err
 	}
 	provider, err = a.provider(account)
 	if err != nil {
-		return nil, nil, protocol.Errorf(protocol.Forbidden, "payment account %s: %w", account.ID, err)
+		return nil, nil, asOf, protocol.Errorf(protocol.Forbidden, "payment account %s: %w", account.ID, err)
 	}
-	return bid, provider, nil
+	return bid, provider, asOf, nil
 }
 
 // cancelLink enqueues the job that closes the payment link of a bid.
@@ -222,7 +238,7 @@ func (a *Attention) Cancel(ctx context.Context, j storage.Job) (func(context.Con
 	if err != nil {
 		return nil, err
 	}
-	bid, provider, err := a.payable(ctx, s.ID)
+	bid, provider, _, err := a.payable(ctx, s.ID)
 	if err != nil || bid == nil || bid.Link.ID == "" || !provider.Caps().Cancel {
 		return nil, err
 	}
@@ -266,7 +282,7 @@ func (a *Attention) Poll(ctx context.Context, j storage.Job) (func(context.Conte
 	if err != nil {
 		return nil, err
 	}
-	bid, provider, err := a.payable(ctx, s.ID)
+	bid, provider, _, err := a.payable(ctx, s.ID)
 	if err != nil || bid == nil || bid.Link.ID == "" || !provider.Caps().Poll {
 		return nil, err
 	}
@@ -365,6 +381,10 @@ func storeEvents(ctx context.Context, tx *storage.Tx, account *storage.PaymentAc
 		return err
 	}
 	e := &storage.PayEvent{Provider: string(account.Provider), Account: account.ID, EventID: events[0].EventID, Head: read, Raw: body}
+	e.Payment = events[0].PaymentID
+	if bid, _, ok := pay.ParseRef(events[0].Ref); ok {
+		e.Bid = bid
+	}
 	if err := tx.Payments().InsertEvent(ctx, e); errors.Is(err, storage.ErrExists) {
 		return nil
 	} else if err != nil {

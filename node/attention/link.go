@@ -24,7 +24,7 @@ import (
 // waitsFor returns what a bid waits for that a link can do.
 func waitsFor(state protocol.BidState, bid *storage.StoredBid) []protocol.BidLinkDo {
 	switch {
-	case state == protocol.BidClaimed:
+	case state == protocol.BidClaimed, bid.Dispute != nil:
 		return []protocol.BidLinkDo{protocol.LinkConfirm, protocol.LinkDeny}
 	case state == protocol.BidLive && !bid.Approved:
 		return []protocol.BidLinkDo{protocol.LinkApprove}

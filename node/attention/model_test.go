@@ -21,6 +21,8 @@ type modelBid struct {
 	ends     time.Time
 	refunded int64
 	paid     int64
+	payment  string // that got the slot
+	given    int64  // what the owner sent back at the provider
 }
 
 // A model is what the rules say about a board, written as plainly as possible.
@@ -105,12 +107,26 @@ func (m *model) removes(b *modelBid) bool {
 		return false
 	}
 	b.state = protocol.BidRefunded
-	b.refunded += b.paise
+	b.refunded += b.paise - b.given
 	return true
 }
 
+// gives is what follows when the owner sends back a part of a live bid's payment at the provider: without a rupee
+// left, the bid leaves the board.
+func (m *model) gives(b *modelBid, paise int64) {
+	if b.state != protocol.BidLive { // what is owed already is part of it
+		b.refunded += min(paise, b.paid-b.refunded)
+		return
+	}
+	b.given += paise
+	b.refunded += paise
+	if b.paid-b.refunded < 100 {
+		b.state = protocol.BidRefunded
+	}
+}
+
 // pays is what follows from a payment.
-func (m *model) pays(b *modelBid, paise int64, now time.Time) {
+func (m *model) pays(b *modelBid, payment string, paise int64, now time.Time) {
 	b.paid += paise
 	unpaid := b.state == protocol.BidHeld || b.state == protocol.BidLapsed || b.state == protocol.BidWithdrawn
 	if !unpaid || paise < b.paise {
@@ -126,19 +142,22 @@ func (m *model) pays(b *modelBid, paise int64, now time.Time) {
 		}
 		low.state = protocol.BidOutbid
 		span := time.Duration(m.days) * 24 * time.Hour
-		back := low.paise * low.ends.Sub(now).Milliseconds() / span.Milliseconds()
+		rest := low.paise - low.given
+		back := rest * low.ends.Sub(now).Milliseconds() / span.Milliseconds()
 		if low.ends.Sub(now) >= span {
-			back = low.paise
+			back = rest
 		}
 		if back >= 100 {
 			low.state = protocol.BidRefunded
 			low.refunded += back
 		}
 	}
-	b.keeps, b.state = false, protocol.BidLive
+	b.keeps, b.state, b.payment = false, protocol.BidLive, payment
 	b.free = now.Add(time.Duration(m.protect) * time.Hour)
 	b.ends = now.Add(time.Duration(m.days) * 24 * time.Hour)
-	b.refunded += paise - b.paise
+	if excess := paise - b.paise; excess >= 100 { // less stays
+		b.refunded += excess
+	}
 }
 
 func (m *model) kept() (sum int64) {

@@ -43,6 +43,11 @@ func (a *Attention) move(ctx context.Context, tx *storage.Tx, bid *storage.Store
 	if to != protocol.BidLive {
 		bid.FreeAt = time.Time{}
 	}
+	return a.remark(ctx, tx, bid, note)
+}
+
+// remark adds to the history of a bid, whose state has changed or only what is said of it, and tells both sides.
+func (a *Attention) remark(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid, note string) error {
 	if err := tx.Bids().Move(ctx, bid, note); err != nil {
 		return err
 	}
@@ -91,7 +96,11 @@ func (a *Attention) endHold(ctx context.Context, tx *storage.Tx, bid *storage.St
 	if bid.State == protocol.BidClaimed {
 		return a.move(ctx, tx, bid, protocol.BidUnconfirmed, "the owner did not confirm the payment in time")
 	}
-	if err := a.move(ctx, tx, bid, protocol.BidLapsed, "not paid within 20 minutes"); err != nil {
+	note := "not paid within 20 minutes"
+	if bid.Link.ID == "" { // the provider was away all the time
+		bid.Link.Failed, note = noLink, noLink
+	}
+	if err := a.move(ctx, tx, bid, protocol.BidLapsed, note); err != nil {
 		return err
 	}
 	return cancelLink(ctx, tx, bid)

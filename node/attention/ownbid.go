@@ -70,7 +70,7 @@ func (a *Attention) ownView(ctx context.Context, tx *storage.Tx, id string) (pro
 
 func paymentView(ctx context.Context, tx *storage.Tx, p *storage.StoredPayment) (protocol.OwnPayment, error) {
 	out := protocol.OwnPayment{
-		ID: p.ID, BidID: p.Bid, Amount: rupees(p.Paise), Provider: string(p.Provider), Reference: firstOf(p.Reference, p.PaymentID), Placed: p.Placed,
+		ID: p.ID, BidID: p.Bid, Amount: protocol.MoneyOf(p.Currency, p.Paise), Provider: string(p.Provider), Reference: firstOf(p.Reference, p.PaymentID), Placed: p.Placed,
 		PaidAt: p.PaidAt, Test: p.Test, Refunds: []protocol.BidRefund{},
 	}
 	refunds, err := tx.Refunds().OfBid(ctx, p.Bid)
@@ -89,7 +89,7 @@ func (a *Attention) Bids(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 	if err != nil || b == nil {
 		return out, err
 	}
-	found, err := tx.Bids().List(ctx, b.ID, in.State, in.Size(), in.After)
+	found, err := listBids(ctx, tx, b.ID, in)
 	if err != nil {
 		return out, err
 	}
@@ -102,6 +102,13 @@ func (a *Attention) Bids(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 		out.Items = append(out.Items, one)
 	}
 	return out, nil
+}
+
+func listBids(ctx context.Context, tx *storage.Tx, board string, in protocol.BidQuery) (protocol.Page[storage.StoredBid], error) {
+	if in.Disputed {
+		return tx.Bids().ListDisputed(ctx, board, in.Size(), in.After)
+	}
+	return tx.Bids().List(ctx, board, in.State, in.Size(), in.After)
 }
 
 // GetBid returns one bid on a board of the caller.
@@ -164,17 +171,26 @@ func (a *Attention) Remove(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	if err != nil {
 		return protocol.OwnBid{}, err
 	}
-	bid.Reason = in.Reason
-	if err := a.move(ctx, tx, bid, protocol.BidRemoved, in.Reason); err != nil {
+	kept, err := keptOf(ctx, tx, bid)
+	if err != nil {
 		return protocol.OwnBid{}, err
 	}
-	if err := tx.Bids().Retract(ctx, protocol.BoardID(a.Base), bid.ID); err != nil {
+	if err := a.takeOff(ctx, tx, bid, in.Reason); err != nil {
 		return protocol.OwnBid{}, err
 	}
-	if err := a.oweWhole(ctx, tx, bid, bid.Paise, "removed by the owner of the board"); err != nil {
+	if err := a.oweWhole(ctx, tx, bid, kept, "removed by the owner of the board"); err != nil {
 		return protocol.OwnBid{}, err
 	}
 	return a.ownView(ctx, tx, in.ID)
+}
+
+// takeOff takes a live bid off the board and out of the feed.
+func (a *Attention) takeOff(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid, reason string) error {
+	bid.Reason = reason
+	if err := a.move(ctx, tx, bid, protocol.BidRemoved, reason); err != nil {
+		return err
+	}
+	return tx.Bids().Retract(ctx, protocol.BoardID(a.Base), bid.ID)
 }
 
 // Close closes a board. Live bids end with their money for the unused time, unpaid ones end.
@@ -205,7 +221,11 @@ func (a *Attention) Close(ctx context.Context, tx *storage.Tx, c protocol.Caller
 			err = errors.Join(a.move(ctx, tx, bid, protocol.BidWithdrawn, "the board was closed"), cancelLink(ctx, tx, bid))
 		} else {
 			out.Ended++
-			back := protocol.UnusedRefund(bid.Paise, bid.LiveAt, bid.EndsAt, tx.Now, bid.Terms.FullRefundHours)
+			kept, failed := keptOf(ctx, tx, bid)
+			if failed != nil {
+				return out, failed
+			}
+			back := protocol.UnusedRefund(kept, bid.LiveAt, bid.EndsAt, tx.Now, bid.Terms.FullRefundHours)
 			total += back
 			err = errors.Join(a.move(ctx, tx, bid, protocol.BidEnded, "the board was closed"), a.oweWhole(ctx, tx, bid, back, "the board was closed"))
 		}
@@ -321,7 +341,7 @@ func (a *Attention) Export(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	}
 	err = tx.Payments().Ledger(ctx, b.ID, from, to, func(l storage.LedgerLine) error {
 		row := protocol.MoneyRow{
-			At: l.At, Paise: l.Paise, Payer: l.Payer, Board: b.Handle, Bid: l.Payment.Bid, Provider: string(l.Payment.Provider),
+			At: l.At, Paise: l.Paise, Currency: l.Payment.Currency, Payer: l.Payer, Board: b.Handle, Bid: l.Payment.Bid, Provider: string(l.Payment.Provider),
 			PaymentID: l.Payment.PaymentID, Reference: l.Payment.Reference, Test: l.Payment.Test,
 		}
 		if l.Refund != nil {

@@ -55,7 +55,7 @@ func (a *Attention) payment(ctx context.Context, tx *storage.Tx, bid *storage.St
 	if out.State.Unpaid() {
 		out.Hold, out.HoldExpiresAt = &bid.Hold, &bid.HoldUntil
 	}
-	if out.ByHand && mayClaim(out.State) && account.Handle != "" {
+	if out.ByHand && mayClaim(out.State) && account.Handle != "" && bid.DisputedAt.IsZero() {
 		out.ClaimsLeft = max(0, protocol.MaxClaims-bid.Claims)
 	}
 	switch {
@@ -139,7 +139,7 @@ func (a *Attention) Claim(ctx context.Context, tx *storage.Tx, c protocol.Caller
 		return a.payment(ctx, tx, bid)
 	}
 	if board.Handle == "" { // nobody could confirm it
-		return protocol.Payment{}, protocol.Errorf(protocol.Conflict, "@%s has left this node; if you have paid, ask the payee for the money", bid.Handle)
+		return protocol.Payment{}, hasLeft(bid)
 	}
 	if err := a.claimable(ctx, tx, bid, account, in.UTR); err != nil {
 		return protocol.Payment{}, err
@@ -167,16 +167,31 @@ func (a *Attention) Claim(ctx context.Context, tx *storage.Tx, c protocol.Caller
 	return a.payment(ctx, tx, bid)
 }
 
+func hasLeft(bid *storage.StoredBid) error {
+	return protocol.Errorf(protocol.Conflict, "@%s has left this node; if you have paid, ask the payee for the money", bid.Handle)
+}
+
 func (a *Attention) claimable(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid, account *storage.PaymentAccount, utr string) error {
 	switch {
 	case account.Provider != protocol.PayUPI:
 		return protocol.Errorf(protocol.Conflict, "payments to this board are reported by their provider")
 	case !mayClaim(a.stateNow(tx, bid)):
 		return protocol.Errorf(protocol.Conflict, "the bid is %s; its payment need not be reported", a.stateNow(tx, bid))
+	case !bid.DisputedAt.IsZero():
+		return errDisputed
 	case bid.Claims >= protocol.MaxClaims:
 		return protocol.Errorf(protocol.Conflict, "%d references were reported for this bid, which is the most; ask the owner of the board", bid.Claims)
 	case tx.Now.After(bid.BidAt.Add(protocol.HoldFor + protocol.LateFor)):
 		return protocol.Errorf(protocol.Conflict, "the bid is too old; ask the owner of the board")
+	}
+	return a.unusedUTR(ctx, tx, bid, utr)
+}
+
+// unusedUTR refuses a reference that was reported for another bid, or has confirmed one.
+func (a *Attention) unusedUTR(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid, utr string) error {
+	account, err := tx.PaymentAccounts().ByID(ctx, bid.Account)
+	if err != nil {
+		return err
 	}
 	used, err := tx.Payments().Exists(ctx, account.Provider, payeeOf(account), "utr:"+utr)
 	if err == nil && !used {
@@ -242,11 +257,18 @@ func (a *Attention) Deny(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 	if err != nil {
 		return protocol.OwnBid{}, err
 	}
-	if bid.State != protocol.BidClaimed {
-		return protocol.OwnBid{}, protocol.Errorf(protocol.Conflict, "the bid is %s; only a claimed payment can be denied", bid.State)
+	const note = "the owner says that the payment has not arrived"
+	switch {
+	case bid.State == protocol.BidClaimed:
+		bid.Denied = true
+		err = a.move(ctx, tx, bid, protocol.BidUnconfirmed, note)
+	case bid.Dispute != nil:
+		bid.Denied = true
+		err = errors.Join(a.decided(ctx, tx, bid), a.remark(ctx, tx, bid, note))
+	default:
+		err = protocol.Errorf(protocol.Conflict, "the bid is %s; only a claimed payment can be denied", bid.State)
 	}
-	bid.Denied = true
-	if err := a.move(ctx, tx, bid, protocol.BidUnconfirmed, "the owner says that the payment has not arrived"); err != nil {
+	if err != nil {
 		return protocol.OwnBid{}, err
 	}
 	return a.ownView(ctx, tx, bid.ID)

@@ -26,7 +26,8 @@ const (
 func (a *Attention) owe(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid, payment *storage.StoredPayment, paise int64, why string,
 	whole bool) error {
 	r := &storage.StoredRefund{
-		Board: bid.Board, Bid: bid.ID, Payment: payment.ID, Paise: paise, Why: why, Whole: whole, State: storage.RefundDue, Until: tx.Now.Add(refundFor),
+		Board: bid.Board, Bid: bid.ID, Payment: payment.ID, Paise: paise, Currency: payment.Currency, Why: why, Whole: whole,
+		State: storage.RefundDue, Until: tx.Now.Add(refundFor),
 	}
 	if err := tx.Refunds().Insert(ctx, r); err != nil {
 		return err
@@ -227,6 +228,11 @@ func (a *Attention) finish(ctx context.Context, tx *storage.Tx, bid *storage.Sto
 	if !r.Whole {
 		return nil
 	}
+	return a.sentBack(ctx, tx, bid)
+}
+
+// sentBack moves a bid whose money is back, unless its state says so already or it is live.
+func (a *Attention) sentBack(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid) error {
 	if bid.State.May(protocol.BidRefunding) && bid.State != protocol.BidRefundFailed {
 		if err := a.move(ctx, tx, bid, protocol.BidRefunding, ""); err != nil {
 			return err
@@ -248,35 +254,4 @@ func (a *Attention) dropSecrets(ctx context.Context, tx *storage.Tx, account str
 		return err
 	}
 	return tx.PaymentAccounts().DropSecrets(ctx, account)
-}
-
-// applyRefund applies the news of a provider about a refund. One that is done and unknown here may be
-// one whose answer was lost, or one that the owner made at the provider: it is matched by its payment
-// and amount.
-func (a *Attention) applyRefund(ctx context.Context, tx *storage.Tx, account *storage.PaymentAccount, ev pay.Event) (string, error) {
-	if ev.RefundID == "" {
-		return "unknown refund", nil
-	}
-	r, err := tx.Refunds().ByReference(ctx, payeeOf(account), ev.RefundID)
-	if errors.Is(err, storage.ErrNotFound) && ev.Kind == pay.RefundDone {
-		r, err = tx.Refunds().OfPayment(ctx, account.Provider, payeeOf(account), ev.PaymentID, ev.AmountPaise)
-	}
-	if errors.Is(err, storage.ErrNotFound) {
-		return "unknown refund", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	bid, board, err := locked(ctx, tx, r.Bid)
-	if err != nil {
-		return "", err
-	}
-	if r, err = tx.Refunds().ByID(ctx, r.ID); err != nil || r.State == storage.RefundDone {
-		return "a repeat", err
-	}
-	if ev.Kind == pay.RefundDone {
-		return "refunded", a.finish(ctx, tx, bid, r, ev.RefundID)
-	}
-	r.LastError = "refund " + ev.RefundID + " failed at the payment provider"
-	return "the refund failed", a.refundRefused(ctx, tx, bid, board, r, again(r))
 }

@@ -77,12 +77,10 @@ func TestRefund_AtTheProvider(t *testing.T) {
 		event := func(kind pay.Kind, id string, paise int64) pay.Event {
 			return pay.Event{Provider: "razorpay", EventID: "evt_" + id, Kind: kind, PaymentID: paid.PaymentID, RefundID: id, AmountPaise: paise, Currency: "INR"}
 		}
-		require.Equal(w.t, "unknown refund", w.outcomeOf(event(pay.RefundDone, "rfnd_gift", 700_00)), "nothing is owed")
 		v.answer = pay.RefundPending
 		w.removed(one.Bid.ID)
 		first := w.bid(one.Bid.ID).Refunds[0]
 		require.Equal(w.t, "ordered", first.State)
-		require.Equal(w.t, "unknown refund", w.outcomeOf(event(pay.RefundDone, "rfnd_other", 700_00)), "ours has another id")
 		for _, want := range []string{"the refund failed", "unknown refund"} {
 			require.Equal(w.t, want, w.outcomeOf(event(pay.RefundFailed, first.Reference, 700_00)))
 		}
@@ -92,7 +90,6 @@ func TestRefund_AtTheProvider(t *testing.T) {
 		require.Equal(w.t, protocol.BidRefundFailed, w.bid(one.Bid.ID).State, "the job of the failed one does nothing")
 		require.Len(w.t, v.refunds, 1)
 
-		require.Equal(w.t, "unknown refund", w.outcomeOf(event(pay.RefundDone, "rfnd_half", 350_00)), "another amount")
 		require.Equal(w.t, "unknown refund", w.outcomeOf(event(pay.RefundFailed, "rfnd_hand", 700_00)))
 		for _, want := range []string{"refunded", "a repeat"} {
 			require.Equal(w.t, want, w.outcomeOf(event(pay.RefundDone, "rfnd_hand", 700_00)))

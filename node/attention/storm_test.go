@@ -94,7 +94,7 @@ func (s *storm) runJobs() {
 
 // act draws an operation; nil when there is nothing to do it with.
 func (s *storm) act() *act {
-	switch k := s.r.IntN(14); {
+	switch k := s.r.IntN(15); {
 	case k < 6:
 		return s.bid()
 	case len(s.m.bids) == 0:
@@ -108,6 +108,8 @@ func (s *storm) act() *act {
 		return s.withdraw()
 	case k == 13 && len(s.m.live()) > 0:
 		return s.remove()
+	case k == 14 && len(s.m.live()) > 0:
+		return s.give()
 	}
 	return nil
 }
@@ -275,6 +277,8 @@ func (s *storm) pay() *act {
 		paise -= 1
 	case 1:
 		paise += 150
+	case 2:
+		paise += 50
 	}
 	ev, times := s.v.pays(b.id, paise), 1+s.r.IntN(3)
 	s.late = append(s.late, ev)
@@ -288,7 +292,7 @@ func (s *storm) pay() *act {
 			}
 			return "", nil
 		},
-		model: func(m *model) string { m.pays(m.bids[at], paise, s.nowT()); return "" },
+		model: func(m *model) string { m.pays(m.bids[at], ev.PaymentID, paise, s.nowT()); return "" },
 		again: func(w *world) error { _, err := w.deliver(ev); return err },
 	}
 }
@@ -316,6 +320,27 @@ func (s *storm) remove() *act {
 		}))
 	}
 	return &act{"removal", do, func(m *model) string { return conflict(m.removes(m.bids[at])) }, func(w *world) error { _, err := do(w); return err }}
+}
+
+// give is a refund that the owner makes in the vendor's own pages, of a part of a live bid or of all.
+func (s *storm) give() *act {
+	all := s.m.live()
+	b := all[s.r.IntN(len(all))]
+	at := slices.Index(s.m.bids, b)
+	s.v.mu.Lock()
+	paise := min(b.paise-b.given, s.v.left(b.payment))
+	s.v.mu.Unlock()
+	if paise <= 0 {
+		return nil
+	}
+	if s.r.IntN(2) == 0 {
+		paise = 1 + s.r.Int64N(paise)
+	}
+	ev := s.v.gives(b.id, b.payment, paise)
+	s.late = append(s.late, ev)
+	do := func(w *world) (string, error) { _, err := w.deliver(ev); return "", err }
+	return &act{"refund at the provider", do, func(m *model) string { m.gives(m.bids[at], paise); return "" },
+		func(w *world) error { _, err := do(w); return err }}
 }
 
 // refusal makes an answer of a refusal that the model knows.

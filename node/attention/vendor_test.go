@@ -24,6 +24,7 @@ type vendor struct {
 	links   map[string]pay.LinkRequest // by reference
 	paid    map[string]int64           // by payment id
 	refunds map[string]int64           // by key
+	of      map[string]string          // payment of a refund
 	status  map[string]pay.RefundStatus
 	link    error            // what CreateLink answers
 	refund  error            // what Refund answers
@@ -32,7 +33,7 @@ type vendor struct {
 }
 
 func newVendor(now func() time.Time) *vendor {
-	return &vendor{now: now, links: map[string]pay.LinkRequest{}, paid: map[string]int64{}, refunds: map[string]int64{}, status: map[string]pay.RefundStatus{}}
+	return &vendor{now: now, links: map[string]pay.LinkRequest{}, paid: map[string]int64{}, refunds: map[string]int64{}, of: map[string]string{}, status: map[string]pay.RefundStatus{}}
 }
 
 func (v *vendor) Name() string { return "razorpay" }
@@ -64,10 +65,10 @@ func (v *vendor) Refund(_ context.Context, payment, key string, paise int64) (pa
 	if before, made := v.refunds[key]; made && before != paise {
 		return pay.Refund{}, pay.ErrRefused
 	}
-	if v.paid[payment] < paise {
+	if _, made := v.refunds[key]; !made && v.left(payment) < paise {
 		return pay.Refund{}, pay.ErrRefused
 	}
-	v.refunds[key] = paise
+	v.refunds[key], v.of[key] = paise, payment
 	if v.status[key] == "" {
 		v.status[key] = pay.RefundOK
 		if v.answer != "" && !strings.HasSuffix(key, "-3") { // within the week in which it is tried
@@ -94,6 +95,29 @@ func (v *vendor) pays(bid string, paise int64) pay.Event {
 	v.paid[id] = paise
 	return pay.Event{
 		Provider: "razorpay", EventID: "evt_" + id, Kind: pay.Paid, Ref: pay.Ref(bid, 1), PaymentID: id, AmountPaise: paise, Currency: "INR", OccurredAt: v.now(),
+	}
+}
+
+// left is what is not refunded of a payment, nor on its way.
+func (v *vendor) left(payment string) int64 {
+	left := v.paid[payment]
+	for key, paise := range v.refunds {
+		if v.of[key] == payment && v.status[key] != pay.RefundNot {
+			left -= paise
+		}
+	}
+	return left
+}
+
+// gives notes in the book what the owner refunds of a payment in the vendor's own pages, and returns its event.
+func (v *vendor) gives(bid, payment string, paise int64) pay.Event {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	id := fmt.Sprintf("rfnd_own_%d", len(v.refunds)+1)
+	v.refunds[id], v.of[id], v.status[id] = paise, payment, pay.RefundOK
+	return pay.Event{
+		Provider: "razorpay", EventID: "evt_" + id, Kind: pay.RefundDone, Ref: pay.Ref(bid, 1), PaymentID: payment, RefundID: id, AmountPaise: paise,
+		Currency: "INR", OccurredAt: v.now(),
 	}
 }
 

@@ -26,6 +26,9 @@ func (a *Attention) view(ctx context.Context, tx *storage.Tx, bid *storage.Store
 			out.RespondBy = &bid.RespondBy
 		}
 	}
+	if !bid.DisputedAt.IsZero() {
+		out.DisputedAt = &bid.DisputedAt
+	}
 	var err error
 	if out.History, err = tx.Bids().Moves(ctx, bid.ID); err != nil {
 		return out, err
@@ -76,7 +79,7 @@ func placeOf(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid) (*int,
 }
 
 func refundView(r *storage.StoredRefund) protocol.BidRefund {
-	return protocol.BidRefund{ID: r.ID, Amount: rupees(r.Paise), Why: r.Why, State: string(r.State), Reference: r.Reference, DoneAt: r.DoneAt}
+	return protocol.BidRefund{ID: r.ID, Amount: protocol.MoneyOf(r.Currency, r.Paise), Why: r.Why, State: string(r.State), Reference: r.Reference, DoneAt: r.DoneAt}
 }
 
 // receiptOf returns the receipt of the payment that got the slot, with what was refunded since; nil
@@ -118,7 +121,13 @@ func advice(b protocol.Bid, bid *storage.StoredBid) string {
 	case protocol.BidLapsed:
 		return cmp.Or(bid.Link.Failed, "It was not paid in time. Bid again; money that arrives late goes back, or gets a slot if one can be had.")
 	case protocol.BidUnconfirmed:
-		return "The owner did not confirm the payment. If you paid, ask the owner; the payment can still be confirmed."
+		switch {
+		case bid.Dispute != nil:
+			return "The owner has to decide about the payment that you dispute."
+		case !bid.DisputedAt.IsZero():
+			return "The owner denied the payment that you disputed. Ask your bank about it, and the owner."
+		}
+		return "The owner did not confirm the payment. If you paid, say so once more with dispute_payment."
 	case protocol.BidRefundDue, protocol.BidRefunding:
 		return "The money goes back; refunds says how far that is."
 	case protocol.BidRefundFailed:

@@ -31,6 +31,7 @@ func (s *Web) accountRoutes() []Route {
 		s.forms("/account/threads/:id", s.inboxForm, inboxForms...),
 		{Pattern: "/account/attention", Handler: http.HandlerFunc(s.ownAttentionPage)},
 		s.forms("/account/attention", s.ownAttentionForm, attentionForms...),
+		{Pattern: "/account/attention/money/:of", Handler: http.HandlerFunc(s.ownMoneyPage)},
 		{Pattern: "/account/attention/payments.csv", Handler: http.HandlerFunc(s.paymentsFile)},
 		s.forms("/account/data", s.importForm, protocol.ImportArchive.Operation),
 		s.forms(importItemsPath, s.importItemsForm, protocol.ImportItems.Operation),

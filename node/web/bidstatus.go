@@ -32,7 +32,7 @@ func (s *Web) bidPage(w http.ResponseWriter, r *http.Request) {
 	args := openedBid.args(r)
 	err := s.invokeOpen(r, protocol.GetBid.Operation, args, &b)
 	if err == nil {
-		s.showBidState(w, r, 0, bidBody(b, args["statusToken"].(string), s.Base))
+		s.showBidState(w, r, 0, bidBody(b, args["statusToken"].(string), s.Base, nil))
 		return
 	}
 	if code := protocol.CodeOf(err); locked(protocol.BidID, r.PathValue("id"), code) {
@@ -42,12 +42,37 @@ func (s *Web) bidPage(w http.ResponseWriter, r *http.Request) {
 	s.failSecret(w, r, err)
 }
 
-// bidPageForm opens the page with a status token, or withdraws the bid.
+// disputeForm takes what a payer says once more, and shows the page again when it is refused.
+func (s *Web) disputeForm(w http.ResponseWriter, r *http.Request) {
+	args := openedBid.args(r)
+	token, _ := args["statusToken"].(string)
+	var b protocol.Bid
+	if err := s.invokeOpen(r, protocol.GetBid.Operation, args, &b); err != nil {
+		s.failSecret(w, r, err)
+		return
+	}
+	if utr := strings.Join(strings.Fields(r.PostForm.Get("utr")), ""); utr != "" {
+		args["utr"] = utr
+	}
+	err := s.invokeOpen(r, protocol.DisputePayment.Operation, args, nil)
+	if err == nil {
+		redirect(w, r, "/bids/"+b.ID)
+		return
+	}
+	f := newSent(r.PostForm)
+	f.refuse(r.Context(), protocol.AsError(err))
+	s.showBidState(w, r, f.err.Code.Status(), bidBody(b, token, s.Base, f))
+}
+
+// bidPageForm opens the page with a status token, withdraws the bid, or disputes that its payment was not confirmed.
 func (s *Web) bidPageForm(w http.ResponseWriter, r *http.Request) {
 	err := s.parseForm(w, r)
 	id, token := r.PathValue("id"), strings.TrimSpace(r.PostForm.Get("statusToken"))
 	switch {
 	case err != nil:
+	case r.PostForm.Get("do") == protocol.DisputePayment.Name:
+		s.disputeForm(w, r)
+		return
 	case r.PostForm.Get("do") == protocol.WithdrawBid.Name:
 		err = s.invokeOpen(r, protocol.WithdrawBid.Operation, openedBid.args(r), nil)
 	default:

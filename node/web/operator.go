@@ -47,6 +47,8 @@ func operatorPages() []operatorPage {
 		{path: nodePath + "/blocks", title: english("Blocks and limits"), about: english("Who may not write here, and how much everybody may."),
 			forms: []*protocol.Operation{protocol.AddBlock.Operation, protocol.LiftBlock.Operation, protocol.SetLimits.Operation, protocol.ResetLimits.Operation},
 			list:  protocol.ListBlocks.Operation, read: (*operatorView).readBlocks, body: blocksBody},
+		{path: nodePath + "/money", title: english("Money"), about: english("What became of a payment for a bid, and what has to happen next."),
+			list: protocol.TracePayment.Operation, read: (*operatorView).readMoney, body: moneyBody},
 		{path: nodePath + "/health", title: english("Health"), about: english("Jobs, storage, chains, mail and payments, and what to do when one is red."),
 			read: (*operatorView).readHealth, body: healthBody},
 		{path: nodePath + "/jobs", title: english("Jobs"), about: english("Work that waits or was given up, and why."),
@@ -80,6 +82,8 @@ type operatorView struct {
 	Month   protocol.Traffic
 	Numbers protocol.Statistics
 	Audit   []protocol.AuditEntry
+	Money   []protocol.MoneyTrace
+	Missing string // why nothing was traced
 }
 
 // An undoing is the operation that undoes what a form did.

@@ -39,7 +39,7 @@ type ownBoard struct {
 	Handle   string
 	Board    protocol.OwnAttentionBoard
 	Account  protocol.PaymentAccount
-	Claimed  []protocol.OwnBid // payments to confirm
+	Claimed  []protocol.OwnBid // payments to confirm, the disputed ones first
 	Refunds  []protocol.OwnRefund
 	Bids     []protocol.OwnBid
 	Payments []protocol.OwnPayment
@@ -76,7 +76,7 @@ func (s *Web) readOwnBoard(r *http.Request, o *ownBoard) error {
 	}
 	own := map[string]any{"handle": o.Handle}
 	var refunds protocol.Page[protocol.OwnRefund]
-	var bids, claimed protocol.Page[protocol.OwnBid]
+	var bids, claimed, disputed protocol.Page[protocol.OwnBid]
 	var payments protocol.Page[protocol.OwnPayment]
 	asked := map[string]any{"handle": o.Handle}
 	for _, name := range []string{"state", "after"} {
@@ -92,13 +92,14 @@ func (s *Web) readOwnBoard(r *http.Request, o *ownBoard) error {
 	}{
 		{protocol.GetOwnAttentionBoard.Operation, own, &o.Board}, {protocol.GetPaymentAccount.Operation, own, &o.Account},
 		{protocol.ListBids.Operation, map[string]any{"handle": o.Handle, "state": protocol.BidClaimed, "limit": protocol.MaxLimit}, &claimed},
+		{protocol.ListBids.Operation, map[string]any{"handle": o.Handle, "disputed": true, "limit": protocol.MaxLimit}, &disputed},
 		{protocol.ListRefunds.Operation, own, &refunds}, {protocol.ListBids.Operation, asked, &bids}, {protocol.ListPayments.Operation, own, &payments},
 	} {
 		if err := s.invokeSignedIn(r, x.op, x.args, x.into); err != nil {
 			return err
 		}
 	}
-	o.Claimed, o.Refunds, o.Bids, o.Payments = claimed.Items, refunds.Items, bids.Items, payments.Items
+	o.Claimed, o.Refunds, o.Bids, o.Payments = append(disputed.Items, claimed.Items...), refunds.Items, bids.Items, payments.Items
 	if bids.Next != nil {
 		o.Next = "/account/attention?" + url.Values{"handle": {o.Handle}, "state": {o.State}, "after": {*bids.Next}}.Encode()
 	}

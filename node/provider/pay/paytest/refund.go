@@ -59,6 +59,22 @@ func (s *Razorpay) getRefund(r *http.Request, _ []byte) (any, *problem) {
 	return nil, errNoID
 }
 
+// GiveBack is a refund that the owner makes in the vendor's own pages; it is processed at once.
+func (s *Razorpay) GiveBack(paymentID string, paise int64) (refundID string, err error) {
+	s.mu.Lock()
+	p := s.payment(paymentID)
+	if p == nil || paise > p.Amount-s.refunded(p) {
+		s.mu.Unlock()
+		return "", fmt.Errorf("payment %s has no %d to refund", paymentID, paise)
+	}
+	f := &fakeRefund{ID: s.id("rfnd"), payment: p, Amount: paise, Status: "pending", Created: s.Now().Unix()}
+	if s.refunds = append(s.refunds, f); s.refunded(p) == p.Amount {
+		p.Status = "refunded"
+	}
+	s.mu.Unlock()
+	return f.ID, s.SettleRefund(f.ID, true)
+}
+
 // SettleRefund ends a pending refund: done, or failed, whereupon its amount can be refunded again.
 func (s *Razorpay) SettleRefund(refundID string, done bool) error {
 	s.mu.Lock()

@@ -62,7 +62,7 @@ func (p *Provider) ParseWebhook(h http.Header, rawBody []byte) ([]pay.Event, err
 	switch w.Event {
 	case "payment_link.paid", "payment_link.partially_paid":
 		e.Kind = kindOf(l, m.Amount)
-		e.PaymentID, e.AmountPaise, e.Currency = m.ID, int64(m.Amount), cmp.Or(m.Currency, l.currency())
+		e.PaymentID, e.AmountPaise, e.Currency = m.ID, int64(m.Amount), currency(m.Currency, l.Currency)
 		e.Reference = cmp.Or(m.AcquirerData.RRN, m.AcquirerData.Bank)
 		if at := unix(m.CreatedAt); at.After(e.OccurredAt) { // some events carry the time of the link
 			e.OccurredAt = at
@@ -77,7 +77,7 @@ func (p *Provider) ParseWebhook(h http.Header, rawBody []byte) ([]pay.Event, err
 			e.Kind = pay.RefundFailed
 		}
 		e.PaymentID, e.RefundID, e.AmountPaise = cmp.Or(r.PaymentID, m.ID), r.ID, int64(r.Amount)
-		e.Currency = cmp.Or(r.Currency, m.Currency, protocol.Rupee)
+		e.Currency = currency(r.Currency, m.Currency)
 	}
 	if !complete(e) {
 		return nil, pay.Fail(pay.ErrMalformed, "razorpay: the webhook %.40q is incomplete", w.Event)

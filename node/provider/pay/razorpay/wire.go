@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"stoa/node/provider/pay"
 	"stoa/protocol"
@@ -71,7 +72,17 @@ type link struct {
 }
 
 // currency is INR where the vendor leaves it out, as in some of its answers.
-func (l link) currency() string { return cmp.Or(l.Currency, protocol.Rupee) }
+func (l link) currency() string { return currency(l.Currency) }
+
+// currency returns the first of some currencies that is named, in upper case: rupees when none is, XXX (ISO 4217: no
+// currency) for what is no code.
+func currency(named ...string) string {
+	c := strings.ToUpper(cmp.Or(append(named, protocol.Rupee)...))
+	if len(c) != 3 || strings.ContainsFunc(c, func(r rune) bool { return r < 'A' || r > 'Z' }) {
+		return "XXX"
+	}
+	return c
+}
 
 // A linkPayment is a payment as a link lists it.
 type linkPayment struct {
