@@ -32,7 +32,7 @@ func (c chainStub) MessageKey(_ context.Context, _, erc8004, thumbprint string) 
 		return identity.ChainKey{}, protocol.Errorf(protocol.KeyUnknown, "the chain gives this key no authority for the identity")
 	}
 	k, err := httpsig.NewKey(pair.Public())
-	return identity.ChainKey{Identity: erc8004, Key: k, Block: 1}, err
+	return identity.ChainKey{Identity: erc8004, Owner: "0x00000000000000000000000000000000000000aa", Key: k, Block: 1}, err
 }
 
 // agent is an outside agent with a chain identity.

@@ -141,10 +141,10 @@ func (bs Bids) Insert(ctx context.Context, b *StoredBid) error {
 	}
 	if _, err := bs.tx.write(ctx,
 		`INSERT INTO bid (id, board, state, hold, slot_no, paise, bidder, anonymous, test, denied, paid, utr, account, token_hash, pay_hash,
-		bid_at, hold_until, free_at, moved_at, moves, doc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		bid_at, hold_until, free_at, moved_at, moves, doc, agent) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		b.ID, b.Board, string(b.State), string(b.Hold), nullable(int64(b.Slot)), b.Paise, b.Bidder, b.Anonymous, b.Test, b.Denied, b.Paid, b.UTR, b.Account,
 		b.TokenHash[:], b.PayHash[:], millis(b.BidAt), nullable(millis(b.HoldUntil)), nullable(millis(b.FreeAt)),
-		millis(b.MovedAt), b.Moves, string(doc)); err != nil {
+		millis(b.MovedAt), b.Moves, string(doc), begunBy(b.Bidder, b.Author)); err != nil {
 		return fmt.Errorf("store bid: %w", err)
 	}
 	return bs.insertMove(ctx, b, "")

@@ -115,9 +115,10 @@ func (ms Meetings) Insert(ctx context.Context, m *StoredMeeting) error {
 		return fmt.Errorf("encode meeting: %w", err)
 	}
 	if _, err := ms.tx.write(ctx, `INSERT INTO meeting (id, handle, state, shown, starts_at, ends_at, requester, mailbox, token_hash, asked_at, due_at, mail_until,
-		moved_at, moves, sequence, doc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		moved_at, moves, sequence, doc, agent) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		m.ID, m.Handle, string(m.State), m.Shown, millis(m.StartsAt), millis(m.EndsAt), m.Requester, m.Mailbox[:], m.TokenHash[:], millis(m.AskedAt),
-		nullable(millis(m.DueAt)), nullable(millis(m.MailUntil)), millis(m.MovedAt), m.Moves, m.Sequence, string(doc)); err != nil {
+		nullable(millis(m.DueAt)), nullable(millis(m.MailUntil)), millis(m.MovedAt), m.Moves, m.Sequence, string(doc),
+		begunBy(m.Requester, m.Author)); err != nil {
 		return fmt.Errorf("store meeting: %w", err)
 	}
 	return nil

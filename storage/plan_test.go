@@ -50,6 +50,10 @@ func TestPlans(t *testing.T) {
 	add("news", text, args...)
 	add("thread by token", threadByToken, []byte{1})
 	add("new threads", newThreads, "asha", 100)
+	for _, table := range begunTables {
+		add("agents with a "+table, begunList(table), "agent:x:", "agent:x;", 10)
+		add(table+" of an agent", begunOf(table), "agent:x@", "agent:xA", "agent:x@y", 100)
+	}
 	add("passkey", passkeyByCredential, []byte{1})
 	add("passkeys of an account", passkeysOfAccount, "acc_x", 20)
 	add("recovery codes of an account", codesOfAccount, "acc_x")

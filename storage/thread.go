@@ -26,7 +26,7 @@ type StoredThread struct {
 	Seen                 int    // how many messages the owner has read
 	CreatedAt, UpdatedAt time.Time
 	ClosedAt             *time.Time
-	ClosedBy             string // "owner" or "silence"
+	ClosedBy             string // "owner", "silence", or "sale": the writer's chain identity has another owner
 }
 
 const threadColumns = `id, handle, kind, state, writer, author, token_hash, visitor, callback, messages, unread, unseen, created_at, updated_at,
@@ -73,9 +73,9 @@ func (ts Threads) Insert(ctx context.Context, t *StoredThread) error {
 		profile = &t.WriterHandle
 	}
 	t.CreatedAt, t.UpdatedAt = ts.tx.Now, ts.tx.Now
-	_, err = ts.tx.write(ctx, `INSERT INTO thread (`+threadColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	_, err = ts.tx.write(ctx, `INSERT INTO thread (`+threadColumns+`, agent) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		t.ID, t.Handle, string(t.Kind), string(t.State), t.Writer, string(author), t.TokenHash[:], visitor, t.Callback, t.Messages,
-		t.Unread, t.Unseen, millis(t.CreatedAt), millis(t.UpdatedAt), millisPtr(t.ClosedAt), t.ClosedBy, profile, t.Seen)
+		t.Unread, t.Unseen, millis(t.CreatedAt), millis(t.UpdatedAt), millisPtr(t.ClosedAt), t.ClosedBy, profile, t.Seen, begunBy(t.Writer, t.Author))
 	return err
 }
 

@@ -25,11 +25,13 @@ type Enrolments struct {
 	log   *slog.Logger
 	pause time.Duration // between two steps
 
-	wake chan struct{}
-	mu   sync.Mutex           // guards all below
-	due  map[string]time.Time // identities to look at, and when
-	walk map[string]string    // registries that are walked through, with the last identity
-	lost map[uint64]time.Time // chains whose blocks are to be looked at, and when
+	wake  chan struct{}
+	mu    sync.Mutex           // guards all below
+	due   map[string]time.Time // identities to look at, and when
+	again map[string]time.Time // identities that changed, to look at once more when requests of before are over
+	walk  map[string]string    // registries that are walked through, with the last identity
+	begun map[string]string    // the same for what identities began, with the last name
+	lost  map[uint64]time.Time // chains whose blocks are to be looked at, and when
 }
 
 const (
@@ -45,7 +47,8 @@ const (
 // NewEnrolments watches what c reads. The caller runs it.
 func NewEnrolments(db *storage.DB, c *Chain, log *slog.Logger) *Enrolments {
 	w := &Enrolments{db: db, chain: c, log: log, pause: enrolmentPause, wake: make(chan struct{}, 1),
-		due: map[string]time.Time{}, walk: map[string]string{}, lost: map[uint64]time.Time{}}
+		due: map[string]time.Time{}, walk: map[string]string{}, lost: map[uint64]time.Time{},
+		again: map[string]time.Time{}, begun: map[string]string{}}
 	if c.Dev {
 		w.pause = 100 * time.Millisecond
 	}
@@ -60,12 +63,15 @@ func (w *Enrolments) changed(chainID uint64, agents []string, all bool) {
 	if all || len(w.due)+len(agents) > enrolmentMost {
 		w.lost[chainID] = time.Time{}
 		for _, registry := range w.chain.Reader.Registries()[chainID] {
-			w.walk[registry] = ""
+			w.walk[registry], w.begun[registry] = "", ""
 		}
 	}
 	if len(w.due)+len(agents) <= enrolmentMost {
 		for _, id := range agents {
 			w.due[id] = time.Time{}
+			if len(w.again) < enrolmentMost {
+				w.again[id] = time.Now().Add(lookTimeout)
+			}
 		}
 	}
 	select {
@@ -119,7 +125,11 @@ func (w *Enrolments) keep(ctx context.Context) {
 			if err != nil {
 				w.log.Warn("read enrolments", "err", err)
 			}
-			if len(some) > 0 {
+			names, err := w.names(ctx, registry, "", 1)
+			if err != nil {
+				w.log.Warn("read what identities began", "err", err)
+			}
+			if len(some)+len(names) > 0 {
 				w.chain.Reader.Keep(chainID)
 			}
 		}
@@ -145,6 +155,14 @@ func (w *Enrolments) step(ctx context.Context) {
 			delete(w.due, id)
 		}
 	}
+	for id, at := range w.again {
+		if !at.After(now) {
+			delete(w.again, id)
+			if !slices.Contains(due, id) {
+				due = append(due, id)
+			}
+		}
+	}
 	var lost []uint64
 	for chainID, at := range w.lost {
 		if !at.After(now) {
@@ -165,8 +183,10 @@ func (w *Enrolments) step(ctx context.Context) {
 		}
 	}
 	for _, id := range due {
+		w.sold(ctx, id)
 		w.identity(ctx, id)
 	}
+	w.walkBegun(ctx)
 	for registry, after := range walks {
 		some, err := w.page(ctx, registry, after, enrolmentPage)
 		if err != nil {
