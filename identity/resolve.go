@@ -10,9 +10,9 @@ import (
 
 // principal is what the gate learns about a signer.
 type principal struct {
-	erc8004, handle, name string
-	claimed               string // name that its key directory gives itself
-	proof                 protocol.AuthorProof
+	erc8004, owner, handle, name string
+	claimed                      string // name that its key directory gives itself
+	proof                        protocol.AuthorProof
 }
 
 // resolver finds the key of a signature: for a claimed chain identity only on the chain; otherwise
@@ -33,7 +33,8 @@ func (r resolver) Resolve(ctx context.Context, q httpsig.KeyRequest) (httpsig.Re
 	}
 	if ok {
 		return httpsig.Resolved{Key: hosted.Key, Principal: principal{
-			erc8004: hosted.ERC8004, handle: hosted.Handle, name: hosted.Name, proof: protocol.AuthorProof{Level: protocol.ByProfileKey},
+			erc8004: hosted.ERC8004, owner: hosted.Owner, handle: hosted.Handle, name: hosted.Name,
+			proof: protocol.AuthorProof{Level: protocol.ByProfileKey},
 		}}, nil
 	}
 	if g.Directories != nil && q.Agent.URL != "" {
@@ -53,7 +54,8 @@ func (r resolver) chain(ctx context.Context, q httpsig.KeyRequest) (httpsig.Reso
 	if err != nil {
 		return httpsig.Resolved{}, err
 	}
-	who := principal{erc8004: found.Identity, proof: protocol.AuthorProof{Level: protocol.ByChainKey, Block: new(int64(found.Block))}}
+	who := principal{erc8004: found.Identity, owner: found.Owner,
+		proof: protocol.AuthorProof{Level: protocol.ByChainKey, Block: new(int64(found.Block)), BlockHash: &found.BlockHash}}
 	hosted, ok, err := r.g.Directory.HostedAgent(ctx, found, q.Params.KeyID)
 	if err != nil {
 		return httpsig.Resolved{}, err
