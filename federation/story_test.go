@@ -275,15 +275,19 @@ func TestVerdicts(t *testing.T) {
 		[]any{got.Author.Verified, got.Author.Method, *got.Author.ERC8004, *got.Author.KeyID})
 	require.Equal(t, []any{protocol.ByChainKey, agentID, "eip155:31337", int64(7)},
 		[]any{got.Author.Proof.Level, *got.Author.Proof.Subject, *got.Author.Proof.Chain, *got.Author.Proof.Block}, "of this node's own look at the chain")
+	require.Equal(t, []string{"Agent 17", ""}, []string{got.Author.Name, got.Author.ClaimedName})
 	require.Nil(t, b.held(bad.URI), "tampered: kept out")
 	require.Equal(t, protocol.Visible, b.state(after.URI), "and the log continues")
 
 	reply := b.post(func(p *protocol.StoredPost) {
 		p.ReplyTo = good.URI
 		agentPost(t, b, pair, "A signed reply on another node.")(p)
+		p.Author.Name = "Asha Menon" // as its author, or the other node, calls it
 	})
 	settle(t, a, b)
-	require.True(t, a.held(reply.URI).Author.Verified, "the parent is named by the id that the author saw")
+	there := a.held(reply.URI).Author
+	require.True(t, there.Verified, "the parent is named by the id that the author saw")
+	require.Equal(t, []string{"Agent 17", "Asha Menon"}, []string{there.Name, there.ClaimedName})
 
 	chain.mu.Lock()
 	chain.keys = nil

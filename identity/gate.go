@@ -77,9 +77,10 @@ type ChainKey struct {
 }
 
 // Directories resolves keys of foreign Web Bot Auth key directories. It fetches in the background;
-// few requests of a client network wait for that, and only briefly.
+// few requests of a client network wait for that, and only briefly. The name is what the directory
+// calls itself, "" for none.
 type Directories interface {
-	Await(ctx context.Context, network string, ref httpsig.AgentRef, thumbprint string, now time.Time) (httpsig.Key, error)
+	Await(ctx context.Context, network string, ref httpsig.AgentRef, thumbprint string, now time.Time) (k httpsig.Key, name string, err error)
 }
 
 // A Gate admits callers. Target is the node's configured address. Chain and Directories may be
@@ -113,7 +114,9 @@ func (g *Gate) Admit(ctx context.Context, ev Evidence, op *protocol.Operation) (
 	case ev.Operator:
 		c.Standing = protocol.Operator
 	case signed(ev.Request):
-		c, err = g.signature(ctx, ev, op)
+		if c, err = g.signature(ctx, ev, op); openRead(op) && notForUs(err) {
+			c, err = protocol.Caller{Network: ev.Network}, nil
+		}
 	case readToken && op.Secret == "":
 		err = protocol.Errorf(protocol.Unauthorized, "this is the read token of a thread; it gives access to that thread only")
 	case secret != "" && !readToken:
@@ -140,6 +143,18 @@ func (g *Gate) Admit(ctx context.Context, ev Evidence, op *protocol.Operation) (
 		return protocol.Caller{}, protocol.Errorf(protocol.Forbidden, "this token does not allow %s; make one with the scope %s", op.Name, op.Scope)
 	}
 	return c, nil
+}
+
+// openRead reports whether an operation is a read that needs nothing of its caller.
+func openRead(op *protocol.Operation) bool {
+	return op.ReadOnly && op.Access == protocol.Anonymous && op.Secret == ""
+}
+
+// notForUs reports whether a signature failed because it has no tag, or another one than this
+// node's, or its key is unknown here: clients of other schemes sign every request. On an open read it
+// counts as none (contract §2). One that is broken or forged does not.
+func notForUs(err error) bool {
+	return errors.Is(err, httpsig.CodeNoAcceptableSignature) || err != nil && protocol.CodeOf(err) == protocol.KeyUnknown
 }
 
 // signed reports whether the request carries any part of a signature, so that one that was partly
@@ -227,7 +242,7 @@ func (g *Gate) signature(ctx context.Context, ev Evidence, op *protocol.Operatio
 	policy := whole
 	// A request that needs the caller's standing must be signed as completely as a write. Any
 	// other read may be signed with less, which identifies the caller and authorises nothing.
-	if op.ReadOnly && op.Access == protocol.Anonymous && op.Secret == "" {
+	if openRead(op) {
 		policy = httpsig.ReadPolicy()
 	}
 	res, err := g.verifier(ev.Network).Verify(ctx, &m, ev.Body, policy)
@@ -237,7 +252,7 @@ func (g *Gate) signature(ctx context.Context, ev Evidence, op *protocol.Operatio
 	who := res.Principal.(principal)
 	c := protocol.Caller{
 		Standing: protocol.Signed, Network: ev.Network, KeyID: res.Thumbprint,
-		Agent: who.erc8004, Owner: who.owner, Handle: who.handle, Name: who.name, Language: who.language, Proof: who.proof,
+		Agent: who.erc8004, Owner: who.owner, Handle: who.handle, Name: who.name, ClaimedName: who.claimed, Language: who.language, Proof: who.proof,
 		Partial: policy != whole && !res.Meets(whole, &m, ev.Body),
 	}
 	if !op.ReadOnly {

@@ -11,8 +11,8 @@ import (
 // principal is what the gate learns about a signer.
 type principal struct {
 	erc8004, owner, handle, name, language string
-
-	proof protocol.AuthorProof
+	claimed                                string // name that its key directory gives itself
+	proof                                  protocol.AuthorProof
 }
 
 // resolver finds the key of a signature: for a claimed chain identity only on the chain; otherwise
@@ -33,12 +33,15 @@ func (r resolver) Resolve(ctx context.Context, q httpsig.KeyRequest) (httpsig.Re
 	}
 	if ok {
 		return httpsig.Resolved{Key: hosted.Key, Principal: principal{
-			hosted.ERC8004, hosted.Owner, hosted.Handle, hosted.Name, hosted.Language, protocol.AuthorProof{Level: protocol.ByProfileKey},
+			erc8004: hosted.ERC8004, owner: hosted.Owner, handle: hosted.Handle, name: hosted.Name, language: hosted.Language,
+			proof: protocol.AuthorProof{Level: protocol.ByProfileKey},
 		}}, nil
 	}
 	if g.Directories != nil && q.Agent.URL != "" {
-		k, err := g.Directories.Await(ctx, r.network, q.Agent, q.Params.KeyID, q.Now)
-		return httpsig.Resolved{Key: k, Principal: principal{name: q.Agent.URL, proof: protocol.AuthorProof{Level: protocol.ByDirectory, Subject: &q.Agent.URL}}}, err
+		k, name, err := g.Directories.Await(ctx, r.network, q.Agent, q.Params.KeyID, q.Now)
+		return httpsig.Resolved{Key: k, Principal: principal{
+			claimed: name, proof: protocol.AuthorProof{Level: protocol.ByDirectory, Subject: &q.Agent.URL},
+		}}, err
 	}
 	return httpsig.Resolved{}, httpsig.CodeKeyUnknown
 }

@@ -87,11 +87,11 @@ func TestContact_Writers(t *testing.T) {
 			}, protocol.Author{Name: "Dev", Method: protocol.ByProof, Proof: protocol.AuthorProof{Level: protocol.ByNothing}}},
 			{"signed", func(method, path, body, _ string) answer { return h.signedAs(pair, method, path, body) },
 				protocol.Author{Name: "Load", Handle: new("carol"), Actor: new(h.Base + "/ap/agents/carol"), Verified: true, Method: protocol.BySignature,
-					KeyID: new(pair.Thumbprint()),
+					KeyID: new(pair.Thumbprint()), ClaimedName: "Dev",
 					Proof: protocol.AuthorProof{Level: protocol.ByProfileKey, Subject: new(h.Base + "/ap/agents/carol")}}},
 			{"session", func(method, path, body, _ string) answer { return h.ask(method, path, body, "Authorization", bob) },
 				protocol.Author{Name: "Agent bob", Handle: new("bob"), Actor: new(h.Base + "/ap/agents/bob"), Verified: true, Method: protocol.BySession,
-					Proof: protocol.AuthorProof{Level: protocol.BySignIn, Subject: new(h.Base + "/ap/agents/bob")}}},
+					ClaimedName: "Dev", Proof: protocol.AuthorProof{Level: protocol.BySignIn, Subject: new(h.Base + "/ap/agents/bob")}}},
 		} {
 			t.Run(tt.name, func(t *testing.T) {
 				a := tt.ask("POST", path, message, "")

@@ -97,7 +97,9 @@ func needs(op *protocol.Operation) string {
 		if a&s.standing == 0 {
 			continue
 		}
-		if s.standing == protocol.Session && op.Scope != "" {
+		if s.standing == protocol.Session && op.Browser {
+			s.name = "a browser that signed in lately"
+		} else if s.standing == protocol.Session && op.Scope != "" {
 			s.name += " with the scope `" + string(op.Scope) + "`"
 		}
 		names = append(names, s.name)

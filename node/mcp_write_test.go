@@ -3,6 +3,7 @@ package node
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -161,7 +162,6 @@ func TestMCP_Signed(t *testing.T) {
 		{"body changed", protocol.SignatureInvalid, h.send(changed)},
 		{"unknown key", protocol.KeyUnknown, h.signedTool(stranger, "post_to_board", goodPost, nil)},
 		{"a proof beside it", protocol.KeyUnknown, h.signedTool(stranger, "post_to_board", proven, nil)},
-		{"on a read", protocol.KeyUnknown, h.signedTool(stranger, "read_board", `{}`, nil)},
 		{"half a signature", protocol.SignatureInvalid, h.modern("tools/call", `"name":"post_to_board","arguments":`+proven, "Mcp-Name", "post_to_board",
 			"Signature", "sig1=:AAAA:")},
 		{"unknown token", protocol.Unauthorized, h.modern("tools/call", `"name":"post_to_board","arguments":`+proven, "Mcp-Name", "post_to_board",
@@ -174,11 +174,15 @@ func TestMCP_Signed(t *testing.T) {
 		if tt.code != protocol.Unauthorized {
 			require.NotEmpty(t, a.Header().Get("Signature-Error"), tt.name)
 		}
-		if tt.name != "on a read" {
-			require.Contains(t, a.Header().Get("Accept-Signature"), "content-digest", tt.name)
-			require.NotEmpty(t, a.Header().Get("WWW-Authenticate"), tt.name)
-		}
+		require.Contains(t, a.Header().Get("Accept-Signature"), "content-digest", tt.name)
+		require.NotEmpty(t, a.Header().Get("WWW-Authenticate"), tt.name)
 	}
+	open := h.signedTool(stranger, "read_board", `{}`, nil)
+	require.False(t, h.readTool(open).IsError, "on a read, a key that nobody here knows counts as none")
+	require.Contains(t, open.Header().Get("Accept-Signature"), "content-digest")
+	forged, _ := h.signTool(pair, "read_board", `{}`, nil)
+	forged.Header.Set("Signature", "sig1=:"+base64.StdEncoding.EncodeToString(make([]byte, 64))+":")
+	require.Equal(t, protocol.SignatureInvalid, h.readTool(h.send(forged)).Refused.Code, "a forged one does not")
 	var page protocol.Page[protocol.Post]
 	h.ask("GET", "/api/public/board", "").into(&page)
 	require.Len(t, page.Items, 2, "nothing of this was stored")
@@ -259,8 +263,8 @@ func TestMCP_HidesInternals(t *testing.T) {
 	require.Equal(t, a.Header().Get("Request-Id"), a.Refused.Instance)
 }
 
-// TestMCP_OwnerNeedsCredential: a client without one learns at the transport that
-// it needs one, and may list the tools all the same.
+// TestMCP_OwnerNeedsCredential: a client without one may list the tools, and learns from the error of
+// a tool, which clients show, that it needs one. They take a 401 for an offer of OAuth and give up.
 func TestMCP_OwnerNeedsCredential(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -269,8 +273,11 @@ func TestMCP_OwnerNeedsCredential(t *testing.T) {
 		a := h.tool(name, `{}`)
 		require.True(t, a.IsError, name)
 		require.Equal(t, protocol.Unauthorized, a.Refused.Code, name)
-		require.Equal(t, 401, a.Code, name)
-		require.Equal(t, `Bearer realm="stoa"`, a.Header().Get("WWW-Authenticate"), name)
+		require.Equal(t, 200, a.Code, name)
+		require.Empty(t, a.Header().Get("WWW-Authenticate"), name)
+		wrong := h.tool(name, `{}`, "Authorization", "Bearer stoa_wrong")
+		require.Equal(t, 401, wrong.Code, "%s: a token that is wrong is told to the transport", name)
+		require.Equal(t, `Bearer realm="stoa"`, wrong.Header().Get("WWW-Authenticate"), name)
 	}
 	require.False(t, h.tool("get_own_profile", `{}`, "Authorization", "Bearer "+ownerToken(t, h.Node, "asha")).IsError)
 	require.Equal(t, 200, h.modernAt(protocol.OwnerMCPPath, "tools/list", "").Code)

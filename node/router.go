@@ -19,6 +19,7 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 	"github.com/uptrace/bunrouter"
 
+	"stoa/identity/httpsig"
 	"stoa/node/httpapi"
 	"stoa/node/web"
 	"stoa/protocol"
@@ -99,6 +100,9 @@ func (m *mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case nil: // the router has redirected
 	case *route:
 		if h := to.handlers[method]; h != nil {
+			if (method == http.MethodGet || method == http.MethodHead) && asksToSign(r) {
+				w.Header().Set("Accept-Signature", httpsig.AcceptFor(r))
+			}
 			h.ServeHTTP(w, r)
 			return
 		}
@@ -112,6 +116,12 @@ func (m *mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		m.refused(w, r, protocol.Errorf(protocol.NotFound, "%s", detail))
 	}
+}
+
+// asksToSign reports whether an answer may tell which signature this node verifies: the request has one.
+// A door that has verified it removes the field. Fetches of the fediverse are signed by other rules.
+func asksToSign(r *http.Request) bool {
+	return httpsig.Signed(r.Header) && !strings.HasPrefix(r.URL.Path, "/ap/")
 }
 
 // refused renders the error of a request that reached no room, so that any origin may

@@ -190,7 +190,7 @@ func TestSigned_KeyDirectory(t *testing.T) {
 		return a.Code == 201 && json.Unmarshal(a.Body.Bytes(), &p) == nil
 	}, time.Minute, 50*time.Millisecond)
 	require.True(t, p.Author.Verified)
-	require.Equal(t, agent.URL, p.Author.Name)
+	require.Equal(t, agent.Listener.Addr().String(), p.Author.Name)
 	require.Equal(t, protocol.AuthorProof{Level: protocol.ByDirectory, Subject: &agent.URL, CheckedAt: &p.CreatedAt}, p.Author.Proof)
 	page := h.ask("GET", "/board/"+p.ID, "", "Accept", "text/html").Body.String()
 	require.Contains(t, page, "verified for "+agent.Listener.Addr().String())

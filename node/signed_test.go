@@ -2,8 +2,10 @@ package node
 
 import (
 	"context"
+	"encoding/base64"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/httpsig"
+	"stoa/identity/key"
 	"stoa/protocol"
 )
 
@@ -112,12 +115,13 @@ func TestSigned_AsAsked(t *testing.T) {
 		method, path, body, field string
 		want                      []string
 	}{
-		"write":         {"POST", "/api/public/board", goodPost, "", []string{"@method", "@authority", "@path", "content-type", "content-digest"}},
-		"with a query":  {"GET", "/api/public/since?limit=5", "", "", []string{"@method", "@authority", "@path", "@query"}},
-		"without one":   {"GET", "/api/public/since", "", "", []string{"@method", "@authority", "@path"}},
-		"without body":  {"DELETE", "/api/public/board/" + p.ID, "", "", []string{"@method", "@authority", "@path"}},
+		"write":         {"POST", "/api/public/board", goodPost, "", []string{"@method", "@authority", "@path", "content-type", "content-digest", "signature-agent"}},
+		"with a query":  {"GET", "/api/public/since?limit=5", "", "", []string{"@method", "@authority", "@path", "@query", "signature-agent"}},
+		"without one":   {"GET", "/api/public/since", "", "", []string{"@method", "@authority", "@path", "signature-agent"}},
+		"without body":  {"DELETE", "/api/public/board/" + p.ID, "", "", []string{"@method", "@authority", "@path", "signature-agent"}},
 		"another field": {"GET", "/api/owner/profile", "", "Signature-Agent", []string{"@method", "@authority", "@path", "signature-agent"}},
 	} {
+		field := tt.field
 		make := func() *http.Request {
 			r := httptest.NewRequest(tt.method, h.Base+tt.path, strings.NewReader(tt.body))
 			if tt.body == "" {
@@ -125,8 +129,8 @@ func TestSigned_AsAsked(t *testing.T) {
 			} else {
 				r.Header.Set("Content-Type", "application/json")
 			}
-			if tt.field != "" {
-				r.Header.Set(tt.field, `"https://asha.example"`)
+			if field != "" {
+				r.Header.Set(field, `"https://asha.example"`)
 			}
 			r.RequestURI = tt.path
 			return r
@@ -151,6 +155,7 @@ func TestSigned_AsAsked(t *testing.T) {
 		nonce, _ := list.Params.Get("nonce")
 		tag, _ := list.Params.Get("tag")
 		require.False(t, nonces[nonce.(string)], "a fresh one each time")
+		field = "Signature-Agent" // a signer who follows it says where its key is
 		nonces[nonce.(string)] = true
 
 		// One component short: required_input names all, and the answer asks again.
@@ -188,4 +193,88 @@ func TestSigned_OtherBaseIsTold(t *testing.T) {
 	require.Contains(t, p.Detail, `"@method": POST "@authority": `+target.Authority+` "@path": /api/public/board "@query": ?`)
 	require.NotContains(t, p.Detail, "from=here")
 	require.NotContains(t, p.Detail, "content-digest")
+}
+
+// TestSigned_OpenReads: every open read is answered, also when its request has a signature that is not
+// for this node, and then says which signature would be (contract §2). A forged one is refused, and
+// so is each of them on a write.
+func TestSigned_OpenReads(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	asha, stranger := hostedAgent(t, h.Node, "asha"), newPair(t)
+	target, err := httpsig.ParseTarget(h.Base)
+	require.NoError(t, err)
+	send := func(method, path, body, accept string, pair key.Pair, o httpsig.SignOptions, agent string, change func(*http.Request)) answer {
+		r := httptest.NewRequest(method, h.Base+path, strings.NewReader(body))
+		r.RequestURI = path
+		r.Header.Set("Accept", accept)
+		if body != "" {
+			r.Header.Set("Content-Type", "application/json")
+		}
+		if agent != "" {
+			r.Header.Set("Signature-Agent", agent)
+		}
+		o.Key = pair.Signer()
+		require.NoError(t, httpsig.SignRequest(r, target, []byte(body), o))
+		if change != nil {
+			change(r)
+		}
+		w := httptest.NewRecorder()
+		h.Handler().ServeHTTP(w, r)
+		return answer{w, t}
+	}
+	noTag := func(r *http.Request) {
+		in := r.Header.Get("Signature-Input")
+		r.Header.Set("Signature-Input", regexp.MustCompile(`;tag="[^"]*"`).ReplaceAllString(in, ""))
+	}
+	wallet := func(r *http.Request) { // as @slicekit/erc8128 0.2.0
+		noTag(r)
+		in := regexp.MustCompile(`;keyid="[^"]*"`).ReplaceAllString(r.Header.Get("Signature-Input"),
+			`;keyid="erc8128:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432"`)
+		r.Header.Set("Signature-Input", in)
+	}
+	type kind struct {
+		o      httpsig.SignOptions
+		agent  string
+		change func(*http.Request)
+	}
+	kinds := map[string]kind{
+		"no tag":              {change: noTag},
+		"TAP":                 {o: httpsig.SignOptions{Tag: "agent-payer-auth"}},
+		"ERC-8128":            {change: wallet},
+		"ERC-8128 of 2026-08": {o: httpsig.SignOptions{Tag: "erc8128"}},
+		"unknown key":         {},
+		"unknown directory":   {agent: `"https://bot.invalid"`},
+	}
+	paths := map[string]string{"/api/public/board": "application/json", "/api/public/feed": "application/json", "/board": "text/html", "/@asha": "text/html",
+		"/SKILL.md": "*/*", "/openapi.json": "*/*", "/a2a/asha/agent-card.json": "*/*", "/.well-known/agent-card.json": "*/*", "/feed.atom": "*/*"}
+	for path, accept := range paths {
+		open := h.ask("GET", path, "", "Accept", accept)
+		require.Equal(t, 200, open.Code, path)
+		for name, k := range kinds {
+			a := send("GET", path, "", accept, stranger, k.o, k.agent, k.change)
+			require.Equal(t, 200, a.Code, "%s %s: %s", path, name, a.Body)
+			require.Equal(t, open.Body.String(), a.Body.String(), "%s %s", path, name)
+			require.Contains(t, a.Header().Get("Accept-Signature"), `tag="web-bot-auth"`, "%s %s", path, name)
+		}
+	}
+	forge := func(r *http.Request) {
+		r.Header.Set("Signature", "sig1=:"+base64.StdEncoding.EncodeToString(make([]byte, 64))+":")
+	}
+	for _, path := range []string{"/api/public/board", "/api/public/feed", "/board", "/@asha"} {
+		for _, tag := range []string{httpsig.TagWebBotAuth, httpsig.TagStoa} {
+			a := send("GET", path, "", paths[path], asha, httpsig.SignOptions{Tag: tag}, "", forge)
+			require.Equal(t, 401, a.Code, "a forged signature of %s at %s", tag, path)
+			own := send("GET", path, "", paths[path], asha, httpsig.SignOptions{Tag: tag}, "", nil)
+			require.Equal(t, 200, own.Code, path)
+			require.Empty(t, own.Header().Get("Accept-Signature"), "%s: it is signed as it is wanted", path)
+		}
+		stripped := send("GET", path, "", paths[path], stranger, httpsig.SignOptions{}, "", func(r *http.Request) { r.Header.Del("Signature-Input") })
+		require.Equal(t, 401, stripped.Code, "a signature of which a part is missing at %s", path)
+	}
+	for name, k := range kinds {
+		a := send("POST", "/api/public/board", goodPost, "*/*", stranger, k.o, k.agent, k.change)
+		require.Equal(t, 401, a.Code, "%s on a write", name)
+		require.Equal(t, 401, send("GET", "/api/public/since", "", "*/*", stranger, k.o, k.agent, k.change).Code, "%s where a caller is needed", name)
+	}
 }

@@ -11,7 +11,7 @@ type NewBid struct {
 	Amount      Decimal `json:"amount" decimal:"true" doc:"The bid in rupees: a number, or a decimal string such as 1500.00. At least the board's floor."`
 	Message     string  `json:"message" minLength:"1" maxLength:"500" doc:"What you want to tell; plain text, public once the bid is live."`
 	Category    string  `json:"category,omitempty" maxLength:"40" doc:"One of the board's categories."`
-	Name        string  `json:"name,omitempty" maxLength:"60" doc:"Bidder's name; shown as unverified unless the request is signed."`
+	Name        string  `json:"name,omitempty" maxLength:"60" doc:"Bidder's name; shown as unverified."`
 	URL         string  `json:"url,omitempty" format:"uri" shape:"https" maxLength:"500" doc:"Your https address; public once the bid is live."`
 	CallbackURL string  `json:"callbackUrl,omitempty" format:"uri" maxLength:"500" doc:"Public https address that is told of each change of the bid, signed by this node."`
 }

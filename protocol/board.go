@@ -50,7 +50,7 @@ type NewPost struct {
 	Body      string   `json:"body" minLength:"1" maxLength:"4000" doc:"Plain text."`
 	Tags      []string `json:"tags,omitempty" maxItems:"12" uniqueItems:"true" shape:"post-tag" doc:"Words to find it by, of any script: letters, marks, digits and _ . : -, shown in lower case."`
 	InReplyTo string   `json:"inReplyTo,omitempty" shape:"post-id" doc:"Id of the post being replied to."`
-	Name      string   `json:"name,omitempty" maxLength:"60" doc:"Display name; an unsigned post is shown as unverified under it."`
+	Name      string   `json:"name,omitempty" maxLength:"60" doc:"Display name; shown as unverified."`
 }
 
 // Check refuses a title of several lines, and strings that are not tags.

@@ -68,6 +68,8 @@ type Caller struct {
 	Spend    []Spend
 	Solved   pow.Parameters // with Proof: the challenge that was solved
 
+	ClaimedName string // with Signed: what the key directory of the signer calls itself
+
 	ReadToken string // as sent, for an operation with a Secret; it does not identify the caller
 	Visitor   string // hash of the browser's visitor cookie, "" for none
 
@@ -199,6 +201,8 @@ type Author struct {
 	KeyID    *string `json:"keyid" doc:"RFC 7638 thumbprint of the author's key."`
 
 	Proof AuthorProof `json:"proof" doc:"How the author was verified: by this node's own check, never by another node's claim."`
+
+	ClaimedName string `json:"claimedName,omitempty" doc:"Name that a verified author gave itself; not verified."`
 }
 
 // A ProofLevel says how an author was verified.
@@ -225,10 +229,15 @@ type AuthorProof struct {
 	CheckedAt *time.Time `json:"checkedAt" doc:"When this node verified; null for none, or when it is not known."`
 }
 
-// Rest completes the author's proof. A missing level follows from the other members, which allowed
-// only one each before levels were stored. checked is when this node verified the author, the zero
-// time if unknown.
+// Rest completes the author's proof and name. A missing level follows from the other members, which
+// allowed only one each before levels were stored. checked is when this node verified the author,
+// the zero time if unknown.
 func (a *Author) Rest(checked time.Time) {
+	a.completeProof(checked)
+	a.settleName()
+}
+
+func (a *Author) completeProof(checked time.Time) {
 	p := &a.Proof
 	if p.Level == "" || !a.Verified {
 		*p = AuthorProof{Level: a.level(), Block: p.Block, BlockHash: p.BlockHash, Owner: p.Owner, CheckedAt: p.CheckedAt}

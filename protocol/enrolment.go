@@ -87,6 +87,6 @@ var ConnectIdentity = declare[IdentityLink, IdentityStatus](Operation{
 	Description: "The key record on chain (stoa identity keys) is signed by the identity's owner or agentWallet, and must be final: it is their consent. " +
 		"The profile must have no other identity. " + needsRecent,
 	HTTP: Route{"PUT", "/api/owner/identity", 200}, Doors: HTTP, For: Owners,
-	Access: Session, Scope: ScopeKeys, Codes: []Code{Forbidden, SignInAgain, Conflict, IdentityUnverified, ChainUnavailable},
+	Access: Session, Browser: true, Scope: ScopeKeys, Codes: []Code{Forbidden, SignInAgain, Conflict, IdentityUnverified, ChainUnavailable},
 	Example: IdentityLink{Owned{"asha"}, "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:7"},
 })

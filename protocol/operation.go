@@ -92,6 +92,7 @@ type Operation struct {
 	Secret      string
 	Visitor     bool       // what a browser began belongs to it: the HTTP door recognises it by a cookie, which it sets on a write
 	OneTime     bool       // a write whose answer contains a secret: it is not stored for an Idempotency-Key
+	Browser     bool       // of owners: needs a browser that signed in lately; no token can do it
 	Dialect     Dialect    // standard in whose form errors are also given
 	Body        int64      // longest body over HTTP in bytes; 0 means 64 KiB (contract §1)
 	Upload      int64      // the body is a file of at most so many bytes, not JSON; the input is in the query
@@ -117,7 +118,7 @@ type Op[In, Out any] struct{ *Operation }
 
 // TakesToken reports whether an API token may admit a caller.
 func (o *Operation) TakesToken() bool {
-	return o.Access&Session != 0 || o.For == Operators
+	return o.Access&Session != 0 && !o.Browser || o.For == Operators
 }
 
 // Private reports whether a read is only for those who own its subject: the gate demands no

@@ -66,7 +66,7 @@ var GetPasskeyOptions = declare[None, PasskeyOptions](Operation{
 	Summary:     "What a browser needs to make a passkey for the account. Nothing is stored.",
 	Description: needsRecent,
 	HTTP:        Route{"GET", "/api/owner/passkeys/options", 200}, Doors: HTTP, For: Owners,
-	Access: Session, Scope: ScopeAccount, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden, SignInAgain, Conflict},
+	Access: Session, Browser: true, Scope: ScopeAccount, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden, SignInAgain, Conflict},
 	Example: None{},
 })
 
@@ -87,7 +87,7 @@ var AddPasskey = declare[NewPasskey, Passkey](Operation{
 	Summary:     "Adds a passkey that a browser made of get_passkey_options. From then on it signs in to the account.",
 	Description: "The browser must have verified the person, by a finger, a face or a PIN. " + needsRecent,
 	HTTP:        Route{"POST", "/api/owner/passkeys", 201}, Doors: HTTP, For: Owners,
-	Access: Session, Scope: ScopeAccount, Codes: []Code{Forbidden, SignInAgain, Conflict, Gone},
+	Access: Session, Browser: true, Scope: ScopeAccount, Codes: []Code{Forbidden, SignInAgain, Conflict, Gone},
 	Example: NewPasskey{Name: "My phone", Credential: "q1w2e3r4t5y6u7i8o9p0a1", ClientData: "eyJ0eXBlIjoid2ViYXV0aG4uY3JlYXRlIn0", Attestation: "o2NmbXRkbm9uZQ"},
 })
 
@@ -101,7 +101,7 @@ var DeletePasskey = declare[PasskeyRef, None](Operation{
 	Summary:     "Removes a passkey. It signs in no more; sessions that it began stay.",
 	Description: needsRecent,
 	HTTP:        Route{"DELETE", "/api/owner/passkeys/{id}", 204}, Doors: HTTP, For: Owners,
-	Access: Session, Scope: ScopeAccount, Codes: []Code{Forbidden, SignInAgain, NotFound},
+	Access: Session, Browser: true, Scope: ScopeAccount, Codes: []Code{Forbidden, SignInAgain, NotFound},
 	Example: PasskeyRef{ID: "psk_01k9y3v6k8e5w9q2x4z7c1m0ad"},
 })
 
@@ -115,7 +115,7 @@ var MakeRecoveryCodes = declare[None, MadeCodes](Operation{
 	Summary:     "Makes ten recovery codes, each of which signs in once. Codes that were made before end.",
 	Description: needsRecent,
 	HTTP:        Route{"POST", "/api/owner/recovery-codes", 201}, Doors: HTTP, For: Owners,
-	Access: Session, Scope: ScopeAccount, OneTime: true, Codes: []Code{Forbidden, SignInAgain},
+	Access: Session, Browser: true, Scope: ScopeAccount, OneTime: true, Codes: []Code{Forbidden, SignInAgain},
 	Example: None{},
 })
 

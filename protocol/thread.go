@@ -129,7 +129,7 @@ type NewContact struct {
 	Handle      string      `json:"handle" shape:"handle" doc:"Handle of the agent, in any case, with or without @." example:"asha"`
 	Message     string      `json:"message" minLength:"1" maxLength:"2000" doc:"Plain text."`
 	Kind        ContactKind `json:"kind,omitempty" enum:"question,quote_request,support" default:"question" doc:"Why you write."`
-	Name        string      `json:"name,omitempty" maxLength:"60" doc:"Your name; shown as unverified unless the request is signed."`
+	Name        string      `json:"name,omitempty" maxLength:"60" doc:"Your name; shown as unverified."`
 	CallbackURL string      `json:"callbackUrl,omitempty" format:"uri" maxLength:"500" doc:"Public https address that also receives replies, signed by this node."`
 }
 

@@ -385,6 +385,7 @@ func TestSetPostVerdict(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		p := samplePost(start, 1)
+		p.Author.Handle = nil // by its chain identity alone
 		store(t, db, p)
 		verdict := func(ok bool) {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
@@ -401,11 +402,19 @@ func TestSetPostVerdict(t *testing.T) {
 				require.Equal(t, ok, len(walkBoard(t, db, q)) == 1, "%v %+v", ok, q)
 			}
 			require.Len(t, walkBoard(t, db, protocol.BoardQuery{Q: "rag", Tag: "paper"}), 1)
+			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				found, err := tx.Posts().ByID(ctx, p.ID)
+				if !ok {
+					require.Equal(t, []string{"Asha", ""}, []string{found.Author.Name, found.Author.ClaimedName})
+				}
+				return err
+			})
 		}
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			found, err := tx.Posts().ByID(ctx, p.ID)
 			require.NoError(t, err)
 			require.Equal(t, "thumb", *found.Author.KeyID)
+			require.Equal(t, []string{"Agent 7", "Asha"}, []string{found.Author.Name, found.Author.ClaimedName}, "what it was called is its own word")
 			require.Equal(t, int64(9), *found.Author.Proof.Block)
 			require.NotNil(t, found.Author.Proof.CheckedAt)
 			_, note, e := tx.Posts().Standing(ctx, p.ID)

@@ -112,7 +112,7 @@ func (ps Posts) countReply(ctx context.Context, p *protocol.StoredPost, by int) 
 
 // wipe leaves a tombstone: kind, time and parent of the post.
 func (ps Posts) wipe(ctx context.Context, id string, seq int64) error {
-	if _, err := ps.tx.write(ctx, `UPDATE post SET title = '', body = '', tags = '[]', author_name = '', resolved_by = NULL, mentions = '',
+	if _, err := ps.tx.write(ctx, `UPDATE post SET title = '', body = '', tags = '[]', author_name = '', author_claimed = '', resolved_by = NULL, mentions = '',
 		evidence = NULL, statement = NULL, object = NULL WHERE seq = ?`, seq); err != nil {
 		return err
 	}
@@ -158,10 +158,10 @@ func (ps Posts) SetVerdict(ctx context.Context, id string, proof protocol.Author
 	a := &p.Author
 	a.Verified, a.Method, a.KeyID, a.Proof = verified, method, key, proof
 	a.Rest(ps.tx.Now)
-	if _, err := ps.tx.write(ctx, `UPDATE post SET verified = ?, author_method = ?, author_keyid = ?, verdict_note = ?,
+	if _, err := ps.tx.write(ctx, `UPDATE post SET author_name = ?, author_claimed = ?, verified = ?, author_method = ?, author_keyid = ?, verdict_note = ?,
 		proof_level = ?, proof_subject = ?, proof_block = ?, proof_at = ?, proof_owner = ?, proof_hash = ? WHERE seq = ?`,
-		verified, string(method), orNull(key), note, string(a.Proof.Level), proofSubject(a), a.Proof.Block, millisPtr(a.Proof.CheckedAt),
-		orNull(a.Proof.Owner), orNull(a.Proof.BlockHash), seq); err != nil {
+		a.Name, a.ClaimedName, verified, string(method), orNull(key), note, string(a.Proof.Level), proofSubject(a), a.Proof.Block,
+		millisPtr(a.Proof.CheckedAt), orNull(a.Proof.Owner), orNull(a.Proof.BlockHash), seq); err != nil {
 		return err
 	}
 	if err := ps.tx.Feed().setVerdict(ctx, p.ID, *a); err != nil {
@@ -194,7 +194,8 @@ func (fd Feed) setVerdict(ctx context.Context, postID string, a protocol.Author)
 	if err := json.Unmarshal([]byte(doc), &item); err != nil {
 		return fmt.Errorf("decode feed item: %w", err)
 	}
-	item.Actor.Verified, item.Actor.Method, item.Actor.KeyID, item.Actor.Proof = a.Verified, a.Method, a.KeyID, a.Proof
+	act := &item.Actor
+	act.Name, act.ClaimedName, act.Verified, act.Method, act.KeyID, act.Proof = a.Name, a.ClaimedName, a.Verified, a.Method, a.KeyID, a.Proof
 	raw, err := json.Marshal(item)
 	if err != nil {
 		return fmt.Errorf("encode feed item: %w", err)

@@ -223,7 +223,8 @@ func TestRotation_OldKeyWorksUntilFinal(t *testing.T) {
 	}, time.Minute, 20*time.Millisecond)
 	_, err = r.Authority(w.ctx, id, old.Thumbprint)
 	require.NoError(t, err, "the old key is in the final state and in the new one")
-	w.want(id, old, erc8004.ErrPendingFinality) // who has not seen the final state cannot know that
+	w.want(id, old, nil) // who has not seen the final state asks for it
+	w.want(id, next, erc8004.ErrPendingFinality)
 
 	w.finalise()
 	require.Eventually(t, func() bool {

@@ -189,6 +189,7 @@ type identityRegisterCmd struct {
 	onChainFlags `embed:""`
 	Key          []string `required:"" placeholder:"FILE" help:"JWK or PEM file of a message key, public or private. Repeatable, at most four."`
 	URI          string   `placeholder:"URL" help:"Address of the registration document."`
+	Yes          bool     `help:"Register without asking. It never asks; the flag is that of the other commands."`
 }
 
 func (c *identityRegisterCmd) Run(w *world) error {

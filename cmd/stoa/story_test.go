@@ -524,7 +524,7 @@ func identityCommands(t *testing.T, w *localWorld) {
 	der, err := x509.MarshalPKCS8PrivateKey(pair.Signer())
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, encodePEM("PRIVATE KEY", der), 0o600))
-	id, errs, code := identity("", "register", "--chain", chain, "--wallet", wallet, "--key", file)
+	id, errs, code := identity("", "register", "--yes", "--chain", chain, "--wallet", wallet, "--key", file)
 	require.Equal(t, exitDone, code, errs)
 	require.Contains(t, errs, "final")
 	id = strings.TrimSpace(id)

@@ -146,17 +146,18 @@ func New(cfg Config) (*Cache, error) {
 // httpsig (errors.Is(err, httpsig.CodeDirectoryStatus)), and RetryAfter, where
 // it is set, says when another try may find more.
 func (c *Cache) Lookup(ref httpsig.AgentRef, thumbprint string, now time.Time) (httpsig.Key, error) {
-	k, _, err := c.lookup(ref, thumbprint, now)
+	k, _, _, err := c.lookup(ref, thumbprint, now)
 	return k, err
 }
 
 // Await is Lookup for a request: when a fetch is under way, it waits up to a second for its end,
 // so that a client that sends only one request is recognised too. network is the client's; few
-// requests of one network may wait at once, and the others are answered like Lookup.
-func (c *Cache) Await(ctx context.Context, network string, ref httpsig.AgentRef, thumbprint string, now time.Time) (httpsig.Key, error) {
-	k, ended, err := c.lookup(ref, thumbprint, now)
+// requests of one network may wait at once, and the others are answered like Lookup. name is the
+// client_name of a card, "" for none.
+func (c *Cache) Await(ctx context.Context, network string, ref httpsig.AgentRef, thumbprint string, now time.Time) (k httpsig.Key, name string, err error) {
+	k, name, ended, err := c.lookup(ref, thumbprint, now)
 	if ended == nil || !c.await(network) {
-		return k, err
+		return k, name, err
 	}
 	defer c.awaited(network)
 	began := time.Now()
@@ -164,11 +165,12 @@ func (c *Cache) Await(ctx context.Context, network string, ref httpsig.AgentRef,
 	defer timer.Stop()
 	select {
 	case <-ended:
-		return c.Lookup(ref, thumbprint, now.Add(time.Since(began)))
+		k, name, _, err = c.lookup(ref, thumbprint, now.Add(time.Since(began)))
+		return k, name, err
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return nil, err
+	return nil, "", err
 }
 
 // await takes one of the places for waiting requests.
@@ -194,23 +196,23 @@ func (c *Cache) awaited(network string) {
 
 // lookup also returns the channel that is closed when the fetch under way ends, nil if there is
 // none.
-func (c *Cache) lookup(ref httpsig.AgentRef, thumbprint string, now time.Time) (httpsig.Key, <-chan struct{}, error) {
+func (c *Cache) lookup(ref httpsig.AgentRef, thumbprint string, now time.Time) (k httpsig.Key, name string, ended <-chan struct{}, err error) {
 	if !isThumbprint(thumbprint) { // no set can contain it, so a fetch is useless
-		return nil, nil, (&Failure{Code: httpsig.CodeKeyUnknown, Detail: "keyid is not an RFC 7638 SHA-256 thumbprint in base64url"}).answer(0)
+		return nil, "", nil, (&Failure{Code: httpsig.CodeKeyUnknown, Detail: "keyid is not an RFC 7638 SHA-256 thumbprint in base64url"}).answer(0)
 	}
 	src, f := sourceOf(ref, c.cfg.AllowLoopback)
 	if f != nil {
-		return nil, nil, f.answer(0)
+		return nil, "", nil, f.answer(0)
 	}
 	if !c.ready.Load() {
-		return nil, nil, src.underWay()
+		return nil, "", nil, src.underWay()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.entries[src.name]
 	if e == nil {
 		if !c.admits(src.host) {
-			return nil, nil, src.crowded()
+			return nil, "", nil, src.crowded()
 		}
 		e = c.insert(src)
 	}
@@ -220,20 +222,20 @@ func (c *Cache) lookup(ref httpsig.AgentRef, thumbprint string, now time.Time) (
 		k, f := e.find(thumbprint, now)
 		if f == nil {
 			e.used = true
-			return k, nil, nil
+			return k, e.name, nil, nil
 		}
 		why = f
 	}
 	if e.busy {
-		return nil, e.ended, src.underWay()
+		return nil, "", e.ended, src.underWay()
 	}
 	if wait := e.nextTry(now).Sub(now); wait > 0 {
-		return nil, nil, why.answer(wait)
+		return nil, "", nil, why.answer(wait)
 	}
 	if !c.enqueue(e) {
-		return nil, nil, src.crowded()
+		return nil, "", nil, src.crowded()
 	}
-	return nil, e.ended, src.underWay()
+	return nil, "", e.ended, src.underWay()
 }
 
 // isThumbprint reports whether s has the form of a SHA-256 in base64url.

@@ -14,6 +14,7 @@ type entry struct {
 	pos *list.Element // in Cache.full when it has a set, otherwise in Cache.bare
 
 	keys    map[string]listed // by thumbprint; nil: there is no set
+	name    string            // client_name of a card
 	size    int               // bytes of the set as JSON
 	fetched time.Time
 	expires time.Time
@@ -86,7 +87,7 @@ func (e *entry) nextTry(now time.Time) time.Time {
 
 // succeed stores what was fetched.
 func (e *entry) succeed(f *found) {
-	e.keys, e.size = f.keys, len(f.set)
+	e.keys, e.name, e.size = f.keys, f.name, len(f.set)
 	e.fetched, e.expires = f.at, f.at.Add(f.lifetime)
 	e.refresh = e.expires.Add(-min(f.lifetime/4, time.Minute))
 	e.failures, e.failure, e.retry = 0, nil, time.Time{}

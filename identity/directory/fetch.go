@@ -23,7 +23,8 @@ const (
 // found is the result of a fetch.
 type found struct {
 	keys     map[string]listed // by thumbprint, never nil
-	set      []byte            // JWK Set of the keys that are used
+	set      []byte            // JWK Set of the keys that are used, and the card's client_name
+	name     string            // client_name, "" for none
 	at       time.Time
 	lifetime time.Duration
 }
@@ -54,14 +55,17 @@ func (c *Cache) fetch(ctx context.Context, src source) (*found, *Failure) {
 	if failure != nil {
 		return nil, failure
 	}
+	var got *found
 	if card.uri == "" {
-		return keysOf(doc, card.set, src, time.Now())
+		got, failure = keysOf(doc, card.set, src, time.Now())
+	} else {
+		got, failure = c.follow(ctx, card.uri, src.host)
 	}
-	got, failure := c.follow(ctx, card.uri, src.host)
 	if failure != nil {
 		return nil, failure
 	}
 	got.lifetime = min(got.lifetime, lifetime(doc.header))
+	got.named(card.name)
 	return got, nil
 }
 

@@ -197,6 +197,39 @@ func TestFetch_Card(t *testing.T) {
 	}
 }
 
+// TestFetch_CardName: what a card calls itself comes with its keys, as one line, and is kept with
+// them over a restart.
+func TestFetch_CardName(t *testing.T) {
+	t.Parallel()
+	const me = "https://a.example/me"
+	for name, tc := range map[string]struct{ raw, want string }{
+		"a name":    {`"Asha  Menon"`, "Asha Menon"},
+		"two lines": {`"Asha\nMenon"`, "Asha Menon"},
+		"no text":   {`7`, ""},
+		"none":      {`null`, ""},
+		"too long":  {`"` + strings.Repeat("a", maxName+1) + `"`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, p, store := newWeb(t), newPair(t), &memory{}
+				w.put(me, answer(jsonMedia, `{"client_id":"`+me+`","client_name":`+tc.raw+`,"jwks":`+setOf(t, p)+`}`))
+				for range 2 {
+					c, err := New(Config{Client: w.client(t), Store: store})
+					require.NoError(t, err)
+					stop := runFor(t, c)
+					synctest.Wait()
+					_, got, err := c.Await(t.Context(), "n", cimd(me), p.Thumbprint(), time.Now())
+					require.NoError(t, err)
+					require.Equal(t, tc.want, got)
+					pass(time.Second)
+					stop()
+				}
+				require.Equal(t, 1, w.count(me))
+			})
+		})
+	}
+}
+
 func TestLifetime(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

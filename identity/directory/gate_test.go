@@ -63,7 +63,7 @@ func TestGate(t *testing.T) {
 		require.NoError(t, err, "one request is enough where the directory answers within a second")
 		require.Equal(t, protocol.Signed, caller.Standing)
 		require.Equal(t, p.Thumbprint(), caller.KeyID)
-		require.Equal(t, "https://agent.example", caller.Name)
+		require.Equal(t, "agent.example", caller.Author("https://node.example", "", time.Now()).Name)
 
 		_, err = admit("https://other.example", p)
 		require.ErrorIs(t, err, httpsig.CodeDirectoryStatus)

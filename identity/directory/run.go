@@ -2,6 +2,7 @@ package directory
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -168,7 +169,11 @@ func (c *Cache) kept(r Record, now time.Time) (source, *found) {
 	if err != nil {
 		return source{}, nil
 	}
-	got := &found{keys: map[string]listed{}, set: r.Set, at: r.FetchedAt, lifetime: clamp(r.Expires.Sub(r.FetchedAt))}
+	var own struct {
+		Name json.RawMessage `json:"client_name"`
+	}
+	_ = json.Unmarshal(r.Set, &own) // it is a JWK Set
+	got := &found{keys: map[string]listed{}, set: r.Set, name: nameOf(own.Name), at: r.FetchedAt, lifetime: clamp(r.Expires.Sub(r.FetchedAt))}
 	for _, p := range set.Keys {
 		if k, failure := listKey(p, false); failure == nil {
 			got.keys[p.Thumbprint] = k

@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
 	"stoa/identity/strictjson"
+	"stoa/protocol"
 )
 
 // keysOf parses a JWK Set in doc, which src returned. An unusable key does not affect the others.
@@ -108,8 +111,9 @@ func prove(doc *document, src source, k httpsig.Key, now time.Time) *Failure {
 // card is the part of a Signature Agent Card, an OAuth client metadata document, that says where
 // its keys are. Without either member it has none.
 type card struct {
-	uri string
-	set []byte
+	name string // client_name, as it may be shown; "" for none
+	uri  string
+	set  []byte
 }
 
 var cardLimits = strictjson.Limits{MaxBytes: MaxBody, MaxDepth: 16, MaxTokens: 4096}
@@ -121,12 +125,14 @@ func parseCard(body []byte, url string) (card, *Failure) {
 	}
 	var doc struct {
 		ClientID *string         `json:"client_id"`
+		Name     json.RawMessage `json:"client_name"`
 		URI      *string         `json:"jwks_uri"`
 		Set      json.RawMessage `json:"jwks"`
 	}
 	if err := cardLimits.DecodeLoose(body, &doc); err != nil {
 		return fail("not a client metadata document", err)
 	}
+	name := nameOf(doc.Name)
 	inline := len(doc.Set) > 0 && string(doc.Set) != "null"
 	switch {
 	case doc.ClientID == nil || *doc.ClientID != url: // simple string comparison (RFC 3986 §6.2.1)
@@ -136,9 +142,34 @@ func parseCard(body []byte, url string) (card, *Failure) {
 	case doc.URI != nil && *doc.URI == "":
 		return fail("jwks_uri is empty", nil)
 	case doc.URI != nil:
-		return card{uri: *doc.URI}, nil
+		return card{name: name, uri: *doc.URI}, nil
 	case inline:
-		return card{set: doc.Set}, nil
+		return card{name: name, set: doc.Set}, nil
 	}
 	return card{set: []byte(`{"keys":[]}`)}, nil
+}
+
+// maxName is the length of a client_name in characters; a longer one is not used.
+const maxName = 60
+
+// nameOf returns a client_name as one line of fit text; "" for anything else (RFC 7591 §2).
+func nameOf(raw json.RawMessage) string {
+	var name string
+	if json.Unmarshal(raw, &name) != nil {
+		return ""
+	}
+	name = strings.Join(strings.Fields(protocol.CleanText(name)), " ")
+	if utf8.RuneCountInString(name) > maxName {
+		return ""
+	}
+	return name
+}
+
+// named adds the name of a card to its set, so that both are kept in one document.
+func (f *found) named(name string) {
+	if name == "" {
+		return
+	}
+	raw, _ := json.Marshal(name) // a string always encodes
+	f.name, f.set = name, slices.Concat(f.set[:len(f.set)-1], []byte(`,"client_name":`), raw, []byte("}"))
 }

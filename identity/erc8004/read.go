@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/rpc"
 )
 
 // load reads the agent, once for all concurrent callers. The read is counted for the first caller;
@@ -78,9 +81,10 @@ func (r *Reader) read(ctx context.Context, c *chain, id ID, key string) (*entry,
 	if old != nil && old.pending > 0 {
 		old = old.kept
 	}
-	var e *entry
+	var e, asked *entry // asked: the final state, when it was read too
 	err := c.try(ctx, func(ctx context.Context, ep *endpoint) error {
 		v, epoch, covered := c.current()
+		asked = nil
 		var err error
 		if !covered {
 			if v, _, err = c.readBlocks(ctx, ep, nil); err != nil {
@@ -115,6 +119,9 @@ func (r *Reader) read(ctx context.Context, c *chain, id ID, key string) (*entry,
 			// was read and the current one.
 			if old != nil && old.snap != nil && max(since, ch.settled) <= old.final && ch.first > e.final {
 				e.kept = old
+			} else {
+				asked = c.finalState(ctx, ep, id, e)
+				e.kept = asked
 			}
 		}
 		return nil
@@ -125,7 +132,27 @@ func (r *Reader) read(ctx context.Context, c *chain, id ID, key string) (*entry,
 	if e.snap != nil {
 		e.keys, err = r.judge(ctx, e.snap, e.snap.Keys)
 	}
+	if err == nil && asked != nil {
+		asked.keys, err = r.judge(ctx, asked.snap, asked.snap.Keys)
+	}
 	return e, err
+}
+
+// finalState reads the final state of a pending entry, so that an owner's new wallet does not
+// interrupt a key that both states name. It is nil where the endpoint does not have that state: then
+// the key waits for finality.
+func (c *chain) finalState(ctx context.Context, ep *endpoint, id ID, e *entry) *entry {
+	var at *header
+	el := []rpc.BatchElem{headerElem(hexutil.EncodeUint64(e.final), &at)}
+	if ep.batch(ctx, c.ID, el) != nil || el[0].Error != nil || at == nil {
+		return nil
+	}
+	snap, err := ep.snapshot(ctx, id, *at)
+	if err != nil {
+		return nil
+	}
+	snap.ReadAt = e.at
+	return &entry{key: e.key, display: e.display, snap: snap, block: e.final, final: e.final, epoch: e.epoch, at: e.at}
 }
 
 // changesOf returns the agent's changes of authority in the blocks after since: from the poller if

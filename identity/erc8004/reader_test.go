@@ -209,7 +209,10 @@ func TestPoll_GrantWaitsForFinality(t *testing.T) {
 	for _, polled := range []bool{true, false} {
 		s := newStub(t)
 		s.setAgent(t)
-		s.do(func() { s.emit(topicMetadataSet, agentTopic(1), authorityKeys[0]) }) // block 101
+		s.do(func() {
+			s.past(true)
+			s.emit(topicMetadataSet, agentTopic(1), authorityKeys[0]) // block 101
+		})
 		r := newTestReader(t, nil, s)
 		look := func() {
 			r.pass(5 * time.Second)
@@ -252,6 +255,7 @@ func TestPoll_RotationKeepsOldKey(t *testing.T) {
 		require.NoError(t, err)
 		s.do(func() {
 			s.head, s.final = 200, 190
+			s.past(false)
 			a.meta[MetadataKeys] = rec.Encode()
 			s.emit(topicMetadataSet, agentTopic(1), authorityKeys[0])
 		})
@@ -269,6 +273,37 @@ func TestPoll_RotationKeepsOldKey(t *testing.T) {
 		look()
 		require.ErrorIs(t, ask(t, r), ErrKeyUnknown)
 	}
+}
+
+// A reader that has just started asks the final state too: a new wallet of the same owner does not
+// interrupt a key that was there before, and gives none that was not.
+func TestAuthority_WalletChangedBeforeStart(t *testing.T) {
+	t.Parallel()
+	change := func(edit func(s *stub, a *stubAgent)) (*testReader, *stub) {
+		s := newStub(t)
+		a := s.setAgent(t)
+		s.do(func() {
+			s.past(false)
+			edit(s, a)
+			s.emit(topicMetadataSet, agentTopic(1), topic("agentWallet"))
+		})
+		return newTestReader(t, nil, s), s
+	}
+	wallet := func(_ *stub, a *stubAgent) { a.wallet = common.Address{9} }
+	r, s := change(wallet)
+	require.NoError(t, ask(t, r))
+	require.Equal(t, 10, s.count("eth_call"), "both states, each in one batch")
+	require.NoError(t, ask(t, r))
+	require.Equal(t, 10, s.count("eth_call"), "and they are kept")
+
+	r, _ = change(func(s *stub, a *stubAgent) { wallet(s, a); s.before["1"].meta = nil })
+	require.ErrorIs(t, ask(t, r), ErrPendingFinality, "the key is new")
+	r, _ = change(func(s *stub, a *stubAgent) { wallet(s, a); s.before["1"].owner = common.Address{8} })
+	require.ErrorIs(t, ask(t, r), ErrPendingFinality, "of another owner")
+	r, _ = change(func(s *stub, a *stubAgent) { wallet(s, a); s.keeps = 2 })
+	require.ErrorIs(t, ask(t, r), ErrPendingFinality, "the endpoint has no state of the final block")
+	r, _ = change(func(s *stub, a *stubAgent) { wallet(s, a); a.meta = nil })
+	require.ErrorIs(t, ask(t, r), ErrKeyUnknown, "the final state alone grants nothing")
 }
 
 // The kept final state must not survive a revocation that nobody asked about.
@@ -290,7 +325,10 @@ func TestPoll_RevokedAndGrantedAgain(t *testing.T) {
 		look()
 		s.do(func() { s.head, s.final = 140, 130 })
 		look()
-		s.do(func() { s.emit(topicMetadataSet, agentTopic(1), authorityKeys[0]) }) // 141: granted again
+		s.do(func() {
+			s.past(true)
+			s.emit(topicMetadataSet, agentTopic(1), authorityKeys[0]) // 141: granted again
+		})
 		look()
 		require.ErrorIs(t, ask(t, r), ErrPendingFinality)
 	}

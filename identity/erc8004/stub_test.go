@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -30,6 +31,8 @@ type stub struct {
 	fork     uint64
 	keeps    uint64                // blocks whose state is there; 0 for all
 	agents   map[string]*stubAgent // by decimal id
+	before   map[string]*stubAgent // likewise, in the blocks up to until
+	until    uint64
 	logs     []map[string]any
 	methods  map[string]func(params []json.RawMessage) (any, *stubError)
 	answer   func(w http.ResponseWriter, body []byte) bool // true: it answered
@@ -165,7 +168,13 @@ func (s *stub) call(params []json.RawMessage) (any, *stubError) {
 	case "getIdentityRegistry":
 		return pack(m.Name, common.Address{9})
 	}
-	agent := s.agents[args[0].(*big.Int).String()]
+	agents := s.agents
+	for n := range s.until + 1 {
+		if s.until > 0 && s.hash(n) == at.BlockHash {
+			agents = s.before
+		}
+	}
+	agent := agents[args[0].(*big.Int).String()]
 	switch {
 	case agent == nil && (m.Name == "ownerOf" || m.Name == "tokenURI"):
 		return nil, &stubError{Code: 3, Message: "execution reverted", Data: "0x7e273289" + fmt.Sprintf("%064x", args[0])}
@@ -253,6 +262,19 @@ func (s *stub) setAgent(t testing.TB) *stubAgent {
 		meta: map[string][]byte{MetadataKeys: unhex(t, vectorRecord)}}
 	s.agents["1"] = a
 	return a
+}
+
+// past makes what the agents are now, without their keys if bare, the state of all blocks so far.
+// Holds s.mu.
+func (s *stub) past(bare bool) {
+	s.before, s.until = map[string]*stubAgent{}, s.head
+	for id, a := range s.agents {
+		was := *a
+		if was.meta = maps.Clone(a.meta); bare {
+			was.meta = nil
+		}
+		s.before[id] = &was
+	}
 }
 
 func agentTopic(n int64) common.Hash { return common.BigToHash(big.NewInt(n)) }

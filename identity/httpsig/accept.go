@@ -24,6 +24,10 @@ type Wanted struct {
 func AcceptFor(r *http.Request, more ...string) string {
 	query := r.URL.RawQuery != "" || r.URL.ForceQuery
 	list := wanted(r.Header, query, r.ContentLength != 0)
+	if r.Header["Signature-Agent"] == nil && r.Header["Agent-Identity"] == nil && len(more) == 0 {
+		// Whoever says with the next request where its key is must cover that.
+		list = append(list, "signature-agent")
+	}
 	for _, name := range more {
 		if !slices.Contains(list, name) {
 			list = append(list, name)

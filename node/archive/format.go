@@ -103,7 +103,7 @@ type authorRecord struct {
 }
 
 func recordOf(a protocol.Author) authorRecord {
-	return authorRecord{Name: a.Name, Handle: orEmpty(a.Handle), Node: orEmpty(a.Node), Actor: orEmpty(a.Actor), ERC8004: orEmpty(a.ERC8004),
+	return authorRecord{Name: a.Given(), Handle: orEmpty(a.Handle), Node: orEmpty(a.Node), Actor: orEmpty(a.Actor), ERC8004: orEmpty(a.ERC8004),
 		KeyID: orEmpty(a.KeyID), Verified: a.Verified, Method: string(a.Method)}
 }
 

@@ -139,7 +139,7 @@ func liveBid(b *storage.StoredBid, place int) protocol.LiveBid {
 	if b.Approved {
 		out.Message, out.URL = &b.Message, orNil(b.URL)
 	} else {
-		out.Bidder.Name = "Not approved yet"
+		out.Bidder.Name, out.Bidder.ClaimedName = "Not approved yet", ""
 	}
 	return out
 }

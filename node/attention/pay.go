@@ -48,7 +48,7 @@ func (a *Attention) payment(ctx context.Context, tx *storage.Tx, bid *storage.St
 		return protocol.Payment{}, err
 	}
 	out := protocol.Payment{
-		BidID: bid.ID, Handle: bid.Handle, Payee: firstOf(account.PayeeName, account.LegalName, "@"+bid.Handle), Bidder: bid.Author.Name, Message: bid.Message,
+		BidID: bid.ID, Handle: bid.Handle, Payee: firstOf(account.PayeeName, account.LegalName, "@"+bid.Handle), Bidder: bid.Author.Given(), Message: bid.Message,
 		Amount: rupees(bid.Paise), State: a.stateNow(tx, bid), Provider: string(account.Provider), Link: "pending", Test: bid.Test, Now: tx.Now, Untrusted: true,
 		ByHand: account.Provider == protocol.PayUPI, UTR: orNil(bid.UTR), Buttons: []string{},
 	}

@@ -68,7 +68,7 @@ func (r *Contact) Continue(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	// writer and for callers without an identity.
 	name := ""
 	if c.Standing == protocol.Proof || isWriter(t, c) {
-		name = t.Author.Name
+		name = cmp.Or(t.Author.ClaimedName, t.Author.Name)
 	}
 	m, err := r.appendMessage(ctx, tx, t, protocol.WriterSide, c.Author(r.Base, name, tx.Now), in.Message)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"stoa/identity"
+	"stoa/identity/httpsig"
 	"stoa/identity/session"
 	"stoa/node/dispatch"
 	"stoa/protocol"
@@ -68,6 +69,11 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 			look = func() (ok bool) { kept, ok = a.cache.Get(r.RequestURI); return ok }
 		}
 		res, err := a.invoke(w, r, op, fields, network, visitor, look)
+		if res.Caller.Standing == protocol.Signed {
+			head.Del("Accept-Signature") // as it is now
+		} else if err == nil && op.ReadOnly && httpsig.Signed(r.Header) {
+			head.Set("Accept-Signature", httpsig.AcceptFor(r))
+		}
 		if err != nil {
 			a.problem(w, r, op, network, err)
 			return

@@ -94,6 +94,7 @@ func securitySchemes() map[string]*huma.SecurityScheme {
 		"statusToken": {Type: "http", Scheme: "bearer", Description: "The status token of a bid, stoa_read_…, of bid_for_attention. Never put it in a URL."},
 		"payToken":    {Type: "http", Scheme: "bearer", Description: "The last part of the paymentUrl of a bid, stoa_read_…"},
 		"ticket":      {Type: "http", Scheme: "bearer", Description: "The ticket of a link that was mailed to the owner of an attention board, stoa_read_…"},
+		"browser":     {Type: "apiKey", In: "cookie", Name: "stoa_session", Description: "A browser that signed in at /sign-in."},
 		"proofOfWork": {Type: "apiKey", In: "header", Name: "Proof-Of-Work",
 			Description: "A solved challenge of get_challenge, in base64. It may be the member pow of the body instead."},
 	}
@@ -108,6 +109,9 @@ func describe(s *dispatch.Schemas, op *protocol.Operation, problem *huma.Schema)
 		standing protocol.Standing
 		name     string
 	}{{protocol.Signed, "signature"}, {protocol.Session, "token"}, {protocol.Proof, "proofOfWork"}} {
+		if scheme.standing == protocol.Session && op.Browser {
+			scheme.name = "browser"
+		}
 		if op.Access&scheme.standing != 0 || op.Private() && scheme.standing != protocol.Proof || scheme.standing == protocol.Session && op.TakesToken() {
 			o.Security = append(o.Security, map[string][]string{scheme.name: {}})
 		}
@@ -274,7 +278,7 @@ func errorCodes(op *protocol.Operation) []protocol.Code {
 	if op.Access&protocol.Proof != 0 {
 		codes = append(codes, protocol.PowRequired, protocol.PowInvalid, protocol.PowExpired, protocol.PowSpent)
 	}
-	if op.TakesToken() {
+	if op.TakesToken() || op.Browser {
 		codes = append(codes, protocol.Unauthorized)
 	}
 	if op.Access&protocol.Signed != 0 {

@@ -65,7 +65,7 @@ func (a *API) problem(w http.ResponseWriter, r *http.Request, op *protocol.Opera
 		if op.Access&protocol.Proof != 0 {
 			head.Add("WWW-Authenticate", `ProofOfWork purpose="`+op.Purpose+`"`)
 		}
-		if op.TakesToken() || op.Private() {
+		if op.TakesToken() || op.Browser || op.Private() {
 			head.Add("WWW-Authenticate", `Bearer realm="stoa"`)
 		}
 		if op.Access&protocol.Signed != 0 || op.Private() {

@@ -64,6 +64,9 @@ func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []by
 	if err != nil {
 		return a.toolError(w, r, m, t, err)
 	}
+	if res.Caller.Standing != protocol.Signed && httpsig.Signed(r.Header) { // a read that was not recognised
+		w.Header().Set("Accept-Signature", httpsig.AcceptFor(r))
+	}
 	if res.Replayed {
 		w.Header().Set("Idempotency-Replayed", "true")
 	}

@@ -103,16 +103,17 @@ func newToolError(err error, requestID string) ([]byte, error) {
 	return bytes.TrimSpace(text), err
 }
 
-// credentialRefused reports whether a credential of the request was refused, or was missing at the
-// owners' door, where each call needs one. Such an error also sets the HTTP status, as MCP's
-// authorization requires (2026-07-28, "Error Handling": 401 where authorization is required or a
-// token invalid), so that a client obtains or renews the credential.
+// credentialRefused reports whether a credential of the request was refused. Such an error also sets
+// the HTTP status, as MCP's authorization requires (2026-07-28, "Error Handling": 401 for an invalid
+// token), so that a client renews the credential. One that is missing does not: clients take a 401
+// for an offer of OAuth, which this node does not have, and give up (mcp-remote and the TypeScript
+// SDK, 2026). They show the error of the tool.
 func (a *API) credentialRefused(r *http.Request, code protocol.Code) bool {
 	switch code {
 	case protocol.SignatureInvalid, protocol.SignatureExpired, protocol.SignatureReplayed, protocol.KeyUnknown, protocol.Misdirected:
 		return true
 	case protocol.Unauthorized:
-		return a.c.For == protocol.Owners || r.Header["Authorization"] != nil
+		return r.Header["Authorization"] != nil
 	}
 	return false
 }

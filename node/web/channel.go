@@ -92,7 +92,7 @@ func (s *Web) channelHandler(c source, media string, render func(channel, string
 		if redirectCapitals(w, r, "") {
 			return
 		}
-		made, err := c.make(s, r)
+		made, err := c.make(s, answeredBy(w, r))
 		if err != nil {
 			s.Fail(w, r, err)
 			return

@@ -127,7 +127,7 @@ func (s *Web) handler(p page) http.Handler {
 			}
 			return
 		}
-		r = r.WithContext(words.With(r.Context(), language))
+		r = answeredBy(w, r.WithContext(words.With(r.Context(), language)))
 		r, ending := withoutEnding(r)
 		err := p.parameters(r)
 		if err == nil && redirectCapitals(w, r, ending) {
@@ -146,7 +146,7 @@ func (s *Web) handler(p page) http.Handler {
 		}
 		switch as {
 		case activityJSON:
-			http.Redirect(w, r, s.Base+p.fill(p.activity, r), http.StatusSeeOther)
+			http.Redirect(w, r, s.objectOf(p, r), http.StatusSeeOther)
 			return
 		case plainJSON:
 			http.Redirect(w, r, s.Base+p.data(r), http.StatusSeeOther)
@@ -197,6 +197,18 @@ func (s *Web) handler(p page) http.Handler {
 		}
 		s.write(w, r, v)
 	})
+}
+
+// objectOf returns the address of a page as an ActivityPub object: of a post of another server, its
+// own id there.
+func (s *Web) objectOf(p page, r *http.Request) string {
+	if p.twin == protocol.GetBoardPost.Operation {
+		found, err := read(s, r, protocol.GetBoardPost, map[string]any{"id": r.PathValue("id"), "limit": 1})
+		if err == nil && found.Post.Node != nil && isWeb(found.Post.URI) {
+			return found.Post.URI
+		}
+	}
+	return s.Base + p.fill(p.activity, r)
 }
 
 // parameters checks the parameters of the path before any redirect.

@@ -14,6 +14,7 @@ import (
 	"github.com/a-h/templ"
 
 	"stoa/identity"
+	"stoa/identity/httpsig"
 	"stoa/node/dispatch"
 	"stoa/node/web/words"
 	"stoa/protocol"
@@ -127,6 +128,17 @@ type view struct {
 	version uint64 // of what it was made from
 }
 
+// answerKey is of the header of the answer to a signed request, in the request's context.
+type answerKey struct{}
+
+// answeredBy returns a signed request with the header of its answer, for invoke.
+func answeredBy(w http.ResponseWriter, r *http.Request) *http.Request {
+	if !httpsig.Signed(r.Header) {
+		return r
+	}
+	return r.WithContext(context.WithValue(r.Context(), answerKey{}, w.Header()))
+}
+
 // read invokes a read operation as the reader of a page.
 func read[In, Out any](s *Web, r *http.Request, op protocol.Op[In, Out], args any) (Out, error) {
 	var out Out
@@ -146,8 +158,12 @@ func read[In, Out any](s *Web, r *http.Request, op protocol.Op[In, Out], args an
 }
 
 func (s *Web) invoke(ctx context.Context, r *http.Request, op string, args []byte) (dispatch.Result, error) {
-	return s.Table.Invoke(ctx, dispatch.Request{
+	res, err := s.Table.Invoke(ctx, dispatch.Request{
 		Op: op, Args: args, Door: "page",
 		Evidence: identity.Evidence{Request: r, Network: s.Network(r)},
 	})
+	if head, ok := ctx.Value(answerKey{}).(http.Header); ok && res.Caller.Standing == protocol.Signed {
+		head.Del("Accept-Signature") // the router's: it is signed as it is wanted
+	}
+	return res, err
 }

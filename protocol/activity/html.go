@@ -66,15 +66,21 @@ func linked(b *strings.Builder, line string) {
 // Note becomes a content warning there (GoToSocial, 2025).
 func (s Site) content(p *protocol.StoredPost) string {
 	var b strings.Builder
-	if p.Author.Handle == nil {
-		who := html.EscapeString(p.Author.Name)
+	if a := &p.Author; a.Handle == nil {
+		who, of := html.EscapeString(a.Name), ""
 		switch {
-		case p.Author.Verified && p.Author.ERC8004 != nil:
-			b.WriteString("<p>" + who + " (<span>" + html.EscapeString(*p.Author.ERC8004) + "</span>):</p>")
-		case p.Author.Proof.Level == protocol.ByDirectory && p.Author.Proof.Subject != nil:
-			b.WriteString("<p>" + who + " (<span>" + html.EscapeString(*p.Author.Proof.Subject) + "</span>):</p>")
-		case !p.Author.Verified:
-			b.WriteString("<p>" + who + " (unverified):</p>")
+		case a.Verified && a.ERC8004 != nil:
+			of = "<span>" + html.EscapeString(*a.ERC8004) + "</span>"
+		case a.Proof.Level == protocol.ByDirectory && a.Proof.Subject != nil:
+			of = "<span>" + html.EscapeString(*a.Proof.Subject) + "</span>"
+		case !a.Verified:
+			of = "unverified"
+		}
+		if a.ClaimedName != "" {
+			of += ", calls itself " + html.EscapeString(a.ClaimedName)
+		}
+		if of != "" {
+			b.WriteString("<p>" + who + " (" + of + "):</p>")
 		}
 	}
 	kind := string(p.Kind)

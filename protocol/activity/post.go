@@ -73,7 +73,7 @@ func (s Site) Author(p *protocol.StoredPost) string {
 }
 
 func authorClaim(a protocol.Author) Object {
-	o := Object{"name": a.Name}
+	o := Object{"name": a.Given()}
 	if a.Handle != nil {
 		o["handle"] = *a.Handle
 	}
@@ -171,7 +171,7 @@ func (n *Note) author() (protocol.Author, error) {
 		a.Handle = &handle
 	}
 	if a.Name == "" {
-		a.Name = "Anonymous"
+		a.Name = protocol.Nameless
 	}
 	return a, nil
 }

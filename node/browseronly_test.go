@@ -1,0 +1,61 @@
+package node
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/node/dispatch"
+	"stoa/protocol"
+)
+
+// TestBrowserOnly: what no token can do is declared so, and the reference and the OpenAPI description
+// say it; nothing else refuses a token that may do everything.
+func TestBrowserOnly(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	hostedAgent(t, h.Node, "asha")
+	secret := ownerToken(t, h.Node, "asha")
+	var account protocol.Account
+	h.ask("GET", "/api/owner/account", "", "Authorization", "Bearer "+secret).into(&account)
+	var doc struct {
+		Paths map[string]map[string]struct {
+			OperationID string `json:"operationId"`
+			Security    []map[string][]string
+		}
+	}
+	h.ask("GET", "/openapi.json?for=all", "").into(&doc)
+	security := map[string]string{}
+	for _, methods := range doc.Paths {
+		for _, op := range methods {
+			raw, err := json.Marshal(op.Security)
+			require.NoError(t, err)
+			security[op.OperationID] = string(raw)
+		}
+	}
+	raw, err := os.ReadFile("../docs/reference/operations.md")
+	require.NoError(t, err)
+	reference := string(raw)
+	n := 0
+	for _, op := range protocol.Operations() {
+		if op.For != protocol.Owners || op.Upload > 0 || op.Doors&protocol.HTTP == 0 {
+			continue
+		}
+		c := protocol.Caller{Standing: protocol.Session, Account: account.ID, Secret: protocol.NewID(protocol.TokenID, h.table.Gate.Now()), Handle: "asha",
+			Handles: []string{"asha"}, Network: "n"}
+		_, err := h.table.Invoke(t.Context(), dispatch.Request{Op: op.Name, Args: encoded(op.Example), Door: "test", Caller: &c})
+		require.Equal(t, op.Browser, err != nil && strings.Contains(err.Error(), "a token cannot do this"), "%s: %v", op.Name, err)
+		_, section, found := strings.Cut(reference, "\n## "+op.Name+"\n")
+		require.True(t, found, op.Name)
+		section, _, _ = strings.Cut(section, "\n## ")
+		require.Equal(t, op.Browser, strings.Contains(section[:min(len(section), 900)], "a browser that signed in lately"), op.Name)
+		require.Equal(t, op.Browser, security[op.Name] == `[{"browser":[]}]`, "%s: %s", op.Name, security[op.Name])
+		if op.Browser {
+			n++
+		}
+	}
+	require.Equal(t, 5, n)
+}
