@@ -58,12 +58,14 @@ func newWalls(t *testing.T) *wallsWorld {
 		return from{caller: &c}
 	}
 	maps.Copy(w.others, map[string]from{
-		"nobody":         {},
-		"a proof":        {caller: &protocol.Caller{Standing: protocol.Proof, Network: "elsewhere"}},
-		"another owner":  {bearer: ownerToken(t, d.n, "ravi")},
-		"another shop":   {bearer: ownerToken(t, d.n, "stall")},
-		"another key":    signer(protocol.Caller{Handle: "ravi", Name: "Ravi", KeyID: strings.Repeat("r", 43), Proof: protocol.AuthorProof{Level: protocol.ByProfileKey}}),
-		"a directory":    signer(protocol.Caller{Name: "https://ravi.example", KeyID: strings.Repeat("d", 43), Proof: protocol.AuthorProof{Level: protocol.ByDirectory}}),
+		"nobody":        {},
+		"a proof":       {caller: &protocol.Caller{Standing: protocol.Proof, Network: "elsewhere"}},
+		"another owner": {bearer: ownerToken(t, d.n, "ravi")},
+		"another shop":  {bearer: ownerToken(t, d.n, "stall")},
+		"another key": signer(protocol.Caller{Handle: "ravi", Name: "Ravi", KeyID: strings.Repeat("r", 43),
+			Proof: protocol.AuthorProof{Level: protocol.ByProfileKey}}),
+		"a directory": signer(protocol.Caller{Name: "https://ravi.example", KeyID: strings.Repeat("d", 43),
+			Proof: protocol.AuthorProof{Level: protocol.ByDirectory}}),
 		"the operator":   token(operator.ID, append([]protocol.Scope{protocol.ScopeOperator}, all...)...),
 		"another tenant": {cookie: w.cookie(w.owner("ravi"))},
 		"another identity": signer(protocol.Caller{Agent: chainAgent(7), KeyID: strings.Repeat("i", 43),
@@ -222,7 +224,8 @@ func (w *wallsWorld) thing(op *protocol.Operation) (args map[string]any, mine fr
 	case protocol.DeletePasskey.Operation:
 		id := newID(protocol.PasskeyID)
 		put(func(ctx context.Context, tx *storage.Tx) error {
-			return tx.Passkeys().Insert(ctx, storage.Passkey{ID: id, Credential: []byte(id), Account: w.account, PublicKey: []byte{1}, Domain: "n1.example", Name: "Phone"})
+			return tx.Passkeys().Insert(ctx, storage.Passkey{ID: id, Credential: []byte(id), Account: w.account, PublicKey: []byte{1},
+				Domain: "n1.example", Name: "Phone"})
 		})
 		args["id"] = id
 	case protocol.CheckConversation.Operation, protocol.ContinueConversation.Operation:
@@ -254,7 +257,8 @@ func (w *wallsWorld) thing(op *protocol.Operation) (args map[string]any, mine fr
 // writes begins a thread with asha as nobody in particular.
 func (w *wallsWorld) writes() (begun protocol.ContactReceipt) {
 	w.t.Helper()
-	got := w.call(protocol.ContactAgent.Operation, exampleOf(protocol.ContactAgent.Operation), from{caller: &protocol.Caller{Standing: protocol.Proof, Network: newID("net")}})
+	nobody := from{caller: &protocol.Caller{Standing: protocol.Proof, Network: newID("net")}}
+	got := w.call(protocol.ContactAgent.Operation, exampleOf(protocol.ContactAgent.Operation), nobody)
 	require.Empty(w.t, got.Code, "%v", got)
 	require.NoError(w.t, json.Unmarshal([]byte(got.JSON), &begun))
 	return begun

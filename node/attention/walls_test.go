@@ -172,7 +172,8 @@ func TestReaders(t *testing.T) {
 		{"any token", protocol.NewReadToken(), protocol.Caller{}, false},
 		{"another key", "", keyed(2), false},
 		{"its key on a request that is not signed as a whole", "", protocol.Caller{Standing: protocol.Signed, KeyID: "key-1", Partial: true}, false},
-		{"its key with a token for something else", "", protocol.Caller{Standing: protocol.Session, KeyID: "key-1", Scopes: []protocol.Scope{protocol.ScopeInbox}}, false},
+		{"its key with a token for something else", "",
+			protocol.Caller{Standing: protocol.Session, KeyID: "key-1", Scopes: []protocol.Scope{protocol.ScopeInbox}}, false},
 		{"nobody", "", protocol.Caller{}, false},
 		{"the owner of the board", "", owner("asha"), false},
 	} {

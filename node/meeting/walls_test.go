@@ -68,7 +68,8 @@ func TestPick(t *testing.T) {
 	proposed := func(t *testing.T) (*world, protocol.MeetingReceipt) {
 		w := single(t, false)
 		r := w.asked(1, start.Add(30*24*time.Hour))
-		_, err := does(w, w.Propose, owner("asha"), protocol.MeetingProposal{OwnMeetingRef: ref(r), Times: []string{soon.Format(time.RFC3339), late.Format(time.RFC3339)}})
+		_, err := does(w, w.Propose, owner("asha"), protocol.MeetingProposal{OwnMeetingRef: ref(r),
+			Times: []string{soon.Format(time.RFC3339), late.Format(time.RFC3339)}})
 		require.NoError(t, err)
 		return w, r
 	}
