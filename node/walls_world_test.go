@@ -68,9 +68,11 @@ func newWalls(t *testing.T) *wallsWorld {
 			Proof: protocol.AuthorProof{Level: protocol.ByDirectory}}),
 		"the operator":   token(operator.ID, append([]protocol.Scope{protocol.ScopeOperator}, all...)...),
 		"another tenant": {cookie: w.cookie(w.owner("ravi"))},
-		"another identity": signer(protocol.Caller{Agent: chainAgent(7), KeyID: strings.Repeat("i", 43),
+		"another identity": signer(protocol.Caller{Agent: chainAgent(7), Owner: "0xa", KeyID: strings.Repeat("i", 43),
 			Proof: protocol.AuthorProof{Level: protocol.ByChainKey}}),
-		"an identity with a profile": signer(protocol.Caller{Agent: chainAgent(8), Handle: "loom", Name: "Loom", KeyID: strings.Repeat("l", 43),
+		"the buyer of the identity, who has its key": signer(protocol.Caller{Agent: chainAgent(9), Owner: "0xd", KeyID: strings.Repeat("n", 43),
+			Proof: protocol.AuthorProof{Level: protocol.ByChainKey}}),
+		"an identity with a profile": signer(protocol.Caller{Agent: chainAgent(8), Owner: "0xb", Handle: "loom", Name: "Loom", KeyID: strings.Repeat("l", 43),
 			Proof: protocol.AuthorProof{Level: protocol.ByChainKey}}),
 		"the owner":                             {bearer: d.token},
 		"an operator's token without the scope": token(operator.ID, all...),
@@ -130,7 +132,8 @@ func (w *wallsWorld) strangers(op *protocol.Operation, row wall) map[string]from
 	}
 	admin := w.n.Admin()
 	if op.Scope != "" { // the owner's own, for something else
-		rest := slices.DeleteFunc(append([]protocol.Scope{protocol.ScopeAccount}, protocol.OwnerScopes...), func(s protocol.Scope) bool { return s == op.Scope })
+		rest := append([]protocol.Scope{protocol.ScopeAccount}, protocol.OwnerScopes...)
+		rest = slices.DeleteFunc(rest, func(s protocol.Scope) bool { return s == op.Scope })
 		secret, _, err := admin.CreateAccountToken(w.t.Context(), of, "scopes", time.Hour, rest...)
 		require.NoError(w.t, err)
 		out["a token of the owner without the scope"] = from{bearer: secret}
@@ -199,7 +202,7 @@ func (w *wallsWorld) thing(op *protocol.Operation) (args map[string]any, mine fr
 	put := func(fn func(ctx context.Context, tx *storage.Tx) error) {
 		require.NoError(w.t, d.n.db.Write(w.t.Context(), fn))
 	}
-	agent := from{caller: &protocol.Caller{Standing: protocol.Signed, Network: "n", Agent: chainAgent(9), KeyID: strings.Repeat("n", 43),
+	agent := from{caller: &protocol.Caller{Standing: protocol.Signed, Network: "n", Agent: chainAgent(9), Owner: "0xc", KeyID: strings.Repeat("n", 43),
 		Proof: protocol.AuthorProof{Level: protocol.ByChainKey}}}
 	switch args = maps.Clone(example); op {
 	case protocol.GetExchange.Operation, protocol.SendExchange.Operation:

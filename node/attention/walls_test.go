@@ -66,12 +66,13 @@ func (w *world) bidsOn(handle string, c protocol.Caller) protocol.BidReceipt {
 func TestBlocked(t *testing.T) {
 	t.Parallel()
 	const agent = "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:7"
-	who := protocol.Caller{Standing: protocol.Signed, Agent: agent, Handle: "meera", Account: "acc_1", KeyID: "key-1", Network: "n"}
+	who := protocol.Caller{Standing: protocol.Signed, Agent: agent, Owner: "0xa", Handle: "meera", Account: "acc_1", KeyID: "key-1", Network: "n"}
 	for _, tt := range []struct {
 		of, block string
 		refused   bool
 	}{
-		{"asha", who.ID(), true}, {"asha", "agent:" + agent, true}, {"asha", "key:key-1", true}, {"asha", "handle:meera", true}, {"asha", "account:acc_1", true},
+		{"asha", who.ID(), true}, {"asha", "agent:" + agent, true}, {"asha", "key:key-1", true}, {"asha", "handle:meera", true},
+		{"asha", "account:acc_1", true}, {"asha", "agent:" + agent + "@0xa", true}, {"asha", "agent:" + agent + "@0xb", false},
 		{"asha", "key:key-2", false}, {"ravi", "key:key-1", false},
 	} {
 		w := single(t)

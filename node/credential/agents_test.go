@@ -197,7 +197,8 @@ func TestSecrets(t *testing.T) {
 	cookie := func(until time.Time) string {
 		secret, hash := session.New(session.Cookie)
 		h.write(func(ctx context.Context, tx *storage.Tx) error {
-			return tx.Sessions().Insert(ctx, storage.Session{ID: protocol.NewID(protocol.SessionID, time.Now()), Hash: hash, Account: account, ExpiresAt: until})
+			return tx.Sessions().Insert(ctx, storage.Session{ID: protocol.NewID(protocol.SessionID, time.Now()), Hash: hash, Account: account,
+				ExpiresAt: until})
 		})
 		return secret
 	}
