@@ -44,12 +44,12 @@ func (w *world) byUPI() {
 
 func bidRef(r protocol.BidReceipt) protocol.OwnBidRef { return protocol.OwnBidRef{ID: r.Bid.ID} }
 
-func (w *world) claims(r protocol.BidReceipt, utr string) error {
+func (w *world) claimsBid(r protocol.BidReceipt, utr string) error {
 	_, err := does(w, w.Claim, protocol.Caller{}, protocol.PaymentClaim{UTR: utr, PayToken: r.StatusToken})
 	return err
 }
 
-func (w *world) confirms(c protocol.Caller, r protocol.BidReceipt, utr string) error {
+func (w *world) confirmsBid(c protocol.Caller, r protocol.BidReceipt, utr string) error {
 	_, err := does(w, w.Confirm, c, protocol.PaymentConfirmation{OwnBidRef: bidRef(r), UTR: utr})
 	return err
 }
@@ -128,7 +128,7 @@ func TestOwners(t *testing.T) {
 			_, err := does(w, w.Remove, c, protocol.BidRemoval{OwnBidRef: ref, Reason: "x"})
 			return err
 		},
-		"confirm": func(c protocol.Caller) error { return w.confirms(c, one, "431298765012") },
+		"confirm": func(c protocol.Caller) error { return w.confirmsBid(c, one, "431298765012") },
 		"deny":    func(c protocol.Caller) error { _, err := does(w, w.Deny, c, ref); return err },
 		"refund": func(c protocol.Caller) error {
 			_, err := does(w, w.MarkRefunded, c, protocol.RefundDone{ID: refund.ID, Reference: "x"})
@@ -260,14 +260,14 @@ func TestUTR(t *testing.T) {
 	_, err = w.board("ravi", protocol.AttentionDraft{Slots: 3})
 	require.NoError(t, err)
 	one, two, his := w.bidsOn("asha", keyed(1)), w.bidsOn("asha", keyed(2)), w.bidsOn("ravi", keyed(3))
-	require.NoError(t, w.claims(one, utr))
-	require.NoError(t, w.claims(one, utr), "a repeat")
-	require.Equal(t, protocol.Conflict, protocol.CodeOf(w.claims(two, utr)), "reported for another bid")
-	require.NoError(t, w.confirms(owner("asha"), one, ""))
-	require.Equal(t, protocol.Conflict, protocol.CodeOf(w.claims(two, utr)))
-	require.Equal(t, protocol.Conflict, protocol.CodeOf(w.confirms(owner("asha"), two, utr)), "seen at the bank for another bid")
-	require.Equal(t, protocol.Conflict, protocol.CodeOf(w.claims(his, utr)), "the same address, written otherwise")
-	require.Equal(t, protocol.Conflict, protocol.CodeOf(w.confirms(owner("ravi"), his, utr)))
+	require.NoError(t, w.claimsBid(one, utr))
+	require.NoError(t, w.claimsBid(one, utr), "a repeat")
+	require.Equal(t, protocol.Conflict, protocol.CodeOf(w.claimsBid(two, utr)), "reported for another bid")
+	require.NoError(t, w.confirmsBid(owner("asha"), one, ""))
+	require.Equal(t, protocol.Conflict, protocol.CodeOf(w.claimsBid(two, utr)))
+	require.Equal(t, protocol.Conflict, protocol.CodeOf(w.confirmsBid(owner("asha"), two, utr)), "seen at the bank for another bid")
+	require.Equal(t, protocol.Conflict, protocol.CodeOf(w.claimsBid(his, utr)), "the same address, written otherwise")
+	require.Equal(t, protocol.Conflict, protocol.CodeOf(w.confirmsBid(owner("ravi"), his, utr)))
 	require.Equal(t, protocol.BidHeld, w.bid(two.Bid.ID).State)
 	require.EqualValues(t, 700_00, w.kept())
 }
@@ -280,18 +280,18 @@ func TestClaims(t *testing.T) {
 	w.opened(protocol.AttentionDraft{Slots: 3})
 	one, last, old := w.bidsOn("asha", keyed(1)), w.bidsOn("asha", keyed(2)), w.bidsOn("asha", keyed(3))
 	for n := range protocol.MaxClaims {
-		require.NoError(t, w.claims(one, "43129876501"+string(rune('0'+n))))
+		require.NoError(t, w.claimsBid(one, "43129876501"+string(rune('0'+n))))
 		_, err := does(w, w.Deny, owner("asha"), bidRef(one))
 		require.NoError(t, err)
 	}
-	err := w.claims(one, "431298765019")
+	err := w.claimsBid(one, "431298765019")
 	require.Equal(t, protocol.Conflict, protocol.CodeOf(err))
 	require.ErrorContains(t, err, "which is the most")
 	w.pass(protocol.HoldFor + protocol.LateFor)
 	w.runJobs(nil)
-	require.NoError(t, w.claims(last, "431298765018"))
+	require.NoError(t, w.claimsBid(last, "431298765018"))
 	w.pass(time.Millisecond)
-	err = w.claims(old, "431298765017")
+	err = w.claimsBid(old, "431298765017")
 	require.Equal(t, protocol.Conflict, protocol.CodeOf(err))
 	require.ErrorContains(t, err, "too old")
 }
@@ -358,7 +358,7 @@ func TestLink_Addresses(t *testing.T) {
 		w.byUPI()
 		w.opened(protocol.AttentionDraft{Slots: 1})
 		one := w.bidsOn("asha", keyed(1))
-		require.NoError(t, w.claims(one, "431298765012"))
+		require.NoError(t, w.claimsBid(one, "431298765012"))
 		var ticket string
 		require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
 			link, err := w.LinkFor(ctx, tx, one.Bid.ID, "asha", tt.sent)
