@@ -105,7 +105,9 @@ func newGate(t *testing.T) *gateWorld {
 			"stoa_op": {ID: "tok_5", Account: "acc_op", Operator: true, Scopes: []protocol.Scope{protocol.ScopeOperator, protocol.ScopePost},
 				Profiles: []identity.Hosted{ravi}},
 			"stoa_op_not": {ID: "tok_6", Account: "acc_op", Operator: true, Scopes: all, Profiles: []identity.Hosted{ravi}},
-			"stoa_liar":   {ID: "tok_7", Account: "acc_asha", Scopes: []protocol.Scope{protocol.ScopeOperator}, Profiles: []identity.Hosted{asha}},
+			"stoa_op_account": {ID: "tok_8", Account: "acc_op", Operator: true, Scopes: []protocol.Scope{protocol.ScopeAccount, protocol.ScopePost},
+				Profiles: []identity.Hosted{ravi}},
+			"stoa_liar": {ID: "tok_7", Account: "acc_asha", Scopes: []protocol.Scope{protocol.ScopeOperator}, Profiles: []identity.Hosted{asha}},
 		},
 		sessions: map[string]identity.Credential{
 			"asha": {ID: "ses_1", Account: "acc_asha", Profiles: []identity.Hosted{asha}},
@@ -240,6 +242,8 @@ func TestAdmit_Tokens(t *testing.T) {
 		{"an operator's token", queue, sent("Authorization: Bearer stoa_op"), "", protocol.Operator, ""},
 		{"an operator's token elsewhere is an owner's", post, sent("Authorization: Bearer stoa_op"), "", protocol.Session, "ravi"},
 		{"an operator's token without the scope", queue, sent("Authorization: Bearer stoa_op_not"), protocol.Forbidden, 0, ""},
+		{"an operator's token with the scope of the operation and no more", protocol.ListAccounts.Operation, sent("Authorization: Bearer stoa_op_account"),
+			protocol.Forbidden, 0, ""},
 		{"an owner's token with the operator's scope", queue, sent("Authorization: Bearer stoa_liar"), protocol.Forbidden, 0, ""},
 		{"an owner's token", queue, sent("Authorization: Bearer stoa_asha"), protocol.Forbidden, 0, ""},
 

@@ -105,6 +105,8 @@ func TestEnrolment(t *testing.T) {
 			require.NotNil(t, key(k).RetiredAt, k)
 		}
 		require.Nil(t, key("own").RetiredAt, "a key of the profile's own stays")
+		require.ErrorIs(t, enrol("bina", token8, "k1", "0xa", "0xa"), storage.ErrKeyTaken, "it ended with another identity")
+		require.ErrorIs(t, enrol("asha", token8, "k1", "0xa", "0xa"), storage.ErrKeyTaken, "also for the same profile")
 
 		// Enrolled again, with the same key, by another profile: only the key that the
 		// chain vouches for comes back.
@@ -117,6 +119,19 @@ func TestEnrolment(t *testing.T) {
 		require.NoError(t, enrol("asha", token7, "k3", "0xb", ""))
 		require.NotNil(t, key("k1").RetiredAt)
 		require.Equal(t, "asha", get(token7).Handle)
+
+		// What was found out about an enrolment that ended since ends no newer one, whatever they have in common.
+		newer := get(token7)
+		for name, change := range map[string]func(*storage.Enrolment){
+			"profile": func(e *storage.Enrolment) { e.Handle = "bina" }, "key": func(e *storage.Enrolment) { e.KeyID = "k1" },
+			"owner": func(e *storage.Enrolment) { e.Owner = "0xa" }, "wallet": func(e *storage.Enrolment) { e.Wallet = "0xa" },
+			"block": func(e *storage.Enrolment) { e.Block-- },
+		} {
+			older := newer
+			change(&older)
+			require.ErrorIs(t, end(older, protocol.EndedByOwner), storage.ErrNotFound, name)
+			require.Equal(t, newer, get(token7), name)
+		}
 
 		// The record names other keys: the first that can be the profile's speaks.
 		follow := func(keys ...string) error {
@@ -148,6 +163,15 @@ func TestEnrolment(t *testing.T) {
 			return nil
 		})
 		require.ErrorIs(t, enrol("asha", token7, "k3", "0xb", ""), storage.ErrKeyTaken)
+
+		// The key by which a profile is enrolled ends with it, also one that another identity had first.
+		put(storage.AgentKey{Handle: "bina", Thumbprint: "k7", Identity: token7})
+		require.NoError(t, enrol("bina", token8, "k7", "0xc", ""))
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			return tx.Keys().Put(ctx, storage.AgentKey{Handle: "bina", Thumbprint: "k7", PublicJWK: []byte(`{}`)})
+		})
+		require.NoError(t, end(get(token8), protocol.EndedByOwner))
+		require.NotNil(t, key("k7").RetiredAt)
 
 		// A profile has one identity; another takes its place.
 		require.NoError(t, enrol("asha", token7, "k5", "0xb", ""))

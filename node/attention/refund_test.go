@@ -103,3 +103,100 @@ func TestRefund_AtTheProvider(t *testing.T) {
 		require.Len(w.t, v.refunds, 1, "no other one is made")
 	})
 }
+
+// TestRefund_Once: whatever the provider answers, and in whatever order, the money goes back once. An answer that does
+// not arrive is of a refund that was made.
+func TestRefund_Once(t *testing.T) {
+	t.Parallel()
+	lost := func(v *vendor) { v.lost = true }
+	refused := func(v *vendor) { v.refund = pay.Fail(pay.ErrRefused, "the balance is too low") }
+	keys := func(v *vendor) { v.refund = pay.Fail(pay.ErrCredentials, "401") }
+	down := func(v *vendor) { v.refund = pay.Fail(pay.ErrTemporary, "503") }
+	waits := func(v *vendor) { v.answer = pay.RefundPending }
+	for name, answers := range map[string][]func(*vendor){
+		"no answer":                                   {lost},
+		"no answer twice":                             {lost, lost},
+		"no answer, then refused":                     {lost, refused},
+		"no answer, then refused twice":               {lost, refused, refused},
+		"no answer, then no valid key":                {lost, keys},
+		"no answer, then away, then refused":          {lost, down, refused},
+		"refused, then no answer, then refused":       {refused, lost, refused},
+		"away, then refused, then no answer":          {down, refused, lost},
+		"refused, then no answer, no valid key, away": {refused, lost, keys, down},
+		"away, then pending":                          {down, waits},
+		"no answer of one that is pending":            {func(v *vendor) { lost(v); waits(v) }, refused},
+		"no valid key, no answer, no answer, refused": {keys, lost, lost, refused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := single(t)
+			v := w.market(protocol.AttentionDraft{Slots: 1})
+			one, err := w.bids(keyed(1), "700")
+			require.NoError(t, err)
+			require.Equal(t, "live", w.delivers(v.pays(one.Bid.ID, 700_00)))
+			for i, answer := range answers {
+				v.refund, v.answer, v.lost = nil, "", false
+				answer(v)
+				if i == 0 {
+					w.removed(one.Bid.ID)
+					continue
+				}
+				w.pass(25 * time.Hour)
+				w.runJobs(nil)
+			}
+			v.refund, v.answer, v.lost = nil, "", false
+			for range 3 {
+				w.pass(25 * time.Hour)
+				w.runJobs(nil)
+			}
+			require.Equal(t, protocol.BidRefunded, w.bid(one.Bid.ID).State)
+			require.Zero(t, v.balance(), "the provider's book: %v", v.refunds)
+			require.Zero(t, w.kept())
+		})
+	}
+}
+
+// TestRefund_ByHand: the owner makes a refund that the provider does not; not one that the provider is making, and
+// what is done is done once.
+func TestRefund_ByHand(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		answer func(*vendor)
+		code   protocol.Code
+	}{
+		"pending at the provider": {func(v *vendor) { v.answer = pay.RefundPending }, protocol.Conflict},
+		"asked for, no answer":    {func(v *vendor) { v.lost = true }, protocol.Conflict},
+		"refused":                 {func(v *vendor) { v.refund = pay.Fail(pay.ErrRefused, "no") }, ""},
+		"done":                    {func(*vendor) {}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := single(t)
+			v := w.market(protocol.AttentionDraft{Slots: 1})
+			one, err := w.bids(keyed(1), "700")
+			require.NoError(t, err)
+			require.Equal(t, "live", w.delivers(v.pays(one.Bid.ID, 700_00)))
+			tt.answer(v)
+			w.removed(one.Bid.ID)
+			before := w.bid(one.Bid.ID).Refunds[0]
+			_, err = does(w, w.MarkRefunded, owner("asha"), protocol.RefundDone{ID: before.ID, Reference: "by hand"})
+			require.Equal(t, tt.code, protocol.CodeOf(err))
+			if tt.code != "" || name == "done" {
+				require.Equal(t, before, w.bid(one.Bid.ID).Refunds[0])
+			}
+			if tt.code != "" {
+				require.EqualValues(t, 700_00, w.kept())
+				return
+			}
+			require.Zero(t, w.kept())
+			require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
+				r, err := tx.Refunds().ByID(ctx, before.ID)
+				require.NoError(t, err)
+				r.Reference = "again"
+				return tx.Refunds().Save(ctx, r)
+			}))
+			require.Zero(t, w.kept(), "its line of the ledger is there once")
+			require.NotEqual(t, "again", w.bid(one.Bid.ID).Refunds[0].Reference)
+		})
+	}
+}

@@ -30,6 +30,7 @@ type vendor struct {
 	refund  error            // what Refund answers
 	answer  pay.RefundStatus // of new refunds; "" done
 	later   pay.RefundStatus // what becomes of a pending one; "" done
+	lost    bool             // Refund makes the refund, and its answer does not arrive
 }
 
 func newVendor(now func() time.Time) *vendor {
@@ -74,6 +75,9 @@ func (v *vendor) Refund(_ context.Context, payment, key string, paise int64) (pa
 		if v.answer != "" && !strings.HasSuffix(key, "-3") { // within the week in which it is tried
 			v.status[key] = v.answer
 		}
+	}
+	if v.lost {
+		return pay.Refund{}, pay.Fail(pay.ErrTemporary, "no answer")
 	}
 	return pay.Refund{ID: key, Status: v.status[key]}, nil
 }
