@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"stoa/node/dispatch"
-	"stoa/node/web/words"
 	"stoa/protocol"
 )
 
@@ -126,7 +125,7 @@ func (s *Web) handler(p page) http.Handler {
 			}
 			return
 		}
-		r = r.WithContext(words.With(r.Context(), language))
+		r = inLanguage(w, r, language)
 		r, ending := withoutEnding(r)
 		err := p.parameters(r)
 		if err == nil && redirectCapitals(w, r, ending) {
