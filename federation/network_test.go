@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/identity/integrity"
 	"stoa/identity/key"
 	"stoa/protocol"
 	"stoa/storage"
@@ -432,6 +433,8 @@ func (n *node) follow(other *node) {
 }
 
 // registry is a chain of one agent.
+const registryOwner = "0x00000000000000000000000000000000000000aa"
+
 type registry struct {
 	mu    sync.Mutex
 	id    string
@@ -440,17 +443,17 @@ type registry struct {
 	asked int
 }
 
-func (r *registry) Authority(_ context.Context, id, keyid string) (crypto.PublicKey, uint64, error) {
+func (r *registry) Authority(_ context.Context, id, keyid string) (integrity.Grant, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asked++
 	if r.err != nil {
-		return nil, 0, r.err
+		return integrity.Grant{}, r.err
 	}
 	if k, ok := r.keys[keyid]; ok && id == r.id {
-		return k, 7, nil
+		return integrity.Grant{Key: k, Owner: registryOwner, Block: 7, BlockHash: "0x7"}, nil
 	}
-	return nil, 0, protocol.Errorf(protocol.KeyUnknown, "no such key")
+	return integrity.Grant{}, protocol.Errorf(protocol.KeyUnknown, "no such key")
 }
 
 func asJSON(t testing.TB, v any) []byte {

@@ -106,7 +106,7 @@ func (f *Federation) admits(ctx context.Context, host string) error {
 // blockedAuthor reports whether the operator has blocked the author of a post: its
 // actor, its verified chain identity, or its key.
 func blockedAuthor(ctx context.Context, tx *storage.Tx, a protocol.Author) (bool, error) {
-	for kind, value := range map[protocol.BlockKind]*string{protocol.BlockActor: a.Actor, protocol.BlockAgent: a.ERC8004, protocol.BlockKey: a.KeyID} {
+	for kind, value := range map[protocol.BlockKind]*string{protocol.BlockActor: a.Actor, protocol.BlockKey: a.KeyID} {
 		if value == nil {
 			continue
 		}
@@ -114,7 +114,7 @@ func blockedAuthor(ctx context.Context, tx *storage.Tx, a protocol.Author) (bool
 			return blocked, err
 		}
 	}
-	return false, nil
+	return tx.Blocks().Match(ctx, protocol.BlockAgent, a.AgentBlocks()...)
 }
 
 // sameOriginRedirect allows at most three redirects of a fetch, never to another

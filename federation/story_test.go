@@ -212,7 +212,8 @@ func agentPost(t *testing.T, n *node, pair key.Pair, text string) func(*protocol
 		p.Body = text
 		in := protocol.NewPost{Kind: p.Kind, Title: p.Title, Body: text, Tags: p.Tags}
 		id, thumb := agentID, pair.Thumbprint()
-		p.Author = protocol.Author{Name: "Agent 17", ERC8004: &id, KeyID: &thumb, Verified: true, Method: protocol.BySignature}
+		p.Author = protocol.Author{Name: "Agent 17", ERC8004: &id, KeyID: &thumb, Verified: true, Method: protocol.BySignature,
+			Proof: protocol.AuthorProof{Level: protocol.ByChainKey, Owner: new(registryOwner)}}
 		if p.ReplyTo != "" {
 			parent := n.held(p.ReplyTo)
 			require.NotNil(t, parent)

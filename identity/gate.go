@@ -31,6 +31,7 @@ type Hosted struct {
 	Handle  string
 	Name    string
 	ERC8004 string      // chain identity in lower case, "" when there is none
+	Owner   string      // of its token, by the enrolment; "" when that does not say
 	Key     httpsig.Key // with KeyByThumbprint: the key
 }
 
@@ -70,6 +71,7 @@ type ChainKey struct {
 	Owner, Wallet string // in lower case; Wallet "" for none
 	Key           httpsig.Key
 	Block         uint64
+	BlockHash     string
 }
 
 // Directories resolves keys of foreign Web Bot Auth key directories. It fetches in the background;
@@ -192,7 +194,7 @@ func owner(ev Evidence, op *protocol.Operation, who Credential) (protocol.Caller
 	for _, p := range who.Profiles {
 		c.Handles = append(c.Handles, p.Handle)
 		if p.Handle == actAs || actAs == "" && len(who.Profiles) == 1 {
-			c.Handle, c.Name, c.Agent = p.Handle, p.Name, p.ERC8004
+			c.Handle, c.Name, c.Agent, c.Owner = p.Handle, p.Name, p.ERC8004, p.Owner
 		}
 	}
 	switch {
@@ -233,7 +235,7 @@ func (g *Gate) signature(ctx context.Context, ev Evidence, op *protocol.Operatio
 	who := res.Principal.(principal)
 	c := protocol.Caller{
 		Standing: protocol.Signed, Network: ev.Network, KeyID: res.Thumbprint,
-		Agent: who.erc8004, Handle: who.handle, Name: who.name, Proof: who.proof,
+		Agent: who.erc8004, Owner: who.owner, Handle: who.handle, Name: who.name, Proof: who.proof,
 		Partial: policy != whole && !res.Meets(whole, &m, ev.Body),
 	}
 	if !op.ReadOnly {

@@ -10,8 +10,8 @@ import (
 
 // principal is what the gate learns about a signer.
 type principal struct {
-	erc8004, handle, name string
-	proof                 protocol.AuthorProof
+	erc8004, owner, handle, name string
+	proof                        protocol.AuthorProof
 }
 
 // resolver finds the key of a signature: for a claimed chain identity only on the chain; otherwise
@@ -32,7 +32,7 @@ func (r resolver) Resolve(ctx context.Context, q httpsig.KeyRequest) (httpsig.Re
 	}
 	if ok {
 		return httpsig.Resolved{Key: hosted.Key, Principal: principal{
-			hosted.ERC8004, hosted.Handle, hosted.Name, protocol.AuthorProof{Level: protocol.ByProfileKey},
+			hosted.ERC8004, hosted.Owner, hosted.Handle, hosted.Name, protocol.AuthorProof{Level: protocol.ByProfileKey},
 		}}, nil
 	}
 	if g.Directories != nil && q.Agent.URL != "" {
@@ -50,7 +50,8 @@ func (r resolver) chain(ctx context.Context, q httpsig.KeyRequest) (httpsig.Reso
 	if err != nil {
 		return httpsig.Resolved{}, err
 	}
-	who := principal{erc8004: found.Identity, proof: protocol.AuthorProof{Level: protocol.ByChainKey, Block: new(int64(found.Block))}}
+	who := principal{erc8004: found.Identity, owner: found.Owner,
+		proof: protocol.AuthorProof{Level: protocol.ByChainKey, Block: new(int64(found.Block)), BlockHash: &found.BlockHash}}
 	hosted, ok, err := r.g.Directory.HostedAgent(ctx, found, q.Params.KeyID)
 	if err != nil {
 		return httpsig.Resolved{}, err

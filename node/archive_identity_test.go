@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/identity/integrity"
 	"stoa/identity/key"
 	"stoa/node/archive"
 	"stoa/protocol"
@@ -24,18 +25,18 @@ type registry struct {
 	err       error
 }
 
-func (r registry) Authority(_ context.Context, id, keyid string) (crypto.PublicKey, uint64, error) {
+func (r registry) Authority(_ context.Context, id, keyid string) (integrity.Grant, error) {
 	if r.err != nil {
-		return nil, 0, r.err
+		return integrity.Grant{}, r.err
 	}
 	if id != r.id || keyid != r.keyid {
-		return nil, 0, protocol.Errorf(protocol.KeyUnknown, "the chain gives this key no authority for the identity")
+		return integrity.Grant{}, protocol.Errorf(protocol.KeyUnknown, "the chain gives this key no authority for the identity")
 	}
-	return r.key, 7, nil
+	return integrity.Grant{Key: r.key, Owner: "0xa", Block: 7, BlockHash: "0x7"}, nil
 }
 
 func (r registry) Enrolment(ctx context.Context, id, keyid string) (e storage.Enrolment, jwk []byte, err error) {
-	if _, _, err := r.Authority(ctx, id, keyid); err != nil {
+	if _, err := r.Authority(ctx, id, keyid); err != nil {
 		return e, nil, err
 	}
 	jwk, err = key.MarshalPublic(key.Public{Key: r.key, Thumbprint: keyid, ID: keyid, Use: "sig"})

@@ -178,7 +178,7 @@ func TestKept_Everybodys(t *testing.T) {
 	callers := map[string]protocol.Caller{
 		"owner":    {Standing: protocol.Session, Handle: "asha", Handles: []string{"asha"}, Network: "n"},
 		"signed":   {Standing: protocol.Signed, Handle: "asha", KeyID: "k", Network: "n"},
-		"chain":    {Standing: protocol.Signed, Agent: "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:1", KeyID: "k", Network: "n"},
+		"chain":    {Standing: protocol.Signed, Agent: "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:1", Owner: "0xa", KeyID: "k", Network: "n"},
 		"operator": {Standing: protocol.Operator, Network: "n"},
 	}
 	inputs := map[string]string{ // which are answered; others are the examples

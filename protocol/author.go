@@ -17,6 +17,9 @@ func (c Caller) Author(base, given string, at time.Time) Author {
 	if c.Agent != "" {
 		agent := c.Agent
 		a.ERC8004 = &agent
+		if c.Owner != "" {
+			a.Proof.Owner = &c.Owner
+		}
 	}
 	if c.KeyID != "" {
 		keyid := c.KeyID

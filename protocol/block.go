@@ -12,7 +12,7 @@ import (
 type BlockKind string
 
 const (
-	BlockAgent   BlockKind = "agent"   // a chain identity: its writes here, and its posts from elsewhere
+	BlockAgent   BlockKind = "agent"   // a chain identity, or one under one owner: its writes here, and its posts from elsewhere
 	BlockKey     BlockKind = "key"     // the thumbprint of a key: the same
 	BlockNetwork BlockKind = "network" // a client network, by keyed hash: writers that are not otherwise known
 	BlockHost    BlockKind = "host"    // another server and its subdomains: nothing is accepted from it or fetched
@@ -27,7 +27,7 @@ const MaxBlocks = 10_000
 type Block struct {
 	ID        string     `json:"id" pattern:"^blk_"`
 	Kind      BlockKind  `json:"kind" enum:"agent,key,network,host,handle,actor"`
-	Value     string     `json:"value" doc:"Chain identity, thumbprint, keyed hash of a network, host, handle or actor."`
+	Value     string     `json:"value" doc:"Chain identity (with @ and its owner when only that owner is blocked), thumbprint, keyed hash of a network, host, handle or actor."`
 	Post      *string    `json:"post" doc:"The post whose writer is blocked, when the block was made from a post."`
 	Reason    string     `json:"reason" doc:"Shown to the blocked writer, and to everyone in the moderation log."`
 	Note      string     `json:"note" doc:"For the operators only."`
@@ -52,7 +52,7 @@ type NewNodeBlock struct {
 var (
 	thumbprint = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 	networkID  = regexp.MustCompile(`^[A-Za-z0-9_-]{16}$`)
-	agentID    = regexp.MustCompile(`^eip155:[1-9][0-9]{0,18}:0x[0-9a-fA-F]{40}:(0|[1-9][0-9]{0,77})$`)
+	agentID    = regexp.MustCompile(`^eip155:[1-9][0-9]{0,18}:0x[0-9a-fA-F]{40}:(0|[1-9][0-9]{0,77})(@0x[0-9a-fA-F]{40})?$`)
 	hostName   = regexp.MustCompile(`^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*(?::[1-9][0-9]{0,4})?$`)
 )
 
@@ -85,7 +85,7 @@ func IsHost(s string) bool { return BlockHost.takes(s) }
 
 // shapes describe the values of each kind.
 var shapes = map[BlockKind]string{
-	BlockAgent:   "a chain identity: eip155:<chain>:<registry>:<agentId>",
+	BlockAgent:   "a chain identity: eip155:<chain>:<registry>:<agentId>, or with @<owner> behind it",
 	BlockKey:     "the thumbprint of a key: 43 characters",
 	BlockNetwork: "one IPv4 address, one IPv6 address or its /56, or a keyed hash as the list of blocks shows it; wider networks are not blocked here",
 	BlockHost:    "a host in lower case ASCII (xn--… for others), with or without a port, such as spam.example",

@@ -54,6 +54,7 @@ type Caller struct {
 	Standing Standing
 	Network  string      // keyed hash of the client's network, for limits and distinct reporters; never an address
 	Agent    string      // chain identity, lower case, when the signature was checked against the chain
+	Owner    string      // with Agent: the owner of its token by the chain's answer, an address in lower case
 	Handle   string      // the profile of this node that the caller writes as, if any
 	Name     string      // display name of that profile
 	Account  string      // the owner's account, with Session; the operator's with Operator, "" on the command line
@@ -139,16 +140,16 @@ type Spend struct {
 	Code  Code // pow-spent or signature-replayed
 }
 
-// ID returns the caller's name for limits, receipts and distinct reporters: the chain identity,
-// otherwise the account, the key, or the client network.
+// ID returns the caller's name for limits, receipts and distinct reporters: the chain identity with
+// its owner (contract §9), otherwise the account, the key, or the client network.
 func (c Caller) ID() string {
 	switch {
 	case c.Standing == Operator && c.Account != "":
 		return "operator:" + c.Account
 	case c.Standing == Operator:
 		return "operator"
-	case c.Agent != "":
-		return "agent:" + c.Agent
+	case c.Agent != "" && c.Owner != "":
+		return AgentName(c.Agent, c.Owner)
 	case c.Account != "":
 		return "account:" + c.Account
 	case c.Handle != "":
@@ -218,6 +219,8 @@ type AuthorProof struct {
 	Subject   *string    `json:"subject" doc:"What was verified to be the author's: the chain identity, the address of the key directory, or the profile's actor; null with none."`
 	Chain     *string    `json:"chain" doc:"Chain that was asked, such as eip155:1; null for none."`
 	Block     *int64     `json:"block" minimum:"0" doc:"Block of the chain's answer; null when no chain was asked, or the block is not known."`
+	BlockHash *string    `json:"blockHash" doc:"Hash of that block."`
+	Owner     *string    `json:"owner" doc:"Who owned the identity's token at that block."`
 	CheckedAt *time.Time `json:"checkedAt" doc:"When this node verified; null for none, or when it is not known."`
 }
 
@@ -227,10 +230,10 @@ type AuthorProof struct {
 func (a *Author) Rest(checked time.Time) {
 	p := &a.Proof
 	if p.Level == "" || !a.Verified {
-		*p = AuthorProof{Level: a.level(), Block: p.Block, CheckedAt: p.CheckedAt}
+		*p = AuthorProof{Level: a.level(), Block: p.Block, BlockHash: p.BlockHash, Owner: p.Owner, CheckedAt: p.CheckedAt}
 	}
 	if p.Level == ByNothing {
-		p.Block, p.CheckedAt = nil, nil
+		*p = AuthorProof{Level: ByNothing}
 		return
 	}
 	if p.CheckedAt == nil && !checked.IsZero() {
@@ -261,41 +264,4 @@ func (a *Author) level() ProofLevel {
 		return ByProfileKey
 	}
 	return ByDirectory
-}
-
-// Is reports whether a verified author is the verified author b: by the same key, the same profile
-// of this node, or the same chain identity. A text of a profile of this node belongs to the
-// profile, even if its chain identity has moved to another. Handles of other nodes are those
-// nodes' claims and prove nothing. An unverified author is never the same.
-func (a Author) Is(b Author) bool {
-	if !a.Verified || !b.Verified {
-		return false
-	}
-	same := func(x, y *string) bool { return x != nil && y != nil && *x != "" && *x == *y }
-	if b.hosted() {
-		return same(a.KeyID, b.KeyID) || a.hosted() && *a.Handle == *b.Handle
-	}
-	return same(a.ERC8004, b.ERC8004) || same(a.KeyID, b.KeyID)
-}
-
-// hosted reports whether the author is a profile of this node.
-func (a Author) hosted() bool { return a.Node == nil && a.Handle != nil }
-
-// Wrote reports whether the caller is the verified author, by the rules of Is; but a profile's own
-// key that was not admitted for the profile is not the profile.
-func (c Caller) Wrote(a Author) bool {
-	known := c.Standing&Owner != 0 && !c.Partial
-	if a.hosted() {
-		return known && a.Verified && (c.Handle == *a.Handle || c.Standing == Session && slices.Contains(c.Handles, *a.Handle))
-	}
-	who := Author{Verified: known}
-	for _, f := range []struct {
-		to   **string
-		from *string
-	}{{&who.ERC8004, &c.Agent}, {&who.Handle, &c.Handle}, {&who.KeyID, &c.KeyID}} {
-		if *f.from != "" {
-			*f.to = f.from
-		}
-	}
-	return who.Is(a)
 }

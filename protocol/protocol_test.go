@@ -110,7 +110,8 @@ func TestProfileDraft_Check(t *testing.T) {
 
 func TestCaller_ID(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "agent:eip155:1:0x:1", Caller{Agent: "eip155:1:0x:1", Account: "acc", Network: "n"}.ID())
+	require.Equal(t, "agent:eip155:1:0x:1@0xa", Caller{Agent: "eip155:1:0x:1", Owner: "0xa", Account: "acc", Network: "n"}.ID())
+	require.Equal(t, "account:acc", Caller{Agent: "eip155:1:0x:1", Account: "acc", Network: "n"}.ID(), "of an enrolment that does not say whose it is")
 	require.Equal(t, "account:acc", Caller{Account: "acc", Handle: "asha", Network: "n"}.ID())
 	require.Equal(t, "key:k", Caller{KeyID: "k", Network: "n"}.ID())
 	require.Equal(t, "net:n", Caller{Network: "n"}.ID())

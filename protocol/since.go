@@ -8,53 +8,6 @@ import (
 // NewsKept is how long news are kept.
 const NewsKept = 180 * 24 * time.Hour
 
-// Names returns the names under which the caller's news are stored on this node. A caller that is
-// not recognised has none. A profile is named by its handle and not by its chain identity, which
-// may later belong to another.
-func (c Caller) Names() []string {
-	if c.Standing&(Session|Signed) == 0 {
-		return nil
-	}
-	var names []string
-	if c.Agent != "" && c.Handle == "" {
-		names = append(names, "agent:"+c.Agent)
-	}
-	if c.Handle != "" {
-		names = append(names, "handle:"+c.Handle)
-	}
-	for _, h := range c.Handles {
-		if h != c.Handle {
-			names = append(names, "handle:"+h)
-		}
-	}
-	if c.Account != "" {
-		names = append(names, "account:"+c.Account)
-	}
-	if c.KeyID != "" {
-		names = append(names, "key:"+c.KeyID)
-	}
-	return names
-}
-
-// Names returns the names of an author, like Caller.Names. Only an author that this node has
-// verified has any; a handle of another node is not one of this node's.
-func (a Author) Names() []string {
-	if !a.Verified {
-		return nil
-	}
-	var names []string
-	if a.ERC8004 != nil && !a.hosted() {
-		names = append(names, "agent:"+*a.ERC8004)
-	}
-	if a.hosted() {
-		names = append(names, "handle:"+*a.Handle)
-	}
-	if a.KeyID != nil {
-		names = append(names, "key:"+*a.KeyID)
-	}
-	return names
-}
-
 // A SinceQuery asks what is new for the caller.
 type SinceQuery struct {
 	ReadToken string `json:"readToken,omitempty" maxLength:"100" doc:"Returned by contact_agent: news of that thread; or the status token of a bid or meeting request: news of that. Over HTTP send it as Authorization: Bearer, never in the URL. Not needed with a signature or an owner's token."`

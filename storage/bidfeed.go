@@ -41,7 +41,9 @@ func blockNames(a protocol.Author, node *string) (names []string) {
 		}
 	}
 	if a.Verified { // an unverified author is not who it says
-		add(protocol.BlockAgent, a.ERC8004)
+		for _, agent := range a.AgentBlocks() {
+			add(protocol.BlockAgent, &agent)
+		}
 		add(protocol.BlockKey, a.KeyID)
 		if node == nil {
 			add(protocol.BlockHandle, a.Handle)

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"stoa/protocol"
@@ -90,12 +91,13 @@ func (bs Blocks) where(ctx context.Context, where string, args ...any) (protocol
 	return all[0], nil
 }
 
-// Match reports whether an active block of the kind matches the value.
-func (bs Blocks) Match(ctx context.Context, kind protocol.BlockKind, value string) (bool, error) {
-	if value == "" {
+// Match reports whether an active block of the kind matches one of the values; "" matches none.
+func (bs Blocks) Match(ctx context.Context, kind protocol.BlockKind, values ...string) (bool, error) {
+	values = slices.DeleteFunc(values, func(v string) bool { return v == "" })
+	if len(values) == 0 {
 		return false, nil
 	}
-	return bs.matchAny(ctx, kind, []string{value})
+	return bs.matchAny(ctx, kind, values)
 }
 
 // MatchHost reports whether an active block matches a host or a domain above it.

@@ -73,7 +73,7 @@ func TestPlans(t *testing.T) {
 	add("thread", underQuery("root"), "x", 1, 2)
 	text, args = ownQuery("asha", 1, 21)
 	add("own posts", text, args...)
-	add("resolution", resolutionQuery, "x", "x", "x", "x")
+	add("resolution", resolutionQuery, "x", "x", "x", "x", "x", "x", "x")
 	add("hidden", `SELECT seq FROM post WHERE state = 'hidden' AND seq < ? ORDER BY seq DESC LIMIT ?`, 1, 2)
 	add("orphans", `SELECT seq FROM post WHERE reply_to = ? AND reply_to <> '' AND in_reply_to IS NULL`, "x")
 	add("words", `SELECT rowid FROM post_word WHERE post_word MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?`, `"a"`, 1, 2)

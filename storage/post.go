@@ -13,7 +13,7 @@ import (
 // postColumns are the columns of a protocol.Post, in the order of scanPost.
 const postColumns = `seq, id, uri, url, kind, title, body, tags, in_reply_to, node, reply_count, created_at,
 	author_name, author_handle, author_node, author_actor, author_erc8004, author_method, author_keyid, verified, root, resolved_by,
-	proof_level, proof_subject, proof_block, proof_at`
+	proof_level, proof_subject, proof_block, proof_at, proof_owner, proof_hash`
 
 // storedColumns are those of a protocol.StoredPost.
 const storedColumns = postColumns + `, state, reports, reply_to, board, language, mentions, evidence, statement, object`
@@ -22,8 +22,9 @@ var postInsert = insert{
 	Into: `INSERT INTO post (seq, id, uri, foreign_uri, url, kind, state, title, tags, in_reply_to, reply_to, board,
 	author_name, author_handle, author_node, author_local, author_actor, author_erc8004, author_method, author_keyid,
 	verified, node, created_at, stored_at, body, evidence, statement, object, root,
-	reply_count, resolved_by, language, mentions, proof_level, proof_subject, proof_block, proof_at) VALUES `,
-	Row:    `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	reply_count, resolved_by, language, mentions, proof_level, proof_subject, proof_block, proof_at,
+	proof_owner, proof_hash) VALUES `,
+	Row:    `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 	Sorted: true,
 }
 
@@ -86,7 +87,7 @@ func postValues(tx *Tx, p *protocol.StoredPost, seq int64) []any {
 		a.Verified, orNull(p.Node), p.CreatedAt.UnixMilli(), tx.Now.UnixMilli(), p.Body,
 		blob(p.Evidence), blob(p.Statement), blob(p.Object), orNull(p.Root),
 		p.ReplyCount, orNull(p.ResolvedBy), p.Language, encodeMentions(p.Mentions), string(a.Proof.Level), proofSubject(a), a.Proof.Block,
-		millisPtr(a.Proof.CheckedAt)}
+		millisPtr(a.Proof.CheckedAt), orNull(a.Proof.Owner), orNull(a.Proof.BlockHash)}
 }
 
 // proofSubject is the stored subject of a proof: that of a key directory. The other
@@ -337,7 +338,7 @@ func scanPost(s scanner, p *protocol.Post, more ...any) (seq int64, err error) {
 	a := &p.Author
 	dest := append([]any{&seq, &p.ID, &p.URI, &p.URL, &p.Kind, &p.Title, &p.Body, &tags, &p.InReplyTo, &p.Node, &p.ReplyCount, &created,
 		&a.Name, &a.Handle, &a.Node, &a.Actor, &a.ERC8004, &a.Method, &a.KeyID, &a.Verified, &p.Root, &p.ResolvedBy,
-		&level, &a.Proof.Subject, &a.Proof.Block, &checked}, more...)
+		&level, &a.Proof.Subject, &a.Proof.Block, &checked, &a.Proof.Owner, &a.Proof.BlockHash}, more...)
 	if err := s.Scan(dest...); err != nil {
 		return 0, err
 	}

@@ -70,11 +70,20 @@ func (ps Posts) resolutionOf(ctx context.Context, p *protocol.Post) (*string, er
 	if !p.Kind.Resolvable() || !a.Verified {
 		return nil, nil
 	}
-	if a.Node != nil {
-		a.Handle = nil // claimed by another node
+	var handle, owned, old, key any // by which of them protocol.Author.Is recognises the author
+	if a.Node == nil {              // otherwise it is claimed by another node
+		handle = orNull(a.Handle)
+	}
+	switch {
+	case a.ERC8004 != nil && a.Proof.Owner != nil:
+		owned = *a.ERC8004
+	case a.ERC8004 != nil:
+		old = *a.ERC8004
+	default:
+		key = orNull(a.KeyID)
 	}
 	var id string
-	err := ps.tx.row(ctx, resolutionQuery, p.ID, orNull(a.ERC8004), orNull(a.KeyID), orNull(a.Handle)).Scan(&id)
+	err := ps.tx.row(ctx, resolutionQuery, p.ID, owned, orNull(a.Proof.Owner), old, orNull(a.KeyID), key, handle).Scan(&id)
 	if err == ErrNotFound {
 		return nil, nil
 	}
@@ -82,7 +91,8 @@ func (ps Posts) resolutionOf(ctx context.Context, p *protocol.Post) (*string, er
 }
 
 const resolutionQuery = `SELECT id FROM post WHERE in_reply_to = ? AND state = 'visible' AND kind = 'resolution' AND verified
-	AND (author_erc8004 = ? OR author_keyid = ? OR author_local AND author_handle = ?) ORDER BY seq LIMIT 1`
+	AND (author_erc8004 = ? AND proof_owner = ? OR author_erc8004 = ? AND author_keyid = ? OR author_keyid = ?
+		OR author_local AND author_handle = ?) ORDER BY seq LIMIT 1`
 
 // setResolved stores the resolution of a post and updates its words in the index.
 func (ps Posts) setResolved(ctx context.Context, p *protocol.StoredPost, seq int64, by *string) error {

@@ -159,8 +159,9 @@ func (ps Posts) SetVerdict(ctx context.Context, id string, proof protocol.Author
 	a.Verified, a.Method, a.KeyID, a.Proof = verified, method, key, proof
 	a.Rest(ps.tx.Now)
 	if _, err := ps.tx.write(ctx, `UPDATE post SET verified = ?, author_method = ?, author_keyid = ?, verdict_note = ?,
-		proof_level = ?, proof_subject = ?, proof_block = ?, proof_at = ? WHERE seq = ?`,
-		verified, string(method), orNull(key), note, string(a.Proof.Level), proofSubject(a), a.Proof.Block, millisPtr(a.Proof.CheckedAt), seq); err != nil {
+		proof_level = ?, proof_subject = ?, proof_block = ?, proof_at = ?, proof_owner = ?, proof_hash = ? WHERE seq = ?`,
+		verified, string(method), orNull(key), note, string(a.Proof.Level), proofSubject(a), a.Proof.Block, millisPtr(a.Proof.CheckedAt),
+		orNull(a.Proof.Owner), orNull(a.Proof.BlockHash), seq); err != nil {
 		return err
 	}
 	if err := ps.tx.Feed().setVerdict(ctx, p.ID, *a); err != nil {

@@ -32,7 +32,15 @@ var ErrTampered = errors.New("post differs from what its author signed")
 // *protocol.Error with a temporary code means that there is no answer; key-unknown,
 // identity-unverified and forbidden are answers.
 type Authority interface {
-	Authority(ctx context.Context, erc8004, keyid string) (pub crypto.PublicKey, block uint64, err error)
+	Authority(ctx context.Context, erc8004, keyid string) (Grant, error)
+}
+
+// A Grant is the key that a chain identity grants, and the state of the chain that shows it.
+type Grant struct {
+	Key       crypto.PublicKey // nil for none
+	Owner     string           // of the identity's token, an address in lower case; "" when it is not known
+	Block     uint64
+	BlockHash string // "" when it is not known
 }
 
 // A Claim is what a post of another node says about itself, in addition to what its author signed.
@@ -65,7 +73,7 @@ type Verdict struct {
 	Method   protocol.Method // signature when Verified, otherwise federation
 	KeyID    string          // thumbprint of the key that signed or claims to have, "" none
 	ERC8004  string          // claimed identity that the signature covers, "" for none
-	Block    uint64          // block of the chain view that was used
+	Grant    Grant           // of the key, with the state of the chain that was used; without the key
 	Reason   string          // why it is not verified, for the operator; "" when it is
 }
 
@@ -141,8 +149,8 @@ func (v *Verdict) ask(ctx context.Context, a Authority) (crypto.PublicKey, error
 		v.Reason = "no chain is configured here"
 		return nil, nil
 	}
-	pub, block, err := a.Authority(ctx, v.ERC8004, v.KeyID)
-	if err == nil && pub == nil {
+	g, err := a.Authority(ctx, v.ERC8004, v.KeyID)
+	if err == nil && g.Key == nil {
 		err = protocol.Errorf(protocol.KeyUnknown, "no key")
 	}
 	if err != nil {
@@ -152,8 +160,8 @@ func (v *Verdict) ask(ctx context.Context, a Authority) (crypto.PublicKey, error
 		v.Reason = protocol.AsError(err).Error()
 		return nil, nil
 	}
-	v.Block = block
-	return pub, nil
+	v.Grant = Grant{Owner: g.Owner, Block: g.Block, BlockHash: g.BlockHash}
+	return g.Key, nil
 }
 
 // Proof returns how the author was verified.
@@ -164,7 +172,14 @@ func (v Verdict) Proof() protocol.AuthorProof {
 	case v.ERC8004 == "":
 		return protocol.AuthorProof{Level: protocol.ByProfileKey}
 	}
-	return protocol.AuthorProof{Level: protocol.ByChainKey, Block: new(int64(v.Block))}
+	p := protocol.AuthorProof{Level: protocol.ByChainKey, Block: new(int64(v.Grant.Block))}
+	if v.Grant.Owner != "" {
+		p.Owner = &v.Grant.Owner
+	}
+	if v.Grant.BlockHash != "" {
+		p.BlockHash = &v.Grant.BlockHash
+	}
+	return p
 }
 
 func (v Verdict) yes() Verdict {
@@ -278,8 +293,8 @@ func (c Claim) own(keyid string) crypto.PublicKey {
 // ownKeys is the authority of keys that are known without a chain.
 type ownKeys struct{ c Claim }
 
-func (k ownKeys) Authority(_ context.Context, _, keyid string) (crypto.PublicKey, uint64, error) {
-	return k.c.own(keyid), 0, nil
+func (k ownKeys) Authority(_ context.Context, _, keyid string) (Grant, error) {
+	return Grant{Key: k.c.own(keyid)}, nil
 }
 
 // matchBody compares the signed request with the post, and returns the parent that it names.

@@ -2,7 +2,6 @@ package integrity_test
 
 import (
 	"context"
-	"crypto"
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
@@ -34,14 +33,14 @@ type chain struct {
 	err  error
 }
 
-func (c chain) Authority(_ context.Context, id, keyid string) (crypto.PublicKey, uint64, error) {
+func (c chain) Authority(_ context.Context, id, keyid string) (integrity.Grant, error) {
 	switch {
 	case c.err != nil:
-		return nil, 0, c.err
+		return integrity.Grant{}, c.err
 	case id != agent || keyid != c.pair.Thumbprint():
-		return nil, 0, protocol.Errorf(protocol.KeyUnknown, "no such key")
+		return integrity.Grant{}, protocol.Errorf(protocol.KeyUnknown, "no such key")
 	}
-	return c.pair.Public(), 42, nil
+	return integrity.Grant{Key: c.pair.Public(), Owner: "0xa", Block: 42, BlockHash: "0x42"}, nil
 }
 
 func newPair(t *testing.T) key.Pair {
@@ -222,7 +221,8 @@ func TestJudge_Evidence(t *testing.T) {
 				require.NotErrorIs(t, err, integrity.ErrTampered)
 			case c.verified:
 				require.NoError(t, err)
-				require.Equal(t, integrity.Verdict{Verified: true, Method: protocol.BySignature, KeyID: pair.Thumbprint(), ERC8004: agent, Block: 42}, v)
+				require.Equal(t, integrity.Verdict{Verified: true, Method: protocol.BySignature, KeyID: pair.Thumbprint(), ERC8004: agent,
+					Grant: integrity.Grant{Owner: "0xa", Block: 42, BlockHash: "0x42"}}, v)
 			default:
 				require.NoError(t, err)
 				require.False(t, v.Verified)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"stoa/identity/integrity"
 	"stoa/identity/key"
 	"stoa/protocol"
 	"stoa/storage"
@@ -23,7 +24,7 @@ func (im *importing) askChain(ctx context.Context) error {
 	case keyid == "" || im.provenKey(keyid) == nil && !im.operator():
 		im.refusal = "the archive does not contain the private half of the key that is registered for it; the operator can enrol it"
 	default:
-		_, _, err := im.Authority(ctx, strings.ToLower(id), keyid)
+		_, err := im.Authority(ctx, strings.ToLower(id), keyid)
 		if err == nil {
 			im.enrols, im.enrolsKey, err = im.Chain.Enrolment(ctx, strings.ToLower(id), keyid)
 		}
@@ -43,9 +44,8 @@ func (im *importing) askChain(ctx context.Context) error {
 type grant struct{ id, keyid string }
 
 type answer struct {
-	pub   crypto.PublicKey
-	block uint64
-	err   error
+	integrity.Grant
+	err error
 }
 
 // maxAsked is the number of keys that the chain is asked about for one archive.
@@ -53,18 +53,18 @@ const maxAsked = 64
 
 // Authority implements integrity.Authority with the answers that were fetched before the
 // transaction, because nothing dials inside one.
-func (im *importing) Authority(ctx context.Context, id, keyid string) (crypto.PublicKey, uint64, error) {
+func (im *importing) Authority(ctx context.Context, id, keyid string) (integrity.Grant, error) {
 	g := grant{id, keyid}
 	if found, ok := im.asked[g]; ok {
-		return found.pub, found.block, found.err
+		return found.Grant, found.err
 	}
 	if !im.asking || im.Chain == nil || len(im.asked) >= maxAsked {
-		return nil, 0, protocol.Errorf(protocol.KeyUnknown, "the chain was not asked about this key")
+		return integrity.Grant{}, protocol.Errorf(protocol.KeyUnknown, "the chain was not asked about this key")
 	}
 	var found answer
-	found.pub, found.block, found.err = im.Chain.Authority(ctx, id, keyid)
+	found.Grant, found.err = im.Chain.Authority(ctx, id, keyid)
 	im.asked[g] = found
-	return found.pub, found.block, found.err
+	return found.Grant, found.err
 }
 
 // A decision is what was decided about an archive before anything of it was stored. The chain and
@@ -87,6 +87,8 @@ type asked struct {
 	KeyID  string          `json:"keyid"`
 	Key    json.RawMessage `json:"key,omitempty"`
 	Block  uint64          `json:"block,omitempty"`
+	Hash   string          `json:"hash,omitempty"`
+	Owner  string          `json:"owner,omitempty"`
 	Code   protocol.Code   `json:"code,omitempty"`
 	Detail string          `json:"detail,omitempty"`
 }
@@ -113,13 +115,13 @@ func (im *importing) encodeDecision() ([]byte, error) {
 		r.NodeKeys = append(r.NodeKeys, jwk)
 	}
 	for g, found := range im.asked {
-		a := asked{ID: g.id, KeyID: g.keyid, Block: found.block}
+		a := asked{ID: g.id, KeyID: g.keyid, Block: found.Block, Hash: found.BlockHash, Owner: found.Owner}
 		if found.err != nil {
 			e := protocol.AsError(found.err)
 			a.Code, a.Detail = e.Code, e.Detail
 		} else {
 			var err error
-			if a.Key, err = publicJWK(found.pub); err != nil {
+			if a.Key, err = publicJWK(found.Key); err != nil {
 				return nil, err
 			}
 		}
@@ -157,7 +159,7 @@ func (a *Archive) fromDecision(row *storage.Import) (*importing, error) {
 		im.nodeKeys.Keys = append(im.nodeKeys.Keys, p)
 	}
 	for _, q := range r.Asked {
-		found := answer{block: q.Block}
+		found := answer{Grant: integrity.Grant{Block: q.Block, BlockHash: q.Hash, Owner: q.Owner}}
 		if q.Code != "" {
 			found.err = protocol.Errorf(q.Code, "%s", q.Detail)
 		} else {
@@ -165,7 +167,7 @@ func (a *Archive) fromDecision(row *storage.Import) (*importing, error) {
 			if err != nil {
 				return nil, err
 			}
-			found.pub = p.Key
+			found.Key = p.Key
 		}
 		im.asked[grant{q.ID, q.KeyID}] = found
 	}

@@ -80,12 +80,14 @@ const (
 
 // checkMayImport decides whether the bearer may have the profile with that handle.
 func (im *importing) checkMayImport(ctx context.Context, tx *storage.Tx) error {
-	for kind, value := range map[protocol.BlockKind]string{protocol.BlockHandle: im.handle, protocol.BlockAgent: im.erc8004} {
-		if blocked, err := tx.Blocks().Match(ctx, kind, value); err != nil {
-			return err
-		} else if blocked && !im.operator() {
-			return protocol.Errorf(protocol.Forbidden, "the operator of this node has blocked this profile")
-		}
+	refused, err := tx.Blocks().Match(ctx, protocol.BlockHandle, im.handle)
+	if err == nil && !refused {
+		refused, err = tx.Blocks().Match(ctx, protocol.BlockAgent, protocol.AgentBlocks(im.erc8004, im.enrols.Owner)...)
+	}
+	if err != nil {
+		return err
+	} else if refused && !im.operator() {
+		return protocol.Errorf(protocol.Forbidden, "the operator of this node has blocked this profile")
 	}
 	old, err := tx.Profiles().ByHandle(ctx, im.handle)
 	switch {

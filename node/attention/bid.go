@@ -37,7 +37,7 @@ func (a *Attention) Bid(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 	if paise := in.Paise(); quote.Basis == protocol.BasisNone || paise < quote.Price {
 		return protocol.BidReceipt{}, slotTaken(view, quote)
 	}
-	bidder := bidderOf(c)
+	bidder := c.ID()
 	count, err := tx.Bids().CountBidder(ctx, board.ID, bidder)
 	if err != nil {
 		return protocol.BidReceipt{}, err
@@ -84,7 +84,7 @@ func (a *Attention) admit(ctx context.Context, tx *storage.Tx, c protocol.Caller
 	case c.Owns(p.Draft.Handle):
 		return protocol.Errorf(protocol.Forbidden, "this is your own board")
 	}
-	blocked, err := tx.ContactBlocks().Match(ctx, p.Draft.Handle, names(c))
+	blocked, err := tx.ContactBlocks().Match(ctx, p.Draft.Handle, c.KnownAs(c.ID()))
 	if err == nil && blocked {
 		return protocol.Errorf(protocol.ContactRefused, "@%s does not accept bids from you", p.Draft.Handle)
 	}
@@ -192,19 +192,4 @@ func (a *Attention) stored(ctx context.Context, tx *storage.Tx, board *storage.A
 	return protocol.BidReceipt{
 		Bid: view, PaymentURL: a.Base + "/pay/" + secret, HoldExpiresAt: bid.HoldUntil, StatusURL: a.Base + "/api/public/bids/" + bid.ID, StatusToken: status,
 	}, err
-}
-
-// bidderOf returns the name under which a caller's bids are counted: its identity, account or key,
-// otherwise its network as a keyed hash.
-func bidderOf(c protocol.Caller) string { return c.ID() }
-
-// names returns every name by which an owner may have blocked a caller.
-func names(c protocol.Caller) []string {
-	all := []string{c.ID()}
-	for prefix, name := range map[string]string{"agent:": c.Agent, "account:": c.Account, "handle:": c.Handle, "key:": c.KeyID} {
-		if name != "" && all[0] != prefix+name {
-			all = append(all, prefix+name)
-		}
-	}
-	return all
 }

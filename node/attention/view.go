@@ -147,21 +147,10 @@ func bidOf(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.B
 		return bid, nil
 	}
 	visitor := len(bid.Visitor) > 0 && c.Visitor == string(bid.Visitor)
-	if !visitor && !(c.May(protocol.ScopePost) && made(c, bid)) {
+	if !visitor && !(c.May(protocol.ScopePost) && c.Made(bid.Author, bid.By)) {
 		return nil, bidNotFound()
 	}
 	return bid, nil
-}
-
-// made reports whether a recognised caller made the bid.
-func made(c protocol.Caller, bid *storage.StoredBid) bool {
-	if c.Standing&(protocol.Session|protocol.Signed) == 0 || !bid.Author.Verified {
-		return false
-	}
-	if bid.Author.Handle != nil && bid.Author.Node == nil {
-		return bid.By != "" && (c.Handle == bid.By || slices.Contains(c.Handles, bid.By))
-	}
-	return c.Wrote(bid.Author)
 }
 
 // Get returns a bid to its bidder; for everyone else it is not found.

@@ -30,7 +30,7 @@ func TestAuthor(t *testing.T) {
 	at := time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC)
 	actor, none := base+"/ap/agents/asha", protocol.AuthorProof{Level: protocol.ByNothing}
 	chain := protocol.AuthorProof{Level: protocol.ByChainKey, Subject: some(agent), Chain: some(agent[:strings.LastIndex(agent, ":0x")]),
-		Block: new(int64(7)), CheckedAt: &at}
+		Block: new(int64(7)), Owner: some("0xa"), CheckedAt: &at}
 	for _, tt := range []struct {
 		name   string
 		caller protocol.Caller
@@ -43,10 +43,10 @@ func TestAuthor(t *testing.T) {
 			Proof: protocol.AuthorProof{Level: protocol.ByProfileKey}}, "Somebody else",
 			protocol.Author{Name: "Asha", Handle: some("asha"), Actor: some(base + "/ap/agents/asha"), KeyID: some("k"), Verified: true, Method: protocol.BySignature,
 				Proof: protocol.AuthorProof{Level: protocol.ByProfileKey, Subject: &actor, CheckedAt: &at}}},
-		{"an agent from outside", protocol.Caller{Standing: protocol.Signed, Agent: agent, KeyID: "k",
+		{"an agent from outside", protocol.Caller{Standing: protocol.Signed, Agent: agent, Owner: "0xa", KeyID: "k",
 			Proof: protocol.AuthorProof{Level: protocol.ByChainKey, Block: new(int64(7))}}, "",
 			protocol.Author{Name: "Agent 17", ERC8004: some(agent), KeyID: some("k"), Verified: true, Method: protocol.BySignature, Proof: chain}},
-		{"an agent that says its name", protocol.Caller{Standing: protocol.Signed, Agent: agent,
+		{"an agent that says its name", protocol.Caller{Standing: protocol.Signed, Agent: agent, Owner: "0xa",
 			Proof: protocol.AuthorProof{Level: protocol.ByChainKey, Block: new(int64(7))}}, "Visitor",
 			protocol.Author{Name: "Visitor", ERC8004: some(agent), Verified: true, Method: protocol.BySignature, Proof: chain}},
 		{"a site", protocol.Caller{Standing: protocol.Signed, Name: "https://bot.example", KeyID: "k",

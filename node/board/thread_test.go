@@ -16,7 +16,8 @@ import (
 
 var (
 	asha     = protocol.Caller{Standing: protocol.Signed, Handle: "asha", Name: "Asha", KeyID: "key-a"}
-	ravi     = protocol.Caller{Standing: protocol.Signed, Agent: agent, KeyID: "key-r"}
+	ravi     = protocol.Caller{Standing: protocol.Signed, Agent: agent, Owner: "0xa", KeyID: "key-r", Proof: protocol.AuthorProof{Level: protocol.ByChainKey}}
+	buyer    = protocol.Caller{Standing: protocol.Signed, Agent: agent, Owner: "0xb", KeyID: "key-r", Proof: protocol.AuthorProof{Level: protocol.ByChainKey}}
 	operator = protocol.Caller{Standing: protocol.Operator}
 	visitor  = protocol.Caller{Standing: protocol.Proof, Network: "net"}
 )
@@ -62,7 +63,10 @@ func TestResolved(t *testing.T) {
 			{"own requirement", protocol.Requirement, asha, protocol.Resolution, asha, true},
 			{"own challenge", protocol.Challenge, asha, protocol.Resolution, asha, true},
 			{"own question, by chain identity", protocol.QuestionPost, ravi, protocol.Resolution,
-				protocol.Caller{Standing: protocol.Signed, Agent: agent, KeyID: "another"}, true},
+				protocol.Caller{Standing: protocol.Signed, Agent: agent, Owner: "0xa", KeyID: "another"}, true},
+			{"of the identity's former owner", protocol.QuestionPost, ravi, protocol.Resolution, buyer, false},
+			{"of the identity's former owner, by its key alone", protocol.QuestionPost, ravi, protocol.Resolution,
+				protocol.Caller{Standing: protocol.Signed, KeyID: "key-r"}, false},
 			{"own question, by the very key", protocol.QuestionPost, asha, protocol.Resolution, protocol.Caller{Standing: protocol.Signed, KeyID: "key-a"}, true},
 			{"own question, signed in", protocol.QuestionPost, asha, protocol.Resolution, protocol.Caller{Standing: protocol.Session, Handle: "asha"}, true},
 			{"an offer waits for nothing", protocol.Offer, asha, protocol.Resolution, asha, false},

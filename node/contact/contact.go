@@ -9,7 +9,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
-	"slices"
 	"strings"
 
 	"stoa/protocol"
@@ -89,7 +88,7 @@ func (r *Contact) admit(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 		if err := p.Draft.Policy().Admits(c, kind); err != nil {
 			return err
 		}
-		if err := unblocked(ctx, tx, handle, callerNames(c, handle)); err != nil {
+		if err := unblocked(ctx, tx, handle, c.KnownAs(writer(c, handle))); err != nil {
 			return err
 		}
 	}
@@ -122,18 +121,6 @@ func writer(c protocol.Caller, handle string) string {
 	}
 	sum := sha256.Sum256([]byte("contact\x00" + handle + "\x00" + c.Network))
 	return "net:" + base64.RawURLEncoding.EncodeToString(sum[:])
-}
-
-// callerNames returns every name by which an agent may have blocked a caller: a caller that leaves
-// out its chain identity is still known by its profile or key.
-func callerNames(c protocol.Caller, handle string) []string {
-	all := []string{writer(c, handle)}
-	for prefix, name := range map[string]string{"agent:": c.Agent, "account:": c.Account, "handle:": c.Handle, "key:": c.KeyID} {
-		if name != "" && all[0] != prefix+name {
-			all = append(all, prefix+name)
-		}
-	}
-	return all
 }
 
 // appendMessage stores the next message of a thread and updates the thread's state.
@@ -192,24 +179,10 @@ func writerReaders(t *storage.StoredThread) []string {
 	if t.Visitor != "" {
 		readers = append(readers, storage.VisitorReader(t.Visitor))
 	}
-	return append(readers, writerNames(t)...)
-}
-
-// writerNames returns the names by which the writer of a thread is recognised: those that isWriter
-// accepts.
-func writerNames(t *storage.StoredThread) []string {
-	if !t.Author.Verified {
-		return nil
-	}
-	who := t.Author
-	who.KeyID = nil
 	if t.WriterHandle == "" && t.Author.Handle != nil {
-		return nil // the profile was deleted; its handle or identity may belong to another by now
+		return readers // the profile was deleted; its handle or identity may belong to another by now
 	}
-	if names := who.Names(); len(names) > 0 {
-		return names
-	}
-	return []string{t.Writer}
+	return append(readers, t.Author.Names()...)
 }
 
 // notify sends a notice to the owner. It contains nothing of the message.
@@ -242,21 +215,11 @@ func sidesOf(t *storage.StoredThread, c protocol.Caller, token string) (asWriter
 	// A browser that began the thread keeps it after signing in. Both values are hashes, so that
 	// comparing them reveals nothing about the cookie.
 	asWriter = t.Visitor != "" && c.Visitor == t.Visitor ||
-		c.Standing&(protocol.Session|protocol.Signed) != 0 && c.May(protocol.ScopePost) && isWriter(t, c)
+		c.May(protocol.ScopePost) && isWriter(t, c)
 	return asWriter, asAgent
 }
 
 // isWriter reports whether a recognised caller began the thread.
 func isWriter(t *storage.StoredThread, c protocol.Caller) bool {
-	if !t.Author.Verified {
-		return false
-	}
-	same := func(p *string, s ...string) bool { return p != nil && *p != "" && slices.Contains(s, *p) }
-	switch {
-	case t.Author.Handle != nil: // not by account, since a token may be for another profile of it; not by identity, which may belong to another by now
-		return same(&t.WriterHandle, append([]string{c.Handle}, c.Handles...)...)
-	case same(t.Author.ERC8004, c.Agent):
-		return true
-	}
-	return t.Writer == c.ID()
+	return c.Made(t.Author, t.WriterHandle)
 }

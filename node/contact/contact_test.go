@@ -62,7 +62,8 @@ var everybody = &protocol.PolicyDraft{Anonymous: true, OutsideAgentsWithIdentity
 // Callers.
 var (
 	visitor  = protocol.Caller{Standing: protocol.Proof, Network: "net-a"}
-	outsider = protocol.Caller{Standing: protocol.Signed, Agent: "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:7", KeyID: "key-7", Network: "net-b"}
+	outsider = protocol.Caller{Standing: protocol.Signed, Agent: "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:7", Owner: "0xa", KeyID: "key-7",
+		Network: "net-b", Proof: protocol.AuthorProof{Level: protocol.ByChainKey}}
 	keyed    = protocol.Caller{Standing: protocol.Signed, KeyID: "key-8", Name: "https://agent.example", Network: "net-b"}
 	bob      = protocol.Caller{Standing: protocol.Session, Account: "acc_bob", Handle: "bob", Handles: []string{"bob"}, Name: "Bob", Network: "net-c"}
 	asha     = protocol.Caller{Standing: protocol.Session, Account: "acc_asha", Handle: "asha", Handles: []string{"asha"}, Name: "Asha", Network: "net-d"}

@@ -170,14 +170,7 @@ func (r *Contact) Block(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 	}
 	b := &storage.ContactBlock{
 		ID: protocol.NewID(protocol.BlockID, tx.Now), Handle: t.Handle, Writer: t.Writer, Author: t.Author, ThreadID: t.ID, Note: in.Note,
-		Names: []string{t.Writer},
-	}
-	if t.Author.Verified {
-		for prefix, name := range map[string]*string{"agent:": t.Author.ERC8004, "handle:": t.Author.Handle, "key:": t.Author.KeyID} {
-			if name != nil && prefix+*name != t.Writer {
-				b.Names = append(b.Names, prefix+*name)
-			}
-		}
+		Names: append([]string{t.Writer}, t.Author.BlockNames()...),
 	}
 	if err := tx.ContactBlocks().Insert(ctx, b); err != nil { // b becomes the existing block if there is one
 		return protocol.BlockedWriter{}, err

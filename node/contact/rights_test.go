@@ -39,7 +39,11 @@ func TestRights(t *testing.T) {
 		signedIn.Visitor = browser.Visitor
 		otherAgent := outsider
 		otherAgent.Agent = strings.Replace(outsider.Agent, ":7", ":8", 1)
-		sameAgent := protocol.Caller{Standing: protocol.Signed, Agent: outsider.Agent, KeyID: "another key of it"}
+		sameAgent := protocol.Caller{Standing: protocol.Signed, Agent: outsider.Agent, Owner: outsider.Owner, KeyID: "another key of it"}
+		buyer := sameAgent
+		buyer.Owner = "0xb"
+		buyerWithKey := outsider
+		buyerWithKey.Owner = "0xb"
 		bobSigns := protocol.Caller{Standing: protocol.Signed, Handle: "bob", KeyID: "key-bob"}
 		ashaSigns := protocol.Caller{Standing: protocol.Signed, Handle: "asha", KeyID: "key-asha"}
 		withToken := func(c protocol.Caller, token string) protocol.Caller { c.ReadToken = token; return c }
@@ -74,6 +78,8 @@ func TestRights(t *testing.T) {
 			{"the owner with a token for posts", byBrowser, narrow, "", false, false},
 			{"the signer", bySigner, outsider, "", true, true},
 			{"the signer with another key of its identity", bySigner, sameAgent, "", true, true},
+			{"who bought the identity", bySigner, buyer, "", false, false},
+			{"who bought the identity and the key", bySigner, buyerWithKey, "", false, false},
 			{"another signer with the same key", bySigner, otherAgent, "", false, false},
 			{"the key alone", bySigner, protocol.Caller{Standing: protocol.Signed, KeyID: outsider.KeyID}, "", false, false},
 			{"a key without identity", byKey, keyed, "", true, true},
@@ -241,7 +247,7 @@ func TestBlocks(t *testing.T) {
 		w.profile("asha", everybody)
 		w.profile("bob", everybody)
 		hosted := protocol.Caller{Standing: protocol.Signed, Handle: "carol", Agent: "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:9",
-			KeyID: "key-c", Name: "Carol"}
+			Owner: "0xa", KeyID: "key-c", Name: "Carol"}
 		for _, tt := range []struct {
 			name    string
 			caller  protocol.Caller
@@ -252,10 +258,11 @@ func TestBlocks(t *testing.T) {
 			{"network", visitor, protocol.ByNetwork, nil, []protocol.Caller{{Standing: protocol.Proof, Network: "net-q"},
 				{Standing: protocol.Signed, KeyID: "key-q", Network: visitor.Network}}},
 			{"identity", outsider, protocol.ByIdentity,
-				[]protocol.Caller{{Standing: protocol.Signed, Agent: outsider.Agent, KeyID: "new"}, {Standing: protocol.Signed, KeyID: outsider.KeyID}},
-				[]protocol.Caller{keyed}},
+				[]protocol.Caller{{Standing: protocol.Signed, Agent: outsider.Agent, Owner: outsider.Owner, KeyID: "new"},
+					{Standing: protocol.Signed, KeyID: outsider.KeyID}},
+				[]protocol.Caller{keyed, {Standing: protocol.Signed, Agent: outsider.Agent, Owner: "0xb", KeyID: "the buyer's"}}},
 			{"key", keyed, protocol.ByKey, []protocol.Caller{ // with a chain identity since, or a profile
-				{Standing: protocol.Signed, KeyID: keyed.KeyID, Agent: "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:11"},
+				{Standing: protocol.Signed, KeyID: keyed.KeyID, Agent: "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:11", Owner: "0xa"},
 				{Standing: protocol.Signed, KeyID: keyed.KeyID, Handle: "dave"}}, []protocol.Caller{outsider}},
 			{"account and profile", bob, protocol.ByAccount, []protocol.Caller{{Standing: protocol.Signed, Handle: "bob", KeyID: "k"}}, nil},
 			{"identity and profile", hosted, protocol.ByIdentity, []protocol.Caller{{Standing: protocol.Session, Account: "acc_c", Handle: "carol"}}, nil},

@@ -60,7 +60,7 @@ func (r *Contact) Continue(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	case !asWriter:
 		return protocol.Said{}, threadNotFound()
 	case !c.Owns(t.Handle):
-		if err := unblocked(ctx, tx, t.Handle, append(callerNames(c, t.Handle), t.Writer)); err != nil {
+		if err := unblocked(ctx, tx, t.Handle, append(c.KnownAs(writer(c, t.Handle)), t.Writer)); err != nil {
 			return protocol.Said{}, err
 		}
 	}

@@ -103,7 +103,7 @@ func (a *Agents) HostedAgent(ctx context.Context, k identity.ChainKey, thumbprin
 			}
 			p, err := tx.Profiles().ByHandle(ctx, f.Enrolment.Handle)
 			if err == nil {
-				f.Hosted = identity.Hosted{Handle: p.Draft.Handle, Name: p.Draft.Name, ERC8004: p.ERC8004}
+				f.Hosted = identity.Hosted{Handle: p.Draft.Handle, Name: p.Draft.Name, ERC8004: p.ERC8004, Owner: f.Enrolment.Owner}
 			}
 			return err
 		})
@@ -112,7 +112,7 @@ func (a *Agents) HostedAgent(ctx context.Context, k identity.ChainKey, thumbprin
 	if !ok || err != nil {
 		return identity.Hosted{}, false, err
 	}
-	if found.Owner == "" && found.KeyID == thumbprint { // enrolled before owners were kept; the next look ends it or names them
+	if found.Enrolment.Owner == "" && found.KeyID == thumbprint { // enrolled before owners were kept; the next look ends it or names them
 		return found.Hosted, true, nil
 	}
 	if !found.SameControl(k.Owner, k.Wallet) {

@@ -2,7 +2,6 @@ package credential
 
 import (
 	"context"
-	"crypto"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +11,7 @@ import (
 	"stoa/identity/cache"
 	"stoa/identity/erc8004"
 	"stoa/identity/httpsig"
+	"stoa/identity/integrity"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -95,9 +95,13 @@ func (c *Chain) Health() []protocol.ChainHealth {
 
 // Authority implements integrity.Authority: the key of that thumbprint, when
 // the chain says it may speak for the identity now.
-func (c *Chain) Authority(ctx context.Context, identity, keyid string) (crypto.PublicKey, uint64, error) {
+func (c *Chain) Authority(ctx context.Context, identity, keyid string) (integrity.Grant, error) {
 	grant, err := c.Grant(ctx, identity, keyid)
-	return grant.PublicKey, grant.Block, err
+	if err != nil {
+		return integrity.Grant{}, err
+	}
+	owner, _ := grant.Controllers()
+	return integrity.Grant{Key: grant.PublicKey, Owner: owner, Block: grant.Block, BlockHash: grant.BlockHash.Hex()}, nil
 }
 
 // MessageKey implements identity.Chain.
@@ -117,7 +121,7 @@ func (c *Chain) MessageKey(ctx context.Context, network, claimed, keyid string) 
 		}
 	}
 	owner, wallet := grant.Controllers()
-	return identity.ChainKey{Identity: grant.Identity, Owner: owner, Wallet: wallet, Key: k, Block: grant.Block}, err
+	return identity.ChainKey{Identity: grant.Identity, Owner: owner, Wallet: wallet, Key: k, Block: grant.Block, BlockHash: grant.BlockHash.Hex()}, err
 }
 
 // Grant is the chain's answer for a key that may speak for an identity. Errors are

@@ -98,7 +98,15 @@ func credential(ctx context.Context, tx *storage.Tx, id, account, handle string)
 		if err != nil {
 			return c, err
 		}
-		c.Profiles = append(c.Profiles, identity.Hosted{Handle: h, Name: p.Draft.Name, ERC8004: p.ERC8004})
+		own := identity.Hosted{Handle: h, Name: p.Draft.Name, ERC8004: p.ERC8004}
+		if p.ERC8004 != "" {
+			e, err := tx.Enrolments().ByIdentity(ctx, p.ERC8004)
+			if err != nil {
+				return c, err
+			}
+			own.Owner = e.Owner
+		}
+		c.Profiles = append(c.Profiles, own)
 	}
 	if handle != "" && len(c.Profiles) == 0 {
 		return c, storage.ErrNotFound

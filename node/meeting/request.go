@@ -162,7 +162,7 @@ func (m *Meeting) admit(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 	if w.settings.Rules.VerifiedDomain && !signsFor(c, domain) {
 		return errDomain(handle)
 	}
-	blocked, err := tx.ContactBlocks().Match(ctx, handle, append(append(names(c), blockedMailbox(mailbox)), blockedDomains(domain)...))
+	blocked, err := tx.ContactBlocks().Match(ctx, handle, append(append(c.KnownAs(c.ID()), blockedMailbox(mailbox)), blockedDomains(domain)...))
 	if err != nil {
 		return err
 	}
@@ -246,17 +246,6 @@ func (m *Meeting) mailbox(address string) (hash [32]byte) {
 	return hash
 }
 
-// names returns every name by which a person may have blocked a caller.
-func names(c protocol.Caller) []string {
-	all := []string{c.ID()}
-	for prefix, name := range map[string]string{"agent:": c.Agent, "account:": c.Account, "handle:": c.Handle, "key:": c.KeyID} {
-		if name != "" && all[0] != prefix+name {
-			all = append(all, prefix+name)
-		}
-	}
-	return all
-}
-
 func meetingNotFound() error {
 	return protocol.Errorf(protocol.NotFound, "there is no meeting request with that id that you may read; send its status token, or sign as its requester")
 }
@@ -278,22 +267,10 @@ func (m *Meeting) asked(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 		return r, nil
 	}
 	visitor := len(r.Visitor) > 0 && c.Visitor == string(r.Visitor)
-	if !visitor && !(c.May(protocol.ScopePost) && made(c, r)) {
+	if !visitor && !(c.May(protocol.ScopePost) && c.Made(r.Author, r.By)) {
 		return nil, meetingNotFound()
 	}
 	return r, nil
-}
-
-// made reports whether a recognised caller made the request.
-func made(c protocol.Caller, r *storage.StoredMeeting) bool {
-	if c.Standing&(protocol.Session|protocol.Signed) == 0 || !r.Author.Verified {
-		return false
-	}
-	if r.Author.Handle != nil && r.Author.Node == nil {
-		return r.By != "" && (c.Handle == r.By || slices.Contains(c.Handles, r.By))
-	}
-	// The same key, too: who buys a chain identity does not read what its former owner asked for.
-	return c.Wrote(r.Author) && (r.Author.KeyID == nil || c.KeyID == *r.Author.KeyID)
 }
 
 // Get returns a request to its requester; for everyone else it is not found.

@@ -110,7 +110,7 @@ func writerOf(ctx context.Context, tx *storage.Tx, postID string, kind protocol.
 		kind  protocol.BlockKind
 		value string
 	}{
-		{protocol.BlockAgent, text(p.Author.ERC8004)},
+		{protocol.BlockAgent, agentOf(p.Author)},
 		{protocol.BlockHandle, only(local, text(p.Author.Handle))},
 		{protocol.BlockActor, only(!local, text(p.Author.Actor))},
 		{protocol.BlockKey, text(p.Author.KeyID)},
@@ -126,6 +126,14 @@ func writerOf(ctx context.Context, tx *storage.Tx, postID string, kind protocol.
 		return "", "", protocol.Errorf(protocol.NotFound, "nothing is stored any more about the writer of this post")
 	}
 	return "", "", protocol.Errorf(protocol.NotFound, "this node knows no %s of the writer of this post", kind)
+}
+
+// agentOf returns the chain identity of an author, with the owner of then.
+func agentOf(a protocol.Author) string {
+	if all := a.AgentBlocks(); len(all) > 0 {
+		return all[len(all)-1]
+	}
+	return ""
 }
 
 func text(s *string) string {

@@ -31,7 +31,7 @@ func TestReporter(t *testing.T) {
 		}))
 		const agent = "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:"
 		signed := func(key, handle, agent, network string) protocol.Caller {
-			return protocol.Caller{Standing: protocol.Signed, KeyID: key, Handle: handle, Agent: agent, Network: network}
+			return protocol.Caller{Standing: protocol.Signed, KeyID: key, Handle: handle, Agent: agent, Owner: "0xa", Network: network}
 		}
 		token := protocol.Caller{Standing: protocol.Session, Account: "acc_a", Handle: "asha", Handles: []string{"asha"}, Network: "n1"}
 		paid := protocol.Caller{Standing: protocol.Proof, Network: "n1"}

@@ -107,7 +107,10 @@ func (r *Rules) Blocked(c protocol.Caller, handle string) error {
 	if handle == "" && len(c.Handles) == 1 {
 		handle = c.Handles[0]
 	}
-	what := []blocked{{protocol.BlockAgent, c.Agent}, {protocol.BlockKey, c.KeyID}, {protocol.BlockHandle, handle}}
+	what := []blocked{{protocol.BlockKey, c.KeyID}, {protocol.BlockHandle, handle}}
+	for _, agent := range protocol.AgentBlocks(c.Agent, c.Owner) {
+		what = append(what, blocked{protocol.BlockAgent, agent})
+	}
 	if c.Agent == "" && handle == "" && c.Account == "" {
 		what = append(what, blocked{protocol.BlockNetwork, c.Network})
 	}

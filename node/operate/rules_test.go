@@ -16,11 +16,13 @@ func TestRules_Blocked(t *testing.T) {
 	past := time.Now().Add(-time.Minute)
 	r := &Rules{}
 	known := map[blocked]protocol.Block{
-		{protocol.BlockAgent, agent}:    {Kind: protocol.BlockAgent},
-		{protocol.BlockKey, "k"}:        {Kind: protocol.BlockKey},
-		{protocol.BlockNetwork, "n"}:    {Kind: protocol.BlockNetwork},
-		{protocol.BlockHandle, "asha"}:  {Kind: protocol.BlockHandle},
-		{protocol.BlockHandle, "freed"}: {Kind: protocol.BlockHandle, ExpiresAt: &past},
+		{protocol.BlockAgent, agent}: {Kind: protocol.BlockAgent},
+
+		{protocol.BlockAgent, agent + "2@0xa"}: {Kind: protocol.BlockAgent},
+		{protocol.BlockKey, "k"}:               {Kind: protocol.BlockKey},
+		{protocol.BlockNetwork, "n"}:           {Kind: protocol.BlockNetwork},
+		{protocol.BlockHandle, "asha"}:         {Kind: protocol.BlockHandle},
+		{protocol.BlockHandle, "freed"}:        {Kind: protocol.BlockHandle, ExpiresAt: &past},
 	}
 	r.blocks.Store(&known)
 	tests := []struct {
@@ -31,6 +33,9 @@ func TestRules_Blocked(t *testing.T) {
 	}{
 		{"the agent", protocol.Caller{Standing: protocol.Signed, Agent: agent}, "", true},
 		{"another", protocol.Caller{Standing: protocol.Signed, Agent: agent + "1"}, "", false},
+		{"the agent's owner", protocol.Caller{Standing: protocol.Signed, Agent: agent, Owner: "0xb"}, "", true},
+		{"an agent under the blocked owner", protocol.Caller{Standing: protocol.Signed, Agent: agent + "2", Owner: "0xa"}, "", true},
+		{"an agent under another owner", protocol.Caller{Standing: protocol.Signed, Agent: agent + "2", Owner: "0xb"}, "", false},
 		{"the key", protocol.Caller{Standing: protocol.Signed, KeyID: "k"}, "", true},
 		{"the network, unknown", protocol.Caller{Standing: protocol.Proof, Network: "n"}, "", true},
 		{"the network, a key that nobody vouches for", protocol.Caller{Standing: protocol.Signed, KeyID: "other", Network: "n"}, "", true},
