@@ -87,6 +87,8 @@ func (f formRow) kept(d *pageDoc, about, typed map[string]string, said string) {
 func (f formRow) speaksHindi(a answer) {
 	a.t.Helper()
 	d := parsePage(a.t, f.page, a.Body.String())
+	d.plain("in Hindi")
+	d.spaced()
 	for _, n := range d.all("p") {
 		if attr(n, "class") == "wrong" || n.Parent != nil && attr(n.Parent, "role") == "alert" {
 			require.True(a.t, strings.ContainsFunc(textOf(n), func(r rune) bool { return unicode.Is(unicode.Devanagari, r) }), "%s: %s", f.page, textOf(n))

@@ -102,6 +102,8 @@ func TestEquivalence_Forms(t *testing.T) {
 				} else {
 					require.Equal(t, want.Code, got.Code, "%s: %s\n%s", about, want.Body, d.alerts())
 					require.NotEmpty(t, strings.TrimSpace(d.text()), about)
+					d.plain(about)
+					d.spaced()
 					if faults := want.problem().Errors; len(faults) > 0 {
 						refused = x
 						f.showsFaults(d, faults, x, about)

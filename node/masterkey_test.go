@@ -72,3 +72,25 @@ func TestMasterKey_Missing(t *testing.T) {
 		}
 	})
 }
+
+// A program that is older than the database refuses it, as a fault of the configuration, in every command that opens it.
+func TestNewerDatabase(t *testing.T) {
+	t.Parallel()
+	log := slog.New(slog.DiscardHandler)
+	storagetest.EachConfig(t, func(t *testing.T, at storage.Config) {
+		c := Config{Listen: "127.0.0.1:0", BaseURL: "https://n1.example", Data: t.TempDir(), Database: at.URL, Version: "test"}
+		if at.URL != "" {
+			c.Database = storagetest.EmptyPostgresURL(t)
+		}
+		storagetest.Old(t, storage.Config{URL: c.Database, Path: c.sqlite()}, func(exec func(string, ...any)) {
+			exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, TRUE)`)
+		})
+		_, served := New(t.Context(), c, log)
+		_, opened := OpenAdmin(t.Context(), c, log)
+		for name, err := range map[string]error{"serve": served, "admin": opened} {
+			require.ErrorIs(t, err, ErrConfig, name)
+			require.ErrorContains(t, err, "version 9999", name)
+		}
+		require.NoFileExists(t, c.masterKey(), "nothing was made")
+	})
+}

@@ -192,6 +192,10 @@ func TestMeetPage_Slots(t *testing.T) {
 	h, d, _ := meetingHouse(t, `,"showSlots":true,"durations":[30,60],"maxPerDay":100`+everyHour())
 	p := h.openMeet("/@asha/meet", 200)
 	require.Equal(t, "guess", attr(p.find("input", "id", "f-timezone"), "data-zone"))
+	require.Equal(t, "Asia/Calcutta", attr(p.find("input", "id", "f-timezone"), "data-same"), "what browsers in India call it")
+	alias := h.openMeet("/@asha/meet?timezone=Asia/Calcutta", 200)
+	require.Equal(t, "Asia/Kolkata", attr(alias.find("input", "id", "f-timezone"), "value"))
+	require.NotContains(t, alias.text(), "Below each time is that of")
 	berlin := h.openMeet("/@asha/meet?timezone=Europe/Berlin&durationMin=60", 200)
 	require.Equal(t, "chosen", attr(berlin.find("input", "id", "f-timezone"), "data-zone"))
 	require.Contains(t, berlin.text(), "60 minutes, in Europe/Berlin (CE")
@@ -225,7 +229,13 @@ func TestMeetPage_Slots(t *testing.T) {
 	require.Equal(t, 303, h.sendForm("/@asha/meet", form).Code)
 	form.Set("altcha", h.proof("meeting"))
 	form.Set("startsAt", "other")
-	require.Contains(t, h.sendForm("/@asha/meet", form).Body.String(), "Fill this in.")
+	refused := parsePage(t, "/@asha/meet", h.sendForm("/@asha/meet", form).Body.String())
+	picker := refused.find("div", "role", "radiogroup")
+	require.Equal(t, "true", attr(picker, "aria-invalid"))
+	require.Equal(t, "Choose a time.", textOf(refused.find("p", "id", attr(picker, "aria-describedby"))), "one fault, at the picker")
+	for _, n := range refused.all("input") {
+		require.False(t, attr(n, "type") == "radio" && has(n, "required"), "a browser complains at each radio button that is folded away")
+	}
 	d.good("PUT", "/api/owner/meeting-settings", `{"handle":"asha","acceptingMeetingRequests":true,"showSlots":true,"outsideHours":"refuse"}`, d.token, nil)
 	require.NotContains(t, h.openMeet("/@asha/meet", 200).text(), "Another time")
 }

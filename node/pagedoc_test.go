@@ -185,6 +185,8 @@ func (d *pageDoc) wellFormed() {
 		level = now
 	}
 	d.references()
+	d.spaced()
+	d.plain("")
 }
 
 // references checks ids, labels and the texts of links.

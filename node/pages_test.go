@@ -67,7 +67,7 @@ func village(t *testing.T) (h *house, texts []string, post, reply protocol.Post)
 		"phone":"+91 80 1234 5678",
 		"website":"https://rao.example/?a=1&b=2","address":{"street":`+quoted(200)+`,"postalCode":`+quoted(20)+`,"region":"IN-KA"},
 		"hours":[{"day":"monday","opens":"07:30","closes":"11:00"},{"day":"monday","opens":"17:00","closes":"01:00"}],
-		"exceptionHours":[{"title":`+quoted(80)+`,"validFrom":"2026-11-08","validThrough":"2026-11-09"}],
+		"exceptionHours":[{"title":`+quoted(80)+`,"validFrom":"2099-11-08","validThrough":"2099-11-09"}],
 		"items":[{"sku":"meal-1","name":`+quoted(120)+`,"description":`+quoted(1000)+`,"unit":`+quoted(40)+`,"category":`+quoted(60)+`,
 		"price":{"currency":"INR","amount":"120.50"},
 			"image":"https://rao.example/p.png","url":"https://rao.example/meal","tags":["veg"],"availability":"out_of_stock"},{"sku":"meal-2",

@@ -27,6 +27,18 @@ func (l *lines) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
+func (l *lines) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Reset()
+}
+
+func (l *lines) string() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 func (l *lines) count(what string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

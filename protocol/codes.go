@@ -2,6 +2,7 @@ package protocol
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +18,8 @@ var (
 	iso4217 string
 	//go:embed codes/zones.txt
 	zoneNames string
+	//go:embed codes/zonelinks.txt
+	zoneLinks string
 )
 
 // codeLines yields the lines of a registry that contain codes.
@@ -70,10 +73,43 @@ var zones = sync.OnceValue(func() map[string]func() (*time.Location, error) {
 	return load
 })
 
-// Zone returns the IANA time zone with that name, spelled as IANA spells it. ok is false for names
-// that IANA does not list: Local, abbreviations, paths.
+// zoneNameOf is the name to use of each alias.
+var zoneNameOf = sync.OnceValue(func() map[string]string {
+	of := map[string]string{}
+	for line := range codeLines(zoneLinks) {
+		names := strings.Fields(line)
+		for _, alias := range names[1:] {
+			of[alias] = names[0]
+		}
+	}
+	return of
+})
+
+// FoldZone returns the name to use for a time zone: Asia/Kolkata for Asia/Calcutta, which browsers in India say. Any
+// other text is returned as it is.
+func FoldZone(name string) string {
+	if to, alias := zoneNameOf()[name]; alias {
+		return to
+	}
+	return name
+}
+
+// ZoneAliases returns the other names of the time zone with that name, in order; none for a zone that has one name.
+func ZoneAliases(name string) (others []string) {
+	name = FoldZone(name)
+	for alias, of := range zoneNameOf() {
+		if of == name {
+			others = append(others, alias)
+		}
+	}
+	slices.Sort(others)
+	return others
+}
+
+// Zone returns the IANA time zone with that name, spelled as IANA spells it; that of an alias has the name to use. ok is
+// false for names that IANA does not list: Local, abbreviations, paths.
 func Zone(name string) (loc *time.Location, ok bool) {
-	load, ok := zones()[name]
+	load, ok := zones()[FoldZone(name)]
 	if !ok {
 		return nil, false
 	}

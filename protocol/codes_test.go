@@ -57,3 +57,31 @@ func TestIsCurrency(t *testing.T) {
 		require.Equal(t, want, IsCurrency(code), "%q", code)
 	}
 }
+
+// Names that mean the same zone are one: browsers still say Asia/Calcutta.
+func TestFoldZone(t *testing.T) {
+	t.Parallel()
+	for alias, name := range map[string]string{
+		"Asia/Calcutta": "Asia/Kolkata", "Asia/Katmandu": "Asia/Kathmandu", "Europe/Kiev": "Europe/Kyiv", "US/Pacific": "America/Los_Angeles",
+		"Asia/Kolkata": "Asia/Kolkata", "Europe/Amsterdam": "Europe/Amsterdam", "Etc/UTC": "UTC", "EST": "EST", "Nowhere/City": "Nowhere/City", "": "",
+	} {
+		require.Equal(t, name, FoldZone(alias), alias)
+	}
+	require.Equal(t, []string{"Asia/Calcutta"}, ZoneAliases("Asia/Kolkata"))
+	require.Empty(t, ZoneAliases("Europe/Amsterdam"))
+	for alias, name := range zoneNameOf() {
+		zone, known := Zone(alias)
+		require.True(t, known, alias)
+		require.Equal(t, name, zone.String())
+		require.Equal(t, name, FoldZone(name), "no alias of an alias")
+	}
+	settings := MeetingRules{TimeZone: "Asia/Calcutta", Travel: []MeetingTravel{{From: "2026-12-01", To: "2026-12-02", TimeZone: "Asia/Saigon"}}}
+	complete := settings.Complete()
+	require.Equal(t, []string{"Asia/Kolkata", "Asia/Ho_Chi_Minh"}, []string{complete.TimeZone, complete.Travel[0].TimeZone})
+	require.Equal(t, "Asia/Saigon", settings.Travel[0].TimeZone, "the settings given are not changed")
+	in := struct {
+		Zone string `shape:"zone"`
+	}{"Asia/Calcutta"}
+	Fold(&in)
+	require.Equal(t, "Asia/Kolkata", in.Zone)
+}

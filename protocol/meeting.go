@@ -52,12 +52,12 @@ type MeetingOverride struct {
 type MeetingTravel struct {
 	From     string `json:"from" format:"date" maxLength:"10" doc:"First local date, YYYY-MM-DD."`
 	To       string `json:"to" format:"date" maxLength:"10" doc:"Last local date, YYYY-MM-DD."`
-	TimeZone string `json:"timezone" maxLength:"60" doc:"IANA time zone on those dates."`
+	TimeZone string `json:"timezone" shape:"zone" maxLength:"60" doc:"IANA time zone on those dates."`
 }
 
 // MeetingRules say when and how long a person can be met. They are stored as they are sent.
 type MeetingRules struct {
-	TimeZone          string            `json:"timezone,omitempty" maxLength:"60" default:"Asia/Kolkata" doc:"IANA time zone of the hours."`
+	TimeZone          string            `json:"timezone,omitempty" shape:"zone" maxLength:"60" default:"Asia/Kolkata" doc:"IANA time zone of the hours."`
 	Durations         []int             `json:"durations,omitempty" maxItems:"6" uniqueItems:"true" doc:"Allowed lengths in minutes, 5 to 240. Left out: 15 and 30."`
 	UsualHours        []MeetingHours    `json:"usualHours,omitzero" maxItems:"42" doc:"Hours of the week, six windows a day at most; an empty list for none. Left out: Monday to Friday, 10:00 to 18:00."`
 	DateOverrides     []MeetingOverride `json:"dateOverrides,omitempty" maxItems:"200" doc:"Dates with other hours, or without any."`
@@ -82,7 +82,11 @@ type MeetingRules struct {
 
 // Complete returns the rules with the defaults of everything that is left out.
 func (r MeetingRules) Complete() MeetingRules {
-	r.TimeZone = cmp.Or(r.TimeZone, DefaultMeetingZone)
+	r.TimeZone = FoldZone(cmp.Or(r.TimeZone, DefaultMeetingZone))
+	r.Travel = slices.Clone(r.Travel)
+	for i := range r.Travel {
+		r.Travel[i].TimeZone = FoldZone(r.Travel[i].TimeZone)
+	}
 	if len(r.Durations) == 0 {
 		r.Durations = []int{15, 30}
 	}
@@ -219,7 +223,7 @@ type MeetingQuery struct {
 	From        string `json:"from,omitempty" format:"date-time" maxLength:"40" doc:"Open times from here on, RFC 3339 with an offset. Left out: now."`
 	To          string `json:"to,omitempty" format:"date-time" maxLength:"40" doc:"Open times before this, at most 31 days after from. Left out: seven days after from."`
 	DurationMin int    `json:"durationMin,omitempty" minimum:"5" maximum:"240" doc:"Length in minutes of the open times; one of durations. Left out: the shortest."`
-	TimeZone    string `json:"timezone,omitempty" maxLength:"60" doc:"IANA time zone in which open times are written. Left out: UTC."`
+	TimeZone    string `json:"timezone,omitempty" shape:"zone" maxLength:"60" doc:"IANA time zone in which open times are written. Left out: UTC."`
 	Limit       int    `json:"limit,omitempty" minimum:"1" maximum:"1000" doc:"How many open times. Left out: 30 at most."`
 }
 

@@ -159,7 +159,7 @@ var DeclineMeeting = declare[MeetingRefusal, OwnMeeting](Operation{
 type MeetingProposal struct {
 	OwnMeetingRef
 	Times    []string `json:"times" minItems:"1" maxItems:"3" uniqueItems:"true" doc:"Start times: RFC 3339 with an offset, or local times with timezone."`
-	TimeZone string   `json:"timezone,omitempty" maxLength:"60" doc:"IANA time zone of times without an offset."`
+	TimeZone string   `json:"timezone,omitempty" shape:"zone" maxLength:"60" doc:"IANA time zone of times without an offset."`
 	Answer   string   `json:"answer,omitempty" maxLength:"500" doc:"Plain text, for the requester. Left out: none."`
 }
 
@@ -179,7 +179,7 @@ var ProposeMeetingTimes = declare[MeetingProposal, OwnMeeting](Operation{
 type MeetingMove struct {
 	OwnMeetingRef
 	StartsAt    string `json:"startsAt" shape:"moment" doc:"RFC 3339 with an offset, or local time with timezone." example:"2026-12-02T11:00:00+05:30"`
-	TimeZone    string `json:"timezone,omitempty" maxLength:"60" doc:"IANA time zone of a startsAt without an offset."`
+	TimeZone    string `json:"timezone,omitempty" shape:"zone" maxLength:"60" doc:"IANA time zone of a startsAt without an offset."`
 	DurationMin int    `json:"durationMin,omitempty" minimum:"5" maximum:"240" doc:"Another length in minutes. Left out: as it is."`
 	Answer      string `json:"answer,omitempty" maxLength:"500" doc:"Plain text, for the requester. Left out: none."`
 }

@@ -34,7 +34,7 @@ type MerchantDraft struct {
 	City           string           `json:"city,omitempty" maxLength:"80" doc:"The city, by any of its common names." example:"Bengaluru"`
 	Address        *Address         `json:"address,omitempty" doc:"Where the shop is."`
 	Geo            *Geo             `json:"geo,omitempty" doc:"Its place on the map."`
-	Timezone       string           `json:"timezone,omitempty" maxLength:"64" doc:"IANA time zone of the hours; the profile's when left out."`
+	Timezone       string           `json:"timezone,omitempty" shape:"zone" maxLength:"64" doc:"IANA time zone of the hours; the profile's when left out."`
 	Hours          []DayHours       `json:"hours,omitempty" maxItems:"42" doc:"Weekly opening hours; without any they are unknown."`
 	ExceptionHours []ExceptionHours `json:"exceptionHours,omitempty" maxItems:"60" doc:"Dates with other hours, or closed."`
 	Phone          string           `json:"phone,omitempty" pattern:"^[+]?[0-9 ()-]{3,30}$" doc:"Telephone number, such as +91 80 5550 1234."`

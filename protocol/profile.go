@@ -40,7 +40,7 @@ type Profile struct {
 	Tags          []string        `json:"tags" required:"false" maxItems:"12" shape:"tag"`
 	Languages     []string        `json:"languages" required:"false" maxItems:"10" shape:"language" maxLength:"35" doc:"BCP 47 codes."`
 	Regions       []string        `json:"regions" required:"false" maxItems:"20" shape:"region" doc:"ISO 3166 codes such as IN or IN-KA."`
-	Timezone      string          `json:"timezone,omitempty" maxLength:"64" doc:"IANA time zone name."`
+	Timezone      string          `json:"timezone,omitempty" shape:"zone" maxLength:"64" doc:"IANA time zone name."`
 	Interfaces    Interfaces      `json:"interfaces"`
 	ContactPolicy ContactPolicy   `json:"contactPolicy"`
 	Reputation    *Reputation     `json:"reputation" required:"false" orNull:"true"`
@@ -187,7 +187,7 @@ type ProfileDraft struct {
 	Tags          []string        `json:"tags,omitempty" maxItems:"12" shape:"tag" doc:"Words to find it by, lower case."`
 	Languages     []string        `json:"languages,omitempty" maxItems:"10" shape:"language" maxLength:"35" doc:"BCP 47 codes such as en, hi."`
 	Regions       []string        `json:"regions,omitempty" maxItems:"20" shape:"region" doc:"ISO 3166 codes such as IN or IN-KA."`
-	Timezone      string          `json:"timezone,omitempty" maxLength:"64" doc:"IANA time zone name."`
+	Timezone      string          `json:"timezone,omitempty" shape:"zone" maxLength:"64" doc:"IANA time zone name."`
 	ContactPolicy *PolicyDraft    `json:"contactPolicy,omitempty" doc:"Who may write to the agent, and what. Left out: unchanged; for a new profile, everyone."`
 	Returns       *ReturnsPolicy  `json:"returns,omitempty" doc:"Return and refund policy; businesses only."`
 	Listed        *bool           `json:"listed,omitempty" doc:"Whether lists and searches show the profile; it can be read by its handle either way. Left out: unchanged; for a new profile, true."`

@@ -56,6 +56,7 @@ var textShapes = map[string]shape{
 	"until":       {pattern: `^(([01][0-9]|2[0-5]):[0-5][0-9]|26:00)$`},
 	"utr":         {utrPattern, FoldUTR},
 	"vpa":         {vpaPattern, strings.TrimSpace},
+	"zone":        {fold: FoldZone},
 }
 
 // PatternOf returns the regular expression that a field, or each item of one that

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -22,27 +23,61 @@ var migrations embed.FS
 // file at the same moment.
 const starters = 20
 
-func migrate(ctx context.Context, e engine, tables *sql.DB) error {
+// ErrNewer is wrapped by the error of a database that a newer program has migrated.
+var ErrNewer = errors.New("the database is newer than this program")
+
+// migrate returns a function that brings the tables to the newest version that the program knows, and logs it for a
+// database that had an earlier one. A database with a later version is refused with [ErrNewer] and not changed: the
+// program would read and write tables whose rules it does not know.
+func migrate(log *slog.Logger) func(ctx context.Context, e engine, tables *sql.DB) error {
+	return func(ctx context.Context, e engine, tables *sql.DB) error {
+		provider, err := migrator(e, tables)
+		if err == nil {
+			err = bringUp(ctx, e, provider, log)
+		}
+		if err != nil {
+			return fmt.Errorf("migrate: %w", err)
+		}
+		return nil
+	}
+}
+
+func migrator(e engine, tables *sql.DB) (*goose.Provider, error) {
 	dialect, opts := goose.DialectSQLite3, []goose.ProviderOption{goose.WithDisableGlobalRegistry(true)}
 	if e == enginePostgres {
 		locker, err := lock.NewPostgresSessionLocker()
 		if err != nil {
-			return fmt.Errorf("migrate: %w", err)
+			return nil, err
 		}
 		dialect, opts = goose.DialectPostgres, append(opts, goose.WithSessionLocker(locker))
 	}
 	dir, err := Migrations(string(e))
 	if err != nil {
-		return fmt.Errorf("migrate: %w", err)
+		return nil, err
 	}
-	provider, err := goose.NewProvider(dialect, tables, dir, opts...)
-	if err != nil {
-		return fmt.Errorf("migrate: %w", err)
-	}
+	return goose.NewProvider(dialect, tables, dir, opts...)
+}
+
+func bringUp(ctx context.Context, e engine, provider *goose.Provider, log *slog.Logger) error {
+	began, from := time.Now(), int64(0)
 	for try := 1; ; try++ {
-		_, err = provider.Up(ctx)
+		found, to, err := provider.GetVersions(ctx)
+		if err == nil && found > to {
+			return fmt.Errorf("%w: its tables have version %d, and this program knows versions up to %d: start the program that migrated it, or a later one; "+
+				"to go back, restore a backup from before the upgrade", ErrNewer, found, to)
+		}
+		if err == nil && from == 0 && 0 < found && found < to {
+			from = found
+			log.Info("migrating the database", "from", from, "to", to)
+		}
+		if err == nil {
+			_, err = provider.Up(ctx)
+		}
+		if err == nil && from > 0 {
+			log.Info("database migrated", "from", from, "to", to, "dur", time.Since(began).Round(time.Millisecond))
+		}
 		if err == nil || e == enginePostgres || try == starters {
-			break
+			return err
 		}
 		// SQLite has no lock between reading the version and the change. Each migration
 		// is one transaction, so the second process fails completely and finds nothing
@@ -51,10 +86,6 @@ func migrate(ctx context.Context, e engine, tables *sql.DB) error {
 			return errors.Join(e, err)
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("migrate: %w", err)
-	}
-	return nil
 }
 
 // Migrations are the files for an engine, "sqlite" or "postgres".

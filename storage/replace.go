@@ -23,6 +23,9 @@ func Replace(ctx context.Context, target, backup string) error {
 	}
 	defer os.Remove(fresh)
 	db, err := Open(ctx, Config{Path: fresh})
+	if errors.Is(err, ErrNewer) {
+		return fmt.Errorf("%s: %w", backup, err)
+	}
 	if err != nil {
 		return fmt.Errorf("%s is not a backup of a node: %w", backup, err)
 	}

@@ -69,15 +69,16 @@ const (
 // processes may open the same database; with Serve, a second one on SQLite is
 // ErrServed, and the leases that a process left which was killed are ended.
 func Open(ctx context.Context, c Config) (*DB, error) {
+	log := cmp.Or(c.Log, slog.Default())
 	sql, err := commit.Open(ctx, commit.Config{
 		Path: c.Path, URL: c.URL, Log: c.Log, Now: c.Now, Queue: c.Queue, Serve: c.Serve,
 		Topics: []string{TopicJobs, TopicLog, TopicFeed, topicNumbers, topicWords},
-		Groups: groups, Buffers: buffers, Migrate: migrate,
+		Groups: groups, Buffers: buffers, Migrate: migrate(log),
 	})
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{sql: sql, engine: sql.Engine(), log: cmp.Or(c.Log, slog.Default())}
+	db := &DB{sql: sql, engine: sql.Engine(), log: log}
 	if err := db.startNumbering(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

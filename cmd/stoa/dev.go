@@ -239,8 +239,8 @@ Tokens and keys: %s. Try, in another terminal:
 			"the chain\"\n", first, *signed.Key, *signed.ERC8004)
 	}
 	if signed.ERC8004 != nil {
-		fmt.Fprintf(&b, "  ./stoa identity keys --yes --wallet %s --chain %d=%s,%s \\\n      %s        # revoke the key; then sign again\n",
-			filepath.Join(data, "wallet"), world.Chain.ChainID, world.Chain.RPC, world.Chain.IdentityRegistry, *signed.ERC8004)
+		fmt.Fprintf(&b, "  ./stoa identity keys --yes --wallet %s --chain %s \\\n      %s        # revoke the key; then sign again\n",
+			filepath.Join(data, "wallet"), world.Chain.flag(), *signed.ERC8004)
 	}
 	fmt.Fprintf(&b, "  ./stoa call issue_order_receipt --node %s --token TOKEN --order R-1 --client %s ...   # docs/OPERATIONS.md, Reviews\n",
 		first, world.Chain.Buyer)

@@ -141,8 +141,8 @@ func findChain() (string, error) {
 }
 
 // flag returns the chain as the setting --chain of a node.
-func (p *chainProcess) flag() string {
-	return fmt.Sprintf("%d=%s,%s,%s", p.ChainID, p.RPC, p.IdentityRegistry, p.ReputationRegistry)
+func (c devChain) flag() string {
+	return fmt.Sprintf("%d=%s,%s,%s", c.ChainID, c.RPC, c.IdentityRegistry, c.ReputationRegistry)
 }
 
 // registry returns the identity registry in the form of identities.

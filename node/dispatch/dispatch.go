@@ -6,6 +6,7 @@ package dispatch
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,7 +44,7 @@ type Request struct {
 	IdempotencyKey string           // 1 to 64 visible ASCII characters, "" for none
 	Kept           func() bool      // looks for an answer that the door has kept, after the caller is admitted; nil for none
 	Door           string           // for the log: http, mcp, …
-	ID             string           // of the request, for the log
+	ID             string           // of the request, for the log; "" for that of the context
 }
 
 // A Result is the answer of an operation. JSON is its encoding; for an operation with its own
@@ -229,7 +230,7 @@ func (t *Table) Invoke(ctx context.Context, req Request) (Result, error) {
 	res, err := t.invoke(ctx, req)
 	if t.Observe != nil {
 		t.Observe(Observation{
-			ID: req.ID, Op: req.Op, Door: req.Door, Caller: res.Caller, Err: err, Duration: time.Since(start), Replayed: res.Replayed, Kept: res.Kept,
+			ID: cmp.Or(req.ID, requestID(ctx)), Op: req.Op, Door: req.Door, Caller: res.Caller, Err: err, Duration: time.Since(start), Replayed: res.Replayed, Kept: res.Kept,
 		})
 	}
 	return res, err
@@ -404,7 +405,7 @@ func (t *Table) run(ctx context.Context, e *entry, req Request, in *input, paid 
 	case e.file != nil:
 		res.Value, err = e.file(ctx, res.Caller, in.args, req.Upload)
 	case e.plain:
-		err = e.read(ctx, nil, in, res)
+		err = e.read(WithRequestID(ctx, cmp.Or(req.ID, requestID(ctx))), nil, in, res)
 	case e.op.ReadOnly:
 		err = t.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error { return e.read(ctx, tx, in, res) })
 	default:

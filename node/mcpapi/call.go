@@ -58,7 +58,7 @@ func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []by
 		ev.Proof = []byte(p)
 	}
 	res, err := a.c.Table.Invoke(r.Context(), dispatch.Request{
-		Op: name, Args: args, Evidence: ev, IdempotencyKey: r.Header.Get("Idempotency-Key"), Kept: look, Door: "mcp",
+		Op: name, Args: args, Evidence: ev, IdempotencyKey: r.Header.Get("Idempotency-Key"), Kept: look, Door: "mcp", ID: w.Header().Get(requestIDHeader),
 	})
 	a.c.Table.Limits.Fields(w.Header(), network, t.op.ReadOnly)
 	if err != nil {

@@ -462,3 +462,38 @@ func TestCalendar_Limits(t *testing.T) {
 		}))
 	})
 }
+
+// An invitation that the owner declined is free time, also on a server that tells no address of its user: the one for notices is known.
+func TestCalendar_Declined(t *testing.T) {
+	t.Parallel()
+	each(t, false, func(w *world) {
+		d := w.keep()
+		rules := always()
+		rules.ShowSlots = true
+		w.settings("asha", rules)
+		at := start.Add(24 * time.Hour)
+		for name, attendee := range map[string]string{"own": "Asha@mail.example", "other": "ravi@mail.example"} {
+			require.Equal(w.t, 201, calendartest.Put(w.t, d.real, calendartest.Collection+name+".ics", fmt.Sprintf("BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:x\r\n"+
+				"BEGIN:VEVENT\r\nUID:%s\r\nDTSTAMP:20261101T000000Z\r\nDTSTART:%s\r\nDURATION:PT30M\r\nORGANIZER:mailto:boss@mail.example\r\n"+
+				"ATTENDEE;PARTSTAT=DECLINED:MAILTO:%s\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n", name, at.Format("20060102T150405Z"), attendee)))
+			at = at.Add(30 * time.Minute)
+		}
+		at = start.Add(24 * time.Hour)
+		w.connect(d.url)
+		open := func() int {
+			w.t.Helper()
+			i, err := does(w, w.Info, protocol.Caller{}, protocol.MeetingQuery{Handle: "asha", From: at.Format(time.RFC3339), To: at.Add(2 * time.Hour).Format(time.RFC3339)})
+			require.NoError(w.t, err)
+			return len(i.Slots)
+		}
+		require.Equal(w.t, 2, open(), "whose addresses these are is not known")
+		for _, confirmed := range []bool{false, true} {
+			require.NoError(w.t, w.DB.Write(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+				return tx.Profiles().PutNotifySettings(ctx, storage.NotifySettings{Handle: "asha", Mail: "asha@mail.example", Confirmed: confirmed})
+			}))
+			w.pass(protocol.BusyFor)
+			w.runJobs()
+			require.Equal(w.t, map[bool]int{false: 2, true: 3}[confirmed], open(), "confirmed: %v", confirmed)
+		}
+	})
+}

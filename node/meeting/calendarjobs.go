@@ -41,13 +41,30 @@ func (m *Meeting) account(ctx context.Context, s subject) (*asking, error) {
 			return err
 		}
 		settings, err := m.settingsOf(ctx, tx, q.Handle)
+		if err != nil {
+			return err
+		}
 		q.zone, q.now = settings.Rules.Complete().TimeZone, tx.Now
+		notify, err := tx.Profiles().NotifySettings(ctx, q.Handle)
+		q.know(notify)
 		return err
 	})
 	if errors.Is(err, storage.ErrNotFound) || err == nil && q.Round != s.N {
 		return nil, nil
 	}
 	return q, err
+}
+
+// know adds the addresses by which an invitation may name the owner to those that the server told: not every server tells any.
+func (q *asking) know(notify storage.NotifySettings) {
+	if notify.Confirmed {
+		q.Mails = append(q.Mails, strings.ToLower(notify.Mail))
+	}
+	if bare, err := protocol.ParseMail(q.User); err == nil {
+		q.Mails = append(q.Mails, bare)
+	}
+	slices.Sort(q.Mails)
+	q.Mails = slices.Compact(q.Mails)
 }
 
 // later runs what follows a request to a calendar server, unless the account has changed meanwhile.
@@ -238,7 +255,7 @@ func (m *Meeting) read(ctx context.Context, q *asking) (tag string, spans []byte
 		tags, complete = append(tags, one), complete && one != ""
 	}
 	if complete {
-		tag = q.zone + " " + strings.Join(tags, " ")
+		tag = strings.Join(slices.Concat([]string{q.zone}, q.Mails, tags), " ") // whatever changes what is busy
 	}
 	if complete && tag == q.Tag && q.now.Sub(q.Full) < readAll {
 		return tag, nil, nil

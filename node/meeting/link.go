@@ -193,17 +193,16 @@ func (m *Meeting) stop(ctx context.Context, tx *storage.Tx, l linked) error {
 	return m.move(ctx, tx, l.request, change{to: protocol.MeetingWithdrawn, note: "the mailbox wants no mail about meetings"})
 }
 
-// times returns the words for a time in the zones of both sides.
+// times returns the words for a time in the zones of both sides: one line where their clocks agree.
 func times(t protocol.MeetingTime, zones ...string) string {
-	lines := []string{}
+	var lines, clocks []string
 	for _, name := range zones {
-		zone, ok := protocol.Zone(name)
-		if !ok {
-			zone = time.UTC
-		}
-		line := "    " + t.StartsAt.In(zone).Format("Mon 2 Jan 2006, 15:04") + " to " + t.EndsAt.In(zone).Format("15:04 MST") + " (" + zone.String() + ")"
-		if !slices.Contains(lines, line) {
-			lines = append(lines, line)
+		zone := zoneOr(name)
+		at, end := t.StartsAt.In(zone), t.EndsAt.In(zone)
+		clock := at.Format(time.RFC3339) + end.Format(time.RFC3339)
+		if !slices.Contains(clocks, clock) {
+			clocks = append(clocks, clock)
+			lines = append(lines, "    "+at.Format("Mon 2 Jan 2006, 15:04")+" to "+end.Format("15:04 MST")+" ("+zone.String()+")")
 		}
 	}
 	return strings.Join(lines, "\n")

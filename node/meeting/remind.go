@@ -117,17 +117,27 @@ func (m *Meeting) reminder(r *storage.StoredMeeting, p side, s subject) Letter {
 // both returns a time in the zone of its reader, and in that of the other side where it is another.
 func both(at time.Time, reader, other string) string {
 	text := moment(at, reader)
-	if again := moment(at, other); other != "" && again != text {
-		text += " (" + again + ")"
+	if other != "" && !sameClock(at, reader, other) {
+		text += " (" + moment(at, other) + ")"
 	}
 	return text
 }
 
+// sameClock reports whether clocks of two zones show the same time at a moment.
+func sameClock(at time.Time, zone, other string) bool {
+	clock := func(name string) string { return at.In(zoneOr(name)).Format(time.RFC3339) }
+	return clock(zone) == clock(other)
+}
+
+// zoneOr returns the zone with that name, UTC when there is none.
+func zoneOr(name string) *time.Location {
+	if zone, ok := protocol.Zone(name); ok {
+		return zone
+	}
+	return time.UTC
+}
+
 // moment returns a time in a zone, UTC when there is no such zone.
 func moment(at time.Time, name string) string {
-	zone, ok := protocol.Zone(name)
-	if !ok {
-		zone = time.UTC
-	}
-	return at.In(zone).Format("Mon 2 Jan 2006, 15:04 MST")
+	return at.In(zoneOr(name)).Format("Mon 2 Jan 2006, 15:04 MST")
 }

@@ -223,6 +223,8 @@ var fields = map[string]string{
 	"code":         english("a code of such a mail: 32 letters, digits, _ and -"),
 }
 
+var postTag = english("a tag: 1 to 32 letters or digits of any script and _ . : -, a letter or digit first")
+
 var hoursSuch = english("hours such as 10:00–18:00")
 
 // refuse stores why the form was refused, with each fault at its field in plain words.
@@ -231,9 +233,12 @@ func (f *sent) refuse(ctx context.Context, err *protocol.Error) {
 	for _, x := range err.Faults {
 		name, element := f.place(x.Pointer)
 		if _, shown := fields[kindOfField(name)]; !shown {
-			f.stray = append(f.stray, strings.ReplaceAll(strings.TrimPrefix(x.Pointer, "/"), "/", " ")+": "+faultText(ctx, x))
+			f.stray = append(f.stray, memberFault(ctx, x))
 		} else if f.wrong[name] == "" {
 			f.wrong[name] = faultWords(ctx, name, element, x)
+			if name == "startsAt" && x.Code == "required" && f.values.Has("from") { // of a list of open times
+				f.wrong[name] = tr(ctx, "Choose a time.")
+			}
 		}
 	}
 }
@@ -275,7 +280,11 @@ func (f *sent) place(pointer string) (name, element string) {
 
 // faultWords returns what is wrong with a field, in plain words.
 func faultWords(ctx context.Context, name, element string, x protocol.Fault) string {
-	switch right := fields[kindOfField(name)]; {
+	right := fields[kindOfField(name)]
+	if x.Detail == "must be "+protocol.TagRule { // of a post: those of a profile are narrower
+		right = postTag
+	}
+	switch {
 	case name == "scopes" && (x.Code == "required" || x.Code == "too-few"):
 		return tr(ctx, "Tick at least one.")
 	case x.Code == "required" && x.Detail == "is required", x.Code == "too-short":

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"stoa/node/dispatch"
 	"stoa/protocol"
 )
 
@@ -92,7 +93,7 @@ func (s *Web) channelHandler(c source, media string, render func(channel, string
 		if redirectCapitals(w, r, "") {
 			return
 		}
-		made, err := c.make(s, answeredBy(w, r))
+		made, err := c.make(s, answeredBy(w, r.WithContext(dispatch.WithRequestID(r.Context(), w.Header().Get(requestID)))))
 		if err != nil {
 			s.Fail(w, r, err)
 			return

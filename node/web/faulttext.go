@@ -52,8 +52,14 @@ var patterns = sync.OnceValue(func() (all []pattern) {
 	return all
 })
 
-// detail returns the text of a fault or refusal in the language of ctx; "" when there is none.
+// forPrograms matches a text of the schema's check that means nothing to a person: a regular expression, a type.
+var forPrograms = regexp.MustCompile(`^(must match|must be of type|is not a valid) `)
+
+// detail returns the text of a fault or refusal in the language of ctx; "" when there is none, or when it is for programs.
 func detail(ctx context.Context, text string) string {
+	if forPrograms.MatchString(text) {
+		return ""
+	}
 	l := words.Of(ctx)
 	if l.Has(text) {
 		return l.Text(text)
@@ -87,8 +93,20 @@ func faultText(ctx context.Context, x protocol.Fault) string {
 	return tr(ctx, "This cannot be used here.")
 }
 
-// refusalText returns what exactly was refused, in the language of ctx; where that is not known, what to do.
+// memberFault is faultText of a fault that no field shows: with the member that it is about, in words instead of a JSON Pointer.
+func memberFault(ctx context.Context, x protocol.Fault) string {
+	if member := strings.ReplaceAll(strings.TrimPrefix(x.Pointer, "/"), "/", " "); member != "" {
+		return member + ": " + sentence(faultText(ctx, x))
+	}
+	return sentence(faultText(ctx, x))
+}
+
+// refusalText returns what exactly was refused, in the language of ctx; where that is not known, what to do. Of several faults it
+// is the first; the detail of an error with faults has JSON Pointers, or is about a list that pages do not have.
 func refusalText(ctx context.Context, e *protocol.Error) string {
+	if len(e.Faults) > 0 {
+		return sentence(faultText(ctx, e.Faults[0]))
+	}
 	return sentence(cmp.Or(detail(ctx, e.Detail), tr(ctx, e.Code.Advice())))
 }
 

@@ -40,6 +40,21 @@ func week(ctx context.Context, hours []protocol.DayHours) []day {
 	return days
 }
 
+// coming returns the exceptions that are not over on the day of now in the merchant's zone.
+func coming(m protocol.Merchant, now time.Time) (left []protocol.ExceptionHours) {
+	zone := ""
+	if m.Timezone != nil {
+		zone = *m.Timezone
+	}
+	today := now.In(zoneNamed(zone)).Format(time.DateOnly)
+	for _, e := range m.ExceptionHours {
+		if e.ValidThrough >= today {
+			left = append(left, e)
+		}
+	}
+	return left
+}
+
 // exceptional returns the exceptions to the weekly hours, one line per range of dates.
 func exceptional(ctx context.Context, exceptions []protocol.ExceptionHours) (days []day) {
 	for _, e := range exceptions {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/a-h/templ"
 
+	"stoa/node/dispatch"
 	"stoa/node/web/words"
 	"stoa/protocol"
 )
@@ -138,14 +139,14 @@ func refusedSignIn(ctx context.Context, why string) string {
 	return tr(ctx, "Try again, or choose another way.")
 }
 
-// inLanguage returns the request with the reader's language in its context.
-func (s *Web) inLanguage(r *http.Request) *http.Request {
-	return r.WithContext(words.With(r.Context(), s.Words.Choose(r)))
+// inLanguage returns the request with a language and, for the log, the id of its answer in its context.
+func inLanguage(w http.ResponseWriter, r *http.Request, l *words.Language) *http.Request {
+	return r.WithContext(dispatch.WithRequestID(words.With(r.Context(), l), w.Header().Get(requestID)))
 }
 
 // translated is a handler whose requests have their reader's language.
 func (s *Web) translated(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(w, s.inLanguage(r)) })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(w, inLanguage(w, r, s.Words.Choose(r))) })
 }
 
 // switchPath is where the form is sent that chooses a language.

@@ -91,7 +91,7 @@ func (s *Web) readMeet(r *http.Request, m *meetPage, handle string) error {
 	m.Set = ok
 	m.Zone = m.Info.TimeZone
 	if ok {
-		m.Zone = m.Form.get("timezone")
+		m.Zone = protocol.FoldZone(m.Form.get("timezone"))
 	}
 	if m.Info.Slots != nil {
 		m.lay(args["to"].(string))

@@ -190,11 +190,3 @@ func hour(ctx context.Context, t time.Time, zones ...string) string {
 	at := t.In(zoneNamed(cmp.Or(zones...)))
 	return words.Of(ctx).Time(at, "2 January 2006, 15:04") + " " + zoneWords(at)
 }
-
-// refusedWhy returns why a form without fields was refused.
-func refusedWhy(ctx context.Context, err *protocol.Error) string {
-	if len(err.Faults) > 0 {
-		return sentence(faultText(ctx, err.Faults[0]))
-	}
-	return refusalText(ctx, err)
-}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"stoa/node/dispatch"
-	"stoa/node/web/words"
 	"stoa/protocol"
 )
 
@@ -127,7 +126,7 @@ func (s *Web) handler(p page) http.Handler {
 			}
 			return
 		}
-		r = answeredBy(w, r.WithContext(words.With(r.Context(), language)))
+		r = answeredBy(w, inLanguage(w, r, language))
 		r, ending := withoutEnding(r)
 		err := p.parameters(r)
 		if err == nil && redirectCapitals(w, r, ending) {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"strings"
+	"time"
 
 	"stoa/protocol"
 )
@@ -29,7 +30,7 @@ func shopData(m protocol.Merchant, host string) thing {
 		day := schemaOrg + strings.ToUpper(h.Day[:1]) + h.Day[1:]
 		hours = append(hours, thing{"@type": "OpeningHoursSpecification", "dayOfWeek": day, "opens": h.Opens, "closes": endOfDay(h.Closes)})
 	}
-	for _, e := range m.ExceptionHours {
+	for _, e := range coming(m, time.Now()) {
 		one := thing{"@type": "OpeningHoursSpecification", "validFrom": e.ValidFrom, "validThrough": e.ValidThrough, "opens": "00:00", "closes": "00:00"}
 		if e.Opens != "" {
 			one["opens"], one["closes"] = e.Opens, endOfDay(e.Closes)

@@ -107,8 +107,12 @@ func (s *Web) signIn(w http.ResponseWriter, r *http.Request) {
 			s.Fail(w, r, err)
 			return
 		}
+		why := e.Detail
+		if len(e.Faults) > 0 {
+			why = e.Faults[0].Detail // without its pointer
+		}
 		several := e.Code == protocol.Conflict && r.PostForm.Has("message") && len(s.Accounts.Chains()) > 0
-		s.writeSignIn(w, r, e.Code.Status(), signingIn{refused: e.Detail, to: to, typed: r.PostForm, several: several})
+		s.writeSignIn(w, r, e.Code.Status(), signingIn{refused: why, to: to, typed: r.PostForm, several: several})
 		return
 	}
 	if cookie == "" {

@@ -40,23 +40,50 @@ type CalDAV struct {
 // Name implements Calendar.
 func (c *CalDAV) Name() string { return "caldav" }
 
-// query asks for the events that touch a range. Expansion is done here: some servers do not do it
+// query asks for the events that a filter finds. Expansion is done here: some servers do not do it
 // and say nothing.
 const query = `<?xml version="1.0" encoding="utf-8"?>
 <c:calendar-query xmlns:d="DAV:" xmlns:c="urn:ietf:params:xml:ns:caldav"><d:prop><c:calendar-data/></d:prop>` +
-	`<c:filter><c:comp-filter name="VCALENDAR"><c:comp-filter name="VEVENT"><c:time-range start="%s" end="%s"/></c:comp-filter></c:comp-filter></c:filter>` +
+	`<c:filter><c:comp-filter name="VCALENDAR"><c:comp-filter name="VEVENT">%s</c:comp-filter></c:comp-filter></c:filter>` +
 	`</c:calendar-query>`
 
-// Busy implements Calendar.
-func (c *CalDAV) Busy(ctx context.Context, from, to time.Time) ([]schedule.Interval, error) {
+// recurring are the filters that find each recurring event, whenever it takes place.
+var recurring = []string{`<c:prop-filter name="RRULE"/>`, `<c:prop-filter name="RDATE"/>`}
+
+// events returns the events that touch a range, by the server's own account, and all that recur: Xandikos (2026) leaves recurring
+// events with a time zone out of a time range. A server that cannot find those by a property has named all that it knows of.
+func (c *CalDAV) events(ctx context.Context, from, to time.Time) (all []response, err error) {
 	base, err := c.base()
 	if err != nil {
 		return nil, err
 	}
 	const form = "20060102T150405Z"
 	day := 24 * time.Hour // the server does not know the owner's zone
-	body := fmt.Sprintf(query, from.UTC().Add(-day).Format(form), to.UTC().Add(day).Format(form))
-	found, err := c.multistatus(ctx, "REPORT", base, "1", body)
+	touching := fmt.Sprintf(`<c:time-range start="%s" end="%s"/>`, from.UTC().Add(-day).Format(form), to.UTC().Add(day).Format(form))
+	if all, err = c.multistatus(ctx, "REPORT", base, "1", fmt.Sprintf(query, touching)); err != nil {
+		return nil, err
+	}
+	known := map[string]bool{}
+	for _, r := range all {
+		known[r.Href] = true
+	}
+	for _, filter := range recurring {
+		more, err := c.multistatus(ctx, "REPORT", base, "1", fmt.Sprintf(query, filter))
+		if err == ErrTemporary || errors.Is(err, context.Canceled) { // the answer was lost; any other is a refusal
+			return nil, err
+		}
+		for _, r := range more {
+			if !known[r.Href] {
+				known[r.Href], all = true, append(all, r)
+			}
+		}
+	}
+	return all, nil
+}
+
+// Busy implements Calendar.
+func (c *CalDAV) Busy(ctx context.Context, from, to time.Time) ([]schedule.Interval, error) {
+	found, err := c.events(ctx, from, to)
 	if err != nil {
 		return nil, err
 	}

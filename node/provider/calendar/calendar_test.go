@@ -360,3 +360,33 @@ func TestMails(t *testing.T) {
 	given := []string{"/principals/asha", "mailto:Asha@example.org", "mailto:x", "mailto:a@b.c,d@e.f", "urn:uuid:1"}
 	require.Equal(t, []string{"asha@example.org"}, mails(hrefs{given}))
 }
+
+// Recurring events that a server leaves out of its own time range are read all the same, and none twice. A server without filters by
+// property is read as before.
+func TestBusy_LeftOut(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		partial, refuses bool
+		want             []string
+	}{
+		"complete": {false, false, []string{"24 10:00-24 11:00", "24 14:30-24 15:30", "25 09:00-25 10:00"}},
+		"partial":  {true, false, []string{"24 10:00-24 11:00", "24 14:30-24 15:30", "25 09:00-25 10:00"}},
+		"refuses":  {true, true, []string{"24 10:00-24 11:00", "25 09:00-25 10:00"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMemory()
+			m.partial, m.refuses = c.partial, c.refuses
+			base := serve(t, m)
+			for n, lines := range [][]string{
+				{"DTSTART:20261124T043000Z", "DURATION:PT1H"},
+				{"DTSTART;TZID=Europe/Berlin:20261027T100000", "DURATION:PT1H", "RRULE:FREQ=WEEKLY;COUNT=5"},
+				{"DTSTART:20261028T033000Z", "DURATION:PT1H", "RRULE:FREQ=WEEKLY"},
+			} {
+				place := fmt.Sprintf("%s%d.ics", collection, n)
+				require.Equal(t, http.StatusCreated, calendartest.Put(t, base, place, foreign(fmt.Sprint(n, "@x"), lines...)))
+			}
+			require.Equal(t, c.want, shown(t, open(t, base), "2026-11-23T00:00:00Z", "2026-11-29T00:00:00Z"))
+		})
+	}
+}

@@ -102,8 +102,8 @@ func (f *Found) add(s *search, at *url.URL, props []response) {
 
 func mails(h hrefs) (list []string) {
 	for _, href := range h.Hrefs {
-		address, found := strings.CutPrefix(strings.TrimSpace(href), "mailto:")
-		if bare, err := protocol.ParseMail(address); found && err == nil && len(list) < 20 {
+		scheme, address, _ := strings.Cut(strings.TrimSpace(href), ":")
+		if bare, err := protocol.ParseMail(address); strings.EqualFold(scheme, "mailto") && err == nil && len(list) < 20 {
 			list = append(list, bare)
 		}
 	}
