@@ -173,6 +173,3 @@ func UnusedRefund(paise int64, liveAt, endsAt, now time.Time, fullHours int) int
 	}
 	return back
 }
-
-// AnonymousSlots is how many slots of a board anonymous bidders may keep together: half of them.
-func AnonymousSlots(slots int) int { return max(1, (slots+1)/2) }

@@ -65,6 +65,7 @@ type Caller struct {
 	Partial  bool        // with Signed: the signature does not cover the request, so it names the caller but authorises nothing
 	Spend    []Spend
 	Solved   pow.Parameters // with Proof: the challenge that was solved
+	Above    int            // with Proof: by how many levels it exceeds the least of its purpose; see Price
 
 	ReadToken string // as sent, for an operation with a Secret; it does not identify the caller
 	Visitor   string // hash of the browser's visitor cookie, "" for none
