@@ -230,7 +230,8 @@ func (g *Gate) proof(ctx context.Context, ev Evidence, op *protocol.Operation) (
 	if err != nil {
 		return protocol.Caller{}, err
 	}
-	return protocol.Caller{Standing: protocol.Proof, Network: ev.Network, Spend: []protocol.Spend{spend}, Solved: solved}, nil
+	return protocol.Caller{Standing: protocol.Proof, Network: ev.Network, Spend: []protocol.Spend{spend}, Solved: solved,
+		Above: g.Proofs.Above(solved)}, nil
 }
 
 func (g *Gate) signature(ctx context.Context, ev Evidence, op *protocol.Operation) (protocol.Caller, error) {
@@ -302,7 +303,7 @@ func (g *Gate) withChallenge(err error, ev Evidence, op *protocol.Operation) err
 	}
 	switch e.Code {
 	case protocol.PowRequired, protocol.PowInvalid, protocol.PowExpired, protocol.PowSpent:
-		e.Challenge = g.Proofs.Issue(op.Purpose, ev.Network)
+		e.Challenge = g.Proofs.IssueAbove(op.Purpose, ev.Network, e.Steps)
 	}
 	return e
 }

@@ -55,7 +55,7 @@ type Config struct {
 	DKIMKey           string   `name:"dkim-key" env:"STOA_DKIM_KEY" placeholder:"FILE" help:"PEM file of the private key, RSA or Ed25519, that signs mail with DKIM. Empty: the mail server signs, or nobody."`
 	DKIMSelector      string   `name:"dkim-selector" env:"STOA_DKIM_SELECTOR" placeholder:"NAME" help:"Selector of the DNS record with the public DKIM key."`
 	LMTP              string   `name:"lmtp" env:"STOA_LMTP" placeholder:"ADDR" help:"Where the operator's mail server hands over bounces, and answers to invitations, by LMTP: unix:/path/of/socket, or host:port on this machine. Empty: none are taken."`
-	MeetingMails      int      `name:"meeting-mails" default:"200" env:"STOA_MEETING_MAILS" placeholder:"N" help:"Mails within an hour that ask a mailbox to confirm a meeting request. More requests are refused."`
+	MeetingMails      int      `name:"meeting-mails" default:"200" env:"STOA_MEETING_MAILS" placeholder:"N" help:"Mails within an hour that ask a mailbox to confirm a meeting request. Strangers have half of them; what finds no room waits."`
 	PaySandbox        bool     `name:"pay-sandbox" env:"STOA_PAY_SANDBOX" help:"Offer the payment provider sandbox, which moves no money, to owners of attention boards. Such boards and bids are labelled TEST and are not told to other nodes. For tests."`
 	MemoryLimit       uint32   `name:"memory-limit" default:"1024" env:"STOA_MEMORY_LIMIT" placeholder:"MIB" help:"Soft limit of the node's own memory in MiB: near it the garbage collector works more, and nothing fails. 0: none. GOMEMLIMIT, where set, wins. SQLite's and the system's buffers are not counted."`
 	LogFormat         string   `default:"text" enum:"text,json" env:"STOA_LOG_FORMAT" help:"text or json."`

@@ -53,7 +53,7 @@ func TestMeeting_Doors(t *testing.T) {
 	var made protocol.MeetingReceipt
 	call("request_meeting", withProof(t, wish("ravi@example.org", at), solution), &made)
 	require.Equal(t, protocol.MeetingUnconfirmed, made.Request.State)
-	require.Contains(t, made.Request.Note, "opens its link within 24 hours")
+	require.Contains(t, made.Request.Note, "opens it within 24 hours")
 	confirm()
 	id, token := made.Request.ID, fmt.Sprintf(`{"id":%q,"statusToken":%q}`, made.Request.ID, made.StatusToken)
 	var now protocol.MeetingRequest

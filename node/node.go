@@ -490,6 +490,7 @@ func bindDirectory(t *dispatch.Table, d *directory.Directory) {
 	dispatch.Bind(t, protocol.GetMerchantRecord, d.Record)
 	dispatch.Bind(t, protocol.PutMerchant, d.PutRecord)
 	dispatch.Bind(t, protocol.GetOwnProfile, d.GetOwn)
+	dispatch.Bind(t, protocol.GetTurnedAway, d.TurnedAway)
 	dispatch.Bind(t, protocol.PutOwnProfile, d.PutOwn)
 	dispatch.Bind(t, protocol.ListNeeds, d.Needs)
 	dispatch.Bind(t, protocol.PutNeed, d.PutNeed)

@@ -12,24 +12,23 @@ const (
 	HoldFor   = 20 * time.Minute // an unpaid hold, exactly (spec §8)
 	HoldGrace = 2 * time.Minute  // a payment that the provider dates so much later still is in time
 
-	MaxSlots         = 100
-	MinFloor         = 100         // ₹1, the least that payment providers move
-	DefaultFloor     = 100_00      // ₹100
-	DefaultMaxBid    = 1_00_000_00 // ₹1,00,000
-	DefaultSlotDays  = 7
-	DefaultProtect   = 24 // hours
-	DefaultClaim     = 12 // hours
-	MaxCategories    = 20
-	minStep          = 10_00 // ₹10
-	stepPercent      = 5     // of the floor
-	MaxOpenOnBoard   = 1     // unpaid bids of one author on one board
-	MaxOpenOnNode    = 3     // and on all boards of the node
-	MaxLapsed        = 3     // lapsed holds of one author in LapsedWithin; then only competing holds
-	LapsedWithin     = 24 * time.Hour
-	MaxUnpaidOnBoard = 300 // unpaid bids of everybody on one board
-	MaxClaims        = 3   // references that a payer may give for one bid
-	MaxDenied        = 3   // claims of one author that the owner denied; then it is blocked on the board
-	LateFor          = 3 * 24 * time.Hour
+	MaxSlots        = 100
+	MinFloor        = 100         // ₹1, the least that payment providers move
+	DefaultFloor    = 100_00      // ₹100
+	DefaultMaxBid   = 1_00_000_00 // ₹1,00,000
+	DefaultSlotDays = 7
+	DefaultProtect  = 24 // hours
+	DefaultClaim    = 12 // hours
+	MaxCategories   = 20
+	minStep         = 10_00 // ₹10
+	stepPercent     = 5     // of the floor
+	MaxOpenOnBoard  = 1     // unpaid bids of one author on one board
+	MaxOpenOnNode   = 3     // and on all boards of the node
+	MaxLapsed       = 3     // lapsed holds of one author in LapsedWithin; then only competing holds
+	LapsedWithin    = 24 * time.Hour
+	MaxClaims       = 3 // references that a payer may give for one bid
+	MaxDenied       = 3 // claims of one author that the owner denied; then it is blocked on the board
+	LateFor         = 3 * 24 * time.Hour
 )
 
 // BoardTerms are the rules of an attention board, as they are stored. Zero is "none" for

@@ -179,13 +179,6 @@ func TestUnusedRefund(t *testing.T) {
 	}
 }
 
-func TestAnonymousSlots(t *testing.T) {
-	t.Parallel()
-	for slots, want := range map[int]int{1: 1, 2: 1, 3: 2, 5: 3, 100: 50} {
-		require.Equal(t, want, AnonymousSlots(slots))
-	}
-}
-
 // TestBidMoves: money that came in has a way to its end from every state, and no state that has
 // ended it is left.
 func TestBidMoves(t *testing.T) {

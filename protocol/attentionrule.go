@@ -184,6 +184,3 @@ func movable(paise int64) int64 {
 // SentBack reports whether a bid that is paid has all of its money back, so that it keeps no slot: less than a rupee of
 // the payment is left, after everything that was sent back of it or is to be.
 func SentBack(paid, back int64) bool { return movable(paid-back) == 0 }
-
-// AnonymousSlots is how many slots of a board anonymous bidders may keep together: half of them.
-func AnonymousSlots(slots int) int { return max(1, (slots+1)/2) }

@@ -67,6 +67,7 @@ type Caller struct {
 	Partial  bool        // with Signed: the signature does not cover the request, so it names the caller but authorises nothing
 	Spend    []Spend
 	Solved   pow.Parameters // with Proof: the challenge that was solved
+	Above    int            // with Proof: by how many levels it exceeds the least of its purpose; see Price
 
 	ClaimedName string // with Signed: what the key directory of the signer calls itself
 

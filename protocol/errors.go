@@ -156,7 +156,9 @@ type Error struct {
 	Faults     []Fault       // with Validation: all of them, MaxFaults at most
 	RetryAfter time.Duration // with temporary codes; zero means unknown
 	Challenge  any           // with pow-*: a fresh challenge, ready to encode
+	Steps      int           // with pow-required: by how many levels the challenge exceeds the least of its purpose
 	Signature  string        // with signature-*: value of the Signature-Error field
+	Refused    string        // handle of the profile that had no room for the caller; the hall counts it for the owner
 	Slot       *SlotPrice    // with slot-taken and below-floor of a bid: what a slot costs
 	Err        error         // the cause, for the log only
 }

@@ -18,9 +18,8 @@ const (
 
 	ConfirmMeetingFor    = 24 * time.Hour      // after it an unconfirmed request is deleted
 	ProposalFor          = 72 * time.Hour      // for so long proposed times wait for the requester
-	ConfirmMailEvery     = 24 * time.Hour      // between two confirmation mails to one mailbox
-	MaxConfirmMails      = 3                   // to one mailbox, until a link is used
-	MaxWaitingOfMailbox  = 1                   // waiting requests of one mailbox to one person
+	ConfirmMailKnown     = time.Hour           // between two confirmation mails to one mailbox that known callers cause
+	MaxWaitingOfMailbox  = 1                   // waiting requests of one confirmed mailbox to one person
 	MaxWaitingOfCaller   = 3                   // of one identity or network to one person
 	MaxWaitingOnNode     = 10                  // of one identity or network on the node
 	DefaultMaxWaiting    = 20                  // submitted and proposed requests of one person
@@ -29,6 +28,20 @@ const (
 	DefaultMeetingPerDay = 4
 	DefaultMeetingZone   = "Asia/Kolkata"
 )
+
+// ConfirmMailWait is how long after the last confirmation mail to a mailbox a stranger may cause the next,
+// when so many went there and no link of them was used.
+func ConfirmMailWait(sent int) time.Duration {
+	switch sent {
+	case 0:
+		return 0
+	case 1:
+		return time.Hour
+	case 2:
+		return 24 * time.Hour
+	}
+	return 7 * 24 * time.Hour
+}
 
 // MeetingWindow is a part of a local day.
 type MeetingWindow struct {

@@ -19,7 +19,7 @@ type NewMeeting struct {
 func (n NewMeeting) Check() []Fault {
 	faults := append(lineFaults(map[string]string{"/requester": n.Requester}), blank("/requester", n.Requester)...)
 	faults = append(faults, blank("/purpose", n.Purpose)...)
-	if _, err := ParseMail(n.Email); err != nil && n.Email != "" {
+	if _, err := ParseMail(n.Email); err != nil {
 		faults = append(faults, Fault{"/email", "not-an-address", "must be a mail address such as ravi@example.org"})
 	}
 	if n.CallbackURL != "" {
@@ -148,13 +148,19 @@ type MeetingLinkInput struct {
 
 // A MeetingLink is what a link would do. It has nothing that the requester wrote.
 type MeetingLink struct {
-	Do        []MeetingLinkDo `json:"do" enum:"confirm,stop" doc:"Of which use_meeting_link does one."`
-	Handle    string          `json:"handle" doc:"The person that is asked; empty for a link that only stops mail."`
-	Name      string          `json:"name" doc:"Name of the person."`
-	StartsAt  *time.Time      `json:"startsAt"`
-	EndsAt    *time.Time      `json:"endsAt"`
-	TimeZone  string          `json:"timezone" doc:"Of the requester; empty for none."`
-	Untrusted bool            `json:"untrusted_content" doc:"Always true."`
+	Do        []MeetingLinkDo      `json:"do" enum:"confirm,stop" doc:"Of which use_meeting_link does one."`
+	Requests  []MeetingLinkRequest `json:"requests" doc:"What waits for the reader of the mailbox, newest first; empty for a link that only stops mail."`
+	Untrusted bool                 `json:"untrusted_content" doc:"Always true."`
+}
+
+// A MeetingLinkRequest is a request that a link can confirm.
+type MeetingLinkRequest struct {
+	ID       string    `json:"id"`
+	Handle   string    `json:"handle" doc:"The person that is asked."`
+	Name     string    `json:"name" doc:"Name of the person."`
+	StartsAt time.Time `json:"startsAt"`
+	EndsAt   time.Time `json:"endsAt"`
+	TimeZone string    `json:"timezone" doc:"Of the requester; empty for none."`
 }
 
 var ReadMeetingLink = declare[MeetingLinkInput, MeetingLink](Operation{
@@ -168,6 +174,7 @@ var ReadMeetingLink = declare[MeetingLinkInput, MeetingLink](Operation{
 // A MeetingLinkUse uses a link.
 type MeetingLinkUse struct {
 	MeetingLinkInput
+	ID string        `json:"id,omitempty" shape:"meeting-id" doc:"With confirm: which of requests. Not needed for the only one."`
 	Do MeetingLinkDo `json:"do" enum:"confirm,stop" doc:"confirm: you asked for this meeting. stop: this node sends you no mail about meetings any more."`
 }
 
@@ -181,7 +188,7 @@ type MeetingLinkDone struct {
 var UseMeetingLink = declare[MeetingLinkUse, MeetingLinkDone](Operation{
 	Name: "use_meeting_link", Title: "Use the link of a mail about a meeting",
 	Summary:     "Confirms the mailbox of a meeting request, or stops mail to it, by the link of a mail.",
-	Description: "A link works once, except for stop. It ends when the request changes.",
+	Description: "A request is confirmed once. The link shows what waits for the mailbox when it is opened.",
 	HTTP:        Route{"POST", "/api/public/meeting-link", 200}, Doors: HTTP,
 	Secret: "ticket", Codes: []Code{Unauthorized, Gone, Conflict},
 	Example: MeetingLinkUse{Do: MeetingLinkConfirm},

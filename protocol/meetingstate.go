@@ -12,7 +12,7 @@ const (
 	MeetingApproved    MeetingState = "approved"    // it takes place; a move raises its sequence
 	MeetingDeclined    MeetingState = "declined"    // by the person
 	MeetingWithdrawn   MeetingState = "withdrawn"   // by the requester, before it was approved
-	MeetingExpired     MeetingState = "expired"     // nobody decided in time
+	MeetingExpired     MeetingState = "expired"     // nobody decided in time, or it gave way before its mailbox was confirmed
 	MeetingCancelled   MeetingState = "cancelled"   // by either side, after it was approved
 	MeetingDone        MeetingState = "done"        // its time is over
 	MeetingNoShow      MeetingState = "no_show"     // the requester did not come, says the person
@@ -23,7 +23,7 @@ var MeetingStates = []MeetingState{MeetingUnconfirmed, MeetingSubmitted, Meeting
 	MeetingExpired, MeetingCancelled, MeetingDone, MeetingNoShow}
 
 var meetingMoves = map[MeetingState][]MeetingState{
-	MeetingUnconfirmed: {MeetingSubmitted, MeetingWithdrawn},
+	MeetingUnconfirmed: {MeetingSubmitted, MeetingWithdrawn, MeetingExpired},
 	MeetingSubmitted:   {MeetingApproved, MeetingProposed, MeetingDeclined, MeetingWithdrawn, MeetingExpired},
 	MeetingProposed:    {MeetingApproved, MeetingDeclined, MeetingWithdrawn, MeetingExpired},
 	MeetingApproved:    {MeetingApproved, MeetingCancelled, MeetingDone, MeetingNoShow},

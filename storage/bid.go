@@ -54,6 +54,7 @@ type BidDoc struct {
 	AnswerURL string              `json:"answerUrl,omitempty"`
 	Reason    string              `json:"reason,omitempty"` // why it was removed
 	FeedID    string              `json:"feedId,omitempty"`
+	GaveWay   bool                `json:"gaveWay,omitempty"` // it lapsed before its time, for newer bids
 
 	AnsweredAt time.Time `json:"answeredAt"`
 	DisputedAt time.Time `json:"disputedAt,omitzero"` // when the payer said once more to have paid
@@ -244,21 +245,22 @@ const openBids = `SELECT ` + bidColumns + ` FROM bid WHERE board = ? AND state =
 
 // Counts of one bidder, each up to a small number.
 const (
-	bidsOnBoard  = `SELECT count(*) FROM bid WHERE bidder = ? AND board = ? AND state IN ('held', 'claimed') AND hold_until > ?`
-	bidsOnNode   = `SELECT count(*) FROM bid WHERE bidder = ? AND state IN ('held', 'claimed') AND hold_until > ?`
-	bidsLapsed   = `SELECT count(*) FROM (SELECT 1 FROM bid WHERE bidder = ? AND state = 'lapsed' AND moved_at > ? LIMIT 10) r`
-	bidsDenied   = `SELECT count(*) FROM (SELECT 1 FROM bid WHERE bidder = ? AND board = ? AND denied LIMIT 10) r`
-	bidsUnpaid   = `SELECT count(*) FROM bid WHERE board = ? AND state = 'held'`
+	bidsOnBoard = `SELECT count(*) FROM bid WHERE bidder = ? AND board = ? AND state IN ('held', 'claimed') AND hold_until > ?`
+	bidsOnNode  = `SELECT count(*) FROM bid WHERE bidder = ? AND state IN ('held', 'claimed') AND hold_until > ?`
+	bidsLapsed  = `SELECT count(*) FROM (SELECT 1 FROM bid WHERE bidder = ? AND state = 'lapsed' AND moved_at > ? LIMIT 10) r`
+	bidsDenied  = `SELECT count(*) FROM (SELECT 1 FROM bid WHERE bidder = ? AND board = ? AND denied LIMIT 10) r`
+	bidsUnpaid  = `SELECT COALESCE(sum(CASE WHEN anonymous THEN 0 ELSE 1 END), 0), COALESCE(sum(CASE WHEN anonymous THEN 1 ELSE 0 END), 0) FROM bid
+	WHERE board = ? AND state = 'held'`
 	slotsUnknown = `SELECT count(*) FROM bid WHERE board = ? AND slot_no IS NOT NULL AND anonymous AND state IN ('held', 'claimed') AND hold_until > ?`
 )
 
 // A BidderCount is what limits a bidder.
 type BidderCount struct {
-	OnBoard, OnNode int // unpaid bids
-	Lapsed          int // holds that lapsed lately
-	Denied          int // claims that the board's owner denied
-	Unpaid          int // unpaid bids of everybody on the board
-	Unknown         int // slots that anonymous bidders keep on the board
+	OnBoard, OnNode int              // unpaid bids
+	Lapsed          int              // holds that lapsed lately
+	Denied          int              // claims that the board's owner denied
+	Unpaid          protocol.Waiting // unpaid bids of everybody on the board
+	Unknown         int              // slots that anonymous bidders keep on the board
 }
 
 // CountBidder counts the bids that limit a bidder. A concurrent count of the same bidder waits for
@@ -275,13 +277,22 @@ func (bs Bids) CountBidder(ctx context.Context, board, bidder string) (c BidderC
 	}{
 		{&c.OnBoard, bidsOnBoard, []any{bidder, board, now}}, {&c.OnNode, bidsOnNode, []any{bidder, now}},
 		{&c.Lapsed, bidsLapsed, []any{bidder, millis(bs.tx.Now.Add(-protocol.LapsedWithin))}}, {&c.Denied, bidsDenied, []any{bidder, board}},
-		{&c.Unpaid, bidsUnpaid, []any{board}}, {&c.Unknown, slotsUnknown, []any{board, now}},
+		{&c.Unknown, slotsUnknown, []any{board, now}},
 	} {
 		if err := bs.tx.row(ctx, one.text, one.args...).Scan(one.n); err != nil {
 			return c, err
 		}
 	}
-	return c, nil
+	return c, bs.tx.row(ctx, bidsUnpaid, board).Scan(&c.Unpaid.Known, &c.Unpaid.Strangers)
+}
+
+const oldestBids = `SELECT ` + bidColumns + ` FROM bid WHERE board = ? AND state = 'held' AND hold = 'competing' AND anonymous = ? ORDER BY hold_until LIMIT ?`
+
+// Oldest returns the unpaid bids of strangers, or of known callers, that keep no slot on a board, the
+// oldest first.
+func (bs Bids) Oldest(ctx context.Context, board string, anonymous bool, most int) ([]StoredBid, error) {
+	rows, err := bs.tx.query(ctx, oldestBids, board, anonymous, most)
+	return collect(rows, err, scanBid)
 }
 
 // List returns the bids of a board, newest first; state "" is every state.

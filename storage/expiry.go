@@ -8,7 +8,7 @@ import "context"
 // ofProfile are the tables whose rows belong to the profile that their column handle
 // names: Profiles.Delete deletes them.
 var ofProfile = []string{"agent_key", "account_profile", "notify", "enrolment", "api_token", "meeting_rules", "calendar_account", "calendar_busy",
-	"meeting_event", "meeting_feed", "order_receipt"}
+	"meeting_event", "meeting_feed", "order_receipt", "crowd"}
 
 // An expiry says that the rows of a table end at the time in a column. The table has
 // an index that begins with it. key are the columns that identify a row.
@@ -16,6 +16,7 @@ type expiry struct{ table, key, end string }
 
 // expiring are the tables from which the job prune deletes what has ended.
 var expiring = []expiry{
+	{"crowd", "handle, what, at", "until"},
 	{"meeting_event", "meeting", "until"},
 	{"meeting_letter", "id", "ends_at"},
 	{"receipt", "rowid", "expires"},

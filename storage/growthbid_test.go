@@ -92,7 +92,7 @@ var grownBids = []struct {
 	})},
 	{"limits of a bidder", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
 		n, err := tx.Bids().CountBidder(ctx, "B", "net:1")
-		return found(n.Unpaid, err)
+		return found(n.Unpaid.Known+n.Unpaid.Strangers, err)
 	})},
 	{"open bids of a board", reading(func(ctx context.Context, tx *storage.Tx) error {
 		open, err := tx.Bids().ListOpen(ctx, "B")

@@ -67,13 +67,15 @@ var grownMeetings = []struct {
 		return err
 	})},
 	{"limits of a requester", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Meetings().Count(ctx, "met", "net:1", [32]byte{1})
+		_, err := tx.Meetings().Count(ctx, "met", "net:1")
 		return err
 	})},
-	{"mails within the hour", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Meetings().MailedSince(ctx, start.Add(48*time.Hour), 200)
-		_, other := tx.Meetings().Mailbox(ctx, [32]byte{1})
-		return errors.Join(err, other)
+	{"mailbox, what waits for it, and what strangers caused", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
+		_, err := tx.Meetings().LockMailbox(ctx, [32]byte{1})
+		_, other := tx.Meetings().OfMailbox(ctx, [32]byte{1})
+		_, third := tx.Crowds().Since(ctx, "met", storage.CrowdMeetingGaveWay, storage.CrowdFor)
+		_, fourth := tx.Meetings().OldestUnconfirmed(ctx, "met", false, 1)
+		return errors.Join(err, other, third, fourth)
 	})},
 	{"meeting requests of a person", reading(func(ctx context.Context, tx *storage.Tx) error {
 		all, err := tx.Meetings().List(ctx, "met", "", 20, "")

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +19,7 @@ type StoredMeeting struct {
 	Shown            bool // the person may see it: its mailbox was confirmed
 	StartsAt, EndsAt time.Time
 	Requester        string   // who asked, as limits know it
+	Known            bool     // who asked is known to the node, or the mailbox was confirmed
 	Mailbox          [32]byte // keyed hash of the mailbox
 	TokenHash        [32]byte
 	AskedAt          time.Time
@@ -44,8 +44,9 @@ type MeetingDoc struct {
 	By        string                 `json:"by,omitempty"`      // the profile of this node that asked
 	Proposals []protocol.MeetingTime `json:"proposals,omitempty"`
 	Location  string                 `json:"location,omitempty"`
-	Answer    string                 `json:"answer,omitempty"` // of the person
-	Sent      protocol.MeetingMail   `json:"sent,omitempty"`   // the last mail to the requester
+	Answer    string                 `json:"answer,omitempty"`  // of the person
+	GaveWay   bool                   `json:"gaveWay,omitempty"` // it expired before its time, for newer requests
+	Sent      protocol.MeetingMail   `json:"sent,omitempty"`    // the last mail to the requester
 	Language  string                 `json:"language,omitempty"`
 	Attends   *Attendance            `json:"attends,omitempty"` // what the requester's calendar answered last
 	History   []protocol.MeetingStep `json:"history"`           // oldest first; Moves is its length
@@ -60,13 +61,13 @@ type Attendance struct {
 }
 
 const meetingColumns = `id, handle, state, shown, starts_at, ends_at, requester, mailbox, token_hash, asked_at, COALESCE(due_at, 0), COALESCE(mail_until, 0),
-	moved_at, moves, sequence, doc`
+	moved_at, moves, sequence, doc, known`
 
 func scanMeeting(s scanner) (m StoredMeeting, err error) {
 	var mailbox, token, doc []byte
 	var starts, ends, asked, due, mail, moved int64
 	if err = s.Scan(&m.ID, &m.Handle, &m.State, &m.Shown, &starts, &ends, &m.Requester, &mailbox, &token, &asked, &due, &mail, &moved, &m.Moves, &m.Sequence,
-		&doc); err != nil {
+		&doc, &m.Known); err != nil {
 		return m, err
 	}
 	copy(m.Mailbox[:], mailbox)
@@ -115,10 +116,10 @@ func (ms Meetings) Insert(ctx context.Context, m *StoredMeeting) error {
 		return fmt.Errorf("encode meeting: %w", err)
 	}
 	if _, err := ms.tx.write(ctx, `INSERT INTO meeting (id, handle, state, shown, starts_at, ends_at, requester, mailbox, token_hash, asked_at, due_at, mail_until,
-		moved_at, moves, sequence, doc, agent) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		moved_at, moves, sequence, doc, agent, known) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		m.ID, m.Handle, string(m.State), m.Shown, millis(m.StartsAt), millis(m.EndsAt), m.Requester, m.Mailbox[:], m.TokenHash[:], millis(m.AskedAt),
 		nullable(millis(m.DueAt)), nullable(millis(m.MailUntil)), millis(m.MovedAt), m.Moves, m.Sequence, string(doc),
-		begunBy(m.Requester, m.Author)); err != nil {
+		begunBy(m.Requester, m.Author), m.Known); err != nil {
 		return fmt.Errorf("store meeting: %w", err)
 	}
 	return nil
@@ -131,8 +132,9 @@ func (ms Meetings) Save(ctx context.Context, m *StoredMeeting) error {
 		return fmt.Errorf("encode meeting: %w", err)
 	}
 	return one(ms.tx.write(ctx, `UPDATE meeting SET state = ?, shown = ?, starts_at = ?, ends_at = ?, due_at = ?, mail_until = ?, moved_at = ?, moves = ?,
-		sequence = ?, doc = ? WHERE id = ?`, string(m.State), m.Shown, millis(m.StartsAt), millis(m.EndsAt), nullable(millis(m.DueAt)), nullable(millis(m.MailUntil)),
-		millis(m.MovedAt), m.Moves, m.Sequence, string(doc), m.ID))
+		sequence = ?, doc = ?, known = ? WHERE id = ?`, string(m.State), m.Shown, millis(m.StartsAt), millis(m.EndsAt), nullable(millis(m.DueAt)),
+		nullable(millis(m.MailUntil)),
+		millis(m.MovedAt), m.Moves, m.Sequence, string(doc), m.Known, m.ID))
 }
 
 // Move stores a request that has just moved, and the move in its history.
@@ -199,46 +201,67 @@ func (ms Meetings) proposed(ctx context.Context, handle string) ([]StoredMeeting
 // Counts of one requester, each up to a small number. waitingOnNode names handle so that it reads the index of
 // requests that wait.
 const (
-	waitingOfMailbox = `SELECT count(*) FROM meeting WHERE mailbox = ? AND handle = ? AND state IN ('unconfirmed', 'submitted', 'proposed')`
 	waitingOfCaller  = `SELECT count(*) FROM meeting WHERE requester = ? AND handle = ? AND state IN ('unconfirmed', 'submitted', 'proposed')`
 	waitingOnNode    = `SELECT count(*) FROM meeting WHERE requester = ? AND handle > '' AND state IN ('unconfirmed', 'submitted', 'proposed')`
-	waitingForPerson = `SELECT count(*) FROM (SELECT 1 FROM meeting WHERE handle = ? AND shown AND state IN ('submitted', 'proposed') LIMIT 100) r`
+	waitingForPerson = `SELECT ` + byKnown + ` FROM (SELECT known FROM meeting WHERE handle = ? AND shown AND state IN ('submitted', 'proposed') LIMIT 200) r`
+	unconfirmedOf    = `SELECT ` + byKnown + ` FROM (SELECT known FROM meeting WHERE handle = ? AND state = 'unconfirmed' LIMIT 1000) r`
 	askedByCaller    = `SELECT count(*) FROM (SELECT 1 FROM meeting WHERE requester = ? AND asked_at > ? LIMIT 100) r`
-	askedOfPerson    = `SELECT count(*) FROM (SELECT 1 FROM meeting WHERE handle = ? AND asked_at > ? LIMIT 1000) r`
+
+	byKnown = `COALESCE(sum(CASE WHEN known THEN 1 ELSE 0 END), 0), COALESCE(sum(CASE WHEN known THEN 0 ELSE 1 END), 0)`
 )
 
 // A MeetingCount is what limits a requester.
 type MeetingCount struct {
-	OfMailbox, OfCaller int // waiting requests to the person
-	OnNode              int // of the caller, to everybody
-	ForPerson           int // submitted and proposed requests of everybody to the person
-	AskedByCaller       int // requests of the caller within a day, to everybody
-	AskedOfPerson       int // requests of everybody to the person within a day
+	OfCaller      int              // waiting requests of the caller to the person
+	OnNode        int              // of the caller, to everybody
+	ForPerson     protocol.Waiting // submitted and proposed requests of everybody to the person
+	Unconfirmed   protocol.Waiting // likewise, whose mailbox is not confirmed
+	AskedByCaller int              // requests of the caller within a day, to everybody
 }
 
-// Count counts the requests that limit a requester. A concurrent count of the same mailbox, caller or
-// person waits for this transaction to end.
-func (ms Meetings) Count(ctx context.Context, handle, requester string, mailbox [32]byte) (c MeetingCount, err error) {
-	for _, name := range []string{"mailbox " + hex.EncodeToString(mailbox[:]), "requester " + requester, "asked " + handle} {
+// Count counts the requests that limit a requester. A concurrent count of the same caller or person
+// waits for this transaction to end.
+func (ms Meetings) Count(ctx context.Context, handle, requester string) (c MeetingCount, err error) {
+	for _, name := range []string{"requester " + requester, "asked " + handle} {
 		if err := ms.tx.lockName(ctx, name); err != nil {
 			return c, err
 		}
 	}
 	day := millis(ms.tx.Now.Add(-24 * time.Hour))
 	for _, one := range []struct {
-		n    *int
+		into []any
 		text string
 		args []any
 	}{
-		{&c.OfMailbox, waitingOfMailbox, []any{mailbox[:], handle}}, {&c.OfCaller, waitingOfCaller, []any{requester, handle}},
-		{&c.OnNode, waitingOnNode, []any{requester}}, {&c.ForPerson, waitingForPerson, []any{handle}},
-		{&c.AskedByCaller, askedByCaller, []any{requester, day}}, {&c.AskedOfPerson, askedOfPerson, []any{handle, day}},
+		{[]any{&c.OfCaller}, waitingOfCaller, []any{requester, handle}}, {[]any{&c.OnNode}, waitingOnNode, []any{requester}},
+		{[]any{&c.ForPerson.Known, &c.ForPerson.Strangers}, waitingForPerson, []any{handle}},
+		{[]any{&c.Unconfirmed.Known, &c.Unconfirmed.Strangers}, unconfirmedOf, []any{handle}},
+		{[]any{&c.AskedByCaller}, askedByCaller, []any{requester, day}},
 	} {
-		if err := ms.tx.row(ctx, one.text, one.args...).Scan(one.n); err != nil {
+		if err := ms.tx.row(ctx, one.text, one.args...).Scan(one.into...); err != nil {
 			return c, err
 		}
 	}
 	return c, nil
+}
+
+const (
+	oldestUnconfirmed = `SELECT ` + meetingColumns + ` FROM meeting WHERE handle = ? AND state = 'unconfirmed' AND known = ? ORDER BY asked_at LIMIT ?`
+	waitingOfMailbox  = `SELECT ` + meetingColumns + ` FROM meeting WHERE mailbox = ? AND state IN ('unconfirmed', 'submitted', 'proposed')
+	ORDER BY id DESC LIMIT 50`
+)
+
+// OldestUnconfirmed returns the requests to a person whose mailbox is not confirmed, of known callers or
+// of strangers, the oldest first.
+func (ms Meetings) OldestUnconfirmed(ctx context.Context, handle string, known bool, most int) ([]StoredMeeting, error) {
+	rows, err := ms.tx.query(ctx, oldestUnconfirmed, handle, known, most)
+	return collect(rows, err, scanMeeting)
+}
+
+// OfMailbox returns the requests of a mailbox that wait, the newest 50, newest first.
+func (ms Meetings) OfMailbox(ctx context.Context, mailbox [32]byte) ([]StoredMeeting, error) {
+	rows, err := ms.tx.query(ctx, waitingOfMailbox, mailbox[:])
+	return collect(rows, err, scanMeeting)
 }
 
 // List returns the requests to a person that it may see, newest first; state "" is every state.
@@ -331,57 +354,6 @@ func (ms Meetings) ForgetMail(ctx context.Context) (int, error) {
 		}
 	}
 	return len(due), nil
-}
-
-// A Mailbox is what limits mail about meetings to one address. It is known by a keyed hash alone.
-type Mailbox struct {
-	Hash    [32]byte
-	SentAt  time.Time // of the last confirmation mail
-	Sent    int       // confirmation mails since a link was used last
-	Stopped bool      // no more mail about meetings
-	Bounced bool      // mail to it came back for good
-}
-
-const mailboxByHash = `SELECT sent_at, sent, stopped, bounced FROM meeting_mailbox WHERE hash = ?`
-
-// Mailbox returns what is known of a mailbox; of one that is not known, an empty one. Who changes it has
-// counted (Count), or locks nothing because a lost count only lets one mail more go out.
-func (ms Meetings) Mailbox(ctx context.Context, hash [32]byte) (Mailbox, error) {
-	b := Mailbox{Hash: hash}
-	var at int64
-	err := ms.tx.row(ctx, mailboxByHash, hash[:]).Scan(&at, &b.Sent, &b.Stopped, &b.Bounced)
-	if err == ErrNotFound {
-		return b, nil
-	}
-	b.SentAt = moment(at)
-	return b, err
-}
-
-// PutMailbox stores what is known of a mailbox.
-func (ms Meetings) PutMailbox(ctx context.Context, b Mailbox) error {
-	_, err := ms.tx.write(ctx, `INSERT INTO meeting_mailbox (hash, sent_at, sent, stopped, bounced) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (hash) DO UPDATE SET sent_at = excluded.sent_at, sent = excluded.sent, stopped = excluded.stopped, bounced = excluded.bounced`,
-		b.Hash[:], millis(b.SentAt), b.Sent, b.Stopped, b.Bounced)
-	return err
-}
-
-const mailedSince = `SELECT count(*) FROM (SELECT 1 FROM meeting_mailbox WHERE NOT stopped AND sent_at > ? LIMIT ?) r`
-
-// MailedSince counts the mailboxes that got a confirmation mail after a time and want more, up to most.
-func (ms Meetings) MailedSince(ctx context.Context, after time.Time, most int) (n int, err error) {
-	if err := ms.tx.lockName(ctx, "meeting mails"); err != nil {
-		return 0, err
-	}
-	err = ms.tx.row(ctx, mailedSince, millis(after), most).Scan(&n)
-	return n, err
-}
-
-const oldMailboxes = `NOT stopped AND sent_at < ? ORDER BY sent_at LIMIT 1000`
-
-// PruneMailboxes forgets mailboxes that got their last confirmation mail before a time, except those
-// that want none, at most a thousand per call, and returns how many.
-func (ms Meetings) PruneMailboxes(ctx context.Context, before time.Time) (int, error) {
-	return ms.tx.deleteSome(ctx, "meeting_mailbox", "hash", oldMailboxes, millis(before))
 }
 
 const comingMeeting = `SELECT 1 FROM meeting WHERE handle = ? AND starts_at > ? AND state IN ('submitted', 'approved') AND state = 'approved' LIMIT 1`

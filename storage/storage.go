@@ -57,6 +57,16 @@ type DB struct {
 	endMoving func()       // nil before it began
 }
 
+// Watch calls see with each statement from now on, nil for none: whether two answers take the same steps
+// is compared so. It is set while nothing runs.
+func (db *DB) Watch(see func(query string)) {
+	if see == nil {
+		db.sql.Watch(nil)
+		return
+	}
+	db.sql.Watch(func(_ *commit.Tx, query string, _ []any) { see(query) })
+}
+
 // An engine is a database program; statements that differ ask for it.
 type engine = commit.Engine
 

@@ -54,7 +54,7 @@ func TestCrash_Bids(t *testing.T) {
 		require.Equal(t, map[string]int{reserving: 1, string(protocol.Conflict): strangers - 1},
 			a.rush("network", strangers, a.proofs(strangers, func(int) string { return "" })))
 		a.opens("networks")
-		keep := protocol.AnonymousSlots(slots)
+		keep := protocol.Shared{Most: slots}.Strangers()
 		require.Equal(t, map[string]int{reserving: keep, competing: strangers - keep},
 			a.rush("networks", strangers, a.proofs(strangers, func(i int) string { return fmt.Sprintf("2a00:%x::1", i+1) })))
 

@@ -8,6 +8,7 @@ import (
 
 const (
 	perStep    = 5 // accepted proofs of one network in ten minutes that raise its level by one
+	slack      = 3 // of them may come between fetching a challenge and spending it
 	window     = 10 * time.Minute
 	mostTimes  = 8 * perStep // beyond the top of the ladder more makes no difference
 	maxTracked = 50_000
@@ -72,19 +73,28 @@ func (l *load) note(network string, now time.Time) {
 	l.networks[network] = times
 }
 
-// steps returns how many levels to add for the node's load and for the network; withBegun also
-// counts proofs under way.
-func (l *load) steps(network string, now time.Time, withBegun bool) int {
+// steps returns how many levels to add for the node's load and for the network.
+func (l *load) steps(network string, now time.Time) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.doublings(now) + len(since(l.networks[network], now, window))/perStep
+}
+
+// spending is steps for a challenge that is being spent: with what is under way, and less what may
+// have changed since it was fetched.
+func (l *load) spending(network string, now time.Time) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	paid := len(since(l.networks[network], now, window)) + len(since(l.begun[network], now, underWay))
+	return max(0, l.doublings(now)-1) + max(0, paid-slack)/perStep
+}
+
+// doublings is how often the rate of all writes exceeds the target; the caller holds the mutex.
+func (l *load) doublings(now time.Time) int {
 	l.rotate(now)
 	into := now.Sub(l.minute).Seconds() / 60
 	rate := float64(l.current) + float64(l.previous)*(1-into) // sliding minute
-	paid := len(since(l.networks[network], now, window))
-	if withBegun {
-		paid += len(since(l.begun[network], now, underWay))
-	}
-	return max(0, bits.Len(uint(rate)/uint(l.target))-1) + paid/perStep
+	return max(0, bits.Len(uint(rate)/uint(l.target))-1)
 }
 
 func (l *load) rotate(now time.Time) {

@@ -7,7 +7,7 @@ import (
 )
 
 // SetFloor sets the lowest level of every challenge from now on; 0 means that of each purpose.
-// Issued challenges stay valid.
+// Easier ones that were issued before are not accepted any more.
 func (i *Issuer) SetFloor(level int) { i.floor.Store(int32(level)) }
 
 // Paid records that a proof was accepted for a text: it raises the price of the network's next
@@ -20,15 +20,26 @@ func (i *Issuer) Paid(network string, p pow.Parameters, text *Text) {
 	}
 }
 
-// recent reports whether a challenge is about as hard as the current price, or was issued within
-// the last minute. Accepted proofs whose writes are still under way count too, otherwise many
-// could be sent at once.
-func (i *Issuer) recent(p pow.Parameters, purpose, network string, now time.Time) bool {
-	if i.c.Flat != nil || now.Before(time.Unix(p.ExpiresAt, 0).Add(youth-Lifetime)) {
+// recent reports whether a challenge is as hard as a fresh one would be. A network may have paid for
+// few writes meanwhile, and the node's load may have doubled once, so that who fetches one challenge
+// and solves it succeeds. Accepted proofs whose writes are still under way count too, otherwise many
+// could be sent at once. Only a challenge made for a text (Harder) is good for a minute at any price.
+func (i *Issuer) recent(p pow.Parameters, network string, now time.Time) bool {
+	if i.c.Flat != nil || p.Data.Text != "" && now.Before(time.Unix(p.ExpiresAt, 0).Add(youth-Lifetime)) {
 		return true
 	}
-	present := max(baseLevel[purpose], int(i.floor.Load())) + i.load.steps(network, now, true)
-	return levelOf(p) >= min(present, len(pow.Ladder)-1)-lag
+	present := max(baseLevel[p.Data.Purpose], int(i.floor.Load())) + i.load.spending(network, now)
+	return levelOf(p) >= min(present, len(pow.Ladder)-1)
+}
+
+// Above returns by how many levels a solved challenge exceeds the least one of its purpose, which
+// pays for what waits at one place (protocol.Shared). When nothing harder can be asked for, it is more than
+// any place asks.
+func (i *Issuer) Above(p pow.Parameters) int {
+	if level := levelOf(p); i.c.Flat == nil && level < len(pow.Ladder)-1 {
+		return level - baseLevel[p.Data.Purpose]
+	}
+	return len(pow.Ladder)
 }
 
 // Covers reports whether a solved challenge pays for a text: it was issued for exactly this text,
@@ -69,5 +80,5 @@ func (i *Issuer) level(purpose, network string, now time.Time) int {
 		return min(max(*i.c.Flat, 0), len(pow.Ladder)-1)
 	}
 	base := max(baseLevel[purpose], int(i.floor.Load()))
-	return min(base+i.load.steps(network, now, false), len(pow.Ladder)-1)
+	return min(base+i.load.steps(network, now), len(pow.Ladder)-1)
 }

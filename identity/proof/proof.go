@@ -27,8 +27,7 @@ const (
 
 	keyBytes  = 32
 	queueWait = 2 * time.Second // longest wait for a free core to derive a key
-	youth     = time.Minute     // how long a challenge is valid at any level
-	lag       = 2               // levels that an older one may be below the current price
+	youth     = time.Minute     // how long a challenge made for a text is valid at any level
 	maxBurnt  = 100_000
 )
 
@@ -88,8 +87,18 @@ func New(c Config) *Issuer {
 // Issue returns a fresh challenge. Its level depends on the node's load and on what this client
 // network has paid recently. The purpose must be one of the declared ones (protocol.PowInput).
 func (i *Issuer) Issue(purpose, network string) pow.Challenge {
+	return i.IssueAbove(purpose, network, 0)
+}
+
+// IssueAbove returns a fresh challenge that is also so many levels above the least one of its purpose
+// (Above), as far as the ladder goes.
+func (i *Issuer) IssueAbove(purpose, network string, steps int) pow.Challenge {
 	now := i.c.Now()
-	return i.issue(purpose, i.level(purpose, network, now), "", now)
+	level := i.level(purpose, network, now)
+	if i.c.Flat == nil {
+		level = min(max(level, baseLevel[purpose]+steps), len(pow.Ladder)-1)
+	}
+	return i.issue(purpose, level, "", now)
 }
 
 func (i *Issuer) issue(purpose string, level int, text string, now time.Time) pow.Challenge {
@@ -108,10 +117,9 @@ func (i *Issuer) issue(purpose string, level int, text string, now time.Time) po
 
 // Check verifies a solution for a purpose and returns what must be spent, and what was solved.
 // Cheap checks come first: shape, expiry, day, MAC, audience, purpose and level, claimed prefix,
-// and only then the key derivation, which waits for a core at most two seconds. A challenge that
-// is older than a minute must be within two levels of the network's current price, so that a store
-// of challenges fetched at a low price is worth little. Errors are *protocol.Error with a pow-*
-// code or overloaded.
+// and only then the key derivation, which waits for a core at most two seconds. The level must be
+// that of the network's current price, so that a store of challenges fetched at a low price is worth
+// nothing. Errors are *protocol.Error with a pow-* code or overloaded.
 func (i *Issuer) Check(ctx context.Context, raw []byte, purpose, network string) (protocol.Spend, pow.Parameters, error) {
 	s, err := pow.Parse(raw)
 	if err != nil {
@@ -140,7 +148,7 @@ func (i *Issuer) Check(ctx context.Context, raw []byte, purpose, network string)
 		return protocol.Spend{}, pow.Parameters{}, protocol.Errorf(protocol.PowInvalid,
 			"this challenge was already used, for a wrong solution or a text that costs more; solve the fresh one")
 	}
-	if !i.recent(p, purpose, network, now) {
+	if !i.recent(p, network, now) {
 		return protocol.Spend{}, pow.Parameters{}, protocol.Errorf(protocol.PowExpired,
 			"writing costs more now than when this challenge was issued; solve the fresh one")
 	}

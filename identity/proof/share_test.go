@@ -90,5 +90,5 @@ func TestShare_Bounds(t *testing.T) {
 	j.Add(Usage{All: -1, Networks: map[string]int{"a": 1 << 60, "b": -1},
 		Texts: []TextUse{{Marks: []byte("short")}, {Marks: make([]byte, 4*marks), Networks: map[string]int{"a": -3}}}})
 	require.LessOrEqual(t, len(j.load.networks["a"]), mostTimes)
-	require.Equal(t, 2+mostTimes/perStep, min(100, 2+j.load.steps("a", time.Now(), false)))
+	require.Equal(t, 2+mostTimes/perStep, min(100, 2+j.load.steps("a", time.Now())))
 }

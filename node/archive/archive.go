@@ -71,7 +71,7 @@ func (a *Archive) Export(ctx context.Context, c protocol.Caller, in protocol.Exp
 		return nil, protocol.Errorf(protocol.Forbidden,
 			"private keys are exported only for a session or for a token that also has the scope keys; leave the passphrase out to export without them")
 	}
-	leave, err := a.uploads.Enter()
+	leave, err := a.uploads.Export(c.Actor())
 	if err != nil {
 		return nil, err
 	}

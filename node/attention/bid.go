@@ -2,6 +2,7 @@ package attention
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"stoa/protocol"
@@ -45,8 +46,14 @@ func (a *Attention) Bid(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 	if err := withinLimits(count); err != nil {
 		return protocol.BidReceipt{}, err
 	}
+	if err := protocol.Price(c, protocol.SharedBids.Steps(count.Unpaid.Strangers)); err != nil {
+		return protocol.BidReceipt{}, err
+	}
+	if err := a.makeRoom(ctx, tx, board, protocol.SharedBids.Admit(c, count.Unpaid)); err != nil {
+		return protocol.BidReceipt{}, err
+	}
 	bid := a.newBid(tx, c, board, in, category)
-	bid.Bidder, bid.Anonymous = bidder, c.Standing == protocol.Proof
+	bid.Bidder, bid.Anonymous = bidder, !c.Known()
 	if slot, ok := view.FreeSlot(); ok && mayReserve(bid, count, board) {
 		bid.Hold, bid.Slot = protocol.HoldReserving, slot
 	}
@@ -137,8 +144,6 @@ func withinLimits(n storage.BidderCount) error {
 	case n.OnNode >= protocol.MaxOpenOnNode:
 		return protocol.Errorf(protocol.Conflict,
 			"you, or somebody in your network, has %d unpaid bids on this node; pay or withdraw one, or wait until one lapses", n.OnNode)
-	case n.Unpaid >= protocol.MaxUnpaidOnBoard:
-		return protocol.Errorf(protocol.Conflict, "too many bids on this board wait for payment; try again in some minutes")
 	}
 	return nil
 }
@@ -149,7 +154,35 @@ func mayReserve(bid *storage.StoredBid, n storage.BidderCount, board *storage.At
 	if n.Lapsed >= protocol.MaxLapsed {
 		return false
 	}
-	return !bid.Anonymous || n.Unknown < protocol.AnonymousSlots(board.Terms.Slots)
+	return !bid.Anonymous || n.Unknown < protocol.Shared{Most: board.Terms.Slots}.Strangers()
+}
+
+// makeRoom ends so many unpaid bids that keep no slot, the oldest first. What is paid for one of them
+// all the same is as late money is.
+func (a *Attention) makeRoom(ctx context.Context, tx *storage.Tx, board *storage.AttentionBoard, giveWay protocol.Waiting) error {
+	for _, of := range []struct {
+		anonymous bool
+		n         int
+	}{{true, giveWay.Strangers}, {false, giveWay.Known}} {
+		if of.n == 0 {
+			continue
+		}
+		old, err := tx.Bids().Oldest(ctx, board.ID, of.anonymous, of.n)
+		if err != nil {
+			return err
+		}
+		for i := range old {
+			old[i].GaveWay = true
+			err := errors.Join(a.move(ctx, tx, &old[i], protocol.BidLapsed, "gave way to newer bids: too many waited unpaid"), cancelLink(ctx, tx, &old[i]))
+			if err != nil {
+				return err
+			}
+		}
+		if err := tx.Crowds().Add(ctx, board.Handle, storage.CrowdBidGaveWay, len(old)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (a *Attention) newBid(tx *storage.Tx, c protocol.Caller, board *storage.AttentionBoard, in protocol.NewBid,

@@ -76,7 +76,7 @@ func TestBid_Crowds(t *testing.T) {
 						if err == nil && *got.Bid.Hold == protocol.HoldReserving {
 							kept++
 						}
-						if code := protocol.CodeOf(err); err != nil && code != protocol.SlotTaken && code != protocol.Conflict {
+						if code := protocol.CodeOf(err); err != nil && code != protocol.SlotTaken && code != protocol.Conflict && code != protocol.PowRequired {
 							t.Error(err)
 						}
 					})

@@ -119,6 +119,10 @@ func advice(b protocol.Bid, bid *storage.StoredBid) string {
 	case protocol.BidClaimed:
 		return "The owner of the board has to confirm that the payment arrived."
 	case protocol.BidLapsed:
+		if bid.GaveWay {
+			return "It gave way to newer bids, because too many waited unpaid on this board. Bid again, best signed; money that arrives all the same " +
+				"goes back, or gets a slot if one can be had."
+		}
 		return cmp.Or(bid.Link.Failed, "It was not paid in time. Bid again; money that arrives late goes back, or gets a slot if one can be had.")
 	case protocol.BidUnconfirmed:
 		switch {

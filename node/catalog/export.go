@@ -24,7 +24,7 @@ func (c *Catalog) Export(ctx context.Context, by protocol.Caller, in protocol.Ow
 	if err != nil {
 		return nil, err
 	}
-	leave, err := c.uploads.Enter()
+	leave, err := c.uploads.Export(by.Actor())
 	if err != nil {
 		return nil, err
 	}

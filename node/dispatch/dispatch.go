@@ -285,12 +285,23 @@ func (t *Table) invoke(ctx context.Context, req Request) (Result, error) {
 	case errors.Is(err, errAlike):
 		return res, t.helpful(ctx, t.Gate.Harder(res.Caller, e.op, text), e, in, value, req)
 	case err != nil:
+		t.turnedAway(ctx, err)
 		return res, t.helpful(ctx, t.Gate.Refresh(err, req.Evidence, e.op), e, in, value, req)
 	}
 	if res.Caller.Standing == protocol.Proof && !res.Replayed {
 		t.Gate.Proofs.Paid(res.Caller.Network, res.Caller.Solved, text)
 	}
 	return res, nil
+}
+
+// turnedAway counts a caller for whom a profile had no room: its owner is shown the number.
+func (t *Table) turnedAway(ctx context.Context, err error) {
+	if e, ok := errors.AsType[*protocol.Error](err); ok && e.Refused != "" {
+		// The answer does not depend on it.
+		_ = t.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			return tx.Crowds().Add(ctx, e.Refused, storage.CrowdMeetingRefused, 1)
+		})
+	}
 }
 
 // helpful returns err, except when it demands a proof of work that would not help. Then it returns

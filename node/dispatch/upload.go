@@ -17,8 +17,9 @@ type Uploads struct {
 	spool func() (*os.File, error)
 	slots chan struct{}
 
-	mu sync.Mutex      // guards of
-	of map[string]bool // accounts whose file is being received
+	mu   sync.Mutex      // guards all below
+	of   map[string]bool // accounts whose file is being received
+	made map[string]bool // accounts for which a file is being made
 }
 
 const (
@@ -30,7 +31,7 @@ const (
 // NewUploads returns uploads of what, in the singular. spool makes a private temporary file that is
 // deleted when it is closed.
 func NewUploads(what string, spool func() (*os.File, error)) *Uploads {
-	return &Uploads{what: what, spool: spool, slots: make(chan struct{}, processedAtOnce), of: map[string]bool{}}
+	return &Uploads{what: what, spool: spool, slots: make(chan struct{}, processedAtOnce), of: map[string]bool{}, made: map[string]bool{}}
 }
 
 // Receive writes an upload of an account into a file, then takes a slot in which to read it.
@@ -70,7 +71,7 @@ func (u *Uploads) arrive(account string) (arrived func(), err error) {
 	}, nil
 }
 
-// await is Enter for a received file: it waits up to slotWait for a slot.
+// await is enter for a received file: it waits up to slotWait for a slot.
 func (u *Uploads) await(ctx context.Context) (leave func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, slotWait)
 	defer cancel()
@@ -78,12 +79,34 @@ func (u *Uploads) await(ctx context.Context) (leave func(), err error) {
 	case u.slots <- struct{}{}:
 		return func() { <-u.slots }, nil
 	case <-ctx.Done():
-		return u.Enter()
+		return u.enter()
 	}
 }
 
-// Enter takes one of the slots. It fails with overloaded when none is free.
-func (u *Uploads) Enter() (leave func(), err error) {
+// Export takes one of the slots for a file that is made for an account, one at a time, so that nobody
+// takes them all. It fails with conflict while the account makes another, and with overloaded when no slot
+// is free.
+func (u *Uploads) Export(account string) (leave func(), err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.made[account] {
+		return nil, protocol.Errorf(protocol.Conflict, "this account is exporting another %s; wait until that is done", u.what)
+	}
+	free, err := u.enter()
+	if err != nil {
+		return nil, err
+	}
+	u.made[account] = true
+	return func() {
+		free()
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		delete(u.made, account)
+	}, nil
+}
+
+// enter takes one of the slots. It fails with overloaded when none is free.
+func (u *Uploads) enter() (leave func(), err error) {
 	select {
 	case u.slots <- struct{}{}:
 		return func() { <-u.slots }, nil

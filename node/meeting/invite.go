@@ -74,6 +74,9 @@ func (m *Meeting) SendMail(ctx context.Context, j storage.Job) (func(context.Con
 		return nil, err
 	}
 	var l mailing
+	if s.N == 1 && s.Part != decided { // the first state of a request has a letter only when its mailbox is to be confirmed
+		return func(ctx context.Context, tx *storage.Tx) error { return m.askMailbox(ctx, tx, j, s) }, nil
+	}
 	err = m.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 		l, err = m.mailing(ctx, tx, s)
 		return err
@@ -105,6 +108,10 @@ func (m *Meeting) SendMail(ctx context.Context, j storage.Job) (func(context.Con
 
 // mailing returns what a job is to send: without To nothing.
 func (m *Meeting) mailing(ctx context.Context, tx *storage.Tx, s subject) (l mailing, err error) {
+	if s.Part == decided {
+		l.Letter, err = m.question(ctx, tx, s)
+		return l, err
+	}
 	r, err := tx.Meetings().ByID(ctx, s.ID)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && (r.Moves != s.N || r.Mail == "") {
 		return l, nil

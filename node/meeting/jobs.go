@@ -32,7 +32,7 @@ func (m *Meeting) Due(_ context.Context, j storage.Job) (func(context.Context, *
 			return err
 		}
 		switch r.State {
-		case protocol.MeetingUnconfirmed, protocol.MeetingWithdrawn:
+		case protocol.MeetingUnconfirmed, protocol.MeetingWithdrawn, protocol.MeetingExpired:
 			return tx.Meetings().Delete(ctx, r.ID)
 		case protocol.MeetingSubmitted, protocol.MeetingProposed:
 			return m.move(ctx, tx, r, change{to: protocol.MeetingExpired, note: "nobody decided in time"})

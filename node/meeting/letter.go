@@ -105,8 +105,7 @@ func (m *Meeting) side(ctx context.Context, tx *storage.Tx, handle string) (side
 	return side{name, name + " (@" + handle + " at " + m.host() + ")", rules.TimeZone, rules}, err
 }
 
-// letter returns the mail about the last move of a request. To a mailbox that is not confirmed it
-// contains nothing that the requester wrote.
+// letter returns the mail about the last move of a request to its confirmed mailbox.
 func (m *Meeting) letter(ctx context.Context, tx *storage.Tx, r *storage.StoredMeeting) (Letter, error) {
 	p, err := m.side(ctx, tx, r.Handle)
 	if err != nil {
@@ -115,10 +114,6 @@ func (m *Meeting) letter(ctx context.Context, tx *storage.Tx, r *storage.StoredM
 	when := times(protocol.MeetingTime{StartsAt: r.StartsAt, EndsAt: r.EndsAt}, cmp.Or(r.TimeZone, p.zone), p.zone)
 	about, text := r.State, []string{}
 	switch r.State {
-	case protocol.MeetingUnconfirmed:
-		text = append(text, "Someone, probably you, asked "+p.who+" for a meeting:", when,
-			"If it was you, open this link within 24 hours. It shows the request and asks you; "+p.who+" sees nothing before:",
-			m.linkTo(m.ticket(r)), "If it was not you, ignore this mail: nothing happens without the link.")
 	case protocol.MeetingApproved:
 		text = append(text, p.who+" has approved your meeting:", when)
 		if r.Sequence > 0 {

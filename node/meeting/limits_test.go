@@ -13,54 +13,200 @@ import (
 	"stoa/storage"
 )
 
-// TestLimits_Mail: the limits of mail to one mailbox, over all requesters (facts/meetings §8).
-func TestLimits_Mail(t *testing.T) {
+// TestOneAnswer: whatever is known of a mailbox, who names it gets the same answer by the same steps; the
+// letters decide. Nobody locks it out by naming it.
+func TestOneAnswer(t *testing.T) {
 	t.Parallel()
 	each(t, true, func(w *world) {
 		w.person("bela")
 		w.settings("bela", always())
 		at := start.Add(80 * 24 * time.Hour)
-		tries := func(n int, mail string) protocol.Code {
-			_, err := w.asks(stranger(n), mail, at)
+		names := 100
+		ask := func(mail, to string) protocol.MeetingReceipt {
+			w.t.Helper()
+			names++
+			got, err := does(w, w.Ask, stranger(names), protocol.NewMeeting{Handle: to, Requester: "Ravi", Email: mail, Purpose: "Yarn.", DurationMin: 30,
+				StartsAt: at.Format(time.RFC3339)})
+			require.NoError(w.t, err, mail)
+			require.Equal(w.t, protocol.MeetingUnconfirmed, got.Request.State)
+			return got
+		}
+		last := func() string { return w.sent[len(w.sent)-1].Text }
+		stop := func(text string) string { return linkIn(text[strings.LastIndex(text, "no more mail"):]) }
+		// What is known of five mailboxes: nothing; a request waits; it was confirmed; mail came back; it wants none.
+		waits := ask("waits@gmail.com", "asha")
+		w.runJobs()
+		ask("done@example.org", "asha")
+		w.runJobs()
+		require.NoError(w.t, w.use(linkIn(last()), protocol.MeetingLinkConfirm))
+		bounces := ask("bounces@example.org", "asha")
+		w.runJobs()
+		require.NoError(w.t, w.Bounced(context.Background(), strings.TrimPrefix(bounces.Request.ID, "mtg_")))
+		ask("stopped@example.org", "asha")
+		w.runJobs()
+		require.NoError(w.t, w.use(stop(last()), protocol.MeetingLinkStop))
+		require.NoError(w.t, w.use(stop(last()), protocol.MeetingLinkStop), "again, which changes nothing")
+		sent := len(w.sent)
+		w.pass(time.Second)
+
+		shape := func(r protocol.MeetingReceipt) protocol.MeetingRequest {
+			v := r.Request
+			v.ID, v.Note = "", "A mail goes to x"+v.Note[len("A mail goes to x"):]
+			return v
+		}
+		want := shape(ask("nothing@example.org", "asha"))
+		steps := map[string][]string{}
+		for _, mail := range []string{"other@example.org", "waits@gmail.com", "Wai.ts+tag@googlemail.com",
+			"done@example.org", "bounces@example.org", "stopped@example.org"} {
+			w.db.Watch(func(query string) { steps[mail] = append(steps[mail], query) })
+			got := ask(mail, "asha")
+			w.db.Watch(nil)
+			require.Equal(w.t, want, shape(got), mail)
 			w.runJobs()
+			require.Equal(w.t, want, func() protocol.MeetingRequest { got.Request = w.get(got); return shape(got) }(), "nor later: %s", mail)
+		}
+		require.NotEmpty(w.t, steps["other@example.org"])
+		for mail, queries := range steps {
+			require.Equal(w.t, steps["other@example.org"], queries, "the steps for %s", mail)
+		}
+		var to []string
+		for _, l := range w.sent[sent:] {
+			to = append(to, l.To)
+		}
+		require.ElementsMatch(w.t, []string{"nothing@example.org", "other@example.org", "done@example.org"}, to, "one letter to who may have one")
+
+		// The link of the first letter shows what came later, so that its reader is not locked out.
+		first := linkIn(w.sent[0].Text)
+		w.pass(time.Second)
+		own := ask("waits@gmail.com", "bela")
+		shown, err := does(w, w.ReadLink, protocol.Caller{}, protocol.MeetingLinkInput{Ticket: first})
+		require.NoError(w.t, err)
+		require.Len(w.t, shown.Requests, 4)
+		require.Equal(w.t, own.Request.ID, shown.Requests[0].ID)
+		confirm := func(id string) protocol.Code {
+			_, err := does(w, w.UseLink, protocol.Caller{}, protocol.MeetingLinkUse{MeetingLinkInput: protocol.MeetingLinkInput{Ticket: first}, ID: id,
+				Do: protocol.MeetingLinkConfirm})
 			return protocol.CodeOf(err)
 		}
-		first, err := w.asks(stranger(1), "victim@gmail.com", at)
+		require.Equal(w.t, protocol.Validation, confirm(""), "which of them")
+		require.Equal(w.t, protocol.Gone, confirm("mtg_01k9y3v6k8e5w9q2x4z7c1m0ad"))
+		require.Empty(w.t, confirm(own.Request.ID))
+		require.Empty(w.t, confirm(waits.Request.ID))
+		require.Equal(w.t, protocol.Conflict, confirm(shown.Requests[1].ID), "one of a mailbox waits for a person")
+
+		// The letter to somebody who has requests says so.
+		w.pass(time.Hour)
+		ask("done@example.org", "bela")
+		w.runJobs()
+		require.Contains(w.t, last(), "You have these requests already")
+		require.NotContains(w.t, last(), "Yarn")
+		require.NoError(w.t, w.db.Check(context.Background()))
+	})
+}
+
+// TestLetters: how many letters strangers can cause to one mailbox; known callers cause theirs all the same.
+func TestLetters(t *testing.T) {
+	t.Parallel()
+	each(t, true, func(w *world) {
+		at := start.Add(80 * 24 * time.Hour)
+		n := 0
+		letters := func(c protocol.Caller) int {
+			w.t.Helper()
+			w.pass(time.Second)
+			before := len(w.sent)
+			_, err := w.asks(c, "victim@example.org", at)
+			require.NoError(w.t, err)
+			w.runJobs()
+			return len(w.sent) - before
+		}
+		fresh := func() protocol.Caller { n++; return stranger(n) }
+		require.Equal(w.t, 1, letters(fresh()))
+		w.pass(time.Minute)
+		require.Zero(w.t, letters(fresh()), "one an hour")
+		w.pass(time.Hour)
+		w.runJobs()
+		require.Len(w.t, w.sent, 2, "the second letter is sent when it may")
+		known := protocol.Caller{Standing: protocol.Signed, Agent: "eip155:1:0x1:7", KeyID: "k"}
+		require.Equal(w.t, 1, letters(known), "of strangers' letters nothing delays a known caller's")
+		w.pass(10 * 24 * time.Hour)
+		w.runJobs()
+		require.Equal(w.t, 1, letters(fresh()))
+		w.pass(24 * time.Hour)
+		require.Zero(w.t, letters(fresh()), "then one a week, while no link is used")
+
+		w.PerHour = 4
+		w.pass(2 * time.Hour)
+		for i := range 4 {
+			_, err := w.asks(fresh(), fmt.Sprintf("a%d@example.org", i), at)
+			require.NoError(w.t, err)
+		}
+		before := len(w.sent)
+		w.runJobs()
+		require.Len(w.t, w.sent[before:], 2, "strangers have half of the node's letters of an hour")
+		_, err := w.asks(known, "k@example.org", at)
 		require.NoError(w.t, err)
 		w.runJobs()
-		require.Equal(w.t, protocol.Conflict, tries(2, "Vic.Tim+tag@googlemail.com"), "the same mailbox waits already")
-		_, err = does(w, w.Ask, stranger(20), protocol.NewMeeting{Handle: "bela", Requester: "Ravi", Email: "vicTim+bela@gmail.com", Purpose: "Yarn.",
-			DurationMin: 30, StartsAt: at.Format(time.RFC3339)})
-		require.Equal(w.t, protocol.RateLimited, protocol.CodeOf(err), "nor by a request to another person")
-		require.Len(w.t, w.sent, 1)
-		require.NoError(w.t, moves["cancel"](w, first))
-		require.Equal(w.t, protocol.RateLimited, tries(3, "victim@gmail.com"), "one mail within 24 hours")
-		w.pass(24*time.Hour - time.Millisecond)
-		require.Equal(w.t, protocol.RateLimited, tries(4, "victim@gmail.com"))
-		w.pass(time.Millisecond)
-		for n := range 2 {
-			require.Empty(w.t, tries(5+n, "victim@gmail.com"))
-			w.pass(24 * time.Hour)
+		require.Len(w.t, w.sent[before:], 3, "known callers the rest, at once")
+		w.pass(70 * time.Minute)
+		w.runJobs()
+		require.Len(w.t, w.sent[before:], 5, "the others are sent later")
+	})
+}
+
+// TestUnconfirmed: unconfirmed requests of any number of networks close a person, and the node's mail, to
+// nobody known. The price rises, the oldest gives way, and says so.
+func TestUnconfirmed(t *testing.T) {
+	t.Parallel()
+	each(t, true, func(w *world) {
+		at := start.Add(80 * 24 * time.Hour)
+		half := protocol.SharedMeetings.Strangers()
+		var first []protocol.MeetingReceipt
+		for n := range 300 {
+			c := stranger(n)
+			c.Above = 7
+			got, err := w.asks(c, fmt.Sprintf("made%d@up.example", n), at)
+			require.NoError(w.t, err, n)
+			first = append(first, got)
+			w.pass(time.Second)
+			if n%20 == 19 {
+				w.runJobs()
+			}
+			if n == half/2 {
+				_, err := w.asks(stranger(1000), "late@example.org", at)
+				require.Equal(w.t, protocol.PowRequired, protocol.CodeOf(err), "the price follows what waits")
+			}
+		}
+		w.runJobs()
+		old := w.get(first[0])
+		require.Equal(w.t, protocol.MeetingExpired, old.State)
+		require.Contains(w.t, old.Note, "gave way")
+		require.Equal(w.t, protocol.MeetingUnconfirmed, w.get(first[299]).State)
+		through := 0
+		for n := range 40 {
+			c := protocol.Caller{Standing: protocol.Signed, Agent: fmt.Sprint("eip155:1:0x1:", n), KeyID: fmt.Sprint("k", n), Network: "n"}
+			before := len(w.sent)
+			got, err := w.asks(c, fmt.Sprintf("signer%d@example.org", n), at)
+			require.NoError(w.t, err, n)
+			w.runJobs()
+			require.Len(w.t, w.sent[before:], 1, "its letter goes at once")
+			require.NoError(w.t, w.use(linkIn(w.sent[before].Text), protocol.MeetingLinkConfirm))
+			if w.get(got).State == protocol.MeetingSubmitted {
+				through++
+			}
+		}
+		require.Equal(w.t, 40, through, "every known caller gets through")
+		require.NoError(w.t, w.db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
+			n, err := tx.Crowds().Since(ctx, "asha", storage.CrowdMeetingGaveWay, storage.CrowdFor)
+			require.Equal(w.t, 300-half, n, "the owner sees how many gave way")
+			return err
+		}))
+		for range 24 * 12 { // the jobs of five minutes at a time
+			w.pass(5*time.Minute + time.Second)
 			w.runJobs()
 		}
-		require.Equal(w.t, protocol.Conflict, tries(8, "victim@gmail.com"), "three until a link is used")
-		require.Len(w.t, w.sent, 3)
-
-		require.Empty(w.t, tries(9, "other@example.org"))
-		stop := w.sent[len(w.sent)-1].Text
-		stop = linkIn(stop[strings.LastIndex(stop, "no more mail"):])
-		require.NoError(w.t, w.use(stop, protocol.MeetingLinkStop))
-		require.NoError(w.t, w.use(stop, protocol.MeetingLinkStop), "again, which changes nothing")
-		w.pass(48 * time.Hour)
-		w.runJobs()
-		require.Equal(w.t, protocol.ContactRefused, tries(10, "other+x@example.org"), "never mail me again")
-
-		w.PerHour = 2
-		require.Empty(w.t, tries(11, "a@example.org"))
-		require.Empty(w.t, tries(12, "b@example.org"))
-		require.Equal(w.t, protocol.RateLimited, tries(13, "c@example.org"), "the node's limit of an hour")
-		w.pass(time.Hour)
-		require.Empty(w.t, tries(14, "c@example.org"))
+		_, err := does(w, w.Get, protocol.Caller{}, input(first[0]))
+		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err), "deleted like others")
+		require.NoError(w.t, w.db.Check(context.Background()))
 	})
 }
 
@@ -77,8 +223,6 @@ func TestLimits_Waiting(t *testing.T) {
 		}
 		first, code := tries(1, "a@example.org", "asha")
 		require.Empty(w.t, code)
-		_, code = tries(2, "A+x@example.org", "asha")
-		require.Equal(w.t, protocol.Conflict, code, "one of a mailbox")
 		for _, mail := range []string{"b@example.org", "c@example.org"} {
 			_, code = tries(1, mail, "asha")
 			require.Empty(w.t, code)
@@ -90,12 +234,16 @@ func TestLimits_Waiting(t *testing.T) {
 		require.Empty(w.t, code, "one that is decided waits no more")
 
 		r := always()
-		r.MaxWaiting = 4
+		r.MaxWaiting = 8 // strangers have half of it
 		w.settings("asha", r)
 		_, code = tries(3, "e@example.org", "asha")
 		require.Empty(w.t, code)
 		_, code = tries(4, "f@example.org", "asha")
-		require.Equal(w.t, protocol.Conflict, code, "as many as the person wants")
+		require.Equal(w.t, protocol.Conflict, code, "as many as the person wants of strangers")
+		for n := range 5 {
+			_, err := w.asks(protocol.Caller{Standing: protocol.Signed, KeyID: fmt.Sprint("key ", n)}, "z@example.org", start.Add(time.Duration(200+n)*time.Hour))
+			require.Equal(w.t, n == 4, err != nil, "known callers have the rest")
+		}
 		for n := range 4 {
 			w.person(fmt.Sprint("p", n))
 			w.settings(fmt.Sprint("p", n), always())
@@ -134,10 +282,6 @@ func TestLimits_Day(t *testing.T) {
 		require.Equal(w.t, protocol.RateLimited, ask(1, 20, "asha"))
 		w.pass(24 * time.Hour)
 		require.Empty(w.t, ask(1, 21, "asha"))
-		for n := range 99 {
-			require.Empty(w.t, ask(2+n, 100+n, "asha"))
-		}
-		require.Equal(w.t, protocol.RateLimited, ask(200, 300, "asha"))
 		require.Empty(w.t, ask(200, 300, "bela"))
 	})
 }

@@ -7,9 +7,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
-	"errors"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,15 +15,14 @@ import (
 	"stoa/storage"
 )
 
-// The links of mails about meetings, which do what a request waits for. A ticket is its kind, the id of
-// the request and a MAC of both, of how often the request has changed, and of the address that the mail
-// went to. So it needs no row: it ends when it was used, since that changes the request, and when
-// something else changes the request. A ticket that stops mail has the hash of the mailbox instead, and
-// does not end. One that opens the request ends when the address is deleted.
+// The links of mails about meetings. A ticket needs no row: it is its kind, what it opens and a MAC. One
+// that confirms requests has the hash of the mailbox, opens what waits for it, and ends after some weeks;
+// one that stops mail has it too, and does not end. One that opens a request has its id, and ends when the
+// address is deleted.
 
 // Kinds of tickets.
 const (
-	ofMailbox rune = 'c' // confirms a mailbox
+	ofMailbox rune = 'm' // confirms the requests of a mailbox
 	ofReader  rune = 'v' // opens the request, as its status token does, for the reader of the confirmed mailbox
 	ofStop    rune = 's' // stops mail to a mailbox
 )
@@ -36,12 +33,6 @@ func (m *Meeting) mac(parts ...string) string {
 	h := hmac.New(sha256.New, m.LinkKey)
 	h.Write([]byte(strings.Join(append([]string{"meeting link"}, parts...), "\x00")))
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:24])
-}
-
-// ticket returns the ticket that confirms the mailbox of a request as it is now.
-func (m *Meeting) ticket(r *storage.StoredMeeting) string {
-	id := strings.TrimPrefix(r.ID, protocol.MeetingID+"_")
-	return protocol.ReadTokenPrefix + string(ofMailbox) + id + m.mac(string(ofMailbox), r.ID, strconv.Itoa(r.Moves), r.Mail)
 }
 
 func (m *Meeting) stopTicket(mailbox [32]byte) string {
@@ -66,56 +57,43 @@ func (m *Meeting) pageOf(r *storage.StoredMeeting) string {
 
 func (m *Meeting) linkTo(ticket string) string { return m.Base + "/meeting-link?ticket=" + ticket }
 
-var errLink = protocol.Errorf(protocol.Gone, "this link was used before, or the request has changed since")
+var errLink = protocol.Errorf(protocol.Gone, "nothing waits for this link any more: it was used before, the request has ended, or the link is old")
 
 // A linked is what a ticket opens.
 type linked struct {
-	do      []protocol.MeetingLinkDo
-	request *storage.StoredMeeting // nil with ofStop
-	person  *storage.StoredProfile
-	mailbox [32]byte
+	do       []protocol.MeetingLinkDo
+	requests []storage.StoredMeeting // that the reader of the mailbox may confirm, newest first; none with ofStop
+	mailbox  [32]byte
 }
 
 // open returns what a ticket opens.
 func (m *Meeting) open(ctx context.Context, tx *storage.Tx, c protocol.Caller, ticket string) (l linked, err error) {
+	const hashLength = 43 // of 32 bytes in base64url
 	ticket = cmp.Or(ticket, c.ReadToken)
 	if ticket == "" {
 		return l, protocol.Errorf(protocol.Unauthorized, "send the ticket of the link as Authorization: Bearer")
 	}
 	rest, ok := strings.CutPrefix(ticket, protocol.ReadTokenPrefix)
-	if !ok || len(rest) < 1+idLength {
+	if !ok || len(rest) < 1+hashLength {
 		return l, errLink
 	}
-	if rune(rest[0]) == ofStop {
-		return m.openStop(rest[1:], ticket)
-	}
-	l.request, l.person, err = locked(ctx, tx, protocol.MeetingID+"_"+rest[1:1+idLength])
-	if errors.Is(err, storage.ErrNotFound) {
-		return l, errLink
-	}
-	if err != nil {
-		return l, err
-	}
-	want := m.ticket(l.request)
-	if stateNow(tx, l.request) != protocol.MeetingUnconfirmed || subtle.ConstantTimeCompare([]byte(ticket), []byte(want)) != 1 {
-		return l, errLink
-	}
-	l.mailbox, l.do = l.request.Mailbox, []protocol.MeetingLinkDo{protocol.MeetingLinkConfirm, protocol.MeetingLinkStop}
-	return l, nil
-}
-
-func (m *Meeting) openStop(rest, ticket string) (l linked, err error) {
-	const hashLength = 43 // of 32 bytes in base64url
-	if len(rest) < hashLength {
-		return l, errLink
-	}
-	raw, err := base64.RawURLEncoding.DecodeString(rest[:hashLength])
+	raw, err := base64.RawURLEncoding.DecodeString(rest[1 : 1+hashLength])
 	copy(l.mailbox[:], raw)
-	if err != nil || subtle.ConstantTimeCompare([]byte(ticket), []byte(m.stopTicket(l.mailbox))) != 1 {
+	is := func(want string) bool { return subtle.ConstantTimeCompare([]byte(ticket), []byte(want)) == 1 }
+	switch {
+	case err != nil:
+		return l, errLink
+	case is(m.stopTicket(l.mailbox)):
+		l.do = []protocol.MeetingLinkDo{protocol.MeetingLinkStop}
+		return l, nil
+	case !is(m.mailboxTicket(l.mailbox, tx.Now)) && !is(m.mailboxTicket(l.mailbox, tx.Now.Add(-ticketFor))):
 		return l, errLink
 	}
-	l.do = []protocol.MeetingLinkDo{protocol.MeetingLinkStop}
-	return l, nil
+	l.do = []protocol.MeetingLinkDo{protocol.MeetingLinkConfirm, protocol.MeetingLinkStop}
+	if l.requests, err = waiting(ctx, tx, l.mailbox); err == nil && len(l.requests) == 0 {
+		err = errLink
+	}
+	return l, err
 }
 
 // ReadLink returns what a link would do.
@@ -124,12 +102,16 @@ func (m *Meeting) ReadLink(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	if err != nil {
 		return protocol.MeetingLink{}, err
 	}
-	out := protocol.MeetingLink{Do: l.do, Untrusted: true}
-	if l.request == nil {
-		return out, nil
+	out := protocol.MeetingLink{Do: l.do, Requests: []protocol.MeetingLinkRequest{}, Untrusted: true}
+	for _, r := range l.requests {
+		p, err := tx.Profiles().ByHandle(ctx, r.Handle)
+		if err != nil {
+			return protocol.MeetingLink{}, err
+		}
+		out.Requests = append(out.Requests, protocol.MeetingLinkRequest{
+			ID: r.ID, Handle: r.Handle, Name: p.Draft.Name, StartsAt: r.StartsAt, EndsAt: r.EndsAt, TimeZone: r.TimeZone,
+		})
 	}
-	out.Handle, out.Name = l.request.Handle, l.person.Draft.Name
-	out.StartsAt, out.EndsAt, out.TimeZone = &l.request.StartsAt, &l.request.EndsAt, l.request.TimeZone
 	return out, nil
 }
 
@@ -143,42 +125,28 @@ func (m *Meeting) UseLink(ctx context.Context, tx *storage.Tx, c protocol.Caller
 		return protocol.MeetingLinkDone{}, protocol.Errorf(protocol.Conflict, "this link cannot %s", in.Do)
 	}
 	if in.Do == protocol.MeetingLinkStop {
-		return protocol.MeetingLinkDone{Done: in.Do}, m.stop(ctx, tx, l)
+		return protocol.MeetingLinkDone{Done: in.Do}, stop(ctx, tx, l.mailbox)
 	}
-	err = m.confirm(ctx, tx, l.request)
-	return protocol.MeetingLinkDone{Done: in.Do, State: &l.request.State, URL: new(m.pageOf(l.request))}, err
-}
-
-// confirm submits a request whose mailbox was confirmed.
-func (m *Meeting) confirm(ctx context.Context, tx *storage.Tx, r *storage.StoredMeeting) error {
-	s, err := m.settingsOf(ctx, tx, r.Handle)
-	if err != nil {
-		return err
-	}
-	n, err := tx.Meetings().Count(ctx, r.Handle, r.Requester, r.Mailbox)
+	at := slices.IndexFunc(l.requests, func(r storage.StoredMeeting) bool { return r.ID == in.ID })
 	switch {
-	case err != nil:
-		return err
-	case !s.Open:
-		return protocol.Errorf(protocol.Conflict, "@%s takes no meeting requests now", r.Handle)
-	case n.ForPerson >= s.Rules.Complete().MaxWaiting:
-		return protocol.Errorf(protocol.Conflict, "too many requests wait for @%s; try this link again later", r.Handle)
+	case in.ID == "" && len(l.requests) == 1:
+		at = 0
+	case in.ID == "":
+		return protocol.MeetingLinkDone{}, protocol.Invalid(protocol.Fault{Pointer: "/id", Code: "required", Detail: "name one of the requests of the link"})
+	case at < 0:
+		return protocol.MeetingLinkDone{}, errLink
 	}
-	box, err := tx.Meetings().Mailbox(ctx, r.Mailbox)
+	r, err := m.confirm(ctx, tx, l.requests[at].ID)
 	if err != nil {
-		return err
+		return protocol.MeetingLinkDone{}, err
 	}
-	box.Sent, box.Bounced = 0, false
-	if err := tx.Meetings().PutMailbox(ctx, box); err != nil {
-		return err
-	}
-	r.Confirmed, r.Sent = true, protocol.MeetingMailSent
-	return m.move(ctx, tx, r, change{to: protocol.MeetingSubmitted, note: "the mailbox was confirmed"})
+	return protocol.MeetingLinkDone{Done: in.Do, State: &r.State, URL: new(m.pageOf(r))}, nil
 }
 
-// stop ends mail about meetings to a mailbox, and the request that it did not confirm.
-func (m *Meeting) stop(ctx context.Context, tx *storage.Tx, l linked) error {
-	box, err := tx.Meetings().Mailbox(ctx, l.mailbox)
+// stop ends mail about meetings to a mailbox. Requests that it did not confirm stay until they are deleted
+// for that: who named the mailbox learns nothing of it.
+func stop(ctx context.Context, tx *storage.Tx, mailbox [32]byte) error {
+	box, err := tx.Meetings().LockMailbox(ctx, mailbox)
 	if err != nil {
 		return err
 	}
@@ -186,11 +154,7 @@ func (m *Meeting) stop(ctx context.Context, tx *storage.Tx, l linked) error {
 	if box.SentAt.IsZero() {
 		box.SentAt = tx.Now
 	}
-	if err := tx.Meetings().PutMailbox(ctx, box); err != nil || l.request == nil {
-		return err
-	}
-	l.request.Mail = ""
-	return m.move(ctx, tx, l.request, change{to: protocol.MeetingWithdrawn, note: "the mailbox wants no mail about meetings"})
+	return tx.Meetings().PutMailbox(ctx, box)
 }
 
 // times returns the words for a time in the zones of both sides: one line where their clocks agree.

@@ -162,8 +162,13 @@ func TestInvite_Sealed(t *testing.T) {
 		require.NotContains(w.t, string(sealed), "ravi1@")
 		w.pass(72*time.Hour + time.Millisecond)
 		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.PruneExpired(ctx)
-			return err
+			for n := 1; n > 0; {
+				var err error
+				if n, err = tx.PruneExpired(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
 		}))
 		_, err = kept()
 		require.ErrorIs(w.t, err, storage.ErrNotFound)
@@ -507,7 +512,9 @@ func TestBounced(t *testing.T) {
 		require.Len(w.t, w.sent, n, "nothing more")
 		w.pass(30 * time.Hour)
 		_, err := w.asks(stranger(9), "Ravi1+x@example.org", w.clock().Add(48*time.Hour).Truncate(time.Minute))
-		require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(err))
+		require.NoError(w.t, err)
+		w.runJobs()
+		require.Len(w.t, w.sent, n, "nor a letter that asks")
 
 		// Refused by the mail server at once.
 		r = w.asked(5, w.clock().Add(50*time.Hour).Truncate(time.Minute))
@@ -517,8 +524,9 @@ func TestBounced(t *testing.T) {
 		require.NoError(w.t, moves["cancel"](w, r))
 		w.pass(30 * time.Hour)
 		_, err = w.asks(stranger(10), "ravi5@example.org", w.clock().Add(60*time.Hour).Truncate(time.Minute))
-		require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(err))
-		require.ErrorContains(w.t, err, "came back")
+		require.NoError(w.t, err)
+		w.runJobs()
+		require.Len(w.t, w.sent, n)
 	})
 }
 

@@ -151,7 +151,7 @@ func dueAt(now time.Time, r *storage.StoredMeeting) time.Time {
 		return last
 	case protocol.MeetingApproved:
 		return r.EndsAt
-	case protocol.MeetingWithdrawn:
+	case protocol.MeetingWithdrawn, protocol.MeetingExpired:
 		if !r.Shown { // the person never saw it: only its count is needed
 			return r.AskedAt.Add(protocol.ConfirmMeetingFor)
 		}
@@ -240,7 +240,9 @@ type subject struct {
 	N   int    `json:"n,omitempty"`
 	Try int    `json:"try,omitempty"`
 
-	Hours int `json:"hours,omitempty"` // of a reminder
+	Hours int    `json:"hours,omitempty"` // of a reminder
+	Part  string `json:"part,omitempty"`  // of asking a mailbox
+	Box   string `json:"box,omitempty"`   // likewise, the hash of the mailbox
 }
 
 func enqueue(ctx context.Context, tx *storage.Tx, kind storage.JobKind, lane string, s subject, at time.Time) error {

@@ -34,7 +34,10 @@ func (m *Meeting) Ask(ctx context.Context, tx *storage.Tx, c protocol.Caller, in
 	if err != nil {
 		return protocol.MeetingReceipt{}, err
 	}
-	mail, _ := protocol.ParseMail(in.Email) // the hall has refused faults
+	mail, fault := protocol.PublicMail(in.Email, m.host(), m.Private)
+	if fault != "" {
+		return protocol.MeetingReceipt{}, protocol.Invalid(protocol.Fault{Pointer: "/email", Code: "not-an-address", Detail: fault})
+	}
 	mailbox := m.mailbox(mail)
 	if err := m.admit(ctx, tx, c, w, mail, mailbox); err != nil {
 		return protocol.MeetingReceipt{}, err
@@ -43,6 +46,7 @@ func (m *Meeting) Ask(ctx context.Context, tx *storage.Tx, c protocol.Caller, in
 	r := &storage.StoredMeeting{
 		ID: protocol.NewID(protocol.MeetingID, tx.Now), Handle: w.settings.Handle, State: protocol.MeetingSubmitted, Shown: true,
 		StartsAt: w.at.StartsAt, EndsAt: w.at.EndsAt, Requester: c.ID(), Mailbox: mailbox, TokenHash: protocol.SecretHash(token), AskedAt: tx.Now,
+		Known: c.Known(),
 		MeetingDoc: storage.MeetingDoc{
 			Author: c.Author(m.Base, in.Requester, tx.Now), Name: in.Requester, Mail: mail, Purpose: in.Purpose, TimeZone: in.TimeZone,
 			Callback: in.CallbackURL, Visitor: []byte(c.Visitor), Sent: protocol.MeetingMailNone,
@@ -53,7 +57,8 @@ func (m *Meeting) Ask(ctx context.Context, tx *storage.Tx, c protocol.Caller, in
 		r.By = c.Handle
 	}
 	if m.Mail() != nil {
-		if err := m.askConfirmation(ctx, tx, r); err != nil {
+		r.State, r.Shown, r.Sent = protocol.MeetingUnconfirmed, false, protocol.MeetingMailQueued
+		if err := enqueue(ctx, tx, storage.MeetingMailJob, mailLane, subject{ID: r.ID, N: 1}, tx.Now); err != nil {
 			return protocol.MeetingReceipt{}, err
 		}
 	}
@@ -145,7 +150,6 @@ func startFault(format string, n int) error {
 // Limits of requests, in addition to those of package protocol.
 const (
 	askedADay    = 20  // requests of one identity or network to everybody
-	askedOfADay  = 100 // requests of everybody to one person
 	perHour      = 200 // confirmation mails of the node, where the operator sets no other number
 	gmail        = "gmail.com"
 	googlemail   = "googlemail.com"
@@ -162,30 +166,76 @@ func (m *Meeting) admit(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 	if w.settings.Rules.VerifiedDomain && !signsFor(c, domain) {
 		return errDomain(handle)
 	}
-	blocked, err := tx.ContactBlocks().Match(ctx, handle, append(append(c.KnownAs(c.ID()), blockedMailbox(mailbox)), blockedDomains(domain)...))
+	names := c.KnownAs(c.ID())
+	if m.Mail() == nil { // where a mailbox is confirmed, its reader alone learns that it is blocked
+		names = append(append(names, blockedMailbox(mailbox)), blockedDomains(domain)...)
+	}
+	blocked, err := tx.ContactBlocks().Match(ctx, handle, names)
 	if err != nil {
 		return err
 	}
 	if blocked {
 		return protocol.Errorf(protocol.ContactRefused, "@%s does not accept meeting requests from you", handle)
 	}
-	n, err := tx.Meetings().Count(ctx, handle, c.ID(), mailbox)
+	n, err := tx.Meetings().Count(ctx, handle, c.ID())
 	if err != nil {
 		return err
 	}
 	switch {
-	case n.OfMailbox >= protocol.MaxWaitingOfMailbox:
-		return protocol.Errorf(protocol.Conflict, "a request for this mailbox to @%s waits already; cancel it, or wait", handle)
 	case n.OfCaller >= protocol.MaxWaitingOfCaller:
 		return protocol.Errorf(protocol.Conflict, "%d requests of yours, or of your network, to @%s wait; cancel one, or wait", n.OfCaller, handle)
 	case n.OnNode >= protocol.MaxWaitingOnNode:
 		return protocol.Errorf(protocol.Conflict, "%d requests of yours, or of your network, wait on this node; cancel one, or wait", n.OnNode)
-	case n.ForPerson >= w.settings.Rules.Complete().MaxWaiting:
-		return protocol.Errorf(protocol.Conflict, "too many requests wait for @%s; try again later", handle)
 	case n.AskedByCaller >= askedADay:
 		return tooMany(24*time.Hour, "%d requests came from you, or from your network, within a day, which is the most", askedADay)
-	case n.AskedOfPerson >= askedOfADay:
-		return tooMany(24*time.Hour, "@%s was asked %d times within a day, which is the most", handle, askedOfADay)
+	case (protocol.Shared{Most: w.settings.Rules.Complete().MaxWaiting}).Full(c.Known() || m.Mail() != nil, n.ForPerson):
+		return refused(handle, "too many requests wait for @%s; try again later", handle)
+	case m.Mail() == nil:
+		return nil
+	}
+	letters, err := lettersOf(ctx, tx)
+	if err != nil {
+		return err
+	}
+	if err := protocol.Price(c, max(protocol.SharedMeetings.Steps(n.Unconfirmed.Strangers), m.budget().Steps(letters.Strangers))); err != nil {
+		return err
+	}
+	return m.makeRoom(ctx, tx, handle, protocol.SharedMeetings.Admit(c, n.Unconfirmed))
+}
+
+// refused is the conflict of a request for which a person has no room, which the person is shown the
+// number of.
+func refused(handle, format string, args ...any) error {
+	e := protocol.Errorf(protocol.Conflict, format, args...)
+	e.Refused = handle
+	return e
+}
+
+// makeRoom ends so many unconfirmed requests to a person, the oldest first.
+func (m *Meeting) makeRoom(ctx context.Context, tx *storage.Tx, handle string, giveWay protocol.Waiting) error {
+	if giveWay == (protocol.Waiting{}) {
+		return nil
+	}
+	if _, err := tx.Profiles().ForUpdate(ctx, handle); err != nil {
+		return err
+	}
+	for _, of := range []struct {
+		known bool
+		n     int
+	}{{false, giveWay.Strangers}, {true, giveWay.Known}} {
+		old, err := tx.Meetings().OldestUnconfirmed(ctx, handle, of.known, of.n)
+		if err != nil {
+			return err
+		}
+		for i := range old {
+			old[i].GaveWay = true
+			if err := m.move(ctx, tx, &old[i], change{to: protocol.MeetingExpired, note: "gave way to newer requests: too many waited unconfirmed"}); err != nil {
+				return err
+			}
+		}
+		if err := tx.Crowds().Add(ctx, handle, storage.CrowdMeetingGaveWay, len(old)); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -194,39 +244,6 @@ func tooMany(wait time.Duration, format string, args ...any) error {
 	e := protocol.Errorf(protocol.RateLimited, format, args...)
 	e.RetryAfter = wait
 	return e
-}
-
-// askConfirmation makes a request wait for its mailbox, and enqueues the mail that asks there.
-func (m *Meeting) askConfirmation(ctx context.Context, tx *storage.Tx, r *storage.StoredMeeting) error {
-	r.State, r.Shown, r.Sent = protocol.MeetingUnconfirmed, false, protocol.MeetingMailQueued
-	box, err := tx.Meetings().Mailbox(ctx, r.Mailbox)
-	if err != nil {
-		return err
-	}
-	next := box.SentAt.Add(protocol.ConfirmMailEvery)
-	switch {
-	case box.Stopped:
-		return protocol.Errorf(protocol.ContactRefused, "this mailbox wants no mail about meetings from this node; give another")
-	case box.Bounced:
-		return protocol.Errorf(protocol.ContactRefused, "mail to this mailbox came back: it does not exist, or takes none; give another")
-	case box.Sent >= protocol.MaxConfirmMails:
-		return protocol.Errorf(protocol.Conflict, "%d mails went to this mailbox and no link of them was used; give another", box.Sent)
-	case box.Sent > 0 && next.After(tx.Now):
-		return tooMany(next.Sub(tx.Now), "a mail that asks for a confirmation went to this mailbox within a day; use its link, or try again later")
-	}
-	most := cmp.Or(m.PerHour, perHour)
-	sent, err := tx.Meetings().MailedSince(ctx, tx.Now.Add(-time.Hour), most)
-	if err != nil {
-		return err
-	}
-	if sent >= most {
-		return tooMany(time.Hour, "this node has sent as many confirmation mails within the hour as it may; try again later")
-	}
-	box.SentAt, box.Sent = tx.Now, box.Sent+1
-	if err := tx.Meetings().PutMailbox(ctx, box); err != nil {
-		return err
-	}
-	return enqueue(ctx, tx, storage.MeetingMailJob, mailLane, subject{ID: r.ID, N: 1}, tx.Now)
 }
 
 // mailbox returns the name under which a mailbox is counted: a keyed hash of the address without what

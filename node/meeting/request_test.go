@@ -211,7 +211,7 @@ func TestConfirmation(t *testing.T) {
 		_, err := does(w, w.GetOwn, owner("asha"), ref(r))
 		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
 		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(moves["approve"](w, r)))
-		for _, forged := range []string{ticket[:len(ticket)-1], ticket + "x", "stoa_read_x", "nonsense", strings.Replace(ticket, "read_c", "read_s", 1)} {
+		for _, forged := range []string{ticket[:len(ticket)-1], ticket + "x", "stoa_read_x", "nonsense", strings.Replace(ticket, "read_m", "read_s", 1)} {
 			require.Equal(w.t, protocol.Gone, protocol.CodeOf(w.use(forged, protocol.MeetingLinkConfirm)))
 		}
 		require.NoError(w.t, w.use(ticket, protocol.MeetingLinkConfirm))

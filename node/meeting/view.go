@@ -44,7 +44,8 @@ func (m *Meeting) view(r *storage.StoredMeeting) protocol.MeetingRequest {
 func advice(r *storage.StoredMeeting) string {
 	switch r.State {
 	case protocol.MeetingUnconfirmed:
-		return "A mail went to " + masked(r.Mail) + ". Whoever reads it opens its link within 24 hours; only then @" + r.Handle + " sees the request."
+		return "A mail goes to " + masked(r.Mail) + ", if none did lately; the link in either shows all that waits for the mailbox. Whoever reads it opens " +
+			"it within 24 hours; only then @" + r.Handle + " sees the request."
 	case protocol.MeetingSubmitted:
 		return "@" + r.Handle + " decides. Nothing is on a calendar before."
 	case protocol.MeetingProposed:
@@ -55,6 +56,9 @@ func advice(r *storage.StoredMeeting) string {
 		}
 		return "@" + r.Handle + " has approved. Tell them with cancel_meeting if you cannot come."
 	case protocol.MeetingExpired:
+		if r.GaveWay {
+			return "It gave way to newer requests before its mailbox was confirmed, because too many waited. Ask again, best signed."
+		}
 		return "Nobody decided in time. Ask again for another time."
 	}
 	return ""

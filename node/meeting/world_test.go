@@ -176,7 +176,7 @@ func (w *world) runJobs() {
 		storage.MeetingRemindJob: w.Remind, storage.NoticeJob: w.notice,
 	}
 	ctx := context.Background()
-	for range 200 {
+	for range 1000 {
 		jobs, _, err := w.db.ClaimJobs(ctx, "test", 10, time.Minute)
 		require.NoError(w.t, err)
 		if len(jobs) == 0 {

@@ -24,7 +24,11 @@ func (s *Web) meetingLinkForm(w http.ResponseWriter, r *http.Request) {
 	err := s.parseForm(w, r)
 	var done protocol.MeetingLinkDone
 	if err == nil {
-		err = s.invokeOpen(r, protocol.UseMeetingLink.Operation, map[string]any{"ticket": r.PostForm.Get("ticket"), "do": r.PostForm.Get("do")}, &done)
+		args := map[string]any{"ticket": r.PostForm.Get("ticket"), "do": r.PostForm.Get("do")}
+		if id := r.PostForm.Get("id"); id != "" {
+			args["id"] = id
+		}
+		err = s.invokeOpen(r, protocol.UseMeetingLink.Operation, args, &done)
 	}
 	if err != nil {
 		s.failSecret(w, r, err)
@@ -41,7 +45,7 @@ func (s *Web) meetingLinkForm(w http.ResponseWriter, r *http.Request) {
 var meetingLinkStopped = english("You get no more mail about meetings from this node.")
 
 func meetingLinkTitle(ctx context.Context, l protocol.MeetingLink) string {
-	if l.Handle == "" {
+	if len(l.Requests) == 0 {
 		return tr(ctx, "No more mail about meetings?")
 	}
 	return tr(ctx, "Did you ask for this meeting?")

@@ -38,6 +38,7 @@ type ownBoard struct {
 	Handles  []string // with a board, for a choice
 	Handle   string
 	Board    protocol.OwnAttentionBoard
+	Turned   protocol.TurnedAway
 	Account  protocol.PaymentAccount
 	Claimed  []protocol.OwnBid // payments to confirm, the disputed ones first
 	Refunds  []protocol.OwnRefund
@@ -90,7 +91,8 @@ func (s *Web) readOwnBoard(r *http.Request, o *ownBoard) error {
 		args map[string]any
 		into any
 	}{
-		{protocol.GetOwnAttentionBoard.Operation, own, &o.Board}, {protocol.GetPaymentAccount.Operation, own, &o.Account},
+		{protocol.GetOwnAttentionBoard.Operation, own, &o.Board}, {protocol.GetTurnedAway.Operation, own, &o.Turned},
+		{protocol.GetPaymentAccount.Operation, own, &o.Account},
 		{protocol.ListBids.Operation, map[string]any{"handle": o.Handle, "state": protocol.BidClaimed, "limit": protocol.MaxLimit}, &claimed},
 		{protocol.ListBids.Operation, map[string]any{"handle": o.Handle, "disputed": true, "limit": protocol.MaxLimit}, &disputed},
 		{protocol.ListRefunds.Operation, own, &refunds}, {protocol.ListBids.Operation, asked, &bids}, {protocol.ListPayments.Operation, own, &payments},

@@ -35,6 +35,7 @@ type ownMeetings struct {
 	Handles  []string // of the account
 	Handle   string
 	Settings protocol.MeetingSettings
+	Turned   protocol.TurnedAway
 	State    protocol.MeetingState // of the requests that are shown
 	Waiting  []protocol.OwnMeeting // for the owner
 	All      []protocol.OwnMeeting
@@ -153,6 +154,9 @@ func (s *Web) meetings(r *http.Request, o *ownMeetings, more map[string]any) (p 
 
 func (s *Web) fillMeetings(r *http.Request, o *ownMeetings) error {
 	if err := s.person(r, o); err != nil {
+		return err
+	}
+	if err := s.invokeSignedIn(r, protocol.GetTurnedAway.Operation, map[string]any{"handle": o.Handle}, &o.Turned); err != nil {
 		return err
 	}
 	waiting, err := s.meetings(r, o, map[string]any{"state": protocol.MeetingSubmitted, "limit": protocol.MaxLimit})

@@ -1,0 +1,69 @@
+package storage
+
+import (
+	"context"
+	"encoding/hex"
+	"time"
+
+	"stoa/protocol"
+)
+
+// A Mailbox is what limits mail about meetings to one address. It is known by a keyed hash alone.
+type Mailbox struct {
+	Hash    [32]byte
+	SentAt  time.Time // of the last confirmation mail
+	KnownAt time.Time // likewise, of the last that a known caller caused
+	Sent    int       // confirmation mails since a link was used last
+	Stopped bool      // no more mail about meetings
+	Bounced bool      // mail to it came back for good
+}
+
+// Next returns when the next confirmation mail may go to the mailbox, for a known caller or a stranger.
+// What strangers cause never delays what a known caller does.
+func (b Mailbox) Next(known bool) time.Time {
+	switch {
+	case known && b.KnownAt.IsZero():
+		return time.Time{}
+	case known:
+		return b.KnownAt.Add(protocol.ConfirmMailKnown)
+	}
+	return b.SentAt.Add(protocol.ConfirmMailWait(b.Sent))
+}
+
+const mailboxByHash = `SELECT sent_at, known_at, sent, stopped, bounced FROM meeting_mailbox WHERE hash = ?`
+
+// Mailbox returns what is known of a mailbox; of one that is not known, an empty one.
+func (ms Meetings) Mailbox(ctx context.Context, hash [32]byte) (Mailbox, error) {
+	b := Mailbox{Hash: hash}
+	var at, known int64
+	err := ms.tx.row(ctx, mailboxByHash, hash[:]).Scan(&at, &known, &b.Sent, &b.Stopped, &b.Bounced)
+	if err == ErrNotFound {
+		return b, nil
+	}
+	b.SentAt, b.KnownAt = moment(at), moment(known)
+	return b, err
+}
+
+// LockMailbox is Mailbox for who changes it: another process waits for this transaction to end.
+func (ms Meetings) LockMailbox(ctx context.Context, hash [32]byte) (Mailbox, error) {
+	if err := ms.tx.lockName(ctx, "mailbox "+hex.EncodeToString(hash[:])); err != nil {
+		return Mailbox{}, err
+	}
+	return ms.Mailbox(ctx, hash)
+}
+
+// PutMailbox stores what is known of a mailbox.
+func (ms Meetings) PutMailbox(ctx context.Context, b Mailbox) error {
+	_, err := ms.tx.write(ctx, `INSERT INTO meeting_mailbox (hash, sent_at, known_at, sent, stopped, bounced) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (hash) DO UPDATE SET sent_at = excluded.sent_at, known_at = excluded.known_at, sent = excluded.sent, stopped = excluded.stopped,
+		bounced = excluded.bounced`, b.Hash[:], millis(b.SentAt), millis(b.KnownAt), b.Sent, b.Stopped, b.Bounced)
+	return err
+}
+
+const oldMailboxes = `NOT stopped AND sent_at < ? ORDER BY sent_at LIMIT 1000`
+
+// PruneMailboxes forgets mailboxes that got their last confirmation mail before a time, except those
+// that want none, at most a thousand per call, and returns how many.
+func (ms Meetings) PruneMailboxes(ctx context.Context, before time.Time) (int, error) {
+	return ms.tx.deleteSome(ctx, "meeting_mailbox", "hash", oldMailboxes, millis(before))
+}
