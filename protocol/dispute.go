@@ -11,9 +11,6 @@ const (
 	MaxDisputes    = 3                   // known payers with an undecided dispute, from which on a board takes no bids
 )
 
-// Known reports whether a caller can be held to what it reports: it signed the request, or is signed in.
-func (c Caller) Known() bool { return c.Standing&(Session|Signed) != 0 && !c.Partial }
-
 // Disputed reports whether a board takes no bids because of undecided disputes, which are counted by known payers: a stranger's never
 // close a board, and one payer counts once.
 func Disputed(payers int) bool { return payers >= MaxDisputes }

@@ -22,7 +22,7 @@ type Waiting struct{ Known, Strangers int }
 
 // Known reports whether the node can recognise the caller again: it signed, or is signed in. Who has
 // only paid a proof of work, and who has shown nothing, is a stranger.
-func (c Caller) Known() bool { return c.Standing&(Owner|Federated) != 0 }
+func (c Caller) Known() bool { return c.Standing&(Owner|Federated) != 0 && !c.Partial }
 
 // Strangers is how much strangers may fill together: half, and at least one.
 func (s Shared) Strangers() int { return max(1, (s.Most+1)/2) }
