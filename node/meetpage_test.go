@@ -229,11 +229,13 @@ func TestMeetPage_Slots(t *testing.T) {
 	require.Equal(t, 303, h.sendForm("/@asha/meet", form).Code)
 	form.Set("altcha", h.proof("meeting"))
 	form.Set("startsAt", "other")
-	unpicked := parsePage(t, "/@asha/meet", h.sendForm("/@asha/meet", form).Body.String())
-	picker := unpicked.find("div", "role", "radiogroup")
+	require.Contains(t, h.sendForm("/@asha/meet", form).Body.String(), "Fill this in.")
+	form.Del("startsAt")
+	refusedPage := parsePage(t, "/@asha/meet", h.sendForm("/@asha/meet", form).Body.String())
+	picker := refusedPage.find("div", "role", "radiogroup")
 	require.Equal(t, "true", attr(picker, "aria-invalid"))
-	require.Equal(t, "Choose a time.", textOf(unpicked.find("p", "id", attr(picker, "aria-describedby"))), "one fault, at the picker")
-	for _, n := range unpicked.all("input") {
+	require.Equal(t, "Choose a time.", textOf(refusedPage.find("p", "id", attr(picker, "aria-describedby"))), "one fault, at the picker")
+	for _, n := range refusedPage.all("input") {
 		require.False(t, attr(n, "type") == "radio" && has(n, "required"), "a browser complains at each radio button that is folded away")
 	}
 	d.good("PUT", "/api/owner/meeting-settings", `{"handle":"asha","acceptingMeetingRequests":true,"showSlots":true,"outsideHours":"refuse"}`, d.token, nil)

@@ -21,7 +21,7 @@ var subjects = map[string]string{
 	"board": "Board", "posts": "Board", "feed": "Feed", "since": "Feed",
 	"threads": "Conversations", "blocked-writers": "Conversations", "callbacks": "Conversations",
 	"attention": "Attention boards", "bids": "Attention boards", "bid-link": "Attention boards", "payment": "Attention boards",
-	"payments": "Attention boards", "payments.csv": "Attention boards", "payment-account": "Attention boards", "refunds": "Attention boards",
+	"payments": "Attention boards", "money": "Attention boards", "payments.csv": "Attention boards", "payment-account": "Attention boards", "refunds": "Attention boards",
 	"meetings": "Meetings", "meeting-link": "Meetings", "meeting-decision": "Meetings", "meeting-feed": "Meetings", "meeting-settings": "Meetings",
 	"calendars":      "Meetings",
 	"order-receipts": "Receipts and reviews",

@@ -230,7 +230,8 @@ func (t *Table) Invoke(ctx context.Context, req Request) (Result, error) {
 	res, err := t.invoke(ctx, req)
 	if t.Observe != nil {
 		t.Observe(Observation{
-			ID: cmp.Or(req.ID, requestID(ctx)), Op: req.Op, Door: req.Door, Caller: res.Caller, Err: err, Duration: time.Since(start), Replayed: res.Replayed, Kept: res.Kept,
+			ID: cmp.Or(req.ID, requestID(ctx)),
+			Op: req.Op, Door: req.Door, Caller: res.Caller, Err: err, Duration: time.Since(start), Replayed: res.Replayed, Kept: res.Kept,
 		})
 	}
 	return res, err

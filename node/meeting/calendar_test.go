@@ -482,7 +482,8 @@ func TestCalendar_Declined(t *testing.T) {
 		w.connect(d.url)
 		open := func() int {
 			w.t.Helper()
-			i, err := does(w, w.Info, protocol.Caller{}, protocol.MeetingQuery{Handle: "asha", From: at.Format(time.RFC3339), To: at.Add(2 * time.Hour).Format(time.RFC3339)})
+			q := protocol.MeetingQuery{Handle: "asha", From: at.Format(time.RFC3339), To: at.Add(2 * time.Hour).Format(time.RFC3339)}
+			i, err := does(w, w.Info, protocol.Caller{}, q)
 			require.NoError(w.t, err)
 			return len(i.Slots)
 		}

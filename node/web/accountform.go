@@ -236,7 +236,7 @@ func (f *sent) refuse(ctx context.Context, err *protocol.Error) {
 			f.stray = append(f.stray, memberFault(ctx, x))
 		} else if f.wrong[name] == "" {
 			f.wrong[name] = faultWords(ctx, name, element, x)
-			if name == "startsAt" && x.Code == "required" && f.values.Has("from") { // of a list of open times
+			if name == "startsAt" && x.Code == "required" && f.values.Has("from") && f.values.Get("startsAt") != "other" { // of a list of open times
 				f.wrong[name] = tr(ctx, "Choose a time.")
 			}
 		}

@@ -114,7 +114,8 @@ func (m *memory) report(w http.ResponseWriter, query string) {
 	}
 	for path, object := range m.objects {
 		recurs := strings.Contains(object, "\nRRULE:")
-		if strings.Contains(query, `prop-filter name="RRULE"`) && !recurs || strings.Contains(query, `prop-filter name="RDATE"`) && !strings.Contains(object, "\nRDATE") ||
+		if strings.Contains(query, `prop-filter name="RRULE"`) && !recurs ||
+			strings.Contains(query, `prop-filter name="RDATE"`) && !strings.Contains(object, "\nRDATE") ||
 			m.partial && strings.Contains(query, "time-range") && recurs && strings.Contains(object, "DTSTART;TZID") {
 			continue
 		}
