@@ -58,7 +58,7 @@ func TestPages_Filters(t *testing.T) {
 
 	wrong := h.open("/agents?region=Nowhere&q="+strings.Repeat("x", 201)+"&limit=0&colour=red", 422)
 	require.Contains(t, wrong.values(), "Nowhere", "what was typed is kept")
-	for _, said := range []string{"This is not a state or country such as Karnataka or India.", "At most 200 characters.", "/limit", "/colour"} {
+	for _, said := range []string{"This is not a state or country such as Karnataka or India.", "At most 200 characters.", "limit: ", "colour: "} {
 		require.Contains(t, wrong.text(), said)
 	}
 	require.Equal(t, "true", attr(wrong.find("input", "name", "region"), "aria-invalid"))
