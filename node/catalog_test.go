@@ -235,7 +235,7 @@ func TestImportItems_Page(t *testing.T) {
 	form.Set("amount", "200")
 	a := h.sendForm("/account", form, "Cookie", "stoa_session="+cookie)
 	require.Equal(t, 422, a.Code)
-	require.Contains(t, parsePage(t, "/account", a.Body.String()).alerts(), "must be more than the price")
+	require.Contains(t, parsePage(t, "/account", a.Body.String()).alerts(), "Must be more than the price")
 	file := h.ask("GET", "/account/items.csv?handle=shop", "", "Cookie", "stoa_session="+cookie)
 	require.Contains(t, file.Body.String(), "\r\na,A,,100.00,150.00,")
 }

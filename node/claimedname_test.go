@@ -161,7 +161,8 @@ func TestCopyAsActivity(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	const uri = "https://b.example/ap/posts/1"
-	id := h.receive(uri, protocol.Author{Name: "Ravi", Node: new("b.example"), Actor: new("https://b.example/ap/anon"), Method: protocol.ByFederation}, "Yarn", "Two.")
+	ravi := protocol.Author{Name: "Ravi", Node: new("b.example"), Actor: new("https://b.example/ap/anon"), Method: protocol.ByFederation}
+	id := h.receive(uri, ravi, "Yarn", "Two.")
 	own := h.post("Looms")
 	for at, want := range map[string]string{id: uri, own.ID: own.URI, protocol.NewID(protocol.PostID, time.Now()): ""} {
 		a := h.ask("GET", "/board/"+at, "", "Accept", "application/activity+json")

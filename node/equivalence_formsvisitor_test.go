@@ -76,10 +76,15 @@ func visitorForms() []formRow {
 		{op: protocol.PickMeetingTime.Operation, page: "/meetings/{id}", about: meeting(protocol.MeetingProposed), read: "/api/owner/meetings/{id}"},
 		{op: protocol.UseMeetingLink.Operation, page: "/meeting-link?ticket={ticket}", id: "ticket", about: func(s *formSide) map[string]string {
 			m := s.meeting(protocol.MeetingUnconfirmed)
-			id := strings.TrimPrefix(m["id"], "mtg_")
+			var stored *storage.StoredMeeting
+			require.NoError(s.t, s.Node.db.Read(s.t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
+				stored, err = tx.Meetings().ByID(ctx, m["id"])
+				return err
+			}))
+			name, day := base64.RawURLEncoding.EncodeToString(stored.Mailbox[:]), time.Now().UTC().Truncate(14*24*time.Hour).Format(time.DateOnly)
 			mac := hmac.New(sha256.New, s.Node.meeting.LinkKey)
-			fmt.Fprintf(mac, "meeting link\x00c\x00%s\x001\x00ravi@example.org", m["id"])
-			return map[string]string{"id": m["id"], "ticket": "stoa_read_c" + id + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:24])}
+			fmt.Fprintf(mac, "meeting link\x00m\x00%s\x00%s", name, day)
+			return map[string]string{"id": m["id"], "ticket": "stoa_read_m" + name + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:24])}
 		}, fields: map[string][]string{"do": {"confirm", "stop"}}, read: "/api/owner/meetings/{id}"},
 		{op: protocol.UseDecisionLink.Operation, page: "/meeting-decision?ticket={ticket}", id: "ticket", about: func(s *formSide) map[string]string {
 			m := s.meeting(protocol.MeetingSubmitted)

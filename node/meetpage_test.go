@@ -140,7 +140,7 @@ func TestMeetPage(t *testing.T) {
 	}
 	p = show(200, "Cookie", cookie)
 	require.Contains(t, p.text(), "Check your mail")
-	require.Contains(t, p.text(), "A mail went to r…@….")
+	require.Contains(t, p.text(), "A mail goes to r…@…")
 	require.Contains(t, p.text(), "11:00 to 11:45 IST")
 	require.NotContains(t, show(404).text(), "Yarn", "not without its token")
 	require.Equal(t, 404, h.sendForm(at, url.Values{"statusToken": {"stoa_read_" + strings.Repeat("x", 43)}}).Code)

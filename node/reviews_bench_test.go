@@ -60,8 +60,15 @@ func (l *ledger) answer(w http.ResponseWriter, r *http.Request) {
 			}
 			m["result"] = map[string]any{"number": n, "hash": common.BigToHash(big.NewInt(int64(n) + 1)), "timestamp": hexutil.Uint64(time.Now().Unix())}
 		case "eth_getLogs":
-			var f struct{ FromBlock, ToBlock hexutil.Uint64 }
+			var f struct {
+				FromBlock, ToBlock hexutil.Uint64
+				Topics             []json.RawMessage
+			}
 			json.Unmarshal(q.Params[0], &f)
+			if len(f.Topics) > 0 && strings.Contains(string(f.Topics[0]), "ddf252ad") { // nobody sold anything
+				m["result"] = []any{}
+				break
+			}
 			first, last := min(max(int(f.FromBlock)-1, 0)*2, len(l.logs)), min(int(f.ToBlock)*2, len(l.logs))
 			m["result"] = l.logs[first:last]
 		case "eth_call":

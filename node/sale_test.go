@@ -172,8 +172,8 @@ func (v *venture) shut() {
 func (v *venture) refunded() {
 	t := v.s.t
 	t.Helper()
-	require.Equal(t, 200, v.s.ask("GET", "/api/public/payment", "", "Authorization", "Bearer "+v.bid.PaymentURL[strings.LastIndexByte(v.bid.PaymentURL, '/')+1:]).Code,
-		"the payer's page is the payer's")
+	payer := "Bearer " + v.bid.PaymentURL[strings.LastIndexByte(v.bid.PaymentURL, '/')+1:]
+	require.Equal(t, 200, v.s.ask("GET", "/api/public/payment", "", "Authorization", payer).Code, "the payer's page is the payer's")
 	path := "/api/owner/bids/" + v.bid.Bid.ID
 	for _, step := range []struct{ do, body string }{{"/confirm", fmt.Sprintf(`{"utr":%q}`, newUTR())}, {"/remove", `{"reason":"No yarn."}`}} {
 		got := v.s.ask("POST", path+step.do, step.body, "Authorization", v.ravi)

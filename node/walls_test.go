@@ -42,7 +42,7 @@ var walls = map[string]wall{
 	"get_thread": ofOwner, "answer_thread": ofOwner, "close_thread": ofOwner, "mark_thread_read": ofOwner, "block_writer": ofOwner,
 	"unblock_writer": ofOwner, "replay_callback": ofOwner, "list_callbacks": ofOwner,
 	"get_own_bid": ofOwner, "answer_bid": ofOwner, "approve_bid": ofOwner, "remove_bid": ofOwner, "confirm_bid_payment": ofOwner,
-	"deny_bid_payment": ofOwner, "mark_refunded": ofOwner,
+	"deny_bid_payment": ofOwner, "mark_refunded": ofOwner, "trace_own_payment": ofOwner,
 	"get_own_meeting": ofOwner, "approve_meeting": ofOwner, "decline_meeting": ofOwner, "propose_meeting_times": ofOwner, "move_meeting": ofOwner,
 	"cancel_own_meeting": ofOwner, "mark_no_show": ofOwner,
 	"get_calendar": ofOwner, "check_calendar": ofOwner, "choose_calendars": ofOwner, "disconnect_calendar": ofOwner,
@@ -50,7 +50,7 @@ var walls = map[string]wall{
 	"end_session": ofAccount, "revoke_token": ofAccount, "delete_passkey": ofAccount,
 
 	"check_conversation": ofBoth, "continue_conversation": ofBoth, "get_exchange": ofMaker, "send_exchange": ofMaker,
-	"get_bid": ofMaker, "withdraw_bid": ofMaker,
+	"get_bid": ofMaker, "withdraw_bid": ofMaker, "dispute_payment": ofMaker,
 	"get_meeting": ofMaker, "get_meeting_ics": ofMaker, "cancel_meeting": ofMaker, "pick_meeting_time": ofMaker,
 
 	"get_payment": ofTicket, "claim_payment": ofTicket, "press_sandbox": ofTicket, "whats_new": ofTicket,

@@ -15,10 +15,12 @@ func TestMoneyCSV(t *testing.T) {
 	at := time.Date(2026, 11, 30, 18, 30, 0, 0, time.UTC) // the first of December in India
 	raw := MoneyCSV([]MoneyRow{
 		{
-			At: at, Paise: 150050, Currency: "INR", Receipt: "2026-27/000001", Payer: `आशा "A" Rao, Pune`, Board: "asha", Bid: "bid_1", Provider: "razorpay", PaymentID: "pay_1",
+			At: at, Paise: 150050, Currency: "INR", Receipt: "2026-27/000001", Payer: `आशा "A" Rao, Pune`, Board: "asha",
+			Bid: "bid_1", Provider: "razorpay", PaymentID: "pay_1",
 			Reference: "432198760155",
 		},
-		{At: at.Add(time.Hour), Paise: -5, Currency: "USD", Payer: "=HYPERLINK(\"https://x.example\")", Bid: "bid_1", RefundID: "rfnd_1", Note: "displaced\n+1", Test: true},
+		{At: at.Add(time.Hour), Paise: -5, Currency: "USD", Payer: "=HYPERLINK(\"https://x.example\")", Bid: "bid_1", RefundID: "rfnd_1",
+			Note: "displaced\n+1", Test: true},
 	})
 	require.Equal(t, "\ufeffdate,time,kind,amount,currency,receipt,payer,board,bid,provider,payment,refund,reference,note,test\r\n"+
 		"2026-12-01,00:00:00,payment,1500.50,INR,2026-27/000001,\"आशा \"\"A\"\" Rao, Pune\",asha,bid_1,razorpay,pay_1,,432198760155,,\r\n"+

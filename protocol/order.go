@@ -232,7 +232,8 @@ type NewAdjustment struct {
 
 var AdjustOrder = declare[NewAdjustment, OrderReceipt](Operation{
 	Name: "adjust_order", Title: "Add an adjustment to an order",
-	Summary:     "Records a refund, a return or a credit of an order with a receipt. Adjustments are only added, at most 50. After a full refund the review of the order does not count.",
+	Summary: "Records a refund, a return or a credit of an order with a receipt. Adjustments are only added, at most 50. " +
+		"After a full refund the review of the order does not count.",
 	Description: "The same adjustment again changes nothing; another one with the same id is a conflict. The receipt itself does not change.",
 	HTTP:        Route{"POST", "/api/owner/order-receipts/{id}/adjustments", 200}, Doors: HTTP | MCP, For: Owners, Idempotent: true,
 	Access: Owner, Scope: ScopeOrders, Inward: true, Codes: []Code{Forbidden, NotFound, Conflict},

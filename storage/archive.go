@@ -106,7 +106,8 @@ func (ts Threads) Import(ctx context.Context, t *StoredThread) error {
 	if err != nil {
 		return fmt.Errorf("encode author: %w", err)
 	}
-	n, err := ts.tx.write(ctx, `INSERT INTO thread (`+threadColumns+`, agent) VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?) ON CONFLICT DO NOTHING`,
+	n, err := ts.tx.write(ctx, `INSERT INTO thread (`+threadColumns+`, agent) VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?)
+		ON CONFLICT DO NOTHING`,
 		t.ID, t.Handle, string(t.Kind), string(t.State), t.Writer, string(author), t.TokenHash[:], t.Callback, t.Messages,
 		t.Unread, t.Unseen, millis(t.CreatedAt), millis(t.UpdatedAt), millisPtr(t.ClosedAt), t.ClosedBy, t.Messages-t.Unread,
 		begunBy(t.Writer, t.Author))

@@ -204,7 +204,8 @@ const (
 	waitingOfCaller  = `SELECT count(*) FROM meeting WHERE requester = ? AND handle = ? AND state IN ('unconfirmed', 'submitted', 'proposed')`
 	waitingOnNode    = `SELECT count(*) FROM meeting WHERE requester = ? AND handle > '' AND state IN ('unconfirmed', 'submitted', 'proposed')`
 	waitingForPerson = `SELECT ` + byKnown + ` FROM (SELECT known FROM meeting WHERE handle = ? AND shown AND state IN ('submitted', 'proposed') LIMIT 200) r`
-	unconfirmedOf    = `SELECT ` + byKnown + ` FROM (SELECT known FROM meeting WHERE handle = ? AND state = 'unconfirmed' LIMIT 1000) r`
+	unconfirmedOf    = `SELECT (SELECT count(*) FROM (` + unconfirmedBy + `) k), (SELECT count(*) FROM (` + unconfirmedBy + `) s)`
+	unconfirmedBy    = `SELECT 1 FROM meeting WHERE handle = ? AND state = 'unconfirmed' AND known = ? ORDER BY asked_at LIMIT 200`
 	askedByCaller    = `SELECT count(*) FROM (SELECT 1 FROM meeting WHERE requester = ? AND asked_at > ? LIMIT 100) r`
 
 	byKnown = `COALESCE(sum(CASE WHEN known THEN 1 ELSE 0 END), 0), COALESCE(sum(CASE WHEN known THEN 0 ELSE 1 END), 0)`
@@ -235,7 +236,7 @@ func (ms Meetings) Count(ctx context.Context, handle, requester string) (c Meeti
 	}{
 		{[]any{&c.OfCaller}, waitingOfCaller, []any{requester, handle}}, {[]any{&c.OnNode}, waitingOnNode, []any{requester}},
 		{[]any{&c.ForPerson.Known, &c.ForPerson.Strangers}, waitingForPerson, []any{handle}},
-		{[]any{&c.Unconfirmed.Known, &c.Unconfirmed.Strangers}, unconfirmedOf, []any{handle}},
+		{[]any{&c.Unconfirmed.Known, &c.Unconfirmed.Strangers}, unconfirmedOf, []any{handle, true, handle, false}},
 		{[]any{&c.AskedByCaller}, askedByCaller, []any{requester, day}},
 	} {
 		if err := ms.tx.row(ctx, one.text, one.args...).Scan(one.into...); err != nil {

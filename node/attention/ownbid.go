@@ -70,8 +70,8 @@ func (a *Attention) ownView(ctx context.Context, tx *storage.Tx, id string) (pro
 
 func paymentView(ctx context.Context, tx *storage.Tx, p *storage.StoredPayment) (protocol.OwnPayment, error) {
 	out := protocol.OwnPayment{
-		ID: p.ID, BidID: p.Bid, Amount: protocol.MoneyOf(p.Currency, p.Paise), Provider: string(p.Provider), Reference: firstOf(p.Reference, p.PaymentID), Placed: p.Placed,
-		PaidAt: p.PaidAt, Test: p.Test, Refunds: []protocol.BidRefund{},
+		ID: p.ID, BidID: p.Bid, Amount: protocol.MoneyOf(p.Currency, p.Paise), Provider: string(p.Provider),
+		Reference: firstOf(p.Reference, p.PaymentID), Placed: p.Placed, PaidAt: p.PaidAt, Test: p.Test, Refunds: []protocol.BidRefund{},
 	}
 	refunds, err := tx.Refunds().OfBid(ctx, p.Bid)
 	for i := range refunds {

@@ -34,7 +34,8 @@ type vendor struct {
 }
 
 func newVendor(now func() time.Time) *vendor {
-	return &vendor{now: now, links: map[string]pay.LinkRequest{}, paid: map[string]int64{}, refunds: map[string]int64{}, of: map[string]string{}, status: map[string]pay.RefundStatus{}}
+	return &vendor{now: now, links: map[string]pay.LinkRequest{}, paid: map[string]int64{}, refunds: map[string]int64{},
+		of: map[string]string{}, status: map[string]pay.RefundStatus{}}
 }
 
 func (v *vendor) Name() string { return "razorpay" }

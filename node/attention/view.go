@@ -79,7 +79,8 @@ func placeOf(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid) (*int,
 }
 
 func refundView(r *storage.StoredRefund) protocol.BidRefund {
-	return protocol.BidRefund{ID: r.ID, Amount: protocol.MoneyOf(r.Currency, r.Paise), Why: r.Why, State: string(r.State), Reference: r.Reference, DoneAt: r.DoneAt}
+	return protocol.BidRefund{ID: r.ID, Amount: protocol.MoneyOf(r.Currency, r.Paise), Why: r.Why, State: string(r.State),
+		Reference: r.Reference, DoneAt: r.DoneAt}
 }
 
 // receiptOf returns the receipt of the payment that got the slot, with what was refunded since; nil

@@ -269,7 +269,6 @@ func output(s *dispatch.Schemas, op *protocol.Operation, o *huma.Operation, prob
 		slices.Sort(names)
 		o.Responses[strconv.Itoa(status)] = &huma.Response{Description: strings.Join(slices.Compact(names), ", ") + ".", Content: content}
 	}
-	o.Responses["default"] = &huma.Response{Description: "Problem.", Content: content}
 }
 
 // errorCodes returns every code that the operation can answer with.

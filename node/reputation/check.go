@@ -214,7 +214,8 @@ func (r *Reputation) storedID(c protocol.OrderReceiptClaims) string {
 
 // held returns the receipt with those claims if this node has it: one that it issued, or one of
 // another node that the shop brought with an archive, whose signature was verified then.
-func (r *Reputation) held(ctx context.Context, tx *storage.Tx, token string, c protocol.OrderReceiptClaims, shop string) (s storage.StoredReceipt, ok bool, err error) {
+func (r *Reputation) held(ctx context.Context, tx *storage.Tx, token string, c protocol.OrderReceiptClaims,
+	shop string) (s storage.StoredReceipt, ok bool, err error) {
 	s, err = tx.OrderReceipts().ByID(ctx, r.storedID(c))
 	if errors.Is(err, storage.ErrNotFound) {
 		return s, false, nil

@@ -54,7 +54,8 @@ func (r *Reputation) Source(agent string) string {
 	if registry == "" {
 		return ""
 	}
-	return fmt.Sprintf("Reviews on the chain with a receipt of the shop, or with a payment to it: ERC-8004 reputation registry %s, tag starred, average of 0 to 5.", registry)
+	return fmt.Sprintf("Reviews on the chain with a receipt of the shop, or with a payment to it: ERC-8004 reputation registry %s, "+
+		"tag starred, average of 0 to 5.", registry)
 }
 
 func review(f storage.Feedback, registry string) protocol.Review {

@@ -29,7 +29,8 @@ func TestWeek(t *testing.T) {
 	// Days that are over in the merchant's zone are not shown.
 	zone := "Asia/Kolkata"
 	m := protocol.Merchant{Timezone: &zone, ExceptionHours: []protocol.ExceptionHours{
-		{ValidFrom: "2026-11-01", ValidThrough: "2026-11-07"}, {ValidFrom: "2026-11-07", ValidThrough: "2026-11-08"}, {ValidFrom: "2026-12-25", ValidThrough: "2026-12-25"}}}
+		{ValidFrom: "2026-11-01", ValidThrough: "2026-11-07"}, {ValidFrom: "2026-11-07", ValidThrough: "2026-11-08"},
+		{ValidFrom: "2026-12-25", ValidThrough: "2026-12-25"}}}
 	require.Equal(t, m.ExceptionHours[1:], coming(m, time.Date(2026, 11, 7, 18, 30, 0, 0, time.UTC)), "8 November has begun there")
 	require.Equal(t, m.ExceptionHours, coming(m, time.Date(2026, 11, 7, 18, 29, 0, 0, time.UTC)))
 }

@@ -5,4 +5,4 @@ ALTER TABLE meeting ADD COLUMN known BOOLEAN NOT NULL DEFAULT true;
 UPDATE meeting SET known = false WHERE state = 'unconfirmed' AND requester LIKE 'net:%';
 ALTER TABLE meeting_mailbox ADD COLUMN known_at BIGINT NOT NULL DEFAULT 0;
 DROP INDEX meeting_asked;
-CREATE INDEX meeting_unconfirmed ON meeting (handle, asked_at) WHERE state = 'unconfirmed';
+CREATE INDEX meeting_unconfirmed ON meeting (handle, known, asked_at) WHERE state = 'unconfirmed';

@@ -5,4 +5,4 @@ ALTER TABLE meeting ADD COLUMN known INTEGER NOT NULL DEFAULT 1 CHECK (known IN 
 UPDATE meeting SET known = 0 WHERE state = 'unconfirmed' AND requester LIKE 'net:%';
 ALTER TABLE meeting_mailbox ADD COLUMN known_at INTEGER NOT NULL DEFAULT 0;
 DROP INDEX meeting_asked;
-CREATE INDEX meeting_unconfirmed ON meeting (handle, asked_at) WHERE state = 'unconfirmed';
+CREATE INDEX meeting_unconfirmed ON meeting (handle, known, asked_at) WHERE state = 'unconfirmed';
