@@ -59,7 +59,7 @@ var roomTexts = []string{
 	english("the owner of this board denied %d payments that you reported"), english("no slot can be had now"),
 	english("you, or somebody in your network, has %d unpaid bids on this node; pay or withdraw one, or wait until one lapses"),
 	english("you, or somebody in your network, has an unpaid bid on this board; pay it, withdraw it, or wait until it lapses"),
-	english("too many bids on this board wait for payment; try again in some minutes"), english("the board of @%s takes no bids now"),
+	english("the board of @%s takes no bids now"),
 	english("the board of @%s takes no bids until its owner decides about payments that %d payers dispute"),
 	english("the payment was disputed before; the owner of the board decides"),
 	english("The owner has to decide about the payment that you dispute."),
