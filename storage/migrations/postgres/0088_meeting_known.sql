@@ -6,3 +6,5 @@ UPDATE meeting SET known = false WHERE state = 'unconfirmed' AND requester LIKE 
 ALTER TABLE meeting_mailbox ADD COLUMN known_at BIGINT NOT NULL DEFAULT 0;
 DROP INDEX meeting_asked;
 CREATE INDEX meeting_unconfirmed ON meeting (handle, known, asked_at) WHERE state = 'unconfirmed';
+DROP INDEX meeting_mailbox_waits;
+CREATE INDEX meeting_mailbox_waits ON meeting (mailbox, id) WHERE state IN ('unconfirmed', 'submitted', 'proposed');

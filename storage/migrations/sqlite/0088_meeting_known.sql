@@ -6,3 +6,5 @@ UPDATE meeting SET known = 0 WHERE state = 'unconfirmed' AND requester LIKE 'net
 ALTER TABLE meeting_mailbox ADD COLUMN known_at INTEGER NOT NULL DEFAULT 0;
 DROP INDEX meeting_asked;
 CREATE INDEX meeting_unconfirmed ON meeting (handle, known, asked_at) WHERE state = 'unconfirmed';
+DROP INDEX meeting_mailbox_waits;
+CREATE INDEX meeting_mailbox_waits ON meeting (mailbox, id) WHERE state IN ('unconfirmed', 'submitted', 'proposed');
