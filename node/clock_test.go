@@ -17,6 +17,9 @@ var readsClock = regexp.MustCompile(`\btime\.(Now|Since|Until)\(|\b[nN]ow\(\)`)
 
 // wallClock lists the files of writing packages that may read a clock, and what for. They store nothing of it.
 var wallClock = map[string]string{
+	"storage/migrate.go":                 "how long a migration took, for the log",
+	"storage/pending.go":                 "when to look again, in memory",
+	"storage/commit/generation.go":       "age of what was read, in memory",
 	"node/operate/health.go":             "when this process began",
 	"node/reputation/check.go":           "ages of limits and caches, in memory",
 	"federation/deliver.go":              "how long a peer asks to wait",
