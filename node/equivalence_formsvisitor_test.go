@@ -74,23 +74,30 @@ func visitorForms() []formRow {
 		}, fields: map[string][]string{"statusToken": {"{given}", "stoa_read_x", ""}}},
 		{op: protocol.CancelMeeting.Operation, page: "/meetings/{id}", about: meeting(protocol.MeetingApproved), read: "/api/owner/meetings/{id}"},
 		{op: protocol.PickMeetingTime.Operation, page: "/meetings/{id}", about: meeting(protocol.MeetingProposed), read: "/api/owner/meetings/{id}"},
-		{op: protocol.UseMeetingLink.Operation, page: "/meeting-link?ticket={ticket}", id: "ticket", about: func(s *formSide) map[string]string {
-			m := s.meeting(protocol.MeetingUnconfirmed)
-			var stored *storage.StoredMeeting
-			require.NoError(s.t, s.Node.db.Read(s.t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
-				stored, err = tx.Meetings().ByID(ctx, m["id"])
-				return err
-			}))
-			name, day := base64.RawURLEncoding.EncodeToString(stored.Mailbox[:]), time.Now().UTC().Truncate(14*24*time.Hour).Format(time.DateOnly)
-			mac := hmac.New(sha256.New, s.Node.meeting.LinkKey)
-			fmt.Fprintf(mac, "meeting link\x00m\x00%s\x00%s", name, day)
-			return map[string]string{"id": m["id"], "ticket": "stoa_read_m" + name + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:24])}
-		}, fields: map[string][]string{"do": {"confirm", "stop"}}, read: "/api/owner/meetings/{id}"},
+		{op: protocol.UseMeetingLink.Operation, page: "/meeting-link?ticket={ticket}", id: "id", about: (*formSide).askedByMail,
+			fields: map[string][]string{"do": {"confirm"}}, read: "/api/owner/meetings/{id}"},
+		{op: protocol.UseMeetingLink.Operation, page: "/meeting-link?ticket={ticket}", id: "stop", about: func(s *formSide) map[string]string {
+			return map[string]string{"ticket": s.askedByMail()["ticket"]}
+		}, fields: map[string][]string{"do": {"stop"}}},
 		{op: protocol.UseDecisionLink.Operation, page: "/meeting-decision?ticket={ticket}", id: "ticket", about: func(s *formSide) map[string]string {
 			m := s.meeting(protocol.MeetingSubmitted)
 			return map[string]string{"id": m["id"], "ticket": s.link(s.Node.meeting.LinkFor, m["id"])}
 		}, fields: map[string][]string{"do": {"approve", "decline"}}, read: "/api/owner/meetings/{id}"},
 	}
+}
+
+// askedByMail stores a request that waits for its mailbox; the ticket is that of the letter.
+func (s *formSide) askedByMail() map[string]string {
+	m := s.meeting(protocol.MeetingUnconfirmed)
+	var stored *storage.StoredMeeting
+	require.NoError(s.t, s.Node.db.Read(s.t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
+		stored, err = tx.Meetings().ByID(ctx, m["id"])
+		return err
+	}))
+	name, day := base64.RawURLEncoding.EncodeToString(stored.Mailbox[:]), time.Now().UTC().Truncate(14*24*time.Hour).Format(time.DateOnly)
+	mac := hmac.New(sha256.New, s.Node.meeting.LinkKey)
+	fmt.Fprintf(mac, "meeting link\x00m\x00%s\x00%s", name, day)
+	return map[string]string{"id": m["id"], "ticket": "stoa_read_m" + name + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:24])}
 }
 
 // timeOf joins the fields of a date and a time of day to a time on somebody's clock.

@@ -435,7 +435,7 @@ func TestReviews(t *testing.T) {
 		require.Len(t, m.told("review"), 5, "one of them is withdrawn")
 		require.Equal(t, 404, m.ask("GET", "/api/public/agents/nobody/reviews", "").Code)
 		m.withdrawn(token, gone, first, one, got)
-		m.sold(change, shop, token, otherToken)
+		m.sold(shop, token, otherToken)
 	})
 }
 

@@ -9,12 +9,13 @@ import (
 
 	"stoa/identity/erc8004"
 	"stoa/protocol"
+	"stoa/storage/storagetest"
 )
 
 // sold sells the identity of rao, whose business stays here, to the owner of mehta: the catalog and the receipts stay
 // with the profile, and the reviews are a former owner's: in no sum, on this node and on one that starts later.
 // Buying it back brings none of them back.
-func (m *market) sold(change func(*Config), shop erc8004.ID, token, otherToken string) {
+func (m *market) sold(shop erc8004.ID, token, otherToken string) {
 	t, ctx := m.t, m.t.Context()
 	item := m.ask("PUT", "/api/owner/merchant/items/thali", `{"name":"Thali","price":{"currency":"INR","amount":"180"}}`, "Authorization", token)
 	require.Equal(t, 200, item.Code)
@@ -59,7 +60,7 @@ func (m *market) sold(change func(*Config), shop erc8004.ID, token, otherToken s
 		now := m.reviews(handle)
 		for id, r := range list {
 			want := r.Reason
-			if r.Counts {
+			if r.Counts || want == protocol.ReceiptShop {
 				want = protocol.FormerOwner
 			}
 			require.Equal(t, want, now[id].Reason)
@@ -96,7 +97,7 @@ func (m *market) sold(change func(*Config), shop erc8004.ID, token, otherToken s
 		require.Equal(t, why, m.reviews("mehta")[id].Reason)
 	}
 	require.Equal(t, []string{"review Mehta"}, m.told("review"))
-	m.startLate(change, shop, paid)
+	m.startLate(shop, paid)
 
 	maps.Copy(list, m.reviews("mehta"))
 	enrol("rao", 6, 0)
@@ -110,8 +111,13 @@ func (m *market) sold(change func(*Config), shop erc8004.ID, token, otherToken s
 }
 
 // startLate starts a node after the sale: the buyer's profile there has none of the reviews that were paid to the seller.
-func (m *market) startLate(change func(*Config), shop erc8004.ID, paid []string) {
-	h := newHouse(m.t, change, func(c *Config) { c.AllowPrivatePeers, c.Chain = true, m.config.Chain })
+func (m *market) startLate(shop erc8004.ID, paid []string) {
+	h := newHouse(m.t, func(c *Config) {
+		c.AllowPrivatePeers, c.Chain = true, m.config.Chain
+		if m.db.Engine() == "postgres" {
+			c.Database = storagetest.PostgresURL(m.t)
+		}
+	})
 	h.reputation.Pace, h.reputation.Pauses = 0, nil
 	there := &market{stage: &stage{h, m.chain}}
 	h.business("mehta-too", "")

@@ -342,7 +342,7 @@ func (w *wallsWorld) holding(name string, ids []string) (found []string) {
 
 func text(v any) string {
 	if raw, ok := v.([]byte); ok {
-		return fmt.Sprintf("%s", raw)
+		return string(raw)
 	}
 	return fmt.Sprint(v)
 }

@@ -108,13 +108,10 @@ func (fs Feedbacks) retire(ctx context.Context, agent string, place int64) error
 			return err
 		}
 	}
-	for _, state := range []FeedbackState{FeedbackCounted, FeedbackWaiting} {
-		if _, err := fs.tx.write(ctx, `UPDATE feedback SET state = ?, reason = ?, next_at = NULL WHERE `+feedbackBefore,
-			string(FeedbackUncounted), string(protocol.FormerOwner), agent, string(state), place); err != nil {
-			return err
-		}
-	}
-	return nil
+	// Judged before the transfer was read: counted, not yet, or as a receipt of another shop, which was the seller's.
+	_, err := fs.tx.write(ctx, `UPDATE feedback SET state = ?, reason = ?, next_at = NULL WHERE agent = ? AND place < ? AND (state <> ? OR reason = ?)`,
+		string(FeedbackUncounted), string(protocol.FormerOwner), agent, place, string(FeedbackUncounted), string(protocol.ReceiptShop))
+	return err
 }
 
 // Unmoved forgets the transfers of a registry after a block, which the chain replaced: the identities are read
