@@ -54,6 +54,7 @@ func TestClaimedName(t *testing.T) {
 		d := &doors{t: t, n: h.Node, house: h, token: ownerToken(t, h.Node, "asha")}
 		d.takesMeetings()
 		agent, bot := h.agents(1)[0], newPair(t)
+		h.meeting.Mail = noMeetingMail
 		h.table.Gate.Directories = oneDirectory{bot, "Asha Card"}
 		byAgent := func(path, body string) []byte {
 			got := agent.ask(h, "POST", path, body)
@@ -109,6 +110,7 @@ func TestClaimedName(t *testing.T) {
 			d.good("GET", "/api/owner/meetings/"+asked.Request.ID, "", d.token, &own)
 			check("the meeting", own.Author, "Asha Menon")
 
+			p = protocol.Post{}
 			require.NoError(t, json.Unmarshal(who.send("/api/public/board", `{"kind":"offer","title":"Nameless","body":"Two."}`), &p))
 			check("without a name", p.Author, map[string]string{"bot.example": "Asha Card"}[who.known])
 		}

@@ -28,7 +28,7 @@ func (d *doors) bid(op *protocol.Operation, args map[string]any) bool {
 	case protocol.AnswerBid.Operation, protocol.ApproveBid.Operation, protocol.RemoveBid.Operation, protocol.MarkRefunded.Operation:
 		paid = true
 	case protocol.GetBid.Operation, protocol.WithdrawBid.Operation, protocol.GetPayment.Operation, protocol.ClaimPayment.Operation,
-		protocol.DisputePayment.Operation, protocol.GetOwnBid.Operation, protocol.TraceOwnPayment.Operation,
+		protocol.DisputePayment.Operation, protocol.GetOwnBid.Operation, protocol.TraceOwnPayment.Operation, protocol.TracePayment.Operation,
 		protocol.ConfirmBidPayment.Operation, protocol.DenyBidPayment.Operation:
 	default:
 		return false

@@ -28,7 +28,7 @@ func memberRows(s *spec) []specRow {
 	documents := "/.well-known/service-agents/" + s.keyid
 	ways := "page profile a2a agentCard publicContact publicMcp board "
 	author := "name handle node actor erc8004 verified method keyid proof"
-	proof := "level subject chain block checkedAt"
+	proof := "level subject chain block blockHash owner checkedAt" // two of contract §9
 	post := "id uri url kind title body tags inReplyTo root resolved resolvedBy author node replyCount createdAt untrusted_content"
 	merchant := "handle name headline category city openNow opensAt closesAt hasIdentity reputation page profile untrusted_content"
 	return []specRow{
