@@ -92,6 +92,9 @@ func (r *Reputation) Checks(ctx context.Context, _ storage.Job) (func(context.Co
 
 // conclude stores the outcome of a check, unless the feedback changed meanwhile.
 func (r *Reputation) conclude(ctx context.Context, tx *storage.Tx, f storage.Feedback, later time.Duration) error {
+	if _, err := tx.Feedbacks().Holding(ctx, f.Agent); err != nil { // locks: another process may be deciding the same
+		return err
+	}
 	now, err := tx.Feedbacks().Given(ctx, f.Agent, f.Client, f.Index)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && now.State != storage.FeedbackWaiting {
 		return nil

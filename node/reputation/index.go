@@ -316,6 +316,11 @@ func (r *Reputation) store(ctx context.Context, registry string, id erc8004.ID, 
 			touched := map[string]bool{}
 			for _, e := range part {
 				shop := shops[e.Agent.String()]
+				if !touched[shop.Agent] {
+					if _, err := tx.Feedbacks().Holding(ctx, shop.Agent); err != nil { // locks what is decided below
+						return err
+					}
+				}
 				touched[shop.Agent] = true
 				if err := r.apply(ctx, tx, shop, e, given[e.Tx+fmt.Sprint(e.LogIndex)]); err != nil {
 					return err
