@@ -220,9 +220,9 @@ func (fs Feedbacks) List(ctx context.Context, agent string, state FeedbackState,
 // Show shows or hides the feed items about the reviews of an identity that were told of a profile while it
 // was enrolled to that identity.
 func (fs Feedbacks) Show(ctx context.Context, agent, handle string, visible bool) error {
-	of := `doc ->> '$.actor.handle'`
+	of := `NULLIF(doc, '') ->> '$.actor.handle'` // a deleted item has no document
 	if fs.tx.db.engine == enginePostgres {
-		of = `doc::json #>> '{actor,handle}'`
+		of = `NULLIF(doc, '')::json #>> '{actor,handle}'`
 	}
 	_, err := fs.tx.write(ctx, `UPDATE feed SET visible = ? WHERE subject_id IN (SELECT id FROM feedback WHERE agent = ? AND state = ?) AND `+of+` = ?`,
 		visible, agent, string(FeedbackCounted), handle)
