@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"math/bits"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -88,28 +89,32 @@ func (p *plan) rows() []Rows {
 	return all
 }
 
+// columnTypes asks the catalog and not information_schema, whose views cost a hundred times as much.
+const columnTypes = `SELECT c.relname, a.attname, t.typname
+	FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid JOIN pg_type t ON t.oid = a.atttypid
+	WHERE c.relnamespace = current_schema()::regnamespace AND c.relname = ANY($1) AND a.attnum > 0 AND NOT a.attisdropped`
+
 // readTypes makes the statements with arrays of PostgreSQL.
 func (p *plan) readTypes(ctx context.Context, tables *sql.DB) error {
+	types := map[string]map[string]string{}
 	for _, b := range p.buffers {
-		rows, err := tables.QueryContext(ctx, `SELECT column_name, udt_name FROM information_schema.columns
-			WHERE table_schema = current_schema() AND table_name = $1`, b.table())
-		if err != nil {
-			return err
-		}
-		types := map[string]string{}
-		for rows.Next() {
-			var column, of string
-			if err := rows.Scan(&column, &of); err != nil {
-				return errors.Join(err, rows.Close())
-			}
-			types[column] = of
-		}
-		if err := rows.Err(); err != nil {
-			return err
-		}
-		p.whole = append(p.whole, b.arrays(types))
+		types[b.table()] = map[string]string{}
 	}
-	return nil
+	rows, err := tables.QueryContext(ctx, columnTypes, slices.Collect(maps.Keys(types)))
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+		var table, column, of string
+		if err := rows.Scan(&table, &column, &of); err != nil {
+			return errors.Join(err, rows.Close())
+		}
+		types[table][column] = of
+	}
+	for _, b := range p.buffers {
+		p.whole = append(p.whole, b.arrays(types[b.table()]))
+	}
+	return rows.Err()
 }
 
 // namedBy finds the tables that a statement names. Every word of the text counts as a
