@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -27,8 +28,7 @@ import (
 const (
 	chainID = 1337
 	// epoch is the backend's rule for finality: the last multiple of 32.
-	epoch     = 32
-	pollEvery = 25 * time.Millisecond
+	epoch = 32
 	// beatEvery keeps the head younger than any reader's max_head_age.
 	beatEvery = 5 * time.Second
 	// baseFee does not change: an eighth of 7 wei rounds to nothing. A transaction that paid
@@ -49,9 +49,8 @@ type Chain struct {
 	rpc       *rpc.Client
 	log       *slog.Logger
 	journal   *journal
-	// keystore is an empty folder that the backend insists on.
-	keystore string
-	manual   bool // a transaction gets one block and does not become final by itself; set before Mine
+	dir       string // of the backend: a socket, and a key store, which it insists on and which stays empty
+	manual    bool   // a transaction gets one block and does not become final by itself; set before Mine
 
 	mu sync.Mutex // held over every block and its journal entry
 }
@@ -64,7 +63,7 @@ func Start(listen, artifacts string, log *slog.Logger) (*Chain, error) {
 		return nil, fmt.Errorf("listen %q: %w", listen, err)
 	}
 	c := &Chain{log: log, contracts: contracts{artifacts}, journal: &journal{Version: 1}}
-	if c.keystore, err = os.MkdirTemp("", "stoa-devchain-"); err != nil {
+	if c.dir, err = os.MkdirTemp("", "stoa-devchain-"); err != nil {
 		return nil, err
 	}
 	for range 5 { // another process may take a free port before the backend does
@@ -73,9 +72,9 @@ func Start(listen, artifacts string, log *slog.Logger) (*Chain, error) {
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(c.keystore))
+		return nil, errors.Join(err, os.RemoveAll(c.dir))
 	}
-	if c.rpc, err = rpc.Dial(c.Ready.RPC); err == nil {
+	if c.rpc, err = rpc.Dial(c.socket()); err == nil {
 		err = c.deploy()
 	}
 	if err != nil {
@@ -106,13 +105,17 @@ func (c *Chain) startBackend(host, port string) (b *simulated.Backend, err error
 	}()
 	c.Ready.RPC = "http://" + net.JoinHostPort(host, port)
 	return simulated.NewBackend(funds(), func(nc *node.Config, ec *ethconfig.Config) {
-		nc.KeyStoreDir, nc.HTTPHost, nc.HTTPPort, nc.HTTPModules = c.keystore, host, int(n), []string{"eth", "net", "web3", "txpool"}
+		nc.HTTPHost, nc.HTTPPort, nc.HTTPModules = host, int(n), []string{"eth", "net", "web3", "txpool"}
+		nc.KeyStoreDir, nc.IPCPath = filepath.Join(c.dir, "keys"), c.socket()
 		rules := *params.AllDevChainProtocolChanges
 		rules.BogotaTime = nil // storage at current prices
 		ec.Genesis.Config = &rules
 		ec.Genesis.BaseFee = big.NewInt(baseFee)
 	}), nil
 }
+
+// socket is where the backend tells this program of transactions that wait.
+func (c *Chain) socket() string { return filepath.Join(c.dir, "ipc") }
 
 // Close ends the chain; everything that is not in a journal is lost. The server would wait five
 // seconds for connections that a client opened and never used, so Close waits for it only a
@@ -134,7 +137,7 @@ func (c *Chain) Close() error {
 	case err = <-done:
 	case <-time.After(250 * time.Millisecond):
 	}
-	return errors.Join(err, os.RemoveAll(c.keystore))
+	return errors.Join(err, os.RemoveAll(c.dir))
 }
 
 // deploy deploys the registries, with the deployer's first transactions.
@@ -206,39 +209,41 @@ func (c *Chain) Replay(ctx context.Context, j *journal) error {
 
 // Mine adds blocks until ctx ends.
 func (c *Chain) Mine(ctx context.Context) error {
-	every := pollEvery
-	if c.manual { // a test waits for each transaction
-		every /= 10
+	sent := make(chan common.Hash, 1024)
+	sub, err := c.rpc.EthSubscribe(ctx, sent, "newPendingTransactions")
+	if err != nil {
+		return fmt.Errorf("subscribe to pending transactions: %w", err)
 	}
-	t := time.NewTicker(every)
-	defer t.Stop()
+	defer sub.Unsubscribe()
 	beat := time.Now().Add(beatEvery)
-	var retry time.Time
+	next := time.NewTimer(0) // some may wait already
+	defer next.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case now := <-t.C:
-			waiting, err := c.waiting(ctx)
-			if err != nil {
-				return err
-			}
-			if waiting && now.After(retry) {
-				n, err := c.settle(ctx)
-				if err != nil {
-					return err
-				}
-				if n == 0 { // a transaction that cannot be included, e.g. because it paid too little
-					retry = now.Add(time.Second)
-				}
-			} else if now.After(beat) {
-				if err := c.block(ctx); err != nil {
-					return err
-				}
-			} else {
-				continue
-			}
+		case err := <-sub.Err():
+			return fmt.Errorf("pending transactions: %w", err)
+		case <-sent:
+		case <-next.C:
+		}
+		waiting, err := c.waiting(ctx)
+		n := 0
+		if err == nil && waiting {
+			n, err = c.settle(ctx)
+		} else if err == nil && !time.Now().Before(beat) {
+			err, n = c.block(ctx), 1
+		}
+		if err != nil {
+			return err
+		}
+		if n > 0 {
 			beat = time.Now().Add(beatEvery)
+		}
+		if waiting { // there may be more, or one that cannot be included, e.g. because it paid too little
+			next.Reset(time.Second)
+		} else {
+			next.Reset(time.Until(beat))
 		}
 	}
 }
