@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -34,29 +35,75 @@ type tab struct {
 	saved map[string]bool // those that were sent and did what they are for
 }
 
-// openBrowser starts Chromium with an empty profile that reaches this machine and
-// nothing else.
+// shared is what many tests of the package use and what ends after the last.
+var shared struct {
+	sync.Mutex
+	ends []func()
+}
+
+func atEnd(end func()) {
+	shared.Lock()
+	defer shared.Unlock()
+	shared.ends = append(shared.ends, end)
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for _, end := range shared.ends {
+		end()
+	}
+	os.Exit(code)
+}
+
+// sharedBrowser is the Chromium of all tests.
+var sharedBrowser = sync.OnceValues(func() (context.Context, error) {
+	ctx, end, err := startBrowser()
+	atEnd(end)
+	return ctx, err
+})
+
+// startBrowser starts a Chromium that reaches this machine and nothing else, nil when there is none.
+func startBrowser(more ...chromedp.ExecAllocatorOption) (context.Context, func(), error) {
+	program := os.Getenv(ChromiumEnv)
+	for _, name := range []string{"chromium-headless-shell", "chromium"} {
+		if program == "" {
+			program, _ = exec.LookPath(name)
+		}
+	}
+	if program == "" {
+		return nil, func() {}, nil
+	}
+	flags := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(program),
+		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(2*time.Minute),
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"))
+	all, stop := chromedp.NewExecAllocator(context.Background(), append(flags, more...)...)
+	ctx, end := chromedp.NewContext(all)
+	if err := chromedp.Do(ctx); err != nil {
+		err = fmt.Errorf("start %s: %w", program, err)
+		end()
+		stop()
+		return nil, func() {}, err
+	}
+	return ctx, func() { end(); stop() }, nil // waits for the browser, before its directory is deleted
+}
+
+// openBrowser opens a tab with nothing stored, no cookies and none of another test; with options in a
+// Chromium of its own.
 func openBrowser(t *testing.T, base string, more ...chromedp.ExecAllocatorOption) *tab {
 	t.Helper()
-	program := os.Getenv(ChromiumEnv)
-	if program == "" {
-		found, err := exec.LookPath("chromium-headless-shell")
-		if err != nil {
-			found, err = exec.LookPath("chromium")
-		}
-		if err != nil {
-			t.Skipf("%s names no browser and there is no chromium: the pages were not tried in one (make test installs it)", ChromiumEnv)
-		}
-		program = found
+	browser, err := sharedBrowser()
+	if err == nil && browser != nil && len(more) > 0 {
+		var end func()
+		browser, end, err = startBrowser(more...)
+		t.Cleanup(end)
 	}
-	flags := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir()),
-		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(2*time.Minute),
-		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"))
-	flags = append(flags, more...)
-	all, stop := chromedp.NewExecAllocator(context.Background(), flags...)
-	ctx, end := chromedp.NewContext(all)
-	t.Cleanup(func() { end(); stop() }) // waits for the browser, before its directory is deleted
-	require.NoError(t, chromedp.Do(ctx), "start %s", program)
+	require.NoError(t, err)
+	if browser == nil {
+		t.Skipf("%s names no browser and there is no chromium: the pages were not tried in one (make test installs it)", ChromiumEnv)
+	}
+	ctx, end := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+	t.Cleanup(end)
+	require.NoError(t, chromedp.Do(ctx)) // with a context that lasts: the tab ends with that of its first action
 	return &tab{ctx, t, base, map[string]bool{}, map[string]bool{}}
 }
 
@@ -64,7 +111,7 @@ func openBrowser(t *testing.T, base string, more ...chromedp.ExecAllocatorOption
 func (b *tab) newTab() *tab {
 	ctx, end := chromedp.NewContext(b.ctx)
 	b.t.Cleanup(end)
-	require.NoError(b.t, chromedp.Do(ctx)) // with a context that lasts: the tab ends with that of its first action
+	require.NoError(b.t, chromedp.Do(ctx))
 	other := *b
 	other.ctx = ctx
 	return &other

@@ -31,6 +31,7 @@ var chainProgram = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	atEnd(func() { os.RemoveAll(dir) })
 	command := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, "stoa-devchain"), ".")
 	command.Dir = "../cmd/devchain"
 	command.Env = append(os.Environ(), "CGO_ENABLED=0") // what make compiled serves

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
@@ -255,7 +256,8 @@ func TestBrowser_Meet(t *testing.T) {
 	server.Config.Handler = h.Handler()
 	server.Start()
 	t.Cleanup(server.Close)
-	b := openBrowser(t, h.Base, chromedp.Env("TZ=Europe/Berlin"))
+	b := openBrowser(t, h.Base)
+	b.do(devCall(emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Europe/Berlin"}))
 	b.screen(390, 844)
 
 	require.Equal(t, 200, b.open("/@asha"))

@@ -22,7 +22,7 @@ import (
 )
 
 // rounds is how often TestProperty calls each operation at each door with random inputs.
-const rounds = 16
+const rounds = 8
 
 // unreached are the operations that no call of TestProperty can make succeed,
 // each with the reason.

@@ -73,6 +73,7 @@ func (v *venture) own(pair key.Pair, which func(*protocol.Operation) bool) map[s
 	t.Helper()
 	ids := map[string]string{"thr": v.thread.ThreadID, "bid": v.bid.Bid.ID, "mtg": v.meeting.Request.ID, "post": v.said.ID}
 	all := map[string]toolAnswer{}
+	require.NoError(t, v.s.db.Numbered(t.Context()))
 	for _, op := range protocol.Operations() {
 		if op.Secret != "readToken" && op.Secret != "statusToken" && op != protocol.DeletePost.Operation || !which(op) || op.Doors&protocol.MCP == 0 {
 			continue

@@ -79,7 +79,7 @@ func TestSignIn_Browser(t *testing.T) {
 	acc, _, err := s.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "asha@mail.example", []string{"asha"})
 	require.NoError(t, err)
 
-	b := openBrowser(t, s.Base, chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"))
+	b := openBrowser(t, s.Base)
 	b.on(`window.ethereum = { request: asked => fetch("/test-wallet", { method: "POST", body: JSON.stringify(asked) }).then(said => said.json()) };`)
 	_, err = chromedp.Call(b.ctx, webauthn.Enable, webauthn.EnableParams{})
 	require.NoError(t, err)

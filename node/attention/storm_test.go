@@ -448,7 +448,7 @@ func TestModel(t *testing.T) {
 		case soak:
 			rounds, steps = 4*rounds, 1375
 		case postgres:
-			steps = 75
+			steps = 40
 		}
 		if w.config.URL != "" {
 			s.rooms = append(s.rooms, w.another())

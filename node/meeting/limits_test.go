@@ -200,8 +200,8 @@ func TestUnconfirmed(t *testing.T) {
 			require.Equal(w.t, 300-half, n, "the owner sees how many gave way")
 			return err
 		}))
-		for range 24 * 12 { // the jobs of five minutes at a time
-			w.pass(5*time.Minute + time.Second)
+		for range 24 {
+			w.pass(time.Hour + time.Minute)
 			w.runJobs()
 		}
 		_, err := does(w, w.Get, protocol.Caller{}, input(first[0]))
