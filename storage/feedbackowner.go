@@ -157,17 +157,23 @@ func (fs Feedbacks) Near(ctx context.Context, agent, client string, at time.Time
 	return err == nil, orNothing(err)
 }
 
+func feedbackUsed(names int) string {
+	return `SELECT count(*) FROM feedback_proof WHERE name IN (` + marks(names) + `) AND feedback <> ?`
+}
+
+const feedbackByProof = `SELECT ` + feedbackColumns + ` FROM feedback WHERE id = (SELECT feedback FROM feedback_proof WHERE name = ?)`
+
 // Used reports whether other feedback has used up one of the names.
 func (fs Feedbacks) Used(ctx context.Context, id string, names []string) (bool, error) {
 	if len(names) == 0 {
 		return false, nil
 	}
 	var n int
-	err := fs.tx.row(ctx, `SELECT count(*) FROM feedback_proof WHERE name IN (`+marks(len(names))+`) AND feedback <> ?`, append(toAny(names), id)...).Scan(&n)
+	err := fs.tx.row(ctx, feedbackUsed(len(names)), append(toAny(names), id)...).Scan(&n)
 	return n > 0, err
 }
 
 // ByProof returns the counted feedback that used up a name; ErrNotFound when none did.
 func (fs Feedbacks) ByProof(ctx context.Context, name string) (Feedback, error) {
-	return scanFeedback(fs.tx.row(ctx, `SELECT `+feedbackColumns+` FROM feedback WHERE id = (SELECT feedback FROM feedback_proof WHERE name = ?)`, name))
+	return scanFeedback(fs.tx.row(ctx, feedbackByProof, name))
 }

@@ -85,6 +85,10 @@ func skew(t *testing.T, db *storage.DB, scale int) {
 			tx.Callbacks().Insert(ctx, &storage.StoredCallback{ID: "msg_0", State: protocol.CallbackDone, Handle: "asha"}))
 	})
 	copies(100_000, "thread", `id = 'thr_0'`, map[string]string{"id": "id || CAST(s AS TEXT)"})
+	write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+		return errors.Join(begins(ctx, tx, "thr_sold", soldAgent, "0xa", 5), begins(ctx, tx, "thr_began", soldAgent+"7", "0xa", 5))
+	})
+	copies(100_000, "thread", `id = 'thr_began'`, map[string]string{"id": "id || CAST(s AS TEXT)", "agent": "agent || CAST(s AS TEXT)"})
 	copies(100_000, "callback", `id = 'msg_0'`, map[string]string{"id": "'msg_9' || CAST(s AS TEXT)", "thread_id": "CAST(s AS TEXT)"})
 
 	// What is kept for some time: the first rows are of long ago, as many at each
@@ -148,6 +152,11 @@ var grown = []struct {
 	name string
 	run  func(ctx context.Context, db *storage.DB) error
 }{
+	{"a sale ends what was begun", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
+		ended, _, err := tx.Begun().End(ctx, storage.Sale{Agent: soldAgent, Owner: "0xb", Block: 7})
+		names, list := tx.Begun().List(ctx, "eip155:1:0x1", "", 100)
+		return errors.Join(err, list, found(ended, nil), found(len(names), nil))
+	})},
 	{"claim jobs", func(ctx context.Context, db *storage.DB) error {
 		jobs, _, err := db.ClaimJobs(ctx, "growth", 8, time.Minute)
 		if err == nil && len(jobs) != 8 {

@@ -68,6 +68,12 @@ var grownReviews = []struct {
 	{"trim what does not count", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Feedbacks().Trim(ctx, reviewedAgent, protocol.MaxUncountedReviews)
 	})},
+	{"what decides of feedback", reading(func(ctx context.Context, tx *storage.Tx) error {
+		_, near := tx.Feedbacks().Near(ctx, reviewedAgent, "0x2", start, 24*time.Hour)
+		_, used := tx.Feedbacks().Used(ctx, "rev_x", []string{"payment 7", "payment x"})
+		_, err := tx.Feedbacks().ByProof(ctx, "payment 7")
+		return errors.Join(near, used, err)
+	})},
 	{"release an order", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Feedbacks().Release(ctx, storage.Feedback{ID: "rev_a7", Proof: "payment 7"})
 	})},
