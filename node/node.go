@@ -333,6 +333,7 @@ func (n *Node) jobs(ctx context.Context) error {
 	n.worker.Handle(storage.ImportJob, n.archive.Resume)
 	keep := operate.Upkeep{DB: n.db}
 	n.worker.Handle(storage.PruneJob, keep.Prune)
+	n.worker.Handle(storage.ScrubJob, keep.Scrub)
 	n.worker.Handle(storage.HoursJob, keep.Hours)
 	n.worker.Handle(storage.AdoptJob, keep.Adopt)
 	n.worker.Handle(storage.DropJob, keep.DropThreads)

@@ -38,6 +38,7 @@ const (
 	UnfollowJob  JobKind = "unfollow"     // stops following a board
 	ProbeJob     JobKind = "probe"        // asks which agents are alive; one runs at a time over all processes
 	PruneJob     JobKind = "prune"        // deletes expired rows, as in the table of docs/OPERATIONS.md
+	ScrubJob     JobKind = "scrub"        // removes words of what was deleted from the file of SQLite
 	HoursJob     JobKind = "hours"        // computes "open now" of merchants whose stored interval is over
 	AdoptJob     JobKind = "adopt"        // joins replies to a parent that arrived after them; the arguments are the id of the parent
 	ShopWordsJob JobKind = "shop-words"   // computes what a merchant with a large catalog is found by; the arguments are the handle
@@ -78,7 +79,7 @@ func JobKinds() []JobKind {
 	return []JobKind{
 		ProcessJob, DeliverJob, SubmitJob, EraseJob, PullJob, RecheckJob, EvictJob,
 		NoticeJob, MailJob, WebhookJob, SignInJob, ConfirmJob, AddressJob, FormerJob, SecurityJob,
-		CallbackJob, SilenceJob, ImportJob, FollowJob, UnfollowJob, ProbeJob, PruneJob, HoursJob, AdoptJob, DropJob, ShopWordsJob, DropItemsJob,
+		CallbackJob, SilenceJob, ImportJob, FollowJob, UnfollowJob, ProbeJob, PruneJob, ScrubJob, HoursJob, AdoptJob, DropJob, ShopWordsJob, DropItemsJob,
 		BidDueJob, BidLinkJob, BidCancelJob, BidPollJob, PayEventJob, RefundJob, BidUpdateJob,
 		MeetingDueJob, MeetingMailJob, MeetingRemindJob, MeetingUpdateJob, CalendarCheckJob, CalendarBusyJob,
 		CalendarEventJob, FeedbackJob, FeedbackCheckJob,

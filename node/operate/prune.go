@@ -14,6 +14,7 @@ import (
 
 const (
 	pruneEvery   = time.Hour
+	scrubEvery   = 24 * time.Hour
 	keepJobs     = 14 * 24 * time.Hour // finished and dead jobs, for the operator's questions
 	keepRemote   = 60 * 24 * time.Hour // fetched actors and keys
 	keepRanks    = 6 * time.Hour       // versions of the directory's lists, for walks under way
@@ -36,11 +37,20 @@ type Upkeep struct{ DB *storage.DB }
 
 // Enqueue queues the first of each.
 func (u Upkeep) Enqueue(ctx context.Context, tx *storage.Tx) error {
-	return errors.Join(enqueuePrune(ctx, tx), enqueueHours(ctx, tx))
+	return errors.Join(enqueuePrune(ctx, tx), enqueueScrub(ctx, tx), enqueueHours(ctx, tx))
 }
 
 func enqueuePrune(ctx context.Context, tx *storage.Tx) error {
 	return tx.Enqueue(ctx, storage.Job{Kind: storage.PruneJob, Lane: string(storage.PruneJob), Dedupe: string(storage.PruneJob), RunAt: tx.Now.Add(pruneEvery)})
+}
+
+func enqueueScrub(ctx context.Context, tx *storage.Tx) error {
+	return tx.Enqueue(ctx, storage.Job{Kind: storage.ScrubJob, Lane: string(storage.ScrubJob), Dedupe: string(storage.ScrubJob), RunAt: tx.Now.Add(scrubEvery)})
+}
+
+// Scrub is the handler of ScrubJob.
+func (u Upkeep) Scrub(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
+	return enqueueScrub, u.DB.Scrub(ctx)
 }
 
 // A step deletes a bounded number of rows and returns how many.

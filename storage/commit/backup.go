@@ -37,3 +37,24 @@ func (db *DB) Backup(ctx context.Context, path string) error {
 	}
 	return nil
 }
+
+// EmptyLog empties the write-ahead log of a SQLite database, and reports false when a reader or a write still needs it.
+func (db *DB) EmptyLog(ctx context.Context) (empty bool, err error) {
+	source, err := filepath.Abs(db.config.Path)
+	if err != nil {
+		return false, fmt.Errorf("empty the log: %w", err)
+	}
+	own, err := sql.Open("sqlite", sqliteDSN(source, "&_pragma=busy_timeout(50)")) // writes wait as long
+	if err != nil {
+		return false, fmt.Errorf("empty the log: %w", err)
+	}
+	defer own.Close()
+	var busy, frames, moved int
+	if err := own.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &frames, &moved); err != nil {
+		if passing(err) {
+			return false, nil
+		}
+		return false, fmt.Errorf("empty the log: %w", err)
+	}
+	return busy == 0, nil
+}

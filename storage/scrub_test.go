@@ -1,0 +1,103 @@
+package storage_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"stoa/protocol"
+	"stoa/storage"
+	"stoa/storage/storagetest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// held counts a word, as it was written or folded, in the files of a SQLite database.
+func held(t *testing.T, path, word string) (n int) {
+	t.Helper()
+	files, err := filepath.Glob(path + "*")
+	require.NoError(t, err)
+	for _, f := range files {
+		raw, err := os.ReadFile(f)
+		require.NoError(t, err)
+		n += bytes.Count(bytes.ToLower(raw), []byte(word))
+	}
+	return n
+}
+
+// TestScrub: after a scrub no byte of the files has a word of what was deleted, and what is left is found.
+func TestScrub(t *testing.T) {
+	t.Parallel()
+	const marker = "zzqmarker"
+	path := filepath.Join(t.TempDir(), "stoa.db")
+	storagetest.Migrated(t, path)
+	db := storagetest.OpenConfig(t, storage.Config{Path: path})
+	var gone []string
+	for n := range 300 {
+		p := samplePost(start.Add(time.Duration(n)*time.Second), int64(n))
+		p.Body = "common"
+		if n%10 == 0 {
+			p.Title, p.Body, p.Tags = marker+" title", fmt.Sprintf("common %s%d", marker, n), []string{marker}
+			gone = append(gone, p.ID)
+		}
+		store(t, db, p)
+	}
+	put := func(handle, text string) {
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person, Description: text}})
+			return err
+		})
+	}
+	put("asha", "common weaver")
+	put("ravi", "common "+marker)
+	require.NotZero(t, held(t, path, marker))
+	write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+		for _, id := range gone {
+			if err := tx.Posts().SetState(ctx, id, protocol.Deleted, ""); err != nil {
+				return err
+			}
+		}
+		return tx.Profiles().Delete(ctx, "ravi")
+	})
+	write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+		_, err := tx.Profiles().PruneRanks(ctx, time.Now().Add(time.Hour))
+		return err
+	})
+	require.NoError(t, db.Scrub(t.Context()))
+	require.Zero(t, held(t, path, marker))
+	require.NotZero(t, held(t, path, "weaver"))
+	require.Len(t, walkBoard(t, db, protocol.BoardQuery{Q: "common"}), 300-len(gone))
+	require.NoError(t, db.Scrub(t.Context()), "again, with nothing to do")
+}
+
+// TestScrub_Upgrade: what a file of an earlier version still holds leaves it when it is brought up.
+func TestScrub_Upgrade(t *testing.T) {
+	t.Parallel()
+	const marker = "zzqmarker"
+	path := filepath.Join(t.TempDir(), "stoa.db")
+	storagetest.Migrated(t, path)
+	old, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	for _, text := range []string{
+		`PRAGMA secure_delete = OFF`,
+		`WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < 500)
+			INSERT INTO audit (at, actor, action, subject, detail) SELECT n, 'x', 'flag', 'x', '` + marker + `' || n FROM series`,
+		`INSERT INTO post_word (rowid, words) VALUES (1, ' ` + marker + ` kept'), (2, ' other')`,
+		`INSERT INTO post_word (post_word, rowid, words) VALUES ('delete', 1, ' ` + marker + ` kept')`,
+		`DELETE FROM audit`,
+		`DELETE FROM goose_db_version WHERE version_id >= 101`,
+	} {
+		_, err := old.ExecContext(t.Context(), text)
+		require.NoError(t, err, text)
+	}
+	require.NoError(t, old.Close())
+	require.NotZero(t, held(t, path, marker))
+	db := storagetest.OpenConfig(t, storage.Config{Path: path})
+	require.NoError(t, db.Scrub(t.Context()))
+	require.Zero(t, held(t, path, marker))
+}
