@@ -108,7 +108,7 @@ func BenchmarkMeetings(b *testing.B) {
 
 // openTimes is the target of the open times of the first owner for 31 days.
 func openTimes(from time.Time) string {
-	return fmt.Sprintf("/api/public/agents/%s/meetings?from=%s&to=%s", meetingOwner(0), from.Format(time.RFC3339),
+	return fmt.Sprintf("/api/public/agents/%s/meetings?limit=1000&from=%s&to=%s", meetingOwner(0), from.Format(time.RFC3339),
 		from.Add(protocol.MaxSlotRange).Format(time.RFC3339))
 }
 
