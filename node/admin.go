@@ -14,6 +14,7 @@ import (
 	"stoa/identity/key"
 	"stoa/node/account"
 	"stoa/node/archive"
+	"stoa/node/attention"
 	"stoa/node/board"
 	"stoa/node/credential"
 	"stoa/node/directory"
@@ -99,6 +100,7 @@ func (a *Admin) bind(b *board.Board, accounts *account.Accounts, enrol credentia
 	dispatch.Bind(t, protocol.TokensOf, accounts.TokensOf)
 	dispatch.BindFile(t, protocol.ImportFor, a.archive.ImportFor)
 	dispatch.Bind(t, protocol.NewEpoch, b.NewEpoch)
+	dispatch.Bind(t, protocol.TracePayment, (&attention.Attention{Base: a.Base}).Trace)
 	return t.Complete(protocol.LocalOperations())
 }
 

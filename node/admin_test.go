@@ -3,6 +3,10 @@ package node
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/identity"
 	"stoa/identity/key"
 	"stoa/node/dispatch"
 	"stoa/protocol"
@@ -31,6 +36,27 @@ func TestAdmin_Local(t *testing.T) {
 		require.Nil(t, protocol.Lookup(op.Name), "no document lists it")
 	}
 	require.Equal(t, protocol.NotFound, protocol.CodeOf(a.DeleteProfile(t.Context(), "nobody")))
+}
+
+// TestAdmin_Commands: every operation that a command of stoa admin does is bound there too.
+func TestAdmin_Commands(t *testing.T) {
+	t.Parallel()
+	a := newHouse(t).Admin()
+	files, err := filepath.Glob("../cmd/stoa/admin*.go")
+	require.NoError(t, err)
+	done := regexp.MustCompile(`(?:node\.Do\(ctx, a|do\(all, w), protocol\.(\w+)`)
+	tried := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, m := range done.FindAllStringSubmatch(string(text), -1) {
+			name := strings.ToLower(regexp.MustCompile(`\B([A-Z])`).ReplaceAllString(m[1], "_$1"))
+			_, err := a.table.Invoke(t.Context(), dispatch.Request{Op: name, Args: []byte(`{}`), Evidence: identity.Evidence{Operator: true}})
+			require.NotContains(t, fmt.Sprint(err), "no operation of that name", "%s does %s", file, m[1])
+			tried++
+		}
+	}
+	require.Greater(t, tried, 25)
 }
 
 // TestAdmin_Rules: the operator's commands keep the rules of the operations, and the
