@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -63,5 +64,26 @@ func TestCheck_Reviews(t *testing.T) {
 			require.Contains(t, plan, "INDEX "+index+" ")
 			require.NotContains(t, plan, "TEMP B-TREE", index)
 		}
+	})
+}
+
+// TestFeedbacks_ShowDeleted: a deleted item of the feed, which has no document, does not stop that the others of an identity's
+// reviews are shown or hidden.
+func TestFeedbacks_ShowDeleted(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		for _, text := range []string{
+			insertOne("rev_a", "counted", "NULL"), strings.Replace(insertOne("rev_b", "counted", "NULL"), "1, 7, 7", "2, 8, 8", 1),
+			`INSERT INTO feed (seq, id, type, subject_id, visible, doc, n) VALUES (1, 'feed_1', 'review', 'rev_a', FALSE, '', 1),
+				(2, 'feed_2', 'review', 'rev_b', FALSE, '{"actor":{"handle":"rao"}}', 2), (3, 'feed_3', 'board_post', 'post_x', FALSE, '', 3)`,
+		} {
+			require.NoError(t, storage.Exec(t.Context(), db, text), text)
+		}
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Feedbacks().Show(ctx, reviewedAgent, "rao", true) })
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			shown, err := storage.Count(ctx, tx, `feed WHERE visible`)
+			require.Equal(t, 1, shown)
+			return err
+		})
 	})
 }
