@@ -101,8 +101,8 @@ func (d *desk) keep(handle string, c protocol.OrderReceiptClaims, token string, 
 // given is new feedback of the buyer that waits.
 func (d *desk) given() storage.Feedback {
 	d.n++
-	return storage.Feedback{ID: protocol.NewID(protocol.ReviewID, d.now), Agent: agent1, Client: buyer, Index: d.n, Block: 100, Place: storage.FeedbackPlace(100, d.n),
-		At: d.now, State: storage.FeedbackWaiting, Reason: protocol.ReviewIsChecked, Rating: 90_00, Doc: storage.FeedbackDoc{Confirmed: true}}
+	return storage.Feedback{ID: protocol.NewID(protocol.ReviewID, d.now), Agent: agent1, Client: buyer, Index: d.n, Block: 100,
+		Place: storage.FeedbackPlace(100, d.n), At: d.now, State: storage.FeedbackWaiting, Reason: protocol.ReviewIsChecked, Rating: 90_00, Doc: storage.FeedbackDoc{Confirmed: true}}
 }
 
 // with is feedback with a receipt whose signature was verified.
@@ -180,9 +180,10 @@ func TestSettle(t *testing.T) {
 			paid(d, f)
 			moved(d, f.Doc.PaidPlace+1, d.now)
 		}},
-		"a receipt that nobody stored":      {want: protocol.ReceiptUnknown},
-		"a receipt of the shop that had it": {want: protocol.ReceiptShop, keep: func(d *desk, c protocol.OrderReceiptClaims, token string) { d.keep("mehta", c, token, nil) }},
-		"a revoked receipt":                 {keep: kept(func(s *storage.StoredReceipt) { s.RevokedAt = new(time.Now()) }), want: protocol.ReceiptRevoked},
+		"a receipt that nobody stored": {want: protocol.ReceiptUnknown},
+		"a receipt of the shop that had it": {want: protocol.ReceiptShop,
+			keep: func(d *desk, c protocol.OrderReceiptClaims, token string) { d.keep("mehta", c, token, nil) }},
+		"a revoked receipt": {keep: kept(func(s *storage.StoredReceipt) { s.RevokedAt = new(time.Now()) }), want: protocol.ReceiptRevoked},
 		"an order that was refunded": {want: protocol.OrderRefunded, keep: kept(func(s *storage.StoredReceipt) {
 			s.Adjustments = []protocol.Adjustment{{ID: "1", Type: "refund", Status: "completed", Totals: []protocol.OrderTotal{{Type: "total", Amount: -180_00}}}}
 		})},
@@ -377,51 +378,5 @@ func TestAnnounce(t *testing.T) {
 		d.keep("rao", c, token, nil)
 		require.Equal(t, protocol.ByReceipt, d.settles(d.with(c, token)).Reason, name)
 		require.Equal(t, [3]int64{1, 90_00, 0}, d.sum(), name)
-	}
-}
-
-// TestReadFile: a file that is the one of its event, and what it names as proof.
-func TestReadFile(t *testing.T) {
-	t.Parallel()
-	hash := "0x" + strings.Repeat("ab", 32)
-	proof := func(from, chain, tx string) string {
-		return fmt.Sprintf(`,"proofOfPayment":{"fromAddress":%q,"toAddress":"0x1","chainId":%q,"txHash":%q}`, from, chain, tx)
-	}
-	good := `{"agentRegistry":"` + registry + `","agentId":1,"clientAddress":"eip155:1:` + buyer + `","createdAt":"x","value":90,"valueDecimals":0`
-	for name, tt := range map[string]struct {
-		file string
-		want protocol.ReviewReason
-	}{
-		"a payment of the client":           {good + proof(buyer, "1", hash), ""},
-		"a payment of the client's account": {good + proof("eip155:1:"+buyer, "1", hash), ""},
-		"a payment that names nobody":       {good + proof("", "1", hash), ""},
-		"a payment of somebody else":        {good + proof(owner1, "1", hash), protocol.PaymentNothing},
-		"a payment on another chain":        {good + proof(buyer, "2", hash), protocol.PaymentChain},
-		"a payment without a transaction":   {good + proof(buyer, "1", "0x12"), protocol.PaymentUnknown},
-		"a receipt":                         {good + `,"orderReceipt":"a.b.c"`, ""},
-		"nothing":                           {good, protocol.NoProof},
-		"another registry":                  {strings.Replace(good, "aa\"", "ab\"", 1) + proof(buyer, "1", hash), protocol.FileDiffers},
-		"another agent":                     {strings.Replace(good, `"agentId":1`, `"agentId":2`, 1) + proof(buyer, "1", hash), protocol.FileDiffers},
-		"another client":                    {strings.Replace(good, buyer, owner1, 1) + proof(buyer, "1", hash), protocol.FileDiffers},
-		"another value":                     {strings.Replace(good, `"value":90`, `"value":91`, 1) + proof(buyer, "1", hash), protocol.FileDiffers},
-		"other decimals":                    {strings.Replace(good, `"valueDecimals":0`, `"valueDecimals":1`, 1) + proof(buyer, "1", hash), protocol.FileDiffers},
-		"no decimals":                       {strings.Replace(good, `,"valueDecimals":0`, "", 1) + proof(buyer, "1", hash), protocol.MalformedFile},
-		"no time":                           {strings.Replace(good, `"createdAt":"x",`, "", 1) + proof(buyer, "1", hash), protocol.MalformedFile},
-	} {
-		d := &desk{now: time.Now()}
-		f := d.given()
-		file := []byte(tt.file + "}")
-		sum := erc8004.FeedbackHash(file)
-		f.Doc.Value, f.Doc.Hash = "90", fmt.Sprintf("0x%x", sum)
-		if readFile(&f, file); tt.want != "" {
-			require.Equal(t, tt.want, f.Reason, name)
-			require.Equal(t, storage.FeedbackUncounted, f.State, name)
-			continue
-		}
-		require.Equal(t, storage.FeedbackWaiting, f.State, name)
-		f = d.given()
-		f.Doc.Value, f.Doc.Hash = "90", "0x00"
-		readFile(&f, file)
-		require.Equal(t, protocol.HashMismatch, f.Reason, name)
 	}
 }
