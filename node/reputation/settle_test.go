@@ -102,7 +102,8 @@ func (d *desk) keep(handle string, c protocol.OrderReceiptClaims, token string, 
 func (d *desk) given() storage.Feedback {
 	d.n++
 	return storage.Feedback{ID: protocol.NewID(protocol.ReviewID, d.now), Agent: agent1, Client: buyer, Index: d.n, Block: 100,
-		Place: storage.FeedbackPlace(100, d.n), At: d.now, State: storage.FeedbackWaiting, Reason: protocol.ReviewIsChecked, Rating: 90_00, Doc: storage.FeedbackDoc{Confirmed: true}}
+		Place: storage.FeedbackPlace(100, d.n), At: d.now, State: storage.FeedbackWaiting, Reason: protocol.ReviewIsChecked, Rating: 90_00,
+		Doc: storage.FeedbackDoc{Confirmed: true}}
 }
 
 // with is feedback with a receipt whose signature was verified.
