@@ -5,7 +5,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 GOBUILD  = CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 PKG     ?= ./...
 
-.PHONY: build release profile dev test race soak registries postgres lint screenshots fuzz bench bench-lists bench-processes generate fmt help
+.PHONY: build release profile dev test race soak registries postgres lint screenshots fuzz mutants bench bench-lists bench-processes generate fmt help
 
 build: ## build ./stoa and ./stoa-devchain (the default)
 	$(GOBUILD) -o stoa ./cmd/stoa
@@ -40,6 +40,9 @@ screenshots: ## a picture of every page, phone and desk, light and dark, in data
 
 fuzz: ## every fuzz target for FUZZTIME (1m)
 	.ci/fuzz $(PKG)
+
+mutants: ## what the tests of money, decisions and scopes, or PKG, do not notice of changes to the code, for BUDGET (10m)
+	.ci/mutants $(PKG)
 
 soak: ## long runs for BUDGET (10m): growth up to a full node, kills, crashes of PostgreSQL, random inputs, models
 	.ci/soak

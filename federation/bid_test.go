@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"testing"
 	"time"
 
@@ -133,14 +132,63 @@ func TestBidOfAnotherOrigin(t *testing.T) {
 		}
 		require.Len(t, b.bidsInFeed(), want, name)
 	}
-	undo, err := json.Marshal(b.f.site.Withdraw(here.Subject.ID, 9, a.tick.now()))
-	require.NoError(t, err)
-	var act activity.Activity
-	require.NoError(t, json.Unmarshal(undo, &act))
-	act.Actor = activity.Refs{board}
-	effect, err := b.f.readUndo(s, &act)
-	require.NoError(t, err)
-	require.NoError(t, b.write(effect))
-	own := func(i protocol.FeedItem) bool { return i.Subject.ID == here.Subject.ID }
-	require.True(t, slices.ContainsFunc(b.bidsInFeed(), own), "another node cannot take back a bid of this one")
+	undo := func(bid, actor string) {
+		o := b.f.site.Withdraw("", 9, a.tick.now())
+		o["actor"], o["object"].(activity.Object)["object"] = actor, bid
+		raw, err := json.Marshal(o)
+		require.NoError(t, err)
+		var act activity.Activity
+		require.NoError(t, json.Unmarshal(raw, &act))
+		effect, err := b.f.readUndo(s, &act)
+		require.NoError(t, err)
+		require.NoError(t, b.write(effect))
+	}
+	theirs, others := a.bid(protocol.Author{Name: "Ada"}), "https://c.example/ap/bids/"+protocol.NewID(protocol.BidID, a.tick.now())
+	settle(t, a, b)
+	require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error {
+		at := a.tick.now()
+		item := protocol.FeedItem{At: at, Type: protocol.FeedAttentionBid, ID: protocol.RemoteID(protocol.FeedID, at, others), Node: new("c.example"),
+			Subject: protocol.Subject{Kind: "bid", ID: protocol.RemoteID(protocol.BidID, at, others), Title: "Silk"}}
+		return tx.Bids().Publish(ctx, "", others, item)
+	}))
+	all := b.bidsInFeed()
+	own, theirURI := b.base+"/ap/bids/"+here.Subject.ID, a.base+"/ap/bids/"+theirs.Subject.ID
+	for bid, actors := range map[string][]string{
+		own: {board}, others: {board, protocol.BoardID("https://c.example")},
+		theirURI: {protocol.BoardID(b.base), protocol.BoardID("https://c.example"), a.base + "/ap/agents/ada"},
+	} {
+		for _, actor := range actors {
+			undo(bid, actor)
+			require.Equal(t, all, b.bidsInFeed(), "%s takes back %s", actor, bid)
+		}
+	}
+	undo(theirURI, board)
+	require.Len(t, b.bidsInFeed(), len(all)-1)
+
+	// What others told is offered to nobody, whatever the log says.
+	for _, item := range b.bidsInFeed() {
+		b.read(func(ctx context.Context, tx *storage.Tx) error {
+			raw, err := b.f.bidEntry(ctx, tx, storage.LogEntry{Seq: 9, Kind: storage.LogCreate, ObjectID: item.Subject.ID, At: a.tick.now()})
+			require.Equal(t, item.Node == nil, raw != nil, item.Subject.Title)
+			return err
+		})
+	}
+}
+
+// TestBidOfASilencedNode: the feed has nothing of a node that the operator silenced or refuses.
+func TestBidOfASilencedNode(t *testing.T) {
+	t.Parallel()
+	for policy, want := range map[storage.Policy]int{"": 1, storage.PolicyTrusted: 1, storage.PolicySilence: 0, storage.PolicyReject: 0} {
+		a, b := two(t, nil)
+		b.follow(a)
+		require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error {
+			if policy == "" {
+				return nil
+			}
+			return tx.Peers().SetPolicy(ctx, storage.HostPolicy{Host: "a.example", Policy: policy})
+		}))
+		a.bid(protocol.Author{Name: "Ada"})
+		settle(t, a, b)
+		require.Len(t, b.bidsInFeed(), want, policy)
+	}
 }

@@ -126,3 +126,20 @@ func TestAttack_LogPagesNotInMemory(t *testing.T) {
 	a.f.Handler().ServeHTTP(w, r)
 	require.Equal(t, 200, w.Code)
 }
+
+// TestEntry_Redacted: an entry that was redacted announces nothing, whatever its post is by now.
+func TestEntry_Redacted(t *testing.T) {
+	t.Parallel()
+	a, _ := two(t, nil)
+	p := a.post(nil)
+	a.read(func(ctx context.Context, tx *storage.Tx) error {
+		for _, kind := range []storage.LogKind{storage.LogCreate, storage.LogUpdate} {
+			for _, redacted := range []bool{false, true} {
+				raw, err := a.f.innerOf(ctx, tx, storage.LogEntry{Seq: 1, Kind: kind, ObjectID: p.ID, At: p.CreatedAt, Redacted: redacted})
+				require.NoError(t, err)
+				require.Equal(t, redacted, raw == nil, kind)
+			}
+		}
+		return nil
+	})
+}

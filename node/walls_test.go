@@ -99,7 +99,7 @@ func TestWalls(t *testing.T) {
 			t.Errorf("%s names a thing by %q and has no row in walls: whose is it?", op.Name, names)
 			continue
 		}
-		if row == public || row == ofTicket { // the one has no strangers; the other names nothing but by its secret, which the tests of its room try
+		if row == public || row == ofTicket { // the one has no strangers; the other names nothing but by its secret: TestSecrets
 			continue
 		}
 		t.Run(op.Name, func(t *testing.T) {

@@ -164,12 +164,11 @@ func TestEnrolment(t *testing.T) {
 		})
 		require.ErrorIs(t, enrol("asha", token7, "k3", "0xb", ""), storage.ErrKeyTaken)
 
-		// The key by which a profile is enrolled ends with it, also one that another identity had first.
-		put(storage.AgentKey{Handle: "bina", Thumbprint: "k7", Identity: token7})
-		require.NoError(t, enrol("bina", token8, "k7", "0xc", ""))
+		// The key by which a profile is enrolled ends with it, also one that was registered later.
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			return tx.Keys().Put(ctx, storage.AgentKey{Handle: "bina", Thumbprint: "k7", PublicJWK: []byte(`{}`)})
+			return tx.Enrolments().Begin(ctx, "operator", storage.Enrolment{Handle: "bina", ERC8004: token8, KeyID: "k7", Owner: "0xc"}, nil)
 		})
+		put(storage.AgentKey{Handle: "bina", Thumbprint: "k7"})
 		require.NoError(t, end(get(token8), protocol.EndedByOwner))
 		require.NotNil(t, key("k7").RetiredAt)
 

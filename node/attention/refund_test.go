@@ -200,3 +200,24 @@ func TestRefund_ByHand(t *testing.T) {
 		})
 	}
 }
+
+// TestRefund_Week: a refund that the provider refuses is asked for each day of a week, and no longer.
+func TestRefund_Week(t *testing.T) {
+	t.Parallel()
+	w := single(t)
+	v := w.market(protocol.AttentionDraft{Slots: 1})
+	one, err := w.bids(keyed(1), "700")
+	require.NoError(t, err)
+	require.Equal(t, "live", w.delivers(v.pays(one.Bid.ID, 700_00)))
+	v.refund = pay.Fail(pay.ErrRefused, "the balance is too low")
+	w.removed(one.Bid.ID)
+	for range 9 {
+		w.pass(25 * time.Hour)
+		w.runJobs(nil)
+	}
+	v.refund = nil
+	w.pass(25 * time.Hour)
+	w.runJobs(nil)
+	require.Equal(t, protocol.BidRefundFailed, w.bid(one.Bid.ID).State)
+	require.Empty(t, v.refunds)
+}

@@ -92,6 +92,30 @@ func TestBlocked(t *testing.T) {
 	}
 }
 
+// TestBid_OnNode: one bidder has few unpaid bids on all boards together.
+func TestBid_OnNode(t *testing.T) {
+	t.Parallel()
+	w := single(t)
+	w.byUPI()
+	w.opened(protocol.AttentionDraft{Slots: 2})
+	var last protocol.BidReceipt
+	for _, handle := range []string{"b1", "b2", "b3"}[:protocol.MaxOpenOnNode] {
+		w.person(handle, protocol.Person)
+		_, err := w.account(handle, upiDraft)
+		require.NoError(t, err)
+		_, err = w.board(handle, protocol.AttentionDraft{Slots: 2})
+		require.NoError(t, err)
+		last = w.bidsOn(handle, keyed(1))
+	}
+	_, err := w.bids(keyed(1), "700")
+	require.Equal(t, protocol.Conflict, protocol.CodeOf(err))
+	w.bidsOn("b1", keyed(2))
+	_, err = does(w, w.Withdraw, protocol.Caller{}, protocol.BidInput{ID: last.Bid.ID, StatusToken: last.StatusToken})
+	require.NoError(t, err)
+	_, err = w.bids(keyed(1), "700")
+	require.NoError(t, err)
+}
+
 func (w *world) free() int {
 	w.t.Helper()
 	b, err := w.readBoard()

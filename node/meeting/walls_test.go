@@ -220,3 +220,29 @@ func TestConfirmation_Limit(t *testing.T) {
 	}
 	require.NoError(t, w.use(linkIn(w.sent[1].Text), protocol.MeetingLinkConfirm), "when there is room")
 }
+
+// TestConfirmation_Meanwhile: what the person decided after the letter was sent holds for its link.
+func TestConfirmation_Meanwhile(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		change func(context.Context, *storage.Tx, *world) error
+		want   protocol.Code
+	}{
+		"the domain was blocked": {func(ctx context.Context, tx *storage.Tx, w *world) error {
+			return tx.ContactBlocks().Insert(ctx, &storage.ContactBlock{ID: protocol.NewID(protocol.BlockID, tx.Now), Handle: "asha", Writer: "domain:example.org",
+				Names: []string{"domain:example.org"}})
+		}, protocol.ContactRefused},
+		"requests are not taken any more": {func(ctx context.Context, tx *storage.Tx, w *world) error {
+			_, err := w.PutSettings(ctx, tx, owner("asha"), protocol.MeetingDraft{Owned: protocol.Owned{Handle: "asha"}, MeetingRules: always()})
+			return err
+		}, protocol.Conflict},
+	} {
+		w := single(t, true)
+		r := w.asked(1, start.Add(24*time.Hour))
+		w.runJobs()
+		require.Len(t, w.sent, 1, name)
+		require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error { return tt.change(ctx, tx, w) }), name)
+		require.Equal(t, tt.want, protocol.CodeOf(w.use(linkIn(w.sent[0].Text), protocol.MeetingLinkConfirm)), name)
+		require.Equal(t, protocol.MeetingUnconfirmed, w.get(r).State, name)
+	}
+}

@@ -1,9 +1,11 @@
 package reputation
 
 import (
+	"fmt"
 	"math/big"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -90,6 +92,52 @@ func TestEvents(t *testing.T) {
 	}
 	f := feedbackOf(event, shop)
 	require.True(t, readPayment(&f, erc8004.Payment{}, 1), "perhaps later")
+}
+
+// TestReadFile: a file that is the one of its event, and what it names as proof.
+func TestReadFile(t *testing.T) {
+	t.Parallel()
+	hash := "0x" + strings.Repeat("ab", 32)
+	proof := func(from, chain, tx string) string {
+		return fmt.Sprintf(`,"proofOfPayment":{"fromAddress":%q,"toAddress":"0x1","chainId":%q,"txHash":%q}`, from, chain, tx)
+	}
+	good := `{"agentRegistry":"` + registry + `","agentId":1,"clientAddress":"eip155:1:` + buyer + `","createdAt":"x","value":90,"valueDecimals":0`
+	for name, tt := range map[string]struct {
+		file string
+		want protocol.ReviewReason
+	}{
+		"a payment of the client":           {good + proof(buyer, "1", hash), ""},
+		"a payment of the client's account": {good + proof("eip155:1:"+buyer, "1", hash), ""},
+		"a payment that names nobody":       {good + proof("", "1", hash), ""},
+		"a payment of somebody else":        {good + proof(owner1, "1", hash), protocol.PaymentNothing},
+		"a payment on another chain":        {good + proof(buyer, "2", hash), protocol.PaymentChain},
+		"a payment without a transaction":   {good + proof(buyer, "1", "0x12"), protocol.PaymentUnknown},
+		"a receipt":                         {good + `,"orderReceipt":"a.b.c"`, ""},
+		"nothing":                           {good, protocol.NoProof},
+		"another registry":                  {strings.Replace(good, "aa\"", "ab\"", 1) + proof(buyer, "1", hash), protocol.FileDiffers},
+		"another agent":                     {strings.Replace(good, `"agentId":1`, `"agentId":2`, 1) + proof(buyer, "1", hash), protocol.FileDiffers},
+		"another client":                    {strings.Replace(good, buyer, owner1, 1) + proof(buyer, "1", hash), protocol.FileDiffers},
+		"another value":                     {strings.Replace(good, `"value":90`, `"value":91`, 1) + proof(buyer, "1", hash), protocol.FileDiffers},
+		"other decimals":                    {strings.Replace(good, `"valueDecimals":0`, `"valueDecimals":1`, 1) + proof(buyer, "1", hash), protocol.FileDiffers},
+		"no decimals":                       {strings.Replace(good, `,"valueDecimals":0`, "", 1) + proof(buyer, "1", hash), protocol.MalformedFile},
+		"no time":                           {strings.Replace(good, `"createdAt":"x",`, "", 1) + proof(buyer, "1", hash), protocol.MalformedFile},
+	} {
+		d := &desk{now: time.Now()}
+		f := d.given()
+		file := []byte(tt.file + "}")
+		sum := erc8004.FeedbackHash(file)
+		f.Doc.Value, f.Doc.Hash = "90", fmt.Sprintf("0x%x", sum)
+		if readFile(&f, file); tt.want != "" {
+			require.Equal(t, tt.want, f.Reason, name)
+			require.Equal(t, storage.FeedbackUncounted, f.State, name)
+			continue
+		}
+		require.Equal(t, storage.FeedbackWaiting, f.State, name)
+		f = d.given()
+		f.Doc.Value, f.Doc.Hash = "90", "0x00"
+		readFile(&f, file)
+		require.Equal(t, protocol.HashMismatch, f.Reason, name)
+	}
 }
 
 func TestDecimalOf(t *testing.T) {
