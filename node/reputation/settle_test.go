@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,11 +37,14 @@ type desk struct {
 	n   uint64 // of the last feedback
 }
 
-func newDesk(t *testing.T) *desk {
+func newDesk(t *testing.T) *desk { return openDesk(t, storagetest.Open(t)) }
+
+func openDesk(t *testing.T, db *storage.DB) *desk {
+	t.Helper()
 	pair, err := key.GenerateEd25519()
 	require.NoError(t, err)
 	d := &desk{t: t, now: time.Now().Truncate(time.Second), Reputation: &Reputation{
-		Base: "https://n1.example", Key: pair, DB: storagetest.Open(t), Log: slog.New(slog.DiscardHandler), Client: http.DefaultClient,
+		Base: "https://n1.example", Key: pair, DB: db, Log: slog.New(slog.DiscardHandler), Client: http.DefaultClient,
 		Floors: Floors{"INR": 50_00},
 		Author: func(p *storage.StoredProfile, _ time.Time) protocol.Author {
 			return protocol.Author{Handle: &p.Draft.Handle}
@@ -380,4 +384,43 @@ func TestAnnounce(t *testing.T) {
 		require.Equal(t, protocol.ByReceipt, d.settles(d.with(c, token)).Reason, name)
 		require.Equal(t, [3]int64{1, 90_00, 0}, d.sum(), name)
 	}
+}
+
+// TestConclude_TwoProcesses: what two processes decide at the same moment is decided once, and the sum is that of the reviews.
+func TestConclude_TwoProcesses(t *testing.T) {
+	t.Parallel()
+	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+		d := openDesk(t, storagetest.OpenConfig(t, c))
+		other := *d.Reputation
+		other.DB = storagetest.OpenConfig(t, c)
+		const reviews = 20
+		var all []storage.Feedback
+		for n := range reviews {
+			f := d.given()
+			f.Client = fmt.Sprintf("0x%040x", n+1)
+			f.Doc.Payment, f.Doc.Names = &protocol.ReviewPayment{}, []string{fmt.Sprint("payment ", n)}
+			d.write(func(ctx context.Context, tx *storage.Tx) error { return d.insert(ctx, tx, f) })
+			all = append(all, f)
+		}
+		for _, f := range all {
+			var both sync.WaitGroup
+			for _, r := range []*Reputation{d.Reputation, &other} {
+				both.Go(func() {
+					if err := r.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return r.conclude(ctx, tx, f, 0) }); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			both.Wait()
+		}
+		for _, f := range all {
+			d.write(func(ctx context.Context, tx *storage.Tx) error {
+				got, err := tx.Feedbacks().Given(ctx, f.Agent, f.Client, f.Index)
+				require.Equal(t, storage.FeedbackCounted, got.State, got.Reason)
+				return err
+			})
+		}
+		sum := d.sum()
+		require.Equal(t, []int64{reviews, reviews * 90_00}, sum[:2])
+	})
 }
