@@ -72,6 +72,7 @@ type ImportReport struct {
 	Threads     ImportCount `json:"threads" doc:"With their messages; their read tokens stay valid."`
 	Callbacks   ImportCount `json:"callbacks"`
 	Blocks      ImportCount `json:"blocks"`
+	Meetings    ImportCount `json:"meetings" doc:"Requests for meetings, as a record: one that waits, or is approved and not over, stays with the node that made the archive."`
 	Bids        ImportCount `json:"bids" doc:"On the attention board. They are checked and never stored: money stays on the books of the node that took it. same: of this node."`
 	Receipts    ImportCount `json:"receipts" doc:"For orders. They stay receipts of the node that issued them."`
 	Notes       []string    `json:"notes" doc:"What the owner should know."`
