@@ -98,8 +98,8 @@ func (e *exporting) bids(ctx context.Context) error {
 		return nil
 	})
 	if open > 0 {
-		e.manifest.About = append(e.manifest.About, fmt.Sprintf("%d of the bids in bids.ndjson are not over. No other node takes them: their money stays on the books "+
-			"of this node, so keep the profile here until they are over, or close the board (close_attention_board).", open))
+		e.manifest.About = append(e.manifest.About, fmt.Sprintf("%d of the bids in bids.ndjson are not over. No other node takes them: "+
+			"their money stays on the books of this node, so keep the profile here until they are over, or close the board (close_attention_board).", open))
 	}
 	return err
 }
@@ -124,7 +124,8 @@ func (e *exporting) bid(ctx context.Context, b *storage.StoredBid) (r bidRecord,
 	}
 	for _, f := range refunds {
 		r.Refunds = append(r.Refunds, refundRecord{
-			ID: f.ID, Payment: f.Payment, Paise: f.Paise, Why: f.Why, State: string(f.State), Reference: f.Reference, CreatedAt: f.CreatedAt, DoneAt: f.DoneAt,
+			ID: f.ID, Payment: f.Payment, Paise: f.Paise, Why: f.Why, State: string(f.State), Reference: f.Reference, CreatedAt: f.CreatedAt,
+			DoneAt: f.DoneAt,
 		})
 	}
 	for _, p := range payments {

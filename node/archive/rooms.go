@@ -114,7 +114,8 @@ func (e *exporting) rooms(ctx context.Context, p *storage.StoredProfile) error {
 		return err
 	}
 	for _, c := range calendars {
-		one := calendarRecord{Address: c.Address, User: c.User, Calendars: []foundRecord{}, Reads: append([]string{}, c.Reads...), Writes: c.Writes, CreatedAt: c.CreatedAt}
+		one := calendarRecord{Address: c.Address, User: c.User, Calendars: []foundRecord{}, Reads: append([]string{}, c.Reads...), Writes: c.Writes,
+			CreatedAt: c.CreatedAt}
 		for _, f := range c.Found {
 			one.Calendars = append(one.Calendars, foundRecord(f))
 		}
@@ -165,7 +166,8 @@ func (im *importing) storeRooms(ctx context.Context, tx *storage.Tx, in *roomsRe
 		}
 	}
 	if p := in.Payee; p != nil {
-		im.note("the payment account was left out (%s %s): where money goes is not taken from a file; put_payment_account sets it here", p.Provider, protocol.OneLine(cmp.Or(p.VPA, p.KeyID)))
+		im.note("the payment account was left out (%s %s): where money goes is not taken from a file; put_payment_account sets it here", p.Provider,
+			protocol.OneLine(cmp.Or(p.VPA, p.KeyID)))
 	}
 	if in.Meetings != nil {
 		if err := im.storeMeetingRules(ctx, tx, in.Meetings); err != nil {

@@ -134,7 +134,8 @@ func TestRead_RoomsHere(t *testing.T) {
 // meetingLine returns a line of meetings.ndjson.
 func meetingLine(t *testing.T, change func(*meetingRecord)) string {
 	at := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
-	m := meetingRecord{ID: protocol.NewID(protocol.MeetingID, at), State: "done", Requester: "Ravi", Author: authorRecord{Name: "Ravi", Method: "pow"}, Purpose: "Yarn",
+	m := meetingRecord{ID: protocol.NewID(protocol.MeetingID, at), State: "done", Requester: "Ravi", Author: authorRecord{Name: "Ravi",
+		Method: "pow"}, Purpose: "Yarn",
 		StartsAt: at, EndsAt: at.Add(time.Hour), CreatedAt: at, History: []stepRecord{{"submitted", at, ""}, {"approved", at, ""}, {"done", at, ""}}}
 	if change != nil {
 		change(&m)
@@ -237,7 +238,8 @@ func TestRead_Meetings(t *testing.T) {
 		return err
 	})
 	another := strings.NewReplacer(`"asha"`, `"ravi"`).Replace(personFile)
-	report, err := h.imports(packed(t, []part{{name: profileFile, body: another}, {name: meetingsFile, body: lines.String()}}, func(m *manifest) { m.Handle = "ravi" }),
+	report, err := h.imports(packed(t, []part{{name: profileFile, body: another}, {name: meetingsFile, body: lines.String()}},
+		func(m *manifest) { m.Handle = "ravi" }),
 		Order{By: operator})
 	require.NoError(t, err)
 	require.Equal(t, protocol.ImportCount{LeftOut: len(want)}, report.Meetings, "those of another")
