@@ -174,7 +174,7 @@ var leftOut = map[string]map[string]string{
 	"report": {"": ofOthers}, "review": {"": ofNode}, "secret": {"": ofNode}, "sighting": {"": derived}, "spent": {"": ofNode},
 	"sqlite_sequence": {"": ofNode},
 	"stream":          {"": ofNode}, "subscription": {"": ofNode}, "tally": {"": ofNode}, "tombstone": {"": ofNode}, "traffic": {"": ofNode},
-		"usage": {"": ofNode},
+	"usage":          {"": ofNode},
 	"used_signature": {"": ofNode}, "writer": {"": "where writers are"},
 }
 
