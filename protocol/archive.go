@@ -47,7 +47,7 @@ var ExportArchive = declare[ExportRequest, File](Operation{
 type ImportRequest struct {
 	As         string `json:"as,omitempty" shape:"handle" doc:"The handle on this node. Default: the archive's."`
 	DryRun     bool   `json:"dryRun,omitempty" doc:"Change nothing; report what would happen."`
-	Replace    bool   `json:"replace,omitempty" doc:"When the profile exists here: replace the profile, merchant record and notification settings by the archive's. Otherwise they stay, and only what is missing is added."`
+	Replace    bool   `json:"replace,omitempty" doc:"When the profile exists here: replace the profile, merchant record, notification and meeting settings by the archive's. Otherwise they stay, and only what is missing is added."`
 	Passphrase string `json:"passphrase,omitempty" minLength:"12" maxLength:"128" shape:"passphrase" doc:"Decrypts the private keys in the archive. Over HTTP send it in the header Archive-Passphrase, never in the URL. Left out: they are not imported."`
 }
 
@@ -72,6 +72,7 @@ type ImportReport struct {
 	Threads     ImportCount `json:"threads" doc:"With their messages; their read tokens stay valid."`
 	Callbacks   ImportCount `json:"callbacks"`
 	Blocks      ImportCount `json:"blocks"`
+	Meetings    ImportCount `json:"meetings" doc:"Requests for meetings, as a record: one that waits, or is approved and not over, stays with the node that made the archive."`
 	Bids        ImportCount `json:"bids" doc:"On the attention board. They are checked and never stored: money stays on the books of the node that took it. same: of this node."`
 	Receipts    ImportCount `json:"receipts" doc:"For orders. They stay receipts of the node that issued them."`
 	Notes       []string    `json:"notes" doc:"What the owner should know."`
@@ -84,7 +85,7 @@ var ImportArchive = declare[ImportRequest, ImportReport](Operation{
 		"Importing it again changes nothing. A handle that belongs to another owner is refused; choose another with as. " +
 		"Posts stay posts of the node that made them, and are accepted only when that node's signature on the archive verifies. " +
 		"So are order receipts, each of which its issuer must also have signed. " +
-		"An archive of another node is refused while its attention board has bids that are unpaid or live, or refunds that are not made.",
+		"Bids stay with the node that took them. The attention board and meeting requests come closed, calendars without passwords, and no payment account.",
 	HTTP: Route{"POST", "/api/owner/import", 200}, Doors: HTTP, For: Owners, Upload: MaxArchiveUpload, UploadMedia: "application/gzip",
 	Access: Session, Scope: ScopeArchive, Idempotent: true, OneTime: true, Codes: []Code{Forbidden, Conflict, TooLarge, UnsupportedMediaType},
 	Example: ImportRequest{As: "asha", DryRun: true},

@@ -1,6 +1,9 @@
 package protocol
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Limits of the calendars of a person. They are the node's own.
 const (
@@ -99,6 +102,20 @@ func (c CalendarChoice) Check() []Fault {
 	}
 	return faults
 }
+
+// CalendarFault says why an address cannot be that of a calendar server, "" when it can.
+func CalendarFault(address string, private bool) string {
+	if why := CallbackFault(address, private); why != "" {
+		return why
+	}
+	if strings.Contains(address, "?") {
+		return "must have no query"
+	}
+	return ""
+}
+
+// CalendarNoPassword is the last error of an account that came with an archive, which has no passwords.
+const CalendarNoPassword = "the password did not come with the archive; connect the calendar again, with the same address and user name"
 
 var exampleCalendar = CalendarRef{"cal_01k9y3v6k8e5w9q2x4z7c1m0ad"}
 

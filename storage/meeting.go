@@ -111,6 +111,11 @@ func (ms Meetings) ByToken(ctx context.Context, hash [32]byte) (*StoredMeeting, 
 // Insert stores a new request, as its first move.
 func (ms Meetings) Insert(ctx context.Context, m *StoredMeeting) error {
 	m.Moves, m.MovedAt, m.History = 1, ms.tx.Now, []protocol.MeetingStep{{State: m.State, At: ms.tx.Now}}
+	return ms.Import(ctx, m)
+}
+
+// Import stores a request unchanged, with its history.
+func (ms Meetings) Import(ctx context.Context, m *StoredMeeting) error {
 	doc, err := json.Marshal(m.MeetingDoc)
 	if err != nil {
 		return fmt.Errorf("encode meeting: %w", err)

@@ -51,7 +51,7 @@ type adminImportCmd struct {
 	As         string `help:"The handle on this node. Default: the archive's."`
 	Account    string `help:"The account of a new profile: its id, or one of its profiles."`
 	DryRun     bool   `help:"Change nothing; report what would happen."`
-	Replace    bool   `help:"Replace the profile, merchant record and notification settings here with the archive's."`
+	Replace    bool   `help:"Replace the profile, merchant record, notification and meeting settings here with the archive's."`
 	Vouch      bool   `help:"You know that the archive is from the owner and the node that it names: accept its posts even if that node cannot be asked, and its keys as the owner's."`
 	Passphrase string `env:"STOA_PASSPHRASE" help:"Decrypts the private keys in the archive."`
 }

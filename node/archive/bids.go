@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"stoa/protocol"
@@ -71,7 +72,8 @@ func (e *exporting) bids(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return e.member(bidsFile, func(line func(any) error) error {
+	open := 0
+	err = e.member(bidsFile, func(line func(any) error) error {
 		for after, more := "", true; more; {
 			page, err := e.tx.Bids().List(ctx, board.ID, "", protocol.MaxLimit, after)
 			if err != nil {
@@ -81,6 +83,9 @@ func (e *exporting) bids(ctx context.Context) error {
 				r, err := e.bid(ctx, &page.Items[i])
 				if err != nil {
 					return err
+				}
+				if r.underWay() != "" {
+					open++
 				}
 				if err := line(r); err != nil {
 					return err
@@ -92,6 +97,11 @@ func (e *exporting) bids(ctx context.Context) error {
 		}
 		return nil
 	})
+	if open > 0 {
+		e.manifest.About = append(e.manifest.About, fmt.Sprintf("%d of the bids in bids.ndjson are not over. No other node takes them: "+
+			"their money stays on the books of this node, so keep the profile here until they are over, or close the board (close_attention_board).", open))
+	}
+	return err
 }
 
 func (e *exporting) bid(ctx context.Context, b *storage.StoredBid) (r bidRecord, err error) {
@@ -114,7 +124,8 @@ func (e *exporting) bid(ctx context.Context, b *storage.StoredBid) (r bidRecord,
 	}
 	for _, f := range refunds {
 		r.Refunds = append(r.Refunds, refundRecord{
-			ID: f.ID, Payment: f.Payment, Paise: f.Paise, Why: f.Why, State: string(f.State), Reference: f.Reference, CreatedAt: f.CreatedAt, DoneAt: f.DoneAt,
+			ID: f.ID, Payment: f.Payment, Paise: f.Paise, Why: f.Why, State: string(f.State), Reference: f.Reference, CreatedAt: f.CreatedAt,
+			DoneAt: f.DoneAt,
 		})
 	}
 	for _, p := range payments {
@@ -172,25 +183,9 @@ func (b *bidRecord) kept() (paise int64) {
 	return paise
 }
 
-// checkBid checks one bid. An archive of another node is refused while money of its board is under
-// way: only the node that took the money can end the bid and make its refunds. Where that node is
-// gone for good, for which the operator vouches, the owner has to make them, and the report says which.
-func (im *importing) checkBid(r record) error {
-	var b bidRecord
-	if err := im.decode(r, &b); err != nil || im.manifest.Node == im.Base {
-		return err
-	}
-	under := b.underWay()
-	if under == "" || im.Vouch {
-		return nil
-	}
-	return protocol.Errorf(protocol.Conflict, "the archive cannot be imported: %s on the attention board at %s %s; close the board there "+
-		"(close_attention_board), confirm or deny the payments that were reported, wait until every refund is made, and export again; "+
-		"if that node is gone for good, the operator imports with vouch", b.ID, im.host, under)
-}
-
 // bidStep returns the step that counts one bid. No bid is stored: its money stays on the books of the
-// node that took it.
+// node that took it, which ends the bid and makes its refunds. Where that node is gone for good, for which
+// the operator vouches, the owner has to make them, and the report says which.
 func (im *importing) bidStep(r record) (step, error) {
 	var in bidRecord
 	if err := im.decode(r, &in); err != nil {
@@ -206,8 +201,14 @@ func (im *importing) bidStep(r record) (step, error) {
 		}
 		im.report.Bids.LeftOut++
 		im.note("bids on the attention board were checked and left out: their payments, refunds and receipts stay on the books of %s; "+
-			"keep the archive as your own copy, and open a new board here", im.host)
-		if under := in.underWay(); under != "" && in.kept() > 0 {
+			"keep the archive as your own copy", im.host)
+		under := in.underWay()
+		switch {
+		case under == "":
+		case !im.gone:
+			im.note("bids that are not over were left out with them: %s goes on with them and makes their refunds, so keep the profile there until they "+
+				"are over, or close the board there (close_attention_board)", im.host)
+		case in.kept() > 0:
 			im.note("%s %s, and no node makes its refund: %s was paid for it and not sent back; settle that with its payer, whom payment %s names",
 				in.ID, under, protocol.FormatRupees(in.kept()), cmp.Or(in.Payments[0].Reference, in.Payments[0].PaymentID))
 		}

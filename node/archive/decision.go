@@ -73,6 +73,7 @@ type decision struct {
 	Operator bool              `json:"operator"` // OperatorLimits hold, otherwise OwnerLimits
 	Signed   bool              `json:"signed"`
 	Why      string            `json:"why,omitempty"`
+	Gone     bool              `json:"gone,omitempty"`   // the operator vouches for the archive
 	Proven   []json.RawMessage `json:"proven,omitempty"` // JWKs of the keys that the bearer has proved to own
 	ERC8004  string            `json:"erc8004,omitempty"`
 	Enrols   storage.Enrolment `json:"enrols,omitzero"`
@@ -99,7 +100,7 @@ func publicJWK(pub crypto.PublicKey) (json.RawMessage, error) {
 
 // encodeDecision returns the decision as JSON.
 func (im *importing) encodeDecision() ([]byte, error) {
-	r := decision{Operator: im.operator(), Signed: im.signed, Why: im.why, ERC8004: im.erc8004, Enrols: im.enrols, Key: im.enrolsKey}
+	r := decision{Operator: im.operator(), Signed: im.signed, Why: im.why, Gone: im.gone, ERC8004: im.erc8004, Enrols: im.enrols, Key: im.enrolsKey}
 	for _, pub := range im.proven {
 		jwk, err := publicJWK(pub)
 		if err != nil {
@@ -137,7 +138,7 @@ func (a *Archive) fromDecision(row *storage.Import) (*importing, error) {
 		return nil, err
 	}
 	im := &importing{
-		Archive: a, handle: row.Handle, signed: r.Signed, why: r.Why, erc8004: r.ERC8004, enrols: r.Enrols, enrolsKey: r.Key,
+		Archive: a, handle: row.Handle, signed: r.Signed, why: r.Why, gone: r.Gone, erc8004: r.ERC8004, enrols: r.Enrols, enrolsKey: r.Key,
 		asked: map[grant]answer{}, proven: map[string]crypto.PublicKey{},
 	}
 	im.Limits = OwnerLimits

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,7 +35,7 @@ func (a *Archive) Write(ctx context.Context, w io.Writer, by, handle, passphrase
 		return err
 	}
 	defer spool.Close()
-	m := manifest{Format: protocol.ArchiveFormat, Handle: handle, Node: a.Base, About: about}
+	m := manifest{Format: protocol.ArchiveFormat, Handle: handle, Node: a.Base, About: slices.Clone(about)}
 	err = a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		e := &exporting{Archive: a, tx: tx, handle: handle, spool: spool, manifest: &m, progress: progress}
 		return e.all(ctx, passphrase)
@@ -133,12 +134,14 @@ func (e *exporting) all(ctx context.Context, passphrase string) error {
 		}
 	}
 	for _, step := range []func() error{
+		func() error { return e.rooms(ctx, p) },
 		func() error { return e.keys(ctx, passphrase) },
 		func() error { return e.nodeKeys(ctx) },
 		func() error { return e.items(ctx, m) },
 		func() error { return e.posts(ctx) },
 		func() error { return e.threads(ctx) },
 		func() error { return e.blocks(ctx) },
+		func() error { return e.meetings(ctx) },
 		func() error { return e.bids(ctx) },
 		func() error { return e.receipts(ctx) },
 	} {

@@ -19,21 +19,23 @@ const (
 	nodeKeysFile  = "node-keys.json"   // keys of the node, with which its receipts are verified; missing without receipts
 	itemsFile     = "items.ndjson"     // all items of a business with more than its record may hold
 	notifyFile    = "notify.json"      // where notices go
+	roomsFile     = "rooms.json"       // settings of attention board, meetings and calendars; missing when there never were any
 	keysFile      = "keys.ndjson"      // public keys
 	privateFile   = "private-keys.age" // age, scrypt: private JWKs, one a line
 	postsFile     = "posts.ndjson"     // oldest first
 	threadsFile   = "threads.ndjson"   // each thread, then its messages and deliveries
 	blocksFile    = "blocks.ndjson"    // writers that the profile blocks
+	meetingsFile  = "meetings.ndjson"  // meeting requests, newest first; missing when there are none
 	bidsFile      = "bids.ndjson"      // bids on the attention board; missing when there never was one
 	receiptsFile  = "receipts.ndjson"  // order receipts, newest first; missing when there are none
 )
 
-var order = []string{profileFile, merchantFile, notifyFile, keysFile, privateFile, nodeKeysFile, itemsFile, postsFile, threadsFile, blocksFile, bidsFile,
-	receiptsFile}
+var order = []string{profileFile, merchantFile, notifyFile, roomsFile, keysFile, privateFile, nodeKeysFile, itemsFile, postsFile, threadsFile, blocksFile,
+	meetingsFile, bidsFile, receiptsFile}
 
 // whole reports whether a member is read in one piece.
 func whole(name string) bool {
-	return slices.Contains([]string{profileFile, merchantFile, notifyFile, privateFile, nodeKeysFile}, name)
+	return slices.Contains([]string{profileFile, merchantFile, notifyFile, roomsFile, privateFile, nodeKeysFile}, name)
 }
 
 type manifest struct {
@@ -59,6 +61,7 @@ var about = []string{
 	"It does not contain API tokens, sessions, the account and its secrets, or browsers' cookies.",
 	"private-keys.age, when present, is decrypted with age -d and the passphrase of the export.",
 	"Order receipts, where there are any, are verified with node-keys.json, by stoa verify receipt.",
+	"Where there is a payment account or a calendar, it has no key and no password of it, and an import asks for them again.",
 	"threads.ndjson holds hashes of read tokens; the tokens that writers hold still open their threads.",
 }
 
@@ -193,6 +196,7 @@ var records = []reflect.Type{
 	reflect.TypeFor[manifest](), reflect.TypeFor[signature](), reflect.TypeFor[profileRecord](), reflect.TypeFor[merchantRecord](),
 	reflect.TypeFor[protocol.NotifyDraft](), reflect.TypeFor[protocol.ItemDraft](), reflect.TypeFor[keyRecord](), reflect.TypeFor[postRecord](),
 	reflect.TypeFor[threadLine](), reflect.TypeFor[blockRecord](), reflect.TypeFor[bidRecord](),
+	reflect.TypeFor[roomsRecord](), reflect.TypeFor[meetingRecord](),
 	reflect.TypeFor[nodeKeys](), reflect.TypeFor[receiptRecord](), reflect.TypeFor[protocol.NewOrderReceipt](),
 }
 

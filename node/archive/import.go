@@ -63,7 +63,7 @@ func (a *Archive) Read(ctx context.Context, f *os.File, o Order) (protocol.Impor
 	if o.operator() != (o.By.Account == "") || o.Vouch && !o.operator() {
 		return protocol.ImportReport{}, errNoAccount
 	}
-	im := &importing{Archive: a, Order: o, asked: map[grant]answer{}}
+	im := &importing{Archive: a, Order: o, gone: o.Vouch, asked: map[grant]answer{}}
 	if err := im.inspect(ctx, f); err != nil {
 		return protocol.ImportReport{}, err
 	}
@@ -100,6 +100,7 @@ type importing struct {
 	handle   string  // of the profile here
 	signed   bool    // signature of that node verifies
 	why      string  // reason, when it is not
+	gone     bool    // that node does not exist any more, on the word of the operator
 	nodeKeys key.Set // of that node
 	profile  profileRecord
 	private  map[string]key.Pair // by thumbprint: keys whose private half the archive holds
@@ -237,6 +238,9 @@ func (im *importing) checkRecord(ctx context.Context, r record) error {
 		return im.decode(r, &protocol.ItemDraft{})
 	case notifyFile:
 		return im.decode(r, &protocol.NotifyDraft{})
+	case roomsFile:
+		_, err := im.rooms(r)
+		return err
 	case keysFile:
 		_, _, err := im.key(r)
 		return err
@@ -259,7 +263,10 @@ func (im *importing) checkRecord(ctx context.Context, r record) error {
 			return refused("%s, record %d: /names", r.file, r.n)
 		}
 	case bidsFile:
-		return im.checkBid(r)
+		return im.decode(r, &bidRecord{})
+	case meetingsFile:
+		_, err := im.meeting(r)
+		return err
 	case nodeKeysFile:
 		return im.readNodeKeys(r)
 	case receiptsFile:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"stoa/protocol"
@@ -19,7 +20,7 @@ type step struct {
 
 // isHead reports whether a member is stored together with the profile.
 func isHead(file string) bool {
-	return file != itemsFile && file != postsFile && file != threadsFile && file != blocksFile && file != bidsFile && file != receiptsFile
+	return !slices.Contains([]string{itemsFile, postsFile, threadsFile, blocksFile, meetingsFile, bidsFile, receiptsFile}, file)
 }
 
 func (im *importing) step(ctx context.Context, r record) (step, error) {
@@ -34,6 +35,9 @@ func (im *importing) step(ctx context.Context, r record) (step, error) {
 		var n protocol.NotifyDraft
 		err := im.decode(r, &n)
 		return step{do: func(ctx context.Context, tx *storage.Tx) error { return im.storeNotify(ctx, tx, &n) }}, err
+	case roomsFile:
+		rooms, err := im.rooms(r)
+		return step{do: func(ctx context.Context, tx *storage.Tx) error { return im.storeRooms(ctx, tx, &rooms) }}, err
 	case keysFile:
 		k, public, err := im.key(r)
 		return step{do: func(ctx context.Context, tx *storage.Tx) error { return im.storeKey(ctx, tx, k, public) }}, err
@@ -47,6 +51,8 @@ func (im *importing) step(ctx context.Context, r record) (step, error) {
 		return im.threadStep(r)
 	case blocksFile:
 		return im.blockStep(r)
+	case meetingsFile:
+		return im.meetingStep(r)
 	case bidsFile:
 		return im.bidStep(r)
 	case receiptsFile:

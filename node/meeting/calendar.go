@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strings"
 
 	"stoa/node/provider/calendar"
 	"stoa/protocol"
@@ -104,11 +103,7 @@ func (m *Meeting) ConnectCalendar(ctx context.Context, tx *storage.Tx, c protoco
 	if err != nil {
 		return protocol.CalendarAccount{}, err
 	}
-	why := protocol.CallbackFault(in.Address, m.Private)
-	if why == "" && strings.Contains(in.Address, "?") {
-		why = "must have no query"
-	}
-	if why != "" {
+	if why := protocol.CalendarFault(in.Address, m.Private); why != "" {
 		return protocol.CalendarAccount{}, protocol.Invalid(protocol.Fault{Pointer: "/address", Code: "calendar-address", Detail: why})
 	}
 	all, err := tx.Calendars().OfProfile(ctx, p.Draft.Handle)
@@ -244,8 +239,13 @@ func (m *Meeting) DisconnectCalendar(ctx context.Context, tx *storage.Tx, c prot
 	return protocol.None{}, tx.Calendars().Delete(ctx, a.ID)
 }
 
+var errNoPassword = errors.New("the calendar account has no password")
+
 // server returns the client of one address of an account.
 func (m *Meeting) server(a *storage.CalendarAccount, address, zone string) (*calendar.CalDAV, error) {
+	if len(a.Sealed) == 0 {
+		return nil, errNoPassword
+	}
 	password, err := m.Seal.Open(sealedFor(a.ID), a.Sealed)
 	if err != nil {
 		return nil, protocol.Errorf(protocol.Forbidden, "calendar account %s: %w", a.ID, err)
@@ -260,6 +260,8 @@ func (m *Meeting) server(a *storage.CalendarAccount, address, zone string) (*cal
 // reason says why a calendar server did not do what it was asked, and what the owner can do.
 func reason(err error) string {
 	switch {
+	case errors.Is(err, errNoPassword):
+		return protocol.CalendarNoPassword
 	case errors.Is(err, calendar.ErrTemporary):
 		return "the calendar server cannot answer now; the node tries again"
 	case errors.Is(err, calendar.ErrCredentials):
