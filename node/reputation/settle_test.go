@@ -360,6 +360,24 @@ func TestRevoked(t *testing.T) {
 	}
 }
 
+// TestReplies: an answer to a review is the shop's when its owner or its wallet gave it.
+func TestReplies(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	f := d.settles(d.given())
+	for i, by := range []string{buyer, "", owner1, wallet1} {
+		d.write(func(ctx context.Context, tx *storage.Tx) error {
+			shop, err := tx.Feedbacks().Agent(ctx, agent1)
+			require.NoError(t, err)
+			e := erc8004.Feedback{Kind: erc8004.FeedbackResponded, Client: buyer, Index: f.Index, Responder: by, URI: "data:,Thanks", Tx: by}
+			require.NoError(t, d.apply(ctx, tx, shop, e, nil))
+			got, err := tx.Feedbacks().Given(ctx, agent1, buyer, f.Index)
+			require.Len(t, got.Doc.Responses, max(0, i-1), by)
+			return err
+		})
+	}
+}
+
 // TestAnnounce: of an unlisted shop nothing is told, nor of what was read while not all was.
 func TestAnnounce(t *testing.T) {
 	t.Parallel()
