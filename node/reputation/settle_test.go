@@ -409,8 +409,7 @@ func TestConclude_TwoProcesses(t *testing.T) {
 	t.Parallel()
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
 		d := openDesk(t, storagetest.OpenConfig(t, c))
-		other := *d.Reputation
-		other.DB = storagetest.OpenConfig(t, c)
+		other := storagetest.OpenConfig(t, c) // the second process
 		const reviews = 20
 		var all []storage.Feedback
 		for n := range reviews {
@@ -422,9 +421,9 @@ func TestConclude_TwoProcesses(t *testing.T) {
 		}
 		for _, f := range all {
 			var both sync.WaitGroup
-			for _, r := range []*Reputation{d.Reputation, &other} {
+			for _, db := range []*storage.DB{d.DB, other} {
 				both.Go(func() {
-					if err := r.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return r.conclude(ctx, tx, f, 0) }); err != nil {
+					if err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return d.conclude(ctx, tx, f, 0) }); err != nil {
 						t.Error(err)
 					}
 				})
