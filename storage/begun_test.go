@@ -19,7 +19,8 @@ func begins(ctx context.Context, tx *storage.Tx, id, agent, owner string, block 
 	token := protocol.NewReadToken()
 	return tx.Threads().Insert(ctx, &storage.StoredThread{ID: id, Handle: "asha", Kind: protocol.Question, State: protocol.ThreadOpen,
 		Writer: protocol.AgentName(agent, owner), TokenHash: protocol.SecretHash(token), Callback: "https://agent.example/",
-		Author: protocol.Author{Name: "Agent 7", ERC8004: &agent, Verified: true, Proof: protocol.AuthorProof{Level: protocol.ByChainKey, Owner: &owner, Block: &block}}})
+		Author: protocol.Author{Name: "Agent 7", ERC8004: &agent, Verified: true,
+			Proof: protocol.AuthorProof{Level: protocol.ByChainKey, Owner: &owner, Block: &block}}})
 }
 
 // TestBegun_End: what a sold identity began ends a part at a time; what the view of the chain does not know of yet

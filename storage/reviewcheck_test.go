@@ -79,7 +79,9 @@ func TestFeedbacks_ShowDeleted(t *testing.T) {
 		} {
 			require.NoError(t, storage.Exec(t.Context(), db, text), text)
 		}
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Feedbacks().Show(ctx, reviewedAgent, "rao", true) })
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			return tx.Feedbacks().Show(ctx, reviewedAgent, "rao", true)
+		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			shown, err := storage.Count(ctx, tx, `feed WHERE visible`)
 			require.Equal(t, 1, shown)

@@ -49,7 +49,8 @@ func TestScrub(t *testing.T) {
 	}
 	put := func(handle, text string) {
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person, Description: text}})
+			draft := protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person, Description: text}
+			_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: draft})
 			return err
 		})
 	}
