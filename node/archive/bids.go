@@ -206,7 +206,7 @@ func (im *importing) bidStep(r record) (step, error) {
 		switch {
 		case under == "":
 		case !im.gone:
-			im.note("bids that are not over were left out with them: %s goes on with them and makes their refunds, so keep the profile there until they "+
+			im.note("bids that are not over were left out too: %s goes on with them and makes their refunds, so keep the profile there until they "+
 				"are over, or close the board there (close_attention_board)", im.host)
 		case in.kept() > 0:
 			im.note("%s %s, and no node makes its refund: %s was paid for it and not sent back; settle that with its payer, whom payment %s names",

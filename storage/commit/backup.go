@@ -23,11 +23,7 @@ func (db *DB) Backup(ctx context.Context, path string) error {
 	if err := f.Close(); err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
-	source, err := filepath.Abs(db.config.Path)
-	if err != nil {
-		return fmt.Errorf("backup: %w", err)
-	}
-	own, err := sql.Open("sqlite", sqliteDSN(source, ""))
+	own, err := db.openOwn("")
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
@@ -40,11 +36,7 @@ func (db *DB) Backup(ctx context.Context, path string) error {
 
 // EmptyLog empties the write-ahead log of a SQLite database, and reports false when a reader or a write still needs it.
 func (db *DB) EmptyLog(ctx context.Context) (empty bool, err error) {
-	source, err := filepath.Abs(db.config.Path)
-	if err != nil {
-		return false, fmt.Errorf("empty the log: %w", err)
-	}
-	own, err := sql.Open("sqlite", sqliteDSN(source, "&_pragma=busy_timeout(50)")) // writes wait as long
+	own, err := db.openOwn("&_pragma=busy_timeout(50)") // writes wait as long
 	if err != nil {
 		return false, fmt.Errorf("empty the log: %w", err)
 	}
@@ -57,4 +49,13 @@ func (db *DB) EmptyLog(ctx context.Context) (empty bool, err error) {
 		return false, fmt.Errorf("empty the log: %w", err)
 	}
 	return busy == 0, nil
+}
+
+// openOwn opens the SQLite database beside the connections of reads and writes.
+func (db *DB) openOwn(more string) (*sql.DB, error) {
+	source, err := filepath.Abs(db.config.Path)
+	if err != nil {
+		return nil, err
+	}
+	return sql.Open("sqlite", sqliteDSN(source, more))
 }
