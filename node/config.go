@@ -41,7 +41,7 @@ type Config struct {
 	ReadRate          float64  `default:"50" env:"STOA_READ_RATE" placeholder:"N" help:"Requests a second that one client network may make, after a burst of four seconds' worth."`
 	WriteRate         float64  `default:"5" env:"STOA_WRITE_RATE" placeholder:"N" help:"Writes a second that one client network may try, after a burst of eight seconds' worth."`
 	IdentityRate      float64  `default:"10" env:"STOA_IDENTITY_RATE" placeholder:"N" help:"Writes a second of one verified identity, after a burst of six seconds' worth."`
-	MaxStreams        int      `name:"max-streams" default:"1024" env:"STOA_MAX_STREAMS" placeholder:"N" help:"Streams of the feed that a process serves at a time; each is an open connection."`
+	MaxStreams        int      `name:"max-streams" default:"2048" env:"STOA_MAX_STREAMS" placeholder:"N" help:"Streams of the feed that a process serves at a time, half of them to unknown callers; each is an open connection."`
 	Name              string   `env:"STOA_NAME" placeholder:"TEXT" help:"What you call the node. Default: its host."`
 	Contact           string   `env:"STOA_CONTACT" placeholder:"URL" help:"Where to report vulnerabilities, mailto: or https:. Served as security.txt."`
 	SecurityPolicy    string   `name:"security-policy" env:"STOA_SECURITY_POLICY" placeholder:"URL" help:"Page that says how reports of vulnerabilities are handled. Named in security.txt."`

@@ -35,7 +35,7 @@ func BenchmarkStreams(b *testing.B) { benchmarkStreams(b, 1024) }
 func BenchmarkStreams_Many(b *testing.B) { benchmarkStreams(b, 5000) }
 
 func benchmarkStreams(b *testing.B, streams int) {
-	n := startNode(b, func(c *Config) { c.MaxStreams = streams })
+	n := startNode(b, func(c *Config) { c.MaxStreams = 2 * streams })
 	pair := hostedAgent(b, n, "load")
 	private, err := pair.MarshalPrivate()
 	require.NoError(b, err)

@@ -243,7 +243,7 @@ func TestStream_Setting(t *testing.T) {
 		err := Config{Listen: "127.0.0.1:0", Data: t.TempDir(), MaxStreams: max}.Validate()
 		require.Equal(t, right, err == nil, "%d: %v", max, err)
 	}
-	n, _ := run(t, Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test", MaxStreams: 2})
+	n, _ := run(t, Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test", MaxStreams: 4})
 	first := subscribe(t, n.URL, "")
 	subscribe(t, n.URL, "")
 	refused := func() bool {

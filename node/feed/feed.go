@@ -31,7 +31,7 @@ func (f *Feed) Stream(ctx context.Context, tx *storage.Tx, c protocol.Caller, in
 	if err != nil {
 		return nil, err
 	}
-	r, err := f.Hub.open(c.Network, at, place, in.List())
+	r, err := f.Hub.open(c, at, place, in.List())
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // MaxStreams is how many streams a process serves unless its operator says otherwise.
-const MaxStreams = 1024
+const MaxStreams = 2048
 
 const (
 	maxNetworkStreams = 8                // of one client network
@@ -68,14 +68,13 @@ type Hub struct {
 	wakes   atomic.Uint64 // number of the newest batch that was handed out
 	counts  counts
 
-	mu       sync.Mutex    // guards what follows
-	ended    chan struct{} // closed when Run ends; nil before Open
-	at       int64         // every live reader has been handed everything up to this number
-	head     *wake         // the next wake
-	live     int           // readers that wait for it or for an earlier one
-	networks map[string]int
-	streams  int
-	turns    uint64 // streams that ever began or ended
+	mu    sync.Mutex    // guards what follows
+	ended chan struct{} // closed when Run ends; nil before Open
+	at    int64         // every live reader has been handed everything up to this number
+	head  *wake         // the next wake
+	live  int           // readers that wait for it or for an earlier one
+	seats seats
+	turns uint64 // streams that ever began or ended
 }
 
 // A wake is what the hub hands to all live readers at once. They wait for the newest; a late
@@ -131,7 +130,7 @@ func (h *Hub) Counts() Counts {
 // NewHub returns a hub with room for MaxStreams streams, which accepts none before Open.
 func NewHub(db *storage.DB, base string, log *slog.Logger) *Hub {
 	return &Hub{DB: db, Base: base, Log: log, Max: MaxStreams, arrived: make(chan struct{}, 1), reading: make(chan struct{}, 1),
-		head: newWake(), networks: map[string]int{}}
+		head: newWake(), seats: newSeats()}
 }
 
 // Open accepts streams. A server that is started after it refuses none. Run must be called next.
@@ -191,7 +190,7 @@ func (h *Hub) Run(ctx context.Context) error {
 func (h *Hub) Streams() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.streams
+	return h.seats.count()
 }
 
 // everything is how many streams ever began or ended.
@@ -301,24 +300,17 @@ func (h *Hub) readAlone(ctx context.Context, after int64) (p []entry, err error)
 }
 
 // open takes a place for a stream that starts after a number.
-func (h *Hub) open(network string, after int64, place string, want []protocol.FeedType) (*reader, error) {
+func (h *Hub) open(c protocol.Caller, after int64, place string, want []protocol.FeedType) (*reader, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	full := func(detail string, wait time.Duration) error {
-		return &protocol.Error{Code: protocol.Overloaded, Detail: detail, RetryAfter: wait}
+	if !h.running() {
+		return nil, &protocol.Error{Code: protocol.Overloaded, Detail: "this process is not serving streams now; try again", RetryAfter: poll}
 	}
-	switch {
-	case !h.running():
-		return nil, full("this process is not serving streams now; try again", poll)
-	case h.streams >= h.Max:
-		return nil, full("this node has as many open streams as it can serve", retryStream)
-	case h.networks[network] >= maxNetworkStreams:
-		return nil, full("your network has as many open streams as one network may have; close one", retryStream)
+	if err := h.seats.take(h.Max, c.Network, c.Known()); err != nil {
+		return nil, err
 	}
-	h.streams++
 	h.turns++
-	h.networks[network]++
-	r := &reader{hub: h, ended: h.ended, network: network, at: after, place: place, types: allTypes}
+	r := &reader{hub: h, ended: h.ended, network: c.Network, known: c.Known(), at: after, place: place, types: allTypes}
 	if len(want) > 0 {
 		r.types = typesOf(want...)
 	}
@@ -368,11 +360,8 @@ func (h *Hub) detach() {
 func (h *Hub) leave(r *reader) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.streams--
 	h.turns++
-	if h.networks[r.network]--; h.networks[r.network] == 0 {
-		delete(h.networks, r.network)
-	}
+	h.seats.leave(r.network, r.known)
 }
 
 var errEnded = errors.New("feed: the hub has ended")

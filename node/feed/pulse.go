@@ -23,17 +23,16 @@ type Pulse struct {
 
 	arrived chan struct{} // signal: the first page has come
 
-	mu       sync.Mutex // guards what follows
-	running  bool
-	beat     chan struct{} // closed when n grows or Run ends
-	n        int64
-	pages    int
-	networks map[string]int
+	mu      sync.Mutex // guards what follows
+	running bool
+	beat    chan struct{} // closed when n grows or Run ends
+	n       int64
+	seats   seats
 }
 
 // NewPulse returns a pulse that accepts pages while it runs.
 func NewPulse(db *storage.DB, log *slog.Logger) *Pulse {
-	return &Pulse{DB: db, Log: log, arrived: make(chan struct{}, 1), beat: make(chan struct{}), networks: map[string]int{}}
+	return &Pulse{DB: db, Log: log, arrived: make(chan struct{}, 1), beat: make(chan struct{}), seats: newSeats()}
 }
 
 // Run serves pages until ctx ends. It must be called once.
@@ -93,19 +92,20 @@ func (p *Pulse) look(ctx context.Context) error {
 func (p *Pulse) Pages() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.pages
+	return p.seats.count()
 }
 
-// Join takes a place for a page of a client network; leave gives it back. It fails with overloaded when there is no
-// place, or the pulse does not run.
-func (p *Pulse) Join(network string) (leave func(), err error) {
+// Join takes a place for a page of a client network, known when somebody signed in looks at it; leave gives it back. It
+// fails with overloaded when there is no place, or the pulse does not run.
+func (p *Pulse) Join(network string, known bool) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.running || p.pages >= maxPulse || p.networks[network] >= maxNetworkStreams {
-		return nil, &protocol.Error{Code: protocol.Overloaded, Detail: "too many pages are kept up to date now; load the page again", RetryAfter: retryStream}
+	if !p.running {
+		return nil, &protocol.Error{Code: protocol.Overloaded, Detail: "no page is kept up to date now; load the page again", RetryAfter: retryStream}
 	}
-	p.pages++
-	p.networks[network]++
+	if err := p.seats.take(maxPulse, network, known); err != nil {
+		return nil, err
+	}
 	select {
 	case p.arrived <- struct{}{}:
 	default:
@@ -113,10 +113,7 @@ func (p *Pulse) Join(network string) (leave func(), err error) {
 	return func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.pages--
-		if p.networks[network]--; p.networks[network] == 0 {
-			delete(p.networks, network)
-		}
+		p.seats.leave(network, known)
 	}, nil
 }
 

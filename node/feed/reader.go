@@ -15,6 +15,7 @@ type reader struct {
 	hub     *Hub
 	ended   chan struct{}
 	network string
+	known   bool // whose place it has
 	types   types
 
 	at    int64  // number of the last entry that was returned or skipped

@@ -22,7 +22,7 @@ const (
 
 // A Live tells when something may have happened; see feed.Pulse.
 type Live interface {
-	Join(network string) (leave func(), err error)
+	Join(network string, known bool) (leave func(), err error)
 	Next(ctx context.Context, seen int64) (int64, error)
 }
 
@@ -34,7 +34,7 @@ func markOfThread(c protocol.Conversation) string {
 // liveThread streams to the page of who began a conversation.
 func (s *Web) liveThread(w http.ResponseWriter, r *http.Request) {
 	args := openedThread.args(r)
-	s.stream(w, r, func(r *http.Request) (string, error) {
+	s.stream(w, r, false, func(r *http.Request) (string, error) {
 		c, err := s.readThread(r, args)
 		return markOfThread(c), err
 	})
@@ -43,7 +43,7 @@ func (s *Web) liveThread(w http.ResponseWriter, r *http.Request) {
 // liveInbox streams to the page of the owner.
 func (s *Web) liveInbox(w http.ResponseWriter, r *http.Request) {
 	args := map[string]any{"threadId": r.PathValue("id")}
-	s.stream(w, r, func(r *http.Request) (string, error) {
+	s.stream(w, r, true, func(r *http.Request) (string, error) {
 		var c protocol.Conversation
 		err := s.invokeSignedIn(r, protocol.GetThread.Operation, args, &c)
 		return markOfThread(c), err
@@ -51,8 +51,8 @@ func (s *Web) liveInbox(w http.ResponseWriter, r *http.Request) {
 }
 
 // stream sends an event whenever what read returns differs from what the page has, which the browser gives as
-// Last-Event-ID or seen.
-func (s *Web) stream(w http.ResponseWriter, r *http.Request, read func(r *http.Request) (string, error)) {
+// Last-Event-ID or seen. What known callers read is told from what strangers do (protocol.Shared).
+func (s *Web) stream(w http.ResponseWriter, r *http.Request, known bool, read func(r *http.Request) (string, error)) {
 	seen := r.Header.Get("Last-Event-ID")
 	if seen == "" {
 		seen = r.URL.Query().Get("seen")
@@ -62,7 +62,7 @@ func (s *Web) stream(w http.ResponseWriter, r *http.Request, read func(r *http.R
 		s.failSecret(w, r, err)
 		return
 	}
-	leave, err := s.Live.Join(s.Network(r))
+	leave, err := s.Live.Join(s.Network(r), known)
 	if err != nil {
 		s.failSecret(w, r, err)
 		return
